@@ -31,6 +31,9 @@ const (
 	EventTakeoverRequested   = "browser.takeover.requested"
 	EventTakeoverCompleted   = "browser.takeover.completed"
 	EventTakeoverExpired     = "browser.takeover.expired"
+	EventRowCreated          = "row.created"
+	EventRowUpdated          = "row.updated"
+	EventRowDeleted          = "row.deleted"
 	EventAgentUpdated        = "agent.updated"
 )
 
@@ -41,7 +44,8 @@ var EventNames = []string{
 	EventWorkflowStarted, EventWorkflowComplete, EventWorkflowErrored, EventWorkflowTerminated,
 	EventScheduleExecuted, EventScheduleMissed, EventCalendarDue,
 	EventSourceReady, EventSourceError, EventGatewayActive, EventGatewayError, EventGatewayEvent,
-	EventTakeoverRequested, EventTakeoverCompleted, EventTakeoverExpired, EventAgentUpdated,
+	EventTakeoverRequested, EventTakeoverCompleted, EventTakeoverExpired,
+	EventRowCreated, EventRowUpdated, EventRowDeleted, EventAgentUpdated,
 }
 
 // MaxEventDepth ends chains of events that executions cause: an event of this

@@ -33,6 +33,7 @@ const (
 	KindDownload     = "download"
 	KindPage         = "page" // a tab of a session
 	KindTakeover     = "takeover"
+	KindRow          = "row" // of a table
 )
 
 // DefaultID is the id of the built-in agent.

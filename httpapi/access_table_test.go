@@ -12,13 +12,14 @@ import (
 // ownRoleOnly are the routes for which the role that everybody has on the
 // default agent does not count, with the role that they need.
 var ownRoleOnly = map[string]agent.Role{
-	"POST /api/agents/:id/backup":            agent.RoleAdmin,
-	"POST /api/agents/:id/fork":              agent.RoleAdmin,
-	"GET /api/agents/:id/contacts/export":    agent.RoleViewer,
-	"GET /api/agents/:id/admins":             agent.RoleViewer,
-	"POST /api/agents/:id/admins":            agent.RoleOwner,
-	"DELETE /api/agents/:id/admins/:adminId": agent.RoleOwner,
-	"DELETE /api/agents/:id":                 agent.RoleOwner,
+	"POST /api/agents/:id/backup":              agent.RoleAdmin,
+	"POST /api/agents/:id/fork":                agent.RoleAdmin,
+	"GET /api/agents/:id/contacts/export":      agent.RoleViewer,
+	"GET /api/agents/:id/tables/:table/export": agent.RoleViewer,
+	"GET /api/agents/:id/admins":               agent.RoleViewer,
+	"POST /api/agents/:id/admins":              agent.RoleOwner,
+	"DELETE /api/agents/:id/admins/:adminId":   agent.RoleOwner,
+	"DELETE /api/agents/:id":                   agent.RoleOwner,
 }
 
 // caller is somebody who asks, with the role that is their own on an agent.

@@ -31,7 +31,7 @@ func readContactsCSV(r io.Reader, limit int64) ([]contactRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	records, err := openRecords(text)
+	records, err := openRecords(text, func(cell string) bool { return readColumn(cell).known })
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func readContactsCSV(r io.Reader, limit int64) ([]contactRow, error) {
 // openRecords finds the delimiter and reads the header row, the first that is
 // not empty. A line like "sep=;" before it, which some spreadsheets write and
 // none shows, decides.
-func openRecords(text string) (*csvRecords, error) {
+func openRecords(text string, known func(cell string) bool) (*csvRecords, error) {
 	delimiters := ",;\t"
 	if end := strings.IndexAny(text, "\r\n"); end == len("sep=;") && strings.EqualFold(text[:4], "sep=") && strings.IndexByte(",;\t|", text[4]) >= 0 {
 		delimiters, text = text[4:5], strings.TrimPrefix(text[end:], "\r")
@@ -73,7 +73,7 @@ func openRecords(text string) (*csvRecords, error) {
 		records := &csvRecords{text: text, delimiter: delimiters[i]}
 		for records.next(maxContactColumns) && records.blank {
 		}
-		if score := headerScore(records); score > bestScore {
+		if score := headerScore(records, known); score > bestScore {
 			best, bestScore = records, score
 		}
 	}
@@ -85,10 +85,10 @@ func openRecords(text string) (*csvRecords, error) {
 
 // headerScore is the higher the more columns of a header row are known, and
 // then the more there are.
-func headerScore(header *csvRecords) int {
+func headerScore(header *csvRecords, known func(cell string) bool) int {
 	score := min(header.count, maxContactColumns)
 	for _, field := range header.fields {
-		if readColumn(field).known {
+		if known(field) {
 			score += 2 * maxContactColumns
 		}
 	}

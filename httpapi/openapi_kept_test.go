@@ -84,6 +84,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	w.request(t, 404, "GET", at+"/contacts/contact-x", "")
 	w.checkStream(t, at)
 	w.checkContacts(t, at)
+	w.checkTables(t, at)
 	w.checkKnowledge(t, at)
 	w.checkChat(t, at)
 	w.checkTools(t, at)

@@ -215,6 +215,23 @@ func (s *Server) api() []*rest.Route {
 		rest.Raw[downloadIn]("GET", "/agents/{id}/downloads/{downloadId}", 200, "Read the file of a download", s.downloadFile).Limit(rest.Browser).Attaches("*/*"),
 		rest.JSON("DELETE", "/agents/{id}/downloads/{downloadId}", 204, "Delete a download", s.deleteDownload).Limit(rest.Browser),
 
+		rest.JSON("GET", "/agents/{id}/tables", 200, "List the agent's own tables", s.listTables),
+		rest.JSON("POST", "/agents/{id}/tables", 201, "Create a table", s.createTable).Locates(tableLocation).Fails(agent.CodeConflict),
+		rest.JSON("GET", "/agents/{id}/tables/{table}", 200, "Read the definition of a table", s.getTable),
+		rest.JSON("PUT", "/agents/{id}/tables/{table}", 200, "Rename a table, or change its columns with the values in them", s.updateTable).Fails(agent.CodeConflict),
+		rest.JSON("DELETE", "/agents/{id}/tables/{table}", 204, "Delete a table with its rows", s.deleteTable),
+		rest.JSON("GET", "/agents/{id}/tables/{table}/rows", 200, "List rows", s.listRows),
+		rest.JSON("POST", "/agents/{id}/tables/{table}/rows", 201, "Add one row or several", s.createRows).Locates(rowLocation).Fails(agent.CodeConflict),
+		rest.JSON("POST", "/agents/{id}/tables/{table}/rows/upsert", 200, "Update the row that a column finds, or add it", s.upsertRow).Fails(agent.CodeConflict),
+		rest.JSON("POST", "/agents/{id}/tables/{table}/rows/batch", 200, "Change or delete several rows", s.batchRows).Fails(agent.CodeConflict),
+		rest.JSON("GET", "/agents/{id}/tables/{table}/rows/{rowId}", 200, "Read a row", s.getRow),
+		rest.JSON("PUT", "/agents/{id}/tables/{table}/rows/{rowId}", 200, "Update a row", s.updateRow).Fails(agent.CodeConflict),
+		rest.JSON("DELETE", "/agents/{id}/tables/{table}/rows/{rowId}", 204, "Delete a row", s.deleteRow),
+		rest.Raw[importRowsIn]("POST", "/agents/{id}/tables/{table}/import", 200, "Import rows from a CSV file", s.importRows).Limit(rest.Bulk).
+			Takes(rest.Form{File: "file", Fields: map[string]string{"key": "the column by which rows are found that are there already", "dry_run": "true: nothing is stored; the answer says what would be"}}).Returns(importResult{}).
+			Fails(agent.CodeFileTooLarge, agent.CodeUnsupportedFormat),
+		rest.Raw[exportRowsIn]("GET", "/agents/{id}/tables/{table}/export", 200, "Export all rows as CSV or JSON", s.exportRows).Role(rest.OwnViewer).Limit(rest.Bulk).Attaches("text/csv").Returns(rowsExport{}),
+
 		rest.JSON("GET", "/agents/{id}/sql/schema", 200, "Describe the agent's tables", s.sqlSchema),
 		rest.Raw[sqlIn]("POST", "/agents/{id}/sql/execute", 200, "Run one SQL statement on the agent's tables", s.sqlExecute).Role(rest.Viewer).Returns(sqlOut{}).
 			Fails(agent.CodeInvalidQuery, agent.CodeForbiddenOperation, agent.CodeExecution),

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	lib "modernc.org/sqlite/lib"
 
@@ -12,6 +13,7 @@ import (
 // Kinds of changes beside those of records, which have the kinds of their ids.
 const (
 	KindMessage  = "message"
+	KindTable    = "table" // of the user's own, or rows of it; the id is its name
 	KindSetting  = "setting"
 	KindWaiting  = "waiting"  // something began to wait for a person, or ended; there is no id
 	KindProgress = "progress" // work on sources went on; there is no id
@@ -136,6 +138,10 @@ func (c *conn) watchRows(on bool) {
 
 // noteRow notes one row that changes, as a RowFunc.
 func (c *conn) noteRow(table string, op int32, column func(i int) any) {
+	if name, ok := strings.CutPrefix(table, tablePrefix); ok {
+		c.note(Change{Kind: KindTable, ID: name, Op: OpUpdate})
+		return
+	}
 	t, known := rowTables[table]
 	if !known || len(c.rows) > maxRows {
 		return
@@ -160,7 +166,7 @@ func (c *conn) noteRow(table string, op int32, column func(i int) any) {
 // note adds a change, once where it comes again and again, and in place of too
 // many that everything changed.
 func (c *conn) note(change Change) {
-	if n := len(c.rows); n > 0 && c.rows[n-1] == change {
+	if n := len(c.rows); n > maxRows || n > 0 && c.rows[n-1] == change {
 		return
 	}
 	if len(c.rows) == maxRows {

@@ -30,6 +30,7 @@ var recordKinds = map[string]recordsOf{
 	agent.KindWebhook:      byID(webhookListing, func(r agent.Webhook) string { return r.ID }),
 	agent.KindDelivery:     byID(deliveryListing, func(r agent.Delivery) string { return r.ID }),
 	agent.KindSession:      byID(sessionListing, func(r agent.Session) string { return r.ID }),
+	KindTable:              tableRecords,
 	agent.KindTakeover:     byID(listing[agent.Takeover]{table: "takeovers", columns: takeoverColumns, scan: scanTakeover}, func(r agent.Takeover) string { return r.ID }),
 }
 

@@ -25,6 +25,8 @@ const (
 	codeNotADB     = 26
 	codeUnique     = 2067
 	codePrimaryKey = 1555
+	codeConstraint = 19
+	codeNotNull    = 1299
 	codeForeignKey = 787
 )
 

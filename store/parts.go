@@ -95,7 +95,7 @@ func (db *DB) grow(ctx context.Context) error {
 			}
 		}
 		if len(due) > 0 {
-			_ = f.sandbox.Close() // its connections know the schema by heart
+			f.sandbox.SchemaChanged()
 		}
 		return db.indexSearched(ctx, f)
 	})

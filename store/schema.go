@@ -115,7 +115,7 @@ func parseObject(row []any) (o object, page int64, err error) {
 const maxVectorTables = 100
 
 // wantedSchema is the schema of a version, with the tables for vectors of the
-// lengths that the file has tables for.
+// lengths that the file has tables for, and the user's own tables.
 func wantedSchema(version int, rows [][]any) (schema, error) {
 	if version < 1 || version > fileVersion() {
 		return nil, fmt.Errorf("%w: version %d is unknown", errForeign, version)
@@ -138,8 +138,14 @@ func wantedSchema(version int, rows [][]any) (schema, error) {
 			return nil, err
 		}
 	}
-	return want, nil
+	if version < tablesSince {
+		return want, nil
+	}
+	return withTables(want, rows)
 }
+
+// tablesSince is the first version whose files may have tables of the user's own.
+const tablesSince = 4
 
 // lengthOf returns the length of the vectors that a table made by makeVectors
 // holds.
@@ -156,12 +162,8 @@ func withVectors(base schema, n int) (schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	joined := make(schema, len(base)+len(more))
-	for _, part := range []schema{base, more} {
-		for o, paged := range part {
-			joined[o] = paged
-		}
-	}
+	joined := maps.Clone(base)
+	maps.Copy(joined, more)
 	return joined, nil
 }
 

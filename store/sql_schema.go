@@ -57,6 +57,14 @@ func describe(table, column string) string {
 	return cmp.Or(descriptions[table+"."+column], descriptions[anyTable+"."+column])
 }
 
+// describeTable returns what a table holds.
+func describeTable(name string) string {
+	if own, ok := strings.CutPrefix(name, tablePrefix); ok {
+		return "Rows of the agent's own table " + own + "."
+	}
+	return descriptions[name]
+}
+
 // Schema lists the tables that are open to SQL, by name, with their columns.
 func (db *DB) Schema(ctx context.Context) ([]Table, error) {
 	return Read(ctx, db, func(tx *Tx) ([]Table, error) {
@@ -73,7 +81,7 @@ func (db *DB) Schema(ctx context.Context) ([]Table, error) {
 		tables := []Table{}
 		for _, c := range columns {
 			if n := len(tables); n == 0 || tables[n-1].Name != c.table {
-				tables = append(tables, Table{Name: c.table, Description: descriptions[c.table], Columns: []Column{}})
+				tables = append(tables, Table{Name: c.table, Description: describeTable(c.table), Columns: []Column{}})
 			}
 			c.Description = describe(c.table, c.Name)
 			last := &tables[len(tables)-1]

@@ -12,8 +12,9 @@ import (
 // Conn is a connection of the sandbox to a file. A Conn is for one goroutine at a
 // time.
 type Conn struct {
-	sql   *sqlite.Conn
-	guard guard
+	sql     *sqlite.Conn
+	guard   guard
+	schemas int // Pool.schemas when it opened
 
 	doubtful bool // a failure may have left something behind: close it
 }

@@ -49,8 +49,8 @@ const guardedObjects = `SELECT type, name, tbl_name, '' FROM sqlite_schema WHERE
 	UNION ALL SELECT 'foreign key ' || f.on_delete, m.name, f."table", f."from"
 	FROM sqlite_schema m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table'`
 
-// load reads what the file holds. That changes only as a file is opened, before
-// a connection of the sandbox is, but for tables that begin with laterTables.
+// load reads what the file holds. Tables that begin with laterTables may be made
+// later; after any other change the connection is closed, see SchemaChanged.
 func (g *guard) load(c *Conn) error {
 	g.tables, g.views, g.modules = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	g.triggers, g.foreign = map[string]string{}, map[string][]foreignKey{}

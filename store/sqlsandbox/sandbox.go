@@ -42,9 +42,10 @@ type Pool struct {
 	options *Options
 	slots   chan struct{} // one token a reader that may exist
 
-	mu     sync.Mutex
-	idle   []*Conn // guarded by mu
-	writer *Conn   // guarded by mu; at most one is in use
+	mu      sync.Mutex
+	idle    []*Conn // guarded by mu
+	writer  *Conn   // guarded by mu; at most one is in use
+	schemas int     // guarded by mu; how often the schema has changed
 }
 
 // New makes a pool for a file that stays open otherwise too.
@@ -116,6 +117,15 @@ func (c *Conn) transaction(fn func(*Conn) error) (err error) {
 	return err
 }
 
+// SchemaChanged closes all connections once they are not in use: each knows the
+// tables that there were when it opened.
+func (p *Pool) SchemaChanged() {
+	p.mu.Lock()
+	p.schemas++
+	p.mu.Unlock()
+	_ = p.Close() // none of them is in a transaction
+}
+
 func (p *Pool) takeReader() (*Conn, error) {
 	p.mu.Lock()
 	if n := len(p.idle); n > 0 {
@@ -144,6 +154,9 @@ func (p *Pool) open(mode sqlite.Mode, pragmas []string) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.mu.Lock()
+	c.schemas = p.schemas
+	p.mu.Unlock()
 	c.guard.rules, c.guard.laterTables = p.options.Rules, p.options.LaterTables
 	if err := c.guard.load(c); err != nil {
 		return nil, errors.Join(err, c.close())
@@ -151,13 +164,14 @@ func (p *Pool) open(mode sqlite.Mode, pragmas []string) (*Conn, error) {
 	return c, nil
 }
 
-// put keeps a connection for the next statement unless it is in doubt.
+// put keeps a connection for the next statement unless it is in doubt, or knows
+// an earlier schema.
 func (p *Pool) put(c *Conn, keep func()) {
-	if c.doubtful {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.doubtful || c.schemas != p.schemas {
 		_ = c.close()
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	keep()
 }

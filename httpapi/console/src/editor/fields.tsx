@@ -151,7 +151,7 @@ const lists: Record<string, { at: string[]; list: string; section: string; name:
   workflow: { at: ["workflows"], list: "workflows", section: "workflows", name: (r) => r.name },
   session: { at: ["browser"], list: "sessions", section: "browser", name: (r) => r.title || r.url || r.id },
 };
-const events = ["manual", "webhook", "schedule", "calendar", "message.received", "message.sent", "conversation.created", "contact.created", "contact.updated", "contact.deleted", "source.ready", "source.error",
+const events = ["manual", "webhook", "schedule", "calendar", "message.received", "message.sent", "conversation.created", "contact.created", "contact.updated", "contact.deleted", "row.created", "row.updated", "row.deleted", "source.ready", "source.error",
   "workflow.complete", "workflow.errored", "workflow.terminated", "schedule.missed", "gateway.active", "gateway.error", "gateway.event", "browser.takeover.completed", "browser.takeover.expired"];
 
 /** Something else of the agent, picked from a list; an id or a template may be typed. */

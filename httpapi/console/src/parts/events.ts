@@ -6,6 +6,7 @@ export const eventGroups: EventGroup[] = [
   { title: "Conversations", pattern: "conversation.*", events: [["conversation.created", "A conversation began"], ["conversation.updated", "Its status, its assignee, or whether the agent answers by itself changed"]] },
   { title: "Contacts", pattern: "contact.*", events: [["contact.created", "A contact was made"], ["contact.updated", "A contact changed"], ["contact.deleted", "A contact was deleted"]] },
   { title: "Workflows", pattern: "workflow.*", events: [["workflow.started", "An execution began"], ["workflow.complete", "An execution was completed"], ["workflow.errored", "An execution failed"], ["workflow.terminated", "An execution was terminated"]] },
+  { title: "Tables", pattern: "row.*", events: [["row.created", "A row was added to a table"], ["row.updated", "A row of a table changed"], ["row.deleted", "A row of a table was deleted"]] },
   { title: "Knowledge", pattern: "source.*", events: [["source.ready", "A source was read and can be searched"], ["source.error", "A source could not be read"]] },
   { title: "Schedules", pattern: "schedule.*", events: [["schedule.executed", "A schedule ran"], ["schedule.missed", "A schedule did not run when it was due"]] },
   { title: "Calendar", pattern: "calendar.*", events: [["calendar.due", "A task is due"]] },

@@ -1,0 +1,284 @@
+package httpapi
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+	"satchel/httpapi/rest"
+	"satchel/store"
+)
+
+// maxImportRows bounds the rows of one file.
+const maxImportRows = 100_000
+
+type exportRowsIn struct {
+	tableIn
+	Format string `query:"format" enum:"csv,json" doc:"csv when it is not given." example:"csv"`
+}
+
+// rowsExport describes an export as JSON, which is streamed.
+type rowsExport struct {
+	Rows []json.RawMessage `json:"rows"`
+}
+
+// exportRows streams all rows of a table.
+func (s *Server) exportRows(c *rest.Call) error {
+	in, err := rest.Bind[exportRowsIn](c)
+	if err != nil {
+		return err
+	}
+	t, err := c.DB.Table(c, in.Table)
+	if err != nil {
+		return err
+	}
+	media, send := mediaCSV+"; charset=utf-8", sendRowsCSV
+	switch in.Format {
+	case "", "csv":
+		in.Format = "csv"
+	case "json":
+		media, send = echo.MIMEApplicationJSON, sendRowsJSON
+	default:
+		return agent.Invalid("format", "must be csv or json")
+	}
+	h := c.HTTP.Response().Header()
+	h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": t.Name + "." + in.Format}))
+	h.Set(echo.HeaderContentType, media)
+	c.HTTP.Response().WriteHeader(http.StatusOK)
+	return send(c, &t)
+}
+
+func sendRowsJSON(c *rest.Call, t *agent.Table) error {
+	w := c.HTTP.Response()
+	before := `{"rows":[`
+	err := c.DB.EachTableRow(c, t, func(raw json.RawMessage) error {
+		_, err := w.Write(append([]byte(before), raw...))
+		before = ",\n"
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if before != ",\n" {
+		before += "]}\n"
+	} else {
+		before = "]}\n"
+	}
+	_, err = w.Write([]byte(before))
+	return err
+}
+
+func sendRowsCSV(c *rest.Call, t *agent.Table) error {
+	w := csv.NewWriter(c.HTTP.Response())
+	columns := []string{"id"}
+	for _, column := range t.Columns {
+		columns = append(columns, column.Name)
+	}
+	columns = append(columns, "created_at", "updated_at")
+	if err := w.Write(columns); err != nil {
+		return err
+	}
+	cells := make([]string, len(columns))
+	err := c.DB.EachTableRow(c, t, func(raw json.RawMessage) error {
+		var row map[string]json.RawMessage
+		if err := json.Unmarshal(raw, &row); err != nil {
+			return err
+		}
+		for i, name := range columns {
+			cells[i] = rowCell(row[name])
+		}
+		return w.Write(cells)
+	})
+	w.Flush()
+	if err != nil {
+		return err
+	}
+	return w.Error()
+}
+
+// rowCell writes a value as a cell: text as it is, what a spreadsheet would take
+// for a formula with an apostrophe before it, anything else as JSON.
+func rowCell(raw json.RawMessage) string {
+	var text string
+	switch {
+	case string(raw) == "null":
+		return ""
+	case json.Unmarshal(raw, &text) == nil:
+		return guardFormula(text)
+	}
+	return string(raw)
+}
+
+type importRowsIn struct {
+	tableIn
+	DryRun bool   `query:"dry_run" doc:"true: nothing is stored, the answer says what would be; may also be a form field."`
+	Key    string `query:"key" doc:"The column by which rows are found that are there already: id, or one that is unique. Without it all rows are added. May also be a form field." example:"email"`
+}
+
+// importRows reads a CSV file into a table.
+func (s *Server) importRows(c *rest.Call) error {
+	in, err := rest.Bind[importRowsIn](c)
+	if err != nil {
+		return err
+	}
+	t, err := c.DB.Table(c, in.Table)
+	if err != nil {
+		return err
+	}
+	fields := map[string]string{"key": in.Key, "dry_run": strconv.FormatBool(in.DryRun)}
+	file, err := rest.FilePart(c.HTTP, "file", fields)
+	if err != nil {
+		return err
+	}
+	text, err := readText(file, maxCSV)
+	if err != nil {
+		return err
+	}
+	rows, err := readRowsCSV(&t, text)
+	if err != nil {
+		return err
+	}
+	if err := file.Rest(fields); err != nil {
+		return err
+	}
+	mode := store.StoreImport
+	switch fields["dry_run"] {
+	case "true":
+		mode = store.TryImport
+	case "false", "":
+	default:
+		return agent.Invalid("dry_run", "must be true or false")
+	}
+	result, err := importTableRows(c, &t, fields["key"], rows, mode)
+	if err != nil {
+		return err
+	}
+	return rest.WriteJSON(c.HTTP, http.StatusOK, result)
+}
+
+func importTableRows(c *rest.Call, t *agent.Table, key string, rows []tableRow, mode store.ImportMode) (importResult, error) {
+	result := importResult{Success: true, Total: len(rows), Errors: []rowIssue{}}
+	size := importBatch
+	if mode == store.TryImport {
+		size = max(len(rows), 1) // so that rows meet those before them
+	}
+	for batch := range slices.Chunk(rows, size) {
+		var good []tableRow
+		var cells [][]agent.Cell
+		for _, row := range batch {
+			if len(row.issues) == 0 {
+				good, cells = append(good, row), append(cells, row.cells)
+			}
+			for _, issue := range row.issues {
+				result.Errors = append(result.Errors, rowIssue{row.row, issue.Field, issue.Issue})
+			}
+		}
+		outcomes, err := c.DB.ImportRows(c, t.Name, key, cells, mode)
+		if err != nil {
+			return result, err
+		}
+		for i, outcome := range outcomes {
+			result.count(good[i].row, outcome)
+		}
+	}
+	return result, nil
+}
+
+// tableRow is a row of a file, or what is wrong with it.
+type tableRow struct {
+	row    int // as a spreadsheet numbers it
+	cells  []agent.Cell
+	issues []agent.Issue
+}
+
+// columnOf finds the column that a cell of a header row names: in any case, with
+// _ for what is neither a letter nor a digit.
+func columnOf(t *agent.Table, cell string) (agent.TableColumn, bool) {
+	name := strings.Map(func(r rune) rune {
+		if r == ' ' || r == '-' || r == '.' || r == '/' {
+			return '_'
+		}
+		return r
+	}, strings.TrimSpace(cell))
+	for _, c := range slices.Concat(t.Columns, agent.RowColumns) {
+		if strings.EqualFold(c.Name, name) {
+			return c, true
+		}
+	}
+	return agent.TableColumn{}, false
+}
+
+// readRowsCSV reads a file as readContactsCSV does. A column that the table does
+// not have is an error; created_at and updated_at are passed over.
+func readRowsCSV(t *agent.Table, text string) ([]tableRow, error) {
+	records, err := openRecords(text, func(cell string) bool { _, known := columnOf(t, cell); return known })
+	if err != nil {
+		return nil, err
+	}
+	columns := make([]agent.TableColumn, len(records.fields))
+	seen := map[string]bool{}
+	for i, cell := range records.fields {
+		c, known := columnOf(t, cell)
+		switch {
+		case !known:
+			return nil, agent.Invalid("file", fmt.Sprintf("has the column %q, which the table %s does not have", agent.Clip(cell, 60), t.Name))
+		case seen[c.Name]:
+			return nil, agent.Invalid("file", fmt.Sprintf("has the column %s twice", c.Name))
+		}
+		columns[i], seen[c.Name] = c, true
+	}
+	var rows []tableRow
+	for records.next(len(columns)) {
+		if records.blank {
+			continue
+		}
+		if len(rows) == maxImportRows {
+			return nil, agent.Errorf(agent.CodeFileTooLarge, "the file may have at most %d rows", maxImportRows).With("limit_rows", maxImportRows)
+		}
+		rows = append(rows, readTableRow(records, columns))
+	}
+	return rows, nil
+}
+
+func readTableRow(records *csvRecords, columns []agent.TableColumn) tableRow {
+	row := tableRow{row: records.row}
+	issue := func(field, issue string) { row.issues = append(row.issues, agent.Issue{Field: field, Issue: issue}) }
+	switch {
+	case records.broken != "":
+		issue("row", records.broken)
+		return row
+	case records.count != len(columns):
+		issue("row", fmt.Sprintf("has %d cells where the header row has %d", records.count, len(columns)))
+		return row
+	}
+	for i := range columns {
+		c := &columns[i]
+		if c.Name == "created_at" || c.Name == "updated_at" {
+			continue
+		}
+		cell := unguardFormula(records.fields[i])
+		if !utf8.ValidString(cell) {
+			issue(c.Name, "is not UTF-8 text")
+			continue
+		}
+		value, wrong := c.ParseCell(cell)
+		switch {
+		case wrong != "":
+			issue(c.Name, wrong)
+		case value == nil && c.Required && c.Name != "id":
+			issue(c.Name, "is required")
+		default:
+			row.cells = append(row.cells, agent.Cell{Column: c.Name, Value: value})
+		}
+	}
+	return row
+}

@@ -1,0 +1,289 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"satchel/agent"
+	"satchel/store/sqlite"
+)
+
+// Tables lists the user's own tables by name.
+func (db *DB) Tables(ctx context.Context) ([]agent.Table, error) {
+	return Read(ctx, db, func(tx *Tx) ([]agent.Table, error) { return tx.tables("") })
+}
+
+// Table reads the definition of one of the user's own tables.
+func (db *DB) Table(ctx context.Context, name string) (agent.Table, error) {
+	return Read(ctx, db, func(tx *Tx) (agent.Table, error) { return tx.table(name) })
+}
+
+// tables reads one table, or all.
+func (tx *Tx) tables(name string) ([]agent.Table, error) {
+	type row struct {
+		sql  string
+		rows int
+	}
+	found, err := all(tx, func(rows *sqlite.Rows) (r row, err error) { return r, rows.Scan(&r.sql, &r.rows) },
+		`SELECT sql, coalesce((SELECT n FROM _counts c WHERE c.name = t.name), 0) FROM sqlite_schema t
+		WHERE type = 'table' AND substr(name, 1, ?1) = ?2 AND (?3 = '' OR name = ?2 || ?3) ORDER BY name`, len(tablePrefix), tablePrefix, name)
+	tables := make([]agent.Table, 0, len(found))
+	for _, r := range found {
+		t, ok := parseTable(r.sql)
+		if !ok {
+			return nil, fmt.Errorf("table of the user's own cannot be read: %s", agent.Clip(r.sql, 100))
+		}
+		t.Rows = r.rows
+		tables = append(tables, t)
+	}
+	return tables, err
+}
+
+func (tx *Tx) table(name string) (agent.Table, error) {
+	if !agent.ValidTableName(name) {
+		return agent.Table{}, noTable(name)
+	}
+	found, err := tx.tables(name)
+	if err != nil {
+		return agent.Table{}, err
+	}
+	if len(found) == 0 {
+		return agent.Table{}, noTable(name)
+	}
+	return found[0], nil
+}
+
+func noTable(name string) error {
+	return agent.Errorf(agent.CodeNotFound, "there is no table %s", agent.Clip(name, 60)).With("id", agent.Clip(name, 100))
+}
+
+// tableRecords reads tables for those who watch.
+func tableRecords(tx *Tx, ids string) (map[string]any, error) {
+	var names []string
+	if err := json.Unmarshal([]byte(ids), &names); err != nil {
+		return nil, err
+	}
+	records := map[string]any{}
+	for _, name := range names {
+		t, err := tx.table(name)
+		if agent.ErrorCode(err) == agent.CodeNotFound {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		records[name] = t
+	}
+	return records, nil
+}
+
+// CreateTable makes a table of the user's own.
+func (db *DB) CreateTable(ctx context.Context, t agent.Table) (agent.Table, error) {
+	t.Rows = 0
+	if err := t.Validate(); err != nil {
+		return t, err
+	}
+	return db.changeTables(ctx, func(tx *Tx) (agent.Table, error) {
+		others, err := tx.tables("")
+		if err != nil {
+			return t, err
+		}
+		if len(others) >= agent.MaxTables {
+			return t, agent.Errorf(agent.CodeConflict, "an agent may have at most %d tables", agent.MaxTables)
+		}
+		if err := tx.refuseTable(t.Name); err != nil {
+			return t, err
+		}
+		if err := tx.conn.script(tableSQL(&t, tablePrefix+t.Name)); err != nil {
+			return t, err
+		}
+		if _, err := tx.exec("INSERT OR REPLACE INTO _counts VALUES (?, 0)", tablePrefix+t.Name); err != nil {
+			return t, err
+		}
+		tx.noteTable(t.Name, OpCreate)
+		return t, errors.Join(tx.makeParts(&t), tx.audit("table created", map[string]any{"table": t.Name}))
+	})
+}
+
+// refuseTable is a CONFLICT when there is a table of that name.
+func (tx *Tx) refuseTable(name string) error {
+	switch _, err := tx.table(name); {
+	case err == nil:
+		return agent.Errorf(agent.CodeConflict, "there is a table %s already", name).With("field", "name")
+	case agent.ErrorCode(err) != agent.CodeNotFound:
+		return err
+	}
+	return nil
+}
+
+// changeTables runs fn, which changes the schema, and has the SQL sandbox
+// notice.
+func (db *DB) changeTables(ctx context.Context, fn func(*Tx) (agent.Table, error)) (agent.Table, error) {
+	t, err := Write(ctx, db, fn)
+	if err != nil {
+		return t, err
+	}
+	return t, db.ifOpen(func(f *file) error {
+		f.sandbox.SchemaChanged()
+		return nil
+	})
+}
+
+// noteTable tells who watches of a table that came, changed or went.
+func (tx *Tx) noteTable(name string, op Op) {
+	if tx.db.watcher.Load() != nil {
+		tx.conn.note(Change{Kind: KindTable, ID: name, Op: op})
+	}
+}
+
+func (tx *Tx) makeParts(t *agent.Table) error {
+	for _, o := range tableParts(t) {
+		if err := tx.conn.script(o.sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeleteTable deletes a table with its rows.
+func (db *DB) DeleteTable(ctx context.Context, name string) error {
+	_, err := db.changeTables(ctx, func(tx *Tx) (agent.Table, error) {
+		t, err := tx.table(name)
+		if err != nil {
+			return t, err
+		}
+		if err := tx.dropTable(name); err != nil {
+			return t, err
+		}
+		if _, err := tx.exec("DELETE FROM _counts WHERE name = ?", tablePrefix+name); err != nil {
+			return t, err
+		}
+		tx.noteTable(name, OpDelete)
+		return t, tx.audit("table deleted", map[string]any{"table": name, "rows": t.Rows})
+	})
+	return err
+}
+
+// dropTable drops a table with its triggers; dropping writes no events.
+func (tx *Tx) dropTable(name string) error {
+	return tx.conn.script(fmt.Sprintf("DROP VIEW _%[1]s_json; DROP TABLE %[1]q", tablePrefix+name))
+}
+
+// rebuilt is what a table is called while its rows move into it.
+const rebuilt = "_data_rebuilt"
+
+// UpdateTable renames a table or changes its columns. Values are converted where
+// a column gets another type. When a row would not fit, nothing is changed.
+func (db *DB) UpdateTable(ctx context.Context, name string, change agent.TableChange) (agent.Table, error) {
+	return db.changeTables(ctx, func(tx *Tx) (agent.Table, error) {
+		old, err := tx.table(name)
+		if err != nil {
+			return old, err
+		}
+		t, from, err := change.Apply(old)
+		if err != nil {
+			return t, err
+		}
+		if t.Name != name {
+			if err := tx.refuseTable(t.Name); err != nil {
+				return t, err
+			}
+			tx.noteTable(name, OpDelete)
+		}
+		if err := tx.rebuild(&old, &t, from); err != nil {
+			return t, err
+		}
+		tx.noteTable(t.Name, OpUpdate)
+		return t, tx.audit("table updated", map[string]any{"table": t.Name})
+	})
+}
+
+// rebuild makes a table anew, moves the rows into it, and puts it in the place of
+// the old one, so that its statement is one that tableSQL writes.
+func (tx *Tx) rebuild(old, t *agent.Table, from []string) error {
+	if err := tx.conn.script(tableSQL(t, rebuilt)); err != nil {
+		return err
+	}
+	columns, values := []string{`"id"`, `"created_at"`, `"updated_at"`}, []string{`"id"`, `"created_at"`, `"updated_at"`}
+	for i := range t.Columns {
+		if c, ok := old.Column(from[i]); ok && from[i] != "" {
+			columns, values = append(columns, quoted(t.Columns[i].Name)), append(values, converted(&c, &t.Columns[i]))
+		}
+	}
+	err := tx.conn.script(fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %q ORDER BY rowid", rebuilt,
+		strings.Join(columns, ", "), strings.Join(values, ", "), tablePrefix+old.Name))
+	if err != nil {
+		return refusedColumn(err, t)
+	}
+	if err := tx.dropTable(old.Name); err != nil {
+		return err
+	}
+	if err := tx.conn.script(fmt.Sprintf("ALTER TABLE %s RENAME TO %q", rebuilt, tablePrefix+t.Name)); err != nil {
+		return err
+	}
+	if _, err := tx.exec("UPDATE _counts SET name = ? WHERE name = ?", tablePrefix+t.Name, tablePrefix+old.Name); err != nil {
+		return err
+	}
+	return tx.makeParts(t)
+}
+
+func quoted(column string) string { return `"` + column + `"` }
+
+// converted is an expression for the values of a column as another type stores
+// them. What cannot be converted breaks a constraint of the new column.
+func converted(from, to *agent.TableColumn) string {
+	x := quoted(from.Name)
+	text := from.Type == agent.ColumnText || from.Type == agent.ColumnChoice || from.Type == agent.ColumnTime
+	switch {
+	case from.Type == to.Type:
+		return x
+	case to.Type == agent.ColumnJSON && text:
+		return fmt.Sprintf("iif(%[1]s IS NULL OR json_valid(%[1]s), %[1]s, json_quote(%[1]s))", x)
+	case from.Type == agent.ColumnBoolean && to.Type != agent.ColumnNumber:
+		return fmt.Sprintf("iif(%[1]s IS NULL, NULL, iif(%[1]s, 'true', 'false'))", x)
+	case from.Type == agent.ColumnNumber && to.Type == agent.ColumnBoolean:
+		return x
+	case from.Type == agent.ColumnNumber:
+		return fmt.Sprintf("iif(%[1]s = CAST(%[1]s AS INTEGER) AND abs(%[1]s) < 1e15, CAST(CAST(%[1]s AS INTEGER) AS TEXT), CAST(%[1]s AS TEXT))", x)
+	case to.Type == agent.ColumnBoolean && text:
+		return fmt.Sprintf(`CASE lower(trim(%[1]s)) WHEN 'true' THEN 1 WHEN 'yes' THEN 1 WHEN '1' THEN 1
+			WHEN 'false' THEN 0 WHEN 'no' THEN 0 WHEN '0' THEN 0 WHEN '' THEN NULL ELSE %[1]s END`, x)
+	case to.Type != agent.ColumnText && text:
+		return fmt.Sprintf("nullif(trim(%s), '')", x)
+	}
+	return x
+}
+
+// brokenColumn finds the column in what SQLite says about a constraint.
+var brokenColumn = regexp.MustCompile(`(?:constraint failed: |column )(?:[a-z0-9_]+\.)?([A-Za-z0-9_ ]+)`)
+
+// refusedColumn explains why rows do not fit into a table's columns.
+func refusedColumn(err error, t *agent.Table) error {
+	code := sqliteCode(err)
+	if code&0xff != codeConstraint {
+		return err
+	}
+	column := ""
+	if found := brokenColumn.FindStringSubmatch(err.Error()); found != nil {
+		column = strings.TrimSpace(found[1])
+	}
+	issue := "would not hold the values of all rows: change those first"
+	switch {
+	case isUnique(err):
+		issue = "would not be unique: two rows have the same value"
+	case code == codeNotNull:
+		issue = "would be required, and a row has no value for it"
+	case column == rowSize:
+		return agent.Invalid("columns", fmt.Sprintf("would make a row longer than %d KB", agent.MaxRowBytes>>10)).Because(err)
+	}
+	for i, c := range t.Columns {
+		if c.Name == column {
+			return agent.Invalid(fmt.Sprintf("columns[%d]", i), issue).With("column", column).Because(err)
+		}
+	}
+	return agent.Invalid("columns", cmp.Or(issue, "would not hold all rows")).Because(err)
+}

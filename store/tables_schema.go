@@ -1,0 +1,252 @@
+package store
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"satchel/agent"
+)
+
+// A table of the user's own is a STRICT table with triggers that count its rows
+// and write its events. Its definition is nowhere but in the statement that made
+// it: parseTable reads that, and takes only what tableSQL writes. So a file may
+// have any tables of this form, and nothing else.
+
+// tablePrefix begins the names of such tables in SQL.
+const tablePrefix = "data_"
+
+// TableInSQL is what SQL calls a table.
+func TableInSQL(name string) string { return tablePrefix + name }
+
+const (
+	rowIDColumn   = `  "id" TEXT PRIMARY KEY NOT NULL DEFAULT ('row-' || lower(hex(randomblob(10)))),`
+	rowTimeColumn = `  %q TEXT NOT NULL DEFAULT (strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ','now')) CONSTRAINT %q CHECK (%q GLOB ` + timePattern + `),`
+	timePattern   = `'[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9].[0-9][0-9][0-9]Z'`
+	rowSize       = "row size" // the constraint that bounds a row
+)
+
+// tableSQL is the statement that makes a table under a name of SQL.
+func tableSQL(t *agent.Table, name string) string {
+	lines := []string{fmt.Sprintf("CREATE TABLE %q (", name), rowIDColumn}
+	for _, c := range []string{"created_at", "updated_at"} {
+		lines = append(lines, fmt.Sprintf(rowTimeColumn, c, c, c))
+	}
+	sizes := []string{`octet_length("id")`}
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		lines = append(lines, "  "+columnSQL(c)+",")
+		if c.Type != agent.ColumnNumber && c.Type != agent.ColumnBoolean {
+			sizes = append(sizes, fmt.Sprintf("coalesce(octet_length(%q),0)", c.Name))
+		}
+	}
+	lines = append(lines, fmt.Sprintf("  CONSTRAINT %q CHECK (%s <= %d)", rowSize, balanced(sizes, " + "), agent.MaxRowBytes), ") STRICT")
+	return strings.Join(lines, "\n")
+}
+
+// columnSQL defines a column: "name" TYPE [NOT NULL] [UNIQUE] [CONSTRAINT "name"
+// CHECK (…)].
+func columnSQL(c *agent.TableColumn) string {
+	kind, check := "TEXT", ""
+	switch c.Type {
+	case agent.ColumnNumber:
+		kind, check = "REAL", `%[1]q > -9e999 AND %[1]q < 9e999`
+	case agent.ColumnBoolean:
+		kind, check = "INTEGER", `%[1]q IN (0,1)`
+	case agent.ColumnTime:
+		check = `%[1]q GLOB ` + timePattern
+	case agent.ColumnJSON:
+		check = `json_valid(%[1]q)`
+	case agent.ColumnChoice:
+		check = `%[1]q IN (` + strings.ReplaceAll(quoteAll(c.Options), "%", "%%") + `)`
+	default:
+		if c.Required {
+			check = `%[1]q <> ''`
+		}
+	}
+	def := fmt.Sprintf("%q %s", c.Name, kind)
+	if c.Required {
+		def += " NOT NULL"
+	}
+	if c.Unique {
+		def += " UNIQUE"
+	}
+	if check != "" {
+		def += fmt.Sprintf(" CONSTRAINT %q CHECK (", c.Name) + fmt.Sprintf(check, c.Name) + ")"
+	}
+	return def
+}
+
+// quoteAll writes texts as a list of string literals.
+func quoteAll(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, t := range texts {
+		quoted[i] = "'" + strings.ReplaceAll(t, "'", "''") + "'"
+	}
+	return strings.Join(quoted, ",")
+}
+
+// balanced joins terms by an operator in groups, so that the expression of a
+// wide table is not deep.
+func balanced(terms []string, operator string) string {
+	for len(terms) > 8 {
+		var groups []string
+		for ; len(terms) > 8; terms = terms[8:] {
+			groups = append(groups, "("+strings.Join(terms[:8], operator)+")")
+		}
+		terms = append(groups, "("+strings.Join(terms, operator)+")")
+	}
+	return strings.Join(terms, operator)
+}
+
+// rowJSON is an expression for a row as JSON, of columns behind a prefix such as
+// "new.".
+func rowJSON(t *agent.Table) string {
+	terms := []string{`'{"id":' || json_quote("id")`}
+	for _, c := range append(append([]agent.TableColumn{}, t.Columns...), agent.RowColumns[1:]...) {
+		terms = append(terms, fmt.Sprintf(`',"%s":' || %s`, c.Name, cellJSON(&c)))
+	}
+	return balanced(append(terms, "'}'"), " || ")
+}
+
+func cellJSON(c *agent.TableColumn) string {
+	switch c.Type {
+	case agent.ColumnNumber: // whole numbers without a fraction
+		return fmt.Sprintf(`json_quote(iif(%[1]q = CAST(%[1]q AS INTEGER) AND abs(%[1]q) < 1e15, CAST(%[1]q AS INTEGER), %[1]q))`, c.Name)
+	case agent.ColumnBoolean:
+		return fmt.Sprintf(`iif(%[1]q IS NULL, 'null', iif(%[1]q, 'true', 'false'))`, c.Name)
+	case agent.ColumnJSON:
+		return fmt.Sprintf(`coalesce(%q, 'null')`, c.Name)
+	}
+	return fmt.Sprintf(`json_quote(%q)`, c.Name)
+}
+
+// tableParts are the statements that make what belongs to a table: a view that
+// writes its rows as JSON, and its triggers.
+func tableParts(t *agent.Table) []object {
+	table := tablePrefix + t.Name
+	own := "_" + table
+	event := func(kind, row string, more string) string {
+		return fmt.Sprintf(`INSERT INTO _events(type, data) SELECT '%s', '{"table":"%s","row":' || json%s || '}' FROM %s_json WHERE id = %s.id;`, kind, t.Name, more, own, row)
+	}
+	var before, after, changed []string
+	for _, c := range append([]agent.TableColumn{{Name: "id"}}, t.Columns...) {
+		before, after = append(before, fmt.Sprintf("old.%q", c.Name)), append(after, fmt.Sprintf("new.%q", c.Name))
+		changed = append(changed, fmt.Sprintf(`iif(new.%[1]q IS old.%[1]q, '', ',"%[2]s"')`, c.Name, c.Name))
+	}
+	trigger := func(name, when, body string) object {
+		full := own + "_" + name
+		return object{"trigger", full, table, fmt.Sprintf("CREATE TRIGGER %s %s BEGIN\n  %s\nEND", full, when, body)}
+	}
+	return []object{
+		{"view", own + "_json", own + "_json", fmt.Sprintf("CREATE VIEW %s_json AS SELECT id, %s AS json FROM %q", own, rowJSON(t), table)},
+		trigger("created", fmt.Sprintf("AFTER INSERT ON %q", table),
+			event(agent.EventRowCreated, "new", "")+fmt.Sprintf("\n  UPDATE _counts SET n = n + 1 WHERE name = '%s';", table)),
+		trigger("updated", fmt.Sprintf("AFTER UPDATE ON %q WHEN (%s) IS NOT (%s)", table, strings.Join(after, ", "), strings.Join(before, ", ")),
+			event(agent.EventRowUpdated, "new", ` || ',"changed":[' || ltrim(`+balanced(changed, " || ")+`, ',') || ']'`)),
+		trigger("deleted", fmt.Sprintf("BEFORE DELETE ON %q", table),
+			event(agent.EventRowDeleted, "old", "")+fmt.Sprintf("\n  UPDATE _counts SET n = n - 1 WHERE name = '%s';", table)),
+	}
+}
+
+// tableObjects is what the schema has of a table.
+func tableObjects(t *agent.Table) schema {
+	table := tablePrefix + t.Name
+	objects := schema{{"table", table, table, tableSQL(t, table)}: true}
+	indexes := 1 // of the key
+	for _, c := range t.Columns {
+		if c.Unique {
+			indexes++
+		}
+	}
+	for n := range indexes {
+		objects[object{"index", fmt.Sprintf("sqlite_autoindex_%s_%d", table, n+1), table, ""}] = true
+	}
+	for _, o := range tableParts(t) {
+		objects[o] = false
+	}
+	return objects
+}
+
+// parseTable reads the definition of a table from the statement that made it.
+// It is false for any statement that tableSQL does not write.
+func parseTable(sql string) (t agent.Table, ok bool) {
+	lines := strings.Split(sql, "\n")
+	if len(lines) < 7 {
+		return t, false
+	}
+	name, _ := strings.CutSuffix(strings.TrimPrefix(lines[0], `CREATE TABLE "`+tablePrefix), `" (`)
+	t.Name = name
+	for _, line := range lines[4 : len(lines)-2] {
+		t.Columns = append(t.Columns, parseColumn(strings.TrimSuffix(strings.TrimPrefix(line, "  "), ",")))
+	}
+	return t, t.Validate() == nil && tableSQL(&t, tablePrefix+name) == sql
+}
+
+// parseColumn reads what columnSQL writes; of anything else it makes something
+// else.
+func parseColumn(def string) (c agent.TableColumn) {
+	c.Name, def, _ = strings.Cut(strings.TrimPrefix(def, `"`), `" `)
+	kind, rest, _ := strings.Cut(def, " ")
+	rest, c.Required = strings.CutPrefix(rest+" ", "NOT NULL ")
+	rest, c.Unique = strings.CutPrefix(rest, "UNIQUE ")
+	_, check, _ := strings.Cut(rest, " CHECK (")
+	check = strings.TrimPrefix(check, fmt.Sprintf("%q ", c.Name))
+	switch {
+	case kind == "REAL":
+		c.Type = agent.ColumnNumber
+	case kind == "INTEGER":
+		c.Type = agent.ColumnBoolean
+	case strings.HasPrefix(check, "GLOB "):
+		c.Type = agent.ColumnTime
+	case strings.HasPrefix(check, "json_valid("):
+		c.Type = agent.ColumnJSON
+	case strings.HasPrefix(check, "IN ("):
+		c.Type = agent.ColumnChoice
+		c.Options = parseQuoted(strings.TrimPrefix(check, "IN ("))
+	default:
+		c.Type = agent.ColumnText
+	}
+	return c
+}
+
+// parseQuoted reads what quoteAll writes.
+func parseQuoted(list string) (texts []string) {
+	for strings.HasPrefix(list, "'") {
+		list = list[1:]
+		var text strings.Builder
+		for {
+			part, rest, closed := strings.Cut(list, "'")
+			text.WriteString(part)
+			if list = rest; !closed || !strings.HasPrefix(list, "'") {
+				break
+			}
+			text.WriteByte('\'')
+			list = list[1:]
+		}
+		texts = append(texts, text.String())
+		list = strings.TrimPrefix(list, ",")
+	}
+	return texts
+}
+
+// withTables returns a schema that has the user's tables too that a file has.
+func withTables(base schema, rows [][]any) (schema, error) {
+	joined, tables := maps.Clone(base), 0
+	for _, row := range rows {
+		name, _ := row[1].(string)
+		sql, _ := row[3].(string)
+		if row[0] != "table" || !strings.HasPrefix(name, tablePrefix) {
+			continue
+		}
+		t, ok := parseTable(sql)
+		if !ok {
+			continue // foreign
+		}
+		if tables++; tables > agent.MaxTables {
+			return nil, fmt.Errorf("%w: it has more than %d tables of the user's own", errForeign, agent.MaxTables)
+		}
+		maps.Copy(joined, tableObjects(&t))
+	}
+	return joined, nil
+}
