@@ -144,6 +144,9 @@ func startServer(t *testing.T, path, site string) (child *exec.Cmd, words []stri
 }
 
 func TestNothingOutlivesAKilledServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and what is killed is another process")
+	}
 	path := t.TempDir()
 	child, words := startServer(t, path, "")
 	began := time.Now()

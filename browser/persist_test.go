@@ -46,6 +46,9 @@ func TestLoginsAreKeptSealed(t *testing.T) {
 
 // What a persistent session's sites stored is there after a server was killed.
 func TestLoginsOutliveAKilledServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and what is killed is another process")
+	}
 	url := serveSite(t, map[string]string{"/": `<title>x</title>`, "/login": `<title>x</title>`})
 	path := t.TempDir()
 	child, _ := startServer(t, path, url)

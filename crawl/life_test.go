@@ -60,6 +60,9 @@ func crawlUntilKilled(path string) error {
 // wants the pages that an undisturbed walk finds, each fetched once or, when
 // it was under way, twice.
 func TestKilledWalksGoOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and what is killed is another process")
+	}
 	s := newSite(t)
 	for i := range 20 {
 		s.page(fmt.Sprintf("/%d", i), fmt.Sprintf("page %d", i), fmt.Sprintf("/%d", (2*i+1)%20), fmt.Sprintf("/%d", (2*i+2)%20))

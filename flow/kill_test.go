@@ -193,6 +193,9 @@ func runKilled(t *testing.T, graph, path string, r *receiver, holdAt, until stri
 // flow waits. Finished nodes do not run again, and interrupted ones run again
 // with the same key.
 func TestKillNine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and what is killed is another process")
+	}
 	t.Parallel()
 	path, r := t.TempDir(), newReceiver(t)
 	runKilled(t, twelve, path, r, "fetch:0", "")
@@ -238,6 +241,9 @@ const coded = `t trigger
 // A script that has fetched does not run again once it has finished, however
 // soon the server is killed afterwards.
 func TestKillNineInCode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and what is killed is another process")
+	}
 	t.Parallel()
 	path, r := t.TempDir(), newReceiver(t)
 	runKilled(t, coded, path, r, "1", "")

@@ -129,6 +129,9 @@ func (k *killer) serve(t *testing.T, path string, messages int, place string, ru
 // from Telegram and are answered: each is stored once and answered once, and no
 // answer is sent twice, even if it is unknown whether it was sent.
 func TestKillNine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and what is killed is another process")
+	}
 	kills := 5
 	if n, err := strconv.Atoi(os.Getenv(killRounds)); err == nil {
 		kills = n

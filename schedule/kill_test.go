@@ -68,6 +68,9 @@ func serveChild(path string) error {
 // TestKillNine kills a server with SIGKILL repeatedly while it starts runs:
 // none is lost, none has two rows, and repeated calls have the same id.
 func TestKillNine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and what is killed is another process")
+	}
 	const schedules = 150
 	path := t.TempDir()
 	folder, err := store.Open(store.Options{Path: path, Log: slog.New(slog.DiscardHandler)})

@@ -139,6 +139,9 @@ func finishes(t *testing.T, path string) {
 // TestKilled kills the server at each step of an import, while it stands
 // still.
 func TestKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and what is killed is another process")
+	}
 	for _, c := range []struct {
 		step string
 		nth  int
@@ -156,6 +159,9 @@ func TestKilled(t *testing.T) {
 // TestKilledOverAndOver kills the server in each of its lives while it goes on
 // working, until none is left to kill.
 func TestKilledOverAndOver(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and what is killed is another process")
+	}
 	path := t.TempDir()
 	lives := 1
 	for ; kill(t, path, "put", 4, false); lives++ {

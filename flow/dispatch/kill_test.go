@@ -52,6 +52,9 @@ func deliver(path string) {
 // each process continues where the previous one was, repeating at most one
 // batch.
 func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and what is killed is another process")
+	}
 	path := t.TempDir()
 	f := openFolder(t, path)
 	listen(t, f.Default())

@@ -244,6 +244,9 @@ func (w *fakeServices) serve(t *testing.T, path string) bool {
 // are stored once, answered prompts are not sent again, and each repeated tool
 // call has the same Idempotency-Key.
 func TestKillNine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and what is killed is another process")
+	}
 	kills := 8
 	if n, err := strconv.Atoi(os.Getenv(killRounds)); err == nil {
 		kills = n
