@@ -258,7 +258,7 @@ func (f *Folder) UpdateAgent(ctx context.Context, db *DB, change agent.AgentChan
 	}
 	db.update(func(r *record) { r.agent = a })
 	f.rename(db, old.Name, a.Name)
-	db.notify(madeWork{announced: workAll})
+	db.notify(workAll, 0)
 	return a, nil
 }
 
@@ -304,7 +304,7 @@ func (f *Folder) DeleteAgent(db *DB) error {
 	delete(f.byID, db.id)
 	f.unname(db, db.Agent().Name)
 	f.mu.Unlock()
-	db.notify(madeWork{announced: workAll})
+	db.notify(workAll, 0)
 	if err := errors.Join(removeIfThere(db.path), syncFolder(f.agentsPath())); err != nil {
 		return fmt.Errorf("delete agent: %w", err)
 	}

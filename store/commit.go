@@ -64,14 +64,28 @@ func (f *file) lead() {
 		}
 	} else if j := group[0]; j.alone {
 		if j.err = j.ctx.Err(); j.err == nil {
-			j.err = guarded(j.run, f.writer)
-			f.announce(f.writer.takeWork())
-			f.publishRows()
+			j.err = f.runAlone(j)
 		}
 	} else {
 		f.commit(group)
 	}
 	done = true
+}
+
+// runAlone runs a job outside a transaction. One that subscribes to events does so
+// in another commit than the cursors follow in, and a crash between them leaves
+// events from before for the subscriber.
+func (f *file) runAlone(j *job) error {
+	before, err := f.eventsBefore(f.writer)
+	if err != nil {
+		return err
+	}
+	err = guarded(j.run, f.writer)
+	made := f.writer.takeWork()
+	err = errors.Join(err, f.subscribe(f.writer, made.announced|made.taken, before))
+	f.announce(made)
+	f.publishRows()
+	return err
 }
 
 // errCut reports a write whose outcome is unknown.
@@ -149,6 +163,10 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 	if _, err := w.exec("BEGIN IMMEDIATE"); err != nil {
 		return lost(fmt.Errorf("begin: %w", err))
 	}
+	before, err := f.eventsBefore(w)
+	if err != nil {
+		return lost(err)
+	}
 	w.takeWork() // of what was undone
 	changed, made := false, madeWork{}
 	for _, j := range group {
@@ -169,6 +187,9 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 		changed = changed || j.err == nil
 		work := w.takeWork()
 		made = madeWork{made.announced | work.announced, made.taken | work.taken}
+	}
+	if err := f.subscribe(w, made.announced|made.taken, before); err != nil {
+		return lost(err)
 	}
 	end := "COMMIT"
 	if !changed {

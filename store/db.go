@@ -93,11 +93,13 @@ func Background(ctx context.Context) context.Context {
 	return context.WithValue(ctx, backgroundKey{}, true)
 }
 
+func isBackground(ctx context.Context) bool { return ctx.Value(backgroundKey{}) != nil }
+
 // used notes a use of the file.
 func (db *DB) used(ctx context.Context) {
 	now := time.Now().UnixNano()
 	db.lastUse.Store(now)
-	if ctx.Value(backgroundKey{}) == nil {
+	if !isBackground(ctx) {
 		db.lastClient.Store(now)
 	}
 }
@@ -140,7 +142,8 @@ func (db *DB) open() error {
 		return errors.Join(err, f.close())
 	}
 	if db.inPlace { // others are being made, and have no work before
-		f.announce, f.changed = db.notify, db.changed
+		f.announce = func(made madeWork) { db.notify(f.unsubscribed.announce(made.announced), made.taken&workAll) }
+		f.changed = db.changed
 		f.watched = func() bool { return db.watcher.Load() != nil }
 		f.writer.watchRows(f.watched())
 	}
@@ -248,10 +251,13 @@ func (db *DB) closeLocked() error {
 // summarize reads what the catalog keeps of a file that is about to be closed.
 // Where nothing was written it knows that already.
 func (f *file) summarize(rec *record) (err error) {
-	if !f.written && rec.attended {
+	if !f.written && rec.attended && !f.unsubscribed.isBehind() {
 		return nil
 	}
 	if err := f.ensureWriter(); err != nil {
+		return err
+	}
+	if err := f.passAllUnsubscribed(f.writer); err != nil {
 		return err
 	}
 	if rec.pending, err = f.writer.pending(); err != nil {

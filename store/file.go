@@ -44,6 +44,8 @@ type file struct {
 	watched  func() bool    // reports whether somebody wants to know that
 
 	sandbox *sqlsandbox.Pool // connections for SQL of clients
+
+	unsubscribed unsubscribed
 }
 
 // openFile opens an existing agent's file and brings it to the present

@@ -128,6 +128,9 @@ func (db *DB) applyRetention(ctx context.Context, f *file, now time.Time, rests 
 	more := true
 	for ; more && steps > 0; steps-- {
 		err := f.submit(&job{ctx: ctx, run: func(c *conn) (err error) {
+			if err := f.passAllUnsubscribed(c); err != nil {
+				return err
+			}
 			more, err = trim(newTx(ctx, c, db))
 			return err
 		}})
@@ -146,11 +149,14 @@ func (db *DB) applyRetention(ctx context.Context, f *file, now time.Time, rests 
 func (f *file) needsCheckpoint() bool {
 	f.queueMu.Lock()
 	defer f.queueMu.Unlock()
-	return f.dirty && !f.running
+	return (f.dirty || f.unsubscribed.isBehind()) && !f.running
 }
 
 // rest gives free pages back and writes the -wal into the file.
 func (f *file) rest(c *conn) error {
+	if err := f.passAllUnsubscribed(c); err != nil {
+		return err
+	}
 	var free, pages int
 	if err := c.value(&free, "PRAGMA freelist_count"); err != nil {
 		return err

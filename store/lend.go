@@ -12,8 +12,12 @@ import (
 
 // borrowWait is how long a read waits for the writer before it opens a connection
 // of its own, and how long a write waits for a read that has the writer before it
-// opens another.
-const borrowWait = 10 * time.Millisecond
+// opens another: to open one takes about as much time, and half a megabyte.
+// Background work waits longer.
+const (
+	borrowWait           = 50 * time.Millisecond
+	backgroundBorrowWait = time.Second
+)
 
 // borrow returns the writer for a read, or nil when that takes too long, or
 // others wait for it already. Give it back by giveBack.
@@ -26,7 +30,7 @@ func (f *file) borrow(ctx context.Context) *conn {
 		f.queueMu.Unlock()
 		c.sql.ReadOnly = true
 		return c
-	case !f.running, len(f.waiting) > 0, len(f.queue) > 1:
+	case !f.running, !isBackground(ctx) && (len(f.waiting) > 0 || len(f.queue) > 1):
 		f.queueMu.Unlock()
 		return nil
 	}
@@ -38,7 +42,11 @@ func (f *file) borrow(ctx context.Context) *conn {
 
 // awaitTurn returns the writer when a read that waits is given it in time.
 func (f *file) awaitTurn(ctx context.Context, turn chan *conn) *conn {
-	timer := time.NewTimer(borrowWait)
+	wait := borrowWait
+	if isBackground(ctx) {
+		wait = backgroundBorrowWait
+	}
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	var c *conn
 	select {

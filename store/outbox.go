@@ -103,8 +103,23 @@ func (tx *Tx) subscribedEvents(consumer string) (names []string, all bool, err e
 }
 
 // Undelivered returns up to limit events that a consumer has not passed yet.
-// Those that nobody listens to are left out without being read.
+// Those that nobody listens to are left out without being read. A consumer without
+// subscribers passes no events: that is done for it.
 func (db *DB) Undelivered(ctx context.Context, consumer string, limit int) (Undelivered, error) {
+	f, err := db.acquire(ctx)
+	if err != nil {
+		return Undelivered{}, err
+	}
+	defer db.release(ctx)
+	at := f.unsubscribed.now()
+	u, err := db.undelivered(ctx, consumer, limit)
+	if err == nil && u.Last > u.After {
+		f.unsubscribed.note(consumer, u.NoSubscribers, at)
+	}
+	return u, err
+}
+
+func (db *DB) undelivered(ctx context.Context, consumer string, limit int) (Undelivered, error) {
 	return Read(ctx, db, func(tx *Tx) (u Undelivered, err error) {
 		err = tx.row("SELECT coalesce((SELECT seq FROM _cursors WHERE consumer = ?), 0), coalesce((SELECT max(seq) FROM _events), 0)", consumer).
 			Scan(&u.After, &u.Last)
@@ -143,9 +158,13 @@ func (tx *Tx) eventsBehind(after int64, names []string, any bool, limit int) ([]
 // never goes back.
 func (db *DB) PassEvents(ctx context.Context, consumer string, seq int64) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		_, err := tx.exec("INSERT INTO _cursors VALUES (?,?) ON CONFLICT DO UPDATE SET seq = max(seq, excluded.seq)", consumer, seq)
-		return struct{}{}, err
+		return struct{}{}, tx.passEvents(consumer, seq)
 	})
+	return err
+}
+
+func (c *conn) passEvents(consumer string, seq int64) error {
+	_, err := c.exec("INSERT INTO _cursors VALUES (?,?) ON CONFLICT DO UPDATE SET seq = max(seq, excluded.seq)", consumer, seq)
 	return err
 }
 

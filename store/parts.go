@@ -110,7 +110,7 @@ func (f *file) isDirty() bool {
 
 // look runs fn on a reader, without a transaction, and does not count as use.
 func (db *DB) look(ctx context.Context, f *file, fn func(*Tx) error) error {
-	r, err := f.reader(ctx)
+	r, err := f.reader(Background(ctx))
 	if err != nil {
 		return err
 	}

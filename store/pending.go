@@ -51,6 +51,9 @@ const (
 	workChanged
 
 	workAll = workChanged<<1 - 1
+
+	// workSubscriptions is no work: somebody may have subscribed to events.
+	workSubscriptions workKinds = workAll + 1
 )
 
 // dueNow is a time that is past on every clock.
@@ -104,6 +107,10 @@ var tableWork = map[tableChange]workKinds{
 	{"_agent", "settings"}:            workAll,
 }
 
+// subscriptionTables say who subscribes to events: a row that comes or changes there
+// may be a subscriber more.
+var subscriptionTables = map[string]workKinds{"webhooks": workSubscriptions, "_triggers": workSubscriptions, "_waits": workSubscriptions}
+
 // columnsWatched are the tables of which tableWork names columns.
 var columnsWatched = func() map[string]workKinds {
 	kinds := map[string]workKinds{}
@@ -118,7 +125,7 @@ var columnsWatched = func() map[string]workKinds {
 // workOfTables returns the work that any change of tables may make.
 func workOfTables(tables map[string]bool) (kinds workKinds) {
 	for table := range tables {
-		kinds |= tableWork[tableChange{table, ""}] | columnsWatched[table]
+		kinds |= tableWork[tableChange{table, ""}] | columnsWatched[table] | subscriptionTables[table]
 	}
 	return kinds
 }
@@ -129,10 +136,12 @@ func workOfTables(tables map[string]bool) (kinds workKinds) {
 func (c *conn) watchTables() error {
 	return c.sql.Authorize(func(action int32, table, column, _, _ string) bool {
 		switch action {
-		case lib.SQLITE_INSERT, lib.SQLITE_DELETE:
+		case lib.SQLITE_INSERT:
+			c.sql.Compiling |= uint32(tableWork[tableChange{table, ""}] | columnsWatched[table] | subscriptionTables[table])
+		case lib.SQLITE_DELETE:
 			c.sql.Compiling |= uint32(tableWork[tableChange{table, ""}] | columnsWatched[table])
 		case lib.SQLITE_UPDATE:
-			c.sql.Compiling |= uint32(tableWork[tableChange{table, ""}] | tableWork[tableChange{table, column}])
+			c.sql.Compiling |= uint32(tableWork[tableChange{table, ""}] | tableWork[tableChange{table, column}] | subscriptionTables[table])
 		}
 		return true
 	})
@@ -194,14 +203,15 @@ func (db *DB) publish(p Pending) {
 	}
 }
 
-// notify passes on that a commit may have made work.
-func (db *DB) notify(made madeWork) {
-	if made == (madeWork{}) {
+// notify passes on that a commit may have made work, except what those who wrote
+// have taken on.
+func (db *DB) notify(made, taken workKinds) {
+	if made|taken == 0 {
 		return
 	}
-	db.recent.Or(uint32(made.announced | made.taken))
+	db.recent.Or(uint32(made | taken))
 	var p Pending
-	p.add(made.announced)
+	p.add(made)
 	db.publish(p)
 }
 

@@ -212,7 +212,7 @@ func (f *Folder) drop(db *DB) {
 	if err := db.closeWhenUnused(true); err != nil {
 		f.log.Error("close an agent whose file is gone", "agent", db.id, "error", err)
 	}
-	defer db.notify(madeWork{announced: workAll})
+	defer db.notify(workAll, 0)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.unname(db, db.Agent().Name)

@@ -86,7 +86,7 @@ func (c *consumer) set(db *store.DB, f failing) {
 }
 
 // turn is the outcome of one turn.
-type turn struct { // the cursor moved past some events
+type turn struct {
 	passed        bool // some events were passed
 	more          bool // there may be more events
 	noSubscribers bool // nobody subscribes to any event of this agent
@@ -108,6 +108,9 @@ func (c *consumer) turn(ctx context.Context, db *store.DB, limit int) (turn, err
 	if err != nil {
 		return turn{}, err
 	}
+	if u.NoSubscribers {
+		return turn{noSubscribers: true}, nil
+	}
 	passed := u.Last
 	if len(u.Events) > 0 {
 		var handled int
@@ -116,12 +119,12 @@ func (c *consumer) turn(ctx context.Context, db *store.DB, limit int) (turn, err
 		}
 	}
 	if passed <= u.After {
-		return turn{noSubscribers: u.NoSubscribers}, err
+		return turn{}, err
 	}
 	if err := db.PassEvents(context.WithoutCancel(ctx), c.Name, passed); err != nil {
 		return turn{}, err
 	}
-	return turn{passed: true, more: u.More || passed < u.Last, noSubscribers: u.NoSubscribers}, err
+	return turn{passed: true, more: u.More || passed < u.Last}, err
 }
 
 // handle calls the consumer with a time limit. A panic becomes an error.

@@ -1,0 +1,125 @@
+package store
+
+import (
+	"maps"
+	"slices"
+	"sync"
+)
+
+// unsubscribed is what an open file knows of consumers of its outbox that look for
+// events to which nobody subscribes. They are notified of none, and write no cursor
+// for each: their cursors follow when the file is checkpointed or closed, or when
+// somebody subscribes.
+type unsubscribed struct {
+	mu      sync.Mutex
+	changes uint64          // guarded by mu: how often somebody may have subscribed
+	asked   map[string]bool // guarded by mu: consumers since then, and whether they have no subscribers
+	behind  bool            // guarded by mu: a cursor may have to follow
+}
+
+// now returns a number that changes when somebody may have subscribed.
+func (u *unsubscribed) now() uint64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.changes
+}
+
+// note keeps whether a consumer had no subscribers, in a transaction that began
+// after now returned at.
+func (u *unsubscribed) note(consumer string, none bool, at uint64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	none = none && at == u.changes
+	if u.asked == nil {
+		u.asked = map[string]bool{}
+	}
+	u.asked[consumer] = none
+	u.behind = u.behind || none
+}
+
+// consumers returns those without subscribers.
+func (u *unsubscribed) consumers() (names []string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for name, none := range maps.All(u.asked) {
+		if none {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// isBehind reports whether a cursor may have to follow.
+func (u *unsubscribed) isBehind() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.behind
+}
+
+// follow notes that cursors are being written.
+func (u *unsubscribed) follow() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.behind = false
+}
+
+// announce returns the work of a commit without the events that nobody waits for.
+func (u *unsubscribed) announce(kinds workKinds) workKinds {
+	if kinds&(workSubscriptions|workEvents) == 0 {
+		return kinds
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if kinds&workSubscriptions != 0 {
+		u.changes++
+		clear(u.asked)
+	}
+	if kinds&workEvents == 0 || kinds&workChanged != 0 || len(u.asked) == 0 || slices.Contains(slices.Collect(maps.Values(u.asked)), false) {
+		return kinds &^ workSubscriptions
+	}
+	u.behind = true
+	return kinds &^ (workSubscriptions | workEvents)
+}
+
+// passUnsubscribed moves the cursors of consumers without subscribers behind an
+// event. The caller leads.
+func (f *file) passUnsubscribed(c *conn, seq int64) error {
+	for _, name := range f.unsubscribed.consumers() {
+		if err := c.passEvents(name, seq); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passAllUnsubscribed does so for all events. The caller leads, and nobody else
+// writes.
+func (f *file) passAllUnsubscribed(c *conn) error {
+	if !f.unsubscribed.isBehind() {
+		return nil
+	}
+	f.unsubscribed.follow()
+	var last int64
+	if err := c.value(&last, lastEvent); err != nil {
+		return err
+	}
+	return f.passUnsubscribed(c, last)
+}
+
+// eventsBefore returns the number of the newest event before a write, when there are
+// consumers without subscribers. The caller leads.
+func (f *file) eventsBefore(c *conn) (last int64, err error) {
+	if len(f.unsubscribed.consumers()) == 0 {
+		return 0, nil
+	}
+	return last, c.value(&last, lastEvent)
+}
+
+// subscribe gives somebody who may have subscribed in a write only the events of
+// that write and later ones. The caller leads.
+func (f *file) subscribe(c *conn, kinds workKinds, before int64) error {
+	if kinds&workSubscriptions == 0 || before == 0 {
+		return nil
+	}
+	return f.passUnsubscribed(c, before)
+}
