@@ -20,6 +20,7 @@ func (e *Engine) ownKinds() map[string]*Kind {
 	maps.Copy(kinds, map[string]*Kind{
 		"http-request": {Run: e.runHTTP, Check: checkHTTP},
 		"sql":          {Run: runSQL, Raw: []string{"query"}, Code: "query", CheckCode: checkSQL},
+		"table":        {Run: runTable, Check: checkTable},
 		"workflow":     {Run: e.runWorkflow},
 	})
 	if e.options.Scripts != nil {

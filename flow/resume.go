@@ -226,6 +226,9 @@ func (p *program) passesFilter(trigger int, db *store.DB, payload map[string]any
 	if id, _ := n.Data["gateway_id"].(string); id != "" && !fromGateway(payload, id) {
 		return false
 	}
+	if table, _ := n.Data["table"].(string); table != "" && payload["table"] != table {
+		return false
+	}
 	r := &run{db: db, program: p, payload: payload, execution: &agent.Execution{WorkflowID: p.workflow.ID, Version: p.workflow.Version}}
 	ok, err := evaluate(n, names{run: r}, "filter", "")
 	return err == nil && ok

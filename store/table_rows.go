@@ -244,12 +244,15 @@ func (db *DB) DeleteRows(ctx context.Context, table string, where []agent.RowCon
 	})
 }
 
+// UpsertRecorder is Recorder for a row that was changed or, isNew, added.
+type UpsertRecorder func(row json.RawMessage, isNew bool) (executionID string, result agent.NodeResult, err error)
+
 // UpsertRow changes the row that has the same value in a column, or adds one.
 // The column is id, or one that is unique.
-func (db *DB) UpsertRow(ctx context.Context, table, key string, row agent.Row, record func(row json.RawMessage, isNew bool) Recorder) (raw json.RawMessage, isNew bool, err error) {
+func (db *DB) UpsertRow(ctx context.Context, table, key string, row agent.Row, record UpsertRecorder) (raw json.RawMessage, isNew bool, err error) {
 	var done Recorder
 	if record != nil {
-		done = func(rows []json.RawMessage) (string, agent.NodeResult, error) { return record(rows[0], isNew)(rows) }
+		done = func(rows []json.RawMessage) (string, agent.NodeResult, error) { return record(rows[0], isNew) }
 	}
 	rows, err := db.writeRows(ctx, table, "row written", done, func(tx *Tx, t *agent.Table) ([]json.RawMessage, error) {
 		column, known := t.Column(key)

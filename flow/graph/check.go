@@ -28,6 +28,9 @@ func checkData(n *agent.Node, executable bool, complain func(field, issue string
 	if n.Type == agent.NodeTrigger {
 		agent.CheckHookAuth(n.Data["auth"], executable, complain)
 	}
+	if n.Type == nodeTable && executable {
+		checkTable(n.Data, complain)
+	}
 	if !executable || t.OneOf == nil {
 		return
 	}
@@ -39,6 +42,34 @@ func checkData(n *agent.Node, executable bool, complain func(field, issue string
 	}
 	if given != 1 {
 		complain("data", "needs one of "+strings.Join(t.OneOf, ", "))
+	}
+}
+
+// nodeTable is the type of nodes that read and change rows.
+const nodeTable = "table"
+
+// tableNeeds are the fields that the operations of a table node require.
+var tableNeeds = map[string][]string{"update": {"conditions", "row"}, "upsert": {"row", "key"}, "delete": {"conditions"}}
+
+// checkTable checks that a table node has what its operation requires.
+func checkTable(data map[string]any, complain func(field, issue string)) {
+	operation, _ := data["operation"].(string)
+	for _, name := range tableNeeds[operation] {
+		if v := data[name]; v == nil || v == "" {
+			complain("data."+name, "is required to "+operation)
+		}
+	}
+	if operation == "insert" && data["row"] == nil && data["rows"] == nil {
+		complain("data.row", "is required to insert")
+	}
+	conditions, _ := data["conditions"].([]any)
+	for i, entry := range conditions {
+		object, _ := entry.(map[string]any)
+		for _, key := range []string{"column", "operator"} {
+			if text, _ := object[key].(string); text == "" {
+				complain(fmt.Sprintf("data.conditions[%d].%s", i, key), "is required")
+			}
+		}
 	}
 }
 

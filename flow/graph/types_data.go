@@ -89,4 +89,23 @@ var dataTypes = []Type{
 			boolean("truncated", "Truncated", "There were more rows than returned."), number("changes", "Changes", "Number of rows changed.")},
 		Example: `{"query":"SELECT count(*) AS n FROM contacts WHERE email = {{contact.email}}"}`, ExampleOutput: `{"columns":["n"],"rows":[[1]],"row_count":1,"truncated":false,"changes":0}`,
 	},
+	{
+		Name: nodeTable, Label: "Table", Group: "Data", Icon: "Table", Docs: "tables.md",
+		Summary: "Finds, adds, changes or deletes rows of one of the agent's own tables.", Synonyms: []string{"row", "rows", "spreadsheet", "database", "insert", "update", "upsert", "delete", "find", "airtable"},
+		Data: []Field{
+			text("table", "Table", "The table to use.").ref("table").required(),
+			choice("operation", "Operation", "upsert changes the row that key finds, or adds one.", "find", "count", "insert", "update", "upsert", "delete").defaultsTo("find"),
+			list("conditions", "Conditions", "Which rows are meant; all conditions must hold. Required by update and delete.").widget("rowconditions"),
+			object("row", "Row", "Values of the columns, for insert, update and upsert.").widget("keyvalue"),
+			list("rows", "Rows", "insert: a list of rows, in place of row.").advanced(),
+			text("key", "Key", "upsert: the column by which the row is found, id or one that is unique."),
+			number("limit", "Limit", "find: the maximum number of rows.").within(0, 1000).defaultsTo(100).advanced(),
+			text("sort", "Sort by", "find: a column. By default, rows come in the order in which they were added.").advanced(),
+			choice("order", "Order", "Of sort.", "asc", "desc").defaultsTo("asc").advanced(),
+		},
+		Output: []Field{list("rows", "Rows", "The rows that were found, added, changed or deleted.").required(), anything("row", "Row", "The first of them, or null.").required(),
+			number("count", "Count", "How many there are; of find and count, how many meet the conditions.").required(), boolean("created", "Created", "upsert: the row was added.")},
+		Example:       `{"table":"leads","operation":"upsert","key":"email","row":{"email":"{{contact.email}}","status":"new"}}`,
+		ExampleOutput: `{"rows":[{"id":"row-06f1q2s3t4v5a6b7c8d9","email":"ada@example.com","status":"new"}],"row":{"id":"row-06f1q2s3t4v5a6b7c8d9","email":"ada@example.com","status":"new"},"count":1,"created":true}`,
+	},
 }

@@ -11,11 +11,12 @@ const longestWait = 31_622_400 // seconds: 366 days
 var flowTypes = []Type{
 	{
 		Name: agent.NodeTrigger, Label: "Trigger", Group: "Flow", Icon: "Zap", Docs: nodesDocs,
-		Summary: "Starts the workflow by hand, by a webhook, on a schedule or when an event happens.", Synonyms: []string{"start", "webhook", "event", "hook", "cron", "schedule", "manual"},
+		Summary: "Starts the workflow by hand, by a webhook, on a schedule or when an event happens.", Synonyms: []string{"start", "webhook", "event", "hook", "cron", "schedule", "manual", "row"},
 		Data: []Field{
 			text("event", "Event", "manual, webhook, schedule, calendar, or an event such as message.received; workflow.* matches several. Only events after the workflow became active count.").ref("event").defaultsTo("manual"),
 			conditions("filter", "Only if", "Conditions that the payload must meet."),
 			text("gateway_id", "Gateway", "Only messages received through this gateway.").ref("gateway").advanced(),
+			text("table", "Table", "Only events of rows of this table.").ref("table").advanced(),
 			hookAuth,
 		},
 		Example: `{"event":"message.received","filter":[{"left":"{{message.content}}","operator":"contains","right":"order"}]}`,

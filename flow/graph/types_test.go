@@ -50,8 +50,8 @@ func decoded(t *testing.T, raw json.RawMessage) any {
 	return v
 }
 
-var widgets = []string{"", "textarea", "javascript", "sql", "selector", "cron", "duration", "template", "conditions", "cases", "schema", "keyvalue", "chips"}
-var refs = []string{"", "gateway", "source", "tool", "workflow", "session", "event", "model"}
+var widgets = []string{"", "textarea", "javascript", "sql", "selector", "cron", "duration", "template", "conditions", "cases", "schema", "keyvalue", "chips", "rowconditions", "formfields"}
+var refs = []string{"", "gateway", "source", "tool", "workflow", "session", "event", "model", "table"}
 
 // TestCatalog checks that each type is fully described and that its examples
 // match.
