@@ -20,7 +20,7 @@ type Request struct {
 	Replay         string          // a second key, valid for a few minutes; see store.StartedExecution. May be empty
 	Queue          bool            // queue the execution whatever the workflow's on_conflict says
 	Wait           time.Duration   // how long to wait for the end; 0: do not wait
-	Hook           bool            // only if the workflow is active and has a webhook trigger; a webhook-response ends the wait
+	Hook           bool            // only if the workflow is active and has a trigger of this kind, webhook or form; a webhook-response ends the wait
 
 	node     string                   // id of the trigger node; empty: chosen by Trigger
 	chain    agent.Chain              // the executions that caused this one
@@ -149,8 +149,8 @@ func (e *Engine) prepareExecution(ctx context.Context, db *store.DB, q Request) 
 	if !named {
 		start = p.start(q.Trigger)
 	}
-	if q.Hook && !p.acceptsHook(start, db, n.Text.Status) {
-		return nil, nil, nil, agent.NotFound("active workflow with a webhook trigger", q.WorkflowID)
+	if q.Hook && !p.acceptsHook(start, db, n.Text.Status, q.Trigger) {
+		return nil, nil, nil, agent.NotFound("active workflow with a "+q.Trigger+" trigger", q.WorkflowID)
 	}
 	if q.filtered && (!named || !p.passesFilter(start, db, payload)) {
 		return nil, nil, nil, nil
@@ -162,11 +162,11 @@ func (e *Engine) prepareExecution(ctx context.Context, db *store.DB, q Request) 
 		Trigger: q.Trigger, TriggerNode: p.nodes[start].ID, Input: input, RootID: chain.Root, Depth: chain.Depth, CreatedAt: now, StartedAt: now}, p, payload, nil
 }
 
-// acceptsHook reports whether a webhook may start the workflow at its node
-// start.
-func (p *program) acceptsHook(start int, db *store.DB, status agent.WorkflowStatus) bool {
+// acceptsHook reports whether a webhook or a form may start the workflow at its
+// node start.
+func (p *program) acceptsHook(start int, db *store.DB, status agent.WorkflowStatus, event string) bool {
 	n := &p.nodes[start]
-	return status == agent.WorkflowActive && db.Agent().Status == agent.StatusActive && n.Data["event"] == "webhook" && !n.disabled
+	return status == agent.WorkflowActive && db.Agent().Status == agent.StatusActive && n.Data["event"] == event && !n.disabled
 }
 
 // maxInput limits an execution's payload, in bytes.

@@ -83,7 +83,7 @@ func (s *Server) callHook(c *rest.Call) error {
 // admitHook checks that the caller may start the workflow: by what its trigger
 // asks for, or, when that says nothing, by the rules of every other route.
 func (s *Server) admitHook(c *rest.Call, workflowID string, body []byte) (store.Hook, error) {
-	hook, err := c.DB.Hook(c, workflowID)
+	hook, err := c.DB.Hook(c, workflowID, "webhook")
 	switch {
 	case hook.Auth.Type != "" && err == nil:
 		if c.DB.Agent().Status == agent.StatusDisabled {

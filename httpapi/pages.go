@@ -17,7 +17,7 @@ import (
 // The console and the page with the interface's description; what they load
 // comes from here alone, so both work without any other network.
 //
-//go:embed console/dist docs/index.html docs/start.js docs/page.css docs/swagger-ui.css docs/swagger-ui-bundle.js
+//go:embed console/dist docs/index.html docs/start.js docs/page.css docs/swagger-ui.css docs/swagger-ui-bundle.js forms/form.css
 var pageFiles embed.FS
 
 // pagePolicy lets a page run and show only what this server sends as files of
@@ -39,6 +39,7 @@ func (s *Server) pages() {
 	addresses := map[string]string{consoleFiles + "app/index.html": "/", "docs/index.html": "/docs", consoleFiles + "app/live.html": livePath + "/:session"}
 	s.livePages()
 	s.widgetPages()
+	s.formPages()
 	_ = fs.WalkDir(pageFiles, ".", func(name string, entry fs.DirEntry, _ error) error {
 		address, ok := addresses[name]
 		if !ok {

@@ -15,12 +15,13 @@ type Hook struct {
 	Auth   agent.HookAuth // with its secret; what it seals must not reach a client
 }
 
-// Hook finds the webhook trigger of an active workflow, the first of them. A
-// workflow that has none, or that is not active, is a NOT_FOUND.
-func (db *DB) Hook(ctx context.Context, workflowID string) (Hook, error) {
+// Hook finds the trigger of an active workflow that a call of its hook starts
+// (webhook), or its form, the first of them. A workflow that has none, or that is
+// not active, is a NOT_FOUND.
+func (db *DB) Hook(ctx context.Context, workflowID, event string) (Hook, error) {
 	h, err := Read(ctx, db, func(tx *Tx) (h Hook, err error) {
 		found, err := all(tx, func(rows *sqlite.Rows) (auth []byte, err error) { return auth, rows.Scan(&h.NodeID, &auth) },
-			"SELECT node_id, auth FROM _triggers WHERE workflow_id = ? AND event = 'webhook' ORDER BY position LIMIT 1", workflowID)
+			"SELECT node_id, auth FROM _triggers WHERE workflow_id = ? AND event = ? ORDER BY position LIMIT 1", workflowID, event)
 		if err != nil {
 			return h, err
 		}
@@ -44,9 +45,58 @@ func (db *DB) Hook(ctx context.Context, workflowID string) (Hook, error) {
 	})
 	switch {
 	case errors.Is(err, sqlite.ErrNoRows):
-		err = agent.NotFound("active workflow with a webhook trigger", workflowID)
+		err = agent.NotFound("active workflow with a "+event+" trigger", workflowID)
 	case errors.Is(err, errLocked):
 		err = agent.Errorf(agent.CodeExecution, "the secret of this hook is locked: it was sealed with another master key; set it again").Because(err)
 	}
 	return h, err
+}
+
+// FormOf is a form with the workflow that it starts.
+type FormOf struct {
+	agent.Form
+	WorkflowID   string               `json:"workflow_id" example:"workflow-06f1q2s3t4v5a6b7c8d9"`
+	WorkflowName string               `json:"workflow_name" example:"Contact form"`
+	Status       agent.WorkflowStatus `json:"status" enum:"draft,active,paused,archived" example:"active"`
+	Auth         string               `json:"auth" doc:"Who may use the form: the type of the trigger's auth; empty for those with the role admin." example:"none"`
+	NodeID       string               `json:"node_id" example:"trigger"`
+}
+
+const selectForms = `SELECT w.id, w.name, w.status, n.value ->> '$.id', coalesce(n.value ->> '$.data.auth.type', ''), n.value -> '$.data'
+	FROM workflows w, json_each(w.nodes) n
+	WHERE n.value ->> '$.type' = 'trigger' AND n.value ->> '$.data.event' = 'form'`
+
+func scanForm(rows *sqlite.Rows) (f FormOf, err error) {
+	var data string
+	if err := rows.Scan(&f.WorkflowID, &f.WorkflowName, &f.Status, &f.NodeID, &f.Auth, &data); err != nil {
+		return f, err
+	}
+	_ = json.Unmarshal([]byte(data), &f.Form) // what SQL put there is shown as far as it can be read
+	if f.Title == "" {
+		f.Title = f.WorkflowName
+	}
+	return f, nil
+}
+
+// maxForms bounds the forms that are listed.
+const maxForms = 1000
+
+// Forms lists the forms of all workflows, the newest first.
+func (db *DB) Forms(ctx context.Context) ([]FormOf, error) {
+	return Read(ctx, db, func(tx *Tx) ([]FormOf, error) {
+		return all(tx, scanForm, selectForms+" ORDER BY w.created_at DESC, w.id DESC, n.key LIMIT ?", maxForms)
+	})
+}
+
+// Form reads the form that a trigger of a workflow has.
+func (db *DB) Form(ctx context.Context, workflowID, nodeID string) (FormOf, error) {
+	return Read(ctx, db, func(tx *Tx) (f FormOf, err error) {
+		found, err := all(tx, scanForm, selectForms+" AND w.id = ? AND n.value ->> '$.id' = ?", workflowID, nodeID)
+		if err == nil && len(found) == 0 {
+			return f, agent.NotFound("form", workflowID)
+		} else if err != nil {
+			return f, err
+		}
+		return found[0], nil
+	})
 }

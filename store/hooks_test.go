@@ -130,7 +130,7 @@ func TestHookOfAWorkflow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h, err := db.Hook(t.Context(), w.ID); err != nil || h.NodeID != "z" || h.Auth.Secret != "s3cret" {
+	if h, err := db.Hook(t.Context(), w.ID, "webhook"); err != nil || h.NodeID != "z" || h.Auth.Secret != "s3cret" {
 		t.Errorf("%+v, %v", h, err)
 	}
 	var auths []json.RawMessage
@@ -139,13 +139,13 @@ func TestHookOfAWorkflow(t *testing.T) {
 	}
 	for _, auth := range auths {
 		do(t, db, "UPDATE workflows SET nodes = json_array(json_object('id','a','type','trigger','data',json_object('event','webhook','auth',json('"+string(auth)+"'))))")
-		h, err := db.Hook(t.Context(), w.ID)
+		h, err := db.Hook(t.Context(), w.ID, "webhook")
 		if err != nil || h.Auth.Type == "" || signature.VerifyHook(&h.Auth, func(string) string { return "" }, nil, agent.Now().Time) == nil {
 			t.Errorf("%s lets everybody in: %+v, %v", auth, h, err)
 		}
 	}
 	do(t, db, "UPDATE workflows SET status = 'paused'")
-	if _, err := db.Hook(t.Context(), w.ID); agent.ErrorCode(err) != agent.CodeNotFound {
+	if _, err := db.Hook(t.Context(), w.ID, "webhook"); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("paused: %v", err)
 	}
 }

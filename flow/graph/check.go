@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,6 +28,7 @@ func checkData(n *agent.Node, executable bool, complain func(field, issue string
 	checkFields(t.Data, n.Data, "data.", executable, complain)
 	if n.Type == agent.NodeTrigger {
 		agent.CheckHookAuth(n.Data["auth"], executable, complain)
+		checkForm(n.Data, executable, complain)
 	}
 	if n.Type == nodeTable && executable {
 		checkTable(n.Data, complain)
@@ -43,6 +45,20 @@ func checkData(n *agent.Node, executable bool, complain func(field, issue string
 	if given != 1 {
 		complain("data", "needs one of "+strings.Join(t.OneOf, ", "))
 	}
+}
+
+// checkForm checks the form of a trigger.
+func checkForm(data map[string]any, executable bool, complain func(field, issue string)) {
+	if data["event"] != agent.TriggerForm {
+		return
+	}
+	raw, err := json.Marshal(data)
+	var form agent.Form
+	if err != nil || json.Unmarshal(raw, &form) != nil {
+		complain("data.fields", "must be a list of {name, label, type, required, options}")
+		return
+	}
+	form.Check(executable, func(field, issue string) { complain("data."+field, issue) })
 }
 
 // nodeTable is the type of nodes that read and change rows.

@@ -11,12 +11,17 @@ const longestWait = 31_622_400 // seconds: 366 days
 var flowTypes = []Type{
 	{
 		Name: agent.NodeTrigger, Label: "Trigger", Group: "Flow", Icon: "Zap", Docs: nodesDocs,
-		Summary: "Starts the workflow by hand, by a webhook, on a schedule or when an event happens.", Synonyms: []string{"start", "webhook", "event", "hook", "cron", "schedule", "manual", "row"},
+		Summary: "Starts the workflow by hand, by a webhook, by a form, on a schedule or when an event happens.", Synonyms: []string{"start", "webhook", "form", "event", "hook", "cron", "schedule", "manual", "row"},
 		Data: []Field{
-			text("event", "Event", "manual, webhook, schedule, calendar, or an event such as message.received; workflow.* matches several. Only events after the workflow became active count.").ref("event").defaultsTo("manual"),
+			text("event", "Event", "manual, webhook, form, schedule, calendar, or an event such as message.received; workflow.* matches several. Only events after the workflow became active count.").ref("event").defaultsTo("manual"),
 			conditions("filter", "Only if", "Conditions that the payload must meet."),
 			text("gateway_id", "Gateway", "Only messages received through this gateway.").ref("gateway").advanced(),
 			text("table", "Table", "Only events of rows of this table.").ref("table").advanced(),
+			list("fields", "Fields", "form: the fields, each with name, label, type, required, options and help.").widget("formfields"),
+			text("title", "Title", "form: the heading. By default, the workflow's name."),
+			text("description", "Description", "form: a text above the fields.").widget("textarea"),
+			text("submit", "Button", "form: the text of the button.").advanced(),
+			text("success", "Thanks", "form: what people read afterwards, unless the workflow has a webhook-response.").widget("textarea").advanced(),
 			hookAuth,
 		},
 		Example: `{"event":"message.received","filter":[{"left":"{{message.content}}","operator":"contains","right":"order"}]}`,
@@ -89,7 +94,7 @@ var flowTypes = []Type{
 	},
 	{
 		Name: "webhook-response", Label: "Webhook response", Group: "Flow", Icon: "Reply", Docs: "workflows.md#hooks",
-		Summary: "Responds to the webhook that started the execution.", Synonyms: []string{"respond", "answer", "http response", "return"},
+		Summary: "Responds to the webhook or the form that started the execution.", Synonyms: []string{"respond", "answer", "http response", "return"},
 		Data: []Field{
 			number("status", "Status", "Of the HTTP response.").within(200, 599).defaultsTo(200),
 			object("headers", "Headers", "Of the HTTP response.").widget("keyvalue").advanced(),
@@ -101,7 +106,7 @@ var flowTypes = []Type{
 }
 
 // hookAuth is the auth of a trigger; see agent.HookAuth.
-var hookAuth = object("auth", "Who may call the webhook", "If absent, callers need the role admin.",
+var hookAuth = object("auth", "Who may call the webhook, or use the form", "If absent, callers need the role admin.",
 	choice("type", "Method", "How callers authenticate.", "none", "bearer", "basic", "header", "hmac", "standard-webhooks"),
 	text("token", "Token", "Of bearer.").secret(), text("username", "User", "Of basic."), text("password", "Password", "Of basic.").secret(),
 	text("name", "Header", "Of header."), text("value", "Value", "Of header.").secret(),
