@@ -133,10 +133,10 @@ type GatewayConfigChange struct {
 	SigningSecret Optional[string]            `json:"signingSecret,omitempty" doc:"team_chat."`
 	ApplicationID Optional[string]            `json:"applicationId,omitempty" doc:"community_chat."`
 	PublicKey     Optional[string]            `json:"publicKey,omitempty" doc:"community_chat: 64 hexadecimal digits."`
-	URL           Optional[string]            `json:"url,omitempty" doc:"webhook: where messages are posted to."`
-	Secret        Optional[string]            `json:"secret,omitempty" doc:"webhook, web: signs and checks, in place of webhook_secret."`
-	Headers       Optional[map[string]string] `json:"headers,omitempty" doc:"webhook: sent along with each message."`
-	APIBaseURL    Optional[string]            `json:"apiBaseUrl,omitempty" doc:"All but webhook, web and SMTP: another address of the platform's API."`
+	URL           Optional[string]            `json:"url,omitempty" doc:"webhook: URL that messages are posted to."`
+	Secret        Optional[string]            `json:"secret,omitempty" doc:"webhook, web: secret for signatures, instead of webhook_secret."`
+	Headers       Optional[map[string]string] `json:"headers,omitempty" doc:"webhook: header sent with each message."`
+	APIBaseURL    Optional[string]            `json:"apiBaseUrl,omitempty" doc:"All except webhook, web and SMTP: another base URL of the platform's API."`
 	WidgetConfigChange
 }
 

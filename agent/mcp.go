@@ -74,8 +74,8 @@ type MCPAuth struct {
 // given as a whole.
 type MCPServerChange struct {
 	Name Optional[string]  `json:"name,omitempty" example:"Tickets"`
-	URL  Optional[string]  `json:"url,omitempty" doc:"With another host the credentials are to be given anew." example:"https://mcp.example.com/mcp"`
-	Auth Optional[MCPAuth] `json:"auth,omitempty" doc:"As a whole; those that are stored stay without it."`
+	URL  Optional[string]  `json:"url,omitempty" doc:"If the host changes, the credentials must be set again." example:"https://mcp.example.com/mcp"`
+	Auth Optional[MCPAuth] `json:"auth,omitempty" doc:"Replaces all stored credentials. If omitted, they are kept."`
 }
 
 // Secrets are the parts of the credentials that must never be shown.

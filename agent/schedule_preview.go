@@ -71,13 +71,13 @@ func (s *Schedule) Preview(now Time, n int) ([]Time, error) {
 type ScheduleDay struct {
 	ScheduleID string `json:"schedule_id" example:"schedule-06f1q2s3t4v5a6b7c8d9"`
 	Name       string `json:"name" example:"Morning report"`
-	Date       string `json:"date" format:"date" doc:"A day of the agent's time zone." example:"2027-01-04"`
-	First      Time   `json:"first" format:"date-time" doc:"The first run of that day."`
-	Runs       int    `json:"runs" doc:"Runs that were, missed and skipped ones too." example:"1"`
-	Failed     int    `json:"failed" doc:"Of these, the ones that failed." example:"0"`
-	Missed     int    `json:"missed" doc:"Of these, the ones that were missed." example:"0"`
-	Running    int    `json:"running" doc:"Of these, the ones under way." example:"0"`
-	Planned    int    `json:"planned" doc:"Runs to come, counted up to 50." example:"0"`
+	Date       string `json:"date" format:"date" doc:"A day in the agent's time zone." example:"2027-01-04"`
+	First      Time   `json:"first" format:"date-time" doc:"The first run of the day."`
+	Runs       int    `json:"runs" doc:"Past runs, including missed and skipped ones." example:"1"`
+	Failed     int    `json:"failed" doc:"Past runs that failed." example:"0"`
+	Missed     int    `json:"missed" doc:"Past runs that were missed." example:"0"`
+	Running    int    `json:"running" doc:"Runs in progress." example:"0"`
+	Planned    int    `json:"planned" doc:"Planned runs, counted up to 50." example:"0"`
 }
 
 // maxPlannedRuns is up to where the runs of one day are counted that a

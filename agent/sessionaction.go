@@ -7,12 +7,12 @@ import (
 
 // SessionAction is an action that was done in a browser session, or failed.
 type SessionAction struct {
-	Seq        int64           `json:"seq" doc:"Its number; later ones are higher." example:"12"`
+	Seq        int64           `json:"seq" doc:"Increases with each action." example:"12"`
 	Action     string          `json:"action" example:"click"`
-	Input      json.RawMessage `json:"input" types:"object" doc:"The action's fields. Left out are text that was typed into a password field or into what could not be found, the bytes of files, scripts and their args."`
-	URL        string          `json:"url" doc:"Address of the active tab afterwards." example:"https://example.com/"`
+	Input      json.RawMessage `json:"input" types:"object" doc:"The action's fields, except scripts and their args, file contents, and text typed into a password field or an element that was not found."`
+	URL        string          `json:"url" doc:"URL of the active tab afterwards." example:"https://example.com/"`
 	DurationMS int64           `json:"duration_ms" example:"41"`
-	Error      string          `json:"error" doc:"Why it failed; empty when it did not." example:"click was not done within 30000 ms"`
+	Error      string          `json:"error" doc:"Why it failed; empty if it succeeded." example:"click was not done within 30000 ms"`
 	CreatedAt  Time            `json:"created_at" format:"date-time"`
 }
 

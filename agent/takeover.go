@@ -36,7 +36,7 @@ type Takeover struct {
 	ExpiresAt   Time           `json:"expires_at" format:"date-time" doc:"When the takeover expires."`
 	StartedAt   Time           `json:"started_at" format:"date-time" nullable:"true" doc:"When a person took control; null before."`
 	EndedAt     Time           `json:"ended_at" format:"date-time" nullable:"true" doc:"When it ended; null before."`
-	Note        string         `json:"note" doc:"What the person said when they gave control back." example:"Signed in as Ada."`
+	Note        string         `json:"note" doc:"The person's note when they gave back control." example:"Signed in as Ada."`
 }
 
 // TakeoverOptions are a client's options for a takeover.
@@ -55,7 +55,7 @@ func (o *TakeoverOptions) Validate() error {
 
 // TakeoverEnd is what a person says when they give control back.
 type TakeoverEnd struct {
-	Note string `json:"note,omitempty" maxLength:"2000" doc:"For whoever goes on; an approval gives it as its comment." example:"Signed in as Ada."`
+	Note string `json:"note,omitempty" maxLength:"2000" doc:"A note for the agent; for an approval, its comment." example:"Signed in as Ada."`
 }
 
 // Validate returns an error that names every invalid field.

@@ -27,15 +27,15 @@ type WidgetConfig struct {
 
 // WidgetConfigChange is a partial update of a WidgetConfig.
 type WidgetConfigChange struct {
-	AllowedOrigins    Optional[[]string] `json:"allowedOrigins,omitempty" doc:"web: origins of the pages that may show the widget, at most 50; empty: none." example:"[\"https://shop.example.com\"]"`
-	Title             Optional[string]   `json:"title,omitempty" doc:"web: what stands at the top; at most 100 characters." example:"Ask us"`
-	Greeting          Optional[string]   `json:"greeting,omitempty" doc:"web: what a conversation begins with; at most 1000 characters." example:"Hello! How can we help?"`
-	Color             Optional[string]   `json:"color,omitempty" doc:"web: of the button and the header." example:"#1f6f54"`
-	AskEmail          Optional[string]   `json:"askEmail,omitempty" enum:"offline,always,never" doc:"web: when visitors are asked for their email address: when nobody can answer now (offline), before their first message (always), or never." example:"offline"`
-	Hours             Optional[string]   `json:"hours,omitempty" doc:"web: when people answer, in the agent's time zone; empty: always." example:"Mon-Fri 09:00-17:00, Sat 10:00-14:00"`
-	OfflineMessage    Optional[string]   `json:"offlineMessage,omitempty" doc:"web: what visitors read when nobody can answer now; at most 1000 characters." example:"Nobody is here right now. Leave your email address, and we answer there."`
-	MessagesPerMinute Optional[int]      `json:"messagesPerMinute,omitempty" doc:"web: messages of one visitor, 1 to 100." example:"10"`
-	MessagesPerDay    Optional[int]      `json:"messagesPerDay,omitempty" doc:"web: messages of all visitors in a day of UTC, 1 to 100000." example:"500"`
+	AllowedOrigins    Optional[[]string] `json:"allowedOrigins,omitempty" doc:"web: origins of the pages that may embed the widget, at most 50. Empty: none." example:"[\"https://shop.example.com\"]"`
+	Title             Optional[string]   `json:"title,omitempty" doc:"web: the title of the widget; at most 100 characters." example:"Ask us"`
+	Greeting          Optional[string]   `json:"greeting,omitempty" doc:"web: the first message of a conversation; at most 1000 characters." example:"Hello! How can we help?"`
+	Color             Optional[string]   `json:"color,omitempty" doc:"web: color of the button and the header." example:"#1f6f54"`
+	AskEmail          Optional[string]   `json:"askEmail,omitempty" enum:"offline,always,never" doc:"web: when visitors are asked for their email address: when nobody can answer (offline), before their first message (always), or never." example:"offline"`
+	Hours             Optional[string]   `json:"hours,omitempty" doc:"web: opening hours in the agent's time zone. Empty: always open." example:"Mon-Fri 09:00-17:00, Sat 10:00-14:00"`
+	OfflineMessage    Optional[string]   `json:"offlineMessage,omitempty" doc:"web: shown when nobody can answer; at most 1000 characters." example:"Nobody is here right now. Leave your email address, and we answer there."`
+	MessagesPerMinute Optional[int]      `json:"messagesPerMinute,omitempty" doc:"web: messages per minute of one visitor, 1 to 100." example:"10"`
+	MessagesPerDay    Optional[int]      `json:"messagesPerDay,omitempty" doc:"web: messages per day (UTC) of all visitors, 1 to 100000." example:"500"`
 }
 
 // When visitors are asked for their email address.
@@ -147,9 +147,9 @@ func (c *WidgetConfig) fields() (set []string) {
 
 // VisitorMessage is what a visitor of a website says.
 type VisitorMessage struct {
-	ID     string `json:"id" required:"true" doc:"Of the visitor's own making; a repeat changes nothing."`
+	ID     string `json:"id" required:"true" doc:"An id set by the visitor's browser. A repeated message is ignored."`
 	Text   string `json:"text" required:"true"`
-	Email  string `json:"email,omitempty" doc:"Where the visitor can be answered."`
+	Email  string `json:"email,omitempty" doc:"The visitor's email address."`
 	Person bool   `json:"person,omitempty" doc:"The visitor asks for a person."`
 }
 

@@ -147,8 +147,8 @@ func (s WorkflowStatus) Executable() error {
 // WorkflowVersion is an earlier or the current graph of a workflow.
 type WorkflowVersion struct {
 	Version   int    `json:"version" example:"1"`
-	Nodes     int    `json:"nodes" doc:"How many." example:"4"`
-	Edges     int    `json:"edges" doc:"How many." example:"3"`
+	Nodes     int    `json:"nodes" doc:"Number of nodes." example:"4"`
+	Edges     int    `json:"edges" doc:"Number of edges." example:"3"`
 	Current   bool   `json:"current" doc:"This is the current version."`
 	CreatedAt Time   `json:"created_at" format:"date-time"`
 	Author    string `json:"author" doc:"Who saved it; empty if it was changed by SQL." example:"ada@example.com"`

@@ -115,14 +115,14 @@ func (a *Answerer) answering(ctx context.Context, db *store.DB, m agent.Message,
 		return how, func() {}, err
 	}
 	key, visitors := visitKey{db.ID(), gateway, thread}, a.gateways.visitors
-	how = agent.Answering{Public: true, Handover: func() { handedOver.Store(true) }, OnText: func(piece string) { visitors.say(key, piece) }}
-	return how, func() { visitors.answered(key) }, nil
+	how = agent.Answering{Public: true, Handover: func() { handedOver.Store(true) }, OnText: func(piece string) { visitors.appendPartial(key, piece) }}
+	return how, func() { visitors.clearPartial(key) }, nil
 }
 
 // wakeVisitor tells the visitor of a website that there will be no answer.
 func (a *Answerer) wakeVisitor(ctx context.Context, db *store.DB, m *agent.Message) {
 	if gateway, thread, visitor, err := db.VisitorOf(ctx, m.ConversationID); err == nil && visitor {
-		a.gateways.visitors.wake(visitKey{db.ID(), gateway, thread})
+		a.gateways.visitors.notify(visitKey{db.ID(), gateway, thread})
 	}
 }
 

@@ -104,7 +104,7 @@ func (g *Gateways) sendNext(ctx context.Context, key conversation) error {
 		return err
 	}
 	if c := &t.sending.Conversation; t.sending.Gateway.Type == agent.GatewayWeb {
-		g.visitors.wake(visitKey{key.db.ID(), c.GatewayID, c.ExternalThreadID})
+		g.visitors.notify(visitKey{key.db.ID(), c.GatewayID, c.ExternalThreadID})
 	}
 	g.out.tried(*t)
 	return nil

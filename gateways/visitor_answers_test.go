@@ -22,7 +22,7 @@ func TestAskForPerson(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
-	if _, err := w.Say(t.Context(), v, agent.VisitorMessage{ID: "1", Text: "A person, please", Person: true}); err != nil {
+	if _, err := w.Receive(t.Context(), v, agent.VisitorMessage{ID: "1", Text: "A person, please", Person: true}); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, news)
@@ -96,7 +96,7 @@ func TestModelHandsOver(t *testing.T) {
 	})
 	say := func(id string) store.Visit {
 		t.Helper()
-		if _, err := w.Say(t.Context(), v, agent.VisitorMessage{ID: id, Text: "Help " + id}); err != nil {
+		if _, err := w.Receive(t.Context(), v, agent.VisitorMessage{ID: id, Text: "Help " + id}); err != nil {
 			t.Fatal(err)
 		}
 		<-done
@@ -179,7 +179,7 @@ func TestAnswerAfterKill(t *testing.T) {
 	r := &hookFixture{c.Gateways, c.db, c.clock}
 	w, _ := r.openWidget(t, agent.WidgetConfigChange{})
 	_, v := newVisitor(t, w, Entry{})
-	if _, err := w.Say(t.Context(), v, agent.VisitorMessage{ID: "1", Text: "Hello"}); err != nil {
+	if _, err := w.Receive(t.Context(), v, agent.VisitorMessage{ID: "1", Text: "Hello"}); err != nil {
 		t.Fatal(err)
 	}
 	visit, err := w.Read(t.Context(), v, 0, 10)

@@ -7,35 +7,36 @@ import (
 	"satchel/agent"
 )
 
-// visitKey names the conversation of a visitor.
+// visitKey identifies a visitor's conversation.
 type visitKey struct{ agent, gateway, thread string }
 
 func (w *Widget) visit(v Visitor) visitKey { return visitKey{w.db.ID(), w.ID, v.ID} }
 
-// Bounds of the streams of visitors.
+// Limits on visitors' event streams.
 const (
 	maxWidgetStreams  = 500 // of one widget
 	maxVisitorStreams = 10
 	maxUsedTickets    = 100_000
 )
 
-// visitors are those who are on websites now: their streams, the answers that
-// are being made for them, and the tickets that were used.
+// visitors is the state of connected visitors: their streams, answers being
+// generated for them, and used tickets.
 type visitors struct {
 	key []byte
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	streams map[visitKey]map[chan struct{}]bool
-	open    map[string]int // streams of a gateway
+	open    map[string]int // number of streams by gateway
 	partial map[visitKey]string
-	used    map[string]time.Time // until when a used ticket would work
+	used    map[string]time.Time // expiry of used tickets
 }
 
 func newVisitors(key []byte) *visitors {
 	return &visitors{key: key, streams: map[visitKey]map[chan struct{}]bool{}, open: map[string]int{}, partial: map[visitKey]string{}, used: map[string]time.Time{}}
 }
 
-// use reports whether a ticket is used for the first time.
+// use reports whether a ticket is used for the first time, and marks it as
+// used.
 func (vs *visitors) use(id string, until, now time.Time) bool {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
@@ -48,8 +49,7 @@ func (vs *visitors) use(id string, until, now time.Time) bool {
 	return true
 }
 
-// forgetLocked forgets the tickets that do not work any more, and reports
-// whether there were some.
+// forgetLocked removes expired tickets and reports whether there were any.
 func (vs *visitors) forgetLocked(now time.Time) (any bool) {
 	for id, until := range vs.used {
 		if !now.Before(until) {
@@ -60,8 +60,8 @@ func (vs *visitors) forgetLocked(now time.Time) (any bool) {
 	return any
 }
 
-// Follow tells of news in a visitor's conversation: the channel gets something
-// each time, until stop is called.
+// Follow subscribes to a visitor's conversation: the channel receives a value
+// after each change, until stop is called.
 func (w *Widget) Follow(v Visitor) (news <-chan struct{}, stop func(), err error) {
 	vs, key, c := w.gateways.visitors, w.visit(v), make(chan struct{}, 1)
 	vs.mu.Lock()
@@ -86,7 +86,8 @@ func (w *Widget) Follow(v Visitor) (news <-chan struct{}, stop func(), err error
 	}, nil
 }
 
-// Partial is what of an answer to a visitor is made so far.
+// Partial returns the text so far of an answer that is being generated for a
+// visitor.
 func (w *Widget) Partial(v Visitor) string {
 	vs := w.gateways.visitors
 	vs.mu.Lock()
@@ -94,8 +95,8 @@ func (w *Widget) Partial(v Visitor) string {
 	return vs.partial[w.visit(v)]
 }
 
-// wake tells the streams of a visitor that there is news.
-func (vs *visitors) wake(key visitKey) {
+// notify notifies a visitor's streams.
+func (vs *visitors) notify(key visitKey) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	vs.wakeLocked(key)
@@ -110,16 +111,16 @@ func (vs *visitors) wakeLocked(key visitKey) {
 	}
 }
 
-// say adds a piece to the answer that is being made for a visitor.
-func (vs *visitors) say(key visitKey, piece string) {
+// appendPartial appends to the answer that is being generated for a visitor.
+func (vs *visitors) appendPartial(key visitKey, piece string) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	vs.partial[key] += piece
 	vs.wakeLocked(key)
 }
 
-// answered ends the answer that was being made.
-func (vs *visitors) answered(key visitKey) {
+// clearPartial removes the answer that was being generated.
+func (vs *visitors) clearPartial(key visitKey) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	delete(vs.partial, key)

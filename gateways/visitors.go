@@ -17,20 +17,20 @@ import (
 	"satchel/store"
 )
 
-// How long what visitors of websites are given works.
+// Lifetimes of visitors' tickets and tokens.
 const (
 	TicketLife  = 60 * time.Second
 	VisitorLife = 180 * 24 * time.Hour
 )
 
-// Visitor is somebody on a website, as their signed token says.
+// Visitor is a visitor of a website, as in their signed token.
 type Visitor struct {
 	Kind    string `json:"k"` // ticketKind or visitorKind
 	Agent   string `json:"a"`
 	Gateway string `json:"g"`
 	Origin  string `json:"o"`           // of the page
-	ID      string `json:"v"`           // of a ticket its own, to be used once; of a visitor the thread of their conversation
-	User    string `json:"u,omitempty"` // the website's own id of a visitor whom it vouches for; empty: anybody
+	ID      string `json:"v"`           // a ticket's one-time id, or the thread of a visitor's conversation
+	User    string `json:"u,omitempty"` // the website's id of a verified user, or empty
 	Expires int64  `json:"e"`           // Unix seconds
 }
 
@@ -39,7 +39,7 @@ const (
 	visitorKind = "visitor"
 )
 
-// Widget is an active gateway of the type web, with the config that is in force.
+// Widget is an active gateway of type web with its effective config.
 type Widget struct {
 	store.OpenGateway
 	agent.WidgetConfig
@@ -47,7 +47,7 @@ type Widget struct {
 	db       *store.DB
 }
 
-// Widget opens a website's widget. One that is not in use is NOT_FOUND.
+// Widget returns a website's widget. An inactive one is NOT_FOUND.
 func (g *Gateways) Widget(ctx context.Context, db *store.DB, id string) (*Widget, error) {
 	o, err := db.OpenGateway(ctx, id)
 	if err == nil && (o.Type != agent.GatewayWeb || o.Status != agent.GatewayActive || o.Locked || db.Agent().Status == agent.StatusDisabled) {
@@ -56,7 +56,7 @@ func (g *Gateways) Widget(ctx context.Context, db *store.DB, id string) (*Widget
 	return &Widget{o, o.Config.WidgetConfig.WithDefaults(), g, db}, err
 }
 
-// Ticket gives a page of an origin what it opens the widget with, once and
+// Ticket returns a ticket for a page of an origin, which opens the widget once
 // within TicketLife.
 func (w *Widget) Ticket(origin string) (string, error) {
 	if !w.Allows(origin) {
@@ -65,16 +65,16 @@ func (w *Widget) Ticket(origin string) (string, error) {
 	return w.token(Visitor{Kind: ticketKind, Origin: origin, ID: randomID()}, TicketLife), nil
 }
 
-// Entry is what a visitor comes with.
+// Entry is a visitor's request for a token.
 type Entry struct {
 	Ticket   string
-	Origin   string // of the page that gave the ticket to the frame
-	User     string // the website's own id of its user; empty: anybody
-	UserHash string // the proof of User: its HMAC-SHA256 under the gateway's secret, in hexadecimal
+	Origin   string // of the page that passed the ticket to the frame
+	User     string // the website's own user id, or empty
+	UserHash string // HMAC-SHA256 of User with the gateway's secret, in hexadecimal
 }
 
-// Enter takes a ticket for a token that stands for the visitor: somebody new,
-// or the user whom the website vouches for.
+// Enter exchanges a ticket for a visitor's token: that of a new visitor, or of
+// the user verified by the website.
 func (w *Widget) Enter(e Entry) (token string, v Visitor, err error) {
 	t, err := w.read(e.Ticket, ticketKind)
 	if err != nil || t.Origin != e.Origin {
@@ -89,14 +89,14 @@ func (w *Widget) Enter(e Entry) (token string, v Visitor, err error) {
 		return "", v, agent.Errorf(agent.CodeUnauthorized, "the ticket is wrong, was used before, or its minute is over")
 	}
 	v.Kind, v.Origin, v.ID = visitorKind, e.Origin, randomID()
-	if v.User != "" { // on every device the same
+	if v.User != "" { // the same on every device
 		v.ID = hex.EncodeToString(w.gateways.mac("user\x00" + w.db.ID() + "\x00" + w.ID + "\x00" + v.User)[:16])
 	}
 	return w.token(v, VisitorLife), v, nil
 }
 
-// Visitor returns whom a token stands for. One that is forged, of another
-// widget, too old, or of an origin that is not allowed any more is UNAUTHORIZED.
+// Visitor verifies a token. One that is forged, expired, of another widget, or
+// of an origin that is no longer allowed is UNAUTHORIZED.
 func (w *Widget) Visitor(token string) (Visitor, error) {
 	return w.read(token, visitorKind)
 }
@@ -107,7 +107,7 @@ func randomID() string {
 	return hex.EncodeToString(random[:])
 }
 
-// mac signs a text.
+// mac returns the signature of a text.
 func (g *Gateways) mac(text string) []byte {
 	mac := hmac.New(sha256.New, g.visitors.key)
 	mac.Write([]byte(text))
@@ -116,12 +116,12 @@ func (g *Gateways) mac(text string) []byte {
 
 func (w *Widget) token(v Visitor, life time.Duration) string {
 	v.Agent, v.Gateway, v.Expires = w.db.ID(), w.ID, w.gateways.now().Add(life).Unix()
-	raw, _ := json.Marshal(v) // a struct of plain values
+	raw, _ := json.Marshal(v) // cannot fail
 	payload := base64.RawURLEncoding.EncodeToString(raw)
 	return payload + "." + base64.RawURLEncoding.EncodeToString(w.gateways.mac(payload))
 }
 
-// maxVisitorToken is the longest token that is read, in bytes.
+// maxVisitorToken limits the length of a token, in bytes.
 const maxVisitorToken = 2048
 
 func (w *Widget) read(token, kind string) (v Visitor, err error) {
@@ -137,9 +137,9 @@ func (w *Widget) read(token, kind string) (v Visitor, err error) {
 	return Visitor{}, agent.Errorf(agent.CodeUnauthorized, "the visitor's token is missing, wrong or too old")
 }
 
-// Say takes in what a visitor says, as every platform's messages are; new is
-// false for a repeat.
-func (w *Widget) Say(ctx context.Context, v Visitor, m agent.VisitorMessage) (isNew bool, err error) {
+// Receive receives a visitor's message, like those of all platforms; new is false
+// for a duplicate.
+func (w *Widget) Receive(ctx context.Context, v Visitor, m agent.VisitorMessage) (isNew bool, err error) {
 	if err := m.Validate(); err != nil {
 		return false, err
 	}
@@ -155,12 +155,12 @@ func (w *Widget) Say(ctx context.Context, v Visitor, m agent.VisitorMessage) (is
 		return false, err
 	}
 	r, err := w.db.ReceiveInbound(ctx, w.ID, []store.Receipt{{EventID: in.ID, Messages: []agent.Inbound{in}}}, 0)
-	w.gateways.visitors.wake(w.visit(v))
+	w.gateways.visitors.notify(w.visit(v))
 	return len(r.Messages) > 0, err
 }
 
-// contact is who a visitor is to the agent: the website's user, whom the
-// contact with that external_id is, or somebody new.
+// contact returns the visitor's contact: for a website's user the one with
+// that external_id, or else a new one.
 func (v *Visitor) contact() agent.ContactChange {
 	if v.User != "" {
 		return agent.ContactChange{ExternalID: agent.Some(v.User)}
@@ -168,8 +168,8 @@ func (v *Visitor) contact() agent.ContactChange {
 	return agent.ContactChange{ExternalID: agent.Some(agent.WebContact + v.ID), Name: agent.Some("Visitor " + strings.ToUpper(v.ID[:4]))}
 }
 
-// GiveEmail keeps where a visitor can be answered who said something before.
-func (w *Widget) GiveEmail(ctx context.Context, v Visitor, address string) error {
+// SetEmail stores the email address of a visitor who has sent a message.
+func (w *Widget) SetEmail(ctx context.Context, v Visitor, address string) error {
 	if err := agent.CheckEmail("email", address); err != nil {
 		return err
 	}
@@ -180,11 +180,12 @@ func (w *Widget) GiveEmail(ctx context.Context, v Visitor, address string) error
 	if visit.ConversationID == "" {
 		return agent.Errorf(agent.CodeConflict, "the visitor has not said anything yet")
 	}
-	defer w.gateways.visitors.wake(w.visit(v))
+	defer w.gateways.visitors.notify(w.visit(v))
 	return w.db.KeepGivenEmail(ctx, visit.ConversationID, address)
 }
 
-// Hours reports whether people are there now, and when they are again.
+// Hours reports whether the widget is within its opening hours, and when it is
+// next.
 func (w *Widget) Hours(ctx context.Context) (open bool, next time.Time) {
 	hours, err := agent.ParseHours(w.WidgetConfig.Hours)
 	if err != nil {
@@ -203,7 +204,7 @@ func (w *Widget) Hours(ctx context.Context) (open bool, next time.Time) {
 	return false, hours.Next(now)
 }
 
-// Read reads a visitor's conversation behind a message.
+// Read returns a visitor's conversation after a message.
 func (w *Widget) Read(ctx context.Context, v Visitor, after int64, limit int) (store.Visit, error) {
 	return w.db.Visit(ctx, w.ID, v.ID, after, limit)
 }

@@ -158,7 +158,7 @@ func TestVisitorsSay(t *testing.T) {
 	_, bob := newVisitor(t, w, Entry{})
 	say := func(v Visitor, m agent.VisitorMessage) bool {
 		t.Helper()
-		isNew, err := r.widget(t, w.ID).Say(t.Context(), v, m)
+		isNew, err := r.widget(t, w.ID).Receive(t.Context(), v, m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +168,7 @@ func TestVisitorsSay(t *testing.T) {
 	if !say(ada, hello) || say(ada, hello) || !say(bob, hello) || !say(ada, agent.VisitorMessage{ID: "2", Text: "More"}) {
 		t.Error("what is new is said to be a repeat, or the other way round")
 	}
-	if _, err := r.widget(t, w.ID).Say(t.Context(), bob, agent.VisitorMessage{ID: "3", Text: "too much"}); agent.ErrorCode(err) != agent.CodeRateLimited {
+	if _, err := r.widget(t, w.ID).Receive(t.Context(), bob, agent.VisitorMessage{ID: "3", Text: "too much"}); agent.ErrorCode(err) != agent.CodeRateLimited {
 		t.Errorf("over the limit of the day: %v", err)
 	}
 	if say(ada, hello) {
@@ -188,7 +188,7 @@ func TestVisitorsSay(t *testing.T) {
 		}
 	}
 	for field, m := range map[string]agent.VisitorMessage{"id": {Text: "x"}, "text": {ID: "9", Text: " "}, "email": {ID: "9", Text: "x", Email: "nobody"}} {
-		if _, err := w.Say(t.Context(), ada, m); agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), field) {
+		if _, err := w.Receive(t.Context(), ada, m); agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
@@ -225,21 +225,21 @@ func TestVouchedVisitors(t *testing.T) {
 			t.Errorf("by %q: %v", hash, err)
 		}
 	}
-	if _, err := w.Say(t.Context(), first, agent.VisitorMessage{ID: "1", Text: "It is me"}); err != nil {
+	if _, err := w.Receive(t.Context(), first, agent.VisitorMessage{ID: "1", Text: "It is me"}); err != nil {
 		t.Fatal(err)
 	}
 	_, anybody := newVisitor(t, w, Entry{})
-	if _, err := w.Say(t.Context(), anybody, agent.VisitorMessage{ID: "1", Text: "I am Ada", Email: "ada@example.com"}); err != nil {
+	if _, err := w.Receive(t.Context(), anybody, agent.VisitorMessage{ID: "1", Text: "I am Ada", Email: "ada@example.com"}); err != nil {
 		t.Fatal(err)
 	}
 	_, fresh := newVisitor(t, w, Entry{})
-	if err := w.GiveEmail(t.Context(), fresh, "eve@example.com"); agent.ErrorCode(err) != agent.CodeConflict {
+	if err := w.SetEmail(t.Context(), fresh, "eve@example.com"); agent.ErrorCode(err) != agent.CodeConflict {
 		t.Errorf("before a word is said: %v", err)
 	}
-	if _, err := w.Say(t.Context(), fresh, agent.VisitorMessage{ID: "1", Text: "Hi"}); err != nil {
+	if _, err := w.Receive(t.Context(), fresh, agent.VisitorMessage{ID: "1", Text: "Hi"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.GiveEmail(t.Context(), fresh, "Eve@Example.com"); err != nil {
+	if err := w.SetEmail(t.Context(), fresh, "Eve@Example.com"); err != nil {
 		t.Fatal(err)
 	}
 	list, _, err := r.db.Conversations(t.Context(), store.ConversationFilter{}, store.Page{Limit: 10})

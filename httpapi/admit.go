@@ -9,7 +9,7 @@ import (
 	"satchel/store"
 )
 
-// serve runs a request through what its route asks for.
+// serve runs a request through the checks of its route.
 func (s *Server) serve(r *rest.Route) echo.HandlerFunc {
 	return func(e echo.Context) error {
 		c := &rest.Call{HTTP: e}
@@ -47,7 +47,7 @@ func (s *Server) admit(c *rest.Call, r *rest.Route) error {
 	db, err := s.folder.Agent(c.HTTP.Param("id"))
 	switch {
 	case err != nil && r.Access == rest.Platform:
-		return agent.NotFound("gateway", c.HTTP.Param("gatewayId")) // as for one that an agent does not have
+		return agent.NotFound("gateway", c.HTTP.Param("gatewayId")) // as for a gateway that does not exist
 	case err != nil && !c.Identity.Known():
 		return auth.NoAccess()
 	case err != nil:

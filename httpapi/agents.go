@@ -16,7 +16,7 @@ import (
 	"satchel/store"
 )
 
-// Success is the answer to a deletion that has one.
+// Success is the answer to a deletion that has a body.
 type Success struct {
 	Success bool   `json:"success" example:"true"`
 	Message string `json:"message,omitempty"`
@@ -55,14 +55,14 @@ func (s *Server) listAgents(c *rest.Call, in *listAgentsIn) (agentsOut, error) {
 	return agentsOut{rest.Cut(agents, page), rest.MetaOf(page, len(agents))}, nil
 }
 
-// mentions reports whether any of the texts contains what is searched for.
+// mentions reports whether any of the texts contains search.
 func mentions(search string, texts ...string) bool {
 	return slices.ContainsFunc(texts, func(text string) bool {
 		return strings.Contains(strings.ToLower(text), strings.ToLower(search))
 	})
 }
 
-// compareAgents orders agents as wished, newest first without a wish.
+// compareAgents orders agents by the requested sort fields, or newest first.
 func compareAgents(a, b agent.Agent, wish []store.Order) int {
 	for _, o := range wish {
 		var order int
@@ -118,7 +118,7 @@ func (s *Server) myAgents(c *rest.Call, in *rest.ListParams) (myAgentsOut, error
 
 type createAgentIn struct {
 	Body struct {
-		Name        string `json:"name" required:"true" doc:"Unique ignoring case: letters and digits, with single hyphens between; at most 64 characters." example:"support-bot"`
+		Name        string `json:"name" required:"true" doc:"Letters and digits with single hyphens between them, at most 64 characters. Unique, ignoring case." example:"support-bot"`
 		Description string `json:"description,omitempty" doc:"At most 500 characters." example:"Answers questions about our products"`
 	}
 }
@@ -133,10 +133,10 @@ func (s *Server) createAgent(c *rest.Call, in *createAgentIn) (agent.Agent, erro
 	if err != nil {
 		return agent.Agent{}, err
 	}
-	return s.made(c, db)
+	return s.created(c, db)
 }
 
-// mayCreate refuses keys that may only read.
+// mayCreate rejects read-only keys.
 func mayCreate(c *rest.Call) error {
 	if k := c.Identity.Key; k != nil && !k.Role.Covers(agent.RoleAdmin) {
 		return agent.Errorf(agent.CodeForbidden, "a key with the role %s makes no agents", k.Role)
@@ -144,9 +144,9 @@ func mayCreate(c *rest.Call) error {
 	return nil
 }
 
-// made answers with an agent that the caller just made; a key that names its
-// agents reaches the new one too.
-func (s *Server) made(c *rest.Call, db *store.DB) (agent.Agent, error) {
+// created answers with an agent that the caller just created, and adds it to the
+// agents of a key that is limited to some.
+func (s *Server) created(c *rest.Call, db *store.DB) (agent.Agent, error) {
 	if k := c.Identity.Key; k != nil {
 		if err := s.folder.ExtendKey(c, k, db.ID()); err != nil {
 			return agent.Agent{}, err
@@ -165,7 +165,7 @@ type agentOut struct {
 		LLMTemperature float64 `json:"llm_temperature" example:"0.7"`
 	} `json:"settings"`
 	Stats agent.Stats `json:"stats"`
-	Role  agent.Role  `json:"role" enum:"owner,admin,viewer" doc:"What the caller may do with the agent." example:"admin"`
+	Role  agent.Role  `json:"role" enum:"owner,admin,viewer" doc:"The caller's role." example:"admin"`
 }
 
 func (s *Server) getAgent(c *rest.Call, _ *agentIn) (out agentOut, err error) {
@@ -208,7 +208,7 @@ func (s *Server) forkAgent(c *rest.Call, in *forkIn) (agent.Agent, error) {
 	if err != nil {
 		return agent.Agent{}, err
 	}
-	return s.made(c, db)
+	return s.created(c, db)
 }
 
 // backupAgent streams a copy of the agent's file.
@@ -225,7 +225,7 @@ func (s *Server) backupAgent(c *rest.Call) error {
 	return rest.Stream(c.HTTP, "application/vnd.sqlite3", b)
 }
 
-// maxImport bounds a backup that is brought back, in bytes.
+// maxImport limits the size of an imported backup, in bytes.
 const maxImport = 8 << 30
 
 func (s *Server) importAgent(c *rest.Call) error {
@@ -240,7 +240,7 @@ func (s *Server) importAgent(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	a, err := s.made(c, db)
+	a, err := s.created(c, db)
 	if err != nil {
 		return err
 	}

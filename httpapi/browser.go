@@ -36,7 +36,7 @@ type createSessionIn struct {
 
 type sessionOut struct {
 	agent.Session
-	LiveViewURL string `json:"live_view_url" doc:"Where a person can watch the session."`
+	LiveViewURL string `json:"live_view_url" doc:"URL of a page where a person can watch the session."`
 }
 
 func sessionLocation(c *rest.Call, out any) string {
@@ -52,18 +52,18 @@ type sessionIn struct {
 	ID string `path:"sessionId" doc:"Id of the session." example:"session-06f1q2s3t4v5a6b7c8d9"`
 }
 
-// tab is what a client sees of an open page.
+// tab is an open page as shown to clients.
 type tab struct {
 	PageID string `json:"page_id" example:"page-06f1q2s3t4v5a6b7c8d9"`
 	URL    string `json:"url" example:"https://example.com/"`
 	Title  string `json:"title" example:"Example Domain"`
-	Active bool   `json:"active" doc:"Actions go to this one."`
+	Active bool   `json:"active" doc:"The tab that actions use."`
 }
 
 type openSessionOut struct {
 	agent.Session
-	Tabs     []tab           `json:"tabs" doc:"Open tabs, oldest first; none when the session has ended."`
-	Takeover *agent.Takeover `json:"takeover,omitempty" doc:"The open takeover; absent when there is none."`
+	Tabs     []tab           `json:"tabs" doc:"Open tabs, oldest first; empty if the session has ended."`
+	Takeover *agent.Takeover `json:"takeover,omitempty" doc:"The open takeover; absent if there is none."`
 }
 
 func (s *Server) getSession(c *rest.Call, in *sessionIn) (openSessionOut, error) {
@@ -74,7 +74,7 @@ func (s *Server) getSession(c *rest.Call, in *sessionIn) (openSessionOut, error)
 	out := openSessionOut{row, []tab{}, nil}
 	open, err := s.options.Browser.Session(c.DB, in.ID)
 	if err != nil {
-		return out, nil // it has ended
+		return out, nil // the session has ended
 	}
 	active := open.ActivePage()
 	for _, p := range open.Pages() {
@@ -128,7 +128,7 @@ func (s *Server) listSessionActions(c *rest.Call, in *listActionsIn) (actionsOut
 	return actionsOut{found, rest.MetaOf(page, total)}, err
 }
 
-// sessionThumbnail sends a small picture of a session, open or ended.
+// sessionThumbnail sends a small picture of an open or ended session.
 func (s *Server) sessionThumbnail(c *rest.Call) error {
 	in, err := rest.Bind[sessionIn](c)
 	if err != nil {
@@ -150,24 +150,24 @@ func (s *Server) sessionThumbnail(c *rest.Call) error {
 	return c.HTTP.Blob(http.StatusOK, "image/jpeg", image)
 }
 
-// Single is an action whose fields stand in a body of their own; under its own
-// name it would hide its field action.
+// Single is an action as the request body; embedded under its own name it
+// would hide its field action.
 type Single = agent.Action
 
 type executeActionsIn struct {
 	sessionIn
 	Body struct {
 		Single
-		Actions         []agent.Action `json:"actions,omitempty" doc:"Several actions in place of one, at most 50."`
-		ContinueOnError bool           `json:"continue_on_error,omitempty" doc:"Of several: go on after one that failed."`
+		Actions         []agent.Action `json:"actions,omitempty" doc:"Several actions instead of one, at most 50."`
+		ContinueOnError bool           `json:"continue_on_error,omitempty" doc:"With several actions: continue after one that failed."`
 	}
 }
 
-// executeActionsOut is the answer to one action, or to several.
+// executeActionsOut is the answer to one or several actions.
 type executeActionsOut struct {
 	Success         bool               `json:"success"`
-	Result          map[string]any     `json:"result,omitempty" doc:"Of one action: url, title and page_id of the active tab, and what the action gives: status, value, image, data, text, cookies."`
-	Results         *[]browser.Outcome `json:"results,omitempty" doc:"Of several: what became of each that was tried."`
+	Result          map[string]any     `json:"result,omitempty" doc:"For one action: url, title and page_id of the active tab, and the action's result: status, value, image, data, text, cookies."`
+	Results         *[]browser.Outcome `json:"results,omitempty" doc:"For several actions: the result of each one that was tried."`
 	TotalDurationMS *int64             `json:"total_duration_ms,omitempty" example:"412"`
 }
 
@@ -201,8 +201,8 @@ func (s *Server) executeActions(c *rest.Call, in *executeActionsIn) (executeActi
 	return executeActionsOut{Success: !failed, Results: &outcomes, TotalDurationMS: &total}, err
 }
 
-// openSession finds a session that takes actions. One that has ended by itself
-// is listed for a while, and says so.
+// openSession finds a session that accepts actions. One that ended on its own
+// is listed for a while, with the reason.
 func (s *Server) openSession(c *rest.Call, id string) (*browser.Session, error) {
 	open, err := s.options.Browser.Session(c.DB, id)
 	if err == nil {
@@ -217,7 +217,7 @@ func (s *Server) openSession(c *rest.Call, id string) (*browser.Session, error) 
 
 type listDownloadsIn struct {
 	rest.ListParams
-	SessionID string `query:"session_id" doc:"Only those of this session."`
+	SessionID string `query:"session_id" doc:"Only downloads of this session."`
 }
 
 type downloadsOut struct {

@@ -17,15 +17,15 @@ import (
 
 type listTasksIn struct {
 	rest.ListParams
-	Start  agent.Bound `query:"start" doc:"Occurrences that end after this. A bare date is its midnight in the agent's time zone." example:"2027-01-01"`
-	End    agent.Bound `query:"end" doc:"Occurrences that start before this. A bare date includes that day." example:"2027-01-31"`
-	Status []string    `query:"status" doc:"Tasks of this status; may be repeated."`
+	Start  agent.Bound `query:"start" doc:"Occurrences that end after this time. A bare date is midnight in the agent's time zone." example:"2027-01-01"`
+	End    agent.Bound `query:"end" doc:"Occurrences that start before this time. A bare date includes that day." example:"2027-01-31"`
+	Status []string    `query:"status" doc:"Tasks with this status; may be repeated."`
 }
 
 // taskItem is a task as listed: the stored one, or one occurrence.
 type taskItem struct {
 	agent.Task
-	OccurrenceID string `json:"occurrence_id,omitempty" doc:"Which occurrence this is, when a range was asked for." example:"task-06f1q2s3t4v5a6b7c8d9@20270104T080000Z"`
+	OccurrenceID string `json:"occurrence_id,omitempty" doc:"Id of the occurrence, if a range was requested." example:"task-06f1q2s3t4v5a6b7c8d9@20270104T080000Z"`
 }
 
 type tasksOut struct {
@@ -52,13 +52,13 @@ func (s *Server) listTasks(c *rest.Call, in *listTasksIn) (tasksOut, error) {
 	return tasksOut{items, rest.MetaOf(page, total)}, err
 }
 
-// Bounds of a range of the calendar.
+// Limits of a calendar range.
 const (
 	maxOccurrences = 10_000
-	openRange      = 366 // days behind start, when there is no end
+	openRange      = 366 // days after start, if there is no end
 )
 
-// calendarRange turns the bounds of a request into moments.
+// calendarRange converts the bounds of a request to times.
 func calendarRange(c *rest.Call, in *listTasksIn) (from, to agent.Time, err error) {
 	settings, err := c.DB.Settings(c)
 	if err != nil {
@@ -78,7 +78,7 @@ func calendarRange(c *rest.Call, in *listTasksIn) (from, to agent.Time, err erro
 	return from, to, nil
 }
 
-// expandTasks lists the occurrences in a range, by their start.
+// expandTasks returns the occurrences in a range, ordered by start.
 func (s *Server) expandTasks(c *rest.Call, in *listTasksIn, page store.Page) (tasksOut, error) {
 	backwards := false
 	for _, o := range page.Order {
@@ -129,7 +129,7 @@ func occurrenceItem(t agent.Task, o agent.Occurrence, known map[string]agent.Tas
 	return item
 }
 
-// describeTasks fills in the descriptions of a page.
+// describeTasks fills in the descriptions of a page of tasks.
 func describeTasks(c *rest.Call, items []taskItem) error {
 	ids := make([]string, len(items))
 	for i := range items {
@@ -180,7 +180,7 @@ func (s *Server) deleteTask(c *rest.Call, in *taskIn) (none, error) {
 	return none{}, c.DB.DeleteTask(c, in.ID)
 }
 
-// calendarFeed writes the whole calendar for programs that subscribe to it.
+// calendarFeed writes the whole calendar as iCalendar.
 func (s *Server) calendarFeed(c *rest.Call) error {
 	c.HTTP.Response().Header().Set(echo.HeaderContentType, "text/calendar; charset=utf-8")
 	c.HTTP.Response().Header().Set(echo.HeaderContentDisposition, `inline; filename="calendar.ics"`)

@@ -14,47 +14,47 @@ import (
 	"satchel/store"
 )
 
-// Bounds of a feed.
+// Limits of a feed.
 const (
-	ringSize       = 1_000                  // changes that are kept for those who come back
+	ringSize       = 1_000                  // changes kept for clients that reconnect
 	flushInterval  = 50 * time.Millisecond  // between two batches of changes
-	recordInterval = 250 * time.Millisecond // between two changes of one record, two counts, two progresses
-	feedLinger     = 5 * time.Minute        // how long a feed goes on without viewers
-	maxBatches     = 64                     // batches that wait for a slow viewer
-	maxBatchBytes  = 4 << 20                // of a batch; a longer one is a reset
+	recordInterval = 250 * time.Millisecond // between two events of one record, of counts, or of progress
+	feedIdle       = 5 * time.Minute        // how long a feed stays open without viewers
+	maxBatches     = 64                     // queued batches of a slow viewer
+	maxBatchBytes  = 4 << 20                // of a batch; a longer one becomes a reset
 )
 
-// changeFeed hands the changes of one agent to its viewers, and keeps the newest for
-// those who lost their connection. Its changes are numbered; an epoch is a
-// time without gaps.
+// changeFeed sends the changes of one agent to its viewers and keeps the
+// newest for clients that reconnect. Changes are numbered; an epoch is a
+// period without gaps.
 type changeFeed struct {
 	server *Server
 	db     *store.DB
 	start  sync.Once
-	failed error         // of start
+	failed error         // of open
 	wake   chan struct{} // something is to be sent
 	ended  chan struct{}
 
-	mu       sync.Mutex // guards what is below
+	mu       sync.Mutex // guards the fields below
 	over     bool
-	stop     func() // of Watch
+	stop     func() // ends Watch
 	epoch    string
 	last     uint64             // number of the newest change
 	sent     uint64             // all changes up to this number were sent
-	ring     []numberedChange   // the newest, oldest first
-	pending  map[record]*change // to be sent
+	ring     []numberedChange   // the newest changes, oldest first
+	pending  map[record]*change // not sent yet
 	sentAt   map[record]time.Time
-	reset    bool // viewers are to be told that more changed than is told
+	reset    bool // viewers must reload, as more changed than is listed
 	viewers  map[*viewer]bool
-	idle     *time.Timer // closes the feed that nobody views
+	idle     *time.Timer // closes a feed without viewers
 	counting bool        // counts may have changed
-	working  bool        // work on sources went on
-	inbox    store.Inbox // as all viewers know it
+	working  bool        // there is progress on sources
+	inbox    store.Inbox // as last sent to all viewers
 
-	countedAt  time.Time // of the goroutine that sends, as are those below
+	countedAt  time.Time // this and the fields below are only used by run
 	progressAt time.Time
 	progress   map[string]progressOut
-	jsonOf     map[record]string // of kinds whose rows change unseen
+	jsonOf     map[record]string // of kinds whose rows change without a record change
 }
 
 type record struct{ kind, id string }
@@ -64,7 +64,7 @@ type numberedChange struct {
 	store.Change
 }
 
-// change is what became of a record since it was sent last.
+// change is the state of a record since it was last sent.
 type change struct {
 	store.Change
 	first uint64 // number of the oldest change in it
@@ -77,10 +77,10 @@ func newChangeFeed(s *Server, db *store.DB) *changeFeed {
 
 func newEpoch() string { return strconv.FormatInt(time.Now().UnixNano(), 36) }
 
-// open begins to watch the agent's file.
+// open starts watching the agent's file.
 func (f *changeFeed) open(ctx context.Context) error {
 	f.start.Do(func() {
-		stop, err := f.db.Watch(ctx, f.note)
+		stop, err := f.db.Watch(ctx, f.add)
 		if f.failed = err; err != nil {
 			return
 		}
@@ -94,7 +94,7 @@ func (f *changeFeed) open(ctx context.Context) error {
 	return f.failed
 }
 
-// close ends the feed and the streams of its viewers.
+// close ends the feed and its viewers' streams.
 func (f *changeFeed) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,8 +108,8 @@ func (f *changeFeed) close() {
 	}
 }
 
-// note takes in what a commit changed.
-func (f *changeFeed) note(changes []store.Change) {
+// add adds the changes of a commit.
+func (f *changeFeed) add(changes []store.Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range changes {
@@ -138,15 +138,15 @@ func (f *changeFeed) noteLocked(c store.Change) {
 	if f.ring = append(f.ring, numberedChange{f.last, c}); len(f.ring) >= 2*ringSize {
 		f.ring = slices.Clone(f.ring[len(f.ring)-ringSize:])
 	}
-	f.pend(f.pending, c, f.last)
+	f.merge(f.pending, c, f.last)
 	if c.Kind == store.KindReset || len(f.pending) > ringSize {
 		f.epoch, f.ring, f.sent, f.reset, f.counting, f.working = newEpoch(), nil, f.last, true, true, true
 		clear(f.pending)
 	}
 }
 
-// pend merges a change with what became of the record before.
-func (*changeFeed) pend(pending map[record]*change, c store.Change, number uint64) {
+// merge merges a change with the record's earlier unsent change.
+func (*changeFeed) merge(pending map[record]*change, c store.Change, number uint64) {
 	key := record{c.Kind, c.ID}
 	p := pending[key]
 	if p == nil {
@@ -159,7 +159,7 @@ func (*changeFeed) pend(pending map[record]*change, c store.Change, number uint6
 	p.Change = c
 }
 
-// run sends until the feed is closed.
+// run sends events until the feed is closed.
 func (f *changeFeed) run() {
 	ctx, cancel := context.WithCancel(store.Background(context.Background()))
 	defer cancel()
@@ -185,7 +185,7 @@ func (f *changeFeed) run() {
 			return
 		} else if err != nil && ctx.Err() == nil {
 			f.server.log.Error("read what changed for viewers", "agent", f.db.ID(), "error", err)
-			f.note([]store.Change{{Kind: store.KindReset}})
+			f.add([]store.Change{{Kind: store.KindReset}})
 		}
 		pause.Reset(flushInterval)
 		select {
@@ -196,7 +196,8 @@ func (f *changeFeed) run() {
 	}
 }
 
-// flush sends what is due and returns when something is due next; 0 for never.
+// flush sends what is due and returns the time until something is due next, or
+// 0.
 func (f *changeFeed) flush(ctx context.Context, now time.Time) (next time.Duration, err error) {
 	f.mu.Lock()
 	due, next := f.takeLocked(now)
@@ -232,7 +233,7 @@ func (f *changeFeed) flush(ctx context.Context, now time.Time) (next time.Durati
 	return next, err
 }
 
-// takeLocked takes the changes that are due, oldest first.
+// takeLocked removes and returns the changes that are due, oldest first.
 func (f *changeFeed) takeLocked(now time.Time) (due []*change, next time.Duration) {
 	f.sent = f.last
 	for key, c := range f.pending {
@@ -256,14 +257,14 @@ func (f *changeFeed) takeLocked(now time.Time) (due []*change, next time.Duratio
 	return due, next
 }
 
-// idLocked is the id of the events that are sent now: a client that has seen
-// it has seen all up to it.
+// idLocked returns the id of the events being sent: a client that has seen it
+// has seen all changes up to it.
 func (f *changeFeed) idLocked() string { return f.epoch + "-" + formatNumber(f.sent) }
 
 func formatNumber(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// sinceLocked returns what changed since a client saw the event with an id; ok
-// is false when that is not known any more.
+// sinceLocked returns the changes after an event id; ok is false if they are
+// no longer known.
 func (f *changeFeed) sinceLocked(id string) (missed []*change, ok bool) {
 	epoch, text, _ := strings.Cut(id, "-")
 	seen, err := strconv.ParseUint(text, 10, 64)
@@ -276,7 +277,7 @@ func (f *changeFeed) sinceLocked(id string) (missed []*change, ok bool) {
 	}
 	merged := map[record]*change{}
 	for _, c := range f.ring[skip:] {
-		f.pend(merged, c.Change, c.number)
+		f.merge(merged, c.Change, c.number)
 	}
 	for _, c := range merged {
 		missed = append(missed, c)
@@ -285,8 +286,8 @@ func (f *changeFeed) sinceLocked(id string) (missed []*change, ok bool) {
 	return missed, true
 }
 
-// send hands a text to every viewer, or to those who may know who else is
-// there. One that does not keep up loses it, and is told.
+// send queues a text for every viewer, or only for those who may see presence.
+// A viewer that does not keep up loses it and gets a reset.
 func (f *changeFeed) send(text string, presence bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -302,7 +303,7 @@ func (f *changeFeed) send(text string, presence bool) {
 	}
 }
 
-// frame writes an event; without an id it has none.
+// frame returns an event as text; its id may be empty.
 func frame(name, id string, data any) string {
 	var b strings.Builder
 	if id != "" {

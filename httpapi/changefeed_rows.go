@@ -21,7 +21,7 @@ type changeOut struct {
 	Row            any      `json:"row"`
 }
 
-// encode writes JSON on one line, as answers are written.
+// encode encodes JSON on one line, as in answers.
 func encode(data any) []byte {
 	var raw bytes.Buffer
 	enc := json.NewEncoder(&raw)
@@ -32,8 +32,9 @@ func encode(data any) []byte {
 	return bytes.TrimSpace(raw.Bytes())
 }
 
-// render writes the events of changes, each with the record as lists show it.
-// The last has the id. Of the agent itself what seen has already is left out.
+// render returns the events of changes, each with the record as in lists. Only
+// the last one has the id. Fields of the agent that are already in seen are
+// omitted.
 func (f *changeFeed) render(ctx context.Context, changes []*change, id string, seen map[record]string) (string, error) {
 	ids := map[string][]string{}
 	for _, c := range changes {
@@ -60,7 +61,7 @@ func (f *changeFeed) render(ctx context.Context, changes []*change, id string, s
 		}
 		out := changeOut{Kind: c.Kind, ID: c.ID, Op: c.Op}
 		if row, there := rows[c.Kind][c.ID]; there {
-			if out.Row = f.shown(ctx, row); c.Op == store.OpDelete {
+			if out.Row = f.listed(ctx, row); c.Op == store.OpDelete {
 				out.Op = store.OpUpdate
 			}
 		} else {
@@ -85,8 +86,8 @@ func (f *changeFeed) render(ctx context.Context, changes []*change, id string, s
 	return text.String(), nil
 }
 
-// agentChanges are the changes of the agent and its settings, whose one row
-// holds more than clients see.
+// agentChanges returns the changes of the agent and its settings, whose row
+// has more than clients may see.
 func (f *changeFeed) agentChanges(ctx context.Context, seen map[record]string) (events []changeOut, err error) {
 	settings, err := f.db.Settings(ctx)
 	if err != nil {
@@ -105,8 +106,8 @@ func (f *changeFeed) agentChanges(ctx context.Context, seen map[record]string) (
 	return events, nil
 }
 
-// shown is a record as the route that lists its kind answers it.
-func (f *changeFeed) shown(ctx context.Context, row any) any {
+// listed returns a record as in the answer of the route that lists its kind.
+func (f *changeFeed) listed(ctx context.Context, row any) any {
 	switch r := row.(type) {
 	case agent.Contact:
 		return newContactItem(r)
@@ -136,7 +137,7 @@ func (f *changeFeed) shown(ctx context.Context, row any) any {
 	return row
 }
 
-// sendCounts sends what waits and what is unread when it changed.
+// sendCounts sends the numbers of waiting and unread items if they changed.
 func (f *changeFeed) sendCounts(ctx context.Context, now time.Time) (next time.Duration, err error) {
 	f.mu.Lock()
 	wait := recordInterval - now.Sub(f.countedAt)
@@ -172,11 +173,11 @@ type progressOut struct {
 	ID    string  `json:"id"`
 	Done  int     `json:"done"`
 	Total int     `json:"total"`
-	Rate  float64 `json:"rate"` // a second
+	Rate  float64 `json:"rate"` // per second
 	at    time.Time
 }
 
-// sendProgress sends how far the work on sources is, of those that went on.
+// sendProgress sends the progress of sources that advanced.
 func (f *changeFeed) sendProgress(ctx context.Context, now time.Time) (next time.Duration, err error) {
 	f.mu.Lock()
 	wait := recordInterval - now.Sub(f.progressAt)

@@ -14,7 +14,7 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// chatTimeout bounds a whole turn, its tools and rounds included.
+// chatTimeout limits a whole turn, including its tool calls.
 const chatTimeout = 10 * time.Minute
 
 // choice is a list of ids, or true for all and false for none.
@@ -22,23 +22,23 @@ type choice = agentchat.Choice
 
 type chatIn struct {
 	Body struct {
-		Message        string `json:"message,omitempty" doc:"What the person says; at most 100000 characters. Needed but with retry_of." example:"How do I get my money back?"`
-		ConversationID string `json:"conversation_id,omitempty" doc:"Goes on with this conversation; a new one without it."`
-		ContactID      string `json:"contact_id,omitempty" doc:"Of a new conversation."`
+		Message        string `json:"message,omitempty" doc:"The user's message, at most 100000 characters. Required unless retry_of is set." example:"How do I get my money back?"`
+		ConversationID string `json:"conversation_id,omitempty" doc:"The conversation to continue. Default: a new one."`
+		ContactID      string `json:"contact_id,omitempty" doc:"Contact of a new conversation."`
 		Stream         bool   `json:"stream,omitempty" doc:"Answer as server-sent events: delta, tool_call, tool_result, sources, done, error."`
-		Tools          choice `json:"tools,omitempty" types:"boolean,[]string" doc:"Ids of the tools that may be called; true for all (the default), false for none."`
-		Sources        choice `json:"sources,omitempty" types:"boolean,[]string" doc:"Ids of the sources to look in; true for all (the default), false for none."`
-		Model          string `json:"model,omitempty" doc:"In place of llm_model, for this turn; sent to the provider as it is." example:"gpt-5-mini"`
-		Fallback       string `json:"fallback,omitempty" enum:"passages" doc:"passages: without a language model, answer with what the knowledge says; else that is a 400." example:"passages"`
-		RetryOf        int64  `json:"retry_of,omitempty" doc:"Id of an answer: the same message is answered once more, and message is not read. Both answers are kept." example:"18"`
-		RunID          string `json:"run_id,omitempty" doc:"An id of the client's own, 8 to 64 letters, digits and hyphens: with it the turn goes on when the connection ends." pattern:"^[A-Za-z0-9-]{8,64}$" example:"7f3a2c1e-0b5d"`
+		Tools          choice `json:"tools,omitempty" types:"boolean,[]string" doc:"Ids of the tools that may be called, true for all, or false for none. Default: true."`
+		Sources        choice `json:"sources,omitempty" types:"boolean,[]string" doc:"Ids of the sources to search, true for all, or false for none. Default: true."`
+		Model          string `json:"model,omitempty" doc:"Replaces llm_model for this turn; passed to the provider unchanged." example:"gpt-5-mini"`
+		Fallback       string `json:"fallback,omitempty" enum:"passages" doc:"passages: without a language model, answer with passages of the knowledge. Otherwise that is an error 400." example:"passages"`
+		RetryOf        int64  `json:"retry_of,omitempty" doc:"Id of an answer to generate again. message is ignored. Both answers are kept." example:"18"`
+		RunID          string `json:"run_id,omitempty" doc:"An id chosen by the client: 8 to 64 letters, digits and hyphens. With it the turn continues if the connection is lost." pattern:"^[A-Za-z0-9-]{8,64}$" example:"7f3a2c1e-0b5d"`
 	}
 }
 
-// runIDs are the ids that a client may give a turn.
+// runIDs matches the ids that clients may give a turn.
 var runIDs = regexp.MustCompile(`^[A-Za-z0-9-]{8,64}$`)
 
-// turn is what is asked for, checked.
+// turn validates and converts the request.
 func (in *chatIn) turn() (agentchat.Turn, error) {
 	b := &in.Body
 	var is agent.Issues
@@ -61,13 +61,13 @@ type chatOut struct {
 	ConversationID string               `json:"conversation_id" example:"conversation-06f1q2s3t4v5a6b7c8d9"`
 	Message        chatMessage          `json:"message"`
 	ToolCalls      []agentchat.ToolCall `json:"tool_calls"`
-	Sources        []agentchat.Citation `json:"sources" doc:"The passages that the model was given, by the number that it cites."`
+	Sources        []agentchat.Citation `json:"sources" doc:"The passages passed to the model, with the numbers that it cites."`
 	Usage          llm.Usage            `json:"usage"`
-	Mode           agentchat.Mode       `json:"mode,omitempty" enum:"passages" doc:"passages: no language model is set up, and sources are the answer." example:"passages"`
-	Partial        bool                 `json:"partial,omitempty" doc:"The turn was stopped, and this is what it had said." example:"true"`
+	Mode           agentchat.Mode       `json:"mode,omitempty" enum:"passages" doc:"passages: there is no language model, and sources are the answer." example:"passages"`
+	Partial        bool                 `json:"partial,omitempty" doc:"The turn was stopped; this is its text so far." example:"true"`
 }
 
-// chatTurn answers a message, as one JSON answer or as a stream.
+// chatTurn answers a message with JSON or a stream.
 func (s *Server) chatTurn(c *rest.Call) error {
 	in, err := rest.Bind[chatIn](c)
 	if err != nil {
@@ -99,7 +99,7 @@ func chatOutOf(m agent.Message, a agentchat.Answer) chatOut {
 		ToolCalls: a.ToolCalls, Sources: a.Sources, Usage: a.Usage, Mode: a.Mode}
 }
 
-// allowTime lets a turn take longer than other requests.
+// allowTime extends the time limits of a request to those of a turn.
 func (s *Server) allowTime(c *rest.Call) error {
 	control := http.NewResponseController(c.HTTP.Response())
 	until := time.Now().Add(chatTimeout + rest.WriteTimeout)
@@ -119,7 +119,7 @@ const (
 	eventError      = "error"
 )
 
-// streamed is what happens in a turn as an event of its stream.
+// streamed returns the name and data of a turn's event in the stream.
 func streamed(e agentchat.Event) (name string, data any) {
 	switch {
 	case e.ToolCall != nil:
@@ -132,8 +132,8 @@ func streamed(e agentchat.Event) (name string, data any) {
 	return eventDelta, map[string]any{"text": e.Delta}
 }
 
-// lateStream is a stream that begins with its first event, so that what fails
-// before it has a plain error.
+// lateStream is a stream that starts with its first event, so that earlier
+// errors are ordinary error answers.
 type lateStream struct {
 	call *rest.Call
 	out  *rest.EventWriter
@@ -154,7 +154,7 @@ func (l *lateStream) close() {
 	}
 }
 
-// streamTurn tells what happens as it happens.
+// streamTurn streams the events of a turn.
 func (s *Server) streamTurn(c *rest.Call, turn agentchat.Turn) error {
 	out := &lateStream{call: c}
 	defer out.close()
@@ -163,7 +163,7 @@ func (s *Server) streamTurn(c *rest.Call, turn agentchat.Turn) error {
 		return err
 	}
 	if err != nil {
-		s.note(c, err)
+		s.logError(c, err)
 		return out.send(eventError, rest.BodyOf(rest.AsError(err)))
 	}
 	return out.send(eventDone, chatOutOf(message, answer))

@@ -9,9 +9,9 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// runTurn answers a message by a turn that goes on when the connection ends.
+// runTurn answers a message with a turn that continues if the connection ends.
 func (s *Server) runTurn(c *rest.Call, turn agentchat.Turn, id string, stream bool) error {
-	db := c.DB // the goroutine must not use the call, which ends before it
+	db := c.DB // the goroutine outlives the call, so it must not use it
 	r, err := s.runs.start(c.Context, runKey{db.ID(), id}, func(ctx context.Context, r *run) (chatOut, error) {
 		message, answer, err := s.chat.Reply(ctx, db, turn, r.emit)
 		out := chatOutOf(message, answer)
@@ -56,16 +56,16 @@ func (s *Server) streamRun(c *rest.Call, r *run) error {
 		return out.send(e.name, e.data)
 	})
 	if out.out != nil {
-		return nil // the client reads the run again, or does without
+		return nil // the client may read the run again
 	}
 	return err
 }
 
 type runIn struct {
-	ID string `path:"runId" doc:"The run_id that the turn was begun with." example:"7f3a2c1e-0b5d"`
+	ID string `path:"runId" doc:"The run_id of the turn." example:"7f3a2c1e-0b5d"`
 }
 
-// followRun streams a turn that was begun by another request.
+// followRun streams a turn started by another request.
 func (s *Server) followRun(c *rest.Call) error {
 	in, err := rest.Bind[runIn](c)
 	if err != nil {
@@ -80,15 +80,15 @@ func (s *Server) followRun(c *rest.Call) error {
 	defer context.AfterFunc(s.streams, cancel)()
 	out := rest.NewEventWriter(c)
 	defer out.Beat()()
-	_ = r.follow(ctx, func(e runEvent) error { return out.Event(e.name, e.data) }) // a client that has gone comes again
+	_ = r.follow(ctx, func(e runEvent) error { return out.Event(e.name, e.data) }) // a disconnected client may come back
 	return nil
 }
 
-// stoppedRun is what a turn had said when it was stopped.
+// stoppedRun is a turn's text at the time it was stopped.
 type stoppedRun struct {
-	Stopped        bool         `json:"stopped" doc:"False when the turn had ended by itself." example:"true"`
+	Stopped        bool         `json:"stopped" doc:"false if the turn had already ended." example:"true"`
 	ConversationID string       `json:"conversation_id" example:"conversation-06f1q2s3t4v5a6b7c8d9"`
-	Message        *chatMessage `json:"message" doc:"What is stored of the answer; null when it had not begun."`
+	Message        *chatMessage `json:"message" doc:"The stored part of the answer; null if there is none."`
 }
 
 func (s *Server) stopRun(c *rest.Call, in *runIn) (stoppedRun, error) {
@@ -96,7 +96,7 @@ func (s *Server) stopRun(c *rest.Call, in *runIn) (stoppedRun, error) {
 	if err != nil {
 		return stoppedRun{}, err
 	}
-	stopped := r.halt()
+	stopped := r.stop()
 	select {
 	case <-r.done:
 	case <-c.Done():

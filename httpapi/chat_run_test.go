@@ -271,7 +271,7 @@ func TestRunsAreForgotten(t *testing.T) {
 			return err == nil
 		}
 		start("first", 10)
-		time.Sleep(keepRun - 1)
+		time.Sleep(runRetention - 1)
 		if !there("first") {
 			t.Error("forgotten too early")
 		}

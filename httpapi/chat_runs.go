@@ -14,31 +14,31 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// Bounds of the turns that outlive their connections.
+// Limits of turns that outlive their connections.
 const (
-	keepRun      = 10 * time.Minute // after its end
+	runRetention = 10 * time.Minute // after the end of a run
 	maxRunning   = 64
-	maxRuns      = 500      // running and kept
-	maxRunBytes  = 4 << 20  // of what one says
-	maxRunsBytes = 64 << 20 // of what all that are kept said
+	maxRuns      = 500      // running and finished
+	maxRunBytes  = 4 << 20  // of the text of one run
+	maxRunsBytes = 64 << 20 // of the text of all finished runs
 )
 
-// runKey names a turn by its agent and the id that the client gave it.
+// runKey identifies a turn by its agent and the client's id.
 type runKey struct{ agent, id string }
 
-// runs holds the turns of chat that outlive their connections, and those that
-// ended not long ago.
+// runs has the chat turns that outlive their connections, including recently
+// finished ones.
 type runs struct {
 	working sync.WaitGroup
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	byKey  map[runKey]*run
-	ended  []runKey // of byKey, the oldest first
-	bytes  int      // that the ended ones said
+	ended  []runKey // of byKey, oldest first
+	bytes  int      // of text of the finished ones
 	closed bool
 }
 
-// start begins a turn in the background, under a key that no other one has. Its
+// start starts a turn in the background, with a key that no other run has. Its
 // context has the values of ctx and ends with the run.
 func (rs *runs) start(ctx context.Context, key runKey, turn func(context.Context, *run) (chatOut, error)) (*run, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), chatTimeout)
@@ -74,13 +74,13 @@ func (rs *runs) add(key runKey, r *run) error {
 	return nil
 }
 
-// keep holds a run that has ended for a while.
+// keep keeps a finished run for a while.
 func (rs *runs) keep(key runKey, r *run) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.ended = append(rs.ended, key)
 	rs.bytes += r.size
-	r.expiry = time.AfterFunc(keepRun, func() {
+	r.expiry = time.AfterFunc(runRetention, func() {
 		rs.mu.Lock()
 		defer rs.mu.Unlock()
 		if at := slices.Index(rs.ended, key); at >= 0 && rs.byKey[key] == r {
@@ -99,7 +99,7 @@ func (rs *runs) makeRoomLocked() {
 func (rs *runs) dropLocked(at int) {
 	key := rs.ended[at]
 	r := rs.byKey[key]
-	r.expiry.Stop() // which holds the run
+	r.expiry.Stop() // the timer refers to the run
 	rs.bytes -= r.size
 	rs.ended = slices.Delete(rs.ended, at, at+1)
 	delete(rs.byKey, key)
@@ -114,7 +114,7 @@ func (rs *runs) find(key runKey) (*run, error) {
 	return nil, agent.NotFound("run", key.id)
 }
 
-// stop cuts every turn and waits until what it said is stored.
+// stop stops all turns and waits until their text is stored.
 func (rs *runs) stop() {
 	rs.mu.Lock()
 	rs.closed = true
@@ -125,30 +125,30 @@ func (rs *runs) stop() {
 	rs.working.Wait()
 }
 
-// run is a turn and what it has said so far.
+// run is a turn and its events so far.
 type run struct {
 	cancel context.CancelFunc
-	done   chan struct{} // closed at the end; then nothing below changes
-	expiry *time.Timer   // that forgets it; guarded by runs.mu
+	done   chan struct{} // closed at the end; nothing below changes afterwards
+	expiry *time.Timer   // removes the run; guarded by runs.mu
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	events  []runEvent
 	size    int           // bytes of events
-	changed chan struct{} // closed, and replaced, when there are more
-	stopped bool          // a client has ended it
+	changed chan struct{} // closed and replaced when there are more events
+	stopped bool          // a client stopped it
 	out     chatOut
 	err     error
 }
 
-// runEvent is an event of a run's stream. Pieces of text that follow each
-// other are one.
+// runEvent is an event of a run's stream. Consecutive pieces of text are
+// merged.
 type runEvent struct {
 	name string
 	data json.RawMessage
-	text []byte // of a delta, in place of data
+	text []byte // of a delta, instead of data
 }
 
-// result is what a turn comes to; a panic is an error.
+// result returns the result of a turn; a panic becomes an error.
 func (r *run) result(ctx context.Context, turn func(context.Context, *run) (chatOut, error)) (out chatOut, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -158,7 +158,7 @@ func (r *run) result(ctx context.Context, turn func(context.Context, *run) (chat
 	return turn(ctx, r)
 }
 
-// add appends an event of the turn. With an error the turn is too long.
+// add appends an event of the turn. It fails if the turn is too long.
 func (r *run) add(name string, data any) error {
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -203,8 +203,8 @@ func (r *run) emit(e agentchat.Event) error {
 	return r.say(e.Delta)
 }
 
-// halt ends the turn for a client, and reports whether it was under way.
-func (r *run) halt() bool {
+// stop stops the turn for a client and reports whether it was running.
+func (r *run) stop() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	select {
@@ -223,23 +223,23 @@ func (r *run) halted() bool {
 	return r.stopped
 }
 
-// runPlace is how far a reader of a run has come.
-type runPlace struct{ event, text int }
+// runPosition is a reader's position in a run.
+type runPosition struct{ event, text int }
 
-// since returns what was said since a place, which it moves on, and a channel
-// that is closed when there is more.
-func (r *run) since(at *runPlace) (events []runEvent, more <-chan struct{}) {
+// since returns the events after at, which it advances, and a channel that is
+// closed when there are more.
+func (r *run) since(at *runPosition) (events []runEvent, more <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for ; at.event < len(r.events); at.event, at.text = at.event+1, 0 {
 		e := r.events[at.event]
 		if e.name == eventDelta {
 			if piece := string(e.text[at.text:]); piece != "" {
-				e.data, _ = json.Marshal(map[string]string{"text": piece}) // a text can be written
+				e.data, _ = json.Marshal(map[string]string{"text": piece}) // a string can be encoded
 				events = append(events, e)
 			}
 			if at.text = len(e.text); at.event == len(r.events)-1 {
-				break // it may grow
+				break // more text may follow
 			}
 			continue
 		}
@@ -248,13 +248,13 @@ func (r *run) since(at *runPlace) (events []runEvent, more <-chan struct{}) {
 	return events, r.changed
 }
 
-// end closes the run with its outcome, which is its last event.
+// end finishes the run with its result, which is its last event.
 func (r *run) end(out chatOut, err error) {
 	name, data := eventDone, any(out)
 	if err != nil {
 		name, data = eventError, rest.BodyOf(rest.AsError(err))
 	}
-	raw, _ := json.Marshal(data) // both can be written
+	raw, _ := json.Marshal(data) // both can be encoded
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.out, r.err = out, err
@@ -264,10 +264,9 @@ func (r *run) end(out chatOut, err error) {
 	close(r.changed)
 }
 
-// follow hands what was said, and then what is said live, to send until the run
-// has ended or ctx has.
+// follow passes past and then live events to send until the run or ctx ends.
 func (r *run) follow(ctx context.Context, send func(runEvent) error) error {
-	var at runPlace
+	var at runPosition
 	for {
 		ended := false
 		select {

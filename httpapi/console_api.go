@@ -10,19 +10,19 @@ import (
 )
 
 type consoleIn struct {
-	Agent string `query:"agent" doc:"Id or name of an agent that is to be among the agents, if the caller may see it." example:"default"`
+	Agent string `query:"agent" doc:"Id or name of an agent to include in agents, if the caller may see it." example:"default"`
 }
 
-// consoleOut is what a page of the console needs to begin.
+// consoleOut is the data with which a page of the console starts.
 type consoleOut struct {
-	Version     string           `json:"version" doc:"Of the program." example:"0.1.0"`
+	Version     string           `json:"version" doc:"Version of the program." example:"0.1.0"`
 	Open        bool             `json:"open" doc:"There is no access control: everyone acts as owner."`
-	Identity    *consoleIdentity `json:"identity" types:"null" doc:"Who the caller is; null without an identity or access control."`
-	DefaultRole string           `json:"default_role" enum:"viewer,admin,none" doc:"Under access control: the role on the default agent of callers without an identity or an API key." example:"viewer"`
-	PublicURL   string           `json:"public_url" doc:"Address at which platforms reach the server, SATCHEL_PUBLIC_URL; empty when that is not set." example:"https://satchel.example.com"`
+	Identity    *consoleIdentity `json:"identity" types:"null" doc:"The caller; null without an identity or access control."`
+	DefaultRole string           `json:"default_role" enum:"viewer,admin,none" doc:"With access control: the role on the default agent of callers without an identity or an API key." example:"viewer"`
+	PublicURL   string           `json:"public_url" doc:"Public URL of the server, SATCHEL_PUBLIC_URL; empty if it is not set." example:"https://satchel.example.com"`
 	Limits      consoleLimits    `json:"limits"`
-	Agents      []consoleAgent   `json:"agents" doc:"Agents that the caller has a role on: the default agent first, then by name; at most 200."`
-	More        bool             `json:"more_agents" doc:"There are more than these."`
+	Agents      []consoleAgent   `json:"agents" doc:"Agents on which the caller has a role: the default agent first, then by name; at most 200."`
+	More        bool             `json:"more_agents" doc:"There are more agents."`
 }
 
 type consoleIdentity struct {
@@ -32,7 +32,7 @@ type consoleIdentity struct {
 }
 
 type consoleLimits struct {
-	UploadBytes int64 `json:"upload_bytes" doc:"Longest file that can be uploaded." example:"26214400"`
+	UploadBytes int64 `json:"upload_bytes" doc:"Maximum size of an upload in bytes." example:"26214400"`
 }
 
 type consoleAgent struct {
@@ -40,11 +40,11 @@ type consoleAgent struct {
 	Name     string       `json:"name" example:"support-bot"`
 	Status   agent.Status `json:"status" enum:"active,paused,disabled" example:"active"`
 	Role     agent.Role   `json:"role" enum:"owner,admin,viewer" example:"owner"`
-	Waiting  int          `json:"waiting" doc:"Approvals, open takeovers and conversations that wait for a person. Of an agent whose file is closed, as it was when it was closed." example:"2"`
-	Failures int          `json:"failures" doc:"Executions of the last 24 hours that ended in an error; as waiting." example:"1"`
+	Waiting  int          `json:"waiting" doc:"Number of pending approvals, open takeovers and conversations that wait for a person. For an agent whose file is closed, the number at that time." example:"2"`
+	Failures int          `json:"failures" doc:"Executions of the last 24 hours that ended in an error, counted like waiting." example:"1"`
 }
 
-// maxConsoleAgents bounds the agents that a page begins with.
+// maxConsoleAgents limits the agents in that data.
 const maxConsoleAgents = 200
 
 func (s *Server) console(c *rest.Call, in *consoleIn) (consoleOut, error) {
@@ -68,7 +68,7 @@ func (s *Server) console(c *rest.Call, in *consoleIn) (consoleOut, error) {
 	})
 	if out.More = len(visible) > maxConsoleAgents; out.More {
 		named, _ := s.folder.Agent(in.Agent)
-		visible = cutAround(visible, named, maxConsoleAgents)
+		visible = firstWith(visible, named, maxConsoleAgents)
 	}
 	for _, db := range visible {
 		a := db.Agent()
@@ -81,9 +81,9 @@ func (s *Server) console(c *rest.Call, in *consoleIn) (consoleOut, error) {
 	return out, nil
 }
 
-// cutAround returns the first n agents of a list, with the named one in place
-// of the last of them when it is behind them.
-func cutAround(all []*store.DB, named *store.DB, n int) []*store.DB {
+// firstWith returns the first n agents of a list; if named is not among them,
+// it replaces the last one.
+func firstWith(all []*store.DB, named *store.DB, n int) []*store.DB {
 	first := slices.Clone(all[:n])
 	if !slices.Contains(first, named) && slices.Contains(all, named) {
 		first[n-1] = named
@@ -91,7 +91,7 @@ func cutAround(all []*store.DB, named *store.DB, n int) []*store.DB {
 	return first
 }
 
-// boolOrder puts true before false.
+// boolOrder orders true before false.
 func boolOrder(a, b bool) int {
 	switch {
 	case a == b:
@@ -117,7 +117,7 @@ func (s *Server) listWaiting(c *rest.Call, in *rest.ListParams) (waitingOut, err
 }
 
 type overviewIn struct {
-	Days int `query:"days" doc:"How many days the series have, up to today." minimum:"1" maximum:"90" default:"14" example:"14"`
+	Days int `query:"days" doc:"Number of days in the series, up to today." minimum:"1" maximum:"90" default:"14" example:"14"`
 }
 
 func (s *Server) overview(c *rest.Call, in *overviewIn) (agent.Overview, error) {

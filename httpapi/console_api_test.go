@@ -120,7 +120,7 @@ func TestConsole(t *testing.T) {
 	}
 	all := c.folder.Agents()
 	for i, named := range append(all, nil) {
-		cut := cutAround(all, named, 2)
+		cut := firstWith(all, named, 2)
 		if len(cut) != 2 || cut[0] != all[0] && i != 0 || named != nil && !slices.Contains(cut, named) {
 			t.Errorf("agent %d of %d: %v", i, len(all), cut)
 		}

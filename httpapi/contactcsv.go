@@ -11,17 +11,17 @@ import (
 	"satchel/agent"
 )
 
-// Bounds of a contacts file, beside its size.
+// Limits of a contacts file, besides its size.
 const (
 	maxContactRows     = 100_000
 	maxContactColumns  = 200
 	maxColumnName      = 100      // characters
-	maxTagCell         = 1000     // entries, before blank and repeated ones go
-	maxContactMetadata = 48 << 20 // bytes that the rows' metadata may come to
+	maxTagCell         = 1000     // entries, before empty and duplicate ones are removed
+	maxContactMetadata = 48 << 20 // bytes of all rows' metadata
 )
 
-// A contacts file is CSV (RFC 4180) with a header row. Its columns are these,
-// then tags and metadata, then those that only an export has.
+// A contacts file is CSV (RFC 4180) with a header row. It has these columns,
+// then tags and metadata, then those that are only in exports.
 var contactTexts = []struct {
 	name   string
 	value  func(*agent.Contact) string
@@ -37,10 +37,10 @@ var contactTexts = []struct {
 	{"notes", func(c *agent.Contact) string { return c.Notes }, func(ch *agent.ContactChange) *agent.Optional[string] { return &ch.Notes }},
 }
 
-// contactAliases are other names of columns, as people write them.
+// contactAliases are common other names of columns.
 var contactAliases = map[string]string{"telegram": "chatbot_a", "whatsapp": "chatbot_b"}
 
-// exportedOnly are columns that an import passes over.
+// exportedOnly are columns that an import ignores.
 var exportedOnly = []string{"id", "created_at", "updated_at"}
 
 // contactWriter writes contacts as CSV.
@@ -49,20 +49,20 @@ type contactWriter struct {
 	cells []string
 }
 
-// writeContactsCSV begins a contacts file with its header row. The caller
-// closes the writer, also when there are no contacts.
+// writeContactsCSV writes the header row of a contacts file. The caller must
+// close the writer, even if there are no contacts.
 func writeContactsCSV(w io.Writer) *contactWriter {
 	out := &contactWriter{csv: csv.NewWriter(w)}
 	for _, column := range contactTexts {
 		out.cells = append(out.cells, column.name)
 	}
 	out.cells = append(append(out.cells, "tags", "metadata"), exportedOnly...)
-	_ = out.csv.Write(out.cells) // the next Write or Close returns an error
+	_ = out.csv.Write(out.cells) // the next Write or Close returns the error
 	return out
 }
 
-// Write writes one contact. readContactsCSV makes the same contact of the row,
-// whatever its texts are, as long as they are UTF-8.
+// Write writes one contact. readContactsCSV returns the same contact for the
+// row, for any UTF-8 texts.
 func (w *contactWriter) Write(c agent.Contact) error {
 	w.cells = w.cells[:0]
 	for _, column := range contactTexts {
@@ -79,15 +79,15 @@ func (w *contactWriter) Write(c agent.Contact) error {
 	return w.csv.Write(w.cells)
 }
 
-// Close writes what is still held back. It does not close what is below.
+// Close flushes the writer. It does not close the underlying one.
 func (w *contactWriter) Close() error {
 	w.csv.Flush()
 	return w.csv.Error()
 }
 
-// guardFormula puts an apostrophe before a cell that a spreadsheet would run
-// as a formula. One that looks as if it had been guarded gets another, so that
-// unguardFormula gives back every cell as it was.
+// guardFormula puts an apostrophe before a cell that a spreadsheet would
+// execute as a formula. A cell that already looks guarded gets another one, so
+// that unguardFormula restores every cell.
 func guardFormula(cell string) string {
 	if isFormula(cell) {
 		return "'" + cell
@@ -102,13 +102,13 @@ func unguardFormula(cell string) string {
 	return cell
 }
 
-// isFormula reports whether a cell is a formula, but for apostrophes before it.
+// isFormula reports whether a cell is a formula after its leading apostrophes.
 func isFormula(cell string) bool {
 	cell = strings.TrimLeft(cell, "'")
 	return cell != "" && strings.IndexByte("=+-@\t\r", cell[0]) >= 0
 }
 
-// joinTags writes tags as one record of CSV within a cell.
+// joinTags writes tags as one CSV record within a cell.
 func joinTags(tags []string) string {
 	var cell strings.Builder
 	for i, tag := range agent.CleanTags(tags) {
@@ -123,8 +123,8 @@ func joinTags(tags []string) string {
 	return cell.String()
 }
 
-// splitTags reads what joinTags writes; a line break parts tags as well. What
-// is wrong with the cell is the issue.
+// splitTags parses the result of joinTags; line breaks separate tags too.
+// issue describes an invalid cell.
 func splitTags(cell string) (tags []string, issue string) {
 	records := csvRecords{text: cell, delimiter: ','}
 	for records.next(maxTagCell) {
@@ -138,12 +138,12 @@ func splitTags(cell string) (tags []string, issue string) {
 	return agent.CleanTags(tags), ""
 }
 
-// metadataPair is a cell of a column that contacts do not have.
+// metadataPair is a cell of an unknown column.
 type metadataPair struct{ key, value string }
 
-// rowMetadata makes a contact's metadata of the cell of that name and the
-// unknown columns, which win. It is nil when there is neither, and false when
-// the cell is no object.
+// rowMetadata returns a contact's metadata from the metadata cell and the
+// unknown columns, which take precedence. It is nil if there is neither, and
+// false if the cell is not an object.
 func rowMetadata(cell string, pairs []metadataPair) (json.RawMessage, bool) {
 	cell = strings.TrimSpace(cell)
 	if cell != "" && (cell[0] != '{' || !json.Valid([]byte(cell))) {
@@ -157,7 +157,7 @@ func rowMetadata(cell string, pairs []metadataPair) (json.RawMessage, bool) {
 	}
 	object := make(map[string]any, len(pairs))
 	if cell != "" {
-		var given map[string]json.RawMessage // raw, so that numbers stay as they are
+		var given map[string]json.RawMessage // raw, so that numbers are unchanged
 		if json.Unmarshal([]byte(cell), &given) != nil {
 			return nil, false
 		}
@@ -177,8 +177,8 @@ func rowMetadata(cell string, pairs []metadataPair) (json.RawMessage, bool) {
 	return json.RawMessage(strings.TrimSuffix(out.String(), "\n")), true
 }
 
-// readText reads a file of at most limit bytes, which must be UTF-8 as far as
-// its byte order mark tells; the mark is taken off.
+// readText reads a file of at most limit bytes, removing a byte order mark. A
+// file with the mark of another encoding than UTF-8 is an error.
 func readText(r io.Reader, limit int64) (string, error) {
 	var text strings.Builder
 	n, err := io.Copy(&text, io.LimitReader(r, limit+1))
@@ -195,14 +195,14 @@ func readText(r io.Reader, limit int64) (string, error) {
 	return s, nil
 }
 
-// contactColumn is a column of a file that is read.
+// contactColumn is a column of an imported file.
 type contactColumn struct {
-	name   string // of the field; as the header writes it when there is none
+	name   string // of the field, or as in the header if there is none
 	known  bool
-	change func(*agent.ContactChange) *agent.Optional[string] // of the texts
+	change func(*agent.ContactChange) *agent.Optional[string] // of text fields
 }
 
-// readColumn reads a cell of the header row.
+// readColumn parses a cell of the header row.
 func readColumn(cell string) contactColumn {
 	written := strings.TrimSpace(cell)
 	name := strings.Map(func(r rune) rune {
@@ -230,7 +230,7 @@ func readColumn(cell string) contactColumn {
 	return contactColumn{name: written}
 }
 
-// checkColumns refuses a header row by which the rows cannot be read.
+// checkColumns rejects an invalid header row.
 func checkColumns(records *csvRecords, columns []contactColumn) error {
 	if records.broken != "" {
 		return agent.Invalid("file", records.broken+", in the header row")

@@ -9,23 +9,23 @@ import (
 	"satchel/agent"
 )
 
-// contactRow is one row of a contacts file: what it says about a contact or,
-// when there are issues, what is wrong with it.
+// contactRow is one row of a contacts file: the contact's fields, or the
+// issues of an invalid row.
 type contactRow struct {
-	Row    int // as a spreadsheet numbers it: the header is 1, the first contact 2
+	Row    int // as in a spreadsheet: the header is 1, the first contact 2
 	Change agent.ContactChange
 	Issues []agent.Issue
 }
 
 // readContactsCSV reads a contacts file of at most limit bytes. The delimiter
-// is a comma, a semicolon or a tab. Columns are known by the names of a
-// contact's fields, in any case; the cells of others become texts of its
-// metadata, those that only an export has are passed over. An empty cell
-// leaves the field alone. Empty rows are left out. Values are checked as far
-// as the format goes; agent.Contact checks the rest.
+// is a comma, a semicolon or a tab. Columns are named after the fields of a
+// contact, in any case; other columns become texts in its metadata, and those
+// that are only in exports are ignored. An empty cell does not change the
+// field. Empty rows are skipped. Only the format is validated; agent.Contact
+// validates the rest.
 //
-// An error means that the file as a whole cannot be read: VALIDATION_ERROR
-// about the field "file" or FILE_TOO_LARGE, else one of r.
+// An error means that the file as a whole is invalid: VALIDATION_ERROR of the
+// field "file" or FILE_TOO_LARGE, or else an error of r.
 func readContactsCSV(r io.Reader, limit int64) ([]contactRow, error) {
 	text, err := readText(r, limit)
 	if err != nil {
@@ -58,9 +58,9 @@ func readContactsCSV(r io.Reader, limit int64) ([]contactRow, error) {
 	return rows, nil
 }
 
-// openRecords finds the delimiter and reads the header row, the first that is
-// not empty. A line like "sep=;" before it, which some spreadsheets write and
-// none shows, decides.
+// openRecords detects the delimiter and reads the header row, the first that
+// is not empty. A line like "sep=;" before it, which some spreadsheets write,
+// takes precedence.
 func openRecords(text string, known func(cell string) bool) (*csvRecords, error) {
 	delimiters := ",;\t"
 	if end := strings.IndexAny(text, "\r\n"); end == len("sep=;") && strings.EqualFold(text[:4], "sep=") && strings.IndexByte(",;\t|", text[4]) >= 0 {
@@ -83,8 +83,8 @@ func openRecords(text string, known func(cell string) bool) (*csvRecords, error)
 	return best, nil
 }
 
-// headerScore is the higher the more columns of a header row are known, and
-// then the more there are.
+// headerScore ranks delimiters by the number of known columns in the header
+// row, then by the number of columns.
 func headerScore(header *csvRecords, known func(cell string) bool) int {
 	score := min(header.count, maxContactColumns)
 	for _, field := range header.fields {
@@ -95,7 +95,7 @@ func headerScore(header *csvRecords, known func(cell string) bool) int {
 	return score
 }
 
-// contactReader makes rows of records.
+// contactReader converts records to rows.
 type contactReader struct {
 	records  *csvRecords
 	columns  []contactColumn
@@ -103,7 +103,7 @@ type contactReader struct {
 	metadata int  // bytes of metadata so far
 }
 
-// row reads the record that records holds.
+// row converts the current record.
 func (in *contactReader) row() contactRow {
 	row := contactRow{Row: in.records.row}
 	switch n := in.records.count; {
@@ -124,7 +124,7 @@ func (row *contactRow) issue(field, issue string) {
 	row.Issues = append(row.Issues, agent.Issue{Field: field, Issue: issue})
 }
 
-// columnName tells people which column is meant.
+// columnName names a column in errors.
 func (in *contactReader) columnName(i int) string {
 	switch {
 	case i >= len(in.columns):
@@ -142,7 +142,7 @@ func (in *contactReader) fill(row *contactRow) {
 	for i, column := range in.columns {
 		cell := unguardFormula(in.records.fields[i])
 		switch {
-		case cell == "" || isBlank(cell) && column.name != "notes": // of which blanks are kept
+		case cell == "" || isBlank(cell) && column.name != "notes": // notes keep white space
 		case !in.valid && !utf8.ValidString(cell):
 			row.issue(in.columnName(i), "is not UTF-8 text")
 		case column.change != nil:

@@ -2,25 +2,25 @@ package httpapi
 
 import "strings"
 
-// csvRecords reads RFC 4180 records with any delimiter out of a text. Unlike
-// encoding/csv it leaves a CR LF within quotes as it is, takes CR alone as the
-// end of a line, and goes on after a broken record: with the line after the one
-// that the broken field began on.
+// csvRecords reads RFC 4180 records with any delimiter. Unlike encoding/csv it
+// keeps CR LF within quotes, accepts CR alone as a line ending, and continues
+// after a broken record, with the line after the one where the broken field
+// starts.
 type csvRecords struct {
 	text      string
 	delimiter byte
 	pos       int
 
-	// Of the record that next has read:
-	row    int      // counted from 1, empty lines too, as a spreadsheet does
-	fields []string // no more than were to be kept; valid until the next one
-	count  int      // of all its fields; of those before the broken one
-	blank  bool     // it holds nothing but space
-	broken string   // what is wrong with its quotes; empty: nothing
+	// Of the current record:
+	row    int      // counted from 1, including empty lines, as in a spreadsheet
+	fields []string // at most as many as requested; valid until the next record
+	count  int      // of all its fields, or of those before the broken one
+	blank  bool     // it is only white space
+	broken string   // what is wrong with its quotes, or empty
 }
 
-// next reads a record, keeping its first fields only, and reports whether there
-// was one.
+// next reads a record, keeping only its first fields, and reports whether
+// there was one.
 func (r *csvRecords) next(keep int) bool {
 	if r.pos >= len(r.text) {
 		return false
@@ -46,7 +46,7 @@ func (r *csvRecords) next(keep int) bool {
 	return true
 }
 
-// field reads one field and reports whether another follows in the record.
+// field reads one field and reports whether another one follows in the record.
 func (r *csvRecords) field() (field string, more bool) {
 	i := r.pos
 	for i < len(r.text) && r.text[i] == ' ' {
@@ -65,7 +65,7 @@ func (r *csvRecords) field() (field string, more bool) {
 	return field, r.separator(i)
 }
 
-// quoted reads the rest of a field whose text begins at from.
+// quoted reads the rest of a quoted field from there on.
 func (r *csvRecords) quoted(from int) (field string, more bool) {
 	doubled := false
 	for i := from; ; i++ {
@@ -96,7 +96,7 @@ func (r *csvRecords) quoted(from int) (field string, more bool) {
 
 func (r *csvRecords) isSeparator(c byte) bool { return c == r.delimiter || c == '\n' || c == '\r' }
 
-// separator passes the one at i, and reports whether it was the delimiter.
+// separator skips the separator at i and reports whether it was the delimiter.
 func (r *csvRecords) separator(i int) bool {
 	r.pos = i + 1
 	if i >= len(r.text) {

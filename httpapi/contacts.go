@@ -18,11 +18,11 @@ import (
 
 type listContactsIn struct {
 	rest.ListParams
-	Full bool     `query:"full" doc:"true: all fields of each contact, and last_message_at."`
+	Full bool     `query:"full" doc:"true: return all fields of each contact, and last_message_at."`
 	Tag  []string `query:"tag" doc:"Contacts with any of these tags; may be repeated." example:"vip"`
 }
 
-// contactItem is a contact as lists show it.
+// contactItem is a contact in a list.
 type contactItem struct {
 	ID        string     `json:"id" example:"contact-06f1q2s3t4v5a6b7c8d9"`
 	Name      string     `json:"name" example:"Ada Lovelace"`
@@ -32,21 +32,21 @@ type contactItem struct {
 	Tags      []string   `json:"tags" example:"[\"vip\"]"`
 	CreatedAt agent.Time `json:"created_at" format:"date-time"`
 
-	// With full only.
+	// Only if full is set.
 	ChatbotB      *string         `json:"chatbot_b,omitempty" example:"+15550100"`
 	SocialHandle  *string         `json:"social_handle,omitempty" example:"@ada"`
 	ExternalID    *string         `json:"external_id,omitempty" example:"crm-42"`
 	Notes         *string         `json:"notes,omitempty"`
 	Metadata      json.RawMessage `json:"metadata,omitempty" doc:"Any JSON object."`
 	UpdatedAt     *agent.Time     `json:"updated_at,omitempty" format:"date-time"`
-	LastMessageAt *agent.Time     `json:"last_message_at,omitempty" format:"date-time" doc:"Of all conversations with the contact; absent without a message."`
+	LastMessageAt *agent.Time     `json:"last_message_at,omitempty" format:"date-time" doc:"Newest message in the contact's conversations; absent if there is none."`
 }
 
 func newContactItem(x agent.Contact) contactItem {
 	return contactItem{ID: x.ID, Name: x.Name, Email: x.Email, Phone: x.Phone, ChatbotA: x.Telegram, Tags: x.Tags, CreatedAt: x.CreatedAt}
 }
 
-// fullItems are contacts with all their fields.
+// fullItems returns contacts with all their fields.
 func fullItems(c *rest.Call, contacts []agent.Contact) ([]contactItem, error) {
 	ids := make([]string, len(contacts))
 	for i, x := range contacts {
@@ -135,10 +135,10 @@ func (s *Server) deleteContact(c *rest.Call, in *contactIn) (none, error) {
 }
 
 type resolveContactIn struct {
-	Email      string `query:"email" doc:"Email address, in any case." example:"ada@example.com"`
-	Phone      string `query:"phone" doc:"Phone number; only its digits count."`
-	ChatbotA   string `query:"chatbot_a" doc:"User name on Telegram, with or without @."`
-	ChatbotB   string `query:"chatbot_b" doc:"Number on WhatsApp."`
+	Email      string `query:"email" doc:"Email address, ignoring case." example:"ada@example.com"`
+	Phone      string `query:"phone" doc:"Phone number; only its digits are compared."`
+	ChatbotA   string `query:"chatbot_a" doc:"Telegram user name, with or without @."`
+	ChatbotB   string `query:"chatbot_b" doc:"WhatsApp number."`
 	ExternalID string `query:"external_id" doc:"Id in another system."`
 }
 
@@ -172,23 +172,23 @@ func (s *Server) resolveContact(c *rest.Call, in *resolveContactIn) (out resolve
 	return out, err
 }
 
-// maxCSV bounds a CSV import, in bytes.
+// maxCSV limits the size of a CSV import, in bytes.
 const maxCSV = 10 << 20
 
 type importContactsIn struct {
-	DryRun      bool   `query:"dry_run" doc:"true: nothing is stored, the answer says what would be; may also be a form field."`
-	OnDuplicate string `query:"on_duplicate" doc:"update, skip or error; may also be a form field." example:"update"`
+	DryRun      bool   `query:"dry_run" doc:"true: store nothing and return what would be stored. Also accepted as a form field."`
+	OnDuplicate string `query:"on_duplicate" doc:"update, skip or error. Also accepted as a form field." example:"update"`
 }
 
 type rowIssue struct {
-	Row   int    `json:"row" doc:"Row of a spreadsheet; the header is 1." example:"3"`
+	Row   int    `json:"row" doc:"Row in a spreadsheet; the header is 1." example:"3"`
 	Field string `json:"field" example:"email"`
 	Issue string `json:"issue" example:"must be an email address"`
 }
 
 type importResult struct {
 	Success  bool       `json:"success" example:"true"`
-	Total    int        `json:"total" doc:"Records in the file." example:"2"`
+	Total    int        `json:"total" doc:"Number of records in the file." example:"2"`
 	Imported int        `json:"imported" example:"1"`
 	Updated  int        `json:"updated" example:"0"`
 	Skipped  int        `json:"skipped" example:"0"`
@@ -222,7 +222,7 @@ func (s *Server) importContacts(c *rest.Call) error {
 	run := c.DB.ImportContacts
 	switch fields["dry_run"] {
 	case "true":
-		run = tryImport(c.DB)
+		run = dryRun(c.DB)
 	case "false", "":
 	default:
 		return agent.Invalid("dry_run", "must be true or false")
@@ -234,11 +234,11 @@ func (s *Server) importContacts(c *rest.Call) error {
 	return rest.WriteJSON(c.HTTP, http.StatusOK, result)
 }
 
-// importBatch bounds the rows of one transaction, so that other writes of the
-// agent need not wait for a whole file.
+// importBatch is the number of rows per transaction, so that other writes of
+// the agent need not wait for a whole file.
 const importBatch = 500
 
-// importFunc stores rows, or says what would become of them.
+// importFunc stores rows, or returns what storing them would do.
 type importFunc func(ctx context.Context, rows []agent.ContactChange, on store.OnDuplicate) ([]store.Imported, error)
 
 func importRows(c *rest.Call, rows []contactRow, on store.OnDuplicate, run importFunc) (importResult, error) {
@@ -288,7 +288,7 @@ func (r *importResult) count(row int, outcome store.Imported) {
 }
 
 type exportContactsIn struct {
-	Format string `query:"format" enum:"csv,json" doc:"csv when it is not given." example:"csv"`
+	Format string `query:"format" enum:"csv,json" doc:"Default: csv." example:"csv"`
 }
 
 // contactsExport describes an export as JSON, which is streamed.

@@ -9,7 +9,7 @@ import (
 	"satchel/store"
 )
 
-// maxContactBatch bounds the contacts of one batch, maxListedTags the tags of
+// maxContactBatch limits the contacts of one batch, maxListedTags the tags of
 // one list.
 const (
 	maxContactBatch = 200
@@ -21,12 +21,12 @@ type batchContactsIn struct {
 		IDs        []string `json:"ids" required:"true" doc:"At most 200 ids." example:"[\"contact-06f1q2s3t4v5a6b7c8d9\"]"`
 		AddTags    []string `json:"add_tags,omitempty" example:"[\"vip\"]"`
 		RemoveTags []string `json:"remove_tags,omitempty" example:"[\"lead\"]"`
-		Delete     bool     `json:"delete,omitempty" doc:"true: the contacts are deleted; their conversations stay."`
+		Delete     bool     `json:"delete,omitempty" doc:"true: delete the contacts; their conversations are kept."`
 	}
 }
 
 type batchContactsOut struct {
-	Changed []string `json:"changed" doc:"Ids of those that it changed or deleted." example:"[\"contact-06f1q2s3t4v5a6b7c8d9\"]"`
+	Changed []string `json:"changed" doc:"Ids of the contacts that were changed or deleted." example:"[\"contact-06f1q2s3t4v5a6b7c8d9\"]"`
 }
 
 func (s *Server) batchContacts(c *rest.Call, in *batchContactsIn) (out batchContactsOut, err error) {
@@ -50,11 +50,11 @@ func (s *Server) batchContacts(c *rest.Call, in *batchContactsIn) (out batchCont
 }
 
 type listContactTagsIn struct {
-	Prefix string `query:"prefix" doc:"Tags that begin with it." example:"v"`
+	Prefix string `query:"prefix" doc:"Only tags with this prefix." example:"v"`
 }
 
 type contactTagsOut struct {
-	Tags []string `json:"tags" doc:"In order, at most 200." example:"[\"vip\"]"`
+	Tags []string `json:"tags" doc:"Sorted, at most 200." example:"[\"vip\"]"`
 }
 
 func (s *Server) listContactTags(c *rest.Call, in *listContactTagsIn) (contactTagsOut, error) {
@@ -62,9 +62,9 @@ func (s *Server) listContactTags(c *rest.Call, in *listContactTagsIn) (contactTa
 	return contactTagsOut{tags}, err
 }
 
-// tryImport returns an importFunc that stores nothing. It knows which contacts
-// earlier rows of the same file would have added.
-func tryImport(db *store.DB) importFunc {
+// dryRun returns an importFunc that stores nothing. It considers the
+// contacts that earlier rows of the same file would add.
+func dryRun(db *store.DB) importFunc {
 	added := map[string]bool{}
 	return func(ctx context.Context, rows []agent.ContactChange, on store.OnDuplicate) ([]store.Imported, error) {
 		outcomes, err := db.TryImport(ctx, rows, on)
@@ -72,7 +72,7 @@ func tryImport(db *store.DB) importFunc {
 			if o.Outcome != "imported" {
 				continue
 			}
-			if field := repeated(added, rows[i]); field != "" {
+			if field := duplicateIdentifier(added, rows[i]); field != "" {
 				outcomes[i] = repeatedOutcome(field, on)
 			}
 		}
@@ -80,9 +80,9 @@ func tryImport(db *store.DB) importFunc {
 	}
 }
 
-// repeated returns the identifier that a row shares with one that was added
-// before, and notes those of the row.
-func repeated(added map[string]bool, row agent.ContactChange) (found string) {
+// duplicateIdentifier returns the identifier that a row shares with one added before, and
+// records those of the row.
+func duplicateIdentifier(added map[string]bool, row agent.ContactChange) (found string) {
 	var c agent.Contact
 	row.Apply(&c)
 	for _, field := range agent.ContactIdentifiers {
@@ -108,7 +108,7 @@ func repeatedOutcome(field string, on store.OnDuplicate) store.Imported {
 	return store.Imported{Err: agent.Errorf(agent.CodeDuplicateContact, "another contact has this %s", field).With("field", field)}
 }
 
-// identifierKey is an identifier in the form in which it is compared.
+// identifierKey returns an identifier in the form for comparison.
 func identifierKey(field, value string) string {
 	switch field {
 	case "email":

@@ -54,12 +54,12 @@ type conversationIn struct {
 	ID string `path:"conversationId" doc:"Id of the conversation." example:"conversation-06f1q2s3t4v5a6b7c8d9"`
 }
 
-// newestMessages is how many messages come with a conversation.
+// newestMessages is the number of messages in the answer of a conversation.
 const newestMessages = 200
 
 type conversationOut struct {
 	agent.ConversationSummary
-	Messages []messageOut `json:"messages" doc:"The newest 200, oldest of them first."`
+	Messages []messageOut `json:"messages" doc:"The newest 200, in chronological order."`
 }
 
 func (s *Server) getConversation(c *rest.Call, in *conversationIn) (conversationOut, error) {
@@ -75,10 +75,10 @@ func (s *Server) getConversation(c *rest.Call, in *conversationIn) (conversation
 	return conversationOut{summary, out}, err
 }
 
-// messageOut is a message with what came of sending it.
+// messageOut is a message with its delivery.
 type messageOut struct {
 	agent.Message
-	Delivery *store.MessageDelivery `json:"delivery" types:"null" doc:"What came of sending it over the gateway; null for a message that is not sent."`
+	Delivery *store.MessageDelivery `json:"delivery" types:"null" doc:"The delivery over the gateway; null if the message is not sent."`
 }
 
 func messagesWithDelivery(c *rest.Call, messages []agent.Message) ([]messageOut, error) {
@@ -116,12 +116,12 @@ func (s *Server) deleteConversation(c *rest.Call, in *conversationIn) (none, err
 
 type listMessagesIn struct {
 	conversationIn
-	Cursor string `query:"cursor" doc:"next_cursor of the page before."`
+	Cursor string `query:"cursor" doc:"next_cursor of the previous page."`
 	Limit  *int   `query:"limit" doc:"1 to 200." example:"50"`
 	Order  string `query:"order" doc:"asc for oldest first, desc for newest first." example:"asc"`
 }
 
-// CursorMeta says how to go on in a list that is read by cursor.
+// CursorMeta has the cursor of a list's next page.
 type CursorMeta struct {
 	NextCursor *string `json:"next_cursor" doc:"Cursor of the next page; null at the end."`
 	HasMore    bool    `json:"has_more"`
@@ -158,7 +158,7 @@ func (s *Server) listMessages(c *rest.Call, in *listMessagesIn) (messagesOut, er
 	return messagesOut{out, meta}, err
 }
 
-// readCursor reads the message id that a cursor stands for; "" is 0.
+// readCursor returns the message id of a cursor, or 0 for "".
 func readCursor(cursor string) (int64, error) {
 	if cursor == "" {
 		return 0, nil
@@ -175,10 +175,10 @@ func readCursor(cursor string) (int64, error) {
 type appendMessageIn struct {
 	conversationIn
 	Body struct {
-		Role     agent.MessageRole `json:"role" required:"true" enum:"user,assistant,system,tool,note" doc:"note: of a person to colleagues, neither sent nor given to the model." example:"user"`
+		Role     agent.MessageRole `json:"role" required:"true" enum:"user,assistant,system,tool,note" doc:"note: from a person to colleagues; neither sent nor passed to the model." example:"user"`
 		Content  string            `json:"content" required:"true" doc:"At most 100000 characters." example:"Where is my order?"`
 		Metadata json.RawMessage   `json:"metadata,omitempty" doc:"Any JSON object."`
-		Send     bool              `json:"send,omitempty" doc:"Send it, an assistant's message, through the conversation's gateway; metadata.delivery tells what came of it."`
+		Send     bool              `json:"send,omitempty" doc:"Send an assistant's message through the conversation's gateway. metadata.delivery has the result."`
 	}
 }
 
@@ -211,8 +211,8 @@ func (s *Server) addMessage(c *rest.Call, in *appendMessageIn) (agent.Message, e
 	return c.DB.AppendMessage(c, m)
 }
 
-// withHumanAuthor marks a message as written by a person, with an email address
-// when that is known.
+// withHumanAuthor marks a message as written by a person, with their email
+// address if it is known.
 func withHumanAuthor(metadata json.RawMessage, email string) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(metadata, &fields) != nil || fields == nil {

@@ -13,21 +13,21 @@ type crawlIn struct {
 	Body struct {
 		URL             string     `json:"url" required:"true" doc:"Where the crawl starts." example:"https://example.com/docs"`
 		Name            string     `json:"name" required:"true" doc:"Display name." example:"Documentation"`
-		MaxPages        *int       `json:"maxPages,omitempty" doc:"Most pages that are indexed, 1 to 50; 50 without it." example:"50"`
-		MaxDepth        *int       `json:"maxDepth,omitempty" doc:"Most links between the start and a page, 0 to 5; 3 without it." example:"3"`
-		IncludePatterns []string   `json:"includePatterns,omitempty" doc:"Globs over the whole URL or its path; with any, only what matches one is visited."`
-		ExcludePatterns []string   `json:"excludePatterns,omitempty" doc:"Globs over the whole URL or its path; what matches one is not visited."`
-		IgnoreRobots    bool       `json:"ignoreRobots,omitempty" doc:"Do not obey robots.txt." example:"false"`
-		Render          bool       `json:"render,omitempty" doc:"Read pages with a browser, where one is set up." example:"false"`
-		Config          chunkingIn `json:"config,omitempty" doc:"How pages are cut into chunks."`
+		MaxPages        *int       `json:"maxPages,omitempty" doc:"Maximum number of pages to index, 1 to 50. Default: 50." example:"50"`
+		MaxDepth        *int       `json:"maxDepth,omitempty" doc:"Maximum number of links between the start page and a page, 0 to 5. Default: 3." example:"3"`
+		IncludePatterns []string   `json:"includePatterns,omitempty" doc:"Globs matched against the whole URL or its path. If set, only matching pages are visited."`
+		ExcludePatterns []string   `json:"excludePatterns,omitempty" doc:"Globs matched against the whole URL or its path. Matching pages are not visited."`
+		IgnoreRobots    bool       `json:"ignoreRobots,omitempty" doc:"Ignore robots.txt." example:"false"`
+		Render          bool       `json:"render,omitempty" doc:"Render pages in a browser, if one is available." example:"false"`
+		Config          chunkingIn `json:"config,omitempty" doc:"How pages are split into chunks."`
 	}
 }
 
-// chunkingIn is how text is to be cut, as far as a client says.
+// chunkingIn is a client's chunking options.
 type chunkingIn struct {
-	Size    *int    `json:"chunk_size,omitempty" doc:"Longest chunk, in characters; 1000 without it." example:"1000"`
-	Overlap *int    `json:"overlap,omitempty" doc:"Characters shared by neighbours; 200 without it." example:"200"`
-	Method  *string `json:"method,omitempty" enum:"fixed,sentence,recursive,markdown,semantic" doc:"recursive when it is not given." example:"recursive"`
+	Size    *int    `json:"chunk_size,omitempty" doc:"Maximum size of a chunk, in characters. Default: 1000." example:"1000"`
+	Overlap *int    `json:"overlap,omitempty" doc:"Characters shared by adjacent chunks. Default: 200." example:"200"`
+	Method  *string `json:"method,omitempty" enum:"fixed,sentence,recursive,markdown,semantic" doc:"Default: recursive." example:"recursive"`
 }
 
 func (in chunkingIn) chunking() agent.Chunking {
@@ -47,11 +47,11 @@ func (in chunkingIn) chunking() agent.Chunking {
 	return c
 }
 
-// chunkingFields are where clients write the chunking of a source in JSON.
+// chunkingFields are the JSON paths of a source's chunking.
 var chunkingFields = map[string]string{"chunk_size": "config.chunk_size", "overlap": "config.overlap", "method": "config.method"}
 
-// rename gives the fields that a validation error names the names by which the
-// client wrote them.
+// rename replaces the fields named by a validation error with the names in the
+// request.
 func rename(err error, fields map[string]string) error {
 	var e *agent.Error
 	if !errors.As(err, &e) || e.Code != agent.CodeValidation {

@@ -10,21 +10,21 @@ import (
 )
 
 type listEventsIn struct {
-	Type      []string   `query:"type" doc:"Events of this name, or of a pattern such as message.*; may be repeated." example:"message.received"`
+	Type      []string   `query:"type" doc:"Events with this name or pattern, such as message.*; may be repeated." example:"message.received"`
 	GatewayID string     `query:"gateway_id" doc:"Events about this gateway." example:"gateway-06f1q2s3t4v5a6b7c8d9"`
 	From      agent.Time `query:"from" doc:"Inclusive." format:"date-time"`
 	To        agent.Time `query:"to" doc:"Exclusive." format:"date-time"`
-	Search    string     `query:"search" doc:"A text that the data holds." example:"order"`
-	Cursor    string     `query:"cursor" doc:"next_cursor of the page before, or the seq of an event: those before it." example:"4182"`
-	Limit     *int       `query:"limit" doc:"1 to 200, above is clamped." minimum:"1" default:"50" example:"50"`
+	Search    string     `query:"search" doc:"Only events whose data contains this text." example:"order"`
+	Cursor    string     `query:"cursor" doc:"next_cursor of the previous page, or the seq of an event: events before it." example:"4182"`
+	Limit     *int       `query:"limit" doc:"Maximum number of records, 1 to 200. Higher values are reduced to 200." minimum:"1" default:"50" example:"50"`
 }
 
-// eventOut is an event as the list of events shows it.
+// eventOut is an event in a list.
 type eventOut struct {
-	Seq       int64           `json:"seq" doc:"Its number; it grows within an agent." example:"4182"`
-	ID        string          `json:"id" doc:"The webhook-id of its deliveries." example:"event-06f1q2s3t4v5a6b7c8d9"`
+	Seq       int64           `json:"seq" doc:"Sequence number within the agent." example:"4182"`
+	ID        string          `json:"id" doc:"The webhook-id header of its deliveries." example:"event-06f1q2s3t4v5a6b7c8d9"`
 	Type      string          `json:"type" example:"message.received"`
-	Data      json.RawMessage `json:"data" doc:"The records that it is about, by their nouns."`
+	Data      json.RawMessage `json:"data" doc:"Ids of the records it is about, by type."`
 	CreatedAt agent.Time      `json:"created_at" format:"date-time"`
 }
 
@@ -85,10 +85,10 @@ func (s *Server) listAllDeliveries(c *rest.Call, in *listAllDeliveriesIn) (deliv
 	return deliveriesOut{found, rest.MetaOf(page, total)}, err
 }
 
-// deliveryOut is a delivery with what it delivers.
+// deliveryOut is a delivery with its event.
 type deliveryOut struct {
 	agent.Delivery
-	Body agent.Envelope `json:"body" doc:"What is posted; when it is a webhook.test, its data is empty."`
+	Body agent.Envelope `json:"body" doc:"The posted body. For a webhook.test, data is empty."`
 }
 
 func (s *Server) getDelivery(c *rest.Call, in *deliveryIn) (deliveryOut, error) {

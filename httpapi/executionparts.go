@@ -13,21 +13,21 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// Bounds of a preview, in bytes.
+// Limits of a preview, in bytes.
 const (
 	minPreview = 100
 	maxPreview = 1 << 20
 )
 
-// valuePreview is the beginning of a value that is too long to be shown.
+// valuePreview is the beginning of a long value.
 type valuePreview struct {
 	Truncated bool   `json:"truncated" example:"true"`
-	Bytes     int    `json:"bytes" doc:"The length of the value as JSON." example:"5242880"`
-	Head      string `json:"head" doc:"Its beginning, as text."`
+	Bytes     int    `json:"bytes" doc:"Length of the value as JSON." example:"5242880"`
+	Head      string `json:"head" doc:"The beginning of the value's JSON."`
 }
 
-// previewOf returns the preview of a value that is longer than most bytes; nil of
-// one that is not.
+// previewOf returns the preview of a value longer than most bytes, or nil for
+// a shorter one.
 func previewOf(raw json.RawMessage, most int) *valuePreview {
 	if len(raw) <= most {
 		return nil
@@ -39,7 +39,7 @@ func previewOf(raw json.RawMessage, most int) *valuePreview {
 	return &valuePreview{true, len(raw), string(head)}
 }
 
-// cutTo puts previews in the place of values that are longer than most bytes.
+// cutTo replaces values longer than most bytes with previews.
 func (x *executionOut) cutTo(most int) {
 	if p := previewOf(x.Input, most); p != nil {
 		x.InputPreview, x.Input = p, json.RawMessage("null")
@@ -67,9 +67,9 @@ func checkPreview(most int) error {
 type nodePartIn struct {
 	executionIn
 	Node    string `path:"node" doc:"Id of the node." example:"fetch"`
-	Path    string `query:"path" doc:"In which iterations of the loops around it: as path, or iteration, of its result." example:"2.0"`
-	Part    string `query:"part" doc:"What flowed into the node, its data with templates filled, or its output. The first two are not stored but computed again." enum:"input,resolved,output" default:"output" example:"output"`
-	Pointer string `query:"pointer" doc:"A JSON Pointer to a part of that." example:"/body/rows/0"`
+	Path    string `query:"path" doc:"Iterations of the loops around the node, as in path or iteration of its result." example:"2.0"`
+	Part    string `query:"part" doc:"The node's input, its data with templates filled (resolved), or its output. The first two are computed again." enum:"input,resolved,output" default:"output" example:"output"`
+	Pointer string `query:"pointer" doc:"JSON Pointer to a part of the value." example:"/body/rows/0"`
 }
 
 type nodePartOut struct {
@@ -87,12 +87,12 @@ func (s *Server) getNodePart(c *rest.Call, in *nodePartIn) (nodePartOut, error) 
 	if err != nil {
 		return nodePartOut{}, err
 	}
-	v, err = pointed(v, in.Pointer)
+	v, err = resolvePointer(v, in.Pointer)
 	return nodePartOut{v}, err
 }
 
-// pointed follows a JSON Pointer, RFC 6901.
-func pointed(v any, pointer string) (any, error) {
+// resolvePointer resolves a JSON Pointer (RFC 6901).
+func resolvePointer(v any, pointer string) (any, error) {
 	if pointer == "" {
 		return v, nil
 	}

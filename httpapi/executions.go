@@ -15,15 +15,15 @@ import (
 	"satchel/store"
 )
 
-// executionOut is an execution with what became of its nodes.
+// executionOut is an execution with the results of its nodes.
 type executionOut struct {
 	ExecutionID string `json:"execution_id" doc:"The same as id." example:"execution-06f1q2s3t4v5a6b7c8d9"`
 	agent.Execution
-	NodeResults []agent.NodeResult `json:"node_results" doc:"In the order in which nodes ended; those that run or wait come last."`
+	NodeResults []agent.NodeResult `json:"node_results" doc:"In the order in which nodes ended; running and waiting nodes come last."`
 
-	InputPreview  *valuePreview            `json:"input_preview,omitempty" doc:"With preview, in the place of an input that is longer."`
-	OutputPreview *valuePreview            `json:"output_preview,omitempty" doc:"With preview, in the place of an output that is longer."`
-	NodeOutputs   map[string]*valuePreview `json:"node_previews,omitempty" doc:"With preview: those of outputs of nodes that are longer, by node_id, or node_id/path in a loop."`
+	InputPreview  *valuePreview            `json:"input_preview,omitempty" doc:"With preview: replaces a longer input."`
+	OutputPreview *valuePreview            `json:"output_preview,omitempty" doc:"With preview: replaces a longer output."`
+	NodeOutputs   map[string]*valuePreview `json:"node_previews,omitempty" doc:"With preview: previews of longer node outputs, by node_id, or node_id/path in a loop."`
 }
 
 func newExecutionOut(x agent.Execution, results []agent.NodeResult) executionOut {
@@ -33,14 +33,14 @@ func newExecutionOut(x agent.Execution, results []agent.NodeResult) executionOut
 	return executionOut{ExecutionID: x.ID, Execution: x, NodeResults: results}
 }
 
-// maxWait bounds how long a request waits for what it began, in seconds.
+// maxWait limits how long a request waits for an execution, in seconds.
 const maxWait = 300
 
 type executeWorkflowIn struct {
-	Wait int `query:"wait" doc:"Seconds to wait for the end, up to 300; without it the answer comes at once." minimum:"0" maximum:"300" example:"30"`
+	Wait int `query:"wait" doc:"Seconds to wait for the end, at most 300. Default: do not wait." minimum:"0" maximum:"300" example:"30"`
 	Body struct {
 		WorkflowID string          `json:"workflow_id" required:"true" example:"workflow-06f1q2s3t4v5a6b7c8d9"`
-		Input      json.RawMessage `json:"input,omitempty" doc:"The payload: an object."`
+		Input      json.RawMessage `json:"input,omitempty" doc:"The payload, an object."`
 	}
 }
 
@@ -59,7 +59,7 @@ func (s *Server) executeWorkflow(c *rest.Call, in *executeWorkflowIn) (execution
 	return newExecutionOut(started.Execution, started.Results), err
 }
 
-// checkWait checks the seconds that a client asks to wait.
+// checkWait validates the seconds that a client asks to wait.
 func checkWait(seconds int) error {
 	if seconds < 0 || seconds > maxWait {
 		return agent.Invalid("wait", fmt.Sprintf("must be from 0 to %d", maxWait))
@@ -67,7 +67,7 @@ func checkWait(seconds int) error {
 	return nil
 }
 
-// allow puts off the time limits of a request that waits.
+// allowWait extends the time limits of a request that waits.
 func allowWait(c *rest.Call, wait time.Duration) error {
 	if wait <= rest.ReadTimeout/2 {
 		return nil
@@ -81,8 +81,8 @@ func allowWait(c *rest.Call, wait time.Duration) error {
 	return err
 }
 
-// execute runs a request that may wait for long. A server that stops answers
-// with the execution as it stands.
+// execute serves a request that may wait for the execution. If the server
+// stops, the answer is the execution as it is.
 func (s *Server) execute(c *rest.Call, q flow.Request) (flow.Started, error) {
 	if err := allowWait(c, q.Wait); err != nil {
 		return flow.Started{}, err
@@ -102,10 +102,10 @@ type listExecutionsIn struct {
 	WorkflowID string   `query:"workflow_id" doc:"Only executions of this workflow."`
 	Status     []string `query:"status" doc:"queued, running, complete, errored or terminated; may be repeated." example:"errored"`
 	Trigger    []string `query:"trigger" doc:"What started them, such as manual or test; may be repeated." example:"manual"`
-	Tests      bool     `query:"tests" doc:"Tests too, which are left out unless trigger names them."`
+	Tests      bool     `query:"tests" doc:"true: include tests, which are otherwise only listed if trigger names them."`
 }
 
-// executionItem is an execution as lists show it.
+// executionItem is an execution in a list.
 type executionItem struct {
 	ID          string                `json:"id" example:"execution-06f1q2s3t4v5a6b7c8d9"`
 	WorkflowID  string                `json:"workflow_id" example:"workflow-06f1q2s3t4v5a6b7c8d9"`
@@ -153,8 +153,8 @@ type executionIn struct {
 
 type getExecutionIn struct {
 	executionIn
-	Full    bool `query:"full" doc:"Show outputs longer than 256 KB too."`
-	Preview int  `query:"preview" doc:"Bytes, from 100 to 1048576: longer values are left out, and previews of them shown." minimum:"100" maximum:"1048576" example:"32768"`
+	Full    bool `query:"full" doc:"true: include outputs longer than 256 KB."`
+	Preview int  `query:"preview" doc:"Length in bytes, 100 to 1048576. Longer values are replaced with previews." minimum:"100" maximum:"1048576" example:"32768"`
 }
 
 func (s *Server) getExecution(c *rest.Call, in *getExecutionIn) (executionOut, error) {
@@ -186,7 +186,7 @@ func (s *Server) terminateExecution(c *rest.Call, in *executionIn) (executionOut
 type retryExecutionIn struct {
 	executionIn
 	Body struct {
-		FromNode string `json:"from_node,omitempty" doc:"Where to begin again; the first node that failed without it."`
+		FromNode string `json:"from_node,omitempty" doc:"The node to restart from. Default: the first one that failed."`
 	}
 }
 
@@ -198,9 +198,9 @@ func (s *Server) retryExecution(c *rest.Call, in *retryExecutionIn) (executionOu
 type resumeExecutionIn struct {
 	executionIn
 	Body struct {
-		NodeID string          `json:"node_id" required:"true" doc:"The node that waits." example:"ask"`
-		Path   string          `json:"path,omitempty" doc:"Which one, where it waits in several iterations of loops: as path, or iteration, of its result."`
-		Data   json.RawMessage `json:"data,omitempty" doc:"What the wait comes to; of an approval {decision: approved or rejected, comment}."`
+		NodeID string          `json:"node_id" required:"true" doc:"Id of the waiting node." example:"ask"`
+		Path   string          `json:"path,omitempty" doc:"Iterations of the loops around the waiting node, as in path or iteration of its result."`
+		Data   json.RawMessage `json:"data,omitempty" doc:"The result of the wait; for an approval {decision: approved or rejected, comment}."`
 	}
 }
 

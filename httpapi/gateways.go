@@ -44,16 +44,16 @@ func (s *Server) listGateways(c *rest.Call, in *listGatewaysIn) (gatewaysOut, er
 
 type createGatewayIn struct {
 	Body struct {
-		Type      string                                    `json:"type" required:"true" enum:"chatbot_a,email,chatbot_b,team_chat,community_chat,sms,webhook,web,telegram,resend,smtp,whatsapp,slack,discord,twilio" doc:"The names behind web stand for types of gateways, and bring their provider along." example:"email"`
+		Type      string                                    `json:"type" required:"true" enum:"chatbot_a,email,chatbot_b,team_chat,community_chat,sms,webhook,web,telegram,resend,smtp,whatsapp,slack,discord,twilio" doc:"Types after web are aliases that also set the provider." example:"email"`
 		Name      agent.Optional[string]                    `json:"name" required:"true" example:"Support mail"`
 		IsDefault agent.Optional[bool]                      `json:"is_default,omitempty"`
-		Config    agent.Optional[agent.GatewayConfigChange] `json:"config,omitempty" doc:"Credentials and addresses, write-only; which fields count depends on the type."`
+		Config    agent.Optional[agent.GatewayConfigChange] `json:"config,omitempty" doc:"Credentials and addresses, write-only. The type determines which fields apply."`
 	}
 }
 
 type secretGatewayOut struct {
 	agent.Gateway
-	WebhookSecret string `json:"webhook_secret" doc:"Signs and checks what goes over webhook_url; shown only now." example:"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"`
+	WebhookSecret string `json:"webhook_secret" doc:"Signs and verifies requests to webhook_url. Only shown in this response." example:"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"`
 }
 
 func gatewayLocation(c *rest.Call, out any) string {
@@ -89,9 +89,9 @@ func (s *Server) deleteGateway(c *rest.Call, in *gatewayIn) (none, error) {
 
 type verifyOut struct {
 	Success bool   `json:"success"`
-	Info    any    `json:"info,omitempty" doc:"What the platform told of the account; its fields depend on the type."`
-	Error   string `json:"error,omitempty" doc:"Why not, without success."`
-	Field   string `json:"field,omitempty" doc:"The config field that the error is about, when it is about one." example:"config.botToken"`
+	Info    any    `json:"info,omitempty" doc:"The platform's data about the account; its fields depend on the type."`
+	Error   string `json:"error,omitempty" doc:"Why it failed; empty if it succeeded."`
+	Field   string `json:"field,omitempty" doc:"The config field that caused the error, if there is one." example:"config.botToken"`
 }
 
 func (s *Server) verifyGateway(c *rest.Call, in *gatewayIn) (verifyOut, error) {
@@ -102,15 +102,15 @@ func (s *Server) verifyGateway(c *rest.Call, in *gatewayIn) (verifyOut, error) {
 type testGatewayIn struct {
 	gatewayIn
 	Body struct {
-		To   string `json:"to" required:"true" doc:"Who gets it, as the platform names people and chats: a chat, a channel, a number, an address." example:"ada@example.com"`
+		To   string `json:"to" required:"true" doc:"The recipient on the platform: a chat, a channel, a number, an address." example:"ada@example.com"`
 		Text string `json:"text" required:"true" example:"Hello from Satchel"`
 	}
 }
 
 type testGatewayOut struct {
 	Success   bool   `json:"success"`
-	MessageID string `json:"message_id,omitempty" doc:"The platform's id of the message." example:"4711"`
-	Error     string `json:"error,omitempty" doc:"Why it was not sent, without success."`
+	MessageID string `json:"message_id,omitempty" doc:"The message's id on the platform." example:"4711"`
+	Error     string `json:"error,omitempty" doc:"Why it was not sent; empty if it was."`
 	Duration  int64  `json:"duration_ms" example:"120"`
 }
 

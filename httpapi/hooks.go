@@ -80,8 +80,9 @@ func (s *Server) callHook(c *rest.Call) error {
 	return rest.WriteJSON(c.HTTP, http.StatusOK, hookOut{started.Execution.ID, started.Execution.Status})
 }
 
-// admitHook checks that the caller may start the workflow: by what its trigger
-// asks for, or, when that says nothing, by the rules of every other route.
+// admitHook checks that the caller may start the workflow: with the
+// credentials that its trigger requires, or, if it requires none, by the rules
+// of all other routes.
 func (s *Server) admitHook(c *rest.Call, workflowID string, body []byte) (store.Hook, error) {
 	hook, err := c.DB.Hook(c, workflowID, "webhook")
 	switch {
@@ -96,8 +97,8 @@ func (s *Server) admitHook(c *rest.Call, workflowID string, body []byte) (store.
 	return hook, err
 }
 
-// deliveryHeaders name a delivery, so that it counts once however often it is
-// sent: those of Standard Webhooks come first, since their signatures cover
+// deliveryHeaders identify a delivery, so that it counts once however often it
+// is sent. Those of Standard Webhooks come first, as their signatures cover
 // them.
 var deliveryHeaders = []string{"Webhook-Id", "Svix-Id", "Idempotency-Key", "X-GitHub-Delivery", "X-Shopify-Webhook-Id"}
 
@@ -117,8 +118,8 @@ func hookIdempotencyKey(h http.Header, workflowID string) (string, error) {
 	return "", nil
 }
 
-// repeatHook answers a delivery that came before as the first one was answered,
-// or with how its execution stands.
+// repeatHook answers a repeated delivery like the first one, or with the state
+// of its execution.
 func (s *Server) repeatHook(c *rest.Call, key, replay string) error {
 	id, err := c.DB.ExecutionOf(c, key, replay)
 	if err != nil {
@@ -147,9 +148,9 @@ func readHook(r *http.Request) ([]byte, error) {
 	return raw, nil
 }
 
-// hookPayload is {method, query, headers, body}; the keys of a body that is an
-// object stand beside them. Headers that carry the caller's credentials for
-// this server or this hook are left out.
+// hookPayload returns {method, query, headers, body} and the fields of a body
+// that is an object. Headers with credentials for this server or hook are
+// removed.
 func hookPayload(r *http.Request, raw []byte, secret string) (json.RawMessage, error) {
 	body, err := hookBody(r.Header.Get(echo.HeaderContentType), raw)
 	if err != nil {
@@ -171,7 +172,7 @@ func hookPayload(r *http.Request, raw []byte, secret string) (json.RawMessage, e
 	return json.Marshal(payload)
 }
 
-// hookBody reads a body as JSON or as a form; anything else is text.
+// hookBody parses a body as JSON or as a form; anything else is text.
 func hookBody(contentType string, raw []byte) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -199,8 +200,7 @@ func hookBody(contentType string, raw []byte) (any, error) {
 	return strings.ToValidUTF8(strings.ReplaceAll(string(raw), "\x00", "\uFFFD"), "\uFFFD"), nil
 }
 
-// firstOf gives a name that comes once its text, and one that comes often a
-// list.
+// firstOf returns a single value as text and several as a list.
 func firstOf(values url.Values) map[string]any {
 	out := map[string]any{}
 	for name, list := range values {
@@ -222,8 +222,8 @@ func clean(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\uFFFD"), "\uFFFD")
 }
 
-// answerHook writes the response of a webhook-response. Its headers cannot set what
-// the server itself answers for.
+// answerHook writes the response of a webhook-response. Its headers cannot
+// replace those that the server sets itself.
 func answerHook(c echo.Context, result *agent.NodeResult) error {
 	var answer struct {
 		Status  float64        `json:"status"`

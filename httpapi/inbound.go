@@ -13,20 +13,20 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// receivedOut describes the JSON that answers a post.
+// receivedOut describes the JSON answer to a webhook request.
 type receivedOut struct {
-	Success bool   `json:"success,omitempty" doc:"Of a custom webhook." example:"true"`
-	Type    int    `json:"type,omitempty" doc:"Of community_chat: what kind of answer this is."`
-	EventID string `json:"event_id,omitempty" doc:"Of a custom webhook. By which a repeat is known: the message's id, else the post's." example:"msg_2KWPBgLlAfxdpx2AI54pPJ85f4W"`
+	Success bool   `json:"success,omitempty" doc:"For a custom webhook." example:"true"`
+	Type    int    `json:"type,omitempty" doc:"For Discord: the type of the response."`
+	EventID string `json:"event_id,omitempty" doc:"For a custom webhook: the id that identifies duplicates, of the message or else of the request." example:"msg_2KWPBgLlAfxdpx2AI54pPJ85f4W"`
 }
 
-// postTimeout bounds how long a platform may take to send a post. Platforms
-// give up on us after seconds themselves.
+// postTimeout limits the time of a platform's request. Platforms themselves
+// give up after seconds.
 const postTimeout = 15 * time.Second
 
-// takePost takes in what a platform posts. The body is read as it comes:
-// signatures are over its bytes, whatever it says it is.
-func (s *Server) takePost(c *rest.Call) error {
+// receivePost receives a platform's webhook request. The body is read unchanged,
+// as signatures cover its bytes.
+func (s *Server) receivePost(c *rest.Call) error {
 	in, err := rest.Bind[gatewayIn](c)
 	if err != nil {
 		return err
@@ -64,29 +64,29 @@ func postTooLarge() error {
 	return agent.Errorf(agent.CodeFileTooLarge, "a post to a gateway may have at most %d MB", gateways.MaxPost>>20).With("limit_bytes", gateways.MaxPost)
 }
 
-// maxKnownGateways bounds the gateways that are remembered.
-const maxKnownGateways = 100_000
+// maxCachedGateways limits the cached gateways.
+const maxCachedGateways = 100_000
 
-// knownGateways remembers which gateways there are, of those that were posted
-// to.
-type knownGateways struct {
+// gatewayCache caches which gateways exist, among those that received
+// requests.
+type gatewayCache struct {
 	mu  sync.RWMutex
 	ids map[string]bool
 }
 
-func (k *knownGateways) known(id string) bool {
+func (k *gatewayCache) known(id string) bool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.ids[id]
 }
 
-func (k *knownGateways) meet(id string) {
+func (k *gatewayCache) meet(id string) {
 	if k.known(id) {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.ids == nil || len(k.ids) >= maxKnownGateways {
+	if k.ids == nil || len(k.ids) >= maxCachedGateways {
 		k.ids = map[string]bool{}
 	}
 	k.ids[id] = true
@@ -95,15 +95,15 @@ func (k *knownGateways) meet(id string) {
 type registerGatewayIn struct {
 	gatewayIn
 	Body struct {
-		BaseURL string `json:"baseUrl,omitempty" doc:"This server's address as the platform reaches it; SATCHEL_PUBLIC_URL without one." example:"https://satchel.example.com"`
+		BaseURL string `json:"baseUrl,omitempty" doc:"Public URL of this server. Default: SATCHEL_PUBLIC_URL." example:"https://satchel.example.com"`
 	}
 }
 
 type registeredOut struct {
 	Success      bool   `json:"success"`
-	WebhookURL   string `json:"webhookUrl" doc:"Where the platform is to post to."`
-	Instructions string `json:"instructions,omitempty" doc:"What is left to be done by hand."`
-	Error        string `json:"error,omitempty" doc:"Why not, without success."`
+	WebhookURL   string `json:"webhookUrl" doc:"The URL that the platform posts to."`
+	Instructions string `json:"instructions,omitempty" doc:"What remains to be done manually."`
+	Error        string `json:"error,omitempty" doc:"Why it failed; empty if it succeeded."`
 }
 
 func (s *Server) registerGateway(c *rest.Call, in *registerGatewayIn) (registeredOut, error) {

@@ -11,13 +11,13 @@ import (
 
 type inboxFilterIn struct {
 	Status     string `query:"status" enum:"open,snoozed,resolved" doc:"Conversations with this status." example:"open"`
-	Assignee   string `query:"assignee" doc:"me, none or an email address: who looks after the conversation." example:"me"`
+	Assignee   string `query:"assignee" doc:"me, none or an email address: who is assigned." example:"me"`
 	Channel    string `query:"channel" enum:"chat" doc:"chat: conversations without a gateway." example:"chat"`
-	Unread     bool   `query:"unread" doc:"true: only conversations with something unread." example:"true"`
+	Unread     bool   `query:"unread" doc:"true: only conversations with unread messages." example:"true"`
 	NeedsHuman bool   `query:"needs_human" doc:"true: only conversations whose contact waits for a person." example:"true"`
 }
 
-// filter returns what is asked for. "me" is the caller's email address.
+// filter converts the request. "me" is the caller's email address.
 func (in *inboxFilterIn) filter(c *rest.Call) (store.ConversationFilter, error) {
 	f := store.ConversationFilter{Status: agent.ConversationStatus(in.Status), Chat: in.Channel == "chat", Unread: in.Unread, NeedsHuman: in.NeedsHuman}
 	if f.Status != "" && !slices.Contains(agent.ConversationStates, f.Status) {
@@ -36,7 +36,7 @@ func (in *inboxFilterIn) filter(c *rest.Call) (store.ConversationFilter, error) 
 	return f, nil
 }
 
-// person is the email address that a client means: its own by "me".
+// person returns the email address of a person; "me" is the caller.
 func person(c *rest.Call, name string) (string, error) {
 	if name != "me" {
 		return agent.NormalEmail(name), nil
@@ -47,7 +47,7 @@ func person(c *rest.Call, name string) (string, error) {
 	return c.Identity.Email, nil
 }
 
-// resolveMe puts the caller's email address in the place of "me".
+// resolveMe replaces "me" with the caller's email address.
 func resolveMe(c *rest.Call, change *agent.InboxChange) (err error) {
 	if change.Assignee.Given && change.Assignee.Value != "" {
 		change.Assignee.Value, err = person(c, change.Assignee.Value)
@@ -59,7 +59,7 @@ func (s *Server) countConversations(c *rest.Call, _ *struct{}) (store.InboxCount
 	return c.DB.InboxCounts(c, c.Identity.Email)
 }
 
-// maxConversationBatch bounds the conversations of one batch.
+// maxConversationBatch limits the conversations of one batch.
 const maxConversationBatch = 200
 
 type batchConversationsIn struct {
@@ -73,7 +73,7 @@ type batchConversationsIn struct {
 }
 
 type batchConversationsOut struct {
-	Updated []string `json:"updated" doc:"Ids of those that exist." example:"[\"conversation-06f1q2s3t4v5a6b7c8d9\"]"`
+	Updated []string `json:"updated" doc:"Ids of the conversations that exist." example:"[\"conversation-06f1q2s3t4v5a6b7c8d9\"]"`
 }
 
 func (s *Server) batchConversations(c *rest.Call, in *batchConversationsIn) (batchConversationsOut, error) {
@@ -95,7 +95,7 @@ func (s *Server) getDraft(c *rest.Call, in *conversationIn) (store.Draft, error)
 type putDraftIn struct {
 	conversationIn
 	Body struct {
-		Text string `json:"text" required:"true" doc:"Empty removes it." example:"Your order is"`
+		Text string `json:"text" required:"true" doc:"An empty text deletes it." example:"Your order is"`
 	}
 }
 
@@ -163,9 +163,9 @@ func (s *Server) deleteReply(c *rest.Call, in *replyIn) (none, error) {
 type simulateIn struct {
 	gatewayIn
 	Body struct {
-		From string `json:"from" required:"true" doc:"Who sends it, as the platform names people: a number, an address, a user's id." example:"ada@example.com"`
+		From string `json:"from" required:"true" doc:"The sender's id on the platform: a number, an address, a user id." example:"ada@example.com"`
 		Text string `json:"text" required:"true" example:"Where is my order?"`
-		Name string `json:"name,omitempty" doc:"Name of that person." example:"Ada Lovelace"`
+		Name string `json:"name,omitempty" doc:"The sender's name." example:"Ada Lovelace"`
 	}
 }
 

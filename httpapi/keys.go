@@ -29,17 +29,17 @@ func (s *Server) listKeys(c *rest.Call, in *rest.ListParams) (keysOut, error) {
 
 type createKeyIn struct {
 	Body struct {
-		Name      string     `json:"name" required:"true" doc:"What the key is for." example:"nightly import"`
+		Name      string     `json:"name" required:"true" doc:"Name of the key." example:"nightly import"`
 		Role      agent.Role `json:"role" required:"true" enum:"owner,admin,viewer" example:"admin"`
-		Agents    []string   `json:"agents" required:"true" doc:"Agent ids or names, or [\"*\"] for every agent that the maker reaches." example:"[\"*\"]"`
-		ExpiresAt agent.Time `json:"expires_at,omitempty" types:"string" doc:"A time, or a date: its midnight." example:"2030-01-31T09:00:00Z"`
+		Agents    []string   `json:"agents" required:"true" doc:"Agent ids or names, or [\"*\"] for every agent that the key's creator can access." example:"[\"*\"]"`
+		ExpiresAt agent.Time `json:"expires_at,omitempty" types:"string" doc:"A time, or a date, which means its midnight." example:"2030-01-31T09:00:00Z"`
 	}
 }
 
-// keyOut is a key with the key itself, which is shown once.
+// keyOut is a key with its secret, which is only shown once.
 type keyOut struct {
 	agent.Key
-	Secret string `json:"key" doc:"The key itself. It is shown once and stored as a hash." example:"satchel_…"`
+	Secret string `json:"key" doc:"The key. It is only shown once and stored as a hash." example:"satchel_…"`
 }
 
 func keyLocation(_ *rest.Call, out any) string { return "/api/keys/" + out.(keyOut).ID }

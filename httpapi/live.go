@@ -17,12 +17,12 @@ import (
 	"satchel/store"
 )
 
-// livePath is where the pages of live views are.
+// livePath is the path of the live view's pages.
 const livePath = "/live"
 
 type liveViewOut struct {
-	URL       string     `json:"url" doc:"A page that shows the session; it works for whoever has it." example:"http://127.0.0.1:8787/live/session-06f1q2s3t4v5a6b7c8d9?token=…"`
-	ExpiresAt agent.Time `json:"expires_at" format:"date-time" doc:"When the address stops working: in an hour."`
+	URL       string     `json:"url" doc:"URL of a page that shows the session. It works without other credentials." example:"http://127.0.0.1:8787/live/session-06f1q2s3t4v5a6b7c8d9?token=…"`
+	ExpiresAt agent.Time `json:"expires_at" format:"date-time" doc:"When the URL expires, one hour later."`
 }
 
 func (s *Server) liveView(c *rest.Call, in *sessionIn) (liveViewOut, error) {
@@ -57,8 +57,8 @@ type takeoverIn struct {
 	TakeoverID string `path:"takeoverId" doc:"Id of the takeover." example:"takeover-06f1q2s3t4v5a6b7c8d9"`
 }
 
-// getTakeover reads a takeover, also of a session that has ended since. A
-// viewer is not told the address, which would let them act.
+// getTakeover returns a takeover, also of an ended session. A viewer does not
+// get its URL, which would let them act.
 func (s *Server) getTakeover(c *rest.Call, in *takeoverIn) (agent.Takeover, error) {
 	session, err := s.options.Browser.Session(c.DB, in.ID)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Server) completeTakeover(c *rest.Call, in *completeTakeoverIn) (agent.T
 	return s.endTakeover(c, &in.takeoverIn, agent.TakeoverCompleted)
 }
 
-// noteTakeover stores what the person says at the end of a takeover.
+// noteTakeover stores a person's note at the end of a takeover.
 func (s *Server) noteTakeover(ctx context.Context, db *store.DB, session, id string, end agent.TakeoverEnd) error {
 	if err := end.Validate(); err != nil || end.Note == "" {
 		return err
@@ -99,19 +99,19 @@ func (s *Server) noteTakeover(ctx context.Context, db *store.DB, session, id str
 func (s *Server) endTakeover(c *rest.Call, in *takeoverIn, to agent.TakeoverStatus) (agent.Takeover, error) {
 	session, err := s.options.Browser.Session(c.DB, in.ID)
 	if err != nil {
-		return c.DB.MoveTakeover(c, in.ID, in.TakeoverID, to) // which tells that it is over, or unknown
+		return c.DB.MoveTakeover(c, in.ID, in.TakeoverID, to) // which returns that it is over, or unknown
 	}
 	return s.options.Live.MoveTakeover(c, session, in.TakeoverID, to)
 }
 
-// livePages registers what the page of a live view asks for beside its socket.
-// Its link is its access.
+// livePages registers the requests of the live view besides its socket. Their
+// link gives access.
 func (s *Server) livePages() {
 	s.echo.GET(livePath+"/:session/state", s.liveState)
 	s.echo.POST(livePath+"/:session/complete", s.liveComplete)
 }
 
-// liveStateOut is what a live view's page is told at first.
+// liveStateOut is the live view's initial data.
 type liveStateOut struct {
 	SessionID string         `json:"session_id"`
 	Control   bool           `json:"control"`
@@ -119,8 +119,8 @@ type liveStateOut struct {
 	Viewport  agent.Viewport `json:"viewport"`
 }
 
-// linked admits who has a link of a live view.
-func (s *Server) linked(c echo.Context) (visit, error) {
+// admitLink admits a request with a link of a live view.
+func (s *Server) admitLink(c echo.Context) (visit, error) {
 	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
 	if err := s.limiter.Check(c, rest.Browser, ""); err != nil {
 		return visit{}, err
@@ -138,15 +138,15 @@ func (s *Server) linked(c echo.Context) (visit, error) {
 }
 
 func (s *Server) liveState(c echo.Context) error {
-	v, err := s.linked(c)
+	v, err := s.admitLink(c)
 	if err != nil {
 		return err
 	}
 	return rest.WriteJSON(c, http.StatusOK, liveStateOut{v.session.ID(), v.control, v.takeover, v.session.Viewport()})
 }
 
-// boundPage returns the id of the tab that a socket is bound to by pageId, or by
-// pageIndex, its place among the tabs from 0 on; "" when it is bound to none.
+// boundPage returns the id of the tab that a socket is bound to by pageId, or
+// by pageIndex, its index from 0; "" if it is not bound.
 func boundPage(session *browser.Session, query url.Values) (string, error) {
 	id, place := query.Get("pageId"), query.Get("pageIndex")
 	if id != "" || place == "" {
@@ -163,9 +163,9 @@ func boundPage(session *browser.Session, query url.Values) (string, error) {
 	return pages[n].ID(), nil
 }
 
-// liveComplete is the button of the page: the person is done.
+// liveComplete completes the takeover for the page's button.
 func (s *Server) liveComplete(c echo.Context) error {
-	v, err := s.linked(c)
+	v, err := s.admitLink(c)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ type listLogsIn struct {
 	From   agent.Time `query:"from" doc:"Inclusive." format:"date-time"`
 	To     agent.Time `query:"to" doc:"Exclusive." format:"date-time"`
 	Level  []string   `query:"level" doc:"debug, info, warn or error; may be repeated." example:"info"`
-	Source []string   `query:"source" doc:"What wrote it; may be repeated." example:"audit"`
+	Source []string   `query:"source" doc:"The component that wrote it; may be repeated." example:"audit"`
 }
 
 type logsOut struct {

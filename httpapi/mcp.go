@@ -16,14 +16,14 @@ import (
 	"satchel/store"
 )
 
-// mcpPath is where agents are MCP servers, beside the REST interface.
+// mcpPath is the path of agents as MCP servers.
 const mcpPath = "/mcp/"
 
-// mcpHeaders are those of MCP that a page on another origin may send.
+// mcpHeaders are the headers of MCP that cross-origin pages may send.
 const mcpHeaders = "Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID"
 
-// mcpEndpoints registers the agents as MCP servers. Access is that of the REST
-// interface: a viewer may call what reads.
+// mcpEndpoints registers the agents as MCP servers. Access is as in the REST
+// API: a viewer may call tools that only read.
 func (s *Server) mcpEndpoints() {
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
 		r := rest.Raw[struct{}](method, "/agents/{id}"+mcpPath, http.StatusOK, "The agent as an MCP server", s.serveMCP).Role(rest.Viewer)
@@ -38,11 +38,11 @@ func (s *Server) serveMCP(c *rest.Call) error {
 		return err
 	}
 	mcp.Serve(c.HTTP.Response(), c.HTTP.Request().WithContext(c.Context), mcp.Offer{Name: c.DB.Agent().Name, Version: s.options.Version,
-		Functions: functions, Failed: func(err error) { s.note(c, err) }})
+		Functions: functions, Failed: func(err error) { s.logError(c, err) }})
 	return nil
 }
 
-// function makes an offer of a typed function. Unknown arguments are ignored.
+// function converts a typed function to a tool. Unknown arguments are ignored.
 func function[In any](name, description, schema string, readOnly bool, run func(*In) (any, error)) mcp.Function {
 	return mcp.Function{Name: name, Description: description, Schema: json.RawMessage(schema), ReadOnly: readOnly,
 		Run: func(_ context.Context, arguments json.RawMessage) (any, error) {
@@ -66,7 +66,7 @@ type contactArguments struct {
 	Offset int      `json:"offset"`
 }
 
-// functions are what the caller may call of the agent. They end with the
+// functions returns the tools that the caller may use, for the duration of the
 // request.
 func (s *Server) functions(c *rest.Call) ([]mcp.Function, error) {
 	writes := c.Role.Covers(agent.RoleAdmin)
@@ -109,8 +109,8 @@ type sendArguments struct {
 	GatewayID      string `json:"gateway_id"`
 }
 
-// sendFor sends what the caller says. In a conversation that is the agent's
-// own message, which a person's answers forbid.
+// sendFor sends a message for the caller. In a conversation it is the agent's
+// message, which is not allowed after a person took over.
 func (s *Server) sendFor(c *rest.Call, in *sendArguments) (any, error) {
 	if in.ConversationID != "" {
 		m := agent.Message{ConversationID: in.ConversationID, Role: agent.MessageAssistant, Content: in.Message, Metadata: json.RawMessage(`{"author":"mcp"}`)}
@@ -138,16 +138,16 @@ func (s *Server) contactsFor(c *rest.Call, in *contactArguments) (any, error) {
 	return contactsPage(c, in.Tags, store.Page{Limit: limit, Offset: in.Offset, Search: in.Search})
 }
 
-// Bounds of workflows as tools.
+// Limits of workflows as tools.
 const (
 	maxWorkflowTools = 200
 	workflowToolWait = 60 * time.Second
 	maxToolName      = 64
 )
 
-// workflowFunctions offers each active workflow, by its name in lower case
-// with _ for what is no letter or digit. Of two with the same name the later
-// ones get a number.
+// workflowFunctions returns each active workflow as a tool, named in lower
+// case with _ in place of other characters than letters and digits. Duplicate
+// names get a number.
 func (s *Server) workflowFunctions(c *rest.Call) ([]mcp.Function, error) {
 	active, _, err := c.DB.Workflows(c, []string{string(agent.WorkflowActive)}, store.Page{Limit: maxWorkflowTools, Order: []store.Order{{Field: "created_at"}}})
 	if err != nil {
@@ -184,8 +184,8 @@ func workflowTool(workflow string, taken map[string]bool) string {
 	return name
 }
 
-// workflowOut is what a workflow as a tool returns. One that takes longer than
-// a minute is still running then.
+// workflowOut is the result of a workflow tool. A workflow that takes longer
+// than a minute is still running.
 type workflowOut struct {
 	ExecutionID string                `json:"execution_id"`
 	Status      agent.ExecutionStatus `json:"status"`

@@ -12,13 +12,13 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// openBrowserArguments are those of browser_open.
+// openBrowserArguments are the arguments of browser_open.
 type openBrowserArguments struct {
 	URL     string `json:"url"`
 	Persist bool   `json:"persist"`
 }
 
-// browserArguments are those of an action; which it is, the tool says.
+// browserArguments are the arguments of an action, except its name.
 type browserArguments struct {
 	SessionID string `json:"session_id"`
 	agent.Action
@@ -44,7 +44,7 @@ var browserTools = []browserTool{
 	{"screenshot", "Look at the page as a picture.", `"full_page":{"type":"boolean"}`, nil},
 }
 
-// browserFunctions offers the agent's browser, to those who may use it.
+// browserFunctions returns the browser's tools for callers who may use it.
 func (s *Server) browserFunctions(c *rest.Call) []mcp.Function {
 	if s.options.Browser == nil {
 		return nil
@@ -72,8 +72,8 @@ func (s *Server) browserFunctions(c *rest.Call) []mcp.Function {
 	return offered
 }
 
-// openBrowser opens a session and, when it is asked to, an address in it. A
-// session whose address cannot be opened is closed again.
+// openBrowser opens a session and, if given, a URL in it. If the URL cannot be
+// opened, the session is closed.
 func (s *Server) openBrowser(c *rest.Call, in *openBrowserArguments) (any, error) {
 	var options createSessionIn
 	options.Body.Persist = in.Persist
@@ -88,7 +88,7 @@ func (s *Server) openBrowser(c *rest.Call, in *openBrowserArguments) (any, error
 	result, err := s.act(c, made.ID, agent.Action{Action: "navigate", URL: in.URL})
 	if err != nil {
 		if _, closing := s.deleteSession(c, &deleteSessionIn{made.ID}); closing != nil {
-			s.note(c, closing)
+			s.logError(c, closing)
 		}
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (s *Server) act(c *rest.Call, session string, action agent.Action) (map[str
 	return out.Result, err
 }
 
-// actInBrowser does one action. A screenshot is returned as a picture.
+// actInBrowser executes one action. A screenshot is returned as an image.
 func (s *Server) actInBrowser(c *rest.Call, action string, in *browserArguments) (any, error) {
 	if in.SessionID == "" {
 		return nil, agent.Invalid("session_id", "is required")

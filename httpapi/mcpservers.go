@@ -27,7 +27,7 @@ func (s *Server) listMCPServers(c *rest.Call, in *listMCPServersIn) (mcpServersO
 type createMCPServerIn struct {
 	Body struct {
 		Name string        `json:"name" required:"true" example:"Tickets"`
-		URL  string        `json:"url" required:"true" doc:"An http or https address; private ones are refused unless the operator allows them." example:"https://mcp.example.com/mcp"`
+		URL  string        `json:"url" required:"true" doc:"An http or https URL. Private addresses are refused unless the operator allows them." example:"https://mcp.example.com/mcp"`
 		Auth agent.MCPAuth `json:"auth,omitempty"`
 	}
 }
@@ -52,8 +52,8 @@ func (s *Server) updateMCPServer(c *rest.Call, in *updateMCPServerIn) (agent.MCP
 type callMCPToolIn struct {
 	mcpServerIn
 	Body struct {
-		Tool      string          `json:"tool" required:"true" doc:"Its name, as the server lists it." example:"create_ticket"`
-		Arguments json.RawMessage `json:"arguments,omitempty" doc:"What the tool is called with: an object."`
+		Tool      string          `json:"tool" required:"true" doc:"The tool's name on the server." example:"create_ticket"`
+		Arguments json.RawMessage `json:"arguments,omitempty" doc:"Arguments of the call, an object."`
 	}
 }
 
@@ -81,7 +81,7 @@ type mcpServerIn struct {
 
 type mcpToolsOut struct {
 	Tools []agent.MCPTool `json:"tools"`
-	Stale bool            `json:"stale,omitempty" doc:"The server cannot be asked now; these are the tools it had last."`
+	Stale bool            `json:"stale,omitempty" doc:"The server is unreachable; these are its last known tools."`
 }
 
 func (s *Server) listMCPTools(c *rest.Call, in *mcpServerIn) (mcpToolsOut, error) {

@@ -11,7 +11,7 @@ import (
 	"satchel/store"
 )
 
-// metrics are what /metrics shows, in a registry of the server's own.
+// metrics are the metrics of /metrics, in a registry of their own.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -35,7 +35,7 @@ func newMetrics(folder *store.Folder) *metrics {
 	return m
 }
 
-// observe counts one answer. Addresses that no route serves count as one.
+// observe counts one answer. All paths without a route count as one.
 func (m *metrics) observe(r *rest.Route, status int, took time.Duration) {
 	path, method := "none", "any"
 	if r != nil {

@@ -8,31 +8,31 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// An agent as a model of OpenAI's interface, so that any client of it can talk
-// to one: https://platform.openai.com/docs/api-reference.
+// An agent as a model of OpenAI's API, so that clients of it can talk to one:
+// https://platform.openai.com/docs/api-reference.
 
-// openAIFault answers errors in OpenAI's shape.
+// openAIFault writes errors in OpenAI's format.
 func (s *Server) openAIFault(handle func(*rest.Call) error) func(*rest.Call) error {
 	return func(c *rest.Call) error {
 		err := handle(c)
 		if err == nil || c.HTTP.Response().Committed {
 			return err
 		}
-		s.note(c, err)
+		s.logError(c, err)
 		e := rest.AsError(err)
 		return rest.WriteJSON(c.HTTP, rest.StatusOf(e.Code), openAIErrorOf(e))
 	}
 }
 
-// openAIError has what OpenAI's clients look for beside what ours do.
+// openAIError has the fields of OpenAI's errors besides ours.
 type openAIError struct {
 	Error openAIErrorContent `json:"error"`
 }
 
 type openAIErrorContent struct {
 	rest.ErrorContent
-	Type  string  `json:"type" required:"false" doc:"Absent where the caller was refused." example:"invalid_request_error"`
-	Param *string `json:"param" required:"false" nullable:"true" doc:"The field that is wrong."`
+	Type  string  `json:"type" required:"false" doc:"Absent if the caller was refused." example:"invalid_request_error"`
+	Param *string `json:"param" required:"false" nullable:"true" doc:"The invalid field."`
 }
 
 func openAIErrorOf(e *agent.Error) openAIError {

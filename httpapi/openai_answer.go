@@ -19,7 +19,7 @@ type openAIChoice struct {
 
 type openAISaid struct {
 	Role      string       `json:"role" example:"assistant"`
-	Content   *string      `json:"content" nullable:"true" doc:"null when there are calls alone." example:"Bring it back within two days."`
+	Content   *string      `json:"content" nullable:"true" doc:"null if there are only tool calls." example:"Bring it back within two days."`
 	ToolCalls []openAICall `json:"tool_calls,omitempty"`
 }
 
@@ -43,7 +43,7 @@ func (s *Server) openAIChat(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	x, err := in.exchange()
+	x, err := in.request()
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (s *Server) openAIChat(c *rest.Call) error {
 		var options struct {
 			IncludeUsage bool `json:"include_usage"`
 		}
-		_ = json.Unmarshal(in.Body.StreamOptions, &options) // what is no object asks for nothing
+		_ = json.Unmarshal(in.Body.StreamOptions, &options) // invalid options are ignored
 		return s.streamOpenAI(c, x, openAIChunk{ID: out.ID, Object: "chat.completion.chunk", Created: out.Created, Model: out.Model}, options.IncludeUsage)
 	}
 	answer, err := s.chat.Complete(c, c.DB, x, nil)

@@ -13,13 +13,13 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// maxEmbedded bounds the texts of one embeddings request.
+// maxEmbedded limits the texts of one embeddings request.
 const maxEmbedded = 256
 
 // texts is one text or several.
 type texts []string
 
-// UnmarshalJSON reads both forms; null is none.
+// UnmarshalJSON accepts both forms; null is empty.
 func (t *texts) UnmarshalJSON(data []byte) error {
 	var one *string
 	if json.Unmarshal(data, &one) == nil {
@@ -37,9 +37,9 @@ func (t *texts) UnmarshalJSON(data []byte) error {
 type openAIEmbeddingsIn struct {
 	Body struct {
 		Model      string `json:"model,omitempty" example:"support"`
-		Input      texts  `json:"input" types:"string,[]string" required:"true" doc:"A text or a list of up to 256." example:"\"Where is the harbour?\""`
-		Format     string `json:"encoding_format,omitempty" enum:"float,base64" doc:"float when it is not given."`
-		Dimensions int    `json:"dimensions,omitempty" doc:"The model's own length, or nothing."`
+		Input      texts  `json:"input" types:"string,[]string" required:"true" doc:"A text or a list of up to 256 texts." example:"\"Where is the harbour?\""`
+		Format     string `json:"encoding_format,omitempty" enum:"float,base64" doc:"Default: float."`
+		Dimensions int    `json:"dimensions,omitempty" doc:"Must be the model's own number of dimensions if set."`
 	}
 }
 

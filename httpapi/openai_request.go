@@ -10,10 +10,11 @@ import (
 	"satchel/agent/llm"
 )
 
-// text is a message's content: a text, or parts of which the texts count.
+// text is a message's content: a text, or parts of which only the texts are
+// used.
 type text string
 
-// UnmarshalJSON reads both forms; null is no text.
+// UnmarshalJSON accepts both forms; null is empty.
 func (t *text) UnmarshalJSON(data []byte) error {
 	var plain *string
 	if json.Unmarshal(data, &plain) == nil {
@@ -66,27 +67,27 @@ type openAITool struct {
 
 type openAIChatIn struct {
 	Body struct {
-		Model          string          `json:"model,omitempty" doc:"Any name; the agent's own settings say which model answers." example:"support"`
+		Model          string          `json:"model,omitempty" doc:"Any name; the model is determined by the agent's settings." example:"support"`
 		Messages       []openAIMessage `json:"messages" required:"true"`
 		Stream         bool            `json:"stream,omitempty" nullable:"true"`
 		StreamOptions  json.RawMessage `json:"stream_options,omitempty" types:"object,null" doc:"{include_usage}"`
 		Temperature    *float64        `json:"temperature,omitempty" nullable:"true" doc:"0 to 2."`
 		MaxTokens      int             `json:"max_tokens,omitempty" nullable:"true"`
 		MaxCompletion  int             `json:"max_completion_tokens,omitempty" nullable:"true"`
-		Stop           texts           `json:"stop,omitempty" types:"string,[]string,null" doc:"A text, or up to 4, at which the answer ends."`
-		N              *int            `json:"n,omitempty" nullable:"true" doc:"1, or nothing: there is one answer."`
-		Logprobs       bool            `json:"logprobs,omitempty" nullable:"true" doc:"false, or nothing."`
-		Modalities     []string        `json:"modalities,omitempty" nullable:"true" doc:"[text], or nothing."`
-		Tools          []openAITool    `json:"tools,omitempty" nullable:"true" doc:"Tools that the caller runs itself; with them the agent's own rest."`
-		ToolChoice     json.RawMessage `json:"tool_choice,omitempty" types:"string,object,null" doc:"auto, required or a function, of the caller's tools; none keeps the agent's own away too."`
-		Functions      json.RawMessage `json:"functions,omitempty" types:"any" deprecated:"true" doc:"Not read: give tools."`
+		Stop           texts           `json:"stop,omitempty" types:"string,[]string,null" doc:"Up to 4 texts at which the answer ends."`
+		N              *int            `json:"n,omitempty" nullable:"true" doc:"Must be 1 if set: there is one answer."`
+		Logprobs       bool            `json:"logprobs,omitempty" nullable:"true" doc:"Must be false if set."`
+		Modalities     []string        `json:"modalities,omitempty" nullable:"true" doc:"Must be [text] if set."`
+		Tools          []openAITool    `json:"tools,omitempty" nullable:"true" doc:"Tools run by the caller. If set, the agent's own tools are not used."`
+		ToolChoice     json.RawMessage `json:"tool_choice,omitempty" types:"string,object,null" doc:"auto, required, or one of the caller's functions; none also disables the agent's own tools."`
+		Functions      json.RawMessage `json:"functions,omitempty" types:"any" deprecated:"true" doc:"Not supported; use tools."`
 		ResponseFormat json.RawMessage `json:"response_format,omitempty" types:"object,null" doc:"{type: text, json_object or json_schema, json_schema: {schema}}"`
 	}
 }
 
-// exchange reads a request of OpenAI's shape. What cannot be done is refused;
-// what only tunes an answer, such as seed, is passed over.
-func (in *openAIChatIn) exchange() (agentchat.Exchange, error) {
+// request converts a request of OpenAI's API. Unsupported fields are
+// rejected; those that only tune an answer, such as seed, are ignored.
+func (in *openAIChatIn) request() (agentchat.Exchange, error) {
 	var x agentchat.Exchange
 	var is agent.Issues
 	b := in.Body
@@ -116,7 +117,7 @@ func (in *openAIChatIn) exchange() (agentchat.Exchange, error) {
 	return x, agentchat.CheckSchema("response_format.json_schema.schema", x.Schema)
 }
 
-// maxStops is how many texts may end an answer.
+// maxStops limits the stop sequences.
 const maxStops = 4
 
 func readMessages(is *agent.Issues, messages []openAIMessage) []llm.Message {
@@ -141,7 +142,7 @@ func readMessages(is *agent.Issues, messages []openAIMessage) []llm.Message {
 	return read
 }
 
-// readToolChoice reads none, auto, required, or one function of the tools.
+// readToolChoice parses none, auto, required, or one function of the tools.
 func readToolChoice(is *agent.Issues, raw json.RawMessage, x *agentchat.Exchange) {
 	var word string
 	var one struct {
@@ -165,7 +166,7 @@ func readToolChoice(is *agent.Issues, raw json.RawMessage, x *agentchat.Exchange
 	}
 }
 
-// readFormat reads what form the answer must have.
+// readFormat parses the response format.
 func readFormat(is *agent.Issues, raw json.RawMessage, x *agentchat.Exchange) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return

@@ -5,7 +5,7 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// openAIChunk is a piece of a streamed answer.
+// openAIChunk is a chunk of a streamed answer.
 type openAIChunk struct {
 	ID      string        `json:"id"`
 	Object  string        `json:"object"`
@@ -27,8 +27,8 @@ type openAIDelta struct {
 	ToolCalls []openAICall `json:"tool_calls,omitempty"`
 }
 
-// streamOpenAI answers in chunks like the one given. Tools that the agent runs
-// itself happen unseen, as they would inside a model.
+// streamOpenAI streams chunks based on x. The agent's own tool calls are not
+// shown.
 func (s *Server) streamOpenAI(c *rest.Call, x agentchat.Exchange, chunk openAIChunk, usage bool) error {
 	var to *rest.EventWriter
 	stop := func() {}
@@ -52,7 +52,7 @@ func (s *Server) streamOpenAI(c *rest.Call, x agentchat.Exchange, chunk openAICh
 		return err
 	}
 	if err != nil {
-		s.note(c, err)
+		s.logError(c, err)
 		return to.Event("", openAIErrorOf(rest.AsError(err)))
 	}
 	if len(answer.Foreign) > 0 {

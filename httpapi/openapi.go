@@ -9,16 +9,15 @@ import (
 	"satchel/store"
 )
 
-// Describe writes the OpenAPI 3.1 description of the interface as JSON, for a
-// server at an unknown address. It needs no running server and opens nothing;
-// the same version always gives the same bytes.
+// Describe returns the OpenAPI 3.1 description of the API as JSON. It needs no
+// running server; the same version always gives the same bytes.
 func Describe(version string) ([]byte, error) {
 	s := &Server{options: Options{Version: version}}
 	s.table = s.api()
 	return s.description().Describe()
 }
 
-// description is the route table with all names of its description.
+// description returns the route table with the names used in its description.
 func (s *Server) description() *rest.API {
 	return &rest.API{
 		Title: "Satchel", Version: s.options.Version, About: about, URL: s.options.PublicURL, Routes: s.table,
@@ -29,7 +28,7 @@ func (s *Server) description() *rest.API {
 			"bearerKey":     {Type: "http", Scheme: "bearer", Description: "An API key, made with POST /keys."},
 			"headerKey":     {Type: "apiKey", In: "header", Name: auth.KeyHeader, Description: "The same API key in a header of its own."},
 		},
-		Aliases: map[reflect.Type]reflect.Type{ // of several types, named by the tag types of their fields
+		Aliases: map[reflect.Type]reflect.Type{ // of several types, by the types of their fields
 			reflect.TypeFor[store.Params](): reflect.TypeFor[any](), reflect.TypeFor[chat.Choice](): reflect.TypeFor[any](),
 			reflect.TypeFor[text](): reflect.TypeFor[any](), reflect.TypeFor[texts](): reflect.TypeFor[any](),
 		},
@@ -42,8 +41,7 @@ const about = `Satchel keeps agents: each has knowledge that can be searched, co
 
 Every list takes limit and offset and answers meta beside its named array. Unknown fields of a request are ignored. Every error is {"error": {"code", "message", "details"}}. Changes to this interface only add.`
 
-// openAPIFile answers with the description, which is built when it is first
-// asked for.
+// openAPIFile serves the description, which is built on first use.
 func (s *Server) openAPIFile(c *rest.Call) error {
 	document, err := s.describe()
 	if err != nil {

@@ -2,8 +2,7 @@ package httpapi
 
 import "satchel/httpapi/rest"
 
-// irregularIDs are the operation ids that the rule of rest.API would not
-// give, or not well.
+// irregularIDs are the operation ids that differ from the rule of rest.API.
 var irregularIDs = map[string]string{
 	"GET /openapi.json":                        "getDescription",
 	"GET /console":                             "getConsole",
@@ -71,7 +70,7 @@ var irregularIDs = map[string]string{
 	"POST /agents/{id}/gateways/{gatewayId}/webhook/register":             "registerGatewayWebhook",
 }
 
-// areasOf sorts the routes by the first word of their path behind the agent.
+// areasOf groups the routes by the first word of their path after the agent.
 var areasOf = []rest.Area{
 	{Name: "Service", Words: "health ready version openapi.json", About: "The server itself."},
 	{Name: "Console", Words: "console waiting overview stream presence", About: "What the web console shows of an agent at a glance, and its stream of changes."},
@@ -94,8 +93,7 @@ var areasOf = []rest.Area{
 	{Name: "Logs", Words: "logs", About: "What happened, and who changed what."},
 }
 
-// componentNames are the names of types that the rule of rest.API would
-// not give, or not well.
+// componentNames are the names of types that differ from the rule of rest.API.
 var componentNames = map[string]string{
 	"rest.ErrorBody":          "Error",
 	"rest.Meta":               "PageMeta",

@@ -14,26 +14,26 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// The console and the page with the interface's description; what they load
-// comes from here alone, so both work without any other network.
+// The console and the page of the API's description. All files they load are
+// embedded, so both work without any other network.
 //
 //go:embed console/dist docs/index.html docs/start.js docs/page.css docs/swagger-ui.css docs/swagger-ui-bundle.js forms/form.css
 var pageFiles embed.FS
 
-// pagePolicy lets a page run and show only what this server sends as files of
-// its own: text that users wrote can never become a script.
+// pagePolicy only allows a page the scripts and content of this server's own
+// files, so that users' text can never run as a script.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
 	"form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 
-// consolePolicy also has the browser refuse every text that code hands to
-// innerHTML and its like (https://w3c.github.io/trusted-types/).
+// consolePolicy also makes the browser reject text passed to innerHTML and
+// similar (https://w3c.github.io/trusted-types/).
 const consolePolicy = pagePolicy + "; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// consoleFiles is where the built files of the console are.
+// consoleFiles is the folder of the console's built files.
 const consoleFiles = "console/dist/"
 
-// pages registers what lies outside the REST interface: the console at /, the
-// description at /docs, the files of both, and the metrics.
+// pages registers the routes outside the REST API: the console at /, the
+// description at /docs, their files, and the metrics.
 func (s *Server) pages() {
 	s.echo.GET("/metrics", s.metricsPage)
 	addresses := map[string]string{consoleFiles + "app/index.html": "/", "docs/index.html": "/docs", consoleFiles + "app/live.html": livePath + "/:session"}
@@ -62,11 +62,10 @@ func policyOf(name string) string {
 	return pagePolicy
 }
 
-// page is an embedded file. It is hashed and compressed when it is first asked
-// for, so that a server whose pages nobody opens pays nothing.
+// page is an embedded file. It is hashed and compressed on first use.
 type page func() rest.Packed
 
-// pageMedia are the kinds of files that pages consist of.
+// pageMedia are the media types of pages' files by extension.
 var pageMedia = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -79,13 +78,13 @@ func newPage(name string) page {
 	return sync.OnceValue(func() rest.Packed {
 		plain, err := pageFiles.ReadFile(name)
 		if err != nil {
-			panic(err) // pageFiles lists what it holds
+			panic(err) // pageFiles lists only existing files
 		}
 		return rest.Pack(pageMedia[path.Ext(name)], plain)
 	})
 }
 
-// serve returns a handler that sends the file under a content security policy.
+// serve returns a handler that serves the file with a content security policy.
 func (p page) serve(policy string) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()
@@ -99,8 +98,8 @@ func (p page) serve(policy string) echo.HandlerFunc {
 	}
 }
 
-// metricsPage answers Prometheus. On a server with access
-// control it needs an identity, such as an API key.
+// metricsPage serves Prometheus metrics. With access control it requires an
+// identity, such as an API key.
 func (s *Server) metricsPage(c echo.Context) error {
 	if err := s.policy.CheckSite(c.Request()); err != nil {
 		return err

@@ -20,14 +20,14 @@ type listSchedulesIn struct {
 	Type   []string `query:"type" doc:"once, delayed or cron; may be repeated."`
 }
 
-// scheduleItem is a schedule as lists show it.
+// scheduleItem is a schedule in a list.
 type scheduleItem struct {
 	agent.Schedule
 	Words     string     `json:"words" doc:"When it runs, in English." example:"Monday to Friday at 09:00"`
 	NewestRun *agent.Run `json:"newest_run" types:"null" doc:"null before the first."`
 }
 
-// scheduleItems adds to schedules what lists show with them.
+// scheduleItems adds the fields that lists show.
 func scheduleItems(ctx context.Context, db *store.DB, found []agent.Schedule) ([]scheduleItem, error) {
 	ids := make([]string, len(found))
 	for i, f := range found {
@@ -69,20 +69,20 @@ func (s *Server) listSchedules(c *rest.Call, in *listSchedulesIn) (schedulesOut,
 }
 
 type previewScheduleIn struct {
-	Type         string     `query:"type" enum:"once,delayed,cron" doc:"cron when it is not given." example:"cron"`
+	Type         string     `query:"type" enum:"once,delayed,cron" doc:"Default: cron." example:"cron"`
 	Cron         string     `query:"cron_expression" doc:"For type cron." example:"0 9 * * MON-FRI"`
 	NextRun      agent.Time `query:"next_run" format:"date-time" doc:"For type once."`
 	DelaySeconds int        `query:"delay_seconds" doc:"For type delayed."`
-	Timezone     string     `query:"timezone" doc:"IANA name; the agent's own without it." example:"Europe/Berlin"`
+	Timezone     string     `query:"timezone" doc:"IANA name. Default: the agent's time zone." example:"Europe/Berlin"`
 }
 
 type previewOut struct {
 	Words    string       `json:"words" doc:"When it runs, in English." example:"Monday to Friday at 09:00"`
 	Timezone string       `json:"timezone" example:"Europe/Berlin"`
-	Next     []agent.Time `json:"next" doc:"The next runs, five of a cron expression."`
+	Next     []agent.Time `json:"next" doc:"The next runs; five for a cron expression."`
 }
 
-// previewedRuns is how many runs a preview of a cron expression shows.
+// previewedRuns is the number of runs in the preview of a cron expression.
 const previewedRuns = 5
 
 func (s *Server) previewSchedule(c *rest.Call, in *previewScheduleIn) (previewOut, error) {
@@ -114,10 +114,10 @@ type scheduleDaysOut struct {
 	Days []agent.ScheduleDay `json:"days" doc:"By date, then by the first run."`
 }
 
-// maxScheduleDays bounds the days of one request.
+// maxScheduleDays limits the days of one request.
 const maxScheduleDays = 62
 
-// scheduleDays lists what schedules did, and will do, day by day.
+// scheduleDays returns past and planned runs of schedules by day.
 func (s *Server) scheduleDays(c *rest.Call, in *scheduleDaysIn) (out scheduleDaysOut, err error) {
 	days, err := daysBetween(c, in)
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *Server) scheduleDays(c *rest.Call, in *scheduleDaysIn) (out scheduleDay
 	return out, nil
 }
 
-// addPlanned adds what a schedule has to come to its day.
+// addPlanned adds a schedule's planned runs to a day.
 func addPlanned(day []agent.ScheduleDay, s *agent.Schedule, planned agent.ScheduleDay) []agent.ScheduleDay {
 	for i := range day {
 		if day[i].ScheduleID == s.ID {
@@ -160,8 +160,8 @@ func addPlanned(day []agent.ScheduleDay, s *agent.Schedule, planned agent.Schedu
 	return append(day, planned)
 }
 
-// daysBetween returns the first moments of days of the agent's time zone, and
-// the end of the last.
+// daysBetween returns the starts of days in the agent's time zone, and the end
+// of the last.
 func daysBetween(c *rest.Call, in *scheduleDaysIn) (days []agent.Time, err error) {
 	for field, bound := range map[string]agent.Bound{"start": in.Start, "end": in.End} {
 		if !bound.Day {
@@ -195,10 +195,10 @@ type createScheduleIn struct {
 	}
 }
 
-// writtenSchedule is a schedule as it was written.
+// writtenSchedule is a schedule after it was created or updated.
 type writtenSchedule struct {
 	agent.Schedule
-	Secret string `json:"secret,omitempty" doc:"Signs the calls of a webhook. Shown only in the answer to the request that made it."`
+	Secret string `json:"secret,omitempty" doc:"Signs the requests of a webhook. Only shown in the response to the request that created it."`
 }
 
 func scheduleLocation(c *rest.Call, out any) string {
@@ -216,7 +216,7 @@ type scheduleIn struct {
 	ID string `path:"scheduleId" doc:"Id of the schedule." example:"schedule-06f1q2s3t4v5a6b7c8d9"`
 }
 
-// newestRuns is how many runs come with a schedule.
+// newestRuns is the number of runs in the answer of a schedule.
 const newestRuns = 100
 
 type scheduleOut struct {

@@ -46,9 +46,9 @@ type Options struct {
 	Browser        *browser.Browser
 	Live           *live.Live
 	Verifier       *auth.Verifier // nil: no identity proxy
-	NoAuth         bool           // open, regardless of other settings
+	NoAuth         bool           // no access control, regardless of other settings
 	DefaultRole    agent.Role
-	RateLimits     map[string]int // requests a minute by class; nil: off
+	RateLimits     map[string]int // requests per minute by class; nil: no limits
 	TrustedProxies []netip.Prefix
 	CORSOrigins    []string
 	CORSByHand     bool   // CORSOrigins was set by the operator
@@ -79,7 +79,7 @@ type Server struct {
 	sockets   sockets
 	feeds     changeFeeds
 	pingEvery time.Duration
-	gateways  knownGateways
+	gateways  gatewayCache
 	runs      runs
 
 	mu     sync.Mutex
@@ -111,7 +111,7 @@ func New(o Options) *Server {
 		return rest.Pack(echo.MIMEApplicationJSON, document), err
 	})
 	s.echo.HTTPErrorHandler = s.handleError
-	s.echo.Use(s.enter)
+	s.echo.Use(s.admitRequest)
 	s.table = s.api()
 	for _, r := range s.table {
 		s.echo.Add(r.Method, r.EchoPath(), s.serve(r))
@@ -142,9 +142,9 @@ func (s *Server) Open() bool { return s.policy.Open() }
 // Handler returns the complete service as an http.Handler.
 func (s *Server) Handler() http.Handler { return s.echo }
 
-// enter is what every request passes first: it names the request, keeps
-// strangers out, counts the request, and survives a handler's panic.
-func (s *Server) enter(next echo.HandlerFunc) echo.HandlerFunc {
+// admitRequest is the first handler of every request: it sets the request id, checks
+// host and origin, counts the request, and recovers from panics.
+func (s *Server) admitRequest(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		began := time.Now()
 		route := s.routes[c.Request().Method+" "+c.Path()]
@@ -188,7 +188,7 @@ func (s *Server) enter(next echo.HandlerFunc) echo.HandlerFunc {
 		if route != nil {
 			limit = route.Class
 		}
-		if err := s.limiter.Check(c, limit, s.countedFor(c, limit)); err != nil {
+		if err := s.limiter.Check(c, limit, s.rateKey(c, limit)); err != nil {
 			return err
 		}
 		return next(c)
@@ -205,10 +205,10 @@ func (s *Server) preflight(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-// countedFor is whom a request counts for in place of its address: of what
-// platforms post, the gateway. A gateway that has not been met yet may be made
-// up, so that it counts for the address.
-func (s *Server) countedFor(c echo.Context, class rest.Class) string {
+// rateKey returns whom a request counts for instead of its address:
+// requests of platforms count for their gateway. A gateway that is not known
+// yet may not exist, so that its requests count for the address.
+func (s *Server) rateKey(c echo.Context, class rest.Class) string {
 	if id := c.Param("gatewayId"); class == rest.Inbound && s.gateways.known(id) {
 		return id
 	}
@@ -218,8 +218,8 @@ func (s *Server) countedFor(c echo.Context, class rest.Class) string {
 // handleError is echo's error handler.
 func (s *Server) handleError(err error, c echo.Context) { rest.WriteError(c, err, s.log) }
 
-// note logs an error for which the handler writes the response itself.
-func (s *Server) note(c *rest.Call, err error) { rest.LogFailure(c.HTTP, err, s.log) }
+// logError logs an error for which the handler writes the response itself.
+func (s *Server) logError(c *rest.Call, err error) { rest.LogFailure(c.HTTP, err, s.log) }
 
 // requestID returns the client's own id if it is short and plain.
 func requestID(r *http.Request) string {

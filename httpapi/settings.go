@@ -6,12 +6,11 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// settingsOut is the answer of settings: every field, and the names of the
-// credentials that are there.
+// settingsOut is the settings, and the names of the stored credentials.
 type settingsOut struct {
 	agent.Settings
-	Configured []string   `json:"configured_credentials" doc:"Credentials that are set; their values never come back." example:"[\"openai_api_key\"]"`
-	Locked     []string   `json:"locked_credentials" doc:"Of these, the ones sealed with another master key: set them again."`
+	Configured []string   `json:"configured_credentials" doc:"Names of stored credentials. Their values are never returned." example:"[\"openai_api_key\"]"`
+	Locked     []string   `json:"locked_credentials" doc:"Stored credentials that are encrypted with another master key and must be set again."`
 	UpdatedAt  agent.Time `json:"updated_at" format:"date-time"`
 }
 
@@ -35,8 +34,8 @@ func (s *Server) updateSettings(c *rest.Call, in *updateSettingsIn) (settingsOut
 	return settingsOut{v.Settings, v.Configured, v.Locked, v.UpdatedAt}, err
 }
 
-// checkEmbedding says whether the embedding provider of changed settings can
-// be reached, as far as that shows without the network.
+// checkEmbedding validates changed settings of the embedding provider, without
+// using the network.
 func (s *Server) checkEmbedding(c *rest.Call, change agent.SettingsChange) error {
 	if !change.EmbeddingProvider.Given && !change.EmbeddingBaseURL.Given {
 		return nil
@@ -53,16 +52,16 @@ func (s *Server) checkEmbedding(c *rest.Call, change agent.SettingsChange) error
 }
 
 type modelsIn struct {
-	Provider string `query:"llm_provider" doc:"In place of the one of the settings: openai, anthropic, ollama or openai-compatible." example:"openai"`
-	BaseURL  string `query:"llm_base_url" doc:"In place of the one of the settings. A stored credential is sent to the host that it was given for only."`
+	Provider string `query:"llm_provider" doc:"Replaces the provider in the settings: openai, anthropic, ollama or openai-compatible." example:"openai"`
+	BaseURL  string `query:"llm_base_url" doc:"Replaces the base URL in the settings. A stored credential is only sent to the host that it was set for."`
 }
 
 type modelsOut struct {
 	Provider string   `json:"provider" example:"openai"`
-	Models   []string `json:"models" doc:"Names for llm_model, sorted." example:"[\"gpt-5\",\"gpt-5-mini\"]"`
+	Models   []string `json:"models" doc:"Values for llm_model, sorted." example:"[\"gpt-5\",\"gpt-5-mini\"]"`
 }
 
-// listModels asks the provider of language models which it has.
+// listModels returns the models of the language model provider.
 func (s *Server) listModels(c *rest.Call, in *modelsIn) (modelsOut, error) {
 	names, provider, err := s.chat.Models(c, c.DB, agentchat.Provider{Name: whenGiven(in.Provider), BaseURL: whenGiven(in.BaseURL)})
 	return modelsOut{provider, names}, err
@@ -77,11 +76,11 @@ type testSettingsIn struct {
 		Provider agent.Optional[string] `json:"llm_provider,omitempty" enum:"openai,anthropic,ollama,openai-compatible," example:"openai"`
 		Model    agent.Optional[string] `json:"llm_model,omitempty" example:"gpt-5-mini"`
 		BaseURL  agent.Optional[string] `json:"llm_base_url,omitempty"`
-		Key      string                 `json:"api_key,omitempty" doc:"In place of the stored credential, which is sent to the host that it was given for only. It is not saved."`
+		Key      string                 `json:"api_key,omitempty" doc:"Replaces the stored credential, which is only sent to the host that it was set for. It is not saved."`
 	}
 }
 
-// testSettings makes one tiny call with settings that need not be saved.
+// testSettings makes one small call with settings, saved or not.
 func (s *Server) testSettings(c *rest.Call, in *testSettingsIn) (agentchat.Tested, error) {
 	b := &in.Body
 	out, err := s.chat.Test(c, c.DB, agentchat.Provider{Name: b.Provider, Model: b.Model, BaseURL: b.BaseURL, Key: b.Key})

@@ -21,7 +21,7 @@ import (
 	"satchel/store"
 )
 
-// socketPath is where the WebSockets of browser sessions are.
+// socketPath is the path of browser sessions' WebSockets.
 const socketPath = "/v1/sessions"
 
 // Limits of WebSockets.
@@ -41,22 +41,22 @@ type messages interface {
 	Close()
 }
 
-// socketEndpoints registers the WebSockets, each by the id in the query and by
-// the id in the path.
+// socketEndpoints registers the WebSockets, with the session id in the query
+// or in the path.
 func (s *Server) socketEndpoints() {
 	s.echo.GET(socketPath+"/:stream", s.socket)
 	s.echo.GET(socketPath+"/:session/:stream", s.socket)
 }
 
-// visit is the access of a client to a session by a socket or by the live view.
+// visit is a client's access to a session over a socket or the live view.
 type visit struct {
 	session  *browser.Session
 	control  bool   // may control the session, not only watch
-	takeover string // the takeover that the visitor was asked to
+	takeover string // the takeover that the link is for
 }
 
-// socket opens a stream of a session. Everything that can be refused is
-// refused before the upgrade, so that clients see why.
+// socket opens a stream of a session. All checks are before the upgrade, so
+// that clients get an error answer.
 func (s *Server) socket(c echo.Context) error {
 	query := socketQuery(c.Request().URL.RawQuery)
 	id := c.Param("session")
@@ -104,15 +104,15 @@ func (s *Server) socket(c echo.Context) error {
 	return nil
 }
 
-// socketQuery reads a query in which a second "?" stands for "&", as Steel's
+// socketQuery parses a query in which a second "?" stands for "&", as Steel's
 // viewer writes it.
 func socketQuery(raw string) url.Values {
-	values, _ := url.ParseQuery(strings.ReplaceAll(raw, "?", "&")) // what cannot be read is not there
+	values, _ := url.ParseQuery(strings.ReplaceAll(raw, "?", "&")) // invalid parameters are ignored
 	return values
 }
 
-// visitor returns who connects and what they may do: by a signed link, by an API
-// key as the token, or by the credentials that the request has otherwise.
+// visitor returns a client's access: by a signed link, by an API key as the
+// token, or by the request's other credentials.
 func (s *Server) visitor(c echo.Context, id, token string) (visit, error) {
 	if strings.Contains(token, ".") {
 		grant, err := s.options.Live.Grant(token)
@@ -153,7 +153,7 @@ func (s *Server) visitor(c echo.Context, id, token string) (visit, error) {
 	return visit{session: session, control: role.Covers(agent.RoleAdmin)}, nil
 }
 
-// checkTakeover refuses the link of a takeover that is over.
+// checkTakeover rejects the link of a takeover that is over.
 func (s *Server) checkTakeover(ctx context.Context, session *browser.Session, id string) error {
 	if id == "" {
 		return nil
@@ -236,8 +236,8 @@ func (s *Server) serveSocket(conn *websocket.Conn, v visit, out messages, pageID
 
 var errTakeoverOver = errors.New("the takeover is over")
 
-// beginTakeover notes that the person has come. An action that is under way
-// may take a moment longer.
+// beginTakeover records that the person has connected. A running action may
+// delay it.
 func (s *Server) beginTakeover(ctx context.Context, v visit) {
 	ctx, cancel := context.WithTimeout(ctx, socketWrite)
 	defer cancel()
@@ -287,8 +287,9 @@ func (s *Server) ping(ctx context.Context, conn *websocket.Conn) error {
 	return errors.New("the client does not answer")
 }
 
-// handleInput does what a person's socket says, one message after the other: who sends
-// faster than the page takes it waits. What makes no sense is passed over.
+// handleInput executes the messages of a person's socket one after another, so
+// a client that sends faster than the page handles has to wait. Invalid
+// messages are ignored.
 func (s *Server) handleInput(ctx, reading context.Context, conn *websocket.Conn, v visit, viewer *live.Viewer, pageID string) error {
 	controller := s.options.Live.Controller(v.session, pageID)
 	defer controller.Close()

@@ -62,13 +62,13 @@ func (s *Server) listSources(c *rest.Call, in *listSourcesIn) (sourcesOut, error
 }
 
 // stale reports whether the vectors of a source are of another model than the
-// agent is set to.
+// agent's current one.
 func stale(s *agent.Source, model string) bool {
 	settled := s.Status == agent.SourceReady || s.Status == agent.SourceFailed
 	return settled && s.Chunks > 0 && s.EmbeddingModel != model
 }
 
-// withStale fills in what the store does not know of a source.
+// withStale sets the fields of a source that the store does not know.
 func (s *Server) withStale(c *rest.Call, source agent.Source, err error) (agent.Source, error) {
 	if err != nil {
 		return source, err
@@ -89,7 +89,7 @@ var sourceForm = rest.Form{File: "file", JSON: reflect.TypeFor[sourceBody](), Fi
 }}
 
 type createSourceIn struct {
-	Wait int `query:"wait" doc:"Seconds to wait until the source is ready or error, up to 300; without it the answer comes at once." minimum:"0" maximum:"300" example:"30"`
+	Wait int `query:"wait" doc:"Seconds to wait until the source is ready or failed, at most 300. Default: do not wait." minimum:"0" maximum:"300" example:"30"`
 }
 
 func (s *Server) createSource(c *rest.Call) error {
@@ -135,8 +135,8 @@ func (s *Server) createSource(c *rest.Call) error {
 	return s.answerSource(c, source, wait)
 }
 
-// answerSource answers with a source that was made, as it stands when it is
-// ready or error, or when the time is over or the server stops.
+// answerSource answers with a new source once it is ready or failed, the wait
+// is over, or the server stops.
 func (s *Server) answerSource(c *rest.Call, source agent.Source, wait time.Duration) error {
 	if err := allowWait(c, wait); err != nil {
 		return err
@@ -149,13 +149,13 @@ func (s *Server) answerSource(c *rest.Call, source agent.Source, wait time.Durat
 	return rest.WriteJSON(c.HTTP, http.StatusCreated, source)
 }
 
-// lookEvery is how often a source that is waited for is read.
-const lookEvery = 50 * time.Millisecond
+// sourcePollInterval is the interval at which an awaited source is read.
+const sourcePollInterval = 50 * time.Millisecond
 
 func (s *Server) awaitSource(c *rest.Call, source agent.Source, wait time.Duration) (agent.Source, error) {
 	over := time.NewTimer(wait)
 	defer over.Stop()
-	look := time.NewTicker(lookEvery)
+	look := time.NewTicker(sourcePollInterval)
 	defer look.Stop()
 	for wait > 0 && source.Status != agent.SourceReady && source.Status != agent.SourceFailed {
 		select {
@@ -176,7 +176,7 @@ func (s *Server) awaitSource(c *rest.Call, source agent.Source, wait time.Durati
 	return source, nil
 }
 
-// sniffBytes is how much of a file its format is judged by.
+// sniffBytes is the number of bytes that determine a file's format.
 const sniffBytes = 64 << 10
 
 // receive stores an uploaded file of a known format, within the limit.
@@ -206,8 +206,8 @@ func (s *Server) receive(c *rest.Call, part *rest.FilePartReader) (*store.Upload
 	return upload, err
 }
 
-// cleanFileName keeps the last part of a name that a client gave, without
-// what file systems and headers choke on.
+// cleanFileName returns the last part of a client's file name, without
+// characters that are invalid in file systems or headers.
 func cleanFileName(name string) string {
 	name = path.Base(strings.ReplaceAll(name, `\`, "/"))
 	name = strings.Map(func(r rune) rune {
@@ -222,8 +222,8 @@ func cleanFileName(name string) string {
 	return name
 }
 
-// readChunking reads how a file is to be cut, from form fields or the one
-// field config; fields of their own win.
+// readChunking parses chunking options from form fields or from the field
+// config; separate fields take precedence.
 func readChunking(fields map[string]string) (agent.Chunking, error) {
 	chunking := agent.DefaultChunking
 	if raw := fields["config"]; raw != "" {
@@ -271,7 +271,7 @@ func (s *Server) deleteSource(c *rest.Call, in *sourceIn) (Success, error) {
 	return Success{Success: true}, nil
 }
 
-// sourceFile sends the original as a download, never to be shown in place.
+// sourceFile serves the original as a download, never inline.
 func (s *Server) sourceFile(c *rest.Call) error {
 	in, err := rest.Bind[sourceIn](c)
 	if err != nil {
@@ -284,7 +284,7 @@ func (s *Server) sourceFile(c *rest.Call) error {
 	return writeFile(c, file)
 }
 
-// writeFile sends a stored file as something to keep, not to show.
+// writeFile serves a stored file as a download.
 func writeFile(c *rest.Call, file store.File) error {
 	h := c.HTTP.Response().Header()
 	h.Set(echo.HeaderContentType, file.MediaType)
@@ -297,9 +297,9 @@ func writeFile(c *rest.Call, file store.File) error {
 
 type listChunksIn struct {
 	sourceIn
-	Limit  *int   `query:"limit" doc:"How many at most; 1 to 200, above is clamped." minimum:"1" default:"50" example:"50"`
-	Offset int    `query:"offset" doc:"How many to pass over." minimum:"0" default:"0" example:"0"`
-	Cursor string `query:"cursor" doc:"The cursor in the meta of the page before, in place of offset."`
+	Limit  *int   `query:"limit" doc:"Maximum number of records, 1 to 200. Higher values are reduced to 200." minimum:"1" default:"50" example:"50"`
+	Offset int    `query:"offset" doc:"Number of records to skip." minimum:"0" default:"0" example:"0"`
+	Cursor string `query:"cursor" doc:"cursor in the meta of the previous page, instead of offset."`
 }
 
 type chunksOut struct {
@@ -318,9 +318,9 @@ func (s *Server) listChunks(c *rest.Call, in *listChunksIn) (chunksOut, error) {
 
 type sourceTextIn struct {
 	sourceIn
-	Chunk  string `query:"chunk" doc:"Id of a chunk: the text around it, and all of it."`
-	Offset int    `query:"offset" doc:"Without chunk: where to begin, in UTF-16 code units; from + the length of text goes on." minimum:"0" default:"0" example:"0"`
-	Bytes  *int   `query:"bytes" doc:"How long the text may be, of whole chunks and at least one." minimum:"1" maximum:"1048576" default:"65536" example:"65536"`
+	Chunk  string `query:"chunk" doc:"Id of a chunk: return the text around it, including all of it."`
+	Offset int    `query:"offset" doc:"Without chunk: start offset in UTF-16 code units. The next part starts at from plus the length of text." minimum:"0" default:"0" example:"0"`
+	Bytes  *int   `query:"bytes" doc:"Maximum length of the text, which consists of whole chunks, at least one." minimum:"1" maximum:"1048576" default:"65536" example:"65536"`
 }
 
 func (s *Server) sourceText(c *rest.Call, in *sourceTextIn) (vector.SourceText, error) {
@@ -331,7 +331,7 @@ func (s *Server) sourceText(c *rest.Call, in *sourceTextIn) (vector.SourceText, 
 	return vector.Text(c, c.DB, in.ID, window)
 }
 
-// restarted answers that work on a source began again.
+// restarted is the answer to restarting work on a source.
 type restarted struct {
 	ID      string             `json:"id" example:"source-06f1q2s3t4v5a6b7c8d9"`
 	Type    string             `json:"type" example:"file"`
@@ -362,31 +362,31 @@ func (s *Server) restart(c *rest.Call, id string, status agent.SourceStatus, mes
 	return restarted{source.ID, source.Type, source.Status, message}, nil
 }
 
-// searchIn are the parameters of a search, in the query or in the body.
+// searchIn is the parameters of a search, in the query or in the body.
 type searchIn struct {
-	Query    string  `query:"query" json:"query" required:"true" doc:"What to look for, in any words." example:"how do I get my money back"`
-	Limit    *int    `query:"limit" json:"limit,omitempty" doc:"1 to 50; 10 without it." example:"10"`
+	Query    string  `query:"query" json:"query" required:"true" doc:"Search query." example:"how do I get my money back"`
+	Limit    *int    `query:"limit" json:"limit,omitempty" doc:"Maximum number of results, 1 to 50. Default: 10." example:"10"`
 	SourceID string  `query:"source_id" json:"source_id,omitempty" doc:"Only in this source."`
-	MinScore float64 `query:"min_score" json:"min_score,omitempty" doc:"Least cosine similarity, 0 to 1." example:"0"`
-	Mode     string  `query:"mode" json:"mode,omitempty" enum:"hybrid,vector,keyword" doc:"hybrid when it is not given." example:"hybrid"`
+	MinScore float64 `query:"min_score" json:"min_score,omitempty" doc:"Minimum cosine similarity, 0 to 1." example:"0"`
+	Mode     string  `query:"mode" json:"mode,omitempty" enum:"hybrid,vector,keyword" doc:"Default: hybrid." example:"hybrid"`
 }
 
 type searchByBodyIn struct{ Body searchIn }
 
-// searchHit is a result with what the query has to do with its text.
+// searchHit is a result with the parts of its text that match the query.
 type searchHit struct {
 	vector.Result
-	Highlights [][]int `json:"highlights" doc:"Where words of the query, in any of their forms, stand in content: from and to, in UTF-16 code units." example:"[[11,17]]"`
+	Highlights [][]int `json:"highlights" doc:"Matches of the query's words, in any form, in content: from and to, in UTF-16 code units." example:"[[11,17]]"`
 }
 
 type searchOut struct {
 	Results []searchHit `json:"results"`
-	Mode    vector.Mode `json:"mode" doc:"By which the results were found: as asked for, or keyword when meaning could not be had." enum:"hybrid,vector,keyword" example:"hybrid"`
-	Notice  string      `json:"notice,omitempty" doc:"What to know about the results: that the embedding provider does not answer."`
+	Mode    vector.Mode `json:"mode" doc:"The mode used: the requested one, or keyword if the query could not be embedded." enum:"hybrid,vector,keyword" example:"hybrid"`
+	Notice  string      `json:"notice,omitempty" doc:"A problem with the results, such as an embedding provider that does not respond."`
 	Meta    rest.Meta   `json:"meta"`
 }
 
-// Bounds of a search's answer.
+// Limits of a search's answer.
 const (
 	defaultResults = 10
 	maxResults     = 50

@@ -11,10 +11,10 @@ import (
 	"satchel/store"
 )
 
-// Bounds of a batch of uploads.
+// Limits of a batch of uploads.
 const (
 	maxBatch      = 50 // files
-	maxBatchSizes = 4  // times the upload limit, of all files together
+	maxBatchSizes = 4  // times the upload limit, for all files together
 )
 
 // batchForm describes the upload of several documents.
@@ -25,26 +25,26 @@ var batchForm = rest.Form{File: "files", Most: maxBatch, Fields: map[string]stri
 	"config":     sourceForm.Fields["config"],
 }}
 
-// batchItem is what became of one file of a batch: a source or an error.
+// batchItem is the result of one file of a batch: a source or an error.
 type batchItem struct {
 	Name   string             `json:"name" doc:"The file's name." example:"handbook.pdf"`
-	Source *agent.Source      `json:"source,omitempty" doc:"Absent with an error."`
-	Error  *rest.ErrorContent `json:"error,omitempty" doc:"Why the file became no source."`
+	Source *agent.Source      `json:"source,omitempty" doc:"Absent if there is an error."`
+	Error  *rest.ErrorContent `json:"error,omitempty" doc:"Why no source was created from the file."`
 }
 
 type batchOut struct {
 	Results []batchItem `json:"results" doc:"In the order of the files."`
 }
 
-// batchFile is a file of a batch that was received, or why it was not.
+// batchFile is a received file of a batch, or its error.
 type batchFile struct {
 	name   string
 	upload *store.Upload
 	failed error
 }
 
-// createSources makes a source of each file of a batch. A file that cannot be
-// one does not keep the others out; a request that is off as a whole makes none.
+// createSources creates a source from each file of a batch. An invalid file
+// does not affect the others; an invalid request creates none.
 func (s *Server) createSources(c *rest.Call) error {
 	fields := map[string]string{"chunk_size": "", "overlap": "", "method": "", "config": ""}
 	files, err := s.receiveBatch(c, fields)
@@ -82,7 +82,7 @@ func (s *Server) createSources(c *rest.Call) error {
 }
 
 // receiveBatch stores the files of a batch and reads the form's text fields.
-// With an error the files that came before it are returned too.
+// With an error it also returns the files before it.
 func (s *Server) receiveBatch(c *rest.Call, fields map[string]string) (files []batchFile, err error) {
 	part, err := rest.FilePart(c.HTTP, batchForm.File, fields)
 	for more := true; more && err == nil; more, err = part.NextFile(batchForm.File, fields) {
@@ -97,7 +97,7 @@ func (s *Server) receiveBatch(c *rest.Call, fields map[string]string) (files []b
 			return files, f.failed
 		}
 		most := maxBatchSizes * s.options.MaxUpload
-		if _, err := io.CopyN(io.Discard, part, most-part.Size+1); err != nil && err != io.EOF { // the rest of a refused file
+		if _, err := io.CopyN(io.Discard, part, most-part.Size+1); err != nil && err != io.EOF { // the rest of a rejected file
 			return files, err
 		}
 		if part.Size > most {

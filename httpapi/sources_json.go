@@ -11,38 +11,38 @@ import (
 	"satchel/vector/feed"
 )
 
-// sourceBody is the body of a source that is no upload.
+// sourceBody is the JSON body of a new source.
 type sourceBody struct {
 	Type   string       `json:"type" required:"true" enum:"url,database,api" example:"url"`
 	Name   string       `json:"name" required:"true" doc:"Display name." example:"Opening hours"`
-	URL    string       `json:"url,omitempty" doc:"Of type url: the page." example:"https://example.com/hours"`
+	URL    string       `json:"url,omitempty" doc:"For type url: URL of the page." example:"https://example.com/hours"`
 	Config sourceConfig `json:"config,omitempty"`
 }
 
-// sourceConfig are the fields of config of all types that are made by JSON.
-// What is nil was not given.
+// sourceConfig has the config fields of all types created by JSON. A field
+// that is nil was not given.
 type sourceConfig struct {
-	Depth    *int `json:"depth,omitempty" doc:"url: most links that are followed from the page, 0 to 5; 0 without it." example:"0"`
-	MaxPages *int `json:"max_pages,omitempty" doc:"url: most pages that are indexed, 1 to 50; 50 without it." example:"1"`
+	Depth    *int `json:"depth,omitempty" doc:"url: maximum number of links followed from the page, 0 to 5. Default: 0." example:"0"`
+	MaxPages *int `json:"max_pages,omitempty" doc:"url: maximum number of pages to index, 1 to 50. Default: 50." example:"1"`
 
-	Query          *string   `json:"query,omitempty" doc:"database: one SELECT over the agent's tables; required." example:"SELECT id, name, notes FROM contacts"`
-	IDColumn       *string   `json:"id_column,omitempty" doc:"database: column that tells rows apart; without it their text does." example:"id"`
-	TitleColumn    *string   `json:"title_column,omitempty" doc:"database: column that heads a row's text." example:"name"`
-	ContentColumns *[]string `json:"content_columns,omitempty" doc:"database: columns that make the text; without any, all but the two." example:"[\"notes\"]"`
+	Query          *string   `json:"query,omitempty" doc:"database: one SELECT over the agent's tables. Required." example:"SELECT id, name, notes FROM contacts"`
+	IDColumn       *string   `json:"id_column,omitempty" doc:"database: column that identifies rows. Default: their text identifies them." example:"id"`
+	TitleColumn    *string   `json:"title_column,omitempty" doc:"database: column used as the heading of a row's text." example:"name"`
+	ContentColumns *[]string `json:"content_columns,omitempty" doc:"database: columns that make up the text. Default: all except the two above." example:"[\"notes\"]"`
 
-	URL             *string            `json:"url,omitempty" doc:"api: what is asked; required." example:"https://api.example.com/articles"`
-	Method          *string            `json:"method,omitempty" doc:"api: GET or POST; GET without it. Other types: how text is cut, as in a file's method." example:"GET"`
-	Headers         *map[string]string `json:"headers,omitempty" doc:"api: sent with each request; those that carry secrets come back masked."`
-	Body            json.RawMessage    `json:"body,omitempty" types:"any" doc:"api: sent as JSON with POST; text is sent as it is."`
-	Auth            *agent.APIAuth     `json:"auth,omitempty" doc:"api: how requests prove who sends them."`
-	ItemsPath       *string            `json:"items_path,omitempty" doc:"api: where the list of items is; without it the answer itself." example:"data.items"`
-	IDPath          *string            `json:"id_path,omitempty" doc:"api: where an item's id is; without it items are told apart by their text." example:"id"`
-	ContentTemplate *string            `json:"content_template,omitempty" doc:"api: text of an item, with {{path}} for its values; without it all of them, as name: value." example:"{{title}}: {{body}}"`
-	Pagination      *agent.Pagination  `json:"pagination,omitempty" doc:"api: how pages follow each other."`
+	URL             *string            `json:"url,omitempty" doc:"api: the URL to request. Required." example:"https://api.example.com/articles"`
+	Method          *string            `json:"method,omitempty" doc:"api: GET or POST. Default: GET. Other types: how text is split, as in a file's method." example:"GET"`
+	Headers         *map[string]string `json:"headers,omitempty" doc:"api: sent with each request. Headers that carry secrets are masked in responses."`
+	Body            json.RawMessage    `json:"body,omitempty" types:"any" doc:"api: the body of a POST, sent as JSON; a string is sent as it is."`
+	Auth            *agent.APIAuth     `json:"auth,omitempty" doc:"api: authentication of requests."`
+	ItemsPath       *string            `json:"items_path,omitempty" doc:"api: path to the list of items. Default: the response itself." example:"data.items"`
+	IDPath          *string            `json:"id_path,omitempty" doc:"api: path to an item's id. Default: items are identified by their text." example:"id"`
+	ContentTemplate *string            `json:"content_template,omitempty" doc:"api: text of an item, with {{path}} for its values. Default: all values, as name: value." example:"{{title}}: {{body}}"`
+	Pagination      *agent.Pagination  `json:"pagination,omitempty" doc:"api: how to get further pages."`
 
-	Size        *int    `json:"chunk_size,omitempty" doc:"Longest chunk, in characters; 1000 without it." example:"1000"`
-	Overlap     *int    `json:"overlap,omitempty" doc:"Characters shared by neighbours; 200 without it." example:"200"`
-	ChunkMethod *string `json:"chunk_method,omitempty" doc:"api: how text is cut, since method is the request's." example:"recursive"`
+	Size        *int    `json:"chunk_size,omitempty" doc:"Maximum size of a chunk, in characters. Default: 1000." example:"1000"`
+	Overlap     *int    `json:"overlap,omitempty" doc:"Characters shared by adjacent chunks. Default: 200." example:"200"`
+	ChunkMethod *string `json:"chunk_method,omitempty" doc:"api: how text is split, as method is that of the request." example:"recursive"`
 }
 
 func (in *sourceConfig) chunking(method *string) agent.Chunking {
@@ -55,7 +55,7 @@ func given[T any](value *T, dst *T) {
 	}
 }
 
-// database writes what was given into a config.
+// database copies the given fields to a config.
 func (in *sourceConfig) database(c *agent.DatabaseConfig) {
 	given(in.Query, &c.Query)
 	given(in.IDColumn, &c.IDColumn)
@@ -64,7 +64,7 @@ func (in *sourceConfig) database(c *agent.DatabaseConfig) {
 	c.ContentColumns = orNone(c.ContentColumns)
 }
 
-// api writes what was given into a config.
+// api copies the given fields to a config.
 func (in *sourceConfig) api(c *agent.APIConfig) {
 	given(in.URL, &c.URL)
 	given(in.Method, &c.Method)
@@ -82,7 +82,7 @@ func (in *sourceConfig) api(c *agent.APIConfig) {
 	c.Fill()
 }
 
-// createSourceByJSON answers a POST of sources with a JSON body.
+// createSourceByJSON serves a POST of sources with a JSON body.
 func (s *Server) createSourceByJSON(c *rest.Call, wait time.Duration) error {
 	var body sourceBody
 	if err := rest.BindBody(c, &body); err != nil {
@@ -120,8 +120,8 @@ func (s *Server) createDatabaseSource(c *rest.Call, body *sourceBody) (agent.Sou
 	return c.DB.CreateFeedSource(c, agent.SourceDatabase, body.Name, config, nil)
 }
 
-// checkDatabase runs a query up to its first row. What the SQL sandbox says about
-// it is said of config.query.
+// checkDatabase executes a query up to its first row. Errors of the SQL
+// sandbox name config.query.
 func checkDatabase(c *rest.Call, config agent.DatabaseConfig) error {
 	if err := config.Validate(); err != nil {
 		return err
@@ -130,7 +130,7 @@ func checkDatabase(c *rest.Call, config agent.DatabaseConfig) error {
 	switch code := agent.ErrorCode(err); code {
 	case agent.CodeInvalidQuery, agent.CodeForbiddenOperation, agent.CodeExecution:
 		e := rest.AsError(err)
-		if code == agent.CodeExecution { // it is the client's to mend
+		if code == agent.CodeExecution { // a mistake in the client's query
 			e.Code = agent.CodeInvalidQuery
 		}
 		return agent.Errorf(e.Code, "config.query: %s", e.Message).With("field", "config.query").With("issue", e.Message).Because(err)
@@ -163,12 +163,12 @@ type updateSourceIn struct {
 	sourceIn
 	Body struct {
 		Name   *string      `json:"name,omitempty" doc:"Display name." example:"Opening hours"`
-		Config sourceConfig `json:"config,omitempty" doc:"Of types database and api: fields that change; they count from the next refresh on."`
+		Config sourceConfig `json:"config,omitempty" doc:"For types database and api: changed fields, used from the next refresh on."`
 	}
 }
 
-// updateSource changes the name of a source, and the config of one that is
-// read record by record.
+// updateSource changes the name of a source, and the config of one with
+// records.
 func (s *Server) updateSource(c *rest.Call, in *updateSourceIn) (agent.Source, error) {
 	source, err := c.DB.Source(c, in.ID)
 	if err != nil {

@@ -25,20 +25,20 @@ func (s *Server) sqlSchema(c *rest.Call, _ *agentIn) (schemaOut, error) {
 	return schemaOut{tables}, err
 }
 
-// maxSQL bounds the text of a statement, in bytes.
+// maxSQL limits the text of a statement, in bytes.
 const maxSQL = 100_000
 
 type sqlIn struct {
 	Body struct {
 		Query  string       `json:"query" required:"true" doc:"One statement: SELECT, INSERT, UPDATE, DELETE, PRAGMA or EXPLAIN." example:"SELECT name FROM contacts WHERE email = ?"`
-		Params store.Params `json:"params,omitempty" doc:"A list for ? placeholders, or an object for :name ones."`
-		// ReadOnly serves pages that run what stands in their address.
-		ReadOnly bool `json:"read_only,omitempty" doc:"Refuse a statement that would change data."`
+		Params store.Params `json:"params,omitempty" doc:"A list of values for ?, or an object for :name placeholders."`
+		// ReadOnly is for pages that run a statement from their URL.
+		ReadOnly bool `json:"read_only,omitempty" doc:"Reject a statement that would change data."`
 	}
 }
 
-// sqlExecute runs one statement. A viewer's may only read. Who accepts text/csv
-// gets the rows of a reading statement as that.
+// sqlExecute executes one statement. A viewer's may only read. A client that
+// accepts text/csv gets the rows as CSV.
 func (s *Server) sqlExecute(c *rest.Call) error {
 	in, err := rest.Bind[sqlIn](c)
 	if err != nil {
@@ -78,13 +78,13 @@ func (s *Server) runSQL(c *rest.Call, in *sqlIn) (store.Result, error) {
 	return out, err
 }
 
-// sqlOut is the answer to a statement, as JSON.
+// sqlOut is the JSON answer to a statement.
 type sqlOut = store.Result
 
 const mediaCSV = "text/csv"
 
 // sendCSV streams the rows of a statement as CSV (RFC 4180) with a header row.
-// When not all of them can be sent the connection is cut, so that nobody takes
+// If not all rows can be sent, the connection is closed, so that nobody takes
 // a part for the whole.
 func sendCSV(c *rest.Call, in *sqlIn) error {
 	h := c.HTTP.Response().Header()
@@ -118,13 +118,13 @@ func sendCSV(c *rest.Call, in *sqlIn) error {
 	}
 	out.Flush()
 	if err != nil && begun {
-		_ = http.NewResponseController(c.HTTP.Response()).SetWriteDeadline(time.Unix(1, 0)) // cuts the connection
+		_ = http.NewResponseController(c.HTTP.Response()).SetWriteDeadline(time.Unix(1, 0)) // closes the connection
 	}
 	return err
 }
 
-// csvCell writes a value of SQL as text. What a spreadsheet would take for a
-// formula is marked as text by an apostrophe, as in the export of contacts.
+// csvCell returns a SQL value as text. What a spreadsheet would execute as a
+// formula gets an apostrophe, as in the export of contacts.
 func csvCell(value any) string {
 	switch v := value.(type) {
 	case nil:

@@ -76,7 +76,7 @@ func (fs *changeFeeds) leave(f *changeFeed, v *viewer) {
 	delete(f.viewers, v)
 	was := v.presence
 	if len(f.viewers) == 0 && !f.over {
-		f.idle = time.AfterFunc(feedLinger, func() { fs.closeIdle(f) })
+		f.idle = time.AfterFunc(feedIdle, func() { fs.closeIdle(f) })
 	}
 	f.mu.Unlock()
 	if was.At != "" {
@@ -108,8 +108,8 @@ func (fs *changeFeeds) drop(db *store.DB) {
 	}
 }
 
-// agentChanged hears of agents whose status or settings changed, as the catalog
-// knows by now, and of those that are gone.
+// agentChanged handles a change of an agent's status or settings, which are in
+// the catalog already, and its deletion.
 func (fs *changeFeeds) agentChanged(db *store.DB, p store.Pending) {
 	if db.Gone() {
 		fs.drop(db)
@@ -120,7 +120,7 @@ func (fs *changeFeeds) agentChanged(db *store.DB, p store.Pending) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if f := fs.of[db]; f != nil {
-		f.note([]store.Change{{Kind: agent.KindAgent, ID: db.ID(), Op: store.OpUpdate}})
+		f.add([]store.Change{{Kind: agent.KindAgent, ID: db.ID(), Op: store.OpUpdate}})
 	}
 }
 
@@ -158,8 +158,8 @@ type hello struct {
 	store.Inbox
 }
 
-// stream sends the agent's changes until the client goes, the server stops, or
-// the client may not read them any more.
+// stream sends the agent's changes until the client disconnects, the server
+// stops, or the client may no longer read them.
 func (s *Server) stream(c *rest.Call) error {
 	release, err := s.feeds.take(c)
 	if err != nil {
@@ -188,8 +188,8 @@ func (s *Server) stream(c *rest.Call) error {
 	return s.serveStream(c, f, v, out)
 }
 
-// greet is what a stream begins with: hello, what the client missed, and who is
-// there.
+// greet sends the start of a stream: hello, missed changes, and who is
+// present.
 func (f *changeFeed) greet(ctx context.Context, v *viewer, h hello, lastID string) (string, error) {
 	f.mu.Lock()
 	h.Last = f.idLocked()
@@ -256,7 +256,7 @@ func (s *Server) serveStream(c *rest.Call, f *changeFeed, v *viewer, out *rest.E
 	}
 }
 
-// catchUp empties the queue of a viewer that lost something, and says so.
+// catchUp empties the queue of a viewer that lost events, and returns a reset.
 func (f *changeFeed) catchUp(v *viewer) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -266,8 +266,7 @@ func (f *changeFeed) catchUp(v *viewer) string {
 	return frame("reset", f.idLocked(), struct{}{})
 }
 
-// mayWatch reports whether the caller still is who they were, with the same
-// role.
+// mayWatch reports whether the caller still has the same identity and role.
 func (s *Server) mayWatch(c *rest.Call) bool {
 	if k := c.Identity.Key; k != nil && s.folder.Key(k.Hash) == nil || c.Identity.Open != s.policy.Open() {
 		return false
@@ -285,13 +284,13 @@ type presenceOut struct {
 
 type presenceIn struct {
 	Body struct {
-		Stream  string `json:"stream" required:"true" doc:"Of the event hello of the caller's own stream." example:"stream-06f1q2s3t4v5a6b7c8d9"`
-		At      string `json:"at,omitempty" maxLength:"200" doc:"Id of the record that is shown; empty: none." example:"workflow-06f1q2s3t4v5a6b7c8d9"`
-		Editing bool   `json:"editing,omitempty" doc:"It is being changed."`
+		Stream  string `json:"stream" required:"true" doc:"The stream id from the event hello of the caller's stream." example:"stream-06f1q2s3t4v5a6b7c8d9"`
+		At      string `json:"at,omitempty" maxLength:"200" doc:"Id of the open record; empty for none." example:"workflow-06f1q2s3t4v5a6b7c8d9"`
+		Editing bool   `json:"editing,omitempty" doc:"true while the record is being edited."`
 	}
 }
 
-// setPresence tells the other viewers which record a viewer has open.
+// setPresence publishes which record a viewer has open.
 func (s *Server) setPresence(c *rest.Call, in *presenceIn) (none, error) {
 	if len(in.Body.At) > 200 {
 		return none{}, agent.Invalid("at", "must have at most 200 bytes")
@@ -305,7 +304,8 @@ func (s *Server) setPresence(c *rest.Call, in *presenceIn) (none, error) {
 	return none{}, nil
 }
 
-// place notes where the viewer of a stream is, which must be the caller's own.
+// place records what the viewer of a stream has open; the stream must be the
+// caller's own.
 func (f *changeFeed) place(stream, who, at string, editing bool) bool {
 	var now presenceOut
 	f.mu.Lock()

@@ -14,8 +14,7 @@ type health struct {
 
 func (s *Server) health(*rest.Call, *none) (health, error) { return health{"ok"}, nil }
 
-// ready reports whether the default agent's file can be read, and so whether
-// the data folder is there.
+// ready reports whether the default agent's file can be read.
 func (s *Server) ready(c *rest.Call, _ *none) (health, error) {
 	if _, err := s.folder.Default().Stats(c); err != nil {
 		return health{}, agent.Errorf(agent.CodeInternal, "the data folder cannot be read").Because(err)
@@ -24,11 +23,11 @@ func (s *Server) ready(c *rest.Call, _ *none) (health, error) {
 }
 
 type version struct {
-	Version     string `json:"version" doc:"Of the program." example:"0.1.0"`
-	API         int    `json:"api_version" doc:"Of this interface; changes only add." example:"1"`
+	Version     string `json:"version" doc:"Version of the program." example:"0.1.0"`
+	API         int    `json:"api_version" doc:"Version of the API; changes are only additions." example:"1"`
 	Go          string `json:"go_version" example:"go1.26"`
 	Open        bool   `json:"open" doc:"There is no access control: everyone acts as owner."`
-	DefaultRole string `json:"default_role" enum:"viewer,admin,none" doc:"Under access control: the role on the default agent of callers without an identity or an API key." example:"viewer"`
+	DefaultRole string `json:"default_role" enum:"viewer,admin,none" doc:"With access control: the role on the default agent of callers without an identity or an API key." example:"viewer"`
 }
 
 func (s *Server) version(*rest.Call, *none) (version, error) {

@@ -22,23 +22,23 @@ func (s *Server) listTemplates(*rest.Call, *struct{}) (templatesOut, error) {
 type useTemplateIn struct {
 	ID   string `path:"templateId" doc:"Id of the template." example:"telegram-handbook"`
 	Body struct {
-		Values map[string]any `json:"values,omitempty" doc:"By the names of the template's values."`
+		Values map[string]any `json:"values,omitempty" doc:"Values by name."`
 	}
 }
 
-// fromTemplate is what a template was set up as.
+// fromTemplate is the records created from a template.
 type fromTemplate struct {
-	Workflow  agent.Workflow   `json:"workflow" doc:"A draft."`
-	Gateways  []agent.Gateway  `json:"gateways" doc:"New ones, to be verified."`
-	Sources   []agent.Source   `json:"sources" doc:"New ones, which are being read."`
-	Schedules []agent.Schedule `json:"schedules" doc:"New ones, which are paused."`
+	Workflow  agent.Workflow   `json:"workflow" doc:"The workflow, a draft."`
+	Gateways  []agent.Gateway  `json:"gateways" doc:"Created gateways, not yet verified."`
+	Sources   []agent.Source   `json:"sources" doc:"Created sources, which are being read."`
+	Schedules []agent.Schedule `json:"schedules" doc:"Created schedules, which are paused."`
 }
 
 func templateLocation(c *rest.Call, out any) string {
 	return workflowLocation(c, out.(fromTemplate).Workflow)
 }
 
-// useTemplate creates what a template holds, or nothing.
+// useTemplate creates all records of a template, or none.
 func (s *Server) useTemplate(c *rest.Call, in *useTemplateIn) (fromTemplate, error) {
 	t, ok := templates.Find(in.ID)
 	if !ok {
@@ -66,13 +66,13 @@ func (s *Server) useTemplate(c *rest.Call, in *useTemplateIn) (fromTemplate, err
 	return out, nil
 }
 
-// bundle checks what a template built as the routes of its records do.
+// bundle validates the records of a template like their own routes do.
 func (s *Server) bundle(built *templates.Built) (store.Bundle, error) {
 	b := store.Bundle{Workflow: built.Workflow, Schedule: built.Schedule, CheckSchedule: s.options.Scheduler.Check}
 	for _, g := range built.Gateways {
 		made, err := s.options.Gateways.Prepare(g.Platform, agent.GatewayChange{Name: agent.Some(g.Name), Config: agent.Some(g.Config)})
 		if err != nil {
-			return b, within(err, "config.", g.Field+".")
+			return b, moveFields(err, "config.", g.Field+".")
 		}
 		made.Gateway.ID = g.ID
 		b.Gateways = append(b.Gateways, made)
@@ -94,7 +94,7 @@ func (s *Server) bundle(built *templates.Built) (store.Bundle, error) {
 	return b, s.flow.Check(b.Workflow)
 }
 
-// platformType is the type of gateway that a platform's name stands for.
+// platformType returns the gateway type of a platform.
 func platformType(platform string) agent.GatewayType {
 	if platform == "" {
 		return ""
@@ -103,8 +103,8 @@ func platformType(platform string) agent.GatewayType {
 	return g.Type
 }
 
-// within moves the fields that a validation error names from one prefix to another.
-func within(err error, from, to string) error {
+// moveFields replaces the prefix of the fields named by a validation error.
+func moveFields(err error, from, to string) error {
 	var e *agent.Error
 	if !errors.As(err, &e) || e.Code != agent.CodeValidation {
 		return err

@@ -8,7 +8,7 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// toolItem is what a list of tools shows of each.
+// toolItem is a tool in a list.
 type toolItem struct {
 	ID          string     `json:"id" example:"tool-06f1q2s3t4v5a6b7c8d9"`
 	Name        string     `json:"name" example:"weather"`
@@ -61,13 +61,13 @@ func (s *Server) createTool(c *rest.Call, in *createToolIn) (agent.Tool, error) 
 	return c.DB.CreateTool(c, change)
 }
 
-// checkToolSchema checks the schema inside a new config.
+// checkToolSchema validates the schema in a new config.
 func checkToolSchema(change agent.ToolChange) error {
 	var c struct {
 		Parameters json.RawMessage `json:"parameters"`
 	}
 	if json.Unmarshal(change.Config.Value, &c) != nil || len(c.Parameters) == 0 {
-		return nil // what is no object is named later
+		return nil // reported later
 	}
 	return agentchat.CheckSchema("config.parameters", c.Parameters)
 }
@@ -97,7 +97,7 @@ func (s *Server) deleteTool(c *rest.Call, in *toolIn) (none, error) {
 type executeToolIn struct {
 	toolIn
 	Body struct {
-		Arguments json.RawMessage `json:"arguments,omitempty" doc:"What the tool is called with: an object that follows its parameters."`
+		Arguments json.RawMessage `json:"arguments,omitempty" doc:"Arguments of the call, an object that follows the tool's parameters."`
 	}
 }
 

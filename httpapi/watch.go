@@ -6,8 +6,8 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// watchExecution streams what happens in an execution: first what became of
-// nodes already, then everything live, until the execution has ended.
+// watchExecution streams an execution: first the results of its nodes so far,
+// then live events until it ends.
 func (s *Server) watchExecution(c *rest.Call) error {
 	in, err := rest.Bind[executionIn](c)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Server) watchExecution(c *rest.Call) error {
 	return s.follow(c, stream, live, sent)
 }
 
-// follow streams live events but those that were sent before.
+// follow streams live events except those already sent.
 func (s *Server) follow(c *rest.Call, stream *rest.EventWriter, live <-chan flow.Event, sent map[string]bool) error {
 	defer stream.Beat()()
 	for {
@@ -49,7 +49,7 @@ func (s *Server) follow(c *rest.Call, stream *rest.EventWriter, live <-chan flow
 		case ev, ok := <-live:
 			switch {
 			case !ok:
-				return nil // it did not keep up; the client connects again and reads everything again
+				return nil // it did not keep up; the client reconnects and reads everything again
 			case ev.Execution != nil:
 				return sendEnd(stream, ev.Execution)
 			case sent[ev.Type+ev.Node.NodeID+"@"+ev.Node.At()]:

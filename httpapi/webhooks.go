@@ -26,14 +26,14 @@ func (s *Server) listWebhooks(c *rest.Call, in *listWebhooksIn) (webhooksOut, er
 type createWebhookIn struct {
 	Body struct {
 		agent.WebhookChange
-		URL    agent.Optional[string]   `json:"url" required:"true" doc:"An http or https address; private ones are refused unless the operator allows them." example:"https://example.com/hooks/satchel"`
-		Events agent.Optional[[]string] `json:"events" required:"true" doc:"Names of events, or patterns such as workflow.* and *." example:"[\"workflow.complete\",\"message.received\"]"`
+		URL    agent.Optional[string]   `json:"url" required:"true" doc:"An http or https URL. Private addresses are refused unless the operator allows them." example:"https://example.com/hooks/satchel"`
+		Events agent.Optional[[]string] `json:"events" required:"true" doc:"Event names, or patterns such as workflow.* and *." example:"[\"workflow.complete\",\"message.received\"]"`
 	}
 }
 
 type secretWebhookOut struct {
 	agent.Webhook
-	Secret string `json:"secret" doc:"Signs the deliveries; shown only now." example:"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"`
+	Secret string `json:"secret" doc:"Signs deliveries. Only shown in this response." example:"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"`
 }
 
 func webhookLocation(c *rest.Call, out any) string {

@@ -12,29 +12,29 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// Where websites find the widget: the script for their pages, and below
-// widgetPath, by agent and gateway, what it asks for.
+// The paths of the widget: its script and, below widgetPath by agent and
+// gateway, its requests.
 const (
 	widgetScript = "/widget.js"
 	widgetPath   = "/widget"
 )
 
-// widgetPolicy is the policy of the frame in which the widget is shown; the
-// pages that may hold it are added.
+// widgetPolicy is the content security policy of the widget's frame; the
+// origins that may embed it are added.
 const widgetPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"form-action 'none'; base-uri 'none'; frame-ancestors "
 
-// maxVisitorBody bounds the JSON that a visitor's browser sends, in bytes.
+// maxVisitorBody limits the JSON body of a visitor's request, in bytes.
 const maxVisitorBody = 64 << 10
 
 type widgetOut struct {
-	Config  agent.WidgetConfig `json:"config" doc:"What is in force, defaults included."`
-	Script  string             `json:"script" doc:"Address of the script." example:"https://satchel.example.com/widget.js"`
-	Widget  string             `json:"widget" doc:"The widget's name: its agent and its gateway." example:"default/gateway-06f1q2s3t4v5a6b7c8d9"`
-	Snippet string             `json:"snippet" doc:"What to paste into the pages of the website."`
+	Config  agent.WidgetConfig `json:"config" doc:"The effective config, including defaults."`
+	Script  string             `json:"script" doc:"URL of the script." example:"https://satchel.example.com/widget.js"`
+	Widget  string             `json:"widget" doc:"The widget's name: its agent and gateway." example:"default/gateway-06f1q2s3t4v5a6b7c8d9"`
+	Snippet string             `json:"snippet" doc:"HTML for the pages of the website."`
 }
 
-// widgetOptions answers what a gateway's config holds; none of it is secret.
+// widgetOptions returns a widget's config; it has no secrets.
 func (s *Server) widgetOptions(c *rest.Call, in *gatewayIn) (widgetOut, error) {
 	o, err := c.DB.OpenGateway(c, in.ID)
 	switch {
@@ -50,9 +50,9 @@ func (s *Server) widgetOptions(c *rest.Call, in *gatewayIn) (widgetOut, error) {
 	return out, nil
 }
 
-// widgetPages registers what websites and their visitors ask for. The origin of
-// a page gets it a ticket, the ticket a visitor's token, and that is all that
-// counts: neither identities nor cookies do.
+// widgetPages registers the requests of websites and their visitors. A page's
+// origin gets a ticket, the ticket a visitor's token, and only that gives
+// access: neither identities nor cookies do.
 func (s *Server) widgetPages() {
 	loader, frame := newPage(consoleFiles+"app/widget-loader.js"), newPage(consoleFiles+"app/widget-frame.html")
 	for _, method := range []string{http.MethodGet, http.MethodHead} {
@@ -73,7 +73,7 @@ func (s *Server) widgetPages() {
 	s.echo.GET(at+"/stream", s.visitorStream)
 }
 
-// widget finds the widget of the path.
+// widget finds the widget in the path.
 func (s *Server) widget(c echo.Context) (*gateways.Widget, error) {
 	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
 	id := c.Param("gateway")
@@ -84,8 +84,8 @@ func (s *Server) widget(c echo.Context) (*gateways.Widget, error) {
 	return s.options.Gateways.Widget(c.Request().Context(), db, id)
 }
 
-// widgetFrame serves the document of the frame, which the pages of the allowed
-// origins alone may hold.
+// widgetFrame serves the frame's document, which only pages of the allowed
+// origins may embed.
 func (s *Server) widgetFrame(c echo.Context, frame page) error {
 	w, err := s.widget(c)
 	if err != nil {
@@ -103,7 +103,8 @@ func (s *Server) widgetFrame(c echo.Context, frame page) error {
 	return file.Serve(c)
 }
 
-// fromPage admits a request of a page of an allowed origin, as its browser says.
+// fromPage admits a request from a page of an allowed origin, by its Origin
+// header.
 func (s *Server) fromPage(c echo.Context) (w *gateways.Widget, origin string, err error) {
 	c.Response().Header().Set(echo.HeaderVary, echo.HeaderOrigin)
 	if err := s.limiter.Check(c, rest.Inbound, ""); err != nil {
@@ -125,7 +126,7 @@ type widgetSettingsOut struct {
 	Color string `json:"color"`
 }
 
-// widgetSettings answers how the button looks.
+// widgetSettings answers with the appearance of the button.
 func (s *Server) widgetSettings(c echo.Context) error {
 	w, _, err := s.fromPage(c)
 	if err != nil {
@@ -152,7 +153,7 @@ func (s *Server) widgetTicket(c echo.Context) error {
 	return rest.WriteJSON(c, http.StatusOK, ticketOut{ticket, int(gateways.TicketLife.Seconds())})
 }
 
-// visitorBody binds the JSON that a visitor's browser sends.
+// visitorBody binds the JSON body of a visitor's request.
 func visitorBody[Body any](c echo.Context) (Body, error) {
 	r := c.Request()
 	r.Body = http.MaxBytesReader(c.Response(), r.Body, maxVisitorBody)
@@ -173,7 +174,7 @@ type enterOut struct {
 	User  string `json:"user,omitempty"`
 }
 
-// enterWidget takes a page's ticket for a visitor's token.
+// enterWidget exchanges a page's ticket for a visitor's token.
 func (s *Server) enterWidget(c echo.Context) error {
 	if err := s.limiter.Check(c, rest.Widget, ""); err != nil {
 		return err
@@ -193,7 +194,7 @@ func (s *Server) enterWidget(c echo.Context) error {
 	return rest.WriteJSON(c, http.StatusOK, enterOut{token, v.User})
 }
 
-// admitVisitor admits whoever has a visitor's token of the widget.
+// admitVisitor admits a request with a visitor's token of the widget.
 func (s *Server) admitVisitor(c echo.Context) (*gateways.Widget, gateways.Visitor, error) {
 	w, err := s.widget(c)
 	if err != nil {
@@ -207,8 +208,8 @@ func (s *Server) admitVisitor(c echo.Context) (*gateways.Widget, gateways.Visito
 	return w, v, err
 }
 
-// speaks admits a visitor who sends something, within the limits.
-func (s *Server) speaks(c echo.Context) (*gateways.Widget, gateways.Visitor, error) {
+// admitMessage admits a visitor's message, within the rate limits.
+func (s *Server) admitMessage(c echo.Context) (*gateways.Widget, gateways.Visitor, error) {
 	if err := s.limiter.Check(c, rest.Widget, ""); err != nil {
 		return nil, gateways.Visitor{}, err
 	}
@@ -224,7 +225,7 @@ type saidOut struct {
 }
 
 func (s *Server) visitorMessage(c echo.Context) error {
-	w, v, err := s.speaks(c)
+	w, v, err := s.admitMessage(c)
 	if err != nil {
 		return err
 	}
@@ -232,7 +233,7 @@ func (s *Server) visitorMessage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	isNew, err := w.Say(c.Request().Context(), v, in)
+	isNew, err := w.Receive(c.Request().Context(), v, in)
 	if err != nil {
 		return err
 	}
@@ -244,7 +245,7 @@ func (s *Server) visitorMessage(c echo.Context) error {
 }
 
 func (s *Server) visitorEmail(c echo.Context) error {
-	w, v, err := s.speaks(c)
+	w, v, err := s.admitMessage(c)
 	if err != nil {
 		return err
 	}
@@ -254,7 +255,7 @@ func (s *Server) visitorEmail(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := w.GiveEmail(c.Request().Context(), v, in.Email); err != nil {
+	if err := w.SetEmail(c.Request().Context(), v, in.Email); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)

@@ -14,8 +14,8 @@ import (
 	"satchel/store"
 )
 
-// maxVisited is how many messages a visitor's stream begins with.
-const maxVisited = 100
+// maxVisitorMessages is the number of messages at the start of a visitor's stream.
+const maxVisitorMessages = 100
 
 // visitorHello is the first event of a visitor's stream.
 type visitorHello struct {
@@ -26,41 +26,41 @@ type visitorHello struct {
 	OfflineMessage string `json:"offline_message"`
 }
 
-// visitorState is how a conversation stands.
+// visitorState is the state of a conversation.
 type visitorState struct {
-	Open       bool   `json:"open"`     // it is the time when people answer
-	OpensAt    string `json:"opens_at"` // when it is again; empty: now, or never
-	Bot        bool   `json:"bot"`      // the agent answers by itself
+	Open       bool   `json:"open"`     // within opening hours
+	OpensAt    string `json:"opens_at"` // next opening; empty: open now, or never
+	Bot        bool   `json:"bot"`      // the agent answers automatically
 	Answering  bool   `json:"answering"`
 	NeedsHuman bool   `json:"needs_human"`
-	Person     bool   `json:"person"` // people answer, the bot does not
+	Person     bool   `json:"person"` // a person answers instead of the agent
 	Email      string `json:"email"`
 }
 
-// visitorSaid is a message as a visitor sees it.
-type visitorSaid struct {
+// visitorMessage is a message as a visitor sees it.
+type visitorMessage struct {
 	ID        int64        `json:"id"`
 	From      string       `json:"from"` // visitor, bot or person
 	Text      string       `json:"text"`
-	ClientID  string       `json:"client_id,omitempty"` // the visitor's own id of it
+	ClientID  string       `json:"client_id,omitempty"` // the visitor's own id of the message
 	Sources   []sourceName `json:"sources,omitempty"`
 	CreatedAt agent.Time   `json:"created_at"`
 }
 
-// visitorPartial is a piece of the answer that is being made.
+// visitorPartial is a piece of the answer being generated.
 type visitorPartial struct {
 	Text   string `json:"text"`
-	GoesOn bool   `json:"goes_on"` // behind what came before; else in its place
+	GoesOn bool   `json:"goes_on"` // append to earlier pieces; otherwise replace them
 }
 
-// sourceName is all that visitors see of a source.
+// sourceName is the part of a source that visitors see.
 type sourceName struct {
 	Number int    `json:"n"`
 	Name   string `json:"name"`
 }
 
-// newVisitorSaid keeps of a message what its visitor may see.
-func newVisitorSaid(m *agent.Message, visitorID string) visitorSaid {
+// newVisitorMessage returns the part of a message that its visitor may see.
+func newVisitorMessage(m *agent.Message, visitorID string) visitorMessage {
 	var about struct {
 		Author     string `json:"author"`
 		ExternalID string `json:"external_id"`
@@ -70,8 +70,8 @@ func newVisitorSaid(m *agent.Message, visitorID string) visitorSaid {
 			Cited  bool   `json:"cited"`
 		} `json:"sources"`
 	}
-	_ = json.Unmarshal(m.Metadata, &about) // what SQL has changed says less
-	said := visitorSaid{ID: m.ID, From: "bot", Text: m.Content, CreatedAt: m.CreatedAt}
+	_ = json.Unmarshal(m.Metadata, &about) // metadata changed by SQL may be invalid
+	said := visitorMessage{ID: m.ID, From: "bot", Text: m.Content, CreatedAt: m.CreatedAt}
 	switch {
 	case m.Role == agent.MessageUser:
 		said.From = "visitor"
@@ -93,14 +93,14 @@ type visitorFeed struct {
 	widget  *gateways.Widget
 	visitor gateways.Visitor
 	out     *rest.EventWriter
-	after   int64 // the newest message that was written
+	after   int64 // the newest message that was sent
 	state   visitorState
 	begun   bool
 	partial string
 }
 
-// visitorStream sends a visitor what is said in their conversation, as
-// server-sent events, until they go or may not read it any more.
+// visitorStream sends a visitor their conversation as server-sent events,
+// until they disconnect or may no longer read it.
 func (s *Server) visitorStream(c echo.Context) error {
 	w, v, err := s.admitVisitor(c)
 	if err != nil {
@@ -119,14 +119,14 @@ func (s *Server) visitorStream(c echo.Context) error {
 	defer stop()
 	f := &visitorFeed{widget: w, visitor: v}
 	f.after, _ = strconv.ParseInt(c.Request().Header.Get("Last-Event-ID"), 10, 64)
-	visit, err := w.Read(call, v, f.after, maxVisited)
+	visit, err := w.Read(call, v, f.after, maxVisitorMessages)
 	if err != nil {
 		return err
 	}
 	f.out = rest.NewEventWriter(call)
 	hello := visitorHello{w.Title, w.Greeting, w.Color, w.AskEmail, w.OfflineMessage}
 	if f.out.Event("hello", hello) != nil || f.write(call, visit) != nil {
-		return nil //nolint:nilerr // the client has gone
+		return nil //nolint:nilerr // the client disconnected
 	}
 	return s.serveVisitor(call, f, news)
 }
@@ -152,21 +152,21 @@ func (s *Server) serveVisitor(c *rest.Call, f *visitorFeed, news <-chan struct{}
 		}
 		var err error
 		if f.widget, f.visitor, err = s.admitVisitor(c.HTTP); err != nil {
-			return nil //nolint:nilerr // the visitor may not read any more
+			return nil //nolint:nilerr // the visitor may no longer read
 		}
-		visit, err := f.widget.Read(c, f.visitor, f.after, maxVisited)
+		visit, err := f.widget.Read(c, f.visitor, f.after, maxVisitorMessages)
 		if err != nil || f.write(c, visit) != nil {
-			return nil //nolint:nilerr // the client has gone, or asks again
+			return nil //nolint:nilerr // the client disconnected, or reconnects
 		}
 	}
 }
 
-// write writes what is new.
+// write sends new messages and state.
 func (f *visitorFeed) write(c *rest.Call, visit store.Visit) error {
 	partial := f.widget.Partial(f.visitor)
 	for i := range visit.Messages {
 		m := &visit.Messages[i]
-		if err := f.out.Write(frame("message", formatNumber(uint64(m.ID)), newVisitorSaid(m, f.visitor.ID))); err != nil {
+		if err := f.out.Write(frame("message", formatNumber(uint64(m.ID)), newVisitorMessage(m, f.visitor.ID))); err != nil {
 			return err
 		}
 		if f.after = m.ID; m.Role == agent.MessageAssistant {

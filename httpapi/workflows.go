@@ -15,7 +15,7 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// nodeCatalog is the catalogue of node types as it is answered.
+// nodeCatalog is the catalogue of node types as an answer.
 var nodeCatalog = sync.OnceValues(func() (rest.Packed, error) {
 	raw, err := json.Marshal(graph.MakeCatalog())
 	return rest.Pack("application/json; charset=UTF-8", raw), err
@@ -34,7 +34,7 @@ type listWorkflowsIn struct {
 	Status []string `query:"status" doc:"draft, active, paused or archived; may be repeated." example:"active"`
 }
 
-// workflowItem is a workflow as lists show it.
+// workflowItem is a workflow in a list.
 type workflowItem struct {
 	ID          string               `json:"id" example:"workflow-06f1q2s3t4v5a6b7c8d9"`
 	Name        string               `json:"name" example:"Welcome"`
@@ -51,7 +51,8 @@ func newWorkflowItem(w agent.Workflow) workflowItem {
 	return workflowItem{w.ID, w.Name, w.Description, w.Status, w.Version, triggersOf(w.Nodes), w.CreatedAt, w.UpdatedAt, w.UpdatedBy}
 }
 
-// triggersOf returns the events of the triggers among nodes, each once.
+// triggersOf returns the events of the triggers among nodes, without
+// duplicates.
 func triggersOf(nodes []agent.RawNode) []string {
 	events := []string{}
 	for _, raw := range nodes {
@@ -110,11 +111,11 @@ func (s *Server) createWorkflow(c *rest.Call, in *createWorkflowIn) (agent.Workf
 	if err := s.flow.Check(w); err != nil {
 		return w, err
 	}
-	return tagged(c)(c.DB.CreateWorkflow(c, w))
+	return withETag(c)(c.DB.CreateWorkflow(c, w))
 }
 
-// tagged sets the ETag of a workflow, its version.
-func tagged(c *rest.Call) func(agent.Workflow, error) (agent.Workflow, error) {
+// withETag sets the ETag of a workflow, its version.
+func withETag(c *rest.Call) func(agent.Workflow, error) (agent.Workflow, error) {
 	return func(w agent.Workflow, err error) (agent.Workflow, error) {
 		if err == nil {
 			c.HTTP.Response().Header().Set("ETag", fmt.Sprintf("%q", strconv.Itoa(w.Version)))
@@ -123,7 +124,8 @@ func tagged(c *rest.Call) func(agent.Workflow, error) (agent.Workflow, error) {
 	}
 }
 
-// matchesVersion reports whether a version is one of those that an If-Match names.
+// matchesVersion reports whether a version is among those of an If-Match
+// header.
 func matchesVersion(ifMatch string, version int) bool {
 	for tag := range strings.SplitSeq(ifMatch, ",") {
 		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
@@ -139,17 +141,17 @@ type workflowIn struct {
 }
 
 func (s *Server) getWorkflow(c *rest.Call, in *workflowIn) (agent.Workflow, error) {
-	return tagged(c)(c.DB.Workflow(c, in.ID))
+	return withETag(c)(c.DB.Workflow(c, in.ID))
 }
 
 type updateWorkflowIn struct {
 	workflowIn
-	IfMatch string `header:"If-Match" doc:"The version that was changed, in quotes: with another one now, the answer is 409." example:"\"3\""`
+	IfMatch string `header:"If-Match" doc:"Expected current version, in quotes. If it differs, the response is 409." example:"\"3\""`
 	Body    agent.WorkflowChange
 }
 
 func (s *Server) updateWorkflow(c *rest.Call, in *updateWorkflowIn) (agent.Workflow, error) {
-	return tagged(c)(c.DB.UpdateWorkflow(c, in.ID, func(w *agent.Workflow) error {
+	return withETag(c)(c.DB.UpdateWorkflow(c, in.ID, func(w *agent.Workflow) error {
 		if !matchesVersion(in.IfMatch, w.Version) {
 			return agent.Errorf(agent.CodeConflict, "the workflow has been saved meanwhile; its version is %d", w.Version).
 				With("version", w.Version).With("updated_at", w.UpdatedAt).With("updated_by", w.UpdatedBy)
@@ -165,9 +167,9 @@ func (s *Server) deleteWorkflow(c *rest.Call, in *workflowIn) (Success, error) {
 
 type listWorkflowVersionsIn struct {
 	workflowIn
-	Limit  *int   `query:"limit" doc:"How many at most; 1 to 200, above is clamped." minimum:"1" default:"50" example:"50"`
-	Offset int    `query:"offset" doc:"How many to pass over." minimum:"0" default:"0" example:"0"`
-	Cursor string `query:"cursor" doc:"The cursor in the meta of the page before, in place of offset."`
+	Limit  *int   `query:"limit" doc:"Maximum number of records, 1 to 200. Higher values are reduced to 200." minimum:"1" default:"50" example:"50"`
+	Offset int    `query:"offset" doc:"Number of records to skip." minimum:"0" default:"0" example:"0"`
+	Cursor string `query:"cursor" doc:"cursor in the meta of the previous page, instead of offset."`
 }
 
 type workflowVersionsOut struct {
@@ -200,7 +202,7 @@ func (s *Server) restoreWorkflow(c *rest.Call, in *workflowVersionIn) (agent.Wor
 	if err != nil {
 		return old, err
 	}
-	return tagged(c)(c.DB.UpdateWorkflow(c, in.ID, func(w *agent.Workflow) error {
+	return withETag(c)(c.DB.UpdateWorkflow(c, in.ID, func(w *agent.Workflow) error {
 		w.Nodes, w.Edges, w.Settings = old.Nodes, old.Edges, old.Settings
 		w.Note = fmt.Sprintf("Version %d restored", in.Version)
 		return s.flow.Check(*w)
@@ -211,7 +213,7 @@ type validateWorkflowIn struct {
 	Body struct {
 		Nodes  []agent.RawNode      `json:"nodes,omitempty"`
 		Edges  []agent.RawEdge      `json:"edges,omitempty"`
-		Status agent.WorkflowStatus `json:"status,omitempty" doc:"That it is to have; active without it." enum:"draft,active,paused,archived" example:"active"`
+		Status agent.WorkflowStatus `json:"status,omitempty" doc:"Intended status. Default: active." enum:"draft,active,paused,archived" example:"active"`
 	}
 }
 
@@ -235,7 +237,7 @@ type testNodeIn struct {
 	workflowIn
 	Body struct {
 		NodeID string          `json:"node_id" required:"true" example:"greet"`
-		Input  json.RawMessage `json:"input,omitempty" doc:"What flows into the node, and the payload of the trigger: an object."`
+		Input  json.RawMessage `json:"input,omitempty" doc:"Input of the node and payload of the trigger, an object."`
 	}
 }
 
@@ -247,15 +249,15 @@ func (s *Server) testNode(c *rest.Call, in *testNodeIn) (flow.Tested, error) {
 }
 
 type testWorkflowIn struct {
-	Wait int `query:"wait" doc:"Seconds to wait for the end, up to 300; without it the answer comes at once." minimum:"0" maximum:"300" example:"30"`
+	Wait int `query:"wait" doc:"Seconds to wait for the end, at most 300. Default: do not wait." minimum:"0" maximum:"300" example:"30"`
 	Body struct {
-		WorkflowID string                     `json:"workflow_id" required:"true" doc:"The workflow whose graph this is to become." example:"workflow-06f1q2s3t4v5a6b7c8d9"`
+		WorkflowID string                     `json:"workflow_id" required:"true" doc:"The workflow that the graph belongs to." example:"workflow-06f1q2s3t4v5a6b7c8d9"`
 		Nodes      []agent.RawNode            `json:"nodes" required:"true"`
 		Edges      []agent.RawEdge            `json:"edges,omitempty"`
-		Input      json.RawMessage            `json:"input,omitempty" doc:"The payload: an object."`
-		Mode       string                     `json:"mode,omitempty" doc:"all of the graph, the default; to: what leads to node_id, and that; node: node_id alone, with the pinned or last outputs of what leads to it." enum:"all,to,node" example:"all"`
+		Input      json.RawMessage            `json:"input,omitempty" doc:"The payload, an object."`
+		Mode       string                     `json:"mode,omitempty" doc:"all: the whole graph (default); to: node_id and the nodes that lead to it; node: only node_id, with pinned or last outputs as its input." enum:"all,to,node" example:"all"`
 		NodeID     string                     `json:"node_id,omitempty" example:"greet"`
-		Pins       map[string]json.RawMessage `json:"pins,omitempty" doc:"By the id of a node: the output that it has in place of running, at most 256 KB."`
+		Pins       map[string]json.RawMessage `json:"pins,omitempty" doc:"Outputs by node id, at most 256 KB each. These nodes do not run."`
 	}
 }
 

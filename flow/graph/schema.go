@@ -8,8 +8,8 @@ import (
 
 // Catalog is what an editor needs to know about node types.
 type Catalog struct {
-	Groups []string `json:"groups" doc:"In the order of the palette."`
-	Common Schema   `json:"common" doc:"JSON Schema of the keys that the data of every node may have."`
+	Groups []string `json:"groups" doc:"In the order of the editor's palette."`
+	Common Schema   `json:"common" doc:"JSON Schema of the data fields that every node may have."`
 	Types  []Entry  `json:"types"`
 }
 
@@ -21,14 +21,14 @@ type Entry struct {
 	Icon          string          `json:"icon" doc:"Name of a Lucide icon." example:"Clock"`
 	Summary       string          `json:"summary" example:"Waits for a time, until a moment, or for an event."`
 	Synonyms      []string        `json:"synonyms"`
-	Handles       []string        `json:"handles" doc:"The handles besides error; empty if there is only one way out."`
-	HandlesFrom   string          `json:"handles_from,omitempty" doc:"The field of data whose entries' ids are handles too." example:"cases"`
-	NormalHandle  string          `json:"normal_handle,omitempty" doc:"The handle of an edge that has none." example:"default"`
+	Handles       []string        `json:"handles" doc:"The handles besides error; empty if there is only one."`
+	HandlesFrom   string          `json:"handles_from,omitempty" doc:"The field of data whose entries' ids are also handles." example:"cases"`
+	NormalHandle  string          `json:"normal_handle,omitempty" doc:"The handle of edges without a sourceHandle." example:"default"`
 	Data          Schema          `json:"data" doc:"JSON Schema of the data, with x- keys for an editor. Any value may also be a string with a template."`
-	Example       json.RawMessage `json:"example" doc:"Such data."`
+	Example       json.RawMessage `json:"example" doc:"An example of the data."`
 	Output        Output          `json:"output"`
 	Needs         []string        `json:"needs" doc:"model, browser, or gateway:PLATFORM." example:"gateway:telegram"`
-	Documentation string          `json:"docs" doc:"The section of the documentation." example:"workflows.md#nodes"`
+	Documentation string          `json:"docs" doc:"Section of the documentation." example:"workflows.md#nodes"`
 }
 
 // Output describes the output of nodes of a type.

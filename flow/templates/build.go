@@ -6,7 +6,8 @@ import (
 	"satchel/agent"
 )
 
-// Built is what a template makes of values. Ids are new, and name each other.
+// Built is a template with its values filled in: records to create, with new
+// ids by which they refer to each other.
 type Built struct {
 	Gateways []Gateway
 	Uses     []Use
@@ -15,25 +16,26 @@ type Built struct {
 	Schedule *agent.ScheduleChange
 }
 
-// Gateway is a new gateway.
+// Gateway is a gateway to create.
 type Gateway struct {
 	Field, ID, Platform, Name string
 	Config                    agent.GatewayConfigChange
 }
 
-// Use is a record that is there already: of a platform, or, without one, a source.
+// Use is an existing record: a gateway if it has a platform, otherwise a
+// source.
 type Use struct {
 	Field, ID, Platform string
 }
 
-// Source is a new source of type url.
+// Source is a source of type url to create.
 type Source struct {
 	ID, Name string
 	Config   agent.URLConfig
 }
 
-// Build makes of a template what is to be created: a draft, a schedule that is
-// paused, gateways that are not verified yet.
+// Build fills in the values of a template. The workflow is a draft, the
+// schedule is paused, and the gateways are not verified.
 func (t *Template) Build(given map[string]any) (*Built, error) {
 	values, err := t.checked(given)
 	if err != nil {
@@ -60,7 +62,7 @@ func (t *Template) Build(given map[string]any) (*Built, error) {
 	return b, err
 }
 
-// resolve puts the id of a gateway or a source in the place of what was given.
+// resolve replaces the value of a gateway or source with its id.
 func (b *Built) resolve(v *Value, values map[string]any) error {
 	if v.Type != typeGateway && v.Type != typeSource {
 		return nil
@@ -83,7 +85,7 @@ func (b *Built) resolve(v *Value, values map[string]any) error {
 	return nil
 }
 
-// change is the schedule as it is created; it rests until it is resumed.
+// change returns the schedule to create, which is paused.
 func (s *schedule) change(values map[string]any) *agent.ScheduleChange {
 	cron, _ := fillText(s.Cron, values).(string)
 	id, _ := values[s.Calls].(string)

@@ -1,5 +1,5 @@
-// Package templates holds workflows that are set up by a few values, each with
-// the gateway, the source and the schedule that it needs.
+// Package templates has ready-made workflows that are set up by a few values,
+// each with the gateway, source and schedule that it needs.
 package templates
 
 import (
@@ -14,41 +14,41 @@ import (
 	"satchel/flow/graph"
 )
 
-// Template is a workflow with what it needs around it.
+// Template is a workflow and the records that it needs.
 type Template struct {
 	ID      string   `json:"id" example:"telegram-handbook"`
 	Name    string   `json:"name" example:"Answer Telegram from a handbook"`
 	Summary string   `json:"summary" doc:"What it does, in a sentence or two."`
 	Icon    string   `json:"icon" doc:"Name of a Lucide icon." example:"Send"`
-	Group   string   `json:"group" doc:"One of the groups of node types." example:"Messages"`
-	Needs   []string `json:"needs" doc:"What its nodes need: model, browser, or gateway: and a platform." example:"[\"model\",\"gateway:telegram\"]"`
-	Values  []Value  `json:"values" doc:"What setting it up asks for."`
+	Group   string   `json:"group" doc:"A group of node types." example:"Messages"`
+	Needs   []string `json:"needs" doc:"Requirements of its nodes: model, browser, or gateway:PLATFORM." example:"[\"model\",\"gateway:telegram\"]"`
+	Values  []Value  `json:"values" doc:"The values to set it up."`
 
-	Nodes []agent.RawNode `json:"nodes" doc:"Its graph, with [[name]] where a value goes."`
+	Nodes []agent.RawNode `json:"nodes" doc:"Its graph, with [[name]] for values."`
 	Edges []agent.RawEdge `json:"edges"`
 
 	source   *source
 	schedule *schedule
 }
 
-// Value is one thing that setting a template up asks for.
+// Value is an input of a template.
 type Value struct {
 	Field
-	Gateway string  `json:"gateway,omitempty" doc:"The platform of a gateway." example:"telegram"`
-	Fields  []Field `json:"fields,omitempty" doc:"Of the config of a new gateway."`
+	Gateway string  `json:"gateway,omitempty" doc:"For a gateway: its platform." example:"telegram"`
+	Fields  []Field `json:"fields,omitempty" doc:"Fields of the config of a new gateway."`
 }
 
-// Field is a value, or a part of the config of a gateway.
+// Field is an input with a simple value, or a part of the config of a gateway.
 type Field struct {
 	Name        string   `json:"name" example:"telegram"`
 	Title       string   `json:"title" example:"Telegram bot"`
 	Description string   `json:"description"`
 	Type        string   `json:"type" enum:"text,number,choice,url,email,phone,cron,selector,secret,source,gateway" doc:"source: the id of a source. gateway: the id of a gateway, or the config of a new one." example:"gateway"`
-	Default     any      `json:"default,omitempty" doc:"Taken when the value is not given; a value without one is required."`
+	Default     any      `json:"default,omitempty" doc:"The default. A value without one is required."`
 	Minimum     *float64 `json:"minimum,omitempty"`
 	Maximum     *float64 `json:"maximum,omitempty"`
-	Options     []string `json:"options,omitempty" doc:"Of a choice."`
-	Optional    bool     `json:"optional" doc:"It may be left out."`
+	Options     []string `json:"options,omitempty" doc:"The options of a choice."`
+	Optional    bool     `json:"optional" doc:"The value may be omitted."`
 }
 
 type source struct {
@@ -63,11 +63,11 @@ type schedule struct {
 //go:embed data/*.json
 var files embed.FS
 
-// order is how the templates are shown.
+// order is the order in which templates are listed.
 var order = []string{"telegram-handbook", "page-watch", "invoice-download", "morning-figures", "github-slack", "qualify-form", "welcome", "refund",
 	"site-down", "whatsapp-reminder", "sort-email", "failure-alarm", "enrich-contacts", "discord-docs", "fill-form"}
 
-// All returns the templates in the order in which they are shown.
+// All returns the templates in the order of the list.
 var All = sync.OnceValue(func() []Template {
 	all := make([]Template, len(order))
 	for i, id := range order {
@@ -89,7 +89,7 @@ func Find(id string) (Template, bool) {
 	return All()[i], true
 }
 
-// read reads a template's file.
+// read parses a template's file.
 func read(id string) (Template, error) {
 	raw, err := files.ReadFile("data/" + id + ".json")
 	if err != nil {
@@ -145,7 +145,7 @@ type edge struct {
 	Target       string `json:"target"`
 }
 
-// edgesOf reads edges such as "a -> b" and "a:true -> b".
+// edgesOf parses edges such as "a -> b" and "a:true -> b".
 func edgesOf(texts []string) []edge {
 	edges := make([]edge, len(texts))
 	for i, text := range texts {
@@ -156,14 +156,14 @@ func edgesOf(texts []string) []edge {
 	return edges
 }
 
-// Distances between nodes that stand side by side.
+// Distances between neighbouring nodes.
 const (
 	columnWidth = 300
 	rowHeight   = 130
 )
 
-// place puts nodes from left to right, each a column behind the last of those
-// that lead to it.
+// place lays out nodes from left to right, each a column after the last of its
+// predecessors.
 func place(nodes []node, edges []edge) {
 	column := map[string]int{}
 	for range nodes {
@@ -181,7 +181,7 @@ func place(nodes []node, edges []edge) {
 	}
 }
 
-// leads reports whether a path goes from one node to another.
+// leads reports whether there is a path from one node to another.
 func leads(edges []edge, from, to string) bool {
 	reached := []string{from}
 	for i := 0; i < len(reached); i++ {
@@ -194,7 +194,7 @@ func leads(edges []edge, from, to string) bool {
 	return slices.Contains(reached, to)
 }
 
-// needsOf returns what the types of nodes need, each once.
+// needsOf returns what the types of nodes need, without duplicates.
 func needsOf(nodes []node) []string {
 	needs := []string{}
 	for _, n := range nodes {
@@ -209,7 +209,7 @@ func needsOf(nodes []node) []string {
 	return needs
 }
 
-// encode writes as JSON what came out of JSON.
+// encode encodes a value decoded from JSON.
 func encode[T ~[]byte](v any) T {
 	raw, err := json.Marshal(v)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"satchel/agent/clock"
 )
 
-// Types of values that are more than text.
+// Types of values other than text.
 const (
 	typeGateway = "gateway"
 	typeSource  = "source"
 	typeNumber  = "number"
 )
 
-// gatewayFields are what a new gateway of a platform asks for.
+// gatewayFields are the inputs for a new gateway by platform.
 var gatewayFields = map[string][]Field{
 	"telegram": {{Name: "botToken", Title: "Bot token", Type: "secret", Description: "BotFather on Telegram gives it: /newbot."}},
 	"slack": {{Name: "botToken", Title: "Bot token", Type: "secret", Description: "Begins with xoxb-; under OAuth & Permissions of your Slack app, with the scope chat:write."},
@@ -39,7 +39,8 @@ var gatewayFields = map[string][]Field{
 var twilio = []Field{{Name: "accountSid", Title: "Account SID", Type: "text", Description: "On the first page of Twilio's console, as is the token."},
 	{Name: "authToken", Title: "Auth token", Type: "secret"}, {Name: "phoneNumber", Title: "Your Twilio number", Type: "phone"}}
 
-// checked returns the values with their defaults, and says what is wrong with them.
+// checked returns the values with their defaults, or an error that names the
+// invalid ones.
 func (t *Template) checked(given map[string]any) (map[string]any, error) {
 	var is agent.Issues
 	values := map[string]any{}
@@ -55,8 +56,8 @@ func (t *Template) checked(given map[string]any) (map[string]any, error) {
 	return values, is.Err()
 }
 
-// check returns the value of a field, or its default; prefix is where a client
-// writes it.
+// check returns the value of a field, or its default; prefix is its path in
+// the request.
 func (f *Field) check(is *agent.Issues, given map[string]any, prefix string) any {
 	value := given[f.Name]
 	if value == nil || value == "" {
@@ -70,8 +71,8 @@ func (f *Field) check(is *agent.Issues, given map[string]any, prefix string) any
 	return value
 }
 
-// checkConfig checks the config of a new gateway. Fields that a template does
-// not ask for, such as apiBaseUrl, are taken as they are.
+// checkConfig checks the config of a new gateway. Fields without an input in
+// the template, such as apiBaseUrl, are accepted unchanged.
 func (v *Value) checkConfig(is *agent.Issues, config map[string]any) map[string]any {
 	checked := map[string]any{}
 	for name, value := range config {
@@ -87,7 +88,7 @@ func (v *Value) checkConfig(is *agent.Issues, config map[string]any) map[string]
 	return checked
 }
 
-// fits reports whether a value is of its type.
+// fits reports whether a value has the field's type.
 func (f *Field) fits(value any) bool {
 	if f.Type == typeNumber {
 		n, ok := value.(float64)
@@ -115,7 +116,7 @@ func (f *Field) fits(value any) bool {
 	return true
 }
 
-// rule says what a value must be.
+// rule describes valid values for an error.
 func (f *Field) rule() string {
 	rules := map[string]string{"choice": "must be one of " + strings.Join(f.Options, ", "), "url": "must be an http or https address", "email": "must be an email address",
 		"cron": "must have five fields: minute, hour, day of the month, month, day of the week", typeNumber: "must be a number within its bounds",
@@ -126,7 +127,7 @@ func (f *Field) rule() string {
 	return "must be a text"
 }
 
-// fill puts values in the place of [[name]], within texts as text.
+// fill replaces [[name]] with values; within longer texts as text.
 func fill(in any, values map[string]any) any {
 	switch v := in.(type) {
 	case map[string]any:
@@ -147,7 +148,8 @@ func fill(in any, values map[string]any) any {
 	return in
 }
 
-// placeholder is where a value goes; a slash behind it is not doubled.
+// placeholder matches a value's name and the slash after it, which is not
+// doubled.
 var placeholder = regexp.MustCompile(`\[\[(\w+)\]\](/?)`)
 
 func fillText(text string, values map[string]any) any {
@@ -169,7 +171,7 @@ func fillText(text string, values map[string]any) any {
 	})
 }
 
-// filled returns nodes with their values in place.
+// filled returns nodes with their values filled in.
 func filled(nodes []agent.RawNode, values map[string]any) ([]agent.RawNode, error) {
 	out := make([]agent.RawNode, len(nodes))
 	for i, raw := range nodes {

@@ -283,9 +283,9 @@ func typeWord(t reflect.Type) string {
 
 // ListParams are the parameters that every list takes.
 type ListParams struct {
-	Limit  *int     `query:"limit" doc:"How many at most; 1 to 200, above is clamped." minimum:"1" default:"50" example:"50"`
-	Offset int      `query:"offset" doc:"How many to pass over." minimum:"0" default:"0" example:"0"`
-	Cursor string   `query:"cursor" doc:"The cursor in the meta of the page before, for the page behind it; in place of offset."`
+	Limit  *int     `query:"limit" doc:"Maximum number of records, 1 to 200. Higher values are reduced to 200." minimum:"1" default:"50" example:"50"`
+	Offset int      `query:"offset" doc:"Number of records to skip." minimum:"0" default:"0" example:"0"`
+	Cursor string   `query:"cursor" doc:"cursor in the meta of the previous page, instead of offset."`
 	Search string   `query:"search" doc:"Only records that contain this text."`
 	Sort   []string `query:"sort" doc:"Fields to sort by, separated by commas." explode:"false"`
 	Order  []string `query:"order" doc:"asc or desc for each field of sort, separated by commas." enum:"asc,desc" explode:"false"`

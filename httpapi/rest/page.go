@@ -11,10 +11,10 @@ import (
 
 // Meta says where in a list a page stands.
 type Meta struct {
-	Total  int    `json:"total" doc:"How many there are in all." example:"1"`
+	Total  int    `json:"total" doc:"Total number of records." example:"1"`
 	Limit  int    `json:"limit" example:"50"`
 	Offset int    `json:"offset" example:"0"`
-	Cursor string `json:"cursor,omitempty" doc:"Where the next page begins; absent at the end of the list."`
+	Cursor string `json:"cursor,omitempty" doc:"Cursor of the next page; absent at the end of the list."`
 }
 
 // Page turns the parameters into a page of the store, allowing just these

@@ -60,7 +60,7 @@ type ErrorBody struct {
 type ErrorContent struct {
 	Code    agent.Code     `json:"code" example:"VALIDATION_ERROR"`
 	Message string         `json:"message" example:"name is required"`
-	Details map[string]any `json:"details" doc:"field and issue of a validation error, and whatever else helps; errors lists all of them when there are several."`
+	Details map[string]any `json:"details" doc:"field and issue of a validation error, and other data. errors lists all invalid fields if there are several."`
 }
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}

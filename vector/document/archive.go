@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// The bounds on what a .docx may unpack to. Word's own files hold some dozen
-// parts and compress four to twenty times.
+// Limits on unpacking a .docx. Word's own files have a few dozen parts and
+// compress four to twenty times.
 const (
 	maxEntries   = 10_000
 	maxRatio     = 100
-	maxUnpacked  = 128 << 20 // bytes, all parts that are read together
-	maxSmallPart = 8 << 20   // bytes of a part other than the text itself
-	maxRootRels  = 64 << 10  // bytes of the part that names the text
-	maxSlack     = 1 << 20   // bytes of a part that no ratio is asked of
+	maxUnpacked  = 128 << 20 // bytes of all parts together
+	maxSmallPart = 8 << 20   // bytes of a part other than the main text
+	maxRootRels  = 64 << 10  // bytes of the part that names the main text
+	maxSlack     = 1 << 20   // bytes of a part before its compression ratio is checked
 )
 
-// archive reads parts out of a ZIP file whose sizes are not believed.
+// archive reads parts of a ZIP file without trusting the sizes it declares.
 type archive struct {
 	parts map[string]*zip.File // by name in lower case, without a leading slash
 	left  int64                // bytes that may still be unpacked
@@ -27,7 +27,7 @@ type archive struct {
 var zipEntry = []byte("PK\x01\x02")
 
 // openArchive reads the directory of a ZIP file. It counts the entries before
-// package zip makes room for them.
+// package zip allocates them.
 func openArchive(data []byte) (*archive, bool) {
 	if !bytes.HasPrefix(data, []byte("PK\x03\x04")) || bytes.Count(data, zipEntry) > maxEntries {
 		return nil, false
@@ -46,15 +46,15 @@ func openArchive(data []byte) (*archive, bool) {
 	return a, true
 }
 
-// partName compares the names of parts as Open Packaging Conventions does:
-// without regard to case.
+// partName normalizes the name of a part: Open Packaging Conventions ignores
+// case.
 func partName(name string) string {
 	return strings.ToLower(strings.TrimPrefix(strings.ReplaceAll(name, `\`, "/"), "/"))
 }
 
 func (a *archive) has(name string) bool { return a.parts[partName(name)] != nil }
 
-// open returns a part for reading; nil when there is none of that name.
+// open returns a part for reading, or nil if there is no part with that name.
 func (a *archive) open(name string) (io.ReadCloser, error) {
 	f := a.parts[partName(name)]
 	if f == nil {
@@ -68,8 +68,8 @@ func (a *archive) open(name string) (io.ReadCloser, error) {
 	return &part{ReadCloser: r, archive: a, name: f.Name, left: ratio}, nil
 }
 
-// read unpacks a part of at most limit bytes whole; nil when there is none of
-// that name.
+// read returns the content of a part of at most limit bytes, or nil if there
+// is no part with that name.
 func (a *archive) read(name string, limit int) ([]byte, error) {
 	r, err := a.open(name)
 	if r == nil || err != nil {
@@ -83,12 +83,12 @@ func (a *archive) read(name string, limit int) ([]byte, error) {
 	return data, err
 }
 
-// part is one part while it is unpacked. Its errors are *agent.Error.
+// part reads one part with limits. Its errors are *agent.Error.
 type part struct {
 	io.ReadCloser
 	archive *archive
 	name    string
-	left    int64 // bytes until its ratio is passed
+	left    int64 // bytes until the limit of its compression ratio
 }
 
 func (p *part) Read(buf []byte) (int, error) {
@@ -112,24 +112,24 @@ func damagedPart(name string) error {
 	return broken("the file is damaged: its part %q cannot be unpacked", clipTitle(name))
 }
 
-// ole is the signature of the compound files that hold .doc files, and .docx
-// files under a password.
+// ole is the signature of compound files: .doc files, and .docx files with a
+// password.
 var ole = []byte("\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1")
 
-// checkDOCX tells at once whether a file can be a .docx.
+// checkDOCX reports whether a file can be a .docx, without unpacking it.
 func checkDOCX(data []byte) error {
 	if bytes.HasPrefix(data, ole) {
-		return refused("is an old .doc file or protected by a password; save it as .docx without one")
+		return rejected("is an old .doc file or protected by a password; save it as .docx without one")
 	}
 	a, ok := openArchive(data)
 	if !ok || docxMain(a) == "" {
-		return refused("is no DOCX file")
+		return rejected("is not a DOCX file")
 	}
 	return nil
 }
 
-// docxMain returns the name of a document's main part: the one that the
-// package's relationships name, else where Word puts it; "" when there is none.
+// docxMain returns the name of the main part: from the package's
+// relationships, or else Word's default; "" if there is none.
 func docxMain(a *archive) string {
 	if rels, err := a.read("_rels/.rels", maxRootRels); err == nil {
 		for _, rel := range relationships(rels, "") {

@@ -17,10 +17,10 @@ import (
 )
 
 // HTML, DOCX and PDF are parsed by code that builds large trees or is
-// third-party code, so a child process of the same binary does it. It receives
-// one line of JSON (a childTask) and the file's bytes on its standard input,
-// answers with lines of JSON (childLine) on its standard output, and dies with
-// its parent: the parent keeps the child's input open while it lives.
+// third-party, so they are parsed in a child process of the same binary. The
+// child reads one line of JSON (a childTask) and the file's bytes from its
+// standard input, and writes lines of JSON (childLine) to its standard output.
+// The parent keeps the child's input open, so that the child exits with it.
 
 // role is the role of a child.
 const role = "read-document"
@@ -44,7 +44,7 @@ type childLine struct {
 	Message string     `json:",omitempty"`
 }
 
-// maxPiece is the longest text in one line of a child's answer, in bytes.
+// maxPiece limits the text in one line of a child's answer, in bytes.
 const maxPiece = 32 << 10
 
 // sink receives the text of a document piece by piece.
@@ -56,7 +56,7 @@ type sink struct {
 	emit  func(page int, text string) error
 }
 
-// write adds text to a page; 0 for a format without pages.
+// write appends text to a page; 0 for a format without pages.
 func (s *sink) write(page int, text string) error {
 	if s.left -= len(text); s.left < 0 {
 		return tooMuchText(s.limit)
@@ -121,7 +121,7 @@ func serveChild(stdin *bufio.Reader, out *json.Encoder) {
 		return nil
 	}
 	err = extract(task.Format, input{name: task.Name, media: task.Media, data: data, limits: task.Limits}, s)
-	_ = out.Encode(lastLine(s, err)) // a parent that is gone needs no answer
+	_ = out.Encode(lastLine(s, err)) // no parent, nobody to answer
 }
 
 func lastLine(s *sink, err error) childLine {
@@ -135,7 +135,7 @@ func lastLine(s *sink, err error) childLine {
 	return childLine{Code: CodeBrokenFile, Message: "the file is damaged and cannot be read"}
 }
 
-// receiveTask reads what the parent sends, and applies the task's limits.
+// receiveTask reads what the parent sends and applies the task's limits.
 func receiveTask(stdin *bufio.Reader) (task childTask, data []byte, err error) {
 	line, err := stdin.ReadBytes('\n')
 	if err != nil {
@@ -157,7 +157,8 @@ func receiveTask(stdin *bufio.Reader) (task childTask, data []byte, err error) {
 	return task, data, err
 }
 
-// extract runs a format's extractor. A panic in a library means a broken file.
+// extract runs a format's extractor. A panic in a library is reported as a
+// broken file.
 func extract(format Format, in input, out *sink) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -167,7 +168,7 @@ func extract(format Format, in input, out *sink) (err error) {
 	return extractors[format](in, out)
 }
 
-// clean makes a library's text suitable for Document.Text.
+// clean makes a library's text valid for Document.Text.
 func clean(text string) string {
 	if !utf8.ValidString(text) {
 		text = strings.ToValidUTF8(text, "\uFFFD")

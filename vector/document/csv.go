@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// readCSV writes each row as lines of "header: value", so that a row says by
-// itself what its values are. Commas, semicolons and tabs are recognised.
-// Empty values are left out. A row with more or fewer fields than the header
-// is read as far as it goes, and counted.
+// readCSV writes each row as lines of "header: value", so that a row can be
+// read without its header. Commas, semicolons and tabs are detected. Empty
+// values are omitted. Rows with more or fewer fields than the header are
+// counted, and read as far as possible.
 func readCSV(ctx context.Context, in input) (*Document, error) {
 	data, err := in.decode(FormatCSV)
 	if err != nil {
@@ -78,7 +78,7 @@ func (t *csvTable) row(fields [][]byte) error {
 	return nil
 }
 
-// headerOnly writes the header of a table without rows: it is all there is.
+// headerOnly writes the header of a table without rows.
 func (t *csvTable) headerOnly() error {
 	if t.rows > 0 || t.header == nil {
 		return nil
@@ -93,8 +93,8 @@ func (t *csvTable) headerOnly() error {
 	return t.out.line(nil)
 }
 
-// csvHeader makes the names of the columns from the first row; numbers for
-// columns that it does not name, and for all when it is data itself.
+// csvHeader returns the names of the columns: the first row, with numbers for
+// empty names, or numbers for all columns if the first row is data.
 func csvHeader(fields [][]byte, data bool) [][]byte {
 	header := make([][]byte, len(fields))
 	for i, field := range fields {
@@ -109,7 +109,7 @@ func csvHeader(fields [][]byte, data bool) [][]byte {
 
 func numberedColumn(i int) string { return "column " + strconv.Itoa(i+1) }
 
-// isData tells that a first row holds numbers only, and so names no columns.
+// isData reports whether a first row has only numbers, and so is not a header.
 func isData(fields [][]byte) bool {
 	for _, field := range fields {
 		if _, err := strconv.ParseFloat(strings.TrimSpace(string(field)), 64); err != nil {

@@ -6,18 +6,18 @@ import (
 )
 
 // csvReader reads RFC 4180 records with any delimiter. Unlike encoding/csv it
-// takes quotes as they come, and bounds the number of fields before it makes
-// room for them: a line of 25 million commas costs what 16,384 fields cost.
+// accepts stray quotes, and it limits the number of fields before it allocates
+// them: a line of 25 million commas costs as much as 16,384 fields.
 type csvReader struct {
 	data      []byte
 	pos       int
 	delimiter byte
-	fields    [][]byte // of the record that next read; valid until the next
+	fields    [][]byte // of the current record; valid until the next one
 	tooMany   bool     // the record has more than maxColumns fields
-	literal   bool     // a quote was never closed: quotes are plain characters from there on
+	literal   bool     // a quote is not closed: from there on quotes are plain characters
 }
 
-// next reads the next record that is not an empty line.
+// next reads the next record, skipping empty lines.
 func (r *csvReader) next() bool {
 	for r.pos < len(r.data) && (r.data[r.pos] == '\n' || r.data[r.pos] == '\r') {
 		r.pos++
@@ -38,7 +38,7 @@ func (r *csvReader) next() bool {
 	return true
 }
 
-// field reads one field and reports whether another follows in the record.
+// field reads one field and reports whether another one follows in the record.
 func (r *csvReader) field() (field []byte, more bool) {
 	start := r.pos
 	for start < len(r.data) && r.data[start] == ' ' {
@@ -67,7 +67,7 @@ func (r *csvReader) field() (field []byte, more bool) {
 	return bytes.TrimSpace(r.data[start:r.pos]), r.separator()
 }
 
-// separator passes what ends a field and reports whether it was the delimiter.
+// separator skips the end of a field and reports whether it was the delimiter.
 func (r *csvReader) separator() bool {
 	if r.pos >= len(r.data) {
 		return false
@@ -76,9 +76,9 @@ func (r *csvReader) separator() bool {
 	return r.data[r.pos-1] == r.delimiter
 }
 
-// closingQuote returns the offset of the quote that ends the field whose text
-// begins at pos: one that is not doubled and has a delimiter, a line's end or
-// nothing after it. Others belong to the text.
+// closingQuote returns the offset of the quote that ends the field that starts
+// at pos: one that is not doubled and is followed by a delimiter or the end of
+// a line or of the data. Other quotes are part of the text.
 func (r *csvReader) closingQuote(pos int) int {
 	for {
 		i := bytes.IndexByte(r.data[pos:], '"')
@@ -101,8 +101,9 @@ func (r *csvReader) closingQuote(pos int) int {
 	}
 }
 
-// csvDelimiter finds the delimiter that divides the first rows most evenly. A
-// first line like "sep=;", which Excel writes, decides and is taken off.
+// csvDelimiter detects the delimiter that splits the first rows most evenly. A
+// first line like "sep=;", which Excel writes, takes precedence and is
+// removed.
 func csvDelimiter(data []byte, name string) (rest []byte, delimiter byte) {
 	first, after, _ := bytes.Cut(data, newline)
 	if first = bytes.TrimSpace(first); len(first) == 5 && string(first[:4]) == "sep=" {
@@ -126,8 +127,9 @@ func csvDelimiter(data []byte, name string) (rest []byte, delimiter byte) {
 	return data, delimiter
 }
 
-// evenness is the higher the more of the first 50 rows have as many fields as
-// the first one, and the more fields that are; 0 for a single column.
+// evenness scores a delimiter by how many of the first 50 rows have as many
+// fields as the first one, and by how many fields that is; 0 for a single
+// column.
 func evenness(rows csvReader) int {
 	columns, same := 0, 0
 	for i := 0; i < 50 && rows.next(); i++ {

@@ -1,11 +1,12 @@
 // Package document extracts text from files: plain text, Markdown, JSON, CSV,
-// HTML, DOCX and PDF. Whatever the format, the result is one Markdown text with
-// marks for its headings, tables, fences, lists and rows, which is everything
-// needed to split it into chunks.
+// HTML, DOCX and PDF. The result is always one Markdown text and the positions
+// of its headings, tables, code blocks, lists and rows, which is what
+// splitting into chunks needs.
 //
-// The bytes are untrusted. Every reader has limits of size and depth, a broken
-// file is an *agent.Error with a message for its owner, and HTML, DOCX and PDF
-// are parsed in a child process with limits of time and memory (see RunChild).
+// The bytes are untrusted. Every reader limits size and depth, a broken file
+// results in an *agent.Error with a message for its owner, and HTML, DOCX and
+// PDF are parsed in a child process with limits of time and memory (see
+// RunChild).
 package document
 
 import (
@@ -31,10 +32,10 @@ func (k Kind) String() string {
 	return [...]string{"paragraph", "heading", "fence", "table", "list", "row"}[k]
 }
 
-// Block marks a part of a document's text. Blocks are in reading order and do
-// not overlap; there is only white space between them. A block holds offsets
-// rather than a string, so that a file of a million rows costs 20 MB of marks
-// instead of a second copy of itself.
+// Block is the position of a part of a document's text. Blocks are in reading
+// order and do not overlap; between them is only white space. A block has
+// offsets instead of a string, so that a file of a million rows needs 20 MB of
+// blocks instead of a second copy of its text.
 type Block struct {
 	Kind   Kind
 	Level  uint8  // of a heading, 1 to 6
@@ -114,7 +115,7 @@ var readers = map[Format]func(context.Context, input) (*Document, error){
 	FormatMarkdown: readMarkdown,
 	FormatJSON:     readJSON,
 	FormatCSV:      readCSV,
-	FormatHTML:     isolated(FormatHTML, wholeMarkdown),
-	FormatDOCX:     isolated(FormatDOCX, wholeMarkdown),
+	FormatHTML:     isolated(FormatHTML, markdownBlocks),
+	FormatDOCX:     isolated(FormatDOCX, markdownBlocks),
 	FormatPDF:      isolated(FormatPDF, pageParagraphs),
 }

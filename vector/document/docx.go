@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// extractDOCX turns a Word document (ECMA-376 part 1, WordprocessingML) into
-// Markdown: headings, lists, tables, links and notes. Parts that are missing
-// or damaged, the text itself excepted, are done without.
+// extractDOCX converts a Word document (ECMA-376 part 1, WordprocessingML) to
+// Markdown: headings, lists, tables, links and notes. Missing or damaged parts
+// are skipped, except the main text.
 func extractDOCX(in input, out *sink) error {
 	a, ok := openArchive(in.data)
 	if !ok {
-		return refused("is no DOCX file")
+		return rejected("is not a DOCX file")
 	}
 	name := docxMain(a)
 	parts, err := docxParts(a, name)
@@ -32,11 +32,11 @@ func extractDOCX(in input, out *sink) error {
 	return nil
 }
 
-// docxPackage is what a document's text refers to.
+// docxPackage has the parts that a document's text refers to.
 type docxPackage struct {
 	styles    docxStyles
 	numbering docxNumbering
-	links     map[string]string // addresses by relationship id
+	links     map[string]string // URLs by relationship id
 	notes     []string          // names of the parts with footnotes and endnotes
 }
 
@@ -86,19 +86,19 @@ func docxTitle(a *archive) string {
 	return clipTitle(properties.Title)
 }
 
-// unmarshalPart reads a part as far as it is well formed.
+// unmarshalPart parses a part until its first syntax error.
 func unmarshalPart(part []byte, into any) {
 	if len(part) > 0 {
 		_ = xml.NewDecoder(bytes.NewReader(part)).Decode(into)
 	}
 }
 
-// xmlValue is an element that has its value in an attribute.
+// xmlValue is an element with its value in an attribute.
 type xmlValue struct {
 	Val string `xml:"val,attr"`
 }
 
-// number returns the value as a number, and or when it is none.
+// number returns the value as a number, or or if it is not one.
 func (v *xmlValue) number(or int) int {
 	if v == nil {
 		return or
@@ -110,7 +110,7 @@ func (v *xmlValue) number(or int) int {
 	return n
 }
 
-// docxStyles tells what the styles of paragraphs mean.
+// docxStyles are the styles of paragraphs by id.
 type docxStyles map[string]docxStyle
 
 type docxStyle struct {
@@ -120,7 +120,7 @@ type docxStyle struct {
 	Properties docxProperties `xml:"pPr"`
 }
 
-// docxProperties are the properties of a paragraph that matter here.
+// docxProperties are the properties of a paragraph that affect its Markdown.
 type docxProperties struct {
 	Style   xmlValue  `xml:"pStyle"`
 	Outline *xmlValue `xml:"outlineLvl"`
@@ -142,13 +142,14 @@ func readStyles(part []byte) docxStyles {
 	return styles
 }
 
-// maxStyleChain bounds how far basedOn is followed: it may run in a circle.
+// maxStyleChain limits how many basedOn references are followed, as they may
+// form a cycle.
 const maxStyleChain = 20
 
-// level returns the level of the heading that a paragraph is, 0 for none. Its
-// own outline level decides, else that of its style or of a style that this is
-// based on, else the style's name, which Word keeps in English whatever
-// language the style's id is in.
+// level returns the heading level of a paragraph, 0 if it is not a heading. It
+// is the outline level of the paragraph, or else of its style or of a style
+// that this is based on, or else given by the style's name, which is in
+// English whatever the language of the style's id.
 func (s docxStyles) level(p docxProperties) int {
 	id := p.Style.Val
 	for range maxStyleChain {
@@ -171,7 +172,7 @@ func (s docxStyles) level(p docxProperties) int {
 	return 0
 }
 
-// levelOfName knows "heading 1" to "heading 9", "Heading1" and "Title".
+// levelOfName recognizes "heading 1" to "heading 9", "Heading1" and "Title".
 func levelOfName(name string) int {
 	name = strings.ToLower(strings.ReplaceAll(name, " ", ""))
 	if name == "title" {
@@ -183,15 +184,15 @@ func levelOfName(name string) int {
 	return 0
 }
 
-// isContents tells a line of a table of contents, which repeats the headings.
+// isContents reports whether a paragraph is a line of a table of contents,
+// which only repeats headings.
 func (s docxStyles) isContents(p docxProperties) bool {
 	name := strings.ToLower(s[p.Style.Val].Name.Val)
 	digit, ok := strings.CutPrefix(name, "toc ")
 	return ok && len(digit) == 1
 }
 
-// list returns the list that a paragraph is an item of, and the item's level;
-// "" for none.
+// list returns the list that a paragraph belongs to and its level, or "".
 func (s docxStyles) list(p docxProperties) (id string, level int) {
 	style := p.Style.Val
 	for range maxStyleChain {

@@ -13,36 +13,37 @@ import (
 	"satchel/agent"
 )
 
-// docxWalker turns the XML of a document's text into Markdown as it reads it.
-// It holds what is open: paragraphs (a text box has paragraphs inside one) and
-// tables (a cell has tables inside it). The rest it has written.
+// docxWalker converts the XML of a document's text to Markdown while reading
+// it. It keeps open paragraphs (a text box has paragraphs inside a paragraph)
+// and open tables (a cell may contain tables); everything else is already
+// written.
 type docxWalker struct {
 	out   *sink
 	parts *docxPackage
 	xml   *xml.Decoder
-	depth int // of elements, at most
+	depth int // nesting of elements, at most
 
 	paragraphs []*docxParagraph
 	tables     []*docxTable
 	inText     bool
 	wrote      bool // something was written before
-	wroteItem  bool // and it was an item of a list
+	wroteItem  bool // the last block was a list item
 
-	note      string            // key of the note that is being read
+	note      string            // key of the current note
 	notes     map[string][]byte // texts of notes
-	noteOrder []string          // keys of notes, as the text refers to them
-	held      int               // bytes in open tables and in notes
+	noteOrder []string          // keys of notes in the order of their references
+	held      int               // bytes in open tables and notes
 }
 
 // docxParagraph is an open paragraph.
 type docxParagraph struct {
 	properties docxProperties
 	text       []byte
-	link       string // address of the open link
+	link       string // URL of the open link
 	linkStart  int
 }
 
-// walk reads one part. Only the main part must be there.
+// walk reads one part. Only the main part is required.
 func (w *docxWalker) walk(a *archive, name string) error {
 	r, err := a.open(name)
 	if r == nil || err != nil {
@@ -87,8 +88,8 @@ func (w *docxWalker) walk(a *archive, name string) error {
 	}
 }
 
-// docxError keeps an archive's own error, and says of any other that the text
-// is damaged.
+// docxError returns an archive's error unchanged, and any other as damaged
+// text.
 func docxError(err error) error {
 	var known *agent.Error
 	if errors.As(err, &known) {
@@ -97,15 +98,14 @@ func docxError(err error) error {
 	return broken("the document's text is damaged")
 }
 
-// skipped are elements whose content is no text of the document: properties,
-// deleted and moved text, field codes, and the second copy of a text box that
-// is there for old versions.
+// skipped are elements whose content is not part of the text: properties,
+// deleted and moved text, field codes, and the fallback copies of text boxes.
 var skipped = map[string]bool{
 	"rPr": true, "sectPr": true, "tblPr": true, "tblGrid": true, "trPr": true, "tcPr": true, "sdtPr": true,
 	"del": true, "moveFrom": true, "instrText": true, "delText": true, "Fallback": true, "rt": true,
 }
 
-// start handles the beginning of an element, and reports whether it consumed the
+// start handles the start of an element and reports whether it consumed the
 // element's end too.
 func (w *docxWalker) start(e xml.StartElement) (consumed bool, err error) {
 	name := e.Name.Local
@@ -135,7 +135,7 @@ func (w *docxWalker) start(e xml.StartElement) (consumed bool, err error) {
 	case "hyperlink":
 		w.openLink(w.parts.links[xmlAttribute(e, "id")])
 	case "footnoteReference", "endnoteReference":
-		w.refer(name[:1] + xmlAttribute(e, "id"))
+		w.addReference(name[:1] + xmlAttribute(e, "id"))
 	case "footnote", "endnote":
 		w.note = name[:1] + xmlAttribute(e, "id")
 	case "tbl":
@@ -180,7 +180,7 @@ func xmlAttribute(e xml.StartElement, name string) string {
 	return ""
 }
 
-// paragraph returns the innermost open paragraph, nil for none.
+// paragraph returns the innermost open paragraph, or nil.
 func (w *docxWalker) paragraph() *docxParagraph {
 	if n := len(w.paragraphs); n > 0 {
 		return w.paragraphs[n-1]
@@ -215,14 +215,13 @@ func (w *docxWalker) closeLink() {
 	p.link = ""
 }
 
-// refer notes a reference to a foot- or endnote.
-func (w *docxWalker) refer(key string) {
+// addReference records a reference to a footnote or endnote.
+func (w *docxWalker) addReference(key string) {
 	w.noteOrder = append(w.noteOrder, key)
 	w.add("[^" + strconv.Itoa(len(w.noteOrder)) + "]")
 }
 
-// endParagraph writes the innermost paragraph, or gives it to the note or the
-// cell that it belongs to.
+// endParagraph writes the innermost paragraph, or adds it to its note or cell.
 func (w *docxWalker) endParagraph() error {
 	p := w.paragraph()
 	if p == nil {
@@ -234,7 +233,7 @@ func (w *docxWalker) endParagraph() error {
 		return nil
 	}
 	if w.note != "" || len(w.tables) > 0 {
-		return w.hold(text)
+		return w.addParagraph(text)
 	}
 	list, level := w.parts.styles.list(p.properties)
 	number := ""
@@ -251,8 +250,8 @@ func (w *docxWalker) endParagraph() error {
 	return w.write(escapeBlock(text), false)
 }
 
-// hold keeps a paragraph of a note or of a cell.
-func (w *docxWalker) hold(text string) error {
+// addParagraph adds a paragraph to the current note or cell.
+func (w *docxWalker) addParagraph(text string) error {
 	if w.held += len(text); w.held > w.out.limit {
 		return tooMuchText(w.out.limit)
 	}
@@ -267,7 +266,8 @@ func (w *docxWalker) hold(text string) error {
 	return nil
 }
 
-// listMarker begins an item. Markdown counts "1." and "1)" alone.
+// listMarker returns the Markdown marker of an item. Only "1." and "1)" are
+// numbers in Markdown.
 func listMarker(number string) string {
 	switch {
 	case number == "":
@@ -278,12 +278,12 @@ func listMarker(number string) string {
 	return "- " + number + " "
 }
 
-// indent indents the lines of an item after its first.
+// indent indents the lines of an item after the first.
 func indent(text string, level int) string {
 	return strings.ReplaceAll(text, "\n", "\n"+strings.Repeat("  ", level))
 }
 
-// escapeBlock keeps a paragraph from opening a heading or a code fence.
+// escapeBlock escapes a paragraph that would start a heading or a code fence.
 func escapeBlock(text string) string {
 	if atxLevel(text) > 0 {
 		text = `\` + text
@@ -293,8 +293,8 @@ func escapeBlock(text string) string {
 
 var escapedFences = strings.NewReplacer("```", "\\`\\`\\`", "~~~", `\~\~\~`)
 
-// write writes a block. Items of a list stand in lines, other blocks have a
-// blank line between them.
+// write writes a block. List items are on consecutive lines, other blocks are
+// separated by a blank line.
 func (w *docxWalker) write(text string, item bool) error {
 	between := "\n\n"
 	switch {
@@ -307,7 +307,7 @@ func (w *docxWalker) write(text string, item bool) error {
 	return w.out.write(0, between+text)
 }
 
-// writeNotes writes the notes that the text refers to.
+// writeNotes writes the notes that the text references.
 func (w *docxWalker) writeNotes(a *archive) error {
 	order := w.noteOrder
 	if len(order) == 0 {

@@ -8,14 +8,14 @@ import (
 // listLevels is the number of levels that a list has in Word.
 const listLevels = 9
 
-// docxNumbering counts the items of a document's lists.
+// docxNumbering numbers the items of a document's lists.
 type docxNumbering struct {
 	lists  map[string]*docxList // by numId
 	counts map[string]*[listLevels]int
 }
 
-// docxList is one list. Lists of one kind count on together, but the first
-// item of a list on a level where it has a start of its own counts from there.
+// docxList is one list. Lists with the same definition continue each other's
+// numbers, unless one overrides the start of a level.
 type docxList struct {
 	kind     string
 	levels   [listLevels]docxLevel
@@ -68,8 +68,8 @@ func readNumbering(part []byte) docxNumbering {
 	return n
 }
 
-// next counts an item of a list and returns its number as the document shows
-// it, "" for a bullet.
+// next counts an item of a list and returns its number as displayed, "" for a
+// bullet.
 func (n docxNumbering) next(id string, level int) string {
 	list := n.lists[id]
 	if list == nil {
@@ -101,7 +101,7 @@ func (n docxNumbering) next(id string, level int) string {
 	}
 	for i := 0; i <= level; i++ {
 		count := counts[i]
-		if count == notBegun { // a level above that had no item yet
+		if count == notBegun { // an outer level without items so far
 			count = startOf(list.levels[i].Start)
 		}
 		text = strings.ReplaceAll(text, "%"+strconv.Itoa(i+1), numeral(list.levels[i].Format.Val, count))
@@ -109,7 +109,7 @@ func (n docxNumbering) next(id string, level int) string {
 	return strings.TrimSpace(text)
 }
 
-// notBegun is the count of a level that had no item since it was restarted.
+// notBegun is the count of a level without items since it was restarted.
 const notBegun = -1
 
 func restart(counts []int) {
@@ -120,8 +120,8 @@ func restart(counts []int) {
 
 func startOf(v *xmlValue) int { return min(max(v.number(1), 0), 1_000_000) }
 
-// numeral writes a number in one of Word's formats; in digits where the format
-// is none of the common ones.
+// numeral formats a number in one of Word's formats, or in digits if the
+// format is uncommon.
 func numeral(format string, n int) string {
 	switch format {
 	case "lowerLetter":
@@ -136,7 +136,7 @@ func numeral(format string, n int) string {
 	return strconv.Itoa(n)
 }
 
-// letters counts A to Z, AA to ZZ, AAA as Word does.
+// letters returns n as A to Z, AA to ZZ, AAA, as Word does.
 func letters(n int) string {
 	if n < 1 || n > 26*20 {
 		return strconv.Itoa(n)

@@ -10,13 +10,13 @@ import (
 // relationship is one line of a .rels part (ECMA-376 part 2, section 8.3).
 type relationship struct {
 	id, kind string
-	target   string // name of a part, or an address when external
+	target   string // name of a part, or a URL if external
 	external bool
 }
 
-// relationships reads a .rels part. Targets are made relative to the package,
-// from the folder that the part they belong to lies in. What cannot be read is
-// left out: a document without its links is still a document.
+// relationships reads a .rels part. Targets are resolved relative to folder,
+// that of the part they belong to. Invalid ones are skipped: a document
+// without its links is still a document.
 func relationships(rels []byte, folder string) []relationship {
 	var doc struct {
 		Relationships []struct {
@@ -44,7 +44,7 @@ func relationships(rels []byte, folder string) []relationship {
 	return out
 }
 
-// relsOf returns the name of the .rels part that belongs to a part.
+// relsOf returns the name of the .rels part of a part.
 func relsOf(name string) string {
 	folder, file := path.Split(name)
 	return folder + "_rels/" + file + ".rels"

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// docxTable is an open table: the texts of its cells so far.
+// docxTable is an open table with the texts of its cells so far.
 type docxTable struct {
 	rows [][][]byte
 }
@@ -35,8 +35,7 @@ func (t *docxTable) add(text string) {
 	*cell = append(*cell, text...)
 }
 
-// endTable writes the innermost table, or gives its text to the cell of the
-// table around it.
+// endTable writes the innermost table, or adds its text to the cell around it.
 func (w *docxWalker) endTable() error {
 	n := len(w.tables)
 	if n == 0 {
@@ -52,7 +51,7 @@ func (w *docxWalker) endTable() error {
 	}
 	w.held = 0
 	columns := t.columns()
-	if columns < 2 { // a frame around text
+	if columns < 2 { // a border around text
 		for _, row := range t.rows {
 			if err := w.writeFramed(row); err != nil {
 				return err
@@ -90,7 +89,8 @@ func (w *docxWalker) writeFramed(row [][]byte) error {
 	return nil
 }
 
-// columns returns the cells of the longest row; 0 when no cell holds text.
+// columns returns the number of cells of the longest row; 0 if all cells are
+// empty.
 func (t *docxTable) columns() int {
 	columns, text := 0, false
 	for _, row := range t.rows {
@@ -103,8 +103,8 @@ func (t *docxTable) columns() int {
 	return columns
 }
 
-// writeRow writes a row as "| a | b |", with as many cells as the table has
-// columns up to a bound: one long row must not widen thousands of short ones.
+// writeRow writes a row as "| a | b |", padded to the number of columns, up to
+// a limit: one long row must not widen thousands of short ones.
 func writeRow(b *strings.Builder, row [][]byte, columns int) {
 	b.WriteByte('|')
 	for i := range max(len(row), min(columns, 64)) {
@@ -116,7 +116,7 @@ func writeRow(b *strings.Builder, row [][]byte, columns int) {
 	}
 }
 
-// flat returns the text of a table inside a cell.
+// flat returns a table's text for use inside a cell.
 func (t *docxTable) flat() string {
 	var rows []string
 	for _, row := range t.rows {

@@ -23,17 +23,17 @@ var (
 	bomUTF16BE = []byte("\xFE\xFF")
 )
 
-// fallback says what to do with text that is not Unicode and declares no
-// other character set.
+// fallback is how to handle text that is not Unicode and declares no character
+// set.
 type fallback int
 
 const (
-	reject fallback = iota // it is an error
-	guess                  // take the likeliest character set: such text is never an error
+	reject fallback = iota // return an error
+	guess                  // use the most likely character set; never an error
 )
 
-// decode returns the input as UTF-8 without a byte order mark. UTF-8 is
-// returned uncopied.
+// decode returns the input as UTF-8 without a byte order mark. UTF-8 is not
+// copied.
 func (in input) decode(format Format) ([]byte, error) {
 	enc, err := in.encoding(format)
 	if err != nil {
@@ -54,15 +54,15 @@ func (in input) decode(format Format) ([]byte, error) {
 	case in.fallback == guess:
 		return bytes.ToValidUTF8(data, []byte("\uFFFD")), nil
 	case enc != nil && bytes.IndexByte(data, 0) >= 0:
-		return nil, refused("is binary and no text")
+		return nil, rejected("is binary, not text")
 	}
 	return data, nil
 }
 
-// encoding returns the encoding of the input, nil for UTF-8. A byte order mark
-// wins over the Content-Type, which wins over what a page declares, as in
-// browsers; but a text that is UTF-8 is read as UTF-8 whatever the page says.
-// Errors are those of Check.
+// encoding returns the encoding of the input, nil for UTF-8. As in browsers, a
+// byte order mark takes precedence over the Content-Type, and that over a
+// declaration in the page; but text that is valid UTF-8 is read as UTF-8
+// whatever the page declares. Errors are those of Check.
 func (in input) encoding(format Format) (encoding.Encoding, error) {
 	if isUTF16(in.data) {
 		return unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM), nil
@@ -71,9 +71,9 @@ func (in input) encoding(format Format) (encoding.Encoding, error) {
 	switch {
 	case in.fallback == guess:
 	case len(bytes.TrimSpace(data)) == 0:
-		return nil, refused("is empty")
+		return nil, rejected("is empty")
 	case bytes.IndexByte(data, 0) >= 0:
-		return nil, refused("is binary and no text")
+		return nil, rejected("is binary, not text")
 	}
 	var declared encoding.Encoding
 	valid := utf8.Valid(data)
@@ -86,12 +86,13 @@ func (in input) encoding(format Format) (encoding.Encoding, error) {
 	case in.fallback == guess:
 		return guessEncoding(data), nil
 	}
-	return nil, refused("is neither UTF-8 nor UTF-16 text")
+	return nil, rejected("is neither UTF-8 nor UTF-16 text")
 }
 
-// declared returns the encoding that the Content-Type or an HTML page names, nil
-// for none and for Unicode. A page is not believed when its bytes are UTF-8 and
-// hold no escape, as ISO-2022-JP does.
+// declared returns the encoding that the Content-Type or an HTML page
+// declares, or nil for none and for Unicode. A page's declaration is ignored
+// if its bytes are valid UTF-8 without escape characters (which ISO-2022-JP
+// has).
 func (in input) declared(format Format, validUTF8 bool) encoding.Encoding {
 	_, params, _ := mime.ParseMediaType(in.media)
 	enc := legacy(params["charset"])
@@ -105,8 +106,8 @@ func isUTF16(data []byte) bool {
 	return bytes.HasPrefix(data, bomUTF16LE) || bytes.HasPrefix(data, bomUTF16BE)
 }
 
-// legacy returns the named encoding; nil for "", unknown names and UTF-8, and
-// for UTF-16, which is known by its byte order mark alone.
+// legacy returns the encoding with a name, or nil for "", unknown names and
+// UTF-8, and for UTF-16, which is only detected by its byte order mark.
 func legacy(name string) encoding.Encoding {
 	enc, canonical := charset.Lookup(name)
 	switch canonical {
@@ -116,7 +117,7 @@ func legacy(name string) encoding.Encoding {
 	return enc
 }
 
-// metaCharset finds the charset of a meta tag.
+// metaCharset returns the charset of a meta tag.
 func metaCharset(head []byte) string {
 	for r := markup.New(head); ; {
 		switch r.Next() {
@@ -139,8 +140,8 @@ func metaCharset(head []byte) string {
 	}
 }
 
-// mostlyUTF8 reports whether a text is UTF-8 but for a few characters that were
-// cut in half and the like.
+// mostlyUTF8 reports whether a text is UTF-8 except for a few broken
+// characters.
 func mostlyUTF8(text []byte) bool {
 	good, bad := 0, 0
 	for len(text) > 0 {
@@ -156,10 +157,10 @@ func mostlyUTF8(text []byte) bool {
 	return good > 10*bad
 }
 
-// maxGuess bounds the bytes that a guess is made from.
+// maxGuess limits the bytes that the encoding is guessed from.
 const maxGuess = 64 << 10
 
-// guessEncoding finds an encoding by the frequencies of the text's letters.
+// guessEncoding guesses an encoding by letter frequencies.
 func guessEncoding(text []byte) encoding.Encoding {
 	found, err := chardet.NewHtmlDetector().DetectBest(text[:min(len(text), maxGuess)])
 	if err == nil && found.Confidence >= 50 {
@@ -170,11 +171,11 @@ func guessEncoding(text []byte) encoding.Encoding {
 	return charmap.Windows1252
 }
 
-// transcode returns data as UTF-8, reading only as much as the limit allows.
+// transcode returns data as UTF-8 and stops at the limit.
 func transcode(data []byte, enc encoding.Encoding, limit int) ([]byte, error) {
 	var out bytes.Buffer
 	out.Grow(min(len(data)+len(data)/2, limit))
-	// A decoder replaces what it cannot read: the only error is io.EOF.
+	// Decoders replace invalid bytes, so the only error is io.EOF.
 	_, _ = io.Copy(&out, io.LimitReader(transform.NewReader(bytes.NewReader(data), enc.NewDecoder()), int64(limit)+1))
 	if out.Len() > limit {
 		return nil, tooMuchText(limit)
@@ -182,8 +183,7 @@ func transcode(data []byte, enc encoding.Encoding, limit int) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// lines returns data as a string whose lines end in \n, whatever they ended
-// in: \r\n, or \r alone as on old Macs.
+// lines returns data with \n line endings in place of \r\n and \r.
 func lines(data []byte) string {
 	if bytes.IndexByte(data, '\r') < 0 {
 		return string(data)

@@ -17,8 +17,8 @@ const (
 	CodeTimeout    agent.Code = "TIMEOUT"     // took too long to read
 )
 
-// refused returns the error for a file that is not what its name says.
-func refused(format string, args ...any) error {
+// rejected returns the error for a file whose content does not match its name.
+func rejected(format string, args ...any) error {
 	return agent.Invalid("file", fmt.Sprintf(format, args...))
 }
 

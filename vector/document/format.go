@@ -9,15 +9,15 @@ import (
 	"satchel/agent"
 )
 
-// Format is a kind of file that can be read.
+// Format is a supported file format.
 type Format string
 
-// The formats that can be read.
+// The supported formats.
 const (
 	FormatText     Format = "text"
 	FormatMarkdown Format = "markdown"
-	FormatJSON     Format = "json" // JSON Lines too
-	FormatCSV      Format = "csv"  // tabs and semicolons too
+	FormatJSON     Format = "json" // and JSON Lines
+	FormatCSV      Format = "csv"  // also separated by tabs or semicolons
 	FormatHTML     Format = "html"
 	FormatDOCX     Format = "docx"
 	FormatPDF      Format = "pdf"
@@ -61,7 +61,7 @@ func Check(name, media string, data []byte) (Format, error) {
 		return "", err
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
-		return "", refused("is empty")
+		return "", rejected("is empty")
 	}
 	switch format {
 	case FormatPDF:
@@ -114,7 +114,7 @@ func sniff(data []byte) (Format, bool) {
 // kilobyte (ISO 32000-1, annex H, note 13).
 func checkPDF(data []byte) error {
 	if !bytes.Contains(data[:min(len(data), 1024)], []byte("%PDF-")) {
-		return refused("is no PDF file")
+		return rejected("is not a PDF file")
 	}
 	return nil
 }

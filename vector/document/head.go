@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// CheckHead is Check for a file of which only the beginning is there, for one
-// that is judged before it has been received whole.
+// CheckHead is Check for the first bytes of a file, before the rest has been
+// received.
 func CheckHead(name, media string, head []byte) (Format, error) {
 	format, err := formatOf(name, media, head)
 	if err != nil {
@@ -24,14 +24,14 @@ func CheckHead(name, media string, head []byte) (Format, error) {
 		return format, nil
 	default:
 		if len(head) > 0 && len(bytes.TrimSpace(head)) == 0 {
-			return format, nil // the text may begin further on
+			return format, nil // the text may start later
 		}
 		_, err := input{media: media, data: wholeRunes(head)}.encoding(format)
 		return format, err
 	}
 }
 
-// wholeRunes drops a UTF-8 sequence that is cut at the end.
+// wholeRunes removes an incomplete UTF-8 sequence at the end.
 func wholeRunes(data []byte) []byte {
 	for i := 1; i < utf8.UTFMax && i <= len(data); i++ {
 		if b := data[len(data)-i]; utf8.RuneStart(b) {
@@ -44,7 +44,7 @@ func wholeRunes(data []byte) []byte {
 	return data
 }
 
-// MediaTypes returns the Content-Types of the files that are kept.
+// MediaTypes returns the Content-Types of stored files.
 func MediaTypes() []string {
 	types := map[string]bool{}
 	for _, format := range byExtension {
@@ -53,7 +53,7 @@ func MediaTypes() []string {
 	return slices.Sorted(maps.Keys(types))
 }
 
-// MediaType is the Content-Type that a file of the format is kept with.
+// MediaType returns the Content-Type that files of the format are stored with.
 func (f Format) MediaType() string {
 	switch f {
 	case FormatMarkdown:

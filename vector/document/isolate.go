@@ -14,12 +14,12 @@ import (
 	"satchel/agent/child"
 )
 
-// maxLine bounds one line of a child's answer: a piece of text in which every
+// maxLine limits one line of a child's answer: a piece of text in which every
 // byte is escaped.
 const maxLine = 8*maxPiece + 1024
 
-// isolated returns a reader that has a format's extractor run in a child, and
-// mark that marks the blocks of the text it gives.
+// isolated returns a reader that runs a format's extractor in a child; mark
+// finds the blocks in the resulting text.
 func isolated(format Format, mark func(o *outline, pages []span)) func(context.Context, input) (*Document, error) {
 	return func(ctx context.Context, in input) (*Document, error) {
 		c := childRun{limit: in.limits.Text}
@@ -36,16 +36,16 @@ func isolated(format Format, mark func(o *outline, pages []span)) func(context.C
 	}
 }
 
-// span is where a page's text lies.
+// span is the position of a page's text.
 type span struct {
 	page       int32
 	start, end int
 }
 
-// wholeMarkdown marks a text without pages.
-func wholeMarkdown(o *outline, _ []span) { markMarkdown(o, 0, len(o.text)) }
+// markdownBlocks finds the blocks of a text without pages.
+func markdownBlocks(o *outline, _ []span) { markMarkdown(o, 0, len(o.text)) }
 
-// pageParagraphs marks the paragraphs of each page.
+// pageParagraphs finds the paragraphs of each page.
 func pageParagraphs(o *outline, pages []span) {
 	for _, p := range pages {
 		o.page = p.page
@@ -53,7 +53,7 @@ func pageParagraphs(o *outline, pages []span) {
 	}
 }
 
-// childRun is one child's life, seen by its parent.
+// childRun is one run of a child, on the parent's side.
 type childRun struct {
 	limit int
 	text  strings.Builder
@@ -64,7 +64,7 @@ type childRun struct {
 func (c *childRun) run(ctx context.Context, format Format, in input) error {
 	timed, cancel := context.WithTimeout(ctx, in.limits.Time)
 	defer cancel()
-	// Linux kills the child when the thread that started it ends.
+	// Linux kills the child when the thread that started it exits.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	reader, err := child.Start(role)
@@ -79,13 +79,13 @@ func (c *childRun) run(ctx context.Context, format Format, in input) error {
 		sendTask(reader.Stdin, format, in)
 	}()
 	answer := c.receive(reader.Stdout)
-	reader.Close() // ends the sending, which may be waiting for the child to read
+	reader.Close() // unblocks sending, if the child no longer reads
 	<-sent
-	return verdict(ctx, timed, in.limits, answer, reader)
+	return childError(ctx, timed, in.limits, answer, reader)
 }
 
-// sendTask writes the task and the file. A child that died reads neither,
-// which receive finds out.
+// sendTask writes the task and the file. An error means that the child exited,
+// which receive detects.
 func sendTask(stdin io.Writer, format Format, in input) {
 	task := childTask{Format: format, Name: in.name, Media: in.media, Size: len(in.data), Limits: in.limits}
 	line, err := json.Marshal(task)
@@ -97,11 +97,11 @@ func sendTask(stdin io.Writer, format Format, in input) {
 	}
 }
 
-// errNoAnswer is the answer of a child that stopped without one.
+// errNoAnswer means that a child exited without an answer.
 var errNoAnswer = errors.New("document: the child stopped without an answer")
 
-// receive collects a child's answer. It returns nil when the answer is
-// complete, the *agent.Error that the child gave, or errNoAnswer.
+// receive reads a child's answer. It returns nil if the answer is complete,
+// the child's *agent.Error, or errNoAnswer.
 func (c *childRun) receive(stdout io.Reader) error {
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
@@ -124,7 +124,7 @@ func (c *childRun) receive(stdout io.Reader) error {
 	return errNoAnswer
 }
 
-// add appends text to a page. Pages have a blank line between them.
+// add appends text to a page. Pages are separated by a blank line.
 func (c *childRun) add(page int32, text string) {
 	n := len(c.pages)
 	if n == 0 || c.pages[n-1].page != page {
@@ -138,8 +138,8 @@ func (c *childRun) add(page int32, text string) {
 	c.pages[n-1].end = c.text.Len()
 }
 
-// verdict turns a child's end into the error that its file deserves.
-func verdict(ctx, timed context.Context, limits Limits, answer error, reader *child.Process) error {
+// childError returns the error for the file from how its child ended.
+func childError(ctx, timed context.Context, limits Limits, answer error, reader *child.Process) error {
 	if answer == nil {
 		return nil
 	}

@@ -48,7 +48,7 @@ func TestReaderIsConfined(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := input{name: key, media: server.Addr().String(), data: []byte("x"), limits: Limits{}.orDefaults()}
-	doc, err := isolated(testEscape, wholeMarkdown)(t.Context(), in)
+	doc, err := isolated(testEscape, markdownBlocks)(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestReaderIsConfined(t *testing.T) {
 // One allocation too large for the watchdog to see it coming fails at once.
 func TestAddressSpaceIsBounded(t *testing.T) {
 	in := input{data: []byte("x"), limits: Limits{}.orDefaults()}
-	_, err := isolated(testGulp, wholeMarkdown)(context.Background(), in)
+	_, err := isolated(testGulp, markdownBlocks)(context.Background(), in)
 	if agent.ErrorCode(err) != CodeTooComplex {
 		t.Errorf("got %v", err)
 	}

@@ -101,7 +101,7 @@ func TestIsolatedFails(t *testing.T) {
 	for _, c := range cases {
 		t.Run(string(c.format), func(t *testing.T) {
 			in := input{data: []byte("x"), limits: c.limits.orDefaults()}
-			_, err := isolated(c.format, wholeMarkdown)(context.Background(), in)
+			_, err := isolated(c.format, markdownBlocks)(context.Background(), in)
 			if agent.ErrorCode(err) != c.code {
 				t.Fatalf("got %v", err)
 			}
@@ -118,7 +118,7 @@ func TestIsolatedFails(t *testing.T) {
 func TestIsolatedSendsToTheDead(t *testing.T) {
 	in := input{data: make([]byte, 8<<20), limits: Limits{}.orDefaults()}
 	in.limits.Memory = 1 << 20
-	if _, err := isolated(testEat, wholeMarkdown)(context.Background(), in); agent.ErrorCode(err) != CodeTooComplex {
+	if _, err := isolated(testEat, markdownBlocks)(context.Background(), in); agent.ErrorCode(err) != CodeTooComplex {
 		t.Errorf("got %v", err)
 	}
 }
@@ -127,7 +127,7 @@ func TestIsolatedStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
 	in := input{data: []byte("x"), limits: Limits{}.orDefaults()}
-	if _, err := isolated(testHang, wholeMarkdown)(ctx, in); err != context.DeadlineExceeded {
+	if _, err := isolated(testHang, markdownBlocks)(ctx, in); err != context.DeadlineExceeded {
 		t.Errorf("got %v", err)
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// readJSON writes a JSON text, or one JSON text a line (JSON Lines), as lines
-// of path and value: "order.items[0].name: value". Each element of an
-// outermost array of objects, and each object right under the root, is a
-// record of its own. Numbers stay as they are written.
+// readJSON writes a JSON text, or one per line (JSON Lines), as lines of path
+// and value: "order.items[0].name: value". Each element of an outermost array
+// of objects, and each object directly below the root, is a record. Numbers
+// are kept as written.
 func readJSON(ctx context.Context, in input) (*Document, error) {
 	data, err := in.decode(FormatJSON)
 	if err != nil {
@@ -39,7 +39,8 @@ func readJSON(ctx context.Context, in input) (*Document, error) {
 	return &Document{Text: text, Blocks: blocks}, nil
 }
 
-// jsonTexts checks data and returns the JSON texts in it: itself, or its lines.
+// jsonTexts validates data and returns its JSON texts: data itself, or its
+// lines.
 func jsonTexts(data []byte) (func(func([]byte) bool), error) {
 	if json.Valid(data) {
 		return func(yield func([]byte) bool) { yield(data) }, nil
@@ -62,7 +63,7 @@ func jsonTexts(data []byte) (func(func([]byte) bool), error) {
 	return nil, brokenJSON(data)
 }
 
-// brokenJSON says on which line the JSON breaks off.
+// brokenJSON returns an error with the line where the JSON is invalid.
 func brokenJSON(data []byte) error {
 	var (
 		whole  json.RawMessage
@@ -72,7 +73,7 @@ func brokenJSON(data []byte) error {
 		return broken("the file is no valid JSON")
 	}
 	offset := min(max(int(syntax.Offset), 0), len(data))
-	// Only a Decoder tells an error at the last byte from a missing one.
+	// Only a Decoder distinguishes a wrong last byte from a missing one.
 	atEnd := len(bytes.TrimSpace(data[offset:])) == 0
 	if atEnd && json.NewDecoder(bytes.NewReader(data)).Decode(&whole) == io.ErrUnexpectedEOF {
 		return broken("the JSON ends in the middle of a value")
@@ -80,9 +81,8 @@ func brokenJSON(data []byte) error {
 	return broken("the file is no valid JSON: see line %d", 1+bytes.Count(data[:offset], []byte("\n")))
 }
 
-// jsonWalker writes one JSON text, which must be valid. It walks the bytes
-// itself because encoding/json's tokens cost two allocations each, and nothing
-// of what they check needs checking twice.
+// jsonWalker writes one valid JSON text. It scans the bytes itself, as
+// encoding/json allocates twice per token, and the text is already validated.
 type jsonWalker struct {
 	ctx      context.Context
 	out      *recordWriter
@@ -94,7 +94,7 @@ type jsonWalker struct {
 	steps    int
 }
 
-// value writes the value at pos, which is nested this deep.
+// value writes the value at pos, nested at depth.
 func (w *jsonWalker) value(depth int) error {
 	if w.steps++; w.steps%4096 == 0 && w.ctx.Err() != nil {
 		return w.ctx.Err()
@@ -165,7 +165,8 @@ func (w *jsonWalker) array(depth int) error {
 	return nil
 }
 
-// scalarsOnly reports whether the array at pos holds neither objects nor arrays.
+// scalarsOnly reports whether the array at pos contains neither objects nor
+// arrays.
 func (w *jsonWalker) scalarsOnly() bool {
 	start := w.pos
 	defer func() { w.pos = start }()
@@ -215,8 +216,8 @@ func (w *jsonWalker) label() {
 	}
 }
 
-// enterEmpty passes the bracket of the object or array at pos. When it is empty,
-// enterEmpty also passes its closing bracket and returns true.
+// enterEmpty skips the opening bracket of the object or array at pos. If it is
+// empty, it also skips the closing one and returns true.
 func (w *jsonWalker) enterEmpty() bool {
 	w.pos++
 	w.space()
@@ -227,7 +228,8 @@ func (w *jsonWalker) enterEmpty() bool {
 	return false
 }
 
-// last passes the comma or the bracket after a value and tells which.
+// last skips the comma or bracket after a value and reports whether it was a
+// bracket.
 func (w *jsonWalker) last() bool {
 	w.space()
 	w.pos++
@@ -240,7 +242,7 @@ func (w *jsonWalker) space() {
 	}
 }
 
-// scalar passes the string, number or word at pos and returns its text.
+// scalar skips the string, number or literal at pos and returns its text.
 func (w *jsonWalker) scalar() []byte {
 	start := w.pos
 	escaped := w.skipScalar()
@@ -253,13 +255,13 @@ func (w *jsonWalker) scalar() []byte {
 	}
 	var s string
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return raw // cannot be: the text was found valid
+		return raw // unreachable: the text is valid
 	}
 	return []byte(s)
 }
 
-// skipScalar passes the scalar at pos and reports whether it is a string with
-// escapes in it.
+// skipScalar skips the scalar at pos and reports whether it is a string with
+// escapes.
 func (w *jsonWalker) skipScalar() (escaped bool) {
 	if w.data[w.pos] != '"' {
 		for w.pos < len(w.data) && strings.IndexByte(",]} \t\r\n", w.data[w.pos]) < 0 {
@@ -277,8 +279,8 @@ func (w *jsonWalker) skipScalar() (escaped bool) {
 	return escaped
 }
 
-// appendKey adds a member's name to a path. A name that would read as more
-// than one step, or as none, stands in brackets and quotes.
+// appendKey appends a member's name to a path, quoted in brackets if it would
+// otherwise read as several steps or none.
 func appendKey(path, key []byte) []byte {
 	if len(key) == 0 || bytes.ContainsAny(key, ".[]:\"\n\r\t\x00") {
 		return append(strconv.AppendQuote(append(path, '['), string(key)), ']')

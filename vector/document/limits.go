@@ -2,19 +2,19 @@ package document
 
 import "time"
 
-// Limits limit what one file may cost. A zero field means its default.
+// Limits limit the cost of one file. A zero field means its default.
 type Limits struct {
 	Text   int           // bytes of extracted text, 64 MiB; at most 1 GiB
-	Blocks int           // marks, 1,000,000; after that the rest is one paragraph
-	Depth  int           // nesting of JSON, 200; of DOCX five times that
+	Blocks int           // 1,000,000; the rest becomes one paragraph
+	Depth  int           // nesting of JSON, 200; of DOCX five times as much
 	Pages  int           // of a PDF, 5,000
-	Time   time.Duration // of a child that reads HTML, DOCX or PDF, 30 s
-	Memory int64         // of such a child, in bytes, 512 MiB
+	Time   time.Duration // of the child that reads HTML, DOCX or PDF, 30 s
+	Memory int64         // of that child, in bytes, 512 MiB
 }
 
 // Fixed limits.
 const (
-	maxColumns     = 16384 // of a CSV file: what common spreadsheets allow
+	maxColumns     = 16384 // of a CSV file, as in common spreadsheets
 	maxText        = 1 << 30
 	maxTitle       = 200 // characters
 	maxHeadingText = 120 // characters of one heading in a path

@@ -13,8 +13,8 @@ func readMarkdown(_ context.Context, in input) (*Document, error) {
 	return markdownDocument(text, in.limits), nil
 }
 
-// Markdown marks the blocks of a text that is known to be Markdown: of a
-// crawled page, say. Its lines end in \n.
+// Markdown finds the blocks of a text known to be Markdown, such as a crawled
+// page. Its lines end in \n.
 func Markdown(text string, limits Limits) *Document {
 	doc := markdownDocument(text, limits.orDefaults())
 	doc.Format = FormatMarkdown
@@ -36,11 +36,12 @@ func markdownDocument(text string, limits Limits) *Document {
 	return doc
 }
 
-// maxFrontMatter bounds the search for the line that ends it, in bytes.
+// maxFrontMatter limits the length of front matter, in bytes.
 const maxFrontMatter = 64 << 10
 
-// cutFrontMatter splits off the lines between a first line of --- (YAML) or
-// +++ (TOML) and the next such line. Without them front is "".
+// cutFrontMatter splits off front matter: the lines between a first line of
+// --- (YAML) or +++ (TOML) and the next such line. front is "" if there is
+// none.
 func cutFrontMatter(text string) (front, body string) {
 	for _, fence := range []string{"---\n", "+++\n"} {
 		rest, ok := strings.CutPrefix(text, fence)
@@ -54,7 +55,7 @@ func cutFrontMatter(text string) (front, body string) {
 				return rest[:pos], rest[next:]
 			}
 			if pos == 0 && !strings.ContainsAny(line, ":=#") {
-				break // a thematic break, and text
+				break // a thematic break, not front matter
 			}
 			pos = next
 		}
@@ -75,9 +76,9 @@ func frontMatterTitle(front string) string {
 	return ""
 }
 
-// markMarkdown marks the blocks of text[start:end]. It follows CommonMark and
-// GitHub's tables as far as blocks at the outermost level go; block quotes and
-// HTML blocks pass as paragraphs.
+// markMarkdown finds the blocks of text[start:end]. It follows CommonMark and
+// GitHub's tables for blocks at the outermost level; block quotes and HTML
+// blocks count as paragraphs.
 func markMarkdown(o *outline, start, end int) {
 	m := mdScanner{outline: o, end: end}
 	for pos := start; pos < end; {
@@ -90,13 +91,14 @@ type mdScanner struct {
 	end int
 }
 
-// line returns the line at pos without its end, and where the next begins.
+// line returns the line at pos without its line ending, and the start of the
+// next.
 func (m *mdScanner) line(pos int) (string, int) {
 	next := lineEnd(m.text, pos, m.end)
 	return strings.TrimSuffix(m.text[pos:next], "\n"), next
 }
 
-// block marks the block that begins at pos and returns the offset after it.
+// block finds the block at pos and returns the offset after it.
 func (m *mdScanner) block(pos int) int {
 	line, next := m.line(pos)
 	switch kind, level := m.lineKind(pos, line, next); kind {
@@ -126,7 +128,7 @@ const (
 	lineItem  // the first of a list item
 )
 
-// lineKind says what begins with the line at pos; level is of a heading.
+// lineKind returns what the line at pos starts; level is that of a heading.
 func (m *mdScanner) lineKind(pos int, line string, next int) (kind mdLine, level int) {
 	trimmed := strings.TrimLeft(line, " \t")
 	indent := len(line) - len(trimmed)
@@ -147,7 +149,8 @@ func (m *mdScanner) lineKind(pos int, line string, next int) (kind mdLine, level
 	return lineText, 0
 }
 
-// fence marks a fenced code block; one that is never closed runs to the end.
+// fence finds a fenced code block; one without an end extends to the end of
+// the text.
 func (m *mdScanner) fence(pos int, line string, next int) int {
 	marker := fenceMarker(strings.TrimLeft(line, " \t"))
 	for next < m.end {
@@ -161,8 +164,8 @@ func (m *mdScanner) fence(pos int, line string, next int) int {
 	return next
 }
 
-// table marks a table: header, rule, and rows up to the first line that is
-// blank or begins another block.
+// table finds a table: header, delimiter row, and rows up to the first line
+// that is blank or starts another block.
 func (m *mdScanner) table(pos int) int {
 	_, next := m.line(pos)
 	_, next = m.line(next)
@@ -177,8 +180,9 @@ func (m *mdScanner) table(pos int) int {
 	return next
 }
 
-// list marks a list. It goes on over blank lines as long as what follows is an
-// item or indented, and ends where a fence begins, which is marked by itself.
+// list finds a list. It continues over blank lines as long as an item or an
+// indented line follows, and ends at a code fence, which is a block of its
+// own.
 func (m *mdScanner) list(pos int) int {
 	_, next := m.line(pos)
 	blank := false
@@ -197,12 +201,11 @@ func (m *mdScanner) list(pos int) int {
 	return next
 }
 
-// maxSetext is the longest text, in bytes, that a line of - or = under it makes
-// a heading. Under a longer one it is a thematic break.
+// maxSetext limits the text, in bytes, that an underline of - or = makes a
+// heading. Below a longer one it is a thematic break.
 const maxSetext = 400
 
-// paragraph marks a paragraph, or the heading that it is when a line of = or -
-// stands under it.
+// paragraph finds a paragraph, or a heading if it is underlined with = or -.
 func (m *mdScanner) paragraph(pos int) int {
 	_, next := m.line(pos)
 	for next < m.end {

@@ -7,24 +7,24 @@ import (
 	"satchel/agent"
 )
 
-// fenceMarker returns the ``` or ~~~ that a line opens a code fence with, at
-// its full length, else "".
+// fenceMarker returns the full ``` or ~~~ marker of a line that opens a code
+// fence, or "".
 func fenceMarker(line string) string {
 	if !strings.HasPrefix(line, "```") && !strings.HasPrefix(line, "~~~") {
 		return ""
 	}
 	rest := strings.TrimLeft(line, line[:1])
 	if line[0] == '`' && strings.Contains(rest, "`") {
-		return "" // code in a line: ```like this```
+		return "" // inline code: ```like this```
 	}
 	return line[:len(line)-len(rest)]
 }
 
-// FenceMarker returns the ``` or ~~~ that the first line of a fence block
-// opens it with, which also closes it.
+// FenceMarker returns the ``` or ~~~ marker of a fence block's first line,
+// which also closes the block.
 func FenceMarker(line string) string { return fenceMarker(strings.TrimLeft(line, " \t")) }
 
-// atxLevel returns the level of a heading like "## Title", else 0.
+// atxLevel returns the level of a heading like "## Title", or 0.
 func atxLevel(line string) int {
 	rest := strings.TrimLeft(line, "#")
 	level := len(line) - len(rest)
@@ -34,7 +34,7 @@ func atxLevel(line string) int {
 	return level
 }
 
-// setextLevel returns 1 for a line of =, 2 for one of -, else 0.
+// setextLevel returns 1 for a line of =, 2 for one of -, or 0.
 func setextLevel(line string) int {
 	trimmed := strings.TrimSpace(line)
 	switch {
@@ -48,8 +48,8 @@ func setextLevel(line string) int {
 	return 0
 }
 
-// isListItem recognises "- x", "* x", "+ x", "1. x" and "1) x", but no rule
-// like "* * *".
+// isListItem reports whether a line starts with "- ", "* ", "+ ", "1. " or "1)
+// " and is not a thematic break like "* * *".
 func isListItem(line string) bool {
 	digits := 0
 	for digits < len(line) && digits < 10 && line[digits] >= '0' && line[digits] <= '9' {
@@ -67,7 +67,7 @@ func isListItem(line string) bool {
 	return digits > 0 || strings.Trim(line, line[:1]+" \t") != ""
 }
 
-// isTableRule recognises the line under a table's header: "|---|:--:|".
+// isTableRule reports whether a line is a table's delimiter row: "|---|:--:|".
 func isTableRule(line string) bool {
 	line = strings.TrimSpace(line)
 	return strings.Contains(line, "-") && strings.Contains(line, "|") &&
@@ -83,8 +83,8 @@ var (
 	mdMarks   = strings.NewReplacer("**", "", "__", "", "`", "", "~~", "")
 )
 
-// HeadingText returns what a heading says, without its Markdown: one line of
-// at most 120 characters.
+// HeadingText returns a heading's text without Markdown, on one line of at
+// most 120 characters.
 func HeadingText(heading string) string {
 	if len(heading) > 4096 {
 		heading = strings.ToValidUTF8(heading[:4096], "")
@@ -105,7 +105,7 @@ func HeadingText(heading string) string {
 	return agent.Clip(heading, maxHeadingText)
 }
 
-// trimEmphasis takes one pair of * or _ off the ends.
+// trimEmphasis removes one pair of * or _ around a text.
 func trimEmphasis(s string) string {
 	if n := len(s); n > 2 && s[0] == s[n-1] && (s[0] == '*' || s[0] == '_') {
 		return s[1 : n-1]

@@ -14,15 +14,15 @@ type outline struct {
 	max    int
 	page   int32
 	blocks []Block
-	open   []int32 // the headings that the next block stands under
+	open   []int32 // the headings above the next block
 }
 
 func newOutline(text string, limits Limits) *outline {
 	return &outline{text: text, max: limits.Blocks}
 }
 
-// add marks text[start:end] as a block, without the white space around it,
-// but with the indentation of its first line. White space alone is no block.
+// add adds text[start:end] as a block, without surrounding white space but
+// with the indentation of its first line. White space alone is not a block.
 func (o *outline) add(kind Kind, level, start, end int) {
 	end = start + len(strings.TrimRightFunc(o.text[start:end], unicode.IsSpace))
 	start = skipBlankLines(o.text, start, end)
@@ -50,14 +50,14 @@ func (o *outline) add(kind Kind, level, start, end int) {
 	}
 }
 
-// closeTo ends the headings that one of this level ends.
+// closeTo closes the headings that a heading of this level ends.
 func (o *outline) closeTo(level int) {
 	for n := len(o.open); n > 0 && int(o.blocks[o.open[n-1]].Level) >= level; n-- {
 		o.open = o.open[:n-1]
 	}
 }
 
-// title returns the first heading of the highest level that occurs.
+// title returns the first heading of the highest level.
 func (o *outline) title() string {
 	best := -1
 	for i, b := range o.blocks {
@@ -73,7 +73,7 @@ func (o *outline) title() string {
 }
 
 // skipBlankLines returns the start of the first line in text[start:end] that
-// holds more than white space.
+// is not blank.
 func skipBlankLines(text string, start, end int) int {
 	line := start
 	for i := start; i < end; {
@@ -89,7 +89,7 @@ func skipBlankLines(text string, start, end int) int {
 	return end
 }
 
-// clipTitle makes a title out of foreign text: one line, of bounded length.
+// clipTitle returns an untrusted text as a title: one line of limited length.
 func clipTitle(s string) string {
 	if len(s) > 4*maxTitle+64 {
 		s = strings.ToValidUTF8(s[:4*maxTitle+64], "")

@@ -60,16 +60,16 @@ func ReadPage(ctx context.Context, address, contentType string, data []byte) (Pa
 		}
 		return page, err
 	}
-	doc, err := Read(ctx, nameless(address, media), "", data, limits)
+	doc, err := Read(ctx, nameForMedia(address, media), "", data, limits)
 	if err != nil {
 		return Page{}, err
 	}
 	return Page{Title: doc.Title, Text: paged(doc)}, nil
 }
 
-// nameless returns a file name for the format of a media type, since the end of
-// a URL says little about its content.
-func nameless(address, media string) string {
+// nameForMedia returns a file name for the format of a media type, since the end
+// of a URL says little about its content.
+func nameForMedia(address, media string) string {
 	switch media {
 	case "application/pdf":
 		return "page.pdf"
@@ -138,15 +138,15 @@ func (t *tree) pageTitle(root int32) string {
 			headline = clipTitle(w.inline(i))
 		}
 	}
-	if title == "" || headline != "" && standsIn(title, headline) {
+	if title == "" || headline != "" && includesHeadline(title, headline) {
 		return headline
 	}
 	return title
 }
 
-// standsIn reports whether a title starts or ends with a headline and the rest
-// is set apart by a separator.
-func standsIn(title, headline string) bool {
+// includesHeadline reports whether a title starts or ends with a headline that is
+// separated from the rest.
+func includesHeadline(title, headline string) bool {
 	title, headline = strings.ToLower(title), strings.ToLower(strings.ReplaceAll(headline, "`", ""))
 	if rest, ok := strings.CutPrefix(title, headline); ok {
 		rest = strings.TrimLeft(rest, " ")

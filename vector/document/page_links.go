@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxLinks bounds the links that are kept of one page.
+// maxLinks limits the links kept of one page.
 const maxLinks = 5000
 
 // linkList collects the links of a page.
@@ -14,7 +14,7 @@ type linkList struct {
 	listed    map[string]bool
 	hrefs     []string
 	canonical string
-	based     bool // a base element was read
+	based     bool // a base element was found
 }
 
 func (l *linkList) add(href string) {
@@ -29,31 +29,31 @@ func (l *linkList) add(href string) {
 	l.hrefs = append(l.hrefs, href)
 }
 
-// addCanonical takes the address of the first link element that names one.
+// addCanonical uses the URL of the first link element with rel=canonical.
 func (l *linkList) addCanonical(a attrs) {
 	if l.canonical == "" && strings.EqualFold(strings.TrimSpace(a.rel), "canonical") {
 		l.canonical = a.href
 	}
 }
 
-// setBase takes the address of the first base element that names one.
+// setBase uses the URL of the first base element.
 func (t *tree) setBase(href string) {
 	if u, err := t.base.Parse(strings.TrimSpace(href)); err == nil && href != "" && !t.links.based {
 		t.base, t.links.based = u, true
 	}
 }
 
-// permalinkNames are words of the class of a heading's link to itself.
+// permalinkNames are classes of a heading's link to itself.
 var permalinkNames = words("headerlink anchor permalink hash hashlink direct heading copybtn")
 
-// link writes a link as its text, with its address when that leads out of the
-// site or to a file.
+// link writes a link as its text, with its URL if it leads to another site or
+// to a file.
 func (w *pageWriter) link(i int32) {
 	a := w.attrsOf(i)
 	if strings.HasPrefix(a.href, "#") && w.isPermalink(i) {
 		return
 	}
-	address := w.outside(a.href)
+	address := w.externalURL(a.href)
 	if w.inLink || w.inCode || address == "" {
 		w.children(i)
 		return
@@ -63,7 +63,7 @@ func (w *pageWriter) link(i int32) {
 	w.children(i)
 	w.inLink = false
 	if w.out.Len() != written || len(bytes.TrimSpace(w.line[min(start, len(w.line)):])) == 0 {
-		return // it holds blocks, or nothing
+		return // contains blocks, or nothing
 	}
 	text := string(bytes.TrimSpace(w.line[start:]))
 	space := w.line[start] == ' '
@@ -78,7 +78,8 @@ func (w *pageWriter) link(i int32) {
 	w.line = append(w.line, "["+text+"]("+address+")"...)
 }
 
-// isPermalink recognises the sign beside a heading that links to itself.
+// isPermalink reports whether a link is the symbol next to a heading that
+// links to itself.
 func (w *pageWriter) isPermalink(i int32) bool {
 	var text []byte
 	for k := i; k < w.end(i); k++ {
@@ -102,9 +103,9 @@ func (w *pageWriter) isPermalink(i int32) bool {
 	return false
 }
 
-// outside is the absolute address of a link that leads to another host or to a
-// file, "" for any other.
-func (w *pageWriter) outside(href string) string {
+// externalURL returns the absolute URL of a link to another host or to a file, or
+// "".
+func (w *pageWriter) externalURL(href string) string {
 	if href == "" || href[0] == '#' {
 		return ""
 	}
@@ -121,11 +122,11 @@ func (w *pageWriter) outside(href string) string {
 	return ""
 }
 
-// isDownload are endings of files that are fetched and not read in a browser.
+// isDownload are the extensions of files that are downloaded, not displayed.
 var isDownload = words(`.zip .gz .tgz .bz2 .xz .zst .7z .exe .msi .dmg .deb .rpm .apk .jar .whl .iso .pdf .doc .docx .xls .xlsx .ppt .pptx
 	.odt .ods .epub .csv .json .yaml .yml .xml`)
 
-// code writes code within a line.
+// code writes inline code.
 func (w *pageWriter) code(i int32) {
 	if w.inCode {
 		w.children(i)

@@ -6,16 +6,16 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// A page's main content is found by what its author says (main, article, nav,
-// ARIA roles), by the names that stylesheets know the rest of a page under, and
-// by how much of a block is links.
+// A page's main content is found by its markup (main, article, nav, ARIA
+// roles), by common class names of the rest of a page, and by the share of
+// links in a block.
 
-// enough is the share of a page's text that the main content must hold, or
-// else the page is read with less left out.
-const enough = 0.25
+// minMainShare is the share of a page's text that the main content must have;
+// otherwise less is removed.
+const minMainShare = 0.25
 
-// measures are what is known of the text beneath each node, in bytes without
-// white space: of all of it, and of what links hold.
+// measures are the lengths of the text below each node, in bytes without white
+// space: of all of it, and of links.
 type measures struct{ textLength, linkLength []int32 }
 
 func (m measures) share(i int32) float64 {
@@ -25,7 +25,7 @@ func (m measures) share(i int32) float64 {
 	return float64(m.linkLength[i]) / float64(m.textLength[i])
 }
 
-// measure counts the text that is not boilerplate.
+// measure measures the text that is not boilerplate.
 func (t *tree) measure() measures {
 	m := measures{make([]int32, len(t.nodes)), make([]int32, len(t.nodes))}
 	inLink := make([]bool, len(t.nodes))
@@ -59,14 +59,13 @@ func textLength(text []byte) (n int32) {
 	return n
 }
 
-// chooseMain marks what stands around the text of a page as boilerplate and returns
-// the element that holds the main content.
+// chooseMain marks boilerplate and returns the element with the main content.
 func (t *tree) chooseMain() int32 {
 	t.boilerplate = make([]bool, len(t.nodes))
 	all := t.measure()
-	t.markSurroundings()
+	t.markBoilerplateTags()
 	marked := t.measure()
-	if marked.textLength[0] == 0 { // a page that is nothing but header and asides
+	if marked.textLength[0] == 0 { // a page of only headers and asides
 		t.boilerplate = make([]bool, len(t.nodes))
 		return 0
 	}
@@ -78,38 +77,38 @@ func (t *tree) chooseMain() int32 {
 		t.markLinkLists(m)
 		m = t.measure()
 	}
-	if float64(m.textLength[root]) < enough*float64(marked.textLength[0]-marked.linkLength[0]) || m.textLength[root] == 0 {
+	if float64(m.textLength[root]) < minMainShare*float64(marked.textLength[0]-marked.linkLength[0]) || m.textLength[root] == 0 {
 		t.boilerplate, root = before, 0
 	}
-	if float64(marked.textLength[0]) < enough*float64(all.textLength[0]-all.linkLength[0]) && root == 0 {
+	if float64(marked.textLength[0]) < minMainShare*float64(all.textLength[0]-all.linkLength[0]) && root == 0 {
 		t.boilerplate = make([]bool, len(t.nodes))
 	}
 	return root
 }
 
-// mark marks a node and all beneath it as boilerplate.
+// mark marks a node and its descendants as boilerplate.
 func (t *tree) mark(i int32) {
 	for k := i; k < t.end(i); k++ {
 		t.boilerplate[k] = true
 	}
 }
 
-// surroundings are elements that stand around the text of a page.
-var surroundings = map[atom.Atom]bool{
+// boilerplateTags are elements around the text of a page.
+var boilerplateTags = map[atom.Atom]bool{
 	atom.Nav: true, atom.Header: true, atom.Footer: true, atom.Aside: true,
 }
 
-// surroundingRoles are the ARIA names of the same, and of controls.
-var surroundingRoles = map[string]bool{
+// boilerplateRoles are the ARIA roles of surroundings and of controls.
+var boilerplateRoles = map[string]bool{
 	"navigation": true, "banner": true, "contentinfo": true, "complementary": true, "search": true,
 	"dialog": true, "alertdialog": true, "menu": true, "menubar": true, "toolbar": true,
 }
 
-// markSurroundings marks elements that are not of the text by their tag or
-// role. Inside the main part a header holds the headline, and an aside a hint,
-// unless it is made of links.
-func (t *tree) markSurroundings() {
-	within := make([]bool, len(t.nodes)) // main or an article
+// markBoilerplateTags marks boilerplate by tag and role. Inside the main content
+// a header has the headline and an aside has a note, unless it consists of
+// links.
+func (t *tree) markBoilerplateTags() {
+	within := make([]bool, len(t.nodes)) // inside main or an article
 	m := t.measure()
 	for i := int32(1); i < int32(len(t.nodes)); i++ {
 		n, a := &t.nodes[i], t.attrsOf(i)
@@ -122,15 +121,16 @@ func (t *tree) markSurroundings() {
 			if within[i] && m.share(i) < 0.5 {
 				continue
 			}
-		case !surroundings[n.tag] && !surroundingRoles[a.role]:
+		case !boilerplateTags[n.tag] && !boilerplateRoles[a.role]:
 			continue
 		}
 		t.mark(i)
 	}
 }
 
-// excludedNames are words of the class and id of what is no text, boilerplateNames of
-// what stands around one, and weakNames too if it is mostly links.
+// excludedNames are classes and ids of what is not text, boilerplateNames of
+// what surrounds the text, and weakNames of what does so if it is mostly
+// links.
 var excludedNames, boilerplateNames, weakNames = words("linenos lineno headerlink editsection toctitle skiplink"),
 	words(`nav navbar navigation navheader navfooter breadcrumb breadcrumbs sidebar sphinxsidebar footer cookie cookies
 	consent gdpr newsletter disqus advert advertisement ads sponsor sponsors catlinks printfooter jump skip
@@ -146,9 +146,9 @@ func words(list string) map[string]bool {
 	return set
 }
 
-// markNamed marks elements by their names. What holds a third of the page's
-// text stays, and what holds its headline: "has-sidebar" names what stands
-// beside one.
+// markNamed marks boilerplate by class and id. Elements with a third of the
+// page's text or with its headline are kept: "has-sidebar" is a name of the
+// content next to a sidebar.
 func (t *tree) markNamed(m measures) {
 	text := m.textLength[0] - m.linkLength[0]
 	for i := int32(1); i < int32(len(t.nodes)); i++ {
@@ -190,8 +190,8 @@ func (t *tree) holdsHeadline(i int32) bool {
 	return false
 }
 
-// mainElement is the element that the page names as its main part, 0 when it
-// does not.
+// mainElement returns the element that the page marks as its main content, or
+// 0.
 func (t *tree) mainElement(m measures) int32 {
 	var main, article int32
 	larger := func(a, b int32) bool { return a == 0 || m.textLength[b] > m.textLength[a] }
@@ -217,11 +217,11 @@ func (t *tree) mainElement(m measures) int32 {
 	return main
 }
 
-// listTags are the elements that lists of links are made with.
+// listTags are the elements used for lists of links.
 var listTags = tags(atom.Ul, atom.Ol, atom.Dl, atom.Table, atom.Div, atom.P, atom.Td, atom.Center, atom.Section)
 
-// markLinkLists marks blocks of four links or more that are little else, in a
-// page that does not tell its parts, unless they are most of it.
+// markLinkLists marks blocks that are mostly links, four or more, in a page
+// without structural markup, unless they are most of the page.
 func (t *tree) markLinkLists(m measures) {
 	links := make([]int, len(t.nodes))
 	for i := len(t.nodes) - 1; i > 0; i-- {

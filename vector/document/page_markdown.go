@@ -10,34 +10,34 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// pageWriter writes the text beneath a node as Markdown. Emphasis is left out,
-// and so are the addresses of links within the site: neither answers anything.
+// pageWriter writes the text below a node as Markdown. Emphasis and the URLs
+// of links within the site are omitted: neither helps to answer questions.
 type pageWriter struct {
 	*tree
-	limit int // bytes, after which the rest is not written
+	limit int // bytes; the rest is not written
 	out   strings.Builder
-	line  []byte // the block that is being written
+	line  []byte // the current block
 
-	prefix string // of each line: what it stands in
+	prefix string // of each line, from the enclosing blocks
 	marker string // of the next block, in place of prefix
-	around string // the prefix of what marker stands in
-	tight  bool   // the block before was of the same list
-	lists  int    // that are open
-	flat   bool   // blocks become words: for cells and titles
+	around string // the prefix outside marker
+	tight  bool   // the previous block was in the same list
+	lists  int    // nesting of lists
+	flat   bool   // write blocks as words, for cells and titles
 	inCode bool
 	inLink bool
 }
 
 func (w *pageWriter) text() string { return strings.TrimSpace(w.out.String()) }
 
-// inline returns the text beneath a node in one line.
+// inline returns the text below a node on one line.
 func (w *pageWriter) inline(i int32) string {
 	w.flat = true
 	w.children(i)
 	return string(bytes.TrimSpace(w.line))
 }
 
-// blocks writes all that is beneath a node.
+// blocks writes everything below a node.
 func (w *pageWriter) blocks(i int32) {
 	w.children(i)
 	w.flush()
@@ -63,7 +63,7 @@ func (w *pageWriter) node(i int32) {
 	case n.tag == atom.A:
 		w.link(i)
 	case n.tag == atom.Del || n.tag == atom.S || n.tag == atom.Strike:
-		w.struck(i)
+		w.strikethrough(i)
 	case n.tag == atom.Code || n.tag == atom.Kbd || n.tag == atom.Samp || n.tag == atom.Tt:
 		w.code(i)
 	case w.flat && blockTags[n.tag]:
@@ -100,7 +100,7 @@ func (w *pageWriter) block(i int32) {
 	}
 }
 
-// within writes what is inside a block: its first line begins with first, the
+// within writes the content of a block: its first line starts with first, the
 // others with rest.
 func (w *pageWriter) within(first, rest string, write func()) {
 	prefix, marker := w.prefix, w.marker
@@ -117,7 +117,7 @@ func (w *pageWriter) within(first, rest string, write func()) {
 	}
 }
 
-// flush ends the block that is being written.
+// flush ends the current block.
 func (w *pageWriter) flush() {
 	if w.flat {
 		return
@@ -129,7 +129,7 @@ func (w *pageWriter) flush() {
 				w.out.WriteString("\n" + w.prefix)
 			}
 			if bytes.HasPrefix(line, []byte("```")) || bytes.HasPrefix(line, []byte("~~~")) {
-				w.out.WriteByte('\\') // it opens no fence
+				w.out.WriteByte('\\') // not a fence
 			}
 			w.out.Write(bytes.TrimRight(line, " "))
 		}
@@ -137,7 +137,7 @@ func (w *pageWriter) flush() {
 	w.line = w.line[:0]
 }
 
-// begin writes what stands between two blocks.
+// begin writes the separator between two blocks.
 func (w *pageWriter) begin() {
 	switch {
 	case w.out.Len() == 0:
@@ -157,7 +157,7 @@ func (w *pageWriter) begin() {
 	w.tight = w.lists > 0
 }
 
-// words appends text with its white space made single spaces.
+// words appends text with white space collapsed to single spaces.
 func (w *pageWriter) words(text []byte) {
 	for k := 0; k < len(text); {
 		c := text[k]
@@ -186,12 +186,12 @@ func (w *pageWriter) words(text []byte) {
 	}
 }
 
-// struck marks words that are crossed out, such as a price of before.
-func (w *pageWriter) struck(i int32) {
+// strikethrough marks text that is crossed out, such as an old price.
+func (w *pageWriter) strikethrough(i int32) {
 	start, written := len(w.line), w.out.Len()
 	w.children(i)
 	if w.inCode || w.out.Len() != written || len(bytes.TrimSpace(w.line[min(start, len(w.line)):])) == 0 {
-		return // it holds blocks, or nothing
+		return // contains blocks, or nothing
 	}
 	if w.line[start] == ' ' {
 		start++
@@ -214,7 +214,7 @@ func (w *pageWriter) breakLine() {
 	}
 }
 
-// heading writes a heading without the sign beside it that links to it.
+// heading writes a heading without its permalink.
 func (w *pageWriter) heading(i int32) {
 	h := pageWriter{tree: w.tree, limit: w.limit, flat: true, inLink: true}
 	text := strings.TrimRight(h.inline(i), "#¶§🔗 ")
@@ -239,7 +239,7 @@ func longestRun(text string, sign byte) (longest int) {
 	return longest
 }
 
-// fence writes preformatted text as it is.
+// fence writes preformatted text unchanged.
 func (w *pageWriter) fence(i int32) {
 	var b bytes.Buffer
 	w.raw(&b, i)
@@ -257,7 +257,7 @@ func (w *pageWriter) fence(i int32) {
 	w.out.WriteString("\n" + w.prefix + mark)
 }
 
-// dropColon takes back the mark of a definition before what is no text.
+// dropColon removes the marker of a definition that has no text.
 func (w *pageWriter) dropColon() {
 	if w.marker == w.prefix+": " {
 		w.marker = ""
@@ -280,8 +280,8 @@ func (w *pageWriter) raw(b *bytes.Buffer, i int32) {
 	}
 }
 
-// language finds the name of a fence's language in the classes in and around
-// it.
+// language returns the language of a code block from the classes of it and its
+// parents.
 func (w *pageWriter) language(i int32) string {
 	around := []int32{i, w.nodes[i].parent, w.nodes[w.nodes[i].parent].parent}
 	if i+1 < w.end(i) {

@@ -6,16 +6,16 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// maxTableColumns bounds the columns of a table that is written as one.
+// maxTableColumns limits the columns of a Markdown table.
 const maxTableColumns = 50
 
-// table writes a table of data as one, and the cells of a table that lays out
-// a page one after the other.
+// table writes a data table as a table, and the cells of a layout table one
+// after the other.
 func (w *pageWriter) table(i int32) {
 	rows := w.rows(i)
 	grid, columns := w.grid(rows)
 	w.dropColon()
-	if columns < 2 || columns > maxTableColumns || w.holdsBlocks(i) {
+	if columns < 2 || columns > maxTableColumns || w.containsBlocks(i) {
 		w.cells(i)
 		return
 	}
@@ -25,7 +25,7 @@ func (w *pageWriter) table(i int32) {
 		}
 	}
 	if len(rows[0]) == 1 {
-		w.blocks(rows[0][0]) // the table's name
+		w.blocks(rows[0][0]) // the caption
 		grid = grid[1:]
 	}
 	written := 0
@@ -64,14 +64,14 @@ func (w *pageWriter) row(cells []cell, columns int) (line string, blank bool) {
 	return b.String(), blank
 }
 
-// cell is a cell in its column.
+// cell is a cell and its column.
 type cell struct{ node, column int32 }
 
-// grid lays out the cells of rows and returns how many columns they take. A
-// row ends where it is too wide for a table.
+// grid places the cells of rows in columns and returns the number of columns.
+// Rows are cut off at the maximum width of a table.
 func (w *pageWriter) grid(rows [][]int32) (grid [][]cell, columns int) {
 	grid = make([][]cell, len(rows))
-	var covered [maxTableColumns + 1]uint16 // by column: rows that a cell above reaches down
+	var covered [maxTableColumns + 1]uint16 // by column: rows covered by a cell above
 	for r, row := range rows {
 		grid[r] = make([]cell, 0, len(row))
 		column := 0
@@ -97,7 +97,7 @@ func (w *pageWriter) grid(rows [][]int32) (grid [][]cell, columns int) {
 	return grid, columns
 }
 
-// rows lists the cells of a table's rows.
+// rows returns the cells of a table's rows.
 func (w *pageWriter) rows(i int32) (rows [][]int32) {
 	for c := i + 1; c < w.end(i); c = w.end(c) {
 		switch {
@@ -119,8 +119,9 @@ func (w *pageWriter) rows(i int32) (rows [][]int32) {
 	return rows
 }
 
-// holdsBlocks reports whether a table holds what no cell of Markdown can.
-func (w *pageWriter) holdsBlocks(i int32) bool {
+// containsBlocks reports whether a table contains blocks, which Markdown cells
+// cannot.
+func (w *pageWriter) containsBlocks(i int32) bool {
 	for k := i + 1; k < w.end(i); k++ {
 		switch w.nodes[k].tag {
 		case atom.Table, atom.Pre, atom.Blockquote, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:

@@ -12,51 +12,52 @@ import (
 	"satchel/agent/markup"
 )
 
-// Bounds of a page's tree. The tree costs some 60 bytes a node beside the text.
+// Limits on a page's tree, which takes about 60 bytes per node besides the
+// text.
 const (
-	maxNodes     = 500_000 // of a page that is read in this process
-	maxTreeDepth = 250     // what is nested deeper lies flat at that depth
+	maxNodes     = 500_000 // of a page that is parsed in this process
+	maxTreeDepth = 250     // deeper elements are flattened to this depth
 )
 
-// node is an element, or a piece of text when text is set. Nodes lie in
-// document order: what is beneath a node follows it.
+// node is an element, or a text if text is set. Nodes are in document order: a
+// node's descendants follow it.
 type node struct {
-	tag          atom.Atom // 0 for an element without a known name
+	tag          atom.Atom // 0 for an unknown element
 	text         bool
-	parent, last int32 // last is the last node beneath this one, itself at least
+	parent, last int32 // last is the last descendant, or the node itself
 	start, end   uint32
-	textLength   int32 // of a text: its bytes without white space
+	textLength   int32 // of a text: bytes without white space
 	attr         int32 // index into tree.attrs, 0 for none
 }
 
-// attrs are the attributes that tell what an element is for.
+// attrs are the attributes that show what an element is for.
 type attrs struct {
 	class, id, role, href, rel, alt string
-	columns, rows                   uint16 // that a cell spans, 0 for one
+	columns, rows                   uint16 // that a cell spans; 0 means 1
 }
 
-// tree is a page as far as its text goes. Unlike that of the HTML standard it
-// is built in one go, so that its size and the time it takes are those of the
-// page: misnested formatting is not repeated, misplaced content stays put.
+// tree is a page reduced to its text. Unlike the tree of the HTML standard it
+// is built in one pass, so that time and size are proportional to the page:
+// misnested formatting is not repeated and misplaced content stays in place.
 type tree struct {
 	base        *url.URL
 	links       linkList
 	title       string
-	nodes       []node // 0 is the root
+	nodes       []node // the root is 0
 	attrs       []attrs
 	bytes       []byte // all texts
 	boilerplate []bool // by node; filled by chooseMain
 }
 
-// end is the index behind the last node beneath i.
+// end returns the index after the last descendant of i.
 func (t *tree) end(i int32) int32 { return t.nodes[i].last + 1 }
 
 func (t *tree) textOf(i int32) []byte { return t.bytes[t.nodes[i].start:t.nodes[i].end] }
 
 func (t *tree) attrsOf(i int32) *attrs { return &t.attrs[t.nodes[i].attr] }
 
-// open is an element that was not closed yet; node is -1 for one that is no
-// part of the text, with all that it holds.
+// open is an open element; node is -1 if it and its content are not part of
+// the text.
 type open struct {
 	tag  atom.Atom
 	name string // of an element without an atom
@@ -66,12 +67,12 @@ type open struct {
 type treeBuilder struct {
 	*tree
 	stack   []open
-	ignored int // elements that are open beyond maxTreeDepth
+	ignored int // open elements beyond maxTreeDepth
 	titled  bool
 }
 
-// readTree reads a page. Its only errors are TOO_COMPLEX and ctx's; with them
-// it returns what it has read so far.
+// readTree parses a page. Its only errors are TOO_COMPLEX and ctx's; with them
+// it returns what it has parsed so far.
 func readTree(ctx context.Context, base *url.URL, page []byte, maxNodes int) (*tree, error) {
 	b := treeBuilder{tree: &tree{
 		base: base, nodes: make([]node, 1, 64+len(page)/32), attrs: make([]attrs, 1, 16), bytes: make([]byte, 0, len(page)),
@@ -126,7 +127,7 @@ func (b *treeBuilder) inside(tag atom.Atom) bool {
 	return false
 }
 
-// textless are elements that hold no text for a reader.
+// textless are elements without readable text.
 var textless = map[atom.Atom]bool{
 	atom.Head: true, atom.Script: true, atom.Style: true, atom.Template: true, atom.Noscript: true,
 	atom.Iframe: true, atom.Object: true, atom.Embed: true, atom.Svg: true, atom.Canvas: true,
@@ -134,7 +135,7 @@ var textless = map[atom.Atom]bool{
 	atom.Input: true, atom.Select: true, atom.Textarea: true, atom.Datalist: true,
 }
 
-// void are the elements without content.
+// void are the elements that have no content.
 var void = map[atom.Atom]bool{
 	atom.Area: true, atom.Base: true, atom.Br: true, atom.Col: true, atom.Embed: true, atom.Hr: true, atom.Img: true, atom.Input: true,
 	atom.Link: true, atom.Meta: true, atom.Param: true, atom.Source: true, atom.Track: true, atom.Wbr: true,
@@ -162,7 +163,7 @@ func (b *treeBuilder) startTag(r *markup.Reader) {
 	case atom.A:
 		b.links.add(a.href)
 		if a.href == "" {
-			return // a place to link to
+			return // a link target
 		}
 	}
 	if b.ignored == 0 {
@@ -198,7 +199,7 @@ func (b *treeBuilder) addElement(tag atom.Atom, a attrs) int32 {
 	return at
 }
 
-// maxAttr bounds the attributes that are kept, in bytes.
+// maxAttr limits the attributes kept, in bytes.
 const maxAttr = 2000
 
 func readAttrs(r *markup.Reader) (a attrs, hidden bool) {
@@ -234,7 +235,7 @@ func readAttrs(r *markup.Reader) (a attrs, hidden bool) {
 	return a, hidden
 }
 
-// spanOf is a number of columns or rows, 0 for what is none.
+// spanOf parses a number of columns or rows, 0 if it is invalid.
 func spanOf(value []byte) uint16 {
 	n, _ := strconv.ParseUint(string(value), 10, 16)
 	return uint16(n)
@@ -250,8 +251,8 @@ func (b *treeBuilder) closeTo(n int) {
 	b.stack = b.stack[:n]
 }
 
-// closeNearest closes the innermost open element that wanted names, unless one
-// that bounds names lies in between. It reports whether there was one.
+// closeNearest closes the innermost open element that matches wanted, unless
+// one that matches bounds is in between. It reports whether it closed one.
 func (b *treeBuilder) closeNearest(wanted func(open) bool, bounds map[atom.Atom]bool) bool {
 	for i := len(b.stack) - 1; i > 0; i-- {
 		if wanted(b.stack[i]) {
@@ -273,7 +274,7 @@ func tags(list ...atom.Atom) map[atom.Atom]bool {
 	return set
 }
 
-// blockTags are the elements that begin on a line of their own. All of them
+// blockTags are the elements that start on a line of their own. All of them
 // end an open paragraph.
 var blockTags = tags(atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Center, atom.Details, atom.Dialog, atom.Dir, atom.Div,
 	atom.Dl, atom.Dt, atom.Dd, atom.Fieldset, atom.Figcaption, atom.Figure, atom.Footer, atom.Form, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5,
@@ -311,8 +312,8 @@ var (
 	headingTags = tags(atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6)
 )
 
-// closeBefore closes what the start of an element ends, where authors leave
-// out the end tags.
+// closeBefore closes the elements whose end tag is implied by the start of
+// another.
 func (b *treeBuilder) closeBefore(tag atom.Atom) {
 	switch {
 	case tag == atom.A:

@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// A page of a document, such as a PDF, begins with a line of a form feed and the
-// page's number in what ReadPage returns. Nothing else that it returns holds a
-// form feed.
+// In the result of ReadPage, a page of a document such as a PDF starts with a
+// line of a form feed and the page's number. There are no other form feeds.
 
-// paged is the text of a document with its pages marked.
+// paged returns the text of a document with its page markers.
 func paged(doc *Document) string {
 	if doc.Pages == 0 {
 		return unmarked(doc.Text)
@@ -27,10 +26,10 @@ func paged(doc *Document) string {
 	return b.String()
 }
 
-// unmarked is text without form feeds.
+// unmarked returns text without form feeds.
 func unmarked(text string) string { return strings.ReplaceAll(text, "\f", " ") }
 
-// OfPage marks the blocks of what ReadPage returned: of Markdown, or of the
+// OfPage finds the blocks of a result of ReadPage: of Markdown, or of the
 // pages of a PDF.
 func OfPage(text string, limits Limits) *Document {
 	if !strings.HasPrefix(text, "\f") {

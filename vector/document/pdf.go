@@ -11,14 +11,13 @@ import (
 	"satchel/agent"
 )
 
-// minWordsPerPage is the average below which a file is taken for a scan when a
-// picture covers most of its pages.
+// minWordsPerPage is the average below which a file counts as scanned if
+// images cover most of its pages.
 const minWordsPerPage = 20
 
-// extractPDF reads the text of each page. The objects of the file are read by
-// package pdf; where text stands on a page, and what its characters mean, is
-// worked out here, and the package's own reading of a page is taken where that
-// holds more known words.
+// extractPDF reads the text of each page. Package pdf parses the objects of
+// the file; positions and characters are computed here. Package pdf's own text
+// of a page is used if it has more known words.
 func extractPDF(in input, out *sink) error {
 	file, err := openPDF(in.data)
 	if err != nil {
@@ -26,7 +25,7 @@ func extractPDF(in input, out *sink) error {
 	}
 	d := &pdfDocument{out: out, maxPages: in.limits.Pages, fonts: map[string]*pdfFont{}}
 	root := value(file.Trailer(), "Root", "Pages")
-	if err := d.walk(root, inherited{area: letter}, 0); err != nil {
+	if err := d.walk(root, inherited{area: letterArea}, 0); err != nil {
 		return err
 	}
 	switch {
@@ -44,14 +43,14 @@ func extractPDF(in input, out *sink) error {
 	return nil
 }
 
-// openPDF reads the file's table of objects. Package pdf insists on an exact
-// first line and on a last line that ends the file; real files have a newer
-// version, or something before or behind.
+// openPDF reads the file's table of objects. Package pdf requires an exact
+// first line and an end marker on the last line; real files have newer
+// versions or extra bytes before or after.
 func openPDF(data []byte) (*pdf.Reader, error) {
 	start := bytes.Index(data[:min(len(data), 1024)], []byte("%PDF-"))
 	end := bytes.LastIndex(data, []byte("%%EOF"))
 	if start < 0 {
-		return nil, refused("is no PDF file")
+		return nil, rejected("is not a PDF file")
 	}
 	if end < start {
 		return nil, broken("the PDF file is cut off: its end is missing")
@@ -69,7 +68,7 @@ func openPDF(data []byte) (*pdf.Reader, error) {
 	return nil, broken("the PDF file is damaged: its list of objects cannot be read")
 }
 
-// pdfFile shows a file with the first line that package pdf wants.
+// pdfFile replaces a file's first line with the one that package pdf requires.
 type pdfFile struct{ *bytes.Reader }
 
 const pdfHeader = "%PDF-1.7\n"
@@ -84,7 +83,7 @@ func (f pdfFile) ReadAt(p []byte, offset int64) (int, error) {
 
 var _ io.ReaderAt = pdfFile{}
 
-// value follows keys. What cannot be read is null.
+// value follows keys. Unreadable values are null.
 func value(v pdf.Value, keys ...string) (found pdf.Value) {
 	defer func() {
 		if recover() != nil {
@@ -106,33 +105,33 @@ func title(file *pdf.Reader) (text string) {
 	return clipTitle(clean(value(file.Trailer(), "Info", "Title").Text()))
 }
 
-// pdfDocument is a file whose pages are being read.
+// pdfDocument is the state of reading a file's pages.
 type pdfDocument struct {
 	out      *sink
 	maxPages int
 	fonts    map[string]*pdfFont // by the text of their dictionaries
 
-	nodes    int // of the tree of pages
+	nodes    int // visited in the page tree
 	pages    int
 	failed   int // pages that could not be read
-	pictures int // pages that a picture covers
+	pictures int // pages covered by an image
 	words    int
-	misses   int // pages in a row on which package pdf read no better
+	misses   int // consecutive pages on which package pdf was no better
 }
 
-// letter is the area of a page that does not say, in square points.
-const letter = 612 * 792
+// letterArea is the area of a page without a size, in square points.
+const letterArea = 612 * 792
 
-// maxPageDepth bounds the tree of pages, which may be drawn in a circle.
+// maxPageDepth limits the depth of the page tree, which may have cycles.
 const maxPageDepth = 50
 
-// inherited is what pages have from the nodes above them.
+// inherited is what pages inherit from the page tree.
 type inherited struct {
 	resources pdf.Value
 	area      float64
 }
 
-// from returns what the pages beneath a node have.
+// from returns what the pages below a node inherit.
 func (h inherited) from(node pdf.Value) inherited {
 	if own := value(node, "Resources"); own.Kind() == pdf.Dict {
 		h.resources = own
@@ -144,7 +143,7 @@ func (h inherited) from(node pdf.Value) inherited {
 	return h
 }
 
-// walk reads the pages beneath a node of the tree of pages.
+// walk reads the pages below a node of the page tree.
 func (d *pdfDocument) walk(node pdf.Value, from inherited, depth int) error {
 	if d.nodes++; depth > maxPageDepth || d.nodes > 10*d.maxPages {
 		return tooComplex("the file's list of pages is nested too deep")
@@ -198,12 +197,12 @@ func (d *pdfDocument) page(node pdf.Value, from inherited) error {
 	return d.out.write(d.pages, text)
 }
 
-// poorShare is the part of words that are known below which a text may have
-// been read wrongly; in any common language it is over a quarter.
+// poorShare is the share of known words below which a text may have been
+// decoded wrongly; in any common language it is over a quarter.
 const poorShare = 0.15
 
-// plainText returns package pdf's reading of a page when text is poor and that
-// holds more known words. It is slow, so it is not asked for ever.
+// plainText returns package pdf's text of a page if text is poor and that has
+// more known words. As it is slow, it is given up after too many misses.
 func (d *pdfDocument) plainText(node pdf.Value, text string) (better string) {
 	known, all := knownWords(text)
 	if d.misses > 10 || float64(known) > poorShare*float64(all) {
@@ -223,12 +222,10 @@ func (d *pdfDocument) plainText(node pdf.Value, text string) (better string) {
 	return ""
 }
 
-// maxContent bounds the instructions of one page, or of one drawing on it, in
-// bytes.
+// maxContent limits the content stream of a page or of a form on it, in bytes.
 const maxContent = 32 << 20
 
-// contents unpacks a page's instructions: one stream or several. What cannot
-// be unpacked is left out.
+// contents unpacks a page's content streams. Unreadable ones are skipped.
 func contents(v pdf.Value) []byte {
 	if v.Kind() != pdf.Array {
 		return unpack(v)
@@ -251,6 +248,6 @@ func unpack(v pdf.Value) (data []byte) {
 	}
 	r := v.Reader()
 	defer r.Close()
-	data, _ = io.ReadAll(io.LimitReader(r, maxContent)) // of a cut stream, what there is
+	data, _ = io.ReadAll(io.LimitReader(r, maxContent)) // of a truncated stream, what there is
 	return data
 }

@@ -5,7 +5,7 @@ import (
 	"unicode/utf16"
 )
 
-// pdfCMap is a font's table from codes to text (ISO 32000-1, section 9.10.3).
+// pdfCMap is a font's mapping of codes to text (ISO 32000-1, section 9.10.3).
 type pdfCMap struct {
 	text   map[string]string // by the bytes of a code
 	spaces []pdfCodeSpace
@@ -14,13 +14,13 @@ type pdfCMap struct {
 // pdfCodeSpace is a range of codes of one length.
 type pdfCodeSpace struct{ low, high string }
 
-// The bounds on one table: its entries, and the bytes of text of each.
+// Limits on one CMap: its entries, and the bytes of text of each.
 const (
 	maxCMap   = 1 << 17
 	maxMapped = 64
 )
 
-// lookup returns the text of a code. A nil table knows none.
+// lookup returns the text of a code. A nil CMap has none.
 func (m *pdfCMap) lookup(code string) (string, bool) {
 	if m == nil {
 		return "", false
@@ -29,7 +29,7 @@ func (m *pdfCMap) lookup(code string) (string, bool) {
 	return text, ok
 }
 
-// length returns the length of the code that raw begins with.
+// length returns the length of the first code in raw.
 func (m *pdfCMap) length(raw string) int {
 	for n := 1; n <= min(4, len(raw)); n++ {
 		for _, s := range m.spaces {
@@ -51,7 +51,7 @@ func within(code string, s pdfCodeSpace) bool {
 	return true
 }
 
-// readCMap reads a table; nil when it is empty.
+// readCMap parses a CMap; nil if it is empty.
 func readCMap(data []byte) *pdfCMap {
 	m := &pdfCMap{text: map[string]string{}}
 	l := &pdfLexer{data: data}
@@ -77,7 +77,8 @@ func readCMap(data []byte) *pdfCMap {
 	return m
 }
 
-// section takes the operands before a word that ends a section of the table.
+// section applies the operands before an operator that ends a section of the
+// CMap.
 func (m *pdfCMap) section(word string, operands []pdfToken) {
 	switch word {
 	case "endcodespacerange":
@@ -104,8 +105,8 @@ func (m *pdfCMap) set(code, text string) {
 	}
 }
 
-// setRange maps the codes from low to high, which differ in their last two
-// bytes at most, to a text that counts up with them, or to those of an array.
+// setRange maps the codes from low to high, which may differ in their last two
+// bytes, to consecutive texts or to those of an array.
 func (m *pdfCMap) setRange(low, high string, to pdfToken) {
 	if len(low) != len(high) || low == "" {
 		return
@@ -141,7 +142,7 @@ func withLastTwo(s string, n int) string {
 	return string(b)
 }
 
-// decodeUTF16 decodes big-endian UTF-16; one byte alone is a character.
+// decodeUTF16 decodes big-endian UTF-16; a single byte is a character.
 func decodeUTF16(s string) string {
 	if len(s) == 1 {
 		return string(rune(s[0]))

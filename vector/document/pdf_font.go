@@ -15,15 +15,15 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// pdfFont tells what the codes in a string mean and how wide they are. It is
-// read once: package pdf reads a font's dictionary again for each character.
+// pdfFont has the texts and widths of the codes in a string. It is read once,
+// as package pdf reads a font's dictionary for each character.
 type pdfFont struct {
 	composite bool        // codes of several bytes
 	table     [256]string // of a simple font
-	unicode   *pdfCMap    // the font's own table, nil for none; it wins
+	unicode   *pdfCMap    // the font's own mapping, or nil; takes precedence
 	multibyte *multibyte  // of a composite font with a named encoding
 	widths    map[int]float64
-	width     float64 // of codes that widths has not, in heights of the type
+	width     float64 // of codes without a width in widths, in font sizes
 }
 
 // pdfChar is one character of a string.
@@ -34,7 +34,7 @@ type pdfChar struct {
 	space  bool // the one-byte code 32, which word spacing widens
 }
 
-// next reads the character at the beginning of raw.
+// next reads the first character of raw.
 func (f *pdfFont) next(raw string) pdfChar {
 	if !f.composite {
 		code := raw[0]
@@ -70,8 +70,7 @@ func (f *pdfFont) widthOf(code int) float64 {
 	return f.width
 }
 
-// fontOf returns the font of a dictionary. Those that were read before are in
-// known, by the text of their dictionaries.
+// fontOf returns the font of a dictionary, from known if it was read before.
 func fontOf(v pdf.Value, known map[string]*pdfFont) *pdfFont {
 	if v.Kind() != pdf.Dict {
 		return nil
@@ -85,7 +84,7 @@ func fontOf(v pdf.Value, known map[string]*pdfFont) *pdfFont {
 	return f
 }
 
-// readFont reads a font; nil when it cannot be read.
+// readFont reads a font; nil if it is unreadable.
 func readFont(v pdf.Value) (f *pdfFont) {
 	defer func() {
 		if recover() != nil {
@@ -107,14 +106,14 @@ func readFont(v pdf.Value) (f *pdfFont) {
 	return f
 }
 
-// readTable asks package pdf what each code means, for it has the tables of
-// names. It leaves what it does not know as it is, which windows-1252 explains
-// better, and names like "uni20AC" unread.
+// readTable asks package pdf for the text of each code, since it has the
+// tables of glyph names. It returns unknown codes unchanged, which are better
+// read as windows-1252, and does not know names like "uni20AC".
 func (f *pdfFont) readTable(v pdf.Value) {
 	font := pdf.Font{V: v}
 	known := font.Encoder()
 	if f.unicode != nil && v.Key("Encoding").Kind() == pdf.Null {
-		known = nil // the same table again
+		known = nil // same as the previous table
 	}
 	for code := range 256 {
 		text := ""
@@ -138,15 +137,15 @@ func (f *pdfFont) readTable(v pdf.Value) {
 	}
 }
 
-// betterText corrects what package pdf takes a code for, where it does not know
-// or leaves the code as it is.
+// betterText corrects package pdf's text of a code where it is unknown or
+// unchanged.
 func betterText(code byte, text string) string {
 	r, size := utf8.DecodeRuneInString(text)
 	unknown := r == utf8.RuneError || rune(code) == r && size == len(text)
 	switch {
 	case !unknown:
 		return text
-	case code >= 0x0B && code <= 0x0F: // where TeX's fonts have them
+	case code >= 0x0B && code <= 0x0F: // as in TeX's fonts
 		return [...]string{"ff", "fi", "fl", "ffi", "ffl"}[code-0x0B]
 	case code < ' ':
 		return ""
@@ -160,8 +159,7 @@ func latinText(s string) string {
 	return text
 }
 
-// runeOfName reads the names of characters that hold their number: uni20AC and
-// u1F600.
+// runeOfName parses glyph names with a number: uni20AC and u1F600.
 func runeOfName(name string) string {
 	name, _, _ = strings.Cut(name, ".")
 	digits, ok := strings.CutPrefix(name, "uni")
@@ -190,7 +188,7 @@ func (f *pdfFont) readWidths(v pdf.Value) {
 	for i := range min(widths.Len(), 256) {
 		f.widths[first+i] = widths.Index(i).Float64() * unit
 	}
-	if len(f.widths) == 0 && f.width == 0 { // one of the fonts that every viewer has
+	if len(f.widths) == 0 && f.width == 0 { // one of the standard fonts
 		f.width = 0.5
 		if strings.Contains(v.Key("BaseFont").Name(), "Courier") {
 			f.width = 0.6
@@ -198,7 +196,7 @@ func (f *pdfFont) readWidths(v pdf.Value) {
 	}
 }
 
-// maxWidths bounds the widths that are kept of one font.
+// maxWidths limits the widths kept of one font.
 const maxWidths = 1 << 17
 
 // readCIDWidths reads the widths of a composite font: an array of "first
@@ -229,10 +227,10 @@ func (f *pdfFont) readCIDWidths(v pdf.Value) {
 // multibyte is a named encoding of East Asian text.
 type multibyte struct {
 	encoding encoding.Encoding
-	single   func(first byte) bool // whether a byte is a character by itself; nil when none is
+	single   func(first byte) bool // whether a byte is a whole character; nil if none is
 }
 
-// multibytes holds the encodings by the names of their CMaps, without -H or -V.
+// multibytes are the encodings by the names of their CMaps without -H or -V.
 var multibytes = func() map[string]*multibyte {
 	ascii := func(b byte) bool { return b < 0x80 }
 	sjis := &multibyte{japanese.ShiftJIS, func(b byte) bool { return b < 0x80 || b >= 0xA0 && b < 0xE0 }}

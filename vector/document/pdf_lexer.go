@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// pdfLexer reads the tokens of a page's instructions and of a font's CMap
-// (ISO 32000-1, section 7.2). It reads anything as something.
+// pdfLexer reads the tokens of content streams and CMaps (ISO 32000-1, section
+// 7.2). It accepts any input.
 type pdfLexer struct {
 	data []byte
 	pos  int
@@ -83,7 +83,7 @@ func (l *pdfLexer) peek(n int) byte {
 	return 0
 }
 
-// space passes white space and comments.
+// space skips white space and comments.
 func (l *pdfLexer) space() {
 	for l.pos < len(l.data) {
 		switch c := l.data[l.pos]; {
@@ -107,7 +107,7 @@ func (l *pdfLexer) regular() string {
 	return string(l.data[start:l.pos])
 }
 
-// parseNumber reads a number as viewers do: "--5" is -5, "1.2.3" is 1.2.
+// parseNumber parses a number as viewers do: "--5" is -5, "1.2.3" is 1.2.
 func parseNumber(s string) float64 {
 	if n, err := strconv.ParseFloat(s, 64); err == nil && n > -1e9 && n < 1e9 {
 		return n
@@ -166,7 +166,7 @@ func (l *pdfLexer) hex() pdfToken {
 	return pdfToken{kind: pdfString, text: string(out)}
 }
 
-// hexDigit returns the value of a digit, and 255 for any other character.
+// hexDigit returns the value of a hex digit, or 255.
 func hexDigit(c byte) byte {
 	switch {
 	case c >= '0' && c <= '9':
@@ -203,7 +203,7 @@ func (l *pdfLexer) literal() pdfToken {
 	return pdfToken{kind: pdfString, text: string(out)}
 }
 
-// escape reads what follows a backslash, up to its last byte.
+// escape reads an escape sequence after its backslash.
 func (l *pdfLexer) escape(out []byte) []byte {
 	c := l.peek(0)
 	if i := strings.IndexByte("nrtbf", c); i >= 0 {
@@ -227,8 +227,7 @@ func (l *pdfLexer) escape(out []byte) []byte {
 	return append(out, byte(n))
 }
 
-// image passes the data of an image that stands among the instructions, from
-// its ID on: up to an EI by itself.
+// image skips the data of an inline image, from its ID operator to its EI.
 func (l *pdfLexer) image() {
 	for {
 		i := bytes.Index(l.data[l.pos:], []byte("EI"))

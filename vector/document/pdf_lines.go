@@ -9,38 +9,38 @@ import (
 	"unicode/utf8"
 )
 
-// pdfGlyph is a character on a page: from x, y to where the next would stand.
+// pdfGlyph is a character on a page: from x, y to the start of the next.
 type pdfGlyph struct {
 	text           string
 	x, y, toX, toY float64
 	height         float64
-	follows        bool // its text was noted with the character before
+	follows        bool // its text was added with the previous character
 }
 
-// pdfLines puts the characters of a page together, in the order in which the
-// page draws them: that is nearly always the order of reading, columns
-// included, which positions alone do not give.
+// pdfLines joins the characters of a page into lines, in the order in which
+// the page draws them. That is nearly always the reading order, columns
+// included, which positions alone do not show.
 type pdfLines struct {
 	lines []pdfLine
 	last  pdfGlyph
-	line  []pdfGlyph // the last ones of the line
+	line  []pdfGlyph // the last glyphs of the line
 }
 
 type pdfLine struct {
 	text   strings.Builder
 	height float64
-	gap    float64 // from the line before; negative upwards, as to a new column
+	gap    float64 // to the previous line; negative if upwards, as to a new column
 }
 
-// Distances, in heights of the type.
+// Distances, in font sizes.
 const (
-	sameLine  = 0.6 // how far a character may be off the line
+	sameLine  = 0.6 // how far a character may be off the baseline
 	wordGap   = 0.16
 	columnGap = 3
-	backspace = 2 // how far back a character may be set
+	backspace = 2 // how far a character may be moved back
 )
 
-// add takes the next character.
+// add adds the next character.
 func (p *pdfLines) add(g pdfGlyph) {
 	if g.follows {
 		p.last.toX, p.last.toY = g.toX, g.toY
@@ -57,8 +57,8 @@ func (p *pdfLines) add(g pdfGlyph) {
 	height := max(g.height, last.height)
 	along, across := offset(last, g)
 	switch {
-	case along < 0 && p.drawn(g):
-		return // again, to look bold
+	case along < 0 && p.isDrawn(g):
+		return // drawn again to look bold
 	case math.Abs(across) > sameLine*height || along < -backspace*height:
 		p.begin(g, across)
 		return
@@ -70,14 +70,14 @@ func (p *pdfLines) add(g pdfGlyph) {
 	p.write(g.text)
 	line := &p.lines[len(p.lines)-1]
 	line.height = max(line.height, g.height)
-	p.note(g)
+	p.keep(g)
 }
 
-// maxRemembered is how many characters of a line are remembered.
+// maxRemembered is the number of a line's characters that are kept.
 const maxRemembered = 512
 
-// note remembers the last character.
-func (p *pdfLines) note(g pdfGlyph) {
+// keep keeps the last character.
+func (p *pdfLines) keep(g pdfGlyph) {
 	p.last = g
 	if len(p.line) == maxRemembered {
 		p.line = p.line[:copy(p.line, p.line[maxRemembered/2:])]
@@ -85,8 +85,9 @@ func (p *pdfLines) note(g pdfGlyph) {
 	p.line = append(p.line, g)
 }
 
-// drawn reports whether the line has the same character at the same place.
-func (p *pdfLines) drawn(g pdfGlyph) bool {
+// isDrawn reports whether the line already has the same character at the same
+// place.
+func (p *pdfLines) isDrawn(g pdfGlyph) bool {
 	for _, other := range p.line {
 		if other.text == g.text && math.Hypot(g.x-other.x, g.y-other.y) < 0.1*g.height {
 			return true
@@ -95,8 +96,8 @@ func (p *pdfLines) drawn(g pdfGlyph) bool {
 	return false
 }
 
-// offset returns how far a glyph stands from the end of the one before, along
-// the direction of writing and across it, downwards positive.
+// offset returns the distance of a glyph from the end of the previous one,
+// along the baseline and across it (downwards is positive).
 func offset(last, g pdfGlyph) (along, across float64) {
 	ux, uy := g.toX-g.x, g.toY-g.y
 	length := math.Hypot(ux, uy)
@@ -111,7 +112,7 @@ func offset(last, g pdfGlyph) (along, across float64) {
 func (p *pdfLines) begin(g pdfGlyph, gap float64) {
 	p.lines = append(p.lines, pdfLine{height: g.height, gap: gap})
 	p.line = p.line[:0]
-	p.note(g)
+	p.keep(g)
 	p.write(g.text)
 }
 
@@ -119,9 +120,9 @@ func (p *pdfLines) write(text string) {
 	p.lines[len(p.lines)-1].text.WriteString(text)
 }
 
-// text returns the page's text. Lines that stand further apart than most, or
-// are of another size, begin a paragraph; a word divided at the end of a line
-// is put together.
+// text returns the page's text. A line that is further apart than most or of
+// another size starts a paragraph; words hyphenated at the end of a line are
+// joined.
 func (p *pdfLines) text() string {
 	usual := p.usualGap()
 	var out []byte
@@ -168,7 +169,7 @@ func apart(before, line *pdfLine, usual float64) bool {
 		math.Abs(line.height-before.height) > 0.15*before.height
 }
 
-// divided reports whether a line ends in the middle of a word.
+// divided reports whether a line ends in a hyphenated word.
 func divided(line, next string) bool {
 	body, ok := strings.CutSuffix(line, "-")
 	if !ok {
@@ -179,10 +180,10 @@ func divided(line, next string) bool {
 	return unicode.IsLower(last) && unicode.IsLower(first)
 }
 
-// leaders are the dots that lead the eye to a page number.
+// leaders are the dots before a page number.
 var leaders = regexp.MustCompile(`(?:[.:·…]\s?){5,}`)
 
-// tidy takes ligatures apart, and double spaces and leaders out of a line.
+// tidy replaces ligatures and removes double spaces and leaders.
 func tidy(line string) string {
 	line = leaders.ReplaceAllString(ligatures.Replace(line), " … ")
 	columns := strings.Split(line, "\t")

@@ -7,15 +7,15 @@ import (
 	"github.com/ledongthuc/pdf"
 )
 
-// pdfPage runs the instructions of a page as far as text goes (ISO 32000-1,
-// section 9), and notes where each character stands.
+// pdfPage interprets the operators of a page that affect text (ISO 32000-1,
+// section 9), and records the position of each character.
 type pdfPage struct {
 	fonts    map[string]*pdfFont
 	lines    pdfLines
 	limit    int     // bytes of text
 	area     float64 // of the page
-	picture  bool    // a picture covers half of the page
-	depth    int     // of drawings in drawings
+	picture  bool    // an image covers half of the page
+	depth    int     // nesting of forms
 	drawings int
 	marked   int // depth of marked content
 	actual   *actualText
@@ -24,9 +24,8 @@ type pdfPage struct {
 	saved []pdfState
 }
 
-// pdfResources are what the instructions of a page, or of a drawing, refer to
-// by name. Looking a name up can mean to unpack a part of the file, so fonts
-// are looked up once.
+// pdfResources are the named resources of a page or form. Looking up a name
+// may unpack a part of the file, so fonts are cached.
 type pdfResources struct {
 	value pdf.Value
 	fonts map[string]*pdfFont
@@ -36,7 +35,7 @@ func newResources(v pdf.Value) *pdfResources {
 	return &pdfResources{value: v, fonts: map[string]*pdfFont{}}
 }
 
-// font returns the font of that name; nil when it cannot be read.
+// font returns the font with a name; nil if it is unreadable.
 func (r *pdfResources) font(name string, known map[string]*pdfFont) *pdfFont {
 	f, ok := r.fonts[name]
 	if !ok {
@@ -46,10 +45,10 @@ func (r *pdfResources) font(name string, known map[string]*pdfFont) *pdfFont {
 	return f
 }
 
-// pdfState is what the operators q and Q save and restore, and the two
-// matrices of a text object.
+// pdfState is the state saved by q and restored by Q, and the two matrices of
+// a text object.
 type pdfState struct {
-	ctm, tm, lm matrix // to the page, of the text, of its line
+	ctm, tm, lm matrix // from the user space to the page, of the text, of its line
 
 	font                                *pdfFont
 	size, charSpace, wordSpace, leading float64
@@ -61,7 +60,7 @@ type matrix [6]float64
 
 var identity = matrix{1, 0, 0, 1, 0, 0}
 
-// times is m and then n.
+// times returns m followed by n.
 func (m matrix) times(n matrix) matrix {
 	return matrix{
 		m[0]*n[0] + m[1]*n[2], m[0]*n[1] + m[1]*n[3],
@@ -74,12 +73,12 @@ func (m matrix) apply(x, y float64) (float64, float64) {
 	return m[0]*x + m[2]*y + m[4], m[1]*x + m[3]*y + m[5]
 }
 
-// actualText is what a stretch of marked content says, whatever its characters
-// look like (ISO 32000-1, section 14.9.4).
+// actualText is the replacement text of marked content (ISO 32000-1, section
+// 14.9.4).
 type actualText struct {
 	text    string
 	depth   int  // of the marked content
-	written bool // the text was noted with the first character
+	written bool // the text was added with the first character
 }
 
 const (
@@ -89,7 +88,7 @@ const (
 	maxOperands     = 64
 )
 
-// read runs a page's instructions.
+// read interprets a content stream.
 func (p *pdfPage) read(data []byte, resources pdf.Value) error {
 	p.state = pdfState{ctm: identity, tm: identity, lm: identity, scale: 1}
 	return p.run(data, newResources(resources))
@@ -122,8 +121,8 @@ func (p *pdfPage) run(data []byte, resources *pdfResources) error {
 	}
 }
 
-// array reads the elements of an array or dictionary up to its end; those of
-// arrays inside it are among them.
+// array reads the elements of an array or dictionary, with those of nested
+// arrays, up to its end.
 func (l *pdfLexer) array() []pdfToken {
 	var out []pdfToken
 	for depth := 1; depth > 0; {
@@ -142,7 +141,7 @@ func (l *pdfLexer) array() []pdfToken {
 	return out
 }
 
-// do runs one operator.
+// do executes one operator.
 func (p *pdfPage) do(op string, operands []pdfToken, resources *pdfResources) error {
 	switch op {
 	case "q":
@@ -180,7 +179,7 @@ func (p *pdfPage) do(op string, operands []pdfToken, resources *pdfResources) er
 	return nil
 }
 
-// number returns an operand; 0 when it is missing.
+// number returns an operand, or 0 if it is missing.
 func number(operands []pdfToken, i int) float64 {
 	if i < len(operands) {
 		return operands[i].number
@@ -188,7 +187,7 @@ func number(operands []pdfToken, i int) float64 {
 	return 0
 }
 
-// set runs the operators that only change the state.
+// set executes the operators that only change the state.
 func (s *pdfState) set(op string, operands []pdfToken) {
 	n := func(i int) float64 { return number(operands, i) }
 	switch op {
@@ -219,7 +218,7 @@ func (s *pdfState) set(op string, operands []pdfToken) {
 	}
 }
 
-// findActualText looks in the properties of marked content.
+// findActualText looks for ActualText in the properties of marked content.
 func findActualText(properties []pdfToken, depth int) *actualText {
 	for i := 0; i+1 < len(properties); i++ {
 		if properties[i].kind == pdfName && properties[i].text == "ActualText" && properties[i+1].kind == pdfString {
@@ -229,8 +228,8 @@ func findActualText(properties []pdfToken, depth int) *actualText {
 	return nil
 }
 
-// pdfText decodes a text string: UTF-16 or UTF-8 with a mark, else close to
-// Latin-1.
+// pdfText decodes a text string: UTF-16 or UTF-8 with a byte order mark, or
+// else roughly Latin-1.
 func pdfText(s string) string {
 	if text, ok := strings.CutPrefix(s, "\xFE\xFF"); ok {
 		return decodeUTF16(text)
@@ -241,13 +240,13 @@ func pdfText(s string) string {
 	return latinText(s)
 }
 
-// move begins a line at an offset from the last one's beginning.
+// move starts a line at an offset from the start of the last one.
 func (s *pdfState) move(x, y float64) {
 	s.lm = matrix{1, 0, 0, 1, x, y}.times(s.lm)
 	s.tm = s.lm
 }
 
-// showAny runs the four operators that show text.
+// showAny executes the four operators that show text.
 func (p *pdfPage) showAny(op string, operands []pdfToken) error {
 	s := &p.state
 	if op == "\"" && len(operands) > 2 {
@@ -275,7 +274,7 @@ func (p *pdfPage) showAny(op string, operands []pdfToken) error {
 
 func (s *pdfState) advance(x float64) { s.tm = matrix{1, 0, 0, 1, x, 0}.times(s.tm) }
 
-// show notes the characters of a string and where they stand on the page.
+// show adds the characters of a string at their positions.
 func (p *pdfPage) show(raw string) error {
 	s := &p.state
 	if s.font == nil {
@@ -310,8 +309,7 @@ func (p *pdfPage) show(raw string) error {
 	return nil
 }
 
-// draw runs a drawing that the page refers to, or notes a picture, which fills
-// the unit square.
+// draw draws a form, or records an image, which fills the unit square.
 func (p *pdfPage) draw(object pdf.Value, resources *pdfResources) error {
 	switch value(object, "Subtype").Name() {
 	case "Image":

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// recordWriter writes records, as "name: value" lines with a blank line
-// between two of them. What it writes can be far longer than the file, which
-// repeats no names, so a reader runs over its file twice: first with a writer
-// that only counts and stops at the limit, then with one that has room for
-// exactly that much.
+// recordWriter writes records as "name: value" lines, separated by blank
+// lines. The result can be far longer than the file, which does not repeat
+// names, so readers run twice: first with a writer that only counts and stops
+// at the limit, then with one that has allocated exactly that much.
 type recordWriter struct {
 	limit   int
 	counted int
 	writing bool
 	text    strings.Builder
-	ends    []uint32 // of each record, while writing
-	max     int      // records that are marked one by one
-	open    bool     // a record has been begun
+	ends    []uint32 // of each record, when writing
+	max     int      // records that get a block each
+	open    bool     // a record has been started
 }
 
-// records runs read twice, as recordWriter says, and returns what it wrote.
+// records runs read twice, as described at recordWriter, and returns the
+// result.
 func records(limits Limits, read func(*recordWriter) error) (string, []Block, error) {
 	w := &recordWriter{limit: limits.Text, max: limits.Blocks}
 	if err := read(w); err != nil {
@@ -45,7 +45,7 @@ func records(limits Limits, read func(*recordWriter) error) (string, []Block, er
 	return text, o.blocks, nil
 }
 
-// line ends a line of the open record, after writing what is left of it.
+// line ends a line of the open record, after writing rest.
 func (w *recordWriter) line(rest []byte) error {
 	w.write(rest)
 	w.write(newline)
@@ -62,8 +62,8 @@ var (
 	afterItem = []byte(", ")
 )
 
-// write adds to the open line. Foreign strings may hold what a Document's text
-// may not: carriage returns and, in JSON, NUL.
+// write appends to the open line. It replaces carriage returns and NUL, which
+// JSON strings may contain but a Document's text may not.
 func (w *recordWriter) write(s []byte) {
 	if bytes.IndexByte(s, '\r') >= 0 || bytes.IndexByte(s, 0) >= 0 {
 		s = bytes.ReplaceAll([]byte(lines(s)), []byte{0}, []byte(" "))
@@ -90,7 +90,7 @@ func (w *recordWriter) end() {
 	w.write(newline)
 }
 
-// columnName makes a column's heading fit before ": " on one line.
+// columnName cleans a column's name for use before ": " on one line.
 func columnName(name []byte) string {
 	return clipTitle(string(name[:min(len(name), 4*maxTitle+64)]))
 }

@@ -15,7 +15,7 @@ func readText(_ context.Context, in input) (*Document, error) {
 	return &Document{Text: text, Blocks: o.blocks}, nil
 }
 
-// text decodes the whole input.
+// text returns the whole input as UTF-8.
 func (in input) text(format Format) (string, error) {
 	data, err := in.decode(format)
 	if err != nil {
@@ -24,8 +24,8 @@ func (in input) text(format Format) (string, error) {
 	return lines(data), nil
 }
 
-// markParagraphs marks the paragraphs of text[start:end], which blank lines
-// divide.
+// markParagraphs finds the paragraphs of text[start:end], separated by blank
+// lines.
 func markParagraphs(o *outline, start, end int) {
 	for pos := start; pos < end; {
 		next := lineEnd(o.text, pos, end)
@@ -38,7 +38,7 @@ func markParagraphs(o *outline, start, end int) {
 	o.add(KindParagraph, 0, start, end)
 }
 
-// lineEnd returns the offset after the line that begins at pos.
+// lineEnd returns the offset after the line at pos.
 func lineEnd(text string, pos, end int) int {
 	if i := strings.IndexByte(text[pos:end], '\n'); i >= 0 {
 		return pos + i + 1

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// commonWords are the words that make up the larger part of any text in the
-// languages they are from: articles, prepositions, pronouns, auxiliary verbs.
+// commonWords are the most frequent words of several languages: articles,
+// prepositions, pronouns, auxiliary verbs.
 var commonWords = func() map[string]bool {
 	set := map[string]bool{}
 	for _, word := range strings.Fields(`
@@ -32,8 +32,8 @@ var commonWords = func() map[string]bool {
 	return set
 }()
 
-// knownWords counts the words of a text, and those that are common ones. Single
-// letters are none: a text with a space after each letter is full of them.
+// knownWords counts the words of a text and the common ones among them. Single
+// letters do not count: a text with spaces between letters is full of them.
 func knownWords(text string) (known, all int) {
 	words := strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) })
 	for word := range words {

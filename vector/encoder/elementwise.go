@@ -6,14 +6,14 @@ import (
 	"satchel/vector/encoder/internal/gemm"
 )
 
-// fill sets rows, rounded up as MulAdd wants them, to copies of the bias.
+// fill sets rows, rounded up as MulAdd requires, to copies of the bias.
 func fill(c gemm.Rows, rows int, bias []float32) {
 	for i := range gemm.PadRows(rows) {
 		copy(c.Data[i*c.Stride:][:len(bias)], bias)
 	}
 }
 
-// average writes the mean of the rows to dst; of no rows it is zero.
+// average writes the mean of the rows to dst, or zero if there are none.
 func average(dst []float32, rows gemm.Rows, count int) {
 	clear(dst)
 	for i := range count {
@@ -53,8 +53,8 @@ func (s *scaling) normalize(dst, src []float32) {
 	}
 }
 
-// rectify sets negative values to zero, without a branch that half of the
-// values would mispredict.
+// rectify sets negative values to zero, without a branch, which would be
+// mispredicted for half of the values.
 func rectify(values []float32) {
 	for i, v := range values {
 		bits := math.Float32bits(v)
@@ -62,8 +62,8 @@ func rectify(values []float32) {
 	}
 }
 
-// softmax turns scores, after multiplying them by scale, into weights that add
-// up to 1.
+// softmax multiplies scores by scale and converts them to weights with a sum
+// of 1.
 func softmax(scores []float32, scale float32) {
 	largest := scores[0]
 	for _, v := range scores {
@@ -81,15 +81,15 @@ func softmax(scores []float32, scale float32) {
 	}
 }
 
-// exp is e to the x for x <= 0, within three units in the last place: x is
-// split into a multiple of ln 2 and a rest, whose power is a polynomial (the
-// coefficients are those of Cephes' expf). Below -87 it is 0.
+// exp returns e to the x for x <= 0, within three units in the last place: x
+// is split into a multiple of ln 2 and a remainder, whose power is a
+// polynomial (with the coefficients of Cephes' expf). Below -87 it is 0.
 func exp(x float32) float32 {
 	const (
 		log2e  = 1.44269504088896341
 		ln2Hi  = 0.693359375
 		ln2Low = -2.12194440e-4
-		round  = 3 << 22 // adding it leaves no room for a fraction
+		round  = 3 << 22 // adding it rounds to an integer
 	)
 	if !(x > -87) {
 		return 0

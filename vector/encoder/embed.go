@@ -5,24 +5,24 @@ import (
 	"math"
 )
 
-// MaxText is how many bytes of a text are read. The rest is dropped, as is what
-// Unicode normalization produces beyond that size. Prose of that size has some
-// 15,000 tokens, far more than one vector can represent.
+// MaxText is the number of bytes of a text that are used. The rest is dropped,
+// also of what Unicode normalization expands beyond that size. Prose of that
+// size has about 15,000 tokens, far more than one vector can represent.
 const MaxText = 64 << 10
 
 // Tokens returns the vocabulary ids of the first MaxText bytes of the text. Id
-// 0 stands for a run of characters that the vocabulary lacks, including tabs
-// and newlines, so callers whose text has layout may want to replace these with
-// spaces first. Bytes that are not UTF-8 also count as unknown.
+// 0 is a run of characters that are not in the vocabulary, including tabs and
+// newlines, so callers may want to replace these with spaces first. Invalid
+// UTF-8 also counts as unknown.
 func (m *Model) Tokens(text string) []int32 {
 	return m.vocabulary.tokens(text)
 }
 
 // Embed returns the embedding of the text, Dims numbers of length 1, so that a
 // dot product is a cosine. The network reads 128 tokens at a time: a longer
-// text is split into the fewest windows of that size, all equally long, and
-// their vectors are averaged and scaled to length 1 again. Only the first
-// MaxText bytes are read. An empty text yields the vector that the network
+// text is split into the fewest windows of that size, all of the same length,
+// and their vectors are averaged and scaled to length 1 again. Only the first
+// MaxText bytes are used. An empty text has the vector that the network
 // computes for no tokens; it is meaningless, and callers that rank by
 // similarity should skip such texts.
 //
@@ -56,8 +56,8 @@ func windows(ids []int32) [][]int32 {
 	return parts
 }
 
-// unit scales v to length 1, like the network's last step: a vector shorter
-// than 1e-6 is only scaled by that much.
+// unit scales v to length 1. Like the network's last step it scales a vector
+// shorter than 1e-6 as if it had that length.
 func unit(v []float32) {
 	var squares float64
 	for _, x := range v {

@@ -7,8 +7,8 @@ import (
 	"satchel/vector/encoder/internal/modelfile"
 )
 
-// matrices takes the parts of the network out of a file. After the first error
-// it yields nothing useful, so it is asked for the error once, at the end.
+// matrices reads the parts of the network from a file. After the first error
+// its results are useless; the error is checked once, at the end.
 type matrices struct {
 	file   *modelfile.File
 	kernel *gemm.Kernel
@@ -31,7 +31,7 @@ func (r *matrices) vector(name string, size int) []float32 {
 	return v
 }
 
-// dense packs a layer whose file holds one row of weights for each output.
+// dense packs a layer that the file stores as one row of weights per output.
 func (r *matrices) dense(name string, in, out int) dense {
 	m := r.matrix(name+".weights", out, in)
 	d := dense{bias: r.vector(name+".bias", out)}
@@ -63,9 +63,9 @@ func (r *matrices) layer(name string, in int) layer {
 	}
 }
 
-// positions tabulates what is added to a token for its place in the text: the
-// sines of place × timescale, then the cosines (Vaswani et al., "Attention Is
-// All You Need", 2017).
+// positions returns what is added to a token for its position in the text: the
+// sines of position × timescale, then the cosines (Vaswani et al., "Attention
+// Is All You Need", 2017).
 func positions(timescales []float32) []float32 {
 	table := make([]float32, 0, maxTokens*2*len(timescales))
 	for place := range maxTokens {

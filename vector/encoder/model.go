@@ -15,15 +15,15 @@ import (
 const Dims = 512
 
 // packed is the model file. It is a string so that it stays in the binary's
-// read-only pages, which the operating system loads and drops as it likes.
+// read-only pages, which the operating system can load and drop.
 //
 //go:embed model.bin
 var packed string
 
 // Model is a decoded model, safe for concurrent use.
 type Model struct {
-	// ID names the model and its version. Vectors of different IDs cannot be
-	// compared, so it belongs beside every stored vector.
+	// ID names the model and its version. Vectors with different IDs cannot be
+	// compared, so it should be stored with every vector.
 	ID string
 
 	vocabulary *vocabulary
@@ -31,19 +31,18 @@ type Model struct {
 	scratch    sync.Pool // of *scratch
 }
 
-// loaded remembers the model for as long as anyone uses it.
+// loaded keeps the model as long as it is in use.
 var loaded struct {
 	sync.Mutex
 	model weak.Pointer[Model]
 }
 
-// Load returns the embedded model. The first call decodes it, which takes some
-// 15 ms; until then it costs nothing. A decoded model holds 20 MB of heap, and
-// each Embed that runs at once 2 MB more; 7.5 MB of the binary's read-only
-// pages are read too, which the operating system takes back when it needs to.
-// All callers share one model, and its memory is free again when none of them
-// holds it any longer. The error means that the program was built with a
-// damaged model file.
+// Load returns the embedded model. The first call decodes it, which takes
+// about 15 ms. A decoded model uses 20 MB of heap, and each concurrent Embed 2
+// MB more; 7.5 MB of the binary's read-only pages are read too, which the
+// operating system can reclaim. All callers share one model, which is freed
+// when none of them uses it any longer. An error means that the program was
+// built with a damaged model file.
 func Load() (*Model, error) {
 	loaded.Lock()
 	defer loaded.Unlock()
@@ -62,13 +61,13 @@ func Load() (*Model, error) {
 	return m, nil
 }
 
-// content is the model file without a copy: what is decoded from it reads the
-// embedding where it lies.
+// content returns the model file without copying it: the embedding matrix is
+// read in place.
 func content() []byte { return unsafe.Slice(unsafe.StringData(packed), len(packed)) }
 
-// New builds a model from a decoded file, whose memory it goes on using. It
-// fails when a matrix that the network needs is missing or has another size.
-// It is for the converter, which compares weights; all others call Load.
+// New builds a model from a decoded file and keeps using its memory. It fails
+// if a matrix of the network is missing or has another size. It is for the
+// converter, which compares weights; others call Load.
 func New(file *modelfile.File) (*Model, error) {
 	return newModel(file, gemm.Kernels()[0])
 }

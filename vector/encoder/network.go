@@ -23,15 +23,15 @@ const (
 type network struct {
 	embedding modelfile.Matrix
 	positions []float32 // maxTokens × inputWidth
-	residual  dense     // brings the input of layer 0 to the width of its output
+	residual  dense     // converts the input of layer 0 to the width of its output
 	layers    [2]layer
 	output    dense
 }
 
 // layer is self-attention and a feed-forward network, each after a norm and
-// each added to what came in.
+// each added to its input.
 type layer struct {
-	width         int // of the tokens that come in, and of queries, keys and values
+	width         int // of the input tokens, and of queries, keys and values
 	attentionNorm scaling
 	qkv           dense
 	attention     dense
@@ -85,8 +85,8 @@ func (n *network) run(s *scratch, ids []int32, out []float32) {
 	unit(out[:Dims])
 }
 
-// embed looks the tokens up. The sum of row and position is added to the row
-// again: the published graph does so.
+// embed looks up the tokens. Like the published graph it adds the sum of row
+// and position to the row again.
 func (n *network) embed(dst gemm.Rows, ids []int32) {
 	for i, id := range ids {
 		row := dst.Data[i*dst.Stride:][:inputWidth]
@@ -98,7 +98,7 @@ func (n *network) embed(dst gemm.Rows, ids []int32) {
 }
 
 // run reads the layer's input from in and adds its output to s.tokens, which
-// already holds the input at full width.
+// already contains the input at full width.
 func (l *layer) run(s *scratch, in gemm.Rows, rows int) {
 	normed := gemm.Rows{Data: s.normed.Data, Stride: l.width}
 	l.attentionNorm.apply(normed, in, rows)
@@ -135,8 +135,8 @@ func (d *dense) add(c, a gemm.Rows, rows int) {
 	d.weights.MulAdd(c, a, rows)
 }
 
-// attend writes what one head gathers for each token: the values of all
-// tokens, weighted by how well their keys answer its query.
+// attend writes the output of one attention head for each token: the values of
+// all tokens, weighted by how well their keys match its query.
 func attend(s *scratch, dst, qkv gemm.Rows, width, head, rows int) {
 	size := width / heads
 	queries, keys, values := qkv.At(0, head*size), qkv.At(0, width+head*size), qkv.At(0, 2*width+head*size)
@@ -164,9 +164,9 @@ func attend(s *scratch, dst, qkv gemm.Rows, width, head, rows int) {
 // scratch is the working memory of one run.
 type scratch struct {
 	input    gemm.Rows // embedded tokens
-	tokens   gemm.Rows // the stream that every layer adds to
+	tokens   gemm.Rows // the residual stream
 	normed   gemm.Rows
-	wide     []float32 // queries, keys and values side by side, or the inner layer
+	wide     []float32 // queries, keys and values, or the inner layer
 	attended []float32
 	scores   []float32
 	keys     *gemm.Matrix

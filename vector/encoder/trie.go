@@ -7,18 +7,18 @@ import (
 )
 
 // trie is a prefix tree over bytes. Nodes are numbered breadth first, so the
-// edges of a node lie side by side and edge e leads to node e+1.
+// edges of a node are adjacent and edge e leads to node e+1.
 type trie struct {
 	labels string  // the byte of each edge
-	first  []int32 // each node's first edge; its last one comes before first[node+1]
-	id     []int32 // what ends at each node, -1 for nothing
+	first  []int32 // each node's first edge; its last one is before first[node+1]
+	id     []int32 // the text that ends at each node, or -1
 }
 
-// root is the node that every search begins at.
+// root is the node that every search starts at.
 const root int32 = 0
 
-// newTrie indexes texts by their place in the list. Empty ones are left out;
-// of equal ones the last counts.
+// newTrie indexes texts by their index in the list. Empty ones are skipped; of
+// equal ones the last counts.
 func newTrie(texts []string) trie {
 	order := make([]int32, 0, len(texts))
 	for id, text := range texts {
@@ -57,7 +57,7 @@ func newTrie(texts []string) trie {
 	return t
 }
 
-// child returns the node that the byte leads to, or -1.
+// child returns the node for a byte, or -1.
 func (t *trie) child(node int32, label byte) int32 {
 	first := t.first[node]
 	at := strings.IndexByte(t.labels[first:t.first[node+1]], label)

@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// reserved is how many ids at the start stand for no text: unknown, the
+	// reserved is the number of ids at the start without text: unknown, the
 	// beginning and end of a sentence, and three spare ones.
 	reserved = 6
 	unknown  = 0
 
-	// boundary stands for a space, and for the start of the text.
+	// boundary marks a space, and the start of the text.
 	boundary = "\u2581"
 
-	// unknownPenalty is how much less likely than the rarest piece an unknown
-	// character is, as SentencePiece has it.
+	// unknownPenalty is how much less likely an unknown character is than the
+	// rarest piece, as in SentencePiece.
 	unknownPenalty = 10
 )
 
-// vocabulary cuts text into pieces: the unigram model of Kudo, "Subword
-// Regularization" (2018), as SentencePiece applies it.
+// vocabulary splits text into pieces with the unigram model of Kudo, "Subword
+// Regularization" (2018), as in SentencePiece.
 type vocabulary struct {
 	pieces  trie
 	scores  []float64
@@ -48,8 +48,8 @@ func newVocabulary(pieces []modelfile.Piece) *vocabulary {
 	return v
 }
 
-// step is the best way to reach a position of the text: by which piece, from
-// which position.
+// step is the best way to reach a position of the text: the last piece, and
+// where it starts.
 type step struct {
 	score float64
 	from  int32
@@ -57,8 +57,8 @@ type step struct {
 }
 
 // tokens returns the ids of the most likely pieces that make up the text; a
-// run of unknown characters is one id. Of equally likely ways the one whose
-// last piece is shortest wins, as in the reference.
+// run of unknown characters is one id. Of equally likely ways the one with the
+// shortest last piece is used, as in the reference implementation.
 func (v *vocabulary) tokens(text string) []int32 {
 	text = normalize(text)
 	path := make([]step, len(text)+1)
@@ -94,8 +94,8 @@ func reach(best *step, s step) {
 	}
 }
 
-// retrace walks the best way from the end of the text to its start and returns
-// the ids in reading order.
+// retrace follows the best way back from the end of the text and returns the
+// ids in reading order.
 func retrace(path []step) []int32 {
 	n, last := 0, int32(-1)
 	for at := len(path) - 1; at > 0; at = int(path[at].from) {
@@ -130,8 +130,8 @@ func truncate(text string) string {
 	return text[:cut]
 }
 
-// normalize brings the text into the form the vocabulary was made from. The
-// form can be eleven times as long as the text, so it is cut like the text.
+// normalize converts the text to the form that the vocabulary was built from.
+// The result can be eleven times as long as the text, so it is truncated too.
 func normalize(text string) string {
 	text = truncate(norm.NFKC.String(truncate(text)))
 	if text == "" {

@@ -1,8 +1,9 @@
 // Package lexicon measures the similarity of texts by the meaning of their
-// words: it adds up a vector for each of the 40,000 most used words of WordNet.
-// It knows that a couch is a sofa and that a merlot is a wine, which the
-// encoder's sentences often miss, and it processes megabytes per second. On its
-// own it searches poorly; it is useful for ordering what another search found.
+// words: it adds up word vectors, one for each of the 40,000 most frequent
+// words of WordNet. It knows that a couch is a sofa and that a merlot is a
+// wine, which sentence embeddings often miss, and it processes megabytes per
+// second. It is too weak to search with; it is useful for reranking the
+// results of another search.
 //
 // The table is derived from WordNet alone by the command in the folder train;
 // MODEL_CARD.md describes how.

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// MaxText is how many bytes of a text are read.
+// MaxText is the number of bytes of a text that are used.
 const MaxText = 16 << 10
 
-// Similar returns the similarity of each text to the query, -1 to 1: the cosine
-// of their sums of word vectors. Words that occur in many of the texts count
-// less, so the texts should be those among which the query chooses. A text or a
-// query without known words yields 0.
+// Similar returns the similarity of each text to the query, from -1 to 1: the
+// cosine of the sums of their word vectors. Words that occur in many of the
+// texts have less weight, so texts should be the candidates to rank. It is 0
+// if the text or the query has no known words.
 func (t *Table) Similar(query string, texts []string) []float64 {
 	met := map[string]int32{}
 	known := make([][]int32, len(texts))

@@ -16,26 +16,26 @@ import (
 //go:embed table.bin
 var packed string
 
-// Table holds a vector for each word it knows. It is safe for concurrent use.
+// Table has a vector for each known word. It is safe for concurrent use.
 type Table struct {
 	dims  int
 	rows  map[string]int32
 	scale []float32
-	cells string // dims signed bytes a row
+	cells string // dims signed bytes per row
 }
 
-// Load returns the table inside the binary. The first call reads it, which
-// takes a few milliseconds and 3 MB. The error means that the program was built
-// with a damaged file.
+// Load returns the table in the binary. The first call decodes it, which takes
+// a few milliseconds and 3 MB. An error means that the program was built with
+// a damaged file.
 func Load() (*Table, error) { return loaded() }
 
 var loaded = sync.OnceValues(func() (*Table, error) { return Decode(packed) })
 
-// The file: the magic number, the counts of words and dimensions and the bytes
-// of the list of words (uint32, little-endian), the words with a newline after
-// each and the most frequent first, a float32 for each word, the signed bytes of each word, and a CRC-32C
-// of all that. A word's vector is its bytes times its float32, which holds how
-// much the word weighs as well.
+// The file format: the magic number; the numbers of words and dimensions and
+// the length of the word list (uint32, little-endian); the words, each
+// followed by a newline, the most frequent first; a float32 for each word; the
+// signed bytes of each word; and a CRC-32C of everything before. A word's
+// vector is its bytes times its float32, which includes the word's weight.
 const (
 	magic    = "LEX1"
 	header   = len(magic) + 3*4
@@ -47,7 +47,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 var errDamaged = errors.New("lexicon: the table is damaged")
 
-// Decode reads a table file, and goes on using its memory.
+// Decode decodes a table file and keeps using its memory.
 func Decode(file string) (*Table, error) {
 	if len(file) < header+4 || file[:len(magic)] != magic {
 		return nil, errDamaged
@@ -78,8 +78,8 @@ func Decode(file string) (*Table, error) {
 	return t, nil
 }
 
-// Encode writes the table file of words and their vectors, which are all of
-// one length. Each vector is rounded to 8 bits by a scale of its own.
+// Encode encodes words and their vectors, which must have the same length.
+// Each vector is quantized to 8 bits with a scale of its own.
 func Encode(words []string, vectors [][]float32) []byte {
 	list := strings.Join(words, "\n") + "\n"
 	file := []byte(magic)
@@ -103,8 +103,8 @@ func Encode(words []string, vectors [][]float32) []byte {
 	return binary.LittleEndian.AppendUint32(file, crc32.Checksum(file, castagnoli))
 }
 
-// row returns the row of the known word that a word is a form of, -1 without
-// one. The first rows are of the most frequent words.
+// row returns the row of the known word that a word is a form of, or -1. The
+// first rows are of the most frequent words.
 func (t *Table) row(word string) int32 {
 	base := Base(word, func(w string) int {
 		if row, ok := t.rows[w]; ok {

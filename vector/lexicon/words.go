@@ -5,9 +5,9 @@ import (
 	"unicode"
 )
 
-// Words calls yield for each word of a text in small letters, without
-// possessive endings, until it returns false. Digits and signs end a word.
-// Function words ("the", "of", "my") are left out.
+// Words yields each word of a text in lower case, without possessive endings.
+// Digits and punctuation end a word. Function words ("the", "of", "my") are
+// skipped.
 func Words(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' && r != '’' }) {
@@ -24,10 +24,10 @@ func Words(text string) func(yield func(string) bool) {
 }
 
 // Base returns the known word that a word is most likely a form of: the base
-// of an irregular form, itself, or what is left when an ending of English is
-// taken off. count tells how frequent a known word is, and is negative for
-// others. Where both "heating" and "heat" are known the more frequent one is
-// taken. Base returns "" when nothing is known.
+// of an irregular form, the word itself, or the word without an English
+// ending. count returns the frequency of a known word, and is negative for
+// others. If both "heating" and "heat" are known, the more frequent one is
+// returned; if nothing is known, "".
 func Base(word string, count func(string) int) string {
 	if base, ok := irregular[word]; ok && count(base) >= 0 {
 		return base
@@ -54,11 +54,11 @@ func Base(word string, count func(string) int) string {
 // ending is a rule of detachment.
 type ending struct {
 	cut, add string
-	doubled  bool // the letter in front is doubled, and one of the two goes
+	doubled  bool // the letter before it is doubled, and one of the two is removed
 	inflects bool // the base is another form of the same word
 }
 
-// detach takes the ending off a word that has it.
+// detach removes the ending from a word that has it.
 func (e ending) detach(word string) (base string, ok bool) {
 	stem, ok := strings.CutSuffix(word, e.cut)
 	n := len(stem)
@@ -71,8 +71,8 @@ func (e ending) detach(word string) (base string, ok bool) {
 	return stem + e.add, len(stem+e.add) > 2
 }
 
-// endings are the rules of WordNet's morphy(7), with those for doubled
-// consonants and adverbs added. Those that inflect come first.
+// endings are the rules of WordNet's morphy(7), plus rules for doubled
+// consonants and adverbs. Inflectional ones come first.
 var endings = []ending{
 	{"ies", "y", false, true}, {"ied", "y", false, true}, {"ves", "f", false, true}, {"ves", "fe", false, true},
 	{"s", "", false, true}, {"es", "", false, true},
@@ -94,7 +94,7 @@ var functionWords = setOf(`a about above after again all also am an and another 
 	way we we're we've went were weren't what when where whether which while who whoever whom whose why will with within without
 	won't would wouldn't yet you you're you've your yours already anything especially its anymore`)
 
-// irregular leads from forms that no ending explains to their base.
+// irregular maps irregular forms to their base.
 var irregular = bases(`be was were been am is are; become became; begin began begun; bite bitten; bleed bled; blow blew blown;
 	break broke broken; breed bred; bring brought; build built; burn burnt; buy bought; catch caught; choose chose chosen;
 	cling clung; creep crept; deal dealt; dig dug; draw drew drawn; dream dreamt; drink drank drunk; drive drove driven;
@@ -118,7 +118,7 @@ func setOf(list string) map[string]bool {
 	return set
 }
 
-// bases reads groups that end in a semicolon, of a base and its forms.
+// bases parses groups of a base and its forms, each ended by a semicolon.
 func bases(list string) map[string]string {
 	found := map[string]string{}
 	for group := range strings.SplitSeq(list, ";") {

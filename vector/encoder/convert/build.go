@@ -6,7 +6,7 @@ import (
 	"satchel/vector/encoder/internal/modelfile"
 )
 
-// modelName marks the vectors. It must change whenever the vectors do.
+// modelName identifies the vectors. It must change whenever the vectors do.
 const modelName = "use-lite-en/1-q8"
 
 // role is how a matrix is stored.
@@ -14,11 +14,11 @@ type role int
 
 const (
 	vector role = iota // one row of float32
-	table              // rows to be looked up, quantized along the row
+	table              // rows for lookup, quantized along the row
 	dense              // inputs × outputs, stored transposed so that blocks lie along the inputs
 )
 
-// entry maps a name of ours to the published one.
+// entry maps one of our names to the published one.
 type entry struct {
 	name, published string
 	role            role
@@ -31,7 +31,7 @@ const (
 	module  = "module/Encoder_en/"
 )
 
-// layout lists all that the network needs, in the order of the file.
+// layout lists all matrices of the network, in the order of the file.
 func layout() []entry {
 	list := []entry{
 		{"embedding", "module/Embeddings_en", table},
@@ -69,7 +69,7 @@ func layerLayout(name, layer string) []entry {
 }
 
 // build arranges the published matrices as a model file. shrink stores the
-// large ones: modelfile.Quantize, or modelfile.Floats to compare with.
+// large ones: modelfile.Quantize, or modelfile.Floats for comparison.
 func build(s *source, shrink func(rows, columns int, values []float32) modelfile.Matrix) (*modelfile.File, error) {
 	f := &modelfile.File{Name: modelName, Pieces: s.pieces}
 	for _, e := range layout() {

@@ -12,8 +12,8 @@ import (
 	"satchel/vector/encoder"
 )
 
-// exactEnough is the least cosine between a golden vector, given with six
-// decimals, and that of the float32 weights.
+// exactEnough is the lowest accepted cosine between a golden vector, which has
+// six decimals, and that of the float32 weights.
 const exactEnough = 0.999999
 
 // distribution collects cosines.
@@ -53,7 +53,7 @@ func compareGolden(exact, small *encoder.Model, name string, report io.Writer) e
 	var floats, blocks distribution
 	for _, c := range golden.Cases {
 		if len(c.Vector) != encoder.Dims {
-			continue // the empty text has none
+			continue // the empty text has no vector
 		}
 		floats.add(c.Text, cosine(embed(exact, c.Text), c.Vector))
 		blocks.add(c.Text, cosine(embed(small, c.Text), c.Vector))
@@ -90,7 +90,7 @@ func compareTexts(exact, small *encoder.Model, name string, report io.Writer) er
 	return nil
 }
 
-// embed cannot fail: only a context that ends stops it.
+// embed ignores the error, which only a cancelled context can cause.
 func embed(m *encoder.Model, text string) []float32 {
 	v, err := m.Embed(context.Background(), text)
 	if err != nil {
@@ -99,7 +99,7 @@ func embed(m *encoder.Model, text string) []float32 {
 	return v
 }
 
-// cosine of two vectors of length 1.
+// cosine returns the cosine of two vectors of length 1.
 func cosine(a, b []float32) float64 {
 	var dot float64
 	for i := range a {

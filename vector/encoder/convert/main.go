@@ -72,7 +72,7 @@ func convert(s *source, out, golden, texts string, report io.Writer) error {
 	return os.WriteFile(out, encoded, 0o644)
 }
 
-// model builds a model whose large matrices are stored by shrink.
+// model builds a model with its large matrices stored by shrink.
 func model(s *source, shrink func(rows, columns int, values []float32) modelfile.Matrix) (*encoder.Model, *modelfile.File, error) {
 	file, err := build(s, shrink)
 	if err != nil {

@@ -18,7 +18,7 @@ type source struct {
 	matrices map[string]weights
 }
 
-// weights is one published matrix; a vector has one row.
+// weights is one published matrix; a vector is a matrix with one row.
 type weights struct {
 	rows, columns int
 	values        []float32
@@ -37,8 +37,8 @@ func openSource(tarball string) (*source, error) {
 	return s, err
 }
 
-// manifest is the part of TensorFlow.js's model.json that says where the
-// values lie: one after another, over all shards in their order.
+// manifest is the part of TensorFlow.js's model.json with the positions of the
+// values: one after another, over all shards in order.
 type manifest struct {
 	WeightsManifest []struct {
 		Paths   []string
@@ -72,7 +72,7 @@ func parseWeights(files map[string][]byte) (map[string]weights, error) {
 			if w.DType == "float32" {
 				matrices[w.Name] = shaped(w.Shape, data[:4*size])
 			}
-			data = data[4*size:] // int32, the only other type here, has four bytes too
+			data = data[4*size:] // int32, the only other type, has four bytes too
 		}
 		if len(data) > 0 {
 			return nil, fmt.Errorf("%d bytes of the shards are unaccounted for", len(data))
@@ -81,8 +81,7 @@ func parseWeights(files map[string][]byte) (map[string]weights, error) {
 	return matrices, nil
 }
 
-// shaped reads little-endian floats; all dimensions but the last make up the
-// rows.
+// shaped decodes little-endian floats; all dimensions but the last are rows.
 func shaped(shape []int, data []byte) weights {
 	w := weights{columns: 1, values: make([]float32, len(data)/4)}
 	if len(shape) > 0 {
@@ -106,11 +105,11 @@ func (w weights) transpose() weights {
 	return t
 }
 
-// firstScored is the first id that stands for text; those before it are
-// markers without a probability.
+// firstScored is the first id with text; the ids before it are markers without
+// a probability.
 const firstScored = 6
 
-// parseVocabulary reads pairs of text and score, the natural logarithm of the
+// parseVocabulary parses pairs of text and score, the natural logarithm of the
 // piece's probability.
 func parseVocabulary(data []byte) ([]modelfile.Piece, error) {
 	var pairs [][2]any
@@ -129,9 +128,9 @@ func parseVocabulary(data []byte) ([]modelfile.Piece, error) {
 	return pieces, repairScores(pieces)
 }
 
-// repairScores gives a score to the nine pieces with a colon: theirs were
-// lost when the vocabulary was published (null, 0, and for ":30" even 30). The
-// list is sorted by falling score, so the mean of the neighbours is right to
+// repairScores sets the scores of the nine pieces with a colon, which are
+// wrong in the published vocabulary (null, 0, and for ":30" even 30). The list
+// is sorted by descending score, so the mean of the neighbours is accurate to
 // two decimals.
 func repairScores(pieces []modelfile.Piece) error {
 	for i := firstScored; i < len(pieces); i++ {

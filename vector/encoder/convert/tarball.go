@@ -17,14 +17,14 @@ import (
 // published.
 const tarballSum = "3855ea6772d2f1537abb3c1095ff03f081f740bbc293f7e9aacb465d50b677ed"
 
-// The published tarball has 26 MB, its files 29 MB.
+// The published tarball is 26 MB, its files 29 MB.
 const (
 	maxTarball  = 32 << 20
 	maxUnpacked = 64 << 20
 )
 
-// readTarball returns the files of the tarball by their base name, after
-// checking that it is the published one.
+// readTarball returns the files of the tarball by base name, after verifying
+// its hash.
 func readTarball(name string) (map[string][]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

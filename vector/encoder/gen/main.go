@@ -14,7 +14,7 @@ import (
 )
 
 // tile is one micro-kernel: rows of C by two vectors of columns, kept in
-// registers while the whole depth passes by.
+// registers over the whole depth.
 type tile struct {
 	name    string
 	rows    int // a multiple of 3, see rowPointers
@@ -28,7 +28,7 @@ type tile struct {
 	columns int
 }
 
-// unroll is how many steps of the depth one turn of the main loop takes.
+// unroll is the number of steps of the depth per iteration of the main loop.
 const unroll = 4
 
 func main() {
@@ -91,7 +91,7 @@ func (t tile) rowPointers(first, stride reg.Register) []reg.GPVirtual {
 	return pointers
 }
 
-// cell addresses a float of the given row, offset bytes after its pointer.
+// cell addresses a float of a row, offset bytes after its pointer.
 func cell(pointers []reg.GPVirtual, stride reg.Register, row, offset int) operand.Mem {
 	m := operand.Mem{Base: pointers[row/3], Disp: offset}
 	if row%3 > 0 {
@@ -100,7 +100,7 @@ func cell(pointers []reg.GPVirtual, stride reg.Register, row, offset int) operan
 	return m
 }
 
-// loop multiplies as many groups of steps as the depth still holds.
+// loop multiplies as many groups of steps as remain in the depth.
 func (t tile) loop(label string, steps int, depth reg.Register, rows []reg.GPVirtual, lda, b reg.Register, acc [][2]reg.VecVirtual) {
 	Label(label)
 	CMPQ(depth, operand.I32(steps))

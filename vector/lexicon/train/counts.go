@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// sparse is a matrix by rows: of each, the columns and what stands there.
+// sparse is a sparse matrix: for each row, the columns and their values.
 type sparse struct {
 	columns int
 	rows    [][]cell
@@ -16,16 +16,16 @@ type cell struct {
 	value  float64
 }
 
-// shares say how much a word of a synset that a pointer leads to counts.
+// shares is the weight of the words of a synset that a pointer leads to.
 var shares = map[string]float64{
 	"@": 1.5, "@i": 1.5, "~": 0.2,
 	"#p": 0.7, "%p": 0.7, "#m": 0.7, "%m": 0.7, "#s": 0.7, "%s": 0.7, "+": 0.7, "&": 0.7, "^": 0.7, "*": 0.7, ">": 0.7, "=": 0.7,
 	"-c": 0.7, ";c": 0.7,
 }
 
-// counts says how much each word has to do with each synset, as positive
-// pointwise mutual information: words in rows, synsets in columns. Frequent
-// synsets are smoothed as in Levy, Goldberg and Dagan, "Improving
+// counts returns how strongly each word is associated with each synset, as
+// positive pointwise mutual information: words in rows, synsets in columns.
+// Frequent synsets are smoothed as in Levy, Goldberg and Dagan, "Improving
 // Distributional Similarity" (2015).
 func (w *wordnet) counts(v *vocabulary) *sparse {
 	m := &sparse{columns: len(w.order), rows: make([][]cell, len(v.words))}
@@ -59,7 +59,8 @@ func (w *wordnet) counts(v *vocabulary) *sparse {
 	return m
 }
 
-// information replaces weights by their positive pointwise mutual information.
+// information replaces counts with their positive pointwise mutual
+// information.
 func (m *sparse) information() {
 	const smoothing = 0.75
 	byColumn, byRow := make([]float64, m.columns), make([]float64, len(m.rows))

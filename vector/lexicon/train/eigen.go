@@ -40,7 +40,7 @@ func eigen(d *dense) ([]float64, *dense) {
 	return values, vectors
 }
 
-// off is the sum of the squares outside the diagonal, over the trace.
+// off returns the sum of the squares off the diagonal, relative to the trace.
 func off(a []float64, n int) (sum float64) {
 	for i := range n {
 		for j := range n {
@@ -59,7 +59,7 @@ func trace(a []float64, n int) (sum float64) {
 	return sum
 }
 
-// rotate makes the cell at p, q zero, and notes the rotation in v.
+// rotate makes the cell at p, q zero and records the rotation in v.
 func rotate(a, v []float64, n, p, q int) {
 	if a[p*n+q] == 0 {
 		return

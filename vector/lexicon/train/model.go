@@ -6,28 +6,28 @@ import (
 	"sort"
 )
 
-// How the table is trained.
+// Training parameters.
 const (
 	batch       = 256
 	epochs      = 4
 	temperature = 0.15
 	rate        = 0.02
-	noise       = 0.05 // added to the first vectors, so that those of unknown words differ
+	noise       = 0.05 // added to the initial vectors, so that those of unknown words differ
 )
 
-// model is a vector and a weight for each word. A text is the weighted sum of
+// model has a vector and a weight for each word. A text is the weighted sum of
 // its words' vectors.
 type model struct {
 	vectors [][]float32
 	weight  []float32 // logarithms
-	// The sums of the squares of the gradients so far, of which Duchi, Hazan and
-	// Singer's AdaGrad (2011) makes each word's rate of learning.
+	// The sums of the squares of the gradients so far, for the learning rates
+	// of Duchi, Hazan and Singer's AdaGrad (2011).
 	vectorSquares, weightSquares []float64
 	random                       *rand.Rand
 }
 
-// newModel begins with the directions of factorize, and with weights that are
-// less for frequent words.
+// newModel starts with the vectors of factorize, and with lower weights for
+// frequent words.
 func newModel(v *vocabulary, start *dense) *model {
 	m := &model{random: rand.New(rand.NewPCG(3, 4))}
 	for i, n := range v.pairs {
@@ -47,7 +47,7 @@ func newModel(v *vocabulary, start *dense) *model {
 	return m
 }
 
-// train draws batches of pairs and moves the sides of each pair together, and
+// train draws batches of pairs and moves the sides of each pair together and
 // away from all others of the batch: the loss of van den Oord, Li and Vinyals,
 // "Representation Learning with Contrastive Predictive Coding" (2018), in both
 // directions.
@@ -76,8 +76,8 @@ func (m *model) train(pairs []numberedPair, report func(step, steps int, loss fl
 	}
 }
 
-// step learns from one batch, the first half of whose sides belong to those of
-// the second half, and returns the loss before.
+// step learns from one batch, whose first half are the counterparts of its
+// second half, and returns the loss before.
 func (m *model) step(sides [][]int32, rate float64) float64 {
 	half := len(sides) / 2
 	unit, length := m.embed(sides)
@@ -89,7 +89,7 @@ func (m *model) step(sides [][]int32, rate float64) float64 {
 		}
 	}
 	loss := gradientOf(likeness)
-	slope := make([][]float32, len(sides)) // of the loss by each unit vector
+	slope := make([][]float32, len(sides)) // of the loss with respect to each unit vector
 	for i := range slope {
 		slope[i] = make([]float32, len(unit[0]))
 	}
@@ -100,7 +100,7 @@ func (m *model) step(sides [][]int32, rate float64) float64 {
 		}
 	}
 	for i, u := range unit {
-		axpy(slope[i], u, -dot(slope[i], u)) // along the sphere only
+		axpy(slope[i], u, -dot(slope[i], u)) // tangential part only
 		for k := range slope[i] {
 			slope[i][k] /= length[i]
 		}
@@ -125,8 +125,8 @@ func (m *model) embed(sides [][]int32) (unit [][]float32, length []float32) {
 	return unit, length
 }
 
-// gradientOf turns likenesses into the gradient of the loss by each cosine,
-// and returns the loss.
+// gradientOf replaces similarities with the gradient of the loss with respect
+// to each cosine, and returns the loss.
 func gradientOf(likeness [][]float32) (loss float64) {
 	n := len(likeness)
 	scale := float32(1 / (temperature * math.Sqrt(float64(n))))
@@ -166,10 +166,10 @@ func gradientOf(likeness [][]float32) (loss float64) {
 	return loss
 }
 
-// descend moves the words of a batch down the slope.
+// descend updates the words of a batch by gradient descent.
 func (m *model) descend(sides [][]int32, slope [][]float32, rate float64) {
 	byWord := map[int32][]float32{}
-	var words []int32 // in the order met, so that every run adds alike
+	var words []int32 // in order of occurrence, so that runs are reproducible
 	for i, side := range sides {
 		for _, word := range side {
 			if byWord[word] == nil {

@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// maxSide is how many words of a text are used.
+// maxSide is the number of words of a text that are used.
 const maxSide = 24
 
-// pair is two texts that mean about the same, or belong together. share is how
-// often it is drawn beside others.
+// pair is two texts with about the same meaning, or that are related. share is
+// its relative frequency in training.
 type pair struct {
 	a, b  []string
 	share float64
 }
 
-// related are the pointers that lead to what belongs together: derived forms,
-// parts and wholes, similar adjectives, what a verb entails and causes.
+// related are the pointers to related synsets: derived forms, parts and
+// wholes, similar adjectives, entailments and causes.
 var related = []string{"+", "&", "#p", "%p", "*", ">", "$", "^"}
 
-// pairs lists what the table learns from: a word and its gloss, its kind, and
-// what is related; an example and its gloss; a gloss and that of its kind.
+// pairs returns the training data: a word and its gloss, its hypernym, and
+// related words; an example and its gloss; a gloss and that of its hypernym.
 func (w *wordnet) pairs() []pair {
 	var list []pair
 	add := func(a, b []string, share float64) {
@@ -58,7 +58,7 @@ func (w *wordnet) pairs() []pair {
 	return list
 }
 
-// along returns the synsets that pointers of the given symbols lead to.
+// along returns the synsets that pointers with these symbols lead to.
 func (w *wordnet) along(s *synset, symbols ...string) []*synset {
 	var list []*synset
 	for _, p := range s.pointers {
@@ -73,11 +73,12 @@ func (w *wordnet) along(s *synset, symbols ...string) []*synset {
 type vocabulary struct {
 	words  []string
 	number map[string]int32
-	pairs  []int // sides of pairs that hold the word
+	pairs  []int // sides of pairs that contain the word
 }
 
-// vocabularyOf takes the common words that are in most texts. Names of people,
-// places and genera are left out: there are many, and few texts are about them.
+// vocabularyOf returns the common words that are in most texts. Names of
+// people, places and genera are left out: there are many, and few texts are
+// about them.
 func (w *wordnet) vocabularyOf(pairs []pair, size int) *vocabulary {
 	counts := map[string]int{}
 	for _, p := range pairs {
@@ -104,7 +105,7 @@ func (w *wordnet) vocabularyOf(pairs []pair, size int) *vocabulary {
 	return v
 }
 
-// numbers returns the numbers of the words that the vocabulary has.
+// numbers returns the numbers of the words in the vocabulary.
 func (v *vocabulary) numbers(list []string) []int32 {
 	var numbers []int32
 	for _, word := range list {
@@ -115,7 +116,7 @@ func (v *vocabulary) numbers(list []string) []int32 {
 	return numbers
 }
 
-// numberedPair is a pair by the numbers of its words.
+// numberedPair is a pair as numbers of words.
 type numberedPair struct {
 	a, b  []int32
 	share float64

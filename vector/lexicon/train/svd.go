@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// dense is a matrix of rows of one width.
+// dense is a dense matrix, row by row.
 type dense struct {
 	width int
 	cells []float64
@@ -45,10 +45,10 @@ func add(sum, v []float64, weight float64) {
 	}
 }
 
-// factorize returns the rows of m in the directions of its largest singular
-// values, each direction scaled by the root of its value, by subspace
-// iteration as in Halko, Martinsson and Tropp, "Finding structure with
-// randomness" (2011), algorithms 4.4 and 5.1.
+// factorize returns the rows of m projected on its largest singular vectors,
+// each scaled by the root of its singular value, by subspace iteration as in
+// Halko, Martinsson and Tropp, "Finding structure with randomness" (2011),
+// algorithms 4.4 and 5.1.
 func factorize(m *sparse, width int) *dense {
 	const (
 		spare  = 16
@@ -90,8 +90,8 @@ func gram(d *dense) *dense {
 	return out
 }
 
-// orthonormalize makes the columns of d orthogonal and of length 1, by Cholesky
-// QR, which is done twice against rounding.
+// orthonormalize makes the columns of d orthonormal by Cholesky QR, twice
+// because of rounding.
 func orthonormalize(d *dense) {
 	for range 2 {
 		l := cholesky(gram(d))
@@ -107,7 +107,7 @@ func orthonormalize(d *dense) {
 	}
 }
 
-// cholesky returns the lower triangle l of l·lᵀ = d.
+// cholesky returns the lower triangular l with l·lᵀ = d.
 func cholesky(d *dense) *dense {
 	l := newDense(d.width, d.width)
 	for i := range d.width {

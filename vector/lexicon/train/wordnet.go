@@ -18,34 +18,34 @@ import (
 	"satchel/vector/lexicon"
 )
 
-// tarball is the SHA-256 of the package that the table is made from.
+// tarball is the SHA-256 of the source package.
 const tarball = "9b93831ae01771d02f360c1ebf3fe415ed2426a31f2201cb0943025c7403e79a"
 
-// parts are the files of a part of speech, with the letters that stand for it.
-// Satellites of adjectives ("s") are adjectives.
+// parts are the files of a part of speech and its letters. Adjective
+// satellites ("s") are adjectives.
 var parts = []struct{ name, letter string }{{"noun", "n"}, {"verb", "v"}, {"adj", "a"}, {"adv", "r"}}
 
 // wordnet is the database: wordnet 3.1, format wndb(5WN).
 type wordnet struct {
 	synsets map[string]*synset // by letter and offset, such as "n02084442"
-	order   []string           // of the files
-	common  map[string]bool    // words of entries that are written small
-	tagged  map[string]int     // how often a known word of one word was met in tagged text
+	order   []string           // in the order of the files
+	common  map[string]bool    // words of entries in lower case
+	tagged  map[string]int     // frequency of a known single word in tagged text
 }
 
-// synset is a meaning with the words that have it.
+// synset is a meaning and its words.
 type synset struct {
 	words    [][]string // each is the words of one entry, in base form
-	senses   []int      // which of a word's meanings this is, 0 for the most frequent
+	senses   []int      // rank of this meaning among those of the word, 0 for the most frequent
 	gloss    []string
 	examples [][]string
 	pointers []pointer
 }
 
-// pointer leads to a related synset. The symbol is that of wninput(5WN).
+// pointer refers to a related synset. The symbol is that of wninput(5WN).
 type pointer struct{ symbol, to string }
 
-// open reads the package's files, by their names.
+// open returns the package's files by name.
 func open(name string) (map[string][]byte, error) {
 	packed, err := os.ReadFile(name)
 	if err != nil {
@@ -108,7 +108,7 @@ func parse(files map[string][]byte) (*wordnet, error) {
 	return w, nil
 }
 
-// index reads a line of an index file: the meanings of a word, the most
+// index parses a line of an index file: the meanings of a word, the most
 // frequent first.
 func (w *wordnet) index(letter, line string, senses map[string]int) error {
 	fields := strings.Fields(line)
@@ -117,7 +117,7 @@ func (w *wordnet) index(letter, line string, senses map[string]int) error {
 	}
 	word := fields[0]
 	if !strings.ContainsAny(word, "_-'.0123456789") {
-		w.tagged[word] += 0 // known
+		w.tagged[word] += 0 // mark as known
 	}
 	pointers, err := strconv.Atoi(fields[3])
 	if err != nil || pointers < 0 || len(fields) < 6+pointers {
@@ -129,8 +129,7 @@ func (w *wordnet) index(letter, line string, senses map[string]int) error {
 	return nil
 }
 
-// lines yields the lines of a file but those of the licence, which begin with
-// spaces.
+// lines yields the lines of a file except the licence, which is indented.
 func lines(file []byte) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for line := range strings.Lines(string(file)) {
@@ -143,10 +142,10 @@ func lines(file []byte) func(yield func(string) bool) {
 
 var (
 	quoted   = regexp.MustCompile(`"[^"]*"`)
-	position = regexp.MustCompile(`\((a|p|ip)\)$`) // where an adjective stands
+	position = regexp.MustCompile(`\((a|p|ip)\)$`) // syntactic position of an adjective
 )
 
-// add reads a line of a data file.
+// add parses a line of a data file.
 func (w *wordnet) add(letter, line string, senses map[string]int) error {
 	data, gloss, _ := strings.Cut(line, "|")
 	f := strings.Fields(data)
@@ -191,8 +190,7 @@ func (w *wordnet) add(letter, line string, senses map[string]int) error {
 	return nil
 }
 
-// base returns a text's words in their base forms; unknown ones stay as they
-// are.
+// base returns a text's words in their base forms; unknown ones are unchanged.
 func (w *wordnet) base(text string) []string {
 	var list []string
 	for word := range lexicon.Words(text) {

@@ -2,7 +2,7 @@ package gemm
 
 import "golang.org/x/sys/cpu"
 
-// native lists the assembly kernels that this CPU and its operating system
+// native returns the assembly kernels that the CPU and operating system
 // support.
 func native() []*Kernel {
 	var list []*Kernel

@@ -2,5 +2,5 @@
 
 package gemm
 
-// native is empty: there is assembly for amd64 only.
+// native returns nil: there is assembly for amd64 only.
 func native() []*Kernel { return nil }

@@ -1,12 +1,12 @@
 package gemm
 
-// depthBlock is how many rows of a panel one pass uses: a block of the widest
-// panel, 32 KB, stays in the first-level cache while all rows of the left
-// matrix pass by it.
+// depthBlock is the number of rows of a panel per pass: a block of the widest
+// panel, 32 KB, stays in the L1 cache while it is multiplied with all rows of
+// the left matrix.
 const depthBlock = 256
 
 // Matrix is the right side of a product, packed into panels for one kernel. A
-// panel holds a few neighbouring columns, row by row.
+// panel has a few neighbouring columns, row by row.
 type Matrix struct {
 	kernel  *Kernel
 	depth   int
@@ -21,7 +21,7 @@ type Rows struct {
 	Stride int
 }
 
-// At returns the matrix that begins at the given row and column of r.
+// At returns the submatrix of r from a row and column on.
 func (r Rows) At(row, column int) Rows {
 	return Rows{r.Data[row*r.Stride+column:], r.Stride}
 }
@@ -33,7 +33,7 @@ func NewMatrix(kernel *Kernel, depth, columns int) *Matrix {
 	return m
 }
 
-// Reset gives the matrix a new size and all zeros. It allocates only when the
+// Reset gives the matrix a new size and all zeros. It only allocates if the
 // matrix has never been that large.
 func (m *Matrix) Reset(depth, columns int) {
 	wide := m.kernel.columns
@@ -47,10 +47,10 @@ func (m *Matrix) Reset(depth, columns int) {
 	clear(m.panels)
 }
 
-// Bytes is the memory that the packed values take.
+// Bytes returns the memory used by the packed values.
 func (m *Matrix) Bytes() int { return 4 * cap(m.panels) }
 
-// SetColumn packs one column; values holds its depth values from the top.
+// SetColumn packs one column of depth values.
 func (m *Matrix) SetColumn(column int, values []float32) {
 	wide := m.kernel.columns
 	panel := m.panels[column/wide*wide*m.depth:][:wide*m.depth]
@@ -61,7 +61,7 @@ func (m *Matrix) SetColumn(column int, values []float32) {
 	}
 }
 
-// SetRow packs one row; values holds its columns from the left.
+// SetRow packs one row.
 func (m *Matrix) SetRow(row int, values []float32) {
 	wide := m.kernel.columns
 	values = values[:m.columns]
@@ -71,11 +71,10 @@ func (m *Matrix) SetRow(row int, values []float32) {
 	}
 }
 
-// MulAdd adds a·m to c, for the given number of rows rounded up with PadRows:
-// both must have those rows, and c must have PadColumns columns within its
-// stride. What stands in the rows past the given number is used and
-// overwritten, but never mixed with the rows before. It panics when a or c is
-// too short.
+// MulAdd adds a·m to c, for a number of rows rounded up with PadRows: both
+// must have those rows, and c must have PadColumns columns within its stride.
+// The padding rows are read and overwritten, but do not affect the others. It
+// panics if a or c is too short.
 func (m *Matrix) MulAdd(c, a Rows, rows int) {
 	rows = PadRows(rows)
 	if rows == 0 || m.columns == 0 {

@@ -8,13 +8,13 @@ import (
 	"math"
 )
 
-// ErrCorrupt means that the bytes are no model file, or not a whole one.
+// ErrCorrupt means that the bytes are not a complete model file.
 var ErrCorrupt = errors.New("modelfile: corrupt")
 
-// Decode reads a file that Encode wrote. The matrices share b's memory, so b
-// must not change while they are in use. Any bytes may be given: what is not a
-// whole file is ErrCorrupt, and a file of another version is an error that
-// names both versions.
+// Decode decodes a file written by Encode. The matrices share b's memory, so b
+// must not change while they are in use. It accepts any bytes: an incomplete
+// or damaged file is ErrCorrupt, and a file of another version is an error
+// that names both versions.
 func Decode(b []byte) (*File, error) {
 	if len(b) < len(magic)+8 || string(b[:len(magic)]) != magic {
 		return nil, fmt.Errorf("%w: it does not begin with %s", ErrCorrupt, magic)
@@ -40,8 +40,8 @@ func Decode(b []byte) (*File, error) {
 	return f, nil
 }
 
-// reader takes values off the front of a file. Past the end it yields zeros
-// and remembers that it did.
+// reader reads values from the front of a file. Past the end it returns zeros
+// and records that it did.
 type reader struct {
 	rest  []byte
 	short bool
@@ -64,8 +64,8 @@ func (r *reader) uint32() uint32 {
 	return 0
 }
 
-// count reads how many entries follow. Each takes at least six bytes, so a
-// larger number is not believed.
+// count reads the number of entries that follow. Each takes at least six
+// bytes, so a larger number is rejected.
 func (r *reader) count() int {
 	n := r.uint32()
 	if uint64(n)*6 > uint64(len(r.rest)) {
@@ -91,7 +91,7 @@ func (r *reader) matrix() Matrix {
 	m := Matrix{kind: kind(head[0]), Rows: int(r.uint32()), Columns: int(r.uint32())}
 	size := uint64(m.Rows) * uint64(m.Columns)
 	switch {
-	case size > math.MaxUint32: // more than any model here, and 4·size must not overflow
+	case size > math.MaxUint32: // larger than any matrix here, and 4·size must not overflow
 		r.short = true
 	case m.kind == kindFloat:
 		m.values = r.take(4 * size)

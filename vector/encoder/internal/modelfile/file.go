@@ -8,13 +8,13 @@ import (
 	"math"
 )
 
-// Piece is one entry of the vocabulary; its id is its place in File.Pieces.
+// Piece is one entry of the vocabulary; its id is its index in File.Pieces.
 type Piece struct {
 	Text  string
 	Score float32 // natural logarithm of its probability
 }
 
-// Named is a matrix under the name by which the network asks for it.
+// Named is a matrix and its name.
 type Named struct {
 	Name string
 	Matrix
@@ -22,7 +22,7 @@ type Named struct {
 
 // File is a whole model.
 type File struct {
-	Name     string // marks vectors: those of two names cannot be compared
+	Name     string // identifies vectors: those of different models cannot be compared
 	Pieces   []Piece
 	Matrices []Named
 }
@@ -34,8 +34,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Matrix returns the matrix of that name, or an error that names it when the
-// file has none or its size is another.
+// Matrix returns the matrix with a name, or an error that names it if it is
+// missing or has another size.
 func (f *File) Matrix(name string, rows, columns int) (Matrix, error) {
 	for _, m := range f.Matrices {
 		if m.Name != name {
@@ -49,8 +49,8 @@ func (f *File) Matrix(name string, rows, columns int) (Matrix, error) {
 	return Matrix{}, fmt.Errorf("modelfile: no matrix %s", name)
 }
 
-// Encode writes the file. The same content always gives the same bytes. It
-// fails when a name or piece is longer than 65,535 bytes.
+// Encode encodes the file. The same content always gives the same bytes. It
+// fails if a name or piece is longer than 65,535 bytes.
 func Encode(f *File) ([]byte, error) {
 	b := append([]byte(nil), magic...)
 	b = binary.LittleEndian.AppendUint32(b, version)

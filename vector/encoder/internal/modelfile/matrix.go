@@ -6,10 +6,10 @@ import (
 	"math"
 )
 
-// Block is how many neighbouring values of a row share one scale.
+// Block is the number of neighbouring values of a row that share one scale.
 const Block = 32
 
-// kind tells how the values of a matrix are stored.
+// kind is how the values of a matrix are stored.
 type kind uint8
 
 const (
@@ -17,18 +17,18 @@ const (
 	kindBlock kind = 1
 )
 
-// Matrix is rows × columns numbers in the form in which the file holds them.
-// A matrix that Decode returned shares the memory of the file.
+// Matrix is rows × columns numbers in the file's encoding. A matrix returned
+// by Decode shares the memory of the file.
 type Matrix struct {
 	Rows, Columns int
 
 	kind   kind
-	scales []byte // kindBlock: two bytes a block
+	scales []byte // kindBlock: two bytes per block
 	values []byte
 }
 
-// Floats stores values, row by row, as they are. It panics unless there are
-// rows × columns of them.
+// Floats stores values, row by row, unchanged. It panics unless there are rows
+// × columns of them.
 func Floats(rows, columns int, values []float32) Matrix {
 	mustFill(rows, columns, values)
 	m := Matrix{Rows: rows, Columns: columns, kind: kindFloat}
@@ -38,10 +38,10 @@ func Floats(rows, columns int, values []float32) Matrix {
 	return m
 }
 
-// Quantize stores values, row by row, as 8-bit blocks: each is off by at most
-// half its block's scale, which is the block's largest magnitude / 127 and up
-// to 0.8 % more. It panics unless there are rows × columns of them and the
-// columns are a multiple of Block.
+// Quantize stores values, row by row, as 8-bit blocks: the error of each is at
+// most half its block's scale, which is the block's largest magnitude / 127
+// and up to 0.8 % more. It panics unless there are rows × columns values and
+// the columns are a multiple of Block.
 func Quantize(rows, columns int, values []float32) Matrix {
 	mustFill(rows, columns, values)
 	if columns%Block != 0 {
@@ -68,8 +68,8 @@ func mustFill(rows, columns int, values []float32) {
 	}
 }
 
-// blockScale is the smallest bfloat16 by which every value of the block fits
-// into an int8.
+// blockScale returns the smallest bfloat16 scale with which every value of the
+// block fits into an int8.
 func blockScale(block []float32) uint16 {
 	var largest float32
 	for _, v := range block {
@@ -79,7 +79,7 @@ func blockScale(block []float32) uint16 {
 	return uint16((uint64(bits) + 0xffff) >> 16)
 }
 
-// quantum is the int8 nearest to v / scale, ties to even.
+// quantum returns the int8 nearest to v / scale, ties to even.
 func quantum(v, scale float32) int8 {
 	if scale == 0 {
 		return 0
@@ -87,11 +87,11 @@ func quantum(v, scale float32) int8 {
 	return int8(max(-127, min(127, math.RoundToEven(float64(v)/float64(scale)))))
 }
 
-// widen turns a bfloat16 into the float32 of the same value.
+// widen converts a bfloat16 to float32.
 func widen(half uint16) float32 { return math.Float32frombits(uint32(half) << 16) }
 
-// Row writes the values of a row into dst, which must have room for Columns.
-// It panics when there is no such row.
+// Row writes the values of a row to dst, which must have room for Columns. It
+// panics if there is no such row.
 func (m Matrix) Row(row int, dst []float32) {
 	dst = dst[:m.Columns]
 	first := row * m.Columns
