@@ -82,7 +82,7 @@ func (w *Widget) Enter(e Entry) (token string, v Visitor, err error) {
 	}
 	if v.User = e.User; v.User != "" {
 		if len(v.User) > 190 || w.Config.Secret == "" || !signature.VerifyHMAC(e.UserHash, w.Config.Secret, []byte(v.User)) {
-			return "", v, agent.Invalid("user_hash", "is not the HMAC-SHA256 of the user's id under the gateway's secret")
+			return "", v, agent.Invalid("user_hash", "is not the HMAC-SHA256 of the user's id with the gateway's secret")
 		}
 	}
 	if !w.gateways.visitors.use(t.ID, time.Unix(t.Expires, 0), w.gateways.now()) {
@@ -134,7 +134,7 @@ func (w *Widget) read(token, kind string) (v Visitor, err error) {
 			return v, nil
 		}
 	}
-	return Visitor{}, agent.Errorf(agent.CodeUnauthorized, "the visitor's token is missing, wrong or too old")
+	return Visitor{}, agent.Errorf(agent.CodeUnauthorized, "the visitor's token is missing, invalid or expired")
 }
 
 // Receive receives a visitor's message, like those of all platforms; new is false
@@ -149,7 +149,7 @@ func (w *Widget) Receive(ctx context.Context, v Visitor, m agent.VisitorMessage)
 		return false, err
 	}
 	if !known && w.EventsToday >= w.MessagesPerDay {
-		return false, agent.Errorf(agent.CodeRateLimited, "this widget has taken in as many messages as it may in a day").With("limit", w.MessagesPerDay)
+		return false, agent.Errorf(agent.CodeRateLimited, "this widget has reached its daily limit of messages").With("limit", w.MessagesPerDay)
 	}
 	if in.Metadata, err = json.Marshal(map[string]string{"origin": v.Origin}); err != nil {
 		return false, err
@@ -178,7 +178,7 @@ func (w *Widget) SetEmail(ctx context.Context, v Visitor, address string) error 
 		return err
 	}
 	if visit.ConversationID == "" {
-		return agent.Errorf(agent.CodeConflict, "the visitor has not said anything yet")
+		return agent.Errorf(agent.CodeConflict, "the visitor has not sent a message yet")
 	}
 	defer w.gateways.visitors.notify(w.visit(v))
 	return w.db.KeepGivenEmail(ctx, visit.ConversationID, address)

@@ -39,7 +39,7 @@ func (s *Server) serve(r *rest.Route) echo.HandlerFunc {
 // admit finds the agent and checks that the caller may use the route.
 func (s *Server) admit(c *rest.Call, r *rest.Route) error {
 	if r.Access == rest.Identified && !c.Identity.Known() {
-		return agent.Errorf(agent.CodeUnauthorized, "this needs an identity: sign in through the identity proxy, or send an API key")
+		return agent.Errorf(agent.CodeUnauthorized, "authentication required: sign in through the identity proxy, or send an API key")
 	}
 	if !r.UnderAgent() {
 		return nil

@@ -139,7 +139,7 @@ func (s *Server) createAgent(c *rest.Call, in *createAgentIn) (agent.Agent, erro
 // mayCreate rejects read-only keys.
 func mayCreate(c *rest.Call) error {
 	if k := c.Identity.Key; k != nil && !k.Role.Covers(agent.RoleAdmin) {
-		return agent.Errorf(agent.CodeForbidden, "a key with the role %s makes no agents", k.Role)
+		return agent.Errorf(agent.CodeForbidden, "a key with the role %s cannot create agents", k.Role)
 	}
 	return nil
 }

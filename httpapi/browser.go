@@ -212,7 +212,7 @@ func (s *Server) openSession(c *rest.Call, id string) (*browser.Session, error) 
 	if err != nil {
 		return nil, err
 	}
-	return nil, agent.Errorf(agent.CodeNotFound, "this session has ended; open another").With("id", id).With("status", row.Status)
+	return nil, agent.Errorf(agent.CodeNotFound, "this session has ended; open a new one").With("id", id).With("status", row.Status)
 }
 
 type listDownloadsIn struct {

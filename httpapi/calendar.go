@@ -83,7 +83,7 @@ func (s *Server) expandTasks(c *rest.Call, in *listTasksIn, page store.Page) (ta
 	backwards := false
 	for _, o := range page.Order {
 		if o.Field != "start_time" || len(page.Order) > 1 {
-			return tasksOut{}, agent.Invalid("sort", "must be start_time when a range is asked for")
+			return tasksOut{}, agent.Invalid("sort", "must be start_time for a range")
 		}
 		backwards = o.Desc
 	}
@@ -101,7 +101,7 @@ func (s *Server) expandTasks(c *rest.Call, in *listTasksIn, page store.Page) (ta
 			items = append(items, occurrenceItem(t, o, known))
 		}
 		if len(items) > maxOccurrences {
-			return tasksOut{}, agent.Invalid("end", "makes the range hold more than 10000 occurrences; ask for a shorter one")
+			return tasksOut{}, agent.Invalid("end", "is a range with more than 10000 occurrences; request a shorter one")
 		}
 		if err := c.Err(); err != nil {
 			return tasksOut{}, err

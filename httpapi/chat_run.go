@@ -22,7 +22,7 @@ func (s *Server) runTurn(c *rest.Call, turn agentchat.Turn, id string, stream bo
 			s.log.Warn("a turn of chat failed", "agent", db.ID(), "run", id, "error", err)
 			return out, err
 		case message.ID == 0:
-			return out, agent.Errorf(agent.CodeConflict, "the turn was stopped before it said anything").With("conversation_id", message.ConversationID)
+			return out, agent.Errorf(agent.CodeConflict, "the turn was stopped before it produced any text").With("conversation_id", message.ConversationID)
 		}
 		out.Partial = true
 		return out, nil

@@ -62,9 +62,9 @@ func (rs *runs) add(key runKey, r *run) error {
 	case rs.closed:
 		return agent.Errorf(agent.CodeConflict, "the server is stopping")
 	case rs.byKey[key] != nil:
-		return agent.Errorf(agent.CodeConflict, "a turn with this run_id was begun before").With("field", "run_id")
+		return agent.Errorf(agent.CodeConflict, "a turn with this run_id already exists").With("field", "run_id")
 	case len(rs.byKey)-len(rs.ended) >= maxRunning:
-		return agent.Errorf(agent.CodeConflict, "too many turns with a run_id are under way")
+		return agent.Errorf(agent.CodeConflict, "too many turns with a run_id are running")
 	}
 	if rs.byKey == nil {
 		rs.byKey = map[runKey]*run{}
@@ -190,7 +190,7 @@ func (r *run) grownLocked(n int) error {
 	close(r.changed)
 	r.changed = make(chan struct{})
 	if r.size > maxRunBytes {
-		return agent.Errorf(agent.CodeUpstream, "the answer is longer than this server takes")
+		return agent.Errorf(agent.CodeUpstream, "the answer is too long")
 	}
 	return nil
 }

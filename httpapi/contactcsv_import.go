@@ -52,7 +52,7 @@ func readContactsCSV(r io.Reader, limit int64) ([]contactRow, error) {
 		}
 		rows = append(rows, in.row())
 		if in.metadata > maxContactMetadata {
-			return nil, agent.Errorf(agent.CodeFileTooLarge, "the file's columns come to more than %d MB of metadata", maxContactMetadata>>20)
+			return nil, agent.Errorf(agent.CodeFileTooLarge, "the file's columns contain more than %d MB of metadata", maxContactMetadata>>20)
 		}
 	}
 	return rows, nil

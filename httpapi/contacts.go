@@ -160,7 +160,7 @@ func (s *Server) resolveContact(c *rest.Call, in *resolveContactIn) (out resolve
 			continue
 		}
 		if value != "" {
-			return out, agent.Invalid(field, "is one identifier too many: give exactly one")
+			return out, agent.Invalid(field, "must be the only identifier")
 		}
 		out.MatchedBy, value = field, v
 	}

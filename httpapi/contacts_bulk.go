@@ -38,7 +38,7 @@ func (s *Server) batchContacts(c *rest.Call, in *batchContactsIn) (out batchCont
 	tags := len(add)+len(remove) > 0
 	switch {
 	case b.Delete && tags:
-		return out, agent.Invalid("delete", "cannot go with add_tags or remove_tags")
+		return out, agent.Invalid("delete", "cannot be combined with add_tags or remove_tags")
 	case b.Delete:
 		out.Changed, err = c.DB.DeleteContacts(c, b.IDs)
 	case tags:

@@ -169,7 +169,7 @@ func readCursor(cursor string) (int64, error) {
 			return id, nil
 		}
 	}
-	return 0, agent.Invalid("cursor", "is none that a page gave")
+	return 0, agent.Invalid("cursor", "is not a cursor of this list")
 }
 
 type appendMessageIn struct {

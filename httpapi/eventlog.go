@@ -41,7 +41,7 @@ func (s *Server) listEvents(c *rest.Call, in *listEventsIn) (eventsOut, error) {
 	f := store.EventFilter{Types: rest.CommaList(in.Type), GatewayID: in.GatewayID, From: in.From, To: in.To, Search: in.Search}
 	for _, pattern := range f.Types {
 		if !agent.ValidEventPattern(pattern) {
-			return eventsOut{}, agent.Invalid("type", "is neither an event nor a pattern of any")
+			return eventsOut{}, agent.Invalid("type", "is neither an event nor a pattern that matches one")
 		}
 	}
 	if len(in.Search) > maxEventSearch {
@@ -49,7 +49,7 @@ func (s *Server) listEvents(c *rest.Call, in *listEventsIn) (eventsOut, error) {
 	}
 	if in.Cursor != "" {
 		if f.Before, err = strconv.ParseInt(in.Cursor, 10, 64); err != nil || f.Before < 1 {
-			return eventsOut{}, agent.Invalid("cursor", "is none that a page gave")
+			return eventsOut{}, agent.Invalid("cursor", "is not a cursor of this list")
 		}
 	}
 	found, next, err := c.DB.EventLog(c, f, limit)

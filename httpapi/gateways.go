@@ -29,7 +29,7 @@ func (s *Server) listGateways(c *rest.Call, in *listGatewaysIn) (gatewaysOut, er
 	for _, name := range rest.CommaList(in.Type) {
 		g, _ := agent.NewGateway(name)
 		if !slices.Contains(agent.GatewayTypes, g.Type) {
-			return gatewaysOut{}, agent.Invalid("type", "is no type of gateway")
+			return gatewaysOut{}, agent.Invalid("type", "is not a type of gateway")
 		}
 		f.Types = append(f.Types, string(g.Type))
 	}

@@ -141,7 +141,7 @@ func readHook(r *http.Request) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(r.Body, maxHookBody+1))
 	switch {
 	case err != nil:
-		return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body could not be read whole").Because(err)
+		return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body is incomplete").Because(err)
 	case len(raw) > maxHookBody:
 		return nil, agent.Errorf(agent.CodeFileTooLarge, "the body of a hook may have at most %d MB", maxHookBody>>20).With("limit_bytes", maxHookBody)
 	}
@@ -193,7 +193,7 @@ func hookBody(contentType string, raw []byte) (any, error) {
 	case media == echo.MIMEApplicationForm:
 		form, err := url.ParseQuery(string(raw))
 		if err != nil {
-			return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body is no form")
+			return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body is not a valid form")
 		}
 		return firstOf(form), nil
 	}

@@ -39,7 +39,7 @@ func (s *Server) receivePost(c *rest.Call) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, gateways.MaxPost+1))
 	switch {
 	case err != nil:
-		return agent.Errorf(agent.CodeInvalidJSON, "the request body could not be read whole").Because(err)
+		return agent.Errorf(agent.CodeInvalidJSON, "the request body is incomplete").Because(err)
 	case len(body) > gateways.MaxPost:
 		return postTooLarge()
 	}
@@ -61,7 +61,7 @@ func (s *Server) receivePost(c *rest.Call) error {
 }
 
 func postTooLarge() error {
-	return agent.Errorf(agent.CodeFileTooLarge, "a post to a gateway may have at most %d MB", gateways.MaxPost>>20).With("limit_bytes", gateways.MaxPost)
+	return agent.Errorf(agent.CodeFileTooLarge, "a request to a gateway may have at most %d MB", gateways.MaxPost>>20).With("limit_bytes", gateways.MaxPost)
 }
 
 // maxCachedGateways limits the cached gateways.

@@ -42,7 +42,7 @@ func person(c *rest.Call, name string) (string, error) {
 		return agent.NormalEmail(name), nil
 	}
 	if c.Identity.Email == "" {
-		return "", agent.Invalid("assignee", "cannot be me: the request carries no email address")
+		return "", agent.Invalid("assignee", "cannot be me: the request has no email address")
 	}
 	return c.Identity.Email, nil
 }

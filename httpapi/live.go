@@ -154,7 +154,7 @@ func boundPage(session *browser.Session, query url.Values) (string, error) {
 	}
 	n, err := strconv.Atoi(place)
 	if err != nil || n < 0 {
-		return "", agent.Invalid("pageIndex", "must be a whole number from 0 on")
+		return "", agent.Invalid("pageIndex", "must be a whole number, at least 0")
 	}
 	pages := session.Pages()
 	if n >= len(pages) {
@@ -170,7 +170,7 @@ func (s *Server) liveComplete(c echo.Context) error {
 		return err
 	}
 	if v.takeover == "" {
-		return agent.Errorf(agent.CodeForbidden, "this link is not that of a takeover")
+		return agent.Errorf(agent.CodeForbidden, "this link does not belong to a takeover")
 	}
 	var end agent.TakeoverEnd
 	body := http.MaxBytesReader(c.Response(), c.Request().Body, maxMessage)

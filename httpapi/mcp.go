@@ -48,7 +48,7 @@ func function[In any](name, description, schema string, readOnly bool, run func(
 		Run: func(_ context.Context, arguments json.RawMessage) (any, error) {
 			var in In
 			if err := json.Unmarshal(arguments, &in); err != nil {
-				return nil, agent.Invalid("arguments", "do not fit the tool's schema").Because(err)
+				return nil, agent.Invalid("arguments", "do not match the tool's schema").Because(err)
 			}
 			return run(&in)
 		}}

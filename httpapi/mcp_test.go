@@ -91,7 +91,7 @@ func TestAgentAsMCPServer(t *testing.T) {
 			{"sql_query", `{"query":"UPDATE contacts SET notes = 'x'"}`, `"changes":1`, false},
 			{"sql_query", `{"query":"DROP TABLE contacts"}`, "FORBIDDEN_OPERATION: ", true},
 			{"sql_query", `{}`, "VALIDATION_ERROR: query is required", true},
-			{"sql_query", `{"query":7}`, "VALIDATION_ERROR: arguments do not fit the tool's schema", true},
+			{"sql_query", `{"query":7}`, "VALIDATION_ERROR: arguments do not match the tool's schema", true},
 			{"list_contacts", `{"tags":["vip"]}`, `"name":"Ada"`, false},
 			{"list_contacts", `{"limit":0}`, "VALIDATION_ERROR: limit", true},
 			{"search_knowledge", `{"query":"refunds"}`, `"results":[]`, false},

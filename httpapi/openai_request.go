@@ -162,7 +162,7 @@ func readToolChoice(is *agent.Issues, raw json.RawMessage, x *agentchat.Exchange
 		slices.ContainsFunc(x.Foreign, func(t llm.Tool) bool { return t.Name == one.Function.Name }):
 		x.ForeignChoice = one.Function.Name
 	default:
-		is.Add("tool_choice", "must be none, auto, or, with tools, required or a function of them")
+		is.Add("tool_choice", "must be none or auto or, with tools, required or one of their functions")
 	}
 }
 

@@ -109,7 +109,7 @@ func (s *Server) metricsPage(c echo.Context) error {
 		return err
 	}
 	if !identity.Known() {
-		return agent.Errorf(agent.CodeUnauthorized, "metrics need an identity: send an API key")
+		return agent.Errorf(agent.CodeUnauthorized, "metrics require authentication: send an API key")
 	}
 	promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP(c.Response(), c.Request())
 	return nil

@@ -65,7 +65,7 @@ func (s *Server) socket(c echo.Context) error {
 	}
 	name := c.Param("stream")
 	if name != "cast" && name != "logs" && name != "pageId" && name != "recording" {
-		return agent.Errorf(agent.CodeNotFound, "there is no stream of this name; cast, logs, pageId and recording are")
+		return agent.Errorf(agent.CodeNotFound, "there is no stream with this name; use cast, logs, pageId or recording")
 	}
 	if err := s.limiter.Check(c, rest.Browser, ""); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (s *Server) socket(c echo.Context) error {
 		return err
 	}
 	if !strings.EqualFold(c.Request().Header.Get("Upgrade"), "websocket") {
-		return agent.Invalid("Upgrade", "must be websocket: this is the address of a WebSocket")
+		return agent.Invalid("Upgrade", "must be websocket")
 	}
 	pageID, err := boundPage(v.session, query)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *Server) socket(c echo.Context) error {
 	defer out.Close()
 	done, ok := s.sockets.enter()
 	if !ok {
-		return agent.Errorf(agent.CodeRateLimited, "too many sockets are open").With("limit", maxSockets)
+		return agent.Errorf(agent.CodeRateLimited, "too many WebSockets are open").With("limit", maxSockets)
 	}
 	defer done()
 	// The origin was checked by our own rules.

@@ -154,7 +154,7 @@ func (s *Server) createAPISource(c *rest.Call, body *sourceBody) (agent.Source, 
 	}
 	secrets, keep := config.TakeSecrets()
 	if len(keep) > 0 {
-		return agent.Source{}, agent.Invalid("config."+keep[0], "must be the secret itself and not its mask")
+		return agent.Source{}, agent.Invalid("config."+keep[0], "must be the secret, not its mask")
 	}
 	return c.DB.CreateFeedSource(c, agent.SourceAPI, body.Name, config, secrets)
 }
@@ -182,7 +182,7 @@ func (s *Server) updateSource(c *rest.Call, in *updateSourceIn) (agent.Source, e
 		case agent.SourceAPI:
 			err = s.changeAPI(&in.Body.Config, source, &change)
 		default:
-			err = agent.Invalid("config", "can be changed for sources of type database and api only")
+			err = agent.Invalid("config", "can only be changed for sources of type database and api")
 		}
 		if err != nil {
 			return source, err

@@ -147,7 +147,7 @@ func (fs *changeFeeds) take(c *rest.Call) (release func(), err error) {
 
 func tooManyStreams(c *rest.Call) error {
 	c.HTTP.Response().Header().Set(echo.HeaderRetryAfter, "30")
-	return agent.Errorf(agent.CodeRateLimited, "too many streams are open: close some").With("retry_after", 30)
+	return agent.Errorf(agent.CodeRateLimited, "too many event streams are open; close some").With("retry_after", 30)
 }
 
 // hello is the first event of a stream.

@@ -43,7 +43,7 @@ func (s *Server) widgetOptions(c *rest.Call, in *gatewayIn) (widgetOut, error) {
 	case o.Type != agent.GatewayWeb:
 		return widgetOut{}, agent.Invalid("gatewayId", "names a gateway of another type")
 	case o.Locked:
-		return widgetOut{}, agent.Errorf(agent.CodeConflict, "the gateway's config is locked: it was sealed with another master key; set it again")
+		return widgetOut{}, agent.Errorf(agent.CodeConflict, "the gateway's config is locked: it was encrypted with another master key; set it again")
 	}
 	out := widgetOut{Config: o.Config.WidgetConfig.WithDefaults(), Script: s.options.PublicURL + widgetScript, Widget: c.DB.ID() + "/" + o.ID}
 	out.Snippet = fmt.Sprintf(`<script src="%s" data-widget="%s" async></script>`, out.Script, out.Widget)

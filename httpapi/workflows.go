@@ -153,7 +153,7 @@ type updateWorkflowIn struct {
 func (s *Server) updateWorkflow(c *rest.Call, in *updateWorkflowIn) (agent.Workflow, error) {
 	return withETag(c)(c.DB.UpdateWorkflow(c, in.ID, func(w *agent.Workflow) error {
 		if !matchesVersion(in.IfMatch, w.Version) {
-			return agent.Errorf(agent.CodeConflict, "the workflow has been saved meanwhile; its version is %d", w.Version).
+			return agent.Errorf(agent.CodeConflict, "the workflow was changed in the meantime; its version is %d", w.Version).
 				With("version", w.Version).With("updated_at", w.UpdatedAt).With("updated_by", w.UpdatedBy)
 		}
 		in.Body.Apply(w)

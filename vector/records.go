@@ -39,7 +39,7 @@ func (ix *Index) readRows(ctx context.Context, db *store.DB, w *store.Work, _ mo
 			return ctx.Err()
 		}
 		if failure == nil && rows.Truncated {
-			failure = agent.Errorf(CodeTooMany, "the query gives more than %d rows or %d MB; narrow it", store.MaxSourceRows, store.MaxSourceBytes>>20)
+			failure = agent.Errorf(CodeTooMany, "the query returns more than %d rows or %d MB; narrow it", store.MaxSourceRows, store.MaxSourceBytes>>20)
 		}
 		var columns feed.Columns
 		if failure == nil {
@@ -105,7 +105,7 @@ func (ix *Index) fetchNext(ctx context.Context, db *store.DB) (bool, error) {
 func (ix *Index) tooMany(ctx context.Context, db *store.DB, f store.Feed, more int) (failure, err error) {
 	n, err := db.CountRecords(ctx, f)
 	if err == nil && n+more > store.MaxSourceRows {
-		failure = agent.Errorf(CodeTooMany, "the API gives more than %d items", store.MaxSourceRows)
+		failure = agent.Errorf(CodeTooMany, "the API returns more than %d items", store.MaxSourceRows)
 	}
 	return failure, err
 }

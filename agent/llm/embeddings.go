@@ -85,7 +85,7 @@ func (e *Embeddings) Embed(ctx context.Context, to agent.Embedding, key string, 
 func (e *Embeddings) batch(ctx context.Context, to agent.Embedding, key string, texts []string) ([][]float32, error) {
 	call, err := openAICallOf(Model{BaseURL: to.BaseURL, Key: key}, "/embeddings")
 	if err != nil {
-		return nil, agent.Invalid("embedding_base_url", "is no address that can be called")
+		return nil, agent.Invalid("embedding_base_url", "is not a URL that can be requested")
 	}
 	resp, err := e.api.do(ctx, call, map[string]any{"model": to.Model, "input": texts})
 	if err != nil {
@@ -163,7 +163,7 @@ func explainEmbedding(ctx context.Context, err error) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
 	case egress.IsRefused(err):
-		return agent.Errorf(agent.CodeUpstream, "embedding_base_url leads to an address that this server does not call").Because(err)
+		return agent.Errorf(agent.CodeUpstream, "embedding_base_url leads to an address that this server may not reach").Because(err)
 	}
-	return agent.Errorf(agent.CodeUpstream, "the embedding provider gave no answer: %s", egress.Explain(err).Message).Because(err)
+	return agent.Errorf(agent.CodeUpstream, "the embedding provider did not respond: %s", egress.Explain(err).Message).Because(err)
 }

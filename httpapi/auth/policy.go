@@ -111,7 +111,7 @@ func (p *Policy) identifyKey(r *http.Request) (*agent.Key, error) {
 	if key := p.options.Folder.Key(agent.HashKey(secret)); key != nil {
 		return key, nil
 	}
-	return nil, agent.Errorf(agent.CodeUnauthorized, "this API key is not known, or its time is over")
+	return nil, agent.Errorf(agent.CodeUnauthorized, "this API key is unknown or expired")
 }
 
 // Role returns what a caller may do with an agent.
@@ -129,7 +129,7 @@ func (p *Policy) Visible(caller agent.Identity) []*store.DB {
 // RequireRole refuses a caller whose role on an agent is weaker than need.
 func (p *Policy) RequireRole(caller agent.Identity, db *store.DB, need agent.Role) error {
 	if role := p.Role(caller, db); !role.Covers(need) {
-		return agent.Errorf(agent.CodeForbidden, "this needs the role %s on the agent, and yours is %s", need, role).With("role", need)
+		return agent.Errorf(agent.CodeForbidden, "this requires the role %s on the agent, and yours is %s", need, role).With("role", need)
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (p *Policy) RequireOwnRole(caller agent.Identity, db *store.DB, need agent.
 		return err
 	}
 	if !ownRole(caller, db).Covers(need) {
-		return agent.Errorf(agent.CodeForbidden, "this needs the role %s of your own on the agent; the role that everyone has there does not count", need).With("role", need)
+		return agent.Errorf(agent.CodeForbidden, "this requires the role %s on the agent; its default role is not enough", need).With("role", need)
 	}
 	return nil
 }

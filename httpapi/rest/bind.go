@@ -198,7 +198,7 @@ func readBody(r *http.Request) ([]byte, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body could not be read whole").Because(err)
+		return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body is incomplete").Because(err)
 	case len(data) > maxJSONBody:
 		return nil, bodyTooLarge()
 	case len(data) == 0:

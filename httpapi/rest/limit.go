@@ -162,7 +162,7 @@ func (l *Limiter) wait(reset time.Time) int {
 }
 
 func tooMany(limit, wait int) error {
-	return agent.Errorf(agent.CodeRateLimited, "too many requests: %d a minute are allowed here", limit).
+	return agent.Errorf(agent.CodeRateLimited, "too many requests: the limit is %d per minute", limit).
 		With("limit", limit).With("window_seconds", int(window.Seconds())).With("retry_after", wait)
 }
 

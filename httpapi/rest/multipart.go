@@ -114,5 +114,5 @@ func (f *FilePartReader) Read(p []byte) (int, error) {
 }
 
 func brokenForm(err error) error {
-	return agent.Errorf(agent.CodeValidation, "the multipart request is broken or was cut short").Because(err)
+	return agent.Errorf(agent.CodeValidation, "the multipart request is invalid or incomplete").Because(err)
 }

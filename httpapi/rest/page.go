@@ -71,7 +71,7 @@ func (p ListParams) continueAt(page *store.Page) (err error) {
 	}
 	if digits, ok := strings.CutPrefix(p.Cursor, offsetCursor); ok {
 		if page.Offset, err = strconv.Atoi(digits); err != nil || page.Offset < 0 {
-			return agent.Invalid("cursor", "must be the cursor that a page of this list ended with")
+			return agent.Invalid("cursor", "must be the cursor of a page of this list")
 		}
 		return nil
 	}

@@ -132,15 +132,15 @@ func AsError(err error) *agent.Error {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &routing) && routing.Code == http.StatusNotFound:
-		return agent.Errorf(agent.CodeNotFound, "there is no such address")
+		return agent.Errorf(agent.CodeNotFound, "this path does not exist")
 	case errors.As(err, &routing) && routing.Code == http.StatusMethodNotAllowed:
-		return agent.Errorf(agent.CodeMethodNotAllowed, "this address does not take that method")
+		return agent.Errorf(agent.CodeMethodNotAllowed, "this path does not support that method")
 	case errors.Is(err, store.ErrTooLarge), errors.As(err, &tooLarge):
 		return agent.Errorf(agent.CodeFileTooLarge, "the file is larger than the upload limit")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return agent.Errorf(agent.CodeInternal, "the request was given up before it was done").Because(err)
+		return agent.Errorf(agent.CodeInternal, "the request was cancelled").Because(err)
 	}
-	return agent.Errorf(agent.CodeInternal, "something went wrong here; the log has more under this answer's X-Request-Id").Because(err)
+	return agent.Errorf(agent.CodeInternal, "internal error; the server's log has details for the X-Request-Id of this response").Because(err)
 }
 
 // Stream copies r to the client for as long as bytes move.
