@@ -38,6 +38,8 @@ require (
 	modernc.org/sqlite v1.61.1
 )
 
+require github.com/blevesearch/snowballstem v0.9.0
+
 require (
 	github.com/PuerkitoBio/goquery v1.11.0 // indirect
 	github.com/andybalholm/cascadia v1.3.4 // indirect

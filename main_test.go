@@ -99,6 +99,7 @@ var owners = map[string]string{
 	"github.com/playwright-community/playwright-go": "browser",
 	"github.com/temoto/robotstxt":                   "crawl",
 	"github.com/saintfish/chardet":                  "vector",
+	"github.com/blevesearch/snowballstem":           "store/search",
 	"github.com/BurntSushi/toml":                    "agent/cli",
 	"github.com/spf13/cobra":                        "agent/cli agent/cli/client",
 	"github.com/wneessen/go-mail":                   "gateways",

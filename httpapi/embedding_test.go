@@ -69,7 +69,7 @@ func TestEmbeddingProvider(t *testing.T) {
 
 	down.Store(true)
 	fallback := c.must(t, 200, "GET", sourcesPath+"/search?query=clock&min_score=0.5", "")
-	if fallback["mode"] != "keyword" || fallback["notice"] == nil || at(fallback, "results.0.content") != "notes: a clock on the wall" || fmt.Sprint(at(fallback, "results.0.score")) != "0" {
+	if fallback["mode"] != "keyword" || fallback["notice"] == nil || at(fallback, "results.0.content") != "notes: a clock on the wall" || fmt.Sprint(at(fallback, "results.0.similarity")) != "0" {
 		t.Errorf("while the provider is down: %v", fallback)
 	}
 	apiCase{"by meaning alone", "GET", sourcesPath + "/search?query=clock&mode=vector", "", 500, code("UPSTREAM_ERROR")}.run(t, c)

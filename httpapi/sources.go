@@ -367,7 +367,7 @@ type searchIn struct {
 	Query    string  `query:"query" json:"query" required:"true" doc:"Search query." example:"how do I get my money back"`
 	Limit    *int    `query:"limit" json:"limit,omitempty" doc:"Maximum number of results, 1 to 50. Default: 10." example:"10"`
 	SourceID string  `query:"source_id" json:"source_id,omitempty" doc:"Only in this source."`
-	MinScore float64 `query:"min_score" json:"min_score,omitempty" doc:"Minimum cosine similarity, 0 to 1." example:"0"`
+	MinScore float64 `query:"min_score" json:"min_score,omitempty" doc:"Minimum score, 0 to 1." example:"0"`
 	Mode     string  `query:"mode" json:"mode,omitempty" enum:"hybrid,vector,keyword" doc:"Default: hybrid." example:"hybrid"`
 }
 

@@ -41,9 +41,18 @@ func (k *Knowledge) Whole() { k.text.Whole = true }
 
 // Words are what full text looks for, Matches what it finds.
 type (
-	Words   = search.Words
-	Matches = search.Matches
+	Words     = search.Words
+	Word      = search.Word
+	Way       = search.Way
+	Matches   = search.Matches
+	Expansion = search.Expansion
 )
+
+// Expand adds to words the other ways in which chunks write them; see
+// search.Text.
+func (k *Knowledge) Expand(w Words, e Expansion) (expanded Words, corrected map[string]string, err error) {
+	return k.text.Expand(w, e)
+}
 
 // Matching returns the n chunks that rank highest for some words.
 func (k *Knowledge) Matching(w Words, n int) (*Matches, error) {

@@ -93,6 +93,22 @@ func nearest(t testing.TB, db *DB, sourceID string, vector []float32, n int) []i
 	return ranked(ask(t, db, sourceID, func(k *Knowledge) (map[int64]float64, error) { return k.Nearest(vector, n) }))
 }
 
+// wordsOf are words to look for.
+func wordsOf(list ...string) (w Words) {
+	for _, text := range list {
+		w = append(w, oneOf(text))
+	}
+	return w
+}
+
+// oneOf is a word that is written in some ways.
+func oneOf(list ...string) (w Word) {
+	for _, text := range list {
+		w.Ways = append(w.Ways, Way{Text: text})
+	}
+	return w
+}
+
 func matching(t testing.TB, db *DB, sourceID string, w Words, n int, also ...int64) map[int64]float64 {
 	return ask(t, db, sourceID, func(k *Knowledge) (map[int64]float64, error) { return scored(k, w, n, also) })
 }
@@ -185,7 +201,7 @@ func TestDeletedSourcesAreOutOfReach(t *testing.T) {
 		if got := nearest(t, db, "", direction(0), 5); !slices.Equal(got, kept) {
 			t.Errorf("%s: nearest are %v, want %v", when, got, kept)
 		}
-		found := matching(t, db, "", Words{Single: []string{"heron"}}, 5, orphans[0])
+		found := matching(t, db, "", wordsOf("heron"), 5, orphans[0])
 		if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, kept) {
 			t.Errorf("%s: full text finds %v, want %v", when, got, kept)
 		}
@@ -220,7 +236,7 @@ func TestVectorsOfAnotherModel(t *testing.T) {
 	if got := ask(t, db, "", func(k *Knowledge) (map[int64]float64, error) { return k.Cosines(direction(0), both) }); len(got) != 1 {
 		t.Errorf("cosines %v, want one", got)
 	}
-	if got := matching(t, db, "", Words{Single: []string{"otter"}}, 5); len(got) != 2 {
+	if got := matching(t, db, "", wordsOf("otter"), 5); len(got) != 2 {
 		t.Errorf("full text finds %v, want two", got)
 	}
 }
@@ -246,7 +262,7 @@ func TestBestBM25(t *testing.T) {
 		{[]string{"zebra"}, nil},
 		{nil, nil},
 	} {
-		got := matching(t, db, "", Words{Single: c.words}, 10)
+		got := matching(t, db, "", wordsOf(c.words...), 10)
 		if len(got) != len(c.want) {
 			t.Errorf("%v: found %v, want %v", c.words, got, c.want)
 		}
@@ -258,10 +274,10 @@ func TestBestBM25(t *testing.T) {
 	}
 }
 
-// TestPhraseAnswersItsParts does not hold against a chunk that it lacks words
-// which are in it as parts of another, or as several. All chunks are equally
+// TestWaysToWriteAWord does not hold against a chunk that it lacks some of the
+// ways to write a word. All chunks are equally
 // long, as in TestBestBM25.
-func TestPhraseAnswersItsParts(t *testing.T) {
+func TestWaysToWriteAWord(t *testing.T) {
 	db := openKnowledge(t)
 	_, seqs := learn(t, db, testModel, []string{
 		"code e1042 door", "e 2051 belt", "pike perch trout", "newt toad frog", "lynx stoat vole", "oak elm ash",
@@ -273,10 +289,11 @@ func TestPhraseAnswersItsParts(t *testing.T) {
 		seq   int64
 		want  float64
 	}{
-		{Words{Single: []string{"1042"}, Phrases: []string{"e1042"}}, seqs[0], whole},
-		{Words{Single: []string{"e2051"}, Phrases: []string{"e 2051"}}, seqs[1], whole},
-		{Words{Single: []string{"q", "1042"}, Phrases: []string{"q 1042", "e1042"}}, seqs[0], part},
-		{Words{Single: []string{"1042", "e1042"}}, seqs[0], part}, // both were asked for
+		{Words{oneOf("e 1042", "e1042")}, seqs[0], whole},
+		{Words{oneOf("e2051", "e 2051")}, seqs[1], whole},
+		{Words{oneOf("q"), oneOf("e1042", "1042")}, seqs[0], part},
+		{Words{oneOf("e1042"), {Ways: oneOf("1042").Ways, Optional: true}}, seqs[0], whole},
+		{wordsOf("1042", "e1042"), seqs[0], part}, // both were asked for
 	} {
 		if got := matching(t, db, "", c.words, 10)[c.seq]; math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%+v: %v, want %v", c.words, got, c.want)
@@ -289,7 +306,7 @@ func TestMatchingCountsPhrases(t *testing.T) {
 	_, seqs := learn(t, db, testModel, []string{
 		"release 3 2 4 of the pump", "release 4 3 2 of the pump", "release 4 2 3 of the pump", "release 2 4 3 of the pump",
 	})
-	w := Words{Single: []string{"4", "2", "3"}, Phrases: []string{"4 2 3", "9 9 9"}}
+	w := append(wordsOf("4", "2", "3"), oneOf("4 2 3", "9 9 9"))
 	if got := ranked(matching(t, db, "", w, 10)); len(got) != 4 || got[0] != seqs[2] {
 		t.Errorf("ranked %v, want %d first", got, seqs[2])
 	}
@@ -302,7 +319,7 @@ func TestMatchingAlso(t *testing.T) {
 	learn(t, db, testModel, numbered("filler", 20))
 	strong, a := learn(t, db, testModel, []string{"otter otter otter", "otter otter fish", "otter fish fish", "otter fish fish and a stone"})
 	weak, b := learn(t, db, testModel, []string{"an otter in a long text about entirely other matters", "nothing"})
-	w := Words{Single: []string{"otter"}}
+	w := wordsOf("otter")
 	for _, c := range []struct {
 		source string
 		also   []int64
@@ -345,7 +362,7 @@ func FuzzMatching(f *testing.F) {
 	db := openKnowledge(f)
 	learn(f, db, testModel, []string{"an otter swims", "🦦 is an otter", "zebra"})
 	f.Fuzz(func(t *testing.T, text string) {
-		found := matching(t, db, "", Words{Single: []string{text, "otter"}, Phrases: []string{text}}, 5, 1)
+		found := matching(t, db, "", Words{oneOf(text), oneOf("otter", text)}, 5, 1)
 		if len(found) < 2 {
 			t.Errorf("%q beside otter finds only %v", text, found)
 		}
@@ -374,7 +391,7 @@ func BenchmarkKnowledge(b *testing.B) {
 		}
 		learn(b, db, testModel, texts, vectors...)
 		query := noise(random)
-		words := Words{Single: []string{"w0", "w1", "w12", "w50", "w400", "w3000"}}
+		words := wordsOf("w0", "w1", "w12", "w50", "w400", "w3000")
 		b.Run(fmt.Sprintf("nearest/%d", size), func(b *testing.B) {
 			for b.Loop() {
 				nearest(b, db, "", query, 50)

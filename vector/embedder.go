@@ -38,6 +38,15 @@ func (l local) Model() string {
 	return m.ID + preparation
 }
 
+// TokenLength returns how many characters a token of a text has on average.
+func (l local) TokenLength(text string) float64 {
+	m, err := l.load()
+	if err != nil {
+		return 0
+	}
+	return float64(utf8.RuneCountInString(text)) / float64(max(len(m.Tokens(text)), 1))
+}
+
 // preparation is a part of the model's name that identifies how texts are
 // preprocessed, since vectors of differently preprocessed texts cannot be
 // compared.

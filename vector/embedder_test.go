@@ -57,7 +57,7 @@ func TestLocalPreparesTexts(t *testing.T) {
 // words together, and what a part of the words is worth.
 func TestHybridRank(t *testing.T) {
 	rank := func(cosine, words float64) float64 {
-		return (&candidate{cosine: cosine, words: words}).rank(Hybrid)
+		return ranking{mode: Hybrid, trust: 1}.rank(&candidate{cosine: cosine, words: words})
 	}
 	for _, c := range []struct {
 		what        string

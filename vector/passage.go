@@ -85,8 +85,8 @@ func overlap(a, b string) int {
 
 // result converts a passage to a result, which contains text shared by chunks
 // once.
-func (p passage) result() Result {
-	r := Result{ID: p.best.ID, SourceID: p.best.SourceID, Score: p.best.score(), Metadata: ResultMetadata{ChunkMetadata: p.best.Metadata}}
+func (p passage) result(by ranking) Result {
+	r := Result{ID: p.best.ID, SourceID: p.best.SourceID, Score: by.score(&p.best), Similarity: millionths(p.best.cosine), Metadata: ResultMetadata{ChunkMetadata: p.best.Metadata}}
 	if len(p.parts) == 1 {
 		r.Content = p.best.Content
 		return r

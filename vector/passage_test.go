@@ -53,7 +53,7 @@ func TestNeighboursBecomeOneResult(t *testing.T) {
 			c.hits[i].Seq = int64(i)
 		}
 		best := c.hits[0].ID
-		found := results(slices.Clone(c.hits), Query{Limit: c.limit, Mode: Vector})
+		found := results(slices.Clone(c.hits), Query{Limit: c.limit}, ranking{mode: Vector, trust: 1})
 		got := make([]string, len(found))
 		for i, r := range found {
 			if got[i] = strings.Join(r.Metadata.ChunkIDs, " "); got[i] == "" {
@@ -63,11 +63,11 @@ func TestNeighboursBecomeOneResult(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
-		if len(found) > 0 && (found[0].ID != best || found[0].Score != 1) {
-			t.Errorf("%s: the first result is %s with score %v", c.name, found[0].ID, found[0].Score)
+		if len(found) > 0 && (found[0].ID != best || found[0].Similarity != 1) {
+			t.Errorf("%s: the first result is %s with similarity %v", c.name, found[0].ID, found[0].Similarity)
 		}
 	}
-	joined := results([]candidate{hit("s", 2, p[2]), hit("s", 1, p[1])}, Query{Limit: 5, Mode: Vector})[0].Content
+	joined := results([]candidate{hit("s", 2, p[2]), hit("s", 1, p[1])}, Query{Limit: 5}, ranking{mode: Vector, trust: 1})[0].Content
 	var want []string
 	for j := 10; j < 34; j++ {
 		want = append(want, fmt.Sprint("word", j))

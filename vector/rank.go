@@ -9,20 +9,32 @@ import (
 	"satchel/vector/lexicon"
 )
 
+// ranking orders the candidates of one search and rates them.
+type ranking struct {
+	mode       Mode
+	trust      float64 // how much the cosine says, 0 to 1
+	local      bool    // with the built-in model
+	background float64 // the value of chunks that have nothing to do with the query; see rate
+}
+
 // rank returns the value by which candidates are sorted.
-func (c *candidate) rank(m Mode) float64 {
-	switch m {
+func (r ranking) rank(c *candidate) float64 {
+	switch r.mode {
 	case Vector:
 		return c.cosine
 	case Keyword:
-		return c.words
+		return c.words + c.names
 	}
-	return c.cosine + c.words*min(c.words/eachOnce, 1) + relatedShare*c.related
+	return r.trust*(c.cosine+relatedShare*c.related) + c.words*min(c.words/eachOnce, 1) + nameShare*c.names
 }
 
 // relatedShare is the weight of the lexicon's similarity relative to the
 // cosine, tuned with the tune halves of the command eval.
 const relatedShare = 0.15
+
+// nameShare is as much as two cosines can differ by: a chunk with a code, name or
+// number that few others have comes first.
+const nameShare = 1
 
 // eachOnce is the part of the best possible bm25 reached by a chunk of average
 // length that contains every word of the query once: idf of idf·(k1+1). A lower
@@ -30,25 +42,74 @@ const relatedShare = 0.15
 // question are less than half of an answer.
 const eachOnce = 1 / 2.2
 
-// score returns the cosine as clients see it, rounded to millionths, so that
-// the shown value and the comparison with min_score agree.
-func (c *candidate) score() float64 {
-	return math.Round(min(max(c.cosine, 0), 1)*1e6) / 1e6
+// trusted returns how much the cosines to a text say with an embedder. The
+// built-in model knows English: there its tokens have some four characters, in
+// other languages two, in codes one and a half.
+func trusted(e Embedder, text string) float64 {
+	tokenizer, ok := e.(interface{ TokenLength(text string) float64 })
+	if !ok {
+		return 1
+	}
+	return min(max((tokenizer.TokenLength(text)-foreignToken)/(knownToken-foreignToken), leastTrust), 1)
 }
+
+// The characters of a token in text of which the model knows nothing, and in
+// text that it knows, and the least trust.
+const (
+	foreignToken = 1.2
+	knownToken   = 2.8
+	leastTrust   = 0.3
+)
+
+// backgroundRank is the place of the candidate that stands for chunks which have
+// nothing to do with the query, and unrelated its value where there are fewer, by
+// the built-in model.
+const (
+	backgroundRank = 15
+	unrelated      = 0.3
+)
+
+// rate determines the background of ordered candidates.
+func (r *ranking) rate(list []candidate) {
+	switch {
+	case len(list) > backgroundRank:
+		r.background = r.rank(&list[backgroundRank])
+	case r.mode == Keyword:
+		r.background = 0
+	default:
+		r.background = unrelated * r.trust
+	}
+}
+
+// calibrations turn how much a candidate's value is above the background into the
+// probability that it answers the query: fitted by logistic regression to the
+// first results of the sets of the command eval.
+var calibrations = map[Mode]struct{ constant, slope float64 }{
+	Hybrid: {-1.23, 4.02}, Vector: {-2.27, 9.28}, Keyword: {-2.24, 7.5},
+}
+
+// score estimates how likely a candidate answers the query, rounded to
+// millionths, so that the shown value and the comparison with min_score agree.
+func (r ranking) score(c *candidate) float64 {
+	by := calibrations[r.mode]
+	return millionths(1 / (1 + math.Exp(-by.constant-by.slope*(r.rank(c)-r.background))))
+}
+
+func millionths(x float64) float64 { return math.Round(min(max(x, 0), 1)*1e6) / 1e6 }
 
 // order sorts candidates, best first. Equal ones keep the order in which they
 // were stored.
-func order(list []candidate, m Mode) {
+func (r ranking) order(list []candidate) {
 	slices.SortFunc(list, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.rank(m), a.rank(m)), cmp.Compare(a.Seq, b.Seq))
+		return cmp.Or(cmp.Compare(r.rank(&b), r.rank(&a)), cmp.Compare(a.Seq, b.Seq))
 	})
 }
 
 // relate adds the lexicon's similarity to the query to the candidates of a
 // hybrid search. It compensates for weaknesses of the built-in model, so it is
 // not used with others, whose cosines also have another range.
-func (ix *Index) relate(list []candidate, m model, q Query) error {
-	if _, ok := ix.embedder.(local); !ok || !m.to.Local() || q.Mode != Hybrid {
+func relate(list []candidate, r ranking, q Query) error {
+	if !r.local || r.mode != Hybrid {
 		return nil
 	}
 	table, err := lexicon.Load()
@@ -63,6 +124,16 @@ func (ix *Index) relate(list []candidate, m model, q Query) error {
 		list[i].related = likeness
 	}
 	return nil
+}
+
+// ranking returns how the candidates of a search are ordered.
+func (ix *Index) ranking(m model, q Query) ranking {
+	r := ranking{mode: q.Mode, trust: 1}
+	if m.to.Local() {
+		_, r.local = ix.embedder.(local)
+		r.trust = trusted(ix.embedder, q.Text)
+	}
+	return r
 }
 
 // cosine returns the cosine similarity of two vectors of equal length, or 0 if

@@ -13,6 +13,7 @@ import (
 
 	"satchel/agent"
 	"satchel/store"
+	"satchel/vector/lexicon"
 )
 
 // Mode is the basis for the order of results.
@@ -45,11 +46,14 @@ type Query struct {
 
 // Result is a chunk found by a search, or several consecutive chunks.
 type Result struct {
-	ID       string         `json:"id" doc:"The id of the chunk, or of the best of several." example:"chunk-06f1q2s3t4v5a6b7c8d9"`
-	SourceID string         `json:"source_id" example:"source-06f1q2s3t4v5a6b7c8d9"`
-	Content  string         `json:"content" doc:"The text of the chunk, or of up to three overlapping chunks without repetition."`
-	Score    float64        `json:"score" doc:"Cosine similarity of the best chunk to the query, 0 to 1, in every mode." example:"0.734512"`
-	Metadata ResultMetadata `json:"metadata"`
+	ID       string  `json:"id" doc:"The id of the chunk, or of the best of several." example:"chunk-06f1q2s3t4v5a6b7c8d9"`
+	SourceID string  `json:"source_id" example:"source-06f1q2s3t4v5a6b7c8d9"`
+	Content  string  `json:"content" doc:"The text of the chunk, or of up to three overlapping chunks without repetition."`
+	Score    float64 `json:"score" doc:"Estimated probability that the result answers the query, 0 to 1. Results come in its order." example:"0.734512"`
+	// The cosine says little by itself: how high it is depends on the model and
+	// the language.
+	Similarity float64        `json:"similarity" doc:"Cosine similarity of the best chunk to the query, 0 to 1; 0 if unknown." example:"0.612043"`
+	Metadata   ResultMetadata `json:"metadata"`
 }
 
 // ResultMetadata is the origin of a result.
@@ -82,13 +86,12 @@ func (q Query) check() (Query, error) {
 // similarities are added for the best results. The command eval, next to this
 // package, measures the effect.
 //
-// The score is the cosine similarity, whatever the order. For chunks whose
-// embedding is not stored yet, it is computed during the search, for at most as
-// many chunks as the limit; until then they are found by words only.
+// The score says by how much a result stands out. For chunks whose embedding is
+// not stored yet, it is computed during the search, for at most as many chunks as
+// the limit; until then they are found by words only.
 //
 // If a provider of embeddings does not respond, the search uses words only,
-// without scores and regardless of MinScore; a search by meaning only fails
-// with UPSTREAM_ERROR.
+// regardless of MinScore; a search by meaning only fails with UPSTREAM_ERROR.
 func (ix *Index) Search(ctx context.Context, db *store.DB, q Query) ([]Result, error) {
 	a, err := ix.Ask(ctx, db, q)
 	return a.Results, err
@@ -102,7 +105,7 @@ type Answer struct {
 }
 
 // noMeaning is the notice of a search without meaning.
-const noMeaning = "the embedding provider does not respond: these results are by words only and have no score"
+const noMeaning = "the embedding provider does not respond: these results are by words only"
 
 // Ask is Search with a notice about the results.
 func (ix *Index) Ask(ctx context.Context, db *store.DB, q Query) (Answer, error) {
@@ -120,8 +123,13 @@ func (ix *Index) Ask(ctx context.Context, db *store.DB, q Query) (Answer, error)
 	}
 	ix.log.Warn("search by words only", "agent", db.ID(), "error", err)
 	q.Mode, q.MinScore = Keyword, 0
-	found, err := ix.shortlist(ctx, db, m, q, nil)
-	return Answer{results(found, q), Keyword, noMeaning}, err
+	asked, err := ix.prepare(ctx, db, m, q)
+	if err != nil {
+		return Answer{}, err
+	}
+	r := ix.ranking(m, q)
+	found, err := ix.shortlist(ctx, db, m, q, r, asked, nil)
+	return Answer{results(found, q, r), Keyword, noMeaning}, err
 }
 
 // errNoVectors means that texts of a search could not be embedded.
@@ -137,29 +145,72 @@ func (ix *Index) embedFor(ctx context.Context, db *store.DB, m model, texts ...s
 }
 
 func (ix *Index) find(ctx context.Context, db *store.DB, m model, q Query) (Answer, error) {
-	vectors, err := ix.embedFor(ctx, db, m, asQuestion(embeddable("", q.Text)))
+	asked, err := ix.prepare(ctx, db, m, q)
+	if err != nil {
+		return Answer{}, err
+	}
+	vectors, err := ix.embedFor(ctx, db, m, asked.text)
 	if err != nil {
 		return Answer{}, fmt.Errorf("embed the query: %w", err)
 	}
-	found, err := ix.shortlist(ctx, db, m, q, vectors[0])
+	r := ix.ranking(m, q)
+	found, err := ix.shortlist(ctx, db, m, q, r, asked, vectors[0])
 	if err != nil {
 		return Answer{}, err
 	}
-	if err := ix.relate(found, m, q); err != nil {
+	if err := relate(found, r, q); err != nil {
 		return Answer{}, err
 	}
-	found = pick(found, q, maxJoined*q.Limit)
+	found = pick(found, q, r, max(maxJoined*q.Limit, backgroundRank+1))
 	if err := ix.complete(ctx, db, m, found, vectors[0]); err != nil {
 		return Answer{}, err
 	}
-	return Answer{Results: results(found, q), Mode: q.Mode}, nil
+	return Answer{Results: results(found, q, r), Mode: q.Mode}, nil
+}
+
+// question is a query as it is looked for.
+type question struct {
+	words store.Words
+	text  string // to embed
+}
+
+// prepare adds to a query's words the other ways in which chunks write them, and
+// to its text the words that mistyped ones are most like.
+func (ix *Index) prepare(ctx context.Context, db *store.DB, m model, q Query) (question, error) {
+	words, spoken := wordsOf(q.Text)
+	var corrected map[string]string
+	words, err := readKnowledge(ctx, db, m, q, func(k *store.Knowledge) (found store.Words, err error) {
+		found, corrected, err = k.Expand(words, store.Expansion{Asked: spoken, Known: ix.knows})
+		return found, err
+	})
+	return question{words, asQuestion(embeddable("", withCorrections(q.Text, corrected)))}, err
+}
+
+// knows reports whether a word is spelled correctly as far as the lexicon knows.
+func (ix *Index) knows(word string) bool {
+	table, err := lexicon.Load()
+	return err == nil && table.Knows(word)
+}
+
+// withCorrections adds to the mistyped words of a text what they are most like.
+func withCorrections(text string, corrected map[string]string) string {
+	if len(corrected) == 0 {
+		return text
+	}
+	fields := strings.Fields(text)
+	for i, field := range fields {
+		if right := corrected[strings.ToLower(strings.TrimFunc(field, separates))]; right != "" {
+			fields[i] = field + " " + right
+		}
+	}
+	return strings.Join(fields, " ")
 }
 
 // shortlist reads the chunks that can be among the results: the best according
 // to the file, and others without a vector. Meaning and words are searched
 // concurrently, in separate transactions; chunks deleted in the meantime are
 // dropped.
-func (ix *Index) shortlist(ctx context.Context, db *store.DB, m model, q Query, vector []float32) ([]candidate, error) {
+func (ix *Index) shortlist(ctx context.Context, db *store.DB, m model, q Query, r ranking, asked question, vector []float32) ([]candidate, error) {
 	n := sideOf(q.Limit)
 	var near map[int64]float64
 	var failed error
@@ -171,13 +222,13 @@ func (ix *Index) shortlist(ctx context.Context, db *store.DB, m model, q Query, 
 	}
 	matching, err := &store.Matches{}, error(nil)
 	if q.Mode != Vector {
-		matching, err = readKnowledge(ctx, db, m, q, func(k *store.Knowledge) (*store.Matches, error) { return k.Matching(wordsOf(q.Text), n) })
+		matching, err = readKnowledge(ctx, db, m, q, func(k *store.Knowledge) (*store.Matches, error) { return k.Matching(asked.words, n) })
 	}
 	aside.Wait()
 	if err := errors.Join(failed, err); err != nil {
 		return nil, err
 	}
-	return readKnowledge(ctx, db, m, q, func(k *store.Knowledge) ([]candidate, error) { return candidates(k, q, vector, near, matching) })
+	return readKnowledge(ctx, db, m, q, func(k *store.Knowledge) ([]candidate, error) { return candidates(k, q, r, vector, near, matching) })
 }
 
 // readKnowledge opens the chunks for one part of a search.
@@ -210,6 +261,7 @@ type candidate struct {
 	cosine           float64
 	known            bool    // the cosine is known
 	words            float64 // part of the best possible bm25
+	names            float64 // part of the query's names that few chunks hold
 	related          float64 // similarity according to the lexicon
 }
 
@@ -218,7 +270,7 @@ func sideOf(limit int) int { return max(2*limit, 50) }
 
 // candidates combines what was found by meaning and by words. Each side also
 // rates what the other found.
-func candidates(k *store.Knowledge, q Query, vector []float32, near map[int64]float64, matching *store.Matches) ([]candidate, error) {
+func candidates(k *store.Knowledge, q Query, r ranking, vector []float32, near map[int64]float64, matching *store.Matches) ([]candidate, error) {
 	var rest []int64
 	for seq := range matching.Scores {
 		if _, ok := near[seq]; !ok {
@@ -236,11 +288,11 @@ func candidates(k *store.Knowledge, q Query, vector []float32, near map[int64]fl
 	if most := maxJoined * q.Limit; q.Mode != Hybrid || n < most {
 		n = most
 	}
-	return read(k, pick(merge(near, cosines, matching.Scores), q, n))
+	return read(k, pick(merge(near, cosines, matching), q, r, n))
 }
 
 // merge lists every contributed chunk with everything known about it.
-func merge(near, cosines, matching map[int64]float64) []candidate {
+func merge(near, cosines map[int64]float64, matching *store.Matches) []candidate {
 	bySeq := map[int64]*candidate{}
 	at := func(seq int64) *candidate {
 		c, ok := bySeq[seq]
@@ -256,8 +308,9 @@ func merge(near, cosines, matching map[int64]float64) []candidate {
 			c.cosine, c.known = cosine, true
 		}
 	}
-	for seq, words := range matching {
-		at(seq).words = words
+	for seq, words := range matching.Scores {
+		c := at(seq)
+		c.words, c.names = words, matching.Names[seq]
 	}
 	list := make([]candidate, 0, len(bySeq))
 	for _, c := range bySeq {
@@ -266,11 +319,10 @@ func merge(near, cosines, matching map[int64]float64) []candidate {
 	return list
 }
 
-// pick keeps the best n candidates that can still become a result or a part of
-// one. Of chunks without a vector it keeps the best by words, up to the limit:
+// pick keeps the best n candidates. Of chunks without a vector it keeps the best by words, up to the limit:
 // each costs an embedding.
-func pick(list []candidate, q Query, n int) []candidate {
-	order(list, q.Mode)
+func pick(list []candidate, q Query, r ranking, n int) []candidate {
+	r.order(list)
 	kept := list[:0]
 	var known, unknown int
 	for _, c := range list {
@@ -278,7 +330,7 @@ func pick(list []candidate, q Query, n int) []candidate {
 		case !c.known && unknown < q.Limit:
 			unknown++
 			kept = append(kept, c)
-		case c.known && known < n && c.score() >= q.MinScore:
+		case c.known && known < n:
 			known++
 			kept = append(kept, c)
 		}
@@ -334,11 +386,12 @@ func (ix *Index) complete(ctx context.Context, db *store.DB, m model, list []can
 }
 
 // results converts candidates with known cosines to results.
-func results(list []candidate, q Query) []Result {
-	order(list, q.Mode)
+func results(list []candidate, q Query, r ranking) []Result {
+	r.order(list)
+	r.rate(list)
 	var found []passage
 	for _, c := range list {
-		if c.score() < q.MinScore {
+		if r.score(&c) < q.MinScore {
 			continue
 		}
 		if found = addPassage(found, c); len(found) > q.Limit {
@@ -348,7 +401,7 @@ func results(list []candidate, q Query) []Result {
 	}
 	out := make([]Result, len(found))
 	for i, p := range found {
-		out[i] = p.result()
+		out[i] = p.result(r)
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package vector
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -73,9 +74,12 @@ func TestModes(t *testing.T) {
 			t.Errorf("%s: %q, want %q", mode, got, want)
 		}
 		for _, r := range found {
-			if math.Abs(r.Score-cosines[r.Content]) > 1e-6 {
-				t.Errorf("%s: %q scores %v, want the cosine %v", mode, r.Content, r.Score, cosines[r.Content])
+			if math.Abs(r.Similarity-cosines[r.Content]) > 1e-6 {
+				t.Errorf("%s: the similarity of %q is %v, want the cosine %v", mode, r.Content, r.Similarity, cosines[r.Content])
 			}
+		}
+		if !slices.IsSortedFunc(found, func(a, b Result) int { return cmp.Compare(b.Score, a.Score) }) {
+			t.Errorf("%s: the scores are not in order: %+v", mode, found)
 		}
 	}
 	if found := search(t, ix, db, Query{Text: "E204", Mode: Keyword}); len(found) != 2 {
@@ -87,22 +91,23 @@ func TestMinScoreAndLimit(t *testing.T) {
 	ix, db, _ := indexed(t, axes{"river", "stream", "pump", "meadow", "clara", "bicycle"}, map[string]string{
 		"a.txt": strings.Join([]string{neither, code, both, meaning}, "\n\n"),
 	})
-	for _, c := range []struct {
-		q    Query
-		want []string
-	}{
-		{Query{MinScore: 0.9}, []string{meaning}},
-		{Query{MinScore: 0.408248}, []string{meaning, both}}, // as it is shown
-		{Query{MinScore: 0.408249}, []string{meaning}},
-		{Query{MinScore: 0.4, Mode: Keyword}, []string{meaning, both}},
-		{Query{MinScore: 1}, []string{meaning}},
-		{Query{Limit: 1}, []string{meaning}},
-		{Query{Limit: -7}, []string{meaning}},
-		{Query{Limit: 1000, Mode: Keyword}, []string{meaning, both, code}},
-	} {
-		c.q.Text = "river stream E204"
-		if got := contents(search(t, ix, db, c.q)); !slices.Equal(got, c.want) {
-			t.Errorf("%+v: %q, want %q", c.q, got, c.want)
+	const query = "river stream E204"
+	for _, mode := range []Mode{Hybrid, Vector, Keyword} {
+		full := search(t, ix, db, Query{Text: query, Mode: mode})
+		for i, r := range full {
+			at := search(t, ix, db, Query{Text: query, Mode: mode, MinScore: r.Score}) // as it is shown
+			above := search(t, ix, db, Query{Text: query, Mode: mode, MinScore: r.Score + 1e-6})
+			if len(at) < i+1 || len(above) > i {
+				t.Errorf("%s: %d results with a score of at least that of result %d, %d above it", mode, len(at), i, len(above))
+			}
+		}
+		if got := search(t, ix, db, Query{Text: query, Mode: mode, MinScore: 1}); len(got) != 0 {
+			t.Errorf("%s: certain are %q", mode, contents(got))
+		}
+	}
+	for limit, want := range map[int]int{1: 1, -7: 1, 3: 3, 1000: 4} {
+		if got := contents(search(t, ix, db, Query{Text: query, Limit: limit})); len(got) != want || got[0] != meaning {
+			t.Errorf("limit %d: %q", limit, got)
 		}
 	}
 }
@@ -182,7 +187,7 @@ func TestFoundBeforeEmbedded(t *testing.T) {
 	if got := search(t, ix, db, Query{Text: q.Text, Mode: Vector}); len(got) != 0 {
 		t.Errorf("by meaning alone, before: %q", contents(got))
 	}
-	if got := search(t, ix, db, Query{Text: q.Text, MinScore: 0.9}); len(got) != 1 {
+	if got := search(t, ix, db, Query{Text: q.Text, MinScore: early[0].Score}); len(got) != 1 {
 		t.Errorf("with a least score, before: %q", contents(got))
 	}
 	if got := search(t, ix, db, Query{Text: q.Text, Limit: 1}); len(got) != 1 || got[0].Content != meaning {
@@ -213,7 +218,7 @@ func TestSectionIsIndexedNotShown(t *testing.T) {
 	start(t, ix)
 	wait(t, ix, db)
 	for _, mode := range []Mode{Hybrid, Vector, Keyword} {
-		found := search(t, ix, db, Query{Text: "zeppelin", Mode: mode, Limit: 50, MinScore: 0.9})
+		found := search(t, ix, db, Query{Text: "zeppelin", Mode: mode, Limit: 50})
 		hidden := 0
 		for _, r := range found {
 			if !strings.Contains(r.Content, "Zeppelin") && r.Metadata.Section == "Zeppelin" {
@@ -242,31 +247,50 @@ func TestSection(t *testing.T) {
 	}
 }
 
+// written writes words as "way|way", names with a "!" and what is optional with a "?".
+func written(words store.Words) (list []string) {
+	for _, w := range words {
+		var ways []string
+		for _, way := range w.Ways {
+			ways = append(ways, way.Text)
+		}
+		text := strings.Join(ways, "|")
+		if w.Name {
+			text += "!"
+		}
+		if w.Optional {
+			text += "?"
+		}
+		list = append(list, text)
+	}
+	return list
+}
+
 func TestWordsOf(t *testing.T) {
 	for _, c := range []struct {
-		query           string
-		single, phrases []string
+		query string
+		want  []string
 	}{
-		{"", nil, nil},
-		{"How do I? how!", []string{"how", "do", "i"}, nil},
-		{"MX-200 error", []string{"mx", "200", "error"}, []string{"mx 200", "mx200"}},
-		{"4.2.1, 4.2.1", []string{"4", "2", "1"}, []string{"4 2 1"}}, // 421 would be something else
-		{"v4.2.1", []string{"v4", "2", "1"}, []string{"v4 2 1", "v421", "v 4 2 1"}},
-		{"what is E1042?", []string{"what", "is", "e1042"}, []string{"e1042", "e 1042"}},
-		{"E 1042 or type 7", []string{"e", "1042", "or", "type", "7"}, []string{"1042", "e1042", "7", "type7"}},
-		{"fsync_every", []string{"fsync", "every"}, []string{"fsync every", "fsyncevery"}},
-		{"newHTTPServer2", []string{"newhttpserver2"}, []string{"newhttpserver2", "new http server 2"}},
-		{"HTTP JSON Server", []string{"http", "json", "server"}, nil},
-		{"--verify - .env", []string{"verify", "env"}, []string{"verify", "env"}},
-		{`"a" OR (b) NEAR/3 c*`, []string{"a", "or", "b", "near", "3", "c"}, []string{"near 3", "near3"}},
-		{"naïve cafe\u0301 Straße", []string{"naïve", "cafe\u0301", "straße"}, nil},
-		{"❤️ 🦦 -- \x00", nil, nil},
-		{"東京都 iPhone手机", []string{"東京", "京都", "手机", "iphone"}, []string{"東京 京都", "iphone", "i phone"}},
-		{"1.2.3.4.5.6.7.8.9", []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, nil},
+		{"", nil},
+		{"How do I? how!", []string{"how", "do", "i"}},
+		{"MX-200 error", []string{"mx 200|mx200!", "mx?", "200?", "error"}},
+		{"4.2.1, 4.2.1", []string{"4 2 1!", "4?", "2?", "1?"}}, // 421 would be something else
+		{"v4.2.1", []string{"v4 2 1|v421|v 4 2 1!", "v4?", "2?", "1?"}},
+		{"what is E1042?", []string{"what", "is", "e1042|e 1042!"}},
+		{"E 1042 or type 7", []string{"e", "1042!", "e1042|e 1042!?", "or", "type", "7?", "type7!?"}},
+		{"fsync_every", []string{"fsync every|fsyncevery!", "fsync?", "every?"}},
+		{"newHTTPServer2", []string{"newhttpserver2|new http server 2!"}},
+		{"HTTP JSON Server", []string{"http", "json", "server"}},
+		{"two-step", []string{"two step|twostep?", "two", "step"}},
+		{"--verify - .env", []string{"verify!", "env!"}},
+		{"naïve cafe\u0301 Straße", []string{"naïve", "cafe\u0301", "straße"}},
+		{"❤️ 🦦 -- \x00", nil},
+		{"東京都 iPhone手机", []string{"東京", "京都", "東京 京都?", "手机", "iphone|i phone!"}},
+		{"1.2.3.4.5.6.7.8.9", []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}},
 	} {
-		got := wordsOf(c.query)
-		if !slices.Equal(got.Single, c.single) || !slices.Equal(got.Phrases, c.phrases) {
-			t.Errorf("%q: %q, want %q and %q", c.query, got, c.single, c.phrases)
+		words, _ := wordsOf(c.query)
+		if got := written(words); !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q, want %q", c.query, got, c.want)
 		}
 	}
 }

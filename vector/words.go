@@ -12,74 +12,131 @@ import (
 // maxPhrase limits the words of one phrase.
 const maxPhrase = 8
 
-// wordsOf returns what full-text search should look for: each word of a query
-// once, and extra terms that count in addition. For a name written as one piece
-// ("MX-200", "4.2.1", "readTimeout"), these are the piece as a phrase, since
-// its parts alone mean little, and its other spellings: as one word, and split
-// where letters meet digits or a capital. A single word that looks like a name
-// ("E1042", "--verify") counts twice, because nothing else answers a question
-// about a name.
+// The weights of the words of a query that count otherwise than prose.
+const (
+	nameWeight     = 2   // nothing else answers a question about a code
+	partWeight     = 0.5 // of a name that counts by itself
+	functionWeight = 0.4 // "how", "the", "warum"
+)
+
+// wordList collects what full-text search should look for.
+type wordList struct {
+	words  store.Words
+	spoken []string // codes of the query's languages
+	seen   map[string]bool
+}
+
+// wordsOf returns what full-text search should look for, and the codes of the
+// languages that a query may be in.
 //
-// Scripts without spaces are searched in the pieces used by the index, and a
-// run of pieces as a phrase.
-//
-// Words like "how" and "the" are kept: where they are frequent bm25 gives them
-// no weight, and where they are not they moderate the score of the others.
-func wordsOf(query string) store.Words {
-	var w store.Words
+// A code or a name written as one piece ("MX-200", "4.2.1", "readTimeout") is
+// looked for in all its spellings: as a phrase, as one word, and split where
+// letters meet digits or a capital. Its parts mean little by themselves. Scripts
+// without spaces are searched in the pieces used by the index, and a run of pieces
+// as a phrase.
+func wordsOf(query string) (store.Words, []string) {
+	l := &wordList{seen: map[string]bool{}}
+	fields := l.addGrams(query)
+	l.spoken = terms.Spoken(strings.FieldsFunc(query, separates))
 	before := ""
-	for _, field := range fieldsOf(query, &w) {
+	for _, field := range fields {
 		parts := slices.DeleteFunc(strings.FieldsFunc(field, separates), isBare)
-		for _, part := range parts {
-			w.Single = addNew(w.Single, strings.ToLower(part))
+		if len(parts) == 0 {
+			before = ""
+			continue
 		}
-		for _, also := range spellings(field, parts) {
-			w.Phrases = addNew(w.Phrases, strings.ToLower(also))
-		}
+		l.addField(field, parts)
 		one := strings.Join(parts, "")
 		if isAll(before, unicode.IsLetter) && isAll(one, unicode.IsDigit) {
-			w.Phrases = addNew(w.Phrases, strings.ToLower(before+one)) // "E 1042"
+			l.addPair(before, one)
 		}
 		before = one
 	}
-	return w
+	return l.words, l.spoken
 }
 
-// fieldsOf splits a query at its spaces. Text in scripts without spaces is
-// added to w.
-func fieldsOf(query string, w *store.Words) (fields []string) {
+// addField adds a field of a query, whose words are parts.
+func (l *wordList) addField(field string, parts []string) {
+	if len(parts) == 1 && !isName(field) {
+		l.addPlain(parts[0])
+		return
+	}
+	name := store.Word{Name: isCode(field), Optional: !isCode(field), Weight: 1}
+	if name.Name {
+		name.Weight = nameWeight
+	}
+	for _, text := range spellings(parts) {
+		name.Ways = append(name.Ways, store.Way{Text: strings.ToLower(text)})
+	}
+	if len(name.Ways) > 0 {
+		l.add(name)
+	}
+	if len(parts) == 1 && len(name.Ways) > 0 {
+		return
+	}
+	for _, part := range parts {
+		if name.Name {
+			l.add(store.Word{Ways: []store.Way{{Text: strings.ToLower(part)}}, Weight: partWeight, Optional: len(name.Ways) > 0})
+		} else {
+			l.addPlain(part)
+		}
+	}
+}
+
+// addPair adds a code that is written with a space: "E 1042".
+func (l *wordList) addPair(letters, digits string) {
+	w := store.Word{Weight: nameWeight, Name: true, Optional: true, Ways: []store.Way{{Text: strings.ToLower(letters + digits)}}}
+	if strings.ToUpper(letters) == letters && len(letters) <= 4 {
+		w.Ways = append(w.Ways, store.Way{Text: strings.ToLower(letters + " " + digits)})
+	}
+	l.add(w)
+}
+
+func (l *wordList) addPlain(word string) {
+	w := store.Word{Ways: []store.Way{{Text: strings.ToLower(word)}}, Plain: isAll(word, unicode.IsLetter)}
+	if terms.IsFunctionWord(word, l.spoken) {
+		w.Weight, w.Plain = functionWeight, false
+	}
+	l.add(w)
+}
+
+// add adds a word unless it has been added before.
+func (l *wordList) add(w store.Word) {
+	if text := w.Ways[0].Text; !l.seen[text] {
+		l.seen[text] = true
+		l.words = append(l.words, w)
+	}
+}
+
+// addGrams adds text in scripts without spaces, and splits the rest of a query at
+// its spaces.
+func (l *wordList) addGrams(query string) (fields []string) {
 	for _, run := range terms.Runs(query) {
 		switch {
 		case run.Gram == 0:
 			fields = append(fields, strings.Fields(run.Text)...)
 		case run.Short():
-			w.Prefixes = addNew(w.Prefixes, run.Text)
+			l.add(store.Word{Ways: []store.Way{{Text: run.Text, Prefix: true}}})
 		default:
 			grams := run.Grams()
 			for _, g := range grams {
-				w.Single = addNew(w.Single, g)
+				l.add(store.Word{Ways: []store.Way{{Text: g}}})
 			}
 			if len(grams) > 1 && len(grams) <= maxPhrase {
-				w.Phrases = addNew(w.Phrases, strings.Join(grams, " "))
+				l.add(store.Word{Ways: []store.Way{{Text: strings.Join(grams, " ")}}, Optional: true})
 			}
 		}
 	}
 	return fields
 }
 
-// spellings returns the extra terms for a field of a query, whose words are
-// parts.
-func spellings(field string, parts []string) []string {
+// spellings returns the ways to write a name whose words are parts.
+func spellings(parts []string) []string {
 	var list []string
-	switch {
-	case len(parts) == 0:
-		return nil
-	case len(parts) == 1 && isName(field):
-		list = append(list, parts[0])
-	case len(parts) > 1 && len(parts) <= maxPhrase:
+	if len(parts) <= maxPhrase {
 		list = append(list, strings.Join(parts, " "))
 		// Digits without a letter would become a number with another meaning.
-		if one := strings.Join(parts, ""); strings.ContainsFunc(one, unicode.IsLetter) {
+		if one := strings.Join(parts, ""); len(parts) > 1 && strings.ContainsFunc(one, unicode.IsLetter) {
 			list = append(list, one)
 		}
 	}
@@ -100,6 +157,16 @@ func isName(field string) bool {
 		return true
 	}
 	return len(cutName(field)) > 1
+}
+
+// isCode reports whether a field of a query says by itself which chunks are meant:
+// it is a name, joins words with other signs than a hyphen, and is no small number.
+func isCode(field string) bool {
+	bare := strings.TrimFunc(field, separates)
+	if isAll(bare, unicode.IsDigit) {
+		return len(bare) > 2
+	}
+	return isName(field) || strings.ContainsAny(bare, "._/:()#@$")
 }
 
 // cutName splits a word where a capital follows a lower-case letter, where the
@@ -134,11 +201,4 @@ func isBare(word string) bool { return isAll(word, unicode.IsMark) }
 // isAll reports whether a word consists only of characters of one kind.
 func isAll(word string, kind func(rune) bool) bool {
 	return word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !kind(r) })
-}
-
-func addNew(list []string, text string) []string {
-	if slices.Contains(list, text) {
-		return list
-	}
-	return append(list, text)
 }

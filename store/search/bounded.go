@@ -19,31 +19,27 @@ const (
 	b  = 0.75
 )
 
-// rankSome works out bm25 for some of the chunks that match: the best by words
+// findSome returns some of the chunks that match: the best by words
 // among those that hold a rare term, or two of the others. Where no terms go
 // together, the newest chunks are looked at. A chunk that holds one frequent
 // term, however often, can be missed. Each step is bounded, however many chunks
 // match.
-func (x *Text) rankSome(c corpus, list []term, n int) (map[int64]float64, error) {
+func (x *Text) findSome(c corpus, list []term, n int) ([]int64, error) {
 	candidates, err := x.promising(c, list, n)
-	if err != nil {
-		return nil, err
-	}
-	scores, err := x.bm25(c, list, slices.Sorted(maps.Keys(candidates)))
-	return Best(scores, n), err
+	return slices.Sorted(maps.Keys(candidates)), err
 }
 
-// promising are the chunks among which rankSome expects the n best by words, a
+// promising are the chunks among which findSome expects the n best by words, a
 // few times as many.
 func (x *Text) promising(c corpus, list []term, n int) (map[int64]bool, error) {
 	candidates := map[int64]bool{}
 	rare := rarest(list, x.few())
 	if len(rare) > 0 {
-		found, err := x.rankAll(c, rare, 3*n)
+		found, err := x.findAll(c, rare, n)
 		if err != nil {
 			return nil, err
 		}
-		for seq := range found {
+		for _, seq := range found {
 			candidates[seq] = true
 		}
 	}
@@ -184,39 +180,69 @@ func (x *Text) recent(c corpus, list []term, n int) ([]int64, error) {
 	return seqs[:min(n, len(seqs))], nil
 }
 
-// bm25 reads chunks and works out what FTS5 would of them, see
-// https://www.sqlite.org/fts5.html#the_bm25_function. Those without any of the
-// terms are left out.
-func (x *Text) bm25(c corpus, list []term, seqs []int64) (map[int64]float64, error) {
-	wanted := make([]terms.Term, len(list))
-	for i, t := range list {
+// rate reads chunks and works out their bm25 as FTS5 does, see
+// https://www.sqlite.org/fts5.html#the_bm25_function, but that all ways to write a
+// word are one. Those without any of the terms are left out.
+func (x *Text) rate(m *Matches, seqs []int64) error {
+	wanted := make([]terms.Term, len(m.terms))
+	for i, t := range m.terms {
 		wanted[i] = terms.Term{Text: t.text, Prefix: t.prefix}
 	}
-	counter, counts := terms.NewCounter(wanted), make([]int, len(list))
-	average := float64(c.words) / float64(c.chunks)
+	counter, counts := terms.NewCounter(wanted), make([]int, len(m.terms))
+	average := math.Max(float64(m.corpus.words)/float64(m.corpus.chunks), 1)
 	rows, err := x.Query(`SELECT seq, section, content FROM json_each(?1) CROSS JOIN chunks c ON seq = value
 		WHERE ?2 IN ('', source_id) AND NOT (?3 AND EXISTS (SELECT 1 FROM _purge p WHERE p.source_id = c.source_id))`, ListJSON(seqs), x.SourceID, x.Mixed)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close()
-	scores := map[int64]float64{}
 	for rows.Next() {
 		var seq int64
 		var section, content string
 		if err := rows.Scan(&seq, &section, &content); err != nil {
-			return nil, err
+			return err
 		}
 		clear(counts)
 		length := counter.Count(terms.Separate(section), counts) + counter.Count(terms.Separate(content), counts)
-		score := 0.0
-		for i, n := range counts {
-			f := float64(n)
-			score += list[i].idf * f * (k1 + 1) / (f + k1*(1-b+b*float64(length)/math.Max(average, 1)))
-		}
-		if score > 0 {
-			scores[seq] = score
+		m.add(seq, counts, k1*(1-b+b*float64(length)/average))
+	}
+	return rows.Err()
+}
+
+// add enters a chunk that holds each term so many times. norm is the part of
+// bm25 that depends on the chunk's length.
+func (m *Matches) add(seq int64, counts []int, norm float64) {
+	score, names, held := 0.0, 0, 0
+	for i, r := range m.words {
+		part := r.reached(i, m.terms, counts, norm)
+		score += r.weight() * r.idf * (k1 + 1) * part
+		if r.isRare(m.corpus) {
+			if names++; part > 0 {
+				held++
+			}
 		}
 	}
-	return scores, rows.Err()
+	if score == 0 {
+		return
+	}
+	m.Scores[seq] = min(score/m.best, 1)
+	if held > 0 {
+		m.Names[seq] = float64(held) / float64(names)
+	}
+}
+
+// reached is the part of its weight that a word reaches in a chunk.
+func (r rated) reached(i int, list []term, counts []int, norm float64) (best float64) {
+	own := 0.0
+	for j, t := range list {
+		if t.word != i {
+			continue
+		}
+		if f := float64(counts[j]); t.share == 1 {
+			own += f
+		} else {
+			best = max(best, t.share*f/(f+norm))
+		}
+	}
+	return max(best, own/(own+norm))
 }

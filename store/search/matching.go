@@ -2,7 +2,7 @@ package search
 
 import (
 	"cmp"
-	"math"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,22 +22,18 @@ type Text struct {
 
 func (x *Text) few() int { return cmp.Or(x.Few, fewMatches) }
 
-// Words are what full text looks for. They stand for themselves: nothing in
-// them is an operator.
-type Words struct {
-	Single   []string // words to find; any of them makes a match
-	Prefixes []string // beginnings of words to find
-	Phrases  []string // words in a row, or one, which count in addition where they occur
-}
-
 // Matches are chunks that hold some of the words of a search.
 type Matches struct {
 	// Scores are by seq. Each is the part that a chunk reaches of the best bm25
 	// possible for the words, 0 to 1: a chunk that repeats each of them without
-	// end would have 1.
+	// end would have 1. Of the ways to write a word the best counts.
 	Scores map[int64]float64
+	// Names are the parts of the query's names that a chunk holds, 0 to 1, of
+	// those that few chunks hold.
+	Names map[int64]float64
 
 	corpus corpus
+	words  []rated
 	terms  []term
 	best   float64
 }
@@ -46,23 +42,29 @@ type Matches struct {
 //
 // Words that are in over half of many chunks are passed over, and only the
 // rarest of many words are looked for. When even so more than fewMatches chunks
-// match, not all are looked at; see rankSome.
+// match, not all are looked at; see findSome.
 func (x *Text) Matching(w Words, n int) (*Matches, error) {
-	m := &Matches{Scores: map[int64]float64{}}
+	m := &Matches{Scores: map[int64]float64{}, Names: map[int64]float64{}}
 	var err error
 	if m.corpus, err = x.corpus(); err != nil || m.corpus.chunks == 0 {
 		return m, err
 	}
-	if m.terms, m.best, err = x.weigh(m.corpus, w); err != nil || len(m.terms) == 0 {
+	if m.words, m.terms, m.best, err = x.weigh(m.corpus, w); err != nil || len(m.terms) == 0 {
 		return m, err
 	}
-	rank := x.rankSome
-	if x.Whole || m.corpus.inScope(m.terms) <= x.few() {
-		rank = x.rankAll
+	look, find := weighty(m.terms), x.findSome
+	if x.Whole || m.corpus.inScope(look) <= x.few() {
+		find = x.findAll
 	}
-	found, err := rank(m.corpus, m.terms, n)
-	m.add(found)
-	return m, err
+	found, err := find(m.corpus, look, n)
+	if err != nil {
+		return m, err
+	}
+	if err := x.rate(m, found); err != nil {
+		return m, err
+	}
+	m.Scores = Best(m.Scores, n)
+	return m, nil
 }
 
 // Also adds to matches those of the given chunks that match too.
@@ -71,22 +73,22 @@ func (x *Text) Also(m *Matches, seqs []int64) error {
 	if len(m.terms) == 0 || len(seqs) == 0 {
 		return nil
 	}
-	found, err := x.bm25(m.corpus, m.terms, seqs)
-	m.add(found)
-	return err
+	return x.rate(m, seqs)
 }
 
-func (m *Matches) add(scores map[int64]float64) {
-	for seq, score := range scores {
-		m.Scores[seq] = min(score/m.best, 1)
+// shortlistOf is how many chunks FTS5 puts forward for each that is wanted: it
+// adds up the ways to write a word.
+const shortlistOf = 3
+
+// findAll lets FTS5 rank every chunk that matches, and returns the best.
+func (x *Text) findAll(c corpus, list []term, n int) ([]int64, error) {
+	if n *= shortlistOf; x.Whole {
+		n *= 10
 	}
-}
-
-// rankAll works out bm25 for every chunk that matches, as FTS5 does anyway.
-func (x *Text) rankAll(c corpus, list []term, n int) (map[int64]float64, error) {
 	where, args := x.scope(c)
-	return Scores(x.Query, "SELECT rowid, -bm25(_chunk_text) AS score FROM _chunk_text WHERE _chunk_text MATCH ?"+where+" ORDER BY score DESC LIMIT ?",
+	found, err := Scores(x.Query, "SELECT rowid, -bm25(_chunk_text) AS score FROM _chunk_text WHERE _chunk_text MATCH ?"+where+" ORDER BY score DESC LIMIT ?",
 		slices.Concat([]any{anyOf(list)}, args, []any{n})...)
+	return slices.Sorted(maps.Keys(found)), err
 }
 
 // anyOf is the FTS5 expression for what holds any of the terms.
@@ -242,66 +244,6 @@ func countMatches(list []term) (n int) {
 	return n
 }
 
-// The bounds on the terms of one search: how many are counted, how many of
-// those are looked for, and how many chunks a term that discriminates nothing may be in
-// before it is passed over.
-const (
-	maxTerms     = 64
-	maxMatched   = 24
-	maxTermBytes = 200
-	fewChunks    = 1000
-)
-
-// term is a word or phrase with its weight.
-type term struct {
-	text   string
-	prefix bool // words that begin with it
-	chunks int  // that hold it; of more than fewMatches an estimate
-	idf    float64
-}
-
-// match is the FTS5 expression for a term.
-func (t term) match() string {
-	if t.prefix {
-		return quoteTerm(t.text) + " *"
-	}
-	return quoteTerm(t.text)
-}
-
-// weigh picks the terms to look for and returns the best possible bm25 for the
-// query: the sum of idf·(k1+1), with FTS5's own idf, see
-// https://www.sqlite.org/fts5.html#the_bm25_function. A word that is in no
-// chunk counts too, for no chunk answers that part of the query, unless some
-// hold it as a part of a phrase that is written in another way.
-func (x *Text) weigh(c corpus, w Words) (found []term, best float64, err error) {
-	single := w.Single[:min(len(w.Single), maxTerms)]
-	prefixes := w.Prefixes[:min(len(w.Prefixes), maxTerms-len(single))]
-	phrases := w.Phrases[:min(len(w.Phrases), maxTerms-len(single)-len(prefixes))]
-	var missing []term
-	for i, text := range slices.Concat(single, prefixes, phrases) {
-		if len(text) > maxTermBytes {
-			continue
-		}
-		t := term{text: text, prefix: i >= len(single) && i < len(single)+len(prefixes)}
-		if t.chunks, err = x.count(c, t); err != nil {
-			return nil, 0, err
-		}
-		t.idf = idf(c.chunks, t.chunks)
-		switch {
-		case t.chunks > 0:
-			found = append(found, t)
-		case i < len(single)+len(prefixes):
-			missing = append(missing, t)
-		}
-	}
-	best = unanswered(missing, found, phrases)
-	found = discriminating(found)
-	for _, t := range found {
-		best += t.idf
-	}
-	return found, best * (k1 + 1), nil
-}
-
 // probe is how many matches are counted at each end of a large collection.
 const probe = 1500
 
@@ -344,42 +286,4 @@ func (x *Text) ahead(c corpus, t term, limit int) (int, float64, error) {
 	var n, last int64
 	err := x.bounds(&n, &last, "SELECT count(*), coalesce(max(rowid), 0) FROM (SELECT rowid FROM _chunk_text WHERE _chunk_text MATCH ? LIMIT ?)", t.match(), limit)
 	return int(n), float64(n) / float64(max(last-c.first, 0)+1), err
-}
-
-// unanswered adds up the words of missing that are in none of the phrases that
-// were found: "e" and "1042" are in "e1042", "e1042" is in "e 1042".
-func unanswered(missing, found []term, phrases []string) (idf float64) {
-	for _, m := range missing {
-		if !slices.ContainsFunc(found, func(f term) bool {
-			return slices.Contains(phrases, f.text) && strings.Contains(strings.ReplaceAll(f.text, " ", ""), m.text)
-		}) {
-			idf += m.idf
-		}
-	}
-	return idf
-}
-
-// leastIDF is the idf that FTS5 gives to what is in half of the rows or more.
-const leastIDF = 1e-6
-
-func idf(total, chunks int) float64 {
-	n := float64(chunks)
-	return max(math.Log((float64(total)-n+0.5)/(n+0.5)), leastIDF)
-}
-
-// discriminating leaves out terms that cost much and discriminate nothing, unless there are
-// no others, and keeps the rarest.
-func discriminating(terms []term) []term {
-	slices.SortStableFunc(terms, func(a, b term) int { return cmp.Compare(a.chunks, b.chunks) })
-	n := min(len(terms), maxMatched)
-	for n > 1 && terms[n-1].idf == leastIDF && terms[n-1].chunks > fewChunks {
-		n--
-	}
-	return terms[:n]
-}
-
-// quoteTerm makes an FTS5 string of text, which is a term or a phrase whatever
-// it holds. FTS5 reads its query up to the first NUL.
-func quoteTerm(text string) string {
-	return `"` + strings.NewReplacer(`"`, `""`, "\x00", " ").Replace(text) + `"`
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"satchel/agent"
 	"satchel/vector"
 )
 
@@ -30,6 +31,7 @@ type set struct {
 	name      string
 	documents []document
 	questions []question
+	chunking  agent.Chunking                            // empty: that of sources by default
 	answers   func(r vector.Result, answer string) bool // is a result the right one
 }
 
@@ -50,26 +52,31 @@ var loaders = []struct {
 	{helpDesk, loadHelpDesk},
 	{technical, loadTechnical},
 	{tokens, loadTokens},
+	{library, loadLibrary},
+	{codes, loadCodes},
+	{typos, loadTypos},
+	{languages, loadLanguages},
+	{unanswered, loadUnanswered},
 }
 
 // loadParaphrases reads short passages about everyday matters and questions
 // that use other words.
 func loadParaphrases() (*set, error) {
-	return loadPassages(paraphrases, "everyday")
+	return loadPassages(paraphrases, "everyday", "everyday")
 }
 
 // loadHelpDesk reads what a few small businesses answer their customers, and
 // questions as customers type them.
 func loadHelpDesk() (*set, error) {
-	return loadPassages(helpDesk, "helpdesk")
+	return loadPassages(helpDesk, "helpdesk", "helpdesk")
 }
 
 // loadPassages reads passages, each a document of its own, and questions to
 // them. The answer is the passage's name, or the names of all that answer
 // equally well with bars between them.
-func loadPassages(name, file string) (*set, error) {
+func loadPassages(name, file, asked string) (*set, error) {
 	s := &set{name: name, answers: func(r vector.Result, answer string) bool {
-		return slices.Contains(strings.Split(answer, "|"), strings.TrimSuffix(r.Metadata.SourceName, ".txt"))
+		return answer != "" && slices.Contains(strings.Split(answer, "|"), strings.TrimSuffix(r.Metadata.SourceName, ".txt"))
 	}}
 	text, err := testdata.ReadFile("testdata/" + file + ".md")
 	if err != nil {
@@ -79,7 +86,7 @@ func loadPassages(name, file string) (*set, error) {
 		name, body, _ := strings.Cut(passage, "\n")
 		s.documents = append(s.documents, document{name: name + ".txt", text: strings.TrimSpace(body) + "\n"})
 	}
-	s.questions, err = readQuestions(file + ".tsv")
+	s.questions, err = readQuestions(asked + ".tsv")
 	return s, err
 }
 
@@ -93,20 +100,22 @@ var goPackages = []string{
 
 // loadTechnical reads the manuals of goPackages, and questions that they
 // answer.
-func loadTechnical() (*set, error) {
-	s := &set{name: technical, answers: holds}
+func loadTechnical() (*set, error) { return loadManuals(technical, goPackages, "godoc.tsv") }
+
+func loadManuals(name string, packages []string, asked string) (*set, error) {
+	s := &set{name: name, answers: holds}
 	root, err := goRoot()
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range goPackages {
+	for _, p := range packages {
 		d, err := manualOf(root, p)
 		if err != nil {
 			return nil, err
 		}
 		s.documents = append(s.documents, d)
 	}
-	s.questions, err = readQuestions("godoc.tsv")
+	s.questions, err = readQuestions(asked)
 	return s, err
 }
 
@@ -139,7 +148,7 @@ func readQuestions(name string) ([]question, error) {
 		return nil, err
 	}
 	var questions []question
-	for i, line := range strings.Split(strings.TrimSpace(string(data)), "\n")[1:] {
+	for i, line := range strings.Split(strings.Trim(string(data), "\n"), "\n")[1:] {
 		text, answer, ok := strings.Cut(line, "\t")
 		if !ok {
 			return nil, fmt.Errorf("%s: line %d holds no tab", name, i+2)

@@ -1,5 +1,5 @@
-// Command eval measures how well search finds the right place: hit@1, hit@5 and
-// MRR@10 in each mode, over four sets of questions. It creates a temporary data
+// Command eval measures how well search finds the right place: hit@1, hit@3 and
+// MRR@10 in each mode, over several sets of questions. It creates a temporary data
 // folder, indexes with the real index and uses the real search, so every figure
 // is one that an agent would get.
 //
@@ -39,6 +39,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags := flag.NewFlagSet("eval", flag.ContinueOnError)
 	only := flags.String("set", "", "measure this set alone")
 	pool := flags.Int("pool", 0, "ask this many questions of the passages alone that answer them, in ten draws; only of the two sets of passages")
+	data := flags.String("data", "", "keep the knowledge in this folder, for the next run with the same sets")
 	misses := flags.String("misses", "", `list what hybrid search does not put first: "tune", "held out" or "all"`)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -51,7 +52,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 			return err
 		}
 	}
-	b, err := openBench(ctx)
+	b, err := openBench(ctx, *data)
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,11 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	fmt.Fprintf(out, "%s %s\n\n", vector.Local().Model(), runtime.Version())
-	if err := writeTable(out, outcomes); err != nil || listed == "" {
+	if err := writeTable(out, outcomes); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	if err := writeSeparation(out, outcomes); err != nil || listed == "" {
 		return err
 	}
 	for _, o := range outcomes {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,27 +29,39 @@ type outcome struct {
 	set    *set
 	chunks int
 	ranks  ranks
+	firsts map[vector.Mode][]first
+}
+
+// first is the first result of a question.
+type first struct {
+	score float64
+	right bool
 }
 
 // bench is a data folder with a working index, as a server has them.
 type bench struct {
 	path   string
+	keep   bool // the folder stays for the next run
 	folder *store.Folder
 	index  *vector.Index
 }
 
-// openBench makes one in a temporary folder. End it with close.
-func openBench(ctx context.Context) (*bench, error) {
-	path, err := os.MkdirTemp("", "satchel-eval-")
+// openBench makes one in a folder, or in a temporary one without its name. End it
+// with close.
+func openBench(ctx context.Context, path string) (*bench, error) {
+	keep, err := path != "", error(nil)
+	if !keep {
+		path, err = os.MkdirTemp("", "satchel-eval-")
+	}
 	if err != nil {
 		return nil, err
 	}
 	log := slog.New(slog.DiscardHandler)
 	folder, err := store.Open(store.Options{Path: path, Log: log})
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(path))
+		return nil, err
 	}
-	b := &bench{path: path, folder: folder, index: vector.New(folder, vector.Local(), log)}
+	b := &bench{path: path, keep: keep, folder: folder, index: vector.New(folder, vector.Local(), log)}
 	if err := b.index.Start(ctx); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
@@ -57,23 +70,20 @@ func openBench(ctx context.Context) (*bench, error) {
 
 func (b *bench) close() error {
 	b.index.Stop()
-	return errors.Join(b.folder.Close(), os.RemoveAll(b.path))
+	err := b.folder.Close()
+	if b.keep {
+		return err
+	}
+	return errors.Join(err, os.RemoveAll(b.path))
 }
 
 // measure teaches an agent of its own the documents of a set, with the
 // chunking that sources have by default, and asks it the questions.
 func (b *bench) measure(ctx context.Context, s *set) (outcome, error) {
-	o := outcome{set: s, ranks: ranks{}}
-	db, err := b.folder.CreateAgent(ctx, agent.Agent{Name: s.name}, "")
+	o := outcome{set: s, ranks: ranks{}, firsts: map[vector.Mode][]first{}}
+	db, err := b.agent(ctx, s, &o)
 	if err != nil {
 		return o, err
-	}
-	for _, d := range s.documents {
-		chunks, err := b.learn(ctx, db, d)
-		if err != nil {
-			return o, fmt.Errorf("%s: %w", d.name, err)
-		}
-		o.chunks += chunks
 	}
 	for _, mode := range modes {
 		for _, q := range s.questions {
@@ -81,20 +91,44 @@ func (b *bench) measure(ctx context.Context, s *set) (outcome, error) {
 			if err != nil {
 				return o, fmt.Errorf("%q: %w", q.text, err)
 			}
-			o.ranks[mode] = append(o.ranks[mode], s.rank(found, q))
+			place := s.rank(found, q)
+			o.ranks[mode] = append(o.ranks[mode], place)
+			if len(found) > 0 {
+				o.firsts[mode] = append(o.firsts[mode], first{found[0].Score, place == 1})
+			}
 		}
 	}
 	return o, nil
 }
 
+// agent returns the agent that knows the documents of a set.
+func (b *bench) agent(ctx context.Context, s *set, o *outcome) (*store.DB, error) {
+	name := strings.ReplaceAll(s.name, " ", "-")
+	if db, err := b.folder.Agent(name); err == nil {
+		return db, nil
+	}
+	db, err := b.folder.CreateAgent(ctx, agent.Agent{Name: name}, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range s.documents {
+		chunks, err := b.learn(ctx, db, d, s.chunking)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", d.name, err)
+		}
+		o.chunks += chunks
+	}
+	return db, nil
+}
+
 // learn makes a source of a document and waits until it is ready. One at a
 // time, so that chunks are numbered alike in every run.
-func (b *bench) learn(ctx context.Context, db *store.DB, d document) (chunks int, err error) {
+func (b *bench) learn(ctx context.Context, db *store.DB, d document, c agent.Chunking) (chunks int, err error) {
 	u, err := db.ReceiveFile(ctx, d.name, "", strings.NewReader(d.text), int64(len(d.text)))
 	if err != nil {
 		return 0, err
 	}
-	made, err := db.CreateFileSource(ctx, d.name, agent.DefaultChunking, u)
+	made, err := db.CreateFileSource(ctx, d.name, cmp.Or(c, agent.DefaultChunking), u)
 	if err != nil {
 		u.Discard()
 		return 0, err

@@ -32,12 +32,12 @@ func (h half) has(i int) bool {
 
 // figures are the measures of a list of ranks, 0 to 1.
 type figures struct {
-	hit1, hit5, mrr float64
+	hit1, hit3, mrr float64
 	n               int
 }
 
 // figuresOf returns the share of questions whose answer came first and among
-// the first five, and the mean of 1/rank, with 0 beyond the tenth place.
+// the first three, and the mean of 1/rank, with 0 beyond the tenth place.
 func figuresOf(places []int, h half) figures {
 	var f figures
 	for i, place := range places {
@@ -48,15 +48,15 @@ func figuresOf(places []int, h half) figures {
 		if place == 1 {
 			f.hit1++
 		}
-		if place >= 1 && place <= 5 {
-			f.hit5++
+		if place >= 1 && place <= 3 {
+			f.hit3++
 		}
 		if place >= 1 {
 			f.mrr += 1 / float64(place)
 		}
 	}
 	if n := float64(f.n); n > 0 {
-		f.hit1, f.hit5, f.mrr = f.hit1/n, f.hit5/n, f.mrr/n
+		f.hit1, f.hit3, f.mrr = f.hit1/n, f.hit3/n, f.mrr/n
 	}
 	return f
 }
@@ -64,18 +64,53 @@ func figuresOf(places []int, h half) figures {
 // writeTable writes the figures of outcomes as a table in Markdown.
 func writeTable(w io.Writer, outcomes []outcome) error {
 	t := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
-	fmt.Fprintln(t, "| set\t| half\t| questions\t| chunks\t| mode\t| hit@1\t| hit@5\t| MRR@10\t|")
+	fmt.Fprintln(t, "| set\t| half\t| questions\t| chunks\t| mode\t| hit@1\t| hit@3\t| MRR@10\t|")
 	fmt.Fprintln(t, "|---\t|---\t|---\t|---\t|---\t|---\t|---\t|---\t|")
 	for _, o := range outcomes {
 		for _, h := range []half{tune, heldOut, all} {
 			for _, mode := range modes {
 				f := figuresOf(o.ranks[mode], h)
 				fmt.Fprintf(t, "| %s\t| %s\t| %d\t| %d\t| %s\t| %.3f\t| %.3f\t| %.3f\t|\n",
-					o.set.name, h, f.n, o.chunks, mode, f.hit1, f.hit5, f.mrr)
+					o.set.name, h, f.n, o.chunks, mode, f.hit1, f.hit3, f.mrr)
 			}
 		}
 	}
 	return t.Flush()
+}
+
+// writeSeparation writes how well the score of the first result separates
+// right ones from others, in each mode over all outcomes: the area under the ROC
+// curve, which is the probability that a right one has the higher score.
+func writeSeparation(w io.Writer, outcomes []outcome) error {
+	for _, mode := range modes {
+		var firsts []first
+		for _, o := range outcomes {
+			firsts = append(firsts, o.firsts[mode]...)
+		}
+		if _, err := fmt.Fprintf(w, "%s: the score of %d first results separates right from wrong with AUC %.3f\n", mode, len(firsts), separation(firsts)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// separation is the probability that the score of a right first result is higher
+// than that of a wrong one, where equal ones count half.
+func separation(firsts []first) float64 {
+	var above, pairs float64
+	for _, a := range firsts {
+		for _, b := range firsts {
+			if !a.right || b.right {
+				continue
+			}
+			if pairs++; a.score > b.score {
+				above++
+			} else if a.score == b.score {
+				above += 0.5
+			}
+		}
+	}
+	return above / max(pairs, 1)
 }
 
 // writeMisses lists the questions of a half whose answer hybrid search does

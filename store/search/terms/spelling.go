@@ -1,0 +1,73 @@
+package terms
+
+import "strings"
+
+// Distance returns how many letters are to be inserted, deleted, replaced or
+// swapped with the next one to change a word into another, or most+1 where they are
+// more than most. It is the optimal string alignment distance.
+func Distance(from, to string, most int) int {
+	a, b := []rune(from), []rune(to)
+	if len(a)-len(b) > most || len(b)-len(a) > most {
+		return most + 1
+	}
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range a {
+		row[0] = i + 1
+		least := row[0]
+		for j := range b {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			n := min(last[j]+cost, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				n = min(n, before[j-1]+1)
+			}
+			row[j+1] = n
+			least = min(least, n)
+		}
+		if least > most {
+			return most + 1
+		}
+		before, last, row = last, row, before
+	}
+	return min(last[len(b)], most+1)
+}
+
+// Stemmed returns the term under which the index has a word.
+func Stemmed(word string) string { return string(stem(fold([]byte(word)))) }
+
+// suffixes are cut off by the stemmer of the index.
+var suffixes = []string{"", "s", "e", "es", "ed", "ing", "ion", "ation", "ate", "ator", "er", "or", "al", "ly", "ment", "ement", "ness", "able", "ive", "ize", "ous", "ism", "ity", "y", "ic", "ical", "ance", "ence", "ant", "ent"}
+
+// WordOf returns a word that the index has under a term, or "" when it finds
+// none: a stem is not always its own.
+func WordOf(term string) string {
+	for _, suffix := range suffixes {
+		if word := term + suffix; Stemmed(word) == term {
+			return word
+		}
+	}
+	if base, ok := strings.CutSuffix(term, "i"); ok && Stemmed(base+"y") == term {
+		return base + "y"
+	}
+	return ""
+}
+
+// Variants returns other spellings of a word in small letters: ß and ss, and an
+// umlaut and its two letters, whose accent the index does not have.
+func Variants(word string) []string {
+	var list []string
+	for _, pair := range [][2]string{{"ß", "ss"}, {"ss", "ß"}, {"ä", "ae"}, {"ö", "oe"}, {"ü", "ue"}, {"ae", "a"}, {"oe", "o"}, {"ue", "u"}, {"œ", "oe"}, {"oe", "œ"}, {"æ", "ae"}} {
+		if strings.Contains(word, pair[0]) {
+			list = append(list, strings.ReplaceAll(word, pair[0], pair[1]))
+		}
+	}
+	if all := strings.NewReplacer("ß", "ss", "ä", "ae", "ö", "oe", "ü", "ue").Replace(word); all != word {
+		list = append(list, all)
+	}
+	return list
+}

@@ -1,0 +1,171 @@
+package search
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Words are what full text looks for. They stand for themselves: nothing in
+// them is an operator.
+type Words []Word
+
+// Word is something that a query asks for.
+type Word struct {
+	Ways     []Way   // in which texts may write it; the best one counts
+	Weight   float64 // how much it counts beside others; 0: 1
+	Name     bool    // a code, a name or a number: see Matches.Names
+	Optional bool    // where no chunk holds it, it does not count
+	Plain    bool    // prose, of which Expand adds other forms
+}
+
+// Way is one way of writing a word.
+type Way struct {
+	Text   string  // a word, or words in a row
+	Prefix bool    // what begins with it matches too
+	Share  float64 // of the word's weight; 0: all of it
+}
+
+// NewWord returns a word that is written as it is.
+func NewWord(text string) Word { return Word{Ways: []Way{{Text: text}}} }
+
+func (w Word) weight() float64 { return cmp.Or(w.Weight, 1) }
+
+// The bounds on the terms of one search: how many are counted, how many of
+// those are looked for, and how many chunks a term that discriminates nothing may be in
+// before it is passed over.
+const (
+	maxTerms     = 64
+	maxMatched   = 32
+	maxTermBytes = 200
+	fewChunks    = 1000
+)
+
+// term is a way of writing a word, with how often texts do.
+type term struct {
+	text   string
+	prefix bool // words that begin with it
+	word   int  // of the words
+	share  float64
+	weight float64 // of the word
+	chunks int     // that hold it; of more than fewMatches an estimate
+	idf    float64
+}
+
+// match is the FTS5 expression for a term.
+func (t term) match() string {
+	if t.prefix {
+		return quoteTerm(t.text) + " *"
+	}
+	return quoteTerm(t.text)
+}
+
+// rated is a word with the weight that its frequency gives it.
+type rated struct {
+	Word
+	chunks int // that hold it
+	idf    float64
+}
+
+// weigh counts the ways of each word, picks the terms to look for, and returns
+// the best possible bm25 for the query: the sum of idf·(k1+1), with FTS5's own
+// idf, see https://www.sqlite.org/fts5.html#the_bm25_function. A word that is in
+// no chunk counts too, for no chunk answers that part of the query, unless it is
+// optional.
+func (x *Text) weigh(c corpus, w Words) (words []rated, found []term, best float64, err error) {
+	counted := 0
+	for i, word := range w {
+		r := rated{Word: word}
+		for _, way := range word.Ways {
+			if len(way.Text) > maxTermBytes || counted == maxTerms {
+				continue
+			}
+			counted++
+			t := term{text: way.Text, prefix: way.Prefix, word: i, share: cmp.Or(way.Share, 1), weight: word.weight()}
+			if t.chunks, err = x.count(c, t); err != nil {
+				return nil, nil, 0, err
+			}
+			if t.chunks > 0 {
+				t.idf = idf(c.chunks, t.chunks)
+				found = append(found, t)
+			}
+		}
+		r.rate(c, i, found)
+		words = append(words, r)
+	}
+	found = discriminating(found)
+	for i, r := range words {
+		if r.chunks == 0 && !r.Optional || slices.ContainsFunc(found, func(t term) bool { return t.word == i }) {
+			best += r.weight() * r.idf
+		}
+	}
+	return words, found, best * (k1 + 1), nil
+}
+
+// rate sets the frequency of a word, which is that of the ways that are the word
+// itself, or of the most frequent other one.
+func (r *rated) rate(c corpus, i int, found []term) {
+	most := 0
+	for _, t := range found {
+		if t.word != i {
+			continue
+		}
+		if most = max(most, t.chunks); t.share == 1 {
+			r.chunks += t.chunks
+		}
+	}
+	if r.chunks = min(r.chunks, c.chunks); r.chunks == 0 {
+		r.chunks = most
+	}
+	r.idf = idf(c.chunks, r.chunks)
+}
+
+// isRare reports whether so few chunks hold a name that it says which are meant.
+func (r rated) isRare(c corpus) bool {
+	return r.Name && r.chunks > 0 && r.chunks <= max(min(fewHolders, c.chunks/10), c.chunks/holdersOf, 1)
+}
+
+// The most chunks that hold what isRare, and their part of all.
+const (
+	fewHolders = 3
+	holdersOf  = 200
+)
+
+// leastIDF is the idf that FTS5 gives to what is in half of the rows or more.
+const leastIDF = 1e-6
+
+func idf(total, chunks int) float64 {
+	n := float64(chunks)
+	return max(math.Log((float64(total)-n+0.5)/(n+0.5)), leastIDF)
+}
+
+// discriminating leaves out terms that cost much and discriminate nothing, unless there are
+// no others, and keeps the rarest.
+func discriminating(terms []term) []term {
+	slices.SortStableFunc(terms, func(a, b term) int { return cmp.Compare(a.chunks, b.chunks) })
+	n := min(len(terms), maxMatched)
+	for n > 1 && terms[n-1].idf == leastIDF && terms[n-1].chunks > fewChunks {
+		n--
+	}
+	return terms[:n]
+}
+
+// leastWeight is the weight of words that chunks are looked for by, unless a
+// query has no others.
+const leastWeight = 0.5
+
+// weighty returns the terms that chunks are looked for by.
+func weighty(list []term) []term {
+	heavy := slices.DeleteFunc(slices.Clone(list), func(t term) bool { return t.weight < leastWeight })
+	if len(heavy) == 0 {
+		return list
+	}
+	return heavy
+}
+
+// quoteTerm makes an FTS5 string of text, which is a term or a phrase whatever
+// it holds. FTS5 reads its query up to the first NUL.
+func quoteTerm(text string) string {
+	return `"` + strings.NewReplacer(`"`, `""`, "\x00", " ").Replace(text) + `"`
+}
