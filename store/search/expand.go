@@ -105,7 +105,7 @@ func (ex *expander) expand(w Word) (Word, error) {
 		return w, err
 	}
 	for _, way := range w.Ways {
-		if n, err := ex.count(ex.corpus, term{text: way.Text}); err != nil || n > 0 {
+		if has, err := ex.has(way.Text); err != nil || has {
 			return w, err
 		}
 	}
@@ -123,6 +123,12 @@ func (ex *expander) expand(w Word) (Word, error) {
 		ex.corrected[text] = near[0]
 	}
 	return w, err
+}
+
+// has reports whether some chunk holds a word.
+func (ex *expander) has(word string) (bool, error) {
+	n, _, err := ex.ahead(ex.corpus, term{text: word}, 1)
+	return n > 0, err
 }
 
 // vocabularyWord is a word of the index.
@@ -215,9 +221,9 @@ func (ex *expander) split(text string) (bool, error) {
 			continue
 		}
 		tail := text[at:]
-		if n, err := ex.count(ex.corpus, term{text: tail}); err != nil {
+		if has, err := ex.has(tail); err != nil {
 			return false, err
-		} else if n == 0 {
+		} else if !has {
 			continue
 		}
 		for _, link := range links {
@@ -225,9 +231,9 @@ func (ex *expander) split(text string) (bool, error) {
 			if !ok || len(head) < leastWord {
 				continue
 			}
-			if n, err := ex.count(ex.corpus, term{text: head}); err != nil {
+			if has, err := ex.has(head); err != nil {
 				return false, err
-			} else if n > 0 {
+			} else if has {
 				ex.parts = append(ex.parts, Word{Ways: []Way{{Text: head}}, Weight: compoundShare}, Word{Ways: []Way{{Text: tail}}, Weight: compoundShare})
 				return true, nil
 			}

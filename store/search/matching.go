@@ -78,7 +78,7 @@ func (x *Text) Also(m *Matches, seqs []int64) error {
 
 // shortlistOf is how many chunks FTS5 puts forward for each that is wanted: it
 // adds up the ways to write a word.
-const shortlistOf = 3
+const shortlistOf = 2
 
 // findAll lets FTS5 rank every chunk that matches, and returns the best.
 func (x *Text) findAll(c corpus, list []term, n int) ([]int64, error) {
