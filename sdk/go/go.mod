@@ -1,0 +1,3 @@
+module satchel/sdk/go
+
+go 1.24

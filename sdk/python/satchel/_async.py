@@ -1,0 +1,152 @@
+"""The asynchronous client. _sync.py is generated from this file by unasync.py."""
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+
+from . import _core, types
+
+
+class AsyncSatchel:
+    """A server, as seen by the holder of one key. Close it, or use it in a with statement."""
+
+    def __init__(self, base_url: str, api_key: str | None = None, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self._http = httpx.AsyncClient(base_url=_core.base_url(base_url), headers=_core.headers(api_key), timeout=_core.TIMEOUT, transport=transport)
+
+    async def __aenter__(self) -> AsyncSatchel:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def request(self, method: str, path: str, *, json: Any = None, params: Any = None, data: Any = None, files: Any = None) -> Any:
+        """Calls any route of the API, such as request("GET", "/agents"), and returns its answer."""
+        request = self._http.build_request(method, path, json=json, params=params, data=data, files=files)
+        response = await self._send(request)
+        if response.is_error:
+            raise _core.failure(response.status_code, response.content)
+        return response.json() if response.content else None
+
+    async def _send(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
+        attempt = 1
+        while True:
+            response = None
+            try:
+                response = await self._http.send(request, stream=stream)
+            except httpx.TransportError:
+                delay = _core.retry_after(request.method, None, attempt)
+                if delay is None:
+                    raise
+            else:
+                delay = _core.retry_after(request.method, response, attempt)
+                if delay is None:
+                    return response
+                await response.aclose()
+            await asyncio.sleep(delay)
+            attempt += 1
+
+    @asynccontextmanager
+    async def _events(self, method: str, path: str, json: Any = None) -> AsyncIterator[AsyncIterator[tuple[str, Any]]]:
+        request = self._http.build_request(method, path, json=json, headers={"Accept": "text/event-stream"})
+        response = await self._send(request, stream=True)
+        try:
+            if response.is_error:
+                raise _core.failure(response.status_code, await response.aread())
+            yield _events(response)
+        finally:
+            await response.aclose()
+
+    def agent(self, id_or_name: str) -> AsyncAgent:
+        return AsyncAgent(self, id_or_name)
+
+    async def create_agent(self, name: str, description: str = "") -> types.Agent:
+        agent: types.Agent = await self.request("POST", "/agents", json={"name": name, "description": description})
+        return agent
+
+
+async def _events(response: httpx.Response) -> AsyncIterator[tuple[str, Any]]:
+    events = _core.Events()
+    async for line in response.aiter_lines():
+        for event in events.feed(line.rstrip("\r\n")):
+            yield event
+
+
+class AsyncAgent:
+    """What takes more than one request, for an agent by id or name."""
+
+    def __init__(self, client: AsyncSatchel, id: str) -> None:
+        self.client, self.id = client, id
+        self.path = _core.path("agents", id)
+
+    async def request(self, method: str, path: str, **options: Any) -> Any:
+        """Calls a route of the agent, such as request("GET", "/contacts")."""
+        return await self.client.request(method, self.path + path, **options)
+
+    async def upload(self, name: str, content: bytes, *, wait: int = 60) -> types.Source:
+        """Uploads a document and waits until it is read, at most wait seconds."""
+        made = await self.request("POST", "/sources", params={"wait": wait}, data={"type": "file", "name": name}, files={"file": (name, content)})
+        source: types.Source = _core.readable(made)
+        return source
+
+    async def stream(self, message: str, *, conversation_id: str | None = None, fallback: str | None = None, model: str | None = None) -> AsyncIterator[tuple[str, Any]]:
+        """Asks, and yields events as they come: delta {"text"}, sources, tool_call, tool_result, and done with the answer."""
+        body = _core.chat_body(message, conversation_id, fallback, model)
+        async with self.client._events("POST", self.path + "/chat", body) as events:
+            async for name, data in events:
+                last = _core.chat_event(name, data)
+                yield name, data
+                if last:
+                    return
+        raise _core.SatchelError(200, "STREAM", "the stream of the answer ended early")
+
+    async def ask(self, message: str, *, conversation_id: str | None = None, fallback: str | None = None, model: str | None = None) -> types.ChatDetails:
+        """Asks, and returns the complete answer."""
+        async for _, data in self.stream(message, conversation_id=conversation_id, fallback=fallback, model=model):
+            answer: types.ChatDetails = data
+        return answer
+
+    async def run(self, workflow_id: str, input: dict[str, Any] | None = None) -> types.ExecutionDetails:
+        """Executes a workflow and waits for its end; one that fails raises ExecutionError."""
+        started = await self.request("POST", "/workflows/execute", json={"workflow_id": workflow_id, "input": input or {}})
+        return await self.wait(started["id"])
+
+    async def wait(self, execution_id: str) -> types.ExecutionDetails:
+        """Waits for the end of an execution."""
+        path = "/workflows/executions" + _core.path(execution_id)
+        while True:
+            async with self.client._events("GET", self.path + path + "/events") as events:
+                async for name, _ in events:
+                    if name.startswith("execution."):
+                        break
+            execution: types.ExecutionDetails | None = _core.completed(await self.request("GET", path))
+            if execution is not None:
+                return execution
+
+    @asynccontextmanager
+    async def browse(self, **options: Any) -> AsyncIterator[AsyncSession]:
+        """Opens a browser session and closes it at the end of the with statement."""
+        made = await self.request("POST", "/browser", json=options)
+        try:
+            yield AsyncSession(self, made["id"])
+        finally:
+            await self.request("DELETE", "/browser", params={"id": made["id"]})
+
+
+class AsyncSession:
+    """A browser session."""
+
+    def __init__(self, agent: AsyncAgent, id: str) -> None:
+        self.agent, self.id = agent, id
+
+    async def execute(self, *actions: types.Action) -> list[Any]:
+        """Executes actions in their order and returns a result of each."""
+        answer = await self.agent.request("POST", "/browser" + _core.path(self.id) + "/execute", json={"actions": list(actions)})
+        results: list[Any] = answer["results"]
+        return results

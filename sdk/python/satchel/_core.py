@@ -1,0 +1,116 @@
+"""What the synchronous and the asynchronous client share."""
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+TRIES = 5
+MAX_WAIT = 90.0  # seconds; rate windows are a minute
+TIMEOUT = httpx.Timeout(30, read=360)  # the longest wait that the API offers is five minutes
+ENDED = {"complete", "errored", "terminated"}
+
+
+class SatchelError(Exception):
+    """An error that the server answered with."""
+
+    def __init__(self, status: int, code: str, message: str, details: dict[str, Any] | None = None) -> None:
+        super().__init__(f"{message} ({status} {code})")
+        self.status, self.code, self.message, self.details = status, code, message, details or {}
+
+
+class ExecutionError(Exception):
+    """An execution that did not complete."""
+
+    def __init__(self, execution: Any) -> None:
+        super().__init__(f"the execution {execution['id']} is {execution['status']}: {(execution.get('error') or {}).get('message', '')}")
+        self.execution = execution
+
+
+def base_url(address: str) -> str:
+    return address.rstrip("/").removesuffix("/api") + "/api"
+
+
+def headers(api_key: str | None) -> dict[str, str]:
+    return {"Authorization": f"Bearer {api_key}"} if api_key else {}
+
+
+def path(*parts: str) -> str:
+    return "".join("/" + quote(part, safe="") for part in parts)
+
+
+def retry_after(method: str, response: httpx.Response | None, attempt: int) -> float | None:
+    """Returns after how many seconds a request may be sent again; None: it may not be.
+
+    What the server refused for its rate is sent again when the server says;
+    requests that only read also after failures that pass.
+    """
+    reads = method == "GET"
+    if attempt >= TRIES:
+        return None
+    backoff = min(0.25 * 2**attempt, 8.0)
+    if response is None:
+        return backoff if reads else None
+    if not (response.status_code == 429 or (reads and response.status_code in (502, 503, 504))):
+        return None
+    given = response.headers.get("Retry-After", "")
+    delay = float(given) if given.isdigit() else backoff
+    return delay if delay <= MAX_WAIT else None
+
+
+def failure(status: int, body: bytes) -> SatchelError:
+    try:
+        error = json.loads(body)["error"]
+        return SatchelError(status, error["code"], error["message"], error.get("details"))
+    except (ValueError, KeyError, TypeError):
+        return SatchelError(status, "HTTP", "the server answers without an explanation")
+
+
+class Events:
+    """Takes the lines of a stream and returns its server-sent events."""
+
+    def __init__(self) -> None:
+        self._name, self._data = "message", list[str]()
+
+    def feed(self, line: str) -> Iterator[tuple[str, Any]]:
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if field == "event":
+            self._name = value
+        elif field == "data":
+            self._data.append(value)
+        elif not line and self._data:
+            name, text = self._name, "\n".join(self._data)
+            self._name, self._data = "message", []
+            yield name, json.loads(text)
+
+
+def chat_body(message: str, conversation_id: str | None, fallback: str | None, model: str | None) -> dict[str, Any]:
+    body = {"message": message, "conversation_id": conversation_id, "fallback": fallback, "model": model, "stream": True}
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def chat_event(name: str, data: Any) -> bool:
+    """Reports whether an event is the last of an answer; raises that of a failure."""
+    if name == "error":
+        raise failure(200, json.dumps(data).encode())
+    return name == "done"
+
+
+def readable(source: Any) -> Any:
+    if source["status"] == "error":
+        error = source.get("error") or {}
+        raise SatchelError(200, error.get("code", "ERROR"), error.get("message", "it cannot be read"))
+    return source
+
+
+def completed(execution: Any) -> Any:
+    """Returns an execution that is complete, None for one that goes on."""
+    if execution["status"] not in ENDED:
+        return None
+    if execution["status"] != "complete":
+        raise ExecutionError(execution)
+    return execution

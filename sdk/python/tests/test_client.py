@@ -1,0 +1,60 @@
+import asyncio
+import base64
+import hashlib
+import hmac
+import unittest
+from unittest import mock
+
+import httpx
+
+from satchel import AsyncSatchel, Satchel, SatchelError, WebhookError, verify_webhook
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+
+class Client(unittest.TestCase):
+    def test_upload_is_sent_again_after_retry_after(self) -> None:
+        posts: list[bytes] = []
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            posts.append(request.read())
+            if len(posts) == 1:
+                return httpx.Response(429, headers={"Retry-After": "17"})
+            return httpx.Response(201, json={"id": "source-1", "status": "ready"})
+
+        with mock.patch("time.sleep") as sleep, Satchel("http://127.0.0.1:1", "key", transport=httpx.MockTransport(answer)) as satchel:
+            self.assertEqual(satchel.agent("a").upload("a.txt", b"all of it")["id"], "source-1")
+        sleep.assert_called_once_with(17.0)
+        self.assertEqual(posts[0], posts[1])
+        self.assertIn(b"all of it", posts[1])
+
+    def test_only_reads_are_repeated(self) -> None:
+        for method, tries in (("GET", 5), ("POST", 1)):
+            transport = mock.Mock(side_effect=lambda request: httpx.Response(503))
+            with mock.patch("time.sleep"), Satchel("http://127.0.0.1:1", transport=httpx.MockTransport(transport)) as satchel:
+                with self.assertRaises(SatchelError):
+                    satchel.request(method, "/agents")
+            self.assertEqual(transport.call_count, tries)
+
+    def test_stream_that_ends_early(self) -> None:
+        text = ': hi\n\nevent: delta\ndata: {"text":"On"}\n\n'
+
+        async def ask() -> None:
+            async with AsyncSatchel("http://127.0.0.1:1", transport=httpx.MockTransport(lambda request: httpx.Response(200, text=text))) as satchel:
+                await satchel.agent("a").ask("When?")
+
+        with self.assertRaisesRegex(SatchelError, "ended early"):
+            asyncio.run(ask())
+
+    def test_webhooks(self) -> None:
+        body, at = b'{"type":"contact.created"}', 1795273448
+        mac = hmac.new(base64.b64decode(SECRET[6:]), f"event-1.{at}.".encode() + body, hashlib.sha256).digest()
+        headers = {"Webhook-Id": "event-1", "Webhook-Timestamp": str(at), "Webhook-Signature": "v1,! v1," + base64.b64encode(mac).decode()}
+        self.assertEqual(verify_webhook(SECRET, headers, body, at)["type"], "contact.created")
+        for wrong, now in ((body + b" ", at), (body, at + 3600)):
+            with self.assertRaises(WebhookError):
+                verify_webhook(SECRET, headers, wrong, now)
+
+
+if __name__ == "__main__":
+    unittest.main()
