@@ -21,6 +21,7 @@ import (
 	"satchel/agent/chat"
 	"satchel/agent/child"
 	"satchel/agent/cli"
+	"satchel/agent/credentials"
 	"satchel/agent/egress"
 	"satchel/agent/llm"
 	"satchel/agent/mcp/registry"
@@ -177,14 +178,17 @@ func (a *app) access(ctx context.Context) (*auth.Verifier, error) {
 // assemble creates the components from the lowest layer to the highest and passes
 // each its dependencies.
 func (a *app) assemble(verifier *auth.Verifier) {
-	c, env, log := a.config, a.env(), a.log
-	index := a.knowledge()
+	c, log := a.config, a.log
+	creds := credentials.New(credentials.Options{Env: a.env(), Address: a.publicURL})
+	env := a.env()
+	env.Credentials = creds.Find
+	index := a.knowledge(env)
 	scripts := script.New(script.Options{Fetch: a.client().Do})
 	browsers := browser.New(browserOptions(c, env))
 	views := live.New(live.Options{Browser: browsers, PublicURL: a.publicURL, Log: log})
 	crawler := crawl.New(crawl.Options{Env: env, Extract: readPage, Render: rendered(browsers)})
 	servers := registry.New(registry.Options{Env: env})
-	toolbox := chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: a.client(), Version: version, Log: log})
+	toolbox := chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: a.client(), Credentials: creds.Find, Version: version, Log: log})
 	chats := chat.New(chat.Options{Model: a.models(), Index: index, Tools: toolbox.Tools, Log: log})
 	platforms := gateways.New(gateways.Options{Env: env, Address: a.publicURL, Public: c.PublicURLSet})
 	webhooks := webhook.New(env)
@@ -200,7 +204,7 @@ func (a *app) assemble(verifier *auth.Verifier) {
 		gateways.NewPoller(platforms), gateways.NewAnswerer(platforms, chats.Answer), dispatcher, scheduler, servers}
 	a.server = httpapi.New(httpapi.Options{
 		Folder: a.folder, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine, Webhooks: webhooks, Gateways: platforms,
-		Chat: chats, Toolbox: toolbox, MCP: servers, Browser: browsers, Live: views, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
+		Chat: chats, Toolbox: toolbox, MCP: servers, Credentials: creds, Browser: browsers, Live: views, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
 		RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet,
 		PublicURL: a.publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: log,
 	})
@@ -218,9 +222,9 @@ func (a *app) client() *egress.Client {
 
 // knowledge returns the index, which may read from APIs and use a provider's
 // embeddings.
-func (a *app) knowledge() *vector.Index {
+func (a *app) knowledge(env store.Env) *vector.Index {
 	index, embedders := vector.New(a.folder, vector.Local(), a.log), a.client()
-	index.SetRemote(vector.Remote{Feeds: feed.NewClient(a.config.OutboundAllow, version), Provider: llm.NewEmbeddings(embedders.HTTP(), embedders.CheckURL)})
+	index.SetRemote(vector.Remote{Credentials: env.Credentials, Feeds: feed.NewClient(a.config.OutboundAllow, version), Provider: llm.NewEmbeddings(embedders.HTTP(), embedders.CheckURL)})
 	return index
 }
 

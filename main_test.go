@@ -62,6 +62,7 @@ var floors = map[string]struct {
 	"store/sqlsandbox":       {floor: 1},
 	"store":                  {1, only("agent", "agent/clock", "agent/signature", "agent/egress", "store/search", "store/sqlsandbox", "store/sqlite")},
 	"agent/mcp/registry":     {floor: 2},
+	"agent/credentials":      {2, only("agent", "agent/egress", "agent/template", "store")},
 	"browser":                {floor: 2},
 	"browser/install":        {floor: 2},
 	"crawl":                  {floor: 2},

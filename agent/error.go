@@ -39,6 +39,7 @@ const (
 	CodeAgentNewer         Code = "AGENT_NEWER"
 	CodeDiskFull           Code = "DISK_FULL"
 	CodeReadOnly           Code = "READ_ONLY"
+	CodeCredentialLogin    Code = "CREDENTIAL_LOGIN"
 )
 
 // Error is the one error type that reaches clients. Code, Message and Details

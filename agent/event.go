@@ -35,6 +35,7 @@ const (
 	EventRowUpdated          = "row.updated"
 	EventRowDeleted          = "row.deleted"
 	EventAgentUpdated        = "agent.updated"
+	EventCredentialFailed    = "credential.failed"
 )
 
 // EventNames lists every name that an event can have.
@@ -45,7 +46,7 @@ var EventNames = []string{
 	EventScheduleExecuted, EventScheduleMissed, EventCalendarDue,
 	EventSourceReady, EventSourceError, EventGatewayActive, EventGatewayError, EventGatewayEvent,
 	EventTakeoverRequested, EventTakeoverCompleted, EventTakeoverExpired,
-	EventRowCreated, EventRowUpdated, EventRowDeleted, EventAgentUpdated,
+	EventRowCreated, EventRowUpdated, EventRowDeleted, EventAgentUpdated, EventCredentialFailed,
 }
 
 // MaxEventDepth ends chains of events that executions cause: an event of this

@@ -65,6 +65,7 @@ type APIConfig struct {
 	Headers         map[string]string `json:"headers" doc:"Sent with each request. Headers that carry secrets are masked in responses."`
 	Body            json.RawMessage   `json:"body,omitempty" doc:"The body of a POST, sent as JSON; a string is sent as it is."`
 	Auth            APIAuth           `json:"auth"`
+	Credential      string            `json:"credential,omitempty" doc:"Name or id of a credential, in place of auth." example:"crm"`
 	ItemsPath       string            `json:"items_path" doc:"Path to the list of items, such as data.items. Default: the response itself." example:"data.items"`
 	IDPath          string            `json:"id_path" doc:"Path to an item's id. Default: items are identified by their text." example:"id"`
 	ContentTemplate string            `json:"content_template" doc:"Text of an item, with {{path}} for its values. Default: all values, as name: value." example:"# {{title}}\n{{body}}"`
@@ -161,6 +162,7 @@ func (c *APIConfig) Validate() error {
 	is.Check(len(c.Body) <= 100_000, "config.body", "must have at most 100000 bytes")
 	checkHeaders(c.Headers, &is)
 	c.Auth.check(&is)
+	is.checkCredential("config.credential", c.Credential, &c.Auth)
 	p := c.Pagination
 	is.Check(slices.Contains([]string{"none", "page", "cursor"}, p.Type), "config.pagination.type", "must be none, page or cursor")
 	is.Check(p.Type != "cursor" || p.NextPath != "", "config.pagination.next_path", "is required for cursor")

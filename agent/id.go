@@ -34,6 +34,7 @@ const (
 	KindPage         = "page" // a tab of a session
 	KindTakeover     = "takeover"
 	KindRow          = "row" // of a table
+	KindCredential   = "credential"
 )
 
 // DefaultID is the id of the built-in agent.

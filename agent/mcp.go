@@ -27,14 +27,15 @@ const (
 // MCPServer is a registered Model Context Protocol server whose tools the agent
 // may call.
 type MCPServer struct {
-	ID        string    `json:"id" example:"mcp-06f1q2s3t4v5a6b7c8d9"`
-	Name      string    `json:"name" example:"Tickets"`
-	URL       string    `json:"url" example:"https://mcp.example.com/mcp"`
-	AuthType  string    `json:"auth_type" enum:"none,bearer,basic,header,oauth2" doc:"How the agent authenticates. The credentials themselves are never returned." example:"bearer"`
-	Status    MCPStatus `json:"status" enum:"connected,disconnected,error" doc:"connected: it responds; disconnected: it cannot be reached; error: it responds with an error, or not with MCP." example:"connected"`
-	LastError string    `json:"last_error" doc:"Why the last check failed; empty if it succeeded."`
-	CheckedAt Time      `json:"checked_at" format:"date-time" nullable:"true" doc:"The time of the last check; null before the first."`
-	CreatedAt Time      `json:"created_at" format:"date-time"`
+	ID         string    `json:"id" example:"mcp-06f1q2s3t4v5a6b7c8d9"`
+	Name       string    `json:"name" example:"Tickets"`
+	URL        string    `json:"url" example:"https://mcp.example.com/mcp"`
+	AuthType   string    `json:"auth_type" enum:"none,bearer,basic,header,oauth2" doc:"How the agent authenticates. The credentials themselves are never returned." example:"bearer"`
+	Credential string    `json:"credential" doc:"Name or id of the credential that its requests carry; empty: those of auth_type." example:"tickets"`
+	Status     MCPStatus `json:"status" enum:"connected,disconnected,error" doc:"connected: it responds; disconnected: it cannot be reached; error: it responds with an error, or not with MCP." example:"connected"`
+	LastError  string    `json:"last_error" doc:"Why the last check failed; empty if it succeeded."`
+	CheckedAt  Time      `json:"checked_at" format:"date-time" nullable:"true" doc:"The time of the last check; null before the first."`
+	CreatedAt  Time      `json:"created_at" format:"date-time"`
 }
 
 // MCPTool is a tool as an MCP server describes it.
@@ -73,9 +74,10 @@ type MCPAuth struct {
 // MCPServerChange is what clients change of an MCP server. Credentials are
 // given as a whole.
 type MCPServerChange struct {
-	Name Optional[string]  `json:"name,omitempty" example:"Tickets"`
-	URL  Optional[string]  `json:"url,omitempty" doc:"If the host changes, the credentials must be set again." example:"https://mcp.example.com/mcp"`
-	Auth Optional[MCPAuth] `json:"auth,omitempty" doc:"Replaces all stored credentials. If omitted, they are kept."`
+	Name       Optional[string]  `json:"name,omitempty" example:"Tickets"`
+	URL        Optional[string]  `json:"url,omitempty" doc:"If the host changes, the credentials must be set again." example:"https://mcp.example.com/mcp"`
+	Auth       Optional[MCPAuth] `json:"auth,omitempty" doc:"Replaces all stored credentials. If omitted, they are kept."`
+	Credential Optional[string]  `json:"credential,omitempty" doc:"Name or id of a credential, in place of auth." example:"tickets"`
 }
 
 // Secrets are the parts of the credentials that must never be shown.
@@ -100,6 +102,7 @@ func (s *MCPServer) Validate(auth MCPAuth) error {
 	is.Check(s.URL != "", "url", "is required")
 	is.checkURL("url", s.URL)
 	auth.check(&is)
+	is.checkCredential("credential", s.Credential, &APIAuth{Type: auth.Type})
 	return is.Err()
 }
 

@@ -37,7 +37,7 @@ type ToolChange struct {
 	Description Optional[string]          `json:"description,omitempty" example:"Tells the weather in a city"`
 	Type        Optional[string]          `json:"type,omitempty" enum:"api,function,mcp" example:"function"`
 	Enabled     Optional[bool]            `json:"enabled,omitempty" doc:"true unless it is switched off." example:"true"`
-	Config      Optional[json.RawMessage] `json:"config,omitempty" doc:"By type: {method,url,headers,query,body,auth,parameters,response_path,timeout_ms}, {parameters,code} or {server_id,tool_name}."`
+	Config      Optional[json.RawMessage] `json:"config,omitempty" doc:"By type: {method,url,headers,query,body,auth,credential,parameters,response_path,timeout_ms}, {parameters,code} or {server_id,tool_name}."`
 }
 
 // Apply writes the given fields into t.
@@ -62,6 +62,7 @@ type ToolConfig struct {
 	Query        map[string]any    `json:"query,omitempty"`
 	Body         any               `json:"body,omitempty"`
 	Auth         *APIAuth          `json:"auth,omitempty"`
+	Credential   string            `json:"credential,omitempty"` // name or id, in place of Auth
 	ResponsePath string            `json:"response_path,omitempty"`
 	TimeoutMS    int               `json:"timeout_ms,omitempty"`
 
@@ -131,7 +132,7 @@ func checkSpelling(is *Issues, config []byte) {
 	if json.Unmarshal(config, &fields) != nil {
 		return
 	}
-	check("config.", fields, "auth", "headers", "url")
+	check("config.", fields, "auth", "headers", "url", "credential")
 	if json.Unmarshal(fields["auth"], &auth) == nil {
 		check("config.auth.", auth, "token", "password", "value")
 	}
@@ -149,6 +150,7 @@ func (c *ToolConfig) checkAPI(is *Issues) {
 	if c.Auth != nil {
 		c.Auth.check(is)
 	}
+	is.checkCredential("config.credential", c.Credential, c.Auth)
 }
 
 // secretFields returns pointers to the secrets of a config by name.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"satchel/agent"
+	"satchel/agent/egress"
 	"satchel/agent/script"
 )
 
@@ -48,7 +49,12 @@ func (c *Call) script(code string, expression bool) script.Call {
 		}
 	}
 	return script.Call{Code: code, Expression: expression, Variables: variables, Timeout: min(c.Timeout, script.MaxTimeout), Owner: c.DB.ID(),
-		BeforeFetch: c.BeforeEffect}
+		BeforeFetch: c.BeforeEffect, Credential: c.findCredential}
+}
+
+// findCredential finds a credential that a script names.
+func (c *Call) findCredential(ctx context.Context, ref string) (egress.Credential, error) {
+	return c.engine.options.Credentials.Find(ctx, c.DB, ref)
 }
 
 // truthy reports whether JavaScript treats a decoded JSON value as true.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"io"
 	"mime"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -26,6 +25,9 @@ const maxBody = 10 << 20
 var httpAuth = map[string][]string{"none": nil, "": nil, "bearer": {"token"}, "basic": {"username", "password"}, "header": {"name", "value"}}
 
 func checkHTTP(data map[string]any) (field, issue string) {
+	if _, issue := agent.CredentialRef(data); issue != "" {
+		return "data.credential", issue
+	}
 	auth, ok := data["auth"].(map[string]any)
 	if !ok {
 		return "", ""
@@ -55,7 +57,14 @@ func (e *Engine) runHTTP(ctx context.Context, c *Call) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	req, err := c.request(ctx, "Satchel/"+e.options.Version)
+	call, err := c.request("Satchel/" + e.options.Version)
+	if err == nil {
+		call.Credential, err = c.credential(ctx)
+	}
+	if err != nil {
+		return Outcome{}, err
+	}
+	req, err := call.Request(ctx)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -94,8 +103,18 @@ func requestError(ctx context.Context, err error) error {
 	return egress.Explain(err)
 }
 
+// credential finds the credential that the node names. The data is the graph's
+// own: a template does not choose it.
+func (c *Call) credential(ctx context.Context) (egress.Credential, error) {
+	ref, issue := agent.CredentialRef(c.Node.Data)
+	if issue != "" {
+		return nil, agent.Invalid("credential", issue)
+	}
+	return c.engine.options.Credentials.Find(ctx, c.DB, ref)
+}
+
 // request builds the request from a node's data.
-func (c *Call) request(ctx context.Context, userAgent string) (*http.Request, error) {
+func (c *Call) request(userAgent string) (*egress.Call, error) {
 	target, err := url.Parse(strings.TrimSpace(c.Text("url")))
 	if err != nil || target.Host == "" {
 		return nil, agent.Errorf(agent.CodeExecution, "url must be an http or https URL").With("field", "url")
@@ -115,7 +134,7 @@ func (c *Call) request(ctx context.Context, userAgent string) (*http.Request, er
 	if err != nil {
 		return nil, err
 	}
-	call := egress.Call{Method: strings.ToUpper(c.Text("method")), URL: target, Query: query, Headers: map[string]string{},
+	call := &egress.Call{Method: strings.ToUpper(c.Text("method")), URL: target, Query: query, Headers: map[string]string{},
 		UserAgent: userAgent, IdempotencyKey: c.Key, Body: body, MediaType: media}
 	for name, v := range object(c.Data["headers"]) {
 		if strings.EqualFold(name, "Host") {
@@ -127,7 +146,7 @@ func (c *Call) request(ctx context.Context, userAgent string) (*http.Request, er
 	auth := object(c.Data["auth"])
 	text := func(key string) string { return template.Text(auth[key]) }
 	call.Auth = agent.APIAuth{Type: text("type"), Token: text("token"), Username: text("username"), Password: text("password"), Name: text("name"), Value: text("value")}
-	return call.Request(ctx)
+	return call, nil
 }
 
 func object(v any) map[string]any {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/egress"
 	"satchel/agent/template"
 )
 
@@ -124,7 +125,7 @@ func (f *nodeRun) execute(ctx context.Context) {
 	}
 	for {
 		f.attemptOnce(ctx)
-		if f.err == nil || f.attempt >= n.retry.attempts || ctx.Err() != nil || agent.ErrorCode(f.err) == agent.CodeValidation {
+		if f.err == nil || f.attempt >= n.retry.attempts || ctx.Err() != nil || isPermanent(f.err) {
 			return
 		}
 		timer := time.NewTimer(n.retry.pause(f.attempt))
@@ -292,4 +293,13 @@ func (r *run) explain(err error, node string) *agent.ExecutionError {
 	}
 	r.engine.log.Error("run node", "agent", r.db.ID(), "execution", r.execution.ID, "node", node, "error", err)
 	return &agent.ExecutionError{Code: string(agent.CodeInternal), Message: "the node failed with an internal error; see the server's log", NodeID: node}
+}
+
+// isPermanent reports whether another attempt would fail the same.
+func isPermanent(err error) bool {
+	switch agent.ErrorCode(err) {
+	case agent.CodeValidation, agent.CodeCredentialLogin, egress.CodeCredentialHost:
+		return true
+	}
+	return false
 }

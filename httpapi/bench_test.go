@@ -22,6 +22,7 @@ import (
 
 	"satchel/agent"
 	agentchat "satchel/agent/chat"
+	"satchel/agent/credentials"
 	"satchel/agent/egress"
 	"satchel/agent/llm"
 	"satchel/agent/mcp/registry"
@@ -156,7 +157,8 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	index := vector.New(folder, vector.Local(), quiet)
 	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	embedders := egress.New(egress.Policy{Allow: loopback})
-	index.SetRemote(vector.Remote{Feeds: feed.NewClient(loopback, "test"), Provider: llm.NewEmbeddings(embedders.HTTP(), embedders.CheckURL)})
+	creds := credentials.New(credentials.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, Address: "http://localhost"})
+	index.SetRemote(vector.Remote{Credentials: creds.Find, Feeds: feed.NewClient(loopback, "test"), Provider: llm.NewEmbeddings(embedders.HTTP(), embedders.CheckURL)})
 	if err := index.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
@@ -169,11 +171,11 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		tb.Fatal(err)
 	}
 	webhooks := webhook.New(store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
-	scripts := script.New(script.Options{})
-	engine := flow.New(flow.Options{Env: store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet}, Index: index, Scripts: scripts})
+	scripts := script.New(script.Options{Fetch: egress.New(egress.Policy{Allow: loopback}).Do})
+	engine := flow.New(flow.Options{Env: store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet, Credentials: creds.Find}, Index: index, Scripts: scripts})
 	models := egress.New(egress.Policy{Allow: loopback, MaxResponse: -1})
-	servers := registry.New(registry.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}})
-	toolbox := agentchat.NewToolbox(agentchat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: egress.New(egress.Policy{Allow: loopback}), Version: "test", Log: quiet})
+	servers := registry.New(registry.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet, Credentials: creds.Find}})
+	toolbox := agentchat.NewToolbox(agentchat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: egress.New(egress.Policy{Allow: loopback}), Credentials: creds.Find, Version: "test", Log: quiet})
 	chats := agentchat.New(agentchat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP(), CheckURL: models.CheckURL}), Index: index, Tools: toolbox.Tools, Log: quiet})
 	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox)})
 	platforms := gateways.New(gateways.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, Address: "http://127.0.0.1:8787"})
@@ -226,6 +228,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		Browser:     browsers,
 		Live:        views,
 		MCP:         servers,
+		Credentials: creds,
 		CORSOrigins: []string{"*"},
 		MaxUpload:   25 << 20, PublicURL: "http://localhost", Version: "test", Log: quiet})
 }

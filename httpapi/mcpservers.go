@@ -26,9 +26,10 @@ func (s *Server) listMCPServers(c *rest.Call, in *listMCPServersIn) (mcpServersO
 
 type createMCPServerIn struct {
 	Body struct {
-		Name string        `json:"name" required:"true" example:"Tickets"`
-		URL  string        `json:"url" required:"true" doc:"An http or https URL. Private addresses are refused unless the operator allows them." example:"https://mcp.example.com/mcp"`
-		Auth agent.MCPAuth `json:"auth,omitempty"`
+		Name       string        `json:"name" required:"true" example:"Tickets"`
+		URL        string        `json:"url" required:"true" doc:"An http or https URL. Private addresses are refused unless the operator allows them." example:"https://mcp.example.com/mcp"`
+		Auth       agent.MCPAuth `json:"auth,omitempty"`
+		Credential string        `json:"credential,omitempty" doc:"Name or id of a credential, in place of auth." example:"tickets"`
 	}
 }
 
@@ -37,7 +38,7 @@ func mcpServerLocation(c *rest.Call, out any) string {
 }
 
 func (s *Server) createMCPServer(c *rest.Call, in *createMCPServerIn) (agent.MCPServer, error) {
-	return s.options.MCP.Create(c, c.DB, agent.MCPServer{Name: in.Body.Name, URL: in.Body.URL}, in.Body.Auth)
+	return s.options.MCP.Create(c, c.DB, agent.MCPServer{Name: in.Body.Name, URL: in.Body.URL, Credential: in.Body.Credential}, in.Body.Auth)
 }
 
 type updateMCPServerIn struct {

@@ -90,6 +90,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	w.checkTools(t, at)
 	w.checkWebhooks(t, at)
 	w.checkMCPServers(t, at)
+	w.checkCredentials(t, at)
 	w.checkSchedules(t, at)
 	w.checkWorkflows(t, at)
 	w.checkGateways(t, at)

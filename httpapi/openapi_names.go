@@ -54,6 +54,10 @@ var irregularIDs = map[string]string{
 	"PUT /agents/{id}/mcp/{serverId}":       "updateMCPServer",
 	"POST /agents/{id}/mcp/{serverId}/call": "callMCPTool",
 
+	"GET /credential-presets": "listCredentialPresets",
+	"POST /agents/{id}/credentials/{credentialId}/connect/complete": "completeConnection",
+	"DELETE /agents/{id}/credentials/{credentialId}/connection":     "deleteConnection",
+
 	"GET /agents/{id}/deliveries": "listAllDeliveries",
 
 	"POST /agents/{id}/workflows/execute":                                 "executeWorkflow",

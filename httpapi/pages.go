@@ -38,6 +38,7 @@ func (s *Server) pages() {
 	s.echo.GET("/metrics", s.metricsPage)
 	addresses := map[string]string{consoleFiles + "app/index.html": "/", "docs/index.html": "/docs", consoleFiles + "app/live.html": livePath + "/:session"}
 	s.livePages()
+	s.oauthPages()
 	s.widgetPages()
 	s.formPages()
 	_ = fs.WalkDir(pageFiles, ".", func(name string, entry fs.DirEntry, _ error) error {

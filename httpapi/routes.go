@@ -17,6 +17,8 @@ func (s *Server) api() []*rest.Route {
 		rest.Raw[struct{}]("GET", "/node-types", 200, "List the types of workflow nodes", s.listNodeTypes).Role(rest.Anyone).Tagged().Returns(graph.Catalog{}),
 		rest.JSON("GET", "/templates", 200, "List workflow templates", s.listTemplates).Role(rest.Anyone),
 
+		rest.JSON("GET", "/credential-presets", 200, "List presets of credentials", s.listPresets).Role(rest.Anyone),
+
 		rest.JSON("GET", "/console", 200, "Read the initial data of a console page", s.console).Role(rest.Anyone),
 
 		rest.JSON("GET", "/agents", 200, "List agents", s.listAgents).Role(rest.Anyone),
@@ -132,6 +134,17 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("PUT", "/agents/{id}/tools/{toolId}", 200, "Update a tool", s.updateTool).Fails(agent.CodeConflict),
 		rest.JSON("DELETE", "/agents/{id}/tools/{toolId}", 204, "Delete a tool", s.deleteTool),
 		rest.JSON("POST", "/agents/{id}/tools/{toolId}/execute", 200, "Call a tool; success is false if it fails", s.executeTool),
+
+		rest.JSON("GET", "/agents/{id}/credentials", 200, "List credentials and what uses them", s.listCredentials),
+		rest.JSON("POST", "/agents/{id}/credentials", 201, "Create a credential; its secret is never returned", s.createCredential).Locates(credentialLocation).Fails(agent.CodeConflict),
+		rest.JSON("GET", "/agents/{id}/credentials/{credentialId}", 200, "Read a credential and what uses it", s.getCredential),
+		rest.JSON("PUT", "/agents/{id}/credentials/{credentialId}", 200, "Update a credential; another host, endpoint or type needs the secret again", s.updateCredential).Fails(agent.CodeConflict),
+		rest.JSON("DELETE", "/agents/{id}/credentials/{credentialId}", 204, "Delete a credential that nothing uses", s.deleteCredential).Fails(agent.CodeConflict),
+		rest.JSON("POST", "/agents/{id}/credentials/{credentialId}/test", 200, "Test a credential by its request; one that fails answers success false", s.testCredential).Fails(agent.CodeConflict),
+		rest.JSON("POST", "/agents/{id}/credentials/{credentialId}/confirm", 200, "Confirm a credential that was copied with its agent", s.confirmCredential),
+		rest.JSON("POST", "/agents/{id}/credentials/{credentialId}/connect", 200, "Begin to connect a credential: a person signs in", s.connectCredential).Fails(agent.CodeConflict, agent.CodeUpstream),
+		rest.JSON("POST", "/agents/{id}/credentials/{credentialId}/connect/complete", 200, "Complete a sign-in by hand, or ask whether a device was allowed", s.completeConnection).Fails(agent.CodeConflict, agent.CodeUpstream),
+		rest.JSON("DELETE", "/agents/{id}/credentials/{credentialId}/connection", 204, "Disconnect a credential: its tokens are forgotten, and revoked where possible", s.deleteConnection),
 
 		rest.JSON("GET", "/agents/{id}/mcp", 200, "Check and list MCP servers", s.listMCPServers),
 		rest.JSON("POST", "/agents/{id}/mcp", 201, "Register and check an MCP server", s.createMCPServer).Locates(mcpServerLocation).Fails(agent.CodeConflict),

@@ -17,6 +17,7 @@ import (
 
 	"satchel/agent"
 	agentchat "satchel/agent/chat"
+	"satchel/agent/credentials"
 	"satchel/agent/mcp/registry"
 	"satchel/browser"
 	"satchel/browser/live"
@@ -43,6 +44,7 @@ type Options struct {
 	Gateways       *gateways.Gateways
 	Toolbox        *agentchat.Toolbox
 	MCP            *registry.Registry
+	Credentials    *credentials.Credentials
 	Browser        *browser.Browser
 	Live           *live.Live
 	Verifier       *auth.Verifier // nil: no identity proxy

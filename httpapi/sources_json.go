@@ -30,6 +30,7 @@ type sourceConfig struct {
 	TitleColumn    *string   `json:"title_column,omitempty" doc:"database: column used as the heading of a row's text." example:"name"`
 	ContentColumns *[]string `json:"content_columns,omitempty" doc:"database: columns that make up the text. Default: all except the two above." example:"[\"notes\"]"`
 
+	Credential      *string            `json:"credential,omitempty" doc:"api: name or id of a credential, in place of auth." example:"crm"`
 	URL             *string            `json:"url,omitempty" doc:"api: the URL to request. Required." example:"https://api.example.com/articles"`
 	Method          *string            `json:"method,omitempty" doc:"api: GET or POST. Default: GET. Other types: how text is split, as in a file's method." example:"GET"`
 	Headers         *map[string]string `json:"headers,omitempty" doc:"api: sent with each request. Headers that carry secrets are masked in responses."`
@@ -70,6 +71,7 @@ func (in *sourceConfig) api(c *agent.APIConfig) {
 	given(in.Method, &c.Method)
 	given(in.Headers, &c.Headers)
 	given(in.Auth, &c.Auth)
+	given(in.Credential, &c.Credential)
 	given(in.ItemsPath, &c.ItemsPath)
 	given(in.IDPath, &c.IDPath)
 	given(in.ContentTemplate, &c.ContentTemplate)

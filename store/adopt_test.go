@@ -47,7 +47,7 @@ func TestCopiesInTheSameFolder(t *testing.T) {
 		if got := db.Agent(); got.Name != want || got.Status != agent.StatusPaused || byName(t, f, want) != db {
 			t.Errorf("%+v", got)
 		}
-		if got, err := db.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {
+		if got, err := db.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {
 			t.Errorf("credential %q, %v", got, err)
 		}
 		if got, want := byName(t, f, fmt.Sprintf("long-%d", n)).Agent().Name, long[:agent.MaxNameLength-2]+fmt.Sprintf("-%d", n+2); got != want {
@@ -74,7 +74,7 @@ func TestCopyIntoAFolderWithAnotherKey(t *testing.T) {
 	if err != nil || !slices.Equal(s.Locked, []string{"openai_api_key"}) {
 		t.Errorf("%+v, %v", s, err)
 	}
-	_, err = db.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI)
+	_, err = db.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI)
 	wantCode(t, err, agent.CodeConflict)
 	createContact(t, db, named("works"))
 }
@@ -107,7 +107,7 @@ func TestMovedFolder(t *testing.T) {
 			if got := db.Agent().Status; got != want {
 				t.Errorf("round %d: %s is %s", round, db.Agent().Name, got)
 			}
-			if got, err := db.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {
+			if got, err := db.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {
 				t.Errorf("credential %q, %v", got, err)
 			}
 		}

@@ -95,7 +95,7 @@ func TestFork(t *testing.T) {
 	if a := fork.Agent(); a.Name != "Trial" || a.Status != agent.StatusPaused || a.ID == db.id || a.OwnerEmail != "ada@x.y" || fork.Roles()["ada@x.y"] != agent.RoleOwner {
 		t.Errorf("%+v, %v", a, fork.Roles())
 	}
-	if got, err := fork.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {
+	if got, err := fork.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {
 		t.Errorf("credential %q, %v", got, err)
 	}
 	if err := fork.DeleteContact(t.Context(), made.ID); err != nil {

@@ -230,6 +230,9 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 				return struct{}{}, err
 			}
 		}
+		if err := tx.unconfirmCredentials(); err != nil {
+			return struct{}{}, err
+		}
 		if err := tx.forgetUndelivered(); err != nil {
 			return struct{}{}, err
 		}

@@ -62,6 +62,7 @@ var rowTables = map[string]rowTable{
 	"tools":           {kind: agent.KindTool},
 	"mcp_servers":     {kind: agent.KindMCP},
 	"gateways":        {kind: agent.KindGateway},
+	"_credentials":    {kind: agent.KindCredential},
 	"webhooks":        {kind: agent.KindWebhook},
 	"_deliveries":     {kind: agent.KindDelivery},
 	"sessions":        {kind: agent.KindSession},

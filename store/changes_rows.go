@@ -26,6 +26,7 @@ var recordKinds = map[string]recordsOf{
 	agent.KindTask:         byID(taskListing, func(r agent.Task) string { return r.ID }),
 	agent.KindTool:         byID(toolListing, func(r agent.Tool) string { return r.ID }),
 	agent.KindMCP:          byID(mcpListing, func(r agent.MCPServer) string { return r.ID }),
+	agent.KindCredential:   credentialRecords,
 	agent.KindGateway:      byID(gatewayListing, func(r agent.Gateway) string { return r.ID }),
 	agent.KindWebhook:      byID(webhookListing, func(r agent.Webhook) string { return r.ID }),
 	agent.KindDelivery:     byID(deliveryListing, func(r agent.Delivery) string { return r.ID }),
@@ -44,6 +45,19 @@ func byID[T any](l listing[T], id func(T) string) recordsOf {
 		}
 		return records, err
 	}
+}
+
+// credentialRecords reads credentials as their list does.
+func credentialRecords(tx *Tx, ids string) (map[string]any, error) {
+	found, err := all(tx, scanCredential, "SELECT "+credentialColumns+" FROM _credentials WHERE id IN (SELECT value FROM json_each(?))", ids)
+	if err == nil {
+		err = tx.completeCredentials(found)
+	}
+	records := make(map[string]any, len(found))
+	for _, c := range found {
+		records[c.ID] = c
+	}
+	return records, err
 }
 
 // conversationRecords reads conversations as their list does.

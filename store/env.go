@@ -1,9 +1,11 @@
 package store
 
 import (
+	"context"
 	"log/slog"
 	"net/netip"
 
+	"satchel/agent"
 	"satchel/agent/egress"
 )
 
@@ -15,6 +17,25 @@ type Env struct {
 	Own     *egress.Own    // this server's own addresses; may be nil
 	Version string         // of the program, for the User-Agent
 	Log     *slog.Logger   // nil: slog.Default(), see Logger
+
+	// Credentials finds an agent's credential by its name or id; nil: there are
+	// none.
+	Credentials CredentialFinder
+}
+
+// CredentialFinder finds an agent's credential by its name or id, ready to be
+// attached to requests.
+type CredentialFinder func(ctx context.Context, db *DB, ref string) (egress.Credential, error)
+
+// Find returns a credential; nil when ref is empty.
+func (f CredentialFinder) Find(ctx context.Context, db *DB, ref string) (egress.Credential, error) {
+	switch {
+	case ref == "":
+		return nil, nil
+	case f == nil:
+		return nil, agent.NotFound("credential", ref)
+	}
+	return f(ctx, db, ref)
 }
 
 // Logger returns the log to write to.

@@ -60,7 +60,7 @@ func TestImportBringsAnAgentBack(t *testing.T) {
 	}
 	third := check(f, "", "Support-3", "ada@x.y")
 	for _, copied := range []*DB{second, third} {
-		if got, err := copied.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {
+		if got, err := copied.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {
 			t.Errorf("credential %q, %v", got, err)
 		}
 	}
@@ -73,7 +73,7 @@ func TestImportBringsAnAgentBack(t *testing.T) {
 		t.Errorf("%d agents", len(f.Agents()))
 	}
 	elsewhere := check(openFolder(t), db.id, "Support", "")
-	_, err = elsewhere.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI)
+	_, err = elsewhere.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI)
 	wantCode(t, err, agent.CodeConflict)
 	closeFolder(t, f)
 	if again := openAt(t, f.Path(), key); byName(t, again, db.id).Agent().Status != agent.StatusPaused || len(again.Agents()) != 4 {
@@ -265,7 +265,7 @@ func TestCredentialsOfAnImportedCopy(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		s, err := got.Settings(t.Context())
-		secret, failed := got.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI)
+		secret, failed := got.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI)
 		if err != nil || (secret == "sk-1") != opens || (failed == nil) != opens || (len(s.Locked) == 0) != opens {
 			t.Errorf("%s: credential %q, %v; locked %v, %v", name, secret, failed, s.Locked, err)
 		}

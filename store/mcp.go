@@ -14,7 +14,7 @@ import (
 // authField is the field of _secrets that an MCP server has.
 const authField = "auth"
 
-const mcpColumns = "id, name, url, auth_type, status, last_error, checked_at, created_at"
+const mcpColumns = "id, name, url, auth_type, credential, status, last_error, checked_at, created_at"
 
 var mcpListing = listing[agent.MCPServer]{
 	table:   "mcp_servers",
@@ -26,7 +26,7 @@ var mcpListing = listing[agent.MCPServer]{
 }
 
 func scanMCPServer(rows *sqlite.Rows) (s agent.MCPServer, err error) {
-	return s, rows.Scan(&s.ID, &s.Name, &s.URL, &s.AuthType, &s.Status, &s.LastError, &s.CheckedAt, &s.CreatedAt)
+	return s, rows.Scan(&s.ID, &s.Name, &s.URL, &s.AuthType, &s.Credential, &s.Status, &s.LastError, &s.CheckedAt, &s.CreatedAt)
 }
 
 // mcpSecret is what is sealed: the credentials, and for whom they are. A
@@ -81,8 +81,8 @@ func (db *DB) CreateMCPServer(ctx context.Context, s agent.MCPServer, auth agent
 		if err := tx.checkMCPServerLimit(); err != nil {
 			return s, err
 		}
-		if _, err := tx.exec("INSERT INTO mcp_servers(id, name, url, auth_type, status, last_error, tools, checked_at, created_at) VALUES (?,?,?,?,?,?,?,?,?)",
-			s.ID, s.Name, s.URL, s.AuthType, s.Status, s.LastError, listed, tx.Now, tx.Now); err != nil {
+		if _, err := tx.exec("INSERT INTO mcp_servers(id, name, url, auth_type, credential, status, last_error, tools, checked_at, created_at) VALUES (?,?,?,?,?,?,?,?,?,?)",
+			s.ID, s.Name, s.URL, s.AuthType, s.Credential, s.Status, s.LastError, listed, tx.Now, tx.Now); err != nil {
 			return s, err
 		}
 		if s.AuthType != agent.MCPAuthNone {
@@ -114,8 +114,8 @@ func (db *DB) UpdateMCPServer(ctx context.Context, s agent.MCPServer, auth agent
 		if kind == agent.MCPAuthNone {
 			secret = ""
 		}
-		if _, err := tx.exec("UPDATE mcp_servers SET name = ?, url = ?, auth_type = ?, status = ?, last_error = ?, tools = coalesce(?, tools), checked_at = ? WHERE id = ?",
-			s.Name, s.URL, kind, s.Status, s.LastError, listed, tx.Now, s.ID); err != nil {
+		if _, err := tx.exec("UPDATE mcp_servers SET name = ?, url = ?, auth_type = ?, credential = ?, status = ?, last_error = ?, tools = coalesce(?, tools), checked_at = ? WHERE id = ?",
+			s.Name, s.URL, kind, s.Credential, s.Status, s.LastError, listed, tx.Now, s.ID); err != nil {
 			return s, err
 		}
 		if err := tx.putSecret(s.ID, authField, secret); err != nil {

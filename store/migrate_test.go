@@ -241,7 +241,7 @@ func TestFixtures(t *testing.T) {
 		if err != nil || c.Name != "Contact 1" || len(c.Tags) != 1 {
 			t.Errorf("%+v, %v", c, err)
 		}
-		if got, err := db.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-fixture" || err != nil {
+		if got, err := db.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-fixture" || err != nil {
 			t.Errorf("credential %q, %v", got, err)
 		}
 		if s, err := db.Stats(t.Context()); err != nil || s.Contacts != 1 || s.Messages != 1 {

@@ -37,7 +37,7 @@ func wantCredentials(t *testing.T, folder string, n int, keys ...[]byte) {
 	f := openAt(t, folder, keys...)
 	defer closeFolder(t, f)
 	for i := range n {
-		got, err := byName(t, f, fmt.Sprintf("a%d", i)).Credential(t.Context(), "openai_api_key", agent.OpenAIAPI)
+		got, err := byName(t, f, fmt.Sprintf("a%d", i)).SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI)
 		if got != fmt.Sprintf("sk-%d", i) || err != nil {
 			t.Errorf("credential of a%d: %q, %v", i, got, err)
 		}
@@ -64,7 +64,7 @@ func TestRotateKey(t *testing.T) {
 	}
 	wantCredentials(t, folder, 3)
 	f := openAt(t, folder, before[0])
-	_, err = byName(t, f, "a0").Credential(t.Context(), "openai_api_key", agent.OpenAIAPI)
+	_, err = byName(t, f, "a0").SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI)
 	wantCode(t, err, agent.CodeConflict)
 	if _, err := RotateKey(Options{Path: folder}); !errors.Is(err, ErrLocked) {
 		t.Errorf("beside a server: %v", err)

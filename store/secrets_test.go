@@ -40,7 +40,7 @@ func TestSecretsGetTheirHosts(t *testing.T) {
 	db = openAt(t, path).Default()
 	open := map[string]func(address string) (string, error){
 		"settings": func(address string) (string, error) {
-			return db.Credential(t.Context(), "openai_api_key", address)
+			return db.SettingsCredential(t.Context(), "openai_api_key", address)
 		},
 		"tool": func(address string) (string, error) {
 			secrets, err := db.Secrets(t.Context(), tool.ID, address)
@@ -72,7 +72,7 @@ func TestHostsAreSealed(t *testing.T) {
 	setCredential(t, db, "sk-1")
 	do(t, db, "UPDATE _secrets SET hosts = 'https://other.example:443'")
 	for _, address := range []string{agent.OpenAIAPI, "https://other.example"} {
-		if got, err := db.Credential(t.Context(), "openai_api_key", address); got != "" || agent.ErrorCode(err) != agent.CodeConflict {
+		if got, err := db.SettingsCredential(t.Context(), "openai_api_key", address); got != "" || agent.ErrorCode(err) != agent.CodeConflict {
 			t.Errorf("%s: %q, %v", address, got, err)
 		}
 	}

@@ -168,10 +168,10 @@ func (tx *Tx) credentialHosts(settings agent.Settings, name string) (string, err
 	return strings.Join(slices.Compact(hosts), " "), nil
 }
 
-// Credential opens one credential of the settings, to be sent to an address. It
+// SettingsCredential opens one credential of the settings, to be sent to an address. It
 // is "" when there is none; one that was sealed with another master key, or
 // given for another host, is an error that says so.
-func (db *DB) Credential(ctx context.Context, name, address string) (string, error) {
+func (db *DB) SettingsCredential(ctx context.Context, name, address string) (string, error) {
 	return Read(ctx, db, func(tx *Tx) (string, error) {
 		plain, err := tx.secretFor(settingsOwner, name, address)
 		if errors.Is(err, errLocked) || errors.Is(err, errOtherHost) {

@@ -76,12 +76,12 @@ func TestSettings(t *testing.T) {
 func TestCredential(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
-	if got, err := db.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "" || err != nil {
+	if got, err := db.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "" || err != nil {
 		t.Errorf("none: %q, %v", got, err)
 	}
 	for _, secret := range []string{"sk-1", strings.Repeat("ü", 4000)} {
 		setCredential(t, db, secret)
-		if got, err := db.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != secret || err != nil {
+		if got, err := db.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != secret || err != nil {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
@@ -126,19 +126,19 @@ func TestAnotherMasterKeyLocksCredentials(t *testing.T) {
 	if err != nil || !slices.Equal(s.Locked, []string{"openai_api_key"}) || !slices.Equal(s.Configured, s.Locked) {
 		t.Errorf("%+v, %v", s, err)
 	}
-	_, err = db.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI)
+	_, err = db.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI)
 	if e := wantCode(t, err, agent.CodeConflict); !strings.Contains(e.Message, "openai_api_key") || strings.Contains(err.Error(), "sk-1") {
 		t.Errorf("%v", err)
 	}
 	createContact(t, db, named("works all the same"))
 	setCredential(t, db, "sk-2")
-	if got, err := db.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-2" || err != nil {
+	if got, err := db.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-2" || err != nil {
 		t.Errorf("set again: %q, %v", got, err)
 	}
 	closeFolder(t, f)
 
 	f = openAt(t, path, first, second) // both at hand
-	if got, err := f.Default().Credential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-2" || err != nil {
+	if got, err := f.Default().SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-2" || err != nil {
 		t.Errorf("with both keys: %q, %v", got, err)
 	}
 }
@@ -174,14 +174,14 @@ func TestSealedValuesDoNotMove(t *testing.T) {
 		db    *DB
 		field string
 	}{{b, "openai_api_key"}, {a, "llm_api_key"}, {a, "anthropic_api_key"}, {a, "embedding_api_key"}} {
-		if got, err := c.db.Credential(t.Context(), c.field, agent.OpenAIAPI); agent.ErrorCode(err) != agent.CodeConflict || got != "" {
+		if got, err := c.db.SettingsCredential(t.Context(), c.field, agent.OpenAIAPI); agent.ErrorCode(err) != agent.CodeConflict || got != "" {
 			t.Errorf("%s of %s: %q, %v", c.field, c.db.Agent().Name, got, err)
 		}
 	}
 	if _, err := f.keys.open(a.id, secret{"gateway-1", "openai_api_key", from.keyID, from.bytes, "https://api.openai.com:443"}); err == nil {
 		t.Error("another owner's secret opens")
 	}
-	if got, err := a.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {
+	if got, err := a.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {
 		t.Errorf("in its own place: %q, %v", got, err)
 	}
 }

@@ -30,7 +30,7 @@ func TestFileThatAppearsIsAdopted(t *testing.T) {
 	if a := db.Agent(); a.ID != "agent-new" || a.Name != "Support" || a.Status != agent.StatusPaused || db.Problem() != nil {
 		t.Errorf("%+v, %v", a, db.Problem())
 	}
-	if got, err := db.Credential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {
+	if got, err := db.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-1" || err != nil {
 		t.Errorf("credential %q, %v", got, err)
 	}
 	if n := value[int](t, db, "SELECT count(*) FROM contacts"); n != 1 {

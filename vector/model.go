@@ -27,6 +27,8 @@ type Provider interface {
 type Remote struct {
 	Provider Provider     // nil: only the built-in model is available
 	Feeds    *feed.Client // nil: a client that reaches public addresses
+	// Credentials finds the credentials that sources of type api name.
+	Credentials store.CredentialFinder
 }
 
 // SetRemote sets how an Index uses the network. Call it before Start.
@@ -123,7 +125,7 @@ func (ix *Index) ask(ctx context.Context, db *store.DB, m model, texts []string)
 	if ix.network.Provider == nil {
 		return nil, agent.Errorf(agent.CodeUpstream, "no embedding provider is available on this server")
 	}
-	key, err := db.Credential(ctx, "embedding_api_key", m.to.BaseURL)
+	key, err := db.SettingsCredential(ctx, "embedding_api_key", m.to.BaseURL)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"satchel/agent"
+	"satchel/agent/egress"
 	"satchel/store"
 	"satchel/vector/document"
 	"satchel/vector/feed"
@@ -82,9 +83,13 @@ func (ix *Index) fetchNext(ctx context.Context, db *store.DB) (bool, error) {
 			config.PutSecrets(secrets)
 		}
 	}
+	var credential egress.Credential
+	if failure == nil {
+		credential, failure = ix.network.Credentials.Find(ctx, db, config.Credential)
+	}
 	var page feed.Page
 	if failure == nil {
-		page, failure = ix.network.Feeds.Page(ctx, config, f.Page, f.Next)
+		page, failure = ix.network.Feeds.Page(ctx, config, credential, f.Page, f.Next)
 	}
 	if ctx.Err() != nil {
 		return true, ctx.Err()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
@@ -25,7 +24,7 @@ const (
 
 // request calls the API of a tool. Arguments fill {{name}} in its URL, query,
 // headers and body; inserted values are not filled again.
-func (b *Toolbox) request(ctx context.Context, c agent.ToolConfig, arguments map[string]any) (any, error) {
+func (b *Toolbox) request(ctx context.Context, c agent.ToolConfig, arguments map[string]any, credential egress.Credential) (any, error) {
 	path, err := template.ParsePath(c.ResponsePath)
 	if err != nil {
 		return nil, agent.Invalid("config.response_path", err.Error())
@@ -36,7 +35,12 @@ func (b *Toolbox) request(ctx context.Context, c agent.ToolConfig, arguments map
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	req, err := b.buildRequest(ctx, c, arguments)
+	call, err := b.buildCall(ctx, c, arguments)
+	if err != nil {
+		return nil, err
+	}
+	call.Credential = credential
+	req, err := call.Request(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +80,8 @@ func requestError(ctx context.Context, err error) error {
 	return egress.Explain(err)
 }
 
-// draft builds the request.
-func (b *Toolbox) buildRequest(ctx context.Context, c agent.ToolConfig, arguments map[string]any) (*http.Request, error) {
+// buildCall fills the arguments into the request.
+func (b *Toolbox) buildCall(ctx context.Context, c agent.ToolConfig, arguments map[string]any) (*egress.Call, error) {
 	path, query, hasQuery := strings.Cut(c.URL, "?")
 	address := fill(path, arguments, url.PathEscape)
 	if hasQuery {
@@ -93,7 +97,7 @@ func (b *Toolbox) buildRequest(ctx context.Context, c agent.ToolConfig, argument
 			values.Set(name, plain(filled))
 		}
 	}
-	call := egress.Call{Method: c.Method, URL: target, Query: values, Headers: map[string]string{},
+	call := &egress.Call{Method: c.Method, URL: target, Query: values, Headers: map[string]string{},
 		UserAgent: "Satchel/" + b.options.Version, IdempotencyKey: keyOf(ctx)}
 	if c.Body != nil {
 		call.MediaType = "application/json"
@@ -107,7 +111,7 @@ func (b *Toolbox) buildRequest(ctx context.Context, c agent.ToolConfig, argument
 	if c.Auth != nil {
 		call.Auth = *c.Auth
 	}
-	return call.Request(ctx)
+	return call, nil
 }
 
 var placeholder = regexp.MustCompile(`\{\{\s*([A-Za-z0-9_.\-]+)\s*\}\}`)

@@ -54,7 +54,7 @@ func modelIn(s store.Settings) llm.Model {
 // its provider.
 func storedModel(ctx context.Context, db *store.DB, s store.Settings) (m llm.Model, err error) {
 	if m = modelIn(s); m.Provider != "" {
-		m.Key, err = db.Credential(ctx, llm.CredentialOf(m.Provider), m.Address())
+		m.Key, err = db.SettingsCredential(ctx, llm.CredentialOf(m.Provider), m.Address())
 	}
 	return m, err
 }

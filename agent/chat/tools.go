@@ -25,9 +25,10 @@ type ToolOptions struct {
 	Scripts *script.Pool   // for tools of type function
 	HTTP    *egress.Client // for tools of type api
 	// MCP calls a tool of an MCP server; nil: tools of type mcp fail.
-	MCP     func(ctx context.Context, db *store.DB, serverID, tool string, arguments json.RawMessage) (any, error)
-	Version string // of the program, for the User-Agent
-	Log     *slog.Logger
+	MCP         func(ctx context.Context, db *store.DB, serverID, tool string, arguments json.RawMessage) (any, error)
+	Credentials store.CredentialFinder
+	Version     string // of the program, for the User-Agent
+	Log         *slog.Logger
 }
 
 // NewToolbox returns a Toolbox.
@@ -162,10 +163,17 @@ func (b *Toolbox) run(ctx context.Context, db *store.DB, t agent.Tool, arguments
 	}
 	switch t.Type {
 	case agent.ToolFunction:
-		result, err := b.options.Scripts.Run(ctx, script.Call{Code: c.Code, Variables: map[string]any{"args": values, "idempotencyKey": keyOf(ctx)}, Owner: db.ID()})
+		result, err := b.options.Scripts.Run(ctx, script.Call{Code: c.Code, Variables: map[string]any{"args": values, "idempotencyKey": keyOf(ctx)}, Owner: db.ID(),
+			Credential: func(ctx context.Context, ref string) (egress.Credential, error) {
+				return b.options.Credentials.Find(ctx, db, ref)
+			}})
 		return result.Value, err
 	case agent.ToolAPI:
-		return b.request(ctx, c, values)
+		credential, err := b.options.Credentials.Find(ctx, db, c.Credential)
+		if err != nil {
+			return nil, err
+		}
+		return b.request(ctx, c, values, credential)
 	}
 	return b.callMCP(ctx, db, c.ServerID, c.ToolName, arguments)
 }

@@ -31,6 +31,8 @@ type Call struct {
 	Body      []byte // nil sends none
 	MediaType string
 	Auth      agent.APIAuth
+	// Credential, unless nil, is attached to the request instead of Auth.
+	Credential Credential
 }
 
 // Request builds the request. Errors are *agent.Error and name the field.
@@ -46,6 +48,9 @@ func (c *Call) Request(ctx context.Context) (*http.Request, error) {
 	name := ""
 	if c.Auth.Type == "header" {
 		name = textproto.CanonicalMIMEHeaderKey(c.Auth.Name)
+	}
+	if c.Credential != nil {
+		ctx = WithCredential(ctx, c.Credential)
 	}
 	req, err := http.NewRequestWithContext(context.WithValue(ctx, credentialKey{}, name), cmp.Or(c.Method, http.MethodGet), target.String(), body)
 	if err != nil {

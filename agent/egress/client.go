@@ -197,7 +197,7 @@ func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	resp, err := g.client.transport.RoundTrip(req)
+	resp, err := g.send(req)
 	if err != nil {
 		return nil, err
 	}

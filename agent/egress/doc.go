@@ -17,6 +17,8 @@
 //   - At most MaxRedirects redirects. Once a redirect leaves the host, or goes
 //     from https to http, headers that carry credentials and the Referer are
 //     dropped for the rest of the chain.
+//   - A Credential goes only to its own hosts, over https unless the operator
+//     opened the address. It is attached below redirects, when the URL is final.
 //   - No proxy from the environment, no cookie jar, TLS 1.2 or later, response
 //     headers and bodies of bounded size, a bounded wait for the first header.
 //

@@ -14,6 +14,9 @@ const (
 	CodeScheme    agent.Code = "UNSUPPORTED_SCHEME"
 	CodeRedirects agent.Code = "TOO_MANY_REDIRECTS"
 	CodeTooLarge  agent.Code = "RESPONSE_TOO_LARGE"
+	// CodeCredentialHost: the request names a credential that is not for its
+	// host.
+	CodeCredentialHost agent.Code = "CREDENTIAL_HOST"
 )
 
 // CodeTimeout is the code that Explain returns for timeouts.
@@ -51,6 +54,8 @@ var headlines = map[agent.Code]string{
 	CodeScheme:    "scheme not allowed",
 	CodeRedirects: "too many redirects",
 	CodeTooLarge:  "response too large",
+
+	CodeCredentialHost: "the credential is not for this host",
 }
 
 // Error returns one line without Addr, which would reveal what an internal name

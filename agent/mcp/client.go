@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"satchel/agent"
+	"satchel/agent/egress"
 )
 
 // Defaults and limits of a Client.
@@ -40,6 +41,8 @@ type Options struct {
 type Server struct {
 	URL  string
 	Auth agent.MCPAuth
+	// Credential, unless nil, is attached to the requests in place of Auth.
+	Credential egress.Credential
 }
 
 // Client calls MCP servers. Each call is a separate session, so a restarted

@@ -113,6 +113,9 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (x *exchange) send(ctx context.Context, req *http.Request) (resp *http.Response, kept bool, err error) {
+	if x.server.Credential != nil {
+		ctx = egress.WithCredential(ctx, x.server.Credential)
+	}
 	out := req.Clone(ctx)
 	drop := func(err error) (*http.Response, bool, error) {
 		if req.Body != nil {

@@ -84,7 +84,7 @@ func text(args []any, i int) string {
 }
 
 func readFetch(a []any) fetchRequest {
-	r := fetchRequest{Method: text(a, 1), URL: text(a, 2), Body: text(a, 4)}
+	r := fetchRequest{Method: text(a, 1), URL: text(a, 2), Body: text(a, 4), Credential: text(a, 5)}
 	if len(a) > 0 {
 		r.ID, _ = a[0].(int)
 	}

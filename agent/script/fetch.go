@@ -9,22 +9,35 @@ import (
 	"strings"
 	"sync"
 
+	"satchel/agent"
 	"satchel/agent/egress"
 )
 
-// fetcher makes an HTTP request.
-type fetcher func(*http.Request) (*http.Response, error)
+// fetcher makes an HTTP request, with the credential that is named.
+type fetcher func(req *http.Request, credential string) (*http.Response, error)
 
 // fetcher returns the function that makes the script's requests.
-func (c Call) fetcher(fetch fetcher) fetcher {
-	if c.BeforeFetch == nil {
-		return fetch
+func (c Call) fetcher(fetch func(*http.Request) (*http.Response, error)) fetcher {
+	if fetch == nil {
+		return nil
 	}
-	return func(r *http.Request) (*http.Response, error) {
-		if err := c.BeforeFetch(r.Context()); err != nil {
+	return func(r *http.Request, ref string) (*http.Response, error) {
+		if c.BeforeFetch != nil {
+			if err := c.BeforeFetch(r.Context()); err != nil {
+				return nil, err
+			}
+		}
+		if ref == "" {
+			return fetch(r)
+		}
+		if c.Credential == nil {
+			return nil, agent.NotFound("credential", ref)
+		}
+		credential, err := c.Credential(r.Context(), ref)
+		if err != nil {
 			return nil, err
 		}
-		return fetch(r)
+		return fetch(r.WithContext(egress.WithCredential(r.Context(), credential)))
 	}
 }
 
@@ -60,7 +73,7 @@ func (s *serving) serve(ctx context.Context, r fetchRequest) (problem string) {
 	if err != nil {
 		return "the URL, the method or a header of a request is not valid"
 	}
-	resp, err := s.fetch(req)
+	resp, err := s.fetch(req, r.Credential)
 	if err != nil {
 		return "fetch failed: " + egress.Explain(err).Message
 	}

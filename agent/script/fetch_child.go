@@ -24,6 +24,8 @@ type fetchRequest struct {
 	URL     string
 	Headers [][2]string
 	Body    string
+	// Credential is the name or id of one of the agent's credentials.
+	Credential string
 }
 
 // fetchHead is a response without its body, or the reason why there is none.
@@ -64,7 +66,7 @@ type reply struct {
 
 // add adds a request. now reports whether to send it immediately.
 func (f *fetches) add(r fetchRequest) (now bool, problem string) {
-	size := len(r.URL)
+	size := len(r.URL) + len(r.Credential)
 	for _, h := range r.Headers {
 		size += len(h[0]) + len(h[1])
 	}

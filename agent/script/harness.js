@@ -113,7 +113,8 @@
     const options = init ?? {};
     const method = options.method === undefined ? "GET" : apply(toUpperCase, S(options.method), []);
     const body = options.body === undefined || options.body === null ? "" : S(options.body);
-    const problem = $fetch(++last, method, S(resource), stringify(list(options.headers)), body);
+    const credential = options.credential === undefined || options.credential === null ? "" : S(options.credential);
+    const problem = $fetch(++last, method, S(resource), stringify(list(options.headers)), body, credential);
     if (problem !== "") throw new T(problem);
     waiting[last] = [resolve, reject];
   });

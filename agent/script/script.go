@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/egress"
 )
 
 // Codes of the errors of Pool.Run, which are *agent.Error. Errors of the script
@@ -59,6 +60,9 @@ type Call struct {
 	// BeforeFetch, unless nil, is called before each request of the script,
 	// possibly concurrently. If it returns an error, the request is not made.
 	BeforeFetch func(context.Context) error
+	// Credential finds a credential that fetch names; nil: there are none. It
+	// is attached outside the script.
+	Credential func(ctx context.Context, ref string) (egress.Credential, error)
 	// Owner is whom the script belongs to: an agent's id. No owner uses more
 	// than half of the pool's processes. Empty means no such limit.
 	Owner string

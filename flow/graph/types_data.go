@@ -56,7 +56,7 @@ var dataTypes = []Type{
 	{
 		Name: "code", Label: "Code", Group: "Data", Icon: "Code", Docs: "workflows.md#code",
 		Summary: "Runs JavaScript; what it returns is the output.", Synonyms: []string{"javascript", "js", "function", "script"},
-		Data:    []Field{text("code", "Code", "The body of an async function. It sees input, trigger, nodes, item, contact, message, console and fetch.").widget("javascript").required()},
+		Data:    []Field{text("code", "Code", "The body of an async function. It sees input, trigger, nodes, item, contact, message, console and fetch, which takes the name of a credential: fetch(url, {credential: \"crm\"}).").widget("javascript").required()},
 		Example: `{"code":"return { total: input.rows.length }"}`, ExampleOutput: `{"total":2}`,
 	},
 	{
@@ -69,6 +69,7 @@ var dataTypes = []Type{
 			object("query", "Query", "Parameters added to the URL.").widget("keyvalue"),
 			anything("body", "Body", "JSON, form fields or text, depending on the body type.").widget("textarea"),
 			choice("body_type", "Body type", "", "json", "form", "text").defaultsTo("json"),
+			text("credential", "Credential", "Attached to the request, and sent to its own hosts only. In place of authorization.").ref("credential"),
 			object("auth", "Authorization", "Stored as a secret.",
 				choice("type", "Type", "", "none", "bearer", "basic", "header").defaultsTo("none"), text("token", "Token", "Of bearer.").secret(),
 				text("username", "User", "Of basic."), text("password", "Password", "Of basic.").secret(), text("name", "Header", "Of header."), text("value", "Value", "Of header.").secret()),

@@ -51,7 +51,7 @@ func decoded(t *testing.T, raw json.RawMessage) any {
 }
 
 var widgets = []string{"", "textarea", "javascript", "sql", "selector", "cron", "duration", "template", "conditions", "cases", "schema", "keyvalue", "chips", "rowconditions", "formfields"}
-var refs = []string{"", "gateway", "source", "tool", "workflow", "session", "event", "model", "table"}
+var refs = []string{"", "gateway", "source", "tool", "workflow", "session", "event", "model", "table", "credential"}
 
 // TestCatalog checks that each type is fully described and that its examples
 // match.

@@ -35,6 +35,7 @@ var statuses = map[agent.Code]int{
 	agent.CodeAgentNameExists:    http.StatusConflict,
 	agent.CodeDuplicateContact:   http.StatusConflict,
 	agent.CodeConflict:           http.StatusConflict,
+	agent.CodeCredentialLogin:    http.StatusConflict,
 	agent.CodeAlreadyRunning:     http.StatusConflict,
 	agent.CodeFileTooLarge:       http.StatusRequestEntityTooLarge,
 	agent.CodeUnsupportedFormat:  http.StatusUnsupportedMediaType,

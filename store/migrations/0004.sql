@@ -182,3 +182,23 @@ END;
 CREATE TRIGGER _logs_search_added AFTER INSERT ON logs WHEN new.created_at <= (SELECT value_2 FROM _filter_counts WHERE list = 'search' AND value_1 = 'logs') BEGIN
   INSERT OR IGNORE INTO _search_changes VALUES ('logs', new.created_at || new.id);
 END;
+
+-- Credentials: what the agent's requests may carry, and to which hosts. Secrets,
+-- tokens and logins under way lie sealed in _secrets.
+CREATE TABLE _credentials (
+  id         TEXT PRIMARY KEY NOT NULL,
+  name       TEXT NOT NULL COLLATE NOCASE UNIQUE,
+  preset     TEXT NOT NULL,
+  type       TEXT NOT NULL CHECK (type IN ('header','query','basic','oauth2','aws','env')),
+  hosts      TEXT NOT NULL CHECK (json_valid(hosts) AND json_type(hosts) = 'array'),
+  config     TEXT NOT NULL CHECK (json_valid(config) AND json_type(config) = 'object'),
+  fields     TEXT NOT NULL CHECK (json_valid(fields) AND json_type(fields) = 'array'),
+  status     TEXT NOT NULL CHECK (status IN ('ready','needs_login','needs_confirm','failing')),
+  account    TEXT NOT NULL DEFAULT '',
+  expires_at TEXT,
+  last_error TEXT NOT NULL DEFAULT '',
+  created_at TEXT NOT NULL,
+  updated_at TEXT NOT NULL
+) STRICT;
+CREATE TRIGGER _credentials_forgotten AFTER DELETE ON _credentials BEGIN DELETE FROM _secrets WHERE owner = old.id; END;
+ALTER TABLE mcp_servers ADD COLUMN credential TEXT NOT NULL DEFAULT '';

@@ -64,6 +64,8 @@ func (c *Client) Check(config *agent.APIConfig) error {
 // plan is a parsed config.
 type plan struct {
 	agent.APIConfig
+	credential egress.Credential
+
 	url       *url.URL
 	items, id template.Path
 	next      template.Path
@@ -100,15 +102,16 @@ type Page struct {
 }
 
 // Page reads page number done, counted from 0. next is from the previous page.
-// config contains its secrets. Errors are *agent.Error meant for clients, or
+// config contains its secrets; credential is the one that it names, or nil. Errors are *agent.Error meant for clients, or
 // ctx's.
-func (c *Client) Page(ctx context.Context, config agent.APIConfig, done int, next string) (Page, error) {
+func (c *Client) Page(ctx context.Context, config agent.APIConfig, credential egress.Credential, done int, next string) (Page, error) {
 	p, err := c.plan(config)
 	if errors.Is(err, egress.ErrBlocked) { // it was allowed when the source was created
 		return Page{}, agent.Errorf(egress.CodeBlocked, "config.url leads to a private address").Because(err)
 	} else if err != nil {
 		return Page{}, err
 	}
+	p.credential = credential
 	target, err := p.target(done, next)
 	if err != nil {
 		return Page{}, err

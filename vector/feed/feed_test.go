@@ -145,7 +145,7 @@ func TestPages(t *testing.T) {
 	numbered := configOf(s.URL+"/?keep=k&p=5", func(c *agent.APIConfig) {
 		c.IDPath, c.Pagination = "id", agent.Pagination{Type: "page", Param: "p"}
 	})
-	page, err := c.Page(ctx, numbered, 2, "")
+	page, err := c.Page(ctx, numbered, nil, 2, "")
 	if err != nil || len(page.Items) != 3 || page.Items[0].ID != "7k" || page.Items[0].Title != "N" || page.Items[0].Text != "id: 7k\nname: N\n" || page.Items[1].Text != "7\n" {
 		t.Errorf("%+v, %v", page, err)
 	}
@@ -154,22 +154,22 @@ func TestPages(t *testing.T) {
 			c.ItemsPath, c.IDPath, c.Pagination = "list", "id", agent.Pagination{Type: "cursor", Param: param, NextPath: "next"}
 		})
 	}
-	if page, err = c.Page(ctx, cursor("/cursor", "after"), 0, ""); err != nil || page.Next != "abc=" {
+	if page, err = c.Page(ctx, cursor("/cursor", "after"), nil, 0, ""); err != nil || page.Next != "abc=" {
 		t.Errorf("%+v, %v", page, err)
 	}
-	if page, err = c.Page(ctx, cursor("/cursor", "after"), 1, page.Next); err != nil || page.Next != "" || page.Items[0].ID != "abc=" {
+	if page, err = c.Page(ctx, cursor("/cursor", "after"), nil, 1, page.Next); err != nil || page.Next != "" || page.Items[0].ID != "abc=" {
 		t.Errorf("%+v, %v", page, err)
 	}
-	if page, err = c.Page(ctx, cursor("/links", ""), 0, ""); err != nil || page.Next != "/links2?x=1" {
+	if page, err = c.Page(ctx, cursor("/links", ""), nil, 0, ""); err != nil || page.Next != "/links2?x=1" {
 		t.Errorf("%+v, %v", page, err)
 	}
-	if _, err = c.Page(ctx, cursor("/links", ""), 1, page.Next); agent.ErrorCode(err) != CodeAnswer {
+	if _, err = c.Page(ctx, cursor("/links", ""), nil, 1, page.Next); agent.ErrorCode(err) != CodeAnswer {
 		t.Errorf("an answer without the list: %v", err)
 	}
 	if last := s.asked[len(s.asked)-1].URL.String(); last != "/links2?x=1" {
 		t.Errorf("the next page was asked as %s", last)
 	}
-	if _, err = c.Page(ctx, cursor("/away", ""), 1, "https://elsewhere.example/x"); agent.ErrorCode(err) != CodeLeft {
+	if _, err = c.Page(ctx, cursor("/away", ""), nil, 1, "https://elsewhere.example/x"); agent.ErrorCode(err) != CodeLeft {
 		t.Errorf("a page on another host: %v", err)
 	}
 }
@@ -186,7 +186,7 @@ func TestRequests(t *testing.T) {
 		},
 		func(c *agent.APIConfig) { c.Method, c.Body = "POST", json.RawMessage(`"query { all }"`) },
 	} {
-		if page, err := c.Page(t.Context(), configOf(s.URL, change), 0, ""); err != nil || len(page.Items) != 1 {
+		if page, err := c.Page(t.Context(), configOf(s.URL, change), nil, 0, ""); err != nil || len(page.Items) != 1 {
 			t.Errorf("%+v, %v", page, err)
 		}
 	}
@@ -243,7 +243,7 @@ func TestRetries(t *testing.T) {
 	} {
 		s := newServer(t, tc.answer)
 		var waits []time.Duration
-		_, err := newClient(&waits).Page(t.Context(), configOf(s.URL, nil), 0, "")
+		_, err := newClient(&waits).Page(t.Context(), configOf(s.URL, nil), nil, 0, "")
 		if agent.ErrorCode(err) != tc.code || len(s.asked) != tc.asked || !slices.Equal(waits, tc.waits) {
 			t.Errorf("%s: %v after %d requests and waits %v", tc.name, err, len(s.asked), waits)
 		}
@@ -268,25 +268,25 @@ func TestRedirects(t *testing.T) {
 	})
 	var waits []time.Duration
 	c := newClient(&waits)
-	if _, err := c.Page(t.Context(), configOf(s.URL, secret), 0, ""); err != nil {
+	if _, err := c.Page(t.Context(), configOf(s.URL, secret), nil, 0, ""); err != nil {
 		t.Fatal(err)
 	}
 	if h := away.asked[0].Header; h.Get("X-Plain") != "" || h.Get("X-Odd") != "" {
 		t.Errorf("another host was told %v", h)
 	}
-	if _, err := c.Page(t.Context(), configOf(s.URL, func(c *agent.APIConfig) { c.Method, c.Body = "POST", json.RawMessage(`{"key":"s3cret"}`) }), 0, ""); agent.ErrorCode(err) != CodeLeft || len(away.asked) != 1 {
+	if _, err := c.Page(t.Context(), configOf(s.URL, func(c *agent.APIConfig) { c.Method, c.Body = "POST", json.RawMessage(`{"key":"s3cret"}`) }), nil, 0, ""); agent.ErrorCode(err) != CodeLeft || len(away.asked) != 1 {
 		t.Errorf("a body for another host: %v, %d requests", err, len(away.asked))
 	}
 	to = s.URL + "/here"
-	if _, err := c.Page(t.Context(), configOf(s.URL, secret), 0, ""); err != nil || s.asked[len(s.asked)-1].Header.Get("X-Plain") != "s3cret" {
+	if _, err := c.Page(t.Context(), configOf(s.URL, secret), nil, 0, ""); err != nil || s.asked[len(s.asked)-1].Header.Get("X-Plain") != "s3cret" {
 		t.Errorf("a redirect on the host: %v", err)
 	}
 	to = "http://10.0.0.1/"
-	if _, err := c.Page(t.Context(), configOf(s.URL, secret), 0, ""); agent.ErrorCode(err) != "BLOCKED_ADDRESS" {
+	if _, err := c.Page(t.Context(), configOf(s.URL, secret), nil, 0, ""); agent.ErrorCode(err) != "BLOCKED_ADDRESS" {
 		t.Errorf("a redirect to a private address: %v", err)
 	}
 	shut := NewClient(nil, "test")
-	if _, err := shut.Page(t.Context(), configOf(other, nil), 0, ""); agent.ErrorCode(err) != "BLOCKED_ADDRESS" {
+	if _, err := shut.Page(t.Context(), configOf(other, nil), nil, 0, ""); agent.ErrorCode(err) != "BLOCKED_ADDRESS" {
 		t.Errorf("a name of a private address: %v", err)
 	}
 	bad := configOf(away.URL, nil)
@@ -295,7 +295,7 @@ func TestRedirects(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Page(ended, configOf(s.URL, nil), 0, ""); !errors.Is(err, context.Canceled) {
+	if _, err := c.Page(ended, configOf(s.URL, nil), nil, 0, ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("after its end: %v", err)
 	}
 }

@@ -68,6 +68,7 @@ func (p *plan) request(ctx context.Context, target *url.URL, userAgent string) (
 			call.Body, call.MediaType = []byte(text), "text/plain; charset=utf-8"
 		}
 	}
+	call.Credential = p.credential
 	call.URL, call.Method, call.Headers, call.Auth, call.Accept = target, p.Method, p.Headers, p.Auth, "application/json"
 	return call.Request(ctx)
 }

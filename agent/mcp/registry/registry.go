@@ -33,14 +33,15 @@ type Options struct {
 
 // Registry manages the MCP servers of all agents.
 type Registry struct {
-	folder  *store.Folder
-	guard   *egress.Client
-	client  *mcp.Client
-	log     *slog.Logger
-	now     func() time.Time
-	every   time.Duration
-	wait    time.Duration                    // of a list
-	checked func(*store.DB, agent.MCPServer) // called after each check; for tests
+	folder      *store.Folder
+	guard       *egress.Client
+	client      *mcp.Client
+	log         *slog.Logger
+	credentials store.CredentialFinder
+	now         func() time.Time
+	every       time.Duration
+	wait        time.Duration                    // of a list
+	checked     func(*store.DB, agent.MCPServer) // called after each check; for tests
 
 	agents *work.Queue[*store.DB] // agents whose servers are to be read
 	checks *work.Queue[serverKey]
@@ -49,7 +50,7 @@ type Registry struct {
 // New returns a Registry.
 func New(o Options) *Registry {
 	guard := egress.New(egress.Policy{Allow: o.Allow, MaxResponse: -1, HeaderTimeout: mcp.DefaultCallTimeout})
-	r := &Registry{folder: o.Folder, guard: guard, log: o.Logger(), now: time.Now, every: every, wait: listTimeout,
+	r := &Registry{folder: o.Folder, guard: guard, credentials: o.Credentials, log: o.Logger(), now: time.Now, every: every, wait: listTimeout,
 		client: mcp.New(mcp.Options{HTTP: guard.HTTP(), Version: o.Version}), checked: func(*store.DB, agent.MCPServer) {}}
 	r.makeQueues()
 	o.Folder.OnPending(r.notify)
@@ -68,7 +69,7 @@ func (r *Registry) Create(ctx context.Context, db *store.DB, s agent.MCPServer, 
 	if err := db.CheckMCPServerLimit(ctx); err != nil {
 		return s, err
 	}
-	tools, err := r.inspect(ctx, &s, &auth)
+	tools, err := r.inspect(ctx, db, &s, &auth)
 	if err != nil {
 		return s, err
 	}
@@ -90,10 +91,17 @@ func (r *Registry) checkAddresses(s agent.MCPServer, auth agent.MCPAuth) error {
 
 // inspect looks at a server that is not stored yet, and completes it and its
 // credentials by what it finds.
-func (r *Registry) inspect(ctx context.Context, s *agent.MCPServer, auth *agent.MCPAuth) ([]agent.MCPTool, error) {
+func (r *Registry) inspect(ctx context.Context, db *store.DB, s *agent.MCPServer, auth *agent.MCPAuth) ([]agent.MCPTool, error) {
 	limited, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	tools, err := r.client.Tools(limited, mcp.Server{URL: s.URL, Auth: *auth})
+	var tools []agent.MCPTool
+	credential, err := r.credentials.Find(ctx, db, s.Credential)
+	if agent.ErrorCode(err) == agent.CodeValidation || agent.ErrorCode(err) == agent.CodeNotFound {
+		return nil, err
+	}
+	if err == nil {
+		tools, err = r.client.Tools(limited, mcp.Server{URL: s.URL, Auth: *auth, Credential: credential})
+	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -114,6 +122,7 @@ func (r *Registry) Update(ctx context.Context, db *store.DB, id string, change a
 	s := before
 	change.Name.Into(&s.Name)
 	change.URL.Into(&s.URL)
+	change.Credential.Into(&s.Credential)
 	auth := change.Auth.Value
 	if !change.Auth.Given {
 		if before.AuthType != agent.MCPAuthNone && agent.Origin(s.URL) != agent.Origin(before.URL) {
@@ -129,7 +138,7 @@ func (r *Registry) Update(ctx context.Context, db *store.DB, id string, change a
 	if err := r.checkAddresses(s, auth); err != nil {
 		return s, err
 	}
-	tools, err := r.inspect(ctx, &s, &auth)
+	tools, err := r.inspect(ctx, db, &s, &auth)
 	if err != nil {
 		return s, err
 	}
@@ -168,8 +177,12 @@ func (r *Registry) fetchTools(ctx context.Context, db *store.DB, s *agent.MCPSer
 	}
 	auth, err := db.MCPCredentials(ctx, *s)
 	var tools []agent.MCPTool
+	var credential egress.Credential
 	if err == nil {
-		tools, err = r.client.Tools(ctx, mcp.Server{URL: s.URL, Auth: auth})
+		credential, err = r.credentials.Find(ctx, db, s.Credential)
+	}
+	if err == nil {
+		tools, err = r.client.Tools(ctx, mcp.Server{URL: s.URL, Auth: auth, Credential: credential})
 	}
 	if ctx.Err() == context.Canceled {
 		return nil, ctx.Err()
@@ -223,5 +236,9 @@ func (r *Registry) Call(ctx context.Context, db *store.DB, serverID, tool string
 	if err != nil {
 		return nil, err
 	}
-	return r.client.Call(ctx, mcp.Server{URL: s.URL, Auth: auth}, tool, arguments)
+	credential, err := r.credentials.Find(ctx, db, s.Credential)
+	if err != nil {
+		return nil, err
+	}
+	return r.client.Call(ctx, mcp.Server{URL: s.URL, Auth: auth, Credential: credential}, tool, arguments)
 }

@@ -1,0 +1,95 @@
+package credentials
+
+import (
+	"context"
+	"net/url"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// Draft is a credential to be created: a preset with values for its fields, or
+// type, hosts, config and secret, which take precedence.
+type Draft struct {
+	Preset string
+	Values map[string]string
+	agent.CredentialChange
+}
+
+// Create stores a new credential.
+func (c *Credentials) Create(ctx context.Context, db *store.DB, d Draft) (agent.Credential, error) {
+	made, secret := agent.Credential{}, map[string]string{}
+	if d.Preset != "" {
+		var err error
+		if made, secret, err = FillPreset(d.Preset, d.Values); err != nil {
+			return made, err
+		}
+	}
+	d.Apply(&made)
+	if d.Secret.Given && d.Secret.Value != nil {
+		secret = d.Secret.Value
+	}
+	if err := c.check(&made, secret); err != nil {
+		return made, err
+	}
+	return db.CreateCredential(ctx, made, secret)
+}
+
+// Update changes a credential.
+func (c *Credentials) Update(ctx context.Context, db *store.DB, ref string, change agent.CredentialChange) (agent.Credential, error) {
+	known, err := db.Credential(ctx, ref)
+	if err != nil {
+		return known, err
+	}
+	unlock, err := c.lock(ctx, key(db, known.ID)) // tokens that are renewed now are for the one before
+	if err != nil {
+		return known, err
+	}
+	defer unlock()
+	return db.UpdateCredential(ctx, known.ID, change, c.check)
+}
+
+// check checks a credential with its secret, and where it would be sent.
+func (c *Credentials) check(made *agent.Credential, secret map[string]string) error {
+	if secret == nil {
+		secret = map[string]string{}
+	}
+	if err := made.Validate(secret); err != nil {
+		return err
+	}
+	if made.Type == agent.CredentialEnv {
+		return nil
+	}
+	hosts, err := c.client.CheckHosts("hosts", made.Hosts)
+	if err != nil {
+		return err
+	}
+	f := &made.Config
+	for _, e := range [][2]string{{"auth_url", f.AuthURL}, {"token_url", f.TokenURL}, {"device_url", f.DeviceURL}, {"revoke_url", f.RevokeURL}, {"issuer", f.Issuer}} {
+		if err := c.checkEndpoint("config."+e[0], e[1]); err != nil {
+			return err
+		}
+	}
+	if test := f.TestRequest; test != nil {
+		if u, err := url.Parse(test.URL); err != nil || !hosts.Fit(u) {
+			return agent.Invalid("config.test.url", "must be on one of the hosts")
+		}
+	}
+	return nil
+}
+
+// checkEndpoint refuses an endpoint that cannot be reached, or that secrets are
+// not sent to.
+func (c *Credentials) checkEndpoint(field, address string) error {
+	if address == "" {
+		return nil
+	}
+	u, err := c.client.CheckField(field, address)
+	if err != nil {
+		return err
+	}
+	if u.Scheme == "http" {
+		_, err = c.client.CheckHosts(field, []string{"http://" + u.Host})
+	}
+	return err
+}

@@ -1,0 +1,231 @@
+// Package credentials uses the credentials of agents: it attaches them to
+// requests to their hosts, signs people in with OAuth 2, and renews tokens.
+//
+// A credential is attached in package egress, when the URL is final. Tokens are
+// renewed one request at a time for each credential, and a new refresh token is
+// committed before its access token is used, so that a kill at any point leaves
+// either the old token or the new one.
+package credentials
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"sync"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+	"satchel/store"
+)
+
+// Options configure Credentials.
+type Options struct {
+	store.Env
+	// Address is the server's public address, without a slash at the end.
+	Address string
+}
+
+// Credentials uses the credentials of all agents. It is safe for concurrent use.
+type Credentials struct {
+	folder  *store.Folder
+	client  *egress.Client
+	tokens  *http.Client // follows no redirects
+	address string
+	version string
+	log     *slog.Logger
+	now     func() time.Time
+
+	mu    sync.Mutex
+	locks map[string]chan struct{} // by agent and credential: held while tokens are renewed
+	polls map[string]time.Time     // by agent and credential: when a device may be asked for next
+}
+
+// New returns Credentials.
+func New(o Options) *Credentials {
+	client := egress.New(egress.Policy{Allow: o.Allow, MaxResponse: 4 << 20, HeaderTimeout: requestTime})
+	tokens := client.HTTP()
+	tokens.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Credentials{folder: o.Folder, client: client, tokens: tokens, address: o.Address, version: o.Version, log: o.Logger(),
+		now: time.Now, locks: map[string]chan struct{}{}, polls: map[string]time.Time{}}
+}
+
+// requestTime limits one request to a provider.
+const requestTime = 30 * time.Second
+
+// Find returns a credential of an agent by its name or id, ready to be attached
+// to requests. It is a store.CredentialFinder.
+func (c *Credentials) Find(ctx context.Context, db *store.DB, ref string) (egress.Credential, error) {
+	o, err := db.OpenCredential(ctx, ref)
+	if err != nil {
+		return nil, notFoundAsField(err)
+	}
+	return c.attachable(db, o)
+}
+
+// notFoundAsField says of a credential that does not exist which field names it.
+func notFoundAsField(err error) error {
+	if agent.ErrorCode(err) == agent.CodeNotFound {
+		return agent.Invalid("credential", "names no credential of this agent")
+	}
+	return err
+}
+
+func (c *Credentials) attachable(db *store.DB, o store.OpenCredential) (*attached, error) {
+	if o.Type == agent.CredentialEnv {
+		return nil, agent.Invalid("credential", "names one of type env, which requests cannot carry")
+	}
+	hosts, err := egress.ParseHosts("hosts", o.Hosts)
+	if err != nil {
+		return nil, err
+	}
+	return &attached{c: c, db: db, open: o, hosts: hosts}, nil
+}
+
+// attached is a credential that is attached to requests.
+type attached struct {
+	c     *Credentials
+	db    *store.DB
+	open  store.OpenCredential
+	hosts egress.Hosts
+
+	mu    sync.Mutex
+	token string // of oauth2: the one that was attached last
+}
+
+// Fits implements egress.Credential.
+func (a *attached) Fits(u *url.URL) bool { return a.hosts.Fit(u) }
+
+// Apply implements egress.Credential.
+func (a *attached) Apply(req *http.Request) error {
+	values := a.open.Values
+	switch a.open.Type {
+	case agent.CredentialHeader:
+		for name, value := range values {
+			if err := setHeader(req, name, value); err != nil {
+				return err
+			}
+		}
+	case agent.CredentialQuery:
+		return setQuery(req, values)
+	case agent.CredentialBasic:
+		return setHeader(req, "Authorization", "Basic "+basic(values))
+	case agent.CredentialAWS:
+		return signAWS(req, values, a.open.Config.Region, a.open.Config.Service, a.c.now())
+	case agent.CredentialOAuth2:
+		token, err := a.c.token(req.Context(), a.db, a.open.ID, "")
+		if err != nil {
+			return err
+		}
+		a.mu.Lock()
+		a.token = token
+		a.mu.Unlock()
+		return setHeader(req, "Authorization", "Bearer "+token)
+	}
+	return nil
+}
+
+func basic(values map[string]string) string {
+	return base64.StdEncoding.EncodeToString([]byte(values["username"] + ":" + values["password"]))
+}
+
+// setHeader sets a header of a credential. The request may not have set it: one
+// of the two would be lost without a word.
+func setHeader(req *http.Request, name, value string) error {
+	if len(req.Header.Values(name)) > 0 {
+		return agent.Invalid("headers", "must not set "+textproto.CanonicalMIMEHeaderKey(name)+", which the credential sets")
+	}
+	req.Header.Set(name, value)
+	return nil
+}
+
+// setQuery sets the parameters of a credential. On a redirect they may be there
+// already.
+func setQuery(req *http.Request, values map[string]string) error {
+	query, err := url.ParseQuery(req.URL.RawQuery)
+	if err != nil {
+		return agent.Invalid("url", "has a query that cannot be read")
+	}
+	for name, value := range values {
+		if query.Has(name) && req.Response == nil {
+			return agent.Invalid("query", "must not set "+agent.Clip(name, 60)+", which the credential sets")
+		}
+		query.Set(name, value)
+	}
+	target := *req.URL
+	target.RawQuery = query.Encode()
+	req.URL = &target
+	return nil
+}
+
+// Renew implements egress.Credential.
+func (a *attached) Renew(ctx context.Context) (bool, error) {
+	if a.open.Type != agent.CredentialOAuth2 {
+		return false, nil
+	}
+	a.mu.Lock()
+	rejected := a.token
+	a.mu.Unlock()
+	token, err := a.c.token(ctx, a.db, a.open.ID, rejected)
+	return token != rejected && token != "", err
+}
+
+// Secrets implements egress.Credential.
+func (a *attached) Secrets() []string {
+	values := a.open.Values
+	switch a.open.Type {
+	case agent.CredentialBasic:
+		return []string{values["password"], basic(values)}
+	case agent.CredentialAWS:
+		return []string{values["secret_access_key"], values["session_token"]}
+	case agent.CredentialOAuth2:
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return []string{a.token}
+	}
+	var all []string
+	for _, value := range values {
+		all = append(all, value, url.QueryEscape(value))
+		if _, token, ok := cutScheme(value); ok {
+			all = append(all, token)
+		}
+	}
+	return all
+}
+
+// cutScheme cuts the value of an Authorization header.
+func cutScheme(value string) (scheme, token string, ok bool) {
+	for i, r := range value {
+		if r == ' ' {
+			return value[:i], value[i+1:], true
+		}
+	}
+	return "", "", false
+}
+
+// key names a credential among those of all agents.
+func key(db *store.DB, id string) string { return db.ID() + " " + id }
+
+// lock waits until no one else renews the tokens of a credential.
+func (c *Credentials) lock(ctx context.Context, key string) (unlock func(), err error) {
+	c.mu.Lock()
+	held := c.locks[key]
+	if held == nil {
+		held = make(chan struct{}, 1)
+		c.locks[key] = held
+	}
+	c.mu.Unlock()
+	select {
+	case held <- struct{}{}:
+		return func() { <-held }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// errStale says that tokens were changed while they were renewed.
+var errStale = errors.New("the credential was changed meanwhile")

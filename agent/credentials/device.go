@@ -1,0 +1,100 @@
+package credentials
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// connectDevice begins a login on another device (RFC 8628).
+func (c *Credentials) connectDevice(ctx context.Context, db *store.DB, o store.OpenCredential) (Connection, error) {
+	e, err := c.endpoints(ctx, o)
+	if err != nil {
+		return Connection{}, err
+	}
+	if e.Device == "" {
+		return Connection{}, agent.Invalid("config.device_url", "is required: the issuer's metadata has none")
+	}
+	form := url.Values{}
+	optional(form, "scope", o.Config.Scope)
+	optional(form, "audience", o.Config.Audience)
+	optional(form, "client_id", o.Config.ClientID)
+	status, raw, media, err := c.postClient(ctx, o, e.Device, form)
+	if err != nil {
+		return Connection{}, err
+	}
+	fields := readFields(raw, media)
+	page := cmp.Or(text(fields["verification_uri"]), text(fields["verification_url"]))
+	if status != http.StatusOK || text(fields["device_code"]) == "" || text(fields["user_code"]) == "" || page == "" {
+		return Connection{}, refusal(status, fields, secretsOf(o, form))
+	}
+	if u, err := url.Parse(page); err != nil || u.Scheme != "https" && u.Scheme != "http" {
+		return Connection{}, agent.Errorf(agent.CodeUpstream, "the provider's answer has no usable verification address")
+	}
+	seconds, _ := strconv.Atoi(text(fields["expires_in"]))
+	life := min(max(time.Duration(seconds)*time.Second, time.Minute), maxDeviceLife)
+	interval, _ := strconv.Atoi(text(fields["interval"]))
+	interval = min(max(interval, int(deviceInterval.Seconds())), 60)
+	l := login{Device: text(fields["device_code"]), Interval: interval, Ends: agent.At(c.now().Add(life))}
+	if err := putLogin(ctx, db, o.ID, l); err != nil {
+		return Connection{}, err
+	}
+	return Connection{UserCode: agent.Clip(text(fields["user_code"]), 100), VerificationURL: page, Interval: interval, ExpiresAt: l.Ends}, nil
+}
+
+// pollDevice asks once whether the person has agreed. A call that comes too soon
+// asks nothing.
+func (c *Credentials) pollDevice(ctx context.Context, db *store.DB, o store.OpenCredential) (bool, error) {
+	var l login
+	err := c.takeLogin(ctx, db, o.ID, func(now login) (*login, error) {
+		if now.Device == "" {
+			return nil, errLogin()
+		}
+		l = now
+		return &now, nil
+	})
+	if err != nil || !c.mayPoll(key(db, o.ID), time.Duration(l.Interval)*time.Second) {
+		return false, err
+	}
+	err = c.exchange(ctx, db, o.ID, l, url.Values{"grant_type": {grantDevice}, "device_code": {l.Device}})
+	switch {
+	case err == nil:
+		return true, c.takeLogin(ctx, db, o.ID, func(login) (*login, error) { return nil, nil })
+	case oauthCode(err) == "authorization_pending":
+		return false, nil
+	case agent.ErrorCode(err) == agent.CodeUpstream && oauthCode(err) == "": // also slow_down
+		c.delayPoll(key(db, o.ID))
+		return false, nil
+	}
+	return false, err
+}
+
+// mayPoll reports whether a device may be asked for now, and notes when next.
+func (c *Credentials) mayPoll(key string, interval time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now()
+	for k, at := range c.polls {
+		if now.After(at.Add(time.Hour)) {
+			delete(c.polls, k)
+		}
+	}
+	if now.Before(c.polls[key]) {
+		return false
+	}
+	c.polls[key] = now.Add(interval - time.Second) // clients wait the whole interval themselves
+	return true
+}
+
+// delayPoll waits longer before a device is asked for again.
+func (c *Credentials) delayPoll(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.polls[key] = c.now().Add(2 * deviceInterval)
+}

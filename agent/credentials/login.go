@@ -1,0 +1,341 @@
+package credentials
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+const (
+	loginLife      = 10 * time.Minute
+	maxDeviceLife  = 30 * time.Minute
+	callbackPath   = "/oauth/callback"
+	startPath      = "/oauth/start/"
+	maxRedirected  = 8192 // bytes of the address that a person pastes
+	deviceInterval = 5 * time.Second
+)
+
+// login is a login under way. It is stored sealed with its credential, so it
+// survives a restart; another one takes its place. A ticket starts it, and the
+// state that the start makes ends it: each works once.
+type login struct {
+	Ticket   string     `json:"ticket,omitempty"` // hash
+	State    string     `json:"state,omitempty"`  // hash
+	Cookie   string     `json:"cookie,omitempty"` // hash
+	Verifier string     `json:"verifier,omitempty"`
+	Issuer   string     `json:"issuer,omitempty"` // that the callback names; IssRequired: must name
+	Required bool       `json:"iss_required,omitempty"`
+	Device   string     `json:"device,omitempty"`
+	Interval int        `json:"interval,omitempty"` // seconds
+	Ends     agent.Time `json:"ends"`
+}
+
+// Connection is how a person connects a credential.
+type Connection struct {
+	URL             string     `json:"url,omitempty" doc:"For authorization_code: the address to open in a browser. It works once."`
+	UserCode        string     `json:"user_code,omitempty" doc:"For device_code: what to type at verification_url." example:"WDJB-MJHT"`
+	VerificationURL string     `json:"verification_url,omitempty" doc:"For device_code."`
+	Interval        int        `json:"interval,omitempty" doc:"For device_code: how many seconds to wait before each connect/complete." example:"5"`
+	RedirectURL     string     `json:"redirect_url,omitempty" doc:"For authorization_code: the redirect address, to be registered with the provider."`
+	ExpiresAt       agent.Time `json:"expires_at" format:"date-time"`
+}
+
+// RedirectURL is the one redirect address of this server.
+func (c *Credentials) RedirectURL() string { return c.address + callbackPath }
+
+// Connect begins a login.
+func (c *Credentials) Connect(ctx context.Context, db *store.DB, ref string) (Connection, error) {
+	o, err := db.OpenCredential(ctx, ref)
+	if err != nil {
+		return Connection{}, err
+	}
+	switch {
+	case o.Type == agent.CredentialOAuth2 && o.Config.Grant == agent.GrantDevice:
+		return c.connectDevice(ctx, db, o)
+	case o.Type != agent.CredentialOAuth2 || o.Config.Grant != agent.GrantCode:
+		return Connection{}, agent.Errorf(agent.CodeConflict, "only a credential of type oauth2 with the grant authorization_code or device_code is connected by a person")
+	}
+	ticket := rand.Text()
+	ends := agent.At(c.now().Add(loginLife))
+	if err := putLogin(ctx, db, o.ID, login{Ticket: hash(ticket), Ends: ends}); err != nil {
+		return Connection{}, err
+	}
+	return Connection{URL: c.address + startPath + join(db, o.ID, ticket), RedirectURL: c.RedirectURL(), ExpiresAt: ends}, nil
+}
+
+func putLogin(ctx context.Context, db *store.DB, id string, l login) error {
+	raw, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	return db.PutLogin(ctx, id, string(raw))
+}
+
+// join makes a text that names a credential and holds a secret.
+func join(db *store.DB, id, secret string) string { return db.ID() + "." + id + "." + secret }
+
+// find returns the agent and the credential of such a text.
+func (c *Credentials) find(joined string) (db *store.DB, id, secret string, err error) {
+	parts := strings.Split(joined, ".")
+	if len(parts) != 3 || !strings.HasPrefix(parts[1], agent.KindCredential+"-") {
+		return nil, "", "", errLogin()
+	}
+	if db, err = c.folder.Agent(parts[0]); err != nil || db.ID() != parts[0] || db.Problem() != nil || db.Agent().Status == agent.StatusDisabled {
+		return nil, "", "", errLogin()
+	}
+	return db, parts[1], parts[2], nil
+}
+
+// errLogin is the error of a login that is unknown, used or over.
+func errLogin() error {
+	return agent.Errorf(agent.CodeValidation, "this sign-in is over or was used already; begin again from Credentials").With("field", "state")
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte("satchel login " + text))
+	return hex.EncodeToString(sum[:])
+}
+
+func same(hashed, text string) bool {
+	return hashed != "" && subtle.ConstantTimeCompare([]byte(hashed), []byte(hash(text))) == 1
+}
+
+// takeLogin gives fn the login under way of a credential and stores what it
+// returns in its place; nil for none.
+func (c *Credentials) takeLogin(ctx context.Context, db *store.DB, id string, fn func(login) (*login, error)) error {
+	return db.TakeLogin(ctx, id, func(raw string) (string, error) {
+		var l login
+		if raw == "" || json.Unmarshal([]byte(raw), &l) != nil || !c.now().Before(l.Ends.Time) {
+			return "", errLogin()
+		}
+		next, err := fn(l)
+		if err != nil || next == nil {
+			return "", err
+		}
+		text, err := json.Marshal(next)
+		return string(text), err
+	})
+}
+
+// Start begins a login in a browser: it returns where the person signs in, and a
+// cookie that the callback must bring back.
+func (c *Credentials) Start(ctx context.Context, ticket string) (location string, cookie *http.Cookie, err error) {
+	db, id, secret, err := c.find(ticket)
+	if err != nil {
+		return "", nil, err
+	}
+	o, err := db.OpenCredential(ctx, id)
+	if err != nil {
+		return "", nil, errLogin()
+	}
+	if err := c.takeLogin(ctx, db, id, func(l login) (*login, error) { // looks only, so that a provider that is away costs no ticket
+		if !same(l.Ticket, secret) {
+			return nil, errLogin()
+		}
+		return &l, nil
+	}); err != nil {
+		return "", nil, err
+	}
+	e, err := c.endpoints(ctx, o)
+	if err != nil {
+		return "", nil, err
+	}
+	state, binding, verifier := rand.Text(), rand.Text(), rand.Text()+rand.Text()
+	err = c.takeLogin(ctx, db, id, func(l login) (*login, error) {
+		if !same(l.Ticket, secret) {
+			return nil, errLogin()
+		}
+		return &login{State: hash(state), Cookie: hash(binding), Verifier: verifier, Issuer: e.Issuer, Required: e.IssRequired, Ends: l.Ends}, nil
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	location, err = c.signIn(o, e, join(db, id, state), verifier)
+	return location, c.cookie(state, binding), err
+}
+
+// signIn is the address where the person signs in.
+func (c *Credentials) signIn(o store.OpenCredential, e endpoints, state, verifier string) (string, error) {
+	u, err := c.client.CheckURL(e.Auth)
+	if err != nil {
+		return "", agent.Invalid("config.auth_url", "must be an http or https URL that can be reached")
+	}
+	challenge := sha256.Sum256([]byte(verifier))
+	query := u.Query()
+	for name, value := range o.Config.AuthParams {
+		query.Set(name, value)
+	}
+	for name, value := range map[string]string{"response_type": "code", "client_id": o.Config.ClientID, "redirect_uri": c.RedirectURL(), "state": state,
+		"code_challenge": base64.RawURLEncoding.EncodeToString(challenge[:]), "code_challenge_method": "S256"} {
+		query.Set(name, value)
+	}
+	optional(query, "scope", o.Config.Scope)
+	optional(query, "resource", o.Config.Resource)
+	optional(query, "audience", o.Config.Audience)
+	u.RawQuery = query.Encode()
+	return u.String(), nil
+}
+
+// cookie binds a login to the browser that began it. Each has its own, so that
+// two at a time do not disturb each other.
+func (c *Credentials) cookie(state, value string) *http.Cookie {
+	return &http.Cookie{Name: c.CookieName(state), Value: value, Path: "/", MaxAge: int(loginLife.Seconds()), HttpOnly: true,
+		Secure: strings.HasPrefix(c.address, "https://"), SameSite: http.SameSiteLaxMode}
+}
+
+// CookieName returns the name of the cookie of a login, by its state.
+func (c *Credentials) CookieName(state string) string {
+	_, _, secret := cutState(state)
+	name := "satchel-login-" + hash(secret)[:16]
+	if strings.HasPrefix(c.address, "https://") {
+		return "__Host-" + name
+	}
+	return name
+}
+
+// cutState returns the parts of a state, or of its secret alone.
+func cutState(state string) (agentID, id, secret string) {
+	parts := strings.Split(state, ".")
+	if len(parts) == 3 {
+		return parts[0], parts[1], parts[2]
+	}
+	return "", "", state
+}
+
+// Finished is how a login ended.
+type Finished struct {
+	Agent, Credential string // ids; empty when they are not known
+}
+
+// Callback ends a login with what the provider sent the browser back with.
+// cookie is the value of the login's cookie.
+func (c *Credentials) Callback(ctx context.Context, query url.Values, cookie string) (Finished, error) {
+	db, id, _, err := c.find(query.Get("state"))
+	if err != nil {
+		return Finished{}, err
+	}
+	return Finished{db.ID(), id}, c.finish(ctx, db, id, query, &cookie)
+}
+
+// finish takes the login of a state and exchanges the code. A cookie of nil is
+// not checked: an admin of the agent pasted the address.
+func (c *Credentials) finish(ctx context.Context, db *store.DB, id string, query url.Values, cookie *string) error {
+	_, _, secret := cutState(query.Get("state"))
+	var taken login
+	err := c.takeLogin(ctx, db, id, func(l login) (*login, error) {
+		if !same(l.State, secret) {
+			return nil, errLogin()
+		}
+		taken = l
+		return nil, nil
+	})
+	if err != nil {
+		return err
+	}
+	switch iss := query.Get("iss"); {
+	case cookie != nil && !same(taken.Cookie, *cookie):
+		return agent.Errorf(agent.CodeValidation, "this browser did not begin the sign-in; begin again from Credentials, or paste the address of this page there").With("field", "state")
+	case taken.Issuer != "" && iss != taken.Issuer && (iss != "" || taken.Required):
+		return agent.Errorf(agent.CodeValidation, "the answer comes from another provider than the one that was asked").With("field", "iss")
+	case query.Get("error") != "":
+		return refusal(http.StatusBadRequest, map[string]any{"error": query.Get("error"), "error_description": query.Get("error_description")}, nil)
+	case query.Get("code") == "":
+		return agent.Invalid("code", "is missing: the provider sent none")
+	}
+	return c.exchange(ctx, db, id, taken, url.Values{"grant_type": {"authorization_code"}, "code": {query.Get("code")},
+		"redirect_uri": {c.RedirectURL()}, "code_verifier": {taken.Verifier}})
+}
+
+// exchange asks for the first tokens of a login and stores them.
+func (c *Credentials) exchange(ctx context.Context, db *store.DB, id string, _ login, form url.Values) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*requestTime) // a code works once
+	defer cancel()
+	unlock, err := c.lock(ctx, key(db, id))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	o, err := db.OpenCredential(ctx, id)
+	if err != nil {
+		return err
+	}
+	e, err := c.endpoints(ctx, o)
+	if err != nil {
+		return err
+	}
+	optional(form, "resource", o.Config.Resource)
+	tokens, err := c.askTokens(ctx, o, e.Token, form)
+	if err != nil {
+		return err
+	}
+	return db.PutTokens(ctx, o, tokens.CredentialTokens, tokens.account)
+}
+
+// Complete ends a login by hand: with the address that the provider sent the
+// browser to, or for a device, by asking once. connected is false while the
+// person has not agreed yet.
+func (c *Credentials) Complete(ctx context.Context, db *store.DB, ref, redirected string) (connected bool, err error) {
+	o, err := db.OpenCredential(ctx, ref)
+	if err != nil {
+		return false, err
+	}
+	if o.Config.Grant == agent.GrantDevice && redirected == "" {
+		return c.pollDevice(ctx, db, o)
+	}
+	u, err := url.Parse(strings.TrimSpace(redirected))
+	if err != nil || redirected == "" || len(redirected) > maxRedirected || u.Path != callbackPath && !strings.HasSuffix(u.Path, callbackPath) {
+		return false, agent.Invalid("redirected_to", "must be the whole address that the browser was sent to, with "+callbackPath)
+	}
+	agentID, id, _ := cutState(u.Query().Get("state"))
+	if agentID != db.ID() || id != o.ID {
+		return false, agent.Invalid("redirected_to", "belongs to the sign-in of another credential")
+	}
+	err = c.finish(ctx, db, o.ID, u.Query(), nil)
+	return err == nil, err
+}
+
+// Disconnect forgets the tokens of a credential, and revokes them where that is
+// known how.
+func (c *Credentials) Disconnect(ctx context.Context, db *store.DB, ref string) error {
+	o, err := db.OpenCredential(ctx, ref)
+	if err != nil { // locked, or not confirmed: what is stored goes, and the other copy keeps what it has
+		known, readErr := db.Credential(ctx, ref)
+		if readErr != nil {
+			return readErr
+		}
+		return db.DropTokens(ctx, known.ID)
+	}
+	unlock, err := c.lock(ctx, key(db, o.ID))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := db.DropTokens(ctx, o.ID); err != nil {
+		return err
+	}
+	token := o.Tokens.RefreshToken
+	if token == "" {
+		token = o.Tokens.AccessToken
+	}
+	if token == "" {
+		return nil
+	}
+	if e, err := c.endpoints(ctx, o); err == nil && e.Revoke != "" {
+		_, _, _, err = c.postClient(ctx, o, e.Revoke, url.Values{"token": {token}}) // RFC 7009
+		if err != nil {
+			c.log.Info("revoke a token", "agent", db.ID(), "credential", o.ID, "error", agent.Explain(err))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,290 @@
+package credentials
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+	"satchel/store"
+)
+
+const (
+	maxAnswer   = 1 << 20 // bytes of a token endpoint's or a metadata answer
+	maxLifetime = 10 * 365 * 24 * time.Hour
+)
+
+// endpoints are the addresses of an authorization server.
+type endpoints struct {
+	Auth   string `json:"authorization_endpoint"`
+	Token  string `json:"token_endpoint"`
+	Device string `json:"device_authorization_endpoint"`
+	Revoke string `json:"revocation_endpoint"`
+	Issuer string `json:"issuer"`
+	// IssRequired reports whether the callback names the issuer (RFC 9207).
+	IssRequired bool `json:"authorization_response_iss_parameter_supported"`
+}
+
+// endpoints returns the addresses of a credential. Those that its config leaves
+// out come from the issuer's metadata.
+func (c *Credentials) endpoints(ctx context.Context, o store.OpenCredential) (endpoints, error) {
+	f := o.Config
+	e := endpoints{Auth: f.AuthURL, Token: f.TokenURL, Device: f.DeviceURL, Revoke: f.RevokeURL}
+	if f.Issuer == "" || e.Token != "" && !f.NeedsPerson() {
+		return e, nil
+	}
+	found, err := c.metadata(ctx, f.Issuer)
+	if err != nil {
+		return e, err
+	}
+	found.Auth, found.Token = cmp.Or(e.Auth, found.Auth), cmp.Or(e.Token, found.Token)
+	found.Device, found.Revoke = cmp.Or(e.Device, found.Device), cmp.Or(e.Revoke, found.Revoke)
+	if found.Token == "" {
+		return found, agent.Errorf(agent.CodeUpstream, "the metadata of the issuer names no token endpoint")
+	}
+	return found, nil
+}
+
+// metadata reads the metadata of an authorization server (RFC 8414), or of an
+// OpenID provider.
+func (c *Credentials) metadata(ctx context.Context, issuer string) (endpoints, error) {
+	u, err := url.Parse(issuer)
+	if err != nil {
+		return endpoints{}, agent.Invalid("config.issuer", "must be a URL")
+	}
+	base, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
+	var last error
+	for _, place := range []string{base + "/.well-known/oauth-authorization-server" + path, base + path + "/.well-known/openid-configuration"} {
+		var found endpoints
+		if last = c.getJSON(ctx, place, &found); last != nil {
+			continue
+		}
+		if found.Issuer != issuer {
+			return found, agent.Errorf(agent.CodeUpstream, "the metadata of the issuer names another issuer")
+		}
+		return found, nil
+	}
+	return endpoints{}, last
+}
+
+func (c *Credentials) getJSON(ctx context.Context, address string, into any) error {
+	req, err := c.request(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	status, raw, _, err := c.ask(req)
+	if err == nil && (status != http.StatusOK || json.Unmarshal(raw, into) != nil) {
+		err = agent.Errorf(agent.CodeUpstream, "the issuer answers with no metadata (status %d)", status).With("status", status)
+	}
+	return err
+}
+
+// request builds a request to an endpoint, which must be https unless the
+// operator opened its address.
+func (c *Credentials) request(ctx context.Context, method, address string, form url.Values) (*http.Request, error) {
+	var body io.Reader
+	if form != nil {
+		body = strings.NewReader(form.Encode())
+	}
+	req, err := http.NewRequestWithContext(egress.WithCredential(ctx, nil), method, address, body)
+	if err != nil {
+		return nil, agent.Errorf(agent.CodeUpstream, "an endpoint of the provider has no valid URL")
+	}
+	if err := c.client.CheckPrivate(ctx, req.URL); err != nil {
+		return nil, egress.Explain(err)
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "Satchel/"+c.version)
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	return req, nil
+}
+
+func (c *Credentials) ask(req *http.Request) (status int, raw []byte, media string, err error) {
+	ctx, cancel := context.WithTimeout(req.Context(), requestTime)
+	defer cancel()
+	resp, err := c.tokens.Do(req.WithContext(ctx))
+	if err != nil {
+		return 0, nil, "", egress.Explain(err)
+	}
+	defer resp.Body.Close()
+	raw, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return 0, nil, "", egress.Explain(err)
+	}
+	media, _, _ = mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return resp.StatusCode, raw, media, nil
+}
+
+// answered is what a token endpoint granted.
+type answered struct {
+	agent.CredentialTokens
+	account string // of the ID token
+}
+
+// askTokens asks a token endpoint (RFC 6749). A refusal has its code in the
+// details of the error, see oauthCode.
+func (c *Credentials) askTokens(ctx context.Context, o store.OpenCredential, endpoint string, form url.Values) (answered, error) {
+	asked := c.now()
+	status, raw, media, err := c.postClient(ctx, o, endpoint, form)
+	if err != nil {
+		return answered{}, err
+	}
+	fields := readFields(raw, media)
+	access := text(fields["access_token"])
+	if status != http.StatusOK || access == "" {
+		return answered{}, refusal(status, fields, secretsOf(o, form))
+	}
+	if kind := text(fields["token_type"]); kind != "" && !strings.EqualFold(kind, "bearer") && kind != "bot" && kind != "user" || !printable(access) {
+		return answered{}, agent.Errorf(agent.CodeUpstream, "the provider's answer has no bearer token")
+	}
+	a := answered{agent.CredentialTokens{AccessToken: access, RefreshToken: text(fields["refresh_token"]), IssuedAt: agent.At(asked)}, accountOf(text(fields["id_token"]))}
+	if seconds, err := strconv.ParseFloat(text(fields["expires_in"]), 64); err == nil && seconds > 0 {
+		a.ExpiresAt = agent.At(asked.Add(time.Duration(min(seconds, maxLifetime.Seconds()) * float64(time.Second))))
+	}
+	return a, nil
+}
+
+// postClient posts a form as the client of a credential.
+func (c *Credentials) postClient(ctx context.Context, o store.OpenCredential, endpoint string, form url.Values) (status int, raw []byte, media string, err error) {
+	secret := o.Values["client_secret"]
+	if o.Config.ClientID != "" && (secret == "" || o.Config.TokenAuth == "body") {
+		form.Set("client_id", o.Config.ClientID)
+	}
+	if secret != "" && o.Config.TokenAuth == "body" {
+		form.Set("client_secret", secret)
+	}
+	req, err := c.request(ctx, http.MethodPost, endpoint, form)
+	if err != nil {
+		return 0, nil, "", err
+	}
+	if secret != "" && o.Config.TokenAuth != "body" {
+		req.SetBasicAuth(url.QueryEscape(o.Config.ClientID), url.QueryEscape(secret))
+	}
+	return c.ask(req)
+}
+
+// readFields reads an answer in JSON, or as a form.
+func readFields(raw []byte, media string) map[string]any {
+	fields := map[string]any{}
+	decoder := json.NewDecoder(strings.NewReader(string(raw)))
+	decoder.UseNumber()
+	if decoder.Decode(&fields) == nil {
+		return fields
+	}
+	fields = map[string]any{}
+	if media == "application/x-www-form-urlencoded" || media == "text/plain" {
+		form, _ := url.ParseQuery(string(raw))
+		for name := range form {
+			fields[name] = form.Get(name)
+		}
+	}
+	return fields
+}
+
+func text(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	}
+	return ""
+}
+
+var oauthError = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,60}$`)
+
+// passing are refusals that may be over at the next attempt.
+var passing = map[string]bool{"": true, "temporarily_unavailable": true, "server_error": true, "slow_down": true}
+
+// refusal is the error of an answer without tokens. What the provider says is
+// shown with secrets masked.
+func refusal(status int, fields map[string]any, secrets []string) error {
+	code, said := text(fields["error"]), text(fields["error_description"])
+	if inner, ok := fields["error"].(map[string]any); ok {
+		code, said = text(inner["type"]), text(inner["message"])
+	}
+	if !oauthError.MatchString(code) {
+		code = ""
+	}
+	for _, s := range secrets {
+		if len(s) >= 4 {
+			said = strings.ReplaceAll(said, s, agent.Mask)
+		}
+	}
+	message := fmt.Sprintf("the provider grants no token (status %d)", status)
+	if code != "" {
+		message = "the provider grants no token: " + code
+	}
+	if said = strings.Join(strings.Fields(said), " "); said != "" && code != "" {
+		message += ": " + agent.Clip(said, 300)
+	}
+	e := agent.Errorf(agent.CodeUpstream, "%s", message).With("status", status)
+	if status < 500 && status != http.StatusTooManyRequests && !passing[code] {
+		e = e.With("oauth_error", code)
+	}
+	return e
+}
+
+// oauthCode returns the code with which a provider refused a request for good,
+// or "".
+func oauthCode(err error) string {
+	e, ok := err.(*agent.Error)
+	if !ok {
+		return ""
+	}
+	code, _ := e.Details["oauth_error"].(string)
+	return code
+}
+
+// secretsOf are the texts of a request for tokens that nobody may see.
+func secretsOf(o store.OpenCredential, form url.Values) []string {
+	all := []string{o.Tokens.AccessToken, o.Tokens.RefreshToken}
+	for _, v := range o.Values {
+		all = append(all, v)
+	}
+	for _, name := range []string{"code", "code_verifier", "refresh_token", "assertion", "client_secret", "device_code"} {
+		all = append(all, form.Get(name))
+	}
+	return all
+}
+
+// accountOf reads whose account it is out of an ID token. It comes from the
+// token endpoint itself and is only shown, so its signature is not checked.
+func accountOf(idToken string) string {
+	parts := strings.Split(idToken, ".")
+	if len(parts) != 3 {
+		return ""
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
+	var claims struct {
+		Email    string `json:"email"`
+		Username string `json:"preferred_username"`
+		Name     string `json:"name"`
+	}
+	if err != nil || json.Unmarshal(raw, &claims) != nil {
+		return ""
+	}
+	return agent.Clip(cmp.Or(claims.Email, claims.Username, claims.Name), 200)
+}
+
+func printable(s string) bool {
+	for _, c := range []byte(s) {
+		if c <= ' ' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,131 @@
+package credentials
+
+import (
+	"context"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+const (
+	leeway = time.Minute // before its end an access token is renewed
+	young  = time.Minute // a token this new is not renewed because of a status 401
+)
+
+// token returns an access token. rejected is one that the server answered 401
+// to, or "". The renewal itself goes on when ctx ends: a provider that rotates
+// refresh tokens must not be asked in vain.
+func (c *Credentials) token(ctx context.Context, db *store.DB, id, rejected string) (string, error) {
+	if token, done, err := c.keptToken(ctx, db, id, rejected); done || err != nil {
+		return token, err
+	}
+	type outcome struct {
+		token string
+		err   error
+	}
+	result := make(chan outcome, 1)
+	go func() {
+		alone, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*requestTime)
+		defer cancel()
+		token, err := c.renew(alone, db, id, rejected)
+		result <- outcome{token, err}
+	}()
+	select {
+	case r := <-result:
+		return r.token, r.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// keptToken returns the stored access token if it can be used.
+func (c *Credentials) keptToken(ctx context.Context, db *store.DB, id, rejected string) (token string, done bool, err error) {
+	o, err := db.OpenCredential(ctx, id)
+	if err != nil {
+		return "", false, notFoundAsField(err)
+	}
+	return c.usable(o, rejected)
+}
+
+func (c *Credentials) usable(o store.OpenCredential, rejected string) (token string, done bool, err error) {
+	t := o.Tokens
+	now := c.now()
+	fresh := t.AccessToken != "" && (t.ExpiresAt.IsZero() || now.Add(leeway).Before(t.ExpiresAt.Time))
+	if fresh && t.AccessToken != rejected {
+		return t.AccessToken, true, nil
+	}
+	if fresh && (now.Before(t.IssuedAt.Add(young)) || o.Config.NeedsPerson() && t.RefreshToken == "") {
+		return t.AccessToken, true, nil // another one would be answered the same, or cannot be had
+	}
+	if o.Config.NeedsPerson() && t.RefreshToken == "" {
+		return "", true, needsLogin(o)
+	}
+	return "", false, nil
+}
+
+// needsLogin is the error of a credential that a person has to connect.
+func needsLogin(o store.OpenCredential) error {
+	return agent.Errorf(agent.CodeCredentialLogin, "the credential %s has to be connected: a person signs in under Credentials", o.Name).With("credential_id", o.ID)
+}
+
+// renew gets new tokens, unless somebody else just did.
+func (c *Credentials) renew(ctx context.Context, db *store.DB, id, rejected string) (string, error) {
+	unlock, err := c.lock(ctx, key(db, id))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	o, err := db.OpenCredential(ctx, id)
+	if err != nil {
+		return "", notFoundAsField(err)
+	}
+	if token, done, err := c.usable(o, rejected); done || err != nil {
+		return token, err
+	}
+	tokens, err := c.grant(ctx, o)
+	if err != nil {
+		return "", c.refused(ctx, db, o, err)
+	}
+	if tokens.RefreshToken == "" {
+		tokens.RefreshToken = o.Tokens.RefreshToken
+	}
+	if err := db.PutTokens(ctx, o, tokens.CredentialTokens, ""); err != nil {
+		return "", err
+	}
+	return tokens.AccessToken, nil
+}
+
+// grant asks for tokens without a person.
+func (c *Credentials) grant(ctx context.Context, o store.OpenCredential) (answered, error) {
+	endpoint, err := c.endpoints(ctx, o)
+	if err != nil {
+		return answered{}, err
+	}
+	form, err := c.grantForm(o, endpoint)
+	if err != nil {
+		return answered{}, err
+	}
+	return c.askTokens(ctx, o, endpoint.Token, form)
+}
+
+// refused notes that a provider refuses a credential, and returns the error for
+// whoever wanted to use it. Failures that pass are not noted.
+func (c *Credentials) refused(ctx context.Context, db *store.DB, o store.OpenCredential, err error) error {
+	var status agent.CredentialStatus
+	answer := err
+	switch oauthCode(err) {
+	case "":
+		return err
+	case "invalid_grant", "interaction_required", "login_required", "consent_required":
+		if status = agent.CredentialFailing; o.Config.NeedsPerson() {
+			status, answer = agent.CredentialNeedsLogin, needsLogin(o)
+		}
+	default:
+		status = agent.CredentialFailing
+	}
+	if failed := db.FailCredential(ctx, o, status, agent.Explain(err)); failed != nil && agent.ErrorCode(failed) != agent.CodeNotFound {
+		c.log.Warn("note a credential that is refused", "agent", db.ID(), "credential", o.ID, "error", failed)
+	}
+	return answer
+}

@@ -1,0 +1,169 @@
+package egress
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"satchel/agent"
+)
+
+// Credential authorizes requests to its hosts, and to no other.
+type Credential interface {
+	// Fits reports whether a request to u may carry the credential.
+	Fits(u *url.URL) bool
+	// Apply sets the credential in a request that is sent next. It may make
+	// requests of its own.
+	Apply(req *http.Request) error
+	// Renew is called once after a status 401, and reports whether the request
+	// should be repeated.
+	Renew(ctx context.Context) (again bool, err error)
+	// Secrets are the texts that an answer must not repeat.
+	Secrets() []string
+}
+
+type attachKey struct{}
+
+// WithCredential returns a context whose requests carry a credential. It is
+// attached when the URL is final, on each hop: the first request must fit its
+// hosts, and a redirect that leaves them continues without it.
+func WithCredential(ctx context.Context, c Credential) context.Context {
+	return context.WithValue(ctx, attachKey{}, c)
+}
+
+// send sends a prepared request with the credential of its context.
+func (g guard) send(req *http.Request) (*http.Response, error) {
+	c, _ := req.Context().Value(attachKey{}).(Credential)
+	attach := false
+	var err error
+	if c != nil {
+		attach, err = g.attaches(c, req)
+	}
+	switch {
+	case err != nil:
+		closeBody(req)
+		return nil, err
+	case !attach:
+		return g.client.transport.RoundTrip(req)
+	}
+	resp, err := g.sendWith(c, req)
+	if err == nil && resp.StatusCode == http.StatusUnauthorized && (req.Body == nil || req.Body == http.NoBody || req.GetBody != nil) {
+		resp, err = g.sendAgain(c, req, resp)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// What is seen of the request has no credential in its URL or header.
+	resp.Request = req
+	maskResponse(resp, c.Secrets())
+	return resp, nil
+}
+
+// sendAgain repeats a request that was answered 401, if its credential could be
+// renewed.
+func (g guard) sendAgain(c Credential, req *http.Request, resp *http.Response) (*http.Response, error) {
+	again, err := c.Renew(req.Context())
+	if err == nil && !again {
+		return resp, nil
+	}
+	_, _ = io.CopyN(io.Discard, resp.Body, maxDrained)
+	_ = resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	repeated := req.Clone(req.Context())
+	if req.GetBody != nil {
+		if repeated.Body, err = req.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	return g.sendWith(c, repeated)
+}
+
+func (g guard) sendWith(c Credential, req *http.Request) (*http.Response, error) {
+	sent := req.Clone(req.Context())
+	if err := c.Apply(sent); err != nil {
+		closeBody(req)
+		return nil, err
+	}
+	return g.client.transport.RoundTrip(sent)
+}
+
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close() // the error that is returned matters more
+	}
+}
+
+// attaches reports whether the next hop carries a credential. The first one
+// must: a caller who named a credential wants it sent.
+func (g guard) attaches(c Credential, req *http.Request) (bool, error) {
+	host := req.URL.Hostname()
+	for at := req; ; at = at.Response.Request {
+		first := at.Response == nil || at.Response.Request == nil
+		if !c.Fits(at.URL) {
+			if at != req || !first {
+				return false, nil
+			}
+			return false, &Error{Code: CodeCredentialHost, Host: host, Reason: "not one of its hosts"}
+		}
+		if first {
+			break
+		}
+	}
+	if req.Host != "" && !strings.EqualFold(req.Host, req.URL.Host) {
+		return false, &Error{Code: CodeCredentialHost, Host: host, Reason: "the Host header names another host"}
+	}
+	err := g.client.CheckPrivate(req.Context(), req.URL)
+	return err == nil, err
+}
+
+// CheckPrivate refuses to send secrets to a URL where others may read them: one
+// without https, unless the operator opened its address.
+func (c *Client) CheckPrivate(ctx context.Context, u *url.URL) error {
+	if u.Scheme == "https" || c.policy.opened(ctx, u.Hostname()) {
+		return nil
+	}
+	return &Error{Code: CodeCredentialHost, Host: u.Hostname(), Reason: "without https it is only sent to addresses that the operator opened"}
+}
+
+// opened reports whether the operator opened every address of a host.
+func (p *Policy) opened(ctx context.Context, host string) bool {
+	allowed := func(addr netip.Addr) bool { return p.AllowPrivate || p.allows(addr.Unmap(), false) }
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return allowed(addr)
+	}
+	if isLocalhost(host) {
+		return p.opensLoopback()
+	}
+	found, err := p.Resolver.LookupNetIP(ctx, "ip", host) // a nil Resolver is the machine's own
+	for _, addr := range found {
+		if !allowed(addr) {
+			return false
+		}
+	}
+	return err == nil && len(found) > 0
+}
+
+// CheckHosts checks hosts that a credential is to be bound to, as ParseHosts
+// does, and that those without https can be reached under the policy.
+func (c *Client) CheckHosts(field string, entries []string) (Hosts, error) {
+	hosts, err := ParseHosts(field, entries)
+	if err != nil {
+		return nil, err
+	}
+	for i, h := range hosts {
+		addr, err := netip.ParseAddr(h.name)
+		literal := err == nil || isLocalhost(h.name)
+		if h.scheme == "http" && literal && !c.policy.opened(context.Background(), h.name) {
+			return nil, agent.Invalid(field, "has "+agent.Clip(entries[i], 100)+", which the operator has not opened: see SATCHEL_OUTBOUND_ALLOW")
+		}
+		if reason := c.policy.refusal(addr); err == nil && reason != "" {
+			return nil, agent.Invalid(field, "has "+agent.Clip(entries[i], 100)+", which cannot be reached from here: "+reason)
+		}
+	}
+	return hosts, nil
+}

@@ -1,0 +1,117 @@
+package egress
+
+import (
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/idna"
+	"golang.org/x/net/publicsuffix"
+
+	"satchel/agent"
+)
+
+// MaxHosts is how many hosts a credential can be bound to.
+const MaxHosts = 20
+
+// Hosts are where a credential may be sent.
+type Hosts []hostRule
+
+// hostRule is one entry of Hosts.
+type hostRule struct {
+	scheme string // http or https
+	name   string // in lower case and ASCII, without brackets
+	port   string
+	below  bool // every name below it, and not itself
+}
+
+// ParseHosts parses entries such as api.example.com, api.example.com:8443,
+// *.example.com and http://10.0.0.5:8080. Errors name the field.
+func ParseHosts(field string, entries []string) (Hosts, error) {
+	if len(entries) == 0 || len(entries) > MaxHosts {
+		return nil, agent.Invalid(field, "must have 1 to "+strconv.Itoa(MaxHosts)+" hosts")
+	}
+	var hosts Hosts
+	for _, entry := range entries {
+		h, issue := parseHost(entry)
+		if issue != "" {
+			return nil, agent.Invalid(field, "has "+strconv.Quote(agent.Clip(entry, 100))+", which "+issue)
+		}
+		hosts = append(hosts, h)
+	}
+	return hosts, nil
+}
+
+func parseHost(entry string) (h hostRule, issue string) {
+	h.scheme = "https"
+	rest, plain := strings.CutPrefix(entry, "http://")
+	if plain {
+		h.scheme = "http"
+	}
+	rest = strings.TrimPrefix(rest, "https://")
+	if strings.ContainsAny(rest, "/\\?#@% \t") || rest == "" {
+		return h, "is not a host, such as api.example.com"
+	}
+	if rest, h.below = strings.CutPrefix(rest, "*."); strings.Contains(rest, "*") {
+		return h, "has a * that is not its first label"
+	}
+	u, err := url.Parse("https://" + rest)
+	if err != nil || u.Host != rest {
+		return h, "is not a host, such as api.example.com"
+	}
+	var ok bool
+	if h.name, ok = normalHost(u.Hostname()); !ok || strings.HasSuffix(h.name, ".") {
+		return h, "is not a host, such as api.example.com"
+	}
+	if n, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || n == 0) || strings.HasSuffix(rest, ":") {
+		return h, "has a port out of range"
+	}
+	h.port = port(&url.URL{Scheme: h.scheme, Host: u.Host})
+	if _, err := netip.ParseAddr(h.name); h.below && err == nil {
+		return h, "has a * before an address"
+	}
+	if suffix, _ := publicsuffix.PublicSuffix(h.name); h.below && suffix == h.name {
+		return h, "covers a suffix under which anyone can have a name"
+	}
+	return h, ""
+}
+
+// normalHost returns a host without brackets in lower case and ASCII.
+func normalHost(host string) (string, bool) {
+	if strings.Contains(host, ":") {
+		addr, err := netip.ParseAddr(host)
+		return addr.String(), err == nil && addr.Zone() == ""
+	}
+	if !isASCII(host) {
+		ascii, err := idna.Lookup.ToASCII(host)
+		if err != nil {
+			return "", false
+		}
+		host = ascii
+	}
+	host = strings.ToLower(host)
+	if endsInNumber(host) {
+		_, err := netip.ParseAddr(host)
+		return host, err == nil
+	}
+	return host, isHostname(host)
+}
+
+// Fit reports whether a request to u goes to one of the hosts.
+func (h Hosts) Fit(u *url.URL) bool {
+	if u == nil || u.User != nil || u.Opaque != "" {
+		return false
+	}
+	name, ok := normalHost(u.Hostname())
+	return ok && slices.ContainsFunc(h, func(r hostRule) bool {
+		if r.scheme != u.Scheme || r.port != port(u) {
+			return false
+		}
+		if r.below {
+			return strings.HasSuffix(name, "."+r.name)
+		}
+		return name == r.name
+	})
+}

@@ -1,0 +1,92 @@
+package egress
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"satchel/agent"
+)
+
+// minMasked is the length from which a secret is masked in an answer, in bytes:
+// shorter texts occur by chance.
+const minMasked = 12
+
+// maskResponse masks the secrets that an answer repeats, in its headers and as
+// its body is read.
+func maskResponse(resp *http.Response, secrets []string) {
+	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return len(s) < minMasked })
+	if len(secrets) == 0 {
+		return
+	}
+	// Longer ones first: one may contain another.
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	var pairs []string
+	for _, s := range secrets {
+		pairs = append(pairs, s, agent.Mask)
+	}
+	replacer := strings.NewReplacer(pairs...)
+	for _, values := range resp.Header {
+		for i := range values {
+			values[i] = replacer.Replace(values[i])
+		}
+	}
+	if resp.StatusCode != http.StatusSwitchingProtocols && resp.Body != nil && resp.Body != http.NoBody {
+		resp.Body = &maskedBody{ReadCloser: resp.Body, secrets: secrets}
+		resp.ContentLength = -1
+	}
+}
+
+// maskedBody replaces secrets in what is read. It holds back only bytes that
+// may be the beginning of one.
+type maskedBody struct {
+	io.ReadCloser
+	secrets []string // longer ones first
+	ready   []byte   // to be delivered
+	held    []byte   // may begin a secret
+	err     error
+}
+
+// Read delivers the body with its secrets masked.
+func (b *maskedBody) Read(p []byte) (int, error) {
+	for len(b.ready) == 0 && b.err == nil {
+		chunk := make([]byte, max(len(p), 512))
+		n, err := b.ReadCloser.Read(chunk)
+		b.err = err
+		b.take(chunk[:n])
+	}
+	n := copy(p, b.ready)
+	b.ready = b.ready[n:]
+	if n == 0 && len(p) > 0 {
+		return 0, b.err
+	}
+	return n, nil
+}
+
+// take masks what is complete in the held bytes and a chunk.
+func (b *maskedBody) take(chunk []byte) {
+	text := append(b.held, chunk...)
+	for _, s := range b.secrets {
+		text = bytes.ReplaceAll(text, []byte(s), []byte(agent.Mask))
+	}
+	keep := 0
+	if b.err == nil {
+		for _, s := range b.secrets {
+			keep = max(keep, beginning(text, s))
+		}
+	}
+	b.ready = append(b.ready, text[:len(text)-keep]...)
+	b.held = slices.Clone(text[len(text)-keep:])
+}
+
+// beginning returns how many of the last bytes of text are the beginning of s.
+func beginning(text []byte, s string) int {
+	for n := min(len(text), len(s)-1); n > 0; n-- {
+		if string(text[len(text)-n:]) == s[:n] {
+			return n
+		}
+	}
+	return 0
+}

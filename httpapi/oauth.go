@@ -1,0 +1,101 @@
+package httpapi
+
+import (
+	"html/template"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+	"satchel/agent/credentials"
+	"satchel/httpapi/rest"
+)
+
+// oauthPages registers the two addresses of a sign-in with a provider. They are
+// opened by a browser, whose cookie is bound to the login; neither asks for an
+// identity.
+func (s *Server) oauthPages() {
+	s.echo.GET("/oauth/start/:ticket", s.startLogin)
+	s.echo.GET("/oauth/callback", s.finishLogin)
+}
+
+// oauthPolicy lets the page run nothing and load nothing but its style.
+const oauthPolicy = "default-src 'none'; style-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
+
+var oauthPage = template.Must(template.New("").Parse(`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{{.Title}}</title><link rel="stylesheet" href="/docs/page.css"></head>
+<body><main><h1>{{.Title}}</h1><p>{{.Text}}</p>{{if .Back}}<p><a href="{{.Back}}">Back to Credentials</a></p>{{end}}</main></body></html>
+`))
+
+type oauthPageData struct{ Title, Text, Back string }
+
+// startLogin sends the browser to the provider. A page of another site must not
+// begin a login.
+func (s *Server) startLogin(c echo.Context) error {
+	if site := c.Request().Header.Get("Sec-Fetch-Site"); site == "cross-site" || !isNavigation(c.Request()) {
+		return s.showLogin(c, http.StatusForbidden, oauthPageData{Title: "Not connected", Text: "Another site sent you here. Open Credentials in the console and connect from there."})
+	}
+	location, cookie, err := s.options.Credentials.Start(c.Request().Context(), c.Param("ticket"))
+	if err != nil {
+		return s.failLogin(c, err, "")
+	}
+	c.SetCookie(cookie)
+	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
+	return c.Redirect(http.StatusSeeOther, location)
+}
+
+// finishLogin is where the provider sends the browser back to. It is the one
+// page that another site may open, by a top-level navigation.
+func (s *Server) finishLogin(c echo.Context) error {
+	if !isNavigation(c.Request()) {
+		return s.showLogin(c, http.StatusForbidden, oauthPageData{Title: "Not connected", Text: "This address is for browsers that a provider sends back."})
+	}
+	query := c.QueryParams()
+	name, value := s.options.Credentials.CookieName(query.Get("state")), ""
+	if cookie, err := c.Cookie(name); err == nil {
+		value = cookie.Value
+		gone := &http.Cookie{Name: name, Path: "/", MaxAge: -1, HttpOnly: true, Secure: cookieSecure(name), SameSite: http.SameSiteLaxMode}
+		c.SetCookie(gone)
+	}
+	done, err := s.options.Credentials.Callback(c.Request().Context(), query, value)
+	if err != nil {
+		return s.failLogin(c, err, backTo(done))
+	}
+	return s.showLogin(c, http.StatusOK, oauthPageData{Title: "Connected", Text: "The credential is ready. You can close this window.", Back: backTo(done)})
+}
+
+func cookieSecure(name string) bool { return len(name) > 7 && name[:7] == "__Host-" }
+
+// isNavigation reports whether a browser opens the address as a page. Programs
+// that do not say are let through.
+func isNavigation(r *http.Request) bool {
+	mode, dest := r.Header.Get("Sec-Fetch-Mode"), r.Header.Get("Sec-Fetch-Dest")
+	return (mode == "" || mode == "navigate") && (dest == "" || dest == "document")
+}
+
+func backTo(done credentials.Finished) string {
+	if done.Credential == "" {
+		return ""
+	}
+	return "/#/agents/" + done.Agent + "/credentials/" + done.Credential
+}
+
+func (s *Server) failLogin(c echo.Context, err error, back string) error {
+	e := rest.AsError(err)
+	status := rest.StatusOf(e.Code)
+	if status == http.StatusInternalServerError && e.Code != agent.CodeUpstream {
+		s.log.Error("a sign-in with a provider failed", "error", err)
+	}
+	return s.showLogin(c, status, oauthPageData{Title: "Not connected", Text: e.Message, Back: back})
+}
+
+func (s *Server) showLogin(c echo.Context, status int, data oauthPageData) error {
+	h := c.Response().Header()
+	h.Set(echo.HeaderContentSecurityPolicy, oauthPolicy)
+	h.Set(echo.HeaderXFrameOptions, "DENY")
+	h.Set(echo.HeaderCacheControl, "no-store")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set(echo.HeaderContentType, echo.MIMETextHTMLCharsetUTF8)
+	c.Response().WriteHeader(status)
+	return oauthPage.Execute(c.Response(), data)
+}

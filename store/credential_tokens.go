@@ -1,0 +1,177 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"satchel/agent"
+)
+
+// OpenCredential is a credential with what is sealed of it.
+type OpenCredential struct {
+	agent.Credential
+	Values map[string]string
+	Tokens agent.CredentialTokens // zero: none
+}
+
+// OpenCredential opens a credential by its id or name, to be used. One that
+// may not be used now is an error that says so.
+func (db *DB) OpenCredential(ctx context.Context, ref string) (OpenCredential, error) {
+	o, err := db.openCredential(ctx, ref)
+	if err == nil && o.Status == agent.CredentialNeedsConfirm {
+		return o, agent.Errorf(agent.CodeConflict, "the credential %s was copied with its agent and is not used before it is confirmed", o.Name).With("credential_id", o.ID)
+	}
+	return o, err
+}
+
+// OpenUnconfirmed is OpenCredential for one that need not be confirmed.
+func (db *DB) OpenUnconfirmed(ctx context.Context, ref string) (OpenCredential, error) {
+	return db.openCredential(ctx, ref)
+}
+
+func (db *DB) openCredential(ctx context.Context, ref string) (OpenCredential, error) {
+	return Read(ctx, db, func(tx *Tx) (o OpenCredential, err error) {
+		if o.Credential, err = tx.credential(ref); err != nil {
+			return o, err
+		}
+		sealed, ok, err := tx.openCredential(&o.Credential)
+		var raw string
+		if err == nil {
+			raw, err = tx.secret(o.ID, tokensField)
+		}
+		switch {
+		case errors.Is(err, errLocked):
+			return o, agent.Errorf(agent.CodeConflict, "the credential %s is locked: it was sealed with another master key; give its secret again", o.Name).With("credential_id", o.ID).Because(err)
+		case err != nil:
+			return o, err
+		case !ok:
+			return o, agent.Errorf(agent.CodeConflict, "the credential %s was changed from outside; give its secret again", o.Name).With("credential_id", o.ID)
+		}
+		if raw != "" {
+			if err := json.Unmarshal([]byte(raw), &o.Tokens); err != nil {
+				return o, fmt.Errorf("sealed tokens of %s: %w", o.ID, err)
+			}
+		}
+		o.Values = sealed.Values
+		return o, nil
+	})
+}
+
+// PutTokens stores new tokens of a credential, which then is ready. They are for
+// the credential as it was opened: one that was changed or deleted meanwhile is
+// a CONFLICT.
+func (db *DB) PutTokens(ctx context.Context, o OpenCredential, tokens agent.CredentialTokens, account string) error {
+	raw, err := json.Marshal(tokens)
+	if err != nil {
+		return err
+	}
+	return db.changeTokens(ctx, o, func(tx *Tx) error {
+		if err := tx.putSecret(o.ID, tokensField, string(raw)); err != nil {
+			return err
+		}
+		_, err := tx.exec("UPDATE _credentials SET status = 'ready', expires_at = ?, account = iif(? <> '', ?, account), last_error = '', updated_at = ? WHERE id = ?",
+			tokens.ExpiresAt, account, account, tx.Now, o.ID)
+		return err
+	})
+}
+
+// changeTokens runs fn in a write unless the credential is not as it was opened.
+func (db *DB) changeTokens(ctx context.Context, o OpenCredential, fn func(*Tx) error) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		now, err := tx.credential(o.ID)
+		if err != nil {
+			return struct{}{}, err
+		}
+		if sealed := o.Credential.Seal(nil); !sealed.Is(&now) || now.Config.ClientID != o.Config.ClientID {
+			return struct{}{}, agent.Errorf(agent.CodeConflict, "the credential was changed meanwhile")
+		}
+		return struct{}{}, fn(tx)
+	})
+	return err
+}
+
+// DropTokens forgets the tokens of a credential, and a login under way.
+func (db *DB) DropTokens(ctx context.Context, id string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		c, err := tx.credential(id)
+		if err != nil {
+			return struct{}{}, err
+		}
+		if _, err := tx.exec("DELETE FROM _secrets WHERE owner = ? AND field IN (?, ?)", c.ID, tokensField, loginField); err != nil {
+			return struct{}{}, err
+		}
+		if _, err := tx.exec("UPDATE _credentials SET status = iif(status = 'needs_confirm', status, ?), account = '', expires_at = NULL, last_error = '', updated_at = ? WHERE id = ?", unconnected(&c), tx.Now, c.ID); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.audit("credential disconnected", map[string]any{"credential_id": c.ID, "name": c.Name})
+	})
+	return err
+}
+
+// FailCredential notes why a credential does not work. Its tokens are forgotten
+// when a person has to connect it again. The event is emitted once.
+func (db *DB) FailCredential(ctx context.Context, o OpenCredential, status agent.CredentialStatus, reason string) error {
+	return db.changeTokens(ctx, o, func(tx *Tx) error {
+		now, err := tx.credential(o.ID)
+		if err != nil {
+			return err
+		}
+		if status == agent.CredentialNeedsLogin {
+			if err := tx.putSecret(o.ID, tokensField, ""); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.exec("UPDATE _credentials SET status = ?, last_error = ?, expires_at = NULL, updated_at = ? WHERE id = ?", status, agent.Clip(reason, 500), tx.Now, o.ID); err != nil {
+			return err
+		}
+		if now.Status == status {
+			return nil
+		}
+		return tx.emit(agent.EventCredentialFailed, map[string]any{"credential": map[string]any{
+			"id": o.ID, "name": o.Name, "preset": o.Preset, "type": o.Type, "status": status, "last_error": agent.Clip(reason, 500)}})
+	})
+}
+
+// WorkCredential notes that a credential works, and whose account it is when
+// that is known.
+func (db *DB) WorkCredential(ctx context.Context, o OpenCredential, account string) error {
+	return db.changeTokens(ctx, o, func(tx *Tx) error {
+		_, err := tx.exec("UPDATE _credentials SET status = iif(status = 'failing', 'ready', status), last_error = '', account = iif(? <> '', ?, account), updated_at = ? WHERE id = ?",
+			account, account, tx.Now, o.ID)
+		return err
+	})
+}
+
+// PutLogin stores what a login under way needs, in place of an earlier one of
+// the same credential.
+func (db *DB) PutLogin(ctx context.Context, id, login string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		if _, err := tx.credential(id); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.putSecret(id, loginField, login)
+	})
+	return err
+}
+
+// TakeLogin passes the login under way of a credential to take, "" for none,
+// and stores what that returns in its place. Two calls never see the same login.
+func (db *DB) TakeLogin(ctx context.Context, id string, take func(login string) (next string, err error)) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		login, err := tx.secret(id, loginField)
+		if errors.Is(err, errLocked) {
+			login, err = "", nil
+		}
+		if err != nil {
+			return struct{}{}, err
+		}
+		next, err := take(login)
+		if err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.putSecret(id, loginField, next)
+	})
+	return err
+}

@@ -1,0 +1,299 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"satchel/agent"
+	"satchel/store/sqlite"
+)
+
+// Fields of _secrets that a credential has.
+const (
+	credentialField = "secret"
+	tokensField     = "tokens"
+	loginField      = "login"
+)
+
+const credentialColumns = "id, name, preset, type, hosts, config, fields, status, account, expires_at, last_error, created_at, updated_at"
+
+var credentialListing = listing[agent.Credential]{
+	table:   "_credentials",
+	columns: credentialColumns,
+	order:   Order{"name", false},
+	sort:    map[string]string{"created_at": "created_at", "name": "name", "status": "status"},
+	search:  []string{"name", "preset", "hosts"},
+	scan:    scanCredential,
+}
+
+func scanCredential(rows *sqlite.Rows) (c agent.Credential, err error) {
+	var hosts, config, fields rawJSON
+	err = rows.Scan(&c.ID, &c.Name, &c.Preset, &c.Type, &hosts, &config, &fields, &c.Status, &c.Account, &c.ExpiresAt, &c.LastError, &c.CreatedAt, &c.UpdatedAt)
+	if err != nil {
+		return c, err
+	}
+	c.Hosts, c.ConfiguredFields, c.UsedBy = stringsIn(hosts), stringsIn(fields), []agent.CredentialUse{}
+	return c, unmarshalInto(config, &c.Config)
+}
+
+// Credentials lists credentials.
+func (db *DB) Credentials(ctx context.Context, p Page) ([]agent.Credential, int, error) {
+	var total int
+	page, err := Read(ctx, db, func(tx *Tx) (page []agent.Credential, err error) {
+		var f filter
+		f.add("true") // _counts has no row for them
+		if page, total, err = credentialListing.list(tx, f, p); err != nil {
+			return nil, err
+		}
+		return page, tx.completeCredentials(page)
+	})
+	return page, total, err
+}
+
+// Credential reads a credential by its id or its name.
+func (db *DB) Credential(ctx context.Context, ref string) (agent.Credential, error) {
+	return Read(ctx, db, func(tx *Tx) (agent.Credential, error) {
+		c, err := tx.credential(ref)
+		if err != nil {
+			return c, err
+		}
+		page := []agent.Credential{c}
+		err = tx.completeCredentials(page)
+		return page[0], err
+	})
+}
+
+// credential reads a credential without what uses it.
+func (tx *Tx) credential(ref string) (agent.Credential, error) {
+	found, err := all(tx, scanCredential, "SELECT "+credentialColumns+" FROM _credentials WHERE id = ?1 OR name = ?1 ORDER BY id <> ?1 LIMIT 1", ref)
+	if err != nil {
+		return agent.Credential{}, err
+	}
+	if len(found) == 0 {
+		return agent.Credential{}, agent.NotFound("credential", ref)
+	}
+	return found[0], nil
+}
+
+// completeCredentials fills in what uses credentials, and which are locked.
+func (tx *Tx) completeCredentials(page []agent.Credential) error {
+	references, err := tx.credentialReferences()
+	if err != nil {
+		return err
+	}
+	for i := range page {
+		c := &page[i]
+		if _, _, err := tx.openCredential(c); errors.Is(err, errLocked) {
+			c.Status = agent.CredentialLocked
+		} else if err != nil {
+			return err
+		}
+		for _, r := range references {
+			if r.names(c) {
+				c.UsedBy = append(c.UsedBy, r.CredentialUse)
+			}
+		}
+	}
+	return nil
+}
+
+// openCredential opens what is sealed of a credential. ok is false when it is
+// not for the credential as it is now.
+func (tx *Tx) openCredential(c *agent.Credential) (sealed agent.SealedCredential, ok bool, err error) {
+	raw, err := tx.secret(c.ID, credentialField)
+	if err != nil || raw == "" {
+		return sealed, false, err
+	}
+	if err := json.Unmarshal([]byte(raw), &sealed); err != nil {
+		return sealed, false, fmt.Errorf("sealed credential %s: %w", c.ID, err)
+	}
+	return sealed, sealed.Is(c), nil
+}
+
+func (tx *Tx) sealCredential(c *agent.Credential, values map[string]string) error {
+	raw, err := json.Marshal(c.Seal(values))
+	if err != nil {
+		return err
+	}
+	c.ConfiguredFields = agent.ConfiguredFields(values)
+	return tx.putSecret(c.ID, credentialField, string(raw))
+}
+
+// CreateCredential stores a credential that was checked, and seals its secret.
+func (db *DB) CreateCredential(ctx context.Context, c agent.Credential, values map[string]string) (agent.Credential, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Credential, error) {
+		c := c
+		var n int
+		if err := tx.value(&n, "SELECT count(*) FROM _credentials"); err != nil {
+			return c, err
+		}
+		if n >= agent.MaxCredentials {
+			return c, agent.Errorf(agent.CodeConflict, "an agent has at most %d credentials", agent.MaxCredentials).With("limit", agent.MaxCredentials)
+		}
+		c.ID, c.CreatedAt, c.UpdatedAt, c.UsedBy = agent.NewID(agent.KindCredential), tx.Now, tx.Now, []agent.CredentialUse{}
+		c.Status = unconnected(&c)
+		if err := tx.sealCredential(&c, values); err != nil {
+			return c, err
+		}
+		hosts, config, fields, err := credentialJSON(&c)
+		if err != nil {
+			return c, err
+		}
+		if _, err := tx.exec("INSERT INTO _credentials("+credentialColumns+") VALUES (?,?,?,?,?,?,?,?,'',NULL,'',?,?)",
+			c.ID, c.Name, c.Preset, c.Type, hosts, config, fields, c.Status, c.CreatedAt, c.UpdatedAt); err != nil {
+			return c, credentialTaken(err, c.Name)
+		}
+		return c, tx.audit("credential created", map[string]any{"credential_id": c.ID, "name": c.Name})
+	})
+}
+
+// unconnected is the status of a credential without tokens.
+func unconnected(c *agent.Credential) agent.CredentialStatus {
+	if c.Type == agent.CredentialOAuth2 && c.Config.NeedsPerson() {
+		return agent.CredentialNeedsLogin
+	}
+	return agent.CredentialReady
+}
+
+func credentialJSON(c *agent.Credential) (hosts, config, fields string, err error) {
+	var raw [3][]byte
+	for i, v := range []any{c.Hosts, c.Config, c.ConfiguredFields} {
+		if raw[i], err = json.Marshal(v); err != nil {
+			return "", "", "", err
+		}
+	}
+	return string(raw[0]), string(raw[1]), string(raw[2]), nil
+}
+
+func credentialTaken(err error, name string) error {
+	if !isUnique(err) {
+		return err
+	}
+	return agent.Errorf(agent.CodeConflict, "there is a credential of this name already").With("field", "name").With("name", name)
+}
+
+// UpdateCredential changes a credential. check is given it as it will be, with
+// the secret that it will have; values are a new secret, nil for the one that is
+// stored. Another place to send it to needs the secret again.
+func (db *DB) UpdateCredential(ctx context.Context, ref string, change agent.CredentialChange, check func(*agent.Credential, map[string]string) error) (agent.Credential, error) {
+	updated, err := Write(ctx, db, func(tx *Tx) (agent.Credential, error) {
+		c, err := tx.credential(ref)
+		if err != nil {
+			return c, err
+		}
+		before := c
+		before.Hosts = append([]string{}, c.Hosts...)
+		change.Apply(&c)
+		sealed, same, err := tx.openCredential(&c)
+		values := sealed.Values
+		if change.Secret.Given {
+			values = change.Secret.Value
+			if values == nil {
+				values = map[string]string{}
+			}
+		} else if err != nil && !errors.Is(err, errLocked) {
+			return c, err
+		} else if err != nil || !same && len(values) > 0 {
+			return c, agent.Invalid("secret", "must be given again, for the type, the hosts or the addresses change")
+		}
+		if err := check(&c, values); err != nil {
+			return c, err
+		}
+		return tx.storeCredential(c, before, values, change.Secret.Given || !same)
+	})
+	if err != nil {
+		return updated, err
+	}
+	return db.Credential(ctx, updated.ID)
+}
+
+// storeCredential writes a changed credential. One that was sealed anew, or that
+// is another client, loses its tokens.
+func (tx *Tx) storeCredential(c, before agent.Credential, values map[string]string, resealed bool) (agent.Credential, error) {
+	if resealed {
+		if err := tx.sealCredential(&c, values); err != nil {
+			return c, err
+		}
+	}
+	if resealed || c.Config.ClientID != before.Config.ClientID || c.Config.Grant != before.Config.Grant {
+		if _, err := tx.exec("DELETE FROM _secrets WHERE owner = ? AND field IN (?, ?)", c.ID, tokensField, loginField); err != nil {
+			return c, err
+		}
+		c.Status, c.Account, c.ExpiresAt, c.LastError = unconnected(&c), "", agent.Time{}, ""
+	}
+	hosts, config, fields, err := credentialJSON(&c)
+	if err != nil {
+		return c, err
+	}
+	if _, err := tx.exec("UPDATE _credentials SET name = ?, type = ?, hosts = ?, config = ?, fields = ?, status = ?, account = ?, expires_at = ?, last_error = ?, updated_at = ? WHERE id = ?",
+		c.Name, c.Type, hosts, config, fields, c.Status, c.Account, c.ExpiresAt, c.LastError, tx.Now, c.ID); err != nil {
+		return c, credentialTaken(err, c.Name)
+	}
+	return c, tx.audit("credential updated", map[string]any{"credential_id": c.ID, "name": c.Name})
+}
+
+// DeleteCredential removes a credential that nothing names any more.
+func (db *DB) DeleteCredential(ctx context.Context, ref string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		c, err := tx.credential(ref)
+		if err != nil {
+			return struct{}{}, err
+		}
+		references, err := tx.credentialReferences()
+		if err != nil {
+			return struct{}{}, err
+		}
+		var uses []agent.CredentialUse
+		for _, r := range references {
+			if r.names(&c) {
+				uses = append(uses, r.CredentialUse)
+			}
+		}
+		if len(uses) > 0 {
+			return struct{}{}, agent.Errorf(agent.CodeConflict, "the credential is used; remove it there first").With("used_by", uses)
+		}
+		if err := tx.deleteRow("_credentials", "credential", c.ID); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.audit("credential deleted", map[string]any{"credential_id": c.ID, "name": c.Name})
+	})
+	return err
+}
+
+// ConfirmCredential lets a credential be used that was copied with its agent.
+func (db *DB) ConfirmCredential(ctx context.Context, ref string) (agent.Credential, error) {
+	c, err := Write(ctx, db, func(tx *Tx) (agent.Credential, error) {
+		c, err := tx.credential(ref)
+		if err != nil || c.Status != agent.CredentialNeedsConfirm {
+			return c, err
+		}
+		tokens, err := tx.secret(c.ID, tokensField)
+		if err != nil && !errors.Is(err, errLocked) {
+			return c, err
+		}
+		if c.Status = agent.CredentialReady; tokens == "" {
+			c.Status = unconnected(&c)
+		}
+		if _, err := tx.exec("UPDATE _credentials SET status = ?, updated_at = ? WHERE id = ?", c.Status, tx.Now, c.ID); err != nil {
+			return c, err
+		}
+		return c, tx.audit("credential confirmed", map[string]any{"credential_id": c.ID, "name": c.Name})
+	})
+	if err != nil {
+		return c, err
+	}
+	return db.Credential(ctx, c.ID)
+}
+
+// unconfirmCredentials has the credentials of a copied file confirmed before
+// they are used: of two copies of a token that rotates, the first to renew it
+// ends the other.
+func (tx *Tx) unconfirmCredentials() error {
+	if _, err := tx.exec("UPDATE _credentials SET status = 'needs_confirm'"); err != nil {
+		return err
+	}
+	_, err := tx.exec("DELETE FROM _secrets WHERE field = ? AND owner IN (SELECT id FROM _credentials)", loginField)
+	return err
+}
