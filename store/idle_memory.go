@@ -3,6 +3,8 @@ package store
 import (
 	"runtime/debug"
 	"time"
+
+	"satchel/store/sqlite"
 )
 
 // How long nothing must have been read or written before the process gives
@@ -28,6 +30,7 @@ func (f *Folder) releaseMemory(now time.Time) {
 	case f.releasedAt.After(f.workedAt), now.Sub(f.workedAt) < releaseAfter, now.Sub(f.releasedAt) < keepFor:
 		return
 	}
+	sqlite.ReleaseMemory()
 	debug.FreeOSMemory()
 	dropProgramPages()
 	f.releasedAt = now

@@ -72,9 +72,9 @@ func checkClock(tls *libc.TLS, _ uintptr) int32 {
 
 // SQLite can bound the memory of a process, but not that of a statement, and
 // a statement has many ways to grow: sorters, temporary tables, registers, and
-// json_group_array, which minds no limit at all. So its allocator is ours: the
-// default one, behind a count for bounded statements. One that wants too
-// much gets none, which SQLite reports as SQLITE_NOMEM and takes back cleanly.
+// json_group_array, which minds no limit at all. So its allocator is ours, behind a
+// count for bounded statements. One that wants too much gets none, which SQLite
+// reports as SQLITE_NOMEM and takes back cleanly.
 // See https://www.sqlite.org/malloc.html#alternative_low_level_memory_allocators.
 
 type (
@@ -84,14 +84,6 @@ type (
 	sizeFunc    = func(tls *libc.TLS, p uintptr) int32
 )
 
-// defaultMemory is SQLite's own allocator.
-var defaultMemory struct {
-	malloc  mallocFunc
-	realloc reallocFunc
-	free    freeFunc
-	size    sizeFunc
-}
-
 // counted is how many connections count memory; while none does, nothing is
 // looked up for a count.
 var counted atomic.Int32
@@ -99,9 +91,9 @@ var counted atomic.Int32
 // errMemory says why the allocator could not be put in place. That has to
 // happen before any connection opens, and with SQLite shut down, since the
 // start of package vec has initialized it; hence a variable's initialization.
-var errMemory = countMemory()
+var errMemory = setMemory()
 
-func countMemory() error {
+func setMemory() error {
 	lib.PatchIssue199() // what the driver of modernc.org/sqlite does first
 	tls := libc.NewTLS()
 	defer tls.Close()
@@ -111,7 +103,7 @@ func countMemory() error {
 		return err
 	}
 	defer libc.Xfree(tls, methods)
-	args := libc.Xmalloc(tls, 16)
+	args := libc.Xmalloc(tls, 32)
 	if args == 0 {
 		return errNoMemory
 	}
@@ -122,21 +114,38 @@ func countMemory() error {
 	if rc := lib.Xsqlite3_config(tls, lib.SQLITE_CONFIG_GETMALLOC, libc.VaList(args, methods)); rc != lib.SQLITE_OK {
 		return fmt.Errorf("read SQLite's allocator: code %d", rc)
 	}
-	at := func(offset uintptr) uintptr { return methods + offset }
-	defaultMemory.malloc = funcAt[mallocFunc](at(unsafe.Offsetof(layout.FxMalloc)))
-	defaultMemory.realloc = funcAt[reallocFunc](at(unsafe.Offsetof(layout.FxRealloc)))
-	defaultMemory.free = funcAt[freeFunc](at(unsafe.Offsetof(layout.FxFree)))
-	defaultMemory.size = funcAt[sizeFunc](at(unsafe.Offsetof(layout.FxSize)))
-	poke(at(unsafe.Offsetof(layout.FxMalloc)), pointerTo[mallocFunc](countedMalloc))
-	poke(at(unsafe.Offsetof(layout.FxRealloc)), pointerTo[reallocFunc](countedRealloc))
-	poke(at(unsafe.Offsetof(layout.FxFree)), pointerTo[freeFunc](countedFree))
+	poke(methods+unsafe.Offsetof(layout.FxMalloc), pointerTo[mallocFunc](countedMalloc))
+	poke(methods+unsafe.Offsetof(layout.FxRealloc), pointerTo[reallocFunc](countedRealloc))
+	poke(methods+unsafe.Offsetof(layout.FxFree), pointerTo[freeFunc](countedFree))
+	poke(methods+unsafe.Offsetof(layout.FxSize), pointerTo[sizeFunc](memorySize))
 	if rc := lib.Xsqlite3_config(tls, lib.SQLITE_CONFIG_MALLOC, libc.VaList(args, methods)); rc != lib.SQLITE_OK {
 		return fmt.Errorf("set SQLite's allocator: code %d", rc)
+	}
+	if err := setPageCache(tls, args); err != nil {
+		return err
 	}
 	// The shutdown has forgotten what package vec registered: sqlite-vec for each
 	// connection, see https://www.sqlite.org/c3ref/auto_extension.html.
 	if rc := lib.Xsqlite3_auto_extension(tls, pointerTo(vec.Xsqlite3_vec_init)); rc != lib.SQLITE_OK {
 		return fmt.Errorf("register an extension: SQLite code %d", rc)
+	}
+	return nil
+}
+
+// setPageCache has SQLite use the cache of this package, and no memory of a
+// connection's own for small pieces, which the allocator is as quick with.
+func setPageCache(tls *libc.TLS, args uintptr) error {
+	methods, err := libc.CString(string(make([]byte, unsafe.Sizeof(lib.Tsqlite3_pcache_methods2{}))))
+	if err != nil {
+		return err
+	}
+	defer libc.Xfree(tls, methods)
+	*at[lib.Tsqlite3_pcache_methods2](methods) = pageCacheMethods()
+	if rc := lib.Xsqlite3_config(tls, lib.SQLITE_CONFIG_PCACHE2, libc.VaList(args, methods)); rc != lib.SQLITE_OK {
+		return fmt.Errorf("set SQLite's page cache: code %d", rc)
+	}
+	if rc := lib.Xsqlite3_config(tls, lib.SQLITE_CONFIG_LOOKASIDE, libc.VaList(args, int32(0), int32(0))); rc != lib.SQLITE_OK {
+		return fmt.Errorf("set SQLite's lookaside memory: code %d", rc)
 	}
 	return nil
 }
@@ -166,19 +175,21 @@ func countedMalloc(tls *libc.TLS, n int32) uintptr {
 	if c := countedConn(tls); c != nil && !c.take(n) {
 		return 0
 	}
-	return defaultMemory.malloc(tls, n)
+	return allocate(tls, uintptr(n))
 }
 
 func countedRealloc(tls *libc.TLS, p uintptr, n int32) uintptr {
-	if c := countedConn(tls); c != nil && !c.take(n-defaultMemory.size(tls, p)) {
+	if c := countedConn(tls); c != nil && !c.take(n-int32(allocated(p))) {
 		return 0
 	}
-	return defaultMemory.realloc(tls, p, n)
+	return reallocate(tls, p, uintptr(n))
 }
 
 func countedFree(tls *libc.TLS, p uintptr) {
 	if c := countedConn(tls); c != nil {
-		c.bound.left.Memory += int64(defaultMemory.size(tls, p))
+		c.bound.left.Memory += int64(allocated(p))
 	}
-	defaultMemory.free(tls, p)
+	deallocate(tls, p)
 }
+
+func memorySize(_ *libc.TLS, p uintptr) int32 { return int32(allocated(p)) }

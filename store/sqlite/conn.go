@@ -147,6 +147,7 @@ func (c *Conn) open(s Source) error {
 			return err
 		}
 	}
+	lib.Xsqlite3_db_release_memory(c.tls, c.db) // the pages of the schema, which has been read
 	return nil
 }
 

@@ -8,7 +8,7 @@ import (
 	"modernc.org/libc/sys/types"
 )
 
-// All that is done with C memory by hand is in this file.
+// What is done with C memory by hand goes by way of this file: at and view.
 
 // peek reads the pointer at address p.
 func peek(p uintptr) uintptr {
@@ -33,6 +33,9 @@ func poke(p, value uintptr) {
 func pokeInt(p uintptr, value int32) {
 	binary.NativeEndian.PutUint32(libc.GoBytes(p, 4), uint32(value))
 }
+
+// at is the value of type T at address p.
+func at[T any](p uintptr) *T { return *(**T)(unsafe.Pointer(&p)) }
 
 // view is n bytes of C memory, valid as long as its owner says.
 func view(p uintptr, n int) []byte {

@@ -1,0 +1,217 @@
+package sqlite
+
+import (
+	"sync"
+	"unsafe"
+
+	"modernc.org/libc"
+	"modernc.org/libc/sys/types"
+)
+
+// SQLite's memory comes from spans: 64 KB of slots of one size. The sizes lie close
+// to each other, as each open file holds thousands of small pieces, and each size
+// has a lock of its own. libc's allocator, which the spans come from, rounds every
+// size up to a power of two, and has one lock for all.
+
+const (
+	spanSize     = 64 << 10
+	spansAtOnce  = 15       // taken from libc: with one lost to alignment, a megabyte
+	largestSlot  = 16 << 10 // larger pieces have a span of their own, as large as they need
+	sizeStep     = 8        // all sizes are multiples of it
+	classOfLarge = -1
+)
+
+// span is the head of a span, at an address that is a multiple of spanSize.
+type span struct {
+	class      int32
+	used       int32   // slots
+	fresh      uintptr // offset of the first slot that was never used
+	free       uintptr // slots that were given back, each of which begins with the next
+	next, prev uintptr // spans of the class with free slots
+	size       uintptr // of a slot; of a span of its own, of that
+	base       uintptr // of a span of its own: what libc gave
+}
+
+const spanHead = (unsafe.Sizeof(span{}) + 63) &^ 63
+
+// pageSlot is the size of a page of a file in the cache, with what SQLite keeps
+// beside it.
+const pageSlot = 4360
+
+// slotSizes are the sizes of slots, an eighth to a sixteenth apart.
+var slotSizes = func() (sizes []uintptr) {
+	size, step := uintptr(16), uintptr(sizeStep)
+	for ; size <= largestSlot; size += step {
+		if size > pageSlot && size-step < pageSlot {
+			sizes = append(sizes, pageSlot)
+		}
+		sizes = append(sizes, size)
+		if size >= 16*step {
+			step *= 2
+		}
+	}
+	return sizes
+}()
+
+// classOfSize is the index in slotSizes of the smallest that has room for a
+// multiple of sizeStep.
+var classOfSize = func() (classes [largestSlot/sizeStep + 1]uint8) {
+	class := 0
+	for i := range classes {
+		for slotSizes[class] < uintptr(i)*sizeStep {
+			class++
+		}
+		classes[i] = uint8(class)
+	}
+	return classes
+}()
+
+// slotClass has the spans of one size.
+type slotClass struct {
+	mu   sync.Mutex
+	room uintptr // guarded by mu: the first of the spans with free slots
+	_    [40]byte
+}
+
+var slotClasses [256]slotClass
+
+// spareSpans are those of which no slot is used.
+var spareSpans struct {
+	mu   sync.Mutex
+	list []uintptr // guarded by mu
+}
+
+// allocate returns the address of n bytes, or 0.
+func allocate(tls *libc.TLS, n uintptr) uintptr {
+	if n > largestSlot {
+		return allocateLarge(tls, n)
+	}
+	class := classOfSize[(n+sizeStep-1)/sizeStep]
+	c := &slotClasses[class]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.room == 0 {
+		p := takeSpan(tls)
+		if p == 0 {
+			return 0
+		}
+		*at[span](p) = span{class: int32(class), size: slotSizes[class], fresh: spanHead}
+		c.room = p
+	}
+	head := c.room
+	s := at[span](head)
+	slot := s.free
+	if slot != 0 {
+		s.free = *at[uintptr](slot)
+	} else {
+		slot = head + s.fresh
+		s.fresh += s.size
+	}
+	s.used++
+	if s.full() {
+		c.unlink(s)
+	}
+	return slot
+}
+
+func (s *span) full() bool { return s.free == 0 && s.fresh+s.size > spanSize }
+
+// unlink takes a span from the list of those with room. The caller holds mu.
+func (c *slotClass) unlink(s *span) {
+	if s.prev != 0 {
+		at[span](s.prev).next = s.next
+	} else {
+		c.room = s.next
+	}
+	if s.next != 0 {
+		at[span](s.next).prev = s.prev
+	}
+	s.next, s.prev = 0, 0
+}
+
+// deallocate gives back what allocate returned.
+func deallocate(tls *libc.TLS, p uintptr) {
+	head := p &^ (spanSize - 1)
+	s := at[span](head)
+	if s.class == classOfLarge {
+		libc.Xfree(tls, s.base)
+		return
+	}
+	c := &slotClasses[s.class]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.full() {
+		if s.next = c.room; s.next != 0 {
+			at[span](s.next).prev = head
+		}
+		c.room = head
+	}
+	*at[uintptr](p) = s.free
+	s.free = p
+	if s.used--; s.used == 0 && (s.next != 0 || s.prev != 0) { // one is kept for the next
+		c.unlink(s)
+		spareSpans.mu.Lock()
+		spareSpans.list = append(spareSpans.list, head)
+		spareSpans.mu.Unlock()
+	}
+}
+
+// reallocate returns the address of n bytes that begin as those at p, which it
+// gives back, or 0.
+func reallocate(tls *libc.TLS, p, n uintptr) uintptr {
+	have := allocated(p)
+	if n <= have && n > have/2 {
+		return p
+	}
+	to := allocate(tls, n)
+	if to != 0 {
+		copy(view(to, int(min(n, have))), view(p, int(min(n, have))))
+		deallocate(tls, p)
+	}
+	return to
+}
+
+// allocated returns how many bytes there are at p.
+func allocated(p uintptr) uintptr { return at[span](p &^ (spanSize - 1)).size }
+
+// allocateLarge makes a span for one piece of memory.
+func allocateLarge(tls *libc.TLS, n uintptr) uintptr {
+	base := libc.Xmalloc(tls, types.Size_t(n+spanHead+spanSize))
+	if base == 0 {
+		return 0
+	}
+	head := (base + spanSize - 1) &^ (spanSize - 1)
+	*at[span](head) = span{class: classOfLarge, size: n, base: base}
+	return head + spanHead
+}
+
+// takeSpan returns a spare span, whose content is undefined, or 0.
+func takeSpan(tls *libc.TLS) uintptr {
+	spareSpans.mu.Lock()
+	defer spareSpans.mu.Unlock()
+	if len(spareSpans.list) == 0 {
+		base := libc.Xmalloc(tls, (spansAtOnce+1)*spanSize-4096)
+		if base == 0 {
+			return 0
+		}
+		first := (base + spanSize - 1) &^ (spanSize - 1)
+		for i := range uintptr(spansAtOnce) {
+			if p := first + i*spanSize; p+spanSize <= base+(spansAtOnce+1)*spanSize-4096 {
+				spareSpans.list = append(spareSpans.list, p)
+			}
+		}
+	}
+	last := len(spareSpans.list) - 1
+	p := spareSpans.list[last]
+	spareSpans.list = spareSpans.list[:last]
+	return p
+}
+
+// ReleaseMemory gives memory that is not used back to the system.
+func ReleaseMemory() {
+	spareSpans.mu.Lock()
+	defer spareSpans.mu.Unlock()
+	for _, p := range spareSpans.list {
+		releasePages(view(p, spanSize))
+	}
+}

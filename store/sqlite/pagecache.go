@@ -1,0 +1,265 @@
+package sqlite
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// The pages of files that SQLite keeps in memory, see
+// https://www.sqlite.org/c3ref/pcache_methods2.html. SQLite's own cache, as package
+// lib is built, is one for all connections of the process, behind one lock. Here
+// each connection has its own, which only the goroutine that uses it reaches.
+
+// keptPages are how many pages all caches may hold together before those that are
+// larger than smallCache use their own pages again.
+const (
+	keptPages  = (64 << 20) / pageSlot
+	smallCache = 48
+)
+
+// cachedPages counts the pages of all caches.
+var cachedPages atomic.Int64
+
+// cachedPage is what SQLite knows a page by. Behind it are the page's content and
+// what SQLite keeps of it.
+type cachedPage struct {
+	content, extra uintptr // as sqlite3_pcache_page has them
+	next           uintptr // in its bucket
+	newer, older   uintptr // in the list of pages that are not in use; 0 while it is
+	key            uint32
+}
+
+// pageCache is the cache of one file of one connection. It lies in SQLite's memory.
+type pageCache struct {
+	content, extra uintptr // sizes of both
+	purgeable      bool    // pages that are not in use may go
+	most           uint32  // pages that are wanted
+	pages, unused  uint32
+	buckets        uint32 // a power of two
+	table          uintptr
+	ends           cachedPage // of the list of pages that are not in use: older is the newest
+}
+
+const leastBuckets = 64
+
+type (
+	cacheInitFunc     = func(tls *libc.TLS, _ uintptr) int32
+	cacheShutdownFunc = func(tls *libc.TLS, _ uintptr)
+	cacheCreateFunc   = func(tls *libc.TLS, content, extra, purgeable int32) uintptr
+	cacheSizeFunc     = func(tls *libc.TLS, cache uintptr, most int32)
+	cacheCountFunc    = func(tls *libc.TLS, cache uintptr) int32
+	cacheFetchFunc    = func(tls *libc.TLS, cache uintptr, key uint32, create int32) uintptr
+	cacheUnpinFunc    = func(tls *libc.TLS, cache, page uintptr, discard int32)
+	cacheRekeyFunc    = func(tls *libc.TLS, cache, page uintptr, before, key uint32)
+	cacheTruncateFunc = func(tls *libc.TLS, cache uintptr, limit uint32)
+	cacheFunc         = func(tls *libc.TLS, cache uintptr)
+)
+
+// pageCacheMethods returns the methods of the cache as SQLite takes them.
+func pageCacheMethods() lib.Tsqlite3_pcache_methods2 {
+	return lib.Tsqlite3_pcache_methods2{
+		FiVersion:   1,
+		FxInit:      pointerTo[cacheInitFunc](initCache),
+		FxShutdown:  pointerTo[cacheShutdownFunc](shutdownCache),
+		FxCreate:    pointerTo[cacheCreateFunc](createCache),
+		FxCachesize: pointerTo[cacheSizeFunc](sizeCache),
+		FxPagecount: pointerTo[cacheCountFunc](countCache),
+		FxFetch:     pointerTo[cacheFetchFunc](fetchPage),
+		FxUnpin:     pointerTo[cacheUnpinFunc](unpinPage),
+		FxRekey:     pointerTo[cacheRekeyFunc](rekeyPage),
+		FxTruncate:  pointerTo[cacheTruncateFunc](truncateCache),
+		FxDestroy:   pointerTo[cacheFunc](destroyCache),
+		FxShrink:    pointerTo[cacheFunc](shrinkCache),
+	}
+}
+
+func initCache(*libc.TLS, uintptr) int32 { return lib.SQLITE_OK }
+
+func shutdownCache(*libc.TLS, uintptr) {}
+
+func createCache(tls *libc.TLS, content, extra, purgeable int32) uintptr {
+	p := countedMalloc(tls, int32(unsafe.Sizeof(pageCache{})))
+	if p == 0 {
+		return 0
+	}
+	*at[pageCache](p) = pageCache{content: uintptr(content), extra: uintptr(extra), purgeable: purgeable != 0}
+	c := at[pageCache](p)
+	ends := p + unsafe.Offsetof(c.ends)
+	c.ends.newer, c.ends.older = ends, ends
+	if !c.grow(tls) {
+		countedFree(tls, p)
+		return 0
+	}
+	return p
+}
+
+// grow doubles the buckets and reports whether there was memory for it.
+func (c *pageCache) grow(tls *libc.TLS) bool {
+	buckets := max(leastBuckets, 2*c.buckets)
+	table := countedMalloc(tls, int32(buckets)*int32(unsafe.Sizeof(uintptr(0))))
+	if table == 0 {
+		return false
+	}
+	clear(view(table, int(buckets)*int(unsafe.Sizeof(uintptr(0)))))
+	before := *c
+	c.table, c.buckets = table, buckets
+	for i := range before.buckets {
+		for p := *before.bucket(i); p != 0; {
+			page := at[cachedPage](p)
+			next, b := page.next, c.bucket(page.key)
+			page.next, *b = *b, p
+			p = next
+		}
+	}
+	if before.table != 0 {
+		countedFree(tls, before.table)
+	}
+	return true
+}
+
+func (c *pageCache) bucket(key uint32) *uintptr {
+	return at[uintptr](c.table + uintptr(key&(c.buckets-1))*unsafe.Sizeof(uintptr(0)))
+}
+
+func sizeCache(tls *libc.TLS, cache uintptr, most int32) {
+	c := at[pageCache](cache)
+	c.most = uint32(max(most, 0))
+	for c.purgeable && c.pages > c.most && c.unused > 0 {
+		c.remove(tls, c.ends.newer)
+	}
+}
+
+func countCache(_ *libc.TLS, cache uintptr) int32 { return int32(at[pageCache](cache).pages) }
+
+func fetchPage(tls *libc.TLS, cache uintptr, key uint32, create int32) uintptr {
+	c := at[pageCache](cache)
+	for p := *c.bucket(key); p != 0; {
+		page := at[cachedPage](p)
+		if page.key == key {
+			c.use(page)
+			return p
+		}
+		p = page.next
+	}
+	const onlyIfEasy = 1
+	if create == 0 || create == onlyIfEasy && uint64(c.pages-c.unused) >= uint64(c.most)*9/10 {
+		return 0
+	}
+	return c.add(tls, key)
+}
+
+// use takes a page from the list of those that are not in use, if it is there.
+func (c *pageCache) use(page *cachedPage) {
+	if page.newer == 0 {
+		return
+	}
+	at[cachedPage](page.newer).older = page.older
+	at[cachedPage](page.older).newer = page.newer
+	page.newer, page.older = 0, 0
+	c.unused--
+}
+
+// add returns a new page, in the memory of the one that was used least recently
+// when there are enough.
+func (c *pageCache) add(tls *libc.TLS, key uint32) uintptr {
+	if c.pages >= c.buckets {
+		c.grow(tls) // else the buckets are fuller
+	}
+	var p uintptr
+	enough := c.pages+1 >= c.most || c.pages > smallCache && cachedPages.Load() > keptPages
+	if c.purgeable && c.unused > 0 && enough {
+		p = c.ends.newer
+		c.detach(p)
+	} else if p = countedMalloc(tls, int32(unsafe.Sizeof(cachedPage{})+c.content+c.extra)); p == 0 {
+		return 0
+	} else {
+		cachedPages.Add(1)
+	}
+	content := p + unsafe.Sizeof(cachedPage{})
+	b := c.bucket(key)
+	*at[cachedPage](p) = cachedPage{content: content, extra: content + c.content, next: *b, key: key}
+	*b = p
+	c.pages++
+	*at[uintptr](content + c.content) = 0 // by which SQLite sees that it is new
+	return p
+}
+
+// detach takes a page out of the cache.
+func (c *pageCache) detach(p uintptr) {
+	page := at[cachedPage](p)
+	c.use(page)
+	link := c.bucket(page.key)
+	for *link != p {
+		link = &at[cachedPage](*link).next
+	}
+	*link = page.next
+	c.pages--
+}
+
+func (c *pageCache) remove(tls *libc.TLS, p uintptr) {
+	c.detach(p)
+	countedFree(tls, p)
+	cachedPages.Add(-1)
+}
+
+func unpinPage(tls *libc.TLS, cache, p uintptr, discard int32) {
+	c := at[pageCache](cache)
+	if discard != 0 || c.pages > c.most {
+		c.remove(tls, p)
+		return
+	}
+	page, ends := at[cachedPage](p), cache+unsafe.Offsetof(c.ends)
+	page.newer, page.older = ends, c.ends.older
+	at[cachedPage](page.older).newer = p
+	c.ends.older = p
+	c.unused++
+}
+
+func rekeyPage(tls *libc.TLS, cache, p uintptr, _, key uint32) {
+	c := at[pageCache](cache)
+	for other := *c.bucket(key); other != 0; other = at[cachedPage](other).next {
+		if other != p && at[cachedPage](other).key == key {
+			c.remove(tls, other)
+			break
+		}
+	}
+	page := at[cachedPage](p)
+	newer, older := page.newer, page.older
+	link := c.bucket(page.key)
+	for *link != p {
+		link = &at[cachedPage](*link).next
+	}
+	*link = page.next
+	b := c.bucket(key)
+	page.key, page.next, page.newer, page.older = key, *b, newer, older
+	*b = p
+}
+
+func truncateCache(tls *libc.TLS, cache uintptr, limit uint32) {
+	c := at[pageCache](cache)
+	for i := uint32(0); i < c.buckets && c.pages > 0; i++ {
+		for p := *c.bucket(i); p != 0; {
+			page := at[cachedPage](p)
+			next := page.next
+			if page.key >= limit {
+				c.remove(tls, p)
+			}
+			p = next
+		}
+	}
+}
+
+func destroyCache(tls *libc.TLS, cache uintptr) {
+	truncateCache(tls, cache, 0)
+	countedFree(tls, at[pageCache](cache).table)
+	countedFree(tls, cache)
+}
+
+func shrinkCache(tls *libc.TLS, cache uintptr) {
+	for c := at[pageCache](cache); c.unused > 0; {
+		c.remove(tls, c.ends.newer)
+	}
+}
