@@ -67,10 +67,14 @@ func (ts *testServer) fillBakery(t *testing.T) map[string]string {
 	hook := made("/webhooks", `{"url":"https://example.com/events","events":["contact.created","message.received"]}`)
 	made("/tools", `{"name":"order_status","description":"Looks an order up","type":"function","config":{"code":"return {status: 'sent'}","parameters":{"type":"object","properties":{"order":{"type":"string"}},"required":["order"]}}}`)
 	ts.must(t, 201, "POST", base+"/admins", `{"email":"ada@example.com","role":"viewer"}`)
+	ts.must(t, 201, "POST", base+"/tables", leadsTable)
+	ts.must(t, 201, "POST", base+"/tables/leads/rows", `{"rows":[{"name":"Ada","amount":12,"vip":true,"status":"new"},{"name":"Bob"}]}`)
+	form := made("/workflows", `{"name":"Ask for an offer","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"form","auth":{"type":"none"},"fields":[{"name":"email","label":"E-mail","type":"email","required":true,"help":"For our answer"},{"name":"kind","type":"choices","options":["Bread"]}]}}]}`)
 	return map[string]string{
 		"home": hasText("What can"), "chat": hasText("Conversation"), "inbox/" + talk: hasText("Where is my order?"), "workflows": hasText("Refund"),
 		"workflows/" + flow: countNodes("") + ` === 3`, "workflows/executions/" + run: hasText("Approve"), "knowledge": hasText("handbook.md"),
 		"schedules": hasText("Morning report"), "schedules/" + plan: hasText("Morning report"), "calendar": hasText("Call the mill"), "contacts": hasText("Ada Lovelace"), "contacts/" + ada: hasText("Ada Lovelace"),
+		"tables": hasText("leads"), "tables/leads": hasText("Ada"), "forms": hasText("offer"), "forms/" + form: hasText("Preview") + ` || document.querySelector(".form-preview")`,
 		"sql": hasText("contacts"), "widget": `document.querySelector("#main h1")`, "workflows?tab=templates": hasText("Refund"), "channels": hasText("Shop bot"), "channels/" + bot: hasText("Shop bot"), "mcp": hasText("MCP"), "webhooks": hasText("example.com"), "webhooks/" + hook: hasText("example.com"), "tools": hasText("order_status"),
 		"activity": hasText("Refund"), "activity/events": hasText("contact.created"), "activity/log": hasText("audit"),
 		"settings": hasText("Language model"), "settings/agent": hasText("About"), "settings/access": hasText("ada@example.com"), "browser": hasText("Browser"),
@@ -107,7 +111,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 			p.checkAccessible(page + ", " + look.scheme)
 		}
 		p.base = "#/agents/empty/"
-		for _, page := range []string{"home", "chat", "inbox", "workflows", "knowledge", "schedules", "contacts", "channels", "tools", "mcp", "webhooks", "browser", "sql", "activity", "workflows/workflow-unknown"} {
+		for _, page := range []string{"home", "chat", "inbox", "workflows", "knowledge", "schedules", "contacts", "channels", "tools", "mcp", "webhooks", "browser", "tables", "tables/nobody", "forms", "sql", "activity", "workflows/workflow-unknown"} {
 			p.open(page, `document.querySelector("#main h1, #main .card, #main .empty")`)
 			p.checkAccessible("empty " + page + ", " + look.scheme)
 		}

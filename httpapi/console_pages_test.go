@@ -56,6 +56,10 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 	tool := made("/tools", `{"name":"evil","description":`+evil+`,"type":"function","config":{"code":"return args.text","parameters":{"type":"object","properties":{"text":{"type":"string","default":`+evil+`}}}}}`)
 	server := made("/mcp", `{"name":`+evil+`,"url":"`+ts.url+`/mcp/default"}`)
 	made("/admins", `{"email":"ada@example.com","role":"viewer"}`)
+	ts.must(t, 201, "POST", base+"/tables", `{"name":"evil","columns":[{"name":"name","type":"text"},{"name":"kind","type":"choice","options":[`+evil+`]},{"name":"extra","type":"json"}]}`)
+	ts.must(t, 201, "POST", base+"/tables/evil/rows", `{"row":{"name":`+evil+`,"kind":`+evil+`,"extra":{`+evil+`:1}}}`)
+	form := made("/workflows", `{"name":`+evil+`,"status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"form","title":`+evil+`,"description":`+evil+`,"success":`+evil+`,
+		"fields":[{"name":"a","label":`+evil+`,"help":`+evil+`,"type":"choice","options":[`+evil+`]},{"name":"b","label":`+evil+`,"type":"choices","options":[`+evil+`]}]}}]}`)
 	session := ts.openLoaded(t, "/evil")
 	row := `document.querySelector("#main td") && `
 	pages := map[string]string{
@@ -64,7 +68,7 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 		"workflows/executions/" + run: hasText("Approve"), "calendar/schedules": row + hasText(hostile), "calendar/schedules/" + plan: hasText(hostile) + " && " + hasText("It has not run yet"),
 		"channels": hasText(hostile), "widget": row + hasText(hostile), "widget/" + shop: `document.querySelector(".widget-snippet") && ` + hasText(hostile), "channels/" + bot: hasText(hostile) + " && " + hasText("Receiving"), "channels/new/webhook": hasText("What you need"), "webhooks": hasText("<img"), "webhooks/" + told: hasText("<img") + " && " + hasText("Tries"),
 		"browser": hasText("<img src=x onerror=document.title=1>"), "browser/" + session.ID(): `document.getElementById("screen")?.dataset.frames > 0 && ` + hasText("<img src=x onerror=document.title=1>"),
-		"tools": hasText(hostile), "tools/" + tool: hasText("Arguments"), "tools/new": hasText("Credentials"), "mcp": hasText("connected") + " && " + hasText(hostile), "mcp/" + server: hasText("search_knowledge"), "settings/access": row + hasText("ada@example.com"), "settings": hasText("Language model"), "settings/agent": hasText("About"), "sql": hasText("contacts"), "activity": row + hasText(hostile),
+		"tools": hasText(hostile), "tools/" + tool: hasText("Arguments"), "tools/new": hasText("Credentials"), "mcp": hasText("connected") + " && " + hasText(hostile), "mcp/" + server: hasText("search_knowledge"), "settings/access": row + hasText("ada@example.com"), "settings": hasText("Language model"), "settings/agent": hasText("About"), "sql": hasText("contacts"), "tables": row + hasText("evil"), "tables/evil": row + hasText(hostile), "forms": row + hasText(hostile), "forms/" + form: hasText(hostile) + ` && document.querySelector(".form-preview")`, "activity": row + hasText(hostile),
 		"activity/events": row + hasText(hostile), "activity/deliveries": row + hasText("webhook.test"), "activity/log": row + hasText("audit"),
 	}
 	for _, width := range []int{1280, 375} {

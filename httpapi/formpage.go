@@ -22,8 +22,8 @@ var formText string
 var formTemplate = template.Must(template.New("form").Parse(formText))
 
 // formPolicy lets a form's page do nothing but show itself and be sent to this
-// server. The console may hold it in a frame.
-const formPolicy = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
+// server.
+const formPolicy = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // formView is what a page shows: the form, or what became of it.
 type formView struct {
@@ -32,7 +32,6 @@ type formView struct {
 	Fields                     []fieldView
 	Token                      string
 	Files                      bool
-	Preview                    bool
 	Problem                    string // why what was sent was not taken
 	Done                       string // what people read afterwards
 	Failure                    string // why there is no form
@@ -81,23 +80,17 @@ func viewOf(form *agent.Form, entered map[string][]string, issues map[string]str
 	return v
 }
 
-func (v formView) html() ([]byte, error) {
-	var page bytes.Buffer
-	err := formTemplate.ExecuteTemplate(&page, "page", v)
-	return page.Bytes(), err
-}
-
 // sendPage answers with a page of a form.
 func sendPage(c echo.Context, status int, v formView) error {
-	page, err := v.html()
-	if err != nil {
+	var page bytes.Buffer
+	if err := formTemplate.ExecuteTemplate(&page, "page", v); err != nil {
 		return err
 	}
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentSecurityPolicy, formPolicy)
 	h.Set(echo.HeaderCacheControl, "no-store")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	return c.Blob(status, "text/html; charset=utf-8", page)
+	return c.Blob(status, "text/html; charset=utf-8", page.Bytes())
 }
 
 // failures are what people read in place of a form, by the status.

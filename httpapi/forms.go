@@ -65,25 +65,6 @@ func (s *Server) listForms(c *rest.Call, in *listTablesIn) (formsOut, error) {
 	return formsOut{rest.Cut(items, page), rest.MetaOf(page, len(items))}, err
 }
 
-type previewFormIn struct{ Body agent.Form }
-
-type previewFormOut struct {
-	HTML string `json:"html" doc:"The page of the form; nothing can be sent from it."`
-}
-
-// previewForm shows a form that need not be saved.
-func (s *Server) previewForm(_ *rest.Call, in *previewFormIn) (previewFormOut, error) {
-	var is agent.Issues
-	in.Body.Check(false, is.Add)
-	if err := is.Err(); err != nil {
-		return previewFormOut{}, err
-	}
-	view := viewOf(&in.Body, nil, nil)
-	view.Preview = true
-	page, err := view.html()
-	return previewFormOut{string(page)}, err
-}
-
 // formPages registers the pages of forms, for people and for programs.
 func (s *Server) formPages() {
 	const at = formPath + "/:agent/:workflow"

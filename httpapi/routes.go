@@ -246,7 +246,6 @@ func (s *Server) api() []*rest.Route {
 		rest.Raw[exportRowsIn]("GET", "/agents/{id}/tables/{table}/export", 200, "Export all rows as CSV or JSON", s.exportRows).Role(rest.OwnViewer).Limit(rest.Bulk).Attaches("text/csv").Returns(rowsExport{}),
 
 		rest.JSON("GET", "/agents/{id}/forms", 200, "List the forms that start workflows, with their addresses", s.listForms),
-		rest.JSON("POST", "/agents/{id}/forms/preview", 200, "Preview a form as a page, before it is saved", s.previewForm),
 
 		rest.JSON("GET", "/agents/{id}/sql/schema", 200, "Describe the agent's tables", s.sqlSchema),
 		rest.Raw[sqlIn]("POST", "/agents/{id}/sql/execute", 200, "Run one SQL statement on the agent's tables", s.sqlExecute).Role(rest.Viewer).Returns(sqlOut{}).

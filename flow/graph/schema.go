@@ -132,6 +132,9 @@ func (f *Field) schema() Schema {
 	if f.Secret {
 		s["writeOnly"] = true
 	}
+	if f.When != nil {
+		s["x-when"] = f.When
+	}
 	return s
 }
 

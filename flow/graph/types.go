@@ -44,7 +44,8 @@ type Field struct {
 	Ref      string // what the value refers to: gateway, source, tool, workflow, session, event, model
 	Unit     string
 	Advanced bool
-	Secret   bool // it is written and never returned
+	Secret   bool                // it is written and never returned
+	When     map[string][]string // an editor shows it when another field has one of these values
 }
 
 // Groups are the groups of node types, in the order of the palette.
@@ -119,3 +120,7 @@ func (f Field) unit(unit string) Field           { f.Unit = unit; return f }
 func (f Field) advanced() Field                  { f.Advanced = true; return f }
 func (f Field) secret() Field                    { f.Secret = true; return f }
 func (f Field) strict() Field                    { f.Strict = true; return f }
+func (f Field) when(field string, values ...string) Field {
+	f.When = map[string][]string{field: values}
+	return f
+}

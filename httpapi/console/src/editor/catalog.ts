@@ -8,7 +8,7 @@ import type { Data } from "./graph";
 export type Schema = {
   type?: string | string[]; title?: string; description?: string; enum?: any[]; default?: any; properties?: Record<string, Schema>; required?: string[]; items?: Schema;
   minimum?: number; maximum?: number; writeOnly?: boolean; oneOf?: { required: string[] }[];
-  "x-order"?: string[]; "x-widget"?: string; "x-ref"?: string; "x-unit"?: string; "x-advanced"?: boolean;
+  "x-order"?: string[]; "x-widget"?: string; "x-ref"?: string; "x-unit"?: string; "x-advanced"?: boolean; "x-when"?: Record<string, string[]>;
 };
 export type NodeType = {
   type: string; label: string; group: string; icon: IconName; summary: string; synonyms: string[]; handles: string[]; handles_from?: string; normal_handle?: string;

@@ -2,6 +2,7 @@
 import { useContext } from "preact/hooks";
 
 import { Button, Segments } from "../ui";
+import { rowOperators, unary, type RowCondition } from "../parts/rowconditions";
 import { hasTemplate } from "./template";
 import { NodeContext, TemplateField } from "./templatefield";
 import { JsonField } from "./fields";
@@ -44,6 +45,31 @@ export function ConditionsField({ value, onChange, path }: { value: any; onChang
         </div>
       ))}
       {!readonly && <div class="row"><Button icon="Plus" onClick={() => onChange([...list, { left: "", operator: "equals", right: "" }])}>Add a condition</Button></div>}
+    </div>
+  );
+}
+
+/** Conditions on columns of a table. */
+export function RowConditionsField({ value, onChange, path }: { value: any; onChange: (v: any) => void; path: string }) {
+  const { readonly } = useContext(NodeContext);
+  if (value !== undefined && !Array.isArray(value)) return <JsonField value={value} onChange={onChange} />;
+  const list: RowCondition[] = value ?? [];
+  const set = (i: number, change: Partial<RowCondition>) => onChange(list.map((c, j) => (j === i ? { ...c, ...change } : c)));
+  return (
+    <div class="conditions">
+      {list.map((c, i) => (
+        <div class="condition" key={i} data-field={`${path}[${i}]`}>
+          <input value={c?.column ?? ""} aria-label={`Column ${i + 1}`} placeholder="column" readOnly={readonly} onInput={(e) => set(i, { column: e.currentTarget.value })} />
+          <div class="row nowrap">
+            <select class="grow" aria-label={`Operator ${i + 1}`} disabled={readonly} value={c?.operator} onChange={(e) => set(i, { operator: e.currentTarget.value })}>
+              {rowOperators.map(([o, words]) => <option value={o} selected={o === c?.operator}>{words}</option>)}
+            </select>
+            {!readonly && <Button kind="quiet" icon="X" label={`Remove condition ${i + 1}`} onClick={() => onChange(list.length > 1 ? list.filter((_, j) => j !== i) : undefined)} />}
+          </div>
+          {!unary.has(c?.operator) && <TemplateField value={written(c?.value)} onInput={(t) => set(i, { value: typed(t) })} label={`Compared with ${i + 1}`} />}
+        </div>
+      ))}
+      {!readonly && <div class="row"><Button icon="Plus" onClick={() => onChange([...list, { column: "", operator: "equals", value: "" }])}>Add a condition</Button></div>}
     </div>
   );
 }

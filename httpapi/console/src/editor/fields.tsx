@@ -5,7 +5,8 @@ import { useContext, useEffect, useId, useState } from "preact/hooks";
 import { agentId, get, path as at } from "../data";
 import { Button, Code, Icon, Segments } from "../ui";
 import { fieldsOf, OutputSchemaField, type Schema } from "./base";
-import { CasesField, ConditionsField } from "./conditions";
+import { FormFields } from "../parts/formfields";
+import { CasesField, ConditionsField, RowConditionsField } from "./conditions";
 import { hasTemplate } from "./template";
 import { NodeContext, TemplateField } from "./templatefield";
 
@@ -147,11 +148,12 @@ function SecretField({ id, value, onChange }: FieldProps & { id: string }) {
 const lists: Record<string, { at: string[]; list: string; section: string; name: (r: any) => string }> = {
   gateway: { at: ["gateways"], list: "gateways", section: "channels", name: (r) => r.name },
   source: { at: ["sources"], list: "sources", section: "knowledge", name: (r) => r.name },
+  table: { at: ["tables"], list: "tables", section: "tables", name: (r) => r.name },
   tool: { at: ["tools"], list: "tools", section: "tools", name: (r) => r.name },
   workflow: { at: ["workflows"], list: "workflows", section: "workflows", name: (r) => r.name },
   session: { at: ["browser"], list: "sessions", section: "browser", name: (r) => r.title || r.url || r.id },
 };
-const events = ["manual", "webhook", "schedule", "calendar", "message.received", "message.sent", "conversation.created", "contact.created", "contact.updated", "contact.deleted", "row.created", "row.updated", "row.deleted", "source.ready", "source.error",
+const events = ["manual", "webhook", "form", "schedule", "calendar", "message.received", "message.sent", "conversation.created", "contact.created", "contact.updated", "contact.deleted", "row.created", "row.updated", "row.deleted", "source.ready", "source.error",
   "workflow.complete", "workflow.errored", "workflow.terminated", "schedule.missed", "gateway.active", "gateway.error", "gateway.event", "browser.takeover.completed", "browser.takeover.expired"];
 
 /** Something else of the agent, picked from a list; an id or a template may be typed. */
@@ -164,7 +166,7 @@ function ReferenceField({ id, schema, value, onChange }: FieldProps & { id: stri
     const from = lists[kind];
     if (kind === "event") setRows(events.map((e) => [e, e]));
     if (!from) return;
-    get(at("agents", agentId.value, ...from.at), { limit: 200 }).then((d) => setRows((d[from.list] ?? []).map((r: any) => [r.id, from.name(r)])), () => {});
+    get(at("agents", agentId.value, ...from.at), { limit: 200 }).then((d) => setRows((d[from.list] ?? []).map((r: any) => [r.id ?? r.name, from.name(r)])), () => {});
   }, [kind]);
   const listId = useId();
   if (many && (typeof value === "boolean" || value === undefined || Array.isArray(value))) {
@@ -200,6 +202,12 @@ function ScriptField({ schema, value, onChange, path, issue }: FieldProps) {
   return <Code language="javascript" label={schema.title ?? "Code"} rows={6} value={value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value)} readonly={readonly} invalid={Boolean(issue?.(path))} onInput={(v) => onChange(v || undefined)} />;
 }
 
+function FormFieldsField({ value, onChange, path, issue }: FieldProps) {
+  const { readonly } = useContext(NodeContext);
+  if (value !== undefined && !Array.isArray(value)) return <JsonField value={value} onChange={onChange} />;
+  return <FormFields value={value ?? []} readonly={readonly} issue={(p) => issue?.(path + p)} onChange={(list) => onChange(list.length ? list : undefined)} />;
+}
+
 const widgets: Record<string, (p: FieldProps & { id: string }) => any> = {
   textarea: (p) => (typeof p.value === "string" || (p.value === undefined && is(p.schema, "string")) ? <TemplateField id={p.id} rows={3} value={p.value ?? ""} onInput={(v) => p.onChange(v || undefined)} /> : <JsonField id={p.id} value={p.value} onChange={p.onChange} text />),
   template: (p) => <JsonField id={p.id} value={p.value} onChange={p.onChange} rows={1} text />,
@@ -212,6 +220,8 @@ const widgets: Record<string, (p: FieldProps & { id: string }) => any> = {
   schema: (p) => <OutputSchemaField id={p.id} value={p.value} onChange={p.onChange} />,
   conditions: (p) => <ConditionsField value={p.value} onChange={p.onChange} path={p.path} />,
   cases: (p) => <CasesField value={p.value} onChange={p.onChange} path={p.path} />,
+  rowconditions: (p) => <RowConditionsField value={p.value} onChange={p.onChange} path={p.path} />,
+  formfields: (p) => <FormFieldsField {...p} />,
 };
 
 /** One field of a node by its schema. */
@@ -237,7 +247,8 @@ export function SchemaField(props: FieldProps) {
 
 /** The fields of an object; those for few are folded away unless one is set or wrong. */
 export function Fields({ schema, value, onChange, path, issue }: { schema: Schema; value: Record<string, any>; onChange: (v: Record<string, any>) => void; path: string; issue?: (path: string) => string | undefined }) {
-  const all = fieldsOf(schema);
+  const holds = (other: string, values: string[]) => values.includes(value[other] ?? schema.properties?.[other]?.default);
+  const all = fieldsOf(schema).filter(([name, s]) => value[name] !== undefined || Object.entries(s["x-when"] ?? {}).every(([other, values]) => holds(other, values)));
   const set = (name: string) => (v: any) => {
     const next = { ...value };
     if (v === undefined) delete next[name]; else next[name] = v;

@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { agent, agentId, ApiError, go, href, mayEdit, path, post, request, route, saveFile, useDraft, useQuery, type Options } from "../data";
+import { DataTabs } from "../parts/datatabs";
 import { style, useStyles } from "../parts/styles";
 import { Button, Code, Empty, ErrorCard, Load, Menu, plural, Skeleton, span } from "../ui";
 import { History, remember, saveQuery } from "./sql/history";
@@ -93,6 +94,7 @@ function Console() {
           <Button class="phone" icon="ListTree" pressed={panel === "tables"} onClick={() => setPanel(panel === "tables" ? "" : "tables")}>Tables</Button>
           <Button icon="History" pressed={panel === "history"} onClick={() => setPanel(panel === "history" ? "" : "history")}>History</Button>
         </div>
+        <DataTabs now="sql" />
         {panel === "history" && <History agent={id} choose={(e) => { write(e.query); setParams(e.params); setPanel(""); }} />}
         <Code language="sql" label="SQL statement" value={text} onInput={write} onRun={() => start()} rows={5} tables={tables} autoFocus={asked === null} />
         {names.length > 0 && <Parameters names={names} values={params} set={setParams} run={() => start()} />}

@@ -11,7 +11,12 @@ export type Section = {
   /** The key that follows g. */
   key?: string;
   group?: string;
+  /** The section that it is a part of: it has no entry of its own in the rail. */
+  of?: string;
 };
+
+/** The section whose entry in the rail stands for one. */
+export const railOf = (id: string) => sections.find((s) => s.id === id)?.of ?? id;
 
 export const sections: Section[] = [
   { id: "home", title: "Home", icon: "House", page: "home", key: "h" },
@@ -22,7 +27,9 @@ export const sections: Section[] = [
   { id: "browser", title: "Browser", icon: "Globe", page: "browser", key: "b" },
   { id: "calendar", title: "Calendar & schedules", icon: "CalendarClock", page: "calendar", key: "s" },
   { id: "contacts", title: "Contacts", icon: "Users", page: "contacts", key: "p" },
-  { id: "sql", title: "Data", icon: "Database", page: "sql", key: "d" },
+  { id: "tables", title: "Data", icon: "Database", page: "tables", key: "d" },
+  { id: "forms", title: "Forms", icon: "ListChecks", page: "forms", of: "tables" },
+  { id: "sql", title: "SQL", icon: "Database", page: "sql", of: "tables" },
   { id: "channels", title: "Channels", icon: "Send", page: "channels", key: "n", group: "Connections" },
   { id: "widget", title: "Website widget", icon: "MessageCircle", page: "widget", group: "Connections" },
   { id: "tools", title: "Tools", icon: "Wrench", page: "tools", key: "t", group: "Connections" },
@@ -36,4 +43,4 @@ export const sections: Section[] = [
 export const mainSections = ["home", "chat", "inbox", "workflows"];
 
 /** Addresses of earlier versions, and where they lead now. */
-export const moved: Record<string, string[]> = { overview: ["home"], schedules: ["calendar", "schedules"], conversations: ["inbox"], data: ["sql"], gateways: ["channels"], logs: ["activity", "log"], access: ["settings", "access"] };
+export const moved: Record<string, string[]> = { overview: ["home"], schedules: ["calendar", "schedules"], conversations: ["inbox"], data: ["tables"], gateways: ["channels"], logs: ["activity", "log"], access: ["settings", "access"] };

@@ -9,7 +9,7 @@ import { KeyCard, KeyDialog } from "./key";
 import { startKeys } from "./keys";
 import { Page } from "./page";
 import { Palette, paletteOpen } from "./palette";
-import { mainSections, moved, sections } from "./sections";
+import { mainSections, moved, railOf, sections } from "./sections";
 import { nextTheme, theme } from "./theme";
 
 export function Shell() {
@@ -99,9 +99,9 @@ function Rail() {
       <AgentSwitcher current={current} />
       <button type="button" class="find" onClick={() => { paletteOpen.value = true; }}><Icon name="Search" size={16} /><span>Find</span><kbd>Ctrl K</kbd></button>
       <ul>
-        {sections.map((s, i) => (
+        {sections.map((s, i) => !s.of && (
           <li key={s.id} class={s.group && sections[i - 1]?.group !== s.group ? "group" : ""} data-group={s.group}>
-            <a href={href(current, s.id)} aria-current={id && section === s.id ? "page" : undefined} title={s.key ? `g ${s.key}` : undefined}>
+            <a href={href(current, s.id)} aria-current={id && railOf(section) === s.id ? "page" : undefined} title={s.key ? `g ${s.key}` : undefined}>
               <Icon name={s.icon} /><span>{s.title}</span>{countOf(s.id) > 0 && <b class="count">{countOf(s.id)}</b>}
             </a>
           </li>
@@ -139,7 +139,7 @@ function More({ current, close }: { current: string; close: () => void }) {
     <dialog class="dialog sheet" open aria-label="More" onClick={close} onKeyDown={(e) => { if (e.key === "Escape") close(); }}>
       <div class="dialog-frame">
         <ul class="more">
-          {sections.filter((s) => !mainSections.includes(s.id)).map((s) => <li><a href={href(current, s.id)}><Icon name={s.icon} /><span>{s.title}</span></a></li>)}
+          {sections.filter((s) => !s.of && !mainSections.includes(s.id)).map((s) => <li><a href={href(current, s.id)}><Icon name={s.icon} /><span>{s.title}</span></a></li>)}
           <li><a href="#/agents"><Icon name="Layers" /><span>Agents</span></a></li>
           <li><a href="#/keys"><Icon name="KeyRound" /><span>API keys</span></a></li>
         </ul>

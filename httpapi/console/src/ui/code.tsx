@@ -48,8 +48,8 @@ export function Code(props: Props) {
   useEffect(() => {
     let closed = false;
     load().then(({ openEditor }) => {
-      if (closed) return;
-      const opened = openEditor(host.current!, { text: now.current.value, label, rows, placeholder, changed: (text) => { sent.current.push(text); now.current.onInput(text); } });
+      if (closed || !host.current) return;
+      const opened = openEditor(host.current, { text: now.current.value, label, rows, placeholder, changed: (text) => { sent.current.push(text); now.current.onInput(text); } });
       editor.current = opened;
       opened.configure(now.current.language, now.current.readonly ?? false, now.current.tables);
       opened.setText(now.current.value);

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 
 import { agentId, path, saveFile, session, upload } from "../../data";
 import { Button, Dialog, Empty, Icon, plural, SelectField, Table, tell } from "../../ui";
-import { decode, fields, guess, mapped, readFile, rejectedFile, type File as ContactFile, type Rejected } from "./csv";
+import { decode, fields, guess, mapped, readFile, rejectedFile, type File as ContactFile, type Rejected } from "../../parts/csv";
 
 type Outcome = { dry: boolean; total: number; imported: number; updated: number; skipped: number; errors: Rejected[] };
 

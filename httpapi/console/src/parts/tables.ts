@@ -1,0 +1,36 @@
+// The agent's own tables, and what their columns hold.
+import { agentId, path } from "../data";
+
+export type ColumnType = "text" | "number" | "boolean" | "time" | "json" | "choice";
+export type TableColumn = { name: string; type: ColumnType; required?: boolean; unique?: boolean; options?: string[] };
+export type DataTable = { name: string; columns: TableColumn[]; rows: number };
+export type Row = { id: string; created_at: string; updated_at: string; [column: string]: any };
+
+export const tablesAt = (...more: string[]) => path("agents", agentId.value, "tables", ...more);
+
+export const columnTypes: [ColumnType, string][] = [["text", "Text"], ["number", "Number"], ["boolean", "Yes or no"], ["time", "Time"], ["choice", "Choice"], ["json", "JSON"]];
+
+/** A value as text, as people type it. */
+export function written(value: any, type: ColumnType): string {
+  if (value === null || value === undefined) return "";
+  if (type === "json") return JSON.stringify(value);
+  if (type === "time") return String(value).replace("T", " ").replace(/(:00)?\.000Z$/, "").replace("Z", "");
+  return String(value);
+}
+
+/** What was typed, as the service takes it. Times without a zone are UTC. */
+export function typed(text: string, type: ColumnType): unknown {
+  if (text.trim() === "" && type !== "text") return null;
+  if (type === "json") try { return JSON.parse(text); } catch { return undefined; }
+  if (type === "time") {
+    const iso = text.trim().replace(" ", "T");
+    return /T\d\d:\d\d(:\d\d)?(\.\d+)?$/.test(iso) ? `${/T\d\d:\d\d$/.test(iso) ? `${iso}:00` : iso}Z` : iso;
+  }
+  return text === "" ? null : text;
+}
+
+/** A name for a table or a column out of any words. */
+export function slug(words: string, fallback: string): string {
+  const plain = words.normalize("NFKD").replace(/ß/g, "ss").replace(/[\u0300-\u036f]/g, "").toLowerCase().replace(/[^a-z0-9]+/g, "_").replace(/^[_\d]+|_+$/g, "").slice(0, 48);
+  return plain || fallback;
+}
