@@ -376,7 +376,7 @@ type searchByBodyIn struct{ Body searchIn }
 // searchHit is a result with the parts of its text that match the query.
 type searchHit struct {
 	vector.Result
-	Highlights [][]int `json:"highlights" doc:"Matches of the query's words, in any form, in content: from and to, in UTF-16 code units." example:"[[11,17]]"`
+	Highlights [][]int `json:"highlights" doc:"The same as matches." example:"[[11,17]]"`
 }
 
 type searchOut struct {
@@ -398,9 +398,9 @@ func (s *Server) searchSources(c *rest.Call, in *searchIn) (searchOut, error) {
 		return searchOut{}, err
 	}
 	answer, err := s.index.Ask(c, c.DB, vector.Query{Text: in.Query, Limit: limit, SourceID: in.SourceID, MinScore: in.MinScore, Mode: vector.Mode(in.Mode)})
-	words, hits := vector.NewHighlighter(in.Query), make([]searchHit, len(answer.Results))
+	hits := make([]searchHit, len(answer.Results))
 	for i, r := range answer.Results {
-		hits[i] = searchHit{r, words.In(r.Content)}
+		hits[i] = searchHit{r, r.Matches}
 	}
 	return searchOut{hits, answer.Mode, answer.Notice, rest.Meta{Total: len(hits), Limit: limit}}, err
 }

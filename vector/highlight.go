@@ -18,7 +18,11 @@ func NewHighlighter(query string) Highlighter { return Highlighter{terms.NewFind
 // In returns the positions of the words in a text, from and to, as offsets in
 // UTF-16 code units, as JavaScript counts.
 func (h Highlighter) In(text string) [][]int {
-	found := h.finder.Find(text)
+	return inUnits(text, h.finder.Find(text))
+}
+
+// inUnits converts offsets in bytes, in their order, to UTF-16 code units.
+func inUnits(text string, found [][2]int) [][]int {
 	out := make([][]int, 0, min(len(found), maxHighlights))
 	bytes, units := 0, 0
 	to := func(at int) int {

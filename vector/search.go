@@ -54,6 +54,9 @@ type Result struct {
 	// the language.
 	Similarity float64        `json:"similarity" doc:"Cosine similarity of the best chunk to the query, 0 to 1; 0 if unknown." example:"0.612043"`
 	Metadata   ResultMetadata `json:"metadata"`
+
+	Matches      [][]int `json:"matches" doc:"Where words of the query stand in content, in any form: from and to, in UTF-16 code units." example:"[[11,17]]"`
+	BestSentence []int   `json:"best_sentence,omitempty" doc:"Where the sentence of content is that answers the query best: from and to, in UTF-16 code units." example:"[0,42]"`
 }
 
 // ResultMetadata is the origin of a result.
@@ -129,7 +132,9 @@ func (ix *Index) Ask(ctx context.Context, db *store.DB, q Query) (Answer, error)
 	}
 	r := ix.ranking(m, q)
 	found, err := ix.shortlist(ctx, db, m, q, r, asked, nil)
-	return Answer{results(found, q, r), Keyword, noMeaning}, err
+	list := results(found, q, r)
+	asked.mark(q.Text, list)
+	return Answer{list, Keyword, noMeaning}, err
 }
 
 // errNoVectors means that texts of a search could not be embedded.
@@ -165,7 +170,9 @@ func (ix *Index) find(ctx context.Context, db *store.DB, m model, q Query) (Answ
 	if err := ix.complete(ctx, db, m, found, vectors[0]); err != nil {
 		return Answer{}, err
 	}
-	return Answer{Results: results(found, q, r), Mode: q.Mode}, nil
+	list := results(found, q, r)
+	asked.mark(q.Text, list)
+	return Answer{Results: list, Mode: q.Mode}, nil
 }
 
 // question is a query as it is looked for.
@@ -183,7 +190,13 @@ func (ix *Index) prepare(ctx context.Context, db *store.DB, m model, q Query) (q
 		found, corrected, err = k.Expand(words, store.Expansion{Asked: spoken, Known: ix.knows})
 		return found, err
 	})
-	return question{words, asQuestion(embeddable("", withCorrections(q.Text, corrected)))}, err
+	text := embeddable("", withCorrections(q.Text, corrected))
+	if m.to.Local() {
+		text = asQuestion(text)
+	} else {
+		text = prefixesOf(m.to.Model).query + text
+	}
+	return question{words, text}, err
 }
 
 // knows reports whether a word is spelled correctly as far as the lexicon knows.
@@ -366,7 +379,7 @@ func (ix *Index) complete(ctx context.Context, db *store.DB, m model, list []can
 	for i := range list {
 		if c := &list[i]; !c.known {
 			missing = append(missing, c)
-			texts = append(texts, embeddable(c.Metadata.Section, c.Content))
+			texts = append(texts, m.prefix()+embeddable(c.Metadata.Section, c.Content))
 		}
 	}
 	if len(missing) == 0 {

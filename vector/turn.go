@@ -133,7 +133,7 @@ func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work, m m
 	}
 	texts := make([]string, len(batch))
 	for i, u := range batch {
-		texts[i] = embeddable(u.Section, u.Content)
+		texts[i] = m.prefix() + embeddable(u.Section, u.Content)
 	}
 	var vectors [][]float32
 	var failure error

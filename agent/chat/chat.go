@@ -156,6 +156,13 @@ func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settin
 		}
 	}
 	r.system = systemPrompt(db.Agent(), settings, x.System, r.answer.Sources)
+	if len(r.answer.Sources) == 0 && !x.Sources.None {
+		if _, n, err := db.Sources(ctx, store.SourceFilter{}, store.Page{Limit: 1}); err != nil {
+			return r.answer, err
+		} else if n > 0 {
+			r.system += unanswered
+		}
+	}
 	err = r.run(ctx)
 	return r.answer, err
 }

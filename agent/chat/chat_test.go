@@ -364,3 +364,30 @@ func TestNotesStayBetweenPeople(t *testing.T) {
 		t.Errorf("%+v of %+v", kept, history)
 	}
 }
+
+// TestUnanswered: the model hears that nothing in the knowledge answers, and only
+// where there is knowledge.
+func TestUnanswered(t *testing.T) {
+	s := newChatFixture(t, nil, func(int, map[string]any) string { return textAnswer("ok") })
+	ask := func() string {
+		t.Helper()
+		if _, err := s.chat.Ask(t.Context(), s.db, "", "", "What is the capital of Peru?", json.RawMessage(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(s.seen[len(s.seen)-1]["messages"])
+	}
+	if said := ask(); strings.Contains(said, "Nothing in your knowledge") {
+		t.Errorf("without knowledge: %s", said)
+	}
+	const text = "kiln"
+	u, err := s.db.ReceiveFile(t.Context(), "a.txt", "", strings.NewReader(text), int64(len(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.db.CreateFileSource(t.Context(), "a.txt", agent.DefaultChunking, u); err != nil {
+		t.Fatal(err)
+	}
+	if said := ask(); !strings.Contains(said, "Nothing in your knowledge") {
+		t.Errorf("with knowledge that does not answer: %s", said)
+	}
+}

@@ -116,6 +116,8 @@ type reference struct {
 	URL        string  `json:"url"`
 	Score      float64 `json:"score"`
 	Content    string  `json:"content"`
+	Matches    [][]int `json:"matches,omitempty"`
+	Best       []int   `json:"best_sentence,omitempty"`
 	Cited      bool    `json:"cited"` // the answer cites its number
 }
 
@@ -128,7 +130,7 @@ func references(list []Citation, text string) []reference {
 	for i, c := range list {
 		from := c.Metadata
 		kept[i] = reference{Number: c.Number, SourceID: c.SourceID, SourceName: from.SourceName, ChunkID: c.ID, Page: from.Page, Section: from.Section,
-			URL: from.URL, Score: c.Score, Content: clipBytes(c.Content, keptOfPassage), Cited: cited[c.Number]}
+			URL: from.URL, Score: c.Score, Content: clipBytes(c.Content, keptOfPassage), Cited: cited[c.Number], Matches: c.Matches, Best: c.BestSentence}
 	}
 	return kept
 }
@@ -136,5 +138,5 @@ func references(list []Citation, text string) []reference {
 func (r reference) citation() Citation {
 	from := agent.ChunkMetadata{SourceName: r.SourceName, Page: r.Page, Section: r.Section, URL: r.URL}
 	return Citation{Number: r.Number, Result: vector.Result{ID: r.ChunkID, SourceID: r.SourceID, Content: r.Content, Score: r.Score,
-		Metadata: vector.ResultMetadata{ChunkMetadata: from}}}
+		Matches: append([][]int{}, r.Matches...), BestSentence: r.Best, Metadata: vector.ResultMetadata{ChunkMetadata: from}}}
 }

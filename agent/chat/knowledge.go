@@ -94,6 +94,10 @@ func asked(messages []llm.Message) string {
 	return question
 }
 
+// unanswered tells the model that the agent's knowledge does not answer.
+const unanswered = "\n\nNothing in your knowledge answers the last message. If it asks for facts that only your knowledge could have, " +
+	"say that you do not know rather than guess."
+
 // systemPrompt tells the model who it is and what the agent knows.
 func systemPrompt(a agent.Agent, s store.Settings, own string, passages []Citation) string {
 	var b strings.Builder

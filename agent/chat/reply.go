@@ -19,7 +19,7 @@ const ModePassages Mode = "passages"
 // The texts of an answer that consists of passages.
 const (
 	somePassages = "No language model is set up. These are the best matching passages from the knowledge."
-	noPassages   = "No language model is set up, and nothing in the knowledge matches."
+	noPassages   = "I do not know: nothing in the knowledge answers this, and no language model is set up."
 )
 
 // Turn is a person's message to an agent.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -333,6 +334,25 @@ func TestOverlapIsRepeated(t *testing.T) {
 			if at < 0 || shared < 25 || shared > 30 {
 				t.Fatalf("%s: chunk %d shares %d characters: %q, %q", m, i, shared, chunks[i-1].Content, chunks[i].Content)
 			}
+		}
+	}
+}
+
+func TestSentences(t *testing.T) {
+	for text, want := range map[string][]string{
+		"":                              nil,
+		"One. Two? Three":               {"One.", "Two?", "Three"},
+		"It costs approx. 5 euros. Ok.": {"It costs approx. 5 euros.", "Ok."},
+		"# Title\n\nSome text\nruns on. End\n- a\n- b": {"# Title", "Some text\nruns on.", "End", "- a", "- b"},
+		"東京。大阪。":                                       {"東京。", "大阪。"},
+		" \n ":                                         nil,
+	} {
+		var got []string
+		for _, s := range Sentences(text) {
+			got = append(got, text[s[0]:s[1]])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }

@@ -91,3 +91,48 @@ func skipClosers(text string, p int) int {
 	}
 	return p
 }
+
+// Sentences returns where the sentences of a text begin and end, as offsets in
+// bytes, without the white space around them. A line that is followed by an empty
+// one, and a line of a list or a table, ends a sentence too.
+func Sentences(text string) (list [][2]int) {
+	add := func(from, to int) {
+		part := text[from:to]
+		from += len(part) - len(strings.TrimLeftFunc(part, unicode.IsSpace))
+		if to = from + len(strings.TrimSpace(part)); to > from {
+			list = append(list, [2]int{from, to})
+		}
+	}
+	start := 0
+	for p := 0; p < len(text); {
+		r, size := utf8.DecodeRuneInString(text[p:])
+		next, end := p+size, p
+		switch {
+		case isFullStop(r):
+			end = skipClosers(text, next)
+			next = end
+		case unicode.IsSpace(r):
+			space := text[p:]
+			space = space[:len(space)-len(strings.TrimLeftFunc(space, unicode.IsSpace))]
+			next = p + len(space)
+			if next < len(text) && !endsSentence(text, p, next) && !breaksLine(space, text[next:]) {
+				p = next
+				continue
+			}
+		default:
+			p = next
+			continue
+		}
+		add(start, end)
+		start, p = next, next
+	}
+	add(start, len(text))
+	return list
+}
+
+// breaksLine reports whether white space ends a paragraph or an item before what
+// follows it.
+func breaksLine(space, after string) bool {
+	n := strings.Count(space, "\n")
+	return n > 1 || n == 1 && strings.ContainsAny(after[:1], "-*#|+>0123456789")
+}

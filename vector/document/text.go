@@ -10,6 +10,7 @@ func readText(_ context.Context, in input) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	text = joinLines(text)
 	o := newOutline(text, in.limits)
 	markParagraphs(o, 0, len(text))
 	return &Document{Text: text, Blocks: o.blocks}, nil

@@ -1,13 +1,22 @@
 import type { ComponentChildren } from "preact";
 
-/** A text with ranges marked: [from, to) in UTF-16 code units. */
-export function Highlighted({ text, ranges = [] }: { text: string; ranges?: [number, number][] }) {
+type Range = [number, number];
+
+/** A text with words marked, and one sentence of it: [from, to) in UTF-16 code units. */
+export function Highlighted({ text, ranges = [], best }: { text: string; ranges?: Range[]; best?: Range | null }) {
+  if (!best || best[1] <= best[0]) return <>{marked(text, 0, text.length, ranges)}</>;
+  const [from, to] = best;
+  return <>{marked(text, 0, from, ranges)}<span class="best-sentence">{marked(text, from, to, ranges)}</span>{marked(text, to, text.length, ranges)}</>;
+}
+
+/** A part of a text with the ranges marked that are in it. */
+function marked(text: string, start: number, end: number, ranges: Range[]): ComponentChildren[] {
   const parts: ComponentChildren[] = [];
-  let at = 0;
+  let at = start;
   for (const [from, to] of [...ranges].sort((a, b) => a[0] - b[0])) {
-    if (from < at || to <= from) continue;
+    if (from < at || to <= from || to > end) continue;
     parts.push(text.slice(at, from), <mark>{text.slice(from, to)}</mark>);
     at = to;
   }
-  return <>{[...parts, text.slice(at)]}</>;
+  return [...parts, text.slice(at, end)];
 }

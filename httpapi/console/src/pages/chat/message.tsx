@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 
 import { agentId, href, mayEdit, path, put } from "../../data";
 import { Badge, Button, CopyButton, Icon, JsonTree, span, tell, TextArea, When } from "../../ui";
+import { Highlighted } from "../../parts/highlight";
 import { cited, citationsOf, placeOf, withCitations, type Citation } from "../../parts/citations";
 import { Markdown } from "../../parts/markdown";
 import type { ToolRow } from "./turn";
@@ -44,7 +45,7 @@ export function Passages({ list, open }: { list: Citation[]; open: (c: Citation)
       {list.slice(0, 5).map((c) => (
         <button type="button" class="card passage" onClick={() => open(c)}>
           <span class="row"><b class="cite">{c.n}</b><bdi class="grow clip">{placeOf(c)}</bdi>{c.score > 0 && <span class="muted small">{c.score.toFixed(2)}</span>}</span>
-          <span class="passage-text">{c.content}</span>
+          <span class="passage-text"><Highlighted text={c.content} ranges={c.matches} best={c.best} /></span>
         </button>
       ))}
     </div>

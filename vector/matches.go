@@ -1,0 +1,74 @@
+package vector
+
+import (
+	"strings"
+
+	"satchel/vector/chunk"
+	"satchel/vector/lexicon"
+)
+
+// relatedSentence is the weight of the lexicon's similarity beside a matching word
+// when the best sentence is chosen.
+const relatedSentence = 0.9
+
+// mark sets where the words of a query stand in results, and their best sentences.
+func (q question) mark(query string, list []Result) {
+	words := NewHighlighter(q.sought(query))
+	for i := range list {
+		r := &list[i]
+		found := words.finder.Find(r.Content)
+		r.Matches = inUnits(r.Content, found)
+		if best := bestSentence(query, r.Content, found); best[1] > 0 {
+			r.BestSentence = inUnits(r.Content, [][2]int{best})[0]
+		}
+	}
+}
+
+// sought is all that a query looks for, as a text: function words only where there
+// is nothing else.
+func (q question) sought(query string) string {
+	var list []string
+	for _, w := range q.words {
+		if w.Weight == functionWeight {
+			continue
+		}
+		for _, way := range w.Ways {
+			list = append(list, way.Text)
+		}
+	}
+	if len(list) == 0 {
+		return query
+	}
+	return strings.Join(list, " ")
+}
+
+// bestSentence returns where the sentence is that has most of the query's words,
+// or is most related to them; nowhere in a text of one sentence and where no
+// sentence has anything to do with the query.
+func bestSentence(query, text string, found [][2]int) (best [2]int) {
+	sentences := chunk.Sentences(text)
+	if len(sentences) < 2 {
+		return best
+	}
+	texts := make([]string, len(sentences))
+	for i, s := range sentences {
+		texts[i] = text[s[0]:s[1]]
+	}
+	related := make([]float64, len(texts))
+	if table, err := lexicon.Load(); err == nil {
+		related = table.Similar(query, texts)
+	}
+	most := 0.05
+	for i, s := range sentences {
+		words := map[string]bool{}
+		for _, f := range found {
+			if f[0] >= s[0] && f[1] <= s[1] {
+				words[strings.ToLower(text[f[0]:f[1]])] = true
+			}
+		}
+		if value := float64(len(words)) + relatedSentence*related[i]; value > most {
+			most, best = value, s
+		}
+	}
+	return best
+}

@@ -1,0 +1,55 @@
+package vector
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"satchel/agent"
+)
+
+// units cuts a range of UTF-16 code units out of a text.
+func units(text string, r []int) string {
+	return string(utf16.Decode(utf16.Encode([]rune(text))[r[0]:r[1]]))
+}
+
+// TestMatches: results show where the query's words stand, as they are spelled
+// there, and which sentence holds most of them.
+func TestMatches(t *testing.T) {
+	folder := openFolder(t, t.TempDir())
+	db, ix := folder.Default(), newIndex(t, folder, Local())
+	upload(t, db, "a.txt", []byte("🦦 We sell kettles. Descale the kettle with vinegar once a month. Our shop is open daily."), agent.DefaultChunking)
+	start(t, ix)
+	wait(t, ix, db)
+	for _, c := range []struct{ query, words, best string }{
+		{"how do I descale a kettle", "kettles Descale kettle", "Descale the kettle with vinegar once a month."},
+		{"descale ketle", "kettles Descale kettle", "Descale the kettle with vinegar once a month."},
+		{"when is the shop open", "shop open", "Our shop is open daily."},
+	} {
+		r := search(t, ix, db, Query{Text: c.query, Limit: 1})
+		if len(r) != 1 {
+			t.Fatalf("%q finds %d results", c.query, len(r))
+		}
+		var words []string
+		for _, m := range r[0].Matches {
+			words = append(words, units(r[0].Content, m))
+		}
+		if got := strings.Join(words, " "); got != c.words {
+			t.Errorf("%q: marked are %q, want %q", c.query, got, c.words)
+		}
+		if len(r[0].BestSentence) != 2 || units(r[0].Content, r[0].BestSentence) != c.best {
+			t.Errorf("%q: the best sentence is %v of %q, want %q", c.query, r[0].BestSentence, r[0].Content, c.best)
+		}
+	}
+}
+
+func TestPrefixes(t *testing.T) {
+	for name, want := range map[string]prefixes{
+		"intfloat/multilingual-e5-small": {"query: ", "passage: "}, "BAAI/bge-small-en-v1.5": {retrieval, ""}, "bge-m3": {},
+		"nomic-embed-text:v1.5": {"search_query: ", "search_document: "}, "text-embedding-3-small": {}, "snowflake-arctic-embed2": {"query: ", ""},
+	} {
+		if got := prefixesOf(name); got != want {
+			t.Errorf("%s has %q, want %q", name, got, want)
+		}
+	}
+}
