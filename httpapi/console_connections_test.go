@@ -233,6 +233,54 @@ func walkMCPServers(t *testing.T, ts *testServer, p *consolePage) {
 	}
 }
 
+// walkCredentials adds a key from the gallery and a sign-in by hand, which a
+// person completes by pasting the address that did not open.
+func walkCredentials(t *testing.T, ts *testServer, p *consolePage) {
+	provider := newOAuthProvider(t)
+	p.open("credentials", hasText("No credentials yet"))
+	p.checkPage("no credentials")
+	p.open("credentials/new", hasText("GitHub"))
+	p.checkPage("the gallery")
+	p.eval(`void document.querySelector("a[href$='credentials/new/github']").click()`)
+	p.waitFor(hasText("Personal access token"))
+	p.fill("Name", "Code host", "Personal access token", "ghp_sesame-4711-open")
+	p.click("Save")
+	p.waitFor(`location.hash.includes("credentials/credential-") && ` + hasText("api.github.com") + ` && ` + hasBadge("ready"))
+	p.open("credentials/new/custom", hasText("Sent to these hosts only"))
+	p.fill("Name", hostile, "Type", "oauth2")
+	p.click("Save")
+	p.waitFor(hasText("must be 1 to 64 letters"))
+	p.fill("Name", "Sheets", "Sent to these hosts only", provider.URL, "Address where a person signs in", provider.URL+"/auth", "Token address", provider.URL+"/token",
+		"Client id", "client", "Client secret", "client-secret-4711", "Address to test it with", provider.URL+"/api/me")
+	p.click("Save")
+	p.waitFor(`document.querySelector("dialog a.primary")`)
+	start := ts.send(t, "GET", fmt.Sprint(p.eval(`document.querySelector("dialog a.primary").getAttribute("href")`)), "")
+	pasted := "http://localhost/oauth/callback?" + provider.authorize(t, start.Header.Get("Location")).Encode()
+	p.eval(`void document.querySelector("dialog summary").click()`)
+	p.fill("Its address", pasted)
+	p.click("Complete")
+	p.waitFor(`!document.querySelector("dialog") && ` + hasBadge("ready"))
+	p.click("Test")
+	p.waitFor(`document.querySelector(".toasts").textContent.includes("It works")`)
+	p.checkPage("a credential")
+	for _, secret := range []string{"ghp_sesame", "client-secret-4711", "access-token-number"} {
+		if p.eval(hasSecret(secret)) != false {
+			t.Errorf("the page shows %s", secret)
+		}
+	}
+	p.open("tools/new?type=api", hasText("Credentials"))
+	p.fill("Name", "me", "Address", provider.URL+"/api/me", "Credentials", "stored")
+	p.waitFor(`[...document.querySelectorAll("#main option")].some((o) => o.textContent === "Sheets")`)
+	p.fill("Credential", fmt.Sprint(ts.must(t, 200, "GET", "/api/agents/default/credentials/Sheets", "")["id"]))
+	p.click("Make it")
+	p.waitFor(`location.hash.includes("tools/tool-")`)
+	p.open("credentials", hasText("used in 1 place"))
+	p.checkPage("credentials")
+	if a := ts.send(t, "DELETE", "/api/agents/default/credentials/Sheets", ""); a.StatusCode != 409 {
+		t.Errorf("deleted while it is used: %d", a.StatusCode)
+	}
+}
+
 // walkEvents waits for events, opens one, and exports all of them.
 func walkEvents(t *testing.T, ts *testServer, p *consolePage) {
 	made := func(name string) {
@@ -277,7 +325,7 @@ func TestConsoleConnections(t *testing.T) {
 	for _, walk := range []struct {
 		name string
 		walk func(*testing.T, *testServer, *consolePage)
-	}{{"channel", walkChannels}, {"webhook", walkWebhooks}, {"tool", walkTools}, {"mcp", walkMCPServers}, {"events", walkEvents}} {
+	}{{"channel", walkChannels}, {"webhook", walkWebhooks}, {"tool", walkTools}, {"credential", walkCredentials}, {"mcp", walkMCPServers}, {"events", walkEvents}} {
 		t.Run(walk.name, func(t *testing.T) {
 			p.t = t
 			walk.walk(t, ts, p)
@@ -304,6 +352,7 @@ func TestConsoleConnectionsForViewers(t *testing.T) {
 	tool := made("/tools", `{"name":"orders","type":"api","config":{"url":"`+far+`/orders","auth":{"type":"bearer","token":"secret-token"},"headers":{"X-Api-Key":"secret-token"}}}`)["id"].(string)
 	made("/contacts", `{"name":"Ada"}`)
 	server := made("/mcp", `{"name":"Tickets","url":"`+newMCPServer(t, "sesame-7").URL+`","auth":{"type":"bearer","token":"sesame-7"}}`)["id"].(string)
+	secret := made("/credentials", `{"name":"Warehouse","type":"header","hosts":["warehouse.example.com"],"secret":{"X-Api-Key":"secret-token"}}`)["id"].(string)
 	ts.must(t, 200, "POST", "/api/agents/default/webhooks/"+hook["id"].(string)+"/test", "")
 	p := ts.openConsole(t, 1280)
 	key := ts.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
@@ -312,7 +361,7 @@ func TestConsoleConnectionsForViewers(t *testing.T) {
 	p.waitFor(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
 	for _, view := range [][2]string{
 		{"channels", hasText("Bot")}, {"channels/" + bot, hasText("Webhook address")}, {"webhooks", hasText("Every event")}, {"webhooks/" + hook["id"].(string), `document.querySelector("td .badge")`},
-		{"tools/" + tool, hasText("Arguments")}, {"tools", hasText("orders")}, {"tools/" + tool + "?try=1", hasText("needs the role admin")}, {"mcp", hasText("Tickets")}, {"mcp/" + server, hasText("Opens a ticket")},
+		{"tools/" + tool, hasText("Arguments")}, {"tools", hasText("orders")}, {"tools/" + tool + "?try=1", hasText("needs the role admin")}, {"credentials", hasText("Warehouse")}, {"credentials/" + secret, hasText("warehouse.example.com")}, {"credentials/new", hasText("You may read here")}, {"mcp", hasText("Tickets")}, {"mcp/" + server, hasText("Opens a ticket")},
 		{"activity", hasText("Nothing was executed yet")}, {"activity/events", `document.querySelector("td")`}, {"activity/deliveries", `document.querySelector("td")`}, {"activity/log", `document.querySelector("td")`},
 	} {
 		p.open(view[0], view[1])

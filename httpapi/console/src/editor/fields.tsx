@@ -150,6 +150,7 @@ const lists: Record<string, { at: string[]; list: string; section: string; name:
   source: { at: ["sources"], list: "sources", section: "knowledge", name: (r) => r.name },
   table: { at: ["tables"], list: "tables", section: "tables", name: (r) => r.name },
   tool: { at: ["tools"], list: "tools", section: "tools", name: (r) => r.name },
+  credential: { at: ["credentials"], list: "credentials", section: "credentials", name: (r) => r.name },
   workflow: { at: ["workflows"], list: "workflows", section: "workflows", name: (r) => r.name },
   session: { at: ["browser"], list: "sessions", section: "browser", name: (r) => r.title || r.url || r.id },
 };
@@ -190,7 +191,7 @@ function ReferenceField({ id, schema, value, onChange }: FieldProps & { id: stri
       <select id={id} class="grow" disabled={readonly} value={value ?? ""} onChange={(e) => onChange(e.currentTarget.value === "{{" ? "{{}}" : e.currentTarget.value || undefined)}>
         <option value="" selected={!value}>{rows.length ? "–" : "There is none yet"}</option>
         {rows.map(([v, name]) => <option value={v} selected={v === value}>{name}</option>)}
-        <option value="{{">By a template…</option>
+        {kind !== "credential" && <option value="{{">By a template…</option>}
       </select>
       {lists[kind] && <a class="button quiet" href={`#/agents/${encodeURIComponent(agentId.value)}/${lists[kind].section}`} target="_blank" title="Opens in another tab">New…</a>}
     </div>

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 
 import { agent, agentId, ApiError, go, href, invalidate, mayEdit, path, post, put, remove, route, session, setQuery, useQuery } from "../data";
 import { Badge, Button, confirm, CopyField, Empty, ErrorCard, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, Skeleton, tell, TextField, When, type FormState } from "../ui";
-import { authOf, credentialTitle, CredentialFields } from "../parts/credentials";
+import { authOf, credentialOf, credentialTitle, CredentialFields } from "../parts/credentials";
 import { useFollow } from "../parts/follow";
 import { TryTool } from "../parts/try";
 
@@ -30,7 +30,7 @@ function List() {
           <ul class="sources">{servers.map((s: any) => (
             <li key={s.id} class="source-row">
               <span class="tile"><Icon name="Plug" /></span>
-              <div class="grow"><a href={href(agentId.value, "mcp", s.id)}><Name>{s.name}</Name></a><p class="muted small"><bdi>{s.url}</bdi> · {s.auth_type === "none" ? "no credentials" : credentialTitle(s.auth_type)} · seen <When time={s.checked_at} /></p>{s.last_error && <p class="issue small"><bdi>{s.last_error}</bdi></p>}</div>
+              <div class="grow"><a href={href(agentId.value, "mcp", s.id)}><Name>{s.name}</Name></a><p class="muted small"><bdi>{s.url}</bdi> · {s.credential ? "a stored credential" : s.auth_type === "none" ? "no credentials" : credentialTitle(s.auth_type)} · seen <When time={s.checked_at} /></p>{s.last_error && <p class="issue small"><bdi>{s.last_error}</bdi></p>}</div>
               <State s={s} />
             </li>
           ))}</ul>
@@ -48,10 +48,10 @@ function List() {
 
 /** Registers a server, or changes one. Credentials are given as a whole. */
 function Edit({ now, close, done }: { now?: any; close: () => void; done: (s: any) => unknown }) {
-  const [replace, setReplace] = useState(!now || now.auth_type === "none");
+  const [replace, setReplace] = useState(!now || now.auth_type === "none" || Boolean(now.credential));
   const save = async (v: Record<string, any>) => {
     const auth = authOf(v);
-    const body = { name: v.name, url: v.url, ...(replace && { auth }) };
+    const body = { name: v.name, url: v.url, ...(replace && { auth, credential: credentialOf(v) }) };
     const s = await (now ? put(mcpAt(now.id), body) : post(mcpAt(), body)).catch((error: any) => {
       if (error instanceof ApiError && error.issues.auth) setReplace(true);
       throw error;
@@ -61,12 +61,12 @@ function Edit({ now, close, done }: { now?: any; close: () => void; done: (s: an
     await done(s);
   };
   return (
-    <FormDialog title={now ? `Edit ${now.name}` : "Add an MCP server"} close={close} action={now ? "Save" : "Add"} run={save} initial={{ name: now?.name ?? "", url: now?.url ?? "", "auth.type": now?.auth_type ?? "none" }}>
+    <FormDialog title={now ? `Edit ${now.name}` : "Add an MCP server"} close={close} action={now ? "Save" : "Add"} run={save} initial={{ name: now?.name ?? "", url: now?.url ?? "", "auth.type": now?.credential ? "stored" : now?.auth_type ?? "none", "auth.credential": now?.credential ?? "" }}>
       {(f: FormState) => (
         <>
           <TextField label="Name" autoFocus required placeholder="Tickets" {...f.text("name")} />
           <TextField label="Address" type="url" required placeholder="https://mcp.example.com/mcp" {...f.text("url")} />
-          {replace ? <CredentialFields form={f} kinds={["none", "bearer", "basic", "header", "oauth2"]} /> : <div class="row"><span class="grow">Credentials: {credentialTitle(now.auth_type)}, set</span><Button onClick={() => setReplace(true)}>Replace</Button></div>}
+          {replace ? <CredentialFields form={f} kinds={["none", "stored", "bearer", "basic", "header", "oauth2"]} /> : <div class="row"><span class="grow">Credentials: {credentialTitle(now.auth_type)}, set</span><Button onClick={() => setReplace(true)}>Replace</Button></div>}
           {f.issue("auth") && <p class="issue small" role="alert">Credentials {f.issue("auth")}.</p>}
         </>
       )}
@@ -93,7 +93,7 @@ function Server({ id }: { id: string }) {
               {mayEdit.value && <><Button icon="Pencil" onClick={() => { openDialog((close) => <Edit now={s} close={close} done={async () => { await list.reload(); await tools.reload(); }} />); }}>Edit</Button>
                 <Menu label="More" items={[{ label: "Delete", icon: "Trash2", danger: true, run: () => confirm({ title: `Delete ${s.name}?`, text: "The agent's tools that call it will fail.", action: "Delete", run: async () => { await remove(mcpAt(), { id }); invalidate(mcpAt()); go(href(agentId.value, "mcp")); } }) }]} /></>}
             </div>
-            <p class="muted"><bdi>{s.url}</bdi> · {s.auth_type === "none" ? "no credentials" : `${credentialTitle(s.auth_type)}, set`} · seen <When time={s.checked_at} /></p>
+            <p class="muted"><bdi>{s.url}</bdi> · {s.credential ? "a stored credential" : s.auth_type === "none" ? "no credentials" : `${credentialTitle(s.auth_type)}, set`} · seen <When time={s.checked_at} /></p>
             {s.last_error && <div class="card bad" role="status"><p><bdi>{s.last_error}</bdi></p></div>}
             <ToolsOf id={id} found={tools} failing={Boolean(s.last_error)} />
           </>

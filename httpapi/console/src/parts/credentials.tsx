@@ -1,10 +1,12 @@
 // How a call shows who it is: credentials of tools and MCP servers.
+import { agentId, href, path, useQuery } from "../data";
 import { SecretField, SelectField, TextField, type FormState } from "../ui";
 
 type AuthField = { name: string; label: string; secret?: boolean; hint?: string };
 
 const kinds: Record<string, { title: string; fields: AuthField[] }> = {
   none: { title: "None", fields: [] },
+  stored: { title: "One of the agent's credentials", fields: [] },
   bearer: { title: "Bearer token", fields: [{ name: "token", label: "Token", secret: true }] },
   basic: { title: "User and password", fields: [{ name: "username", label: "User name" }, { name: "password", label: "Password", secret: true }] },
   header: { title: "A header", fields: [{ name: "name", label: "Header" }, { name: "value", label: "Value", secret: true }] },
@@ -15,12 +17,24 @@ const masked = (v: unknown) => typeof v === "string" && /^\*+$/.test(v);
 
 export const credentialTitle = (kind: string) => kinds[kind]?.title ?? kind;
 
+/** Chooses one of the agent's credentials, by id. */
+export function CredentialSelect({ label = "Credential", value, onChange, error, disabled }: { label?: string; value: string; onChange: (id: string) => void; error?: string; disabled?: boolean }) {
+  const found = useQuery(path("agents", agentId.value, "credentials"), { limit: 200 });
+  const usable = (found.data.value?.credentials ?? []).filter((c: any) => c.type !== "env");
+  const known = usable.some((c: any) => c.id === value);
+  const named = usable.find((c: any) => c.name.toLowerCase() === value.toLowerCase());
+  const options: [string, string][] = [["", usable.length ? "Choose one" : "There is none yet"], ...(value && !known && !named ? [[value, value] as [string, string]] : []),
+    ...usable.map((c: any) => [c.id, c.status === "ready" ? c.name : `${c.name} (${c.status.replace("_", " ")})`] as [string, string])];
+  return <SelectField label={label} options={options} value={named?.id ?? value} onChange={onChange} error={error} disabled={disabled} hint={<a href={href(agentId.value, "credentials")} target="_blank">Manage credentials</a>} />;
+}
+
 /** The fields of credentials; values of the form are auth.type, auth.token and so on. */
 export function CredentialFields({ form: f, kinds: which, disabled }: { form: FormState; kinds: string[]; disabled?: boolean }) {
   const type = f.values["auth.type"] || "none";
   return (
     <>
       <SelectField label="Credentials" disabled={disabled} options={which.map((k) => [k, kinds[k].title])} {...f.choice("auth.type")} value={type} />
+      {type === "stored" && <CredentialSelect disabled={disabled} value={f.values["auth.credential"] ?? ""} error={f.issue("credential") ?? f.issue("config.credential")} onChange={(id) => f.set("auth.credential", id)} />}
       {kinds[type].fields.map(({ name, label, secret, hint }) => {
         const at = `auth.${name}`;
         const common = { label, hint, disabled, value: f.values[at] ?? "", error: f.issue(at) ?? f.issue(`config.${at}`), onInput: (v: string) => f.set(at, v) };
@@ -32,7 +46,7 @@ export function CredentialFields({ form: f, kinds: which, disabled }: { form: Fo
 
 /** The credentials of a form, as the API takes them; secrets that were not typed stay masked when they are stored. */
 export function authOf(values: Record<string, any>): Record<string, string> {
-  const type = values["auth.type"] || "none";
+  const type = values["auth.type"] === "stored" ? "none" : values["auth.type"] || "none";
   const auth: Record<string, string> = { type };
   for (const { name, secret } of kinds[type].fields) {
     const value = values[`auth.${name}`] || (secret && values[`auth.${name}.stored`] ? "********" : "");
@@ -41,8 +55,12 @@ export function authOf(values: Record<string, any>): Record<string, string> {
   return auth;
 }
 
-/** The values of a form for credentials whose secrets are masked. */
-export function authValues(auth?: Record<string, any> | null): Record<string, any> {
+/** The id of the stored credential that a form chooses, or "". */
+export const credentialOf = (values: Record<string, any>): string => (values["auth.type"] === "stored" ? values["auth.credential"] ?? "" : "");
+
+/** The values of a form for credentials whose secrets are masked, or for a stored one. */
+export function authValues(auth?: Record<string, any> | null, credential?: string): Record<string, any> {
+  if (credential) return { "auth.type": "stored", "auth.credential": credential };
   const values: Record<string, any> = { "auth.type": auth?.type ?? "none" };
   for (const [name, value] of Object.entries(auth ?? {})) {
     if (name === "type") continue;

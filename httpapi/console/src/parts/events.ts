@@ -11,6 +11,7 @@ export const eventGroups: EventGroup[] = [
   { title: "Schedules", pattern: "schedule.*", events: [["schedule.executed", "A schedule ran"], ["schedule.missed", "A schedule did not run when it was due"]] },
   { title: "Calendar", pattern: "calendar.*", events: [["calendar.due", "A task is due"]] },
   { title: "Channels", pattern: "gateway.*", events: [["gateway.active", "A channel was verified"], ["gateway.error", "A channel failed"], ["gateway.event", "A platform told something that is no message"]] },
+  { title: "Credentials", pattern: "credential.*", events: [["credential.failed", "A provider refused a credential, or a person has to sign in again"]] },
   { title: "Browser", pattern: "browser.*", events: [["browser.takeover.requested", "A session asks for a person"], ["browser.takeover.completed", "The person handed it back"], ["browser.takeover.expired", "Nobody came in time"]] },
   { title: "Agent", pattern: "agent.*", events: [["agent.updated", "The agent's name, description or status changed"]] },
 ];

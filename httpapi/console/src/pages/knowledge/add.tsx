@@ -1,6 +1,7 @@
 // The forms by which knowledge is added.
 import { agentId, invalidate, path, post } from "../../data";
 import { FormDialog, type InputType, Segments, SelectField, Switch, TextArea, TextField } from "../../ui";
+import { CredentialSelect } from "../../parts/credentials";
 
 const lines = (text: string) => text.split(/\n/).map((l) => l.trim()).filter(Boolean);
 const sourcesAt = () => path("agents", agentId.value, "sources");
@@ -61,23 +62,25 @@ export function AddTable({ close }: { close: () => void }) {
 }
 
 const authFields: Record<string, [string, string, InputType?][]> = {
+  stored: [],
   none: [], bearer: [["token", "Token", "password"]], basic: [["username", "User"], ["password", "Password", "password"]], header: [["header", "Header"], ["value", "Value", "password"]],
 };
 
 export function AddApi({ close }: { close: () => void }) {
   const run = async (v: Record<string, any>) => {
     const auth = { none: undefined, bearer: { type: "bearer", token: v.token }, basic: { type: "basic", username: v.username, password: v.password }, header: { type: "header", name: v.header, value: v.value } }[v.auth as "none"];
-    await post(sourcesAt(), { type: "api", name: v.name || hostOf(v.url), config: { url: v.url, auth, items_path: v.items_path || undefined, id_path: v.id_path || undefined, content_template: v.content_template || undefined } });
+    await post(sourcesAt(), { type: "api", name: v.name || hostOf(v.url), config: { url: v.url, auth, credential: v.auth === "stored" ? v.credential : undefined, items_path: v.items_path || undefined, id_path: v.id_path || undefined, content_template: v.content_template || undefined } });
     added();
   };
   return (
     <FormDialog title="Add an API" close={close} action="Add" run={run}
-      initial={{ name: "", url: "", auth: "none", token: "", username: "", password: "", header: "", value: "", items_path: "", id_path: "", content_template: "" }}>
+      initial={{ name: "", url: "", auth: "none", credential: "", token: "", username: "", password: "", header: "", value: "", items_path: "", id_path: "", content_template: "" }}>
       {(f) => (
         <>
           <TextField label="Address" placeholder="https://api.example.com/articles" autoFocus required {...f.text("url")} />
           <TextField label="Name" {...f.text("name")} />
-          <SelectField label="Credentials" options={[["none", "None"], ["bearer", "Bearer token"], ["basic", "User and password"], ["header", "A header"]]} {...f.choice("auth")} />
+          <SelectField label="Credentials" options={[["none", "None"], ["stored", "One of the agent's credentials"], ["bearer", "Bearer token"], ["basic", "User and password"], ["header", "A header"]]} {...f.choice("auth")} />
+          {f.values.auth === "stored" && <CredentialSelect value={f.values.credential} onChange={(id) => f.set("credential", id)} error={f.issue("credential")} />}
           {authFields[f.values.auth].map(([name, label, type]) => <TextField label={label} type={type ?? "text"} {...f.text(name)} />)}
           <div class="row"><TextField label="Where the items are" placeholder="data.items" {...f.text("items_path")} /><TextField label="An item's id" placeholder="id" {...f.text("id_path")} /></div>
           <TextField label="An item's text" placeholder="{{title}}: {{body}}" hint="Without it, all values of the item." {...f.text("content_template")} />

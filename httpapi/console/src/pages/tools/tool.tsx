@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { agentId, ApiError, go, href, invalidate, mayEdit, path, post, put, remove, route, setQuery, useQuery } from "../../data";
 import { Badge, Button, Code, confirm, Empty, ErrorCard, LinkButton, Load, Menu, objectOf, pairsOf, PairsField, Segments, SelectField, Switch, tell, TextArea, TextField, useForm, type Pair } from "../../ui";
 import { ArgumentsSchema, type Schema } from "../../parts/arguments";
-import { authOf, authValues, CredentialFields } from "../../parts/credentials";
+import { authOf, authValues, credentialOf, CredentialFields } from "../../parts/credentials";
 import { TryTool } from "../../parts/try";
 
 const toolsAt = (...more: string[]) => path("agents", agentId.value, "tools", ...more);
@@ -65,6 +65,7 @@ function configOf(type: string, v: Values): Values {
   const config: Values = { method: v.method, url: v.url, parameters: v.parameters };
   const auth = authOf(v);
   if (auth.type !== "none") config.auth = auth;
+  if (credentialOf(v)) config.credential = credentialOf(v);
   if ((v.headers as Pair[]).length) config.headers = objectOf(v.headers);
   if ((v.query as Pair[]).length) config.query = objectOf(v.query);
   const body = v.method === "GET" ? undefined : bodyOf(v.body);
@@ -80,7 +81,7 @@ function Editor({ t, type: given, saved }: { t?: any; type: string; saved: (t: a
   const form = useForm({
     name: t?.name ?? "", description: t?.description ?? "", code: c.code ?? "return { sum: args.a + args.b };", parameters: c.parameters ?? none,
     method: c.method || "GET", url: c.url ?? "", headers: pairsOf(c.headers), query: pairsOf(c.query), body: c.body === undefined ? "" : JSON.stringify(c.body, null, 2),
-    response_path: c.response_path ?? "", timeout_ms: c.timeout_ms ? String(c.timeout_ms) : "", server_id: c.server_id ?? "", tool_name: c.tool_name ?? "", ...authValues(c.auth),
+    response_path: c.response_path ?? "", timeout_ms: c.timeout_ms ? String(c.timeout_ms) : "", server_id: c.server_id ?? "", tool_name: c.tool_name ?? "", ...authValues(c.auth, c.credential),
   });
   const [failed, setFailed] = useState<Error>();
   const [busy, setBusy] = useState(false);
@@ -99,7 +100,7 @@ function Editor({ t, type: given, saved }: { t?: any; type: string; saved: (t: a
     } catch (error: any) {
       const issues = error instanceof ApiError ? error.issues : {};
       form.setIssues(issues);
-      const shown = Object.keys(issues).some((f) => /^(name|description|config\.(code|url|method|headers|query|body|parameters|response_path|timeout_ms|server_id|tool_name|auth))/.test(f));
+      const shown = Object.keys(issues).some((f) => /^(name|description|config\.(code|url|method|headers|query|body|parameters|response_path|timeout_ms|server_id|tool_name|auth|credential))/.test(f));
       if (!shown) setFailed(error);
     }
     setBusy(false);
@@ -125,7 +126,7 @@ function Api({ form, text, issue, off }: { form: ReturnType<typeof useForm>; tex
   return (
     <>
       <div class="row address"><SelectField label="Method" disabled={off} options={methods.map((m) => [m, m])} {...form.choice("method")} error={issue("method")} /><TextField label="Address" required placeholder="https://api.example.com/orders/{{id}}" hint="Arguments as {{name}}, behind the host." {...text("url")} /></div>
-      <CredentialFields form={form} kinds={["none", "bearer", "basic", "header"]} disabled={off} />
+      <CredentialFields form={form} kinds={["none", "stored", "bearer", "basic", "header"]} disabled={off} />
       <PairsField label="Headers" pairs={v.headers} onChange={(p) => form.set("headers", p)} disabled={off} error={issue("headers")} />
       {v.method !== "GET" && <div class={issue("body") ? "field wrong" : "field"}><span class="label">Body</span><Code language="json" label="Body" rows={4} value={v.body} onInput={(b) => form.set("body", b)} readonly={off} invalid={Boolean(issue("body"))} />{issue("body") ? <small class="issue" role="alert">{issue("body")}</small> : <small class="muted">JSON, with arguments as {"{{name}}"}; nothing when empty.</small>}</div>}
       <details open={more}>

@@ -1,0 +1,209 @@
+// Credentials: secrets that are bound to their hosts, and sign-ins with providers.
+import { useEffect, useState } from "preact/hooks";
+
+import { agentId, ApiError, go, href, invalidate, mayEdit, path, post, remove, route, setQuery, useQuery } from "../data";
+import { Badge, Button, confirm, CopyField, Dialog, Empty, Icon, LinkButton, Load, Menu, Name, openDialog, Pager, plural, SearchField, tell, TextField, When, type MenuItem } from "../ui";
+import { useFollow } from "../parts/follow";
+import { Editor } from "./credentials/editor";
+import { Gallery, PresetForm } from "./credentials/presets";
+
+export const credentialsAt = (...more: string[]) => path("agents", agentId.value, "credentials", ...more);
+const to = (...more: string[]) => href(agentId.value, "credentials", ...more);
+
+const states: Record<string, { title: string; tone: "good" | "warn" | "bad" }> = {
+  ready: { title: "ready", tone: "good" }, needs_login: { title: "needs login", tone: "warn" }, needs_confirm: { title: "needs confirmation", tone: "warn" },
+  failing: { title: "failing", tone: "bad" }, locked: { title: "locked", tone: "bad" },
+};
+const State = ({ c }: { c: any }) => <Badge tone={states[c.status]?.tone}>{states[c.status]?.title ?? c.status}</Badge>;
+
+const grants: Record<string, string> = { authorization_code: "sign-in", device_code: "sign-in on another device", client_credentials: "client credentials", jwt_bearer: "service account" };
+const types: Record<string, string> = { header: "Header", query: "Query parameter", basic: "User and password", oauth2: "OAuth 2", aws: "AWS signature", env: "Environment" };
+export const typeTitle = (c: any) => (c.type === "oauth2" ? `OAuth 2, ${grants[c.config.grant] ?? c.config.grant}` : types[c.type] ?? c.type);
+
+export default function Credentials() {
+  const [id, preset] = route.value.rest;
+  if (id === "new") return <New key={preset} preset={preset} />;
+  return id ? <One key={id} id={id} /> : <List />;
+}
+
+function List() {
+  const { query } = route.value;
+  const [search, offset] = [query.get("q") ?? "", Number(query.get("offset")) || 0];
+  const found = useQuery(credentialsAt(), { search, limit: 50, offset });
+  useFollow("credential", found.reload);
+  const add = mayEdit.value && <LinkButton kind="primary" icon="Plus" href={to("new")}>Add a credential</LinkButton>;
+  return (
+    <div class="page">
+      <div class="page-head">
+        <h1 class="grow" tabIndex={-1}>Credentials</h1>
+        {(found.data.value?.meta.total > 0 || search) && <SearchField label="Search credentials" value={search} onInput={(q) => setQuery({ q, offset: null })} />}
+        {add}
+      </div>
+      <Load of={found}>{({ credentials, meta }) => credentials.length ? (
+        <>
+          <ul class="sources">{credentials.map((c: any) => (
+            <li key={c.id} class="source-row">
+              <span class="tile"><Icon name="KeyRound" /></span>
+              <div class="grow">
+                <a href={to(c.id)}><Name>{c.name}</Name></a>
+                <p class="muted small clip">{typeTitle(c)}{c.hosts.length > 0 && <> · <bdi>{c.hosts.join(", ")}</bdi></>} · {c.used_by.length ? `used in ${plural(c.used_by.length, "place")}` : "not used"}{c.account && <> · <Name>{c.account}</Name></>}</p>
+                {c.last_error && <p class="issue small"><bdi>{c.last_error}</bdi></p>}
+              </div>
+              <State c={c} />
+              {mayEdit.value && c.status === "needs_login" && <Button onClick={() => connect(c)}>Connect</Button>}
+              {mayEdit.value && c.status === "needs_confirm" && <Button onClick={() => confirmUse(c)}>Confirm</Button>}
+            </li>
+          ))}</ul>
+          <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
+        </>
+      ) : search ? <Empty icon="Search" title="No credential fits">Try other words.</Empty>
+        : <Empty icon="KeyRound" title="No credentials yet" action={add}>A credential is a key or a sign-in for a service. Nodes, tools, sources and MCP servers name it; it is sent to its own hosts and nowhere else.</Empty>}</Load>
+    </div>
+  );
+}
+
+function New({ preset }: { preset?: string }) {
+  if (!mayEdit.value) return <div class="page"><Empty icon="Eye" title="You may read here">An admin of the agent adds credentials.</Empty></div>;
+  const saved = (c: any) => { invalidate(credentialsAt()); go(to(c.id), true); if (c.status === "needs_login") connect(c); };
+  return (
+    <div class="page">
+      <p class="crumb"><a href={to()}>Credentials</a>{preset && <> / <a href={to("new")}>Add</a></>}</p>
+      {!preset ? <Gallery href={(id) => to("new", id)} /> : preset === "custom" ? <><h1 tabIndex={-1}>Another service</h1><Editor saved={saved} cancel={to("new")} /></> : <PresetForm id={preset} saved={saved} cancel={to("new")} />}
+    </div>
+  );
+}
+
+function One({ id }: { id: string }) {
+  const found = useQuery(credentialsAt(id));
+  useFollow("credential", found.reload);
+  const [edit, setEdit] = useState(false);
+  return (
+    <div class="page">
+      <p class="crumb"><a href={to()}>Credentials</a></p>
+      <Load of={found} lines={8}>{(c) => (
+        <>
+          <div class="page-head">
+            <h1 class="grow" tabIndex={-1}><Name>{c.name}</Name></h1><State c={c} />
+            {mayEdit.value && !edit && <Actions c={c} changed={found.reload} edit={() => setEdit(true)} />}
+          </div>
+          {edit ? <Editor key={c.updated_at} now={c} saved={async () => { setEdit(false); await found.reload(); }} cancel={() => setEdit(false)} /> : <Facts c={c} />}
+        </>
+      )}</Load>
+    </div>
+  );
+}
+
+function Actions({ c, changed, edit }: { c: any; changed: () => Promise<void>; edit: () => void }) {
+  const person = ["authorization_code", "device_code"].includes(c.config.grant);
+  const testable = c.config.test || c.type === "oauth2";
+  const test = async () => {
+    const t = await post(credentialsAt(c.id, "test"));
+    tell(t.success ? (t.account ? `It works: ${t.account}` : "It works") : new Error(t.error));
+    await changed();
+  };
+  const items: MenuItem[] = [
+    { label: "Edit", icon: "Pencil", run: edit },
+    ...(person && c.status === "ready" ? [{ label: "Connect again", icon: "RefreshCw", run: () => connect(c) }, { label: "Disconnect", icon: "Unplug", run: () => confirm({ title: `Disconnect ${c.name}?`, text: "Its tokens are forgotten. What uses it fails until somebody connects it again.", action: "Disconnect", run: async () => { await remove(credentialsAt(c.id, "connection")); await changed(); } }) }] as MenuItem[] : []),
+    "-",
+    { label: "Delete", icon: "Trash2", danger: true, disabled: c.used_by.length > 0, reason: "It is used: remove it there first.", run: () => confirm({ title: `Delete ${c.name}?`, text: "Its secret cannot be brought back.", action: "Delete", run: async () => { await remove(credentialsAt(c.id)); invalidate(credentialsAt()); go(to()); } }) },
+  ];
+  return (
+    <>
+      {c.status === "needs_confirm" ? <Button kind="primary" onClick={async () => { await confirmUse(c); await changed(); }}>Confirm</Button>
+        : person && c.status !== "ready" && c.status !== "locked" ? <Button kind="primary" icon="LogIn" onClick={() => connect(c)}>Connect</Button>
+        : <Button icon="Activity" disabled={!testable || c.status === "locked"} reason={testable ? "Give its secret again first." : "It has no test request: add one under Edit."} onClick={test}>Test</Button>}
+      <Menu label="More" items={items} />
+    </>
+  );
+}
+
+const sections: Record<string, string> = { workflow: "workflows", tool: "tools", source: "knowledge", mcp: "mcp" };
+const kinds: Record<string, string> = { workflow: "Workflow", tool: "Tool", source: "Source", mcp: "MCP server" };
+
+function Facts({ c }: { c: any }) {
+  return (
+    <>
+      {c.last_error && <div class="card bad" role="status"><p><bdi>{c.last_error}</bdi></p></div>}
+      {c.status === "needs_confirm" && <div class="card" role="status"><p>This agent is a copy, and the credential came with it. Confirm that the copy may use it too.{c.type === "oauth2" && " If both copies are to stay connected, connect one of them again."}</p></div>}
+      {c.status === "locked" && <div class="card bad" role="status"><p>It was sealed with another master key. Give its secret again under Edit.</p></div>}
+      <section class="card" aria-label="Credential">
+        <dl class="facts-list">
+          <dt>Type</dt><dd>{typeTitle(c)}</dd>
+          {c.hosts.length > 0 && <><dt>Sent to</dt><dd class="credential-hosts">{c.hosts.map((h: string) => <code key={h}>{h}</code>)}</dd></>}
+          {c.configured_fields.length > 0 && <><dt>Secret</dt><dd><bdi>{c.configured_fields.join(", ")}</bdi></dd></>}
+          {c.account && <><dt>Account</dt><dd><Name>{c.account}</Name></dd></>}
+          {c.config.scope && <><dt>Scopes</dt><dd><bdi>{c.config.scope}</bdi></dd></>}
+          {c.expires_at && <><dt>Token</dt><dd>ends <When time={c.expires_at} />, and is renewed before</dd></>}
+          <dt>Changed</dt><dd><When time={c.updated_at} /></dd>
+        </dl>
+      </section>
+      <section class="card stack" aria-label="Used by">
+        <h2>Used by</h2>
+        {c.used_by.length ? <ul class="credential-uses">{c.used_by.map((u: any) => <li key={u.kind + u.id}><span class="muted">{kinds[u.kind]}</span> <a href={href(agentId.value, sections[u.kind], u.id)}><Name>{u.name || u.id}</Name></a></li>)}</ul>
+          : <p class="muted">Nothing yet. Choose it in an HTTP request of a workflow, a tool, a source of type API or an MCP server, or in code: <code>{`fetch(url, {credential: "${c.name}"})`}</code></p>}
+      </section>
+    </>
+  );
+}
+
+async function confirmUse(c: any) {
+  try { await post(credentialsAt(c.id, "confirm")); tell(`${c.name} may be used`); } catch (error: any) { tell(error); }
+}
+
+/** Connects a credential: the person signs in with the provider, in another tab. */
+export async function connect(c: any) {
+  try {
+    const begun = await post(credentialsAt(c.id, "connect"));
+    openDialog((close) => <Connect c={c} begun={begun} close={close} />);
+  } catch (error: any) { tell(error); }
+}
+
+function Connect({ c, begun, close }: { c: any; begun: any; close: () => void }) {
+  const now = useQuery(credentialsAt(c.id));
+  useFollow("credential", now.reload);
+  const [pasted, setPasted] = useState("");
+  const [issue, setIssue] = useState("");
+  const changed = now.data.value && now.data.value.updated_at !== c.updated_at;
+  useEffect(() => { if (changed && now.data.value.status === "ready") { tell(`${c.name} is connected`); close(); } }, [changed]);
+  useEffect(() => {
+    if (!begun.user_code) return;
+    let timer: ReturnType<typeof setTimeout>;
+    const ask = async () => {
+      try {
+        if ((await post(credentialsAt(c.id, "connect", "complete"), {})).connected) return;
+        timer = setTimeout(ask, begun.interval * 1000);
+      } catch (error: any) { setIssue(error.message); }
+    };
+    timer = setTimeout(ask, begun.interval * 1000);
+    return () => clearTimeout(timer);
+  }, []);
+  const complete = async () => {
+    setIssue("");
+    try { await post(credentialsAt(c.id, "connect", "complete"), { redirected_to: pasted.trim() }); await now.reload(); } catch (error: any) { setIssue(error instanceof ApiError ? Object.values(error.issues)[0] ?? error.message : error.message); }
+  };
+  if (begun.user_code) return (
+    <Dialog title={`Connect ${c.name}`} close={close}>
+      <div class="stack">
+        <p>Open the provider's page on any device, and type this code there:</p>
+        <CopyField label="Code" text={begun.user_code} />
+        <div class="row"><a class="button primary" href={begun.verification_url} target="_blank" rel="noreferrer">Open the page</a><span class="muted grow" role="status">{issue || "Waiting until you have agreed…"}</span></div>
+      </div>
+    </Dialog>
+  );
+  return (
+    <Dialog title={`Connect ${c.name}`} close={close}>
+      <div class="stack">
+        <p>Sign in with the provider in another tab. This page notices when you are done.</p>
+        <CopyField label="Redirect address, to be registered with the provider" text={begun.redirect_url} />
+        <div class="row"><a class="button primary" href={new URL(begun.url).pathname} target="_blank" rel="opener">Sign in</a><span class="muted grow">The link works once, for ten minutes.</span></div>
+        <details>
+          <summary>The last page could not be opened?</summary>
+          <form class="stack" onSubmit={(e) => { e.preventDefault(); void complete(); }}>
+            <TextField label="Its address" hint="Copy the whole address from the browser's bar." value={pasted} onInput={setPasted} error={issue} />
+            <div class="row end"><Button submit disabled={!pasted.trim()}>Complete</Button></div>
+          </form>
+        </details>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,133 @@
+// The whole form of a credential.
+import { useState } from "preact/hooks";
+
+import { ApiError, post, put } from "../../data";
+import { Button, ErrorCard, LinkButton, SecretField, SelectField, tell, TextArea, TextField, useForm, type FormState } from "../../ui";
+import { credentialsAt } from "../credentials";
+
+const types: [string, string][] = [["header", "Headers"], ["query", "Query parameters"], ["basic", "User and password"], ["oauth2", "OAuth 2"], ["aws", "AWS signature"], ["env", "Environment of a program"]];
+const grants: [string, string][] = [["authorization_code", "A person signs in"], ["device_code", "A person signs in on another device"], ["client_credentials", "Client credentials"], ["jwt_bearer", "Service account (JSON key)"]];
+const named = ["header", "query", "env"];
+
+type Row = { name: string; value: string };
+
+/** The config of the form, over what it does not show. */
+function configOf(now: any, v: Record<string, any>) {
+  const config: Record<string, any> = { ...now?.config };
+  const set = (name: string, value: string) => { if (value) config[name] = value; else delete config[name]; };
+  if (v.type === "oauth2") for (const name of ["grant", "auth_url", "token_url", "device_url", "issuer", "client_id", "scope", "token_auth", "subject"]) set(name, v[name].trim());
+  if (v.type === "aws") for (const name of ["region", "service"]) set(name, v[name].trim());
+  if (v.test) config.test = { ...now?.config.test, url: v.test.trim() }; else delete config.test;
+  return config;
+}
+
+/** The secret of the form; undefined when none was typed. */
+function secretOf(v: Record<string, any>): Record<string, string> | undefined {
+  const given = named.includes(v.type) ? Object.fromEntries((v.rows as Row[]).filter((r) => r.name.trim()).map((r) => [r.name.trim(), r.value]))
+    : Object.fromEntries(fieldsOf(v).map(([name]) => [name, v[`secret.${name}`] ?? ""]));
+  return Object.values(given).some(Boolean) ? Object.fromEntries(Object.entries(given).filter(([, value]) => value)) : undefined;
+}
+
+function fieldsOf(v: Record<string, any>): [name: string, label: string, plain?: boolean][] {
+  if (v.type === "basic") return [["username", "User name", true], ["password", "Password"]];
+  if (v.type === "aws") return [["access_key_id", "Access key id", true], ["secret_access_key", "Secret access key"], ["session_token", "Session token"]];
+  if (v.type === "oauth2") return v.grant === "jwt_bearer" ? [["service_account", "JSON key"]] : [["client_secret", "Client secret"]];
+  return [];
+}
+
+export function Editor({ now, saved, cancel }: { now?: any; saved: (c: any) => unknown; cancel: string | (() => void) }) {
+  const f = now?.config ?? {};
+  const form = useForm({
+    name: now?.name ?? "", type: now?.type ?? "header", hosts: now?.hosts.join("\n") ?? "", rows: [{ name: now && named.includes(now.type) ? "" : "Authorization", value: "" }] as Row[],
+    grant: f.grant ?? "authorization_code", auth_url: f.auth_url ?? "", token_url: f.token_url ?? "", device_url: f.device_url ?? "", issuer: f.issuer ?? "", client_id: f.client_id ?? "", scope: f.scope ?? "", token_auth: f.token_auth ?? "", subject: f.subject ?? "",
+    region: f.region ?? "", service: f.service ?? "", test: f.test?.url ?? "",
+  });
+  const v = form.values;
+  const [replace, setReplace] = useState(!now);
+  const [failed, setFailed] = useState<Error>();
+  const [busy, setBusy] = useState(false);
+  const issue = (name: string) => form.issues[name] ?? form.issues[`config.${name}`] ?? (name === "test" ? form.issues["config.test.url"] : undefined);
+  const text = (name: string) => ({ ...form.text(name), error: issue(name) });
+  const submit = async () => {
+    setBusy(true);
+    setFailed(undefined);
+    form.setIssues({});
+    try {
+      const secret = replace ? secretOf(v) ?? (now ? undefined : {}) : undefined;
+      const hosts = v.type === "env" ? [] : v.hosts.split(/[\s,]+/).filter(Boolean);
+      const body = { name: v.name, type: v.type, hosts, config: configOf(now, v), ...(secret && { secret }) };
+      const made = await (now ? put(credentialsAt(now.id), body) : post(credentialsAt(), body));
+      tell("Saved");
+      await saved(made);
+    } catch (error: any) {
+      const issues = error instanceof ApiError ? error.issues : {};
+      form.setIssues(issues);
+      const fields = Object.keys(issues);
+      if (fields.some((n) => n.startsWith("secret"))) setReplace(true);
+      if (!fields.some((n) => n === "hosts" || n === "name" || n.startsWith("config.") || n.startsWith("secret"))) setFailed(error);
+      setBusy(false);
+    }
+  };
+  return (
+    <form class="card stack narrow-card" noValidate onSubmit={(e) => { e.preventDefault(); if (!busy) void submit(); }}>
+      <TextField label="Name" required {...text("name")} />
+      <SelectField label="Type" options={types} {...form.choice("type")} />
+      {v.type !== "env" && <TextArea label="Sent to these hosts only" rows={2} code placeholder="api.example.com" hint="One a line: host, host:port or *.host. Plain http:// only for addresses that the operator opened." {...text("hosts")} />}
+      {v.type === "oauth2" && <OAuth form={form} text={text} />}
+      {v.type === "aws" && <div class="row"><TextField label="Region" placeholder="from the host" {...text("region")} /><TextField label="Service" placeholder="from the host" {...text("service")} /></div>}
+      {replace ? <Secret form={form} now={now} /> : <div class="row"><span class="grow">Secret: {now.configured_fields.length ? <><bdi>{now.configured_fields.join(", ")}</bdi>, set</> : "none"}</span><Button onClick={() => setReplace(true)}>Replace</Button></div>}
+      {v.type !== "env" && <TextField label="Address to test it with" type="url" placeholder="https://api.example.com/me" hint="A GET request on one of the hosts; optional." {...text("test")} />}
+      {failed && <ErrorCard error={failed} />}
+      <div class="row end">{typeof cancel === "string" ? <LinkButton href={cancel}>Cancel</LinkButton> : <Button onClick={cancel}>Cancel</Button>}<Button kind="primary" submit disabled={busy}>Save</Button></div>
+    </form>
+  );
+}
+
+function OAuth({ form, text }: { form: FormState; text: (name: string) => any }) {
+  const grant = form.values.grant;
+  return (
+    <>
+      <SelectField label="Tokens come from" options={grants} {...form.choice("grant")} />
+      {grant === "authorization_code" && <TextField label="Address where a person signs in" type="url" placeholder="https://example.com/oauth/authorize" {...text("auth_url")} />}
+      {grant === "device_code" && <TextField label="Device authorization address" type="url" {...text("device_url")} />}
+      <TextField label="Token address" type="url" placeholder="https://example.com/oauth/token" {...text("token_url")} />
+      <TextField label="Issuer" type="url" hint="Addresses that are empty come from its metadata." {...text("issuer")} />
+      {grant !== "jwt_bearer" && <TextField label="Client id" {...text("client_id")} />}
+      <TextField label="Scopes" hint="Separated by spaces." {...text("scope")} />
+      {grant === "jwt_bearer" ? <TextField label="Act for" hint="Email of a person, with domain-wide delegation." {...text("subject")} />
+        : <SelectField label="The client sends its secret in" options={[["", "the Authorization header"], ["body", "the body"]]} {...form.choice("token_auth")} />}
+    </>
+  );
+}
+
+function Secret({ form, now }: { form: FormState; now?: any }) {
+  const v = form.values;
+  const error = form.issue("secret");
+  if (!named.includes(v.type)) return (
+    <>
+      {fieldsOf(v).map(([name, label, plain]) => {
+        const at = `secret.${name}`;
+        const field = { label, value: v[at] ?? "", error: form.issue(at), onInput: (value: string) => form.set(at, value) };
+        return name === "service_account" ? <TextArea key={at} code rows={6} {...field} /> : plain ? <TextField key={at} {...field} /> : <SecretField key={at} {...field} hint={now && v.type === now.type ? "The whole secret is replaced." : undefined} />;
+      })}
+      {error && <p class="issue small" role="alert">The secret {error}.</p>}
+    </>
+  );
+  const rows = v.rows as Row[];
+  const set = (i: number, row: Row) => form.set("rows", rows.map((r, j) => (j === i ? row : r)));
+  const issues = rows.map((r) => form.issue(`secret.${r.name.trim()}`)).filter(Boolean);
+  return (
+    <fieldset class={error || issues.length ? "field wrong plain-fieldset" : "field plain-fieldset"}>
+      <legend>Secret</legend>
+      {rows.map((r, i) => (
+        <div class="row nowrap" key={i}>
+          <input class="grow" aria-label={`Name ${i + 1}`} placeholder={v.type === "header" ? "Authorization" : "Name"} value={r.name} onInput={(e) => set(i, { ...r, name: e.currentTarget.value })} />
+          <input class="grow" type="password" autocomplete="off" aria-label={`Value ${i + 1}`} placeholder={v.type === "header" ? "Bearer …" : "Value"} value={r.value} onInput={(e) => set(i, { ...r, value: e.currentTarget.value })} />
+          {rows.length > 1 && <Button kind="quiet" icon="X" label="Remove" onClick={() => form.set("rows", rows.filter((_, j) => j !== i))} />}
+        </div>
+      ))}
+      {rows.length < 8 && <div><Button icon="Plus" onClick={() => form.set("rows", [...rows, { name: "", value: "" }])}>Add</Button></div>}
+      {error || issues.length ? <small class="issue" role="alert">{error ?? issues[0]}</small> : now && <small class="muted">The whole secret is replaced.</small>}
+    </fieldset>
+  );
+}
