@@ -190,7 +190,7 @@ function Passage({ r, n }: { r: any; n: number }) {
   return (
     <li class="card stack">
       <div class="row"><b class="cite">{n}</b><a href={`${href(agentId.value, "knowledge", r.source_id)}?chunk=${r.id}`}><Name>{r.metadata.source_name}</Name></a><span class="muted small grow clip"><bdi>{where}</bdi></span><span class="score" title="How likely it is that the passage answers the question"><i style={{ width: `${Math.round(r.score * 100)}%` }} /></span><span class="small muted">{r.score.toFixed(2)}</span></div>
-      <p class={open ? "passage-full" : "passage-text"}><Highlighted text={r.content} ranges={r.matches} best={r.best_sentence} /></p>
+      <p class={open ? "passage-full" : "passage-text"}><Highlighted text={r.content} ranges={r.matches} best={r.best_sentence} excerpt={!open} /></p>
       {r.content.length > 400 && <button type="button" class="link" onClick={() => setOpen(!open)}>{open ? "Less" : "More"}</button>}
     </li>
   );

@@ -2,11 +2,17 @@ import type { ComponentChildren } from "preact";
 
 type Range = [number, number];
 
-/** A text with words marked, and one sentence of it: [from, to) in UTF-16 code units. */
-export function Highlighted({ text, ranges = [], best }: { text: string; ranges?: Range[]; best?: Range | null }) {
-  if (!best || best[1] <= best[0]) return <>{marked(text, 0, text.length, ranges)}</>;
+/** How much of a text may come before its first mark in an excerpt. */
+const lead = 160;
+
+/** A text with words marked, and one sentence of it: [from, to) in UTF-16 code units. An excerpt begins at what is marked. */
+export function Highlighted({ text, ranges = [], best, excerpt }: { text: string; ranges?: Range[]; best?: Range | null; excerpt?: boolean }) {
+  const first = best?.[0] ?? ranges[0]?.[0] ?? 0;
+  const start = excerpt && first > lead ? first : 0;
+  const before = start ? "… " : "";
+  if (!best || best[1] <= best[0]) return <>{before}{marked(text, start, text.length, ranges)}</>;
   const [from, to] = best;
-  return <>{marked(text, 0, from, ranges)}<span class="best-sentence">{marked(text, from, to, ranges)}</span>{marked(text, to, text.length, ranges)}</>;
+  return <>{before}{marked(text, start, from, ranges)}<span class="best-sentence">{marked(text, from, to, ranges)}</span>{marked(text, to, text.length, ranges)}</>;
 }
 
 /** A part of a text with the ranges marked that are in it. */

@@ -45,7 +45,7 @@ export function Passages({ list, open }: { list: Citation[]; open: (c: Citation)
       {list.slice(0, 5).map((c) => (
         <button type="button" class="card passage" onClick={() => open(c)}>
           <span class="row"><b class="cite">{c.n}</b><bdi class="grow clip">{placeOf(c)}</bdi>{c.score > 0 && <span class="muted small">{c.score.toFixed(2)}</span>}</span>
-          <span class="passage-text"><Highlighted text={c.content} ranges={c.matches} best={c.best} /></span>
+          <span class="passage-text"><Highlighted text={c.content} ranges={c.matches} best={c.best} excerpt /></span>
         </button>
       ))}
     </div>
