@@ -51,7 +51,7 @@ var takenFields = []string{"values", "submitted_at"}
 
 var fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,59}$`)
 
-// CheckForm checks the form in the data of a trigger. That of an executable
+// Check checks the form in the data of a trigger. That of an executable
 // workflow must have a field.
 func (f *Form) Check(executable bool, complain func(field, issue string)) {
 	var is Issues

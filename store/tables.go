@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"satchel/agent"
@@ -178,13 +179,13 @@ const rebuilt = "_data_rebuilt"
 
 // UpdateTable renames a table or changes its columns. Values are converted where
 // a column gets another type. When a row would not fit, nothing is changed.
-func (db *DB) UpdateTable(ctx context.Context, name string, change agent.TableChange) (agent.Table, error) {
+func (db *DB) UpdateTable(ctx context.Context, name string, wanted agent.TableChange) (agent.Table, error) {
 	return db.changeTables(ctx, func(tx *Tx) (agent.Table, error) {
 		old, err := tx.table(name)
 		if err != nil {
 			return old, err
 		}
-		t, from, err := change.Apply(old)
+		t, from, err := wanted.Apply(old)
 		if err != nil {
 			return t, err
 		}
@@ -194,12 +195,73 @@ func (db *DB) UpdateTable(ctx context.Context, name string, change agent.TableCh
 			}
 			tx.noteTable(name, OpDelete)
 		}
-		if err := tx.rebuild(&old, &t, from); err != nil {
+		change := tx.rebuild
+		if keepsRows(&old, &t, from) {
+			change = tx.redefine
+		}
+		if err := change(&old, &t, from); err != nil {
 			return t, err
 		}
 		tx.noteTable(t.Name, OpUpdate)
 		return t, tx.audit("table updated", map[string]any{"table": t.Name})
 	})
+}
+
+// keepsRows reports whether the rows stay as they are when a table changes: its
+// columns have other names or more options, are no longer required, or there are
+// more of them, at the end.
+func keepsRows(old, t *agent.Table, from []string) bool {
+	if len(t.Columns) < len(old.Columns) {
+		return false
+	}
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		if i >= len(old.Columns) {
+			if from[i] != "" || c.Required || c.Unique {
+				return false
+			}
+			continue
+		}
+		was := &old.Columns[i]
+		gone := slices.ContainsFunc(was.Options, func(o string) bool { return !slices.Contains(c.Options, o) })
+		if from[i] != was.Name || c.Type != was.Type || c.Unique != was.Unique || c.Required && !was.Required || gone {
+			return false
+		}
+	}
+	return true
+}
+
+// redefine changes the definition of a table and leaves its rows alone, see
+// https://www.sqlite.org/lang_altertable.html#otheralter.
+func (tx *Tx) redefine(old, t *agent.Table, _ []string) error {
+	table := tablePrefix + t.Name
+	if err := tx.dropParts(old); err != nil {
+		return err
+	}
+	if t.Name != old.Name {
+		if err := tx.conn.script(fmt.Sprintf("ALTER TABLE %q RENAME TO %q", tablePrefix+old.Name, table)); err != nil {
+			return err
+		}
+		if _, err := tx.exec("UPDATE _counts SET name = ? WHERE name = ?", table, tablePrefix+old.Name); err != nil {
+			return err
+		}
+	}
+	err := tx.conn.script(fmt.Sprintf("PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = %s WHERE type = 'table' AND name = '%s'; PRAGMA writable_schema = RESET",
+		quoteAll([]string{tableSQL(t, table)}), table))
+	if err != nil {
+		return err
+	}
+	return tx.makeParts(t)
+}
+
+// dropParts drops the view and the triggers of a table.
+func (tx *Tx) dropParts(t *agent.Table) error {
+	for _, o := range tableParts(t) {
+		if err := tx.conn.script(fmt.Sprintf("DROP %s %s", o.kind, o.name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // rebuild makes a table anew, moves the rows into it, and puts it in the place of

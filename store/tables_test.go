@@ -431,3 +431,59 @@ func TestWriteRowsOfNodes(t *testing.T) {
 		t.Errorf("%v", changed)
 	}
 }
+
+// TestRedefineTable checks that a change which leaves rows alone makes the table
+// that a new one would be.
+func TestRedefineTable(t *testing.T) {
+	ctx := context.Background()
+	f := openFolder(t)
+	db := createAgent(t, f, "rows")
+	createTable(t, db, leads("leads"))
+	if _, err := db.InsertRows(ctx, "leads", []agent.Row{{"name": "Ada", "email": "a@x", "status": "won"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	change := agent.TableChange{Name: agent.Some("people")}
+	for _, c := range leads("").Columns {
+		change.Columns.Value = append(change.Columns.Value, agent.ColumnChange{TableColumn: c})
+	}
+	list := change.Columns.Value
+	list[0].Required, list[1].Name, list[1].From, list[6].Options = false, "mail", "email", []string{"it's", "won", "new"}
+	change.Columns = agent.Some(append(list, agent.ColumnChange{TableColumn: agent.TableColumn{Name: "more", Type: agent.ColumnNumber}}))
+	old, _ := db.Table(ctx, "leads")
+	wanted, from, err := change.Apply(old)
+	if err != nil || !keepsRows(&old, &wanted, from) {
+		t.Fatalf("%v %v", from, err)
+	}
+	if _, err := db.UpdateTable(ctx, "leads", change); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.InsertRows(ctx, "people", []agent.Row{{"mail": "b@x", "more": 1.5, "status": "it's"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.InsertRows(ctx, "people", []agent.Row{{"mail": "a@x"}}, nil); agent.ErrorCode(err) != agent.CodeConflict {
+		t.Errorf("unique no more: %v", err)
+	}
+	for _, query := range []string{"INSERT INTO data_people(more) VALUES (9e999)", "INSERT INTO data_people(status) VALUES ('lost')"} {
+		if _, err := db.SQL(ctx, query, Params{}, Access{Write: true}); err == nil {
+			t.Errorf("%s is done", query)
+		}
+	}
+	copied, err := f.Import(ctx, bytes.NewReader(backupOf(t, db)), 1<<30, openMode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rows, _, err := copied.TableRows(ctx, "people", RowQuery{Limit: 10})
+	if err != nil || len(rows) != 2 || !strings.Contains(string(rows[0]), `"name":"Ada","mail":"a@x"`) || !strings.Contains(string(rows[0]), `"more":null`) {
+		t.Errorf("%s %v", rows, err)
+	}
+	if check := value[string](t, copied, "PRAGMA integrity_check"); check != "ok" {
+		t.Error(check)
+	}
+	list[1].From = ""
+	if _, err := db.UpdateTable(ctx, "people", agent.TableChange{Columns: agent.Some(list[:2])}); err != nil { // now the rows move
+		t.Fatal(err)
+	}
+	if table, err := db.Table(ctx, "people"); err != nil || table.Rows != 2 || len(table.Columns) != 2 {
+		t.Errorf("%+v %v", table, err)
+	}
+}

@@ -1,7 +1,7 @@
 import { agentId, go, href, invalidate, path, post } from "../data";
 import { FormDialog, SelectField, TextField } from "../ui";
 
-const beginnings: [string, string][] = [["manual", "by hand, or from other programs"], ["webhook", "when an address is called"], ["message.received", "when a message comes in"],
+const beginnings: [string, string][] = [["manual", "by hand, or from other programs"], ["webhook", "when an address is called"], ["message.received", "when a message comes in"], ["row.created", "when a row is added to a table"],
   ["contact.created", "when a contact is made"], ["schedule", "by a schedule"], ["calendar", "by a task of the calendar"]];
 
 /** Makes a workflow with a trigger and opens its editor. */
