@@ -58,9 +58,7 @@ func TestChromiumEnds(t *testing.T) {
 			<-s.chromium.cleaned
 			t.Logf("nothing is left after %v; seen by the watch: %v", time.Since(began), s.chromium.failure)
 			for _, pid := range processes {
-				for running(pid) && !isZombie(pid) && t.Context().Err() == nil {
-					runtime.Gosched() // what was killed with its parent takes a moment
-				}
+				waitExit(t, pid)
 			}
 			if _, err := os.Stat(folder.path); !os.IsNotExist(err) {
 				t.Errorf("%s is left: %v", folder.path, err)
@@ -139,8 +137,6 @@ func TestPageHangs(t *testing.T) {
 		must(t, other, `{"action":"evaluate","script":"1"}`)
 	}
 	s.end("")
-	for running(pid) && !isZombie(pid) && t.Context().Err() == nil {
-		runtime.Gosched() // Chromium ends it when the session does
-	}
+	waitExit(t, pid) // Chromium ends it with the session
 	must(t, other, `{"action":"evaluate","script":"1"}`)
 }

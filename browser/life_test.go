@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -115,8 +114,10 @@ func logIn(b *Browser, db *store.DB, id, url string) error {
 			_, err = s.Do(context.Background(), a)
 		}
 	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
 	for state := ""; err == nil && !(strings.Contains(state, "whale-song") && strings.Contains(state, "three-loaves")); {
-		runtime.Gosched()
+		<-tick.C
 		state, _, err = db.BrowserState(context.Background())
 	}
 	return err
@@ -159,9 +160,7 @@ func TestNothingOutlivesAKilledServer(t *testing.T) {
 		if err != nil || pid == 0 {
 			t.Fatalf("%q: %v", words, err)
 		}
-		for running(pid) && !isZombie(pid) && t.Context().Err() == nil {
-			runtime.Gosched()
-		}
+		waitExit(t, pid)
 	}
 	t.Logf("Chromium and its driver ended within %v", time.Since(began))
 	if err := os.Chtimes(words[1], time.Time{}, time.Now().Add(-time.Minute)); err != nil {
@@ -187,10 +186,4 @@ func TestNothingOutlivesAKilledServer(t *testing.T) {
 	if err != nil || rows.Status != agent.SessionFailed {
 		t.Errorf("the row: %+v, %v", rows, err)
 	}
-}
-
-// isZombie reports whether a process has ended and nobody has asked how.
-func isZombie(pid int) bool {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err == nil && strings.Contains(string(raw), ") Z ")
 }

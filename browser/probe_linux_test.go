@@ -4,9 +4,9 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -27,24 +27,26 @@ func TestParseThread(t *testing.T) {
 // A probe of this machine's processes tells busy ones from those that rest or
 // are stopped.
 func TestProbe(t *testing.T) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
 	s := open(t, agent.SessionOptions{})
 	if p := newProbe(s.chromium.folder.pid(driverName), s.chromium.folder.pid(chromiumName)); len(p.helpers) == 0 {
 		t.Errorf("no helpers: %+v", p)
 	} else {
 		for p.busy() {
-			runtime.Gosched() // until it rests
+			<-tick.C // until it is idle
 		}
 	}
 	spinning := spin(t, 1)[0]
 	p := newProbe(spinning, spinning)
 	for !p.busy() {
-		runtime.Gosched()
+		<-tick.C
 	}
 	if err := unix.Kill(spinning, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	for p.busy() {
-		runtime.Gosched()
+		<-tick.C
 	}
 	if !newProbe(0, 0).busy() {
 		t.Error("processes that cannot be seen are taken for idle")

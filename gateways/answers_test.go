@@ -97,20 +97,18 @@ func (r *answerFixture) waitFinished(t *testing.T, n int) {
 // waitSent waits until Telegram has received n messages, and returns them by chat.
 func (r *answerFixture) waitSent(t *testing.T, n int) map[int][]string {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; {
-		_, sent, _, _ := r.bot.state()
-		if len(sent) >= n || time.Now().After(deadline) {
-			byChat := map[int][]string{}
-			for _, m := range sent {
-				chat := int(m["chat_id"].(float64))
-				byChat[chat] = append(byChat[chat], m["text"].(string))
-			}
-			if len(sent) != n {
-				t.Fatalf("%d messages were sent, want %d: %v", len(sent), n, byChat)
-			}
-			return byChat
-		}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	sent := r.bot.waitSent(ctx, n)
+	byChat := map[int][]string{}
+	for _, m := range sent {
+		chat := int(m["chat_id"].(float64))
+		byChat[chat] = append(byChat[chat], m["text"].(string))
 	}
+	if len(sent) != n {
+		t.Fatalf("%d messages were sent, want %d: %v", len(sent), n, byChat)
+	}
+	return byChat
 }
 
 func (r *answerFixture) waiting(t *testing.T) int {

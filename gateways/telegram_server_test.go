@@ -1,6 +1,7 @@
 package gateways
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -27,6 +28,7 @@ type botServer struct {
 	secret    string
 	calls     []string
 	sent      []map[string]any
+	newSent   chan struct{}       // closed when a message is sent
 	failures  map[string][]string // by method: "429 {…}" for the next calls
 	offsets   []int64
 	hold      time.Duration      // how long a response is held at most
@@ -35,7 +37,7 @@ type botServer struct {
 
 func newBotServer(tb testing.TB) *botServer {
 	tb.Helper()
-	b := &botServer{changed: make(chan struct{}), failures: map[string][]string{}, last: 9000, hold: 20 * time.Millisecond}
+	b := &botServer{changed: make(chan struct{}), newSent: make(chan struct{}), failures: map[string][]string{}, last: 9000, hold: 20 * time.Millisecond}
 	b.Server = httptest.NewServer(http.HandlerFunc(b.serve))
 	tb.Cleanup(b.Close)
 	return b
@@ -100,6 +102,8 @@ func (b *botServer) do(r *http.Request, method string, in map[string]any) any {
 		b.webhook = ""
 	case "sendMessage":
 		b.sent = append(b.sent, in)
+		close(b.newSent)
+		b.newSent = make(chan struct{})
 		chat, ok := in["chat_id"].(float64)
 		if !ok {
 			chat = -100777
@@ -157,6 +161,23 @@ func (b *botServer) push(rest string) {
 	b.updates = append(b.updates, json.RawMessage(fmt.Sprintf(`{"update_id":%d,%s}`, b.last, rest)))
 	close(b.changed)
 	b.changed = make(chan struct{})
+}
+
+// waitSent waits until n messages were sent or ctx ends, and returns them.
+func (b *botServer) waitSent(ctx context.Context, n int) []map[string]any {
+	for {
+		b.mu.Lock()
+		sent, more := append([]map[string]any{}, b.sent...), b.newSent
+		b.mu.Unlock()
+		if len(sent) >= n {
+			return sent
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return sent
+		}
+	}
 }
 
 func (b *botServer) state() (calls []string, sent []map[string]any, left int, offsets []int64) {

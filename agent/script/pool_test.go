@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -32,14 +31,17 @@ func (p *Pool) counts() (busy, waiting int) {
 	return p.busy, len(p.waiting)
 }
 
-// until asks again until ok; the test's own time limit ends it.
-func until(t *testing.T, ok func() bool) {
+// waitUntil waits until ok returns true.
+func waitUntil(t *testing.T, ok func() bool) {
 	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
 	for !ok() {
-		if t.Context().Err() != nil {
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
 			t.Fatal("the test ended")
 		}
-		runtime.Gosched()
 	}
 }
 
@@ -87,7 +89,7 @@ func TestStopEndsWhatRuns(t *testing.T) {
 			}
 		})
 	}
-	until(t, func() bool { busy, waiting := p.counts(); return busy == 2 && waiting == 3 && len(p.children()) == 2 })
+	waitUntil(t, func() bool { busy, waiting := p.counts(); return busy == 2 && waiting == 3 && len(p.children()) == 2 })
 	p.Stop()
 	work.Wait()
 	if busy, waiting := p.counts(); busy != 0 || waiting != 0 {
@@ -123,7 +125,7 @@ func TestCallerGivesUp(t *testing.T) {
 		_, err := p.Run(ctx, Call{Code: endless})
 		ended <- err
 	}()
-	until(t, func() bool { busy, _ := p.counts(); return busy == 1 })
+	waitUntil(t, func() bool { busy, _ := p.counts(); return busy == 1 })
 	short, cancelShort := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancelShort()
 	if _, err := p.Run(short, Call{Code: "return 1"}); !errors.Is(err, context.DeadlineExceeded) {
@@ -149,7 +151,7 @@ func TestKilledChild(t *testing.T) {
 	if _, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, func() bool { return len(p.children()) >= 2 })
+	waitUntil(t, func() bool { return len(p.children()) >= 2 })
 	before := p.children()
 	ended := make(chan error)
 	go func() {
@@ -166,7 +168,7 @@ func TestKilledChild(t *testing.T) {
 	if got, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil || got.Value != 1.0 {
 		t.Errorf("the next one: %v, %v", got.Value, err)
 	}
-	until(t, func() bool {
+	waitUntil(t, func() bool {
 		return len(slices.DeleteFunc(p.children(), func(c *process) bool { return !c.Alive() })) >= 2
 	})
 }
@@ -176,7 +178,7 @@ func TestIdleChildrenEnd(t *testing.T) {
 	if _, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, func() bool { return len(p.children()) == 0 })
+	waitUntil(t, func() bool { return len(p.children()) == 0 })
 	if _, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil {
 		t.Error(err)
 	}
@@ -190,7 +192,7 @@ func TestOwners(t *testing.T) {
 	for range 6 {
 		work.Go(func() { _, _ = p.Run(ctx, Call{Code: endless, Owner: "greedy"}) })
 	}
-	until(t, func() bool { busy, waiting := p.counts(); return busy == 2 && waiting == 4 })
+	waitUntil(t, func() bool { busy, waiting := p.counts(); return busy == 2 && waiting == 4 })
 	for _, owner := range []string{"other", ""} {
 		if got, err := p.Run(t.Context(), Call{Code: "return 1", Owner: owner}); err != nil || got.Value != 1.0 {
 			t.Errorf("%q: %v, %v", owner, got.Value, err)
@@ -253,7 +255,7 @@ func TestSameChildAgain(t *testing.T) {
 	if _, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil {
 		t.Fatal(err)
 	}
-	until(t, func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.idle) == 3 })
+	waitUntil(t, func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.idle) == 3 })
 	before := lastIdle(p)
 	for range 6 {
 		if _, err := p.Run(t.Context(), Call{Code: "return 1"}); err != nil {
