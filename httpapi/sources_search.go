@@ -1,0 +1,53 @@
+package httpapi
+
+import (
+	"satchel/httpapi/rest"
+	"satchel/vector"
+)
+
+// searchIn is the parameters of a search, in the query or in the body.
+type searchIn struct {
+	Query    string  `query:"query" json:"query" required:"true" doc:"Search query." example:"how do I get my money back"`
+	Limit    *int    `query:"limit" json:"limit,omitempty" doc:"Maximum number of results, 1 to 50. Default: 10." example:"10"`
+	SourceID string  `query:"source_id" json:"source_id,omitempty" doc:"Only in this source."`
+	MinScore float64 `query:"min_score" json:"min_score,omitempty" doc:"Minimum score, 0 to 1." example:"0"`
+	Mode     string  `query:"mode" json:"mode,omitempty" enum:"hybrid,vector,keyword" doc:"Default: hybrid." example:"hybrid"`
+}
+
+type searchByBodyIn struct{ Body searchIn }
+
+// searchHit is a result with the parts of its text that match the query.
+type searchHit struct {
+	vector.Result
+	Highlights [][]int `json:"highlights" doc:"The same as matches." example:"[[11,17]]"`
+}
+
+type searchOut struct {
+	Results []searchHit `json:"results"`
+	Mode    vector.Mode `json:"mode" doc:"The mode used: the requested one, or keyword if the query could not be embedded." enum:"hybrid,vector,keyword" example:"hybrid"`
+	Notice  string      `json:"notice,omitempty" doc:"A problem with the results, such as an embedding provider that does not respond."`
+	Meta    rest.Meta   `json:"meta"`
+}
+
+// Limits of a search's answer.
+const (
+	defaultResults = 10
+	maxResults     = 50
+)
+
+func (s *Server) searchSources(c *rest.Call, in *searchIn) (searchOut, error) {
+	limit, err := rest.CheckLimit(in.Limit, defaultResults, maxResults)
+	if err != nil {
+		return searchOut{}, err
+	}
+	answer, err := s.index.Ask(c, c.DB, vector.Query{Text: in.Query, Limit: limit, SourceID: in.SourceID, MinScore: in.MinScore, Mode: vector.Mode(in.Mode)})
+	hits := make([]searchHit, len(answer.Results))
+	for i, r := range answer.Results {
+		hits[i] = searchHit{r, r.Matches}
+	}
+	return searchOut{hits, answer.Mode, answer.Notice, rest.Meta{Total: len(hits), Limit: limit}}, err
+}
+
+func (s *Server) searchSourcesByBody(c *rest.Call, in *searchByBodyIn) (searchOut, error) {
+	return s.searchSources(c, &in.Body)
+}
