@@ -91,6 +91,7 @@ var areasOf = []rest.Area{
 	{Name: "Calendar", Words: "calendar calendar.ics", About: "Tasks with a start and an end, which may recur and start workflows."},
 	{Name: "Events", Words: "webhooks events deliveries", About: "Events, and webhook subscriptions to them."},
 	{Name: "Workflows", Words: "workflows node-types hooks templates", About: "Workflows, which are graphs of nodes, and their executions."},
+	{Name: "Forms", Words: "forms", About: "Forms that start workflows."},
 	{Name: "Browser", Words: "browser downloads", About: "Browser sessions controlled by agents and people."},
 	{Name: "Gateways", Words: "gateways", About: "Connections to messaging platforms and email."},
 	{Name: "Tables", Words: "tables", About: "Tables of an agent's own data and their rows."},

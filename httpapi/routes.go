@@ -245,7 +245,7 @@ func (s *Server) api() []*rest.Route {
 			Fails(agent.CodeFileTooLarge, agent.CodeUnsupportedFormat),
 		rest.Raw[exportRowsIn]("GET", "/agents/{id}/tables/{table}/export", 200, "Export all rows as CSV or JSON", s.exportRows).Role(rest.OwnViewer).Limit(rest.Bulk).Attaches("text/csv").Returns(rowsExport{}),
 
-		rest.JSON("GET", "/agents/{id}/forms", 200, "List the forms that start workflows, with their addresses", s.listForms),
+		rest.JSON("GET", "/agents/{id}/forms", 200, "List the forms that start workflows, with their URLs", s.listForms),
 
 		rest.JSON("GET", "/agents/{id}/sql/schema", 200, "Describe the agent's tables", s.sqlSchema),
 		rest.Raw[sqlIn]("POST", "/agents/{id}/sql/execute", 200, "Run one SQL statement on the agent's tables", s.sqlExecute).Role(rest.Viewer).Returns(sqlOut{}).
