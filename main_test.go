@@ -94,6 +94,7 @@ var owners = map[string]string{
 	"modernc.org/memory":                            "agent/script",
 	"github.com/landlock-lsm/go-landlock":           "agent/child",
 	"github.com/gofrs/flock":                        "store",
+	"github.com/gocolly/colly/v2":                   "crawl",
 	"github.com/bmatcuk/doublestar/v4":              "crawl",
 	"github.com/go-co-op/gocron/v2":                 "schedule",
 	"github.com/playwright-community/playwright-go": "browser",

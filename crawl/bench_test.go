@@ -9,8 +9,11 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/gocolly/colly/v2"
 
 	"satchel/agent"
 )
@@ -87,13 +90,15 @@ func linksOnly(ctx context.Context, address, media string, body []byte) (Page, e
 	return page, err
 }
 
-// BenchmarkCrawl crawls 50 pages with two connections and without pauses.
+// BenchmarkCrawl compares crawls of 50 pages with a bare loop of colly over the
+// same pages, in turns. All have two connections and wait for nothing.
 //
-// "crawl" is all of it, from the source's being there to its walk's end:
-// robots.txt, links judged by plan and robots.txt, canonical names, text
-// extracted as Markdown (as the program does it, by document.ReadPage), hashed,
-// compared, and all of it on disk. "walk" is the same with next to no text
-// stored. Neither embeds.
+// "crawl" is ours with all that belongs to it, from the source's being there to
+// its walk's end: robots.txt, links judged by plan and robots.txt, canonical
+// names, text extracted as Markdown (as the program does it, by
+// document.ReadPage), hashed, compared, and all of it on disk. "walk" is the
+// same with next to no text stored. Neither embeds. "colly" visits the pages
+// asynchronously, follows a[href] by OnHTML and keeps nothing.
 func BenchmarkCrawl(b *testing.B) {
 	for _, site := range []struct {
 		name  string
@@ -102,9 +107,9 @@ func BenchmarkCrawl(b *testing.B) {
 		b.Run(site.name, func(b *testing.B) {
 			url := benchSite(b, site.pages)
 			crawl, walk := benchCrawler(b, url, readPage), benchCrawler(b, url, linksOnly)
-			var took [2]time.Duration
+			var took [3]time.Duration
 			for b.Loop() {
-				for i, side := range []func() time.Duration{crawl, walk} {
+				for i, side := range []func() time.Duration{crawl, walk, func() time.Duration { return bareColly(b, url) }} {
 					took[i] += side()
 				}
 			}
@@ -113,8 +118,11 @@ func BenchmarkCrawl(b *testing.B) {
 				size += len(page)
 			}
 			b.ReportMetric(float64(size)/50/1024, "KB/page")
-			for i, name := range []string{"crawl", "walk"} {
+			for i, name := range []string{"crawl", "walk", "colly"} {
 				b.ReportMetric(50*float64(b.N)/took[i].Seconds(), name+"-pages/s")
+				if i < 2 {
+					b.ReportMetric(took[2].Seconds()/took[i].Seconds(), name+"/colly")
+				}
 			}
 		})
 	}
@@ -137,6 +145,26 @@ func benchCrawler(b *testing.B, site string, extract func(context.Context, strin
 		}
 		return took
 	}
+}
+
+func bareColly(b *testing.B, site string) time.Duration {
+	var pages atomic.Int64
+	began := time.Now()
+	c := colly.NewCollector(colly.Async(true))
+	if err := c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2}); err != nil {
+		b.Fatal(err)
+	}
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) }) // visited pages are refused
+	c.OnScraped(func(*colly.Response) { pages.Add(1) })
+	if err := c.Visit(site + "/"); err != nil {
+		b.Fatal(err)
+	}
+	c.Wait()
+	took := time.Since(began)
+	if pages.Load() < 50 {
+		b.Fatalf("%d pages", pages.Load())
+	}
+	return took
 }
 
 func BenchmarkGlobs(b *testing.B) {

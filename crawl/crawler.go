@@ -110,7 +110,7 @@ func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, release 
 		allowed: map[string]bool{}, literal: map[string]bool{}, renamed: map[string]bool{}, namedBy: map[string]store.QueuedPage{}, queued: map[string]int{}}
 	host := c.hosts.acquire(w.site, c.politeness)
 	userAgent := product + "/" + c.options.Version
-	w.fetcher = &fetcher{client: c.client, host: host, politeness: c.politeness, userAgent: userAgent, checkRedirect: w.checkRedirect}
+	w.fetcher = &fetcher{transport: c.client.Transport(), host: host, politeness: c.politeness, userAgent: userAgent, checkRedirect: w.checkRedirect}
 	if work.Plan.Render {
 		w.fetcher.browser = c.options.Render
 	}

@@ -3,14 +3,16 @@ package crawl
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gocolly/colly/v2"
 
 	"satchel/agent"
 	"satchel/agent/egress"
@@ -33,6 +35,10 @@ const maxPage = 10 << 20
 // maxAttempts is how often a page is requested if its host asks to retry later.
 const maxAttempts = 3
 
+// declaredType is the header in which transport stores the Content-Type: colly
+// would decode by its charset, even PDF files.
+const declaredType = "X-Declared-Content-Type"
+
 // response is a server's response to one request and its redirects.
 type response struct {
 	final  *url.URL
@@ -46,7 +52,7 @@ func (r *response) media() (bare, contentType string) {
 	if bytes.HasPrefix(r.body, []byte("%PDF-")) {
 		return "application/pdf", "application/pdf"
 	}
-	declared := r.header.Get("Content-Type")
+	declared := r.header.Get(declaredType)
 	bare = mediaType(declared, r.body)
 	if media, _, err := mime.ParseMediaType(declared); err != nil || media != bare {
 		declared = bare
@@ -56,7 +62,7 @@ func (r *response) media() (bare, contentType string) {
 
 // fetcher fetches pages of one site, politely.
 type fetcher struct {
-	client        *egress.Client
+	transport     http.RoundTripper
 	host          *host
 	politeness    Politeness
 	userAgent     string
@@ -91,46 +97,72 @@ func (f *fetcher) fetch(ctx context.Context, address, etag, lastModified string)
 	}
 }
 
-// once makes one request, with its redirects.
+// once makes one request. The collector is created for it: it carries the
+// request's context and shares nothing with others.
 func (f *fetcher) once(ctx context.Context, address, etag, lastModified string) (*response, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.politeness.PageTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header = http.Header{"User-Agent": {f.userAgent}, "Accept": {"text/html,application/xhtml+xml,text/plain;q=0.9,text/markdown;q=0.9,application/pdf;q=0.8,*/*;q=0.1"}}
+	c := &colly.Collector{}
+	c.Init() // NewCollector would read the environment
+	c.Context, c.AllowURLRevisit, c.ParseHTTPErrorResponse, c.MaxBodySize = ctx, true, true, 0
+	c.DisableCookies()
+	c.WithTransport(transport{f})
+	c.SetRequestTimeout(f.politeness.PageTimeout)
+	c.SetRedirectHandler(func(req *http.Request, _ []*http.Request) error { return f.checkRedirect(req.Context(), req.URL) })
+
+	var got *response
+	c.OnResponseHeaders(func(r *colly.Response) {
+		got = &response{final: r.Request.URL, status: r.StatusCode, header: *r.Headers}
+		if !shouldRead(got) {
+			r.Request.Abort()
+		}
+	})
+	c.OnResponse(func(r *colly.Response) { got.body = r.Body })
+	header := http.Header{"User-Agent": {f.userAgent}, "Accept": {"text/html,application/xhtml+xml,text/plain;q=0.9,text/markdown;q=0.9,application/pdf;q=0.8,*/*;q=0.1"}}
 	if etag != "" {
-		req.Header.Set("If-None-Match", etag)
+		header.Set("If-None-Match", etag)
 	}
 	if lastModified != "" {
-		req.Header.Set("If-Modified-Since", lastModified)
+		header.Set("If-Modified-Since", lastModified)
 	}
-	client := f.client.HTTP()
-	client.CheckRedirect = func(req *http.Request, _ []*http.Request) error {
-		if err := f.checkRedirect(req.Context(), req.URL); err != nil {
-			return err
+	err := c.Request(http.MethodGet, address, nil, nil, header)
+	if err != nil && !errors.Is(err, colly.ErrAbortedAfterHeaders) {
+		return nil, err
+	}
+	if got == nil {
+		return nil, errors.New("no response")
+	}
+	return got, nil
+}
+
+// shouldRead reports, by the header, whether to read a body. Colly decompresses
+// some bodies itself without a limit, which must not happen.
+func shouldRead(r *response) bool {
+	declared, _, _ := strings.Cut(r.header.Get(declaredType), ";")
+	return r.status >= 200 && r.status < 300 && isTextType(strings.ToLower(strings.TrimSpace(declared))) &&
+		r.header.Get("Content-Encoding") == "" && !strings.HasSuffix(strings.ToLower(r.final.Path), ".gz")
+}
+
+// transport sends the requests of one fetch, with redirects spaced like other
+// requests.
+type transport struct{ *fetcher }
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Response != nil {
+		if err := t.host.wait(req.Context()); err != nil {
+			return nil, err
 		}
-		return f.host.wait(req.Context()) // redirects are spaced like other requests
 	}
-	resp, err := client.Do(req)
+	resp, err := t.fetcher.transport.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
-	got := &response{final: resp.Request.URL, status: resp.StatusCode, header: resp.Header}
-	if shouldRead(got) {
-		got.body, err = io.ReadAll(resp.Body)
-	}
-	return got, err
-}
-
-// shouldRead reports, by the header, whether to read a body. Compression that was
-// not asked for is not undone, so that its size has no limit.
-func shouldRead(r *response) bool {
-	declared, _, _ := strings.Cut(r.header.Get("Content-Type"), ";")
-	return r.status >= 200 && r.status < 300 && isTextType(strings.ToLower(strings.TrimSpace(declared))) &&
-		r.header.Get("Content-Encoding") == "" && !strings.HasSuffix(strings.ToLower(r.final.Path), ".gz")
+	declared := resp.Header.Get("Content-Type")
+	bare, _, _ := strings.Cut(declared, ";")
+	resp.Header.Set(declaredType, declared)
+	resp.Header.Set("Content-Type", bare)
+	return resp, nil
 }
 
 // retryAfter reports whether and for how long a server asks to retry later (RFC

@@ -310,7 +310,7 @@ func TestBlockedByName(t *testing.T) {
 	}
 	// The dialer's refusal, which a name's answer leads to, is told by its code.
 	w := &walk{crawler: c, db: db}
-	w.fetcher = &fetcher{client: c.client, host: c.hosts.acquire(site{}, c.politeness), politeness: c.politeness, checkRedirect: w.checkRedirect}
+	w.fetcher = &fetcher{transport: c.client.Transport(), host: c.hosts.acquire(site{}, c.politeness), politeness: c.politeness, checkRedirect: w.checkRedirect}
 	_, err := w.fetcher.fetch(context.Background(), s.URL, "", "")
 	if problem := explain(err); problem.Code != "BLOCKED_ADDRESS" {
 		t.Errorf("the dialer's refusal is told as %+v", problem)

@@ -44,6 +44,6 @@ func (f *fetcher) render(ctx context.Context, address string) (*response, error)
 	if len(page.HTML) > maxPage {
 		return nil, egress.TooLarge(final.Hostname(), maxPage)
 	}
-	header := http.Header{"Content-Type": {"text/html; charset=utf-8"}}
+	header := http.Header{declaredType: {"text/html; charset=utf-8"}}
 	return &response{final: final, status: page.Status, header: header, body: []byte(page.HTML)}, nil
 }
