@@ -88,7 +88,15 @@ const StepEdge = memo(function StepEdge({ id, sourceX, sourceY, targetX, targetY
 
 const nodeTypes: any = { step: StepNode };
 const edgeTypes: any = { step: StepEdge };
-const proOptions = { hideAttribution: false };
+// Settings that are the same objects at every drawing: the library compares
+// them by identity, and draws every node again when one changes.
+const fixed = {
+  nodeTypes, edgeTypes, proOptions: { hideAttribution: false }, snapToGrid: true, snapGrid: [10, 10] as [number, number], minZoom: 0.1, maxZoom: 2, fitView: true, fitViewOptions: { maxZoom: 1, padding: 0.15 },
+  panOnDrag: [1, 2], panOnScroll: true, panActivationKeyCode: "Space", selectionOnDrag: true, selectionMode: SelectionMode.Partial, selectionKeyCode: null, multiSelectionKeyCode: ["Shift", "Control", "Meta"],
+  deleteKeyCode: null, disableKeyboardA11y: true, nodesFocusable: false, edgesFocusable: false, edgesReconnectable: false, elementsSelectable: true, connectionRadius: 30, colorMode: "light" as const,
+};
+
+const onDragOver = (e: any) => { if (e.dataTransfer.types.includes("application/x-satchel-node")) e.preventDefault(); };
 
 /** The nodes of the canvas; one whose step has not changed stays the same object. */
 function flowNodes(editor: Editor, before: any[]): any[] {
@@ -140,6 +148,7 @@ function Inner({ editor, actions, minimap, onReady }: { editor: Editor; actions:
   const measure = useUpdateNodeInternals();
   const handles = useRef(new Map<string, string>());
   useEffect(() => { // handles that came, went or were renamed are measured again, and those that were missed
+    if (moving.current) return; // dragging changes no handle
     const stale = nodes.filter((n) => {
       const ways = `${waysOut(n.data.node, n.data.type).join("\n")}\n\n${n.data.used}`;
       const before = handles.current.get(n.id);
@@ -180,9 +189,10 @@ function Inner({ editor, actions, minimap, onReady }: { editor: Editor; actions:
     if (others.length) setNodes((old) => applyNodeChanges(others, old));
   }, [editor]);
 
-  const onDragStart = useCallback(() => { moving.current = true; }, []);
+  const onDragStart = useCallback(() => { moving.current = true; frame.current?.classList.add("moving"); }, []);
   const onDragStop = useCallback((event: any, _: any, dragged: any[]) => {
     moving.current = false;
+    frame.current?.classList.remove("moving");
     const at = new Map(dragged.map((n) => [n.id, n.position]));
     const { nodes: steps, edges: links } = editor.doc.value;
     if (steps.some((s) => at.has(s.id) && (at.get(s.id).x !== s.position?.x || at.get(s.id).y !== s.position?.y))) {
@@ -191,6 +201,8 @@ function Inner({ editor, actions, minimap, onReady }: { editor: Editor; actions:
     const edge = edgeAt(event.clientX ?? event.changedTouches?.[0]?.clientX, event.clientY ?? event.changedTouches?.[0]?.clientY);
     if (edge && dragged.length === 1 && !links.some((e) => e.source === dragged[0].id || e.target === dragged[0].id)) insertInto(editor, edge, dragged[0].id);
   }, [editor]);
+  const onSelectionDragStop = useCallback((event: any, all: any[]) => onDragStop(event, null, all), [onDragStop]);
+  const onDoubleClick = useCallback((_: any, n: any) => actions.open?.(n.id), [actions]);
   const onConnect = useCallback((c: any) => editor.connect(c.source, c.sourceHandle ?? onlyWay, c.target), [editor]);
   const onConnectEnd = useCallback((event: any, state: any) => {
     if (state.isValid || state.toNode || !state.fromNode || state.fromHandle?.type !== "source" || !actions.add) return;
@@ -215,14 +227,10 @@ function Inner({ editor, actions, minimap, onReady }: { editor: Editor; actions:
 
   return (
     <Shared.Provider value={shared}>
-      <ReactFlow ref={frame} nodes={nodes} edges={edges} nodeTypes={nodeTypes} edgeTypes={edgeTypes} onNodesChange={onNodesChange} onEdgesChange={onEdgesChange}
-        onNodeDragStart={onDragStart} onSelectionDragStart={onDragStart} onNodeDragStop={onDragStop} onSelectionDragStop={(e: any, all: any[]) => onDragStop(e, null, all)}
-        onConnect={onConnect} onConnectEnd={onConnectEnd} onNodeDoubleClick={(_: any, n: any) => actions.open?.(n.id)}
-        onDrop={onDrop as any} onDragOver={(e: any) => { if (e.dataTransfer.types.includes("application/x-satchel-node")) e.preventDefault(); }}
-        nodesDraggable={!readonly} nodesConnectable={!readonly} edgesReconnectable={false} elementsSelectable nodesFocusable={false} edgesFocusable={false}
-        deleteKeyCode={null} disableKeyboardA11y selectionOnDrag panOnDrag={[1, 2]} panOnScroll panActivationKeyCode="Space" selectionMode={SelectionMode.Partial}
-        snapToGrid snapGrid={[10, 10]} minZoom={0.1} maxZoom={2} fitView fitViewOptions={{ maxZoom: 1, padding: 0.15 }} colorMode="light" proOptions={proOptions}
-        onlyRenderVisibleElements={nodes.length > 300} connectionRadius={30} multiSelectionKeyCode={["Shift", "Control", "Meta"]} selectionKeyCode={null}>
+      <ReactFlow ref={frame} {...fixed} nodes={nodes} edges={edges} onNodesChange={onNodesChange} onEdgesChange={onEdgesChange}
+        onNodeDragStart={onDragStart} onSelectionDragStart={onDragStart} onNodeDragStop={onDragStop} onSelectionDragStop={onSelectionDragStop}
+        onConnect={onConnect} onConnectEnd={onConnectEnd} onNodeDoubleClick={onDoubleClick} onDrop={onDrop as any} onDragOver={onDragOver}
+        nodesDraggable={!readonly} nodesConnectable={!readonly} onlyRenderVisibleElements={nodes.length > 300}>
         <Background gap={20} size={1} />
         {minimap && nodes.length > 6 && <MiniMap pannable zoomable ariaLabel="Map of the graph" />}
       </ReactFlow>
