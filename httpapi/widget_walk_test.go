@@ -108,6 +108,19 @@ func (s *shopPage) checkPage(when string) {
 	}
 }
 
+// checkAccessible runs axe-core on the frame, light and dark.
+func (s *shopPage) checkAccessible(when string) {
+	s.t.Helper()
+	s.frame.eval(axe(s.t) + `; void 0`)
+	for _, scheme := range []string{"light", "dark"} {
+		s.colorScheme(scheme)
+		found := s.frame.eval(`axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 160)).join(" | ")).join("\n"))`)
+		if found != "" {
+			s.t.Errorf("%s, %s:\n%v", when, scheme, found)
+		}
+	}
+}
+
 // TestWidgetWalk creates a widget in its form; a visitor asks the model, then
 // asks for a person, who answers on a phone. Every text is hostile.
 func TestWidgetWalk(t *testing.T) {
@@ -148,6 +161,7 @@ func TestWidgetWalk(t *testing.T) {
 		visitor.waitMessage("bot", "two days")
 		visitor.frame.waitFor(`document.querySelector(".sw-said.bot strong")?.textContent === "two days" && document.querySelector(".sw-said.bot sup").title === "handbook.md" && document.querySelector(".sw-sources").textContent.includes("handbook.md")`)
 		visitor.checkPage("an answer")
+		visitor.checkAccessible("an answer")
 		visitor.click("A person, please")
 		visitor.waitMessage("visitor", "A person, please")
 		visitor.frame.waitFor(`document.querySelector(".sw-line")?.textContent.includes("asked a person")`)
@@ -205,6 +219,7 @@ func TestWidgetAway(t *testing.T) {
 	mail("ada@example.com")
 	visitor.frame.waitFor(`!document.querySelector(".sw-mail") && document.querySelector(".sw").textContent.includes("ada@example.com")`)
 	visitor.checkPage("away")
+	visitor.checkAccessible("away")
 	list := ts.must(t, 200, "GET", "/api/agents/default/conversations?needs_human=true", "")
 	if at(list, "conversations.0.contact.email") != "ada@example.com" || !strings.Contains(path, fmt.Sprint(at(list, "conversations.0.gateway_id"))) {
 		t.Errorf("%v", list)

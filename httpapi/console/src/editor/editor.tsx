@@ -42,7 +42,7 @@ export function EditorPage({ id }: { id: string }) {
   };
   useEffect(() => { void load(); }, [id]);
   if (error) return <div class="page"><p class="crumb"><a href={href(agentId.value, "workflows")}>Workflows</a></p><h1 tabIndex={-1}>Workflow</h1><ErrorCard error={error} retry={load} /></div>;
-  if (!loaded) return <div class="page"><Skeleton lines={6} /></div>;
+  if (!loaded) return <div class="page"><Skeleton lines={6} title="Workflow" /></div>;
   return <Workflow key={id} {...loaded} />;
 }
 

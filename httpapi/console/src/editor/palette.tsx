@@ -45,7 +45,7 @@ export function NodePalette({ title, pick, close, triggers }: { title: string; p
       <div ref={list} id="node-types" role="listbox" aria-label="Nodes" class="node-list">
         {shown.map(([group, types]) => (
           <div key={group} role="group" aria-label={group || "Found"}>
-            {group && <h3>{group}</h3>}
+            {group && <h3 aria-hidden="true">{group}</h3>}
             {types.map((t) => {
               const need = missing(t);
               return <div key={t.type} id={`type-${t.type}`} role="option" class={`node-option group-${t.group.toLowerCase()}`} aria-selected={flat[at] === t} onMouseMove={() => setAt(flat.indexOf(t))} onClick={() => { pick(t); close(); }}>

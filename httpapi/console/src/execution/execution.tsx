@@ -55,7 +55,7 @@ export function ExecutionPage({ id }: { id: string }) {
   }, [id, tries]);
   const crumb = <p class="crumb"><a href={href(agentId.value, "workflows")}>Workflows</a></p>;
   if (error) return <div class="page">{crumb}<h1 tabIndex={-1}>Execution</h1><ErrorCard error={error} retry={() => setTries(tries + 1)} /></div>;
-  if (!x) return <div class="page"><Skeleton lines={6} /></div>;
+  if (!x) return <div class="page"><Skeleton lines={6} title="Execution" /></div>;
   return <Shown x={x} name={name} results={results} editor={editor} />;
 }
 

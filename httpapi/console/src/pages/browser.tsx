@@ -16,7 +16,7 @@ const styles = style("./browser.css");
 const pageSize = 30;
 
 export default function Browser() {
-  return useStyles(styles) ? <Sessions /> : <div class="page"><Skeleton lines={6} /></div>;
+  return useStyles(styles) ? <Sessions /> : <div class="page"><Skeleton lines={6} title="Browser" /></div>;
 }
 
 function Sessions() {

@@ -19,7 +19,7 @@ const styles = style("./calendar.css");
 export default function CalendarAndSchedules() {
   const [part, id] = route.value.rest;
   const zone = useZone();
-  if (!useStyles(styles)) return <div class="page"><Skeleton lines={6} /></div>;
+  if (!useStyles(styles)) return <div class="page"><Skeleton lines={6} title="Calendar & schedules" /></div>;
   if (part === "schedules" && id) return <ScheduleRecord key={id} id={id} />;
   if (part && part !== "schedules" && part !== "tasks") return <div class="page"><Empty icon="CircleHelp" title="There is no such page" action={<LinkButton href={href(agentId.value, "calendar")} kind="primary">To the calendar</LinkButton>} /></div>;
   const add = (date?: string, minute?: number, kind: "task" | "schedule" = "task") => { openDialog((close) => <AddDialog zone={zone} date={date} minute={minute} kind={kind} close={close} />); };

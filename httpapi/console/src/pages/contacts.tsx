@@ -16,7 +16,7 @@ const styles = style("./contacts.css");
 
 export default function Contacts() {
   const id = route.value.rest[0];
-  if (!useStyles(styles)) return <div class="page"><Skeleton lines={6} /></div>;
+  if (!useStyles(styles)) return <div class="page"><Skeleton lines={6} title="Contacts" /></div>;
   return id ? <Contact key={id} id={id} /> : <List />;
 }
 

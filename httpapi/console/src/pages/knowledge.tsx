@@ -206,7 +206,7 @@ function Source({ id }: { id: string }) {
   return (
     <div class="page">
       <p class="crumb"><a href={href(agentId.value, "knowledge")}>Knowledge</a></p>
-      <Load of={found}>{(s) => (
+      <Load of={found} title="Source">{(s) => (
         <>
           <div class="page-head">
             <h1 class="grow" tabIndex={-1}><Name>{s.name}</Name></h1>

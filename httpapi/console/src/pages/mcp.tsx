@@ -82,7 +82,7 @@ function Server({ id }: { id: string }) {
   return (
     <div class="page">
       <p class="crumb"><a href={href(agentId.value, "mcp")}>MCP servers</a></p>
-      <Load of={list}>{({ servers }) => {
+      <Load of={list} title="MCP server">{({ servers }) => {
         const s = servers.find((x: any) => x.id === id);
         if (!s) return <Empty icon="CircleHelp" title="There is no such server">It may have been deleted.</Empty>;
         return (

@@ -22,7 +22,7 @@ const example = "SELECT name, email, created_at\nFROM contacts\nORDER BY created
 type Outcome = { query: string; answer?: Answer; plan?: Answer; error?: Error; writes?: boolean };
 
 export default function Data() {
-  return useStyles(styles) ? <Console /> : <div class="page"><Skeleton lines={6} /></div>;
+  return useStyles(styles) ? <Console /> : <div class="page"><Skeleton lines={6} title="Data" /></div>;
 }
 
 function Console() {

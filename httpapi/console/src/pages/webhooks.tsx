@@ -71,7 +71,7 @@ function Webhook({ id }: { id: string }) {
   return (
     <div class="page">
       <p class="crumb"><a href={href(agentId.value, "webhooks")}>Webhooks</a></p>
-      <Load of={found}>{(w) => {
+      <Load of={found} title="Webhook">{(w) => {
         const items: MenuItem[] = [
           { label: w.active ? "Switch off" : "Switch on", icon: "Power", run: async () => { await put(webhooksAt(id), { active: !w.active }); await found.reload(); } },
           { label: "New secret", icon: "KeyRound", run: () => confirm({ title: "Make a new secret?", text: "The one before signs along for a day, so that nothing is lost meanwhile.", action: "Make it", run: async () => { const r = await post(webhooksAt(id, "rotate")); void once(r.secret); } }) },

@@ -56,7 +56,7 @@ function One({ id, gateway }: { id: string; gateway: string }) {
   return (
     <div class="page">
       <Back id={id} />
-      <Load of={found}>{(g: any) => (
+      <Load of={found} title="Website widget">{(g: any) => (
         <>
           <div class="row"><h1 class="grow" tabIndex={-1}><bdi>{g.name}</bdi> <Badge>{g.status}</Badge></h1>
             <LinkButton icon="Inbox" href={`${href(id, "inbox")}?channel=${encodeURIComponent(g.id)}`}>Conversations</LinkButton>

@@ -5,7 +5,7 @@ import { style, useStyles } from "../parts/styles";
 import { Skeleton } from "../ui";
 import "../css/editor.css";
 
-const Loading = () => <div class="page"><Skeleton lines={6} /></div>;
+const Loading = () => <div class="page"><Skeleton lines={6} title="Workflow" /></div>;
 const EditorPage = later(() => import("../editor/editor").then((m) => m.EditorPage), Loading);
 const ExecutionPage = later(() => import("../execution/execution").then((m) => m.ExecutionPage), Loading);
 const styles = style("./workflow.css");

@@ -18,12 +18,12 @@ export function loadPage(name: string) {
   return found;
 }
 
-export function Page({ name, ...props }: { name: string; [prop: string]: unknown }) {
+export function Page({ name, title = "Loading", ...props }: { name: string; title?: string; [prop: string]: unknown }) {
   const [state, setState] = useState<{ name: string; Component?: ComponentType<any>; error?: Error }>({ name: "" });
   const load = () => loadPage(name).then((m) => setState({ name, Component: m.default }), (error) => setState({ name, error }));
   useEffect(() => { void load(); }, [name]);
-  if (state.name !== name) return <div class="page"><Skeleton /></div>;
-  if (state.error) return <div class="page"><ErrorCard error={new Error("This page could not be loaded.")} retry={load} /></div>;
+  if (state.name !== name) return <div class="page"><Skeleton title={title} /></div>;
+  if (state.error) return <div class="page"><h1 tabIndex={-1}>{title}</h1><ErrorCard error={new Error("This page could not be loaded.")} retry={load} /></div>;
   const Component = state.Component!;
   return <Component {...props} />;
 }

@@ -50,18 +50,18 @@ function Current() {
   useEffect(() => { document.title = title(); });
   if (!session.value) {
     const error = sessionError.value;
-    if (!error) return <div class="page"><Skeleton /></div>;
+    if (!error) return <div class="page"><Skeleton title="Satchel" /></div>;
     return <div class="page narrow">{"status" in error && error.status === 401 ? <KeyCard error={error} /> : <ErrorCard error={error} retry={loadSession} />}</div>;
   }
-  if (page === "start" || (page === "agent" && moved[section])) return <div class="page"><Skeleton /></div>;
-  if (page === "agents") return <Page name="agents" />;
-  if (page === "keys") return <Page name="keys" />;
+  if (page === "start" || (page === "agent" && moved[section])) return <div class="page"><Skeleton title="Satchel" /></div>;
+  if (page === "agents") return <Page name="agents" title="Agents" />;
+  if (page === "keys") return <Page name="keys" title="Access & keys" />;
   const found = sections.find((s) => s.id === section);
   if (page === "unknown" || !found) {
     return <div class="page"><Empty icon="CircleHelp" title="There is no such page" action={<LinkButton href="#/" kind="primary">Go home</LinkButton>}>The address may be misspelled.</Empty></div>;
   }
   if (!agent.value && !session.value.more_agents) return <div class="page narrow"><Stranger id={id} /></div>;
-  return <Page key={`${id}/${found.page}`} name={found.page} section={section} />;
+  return <Page key={`${id}/${found.page}`} name={found.page} title={found.title} section={section} />;
 }
 
 /** The agent of the address cannot be seen. */

@@ -7,9 +7,9 @@ import { ApiError, limitedUntil, OfflineError } from "../data/api";
 import { Button } from "./button";
 import { Icon, type IconName } from "./icon";
 
-/** Grey lines in the place of what is coming; nothing for the first 150 ms. */
-export function Skeleton({ lines = 4 }: { lines?: number }) {
-  return <div class="skeleton" role="status" aria-label="Loading">{Array.from({ length: lines }, (_, i) => <i style={{ width: `${90 - ((i * 17) % 40)}%` }} />)}</div>;
+/** Grey lines in the place of what is coming; nothing for the first 150 ms. In the place of a page it has a title for screen readers. */
+export function Skeleton({ lines = 4, title }: { lines?: number; title?: string }) {
+  return <>{title && <h1 class="hidden" tabIndex={-1}>{title}</h1>}<div class="skeleton" role="status" aria-label="Loading">{Array.from({ length: lines }, (_, i) => <i style={{ width: `${90 - ((i * 17) % 40)}%` }} />)}</div></>;
 }
 
 /** A page or a list without content: a sentence and what to do about it. */

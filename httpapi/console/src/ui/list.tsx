@@ -6,12 +6,12 @@ import { Button } from "./button";
 import { ErrorCard, Skeleton } from "./feedback";
 import { Icon } from "./icon";
 
-/** Shows an answer when it is there, and until then a skeleton or the error. */
-export function Load<T>({ of, children, lines }: { of: Result<T>; children: (data: T) => ComponentChildren; lines?: number }) {
+/** Shows an answer when it is there, and until then a skeleton or the error; title is that of a page whose own comes with the answer. */
+export function Load<T>({ of, children, lines, title }: { of: Result<T>; children: (data: T) => ComponentChildren; lines?: number; title?: string }) {
   const data = of.data.value;
   if (data !== undefined) return <>{of.error.value && <ErrorCard error={of.error.value} retry={of.reload} />}{children(data)}</>;
-  if (of.error.value) return <ErrorCard error={of.error.value} retry={of.reload} />;
-  return <Skeleton lines={lines} />;
+  if (of.error.value) return <>{title && <h1 tabIndex={-1}>{title}</h1>}<ErrorCard error={of.error.value} retry={of.reload} /></>;
+  return <Skeleton lines={lines} title={title} />;
 }
 
 export type Column<T> = {

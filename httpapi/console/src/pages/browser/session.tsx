@@ -27,7 +27,7 @@ export function SessionView({ id, tab }: { id: string; tab: string }) {
   }
   return (
     <section class="session">
-      <Load of={found} lines={8}>{(s) => <Loaded s={s} tab={tab} reload={() => found.reload()} />}</Load>
+      <Load of={found} lines={8} title="Browser session">{(s) => <Loaded s={s} tab={tab} reload={() => found.reload()} />}</Load>
     </section>
   );
 }

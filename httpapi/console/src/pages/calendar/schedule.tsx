@@ -23,7 +23,7 @@ export function ScheduleRecord({ id }: { id: string }) {
   return (
     <div class="page">
       <p class="crumb"><a href={href(agentId.value, "calendar", "schedules")}>Schedules</a></p>
-      <Load of={found}>{(s: any) => (
+      <Load of={found} title="Schedule">{(s: any) => (
         <>
           <div class="page-head">
             <h1 class="grow" tabIndex={-1}><Name>{s.name}</Name> <Badge>{s.status}</Badge></h1>

@@ -17,7 +17,7 @@ export function Channel({ id }: { id: string }) {
   return (
     <div class="page">
       <p class="crumb"><a href={href(agentId.value, "channels")}>Channels</a></p>
-      <Load of={found} lines={8}>{(g) => {
+      <Load of={found} lines={8} title="Channel">{(g) => {
         const p = platformOf(g);
         const check = async () => {
           setInfo(undefined);

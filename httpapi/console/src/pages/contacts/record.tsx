@@ -23,7 +23,7 @@ export function Contact({ id }: { id: string }) {
   return (
     <div class="page">
       <p class="crumb"><a href={href(agentId.value, "contacts")}>Contacts</a></p>
-      <Load of={found}>{(c) => (
+      <Load of={found} title="Contact">{(c) => (
         <>
           <div class="page-head">
             <span class="avatar" aria-hidden="true">{[...c.name.trim()][0]?.toUpperCase()}</span>

@@ -21,7 +21,7 @@ export function ToolPage({ id }: { id: string }) {
   return (
     <div class="page">
       <p class="crumb"><a href={back}>Tools</a></p>
-      <Load of={found} lines={8}>{(t) => <Tool key={t.updated_at} t={t} changed={found.reload} />}</Load>
+      <Load of={found} lines={8} title="Tool">{(t) => <Tool key={t.updated_at} t={t} changed={found.reload} />}</Load>
     </div>
   );
 }
