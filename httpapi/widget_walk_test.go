@@ -193,6 +193,27 @@ func TestWidgetWalk(t *testing.T) {
 	stranger.waitFor(`document.title.startsWith("Satchel widget: it is not shown") && !document.querySelector("satchel-widget")`)
 }
 
+// TestWidgetLanguages: the widget speaks the language of the visitor's browser.
+func TestWidgetLanguages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	ts := newTestServer(t)
+	site, paste := newShopSite(t)
+	id := ts.must(t, 201, "POST", "/api/agents/default/gateways", `{"type":"web","name":"Shop","config":{"allowedOrigins":["`+site.URL+`"]}}`)["id"].(string)
+	ts.must(t, 200, "POST", "/api/agents/default/gateways/"+id+"/verify", "")
+	paste(`<script src="` + ts.url + `/widget.js" data-widget="default/` + id + `" async></script>`)
+	for accepted, want := range map[string][2]string{"de-DE,de": {"de", "Nachricht schreiben"}, "sv,nl": {"nl", "Schrijf een bericht"}, "sv": {"en", "Write a message"}} {
+		s := &shopPage{browserPage: ts.openPage(t, 375, 760, site.URL)}
+		s.cdp("Page.enable", nil)
+		s.cdp("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": noteFaults})
+		s.cdp("Emulation.setUserAgentOverride", map[string]any{"userAgent": "Mozilla/5.0 Chrome/140.0", "acceptLanguage": accepted})
+		s.reopen()
+		s.frame.waitFor(`document.querySelector(".sw textarea").placeholder === ` + quoted(want[1]) + ` && document.documentElement.lang === ` + quoted(want[0]))
+		s.checkPage("in " + want[0])
+	}
+}
+
 // TestWidgetAway: when nobody can answer, the visitor is asked for an email
 // address, and the conversation is kept.
 func TestWidgetAway(t *testing.T) {

@@ -119,7 +119,7 @@ export default function Inbox() {
             <LinkButton kind="primary" href={href(id, "channels")}>Connect a channel</LinkButton>
             {mayEdit.value && <Button onClick={() => openDialog((close) => <Simulate id={id} close={close} />)}>Simulate a message</Button>}
           </div>}>Messages of your channels, and the bot's answers, appear here.</Empty>
-        ) : <div class="inbox-none muted">Choose a conversation. <kbd>j</kbd> and <kbd>k</kbd> go through them.</div>}
+        ) : <div class="inbox-none muted"><p>Choose a conversation. <kbd>j</kbd> and <kbd>k</kbd> go through them.</p></div>}
       {current && <ContactPane key={`contact-${current}`} id={id} conversation={current} close={() => setDetails(false)} />}
     </div>
   );

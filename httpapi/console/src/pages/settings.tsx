@@ -200,7 +200,7 @@ function Access() {
   const found = useQuery(at("admins"), { limit: 200 });
   const give = () => openDialog((close) => (
     <FormDialog title="Give somebody a role" close={close} action="Give" initial={{ email: "", role: "viewer" }} run={async (v) => { await post(at("admins"), v); await found.reload(); }}>
-      {(f) => <><TextField label="E-mail" type="email" autoFocus required {...f.text("email")} /><SelectField label="Role" options={roles} {...f.choice("role")} /></>}
+      {(f) => <><TextField label="Email" type="email" autoFocus required {...f.text("email")} /><SelectField label="Role" options={roles} {...f.choice("role")} /></>}
     </FormDialog>
   ));
   return (
@@ -209,7 +209,7 @@ function Access() {
         <div class="row"><h2 class="grow">People</h2><span class="muted">You are <Badge>{role ?? "nobody"}</Badge> here.</span>{role === "owner" && <Button icon="Plus" onClick={() => { give(); }}>Give somebody a role</Button>}</div>
         <Load of={found}>{({ admins }) => admins.length ? (
           <Table rows={admins} keyOf={(a: any) => a.id} columns={[
-            { title: "E-mail", cell: (a) => <Name>{a.email}</Name> }, { title: "Name", cell: (a) => <Name>{a.name}</Name> }, { title: "Role", cell: (a) => <Badge>{a.role}</Badge> }, { title: "Since", cell: (a) => <When time={a.created_at} /> },
+            { title: "Email", cell: (a) => <Name>{a.email}</Name> }, { title: "Name", cell: (a) => <Name>{a.name}</Name> }, { title: "Role", cell: (a) => <Badge>{a.role}</Badge> }, { title: "Since", cell: (a) => <When time={a.created_at} /> },
             { title: "", class: "actions", cell: (a) => role === "owner" && <Button kind="danger" onClick={() => confirm({ title: `Remove ${a.email}?`, text: "The person can use this agent no more.", action: "Remove", run: async () => { await remove(at("admins", a.id)); await found.reload(); } })}>Remove</Button> },
           ]} />
         ) : <p class="muted">Nobody has a role here by name. Roles count for people who come through an identity proxy.</p>}</Load>

@@ -72,7 +72,7 @@ export function Badge({ children, tone, title }: { children: ComponentChildren; 
 export const Key = ({ children }: { children: ComponentChildren }) => <kbd>{children}</kbd>;
 
 const platformNames: Record<string, string> = {
-  chatbot_a: "Telegram", chatbot_b: "WhatsApp", team_chat: "Slack", community_chat: "Discord", sms: "SMS", email: "E-mail",
+  chatbot_a: "Telegram", chatbot_b: "WhatsApp", team_chat: "Slack", community_chat: "Discord", sms: "SMS", email: "Email",
   email_provider_a: "Resend", email_provider_b: "SMTP", sms_provider: "Twilio", webhook: "Webhook", web: "Website",
 };
 

@@ -3,6 +3,8 @@
 import type { ComponentChildren, ComponentType } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 
+import { language, words } from "./words";
+
 export type Look = { title: string; greeting: string; color: string; ask_email: string; offline_message: string };
 export type State = { open: boolean; opens_at: string; bot: boolean; answering: boolean; needs_human: boolean; person: boolean; email: string };
 export type Said = { id: number; from: "visitor" | "bot" | "person"; text: string; client_id?: string; sources?: { n: number; name: string }[]; created_at: string; failed?: string; sending?: boolean };
@@ -35,7 +37,7 @@ function backAt(time: string) {
   if (!time) return "";
   const date = new Date(time);
   const near = date.getTime() - Date.now() < 6 * 86_400_000;
-  return date.toLocaleString(undefined, near ? { weekday: "long", hour: "2-digit", minute: "2-digit" } : { dateStyle: "medium", timeStyle: "short" });
+  return date.toLocaleString(navigator.languages.find((l) => l.startsWith(language)) ?? language, near ? { weekday: "long", hour: "2-digit", minute: "2-digit" } : { dateStyle: "medium", timeStyle: "short" });
 }
 
 /** Reports whether nobody can answer now: the bot failed, or people are needed and away. */
@@ -46,9 +48,9 @@ export function isAway(s: State, messages: Said[]) {
 
 /** What stands below the title. */
 function standing(s: State, away: boolean) {
-  if (!s.open) return s.opens_at ? `People are back ${backAt(s.opens_at)}` : "People are away";
-  if (s.person) return "A person answers you here";
-  return s.bot && !away ? "Answers at once" : "We answer as soon as we can";
+  if (!s.open) return s.opens_at ? words.back(backAt(s.opens_at)) : words.away;
+  if (s.person) return words.person;
+  return s.bot && !away ? words.atOnce : words.soon;
 }
 
 export function View({ look, state, messages, partial, trouble, Markdown, draft, keepDraft, send, sendAgain, giveEmail, close }: Props) {
@@ -68,7 +70,7 @@ export function View({ look, state, messages, partial, trouble, Markdown, draft,
   const write = (value: string) => { setText(value); keepDraft?.(value); };
   const mailIsGood = () => {
     const good = /^[^@\s]+@[^@\s]+\.[^@\s]+$/.test(email.trim());
-    setEmailIssue(good ? "" : "Please enter an email address such as ada@example.com.");
+    setEmailIssue(good ? "" : words.emailIssue);
     return good;
   };
   const submit = () => {
@@ -84,7 +86,7 @@ export function View({ look, state, messages, partial, trouble, Markdown, draft,
     try { await giveEmail(email.trim()); area.current?.focus(); } catch (error: any) { setEmailIssue(error.message); }
   };
   const mailField = <>
-    <label for={emailId}>Your email address</label>
+    <label for={emailId}>{words.email}</label>
     <input id={emailId} type="email" autocomplete="email" value={email} aria-invalid={Boolean(emailIssue)} aria-describedby={emailIssue ? `${emailId}-issue` : undefined} onInput={(e) => { setEmail(e.currentTarget.value); setEmailIssue(""); }} />
     {emailIssue && <small class="sw-issue" id={`${emailId}-issue`} role="alert">{emailIssue}</small>}
   </>;
@@ -92,36 +94,36 @@ export function View({ look, state, messages, partial, trouble, Markdown, draft,
     <section class="sw" style={{ "--sw-color": look.color, "--sw-ink": inkOn(look.color) }} aria-label={look.title}>
       <header class="sw-head">
         <div><h1><bdi>{look.title}</bdi></h1><p>{standing(state, away)}</p></div>
-        {close && <button type="button" class="sw-icon" aria-label="Close" onClick={close}><Shape d="M18 6 6 18M6 6l12 12" /></button>}
+        {close && <button type="button" class="sw-icon" aria-label={words.close} onClick={close}><Shape d="M18 6 6 18M6 6l12 12" /></button>}
       </header>
-      <div class="sw-log" ref={log} role="log" aria-live="polite" aria-label="Messages" tabIndex={0} onScroll={(e) => { const el = e.currentTarget; atEnd.current = el.scrollHeight - el.scrollTop - el.clientHeight < 60; }}>
+      <div class="sw-log" ref={log} role="log" aria-live="polite" aria-label={words.messages} tabIndex={0} onScroll={(e) => { const el = e.currentTarget; atEnd.current = el.scrollHeight - el.scrollTop - el.clientHeight < 60; }}>
         <Bubble m={{ id: 0, from: "bot", text: look.greeting, created_at: "" }} />
         {messages.map((m) => <Bubble key={m.client_id || m.id} m={m} Markdown={Markdown} again={() => sendAgain(m)} />)}
         {partial && <Bubble m={{ id: -1, from: "bot", text: partial, created_at: "" }} Markdown={Markdown} />}
-        {typing && <p class="sw-typing" role="status" aria-label="An answer is being written"><i /><i /><i /></p>}
-        {state.needs_human && !away && <p class="sw-line">We have asked a person. The answer appears here.</p>}
-        {away && (messages.length > 0 || !state.bot) && <p class="sw-line"><bdi>{look.offline_message}</bdi>{state.opens_at && ` People are back ${backAt(state.opens_at)}.`}</p>}
-        {asksLater && <form class="sw-mail" noValidate onSubmit={(e) => { e.preventDefault(); void leaveEmail(); }}>{mailField}<button type="submit" class="sw-button">Leave my address</button></form>}
-        {away && state.email && <p class="sw-line">We answer here, or to <bdi>{state.email}</bdi>.</p>}
+        {typing && <p class="sw-typing" role="status" aria-label={words.writing}><i /><i /><i /></p>}
+        {state.needs_human && !away && <p class="sw-line">{words.asked}</p>}
+        {away && (messages.length > 0 || !state.bot) && <p class="sw-line"><bdi>{look.offline_message}</bdi>{state.opens_at && ` ${words.back(backAt(state.opens_at))}.`}</p>}
+        {asksLater && <form class="sw-mail" noValidate onSubmit={(e) => { e.preventDefault(); void leaveEmail(); }}>{mailField}<button type="submit" class="sw-button">{words.leave}</button></form>}
+        {away && state.email && <p class="sw-line">{words.answerTo} <bdi>{state.email}</bdi>.</p>}
       </div>
       {trouble && <p class="sw-trouble" role="status">{trouble}</p>}
       <form class="sw-composer" noValidate onSubmit={(e) => { e.preventDefault(); submit(); }}>
         {asksFirst && <div class="sw-mail">{mailField}</div>}
         <div class="sw-row">
-          <textarea ref={area} rows={1} value={text} placeholder="Write a message" aria-label="Write a message" aria-invalid={over} onInput={(e) => write(e.currentTarget.value)}
+          <textarea ref={area} rows={1} value={text} placeholder={words.write} aria-label={words.write} aria-invalid={over} onInput={(e) => write(e.currentTarget.value)}
             onKeyDown={(e) => { if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); submit(); } }} />
-          <button type="submit" class="sw-icon sw-send" aria-label="Send" disabled={!text.trim() || over}><Shape d="M5 12h14M13 6l6 6-6 6" /></button>
+          <button type="submit" class="sw-icon sw-send" aria-label={words.send} disabled={!text.trim() || over}><Shape d="M5 12h14M13 6l6 6-6 6" /></button>
         </div>
         <div class="sw-foot">
-          {over ? <small class="sw-issue" role="alert">{`${text.length - maxLength} characters too many`}</small> : <span />}
-          {!state.person && !state.needs_human && !asksFirst && <button type="button" class="sw-link" onClick={() => { atEnd.current = true; send("A person, please", { person: true }); area.current?.focus(); }}>A person, please</button>}
+          {over ? <small class="sw-issue" role="alert">{words.tooLong(text.length - maxLength)}</small> : <span />}
+          {!state.person && !state.needs_human && !asksFirst && <button type="button" class="sw-link" onClick={() => { atEnd.current = true; send(words.askPerson, { person: true }); area.current?.focus(); }}>{words.askPerson}</button>}
         </div>
       </form>
     </section>
   );
 }
 
-const who = { visitor: "You", bot: "Answer", person: "A person" };
+const who = { visitor: words.you, bot: words.bot, person: words.aPerson };
 
 function Bubble({ m, Markdown, again }: { m: Said; Markdown?: MarkdownType; again?: () => void }) {
   const named = new Map((m.sources ?? []).map((s) => [s.n, s.name]));
@@ -134,7 +136,7 @@ function Bubble({ m, Markdown, again }: { m: Said; Markdown?: MarkdownType; agai
       <span class="sw-who">{who[m.from]}</span>
       {m.from === "bot" && Markdown ? <div class="sw-text"><Markdown text={m.text} inlineText={cite} /></div> : <p class="sw-text sw-plain"><bdi>{m.text}</bdi></p>}
       {named.size > 0 && <p class="sw-sources">{[...named].map(([n, name]) => <span key={n}>{n} <bdi>{name}</bdi></span>)}</p>}
-      {m.failed && <p class="sw-issue" role="alert">{m.failed} {again && <button type="button" class="sw-link" onClick={again}>Send again</button>}</p>}
+      {m.failed && <p class="sw-issue" role="alert">{m.failed} {again && <button type="button" class="sw-link" onClick={again}>{words.again}</button>}</p>}
     </article>
   );
 }

@@ -6,6 +6,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { View, type Look, type MarkdownType, type Said, type State } from "./view";
 import { follow, keep, post, WireError } from "./wire";
 import "./view.css";
+import { language, words } from "./words";
+
+document.documentElement.lang = language;
 
 document.documentElement.classList.add("sw-page");
 
@@ -33,7 +36,7 @@ const tellPage = (kind: string, more = {}) => { if (page) parent.postMessage({ s
 async function enter() {
   if (keep.get("token")) return;
   const given = await new Promise<any>((resolve) => { ticketCame = resolve; tellPage("ticket?"); setTimeout(() => resolve({ failed: 0 }), 20_000); });
-  if (!given.ticket) throw new WireError(given.failed || 0, "The server cannot be reached.", 0);
+  if (!given.ticket) throw new WireError(given.failed || 0, words.unreachable, 0);
   const answer = await (await post("session", { ticket: given.ticket, origin: page, ...(user.user ? { user: user.user, user_hash: user.userHash ?? "" } : {}) })).json();
   keep.set("token", answer.token);
   keep.set("user", answer.user ?? "");
@@ -84,10 +87,10 @@ function useConversation() {
         if (error.status === 401) { keep.set("token", ""); last.current = 0; setMessages([]); }
         if ([400, 403, 404].includes(error.status)) { // 400: the website's proof of its user is wrong
           console.warn(`Satchel widget: ${error.message}`);
-          return setGone("This chat is not available.");
+          return setGone(words.gone);
         }
         failures += 1;
-        if (failures > 1) setTrouble("Connecting again…");
+        if (failures > 1) setTrouble(words.connecting);
         if (error.retryAfter) failures = Math.max(failures, 5);
       }
       if (mine.signal.aborted || abort.signal.aborted) return;
@@ -108,7 +111,7 @@ function useConversation() {
   return { look, state, messages, setMessages, partial, trouble, gone, restart };
 }
 
-const failureText = (error: any) => (error.status === 429 ? `That was too much at once. Try again ${error.retryAfter ? `in ${error.retryAfter} s` : "later"}.` : error.status >= 400 && error.status < 500 ? error.message : "Not sent: the server cannot be reached.");
+const failureText = (error: any) => (error.status === 429 ? words.tooMuch(error.retryAfter) : error.status >= 400 && error.status < 500 ? error.message : words.notSent);
 
 function Frame() {
   const c = useConversation();
@@ -150,13 +153,13 @@ function Frame() {
     void deliver(m, more);
   };
   if (c.gone) return <p class="sw-note">{c.gone}</p>;
-  if (!c.look) return <p class="sw-note" role="status">{c.trouble || "One moment…"}</p>;
+  if (!c.look) return <p class="sw-note" role="status">{c.trouble || words.moment}</p>;
   return <View look={c.look} state={c.state} messages={c.messages} partial={c.partial} trouble={c.trouble} Markdown={Markdown} draft={keep.get("draft")} keepDraft={(t) => keep.set("draft", t)}
     send={send} sendAgain={(m) => void deliver(m, asked.current.get(m.client_id!) ?? {})} giveEmail={async (email) => { await post("email", { email }); }} close={() => tellPage("close")} />;
 }
 
 const root = document.getElementById("app")!;
-if (parent === window) render(<p class="sw-note">This chat belongs to a website, and opens there.</p>, root);
+if (parent === window) render(<p class="sw-note">{words.alone}</p>, root);
 else {
   const begin = (kind: string) => { if (kind === "begin") { heard.delete(begin); render(<Frame />, root); } };
   heard.add(begin);

@@ -1,4 +1,5 @@
 // What the frame asks of the server that it came from.
+import { words } from "./words";
 
 /** The address of the widget: that of this document. */
 const at = location.pathname.replace(/\/$/, "");
@@ -32,7 +33,7 @@ async function call(method: string, what: string, options: { body?: unknown; hea
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
   const answer = await fetch(`${at}/${what}`, { method, headers, signal: options.signal, credentials: "omit", cache: "no-store", body: options.body === undefined ? undefined : JSON.stringify(options.body) });
   if (answer.ok) return answer;
-  const text = (await answer.json().catch(() => null))?.error?.message ?? "The server cannot be reached.";
+  const text = (await answer.json().catch(() => null))?.error?.message ?? words.unreachable;
   throw new WireError(answer.status, text, Number(answer.headers.get("Retry-After")) || 0);
 }
 

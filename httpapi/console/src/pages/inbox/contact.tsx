@@ -16,7 +16,7 @@ export function ContactPane({ id, conversation, close }: { id: string; conversat
           <div class="row"><h2 class="grow"><a href={href(id, "contacts", contactId)}><bdi>{c.name}</bdi></a></h2>{back}</div>
           {c.tags.length > 0 && <p class="row wrap">{c.tags.map((t: string) => <Badge key={t}>{t}</Badge>)}</p>}
           <dl class="inbox-facts">
-            {[["E-mail", c.email], ["Phone", c.phone], ["Telegram", c.chatbot_a], ["WhatsApp", c.chatbot_b], ["Handle", c.social_handle], ["Id", c.external_id]].filter(([, v]) => v)
+            {[["Email", c.email], ["Phone", c.phone], ["Telegram", c.chatbot_a], ["WhatsApp", c.chatbot_b], ["Handle", c.social_handle], ["Id", c.external_id]].filter(([, v]) => v)
               .map(([name, value]) => <><dt>{name}</dt><dd><bdi>{value}</bdi></dd></>)}
           </dl>
           {c.notes && <p class="inbox-notes"><bdi>{c.notes}</bdi></p>}

@@ -123,7 +123,7 @@ function Composer({ at, id, c, sent }: { at: string; id: string; c: any; sent: (
       </div>
       {offered.length > 0 && <ul class="inbox-canned">{offered.map((r: any) => <li key={r.id}><button type="button" onClick={() => { keep(r.text); area.current?.focus(); }}><strong>!<bdi>{r.shortcut}</bdi></strong> <span class="clip"><bdi>{r.text}</bdi></span></button></li>)}</ul>}
       <textarea ref={area} rows={3} value={text.value} aria-label={mode === "note" ? "Note to colleagues" : "Reply"}
-        placeholder={mode === "note" ? "A note to colleagues: it is not sent, and the bot does not read it" : c.gateway_id ? "Your answer; ! for canned replies" : "Your answer; it stands in the chat"}
+        placeholder={mode === "note" ? "A note to colleagues: it is not sent, and the bot does not read it" : c.gateway_id ? "Your answer; ! for canned replies" : "Your answer; it is shown in the chat"}
         onInput={(e) => keep(e.currentTarget.value)} onKeyDown={(e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); void send().catch(tell); } }} />
       <div class="row"><span class="grow muted small">Ctrl+Enter sends</span><Button kind="primary" disabled={!text.value.trim()} onClick={send}>{mode === "note" ? "Add note" : "Send"}</Button></div>
     </form>
