@@ -92,7 +92,7 @@ var areasOf = []rest.Area{
 	{Name: "Events", Words: "webhooks events deliveries", About: "Events, and webhook subscriptions to them."},
 	{Name: "Workflows", Words: "workflows node-types hooks templates", About: "Workflows, which are graphs of nodes, and their executions."},
 	{Name: "Forms", Words: "forms", About: "Forms that start workflows."},
-	{Name: "Credentials", Words: "credentials", About: "Stored credentials for requests to other services."},
+	{Name: "Credentials", Words: "credentials credential-presets", About: "Stored credentials for requests to other services."},
 	{Name: "Browser", Words: "browser downloads", About: "Browser sessions controlled by agents and people."},
 	{Name: "Gateways", Words: "gateways", About: "Connections to messaging platforms and email."},
 	{Name: "Tables", Words: "tables", About: "Tables of an agent's own data and their rows."},
