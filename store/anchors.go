@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"sync"
 
 	"satchel/store/sqlite"
@@ -57,7 +58,9 @@ var anchoredTables = map[string]bool{"contacts": true, "conversations": true}
 // offset; nil where there is none. The list has total records.
 func (l listing[T]) skip(tx *Tx, keys []sortKey, offset, total int) (*Cursor, int, error) {
 	var moved int
-	if err := tx.value(&moved, "SELECT n FROM _filter_counts WHERE list = 'moved' AND value_1 = ?", l.table); err != nil {
+	if err := tx.value(&moved, "SELECT n FROM _filter_counts WHERE list = 'moved' AND value_1 = ?", l.table); errors.Is(err, sqlite.ErrNoRows) {
+		return nil, offset, nil // the part of the schema that counts is not there yet
+	} else if err != nil {
 		return nil, 0, err
 	}
 	a, err := l.anchorsFor(tx, moved, total)

@@ -36,6 +36,8 @@ func TestDeepOffsets(t *testing.T) {
 			}
 		}
 	}
+	compare("without the part of the schema")
+	growAll(t, db)
 	compare("new")
 	if len(db.anchors.get("contacts").keys) != 3 {
 		t.Errorf("%d anchors", len(db.anchors.get("contacts").keys))

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"satchel/store/sqlite"
@@ -45,95 +44,6 @@ type listing[T any] struct {
 	search  []string          // columns that a search looks at
 	scan    func(*sqlite.Rows) (T, error)
 	value   func(record T, field string) any // of a field to sort by that the record's JSON does not show; nil: there is none
-}
-
-// filter collects the conditions of a list.
-type filter struct {
-	where []condition
-	// from finds the records by way of another table, which is better where they
-	// are few; it stands in place of the conditions marked byFrom.
-	from     string
-	fromArgs []any
-	// indexed reports that an index finds the records in the order that is asked for.
-	indexed bool
-	// split is the column of a condition that is met by one of some values, each
-	// of which is a range of such an index.
-	split string
-	// count is a query for how many records meet the conditions, when they need
-	// not be counted.
-	count     string
-	countArgs []any
-}
-
-// condition is a term of a WHERE clause.
-type condition struct {
-	text   string
-	args   []any
-	column string // the condition is that this is one of values; empty: another
-	values []string
-	byFrom bool
-	hide   bool // text begins with a column that can be hidden, see sql
-	// counted is the condition on _filter_counts, where that is not the same with
-	// another column.
-	counted string
-}
-
-func (f *filter) add(text string, args ...any) {
-	f.where = append(f.where, condition{text: text, args: args})
-}
-
-// in adds "column IN (values)"; no values, no condition.
-func (f *filter) in(column string, values ...string) {
-	values = slices.Compact(slices.Sorted(slices.Values(values)))
-	if len(values) > 0 {
-		f.where = append(f.where, condition{column: column, values: values})
-	}
-}
-
-// sql is the text of a condition, with its arguments. A hidden one is not seen
-// by the choice of an index, for the + before its column.
-func (c condition) sql(hidden bool) (string, []any) {
-	if c.column == "" && hidden && c.hide {
-		return "+" + c.text, c.args
-	}
-	if c.column == "" {
-		return c.text, c.args
-	}
-	column := c.column
-	if hidden {
-		column = "+" + column
-	}
-	if len(c.values) == 1 {
-		return column + " = ?", []any{c.values[0]}
-	}
-	return column + " IN (" + placeholders(len(c.values)) + ")", anys(c.values)
-}
-
-// countBy has the records counted by the rows of _filter_counts of a list, whose
-// values are those of columns.
-func (f *filter) countBy(list string, columns ...string) {
-	where := []condition{{text: "list = ?", args: []any{list}}}
-	for _, c := range f.where {
-		if i := slices.Index(columns, c.column); c.column != "" && i >= 0 {
-			c.column = "value_" + strconv.Itoa(i+1)
-		} else if c.counted != "" {
-			c.text = c.counted
-		}
-		where = append(where, c)
-	}
-	text, args := clause(where, false)
-	f.count, f.countArgs = "SELECT coalesce(sum(n), 0) FROM _filter_counts"+text, args
-}
-
-func placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
-
-func (f *filter) search(columns []string, text string) {
-	if text == "" || len(columns) == 0 {
-		return
-	}
-	f.count, f.indexed = "", false
-	condition, args := likeAny(columns, text)
-	f.add(condition, args...)
 }
 
 // find narrows a filter to the records that contain a text, by way of the index
@@ -179,40 +89,6 @@ func (tx *Tx) once(from string, args []any) (string, []any, error) {
 	}
 	list, err := json.Marshal(found)
 	return "(SELECT value AS found FROM json_each(?))", []any{string(list)}, err
-}
-
-// by has the records found by another table for the last condition.
-func (f *filter) by(from string, args []any) {
-	for i := range f.where {
-		f.where[i].byFrom = i == len(f.where)-1
-	}
-	f.from, f.fromArgs = from, args
-}
-
-// likeAny is the condition that one of the columns contains a text.
-func likeAny(columns []string, text string) (string, []any) {
-	pattern := "%" + escapeLike(text) + "%"
-	var conditions []string
-	var args []any
-	for _, c := range columns {
-		conditions = append(conditions, c+` LIKE ? ESCAPE '\'`)
-		args = append(args, pattern)
-	}
-	return "(" + strings.Join(conditions, " OR ") + ")", args
-}
-
-// clause is the WHERE clause of conditions, with its arguments.
-func clause(where []condition, hidden bool) (string, []any) {
-	if len(where) == 0 {
-		return "", nil
-	}
-	texts := make([]string, len(where))
-	var args []any
-	for i, c := range where {
-		text, more := c.sql(hidden)
-		texts[i], args = text, append(args, more...)
-	}
-	return " WHERE " + strings.Join(texts, " AND "), args
 }
 
 // list returns one page of records, never nil, and how many there are in all.

@@ -21,7 +21,7 @@ var migrations = []string{
 		forTables(countRows, "canned_replies", "contacts", "conversations", "executions", "gateways", "logs", "mcp_servers", "messages",
 			"schedules", "sources", "tasks", "tools", "webhooks", "workflows") +
 		forTables(deleteSecrets, "gateways", "mcp_servers", "tools", "webhooks", "workflows"),
-	version4 + forTables(searchChanges, "contacts", "conversations", "messages") + forTables(moves, "contacts", "conversations"),
+	version4,
 }
 
 var (
@@ -46,27 +46,6 @@ CREATE TRIGGER _TABLE_uncounted AFTER DELETE ON TABLE BEGIN UPDATE _counts SET n
 // deleteSecrets deletes the secrets of a row with it.
 const deleteSecrets = `
 CREATE TRIGGER _TABLE_forgotten AFTER DELETE ON TABLE BEGIN DELETE FROM _secrets WHERE owner = old.id; END;`
-
-// searchChanges notes the rows that come or go among those that the index of a
-// search has.
-const searchChanges = `
-CREATE TRIGGER _TABLE_search_added AFTER INSERT ON TABLE WHEN new.rowid < (SELECT n FROM _filter_counts WHERE list = 'search' AND value_1 = 'TABLE') BEGIN
-  INSERT OR IGNORE INTO _search_changes VALUES ('TABLE', new.rowid);
-END;
-CREATE TRIGGER _TABLE_search_removed AFTER DELETE ON TABLE WHEN old.rowid < (SELECT n FROM _filter_counts WHERE list = 'search' AND value_1 = 'TABLE') BEGIN
-  INSERT OR IGNORE INTO _search_changes VALUES ('TABLE', old.rowid);
-END;`
-
-// moves counts how often rows went or got another place in the usual order, so
-// that places in it can be kept.
-const moves = `
-INSERT INTO _filter_counts(list, value_1, n) VALUES ('moved', 'TABLE', 1);
-CREATE TRIGGER _TABLE_moved AFTER UPDATE OF id, created_at ON TABLE WHEN (new.id, new.created_at) IS NOT (old.id, old.created_at) BEGIN
-  UPDATE _filter_counts SET n = n + 1 WHERE list = 'moved' AND value_1 = 'TABLE' AND value_2 = '' AND value_3 = '' AND value_4 = '' AND value_5 = '';
-END;
-CREATE TRIGGER _TABLE_gone AFTER DELETE ON TABLE BEGIN
-  UPDATE _filter_counts SET n = n + 1 WHERE list = 'moved' AND value_1 = 'TABLE' AND value_2 = '' AND value_3 = '' AND value_4 = '' AND value_5 = '';
-END;`
 
 // forTables returns a script once for each table, whose name is in the
 // place of TABLE.

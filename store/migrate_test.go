@@ -288,7 +288,11 @@ func migrateAndDie() {
 	if err != nil {
 		panic(err)
 	}
-	script := append([]string{"BEGIN IMMEDIATE"}, futureSteps[0]...)[:n+1]
+	step := futureSteps[0]
+	if os.Getenv("MIGRATE_NEWEST") != "" {
+		step = statements(migrations[len(migrations)-1])
+	}
+	script := append([]string{"BEGIN IMMEDIATE"}, step...)[:n+1]
 	if err := c.script(strings.Join(script, ";")); err != nil {
 		panic(err)
 	}
@@ -297,6 +301,73 @@ func migrateAndDie() {
 	}
 	select {}
 }
+
+// statements returns those of a script, whose comments have lines of their own or
+// stand behind a statement's parts.
+func statements(script string) (list []string) {
+	text := ""
+	for line := range strings.Lines(script) {
+		if strings.HasPrefix(line, "--") || strings.TrimSpace(line) == "" {
+			continue
+		}
+		text += line
+		end, trigger := strings.TrimSpace(line), strings.HasPrefix(text, "CREATE TRIGGER")
+		if strings.HasSuffix(end, ";") && (!trigger || strings.HasSuffix(end, "END;")) {
+			list = append(list, strings.TrimSuffix(strings.TrimSpace(text), ";"))
+			text = ""
+		}
+	}
+	return list
+}
+
+// Cut at a statement of the newest migration, a file has the version before it,
+// whole, and the next start brings it to the present one.
+func TestNewestMigrationIsCut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	before, steps := fileVersion()-1, len(statements(migrations[fileVersion()-1]))
+	if steps < 50 {
+		t.Fatalf("%d statements", steps)
+	}
+	f := openAt(t, t.TempDir(), fixtureKey)
+	closeFolder(t, f)
+	for i := range cutsOfMigration + 1 {
+		n := i * steps / cutsOfMigration
+		path := f.filePath("agent-fixture")
+		unpackFixture(t, before, path)
+		var died *exec.ExitError
+		if err := child(t, "migrate", "MIGRATE_NEWEST=1", "MIGRATE_FILE="+path, fmt.Sprintf("MIGRATE_STATEMENTS=%d", n)).Run(); !errors.As(err, &died) || died.ExitCode() != -1 {
+			t.Fatalf("the child was to be killed: %v", err)
+		}
+		c, err := openConn(source(path, sqlite.ReadWrite))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := checkSchema(c); err != nil || valueOn[int](t, c, "PRAGMA user_version") != before {
+			t.Errorf("after %d statements: version %d, %v", n, valueOn[int](t, c, "PRAGMA user_version"), err)
+		}
+		if err := errors.Join(migrate(c), checkSchema(c)); err != nil || valueOn[string](t, c, "PRAGMA integrity_check") != "ok" || valueOn[int](t, c, "SELECT count(*) FROM contacts") != 1 {
+			t.Errorf("after %d statements and the migration: %v", n, err)
+		}
+		if err := c.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func valueOn[T any](t *testing.T, c *conn, query string) (v T) {
+	t.Helper()
+	if err := c.value(&v, query); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return v
+}
+
+// cutsOfMigration is how many times the newest migration is cut, at places that are
+// as far from each other.
+const cutsOfMigration = 12
 
 // Cut at any statement, a file has the version before the step, whole, and
 // the next start brings it to the present one.

@@ -167,21 +167,6 @@ CREATE TABLE _search_changes (
   row  TEXT NOT NULL,  -- its rowid; of an entry of the log its time and id
   PRIMARY KEY (list, row)
 ) WITHOUT ROWID, STRICT;
-CREATE TRIGGER _contacts_search_changed AFTER UPDATE OF name, email, phone ON contacts
-  WHEN (new.name, new.email, new.phone) IS NOT (old.name, old.email, old.phone) AND new.rowid < (SELECT n FROM _filter_counts WHERE list = 'search' AND value_1 = 'contacts') BEGIN
-  INSERT OR IGNORE INTO _search_changes VALUES ('contacts', new.rowid);
-END;
-CREATE TRIGGER _conversations_search_changed AFTER UPDATE OF external_thread_id, metadata ON conversations
-  WHEN (new.external_thread_id, new.metadata) IS NOT (old.external_thread_id, old.metadata) AND new.rowid < (SELECT n FROM _filter_counts WHERE list = 'search' AND value_1 = 'conversations') BEGIN
-  INSERT OR IGNORE INTO _search_changes VALUES ('conversations', new.rowid);
-END;
-CREATE TRIGGER _messages_search_changed AFTER UPDATE OF id, content ON messages
-  WHEN (new.id, new.content) IS NOT (old.id, old.content) AND new.id < (SELECT n FROM _filter_counts WHERE list = 'search' AND value_1 = 'messages') BEGIN
-  INSERT OR IGNORE INTO _search_changes VALUES ('messages', new.id);
-END;
-CREATE TRIGGER _logs_search_added AFTER INSERT ON logs WHEN new.created_at <= (SELECT value_2 FROM _filter_counts WHERE list = 'search' AND value_1 = 'logs') BEGIN
-  INSERT OR IGNORE INTO _search_changes VALUES ('logs', new.created_at || new.id);
-END;
 
 -- Credentials: what the agent's requests may carry, and to which hosts. Secrets,
 -- tokens and logins under way lie sealed in _secrets.

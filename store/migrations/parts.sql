@@ -1,9 +1,18 @@
 -- Parts of the schema of version 4 that a file has only once it needs them: see
 -- store/parts.go. Each begins with its name, and either the table that it is of,
--- made when that has some rows, or "wanted", made when a list asks for it.
+-- made when that has some rows, or "wanted", made when a list asks for it. In
+-- _filter_counts, "search" is the first row that an index of texts does not have,
+-- and "moved" counts how often rows went or got another place in the usual order.
 
 -- part contacts: contacts
 CREATE INDEX contacts_created ON contacts(created_at, id);
+INSERT INTO _filter_counts(list, value_1, n) VALUES ('moved', 'contacts', 1);
+CREATE TRIGGER _contacts_moved AFTER UPDATE OF id, created_at ON contacts WHEN (new.id, new.created_at) IS NOT (old.id, old.created_at) BEGIN
+  UPDATE _filter_counts SET n = n + 1 WHERE list = 'moved' AND value_1 = 'contacts' AND value_2 = '' AND value_3 = '' AND value_4 = '' AND value_5 = '';
+END;
+CREATE TRIGGER _contacts_gone AFTER DELETE ON contacts BEGIN
+  UPDATE _filter_counts SET n = n + 1 WHERE list = 'moved' AND value_1 = 'contacts' AND value_2 = '' AND value_3 = '' AND value_4 = '' AND value_5 = '';
+END;
 -- part contact_tags: _contact_tags
 CREATE INDEX _contact_tags_contact ON _contact_tags(contact_id);
 -- part contacts_by_name: wanted
@@ -22,6 +31,13 @@ CREATE INDEX conversations_assignee ON conversations(assignee, status, last_mess
 CREATE INDEX conversations_unread ON conversations(last_message_id, id, status) WHERE unread > 0;
 CREATE INDEX conversations_needs_human ON conversations(last_message_id, id, status) WHERE needs_human = 1;
 CREATE INDEX conversations_muted ON conversations(updated_at) WHERE muted = 1;
+INSERT INTO _filter_counts(list, value_1, n) VALUES ('moved', 'conversations', 1);
+CREATE TRIGGER _conversations_moved AFTER UPDATE OF id, created_at ON conversations WHEN (new.id, new.created_at) IS NOT (old.id, old.created_at) BEGIN
+  UPDATE _filter_counts SET n = n + 1 WHERE list = 'moved' AND value_1 = 'conversations' AND value_2 = '' AND value_3 = '' AND value_4 = '' AND value_5 = '';
+END;
+CREATE TRIGGER _conversations_gone AFTER DELETE ON conversations BEGIN
+  UPDATE _filter_counts SET n = n + 1 WHERE list = 'moved' AND value_1 = 'conversations' AND value_2 = '' AND value_3 = '' AND value_4 = '' AND value_5 = '';
+END;
 -- part conversations_by_updated_at: wanted
 CREATE INDEX conversations_by_updated_at ON conversations(updated_at, id);
 
@@ -119,14 +135,44 @@ CREATE INDEX _outgoing_done ON _outgoing(created_at) WHERE status IN ('sent','fa
 CREATE VIRTUAL TABLE _search_contacts USING fts5(text, content='', contentless_delete=1, detail=none, tokenize='trigram');
 CREATE VIRTUAL TABLE _search_contacts_terms USING fts5vocab('_search_contacts', 'instance');
 INSERT INTO _filter_counts(list, value_1, n) VALUES ('search', 'contacts', 1);
+CREATE TRIGGER _contacts_search_changed AFTER UPDATE OF name, email, phone ON contacts
+  WHEN (new.name, new.email, new.phone) IS NOT (old.name, old.email, old.phone) AND new.rowid < (SELECT n FROM _filter_counts WHERE list = 'search' AND value_1 = 'contacts') BEGIN
+  INSERT OR IGNORE INTO _search_changes VALUES ('contacts', new.rowid);
+END;
+CREATE TRIGGER _contacts_search_added AFTER INSERT ON contacts WHEN new.rowid < (SELECT n FROM _filter_counts WHERE list = 'search' AND value_1 = 'contacts') BEGIN
+  INSERT OR IGNORE INTO _search_changes VALUES ('contacts', new.rowid);
+END;
+CREATE TRIGGER _contacts_search_removed AFTER DELETE ON contacts WHEN old.rowid < (SELECT n FROM _filter_counts WHERE list = 'search' AND value_1 = 'contacts') BEGIN
+  INSERT OR IGNORE INTO _search_changes VALUES ('contacts', old.rowid);
+END;
 -- part search_conversations: wanted
 CREATE VIRTUAL TABLE _search_conversations USING fts5(text, content='', contentless_delete=1, detail=none, tokenize='trigram');
 CREATE VIRTUAL TABLE _search_conversations_terms USING fts5vocab('_search_conversations', 'instance');
 INSERT INTO _filter_counts(list, value_1, n) VALUES ('search', 'conversations', 1);
+CREATE TRIGGER _conversations_search_changed AFTER UPDATE OF external_thread_id, metadata ON conversations
+  WHEN (new.external_thread_id, new.metadata) IS NOT (old.external_thread_id, old.metadata) AND new.rowid < (SELECT n FROM _filter_counts WHERE list = 'search' AND value_1 = 'conversations') BEGIN
+  INSERT OR IGNORE INTO _search_changes VALUES ('conversations', new.rowid);
+END;
+CREATE TRIGGER _conversations_search_added AFTER INSERT ON conversations WHEN new.rowid < (SELECT n FROM _filter_counts WHERE list = 'search' AND value_1 = 'conversations') BEGIN
+  INSERT OR IGNORE INTO _search_changes VALUES ('conversations', new.rowid);
+END;
+CREATE TRIGGER _conversations_search_removed AFTER DELETE ON conversations WHEN old.rowid < (SELECT n FROM _filter_counts WHERE list = 'search' AND value_1 = 'conversations') BEGIN
+  INSERT OR IGNORE INTO _search_changes VALUES ('conversations', old.rowid);
+END;
 -- part search_messages: wanted
 CREATE VIRTUAL TABLE _search_messages USING fts5(text, content='', contentless_delete=1, detail=none, tokenize='trigram');
 CREATE VIRTUAL TABLE _search_messages_terms USING fts5vocab('_search_messages', 'instance');
 INSERT INTO _filter_counts(list, value_1, n) VALUES ('search', 'messages', 1);
+CREATE TRIGGER _messages_search_changed AFTER UPDATE OF id, content ON messages
+  WHEN (new.id, new.content) IS NOT (old.id, old.content) AND new.id < (SELECT n FROM _filter_counts WHERE list = 'search' AND value_1 = 'messages') BEGIN
+  INSERT OR IGNORE INTO _search_changes VALUES ('messages', new.id);
+END;
+CREATE TRIGGER _messages_search_added AFTER INSERT ON messages WHEN new.rowid < (SELECT n FROM _filter_counts WHERE list = 'search' AND value_1 = 'messages') BEGIN
+  INSERT OR IGNORE INTO _search_changes VALUES ('messages', new.rowid);
+END;
+CREATE TRIGGER _messages_search_removed AFTER DELETE ON messages WHEN old.rowid < (SELECT n FROM _filter_counts WHERE list = 'search' AND value_1 = 'messages') BEGIN
+  INSERT OR IGNORE INTO _search_changes VALUES ('messages', old.rowid);
+END;
 -- part search_logs: wanted
 CREATE TABLE _search_log_blocks (
   to_at    TEXT NOT NULL,
@@ -139,3 +185,6 @@ CREATE TABLE _search_log_blocks (
 CREATE VIRTUAL TABLE _search_logs USING fts5(text, content='', contentless_delete=1, detail=none, tokenize='trigram');
 CREATE VIRTUAL TABLE _search_logs_terms USING fts5vocab('_search_logs', 'instance');
 INSERT INTO _filter_counts(list, value_1, n) VALUES ('search', 'logs', 1);
+CREATE TRIGGER _logs_search_added AFTER INSERT ON logs WHEN new.created_at <= (SELECT value_2 FROM _filter_counts WHERE list = 'search' AND value_1 = 'logs') BEGIN
+  INSERT OR IGNORE INTO _search_changes VALUES ('logs', new.created_at || new.id);
+END;

@@ -1,0 +1,148 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"satchel/agent"
+	"satchel/store/sqlite"
+)
+
+// WorkingExecution is an execution as it is loaded to continue: with the graph
+// of its version.
+type WorkingExecution struct {
+	agent.Execution
+	Workflow agent.Workflow
+	Test     *TestGraph // of a test; nil for others
+	Results  []agent.NodeResult
+	Waits    []Wait
+}
+
+// WorkingExecution reads an execution to continue.
+func (db *DB) WorkingExecution(ctx context.Context, id string) (WorkingExecution, error) {
+	return Read(ctx, db, func(tx *Tx) (w WorkingExecution, err error) {
+		if w.Execution, err = tx.execution(id); err != nil {
+			return w, err
+		}
+		if w.Workflow, err = tx.workflow(w.WorkflowID); err != nil {
+			return w, err
+		}
+		if err := tx.version(&w.Workflow, w.Version); err != nil {
+			return w, err
+		}
+		if w.Test, err = tx.testGraph(&w.Execution); err != nil {
+			return w, err
+		}
+		if w.Test != nil {
+			w.Workflow.Nodes, w.Workflow.Edges = w.Test.Nodes, w.Test.Edges
+		}
+		if w.Results, err = tx.journal(id); err != nil {
+			return w, err
+		}
+		w.Waits, err = tx.waits("execution_id = ?", id)
+		return w, err
+	})
+}
+
+// ExecutionWork is what an agent's executions have to do.
+type ExecutionWork struct {
+	Running []string       // those that are awake, oldest first
+	Queued  map[string]int // by workflow
+	Due     []Wait         // that have come to their end, the longest due first
+	Next    agent.Time     // when the next of the others ends by itself; zero: none does
+}
+
+// ExecutionWork reads what executions have to do; Due has up to limit waits.
+// Those that came with a copied file are left out, unless release is set: it
+// frees them for good.
+func (db *DB) ExecutionWork(ctx context.Context, now agent.Time, limit int, release bool) (ExecutionWork, error) {
+	var paused bool
+	read := func(tx *Tx) (w ExecutionWork, err error) {
+		if paused, err = tx.executionsPaused(); err != nil || paused && release {
+			return w, err
+		}
+		return tx.executionWork(now, limit)
+	}
+	w, err := Read(ctx, db, read)
+	if err != nil || !paused || !release {
+		return w, err
+	}
+	return Write(ctx, db, func(tx *Tx) (w ExecutionWork, err error) {
+		tx.takesOn(workExecutions)
+		if _, err := tx.exec("UPDATE executions SET paused = 0 WHERE status IN ('queued','running') AND paused"); err != nil {
+			return w, err
+		}
+		return tx.executionWork(now, limit)
+	})
+}
+
+func (tx *Tx) executionsPaused() (paused bool, err error) {
+	return paused, tx.value(&paused, "SELECT EXISTS (SELECT 1 FROM executions WHERE status IN ('queued','running') AND paused)")
+}
+
+func (tx *Tx) executionWork(now agent.Time, limit int) (w ExecutionWork, err error) {
+	w.Running, err = all(tx, scanID, "SELECT id FROM executions WHERE status = 'running' AND suspended = 0 AND NOT paused ORDER BY id")
+	if err != nil {
+		return w, err
+	}
+	type queue struct {
+		workflow string
+		n        int
+	}
+	queues, err := all(tx, func(rows *sqlite.Rows) (q queue, err error) { return q, rows.Scan(&q.workflow, &q.n) },
+		"SELECT workflow_id, count(*) FROM executions WHERE status = 'queued' AND NOT paused GROUP BY workflow_id")
+	if err != nil {
+		return w, err
+	}
+	w.Queued = make(map[string]int, len(queues))
+	for _, q := range queues {
+		w.Queued[q.workflow] = q.n
+	}
+	if w.Due, err = tx.waits("due_at <= ?"+notPaused+" ORDER BY due_at LIMIT ?", now, limit); err != nil {
+		return w, err
+	}
+	if len(w.Due) == limit {
+		w.Next = now
+		return w, nil
+	}
+	return w, tx.value(&w.Next, "SELECT min(due_at) FROM _waits WHERE due_at > ?"+notPaused, now)
+}
+
+// BeginQueued begins the execution of a workflow that has been in the queue
+// for longest, and returns its id, or "" when there is none.
+func (db *DB) BeginQueued(ctx context.Context, workflowID string) (string, error) {
+	return Write(ctx, db, func(tx *Tx) (string, error) {
+		tx.takesOn(workExecutions)
+		ids, err := all(tx, scanID, `UPDATE executions SET status = 'running', started_at = ? WHERE id = (SELECT id FROM executions
+			WHERE status = 'queued' AND suspended = 0 AND workflow_id = ? AND NOT paused ORDER BY id LIMIT 1) RETURNING id`, tx.Now, workflowID)
+		if err != nil || len(ids) == 0 {
+			return "", err
+		}
+		e, err := tx.execution(ids[0])
+		if err != nil {
+			return "", err
+		}
+		var name string
+		if err := tx.value(&name, "SELECT name FROM workflows WHERE id = ?", workflowID); err != nil {
+			return "", err
+		}
+		return e.ID, tx.emitExecution(&e, name, true, false)
+	})
+}
+
+// RunningExecutions returns which of these executions are still queued or
+// running.
+func (db *DB) RunningExecutions(ctx context.Context, ids []string) (map[string]bool, error) {
+	raw, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	return Read(ctx, db, func(tx *Tx) (map[string]bool, error) {
+		found, err := all(tx, scanID, "SELECT e.id FROM json_each(?) j JOIN executions e ON e.id = j.value WHERE e.status IN ('queued','running')", string(raw))
+		left := map[string]bool{}
+		for _, id := range found {
+			left[id] = true
+		}
+		return left, err
+	})
+}
