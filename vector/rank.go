@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"unicode"
 
 	"satchel/vector/lexicon"
 )
@@ -50,7 +52,13 @@ func trusted(e Embedder, text string) float64 {
 	if !ok {
 		return 1
 	}
-	return min(max((tokenizer.TokenLength(text)-foreignToken)/(knownToken-foreignToken), leastTrust), 1)
+	return min(max((tokenizer.TokenLength(wordsOnly(text))-foreignToken)/(knownToken-foreignToken), leastTrust), 1)
+}
+
+// wordsOnly returns a text with a space in place of what is neither letter, mark
+// nor digit: markup in a question says nothing about its language.
+func wordsOnly(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.N) }), " ")
 }
 
 // The characters of a token in text of which the model knows nothing, and in

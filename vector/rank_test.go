@@ -47,3 +47,14 @@ func TestRelate(t *testing.T) {
 func found(seq int64, content string) store.FoundChunk {
 	return store.FoundChunk{Chunk: agent.Chunk{Content: content}, Seq: seq}
 }
+
+// Markup around a question does not make its language an unknown one.
+func TestMarkupKeepsTheTrust(t *testing.T) {
+	plain := trusted(Local(), "How long may I return bread?")
+	if got := trusted(Local(), `How long may I return bread? "><img src=x onerror="hit=1"><script>hit=1</script>`); got < 0.8*plain {
+		t.Errorf("with markup %.2f, without %.2f", got, plain)
+	}
+	if got := trusted(Local(), "QX-7731-B2/09"); got > 0.5*plain {
+		t.Errorf("a code has a trust of %.2f", got)
+	}
+}
