@@ -62,7 +62,7 @@ func (ts *testServer) fillBakery(t *testing.T) map[string]string {
 		{"id":"check","type":"code","data":{"code":"if (!trigger.order) throw new Error('no order'); return {ok: true}"}}],
 		"edges":[{"source":"start","target":"ask"},{"source":"ask","target":"check","sourceHandle":"approved"}]}`)
 	run := ts.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+flow+`","input":{"amount":12,"order":"A-7"}}`)["id"].(string)
-	plan := made("/schedules", `{"name":"Morning report","type":"cron","cron_expression":"0 7 * * 1-5","callback_id":"`+flow+`","payload":{"amount":0}}`)
+	plan := made("/schedules", `{"name":"Morning report","type":"cron","cron_expression":"`+fmt.Sprintf("0 %d * * 1-5", (time.Now().UTC().Hour()+6)%24)+`","callback_id":"`+flow+`","payload":{"amount":0}}`)
 	made("/calendar", `{"title":"Call the mill","description":"About rye flour","start_time":"`+time.Now().Add(26*time.Hour).UTC().Format(time.RFC3339)+`","recurrence":"daily"}`)
 	hook := made("/webhooks", `{"url":"https://example.com/events","events":["contact.created","message.received"]}`)
 	made("/tools", `{"name":"order_status","description":"Looks an order up","type":"function","config":{"code":"return {status: 'sent'}","parameters":{"type":"object","properties":{"order":{"type":"string"}},"required":["order"]}}}`)

@@ -46,6 +46,7 @@ func fakeModel(t *testing.T, answer string) string {
 func (p *consolePage) drop(on string, files map[string]string) {
 	p.t.Helper()
 	p.walk.clicked()
+	p.waitFor(`document.querySelector(` + quoted(on) + `)`)
 	raw, _ := json.Marshal(files)
 	p.eval(`(() => {
 		const data = new DataTransfer();

@@ -133,6 +133,7 @@ var sampleErrors = []*agent.Error{
 	agent.NotFound("contact", "contact-06f1q2s3t4v5a6b7c8d9"),
 	agent.Errorf(agent.CodeMethodNotAllowed, "this path does not support that method"),
 	agent.Errorf(agent.CodeAgentNameExists, "another agent has this name").With("field", "name"),
+	agent.Errorf(agent.CodeCredentialLogin, "this credential needs a login: connect it").With("field", "credential"),
 	agent.Errorf(agent.CodeDuplicateContact, "another contact has this email").With("field", "email").With("existing_id", "contact-06f1q2s3t4v5a6b7c8d9"),
 	agent.Errorf(agent.CodeConflict, "this source is being processed; wait until it is done"),
 	agent.Errorf(agent.CodeAlreadyRunning, "an execution of this workflow is running; its settings allow %d at a time", 1).With("workflow_id", "workflow-06f1q2s3t4v5a6b7c8d9").With("concurrency", 1),
