@@ -16,7 +16,7 @@ import (
 // What the model receives from the agent's knowledge.
 const (
 	citations   = 6
-	minScore    = 0.25 // a passage below it hardly ever answers the question
+	minScore    = 0.22 // a passage below it hardly ever answers the question
 	shortAsking = 40   // characters: a shorter question needs context
 )
 
