@@ -136,26 +136,12 @@ func argument(arguments map[string]any, path string) any {
 // fillAny inserts arguments into the strings of a JSON value. A string that is
 // a single placeholder becomes the argument itself, or nil if there is none.
 func fillAny(v any, arguments map[string]any) any {
-	switch v := v.(type) {
-	case string:
-		if m := placeholder.FindStringSubmatch(v); m != nil && m[0] == v {
+	return agent.MapStrings(v, func(text string) any {
+		if m := placeholder.FindStringSubmatch(text); m != nil && m[0] == text {
 			return argument(arguments, m[1])
 		}
-		return fill(v, arguments, func(s string) string { return s })
-	case []any:
-		list := make([]any, len(v))
-		for i := range v {
-			list[i] = fillAny(v[i], arguments)
-		}
-		return list
-	case map[string]any:
-		object := make(map[string]any, len(v))
-		for name, value := range v {
-			object[name] = fillAny(value, arguments)
-		}
-		return object
-	}
-	return v
+		return fill(text, arguments, func(s string) string { return s })
+	})
 }
 
 // plain returns a value as text: strings as they are, anything else as JSON.

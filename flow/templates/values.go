@@ -129,23 +129,7 @@ func (f *Field) rule() string {
 
 // fill replaces [[name]] with values; within longer texts as text.
 func fill(in any, values map[string]any) any {
-	switch v := in.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, inner := range v {
-			out[key] = fill(inner, values)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = fill(v[i], values)
-		}
-		return out
-	case string:
-		return fillText(v, values)
-	}
-	return in
+	return agent.MapStrings(in, func(text string) any { return fillText(text, values) })
 }
 
 // placeholder matches a value's name and the slash after it, which is not

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"satchel/agent"
 )
 
 // kind is a kind of records in an agent's definition.
@@ -171,25 +174,7 @@ func (d *definition) replaceIDs() {
 
 // mapTexts replaces every text of a value that is a key of to.
 func mapTexts(value any, to map[string]string) any {
-	switch v := value.(type) {
-	case string:
-		if text, ok := to[v]; ok {
-			return text
-		}
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = mapTexts(v[i], to)
-		}
-		return out
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for name, inner := range v {
-			out[name] = mapTexts(inner, to)
-		}
-		return out
-	}
-	return value
+	return agent.MapStrings(value, func(text string) any { return cmp.Or(to[text], text) })
 }
 
 // references returns what each reference stands for on the server.
