@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode"
 
 	"satchel/vector/lexicon"
 )
@@ -46,19 +45,14 @@ const eachOnce = 1 / 2.2
 
 // trusted returns how much the cosines to a text say with an embedder. The
 // built-in model knows English: there its tokens have some four characters, in
-// other languages two, in codes one and a half.
+// other languages two, in codes one and a half. Only words count: markup in a
+// question says nothing about its language.
 func trusted(e Embedder, text string) float64 {
 	tokenizer, ok := e.(interface{ TokenLength(text string) float64 })
 	if !ok {
 		return 1
 	}
-	return min(max((tokenizer.TokenLength(wordsOnly(text))-foreignToken)/(knownToken-foreignToken), leastTrust), 1)
-}
-
-// wordsOnly returns a text with a space in place of what is neither letter, mark
-// nor digit: markup in a question says nothing about its language.
-func wordsOnly(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.N) }), " ")
+	return min(max((tokenizer.TokenLength(strings.Join(strings.FieldsFunc(text, separates), " "))-foreignToken)/(knownToken-foreignToken), leastTrust), 1)
 }
 
 // The characters of a token in text of which the model knows nothing, and in

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -190,21 +191,11 @@ func (a *attached) Secrets() []string {
 	var all []string
 	for _, value := range values {
 		all = append(all, value, url.QueryEscape(value))
-		if _, token, ok := cutScheme(value); ok {
+		if _, token, ok := strings.Cut(value, " "); ok { // of an Authorization header, without its scheme
 			all = append(all, token)
 		}
 	}
 	return all
-}
-
-// cutScheme cuts the value of an Authorization header.
-func cutScheme(value string) (scheme, token string, ok bool) {
-	for i, r := range value {
-		if r == ' ' {
-			return value[:i], value[i+1:], true
-		}
-	}
-	return "", "", false
 }
 
 // key names a credential among those of all agents.
