@@ -13,7 +13,6 @@ import (
 
 // Limits of a contacts file, besides its size.
 const (
-	maxContactRows     = 100_000
 	maxContactColumns  = 200
 	maxColumnName      = 100      // characters
 	maxTagCell         = 1000     // entries, before empty and duplicate ones are removed

@@ -9,13 +9,8 @@ import (
 	"satchel/agent"
 )
 
-// contactRow is one row of a contacts file: the contact's fields, or the
-// issues of an invalid row.
-type contactRow struct {
-	Row    int // as in a spreadsheet: the header is 1, the first contact 2
-	Change agent.ContactChange
-	Issues []agent.Issue
-}
+// contactRow is one row of a contacts file.
+type contactRow = csvRow[agent.ContactChange]
 
 // readContactsCSV reads a contacts file of at most limit bytes. The delimiter
 // is a comma, a semicolon or a tab. Columns are named after the fields of a
@@ -42,13 +37,13 @@ func readContactsCSV(r io.Reader, limit int64) ([]contactRow, error) {
 	if err := checkColumns(records, in.columns); err != nil {
 		return nil, err
 	}
-	rows := make([]contactRow, 0, min(strings.Count(text, "\n")+1, maxContactRows))
+	rows := make([]contactRow, 0, min(strings.Count(text, "\n")+1, maxImportRows))
 	for records.next(len(in.columns)) {
 		if records.blank {
 			continue
 		}
-		if len(rows) == maxContactRows {
-			return nil, agent.Errorf(agent.CodeFileTooLarge, "the file may have at most %d rows", maxContactRows).With("limit_rows", maxContactRows)
+		if len(rows) == maxImportRows {
+			return nil, errTooManyRows()
 		}
 		rows = append(rows, in.row())
 		if in.metadata > maxContactMetadata {
@@ -120,10 +115,6 @@ func (in *contactReader) row() contactRow {
 	return row
 }
 
-func (row *contactRow) issue(field, issue string) {
-	row.Issues = append(row.Issues, agent.Issue{Field: field, Issue: issue})
-}
-
 // columnName names a column in errors.
 func (in *contactReader) columnName(i int) string {
 	switch {
@@ -154,7 +145,7 @@ func (in *contactReader) fill(row *contactRow) {
 		case column.name == "metadata":
 			object = cell
 		case column.name == "tags":
-			row.setTags(cell)
+			setTags(row, cell)
 		}
 	}
 	metadata, ok := rowMetadata(object, pairs)
@@ -166,7 +157,7 @@ func (in *contactReader) fill(row *contactRow) {
 	}
 }
 
-func (row *contactRow) setTags(cell string) {
+func setTags(row *contactRow, cell string) {
 	tags, issue := splitTags(cell)
 	if issue != "" {
 		row.issue("tags", issue)

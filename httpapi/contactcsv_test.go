@@ -169,8 +169,8 @@ func TestReadContactsCSVRefusesFiles(t *testing.T) {
 		"longest name":          {"name," + long + "\n", "", ""},
 		"too large":             {"name\n" + strings.Repeat("x", 1<<20-4), agent.CodeFileTooLarge, "at most 1048576 bytes"},
 		"as large as may be":    {"name\n" + strings.Repeat("x", 1<<20-5), "", ""},
-		"too many rows":         {"name\n" + strings.Repeat("x\n\n", maxContactRows+1), agent.CodeFileTooLarge, "at most 100000 rows"},
-		"as many as may be":     {"name\n" + strings.Repeat("x\n\n", maxContactRows), "", ""},
+		"too many rows":         {"name\n" + strings.Repeat("x\n\n", maxImportRows+1), agent.CodeFileTooLarge, "at most 100000 rows"},
+		"as many as may be":     {"name\n" + strings.Repeat("x\n\n", maxImportRows), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rows, err := readContactsCSV(strings.NewReader(tt.file), 1<<20)

@@ -3,13 +3,9 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"mime"
 	"net/http"
 	"slices"
 	"strconv"
-
-	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
 	"satchel/httpapi/rest"
@@ -172,27 +168,9 @@ func (s *Server) resolveContact(c *rest.Call, in *resolveContactIn) (out resolve
 	return out, err
 }
 
-// maxCSV limits the size of a CSV import, in bytes.
-const maxCSV = 10 << 20
-
 type importContactsIn struct {
 	DryRun      bool   `query:"dry_run" doc:"true: store nothing and return what would be stored. Also accepted as a form field."`
 	OnDuplicate string `query:"on_duplicate" doc:"update, skip or error. Also accepted as a form field." example:"update"`
-}
-
-type rowIssue struct {
-	Row   int    `json:"row" doc:"Row in a spreadsheet; the header is 1." example:"3"`
-	Field string `json:"field" example:"email"`
-	Issue string `json:"issue" example:"must be an email address"`
-}
-
-type importResult struct {
-	Success  bool       `json:"success" example:"true"`
-	Total    int        `json:"total" doc:"Number of records in the file." example:"2"`
-	Imported int        `json:"imported" example:"1"`
-	Updated  int        `json:"updated" example:"0"`
-	Skipped  int        `json:"skipped" example:"0"`
-	Errors   []rowIssue `json:"errors"`
 }
 
 func (s *Server) importContacts(c *rest.Call) error {
@@ -219,73 +197,23 @@ func (s *Server) importContacts(c *rest.Call) error {
 	if !slices.Contains([]store.OnDuplicate{store.DuplicateUpdate, store.DuplicateSkip, store.DuplicateError}, on) {
 		return agent.Invalid("on_duplicate", "must be update, skip or error")
 	}
-	run := c.DB.ImportContacts
-	switch fields["dry_run"] {
-	case "true":
-		run = dryRun(c.DB)
-	case "false", "":
-	default:
-		return agent.Invalid("dry_run", "must be true or false")
+	dry, err := isDryRun(fields)
+	if err != nil {
+		return err
 	}
-	result, err := importRows(c, rows, on, run)
+	run := c.DB.ImportContacts
+	if dry {
+		run = dryRun(c.DB)
+	}
+	result, err := importInBatches(rows, importBatch, func(changes []agent.ContactChange) ([]store.Imported, error) { return run(c, changes, on) })
 	if err != nil {
 		return err
 	}
 	return rest.WriteJSON(c.HTTP, http.StatusOK, result)
 }
 
-// importBatch is the number of rows per transaction, so that other writes of
-// the agent need not wait for a whole file.
-const importBatch = 500
-
 // importFunc stores rows, or returns what storing them would do.
 type importFunc func(ctx context.Context, rows []agent.ContactChange, on store.OnDuplicate) ([]store.Imported, error)
-
-func importRows(c *rest.Call, rows []contactRow, on store.OnDuplicate, run importFunc) (importResult, error) {
-	result := importResult{Success: true, Total: len(rows), Errors: []rowIssue{}}
-	for batch := range slices.Chunk(rows, importBatch) {
-		var good []contactRow
-		for _, row := range batch {
-			if len(row.Issues) == 0 {
-				good = append(good, row)
-			}
-			for _, issue := range row.Issues {
-				result.Errors = append(result.Errors, rowIssue{row.Row, issue.Field, issue.Issue})
-			}
-		}
-		changes := make([]agent.ContactChange, len(good))
-		for i, row := range good {
-			changes[i] = row.Change
-		}
-		outcomes, err := run(c, changes, on)
-		if err != nil {
-			return result, err
-		}
-		for i, outcome := range outcomes {
-			result.count(good[i].Row, outcome)
-		}
-	}
-	return result, nil
-}
-
-func (r *importResult) count(row int, outcome store.Imported) {
-	switch outcome.Outcome {
-	case "imported":
-		r.Imported++
-	case "updated":
-		r.Updated++
-	case "skipped":
-		r.Skipped++
-	default:
-		e := rest.AsError(outcome.Err)
-		field, _ := e.Details["field"].(string)
-		issue, ok := e.Details["issue"].(string)
-		if !ok {
-			issue = e.Message
-		}
-		r.Errors = append(r.Errors, rowIssue{row, field, issue})
-	}
-}
 
 type exportContactsIn struct {
 	Format string `query:"format" enum:"csv,json" doc:"Default: csv." example:"csv"`
@@ -301,51 +229,24 @@ func (s *Server) exportContacts(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	var media string
-	switch in.Format {
-	case "", "csv":
-		in.Format, media = "csv", "text/csv; charset=utf-8"
-	case "json":
-		media = echo.MIMEApplicationJSON
-	default:
-		return agent.Invalid("format", "must be csv or json")
+	asJSON, err := startExport(c, in.Format, c.DB.Agent().Name+"-contacts")
+	if err != nil {
+		return err
 	}
-	h := c.HTTP.Response().Header()
-	name := fmt.Sprintf("%s-contacts.%s", c.DB.Agent().Name, in.Format)
-	h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": name}))
-	h.Set(echo.HeaderContentType, media)
-	c.HTTP.Response().WriteHeader(http.StatusOK)
-	if in.Format == "json" {
-		return exportJSON(c)
+	if asJSON {
+		return streamList(c.HTTP.Response(), "contacts", func(write func(json.RawMessage) error) error {
+			return c.DB.EachContact(c, func(contact agent.Contact) error {
+				raw, err := json.Marshal(contact)
+				if err != nil {
+					return err
+				}
+				return write(raw)
+			})
+		})
 	}
 	w := writeContactsCSV(c.HTTP.Response())
 	if err := c.DB.EachContact(c, w.Write); err != nil {
 		return err
 	}
 	return w.Close()
-}
-
-// exportJSON streams {"contacts":[…]}.
-func exportJSON(c *rest.Call) error {
-	w := c.HTTP.Response()
-	before := `{"contacts":[`
-	err := c.DB.EachContact(c, func(contact agent.Contact) error {
-		raw, err := json.Marshal(contact)
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(append([]byte(before), raw...))
-		before = ","
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if before != "," {
-		if _, err := w.Write([]byte(before)); err != nil {
-			return err
-		}
-	}
-	_, err = w.Write([]byte("]}\n"))
-	return err
 }

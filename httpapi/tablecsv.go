@@ -4,22 +4,16 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"mime"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/labstack/echo/v4"
-
 	"satchel/agent"
 	"satchel/httpapi/rest"
 	"satchel/store"
 )
-
-// maxImportRows bounds the rows of one file.
-const maxImportRows = 100_000
 
 type exportRowsIn struct {
 	tableIn
@@ -41,40 +35,14 @@ func (s *Server) exportRows(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	media, send := mediaCSV+"; charset=utf-8", sendRowsCSV
-	switch in.Format {
-	case "", "csv":
-		in.Format = "csv"
-	case "json":
-		media, send = echo.MIMEApplicationJSON, sendRowsJSON
-	default:
-		return agent.Invalid("format", "must be csv or json")
-	}
-	h := c.HTTP.Response().Header()
-	h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": t.Name + "." + in.Format}))
-	h.Set(echo.HeaderContentType, media)
-	c.HTTP.Response().WriteHeader(http.StatusOK)
-	return send(c, &t)
-}
-
-func sendRowsJSON(c *rest.Call, t *agent.Table) error {
-	w := c.HTTP.Response()
-	before := `{"rows":[`
-	err := c.DB.EachTableRow(c, t, func(raw json.RawMessage) error {
-		_, err := w.Write(append([]byte(before), raw...))
-		before = ",\n"
-		return err
-	})
+	asJSON, err := startExport(c, in.Format, t.Name)
 	if err != nil {
 		return err
 	}
-	if before != ",\n" {
-		before += "]}\n"
-	} else {
-		before = "]}\n"
+	if asJSON {
+		return streamList(c.HTTP.Response(), "rows", func(write func(json.RawMessage) error) error { return c.DB.EachTableRow(c, &t, write) })
 	}
-	_, err = w.Write([]byte(before))
-	return err
+	return sendRowsCSV(c, &t)
 }
 
 func sendRowsCSV(c *rest.Call, t *agent.Table) error {
@@ -150,54 +118,21 @@ func (s *Server) importRows(c *rest.Call) error {
 	if err := file.Rest(fields); err != nil {
 		return err
 	}
-	mode := store.StoreImport
-	switch fields["dry_run"] {
-	case "true":
-		mode = store.TryImport
-	case "false", "":
-	default:
-		return agent.Invalid("dry_run", "must be true or false")
+	dry, err := isDryRun(fields)
+	if err != nil {
+		return err
 	}
-	result, err := importTableRows(c, &t, fields["key"], rows, mode)
+	mode, size := store.StoreImport, importBatch
+	if dry {
+		mode, size = store.TryImport, max(len(rows), 1) // all at once, so that rows meet those before them
+	}
+	result, err := importInBatches(rows, size, func(cells [][]agent.Cell) ([]store.Imported, error) {
+		return c.DB.ImportRows(c, t.Name, fields["key"], cells, mode)
+	})
 	if err != nil {
 		return err
 	}
 	return rest.WriteJSON(c.HTTP, http.StatusOK, result)
-}
-
-func importTableRows(c *rest.Call, t *agent.Table, key string, rows []tableRow, mode store.ImportMode) (importResult, error) {
-	result := importResult{Success: true, Total: len(rows), Errors: []rowIssue{}}
-	size := importBatch
-	if mode == store.TryImport {
-		size = max(len(rows), 1) // so that rows meet those before them
-	}
-	for batch := range slices.Chunk(rows, size) {
-		var good []tableRow
-		var cells [][]agent.Cell
-		for _, row := range batch {
-			if len(row.issues) == 0 {
-				good, cells = append(good, row), append(cells, row.cells)
-			}
-			for _, issue := range row.issues {
-				result.Errors = append(result.Errors, rowIssue{row.row, issue.Field, issue.Issue})
-			}
-		}
-		outcomes, err := c.DB.ImportRows(c, t.Name, key, cells, mode)
-		if err != nil {
-			return result, err
-		}
-		for i, outcome := range outcomes {
-			result.count(good[i].row, outcome)
-		}
-	}
-	return result, nil
-}
-
-// tableRow is a row of a file, or what is wrong with it.
-type tableRow struct {
-	row    int // as a spreadsheet numbers it
-	cells  []agent.Cell
-	issues []agent.Issue
 }
 
 // columnOf finds the column that a cell of a header row names: in any case, with
@@ -219,7 +154,7 @@ func columnOf(t *agent.Table, cell string) (agent.TableColumn, bool) {
 
 // readRowsCSV reads a file as readContactsCSV does. A column that the table does
 // not have is an error; created_at and updated_at are passed over.
-func readRowsCSV(t *agent.Table, text string) ([]tableRow, error) {
+func readRowsCSV(t *agent.Table, text string) ([]csvRow[[]agent.Cell], error) {
 	records, err := openRecords(text, func(cell string) bool { _, known := columnOf(t, cell); return known })
 	if err != nil {
 		return nil, err
@@ -236,28 +171,27 @@ func readRowsCSV(t *agent.Table, text string) ([]tableRow, error) {
 		}
 		columns[i], seen[c.Name] = c, true
 	}
-	var rows []tableRow
+	var rows []csvRow[[]agent.Cell]
 	for records.next(len(columns)) {
 		if records.blank {
 			continue
 		}
 		if len(rows) == maxImportRows {
-			return nil, agent.Errorf(agent.CodeFileTooLarge, "the file may have at most %d rows", maxImportRows).With("limit_rows", maxImportRows)
+			return nil, errTooManyRows()
 		}
 		rows = append(rows, readTableRow(records, columns))
 	}
 	return rows, nil
 }
 
-func readTableRow(records *csvRecords, columns []agent.TableColumn) tableRow {
-	row := tableRow{row: records.row}
-	issue := func(field, issue string) { row.issues = append(row.issues, agent.Issue{Field: field, Issue: issue}) }
+func readTableRow(records *csvRecords, columns []agent.TableColumn) (row csvRow[[]agent.Cell]) {
+	row.Row = records.row
 	switch {
 	case records.broken != "":
-		issue("row", records.broken)
+		row.issue("row", records.broken)
 		return row
 	case records.count != len(columns):
-		issue("row", fmt.Sprintf("has %d cells where the header row has %d", records.count, len(columns)))
+		row.issue("row", fmt.Sprintf("has %d cells where the header row has %d", records.count, len(columns)))
 		return row
 	}
 	for i := range columns {
@@ -267,17 +201,17 @@ func readTableRow(records *csvRecords, columns []agent.TableColumn) tableRow {
 		}
 		cell := unguardFormula(records.fields[i])
 		if !utf8.ValidString(cell) {
-			issue(c.Name, "is not UTF-8 text")
+			row.issue(c.Name, "is not UTF-8 text")
 			continue
 		}
 		value, wrong := c.ParseCell(cell)
 		switch {
 		case wrong != "":
-			issue(c.Name, wrong)
+			row.issue(c.Name, wrong)
 		case value == nil && c.Required && c.Name != "id":
-			issue(c.Name, "is required")
+			row.issue(c.Name, "is required")
 		default:
-			row.cells = append(row.cells, agent.Cell{Column: c.Name, Value: value})
+			row.Change = append(row.Change, agent.Cell{Column: c.Name, Value: value})
 		}
 	}
 	return row
