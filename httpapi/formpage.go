@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/rand"
 	_ "embed"
@@ -19,7 +18,7 @@ var formText string
 
 // formTemplate writes the pages of forms. Its escaping keeps whatever people
 // wrote text.
-var formTemplate = template.Must(template.New("form").Parse(formText))
+var formTemplate = template.Must(template.New("form").Parse(formText)).Lookup("page")
 
 // formPolicy lets a form's page do nothing but show itself and be sent to this
 // server.
@@ -82,15 +81,7 @@ func viewOf(form *agent.Form, entered map[string][]string, issues map[string]str
 
 // sendPage answers with a page of a form.
 func sendPage(c echo.Context, status int, v formView) error {
-	var page bytes.Buffer
-	if err := formTemplate.ExecuteTemplate(&page, "page", v); err != nil {
-		return err
-	}
-	h := c.Response().Header()
-	h.Set(echo.HeaderContentSecurityPolicy, formPolicy)
-	h.Set(echo.HeaderCacheControl, "no-store")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	return c.Blob(status, "text/html; charset=utf-8", page.Bytes())
+	return writePage(c, status, formPolicy, formTemplate, v)
 }
 
 // failures are what people read in place of a form, by the status.

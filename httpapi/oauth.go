@@ -3,6 +3,7 @@ package httpapi
 import (
 	"html/template"
 	"net/http"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -54,7 +55,7 @@ func (s *Server) finishLogin(c echo.Context) error {
 	name, value := s.options.Credentials.CookieName(query.Get("state")), ""
 	if cookie, err := c.Cookie(name); err == nil {
 		value = cookie.Value
-		gone := &http.Cookie{Name: name, Path: "/", MaxAge: -1, HttpOnly: true, Secure: cookieSecure(name), SameSite: http.SameSiteLaxMode}
+		gone := &http.Cookie{Name: name, Path: "/", MaxAge: -1, HttpOnly: true, Secure: strings.HasPrefix(name, "__Host-"), SameSite: http.SameSiteLaxMode}
 		c.SetCookie(gone)
 	}
 	done, err := s.options.Credentials.Callback(c.Request().Context(), query, value)
@@ -63,8 +64,6 @@ func (s *Server) finishLogin(c echo.Context) error {
 	}
 	return s.showLogin(c, http.StatusOK, oauthPageData{Title: "Connected", Text: "The credential is ready. You can close this window.", Back: backTo(done)})
 }
-
-func cookieSecure(name string) bool { return len(name) > 7 && name[:7] == "__Host-" }
 
 // isNavigation reports whether a browser opens the address as a page. Programs
 // that do not say are let through.
@@ -90,12 +89,5 @@ func (s *Server) failLogin(c echo.Context, err error, back string) error {
 }
 
 func (s *Server) showLogin(c echo.Context, status int, data oauthPageData) error {
-	h := c.Response().Header()
-	h.Set(echo.HeaderContentSecurityPolicy, oauthPolicy)
-	h.Set(echo.HeaderXFrameOptions, "DENY")
-	h.Set(echo.HeaderCacheControl, "no-store")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set(echo.HeaderContentType, echo.MIMETextHTMLCharsetUTF8)
-	c.Response().WriteHeader(status)
-	return oauthPage.Execute(c.Response(), data)
+	return writePage(c, status, oauthPolicy, oauthPage, data)
 }

@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"bytes"
 	"embed"
+	"html/template"
 	"io/fs"
 	"path"
 	"strings"
@@ -97,6 +99,21 @@ func (p page) serve(policy string) echo.HandlerFunc {
 		file := p()
 		return file.Serve(c)
 	}
+}
+
+// writePage answers with a page that a template makes of data, under a content
+// security policy. No other page may frame it, and it is not cached.
+func writePage(c echo.Context, status int, policy string, t *template.Template, data any) error {
+	var page bytes.Buffer
+	if err := t.Execute(&page, data); err != nil {
+		return err
+	}
+	h := c.Response().Header()
+	h.Set(echo.HeaderContentSecurityPolicy, policy)
+	h.Set(echo.HeaderXFrameOptions, "DENY")
+	h.Set(echo.HeaderCacheControl, "no-store")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	return c.HTMLBlob(status, page.Bytes())
 }
 
 // metricsPage serves Prometheus metrics. With access control it requires an
