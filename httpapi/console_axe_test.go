@@ -89,6 +89,12 @@ func (p *browserPage) colorScheme(name string) {
 	}})
 }
 
+// axeLooks are the widths and color schemes that axe-core runs on pages in.
+var axeLooks = []struct {
+	width  int
+	scheme string
+}{{1280, "light"}, {375, "dark"}}
+
 // TestConsoleIsAccessible runs axe-core on every page, with and without records,
 // light at 1280 pixels and dark at 375.
 func TestConsoleIsAccessible(t *testing.T) {
@@ -99,10 +105,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 	pages := ts.fillBakery(t)
 	ts.must(t, 201, "POST", "/api/agents", `{"name":"empty"}`)
 	source := axe(t)
-	for _, look := range []struct {
-		width  int
-		scheme string
-	}{{1280, "light"}, {375, "dark"}} {
+	for _, look := range axeLooks {
 		p := ts.openConsole(t, look.width)
 		p.colorScheme(look.scheme)
 		p.eval(source + `; void axe.configure({ disableOtherRules: false })`)

@@ -118,10 +118,7 @@ func TestConsoleDialogsAreAccessible(t *testing.T) {
 		}
 	}
 	source := axe(t)
-	for _, look := range []struct {
-		width  int
-		scheme string
-	}{{1280, "light"}, {375, "dark"}} {
+	for _, look := range axeLooks {
 		p := ts.openConsole(t, look.width)
 		p.colorScheme(look.scheme)
 		p.eval(source + `; void 0`)
@@ -161,10 +158,7 @@ func TestConsoleStatesAreAccessible(t *testing.T) {
 	ts := newTestServer(t)
 	ts.must(t, 201, "POST", "/api/agents", `{"name":"other"}`)
 	source := axe(t)
-	for _, look := range []struct {
-		width  int
-		scheme string
-	}{{1280, "light"}, {375, "dark"}} {
+	for _, look := range axeLooks {
 		for state, there := range map[string]string{"slow": `document.querySelector("#main .skeleton, #main [role=status], #main h1")`, "failing": `document.querySelector("#main .card.bad, #main .empty, #main [role=alert], #main .settings-form")`} {
 			p := ts.openConsole(t, look.width)
 			p.colorScheme(look.scheme)
