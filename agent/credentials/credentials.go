@@ -42,8 +42,8 @@ type Credentials struct {
 	now     func() time.Time
 
 	mu    sync.Mutex
-	locks map[string]chan struct{} // by agent and credential: held while tokens are renewed
-	polls map[string]time.Time     // by agent and credential: when a device may be asked for next
+	locks map[string]*keyLock  // by agent and credential: held while tokens are renewed
+	polls map[string]time.Time // by agent and credential: when a device may be asked for next
 }
 
 // New returns Credentials.
@@ -52,7 +52,7 @@ func New(o Options) *Credentials {
 	tokens := client.HTTP()
 	tokens.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Credentials{folder: o.Folder, client: client, tokens: tokens, address: o.Address, version: o.Version, log: o.Logger(),
-		now: time.Now, locks: map[string]chan struct{}{}, polls: map[string]time.Time{}}
+		now: time.Now, locks: map[string]*keyLock{}, polls: map[string]time.Time{}}
 }
 
 // requestTime limits one request to a provider.
@@ -201,19 +201,34 @@ func (a *attached) Secrets() []string {
 // key names a credential among those of all agents.
 func key(db *store.DB, id string) string { return db.ID() + " " + id }
 
+// keyLock is the lock of one credential. It is dropped with its last user.
+type keyLock struct {
+	held  chan struct{}
+	users int // guarded by mu of Credentials: that hold it or wait
+}
+
 // lock waits until no one else renews the tokens of a credential.
 func (c *Credentials) lock(ctx context.Context, key string) (unlock func(), err error) {
 	c.mu.Lock()
-	held := c.locks[key]
-	if held == nil {
-		held = make(chan struct{}, 1)
-		c.locks[key] = held
+	l := c.locks[key]
+	if l == nil {
+		l = &keyLock{held: make(chan struct{}, 1)}
+		c.locks[key] = l
 	}
+	l.users++
 	c.mu.Unlock()
+	leave := func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if l.users--; l.users == 0 {
+			delete(c.locks, key)
+		}
+	}
 	select {
-	case held <- struct{}{}:
-		return func() { <-held }, nil
+	case l.held <- struct{}{}:
+		return func() { <-l.held; leave() }, nil
 	case <-ctx.Done():
+		leave()
 		return nil, ctx.Err()
 	}
 }
