@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { agentId, download, go, href, mayEdit, onChange, path, post, put, route, setQuery, useQuery, type Result } from "../data";
 import { Button, deleteLater, Empty, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, plural, SearchField, Skeleton, Table, tell, TextArea, TextField, When, type Column, type Sorting } from "../ui";
 import { TagsCell, TextCell } from "../parts/cell";
+import { useSelection } from "../parts/selection";
 import { style, useStyles } from "../parts/styles";
 import { TagsInput } from "../parts/tags";
 import { ColumnsButton, columnTitle, useColumns, Views } from "./contacts/columns";
@@ -30,12 +31,11 @@ function List() {
   const found = useQuery(contactsAt(), { full: true, search, tag: tags, sort: sorting.by, order: sorting.order, limit: pageSize, offset });
   const known = useQuery(contactsAt("tags"));
   const columns = useColumns();
-  const [picked, setPicked] = useState<string[]>([]);
+  const [picked, setPicked] = useSelection(query.toString());
   const [hidden, setHidden] = useState<string[]>([]);
   const filtered = Boolean(search || tags.length);
   const may = mayEdit.value;
   useLive(found);
-  useEffect(() => setPicked([]), [query.toString()]);
   const allTags: string[] = known.data.value?.tags ?? [];
   const setTags = (list: string[]) => {
     const next = new URLSearchParams(query);

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { agentId, download, go, href, invalidate, mayEdit, onChange, post, put, remove, route, setQuery, useQuery } from "../../data";
 import { Button, confirm, deleteLater, Empty, ErrorCard, FormDialog, Menu, openDialog, Pager, plural, SearchField, SelectField, Skeleton, TextArea, TextField, type Sorting } from "../../ui";
 import { DataTabs } from "../../parts/datatabs";
+import { useSelection } from "../../parts/selection";
 import { tablesAt, typed, written, type DataTable, type Row, type TableColumn } from "../../parts/tables";
 import { TableDialog } from "./columns";
 import { Filters, readFilters } from "./filters";
@@ -21,11 +22,10 @@ export function TablePage({ name }: { name: string }) {
   const offset = Number(query.get("offset")) || 0;
   const sorting: Sorting | undefined = query.get("sort") ? { by: query.get("sort")!, order: query.get("order") === "desc" ? "desc" : "asc" } : undefined;
   const found = useQuery<{ rows: Row[]; meta: any }>(`${at}/rows`, { limit: pageSize, offset, search, where, sort: sorting?.by, order: sorting?.order });
-  const [picked, setPicked] = useState<string[]>([]);
+  const [picked, setPicked] = useSelection(query.toString());
   const [hidden, setHidden] = useState<string[]>([]);
   const saving = useRef(0);
   const may = mayEdit.value;
-  useEffect(() => setPicked([]), [query.toString()]);
   useEffect(() => {
     let due: ReturnType<typeof setTimeout> | undefined;
     const off = onChange("table", (c) => {
