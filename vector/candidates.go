@@ -1,0 +1,111 @@
+package vector
+
+import (
+	"maps"
+	"satchel/store"
+	"slices"
+)
+
+// candidate is a chunk that may become a result.
+type candidate struct {
+	store.FoundChunk // only Seq until the text is read
+	cosine           float64
+	known            bool    // the cosine is known
+	words            float64 // part of the best possible bm25
+	names            float64 // part of the query's names that few chunks hold
+	related          float64 // similarity according to the lexicon
+}
+
+// sideOf returns how many chunks each side, meaning and words, contributes.
+func sideOf(limit int) int { return max(2*limit, 50) }
+
+// candidates combines what was found by meaning and by words. Each side also
+// rates what the other found.
+func candidates(k *store.Knowledge, q Query, r ranking, vector []float32, near map[int64]float64, matching *store.Matches) ([]candidate, error) {
+	var rest []int64
+	for seq := range matching.Scores {
+		if _, ok := near[seq]; !ok {
+			rest = append(rest, seq)
+		}
+	}
+	if err := k.Also(matching, slices.Collect(maps.Keys(near))); err != nil {
+		return nil, err
+	}
+	cosines, err := k.Cosines(vector, rest)
+	if err != nil {
+		return nil, err
+	}
+	n := sideOf(q.Limit)
+	if most := maxJoined * q.Limit; q.Mode != Hybrid || n < most {
+		n = most
+	}
+	return read(k, pick(merge(near, cosines, matching), q, r, n))
+}
+
+// merge lists every contributed chunk with everything known about it.
+func merge(near, cosines map[int64]float64, matching *store.Matches) []candidate {
+	bySeq := map[int64]*candidate{}
+	at := func(seq int64) *candidate {
+		c, ok := bySeq[seq]
+		if !ok {
+			c = &candidate{FoundChunk: store.FoundChunk{Seq: seq}}
+			bySeq[seq] = c
+		}
+		return c
+	}
+	for _, known := range []map[int64]float64{near, cosines} {
+		for seq, cosine := range known {
+			c := at(seq)
+			c.cosine, c.known = cosine, true
+		}
+	}
+	for seq, words := range matching.Scores {
+		c := at(seq)
+		c.words, c.names = words, matching.Names[seq]
+	}
+	list := make([]candidate, 0, len(bySeq))
+	for _, c := range bySeq {
+		list = append(list, *c)
+	}
+	return list
+}
+
+// pick keeps the best n candidates. Of chunks without a vector it keeps the best by words, up to the limit:
+// each costs an embedding.
+func pick(list []candidate, q Query, r ranking, n int) []candidate {
+	r.order(list)
+	kept := list[:0]
+	var known, unknown int
+	for _, c := range list {
+		switch {
+		case !c.known && unknown < q.Limit:
+			unknown++
+			kept = append(kept, c)
+		case c.known && known < n:
+			known++
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+// read reads the candidates' text. Chunks that the search may not see are
+// dropped.
+func read(k *store.Knowledge, list []candidate) ([]candidate, error) {
+	seqs := make([]int64, len(list))
+	bySeq := make(map[int64]*candidate, len(list))
+	for i := range list {
+		seqs[i] = list[i].Seq
+		bySeq[list[i].Seq] = &list[i]
+	}
+	chunks, err := k.Chunks(seqs)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]candidate, len(chunks))
+	for i, chunk := range chunks {
+		found[i] = *bySeq[chunk.Seq]
+		found[i].FoundChunk = chunk
+	}
+	return found, nil
+}
