@@ -22,6 +22,7 @@ var migrations = []string{
 			"schedules", "sources", "tasks", "tools", "webhooks", "workflows") +
 		forTables(deleteSecrets, "gateways", "mcp_servers", "tools", "webhooks", "workflows"),
 	version4,
+	version5,
 }
 
 var (
@@ -33,6 +34,8 @@ var (
 	version3 string
 	//go:embed migrations/0004.sql
 	version4 string
+	//go:embed migrations/0005.sql
+	version5 string
 )
 
 // countRows keeps the number of a table's rows in _counts, so that meta.total

@@ -289,8 +289,8 @@ func migrateAndDie() {
 		panic(err)
 	}
 	step := futureSteps[0]
-	if os.Getenv("MIGRATE_NEWEST") != "" {
-		step = statements(migrations[len(migrations)-1])
+	if before, err := strconv.Atoi(os.Getenv("MIGRATE_BEFORE")); err == nil {
+		step = statements(migrations[before])
 	}
 	script := append([]string{"BEGIN IMMEDIATE"}, step...)[:n+1]
 	if err := c.script(strings.Join(script, ";")); err != nil {
@@ -320,40 +320,47 @@ func statements(script string) (list []string) {
 	return list
 }
 
-// Cut at a statement of the newest migration, a file has the version before it,
-// whole, and the next start brings it to the present one.
-func TestNewestMigrationIsCut(t *testing.T) {
+// Cut at a statement of a migration, a file has the version before it, whole,
+// and the next start brings it to the present one. The migrations that come from
+// version 3 on are cut.
+func TestMigrationsAreCut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
 	t.Parallel()
-	before, steps := fileVersion()-1, len(statements(migrations[fileVersion()-1]))
-	if steps < 50 {
-		t.Fatalf("%d statements", steps)
-	}
 	f := openAt(t, t.TempDir(), fixtureKey)
 	closeFolder(t, f)
-	for i := range cutsOfMigration + 1 {
-		n := i * steps / cutsOfMigration
-		path := f.filePath("agent-fixture")
-		unpackFixture(t, before, path)
-		var died *exec.ExitError
-		if err := child(t, "migrate", "MIGRATE_NEWEST=1", "MIGRATE_FILE="+path, fmt.Sprintf("MIGRATE_STATEMENTS=%d", n)).Run(); !errors.As(err, &died) || died.ExitCode() != -1 {
-			t.Fatalf("the child was to be killed: %v", err)
+	path := f.filePath("agent-fixture")
+	for before := 3; before < fileVersion(); before++ {
+		steps := len(statements(migrations[before]))
+		cuts := min(steps, cutsOfMigration)
+		for i := range cuts + 1 {
+			cutMigration(t, path, before, i*steps/max(1, cuts))
 		}
-		c, err := openConn(source(path, sqlite.ReadWrite))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := checkSchema(c); err != nil || valueOn[int](t, c, "PRAGMA user_version") != before {
-			t.Errorf("after %d statements: version %d, %v", n, valueOn[int](t, c, "PRAGMA user_version"), err)
-		}
-		if err := errors.Join(migrate(c), checkSchema(c)); err != nil || valueOn[string](t, c, "PRAGMA integrity_check") != "ok" || valueOn[int](t, c, "SELECT count(*) FROM contacts") != 1 {
-			t.Errorf("after %d statements and the migration: %v", n, err)
-		}
-		if err := c.close(); err != nil {
-			t.Fatal(err)
-		}
+	}
+}
+
+// cutMigration kills the migration from a version after n statements, and looks
+// at the file then, and after the next migration.
+func cutMigration(t *testing.T, path string, before, n int) {
+	t.Helper()
+	unpackFixture(t, before, path)
+	var died *exec.ExitError
+	if err := child(t, "migrate", fmt.Sprintf("MIGRATE_BEFORE=%d", before), "MIGRATE_FILE="+path, fmt.Sprintf("MIGRATE_STATEMENTS=%d", n)).Run(); !errors.As(err, &died) || died.ExitCode() != -1 {
+		t.Fatalf("the child was to be killed: %v", err)
+	}
+	c, err := openConn(source(path, sqlite.ReadWrite))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkSchema(c); err != nil || valueOn[int](t, c, "PRAGMA user_version") != before {
+		t.Errorf("after %d statements from version %d on: %v", n, before, err)
+	}
+	if err := errors.Join(migrate(c), checkSchema(c)); err != nil || valueOn[string](t, c, "PRAGMA integrity_check") != "ok" || valueOn[int](t, c, "SELECT count(*) FROM contacts") != 1 {
+		t.Errorf("after %d statements from version %d on, and the migration: %v", n, before, err)
+	}
+	if err := c.close(); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -365,7 +372,7 @@ func valueOn[T any](t *testing.T, c *conn, query string) (v T) {
 	return v
 }
 
-// cutsOfMigration is how many times the newest migration is cut, at places that are
+// cutsOfMigration is how many times a migration is cut, at places that are
 // as far from each other.
 const cutsOfMigration = 12
 
@@ -438,9 +445,23 @@ func TestReleasedMigrations(t *testing.T) {
 		1: "aeaa7ed584d7a1174ed833e5830cf9ace06f04a490787665bfa3899d88a54e11",
 		2: "79a24f7cae05439e67c2a4e0a662bffa1475ddc4acfd6cb77f13c0ea30a6f4ce",
 		3: "0f2dc86efc946d7e4600a9ff80524dd0fba5b0e5fd35e79851a8edd910e7cf39",
+		4: "c08d4392fd28138d85cbb34f6650899e9e67a3a066ad54819e947d512105531c",
 	} {
 		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(migrations[version-1]))); got != want {
 			t.Errorf("migration %d has the SHA-256 %s, and was released with %s: add to the newest one", version, got, want)
 		}
+	}
+}
+
+// TestReleasedParts holds that the parts of the schema that were released stay as
+// they were: files have them. New parts come after them.
+func TestReleasedParts(t *testing.T) {
+	const released, want = 37, "37296bb98c3747a0ec3b4cf9277e554e4ba8628ad2527975a0380f113ebd7aaa"
+	var text strings.Builder
+	for _, p := range schemaParts[:released] {
+		fmt.Fprintf(&text, "%s %s\n%s", p.name, p.table, p.script)
+	}
+	if got := fmt.Sprintf("%x", sha256.Sum256([]byte(text.String()))); got != want {
+		t.Errorf("the parts have the SHA-256 %s, and were released with %s", got, want)
 	}
 }
