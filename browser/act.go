@@ -122,7 +122,7 @@ func (st *step) log(ctx context.Context, failure error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
 	defer cancel()
 	if err := s.db.LogAction(ctx, s.id, a, title); err != nil {
-		s.browser.log.Warn("an action of a browser session could not be logged", "session", s.id, "error", err)
+		s.browser.log.Warn("store action of browser session", "session", s.id, "error", err)
 	}
 }
 

@@ -104,7 +104,7 @@ func (b *Browser) Start(ctx context.Context) error {
 		return nil
 	}
 	if err := removeOrphans(); err != nil {
-		b.log.Warn("temporary files of a browser could not be removed", "error", err)
+		b.log.Warn("remove temporary files of browser", "error", err)
 	}
 	b.life, b.stop = context.WithCancel(context.WithoutCancel(ctx))
 	for _, db := range b.options.Folder.Agents() {
@@ -112,7 +112,7 @@ func (b *Browser) Start(ctx context.Context) error {
 			continue
 		}
 		if err := db.EndLostSessions(ctx, func(string) bool { return false }, orphanProblem); err != nil {
-			b.log.Error("browser sessions that were left open could not be ended", "agent", db.ID(), "error", err)
+			b.log.Error("end browser sessions of the last run", "agent", db.ID(), "error", err)
 		}
 	}
 	b.running.Go(func() { b.maintain(b.life) })
@@ -177,7 +177,7 @@ func (b *Browser) warm(ctx context.Context) {
 	if err == nil {
 		b.releaseChromium(c)
 	} else if ctx.Err() == nil {
-		b.log.Warn("Chromium could not be started early", "error", err)
+		b.log.Warn("start Chromium in advance", "error", err)
 	}
 }
 

@@ -139,7 +139,7 @@ func (c *chromium) end() {
 		cancel()
 	}
 	if err := c.folder.remove(); err != nil {
-		c.log.Warn("a browser's temporary files could not be removed", "error", err)
+		c.log.Warn("remove temporary files of browser", "error", err)
 	}
 	close(c.cleaned)
 }

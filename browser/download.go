@@ -73,7 +73,7 @@ func (s *Session) storeDownload(d playwright.Download, tooMany bool) {
 		if file != nil {
 			file.Discard()
 		}
-		s.browser.log.Warn("a download could not be kept", "session", s.id, "error", err)
+		s.browser.log.Warn("store download", "session", s.id, "error", err)
 		return
 	}
 	s.console.add(s.pageID(d.Page()), "info", "download: "+row.Name+" "+row.Error)

@@ -94,7 +94,7 @@ func (s *Session) saveState(ctx context.Context, read func(context.Context) (*pl
 	state, err := read(limited)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.browser.log.Warn("cookies and storage of a browser session could not be read", "session", s.id, "error", err)
+			s.browser.log.Warn("read cookies and storage of browser session", "session", s.id, "error", err)
 		}
 		return
 	}
@@ -105,7 +105,7 @@ func (s *Session) saveState(ctx context.Context, read func(context.Context) (*pl
 		}
 	}
 	if err != nil && agent.ErrorCode(err) != agent.CodeNotFound && ctx.Err() == nil {
-		s.browser.log.Error("cookies and storage of a browser session could not be kept", "session", s.id, "error", err)
+		s.browser.log.Error("store cookies and storage of browser session", "session", s.id, "error", err)
 	}
 }
 

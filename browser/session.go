@@ -258,7 +258,7 @@ func (s *Session) maintain(ctx context.Context, now time.Time) {
 		return
 	}
 	if err := s.db.NoteSession(ctx, s.id, status, agent.At(at)); err != nil && ctx.Err() == nil {
-		s.browser.log.Warn("a browser session's activity could not be noted", "session", s.id, "error", err)
+		s.browser.log.Warn("store activity of browser session", "session", s.id, "error", err)
 	}
 }
 
@@ -284,7 +284,7 @@ func (s *Session) end(problem string) {
 		}
 		left.Thumbnail = lastThumbnail
 		if err := s.db.EndSession(ctx, s.id, left); err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
-			s.browser.log.Error("the end of a browser session could not be stored", "session", s.id, "error", err)
+			s.browser.log.Error("store end of browser session", "session", s.id, "error", err)
 		}
 		if problem == "" {
 			s.saveState(ctx, s.readFullState)

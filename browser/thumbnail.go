@@ -58,7 +58,7 @@ func (s *Session) lastThumbnail(problem string) []byte {
 	defer cancel()
 	made, err := s.Thumbnail(ctx)
 	if err != nil {
-		s.browser.log.Debug("the last picture of a browser session is missing", "session", s.id, "error", err)
+		s.browser.log.Debug("take last screenshot of browser session", "session", s.id, "error", err)
 	}
 	return made
 }

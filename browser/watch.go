@@ -63,7 +63,7 @@ func (c *chromium) watch(ctx context.Context) {
 		}
 		if c.failure = c.awaitHeartbeat(ctx); c.failure != nil {
 			if ctx.Err() == nil {
-				c.log.Warn("Chromium does not respond; ending it", "reason", c.failure)
+				c.log.Warn("kill Chromium, which does not respond", "reason", c.failure)
 			}
 			return
 		}

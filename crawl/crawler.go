@@ -140,7 +140,7 @@ func (c *Crawler) extract(ctx context.Context, address, contentType string, body
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			c.log.Error("extract a page's text", "error", r, "stack", string(debug.Stack()))
+			c.log.Error("extract text of page", "error", r, "stack", string(debug.Stack()))
 			err = agent.Errorf(agent.CodeInternal, "the page's text could not be read")
 		}
 	}()

@@ -37,7 +37,7 @@ func (c *Crawler) makeQueues() {
 		Group:      func(key walkKey) any { return key.db },
 		GroupLimit: func(any) int { return maxAgentWalks },
 		OnError: func(key walkKey, err error) {
-			c.log.Error("crawl a source", "agent", key.db.ID(), "source", key.source, "error", err)
+			c.log.Error("crawl source", "agent", key.db.ID(), "source", key.source, "error", err)
 		},
 	})
 }

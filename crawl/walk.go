@@ -292,7 +292,7 @@ func (w *walk) begin(ctx context.Context, page store.QueuedPage) pendingFetch {
 	go func() {
 		defer func() {
 			if r := recover(); r != nil { // a panic in a library: this page cannot be read, the others can
-				w.crawler.log.Error("visit a page", "error", r, "stack", string(debug.Stack()))
+				w.crawler.log.Error("visit page", "error", r, "stack", string(debug.Stack()))
 				f.done <- store.PageOutcome{URL: page.URL, Final: page.URL, Depth: page.Depth, Problem: explainText(nil)}
 			}
 		}()

@@ -98,7 +98,7 @@ func (e *Engine) onTakeoverEnded(db *store.DB, execution, id string) {
 	}
 	e.goroutines.Go(func() {
 		if err := e.endCancelledTakeover(db, execution, id); err != nil && e.work.Err() == nil {
-			e.log.Error("end the approval of a cancelled takeover", "agent", db.ID(), "execution", execution, "error", err)
+			e.log.Error("end approval of cancelled takeover", "agent", db.ID(), "execution", execution, "error", err)
 		}
 	})
 }

@@ -68,7 +68,7 @@ func (a *Answerer) answerNext(ctx context.Context, key conversation) error {
 	stored := context.WithoutCancel(ctx)
 	if err = a.generate(ctx, key.db, *m); err != nil && ctx.Err() != nil {
 		if err := key.db.CancelAnswer(stored, m.ID); err != nil {
-			a.log.Warn("cancel an answer", "agent", key.db.ID(), "message", m.ID, "error", err)
+			a.log.Warn("cancel answer", "agent", key.db.ID(), "message", m.ID, "error", err)
 		}
 		return ctx.Err()
 	}
@@ -133,12 +133,12 @@ func (a *Answerer) problem(ctx context.Context, db *store.DB, m *agent.Message, 
 	if agent.ErrorCode(err) == agent.CodeConflict && lost == nil && c.Muted {
 		return "" // a person has taken over
 	}
-	a.log.Info("answer a message automatically", "agent", db.ID(), "message", m.ID, "error", err)
+	a.log.Info("answer message", "agent", db.ID(), "message", m.ID, "error", err)
 	problem := agent.Explain(err)
 	var e *agent.Error
 	if errors.As(err, &e) && e.Details["field"] == "send" && lost == nil {
 		if err := db.NoteGatewayError(ctx, c.GatewayID, "an answer could not be sent: "+problem); err != nil {
-			a.log.Warn("note a gateway's error", "agent", db.ID(), "gateway", c.GatewayID, "error", err)
+			a.log.Warn("store error of gateway", "agent", db.ID(), "gateway", c.GatewayID, "error", err)
 		}
 	}
 	return problem

@@ -192,7 +192,7 @@ func (g *Gateways) Verify(ctx context.Context, db *store.DB, id string) (Verifie
 	info, err := g.checkConfig(ctx, p, o)
 	if err != nil {
 		v.Error, v.Field = clientMessage(err), fieldAtFault(o, err)
-		g.log.Info("a gateway could not be verified", "agent", db.ID(), "gateway", id, "error", err)
+		g.log.Info("verify gateway", "agent", db.ID(), "gateway", id, "error", err)
 	} else {
 		v = Verified{Success: true, Info: info}
 	}

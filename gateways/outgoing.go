@@ -146,7 +146,7 @@ func (g *Gateways) attempt(ctx context.Context, key conversation) (*attempt, err
 	t := &attempt{s, store.Ended{Parts: max(sent.Parts, s.Parts), ExternalID: cmp.Or(s.ExternalID, sent.ID), Channel: cmp.Or(s.Channel, sent.Channel)}}
 	if err != nil {
 		t.outcome.Problem, t.outcome.Next = g.classify(err, s, g.now())
-		g.log.Info("send a message", "agent", key.db.ID(), "message", s.MessageID, "gateway", s.Gateway.ID, "error", err)
+		g.log.Info("send message", "agent", key.db.ID(), "message", s.MessageID, "gateway", s.Gateway.ID, "error", err)
 	}
 	return t, nil
 }

@@ -68,7 +68,7 @@ func newPoller(g *Gateways, backoff func(failures int, err error) time.Duration)
 		Group:      func(key pollKey) any { return key.db },
 		GroupLimit: func(any) int { return 0 },
 		OnError: func(key pollKey, err error) {
-			p.log.Info("fetch messages of a gateway", "agent", key.db.ID(), "gateway", key.gateway, "error", err)
+			p.log.Info("fetch messages of gateway", "agent", key.db.ID(), "gateway", key.gateway, "error", err)
 		}})
 	if !g.public {
 		g.folder.OnPending(func(db *store.DB, pending store.Pending) { p.agents.EnqueueAt(db, pending.Gateways.Time) })
@@ -162,7 +162,7 @@ func (p *Poller) fail(ctx context.Context, key pollKey, o store.OpenGateway, err
 		return err
 	}
 	p.setSession(key, pollSession{})
-	p.log.Info("a gateway's token was rejected", "agent", key.db.ID(), "gateway", key.gateway, "error", err)
+	p.log.Info("disable gateway whose token was rejected", "agent", key.db.ID(), "gateway", key.gateway, "error", err)
 	return key.db.EndVerify(ctx, o.Gateway, problem)
 }
 

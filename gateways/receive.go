@@ -96,7 +96,7 @@ func (g *Gateways) noteRejected(ctx context.Context, db *store.DB, id string, er
 	switch agent.ErrorCode(err) {
 	case agent.CodeUnauthorized, agent.CodeValidation, agent.CodeInvalidJSON:
 		if e := db.NoteGatewayError(ctx, id, "a post to the webhook was rejected: "+agent.Explain(err)); e != nil {
-			g.log.Warn("note a gateway's error", "agent", db.ID(), "gateway", id, "error", e)
+			g.log.Warn("store error of gateway", "agent", db.ID(), "gateway", id, "error", e)
 		}
 	}
 	return err

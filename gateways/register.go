@@ -42,7 +42,7 @@ func (g *Gateways) Register(ctx context.Context, db *store.DB, id, base string) 
 	defer cancel()
 	if r.Instructions, err = g.registerWebhook(ctx, p, o, r.WebhookURL); err != nil {
 		r.Error = clientMessage(err)
-		g.log.Info("a webhook could not be registered", "agent", db.ID(), "gateway", id, "error", err)
+		g.log.Info("register webhook with platform", "agent", db.ID(), "gateway", id, "error", err)
 		return r, db.NoteGatewayError(context.WithoutCancel(ctx), id, "the webhook could not be registered: "+r.Error)
 	}
 	r.Success = true

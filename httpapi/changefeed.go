@@ -184,7 +184,7 @@ func (f *changeFeed) run() {
 			f.server.feeds.drop(f.db)
 			return
 		} else if err != nil && ctx.Err() == nil {
-			f.server.log.Error("read what changed for viewers", "agent", f.db.ID(), "error", err)
+			f.server.log.Error("read changes for viewers", "agent", f.db.ID(), "error", err)
 			f.add([]store.Change{{Kind: store.KindReset}})
 		}
 		pause.Reset(flushInterval)

@@ -19,7 +19,7 @@ func (s *Server) runTurn(c *rest.Call, turn agentchat.Turn, id string, stream bo
 		case err == nil:
 			return out, nil
 		case !r.halted():
-			s.log.Warn("a turn of chat failed", "agent", db.ID(), "run", id, "error", err)
+			s.log.Warn("run chat turn", "agent", db.ID(), "run", id, "error", err)
 			return out, err
 		case message.ID == 0:
 			return out, agent.Errorf(agent.CodeConflict, "the turn was stopped before it produced any text").With("conversation_id", message.ConversationID)

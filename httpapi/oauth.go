@@ -83,7 +83,7 @@ func (s *Server) failLogin(c echo.Context, err error, back string) error {
 	e := rest.AsError(err)
 	status := rest.StatusOf(e.Code)
 	if status == http.StatusInternalServerError && e.Code != agent.CodeUpstream {
-		s.log.Error("a sign-in with a provider failed", "error", err)
+		s.log.Error("complete OAuth sign-in", "error", err)
 	}
 	return s.showLogin(c, status, oauthPageData{Title: "Not connected", Text: e.Message, Back: back})
 }

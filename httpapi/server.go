@@ -248,7 +248,7 @@ func (s *Server) Start(l net.Listener) {
 	go func() {
 		defer close(s.served)
 		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			s.log.Error("the server stopped by itself", "error", err)
+			s.log.Error("serve HTTP", "error", err)
 		}
 	}()
 }
@@ -268,7 +268,7 @@ func (s *Server) Stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
 	if err := s.http.Shutdown(ctx); err != nil {
-		s.log.Warn("requests were aborted during shutdown", "error", err)
+		s.log.Warn("abort requests during shutdown", "error", err)
 		_ = s.http.Close()
 	}
 	s.sockets.stop()

@@ -242,7 +242,7 @@ func (s *Server) beginTakeover(ctx context.Context, v visit) {
 	ctx, cancel := context.WithTimeout(ctx, socketWrite)
 	defer cancel()
 	if _, err := s.options.Live.MoveTakeover(ctx, v.session, v.takeover, agent.TakeoverActive); err != nil {
-		s.log.Warn("a takeover did not begin cleanly", "takeover", v.takeover, "error", err)
+		s.log.Warn("start takeover", "takeover", v.takeover, "error", err)
 	}
 }
 

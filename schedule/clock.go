@@ -33,7 +33,7 @@ func (s *Scheduler) startClock() error {
 
 func (s *Scheduler) stopClock() {
 	if err := s.clock.Shutdown(); err != nil {
-		s.log.Error("stop watching the clock", "error", err)
+		s.log.Error("stop clock watcher", "error", err)
 	}
 	s.clock = nil
 }

@@ -59,7 +59,7 @@ func (s *Scheduler) execute(ctx context.Context, r *run) (work.Next, error) {
 	}
 	if err != nil {
 		row.Status, row.Error = agent.RunError, agent.Clip(agent.Explain(err), 500)
-		s.log.Warn("a run of a schedule or a task failed", "agent", r.key.db.ID(), "run", r.key.id, "error", err)
+		s.log.Warn("run schedule or task", "agent", r.key.db.ID(), "run", r.key.id, "error", err)
 	}
 	s.ended(r, row)
 	return work.Next{}, nil

@@ -59,7 +59,7 @@ func (f *Folder) load() error {
 }
 
 func (f *Folder) warnForeign(id string) {
-	f.log.Warn("a database in the data folder is no agent's and is left alone", "file", id+".db")
+	f.log.Warn("ignore database that belongs to no agent", "file", id+".db")
 }
 
 // mustAdopt reports whether a sound file is not simply an agent in its own
@@ -190,7 +190,7 @@ func (f *Folder) enter(id string, found row) *DB {
 	found.agent.ID = id
 	db.record.Store(&found.record)
 	if found.problem != nil {
-		f.log.Error("an agent's file is refused", "agent", id, "error", found.problem)
+		f.log.Error("refuse agent file", "agent", id, "error", found.problem)
 	}
 	if found.problem == nil {
 		defer db.publish(found.pending)
@@ -262,7 +262,7 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 	if err != nil {
 		return f.enter(id, row{record: record{problem: refused(err)}})
 	}
-	f.log.Info("a copied agent was taken in and is paused", "agent", id, "name", name)
+	f.log.Info("adopt copy of agent, paused", "agent", id, "name", name)
 	return f.enter(id, found)
 }
 

@@ -174,6 +174,6 @@ func (f *Folder) saveCache() {
 		return f.byID[id] != nil
 	})
 	if err != nil {
-		f.log.Warn("the next start will take longer", "error", err)
+		f.log.Warn("write catalog cache; the next start will take longer", "error", err)
 	}
 }

@@ -214,7 +214,7 @@ func (f *Folder) closeExcess() {
 	f.openMu.Unlock()
 	for _, v := range victims {
 		if _, err := v.closeIdle(); err != nil {
-			f.log.Error("close an idle agent", "agent", v.id, "error", err)
+			f.log.Error("close idle agent", "agent", v.id, "error", err)
 		}
 	}
 }

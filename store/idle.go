@@ -58,7 +58,7 @@ func (f *Folder) maintain(ctx context.Context, now time.Time) {
 		slots <- struct{}{}
 		running.Go(func() {
 			if err := db.maintain(ctx, now, &retentions); err != nil && ctx.Err() == nil {
-				f.log.Error("look after an open agent", "agent", db.id, "error", err)
+				f.log.Error("maintain open agent", "agent", db.id, "error", err)
 			}
 			<-slots
 		})

@@ -82,7 +82,7 @@ func (f *Folder) reloadKeys() {
 		return
 	}
 	if err := f.loadKeys(); err != nil {
-		f.log.Error("read the API keys", "error", err)
+		f.log.Error("read API keys", "error", err)
 	}
 }
 

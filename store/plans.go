@@ -84,7 +84,7 @@ func (db *DB) planChanges(ctx context.Context, c *conn) {
 	}
 	if err != nil {
 		_ = c.script("ROLLBACK") // fails when SQLite has rolled back already
-		db.folder.log.Error("plan what SQL changed", "agent", db.id, "error", err)
+		db.folder.log.Error("update pending work after SQL", "agent", db.id, "error", err)
 	}
 }
 

@@ -166,7 +166,7 @@ func (u *Upload) Discard() {
 		return tx.exec("DELETE FROM _file_parts WHERE upload = ?", u.id)
 	})
 	if err != nil {
-		u.db.folder.log.Error("discard an upload", "agent", u.db.id, "error", err)
+		u.db.folder.log.Error("discard upload", "agent", u.db.id, "error", err)
 	}
 }
 

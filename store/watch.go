@@ -72,7 +72,7 @@ func (f *Folder) folderChanged() bool {
 func (f *Folder) compare() {
 	ids, err := f.listFiles()
 	if err != nil {
-		f.log.Error("the agents folder cannot be read", "error", err)
+		f.log.Error("read agents folder", "error", err)
 		return
 	}
 	present := make(map[string]bool, len(ids))
@@ -176,14 +176,14 @@ func (f *Folder) forget(db *DB) {
 		unclaim() // made since the folder was listed
 		return
 	}
-	f.log.Warn("an agent's file is gone", "agent", db.id)
+	f.log.Warn("agent file is missing", "agent", db.id)
 	f.drop(db)
 	unclaim()
 	if db.id != agent.DefaultID {
 		return
 	}
 	if err := f.makeDefault(); err != nil {
-		f.log.Error("the default agent is missing", "error", err)
+		f.log.Error("default agent is missing", "error", err)
 		f.watcher.folder = time.Time{} // try again at the next look
 	}
 }
@@ -197,7 +197,7 @@ func (f *Folder) forgetReplaced() {
 			continue
 		}
 		if unclaim, free := f.claim(db.id); free {
-			f.log.Warn("an agent's file was replaced by another", "agent", db.id)
+			f.log.Warn("agent file was replaced", "agent", db.id)
 			f.drop(db)
 			f.watcher.saved[db.id] = fileState{}
 			unclaim()
@@ -210,7 +210,7 @@ func (f *Folder) forgetReplaced() {
 // place. The caller has claimed the file.
 func (f *Folder) drop(db *DB) {
 	if err := db.closeWhenUnused(true); err != nil {
-		f.log.Error("close an agent whose file is gone", "agent", db.id, "error", err)
+		f.log.Error("close agent whose file is missing", "agent", db.id, "error", err)
 	}
 	defer db.notify(workAll, 0)
 	f.mu.Lock()

@@ -39,7 +39,7 @@ func (ix *Index) attempt(ctx context.Context, db *store.DB, w *store.Work, what 
 			return
 		}
 		if err := db.ForgetReading(context.WithoutCancel(ctx), w.ID); err != nil {
-			ix.log.Warn("a reading that was put off counts as cut off", "agent", db.ID(), "source", w.ID, "error", err)
+			ix.log.Warn("reset interrupted reading of source", "agent", db.ID(), "source", w.ID, "error", err)
 		}
 	}()
 	ix.step("begin")

@@ -191,7 +191,7 @@ func (ix *Index) handleEmbedFailure(ctx context.Context, db *store.DB, w *store.
 		return err
 	}
 	ix.step("held up")
-	ix.log.Warn("an embedding provider does not respond", "agent", db.ID(), "source", w.ID, "error", failure)
+	ix.log.Warn("call embedding provider", "agent", db.ID(), "source", w.ID, "error", failure)
 	return errRetryLater
 }
 

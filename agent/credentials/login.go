@@ -334,7 +334,7 @@ func (c *Credentials) Disconnect(ctx context.Context, db *store.DB, ref string) 
 	if e, err := c.endpoints(ctx, o); err == nil && e.Revoke != "" {
 		_, _, _, err = c.postClient(ctx, o, e.Revoke, url.Values{"token": {token}}) // RFC 7009
 		if err != nil {
-			c.log.Info("revoke a token", "agent", db.ID(), "credential", o.ID, "error", agent.Explain(err))
+			c.log.Info("revoke token", "agent", db.ID(), "credential", o.ID, "error", agent.Explain(err))
 		}
 	}
 	return nil

@@ -125,7 +125,7 @@ func (c *Credentials) refused(ctx context.Context, db *store.DB, o store.OpenCre
 		status = agent.CredentialFailing
 	}
 	if failed := db.FailCredential(ctx, o, status, agent.Explain(err)); failed != nil && agent.ErrorCode(failed) != agent.CodeNotFound {
-		c.log.Warn("note a credential that is refused", "agent", db.ID(), "credential", o.ID, "error", failed)
+		c.log.Warn("store status of credential", "agent", db.ID(), "credential", o.ID, "error", failed)
 	}
 	return answer
 }

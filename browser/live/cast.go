@@ -136,7 +136,7 @@ func (c *cast) run(ctx context.Context) {
 	defer c.remove()
 	cdp, err := c.page.CDP(ctx)
 	if err != nil {
-		c.live.log.Debug("a tab cannot be shown", "page", c.page.ID(), "error", err)
+		c.live.log.Debug("cast tab", "page", c.page.ID(), "error", err)
 		return
 	}
 	defer func() {

@@ -192,7 +192,7 @@ func (r *recording) recordPage(ctx context.Context, p *browser.Page) {
 		{"Runtime.evaluate", map[string]any{"expression": r.script}},
 	} {
 		if err := send(ctx, cdp, call.method, call.params); err != nil {
-			r.live.log.Debug("a tab cannot be recorded", "page", p.ID(), "method", call.method, "error", err)
+			r.live.log.Debug("record tab", "page", p.ID(), "method", call.method, "error", err)
 			break
 		}
 	}

@@ -77,7 +77,7 @@ func (l *Live) awaitEnd(life context.Context, s *browser.Session, t *takeover) {
 		ctx, cancel := context.WithTimeout(life, callTimeout)
 		defer cancel()
 		if _, err := l.move(ctx, s, t, agent.TakeoverExpired); err != nil && agent.ErrorCode(err) != agent.CodeConflict && life.Err() == nil {
-			l.log.Error("a takeover could not be ended", "takeover", t.id, "error", err)
+			l.log.Error("end takeover", "takeover", t.id, "error", err)
 		}
 	}
 }

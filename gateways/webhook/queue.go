@@ -44,7 +44,7 @@ func (s *Subscriptions) makeQueues() {
 		GroupLimit: func(any) int { return triesAtTarget },
 		Backoff:    func(int, error) time.Duration { return errorPause },
 		OnError: func(key deliveryKey, err error) {
-			s.log.Error("deliver an event", "agent", key.db.ID(), "delivery", key.id, "error", err)
+			s.log.Error("deliver event", "agent", key.db.ID(), "delivery", key.id, "error", err)
 		},
 	})
 }
@@ -152,7 +152,7 @@ func (s *Subscriptions) attempt(ctx context.Context, db *store.DB, o *store.Outg
 	}
 	off, err := db.EndAttempt(context.WithoutCancel(ctx), a)
 	if off {
-		s.log.Warn("a webhook subscription was switched off", "agent", db.ID(), "webhook", o.WebhookID)
+		s.log.Warn("disable webhook subscription after failed deliveries", "agent", db.ID(), "webhook", o.WebhookID)
 	}
 	s.tried(a)
 	return err

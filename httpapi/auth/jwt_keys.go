@@ -150,7 +150,7 @@ func (k *signingKeys) fetch(now time.Time) {
 	}()
 	set, err := k.download(now)
 	if err != nil {
-		k.log.Warn("the identity proxy's keys could not be fetched", "error", err)
+		k.log.Warn("fetch keys of identity proxy", "error", err)
 		return
 	}
 	k.good.Store(set)

@@ -91,13 +91,13 @@ func WriteJSON(c echo.Context, status int, v any) error {
 // what the client must not see.
 func WriteError(c echo.Context, err error, log *slog.Logger) {
 	if c.Response().Committed {
-		log.Debug("an answer was cut short", "path", c.Path(), "error", err)
+		log.Debug("write response", "path", c.Path(), "error", err)
 		return
 	}
 	e := AsError(err)
 	LogFailure(c, err, log)
 	if err := WriteJSON(c, StatusOf(e.Code), BodyOf(e)); err != nil {
-		log.Debug("an error could not be written", "error", err)
+		log.Debug("write error response", "error", err)
 	}
 }
 

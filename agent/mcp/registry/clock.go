@@ -20,7 +20,7 @@ func (r *Registry) makeQueues() {
 		OnError: func(db *store.DB, err error) { r.log.Error("read MCP servers", "agent", db.ID(), "error", err) }})
 	r.checks = work.New(work.Options[serverKey]{Run: r.check, Limit: checksAtOnce, Now: r.clock,
 		OnError: func(k serverKey, err error) {
-			r.log.Error("check an MCP server", "agent", k.db.ID(), "server", k.id, "error", err)
+			r.log.Error("check MCP server", "agent", k.db.ID(), "server", k.id, "error", err)
 		}})
 }
 

@@ -197,7 +197,7 @@ func (r *Registry) fetchTools(ctx context.Context, db *store.DB, s *agent.MCPSer
 		noteErr = db.KeepMCPIssuer(noted, seen, issuer)
 	}
 	if noteErr != nil {
-		r.log.Warn("store the status of an MCP server", "agent", db.ID(), "server", s.ID, "error", noteErr)
+		r.log.Warn("store status of MCP server", "agent", db.ID(), "server", s.ID, "error", noteErr)
 	}
 	seen.CheckedAt = agent.At(r.now())
 	*s = seen
