@@ -86,7 +86,7 @@ func logger(c *cli.Config) *slog.Logger {
 }
 
 func storeOptions(c *cli.Config) store.Options {
-	o := store.Options{Path: c.Data, OpenFiles: c.OpenFiles, Log: logger(c)}
+	o := store.Options{Path: c.Data, OpenFiles: c.OpenFiles, Linked: c.Linked, Log: logger(c)}
 	for _, key := range c.MasterKeys {
 		o.MasterKeys = append(o.MasterKeys, key[:])
 	}
@@ -246,6 +246,7 @@ func (a *app) run(ctx context.Context, stdout io.Writer) error {
 	}
 	a.server.Start(a.listener)
 	fmt.Fprintf(stdout, "Satchel %s listens on http://%s\nAccess is %s\nData lies in %s\n", version, a.listener.Addr(), accessText(a.config, a.server.Open()), a.folder.Path())
+	fmt.Fprint(stdout, linkedText(a.folder.Linked(), a.publicURL))
 	select {
 	case <-ctx.Done():
 		a.folder.EndBy(time.Now().Add(statementsEnd))
@@ -330,6 +331,18 @@ func accessText(c *cli.Config, open bool) string {
 		return "open: everyone who reaches it acts as owner, until the first API key is made; from then on " + strangers
 	}
 	return "under access control: " + strangers
+}
+
+// linkedText says where the console shows the agent of "satchel open".
+func linkedText(db *store.DB, publicURL string) string {
+	if db == nil {
+		return ""
+	}
+	text := fmt.Sprintf("Opened %s: %s/#/agents/%s\n", db.Agent().Name, publicURL, db.ID())
+	if db.Agent().Status == agent.StatusPaused {
+		text += "It is paused: nothing runs by itself until it is set to active.\n"
+	}
+	return text
 }
 
 func defaultRole(name string) agent.Role {

@@ -287,6 +287,9 @@ func (f *Folder) DeleteAgent(db *DB) error {
 	if db.id == agent.DefaultID {
 		return agent.Errorf(agent.CodeForbidden, "the default agent cannot be deleted")
 	}
+	if db == f.Linked() {
+		return agent.Errorf(agent.CodeForbidden, "the agent's file was opened from outside of the data folder and is not deleted")
+	}
 	unclaim, free := f.claim(db.id)
 	if !free {
 		return agent.NotFound("agent", db.id)

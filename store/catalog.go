@@ -83,7 +83,7 @@ func (f *Folder) listFiles() ([]string, error) {
 			ids = append(ids, id)
 		}
 	}
-	return ids, nil
+	return f.withLinked(ids), nil
 }
 
 // agentFile reports whether an entry of the agents folder may be an agent's

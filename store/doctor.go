@@ -49,7 +49,7 @@ func Doctor(folder string, keys [][]byte) ([]agent.Finding, error) {
 }
 
 func serverFinding(path string) agent.Finding {
-	lock := flock.New(filepath.Join(path, "satchel.lock"))
+	lock := flock.New(filepath.Join(path, lockFile))
 	if _, err := os.Stat(lock.Path()); err == nil {
 		if ok, err := lock.TryLock(); err == nil && !ok {
 			return agent.Finding{OK: true, Subject: path, Message: "in use by a running server"}

@@ -26,6 +26,7 @@ type Options struct {
 	Path       string       // the data folder; made when missing
 	MasterKeys [][]byte     // 32 bytes each, the first seals; empty: Path/master.key
 	OpenFiles  int          // agents whose files may be open at once; 0: as the memory allows
+	Linked     string       // an agent's file outside of the folder, served from where it lies; may be empty
 	Log        *slog.Logger // nil: slog.Default()
 }
 
@@ -36,6 +37,7 @@ type Folder struct {
 	keys      keyring
 	log       *slog.Logger
 	openLimit int
+	linked    linkedFile
 
 	mu     sync.RWMutex
 	byID   map[string]*DB
@@ -77,7 +79,11 @@ var ErrClosed = errors.New("the data folder is closed")
 
 // lockWait is how long Open waits for the lock, which "satchel doctor" holds
 // for a moment.
-const lockWait = 300 * time.Millisecond
+const (
+	lockWait  = 300 * time.Millisecond
+	lockRetry = 20 * time.Millisecond
+	lockFile  = "satchel.lock"
+)
 
 // Open takes the data folder, makes what is missing in it, and loads the
 // catalog. Files that are damaged or newer are kept out and reported; they
@@ -88,7 +94,13 @@ func Open(o Options) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := folder.load(); err != nil {
+	if o.Linked != "" {
+		err = folder.link(o.Linked)
+	}
+	if err == nil {
+		err = folder.load()
+	}
+	if err != nil {
 		return nil, errors.Join(err, folder.Close())
 	}
 	return folder, nil
@@ -99,10 +111,10 @@ func prepareFolder(o Options) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock := flock.New(filepath.Join(path, "satchel.lock"))
+	lock := flock.New(filepath.Join(path, lockFile))
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()
-	ok, err := lock.TryLockContext(ctx, 20*time.Millisecond)
+	ok, err := lock.TryLockContext(ctx, lockRetry)
 	switch {
 	case !ok && (err == nil || errors.Is(err, context.DeadlineExceeded)):
 		return nil, fmt.Errorf("%w: %s", ErrLocked, path)
@@ -160,7 +172,6 @@ func (f *Folder) Path() string { return f.path }
 
 func (f *Folder) agentsPath() string          { return filepath.Join(f.path, "agents") }
 func (f *Folder) tempPath(name string) string { return filepath.Join(f.path, "tmp", name) }
-func (f *Folder) filePath(id string) string   { return filepath.Join(f.path, "agents", id+".db") }
 
 // Agent finds an agent by id, else by name ignoring case.
 func (f *Folder) Agent(idOrName string) (*DB, error) {

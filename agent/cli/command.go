@@ -127,6 +127,10 @@ func (p *Program) commands(root *cobra.Command) []*cobra.Command {
 	return []*cobra.Command{
 		command{use: "serve", short: "Serve API and console until stopped", example: "serve --addr 127.0.0.1:9000", shows: all, run: p.serve}.under(root),
 		command{
+			use: "open FILE", short: "Serve one agent's file from where it lies, as one opens a document", example: "open bakery.db", args: 1, shows: all, run: p.open,
+			long: "Changes are in the file. Its credentials can be read with the master key of the server that it is from, in SATCHEL_MASTER_KEY.\nThe first time, the agent starts paused, as a copy does.",
+		}.under(root),
+		command{
 			use: "config", short: "Print the settings in force and where each comes from", example: "config --addr 127.0.0.1:9000", shows: []string{},
 			long: "It accepts the flags of \"satchel serve\".",
 			run:  func(*cobra.Command, []string) error { return p.config.Print(p.Out) },

@@ -38,6 +38,7 @@ func TestHelpShowsWhatACommandUses(t *testing.T) {
 	}{
 		{"", []string{"version"}},
 		{"serve", all},
+		{"open", all},
 		{"config", []string{"config"}},
 		{"doctor", []string{"addr", "browser-driver", "chromium", "config", "data", "master-key", "probe"}},
 		{"backup", []string{"config", "data"}},

@@ -29,6 +29,7 @@ type Config struct {
 
 	Addr         string // host:port to listen on; the host may be empty, the port 0
 	Data         string // data folder
+	Linked       string // the file of "satchel open", "" otherwise; not a setting
 	PublicURL    string // URL under which the server is reached from outside, without a trailing slash
 	PublicURLSet bool   // the operator set PublicURL; otherwise it is derived from Addr
 

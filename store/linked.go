@@ -1,0 +1,93 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/gofrs/flock"
+
+	"satchel/agent"
+)
+
+// linkedFile is an agent's file that is served from where it lies, outside of the
+// data folder.
+type linkedFile struct {
+	id, path string // path is absolute, without symbolic links
+}
+
+// link finds out whose the file of Options.Linked is. It returns an error if that
+// is no agent's file, or if a server has the data folder open that it lies in.
+func (f *Folder) link(path string) error {
+	abs, err := filepath.Abs(path)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return err
+	}
+	found := inspect(abs)
+	if found.problem != nil {
+		return fmt.Errorf("%s cannot be opened: %w", path, found.problem)
+	}
+	if home := filepath.Dir(filepath.Dir(abs)); home != f.path {
+		if err := notServed(home); err != nil {
+			return fmt.Errorf("%s cannot be opened: %w", path, err)
+		}
+	}
+	id := found.id
+	if id == agent.DefaultID || !fileName.MatchString(id) {
+		id = agent.NewID(agent.KindAgent)
+	}
+	if _, err := os.Lstat(f.filePath(id)); err == nil {
+		return fmt.Errorf("%s cannot be opened: the data folder %s has this agent", path, f.path)
+	}
+	f.linked = linkedFile{id: id, path: abs}
+	return nil
+}
+
+// notServed returns an error if a server has a folder open, which may be no data
+// folder.
+func notServed(folder string) error {
+	path := filepath.Join(folder, lockFile)
+	if _, err := os.Stat(path); err != nil {
+		return nil
+	}
+	lock := flock.New(path)
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	free, err := lock.TryLockContext(ctx, lockRetry)
+	switch {
+	case free:
+		return lock.Unlock()
+	case err == nil || errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: %s", ErrLocked, folder)
+	}
+	return err
+}
+
+// filePath returns the path of an agent's file.
+func (f *Folder) filePath(id string) string {
+	if f.linked.id == id && id != "" {
+		return f.linked.path
+	}
+	return filepath.Join(f.path, "agents", id+".db")
+}
+
+// withLinked adds the linked file to the sorted ids of the agents folder.
+func (f *Folder) withLinked(ids []string) []string {
+	if f.linked.id == "" {
+		return ids
+	}
+	at, there := slices.BinarySearch(ids, f.linked.id)
+	if there {
+		return ids
+	}
+	return slices.Insert(ids, at, f.linked.id)
+}
+
+// Linked returns the agent whose file lies outside of the data folder, or nil.
+func (f *Folder) Linked() *DB { return f.known(f.linked.id) }

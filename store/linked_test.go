@@ -1,0 +1,87 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"satchel/agent"
+)
+
+// linked opens a folder with a file from elsewhere.
+func linked(t *testing.T, folder, file string) (*Folder, error) {
+	t.Helper()
+	f, err := Open(Options{Path: folder, MasterKeys: [][]byte{fixtureKey}, Linked: file})
+	if err == nil {
+		t.Cleanup(func() { _ = f.Close() })
+	}
+	return f, err
+}
+
+// A linked file is served from where it lies, the first time as a copy, and what
+// is written is in it.
+func TestLinkedFile(t *testing.T) {
+	t.Parallel()
+	from := openAt(t, t.TempDir(), fixtureKey)
+	made := createAgent(t, from, "bakery")
+	setCredential(t, made, "sk-linked")
+	file := filepath.Join(t.TempDir(), "bakery.db")
+	if err := BackupFile(from.Path(), made.ID(), file); err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for round, status := range []agent.Status{agent.StatusPaused, agent.StatusActive} {
+		f, err := linked(t, folder, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		db := f.Linked()
+		if db == nil || db.ID() != made.ID() || db.Agent().Name != "bakery" || db.Agent().Status != status || len(f.Agents()) != 2 {
+			t.Fatalf("round %d: %+v", round, db.Agent())
+		}
+		if got, err := db.SettingsCredential(t.Context(), "openai_api_key", agent.OpenAIAPI); got != "sk-linked" || err != nil {
+			t.Errorf("credential %q, %v", got, err)
+		}
+		if _, err := os.Stat(filepath.Join(folder, "agents", db.ID()+".db")); err == nil {
+			t.Error("the file was copied")
+		}
+		if err := f.DeleteAgent(db); agent.ErrorCode(err) != agent.CodeForbidden {
+			t.Errorf("deleted: %v", err)
+		}
+		if _, err := f.UpdateAgent(t.Context(), db, agent.AgentChange{Status: agent.Some(agent.StatusActive)}); err != nil {
+			t.Fatal(err)
+		}
+		closeFolder(t, f)
+	}
+	if got := valueIn[string](t, file, "SELECT status FROM _agent"); got != string(agent.StatusActive) {
+		t.Errorf("the file says %s", got)
+	}
+}
+
+// What is no agent's file, is served already, or is in the folder anyway is not
+// opened, and not changed.
+func TestLinkedFileRefused(t *testing.T) {
+	t.Parallel()
+	from := openAt(t, t.TempDir(), fixtureKey)
+	made := createAgent(t, from, "bakery")
+	own := from.filePath(made.ID())
+	note := filepath.Join(t.TempDir(), "note.db")
+	if err := os.WriteFile(note, []byte("a note"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := linked(t, t.TempDir(), own); !errors.Is(err, ErrLocked) {
+		t.Errorf("served already: %v", err)
+	}
+	if _, err := linked(t, t.TempDir(), note); agent.ErrorCode(err) != agent.CodeAgentDamaged {
+		t.Errorf("a note: %v", err)
+	}
+	closeFolder(t, from)
+	if _, err := linked(t, from.Path(), own); err == nil || !strings.Contains(err.Error(), "has this agent") {
+		t.Errorf("in the folder anyway: %v", err)
+	}
+	if got := valueIn[string](t, own, "SELECT status FROM _agent"); got != string(agent.StatusActive) {
+		t.Errorf("the file says %s", got)
+	}
+}
