@@ -143,12 +143,18 @@ func TestDefinition(t *testing.T) {
 	caller := s.call(t, "POST", of+"/workflows", map[string]any{"name": "Ask & Answer", "status": "active",
 		"nodes": []any{trigger, map[string]any{"id": "s", "type": "workflow", "data": map[string]any{"workflow_id": called["id"]}}},
 		"edges": []any{map[string]any{"source": "t", "target": "s"}}}, 201)
+	credential := s.call(t, "POST", of+"/credentials", map[string]any{"name": "crm", "type": "header", "hosts": []string{"crm.example.com"}, "secret": map[string]any{"X-Key": "secret-of-mine"}}, 201)
+	s.call(t, "POST", of+"/tools", map[string]any{"name": "customers", "type": "api", "description": "Customers", "config": map[string]any{"url": "https://crm.example.com/c", "credential": credential["id"]}}, 201)
+	s.call(t, "POST", of+"/mcp", map[string]any{"name": "Tickets", "url": "https://tickets.example.invalid/mcp"}, 201)
+	s.call(t, "POST", of+"/tables", map[string]any{"name": "orders", "columns": []any{map[string]any{"name": "product", "type": "text", "required": true}}}, 201)
+	s.call(t, "POST", of+"/webhooks", map[string]any{"url": "https://example.com/events", "events": []string{"workflow.*"}}, 201)
 	s.call(t, "POST", of+"/schedules", map[string]any{"name": "Daily", "type": "cron", "cron_expression": "0 9 * * *", "callback_type": "workflow", "callback_id": caller["id"]}, 201)
 
 	dir := filepath.Join(t.TempDir(), "bakery")
 	s.prints(t, []string{"export", "bakery", dir})
 	text := readAll(t, dir)
-	for _, want := range []string{`"name": "bakery"`, `"system_prompt": "Be brief"`, `"callback_id": "@workflows/ask-answer"`, `"workflow_id": "@workflows/called"`, `"configured_fields"`} {
+	for _, want := range []string{`"name": "bakery"`, `"system_prompt": "Be brief"`, `"callback_id": "@workflows/ask-answer"`, `"workflow_id": "@workflows/called"`, `"configured_fields"`,
+		`"credential": "@credentials/crm"`, `"name": "orders"`, `"url": "https://tickets.example.invalid/mcp"`, `"workflow.*"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the definition has no %s:\n%s", want, text)
 		}
@@ -159,10 +165,15 @@ func TestDefinition(t *testing.T) {
 	if out := s.prints(t, []string{"apply", dir}); out != "" {
 		t.Errorf("what was just exported changes\n%s", out)
 	}
-	s.prints(t, []string{"apply", dir, "--agent", "copy", "--dry-run"}, "create agent.json", "create workflows/called.json", "+   \"name\": \"Daily\"")
-	if agents := s.prints(t, []string{"agents"}); strings.Contains(agents, "copy") {
-		t.Errorf("a dry run makes an agent:\n%s", agents)
+	if _, err := s.line(t, "apply", dir, "--agent", "copy"); err == nil || !strings.Contains(err.Error(), "tools/customers.json: @credentials/crm is in neither") {
+		t.Errorf("without its credential: %v", err)
 	}
+	if agents := s.prints(t, []string{"agents"}); strings.Contains(agents, "copy") {
+		t.Errorf("an agent was made:\n%s", agents)
+	}
+	s.call(t, "POST", "/agents", map[string]any{"name": "copy"}, 201)
+	s.call(t, "POST", "/agents/copy/credentials", map[string]any{"name": "crm", "type": "header", "hosts": []string{"crm.example.com"}, "secret": map[string]any{"X-Key": "of the copy"}}, 201)
+	s.prints(t, []string{"apply", dir, "--agent", "copy", "--dry-run"}, "create workflows/called.json", "+   \"name\": \"Daily\"")
 	s.prints(t, []string{"apply", dir, "--agent", "copy"})
 	if out := s.prints(t, []string{"apply", dir, "--agent", "copy"}); out != "" {
 		t.Errorf("a second time changes\n%s", out)

@@ -1,11 +1,13 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -63,8 +65,9 @@ func (s *session) applyDefinition(ctx context.Context, local *definition, dry, p
 	}
 	changes := compare(remote, local, prune)
 	s.printChanges(changes)
-	if dry || len(changes) == 0 {
-		return nil
+	s.nameAbsent(remote, local)
+	if err := checkReferences(changes, remote, local); err != nil || dry || len(changes) == 0 {
+		return err
 	}
 	if missing {
 		if err := s.api.call(ctx, http.MethodPost, "/agents", nil, map[string]any{"name": s.agent}, nil); err != nil {
@@ -79,6 +82,9 @@ func (s *session) applyDefinition(ctx context.Context, local *definition, dry, p
 func compare(from, to *definition, prune bool) []change {
 	var changes []change
 	for _, path := range to.paths() {
+		if kindOf(path).byHand {
+			continue
+		}
 		before, after := from.files[path], to.files[path]
 		if path == agentFile {
 			after = aboutChange(before, after)
@@ -92,7 +98,7 @@ func compare(from, to *definition, prune bool) []change {
 		}
 	}
 	for _, path := range slices.Backward(from.paths()) {
-		if prune && to.files[path] == nil && path != agentFile {
+		if k := kindOf(path); prune && to.files[path] == nil && path != agentFile && !k.byHand && !k.lasts {
 			changes = append(changes, change{path: path, before: from.files[path]})
 		}
 	}
@@ -174,17 +180,14 @@ func (s *session) make(ctx context.Context, c *change, remote *definition) error
 	}
 	k, id := kindOf(c.path), remote.ids[c.path]
 	if c.after == nil {
-		return s.api.call(ctx, http.MethodDelete, s.path(k.name, id), nil, nil, nil)
+		return s.remove(ctx, k, id)
 	}
 	body := map[string]any(changed(c.before, c.after))
 	body, _ = mapTexts(body, remote.references()).(map[string]any)
-	if text, ok := unresolved(body); ok {
-		return fmt.Errorf("%s is in neither the folder nor the agent", text)
-	}
 	if c.before == nil {
 		var made record
-		err := s.api.call(ctx, http.MethodPost, s.path(k.name), nil, body, &made)
-		remote.ids[c.path] = made.text("id")
+		err := s.api.call(ctx, http.MethodPost, k.path(s), nil, body, &made)
+		remote.ids[c.path] = cmp.Or(made.text("id"), made.text("name"))
 		s.nameMissing(c)
 		return err
 	}
@@ -193,7 +196,14 @@ func (s *session) make(ctx context.Context, c *change, remote *definition) error
 			return fmt.Errorf("%s cannot be changed; delete it or give the file another name", field)
 		}
 	}
-	return s.api.call(ctx, http.MethodPut, s.path(k.name, id), nil, body, nil)
+	return s.api.call(ctx, http.MethodPut, k.path(s, id), nil, body, nil)
+}
+
+func (s *session) remove(ctx context.Context, k kind, id string) error {
+	if k.name == "mcp" {
+		return s.api.call(ctx, http.MethodDelete, k.path(s), url.Values{"id": {id}}, nil, nil)
+	}
+	return s.api.call(ctx, http.MethodDelete, k.path(s, id), nil, nil, nil)
 }
 
 // putAgent changes the description and the settings.
@@ -220,6 +230,23 @@ func changed(before, after record) record {
 		}
 	}
 	return out
+}
+
+// checkReferences returns an error if a change refers to a record that is neither
+// there nor created.
+func checkReferences(changes []change, remote, local *definition) error {
+	to := remote.references()
+	for path := range local.files {
+		if !kindOf(path).byHand {
+			to[reference+strings.TrimSuffix(path, ".json")] = path
+		}
+	}
+	for i := range changes {
+		if text, ok := unresolved(mapTexts(map[string]any(changes[i].after), to)); ok {
+			return fmt.Errorf("%s: %s is in neither the folder nor the agent", changes[i].path, text)
+		}
+	}
+	return nil
 }
 
 // unresolved returns a reference that stands for nothing.
@@ -250,7 +277,20 @@ func (s *session) nameMissing(c *change) {
 	if strings.Contains(c.after.file(), mask) {
 		fmt.Fprintf(s.Notes, "%s: its credentials are still to be set\n", c.path)
 	}
-	if kindOf(c.path).name == "gateways" {
+	switch k := kindOf(c.path); {
+	case k.name == "gateways":
 		fmt.Fprintf(s.Notes, "%s: its config is still to be set\n", c.path)
+	case k.name == "mcp" && c.after.text("auth_type") != "none":
+		fmt.Fprintf(s.Notes, "%s: its credentials are still to be set\n", c.path)
+	}
+}
+
+// nameAbsent names the records of the folder that the agent lacks and that cannot
+// be created without a secret.
+func (s *session) nameAbsent(remote, local *definition) {
+	for _, path := range local.paths() {
+		if kindOf(path).byHand && remote.files[path] == nil {
+			fmt.Fprintf(s.Notes, "%s: the agent has no such credential; create it with its secret\n", path)
+		}
 	}
 }

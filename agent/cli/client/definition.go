@@ -18,20 +18,34 @@ import (
 
 // kind is a kind of records in an agent's definition.
 type kind struct {
-	name   string   // of the folder, of the route and in lists
+	name   string   // of the folder
+	route  string   // under the agent; empty: name
+	list   string   // the key of lists; empty: name
 	fields []string // that are kept
 	each   bool     // the list leaves fields out: each record is read by itself
 	fixed  []string // fields that cannot be changed later
 	shown  []string // fields that are written for readers, and never sent
+	byHand bool     // only compared: a secret is needed to create one
+	named  bool     // records are known by their name, which is the same everywhere
+	lasts  bool     // never deleted: it holds what people wrote
 }
 
 // kinds are in the order in which records refer to earlier ones.
 var kinds = []kind{
+	{name: "credentials", fields: []string{"name", "type", "preset", "hosts", "config", "configured_fields"}, byHand: true},
+	{name: "mcp", list: "servers", fields: []string{"name", "url", "credential", "auth_type"}, shown: []string{"auth_type"}},
 	{name: "tools", fields: []string{"name", "description", "type", "enabled", "config"}, each: true},
 	{name: "gateways", fields: []string{"name", "type", "is_default", "configured_fields"}, fixed: []string{"type"}, shown: []string{"configured_fields"}},
+	{name: "tables", fields: []string{"name", "columns"}, named: true, lasts: true},
 	{name: "workflows", fields: []string{"name", "description", "status", "nodes", "edges", "settings"}, each: true},
 	{name: "schedules", fields: []string{"name", "type", "cron_expression", "delay_seconds", "next_run", "callback_type", "callback_id", "payload", "timezone", "misfire_policy", "overlap", "status"}},
 	{name: "replies", fields: []string{"shortcut", "text"}},
+	{name: "webhooks", fields: []string{"url", "events", "active"}},
+}
+
+// path returns the route of the kind's records, or of one of them.
+func (k kind) path(s *session, id ...string) string {
+	return s.path(append([]string{cmp.Or(k.route, k.name)}, id...)...)
 }
 
 // settingFields are the settings in a definition; credentials are none of them.
@@ -83,7 +97,7 @@ func (s *session) readDefinition(ctx context.Context) (*definition, error) {
 
 func (s *session) readKind(ctx context.Context, k kind, d *definition) error {
 	const most = 10_000
-	all, err := s.api.list(ctx, s.path(k.name), k.name, nil, most)
+	all, err := s.api.list(ctx, k.path(s), cmp.Or(k.list, k.name), nil, most)
 	if err != nil {
 		return err
 	}
@@ -91,16 +105,16 @@ func (s *session) readKind(ctx context.Context, k kind, d *definition) error {
 		return strings.Compare(fmt.Sprint(a["created_at"], a["id"]), fmt.Sprint(b["created_at"], b["id"]))
 	})
 	for _, r := range all {
-		id, _ := r["id"].(string)
+		id := cmp.Or(r.text("id"), r.text("name"))
 		if k.each {
-			if err := s.api.call(ctx, http.MethodGet, s.path(k.name, id), nil, nil, &r); err != nil {
+			if err := s.api.call(ctx, http.MethodGet, k.path(s, id), nil, nil, &r); err != nil {
 				return err
 			}
 		}
 		if passed(k, r) {
 			continue
 		}
-		path := d.free(k.name, fmt.Sprint(firstOf(r, "name", "shortcut")))
+		path := d.free(k.name, fmt.Sprint(firstOf(r, "name", "shortcut", "url")))
 		d.files[path], d.ids[path] = k.kept(r), id
 	}
 	return nil
@@ -165,6 +179,9 @@ const reference = "@"
 func (d *definition) replaceIDs() {
 	to := map[string]string{}
 	for path, id := range d.ids {
+		if kindOf(path).named {
+			continue
+		}
 		to[id] = reference + strings.TrimSuffix(path, ".json")
 	}
 	for path, r := range d.files {
