@@ -38,7 +38,10 @@ require (
 	modernc.org/sqlite v1.61.1
 )
 
-require github.com/blevesearch/snowballstem v0.9.0
+require (
+	github.com/blevesearch/snowballstem v0.9.0
+	github.com/superfly/ltx v0.5.3
+)
 
 require (
 	github.com/PuerkitoBio/goquery v1.11.0 // indirect
@@ -67,6 +70,7 @@ require (
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/ncruces/go-strftime v1.1.0 // indirect
 	github.com/nlnwa/whatwg-url v0.6.2 // indirect
+	github.com/pierrec/lz4/v4 v4.1.23 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect

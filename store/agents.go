@@ -308,6 +308,9 @@ func (f *Folder) DeleteAgent(db *DB) error {
 	f.unname(db, db.Agent().Name)
 	f.mu.Unlock()
 	db.notify(workAll, 0)
+	if f.sink != nil {
+		f.sink.Deleted(db.id)
+	}
 	if err := errors.Join(removeIfThere(db.path), syncFolder(f.agentsPath())); err != nil {
 		return fmt.Errorf("delete agent: %w", err)
 	}

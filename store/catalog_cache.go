@@ -62,14 +62,17 @@ func openCatalogCache(folder string) *catalogCache {
 // stamp identifies a state of a file: which file, how long, and
 // when it was written. A file with a -wal is in no state to be cached.
 func stamp(path string) (string, bool) {
+	s := stampOf(path)
+	return s, s != "" && !hasWAL(path)
+}
+
+// stampOf is stamp without regard to a -wal; "" when there is no file.
+func stampOf(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", false
+		return ""
 	}
-	if wal, err := os.Stat(path + "-wal"); err == nil && wal.Size() > 0 {
-		return "", false
-	}
-	return fmt.Sprintf("%d/%d/%d", fileNumber(info), info.Size(), info.ModTime().UnixNano()), true
+	return fmt.Sprintf("%d/%d/%d", fileNumber(info), info.Size(), info.ModTime().UnixNano())
 }
 
 // find returns what an unchanged file said of its agent.

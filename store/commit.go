@@ -83,6 +83,7 @@ func (f *file) runAlone(j *job) error {
 	err = guarded(j.run, f.writer)
 	made := f.writer.takeWork()
 	err = errors.Join(err, f.subscribe(f.writer, made.announced|made.taken, before))
+	f.captureCommit()
 	f.announce(made)
 	f.publishRows()
 	return err
@@ -198,6 +199,7 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 	if _, err := w.exec(end); err != nil {
 		return lost(fmt.Errorf("commit: %w", err))
 	}
+	f.captureCommit()
 	f.announce(made)
 	f.publishRows()
 	return true

@@ -131,7 +131,7 @@ func (db *DB) acquire(ctx context.Context) (*file, error) {
 // open opens the file. The caller holds db.mu.
 func (db *DB) open() error {
 	unchanged := db.inPlace && db.folder.cache != nil && db.folder.cache.matches(db.id, db.path)
-	f, err := openFile(db.path, unchanged)
+	f, err := openFile(db.path, unchanged, db.newCapture())
 	if err != nil {
 		return err
 	}

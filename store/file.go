@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"satchel/agent"
+	"satchel/store/capture"
 	"satchel/store/sqlite"
 	"satchel/store/sqlsandbox"
 )
@@ -46,19 +47,21 @@ type file struct {
 	sandbox *sqlsandbox.Pool // connections for SQL of clients
 
 	unsubscribed unsubscribed
+
+	capture *capture.File // the leader's; nil when commits are not captured
 }
 
 // openFile opens an existing agent's file and brings it to the present
 // version. It writes nothing to a file that is damaged, newer or no agent's. One
 // that is as it was when this program last closed it needs no check.
-func openFile(path string, unchanged bool) (*file, error) {
+func openFile(path string, unchanged bool, captured *capture.File) (*file, error) {
 	if !unchanged {
 		if err := checkFile(path); err != nil {
 			return nil, err
 		}
 	}
 	f := &file{path: path, slots: make(chan struct{}, readersPerFile), dirty: !unchanged, grownAt: emptyPages, announce: func(madeWork) {}, changed: func([]Change) {},
-		watched: func() bool { return false }, sandbox: sqlsandbox.New(path, &sandboxOptions)}
+		watched: func() bool { return false }, sandbox: sqlsandbox.New(path, sandboxOptionsOf(captured)), capture: captured}
 	if err := f.openWriter(); err != nil {
 		return nil, err
 	}
@@ -78,7 +81,11 @@ func openFile(path string, unchanged bool) (*file, error) {
 
 // openWriter opens the connection that writes. The caller leads, or is alone.
 func (f *file) openWriter() error {
-	w, err := openConn(source(f.path, sqlite.ReadWrite, append([]string{"journal_mode(WAL)"}, writerPragmas...)...))
+	pragmas := append([]string{"journal_mode(WAL)"}, writerPragmas...)
+	if f.capture != nil {
+		pragmas = append(pragmas, noCheckpoint)
+	}
+	w, err := openConn(source(f.path, sqlite.ReadWrite, pragmas...))
 	if err != nil {
 		return explain(err)
 	}
@@ -184,9 +191,12 @@ func (f *file) close() error {
 		errs = append(errs, r.close())
 	}
 	f.idle = nil
-	errs = append(errs, f.sandbox.Close())
+	errs = append(errs, f.sandbox.Close(), f.captureRest())
 	if f.writer != nil {
 		errs = append(errs, f.writer.close())
+	}
+	if f.capture != nil {
+		f.capture.Closed()
 	}
 	return errors.Join(errs...)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"satchel/agent"
+	"satchel/store/capture"
 	"satchel/store/search"
 	"satchel/store/sqlite"
 )
@@ -28,6 +29,7 @@ type Options struct {
 	OpenFiles  int          // agents whose files may be open at once; 0: as the memory allows
 	Linked     string       // an agent's file outside of the folder, served from where it lies; may be empty
 	Log        *slog.Logger // nil: slog.Default()
+	Capture    capture.Sink // receives all that agents' files commit; nil: nothing is captured
 }
 
 // Folder is an open data folder. Only one process can have it open.
@@ -38,6 +40,7 @@ type Folder struct {
 	log       *slog.Logger
 	openLimit int
 	linked    linkedFile
+	sink      capture.Sink // nil when commits are not captured
 
 	mu     sync.RWMutex
 	byID   map[string]*DB
@@ -122,7 +125,7 @@ func prepareFolder(o Options) (*Folder, error) {
 		return nil, fmt.Errorf("the data folder %s cannot be used: %w", path, err)
 	}
 	f := &Folder{
-		path: path, lock: lock, log: o.Log, openLimit: o.OpenFiles,
+		path: path, lock: lock, log: o.Log, openLimit: o.OpenFiles, sink: o.Capture,
 		byID: map[string]*DB{}, names: map[string]*DB{}, kept: map[string]bool{}, making: map[string]bool{},
 		watcher: newFolderWatcher(), cache: openCatalogCache(path), open: map[*DB]struct{}{},
 		finished: make(chan struct{}),

@@ -169,11 +169,11 @@ func (f *file) rest(c *conn) error {
 			return fmt.Errorf("give free pages back: %w", err)
 		}
 	}
-	var busy, inWAL, moved int
-	if err := c.row("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &inWAL, &moved); err != nil {
+	busy, err := f.emptyWAL(c)
+	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
-	if busy == 0 {
+	if !busy {
 		f.queueMu.Lock()
 		f.dirty = len(f.queue) > 1 // besides this job itself
 		f.queueMu.Unlock()

@@ -1,0 +1,265 @@
+package capture
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+)
+
+// Limits: the frames of one commit that are captured, beyond which a snapshot is
+// made; the length of the -wal from which Due reports true; and how many commits
+// Due lets pass while nothing is captured.
+const (
+	maxFrames       = 8192
+	checkpointAfter = 2000
+	uncapturedAfter = 256
+)
+
+// Checkpointer runs PRAGMA wal_checkpoint in a mode and returns what that answers.
+type Checkpointer func(mode string) (busy, frames, moved int, err error)
+
+// File captures one database file while it is open. Its methods are called in the
+// turn of the file's writer, but Release.
+type File struct {
+	id, path string
+	stamp    func() string // identifies the state of the database file; "" if there is none
+	sink     Sink
+
+	at         Position // Generation is "" while nothing is captured
+	wal        walPosition
+	frameSize  int64
+	uncaptured int // commits since the last checkpoint
+
+	held atomic.Int32 // snapshots that read the database file
+}
+
+// Open returns the capture of a file that is about to be opened, or nil if sink is
+// nil. atRest reports that there is no -wal, or an empty one.
+func Open(id, path string, atRest bool, stamp func() string, sink Sink) *File {
+	if sink == nil {
+		return nil
+	}
+	f := &File{id: id, path: path, stamp: stamp, sink: sink}
+	switch at := sink.Resume(id); {
+	case atRest && at.Generation != "" && at.Stamp == stamp():
+		f.at = at
+	case at.Generation != "":
+		sink.Lost(id, errors.New("the file is not as it was when it was closed"))
+	default:
+		sink.Lost(id, nil)
+	}
+	return f
+}
+
+// Commit captures what was committed since the last call.
+func (f *File) Commit() {
+	if f.at.Generation == "" {
+		f.uncaptured++
+		return
+	}
+	if err := f.commit(); err != nil {
+		f.lose(err)
+	}
+}
+
+func (f *File) commit() error {
+	w, err := openWAL(f.path)
+	if err != nil || w == nil {
+		return err
+	}
+	defer w.close()
+	from := f.wal
+	if w.salt != from.salt {
+		if f.stamp() != f.at.Stamp {
+			return errors.New("another program changed the file")
+		}
+		from = w.begin()
+	}
+	s, err := w.read(from, maxFrames)
+	if err != nil {
+		return err
+	}
+	f.wal, f.frameSize = s.end, w.frameSize()
+	if len(s.frames) == 0 {
+		return nil
+	}
+	txid, at := f.at.TXID+1, max(time.Now().UnixMilli(), f.at.Time+1)
+	data, err := encode(w, s, txid, at)
+	if err != nil {
+		return err
+	}
+	f.at.TXID, f.at.Time = txid, at
+	if !f.sink.Commit(f.id, Commit{Generation: f.at.Generation, TXID: txid, Time: at, Data: data}) {
+		f.at = Position{}
+	}
+	return nil
+}
+
+func (f *File) lose(err error) {
+	f.at = Position{}
+	f.sink.Lost(f.id, err)
+}
+
+// Due reports whether the -wal has become so long that a checkpoint is due.
+func (f *File) Due() bool {
+	if f.at.Generation == "" {
+		return f.uncaptured >= uncapturedAfter
+	}
+	return f.frames() >= checkpointAfter
+}
+
+// frames returns the number of frames in the -wal.
+func (f *File) frames() int64 {
+	if f.wal.offset == 0 {
+		return 0
+	}
+	return (f.wal.offset - walHeader) / f.frameSize
+}
+
+// Checkpoint captures what was committed and moves it into the database file; with
+// truncate set it also empties the -wal. busy reports that not all was moved, since
+// somebody reads, or a snapshot holds the file.
+func (f *File) Checkpoint(run Checkpointer, truncate bool) (busy bool, err error) {
+	f.Commit()
+	if f.held.Load() > 0 {
+		return true, nil
+	}
+	mode := "PASSIVE"
+	if truncate {
+		mode = "RESTART"
+	}
+	f.uncaptured = 0
+	blocked, frames, moved, err := run(mode)
+	if err != nil {
+		return false, err
+	}
+	f.checkpointed(int64(frames))
+	if !truncate || blocked != 0 {
+		return blocked != 0 || moved < frames, nil
+	}
+	// The file has not changed unless another program wrote meanwhile.
+	if blocked, _, _, err = run("TRUNCATE"); err != nil || blocked != 0 {
+		return blocked != 0, err
+	}
+	f.wal = walPosition{}
+	return false, nil
+}
+
+// checkpointed notes a checkpoint of a -wal with this many frames, all of which
+// must have been captured: another program may have written some.
+func (f *File) checkpointed(frames int64) {
+	if f.at.Generation == "" {
+		return
+	}
+	stamp := f.stamp()
+	if frames != f.frames() {
+		f.Commit()
+	}
+	switch {
+	case f.at.Generation == "":
+	case frames != f.frames():
+		f.lose(fmt.Errorf("%d frames were moved into the file, of %d that were captured", frames, f.frames()))
+	default:
+		f.at.Stamp = stamp
+	}
+}
+
+// ErrBusy says that a snapshot cannot begin, since somebody reads or writes.
+var ErrBusy = errors.New("the file is in use")
+
+// Hold makes the database file complete and keeps it as it is until Release, so
+// that a snapshot can be made of it; commits go to the -wal meanwhile. A fresh
+// snapshot begins a generation. It returns ErrBusy when it is to be tried again.
+func (f *File) Hold(run Checkpointer, fresh bool) (Snapshot, error) {
+	f.Commit()
+	if f.held.Load() > 0 {
+		return Snapshot{}, ErrBusy
+	}
+	fresh = fresh || f.at.Generation == ""
+	_, frames, moved, err := run("PASSIVE")
+	if err != nil {
+		return Snapshot{}, err
+	}
+	f.checkpointed(int64(frames))
+	if moved < frames {
+		return Snapshot{}, ErrBusy
+	}
+	if fresh {
+		if err := f.begin(int64(frames)); err != nil {
+			return Snapshot{}, err
+		}
+	} else if f.at.Generation == "" { // lost just now
+		return Snapshot{}, ErrBusy
+	}
+	f.held.Add(1)
+	return Snapshot{file: f, At: f.at}, nil
+}
+
+// begin begins a generation behind this many frames of the -wal.
+func (f *File) begin(frames int64) error {
+	f.wal = walPosition{}
+	if frames > 0 {
+		w, err := openWAL(f.path)
+		if err != nil {
+			return err
+		}
+		if w == nil {
+			return ErrBusy
+		}
+		defer w.close()
+		if f.wal, err = w.behind(frames); err != nil {
+			return err
+		}
+		f.frameSize = w.frameSize()
+	}
+	now := time.Now()
+	f.at = Position{Generation: newGeneration(now), TXID: 1, Time: now.UnixMilli(), Stamp: f.stamp()}
+	return nil
+}
+
+// newGeneration returns a name that sorts by time and is used once.
+func newGeneration(at time.Time) string {
+	random := make([]byte, 5)
+	_, _ = rand.Read(random)
+	return fmt.Sprintf("%011x", at.UnixMilli()) + hex.EncodeToString(random)
+}
+
+// Snapshot is a database file that is kept as it is.
+type Snapshot struct {
+	file *File
+	At   Position
+}
+
+// Write writes the file as LTX. It may be called once, from any goroutine.
+func (s Snapshot) Write(ctx context.Context, out io.Writer, pageSize int) error {
+	if err := writeSnapshot(ctx, out, s.file.path, uint32(pageSize), s.At.TXID, s.At.Time); err != nil {
+		return err
+	}
+	if s.file.stamp() != s.At.Stamp {
+		return errors.New("another program changed the file")
+	}
+	return nil
+}
+
+// Release lets checkpoints change the file again.
+func (s Snapshot) Release() { s.file.held.Add(-1) }
+
+// Close captures what is left and empties the -wal. The caller has closed all
+// connections but that of run, and calls Closed when this is closed too.
+func (f *File) Close(run Checkpointer) error {
+	_, err := f.Checkpoint(run, true)
+	return err
+}
+
+// Closed reports to the sink where the capture stands.
+func (f *File) Closed() {
+	if f.at.Generation != "" && f.at.Stamp != f.stamp() {
+		f.lose(errors.New("another program changed the file"))
+	}
+	f.sink.Closed(f.id, f.at)
+}

@@ -1,0 +1,125 @@
+package capture
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/superfly/ltx"
+)
+
+// encode writes the pages of a span as an LTX file.
+func encode(w *wal, s span, txid uint64, at int64) ([]byte, error) {
+	slices.SortFunc(s.frames, func(a, b frame) int { return cmp.Or(cmp.Compare(a.page, b.page), cmp.Compare(a.offset, b.offset)) })
+	var out bytes.Buffer
+	enc, err := begin(&out, ltx.Header{PageSize: uint32(w.pageSize), Commit: s.size, MinTXID: ltx.TXID(txid), MaxTXID: ltx.TXID(txid), Timestamp: at})
+	if err != nil {
+		return nil, err
+	}
+	page := make([]byte, w.pageSize)
+	for i, f := range s.frames {
+		if i+1 < len(s.frames) && s.frames[i+1].page == f.page || f.page > s.size {
+			continue // there is a newer one, or the database became shorter
+		}
+		if err := w.page(f, page); err != nil {
+			return nil, err
+		}
+		if err := enc.EncodePage(ltx.PageHeader{Pgno: f.page}, page); err != nil {
+			return nil, err
+		}
+	}
+	if err := enc.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+func begin(w io.Writer, h ltx.Header) (*ltx.Encoder, error) {
+	enc, err := ltx.NewEncoder(w)
+	if err != nil {
+		return nil, err
+	}
+	h.Version, h.Flags = ltx.Version, ltx.HeaderFlagNoChecksum
+	return enc, enc.EncodeHeader(h)
+}
+
+// writeSnapshot writes a database file that nobody changes meanwhile as an LTX
+// file that holds everything up to a transaction.
+func writeSnapshot(ctx context.Context, out io.Writer, path string, pageSize uint32, txid uint64, at int64) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	pages := uint32(info.Size() / int64(pageSize))
+	if pages == 0 || info.Size()%int64(pageSize) != 0 {
+		return errors.New("the database file has no whole pages")
+	}
+	enc, err := begin(out, ltx.Header{PageSize: pageSize, Commit: pages, MinTXID: 1, MaxTXID: ltx.TXID(txid), Timestamp: at})
+	if err != nil {
+		return err
+	}
+	b, locked := make([]byte, pageSize), ltx.LockPgno(pageSize)
+	for n := uint32(1); n <= pages; n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if n == locked {
+			continue
+		}
+		if _, err := file.ReadAt(b, int64(n-1)*int64(pageSize)); err != nil {
+			return err
+		}
+		if err := enc.EncodePage(ltx.PageHeader{Pgno: n}, b); err != nil {
+			return err
+		}
+	}
+	return enc.Close()
+}
+
+// Merge writes LTX files that follow each other, in any order, as one.
+func Merge(ctx context.Context, out io.Writer, parts []io.Reader) error {
+	c, err := ltx.NewCompactor(out, parts)
+	if err != nil {
+		return err
+	}
+	c.HeaderFlags = ltx.HeaderFlagNoChecksum
+	return c.Compact(ctx)
+}
+
+// Apply writes the pages of an LTX file into a database file, which is empty or
+// has everything before it, and makes it as long as it was then. The checksum of
+// the LTX file is verified.
+func Apply(file *os.File, part io.Reader) error {
+	dec := ltx.NewDecoder(part)
+	dec.SetRetainPageIndex(false)
+	if err := dec.DecodeHeader(); err != nil {
+		return fmt.Errorf("read the header: %w", err)
+	}
+	h := dec.Header()
+	page := make([]byte, h.PageSize)
+	for {
+		var p ltx.PageHeader
+		if err := dec.DecodePage(&p, page); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return fmt.Errorf("read a page: %w", err)
+		}
+		if _, err := file.WriteAt(page, int64(p.Pgno-1)*int64(h.PageSize)); err != nil {
+			return err
+		}
+	}
+	if err := dec.Close(); err != nil {
+		return fmt.Errorf("the file is damaged: %w", err)
+	}
+	return file.Truncate(int64(h.Commit) * int64(h.PageSize))
+}

@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"satchel/store/capture"
+	"satchel/store/sqlsandbox"
+)
+
+// noCheckpoint is the pragma of connections to captured files: the program makes
+// their checkpoints itself, see package capture.
+const noCheckpoint = "wal_autocheckpoint(0)"
+
+// capturedSandbox is sandboxOptions for files that are captured.
+var capturedSandbox = func() sqlsandbox.Options {
+	o := sandboxOptions
+	o.WriterPragmas = append(append([]string{}, o.WriterPragmas...), noCheckpoint)
+	return o
+}()
+
+func sandboxOptionsOf(c *capture.File) *sqlsandbox.Options {
+	if c == nil {
+		return &sandboxOptions
+	}
+	return &capturedSandbox
+}
+
+// newCapture returns the capture of the agent's file, which is about to be opened;
+// nil when nothing is captured.
+func (db *DB) newCapture() *capture.File {
+	if !db.inPlace || db.folder.sink == nil {
+		return nil
+	}
+	return capture.Open(db.id, db.path, !hasWAL(db.path), func() string { return stampOf(db.path) }, db.folder.sink)
+}
+
+// captureCommit captures what was committed. The caller leads.
+func (f *file) captureCommit() {
+	if f.capture == nil {
+		return
+	}
+	f.capture.Commit()
+	if f.capture.Due() {
+		_, _ = f.capture.Checkpoint(f.writer.checkpoint, false) // the next commit tries again
+	}
+}
+
+// captureRest captures the rest of a file that is about to be closed, and empties
+// the -wal. The writer is its only connection.
+func (f *file) captureRest() error {
+	if f.capture == nil {
+		return nil
+	}
+	if err := f.ensureWriter(); err != nil {
+		return err
+	}
+	return f.capture.Close(f.writer.checkpoint)
+}
+
+// emptyWAL writes the -wal into the file, unless somebody is busy. The caller
+// leads.
+func (f *file) emptyWAL(c *conn) (busy bool, err error) {
+	if f.capture != nil {
+		return f.capture.Checkpoint(c.checkpoint, true)
+	}
+	waits, _, _, err := c.checkpoint("TRUNCATE")
+	return waits != 0, err
+}
+
+// checkpoint runs a checkpoint in a mode of
+// https://www.sqlite.org/pragma.html#pragma_wal_checkpoint.
+func (c *conn) checkpoint(mode string) (busy, frames, moved int, err error) {
+	err = c.row("PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &frames, &moved)
+	return busy, frames, moved, err
+}
+
+// snapshotWait is how long a snapshot waits until nobody reads what the -wal
+// alone has, and snapshotPause how long between two looks.
+const (
+	snapshotWait  = 10 * time.Second
+	snapshotPause = 50 * time.Millisecond
+)
+
+// Snapshot writes the agent's file as it is at one moment to out, as an LTX file,
+// while the agent works. Commits after that moment are captured; fresh begins a
+// new generation with it. Only a folder that was opened with a sink can do this.
+func (db *DB) Snapshot(ctx context.Context, out io.Writer, fresh bool) (capture.Position, error) {
+	f, err := db.acquire(Background(ctx))
+	if err != nil {
+		return capture.Position{}, err
+	}
+	defer db.leave()
+	if f.capture == nil {
+		return capture.Position{}, errors.New("the commits of this file are not captured")
+	}
+	s, err := f.holdSnapshot(ctx, fresh)
+	if err != nil {
+		return capture.Position{}, explain(err)
+	}
+	defer s.Release()
+	return s.At, s.Write(ctx, out, pageSize)
+}
+
+// holdSnapshot has the file kept as it is for a snapshot.
+func (f *file) holdSnapshot(ctx context.Context, fresh bool) (s capture.Snapshot, err error) {
+	ctx, cancel := context.WithTimeout(ctx, snapshotWait)
+	defer cancel()
+	hold := func(c *conn) (err error) {
+		s, err = f.capture.Hold(c.checkpoint, fresh)
+		return err
+	}
+	for {
+		err = f.submit(&job{ctx: ctx, alone: true, run: hold})
+		if !errors.Is(err, capture.ErrBusy) {
+			return s, err
+		}
+		select {
+		case <-ctx.Done():
+			return s, err
+		case <-time.After(snapshotPause):
+		}
+	}
+}
+
+// CapturedAt reports whether the agent's file, unless it is open, is as it was at
+// this position.
+func (db *DB) CapturedAt(at capture.Position) bool {
+	if db.isOpen() {
+		return true
+	}
+	now, whole := stamp(db.path)
+	return whole && now == at.Stamp
+}

@@ -1,0 +1,331 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/store/capture"
+	"satchel/store/sqlite"
+)
+
+// captures is a sink that keeps everything.
+type captures struct {
+	mu      sync.Mutex
+	commits map[string][]capture.Commit // by generation
+	closed  map[string]capture.Position
+	lost    map[string][]error
+	refuse  bool
+}
+
+func newCaptures() *captures {
+	return &captures{commits: map[string][]capture.Commit{}, closed: map[string]capture.Position{}, lost: map[string][]error{}}
+}
+
+func (s *captures) Resume(id string) capture.Position {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed[id]
+}
+
+func (s *captures) Commit(_ string, c capture.Commit) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.commits[c.Generation] = append(s.commits[c.Generation], c)
+	return !s.refuse
+}
+
+func (s *captures) Lost(id string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost[id] = append(s.lost[id], err)
+}
+
+func (s *captures) Closed(id string, at capture.Position) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed[id] = at
+}
+
+func (s *captures) Deleted(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.closed, id)
+}
+
+func (s *captures) losses(id string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.lost[id])
+}
+
+// restored makes a database file of a snapshot and all commits after it, and
+// returns its bytes.
+func (s *captures) restored(t *testing.T, snapshot []byte, at capture.Position) []byte {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "restored.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	parts := [][]byte{snapshot}
+	s.mu.Lock()
+	next := at.TXID + 1
+	for _, c := range s.commits[at.Generation] {
+		if c.TXID == next {
+			parts, next = append(parts, c.Data), next+1
+		} else if c.TXID > next {
+			t.Errorf("commit %d is missing before %d", next, c.TXID)
+		}
+	}
+	s.mu.Unlock()
+	for _, p := range parts {
+		if err := capture.Apply(file, bytes.NewReader(p)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := os.ReadFile(file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// wantCaptured fails unless what was captured makes the file as it is at rest.
+func wantCaptured(t *testing.T, f *Folder, db *DB, s *captures, snapshot []byte, at capture.Position) {
+	t.Helper()
+	rest(t, f, db)
+	if hasWAL(db.path) {
+		t.Fatal("the -wal is not empty")
+	}
+	want, err := os.ReadFile(db.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.restored(t, snapshot, at); !bytes.Equal(got, want) {
+		t.Fatalf("%d bytes were captured that differ from the %d of the file", len(got), len(want))
+	}
+}
+
+// rest lets the agent's file come to rest.
+func rest(t *testing.T, f *Folder, db *DB) {
+	t.Helper()
+	db.rested = time.Time{}
+	f.maintain(t.Context(), time.Now().Add(checkpointAfter))
+}
+
+func snapshotOf(t *testing.T, db *DB, fresh bool) ([]byte, capture.Position) {
+	t.Helper()
+	var out bytes.Buffer
+	at, err := db.Snapshot(t.Context(), &out, fresh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes(), at
+}
+
+func openCaptured(t *testing.T, path string, s *captures) *Folder {
+	t.Helper()
+	return openWith(t, Options{Path: path, Capture: s})
+}
+
+// Whatever writes, the snapshot and the commits after it make the file again.
+func TestCapturedCommitsMakeTheFile(t *testing.T) {
+	t.Parallel()
+	s, path := newCaptures(), t.TempDir()
+	f := openCaptured(t, path, s)
+	db := createAgent(t, f, "Support")
+	snapshot, at := snapshotOf(t, db, false)
+	random := rand.New(rand.NewPCG(1, 2))
+	var ids []string
+	for round := range 60 {
+		switch random.IntN(7) {
+		case 0, 1:
+			for i := range random.IntN(20) {
+				ids = append(ids, createContact(t, db, numberedContact(round*100+i)).ID)
+			}
+		case 2: // by the SQL sandbox's own connection
+			if _, err := db.SQL(t.Context(), fmt.Sprintf("INSERT INTO contacts(id, name) VALUES ('c-%d', 'by SQL')", round), Params{}, Access{Write: true}); err != nil {
+				t.Fatal(err)
+			}
+		case 3: // grows and shrinks
+			big := strings.Repeat("x", 400_000)
+			for _, query := range []string{"INSERT INTO contacts(id, name, notes) VALUES ('big', 'big', '" + big + "')", "DELETE FROM contacts WHERE id = 'big'"} {
+				if _, err := Write(t.Context(), db, func(tx *Tx) (any, error) { return tx.exec(query) }); err != nil {
+					t.Fatal(err)
+				}
+			}
+		case 4: // undone
+			_, _ = Write(t.Context(), db, func(tx *Tx) (any, error) {
+				_, err := tx.exec("DELETE FROM contacts")
+				return nil, errors.Join(err, errors.New("no"))
+			})
+		case 5:
+			wantCaptured(t, f, db, s, snapshot, at)
+		case 6: // closed and opened again, by the same server or another
+			if random.IntN(2) == 0 {
+				f.maintain(t.Context(), time.Now().Add(closeAfter))
+			} else {
+				closeFolder(t, f)
+				f = openCaptured(t, path, s)
+				db = byName(t, f, "Support")
+			}
+			createContact(t, db, numberedContact(round*100+99))
+		}
+	}
+	wantCaptured(t, f, db, s, snapshot, at)
+	if n := s.losses(db.id); n != 1 { // when it was new
+		t.Errorf("%d losses: %v", n, s.lost[db.id])
+	}
+	later, then := snapshotOf(t, db, false)
+	if then.Generation != at.Generation || then.TXID <= at.TXID {
+		t.Errorf("the second snapshot is at %+v", then)
+	}
+	createContact(t, db, named("after"))
+	wantCaptured(t, f, db, s, later, then)
+	wantCaptured(t, f, db, s, snapshot, at)
+}
+
+// A snapshot is of one moment while others write, and what they write follows it.
+func TestSnapshotUnderWrites(t *testing.T) {
+	t.Parallel()
+	s := newCaptures()
+	f := openCaptured(t, t.TempDir(), s)
+	db := createAgent(t, f, "Support")
+	ctx, stop := context.WithCancel(t.Context())
+	var writing sync.WaitGroup
+	for range 3 {
+		writing.Go(func() {
+			for ctx.Err() == nil {
+				createContact(t, db, agent.ContactChange{Name: agent.Some("x"), Notes: agent.Some(strings.Repeat("n", 5000))})
+			}
+		})
+	}
+	type taken struct {
+		data []byte
+		at   capture.Position
+	}
+	var all []taken
+	for n := range 8 {
+		data, at := snapshotOf(t, db, n%3 == 0)
+		all = append(all, taken{data, at})
+		rest(t, f, db)
+	}
+	stop()
+	writing.Wait()
+	last := all[len(all)-1].at.Generation
+	for _, got := range all {
+		if got.at.Generation == last {
+			wantCaptured(t, f, db, s, got.data, got.at)
+		}
+	}
+	if n := s.losses(db.id); n != 1 {
+		t.Errorf("%d losses: %v", n, s.lost[db.id])
+	}
+}
+
+// foreignWrite writes to a file as another program would, with a checkpoint.
+func foreignWrite(t *testing.T, path, mode string) {
+	t.Helper()
+	c, err := openConn(source(path, sqlite.ReadWrite, "busy_timeout(5000)"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.script("INSERT INTO contacts(id, name) VALUES (hex(randomblob(8)), 'foreign')"); err != nil {
+		t.Fatal(err)
+	}
+	if mode != "" {
+		if _, _, _, err := c.checkpoint(mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What other programs commit is captured too; after their checkpoints, which can
+// take frames away, a new snapshot begins.
+func TestCaptureNoticesOtherPrograms(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(t *testing.T, f *Folder, db *DB)
+		losses int
+	}{
+		"commit": {func(t *testing.T, f *Folder, db *DB) { foreignWrite(t, db.path, "") }, 0},
+		"commit, then rest": {func(t *testing.T, f *Folder, db *DB) {
+			foreignWrite(t, db.path, "")
+			db.file.markDirty()
+			rest(t, f, db)
+		}, 0},
+		"checkpoint":   {func(t *testing.T, f *Folder, db *DB) { foreignWrite(t, db.path, "RESTART") }, 1},
+		"emptied -wal": {func(t *testing.T, f *Folder, db *DB) { foreignWrite(t, db.path, "TRUNCATE") }, 1},
+		"while it is closed": {func(t *testing.T, f *Folder, db *DB) {
+			f.maintain(t.Context(), time.Now().Add(closeAfter))
+			foreignWrite(t, db.path, "")
+		}, 1},
+		"a kill": {func(t *testing.T, f *Folder, db *DB) { // leaves a -wal, which the next start reads
+			createContact(t, db, named("in the -wal"))
+			dir := t.TempDir()
+			copyClosed(t, filepath.Join(dir, "x.db"), db.path)
+			copyClosed(t, filepath.Join(dir, "x.db-wal"), db.path+"-wal")
+			f.maintain(t.Context(), time.Now().Add(closeAfter))
+			copyClosed(t, db.path, filepath.Join(dir, "x.db"))
+			copyClosed(t, db.path+"-wal", filepath.Join(dir, "x.db-wal"))
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newCaptures()
+			f := openCaptured(t, t.TempDir(), s)
+			db := createAgent(t, f, "Support")
+			snapshot, at := snapshotOf(t, db, false)
+			createContact(t, db, named("before"))
+			wantCaptured(t, f, db, s, snapshot, at)
+			before := s.losses(db.id)
+			test.change(t, f, db)
+			createContact(t, db, named("after"))
+			if n := s.losses(db.id) - before; n != test.losses {
+				t.Fatalf("%d losses: %v", n, s.lost[db.id])
+			}
+			if test.losses > 0 {
+				snapshot, at = snapshotOf(t, db, false)
+			}
+			createContact(t, db, named("later"))
+			wantCaptured(t, f, db, s, snapshot, at)
+		})
+	}
+}
+
+// A sink that refuses a commit gets none before the next snapshot, and the -wal
+// does not grow meanwhile.
+func TestCaptureRefused(t *testing.T) {
+	t.Parallel()
+	s := newCaptures()
+	f := openCaptured(t, t.TempDir(), s)
+	db := createAgent(t, f, "Support")
+	_, at := snapshotOf(t, db, false)
+	s.refuse = true
+	for n := range 2 * 300 {
+		createContact(t, db, numberedContact(n))
+	}
+	if n := len(s.commits[at.Generation]); n != 1 {
+		t.Errorf("%d commits", n)
+	}
+	if info, err := os.Stat(db.path + "-wal"); err != nil || info.Size() > 20<<20 {
+		t.Errorf("the -wal: %v, %v", info, err)
+	}
+	s.refuse = false
+	snapshot, at := snapshotOf(t, db, false)
+	createContact(t, db, named("after"))
+	wantCaptured(t, f, db, s, snapshot, at)
+}
