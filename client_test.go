@@ -72,6 +72,14 @@ func TestClientCommands(t *testing.T) {
 	s.prints(t, []string{"sql", "SELECT name, ? AS n FROM sources ORDER BY name", "7", "--csv"}, "name,n\nhandbook.md,7\n")
 	s.prints(t, []string{"conversations"}, "ID")
 	s.prints(t, []string{"logs"}, "audit")
+	s.prints(t, []string{"api", "contacts", `{"name":"Ada"}`}, `"name": "Ada"`)
+	s.prints(t, []string{"api", "contacts?search=ada", "--field", "contacts.0.name"}, "Ada\n")
+	s.prints(t, []string{"api", "PUT", "/agents/bakery", `{"description":"Bread"}`, "--field", "description"}, "Bread\n")
+	for _, args := range [][]string{{"contacts", "{"}, {"https://example.com/x"}, {"GET"}, {"contacts", "--field", "nothing"}, {"contacts/contact-none"}} {
+		if out, err := s.line(t, append([]string{"api"}, args...)...); err == nil {
+			t.Errorf("api %v: %s", args, out)
+		}
+	}
 	if _, err := s.line(t, "sql", "DELETE FROM sources", "--read-only"); err == nil || !strings.Contains(err.Error(), "FORBIDDEN_OPERATION") {
 		t.Errorf("a write that is read-only: %v", err)
 	}

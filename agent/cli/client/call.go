@@ -1,0 +1,124 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// methods are those of the API's routes.
+var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete}
+
+func (s *session) call() *cobra.Command {
+	field := ""
+	c := &cobra.Command{Use: "api [METHOD] PATH [BODY]", Short: "Call any route of the API and print its answer", Args: cobra.RangeArgs(1, 3),
+		Long: "Call any route of the API and print its answer.\n\nA PATH that begins with / is one of the API's, any other one is the agent's. BODY is JSON; - is the standard input, @FILE a file." +
+			" METHOD is GET, or POST where there is a body.",
+		Example: `  satchel api PUT settings '{"llm_provider":"ollama","llm_model":"llama3.2"}' --agent bakery`,
+		RunE: func(c *cobra.Command, args []string) error {
+			r, err := s.routeCall(args)
+			if err != nil {
+				return err
+			}
+			answer, err := s.api.raw(c.Context(), r)
+			if err != nil {
+				return err
+			}
+			return s.printAnswer(answer, field)
+		}}
+	c.Flags().StringVar(&field, "field", "", "print only this field, such as id or agents.0.name")
+	return c
+}
+
+// routeCall reads METHOD, PATH and BODY.
+func (s *session) routeCall(args []string) (r request, err error) {
+	if slices.Contains(methods, args[0]) {
+		r.method, args = args[0], args[1:]
+	}
+	if len(args) == 0 || len(args) > 2 {
+		return r, fmt.Errorf("expects a path and at most one body after the method (%s)", strings.Join(methods, ", "))
+	}
+	address, err := url.Parse(args[0])
+	if err != nil || address.IsAbs() || address.Host != "" || address.Fragment != "" {
+		return r, fmt.Errorf("%q is not a path of the API", args[0])
+	}
+	r.path, r.query = address.EscapedPath(), address.Query()
+	if !strings.HasPrefix(r.path, "/") {
+		r.path = s.path() + "/" + r.path
+	}
+	if len(args) == 2 {
+		text, err := s.argument(args[1])
+		if err != nil {
+			return r, err
+		}
+		if !json.Valid([]byte(text)) {
+			return r, errors.New("the body is not JSON")
+		}
+		r.body = json.RawMessage(text)
+	}
+	if r.method == "" {
+		r.method = http.MethodGet
+		if r.body != nil {
+			r.method = http.MethodPost
+		}
+	}
+	return r, nil
+}
+
+// printAnswer prints an answer as JSON, or one field of it.
+func (s *session) printAnswer(answer []byte, field string) error {
+	if field == "" {
+		var out bytes.Buffer
+		if json.Indent(&out, answer, "", "  ") != nil {
+			out.Reset()
+			out.Write(answer) // a file, or a text
+		}
+		if _, err := s.Out.Write(out.Bytes()); err != nil || len(answer) == 0 || bytes.HasSuffix(out.Bytes(), []byte("\n")) {
+			return err
+		}
+		_, err := fmt.Fprintln(s.Out)
+		return err
+	}
+	var value any
+	if err := json.Unmarshal(answer, &value); err != nil {
+		return errors.New("the answer is not JSON")
+	}
+	text, err := fieldText(value, field)
+	if err == nil {
+		_, err = fmt.Fprintln(s.Out, text)
+	}
+	return err
+}
+
+// fieldText returns the value at a path such as agents.0.id: a text as it is,
+// anything else as JSON.
+func fieldText(value any, path string) (string, error) {
+	for name := range strings.SplitSeq(path, ".") {
+		var inner any
+		switch v := value.(type) {
+		case map[string]any:
+			inner = v[name]
+		case []any:
+			if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(v) {
+				inner = v[i]
+			}
+		}
+		if inner == nil {
+			return "", fmt.Errorf("the answer has no %s", path)
+		}
+		value = inner
+	}
+	if text, ok := value.(string); ok {
+		return text, nil
+	}
+	raw, err := json.Marshal(value)
+	return string(raw), err
+}
