@@ -15,7 +15,7 @@ const MaxText = 64 << 10
 // newlines, so callers may want to replace these with spaces first. Invalid
 // UTF-8 also counts as unknown.
 func (m *Model) Tokens(text string) []int32 {
-	return m.vocabulary.tokens(text)
+	return m.vocabulary.Tokens(normalize(text))
 }
 
 // Embed returns the embedding of the text, Dims numbers of length 1, so that a

@@ -5,6 +5,7 @@ import (
 
 	"satchel/vector/encoder/internal/gemm"
 	"satchel/vector/encoder/internal/modelfile"
+	"satchel/vector/encoder/internal/nn"
 )
 
 // matrices reads the parts of the network from a file. After the first error
@@ -32,23 +33,23 @@ func (r *matrices) vector(name string, size int) []float32 {
 }
 
 // dense packs a layer that the file stores as one row of weights per output.
-func (r *matrices) dense(name string, in, out int) dense {
+func (r *matrices) dense(name string, in, out int) nn.Dense {
 	m := r.matrix(name+".weights", out, in)
-	d := dense{bias: r.vector(name+".bias", out)}
+	d := nn.Dense{Bias: r.vector(name+".bias", out)}
 	if r.err != nil {
 		return d
 	}
-	d.weights = gemm.NewMatrix(r.kernel, in, out)
+	d.Weights = gemm.NewMatrix(r.kernel, in, out)
 	row := make([]float32, in)
 	for i := range out {
 		m.Row(i, row)
-		d.weights.SetColumn(i, row)
+		d.Weights.SetColumn(i, row)
 	}
 	return d
 }
 
-func (r *matrices) scaling(name string, size int) scaling {
-	return scaling{r.vector(name+".scale", size), r.vector(name+".bias", size)}
+func (r *matrices) scaling(name string, size int) nn.Norm {
+	return nn.Norm{Scale: r.vector(name+".scale", size), Bias: r.vector(name+".bias", size), Epsilon: 1e-6}
 }
 
 func (r *matrices) layer(name string, in int) layer {

@@ -9,6 +9,7 @@ import (
 
 	"satchel/vector/encoder/internal/gemm"
 	"satchel/vector/encoder/internal/modelfile"
+	"satchel/vector/encoder/internal/unigram"
 )
 
 // Dims is the length of every vector.
@@ -26,7 +27,7 @@ type Model struct {
 	// compared, so it should be stored with every vector.
 	ID string
 
-	vocabulary *vocabulary
+	vocabulary *unigram.Vocabulary
 	network    *network
 	scratch    sync.Pool // of *scratch
 }

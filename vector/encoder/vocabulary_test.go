@@ -1,7 +1,6 @@
 package encoder
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -90,84 +89,6 @@ func TestLongTextsAreCut(t *testing.T) {
 				t.Errorf("%q after %d bytes was cut to %d", tail, MaxText-shift, len(cut))
 			}
 		}
-	}
-}
-
-// TestTheBestWayIsFound compares with trying all ways to cut a text, over a
-// vocabulary small enough for that.
-func TestTheBestWayIsFound(t *testing.T) {
-	texts := []string{"a", "b", "c", "ab", "bc", "abc", "ca", "▁", "▁a", "bca", "cc"}
-	scores := []float64{-2, -2.5, -3, -3.1, -4, -5.2, -4.4, -1, -2.2, -6.1, -9}
-	list := make([]modelfile.Piece, reserved)
-	for i, text := range texts {
-		list = append(list, modelfile.Piece{Text: text, Score: float32(scores[i])})
-	}
-	v := newVocabulary(list)
-	for n := range 1500 {
-		var text []byte
-		for ; n > 0; n /= 4 {
-			text = append(text, "abcd"[n%4])
-		}
-		if len(text) == 0 {
-			continue
-		}
-		got, want := v.scoreOf(v.tokens(string(text)), list, boundary+string(text)), v.best(boundary+string(text), list)
-		if math.Abs(got-want) > 1e-4 {
-			t.Fatalf("%q: score %v, the best is %v", text, got, want)
-		}
-	}
-}
-
-// scoreOf adds up the scores of a way to cut a text in which "d" is the only
-// unknown character.
-func (v *vocabulary) scoreOf(ids []int32, list []modelfile.Piece, text string) float64 {
-	total := float64(strings.Count(text, "d")) * v.unknown
-	for _, id := range ids {
-		if id != unknown {
-			total += float64(list[id].Score)
-		}
-	}
-	return total
-}
-
-func (v *vocabulary) best(text string, list []modelfile.Piece) float64 {
-	if text == "" {
-		return 0
-	}
-	best := math.Inf(-1)
-	if text[0] == 'd' {
-		best = v.unknown + v.best(text[1:], list)
-	}
-	for _, p := range list[reserved:] {
-		if rest, ok := strings.CutPrefix(text, p.Text); ok {
-			best = max(best, float64(p.Score)+v.best(rest, list))
-		}
-	}
-	return best
-}
-
-func TestTrie(t *testing.T) {
-	texts := []string{"", "the", "th", "▁a", "zebra", "the"}
-	tree := newTrie(texts)
-	find := func(text string) int32 {
-		node := root
-		for i := 0; i < len(text); i++ {
-			if node = tree.child(node, text[i]); node < 0 {
-				return -1
-			}
-		}
-		return tree.id[node]
-	}
-	for text, want := range map[string]int32{
-		"the": 5, "th": 2, "▁a": 3, "zebra": 4, // of equal texts the last counts
-		"": -1, "t": -1, "then": -1, "\xe2": -1, "zebras": -1, "x": -1,
-	} {
-		if got := find(text); got != want {
-			t.Errorf("%q is %d, want %d", text, got, want)
-		}
-	}
-	if empty := newTrie(nil); empty.child(root, 'a') != -1 {
-		t.Error("an empty trie has an edge")
 	}
 }
 

@@ -1,4 +1,4 @@
-package encoder
+package nn
 
 import (
 	"math"
@@ -44,7 +44,7 @@ func TestSoftmax(t *testing.T) {
 func TestRectify(t *testing.T) {
 	got := []float32{-1, 2, 0, float32(math.Copysign(0, -1)), -1e-40, 1e-40, -math.MaxFloat32}
 	want := []float32{0, 2, 0, 0, 0, 1e-40, 0}
-	rectify(got)
+	Rectify(got)
 	for i := range want {
 		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
 			t.Errorf("number %d is %v, want %v", i, got[i], want[i])
@@ -53,7 +53,7 @@ func TestRectify(t *testing.T) {
 }
 
 func TestNormalize(t *testing.T) {
-	s := scaling{scale: []float32{1, 2, 1, 1}, bias: []float32{0, 10, 0, 0}}
+	s := Norm{Scale: []float32{1, 2, 1, 1}, Bias: []float32{0, 10, 0, 0}, Epsilon: 1e-6}
 	got := make([]float32, 4)
 	s.normalize(got, []float32{1, 3, 1, 3})
 	checkClose(t, "norm", got, []float32{-1, 12, -1, 1})
@@ -64,15 +64,48 @@ func TestNormalize(t *testing.T) {
 func TestAverage(t *testing.T) {
 	rows := gemm.Rows{Data: []float32{1, 2, 99, 3, 4, 99}, Stride: 3}
 	got := make([]float32, 2)
-	average(got, rows, 2)
+	Average(got, rows, 2)
 	checkClose(t, "two rows", got, []float32{2, 3})
-	average(got, rows, 0)
+	Average(got, rows, 0)
 	checkClose(t, "no rows", got, []float32{0, 0})
 }
 
 func BenchmarkSoftmax(b *testing.B) {
-	scores := make([]float32, maxTokens)
+	scores := make([]float32, 128)
 	for b.Loop() {
 		softmax(scores, 0.125)
 	}
+}
+
+func TestGELU(t *testing.T) {
+	worst := 0.0
+	for x := float32(-12); x < 12; x += 0.00173 {
+		got := []float32{x}
+		GELU(got)
+		worst = max(worst, math.Abs(float64(got[0])-0.5*float64(x)*math.Erfc(-float64(x)/math.Sqrt2)))
+	}
+	if worst > 2e-6 {
+		t.Errorf("off by %.3g", worst)
+	}
+}
+
+func checkClose(t *testing.T, name string, got, want []float32) {
+	t.Helper()
+	for i, w := range want {
+		if math.Abs(float64(got[i]-w)) > 1e-5 {
+			t.Errorf("%s: %v, want %v", name, got, want)
+			return
+		}
+	}
+}
+
+func BenchmarkGELU(b *testing.B) {
+	values := make([]float32, 1536)
+	for b.Loop() {
+		for i := range values {
+			values[i] = float32(i%97)/16 - 3
+		}
+		GELU(values)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(values)), "ns/value")
 }

@@ -1,4 +1,4 @@
-package encoder
+package unigram
 
 import (
 	"cmp"

@@ -1,0 +1,197 @@
+package pretrained
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"satchel/vector/encoder/internal/safetensors"
+)
+
+// module is an entry of modules.json.
+type module struct {
+	Path string `json:"path"`
+	Type string `json:"type"`
+}
+
+// head is what follows an encoder that gives vectors.
+type head struct {
+	pooling pooling
+	dense   []projection
+}
+
+// pooling is how the vectors of tokens become one.
+type pooling string
+
+const (
+	poolFirst pooling = "cls"
+	poolMean  pooling = "mean"
+)
+
+// projection is a dense layer after pooling.
+type projection struct {
+	in, out int
+	bias    bool
+	tanh    bool
+	weights *safetensors.File
+}
+
+// readHead reads modules.json and what it names.
+func readHead(f *folder, width int) (h head, err error) {
+	var list []module
+	if err := f.json("modules.json", &list); err != nil {
+		return h, err
+	}
+	if len(list) < 2 || len(list) > 8 || list[0].kind() != "Transformer" || list[0].Path != "" || list[1].kind() != "Pooling" {
+		return h, errors.New("modules.json: an encoder and a pooling have to be the first modules")
+	}
+	if h.pooling, err = readPooling(f, list[1].Path, width); err != nil {
+		return h, err
+	}
+	for i, m := range list[2:] {
+		switch kind := m.kind(); {
+		case kind == "Dense":
+			p, err := readProjection(f, m.Path, width)
+			if err != nil {
+				return h, err
+			}
+			h.dense, width = append(h.dense, p), p.out
+		case kind == "Normalize" && i == len(list)-3: // every vector is normalized
+		default:
+			return h, fmt.Errorf("modules.json: module %d of type %.80q cannot be read by this program", i+2, m.Type)
+		}
+	}
+	return h, nil
+}
+
+// kind returns the name of the module's class.
+func (m module) kind() string {
+	name, ok := strings.CutPrefix(m.Type, "sentence_transformers.")
+	if !ok {
+		return ""
+	}
+	return name[strings.LastIndex(name, ".")+1:]
+}
+
+func readPooling(f *folder, at string, width int) (pooling, error) {
+	name := path.Join(at, "config.json")
+	fields := map[string]any{}
+	if err := f.json(name, &fields); err != nil {
+		return "", err
+	}
+	if n, ok := fields["word_embedding_dimension"].(float64); ok && int(n) != width {
+		return "", fmt.Errorf("%s: word_embedding_dimension is %v, the encoder has %d", name, n, width)
+	}
+	if prompt, ok := fields["include_prompt"].(bool); ok && !prompt {
+		return "", fmt.Errorf("%s: pooling without the prompt cannot be computed by this program", name)
+	}
+	var modes []string
+	for key, value := range fields {
+		if on, _ := value.(bool); on && strings.HasPrefix(key, "pooling_mode_") {
+			modes = append(modes, key)
+		}
+	}
+	switch mode, _ := fields["pooling_mode"].(string); {
+	case slices.Equal(modes, []string{"pooling_mode_cls_token"}) || len(modes) == 0 && mode == "cls":
+		return poolFirst, nil
+	case slices.Equal(modes, []string{"pooling_mode_mean_tokens"}) || len(modes) == 0 && mode == "mean":
+		return poolMean, nil
+	}
+	return "", fmt.Errorf("%s: only pooling by the mean or by the first token can be computed by this program", name)
+}
+
+func readProjection(f *folder, at string, width int) (p projection, err error) {
+	name := path.Join(at, "config.json")
+	var c struct {
+		In         int    `json:"in_features"`
+		Out        int    `json:"out_features"`
+		Bias       *bool  `json:"bias"`
+		Activation string `json:"activation_function"`
+	}
+	if err := f.json(name, &c); err != nil {
+		return p, err
+	}
+	if c.In != width || c.Out < 1 || c.Out > maxInner {
+		return p, fmt.Errorf("%s: a layer of %d to %d after a vector of %d", name, c.In, c.Out, width)
+	}
+	p = projection{in: c.In, out: c.Out, bias: c.Bias == nil || *c.Bias}
+	switch c.Activation {
+	case "torch.nn.modules.activation.Tanh":
+		p.tanh = true
+	case "torch.nn.modules.linear.Identity":
+	default:
+		return p, fmt.Errorf("%s: activation %.80q cannot be computed by this program", name, c.Activation)
+	}
+	p.weights, err = f.tensors(path.Join(at, "model.safetensors"))
+	return p, err
+}
+
+// Prompts are put before texts. Known is false if the files say nothing of them:
+// many models were trained with some that only their descriptions mention.
+type Prompts struct {
+	Query, Passage string
+	Known          bool
+}
+
+// readPrompts reads config_sentence_transformers.json, which may be missing.
+func readPrompts(f *folder) (p Prompts, err error) {
+	var c struct {
+		Prompts    map[string]string `json:"prompts"`
+		Default    string            `json:"default_prompt_name"`
+		Similarity string            `json:"similarity_fn_name"`
+	}
+	if err := f.optional("config_sentence_transformers.json", &c); err != nil {
+		return p, err
+	}
+	switch c.Similarity {
+	case "", "cosine", "dot", "dot_product":
+	default:
+		return p, fmt.Errorf("config_sentence_transformers.json: similarity %.40q cannot be computed by this program", c.Similarity)
+	}
+	other := c.Prompts[c.Default]
+	first := func(names ...string) string {
+		for _, name := range names {
+			if text, ok := c.Prompts[name]; ok {
+				return text
+			}
+		}
+		return other
+	}
+	p = Prompts{Query: first("query"), Passage: first("passage", "document", "corpus")}
+	p.Known = p.Query != "" || p.Passage != ""
+	if len(p.Query) > maxPrompt || len(p.Passage) > maxPrompt {
+		return p, fmt.Errorf("config_sentence_transformers.json: a prompt has more than %d bytes", maxPrompt)
+	}
+	return p, nil
+}
+
+// maxPrompt limits prompts, in bytes.
+const maxPrompt = 1024
+
+// readLength returns how many tokens an input may have: as many as there are
+// positions, the model wants and this package takes.
+func readLength(f *folder, c *config) (tokens int, lower bool, err error) {
+	s := struct {
+		Tokens *int `json:"max_seq_length"`
+		Lower  bool `json:"do_lower_case"`
+	}{}
+	if err := f.optional("sentence_bert_config.json", &s); err != nil {
+		return 0, false, err
+	}
+	tokens = min(c.Positions-c.offset(), maxTokens)
+	if s.Tokens != nil {
+		tokens = min(tokens, *s.Tokens)
+	}
+	return tokens, s.Lower, nil
+}
+
+// decodeJSON decodes foreign JSON of a named file.
+func decodeJSON(name string, data []byte, to any) error {
+	if err := json.Unmarshal(data, to); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package pretrained
+
+import (
+	"fmt"
+
+	"satchel/vector/encoder/internal/gemm"
+	"satchel/vector/encoder/internal/nn"
+	"satchel/vector/encoder/internal/safetensors"
+	"satchel/vector/encoder/internal/tokenizer"
+)
+
+// network is the encoder: layers over the sum of what a token, its position and
+// its type stand for.
+type network struct {
+	width, heads, inner int
+
+	words     *safetensors.Tensor // a row for each token; read where it lies
+	positions []float32           // from the first token's on
+	types     []float32
+	norm      nn.Norm
+	layers    []layer
+}
+
+// layer is self-attention and a feed-forward network, each added to its input
+// and then normalized.
+type layer struct {
+	qkv           nn.Dense
+	attention     nn.Dense
+	attentionNorm nn.Norm
+	inner         nn.Dense
+	outer         nn.Dense
+	outerNorm     nn.Norm
+}
+
+func newNetwork(w *weights, c *config) *network {
+	in := w.prefix + "embeddings."
+	n := &network{
+		width: c.Width, heads: c.Heads, inner: c.Inner,
+		words: w.tensor(in+"word_embeddings.weight", c.Vocabulary, c.Width),
+		types: w.table(in+"token_type_embeddings.weight", c.Types, c.Width),
+		norm:  w.norm(in+"LayerNorm", c.Width, c.Epsilon),
+	}
+	if table := w.table(in+"position_embeddings.weight", c.Positions, c.Width); table != nil {
+		n.positions = table[c.offset()*c.Width:]
+	}
+	for i := range c.Layers {
+		if w.err != nil {
+			break
+		}
+		n.layers = append(n.layers, newLayer(w, c, fmt.Sprintf("%sencoder.layer.%d.", w.prefix, i)))
+	}
+	return n
+}
+
+func newLayer(w *weights, c *config, at string) layer {
+	self := at + "attention.self."
+	return layer{
+		qkv:           w.dense(c.Width, c.Width, self+"query", self+"key", self+"value"),
+		attention:     w.dense(c.Width, c.Width, at+"attention.output.dense"),
+		attentionNorm: w.norm(at+"attention.output.LayerNorm", c.Width, c.Epsilon),
+		inner:         w.dense(c.Width, c.Inner, at+"intermediate.dense"),
+		outer:         w.dense(c.Inner, c.Width, at+"output.dense"),
+		outerNorm:     w.norm(at+"output.LayerNorm", c.Width, c.Epsilon),
+	}
+}
+
+// run turns the embedded tokens in s.tokens into their vectors.
+func (n *network) run(s *scratch, rows int) {
+	for i := range n.layers {
+		n.layers[i].run(s, n, rows)
+	}
+}
+
+// embed writes the sum of token, position and type to s.tokens, normalized.
+func (n *network) embed(s *scratch, in tokenizer.Input) {
+	for i, id := range in.IDs {
+		row := s.tokens.Data[i*n.width:][:n.width]
+		n.words.Row(int(id), row)
+		position, kind := n.positions[i*n.width:][:n.width], n.types[int(in.Types[i])*n.width:][:n.width]
+		for j := range row {
+			row[j] += position[j] + kind[j]
+		}
+	}
+	n.norm.Apply(s.tokens, s.tokens, len(in.IDs))
+}
+
+func (l *layer) run(s *scratch, n *network, rows int) {
+	size := n.width / n.heads
+	qkv := gemm.Rows{Data: s.wide, Stride: gemm.PadColumns(3 * n.width)}
+	l.qkv.Apply(qkv, s.tokens, rows)
+	for head := range n.heads {
+		at := head * size
+		s.attention.Head(s.attended.At(0, at), qkv.At(0, at), qkv.At(0, n.width+at), qkv.At(0, 2*n.width+at), size, rows)
+	}
+	l.attention.Add(s.tokens, s.attended, rows)
+	l.attentionNorm.Apply(s.tokens, s.tokens, rows)
+
+	inner := gemm.Rows{Data: s.wide, Stride: gemm.PadColumns(n.inner)}
+	l.inner.Apply(inner, s.tokens, rows)
+	for i := range rows {
+		nn.GELU(inner.Data[i*inner.Stride:][:n.inner])
+	}
+	l.outer.Add(s.tokens, inner, rows)
+	l.outerNorm.Apply(s.tokens, s.tokens, rows)
+}
+
+// scratch is the working memory of one run.
+type scratch struct {
+	tokens    gemm.Rows // the vectors of the tokens
+	attended  gemm.Rows
+	wide      []float32 // queries, keys and values, or the inner layer
+	attention *nn.Attention
+}
+
+// newScratch returns working memory for inputs of a number of tokens.
+func (n *network) newScratch(kernel *gemm.Kernel, tokens int) *scratch {
+	rows := gemm.PadRows(tokens)
+	matrix := func(columns int) gemm.Rows {
+		columns = gemm.PadColumns(columns)
+		return gemm.Rows{Data: make([]float32, rows*columns), Stride: columns}
+	}
+	return &scratch{
+		tokens:    matrix(n.width),
+		attended:  matrix(n.width + gemm.PadColumns(1)), // the last head's panel may reach past its columns
+		wide:      matrix(max(3*n.width, n.inner)).Data,
+		attention: nn.NewAttention(kernel, n.width/n.heads, tokens),
+	}
+}
