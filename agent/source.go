@@ -109,6 +109,42 @@ type Chunk struct {
 type ChunkMetadata struct {
 	SourceName string `json:"source_name"`
 	Page       int    `json:"page" doc:"1 is the first page; 0 if the format has no pages."`
-	Section    string `json:"section" doc:"The headings above it, outermost first, separated by >."`
+	Section    string `json:"section" doc:"The headings above its start, outermost first, separated by >."`
 	URL        string `json:"url"`
+
+	Sections []string `json:"sections" doc:"All sections that it has text of; the first is section."`
+	Line     int      `json:"line" doc:"The line of the file where it starts, from 1; 0 if the format has no lines or the file was read by an earlier version." example:"12"`
+	LastLine int      `json:"last_line" doc:"The line of the file where it ends." example:"31"`
+	Place    string   `json:"place" doc:"Page, sections and lines as a text to show." example:"page 4 · Returns"`
+}
+
+// placeSections is how many sections a place names.
+const placeSections = 3
+
+// SetPlace sets Place by the other fields.
+func (m *ChunkMetadata) SetPlace() {
+	var parts []string
+	if m.Page > 0 {
+		parts = append(parts, fmt.Sprintf("page %d", m.Page))
+	}
+	if m.Section != "" {
+		parts = append(parts, m.Section)
+	}
+	for i, further := range m.Sections[min(1, len(m.Sections)):] {
+		if i+1 == placeSections {
+			parts = append(parts, "…")
+			break
+		}
+		parts = append(parts, further[strings.LastIndex(further, "> ")+1:])
+	}
+	switch {
+	case m.Line > 0 && m.LastLine > m.Line:
+		parts = append(parts, fmt.Sprintf("lines %d–%d", m.Line, m.LastLine))
+	case m.Line > 0:
+		parts = append(parts, fmt.Sprintf("line %d", m.Line))
+	}
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+	}
+	m.Place = strings.Join(parts, " · ")
 }

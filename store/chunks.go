@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"satchel/agent"
 	"satchel/store/sqlite"
@@ -14,6 +15,9 @@ type NewChunk struct {
 	Section string
 	Page    int
 	URL     string
+
+	Further        []string // sections that start in it
+	Line, LastLine int      // of the file; 0 for none
 }
 
 // Work is a source that waits to be read or embedded.
@@ -156,12 +160,18 @@ func (tx *Tx) appendChunks(sourceID string, from int, chunks []NewChunk) error {
 		return errors.Join(err, agent.NotFound("source", sourceID))
 	}
 	for i, c := range chunks {
-		if _, err := tx.exec("INSERT INTO chunks(id, source_id, position, content, section, page, url) VALUES (?,?,?,?,?,?,?)",
-			agent.NewID(agent.KindChunk), sourceID, from+i, c.Content, c.Section, c.Page, c.URL); err != nil {
+		if err := tx.insertChunk(sourceID, from+i, 0, c); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (tx *Tx) insertChunk(sourceID string, position int, record int64, c NewChunk) error {
+	_, err := tx.exec(`INSERT INTO chunks(id, source_id, position, content, section, page, url, record_seq, further_sections, line, last_line)
+		VALUES (?,?,?,?,?,?,?,?,?,?,?)`, agent.NewID(agent.KindChunk), sourceID, position, c.Content, c.Section, c.Page, c.URL, record,
+		strings.Join(c.Further, "\n"), c.Line, c.LastLine)
+	return err
 }
 
 // EndChunks notes that a source's text has been cut whole, and which model
@@ -269,13 +279,43 @@ func (db *DB) Chunks(ctx context.Context, sourceID string, p Page) ([]agent.Chun
 	return chunks, total, err
 }
 
-const chunkColumns = "id, position, content, section, page, url"
+const chunkColumns = "id, position, content, " + placeColumns
+
+// placeColumns are those that placeOf returns fields for.
+const placeColumns = "section, page, url, further_sections, line, last_line"
 
 func scanChunk(source string) func(*sqlite.Rows) (agent.Chunk, error) {
 	return func(rows *sqlite.Rows) (c agent.Chunk, err error) {
-		c.Metadata.SourceName = source
-		return c, rows.Scan(&c.ID, &c.Position, &c.Content, &c.Metadata.Section, &c.Metadata.Page, &c.Metadata.URL)
+		place := placeOf(&c.Metadata)
+		if err = rows.Scan(append([]any{&c.ID, &c.Position, &c.Content}, place.fields()...)...); err == nil {
+			place.set(source)
+		}
+		return c, err
 	}
+}
+
+// chunkPlace reads where a chunk is.
+type chunkPlace struct {
+	*agent.ChunkMetadata
+	further string
+}
+
+func placeOf(m *agent.ChunkMetadata) *chunkPlace { return &chunkPlace{ChunkMetadata: m} }
+
+func (p *chunkPlace) fields() []any {
+	return []any{&p.Section, &p.Page, &p.URL, &p.further, &p.Line, &p.LastLine}
+}
+
+// set completes what was read.
+func (p *chunkPlace) set(source string) {
+	p.SourceName, p.Sections = source, []string{}
+	if p.Section != "" {
+		p.Sections = append(p.Sections, p.Section)
+	}
+	if p.further != "" {
+		p.Sections = append(p.Sections, strings.Split(p.further, "\n")...)
+	}
+	p.SetPlace()
 }
 
 // EachChunk calls fn with the chunks of a source from a first position to a

@@ -223,8 +223,7 @@ func (tx *Tx) addRecordChunks(f Feed, record int64, chunks []NewChunk) error {
 		return err
 	}
 	for i, c := range chunks {
-		if _, err := tx.exec("INSERT INTO chunks(id, source_id, position, content, section, page, url, record_seq) VALUES (?,?,?,?,?,?,?,?)",
-			agent.NewID(agent.KindChunk), f.SourceID, position+i, c.Content, c.Section, c.Page, c.URL, record); err != nil {
+		if err := tx.insertChunk(f.SourceID, position+i, record, c); err != nil {
 			return err
 		}
 	}

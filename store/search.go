@@ -123,9 +123,13 @@ type FoundChunk struct {
 // there are none.
 func (k *Knowledge) Chunks(seqs []int64) ([]FoundChunk, error) {
 	return all(k.tx, func(rows *sqlite.Rows) (f FoundChunk, err error) {
-		m := &f.Metadata
-		return f, rows.Scan(&f.Seq, &f.ID, &f.SourceID, &f.Position, &f.Content, &m.SourceName, &m.Page, &m.Section, &m.URL)
-	}, `SELECT c.seq, c.id, c.source_id, c.position, c.content, s.name, c.page, c.section, c.url
+		var source string
+		place := placeOf(&f.Metadata)
+		if err = rows.Scan(append([]any{&f.Seq, &f.ID, &f.SourceID, &f.Position, &f.Content, &source}, place.fields()...)...); err == nil {
+			place.set(source)
+		}
+		return f, err
+	}, `SELECT c.seq, c.id, c.source_id, c.position, c.content, s.name, `+placeColumns+`
 		FROM json_each(?) j CROSS JOIN chunks c ON c.seq = j.value CROSS JOIN sources s ON s.id = c.source_id
 		ORDER BY j.key`, search.ListJSON(seqs))
 }

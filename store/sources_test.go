@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -106,7 +107,7 @@ var anyWork = WorkWanted{Model: "model-1", Reading: true, Embedding: true}
 func texts(n int) []NewChunk {
 	chunks := make([]NewChunk, n)
 	for i := range chunks {
-		chunks[i] = NewChunk{Content: fmt.Sprintf("chunk number %d", i), Section: "Top > Sub", Page: i + 1}
+		chunks[i] = NewChunk{Content: fmt.Sprintf("chunk number %d", i), Section: "Top > Sub", Page: i + 1, Further: []string{"Top > Next"}, Line: 7, LastLine: 9}
 	}
 	return chunks
 }
@@ -144,7 +145,8 @@ func TestWorkOnASource(t *testing.T) {
 		t.Errorf("%+v, %v", s.Progress, err)
 	}
 	chunks, total, err := db.Chunks(ctx, w.ID, Page{Limit: 2, Offset: 100})
-	if err != nil || total != n || len(chunks) != 2 || chunks[0].Position != 100 || chunks[0].Metadata != (agent.ChunkMetadata{SourceName: "a.txt", Page: 101, Section: "Top > Sub"}) {
+	if err != nil || total != n || len(chunks) != 2 || chunks[0].Position != 100 || !reflect.DeepEqual(chunks[0].Metadata, agent.ChunkMetadata{SourceName: "a.txt", Page: 101, Section: "Top > Sub",
+		Sections: []string{"Top > Sub", "Top > Next"}, Line: 7, LastLine: 9, Place: "page 101 · Top > Sub · Next · lines 7–9"}) {
 		t.Errorf("%+v of %d, %v", chunks, total, err)
 	}
 	_, err = db.RestartSource(ctx, w.ID, agent.SourceProcessing)

@@ -3,6 +3,8 @@ package vector
 import (
 	"slices"
 	"strings"
+
+	"satchel/agent"
 )
 
 // maxJoined is how many chunks may be joined into one result.
@@ -101,5 +103,20 @@ func (p passage) result(by ranking) Result {
 		r.Metadata.ChunkIDs = append(r.Metadata.ChunkIDs, part.ID)
 	}
 	r.Content = content.String()
+	p.place(&r.Metadata.ChunkMetadata)
 	return r
+}
+
+// place sets the sections and lines of all parts.
+func (p passage) place(m *agent.ChunkMetadata) {
+	m.Sections = slices.Clone(p.best.Metadata.Sections)
+	for _, part := range p.parts {
+		for _, section := range part.Metadata.Sections {
+			if !slices.Contains(m.Sections, section) {
+				m.Sections = append(m.Sections, section)
+			}
+		}
+	}
+	m.Line, m.LastLine = p.parts[0].Metadata.Line, p.parts[len(p.parts)-1].Metadata.LastLine
+	m.SetPlace()
 }

@@ -161,3 +161,15 @@ func TestScriptsWithoutSpaces(t *testing.T) {
 		}
 	}
 }
+
+func TestResultOfSeveralChunksSaysWhereAllAre(t *testing.T) {
+	p := pieces(3)
+	first, second := hit("s", 0, p[0]), hit("s", 1, p[1])
+	first.Metadata = agent.ChunkMetadata{Section: "A", Sections: []string{"A"}, Line: 3, LastLine: 9}
+	second.Metadata = agent.ChunkMetadata{Section: "A > B", Sections: []string{"A > B", "C"}, Line: 8, LastLine: 20}
+	second.cosine = 0.9
+	found := results([]candidate{first, second}, Query{Limit: 5}, ranking{mode: Vector, trust: 1})
+	if len(found) != 1 || found[0].Metadata.Place != "A > B · C · A · lines 3–20" {
+		t.Errorf("found %+v", found)
+	}
+}

@@ -43,6 +43,7 @@ type TextChunk struct {
 	Page     int    `json:"page" doc:"1 is the first page; 0 if the format has no pages."`
 	Section  string `json:"section"`
 	URL      string `json:"url"`
+	Place    string `json:"place" doc:"Page, sections and lines as a text to show." example:"page 4 · Returns"`
 }
 
 // Text returns a part of a source's text. Errors are those of the store, with
@@ -166,7 +167,7 @@ func (l *layout) join(tx *store.Tx, sourceID string, first, last int, out *Sourc
 			text.WriteString(c.Content)
 		}
 		out.Chunks = append(out.Chunks, TextChunk{ID: c.ID, Position: c.Position, From: max(p.from-out.From, 0), To: p.to - out.From,
-			Page: c.Metadata.Page, Section: c.Metadata.Section, URL: c.Metadata.URL})
+			Page: c.Metadata.Page, Section: c.Metadata.Section, URL: c.Metadata.URL, Place: c.Metadata.Place})
 		i++
 	})
 	out.Text = cutUnits(text.String(), out.From-l.places[first].from)

@@ -107,18 +107,22 @@ func clipBytes(s string, n int) string {
 
 // reference is a citation as stored with the answer.
 type reference struct {
-	Number     int     `json:"n"`
-	SourceID   string  `json:"source_id"`
-	SourceName string  `json:"source_name"`
-	ChunkID    string  `json:"chunk_id"`
-	Page       int     `json:"page"`
-	Section    string  `json:"section"`
-	URL        string  `json:"url"`
-	Score      float64 `json:"score"`
-	Content    string  `json:"content"`
-	Matches    [][]int `json:"matches,omitempty"`
-	Best       []int   `json:"best_sentence,omitempty"`
-	Cited      bool    `json:"cited"` // the answer cites its number
+	Number     int      `json:"n"`
+	SourceID   string   `json:"source_id"`
+	SourceName string   `json:"source_name"`
+	ChunkID    string   `json:"chunk_id"`
+	Page       int      `json:"page"`
+	Section    string   `json:"section"`
+	URL        string   `json:"url"`
+	Line       int      `json:"line,omitempty"`
+	LastLine   int      `json:"last_line,omitempty"`
+	Place      string   `json:"place,omitempty"`
+	Sections   []string `json:"sections,omitempty"`
+	Score      float64  `json:"score"`
+	Content    string   `json:"content"`
+	Matches    [][]int  `json:"matches,omitempty"`
+	Best       []int    `json:"best_sentence,omitempty"`
+	Cited      bool     `json:"cited"` // the answer cites its number
 }
 
 // keptOfPassage is how many bytes of a passage are stored with the answer.
@@ -130,13 +134,14 @@ func references(list []Citation, text string) []reference {
 	for i, c := range list {
 		from := c.Metadata
 		kept[i] = reference{Number: c.Number, SourceID: c.SourceID, SourceName: from.SourceName, ChunkID: c.ID, Page: from.Page, Section: from.Section,
-			URL: from.URL, Score: c.Score, Content: clipBytes(c.Content, keptOfPassage), Cited: cited[c.Number], Matches: c.Matches, Best: c.BestSentence}
+			URL: from.URL, Line: from.Line, LastLine: from.LastLine, Place: from.Place, Sections: from.Sections, Score: c.Score, Content: clipBytes(c.Content, keptOfPassage), Cited: cited[c.Number], Matches: c.Matches, Best: c.BestSentence}
 	}
 	return kept
 }
 
 func (r reference) citation() Citation {
-	from := agent.ChunkMetadata{SourceName: r.SourceName, Page: r.Page, Section: r.Section, URL: r.URL}
+	from := agent.ChunkMetadata{SourceName: r.SourceName, Page: r.Page, Section: r.Section, URL: r.URL,
+		Line: r.Line, LastLine: r.LastLine, Place: r.Place, Sections: append([]string{}, r.Sections...)}
 	return Citation{Number: r.Number, Result: vector.Result{ID: r.ChunkID, SourceID: r.SourceID, Content: r.Content, Score: r.Score,
 		Matches: append([][]int{}, r.Matches...), BestSentence: r.Best, Metadata: vector.ResultMetadata{ChunkMetadata: from}}}
 }

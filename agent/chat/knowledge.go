@@ -125,6 +125,9 @@ func systemPrompt(a agent.Agent, s store.Settings, own string, passages []Citati
 		if p.Metadata.Page > 0 {
 			fmt.Fprintf(&b, " page=\"%d\"", p.Metadata.Page)
 		}
+		if p.Metadata.Line > 0 {
+			fmt.Fprintf(&b, " lines=\"%d-%d\"", p.Metadata.Line, p.Metadata.LastLine)
+		}
 		b.WriteString(">\n" + strings.ReplaceAll(p.Content, "</passage", "< /passage") + "\n</passage>\n")
 	}
 	return b.String()

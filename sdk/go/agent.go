@@ -48,6 +48,7 @@ type Citation struct {
 		Section    string `json:"section"`
 		Page       int    `json:"page"`
 		URL        string `json:"url"`
+		Place      string `json:"place"` // such as "page 4 · Returns"
 	} `json:"metadata"`
 }
 

@@ -1,6 +1,7 @@
 package chunk
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -94,8 +95,8 @@ func (s *splitter) boundaries(from, to int, yield func(at int, l level) bool) {
 // within is boundaries for the inside of one block.
 func (s *splitter) within(b document.Block, from, to int, yield func(at int, l level) bool) bool {
 	end := min(int(b.End), to)
-	// One character back, to see the space before a word that starts at from.
-	for p := max(int(b.Start), retreat(s.text, 0, from, 1)); p < end; {
+	// A little back, to see the white space before a word that starts at from.
+	for p := max(int(b.Start), spaceBefore(s.text, from)); p < end; {
 		c := s.text[p]
 		if c > ' ' && c < utf8.RuneSelf {
 			p++
@@ -163,4 +164,14 @@ func (s *splitter) classifySpace(b document.Block, p, end int) (at, next int, l 
 		return line, next, atSentence
 	}
 	return line, next, atLine
+}
+
+// spaceBefore returns the start of the white space before from, or of the
+// character before from.
+func spaceBefore(text string, from int) int {
+	before := text[max(0, from-maxSpaceRun):from]
+	if start := from - len(before) + len(strings.TrimRightFunc(before, unicode.IsSpace)); start < from {
+		return start
+	}
+	return retreat(text, 0, from, 1)
 }

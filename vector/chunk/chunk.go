@@ -86,9 +86,13 @@ func (c Config) Validate() error {
 // Chunk is one piece of a document.
 type Chunk struct {
 	Content  string // at most Config.Size characters
-	Heading  string // the headings above it, as "A > B"
+	Heading  string // the headings above its start, as "A > B"
 	Page     int    // where it starts; 0 if the format has no pages
 	Position int    // 0 is the first chunk
+
+	Further  []string // the headings that follow in it, like Heading, at most maxFurther
+	Line     int      // where it starts in the file; 0 if the format has no lines
+	LastLine int      // where it ends
 }
 
 // Split splits doc. Its time is linear in the length of the text, and besides
@@ -101,7 +105,7 @@ func Split(ctx context.Context, doc *document.Document, c Config) ([]Chunk, erro
 		return nil, err
 	}
 	if c.Method == Markdown && doc.Format == document.FormatText {
-		doc = document.Markdown(doc.Text, document.Limits{})
+		doc = doc.AsMarkdown()
 	}
 	s := newSplitter(doc, c)
 	breaks, err := s.breaks(ctx)

@@ -53,6 +53,10 @@ func (s *splitter) beginning(from int) int {
 	if within == s.done {
 		return s.done
 	}
+	// A shorter overlap, or none, is better than half a sentence.
+	if at := s.firstBoundary(strongest, weakest, within, s.done); at >= 0 {
+		return at
+	}
 	if at := s.firstBoundary(atHeading, atWord, from, s.done); at >= 0 && at < s.done {
 		return at
 	}

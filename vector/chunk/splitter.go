@@ -22,6 +22,7 @@ type splitter struct {
 	most   int // maximum number of chunks
 	done   int // all text before this offset is in chunks
 	row    rowLine
+	lines  lineCount
 	chunks []Chunk
 	spans  func(start, end int) // called with each window, for tests
 }
@@ -99,7 +100,14 @@ func (s *splitter) emit(head string, start, cut int) {
 	c := Chunk{Content: content, Position: len(s.chunks)}
 	if i := s.blockAt(start); i < len(s.doc.Blocks) {
 		c.Page = int(s.doc.Blocks[i].Page)
-		c.Heading = s.doc.Path(s.lastOfHeadings(i, cut))
+		i = s.lastOfHeadings(i, cut)
+		c.Heading = s.doc.Path(i)
+		c.Further = s.further(i+1, cut)
+	}
+	if s.doc.Lined {
+		c.Line = s.lines.at(s.doc, start)
+		last := s.lines // a copy, since the next chunk may start before
+		c.LastLine = last.at(s.doc, start+len(strings.TrimRightFunc(s.text[start:cut], unicode.IsSpace)))
 	}
 	s.chunks = append(s.chunks, c)
 }

@@ -53,6 +53,11 @@ type Document struct {
 	Blocks []Block
 	Pages  int // 0 if the format has no pages
 
+	// Lined reports whether the lines of Text are those of the file, except
+	// that the line ends at the offsets Joined are missing.
+	Lined  bool
+	Joined []uint32 // in ascending order
+
 	// RaggedRows counts the rows of a CSV file with more or fewer fields than
 	// its header.
 	RaggedRows int

@@ -12,7 +12,7 @@ func TestJoinLines(t *testing.T) {
 		"usage: -\nfoo, MX-\n200, Anglo-\nSaxon": "usage: -\nfoo, MX-\n200, Anglo-\nSaxon",
 		"no hyphen\nhere":                        "no hyphen\nhere",
 	} {
-		if got := joinLines(text); got != want {
+		if got, _ := joinLines(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}

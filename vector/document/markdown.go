@@ -10,7 +10,20 @@ func readMarkdown(_ context.Context, in input) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return markdownDocument(text, in.limits), nil
+	doc := markdownDocument(text, in.limits)
+	doc.Lined = true
+	return doc, nil
+}
+
+// AsMarkdown parses the text of a document as Markdown.
+func (d *Document) AsMarkdown() *Document {
+	doc := Markdown(d.Text, Limits{})
+	doc.Lined = d.Lined
+	for _, at := range d.Joined {
+		at += uint32(len(doc.Text)) - uint32(len(d.Text)) // by what front matter lost
+		doc.Joined = append(doc.Joined, at)
+	}
+	return doc
 }
 
 // Markdown finds the blocks of a text known to be Markdown, such as a crawled
@@ -23,13 +36,14 @@ func Markdown(text string, limits Limits) *Document {
 
 func markdownDocument(text string, limits Limits) *Document {
 	front, body := cutFrontMatter(text)
+	var joined []uint32
 	if len(body) < len(text) {
-		text = front + "\n" + body
+		text, joined = front+"\n"+body, []uint32{0} // without the first line
 	}
 	o := newOutline(text, limits)
 	o.add(KindRow, 0, 0, len(front))
 	markMarkdown(o, len(text)-len(body), len(text))
-	doc := &Document{Text: text, Blocks: o.blocks, Title: frontMatterTitle(front)}
+	doc := &Document{Text: text, Blocks: o.blocks, Title: frontMatterTitle(front), Joined: joined}
 	if doc.Title == "" {
 		doc.Title = o.title()
 	}

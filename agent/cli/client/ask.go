@@ -17,10 +17,9 @@ type citation struct {
 	Number   int    `json:"number"`
 	Content  string `json:"content"`
 	Metadata struct {
-		Source  string `json:"source_name"`
-		Section string `json:"section"`
-		Page    int    `json:"page"`
-		URL     string `json:"url"`
+		Source string `json:"source_name"`
+		Place  string `json:"place"`
+		URL    string `json:"url"`
 	} `json:"metadata"`
 	Score float64 `json:"score"`
 }
@@ -28,11 +27,8 @@ type citation struct {
 // place says where the passage is.
 func (c *citation) place() string {
 	text := c.Metadata.Source
-	if c.Metadata.Section != "" {
-		text += ", " + c.Metadata.Section
-	}
-	if c.Metadata.Page > 0 {
-		text += ", page " + strconv.Itoa(c.Metadata.Page)
+	if c.Metadata.Place != "" {
+		text += ", " + c.Metadata.Place
 	}
 	if c.Metadata.URL != "" {
 		text += ", " + c.Metadata.URL

@@ -186,10 +186,9 @@ function Search() {
 
 function Passage({ r, n }: { r: any; n: number }) {
   const [open, setOpen] = useState(false);
-  const where = [r.metadata.section, r.metadata.page && `page ${r.metadata.page}`].filter(Boolean).join(" · ");
   return (
     <li class="card stack">
-      <div class="row"><b class="cite">{n}</b><a href={`${href(agentId.value, "knowledge", r.source_id)}?chunk=${r.id}`}><Name>{r.metadata.source_name}</Name></a><span class="muted small grow clip"><bdi>{where}</bdi></span><span class="score" title="How likely it is that the passage answers the question"><i style={{ width: `${Math.round(r.score * 100)}%` }} /></span><span class="small muted">{r.score.toFixed(2)}</span></div>
+      <div class="row"><b class="cite">{n}</b><a href={`${href(agentId.value, "knowledge", r.source_id)}?chunk=${r.id}`}><Name>{r.metadata.source_name}</Name></a><span class="muted small grow clip"><bdi>{r.metadata.place}</bdi></span><span class="score" title="How likely it is that the passage answers the question"><i style={{ width: `${Math.round(r.score * 100)}%` }} /></span><span class="small muted">{r.score.toFixed(2)}</span></div>
       <p class={open ? "passage-full" : "passage-text"}><Highlighted text={r.content} ranges={r.matches} best={r.best_sentence} excerpt={!open} /></p>
       {r.content.length > 400 && <button type="button" class="link" onClick={() => setOpen(!open)}>{open ? "Less" : "More"}</button>}
     </li>
@@ -235,7 +234,7 @@ function Chunks({ id }: { id: string }) {
   return <Load of={found}>{({ chunks, meta }) => (
     <>
       <ol class="results" start={offset + 1}>{chunks.map((c: any) => (
-        <li key={c.id} class="card stack"><p class="muted small">{[`#${c.position + 1}`, c.metadata?.section, c.metadata?.page && `page ${c.metadata.page}`, `${c.content.length} characters`].filter(Boolean).join(" · ")}</p><p class="passage-full">{c.content}</p></li>
+        <li key={c.id} class="card stack"><p class="muted small">{[`#${c.position + 1}`, c.metadata.place, `${c.content.length} characters`].filter(Boolean).join(" · ")}</p><p class="passage-full">{c.content}</p></li>
       ))}</ol>
       <Pager meta={meta} go={setOffset} />
     </>

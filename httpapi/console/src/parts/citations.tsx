@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 
 /** A passage that the model was given, by the number that it cites. */
-export type Citation = { n: number; chunk: string; source: string; name: string; page: number; section: string; url: string; score: number; content: string; matches: [number, number][]; best: [number, number] | null };
+export type Citation = { n: number; chunk: string; source: string; name: string; place: string; url: string; score: number; content: string; matches: [number, number][]; best: [number, number] | null };
 
 /** Reads citations of the API, from a stream, a stored message or a search. */
 export function citationsOf(list: any[] | undefined): Citation[] {
@@ -10,13 +10,14 @@ export function citationsOf(list: any[] | undefined): Citation[] {
     const at = s.metadata ?? s;
     return {
       n: s.n ?? s.number ?? i + 1, chunk: s.chunk_id ?? s.id ?? "", source: s.source_id ?? "", name: s.source_name ?? at.source_name ?? "",
-      page: at.page ?? 0, section: at.section ?? "", url: at.url ?? "", score: s.score ?? 0, content: s.content ?? "", matches: s.matches ?? [], best: s.best_sentence ?? null,
+      // Answers stored by earlier versions have no place.
+      place: at.place || [at.page && `page ${at.page}`, at.section].filter(Boolean).join(" · "), url: at.url ?? "", score: s.score ?? 0, content: s.content ?? "", matches: s.matches ?? [], best: s.best_sentence ?? null,
     };
   });
 }
 
 /** Where in its source a passage is. */
-export const placeOf = (c: Citation) => [c.name, c.section, c.page ? `page ${c.page}` : ""].filter(Boolean).join(" › ");
+export const placeOf = (c: Citation) => [c.name, c.place].filter(Boolean).join(" · ");
 
 const pattern = /\[(\d{1,3})\]/g;
 

@@ -1,0 +1,45 @@
+package chunk
+
+import (
+	"slices"
+	"strings"
+
+	"satchel/vector/document"
+)
+
+// maxFurther limits how many headings a chunk lists.
+const maxFurther = 15
+
+// further returns the headings that start in blocks from i on, before cut. Of
+// consecutive headings it returns the innermost.
+func (s *splitter) further(i, cut int) (list []string) {
+	blocks := s.doc.Blocks
+	for ; i < len(blocks) && int(blocks[i].Start) < cut && len(list) < maxFurther; i++ {
+		if blocks[i].Kind != document.KindHeading {
+			continue
+		}
+		i = s.lastOfHeadings(i, cut)
+		if path := s.doc.Path(i); !slices.Contains(list, path) {
+			list = append(list, path)
+		}
+	}
+	return list
+}
+
+// lineCount counts the lines of a file up to an offset in its text.
+type lineCount struct {
+	offset int
+	ends   int // line ends before offset
+	joined int // of Document.Joined, those up to offset
+}
+
+// at returns the number of the line at an offset that is not before that of the
+// last call. 1 is the first line.
+func (c *lineCount) at(doc *document.Document, offset int) int {
+	c.ends += strings.Count(doc.Text[c.offset:offset], "\n")
+	c.offset = offset
+	for c.joined < len(doc.Joined) && int(doc.Joined[c.joined]) <= offset {
+		c.joined++
+	}
+	return 1 + c.ends + c.joined
+}
