@@ -41,6 +41,7 @@ require (
 require (
 	github.com/blevesearch/snowballstem v0.9.0
 	github.com/superfly/ltx v0.5.3
+	go.yaml.in/yaml/v3 v3.0.5
 )
 
 require (

@@ -25,6 +25,7 @@ import (
 	"satchel/agent/egress"
 	"satchel/agent/llm"
 	"satchel/agent/mcp/registry"
+	"satchel/agent/openapi"
 	"satchel/agent/script"
 	"satchel/browser"
 	"satchel/browser/install"
@@ -53,8 +54,8 @@ var (
 )
 
 func main() {
-	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) || child.RunChild(os.Args[1:]) {
-		return // this is a child process for the browser, a document, scripts or doctor
+	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || openapi.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) || child.RunChild(os.Args[1:]) {
+		return // this is a child process for the browser, a document, the description of an API, scripts or doctor
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program immediately

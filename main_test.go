@@ -24,6 +24,7 @@ import (
 	"testing"
 
 	"satchel/agent/child"
+	"satchel/agent/openapi"
 	"satchel/agent/script"
 	"satchel/browser"
 	"satchel/vector/document"
@@ -31,7 +32,7 @@ import (
 
 // TestMain is also the child that reads documents.
 func TestMain(m *testing.M) {
-	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) || child.RunChild(os.Args[1:]) {
+	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || openapi.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) || child.RunChild(os.Args[1:]) {
 		return
 	}
 	os.Exit(m.Run())
@@ -56,6 +57,7 @@ var floors = map[string]struct {
 	"agent/cli/client":       {0, only("agent", "agent/egress")},
 	"agent/llm":              {floor: 1},
 	"agent/mcp":              {floor: 1},
+	"agent/openapi":          {1, only("agent", "agent/child", "agent/egress")},
 	"agent/script":           {floor: 1},
 	"store/sqlite":           {0, only()},
 	"store/capture":          {0, only()},
@@ -115,6 +117,7 @@ var owners = map[string]string{
 	"github.com/evanw/esbuild":                      "httpapi/console/bundle",
 	"github.com/modelcontextprotocol/go-sdk":        "agent/mcp",
 	"github.com/santhosh-tekuri/jsonschema/v6":      "agent/chat",
+	"go.yaml.in/yaml/v3":                            "agent/openapi",
 }
 
 type listedPackage struct {

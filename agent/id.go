@@ -35,6 +35,7 @@ const (
 	KindTakeover     = "takeover"
 	KindRow          = "row" // of a table
 	KindCredential   = "credential"
+	KindAPI          = "api"
 )
 
 // DefaultID is the id of the built-in agent.

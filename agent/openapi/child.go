@@ -1,0 +1,163 @@
+package openapi
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"satchel/agent"
+	"satchel/agent/child"
+)
+
+// role is the role of a child. It reads one line of JSON (task) and the bytes of
+// the description from its standard input, and answers with one JSON value
+// (answer). The parent keeps the child's input open, so that the child exits
+// with it.
+const role = "read-api"
+
+type task struct {
+	Size int
+	Base string
+}
+
+type answer struct {
+	Document agent.APIDocument
+	Error    *problem
+}
+
+type problem struct {
+	Code    agent.Code
+	Message string
+	Details map[string]any
+}
+
+// maxAnswer limits the answer of a child, in bytes.
+const maxAnswer = 4 * maxTotal
+
+// RunChild does a child's work and returns true if this process was started as a
+// child of Read; otherwise it returns false immediately. A program that calls
+// Read must call it first.
+func RunChild(args []string) bool {
+	if !child.Is(role, args) {
+		return false
+	}
+	if err := serveChild(bufio.NewReader(os.Stdin), os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(child.ExitOrphaned)
+	}
+	return true
+}
+
+func serveChild(stdin *bufio.Reader, stdout io.Writer) error {
+	line, err := stdin.ReadBytes('\n')
+	if err != nil {
+		return err
+	}
+	var t task
+	if err := json.Unmarshal(line, &t); err != nil {
+		return err
+	}
+	debug.SetMemoryLimit(readMemory * 3 / 4)
+	most := child.Memory() + readMemory
+	if err := (child.Limits{Memory: readMemory, CPU: 2 * readTime}).Apply(); err != nil {
+		return err
+	}
+	go child.WatchMemory(func() uint64 { return most })
+	data := make([]byte, t.Size)
+	if _, err := io.ReadFull(stdin, data); err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, stdin)
+		os.Exit(child.ExitOrphaned)
+	}()
+	out := bufio.NewWriterSize(stdout, 64<<10)
+	if err := json.NewEncoder(out).Encode(answerTo(data, t.Base)); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// answerTo parses a description. A panic is a description that cannot be read.
+func answerTo(data []byte, base string) (a answer) {
+	defer func() {
+		if p := recover(); p != nil {
+			a = answer{Error: &problem{Code: agent.CodeInvalidFile, Message: "the description cannot be read"}}
+		}
+	}()
+	doc, err := parse(data, base)
+	var known *agent.Error
+	switch {
+	case errors.As(err, &known):
+		return answer{Error: &problem{known.Code, known.Message, known.Details}}
+	case err != nil:
+		return answer{Error: &problem{Code: agent.CodeInvalidFile, Message: "the description cannot be read"}}
+	}
+	return answer{Document: doc}
+}
+
+// Read reads a description in a child process, within limits of size, time and
+// memory. base is the address that it was read from, or "": relative addresses
+// count from it.
+func Read(ctx context.Context, data []byte, base string) (agent.APIDocument, error) {
+	if len(data) > agent.MaxAPIDocument {
+		return agent.APIDocument{}, tooLarge()
+	}
+	timed, cancel := context.WithTimeout(ctx, readTime)
+	defer cancel()
+	// Linux kills the child when the thread that started it exits.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	p, err := child.Start(role)
+	if err != nil {
+		return agent.APIDocument{}, fmt.Errorf("openapi: %w", err)
+	}
+	defer p.Close()
+	defer context.AfterFunc(timed, p.Kill)()
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		line, err := json.Marshal(task{len(data), base})
+		if err != nil {
+			return
+		}
+		if _, err := p.Stdin.Write(append(line, '\n')); err == nil {
+			_, _ = p.Stdin.Write(data) // a child that has ended gives no answer
+		}
+	}()
+	var a answer
+	err = json.NewDecoder(io.LimitReader(p.Stdout, maxAnswer)).Decode(&a)
+	p.Close() // unblocks sending, if the child no longer reads
+	<-sent
+	return result(ctx, timed, a, err, p)
+}
+
+// result is what the answer of a child, or its end, means.
+func result(ctx, timed context.Context, a answer, err error, p *child.Process) (agent.APIDocument, error) {
+	invalid := func(format string, args ...any) *agent.Error {
+		return agent.Errorf(agent.CodeInvalidFile, format, args...).With("field", "document")
+	}
+	switch {
+	case err == nil && a.Error == nil:
+		return a.Document, nil
+	case err == nil:
+		e := agent.Errorf(a.Error.Code, "%s", a.Error.Message)
+		for name, value := range a.Error.Details {
+			e = e.With(name, value)
+		}
+		return a.Document, e
+	case ctx.Err() != nil:
+		return a.Document, ctx.Err()
+	case timed.Err() != nil:
+		return a.Document, invalid("reading the description took longer than %s", readTime)
+	case p.OutOfMemory():
+		return a.Document, invalid("reading the description takes more than %d MB of memory", readMemory>>20)
+	}
+	return a.Document, invalid("the description cannot be read").Because(errors.Join(err, p.Err()))
+}

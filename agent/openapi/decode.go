@@ -1,0 +1,157 @@
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"satchel/agent"
+)
+
+var errComplex = agent.Errorf(agent.CodeInvalidFile, "the description has too many values, or is nested too deep").With("field", "document")
+
+// decode decodes JSON or YAML. Numbers are json.Number.
+func decode(data []byte) (any, error) {
+	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")))
+	if len(data) == 0 {
+		return nil, agent.Invalid("document", "must not be empty")
+	}
+	if data[0] == '{' {
+		var v any
+		dec := json.NewDecoder(bytes.NewReader(data))
+		dec.UseNumber()
+		if dec.Decode(&v) == nil && !dec.More() {
+			left := maxValues
+			return v, checkSize(v, 0, &left)
+		}
+	}
+	var node yaml.Node
+	if err := yaml.Unmarshal(data, &node); err != nil {
+		return nil, agent.Invalid("document", "is neither JSON nor YAML: "+agent.Clip(strings.ToValidUTF8(err.Error(), "\uFFFD"), 200))
+	}
+	y := yamlReader{left: maxValues}
+	return y.value(&node, 0)
+}
+
+// checkSize limits the nesting and the number of values.
+func checkSize(v any, depth int, left *int) error {
+	if *left--; depth > maxDepth || *left < 0 {
+		return errComplex
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, inner := range v {
+			if err := checkSize(inner, depth+1, left); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, inner := range v {
+			if err := checkSize(inner, depth+1, left); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// yamlReader converts YAML nodes. Aliases are expanded within its limits.
+type yamlReader struct{ left int }
+
+func (y *yamlReader) value(n *yaml.Node, depth int) (any, error) {
+	if y.left--; depth > maxDepth || y.left < 0 {
+		return nil, errComplex
+	}
+	switch n.Kind {
+	case yaml.DocumentNode:
+		if len(n.Content) == 1 {
+			return y.value(n.Content[0], depth)
+		}
+	case yaml.AliasNode:
+		return y.value(n.Alias, depth+1)
+	case yaml.SequenceNode:
+		list := make([]any, 0, len(n.Content))
+		for _, entry := range n.Content {
+			v, err := y.value(entry, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, v)
+		}
+		return list, nil
+	case yaml.MappingNode:
+		return y.mapping(n, depth)
+	case yaml.ScalarNode:
+		return scalar(n), nil
+	}
+	return nil, nil
+}
+
+func (y *yamlReader) mapping(n *yaml.Node, depth int) (any, error) {
+	m := make(map[string]any, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		v, err := y.value(n.Content[i+1], depth+1)
+		if err != nil {
+			return nil, err
+		}
+		if n.Content[i].ShortTag() != "!!merge" {
+			m[n.Content[i].Value] = v
+			continue
+		}
+		for _, merged := range append(list(v), v) {
+			for key, inner := range object(merged) {
+				if _, given := m[key]; !given {
+					m[key] = inner
+				}
+			}
+		}
+	}
+	return m, nil
+}
+
+// scalar converts a scalar as JSON would have it. Dates are text.
+func scalar(n *yaml.Node) any {
+	switch n.ShortTag() {
+	case "!!null":
+		return nil
+	case "!!bool":
+		return strings.EqualFold(n.Value, "true")
+	case "!!int", "!!float":
+		if json.Valid([]byte(n.Value)) {
+			return json.Number(n.Value)
+		}
+		if i, err := strconv.ParseInt(strings.ReplaceAll(n.Value, "_", ""), 0, 64); err == nil {
+			return json.Number(strconv.FormatInt(i, 10))
+		}
+		if f, err := strconv.ParseFloat(n.Value, 64); err == nil && !math.IsNaN(f) && !math.IsInf(f, 0) {
+			return json.Number(strconv.FormatFloat(f, 'g', -1, 64))
+		}
+	}
+	return n.Value
+}
+
+func object(v any) map[string]any { m, _ := v.(map[string]any); return m }
+func list(v any) []any            { l, _ := v.([]any); return l }
+
+// text returns a scalar as text.
+func text(v any) string {
+	switch v := v.(type) {
+	case string:
+		return strings.ToValidUTF8(strings.ReplaceAll(v, "\x00", ""), "\uFFFD")
+	case json.Number:
+		return v.String()
+	case bool:
+		return strconv.FormatBool(v)
+	}
+	return ""
+}
+
+// truth reports whether a value is true, also as text.
+func truth(v any) bool { return v == true || v == "true" }
+
+var errUnknownFormat = errors.New("not a known format")

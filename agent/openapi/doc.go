@@ -1,0 +1,31 @@
+// Package openapi reads descriptions of APIs and builds requests of their
+// operations: OpenAPI 3.0 and 3.1, Swagger 2.0 and Postman collections 2.1, in
+// JSON or YAML.
+//
+// The reader works on decoded values and takes what it can use: descriptions
+// in use break their own specification in many places. What it cannot use
+// becomes a warning. References are followed within the document only.
+//
+// Read parses in a child process. Schemas become JSON Schema 2020-12.
+package openapi
+
+import "time"
+
+// Limits of a description, besides those of package agent.
+const (
+	maxDepth     = 200       // nesting of the document
+	maxValues    = 4_000_000 // in the document, with its YAML aliases expanded
+	maxHops      = 20        // references that lead to references
+	maxTotal     = 48 << 20  // bytes of all operations
+	maxText      = 1000      // characters of a description: a stranger's words to a model
+	maxLine      = 200       // characters of a summary, a title or a tag
+	maxWarnings  = 50
+	maxServers   = 50
+	maxSecurity  = 10
+	maxTags      = 20
+	maxName      = 200 // bytes of an operation's id or a parameter's name
+	readTime     = 10 * time.Second
+	readMemory   = 256 << 20
+	smallSchema  = 2 << 10 // bytes of a schema once maxTotal is used up
+	maxPathBytes = 2000
+)

@@ -1,0 +1,247 @@
+package openapi
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"mime/multipart"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"satchel/agent"
+)
+
+func unescaped(s string) string { return s }
+
+// queryEscape escapes a name or a value of a query.
+func queryEscape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+
+// reserved undoes the escaping of characters that end nothing in a query.
+var reserved = strings.NewReplacer("%3A", ":", "%2F", "/", "%3F", "?", "%40", "@", "%21", "!", "%24", "$", "%27", "'", "%28", "(", "%29", ")", "%2A", "*", "%2C", ",", "%3B", ";", "%3D", "=")
+
+func reservedEscape(s string) string { return reserved.Replace(queryEscape(s)) }
+
+// scalarText returns a value as text: objects and lists as JSON.
+func scalarText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case map[string]any, []any:
+		return jsonText(v)
+	case string:
+		return v
+	}
+	return fmt.Sprint(v)
+}
+
+func jsonText(v any) string {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // it was decoded from JSON
+	return strings.TrimSpace(out.String())
+}
+
+// joined writes a value in style simple: parts with a separator between them.
+func joined(v any, separator string, explode bool, escape func(string) string) string {
+	var parts []string
+	switch v := v.(type) {
+	case []any:
+		for _, entry := range v {
+			parts = append(parts, escape(scalarText(entry)))
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if explode {
+				parts = append(parts, escape(name)+"="+escape(scalarText(v[name])))
+			} else {
+				parts = append(parts, escape(name), escape(scalarText(v[name])))
+			}
+		}
+	default:
+		return escape(scalarText(v))
+	}
+	return strings.Join(parts, separator)
+}
+
+// segment writes an argument into a path.
+func segment(p agent.OperationParam, v any) string {
+	switch p.Style {
+	case "label":
+		if p.Explode {
+			return "." + joined(v, ".", true, url.PathEscape)
+		}
+		return "." + joined(v, ",", false, url.PathEscape)
+	case "matrix":
+		return matrix(p, v)
+	}
+	return joined(v, ",", p.Explode, url.PathEscape)
+}
+
+func matrix(p agent.OperationParam, v any) string {
+	name := ";" + url.PathEscape(p.Name) + "="
+	entries, isList := v.([]any)
+	switch _, isObject := v.(map[string]any); {
+	case p.Explode && isList:
+		var out strings.Builder
+		for _, entry := range entries {
+			out.WriteString(name + url.PathEscape(scalarText(entry)))
+		}
+		return out.String()
+	case p.Explode && isObject:
+		return ";" + joined(v, ";", true, url.PathEscape)
+	}
+	return name + joined(v, ",", false, url.PathEscape)
+}
+
+// separators are what stands between values, by style.
+var separators = map[string]string{"spaceDelimited": "%20", "pipeDelimited": "%7C", "tabDelimited": "%09"}
+
+// pairs writes a value as name=value pairs of a query, a cookie or a form.
+func pairs(name string, v any, e agent.OperationEncoding) []string {
+	escape := queryEscape
+	if e.AllowReserved {
+		escape = reservedEscape
+	}
+	if e.Style == "deepObject" {
+		return deep(name, v, escape, nil)
+	}
+	separator := separators[e.Style]
+	if separator == "" {
+		separator = ","
+	}
+	switch v := v.(type) {
+	case []any:
+		if !e.Explode {
+			break
+		}
+		var out []string
+		for _, entry := range v {
+			out = append(out, queryEscape(name)+"="+escape(scalarText(entry)))
+		}
+		return out
+	case map[string]any:
+		if !e.Explode {
+			break
+		}
+		var out []string
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			out = append(out, queryEscape(key)+"="+escape(scalarText(v[key])))
+		}
+		return out
+	}
+	return []string{queryEscape(name) + "=" + joined(v, separator, false, escape)}
+}
+
+// deep writes name[key]=value, and name[key][inner]=value below that.
+func deep(name string, v any, escape func(string) string, out []string) []string {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			out = deep(name+"["+key+"]", v[key], escape, out)
+		}
+		return out
+	case []any:
+		for i, entry := range v {
+			out = deep(name+"["+strconv.Itoa(i)+"]", entry, escape, out)
+		}
+		return out
+	}
+	return append(out, queryEscape(name)+"="+escape(scalarText(v)))
+}
+
+// body writes the body of a request.
+func body(b *agent.OperationBody, v any) (raw []byte, media string, err error) {
+	switch kind := mediaType(b.Media); {
+	case isJSON(b.Media):
+		return []byte(jsonText(v)), b.Media, nil
+	case kind == formMedia:
+		var all []string
+		fields := maps.Clone(object(v))
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			e, given := b.Encoding[name]
+			if !given {
+				e = agent.OperationEncoding{Style: "form", Explode: true}
+				if m := object(fields[name]); m != nil {
+					fields[name] = jsonText(m)
+				}
+			}
+			all = append(all, pairs(name, fields[name], e)...)
+		}
+		return []byte(strings.Join(all, "&")), formMedia, nil
+	case kind == multipartMedia:
+		return multipartBody(b, object(v))
+	case mediaRank(b.Media) < 6:
+		return []byte(scalarText(v)), b.Media, nil
+	}
+	raw, _, media, err = fileOf(v)
+	if media == "" {
+		media = b.Media
+	}
+	return raw, media, err
+}
+
+func multipartBody(b *agent.OperationBody, fields map[string]any) ([]byte, string, error) {
+	var out bytes.Buffer
+	w := multipart.NewWriter(&out)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		entries, isList := fields[name].([]any)
+		if !isList {
+			entries = []any{fields[name]}
+		}
+		for _, entry := range entries {
+			if err := part(w, name, entry, slices.Contains(b.Files, name)); err != nil {
+				return nil, "", err
+			}
+		}
+	}
+	err := w.Close()
+	return out.Bytes(), w.FormDataContentType(), err
+}
+
+var quotes = strings.NewReplacer("\\", "\\\\", `"`, "\\\"", "\r", "%0D", "\n", "%0A")
+
+// part writes one part of a multipart body. Objects are JSON.
+func part(w *multipart.Writer, name string, v any, isFile bool) error {
+	header := textproto.MIMEHeader{}
+	disposition := `form-data; name="` + quotes.Replace(name) + `"`
+	raw := []byte(scalarText(v))
+	if isFile {
+		content, filename, media, err := fileOf(v)
+		if err != nil {
+			return err
+		}
+		if filename == "" {
+			filename = "file"
+		}
+		if media == "" {
+			media = "application/octet-stream"
+		}
+		raw = content
+		disposition += `; filename="` + quotes.Replace(filename) + `"`
+		header.Set("Content-Type", oneLine(media))
+	} else if object(v) != nil {
+		header.Set("Content-Type", "application/json")
+	}
+	header.Set("Content-Disposition", disposition)
+	out, err := w.CreatePart(header)
+	if err == nil {
+		_, err = out.Write(raw)
+	}
+	return err
+}
+
+// fileOf reads a file: {name, mime_type, data}, its data in base64.
+func fileOf(v any) (raw []byte, name, media string, err error) {
+	m := object(v)
+	raw, err = base64.StdEncoding.DecodeString(strings.TrimSpace(text(m["data"])))
+	if m == nil || err != nil {
+		return nil, "", "", agent.Invalid("arguments", "has a file that is not {name, mime_type, data} with its data in base64")
+	}
+	return raw, text(m["name"]), text(m["mime_type"]), nil
+}

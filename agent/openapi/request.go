@@ -1,0 +1,101 @@
+package openapi
+
+import (
+	"net/url"
+	"strings"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+)
+
+// Request builds the request of an operation on a server. The arguments were
+// checked against the operation's schema. Numbers are json.Number.
+func Request(server string, o *agent.OperationDefinition, arguments map[string]any) (*egress.Call, error) {
+	if o.Server != "" {
+		server = o.Server
+	}
+	base, err := url.Parse(server)
+	if err != nil || base.Host == "" {
+		return nil, agent.Invalid("server", "must be a valid URL")
+	}
+	path, err := pathOf(o, arguments)
+	if err != nil {
+		return nil, err
+	}
+	address := base.Scheme + "://" + base.Host + strings.TrimRight(base.EscapedPath(), "/") + path
+	query, headers := []string{}, map[string]string{}
+	if o.Query != "" {
+		query = append(query, o.Query)
+	}
+	var cookies []string
+	for _, p := range o.Params {
+		v, given := value(p, arguments)
+		if !given {
+			continue
+		}
+		switch p.In {
+		case "query":
+			query = append(query, pairs(p.Name, v, p.OperationEncoding)...)
+		case "header":
+			headers[p.Name] = joined(v, ",", p.Explode, unescaped)
+		case "cookie":
+			cookies = append(cookies, pairs(p.Name, v, p.OperationEncoding)...)
+		}
+	}
+	if len(query) > 0 {
+		address += "?" + strings.Join(query, "&")
+	}
+	if len(cookies) > 0 {
+		headers["Cookie"] = strings.Join(cookies, "; ")
+	}
+	target, err := url.Parse(address)
+	if err != nil || target.Host != base.Host {
+		return nil, agent.Invalid("arguments", "do not result in a valid URL")
+	}
+	call := &egress.Call{Method: o.Method, URL: target, Headers: headers, Accept: o.Accept}
+	if v, given := arguments[bodyProperty]; o.Body != nil && given {
+		call.Body, call.MediaType, err = body(o.Body, v)
+	}
+	return call, err
+}
+
+// value returns what a parameter sends.
+func value(p agent.OperationParam, arguments map[string]any) (any, bool) {
+	v := arguments[p.Property]
+	switch {
+	case v == nil && p.Default == "":
+		return nil, false
+	case v == nil:
+		return p.Default, true
+	case p.Media != "":
+		return jsonText(v), true
+	}
+	return v, true
+}
+
+// pathOf fills the arguments into the path. An argument is one part of the path
+// and never leads out of it.
+func pathOf(o *agent.OperationDefinition, arguments map[string]any) (string, error) {
+	var out strings.Builder
+	rest := 0
+	for _, at := range placeholder.FindAllStringSubmatchIndex(o.Path, -1) {
+		name := o.Path[at[2]:at[3]]
+		for _, p := range o.Params {
+			if p.In != "path" || p.Name != name {
+				continue
+			}
+			v, _ := value(p, arguments)
+			filled := segment(p, v)
+			if filled == "" || strings.Trim(filled, ".") == "" {
+				return "", agent.Invalid("arguments", p.Property+": must not be empty or only dots")
+			}
+			out.WriteString(literal(o.Path[rest:at[0]]) + filled)
+			rest = at[1]
+			break
+		}
+	}
+	out.WriteString(literal(o.Path[rest:]))
+	return out.String(), nil
+}
+
+func literal(path string) string { return (&url.URL{Path: "/" + path}).EscapedPath()[1:] }

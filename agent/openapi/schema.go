@@ -1,0 +1,300 @@
+package openapi
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"satchel/agent"
+)
+
+// detail is how much of schemas is kept.
+type detail struct {
+	texts bool // descriptions and examples
+	depth int  // of nested schemas and references
+}
+
+// details are tried in turn until the schema of an operation is small enough.
+var details = []detail{{true, 100}, {false, 100}, {false, 10}, {false, 7}, {false, 5}, {false, 4}, {false, 3}, {false, 2}, {false, 1}}
+
+var errSchemaSize = errors.New("the schema is too large")
+
+// schemas converts the schemas of one operation to JSON Schema 2020-12.
+type schemas struct {
+	r      *reader
+	detail detail
+	defs   map[string]any    // what references lead to
+	names  map[string]string // their names, by reference
+	taken  map[string]bool
+	left   int  // rough count of bytes; below 0: too large
+	cut    bool // something was nested too deep
+}
+
+// convert converts a schema.
+func (s *schemas) convert(v any, depth int) any {
+	if allowed, ok := v.(bool); ok {
+		return allowed
+	}
+	m := object(v)
+	if s.left -= 20; s.left < 0 || m == nil || depth > s.detail.depth {
+		s.cut = s.cut || depth > s.detail.depth
+		return map[string]any{}
+	}
+	if ref, ok := m["$ref"].(string); ok {
+		return s.reference(ref, m, depth)
+	}
+	out := map[string]any{}
+	s.scalars(m, out)
+	s.types(m, out)
+	s.inner(m, out, depth)
+	return nullable(m, out)
+}
+
+// reference converts a reference to one into $defs. Siblings count as the version
+// of the description says.
+func (s *schemas) reference(ref string, m map[string]any, depth int) any {
+	name, known := s.names[ref]
+	if !known {
+		target := s.r.at(ref)
+		if inner, ok := object(target)["$ref"].(string); ok {
+			target = s.r.resolve(map[string]any{"$ref": inner})
+		}
+		if _, isBool := target.(bool); !isBool && object(target) == nil || depth >= s.detail.depth {
+			return map[string]any{}
+		}
+		name = unique(propertyName(ref[strings.LastIndexByte(ref, '/')+1:]), s.taken)
+		s.names[ref] = name
+		s.defs[name] = s.convert(target, depth+1)
+	}
+	s.left -= len(name) + 20
+	out := map[string]any{"$ref": "#/$defs/" + name}
+	if s.r.format == agent.FormatOpenAPI31 {
+		siblings := maps.Clone(m)
+		delete(siblings, "$ref")
+		if converted := object(s.convert(siblings, depth)); len(converted) > 0 {
+			maps.Copy(converted, out)
+			out = converted
+		}
+	}
+	return nullable(m, out)
+}
+
+// Keywords by what their values are.
+var (
+	numbers = []string{"minimum", "maximum", "multipleOf"}
+	counts  = []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"}
+	single  = []string{"items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else", "unevaluatedProperties"}
+	several = []string{"allOf", "anyOf", "prefixItems"}
+)
+
+// scalars copies keywords whose values have no schemas in them.
+func (s *schemas) scalars(m, out map[string]any) {
+	for _, key := range numbers {
+		if n, ok := m[key].(json.Number); ok && (key != "multipleOf" || positive(n)) {
+			out[key] = n
+		}
+	}
+	for _, key := range counts {
+		if n, ok := m[key].(json.Number); ok && isCount(n) {
+			out[key] = n
+		}
+	}
+	for bound, plain := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
+		switch v := m[bound].(type) {
+		case json.Number:
+			out[bound] = v
+		case bool: // JSON Schema draft 4
+			if n, ok := out[plain]; ok && v {
+				out[bound] = n
+				delete(out, plain)
+			}
+		}
+	}
+	if pattern := text(m["pattern"]); pattern != "" && isPattern(pattern) {
+		out["pattern"] = pattern
+	}
+	if format := text(m["format"]); format != "" && len(format) < 40 {
+		out["format"] = format
+	}
+	if m["uniqueItems"] == true {
+		out["uniqueItems"] = true
+	}
+	for _, key := range []string{"default", "const"} {
+		if v, given := m[key]; given && s.fits(v) {
+			out[key] = v
+		}
+	}
+	if values := list(m["enum"]); len(values) > 0 && s.fits(values) {
+		out["enum"] = distinct(values)
+	}
+	s.texts(m, out)
+}
+
+// texts copies what describes a value, if there is room for it.
+func (s *schemas) texts(m, out map[string]any) {
+	if !s.detail.texts {
+		return
+	}
+	if d := agent.Clip(strings.TrimSpace(text(m["description"])), maxText); d != "" {
+		out["description"] = d
+		s.left -= len(d)
+	}
+	if m["deprecated"] == true {
+		out["deprecated"] = true
+	}
+	if e, given := m["example"]; given && object(e) == nil && list(e) == nil && len(text(e)) < maxLine && e != nil {
+		out["examples"] = []any{e}
+	}
+}
+
+// fits counts the bytes of a value, and reports whether it is small enough to be
+// kept.
+func (s *schemas) fits(v any) bool {
+	raw, err := json.Marshal(v)
+	s.left -= len(raw)
+	return err == nil
+}
+
+// distinct leaves out what a list has twice, as JSON Schema asks of an enum.
+func distinct(values []any) []any {
+	seen, out := map[string]bool{}, []any{}
+	for _, v := range values {
+		raw, _ := json.Marshal(v) // it was decoded from JSON or YAML
+		if !seen[string(raw)] {
+			seen[string(raw)] = true
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// knownTypes maps the names of types in use to those of JSON Schema.
+var knownTypes = map[string]string{"string": "string", "number": "number", "integer": "integer", "boolean": "boolean", "array": "array", "object": "object", "null": "null",
+	"int": "integer", "long": "integer", "float": "number", "double": "number", "bool": "boolean", "text": "string", "date": "string", "file": "string"}
+
+func (s *schemas) types(m, out map[string]any) {
+	var found []any
+	for _, t := range append(list(m["type"]), m["type"]) {
+		if known := knownTypes[text(t)]; known != "" && !slices.Contains(found, any(known)) {
+			found = append(found, known)
+		}
+	}
+	switch len(found) {
+	case 0:
+	case 1:
+		out["type"] = found[0]
+	default:
+		out["type"] = found
+	}
+}
+
+// inner converts the schemas in a schema.
+func (s *schemas) inner(m, out map[string]any, depth int) {
+	for _, key := range single {
+		if entries := list(m[key]); key == "items" && entries != nil { // a tuple, of draft 4
+			out["prefixItems"] = s.all(entries, depth)
+		} else if v, given := m[key]; given && v != nil {
+			out[key] = s.convert(v, depth+1)
+		}
+	}
+	for _, key := range several {
+		if entries := list(m[key]); len(entries) > 0 {
+			out[key] = s.all(entries, depth)
+		}
+	}
+	// Alternatives in descriptions often overlap, which oneOf would refuse.
+	if entries := list(m["oneOf"]); len(entries) > 0 && out["anyOf"] == nil {
+		out["anyOf"] = s.all(entries, depth)
+	}
+	if entries := object(m["patternProperties"]); len(entries) > 0 {
+		kept := map[string]any{}
+		for pattern, v := range entries {
+			if isPattern(pattern) {
+				kept[pattern] = s.convert(v, depth+1)
+			}
+		}
+		out["patternProperties"] = kept
+	}
+	s.properties(m, out, depth)
+}
+
+func (s *schemas) all(entries []any, depth int) []any {
+	out := make([]any, 0, len(entries))
+	for _, v := range entries {
+		out = append(out, s.convert(v, depth+1))
+	}
+	return out
+}
+
+// properties converts properties. Those that requests must not have are left out.
+func (s *schemas) properties(m, out map[string]any, depth int) {
+	hidden := map[string]bool{}
+	if entries, ok := m["properties"].(map[string]any); ok {
+		kept := map[string]any{}
+		for _, name := range slices.Sorted(maps.Keys(entries)) {
+			if hidden[name] = s.readOnly(entries[name]); hidden[name] || s.left < 0 {
+				continue
+			}
+			s.left -= len(name)
+			kept[name] = s.convert(entries[name], depth+1)
+		}
+		out["properties"] = kept
+	}
+	var required []any
+	for _, name := range list(m["required"]) {
+		if n, ok := name.(string); ok && !hidden[n] && !slices.Contains(required, name) {
+			required = append(required, n)
+			s.left -= len(n)
+		}
+	}
+	if len(required) > 0 {
+		out["required"] = required
+	}
+}
+
+// readOnly reports whether a property is in answers only.
+func (s *schemas) readOnly(v any) bool {
+	return object(v)["readOnly"] == true || object(v)["$ref"] != nil && s.r.resolve(v)["readOnly"] == true
+}
+
+// nullable adds null to a schema of OpenAPI 3.0 that allows it.
+func nullable(m, out map[string]any) any {
+	if m["nullable"] != true && m["x-nullable"] != true {
+		return out
+	}
+	t, plain := out["type"].(string)
+	if !plain || out["$ref"] != nil {
+		if len(out) == 0 {
+			return out
+		}
+		return map[string]any{"anyOf": []any{out, map[string]any{"type": "null"}}}
+	}
+	out["type"] = []any{t, "null"}
+	if values, ok := out["enum"].([]any); ok && !slices.Contains(values, nil) {
+		out["enum"] = append(values, nil)
+	}
+	return out
+}
+
+func isCount(n json.Number) bool {
+	i, err := n.Int64()
+	return err == nil && i >= 0
+}
+
+func positive(n json.Number) bool {
+	f, err := n.Float64()
+	return err == nil && f > 0
+}
+
+// isPattern reports whether a pattern can be used here. Those of ECMAScript may
+// have what Go's expressions lack.
+func isPattern(pattern string) bool {
+	if len(pattern) > maxText {
+		return false
+	}
+	_, err := regexp.Compile(pattern)
+	return err == nil
+}
