@@ -13,6 +13,7 @@ import (
 // its type stand for.
 type network struct {
 	width, heads, inner int
+	functions           nn.Functions
 
 	words     *safetensors.Tensor // a row for each token; read where it lies
 	positions []float32           // from the first token's on
@@ -35,7 +36,7 @@ type layer struct {
 func newNetwork(w *weights, c *config) *network {
 	in := w.prefix + "embeddings."
 	n := &network{
-		width: c.Width, heads: c.Heads, inner: c.Inner,
+		width: c.Width, heads: c.Heads, inner: c.Inner, functions: nn.FunctionsOf(w.kernel),
 		words: w.tensor(in+"word_embeddings.weight", c.Vocabulary, c.Width),
 		types: w.table(in+"token_type_embeddings.weight", c.Types, c.Width),
 		norm:  w.norm(in+"LayerNorm", c.Width, c.Epsilon),
@@ -98,7 +99,7 @@ func (l *layer) run(s *scratch, n *network, rows int) {
 	inner := gemm.Rows{Data: s.wide, Stride: gemm.PadColumns(n.inner)}
 	l.inner.Apply(inner, s.tokens, rows)
 	for i := range rows {
-		nn.GELU(inner.Data[i*inner.Stride:][:n.inner])
+		n.functions.GELU(inner.Data[i*inner.Stride:][:n.inner])
 	}
 	l.outer.Add(s.tokens, inner, rows)
 	l.outerNorm.Apply(s.tokens, s.tokens, rows)

@@ -70,6 +70,9 @@ func Rectify(values []float32) {
 	}
 }
 
+// least is so small that its exponential is 0.
+const least = -math.MaxFloat32
+
 // softmax multiplies scores by scale and converts them to weights with a sum
 // of 1.
 func softmax(scores []float32, scale float32) {
@@ -89,9 +92,8 @@ func softmax(scores []float32, scale float32) {
 	}
 }
 
-// GELU applies x·Φ(x) to each value, where Φ is the normal distribution: the
-// exact form with the error function, within 2e-6.
-func GELU(values []float32) {
+// gelu is Functions.GELU in plain Go.
+func gelu(values []float32) {
 	const half = 0.70710678118654752
 	for i, x := range values {
 		h := 0.5 * x

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"satchel/vector/encoder/internal/gemm"
@@ -70,22 +71,61 @@ func TestAverage(t *testing.T) {
 	checkClose(t, "no rows", got, []float32{0, 0})
 }
 
-func BenchmarkSoftmax(b *testing.B) {
-	scores := make([]float32, 128)
-	for b.Loop() {
-		softmax(scores, 0.125)
+// sets are the functions that this CPU can run, by name.
+func sets() map[string]Functions {
+	list := map[string]Functions{}
+	for _, kernel := range gemm.Kernels() {
+		list[kernel.Name()] = FunctionsOf(kernel)
 	}
+	return list
 }
 
 func TestGELU(t *testing.T) {
-	worst := 0.0
-	for x := float32(-12); x < 12; x += 0.00173 {
-		got := []float32{x}
-		GELU(got)
-		worst = max(worst, math.Abs(float64(got[0])-0.5*float64(x)*math.Erfc(-float64(x)/math.Sqrt2)))
+	for name, f := range sets() {
+		var values []float32
+		for x := float32(-12); x < 12; x += 0.00173 {
+			values = append(values, x)
+		}
+		got := append([]float32(nil), values...)
+		f.GELU(got)
+		worst := 0.0
+		for i, x := range values {
+			worst = max(worst, math.Abs(float64(got[i])-0.5*float64(x)*math.Erfc(-float64(x)/math.Sqrt2)))
+		}
+		if worst > 2e-6 {
+			t.Errorf("%s: off by %.3g", name, worst)
+		}
+		odd := []float32{float32(math.NaN()), float32(math.Inf(1)), -30, 1}
+		odd = append(odd, make([]float32, group)...)
+		f.GELU(odd)
+		if !math.IsNaN(float64(odd[0])) || odd[1] != float32(math.Inf(1)) || math.Abs(float64(odd[2])) > 1e-6 || odd[4] != 0 {
+			t.Errorf("%s: %v", name, odd[:5])
+		}
 	}
-	if worst > 2e-6 {
-		t.Errorf("off by %.3g", worst)
+}
+
+func TestSoftmaxOfRows(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for name, f := range sets() {
+		for count := 1; count < 140; count += 7 {
+			row := make([]float32, gemm.PadColumns(count))
+			for i := range row {
+				row[i] = random.Float32()*40 - 20
+			}
+			want := append([]float32(nil), row[:count]...)
+			softmax(want, 0.7)
+			f.softmaxRow(row, count, 0.7)
+			for i, w := range want {
+				if math.Abs(float64(row[i]-w)) > 3e-7 {
+					t.Fatalf("%s: weight %d of %d is %v, want %v", name, i, count, row[i], w)
+				}
+			}
+		}
+		row := make([]float32, group)
+		row[1] = float32(math.NaN())
+		if f.softmaxRow(row, 2, 1); !math.IsNaN(float64(row[0])) {
+			t.Errorf("%s: a NaN got lost: %v", name, row[:2])
+		}
 	}
 }
 
@@ -99,13 +139,16 @@ func checkClose(t *testing.T, name string, got, want []float32) {
 	}
 }
 
-func BenchmarkGELU(b *testing.B) {
-	values := make([]float32, 1536)
-	for b.Loop() {
-		for i := range values {
-			values[i] = float32(i%97)/16 - 3
+func BenchmarkFunctions(b *testing.B) {
+	for name, f := range sets() {
+		for what, call := range map[string]func([]float32){"gelu": f.GELU, "softmax": func(row []float32) { f.softmaxRow(row, len(row), 0.2) }} {
+			b.Run(name+"/"+what, func(b *testing.B) {
+				values := make([]float32, 512)
+				for b.Loop() {
+					call(values)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(values)), "ns/value")
+			})
 		}
-		GELU(values)
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(values)), "ns/value")
 }

@@ -33,17 +33,19 @@ func (d *Dense) Add(c, a gemm.Rows, rows int) {
 // Attention is the working memory of attention heads. It is for one run at a
 // time.
 type Attention struct {
-	scores []float32
-	keys   *gemm.Matrix
-	values *gemm.Matrix
+	functions Functions
+	scores    []float32
+	keys      *gemm.Matrix
+	values    *gemm.Matrix
 }
 
 // NewAttention returns working memory for heads of a size over rows tokens.
 func NewAttention(kernel *gemm.Kernel, size, rows int) *Attention {
 	return &Attention{
-		scores: make([]float32, gemm.PadRows(rows)*gemm.PadColumns(rows)),
-		keys:   gemm.NewMatrix(kernel, size, rows),
-		values: gemm.NewMatrix(kernel, rows, size),
+		functions: FunctionsOf(kernel),
+		scores:    make([]float32, gemm.PadRows(rows)*gemm.PadColumns(rows)),
+		keys:      gemm.NewMatrix(kernel, size, rows),
+		values:    gemm.NewMatrix(kernel, rows, size),
 	}
 }
 
@@ -62,7 +64,7 @@ func (s *Attention) Head(dst, queries, keys, values gemm.Rows, size, rows int) {
 	s.keys.MulAdd(scores, queries, rows)
 	scale := float32(1 / math.Sqrt(float64(size)))
 	for i := range rows {
-		softmax(scores.Data[i*scores.Stride:][:rows], scale)
+		s.functions.softmaxRow(scores.Data[i*scores.Stride:][:scores.Stride], rows, scale)
 	}
 	for i := range gemm.PadRows(rows) {
 		clear(dst.Data[i*dst.Stride:][:size])
