@@ -52,6 +52,9 @@ func (ts *testServer) fillBakery(t *testing.T) map[string]string {
 		ada = made("/contacts", fmt.Sprintf(`{"name":%q,"email":"person%d@example.com","phone":"+49 30 123450%d","tags":["vip","berlin"],"notes":"Orders on Fridays."}`, name, i, i))
 	}
 	bot := made("/gateways", `{"type":"telegram","name":"Shop bot","config":{"botToken":"1:a","apiBaseUrl":"`+hostileAPI(t)+`"}}`)
+	hooked := made("/gateways", `{"type":"webhook","name":"Website form","config":{"secret":"geheim-1234567890"}}`)
+	ts.must(t, 200, "POST", base+"/gateways/"+hooked+"/verify", "")
+	key := made("/credentials", `{"name":"Warehouse","type":"header","hosts":["warehouse.example.com"],"secret":{"X-Api-Key":"secret-token"}}`)
 	talk := made("/conversations", `{"contact_id":"`+ada+`","gateway_id":"`+bot+`"}`)
 	for _, m := range []string{`{"role":"user","content":"Where is my order?"}`, `{"role":"assistant","content":"It left on **Tuesday** and arrives tomorrow."}`} {
 		ts.must(t, 201, "POST", base+"/conversations/"+talk+"/messages", m)
@@ -75,7 +78,7 @@ func (ts *testServer) fillBakery(t *testing.T) map[string]string {
 		"workflows/" + flow: countNodes("") + ` === 3`, "workflows/executions/" + run: hasText("Approve"), "knowledge": hasText("handbook.md"),
 		"schedules": hasText("Morning report"), "schedules/" + plan: hasText("Morning report"), "calendar": hasText("Call the mill"), "contacts": hasText("Ada Lovelace"), "contacts/" + ada: hasText("Ada Lovelace"),
 		"tables": hasText("leads"), "tables/leads": hasText("Ada"), "forms": hasText("offer"), "forms/" + form: hasText("Preview") + ` || document.querySelector(".form-preview")`,
-		"sql": hasText("contacts"), "widget": `document.querySelector("#main h1")`, "workflows?tab=templates": hasText("Refund"), "channels": hasText("Shop bot"), "channels/" + bot: hasText("Shop bot"), "mcp": hasText("MCP"), "webhooks": hasText("example.com"), "webhooks/" + hook: hasText("example.com"), "tools": hasText("order_status"),
+		"sql": hasText("contacts"), "widget": `document.querySelector("#main h1")`, "workflows/templates": hasText("Refund"), "credentials": hasText("Warehouse"), "credentials/" + key: hasText("warehouse.example.com"), "credentials/new": hasText("Anthropic"), "channels": hasText("Shop bot"), "channels/" + bot: hasText("Shop bot"), "mcp": hasText("MCP"), "webhooks": hasText("example.com"), "webhooks/" + hook: hasText("example.com"), "tools": hasText("order_status"),
 		"activity": hasText("Refund"), "activity/events": hasText("contact.created"), "activity/log": hasText("audit"),
 		"settings": hasText("Language model"), "settings/agent": hasText("About"), "settings/access": hasText("ada@example.com"), "browser": hasText("Browser"),
 	}
@@ -114,7 +117,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 			p.checkAccessible(page + ", " + look.scheme)
 		}
 		p.base = "#/agents/empty/"
-		for _, page := range []string{"home", "chat", "inbox", "workflows", "knowledge", "schedules", "contacts", "channels", "tools", "mcp", "webhooks", "browser", "tables", "tables/nobody", "forms", "sql", "activity", "workflows/workflow-unknown"} {
+		for _, page := range []string{"home", "chat", "inbox", "workflows", "knowledge", "schedules", "contacts", "channels", "tools", "mcp", "webhooks", "credentials", "browser", "tables", "tables/nobody", "forms", "sql", "activity", "workflows/workflow-unknown"} {
 			p.open(page, `document.querySelector("#main h1, #main .card, #main .empty")`)
 			p.checkAccessible("empty " + page + ", " + look.scheme)
 		}

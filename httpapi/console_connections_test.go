@@ -155,7 +155,7 @@ func walkWebhooks(t *testing.T, _ *testServer, p *consolePage) {
 	p.click("Save")
 	p.waitFor(hasText("workflow.*, contact.*"))
 	p.chooseMenu("More", "New secret")
-	p.click("Make it")
+	p.click("Create")
 	p.waitFor(`document.querySelector("dialog .copy-field input")?.value.startsWith("whsec_")`)
 	p.click("I have it")
 	p.chooseMenu("More", "Switch off")
@@ -177,10 +177,10 @@ func walkTools(t *testing.T, _ *testServer, p *consolePage) {
 	p.set("Name of argument 2", "b")
 	p.set("Type of argument 2", "number")
 	p.fill("Name", "a b", "Description", hostile)
-	p.click("Make it")
+	p.click("Create")
 	p.waitFor(hasFieldError("Name", "must be 1 to 64 letters"))
 	p.fill("Name", "add")
-	p.click("Make it")
+	p.click("Create")
 	p.waitFor(`location.hash.includes("tools/tool-") && location.hash.includes("try=1")`)
 	p.fill("a", "40", "b", "2")
 	p.click("Call it")
@@ -272,7 +272,7 @@ func walkCredentials(t *testing.T, ts *testServer, p *consolePage) {
 	p.fill("Name", "me", "Address", provider.URL+"/api/me", "Credentials", "stored")
 	p.waitFor(`[...document.querySelectorAll("#main option")].some((o) => o.textContent === "Sheets")`)
 	p.fill("Credential", fmt.Sprint(ts.must(t, 200, "GET", "/api/agents/default/credentials/Sheets", "")["id"]))
-	p.click("Make it")
+	p.click("Create")
 	p.waitFor(`location.hash.includes("tools/tool-")`)
 	p.open("credentials", hasText("used in 1 place"))
 	p.checkPage("credentials")
@@ -353,6 +353,9 @@ func TestConsoleConnectionsForViewers(t *testing.T) {
 	made("/contacts", `{"name":"Ada"}`)
 	server := made("/mcp", `{"name":"Tickets","url":"`+newMCPServer(t, "sesame-7").URL+`","auth":{"type":"bearer","token":"sesame-7"}}`)["id"].(string)
 	secret := made("/credentials", `{"name":"Warehouse","type":"header","hosts":["warehouse.example.com"],"secret":{"X-Api-Key":"secret-token"}}`)["id"].(string)
+	ts.must(t, 201, "POST", "/api/agents/default/tables", leadsTable)
+	ts.must(t, 201, "POST", "/api/agents/default/tables/leads/rows", `{"row":{"name":"Ada"}}`)
+	form := made("/workflows", `{"name":"Ask","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"form","fields":[{"name":"email","type":"email"}]}}]}`)["id"].(string)
 	ts.must(t, 200, "POST", "/api/agents/default/webhooks/"+hook["id"].(string)+"/test", "")
 	p := ts.openConsole(t, 1280)
 	key := ts.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
@@ -361,7 +364,7 @@ func TestConsoleConnectionsForViewers(t *testing.T) {
 	p.waitFor(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
 	for _, view := range [][2]string{
 		{"channels", hasText("Bot")}, {"channels/" + bot, hasText("Webhook address")}, {"webhooks", hasText("Every event")}, {"webhooks/" + hook["id"].(string), `document.querySelector("td .badge")`},
-		{"tools/" + tool, hasText("Arguments")}, {"tools", hasText("orders")}, {"tools/" + tool + "?try=1", hasText("needs the role admin")}, {"credentials", hasText("Warehouse")}, {"credentials/" + secret, hasText("warehouse.example.com")}, {"credentials/new", hasText("You may read here")}, {"mcp", hasText("Tickets")}, {"mcp/" + server, hasText("Opens a ticket")},
+		{"tools/" + tool, hasText("Arguments")}, {"tools", hasText("orders")}, {"tools/" + tool + "?try=1", hasText("needs the role admin")}, {"credentials", hasText("Warehouse")}, {"credentials/" + secret, hasText("warehouse.example.com")}, {"credentials/new", hasText("You may read here")}, {"tables", hasText("leads")}, {"tables/leads", hasText("Ada")}, {"forms", hasText("Ask")}, {"forms/" + form, hasText("Preview") + ` || document.querySelector(".form-preview")`}, {"workflows/templates", hasText("Refund")}, {"mcp", hasText("Tickets")}, {"mcp/" + server, hasText("Opens a ticket")},
 		{"activity", hasText("Nothing was executed yet")}, {"activity/events", `document.querySelector("td")`}, {"activity/deliveries", `document.querySelector("td")`}, {"activity/log", `document.querySelector("td")`},
 	} {
 		p.open(view[0], view[1])
@@ -375,7 +378,7 @@ func TestConsoleConnectionsForViewers(t *testing.T) {
 // checkReadOnly fails if the page offers a viewer an action.
 func (p *consolePage) checkReadOnly(page string) {
 	p.t.Helper()
-	offered := p.eval(`[...document.querySelectorAll("#main button:not(:disabled)")].map((b) => b.textContent).filter((name) => name && !/^(Search|Refresh|Back|Next|Show|Export.*|Columns|Today|Month|Week|List|Tools|Sources|Conversations|Workflows|Executions|Problems 0|Versions|JSON|Copy|Following|Follow|Reconnect|Definition|Try|As JSON Schema|As rows|[▾▸].*|[a-z]+\.[a-z.]+|.* (created|tested|registered|rotated|updated))$/.test(name)).join()`)
+	offered := p.eval(`[...document.querySelectorAll("#main button:not(:disabled, .sort, [inert] *)")].map((b) => b.textContent).filter((name) => name && !/^(Filter|Search|Refresh|Back|Next|Show|Export.*|Columns|Today|Month|Week|List|Tools|Sources|Conversations|Workflows|Executions|Problems 0|Versions|JSON|Copy|Following|Follow|Reconnect|Definition|Try|As JSON Schema|As rows|[▾▸].*|[a-z]+\.[a-z.]+|.* (created|added|tested|registered|rotated|updated))$/.test(name)).join()`)
 	typed := p.eval(`[...document.querySelectorAll("#main form:not([role=search]) :is(input, select, textarea), #main [role=switch]")].filter((f) => !f.disabled && !f.readOnly && f.checkVisibility()).length`)
 	if offered != "" || typed != 0.0 {
 		p.t.Errorf("%s offers a viewer %v and %v fields", page, offered, typed)

@@ -60,6 +60,7 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 	ts.must(t, 201, "POST", base+"/tables/evil/rows", `{"row":{"name":`+evil+`,"kind":`+evil+`,"extra":{`+evil+`:1}}}`)
 	form := made("/workflows", `{"name":`+evil+`,"status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"form","title":`+evil+`,"description":`+evil+`,"success":`+evil+`,
 		"fields":[{"name":"a","label":`+evil+`,"help":`+evil+`,"type":"choice","options":[`+evil+`]},{"name":"b","label":`+evil+`,"type":"choices","options":[`+evil+`]}]}}]}`)
+	secret := made("/credentials", `{"name":"Warehouse","type":"oauth2","hosts":["example.com"],"config":{"grant":"client_credentials","token_url":"https://example.com/token","client_id":"satchel","scope":`+evil+`},"secret":{"client_secret":"secret-token"}}`)
 	session := ts.openLoaded(t, "/evil")
 	row := `document.querySelector("#main td") && `
 	pages := map[string]string{
@@ -68,7 +69,7 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 		"workflows/executions/" + run: hasText("Approve"), "calendar/schedules": row + hasText(hostile), "calendar/schedules/" + plan: hasText(hostile) + " && " + hasText("It has not run yet"),
 		"channels": hasText(hostile), "widget": row + hasText(hostile), "widget/" + shop: `document.querySelector(".widget-snippet") && ` + hasText(hostile), "channels/" + bot: hasText(hostile) + " && " + hasText("Receiving"), "channels/new/webhook": hasText("What you need"), "webhooks": hasText("<img"), "webhooks/" + told: hasText("<img") + " && " + hasText("Tries"),
 		"browser": hasText("<img src=x onerror=document.title=1>"), "browser/" + session.ID(): `document.getElementById("screen")?.dataset.frames > 0 && ` + hasText("<img src=x onerror=document.title=1>"),
-		"tools": hasText(hostile), "tools/" + tool: hasText("Arguments"), "tools/new": hasText("Credentials"), "mcp": hasText("connected") + " && " + hasText(hostile), "mcp/" + server: hasText("search_knowledge"), "settings/access": row + hasText("ada@example.com"), "settings": hasText("Language model"), "settings/agent": hasText("About"), "sql": hasText("contacts"), "tables": row + hasText("evil"), "tables/evil": row + hasText(hostile), "forms": row + hasText(hostile), "forms/" + form: hasText(hostile) + ` && document.querySelector(".form-preview")`, "activity": row + hasText(hostile),
+		"credentials": hasText("example.com"), "credentials/" + secret: hasText(hostile), "workflows/templates": hasText("Refund"), "tools": hasText(hostile), "tools/" + tool: hasText("Arguments"), "tools/new": hasText("Credentials"), "mcp": hasText("connected") + " && " + hasText(hostile), "mcp/" + server: hasText("search_knowledge"), "settings/access": row + hasText("ada@example.com"), "settings": hasText("Language model"), "settings/agent": hasText("About"), "sql": hasText("contacts"), "tables": row + hasText("evil"), "tables/evil": row + hasText(hostile), "forms": row + hasText(hostile), "forms/" + form: hasText(hostile) + ` && document.querySelector(".form-preview")`, "activity": row + hasText(hostile),
 		"activity/events": row + hasText(hostile), "activity/deliveries": row + hasText("webhook.test"), "activity/log": row + hasText("audit"),
 	}
 	for _, width := range []int{1280, 375} {
@@ -147,7 +148,7 @@ func TestConsoleKeys(t *testing.T) {
 	p.base = "#/"
 	p.open("keys", hasText("closes this server at once and for good"))
 	p.waitFor(hasText("may read and search the default agent") + ` && ` + hasText("SATCHEL_DEFAULT_ROLE"))
-	p.click("Make the first key")
+	p.click("Create the first key")
 	p.waitFor(`document.querySelector("dialog").textContent.includes("may read and search the default agent")`)
 	p.fill("Name", hostile)
 	p.eval(`document.querySelector("dialog form").requestSubmit()`)
@@ -155,7 +156,7 @@ func TestConsoleKeys(t *testing.T) {
 		t.Fatal("a key was made before the box was ticked")
 	}
 	p.eval(`void document.querySelector("dialog [type=checkbox]").click()`)
-	p.click("Close the server and make the key")
+	p.click("Close the server and create the key")
 	p.waitFor(`document.querySelector("dialog .copy-field input").value.startsWith("satchel_")`)
 	p.click("I have it")
 	p.waitFor(`!document.querySelector(".rail-foot .badge") && ` + hasText(hostile))
@@ -169,7 +170,7 @@ func TestConsoleKeys(t *testing.T) {
 	p.click("Cancel")
 	p.click("New key")
 	p.fill("Name", "reader")
-	p.click("Make the key")
+	p.click("Create the key")
 	p.waitFor(`document.querySelector("dialog .copy-field input").value.startsWith("satchel_")`)
 	p.click("I have it")
 	p.waitFor(hasText("reader"))

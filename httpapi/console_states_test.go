@@ -10,7 +10,7 @@ const network = `{
 	const real = window.fetch;
 	window.network = "";
 	window.fetch = (to, how) => {
-		if (!window.network || !/\/api\/agents\/[^/]+\//.test(String(to)) || String(to).includes("/stream")) return real(to, how);
+		if (!window.network || !/\/api\/(agents\/[^/]+\/|templates)/.test(String(to)) || String(to).includes("/stream")) return real(to, how);
 		if (window.network === "slow") return new Promise((_, bad) => how?.signal?.addEventListener("abort", () => bad(new DOMException("", "AbortError"))));
 		return Promise.resolve(new Response(JSON.stringify({ error: { code: "INTERNAL_ERROR", message: "The disk is full." } }), { status: 500, headers: { "Content-Type": "application/json", "X-Request-Id": "req-7" } }));
 	};
@@ -58,13 +58,25 @@ var opened = []struct {
 	{"contacts", []string{"Import"}, `document.querySelector("dialog[open]")`},
 	{"contacts", []string{"Columns"}, `document.querySelector("dialog[open]")`},
 	{"contacts", []string{"[aria-label='Select all on this page']", "Add a tag"}, `document.querySelector("dialog[open]")`},
+	{"tables", []string{"New table"}, `document.querySelector("dialog[open]")`},
+	{"tables", []string{"New from CSV"}, `document.querySelector("dialog[open]")`},
+	{"tables/leads", []string{"Add row"}, `document.querySelector("dialog[open]")`},
+	{"tables/leads", []string{"Filter"}, `document.querySelector(".filter select")`},
+	{"tables/leads", []string{"[aria-haspopup=menu]", "Columns and name"}, `document.querySelector("dialog[open]")`},
+	{"tables/leads", []string{"[aria-haspopup=menu]", "Import CSV"}, `document.querySelector("dialog[open]")`},
+	{"forms", []string{"New form"}, `document.querySelector("dialog[open]")`},
 	{"sql?q=SELECT%20*%20FROM%20contacts", nil, `document.querySelector(".grid tbody tr")`},
 	{"sql?q=SELECT%20*%20FROM%20contacts", []string{".grid tbody tr"}, `document.querySelector(".record")`},
 	{"sql", []string{"History"}, `[...document.querySelectorAll("#main h2")].some((h) => h.textContent === "History")`},
+	{"simulating", []string{"[aria-haspopup=menu]", "Simulate a message"}, `document.querySelector("dialog[open] select")`},
 	{"channels/new/telegram", nil, hasText("What you need")},
 	{"channels/new/discord", nil, hasText("What you need")},
 	{"channels/new/webhook", nil, hasText("What you need")},
 	{"widget/new", nil, `document.querySelector(".widget-frame")`},
+	{"credentials/new/custom", nil, hasText("Another service")},
+	{"credentials/new/github", nil, `document.querySelector("#main form")`},
+	{"credential", []string{"[aria-haspopup=menu]", "Edit"}, `document.querySelector("#main form")`},
+	{"credential", []string{"[aria-haspopup=menu]", "Delete"}, `document.querySelector("dialog[open]")`},
 	{"tools/new", nil, hasText("Credentials")},
 	{"mcp", []string{"Add a server"}, `document.querySelector("dialog[open]")`},
 	{"webhooks", []string{"New webhook"}, `document.querySelector("dialog[open]")`},
@@ -115,8 +127,11 @@ func TestConsoleDialogsAreAccessible(t *testing.T) {
 			names["workflow"] = page
 		case strings.HasPrefix(page, "workflows/executions/"):
 			names["execution"] = page
+		case strings.HasPrefix(page, "credentials/credential-"):
+			names["credential"] = page
 		}
 	}
+	names["simulating"] = "channels/" + at(ts.must(t, 200, "GET", "/api/agents/default/gateways?status=active", ""), "gateways.0.id").(string)
 	source := axe(t)
 	for _, look := range axeLooks {
 		p := ts.openConsole(t, look.width)
@@ -164,7 +179,7 @@ func TestConsoleStatesAreAccessible(t *testing.T) {
 			p.colorScheme(look.scheme)
 			p.eval(source + ";" + network + `network = ` + quoted(state))
 			for _, page := range []string{"chat", "chat/conversation-1", "inbox", "inbox/conversation-1", "workflows", "workflows/workflow-1", "workflows/executions/execution-1", "knowledge", "knowledge/source-1", "knowledge?q=bread",
-				"browser", "browser/session-1", "calendar", "calendar/schedules", "calendar/schedules/schedule-1", "contacts", "contacts/contact-1", "sql", "channels", "channels/gateway-1", "widget", "widget/gateway-1", "tools", "tools/tool-1", "mcp", "mcp/mcp-1",
+				"browser", "browser/session-1", "calendar", "calendar/schedules", "calendar/schedules/schedule-1", "contacts", "contacts/contact-1", "sql", "channels", "channels/gateway-1", "workflows/templates", "workflows/templates/welcome", "credentials", "credentials/credential-1", "tables", "tables/leads", "forms", "forms/workflow-1", "widget", "widget/gateway-1", "tools", "tools/tool-1", "mcp", "mcp/mcp-1",
 				"webhooks", "webhooks/webhook-1", "activity", "activity/events", "activity/deliveries", "activity/log", "settings", "home"} {
 				p.eval(`location.hash = "#/agents/default/elsewhere"`)
 				p.waitFor(hasText("There is no such page"))

@@ -33,7 +33,7 @@ func TestConsoleTables(t *testing.T) {
 	p.click("Add a column")
 	p.set("Name of column 3", "amount")
 	p.set("Type of column 3", "number")
-	p.click("Make")
+	p.click("Create")
 	p.waitFor(hasText("No rows yet") + ` && location.hash.endsWith("tables/leads")`)
 	p.checkPage("an empty table")
 
@@ -73,7 +73,7 @@ func TestConsoleTables(t *testing.T) {
 	p.click("New form")
 	p.waitFor(`document.querySelector("dialog option[value=leads]")`)
 	p.fill("Title", "Ask for an offer", "What is sent", "leads")
-	p.click("Make")
+	p.click("Create")
 	p.waitFor(`document.querySelector(".form-preview") && document.querySelector(".address a")`)
 	p.checkPage("a form")
 	p.set("Label of field 1", "Your name")

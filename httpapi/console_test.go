@@ -165,7 +165,7 @@ func walkWorkflowForms(t *testing.T, _ *testServer, p *consolePage) {
 	p.open("workflows", hasText("No workflows yet"))
 	p.click("New workflow")
 	p.fill("Name", "Greeting", "It begins", "manual")
-	p.click("Make")
+	p.click("Create")
 	p.waitFor(countNodes("") + ` === 2 && ` + hasText("Say hello"))
 	graph := func(code string) string {
 		return `{"nodes":[{"id":"start","type":"trigger"},{"id":"greet","type":"code","data":{"label":"Greet","code":` + code + `}}],"edges":[{"source":"start","target":"greet"}]}`

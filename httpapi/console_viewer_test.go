@@ -131,7 +131,7 @@ func TestConsoleViewerWalk(t *testing.T) {
 	}
 	before := newest()
 	w := p.begin(12, "A viewer walks all sections; eight tabs live", 20)
-	for _, section := range []string{"chat", "inbox", "workflows", "knowledge", "browser", "calendar", "contacts", "tables", "forms", "sql", "channels", "widget", "tools", "mcp", "webhooks", "activity", "settings", "home"} {
+	for _, section := range []string{"chat", "inbox", "workflows", "knowledge", "browser", "calendar", "contacts", "tables", "forms", "sql", "channels", "widget", "tools", "credentials", "mcp", "webhooks", "activity", "settings", "home"} {
 		p.eval(`document.querySelector("#main .page").id = "left"`)
 		p.clickOn(`document.querySelector("nav a[href='#/agents/default/` + section + `']")`)
 		p.waitFor(`!document.getElementById("left") && document.querySelector("#main h1") && !document.querySelector("#main .skeleton")`)

@@ -163,7 +163,7 @@ function Below({ x, results, editor }: { x: Execution; results: NodeResult[]; ed
         {tab === "output" && <div class="pad">{x.output === undefined && !x.output_preview ? <p class="muted">{isOver(x) ? "It has no output." : "It is not there yet."}</p> : <Whole x={x} part="output" preview={x.output_preview} />}</div>}
         {tab === "compare" && <Compare x={x} results={results} editor={editor} />}
         {tab === "about" && <dl class="facts-list pad">
-          <dt>Started</dt><dd><bdi>{triggerWord(x.trigger)}</bdi></dd><dt>Began</dt><dd><When time={x.started_at ?? x.created_at} full /></dd>
+          <dt>Trigger</dt><dd><bdi>{triggerWord(x.trigger)}</bdi></dd><dt>Started</dt><dd><When time={x.started_at ?? x.created_at} full /></dd>
           {x.completed_at && <><dt>Ended</dt><dd><When time={x.completed_at} full /></dd></>}<dt>Version</dt><dd>{x.version}</dd>
           {other(x.retried_from, "Repeats")}{other(x.parent_id, "Part of")}<dt>Id</dt><dd class="row nowrap"><code>{x.id}</code><CopyButton text={x.id} /></dd>
         </dl>}

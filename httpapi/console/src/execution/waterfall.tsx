@@ -39,7 +39,7 @@ export function Waterfall({ x, results, editor }: { x: Execution; results: NodeR
           );
         })}
       </ol>
-      {skipped > 0 && <p class="muted small pad">{skipped} skipped {skipped === 1 ? "node is" : "nodes are"} left out.</p>}
+      {skipped > 0 && <p class="muted small pad">{skipped} skipped {skipped === 1 ? "node is" : "nodes are"} not shown.</p>}
     </div>
   );
 }

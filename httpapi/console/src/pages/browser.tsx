@@ -38,7 +38,7 @@ function Sessions() {
   const list = found.data.value?.sessions ?? [];
   const none = found.data.value && list.length === 0;
   return (
-    <div class={`page full sessions ${current ? "reading" : ""}`}>
+    <div class={`page full sessions ${current ? "reading" : ""} ${none || missing ? "nothing" : ""}`}>
       <aside class="session-list" aria-label="Sessions">
         <div class="row nowrap"><h1 class="grow" tabIndex={-1}>Browser</h1>{mayEdit.value && <Button icon="Plus" kind={none ? undefined : "primary"} onClick={open}>Open</Button>}</div>
         <Load of={found} lines={6}>{({ sessions, meta }) => (

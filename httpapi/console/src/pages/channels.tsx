@@ -52,13 +52,13 @@ function AutoReply() {
   const s = found.data.value;
   if (!s) return null;
   const set = async (on: boolean) => {
-    try { await put(at, { auto_reply: on }); tell(on ? "The agent answers by itself" : "Nobody is answered automatically"); } catch (error: any) { tell(error); }
+    try { await put(at, { auto_reply: on }); tell(on ? "The agent answers automatically" : "Nobody is answered automatically"); } catch (error: any) { tell(error); }
     await found.reload();
   };
   return (
     <section class="card row auto-reply" aria-label="Automatic replies">
       <div class="grow">
-        <Switch label="Answer messages by itself" checked={Boolean(s.auto_reply)} disabled={!mayEdit.value} onChange={set} />
+        <Switch label="Answer messages automatically" checked={Boolean(s.auto_reply)} disabled={!mayEdit.value} onChange={set} />
         <p class="small muted">From its knowledge, on all channels, where no active workflow takes the message and no person has taken over.</p>
         {s.auto_reply && !s.llm_provider && <p class="small issue">It cannot yet: no model is chosen.</p>}
       </div>

@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { agent, agentId, get, go, href, invalidate, mayEdit, onChange, path, post, put, remove, route, setQuery, useQuery } from "../data";
-import { Button, deleteLater, Drawer, Empty, ErrorCard, Icon, Load, Menu, Skeleton, tell, When } from "../ui";
+import { Button, deleteLater, Drawer, Empty, ErrorCard, Icon, Load, Menu, FormDialog, openDialog, Skeleton, tell, TextField, unmarked, When } from "../ui";
 import { placeOf, type Citation } from "../parts/citations";
 import { SourceText } from "../parts/source-text";
 import { uploads } from "../parts/upload";
@@ -56,7 +56,7 @@ export default function Chat() {
 }
 
 /** What a conversation is called: its title, or what was said in it last. */
-const titleOf = (c: any) => c.metadata?.title || c.last_message?.content || "Conversation";
+const titleOf = (c: any) => c.metadata?.title || unmarked(c.last_message?.content ?? "") || "Conversation";
 
 function Conversations({ id, current, close }: { id: string; current: string; close: () => void }) {
   const [limit, setLimit] = useState(40);
@@ -69,11 +69,13 @@ function Conversations({ id, current, close }: { id: string; current: string; cl
     const off = onChange("conversation", () => { timer ??= setTimeout(() => { timer = undefined; void found.reload(); }, 500); });
     return () => { off(); clearTimeout(timer); };
   }, [found]);
-  const rename = async (c: any) => {
-    const title = prompt("Name of the conversation", titleOf(c));
-    if (!title) return;
-    await put(`${at}/${c.id}`, { metadata: { ...c.metadata, title } });
-    await found.reload();
+  const rename = (c: any) => {
+    openDialog((close) => (
+      <FormDialog title="Rename the conversation" close={close} action="Save" initial={{ title: titleOf(c).slice(0, 200) }} ready={(v) => Boolean(v.title.trim())} run={async (v) => {
+        await put(`${at}/${c.id}`, { metadata: { ...c.metadata, title: v.title.trim() } });
+        await found.reload();
+      }}>{(f) => <TextField label="Name" autoFocus required {...f.text("title")} />}</FormDialog>
+    ));
   };
   const drop = (c: any) => {
     setHidden((h) => [...h, c.id]);

@@ -80,7 +80,7 @@ function One({ id }: { id: string }) {
   return (
     <div class="page">
       <p class="crumb"><a href={to()}>Credentials</a></p>
-      <Load of={found} lines={8}>{(c) => (
+      <Load of={found} lines={8} title="Credential">{(c) => (
         <>
           <div class="page-head">
             <h1 class="grow" tabIndex={-1}><Name>{c.name}</Name></h1><State c={c} />

@@ -20,13 +20,15 @@ export default function Forms() {
   const id = route.value.rest[0];
   const found = useQuery<{ forms: Form[] }>(formsAt(), { limit: 200 });
   useEffect(() => onChange("workflow", () => invalidate(formsAt())), []);
-  if (!useStyles(styles)) return <div class="page"><Skeleton lines={6} /></div>;
+  if (!useStyles(styles)) return <div class="page"><Skeleton lines={6} title="Data" /></div>;
   if (!id) return <List found={found} />;
   return (
-    <Load of={found} lines={6}>{({ forms }) => {
-      const form = forms.find((f) => f.workflow_id === id);
-      return form ? <FormPage key={id} form={form} /> : <div class="page wide"><div class="page-head"><h1 class="grow" tabIndex={-1}>Data</h1></div><DataTabs now="forms" /><Empty icon="CircleHelp" title="There is no such form" /></div>;
-    }}</Load>
+    <div class="page wide">
+      <Load of={found} lines={6} title="Form">{({ forms }) => {
+        const form = forms.find((f) => f.workflow_id === id);
+        return form ? <FormPage key={id} form={form} /> : <><div class="page-head"><h1 class="grow" tabIndex={-1}>Data</h1></div><DataTabs now="forms" /><Empty icon="CircleHelp" title="There is no such form">It may have been deleted with its workflow.</Empty></>;
+      }}</Load>
+    </div>
   );
 }
 
@@ -76,7 +78,7 @@ function NewForm({ close }: { close: () => void }) {
     go(href(agentId.value, "forms", made.id));
   };
   return (
-    <FormDialog title="New form" close={close} action="Make" initial={{ title: "", table: "", open: true }} run={run} ready={(v) => Boolean(v.title.trim())}>
+    <FormDialog title="New form" close={close} action="Create" initial={{ title: "", table: "", open: true }} run={run} ready={(v) => Boolean(v.title.trim())}>
       {(f) => <>
         <TextField label="Title" autoFocus required placeholder="Contact us" {...f.text("title")} />
         <SelectField label="What is sent" options={[["", "starts a workflow that you build"], ...list.map((t): [string, string] => [t.name, `becomes a row of ${t.name}`])]} {...f.choice("table")} hint="Fields are made from the table's columns. Both can be changed later." />
@@ -120,7 +122,7 @@ function FormPage({ form }: { form: Form }) {
   };
   const active = form.status === "active";
   return (
-    <div class="page wide">
+    <>
       <div class="page-head">
         <h1 class="grow" tabIndex={-1}><a class="muted" href={href(agentId.value, "forms")}>Forms</a> <span class="muted">/</span> <bdi>{form.title}</bdi></h1>
         {state(form)}
@@ -148,7 +150,7 @@ function FormPage({ form }: { form: Form }) {
         </div>
         <FormPreview form={data} name={form.workflow_name} />
       </div>
-    </div>
+    </>
   );
 }
 

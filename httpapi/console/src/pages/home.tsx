@@ -148,7 +148,7 @@ function Figures({ o }: { o: any }) {
         <section class="stack" aria-label="Failures">
           <h2>Failed in the last 24 hours</h2>
           <ul class="plain cards-list">{o.failures.map((f: any) => (
-            <li class="card row"><Icon name="TriangleAlert" /><a class="grow" href={href(id, "workflows", "executions", f.execution_id)}><Name>{f.workflow_name}</Name>{f.node_label && <> › <Name>{f.node_label}</Name></>}<span class="muted small"> {f.error}</span></a><Badge tone="bad">{plural(f.count, "time")}</Badge><When time={f.last_at} /></li>
+            <li class="card row"><Icon name="TriangleAlert" /><a href={href(id, "workflows", "executions", f.execution_id)}><Name>{f.workflow_name}</Name>{f.node_label && <> › <Name>{f.node_label}</Name></>}</a><span class="muted small failure">{f.error}</span><Badge tone="bad">{plural(f.count, "time")}</Badge><When time={f.last_at} /></li>
           ))}</ul>
         </section>
       )}

@@ -2,9 +2,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { get, go, href, mayEdit, onChange, onReset, path, post, put, route, session, setQuery, useQuery } from "../data";
-import { Badge, Button, Empty, LinkButton, Load, openDialog, platformName, plural, tell, When } from "../ui";
+import { Badge, Button, Empty, LinkButton, Load, openDialog, platformName, plural, tell, unmarked, When } from "../ui";
+import { Simulate } from "../parts/simulate";
 import { ContactPane } from "./inbox/contact";
-import { Simulate } from "./inbox/simulate";
 import { Thread } from "./inbox/thread";
 
 const pageSize = 50;
@@ -13,6 +13,9 @@ const pageSize = 50;
 export const channelOf = (c: any) => (c.gateway ? platformName(c.gateway.type) : c.gateway_id ? "Deleted channel" : "Chat");
 /** With whom a conversation is. */
 export const whoOf = (c: any) => c.contact?.name || c.metadata?.title || (c.gateway_id ? "Unknown" : "Chat");
+
+/** What was said last in a conversation, in a line. */
+export const lastSaid = ({ last_message: m }: any) => (m ? (m.author === "bot" ? unmarked(m.content) : m.content) : "Nothing said yet");
 
 const myEmail = () => session.value?.identity?.email ?? "";
 
@@ -100,7 +103,7 @@ export default function Inbox() {
                 <a href={open(c.id)} aria-current={c.id === current ? "page" : undefined} class={c.unread ? "unread" : ""}>
                   <span class="row"><bdi class="clip grow">{whoOf(c)}</bdi><span class="muted small">{channelOf(c)} · <When time={c.last_message?.created_at ?? c.created_at} /></span></span>
                   <span class="row">
-                    <span class="clip grow muted small">{c.last_message && c.last_message.author !== "contact" && (c.last_message.author === "bot" ? "bot: " : "you: ")}<bdi>{c.last_message?.content ?? "Nothing said yet"}</bdi></span>
+                    <span class="clip grow muted small">{c.last_message && c.last_message.author !== "contact" && (c.last_message.author === "bot" ? "bot: " : "you: ")}<bdi>{lastSaid(c)}</bdi></span>
                     {c.needs_human && <Badge tone="bad">asks for a person</Badge>}
                     {tab === "all" && c.status !== "open" && <Badge>{c.status}</Badge>}
                     {c.unread > 0 && <span class="inbox-unread" aria-label={plural(c.unread, "unread message")}>{c.unread}</span>}

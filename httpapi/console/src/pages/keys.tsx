@@ -18,7 +18,7 @@ export default function Keys() {
   };
   return (
     <div class="page">
-      <div class="page-head"><h1 class="grow" tabIndex={-1}>API keys</h1>{found.data.value && <Button kind="primary" icon="Plus" onClick={create}>{first ? "Make the first key" : "New key"}</Button>}</div>
+      <div class="page-head"><h1 class="grow" tabIndex={-1}>API keys</h1>{found.data.value && <Button kind="primary" icon="Plus" onClick={create}>{first ? "Create the first key" : "New key"}</Button>}</div>
       {first ? <div class="card warn stack"><p><strong>This server is open: everyone who reaches it acts as owner.</strong></p><p>{closing}</p><p>{strangers}</p></div> : strangers && <p class="muted">{strangers}</p>}
       <Load of={found}>{({ keys, meta }) => keys.length ? (
         <>
@@ -46,7 +46,7 @@ function NewKey({ close, first, strangers, agents, done }: { close: () => void; 
       .then(async () => { await loadSession(); await done(); });
   };
   return (
-    <FormDialog title={first ? "Make the first key" : "New key"} close={close} action={first ? "Close the server and make the key" : "Make the key"} run={run}
+    <FormDialog title={first ? "Create the first key" : "New key"} close={close} action={first ? "Close the server and create the key" : "Create the key"} run={run}
       initial={{ name: first ? "console" : "", role: first ? "owner" : "viewer", agents: "*", expires_at: "", sure: !first }} ready={(v) => v.sure}>
       {(f) => (
         <>

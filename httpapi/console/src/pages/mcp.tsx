@@ -129,7 +129,7 @@ function Offered({ server, t, own, changed }: { server: string; t: any; own: any
   };
   return (
     <li class="card stack tight">
-      <div class="row">
+      <div class="row offered">
         <code class="grow">{t.name}</code>
         {given ? <a class="button quiet" href={href(agentId.value, "tools", given.id)}><Icon name="Check" size={16} /><span>The agent may call it</span></a> : mayEdit.value && <Button icon="Plus" onClick={give}>Let the agent call it</Button>}
         {mayEdit.value && <Button icon="Play" pressed={open} onClick={() => setOpen(!open)}>Try</Button>}

@@ -111,7 +111,7 @@ function AnswerForm({ s, done }: FormProps) {
       <h2>Answers</h2>
       <TextArea label="System prompt" rows={4} disabled={!mayEdit.value} hint="What the agent is, and how it answers." {...form.text("system_prompt")} />
       <div class="row"><TextField label="Temperature" type="number" disabled={!mayEdit.value} {...number("llm_temperature")} /><TextField label="Longest answer, in tokens" type="number" disabled={!mayEdit.value} hint="0 leaves it to the provider." {...number("llm_max_tokens")} /></div>
-      <Switch label="Answer messages on channels by itself" hint="When no workflow listens to them." disabled={!mayEdit.value} checked={Boolean(form.values.auto_reply)} onChange={(on) => form.set("auto_reply", on)} />
+      <Switch label="Answer messages on channels automatically" hint="When no workflow takes them." disabled={!mayEdit.value} checked={Boolean(form.values.auto_reply)} onChange={(on) => form.set("auto_reply", on)} />
       {mayEdit.value && <div class="row end"><Button kind="primary" submit>Save</Button></div>}
     </form>
   );
@@ -199,14 +199,14 @@ function Access() {
   const role = agent.value?.role;
   const found = useQuery(at("admins"), { limit: 200 });
   const give = () => openDialog((close) => (
-    <FormDialog title="Give somebody a role" close={close} action="Give" initial={{ email: "", role: "viewer" }} run={async (v) => { await post(at("admins"), v); await found.reload(); }}>
+    <FormDialog title="Add a person" close={close} action="Add" initial={{ email: "", role: "viewer" }} run={async (v) => { await post(at("admins"), v); await found.reload(); }}>
       {(f) => <><TextField label="Email" type="email" autoFocus required {...f.text("email")} /><SelectField label="Role" options={roles} {...f.choice("role")} /></>}
     </FormDialog>
   ));
   return (
     <>
       <section class="stack">
-        <div class="row"><h2 class="grow">People</h2><span class="muted">You are <Badge>{role ?? "nobody"}</Badge> here.</span>{role === "owner" && <Button icon="Plus" onClick={() => { give(); }}>Give somebody a role</Button>}</div>
+        <div class="row"><h2 class="grow">People</h2><span class="muted">You are <Badge>{role ?? "nobody"}</Badge> here.</span>{role === "owner" && <Button icon="Plus" onClick={() => { give(); }}>Add a person</Button>}</div>
         <Load of={found}>{({ admins }) => admins.length ? (
           <Table rows={admins} keyOf={(a: any) => a.id} columns={[
             { title: "Email", cell: (a) => <Name>{a.email}</Name> }, { title: "Name", cell: (a) => <Name>{a.name}</Name> }, { title: "Role", cell: (a) => <Badge>{a.role}</Badge> }, { title: "Since", cell: (a) => <When time={a.created_at} /> },
@@ -237,7 +237,7 @@ function Copies() {
         <div class="row"><Button icon="Download" kind="primary" disabled={!may} reason="Viewers cannot take copies." onClick={() => download("POST", at("backup"))}>Download backup</Button></div></section>
       <section class="card stack"><h2>Copy</h2><p class="muted">Another agent with the same content, paused, so that nothing is sent twice.</p>
         <div class="row"><Button icon="Copy" disabled={!may} reason="Viewers cannot take copies." onClick={() => { copy(); }}>Copy this agent</Button></div></section>
-      <section class="card stack"><h2>Bring back a backup</h2><p class="muted">It becomes a new, paused agent beside this one.</p>
+      <section class="card stack"><h2>Restore a backup</h2><p class="muted">It becomes a new, paused agent beside this one.</p>
         <div class="row"><a class="button" href="#/agents"><Icon name="Upload" size={16} /><span>Import on the list of agents</span></a></div></section>
     </>
   );

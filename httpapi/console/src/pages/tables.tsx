@@ -15,7 +15,7 @@ const styles = style("./tables.css");
 
 export default function Tables() {
   const name = route.value.rest[0];
-  if (!useStyles(styles)) return <div class="page"><Skeleton lines={6} /></div>;
+  if (!useStyles(styles)) return <div class="page"><Skeleton lines={6} title="Data" /></div>;
   return name ? <TablePage key={name} name={name} /> : <List />;
 }
 

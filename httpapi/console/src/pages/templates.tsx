@@ -20,7 +20,9 @@ const templatesAt = (id = "") => href(agentId.value, "workflows", "templates", .
 export default function Templates({ template }: { template?: string }) {
   const found = useQuery<{ templates: Template[] }>("templates");
   useEffect(() => { void loadCatalog(); }, []);
-  return <Load of={found} lines={6} title="Templates">{({ templates }) => {
+  const shown = found.data.value;
+  if (!shown) return <div class="page"><p class="crumb"><a href={href(agentId.value, "workflows")}>Workflows</a></p><Load of={found} lines={6} title="Templates">{() => null}</Load></div>;
+  return <Load of={found}>{({ templates }) => {
     if (!template) return <Gallery templates={templates} />;
     const one = templates.find((t) => t.id === template);
     if (!one) return <div class="page"><Empty icon="Search" title="There is no such template" action={<a class="button" href={templatesAt()}>All templates</a>} /></div>;

@@ -74,7 +74,7 @@ function Webhook({ id }: { id: string }) {
       <Load of={found} title="Webhook">{(w) => {
         const items: MenuItem[] = [
           { label: w.active ? "Switch off" : "Switch on", icon: "Power", run: async () => { await put(webhooksAt(id), { active: !w.active }); await found.reload(); } },
-          { label: "New secret", icon: "KeyRound", run: () => confirm({ title: "Make a new secret?", text: "The one before signs along for a day, so that nothing is lost meanwhile.", action: "Make it", run: async () => { const r = await post(webhooksAt(id, "rotate")); void once(r.secret); } }) },
+          { label: "New secret", icon: "KeyRound", run: () => confirm({ title: "Create a new secret?", text: "For one day deliveries are signed with both, so nothing is lost while you switch.", action: "Create", run: async () => { const r = await post(webhooksAt(id, "rotate")); void once(r.secret); } }) },
           "-",
           { label: "Delete", icon: "Trash2", danger: true, run: () => confirm({ title: "Delete this webhook?", text: "Nothing is delivered to it any more; its deliveries are deleted.", action: "Delete", run: async () => { await remove(webhooksAt(id)); invalidate(webhooksAt()); go(href(agentId.value, "webhooks")); } }) },
         ];

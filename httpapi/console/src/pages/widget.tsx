@@ -87,7 +87,7 @@ function Warnings({ script }: { script?: string }) {
   const local = script && /^https?:\/\/(127\.|localhost|\[::1\])/.test(script);
   return (
     <>
-      {session.value?.open && <p class="card warn"><strong>This server has no login.</strong> Everyone who reaches it acts as its owner, and the widget tells every visitor its address. <a href="#/keys">Make an API key</a> before you put the widget on a public website.</p>}
+      {session.value?.open && <p class="card warn"><strong>This server has no login.</strong> Everyone who reaches it acts as its owner, and the widget tells every visitor its address. <a href="#/keys">Create an API key</a> before you put the widget on a public website.</p>}
       {local && <p class="card">The widget is loaded from <code>{new URL(script).host}</code>, which only this computer reaches. For visitors, set SATCHEL_PUBLIC_URL to the server's public address.</p>}
       {s && (!s.llm_provider || !s.auto_reply) && <p class="card">Every message waits for a person: {s.llm_provider ? "automatic answers are off" : "no language model is set"}. <a href={href(id, "settings")}>Settings</a></p>}
     </>

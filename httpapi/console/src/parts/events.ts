@@ -3,7 +3,7 @@ export type EventGroup = { title: string; pattern: string; events: [name: string
 
 export const eventGroups: EventGroup[] = [
   { title: "Messages", pattern: "message.*", events: [["message.received", "Somebody wrote to the agent"], ["message.sent", "The agent, or a person for it, answered"]] },
-  { title: "Conversations", pattern: "conversation.*", events: [["conversation.created", "A conversation began"], ["conversation.updated", "Its status, its assignee, or whether the agent answers by itself changed"]] },
+  { title: "Conversations", pattern: "conversation.*", events: [["conversation.created", "A conversation began"], ["conversation.updated", "Its status, its assignee, or whether the agent answers automatically changed"]] },
   { title: "Contacts", pattern: "contact.*", events: [["contact.created", "A contact was made"], ["contact.updated", "A contact changed"], ["contact.deleted", "A contact was deleted"]] },
   { title: "Workflows", pattern: "workflow.*", events: [["workflow.started", "An execution began"], ["workflow.complete", "An execution was completed"], ["workflow.errored", "An execution failed"], ["workflow.terminated", "An execution was terminated"]] },
   { title: "Tables", pattern: "row.*", events: [["row.created", "A row was added to a table"], ["row.updated", "A row of a table changed"], ["row.deleted", "A row of a table was deleted"]] },

@@ -49,7 +49,7 @@ function block(t: Token, text: InlineText): ComponentChildren {
       return <Tag start={t.ordered && t.start !== 1 ? t.start : undefined}>{t.items.map((item: Token) => <li>{item.tokens.map((x: Token) => (x.type === "text" ? inline(x.tokens ?? [x], text) : block(x, text)))}</li>)}</Tag>;
     }
     case "table": return (
-      <div class="table-frame"><table class="table">
+      <div class="table-frame"><table class="table plain-table">
         <thead><tr>{t.header.map((c: Token) => <th>{inline(c.tokens, text)}</th>)}</tr></thead>
         <tbody>{t.rows.map((row: Token[]) => <tr>{row.map((c) => <td>{inline(c.tokens, text)}</td>)}</tr>)}</tbody>
       </table></div>

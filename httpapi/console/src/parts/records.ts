@@ -16,6 +16,7 @@ export function aboutRecord({ type, data }: { type: string; data: Data }): strin
   if (d.conversation) return [name(d.contact), d.conversation.status].filter(Boolean).join(": ");
   if (d.contact) return name(d.contact);
   if (d.gateway) return [name(d.gateway), type === "gateway.error" ? d.gateway.last_error : ""].filter(Boolean).join(": ");
+  if (d.row) return [d.table, d.row.name ?? d.row.title ?? d.row.id].filter((x) => x != null).join(": ");
   if (d.agent) return name(d.agent);
   return "";
 }
@@ -33,6 +34,7 @@ export function recordLinks({ data }: { data: Data }): [title: string, to: strin
     [d.schedule, "Schedule", ["schedules", d.schedule?.id]],
     [d.task, "Calendar", ["calendar"]],
     [d.session, "Browser session", ["browser", d.session?.id]],
+    [d.table && { id: d.table }, "Table", ["tables", d.table]],
     [d.gateway, "Channel", ["channels", d.gateway?.id]],
   ];
   return found.filter(([r]) => r?.id).map(([, title, to]) => [title, href(id, ...to)]);

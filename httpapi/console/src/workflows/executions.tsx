@@ -49,8 +49,8 @@ export function Executions({ exact }: { exact?: boolean }) {
           <Table rows={executions as any[]} keyOf={(x) => x.id} open={to} columns={[
             { title: "Workflow", class: "title", cell: (x) => <a href={to(x)}><Name>{nameOf(x.workflow_id)}</Name></a> },
             { title: "Status", cell: (x) => <div><Badge>{x.status}</Badge>{x.waiting && x.status === "running" && <> <Badge tone="warn">waiting</Badge></>}{x.error && <p class="issue small"><bdi>{x.error.message}</bdi></p>}</div> },
-            { title: "Began", cell: (x) => (exact ? <Moment time={x.started_at ?? x.created_at} /> : <When time={x.started_at ?? x.created_at} />) },
-            { title: "Started", cell: (x) => <bdi>{triggerWord(x.trigger)}</bdi> },
+            { title: "Started", cell: (x) => (exact ? <Moment time={x.started_at ?? x.created_at} /> : <When time={x.started_at ?? x.created_at} />) },
+            { title: "Trigger", cell: (x) => <bdi>{triggerWord(x.trigger)}</bdi> },
             { title: "Took", class: "number", cell: took },
           ]} />
           <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />

@@ -15,7 +15,7 @@ export function NewWorkflow({ close }: { close: () => void }) {
     go(href(agentId.value, "workflows", made.id));
   };
   return (
-    <FormDialog title="New workflow" close={close} action="Make" initial={{ name: "", event: "manual" }} run={run}>
+    <FormDialog title="New workflow" close={close} action="Create" initial={{ name: "", event: "manual" }} run={run}>
       {(f) => <><TextField label="Name" autoFocus required {...f.text("name")} /><SelectField label="It begins" options={beginnings} {...f.choice("event")} /></>}
     </FormDialog>
   );

@@ -22,11 +22,12 @@ export function TemplateFields({ fields, values, issues, set }: { fields: Templa
   })}</>;
 }
 
+const optionNames: Record<string, string> = { resend: "Resend", smtp: "SMTP" };
 const inputs: Record<string, InputType> = { secret: "password", number: "number", email: "email", url: "url" };
 
 function PlainField({ field, value, set, error }: { field: Field; value: any; set: (v: any) => void; error?: string }) {
   const label = field.optional ? `${field.title} (optional)` : field.title;
-  if (field.type === "choice") return <SelectField label={label} value={value ?? ""} error={error} hint={field.description} options={[...(field.default === undefined ? [["", "–"] as [string, string]] : []), ...field.options!.map((o) => [o, o] as [string, string])]} onChange={set} />;
+  if (field.type === "choice") return <SelectField label={label} value={value ?? ""} error={error} hint={field.description} options={[...(field.default === undefined ? [["", "–"] as [string, string]] : []), ...field.options!.map((o) => [o, optionNames[o] ?? o] as [string, string])]} onChange={set} />;
   const hint = field.type === "cron" ? "Minute, hour, day of the month, month, day of the week." : field.description;
   return <TextField label={label} type={inputs[field.type] ?? "text"} value={value === undefined ? "" : String(value)} error={error} hint={hint || undefined} placeholder={field.type === "url" ? "https://" : undefined}
     onInput={(v) => set(v === "" ? undefined : field.type === "number" ? Number(v) : v)} />;

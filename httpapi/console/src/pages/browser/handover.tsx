@@ -8,7 +8,7 @@ import { at, type Takeover } from "./data";
 export function HandOver({ id, close, begin, reload }: { id: string; close: () => void; begin: (t: Takeover) => Promise<void>; reload: () => Promise<void> }) {
   const [who, setWho] = useState("me");
   return (
-    <FormDialog title="Take over" action={who === "me" ? "Take over" : "Make a link"} close={close} initial={{ reason: "", minutes: "15" }} run={async (v) => {
+    <FormDialog title="Take over" action={who === "me" ? "Take over" : "Create a link"} close={close} initial={{ reason: "", minutes: "15" }} run={async (v) => {
       const made: Takeover = await post(at(id, "takeover"), { reason: v.reason, timeout: Math.round(Number(v.minutes) * 60) });
       if (who === "me") return begin(made);
       await reload();

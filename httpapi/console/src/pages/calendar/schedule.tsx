@@ -42,9 +42,9 @@ export function ScheduleRecord({ id }: { id: string }) {
                 <dt>Runs</dt><dd>{s.words}{s.cron_expression && <> <code>{s.cron_expression}</code></>}</dd>
                 <dt>Time zone</dt><dd>{s.timezone}</dd>
                 <dt>Calls</dt><dd><Called s={s} names={names} /></dd>
-                {s.callback_type !== "agent" && Object.keys(s.payload).length > 0 && <><dt>Goes along</dt><dd><JsonTree value={s.payload} /></dd></>}
+                {s.callback_type !== "agent" && Object.keys(s.payload).length > 0 && <><dt>Payload</dt><dd><JsonTree value={s.payload} /></dd></>}
                 <dt>Missed runs</dt><dd>{titleOf(misfires, s.misfire_policy)}</dd>
-                <dt>While one goes on</dt><dd>{titleOf(overlaps, s.overlap)}</dd>
+                <dt>If one is still running</dt><dd>{titleOf(overlaps, s.overlap)}</dd>
               </dl>
             </section>
             <Coming s={s} />
@@ -55,7 +55,7 @@ export function ScheduleRecord({ id }: { id: string }) {
               <Table rows={s.executions as any[]} keyOf={(r) => r.id} columns={[
                 { title: "For", class: "time", cell: (r) => <time dateTime={r.scheduled_for}>{writeTime(r.scheduled_for, s.timezone)}</time> },
                 { title: "Status", cell: (r) => <><Badge>{r.status}</Badge>{r.error && <p class="issue small"><bdi>{r.error}</bdi></p>}</> },
-                { title: "Began", class: "time", cell: (r) => (r.executed_at ? <When time={r.executed_at} /> : <span class="muted">not</span>) },
+                { title: "Started", class: "time", cell: (r) => (r.executed_at ? <When time={r.executed_at} /> : <span class="muted">not started</span>) },
                 { title: "Took", class: "number", cell: (r) => (r.executed_at && r.status !== "running" ? span(r.duration_ms) : "") },
                 { title: "", class: "actions", cell: (r) => r.execution_id && <a href={href(agentId.value, "workflows", "executions", r.execution_id)}>Execution</a> },
               ]} />

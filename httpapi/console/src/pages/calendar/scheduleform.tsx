@@ -46,7 +46,7 @@ export function ScheduleForm({ schedule: s, zone, start, top, close, made }: { s
     made?.(stored);
   };
   return (
-    <FormDialog title={s ? "Edit schedule" : "New schedule"} close={close} action={s ? "Save" : "Make"} initial={initialOf(s, zone, start)} run={run} wide>
+    <FormDialog title={s ? "Edit schedule" : "New schedule"} close={close} action={s ? "Save" : "Create"} initial={initialOf(s, zone, start)} run={run} wide>
       {(f) => (
         <>
           {top}

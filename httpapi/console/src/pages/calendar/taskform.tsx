@@ -28,7 +28,7 @@ export function TaskForm({ task, zone, start = "", top, close, saved }: { task?:
     saved?.();
   };
   return (
-    <FormDialog title={task ? "Edit task" : "New task"} close={close} action={task ? "Save" : "Make"} initial={initial} run={run}>
+    <FormDialog title={task ? "Edit task" : "New task"} close={close} action={task ? "Save" : "Create"} initial={initial} run={run}>
       {(f) => (
         <>
           {top}

@@ -22,6 +22,6 @@ export function recurs(t: any): string {
 
 /** What a schedule calls, as people say it. */
 export const calls: [string, string][] = [["workflow", "A workflow"], ["agent", "The agent, with a prompt"], ["tool", "A tool"], ["source", "A source, to read it again"], ["webhook", "A webhook"]];
-export const misfires: [string, string][] = [["run_once", "One run stands for all"], ["skip", "They are given up"], ["run_all", "All are made up for"]];
-export const overlaps: [string, string][] = [["skip", "It is left out"], ["queue", "It waits"], ["allow", "Both run"]];
+export const misfires: [string, string][] = [["run_once", "Run once to catch up"], ["skip", "Skip them"], ["run_all", "Run all of them"]];
+export const overlaps: [string, string][] = [["skip", "Skip the new one"], ["queue", "Run it afterwards"], ["allow", "Run both"]];
 export const titleOf = (options: [string, string][], value: string) => options.find(([v]) => v === value)?.[1] ?? value;

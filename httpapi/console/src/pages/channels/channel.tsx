@@ -5,6 +5,7 @@ import { agentId, ApiError, go, href, invalidate, mayEdit, path, post, put, remo
 import { Badge, Button, confirm, CopyField, FormDialog, Icon, LinkButton, Load, Menu, Moment, Name, openDialog, platformName, span, tell, TextField, useForm, When, type MenuItem } from "../../ui";
 import { useFollow } from "../../parts/follow";
 import { aboutRecord } from "../../parts/records";
+import { Simulate } from "../../parts/simulate";
 import { ChannelState } from "../channels";
 import { channelsAt, verify } from "./api";
 import { ChannelForm } from "./form";
@@ -55,6 +56,7 @@ export function Channel({ id }: { id: string }) {
 
 function Head({ g, p, check, changed }: { g: any; p?: Platform; check: () => Promise<void>; changed: () => Promise<void> }) {
   const items: MenuItem[] = [
+    { label: "Simulate a message", icon: "MessageSquare", disabled: g.status !== "active", reason: g.status === "active" ? undefined : "Verify the channel first.", run: () => { openDialog((close) => <Simulate id={agentId.value} gateway={g.id} close={close} />); } },
     { label: "Make it the default", icon: "Check", disabled: g.is_default, reason: g.is_default ? "It is the default." : undefined, run: async () => { await put(channelsAt(g.id), { is_default: true }); await changed(); } },
     "-",
     { label: "Delete", icon: "Trash2", danger: true, run: () => confirm({ title: `Delete ${g.name}?`, text: "The channel is deleted with its credentials; its conversations stay.", action: "Delete", run: async () => { await remove(channelsAt(g.id)); invalidate(channelsAt()); go(href(agentId.value, "channels")); } }) },

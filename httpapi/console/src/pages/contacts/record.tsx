@@ -40,7 +40,7 @@ export function Contact({ id }: { id: string }) {
               </section>
               <section class="card stack" aria-label="Notes">
                 <h2>Notes</h2>
-                <TextCell label="Notes" may={may} rows={5} text={c.notes} save={(notes) => save({ notes })}>{c.notes ? <span class="notes-text"><bdi>{c.notes}</bdi></span> : <span class="muted">{may ? "Write something down" : "None"}</span>}</TextCell>
+                <TextCell label="Notes" may={may} rows={5} text={c.notes} save={(notes) => save({ notes })}>{c.notes ? <span class="notes-text"><bdi>{c.notes}</bdi></span> : <span class="muted">{may ? "Add a note" : "None"}</span>}</TextCell>
               </section>
               <Custom c={c} save={save} />
               <p class="muted small">Added <When time={c.created_at} full /> · changed <When time={c.updated_at} full /> · <code>{c.id}</code></p>

@@ -38,7 +38,7 @@ export function Gallery({ href }: { href: (id: string) => string }) {
 export function PresetForm({ id, saved, cancel }: { id: string; saved: (c: any) => void; cancel: string }) {
   const found = useQuery<{ presets: Preset[] }>("credential-presets", { search: id });
   const list = useQuery(credentialsAt(), { limit: 1 });
-  return <Load of={found}>{({ presets }) => {
+  return <Load of={found} title="Add a credential">{({ presets }) => {
     const p = presets.find((x) => x.id === id);
     return p ? <Form p={p} redirect={list.data.value?.redirect_url} saved={saved} cancel={cancel} /> : <Empty icon="CircleHelp" title="There is no such service" action={<a class="button" href={cancel}>All services</a>} />;
   }}</Load>;

@@ -16,7 +16,7 @@ export function ContactPane({ id, conversation, close }: { id: string; conversat
           <div class="row"><h2 class="grow"><a href={href(id, "contacts", contactId)}><bdi>{c.name}</bdi></a></h2>{back}</div>
           {c.tags.length > 0 && <p class="row wrap">{c.tags.map((t: string) => <Badge key={t}>{t}</Badge>)}</p>}
           <dl class="inbox-facts">
-            {[["Email", c.email], ["Phone", c.phone], ["Telegram", c.chatbot_a], ["WhatsApp", c.chatbot_b], ["Handle", c.social_handle], ["Id", c.external_id]].filter(([, v]) => v)
+            {[["Email", c.email], ["Phone", c.phone], ["Telegram", c.chatbot_a], ["WhatsApp", c.chatbot_b], ["Social handle", c.social_handle], ["External id", c.external_id]].filter(([, v]) => v)
               .map(([name, value]) => <><dt>{name}</dt><dd><bdi>{value}</bdi></dd></>)}
           </dl>
           {c.notes && <p class="inbox-notes"><bdi>{c.notes}</bdi></p>}
@@ -25,7 +25,7 @@ export function ContactPane({ id, conversation, close }: { id: string; conversat
             {(others.data.value?.conversations ?? []).filter((o: any) => o.id !== conversation).map((o: any) => (
               <li key={o.id}><a href={href(id, "inbox", o.id)}><bdi class="clip">{o.last_message?.content ?? "Nothing said yet"}</bdi></a> <span class="muted small"><When time={o.last_message?.created_at ?? o.created_at} /></span></li>
             ))}
-            {others.data.value?.conversations.length === 1 && <li class="muted">Only this one</li>}
+            {others.data.value?.conversations.length === 1 && <li class="muted">No others</li>}
           </ul>
         </div>
       )}</Load>}

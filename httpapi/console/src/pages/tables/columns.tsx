@@ -64,7 +64,7 @@ export function TableDialog({ table, close, done }: { table?: DataTable; close: 
         <p class="muted small">Every row also has an id and the times when it was added and changed.</p>
         {gone.length > 0 && <p class="card warn">Their values go with them: <b><bdi>{gone.map((c) => c.name).join(", ")}</bdi></b></p>}
         {Object.entries(issues).filter(([f]) => !known.has(f) && !/^columns\[\d+\]\.options/.test(f)).map(([f, issue]) => <p class="issue" role="alert"><code>{f}</code>: {issue}</p>)}
-        <div class="row end"><Button onClick={close}>Cancel</Button><Button kind="primary" submit disabled={busy || !name || columns.some((c) => !c.name)}>{table ? "Save" : "Make"}</Button></div>
+        <div class="row end"><Button onClick={close}>Cancel</Button><Button kind="primary" submit disabled={busy || !name || columns.some((c) => !c.name)}>{table ? "Save" : "Create"}</Button></div>
       </form>
     </Dialog>
   );

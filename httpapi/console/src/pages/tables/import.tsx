@@ -125,7 +125,7 @@ export function NewFromFile({ close }: { close: () => void }) {
           { title: "Column", class: "title", cell: (c) => <code>{c.name}</code> },
           { title: "Type", cell: (c) => <select aria-label={`Type of ${c.name}`} value={c.type} onChange={(e) => setColumns(columns.map((x, i) => (i === c.i ? { ...x, type: e.currentTarget.value as ColumnType } : x)))}>{columnTypes.filter(([t]) => t !== "choice").map(([v, title]) => <option value={v} selected={v === c.type}>{title}</option>)}</select> },
         ]} />
-        <div class="row end"><Button onClick={() => setFile(undefined)}>Other file</Button><Button kind="primary" disabled={!name} onClick={run}>{`Make it with ${plural(file.rows.length, "row")}`}</Button></div>
+        <div class="row end"><Button onClick={() => setFile(undefined)}>Other file</Button><Button kind="primary" disabled={!name} onClick={run}>{`Create with ${plural(file.rows.length, "row")}`}</Button></div>
       </div>
     </Dialog>
   );

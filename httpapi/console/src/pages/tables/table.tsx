@@ -38,7 +38,7 @@ export function TablePage({ name }: { name: string }) {
   }, [found, table]);
   if (table.error.value && !table.data.value) return <div class="page wide"><div class="page-head"><h1 class="grow" tabIndex={-1}>Data</h1></div><DataTabs now="tables" /><ErrorCard error={table.error.value} retry={table.reload} /></div>;
   const t = table.data.value;
-  if (!t) return <div class="page wide"><Skeleton lines={8} /></div>;
+  if (!t) return <div class="page wide"><Skeleton lines={8} title="Data" /></div>;
 
   const save = async (row: Row, column: string, value: unknown) => {
     saving.current++;

@@ -115,7 +115,7 @@ function Editor({ t, type: given, saved }: { t?: any; type: string; saved: (t: a
       {type === "function" && <div class={issue("code") ? "field wrong" : "field"}><span class="label">Code</span><Code language="javascript" label="Code" rows={8} value={form.values.code} onInput={(v) => form.set("code", v)} readonly={off} invalid={Boolean(issue("code"))} />{issue("code") ? <small class="issue" role="alert">{issue("code")}</small> : <small class="muted">The body of an async function that reads args.</small>}</div>}
       {type === "mcp" ? <dl class="facts-list"><dt>MCP server</dt><dd><a href={href(agentId.value, "mcp", c.server_id)}>Open it</a></dd><dt>Its tool</dt><dd><code>{c.tool_name}</code></dd></dl> : <ArgumentsSchema value={form.values.parameters} onChange={(s) => form.set("parameters", s)} disabled={off} error={issue("parameters")} />}
       {failed && <ErrorCard error={failed} />}
-      {!off && <div class="row end">{!t && <LinkButton href={href(agentId.value, "tools")}>Cancel</LinkButton>}<Button kind="primary" submit disabled={busy}>{t ? "Save" : "Make it"}</Button></div>}
+      {!off && <div class="row end">{!t && <LinkButton href={href(agentId.value, "tools")}>Cancel</LinkButton>}<Button kind="primary" submit disabled={busy}>{t ? "Save" : "Create"}</Button></div>}
     </form>
   );
 }
