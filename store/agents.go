@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
 	"satchel/agent"
-	"satchel/store/sqlite"
 )
 
 // CreateAgent makes an agent and its file. owner, when not empty, becomes its
@@ -118,101 +115,6 @@ func (f *Folder) claim(id string) (release func(), ok bool) {
 func nameExists(name string) *agent.Error {
 	return agent.Errorf(agent.CodeAgentNameExists, "an agent named %q exists already", agent.Clip(name, agent.MaxNameLength)).
 		With("field", "name").With("issue", "is taken")
-}
-
-// blank makes an empty agent's file at path, copied from one that is made
-// once a run.
-func (f *Folder) blank(path string) error {
-	f.blankMu.Lock()
-	defer f.blankMu.Unlock()
-	master := f.tempPath("blank")
-	if _, err := os.Lstat(master); err != nil {
-		unfinished := f.tempPath("blank.new")
-		if err := errors.Join(removeIfThere(unfinished), makeBlank(unfinished)); err != nil {
-			return err
-		}
-		if err := os.Rename(unfinished, master); err != nil {
-			return err
-		}
-	}
-	return copyFile(path, master)
-}
-
-func makeBlank(path string) error {
-	c, err := openConn(source(path, sqlite.Create, "auto_vacuum(2)", "journal_mode(WAL)", "synchronous(OFF)"))
-	if err != nil {
-		return err
-	}
-	return errors.Join(migrate(c), c.script("PRAGMA incremental_vacuum"), c.close())
-}
-
-// copyFile copies a file that no connection has open.
-func copyFile(to, from string) error {
-	src, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	dst, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(dst, src)
-	return errors.Join(err, dst.Close())
-}
-
-// fill makes a file with the agent's own rows in it and closes it, so that it
-// is whole without a -wal.
-func (f *Folder) fill(ctx context.Context, path string, a agent.Agent) (map[string]agent.Role, error) {
-	if err := f.blank(path); err != nil {
-		return nil, err
-	}
-	c, err := openConn(source(path, sqlite.ReadWrite, "synchronous(FULL)"))
-	if err != nil {
-		return nil, err
-	}
-	admins := map[string]agent.Role{}
-	tx := newTx(ctx, c, newDB(f, a.ID, path))
-	tx.Now = a.CreatedAt
-	err = errors.Join(
-		c.script("BEGIN IMMEDIATE"),
-		tx.insertAgent(a, f.path),
-		tx.audit("agent created", map[string]any{"name": a.Name}),
-	)
-	if err == nil && a.OwnerEmail != "" {
-		admins[a.OwnerEmail] = agent.RoleOwner
-		err = tx.insertAdmin(&agent.Admin{ID: agent.NewID(agent.KindAdmin), Email: a.OwnerEmail, Role: agent.RoleOwner, CreatedAt: a.CreatedAt})
-	}
-	if err == nil {
-		err = c.script("COMMIT")
-	}
-	return admins, errors.Join(err, c.close())
-}
-
-// place moves a finished file among the agents, durably, and never over
-// another: fs.ErrExist then. A -wal that an earlier file of this name left
-// behind would be read as this one's, so it goes first.
-func place(temp, path string) error {
-	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("%s: %w", path, fs.ErrExist)
-	}
-	if err := removeIfThere(path); err != nil {
-		return err
-	}
-	err := os.Link(temp, path)
-	switch {
-	case err == nil:
-		err = os.Remove(temp)
-	case !errors.Is(err, fs.ErrExist): // the file system knows no links
-		err = os.Rename(temp, path)
-	}
-	return errors.Join(err, syncFolder(filepath.Dir(path)))
-}
-
-func (tx *Tx) insertAgent(a agent.Agent, folder string) error {
-	_, err := tx.exec(`INSERT INTO _agent(id, folder, name, description, status, owner_email, settings_at, created_at, updated_at)
-		VALUES (?,?,?,?,?,?,?,?,?)`, a.ID, folder, a.Name, a.Description, a.Status, a.OwnerEmail, a.CreatedAt, a.CreatedAt, a.UpdatedAt)
-	return err
 }
 
 // UpdateAgent changes the given fields of an agent.

@@ -109,9 +109,7 @@ func BenchmarkRawInsert(b *testing.B) {
 func rawDatabase(b *testing.B) *conn {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "raw.db")
-	if err := makeBlank(path); err != nil {
-		b.Fatal(err)
-	}
+	writeBlank(b, path)
 	c, err := openConn(source(path, sqlite.ReadWrite, append([]string{"journal_mode(WAL)"}, writerPragmas...)...))
 	if err != nil {
 		b.Fatal(err)
@@ -122,6 +120,18 @@ func rawDatabase(b *testing.B) *conn {
 		}
 	})
 	return c
+}
+
+// BenchmarkCreateAgent makes agents one after another.
+func BenchmarkCreateAgent(b *testing.B) {
+	f := openFolder(b)
+	done := measureCPU(b)
+	for i := range b.N {
+		if _, err := f.CreateAgent(b.Context(), agent.Agent{Name: fmt.Sprintf("agent-%d", i)}, "o@example.com"); err != nil {
+			b.Fatal(err)
+		}
+	}
+	done()
 }
 
 func BenchmarkContact(b *testing.B) {

@@ -61,7 +61,7 @@ type Folder struct {
 
 	subscribers atomic.Pointer[subscribers]
 
-	blankMu sync.Mutex // makes the empty file that new agents start from
+	maker maker // of new agents' files
 
 	startMu sync.Mutex
 	stop    context.CancelFunc
@@ -341,6 +341,6 @@ func (f *Folder) Close() error {
 	}
 	f.closer.Wait()
 	f.saveCache()
-	errs = append(errs, os.RemoveAll(f.tempPath("")), f.lock.Unlock())
+	errs = append(errs, f.maker.close(), os.RemoveAll(f.tempPath("")), f.lock.Unlock())
 	return errors.Join(errs...)
 }

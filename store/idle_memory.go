@@ -30,6 +30,9 @@ func (f *Folder) releaseMemory(now time.Time) {
 	case f.releasedAt.After(f.workedAt), now.Sub(f.workedAt) < releaseAfter, now.Sub(f.releasedAt) < keepFor:
 		return
 	}
+	if err := f.maker.close(); err != nil {
+		f.log.Error("close the pattern of new agents", "error", err)
+	}
 	sqlite.ReleaseMemory()
 	debug.FreeOSMemory()
 	dropProgramPages()

@@ -272,9 +272,7 @@ func makeAgents(t testing.TB, path string, n int) {
 	folder := openAt(t, path)
 	closeFolder(t, folder)
 	pattern := filepath.Join(t.TempDir(), "pattern")
-	if err := makeBlank(pattern); err != nil {
-		t.Fatal(err)
-	}
+	writeBlank(t, pattern)
 	for i := range n {
 		a := agent.Agent{ID: agent.NewID(agent.KindAgent), Name: fmt.Sprintf("agent-%d", i), Status: agent.StatusActive, CreatedAt: agent.Now(), UpdatedAt: agent.Now()}
 		copyClosed(t, folder.filePath(a.ID), pattern)

@@ -62,9 +62,7 @@ func TestSchemaApplies(t *testing.T) {
 func TestKeyColumnsComeFirst(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "blank.db")
-	if err := makeBlank(path); err != nil {
-		t.Fatal(err)
-	}
+	writeBlank(t, path)
 	// An index's columns by rank; those of a primary key's index are the table's key.
 	const misplaced = `SELECT count(*) FROM pragma_table_list l, pragma_index_list(l.name) i, pragma_index_info(i.name) k
 		WHERE l.type = 'table' AND l.wr AND i.origin = 'pk' AND (l.name = ?1 OR ?1 = '') AND (k.cid <> k.seqno OR ?1 <> '')`

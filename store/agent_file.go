@@ -1,0 +1,177 @@
+package store
+
+import (
+	"bytes"
+	"compress/flate"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"satchel/agent"
+	"satchel/store/sqlite"
+)
+
+// blank is a database of the present version without records, compressed. It is
+// made once in a process, since the migrations take a hundred times as long as
+// inflating it.
+var blank struct {
+	mu     sync.Mutex
+	of     [sha256.Size]byte // guarded by mu: the migrations that made it
+	packed []byte            // guarded by mu
+}
+
+// blankImage returns the bytes of an agent's file without records.
+func blankImage() ([]byte, error) {
+	blank.mu.Lock()
+	defer blank.mu.Unlock()
+	of := sha256.Sum256([]byte(strings.Join(migrations, "\x00")))
+	if blank.packed != nil && blank.of == of {
+		return io.ReadAll(flate.NewReader(bytes.NewReader(blank.packed)))
+	}
+	image, err := makeBlank()
+	if err != nil {
+		return nil, fmt.Errorf("make a blank file: %w", err)
+	}
+	var packed bytes.Buffer
+	w, err := flate.NewWriter(&packed, flate.BestSpeed)
+	if err == nil {
+		_, err = w.Write(image)
+		err = errors.Join(err, w.Close())
+	}
+	blank.packed, blank.of = packed.Bytes(), of
+	return image, err
+}
+
+func makeBlank() ([]byte, error) {
+	c, err := openConn(sqlite.Source{Pragmas: []string{"auto_vacuum(2)"}})
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	if err := errors.Join(migrate(c), c.script("PRAGMA incremental_vacuum")); err != nil {
+		return nil, err
+	}
+	return c.sql.Image()
+}
+
+// useWAL has an image opened in WAL mode, as journal_mode(WAL) does
+// (https://www.sqlite.org/fileformat2.html#file_format_version_numbers).
+func useWAL(image []byte) { image[18], image[19] = 2, 2 }
+
+// maker makes agents' files. It keeps a blank database open: an agent's file is its
+// image in a transaction that inserts the agent's rows and is then rolled back. So
+// no schema is parsed for a new file, and it needs no -wal.
+type maker struct {
+	mu sync.Mutex
+	c  *conn // guarded by mu; nil until it is needed
+}
+
+// open opens the blank database at path. The caller holds m.mu.
+func (m *maker) open(path string) error {
+	image, err := blankImage()
+	if err == nil {
+		err = os.WriteFile(path, image, 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	m.c, err = openConn(source(path, sqlite.ReadWrite, "journal_mode(MEMORY)", "synchronous(OFF)", "cache_spill(0)", "temp_store(MEMORY)"))
+	return err
+}
+
+// image returns the file of an agent, whose rows insert writes.
+func (m *maker) image(path string, insert func(*conn) error) (image []byte, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.c == nil {
+		if err := m.open(path); err != nil {
+			return nil, err
+		}
+	}
+	defer func() {
+		if m.c.sql.InTransaction() {
+			err = errors.Join(err, m.c.script("ROLLBACK"))
+		}
+		if err != nil {
+			err = errors.Join(err, m.closeLocked())
+		}
+	}()
+	if err := m.c.script("BEGIN"); err != nil {
+		return nil, err
+	}
+	if err := guarded(insert, m.c); err != nil {
+		return nil, err
+	}
+	return m.c.sql.Image()
+}
+
+// close closes the database until the next agent is made.
+func (m *maker) close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.closeLocked()
+}
+
+func (m *maker) closeLocked() error {
+	if m.c == nil {
+		return nil
+	}
+	err := m.c.close()
+	m.c = nil
+	return err
+}
+
+// fill makes a file with the agent's own rows in it, durably.
+func (f *Folder) fill(ctx context.Context, path string, a agent.Agent) (map[string]agent.Role, error) {
+	image, err := f.maker.image(f.tempPath("blank"), func(c *conn) error {
+		tx := newTx(ctx, c, newDB(f, a.ID, path))
+		tx.Now = a.CreatedAt
+		err := errors.Join(tx.insertAgent(a, f.path), tx.audit("agent created", map[string]any{"name": a.Name}))
+		if err != nil || a.OwnerEmail == "" {
+			return err
+		}
+		return tx.insertAdmin(&agent.Admin{ID: agent.NewID(agent.KindAdmin), Email: a.OwnerEmail, Role: agent.RoleOwner, CreatedAt: a.CreatedAt})
+	})
+	if err != nil {
+		return nil, err
+	}
+	useWAL(image)
+	admins := map[string]agent.Role{}
+	if a.OwnerEmail != "" {
+		admins[a.OwnerEmail] = agent.RoleOwner
+	}
+	return admins, writeSynced(path, image)
+}
+
+// place moves a finished file among the agents, durably, and never over
+// another: fs.ErrExist then. A -wal that an earlier file of this name left
+// behind would be read as this one's, so it goes first.
+func place(temp, path string) error {
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("%s: %w", path, fs.ErrExist)
+	}
+	if err := removeIfThere(path); err != nil {
+		return err
+	}
+	err := os.Link(temp, path)
+	switch {
+	case err == nil:
+		err = os.Remove(temp)
+	case !errors.Is(err, fs.ErrExist): // the file system knows no links
+		err = os.Rename(temp, path)
+	}
+	return errors.Join(err, syncFolder(filepath.Dir(path)))
+}
+
+func (tx *Tx) insertAgent(a agent.Agent, folder string) error {
+	_, err := tx.exec(`INSERT INTO _agent(id, folder, name, description, status, owner_email, settings_at, created_at, updated_at)
+		VALUES (?,?,?,?,?,?,?,?,?)`, a.ID, folder, a.Name, a.Description, a.Status, a.OwnerEmail, a.CreatedAt, a.CreatedAt, a.UpdatedAt)
+	return err
+}
