@@ -43,6 +43,7 @@ import (
 	"satchel/vector"
 	"satchel/vector/document"
 	"satchel/vector/feed"
+	"satchel/vector/models"
 )
 
 // Set by the release build.
@@ -72,8 +73,11 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		Serve:   func(ctx context.Context, c *cli.Config) error { return serve(ctx, c, stdout) },
 		Offline: func(c *cli.Config) cli.Offline { return store.Offline{Options: storeOptions(c)} },
 		Browser: func(c *cli.Config) cli.Browser { return installed(c) },
-		System:  child.Doctor,
-		Probe:   probe,
+		Models: func(c *cli.Config) cli.Models {
+			return models.Commands{Library: models.New(c.Data), Allow: c.OutboundAllow}
+		},
+		System: child.Doctor,
+		Probe:  probe,
 	}
 	return commands.Run(ctx, args)
 }

@@ -45,6 +45,7 @@ type Program struct {
 	Serve   func(context.Context, *Config) error
 	Offline func(*Config) Offline
 	Browser func(*Config) Browser
+	Models  func(*Config) Models
 	System  func(context.Context) []agent.Finding // what doctor says of this machine
 	Probe   func(context.Context, *Config) error  // asks a running server whether it is ready
 
@@ -144,7 +145,7 @@ func (p *Program) commands(root *cobra.Command) []*cobra.Command {
 			use: "restore FILE", short: "Restore a backup as a paused agent; the server may run", example: "restore support-bot.db",
 			args: 1, shows: ofFiles, run: p.restore,
 		}.under(root),
-		p.keys(root), p.browser(root), version, upgrade,
+		p.keys(root), p.models(root), p.browser(root), version, upgrade,
 	}
 }
 

@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"satchel/vector/encoder/internal/gemm"
+	"satchel/vector/encoder/pretrained/sample"
 )
 
 // shaped writes a BERT with the sizes of all-MiniLM-L6-v2 and 3000 words.
 func shaped(t testing.TB) string {
 	t.Helper()
-	v := variantOf(t, "mean")
-	folder := v.build(t, "F32")
+	v := sample.Of(t, "mean")
+	folder := v.Build(t, "F32")
 	const width, inner, words = 384, 1536, 3000
 	tensors := map[string][]int{"embeddings.word_embeddings.weight": {words, width}, "embeddings.position_embeddings.weight": {512, width},
 		"embeddings.token_type_embeddings.weight": {2, width}, "embeddings.LayerNorm.weight": {width}, "embeddings.LayerNorm.bias": {width}}
@@ -31,7 +32,7 @@ func shaped(t testing.TB) string {
 			tensors[at+n+".weight"], tensors[at+n+".bias"] = []int{width}, []int{width}
 		}
 	}
-	if err := os.WriteFile(filepath.Join(folder, "model.safetensors"), weightsFile("F32", tensors), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "model.safetensors"), sample.Weights("F32", tensors), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	edit(t, folder, "config.json", `"hidden_size":32`, `"hidden_size":384`)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"satchel/vector/encoder/internal/gemm"
+	"satchel/vector/encoder/pretrained/sample"
 )
 
 // tolerance is how far a number may be off what PyTorch computes in float64.
@@ -14,13 +15,13 @@ const tolerance = 1e-5
 
 func TestModelsAreTheReference(t *testing.T) {
 	for _, kernel := range gemm.Kernels() {
-		for _, v := range variants(t) {
-			for kind := range encodings {
+		for _, v := range sample.Variants(t) {
+			for kind := range sample.Encodings {
 				if kind != "F32" && v.Name != "dense" {
 					continue
 				}
 				t.Run(kernel.Name()+"/"+v.Name+"/"+kind, func(t *testing.T) {
-					m, err := openWith(v.build(t, kind), kernel)
+					m, err := openWith(v.Build(t, kind), kernel)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -31,7 +32,7 @@ func TestModelsAreTheReference(t *testing.T) {
 	}
 }
 
-func checkGolden(t *testing.T, m *Model, v variant) {
+func checkGolden(t *testing.T, m *Model, v sample.Variant) {
 	t.Helper()
 	for _, c := range v.Cases {
 		var texts [2]string

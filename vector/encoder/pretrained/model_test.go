@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"satchel/vector/encoder/pretrained/sample"
 )
 
 func open(t testing.TB, folder string) *Model {
@@ -80,7 +82,7 @@ func TestFoldersThatCannotBeReadAreRefused(t *testing.T) {
 		{"mean", "config_sentence_transformers.json", "", `{"similarity_fn_name":"euclidean"}`, "euclidean"},
 		{"mean", "config_sentence_transformers.json", "", `{"prompts":{"query":"` + strings.Repeat("x", 2000) + `"}}`, "prompt has more"},
 	} {
-		folder := variantOf(t, c.variant).build(t, "F32")
+		folder := sample.Of(t, c.variant).Build(t, "F32")
 		edit(t, folder, c.file, c.from, c.to)
 		if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s with %.60q for %q: %v, want an error with %q", c.file, c.to, c.from, err, c.want)
@@ -90,7 +92,7 @@ func TestFoldersThatCannotBeReadAreRefused(t *testing.T) {
 
 func TestMissingFilesAreNamed(t *testing.T) {
 	for _, name := range []string{"config.json", "tokenizer.json", "modules.json", "1_Pooling/config.json", "model.safetensors"} {
-		folder := variantOf(t, "mean").build(t, "F32")
+		folder := sample.Of(t, "mean").Build(t, "F32")
 		if err := os.Remove(filepath.Join(folder, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +104,7 @@ func TestMissingFilesAreNamed(t *testing.T) {
 }
 
 func TestCutFilesAreRefused(t *testing.T) {
-	folder := variantOf(t, "mean").build(t, "F16")
+	folder := sample.Of(t, "mean").Build(t, "F16")
 	path := filepath.Join(folder, "model.safetensors")
 	info, err := os.Stat(path)
 	if err != nil {
@@ -124,7 +126,7 @@ func TestFileCutOffInUse(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files are read, not mapped")
 	}
-	folder := variantOf(t, "mean").build(t, "F32")
+	folder := sample.Of(t, "mean").Build(t, "F32")
 	m := open(t, folder)
 	if err := os.Truncate(filepath.Join(folder, "model.safetensors"), 0); err != nil {
 		t.Fatal(err)
@@ -135,7 +137,7 @@ func TestFileCutOffInUse(t *testing.T) {
 }
 
 func TestNumbersThatAreNotFinite(t *testing.T) {
-	folder := variantOf(t, "mean").build(t, "F32")
+	folder := sample.Of(t, "mean").Build(t, "F32")
 	path := filepath.Join(folder, "model.safetensors")
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -153,7 +155,7 @@ func TestNumbersThatAreNotFinite(t *testing.T) {
 }
 
 func TestModelsSayWhatTheyAre(t *testing.T) {
-	folder := variantOf(t, "dense").build(t, "F32")
+	folder := sample.Of(t, "dense").Build(t, "F32")
 	edit(t, folder, "config_sentence_transformers.json", "", `{"prompts":{"query":"query: ","document":"passage: "}}`)
 	m := open(t, folder)
 	if m.Kind != Embedder || m.Dims != 16 || m.Tokens != 40 || m.Prompts != (Prompts{"query: ", "passage: ", true}) || len(m.Files) != 9 {
@@ -162,7 +164,7 @@ func TestModelsSayWhatTheyAre(t *testing.T) {
 	if _, err := m.Score(context.Background(), "w5", "w6"); err == nil {
 		t.Error("an embedder scored")
 	}
-	r := open(t, variantOf(t, "pair").build(t, "F32"))
+	r := open(t, sample.Of(t, "pair").Build(t, "F32"))
 	if r.Kind != Reranker || r.Dims != 0 || r.Prompts.Known {
 		t.Errorf("got %+v", r)
 	}
@@ -172,7 +174,7 @@ func TestModelsSayWhatTheyAre(t *testing.T) {
 }
 
 func TestConcurrentCallsAndCancellation(t *testing.T) {
-	m := open(t, variantOf(t, "mean").build(t, "F32"))
+	m := open(t, sample.Of(t, "mean").Build(t, "F32"))
 	want := computed(t, m, [2]string{"w5 w6 w7"})
 	var group sync.WaitGroup
 	for range 4 {
@@ -193,7 +195,7 @@ func TestConcurrentCallsAndCancellation(t *testing.T) {
 }
 
 func FuzzConfig(f *testing.F) {
-	folder := variantOf(f, "mean").build(f, "F32")
+	folder := sample.Of(f, "mean").Build(f, "F32")
 	data, err := os.ReadFile(filepath.Join(folder, "config.json"))
 	if err != nil {
 		f.Fatal(err)

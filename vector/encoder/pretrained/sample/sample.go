@@ -1,6 +1,9 @@
-package pretrained
+// Package sample writes small models for tests, with what PyTorch computes for
+// them. Their words are w4 to w119. make.py makes golden.json.
+package sample
 
 import (
+	_ "embed"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -13,8 +16,11 @@ import (
 	"testing"
 )
 
-// variant is a model of golden.json, which make.py made.
-type variant struct {
+//go:embed golden.json
+var golden []byte
+
+// Variant is a model, and what it computes.
+type Variant struct {
 	Name       string
 	Tensors    map[string][]int
 	Pooling    string
@@ -25,24 +31,24 @@ type variant struct {
 	Cases      [][]json.RawMessage
 }
 
-func variants(t testing.TB) (list []variant) {
+// Variants returns all models: embedders, and two rerankers, whose Classifier is
+// set.
+func Variants(t testing.TB) (list []Variant) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/golden.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &list); err != nil || len(list) != 6 {
+	if err := json.Unmarshal(golden, &list); err != nil || len(list) != 6 {
 		t.Fatal(len(list), err)
 	}
 	return list
 }
 
-func variantOf(t testing.TB, name string) variant {
+// Of returns the model of a name: mean, cls, dense, xlm-roberta, pair or
+// xlm-roberta pair.
+func Of(t testing.TB, name string) Variant {
 	t.Helper()
-	list := variants(t)
-	at := slices.IndexFunc(list, func(v variant) bool { return v.Name == name })
+	list := Variants(t)
+	at := slices.IndexFunc(list, func(v Variant) bool { return v.Name == name })
 	if at < 0 {
-		t.Fatalf("no variant %q", name)
+		t.Fatalf("no model %q", name)
 	}
 	return list[at]
 }
@@ -69,8 +75,8 @@ func values(name string, shape []int) []float32 {
 	return out
 }
 
-// encodings write a number in each type; those of values lose nothing.
-var encodings = map[string]func([]byte, float32) []byte{
+// Encodings write a number in each type; those of the models lose nothing.
+var Encodings = map[string]func([]byte, float32) []byte{
 	"F32": func(b []byte, v float32) []byte { return binary.LittleEndian.AppendUint32(b, math.Float32bits(v)) },
 	"BF16": func(b []byte, v float32) []byte {
 		return binary.LittleEndian.AppendUint16(b, uint16(math.Float32bits(v)>>16))
@@ -84,13 +90,13 @@ var encodings = map[string]func([]byte, float32) []byte{
 	},
 }
 
-// weightsFile returns a safetensors file of tensors.
-func weightsFile(kind string, tensors map[string][]int) []byte {
+// Weights returns a safetensors file of tensors.
+func Weights(kind string, tensors map[string][]int) []byte {
 	header, data := map[string]any{"__metadata__": map[string]string{"format": "pt"}}, []byte(nil)
 	for _, name := range slices.Sorted(maps.Keys(tensors)) {
 		from := len(data)
 		for _, v := range values(name, tensors[name]) {
-			data = encodings[kind](data, v)
+			data = Encodings[kind](data, v)
 		}
 		header[name] = map[string]any{"dtype": kind, "shape": tensors[name], "data_offsets": []int{from, len(data)}}
 	}
@@ -98,8 +104,8 @@ func weightsFile(kind string, tensors map[string][]int) []byte {
 	return append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...), data...)
 }
 
-// build writes the folder of a variant, with weights of a type.
-func (v variant) build(t testing.TB, kind string) string {
+// Build writes the folder of a model, with weights of a type: F32, F16 or BF16.
+func (v Variant) Build(t testing.TB, kind string) string {
 	t.Helper()
 	folder := t.TempDir()
 	write := func(name string, content any) {
@@ -125,7 +131,7 @@ func (v variant) build(t testing.TB, kind string) string {
 		config["model_type"], config["pad_token_id"] = v.Type, 1
 	}
 	write("tokenizer.json", []byte(tokenizerOf(v.Type)))
-	write("model.safetensors", weightsFile(kind, v.Tensors))
+	write("model.safetensors", Weights(kind, v.Tensors))
 	write("sentence_bert_config.json", map[string]any{"max_seq_length": 40, "do_lower_case": false})
 	if v.Classifier != "" {
 		config["architectures"], config["id2label"] = []string{v.Classifier}, map[string]string{"0": "LABEL_0"}
@@ -138,7 +144,7 @@ func (v variant) build(t testing.TB, kind string) string {
 	if v.Dense > 0 {
 		modules = append(modules, map[string]any{"idx": 2, "path": "2_Dense", "type": "sentence_transformers.models.Dense"})
 		write("2_Dense/config.json", map[string]any{"in_features": 32, "out_features": v.Dense, "bias": true, "activation_function": "torch.nn.modules.activation.Tanh"})
-		write("2_Dense/model.safetensors", weightsFile(kind, map[string][]int{"linear.weight": {v.Dense, 32}, "linear.bias": {v.Dense}}))
+		write("2_Dense/model.safetensors", Weights(kind, map[string][]int{"linear.weight": {v.Dense, 32}, "linear.bias": {v.Dense}}))
 	}
 	write("modules.json", append(modules, map[string]any{"idx": len(modules), "path": "3_Normalize", "type": "sentence_transformers.models.Normalize"}))
 	return folder

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// Models is what the commands do with the text models of the data folder. They
+// write what people read to out.
+type Models interface {
+	Add(ctx context.Context, folder, name string, out io.Writer) error
+	Install(ctx context.Context, from ModelDownload, out io.Writer) error
+	List(out io.Writer) error
+	Check(ctx context.Context, name string, out io.Writer) error
+	Remove(name string, out io.Writer) error
+}
+
+// ModelDownload says which model is downloaded, and from where.
+type ModelDownload struct {
+	Model    string // a name that the program knows, or a repository
+	Name     string // in the data folder
+	Revision string
+	SHA256   string // of model.safetensors
+	Mirror   string // in place of https://huggingface.co
+}
+
+// ofModels are the settings that commands for models use.
+var ofModels = []string{"data", "outbound-allow"}
+
+func (p *Program) models(root *cobra.Command) *cobra.Command {
+	models := &cobra.Command{Use: "model", Short: "Add, install, check and remove models for search; the server may run", Example: "  satchel model install multilingual-e5-small"}
+	var name string
+	add := command{
+		use: "add FOLDER", short: "Add a model from a folder with model.safetensors, config.json and tokenizer.json", example: "model add ~/models/e5-small", args: 1, shows: ofModels[:1],
+		run: func(c *cobra.Command, args []string) error {
+			return p.Models(p.config).Add(c.Context(), args[0], name, p.Out)
+		},
+	}.under(root)
+	add.Flags().StringVar(&name, "name", "", "its name in Satchel; else that of the folder")
+	var from ModelDownload
+	install := command{
+		use: "install NAME", short: "Download a model, or continue to, and check its SHA-256", example: "model install multilingual-e5-small", args: 1, shows: ofModels,
+		long: "NAME is all-MiniLM-L6-v2, arctic-embed-xs, bge-small-en-v1.5, multilingual-e5-small, ms-marco-MiniLM-L6 (a reranker),\nor a repository of huggingface.co with --sha256.",
+		run: func(c *cobra.Command, args []string) error {
+			from.Model = args[0]
+			return p.Models(p.config).Install(c.Context(), from, p.Out)
+		},
+	}.under(root)
+	install.Flags().StringVar(&from.Name, "name", "", "its name in Satchel; else the last part of NAME")
+	install.Flags().StringVar(&from.Revision, "revision", "", "commit, branch or tag of a repository; else main")
+	install.Flags().StringVar(&from.SHA256, "sha256", "", "the SHA-256 of model.safetensors, needed for a repository")
+	install.Flags().StringVar(&from.Mirror, "mirror", "", "address to download from in place of https://huggingface.co")
+	models.AddCommand(add, install,
+		command{use: "list", short: "List the models", example: "model list", shows: ofModels[:1],
+			run: func(*cobra.Command, []string) error { return p.Models(p.config).List(p.Out) }}.under(root),
+		command{use: "check NAME", short: "Check a model's files and compute a few texts with it", example: "model check multilingual-e5-small", args: 1, shows: ofModels[:1],
+			run: func(c *cobra.Command, args []string) error {
+				return p.Models(p.config).Check(c.Context(), args[0], p.Out)
+			}}.under(root),
+		command{use: "remove NAME", short: "Delete a model", example: "model remove multilingual-e5-small", args: 1, shows: ofModels[:1],
+			run: func(_ *cobra.Command, args []string) error { return p.Models(p.config).Remove(args[0], p.Out) }}.under(root))
+	return models
+}

@@ -1,0 +1,129 @@
+package models
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"satchel/agent"
+)
+
+// The largest files that are copied: those that package pretrained reads.
+const (
+	maxWeights = 4 << 30
+	maxOther   = 64 << 20
+)
+
+// single are the files of a model outside the folders of its modules.
+var single = []string{"config.json", "tokenizer.json", "model.safetensors", "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"}
+
+// Exists is the error for a name that is taken.
+func exists(name string) error {
+	return agent.Errorf(agent.CodeConflict, "a model named %s is there already; remove it first with \"satchel model remove %s\"", name, name)
+}
+
+// Add copies the model of a folder into the library and checks it. The name is
+// that of the folder if it is empty.
+func (l *Library) Add(ctx context.Context, from, name string) (Info, error) {
+	from, err := filepath.Abs(from)
+	if err != nil {
+		return Info{}, err
+	}
+	if name == "" {
+		name = filepath.Base(from)
+	}
+	if err := CheckName(name); err != nil {
+		return Info{}, err
+	}
+	if _, err := os.Stat(filepath.Join(l.path, name)); err == nil {
+		return Info{}, exists(name)
+	}
+	if err := os.MkdirAll(l.path, 0o700); err != nil {
+		return Info{}, err
+	}
+	staged, err := os.MkdirTemp(l.path, "."+name+".adding-*")
+	if err != nil {
+		return Info{}, err
+	}
+	defer os.RemoveAll(staged)
+	names, err := filesOf(from)
+	if err != nil {
+		return Info{}, err
+	}
+	for _, file := range names {
+		if err := copyFile(ctx, filepath.Join(staged, file), filepath.Join(from, file)); err != nil {
+			return Info{}, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return l.finish(staged, name, from)
+}
+
+// filesOf lists the files of a model that are in a folder.
+func filesOf(folder string) ([]string, error) {
+	names := append([]string(nil), single...)
+	data, err := os.ReadFile(filepath.Join(folder, "modules.json"))
+	if err == nil {
+		var modules []struct {
+			Path string `json:"path"`
+		}
+		if err := json.Unmarshal(data, &modules); err != nil || len(modules) > 8 {
+			return nil, errors.Join(errors.New("modules.json cannot be read"), err)
+		}
+		for _, m := range modules {
+			if m.Path != "" && fs.ValidPath(m.Path) {
+				names = append(names, path.Join(m.Path, "config.json"), path.Join(m.Path, "model.safetensors"))
+			}
+		}
+	}
+	var found []string
+	for _, name := range names {
+		if info, err := os.Stat(filepath.Join(folder, filepath.FromSlash(name))); err == nil && info.Mode().IsRegular() {
+			found = append(found, name)
+		}
+	}
+	return found, nil
+}
+
+// copyFile copies a file of limited size and waits until it is on the disk.
+func copyFile(ctx context.Context, to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	limit := int64(maxOther)
+	if filepath.Base(to) == "model.safetensors" {
+		limit = maxWeights
+	}
+	n, err := io.Copy(out, io.LimitReader(stoppable{ctx, in}, limit+1))
+	if err == nil && n > limit {
+		err = fmt.Errorf("it has more than %d bytes", limit)
+	}
+	return errors.Join(err, out.Sync(), out.Close())
+}
+
+// stoppable is a reader that ends with its context.
+type stoppable struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (s stoppable) Read(p []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.Reader.Read(p)
+}
