@@ -35,8 +35,15 @@ func TestMain(m *testing.M) {
 	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || openapi.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) || child.RunChild(os.Args[1:]) {
 		return
 	}
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
 	os.Exit(m.Run())
 }
+
+// asProgram is the variable with which the test binary is the program.
+const asProgram = "SATCHEL_TEST_PROGRAM"
 
 // floors is the table of docs/house.md: the floor of each room and, where that
 // is not every lower floor, the rooms that it may import. A room is named by its

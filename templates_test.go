@@ -61,9 +61,17 @@ func (o *fakeServices) serve(w http.ResponseWriter, r *http.Request) {
 	defer o.mu.Unlock()
 	o.calls = append(o.calls, fmt.Sprintf("%s %s %s %s", r.Method, r.URL, r.Header.Get("Authorization"), body))
 	switch r.URL.Path {
+	case "/model/models":
+		fmt.Fprint(w, `{"data":[{"id":"qwen3:4b"}]}`)
+		return
 	case "/model/chat/completions":
 		w.Header().Set("Content-Type", "application/json")
 		said, _ := json.Marshal(o.says)
+		if bytes.Contains(body, []byte(`"stream":true`)) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%s},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", said)
+			return
+		}
 		fmt.Fprintf(w, `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":%s}}]}`, said)
 		return
 	case "/site":

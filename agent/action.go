@@ -30,6 +30,7 @@ type Action struct {
 	Direction string          `json:"direction,omitempty" enum:"up,down,left,right,top,bottom" doc:"scroll: default down." example:"down"`
 	Amount    *float64        `json:"amount,omitempty" doc:"scroll: pixels. Default: 500." example:"500"`
 	State     string          `json:"state,omitempty" enum:"attached,detached,visible,hidden" doc:"wait: the state to wait for. Default: visible." example:"visible"`
+	Download  bool            `json:"download,omitempty" doc:"wait: until a download is stored; the result has it. Each is waited for once, in the order in which they end."`
 	Value     *string         `json:"value,omitempty" doc:"select: the option's value."`
 	Values    []string        `json:"values,omitempty" doc:"select: values of several options."`
 	Label     *string         `json:"label,omitempty" doc:"select: the option's text."`
@@ -118,11 +119,11 @@ func (a *Action) checks() []actionCheck {
 	within := func(n, most int) bool { return n >= 0 && n <= most }
 	oneOf := func(text, words string) bool { return text == "" || slices.Contains(strings.Split(words, ", "), text) }
 	isSelect := a.Action != "select" || a.Value != nil || a.Values != nil || a.Label != nil
-	isWait := a.Action != "wait" || a.Selector != "" || a.URL != "" || a.Timeout != nil
+	isWait := a.Action != "wait" || a.Selector != "" || a.URL != "" || a.Download || a.Timeout != nil
 	checks := []actionCheck{
 		{a.Timeout == nil || *a.Timeout >= 1 && *a.Timeout <= MaxActionTimeout, "timeout", "must be 1 to " + strconv.Itoa(MaxActionTimeout) + " milliseconds"},
 		{isSelect, "value", "is required, unless values or label is set"},
-		{isWait, "selector", "is required, unless url or timeout is set"},
+		{isWait, "selector", "is required, unless url, download or timeout is set"},
 		{len(a.Selector) <= maxSelector, "selector", "is too long"},
 		{a.Text == nil || len(*a.Text) <= maxTyped, "text", "must have at most " + strconv.Itoa(maxTyped) + " bytes"},
 		{len(a.Script) <= maxScript, "script", "must have at most " + strconv.Itoa(maxScript) + " bytes"},

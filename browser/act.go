@@ -164,7 +164,7 @@ const pauseSlack = 5 * time.Second
 
 // isPause reports whether the action only waits for a time.
 func (st *step) isPause() bool {
-	return st.Action.Action == "wait" && st.Selector == "" && st.Action.URL == ""
+	return st.Action.Action == "wait" && st.Selector == "" && st.Action.URL == "" && !st.Download
 }
 
 // choosePage selects the tab for the action.

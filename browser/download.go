@@ -19,6 +19,7 @@ const (
 	DefaultMaxDownload = 25 << 20         // bytes per download
 	maxDownloading     = 5                // per session at the same time
 	downloadTimeout    = 10 * time.Minute // per download
+	maxUnclaimed       = 50               // downloads per session that nobody waited for
 	sizeCheckEvery     = 500 * time.Millisecond
 )
 
@@ -69,15 +70,56 @@ func (s *Session) storeDownload(d playwright.Download, tooMany bool) {
 	}
 	storing, done := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer done()
-	if _, err := s.db.CreateDownload(storing, row, file); err != nil {
+	if row, err = s.db.CreateDownload(storing, row, file); err != nil {
 		if file != nil {
 			file.Discard()
 		}
 		s.browser.log.Warn("store download", "session", s.id, "error", err)
 		return
 	}
+	s.downloaded(row)
 	s.console.add(s.pageID(d.Page()), "info", "download: "+row.Name+" "+row.Error)
 	_, _ = Within(storing, func() (any, error) { return nil, d.Delete() }) // Chromium's copy is deleted with the session at the latest
+}
+
+// downloaded notes the end of a download for the action that waits for it.
+func (s *Session) downloaded(d agent.Download) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.downloads = append(s.downloads, d); len(s.downloads) > maxUnclaimed {
+		s.downloads = s.downloads[1:]
+	}
+	s.changedLocked()
+}
+
+// claimDownload returns the first download that ended and was not waited for.
+func (s *Session) claimDownload() (d agent.Download, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.downloads) == 0 {
+		return d, false
+	}
+	d, s.downloads = s.downloads[0], s.downloads[1:]
+	return d, true
+}
+
+// waitForDownload waits until a download has ended.
+func waitForDownload(ctx context.Context, st *step) (map[string]any, error) {
+	changed, end := st.session.Changes()
+	defer end()
+	for {
+		if d, ok := st.session.claimDownload(); ok {
+			if d.Status == agent.DownloadFailed {
+				return nil, agent.Errorf(agent.CodeBrowser, "the download of %s failed: %s", agent.Clip(d.Name, 200), d.Error).With("action", st.Action.Action)
+			}
+			return map[string]any{"download": d}, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 }
 
 var (

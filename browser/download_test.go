@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"satchel/agent"
@@ -39,12 +40,16 @@ func TestDownloadsAreKept(t *testing.T) {
 		t.Errorf("an address that is a download: %v", got)
 	}
 	<-gone
-	var list []agent.Download
-	for len(list) < 2 {
-		var err error
-		if list, _, err = db.Downloads(t.Context(), s.ID(), store.Page{Limit: 10, Order: []store.Order{{Field: "size", Desc: true}}}); err != nil {
-			t.Fatal(err)
-		}
+	waited := must(t, s, `{"action":"wait","download":true}`)["download"].(agent.Download)
+	if _, err := do(t, s, `{"action":"wait","download":true}`); agent.ErrorCode(err) != agent.CodeBrowser || !strings.Contains(err.Error(), "larger than the limit") {
+		t.Errorf("the endless one is waited for: %v", err)
+	}
+	list, _, err := db.Downloads(t.Context(), s.ID(), store.Page{Limit: 10, Order: []store.Order{{Field: "size", Desc: true}}})
+	if err != nil || len(list) != 2 || list[0] != waited {
+		t.Fatalf("%+v, %v; waited for %+v", list, err, waited)
+	}
+	if _, err := do(t, s, `{"action":"wait","download":true,"timeout":1}`); agent.ErrorCode(err) != agent.CodeActionTimeout {
+		t.Errorf("there is no third one: %v", err)
 	}
 	if d := list[0]; d.Status != agent.DownloadDone || d.Size != 5 || d.SessionID != s.ID() || d.URL != web.URL+"/file" || agent.FileName(d.Name) != d.Name {
 		t.Errorf("the file: %+v", d)

@@ -133,6 +133,8 @@ func wait(ctx context.Context, st *step) (map[string]any, error) {
 		return nil, st.element().WaitFor(playwright.LocatorWaitForOptions{State: state, Timeout: st.milliseconds()})
 	case st.URL != "":
 		return nil, waitForURL(ctx, st)
+	case st.Download:
+		return waitForDownload(ctx, st)
 	}
 	pause := time.NewTimer(time.Duration(st.Milliseconds()) * time.Millisecond)
 	defer pause.Stop()

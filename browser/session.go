@@ -49,8 +49,9 @@ type Session struct {
 	pages          []*Page
 	active         *Page
 	surplus        int
-	downloading    int       // number of downloads in progress
-	lastDownload   time.Time // when the last one started
+	downloading    int              // number of downloads in progress
+	lastDownload   time.Time        // when the last one started
+	downloads      []agent.Download // those that ended and were not waited for
 	watchers       map[chan struct{}]struct{}
 	refused        []refusal
 	thumbnail      thumbnail

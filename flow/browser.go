@@ -62,7 +62,7 @@ var browserActions = map[string]browserAction{
 	"press":      {name: "press"},
 	"extract":    {name: "extract", booleans: []string{"all"}},
 	"screenshot": {name: "screenshot", booleans: []string{"full_page"}},
-	"wait-for":   {name: "wait", numbers: []string{"timeout"}},
+	"wait-for":   {name: "wait", numbers: []string{"timeout"}, booleans: []string{"download"}},
 	"select":     {name: "select"},
 	"scroll":     {name: "scroll", numbers: []string{"amount"}},
 	"evaluate":   {name: "evaluate"},

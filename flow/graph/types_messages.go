@@ -134,9 +134,10 @@ var browserTypes = []Type{
 		[]Field{number("x", "X", "In pixels."), number("y", "Y", "In pixels.")},
 		selector("The element to scroll into view."), choice("direction", "Direction", "", "up", "down", "left", "right", "top", "bottom"), number("amount", "Amount", "").unit("px")).
 		examples(`{"direction":"bottom"}`, `{"x":0,"y":2400,"url":"https://shop.example/","title":"Shop"}`),
-	browserType("wait-for", "Wait for element", "Hourglass", "Waits for an element of the page, or for a URL.", []string{"appear", "visible", "load", "until"}, nil,
+	browserType("wait-for", "Wait for element", "Hourglass", "Waits for an element of the page, for a URL, or until a download is stored.", []string{"appear", "visible", "load", "until", "download", "file"},
+		[]Field{anything("download", "Download", "id, name, url, size and status of the file, if download is set.")},
 		selector("The element."), choice("state", "State", "", "attached", "detached", "visible", "hidden").defaultsTo("visible"), text("url", "URL", "An exact URL, or a pattern with *."),
-		number("timeout", "Timeout", "").unit("ms").advanced()).
+		boolean("download", "A download", "Until the next download is stored.").defaultsTo(false), number("timeout", "Timeout", "").unit("ms").advanced()).
 		examples(`{"selector":"#result","state":"visible"}`, `{"url":"https://shop.example/search","title":"Results"}`),
 	browserType("evaluate", "Run script in page", "SquareTerminal", "Runs JavaScript in the page.", []string{"javascript", "js", "eval", "console", "script"},
 		[]Field{anything("value", "Value", "The returned value.")},

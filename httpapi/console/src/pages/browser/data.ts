@@ -35,7 +35,7 @@ export const tokenOf = (link: string) => new URL(link, document.baseURI).searchP
 const nodeTypes: Record<string, [type: string, fields: string[]]> = {
   navigate: ["navigate", ["url", "wait_until"]], click: ["click", ["selector", "button"]], type: ["type", ["selector", "text", "clear", "delay"]], press: ["press", ["key", "selector"]],
   select: ["select", ["selector", "value", "values", "label"]], extract: ["extract", ["selector", "attribute", "all"]], screenshot: ["screenshot", ["selector", "full_page"]],
-  scroll: ["scroll", ["selector", "direction", "amount"]], wait: ["wait-for", ["selector", "state", "url", "timeout"]], evaluate: ["evaluate", []],
+  scroll: ["scroll", ["selector", "direction", "amount"]], wait: ["wait-for", ["selector", "state", "url", "download", "timeout"]], evaluate: ["evaluate", []],
 };
 
 /** Makes nodes of a workflow of the actions that were done, oldest first; left says how many are no nodes. */

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// guide is a page of docs/guides, whose commands are run as written.
+type guide struct {
+	name    string
+	flags   []string          // of the server
+	replace map[string]string // addresses of other companies
+	after   map[int]string    // what somebody else does after a block of commands
+	prints  []string
+}
+
+var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+
+// script returns the commands of a guide. Blocks that start servers are left out.
+func (g *guide) script(t *testing.T) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("docs", "guides", g.name+".md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var script strings.Builder
+	for i, m := range shellBlock.FindAllStringSubmatch(string(raw), -1) {
+		if !strings.Contains(m[1], "satchel serve") && !strings.Contains(m[1], "ollama pull") {
+			script.WriteString(m[1])
+		}
+		script.WriteString(g.after[i])
+	}
+	text := script.String()
+	for old, new := range g.replace {
+		if !strings.Contains(text, old) {
+			t.Errorf("the guide has no %s", old)
+		}
+		text = strings.ReplaceAll(text, old, new)
+	}
+	return text
+}
+
+// runGuide runs the commands of a guide, in a folder with a handbook, by a server
+// and the command line of this program.
+func runGuide(t *testing.T, g guide) {
+	t.Helper()
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		if runtime.GOOS == "windows" {
+			t.Skip("guides are for a POSIX shell")
+		}
+		t.Fatal(err)
+	}
+	s := start(t, append(g.flags, "--data", filepath.Join(t.TempDir(), "data"))...)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "handbook.md"), handbook)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(dir, "satchel")); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), shell, "-eu", "-c", g.script(t))
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
+	cmd.Env = append(os.Environ(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"), asProgram+"=1",
+		"SATCHEL_SERVER="+strings.TrimSuffix(s.url, "/api"), "OPENAI_API_KEY=sk-of-a-test", "TELEGRAM_TOKEN=77:token")
+	err = cmd.Run()
+	for _, want := range g.prints {
+		if !strings.Contains(out.String(), want) {
+			err = errors.Join(err, errors.New("it does not print "+want))
+		}
+	}
+	if err != nil {
+		t.Errorf("%v\n%s", err, &out)
+	}
+}
+
+func TestGuideToTelegram(t *testing.T) {
+	t.Parallel()
+	out := newFakeServices(t)
+	out.set(func() { out.says = "Within two days, with the receipt [1]." })
+	runGuide(t, guide{
+		name: "telegram", flags: []string{"--outbound-allow", "127.0.0.1/32"},
+		replace: map[string]string{`"llm_provider": "openai"`: `"llm_provider": "openai", "llm_base_url": "` + out.URL + `/model"`,
+			`"botToken": "$TELEGRAM_TOKEN"`: `"botToken": "$TELEGRAM_TOKEN", "apiBaseUrl": "` + out.URL + `"`},
+		prints: []string{"handbook.md, Handbook of the Harbour Bakery", `"ok": true`, "Within two days, with the receipt [1].", "[1] handbook.md", `"username": "shop_bot"`, `"auto_reply": true`, "4242"},
+	})
+}
+
+func TestGuideToOllama(t *testing.T) {
+	t.Parallel()
+	out := newFakeServices(t)
+	out.set(func() { out.says = "Within two days [1]." })
+	runGuide(t, guide{
+		name: "ollama", flags: []string{"--outbound-allow", "127.0.0.1/32"},
+		replace: map[string]string{`"llm_provider": "ollama"`: `"llm_provider": "ollama", "llm_base_url": "` + out.URL + `/model"`},
+		prints:  []string{"qwen3:4b", `"ok": true`, "Within two days [1]."},
+	})
+}
+
+func TestGuideToCloudflareAccess(t *testing.T) {
+	t.Parallel()
+	runGuide(t, guide{name: "cloudflare-access", prints: []string{"edge_access_jwks_url = https://example.cloudflareaccess.com/cdn-cgi/access/certs"}})
+}
+
+func TestGuideToInvoices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs Chromium, and is not about concurrency")
+	}
+	t.Parallel()
+	out := newFakeServices(t)
+	runGuide(t, guide{
+		name: "invoices", flags: append(browse(t), "--outbound-allow", "127.0.0.1/32"),
+		replace: map[string]string{"https://portal.example.com": out.URL},
+		after: map[int]string{1: "satchel api POST browser/$session/takeover/$(satchel api browser/$session --field takeover.takeover_id)/complete '{}'\n",
+			3: "cat invoice.pdf\n"},
+		prints: []string{"/live/", `"status": "completed"`, "%PDF-1.4 seven", "closed"},
+	})
+}
