@@ -192,7 +192,7 @@ func (a *app) assemble(verifier *auth.Verifier) {
 	browsers := browser.New(browserOptions(c, env))
 	views := live.New(live.Options{Browser: browsers, PublicURL: a.publicURL, Log: log})
 	crawler := crawl.New(crawl.Options{Env: env, Extract: readPage, Render: rendered(browsers)})
-	servers := registry.New(registry.Options{Env: env})
+	servers := registry.New(registry.Options{Env: env, Logins: creds})
 	toolbox := chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: a.client(), Credentials: creds.Find, Version: version, Log: log})
 	chats := chat.New(chat.Options{Model: a.models(), Index: index, Tools: toolbox.Tools, Log: log})
 	platforms := gateways.New(gateways.Options{Env: env, Address: a.publicURL, Public: c.PublicURLSet})

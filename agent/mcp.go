@@ -17,11 +17,12 @@ import (
 type MCPStatus string
 
 // The states of an MCP server: it responds; it cannot be reached or does not
-// respond in time; its response is an error or not MCP.
+// respond in time; its response is an error or not MCP; a person has to log in.
 const (
 	MCPConnected    MCPStatus = "connected"
 	MCPDisconnected MCPStatus = "disconnected"
 	MCPError        MCPStatus = "error"
+	MCPNeedsLogin   MCPStatus = "needs_login"
 )
 
 // MCPServer is a registered Model Context Protocol server whose tools the agent
@@ -30,9 +31,9 @@ type MCPServer struct {
 	ID         string    `json:"id" example:"mcp-06f1q2s3t4v5a6b7c8d9"`
 	Name       string    `json:"name" example:"Tickets"`
 	URL        string    `json:"url" example:"https://mcp.example.com/mcp"`
-	AuthType   string    `json:"auth_type" enum:"none,bearer,basic,header,oauth2" doc:"How the agent authenticates. The credentials themselves are never returned." example:"bearer"`
-	Credential string    `json:"credential" doc:"Name or id of the credential that its requests carry; empty: those of auth_type." example:"tickets"`
-	Status     MCPStatus `json:"status" enum:"connected,disconnected,error" doc:"connected: it responds; disconnected: it cannot be reached; error: it responds with an error, or not with MCP." example:"connected"`
+	AuthType   string    `json:"auth_type" enum:"none,bearer,basic,header,oauth2,login" doc:"How the agent authenticates. The credentials themselves are never returned." example:"bearer"`
+	Credential string    `json:"credential" doc:"Name or id of the credential that its requests carry; for login: the id of the one that connecting made; empty: those of auth_type." example:"tickets"`
+	Status     MCPStatus `json:"status" enum:"connected,disconnected,error,needs_login" doc:"connected: it responds; disconnected: it cannot be reached; error: it responds with an error, or not with MCP; needs_login: a person has to connect it." example:"connected"`
 	LastError  string    `json:"last_error" doc:"Why the last check failed; empty if it succeeded."`
 	CheckedAt  Time      `json:"checked_at" format:"date-time" nullable:"true" doc:"The time of the last check; null before the first."`
 	CreatedAt  Time      `json:"created_at" format:"date-time"`
@@ -52,23 +53,24 @@ const (
 	MCPAuthBasic  = "basic"
 	MCPAuthHeader = "header"
 	MCPAuthOAuth2 = "oauth2"
+	MCPAuthLogin  = "login" // of a person, with OAuth 2
 )
 
 // MCPAuth is how the agent authenticates to an MCP server. It is stored
 // encrypted.
 type MCPAuth struct {
-	Type         string `json:"type,omitempty" enum:"none,bearer,basic,header,oauth2" doc:"Default: none. oauth2 uses the client credentials grant." example:"bearer"`
+	Type         string `json:"type,omitempty" enum:"none,bearer,basic,header,oauth2,login" doc:"Default: none. oauth2 uses the client credentials grant; login: a person signs in, see the route connect." example:"bearer"`
 	Token        string `json:"token,omitempty" doc:"Of bearer." example:"YOUR_TOKEN"`
 	Username     string `json:"username,omitempty" doc:"Of basic."`
 	Password     string `json:"password,omitempty" doc:"Of basic."`
 	Name         string `json:"name,omitempty" doc:"For header: its name."`
 	Value        string `json:"value,omitempty" doc:"For header: its value."`
 	TokenURL     string `json:"token_url,omitempty" doc:"For oauth2: the token endpoint. Default: from the MCP server's metadata."`
-	Issuer       string `json:"issuer,omitempty" doc:"For oauth2 without token_url: the authorization server that issued the credentials. Default: the first one that the MCP server names, which is then fixed."`
-	ClientID     string `json:"client_id,omitempty" doc:"Of oauth2."`
-	ClientSecret string `json:"client_secret,omitempty" doc:"For oauth2, unless private_key is set."`
+	Issuer       string `json:"issuer,omitempty" doc:"For login, and oauth2 without token_url: the authorization server that issued the credentials. Default: the first one that the MCP server names, which is then fixed."`
+	ClientID     string `json:"client_id,omitempty" doc:"Of oauth2. For login: default: Satchel's own, by its metadata document or by registration."`
+	ClientSecret string `json:"client_secret,omitempty" doc:"For oauth2, unless private_key is set. For login: with client_id, if the client has one."`
 	PrivateKey   string `json:"private_key,omitempty" doc:"For oauth2: a P-256 or RSA key in PEM (PKCS #8) that signs an assertion, instead of a secret."`
-	Scope        string `json:"scope,omitempty" doc:"For oauth2: space-separated scopes. Default: the scopes that the server requests."`
+	Scope        string `json:"scope,omitempty" doc:"For oauth2 and login: space-separated scopes. Default: the scopes that the server requests."`
 }
 
 // MCPServerChange is what clients change of an MCP server. Credentials are
@@ -126,8 +128,10 @@ func (a MCPAuth) check(is *Issues) {
 		is.Check(a.Name == "" || isHeaderName(a.Name), "auth.name", "must be the name of a custom header, such as X-Api-Key")
 	case MCPAuthOAuth2:
 		a.checkOAuth2(is, need)
+	case MCPAuthLogin:
+		a.checkLogin(is)
 	default:
-		is.Add("auth.type", "must be none, bearer, basic, header or oauth2")
+		is.Add("auth.type", "must be none, bearer, basic, header, oauth2 or login")
 	}
 }
 
@@ -143,7 +147,22 @@ func (a MCPAuth) checkOAuth2(is *Issues, need func(field, value string, limit in
 		_, err := a.Signer()
 		is.Check(err == nil, "auth.private_key", "must be a P-256 or RSA key of at least 2048 bits, in PEM (PKCS #8, not encrypted)")
 	}
-	is.Check(len(a.Scope) <= maxMCPShortText && isHeaderValue(a.Scope), "auth.scope", fmt.Sprintf("must be plain text of at most %d bytes", maxMCPShortText))
+	a.checkText(is, "scope", a.Scope, maxMCPShortText)
+}
+
+// checkLogin checks what a person's login may be told beforehand.
+func (a MCPAuth) checkLogin(is *Issues) {
+	is.checkURL("auth.issuer", a.Issuer)
+	is.Check(a.TokenURL == "", "auth.token_url", "cannot be set for login: the server's metadata tells it")
+	is.Check(a.PrivateKey == "", "auth.private_key", "cannot be set for login")
+	is.Check(a.ClientSecret == "" || a.ClientID != "", "auth.client_id", "is required with client_secret")
+	a.checkText(is, "client_id", a.ClientID, maxMCPShortText)
+	a.checkText(is, "client_secret", a.ClientSecret, MaxMCPSecret)
+	a.checkText(is, "scope", a.Scope, maxMCPShortText)
+}
+
+func (a MCPAuth) checkText(is *Issues, field, value string, limit int) {
+	is.Check(len(value) <= limit && isHeaderValue(value[:min(len(value), limit)]), "auth."+field, fmt.Sprintf("must be plain text of at most %d bytes", limit))
 }
 
 // Signer parses the private key: an *ecdsa.PrivateKey on P-256, or an

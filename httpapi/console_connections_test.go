@@ -228,6 +228,18 @@ func walkMCPServers(t *testing.T, ts *testServer, p *consolePage) {
 		t.Error("the token is shown again")
 	}
 	p.checkPage("a server")
+	login := newMCPLogin(t)
+	p.open("mcp", hasText("Tickets"))
+	p.click("Add a server")
+	p.fill("Name", "Desk", "Address", login.URL+"/mcp", "Credentials", "login")
+	p.click("Add")
+	p.waitFor(hasBadge("needs login") + ` && document.querySelector("dialog a.primary")`)
+	p.checkPage("a login")
+	start := ts.send(t, "GET", fmt.Sprint(p.eval(`document.querySelector("dialog a.primary").getAttribute("href")`)), "")
+	ts.back(t, login.agree(t, start.Header.Get("Location")), start.Cookies()[0])
+	p.waitFor(`!document.querySelector("dialog") && document.querySelector(".toasts").textContent.includes("Desk is connected")`)
+	p.click("Reconnect")
+	p.waitFor(hasBadge("connected") + ` && ` + hasText("Opens a ticket"))
 	if tools := ts.must(t, 200, "GET", "/api/agents/default/tools?search=open", "")["tools"].([]any); len(tools) != 1 || at(tools[0], "type") != "mcp" {
 		t.Errorf("the agent has %v", tools)
 	}

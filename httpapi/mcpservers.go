@@ -5,6 +5,7 @@ import (
 
 	"satchel/agent"
 	agentchat "satchel/agent/chat"
+	"satchel/agent/credentials"
 	"satchel/httpapi/rest"
 )
 
@@ -48,6 +49,21 @@ type updateMCPServerIn struct {
 
 func (s *Server) updateMCPServer(c *rest.Call, in *updateMCPServerIn) (agent.MCPServer, error) {
 	return s.options.MCP.Update(c, c.DB, in.ID, in.Body)
+}
+
+type mcpConnection struct {
+	CredentialID string `json:"credential_id" doc:"The credential that holds the login." example:"credential-06f1q2s3t4v5a6b7c8d9"`
+	credentials.Connection
+}
+
+// connectMCPServer begins a person's login at a server.
+func (s *Server) connectMCPServer(c *rest.Call, in *mcpServerIn) (mcpConnection, error) {
+	id, err := s.options.MCP.PrepareLogin(c, c.DB, in.ID)
+	if err != nil {
+		return mcpConnection{}, err
+	}
+	begun, err := s.options.Credentials.Connect(c, c.DB, id)
+	return mcpConnection{id, begun}, err
 }
 
 type callMCPToolIn struct {

@@ -12,12 +12,35 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// oauthPages registers the two addresses of a sign-in with a provider. They are
-// opened by a browser, whose cookie is bound to the login; neither asks for an
-// identity.
+// oauthPages registers the two addresses of a sign-in with a provider, which are
+// opened by a browser whose cookie is bound to the login, and the document that
+// describes this server to authorization servers. None asks for an identity.
 func (s *Server) oauthPages() {
-	s.echo.GET("/oauth/start/:ticket", s.startLogin)
-	s.echo.GET("/oauth/callback", s.finishLogin)
+	s.echo.GET("/oauth/start/:ticket", s.limited(s.startLogin))
+	s.echo.GET("/oauth/callback", s.limited(s.finishLogin))
+	s.echo.GET("/oauth/client.json", s.clientDocument)
+}
+
+// limited counts requests to a page of a sign-in like those of forms.
+func (s *Server) limited(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if err := s.limiter.Check(c, rest.Inbound, ""); err != nil {
+			return s.failLogin(c, err, "")
+		}
+		return next(c)
+	}
+}
+
+// clientDocument answers with this server's metadata as an OAuth client.
+func (s *Server) clientDocument(c echo.Context) error {
+	if err := s.limiter.Check(c, rest.Inbound, ""); err != nil {
+		return err
+	}
+	if s.options.Credentials.ClientDocument() == "" {
+		return agent.NotFound("page", "client.json")
+	}
+	c.Response().Header().Set(echo.HeaderCacheControl, "public, max-age=3600")
+	return c.JSON(http.StatusOK, s.options.Credentials.ClientMetadata())
 }
 
 // oauthPolicy lets the page run nothing and load nothing but its style.

@@ -59,9 +59,9 @@ func (db *DB) openCredential(ctx context.Context, ref string) (OpenCredential, e
 	})
 }
 
-// PutTokens stores new tokens of a credential, which then is ready. They are for
-// the credential as it was opened: one that was changed or deleted meanwhile is
-// a CONFLICT.
+// PutTokens stores new tokens of a credential, which then is ready; MCP servers
+// that waited for it are due to be checked. The tokens are for the credential as
+// it was opened: one that was changed or deleted meanwhile is a CONFLICT.
 func (db *DB) PutTokens(ctx context.Context, o OpenCredential, tokens agent.CredentialTokens, account string) error {
 	raw, err := json.Marshal(tokens)
 	if err != nil {
@@ -71,8 +71,11 @@ func (db *DB) PutTokens(ctx context.Context, o OpenCredential, tokens agent.Cred
 		if err := tx.putSecret(o.ID, tokensField, string(raw)); err != nil {
 			return err
 		}
-		_, err := tx.exec("UPDATE _credentials SET status = 'ready', expires_at = ?, account = iif(? <> '', ?, account), last_error = '', updated_at = ? WHERE id = ?",
-			tokens.ExpiresAt, account, account, tx.Now, o.ID)
+		if _, err := tx.exec("UPDATE _credentials SET status = 'ready', expires_at = ?, account = iif(? <> '', ?, account), last_error = '', updated_at = ? WHERE id = ?",
+			tokens.ExpiresAt, account, account, tx.Now, o.ID); err != nil || o.Status == agent.CredentialReady {
+			return err
+		}
+		_, err := tx.exec("UPDATE mcp_servers SET checked_at = NULL WHERE credential IN (?, ?) COLLATE NOCASE", o.ID, o.Name)
 		return err
 	})
 }

@@ -33,7 +33,15 @@ func scanMCPServer(rows *sqlite.Rows) (s agent.MCPServer, err error) {
 // server whose address was changed from outside does not get them.
 type mcpSecret struct {
 	agent.MCPAuth
-	URL string `json:"url"`
+	URL    string    `json:"url"`
+	Client MCPClient `json:"client,omitzero"` // of a login
+}
+
+// MCPClient is the client that was registered for a login.
+type MCPClient struct {
+	ID          string     `json:"id"`
+	RedirectURL string     `json:"redirect_url"`
+	Ends        agent.Time `json:"ends,omitzero"` // when its secret ends; zero: never
 }
 
 // MCPServers lists MCP servers, newest first.
@@ -63,7 +71,7 @@ func (db *DB) CreateMCPServer(ctx context.Context, s agent.MCPServer, auth agent
 	if err := s.Validate(auth); err != nil {
 		return s, err
 	}
-	sealed, err := json.Marshal(mcpSecret{auth, s.URL})
+	sealed, err := json.Marshal(mcpSecret{MCPAuth: auth, URL: s.URL})
 	if err != nil {
 		return s, err
 	}
@@ -97,22 +105,19 @@ func (db *DB) CreateMCPServer(ctx context.Context, s agent.MCPServer, auth agent
 // UpdateMCPServer stores a server that was changed and looked at, with its
 // credentials, which are sealed; its tools are kept when tools is nil.
 func (db *DB) UpdateMCPServer(ctx context.Context, s agent.MCPServer, auth agent.MCPAuth, tools []agent.MCPTool) (agent.MCPServer, error) {
-	sealed, err := json.Marshal(mcpSecret{auth, s.URL})
-	if err != nil {
-		return s, err
-	}
 	listed, err := listedTools(tools)
 	if err != nil {
 		return s, err
 	}
 	return Write(ctx, db, func(tx *Tx) (agent.MCPServer, error) {
-		if _, err := tx.mcpServer(s.ID); err != nil {
+		before, err := tx.mcpServer(s.ID)
+		if err != nil {
 			return s, err
 		}
-		secret := string(sealed)
 		kind := cmp.Or(auth.Type, agent.MCPAuthNone)
-		if kind == agent.MCPAuthNone {
-			secret = ""
+		secret, err := tx.resealMCP(before, s, auth)
+		if err != nil {
+			return s, err
 		}
 		if _, err := tx.exec("UPDATE mcp_servers SET name = ?, url = ?, auth_type = ?, credential = ?, status = ?, last_error = ?, tools = coalesce(?, tools), checked_at = ? WHERE id = ?",
 			s.Name, s.URL, kind, s.Credential, s.Status, s.LastError, listed, tx.Now, s.ID); err != nil {
@@ -121,11 +126,29 @@ func (db *DB) UpdateMCPServer(ctx context.Context, s agent.MCPServer, auth agent
 		if err := tx.putSecret(s.ID, authField, secret); err != nil {
 			return s, err
 		}
+		if err := tx.dropLogin(before); err != nil {
+			return s, err
+		}
 		if err := tx.audit("MCP server updated", map[string]any{"mcp_id": s.ID}); err != nil {
 			return s, err
 		}
 		return tx.mcpServer(s.ID)
 	})
+}
+
+// resealMCP returns what is sealed of a changed server; "" without credentials.
+func (tx *Tx) resealMCP(before, s agent.MCPServer, auth agent.MCPAuth) (string, error) {
+	if cmp.Or(auth.Type, agent.MCPAuthNone) == agent.MCPAuthNone {
+		return "", nil
+	}
+	now := mcpSecret{MCPAuth: auth, URL: s.URL}
+	if before.AuthType == agent.MCPAuthLogin && s.Credential == before.Credential {
+		if kept, err := tx.mcpSecret(before); err == nil { // else a client is registered again
+			now.Client = kept.Client
+		}
+	}
+	sealed, err := json.Marshal(now)
+	return string(sealed), err
 }
 
 // CheckMCPServerLimit is a CONFLICT when the agent has as many MCP servers as it
@@ -158,7 +181,14 @@ func listedTools(tools []agent.MCPTool) (any, error) {
 // DeleteMCPServer removes an MCP server with its credentials.
 func (db *DB) DeleteMCPServer(ctx context.Context, id string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		before, err := tx.mcpServer(id)
+		if err != nil {
+			return struct{}{}, err
+		}
 		if err := tx.deleteRow("mcp_servers", "MCP server", id); err != nil {
+			return struct{}{}, err
+		}
+		if err := tx.dropLogin(before); err != nil {
 			return struct{}{}, err
 		}
 		return struct{}{}, tx.audit("MCP server deleted", map[string]any{"mcp_id": id})
@@ -233,24 +263,26 @@ func (db *DB) MCPCredentials(ctx context.Context, s agent.MCPServer) (agent.MCPA
 	if s.AuthType == agent.MCPAuthNone {
 		return agent.MCPAuth{}, nil
 	}
-	return Read(ctx, db, func(tx *Tx) (agent.MCPAuth, error) {
-		raw, err := tx.secret(s.ID, authField)
-		if errors.Is(err, errLocked) {
-			return agent.MCPAuth{}, agent.Errorf(agent.CodeConflict, "the server's credentials are locked: they were sealed with another master key; register the server again").Because(err)
-		}
-		if err != nil {
-			return agent.MCPAuth{}, err
-		}
-		var kept mcpSecret
-		if raw == "" {
-			return agent.MCPAuth{}, agent.Errorf(agent.CodeConflict, "the server's credentials are missing; register the server again")
-		}
-		if err := json.Unmarshal([]byte(raw), &kept); err != nil {
-			return agent.MCPAuth{}, fmt.Errorf("sealed credentials of %s: %w", s.ID, err)
-		}
-		if kept.URL != s.URL || kept.Type != s.AuthType {
-			return agent.MCPAuth{}, agent.Errorf(agent.CodeConflict, "the server's address was changed, and its credentials are not for this one; register the server again")
-		}
-		return kept.MCPAuth, nil
-	})
+	kept, err := Read(ctx, db, func(tx *Tx) (mcpSecret, error) { return tx.mcpSecret(s) })
+	return kept.MCPAuth, err
+}
+
+func (tx *Tx) mcpSecret(s agent.MCPServer) (kept mcpSecret, err error) {
+	raw, err := tx.secret(s.ID, authField)
+	if errors.Is(err, errLocked) {
+		return kept, agent.Errorf(agent.CodeConflict, "the server's credentials are locked: they were sealed with another master key; register the server again").Because(err)
+	}
+	if err != nil {
+		return kept, err
+	}
+	if raw == "" {
+		return kept, agent.Errorf(agent.CodeConflict, "the server's credentials are missing; register the server again")
+	}
+	if err := json.Unmarshal([]byte(raw), &kept); err != nil {
+		return mcpSecret{}, fmt.Errorf("sealed credentials of %s: %w", s.ID, err)
+	}
+	if kept.URL != s.URL || kept.Type != s.AuthType {
+		return mcpSecret{}, agent.Errorf(agent.CodeConflict, "the server's address was changed, and its credentials are not for this one; register the server again")
+	}
+	return kept, nil
 }

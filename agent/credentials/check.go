@@ -35,6 +35,14 @@ func (c *Credentials) Create(ctx context.Context, db *store.DB, d Draft) (agent.
 	return db.CreateCredential(ctx, made, secret)
 }
 
+// Put creates a credential, or changes the one that ref names.
+func (c *Credentials) Put(ctx context.Context, db *store.DB, ref string, change agent.CredentialChange) (agent.Credential, error) {
+	if ref == "" {
+		return c.Create(ctx, db, Draft{CredentialChange: change})
+	}
+	return c.Update(ctx, db, ref, change)
+}
+
 // Update changes a credential.
 func (c *Credentials) Update(ctx context.Context, db *store.DB, ref string, change agent.CredentialChange) (agent.Credential, error) {
 	known, err := db.Credential(ctx, ref)

@@ -54,6 +54,36 @@ type Connection struct {
 // RedirectURL is the one redirect address of this server.
 func (c *Credentials) RedirectURL() string { return c.address + callbackPath }
 
+const clientPath = "/oauth/client.json"
+
+// ClientDocument is the address of ClientMetadata, which is this server's id as a
+// client of authorization servers that read it there. It is "" without https,
+// which they require.
+func (c *Credentials) ClientDocument() string {
+	if !strings.HasPrefix(c.address, "https://") {
+		return ""
+	}
+	return c.address + clientPath
+}
+
+// ClientMetadata describes this server as an OAuth client, see RFC 7591 and
+// draft-ietf-oauth-client-id-metadata-document.
+type ClientMetadata struct {
+	ClientID      string   `json:"client_id"`
+	ClientName    string   `json:"client_name"`
+	ClientURI     string   `json:"client_uri"`
+	RedirectURIs  []string `json:"redirect_uris"`
+	GrantTypes    []string `json:"grant_types"`
+	ResponseTypes []string `json:"response_types"`
+	TokenAuth     string   `json:"token_endpoint_auth_method"`
+}
+
+// ClientMetadata returns what is at ClientDocument.
+func (c *Credentials) ClientMetadata() ClientMetadata {
+	return ClientMetadata{ClientID: c.ClientDocument(), ClientName: "Satchel", ClientURI: c.address, RedirectURIs: []string{c.RedirectURL()},
+		GrantTypes: []string{agent.GrantCode, "refresh_token"}, ResponseTypes: []string{"code"}, TokenAuth: "none"}
+}
+
 // Connect begins a login.
 func (c *Credentials) Connect(ctx context.Context, db *store.DB, ref string) (Connection, error) {
 	o, err := db.OpenCredential(ctx, ref)

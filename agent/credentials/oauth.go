@@ -65,7 +65,7 @@ func (c *Credentials) metadata(ctx context.Context, issuer string) (endpoints, e
 	}
 	base, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
 	var last error
-	for _, place := range []string{base + "/.well-known/oauth-authorization-server" + path, base + path + "/.well-known/openid-configuration"} {
+	for _, place := range []string{base + "/.well-known/oauth-authorization-server" + path, base + path + "/.well-known/openid-configuration", base + "/.well-known/openid-configuration" + path} {
 		var found endpoints
 		if last = c.getJSON(ctx, place, &found); last != nil {
 			continue

@@ -1,8 +1,10 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -50,11 +52,7 @@ func (c *Client) discover(ctx context.Context, s Server, challenges []string) (g
 	if err != nil {
 		return grant{}, err
 	}
-	issuer, err := chooseIssuer(resource.AuthorizationServers, s)
-	if err != nil {
-		return grant{}, err
-	}
-	authority, err := c.authorityMetadata(ctx, issuer)
+	issuer, authority, err := c.authority(ctx, s, resource)
 	if err != nil {
 		return grant{}, err
 	}
@@ -65,17 +63,21 @@ func (c *Client) discover(ctx context.Context, s Server, challenges []string) (g
 	case len(authority.GrantTypesSupported) > 0 && !slices.Contains(authority.GrantTypesSupported, "client_credentials"):
 		return grant{}, serverFault("has an authorization server that does not support client credentials")
 	}
-	g.scope = s.Auth.Scope
-	if g.scope == "" {
-		g.scope = said["scope"]
-	}
-	if g.scope == "" {
-		g.scope = strings.Join(resource.ScopesSupported, " ")
-	}
+	g.scope = cmp.Or(s.Auth.Scope, said["scope"], strings.Join(resource.ScopesSupported, " "))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	keep(c.issuers, s.URL, issuer)
 	return g, nil
+}
+
+// authority returns the authorization server of a resource, by the name that the
+// resource gives it, and its metadata.
+func (c *Client) authority(ctx context.Context, s Server, resource oauthex.ProtectedResourceMetadata) (issuer string, said oauthex.AuthServerMeta, err error) {
+	if issuer, err = chooseIssuer(resource.AuthorizationServers, s); err != nil {
+		return "", said, err
+	}
+	said, err = c.authorityMetadata(ctx, issuer)
+	return issuer, said, err
 }
 
 // challengeOf parses the parameters of the first Bearer challenge.
@@ -126,7 +128,7 @@ func (c *Client) resourceMetadata(ctx context.Context, server, pointed string) (
 		}
 		places = []string{pointed}
 	}
-	said, err := metadata[oauthex.ProtectedResourceMetadata](ctx, c, places, "the MCP server requires a token but names no authorization server: set token_url")
+	said, err := metadata[oauthex.ProtectedResourceMetadata](ctx, c, places, errNoMetadata, "the MCP server requires a token but names no authorization server: set token_url")
 	if err != nil {
 		return said, err
 	}
@@ -181,15 +183,19 @@ func (c *Client) authorityMetadata(ctx context.Context, issuer string) (oauthex.
 	if path != "" {
 		places = append(places, host+path+"/.well-known/openid-configuration")
 	}
-	said, err := metadata[oauthex.AuthServerMeta](ctx, c, places, "the MCP server's authorization server has no metadata: set token_url")
+	said, err := metadata[oauthex.AuthServerMeta](ctx, c, places, nil, "the MCP server's authorization server has no metadata: set token_url")
 	if err == nil && !sameIssuer(said.Issuer, issuer) {
 		err = serverFault("names an authorization server whose metadata has a different issuer")
 	}
 	return said, err
 }
 
-// metadata reads a JSON object from the first URL that has one.
-func metadata[T any](ctx context.Context, c *Client, places []string, nowhere string) (T, error) {
+// errNoMetadata is the cause of a Fault about a server without metadata.
+var errNoMetadata = errors.New("the server has no metadata")
+
+// metadata reads a JSON object from the first URL that has one. Without one the
+// Fault says nowhere, because of cause.
+func metadata[T any](ctx context.Context, c *Client, places []string, cause error, nowhere string) (T, error) {
 	var said T
 	for _, place := range places {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, place, nil)
@@ -214,5 +220,5 @@ func metadata[T any](ctx context.Context, c *Client, places []string, nowhere st
 		}
 		return said, nil
 	}
-	return said, fault(false, nil, "%s", nowhere)
+	return said, fault(false, cause, "%s", nowhere)
 }

@@ -30,6 +30,8 @@ func StatusOf(err error) agent.MCPStatus {
 	switch {
 	case err == nil:
 		return agent.MCPConnected
+	case agent.ErrorCode(err) == agent.CodeCredentialLogin:
+		return agent.MCPNeedsLogin
 	case errors.As(err, &f) && f.Away:
 		return agent.MCPDisconnected
 	}
@@ -84,6 +86,8 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 		return fault(true, cause, "the MCP server did not answer in time")
 	case a.err != nil:
 		return fault(true, cause, "the MCP server cannot be reached: %s", egress.Explain(a.err).Message)
+	case a.status == http.StatusUnauthorized && x.server.Auth.Type == agent.MCPAuthLogin:
+		return agent.Errorf(agent.CodeCredentialLogin, "the MCP server asks for a login: a person connects it under MCP servers").Because(cause)
 	case a.status == http.StatusUnauthorized || a.status == http.StatusForbidden:
 		return faultOf(a.status, cause, "the MCP server rejected the credentials (HTTP %d)")
 	case a.status == http.StatusTooManyRequests || a.status >= 500:

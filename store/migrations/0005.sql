@@ -5,3 +5,8 @@
 ALTER TABLE chunks ADD COLUMN further_sections TEXT NOT NULL DEFAULT '';
 ALTER TABLE chunks ADD COLUMN line INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE chunks ADD COLUMN last_line INTEGER NOT NULL DEFAULT 0;
+
+-- MCP servers that a person logs in to. Only the checks of columns change.
+PRAGMA writable_schema = ON;
+UPDATE sqlite_schema SET sql = replace(replace(sql, '''header'',''oauth2''', '''header'',''oauth2'',''login'''), '''disconnected'',''error''', '''disconnected'',''error'',''needs_login''') WHERE type = 'table' AND name = 'mcp_servers';
+PRAGMA writable_schema = RESET;

@@ -29,6 +29,8 @@ const (
 // Options configure a Registry.
 type Options struct {
 	store.Env
+	// Logins makes the credentials of servers that a person logs in to.
+	Logins Logins
 }
 
 // Registry manages the MCP servers of all agents.
@@ -38,6 +40,7 @@ type Registry struct {
 	client      *mcp.Client
 	log         *slog.Logger
 	credentials store.CredentialFinder
+	logins      Logins
 	now         func() time.Time
 	every       time.Duration
 	wait        time.Duration                    // of a list
@@ -50,7 +53,7 @@ type Registry struct {
 // New returns a Registry.
 func New(o Options) *Registry {
 	guard := egress.New(egress.Policy{Allow: o.Allow, MaxResponse: -1, HeaderTimeout: mcp.DefaultCallTimeout})
-	r := &Registry{folder: o.Folder, guard: guard, credentials: o.Credentials, log: o.Logger(), now: time.Now, every: every, wait: listTimeout,
+	r := &Registry{folder: o.Folder, guard: guard, credentials: o.Credentials, logins: o.Logins, log: o.Logger(), now: time.Now, every: every, wait: listTimeout,
 		client: mcp.New(mcp.Options{HTTP: guard.HTTP(), Version: o.Version}), checked: func(*store.DB, agent.MCPServer) {}}
 	r.makeQueues()
 	o.Folder.OnPending(r.notify)
@@ -82,7 +85,7 @@ func (r *Registry) checkAddresses(s agent.MCPServer, auth agent.MCPAuth) error {
 		return err
 	}
 	for field, raw := range map[string]string{"auth.token_url": auth.TokenURL, "auth.issuer": auth.Issuer} {
-		if err := r.checkURL(field, raw); err != nil && raw != "" && auth.Type == agent.MCPAuthOAuth2 {
+		if err := r.checkURL(field, raw); err != nil && raw != "" && (auth.Type == agent.MCPAuthOAuth2 || auth.Type == agent.MCPAuthLogin) {
 			return err
 		}
 	}
@@ -120,6 +123,9 @@ func (r *Registry) Update(ctx context.Context, db *store.DB, id string, change a
 		return before, err
 	}
 	s := before
+	if change.Auth.Given && before.AuthType == agent.MCPAuthLogin {
+		s.Credential = "" // that of the login before
+	}
 	change.Name.Into(&s.Name)
 	change.URL.Into(&s.URL)
 	change.Credential.Into(&s.Credential)
@@ -132,7 +138,11 @@ func (r *Registry) Update(ctx context.Context, db *store.DB, id string, change a
 			return s, err
 		}
 	}
-	if err := s.Validate(auth); err != nil {
+	given := s
+	if s.Credential == before.Credential && before.AuthType == agent.MCPAuthLogin {
+		given.Credential = ""
+	}
+	if err := given.Validate(auth); err != nil {
 		return s, err
 	}
 	if err := r.checkAddresses(s, auth); err != nil {

@@ -1,8 +1,9 @@
 // Credentials: secrets that are bound to their hosts, and sign-ins with providers.
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 
-import { agentId, ApiError, go, href, invalidate, mayEdit, path, post, remove, route, setQuery, useQuery } from "../data";
-import { Badge, Button, confirm, CopyField, Dialog, Empty, Icon, LinkButton, Load, Menu, Name, openDialog, Pager, plural, SearchField, tell, TextField, When, type MenuItem } from "../ui";
+import { agentId, go, href, invalidate, mayEdit, path, post, remove, route, setQuery, useQuery } from "../data";
+import { Badge, Button, confirm, Empty, Icon, LinkButton, Load, Menu, Name, Pager, plural, SearchField, tell, When, type MenuItem } from "../ui";
+import { connect } from "../parts/connect";
 import { useFollow } from "../parts/follow";
 import { Editor } from "./credentials/editor";
 import { Gallery, PresetForm } from "./credentials/presets";
@@ -148,62 +149,4 @@ function Facts({ c }: { c: any }) {
 
 async function confirmUse(c: any) {
   try { await post(credentialsAt(c.id, "confirm")); tell(`${c.name} may be used`); } catch (error: any) { tell(error); }
-}
-
-/** Connects a credential: the person signs in with the provider, in another tab. */
-export async function connect(c: any) {
-  try {
-    const begun = await post(credentialsAt(c.id, "connect"));
-    openDialog((close) => <Connect c={c} begun={begun} close={close} />);
-  } catch (error: any) { tell(error); }
-}
-
-function Connect({ c, begun, close }: { c: any; begun: any; close: () => void }) {
-  const now = useQuery(credentialsAt(c.id));
-  useFollow("credential", now.reload);
-  const [pasted, setPasted] = useState("");
-  const [issue, setIssue] = useState("");
-  const changed = now.data.value && now.data.value.updated_at !== c.updated_at;
-  useEffect(() => { if (changed && now.data.value.status === "ready") { tell(`${c.name} is connected`); close(); } }, [changed]);
-  useEffect(() => {
-    if (!begun.user_code) return;
-    let timer: ReturnType<typeof setTimeout>;
-    const ask = async () => {
-      try {
-        if ((await post(credentialsAt(c.id, "connect", "complete"), {})).connected) return;
-        timer = setTimeout(ask, begun.interval * 1000);
-      } catch (error: any) { setIssue(error.message); }
-    };
-    timer = setTimeout(ask, begun.interval * 1000);
-    return () => clearTimeout(timer);
-  }, []);
-  const complete = async () => {
-    setIssue("");
-    try { await post(credentialsAt(c.id, "connect", "complete"), { redirected_to: pasted.trim() }); await now.reload(); } catch (error: any) { setIssue(error instanceof ApiError ? Object.values(error.issues)[0] ?? error.message : error.message); }
-  };
-  if (begun.user_code) return (
-    <Dialog title={`Connect ${c.name}`} close={close}>
-      <div class="stack">
-        <p>Open the provider's page on any device, and type this code there:</p>
-        <CopyField label="Code" text={begun.user_code} />
-        <div class="row"><a class="button primary" href={begun.verification_url} target="_blank" rel="noreferrer">Open the page</a><span class="muted grow" role="status">{issue || "Waiting until you have agreed…"}</span></div>
-      </div>
-    </Dialog>
-  );
-  return (
-    <Dialog title={`Connect ${c.name}`} close={close}>
-      <div class="stack">
-        <p>Sign in with the provider in another tab. This page notices when you are done.</p>
-        <CopyField label="Redirect address, to be registered with the provider" text={begun.redirect_url} />
-        <div class="row"><a class="button primary" href={new URL(begun.url).pathname} target="_blank" rel="opener">Sign in</a><span class="muted grow">The link works once, for ten minutes.</span></div>
-        <details>
-          <summary>The last page could not be opened?</summary>
-          <form class="stack" onSubmit={(e) => { e.preventDefault(); void complete(); }}>
-            <TextField label="Its address" hint="Copy the whole address from the browser's bar." value={pasted} onInput={setPasted} error={issue} />
-            <div class="row end"><Button submit disabled={!pasted.trim()}>Complete</Button></div>
-          </form>
-        </details>
-      </div>
-    </Dialog>
-  );
 }

@@ -1,9 +1,10 @@
 // MCP servers: programs whose tools the agent may use, and the agent's own address for others.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import { agent, agentId, ApiError, go, href, invalidate, mayEdit, path, post, put, remove, route, session, setQuery, useQuery } from "../data";
-import { Badge, Button, confirm, CopyField, Empty, ErrorCard, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, Skeleton, tell, TextField, When, type FormState } from "../ui";
+import { Badge, Button, confirm, CopyField, Empty, ErrorCard, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, Skeleton, tell, TextField, When, type FormState, type MenuItem } from "../ui";
 import { authOf, credentialOf, credentialTitle, CredentialFields } from "../parts/credentials";
+import { connectServer } from "../parts/connect";
 import { useFollow } from "../parts/follow";
 import { TryTool } from "../parts/try";
 
@@ -14,13 +15,18 @@ export default function MCP() {
   return id ? <Server key={id} id={id} /> : <List />;
 }
 
-const State = ({ s }: { s: any }) => <Badge tone={s.status === "connected" ? "good" : s.status === "error" ? "bad" : "warn"}>{s.status}</Badge>;
+const State = ({ s }: { s: any }) => <Badge tone={s.status === "connected" ? "good" : s.status === "error" ? "bad" : "warn"}>{s.status.replace("_", " ")}</Badge>;
+
+/** How the agent shows the server who it is. */
+const authText = (s: any) => (s.auth_type === "login" ? (s.status === "needs_login" ? "nobody has logged in" : "logged in") : s.credential ? "a stored credential" : s.auth_type === "none" ? "no credentials" : `${credentialTitle(s.auth_type)}, set`);
+
+const LogIn = ({ s, primary }: { s: any; primary?: boolean }) => mayEdit.value && s.auth_type === "login" && s.status === "needs_login" && <Button kind={primary ? "primary" : undefined} icon="LogIn" onClick={() => connectServer(s)}>Log in</Button>;
 
 function List() {
   const offset = Number(route.value.query.get("offset")) || 0;
   const found = useQuery(mcpAt(), { limit: 50, offset });
   useFollow("mcp", found.reload);
-  const add = mayEdit.value && <Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <Edit close={close} done={(s) => go(href(agentId.value, "mcp", s.id))} />); }}>Add a server</Button>;
+  const add = mayEdit.value && <Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <Edit close={close} done={(s) => { go(href(agentId.value, "mcp", s.id)); if (s.status === "needs_login" && s.auth_type === "login") void connectServer(s); }} />); }}>Add a server</Button>;
   const own = new URL(`mcp/${agent.value?.name ?? agentId.value}`, session.value?.public_url ? `${session.value.public_url}/` : document.baseURI).href;
   return (
     <div class="page">
@@ -30,8 +36,8 @@ function List() {
           <ul class="sources">{servers.map((s: any) => (
             <li key={s.id} class="source-row">
               <span class="tile"><Icon name="Plug" /></span>
-              <div class="grow"><a href={href(agentId.value, "mcp", s.id)}><Name>{s.name}</Name></a><p class="muted small"><bdi>{s.url}</bdi> · {s.credential ? "a stored credential" : s.auth_type === "none" ? "no credentials" : credentialTitle(s.auth_type)} · seen <When time={s.checked_at} /></p>{s.last_error && <p class="issue small"><bdi>{s.last_error}</bdi></p>}</div>
-              <State s={s} />
+              <div class="grow"><a href={href(agentId.value, "mcp", s.id)}><Name>{s.name}</Name></a><p class="muted small"><bdi>{s.url}</bdi> · {authText(s)} · seen <When time={s.checked_at} /></p>{s.last_error && s.status !== "needs_login" && <p class="issue small"><bdi>{s.last_error}</bdi></p>}</div>
+              <State s={s} /><LogIn s={s} />
             </li>
           ))}</ul>
           <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
@@ -48,7 +54,8 @@ function List() {
 
 /** Registers a server, or changes one. Credentials are given as a whole. */
 function Edit({ now, close, done }: { now?: any; close: () => void; done: (s: any) => unknown }) {
-  const [replace, setReplace] = useState(!now || now.auth_type === "none" || Boolean(now.credential));
+  const login = now?.auth_type === "login";
+  const [replace, setReplace] = useState(!now || now.auth_type === "none" || Boolean(now.credential) && !login);
   const save = async (v: Record<string, any>) => {
     const auth = authOf(v);
     const body = { name: v.name, url: v.url, ...(replace && { auth, credential: credentialOf(v) }) };
@@ -56,17 +63,17 @@ function Edit({ now, close, done }: { now?: any; close: () => void; done: (s: an
       if (error instanceof ApiError && error.issues.auth) setReplace(true);
       throw error;
     });
-    tell(s.status === "connected" ? `${s.name} answers` : new Error(`${s.name} is ${s.status}: ${s.last_error}`));
+    if (s.status !== "needs_login") tell(s.status === "connected" ? `${s.name} answers` : new Error(`${s.name} is ${s.status}: ${s.last_error}`));
     invalidate(mcpAt());
     await done(s);
   };
   return (
-    <FormDialog title={now ? `Edit ${now.name}` : "Add an MCP server"} close={close} action={now ? "Save" : "Add"} run={save} initial={{ name: now?.name ?? "", url: now?.url ?? "", "auth.type": now?.credential ? "stored" : now?.auth_type ?? "none", "auth.credential": now?.credential ?? "" }}>
+    <FormDialog title={now ? `Edit ${now.name}` : "Add an MCP server"} close={close} action={now ? "Save" : "Add"} run={save} initial={{ name: now?.name ?? "", url: now?.url ?? "", "auth.type": now?.credential && !login ? "stored" : now?.auth_type ?? "none", "auth.credential": login ? "" : now?.credential ?? "" }}>
       {(f: FormState) => (
         <>
           <TextField label="Name" autoFocus required placeholder="Tickets" {...f.text("name")} />
           <TextField label="Address" type="url" required placeholder="https://mcp.example.com/mcp" {...f.text("url")} />
-          {replace ? <CredentialFields form={f} kinds={["none", "stored", "bearer", "basic", "header", "oauth2"]} /> : <div class="row"><span class="grow">Credentials: {credentialTitle(now.auth_type)}, set</span><Button onClick={() => setReplace(true)}>Replace</Button></div>}
+          {replace ? <CredentialFields form={f} kinds={["none", "login", "stored", "bearer", "basic", "header", "oauth2"]} /> : <div class="row"><span class="grow">Credentials: {credentialTitle(now.auth_type)}, set</span><Button onClick={() => setReplace(true)}>Replace</Button></div>}
           {f.issue("auth") && <p class="issue small" role="alert">Credentials {f.issue("auth")}.</p>}
         </>
       )}
@@ -78,6 +85,8 @@ function Server({ id }: { id: string }) {
   const list = useQuery(mcpAt(), { limit: 200 });
   const tools = useQuery(mcpAt(id, "tools"));
   useFollow("mcp", list.reload);
+  const status = list.data.value?.servers.find((x: any) => x.id === id)?.status;
+  useEffect(() => { if (status === "connected" && tools.error.value) void tools.reload(); }, [status]);
   const again = async () => { await tools.reload(); await list.reload(); const s = list.data.value?.servers.find((x: any) => x.id === id); if (s) tell(s.status === "connected" ? "It answers" : new Error(s.last_error)); };
   return (
     <div class="page">
@@ -88,13 +97,13 @@ function Server({ id }: { id: string }) {
         return (
           <>
             <div class="page-head">
-              <h1 class="grow" tabIndex={-1}><Name>{s.name}</Name></h1><State s={s} />
+              <h1 class="grow" tabIndex={-1}><Name>{s.name}</Name></h1><State s={s} /><LogIn s={s} primary />
               <Button icon="RefreshCw" onClick={again}>Reconnect</Button>
               {mayEdit.value && <><Button icon="Pencil" onClick={() => { openDialog((close) => <Edit now={s} close={close} done={async () => { await list.reload(); await tools.reload(); }} />); }}>Edit</Button>
-                <Menu label="More" items={[{ label: "Delete", icon: "Trash2", danger: true, run: () => confirm({ title: `Delete ${s.name}?`, text: "The agent's tools that call it will fail.", action: "Delete", run: async () => { await remove(mcpAt(), { id }); invalidate(mcpAt()); go(href(agentId.value, "mcp")); } }) }]} /></>}
+                <Menu label="More" items={[...(s.auth_type === "login" && s.status === "connected" ? [{ label: "Log in again", icon: "LogIn", run: () => connectServer(s) }] as MenuItem[] : []), { label: "Delete", icon: "Trash2", danger: true, run: () => confirm({ title: `Delete ${s.name}?`, text: "The agent's tools that call it will fail.", action: "Delete", run: async () => { await remove(mcpAt(), { id }); invalidate(mcpAt()); go(href(agentId.value, "mcp")); } }) }]} /></>}
             </div>
-            <p class="muted"><bdi>{s.url}</bdi> · {s.credential ? "a stored credential" : s.auth_type === "none" ? "no credentials" : `${credentialTitle(s.auth_type)}, set`} · seen <When time={s.checked_at} /></p>
-            {s.last_error && <div class="card bad" role="status"><p><bdi>{s.last_error}</bdi></p></div>}
+            <p class="muted"><bdi>{s.url}</bdi> · {authText(s)} · seen <When time={s.checked_at} /></p>
+            {s.last_error && <div class={s.status === "needs_login" ? "card" : "card bad"} role="status"><p>{s.status === "needs_login" && s.auth_type === "login" ? "The server asks for a login. Log in with the account that the agent is to use." : <bdi>{s.last_error}</bdi>}</p></div>}
             <ToolsOf id={id} found={tools} failing={Boolean(s.last_error)} />
           </>
         );

@@ -1,6 +1,6 @@
 // How a call shows who it is: credentials of tools and MCP servers.
-import { agentId, href, path, useQuery } from "../data";
-import { SecretField, SelectField, TextField, type FormState } from "../ui";
+import { agentId, href, path, session, useQuery } from "../data";
+import { CopyField, SecretField, SelectField, TextField, type FormState } from "../ui";
 
 type AuthField = { name: string; label: string; secret?: boolean; hint?: string };
 
@@ -10,6 +10,7 @@ const kinds: Record<string, { title: string; fields: AuthField[] }> = {
   bearer: { title: "Bearer token", fields: [{ name: "token", label: "Token", secret: true }] },
   basic: { title: "User and password", fields: [{ name: "username", label: "User name" }, { name: "password", label: "Password", secret: true }] },
   header: { title: "A header", fields: [{ name: "name", label: "Header" }, { name: "value", label: "Value", secret: true }] },
+  login: { title: "A person logs in", fields: [{ name: "client_id", label: "Client id" }, { name: "client_secret", label: "Client secret", secret: true }, { name: "scope", label: "Scopes", hint: "Without them, those that the server asks for." }] },
   oauth2: { title: "OAuth 2 (client credentials)", fields: [{ name: "client_id", label: "Client id" }, { name: "client_secret", label: "Client secret", secret: true }, { name: "token_url", label: "Address of tokens", hint: "Without it the server tells." }, { name: "scope", label: "Scopes" }] },
 };
 
@@ -31,15 +32,22 @@ export function CredentialSelect({ label = "Credential", value, onChange, error,
 /** The fields of credentials; values of the form are auth.type, auth.token and so on. */
 export function CredentialFields({ form: f, kinds: which, disabled }: { form: FormState; kinds: string[]; disabled?: boolean }) {
   const type = f.values["auth.type"] || "none";
+  const fields = kinds[type].fields.map(({ name, label, secret, hint }) => {
+    const at = `auth.${name}`;
+    const common = { label, hint, disabled, value: f.values[at] ?? "", error: f.issue(at) ?? f.issue(`config.${at}`), onInput: (v: string) => f.set(at, v) };
+    return secret ? <SecretField key={at} {...common} stored={f.values[`${at}.stored`]} /> : <TextField key={at} {...common} />;
+  });
   return (
     <>
       <SelectField label="Credentials" disabled={disabled} options={which.map((k) => [k, kinds[k].title])} {...f.choice("auth.type")} value={type} />
       {type === "stored" && <CredentialSelect disabled={disabled} value={f.values["auth.credential"] ?? ""} error={f.issue("credential") ?? f.issue("config.credential")} onChange={(id) => f.set("auth.credential", id)} />}
-      {kinds[type].fields.map(({ name, label, secret, hint }) => {
-        const at = `auth.${name}`;
-        const common = { label, hint, disabled, value: f.values[at] ?? "", error: f.issue(at) ?? f.issue(`config.${at}`), onInput: (v: string) => f.set(at, v) };
-        return secret ? <SecretField key={at} {...common} stored={f.values[`${at}.stored`]} /> : <TextField key={at} {...common} />;
-      })}
+      {type === "login" ? <>
+        <p class="muted small">You sign in with the provider after you have added the server. Satchel introduces itself to the provider.</p>
+        <details class="more-fields" open={kinds.login.fields.some((field) => f.issue(`auth.${field.name}`))}>
+          <summary>The provider gave you a client id?</summary>
+          <div class="stack"><CopyField label="Redirect address, to be registered there" text={new URL("oauth/callback", session.value?.public_url ? `${session.value.public_url}/` : document.baseURI).href} />{fields}</div>
+        </details>
+      </> : fields}
     </>
   );
 }

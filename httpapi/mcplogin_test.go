@@ -1,0 +1,220 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/agent/credentials"
+	"satchel/httpapi/rest"
+	"satchel/store"
+)
+
+// mcpLogin is an MCP server that wants a login, with its authorization server.
+// Tokens are those of an oauthProvider.
+type mcpLogin struct {
+	*httptest.Server
+	provider *oauthProvider
+	mu       sync.Mutex
+	to       string   // another server to redirect to
+	tokens   []string // Authorization of the requests
+}
+
+func newMCPLogin(t *testing.T) *mcpLogin {
+	t.Helper()
+	m := &mcpLogin{provider: newOAuthProvider(t)}
+	p := m.provider
+	inner := newMCPServer(t, "inner").Config.Handler
+	mux := http.NewServeMux()
+	mux.HandleFunc("/.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, r *http.Request) {
+		writeTestJSON(w, 200, map[string]any{"resource": m.URL + "/mcp", "authorization_servers": []string{m.URL}, "scopes_supported": []string{"tools"}})
+	})
+	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, r *http.Request) {
+		writeTestJSON(w, 200, map[string]any{"issuer": m.URL, "authorization_endpoint": p.URL + "/auth", "token_endpoint": p.URL + "/token", "registration_endpoint": m.URL + "/register",
+			"code_challenge_methods_supported": []string{"S256"}, "authorization_response_iss_parameter_supported": true})
+	})
+	mux.HandleFunc("POST /register", func(w http.ResponseWriter, r *http.Request) {
+		writeTestJSON(w, 201, map[string]any{"client_id": "client", "client_secret": "client-secret-4711"})
+	})
+	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		m.mu.Lock()
+		m.tokens = append(m.tokens, token)
+		to := m.to
+		m.mu.Unlock()
+		p.mu.Lock()
+		known := p.access[token]
+		p.mu.Unlock()
+		switch {
+		case to != "":
+			http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+		case !known:
+			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+m.URL+`/.well-known/oauth-protected-resource/mcp"`)
+			http.Error(w, "who are you", http.StatusUnauthorized)
+		default:
+			r.Header.Set("Authorization", "Bearer inner")
+			inner.ServeHTTP(w, r)
+		}
+	})
+	m.Server = httptest.NewServer(mux)
+	t.Cleanup(m.Close)
+	return m
+}
+
+// agree is the person who agrees at the provider, which names the issuer.
+func (m *mcpLogin) agree(t *testing.T, location string) url.Values {
+	query := m.provider.authorize(t, location)
+	query.Set("iss", m.URL)
+	return query
+}
+
+// TestMCPLogin connects a server as a person does, and attacks the login: nothing
+// of it works in another browser, for another login, from another issuer, or is
+// sent to another host.
+func TestMCPLogin(t *testing.T) {
+	c, m := newTestClient(t), newMCPLogin(t)
+	made := c.must(t, 201, "POST", "/api/agents/default/mcp", `{"name":"Tickets","url":"`+m.URL+`/mcp","auth":{"type":"login"}}`)
+	path := fmt.Sprint("/api/agents/default/mcp/", made["id"])
+	if made["status"] != "needs_login" || made["auth_type"] != "login" || made["credential"] != "" {
+		t.Fatalf("registered as %v", made)
+	}
+	if a := c.send(t, "GET", path+"/tools", ""); a.StatusCode != 409 || at(a.json, "error.code") != "CREDENTIAL_LOGIN" {
+		t.Errorf("tools before the login: %d %s", a.StatusCode, a.text)
+	}
+	begun := c.must(t, 200, "POST", path+"/connect", "")
+	credential := credentialsAt + "/" + fmt.Sprint(begun["credential_id"])
+	for name, turn := range map[string]func(url.Values, *http.Cookie) (url.Values, *http.Cookie){
+		"another issuer": func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) {
+			q.Set("iss", m.provider.URL)
+			return q, k
+		},
+		"no issuer": func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) { q.Del("iss"); return q, k },
+		"a code of another login": func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) {
+			q.Set("code", "code-of-the-attacker")
+			return q, k
+		},
+		"another browser": func(q url.Values, _ *http.Cookie) (url.Values, *http.Cookie) { return q, nil },
+	} {
+		location, cookie := c.start(t, path)
+		query, cookie := turn(m.agree(t, location), cookie)
+		if a := c.back(t, query, cookie); a.StatusCode < 400 {
+			t.Errorf("%s: %d %s", name, a.StatusCode, a.text)
+		}
+		if now := c.must(t, 200, "GET", credential, ""); now["status"] != "needs_login" {
+			t.Errorf("%s: it is %v", name, now["status"])
+		}
+	}
+	location, cookie := c.start(t, path)
+	if q, _ := url.Parse(location); q.Query().Get("resource") != m.URL+"/mcp" || q.Query().Get("scope") != "tools" || q.Query().Get("code_challenge_method") != "S256" {
+		t.Errorf("the provider is asked %s", location)
+	}
+	if a := c.back(t, m.agree(t, location), cookie); a.StatusCode != 200 {
+		t.Fatalf("callback: %d %s", a.StatusCode, a.text)
+	}
+	if now := c.must(t, 200, "GET", "/api/agents/default/mcp", ""); at(now, "servers.0.checked_at") != nil { // although it was checked a moment ago
+		t.Errorf("the server is not due: %v", now)
+	}
+	if tools := c.must(t, 200, "GET", path+"/tools", ""); at(tools, "tools.0.name") != "open" {
+		t.Errorf("tools: %v", tools)
+	}
+	if now := c.must(t, 200, "GET", "/api/agents/default/mcp", ""); at(now, "servers.0.status") != "connected" {
+		t.Errorf("connected: %v", now)
+	}
+	if now := c.must(t, 200, "GET", credential, ""); now["name"] != "Tickets" || at(now, "hosts.0") != m.URL || at(now, "used_by.0.id") != made["id"] || at(now, "config.resource") != m.URL+"/mcp" {
+		t.Errorf("the credential: %v", now)
+	}
+	c.mcpTokenStays(t, m, path)
+
+	// The provider ends the connection.
+	m.provider.set(func() { clear(m.provider.access); m.provider.fail = "invalid_grant" })
+	o, err := c.folder.Default().OpenCredential(t.Context(), fmt.Sprint(begun["credential_id"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Tokens.IssuedAt.Time = o.Tokens.IssuedAt.Add(-3600e9)
+	if err := c.folder.Default().PutTokens(t.Context(), o, o.Tokens, ""); err != nil {
+		t.Fatal(err)
+	}
+	if a := c.must(t, 200, "POST", path+"/call", `{"tool":"open"}`); at(a, "error.code") != "CREDENTIAL_LOGIN" {
+		t.Errorf("a call after the end: %v", a)
+	}
+	if tools := c.must(t, 200, "GET", path+"/tools", ""); tools["stale"] != true {
+		t.Errorf("tools after the end: %v", tools)
+	}
+	if now := c.must(t, 200, "GET", "/api/agents/default/mcp", ""); at(now, "servers.0.status") != "needs_login" {
+		t.Errorf("after the end: %v", now)
+	}
+	c.must(t, 200, "DELETE", "/api/agents/default/mcp?id="+fmt.Sprint(made["id"]), "")
+	c.must(t, 404, "GET", credential, "")
+	for _, secret := range []string{"client-secret-4711", "access-token-number", "refresh-token-number"} {
+		c.mustNotContain(t, secret)
+	}
+}
+
+// mcpTokenStays leads the token of a connected server elsewhere, and looks for
+// it there.
+func (c *testClient) mcpTokenStays(t *testing.T, m *mcpLogin, path string) {
+	t.Helper()
+	evil := newMCPLogin(t)
+	m.mu.Lock()
+	m.to = evil.URL + "/mcp"
+	m.mu.Unlock()
+	if a := c.must(t, 200, "POST", path+"/call", `{"tool":"open"}`); a["success"] != false {
+		t.Errorf("a redirect to another host: %v", a)
+	}
+	m.mu.Lock()
+	m.to = ""
+	m.mu.Unlock()
+	c.sql(t, `UPDATE mcp_servers SET url = '`+evil.URL+`/mcp'`)
+	if a := c.must(t, 200, "POST", path+"/call", `{"tool":"open"}`); a["success"] != false {
+		t.Errorf("an address changed by SQL: %v", a)
+	}
+	if a := c.send(t, "POST", path+"/connect", ""); a.StatusCode != 409 {
+		t.Errorf("a login at an address changed by SQL: %d %s", a.StatusCode, a.text)
+	}
+	c.sql(t, `UPDATE mcp_servers SET url = '`+evil.URL+`/mcp', auth_type = 'none'`)
+	if a := c.must(t, 200, "POST", path+"/call", `{"tool":"open"}`); a["success"] != false {
+		t.Errorf("an address and a type changed by SQL: %v", a)
+	}
+	c.sql(t, `UPDATE mcp_servers SET url = '`+m.URL+`/mcp', auth_type = 'login'`)
+	for _, token := range evil.tokens {
+		if token != "" {
+			t.Errorf("the token %q came to another host", token)
+		}
+	}
+	if a := c.must(t, 200, "POST", path+"/call", `{"tool":"open"}`); a["success"] != true {
+		t.Errorf("back home: %v", a)
+	}
+}
+
+// TestOAuthPages: the pages of sign-ins are limited like those of forms, and a
+// server with https describes itself to authorization servers.
+func TestOAuthPages(t *testing.T) {
+	c, server := openWith(t, func(o *Options) { o.RateLimits = map[string]int{"general": 1000} })
+	describe := func(address string) {
+		server.options.Credentials = credentials.New(credentials.Options{Env: store.Env{Folder: server.folder}, Address: address})
+	}
+	describe("http://127.0.0.1:8787")
+	if a := c.send(t, "GET", "/oauth/client.json", ""); a.StatusCode != 404 {
+		t.Errorf("the document of a server without https: %d", a.StatusCode)
+	}
+	describe("https://satchel.example.com")
+	a := c.send(t, "GET", "/oauth/client.json", "")
+	if a.json["client_id"] != "https://satchel.example.com/oauth/client.json" || at(a.json, "redirect_uris.0") != "https://satchel.example.com/oauth/callback" || a.json["token_endpoint_auth_method"] != "none" {
+		t.Errorf("the document: %d %s", a.StatusCode, a.text)
+	}
+	server.limiter = rest.NewLimiter(server.options.RateLimits, nil, func() time.Time { return time.Unix(1_800_000_010, 0) })
+	for range 600 {
+		c.send(t, "GET", "/oauth/start/x", "")
+	}
+	for _, page := range []string{"/oauth/start/x", "/oauth/callback?state=x", "/oauth/client.json"} {
+		if a := c.send(t, "GET", page, ""); a.StatusCode != 429 || a.Header.Get("Retry-After") == "" || strings.Contains(a.text, "Not connected") != (page != "/oauth/client.json") {
+			t.Errorf("%s: %d %s", page, a.StatusCode, a.text)
+		}
+	}
+}

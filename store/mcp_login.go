@@ -1,0 +1,72 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"satchel/agent"
+)
+
+// MCPLogin opens what is sealed of a server with a login: what its owner set,
+// and the client that was registered for it, if any. Errors are those of
+// MCPCredentials.
+func (db *DB) MCPLogin(ctx context.Context, s agent.MCPServer) (agent.MCPAuth, MCPClient, error) {
+	kept, err := Read(ctx, db, func(tx *Tx) (mcpSecret, error) { return tx.mcpSecret(s) })
+	return kept.MCPAuth, kept.Client, err
+}
+
+// PutMCPLogin stores the credential with which a person logs in to a server, the
+// authorization server that it is from, and the client that was registered for
+// it. s is the server as it was read: one that was changed meanwhile is a
+// CONFLICT.
+func (db *DB) PutMCPLogin(ctx context.Context, s agent.MCPServer, credential, issuer string, client MCPClient) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		now, err := tx.mcpServer(s.ID)
+		if err != nil {
+			return struct{}{}, err
+		}
+		kept, err := tx.mcpSecret(now)
+		if err != nil {
+			return struct{}{}, err
+		}
+		if now.Credential != s.Credential || now.URL != s.URL || now.AuthType != s.AuthType {
+			return struct{}{}, agent.Errorf(agent.CodeConflict, "the MCP server was changed meanwhile")
+		}
+		kept.Issuer, kept.Client = issuer, client
+		sealed, err := json.Marshal(kept)
+		if err != nil {
+			return struct{}{}, err
+		}
+		if err := tx.putSecret(s.ID, authField, string(sealed)); err != nil {
+			return struct{}{}, err
+		}
+		_, err = tx.exec("UPDATE mcp_servers SET credential = ? WHERE id = ?", credential, s.ID)
+		return struct{}{}, err
+	})
+	return err
+}
+
+// dropLogin deletes the credential of a login that the server named before,
+// unless something names it still.
+func (tx *Tx) dropLogin(before agent.MCPServer) error {
+	if before.AuthType != agent.MCPAuthLogin || before.Credential == "" {
+		return nil
+	}
+	c, err := tx.credential(before.Credential)
+	if agent.ErrorCode(err) == agent.CodeNotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	references, err := tx.credentialReferences()
+	if err != nil {
+		return err
+	}
+	for _, r := range references {
+		if r.names(&c) {
+			return nil
+		}
+	}
+	return tx.deleteRow("_credentials", "credential", c.ID)
+}
