@@ -40,6 +40,7 @@ import (
 	"satchel/schedule"
 	"satchel/schedule/callbacks"
 	"satchel/store"
+	"satchel/store/replica"
 	"satchel/vector"
 	"satchel/vector/document"
 	"satchel/vector/feed"
@@ -78,6 +79,10 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		},
 		System: child.Doctor,
 		Probe:  probe,
+		Replicas: func(target string) (cli.Replicas, error) {
+			t, err := replica.Open(target, os.Getenv)
+			return replica.Commands{Target: t}, err
+		},
 	}
 	return commands.Run(ctx, args)
 }
@@ -143,7 +148,8 @@ type app struct {
 	listener  net.Listener
 	publicURL string
 	own       *egress.Own
-	workers   []worker // in start order
+	replicas  *replica.Replicator // nil: none are kept
+	workers   []worker            // in start order
 	started   []worker
 	server    *httpapi.Server
 }
@@ -153,6 +159,11 @@ func open(ctx context.Context, c *cli.Config) (_ *app, err error) {
 	options := storeOptions(c)
 	a := &app{config: c, log: options.Log}
 	warnUnconfined(a.log, child.Offered())
+	if c.Replicate != "" {
+		if err := a.replicate(&options); err != nil {
+			return nil, err
+		}
+	}
 	if a.folder, err = store.Open(options); err != nil {
 		return nil, err
 	}
@@ -167,6 +178,18 @@ func open(ctx context.Context, c *cli.Config) (_ *app, err error) {
 	a.own = egress.NewOwn(a.publicURL)
 	a.assemble(verifier)
 	return a, nil
+}
+
+// replicate prepares that replicas are kept of what the folder's agents commit.
+func (a *app) replicate(options *store.Options) error {
+	c := a.config
+	target, err := replica.Open(c.Replicate, os.Getenv)
+	if err != nil {
+		return fmt.Errorf("replicate: %q %w", c.Replicate, err)
+	}
+	a.replicas = replica.New(replica.Options{Target: target, Path: c.Data, Keep: time.Duration(c.ReplicateDays) * 24 * time.Hour, Log: a.log})
+	options.Capture = a.replicas
+	return nil
 }
 
 // access returns the verifier of the operator's identity proxy, or nil if there is
@@ -210,7 +233,7 @@ func (a *app) assemble(verifier *auth.Verifier) {
 	a.server = httpapi.New(httpapi.Options{
 		Folder: a.folder, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine, Webhooks: webhooks, Gateways: platforms,
 		Chat: chats, Toolbox: toolbox, MCP: servers, Credentials: creds, Browser: browsers, Live: views, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
-		RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet,
+		Replicas: a.replicas, RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet,
 		PublicURL: a.publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: log,
 	})
 }
@@ -243,6 +266,9 @@ func (a *app) models() *llm.Client {
 // run starts the components and serves until ctx is done.
 func (a *app) run(ctx context.Context, stdout io.Writer) error {
 	work := store.Background(context.WithoutCancel(ctx)) // background work is ended by Stop, in order
+	if a.replicas != nil {
+		a.replicas.Start(work, a.folder)
+	}
 	for _, w := range a.workers {
 		if err := w.Start(work); err != nil {
 			return err
@@ -273,7 +299,11 @@ func (a *app) Close() error {
 	for _, w := range slices.Backward(a.started) {
 		w.Stop()
 	}
-	return errors.Join(err, a.folder.Close())
+	err = errors.Join(err, a.folder.Close())
+	if a.replicas != nil {
+		a.replicas.Stop() // files are captured until they are closed
+	}
+	return err
 }
 
 // warnUnconfined logs a warning if child processes for scripts and documents are

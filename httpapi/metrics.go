@@ -9,6 +9,7 @@ import (
 
 	"satchel/httpapi/rest"
 	"satchel/store"
+	"satchel/store/replica"
 )
 
 // metrics are the metrics of /metrics, in a registry of their own.
@@ -33,6 +34,22 @@ func newMetrics(folder *store.Folder) *metrics {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "satchel_open_agents", Help: "Agents whose files are open."},
 			func() float64 { return float64(folder.OpenCount()) }))
 	return m
+}
+
+// replication adds the metrics of replicas.
+func (m *metrics) replication(r *replica.Replicator) {
+	m.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "satchel_replication_behind_seconds", Help: "Age of the oldest commit that is not in a replica yet."},
+			func() float64 { return r.Status().Behind.Seconds() }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "satchel_replication_snapshots", Help: "Agents that wait for a snapshot of their own."},
+			func() float64 { return float64(r.Status().Snapshots) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "satchel_replication_failing", Help: "1 while uploads fail."},
+			func() float64 {
+				if r.Status().Failure != nil {
+					return 1
+				}
+				return 0
+			}))
 }
 
 // observe counts one answer. All paths without a route count as one.

@@ -29,6 +29,7 @@ import (
 	"satchel/httpapi/rest"
 	"satchel/schedule"
 	"satchel/store"
+	"satchel/store/replica"
 	"satchel/vector"
 )
 
@@ -47,8 +48,9 @@ type Options struct {
 	Credentials    *credentials.Credentials
 	Browser        *browser.Browser
 	Live           *live.Live
-	Verifier       *auth.Verifier // nil: no identity proxy
-	NoAuth         bool           // no access control, regardless of other settings
+	Replicas       *replica.Replicator // nil: none are kept
+	Verifier       *auth.Verifier      // nil: no identity proxy
+	NoAuth         bool                // no access control, regardless of other settings
 	DefaultRole    agent.Role
 	RateLimits     map[string]int // requests per minute by class; nil: no limits
 	TrustedProxies []netip.Prefix
@@ -108,6 +110,9 @@ func New(o Options) *Server {
 	s.feeds = changeFeeds{server: s, of: map[*store.DB]*changeFeed{}, streams: map[string]int{}}
 	s.folder.OnPending(s.feeds.agentChanged)
 	s.metrics = newMetrics(s.folder)
+	if o.Replicas != nil {
+		s.metrics.replication(o.Replicas)
+	}
 	s.describe = sync.OnceValues(func() (rest.Packed, error) {
 		document, err := s.description().Describe()
 		return rest.Pack(echo.MIMEApplicationJSON, document), err

@@ -3,23 +3,42 @@ package httpapi
 import (
 	"cmp"
 	"runtime"
+	"time"
 
 	"satchel/agent"
 	"satchel/httpapi/rest"
 )
 
 type health struct {
-	Status string `json:"status" example:"ok"`
+	Status      string `json:"status" example:"ok"`
+	Replication string `json:"replication,omitempty" enum:"ok,behind,failing" doc:"Whether replicas of the agents are up to date, where the server keeps any." example:"ok"`
 }
 
-func (s *Server) health(*rest.Call, *none) (health, error) { return health{"ok"}, nil }
+// behindAfter is how long a commit may wait for its upload before replicas count as
+// behind.
+const behindAfter = 10 * time.Second
+
+func (s *Server) health(*rest.Call, *none) (health, error) {
+	h := health{Status: "ok"}
+	if s.options.Replicas != nil {
+		switch r := s.options.Replicas.Status(); {
+		case r.Failure != nil:
+			h.Replication = "failing"
+		case r.Snapshots > 0 || r.Behind > behindAfter:
+			h.Replication = "behind"
+		default:
+			h.Replication = "ok"
+		}
+	}
+	return h, nil
+}
 
 // ready reports whether the default agent's file can be read.
 func (s *Server) ready(c *rest.Call, _ *none) (health, error) {
 	if _, err := s.folder.Default().Stats(c); err != nil {
 		return health{}, agent.Errorf(agent.CodeInternal, "the data folder cannot be read").Because(err)
 	}
-	return health{"ready"}, nil
+	return health{Status: "ready"}, nil
 }
 
 type version struct {

@@ -98,6 +98,29 @@ func RestoreFile(ctx context.Context, folder, from string) (id string, err error
 	return id, nil
 }
 
+// PutFile puts a whole agent's file that has no -wal among the agents of a data
+// folder as it is, under an id that is free there: it is the same agent, with its
+// API keys, and a copy unless the folder has the path that it comes from.
+func PutFile(ctx context.Context, folder, from, id string) error {
+	if !fileName.MatchString(id) {
+		return fmt.Errorf("%q is no agent's id", agent.Clip(id, 60))
+	}
+	if err := checkImport(ctx, from); err != nil {
+		return err
+	}
+	path, err := makeFolder(folder)
+	if err != nil {
+		return err
+	}
+	f := &Folder{path: path}
+	if err := place(from, f.filePath(id)); errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists already", f.filePath(id))
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
 // copyBackup copies a backup, which may lie where nothing can be written.
 func copyBackup(ctx context.Context, to, from string) error {
 	err := copyDatabase(ctx, to, shared(from))

@@ -49,6 +49,8 @@ type Program struct {
 	System  func(context.Context) []agent.Finding // what doctor says of this machine
 	Probe   func(context.Context, *Config) error  // asks a running server whether it is ready
 
+	Replicas func(target string) (Replicas, error) // an error completes the sentence "TARGET …"
+
 	config *Config
 }
 
@@ -141,11 +143,7 @@ func (p *Program) commands(root *cobra.Command) []*cobra.Command {
 			use: "backup AGENT FILE", short: "Copy an agent, by id or name, to a file; the server may run", example: "backup support-bot support-bot.db",
 			args: 2, shows: ofFiles, run: p.onData(p.backup),
 		}.under(root),
-		command{
-			use: "restore FILE", short: "Restore a backup as a paused agent; the server may run", example: "restore support-bot.db",
-			args: 1, shows: ofFiles, run: p.restore,
-		}.under(root),
-		p.keys(root), p.models(root), p.browser(root), version, upgrade,
+		p.restores(root), p.replicas(root), p.keys(root), p.models(root), p.browser(root), version, upgrade,
 	}
 }
 
@@ -165,11 +163,6 @@ func (p *Program) onData(run func(*cobra.Command, []string) error) func(*cobra.C
 
 func (p *Program) backup(_ *cobra.Command, args []string) error {
 	return p.Offline(p.config).Backup(args[0], args[1])
-}
-
-func (p *Program) restore(c *cobra.Command, args []string) error {
-	id, err := p.Offline(p.config).Restore(c.Context(), args[0])
-	return p.print(err, "restored as %s, paused\n", id)
 }
 
 func (p *Program) browser(root *cobra.Command) *cobra.Command {
@@ -227,7 +220,7 @@ func (p *Program) doctors(root *cobra.Command) *cobra.Command {
 	var probe bool
 	c := command{
 		use: "doctor", short: "Examine the data folder, the browser and this machine without changing them", example: "doctor --data /srv/satchel",
-		shows: slices.Concat([]string{"addr"}, ofKeys, ofBrowser), run: func(c *cobra.Command, args []string) error {
+		shows: slices.Concat([]string{"addr", "replicate"}, ofKeys, ofBrowser), run: func(c *cobra.Command, args []string) error {
 			if probe {
 				return p.Probe(c.Context(), p.config)
 			}
@@ -243,6 +236,15 @@ func (p *Program) doctor(c *cobra.Command, _ []string) error {
 	findings, err := p.Offline(p.config).Doctor()
 	findings = append(findings, p.Browser(p.config).Doctor(c.Context())...)
 	findings = append(findings, p.System(c.Context())...)
+	if target := p.config.Replicate; target != "" {
+		finding := agent.Finding{Subject: "replicate", Message: target}
+		if replicas, e := p.Replicas(target); e != nil {
+			finding.Message += " " + e.Error()
+		} else {
+			finding = replicas.Doctor(c.Context())
+		}
+		findings = append(findings, finding)
+	}
 	wrong := 0
 	for _, f := range findings {
 		mark := "ok"

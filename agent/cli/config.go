@@ -51,6 +51,8 @@ type Config struct {
 	BrowserDriver  string         // folder of the browser driver, "" to search for it
 	WarmBrowser    bool           // start Chromium with the server
 	OpenFiles      int            // how many agents' files are kept open
+	Replicate      string         // where replicas are kept; "" if there are none
+	ReplicateDays  int            // how far back they go
 	LogFormat      string         // text or json
 	LogLevel       slog.Level
 

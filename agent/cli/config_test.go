@@ -76,7 +76,7 @@ func TestDefaults(t *testing.T) {
 		Addr: "127.0.0.1:8787", Data: "./data", PublicURL: "http://127.0.0.1:8787",
 		RateLimits:  map[string]int{"general": 100, "chat": 20, "browser": 50, "bulk": 10, "widget": 30},
 		MaxUploadMB: 25, CORSOrigins: []string{"*"}, DefaultRole: "viewer",
-		LogFormat: "text", LogLevel: slog.LevelInfo,
+		ReplicateDays: 30, LogFormat: "text", LogLevel: slog.LevelInfo,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -118,6 +118,8 @@ var valid = []struct {
 	{"warm_browser", "SATCHEL_WARM_BROWSER", "true", func(c *Config) any { return c.WarmBrowser }, true},
 	{"browser_driver", "SATCHEL_BROWSER_DRIVER", "/opt/driver", func(c *Config) any { return c.BrowserDriver }, "/opt/driver"},
 	{"open_agents", "SATCHEL_OPEN_AGENTS", "16", func(c *Config) any { return c.OpenFiles }, 16},
+	{"replicate", "SATCHEL_REPLICATE", "s3://backups/satchel?region=eu-central-1", func(c *Config) any { return c.Replicate }, "s3://backups/satchel?region=eu-central-1"},
+	{"replicate_days", "SATCHEL_REPLICATE_DAYS", "7", func(c *Config) any { return c.ReplicateDays }, 7},
 	{"log_format", "SATCHEL_LOG_FORMAT", "json", func(c *Config) any { return c.LogFormat }, "json"},
 	{"log_level", "SATCHEL_LOG_LEVEL", "DEBUG", func(c *Config) any { return c.LogLevel }, slog.LevelDebug},
 }
@@ -324,6 +326,8 @@ chromium = (not set)  # default
 browser_driver = (not set)  # default
 warm_browser = false  # default
 open_agents = 0  # default
+replicate = (not set)  # default
+replicate_days = 30  # default
 log_format = text  # default
 log_level = info  # default
 `

@@ -21,6 +21,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/egress"
+	"satchel/agent/signature"
 	"satchel/store"
 )
 
@@ -116,7 +117,8 @@ func (a *attached) Apply(req *http.Request) error {
 	case agent.CredentialBasic:
 		return setHeader(req, "Authorization", "Basic "+basic(values))
 	case agent.CredentialAWS:
-		return signAWS(req, values, a.open.Config.Region, a.open.Config.Service, a.c.now())
+		key := signature.AWSKey{ID: values["access_key_id"], Secret: values["secret_access_key"], Session: values["session_token"]}
+		return signature.SignAWS(req, key, a.open.Config.Region, a.open.Config.Service, a.c.now())
 	case agent.CredentialOAuth2:
 		token, err := a.c.token(req.Context(), a.db, a.open.ID, "")
 		if err != nil {

@@ -1,6 +1,6 @@
 // Package signature signs messages and verifies signatures: those of Standard
 // Webhooks (https://www.standardwebhooks.com), plain HMACs, and the credentials
-// of webhook callers.
+// of webhook callers. It signs requests to Amazon Web Services.
 package signature
 
 import (

@@ -1,4 +1,4 @@
-package credentials
+package signature
 
 import (
 	"cmp"
@@ -20,9 +20,13 @@ const (
 	awsTime      = "20060102T150405Z"
 )
 
-// signAWS signs a request with AWS Signature Version 4. Region and service come
+// AWSKey is an access key of Amazon Web Services, or of a service that speaks the
+// same protocol.
+type AWSKey struct{ ID, Secret, Session string } // Session is empty unless the key is temporary
+
+// SignAWS signs a request with AWS Signature Version 4. Region and service come
 // from the host where they are not given.
-func signAWS(req *http.Request, values map[string]string, region, service string, now time.Time) error {
+func SignAWS(req *http.Request, key AWSKey, region, service string, now time.Time) error {
 	hostService, hostRegion := awsHost(req.URL.Hostname())
 	region, service = cmp.Or(region, hostRegion, "us-east-1"), cmp.Or(service, hostService)
 	if service == "" {
@@ -42,17 +46,17 @@ func signAWS(req *http.Request, values map[string]string, region, service string
 	if service == "s3" {
 		req.Header.Set("X-Amz-Content-Sha256", hash)
 	}
-	if token := values["session_token"]; token != "" {
-		req.Header.Set("X-Amz-Security-Token", token)
+	if key.Session != "" {
+		req.Header.Set("X-Amz-Security-Token", key.Session)
 	}
 	names, canonical := awsCanonical(req, service, hash)
 	scope := strings.Join([]string{at[:8], region, service, "aws4_request"}, "/")
 	toSign := strings.Join([]string{awsAlgorithm, at, scope, hexHash([]byte(canonical))}, "\n")
-	key := []byte("AWS4" + values["secret_access_key"])
+	signer := []byte("AWS4" + key.Secret)
 	for _, part := range strings.Split(scope, "/") {
-		key = mac(key, part)
+		signer = mac(signer, part)
 	}
-	req.Header.Set("Authorization", awsAlgorithm+" Credential="+values["access_key_id"]+"/"+scope+", SignedHeaders="+names+", Signature="+hex.EncodeToString(mac(key, toSign)))
+	req.Header.Set("Authorization", awsAlgorithm+" Credential="+key.ID+"/"+scope+", SignedHeaders="+names+", Signature="+hex.EncodeToString(mac(signer, toSign)))
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package credentials
+package signature
 
 import (
 	"net/http"
@@ -11,7 +11,7 @@ import (
 // the documentation of S3:
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 func TestSignAWS(t *testing.T) {
-	suite := map[string]string{"access_key_id": "AKIDEXAMPLE", "secret_access_key": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
+	suite := AWSKey{ID: "AKIDEXAMPLE", Secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
 	day := time.Date(2015, 8, 30, 12, 36, 0, 0, time.UTC)
 	for name, tc := range map[string]struct{ method, url, body, media, signature string }{
 		"get-vanilla":                  {"GET", "https://example.amazonaws.com/", "", "", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"},
@@ -27,7 +27,7 @@ func TestSignAWS(t *testing.T) {
 		if tc.media != "" {
 			req.Header.Set("Content-Type", tc.media)
 		}
-		if err := signAWS(req, suite, "us-east-1", "service", day); err != nil {
+		if err := SignAWS(req, suite, "us-east-1", "service", day); err != nil {
 			t.Fatal(err)
 		}
 		if got := req.Header.Get("Authorization"); !strings.HasSuffix(got, "Signature="+tc.signature) {
@@ -35,8 +35,8 @@ func TestSignAWS(t *testing.T) {
 		}
 	}
 	req, _ := http.NewRequest("GET", "https://examplebucket.s3.amazonaws.com/?max-keys=2&prefix=J", nil)
-	keys := map[string]string{"access_key_id": "AKIAIOSFODNN7EXAMPLE", "secret_access_key": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}
-	if err := signAWS(req, keys, "", "", time.Date(2013, 5, 24, 0, 0, 0, 0, time.UTC)); err != nil {
+	keys := AWSKey{ID: "AKIAIOSFODNN7EXAMPLE", Secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}
+	if err := SignAWS(req, keys, "", "", time.Date(2013, 5, 24, 0, 0, 0, 0, time.UTC)); err != nil {
 		t.Fatal(err)
 	}
 	if got := req.Header.Get("Authorization"); !strings.HasSuffix(got, "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7") || !strings.Contains(got, "/20130524/us-east-1/s3/") {

@@ -1,0 +1,11 @@
+package agent
+
+import "time"
+
+// Replica describes the replica of one agent that is kept elsewhere.
+type Replica struct {
+	ID, Name string
+	Deleted  time.Time // zero: the agent was not deleted
+	From, To time.Time // the times as of which it can be restored; zero: none
+	Objects  int
+}

@@ -1,0 +1,65 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// Commands are what the command line does with the replicas of a target.
+type Commands struct{ Target Target }
+
+// List lists the replicas.
+func (c Commands) List(ctx context.Context) ([]agent.Replica, error) {
+	return Replicas(ctx, c.Target)
+}
+
+// Restore takes an agent in as it was at a time, as store.RestoreFile does.
+func (c Commands) Restore(ctx context.Context, idOrName string, at time.Time, folder string) (id string, last time.Time, err error) {
+	return c.restore(ctx, idOrName, at, folder, func(file, _ string) (string, error) { return store.RestoreFile(ctx, folder, file) })
+}
+
+// Put puts an agent's file into a data folder as it was at a time, as store.PutFile
+// does.
+func (c Commands) Put(ctx context.Context, idOrName string, at time.Time, folder string) (id string, last time.Time, err error) {
+	return c.restore(ctx, idOrName, at, folder, func(file, id string) (string, error) { return id, store.PutFile(ctx, folder, file, id) })
+}
+
+func (c Commands) restore(ctx context.Context, idOrName string, at time.Time, folder string, put func(file, id string) (string, error)) (id string, last time.Time, err error) {
+	found, err := Find(ctx, c.Target, idOrName)
+	if err != nil {
+		return "", last, err
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", last, err
+	}
+	dir, err := os.MkdirTemp(folder, "restore-")
+	if err != nil {
+		return "", last, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	file := filepath.Join(dir, "agent.db")
+	if last, err = Restore(ctx, c.Target, found.ID, at, file); err != nil {
+		return "", last, err
+	}
+	id, err = put(file, found.ID)
+	return id, last, err
+}
+
+// Doctor reports whether the target can be read, and what it has.
+func (c Commands) Doctor(ctx context.Context) agent.Finding {
+	finding := agent.Finding{Subject: "replicas in " + c.Target.String()}
+	ids, err := c.Target.storage.folders(ctx)
+	if err != nil {
+		finding.Message = "cannot be read: " + err.Error()
+		return finding
+	}
+	finding.OK, finding.Message = true, fmt.Sprintf("can be read; %d agents", len(ids))
+	return finding
+}

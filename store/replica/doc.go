@@ -1,0 +1,20 @@
+// Package replica keeps copies of agents' files in a folder or a bucket that
+// speaks Amazon's S3, a second or two behind, and makes files again from them as
+// they were at a time.
+//
+// # Objects
+//
+// Everything of an agent lies under its id:
+//
+//	ID/agent.json                              its name, and when it was deleted
+//	ID/GENERATION/LEVEL/FIRST-LAST-TIME.ltx    what the transactions FIRST to LAST changed
+//
+// A generation is a series of transactions that continue each other; its name sorts
+// by time. It begins with a snapshot, transaction 1, and ends when the program
+// cannot be sure to have captured everything, as after a kill. Level 9 has
+// snapshots, level 0 what was committed within about a second. Those are merged
+// into level 1, of five minutes each, and these into level 2, of an hour. TIME is when
+// the last of the transactions was committed, in Unix milliseconds. Transactions are
+// 16 hexadecimal digits and TIME is 11. The files are LTX
+// (https://github.com/superfly/ltx).
+package replica

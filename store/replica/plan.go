@@ -1,0 +1,114 @@
+package replica
+
+import (
+	"slices"
+	"time"
+)
+
+// How far back the file can be had at which steps: every second, every five
+// minutes, and every hour, for as long as replicas are kept.
+const (
+	windowMinutes = 5 * time.Minute
+	windowHours   = time.Hour
+	keepCommits   = time.Hour
+	keepMinutes   = 24 * time.Hour
+)
+
+// settled is how long after its end a window is merged.
+const settled = time.Minute
+
+// merge is an object that is to be made of others.
+type merge struct {
+	made  object
+	parts []object
+}
+
+// plan returns which objects are to be merged and which removed, so that every time
+// since now-keep can be restored.
+func plan(all []object, now time.Time, keep time.Duration) (merges []merge, remove []object) {
+	for _, generation := range byGeneration(all) {
+		merges = append(merges, mergesOf(generation, levelCommits, windowMinutes, now)...)
+		merges = append(merges, mergesOf(generation, levelMinutes, windowHours, now)...)
+		remove = append(remove, merged(generation, levelCommits, now.Add(-keepCommits))...)
+		remove = append(remove, merged(generation, levelMinutes, now.Add(-keepMinutes))...)
+	}
+	for _, o := range expired(all, now.Add(-keep)) {
+		if !slices.Contains(remove, o) {
+			remove = append(remove, o)
+		}
+	}
+	merges = slices.DeleteFunc(merges, func(m merge) bool {
+		return slices.ContainsFunc(m.parts, func(o object) bool { return slices.Contains(remove, o) })
+	})
+	return merges, remove
+}
+
+// mergesOf returns what becomes of one level in windows that are over. A window
+// waits for the merges of the level below.
+func mergesOf(generation []object, level int, window time.Duration, now time.Time) (merges []merge) {
+	windows := map[int64][]object{}
+	for _, o := range generation {
+		if o.level == level && !covered(generation, o) {
+			windows[o.at/window.Milliseconds()] = append(windows[o.at/window.Milliseconds()], o)
+		}
+	}
+	for n, parts := range windows {
+		end := time.UnixMilli((n + 1) * window.Milliseconds())
+		if now.Sub(end) < settled || level > levelCommits && waits(generation, level-1, end) {
+			continue
+		}
+		for len(parts) > 0 {
+			run := follow(parts, parts[0].first-1)
+			merges = append(merges, merge{object{parts[0].generation, level + 1, run[0].first, run[len(run)-1].last, run[len(run)-1].at}, run})
+			last := run[len(run)-1].last
+			parts = slices.DeleteFunc(parts, func(o object) bool { return o.last <= last })
+		}
+	}
+	slices.SortFunc(merges, func(a, b merge) int { return int(a.made.at - b.made.at) })
+	return merges
+}
+
+// covered reports whether an object of the next level has all of o.
+func covered(generation []object, o object) bool {
+	return slices.ContainsFunc(generation, func(p object) bool { return p.level == o.level+1 && p.covers(o) })
+}
+
+// waits reports whether objects of a level before a time are not merged yet.
+func waits(generation []object, level int, before time.Time) bool {
+	return slices.ContainsFunc(generation, func(o object) bool {
+		return o.level == level && o.at < before.UnixMilli() && !covered(generation, o)
+	})
+}
+
+// merged returns the objects of a level before a time that were merged.
+func merged(generation []object, level int, before time.Time) (found []object) {
+	for _, o := range generation {
+		if o.level == level && o.at < before.UnixMilli() && covered(generation, o) {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+// expired returns the objects that no time from since on needs: what is older than
+// the newest snapshot before it.
+func expired(all []object, since time.Time) (found []object) {
+	var base object
+	newest := map[string]int64{}
+	for _, o := range all {
+		newest[o.generation] = max(newest[o.generation], o.at)
+		if o.level == levelSnapshots && o.at <= since.UnixMilli() && o.at > base.at {
+			base = o
+		}
+	}
+	for _, o := range all {
+		old := newest[o.generation] < base.at
+		if o.generation == base.generation {
+			old = o != base && o.last <= base.last
+		}
+		if old {
+			found = append(found, o)
+		}
+	}
+	return found
+}

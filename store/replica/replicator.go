@@ -1,0 +1,278 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"satchel/agent/work"
+	"satchel/store"
+	"satchel/store/capture"
+)
+
+// Times of the work on replicas: how long commits are collected before they are
+// uploaded, how often agents are compared with their replicas, when the replica of
+// an agent that was written is merged, and how often all replicas are looked at.
+const (
+	collectTime  = time.Second
+	compareEvery = time.Minute
+	mergeEvery   = 5 * time.Minute
+	tidyEvery    = 24 * time.Hour
+	flushTime    = 5 * time.Second // when the server stops
+)
+
+// Limits of the commits that wait for their upload, in bytes, for one agent and
+// for all. Beyond them a new snapshot takes their place.
+const (
+	maxWaiting    = 16 << 20
+	maxAllWaiting = 64 << 20
+)
+
+// How many uploads run at a time, and how many snapshots.
+const (
+	uploadsAtOnce   = 8
+	snapshotsAtOnce = 2
+)
+
+// Options say how replicas are kept.
+type Options struct {
+	Target Target
+	Path   string        // the data folder
+	Keep   time.Duration // how far back every agent can be restored
+	Log    *slog.Logger
+	Now    func() time.Time // nil: time.Now
+}
+
+// Replicator keeps the replicas of a data folder. It is the sink of the folder's
+// commits; its methods are safe for concurrent use.
+type Replicator struct {
+	Options
+	folder    *store.Folder
+	uploads   *work.Queue[string] // by agent, like those below
+	snapshots *work.Queue[string]
+	tidying   *work.Queue[string]
+
+	mu      sync.Mutex
+	agents  map[string]*replicated
+	waiting int64 // bytes of all that waits
+	failed  error // of the last upload or snapshot
+	changed bool  // what the file of positions has
+
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+// replicated is what is known of one agent's replica. The mutex of the Replicator
+// guards it.
+type replicated struct {
+	at       capture.Position // where the capture stood when the file was closed
+	resumed  bool             // at is of an earlier start: the replica must be found to end there
+	lost     int              // counts the reasons for a new snapshot
+	restarts bool             // a snapshot is to begin a new generation
+	base     baseline
+
+	pending []capture.Commit
+	size    int64     // bytes of pending
+	since   time.Time // when the oldest of them was committed
+	dropped int       // counts how often pending was given up
+
+	name    string // that agent.json has
+	deleted bool
+	merging bool // a turn of tidying is planned
+}
+
+// baseline is the snapshot that an agent's replica builds on.
+type baseline struct {
+	Generation string `json:"generation"`
+	At         int64  `json:"at"`    // Unix milliseconds
+	Size       int64  `json:"size"`  // bytes
+	Since      int64  `json:"since"` // bytes uploaded after it
+}
+
+// New returns a Replicator, the sink to open the folder with.
+func New(o Options) *Replicator {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	r := &Replicator{Options: o, agents: map[string]*replicated{}}
+	backoff := work.Exponential(time.Second, time.Minute)
+	r.uploads = work.New(work.Options[string]{Run: r.upload, Limit: uploadsAtOnce, Backoff: backoff, Now: o.Now, OnError: r.onError})
+	r.snapshots = work.New(work.Options[string]{Run: r.snapshot, Limit: snapshotsAtOnce, Backoff: backoff, Now: o.Now, OnError: r.onError})
+	r.tidying = work.New(work.Options[string]{Run: r.tidy, Backoff: work.Exponential(time.Minute, time.Hour), Now: o.Now, OnError: r.onError})
+	r.load()
+	return r
+}
+
+// Start begins to upload what the agents of the folder have committed since it was
+// opened. Call it once.
+func (r *Replicator) Start(ctx context.Context, f *store.Folder) {
+	r.folder = f
+	ctx, r.stop = context.WithCancel(ctx)
+	r.done = make(chan struct{})
+	for _, q := range []*work.Queue[string]{r.uploads, r.snapshots, r.tidying} {
+		q.Start(ctx)
+	}
+	go r.watch(ctx)
+}
+
+// watch compares the agents with what is known of their replicas.
+func (r *Replicator) watch(ctx context.Context) {
+	defer close(r.done)
+	ticker := time.NewTicker(compareEvery)
+	defer ticker.Stop()
+	tidied := r.Now()
+	r.compare()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		r.compare()
+		r.save()
+		if now := r.Now(); now.Sub(tidied) >= tidyEvery {
+			tidied = now
+			r.tidyAll(ctx)
+		}
+	}
+}
+
+// compare has a snapshot made of every agent that has no replica, or whose file
+// was changed while it was closed.
+func (r *Replicator) compare() {
+	for _, db := range r.folder.Agents() {
+		if db.Problem() != nil {
+			continue
+		}
+		r.mu.Lock()
+		a, known := r.agents[db.ID()]
+		var at capture.Position
+		if known {
+			at = a.at
+		}
+		r.mu.Unlock()
+		if !known || at.Generation != "" && !db.CapturedAt(at) {
+			r.Lost(db.ID(), nil)
+		}
+	}
+}
+
+// Stop uploads what waits, within a few seconds, and ends. Call it once the folder
+// is closed.
+func (r *Replicator) Stop() {
+	if r.stop == nil {
+		return
+	}
+	r.stop()
+	<-r.done
+	for _, q := range []*work.Queue[string]{r.uploads, r.snapshots, r.tidying} {
+		q.Stop()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
+	defer cancel()
+	r.flush(ctx)
+	r.save()
+	r.stop = nil
+}
+
+// flush uploads what waits.
+func (r *Replicator) flush(ctx context.Context) {
+	slots := make(chan struct{}, uploadsAtOnce)
+	var running sync.WaitGroup
+	for _, id := range r.ids(func(a *replicated) bool { return len(a.pending) > 0 }) {
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			for batch, _, _ := r.batch(id); len(batch) > 0; batch, _, _ = r.batch(id) {
+				if _, err := r.upload(ctx, id); err != nil {
+					r.Log.Warn("the newest changes of an agent are not in its replica", "agent", id, "error", err)
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+}
+
+// ids returns the agents of which are is true.
+func (r *Replicator) ids(are func(*replicated) bool) (ids []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, a := range r.agents {
+		if are(a) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// agentLocked returns what is known of an agent. The caller holds mu.
+func (r *Replicator) agentLocked(id string) *replicated {
+	a := r.agents[id]
+	if a == nil {
+		a = &replicated{}
+		r.agents[id] = a
+	}
+	return a
+}
+
+// onError logs the first of several failures.
+func (r *Replicator) onError(id string, err error) {
+	r.mu.Lock()
+	first := r.failed == nil
+	r.failed = err
+	r.mu.Unlock()
+	level := slog.LevelDebug
+	if first {
+		level = slog.LevelError
+	}
+	r.Log.Log(context.Background(), level, "replicas cannot be brought up to date, and are tried again", "agent", id, "error", err)
+}
+
+func (r *Replicator) succeeded() {
+	r.mu.Lock()
+	recovered := r.failed != nil
+	r.failed = nil
+	r.mu.Unlock()
+	if recovered {
+		r.Log.Info("replicas are brought up to date again")
+	}
+}
+
+// Status is the state of all replicas.
+type Status struct {
+	Target    string
+	Behind    time.Duration // age of the oldest commit that waits for its upload
+	Snapshots int           // agents that wait for a snapshot
+	Failure   error         // why nothing can be uploaded at present; nil: it can
+}
+
+// Status returns the state of all replicas.
+func (r *Replicator) Status() Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := Status{Target: r.Target.String(), Failure: r.failed}
+	now := r.Now()
+	for _, a := range r.agents {
+		if len(a.pending) > 0 {
+			s.Behind = max(s.Behind, now.Sub(a.since))
+		}
+		if a.restarts {
+			s.Snapshots++
+		}
+	}
+	return s
+}
+
+// String describes the state in a sentence.
+func (s Status) String() string {
+	switch {
+	case s.Failure != nil:
+		return fmt.Sprintf("%s: %v", s.Target, s.Failure)
+	case s.Snapshots > 0:
+		return fmt.Sprintf("%s: %d agents wait for a snapshot", s.Target, s.Snapshots)
+	}
+	return fmt.Sprintf("%s: %s behind", s.Target, s.Behind.Round(time.Second))
+}

@@ -1,0 +1,409 @@
+package replica
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// replicated is a data folder with a Replicator whose turns the test makes.
+type served struct {
+	t      *testing.T
+	folder *store.Folder
+	r      *Replicator
+	path   string
+	target Target
+	now    time.Time // zero: the real time
+}
+
+func serveAt(t *testing.T, path string, target Target) *served {
+	t.Helper()
+	s := &served{t: t, path: path, target: target}
+	s.r = New(Options{Target: target, Path: path, Keep: 30 * 24 * time.Hour, Log: slog.New(slog.DiscardHandler), Now: func() time.Time {
+		if s.now.IsZero() {
+			return time.Now()
+		}
+		return s.now
+	}})
+	folder, err := store.Open(store.Options{Path: path, Log: slog.New(slog.DiscardHandler), Capture: s.r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.folder = folder
+	s.r.folder = folder
+	t.Cleanup(func() { _ = folder.Close() })
+	return s
+}
+
+// stop ends it as the program does.
+func (s *served) stop() {
+	s.t.Helper()
+	if err := s.folder.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.r.flush(s.t.Context())
+	s.r.save()
+}
+
+// snapshots makes the snapshots that are needed, and returns how many.
+func (s *served) snapshots() int {
+	s.t.Helper()
+	s.r.compare()
+	ids := s.r.ids(func(a *replicated) bool { return a.restarts })
+	for _, id := range ids {
+		if next, err := s.r.snapshot(s.t.Context(), id); err != nil || next.Again {
+			s.t.Fatal(next, err)
+		}
+	}
+	return len(ids)
+}
+
+func (s *served) create(name string) *store.DB {
+	s.t.Helper()
+	db, err := s.folder.CreateAgent(s.t.Context(), agent.Agent{Name: name}, "")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return db
+}
+
+func (s *served) byName(name string) *store.DB {
+	s.t.Helper()
+	db, err := s.folder.Agent(name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return db
+}
+
+func (s *served) contact(db *store.DB, notes string) {
+	s.t.Helper()
+	if _, err := db.CreateContact(s.t.Context(), agent.ContactChange{Name: agent.Some("x"), Notes: agent.Some(notes)}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// contacts counts the contacts of the agent in a restored file, which must be whole.
+func contactsIn(t *testing.T, path string) int {
+	t.Helper()
+	folder := t.TempDir()
+	id, err := store.RestoreFile(t.Context(), folder, path) // checks the file's integrity
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := store.Open(store.Options{Path: folder, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	db, err := f.Agent(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stats, err := db.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stats.Contacts
+}
+
+// restore restores an agent and returns the file's path.
+func restore(t *testing.T, target Target, id string, at time.Time) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), id+".db")
+	if _, err := Restore(t.Context(), target, id, at, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// wantRestored fails unless the newest state in the target is the agent's file,
+// which is closed.
+func wantRestored(t *testing.T, s *served, db *store.DB) {
+	t.Helper()
+	want, err := os.ReadFile(filepath.Join(s.path, "agents", db.ID()+".db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(restore(t, s.target, db.ID(), time.Time{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Fatalf("%d restored bytes differ from the file's %d", len(got), len(want))
+	}
+}
+
+func eachTarget(t *testing.T, test func(*testing.T, Target)) {
+	t.Run("bucket", func(t *testing.T) {
+		t.Parallel()
+		_, target := newFakeS3(t)
+		test(t, target)
+	})
+	t.Run("folder", func(t *testing.T) {
+		t.Parallel()
+		target, err := Open(t.TempDir(), testKeys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, target)
+	})
+}
+
+// A replica follows its agent, also across restarts, and an agent that nobody
+// touched needs nothing at a start.
+func TestReplicaFollows(t *testing.T) {
+	t.Parallel()
+	eachTarget(t, func(t *testing.T, target Target) {
+		path := t.TempDir()
+		s := serveAt(t, path, target)
+		db := s.create("Support")
+		if n := s.snapshots(); n != 2 { // with the default agent
+			t.Errorf("%d snapshots", n)
+		}
+		for n := range 20 {
+			s.contact(db, fmt.Sprint(n))
+		}
+		s.stop()
+		wantRestored(t, s, db)
+		for round := range 3 {
+			s = serveAt(t, path, target)
+			db = s.byName("Support")
+			if n := s.snapshots(); n != 0 {
+				t.Errorf("%d snapshots at start %d", n, round)
+			}
+			s.contact(db, "again")
+			s.stop()
+			wantRestored(t, s, db)
+		}
+		if r, err := Find(t.Context(), target, "support"); err != nil || r.ID != db.ID() {
+			t.Errorf("%+v, %v", r, err)
+		}
+		all, err := Replicas(t.Context(), target)
+		if err != nil || len(all) != 2 || all[0].Name != "Support" && all[1].Name != "Support" || all[0].From.IsZero() || all[0].To.Before(all[0].From) {
+			t.Errorf("%+v, %v", all, err)
+		}
+		if _, err := Find(t.Context(), target, "nobody"); err == nil {
+			t.Error("an agent is found that there is not")
+		}
+	})
+}
+
+// Every moment that was uploaded can be restored.
+func TestRestoreAtATime(t *testing.T) {
+	t.Parallel()
+	_, target := newFakeS3(t)
+	s := serveAt(t, t.TempDir(), target)
+	db := s.create("Support")
+	before := time.Now().Add(-time.Second)
+	s.snapshots()
+	var times []time.Time
+	for range 3 {
+		for range 3 {
+			s.contact(db, strings.Repeat("n", 2000))
+		}
+		s.r.flush(t.Context())
+		objects, err := listed(t.Context(), target.storage, db.ID()+"/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := chain(objects, endOfTime)
+		times = append(times, time.UnixMilli(c[len(c)-1].at))
+	}
+	for n, at := range times {
+		if got := contactsIn(t, restore(t, target, db.ID(), at)); got != 3*(n+1) {
+			t.Errorf("%d contacts after %d steps", got, n+1)
+		}
+	}
+	if _, err := Restore(t.Context(), target, db.ID(), before, filepath.Join(t.TempDir(), "x.db")); err == nil {
+		t.Error("a time before the first snapshot is restored")
+	}
+}
+
+// What another program changes while the server is down gets a new snapshot, also
+// when nobody uses the agent.
+func TestChangedWhileDown(t *testing.T) {
+	t.Parallel()
+	target, err := Open(t.TempDir(), testKeys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := t.TempDir()
+	s := serveAt(t, path, target)
+	db := s.create("Support")
+	s.snapshots()
+	s.contact(db, "before")
+	s.stop()
+
+	other, err := store.Open(store.Options{Path: path, Log: slog.New(slog.DiscardHandler)}) // without replication
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed, err := other.Agent("Support")
+	if err == nil {
+		_, err = changed.CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("unseen")})
+	}
+	if err != nil || other.Close() != nil {
+		t.Fatal(err)
+	}
+	s = serveAt(t, path, target)
+	if n := s.snapshots(); n != 1 {
+		t.Errorf("%d snapshots", n)
+	}
+	s.stop()
+	wantRestored(t, s, db)
+}
+
+// A replica that does not end where the file was closed begins anew: somebody put
+// back an older folder.
+func TestReplicaIsAheadOfTheFolder(t *testing.T) {
+	t.Parallel()
+	target, err := Open(t.TempDir(), testKeys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := t.TempDir()
+	s := serveAt(t, path, target)
+	db := s.create("Support")
+	s.snapshots()
+	s.contact(db, "one")
+	s.stop()
+	s.r.mu.Lock()
+	at := s.r.agents[db.ID()].at
+	s.r.mu.Unlock()
+	ahead := object{at.Generation, levelCommits, at.TXID + 1, at.TXID + 1, at.Time + 1}
+	if err := target.storage.put(t.Context(), db.ID()+"/"+ahead.name(), strings.NewReader("x"), 1); err != nil {
+		t.Fatal(err)
+	}
+	s = serveAt(t, path, target)
+	s.contact(s.byName("Support"), "two")
+	s.r.flush(t.Context())
+	if n := s.snapshots(); n != 1 {
+		t.Errorf("%d snapshots", n)
+	}
+	s.contact(s.byName("Support"), "three")
+	s.stop()
+	wantRestored(t, s, db)
+}
+
+// While the bucket is away nothing waits without limit and writes go on; when it is
+// back a snapshot takes the place of what was given up.
+func TestBucketIsAway(t *testing.T) {
+	t.Parallel()
+	f, target := newFakeS3(t)
+	s := serveAt(t, t.TempDir(), target)
+	db := s.create("Support")
+	s.snapshots()
+	f.setAway(true)
+	s.contact(db, "kept")
+	if _, err := s.r.upload(t.Context(), db.ID()); err == nil || !strings.Contains(err.Error(), "503") {
+		t.Errorf("%v", err)
+	}
+	for n := range 60 { // half a megabyte that hardly can be compressed, each
+		insert := fmt.Sprintf("INSERT INTO contacts(id, name, notes) VALUES ('c-%d', 'x', hex(randomblob(250000)))", n)
+		if _, err := db.SQL(t.Context(), insert, store.Params{}, store.Access{Write: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.r.mu.Lock()
+	waiting, restarts := s.r.waiting, s.r.agents[db.ID()].restarts
+	s.r.mu.Unlock()
+	if waiting > maxWaiting || !restarts {
+		t.Errorf("%d bytes wait, a snapshot is planned: %v", waiting, restarts)
+	}
+	if _, err := s.r.snapshot(t.Context(), db.ID()); err == nil {
+		t.Error("a snapshot is uploaded")
+	}
+	f.setAway(false)
+	if n := s.snapshots(); n != 1 {
+		t.Errorf("%d snapshots", n)
+	}
+	s.contact(db, "after")
+	s.stop()
+	wantRestored(t, s, db)
+}
+
+// Merges lose nothing, and what is left of a deleted agent goes when its time is
+// over.
+func TestTidy(t *testing.T) {
+	t.Parallel()
+	eachTarget(t, func(t *testing.T, target Target) {
+		s := serveAt(t, t.TempDir(), target)
+		db := s.create("Support")
+		s.snapshots()
+		for n := range 20 {
+			s.contact(db, fmt.Sprint(n))
+			s.r.flush(t.Context())
+		}
+		s.now = time.Now().Add(3 * 24 * time.Hour)
+		for range 2 {
+			if _, err := s.r.tidy(t.Context(), db.ID()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		objects, err := listed(t.Context(), target.storage, db.ID()+"/")
+		if err != nil || len(objects) > 3 { // a snapshot, and an hour or two
+			t.Errorf("%v, %v", objects, err)
+		}
+		if got := contactsIn(t, restore(t, target, db.ID(), time.Time{})); got != 20 {
+			t.Errorf("%d contacts", got)
+		}
+		if err := s.folder.DeleteAgent(db); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.r.upload(t.Context(), db.ID()); err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range []struct {
+			later time.Duration
+			left  bool
+		}{{29 * 24 * time.Hour, true}, {2 * 24 * time.Hour, false}} {
+			s.now = s.now.Add(step.later)
+			if _, err := s.r.tidy(t.Context(), db.ID()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Find(t.Context(), target, db.ID()); (err == nil) != step.left {
+				t.Errorf("%v later: %v", step.later, err)
+			}
+		}
+	})
+}
+
+// With its queues running, a replica is complete once the server has stopped.
+func TestReplicatorRuns(t *testing.T) {
+	t.Parallel()
+	_, target := newFakeS3(t)
+	s := serveAt(t, t.TempDir(), target)
+	s.r.Start(context.Background(), s.folder)
+	db := s.create("Support")
+	for n := range 50 {
+		s.contact(db, fmt.Sprint(n))
+	}
+	s.r.Lost(db.ID(), nil)
+	for s.r.Status().Snapshots > 0 {
+		if err := s.r.snapshots.Wait(t.Context(), db.ID()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.r.snapshots.Wait(t.Context(), agent.DefaultID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.contact(db, "last")
+	if err := s.folder.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.r.Stop()
+	wantRestored(t, s, db)
+	if status := s.r.Status(); status.Failure != nil || status.Behind != 0 {
+		t.Errorf("%+v", status)
+	}
+}

@@ -1,0 +1,163 @@
+package replica
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/agent"
+	"satchel/store/capture"
+)
+
+// Replicas lists the replicas of a target.
+func Replicas(ctx context.Context, t Target) (all []agent.Replica, err error) {
+	ids, err := t.storage.folders(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the replicas: %w", err)
+	}
+	for _, id := range ids {
+		i, err := readInfo(ctx, t.storage, id)
+		if errors.Is(err, errNotThere) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		objects, err := listed(ctx, t.storage, id+"/")
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, describe(id, i, objects))
+	}
+	slices.SortFunc(all, func(a, b agent.Replica) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
+	})
+	return all, nil
+}
+
+func describe(id string, i info, objects []object) agent.Replica {
+	r := agent.Replica{ID: id, Name: i.Name, Objects: len(objects)}
+	if i.DeletedAt != nil {
+		r.Deleted = *i.DeletedAt
+	}
+	for _, o := range objects {
+		if at := time.UnixMilli(o.at); o.level == levelSnapshots && (r.From.IsZero() || at.Before(r.From)) {
+			r.From = at
+		}
+	}
+	if c := chain(objects, endOfTime); len(c) > 0 {
+		r.To = time.UnixMilli(c[len(c)-1].at)
+	}
+	return r
+}
+
+const endOfTime = 1<<63 - 1
+
+// Find returns the replica of an agent, by id or else by name.
+func Find(ctx context.Context, t Target, idOrName string) (agent.Replica, error) {
+	if idOrName != "" && !strings.ContainsAny(idOrName, `/\`) && idOrName != ".." && idOrName != "." {
+		i, err := readInfo(ctx, t.storage, idOrName)
+		if err == nil {
+			return agent.Replica{ID: idOrName, Name: i.Name}, nil
+		} else if !errors.Is(err, errNotThere) {
+			return agent.Replica{}, err
+		}
+	}
+	all, err := Replicas(ctx, t)
+	if err != nil {
+		return agent.Replica{}, err
+	}
+	named := slices.DeleteFunc(all, func(r agent.Replica) bool { return !strings.EqualFold(r.Name, idOrName) })
+	switch len(named) {
+	case 0:
+		return agent.Replica{}, fmt.Errorf("no agent %q in %s", idOrName, t)
+	case 1:
+		return named[0], nil
+	}
+	return agent.Replica{}, fmt.Errorf("%d agents in %s are called %q: name one by its id", len(named), t, idOrName)
+}
+
+// fetchAtOnce is how many objects a restore reads ahead.
+const fetchAtOnce = 8
+
+// Restore makes the file of the agent with this id as it was at a time, zero for
+// the newest, at a path that must not exist. It returns the time of the last commit
+// in it.
+func Restore(ctx context.Context, t Target, id string, at time.Time, path string) (last time.Time, err error) {
+	objects, err := listed(ctx, t.storage, id+"/")
+	if err != nil {
+		return last, err
+	}
+	until := int64(endOfTime)
+	if !at.IsZero() {
+		until = at.UnixMilli()
+	}
+	parts := chain(objects, until)
+	if len(parts) == 0 {
+		return last, fmt.Errorf("there is no snapshot of %s from before %s", id, at.Format(time.RFC3339))
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600)
+	if err != nil {
+		return last, err
+	}
+	err = applyAll(ctx, t.storage, id, parts, file)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return last, errors.Join(err, os.Remove(path))
+	}
+	return time.UnixMilli(parts[len(parts)-1].at), nil
+}
+
+// applyAll applies objects in their order, and reads the next ones meanwhile.
+func applyAll(ctx context.Context, s storage, id string, parts []object, file *os.File) error {
+	dir, err := os.MkdirTemp(filepath.Dir(file.Name()), "restore-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type fetched struct {
+		file *os.File
+		err  error
+	}
+	coming := make(chan chan fetched, fetchAtOnce)
+	go func() {
+		defer close(coming)
+		for _, o := range parts {
+			one := make(chan fetched, 1)
+			select {
+			case coming <- one:
+			case <-ctx.Done():
+				return
+			}
+			go func() {
+				file, err := fetch(ctx, s, id+"/"+o.name(), dir)
+				one <- fetched{file, err}
+			}()
+		}
+	}()
+	var failed error
+	done := 0
+	for one := range coming { // to its end, so that every file is closed
+		f := <-one
+		if f.file == nil {
+			failed = cmp.Or(failed, f.err)
+			cancel()
+			continue
+		}
+		if failed == nil {
+			failed = capture.Apply(file, f.file)
+			done++
+		}
+		failed = cmp.Or(failed, errors.Join(f.file.Close(), os.Remove(f.file.Name())))
+	}
+	if failed == nil && done < len(parts) {
+		failed = ctx.Err()
+	}
+	return failed
+}

@@ -1,0 +1,84 @@
+package replica
+
+import (
+	"time"
+
+	"satchel/store/capture"
+)
+
+// Resume implements capture.Sink.
+func (r *Replicator) Resume(id string) capture.Position {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := r.agentLocked(id)
+	at := a.at
+	a.at = capture.Position{} // the file is open
+	return at
+}
+
+// Commit implements capture.Sink. Beyond the limits nothing more is taken before
+// the next snapshot.
+func (r *Replicator) Commit(id string, c capture.Commit) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a, size := r.agentLocked(id), int64(len(c.Data))
+	if a.size+size > maxWaiting || r.waiting+size > maxAllWaiting {
+		r.Log.Warn("too many changes of an agent wait for their upload: a snapshot will take their place", "agent", id)
+		r.dropLocked(a)
+		r.lostLocked(id, a)
+		return false
+	}
+	if len(a.pending) == 0 {
+		a.since = time.UnixMilli(c.Time)
+		r.uploads.EnqueueAt(id, r.Now().Add(collectTime))
+	}
+	a.pending = append(a.pending, c)
+	a.size += size
+	r.waiting += size
+	return true
+}
+
+// dropLocked gives up what waits for its upload.
+func (r *Replicator) dropLocked(a *replicated) {
+	r.waiting -= a.size
+	a.pending, a.size = nil, 0
+	a.dropped++
+}
+
+func (r *Replicator) lostLocked(id string, a *replicated) {
+	a.lost++
+	a.restarts, r.changed = true, true
+	a.at = capture.Position{}
+	r.snapshots.Enqueue(id)
+}
+
+// Lost implements capture.Sink.
+func (r *Replicator) Lost(id string, reason error) {
+	if reason != nil {
+		r.Log.Info("the replica of an agent begins anew with a snapshot", "agent", id, "reason", reason)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	// A file that a snapshot opens has no position either: that is no new loss.
+	if a := r.agentLocked(id); reason != nil || !a.restarts {
+		r.lostLocked(id, a)
+	}
+}
+
+// Closed implements capture.Sink.
+func (r *Replicator) Closed(id string, at capture.Position) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.agentLocked(id).at, r.changed = at, true
+}
+
+// Deleted implements capture.Sink. The replica is kept as long as the past of
+// every agent.
+func (r *Replicator) Deleted(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := r.agentLocked(id)
+	r.dropLocked(a)
+	a.at, a.deleted, a.restarts, r.changed = capture.Position{}, true, false, true
+	r.uploads.Enqueue(id)
+}

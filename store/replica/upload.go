@@ -1,0 +1,242 @@
+package replica
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"satchel/agent/work"
+	"satchel/store"
+	"satchel/store/capture"
+)
+
+// Limits of one upload.
+const (
+	maxBatch      = 256 // commits
+	maxBatchBytes = 4 << 20
+)
+
+// upload uploads what an agent committed, as one object.
+func (r *Replicator) upload(ctx context.Context, id string) (work.Next, error) {
+	batch, dropped, resumed := r.batch(id)
+	if len(batch) == 0 {
+		return work.Next{}, r.noteDeleted(ctx, id)
+	}
+	first, last := batch[0], batch[len(batch)-1]
+	o := object{first.Generation, levelCommits, first.TXID, last.TXID, last.Time}
+	if resumed {
+		if ends, err := r.endsAt(ctx, id, first); err != nil {
+			return work.Next{}, err
+		} else if !ends {
+			r.giveUp(id, dropped)
+			return work.Next{}, nil
+		}
+	}
+	raw, err := joined(ctx, batch)
+	if err == nil {
+		err = r.Target.storage.put(ctx, id+"/"+o.name(), bytes.NewReader(raw), int64(len(raw)))
+	}
+	if err != nil {
+		return work.Next{}, err
+	}
+	r.succeeded()
+	return r.uploaded(id, len(batch), dropped, int64(len(raw))), nil
+}
+
+// batch returns the oldest commits that wait, of one generation.
+func (r *Replicator) batch(id string) (batch []capture.Commit, dropped int, resumed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a, size := r.agentLocked(id), 0
+	for n, c := range a.pending {
+		if size += len(c.Data); n > 0 && (c.Generation != a.pending[0].Generation || n == maxBatch || size > maxBatchBytes) {
+			break
+		}
+		batch = append(batch, c)
+	}
+	return batch, a.dropped, a.resumed
+}
+
+// joined merges commits into one LTX file.
+func joined(ctx context.Context, batch []capture.Commit) ([]byte, error) {
+	if len(batch) == 1 {
+		return batch[0].Data, nil
+	}
+	parts := make([]io.Reader, len(batch))
+	for i, c := range batch {
+		parts[i] = bytes.NewReader(c.Data)
+	}
+	var out bytes.Buffer
+	err := capture.Merge(ctx, &out, parts)
+	return out.Bytes(), err
+}
+
+// uploaded notes that the oldest n commits are uploaded, and returns when the next
+// ones are.
+func (r *Replicator) uploaded(id string, n, dropped int, size int64) (next work.Next) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := r.agentLocked(id)
+	if a.dropped != dropped {
+		return work.Next{Again: len(a.pending) > 0}
+	}
+	for _, c := range a.pending[:n] {
+		a.size -= int64(len(c.Data))
+		r.waiting -= int64(len(c.Data))
+	}
+	a.pending = append([]capture.Commit(nil), a.pending[n:]...)
+	a.resumed, r.changed = false, true
+	a.base.Since += size
+	if len(a.pending) > 0 {
+		a.since = time.UnixMilli(a.pending[0].Time)
+		next.At = a.since.Add(collectTime)
+	}
+	if !a.merging {
+		a.merging = true
+		r.tidying.EnqueueAt(id, r.Now().Add(mergeEvery))
+	}
+	if a.base.due(r.Now()) {
+		r.snapshots.Enqueue(id)
+	}
+	return next
+}
+
+// endsAt reports whether the replica of an agent ends right before a commit.
+func (r *Replicator) endsAt(ctx context.Context, id string, next capture.Commit) (bool, error) {
+	objects, err := listed(ctx, r.Target.storage, id+"/"+next.Generation+"/")
+	if err != nil {
+		return false, err
+	}
+	c := chain(objects, next.Time)
+	return len(c) > 0 && c[len(c)-1].last == next.TXID-1 && !exceeds(objects, next.TXID-1), nil
+}
+
+// exceeds reports whether there are transactions behind the one given.
+func exceeds(objects []object, last uint64) bool {
+	for _, o := range objects {
+		if o.last > last {
+			return true
+		}
+	}
+	return false
+}
+
+// giveUp has a new snapshot take the place of what waits.
+func (r *Replicator) giveUp(id string, dropped int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a := r.agentLocked(id); a.dropped == dropped {
+		a.resumed = false
+		r.dropLocked(a)
+		r.lostLocked(id, a)
+	}
+}
+
+// Limits of what a replica builds on: a snapshot is replaced after an hour, once
+// half as many bytes were uploaded after it, and after a week in any case.
+const (
+	baseLeast = time.Hour
+	baseMost  = 7 * 24 * time.Hour
+)
+
+// due reports whether a new snapshot would shorten a restore.
+func (b baseline) due(now time.Time) bool {
+	age := now.Sub(time.UnixMilli(b.At))
+	return b.Generation != "" && (age >= baseMost || age >= baseLeast && b.Since > b.Size/2)
+}
+
+// snapshot uploads a snapshot of an agent if one is needed.
+func (r *Replicator) snapshot(ctx context.Context, id string) (work.Next, error) {
+	r.mu.Lock()
+	a := r.agentLocked(id)
+	lost, fresh, needed := a.lost, a.restarts, a.restarts || a.base.due(r.Now())
+	r.mu.Unlock()
+	db, err := r.folder.Agent(id)
+	if err != nil || !needed || db.ID() != id || db.Problem() != nil {
+		return work.Next{}, nil
+	}
+	// What is small finds out whether the target can be reached.
+	if err := r.putInfo(ctx, id, info{ID: id, Name: db.Agent().Name}); err != nil {
+		return work.Next{}, err
+	}
+	at, size, err := r.putSnapshot(ctx, db, fresh)
+	if errors.Is(err, store.ErrClosed) {
+		return work.Next{}, nil // the next start makes it
+	} else if err != nil {
+		return work.Next{}, err
+	}
+	r.succeeded()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a = r.agentLocked(id)
+	if a.lost == lost {
+		a.restarts, a.resumed, a.deleted = false, a.resumed && !fresh, false
+		a.base = baseline{Generation: at.Generation, At: at.Time, Size: size}
+	}
+	a.name, r.changed = db.Agent().Name, true
+	return work.Next{Again: a.lost != lost}, nil
+}
+
+// putSnapshot uploads a snapshot by way of a temporary file.
+func (r *Replicator) putSnapshot(ctx context.Context, db *store.DB, fresh bool) (at capture.Position, size int64, err error) {
+	temp, err := os.CreateTemp(filepath.Join(r.Path, "tmp"), "snapshot-")
+	if err != nil {
+		return at, 0, err
+	}
+	defer func() { err = errors.Join(err, temp.Close(), os.Remove(temp.Name())) }()
+	out := bufio.NewWriterSize(temp, 256<<10)
+	if at, err = db.Snapshot(ctx, out, fresh); err != nil {
+		return at, 0, err
+	}
+	if err := out.Flush(); err != nil {
+		return at, 0, err
+	}
+	if size, err = temp.Seek(0, io.SeekCurrent); err != nil {
+		return at, 0, err
+	}
+	o := object{at.Generation, levelSnapshots, 1, at.TXID, at.Time}
+	return at, size, r.Target.storage.put(ctx, db.ID()+"/"+o.name(), temp, size)
+}
+
+// info is what agent.json has.
+type info struct {
+	ID        string     `json:"id"`
+	Name      string     `json:"name"`
+	DeletedAt *time.Time `json:"deleted_at,omitempty"`
+}
+
+func infoKey(id string) string { return id + "/agent.json" }
+
+func (r *Replicator) putInfo(ctx context.Context, id string, i info) error {
+	raw, err := json.Marshal(i)
+	if err != nil {
+		return err
+	}
+	return r.Target.storage.put(ctx, infoKey(id), bytes.NewReader(raw), int64(len(raw)))
+}
+
+// noteDeleted writes when an agent was deleted, once.
+func (r *Replicator) noteDeleted(ctx context.Context, id string) error {
+	r.mu.Lock()
+	a := r.agentLocked(id)
+	deleted, name := a.deleted, a.name
+	r.mu.Unlock()
+	if !deleted {
+		return nil
+	}
+	now := r.Now().UTC()
+	if err := r.putInfo(ctx, id, info{ID: id, Name: name, DeletedAt: &now}); err != nil {
+		return fmt.Errorf("note that agent %s was deleted: %w", id, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.agents, id)
+	return nil
+}
