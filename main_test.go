@@ -84,6 +84,7 @@ var floors = map[string]struct {
 	"agent/chat":             {3, only("agent", "agent/clock", "agent/egress", "agent/template", "agent/llm", "agent/script", "store", "vector")},
 	"flow/condition":         {4, only("agent", "agent/template")},
 	"flow/graph":             {4, only("agent", "flow/condition")},
+	"flow/n8n":               {4, only("agent", "agent/clock")},
 	"flow/templates":         {4, only("agent", "agent/clock", "flow/graph")},
 	"flow/dispatch":          {4, only("agent", "agent/work", "store")},
 	"flow":                   {4, only("agent", "agent/clock", "agent/work", "agent/egress", "agent/template", "agent/script", "agent/llm", "agent/mcp", "agent/chat", "store", "store/sqlsandbox", "vector", "browser", "gateways", "flow/condition", "flow/graph")},

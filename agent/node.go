@@ -38,6 +38,10 @@ const (
 	NodeApproval = "approval"
 )
 
+// NodeImported is the key of a node's data with what the node was in the
+// program that it was imported from. It has no templates.
+const NodeImported = "imported"
+
 // Handles with a special meaning.
 const (
 	HandleLoop  = "loop"  // into a loop's body

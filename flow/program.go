@@ -150,7 +150,7 @@ func (e *Engine) prepare(p *program, i int) error {
 	return err
 }
 
-var commonKeys = map[string]bool{"label": true, "disabled": true, "timeout_ms": true, "retry": true, "on_error": true, "at_most_once": true}
+var commonKeys = map[string]bool{"label": true, "disabled": true, "timeout_ms": true, "retry": true, "on_error": true, "at_most_once": true, agent.NodeImported: true}
 
 // checkNode checks a node's templates and its kind's rules.
 func checkNode(g *graph.Graph, i int, kind *Kind) error {
@@ -164,7 +164,7 @@ func checkNode(g *graph.Graph, i int, kind *Kind) error {
 func nodeErrors(g *graph.Graph, i int, kind *Kind) (found []error) {
 	n := &g.Nodes[i]
 	for _, key := range slices.Sorted(maps.Keys(n.Data)) {
-		if kind != nil && slices.Contains(kind.Raw, key) {
+		if key == agent.NodeImported || kind != nil && slices.Contains(kind.Raw, key) {
 			continue
 		}
 		if err := template.Check(n.Data[key]); err != nil {

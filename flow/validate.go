@@ -97,7 +97,7 @@ func unreachableReferences(g *graph.Graph, i int, kind *Kind, upstream map[strin
 	n := &g.Nodes[i]
 	readable := map[string]any{}
 	for key, v := range n.Data {
-		if kind == nil || !slices.Contains(kind.Raw, key) || key == kind.Code {
+		if key != agent.NodeImported && (kind == nil || !slices.Contains(kind.Raw, key) || key == kind.Code) {
 			readable[key] = v
 		}
 	}

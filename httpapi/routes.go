@@ -176,6 +176,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("POST", "/agents/{id}/workflows", 201, "Create a workflow", s.createWorkflow).Locates(workflowLocation).Tagged(),
 		rest.JSON("POST", "/agents/{id}/workflows/execute", 200, "Execute a workflow and optionally wait for its end", s.executeWorkflow).
 			Fails(agent.CodeAlreadyRunning, agent.CodeConflict, agent.CodeBudget),
+		rest.JSON("POST", "/agents/{id}/workflows/import", 200, "Import workflows of another program as drafts", s.importWorkflows),
 		rest.JSON("POST", "/agents/{id}/workflows/validate", 200, "Validate a graph without saving it", s.validateWorkflow),
 		rest.JSON("POST", "/agents/{id}/workflows/test", 200, "Test a graph without saving it", s.testWorkflow),
 		rest.JSON("GET", "/agents/{id}/workflows/executions", 200, "List executions, newest first", s.listExecutions),

@@ -65,26 +65,31 @@ func (db *DB) CreateTool(ctx context.Context, change agent.ToolChange) (agent.To
 	}
 	return Write(ctx, db, func(tx *Tx) (agent.Tool, error) {
 		t := t
-		var n int
-		if err := tx.value(&n, "SELECT n FROM _counts WHERE name = 'tools'"); err != nil {
-			return t, err
-		}
-		if n >= maxTools {
-			return t, agent.Errorf(agent.CodeConflict, "an agent has at most %d tools", maxTools)
-		}
-		if err := tx.checkServer(t); err != nil {
-			return t, err
-		}
-		t.ID, t.CreatedAt, t.UpdatedAt = agent.NewID(agent.KindTool), tx.Now, tx.Now
-		if _, err := tx.exec("INSERT INTO tools("+toolColumns+") VALUES (?,?,?,?,?,?,?,?)",
-			t.ID, t.Name, t.Description, t.Type, t.Enabled, string(t.Config), t.CreatedAt, t.UpdatedAt); err != nil {
-			return t, toolTaken(err, t.Name)
-		}
-		if err := tx.putSecrets(t.ID, addressOf(t.Config), secrets); err != nil {
-			return t, err
-		}
-		return t, tx.audit("tool created", map[string]any{"tool_id": t.ID})
+		t.ID = agent.NewID(agent.KindTool)
+		return tx.insertTool(t, secrets)
 	})
+}
+
+func (tx *Tx) insertTool(t agent.Tool, secrets map[string]string) (agent.Tool, error) {
+	var n int
+	if err := tx.value(&n, "SELECT n FROM _counts WHERE name = 'tools'"); err != nil {
+		return t, err
+	}
+	if n >= maxTools {
+		return t, agent.Errorf(agent.CodeConflict, "an agent has at most %d tools", maxTools)
+	}
+	if err := tx.checkServer(t); err != nil {
+		return t, err
+	}
+	t.CreatedAt, t.UpdatedAt = tx.Now, tx.Now
+	if _, err := tx.exec("INSERT INTO tools("+toolColumns+") VALUES (?,?,?,?,?,?,?,?)",
+		t.ID, t.Name, t.Description, t.Type, t.Enabled, string(t.Config), t.CreatedAt, t.UpdatedAt); err != nil {
+		return t, toolTaken(err, t.Name)
+	}
+	if err := tx.putSecrets(t.ID, addressOf(t.Config), secrets); err != nil {
+		return t, err
+	}
+	return t, tx.audit("tool created", map[string]any{"tool_id": t.ID})
 }
 
 // UpdateTool changes the given fields of a tool. Masks in a new config keep

@@ -1,0 +1,119 @@
+package n8n
+
+import "strings"
+
+// maxCode leaves room for what is put in front of code, in bytes.
+const maxCode = 500_000
+
+// convertCode makes a code node, with n8n's names in front of the code.
+func convertCode(c *converter, u *unit) {
+	kind := shortKind(u.kind)
+	code := u.p.text("jsCode")
+	each := u.p.text("mode") == "runOnceForEachItem"
+	switch kind {
+	case "function":
+		code = u.p.text("functionCode")
+	case "functionItem":
+		code, each = u.p.text("functionCode"), true
+	}
+	if language := u.p.or("language", "javaScript"); language != "javaScript" {
+		u.fail("PYTHON", "The code is in Python; only JavaScript runs here.")
+	}
+	if len(code) > maxCode {
+		u.fail("CODE_SIZE", "The code is too long.")
+	}
+	if each {
+		c.codeEach(u, code)
+		return
+	}
+	e, items := c.whole(u)
+	e.in = &stream{at: e.at, from: e.in.from, list: true, ref: ref{path: e.in.ref.path, js: items[0]}, guards: e.in.guards, same: e.in.same}
+	one := single(code)
+	code = "const $run = async () => {\n" + code + "\n}\n"
+	if mentioned(code, "items") {
+		code = "const items = $all.map((json) => ({ json }))\n" + code
+	}
+	if one {
+		e.emit("code", map[string]any{"code": e.script(code + "return $out(await $run())[0]")})
+		return
+	}
+	e.emit("code", map[string]any{"code": e.script(code + "return { items: $out(await $run()) }")})
+	if !u.unsupported {
+		s := listStream(u.id, e.at)
+		s.same = []*unit{u}
+		u.outputs[0] = s
+	}
+}
+
+// codeEach makes a code node that runs once for each item.
+func (c *converter) codeEach(u *unit, code string) {
+	e := c.each(u)
+	if shortKind(u.kind) == "functionItem" {
+		code = "const $item = $copy($json)\nconst $run = async (item) => {\n" + code + "\n}\nreturn $one(await $run($item))"
+	} else {
+		code = "const $run = async () => {\n" + code + "\n}\nreturn $one(await $run())"
+	}
+	e.emit("code", map[string]any{"code": e.script(code)})
+}
+
+// single reports whether every return of code has one item.
+func single(code string) bool {
+	returns := 0
+	for at := 0; ; {
+		i := strings.Index(code[at:], "return")
+		if i < 0 {
+			return returns > 0
+		}
+		at += i + len("return")
+		if at < len(code) && isWord(code[at]) || at > len("return") && isWord(code[at-len("return")-1]) {
+			continue
+		}
+		rest := strings.TrimLeft(code[at:], " \t\n\r(")
+		switch {
+		case strings.HasPrefix(rest, "{"):
+		case strings.HasPrefix(rest, "[") && entries(rest) == 1:
+		default:
+			return false
+		}
+		returns++
+	}
+}
+
+// entries counts the entries of a list that a text begins with; 2 if unsure.
+func entries(list string) int {
+	depth, count, empty := 0, 1, true
+	var mark byte
+	for i := 0; i < len(list); i++ {
+		c := list[i]
+		switch {
+		case mark != 0:
+			if c == '\\' {
+				i++
+			} else if c == mark {
+				mark = 0
+			}
+		case c == '"' || c == '\'' || c == '`':
+			mark, empty = c, false
+		case c == '[' || c == '{' || c == '(':
+			depth++
+			empty = empty && depth == 1
+		case c == ']' || c == '}' || c == ')':
+			if depth--; depth == 0 {
+				after := strings.TrimLeft(list[i+1:], " \t\n\r")
+				if empty || after != "" && (after[0] == '.' || after[0] == '[') {
+					return 2
+				}
+				return count
+			}
+		case c == ',' && depth == 1:
+			if strings.TrimLeft(list[i+1:], " \t\n\r") != "" && strings.TrimLeft(list[i+1:], " \t\n\r")[0] != ']' {
+				count++
+			}
+		case c == '.' && depth == 1 && strings.HasPrefix(list[i:], "..."):
+			return 2
+		case c != ' ' && c != '\n' && c != '\t' && c != '\r':
+			empty = false
+		}
+	}
+	return 2
+}

@@ -1,0 +1,250 @@
+package n8n
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// tests are the conditions of a node.
+type tests struct {
+	list  []test
+	any   bool
+	loose bool
+}
+
+// test is one condition.
+type test struct {
+	kind, operation string
+	left, right     any
+	sensitive       bool // to case
+}
+
+// conditionsOf reads conditions of both forms: {conditions, combinator} and,
+// before version 2, lists by type.
+func conditionsOf(p params) tests {
+	if list := p.objects("conditions.conditions"); list != nil || p.has("conditions.combinator") {
+		t := tests{any: p.text("conditions.combinator") == "or", loose: p.flag("options.looseTypeValidation") || p.flag("looseTypeValidation")}
+		sensitive := true
+		if v, ok := p.at("conditions.options.caseSensitive").(bool); ok {
+			sensitive = v
+		}
+		if v, ok := p.at("options.ignoreCase").(bool); ok {
+			sensitive = !v
+		}
+		for _, one := range list {
+			t.list = append(t.list, test{one.or("operator.type", "string"), one.or("operator.operation", "equals"), one["leftValue"], one["rightValue"], sensitive})
+		}
+		return t
+	}
+	combine := p.or("combineOperation", p.text("combineConditions"))
+	t := tests{any: combine == "any" || combine == "OR"}
+	for _, kind := range []string{"boolean", "dateTime", "number", "string"} {
+		for _, one := range p.objects("conditions." + kind) {
+			t.list = append(t.list, test{kind, one.or("operation", defaultOperation(kind)), one["value1"], one["value2"], true})
+		}
+	}
+	return t
+}
+
+func defaultOperation(kind string) string {
+	switch kind {
+	case "number":
+		return "smaller"
+	case "dateTime":
+		return "after"
+	}
+	return "equal"
+}
+
+// operators are those that exist here too. What has no operand is in unary.
+var operators = map[string]string{
+	"equals": "equals", "equal": "equals", "notEquals": "not_equals", "notEqual": "not_equals", "contains": "contains", "notContains": "not_contains",
+	"startsWith": "starts_with", "endsWith": "ends_with", "gt": "gt", "larger": "gt", "gte": "gte", "largerEqual": "gte", "lt": "lt", "smaller": "lt", "lte": "lte", "smallerEqual": "lte",
+	"exists": "exists", "notExists": "not_exists", "empty": "is_empty", "isEmpty": "is_empty", "notEmpty": "is_not_empty", "isNotEmpty": "is_not_empty", "true": "is_true", "false": "is_false", "regex": "matches",
+}
+
+var unary = map[string]bool{"exists": true, "not_exists": true, "is_empty": true, "is_not_empty": true, "is_true": true, "is_false": true}
+
+// simple translates a condition to one of an if-else node.
+func (e *env) simple(t test) (condition map[string]any, ok bool) {
+	operator, known := operators[t.operation]
+	isText := t.kind == "string" || t.kind == "array"
+	switch {
+	case !known, t.kind == "dateTime", t.kind == "object" && !unary[operator], !t.sensitive && isText && !unary[operator]:
+		return nil, false
+	case operator == "matches":
+		pattern, literal := t.right.(string)
+		if !literal || strings.HasPrefix(pattern, "=") {
+			return nil, false
+		}
+		if pattern = unslashed(pattern); pattern == "" || !usablePattern(pattern) {
+			return nil, false
+		}
+		t.right = pattern
+	case operator == "exists" || operator == "not_exists":
+		if source, isExpression := expressionOf(t.left); isExpression {
+			pieces := split(source)
+			if len(pieces) != 1 || !pieces[0].expr {
+				return nil, false
+			}
+		}
+	}
+	// Text that looks like a number is compared as a number here.
+	if text, literal := t.right.(string); t.kind == "string" && literal && operator != "equals" && operator != "not_equals" && strings.HasPrefix(operator, "g") && text != "" {
+		return nil, false
+	}
+	condition = map[string]any{"left": e.value(t.left), "operator": operator}
+	if unary[operator] {
+		return condition, true
+	}
+	right := e.value(t.right)
+	if text, isText := right.(string); isText && !strings.Contains(text, "{{") && t.kind != "string" {
+		if v, ok := literalOf(t.kind, text); ok {
+			right = v
+		}
+	}
+	if t.kind == "boolean" && t.right == nil {
+		right = true
+	}
+	condition["right"] = right
+	return condition, true
+}
+
+// unslashed takes the slashes off /pattern/.
+func unslashed(pattern string) string {
+	if len(pattern) > 2 && pattern[0] == '/' && pattern[len(pattern)-1] == '/' {
+		return pattern[1 : len(pattern)-1]
+	}
+	return pattern
+}
+
+func usablePattern(pattern string) bool {
+	_, err := regexp.Compile(pattern)
+	return err == nil && len(pattern) <= 1000 && !strings.Contains(pattern, "{{")
+}
+
+// test translates the conditions of an if node.
+func (e *env) test(t tests) map[string]any {
+	if list, ok := e.list(t); ok {
+		data := map[string]any{"conditions": list}
+		if t.any {
+			data["combinator"] = "or"
+		}
+		return data
+	}
+	code := e.script("return " + e.testJS(t))
+	return map[string]any{"condition": "(() => {\n" + code + "\n})()"}
+}
+
+// list translates conditions if all can be.
+func (e *env) list(t tests) ([]any, bool) {
+	scripts, id := len(e.scripts), e.id
+	list := []any{}
+	for _, one := range t.list {
+		condition, ok := e.simple(one)
+		if !ok || len(e.scripts) > scripts { // one script is better than two nodes
+			e.scripts, e.id = e.scripts[:scripts], id
+			return nil, false
+		}
+		list = append(list, condition)
+	}
+	return list, len(list) > 0
+}
+
+// cased translates the conditions of a case of a switch node.
+func (e *env) cased(t tests) map[string]any {
+	list := []any{}
+	for _, one := range t.list {
+		condition, ok := e.simple(one)
+		if !ok {
+			list = []any{map[string]any{"left": e.compute("(" + e.testJS(t) + ")"), "operator": "is_true"}}
+			break
+		}
+		list = append(list, condition)
+	}
+	v := map[string]any{"conditions": list}
+	if len(list) == 0 { // no rule: never
+		v["conditions"] = []any{map[string]any{"left": false, "operator": "is_true"}}
+	}
+	if t.any && len(list) > 1 {
+		v["combinator"] = "or"
+	}
+	return v
+}
+
+// testJS writes conditions as JavaScript.
+func (e *env) testJS(t tests) string {
+	parts := make([]string, len(t.list))
+	for i, one := range t.list {
+		parts[i] = e.oneJS(one)
+	}
+	if len(parts) == 0 {
+		return "true"
+	}
+	if t.any {
+		return strings.Join(parts, " || ")
+	}
+	return strings.Join(parts, " && ")
+}
+
+func (e *env) oneJS(t test) string {
+	left, right := e.operand(t.left, t.kind), e.operand(t.right, t.kind)
+	if t.kind == "dateTime" {
+		left, right = "$date("+left+")", "$date("+right+")"
+	}
+	if !t.sensitive && (t.kind == "string" || t.kind == "array") {
+		left, right = "$fold("+left+")", "$fold("+right+")"
+	}
+	js, known := comparisons[t.operation]
+	if !known {
+		e.u.fail("CONDITION", "The comparison "+clip(t.operation, 40)+" is not known.")
+		return "false"
+	}
+	return strings.NewReplacer("L", left, "R", right).Replace(js)
+}
+
+func (e *env) operand(v any, kind string) string {
+	if text, ok := v.(string); ok && !strings.HasPrefix(text, "=") && kind != "string" {
+		if literal, ok := literalOf(kind, text); ok {
+			return quote(literal)
+		}
+	}
+	if v == nil {
+		return "undefined"
+	}
+	return e.js(v)
+}
+
+// comparisons are comparisons in JavaScript. L and R are the operands; no name
+// in them has these letters.
+var comparisons = map[string]string{
+	"equals": "$same(L, R)", "equal": "$same(L, R)", "notEquals": "!$same(L, R)", "notEqual": "!$same(L, R)",
+	"contains": "$has(L, R)", "notContains": "!$has(L, R)", "startsWith": "$text(L).startsWith($text(R))", "notStartsWith": "!$text(L).startsWith($text(R))",
+	"endsWith": "$text(L).endsWith($text(R))", "notEndsWith": "!$text(L).endsWith($text(R))", "regex": "$pattern(R).test($text(L))", "notRegex": "!$pattern(R).test($text(L))",
+	"gt": "(L > R)", "larger": "(L > R)", "gte": "(L >= R)", "largerEqual": "(L >= R)", "lt": "(L < R)", "smaller": "(L < R)", "lte": "(L <= R)", "smallerEqual": "(L <= R)",
+	"after": "(+L > +R)", "before": "(+L < +R)", "afterOrEquals": "(+L >= +R)", "beforeOrEquals": "(+L <= +R)",
+	"exists": "((L) !== undefined && (L) !== null)", "notExists": "((L) === undefined || (L) === null)",
+	"empty": "$blank(L)", "isEmpty": "$blank(L)", "notEmpty": "!$blank(L)", "isNotEmpty": "!$blank(L)", "true": "((L) === true || (L) === \"true\")", "false": "((L) === false || (L) === \"false\")",
+	"lengthEquals": "((L)?.length === R)", "lengthNotEquals": "((L)?.length !== R)", "lengthGt": "((L)?.length > R)", "lengthLt": "((L)?.length < R)", "lengthGte": "((L)?.length >= R)", "lengthLte": "((L)?.length <= R)",
+}
+
+// literalOf reads a text as a value of a type.
+func literalOf(kind, text string) (any, bool) {
+	switch kind {
+	case "number":
+		if f, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil {
+			return f, true
+		}
+	case "boolean":
+		switch strings.ToLower(strings.TrimSpace(text)) {
+		case "true", "1":
+			return true, true
+		case "false", "0":
+			return false, true
+		}
+	case "array", "object":
+		return jsonOf(text)
+	}
+	return nil, false
+}

@@ -1,0 +1,168 @@
+//@ $collect
+// The results that a loop's iterations left under a name.
+const $collect = (loop, id) => (loop?.results ?? []).flatMap((r) => {
+  const v = r?.[id]
+  if (v === undefined) return []
+  return v !== null && typeof v === "object" && !Array.isArray(v) && id in v ? v[id] : v
+})
+//@ $list
+// A response as items: a list is one item each.
+const $list = (v) => (Array.isArray(v) ? v : v === undefined || v === null || v === "" ? [{}] : [v]).map((one) => (one !== null && typeof one === "object" && !Array.isArray(one) ? one : { data: one }))
+//@ $from
+// The items of a node, as n8n's code reads them.
+const $from = (all, item) => ({
+  all: () => all().map((json) => ({ json })),
+  first: () => all().map((json) => ({ json }))[0],
+  last: () => all().map((json) => ({ json })).at(-1),
+  itemMatching: (i) => ({ json: all()[i] }),
+  get item() { return { json: item() } },
+  get json() { return item() },
+  get isExecuted() { return all().length > 0 },
+  context: {}, params: {},
+})
+//@ $unpaired
+const $unpaired = (name) => { throw new Error(`the item of "${name}" that belongs to this one is not known here`) }
+//@ $text
+// A value within a text.
+const $text = (v) => (v === null || v === undefined ? "" : typeof v === "object" && !(v instanceof Date) && typeof v.toMillis !== "function" ? JSON.stringify(v) : String(v))
+//@ $out
+// What code of n8n returns, as plain items.
+const $out = (v) => (Array.isArray(v) ? v : v === null || v === undefined ? [] : [v]).map($one)
+//@ $one
+const $one = (v) => (v !== null && typeof v === "object" && "json" in v ? v.json : v) ?? {}
+//@ $get
+// Reads a value by a path with dots.
+const $get = (object, path) => {
+  if (object !== null && typeof object === "object" && path in object) return object[path]
+  return String(path).split(/[.[\]]+/).filter(Boolean).reduce((v, key) => (v === null || v === undefined ? undefined : v[key]), object)
+}
+//@ $set
+// Writes a value by a path with dots.
+const $set = (object, path, value) => {
+  const keys = String(path).split(/[.[\]]+/).filter(Boolean)
+  if (keys.some((key) => key === "__proto__" || key === "constructor" || key === "prototype")) return object
+  let at = object
+  for (const key of keys.slice(0, -1)) at = at[key] = at[key] !== null && typeof at[key] === "object" ? at[key] : {}
+  at[keys.at(-1)] = value
+  return object
+}
+//@ $unset
+const $unset = (object, path) => {
+  const keys = String(path).split(".")
+  const parent = keys.slice(0, -1).reduce((v, key) => v?.[key], object)
+  if (parent) delete parent[keys.at(-1)]
+  return object
+}
+//@ $copy
+const $copy = (v) => JSON.parse(JSON.stringify(v ?? {}))
+//@ $only
+const $only = (object, names) => names.reduce((out, name) => ($get(object, name) === undefined ? out : $set(out, name, $get(object, name))), {})
+//@ $without
+const $without = (object, names) => names.reduce((out, name) => $unset(out, name), $copy(object))
+//@ $key
+// A text that is the same for equal values.
+const $key = (v) => JSON.stringify(v, (_, x) => (x !== null && typeof x === "object" && !Array.isArray(x) ? Object.fromEntries(Object.entries(x).sort(([a], [b]) => (a < b ? -1 : 1))) : x)) ?? "undefined"
+//@ $compare
+const $compare = (a, b) => {
+  if (typeof a === "string" && typeof b === "string") [a, b] = [a.toLowerCase(), b.toLowerCase()]
+  return a < b ? -1 : a > b ? 1 : 0
+}
+//@ $sorted
+const $sorted = (items, fields) => items.toSorted((a, b) => {
+  for (const { name, down } of fields) {
+    const order = $compare($get(a, name), $get(b, name))
+    if (order !== 0) return down ? -order : order
+  }
+  return 0
+})
+//@ $split
+// One item for each entry of lists.
+const $split = (items, names, { include = [], others = false, to = [] } = {}) => items.flatMap((json) => {
+  const lists = names.map((name) => {
+    const v = $get(json, name)
+    return v === undefined || v === null ? [] : Array.isArray(v) ? v : typeof v === "object" ? Object.values(v) : [v]
+  })
+  const rest = others ? names.reduce((out, name) => $unset(out, name), $copy(json)) : $only(json, include)
+  return Array.from({ length: Math.max(0, ...lists.map((list) => list.length)) }, (_, i) => {
+    const only = names.length === 1 && !others && include.length === 0 && !to[0]
+    if (only && lists[0][i] !== null && typeof lists[0][i] === "object" && !Array.isArray(lists[0][i])) return lists[0][i]
+    return names.reduce((out, name, n) => (lists[n][i] === undefined && n > 0 ? out : $set(out, to[n] || name, lists[n][i])), $copy(rest))
+  })
+})
+//@ $aggregated
+// The values of fields of all items as lists.
+const $aggregated = (items, fields, { merge = false, missing = false } = {}) => fields.reduce((out, { from, to }) => {
+  let values = items.map((json) => $get(json, from))
+  values = missing ? values.map((v) => v ?? null) : values.filter((v) => v !== undefined && v !== null)
+  return $set(out, to, merge ? values.flat() : values)
+}, {})
+//@ $unique
+const $unique = (items, key) => {
+  const seen = new Set()
+  return items.filter((json) => !seen.has(key(json)) && seen.add(key(json)))
+}
+//@ $summaries
+const $summaries = {
+  count: (v) => v.length,
+  countUnique: (v) => new Set(v.map($key)).size,
+  sum: (v) => v.reduce((a, b) => a + Number(b), 0),
+  average: (v) => (v.length === 0 ? 0 : v.reduce((a, b) => a + Number(b), 0) / v.length),
+  min: (v) => (v.length === 0 ? null : v.reduce((a, b) => (b < a ? b : a))),
+  max: (v) => (v.length === 0 ? null : v.reduce((a, b) => (b > a ? b : a))),
+  append: (v) => v,
+  concatenate: (v, f) => v.map($text).join(f.separator),
+}
+//@ $summarized
+const $summarized = (items, fields, by) => {
+  const groups = new Map()
+  for (const json of items) {
+    const key = $key(by.map((name) => $get(json, name)))
+    if (!groups.has(key)) groups.set(key, [])
+    groups.get(key).push(json)
+  }
+  return [...groups.values()].map((group) => {
+    const out = by.reduce((o, name) => $set(o, name, $get(group[0], name)), {})
+    for (const f of fields) {
+      let values = group.map((json) => $get(json, f.name))
+      if (!f.empty || f.how !== "append" && f.how !== "concatenate") values = values.filter((v) => v !== undefined && v !== null && v !== "")
+      out[f.to] = $summaries[f.how](values, f)
+    }
+    return out
+  })
+}
+//@ $joined
+// Two lists of items, joined where fields are equal.
+const $joined = (one, two, fields, how, output, multiple) => {
+  const key = (json, side) => $key(fields.map((f) => $get(json, f[side])))
+  const inOne = new Map(), inTwo = new Map()
+  for (const [items, map, side] of [[one, inOne, 0], [two, inTwo, 1]]) {
+    for (const json of items) map.set(key(json, side), [...(map.get(key(json, side)) ?? []), json])
+  }
+  const pairs = (json) => { const found = inTwo.get(key(json, 0)) ?? []; return multiple ? found : found.slice(0, 1) }
+  const matched = one.flatMap((json) => pairs(json).map((other) => ({ ...json, ...other })))
+  const loneOne = one.filter((json) => !inTwo.has(key(json, 0))), loneTwo = two.filter((json) => !inOne.has(key(json, 1)))
+  switch (how) {
+    case "keepNonMatches": return output === "input1" ? loneOne : output === "input2" ? loneTwo : [...loneOne, ...loneTwo]
+    case "keepEverything": return [...matched, ...loneOne, ...loneTwo]
+    case "enrichInput1": return one.flatMap((json) => (pairs(json).length ? pairs(json).map((other) => ({ ...json, ...other })) : [json]))
+    case "enrichInput2": return two.flatMap((json) => { const found = inOne.get(key(json, 1)) ?? []; return found.length ? (multiple ? found : found.slice(0, 1)).map((other) => ({ ...other, ...json })) : [json] })
+  }
+  return output === "input1" ? one.filter((json) => inTwo.has(key(json, 0))) : output === "input2" ? two.filter((json) => inOne.has(key(json, 1))) : matched
+}
+//@ $table
+const $table = (rows) => {
+  const [head = [], ...rest] = rows ?? []
+  return rest.map((cells, i) => ({ row_number: i + 2, ...Object.fromEntries(head.map((name, n) => [name || `col_${n + 1}`, cells[n] ?? ""])) }))
+}
+//@ $same
+const $same = (a, b) => (a !== null && typeof a === "object" || b !== null && typeof b === "object" ? (typeof a?.toMillis === "function" || a instanceof Date ? +a === +b : $key(a) === $key(b)) : a === b || (typeof a !== typeof b && a !== null && b !== null && String(a) === String(b)))
+//@ $has
+const $has = (a, b) => (Array.isArray(a) ? a.some((v) => $same(v, b)) : $text(a).includes($text(b)))
+//@ $blank
+const $blank = (v) => v === undefined || v === null || v === "" || (typeof v === "object" && (Array.isArray(v) ? v.length === 0 : !(v instanceof Date) && Object.keys(v).length === 0))
+//@ $fold
+const $fold = (v) => (typeof v === "string" ? v.toLowerCase() : Array.isArray(v) ? v.map($fold) : v)
+//@ $pattern
+const $pattern = (v) => { const m = /^\/(.*)\/([a-z]*)$/s.exec($text(v)); return m ? new RegExp(m[1], m[2].replace("g", "")) : new RegExp($text(v)) }
+//@ $parsed
+const $parsed = (v) => (typeof v === "string" ? JSON.parse(v) : v)

@@ -1,0 +1,310 @@
+package n8n_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+	"satchel/agent/script"
+	"satchel/flow"
+	"satchel/flow/n8n"
+	"satchel/store"
+)
+
+// TestMain is also the child process that runs scripts.
+func TestMain(m *testing.M) {
+	if script.RunChild(os.Args[1:]) {
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// open opens a data folder with an engine that may reach loopback.
+func open(t *testing.T) (*store.DB, *flow.Engine) {
+	t.Helper()
+	folder, err := store.Open(store.Options{Path: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	scripts := script.New(script.Options{Fetch: egress.New(egress.Policy{Allow: loopback}).Do})
+	e := flow.New(flow.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)}, Scripts: scripts})
+	e.Register(map[string]*flow.Kind{
+		"chat": {Run: func(_ context.Context, c *flow.Call) (flow.Outcome, error) {
+			out := map[string]any{"text": "answer to " + c.Text("prompt"), "json": nil}
+			if c.Data["output_schema"] != nil {
+				out["json"] = map[string]any{"city": "Paris"}
+			}
+			return flow.Outcome{Output: out}, nil
+		}},
+		"team_chat": {Run: func(_ context.Context, c *flow.Call) (flow.Outcome, error) {
+			return flow.Outcome{Output: map[string]any{"channel": c.Text("channel"), "ts": "1", "message": c.Text("message")}}, nil
+		}},
+	})
+	if err := errors.Join(scripts.Start(context.Background()), e.Start(context.Background())); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		e.Stop()
+		scripts.Stop()
+		if err := folder.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return folder.Default(), e
+}
+
+// issuesOf returns what an engine refuses of a draft.
+func issuesOf(e *flow.Engine) n8n.Check {
+	return func(nodes []agent.RawNode, edges []agent.RawEdge) (all []agent.Issue) {
+		for _, is := range e.Validate(nodes, edges, agent.WorkflowDraft) {
+			if is.Severity == "error" {
+				all = append(all, is.Issue)
+			}
+		}
+		return all
+	}
+}
+
+// service answers as an API would: it repeats the request, or has users.
+func service(t *testing.T) *httptest.Server {
+	users := []map[string]any{{"id": 1, "name": "Ada", "age": 36}, {"id": 2, "name": "Bob", "age": 17}, {"id": 3, "name": "Cid", "age": 52}}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.URL.Path == "/users":
+			_ = json.NewEncoder(w).Encode(users)
+		case strings.HasPrefix(r.URL.Path, "/users/"):
+			i := int(r.URL.Path[len("/users/")] - '1')
+			_ = json.NewEncoder(w).Encode(users[i])
+		case r.URL.Path == "/wrapped":
+			_ = json.NewEncoder(w).Encode(map[string]any{"data": users, "total": 3})
+		case r.URL.Path == "/text":
+			w.Header().Set("Content-Type", "text/plain")
+			fmt.Fprint(w, "hello")
+		case r.URL.Path == "/fails":
+			w.WriteHeader(http.StatusInternalServerError)
+			fmt.Fprint(w, `{"error":"broken"}`)
+		default:
+			var body any
+			_ = json.NewDecoder(r.Body).Decode(&body)
+			query := map[string]any{}
+			for name, v := range r.URL.Query() {
+				query[name] = v[0]
+			}
+			_ = json.NewEncoder(w).Encode(map[string]any{"method": r.Method, "path": r.URL.Path, "query": query, "body": body, "greeting": r.Header.Get("X-Greeting")})
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// fixture is a workflow of n8n, and the items that leave its nodes there.
+type fixture struct {
+	Document json.RawMessage             `json:"document"`
+	Input    json.RawMessage             `json:"input"`
+	Expect   map[string][]map[string]any `json:"expect"` // items by node
+	Skipped  []string                    `json:"skipped"`
+	Levels   map[string]string           `json:"levels"` // others are exact
+	Types    map[string]string           `json:"types"`  // of the nodes that they became
+	Error    string                      `json:"error"`
+	Draft    bool                        `json:"draft"` // it is not executed
+}
+
+func fixtures(t *testing.T) map[string]fixture {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) < 40 {
+		t.Fatalf("%d fixtures, %v", len(files), err)
+	}
+	all := map[string]fixture{}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var f fixture
+		if err := json.Unmarshal(raw, &f); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		all[strings.TrimSuffix(filepath.Base(file), ".json")] = f
+	}
+	return all
+}
+
+// TestFixtures imports workflows, executes them, and compares the items that
+// leave their nodes with those of n8n.
+func TestFixtures(t *testing.T) {
+	db, e := open(t)
+	server := service(t)
+	executed := 0
+	for name, f := range fixtures(t) {
+		t.Run(name, func(t *testing.T) {
+			document := strings.ReplaceAll(string(f.Document), "SERVER", server.URL)
+			read, err := n8n.Read(json.RawMessage(document), issuesOf(e))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkLevels(t, f, read)
+			for _, w := range read.Workflows {
+				if err := e.Check(w); err != nil {
+					t.Fatalf("%v\n%s", err, agent.Clip(graphOf(w), 6000))
+				}
+				if f.Draft {
+					continue
+				}
+				w.Status = agent.WorkflowActive
+				if err := e.Check(w); err != nil {
+					t.Fatalf("%v\n%s", err, agent.Clip(graphOf(w), 6000))
+				}
+			}
+			if !f.Draft {
+				executed++
+				execute(t, db, e, read, f)
+			}
+		})
+	}
+	if executed < 25 {
+		t.Errorf("only %d fixtures are executed", executed)
+	}
+}
+
+func graphOf(w agent.Workflow) string {
+	var out strings.Builder
+	for _, n := range w.Nodes {
+		raw, _ := json.Marshal(n)
+		fmt.Fprintf(&out, "%s\n", strings.ReplaceAll(string(raw), `\n`, "\n"))
+	}
+	for _, e := range w.Edges {
+		raw, _ := json.Marshal(e)
+		fmt.Fprintf(&out, "%s\n", raw)
+	}
+	return out.String()
+}
+
+// checkLevels compares the worst level of each node, and what it became.
+func checkLevels(t *testing.T, f fixture, read *n8n.Import) {
+	t.Helper()
+	types := map[string]string{}
+	for _, w := range read.Workflows {
+		for _, raw := range w.Nodes {
+			var n agent.Node
+			if err := json.Unmarshal(raw, &n); err != nil {
+				t.Fatal(err)
+			}
+			types[n.ID] = n.Type
+		}
+	}
+	for _, line := range read.Report {
+		if line.Node == "" {
+			continue
+		}
+		if want := cmp.Or(f.Levels[line.Node], n8n.Exact); line.Level != want {
+			t.Errorf("%s is %s, want %s: %s %s", line.Node, line.Level, want, line.Code, line.Message)
+		}
+		if want := f.Types[line.Node]; want != "" && types[line.NodeID] != want {
+			t.Errorf("%s became %q, want %q", line.Node, types[line.NodeID], want)
+		}
+	}
+}
+
+func execute(t *testing.T, db *store.DB, e *flow.Engine, read *n8n.Import, f fixture) {
+	t.Helper()
+	made, _, err := db.CreateImported(t.Context(), store.WorkflowImport{Workflows: read.Workflows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := made.Workflows[0]
+	if f.Input == nil {
+		f.Input = json.RawMessage("{}")
+	}
+	s, err := e.Execute(t.Context(), db, flow.Request{WorkflowID: first.ID, Input: f.Input, Trigger: "manual", Wait: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failure string
+	if s.Execution.Error != nil {
+		failure = s.Execution.Error.Message
+	}
+	if !strings.Contains(failure, f.Error) || f.Error == "" && failure != "" {
+		t.Errorf("the execution ended with %q, want %q", failure, f.Error)
+	}
+	ids := map[string]string{}
+	for _, line := range read.Report {
+		if line.Workflow == first.Name {
+			ids[line.Node] = line.NodeID
+		}
+	}
+	for name, want := range f.Expect {
+		got := itemsOf(t, s.Results, ids[name])
+		if !same(got, want) {
+			t.Errorf("%s: got %s, want %s", name, encode(got), encode(want))
+		}
+	}
+	if t.Failed() {
+		t.Log(agent.Clip(graphOf(first), 8000))
+	}
+	for _, name := range f.Skipped {
+		if slices.ContainsFunc(s.Results, func(r agent.NodeResult) bool { return r.NodeID == ids[name] && r.Status == agent.NodeSuccess }) {
+			t.Errorf("%s ran", name)
+		}
+	}
+}
+
+// itemsOf returns the items that left a node, in the order of its iterations.
+func itemsOf(t *testing.T, results []agent.NodeResult, id string) []map[string]any {
+	t.Helper()
+	var own []agent.NodeResult
+	for _, r := range results {
+		if r.NodeID == id && r.Status == agent.NodeSuccess {
+			own = append(own, r)
+		}
+	}
+	slices.SortFunc(own, func(a, b agent.NodeResult) int { return cmp.Compare(a.At(), b.At()) })
+	items := []map[string]any{}
+	for _, r := range own {
+		var output map[string]any
+		if err := json.Unmarshal(r.Output, &output); err != nil {
+			t.Fatalf("%s: %v", id, err)
+		}
+		v := any(output)
+		if body, ok := output["body"]; ok && output["duration_ms"] != nil {
+			v = body
+		} else if list, ok := output["items"]; ok && len(output) == 1 {
+			v = list
+		}
+		list, isList := v.([]any)
+		if !isList {
+			list = []any{v}
+		}
+		for _, one := range list {
+			object, _ := one.(map[string]any)
+			items = append(items, object)
+		}
+	}
+	return items
+}
+
+func same(a, b []map[string]any) bool {
+	return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b)
+}
+
+func encode(v any) string {
+	raw, _ := json.Marshal(v)
+	return string(raw)
+}

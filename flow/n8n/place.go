@@ -1,0 +1,46 @@
+package n8n
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"satchel/agent"
+)
+
+// The sizes of nodes differ: here a column is wider.
+const (
+	columnWidth = 280
+	stretch     = 1.3
+	sameColumn  = 100 // positions of n8n that are less apart
+)
+
+// place keeps the positions of n8n and makes room for the nodes that several
+// nodes became.
+func (c *converter) place() {
+	count := map[*unit]int{}
+	for _, m := range c.nodes {
+		count[m.unit]++
+	}
+	units := slices.SortedStableFunc(maps.Keys(count), func(a, b *unit) int { return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(a.id, b.id)) })
+	at := map[*unit]float64{}
+	shift, widest, column := 0.0, 0, math.Inf(-1)
+	for _, u := range units {
+		if u.x-column > sameColumn {
+			shift += float64(max(widest-1, 0)) * columnWidth
+			column, widest = u.x, 0
+		}
+		widest = max(widest, count[u])
+		at[u] = u.x*stretch + shift
+	}
+	used := map[*unit]int{}
+	for i := range c.nodes {
+		m := &c.nodes[i]
+		m.node.Position = &agent.Position{X: whole(at[m.unit] + float64(used[m.unit])*columnWidth), Y: whole(m.unit.y)}
+		used[m.unit]++
+	}
+}
+
+// whole rounds a coordinate, and keeps it within what a canvas can show.
+func whole(f float64) float64 { return math.Round(min(max(f, -1e6), 1e6)) }

@@ -1,0 +1,82 @@
+package n8n
+
+import (
+	"embed"
+	"strings"
+	"sync"
+)
+
+//go:embed js/*.js
+var scripts embed.FS
+
+// section is a part of the JavaScript that generated code may need, by the name
+// that it defines: $get, DateTime, or .sum for a method.
+type section struct {
+	name, code string
+}
+
+// sections are all sections, each before those that need it where that matters.
+var sections = sync.OnceValue(func() (all []section) {
+	for _, file := range []string{"js/items.js", "js/datetime.js", "js/extensions.js"} {
+		raw, err := scripts.ReadFile(file)
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		for part := range strings.SplitSeq(string(raw), "//@ ") {
+			if name, code, ok := strings.Cut(part, "\n"); ok && name != "" {
+				all = append(all, section{strings.TrimSpace(name), code})
+			}
+		}
+	}
+	return all
+})
+
+// assemble puts what code mentions in front of it.
+func assemble(code string) string {
+	used := map[string]bool{}
+	for text := code; ; {
+		more := ""
+		for _, s := range sections() {
+			if !used[s.name] && mentioned(text, s.name) {
+				used[s.name] = true
+				more += s.code
+			}
+		}
+		if more == "" {
+			break
+		}
+		text = more
+	}
+	var out strings.Builder
+	for _, s := range sections() {
+		if used[s.name] {
+			out.WriteString(s.code)
+		}
+	}
+	return out.String() + code
+}
+
+// mentioned reports whether code has a name as a word of its own. A method,
+// written with its dot, must be called.
+func mentioned(code, name string) bool {
+	for at := 0; ; {
+		i := strings.Index(code[at:], name)
+		if i < 0 {
+			return false
+		}
+		i += at
+		at = i + len(name)
+		end := byte(0)
+		if at < len(code) {
+			end = code[at]
+		}
+		switch {
+		case name[0] == '.':
+			if end == '(' && i > 0 {
+				return true
+			}
+		case (i == 0 || !isWord(code[i-1]) && (code[i-1] != '.' || strings.HasSuffix(code[:i], "..."))) && !isWord(end):
+			return true
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package n8n
+
+import (
+	"regexp"
+	"strings"
+
+	"satchel/agent"
+)
+
+// secretName matches names of headers, parameters and fields that hold secrets.
+var secretName = regexp.MustCompile(`(?i)authorization|api[-_ ]?key|apikey|^key$|-key$|_key$|token$|secret|passw|cookie`)
+
+// secretText matches keys of well-known services, bearer tokens and JWTs.
+var secretText = regexp.MustCompile(`\b(sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|xox[abeprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,}|glpat-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{20,}|pat[A-Za-z0-9]{14}\.[0-9a-f]{30,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+)|(\b[Bb]earer +)[A-Za-z0-9._~+/-]{16,}=*`)
+
+// redact masks what looks like a secret in all texts of a value.
+func redact(v any) (out any, found bool) {
+	switch v := v.(type) {
+	case string:
+		masked := secretText.ReplaceAllString(v, "${2}"+agent.Mask)
+		return masked, masked != v
+	case []any:
+		for i := range v {
+			var hit bool
+			v[i], hit = redact(v[i])
+			found = found || hit
+		}
+	case map[string]any:
+		for key := range v {
+			var hit bool
+			v[key], hit = redact(v[key])
+			found = found || hit
+		}
+	}
+	return v, found
+}
+
+// masked copies parameters, with a mask in the place of secrets.
+func masked(v any) any {
+	switch v := v.(type) {
+	case params:
+		return masked(map[string]any(v))
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = masked(v[i])
+		}
+		return list
+	case map[string]any:
+		name, _ := v["name"].(string)
+		object := map[string]any{}
+		for key, inner := range v {
+			if text, ok := inner.(string); ok && text != "" && (secretName.MatchString(key) || key == "value" && secretName.MatchString(name)) && !computed(text) {
+				object[key] = agent.Mask
+				continue
+			}
+			object[key] = masked(inner)
+		}
+		return object
+	}
+	return v
+}
+
+// computed reports whether a text has an expression in it.
+func computed(text string) bool {
+	source, ok := strings.CutPrefix(text, "=")
+	return ok && strings.Contains(source, "{{")
+}
