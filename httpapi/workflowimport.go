@@ -45,6 +45,10 @@ func (s *Server) importWorkflows(c *rest.Call, in *importWorkflowsIn) (importedW
 	}
 	out := importedWorkflows{read.Workflows, read.Schedules, read.Tools, read.Credentials, read.Report}
 	if in.Body.DryRun {
+		for i := range out.Workflows {
+			w := &out.Workflows[i]
+			w.Version, w.CreatedAt, w.UpdatedAt = 1, agent.Now(), agent.Now()
+		}
 		return out, nil
 	}
 	made, _, err := c.DB.CreateImported(c, s.imported(read))

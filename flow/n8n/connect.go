@@ -195,6 +195,25 @@ func (c *converter) incoming(u *unit, input int) (all []*stream) {
 	return all
 }
 
+// keepHelpers puts helpers that nothing reads into the graph under their own
+// types.
+func (c *converter) keepHelpers() {
+	for _, u := range c.units {
+		if len(u.helps) == 0 || len(u.in) > 0 || u.done != "" {
+			continue
+		}
+		if !u.unsupported {
+			u.fail("NODE_TYPE", "Nothing here does what this node does. It is kept as it was; replace it before the workflow is activated.")
+		}
+		c.keep(u)
+		for _, other := range u.helps {
+			if other.done != "" {
+				c.edge(exit{node: u.id}, other.done)
+			}
+		}
+	}
+}
+
 // drawCycles adds the edges that lead back.
 func (c *converter) drawCycles() {
 	for _, pair := range c.cycles {
@@ -371,6 +390,10 @@ func (c *converter) leave(u *unit, s *stream) string {
 func (c *converter) eachOf(u *unit, s *stream) *stream {
 	if !s.list {
 		return s
+	}
+	if at := s.at.context(); at != s.at { // lists of a loop's iterations become one list behind it
+		js, from := c.itemsOf(u, s, at)
+		s = &stream{from: from, at: at, list: true, ref: ref{js: js}, guards: map[string]string{}, same: s.same}
 	}
 	key := loopKey{s.at, s.ref.js}
 	r := c.loops[key]

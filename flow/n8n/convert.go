@@ -43,6 +43,7 @@ type unit struct {
 	problems    []problem
 	unsupported bool
 	done        string // id of the node that it became
+	tool        string // id of the tool that it became
 }
 
 // port is an output of a unit.
@@ -163,6 +164,7 @@ func (c *converter) convert() {
 	for _, u := range c.units {
 		c.convertUnit(u)
 	}
+	c.keepHelpers()
 	c.returnToLoops()
 	c.drawCycles()
 	c.noteWorkflow()
@@ -176,10 +178,7 @@ func (c *converter) convertUnit(u *unit) {
 	case kind == "stickyNote":
 		return
 	case len(u.helps) > 0 && len(u.in) == 0:
-		if !helperKnown(kind) {
-			c.keep(u)
-		}
-		return
+		return // it is read with what it helps
 	case u.disabled && convert == nil:
 		u.approximate("DISABLED", "It was disabled and is left out; its input flows on.")
 		c.passOn(u)
@@ -244,11 +243,6 @@ func (c *converter) keep(u *unit) {
 	s := &stream{from: []exit{{u.id, "", at}}, at: at, ref: natural(u.id), taken: ran(u.id), guards: guards, same: []*unit{u}}
 	for output := range 16 {
 		u.outputs[output] = s
-	}
-	for _, other := range u.helps {
-		if other.done != "" {
-			c.edge(exit{u.id, "", at}, other.done)
-		}
 	}
 }
 

@@ -236,6 +236,8 @@ func quote(v any) string {
 	return string(raw)
 }
 
+const datesInUTC = "Dates are computed in UTC, with the common part of Luxon."
+
 // forbidden are names in expressions and code that nothing here stands for.
 var forbidden = []struct {
 	pattern *regexp.Regexp
@@ -275,7 +277,7 @@ func (e *env) script(code string) string {
 		}
 	}
 	if strings.Contains(code, "DateTime") || strings.Contains(code, "$now") || strings.Contains(code, "$today") || strings.Contains(code, ".toDateTime(") {
-		e.u.approximate("DATES", "Dates are computed in UTC, with the common part of Luxon.")
+		e.u.approximate("DATES", datesInUTC)
 	}
 	return assemble(e.names(code) + code)
 }

@@ -302,7 +302,9 @@ func (r *request) send(method string) {
 	case format == "text" || format == "string" || format == "file":
 		s.ref = ref{fields: map[string]string{field: out + ".body"}, closed: true, js: fmt.Sprintf("({ [%s]: %s?.body })", quote(field), at)}
 	case e.at != e.at.context():
-		u.approximate("LIST_RESPONSE", "If the response is a list, n8n makes an item of each entry; here it stays one item within the loop.")
+		if method == "GET" {
+			u.approximate("LIST_RESPONSE", "If the response is a list, n8n makes an item of each entry; here it stays one item within the loop.")
+		}
 		s.ref = e.responseRef(out, at)
 	case method == "GET":
 		list := *s

@@ -13,13 +13,28 @@ func init() {
 		"itemLists": convertItemLists, "renameKeys": convertRenameKeys, "merge": convertMerge, "splitInBatches": convertLoop,
 		"code": convertCode, "function": convertCode, "functionItem": convertCode, "httpRequest": convertHTTP,
 	}
+	for _, kind := range []string{"agent", "chainLlm", "conversationalAgent", "chainRetrievalQa"} {
+		converters[kind] = convertAgent
+	}
+	for kind := range promptParts {
+		converters[kind] = convertProvider
+	}
+	for kind := range services() {
+		converters[kind] = convertService
+	}
+	for _, kind := range []string{"InMemory", "Pinecone", "Qdrant", "Supabase", "PGVector", "Weaviate", "Milvus", "MongoDBAtlas", "Zep", "Redis", "AzureAISearch", "ChromaDB"} {
+		converters["vectorStore"+kind] = convertStore
+	}
+	for kind, convert := range map[string]func(*converter, *unit){
+		"informationExtractor": convertExtractor, "textClassifier": convertClassifier, "sentimentAnalysis": convertClassifier, "telegram": convertTelegram, "slack": convertSlack, "discord": convertDiscord, "twilio": convertTwilio,
+		"whatsApp": convertWhatsApp, "emailSend": convertEmail, "gmail": convertGmail, "dataTable": convertTable, "dateTime": convertDateTime, "html": convertHTML,
+	} {
+		converters[kind] = convert
+	}
 	for kind := range messageTriggers {
 		converters[kind] = convertMessageTrigger
 	}
 }
-
-// helperKnown reports whether a unit that helps an agent is read with it.
-func helperKnown(string) bool { return false }
 
 // presets are the presets of types of credentials of n8n.
 var presets = map[string]string{

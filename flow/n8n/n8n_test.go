@@ -122,6 +122,7 @@ type fixture struct {
 	Skipped  []string                    `json:"skipped"`
 	Levels   map[string]string           `json:"levels"` // others are exact
 	Types    map[string]string           `json:"types"`  // of the nodes that they became
+	Data     map[string]map[string]any   `json:"data"`   // parts of the data of the nodes that they became
 	Error    string                      `json:"error"`
 	Draft    bool                        `json:"draft"` // it is not executed
 }
@@ -200,14 +201,14 @@ func graphOf(w agent.Workflow) string {
 // checkLevels compares the worst level of each node, and what it became.
 func checkLevels(t *testing.T, f fixture, read *n8n.Import) {
 	t.Helper()
-	types := map[string]string{}
+	types, data := map[string]string{}, map[string]map[string]any{}
 	for _, w := range read.Workflows {
 		for _, raw := range w.Nodes {
 			var n agent.Node
 			if err := json.Unmarshal(raw, &n); err != nil {
 				t.Fatal(err)
 			}
-			types[n.ID] = n.Type
+			types[n.ID], data[n.ID] = n.Type, n.Data
 		}
 	}
 	for _, line := range read.Report {
@@ -216,6 +217,11 @@ func checkLevels(t *testing.T, f fixture, read *n8n.Import) {
 		}
 		if want := cmp.Or(f.Levels[line.Node], n8n.Exact); line.Level != want {
 			t.Errorf("%s is %s, want %s: %s %s", line.Node, line.Level, want, line.Code, line.Message)
+		}
+		for key, want := range f.Data[line.Node] {
+			if got := data[line.NodeID][key]; !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: %s is %s, want %s", line.Node, key, encode(got), encode(want))
+			}
 		}
 		if want := f.Types[line.Node]; want != "" && types[line.NodeID] != want {
 			t.Errorf("%s became %q, want %q", line.Node, types[line.NodeID], want)
@@ -257,7 +263,7 @@ func execute(t *testing.T, db *store.DB, e *flow.Engine, read *n8n.Import, f fix
 		}
 	}
 	if t.Failed() {
-		t.Log(agent.Clip(graphOf(first), 8000))
+		t.Log(agent.Clip(graphOf(first), 3000))
 	}
 	for _, name := range f.Skipped {
 		if slices.ContainsFunc(s.Results, func(r agent.NodeResult) bool { return r.NodeID == ids[name] && r.Status == agent.NodeSuccess }) {

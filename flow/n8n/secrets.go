@@ -57,9 +57,14 @@ func masked(v any) any {
 			object[key] = masked(inner)
 		}
 		return object
+	case string:
+		return secretUser.ReplaceAllString(secretQuery.ReplaceAllString(v, "$1$2="+agent.Mask), "$1"+agent.Mask+"@")
 	}
 	return v
 }
+
+// secretUser matches user and password in a URL.
+var secretUser = regexp.MustCompile(`(://)[^/@\s{}]+:[^/@\s{}]+@`)
 
 // computed reports whether a text has an expression in it.
 func computed(text string) bool {

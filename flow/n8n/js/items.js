@@ -166,3 +166,10 @@ const $fold = (v) => (typeof v === "string" ? v.toLowerCase() : Array.isArray(v)
 const $pattern = (v) => { const m = /^\/(.*)\/([a-z]*)$/s.exec($text(v)); return m ? new RegExp(m[1], m[2].replace("g", "")) : new RegExp($text(v)) }
 //@ $parsed
 const $parsed = (v) => (typeof v === "string" ? JSON.parse(v) : v)
+//@ $htmlTable
+const $htmlTable = (items) => {
+  const escape = (v) => $text(v).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c])
+  const names = [...new Set(items.flatMap((json) => Object.keys(json)))]
+  const row = (cells, tag) => `<tr>${cells.map((cell) => `<${tag}>${escape(cell)}</${tag}>`).join("")}</tr>`
+  return `<table><thead>${row(names, "th")}</thead><tbody>${items.map((json) => row(names.map((name) => json[name]), "td")).join("")}</tbody></table>`
+}

@@ -1,0 +1,386 @@
+package n8n
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// chatDefaults are the expressions that prompts have in older versions when
+// nothing is set.
+func chatDefault(u *unit) string {
+	switch {
+	case shortKind(u.kind) == "chainLlm" && u.version < 1.1, shortKind(u.kind) == "agent" && u.version < 1.1:
+		return "={{ $json.input }}"
+	case u.version < 1.2 || shortKind(u.kind) == "chainLlm" && u.version < 1.3:
+		return "={{ $json.chat_input }}"
+	}
+	return "={{ $json.chatInput }}"
+}
+
+// convertAgent makes a chat node of an agent or a chain, with its helpers.
+func convertAgent(c *converter, u *unit) {
+	e := c.each(u)
+	kind := shortKind(u.kind)
+	if a := u.p.text("agent"); a == "sqlAgent" || a == "planAndExecuteAgent" {
+		u.fail("AGENT", "The agent type "+a+" has no counterpart.")
+	}
+	prompt := u.p.at("text")
+	switch {
+	case prompt == nil && u.p.has("prompt"):
+		prompt = u.p.at("prompt")
+	case prompt == nil && u.p.has("query"):
+		prompt = u.p.at("query")
+	case prompt == nil || u.p.text("promptType") == "auto":
+		prompt = chatDefault(u)
+	}
+	data := map[string]any{"prompt": e.value(prompt)}
+	e.instructions(data)
+	e.helpers(data)
+	if n := u.p.number("options.maxIterations", 0); n >= 1 {
+		data["max_steps"] = n
+	}
+	if kind == "chainRetrievalQa" {
+		data["sources"] = true
+		u.approximate("KNOWLEDGE", "It answers from the agent's sources: add what the vector store held.")
+	}
+	s := e.emit("chat", data)
+	if u.unsupported {
+		return
+	}
+	id := u.id
+	text, object := "nodes."+id+".text", "nodes."+id+".json"
+	js := fmt.Sprintf("nodes[%q]", id)
+	switch {
+	case data["output_schema"] != nil:
+		s.ref = ref{fields: map[string]string{"output": object}, closed: true, js: fmt.Sprintf("({ output: %s?.json })", js)}
+	case kind == "agent":
+		s.ref = ref{fields: map[string]string{"output": text}, closed: true, js: fmt.Sprintf("({ output: %s?.text })", js)}
+	default:
+		s.ref = ref{fields: map[string]string{"text": text, "response": text, "response.text": text, "output.text": text, "output": text}, closed: true,
+			js: fmt.Sprintf("({ text: %s?.text, response: %s?.text })", js, js)}
+	}
+}
+
+// instructions sets the system prompt.
+func (e *env) instructions(data map[string]any) {
+	p := e.u.p
+	if p.has("options.systemMessage") {
+		data["system_prompt"] = e.value(p.at("options.systemMessage"))
+	}
+	for _, m := range p.objects("messages.messageValues") {
+		text := fmt.Sprint(e.value(m["message"]))
+		if m["message"] == nil {
+			continue
+		}
+		switch m.or("type", "SystemMessagePromptTemplate") {
+		case "SystemMessagePromptTemplate":
+			join(data, "system_prompt", text)
+		default:
+			e.u.approximate("MESSAGES", "Further messages of the prompt become parts of its text.")
+			data["prompt"] = text + "\n\n" + fmt.Sprint(data["prompt"])
+		}
+	}
+}
+
+// join adds a paragraph to a text.
+func join(data map[string]any, key, text string) {
+	if before, ok := data[key].(string); ok && before != "" {
+		text = before + "\n\n" + text
+	}
+	data[key] = text
+}
+
+// helpers reads models, memories, tools and parsers.
+func (e *env) helpers(data map[string]any) {
+	u := e.u
+	for _, kind := range sortedKeys(u.helpers) {
+		for _, h := range u.helpers[kind] {
+			switch kind {
+			case "ai_languageModel":
+				e.model(h, data)
+			case "ai_memory":
+				e.memory(h, data)
+			case "ai_outputParser":
+				e.parser(h, data)
+			case "ai_tool":
+				e.tool(h, data)
+			case "ai_retriever", "ai_vectorStore":
+				data["sources"] = true
+				h.approximate("KNOWLEDGE", "Answers come from the agent's sources: add what the vector store held.")
+				h.done = u.id
+			}
+		}
+	}
+}
+
+func (e *env) model(h *unit, data map[string]any) {
+	name := h.p.or("model", h.p.or("modelName", h.p.text("modelId")))
+	message := "The agent's own model answers."
+	if name != "" && !strings.HasPrefix(name, "=") {
+		message = fmt.Sprintf("The agent's own model answers; it was %s in n8n. Set model in the node to use another.", clip(name, 80))
+	}
+	if t := h.p.number("options.temperature", -1); t >= 0 && t <= 2 {
+		data["temperature"] = t
+	}
+	h.approximate("MODEL", message)
+	h.done = e.u.id
+}
+
+// memory continues the conversation that started the workflow.
+func (e *env) memory(h *unit, data map[string]any) {
+	h.done = e.u.id
+	for _, other := range e.c.byName {
+		if _, ok := messageTriggers[shortKind(other.kind)]; ok {
+			data["conversation_id"] = "{{conversation.id}}"
+			h.approximate("MEMORY", "The conversation is the memory: all of it, as far as the model can read.")
+			return
+		}
+	}
+	h.approximate("MEMORY", "There is no conversation that could be continued; each call starts anew. Set conversation_id to continue one.")
+}
+
+// parser sets the schema that answers conform to.
+func (e *env) parser(h *unit, data map[string]any) {
+	h.done = e.u.id
+	if shortKind(h.kind) == "outputParserAutofixing" {
+		for _, inner := range h.helpers["ai_outputParser"] {
+			e.parser(inner, data)
+		}
+		for _, model := range h.helpers["ai_languageModel"] {
+			model.done = e.u.id
+			model.approximate("MODEL", "The agent's own model answers.")
+		}
+		return
+	}
+	schema, ok := schemaOf(h)
+	if shortKind(h.kind) == "outputParserItemList" {
+		schema, ok = map[string]any{"type": "array", "items": map[string]any{"type": "string"}}, true
+	}
+	if !ok {
+		h.fail("SCHEMA", "The schema of the answer cannot be read.")
+		return
+	}
+	data["output_schema"] = schema
+}
+
+// schemaOf reads the schema of a parser, an extractor or a tool.
+func schemaOf(u *unit) (map[string]any, bool) {
+	text := u.p.or("inputSchema", u.p.text("jsonSchema"))
+	kind := u.p.text("schemaType")
+	if kind == "fromJson" || kind == "" && text == "" {
+		example, ok := jsonOf(strings.TrimPrefix(u.p.text("jsonSchemaExample"), "="))
+		if !ok {
+			return nil, false
+		}
+		return exampleSchema(example, 0), true
+	}
+	schema, ok := jsonOf(strings.TrimPrefix(text, "="))
+	object, isObject := schema.(map[string]any)
+	if !ok || !isObject || strings.Contains(text, "{{") {
+		return nil, false
+	}
+	return object, true
+}
+
+// exampleSchema returns the schema of an example.
+func exampleSchema(v any, depth int) map[string]any {
+	switch v := v.(type) {
+	case string:
+		return map[string]any{"type": "string"}
+	case float64:
+		return map[string]any{"type": "number"}
+	case bool:
+		return map[string]any{"type": "boolean"}
+	case []any:
+		s := map[string]any{"type": "array"}
+		if len(v) > 0 && depth < 10 {
+			s["items"] = exampleSchema(v[0], depth+1)
+		}
+		return s
+	case map[string]any:
+		properties, required := map[string]any{}, []any{}
+		for _, key := range sortedKeys(v) {
+			if depth < 10 {
+				properties[key] = exampleSchema(v[key], depth+1)
+				required = append(required, key)
+			}
+		}
+		return map[string]any{"type": "object", "properties": properties, "required": required}
+	}
+	return map[string]any{}
+}
+
+// promptParts are where nodes of single providers keep their messages, and what
+// their answers look like in n8n.
+var promptParts = map[string]struct {
+	messages, answer string
+	js               string
+}{
+	"openAi":       {"messages.values", "message.content", "({ message: { role: \"assistant\", content: T }, text: T })"},
+	"anthropic":    {"messages.values", "content.0.text", "({ content: [{ type: \"text\", text: T }] })"},
+	"googleGemini": {"messages.values", "content.parts.0.text", "({ content: { parts: [{ text: T }], role: \"model\" } })"},
+	"ollama":       {"messages.values", "content", "({ content: T })"},
+}
+
+// convertProvider makes a chat node of a node of one provider.
+func convertProvider(c *converter, u *unit) {
+	e := c.each(u)
+	kind := shortKind(u.kind)
+	part := promptParts[kind]
+	resource, operation := u.p.or("resource", "text"), u.p.or("operation", "message")
+	if old := strings.HasPrefix(u.kind, "n8n-nodes-base."); old {
+		part.messages, part.answer, part.js = "prompt.messages", "message.content", "({ message: { content: T }, text: T })"
+		if resource == "chat" {
+			resource, operation = "text", "message"
+		} else if resource == "text" && operation == "message" {
+			operation = "complete"
+		}
+	} else if u.version >= 2 && kind == "openAi" {
+		part.messages, part.answer, part.js = "responses.values", "output.0.content.0.text", "({ output: [{ content: [{ text: T }] }] })"
+		operation = u.p.or("operation", "response")
+	}
+	if resource != "text" || operation != "message" && operation != "response" && operation != "complete" {
+		u.fail("OPERATION", fmt.Sprintf("The operation %s of %s has no counterpart; an http-request node can call the provider.", clip(operation, 40), clip(resource, 40)))
+	}
+	data := map[string]any{"prompt": ""}
+	if operation == "complete" {
+		data["prompt"] = e.value(u.p.at("prompt"))
+		part.answer = "text"
+	}
+	messages := u.p.objects(part.messages)
+	for i, m := range messages {
+		text := fmt.Sprint(e.value(m["content"]))
+		if m["content"] == nil {
+			continue
+		}
+		if m.text("role") == "system" || m.text("role") == "assistant" && i < len(messages)-1 {
+			join(data, "system_prompt", text)
+			continue
+		}
+		join(data, "prompt", text)
+	}
+	if u.p.has("options.instructions") {
+		join(data, "system_prompt", fmt.Sprint(e.value(u.p.at("options.instructions"))))
+	}
+	e.model(u, data)
+	u.done = ""
+	e.helpers(data)
+	s := e.emit("chat", data)
+	if u.unsupported {
+		return
+	}
+	field := "nodes." + u.id + ".text"
+	content := fmt.Sprintf("nodes[%q]?.text", u.id)
+	if u.p.flag("jsonOutput") || u.p.text("options.textFormat.textOptions.type") == "json_object" {
+		content = "$parsed(" + content + ")" // n8n parses it too
+		s.ref = ref{js: strings.ReplaceAll(part.js, "T", content)}
+		return
+	}
+	s.ref = ref{fields: map[string]string{part.answer: field, "text": field}, closed: true, js: strings.ReplaceAll(part.js, "T", content)}
+}
+
+// convertExtractor makes a chat node with a schema.
+func convertExtractor(c *converter, u *unit) {
+	e := c.each(u)
+	schema, ok := schemaOf(u)
+	if u.p.or("schemaType", "fromAttributes") == "fromAttributes" {
+		properties, required := map[string]any{}, []any{}
+		for _, a := range u.p.objects("attributes.attributes") {
+			kind := a.or("type", "string")
+			if !slices.Contains([]string{"string", "number", "boolean"}, kind) {
+				kind = "string"
+			}
+			properties[a.text("name")] = map[string]any{"type": kind, "description": a.text("description")}
+			if a.flag("required") {
+				required = append(required, a.text("name"))
+			}
+		}
+		schema, ok = map[string]any{"type": "object", "properties": properties, "required": required}, true
+	}
+	if !ok {
+		u.fail("SCHEMA", "The schema cannot be read.")
+	}
+	data := map[string]any{"prompt": e.value(u.p.at("text")), "system_prompt": "Extract the values that the schema asks for from the text. Leave out what the text does not say.", "output_schema": e.literalJSON(schema), "tools": false, "sources": false}
+	e.helpers(data)
+	s := e.emit("chat", data)
+	if !u.unsupported {
+		s.ref = ref{fields: map[string]string{"output": "nodes." + u.id + ".json"}, closed: true, js: fmt.Sprintf("({ output: nodes[%q]?.json })", u.id)}
+	}
+}
+
+// convertClassifier makes a chat node that names a category, and a switch.
+func convertClassifier(c *converter, u *unit) {
+	e := c.each(u)
+	names, lines := []any{}, []string{}
+	for _, category := range u.p.objects("categories.categories") {
+		name := category.text("category")
+		names = append(names, name)
+		lines = append(lines, "- "+name+": "+category.text("description"))
+	}
+	if shortKind(u.kind) == "sentimentAnalysis" {
+		for _, name := range words(u.p.or("options.categories", "Positive, Neutral, Negative")) {
+			names = append(names, name)
+			lines = append(lines, "- "+name)
+		}
+	}
+	if u.p.text("options.fallback") == "other" {
+		names = append(names, "other")
+		lines = append(lines, "- other: none of these")
+	}
+	if len(names) == 0 || len(names) > 15 || slices.ContainsFunc(names, func(v any) bool { return strings.HasPrefix(fmt.Sprint(v), "=") }) {
+		u.fail("CATEGORIES", "The categories cannot be read.")
+	}
+	if u.p.flag("options.multiClass") {
+		u.approximate("ALL_OUTPUTS", "One category is chosen, not several.")
+	}
+	data := map[string]any{"prompt": e.value(u.p.at("inputText")), "system_prompt": plain("Choose the category of the text.\n" + strings.Join(lines, "\n")), "tools": false, "sources": false,
+		"output_schema": map[string]any{"type": "object", "properties": map[string]any{"category": map[string]any{"type": "string", "enum": names}}, "required": []any{"category"}}}
+	e.helpers(data)
+	in := e.in
+	s := e.emit("chat", data)
+	if u.unsupported {
+		return
+	}
+	id := c.newID(u.id + "_route")
+	cases := []any{}
+	for i, name := range names {
+		cases = append(cases, map[string]any{"id": fmt.Sprintf("output_%d", i), "value": name})
+	}
+	c.put(u, id, "switch", map[string]any{"value": "{{nodes." + u.id + ".json.category}}", "cases": cases, "label": u.name + ": route"}, s.from, s.at)
+	for i := range names {
+		one := *in
+		handle := fmt.Sprintf("output_%d", i)
+		one.from, one.taken, one.guards = []exit{{id, handle, s.at}}, fmt.Sprintf("nodes[%q]?.case === %q", id, handle), withGuard(in.guards, id, handle)
+		u.outputs[i] = &one
+	}
+}
+
+// convertStore makes a search node of a vector store that is read.
+func convertStore(c *converter, u *unit) {
+	switch u.p.or("mode", "retrieve") {
+	case "load", "getMany":
+	default:
+		u.fail("KNOWLEDGE", "Documents are put into sources here, which chunk and index them: create a source for them.")
+		return
+	}
+	e := c.each(u)
+	data := map[string]any{"query": e.value(u.p.at("prompt")), "limit": min(max(u.p.number("topK", 4), 1), 50)}
+	u.approximate("KNOWLEDGE", "It searches the agent's sources: add what the vector store held.")
+	for _, kind := range sortedKeys(u.helpers) {
+		for _, h := range u.helpers[kind] {
+			h.done = u.id
+			h.approximate("KNOWLEDGE", "Sources have their own embeddings.")
+		}
+	}
+	s := e.emit("search", data)
+	if u.unsupported {
+		return
+	}
+	list := *s
+	list.list = true
+	list.ref = ref{js: fmt.Sprintf("(nodes[%q]?.results ?? []).map((r) => ({ document: { pageContent: r.content, metadata: r.metadata }, score: r.score }))", u.id)}
+	if e.at == e.at.context() {
+		u.outputs[0] = &list
+	}
+}

@@ -1,0 +1,148 @@
+package n8n
+
+import (
+	"fmt"
+	"strings"
+)
+
+// through says by which channel a message is sent.
+func (u *unit) through(channel string) {
+	u.approximate("CHANNEL", "It is sent by the agent's "+channel+" channel, which has to be connected; credentials of n8n are not used.")
+}
+
+func convertTelegram(c *converter, u *unit) {
+	e := c.each(u)
+	if u.p.or("resource", "message") != "message" || u.p.or("operation", "sendMessage") != "sendMessage" {
+		u.fail("OPERATION", "Only text messages are sent; an http-request node can call Telegram's API for everything else.")
+	}
+	data := map[string]any{"to": e.textOf("chatId"), "message": e.textOf("text")}
+	if mode := u.p.text("additionalFields.parse_mode"); mode == "HTML" || mode == "MarkdownV2" || mode == "Markdown" {
+		data["parse_mode"] = mode
+	}
+	u.through("Telegram")
+	s := e.emit("chatbot_a", data)
+	if !u.unsupported {
+		at := fmt.Sprintf("nodes[%q]", u.id)
+		s.ref = ref{fields: map[string]string{"result.message_id": "nodes." + u.id + ".message_id", "result.chat.id": "nodes." + u.id + ".chat_id"}, closed: true,
+			js: fmt.Sprintf("({ ok: true, result: { message_id: %s?.message_id, chat: { id: %s?.chat_id } } })", at, at)}
+	}
+}
+
+func convertSlack(c *converter, u *unit) {
+	e := c.each(u)
+	if u.p.or("resource", "message") != "message" || u.p.or("operation", "post") != "post" {
+		c.service(e)
+		return
+	}
+	channel := u.p.at("channelId")
+	if u.p.text("select") == "user" {
+		channel = u.p.at("user")
+	}
+	if channel == nil {
+		channel = u.p.at("channel")
+	}
+	data := map[string]any{"channel": e.value(channel), "message": e.textOf("text"), "format": "mrkdwn"}
+	if v := u.p.at("otherOptions.thread_ts.replyValues.thread_ts"); v != nil {
+		data["thread_ts"] = fmt.Sprint(e.value(v))
+	}
+	if u.p.or("messageType", "text") != "text" {
+		u.approximate("MESSAGE", "Only the text of the message is sent, without blocks and attachments.")
+	}
+	if text, ok := data["channel"].(string); ok && text != "" && !strings.Contains(text, "{{") && strings.ToUpper(text) != text {
+		u.approximate("CHANNEL_ID", "The channel is a name in n8n; here it is an id such as C0123456789.")
+	}
+	u.through("Slack")
+	s := e.emit("team_chat", data)
+	if !u.unsupported {
+		s.ref.fields = map[string]string{"message.ts": "nodes." + u.id + ".ts"}
+	}
+}
+
+func convertDiscord(c *converter, u *unit) {
+	e := c.each(u)
+	if u.version < 2 || u.p.or("resource", "message") == "webhook" || u.p.text("authentication") == "webhook" {
+		u.fail("OPERATION", "It posts to a webhook address, which n8n keeps as a secret: use an http-request node with a credential, or a Discord channel.")
+	} else if u.p.or("resource", "message") != "message" || u.p.or("operation", "send") != "send" {
+		u.fail("OPERATION", "Only messages are sent; an http-request node can call Discord's API for everything else.")
+	}
+	data := map[string]any{"channel": e.textOf("channelId"), "message": e.textOf("content")}
+	if u.p.text("sendTo") == "user" {
+		data["channel"] = e.textOf("userId")
+	}
+	u.through("Discord")
+	e.emit("community_chat", data)
+}
+
+func convertTwilio(c *converter, u *unit) {
+	e := c.each(u)
+	if u.p.or("resource", "sms") != "sms" {
+		u.fail("OPERATION", "Calls are not made; an http-request node can call Twilio's API.")
+	}
+	kind, channel := "sms", "SMS"
+	if u.p.flag("toWhatsapp") {
+		kind, channel = "chatbot_b", "WhatsApp"
+	}
+	u.through(channel)
+	e.emit(kind, map[string]any{"to": e.textOf("to"), "message": e.textOf("message")})
+}
+
+func convertWhatsApp(c *converter, u *unit) {
+	e := c.each(u)
+	if u.p.or("resource", "message") != "message" || u.p.or("operation", "send") != "send" || u.p.or("messageType", "text") != "text" {
+		u.fail("OPERATION", "Only text messages are sent.")
+	}
+	u.approximate("CHANNEL", "It is sent by the agent's WhatsApp channel, through Twilio and not Meta's own API.")
+	e.emit("chatbot_b", map[string]any{"to": e.textOf("recipientPhoneNumber"), "message": e.textOf("textBody")})
+}
+
+func convertEmail(c *converter, u *unit) {
+	e := c.each(u)
+	if u.p.or("operation", "send") != "send" {
+		u.fail("OPERATION", "Waiting for an answer to an email: use an approval.")
+	}
+	data := map[string]any{"to": e.textOf("toEmail"), "subject": e.textOf("subject"), "body": e.textOf("text")}
+	format := u.p.text("emailFormat")
+	if html := u.p.at("html"); html != nil && html != "" && format != "text" {
+		data["body"], data["html"] = e.textOf("html"), true
+	}
+	e.copies(data, "options.ccEmail", "options.bccEmail", "options.replyTo")
+	if u.p.text("attachments") != "" || u.p.text("options.attachments") != "" {
+		u.approximate("BINARY", "Attachments are not sent.")
+	}
+	u.through("email")
+	e.emit("email", data)
+}
+
+// copies sets further recipients.
+func (e *env) copies(data map[string]any, cc, bcc, reply string) {
+	for key, path := range map[string]string{"cc": cc, "bcc": bcc, "reply_to": reply} {
+		if e.u.p.text(path) != "" {
+			data[key] = e.textOf(path)
+		}
+	}
+}
+
+// convertGmail sends by the email channel, and calls Gmail for everything else.
+func convertGmail(c *converter, u *unit) {
+	e := c.each(u)
+	if u.p.or("resource", "message") != "message" || u.p.or("operation", "send") != "send" {
+		c.service(e)
+		return
+	}
+	data := map[string]any{"to": e.textOf("sendTo"), "subject": e.textOf("subject"), "body": e.textOf("message")}
+	if u.version < 2 {
+		data["to"] = e.textOf("toList.0")
+		if list := u.p.list("toList"); len(list) > 0 {
+			data["to"] = e.value(list)
+		}
+	}
+	if u.version >= 2 && u.p.or("emailType", "html") == "html" {
+		data["html"] = true
+	}
+	e.copies(data, "options.ccList", "options.bccList", "options.replyTo")
+	if u.p.has("options.attachmentsUi") {
+		u.approximate("BINARY", "Attachments are not sent.")
+	}
+	u.through("email")
+	e.emit("email", data)
+}

@@ -1,0 +1,235 @@
+package n8n
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"satchel/agent"
+)
+
+// tool makes a tool that a chat node may call, or leaves the helper under its
+// own type.
+func (e *env) tool(h *unit, data map[string]any) {
+	make, known := toolKinds[shortKind(h.kind)]
+	switch {
+	case strings.HasPrefix(shortKind(h.kind), "vectorStore"), shortKind(h.kind) == "toolVectorStore":
+		data["sources"] = true
+		h.done = e.u.id
+		for _, kind := range sortedKeys(h.helpers) {
+			for _, inner := range h.helpers[kind] {
+				inner.done = e.u.id
+				inner.approximate("KNOWLEDGE", "Sources have their own embeddings.")
+			}
+		}
+		h.approximate("KNOWLEDGE", "The agent's sources take the place of the vector store: add what it held.")
+		return
+	case !known:
+		h.fail("TOOL", "This tool has no counterpart. Make a tool that does the same, and choose it in the chat node.")
+		return
+	}
+	if h.done == "" {
+		h.done = e.u.id
+		if t, ok := make(e, h); ok {
+			h.tool = agent.NewID(agent.KindTool)
+			t.ID, t.Name, t.Description = h.tool, toolName(h), clip(toolDescription(h), 3900)
+			e.c.out.Tools = append(e.c.out.Tools, t)
+		} else if !h.unsupported {
+			h.fail("TOOL", "This tool cannot be made of its parameters.")
+		}
+		if h.unsupported {
+			h.done = ""
+		}
+	}
+	if h.tool != "" {
+		list, _ := data["tools"].([]any)
+		data["tools"] = append(list, h.tool)
+	}
+}
+
+func toolDescription(h *unit) string {
+	text := h.p.or("description", h.p.or("toolDescription", h.name))
+	return strings.TrimPrefix(text, "=")
+}
+
+var notInToolName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+func toolName(h *unit) string {
+	name := strings.Trim(notInToolName.ReplaceAllString(h.p.or("name", h.name), "_"), "_")
+	if len(name) > 60 {
+		name = name[:60]
+	}
+	if name == "" {
+		name = "tool"
+	}
+	return name
+}
+
+// toolKinds make tools of helpers.
+var toolKinds = map[string]func(*env, *unit) (DraftTool, bool){
+	"toolCode": codeTool, "toolHttpRequest": requestTool, "httpRequestTool": requestTool, "toolCalculator": calculatorTool, "toolThink": thinkTool,
+}
+
+func function(code string, parameters map[string]any) (DraftTool, bool) {
+	config, err := json.Marshal(map[string]any{"code": code, "parameters": parameters})
+	return DraftTool{Type: agent.ToolFunction, Config: config}, err == nil
+}
+
+func textParameter(name, description string) map[string]any {
+	return map[string]any{"type": "object", "properties": map[string]any{name: map[string]any{"type": "string", "description": description}}, "required": []any{name}}
+}
+
+func codeTool(e *env, h *unit) (DraftTool, bool) {
+	code := h.p.text("jsCode")
+	if h.p.or("language", "javaScript") != "javaScript" {
+		h.fail("PYTHON", "The code is in Python; only JavaScript runs here.")
+		return DraftTool{}, false
+	}
+	inner := &env{c: e.c, u: h, in: &stream{ref: ref{js: "args"}}, at: nil}
+	if len(references(code)) > 0 {
+		h.fail("REFERENCE", "The code of the tool reads nodes of the workflow.")
+		return DraftTool{}, false
+	}
+	parameters, ok := textParameter("query", "The input of the tool."), true
+	read := "const query = args.query\n"
+	if h.p.flag("specifyInputSchema") {
+		if parameters, ok = schemaOf(h); !ok {
+			return DraftTool{}, false
+		}
+		read = "const query = args\n"
+	}
+	code = inner.script(read + code)
+	if h.unsupported {
+		return DraftTool{}, false
+	}
+	return function(code, parameters)
+}
+
+func calculatorTool(*env, *unit) (DraftTool, bool) {
+	return function("const text = String(args.expression).replaceAll(\"^\", \"**\")\nif (!/^[-+*/%(). \\d]*$/.test(text)) throw new Error(\"only numbers and + - * / % ^ ( ) can be computed\")\nreturn { result: Function(`return (${text})`)() }", textParameter("expression", "An arithmetic expression, such as (2 + 3) * 4."))
+}
+
+func thinkTool(*env, *unit) (DraftTool, bool) {
+	return function("return { thought: args.thought }", textParameter("thought", "What to think about."))
+}
+
+// argument is a parameter that the model fills.
+type argument struct{ kind, description string }
+
+// requestTool makes an api tool of an HTTP request whose parts the model may
+// fill: {placeholders}, and $fromAI in the newer node.
+func requestTool(e *env, h *unit) (DraftTool, bool) {
+	arguments := map[string]argument{}
+	for _, p := range h.p.objects("placeholderDefinitions.values") {
+		arguments[p.text("name")] = argument{p.or("type", "string"), p.text("description")}
+	}
+	fill := func(v any) any { return filled(h, v, arguments) }
+	address, _ := fill(h.p.at("url")).(string)
+	config := map[string]any{"method": strings.ToUpper(h.p.or("method", "GET")), "url": address}
+	for target, source := range map[string]string{"query": "Query", "headers": "Headers", "body": "Body"} {
+		values := map[string]any{}
+		for _, path := range []string{"parameters" + source + ".values", map[string]string{"query": "queryParameters.parameters", "headers": "headerParameters.parameters", "body": "bodyParameters.parameters"}[target]} {
+			for _, p := range h.p.objects(path) {
+				name := p.text("name")
+				if text, ok := p["value"].(string); ok && target != "body" && secretName.MatchString(name) && !computed(text) && text != "" {
+					h.approximate("SECRET", "The value of "+clip(name, 60)+" was a secret; it is not imported. Give the tool a credential.")
+					continue
+				}
+				if p.text("valueProvider") == "modelRequired" || p.text("valueProvider") == "modelOptional" {
+					arguments[name] = argument{"string", ""}
+					values[name] = "{{" + name + "}}"
+					continue
+				}
+				values[name] = fill(p["value"])
+			}
+		}
+		if len(values) > 0 {
+			config[target] = values
+		}
+	}
+	if h.p.text("specifyBody") == "json" {
+		body, ok := jsonOf(fmt.Sprint(fill(h.p.at("jsonBody"))))
+		if !ok {
+			h.fail("BODY", "The body of the request is computed.")
+			return DraftTool{}, false
+		}
+		config["body"] = body
+	}
+	for name := range arguments {
+		if !simpleKey.MatchString(name) {
+			h.fail("PARAMETER", "The parameter "+clip(name, 40)+" has a name that a tool cannot have.")
+		}
+	}
+	(&env{c: e.c, u: h}).toolAuth(config)
+	properties, required := map[string]any{}, []any{}
+	for _, name := range sortedKeys(arguments) {
+		kind := arguments[name].kind
+		if kind != "number" && kind != "boolean" {
+			kind = "string"
+		}
+		properties[name] = map[string]any{"type": kind, "description": arguments[name].description}
+		required = append(required, name)
+	}
+	config["parameters"] = map[string]any{"type": "object", "properties": properties, "required": required}
+	raw, err := json.Marshal(config)
+	t := agent.Tool{Name: "x", Type: agent.ToolAPI, Config: raw}
+	if _, invalid := t.Validate(); err != nil || invalid != nil || h.unsupported {
+		return DraftTool{}, false
+	}
+	return DraftTool{Type: agent.ToolAPI, Config: raw}, true
+}
+
+// toolAuth names the credential of a tool.
+func (e *env) toolAuth(config map[string]any) {
+	kind := e.u.p.or("authentication", "none")
+	switch kind {
+	case "none":
+		return
+	case "predefinedCredentialType":
+		kind = e.u.p.text("nodeCredentialType")
+	case "genericCredentialType":
+		kind = e.u.p.text("genericAuthType")
+	}
+	e.attach(config, kind)
+}
+
+var (
+	placeholders = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+	fromAI       = regexp.MustCompile(`\$fromAI\(\s*['"` + "`]([A-Za-z0-9_ -]+)['\"`]" + `(?:\s*,\s*['"` + "`]([^'\"`]*)['\"`])?" + `(?:\s*,\s*['"` + "`]([a-z]+)['\"`])?[^)]*\\)")
+	aiComment    = regexp.MustCompile(`/\*n8n-auto-generated-fromAI-override\*/`)
+)
+
+// filled puts templates in the place of what the model fills.
+func filled(h *unit, v any, arguments map[string]argument) any {
+	text, isText := v.(string)
+	if !isText {
+		return v
+	}
+	source, isExpression := expressionOf(text)
+	if !isExpression {
+		return placeholders.ReplaceAllStringFunc(plain(text), func(m string) string {
+			name := m[1 : len(m)-1]
+			if _, ok := arguments[name]; !ok {
+				arguments[name] = argument{"string", ""}
+			}
+			return "{{" + name + "}}"
+		})
+	}
+	var out strings.Builder
+	for _, p := range split(aiComment.ReplaceAllString(source, "")) {
+		if !p.expr {
+			out.WriteString(plain(p.text))
+			continue
+		}
+		m := fromAI.FindStringSubmatch(p.text)
+		if m == nil || strings.TrimSpace(fromAI.ReplaceAllString(p.text, "")) != "" {
+			h.fail("EXPRESSION", "A tool reads only what the model gives it; this one reads "+clip(p.text, 80)+".")
+			return ""
+		}
+		name := strings.NewReplacer(" ", "_", "-", "_").Replace(m[1])
+		arguments[name] = argument{m[3], m[2]}
+		out.WriteString("{{" + name + "}}")
+	}
+	return out.String()
+}
