@@ -189,6 +189,7 @@ func TestKeys(t *testing.T) {
 		t.Error("the list shows a key")
 	}
 	reader := c.with("Authorization", "Bearer "+secret)
+	apiCase{"viewer searches with the model", "GET", "/api/agents/bakery/sources/search?query=x&expand=true", ``, 403, code("FORBIDDEN")}.run(t, vera)
 	apiCase{"viewer makes an admin key", "POST", "/api/keys", `{"name":"k","role":"admin","agents":["bakery"]}`, 403, code("FORBIDDEN")}.run(t, vera)
 	apiCase{"key makes a stronger key", "POST", "/api/keys", `{"name":"k","role":"owner","agents":["bakery"]}`, 403, code("FORBIDDEN")}.run(t, reader)
 	apiCase{"key makes a wider key", "POST", "/api/keys", `{"name":"k","role":"viewer","agents":["*"]}`, 403, code("FORBIDDEN")}.run(t, reader)

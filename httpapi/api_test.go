@@ -265,6 +265,8 @@ func TestBadInput(t *testing.T) {
 		{"search for nothing", "GET", "/api/agents/default/sources/search", ``, 400, invalid("query")},
 		{"search in no source", "GET", "/api/agents/default/sources/search?query=x&source_id=source-x", ``, 404, code("NOT_FOUND")},
 		{"odd mode", "GET", "/api/agents/default/sources/search?query=x&mode=magic", ``, 400, invalid("mode")},
+		{"odd rerank", "GET", "/api/agents/default/sources/search?query=x&rerank=magic", ``, 400, invalid("rerank")},
+		{"rerank without a model", "GET", "/api/agents/default/sources/search?query=x&rerank=llm&expand=true", ``, 200, map[string]any{"notice": "no language model is set up: the search ran without one"}},
 		{"odd score", "GET", "/api/agents/default/sources/search?query=x&min_score=high", ``, 400, invalid("min_score")},
 		{"unknown source", "GET", "/api/agents/default/sources/source-x", ``, 404, code("NOT_FOUND")},
 

@@ -62,6 +62,7 @@ type chatOut struct {
 	Message        chatMessage          `json:"message"`
 	ToolCalls      []agentchat.ToolCall `json:"tool_calls"`
 	Sources        []agentchat.Citation `json:"sources" doc:"The passages passed to the model, with the numbers that it cites."`
+	Queries        []string             `json:"queries,omitempty" doc:"What was searched for, if the model turned the conversation into queries." example:"[\"opening hours on Sundays\"]"`
 	Usage          llm.Usage            `json:"usage"`
 	Mode           agentchat.Mode       `json:"mode,omitempty" enum:"passages" doc:"passages: there is no language model, and sources are the answer." example:"passages"`
 	Partial        bool                 `json:"partial,omitempty" doc:"The turn was stopped; this is its text so far." example:"true"`
@@ -96,7 +97,7 @@ func (s *Server) chatTurn(c *rest.Call) error {
 
 func chatOutOf(m agent.Message, a agentchat.Answer) chatOut {
 	return chatOut{ConversationID: m.ConversationID, Message: chatMessage{m.ID, m.Role, m.Content, m.CreatedAt},
-		ToolCalls: a.ToolCalls, Sources: a.Sources, Usage: a.Usage, Mode: a.Mode}
+		ToolCalls: a.ToolCalls, Sources: a.Sources, Queries: a.Queries, Usage: a.Usage, Mode: a.Mode}
 }
 
 // allowTime extends the time limits of a request to those of a turn.
@@ -119,6 +120,12 @@ const (
 	eventError      = "error"
 )
 
+// sourcesEvent is the data of the event sources.
+type sourcesEvent struct {
+	Sources []agentchat.Citation `json:"sources"`
+	Queries []string             `json:"queries,omitempty"`
+}
+
 // streamed returns the name and data of a turn's event in the stream.
 func streamed(e agentchat.Event) (name string, data any) {
 	switch {
@@ -127,7 +134,7 @@ func streamed(e agentchat.Event) (name string, data any) {
 	case e.ToolResult != nil:
 		return eventToolResult, e.ToolResult
 	case e.Sources != nil:
-		return eventSources, map[string]any{"sources": e.Sources}
+		return eventSources, sourcesEvent{e.Sources, e.Queries}
 	}
 	return eventDelta, map[string]any{"text": e.Delta}
 }

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"satchel/agent"
+	"satchel/agent/chat"
 	"satchel/httpapi/rest"
 	"satchel/vector"
 )
@@ -12,6 +14,8 @@ type searchIn struct {
 	SourceID string  `query:"source_id" json:"source_id,omitempty" doc:"Only in this source."`
 	MinScore float64 `query:"min_score" json:"min_score,omitempty" doc:"Minimum score, 0 to 1." example:"0"`
 	Mode     string  `query:"mode" json:"mode,omitempty" enum:"hybrid,vector,keyword" doc:"Default: hybrid." example:"hybrid"`
+	Expand   bool    `query:"expand" json:"expand,omitempty" doc:"Also look for the query in other words, by the agent's language model. Requires the role admin."`
+	Rerank   string  `query:"rerank" json:"rerank,omitempty" enum:"llm" doc:"llm: the agent's language model rates the first 20 results; its ratings are their scores. Requires the role admin." example:"llm"`
 }
 
 type searchByBodyIn struct{ Body searchIn }
@@ -26,7 +30,10 @@ type searchOut struct {
 	Results []searchHit `json:"results"`
 	Mode    vector.Mode `json:"mode" doc:"The mode used: the requested one, or keyword if the query could not be embedded." enum:"hybrid,vector,keyword" example:"hybrid"`
 	Notice  string      `json:"notice,omitempty" doc:"A problem with the results, such as an embedding provider that does not respond."`
-	Meta    rest.Meta   `json:"meta"`
+
+	Queries  []string  `json:"queries,omitempty" doc:"With expand: all that was searched for, the query first."`
+	Reranked bool      `json:"reranked,omitempty" doc:"With rerank: the scores are the language model's ratings."`
+	Meta     rest.Meta `json:"meta"`
 }
 
 // Limits of a search's answer.
@@ -40,12 +47,20 @@ func (s *Server) searchSources(c *rest.Call, in *searchIn) (searchOut, error) {
 	if err != nil {
 		return searchOut{}, err
 	}
-	answer, err := s.index.Ask(c, c.DB, vector.Query{Text: in.Query, Limit: limit, SourceID: in.SourceID, MinScore: in.MinScore, Mode: vector.Mode(in.Mode)})
+	if in.Rerank != "" && in.Rerank != "llm" {
+		return searchOut{}, agent.Invalid("rerank", "must be llm")
+	}
+	how := chat.Assist{Expand: in.Expand, Rerank: in.Rerank != ""}
+	if how != (chat.Assist{}) && !c.Role.Covers(agent.RoleAdmin) {
+		return searchOut{}, agent.Errorf(agent.CodeForbidden, "expand and rerank use the agent's language model, which requires the role admin")
+	}
+	answer, err := s.chat.Search(c, c.DB, vector.Query{Text: in.Query, Limit: limit, SourceID: in.SourceID, MinScore: in.MinScore, Mode: vector.Mode(in.Mode)}, how)
 	hits := make([]searchHit, len(answer.Results))
 	for i, r := range answer.Results {
 		hits[i] = searchHit{r, r.Matches}
 	}
-	return searchOut{hits, answer.Mode, answer.Notice, rest.Meta{Total: len(hits), Limit: limit}}, err
+	return searchOut{Results: hits, Mode: answer.Mode, Notice: answer.Notice, Queries: answer.Queries, Reranked: answer.Reranked,
+		Meta: rest.Meta{Total: len(hits), Limit: limit}}, err
 }
 
 func (s *Server) searchSourcesByBody(c *rest.Call, in *searchByBodyIn) (searchOut, error) {

@@ -335,3 +335,17 @@ func (tx *Tx) EachChunk(sourceID string, first, last int, fn func(agent.Chunk)) 
 	}, "SELECT "+chunkColumns+" FROM chunks WHERE source_id = ? AND position BETWEEN ? AND ? ORDER BY position", sourceID, first, last)
 	return err
 }
+
+// sampledLength is how many characters of a chunk SourceTexts returns.
+const sampledLength = 300
+
+// SourceTexts returns the beginnings of chunks from the middle of the newest
+// sources, at most limit: enough to tell what the sources are like.
+func (db *DB) SourceTexts(ctx context.Context, limit int) ([]string, error) {
+	return Read(ctx, db, func(tx *Tx) ([]string, error) {
+		return all(tx, func(rows *sqlite.Rows) (text string, err error) {
+			return text, rows.Scan(&text)
+		}, `SELECT substr(c.content, 1, ?1) FROM (SELECT id, chunks FROM sources WHERE chunks > 0 ORDER BY created_at DESC, id DESC LIMIT ?2) s
+			CROSS JOIN chunks c ON c.source_id = s.id AND c.position IN (s.chunks / 4, s.chunks / 2, s.chunks * 3 / 4) LIMIT ?2`, sampledLength, limit)
+	})
+}

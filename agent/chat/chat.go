@@ -19,6 +19,7 @@ type Chat struct {
 	log   *slog.Logger
 	turns turns
 	lists modelLists
+	calls shortCalls
 }
 
 // Options configure a Chat.
@@ -41,7 +42,8 @@ func New(o Options) *Chat {
 			return nil, nil
 		}
 	}
-	return &Chat{model: o.Model, index: o.Index, tools: o.Tools, log: o.Log, turns: turns{waiting: map[turnKey]*turn{}}}
+	return &Chat{model: o.Model, index: o.Index, tools: o.Tools, log: o.Log, turns: turns{waiting: map[turnKey]*turn{}},
+		calls: shortCalls{queries: queriesTime, ratings: ratingsTime}}
 }
 
 // Choice selects records by id, all of them, or none. The zero value is all.
@@ -76,12 +78,13 @@ type Tool struct {
 }
 
 // Event is something that happens while an answer is generated. Exactly one
-// field is set.
+// field is set, but Queries come with Sources.
 type Event struct {
 	Delta      string     // a piece of the answer
 	ToolCall   *ToolCall  // a tool is about to be called
 	ToolResult *ToolCall  // the tool has returned
 	Sources    []Citation // passages from the agent's knowledge, before the model is called
+	Queries    []string   // by which they were found, if the model made them
 }
 
 // ToolCall is one call of a tool and its outcome.
@@ -120,6 +123,7 @@ type Answer struct {
 	JSON      json.RawMessage // with a schema: the answer as JSON
 	ToolCalls []ToolCall
 	Sources   []Citation
+	Queries   []string // by which Sources were found, if the model made them from the conversation
 	Usage     llm.Usage
 	Mode      Mode           // how it was generated
 	Truncated bool           // it reached the maximum length
@@ -147,11 +151,11 @@ func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settin
 		}
 	}
 	r.tools = append(r.tools, x.Extra...)
-	if err := c.retrieve(ctx, db, x, &r.answer); err != nil {
+	if err := c.retrieve(ctx, db, &model, x, &r.answer); err != nil {
 		return r.answer, err
 	}
 	if len(r.answer.Sources) > 0 {
-		if err := r.emit(Event{Sources: r.answer.Sources}); err != nil {
+		if err := r.emit(Event{Sources: r.answer.Sources, Queries: r.answer.Queries}); err != nil {
 			return r.answer, err
 		}
 	}

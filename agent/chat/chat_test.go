@@ -35,6 +35,9 @@ type chatFixture struct {
 	db   *store.DB
 	mu   sync.Mutex
 	seen []map[string]any
+
+	// refuse answers the nth request in place of say, if it returns true.
+	refuse func(n int, w http.ResponseWriter, r *http.Request) bool
 }
 
 // newChatFixture creates an agent with these tools. say returns the message of the
@@ -49,6 +52,9 @@ func newChatFixture(tb testing.TB, tools []Tool, say func(n int, asked map[strin
 		s.seen = append(s.seen, body)
 		n := len(s.seen)
 		s.mu.Unlock()
+		if s.refuse != nil && s.refuse(n, w, r) {
+			return
+		}
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"choices":[{"index":0,"finish_reason":"stop","message":%s}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, say(n, body))
 	}))

@@ -27,13 +27,14 @@ type answerMetadata struct {
 	Usage     llm.Usage   `json:"usage"`
 	ToolCalls []ToolCall  `json:"tool_calls,omitempty"`
 	Sources   []reference `json:"sources,omitempty"`
+	Queries   []string    `json:"queries,omitempty"`
 	Partial   bool        `json:"partial,omitempty"`
 }
 
 // metadata returns k with the contents of an answer as JSON. If it is longer
 // than limit bytes, the text of passages is dropped, then the calls of tools.
 func (k answerMetadata) metadata(a Answer, limit int) (json.RawMessage, error) {
-	k.Mode, k.Model, k.Usage, k.ToolCalls, k.Sources = a.Mode, a.Model, a.Usage, shortened(a.ToolCalls), references(a.Sources, a.Text)
+	k.Mode, k.Model, k.Usage, k.ToolCalls, k.Sources, k.Queries = a.Mode, a.Model, a.Usage, shortened(a.ToolCalls), references(a.Sources, a.Text), a.Queries
 	raw, err := json.Marshal(k)
 	if err == nil && len(raw) > limit {
 		for i := range k.Sources {
@@ -66,7 +67,7 @@ func answered(m *agent.Message, asJSON bool) Answer {
 	}
 	var meta answerMetadata
 	_ = json.Unmarshal(m.Metadata, &meta)
-	a := Answer{Text: m.Content, Mode: meta.Mode, Model: meta.Model, Usage: meta.Usage, ToolCalls: append([]ToolCall{}, meta.ToolCalls...), Sources: []Citation{}}
+	a := Answer{Text: m.Content, Mode: meta.Mode, Model: meta.Model, Usage: meta.Usage, ToolCalls: append([]ToolCall{}, meta.ToolCalls...), Sources: []Citation{}, Queries: meta.Queries}
 	for _, r := range meta.Sources {
 		a.Sources = append(a.Sources, r.citation())
 	}

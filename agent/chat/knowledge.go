@@ -42,8 +42,9 @@ func numbersIn(text string) map[int]bool {
 	return cited
 }
 
-// retrieve finds passages for the last message.
-func (c *Chat) retrieve(ctx context.Context, db *store.DB, x Exchange, a *Answer) error {
+// retrieve finds passages for the last message: by the queries that a model
+// makes from the conversation, or by the message itself. model may be nil.
+func (c *Chat) retrieve(ctx context.Context, db *store.DB, model *llm.Model, x Exchange, a *Answer) error {
 	if x.Sources.None {
 		return nil
 	}
@@ -51,25 +52,40 @@ func (c *Chat) retrieve(ctx context.Context, db *store.DB, x Exchange, a *Answer
 	if strings.TrimSpace(question) == "" {
 		return nil
 	}
-	ids := x.Sources.IDs
-	if len(ids) == 0 {
-		ids = []string{""}
+	if model != nil {
+		a.Queries = c.resolve(ctx, db, *model, x.Messages, a)
 	}
-	var found []vector.Result
-	for _, id := range ids {
-		some, err := c.index.Search(ctx, db, vector.Query{Text: question, Limit: citations, SourceID: id, MinScore: minScore})
-		if agent.ErrorCode(err) == agent.CodeNotFound {
-			return agent.Invalid("sources", "names a source that does not exist")
-		}
-		if err != nil {
-			return err
-		}
-		found = append(found, some...)
+	found, err := c.findAll(ctx, db, x.Sources.IDs, a.Queries)
+	if err == nil && len(found) == 0 {
+		found, err = c.findAll(ctx, db, x.Sources.IDs, []string{question})
 	}
-	for i, r := range best(found, len(ids) > 1) {
+	for i, r := range found {
 		a.Sources = append(a.Sources, Citation{Number: i + 1, Result: r})
 	}
-	return nil
+	return err
+}
+
+// findAll returns the best passages of some sources, or of all, for several
+// queries.
+func (c *Chat) findAll(ctx context.Context, db *store.DB, sources, queries []string) ([]vector.Result, error) {
+	if len(sources) == 0 {
+		sources = []string{""}
+	}
+	var lists [][]vector.Result
+	for _, query := range queries {
+		for _, id := range sources {
+			found, err := c.index.Search(ctx, db, vector.Query{Text: query, Limit: citations, SourceID: id, MinScore: minScore})
+			if agent.ErrorCode(err) == agent.CodeNotFound {
+				return nil, agent.Invalid("sources", "names a source that does not exist")
+			}
+			if err != nil {
+				return nil, err
+			}
+			lists = append(lists, found)
+		}
+	}
+	found := merge(lists)
+	return found[:min(len(found), citations)], nil
 }
 
 // asked returns the search query: the last message and, if it is short, also

@@ -108,7 +108,7 @@ func (t Turn) begin(ctx context.Context, db *store.DB, said agent.Message) (agen
 // passages answers with passages from the agent's knowledge.
 func (c *Chat) passages(ctx context.Context, db *store.DB, x Exchange, onEvent func(Event) error) (Answer, error) {
 	a := Answer{Mode: ModePassages, ToolCalls: []ToolCall{}, Sources: []Citation{}}
-	if err := c.retrieve(ctx, db, x, &a); err != nil {
+	if err := c.retrieve(ctx, db, nil, x, &a); err != nil {
 		return a, err
 	}
 	if onEvent != nil {

@@ -12,7 +12,6 @@ import (
 	"satchel/agent"
 	"satchel/agent/llm"
 	"satchel/store"
-	"satchel/vector"
 )
 
 // Limits of the tool calls of one answer.
@@ -251,21 +250,4 @@ func stripFence(text string) json.RawMessage {
 		return nil
 	}
 	return json.RawMessage(text)
-}
-
-// best sorts passages from several searches and keeps as many as one search
-// returns.
-func best(found []vector.Result, several bool) []vector.Result {
-	if several {
-		slices.SortStableFunc(found, func(a, b vector.Result) int {
-			switch {
-			case a.Score > b.Score:
-				return -1
-			case a.Score < b.Score:
-				return 1
-			}
-			return 0
-		})
-	}
-	return found[:min(len(found), citations)]
 }

@@ -3,6 +3,7 @@ package terms
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	snowball "github.com/blevesearch/snowballstem"
 	"github.com/blevesearch/snowballstem/dutch"
@@ -95,6 +96,43 @@ func Spoken(words []string) (codes []string) {
 	}
 	slices.Sort(codes)
 	return codes
+}
+
+// scripts are those that tell a language, or nearly so, by its code. Japanese is
+// written in Han too.
+var scripts = []struct {
+	code string
+	of   *unicode.RangeTable
+}{
+	{"ja", unicode.Hiragana}, {"ja", unicode.Katakana}, {"ko", unicode.Hangul}, {"zh", unicode.Han}, {"th", unicode.Thai}, {"ru", unicode.Cyrillic},
+	{"el", unicode.Greek}, {"ar", unicode.Arabic}, {"he", unicode.Hebrew}, {"hi", unicode.Devanagari},
+}
+
+// Written returns the codes of the languages that a text is most likely written
+// in: by its script, or else those of Spoken.
+func Written(text string) []string {
+	letters, counts := 0, map[string]int{}
+	for _, r := range text {
+		if !unicode.IsLetter(r) {
+			continue
+		}
+		letters++
+		for _, s := range scripts {
+			if r >= 0x370 && unicode.Is(s.of, r) {
+				counts[s.code]++
+				break
+			}
+		}
+	}
+	if counts["ja"]*10 > counts["zh"] {
+		counts["ja"] += counts["zh"]
+	}
+	for code, n := range counts {
+		if n*2 > letters {
+			return []string{code}
+		}
+	}
+	return Spoken(strings.FieldsFunc(text, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M) }))
 }
 
 // IsFunctionWord reports whether a word holds sentences together, in one of some

@@ -88,3 +88,21 @@ func TestVariants(t *testing.T) {
 		}
 	}
 }
+
+func TestWritten(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                           "",
+		"lamp":                       "",
+		"How do I return the lamp?":  "en",
+		"Wie gebe ich die Lampe ab?": "de",
+		"営業時間を教えてください":               "ja",
+		"如何退货":                       "zh",
+		"환불은 어떻게 하나요":                "ko",
+		"Как вернуть лампу в магазин": "ru",
+		"the 灯 can be returned":       "en",
+	} {
+		if got := strings.Join(Written(text), " "); got != want {
+			t.Errorf("%q is in %q, want %q", text, got, want)
+		}
+	}
+}

@@ -53,7 +53,7 @@ export function Passages({ list, open }: { list: Citation[]; open: (c: Citation)
 }
 
 /** The text of an answer with its citations, and the passages that it did not cite. */
-export function AnswerText({ text, sources, open }: { text: string; sources: Citation[]; open: (c: Citation) => void }) {
+export function AnswerText({ text, sources, queries, open }: { text: string; sources: Citation[]; queries?: string[]; open: (c: Citation) => void }) {
   const used = cited(text, sources);
   const others = sources.filter((c) => !used.has(c.n));
   return (
@@ -62,6 +62,7 @@ export function AnswerText({ text, sources, open }: { text: string; sources: Cit
       {text && sources.length > 0 && (
         <details class="also">
           <summary class="muted small">{used.size ? `${used.size} cited` : "None cited"}{others.length > 0 && `, ${others.length} also read`}</summary>
+          {queries && queries.length > 0 && <p class="muted small">Searched for {queries.map((q, i) => <>{i > 0 && ", "}<bdi>“{q}”</bdi></>)}</p>}
           <ul>{sources.map((c) => <li><button type="button" class="link" onClick={() => open(c)}><b class="cite">{c.n}</b> <bdi>{placeOf(c)}</bdi></button>{!used.has(c.n) && <span class="muted small"> also read</span>}</li>)}</ul>
         </details>
       )}
@@ -89,7 +90,7 @@ export function Answer({ versions, open, retry }: AnswerProps) {
   return (
     <div class="turn">
       <Tools rows={toolRows(m.metadata)} />
-      {m.metadata?.mode === "passages" ? <Passages list={sources} open={(c) => open(c, sources)} /> : <AnswerText text={m.content} sources={sources} open={(c) => open(c, sources)} />}
+      {m.metadata?.mode === "passages" ? <Passages list={sources} open={(c) => open(c, sources)} /> : <AnswerText text={m.content} sources={sources} queries={m.metadata?.queries} open={(c) => open(c, sources)} />}
       {m.metadata?.partial && <p class="muted small">Stopped here.</p>}
       {m.metadata?.author === "human" && <p class="muted small"><Icon name="User" size={14} /> Written by a person</p>}
       <div class="turn-tools">

@@ -1,0 +1,91 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/llm"
+	"satchel/store"
+)
+
+// Limits of the short calls of a model that help a search. One that fails is
+// done without, and after it the agent's model is not called for a search for a
+// while.
+const (
+	queriesTime = 4 * time.Second
+	ratingsTime = 8 * time.Second
+	shortTokens = 400 // of a reply
+	shortRest   = time.Minute
+	maxResting  = 1000 // agents
+)
+
+// errResting means that the model failed to help a search a short time ago.
+var errResting = errors.New("the language model failed recently")
+
+// shortCalls is how a Chat makes short calls.
+type shortCalls struct {
+	queries, ratings time.Duration // limits; tests shorten them
+
+	mu      sync.Mutex // protects resting
+	resting map[string]time.Time
+}
+
+// shortCall is a question to a model.
+type shortCall struct {
+	limit        time.Duration
+	system, text string
+	reply        any          // a pointer to what the JSON object of the reply is decoded into
+	check        func() error // reports what is wrong with the decoded reply
+}
+
+// short asks a model for a short reply in JSON.
+func (c *Chat) short(ctx context.Context, db *store.DB, model llm.Model, call shortCall) (llm.Usage, error) {
+	if c.calls.rests(db.ID(), time.Now()) {
+		return llm.Usage{}, errResting
+	}
+	limited, cancel := context.WithTimeout(ctx, call.limit)
+	defer cancel()
+	model.MaxTokens = shortTokens
+	got, err := c.model.Chat(limited, model, llm.Request{System: call.system, Messages: []llm.Message{{Role: agent.MessageUser, Content: call.text}}}, nil)
+	if err == nil {
+		err = decodeObject(got.Text, call.reply)
+	}
+	if err == nil {
+		err = call.check()
+	}
+	if err != nil && ctx.Err() == nil {
+		c.calls.rest(db.ID(), time.Now())
+		c.log.Warn("search without the language model", "agent", db.ID(), "error", err)
+	}
+	return got.Usage, err
+}
+
+// decodeObject decodes the JSON object in a reply, which many models wrap in a
+// code fence or a sentence.
+func decodeObject(text string, into any) error {
+	from, to := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
+	if from < 0 || to < from {
+		return errors.New("the reply has no JSON object")
+	}
+	return json.Unmarshal([]byte(text[from:to+1]), into)
+}
+
+func (s *shortCalls) rests(agentID string, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return now.Before(s.resting[agentID])
+}
+
+func (s *shortCalls) rest(agentID string, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.resting == nil || len(s.resting) >= maxResting {
+		s.resting = map[string]time.Time{}
+	}
+	s.resting[agentID] = now.Add(shortRest)
+}
