@@ -40,6 +40,10 @@ func convertAgent(c *converter, u *unit) {
 	if n := u.p.number("options.maxIterations", 0); n >= 1 {
 		data["max_steps"] = n
 	}
+	if kind == "chainSummarization" {
+		data["prompt"] = "Summarize this text:\n\n" + fmt.Sprint(e.whole())
+		u.approximate("SUMMARY", "The text is summarized at once, and not in parts; put the field to summarize into the prompt.")
+	}
 	if kind == "chainRetrievalQa" {
 		data["sources"] = true
 		u.approximate("KNOWLEDGE", "It answers from the agent's sources: add what the vector store held.")
@@ -105,7 +109,12 @@ func (e *env) helpers(data map[string]any) {
 				e.parser(h, data)
 			case "ai_tool":
 				e.tool(h, data)
-			case "ai_retriever", "ai_vectorStore":
+			case "ai_retriever", "ai_vectorStore", "ai_document", "ai_textSplitter":
+				if kind == "ai_document" || kind == "ai_textSplitter" {
+					h.approximate("KNOWLEDGE", "Texts are not split for the model here.")
+					h.done = u.id
+					continue
+				}
 				data["sources"] = true
 				h.approximate("KNOWLEDGE", "Answers come from the agent's sources: add what the vector store held.")
 				h.done = u.id
@@ -167,6 +176,9 @@ func (e *env) parser(h *unit, data map[string]any) {
 // schemaOf reads the schema of a parser, an extractor or a tool.
 func schemaOf(u *unit) (map[string]any, bool) {
 	text := u.p.or("inputSchema", u.p.text("jsonSchema"))
+	if text == "" && !u.p.has("jsonSchemaExample") { // the example that n8n begins with
+		return exampleSchema(map[string]any{"state": "", "cities": []any{""}}, 0), true
+	}
 	kind := u.p.text("schemaType")
 	if kind == "fromJson" || kind == "" && text == "" {
 		example, ok := jsonOf(strings.TrimPrefix(u.p.text("jsonSchemaExample"), "="))
@@ -209,6 +221,15 @@ func exampleSchema(v any, depth int) map[string]any {
 		return map[string]any{"type": "object", "properties": properties, "required": required}
 	}
 	return map[string]any{}
+}
+
+// convertServer makes the tools that an MCP server of n8n offered.
+func convertServer(c *converter, u *unit) {
+	e := &env{c: c, u: u, in: &stream{ref: payload}}
+	data := map[string]any{}
+	e.helpers(data)
+	u.approximate("MCP", "The agent's own MCP server offers its tools; this trigger only keeps its place.")
+	c.trigger(u, map[string]any{"event": "manual"}, payload)
 }
 
 // promptParts are where nodes of single providers keep their messages, and what

@@ -131,6 +131,9 @@ func readNode(field string, raw json.RawMessage) (*node, error) {
 	}
 	p := params(given)
 	n := &node{name: p.text("name"), kind: p.text("type"), version: p.number("typeVersion", 1), params: p.object("parameters")}
+	if n.name == "" && shortKind(n.kind) == "stickyNote" {
+		n.name = "Note " + field[strings.LastIndexByte(field, '[')+1:len(field)-1]
+	}
 	if n.name == "" || len(n.name) > 500 {
 		return nil, agent.Invalid(field+".name", "is required and must be a string of at most 500 bytes")
 	}

@@ -250,9 +250,9 @@ var forbidden = []struct {
 	{regexp.MustCompile(`\b(Buffer)\b`), "BUFFER", "Uses %s, which scripts here do not have."},
 	{regexp.MustCompile(`\bthis\.(helpers|getNodeParameter|getCredentials|getWorkflowStaticData|getInputData)\b`), "HELPERS", "Uses this.%s of n8n, which is not there."},
 	{regexp.MustCompile(`(\$binary|\.binary)\b`), "BINARY", "Reads files of items (%s), which are not imported."},
-	{regexp.MustCompile(`\$(jmespath|evaluateExpression|prevNode|parameter|self|position|ifEmpty|max|min|if|fromAI|getPairedItem|nodeVersion|nodeId|mode|resumeWebhookUrl|webhookId)\b`), "EXPRESSION", "Uses $%s, which is not supported."},
+	{regexp.MustCompile(`\$(jmespath|evaluateExpression|prevNode|parameter|self|position|fromAI|getPairedItem|nodeVersion|nodeId|mode|resumeWebhookUrl|webhookId)\b`), "EXPRESSION", "Uses $%s, which is not supported."},
 	{regexp.MustCompile(`\$execution\.(resumeUrl|resumeFormUrl|customData|mode)\b`), "EXPRESSION", "Uses $execution.%s, which is not supported."},
-	{regexp.MustCompile(`\b(setTimeout|setInterval|XMLHttpRequest|Intl|toLocaleString|toLocaleDateString|toLocaleTimeString)\b`), "EXPRESSION", "Uses %s, which scripts here do not have."},
+	{regexp.MustCompile(`\b(setTimeout|setInterval|XMLHttpRequest|Intl)\b`), "EXPRESSION", "Uses %s, which scripts here do not have."},
 }
 
 var named = regexp.MustCompile(`\$\(\s*(?:"([^"\n]*)"|'([^'\n]*)'|` + "`([^`\n]*)`" + `)\s*\)|\$(?:node|items)\s*[\[(]\s*(?:"([^"\n]*)"|'([^'\n]*)')\s*[\])]|\$node\.([A-Za-z_][A-Za-z0-9_]*)`)
@@ -278,6 +278,9 @@ func (e *env) script(code string) string {
 	}
 	if strings.Contains(code, "DateTime") || strings.Contains(code, "$now") || strings.Contains(code, "$today") || strings.Contains(code, ".toDateTime(") {
 		e.u.approximate("DATES", datesInUTC)
+	}
+	if strings.Contains(code, ".toLocale") {
+		e.u.approximate("LOCALE", "Texts of dates and numbers are not written in the way of a language: locales are not known here.")
 	}
 	return assemble(e.names(code) + code)
 }

@@ -13,11 +13,14 @@ func init() {
 		"itemLists": convertItemLists, "renameKeys": convertRenameKeys, "merge": convertMerge, "splitInBatches": convertLoop,
 		"code": convertCode, "function": convertCode, "functionItem": convertCode, "httpRequest": convertHTTP,
 	}
-	for _, kind := range []string{"agent", "chainLlm", "conversationalAgent", "chainRetrievalQa"} {
+	for _, kind := range []string{"agent", "chainLlm", "conversationalAgent", "chainRetrievalQa", "chainSummarization"} {
 		converters[kind] = convertAgent
 	}
 	for kind := range promptParts {
 		converters[kind] = convertProvider
+	}
+	for kind := range polls {
+		converters[kind] = convertPoll
 	}
 	for kind := range services() {
 		converters[kind] = convertService
@@ -27,7 +30,7 @@ func init() {
 	}
 	for kind, convert := range map[string]func(*converter, *unit){
 		"informationExtractor": convertExtractor, "textClassifier": convertClassifier, "sentimentAnalysis": convertClassifier, "telegram": convertTelegram, "slack": convertSlack, "discord": convertDiscord, "twilio": convertTwilio,
-		"whatsApp": convertWhatsApp, "emailSend": convertEmail, "gmail": convertGmail, "dataTable": convertTable, "dateTime": convertDateTime, "html": convertHTML,
+		"whatsApp": convertWhatsApp, "emailSend": convertEmail, "gmail": convertGmail, "dataTable": convertTable, "dateTime": convertDateTime, "rssFeedRead": convertFeed, "googleSheets": convertSheets, "mcpTrigger": convertServer, "html": convertHTML,
 	} {
 		converters[kind] = convert
 	}

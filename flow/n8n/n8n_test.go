@@ -97,6 +97,10 @@ func service(t *testing.T) *httptest.Server {
 		case r.URL.Path == "/text":
 			w.Header().Set("Content-Type", "text/plain")
 			fmt.Fprint(w, "hello")
+		case r.URL.Path == "/feed":
+			w.Header().Set("Content-Type", "application/rss+xml")
+			fmt.Fprint(w, `<rss><channel><title>Feed</title><item><title>First &amp; best</title><link>https://example.com/1</link><pubDate>Sun, 01 Mar 2026 10:30:00 GMT</pubDate></item>
+				<item><title><![CDATA[Second]]></title><pubDate>Mon, 02 Mar 2026 10:30:00 GMT</pubDate></item><item><title>Third</title></item></channel></rss>`)
 		case r.URL.Path == "/fails":
 			w.WriteHeader(http.StatusInternalServerError)
 			fmt.Fprint(w, `{"error":"broken"}`)

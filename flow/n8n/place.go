@@ -16,8 +16,8 @@ const (
 	sameColumn  = 100 // positions of n8n that are less apart
 )
 
-// place keeps the positions of n8n and makes room for the nodes that several
-// nodes became.
+// place keeps where nodes stand to each other and makes room for units that
+// became several nodes.
 func (c *converter) place() {
 	count := map[*unit]int{}
 	for _, m := range c.nodes {
@@ -35,9 +35,13 @@ func (c *converter) place() {
 		at[u] = u.x*stretch + shift
 	}
 	used := map[*unit]int{}
+	left, top := math.Inf(1), math.Inf(1)
+	for _, u := range units {
+		left, top = min(left, at[u]), min(top, u.y)
+	}
 	for i := range c.nodes {
 		m := &c.nodes[i]
-		m.node.Position = &agent.Position{X: whole(at[m.unit] + float64(used[m.unit])*columnWidth), Y: whole(m.unit.y)}
+		m.node.Position = &agent.Position{X: whole(at[m.unit] - left + float64(used[m.unit])*columnWidth), Y: whole(m.unit.y - top)}
 		used[m.unit]++
 	}
 }

@@ -58,7 +58,17 @@ func (c *converter) service(e *env) {
 	if !known {
 		u.fail("OPERATION", fmt.Sprintf("The operation %s of %s is not known here; an http-request node can call the service.", clip(name, 40), clip(resource, 40)))
 	}
-	data := map[string]any{"method": op.Method, "url": e.fillURL(op.URL)}
+	data := map[string]any{}
+	e.request(data, kind, op)
+	s := e.emit("http-request", data)
+	if !u.unsupported {
+		e.serviceOutput(s, op)
+	}
+}
+
+// request sets the data of an http-request to an operation.
+func (e *env) request(data map[string]any, kind serviceKind, op operation) {
+	data["method"], data["url"] = op.Method, e.fillURL(op.URL)
 	if query := e.fillObject(op.Query); len(query) > 0 {
 		data["query"] = query
 	}
@@ -73,17 +83,13 @@ func (c *converter) service(e *env) {
 		data["body"], _ = e.fill(op.Body)
 	}
 	if op.Note != "" {
-		u.approximate("OPERATION", op.Note)
+		e.u.approximate("OPERATION", op.Note)
 	}
-	if u.p.flag("returnAll") {
-		u.approximate("PAGES", "Only the first page is read.")
+	if e.u.p.flag("returnAll") {
+		e.u.approximate("PAGES", "Only the first page is read.")
 	}
-	for _, kind := range sortedKeys(u.credentials) {
-		e.attach(data, kind)
-	}
-	s := e.emit("http-request", data)
-	if !u.unsupported {
-		e.serviceOutput(s, op)
+	for _, name := range sortedKeys(e.u.credentials) {
+		e.attach(data, name)
 	}
 }
 

@@ -29,7 +29,7 @@ func (e *env) tool(h *unit, data map[string]any) {
 		h.fail("TOOL", "This tool has no counterpart. Make a tool that does the same, and choose it in the chat node.")
 		return
 	}
-	if h.done == "" {
+	if h.done == "" && !h.unsupported {
 		h.done = e.u.id
 		if t, ok := make(e, h); ok {
 			h.tool = agent.NewID(agent.KindTool)

@@ -168,3 +168,24 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 		}
 	}
 }
+
+// TestImportsWorkflows sends a file of n8n and prints what is not exact.
+func TestImportsWorkflows(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "leads.json")
+	if err := os.WriteFile(name, []byte(`{"nodes":[]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	out, notes, _, err := line(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		got = r.URL.Path + " " + string(raw)
+		_, _ = io.WriteString(w, `{"workflows":[{"id":"workflow-1","name":"Leads","status":"draft"}],"schedules":[],"tools":[],"credentials":[{"name":"GitHub of Ada","n8n_type":"githubApi","preset":"github"}],
+			"report":[{"level":"exact","node":"Start"},{"level":"unsupported","node":"Odd","message":"Replace it."}]}`)
+	}), "import", "n8n", name, "--dry-run")
+	if err != nil || !strings.Contains(got, `/workflows/import {"document":{"nodes":[]},"dry_run":true,"format":"n8n"}`) {
+		t.Errorf("%v, the server got %s", err, got)
+	}
+	if !strings.Contains(out, "workflow-1") || !strings.Contains(notes, "GitHub of Ada") || !strings.Contains(notes, "Replace it.") || strings.Contains(notes, "Start") {
+		t.Errorf("printed %s\n%s", out, notes)
+	}
+}

@@ -41,7 +41,7 @@ const Group = "client"
 func Commands(o Options) []*cobra.Command { return commands(&session{Options: o, wait: sleep}) }
 
 func commands(s *session) []*cobra.Command {
-	all := []*cobra.Command{s.agents(), s.sources(), s.ask(), s.search(), s.run(), s.logs(), s.sql(), s.call(), s.export(), s.apply()}
+	all := []*cobra.Command{s.agents(), s.sources(), s.ask(), s.search(), s.run(), s.logs(), s.sql(), s.call(), s.export(), s.apply(), s.importing()}
 	for _, l := range lists {
 		all = append(all, s.lister(l))
 	}

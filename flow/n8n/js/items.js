@@ -173,3 +173,44 @@ const $htmlTable = (items) => {
   const row = (cells, tag) => `<tr>${cells.map((cell) => `<${tag}>${escape(cell)}</${tag}>`).join("")}</tr>`
   return `<table><thead>${row(names, "th")}</thead><tbody>${items.map((json) => row(names.map((name) => json[name]), "td")).join("")}</tbody></table>`
 }
+//@ $if
+const $if = (condition, yes, no) => (condition ? yes : no)
+//@ $ifEmpty
+const $ifEmpty = (v, other) => ($blank(v) ? other : v)
+//@ $max
+const $max = (...all) => Math.max(...all.flat())
+//@ $min
+const $min = (...all) => Math.min(...all.flat())
+//@ $writeRow
+// Writes a row of a Google sheet that is found by columns, or adds one.
+const $writeRow = async ({ document, sheet, keys, row, append, credential }) => {
+  const base = `https://sheets.googleapis.com/v4/spreadsheets/${encodeURIComponent(document)}/values/`
+  const call = async (url, method, values) => {
+    const answer = await fetch(base + url, { method, credential, ...(values && { headers: { "Content-Type": "application/json" }, body: JSON.stringify({ values }) }) })
+    if (!answer.ok) throw new Error(`Google Sheets answers ${answer.status}: ${(await answer.text()).slice(0, 300)}`)
+    return answer.json()
+  }
+  const range = (text) => encodeURIComponent(`'${sheet.replaceAll("'", "''")}'!${text}`)
+  const [head = [], ...rows] = (await call(encodeURIComponent(sheet), "GET")).values ?? []
+  const at = keys[0] === "row_number" ? Number(row.row_number) - 2 : rows.findIndex((cells) => keys.every((key) => String(cells[head.indexOf(key)] ?? "") === String(row[key] ?? "")))
+  const cells = head.map((name, i) => (name in row ? row[name] : rows[at]?.[i] ?? ""))
+  if (at >= 0) await call(`${range(`A${at + 2}`)}?valueInputOption=USER_ENTERED`, "PUT", [cells])
+  else if (append) await call(`${encodeURIComponent(sheet)}:append?valueInputOption=USER_ENTERED&insertDataOption=INSERT_ROWS`, "POST", [cells])
+  return row
+}
+//@ $feed
+// The entries of an RSS or Atom feed.
+const $feed = async (url) => {
+  const answer = await fetch(url)
+  if (!answer.ok) throw new Error(`the feed answers ${answer.status}`)
+  const text = await answer.text()
+  const plain = (s) => s?.replace(/<!\[CDATA\[([\s\S]*?)\]\]>/g, "$1").replace(/&lt;/g, "<").replace(/&gt;/g, ">").replace(/&quot;/g, '"').replace(/&#39;|&apos;/g, "'").replace(/&amp;/g, "&").trim()
+  return [...text.matchAll(/<(item|entry)[\s>][\s\S]*?<\/\1>/g)].map(([entry]) => {
+    const tag = (...names) => { for (const name of names) { const m = new RegExp(`<${name}(?:\\s[^>]*)?>([\\s\\S]*?)</${name}>`).exec(entry); if (m) return plain(m[1]) } }
+    const date = tag("pubDate", "published", "updated", "dc:date"), content = tag("content:encoded", "content", "description", "summary")
+    return {
+      title: tag("title"), link: tag("link") || /<link[^>]*href="([^"]*)"/.exec(entry)?.[1], pubDate: date, isoDate: date && !Number.isNaN(Date.parse(date)) ? new Date(date).toISOString() : undefined,
+      creator: tag("dc:creator", "author"), content, contentSnippet: content?.replace(/<[^>]*>/g, "").trim(), guid: tag("guid", "id"), categories: [...entry.matchAll(/<category(?:\s[^>]*)?>([\s\S]*?)<\/category>/g)].map((m) => plain(m[1])),
+    }
+  })
+}

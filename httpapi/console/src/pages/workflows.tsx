@@ -1,6 +1,6 @@
 // Workflows: the list of them and of their executions. The editor and an
 // execution are a file of their own, with the canvas.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import { agentId, get, go, href, invalidate, mayEdit, onChange, path, post, put, remove, route, setQuery, useQuery, saveFile } from "../data";
 import { Badge, Button, deleteLater, Empty, Icon, Load, Menu, Name, openDialog, Pager, plural, SearchField, tell, When, type MenuItem } from "../ui";
@@ -8,13 +8,13 @@ import { Page } from "../shell/page";
 import { Executions } from "../workflows/executions";
 import { Execute } from "../workflows/execute";
 import { NewWorkflow } from "../workflows/new";
-import { readCopy, writeGraph } from "../editor/graph";
 import { triggerWords } from "../workflows/words";
 
 export default function Workflows() {
   const [first, second] = route.value.rest;
   if (first === "executions" && second) return <Page name="workflow" execution={second} />;
   if (first === "templates") return <Page name="templates" template={second} />;
+  if (first === "import") return <Page name="workflowimport" />;
   if (first && first !== "executions") return <Page name="workflow" workflow={first} />;
   return <Lists />;
 }
@@ -25,7 +25,6 @@ const workflowsAt = (...more: string[]) => path("agents", agentId.value, "workfl
 function Lists() {
   const { query, rest } = route.value;
   const tab = rest[0] === "executions" ? "executions" : query.get("tab") ?? "workflows";
-  const file = useRef<HTMLInputElement>(null);
   const may = mayEdit.value;
   return (
     <div class="page">
@@ -33,8 +32,7 @@ function Lists() {
         <h1 class="grow" tabIndex={-1}>Workflows</h1>
         {may && (
           <>
-            <input ref={file} type="file" hidden accept=".json,application/json" aria-label="Workflow file" onChange={(e) => { const f = e.currentTarget.files?.[0]; e.currentTarget.value = ""; if (f) void importFile(f).catch(tell); }} />
-            <Button icon="Upload" onClick={() => file.current?.click()}>Import</Button>
+            <a class="button" href={href(agentId.value, "workflows", "import")}><Icon name="Upload" size={16} /><span>Import</span></a>
             <a class="button" href={templates()}><Icon name="Layers" size={16} /><span>From template</span></a>
             <Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <NewWorkflow close={close} />); }}>New workflow</Button>
           </>
@@ -43,23 +41,12 @@ function Lists() {
       <nav class="tabs" aria-label="Workflows">
         {[["workflows", "Workflows"], ["executions", "Executions"]].map(([t, title]) => <button type="button" aria-current={tab === t ? "page" : undefined} onClick={() => go(t === "workflows" ? href(agentId.value, "workflows") : `${href(agentId.value, "workflows")}?tab=executions`)}>{title}</button>)}
       </nav>
-      {tab === "executions" ? <Executions /> : <List importFile={() => file.current?.click()} />}
+      {tab === "executions" ? <Executions /> : <List />}
     </div>
   );
 }
 
-async function importFile(file: File) {
-  const text = await file.text();
-  let raw: any;
-  try { raw = JSON.parse(text); } catch { throw new Error("The file is not JSON."); }
-  const part = readCopy(text) ?? (Array.isArray(raw?.nodes) ? raw : null);
-  if (!part) throw new Error("The file holds no workflow.");
-  const made = await post(workflowsAt(), { name: part.name || file.name.replace(/\.json$/i, ""), description: part.description ?? "", ...(part.settings && { settings: part.settings }), ...writeGraph({ nodes: part.nodes, edges: part.edges ?? [] }) });
-  invalidate(workflowsAt());
-  go(href(agentId.value, "workflows", made.id));
-}
-
-function List({ importFile }: { importFile: () => void }) {
+function List() {
   const { query } = route.value;
   const [search, status, offset] = [query.get("q") ?? "", query.get("status") ?? "", Number(query.get("offset")) || 0];
   const found = useQuery(workflowsAt(), { search, status, limit: 50, offset, sort: "updated_at", order: "desc" });
@@ -82,7 +69,7 @@ function List({ importFile }: { importFile: () => void }) {
       <Load of={found} lines={6}>{({ workflows, meta }) => {
         const shown = workflows.filter((w: any) => !hidden.includes(w.id));
         if (!shown.length && (search || status)) return <Empty icon="Search" title="No workflow fits">Try other words or another status.</Empty>;
-        if (!shown.length) return <Empty icon="Workflow" title="No workflows yet" action={mayEdit.value && <><Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <NewWorkflow close={close} />); }}>New workflow</Button><a class="button" href={templates()}>From template</a><Button icon="Upload" onClick={importFile}>Import from a file</Button></>}>A workflow begins with a trigger, such as a message that comes in, and does what its nodes say.</Empty>;
+        if (!shown.length) return <Empty icon="Workflow" title="No workflows yet" action={mayEdit.value && <><Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <NewWorkflow close={close} />); }}>New workflow</Button><a class="button" href={templates()}>From template</a><a class="button" href={href(agentId.value, "workflows", "import")}>Import</a></>}>A workflow begins with a trigger, such as a message that comes in, and does what its nodes say.</Empty>;
         return <><ul class="sources workflows">{shown.map((w: any) => <Row key={w.id} w={w} runs={outcomes.get(w.id) ?? []} changed={() => found.reload()} hide={(on) => setHidden((h) => (on ? [...h, w.id] : h.filter((x) => x !== w.id)))} />)}</ul><Pager meta={meta} go={(to) => setQuery({ offset: to || null })} /></>;
       }}</Load>
     </>

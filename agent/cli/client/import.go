@@ -1,0 +1,86 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// maxDocument is the largest file of workflows that a server reads, in bytes.
+const maxDocument = 4 << 20
+
+func (s *session) importing() *cobra.Command {
+	c := &cobra.Command{Use: "import", Short: "Import workflows of other programs", Example: "  satchel import n8n leads.json"}
+	dry := false
+	n8n := &cobra.Command{Use: "n8n FILE...", Short: "Import workflows of n8n as drafts", Args: cobra.MinimumNArgs(1),
+		Long:    "Import workflows of n8n as drafts, and print what is not exact.\n\nFiles are what Download in n8n's editor saves. Workflows of one file keep their references to each other.",
+		Example: "  satchel import n8n leads.json --dry-run",
+		RunE: func(c *cobra.Command, files []string) error {
+			for _, file := range files {
+				if err := s.importFile(c.Context(), file, dry); err != nil {
+					return fmt.Errorf("%s: %w", file, err)
+				}
+			}
+			return nil
+		}}
+	n8n.Flags().BoolVar(&dry, "dry-run", false, "create nothing, only report")
+	c.AddCommand(n8n)
+	return c
+}
+
+// importFile imports one file and prints its report.
+func (s *session) importFile(ctx context.Context, file string, dry bool) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	if info.Size() > maxDocument {
+		return fmt.Errorf("a file may have at most %d MB", maxDocument>>20)
+	}
+	document, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if !json.Valid(document) {
+		return errors.New("it is not JSON")
+	}
+	var made struct {
+		Workflows   []record `json:"workflows"`
+		Schedules   []record `json:"schedules"`
+		Tools       []record `json:"tools"`
+		Credentials []record `json:"credentials"`
+		Report      []record `json:"report"`
+	}
+	body := map[string]any{"format": "n8n", "document": json.RawMessage(document), "dry_run": dry}
+	if err := s.api.call(ctx, http.MethodPost, s.path("workflows", "import"), nil, body, &made); err != nil {
+		return err
+	}
+	if s.json {
+		return writeJSON(s.Out, made)
+	}
+	notExact := []record{}
+	for _, line := range made.Report {
+		if line.text("level") != "exact" {
+			notExact = append(notExact, line)
+		}
+	}
+	if err := writeTable(s.Out, made.Workflows, columns("id", "name", "status")); err != nil {
+		return err
+	}
+	if len(made.Credentials) > 0 {
+		fmt.Fprintln(s.Notes, "Credentials to make:")
+		if err := writeTable(s.Notes, made.Credentials, columns("name", "n8n_type", "preset")); err != nil {
+			return err
+		}
+	}
+	if len(notExact) == 0 {
+		return nil
+	}
+	fmt.Fprintln(s.Notes, "Not exact:")
+	return writeTable(s.Notes, notExact, columns("level", "node", "message"))
+}
