@@ -114,6 +114,9 @@ func Apply(file *os.File, part io.Reader) error {
 		} else if err != nil {
 			return fmt.Errorf("read a page: %w", err)
 		}
+		if p.Pgno > h.Commit {
+			return fmt.Errorf("page %d lies behind the end of the database", p.Pgno)
+		}
 		if _, err := file.WriteAt(page, int64(p.Pgno-1)*int64(h.PageSize)); err != nil {
 			return err
 		}

@@ -181,15 +181,17 @@ func (r *Replicator) Stop() {
 func (r *Replicator) flush(ctx context.Context) {
 	slots := make(chan struct{}, uploadsAtOnce)
 	var running sync.WaitGroup
-	for _, id := range r.ids(func(a *replicated) bool { return len(a.pending) > 0 }) {
+	for _, id := range r.ids(func(a *replicated) bool { return len(a.pending) > 0 || a.deleted }) {
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
-			for batch, _, _ := r.batch(id); len(batch) > 0; batch, _, _ = r.batch(id) {
+			for more := true; more; {
 				if _, err := r.upload(ctx, id); err != nil {
 					r.Log.Warn("the newest changes of an agent are not in its replica", "agent", id, "error", err)
 					return
 				}
+				batch, _, _ := r.batch(id)
+				more = len(batch) > 0
 			}
 		})
 	}

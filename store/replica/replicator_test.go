@@ -295,6 +295,30 @@ func TestReplicaIsAheadOfTheFolder(t *testing.T) {
 	wantRestored(t, s, db)
 }
 
+// A replica has the agent's name, also after it was renamed, and nothing waits for
+// an agent that is gone.
+func TestReplicaHasTheName(t *testing.T) {
+	t.Parallel()
+	target, err := Open(t.TempDir(), testKeys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serveAt(t, t.TempDir(), target)
+	db := s.create("Support")
+	s.snapshots()
+	if _, err := s.folder.UpdateAgent(t.Context(), db, agent.AgentChange{Name: agent.Some("Sales")}); err != nil {
+		t.Fatal(err)
+	}
+	s.r.flush(t.Context())
+	if r, err := Find(t.Context(), target, "sales"); err != nil || r.ID != db.ID() {
+		t.Errorf("%+v, %v", r, err)
+	}
+	s.r.Lost("agent-gone", nil)
+	if _, err := s.r.snapshot(t.Context(), "agent-gone"); err != nil || s.r.Status().Snapshots != 0 {
+		t.Errorf("%+v, %v", s.r.Status(), err)
+	}
+}
+
 // While the bucket is away nothing waits without limit and writes go on; when it is
 // back a snapshot takes the place of what was given up.
 func TestBucketIsAway(t *testing.T) {
@@ -308,7 +332,7 @@ func TestBucketIsAway(t *testing.T) {
 	if _, err := s.r.upload(t.Context(), db.ID()); err == nil || !strings.Contains(err.Error(), "503") {
 		t.Errorf("%v", err)
 	}
-	for n := range 60 { // half a megabyte that hardly can be compressed, each
+	for n := range 40 { // half a megabyte that hardly can be compressed, each
 		insert := fmt.Sprintf("INSERT INTO contacts(id, name, notes) VALUES ('c-%d', 'x', hex(randomblob(250000)))", n)
 		if _, err := db.SQL(t.Context(), insert, store.Params{}, store.Access{Write: true}); err != nil {
 			t.Fatal(err)

@@ -27,7 +27,7 @@ const (
 func (r *Replicator) upload(ctx context.Context, id string) (work.Next, error) {
 	batch, dropped, resumed := r.batch(id)
 	if len(batch) == 0 {
-		return work.Next{}, r.noteDeleted(ctx, id)
+		return work.Next{}, r.describe(ctx, id)
 	}
 	first, last := batch[0], batch[len(batch)-1]
 	o := object{first.Generation, levelCommits, first.TXID, last.TXID, last.Time}
@@ -47,14 +47,17 @@ func (r *Replicator) upload(ctx context.Context, id string) (work.Next, error) {
 		return work.Next{}, err
 	}
 	r.succeeded()
-	return r.uploaded(id, len(batch), dropped, int64(len(raw))), nil
+	return r.uploaded(id, len(batch), dropped, int64(len(raw))), r.describe(ctx, id)
 }
 
 // batch returns the oldest commits that wait, of one generation.
 func (r *Replicator) batch(id string) (batch []capture.Commit, dropped int, resumed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a, size := r.agentLocked(id), 0
+	a, size := r.agents[id], 0
+	if a == nil {
+		return nil, 0, false
+	}
 	for n, c := range a.pending {
 		if size += len(c.Data); n > 0 && (c.Generation != a.pending[0].Generation || n == maxBatch || size > maxBatchBytes) {
 			break
@@ -158,8 +161,9 @@ func (r *Replicator) snapshot(ctx context.Context, id string) (work.Next, error)
 	a := r.agentLocked(id)
 	lost, fresh, needed := a.lost, a.restarts, a.restarts || a.base.due(r.Now())
 	r.mu.Unlock()
-	db, err := r.folder.Agent(id)
-	if err != nil || !needed || db.ID() != id || db.Problem() != nil {
+	db := r.agent(id)
+	if db == nil || !needed {
+		r.forgetUnless(id, db != nil)
 		return work.Next{}, nil
 	}
 	// What is small finds out whether the target can be reached.
@@ -182,6 +186,25 @@ func (r *Replicator) snapshot(ctx context.Context, id string) (work.Next, error)
 	}
 	a.name, r.changed = db.Agent().Name, true
 	return work.Next{Again: a.lost != lost}, nil
+}
+
+// agent returns the agent with this id, or nil if there is none that can be opened.
+func (r *Replicator) agent(id string) *store.DB {
+	db, err := r.folder.Agent(id)
+	if err != nil || db.ID() != id || db.Problem() != nil {
+		return nil
+	}
+	return db
+}
+
+// forgetUnless forgets an agent that is not there, except that it was deleted.
+func (r *Replicator) forgetUnless(id string, there bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a := r.agents[id]; !there && a != nil && !a.deleted {
+		r.dropLocked(a)
+		delete(r.agents, id)
+	}
 }
 
 // putSnapshot uploads a snapshot by way of a temporary file.
@@ -222,21 +245,33 @@ func (r *Replicator) putInfo(ctx context.Context, id string, i info) error {
 	return r.Target.storage.put(ctx, infoKey(id), bytes.NewReader(raw), int64(len(raw)))
 }
 
-// noteDeleted writes when an agent was deleted, once.
-func (r *Replicator) noteDeleted(ctx context.Context, id string) error {
+// describe writes the name of an agent if it changed, and when it was deleted.
+func (r *Replicator) describe(ctx context.Context, id string) error {
 	r.mu.Lock()
-	a := r.agentLocked(id)
-	deleted, name := a.deleted, a.name
+	var known replicated
+	if a := r.agents[id]; a != nil {
+		known.deleted, known.name = a.deleted, a.name
+	}
 	r.mu.Unlock()
-	if !deleted {
+	i := info{ID: id, Name: known.name}
+	if db := r.agent(id); db != nil {
+		i.Name = db.Agent().Name
+	}
+	if known.deleted {
+		now := r.Now().UTC()
+		i.DeletedAt = &now
+	} else if i.Name == known.name || known.name == "" { // the first snapshot writes it
 		return nil
 	}
-	now := r.Now().UTC()
-	if err := r.putInfo(ctx, id, info{ID: id, Name: name, DeletedAt: &now}); err != nil {
-		return fmt.Errorf("note that agent %s was deleted: %w", id, err)
+	if err := r.putInfo(ctx, id, i); err != nil {
+		return fmt.Errorf("describe the replica: %w", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.agents, id)
+	if a := r.agents[id]; a != nil && known.deleted {
+		delete(r.agents, id)
+	} else if a != nil {
+		a.name, r.changed = i.Name, true
+	}
 	return nil
 }

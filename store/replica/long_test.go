@@ -1,0 +1,363 @@
+package replica
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	_ "modernc.org/sqlite" // opens files by other means than the store
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// longRounds says how often the long tests of this file do what they do:
+//
+//	SATCHEL_REPLICA_ROUNDS=200 go test ./store/replica -run 'UnderLoad|Killed|Large' -v -timeout 1h
+const longRounds = "SATCHEL_REPLICA_ROUNDS"
+
+func rounds(t *testing.T) int {
+	n, _ := strconv.Atoi(os.Getenv(longRounds))
+	if n <= 0 || testing.Short() {
+		t.Skip("long; set " + longRounds)
+	}
+	return n
+}
+
+// start serves with the queues running.
+func start(t *testing.T, path string, target Target) *served {
+	t.Helper()
+	s := serveAt(t, path, target)
+	ctx := store.Background(context.Background())
+	if err := s.folder.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	s.r.Start(ctx, s.folder)
+	return s
+}
+
+// load writes to an agent until its context ends; hold pauses it.
+type load struct {
+	hold    sync.RWMutex
+	writers sync.WaitGroup
+}
+
+func (l *load) write(ctx context.Context, t *testing.T, db *store.DB, n int) {
+	l.writers.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			l.hold.RLock()
+			_, err := db.CreateContact(ctx, agent.ContactChange{Name: agent.Some(fmt.Sprint(n, i)), Notes: agent.Some(strings.Repeat(fmt.Sprint(i, " "), rand.IntN(2000)))})
+			if err == nil && i%50 == 49 {
+				_, err = db.SQL(ctx, "DELETE FROM contacts WHERE id IN (SELECT id FROM contacts ORDER BY id LIMIT 30)", store.Params{}, store.Access{Write: true})
+			}
+			l.hold.RUnlock()
+			if err != nil && ctx.Err() == nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+}
+
+// imageOf returns the bytes of an agent's file that nobody writes now, with what its
+// -wal has, made by SQLite alone.
+func imageOf(t *testing.T, s *served, db *store.DB) []byte {
+	t.Helper()
+	path := filepath.Join(s.path, "agents", db.ID()+".db")
+	to := filepath.Join(t.TempDir(), "x.db")
+	for _, suffix := range []string{"-wal", ""} { // a checkpoint between the two does no harm
+		raw, err := os.ReadFile(path + suffix)
+		if err == nil {
+			err = os.WriteFile(to+suffix, raw, 0o600)
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	c, err := sql.Open("sqlite", to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var busy, frames, moved int
+	if err := errors.Join(c.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved), c.Close()); err != nil || busy != 0 {
+		t.Fatal(busy, err)
+	}
+	raw, err := os.ReadFile(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// integrity fails unless SQLite finds a file whole.
+func integrity(t *testing.T, path string) {
+	t.Helper()
+	c, err := sql.Open("sqlite", "file:"+path+"?immutable=1&mode=ro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var verdict string
+	if err := c.QueryRow("PRAGMA integrity_check").Scan(&verdict); err != nil || verdict != "ok" {
+		t.Fatalf("%s: %s, %v", path, verdict, err)
+	}
+}
+
+// Under load, what is restored is whole and is byte for byte the file as it was.
+func TestRestoresUnderLoad(t *testing.T) {
+	n := rounds(t)
+	_, target := newFakeS3(t)
+	s := start(t, t.TempDir(), target)
+	ctx, stop := context.WithCancel(t.Context())
+	var loads [4]load
+	var dbs []*store.DB
+	for i := range loads {
+		dbs = append(dbs, s.create(fmt.Sprintf("a%d", i)))
+		s.contact(dbs[i], "opens the file")
+		for w := range 2 {
+			loads[i].write(ctx, t, dbs[i], w)
+		}
+	}
+	var behind time.Duration
+	var all []time.Duration
+	for len(s.r.ids(func(a *replicated) bool { return a.restarts })) > 0 {
+		time.Sleep(100 * time.Millisecond)
+	}
+	for round := range n {
+		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond)
+		behind = max(behind, s.r.Status().Behind)
+		db, l := dbs[round%len(dbs)], &loads[round%len(dbs)]
+		l.hold.Lock() // the others go on
+		want := imageOf(t, s, db)
+		for uploaded := false; !uploaded; {
+			time.Sleep(20 * time.Millisecond)
+			s.r.mu.Lock()
+			uploaded = len(s.r.agents[db.ID()].pending) == 0
+			s.r.mu.Unlock()
+			behind = max(behind, s.r.Status().Behind)
+		}
+		at := time.Now()
+		time.Sleep(2 * time.Millisecond) // no commit in the same millisecond
+		l.hold.Unlock()
+		began := time.Now()
+		path := restore(t, target, db.ID(), at)
+		all = append(all, time.Since(began))
+		integrity(t, path)
+		got, err := os.ReadFile(path)
+		if err != nil || string(got) != string(want) {
+			t.Fatalf("round %d: %d bytes, want %d, %v", round, len(got), len(want), err)
+		}
+		os.Remove(path)
+	}
+	stop()
+	for i := range loads {
+		loads[i].writers.Wait()
+	}
+	slices.Sort(all)
+	t.Logf("%d restores, all whole and equal; at most %v behind; a restore took %v (median), %v (longest)", n, behind, all[len(all)/2], all[len(all)-1])
+}
+
+// child is what TestKilled kills.
+func TestMain(m *testing.M) {
+	if path := os.Getenv("REPLICA_CHILD"); path != "" {
+		writeUntilKilled(path)
+	}
+	os.Exit(m.Run())
+}
+
+// writeUntilKilled writes to two agents and prints what was acknowledged, and when.
+func writeUntilKilled(path string) {
+	target, err := Open(os.Getenv("REPLICA_TARGET"), testKeys)
+	if err != nil {
+		panic(err)
+	}
+	r := New(Options{Target: target, Path: path, Keep: time.Hour, Log: slog.Default()})
+	f, err := store.Open(store.Options{Path: path, Log: slog.New(slog.DiscardHandler), Capture: r})
+	if err != nil {
+		panic(err)
+	}
+	ctx := context.Background()
+	if err := f.Start(ctx); err != nil {
+		panic(err)
+	}
+	r.Start(ctx, f)
+	var writing sync.WaitGroup
+	for _, name := range []string{"a", "b"} {
+		db, err := f.Agent(name)
+		if err != nil {
+			if db, err = f.CreateAgent(ctx, agent.Agent{Name: name}, ""); err != nil {
+				panic(err)
+			}
+		}
+		writing.Go(func() {
+			for n := 0; ; n++ {
+				c, err := db.CreateContact(ctx, agent.ContactChange{Name: agent.Some("x"), Notes: agent.Some(strings.Repeat("n", n%3000))})
+				if err != nil {
+					panic(err)
+				}
+				fmt.Println("wrote", db.ID(), c.ID, time.Now().UnixMilli())
+				if n%20 == 19 {
+					time.Sleep(30 * time.Millisecond)
+				}
+				if n%500 == 499 {
+					time.Sleep(2 * time.Second) // it comes to rest
+				}
+			}
+		})
+	}
+	writing.Wait()
+}
+
+// written is a write that was acknowledged.
+type written struct {
+	id string
+	at int64
+}
+
+// However the server is killed, what is restored is whole and lacks only writes of
+// the last moments, none of them before one that it has.
+func TestKilled(t *testing.T) {
+	n := rounds(t) / 4
+	folder := t.TempDir()
+	target, err := Open(folder, testKeys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := t.TempDir()
+	all := map[string][]written{}
+	var lost []int64
+	for round := range n {
+		acknowledged, killed := runAndKill(t, path, folder, time.Second+time.Duration(rand.IntN(5000))*time.Millisecond)
+		for id, writes := range acknowledged {
+			all[id] = append(all[id], writes...)
+		}
+		for id, writes := range all {
+			objects, err := listed(t.Context(), target.storage, id+"/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(chain(objects, endOfTime)) == 0 {
+				continue // killed before the first snapshot was there
+			}
+			file := restore(t, target, id, time.Time{})
+			integrity(t, file)
+			missing := missingOf(t, file, writes)
+			os.Remove(file)
+			if len(missing) > 0 && missing[0] != len(writes)-len(missing) {
+				t.Fatalf("round %d: write %d of %d is missing, and later ones are there", round, missing[0], len(writes))
+			}
+			if len(missing) > 0 {
+				lost = append(lost, killed-writes[missing[0]].at)
+			}
+		}
+	}
+	slices.Sort(lost)
+	if len(lost) > 0 {
+		t.Logf("%d kills; the oldest write that was lost was %d ms old in the median, %d at most", n, lost[len(lost)/2], lost[len(lost)-1])
+	}
+}
+
+// runAndKill runs the child for a while and kills it.
+func runAndKill(t *testing.T, path, target string, after time.Duration) (map[string][]written, int64) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "REPLICA_CHILD="+path, "REPLICA_TARGET="+target)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var killed int64
+	timer := time.AfterFunc(after, func() { killed = time.Now().UnixMilli(); _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	writes := map[string][]written{}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		f := strings.Fields(lines.Text())
+		if len(f) == 4 && f[0] == "wrote" {
+			at, _ := strconv.ParseInt(f[3], 10, 64)
+			writes[f[1]] = append(writes[f[1]], written{f[2], at})
+		}
+	}
+	_ = cmd.Wait()
+	return writes, killed
+}
+
+// missingOf returns which writes a file lacks.
+func missingOf(t *testing.T, path string, writes []written) (missing []int) {
+	t.Helper()
+	c, err := sql.Open("sqlite", "file:"+path+"?immutable=1&mode=ro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	rows, err := c.Query("SELECT id FROM contacts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := map[string]bool{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		has[id] = true
+	}
+	for i, w := range writes {
+		if !has[w.id] {
+			missing = append(missing, i)
+		}
+	}
+	return missing
+}
+
+// An agent of 100 MB is restored within ten seconds.
+func TestLargeRestore(t *testing.T) {
+	rounds(t)
+	_, target := newFakeS3(t)
+	s := serveAt(t, t.TempDir(), target)
+	db := s.create("Large")
+	for n := range 115 {
+		insert := fmt.Sprintf("INSERT INTO contacts(id, name, notes) VALUES ('c-%d', 'x', hex(randomblob(225000)))", n)
+		if _, err := db.SQL(t.Context(), insert, store.Params{}, store.Access{Write: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := time.Now()
+	s.snapshots()
+	t.Logf("snapshot: %v", time.Since(began))
+	for range 300 { // a second each
+		s.contact(db, "later")
+		s.r.flush(t.Context())
+	}
+	s.stop()
+	info, err := os.Stat(filepath.Join(s.path, "agents", db.ID()+".db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	began = time.Now()
+	if _, _, err := (Commands{target}).Put(t.Context(), db.ID(), time.Time{}, t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(began)
+	t.Logf("%d MB and 300 objects after the snapshot, with the check of its integrity: %v", info.Size()>>20, took)
+	wantRestored(t, s, db)
+	if took > 10*time.Second {
+		t.Errorf("a restore took %v", took)
+	}
+}
