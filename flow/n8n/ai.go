@@ -2,7 +2,6 @@ package n8n
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -232,54 +231,67 @@ func convertServer(c *converter, u *unit) {
 	c.trigger(u, map[string]any{"event": "manual"}, payload)
 }
 
-// promptParts are where nodes of single providers keep their messages, and what
-// their answers look like in n8n.
-var promptParts = map[string]struct {
+// promptPart is where a node of one provider keeps its messages, and what its
+// answer looks like in n8n.
+type promptPart struct {
 	messages, answer string
-	js               string
-}{
+	js               string // T stands for the text
+}
+
+// promptParts are the nodes of single providers.
+var promptParts = map[string]promptPart{
 	"openAi":       {"messages.values", "message.content", "({ message: { role: \"assistant\", content: T }, text: T })"},
 	"anthropic":    {"messages.values", "content.0.text", "({ content: [{ type: \"text\", text: T }] })"},
 	"googleGemini": {"messages.values", "content.parts.0.text", "({ content: { parts: [{ text: T }], role: \"model\" } })"},
 	"ollama":       {"messages.values", "content", "({ content: T })"},
 }
 
+// providerPart returns the part of a unit by its version, and fails it if it
+// does not answer with text. complete: it has a prompt and no messages.
+func providerPart(u *unit) (part promptPart, complete bool) {
+	part = promptParts[shortKind(u.kind)]
+	resource, operation := u.p.or("resource", "text"), u.p.or("operation", "message")
+	switch {
+	case strings.HasPrefix(u.kind, "n8n-nodes-base."):
+		part = promptPart{"prompt.messages", "message.content", "({ message: { content: T }, text: T })"}
+		if complete = resource == "text"; complete {
+			part.answer = "text"
+		} else if resource == "chat" {
+			resource = "text"
+		}
+		if operation == "complete" {
+			operation = "message"
+		}
+	case u.version >= 2 && shortKind(u.kind) == "openAi":
+		part = promptPart{"responses.values", "output.0.content.0.text", "({ output: [{ content: [{ text: T }] }] })"}
+		if operation == "response" {
+			operation = "message"
+		}
+	}
+	if resource != "text" || operation != "message" {
+		u.fail("OPERATION", fmt.Sprintf("The operation %s of %s has no counterpart; an http-request node can call the provider.", clip(operation, 40), clip(resource, 40)))
+	}
+	return part, complete
+}
+
 // convertProvider makes a chat node of a node of one provider.
 func convertProvider(c *converter, u *unit) {
 	e := c.each(u)
-	kind := shortKind(u.kind)
-	part := promptParts[kind]
-	resource, operation := u.p.or("resource", "text"), u.p.or("operation", "message")
-	if old := strings.HasPrefix(u.kind, "n8n-nodes-base."); old {
-		part.messages, part.answer, part.js = "prompt.messages", "message.content", "({ message: { content: T }, text: T })"
-		if resource == "chat" {
-			resource, operation = "text", "message"
-		} else if resource == "text" && operation == "message" {
-			operation = "complete"
-		}
-	} else if u.version >= 2 && kind == "openAi" {
-		part.messages, part.answer, part.js = "responses.values", "output.0.content.0.text", "({ output: [{ content: [{ text: T }] }] })"
-		operation = u.p.or("operation", "response")
-	}
-	if resource != "text" || operation != "message" && operation != "response" && operation != "complete" {
-		u.fail("OPERATION", fmt.Sprintf("The operation %s of %s has no counterpart; an http-request node can call the provider.", clip(operation, 40), clip(resource, 40)))
-	}
+	part, complete := providerPart(u)
 	data := map[string]any{"prompt": ""}
-	if operation == "complete" {
+	if complete {
 		data["prompt"] = e.value(u.p.at("prompt"))
-		part.answer = "text"
 	}
 	messages := u.p.objects(part.messages)
 	for i, m := range messages {
-		text := fmt.Sprint(e.value(m["content"]))
 		if m["content"] == nil {
 			continue
 		}
+		key := "prompt"
 		if m.text("role") == "system" || m.text("role") == "assistant" && i < len(messages)-1 {
-			join(data, "system_prompt", text)
-			continue
+			key = "system_prompt"
 		}
-		join(data, "prompt", text)
+		join(data, key, fmt.Sprint(e.value(m["content"])))
 	}
 	if u.p.has("options.instructions") {
 		join(data, "system_prompt", fmt.Sprint(e.value(u.p.at("options.instructions"))))
@@ -299,109 +311,4 @@ func convertProvider(c *converter, u *unit) {
 		return
 	}
 	s.ref = ref{fields: map[string]string{part.answer: field, "text": field}, closed: true, js: strings.ReplaceAll(part.js, "T", content)}
-}
-
-// convertExtractor makes a chat node with a schema.
-func convertExtractor(c *converter, u *unit) {
-	e := c.each(u)
-	schema, ok := schemaOf(u)
-	if u.p.or("schemaType", "fromAttributes") == "fromAttributes" {
-		properties, required := map[string]any{}, []any{}
-		for _, a := range u.p.objects("attributes.attributes") {
-			kind := a.or("type", "string")
-			if !slices.Contains([]string{"string", "number", "boolean"}, kind) {
-				kind = "string"
-			}
-			properties[a.text("name")] = map[string]any{"type": kind, "description": a.text("description")}
-			if a.flag("required") {
-				required = append(required, a.text("name"))
-			}
-		}
-		schema, ok = map[string]any{"type": "object", "properties": properties, "required": required}, true
-	}
-	if !ok {
-		u.fail("SCHEMA", "The schema cannot be read.")
-	}
-	data := map[string]any{"prompt": e.value(u.p.at("text")), "system_prompt": "Extract the values that the schema asks for from the text. Leave out what the text does not say.", "output_schema": e.literalJSON(schema), "tools": false, "sources": false}
-	e.helpers(data)
-	s := e.emit("chat", data)
-	if !u.unsupported {
-		s.ref = ref{fields: map[string]string{"output": "nodes." + u.id + ".json"}, closed: true, js: fmt.Sprintf("({ output: nodes[%q]?.json })", u.id)}
-	}
-}
-
-// convertClassifier makes a chat node that names a category, and a switch.
-func convertClassifier(c *converter, u *unit) {
-	e := c.each(u)
-	names, lines := []any{}, []string{}
-	for _, category := range u.p.objects("categories.categories") {
-		name := category.text("category")
-		names = append(names, name)
-		lines = append(lines, "- "+name+": "+category.text("description"))
-	}
-	if shortKind(u.kind) == "sentimentAnalysis" {
-		for _, name := range words(u.p.or("options.categories", "Positive, Neutral, Negative")) {
-			names = append(names, name)
-			lines = append(lines, "- "+name)
-		}
-	}
-	if u.p.text("options.fallback") == "other" {
-		names = append(names, "other")
-		lines = append(lines, "- other: none of these")
-	}
-	if len(names) == 0 || len(names) > 15 || slices.ContainsFunc(names, func(v any) bool { return strings.HasPrefix(fmt.Sprint(v), "=") }) {
-		u.fail("CATEGORIES", "The categories cannot be read.")
-	}
-	if u.p.flag("options.multiClass") {
-		u.approximate("ALL_OUTPUTS", "One category is chosen, not several.")
-	}
-	data := map[string]any{"prompt": e.value(u.p.at("inputText")), "system_prompt": plain("Choose the category of the text.\n" + strings.Join(lines, "\n")), "tools": false, "sources": false,
-		"output_schema": map[string]any{"type": "object", "properties": map[string]any{"category": map[string]any{"type": "string", "enum": names}}, "required": []any{"category"}}}
-	e.helpers(data)
-	in := e.in
-	s := e.emit("chat", data)
-	if u.unsupported {
-		return
-	}
-	id := c.newID(u.id + "_route")
-	cases := []any{}
-	for i, name := range names {
-		cases = append(cases, map[string]any{"id": fmt.Sprintf("output_%d", i), "value": name})
-	}
-	c.put(u, id, "switch", map[string]any{"value": "{{nodes." + u.id + ".json.category}}", "cases": cases, "label": u.name + ": route"}, s.from, s.at)
-	for i := range names {
-		one := *in
-		handle := fmt.Sprintf("output_%d", i)
-		one.from, one.taken, one.guards = []exit{{id, handle, s.at}}, fmt.Sprintf("nodes[%q]?.case === %q", id, handle), withGuard(in.guards, id, handle)
-		u.outputs[i] = &one
-	}
-}
-
-// convertStore makes a search node of a vector store that is read.
-func convertStore(c *converter, u *unit) {
-	switch u.p.or("mode", "retrieve") {
-	case "load", "getMany":
-	default:
-		u.fail("KNOWLEDGE", "Documents are put into sources here, which chunk and index them: create a source for them.")
-		return
-	}
-	e := c.each(u)
-	data := map[string]any{"query": e.value(u.p.at("prompt")), "limit": min(max(u.p.number("topK", 4), 1), 50)}
-	u.approximate("KNOWLEDGE", "It searches the agent's sources: add what the vector store held.")
-	for _, kind := range sortedKeys(u.helpers) {
-		for _, h := range u.helpers[kind] {
-			h.done = u.id
-			h.approximate("KNOWLEDGE", "Sources have their own embeddings.")
-		}
-	}
-	s := e.emit("search", data)
-	if u.unsupported {
-		return
-	}
-	list := *s
-	list.list = true
-	list.ref = ref{js: fmt.Sprintf("(nodes[%q]?.results ?? []).map((r) => ({ document: { pageContent: r.content, metadata: r.metadata }, score: r.score }))", u.id)}
-	if e.at == e.at.context() {
-		u.outputs[0] = &list
-	}
 }

@@ -25,17 +25,7 @@ func convertTable(c *converter, u *unit) {
 	name := strings.Trim(notInTable.ReplaceAllString(strings.ToLower(params(table).or("cachedResultName", params(table).or("value", u.p.text("dataTableId")))), "_"), "_")
 	u.approximate("TABLE", fmt.Sprintf("Create the table %s with the columns that n8n had; its rows can be imported as CSV.", clip(name, 60)))
 	data := map[string]any{"table": name, "operation": operation}
-	conditions := []any{}
-	for _, f := range u.p.objects("filters.conditions") {
-		condition := map[string]any{"column": f.text("keyName"), "operator": tableConditions[f.or("condition", "eq")]}
-		if condition["operator"] == "" {
-			u.fail("CONDITION", "The condition "+clip(f.text("condition"), 40)+" is not known.")
-		}
-		if v, ok := f["keyValue"]; ok {
-			condition["value"] = e.value(v)
-		}
-		conditions = append(conditions, condition)
-	}
+	conditions := e.rowConditions()
 	switch operation {
 	case "upsert":
 		first, _ := append(conditions, map[string]any{})[0].(map[string]any)
@@ -66,7 +56,24 @@ func convertTable(c *converter, u *unit) {
 	s.ref = ref{path: "nodes." + u.id + ".row", js: fmt.Sprintf("nodes[%q]?.row", u.id)}
 }
 
-// dateFormats are formats of the older node, in Luxon's tokens.
+// rowConditions are the conditions by which rows are found.
+func (e *env) rowConditions() []any {
+	u := e.u
+	conditions := []any{}
+	for _, f := range u.p.objects("filters.conditions") {
+		condition := map[string]any{"column": f.text("keyName"), "operator": tableConditions[f.or("condition", "eq")]}
+		if condition["operator"] == "" {
+			u.fail("CONDITION", "The condition "+clip(f.text("condition"), 40)+" is not known.")
+		}
+		if v, ok := f["keyValue"]; ok {
+			condition["value"] = e.value(v)
+		}
+		conditions = append(conditions, condition)
+	}
+	return conditions
+}
+
+// momentTokens translates formats of the older node to Luxon's tokens.
 var momentTokens = strings.NewReplacer("YYYY", "yyyy", "YY", "yy", "DD", "dd", "D", "d", "dddd", "EEEE", "ddd", "EEE", "A", "a")
 
 // convertDateTime makes code that computes with dates.

@@ -147,6 +147,12 @@ func readNode(field string, raw json.RawMessage) (*node, error) {
 		n.params = map[string]any{}
 	}
 	_, n.redacted = redact(n.params)
+	n.readOptions(p)
+	return n, nil
+}
+
+// readOptions reads the fields of a node that may be absent.
+func (n *node) readOptions(p params) {
 	if at := p.list("position"); len(at) == 2 {
 		n.x, _ = at[0].(float64)
 		n.y, _ = at[1].(float64)
@@ -171,7 +177,6 @@ func readNode(field string, raw json.RawMessage) (*node, error) {
 		}
 		n.credentials[clip(kind, 100)] = name
 	}
-	return n, nil
 }
 
 // readConnections reads {"node": {"main": [[{node, type, index}]]}}.

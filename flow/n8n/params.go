@@ -83,6 +83,22 @@ func unlocated(v any) any {
 	return v
 }
 
+// eachText calls visit with every text in a value.
+func eachText(v any, visit func(string)) {
+	switch v := v.(type) {
+	case string:
+		visit(v)
+	case []any:
+		for _, one := range v {
+			eachText(one, visit)
+		}
+	case map[string]any:
+		for _, key := range sortedKeys(v) {
+			eachText(v[key], visit)
+		}
+	}
+}
+
 // words are the comma-separated names in a text.
 func words(text string) []string {
 	all := []string{}

@@ -64,41 +64,41 @@ func (e *env) start(c chain) (r ref, steps []step, ok bool) {
 		if e.at != nil && len(steps) == 0 {
 			return ref{path: "index"}, steps, true
 		}
-	case "$node":
-		if len(steps) > 0 && steps[0].index < 0 && !steps[0].call {
-			other := e.c.byName[steps[0].name]
-			steps = steps[1:]
-			if other != nil && next("json") {
-				r, ok = e.otherItem(other, "item")
-				return r, steps, ok
-			}
-		}
-	case "$":
-		other := e.c.byName[c.arg]
-		if other == nil || len(steps) < 2 {
-			return r, nil, false
-		}
-		which := steps[0].name
-		switch {
-		case next("item") || next("first") || next("last"):
-		case next("all") && len(steps) > 1 && steps[0].index == 0 && steps[0].name == "":
-			which, steps = "first", steps[1:]
-		default:
-			return r, nil, false
-		}
-		if next("json") {
-			r, ok = e.otherItem(other, which)
-			return r, steps, ok
-		}
-	case "$items":
-		if other := e.c.byName[c.arg]; other != nil && len(steps) > 1 && steps[0].name == "" && steps[0].index == 0 {
-			if steps = steps[1:]; next("json") {
-				r, ok = e.otherItem(other, "first")
-				return r, steps, ok
-			}
-		}
+	case "$node", "$", "$items":
+		return e.startOther(c, steps)
 	}
 	return r, nil, false
+}
+
+// startOther is start for the items of another unit.
+func (e *env) startOther(c chain, steps []step) (r ref, rest []step, ok bool) {
+	name, which := c.arg, "item"
+	switch {
+	case len(steps) < 2:
+		return r, nil, false
+	case c.root == "$node":
+		if steps[0].index >= 0 || steps[0].call {
+			return r, nil, false
+		}
+		name, steps = steps[0].name, steps[1:]
+	case c.root == "$items":
+		if steps[0].index != 0 || steps[0].name != "" {
+			return r, nil, false
+		}
+		which, steps = "first", steps[1:]
+	case steps[0].name == "item" || steps[0].name == "first" || steps[0].name == "last":
+		which, steps = steps[0].name, steps[1:]
+	case steps[0].name == "all" && steps[1].index == 0 && steps[1].name == "":
+		which, steps = "first", steps[2:]
+	default:
+		return r, nil, false
+	}
+	other := e.c.byName[name]
+	if other == nil || len(steps) == 0 || steps[0].name != "json" {
+		return r, nil, false
+	}
+	r, ok = e.otherItem(other, which)
+	return r, steps[1:], ok
 }
 
 // item is the current item: of a list its first.

@@ -12,7 +12,7 @@ import (
 // tool makes a tool that a chat node may call, or leaves the helper under its
 // own type.
 func (e *env) tool(h *unit, data map[string]any) {
-	make, known := toolKinds[shortKind(h.kind)]
+	build, known := toolKinds[shortKind(h.kind)]
 	switch {
 	case strings.HasPrefix(shortKind(h.kind), "vectorStore"), shortKind(h.kind) == "toolVectorStore":
 		data["sources"] = true
@@ -31,7 +31,7 @@ func (e *env) tool(h *unit, data map[string]any) {
 	}
 	if h.done == "" && !h.unsupported {
 		h.done = e.u.id
-		if t, ok := make(e, h); ok {
+		if t, ok := build(e, h); ok {
 			h.tool = agent.NewID(agent.KindTool)
 			t.ID, t.Name, t.Description = h.tool, toolName(h), clip(toolDescription(h), 3900)
 			e.c.out.Tools = append(e.c.out.Tools, t)
@@ -127,24 +127,8 @@ func requestTool(e *env, h *unit) (DraftTool, bool) {
 	fill := func(v any) any { return filled(h, v, arguments) }
 	address, _ := fill(h.p.at("url")).(string)
 	config := map[string]any{"method": strings.ToUpper(h.p.or("method", "GET")), "url": address}
-	for target, source := range map[string]string{"query": "Query", "headers": "Headers", "body": "Body"} {
-		values := map[string]any{}
-		for _, path := range []string{"parameters" + source + ".values", map[string]string{"query": "queryParameters.parameters", "headers": "headerParameters.parameters", "body": "bodyParameters.parameters"}[target]} {
-			for _, p := range h.p.objects(path) {
-				name := p.text("name")
-				if text, ok := p["value"].(string); ok && target != "body" && secretName.MatchString(name) && !computed(text) && text != "" {
-					h.approximate("SECRET", "The value of "+clip(name, 60)+" was a secret; it is not imported. Give the tool a credential.")
-					continue
-				}
-				if p.text("valueProvider") == "modelRequired" || p.text("valueProvider") == "modelOptional" {
-					arguments[name] = argument{"string", ""}
-					values[name] = "{{" + name + "}}"
-					continue
-				}
-				values[name] = fill(p["value"])
-			}
-		}
-		if len(values) > 0 {
+	for target, paths := range toolParts {
+		if values := toolValues(h, target, paths, arguments); len(values) > 0 {
 			config[target] = values
 		}
 	}
@@ -162,6 +146,43 @@ func requestTool(e *env, h *unit) (DraftTool, bool) {
 		}
 	}
 	(&env{c: e.c, u: h}).toolAuth(config)
+	config["parameters"] = argumentSchema(arguments)
+	raw, err := json.Marshal(config)
+	t := agent.Tool{Name: "x", Type: agent.ToolAPI, Config: raw}
+	if _, invalid := t.Validate(); err != nil || invalid != nil || h.unsupported {
+		return DraftTool{}, false
+	}
+	return DraftTool{Type: agent.ToolAPI, Config: raw}, true
+}
+
+// toolParts are where the two nodes keep the parts of a request.
+var toolParts = map[string][]string{
+	"query": {"parametersQuery.values", "queryParameters.parameters"}, "headers": {"parametersHeaders.values", "headerParameters.parameters"}, "body": {"parametersBody.values", "bodyParameters.parameters"},
+}
+
+// toolValues reads names and values of a part of a request.
+func toolValues(h *unit, target string, paths []string, arguments map[string]argument) map[string]any {
+	values := map[string]any{}
+	for _, path := range paths {
+		for _, p := range h.p.objects(path) {
+			name := p.text("name")
+			text, isText := p["value"].(string)
+			switch {
+			case isText && target != "body" && secretName.MatchString(name) && !computed(text) && text != "":
+				h.approximate("SECRET", "The value of "+clip(name, 60)+" was a secret; it is not imported. Give the tool a credential.")
+			case p.text("valueProvider") == "modelRequired" || p.text("valueProvider") == "modelOptional":
+				arguments[name] = argument{"string", ""}
+				values[name] = "{{" + name + "}}"
+			default:
+				values[name] = filled(h, p["value"], arguments)
+			}
+		}
+	}
+	return values
+}
+
+// argumentSchema is the JSON Schema of arguments.
+func argumentSchema(arguments map[string]argument) map[string]any {
 	properties, required := map[string]any{}, []any{}
 	for _, name := range sortedKeys(arguments) {
 		kind := arguments[name].kind
@@ -171,13 +192,7 @@ func requestTool(e *env, h *unit) (DraftTool, bool) {
 		properties[name] = map[string]any{"type": kind, "description": arguments[name].description}
 		required = append(required, name)
 	}
-	config["parameters"] = map[string]any{"type": "object", "properties": properties, "required": required}
-	raw, err := json.Marshal(config)
-	t := agent.Tool{Name: "x", Type: agent.ToolAPI, Config: raw}
-	if _, invalid := t.Validate(); err != nil || invalid != nil || h.unsupported {
-		return DraftTool{}, false
-	}
-	return DraftTool{Type: agent.ToolAPI, Config: raw}, true
+	return map[string]any{"type": "object", "properties": properties, "required": required}
 }
 
 // toolAuth names the credential of a tool.

@@ -1,0 +1,194 @@
+package n8n
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// forbidden are names in expressions and code that nothing here stands for.
+var forbidden = []struct {
+	pattern *regexp.Regexp
+	code    string
+	message string
+}{
+	{regexp.MustCompile(`\$(env|vars|secrets|credentials)\b`), "SECRET", "Reads $%s, which is not imported: nothing of n8n's environment, variables and secrets is read."},
+	{regexp.MustCompile(`\$?(getWorkflowStaticData)\b`), "STATIC_DATA", "Uses $%s: workflows keep no data between executions here. Use a table."},
+	{regexp.MustCompile(`\b(require|import)\s*\(`), "MODULE", "Loads modules with %s, which scripts here cannot."},
+	{regexp.MustCompile(`\b(Buffer)\b`), "BUFFER", "Uses %s, which scripts here do not have."},
+	{regexp.MustCompile(`\bthis\.(helpers|getNodeParameter|getCredentials|getWorkflowStaticData|getInputData)\b`), "HELPERS", "Uses this.%s of n8n, which is not there."},
+	{regexp.MustCompile(`(\$binary|\.binary)\b`), "BINARY", "Reads files of items (%s), which are not imported."},
+	{regexp.MustCompile(`\$(jmespath|evaluateExpression|prevNode|parameter|self|position|fromAI|getPairedItem|nodeVersion|nodeId|mode|resumeWebhookUrl|webhookId)\b`), "EXPRESSION", "Uses $%s, which is not supported."},
+	{regexp.MustCompile(`\$execution\.(resumeUrl|resumeFormUrl|customData|mode)\b`), "EXPRESSION", "Uses $execution.%s, which is not supported."},
+	{regexp.MustCompile(`\b(setTimeout|setInterval|XMLHttpRequest|Intl)\b`), "EXPRESSION", "Uses %s, which scripts here do not have."},
+}
+
+var named = regexp.MustCompile(`\$\(\s*(?:"([^"\n]*)"|'([^'\n]*)'|` + "`([^`\n]*)`" + `)\s*\)|\$(?:node|items)\s*[\[(]\s*(?:"([^"\n]*)"|'([^'\n]*)')\s*[\])]|\$node\.([A-Za-z_][A-Za-z0-9_]*)`)
+
+// references are the names of the nodes that a script reads.
+func references(code string) (names []string) {
+	for _, m := range named.FindAllStringSubmatch(code, -1) {
+		for _, name := range m[1:] {
+			if name != "" {
+				names = append(names, strings.NewReplacer(`\'`, "'", `\"`, `"`).Replace(name))
+			}
+		}
+	}
+	return names
+}
+
+// script completes code with what n8n's names stand for.
+func (e *env) script(code string) string {
+	for _, f := range forbidden {
+		if m := f.pattern.FindStringSubmatch(code); m != nil {
+			e.u.fail(f.code, fmt.Sprintf(f.message, m[len(m)-1]))
+		}
+	}
+	if strings.Contains(code, "DateTime") || strings.Contains(code, "$now") || strings.Contains(code, "$today") || strings.Contains(code, ".toDateTime(") {
+		e.u.approximate("DATES", datesInUTC)
+	}
+	if strings.Contains(code, ".toLocale") {
+		e.u.approximate("LOCALE", "Texts of dates and numbers are not written in the way of a language: locales are not known here.")
+	}
+	return assemble(e.names(code) + code)
+}
+
+// names declares the names that code of n8n reads.
+func (e *env) names(code string) string {
+	var out strings.Builder
+	mentions := func(name string) bool { return mentioned(code, name) }
+	if mentions("$input") || mentions("$items") || mentions("$all") {
+		fmt.Fprintf(&out, "const $all = %s\n", e.all())
+		if mentions("$input") || mentions("$items") {
+			out.WriteString("const $input = $from(() => $all, () => " + e.current() + ")\n")
+		}
+	}
+	if mentions("$json") || mentions("$item") || mentions("$data") {
+		out.WriteString("const $json = " + e.current() + "\n")
+	}
+	if mentions("$itemIndex") || mentions("$runIndex") {
+		index := "0"
+		if e.at != nil {
+			index = "index"
+		}
+		fmt.Fprintf(&out, "const $itemIndex = %s, $runIndex = %s\n", index, index)
+	}
+	out.WriteString(e.others(code))
+	if mentions("$execution") {
+		out.WriteString("const $execution = { id: execution.id, mode: \"production\" }\n")
+	}
+	if mentions("$workflow") {
+		out.WriteString("const $workflow = { id: workflow.id, name: workflow.name, active: true }\n")
+	}
+	if mentions("$now") {
+		out.WriteString("const $now = DateTime.now()\n")
+	}
+	if mentions("$today") {
+		out.WriteString("const $today = DateTime.now().startOf(\"day\")\n")
+	}
+	return out.String()
+}
+
+// current is the item in JavaScript.
+func (e *env) current() string {
+	if e.in.list {
+		return "(" + e.in.ref.js + "[0] ?? {})"
+	}
+	return e.in.ref.js
+}
+
+// all are all items that flow in.
+func (e *env) all() string {
+	if e.in.list {
+		return e.in.ref.js
+	}
+	return "[" + e.in.ref.js + "]"
+}
+
+// others declares $("name") and its older forms, for the names that code reads.
+func (e *env) others(code string) string {
+	if !mentioned(code, "$") && !mentioned(code, "$node") && !mentioned(code, "$items") {
+		return ""
+	}
+	var refs []string
+	seen := map[string]bool{}
+	for _, name := range references(code) {
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		other := e.c.byName[name]
+		if other == nil {
+			e.u.fail("REFERENCE", fmt.Sprintf("Reads the node %q, which is not there.", clip(name, 60)))
+			return ""
+		}
+		all, item, ok := e.read(other)
+		if !ok {
+			return ""
+		}
+		refs = append(refs, fmt.Sprintf("  [%s]: $from(() => %s, () => %s),\n", quote(name), all, item))
+	}
+	if calls := strings.Count(code, "$(") + strings.Count(code, "$node") - strings.Count(code, "$node = "); len(refs) == 0 && calls > 0 {
+		e.u.fail("REFERENCE", "Reads nodes by names that are computed.")
+	}
+	return "const $node = {\n" + strings.Join(refs, "") + "}\nconst $ = (name) => $node[name]\nconst $items = (name) => (name === undefined ? $input : $node[name]).all()\n"
+}
+
+// read returns JavaScript for all items of another unit, and for the one that
+// belongs to the current item.
+func (e *env) read(other *unit) (all, item string, ok bool) {
+	s := outputOf(other)
+	if s == nil {
+		e.u.fail("REFERENCE", fmt.Sprintf("Reads the node %q, which does not come before this one.", clip(other.name, 60)))
+		return "", "", false
+	}
+	if js, ok := e.paired(other, s); ok {
+		item = js
+	} else {
+		item = "$unpaired(" + quote(other.name) + ")"
+	}
+	if e.at.within(s.at) {
+		switch {
+		case s.list:
+			return s.ref.js, item, true
+		case s.taken != "":
+			return "(" + s.taken + " ? [" + s.ref.js + "] : [])", item, true
+		}
+		return "[" + s.ref.js + "]", item, true
+	}
+	all, _ = e.c.itemsOf(other, s, e.at.context())
+	return all, item, true
+}
+
+// paired returns the item of another unit that belongs to the current one.
+func (e *env) paired(other *unit, s *stream) (js string, ok bool) {
+	if r := e.repeats(other); r != nil {
+		return r.variable, true
+	}
+	if !s.list && e.at.within(s.at) {
+		return s.ref.js, true
+	}
+	return "", false
+}
+
+// repeats returns the loop around the unit whose items are those of another.
+func (e *env) repeats(other *unit) *region {
+	for r := e.at; r != nil; r = r.parent {
+		for _, u := range r.same {
+			if u == other {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// outputOf is what leaves a unit, by the first output that has anything.
+func outputOf(u *unit) *stream {
+	for output := range 16 {
+		if s := u.outputs[output]; s != nil {
+			return s
+		}
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package n8n
+
+import (
+	"slices"
+	"strings"
+
+	"satchel/agent"
+)
+
+// combine makes one stream of all that flow into an input.
+func (c *converter) combine(u *unit, all []*stream) *stream {
+	switch {
+	case len(all) == 0:
+		return &stream{ref: ref{path: "input", js: "input"}, guards: map[string]string{}}
+	case len(all) == 1:
+		return all[0]
+	case alike(all):
+		s := *all[0]
+		s.from, s.taken, s.guards = nil, "", common(all)
+		var taken []string
+		for _, one := range all {
+			s.from = append(s.from, one.from...)
+			taken = append(taken, one.taken)
+		}
+		s.taken = anyOf(taken)
+		return &s
+	case exclusive(all):
+		return c.pick(u, all)
+	}
+	js, from, at := c.collect(u, all)
+	return c.listed(u, &stream{from: from, at: at}, js)
+}
+
+func listStream(id string, at *region) *stream {
+	return &stream{from: []exit{{id, "", at}}, at: at, list: true, ref: ref{path: "nodes." + id + ".items", js: "(nodes[" + quote(id) + "]?.items ?? [])"}, guards: map[string]string{}}
+}
+
+// alike reports whether streams carry the same items on different ways.
+func alike(all []*stream) bool {
+	for _, s := range all[1:] {
+		if s.at != all[0].at || s.list != all[0].list || s.ref.js != all[0].ref.js || s.list || s.ref.js == "" {
+			return false
+		}
+	}
+	return exclusive(all)
+}
+
+// exclusive reports whether at most one of the streams is taken at a time.
+func exclusive(all []*stream) bool {
+	for i, a := range all {
+		for _, b := range all[i+1:] {
+			apart := false
+			for branch, handle := range a.guards {
+				other, ok := b.guards[branch]
+				apart = apart || ok && other != handle
+			}
+			if a.list || b.list || a.at != b.at || !apart {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// common are the guards that all streams have.
+func common(all []*stream) map[string]string {
+	guards := map[string]string{}
+	for branch, handle := range all[0].guards {
+		if !slices.ContainsFunc(all, func(s *stream) bool { return s.guards[branch] != handle }) {
+			guards[branch] = handle
+		}
+	}
+	return guards
+}
+
+func anyOf(conditions []string) string {
+	if slices.Contains(conditions, "") {
+		return ""
+	}
+	return "(" + strings.Join(conditions, " || ") + ")"
+}
+
+// pick adds the node that continues with the one branch that was taken.
+func (c *converter) pick(u *unit, all []*stream) *stream {
+	var code strings.Builder
+	var from []exit
+	for _, s := range all {
+		code.WriteString("if (" + taken(s) + ") return " + s.ref.js + "\n")
+		from = append(from, s.from...)
+	}
+	id := c.newID(u.id + "_input")
+	at := all[0].at
+	c.put(u, id, "code", map[string]any{"code": assemble(strings.TrimSpace(code.String())), "label": u.name + ": input"}, from, at)
+	return &stream{from: []exit{{id, "", at}}, at: at, ref: natural(id), taken: ran(id), guards: common(all)}
+}
+
+func taken(s *stream) string {
+	if s.taken == "" {
+		return "true"
+	}
+	return s.taken
+}
+
+// collect returns a JavaScript list of the items of streams, the edges behind
+// which it can be read, and where.
+func (c *converter) collect(u *unit, all []*stream) (js string, from []exit, at *region) {
+	at = contextOf(all)
+	var parts []string
+	for _, s := range all {
+		part, exits := c.itemsOf(u, s, at)
+		parts = append(parts, part)
+		from = append(from, exits...)
+	}
+	if len(parts) == 1 {
+		return parts[0], from, at
+	}
+	return "[" + "..." + strings.Join(parts, ", ...") + "]", from, at
+}
+
+// itemsOf returns the items of a stream for a node in a region. Those of a loop
+// that has ended are taken from its results.
+func (c *converter) itemsOf(u *unit, s *stream, at *region) (js string, from []exit) {
+	if at.within(s.at) {
+		switch {
+		case s.list:
+			return s.ref.js, s.from
+		case s.taken == "":
+			return "[" + s.ref.js + "]", s.from
+		}
+		return "(" + s.taken + " ? [" + s.ref.js + "] : [])", s.from
+	}
+	for !at.within(s.at) {
+		r := s.at
+		key := c.leave(u, s)
+		s = &stream{from: []exit{{r.loop, agent.HandleDone, r.parent}}, at: r.parent, list: true, ref: ref{js: "$collect(nodes[" + quote(r.loop) + "], " + quote(key) + ")"}}
+	}
+	return s.ref.js, s.from
+}
+
+// leave ends the iterations of a loop with a node that has a stream's items.
+func (c *converter) leave(u *unit, s *stream) string {
+	id := c.newID("result_of_" + s.at.loop)
+	value := any("{{" + s.ref.path + "}}")
+	kind, data := "set", map[string]any{"values": map[string]any{id: value}}
+	if s.ref.path == "" || !s.list && !s.ref.object || s.ref.fields != nil {
+		kind, data = "code", map[string]any{"code": assemble("return { " + quote(id) + ": " + s.ref.js + " }")}
+	}
+	data["label"] = u.name + ": result of the loop"
+	c.put(u, id, kind, data, s.from, s.at)
+	return id
+}
+
+// eachOf makes a stream of one item at a time: a list becomes a loop.
+func (c *converter) eachOf(u *unit, s *stream) *stream {
+	if !s.list {
+		return s
+	}
+	if at := s.at.context(); at != s.at { // lists of a loop's iterations become one list behind it
+		js, from := c.itemsOf(u, s, at)
+		s = &stream{from: from, at: at, list: true, ref: ref{js: js}, guards: map[string]string{}, same: s.same}
+	}
+	key := loopKey{s.at, s.ref.js}
+	r := c.loops[key]
+	if r == nil {
+		if s.ref.path == "" {
+			s = c.listed(u, s, s.ref.js)
+		}
+		r = c.loop(u, c.newID("each_"+u.id), "{{"+s.ref.path+"}}", s)
+		r.implicit = true
+		c.loops[key] = r
+	}
+	return c.itemStream(r)
+}
+
+// loopKey is what a loop iterates over.
+type loopKey struct {
+	at *region
+	js string
+}
+
+// listed adds a node that has a list for templates to read.
+func (c *converter) listed(u *unit, s *stream, js string) *stream {
+	id := c.newID(u.id + "_items")
+	c.put(u, id, "code", map[string]any{"code": assemble("return { items: " + js + " }"), "label": u.name + ": items"}, s.from, s.at)
+	list := listStream(id, s.at)
+	list.same = s.same
+	return list
+}
+
+// loop adds a loop node.
+func (c *converter) loop(u *unit, id, items string, s *stream) *region {
+	r := &region{loop: id, parent: s.at, variable: "item", same: s.same}
+	for outer := s.at; outer != nil; outer = outer.parent {
+		if outer.variable == r.variable {
+			r.variable += "_in"
+			outer = s.at
+		}
+	}
+	data := map[string]any{"items": items, "max_iterations": 10_000, "label": u.name + ": each item"}
+	if id == u.id {
+		data["label"] = u.name
+	}
+	if r.variable != "item" {
+		data["item_variable"] = r.variable
+	}
+	c.put(u, id, "loop", data, s.from, s.at)
+	return r
+}
+
+// itemStream is the current item of a loop.
+func (c *converter) itemStream(r *region) *stream {
+	return &stream{from: []exit{{r.loop, agent.HandleLoop, r}}, at: r, ref: ref{path: r.variable, js: r.variable, object: true}, guards: map[string]string{}, same: r.same}
+}
