@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"satchel/agent/credentials"
 	"satchel/agent/egress"
 	"satchel/agent/llm"
+	"satchel/agent/mcp"
 	"satchel/agent/mcp/registry"
 	"satchel/agent/openapi"
 	"satchel/agent/script"
@@ -168,6 +170,10 @@ func open(ctx context.Context, c *cli.Config) (_ *app, err error) {
 		return nil, err
 	}
 	verifier, err := a.access(ctx)
+	var programs *mcp.Programs
+	if err == nil {
+		programs, err = stdioPrograms(c)
+	}
 	if err == nil {
 		a.listener, err = net.Listen("tcp", c.Addr)
 	}
@@ -176,7 +182,7 @@ func open(ctx context.Context, c *cli.Config) (_ *app, err error) {
 	}
 	a.publicURL = c.PublicAddress(a.listener.Addr())
 	a.own = egress.NewOwn(a.publicURL)
-	a.assemble(verifier)
+	a.assemble(verifier, programs)
 	return a, nil
 }
 
@@ -192,6 +198,17 @@ func (a *app) replicate(options *store.Options) error {
 	return nil
 }
 
+// stdioPrograms returns what runs MCP servers as programs, with the commands of the
+// operator's file.
+func stdioPrograms(c *cli.Config) (*mcp.Programs, error) {
+	o := mcp.ProgramOptions{Folder: filepath.Join(c.Data, "mcp"), Environment: os.Environ()}
+	var err error
+	if c.StdioMCP != "" {
+		o.Commands, err = mcp.ReadCommands(c.StdioMCP)
+	}
+	return mcp.NewPrograms(o), err
+}
+
 // access returns the verifier of the operator's identity proxy, or nil if there is
 // none. It returns an error if other machines could connect without access control.
 func (a *app) access(ctx context.Context) (*auth.Verifier, error) {
@@ -205,7 +222,7 @@ func (a *app) access(ctx context.Context) (*auth.Verifier, error) {
 
 // assemble creates the components from the lowest layer to the highest and passes
 // each its dependencies.
-func (a *app) assemble(verifier *auth.Verifier) {
+func (a *app) assemble(verifier *auth.Verifier, programs *mcp.Programs) {
 	c, log := a.config, a.log
 	creds := credentials.New(credentials.Options{Env: a.env(), Address: a.publicURL})
 	env := a.env()
@@ -215,7 +232,7 @@ func (a *app) assemble(verifier *auth.Verifier) {
 	browsers := browser.New(browserOptions(c, env))
 	views := live.New(live.Options{Browser: browsers, PublicURL: a.publicURL, Log: log})
 	crawler := crawl.New(crawl.Options{Env: env, Extract: readPage, Render: rendered(browsers)})
-	servers := registry.New(registry.Options{Env: env, Logins: creds})
+	servers := registry.New(registry.Options{Env: env, Logins: creds, Programs: programs, Variables: creds.Variables})
 	toolbox := chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: a.client(), Credentials: creds.Find, Version: version, Log: log})
 	chats := chat.New(chat.Options{Model: a.models(), Index: index, Tools: toolbox.Tools, Log: log})
 	platforms := gateways.New(gateways.Options{Env: env, Address: a.publicURL, Public: c.PublicURLSet})
@@ -232,7 +249,7 @@ func (a *app) assemble(verifier *auth.Verifier) {
 		gateways.NewPoller(platforms), gateways.NewAnswerer(platforms, chats.Answer), dispatcher, scheduler, servers}
 	a.server = httpapi.New(httpapi.Options{
 		Folder: a.folder, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine, Webhooks: webhooks, Gateways: platforms,
-		Chat: chats, Toolbox: toolbox, MCP: servers, Credentials: creds, Browser: browsers, Live: views, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
+		Chat: chats, Toolbox: toolbox, MCP: servers, Catalogue: a.catalogue(), Credentials: creds, Browser: browsers, Live: views, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
 		Replicas: a.replicas, RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet,
 		PublicURL: a.publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: log,
 	})
@@ -261,6 +278,13 @@ func (a *app) knowledge(env store.Env) *vector.Index {
 func (a *app) models() *llm.Client {
 	out := egress.New(egress.Policy{Allow: a.config.OutboundAllow, MaxResponse: -1, HeaderTimeout: llm.DefaultTimeout})
 	return llm.New(llm.Options{HTTP: out.HTTP(), CheckURL: out.CheckURL})
+}
+
+// catalogue returns the catalogue of MCP servers. The operator configures its
+// address, so it may be private.
+func (a *app) catalogue() *mcp.Catalogue {
+	out := egress.New(egress.Policy{AllowPrivate: true, MaxResponse: mcp.CatalogueBytes})
+	return mcp.NewCatalogue(out, a.config.MCPRegistry, version)
 }
 
 // run starts the components and serves until ctx is done.

@@ -280,10 +280,20 @@ func (c *Credential) checkNames(values map[string]string, is *Issues) {
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
 
+// IsEnvName reports whether a program may be given an environment variable of
+// this name by the operator: those that would change this program, its proxies or
+// how others are loaded are not.
+func IsEnvName(name string) bool {
+	return envName.MatchString(name) && (!reservedEnv(name) || slices.Contains(ownFolders, strings.ToUpper(name)))
+}
+
+// ownFolders are variables that programs have anyway.
+var ownFolders = []string{"PATH", "HOME", "TMPDIR"}
+
 // reservedEnv reports whether a variable would change how a program is run.
 func reservedEnv(name string) bool {
 	name = strings.ToUpper(name)
-	return slices.Contains([]string{"PATH", "HOME", "TMPDIR", "NODE_OPTIONS", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"}, name) ||
+	return slices.Contains(ownFolders, name) || slices.Contains([]string{"NODE_OPTIONS", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"}, name) ||
 		strings.HasPrefix(name, "SATCHEL_") || strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_")
 }
 

@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -30,7 +31,8 @@ const (
 type MCPServer struct {
 	ID         string    `json:"id" example:"mcp-06f1q2s3t4v5a6b7c8d9"`
 	Name       string    `json:"name" example:"Tickets"`
-	URL        string    `json:"url" example:"https://mcp.example.com/mcp"`
+	URL        string    `json:"url" doc:"Empty for a program." example:"https://mcp.example.com/mcp"`
+	Command    string    `json:"command" doc:"For a server that runs as a program: the name of its command in the operator's file. Empty for one with a URL." example:""`
 	AuthType   string    `json:"auth_type" enum:"none,bearer,basic,header,oauth2,login" doc:"How the agent authenticates. The credentials themselves are never returned." example:"bearer"`
 	Credential string    `json:"credential" doc:"Name or id of the credential that its requests carry; for login: the id of the one that connecting made; empty: those of auth_type." example:"tickets"`
 	Status     MCPStatus `json:"status" enum:"connected,disconnected,error,needs_login" doc:"connected: it responds; disconnected: it cannot be reached; error: it responds with an error, or not with MCP; needs_login: a person has to connect it." example:"connected"`
@@ -78,6 +80,7 @@ type MCPAuth struct {
 type MCPServerChange struct {
 	Name       Optional[string]  `json:"name,omitempty" example:"Tickets"`
 	URL        Optional[string]  `json:"url,omitempty" doc:"If the host changes, the credentials must be set again." example:"https://mcp.example.com/mcp"`
+	Command    Optional[string]  `json:"command,omitempty" doc:"Name of a command in the operator's file, in place of url." example:""`
 	Auth       Optional[MCPAuth] `json:"auth,omitempty" doc:"Replaces all stored credentials. If omitted, they are kept."`
 	Credential Optional[string]  `json:"credential,omitempty" doc:"Name or id of a credential, in place of auth." example:"tickets"`
 }
@@ -101,12 +104,24 @@ func (s *MCPServer) Validate(auth MCPAuth) error {
 	var is Issues
 	is.Check(strings.TrimSpace(s.Name) != "", "name", "is required")
 	is.checkText("name", s.Name, maxMCPName)
-	is.Check(s.URL != "", "url", "is required")
-	is.checkURL("url", s.URL)
+	if s.Command == "" {
+		is.Check(s.URL != "", "url", "is required")
+		is.checkURL("url", s.URL)
+	} else {
+		is.Check(s.URL == "", "url", "cannot be combined with command")
+		is.Check(IsCommandName(s.Command), "command", "must be the name of a command in the operator's file")
+		is.Check(auth.Type == "" || auth.Type == MCPAuthNone, "auth", "cannot be combined with command: set a credential of type env")
+	}
 	auth.check(&is)
 	is.checkCredential("credential", s.Credential, &APIAuth{Type: auth.Type})
 	return is.Err()
 }
+
+var commandName = regexp.MustCompile(`^[\pL\pN][\pL\pN ._@/-]{0,99}$`)
+
+// IsCommandName reports whether a command in the operator's file may have this
+// name.
+func IsCommandName(name string) bool { return commandName.MatchString(name) }
 
 func (a MCPAuth) check(is *Issues) {
 	need := func(field, value string, limit int) {

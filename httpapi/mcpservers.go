@@ -2,18 +2,22 @@ package httpapi
 
 import (
 	"encoding/json"
+	"strings"
+	"unicode/utf8"
 
 	"satchel/agent"
 	agentchat "satchel/agent/chat"
 	"satchel/agent/credentials"
+	"satchel/agent/mcp"
 	"satchel/httpapi/rest"
 )
 
 type listMCPServersIn struct{ rest.ListParams }
 
 type mcpServersOut struct {
-	Servers []agent.MCPServer `json:"servers"`
-	Meta    rest.Meta         `json:"meta"`
+	Servers  []agent.MCPServer `json:"servers"`
+	Commands []string          `json:"commands" doc:"Names in the operator's file of servers that can run as programs." example:"[\"files\"]"`
+	Meta     rest.Meta         `json:"meta"`
 }
 
 func (s *Server) listMCPServers(c *rest.Call, in *listMCPServersIn) (mcpServersOut, error) {
@@ -22,13 +26,30 @@ func (s *Server) listMCPServers(c *rest.Call, in *listMCPServersIn) (mcpServersO
 		return mcpServersOut{}, err
 	}
 	found, total, err := s.options.MCP.List(c, c.DB, page)
-	return mcpServersOut{found, rest.MetaOf(page, total)}, err
+	return mcpServersOut{found, s.options.MCP.Commands(), rest.MetaOf(page, total)}, err
+}
+
+type mcpCatalogueIn struct {
+	Search string `query:"search" doc:"Part of the name; at most 100 characters." example:"tickets"`
+	Cursor string `query:"cursor" doc:"next_cursor of the page before."`
+}
+
+func (s *Server) mcpCatalogue(c *rest.Call, in *mcpCatalogueIn) (mcp.CataloguePage, error) {
+	search := strings.TrimSpace(in.Search)
+	switch {
+	case utf8.RuneCountInString(search) > 100:
+		return mcp.CataloguePage{}, agent.Invalid("search", "must have at most 100 characters")
+	case utf8.RuneCountInString(in.Cursor) > mcp.MaxCatalogueCursor:
+		return mcp.CataloguePage{}, agent.Invalid("cursor", "is not a cursor of this list")
+	}
+	return s.options.Catalogue.Search(c, search, in.Cursor)
 }
 
 type createMCPServerIn struct {
 	Body struct {
 		Name       string        `json:"name" required:"true" example:"Tickets"`
-		URL        string        `json:"url" required:"true" doc:"An http or https URL. Private addresses are refused unless the operator allows them." example:"https://mcp.example.com/mcp"`
+		URL        string        `json:"url,omitempty" doc:"An http or https URL. Private addresses are refused unless the operator allows them." example:"https://mcp.example.com/mcp"`
+		Command    string        `json:"command,omitempty" doc:"In place of url: the name of a command in the operator's file, which is run as a program. Its credential is one of type env." example:""`
 		Auth       agent.MCPAuth `json:"auth,omitempty"`
 		Credential string        `json:"credential,omitempty" doc:"Name or id of a credential, in place of auth." example:"tickets"`
 	}
@@ -39,7 +60,7 @@ func mcpServerLocation(c *rest.Call, out any) string {
 }
 
 func (s *Server) createMCPServer(c *rest.Call, in *createMCPServerIn) (agent.MCPServer, error) {
-	return s.options.MCP.Create(c, c.DB, agent.MCPServer{Name: in.Body.Name, URL: in.Body.URL, Credential: in.Body.Credential}, in.Body.Auth)
+	return s.options.MCP.Create(c, c.DB, agent.MCPServer{Name: in.Body.Name, URL: in.Body.URL, Command: in.Body.Command, Credential: in.Body.Credential}, in.Body.Auth)
 }
 
 type updateMCPServerIn struct {

@@ -41,6 +41,8 @@ func (w *contractClient) checkMCPServers(t *testing.T, agent string) {
 	w.request(t, 400, "PUT", agent+"/mcp/"+id, `{"url":"http://127.0.0.1:1/"}`)
 	w.request(t, 200, "POST", agent+"/mcp/"+id+"/call", `{"tool":"open","arguments":{"title":"x"}}`)
 	w.request(t, 400, "POST", agent+"/mcp/"+id+"/call", `{"tool":""}`)
+	w.request(t, 200, "GET", "/api/mcp-catalogue?search=tickets", "")
+	w.request(t, 400, "GET", "/api/mcp-catalogue?search="+strings.Repeat("x", 101), "")
 	w.request(t, 409, "POST", agent+"/mcp/"+id+"/connect", "")
 	login := w.create(t, agent+"/mcp", `{"name":"Login","url":"`+newMCPLogin(t).URL+`/mcp","auth":{"type":"login"}}`)
 	w.request(t, 200, "POST", agent+"/mcp/"+login+"/connect", "")
@@ -50,6 +52,7 @@ func (w *contractClient) checkMCPServers(t *testing.T, agent string) {
 	away := w.create(t, agent+"/mcp", `{"name":"Away","url":"`+server.URL+`"}`)
 	w.request(t, 500, "GET", agent+"/mcp/"+away+"/tools", "")
 	w.request(t, 400, "POST", agent+"/mcp", `{"name":"Away"}`)
+	w.request(t, 400, "POST", agent+"/mcp", `{"name":"Shell","command":"sh"}`)
 	w.request(t, 200, "DELETE", agent+"/mcp?id="+id, "")
 	w.request(t, 404, "DELETE", agent+"/mcp?id="+id, "")
 }

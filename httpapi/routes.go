@@ -17,6 +17,7 @@ func (s *Server) api() []*rest.Route {
 		rest.Raw[struct{}]("GET", "/node-types", 200, "List the types of workflow nodes", s.listNodeTypes).Role(rest.Anyone).Tagged().Returns(graph.Catalog{}),
 		rest.JSON("GET", "/templates", 200, "List workflow templates", s.listTemplates).Role(rest.Anyone),
 
+		rest.JSON("GET", "/mcp-catalogue", 200, "Search the catalogue of MCP servers", s.mcpCatalogue).Role(rest.Identified).Fails(agent.CodeUpstream),
 		rest.JSON("GET", "/credential-presets", 200, "List presets of credentials", s.listPresets).Role(rest.Anyone),
 
 		rest.JSON("GET", "/console", 200, "Read the initial data of a console page", s.console).Role(rest.Anyone),

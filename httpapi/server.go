@@ -18,6 +18,7 @@ import (
 	"satchel/agent"
 	agentchat "satchel/agent/chat"
 	"satchel/agent/credentials"
+	"satchel/agent/mcp"
 	"satchel/agent/mcp/registry"
 	"satchel/browser"
 	"satchel/browser/live"
@@ -45,6 +46,7 @@ type Options struct {
 	Gateways       *gateways.Gateways
 	Toolbox        *agentchat.Toolbox
 	MCP            *registry.Registry
+	Catalogue      *mcp.Catalogue // nil: it is off
 	Credentials    *credentials.Credentials
 	Browser        *browser.Browser
 	Live           *live.Live

@@ -14,19 +14,19 @@ import (
 // authField is the field of _secrets that an MCP server has.
 const authField = "auth"
 
-const mcpColumns = "id, name, url, auth_type, credential, status, last_error, checked_at, created_at"
+const mcpColumns = "id, name, url, command, auth_type, credential, status, last_error, checked_at, created_at"
 
 var mcpListing = listing[agent.MCPServer]{
 	table:   "mcp_servers",
 	columns: mcpColumns,
 	order:   Order{"created_at", true},
 	sort:    map[string]string{"created_at": "created_at", "name": "name", "status": "status"},
-	search:  []string{"name", "url"},
+	search:  []string{"name", "url", "command"},
 	scan:    scanMCPServer,
 }
 
 func scanMCPServer(rows *sqlite.Rows) (s agent.MCPServer, err error) {
-	return s, rows.Scan(&s.ID, &s.Name, &s.URL, &s.AuthType, &s.Credential, &s.Status, &s.LastError, &s.CheckedAt, &s.CreatedAt)
+	return s, rows.Scan(&s.ID, &s.Name, &s.URL, &s.Command, &s.AuthType, &s.Credential, &s.Status, &s.LastError, &s.CheckedAt, &s.CreatedAt)
 }
 
 // mcpSecret is what is sealed: the credentials, and for whom they are. A
@@ -81,7 +81,7 @@ func (db *DB) CreateMCPServer(ctx context.Context, s agent.MCPServer, auth agent
 	}
 	return Write(ctx, db, func(tx *Tx) (agent.MCPServer, error) {
 		s := s
-		s.ID, s.CreatedAt, s.CheckedAt = agent.NewID(agent.KindMCP), tx.Now, tx.Now
+		s.ID, s.CreatedAt, s.CheckedAt = cmp.Or(s.ID, agent.NewID(agent.KindMCP)), tx.Now, tx.Now
 		s.AuthType = auth.Type
 		if s.AuthType == "" {
 			s.AuthType = agent.MCPAuthNone
@@ -89,8 +89,8 @@ func (db *DB) CreateMCPServer(ctx context.Context, s agent.MCPServer, auth agent
 		if err := tx.checkMCPServerLimit(); err != nil {
 			return s, err
 		}
-		if _, err := tx.exec("INSERT INTO mcp_servers(id, name, url, auth_type, credential, status, last_error, tools, checked_at, created_at) VALUES (?,?,?,?,?,?,?,?,?,?)",
-			s.ID, s.Name, s.URL, s.AuthType, s.Credential, s.Status, s.LastError, listed, tx.Now, tx.Now); err != nil {
+		if _, err := tx.exec("INSERT INTO mcp_servers(id, name, url, command, auth_type, credential, status, last_error, tools, checked_at, created_at) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+			s.ID, s.Name, s.URL, s.Command, s.AuthType, s.Credential, s.Status, s.LastError, listed, tx.Now, tx.Now); err != nil {
 			return s, err
 		}
 		if s.AuthType != agent.MCPAuthNone {
@@ -119,8 +119,8 @@ func (db *DB) UpdateMCPServer(ctx context.Context, s agent.MCPServer, auth agent
 		if err != nil {
 			return s, err
 		}
-		if _, err := tx.exec("UPDATE mcp_servers SET name = ?, url = ?, auth_type = ?, credential = ?, status = ?, last_error = ?, tools = coalesce(?, tools), checked_at = ? WHERE id = ?",
-			s.Name, s.URL, kind, s.Credential, s.Status, s.LastError, listed, tx.Now, s.ID); err != nil {
+		if _, err := tx.exec("UPDATE mcp_servers SET name = ?, url = ?, command = ?, auth_type = ?, credential = ?, status = ?, last_error = ?, tools = coalesce(?, tools), checked_at = ? WHERE id = ?",
+			s.Name, s.URL, s.Command, kind, s.Credential, s.Status, s.LastError, listed, tx.Now, s.ID); err != nil {
 			return s, err
 		}
 		if err := tx.putSecret(s.ID, authField, secret); err != nil {
@@ -206,8 +206,8 @@ func (db *DB) NoteMCPServer(ctx context.Context, s agent.MCPServer, tools []agen
 	}
 	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		tx.takesOn(workMCPServers)
-		_, err := tx.exec(`UPDATE mcp_servers SET status = ?, last_error = ?, checked_at = ?, tools = coalesce(?, tools) WHERE id = ? AND url = ?`,
-			s.Status, s.LastError, tx.Now, listed, s.ID, s.URL)
+		_, err := tx.exec(`UPDATE mcp_servers SET status = ?, last_error = ?, checked_at = ?, tools = coalesce(?, tools) WHERE id = ? AND url = ? AND command = ?`,
+			s.Status, s.LastError, tx.Now, listed, s.ID, s.URL, s.Command)
 		return struct{}{}, err
 	})
 	return err

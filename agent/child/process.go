@@ -30,6 +30,9 @@ type Process struct {
 	stderr head
 	done   chan struct{}
 	err    error // how it ended; set once done is closed
+
+	tree      tree // of a Program
+	treeEnded sync.Once
 }
 
 // Start starts a child. On Linux the child dies with the thread that calls

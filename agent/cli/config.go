@@ -42,6 +42,8 @@ type Config struct {
 	RateLimits     map[string]int // calls per minute by class (RateClasses); nil means no limits
 	TrustedProxies []netip.Prefix // peers whose X-Forwarded-For is trusted
 	OutboundAllow  []netip.Prefix // private ranges that outbound requests may reach
+	StdioMCP       string         // file with commands of MCP servers, "" for none
+	MCPRegistry    string         // URL of the registry of MCP servers, "" for none
 	MaxUploadMB    int            // largest upload in MiB
 	CORSOrigins    []string       // lower-case origins, or only "*" for all; empty means none
 	CORSOriginsSet bool           // the operator set CORSOrigins

@@ -75,6 +75,7 @@ func TestDefaults(t *testing.T) {
 	want := &Config{
 		Addr: "127.0.0.1:8787", Data: "./data", PublicURL: "http://127.0.0.1:8787",
 		RateLimits:  map[string]int{"general": 100, "chat": 20, "browser": 50, "bulk": 10, "widget": 30},
+		MCPRegistry: "https://registry.modelcontextprotocol.io",
 		MaxUploadMB: 25, CORSOrigins: []string{"*"}, DefaultRole: "viewer",
 		ReplicateDays: 30, LogFormat: "text", LogLevel: slog.LevelInfo,
 	}
@@ -104,6 +105,9 @@ var valid = []struct {
 	{"rate_limits", "SATCHEL_RATE_LIMITS", "OFF", func(c *Config) any { return c.RateLimits }, map[string]int(nil)},
 	{"trusted_proxies", "SATCHEL_TRUSTED_PROXIES", "10.0.0.0/8, 192.0.2.7,fd00::/8,::1", func(c *Config) any { return c.TrustedProxies }, prefixes("10.0.0.0/8", "192.0.2.7/32", "fd00::/8", "::1/128")},
 	{"outbound_allow", "SATCHEL_OUTBOUND_ALLOW", "127.0.0.1", func(c *Config) any { return c.OutboundAllow }, prefixes("127.0.0.1/32")},
+	{"allow_stdio_mcp", "SATCHEL_ALLOW_STDIO_MCP", "/etc/satchel/mcp.json", func(c *Config) any { return c.StdioMCP }, "/etc/satchel/mcp.json"},
+	{"mcp_registry", "SATCHEL_MCP_REGISTRY", "off", func(c *Config) any { return c.MCPRegistry }, ""},
+	{"mcp_registry", "SATCHEL_MCP_REGISTRY", "http://registry.lan:8080", func(c *Config) any { return c.MCPRegistry }, "http://registry.lan:8080"},
 	{"max_upload_mb", "SATCHEL_MAX_UPLOAD_MB", "100", func(c *Config) any { return c.MaxUploadMB }, 100},
 	{"cors_origins", "SATCHEL_CORS_ORIGINS", "https://A.example:443/, http://b.example:3000,http://[::1]:80", func(c *Config) any { return c.CORSOrigins }, []string{"https://a.example", "http://b.example:3000", "http://[::1]"}},
 	{"cors_origins", "SATCHEL_CORS_ORIGINS", "chrome-extension://abcdef", func(c *Config) any { return c.CORSOrigins }, []string{"chrome-extension://abcdef"}},
@@ -318,6 +322,8 @@ master_key = ********  # variable SATCHEL_MASTER_KEY
 rate_limits = off  # variable SATCHEL_RATE_LIMITS
 trusted_proxies = 10.0.0.0/8,::1/128  # satchel.toml:trusted_proxies
 outbound_allow = (not set)  # default
+allow_stdio_mcp = (not set)  # default
+mcp_registry = https://registry.modelcontextprotocol.io  # default
 max_upload_mb = 25  # default
 cors_origins = none  # satchel.toml:cors_origins
 no_auth = true  # flag --no-auth

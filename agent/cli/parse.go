@@ -73,6 +73,14 @@ func parseURL(text string) (string, error) {
 	return text, nil
 }
 
+// parseRegistry parses a URL, or off, which is "".
+func parseRegistry(text string) (string, error) {
+	if strings.EqualFold(text, "off") {
+		return "", nil
+	}
+	return parseURL(text)
+}
+
 func validPort(host, port string) bool {
 	if port == "" {
 		return !strings.HasSuffix(host, ":")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"log/slog"
 	"net/netip"
 	"strconv"
@@ -63,6 +64,10 @@ var table = []Setting{
 		func(c *Config) *[]netip.Prefix { return &c.TrustedProxies }, parsePrefixes, showPrefixes),
 	bind(Setting{Name: "outbound_allow", list: true, Usage: "private addresses that outbound requests may reach, as CIDRs"},
 		func(c *Config) *[]netip.Prefix { return &c.OutboundAllow }, parsePrefixes, showPrefixes),
+	bind(Setting{Name: "allow_stdio_mcp", Usage: "file with commands of MCP servers that agents may run as programs"},
+		func(c *Config) *string { return &c.StdioMCP }, parseText, showText),
+	bind(Setting{Name: "mcp_registry", Default: "https://registry.modelcontextprotocol.io", Usage: "registry of MCP servers that the catalogue searches, or off"},
+		func(c *Config) *string { return &c.MCPRegistry }, parseRegistry, showRegistry),
 	bind(Setting{Name: "max_upload_mb", Default: "25", Usage: "largest upload in MiB"},
 		func(c *Config) *int { return &c.MaxUploadMB }, numberIn(1, 4096), strconv.Itoa),
 	bind(Setting{Name: nameCORS, list: true, Default: "*", Usage: "origins that browsers may call from: a list, * or none"},
@@ -115,6 +120,8 @@ func name(s Setting) Setting {
 	}
 	return s
 }
+
+func showRegistry(address string) string { return cmp.Or(address, "off") }
 
 func showText(text string) string { return text }
 

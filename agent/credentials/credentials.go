@@ -69,6 +69,19 @@ func (c *Credentials) Find(ctx context.Context, db *store.DB, ref string) (egres
 	return c.attachable(db, o)
 }
 
+// Variables returns the environment variables of a credential of type env, by its
+// name or id.
+func (c *Credentials) Variables(ctx context.Context, db *store.DB, ref string) (map[string]string, error) {
+	o, err := db.OpenCredential(ctx, ref)
+	if err != nil {
+		return nil, notFoundAsField(err)
+	}
+	if o.Type != agent.CredentialEnv {
+		return nil, agent.Invalid("credential", "must be of type env for a server that runs as a program")
+	}
+	return o.Values, nil
+}
+
 // notFoundAsField says of a credential that does not exist which field names it.
 func notFoundAsField(err error) error {
 	if agent.ErrorCode(err) == agent.CodeNotFound {

@@ -35,18 +35,31 @@ type Options struct {
 	HTTP                     *http.Client
 	Version                  string        // of the program, for User-Agent
 	ListTimeout, CallTimeout time.Duration // 0: their defaults
+	Programs                 *Programs     // nil: there are none
 }
 
 // Server is an MCP server to call.
 type Server struct {
-	URL  string
-	Auth agent.MCPAuth
+	Program *Program // unless nil, it runs as a program and has no URL
+	URL     string
+	Auth    agent.MCPAuth
 	// Credential, unless nil, is attached to the requests in place of Auth.
 	Credential egress.Credential
 }
 
-// Client calls MCP servers. Each call is a separate session, so a restarted
-// server is no problem. It is safe for concurrent use.
+// secrets are texts that nobody may see.
+func (s Server) secrets() []string {
+	all := s.Auth.Secrets()
+	if s.Program != nil {
+		for _, value := range s.Program.Env {
+			all = append(all, value)
+		}
+	}
+	return all
+}
+
+// Client calls MCP servers. Each call of one with a URL is a separate session, so
+// a restarted server is no problem. It is safe for concurrent use.
 type Client struct {
 	options Options
 	sdk     *sdk.Client
@@ -67,11 +80,16 @@ func New(o Options) *Client {
 	if o.CallTimeout <= 0 {
 		o.CallTimeout = DefaultCallTimeout
 	}
-	return &Client{options: o, now: time.Now, known: map[string]era{}, mirrored: map[string]bool{},
+	if o.Programs == nil {
+		o.Programs = NewPrograms(ProgramOptions{})
+	}
+	c := &Client{options: o, now: time.Now, known: map[string]era{}, mirrored: map[string]bool{},
 		tokens: map[tokenKey]token{}, issuers: map[string]string{},
 		sdk: sdk.NewClient(&sdk.Implementation{Name: "satchel", Title: "Satchel", Version: o.Version},
 			// Nobody is available to answer what a server asks.
 			&sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}})}
+	o.Programs.sdk = c.sdk
+	return c
 }
 
 // era is a server's version of the transport.
@@ -89,6 +107,9 @@ const lastStateful = "2025-11-25"
 // ask connects to a server and does one thing with it. An error is a *Fault, an
 // *agent.Error returned by do, or the context's.
 func (c *Client) ask(ctx context.Context, s Server, limit time.Duration, do func(context.Context, *sdk.ClientSession) error) error {
+	if s.Program != nil {
+		return c.askProgram(ctx, s, limit, do)
+	}
 	again, err := c.askOnce(ctx, s, limit, do)
 	if again { // the server rejected a cached token
 		_, err = c.askOnce(ctx, s, limit, do)

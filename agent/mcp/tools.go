@@ -156,7 +156,7 @@ func (c *Client) Call(ctx context.Context, s Server, tool string, arguments json
 	if err != nil {
 		return nil, err
 	}
-	return resultOf(result, s.Auth.Secrets())
+	return resultOf(result, s.secrets())
 }
 
 func resultOf(r *sdk.CallToolResult, secrets []string) (any, error) {

@@ -10,3 +10,6 @@ ALTER TABLE chunks ADD COLUMN last_line INTEGER NOT NULL DEFAULT 0;
 PRAGMA writable_schema = ON;
 UPDATE sqlite_schema SET sql = replace(replace(sql, '''header'',''oauth2''', '''header'',''oauth2'',''login'''), '''disconnected'',''error''', '''disconnected'',''error'',''needs_login''') WHERE type = 'table' AND name = 'mcp_servers';
 PRAGMA writable_schema = RESET;
+
+-- MCP servers that run as programs: the name of a command in the operator's file.
+ALTER TABLE mcp_servers ADD COLUMN command TEXT NOT NULL DEFAULT '';

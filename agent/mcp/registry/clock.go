@@ -33,6 +33,7 @@ func (r *Registry) notify(db *store.DB, p store.Pending) {
 // Start begins to check servers on schedule. It returns immediately and may be
 // called twice. The work ends with ctx or Stop.
 func (r *Registry) Start(ctx context.Context) error {
+	r.programs.Start(ctx)
 	r.agents.Start(ctx)
 	r.checks.Start(ctx)
 	return nil
@@ -43,6 +44,7 @@ func (r *Registry) Start(ctx context.Context) error {
 func (r *Registry) Stop() {
 	r.agents.Stop()
 	r.checks.Stop()
+	r.programs.Stop()
 	r.guard.CloseIdleConnections()
 }
 

@@ -31,6 +31,10 @@ type Options struct {
 	store.Env
 	// Logins makes the credentials of servers that a person logs in to.
 	Logins Logins
+	// Programs runs the servers that are programs; nil: there are none.
+	Programs *mcp.Programs
+	// Variables returns the environment variables of a credential of type env.
+	Variables func(ctx context.Context, db *store.DB, ref string) (map[string]string, error)
 }
 
 // Registry manages the MCP servers of all agents.
@@ -41,6 +45,8 @@ type Registry struct {
 	log         *slog.Logger
 	credentials store.CredentialFinder
 	logins      Logins
+	programs    *mcp.Programs
+	variables   func(context.Context, *store.DB, string) (map[string]string, error)
 	now         func() time.Time
 	every       time.Duration
 	wait        time.Duration                    // of a list
@@ -52,9 +58,12 @@ type Registry struct {
 
 // New returns a Registry.
 func New(o Options) *Registry {
+	if o.Programs == nil {
+		o.Programs = mcp.NewPrograms(mcp.ProgramOptions{})
+	}
 	guard := egress.New(egress.Policy{Allow: o.Allow, MaxResponse: -1, HeaderTimeout: mcp.DefaultCallTimeout})
-	r := &Registry{folder: o.Folder, guard: guard, credentials: o.Credentials, logins: o.Logins, log: o.Logger(), now: time.Now, every: every, wait: listTimeout,
-		client: mcp.New(mcp.Options{HTTP: guard.HTTP(), Version: o.Version}), checked: func(*store.DB, agent.MCPServer) {}}
+	r := &Registry{folder: o.Folder, guard: guard, credentials: o.Credentials, logins: o.Logins, programs: o.Programs, variables: o.Variables, log: o.Logger(), now: time.Now, every: every, wait: listTimeout,
+		client: mcp.New(mcp.Options{HTTP: guard.HTTP(), Version: o.Version, Programs: o.Programs}), checked: func(*store.DB, agent.MCPServer) {}}
 	r.makeQueues()
 	o.Folder.OnPending(r.notify)
 	return r
@@ -72,15 +81,26 @@ func (r *Registry) Create(ctx context.Context, db *store.DB, s agent.MCPServer, 
 	if err := db.CheckMCPServerLimit(ctx); err != nil {
 		return s, err
 	}
+	s.ID = agent.NewID(agent.KindMCP)
 	tools, err := r.inspect(ctx, db, &s, &auth)
 	if err != nil {
 		return s, err
 	}
-	return db.CreateMCPServer(ctx, s, auth, tools)
+	made, err := db.CreateMCPServer(ctx, s, auth, tools)
+	if err != nil {
+		r.programs.Forget(db.ID(), s.ID)
+	}
+	return made, err
 }
 
 // checkAddresses refuses addresses that can never be reached.
 func (r *Registry) checkAddresses(s agent.MCPServer, auth agent.MCPAuth) error {
+	if s.Command != "" {
+		if !r.programs.Has(s.Command) {
+			return agent.Invalid("command", "names no command of the operator's file (--allow-stdio-mcp)")
+		}
+		return nil
+	}
 	if err := r.checkURL("url", s.URL); err != nil {
 		return err
 	}
@@ -98,12 +118,12 @@ func (r *Registry) inspect(ctx context.Context, db *store.DB, s *agent.MCPServer
 	limited, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	var tools []agent.MCPTool
-	credential, err := r.credentials.Find(ctx, db, s.Credential)
+	server, err := r.callable(ctx, db, *s, *auth)
 	if agent.ErrorCode(err) == agent.CodeValidation || agent.ErrorCode(err) == agent.CodeNotFound {
 		return nil, err
 	}
 	if err == nil {
-		tools, err = r.client.Tools(limited, mcp.Server{URL: s.URL, Auth: *auth, Credential: credential})
+		tools, err = r.client.Tools(limited, server)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -113,6 +133,20 @@ func (r *Registry) inspect(ctx context.Context, db *store.DB, s *agent.MCPServer
 		auth.Issuer = r.client.Issuer(s.URL)
 	}
 	return tools, nil
+}
+
+// callable returns a server as it is called, with its credential.
+func (r *Registry) callable(ctx context.Context, db *store.DB, s agent.MCPServer, auth agent.MCPAuth) (server mcp.Server, err error) {
+	if s.Command == "" {
+		server = mcp.Server{URL: s.URL, Auth: auth}
+		server.Credential, err = r.credentials.Find(ctx, db, s.Credential)
+		return server, err
+	}
+	server.Program = &mcp.Program{Agent: db.ID(), Server: s.ID, Command: s.Command}
+	if s.Credential != "" {
+		server.Program.Env, err = r.variables(ctx, db, s.Credential)
+	}
+	return server, err
 }
 
 // Update changes a server, which is looked at as when it is registered.
@@ -128,6 +162,7 @@ func (r *Registry) Update(ctx context.Context, db *store.DB, id string, change a
 	}
 	change.Name.Into(&s.Name)
 	change.URL.Into(&s.URL)
+	change.Command.Into(&s.Command)
 	change.Credential.Into(&s.Credential)
 	auth := change.Auth.Value
 	if !change.Auth.Given {
@@ -174,10 +209,17 @@ func found(s *agent.MCPServer, err error) {
 	}
 }
 
-// Delete removes a server.
+// Delete removes a server, and ends it if it is a program.
 func (r *Registry) Delete(ctx context.Context, db *store.DB, id string) error {
-	return db.DeleteMCPServer(ctx, id)
+	err := db.DeleteMCPServer(ctx, id)
+	if err == nil {
+		r.programs.Forget(db.ID(), id)
+	}
+	return err
 }
+
+// Commands returns the names of the operator's commands, sorted.
+func (r *Registry) Commands() []string { return r.programs.Names() }
 
 // look requests a server's tools, and stores the outcome, also in s. An
 // interrupted request has no outcome.
@@ -187,12 +229,12 @@ func (r *Registry) fetchTools(ctx context.Context, db *store.DB, s *agent.MCPSer
 	}
 	auth, err := db.MCPCredentials(ctx, *s)
 	var tools []agent.MCPTool
-	var credential egress.Credential
+	var server mcp.Server
 	if err == nil {
-		credential, err = r.credentials.Find(ctx, db, s.Credential)
+		server, err = r.callable(ctx, db, *s, auth)
 	}
 	if err == nil {
-		tools, err = r.client.Tools(ctx, mcp.Server{URL: s.URL, Auth: auth, Credential: credential})
+		tools, err = r.client.Tools(ctx, server)
 	}
 	if ctx.Err() == context.Canceled {
 		return nil, ctx.Err()
@@ -246,9 +288,9 @@ func (r *Registry) Call(ctx context.Context, db *store.DB, serverID, tool string
 	if err != nil {
 		return nil, err
 	}
-	credential, err := r.credentials.Find(ctx, db, s.Credential)
+	server, err := r.callable(ctx, db, s, auth)
 	if err != nil {
 		return nil, err
 	}
-	return r.client.Call(ctx, mcp.Server{URL: s.URL, Auth: auth, Credential: credential}, tool, arguments)
+	return r.client.Call(ctx, server, tool, arguments)
 }

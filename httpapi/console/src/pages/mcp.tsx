@@ -2,23 +2,27 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { agent, agentId, ApiError, go, href, invalidate, mayEdit, path, post, put, remove, route, session, setQuery, useQuery } from "../data";
-import { Badge, Button, confirm, CopyField, Empty, ErrorCard, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, Skeleton, tell, TextField, When, type FormState, type MenuItem } from "../ui";
-import { authOf, credentialOf, credentialTitle, CredentialFields } from "../parts/credentials";
+import { Badge, Button, confirm, CopyField, Empty, ErrorCard, FormDialog, Icon, LinkButton, Load, Menu, Name, openDialog, Pager, SelectField, Skeleton, tell, TextField, When, type FormState, type MenuItem } from "../ui";
+import { authOf, credentialOf, credentialTitle, CredentialFields, CredentialSelect } from "../parts/credentials";
 import { connectServer } from "../parts/connect";
 import { useFollow } from "../parts/follow";
 import { TryTool } from "../parts/try";
+import { Catalogue } from "./mcp/catalogue";
 
 const mcpAt = (...more: string[]) => path("agents", agentId.value, "mcp", ...more);
 
 export default function MCP() {
   const [id] = route.value.rest;
+  if (id === "catalogue") return <Catalogue />;
   return id ? <Server key={id} id={id} /> : <List />;
 }
 
 const State = ({ s }: { s: any }) => <Badge tone={s.status === "connected" ? "good" : s.status === "error" ? "bad" : "warn"}>{s.status.replace("_", " ")}</Badge>;
 
+const Where = ({ s }: { s: any }) => (s.command ? <>program <bdi>{s.command}</bdi></> : <bdi>{s.url}</bdi>);
+
 /** How the agent shows the server who it is. */
-const authText = (s: any) => (s.auth_type === "login" ? (s.status === "needs_login" ? "nobody has logged in" : "logged in") : s.credential ? "a stored credential" : s.auth_type === "none" ? "no credentials" : `${credentialTitle(s.auth_type)}, set`);
+const authText = (s: any) => (s.command ? (s.credential ? "with a stored environment" : "no credentials") : s.auth_type === "login" ? (s.status === "needs_login" ? "nobody has logged in" : "logged in") : s.credential ? "a stored credential" : s.auth_type === "none" ? "no credentials" : `${credentialTitle(s.auth_type)}, set`);
 
 const LogIn = ({ s, primary }: { s: any; primary?: boolean }) => mayEdit.value && s.auth_type === "login" && s.status === "needs_login" && <Button kind={primary ? "primary" : undefined} icon="LogIn" onClick={() => connectServer(s)}>Log in</Button>;
 
@@ -26,17 +30,17 @@ function List() {
   const offset = Number(route.value.query.get("offset")) || 0;
   const found = useQuery(mcpAt(), { limit: 50, offset });
   useFollow("mcp", found.reload);
-  const add = mayEdit.value && <Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <Edit close={close} done={(s) => { go(href(agentId.value, "mcp", s.id)); if (s.status === "needs_login" && s.auth_type === "login") void connectServer(s); }} />); }}>Add a server</Button>;
+  const add = mayEdit.value && <Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <Edit commands={found.data.value?.commands ?? []} close={close} done={(s) => { go(href(agentId.value, "mcp", s.id)); if (s.status === "needs_login" && s.auth_type === "login") void connectServer(s); }} />); }}>Add a server</Button>;
   const own = new URL(`mcp/${agent.value?.name ?? agentId.value}`, session.value?.public_url ? `${session.value.public_url}/` : document.baseURI).href;
   return (
     <div class="page">
-      <div class="page-head"><h1 class="grow" tabIndex={-1}>MCP servers</h1>{add}</div>
+      <div class="page-head"><h1 class="grow" tabIndex={-1}>MCP servers</h1><LinkButton icon="Search" href={href(agentId.value, "mcp", "catalogue")}>Catalogue</LinkButton>{add}</div>
       <Load of={found}>{({ servers, meta }) => servers.length ? (
         <>
           <ul class="sources">{servers.map((s: any) => (
             <li key={s.id} class="source-row">
               <span class="tile"><Icon name="Plug" /></span>
-              <div class="grow"><a href={href(agentId.value, "mcp", s.id)}><Name>{s.name}</Name></a><p class="muted small"><bdi>{s.url}</bdi> · {authText(s)} · seen <When time={s.checked_at} /></p>{s.last_error && s.status !== "needs_login" && <p class="issue small"><bdi>{s.last_error}</bdi></p>}</div>
+              <div class="grow"><a href={href(agentId.value, "mcp", s.id)}><Name>{s.name}</Name></a><p class="muted small"><Where s={s} /> · {authText(s)} · seen <When time={s.checked_at} /></p>{s.last_error && s.status !== "needs_login" && <p class="issue small"><bdi>{s.last_error}</bdi></p>}</div>
               <State s={s} /><LogIn s={s} />
             </li>
           ))}</ul>
@@ -53,12 +57,12 @@ function List() {
 }
 
 /** Registers a server, or changes one. Credentials are given as a whole. */
-function Edit({ now, close, done }: { now?: any; close: () => void; done: (s: any) => unknown }) {
+function Edit({ now, commands, close, done }: { now?: any; commands: string[]; close: () => void; done: (s: any) => unknown }) {
   const login = now?.auth_type === "login";
   const [replace, setReplace] = useState(!now || now.auth_type === "none" || Boolean(now.credential) && !login);
   const save = async (v: Record<string, any>) => {
-    const auth = authOf(v);
-    const body = { name: v.name, url: v.url, ...(replace && { auth, credential: credentialOf(v) }) };
+    const body = v.command ? { name: v.name, url: "", command: v.command, auth: { type: "none" }, credential: v["auth.credential"] ?? "" }
+      : { name: v.name, url: v.url, command: "", ...(replace && { auth: authOf(v), credential: credentialOf(v) }) };
     const s = await (now ? put(mcpAt(now.id), body) : post(mcpAt(), body)).catch((error: any) => {
       if (error instanceof ApiError && error.issues.auth) setReplace(true);
       throw error;
@@ -68,12 +72,13 @@ function Edit({ now, close, done }: { now?: any; close: () => void; done: (s: an
     await done(s);
   };
   return (
-    <FormDialog title={now ? `Edit ${now.name}` : "Add an MCP server"} close={close} action={now ? "Save" : "Add"} run={save} initial={{ name: now?.name ?? "", url: now?.url ?? "", "auth.type": now?.credential && !login ? "stored" : now?.auth_type ?? "none", "auth.credential": login ? "" : now?.credential ?? "" }}>
+    <FormDialog title={now ? `Edit ${now.name}` : "Add an MCP server"} close={close} action={now ? "Save" : "Add"} run={save} initial={{ name: now?.name ?? "", url: now?.url ?? "", command: now?.command ?? "", "auth.type": now?.credential && !login && !now.command ? "stored" : now?.auth_type ?? "none", "auth.credential": login ? "" : now?.credential ?? "" }}>
       {(f: FormState) => (
         <>
           <TextField label="Name" autoFocus required placeholder="Tickets" {...f.text("name")} />
-          <TextField label="Address" type="url" required placeholder="https://mcp.example.com/mcp" {...f.text("url")} />
-          {replace ? <CredentialFields form={f} kinds={["none", "login", "stored", "bearer", "basic", "header", "oauth2"]} /> : <div class="row"><span class="grow">Credentials: {credentialTitle(now.auth_type)}, set</span><Button onClick={() => setReplace(true)}>Replace</Button></div>}
+          {(commands.length > 0 || now?.command) && <SelectField label="Kind" options={[["", "A server at an address"], ...[...new Set([...commands, ...(now?.command ? [now.command] : [])])].map((c) => [c, `Program: ${c}`] as [string, string])]} {...f.choice("command")} />}
+          {f.values.command ? <CredentialSelect env label="Environment" value={f.values["auth.credential"] ?? ""} error={f.issue("credential")} onChange={(id) => f.set("auth.credential", id)} /> : <TextField label="Address" type="url" required placeholder="https://mcp.example.com/mcp" {...f.text("url")} />}
+          {f.values.command ? <p class="muted small">The operator's file says how it is started. It runs with the rights of Satchel itself.</p> : replace ? <CredentialFields form={f} kinds={["none", "login", "stored", "bearer", "basic", "header", "oauth2"]} /> : <div class="row"><span class="grow">Credentials: {credentialTitle(now.auth_type)}, set</span><Button onClick={() => setReplace(true)}>Replace</Button></div>}
           {f.issue("auth") && <p class="issue small" role="alert">Credentials {f.issue("auth")}.</p>}
         </>
       )}
@@ -99,10 +104,10 @@ function Server({ id }: { id: string }) {
             <div class="page-head">
               <h1 class="grow" tabIndex={-1}><Name>{s.name}</Name></h1><State s={s} /><LogIn s={s} primary />
               <Button icon="RefreshCw" onClick={again}>Reconnect</Button>
-              {mayEdit.value && <><Button icon="Pencil" onClick={() => { openDialog((close) => <Edit now={s} close={close} done={async () => { await list.reload(); await tools.reload(); }} />); }}>Edit</Button>
+              {mayEdit.value && <><Button icon="Pencil" onClick={() => { openDialog((close) => <Edit now={s} commands={list.data.value?.commands ?? []} close={close} done={async () => { await list.reload(); await tools.reload(); }} />); }}>Edit</Button>
                 <Menu label="More" items={[...(s.auth_type === "login" && s.status === "connected" ? [{ label: "Log in again", icon: "LogIn", run: () => connectServer(s) }] as MenuItem[] : []), { label: "Delete", icon: "Trash2", danger: true, run: () => confirm({ title: `Delete ${s.name}?`, text: "The agent's tools that call it will fail.", action: "Delete", run: async () => { await remove(mcpAt(), { id }); invalidate(mcpAt()); go(href(agentId.value, "mcp")); } }) }]} /></>}
             </div>
-            <p class="muted"><bdi>{s.url}</bdi> · {authText(s)} · seen <When time={s.checked_at} /></p>
+            <p class="muted"><Where s={s} /> · {authText(s)} · seen <When time={s.checked_at} /></p>
             {s.last_error && <div class={s.status === "needs_login" ? "card" : "card bad"} role="status"><p>{s.status === "needs_login" && s.auth_type === "login" ? "The server asks for a login. Log in with the account that the agent is to use." : <bdi>{s.last_error}</bdi>}</p></div>}
             <ToolsOf id={id} found={tools} failing={Boolean(s.last_error)} />
           </>

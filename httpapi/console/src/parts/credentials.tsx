@@ -19,12 +19,12 @@ const masked = (v: unknown) => typeof v === "string" && /^\*+$/.test(v);
 export const credentialTitle = (kind: string) => kinds[kind]?.title ?? kind;
 
 /** Chooses one of the agent's credentials, by id. */
-export function CredentialSelect({ label = "Credential", value, onChange, error, disabled }: { label?: string; value: string; onChange: (id: string) => void; error?: string; disabled?: boolean }) {
+export function CredentialSelect({ label = "Credential", env = false, value, onChange, error, disabled }: { label?: string; /** Those for programs, and none is possible. */ env?: boolean; value: string; onChange: (id: string) => void; error?: string; disabled?: boolean }) {
   const found = useQuery(path("agents", agentId.value, "credentials"), { limit: 200 });
-  const usable = (found.data.value?.credentials ?? []).filter((c: any) => c.type !== "env");
+  const usable = (found.data.value?.credentials ?? []).filter((c: any) => (c.type === "env") === env);
   const known = usable.some((c: any) => c.id === value);
   const named = usable.find((c: any) => c.name.toLowerCase() === value.toLowerCase());
-  const options: [string, string][] = [["", usable.length ? "Choose one" : "There is none yet"], ...(value && !known && !named ? [[value, value] as [string, string]] : []),
+  const options: [string, string][] = [["", env ? "None" : usable.length ? "Choose one" : "There is none yet"], ...(value && !known && !named ? [[value, value] as [string, string]] : []),
     ...usable.map((c: any) => [c.id, c.status === "ready" ? c.name : `${c.name} (${c.status.replace("_", " ")})`] as [string, string])];
   return <SelectField label={label} options={options} value={named?.id ?? value} onChange={onChange} error={error} disabled={disabled} hint={<a href={href(agentId.value, "credentials")} target="_blank">Manage credentials</a>} />;
 }

@@ -1,0 +1,82 @@
+package child
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// Program is another program, which the operator chose. It is not confined: it
+// has the rights of this process.
+type Program struct {
+	Path   string // of the file
+	Args   []string
+	Env    []string // all of its environment
+	Dir    string
+	Stderr io.Writer // what it writes there goes here
+}
+
+// Start starts the program in a process group of its own (on Windows: a job),
+// which EndTree ends as a whole. It inherits no open file. On Linux it dies with
+// the thread that calls Start, so the caller must lock its goroutine to a thread
+// while the program lives. The caller must call EndTree.
+func (p Program) Start() (*Process, error) {
+	inheritNothing()
+	childStdin, stdin, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("child: %w", err)
+	}
+	defer childStdin.Close()
+	stdout, childStdout, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("child: %w", err), stdin.Close())
+	}
+	defer childStdout.Close()
+	started := &Process{Stdin: stdin, Stdout: stdout, cmd: exec.Command(p.Path, p.Args...), done: make(chan struct{})}
+	started.cmd.Env, started.cmd.Dir = p.Env, p.Dir
+	started.cmd.Stdin, started.cmd.Stdout, started.cmd.Stderr = childStdin, childStdout, p.Stderr
+	started.cmd.SysProcAttr = groupAttributes()
+	started.cmd.WaitDelay = time.Second
+	if err := started.cmd.Start(); err != nil {
+		return nil, errors.Join(err, stdin.Close(), stdout.Close())
+	}
+	if started.tree, err = newTree(started.PID()); err != nil {
+		started.Kill()
+		go started.wait()
+		return nil, errors.Join(fmt.Errorf("child: %w", err), stdout.Close())
+	}
+	go started.wait()
+	return started, nil
+}
+
+// EndTree ends a program and everything it started: it closes its standard
+// input, asks it to end after grace, and kills it after grace again. It returns
+// when the program has ended, and may be called repeatedly.
+func (p *Process) EndTree(grace time.Duration) {
+	p.Stdin.Close()
+	for _, step := range []func(){p.tree.terminate, p.tree.kill} {
+		select {
+		case <-p.done:
+		case <-time.After(grace):
+			step()
+		}
+	}
+	<-p.done
+	p.treeEnded.Do(func() {
+		p.tree.kill() // what it started and left behind
+		p.tree.close()
+		p.Stdout.Close()
+	})
+}
+
+// KillTree kills a program and everything it started.
+func (p *Process) KillTree() { p.tree.kill() }
+
+// Ended waits for a program to end and returns how: its exit code or signal.
+func (p *Process) Ended() string {
+	<-p.done
+	return p.cmd.ProcessState.String()
+}

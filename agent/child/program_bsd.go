@@ -1,0 +1,9 @@
+//go:build unix && !linux
+
+package child
+
+import "syscall"
+
+// groupAttributes put a program into a process group of its own. It ends when
+// its standard input ends.
+func groupAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -1,0 +1,307 @@
+package mcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"satchel/agent"
+)
+
+// Limits of programs.
+const (
+	maxPrograms   = 20
+	idleProgram   = 10 * time.Minute // a program that was not used this long is ended
+	startTimeout  = 2 * time.Minute  // until it speaks MCP; it may have to be downloaded first
+	endGrace      = 5 * time.Second  // until it is asked to end, and until it is killed
+	minRestart    = time.Second
+	maxRestart    = 5 * time.Minute
+	steady        = time.Minute     // a program that ran this long is restarted as if for the first time
+	sweepEvery    = 2 * time.Second // how often memory is measured
+	programMemory = 1 << 30         // bytes of resident memory, of the program and what it starts
+	stderrKept    = 64 << 10        // bytes: the last ones
+)
+
+// ProgramOptions configure Programs.
+type ProgramOptions struct {
+	Commands    map[string]Command // of the operator; none: no programs
+	Folder      string             // for the home folders of programs
+	Environment []string           // of this process; a few harmless variables are passed on
+}
+
+// Program is a server that is started as a command of the operator.
+type Program struct {
+	Agent, Server string // ids: each pair has a process of its own
+	Command       string // name of one of the operator's commands
+	Env           map[string]string
+}
+
+// Programs runs the servers that speak over standard input and output. They run
+// with the rights of this process and outside its rules for outbound requests. It
+// is safe for concurrent use.
+type Programs struct {
+	options ProgramOptions
+	sdk     *sdk.Client
+	limits  programLimits
+
+	mu      sync.Mutex
+	life    context.Context // nil: not started
+	stop    context.CancelFunc
+	starts  chan func() // run by the thread that the programs live with
+	stopped chan struct{}
+	running map[programKey]*process
+	failed  map[programKey]failure
+	ends    sync.WaitGroup // programs that are being ended
+}
+
+// programLimits are the limits above, for tests.
+type programLimits struct {
+	idle, grace, restart, sweep time.Duration
+	memory                      uint64
+	now                         func() time.Time
+}
+
+type programKey struct{ agent, server string }
+
+// failure is how a program ended that should not have.
+type failure struct {
+	times int
+	until time.Time // it is not started before
+	why   *Fault
+}
+
+// NewPrograms returns Programs that run nothing until Start.
+func NewPrograms(o ProgramOptions) *Programs {
+	return &Programs{options: o, running: map[programKey]*process{}, failed: map[programKey]failure{},
+		limits: programLimits{idleProgram, endGrace, minRestart, sweepEvery, programMemory, time.Now}}
+}
+
+// Has reports whether the operator has a command of this name.
+func (ps *Programs) Has(command string) bool {
+	_, ok := ps.options.Commands[command]
+	return ok
+}
+
+// Names returns the names of the operator's commands, sorted.
+func (ps *Programs) Names() []string {
+	return slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(ps.options.Commands))))
+}
+
+// Start lets programs be started. It may be called twice.
+func (ps *Programs) Start(ctx context.Context) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.life != nil || len(ps.options.Commands) == 0 {
+		return
+	}
+	ps.life, ps.stop = context.WithCancel(ctx)
+	ps.starts, ps.stopped = make(chan func()), make(chan struct{})
+	go ps.keep(ps.life, ps.starts, ps.stopped)
+}
+
+// keep starts every program from one thread, which lives as long as they do: on
+// Linux they die with it.
+func (ps *Programs) keep(life context.Context, starts chan func(), stopped chan struct{}) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer close(stopped)
+	tick := time.NewTicker(ps.limits.sweep)
+	defer tick.Stop()
+	for {
+		select {
+		case <-life.Done():
+			ps.endAll()
+			return
+		case start := <-starts:
+			start()
+		case <-tick.C:
+			ps.sweep()
+		}
+	}
+}
+
+// Stop ends all programs and waits for them.
+func (ps *Programs) Stop() {
+	ps.mu.Lock()
+	stop, stopped := ps.stop, ps.stopped
+	ps.life, ps.stop = nil, nil
+	ps.mu.Unlock()
+	if stop != nil {
+		stop()
+		<-stopped
+	}
+}
+
+func (ps *Programs) endAll() {
+	ps.mu.Lock()
+	all := slices.Collect(maps.Values(ps.running))
+	ps.mu.Unlock()
+	for _, p := range all {
+		ps.endSoon(p)
+	}
+	ps.ends.Wait()
+}
+
+// endSoon ends a program that did nothing wrong, in the background.
+func (ps *Programs) endSoon(p *process) {
+	ps.ends.Go(func() { p.end(ps.limits.grace, "it was ended", false) })
+}
+
+// sweep ends programs that are idle or use too much memory.
+func (ps *Programs) sweep() {
+	ps.mu.Lock()
+	now := ps.limits.now()
+	for key, p := range ps.running {
+		if p.users == 0 && now.Sub(p.used) >= ps.limits.idle {
+			delete(ps.running, key)
+			ps.endSoon(p)
+		}
+	}
+	all := slices.Collect(maps.Values(ps.running))
+	for key, f := range ps.failed {
+		if now.Sub(f.until) > time.Hour {
+			delete(ps.failed, key)
+		}
+	}
+	ps.mu.Unlock()
+	for _, p := range all {
+		if p.memory() > ps.limits.memory {
+			ps.ends.Go(func() { p.end(0, fmt.Sprintf("it used more than %d MB of memory", ps.limits.memory>>20), true) })
+		}
+	}
+}
+
+// Forget ends the program of a server that was deleted, and deletes its folder.
+func (ps *Programs) Forget(agentID, server string) {
+	ps.mu.Lock()
+	p := ps.running[programKey{agentID, server}]
+	delete(ps.failed, programKey{agentID, server})
+	ps.mu.Unlock()
+	folder := ps.home(Program{Agent: agentID, Server: server})
+	if p == nil {
+		_ = os.RemoveAll(folder)
+		return
+	}
+	ps.ends.Go(func() {
+		p.end(ps.limits.grace, "its server was deleted", false)
+		_ = os.RemoveAll(folder)
+	})
+}
+
+func (ps *Programs) home(p Program) string {
+	return filepath.Join(ps.options.Folder, p.Agent, p.Server)
+}
+
+// use returns the running process of a program, which is started if it does not
+// run. The caller must release it. Errors are a *Fault or the context's.
+func (ps *Programs) use(ctx context.Context, p Program) (*process, error) {
+	run, begin, err := ps.find(p)
+	if err != nil {
+		return nil, err
+	}
+	if begin {
+		go run.begin(p)
+	}
+	select {
+	case <-run.ready:
+	case <-ctx.Done():
+		run.release()
+		if ctx.Err() == context.Canceled {
+			return nil, ctx.Err()
+		}
+		return nil, fault(true, nil, "the MCP server is still starting")
+	}
+	if run.err != nil {
+		run.release()
+		return nil, run.err
+	}
+	return run, nil
+}
+
+// find returns the process of a program and takes it into use. begin is set if
+// the caller must start it.
+func (ps *Programs) find(p Program) (run *process, begin bool, err error) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if !ps.Has(p.Command) {
+		return nil, false, fault(true, nil, "the operator's file has no command %q, see --allow-stdio-mcp", agent.Clip(p.Command, 100))
+	}
+	if ps.life == nil {
+		return nil, false, fault(true, nil, "programs are not started now")
+	}
+	key, same := programKey{p.Agent, p.Server}, ps.fingerprint(p)
+	if run = ps.running[key]; run != nil && run.fingerprint == same {
+		run.users++
+		return run, false, nil
+	}
+	if f := ps.failed[key]; ps.limits.now().Before(f.until) {
+		return nil, false, f.why
+	}
+	if run != nil { // its command or its environment is another now
+		ps.endSoon(run)
+	} else if len(ps.running) >= maxPrograms && !ps.evictLocked() {
+		return nil, false, fault(true, nil, "%d MCP servers run as programs already", maxPrograms)
+	}
+	run = &process{programs: ps, key: key, fingerprint: same, users: 1, ready: make(chan struct{}), gone: make(chan struct{}), began: ps.limits.now(), secrets: slices.Collect(maps.Values(p.Env))}
+	ps.running[key] = run
+	return run, true, nil
+}
+
+// evictLocked ends the program that was not used for longest; false if all are
+// in use.
+func (ps *Programs) evictLocked() bool {
+	var oldest *process
+	for _, p := range ps.running {
+		if p.users == 0 && (oldest == nil || p.used.Before(oldest.used)) {
+			oldest = p
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	delete(ps.running, oldest.key)
+	ps.endSoon(oldest)
+	return true
+}
+
+// fingerprint identifies what a program is started with.
+func (ps *Programs) fingerprint(p Program) [sha256.Size]byte {
+	c := ps.options.Commands[p.Command]
+	parts := []string{p.Command, c.Command, strings.Join(c.Args, "\x00")}
+	for _, env := range []map[string]string{c.Env, p.Env} {
+		for _, name := range slices.Sorted(maps.Keys(env)) {
+			parts = append(parts, name, env[name])
+		}
+	}
+	return sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+}
+
+// passed are the variables of this process that programs get.
+var passed = []string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "WINDIR"}
+
+// environment returns the environment of a program.
+func (ps *Programs) environment(p Program, home, temp string) []string {
+	var env []string
+	for _, line := range ps.options.Environment {
+		if name, _, _ := strings.Cut(line, "="); slices.Contains(passed, strings.ToUpper(name)) {
+			env = append(env, line)
+		}
+	}
+	env = append(env, "HOME="+home, "USERPROFILE="+home, "TMPDIR="+temp, "TMP="+temp, "TEMP="+temp)
+	for _, more := range []map[string]string{ps.options.Commands[p.Command].Env, p.Env} {
+		for _, name := range slices.Sorted(maps.Keys(more)) {
+			env = append(env, name+"="+more[name])
+		}
+	}
+	return env
+}
