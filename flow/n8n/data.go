@@ -176,7 +176,7 @@ func convertHTML(c *converter, u *unit) {
 		e.emit("set", map[string]any{"values": map[string]any{"html": e.value(v)}})
 	case "convertToHtmlTable":
 		e, items := c.whole(u)
-		u.approximate("ORDER", "The columns are in alphabetical order: fields of items keep no order.")
+		u.approximate("ORDER", "The columns are in alphabetical order, since fields of items keep no order, and the table has no styles.")
 		e.emit("code", map[string]any{"code": e.script("return { table: $htmlTable(" + items[0] + ") }")})
 	default:
 		e := c.each(u)

@@ -25,7 +25,11 @@ func (c *converter) whole(u *unit) (e *env, items []string) {
 	var from []exit
 	for i := range inputs {
 		parts := []string{}
-		for _, s := range c.incoming(u, i) {
+		in := c.incoming(u, i)
+		if len(in) > 1 && !(exclusive(in) && in[0].at == at) {
+			u.approximate("RUNS", "Several connections lead to one input: n8n runs the node once for each of them, here it runs once with all items.")
+		}
+		for _, s := range in {
 			js, exits := c.itemsOf(u, s, at)
 			parts = append(parts, js)
 			from = append(from, exits...)
