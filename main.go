@@ -323,10 +323,12 @@ func (a *app) Close() error {
 	for _, w := range slices.Backward(a.started) {
 		w.Stop()
 	}
-	err = errors.Join(err, a.folder.Close())
-	if a.replicas != nil {
-		a.replicas.Stop() // files are captured until they are closed
+	if a.replicas == nil {
+		return errors.Join(err, a.folder.Close())
 	}
+	a.replicas.Stop()
+	err = errors.Join(err, a.folder.Close())
+	a.replicas.Close()
 	return err
 }
 

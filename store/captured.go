@@ -77,11 +77,14 @@ func (c *conn) checkpoint(mode string) (busy, frames, moved int, err error) {
 	return busy, frames, moved, err
 }
 
-// snapshotWait is how long a snapshot waits until nobody reads what the -wal
-// alone has, and snapshotPause how long between two looks.
+// How long a snapshot waits until nobody reads an older state than the newest, and
+// how long between two looks. Some looks in a row keep writes waiting, so that no
+// newer state comes meanwhile.
 const (
 	snapshotWait  = 10 * time.Second
-	snapshotPause = 50 * time.Millisecond
+	snapshotPause = 200 * time.Millisecond
+	snapshotLook  = 5 * time.Millisecond
+	snapshotLooks = 10
 )
 
 // Snapshot writes the agent's file as it is at one moment to out, as an LTX file,
@@ -109,8 +112,12 @@ func (f *file) holdSnapshot(ctx context.Context, fresh bool) (s capture.Snapshot
 	ctx, cancel := context.WithTimeout(ctx, snapshotWait)
 	defer cancel()
 	hold := func(c *conn) (err error) {
-		s, err = f.capture.Hold(c.checkpoint, fresh)
-		return err
+		for n := 1; ; n++ {
+			if s, err = f.capture.Hold(c.checkpoint, fresh); !errors.Is(err, capture.ErrBusy) || n == snapshotLooks {
+				return err
+			}
+			time.Sleep(snapshotLook)
+		}
 	}
 	for {
 		err = f.submit(&job{ctx: ctx, alone: true, run: hold})

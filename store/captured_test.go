@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -327,5 +328,40 @@ func TestCaptureRefused(t *testing.T) {
 	s.refuse = false
 	snapshot, at := snapshotOf(t, db, false)
 	createContact(t, db, named("after"))
+	wantCaptured(t, f, db, s, snapshot, at)
+}
+
+// A snapshot waits for a read that began before the newest commit, no longer than
+// its context.
+func TestSnapshotWaitsForReads(t *testing.T) {
+	t.Parallel()
+	s := newCaptures()
+	f := openCaptured(t, t.TempDir(), s)
+	db := createAgent(t, f, "Support")
+	createContact(t, db, named("before"))
+	began, end := make(chan struct{}), make(chan struct{})
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		_, err := Read(t.Context(), db, func(tx *Tx) (n int, err error) {
+			err = tx.value(&n, "SELECT count(*) FROM contacts")
+			close(began)
+			<-end
+			return n, err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-began
+	createContact(t, db, named("after"))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := db.Snapshot(ctx, io.Discard, true); !errors.Is(err, capture.ErrBusy) {
+		t.Errorf("%v", err)
+	}
+	close(end)
+	reading.Wait()
+	snapshot, at := snapshotOf(t, db, true)
+	createContact(t, db, named("later"))
 	wantCaptured(t, f, db, s, snapshot, at)
 }

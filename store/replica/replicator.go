@@ -109,11 +109,11 @@ func New(o Options) *Replicator {
 // opened. Call it once.
 func (r *Replicator) Start(ctx context.Context, f *store.Folder) {
 	r.folder = f
+	r.uploads.Start(ctx)
 	ctx, r.stop = context.WithCancel(ctx)
 	r.done = make(chan struct{})
-	for _, q := range []*work.Queue[string]{r.uploads, r.snapshots, r.tidying} {
-		q.Start(ctx)
-	}
+	r.snapshots.Start(ctx)
+	r.tidying.Start(ctx)
 	go r.watch(ctx)
 }
 
@@ -159,17 +159,26 @@ func (r *Replicator) compare() {
 	}
 }
 
-// Stop uploads what waits, within a few seconds, and ends. Call it once the folder
-// is closed.
+// Stop ends everything but uploads, so that the folder can be closed. It may be
+// called twice.
 func (r *Replicator) Stop() {
 	if r.stop == nil {
 		return
 	}
 	r.stop()
 	<-r.done
-	for _, q := range []*work.Queue[string]{r.uploads, r.snapshots, r.tidying} {
-		q.Stop()
+	r.snapshots.Stop()
+	r.tidying.Stop()
+}
+
+// Close uploads what waits, within a few seconds, and ends. Call it once the folder
+// is closed: what closing it commits is uploaded too.
+func (r *Replicator) Close() {
+	if r.stop == nil {
+		return
 	}
+	r.Stop()
+	r.uploads.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
 	defer cancel()
 	r.flush(ctx)

@@ -422,10 +422,11 @@ func TestReplicatorRuns(t *testing.T) {
 		}
 	}
 	s.contact(db, "last")
+	s.r.Stop()
 	if err := s.folder.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s.r.Stop()
+	s.r.Close()
 	wantRestored(t, s, db)
 	if status := s.r.Status(); status.Failure != nil || status.Behind != 0 {
 		t.Errorf("%+v", status)
