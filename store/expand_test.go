@@ -42,6 +42,9 @@ func TestExpand(t *testing.T) {
 		{"müller", nil, "mueller", false},
 		{"kündigung", []string{"de"}, "kundigungsfrist", false},
 		{"krankenversicherungsbeiträgen", []string{"de"}, "krankenversicherung", false},
+		{"versicherungen", []string{"de"}, "krankenversicherung", false},
+		{"fristen", []string{"de"}, "kundigungsfrist", false},
+		{"board", []string{"en"}, "", true}, // no language of compounds
 		{"nadar", []string{"es"}, "nadan", false},
 		{"ketle", []string{"en"}, "kettle", false},
 		{"cubpoard", nil, "cupboard", false},

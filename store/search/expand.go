@@ -35,8 +35,8 @@ const (
 // Expand adds to plain words the other ways in which chunks write them: ß as ss
 // and ü as ue, the other forms of German, Spanish, French, Italian, Portuguese and
 // Dutch words, German and Dutch compounds that begin with them, and, of a word that
-// no chunk holds, the parts of a compound, or else the most similar words that
-// chunks hold. corrected are the most similar ones, by what was asked for.
+// no chunk holds, the parts of a compound, or else compounds that end with it, or
+// else the most similar words that chunks hold. corrected are the most similar ones, by what was asked for.
 func (x *Text) Expand(w Words, e Expansion) (expanded Words, corrected map[string]string, err error) {
 	c, err := x.corpus()
 	if err != nil || c.chunks == 0 {
@@ -112,6 +112,10 @@ func (ex *expander) expand(w Word) (Word, error) {
 	if split, err := ex.split(text); err != nil || split {
 		return w, err
 	}
+	if tails, err := ex.tails(text); err != nil || len(tails) > 0 {
+		w.add(tails, compoundShare)
+		return w, err
+	}
 	if ex.Known != nil && ex.Known(text) {
 		return w, nil
 	}
@@ -139,7 +143,12 @@ type vocabularyWord struct {
 
 // vocabulary returns the index's words that begin with a prefix.
 func (x *Text) vocabulary(prefix string) (list []vocabularyWord, err error) {
-	rows, err := x.Query("SELECT term, doc FROM _chunk_terms WHERE term >= ? AND term < ? LIMIT ?", prefix, prefix+"\U0010FFFF", maxVocab)
+	return x.words("SELECT term, doc FROM _chunk_terms WHERE term >= ? AND term < ? LIMIT ?", prefix, prefix+"\U0010FFFF", maxVocab)
+}
+
+// words returns the index's words that a query selects.
+func (x *Text) words(query string, args ...any) (list []vocabularyWord, err error) {
+	rows, err := x.Query(query, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -240,6 +249,29 @@ func (ex *expander) split(text string) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// tails returns the compounds of the index that end with a word, in any of its
+// forms, by how many chunks hold them. It reads the whole vocabulary, so it finds
+// none where that is large.
+func (ex *expander) tails(text string) (map[string]int, error) {
+	found := map[string]int{}
+	for _, l := range ex.languages {
+		stem := l.Stem(text)
+		if !l.Compounds || utf8.RuneCountInString(text) < leastPart || len(stem) < leastWord || ex.corpus.chunks >= largeVocabulary {
+			continue
+		}
+		list, err := ex.words("SELECT term, doc FROM _chunk_terms WHERE instr(term, ?) >= ? LIMIT ?", stem, leastWord, maxVocab)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range list {
+			if strings.HasSuffix(l.Stem(v.term), stem) {
+				found[v.term] = v.chunks
+			}
+		}
+	}
+	return found, nil
 }
 
 // largeVocabulary is how many chunks have so many words that near only looks at
