@@ -24,16 +24,21 @@ type Settings struct {
 	EmbeddingProvider string  `json:"embedding_provider" enum:"local,openai-compatible" doc:"local is the built-in model." example:"local"`
 	EmbeddingModel    string  `json:"embedding_model" doc:"Of openai-compatible."`
 	EmbeddingBaseURL  string  `json:"embedding_base_url" doc:"Base URL of the provider's API, including /v1."`
+
+	EmbeddingQueryPrefix   *string `json:"embedding_query_prefix" doc:"Put before queries. null: as the model's name says." example:"query: "`
+	EmbeddingPassagePrefix *string `json:"embedding_passage_prefix" doc:"Put before passages. null: as the model's name says." example:"passage: "`
 }
 
 // Embedding is the model that computes an agent's vectors.
 type Embedding struct {
 	Provider, Model, BaseURL string
+
+	QueryPrefix, PassagePrefix *string // put before texts; nil: as the model's name says
 }
 
 // Embedding returns the embedding settings.
 func (s Settings) Embedding() Embedding {
-	return Embedding{s.EmbeddingProvider, s.EmbeddingModel, s.EmbeddingBaseURL}
+	return Embedding{s.EmbeddingProvider, s.EmbeddingModel, s.EmbeddingBaseURL, s.EmbeddingQueryPrefix, s.EmbeddingPassagePrefix}
 }
 
 // LocalEmbedding is the provider of the built-in model.
@@ -79,6 +84,9 @@ type SettingsChange struct {
 	EmbeddingModel    Optional[string]  `json:"embedding_model,omitempty"`
 	EmbeddingBaseURL  Optional[string]  `json:"embedding_base_url,omitempty"`
 
+	EmbeddingQueryPrefix   Optional[string] `json:"embedding_query_prefix,omitempty" doc:"At most 1000 characters." example:"query: "`
+	EmbeddingPassagePrefix Optional[string] `json:"embedding_passage_prefix,omitempty" doc:"At most 1000 characters. Another one makes sources stale." example:"passage: "`
+
 	OpenAIKey     Optional[string] `json:"openai_api_key,omitempty" doc:"Write-only."`
 	AnthropicKey  Optional[string] `json:"anthropic_api_key,omitempty" doc:"Write-only."`
 	LLMKey        Optional[string] `json:"llm_api_key,omitempty" doc:"Write-only."`
@@ -101,6 +109,18 @@ func (c SettingsChange) Apply(s *Settings) {
 	settle(c.EmbeddingProvider, &s.EmbeddingProvider, d.EmbeddingProvider)
 	settle(c.EmbeddingModel, &s.EmbeddingModel, d.EmbeddingModel)
 	settle(c.EmbeddingBaseURL, &s.EmbeddingBaseURL, d.EmbeddingBaseURL)
+	settleNullable(c.EmbeddingQueryPrefix, &s.EmbeddingQueryPrefix)
+	settleNullable(c.EmbeddingPassagePrefix, &s.EmbeddingPassagePrefix)
+}
+
+func settleNullable[T any](o Optional[T], dst **T) {
+	switch {
+	case !o.Given:
+	case o.Null:
+		*dst = nil
+	default:
+		*dst = &o.Value
+	}
 }
 
 func settle[T any](o Optional[T], dst *T, fallback T) {
@@ -156,6 +176,11 @@ func (s *Settings) Validate() error {
 	is.Check(s.EmbeddingProvider != "openai-compatible" || s.EmbeddingBaseURL != "", "embedding_base_url", "is required for openai-compatible")
 	is.checkText("embedding_model", s.EmbeddingModel, 200)
 	is.checkURL("embedding_base_url", s.EmbeddingBaseURL)
+	for field, prefix := range map[string]*string{"embedding_query_prefix": s.EmbeddingQueryPrefix, "embedding_passage_prefix": s.EmbeddingPassagePrefix} {
+		if prefix != nil {
+			is.checkText(field, *prefix, 1000)
+		}
+	}
 	return is.Err()
 }
 

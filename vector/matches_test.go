@@ -48,8 +48,32 @@ func TestPrefixes(t *testing.T) {
 		"intfloat/multilingual-e5-small": {"query: ", "passage: "}, "BAAI/bge-small-en-v1.5": {retrieval, ""}, "bge-m3": {},
 		"nomic-embed-text:v1.5": {"search_query: ", "search_document: "}, "text-embedding-3-small": {}, "snowflake-arctic-embed2": {"query: ", ""},
 	} {
-		if got := prefixesOf(name); got != want {
+		if got := prefixesOf(agent.Embedding{Model: name}); got != want {
 			t.Errorf("%s has %q, want %q", name, got, want)
+		}
+	}
+}
+
+// Prefixes of the settings replace the known ones, and another one of passages is
+// another model, unless it is the known one.
+func TestPrefixesOfSettings(t *testing.T) {
+	text := func(s string) *string { return &s }
+	for _, c := range []struct {
+		model          string
+		query, passage *string
+		want           prefixes
+		mark           string
+	}{
+		{"nomic-embed-text", nil, nil, prefixes{"search_query: ", "search_document: "}, "/prefixed"},
+		{"nomic-embed-text", text("q: "), nil, prefixes{"q: ", "search_document: "}, "/prefixed"},
+		{"nomic-embed-text", nil, text("search_document: "), prefixes{"search_query: ", "search_document: "}, "/prefixed"},
+		{"nomic-embed-text", text(""), text(""), prefixes{}, ""},
+		{"mine", nil, nil, prefixes{}, ""},
+		{"mine", nil, text("doc: "), prefixes{"", "doc: "}, "/prefixed-31125b93"},
+	} {
+		to := agent.Embedding{Model: c.model, QueryPrefix: c.query, PassagePrefix: c.passage}
+		if got, mark := prefixesOf(to), prefixMark(to); got != c.want || mark != c.mark {
+			t.Errorf("%s: %+v %q, want %+v %q", c.model, got, mark, c.want, c.mark)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func (ix *Index) model(ctx context.Context, db *store.DB) (model, error) {
 	if to.Local() {
 		return model{ix.embedder.Model(), to}, nil
 	}
-	return model{to.Name() + prefixesOf(to.Model).mark(), to}, nil
+	return model{to.Name() + prefixMark(to), to}, nil
 }
 
 // Model returns the name of the model that an agent is configured to use.

@@ -1,6 +1,12 @@
 package vector
 
-import "strings"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"satchel/agent"
+)
 
 // prefixes are put before texts for a model that was trained with them.
 type prefixes struct{ query, passage string }
@@ -32,8 +38,20 @@ var knownPrefixes = []struct {
 	{"qwen3-embedding", prefixes{instruct, ""}},
 }
 
-// prefixesOf returns the prefixes of a model, by its name at a provider.
-func prefixesOf(name string) prefixes {
+// prefixesOf returns the prefixes of a model: those of the settings, else those by
+// its name at a provider.
+func prefixesOf(to agent.Embedding) prefixes {
+	p := knownPrefixesOf(to.Model)
+	if to.QueryPrefix != nil {
+		p.query = *to.QueryPrefix
+	}
+	if to.PassagePrefix != nil {
+		p.passage = *to.PassagePrefix
+	}
+	return p
+}
+
+func knownPrefixesOf(name string) prefixes {
 	name = strings.ToLower(name)
 	for _, k := range knownPrefixes {
 		if strings.Contains(name, k.name) {
@@ -43,13 +61,18 @@ func prefixesOf(name string) prefixes {
 	return prefixes{}
 }
 
-// mark is the part of a model's name that says that passages have a prefix, since
-// their vectors cannot be compared with those of passages without one.
-func (p prefixes) mark() string {
-	if p.passage == "" {
+// prefixMark is the part of a model's name that says which prefix passages have,
+// since their vectors cannot be compared with those of passages with another one.
+func prefixMark(to agent.Embedding) string {
+	switch passage := prefixesOf(to).passage; passage {
+	case "":
 		return ""
+	case knownPrefixesOf(to.Model).passage:
+		return "/prefixed"
+	default:
+		sum := sha256.Sum256([]byte(passage))
+		return "/prefixed-" + hex.EncodeToString(sum[:4])
 	}
-	return "/prefixed"
 }
 
 // prefix is put before the passages of a model.
@@ -57,5 +80,5 @@ func (m model) prefix() string {
 	if m.to.Local() {
 		return ""
 	}
-	return prefixesOf(m.to.Model).passage
+	return prefixesOf(m.to).passage
 }

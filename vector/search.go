@@ -192,7 +192,7 @@ func (ix *Index) prepare(ctx context.Context, db *store.DB, m model, q Query) (q
 	if m.to.Local() {
 		text = asQuestion(text)
 	} else {
-		text = prefixesOf(m.to.Model).query + text
+		text = prefixesOf(m.to).query + text
 	}
 	return question{words, text}, err
 }
