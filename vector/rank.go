@@ -64,30 +64,44 @@ const (
 )
 
 // backgroundRank is the place of the candidate that stands for chunks which have
-// nothing to do with the query, and unrelated its value where there are fewer, by
-// the built-in model.
+// nothing to do with the query.
+const backgroundRank = 15
+
+// The cosine of the built-in model to text that has nothing to do with a query,
+// in a language that it knows, and by how much it is higher in one that it does
+// not: there the cosine says little more than which language it is. Measured with
+// the questions of TestThreshold of the package chat.
 const (
-	backgroundRank = 15
-	unrelated      = 0.3
+	unrelated        = 0.2
+	unrelatedForeign = 0.3
+	foreignTrust     = 0.75 // at this trust it is higher by all of that
 )
 
-// rate determines the background of ordered candidates.
+// unrelatedModel is the cosine of any other model to such text, where there are
+// too few chunks to tell.
+const unrelatedModel = 0.3
+
+// rate determines the background of ordered candidates: the value of the one at
+// backgroundRank, but at least that of unrelated text, which all chunks of a small
+// source can be.
 func (r *ranking) rate(list []candidate) {
-	switch {
-	case len(list) > backgroundRank:
+	if r.background = 0; len(list) > backgroundRank {
 		r.background = r.rank(&list[backgroundRank])
-	case r.mode == Keyword:
-		r.background = 0
-	default:
-		r.background = unrelated * r.trust
+	}
+	switch {
+	case r.mode == Hybrid && r.local:
+		foreign := min((1-r.trust)/(1-foreignTrust), 1)
+		r.background = max(r.background, r.trust*(unrelated+unrelatedForeign*foreign))
+	case r.mode != Keyword && len(list) <= backgroundRank:
+		r.background = unrelatedModel * r.trust
 	}
 }
 
 // calibrations turn how much a candidate's value is above the background into the
 // probability that it answers the query: fitted by logistic regression to the
-// first results of the sets of the command eval.
+// first results of the sets of the command eval and of TestThreshold.
 var calibrations = map[Mode]struct{ constant, slope float64 }{
-	Hybrid: {-1.23, 4.02}, Vector: {-2.27, 9.28}, Keyword: {-2.24, 7.5},
+	Hybrid: {-1.17, 3.98}, Vector: {-2.27, 9.28}, Keyword: {-2.24, 7.5},
 }
 
 // score estimates how likely a candidate answers the query, rounded to

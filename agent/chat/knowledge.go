@@ -16,8 +16,8 @@ import (
 // What the model receives from the agent's knowledge.
 const (
 	citations   = 6
-	minScore    = 0.22 // a passage below it hardly ever answers the question
-	shortAsking = 40   // characters: a shorter question needs context
+	minScore    = 0.3 // see TestThreshold; a higher one loses passages that answer
+	shortAsking = 40  // characters: a shorter question needs context
 )
 
 // Citation is a passage that the model received, by its number.
