@@ -16,7 +16,6 @@ const workflowsAt = (...more: string[]) => path("agents", agentId.value, "workfl
 const mostBytes = 4 << 20;
 const levels: Level[] = ["unsupported", "approximate", "exact"];
 const tones: Record<Level, "good" | "warn" | "bad"> = { exact: "good", approximate: "warn", unsupported: "bad" };
-const words: Record<Level, string> = { exact: "exact", approximate: "approximate", unsupported: "unsupported" };
 
 /** The worst level of each node, with all its lines. */
 function byNode(report: Line[], workflow: string) {
@@ -108,7 +107,7 @@ function Outcome({ read, done, create, back }: { read: Read; done: boolean; crea
           <strong>{done ? `Created: ${parts}` : `This makes ${parts}`}</strong>
           <p class="muted small">{done ? "Workflows are drafts, and schedules are paused." : "Workflows become drafts, and schedules are paused. Nothing is stored yet."}</p>
         </div>
-        <div class="row">{levels.filter(count).map((level) => <Badge key={level} tone={tones[level]}>{`${count(level)} ${words[level]}`}</Badge>)}</div>
+        <div class="row">{levels.filter(count).map((level) => <Badge key={level} tone={tones[level]}>{`${count(level)} ${level}`}</Badge>)}</div>
         <div class="row">{done
           ? <a class="button primary" href={href(agentId.value, "workflows", read.workflows.length === 1 ? read.workflows[0].id : "")}>{read.workflows.length === 1 ? "Open the workflow" : "Show workflows"}</a>
           : <><Button onClick={back}>Back</Button><Button kind="primary" onClick={create}>{read.workflows.length === 1 ? "Create draft" : "Create drafts"}</Button></>}</div>
@@ -127,7 +126,7 @@ function Report({ lines }: { lines: { line: Line; messages: string[] }[] }) {
   return (
     <ul class="import-report">{lines.map(({ line, messages }) => (
       <li key={line.node} class={line.level}>
-        <Badge tone={tones[line.level]}>{words[line.level]}</Badge>
+        <Badge tone={tones[line.level]}>{line.level}</Badge>
         <div class="grow">
           <strong>{line.node ? <bdi>{line.node}</bdi> : "The workflow"}</strong> <span class="muted small"><bdi>{line.n8n_type.replace(/^.*\./, "")}</bdi></span>
           {messages.map((m, i) => <p key={i} class="small"><bdi>{m}</bdi></p>)}
@@ -147,7 +146,7 @@ function Credentials({ read }: { read: Read }) {
         { title: "Name", class: "title", cell: (c) => <bdi>{c.name}</bdi> },
         { title: "In n8n", cell: (c) => <span class="muted"><bdi>{c.n8n_type}</bdi></span> },
         { title: "Used by", cell: (c) => <span class="muted"><bdi>{c.nodes.join(", ")}</bdi></span> },
-        { title: "", cell: (c) => <a href={href(agentId.value, "credentials", "new", c.preset || "custom")} target="_blank" rel="noopener">{c.preset ? "Make it" : "Make one"}</a> },
+        { title: "Credential", cell: (c) => <a href={href(agentId.value, "credentials", "new", c.preset || "custom")} target="_blank" rel="noopener">{c.preset ? "Make it" : "Make one"}</a> },
       ]} />
     </section>
   );
