@@ -35,6 +35,9 @@ func newModelServer(t *testing.T, say func(n int, asked map[string]any) string) 
 		switch {
 		case text == "broken":
 			w.WriteHeader(http.StatusInternalServerError)
+		case body["stream"] == true && text == called:
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Rome\"}"}}]},"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n")
 		case body["stream"] == true:
 			w.Header().Set("Content-Type", "text/event-stream")
 			pieces := strings.SplitAfter(text, " ")

@@ -311,6 +311,11 @@ func (w *contractClient) checkChat(t *testing.T, at string) {
 	w.request(t, 404, "GET", at+"/v1/models/other", "")
 	w.request(t, 200, "POST", at+"/v1/chat/completions", `{"messages":[{"role":"user","content":"Hi"}]}`)
 	w.request(t, 400, "POST", at+"/v1/chat/completions", `{"messages":[]}`)
+	kept := at + "/v1/responses/" + fmt.Sprint(w.request(t, 200, "POST", at+"/v1/responses", `{"input":"Hi"}`).json["id"])
+	w.request(t, 400, "POST", at+"/v1/responses", `{"input":[]}`)
+	w.request(t, 200, "GET", kept, "")
+	w.request(t, 200, "DELETE", kept, "")
+	w.request(t, 404, "GET", kept, "")
 	w.request(t, 200, "POST", at+"/v1/embeddings", `{"input":"Hi"}`)
 }
 

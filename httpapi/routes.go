@@ -169,6 +169,12 @@ func (s *Server) api() []*rest.Route {
 			Returns(openAIModel{}),
 		rest.Raw[openAIChatIn]("POST", "/agents/{id}/v1/chat/completions", 200, "Create a chat completion, as in the OpenAI API", s.openAIFault(s.openAIChat)).
 			Limit(rest.Chat).Answers(rest.EventStream).Returns(openAIChatOut{}).Fails(agent.CodeUpstream, agent.CodeConflict),
+		rest.Raw[responseIn]("POST", "/agents/{id}/v1/responses", 200, "Create a response, as in the OpenAI Responses API", s.openAIFault(s.createResponse)).
+			Limit(rest.Chat).Answers(rest.EventStream).Returns(response{}).Fails(agent.CodeUpstream, agent.CodeConflict),
+		rest.Raw[responseIDIn]("GET", "/agents/{id}/v1/responses/{responseId}", 200, "Read a response that is kept", s.openAIFault(s.getResponse)).Limit(rest.Chat).
+			Returns(response{}),
+		rest.Raw[responseIDIn]("DELETE", "/agents/{id}/v1/responses/{responseId}", 200, "Delete a response that is kept", s.openAIFault(s.deleteResponse)).Limit(rest.Chat).
+			Returns(deletedResponse{}),
 		rest.Raw[openAIEmbeddingsIn]("POST", "/agents/{id}/v1/embeddings", 200, "Create embeddings, as in the OpenAI API", s.openAIFault(s.openAIEmbeddings)).
 			Limit(rest.Chat).Returns(openAIEmbeddingsOut{}).Fails(agent.CodeUpstream, agent.CodeConflict),
 

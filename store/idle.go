@@ -207,6 +207,7 @@ func trim(tx *Tx) (more bool, err error) {
 		{`DELETE FROM _inbound WHERE (gateway_id, external_id) IN (SELECT gateway_id, external_id FROM _inbound
 			WHERE created_at <= (SELECT created_at FROM _inbound ORDER BY created_at DESC LIMIT 1 OFFSET ?) LIMIT ?)`, []any{maxInbound, trimBatch}},
 		{"DELETE FROM downloads WHERE id IN (SELECT id FROM downloads WHERE created_at < ? LIMIT ?)", []any{before, trimBatch}},
+		{"DELETE FROM _responses WHERE id IN (SELECT id FROM _responses WHERE created_at <= ? LIMIT ?)", []any{agent.At(tx.Now.Add(-ResponseLife)), trimBatch}},
 		{trimOldExecutions, []any{before, trimExecutions}},
 		{trimManyExecutions, []any{trimExecutions, maxExecutions}},
 		{trimVersions, []any{keptVersions, trimExecutions}},

@@ -13,3 +13,14 @@ PRAGMA writable_schema = RESET;
 
 -- MCP servers that run as programs: the name of a command in the operator's file.
 ALTER TABLE mcp_servers ADD COLUMN command TEXT NOT NULL DEFAULT '';
+
+-- Answers that are kept for clients of the Responses API: 7 days, 10,000, 64 MB.
+CREATE TABLE _responses (
+  id          TEXT PRIMARY KEY NOT NULL,
+  previous_id TEXT NOT NULL,
+  size        INTEGER NOT NULL,
+  created_at  TEXT NOT NULL,
+  input       TEXT NOT NULL CHECK (json_valid(input) AND json_type(input) = 'array'),
+  body        TEXT NOT NULL CHECK (json_valid(body) AND json_type(body) = 'object')
+) STRICT;
+CREATE INDEX _responses_created ON _responses(created_at, size);
