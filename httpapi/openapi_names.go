@@ -86,7 +86,7 @@ var areasOf = []rest.Area{
 	{Name: "Chat", Words: "chat models", About: "Chatting with the agent."},
 	{Name: "Tools", Words: "tools", About: "Tools for the agent's model and workflows."},
 	{Name: "OpenAI", Words: "v1", About: "The agent as a model of the OpenAI API."},
-	{Name: "MCP", Words: "mcp", About: "MCP servers whose tools the agent may call."},
+	{Name: "MCP", Words: "mcp mcp-catalogue", About: "MCP servers whose tools the agent may call."},
 	{Name: "Schedules", Words: "schedules", About: "Scheduled and recurring runs."},
 	{Name: "Calendar", Words: "calendar calendar.ics", About: "Tasks with a start and an end, which may recur and start workflows."},
 	{Name: "Events", Words: "webhooks events deliveries", About: "Events, and webhook subscriptions to them."},
