@@ -19,6 +19,7 @@ import (
 	_ "time/tzdata" // for systems without a time zone database
 
 	"satchel/agent"
+	"satchel/agent/apis"
 	"satchel/agent/chat"
 	"satchel/agent/child"
 	"satchel/agent/cli"
@@ -227,20 +228,21 @@ func (a *app) assemble(verifier *auth.Verifier, programs *mcp.Programs) {
 	creds := credentials.New(credentials.Options{Env: a.env(), Address: a.publicURL})
 	env := a.env()
 	env.Credentials = creds.Find
+	described := apis.New(env)
 	index := a.knowledge(env)
 	scripts := script.New(script.Options{Fetch: a.client().Do})
 	browsers := browser.New(browserOptions(c, env))
 	views := live.New(live.Options{Browser: browsers, PublicURL: a.publicURL, Log: log})
 	crawler := crawl.New(crawl.Options{Env: env, Extract: readPage, Render: rendered(browsers)})
 	servers := registry.New(registry.Options{Env: env, Logins: creds, Programs: programs, Variables: creds.Variables})
-	toolbox := chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: a.client(), Credentials: creds.Find, Version: version, Log: log})
+	toolbox := chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: a.client(), Credentials: creds.Find, APIs: described, Version: version, Log: log})
 	chats := chat.New(chat.Options{Model: a.models(), Index: index, Tools: toolbox.Tools, Log: log})
 	platforms := gateways.New(gateways.Options{Env: env, Address: a.publicURL, Public: c.PublicURLSet})
 	webhooks := webhook.New(env)
 	engine := flow.New(flow.Options{Env: env, Index: index, Scripts: scripts})
 	engine.Browse(browsers, views)
 	engine.Register(flow.MessageKinds(platforms))
-	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox)})
+	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox), "operation": flow.OperationKind(described)})
 	dispatcher := dispatch.New(a.folder, log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle},
 		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
 	called := callbacks.Callbacks{Engine: engine, Chat: chats, Toolbox: toolbox}
@@ -249,7 +251,7 @@ func (a *app) assemble(verifier *auth.Verifier, programs *mcp.Programs) {
 		gateways.NewPoller(platforms), gateways.NewAnswerer(platforms, chats.Answer), dispatcher, scheduler, servers}
 	a.server = httpapi.New(httpapi.Options{
 		Folder: a.folder, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine, Webhooks: webhooks, Gateways: platforms,
-		Chat: chats, Toolbox: toolbox, MCP: servers, Catalogue: a.catalogue(), Credentials: creds, Browser: browsers, Live: views, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
+		Chat: chats, Toolbox: toolbox, APIs: described, MCP: servers, Catalogue: a.catalogue(), Credentials: creds, Browser: browsers, Live: views, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: defaultRole(c.DefaultRole),
 		Replicas: a.replicas, RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet,
 		PublicURL: a.publicURL, MaxUpload: int64(c.MaxUploadMB) << 20, Version: version, Log: log,
 	})

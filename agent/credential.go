@@ -24,14 +24,14 @@ type Credential struct {
 	Account          string           `json:"account" doc:"Whose account it is, where that is known." example:"ada@example.com"`
 	ExpiresAt        Time             `json:"expires_at" format:"date-time" nullable:"true" doc:"When the access token ends; it is renewed before."`
 	LastError        string           `json:"last_error"`
-	UsedBy           []CredentialUse  `json:"used_by" doc:"What names it: workflows, tools, sources and MCP servers."`
+	UsedBy           []CredentialUse  `json:"used_by" doc:"What names it: workflows, tools, sources, MCP servers and APIs."`
 	CreatedAt        Time             `json:"created_at" format:"date-time"`
 	UpdatedAt        Time             `json:"updated_at" format:"date-time"`
 }
 
 // CredentialUse is a record that names a credential.
 type CredentialUse struct {
-	Kind string `json:"kind" enum:"workflow,tool,source,mcp" example:"tool"`
+	Kind string `json:"kind" enum:"workflow,tool,source,mcp,api" example:"tool"`
 	ID   string `json:"id" example:"tool-06f1q2s3t4v5a6b7c8d9"`
 	Name string `json:"name" example:"weather"`
 }

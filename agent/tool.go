@@ -16,7 +16,7 @@ type Tool struct {
 	ID          string          `json:"id" example:"tool-06f1q2s3t4v5a6b7c8d9"`
 	Name        string          `json:"name" doc:"Letters, digits, _ and -, at most 64; unique in the agent." example:"weather"`
 	Description string          `json:"description" doc:"What it does and when to use it, for the model." example:"Tells the weather in a city"`
-	Type        string          `json:"type" enum:"api,function,mcp" example:"function"`
+	Type        string          `json:"type" enum:"api,function,mcp,operation,api-set" example:"function"`
 	Enabled     bool            `json:"enabled" doc:"Off: models do not see it, and calls of it fail." example:"true"`
 	Config      json.RawMessage `json:"config" doc:"By type: what it calls, and parameters, the JSON Schema of its arguments. Secrets come back masked."`
 	CreatedAt   Time            `json:"created_at" format:"date-time"`
@@ -28,6 +28,9 @@ const (
 	ToolAPI      = "api"
 	ToolFunction = "function"
 	ToolMCP      = "mcp"
+
+	ToolOperation = "operation" // of an API
+	ToolAPISet    = "api-set"   // all operations of an API, or some: a model gets two tools
 )
 
 // ToolChange is what clients set on a tool. A config replaces the whole config;
@@ -35,9 +38,9 @@ const (
 type ToolChange struct {
 	Name        Optional[string]          `json:"name,omitempty" example:"weather"`
 	Description Optional[string]          `json:"description,omitempty" example:"Tells the weather in a city"`
-	Type        Optional[string]          `json:"type,omitempty" enum:"api,function,mcp" example:"function"`
+	Type        Optional[string]          `json:"type,omitempty" enum:"api,function,mcp,operation,api-set" example:"function"`
 	Enabled     Optional[bool]            `json:"enabled,omitempty" doc:"true unless it is switched off." example:"true"`
-	Config      Optional[json.RawMessage] `json:"config,omitempty" doc:"By type: {method,url,headers,query,body,auth,credential,parameters,response_path,timeout_ms}, {parameters,code} or {server_id,tool_name}."`
+	Config      Optional[json.RawMessage] `json:"config,omitempty" doc:"By type: {method,url,headers,query,body,auth,credential,parameters,response_path,timeout_ms}, {parameters,code}, {server_id,tool_name}, {api_id,operation,defaults,credential,response_path,timeout_ms} or {api_id,allow,credential,timeout_ms}."`
 }
 
 // Apply writes the given fields into t.
@@ -72,6 +75,12 @@ type ToolConfig struct {
 	// For type mcp.
 	ServerID string `json:"server_id,omitempty"`
 	ToolName string `json:"tool_name,omitempty"`
+
+	// For types operation and api-set, with Credential and TimeoutMS of type api.
+	APIID     string         `json:"api_id,omitempty"`
+	Operation string         `json:"operation,omitempty"`
+	Defaults  map[string]any `json:"defaults,omitempty"` // arguments that the model does not see
+	Allow     *APIAllow      `json:"allow,omitempty"`    // nil: all operations
 }
 
 // NoParameters is the schema of a tool without arguments.
@@ -81,6 +90,9 @@ var NoParameters = json.RawMessage(`{"type":"object","properties":{}}`)
 const (
 	maxToolCode = 256 << 10 // bytes
 	maxToolTime = 120_000   // milliseconds
+
+	// MaxToolName is how long the name of a tool may be.
+	MaxToolName = 64
 )
 
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
@@ -91,7 +103,7 @@ func (t *Tool) Validate() (ToolConfig, error) {
 	var is Issues
 	is.Check(toolName.MatchString(t.Name), "name", "must be 1 to 64 letters, digits, _ or -")
 	is.checkText("description", t.Description, 4000)
-	is.Check(slices.Contains([]string{ToolAPI, ToolFunction, ToolMCP}, t.Type), "type", "must be api, function or mcp")
+	is.Check(slices.Contains([]string{ToolAPI, ToolFunction, ToolMCP, ToolOperation, ToolAPISet}, t.Type), "type", "must be api, function, mcp, operation or api-set")
 	is.checkObject("config", t.Config)
 	if err := is.Err(); err != nil {
 		return ToolConfig{}, err
@@ -113,6 +125,15 @@ func (t *Tool) Validate() (ToolConfig, error) {
 	case ToolMCP:
 		is.Check(c.ServerID != "", "config.server_id", "is required")
 		is.Check(c.ToolName != "", "config.tool_name", "is required")
+	case ToolOperation:
+		is.Check(c.Operation != "", "config.operation", "is required")
+		c.checkAPICall(&is)
+	case ToolAPISet:
+		is.Check(len(t.Name) <= MaxToolName-len("_find"), "name", "must be at most 59 characters, since _find and _call are added to it")
+		if c.Allow != nil {
+			c.Allow.check(&is)
+		}
+		c.checkAPICall(&is)
 	}
 	return c, is.Err()
 }
@@ -151,6 +172,13 @@ func (c *ToolConfig) checkAPI(is *Issues) {
 		c.Auth.check(is)
 	}
 	is.checkCredential("config.credential", c.Credential, c.Auth)
+}
+
+// checkAPICall checks what tools that call operations have in common.
+func (c *ToolConfig) checkAPICall(is *Issues) {
+	is.Check(c.APIID != "", "config.api_id", "is required")
+	is.Check(c.TimeoutMS >= 0 && c.TimeoutMS <= maxToolTime, "config.timeout_ms", fmt.Sprintf("must be from 1 to %d", maxToolTime))
+	is.checkCredential("config.credential", c.Credential, nil)
 }
 
 // secretFields returns pointers to the secrets of a config by name.

@@ -21,6 +21,7 @@ func (e *Engine) ownKinds() map[string]*Kind {
 		"http-request": {Run: e.runHTTP, Check: checkHTTP},
 		"sql":          {Run: runSQL, Raw: []string{"query"}, Code: "query", CheckCode: checkSQL},
 		"table":        {Run: runTable, Check: checkTable},
+		"new-items":    {Run: runNewItems, Check: checkNewItems},
 		"workflow":     {Run: e.runWorkflow},
 	})
 	if e.options.Scripts != nil {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"mime"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -73,6 +74,11 @@ func (e *Engine) runHTTP(ctx context.Context, c *Call) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, requestError(ctx, err)
 	}
+	return c.answer(ctx, resp, began)
+}
+
+// answer reads a response and returns the output of the node.
+func (c *Call) answer(ctx context.Context, resp *http.Response, began time.Time) (Outcome, error) {
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)
 	if err != nil {
@@ -196,13 +202,23 @@ func (c *Call) body() (body []byte, media string, err error) {
 	return body, "application/json", err
 }
 
-// readAnswer decodes a response's body as JSON or text, or encodes it as
+// readers read the response types that are neither JSON nor text.
+var readers = map[string]func([]byte) (any, error){"xml": readXML, "csv": readCSV}
+
+// readAnswer decodes a response's body as JSON, XML, CSV or text, or encodes it as
 // base64.
 func readAnswer(contentType, want string, raw []byte) (body any, warning string) {
 	media, _, _ := mime.ParseMediaType(contentType)
 	isJSON := media == "application/json" || strings.HasSuffix(media, "+json")
 	if want == "base64" {
 		return base64.StdEncoding.EncodeToString(raw), ""
+	}
+	if read := readers[want]; read != nil {
+		v, err := read(raw)
+		if err == nil {
+			return v, ""
+		}
+		warning = "the body is no valid " + strings.ToUpper(want) + " and is returned as text: " + agent.Clip(strings.ToValidUTF8(err.Error(), "\uFFFD"), 200)
 	}
 	if want == "json" || (want == "" || want == "auto") && isJSON {
 		if len(bytes.TrimSpace(raw)) == 0 {

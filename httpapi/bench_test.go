@@ -21,6 +21,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
+	"satchel/agent/apis"
 	agentchat "satchel/agent/chat"
 	"satchel/agent/credentials"
 	"satchel/agent/egress"
@@ -175,9 +176,10 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	engine := flow.New(flow.Options{Env: store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet, Credentials: creds.Find}, Index: index, Scripts: scripts})
 	models := egress.New(egress.Policy{Allow: loopback, MaxResponse: -1})
 	servers := registry.New(registry.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet, Credentials: creds.Find}, Logins: creds})
-	toolbox := agentchat.NewToolbox(agentchat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: egress.New(egress.Policy{Allow: loopback}), Credentials: creds.Find, Version: "test", Log: quiet})
+	described := apis.New(store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet, Credentials: creds.Find})
+	toolbox := agentchat.NewToolbox(agentchat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: egress.New(egress.Policy{Allow: loopback}), Credentials: creds.Find, APIs: described, Version: "test", Log: quiet})
 	chats := agentchat.New(agentchat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP(), CheckURL: models.CheckURL}), Index: index, Tools: toolbox.Tools, Log: quiet})
-	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox)})
+	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox), "operation": flow.OperationKind(described)})
 	platforms := gateways.New(gateways.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, Address: "http://127.0.0.1:8787"})
 	engine.Register(flow.MessageKinds(platforms))
 	poller, answerer := gateways.NewPoller(platforms), gateways.NewAnswerer(platforms, chats.Answer)
@@ -225,6 +227,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		Webhooks:    webhooks,
 		Chat:        chats,
 		Toolbox:     toolbox,
+		APIs:        described,
 		Browser:     browsers,
 		Live:        views,
 		MCP:         servers,

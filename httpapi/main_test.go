@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"satchel/agent/openapi"
 	"satchel/agent/script"
 	"satchel/browser"
 	"satchel/vector/document"
@@ -11,7 +12,7 @@ import (
 
 // TestMain is also the child that reads documents.
 func TestMain(m *testing.M) {
-	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) {
+	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || openapi.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) {
 		return
 	}
 	os.Exit(m.Run())

@@ -91,6 +91,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	w.checkWebhooks(t, at)
 	w.checkMCPServers(t, at)
 	w.checkCredentials(t, at)
+	w.checkAPIs(t, at)
 	w.checkSchedules(t, at)
 	w.checkWorkflows(t, at)
 	w.checkGateways(t, at)

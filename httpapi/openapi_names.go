@@ -57,6 +57,7 @@ var irregularIDs = map[string]string{
 	"GET /credential-presets": "listCredentialPresets",
 	"POST /agents/{id}/credentials/{credentialId}/connect/complete": "completeConnection",
 	"DELETE /agents/{id}/credentials/{credentialId}/connection":     "deleteConnection",
+	"POST /agents/{id}/apis/{apiId}/tools":                          "createOperationTools",
 
 	"GET /agents/{id}/deliveries": "listAllDeliveries",
 
@@ -85,6 +86,7 @@ var areasOf = []rest.Area{
 	{Name: "Conversations", Words: "conversations messages replies", About: "Conversations with contacts, and the inbox for answering them."},
 	{Name: "Chat", Words: "chat models", About: "Chatting with the agent."},
 	{Name: "Tools", Words: "tools", About: "Tools for the agent's model and workflows."},
+	{Name: "APIs", Words: "apis", About: "APIs whose operations are read from a description."},
 	{Name: "OpenAI", Words: "v1", About: "The agent as a model of the OpenAI API."},
 	{Name: "MCP", Words: "mcp mcp-catalogue", About: "MCP servers whose tools the agent may call."},
 	{Name: "Schedules", Words: "schedules", About: "Scheduled and recurring runs."},
@@ -104,6 +106,8 @@ var areasOf = []rest.Area{
 var componentNames = map[string]string{
 	"rest.ErrorBody":          "Error",
 	"rest.Meta":               "PageMeta",
+	"apis.Change":             "APIChange",
+	"apis.Updated":            "UpdatedAPI",
 	"agent.Stats":             "AgentStats",
 	"agent.Progress":          "SourceProgress",
 	"agent.Log":               "LogEntry",

@@ -147,6 +147,16 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("POST", "/agents/{id}/credentials/{credentialId}/connect/complete", 200, "Complete a sign-in by hand, or ask whether a device was allowed", s.completeConnection).Fails(agent.CodeConflict, agent.CodeUpstream),
 		rest.JSON("DELETE", "/agents/{id}/credentials/{credentialId}/connection", 204, "Disconnect a credential: its tokens are forgotten, and revoked where possible", s.deleteConnection),
 
+		rest.JSON("GET", "/agents/{id}/apis", 200, "List APIs and what calls them", s.listAPIs),
+		rest.JSON("POST", "/agents/{id}/apis", 201, "Create an API from its description", s.createAPI).Limit(rest.Bulk).Locates(apiLocation).Fails(agent.CodeConflict, agent.CodeInvalidFile, agent.CodeFileTooLarge),
+		rest.JSON("GET", "/agents/{id}/apis/{apiId}", 200, "Read an API", s.getAPI),
+		rest.JSON("PUT", "/agents/{id}/apis/{apiId}", 200, "Update an API, or read its description again; some changes are to be confirmed", s.updateAPI).Limit(rest.Bulk).Fails(agent.CodeConflict, agent.CodeInvalidFile, agent.CodeFileTooLarge),
+		rest.JSON("DELETE", "/agents/{id}/apis/{apiId}", 204, "Delete an API that nothing calls", s.deleteAPI).Fails(agent.CodeConflict),
+		rest.JSON("GET", "/agents/{id}/apis/{apiId}/operations", 200, "List the operations of an API", s.listOperations),
+		rest.JSON("GET", "/agents/{id}/apis/{apiId}/operations/{operation}", 200, "Read an operation with the schema of its arguments", s.getOperation),
+		rest.JSON("POST", "/agents/{id}/apis/{apiId}/operations/{operation}/execute", 200, "Call an operation; success is false if it fails", s.executeOperation),
+		rest.JSON("POST", "/agents/{id}/apis/{apiId}/tools", 200, "Create tools from operations of an API", s.createAPITools).Fails(agent.CodeConflict),
+
 		rest.JSON("GET", "/agents/{id}/mcp", 200, "Check and list MCP servers", s.listMCPServers),
 		rest.JSON("POST", "/agents/{id}/mcp", 201, "Register and check an MCP server", s.createMCPServer).Locates(mcpServerLocation).Fails(agent.CodeConflict),
 		rest.JSON("DELETE", "/agents/{id}/mcp", 200, "Delete an MCP server", s.deleteMCPServer),

@@ -16,6 +16,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
+	"satchel/agent/apis"
 	agentchat "satchel/agent/chat"
 	"satchel/agent/credentials"
 	"satchel/agent/mcp"
@@ -45,6 +46,7 @@ type Options struct {
 	Chat           *agentchat.Chat
 	Gateways       *gateways.Gateways
 	Toolbox        *agentchat.Toolbox
+	APIs           *apis.APIs
 	MCP            *registry.Registry
 	Catalogue      *mcp.Catalogue // nil: it is off
 	Credentials    *credentials.Credentials

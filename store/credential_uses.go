@@ -20,7 +20,8 @@ SELECT DISTINCT 'workflow', w.id, w.name, n.value ->> '$.data.credential', iif(n
 	AND (n.value ->> '$.data.credential' IS NOT NULL OR n.value ->> '$.data.code' LIKE '%credential%')
 UNION ALL SELECT 'tool', id, name, config ->> '$.credential', config ->> '$.code' FROM tools WHERE config LIKE '%credential%'
 UNION ALL SELECT 'source', id, name, config ->> '$.credential', NULL FROM sources WHERE type = 'api' AND config LIKE '%credential%'
-UNION ALL SELECT 'mcp', id, name, credential, NULL FROM mcp_servers WHERE credential <> ''`
+UNION ALL SELECT 'mcp', id, name, credential, NULL FROM mcp_servers WHERE credential <> ''
+UNION ALL SELECT 'api', id, name, credential, NULL FROM _apis WHERE credential <> ''`
 
 func (tx *Tx) credentialReferences() ([]credentialReference, error) {
 	return all(tx, func(rows *sqlite.Rows) (r credentialReference, err error) {

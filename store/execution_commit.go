@@ -105,6 +105,9 @@ func (tx *Tx) commitExecution(p ExecutionStep, journal string, events executionE
 // left awake when a wait has ended meanwhile.
 func (tx *Tx) settleWaits(p ExecutionStep, over bool) (err error) {
 	if over && !p.New {
+		if err := tx.settleSeen(p.Execution.ID, p.Execution.Status); err != nil {
+			return err
+		}
 		_, err = tx.exec("DELETE FROM _waits WHERE execution_id = ?", p.Execution.ID)
 	} else if p.Suspended {
 		_, err = tx.exec("UPDATE executions SET suspended = (SELECT count(*) FROM _waits WHERE execution_id = executions.id) = ? WHERE id = ?", p.Waiting, p.Execution.ID)

@@ -43,6 +43,9 @@ func (tx *Tx) terminate(e *agent.Execution) ([]WaitEnd, error) {
 	if _, err := tx.exec("UPDATE executions SET status = ?, suspended = 0, completed_at = ? WHERE id = ?", string(e.Status), e.CompletedAt, e.ID); err != nil {
 		return nil, err
 	}
+	if err := tx.settleSeen(e.ID, e.Status); err != nil {
+		return nil, err
+	}
 	waits, err := tx.waits("execution_id = ?", e.ID)
 	if err != nil {
 		return nil, err

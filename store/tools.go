@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"satchel/agent"
 	"satchel/store/sqlite"
@@ -78,7 +79,7 @@ func (tx *Tx) insertTool(t agent.Tool, secrets map[string]string) (agent.Tool, e
 	if n >= maxTools {
 		return t, agent.Errorf(agent.CodeConflict, "an agent has at most %d tools", maxTools)
 	}
-	if err := tx.checkServer(t); err != nil {
+	if err := tx.checkCalled(t); err != nil {
 		return t, err
 	}
 	t.CreatedAt, t.UpdatedAt = tx.Now, tx.Now
@@ -90,6 +91,54 @@ func (tx *Tx) insertTool(t agent.Tool, secrets map[string]string) (agent.Tool, e
 		return t, err
 	}
 	return t, tx.audit("tool created", map[string]any{"tool_id": t.ID})
+}
+
+// CreateOperationTools makes a tool of each operation of an API, or none. Names
+// begin with the prefix.
+func (db *DB) CreateOperationTools(ctx context.Context, apiRef string, operations []string, prefix string) ([]agent.Tool, error) {
+	if len(operations) == 0 {
+		return nil, agent.Invalid("operations", "must name at least one")
+	}
+	return Write(ctx, db, func(tx *Tx) ([]agent.Tool, error) {
+		a, err := tx.api(apiRef)
+		if err != nil {
+			return nil, err
+		}
+		made := make([]agent.Tool, 0, len(operations))
+		for i, ref := range operations {
+			o, err := tx.operation(a.ID, ref)
+			if agent.ErrorCode(err) == agent.CodeNotFound {
+				return nil, agent.Invalid(fmt.Sprintf("operations[%d]", i), "is no operation of this API")
+			} else if err != nil {
+				return nil, err
+			}
+			config, err := json.Marshal(map[string]string{"api_id": a.ID, "operation": o.ID})
+			if err != nil {
+				return nil, err
+			}
+			t := agent.Tool{ID: agent.NewID(agent.KindTool), Name: prefix + o.Name, Description: describeOperation(&o), Type: agent.ToolOperation, Enabled: true, Config: config}
+			t.Name = t.Name[:min(len(t.Name), agent.MaxToolName)]
+			if _, err := t.Validate(); err != nil {
+				return nil, err
+			}
+			if t, err = tx.insertTool(t, nil); err != nil {
+				return nil, err
+			}
+			made = append(made, t)
+		}
+		return made, nil
+	})
+}
+
+// describeOperation says what an operation does, to a model.
+func describeOperation(o *agent.OperationDefinition) string {
+	switch {
+	case o.Summary == "":
+		return o.Method + " " + o.Path
+	case o.Description == "" || strings.HasPrefix(o.Description, o.Summary):
+		return o.Summary
+	}
+	return o.Summary + "\n" + o.Description
 }
 
 // UpdateTool changes the given fields of a tool. Masks in a new config keep
@@ -106,7 +155,7 @@ func (db *DB) UpdateTool(ctx context.Context, id string, change agent.ToolChange
 			return t, err
 		}
 		if change.Type.Given || change.Config.Given {
-			if err := tx.checkServer(t); err != nil {
+			if err := tx.checkCalled(t); err != nil {
 				return t, err
 			}
 		}
@@ -124,18 +173,27 @@ func (db *DB) UpdateTool(ctx context.Context, id string, change agent.ToolChange
 	})
 }
 
-// checkServer refuses a tool of an MCP server that the agent does not have.
-func (tx *Tx) checkServer(t agent.Tool) error {
-	if t.Type != agent.ToolMCP {
-		return nil
-	}
+// checkCalled refuses a tool of an MCP server, an API or an operation that the
+// agent does not have.
+func (tx *Tx) checkCalled(t agent.Tool) error {
 	c, err := t.Validate()
 	if err != nil {
 		return err
 	}
-	_, err = tx.mcpServer(c.ServerID)
+	field, issue := "config.server_id", "names no MCP server of this agent"
+	switch t.Type {
+	case agent.ToolMCP:
+		_, err = tx.mcpServer(c.ServerID)
+	case agent.ToolOperation, agent.ToolAPISet:
+		field, issue = "config.api_id", "names no API of this agent"
+		var a agent.API
+		if a, err = tx.api(c.APIID); err == nil && t.Type == agent.ToolOperation {
+			field, issue = "config.operation", "is no operation of this API"
+			_, err = tx.operation(a.ID, c.Operation)
+		}
+	}
 	if agent.ErrorCode(err) == agent.CodeNotFound {
-		return agent.Invalid("config.server_id", "names no MCP server of this agent")
+		return agent.Invalid(field, issue)
 	}
 	return err
 }

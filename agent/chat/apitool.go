@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
@@ -25,10 +26,6 @@ const (
 // request calls the API of a tool. Arguments fill {{name}} in its URL, query,
 // headers and body; inserted values are not filled again.
 func (b *Toolbox) request(ctx context.Context, c agent.ToolConfig, arguments map[string]any, credential egress.Credential) (any, error) {
-	path, err := template.ParsePath(c.ResponsePath)
-	if err != nil {
-		return nil, agent.Invalid("config.response_path", err.Error())
-	}
 	timeout := apiTimeout
 	if c.TimeoutMS > 0 {
 		timeout = time.Duration(c.TimeoutMS) * time.Millisecond
@@ -43,6 +40,16 @@ func (b *Toolbox) request(ctx context.Context, c agent.ToolConfig, arguments map
 	req, err := call.Request(ctx)
 	if err != nil {
 		return nil, err
+	}
+	return b.send(ctx, req, c.ResponsePath)
+}
+
+// send sends the request of a tool and returns the response's body, or what is at
+// a path in it.
+func (b *Toolbox) send(ctx context.Context, req *http.Request, responsePath string) (any, error) {
+	path, err := template.ParsePath(responsePath)
+	if err != nil {
+		return nil, agent.Invalid("config.response_path", err.Error())
 	}
 	resp, err := b.options.HTTP.Do(req)
 	if err != nil {
@@ -66,7 +73,7 @@ func (b *Toolbox) request(ctx context.Context, c agent.ToolConfig, arguments map
 	}
 	found, ok := path.Walk(body)
 	if !ok {
-		return nil, agent.Errorf(agent.CodeUpstream, "the response has no value at %s", c.ResponsePath)
+		return nil, agent.Errorf(agent.CodeUpstream, "the response has no value at %s", responsePath)
 	}
 	return found, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/apis"
 	"satchel/agent/egress"
 	"satchel/agent/llm"
 	"satchel/agent/script"
@@ -27,7 +28,8 @@ type ToolOptions struct {
 	// MCP calls a tool of an MCP server; nil: tools of type mcp fail.
 	MCP         func(ctx context.Context, db *store.DB, serverID, tool string, arguments json.RawMessage) (any, error)
 	Credentials store.CredentialFinder
-	Version     string // of the program, for the User-Agent
+	APIs        *apis.APIs // for tools of types operation and api-set
+	Version     string     // of the program, for the User-Agent
 	Log         *slog.Logger
 }
 
@@ -57,8 +59,18 @@ func (b *Toolbox) Tools(ctx context.Context, db *store.DB, which Choice) ([]Tool
 			b.options.Log.Warn("skip an invalid tool", "agent", db.ID(), "tool", t.ID, "error", err)
 			continue
 		}
-		list = append(list, Tool{ID: t.ID, Tool: llm.Tool{Name: t.Name, Description: t.Description, Parameters: parametersOf(c)},
-			Call: func(ctx context.Context, arguments json.RawMessage) (any, error) { return b.run(ctx, db, t, arguments) }})
+		offered, err := b.offered(ctx, db, t, c)
+		if agent.ErrorCode(err) == agent.CodeNotFound {
+			b.options.Log.Warn("skip a tool of an operation that is gone", "agent", db.ID(), "tool", t.ID, "error", err)
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		for _, tool := range offered {
+			if !slices.ContainsFunc(list, func(other Tool) bool { return other.Tool.Name == tool.Tool.Name }) {
+				list = append(list, tool)
+			}
+		}
 	}
 	for _, id := range which.IDs {
 		if !slices.ContainsFunc(list, func(t Tool) bool { return t.ID == id || t.Name == id }) {
@@ -66,6 +78,19 @@ func (b *Toolbox) Tools(ctx context.Context, db *store.DB, which Choice) ([]Tool
 		}
 	}
 	return list, nil
+}
+
+// offered returns a stored tool as a model gets it: most are one tool.
+func (b *Toolbox) offered(ctx context.Context, db *store.DB, t agent.Tool, c agent.ToolConfig) ([]Tool, error) {
+	switch t.Type {
+	case agent.ToolOperation:
+		tool, err := b.operationTool(ctx, db, t, c)
+		return []Tool{tool}, err
+	case agent.ToolAPISet:
+		return b.apiSetTools(ctx, db, t, c)
+	}
+	return []Tool{{ID: t.ID, Tool: llm.Tool{Name: t.Name, Description: t.Description, Parameters: parametersOf(c)},
+		Call: func(ctx context.Context, arguments json.RawMessage) (any, error) { return b.run(ctx, db, t, arguments) }}}, nil
 }
 
 func parametersOf(c agent.ToolConfig) json.RawMessage {
@@ -153,6 +178,12 @@ func (b *Toolbox) run(ctx context.Context, db *store.DB, t agent.Tool, arguments
 	c, err := db.ToolConfig(ctx, t)
 	if err != nil {
 		return nil, err
+	}
+	switch t.Type {
+	case agent.ToolOperation:
+		return b.runOperation(ctx, db, c, arguments)
+	case agent.ToolAPISet:
+		return b.runAPISet(ctx, db, c, arguments)
 	}
 	if err := CheckArguments(parametersOf(c), arguments); err != nil {
 		return nil, err

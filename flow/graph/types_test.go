@@ -50,8 +50,8 @@ func decoded(t *testing.T, raw json.RawMessage) any {
 	return v
 }
 
-var widgets = []string{"", "textarea", "javascript", "sql", "selector", "cron", "duration", "template", "conditions", "cases", "schema", "keyvalue", "chips", "rowconditions", "formfields"}
-var refs = []string{"", "gateway", "source", "tool", "workflow", "session", "event", "model", "table", "credential"}
+var widgets = []string{"", "textarea", "javascript", "sql", "selector", "cron", "duration", "template", "conditions", "cases", "schema", "keyvalue", "chips", "rowconditions", "formfields", "arguments"}
+var refs = []string{"", "gateway", "source", "tool", "workflow", "session", "event", "model", "table", "credential", "api", "operation"}
 
 // TestCatalog checks that each type is fully described and that its examples
 // match.

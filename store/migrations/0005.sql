@@ -24,3 +24,55 @@ CREATE TABLE _responses (
   body        TEXT NOT NULL CHECK (json_valid(body) AND json_type(body) = 'object')
 ) STRICT;
 CREATE INDEX _responses_created ON _responses(created_at, size);
+
+-- APIs whose operations were read from a description.
+CREATE TABLE _apis (
+  id         TEXT PRIMARY KEY NOT NULL,
+  name       TEXT NOT NULL COLLATE NOCASE UNIQUE,
+  title      TEXT NOT NULL,
+  version    TEXT NOT NULL,
+  format     TEXT NOT NULL,
+  url        TEXT NOT NULL,
+  server_url TEXT NOT NULL,
+  servers    TEXT NOT NULL CHECK (json_valid(servers) AND json_type(servers) = 'array'),
+  credential TEXT NOT NULL,
+  operations INTEGER NOT NULL,
+  security   TEXT NOT NULL CHECK (json_valid(security) AND json_type(security) = 'array'),
+  warnings   TEXT NOT NULL CHECK (json_valid(warnings) AND json_type(warnings) = 'array'),
+  sha256     TEXT NOT NULL,
+  created_at TEXT NOT NULL,
+  updated_at TEXT NOT NULL
+) STRICT;
+CREATE TABLE _api_operations (
+  api_id     TEXT NOT NULL REFERENCES _apis(id) ON DELETE CASCADE,
+  id         TEXT NOT NULL,
+  name       TEXT NOT NULL,
+  method     TEXT NOT NULL,
+  path       TEXT NOT NULL,
+  summary    TEXT NOT NULL,
+  tags       TEXT NOT NULL CHECK (json_valid(tags) AND json_type(tags) = 'array'),
+  deprecated INTEGER NOT NULL CHECK (deprecated IN (0,1)),
+  server     TEXT NOT NULL,
+  hash       TEXT NOT NULL,
+  definition BLOB NOT NULL,  -- JSON, compressed
+  UNIQUE (api_id, id),
+  UNIQUE (api_id, name)
+) STRICT;
+
+-- Tools that call operations. Only the check of a column changes, so its text
+-- does: https://www.sqlite.org/lang_altertable.html#otheralter
+PRAGMA writable_schema = ON;
+UPDATE sqlite_schema SET sql = replace(sql, '''function'',''mcp''', '''function'',''mcp'',''operation'',''api-set''') WHERE type = 'table' AND name = 'tools';
+PRAGMA writable_schema = RESET;
+
+-- Items that nodes of type new-items have seen. The empty key says that the node
+-- has been run.
+CREATE TABLE _seen (
+  workflow_id  TEXT NOT NULL REFERENCES workflows(id) ON DELETE CASCADE,
+  node_id      TEXT NOT NULL,
+  key          BLOB NOT NULL,     -- a hash
+  n            INTEGER NOT NULL,  -- of the node's keys, the newest has the highest
+  execution_id TEXT NOT NULL,     -- while it has not ended; else empty
+  PRIMARY KEY (workflow_id, node_id, key),
+  UNIQUE (workflow_id, node_id, n)
+) WITHOUT ROWID, STRICT;

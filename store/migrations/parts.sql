@@ -188,3 +188,5 @@ INSERT INTO _filter_counts(list, value_1, n) VALUES ('search', 'logs', 1);
 CREATE TRIGGER _logs_search_added AFTER INSERT ON logs WHEN new.created_at <= (SELECT value_2 FROM _filter_counts WHERE list = 'search' AND value_1 = 'logs') BEGIN
   INSERT OR IGNORE INTO _search_changes VALUES ('logs', new.created_at || new.id);
 END;
+-- part seen: _seen
+CREATE INDEX _seen_execution ON _seen(execution_id) WHERE execution_id <> '';

@@ -1,0 +1,100 @@
+package apis
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// Limits of what Find returns.
+const (
+	maxFound        = 20
+	maxDescribed    = 5        // with their arguments
+	maxFoundSchemas = 24 << 10 // bytes of all their schemas
+)
+
+// Found is an operation that Find found, for a model.
+type Found struct {
+	Operation  string          `json:"operation"`
+	Request    string          `json:"request"` // method and path
+	Summary    string          `json:"summary,omitempty"`
+	Parameters json.RawMessage `json:"parameters,omitempty"`
+}
+
+// Find returns the allowed operations that fit words best, the first ones with
+// the schemas of their arguments. The id of an operation finds it first.
+func (a *APIs) Find(ctx context.Context, db *store.DB, apiID, words string, allow *agent.APIAllow) ([]Found, error) {
+	_, all, err := db.AllOperations(ctx, apiID)
+	if err != nil {
+		return nil, err
+	}
+	best := rank(all, words, allow)
+	found := make([]Found, 0, len(best))
+	left := maxFoundSchemas
+	for i, o := range best {
+		f := Found{Operation: o.ID, Request: o.Method + " " + o.Path, Summary: o.Summary}
+		if i < maxDescribed {
+			_, full, err := db.Operation(ctx, apiID, o.ID)
+			if err != nil {
+				return nil, err
+			}
+			if left -= len(full.Parameters); left >= 0 || i == 0 {
+				f.Parameters = full.Parameters
+			}
+		}
+		found = append(found, f)
+	}
+	return found, nil
+}
+
+// rank returns the allowed operations with the most of the words, best first.
+func rank(all []agent.Operation, words string, allow *agent.APIAllow) []*agent.Operation {
+	type scored struct {
+		*agent.Operation
+		score int
+	}
+	asked := strings.Fields(strings.ToLower(words))
+	var list []scored
+	for i := range all {
+		o := &all[i]
+		if allow != nil && !allow.Fits(o) {
+			continue
+		}
+		if s := score(o, words, asked); s > 0 || len(asked) == 0 {
+			list = append(list, scored{o, s})
+		}
+	}
+	slices.SortStableFunc(list, func(x, y scored) int { return y.score - x.score })
+	best := make([]*agent.Operation, 0, maxFound)
+	for _, s := range list[:min(len(list), maxFound)] {
+		best = append(best, s.Operation)
+	}
+	return best
+}
+
+// score counts the words in an operation. Those in its name and its summary count
+// more.
+func score(o *agent.Operation, words string, asked []string) (total int) {
+	if words == o.ID || words == o.Name {
+		return 1000
+	}
+	short := strings.ToLower(o.ID + " " + o.Summary + " " + o.Method)
+	long := strings.ToLower(o.Path + " " + strings.Join(o.Tags, " "))
+	for _, word := range asked {
+		stem := strings.TrimSuffix(word, "s")
+		switch {
+		case strings.Contains(short, stem):
+			total += 3
+		case strings.Contains(long, stem):
+			total += 2
+		}
+	}
+	if o.Deprecated && total > 0 {
+		total--
+	}
+	return total
+}

@@ -1,0 +1,160 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/apis"
+	"satchel/agent/llm"
+	"satchel/store"
+)
+
+// operationTool returns a tool of type operation for a model, which does not see
+// the arguments that have defaults.
+func (b *Toolbox) operationTool(ctx context.Context, db *store.DB, t agent.Tool, c agent.ToolConfig) (Tool, error) {
+	_, o, err := db.Operation(ctx, c.APIID, c.Operation)
+	if err != nil {
+		return Tool{}, err
+	}
+	visible, err := withoutDefaults(o.Parameters, c.Defaults)
+	if err != nil {
+		return Tool{}, err
+	}
+	return Tool{ID: t.ID, Tool: llm.Tool{Name: t.Name, Description: t.Description, Parameters: visible},
+		Call: func(ctx context.Context, arguments json.RawMessage) (any, error) { return b.run(ctx, db, t, arguments) }}, nil
+}
+
+// withoutDefaults leaves the arguments that have defaults out of a schema.
+func withoutDefaults(schema json.RawMessage, defaults map[string]any) (json.RawMessage, error) {
+	if len(defaults) == 0 {
+		return schema, nil
+	}
+	var s map[string]any
+	if err := json.Unmarshal(schema, &s); err != nil {
+		return nil, err
+	}
+	properties, _ := s["properties"].(map[string]any)
+	for name := range defaults {
+		delete(properties, name)
+	}
+	if required, ok := s["required"].([]any); ok {
+		s["required"] = slices.DeleteFunc(required, func(name any) bool {
+			text, _ := name.(string)
+			_, given := defaults[text]
+			return given
+		})
+	}
+	return json.Marshal(s)
+}
+
+// apiSetTools returns the two tools by which a model uses an API of any size: one
+// finds operations, one calls them.
+func (b *Toolbox) apiSetTools(ctx context.Context, db *store.DB, t agent.Tool, c agent.ToolConfig) ([]Tool, error) {
+	api, err := db.API(ctx, c.APIID)
+	if err != nil {
+		return nil, err
+	}
+	call := func(ctx context.Context, arguments json.RawMessage) (any, error) { return b.run(ctx, db, t, arguments) }
+	about := strings.TrimSpace(t.Description + fmt.Sprintf("\nThe API is %s.", agent.Clip(api.Title, 100)))
+	return []Tool{
+		{ID: t.ID, Tool: llm.Tool{Name: t.Name + "_find", Description: "Finds operations of an API by words, with the JSON Schema of their arguments. Call it before " + t.Name + "_call. " + about, Parameters: findSchema}, Call: call},
+		{ID: t.ID, Tool: llm.Tool{Name: t.Name + "_call", Description: "Calls an operation that " + t.Name + "_find found. " + about, Parameters: callSchema}, Call: call},
+	}, nil
+}
+
+var (
+	findSchema = json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"A few words, such as: create order. Or the id of an operation."}},"required":["query"],"additionalProperties":false}`)
+	callSchema = json.RawMessage(`{"type":"object","properties":{"operation":{"type":"string","description":"The id of the operation."},"arguments":{"type":"object","description":"As the schema of the operation describes them."}},"required":["operation"],"additionalProperties":false}`)
+	// apiSetSchema is for calls of a tool of type api-set as such: one of both.
+	apiSetSchema = json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"},"operation":{"type":"string"},"arguments":{"type":"object"}},"oneOf":[{"required":["query"]},{"required":["operation"]}],"additionalProperties":false}`)
+)
+
+// runOperation calls the operation of a tool.
+func (b *Toolbox) runOperation(ctx context.Context, db *store.DB, c agent.ToolConfig, arguments json.RawMessage) (any, error) {
+	api, o, err := db.Operation(ctx, c.APIID, c.Operation)
+	if err != nil {
+		return nil, err
+	}
+	given := map[string]json.RawMessage{}
+	if err := json.Unmarshal(arguments, &given); err != nil || given == nil {
+		return nil, agent.Invalid("arguments", "must be a JSON object")
+	}
+	for name, v := range c.Defaults {
+		if given[name], err = json.Marshal(v); err != nil {
+			return nil, err
+		}
+	}
+	all, err := json.Marshal(given)
+	if err != nil {
+		return nil, err
+	}
+	return b.callOperation(ctx, db, &api, &o, c, all)
+}
+
+// callOperation calls an operation after checking its arguments.
+func (b *Toolbox) callOperation(ctx context.Context, db *store.DB, api *agent.API, o *agent.OperationDefinition, c agent.ToolConfig, arguments json.RawMessage) (any, error) {
+	if err := CheckArguments(o.Parameters, arguments); err != nil {
+		return nil, err
+	}
+	timeout := apiTimeout
+	if c.TimeoutMS > 0 {
+		timeout = time.Duration(c.TimeoutMS) * time.Millisecond
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	req, err := b.options.APIs.Request(ctx, db, api, o, apis.Call{Arguments: arguments, Credential: c.Credential, Key: keyOf(ctx)})
+	if err != nil {
+		return nil, err
+	}
+	return b.send(ctx, req, c.ResponsePath)
+}
+
+// ExecuteOperation calls an operation of an API that need not be a tool. As with
+// Execute, a failure of the call is reported in ToolOutcome.
+func (b *Toolbox) ExecuteOperation(ctx context.Context, db *store.DB, apiRef, operation, credential string, arguments json.RawMessage) (ToolOutcome, error) {
+	api, o, err := db.Operation(ctx, apiRef, operation)
+	if err != nil {
+		return ToolOutcome{}, err
+	}
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	began := time.Now()
+	result, err := b.callOperation(ctx, db, &api, &o, agent.ToolConfig{Credential: credential}, arguments)
+	return b.outcome(ctx, db, began, result, err)
+}
+
+// runAPISet finds operations by {query}, or calls one by {operation, arguments}.
+func (b *Toolbox) runAPISet(ctx context.Context, db *store.DB, c agent.ToolConfig, arguments json.RawMessage) (any, error) {
+	if err := CheckArguments(apiSetSchema, arguments); err != nil {
+		return nil, err
+	}
+	var asked struct {
+		Query     string          `json:"query"`
+		Operation string          `json:"operation"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := json.Unmarshal(arguments, &asked); err != nil {
+		return nil, agent.Invalid("arguments", "must be a JSON object")
+	}
+	if asked.Operation == "" {
+		found, err := b.options.APIs.Find(ctx, db, c.APIID, asked.Query, c.Allow)
+		return map[string]any{"operations": found}, err
+	}
+	api, o, err := db.Operation(ctx, c.APIID, asked.Operation)
+	if agent.ErrorCode(err) == agent.CodeNotFound || err == nil && c.Allow != nil && !c.Allow.Fits(&o.Operation) {
+		return nil, agent.Invalid("arguments", "operation: names none that this tool may call")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(asked.Arguments) == 0 {
+		asked.Arguments = json.RawMessage("{}")
+	}
+	return b.callOperation(ctx, db, &api, &o, c, asked.Arguments)
+}

@@ -1,0 +1,152 @@
+package flow
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/net/html/charset"
+)
+
+// Limits of a response that is read as XML or CSV.
+const (
+	maxElements = 200_000
+	maxXMLDepth = 100
+	maxCells    = 2_000_000
+)
+
+var errTooManyElements = errors.New("it has too many elements")
+
+// readXML reads XML as {name: content of the root element}. An element with
+// only text is that text; otherwise it is an object of its elements, with @name
+// for attributes and #text for text. Elements of one name are a list.
+func readXML(raw []byte) (any, error) {
+	dec := xml.NewDecoder(bytes.NewReader(raw))
+	dec.CharsetReader = charset.NewReaderLabel
+	left := maxElements
+	for {
+		token, err := dec.Token()
+		if err == io.EOF {
+			return nil, errors.New("it has no element")
+		}
+		if err != nil {
+			return nil, err
+		}
+		if start, ok := token.(xml.StartElement); ok {
+			v, err := element(dec, start, 1, &left)
+			return map[string]any{start.Name.Local: v}, err
+		}
+	}
+}
+
+func element(dec *xml.Decoder, start xml.StartElement, depth int, left *int) (any, error) {
+	if *left -= 1 + len(start.Attr); *left < 0 || depth > maxXMLDepth {
+		return nil, errTooManyElements
+	}
+	object := map[string]any{}
+	for _, a := range start.Attr {
+		if a.Name.Space != "xmlns" && a.Name.Local != "xmlns" {
+			object["@"+a.Name.Local] = a.Value
+		}
+	}
+	var text strings.Builder
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		switch token := token.(type) {
+		case xml.CharData:
+			text.Write(token)
+		case xml.StartElement:
+			v, err := element(dec, token, depth+1, left)
+			if err != nil {
+				return nil, err
+			}
+			addElement(object, token.Name.Local, v)
+		case xml.EndElement:
+			content := strings.TrimSpace(text.String())
+			if len(object) == 0 {
+				return content, nil
+			}
+			if content != "" {
+				object["#text"] = content
+			}
+			return object, nil
+		}
+	}
+}
+
+// addElement adds an element to its parent.
+func addElement(object map[string]any, name string, v any) {
+	switch there := object[name].(type) {
+	case nil:
+		object[name] = v
+	case []any:
+		object[name] = append(there, v)
+	default:
+		object[name] = []any{there, v}
+	}
+}
+
+// readCSV reads rows as objects of the columns that the first row names. The
+// separator is the comma, semicolon or tab that the first row has most of.
+func readCSV(raw []byte) (any, error) {
+	raw = bytes.TrimPrefix(raw, []byte("\xEF\xBB\xBF"))
+	first, _, _ := bytes.Cut(raw, []byte("\n"))
+	r := csv.NewReader(bytes.NewReader(raw))
+	r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = -1, true, true
+	for _, separator := range ";\t" {
+		if bytes.Count(first, []byte(string(separator))) > bytes.Count(first, []byte(string(r.Comma))) {
+			r.Comma = separator
+		}
+	}
+	header, err := r.Read()
+	if err == io.EOF {
+		return []any{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	names := columnNames(header)
+	rows, left := []any{}, maxCells
+	for {
+		record, err := r.Read()
+		if err == io.EOF {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if left -= len(names); left < 0 {
+			return nil, errors.New("it has too many cells")
+		}
+		row := make(map[string]any, len(names))
+		for i, name := range names {
+			row[name] = ""
+			if i < len(record) {
+				row[name] = strings.ToValidUTF8(record[i], "\uFFFD")
+			}
+		}
+		rows = append(rows, row)
+	}
+}
+
+// columnNames names each column, also those without a name and those whose name is
+// taken.
+func columnNames(header []string) []string {
+	names, taken := make([]string, len(header)), map[string]bool{}
+	for i, name := range header {
+		name = strings.ToValidUTF8(strings.TrimSpace(name), "\uFFFD")
+		if name == "" || taken[name] {
+			name = fmt.Sprintf("column_%d", i+1)
+		}
+		taken[name] = true
+		names[i] = name
+	}
+	return names
+}

@@ -1,0 +1,404 @@
+package store
+
+import (
+	"bytes"
+	"compress/flate"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+
+	"satchel/agent"
+	"satchel/store/sqlite"
+)
+
+const apiColumns = "id, name, title, version, format, url, server_url, servers, credential, operations, security, warnings, sha256, created_at, updated_at"
+
+var apiListing = listing[agent.API]{
+	table:   "_apis",
+	columns: apiColumns,
+	order:   Order{"name", false},
+	sort:    map[string]string{"name": "name", "created_at": "created_at"},
+	search:  []string{"name", "title", "server_url"},
+	scan:    scanAPI,
+}
+
+func scanAPI(rows *sqlite.Rows) (a agent.API, err error) {
+	var servers, security, warnings rawJSON
+	err = rows.Scan(&a.ID, &a.Name, &a.Title, &a.Version, &a.Format, &a.URL, &a.ServerURL, &servers, &a.Credential, &a.Operations, &security, &warnings, &a.SHA256, &a.CreatedAt, &a.UpdatedAt)
+	if err != nil {
+		return a, err
+	}
+	a.Warnings, a.UsedBy = stringsIn(warnings), []agent.APIUse{}
+	if err := unmarshalInto(servers, &a.Servers); err != nil {
+		return a, err
+	}
+	return a, unmarshalInto(security, &a.Security)
+}
+
+// APIs lists APIs.
+func (db *DB) APIs(ctx context.Context, p Page) ([]agent.API, int, error) {
+	var total int
+	page, err := Read(ctx, db, func(tx *Tx) (page []agent.API, err error) {
+		var f filter
+		f.add("true") // _counts has no row for them
+		if page, total, err = apiListing.list(tx, f, p); err != nil {
+			return nil, err
+		}
+		return page, tx.completeAPIs(page)
+	})
+	return page, total, err
+}
+
+// API reads an API by its id or its name.
+func (db *DB) API(ctx context.Context, ref string) (agent.API, error) {
+	return Read(ctx, db, func(tx *Tx) (agent.API, error) {
+		a, err := tx.api(ref)
+		if err != nil {
+			return a, err
+		}
+		page := []agent.API{a}
+		err = tx.completeAPIs(page)
+		return page[0], err
+	})
+}
+
+// api reads an API without what uses it.
+func (tx *Tx) api(ref string) (agent.API, error) {
+	found, err := all(tx, scanAPI, "SELECT "+apiColumns+" FROM _apis WHERE id = ?1 OR name = ?1 ORDER BY id <> ?1 LIMIT 1", ref)
+	if err != nil {
+		return agent.API{}, err
+	}
+	if len(found) == 0 {
+		return agent.API{}, agent.NotFound("API", ref)
+	}
+	return found[0], nil
+}
+
+// apiReferences are the places of a file that may name APIs, with the operation.
+const apiReferences = `
+SELECT 'workflow', w.id, w.name, n.value ->> '$.data.api', n.value ->> '$.data.operation'
+	FROM workflows w, json_each(w.nodes) n WHERE w.nodes LIKE '%"operation"%' AND n.type = 'object' AND n.value ->> '$.type' = 'operation'
+UNION ALL SELECT 'tool', id, name, config ->> '$.api_id', config ->> '$.operation' FROM tools WHERE type = 'operation'
+UNION ALL SELECT 'tool', t.id, t.name, t.config ->> '$.api_id', o.value FROM tools t LEFT JOIN json_each(t.config, '$.allow.operations') o WHERE t.type = 'api-set'`
+
+// apiReference is a place that names an API.
+type apiReference struct {
+	agent.APIUse
+	ref string
+}
+
+func (tx *Tx) apiReferences() ([]apiReference, error) {
+	return all(tx, func(rows *sqlite.Rows) (r apiReference, err error) {
+		var ref, operation *string
+		err = rows.Scan(&r.Kind, &r.ID, &r.Name, &ref, &operation)
+		if ref != nil {
+			r.ref = *ref
+		}
+		if operation != nil {
+			r.Operation = *operation
+		}
+		return r, err
+	}, apiReferences)
+}
+
+func (tx *Tx) completeAPIs(page []agent.API) error {
+	references, err := tx.apiReferences()
+	if err != nil {
+		return err
+	}
+	for i := range page {
+		page[i].UsedBy = usesOf(&page[i], references)
+	}
+	return nil
+}
+
+// usesOf returns the places that name an API, each operation once.
+func usesOf(a *agent.API, references []apiReference) []agent.APIUse {
+	uses := []agent.APIUse{}
+	for _, r := range references {
+		if (r.ref == a.ID || strings.EqualFold(r.ref, a.Name)) && !slices.Contains(uses, r.APIUse) {
+			uses = append(uses, r.APIUse)
+		}
+	}
+	return uses
+}
+
+// CreateAPI stores an API with its operations.
+func (db *DB) CreateAPI(ctx context.Context, a agent.API, operations []agent.OperationDefinition) (agent.API, error) {
+	packed, err := packOperations(operations)
+	if err != nil {
+		return a, err
+	}
+	return Write(ctx, db, func(tx *Tx) (agent.API, error) {
+		a := a
+		var n int
+		if err := tx.value(&n, "SELECT count(*) FROM _apis"); err != nil {
+			return a, err
+		}
+		if n >= agent.MaxAPIs {
+			return a, agent.Errorf(agent.CodeConflict, "an agent has at most %d APIs", agent.MaxAPIs).With("limit", agent.MaxAPIs)
+		}
+		if err := tx.checkCredentialRef(a.Credential); err != nil {
+			return a, err
+		}
+		a.ID, a.CreatedAt, a.UpdatedAt, a.Operations, a.UsedBy = agent.NewID(agent.KindAPI), tx.Now, tx.Now, len(operations), []agent.APIUse{}
+		if err := tx.writeAPI(&a, "INSERT INTO _apis("+apiColumns+") VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)"); err != nil {
+			return a, err
+		}
+		if err := tx.writeOperations(a.ID, packed); err != nil {
+			return a, err
+		}
+		return a, tx.audit("API created", map[string]any{"api_id": a.ID, "name": a.Name})
+	})
+}
+
+// checkCredentialRef refuses the name of a credential that is not there.
+func (tx *Tx) checkCredentialRef(ref string) error {
+	if ref == "" {
+		return nil
+	}
+	_, err := tx.credential(ref)
+	if agent.ErrorCode(err) == agent.CodeNotFound {
+		return agent.Invalid("credential", "names no credential of this agent")
+	}
+	return err
+}
+
+// writeAPI runs a statement with the columns of an API.
+func (tx *Tx) writeAPI(a *agent.API, statement string) error {
+	var raw [3][]byte
+	for i, v := range []any{orEmpty(a.Servers), orEmpty(a.Security), orEmpty(a.Warnings)} {
+		var err error
+		if raw[i], err = json.Marshal(v); err != nil {
+			return err
+		}
+	}
+	_, err := tx.exec(statement, a.ID, a.Name, a.Title, a.Version, a.Format, a.URL, a.ServerURL, string(raw[0]), a.Credential, a.Operations, string(raw[1]), string(raw[2]), a.SHA256, a.CreatedAt, a.UpdatedAt)
+	if isUnique(err) {
+		return agent.Errorf(agent.CodeConflict, "there is an API of this name already").With("field", "name").With("name", a.Name)
+	}
+	return err
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// UpdateAPI stores an API as it is now, and its operations unless they are nil.
+// check is given the places that call the API, and may refuse.
+func (db *DB) UpdateAPI(ctx context.Context, a agent.API, operations []agent.OperationDefinition, check func([]agent.APIUse) error) (agent.API, error) {
+	packed, err := packOperations(operations)
+	if err != nil {
+		return a, err
+	}
+	return Write(ctx, db, func(tx *Tx) (agent.API, error) {
+		a := a
+		before, err := tx.api(a.ID)
+		if err != nil {
+			return a, err
+		}
+		references, err := tx.apiReferences()
+		if err != nil {
+			return a, err
+		}
+		if err := check(usesOf(&before, references)); err != nil {
+			return a, err
+		}
+		if err := tx.checkCredentialRef(a.Credential); err != nil {
+			return a, err
+		}
+		if a.UpdatedAt = tx.Now; operations != nil {
+			a.Operations = len(operations)
+		}
+		if err := tx.writeAPI(&a, "UPDATE _apis SET ("+apiColumns+") = (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15) WHERE id = ?1"); err != nil {
+			return a, err
+		}
+		if operations != nil {
+			if _, err := tx.exec("DELETE FROM _api_operations WHERE api_id = ?", a.ID); err != nil {
+				return a, err
+			}
+			if err := tx.writeOperations(a.ID, packed); err != nil {
+				return a, err
+			}
+		}
+		a.UsedBy = usesOf(&a, references)
+		return a, tx.audit("API updated", map[string]any{"api_id": a.ID, "name": a.Name})
+	})
+}
+
+// DeleteAPI removes an API that nothing calls any more.
+func (db *DB) DeleteAPI(ctx context.Context, ref string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		a, err := tx.api(ref)
+		if err != nil {
+			return struct{}{}, err
+		}
+		references, err := tx.apiReferences()
+		if err != nil {
+			return struct{}{}, err
+		}
+		if uses := usesOf(&a, references); len(uses) > 0 {
+			return struct{}{}, agent.Errorf(agent.CodeConflict, "the API is used; remove it there first").With("used_by", uses)
+		}
+		if err := tx.deleteRow("_apis", "API", a.ID); err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.audit("API deleted", map[string]any{"api_id": a.ID, "name": a.Name})
+	})
+	return err
+}
+
+// packedOperation is an operation as it is stored.
+type packedOperation struct {
+	*agent.OperationDefinition
+	tags       string
+	definition []byte // JSON, compressed
+	hash       string
+}
+
+func packOperations(operations []agent.OperationDefinition) ([]packedOperation, error) {
+	packed := make([]packedOperation, len(operations))
+	var out bytes.Buffer
+	w, err := flate.NewWriter(&out, flate.DefaultCompression)
+	if err != nil {
+		return nil, err
+	}
+	for i := range operations {
+		raw, err := json.Marshal(operations[i])
+		if err != nil {
+			return nil, err
+		}
+		tags, err := json.Marshal(orEmpty(operations[i].Tags))
+		if err != nil {
+			return nil, err
+		}
+		out.Reset()
+		w.Reset(&out)
+		if _, err := w.Write(raw); err != nil {
+			return nil, err
+		}
+		if err := w.Close(); err != nil {
+			return nil, err
+		}
+		packed[i] = packedOperation{&operations[i], string(tags), bytes.Clone(out.Bytes()), operationHash(raw)}
+	}
+	return packed, nil
+}
+
+func (tx *Tx) writeOperations(apiID string, packed []packedOperation) error {
+	for _, o := range packed {
+		if _, err := tx.exec("INSERT INTO _api_operations(api_id, id, name, method, path, summary, tags, deprecated, server, hash, definition) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+			apiID, o.ID, o.Name, o.Method, o.Path, o.Summary, o.tags, o.Deprecated, o.Server, o.hash, o.definition); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var operationListing = listing[agent.Operation]{
+	table:   "_api_operations",
+	columns: "id, name, method, path, summary, tags, deprecated",
+	order:   Order{"path", false},
+	sort:    map[string]string{"path": "path", "id": "id", "method": "method"},
+	search:  []string{"id", "path", "summary", "method"},
+	scan:    scanOperation,
+}
+
+func scanOperation(rows *sqlite.Rows) (o agent.Operation, err error) {
+	var tags rawJSON
+	err = rows.Scan(&o.ID, &o.Name, &o.Method, &o.Path, &o.Summary, &tags, &o.Deprecated)
+	o.Tags = stringsIn(tags)
+	return o, err
+}
+
+// Operations lists the operations of an API, without their arguments. tag may be
+// "".
+func (db *DB) Operations(ctx context.Context, apiRef, tag string, p Page) ([]agent.Operation, int, error) {
+	var total int
+	page, err := Read(ctx, db, func(tx *Tx) (page []agent.Operation, err error) {
+		a, err := tx.api(apiRef)
+		if err != nil {
+			return nil, err
+		}
+		var f filter
+		f.add("api_id = ?", a.ID)
+		if tag != "" {
+			f.add("EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", tag)
+		}
+		page, total, err = operationListing.list(tx, f, p)
+		return page, err
+	})
+	return page, total, err
+}
+
+// AllOperations returns an API and every operation of it, without arguments.
+func (db *DB) AllOperations(ctx context.Context, apiRef string) (agent.API, []agent.Operation, error) {
+	var a agent.API
+	found, err := Read(ctx, db, func(tx *Tx) (found []agent.Operation, err error) {
+		if a, err = tx.api(apiRef); err != nil {
+			return nil, err
+		}
+		return all(tx, scanOperation, "SELECT "+operationListing.columns+" FROM _api_operations WHERE api_id = ? ORDER BY path, method", a.ID)
+	})
+	return a, found, err
+}
+
+// StoredOperation is what two readings of a description are compared by.
+type StoredOperation struct{ ID, Server, Hash string }
+
+// StoredOperations returns the operations of an API as they are stored.
+func (db *DB) StoredOperations(ctx context.Context, apiID string) ([]StoredOperation, error) {
+	return Read(ctx, db, func(tx *Tx) ([]StoredOperation, error) {
+		return all(tx, func(rows *sqlite.Rows) (o StoredOperation, err error) {
+			return o, rows.Scan(&o.ID, &o.Server, &o.Hash)
+		}, "SELECT id, server, hash FROM _api_operations WHERE api_id = ?", apiID)
+	})
+}
+
+// HashOperation returns the hash of an operation.
+func HashOperation(o *agent.OperationDefinition) (string, error) {
+	raw, err := json.Marshal(o)
+	return operationHash(raw), err
+}
+
+func operationHash(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:16])
+}
+
+// Operation reads an API and one of its operations, by its id or its name.
+func (db *DB) Operation(ctx context.Context, apiRef, ref string) (a agent.API, o agent.OperationDefinition, err error) {
+	_, err = Read(ctx, db, func(tx *Tx) (struct{}, error) {
+		if a, err = tx.api(apiRef); err != nil {
+			return struct{}{}, err
+		}
+		o, err = tx.operation(a.ID, ref)
+		return struct{}{}, err
+	})
+	return a, o, err
+}
+
+func (tx *Tx) operation(apiID, ref string) (o agent.OperationDefinition, err error) {
+	found, err := all(tx, func(rows *sqlite.Rows) (raw []byte, err error) {
+		err = rows.Scan(&raw)
+		return bytes.Clone(raw), err
+	}, "SELECT definition FROM _api_operations WHERE api_id = ?1 AND (id = ?2 OR name = ?2) ORDER BY id <> ?2 LIMIT 1", apiID, ref)
+	if err != nil {
+		return o, err
+	}
+	if len(found) == 0 {
+		return o, agent.NotFound("operation", ref)
+	}
+	err = json.NewDecoder(io.LimitReader(flate.NewReader(bytes.NewReader(found[0])), maxDefinition)).Decode(&o)
+	return o, err
+}
+
+// maxDefinition limits the JSON of an operation, in bytes.
+const maxDefinition = 4 << 20
