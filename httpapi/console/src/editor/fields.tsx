@@ -7,6 +7,7 @@ import { Button, Code, Icon, Segments } from "../ui";
 import { fieldsOf, OutputSchemaField, type Schema } from "./base";
 import { FormFields } from "../parts/formfields";
 import { CasesField, ConditionsField, RowConditionsField } from "./conditions";
+import { ArgumentsField, OperationField } from "./operation";
 import { hasTemplate } from "./template";
 import { NodeContext, TemplateField } from "./templatefield";
 
@@ -151,6 +152,7 @@ const lists: Record<string, { at: string[]; list: string; section: string; name:
   table: { at: ["tables"], list: "tables", section: "tables", name: (r) => r.name },
   tool: { at: ["tools"], list: "tools", section: "tools", name: (r) => r.name },
   credential: { at: ["credentials"], list: "credentials", section: "credentials", name: (r) => r.name },
+  api: { at: ["apis"], list: "apis", section: "apis", name: (r) => r.name },
   workflow: { at: ["workflows"], list: "workflows", section: "workflows", name: (r) => r.name },
   session: { at: ["browser"], list: "sessions", section: "browser", name: (r) => r.title || r.url || r.id },
 };
@@ -191,7 +193,7 @@ function ReferenceField({ id, schema, value, onChange }: FieldProps & { id: stri
       <select id={id} class="grow" disabled={readonly} value={value ?? ""} onChange={(e) => onChange(e.currentTarget.value === "{{" ? "{{}}" : e.currentTarget.value || undefined)}>
         <option value="" selected={!value}>{rows.length ? "–" : "There is none yet"}</option>
         {rows.map(([v, name]) => <option value={v} selected={v === value}>{name}</option>)}
-        {kind !== "credential" && <option value="{{">By a template…</option>}
+        {kind !== "credential" && kind !== "api" && <option value="{{">By a template…</option>}
       </select>
       {lists[kind] && <a class="button quiet" href={`#/agents/${encodeURIComponent(agentId.value)}/${lists[kind].section}`} target="_blank" title="Opens in another tab">New…</a>}
     </div>
@@ -223,6 +225,7 @@ const widgets: Record<string, (p: FieldProps & { id: string }) => any> = {
   cases: (p) => <CasesField value={p.value} onChange={p.onChange} path={p.path} />,
   rowconditions: (p) => <RowConditionsField value={p.value} onChange={p.onChange} path={p.path} />,
   formfields: (p) => <FormFieldsField {...p} />,
+  arguments: (p) => <ArgumentsField {...p} />,
 };
 
 /** One field of a node by its schema. */
@@ -233,6 +236,7 @@ export function SchemaField(props: FieldProps) {
   const p = { ...props, id };
   const title = schema.title ?? name;
   const control = schema.writeOnly ? <SecretField {...p} />
+    : schema["x-ref"] === "operation" ? <OperationField {...p} />
     : schema["x-ref"] ? <ReferenceField {...p} />
     : schema["x-widget"] && widgets[schema["x-widget"]] ? widgets[schema["x-widget"]](p)
     : schema.properties ? <fieldset class="nested"><Fields schema={schema} value={value ?? {}} path={path} issue={issue} onChange={(v) => onChange(Object.keys(v).length ? v : undefined)} /></fieldset>

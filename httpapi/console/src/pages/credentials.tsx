@@ -58,7 +58,7 @@ function List() {
           <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
         </>
       ) : search ? <Empty icon="Search" title="No credential fits">Try other words.</Empty>
-        : <Empty icon="KeyRound" title="No credentials yet" action={add}>A credential is a key or a sign-in for a service. Nodes, tools, sources and MCP servers name it; it is sent to its own hosts and nowhere else.</Empty>}</Load>
+        : <Empty icon="KeyRound" title="No credentials yet" action={add}>A credential is a key or a sign-in for a service. Nodes, tools, APIs, sources and MCP servers name it; it is sent to its own hosts and nowhere else.</Empty>}</Load>
     </div>
   );
 }
@@ -118,8 +118,8 @@ function Actions({ c, changed, edit }: { c: any; changed: () => Promise<void>; e
   );
 }
 
-const sections: Record<string, string> = { workflow: "workflows", tool: "tools", source: "knowledge", mcp: "mcp" };
-const kinds: Record<string, string> = { workflow: "Workflow", tool: "Tool", source: "Source", mcp: "MCP server" };
+const sections: Record<string, string> = { workflow: "workflows", tool: "tools", source: "knowledge", mcp: "mcp", api: "apis" };
+const kinds: Record<string, string> = { workflow: "Workflow", tool: "Tool", source: "Source", mcp: "MCP server", api: "API" };
 
 function Facts({ c }: { c: any }) {
   return (

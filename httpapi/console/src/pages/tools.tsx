@@ -11,6 +11,8 @@ const toolsAt = (...more: string[]) => path("agents", agentId.value, "tools", ..
 export const toolTypes: Record<string, { title: string; icon: IconName; about: string }> = {
   api: { title: "API", icon: "Globe", about: "Calls an HTTP API with arguments in its address, headers or body." },
   function: { title: "Code", icon: "Code", about: "Runs JavaScript that you write, in a sandbox." },
+  operation: { title: "Operation", icon: "Plug", about: "An operation of an API whose description you have imported." },
+  "api-set": { title: "API set", icon: "Plug", about: "All operations of an API, or some: the model finds and calls them by two tools." },
   mcp: { title: "MCP", icon: "Plug", about: "A tool of an MCP server that you have registered." },
 };
 
@@ -39,7 +41,7 @@ function List() {
         if (!shown.length) return (
           <>
             <Empty icon="Wrench" title="No tools yet">A tool is something that the agent may do while it answers, such as looking up an order. The model reads its description and decides when to call it.</Empty>
-            <ul class="cards">{Object.entries(toolTypes).map(([type, t]) => <li key={type}>{mayEdit.value ? <a class="card" href={type === "mcp" ? href(agentId.value, "mcp") : `${to}?type=${type}`}><Kind t={t} /></a> : <div class="card stack tight"><Kind t={t} /></div>}</li>)}</ul>
+            <ul class="cards">{Object.entries(toolTypes).map(([type, t]) => <li key={type}>{mayEdit.value ? <a class="card" href={type === "mcp" ? href(agentId.value, "mcp") : type === "operation" ? href(agentId.value, "apis") : `${to}?type=${type}`}><Kind t={t} /></a> : <div class="card stack tight"><Kind t={t} /></div>}</li>)}</ul>
           </>
         );
         return (

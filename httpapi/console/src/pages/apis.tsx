@@ -1,0 +1,160 @@
+// APIs: services by the description of their API, with their operations.
+import { useState } from "preact/hooks";
+
+import { agentId, go, href, invalidate, mayEdit, path, post, put, remove, route, setQuery, useQuery } from "../data";
+import { Badge, Button, confirm, Empty, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, plural, SearchField, Segments, tell, TextArea, TextField, When, type FormState, type MenuItem } from "../ui";
+import { CredentialSelect } from "../parts/credentials";
+import { Operation, Operations } from "./apis/operations";
+
+export const apisAt = (...more: string[]) => path("agents", agentId.value, "apis", ...more);
+const to = (...more: string[]) => href(agentId.value, "apis", ...more);
+
+export default function APIs() {
+  const [id, operation] = route.value.rest;
+  if (id && operation) return <Operation key={id + operation} api={id} id={operation} />;
+  return id ? <One key={id} id={id} /> : <List />;
+}
+
+function List() {
+  const { query } = route.value;
+  const [search, offset] = [query.get("q") ?? "", Number(query.get("offset")) || 0];
+  const found = useQuery(apisAt(), { search, limit: 50, offset });
+  const add = mayEdit.value && <Button kind="primary" icon="Plus" onClick={() => openDialog((close) => <Import close={close} />)}>Import an API</Button>;
+  return (
+    <div class="page">
+      <div class="page-head">
+        <h1 class="grow" tabIndex={-1}>APIs</h1>
+        {(found.data.value?.meta.total > 0 || search) && <SearchField label="Search APIs" value={search} onInput={(q) => setQuery({ q, offset: null })} />}
+        {add}
+      </div>
+      <Load of={found}>{({ apis, meta }) => apis.length ? (
+        <>
+          <ul class="sources">{apis.map((a: any) => (
+            <li key={a.id} class="source-row">
+              <span class="tile"><Icon name="Plug" /></span>
+              <div class="grow">
+                <a href={to(a.id)}><Name>{a.name}</Name></a>
+                <p class="muted small clip"><Name>{a.title}</Name> · <bdi>{a.server_url}</bdi> · {a.used_by.length ? `used in ${plural(a.used_by.length, "place")}` : "not used"}</p>
+              </div>
+              <Badge>{plural(a.operations, "operation")}</Badge>
+            </li>
+          ))}</ul>
+          <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
+        </>
+      ) : search ? <Empty icon="Search" title="No API fits">Try other words.</Empty>
+        : <Empty icon="Plug" title="No APIs yet" action={add}>Most services publish a description of their API: OpenAPI, Swagger or a Postman collection. Import it, and its operations become steps of workflows and tools of the agent.</Empty>}</Load>
+    </div>
+  );
+}
+
+/** Imports an API from an address or a text. */
+function Import({ close }: { close: () => void }) {
+  const [from, setFrom] = useState("url");
+  const run = async (v: Record<string, any>) => {
+    const made = await post(apisAt(), { name: v.name, ...(from === "url" ? { url: v.url.trim() } : { document: v.document }), ...(v.server && { server: v.server }), ...(v.credential && { credential: v.credential }) });
+    invalidate(apisAt());
+    tell(`${plural(made.operations, "operation")} imported`);
+    go(to(made.id));
+  };
+  return (
+    <FormDialog title="Import an API" close={close} action="Import" wide run={run} initial={{ name: "", url: "", document: "", server: "", credential: "" }}>
+      {(f: FormState) => (
+        <>
+          <TextField label="Name" autoFocus required placeholder="shop" hint="Workflows and tools know the API by it." {...f.text("name")} />
+          <Segments label="Description" value={from} onChange={setFrom} options={[["url", "At an address"], ["document", "Paste it"]]} />
+          {from === "url" ? <TextField label="Address of the description" type="url" required placeholder="https://api.example.com/openapi.json" hint="OpenAPI 3, Swagger 2.0 or a Postman collection, in JSON or YAML." {...f.text("url")} error={f.issue("url") ?? f.issue("document")} />
+            : <TextArea label="Description" code rows={8} hint="OpenAPI 3, Swagger 2.0 or a Postman collection, in JSON or YAML." {...f.text("document")} error={f.issue("document") ?? f.issue("url")} />}
+          <details open={Boolean(f.issue("server") || f.issue("credential"))}>
+            <summary>More</summary>
+            <div class="stack">
+              <TextField label="Server" type="url" placeholder="the first that the description names" {...f.text("server")} />
+              <CredentialSelect value={f.values.credential} onChange={(id) => f.set("credential", id)} error={f.issue("credential")} />
+            </div>
+          </details>
+        </>
+      )}
+    </FormDialog>
+  );
+}
+
+function One({ id }: { id: string }) {
+  const found = useQuery(apisAt(id));
+  return (
+    <div class="page">
+      <p class="crumb"><a href={to()}>APIs</a></p>
+      <Load of={found} lines={8} title="API">{(a) => (
+        <>
+          <div class="page-head"><h1 class="grow" tabIndex={-1}><Name>{a.name}</Name></h1>{mayEdit.value && <Actions a={a} changed={found.reload} />}</div>
+          <Facts a={a} />
+          <Operations api={a} />
+        </>
+      )}</Load>
+    </div>
+  );
+}
+
+const refresh = async (changed: () => Promise<void>) => { invalidate(apisAt()); await changed(); };
+
+/** Changes an API, and asks before what would break something. */
+async function update(a: any, body: Record<string, unknown>, changed: () => Promise<void>) {
+  const u = await put(apisAt(a.id), body);
+  if (!u.confirm) {
+    const news = [[u.added, "added"], [u.changed, "changed"], [u.removed, "removed"]].filter(([list]) => list.length).map(([list, word]) => `${list.length} ${word}`);
+    tell(news.length ? `Read again: ${news.join(", ")}` : "Saved; no operation changed");
+    await refresh(changed);
+    return;
+  }
+  confirm({
+    title: `Change ${a.name}?`, action: "Change it",
+    text: <ul class="reasons">{u.reasons.map((r: string) => <li key={r}><bdi>{r}</bdi></li>)}</ul>,
+    run: async () => { await put(apisAt(a.id), { ...body, confirm: u.confirm }); await refresh(changed); },
+  });
+}
+
+function Actions({ a, changed }: { a: any; changed: () => Promise<void> }) {
+  const again = async () => { try { await update(a, {}, changed); } catch (error: any) { tell(error); } };
+  const items: MenuItem[] = [
+    { label: "Edit", icon: "Pencil", run: () => openDialog((close) => <Edit a={a} close={close} changed={changed} />) },
+    { label: "Another description", icon: "Upload", run: () => openDialog((close) => <Replace a={a} close={close} changed={changed} />) },
+    "-",
+    { label: "Delete", icon: "Trash2", danger: true, disabled: a.used_by.length > 0, reason: "It is used: remove it there first.", run: () => confirm({ title: `Delete ${a.name}?`, text: "Its operations can be called no more.", action: "Delete", run: async () => { await remove(apisAt(a.id)); invalidate(apisAt()); go(to()); } }) },
+  ];
+  return <><Button icon="RefreshCw" disabled={!a.url} reason={a.url ? undefined : "Its description was pasted: give another one under More."} onClick={again}>Read again</Button><Menu label="More" items={items} /></>;
+}
+
+function Edit({ a, close, changed }: { a: any; close: () => void; changed: () => Promise<void> }) {
+  return (
+    <FormDialog title={`Edit ${a.name}`} close={close} action="Save" run={async (v) => { await put(apisAt(a.id), v); tell("Saved"); await refresh(changed); }} initial={{ name: a.name, server: a.server_url, credential: a.credential }}>
+      {(f: FormState) => <><TextField label="Name" autoFocus required {...f.text("name")} /><TextField label="Server" type="url" required list={a.servers.map((s: any) => s.url)} hint="What the paths of operations are added to." {...f.text("server")} /><CredentialSelect value={f.values.credential} onChange={(id) => f.set("credential", id)} error={f.issue("credential")} /></>}
+    </FormDialog>
+  );
+}
+
+function Replace({ a, close, changed }: { a: any; close: () => void; changed: () => Promise<void> }) {
+  return (
+    <FormDialog title={`Another description for ${a.name}`} close={close} action="Read it" wide run={(v) => update(a, v.url.trim() ? { url: v.url.trim() } : { document: v.document }, changed)} initial={{ url: a.url, document: "" }}>
+      {(f: FormState) => <><TextField label="Address of the description" type="url" {...f.text("url")} /><TextArea label="Or the description itself" code rows={8} hint="With no address." {...f.text("document")} /></>}
+    </FormDialog>
+  );
+}
+
+const formats: Record<string, string> = { "swagger-2.0": "Swagger 2.0", "openapi-3.0": "OpenAPI 3.0", "openapi-3.1": "OpenAPI 3.1", "postman-2.1": "Postman 2.1" };
+
+function Facts({ a }: { a: any }) {
+  const credentials = useQuery(path("agents", agentId.value, "credentials"), { limit: 200 });
+  const credential = credentials.data.value?.credentials.find((c: any) => c.id === a.credential || c.name.toLowerCase() === a.credential.toLowerCase());
+  const wanted = !a.credential && a.security.length > 0;
+  return (
+    <section class="card stack" aria-label="API">
+      <dl class="facts-list">
+        <dt>API</dt><dd><Name>{a.title}</Name> <span class="muted"><bdi>{a.version}</bdi></span></dd>
+        <dt>Server</dt><dd><code>{a.server_url}</code></dd>
+        <dt>Credential</dt><dd>{a.credential ? <a href={href(agentId.value, "credentials", credential?.id ?? a.credential)}><Name>{credential?.name ?? a.credential}</Name></a> : <span class="muted">none</span>}</dd>
+        <dt>Description</dt><dd>{formats[a.format] ?? a.format}{a.url && <> at <bdi>{a.url}</bdi></>}, read <When time={a.updated_at} /></dd>
+        {a.used_by.length > 0 && <><dt>Used by</dt><dd>{a.used_by.map((u: any, i: number) => <span key={u.kind + u.id + i}>{i > 0 && ", "}<a href={href(agentId.value, u.kind === "tool" ? "tools" : "workflows", u.id)}><Name>{u.name || u.id}</Name></a></span>)}</dd></>}
+      </dl>
+      {wanted && <p class="small">It asks for {a.security.map((d: any, i: number) => <span key={d.name}>{i > 0 && " or "}<bdi>{d.fields.map((field: any) => field.name).join(" and ") || d.name}</bdi></span>)}. {mayEdit.value && <>Add <a href={href(agentId.value, "credentials", "new", "custom")}>a credential</a> for {a.security[0].hosts.length ? <code>{a.security[0].hosts[0]}</code> : "its server"}, then choose it under Edit.</>}</p>}
+      {a.warnings.length > 0 && <details><summary>{plural(a.warnings.length, "part")} of the description {a.warnings.length === 1 ? "is" : "are"} not used</summary><ul class="reasons small">{a.warnings.map((w: string) => <li key={w}><bdi>{w}</bdi></li>)}</ul></details>}
+    </section>
+  );
+}
