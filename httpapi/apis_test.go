@@ -26,6 +26,9 @@ func (w *contractClient) checkAPIs(t *testing.T, at string) {
 	}
 	w.request(t, 404, "GET", one+"/operations/none", "")
 	w.request(t, 200, "GET", one+"/operations/createContact", "")
+	if found := w.request(t, 200, "GET", one+"/operations?search=list+contact", "").json["operations"].([]any); len(found) < 2 {
+		t.Errorf("%d operations have both words", len(found))
+	}
 	added := w.request(t, 200, "POST", one+"/operations/createContact/execute", `{"arguments":{"id":"`+id+`","body":{"name":"Ada & Co. 100%","email":"ada@self.test","tags":["a","b c"]}}}`)
 	if added.json["success"] != true {
 		t.Fatal(added.text)

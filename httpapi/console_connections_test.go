@@ -337,7 +337,7 @@ func TestConsoleConnections(t *testing.T) {
 	for _, walk := range []struct {
 		name string
 		walk func(*testing.T, *testServer, *consolePage)
-	}{{"channel", walkChannels}, {"webhook", walkWebhooks}, {"tool", walkTools}, {"credential", walkCredentials}, {"mcp", walkMCPServers}, {"events", walkEvents}} {
+	}{{"channel", walkChannels}, {"webhook", walkWebhooks}, {"tool", walkTools}, {"credential", walkCredentials}, {"api", walkAPIs}, {"mcp", walkMCPServers}, {"events", walkEvents}} {
 		t.Run(walk.name, func(t *testing.T) {
 			p.t = t
 			walk.walk(t, ts, p)
@@ -365,6 +365,7 @@ func TestConsoleConnectionsForViewers(t *testing.T) {
 	made("/contacts", `{"name":"Ada"}`)
 	server := made("/mcp", `{"name":"Tickets","url":"`+newMCPServer(t, "sesame-7").URL+`","auth":{"type":"bearer","token":"sesame-7"}}`)["id"].(string)
 	secret := made("/credentials", `{"name":"Warehouse","type":"header","hosts":["warehouse.example.com"],"secret":{"X-Api-Key":"secret-token"}}`)["id"].(string)
+	api := made("/apis", `{"name":"Depot","document":"{\"swagger\":\"2.0\",\"info\":{\"title\":\"Depot\"},\"host\":\"depot.example.com\",\"paths\":{\"/stock\":{\"get\":{\"operationId\":\"stock\"}}}}"}`)["id"].(string)
 	ts.must(t, 201, "POST", "/api/agents/default/tables", leadsTable)
 	ts.must(t, 201, "POST", "/api/agents/default/tables/leads/rows", `{"row":{"name":"Ada"}}`)
 	form := made("/workflows", `{"name":"Ask","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"form","fields":[{"name":"email","type":"email"}]}}]}`)["id"].(string)
@@ -376,7 +377,7 @@ func TestConsoleConnectionsForViewers(t *testing.T) {
 	p.waitFor(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
 	for _, view := range [][2]string{
 		{"channels", hasText("Bot")}, {"channels/" + bot, hasText("Webhook address")}, {"webhooks", hasText("Every event")}, {"webhooks/" + hook["id"].(string), `document.querySelector("td .badge")`},
-		{"tools/" + tool, hasText("Arguments")}, {"tools", hasText("orders")}, {"tools/" + tool + "?try=1", hasText("needs the role admin")}, {"credentials", hasText("Warehouse")}, {"credentials/" + secret, hasText("warehouse.example.com")}, {"credentials/new", hasText("You may read here")}, {"tables", hasText("leads")}, {"tables/leads", hasText("Ada")}, {"forms", hasText("Ask")}, {"forms/" + form, hasText("Preview") + ` || document.querySelector(".form-preview")`}, {"workflows/templates", hasText("Refund")}, {"mcp", hasText("Tickets")}, {"mcp/" + server, hasText("Opens a ticket")},
+		{"tools/" + tool, hasText("Arguments")}, {"tools", hasText("orders")}, {"tools/" + tool + "?try=1", hasText("needs the role admin")}, {"credentials", hasText("Warehouse")}, {"credentials/" + secret, hasText("warehouse.example.com")}, {"credentials/new", hasText("You may read here")}, {"apis", hasText("Depot")}, {"apis/" + api, hasText("/stock")}, {"apis/" + api + "/stock", hasText("You may read here")}, {"tables", hasText("leads")}, {"tables/leads", hasText("Ada")}, {"forms", hasText("Ask")}, {"forms/" + form, hasText("Preview") + ` || document.querySelector(".form-preview")`}, {"workflows/templates", hasText("Refund")}, {"mcp", hasText("Tickets")}, {"mcp/" + server, hasText("Opens a ticket")},
 		{"activity", hasText("Nothing was executed yet")}, {"activity/events", `document.querySelector("td")`}, {"activity/deliveries", `document.querySelector("td")`}, {"activity/log", `document.querySelector("td")`},
 	} {
 		p.open(view[0], view[1])

@@ -307,7 +307,7 @@ var operationListing = listing[agent.Operation]{
 	columns: "id, name, method, path, summary, tags, deprecated",
 	order:   Order{"path", false},
 	sort:    map[string]string{"path": "path", "id": "id", "method": "method"},
-	search:  []string{"id", "path", "summary", "method"},
+	search:  []string{"id", "path", "summary", "method", "tags"},
 	scan:    scanOperation,
 }
 
@@ -318,8 +318,8 @@ func scanOperation(rows *sqlite.Rows) (o agent.Operation, err error) {
 	return o, err
 }
 
-// Operations lists the operations of an API, without their arguments. tag may be
-// "".
+// Operations lists the operations of an API, without their arguments. A search
+// finds those with all of its words. tag may be "".
 func (db *DB) Operations(ctx context.Context, apiRef, tag string, p Page) ([]agent.Operation, int, error) {
 	var total int
 	page, err := Read(ctx, db, func(tx *Tx) (page []agent.Operation, err error) {
@@ -332,6 +332,10 @@ func (db *DB) Operations(ctx context.Context, apiRef, tag string, p Page) ([]age
 		if tag != "" {
 			f.add("EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", tag)
 		}
+		for word := range strings.FieldsSeq(p.Search) {
+			f.search(operationListing.search, word)
+		}
+		p.Search = ""
 		page, total, err = operationListing.list(tx, f, p)
 		return page, err
 	})

@@ -31,7 +31,7 @@ function List() {
         <>
           <ul class="sources">{apis.map((a: any) => (
             <li key={a.id} class="source-row">
-              <span class="tile"><Icon name="Plug" /></span>
+              <span class="tile"><Icon name="Layers" /></span>
               <div class="grow">
                 <a href={to(a.id)}><Name>{a.name}</Name></a>
                 <p class="muted small clip"><Name>{a.title}</Name> · <bdi>{a.server_url}</bdi> · {a.used_by.length ? `used in ${plural(a.used_by.length, "place")}` : "not used"}</p>
@@ -42,7 +42,7 @@ function List() {
           <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
         </>
       ) : search ? <Empty icon="Search" title="No API fits">Try other words.</Empty>
-        : <Empty icon="Plug" title="No APIs yet" action={add}>Most services publish a description of their API: OpenAPI, Swagger or a Postman collection. Import it, and its operations become steps of workflows and tools of the agent.</Empty>}</Load>
+        : <Empty icon="Layers" title="No APIs yet" action={add}>Most services publish a description of their API: OpenAPI, Swagger or a Postman collection. Import it, and its operations become steps of workflows and tools of the agent.</Empty>}</Load>
     </div>
   );
 }

@@ -11,7 +11,7 @@ const kindOf = (s: Schema) => [s.type].flat().find((t) => t !== "null") ?? "";
 export const defaultsOf = (schema?: Schema): Record<string, unknown> => Object.fromEntries(Object.entries(schema?.properties ?? {}).map(([name, s]) => [name, s?.default]).filter(([, v]) => v !== undefined));
 
 /** Reports whether a form can show every property of a schema. */
-export const formable = (schema?: Schema) => Object.values(schema?.properties ?? {}).every((s) => s && typeof s === "object" && (s.enum || ["string", "number", "integer", "boolean", "array", "object"].includes(kindOf(s))));
+export const formable = (schema?: Schema) => Object.values(schema?.properties ?? {}).every((s) => s && typeof s === "object" && (s.enum || ["", "string", "number", "integer", "boolean", "array", "object"].includes(kindOf(s))));
 
 /** A form for the arguments that a schema describes; JSON where it cannot. */
 export function ArgumentsForm({ schema, value, onChange, issue }: { schema?: Schema; value: Record<string, any>; onChange: (value: Record<string, any>) => void; issue?: string }) {
@@ -51,7 +51,7 @@ function Argument({ name, schema: s, required, value, onChange }: { name: string
   if (kind === "boolean") return <Switch label={label} hint={s.description} checked={value === true} onChange={onChange} />;
   if (kind === "number" || kind === "integer") return <TextField {...common} type="number" value={value === undefined ? "" : String(value)} onInput={(v) => onChange(v === "" ? undefined : Number(v))} />;
   if (kind === "array" && kindOf(s.items ?? {}) === "string") return <TextArea {...common} rows={2} hint={[s.description, "One a line."].filter(Boolean).join(" ")} value={Array.isArray(value) ? value.join("\n") : ""} onInput={(v) => onChange(v ? v.split("\n") : undefined)} />;
-  if (kind === "array" || kind === "object") return <JsonArgument {...common} value={value} onChange={onChange} />;
+  if (kind === "array" || kind === "object" || !kind) return <JsonArgument {...common} value={value} onChange={onChange} />;
   return <TextArea {...common} rows={1} placeholder={s.examples?.length ? String(s.examples[0]) : undefined} value={value === undefined ? "" : String(value)} onInput={onChange} />;
 }
 

@@ -33,7 +33,7 @@ export const sections: Section[] = [
   { id: "channels", title: "Channels", icon: "Send", page: "channels", key: "n", group: "Connections" },
   { id: "widget", title: "Website widget", icon: "MessageCircle", page: "widget", group: "Connections" },
   { id: "tools", title: "Tools", icon: "Wrench", page: "tools", key: "t", group: "Connections" },
-  { id: "apis", title: "APIs", icon: "Plug", page: "apis", group: "Connections" },
+  { id: "apis", title: "APIs", icon: "Layers", page: "apis", group: "Connections" },
   { id: "credentials", title: "Credentials", icon: "KeyRound", page: "credentials", group: "Connections" },
   { id: "mcp", title: "MCP servers", icon: "Plug", page: "mcp", key: "m", group: "Connections" },
   { id: "webhooks", title: "Webhooks", icon: "Webhook", page: "webhooks", group: "Connections" },

@@ -13,7 +13,7 @@ export function Operations({ api }: { api: any }) {
   const [chosen, setChosen] = useState<string[]>([]);
   return (
     <section class="stack" aria-label="Operations">
-      <div class="row">
+      <div class="row operations-head">
         <h2 class="grow">Operations</h2>
         {tag && <Button icon="X" onClick={() => setQuery({ tag: null, offset: null })}>{`Tag ${tag}`}</Button>}
         <SearchField label="Search operations" value={search} onInput={(q) => setQuery({ q, offset: null })} />
@@ -61,6 +61,9 @@ function MakeTools({ api, operations, close, done }: { api: any; operations: str
   );
 }
 
+/** A schema whose required properties come first. */
+const ordered = (s: any) => ({ ...s, properties: Object.fromEntries(Object.entries(s.properties ?? {}).sort(([a], [b]) => Number(s.required?.includes(b) ?? false) - Number(s.required?.includes(a) ?? false))) });
+
 export function Operation({ api, id }: { api: string; id: string }) {
   const found = useQuery(apisAt(api, "operations", id));
   const of = useQuery(apisAt(api));
@@ -78,7 +81,7 @@ export function Operation({ api, id }: { api: string; id: string }) {
           {o.description && o.description !== o.summary && <p class="muted operation-about"><bdi>{o.description}</bdi></p>}
           <section class="card stack narrow-card" aria-label="Try">
             <h2>Try it</h2>
-            {mayEdit.value ? <TryTool schema={o.parameters} run={(args) => post(apisAt(api, "operations", id, "execute"), { arguments: args })} /> : <p class="muted">You may read here: calling operations needs the role admin.</p>}
+            {mayEdit.value ? <TryTool schema={ordered(o.parameters)} run={(args) => post(apisAt(api, "operations", id, "execute"), { arguments: args })} /> : <p class="muted">You may read here: calling operations needs the role admin.</p>}
           </section>
         </>
       )}</Load>
