@@ -21,8 +21,8 @@ type Settings struct {
 	Timezone          string  `json:"timezone" doc:"IANA name." example:"Europe/Berlin"`
 	AutoReply         bool    `json:"auto_reply" doc:"Answer inbound messages that no workflow handles."`
 	RetentionDays     int     `json:"retention_days" doc:"How long logs, events and finished work are kept." example:"30"`
-	EmbeddingProvider string  `json:"embedding_provider" enum:"local,openai-compatible" doc:"local is the built-in model." example:"local"`
-	EmbeddingModel    string  `json:"embedding_model" doc:"Of openai-compatible."`
+	EmbeddingProvider string  `json:"embedding_provider" enum:"local,openai-compatible,file" doc:"local is the built-in model, file one that is installed on the server." example:"local"`
+	EmbeddingModel    string  `json:"embedding_model" doc:"Of openai-compatible, or the name of the installed model."`
 	EmbeddingBaseURL  string  `json:"embedding_base_url" doc:"Base URL of the provider's API, including /v1."`
 
 	EmbeddingQueryPrefix   *string `json:"embedding_query_prefix" doc:"Put before queries. null: as the model's name says." example:"query: "`
@@ -41,11 +41,18 @@ func (s Settings) Embedding() Embedding {
 	return Embedding{s.EmbeddingProvider, s.EmbeddingModel, s.EmbeddingBaseURL, s.EmbeddingQueryPrefix, s.EmbeddingPassagePrefix}
 }
 
-// LocalEmbedding is the provider of the built-in model.
-const LocalEmbedding = "local"
+// Providers of embeddings on this machine: the built-in model, and models that
+// are installed as files.
+const (
+	LocalEmbedding = "local"
+	FileEmbedding  = "file"
+)
 
 // Local reports whether the model is the built-in one.
 func (e Embedding) Local() bool { return e.Provider == LocalEmbedding }
+
+// File reports whether the model is an installed one.
+func (e Embedding) File() bool { return e.Provider == FileEmbedding }
 
 // Name returns a model's name with its host, since the same name may be a
 // different model elsewhere. Vectors with different names cannot be compared.
@@ -80,7 +87,7 @@ type SettingsChange struct {
 	Timezone          Optional[string]  `json:"timezone,omitempty" example:"Europe/Berlin"`
 	AutoReply         Optional[bool]    `json:"auto_reply,omitempty"`
 	RetentionDays     Optional[int]     `json:"retention_days,omitempty" doc:"1 to 3650."`
-	EmbeddingProvider Optional[string]  `json:"embedding_provider,omitempty" enum:"local,openai-compatible" doc:"openai-compatible needs embedding_model and embedding_base_url." example:"local"`
+	EmbeddingProvider Optional[string]  `json:"embedding_provider,omitempty" enum:"local,openai-compatible,file" doc:"openai-compatible needs embedding_model and embedding_base_url, file embedding_model." example:"local"`
 	EmbeddingModel    Optional[string]  `json:"embedding_model,omitempty"`
 	EmbeddingBaseURL  Optional[string]  `json:"embedding_base_url,omitempty"`
 
@@ -171,7 +178,8 @@ func (s *Settings) Validate() error {
 	_, err := clock.Zone(s.Timezone)
 	is.note("timezone", err)
 	is.Check(s.RetentionDays >= 1 && s.RetentionDays <= 3650, "retention_days", "must be from 1 to 3650")
-	is.Check(s.EmbeddingProvider == LocalEmbedding || s.EmbeddingProvider == "openai-compatible", "embedding_provider", "must be local or openai-compatible")
+	is.Check(slices.Contains([]string{LocalEmbedding, FileEmbedding, "openai-compatible"}, s.EmbeddingProvider), "embedding_provider", "must be local, openai-compatible or file")
+	is.Check(s.EmbeddingProvider != FileEmbedding || s.EmbeddingModel != "", "embedding_model", "is required for file")
 	is.Check(s.EmbeddingProvider != "openai-compatible" || s.EmbeddingModel != "", "embedding_model", "is required for openai-compatible")
 	is.Check(s.EmbeddingProvider != "openai-compatible" || s.EmbeddingBaseURL != "", "embedding_base_url", "is required for openai-compatible")
 	is.checkText("embedding_model", s.EmbeddingModel, 200)

@@ -173,6 +173,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("POST", "/agents/{id}/chat/{runId}/stop", 200, "Stop a chat turn by its run_id; its text so far is kept", s.stopRun),
 		rest.JSON("GET", "/agents/{id}/models", 200, "List the language models of the provider", s.listModels).Role(rest.Admin).
 			Fails(agent.CodeUpstream, agent.CodeConflict),
+		rest.JSON("GET", "/agents/{id}/embedding-models", 200, "List the models for search that are installed on the server", s.listEmbeddingModels).Role(rest.Admin),
 		rest.Raw[struct{}]("GET", "/agents/{id}/v1/models", 200, "List the agent as a model of the OpenAI API", s.openAIFault(s.openAIModels)).Limit(rest.Chat).
 			Returns(openAIModels{}),
 		rest.Raw[openAIModelIn]("GET", "/agents/{id}/v1/models/{model}", 200, "Read the agent as a model of the OpenAI API", s.openAIFault(s.openAIModel)).Limit(rest.Chat).

@@ -4,6 +4,7 @@ import (
 	"satchel/agent"
 	agentchat "satchel/agent/chat"
 	"satchel/httpapi/rest"
+	"satchel/vector/encoder/pretrained"
 )
 
 // settingsOut is the settings, and the names of the stored credentials.
@@ -31,13 +32,16 @@ func (s *Server) updateSettings(c *rest.Call, in *updateSettingsIn) (settingsOut
 		}
 	}
 	v, err := c.DB.UpdateSettings(c, in.Body)
+	if err == nil && (in.Body.EmbeddingProvider.Given || in.Body.EmbeddingModel.Given) {
+		err = s.index.Reembed(c, c.DB)
+	}
 	return settingsOut{v.Settings, v.Configured, v.Locked, v.UpdatedAt}, err
 }
 
 // checkEmbedding validates changed settings of the embedding provider, without
 // using the network.
 func (s *Server) checkEmbedding(c *rest.Call, change agent.SettingsChange) error {
-	if !change.EmbeddingProvider.Given && !change.EmbeddingBaseURL.Given {
+	if !change.EmbeddingProvider.Given && !change.EmbeddingBaseURL.Given && !change.EmbeddingModel.Given {
 		return nil
 	}
 	v, err := c.DB.Settings(c)
@@ -65,6 +69,29 @@ type modelsOut struct {
 func (s *Server) listModels(c *rest.Call, in *modelsIn) (modelsOut, error) {
 	names, provider, err := s.chat.Models(c, c.DB, agentchat.Provider{Name: whenGiven(in.Provider), BaseURL: whenGiven(in.BaseURL)})
 	return modelsOut{provider, names}, err
+}
+
+// installedModel is a model that lies in files on the server.
+type installedModel struct {
+	Name   string          `json:"name" doc:"Value for embedding_model, if it is an embedder." example:"multilingual-e5-small"`
+	Kind   pretrained.Kind `json:"kind" enum:"embedder,reranker" doc:"A reranker is used by searches with rerank, and by chat." example:"embedder"`
+	Dims   int             `json:"dimensions,omitempty" doc:"Length of an embedder's vectors." example:"384"`
+	Tokens int             `json:"tokens" doc:"Longest input that it reads at a time." example:"512"`
+	Size   int64           `json:"size" doc:"Bytes of its files." example:"471000000"`
+}
+
+type embeddingModelsOut struct {
+	Models []installedModel `json:"models" doc:"By name."`
+}
+
+// listEmbeddingModels returns the models that are installed on the server.
+func (s *Server) listEmbeddingModels(*rest.Call, *agentIn) (embeddingModelsOut, error) {
+	list, err := s.index.Models().List()
+	out := embeddingModelsOut{Models: make([]installedModel, len(list))}
+	for i, m := range list {
+		out.Models[i] = installedModel{m.Name, m.Kind, m.Dims, m.Tokens, m.Size()}
+	}
+	return out, err
 }
 
 func whenGiven(text string) agent.Optional[string] {

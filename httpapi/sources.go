@@ -62,10 +62,11 @@ func (s *Server) listSources(c *rest.Call, in *listSourcesIn) (sourcesOut, error
 }
 
 // stale reports whether the vectors of a source are of another model than the
-// agent's current one.
+// agent's current one, also while it waits to be embedded again.
 func stale(s *agent.Source, model string) bool {
 	settled := s.Status == agent.SourceReady || s.Status == agent.SourceFailed
-	return settled && s.Chunks > 0 && s.EmbeddingModel != model
+	waits := s.Status == agent.SourceUpdating && s.EmbeddingModel != ""
+	return (settled || waits) && s.Chunks > 0 && s.EmbeddingModel != model
 }
 
 // withStale sets the fields of a source that the store does not know.

@@ -15,7 +15,7 @@ type searchIn struct {
 	MinScore float64 `query:"min_score" json:"min_score,omitempty" doc:"Minimum score, 0 to 1." example:"0"`
 	Mode     string  `query:"mode" json:"mode,omitempty" enum:"hybrid,vector,keyword" doc:"Default: hybrid." example:"hybrid"`
 	Expand   bool    `query:"expand" json:"expand,omitempty" doc:"Also look for the query in other words, by the agent's language model. Requires the role admin."`
-	Rerank   string  `query:"rerank" json:"rerank,omitempty" enum:"llm" doc:"llm: the agent's language model rates the first 20 results; its ratings are their scores. Requires the role admin." example:"llm"`
+	Rerank   string  `query:"rerank" json:"rerank,omitempty" enum:"true,llm" doc:"true: an installed reranker reads the first 20 results, for up to 3 seconds. llm: the agent's language model rates them, which requires the role admin. The ratings are the scores." example:"true"`
 }
 
 type searchByBodyIn struct{ Body searchIn }
@@ -32,7 +32,7 @@ type searchOut struct {
 	Notice  string      `json:"notice,omitempty" doc:"A problem with the results, such as an embedding provider that does not respond."`
 
 	Queries  []string  `json:"queries,omitempty" doc:"With expand: all that was searched for, the query first."`
-	Reranked bool      `json:"reranked,omitempty" doc:"With rerank: the scores are the language model's ratings."`
+	Reranked bool      `json:"reranked,omitempty" doc:"With rerank: the scores are those of the reranker or the language model."`
 	Meta     rest.Meta `json:"meta"`
 }
 
@@ -47,14 +47,14 @@ func (s *Server) searchSources(c *rest.Call, in *searchIn) (searchOut, error) {
 	if err != nil {
 		return searchOut{}, err
 	}
-	if in.Rerank != "" && in.Rerank != "llm" {
-		return searchOut{}, agent.Invalid("rerank", "must be llm")
+	if in.Rerank != "" && in.Rerank != "llm" && in.Rerank != "true" {
+		return searchOut{}, agent.Invalid("rerank", "must be true or llm")
 	}
-	how := chat.Assist{Expand: in.Expand, Rerank: in.Rerank != ""}
+	how := chat.Assist{Expand: in.Expand, Rerank: in.Rerank == "llm"}
 	if how != (chat.Assist{}) && !c.Role.Covers(agent.RoleAdmin) {
-		return searchOut{}, agent.Errorf(agent.CodeForbidden, "expand and rerank use the agent's language model, which requires the role admin")
+		return searchOut{}, agent.Errorf(agent.CodeForbidden, "expand and rerank=llm use the agent's language model, which requires the role admin")
 	}
-	answer, err := s.chat.Search(c, c.DB, vector.Query{Text: in.Query, Limit: limit, SourceID: in.SourceID, MinScore: in.MinScore, Mode: vector.Mode(in.Mode)}, how)
+	answer, err := s.chat.Search(c, c.DB, vector.Query{Text: in.Query, Limit: limit, SourceID: in.SourceID, MinScore: in.MinScore, Mode: vector.Mode(in.Mode), Rerank: in.Rerank == "true"}, how)
 	hits := make([]searchHit, len(answer.Results))
 	for i, r := range answer.Results {
 		hits[i] = searchHit{r, r.Matches}

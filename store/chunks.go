@@ -43,17 +43,19 @@ type WorkWanted struct {
 // NextWork returns the oldest source that is to be read, so that words are
 // found soon, else the oldest whose vectors are missing, or nil. A source whose
 // pages or items are fetched over the network counts only while some of what
-// was fetched waits.
+// was fetched waits. A source that is only to be embedded with another model comes
+// last, so that one at a time is without its vectors.
 func (db *DB) NextWork(ctx context.Context, want WorkWanted) (*Work, error) {
 	return Read(ctx, db, func(tx *Tx) (*Work, error) {
 		return tx.oneWork(`WITH work AS (SELECT s.*, CASE
 					WHEN type IN ('crawl','url') THEN embedding_model <> ?1 OR EXISTS (SELECT 1 FROM _pages p WHERE p.source_id = s.id AND p.pending <> '')
 					WHEN type = 'api' THEN embedding_model <> ?1
-					ELSE NOT chunked OR embedding_model <> ?1 END AS reading
+					ELSE NOT chunked OR embedding_model <> ?1 END AS reading,
+					chunked AND embedding_model NOT IN ('', ?1) AS again
 				FROM sources s WHERE status NOT IN ('ready','error'))
 			SELECT id, type, name, config, chunked, attempts, embedding_model, reading, error_code <> '' FROM work
 			WHERE reading AND ?2 OR NOT reading AND ?3 AND (chunked OR EXISTS (SELECT 1 FROM chunks c WHERE c.source_id = work.id AND c.embedded = 0))
-			ORDER BY reading DESC, created_at, id LIMIT 1`, want.Model, want.Reading, want.Embedding)
+			ORDER BY again, reading DESC, created_at, id LIMIT 1`, want.Model, want.Reading, want.Embedding)
 	})
 }
 

@@ -196,3 +196,21 @@ func (tx *Tx) dropVectors(sourceID string, after int) (int, error) {
 	}
 	return found[len(found)-1].position, tx.countGone(len(found))
 }
+
+// VectorModels lists the models whose vectors an agent's sources have; sourceID
+// narrows it to one source.
+func (tx *Tx) VectorModels(sourceID string) ([]string, error) {
+	return all(tx, func(rows *sqlite.Rows) (name string, err error) { return name, rows.Scan(&name) },
+		"SELECT DISTINCT embedding_model FROM sources WHERE embedding_model <> '' AND (id = ?1 OR ?1 = '') ORDER BY 1", sourceID)
+}
+
+// ReembedSources sends the finished sources whose vectors are of another model
+// through the rest of their work again: their chunks stay, and get vectors of
+// model. like narrows it to models whose names match a GLOB pattern.
+func (db *DB) ReembedSources(ctx context.Context, model, like string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
+		return tx.exec(`UPDATE sources SET status = 'updating', updated_at = ?1
+			WHERE status = 'ready' AND chunked AND chunks > 0 AND embedding_model NOT IN ('', ?2) AND embedding_model GLOB ?3`, tx.Now, model, like)
+	})
+	return err
+}

@@ -11,10 +11,14 @@ type candidate struct {
 	store.FoundChunk // only Seq until the text is read
 	cosine           float64
 	known            bool    // the cosine is known
+	scale            scale   // of the cosine
 	words            float64 // part of the best possible bm25
 	names            float64 // part of the query's names that few chunks hold
 	related          float64 // similarity according to the lexicon
 }
+
+// level returns the cosine on the scale of all models.
+func (c *candidate) level() float64 { return c.scale.level(c.cosine) }
 
 // sideOf returns how many chunks each side, meaning and words, contributes.
 func sideOf(limit int) int { return max(2*limit, 50) }
@@ -39,16 +43,16 @@ func candidates(k *store.Knowledge, q Query, r ranking, vector []float32, near m
 	if most := maxJoined * q.Limit; q.Mode != Hybrid || n < most {
 		n = most
 	}
-	return read(k, pick(merge(near, cosines, matching), q, r, n))
+	return read(k, pick(merge(near, cosines, matching, r.scale), q, r, n))
 }
 
 // merge lists every contributed chunk with everything known about it.
-func merge(near, cosines map[int64]float64, matching *store.Matches) []candidate {
+func merge(near, cosines map[int64]float64, matching *store.Matches, s scale) []candidate {
 	bySeq := map[int64]*candidate{}
 	at := func(seq int64) *candidate {
 		c, ok := bySeq[seq]
 		if !ok {
-			c = &candidate{FoundChunk: store.FoundChunk{Seq: seq}}
+			c = &candidate{FoundChunk: store.FoundChunk{Seq: seq}, scale: s}
 			bySeq[seq] = c
 		}
 		return c

@@ -12,6 +12,7 @@ import (
 	"satchel/agent"
 	"satchel/agent/work"
 	"satchel/store"
+	"satchel/vector/models"
 )
 
 // Index builds and searches the knowledge of the agents of one data folder.
@@ -22,6 +23,7 @@ type Index struct {
 	folder   *store.Folder
 	embedder Embedder
 	network  Remote
+	files    *models.Library
 	log      *slog.Logger
 	step     func(name string) // called at each step of the work; for tests
 
@@ -38,6 +40,8 @@ type Index struct {
 
 	mu   sync.Mutex
 	down map[*store.DB]time.Time // agents whose provider did not respond, and until when it is not called
+
+	backgrounds map[string][][]float32 // see backgroundOf
 }
 
 // New returns an Index of the agents of a folder. log may be nil.
@@ -46,9 +50,9 @@ func New(folder *store.Folder, embedder Embedder, log *slog.Logger) *Index {
 		log = slog.Default()
 	}
 	ix := &Index{
-		folder: folder, embedder: embedder, log: log, step: func(string) {},
+		folder: folder, embedder: embedder, files: models.New(folder.Path()), log: log, step: func(string) {},
 		processors: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)),
-		down:       map[*store.DB]time.Time{},
+		down:       map[*store.DB]time.Time{}, backgrounds: map[string][][]float32{},
 	}
 	ix.local = ix.queue(cap(ix.processors), ix.runLocal)
 	ix.reading = ix.queue(readers, ix.runReading)

@@ -44,6 +44,8 @@ func (ix *Index) CheckEmbedding(to agent.Embedding) error {
 	switch {
 	case to.Local():
 		return nil
+	case to.File():
+		return ix.checkFile(to.Model)
 	case ix.network.Provider == nil:
 		return agent.Invalid("embedding_provider", "must be local: no other provider is available on this server")
 	}
@@ -55,9 +57,13 @@ func (ix *Index) CheckAPI(config *agent.APIConfig) error { return ix.network.Fee
 
 // model embeds the texts of one agent.
 type model struct {
-	name string
-	to   agent.Embedding
+	name     string
+	to       agent.Embedding
+	prefixes prefixes // not of the built-in model
 }
+
+// onMachine reports whether this machine computes the vectors.
+func (m model) onMachine() bool { return m.to.Local() || m.to.File() }
 
 // model returns the model that an agent is configured to use.
 func (ix *Index) model(ctx context.Context, db *store.DB) (model, error) {
@@ -65,15 +71,17 @@ func (ix *Index) model(ctx context.Context, db *store.DB) (model, error) {
 	if err != nil {
 		return model{}, err
 	}
-	if to.Local() {
-		return model{ix.embedder.Model(), to}, nil
+	switch {
+	case to.Local():
+		return ix.builtIn(), nil
+	case to.File():
+		return ix.fromFile(to), nil
 	}
-	return model{to.Name() + prefixMark(to), to}, nil
+	return model{to.Name() + prefixMark(to), to, prefixesOf(to)}, nil
 }
 
 // Model returns the name of the model that an agent is configured to use.
-// Sources with vectors of another model are stale: until they are indexed
-// again, they are found by words only.
+// Sources with vectors of another model are stale until they are embedded again.
 func (ix *Index) Model(ctx context.Context, db *store.DB) (string, error) {
 	m, err := ix.model(ctx, db)
 	return m.name, err
@@ -81,8 +89,8 @@ func (ix *Index) Model(ctx context.Context, db *store.DB) (string, error) {
 
 // embedNow embeds texts for a waiting caller.
 func (ix *Index) embedNow(ctx context.Context, db *store.DB, m model, texts []string) ([][]float32, error) {
-	if m.to.Local() {
-		return embedAll(ctx, texts, ix.embed)
+	if m.onMachine() {
+		return embedAll(ctx, texts, ix.embedBy(m))
 	}
 	if ix.isDown(db, time.Now()) {
 		return nil, errDown

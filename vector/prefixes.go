@@ -41,7 +41,11 @@ var knownPrefixes = []struct {
 // prefixesOf returns the prefixes of a model: those of the settings, else those by
 // its name at a provider.
 func prefixesOf(to agent.Embedding) prefixes {
-	p := knownPrefixesOf(to.Model)
+	return knownPrefixesOf(to.Model).replaced(to)
+}
+
+// replaced returns the prefixes with those of the settings in their place.
+func (p prefixes) replaced(to agent.Embedding) prefixes {
 	if to.QueryPrefix != nil {
 		p.query = *to.QueryPrefix
 	}
@@ -64,10 +68,15 @@ func knownPrefixesOf(name string) prefixes {
 // prefixMark is the part of a model's name that says which prefix passages have,
 // since their vectors cannot be compared with those of passages with another one.
 func prefixMark(to agent.Embedding) string {
-	switch passage := prefixesOf(to).passage; passage {
+	return knownPrefixesOf(to.Model).mark(prefixesOf(to).passage)
+}
+
+// mark is prefixMark for a model whose own prefixes are p.
+func (p prefixes) mark(passage string) string {
+	switch passage {
 	case "":
 		return ""
-	case knownPrefixesOf(to.Model).passage:
+	case p.passage:
 		return "/prefixed"
 	default:
 		sum := sha256.Sum256([]byte(passage))
@@ -76,9 +85,12 @@ func prefixMark(to agent.Embedding) string {
 }
 
 // prefix is put before the passages of a model.
-func (m model) prefix() string {
+func (m model) prefix() string { return m.prefixes.passage }
+
+// query returns a query as the model wants it.
+func (m model) query(text string) string {
 	if m.to.Local() {
-		return ""
+		return asQuestion(text)
 	}
-	return prefixesOf(m.to).passage
+	return m.prefixes.query + text
 }

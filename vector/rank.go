@@ -15,6 +15,7 @@ type ranking struct {
 	mode       Mode
 	trust      float64 // how much the cosine says, 0 to 1
 	local      bool    // with the built-in model
+	scale      scale   // of the cosines
 	background float64 // the value of chunks that have nothing to do with the query; see rate
 }
 
@@ -22,11 +23,11 @@ type ranking struct {
 func (r ranking) rank(c *candidate) float64 {
 	switch r.mode {
 	case Vector:
-		return c.cosine
+		return c.level()
 	case Keyword:
 		return c.words + c.names
 	}
-	return r.trust*(c.cosine+relatedShare*c.related) + c.words*min(c.words/eachOnce, 1) + nameShare*c.names
+	return r.trust*(c.level()+relatedShare*c.related) + c.words*min(c.words/eachOnce, 1) + nameShare*c.names
 }
 
 // relatedShare is the weight of the lexicon's similarity relative to the

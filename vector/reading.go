@@ -96,7 +96,7 @@ func (ix *Index) split(ctx context.Context, w *store.Work, doc *document.Documen
 		Embed: func(ctx context.Context, texts []string) ([][]float32, error) {
 			ix.release() // others may compute between two batches
 			defer func() { ix.processors <- struct{}{} }()
-			return embedAll(ctx, texts, ix.embedLimited)
+			return embedAll(ctx, texts, ix.limited(ix.embed))
 		},
 	})
 	if err != nil {

@@ -38,6 +38,7 @@ type Query struct {
 	SourceID string  // only chunks of this source; empty: all sources
 	MinScore float64 // 0 to 1: only results with at least this score
 	Mode     Mode    // empty: Hybrid
+	Rerank   bool    // an installed reranker reads the first results
 
 	whole bool // see store.Knowledge.Whole
 }
@@ -103,10 +104,23 @@ type Answer struct {
 	Results []Result
 	Mode    Mode   // by which the results were found
 	Notice  string // what clients should know about the results; empty: nothing
+
+	Reranked bool // the scores are those of a reranker
 }
 
 // noMeaning is the notice of a search without meaning.
 const noMeaning = "the embedding provider does not respond: these results are by words only"
+
+// noFile is its notice if the model is an installed one.
+const noFile = "the agent's embedding model is not installed or cannot be used: these results are by words only"
+
+// note adds to the notice.
+func (a *Answer) note(text string) {
+	if a.Notice != "" {
+		text = a.Notice + "; " + text
+	}
+	a.Notice = text
+}
 
 // Ask is Search with a notice about the results.
 func (ix *Index) Ask(ctx context.Context, db *store.DB, q Query) (Answer, error) {
@@ -114,13 +128,23 @@ func (ix *Index) Ask(ctx context.Context, db *store.DB, q Query) (Answer, error)
 	if err != nil {
 		return Answer{}, err
 	}
+	a, err := ix.answer(ctx, db, q.widened())
+	if err == nil && q.Rerank {
+		ix.rerank(ctx, q, &a)
+		err = ctx.Err()
+	}
+	return a, err
+}
+
+// answer searches, by words only if the query cannot be embedded.
+func (ix *Index) answer(ctx context.Context, db *store.DB, q Query) (Answer, error) {
 	m, err := ix.model(ctx, db)
 	if err != nil {
 		return Answer{}, err
 	}
-	answer, err := ix.find(ctx, db, m, q)
+	found, err := ix.find(ctx, db, m, q)
 	if err == nil || m.to.Local() || q.Mode == Vector || ctx.Err() != nil || !errors.Is(err, errNoVectors) {
-		return answer, err
+		return found, err
 	}
 	ix.log.Warn("search by words only", "agent", db.ID(), "error", err)
 	q.Mode, q.MinScore = Keyword, 0
@@ -129,10 +153,13 @@ func (ix *Index) Ask(ctx context.Context, db *store.DB, q Query) (Answer, error)
 		return Answer{}, err
 	}
 	r := ix.ranking(m, q)
-	found, err := ix.shortlist(ctx, db, m, q, r, asked, nil)
-	list := results(found, q, r)
-	asked.mark(q.Text, list)
-	return Answer{list, Keyword, noMeaning}, err
+	list, err := ix.shortlist(ctx, db, m, q, r, asked, nil)
+	a := Answer{Results: results(list, q, r), Mode: Keyword, Notice: noMeaning}
+	if m.to.File() {
+		a.Notice = noFile
+	}
+	asked.mark(q.Text, a.Results)
+	return a, err
 }
 
 // errNoVectors means that texts of a search could not be embedded.
@@ -147,36 +174,51 @@ func (ix *Index) embedFor(ctx context.Context, db *store.DB, m model, texts ...s
 	return vectors, err
 }
 
+// find searches by vectors, of the agent's model and of earlier ones. If the
+// agent's model fails, those of earlier ones answer.
 func (ix *Index) find(ctx context.Context, db *store.DB, m model, q Query) (Answer, error) {
 	asked, err := ix.prepare(ctx, db, m, q)
 	if err != nil {
 		return Answer{}, err
 	}
-	vectors, err := ix.embedFor(ctx, db, m, asked.text)
+	s, failed := ix.side(ctx, db, m, q, asked)
+	if failed != nil && !errors.Is(failed, errNoVectors) {
+		return Answer{}, failed
+	}
+	others, err := ix.earlier(ctx, db, m, q)
 	if err != nil {
-		return Answer{}, fmt.Errorf("embed the query: %w", err)
-	}
-	r := ix.ranking(m, q)
-	found, err := ix.shortlist(ctx, db, m, q, r, asked, vectors[0])
-	if err != nil {
 		return Answer{}, err
 	}
-	if err := relate(found, r, q); err != nil {
+	for _, other := range others {
+		more, err := ix.side(ctx, db, other, q, asked)
+		if err != nil {
+			return Answer{}, err
+		}
+		s.add(more)
+	}
+	if s.vector == nil {
+		return Answer{}, failed
+	}
+	if err := relate(s.found, s.ranking, q); err != nil {
 		return Answer{}, err
 	}
-	found = pick(found, q, r, max(maxJoined*q.Limit, backgroundRank+1))
-	if err := ix.complete(ctx, db, m, found, vectors[0]); err != nil {
+	found := pick(s.found, q, s.ranking, max(maxJoined*q.Limit, backgroundRank+1))
+	answer := Answer{Mode: q.Mode}
+	if failed != nil {
+		ix.log.Warn("search by earlier vectors", "agent", db.ID(), "error", failed)
+		answer.Notice = noModel
+	} else if err := ix.complete(ctx, db, m, found, s.vector); err != nil {
 		return Answer{}, err
 	}
-	list := results(found, q, r)
-	asked.mark(q.Text, list)
-	return Answer{Results: list, Mode: q.Mode}, nil
+	answer.Results = results(found, q, s.ranking)
+	asked.mark(q.Text, answer.Results)
+	return answer, nil
 }
 
 // question is a query as it is looked for.
 type question struct {
 	words store.Words
-	text  string // to embed
+	text  string
 }
 
 // prepare adds to a query's words the other ways in which chunks write them, and
@@ -188,13 +230,7 @@ func (ix *Index) prepare(ctx context.Context, db *store.DB, m model, q Query) (q
 		found, corrected, err = k.Expand(words, store.Expansion{Asked: spoken, Known: ix.knows})
 		return found, err
 	})
-	text := embeddable("", withCorrections(q.Text, corrected))
-	if m.to.Local() {
-		text = asQuestion(text)
-	} else {
-		text = prefixesOf(m.to).query + text
-	}
-	return question{words, text}, err
+	return question{words, embeddable("", withCorrections(q.Text, corrected))}, err
 }
 
 // knows reports whether a word is spelled correctly as far as the lexicon knows.

@@ -42,7 +42,7 @@ func (ix *Index) runOnce(ctx context.Context, db *store.DB, reading bool) (work.
 	if err != nil {
 		return work.Next{}, err
 	}
-	w, err := db.NextWork(ctx, store.WorkWanted{Model: m.name, Reading: true, Embedding: m.to.Local()})
+	w, err := db.NextWork(ctx, store.WorkWanted{Model: m.name, Reading: true, Embedding: m.onMachine()})
 	switch {
 	case err != nil:
 		return work.Next{}, err
@@ -62,7 +62,7 @@ func (ix *Index) runOnce(ctx context.Context, db *store.DB, reading bool) (work.
 		return work.Next{}, nil
 	}
 	err = step(ctx, db, w, m)
-	if !m.to.Local() {
+	if !m.onMachine() {
 		ix.moveTo(db, ix.remote)
 	}
 	return work.Next{Again: true}, agent.IgnoreNotFound(err)
@@ -80,7 +80,7 @@ func (ix *Index) runRemote(ctx context.Context, db *store.DB) (work.Next, error)
 		ix.moveTo(db, ix.local)
 		return work.Next{Again: true}, agent.IgnoreNotFound(err)
 	}
-	if m.to.Local() {
+	if m.onMachine() {
 		return work.Next{}, nil
 	}
 	w, err := db.NextWork(ctx, store.WorkWanted{Model: m.name, Embedding: true})
@@ -100,7 +100,7 @@ func (ix *Index) next(ctx context.Context, db *store.DB, w *store.Work, m model)
 		return ix.nextOfPages(ctx, db, w, m)
 	case !w.Reading:
 		return ix.embedNext, false, nil
-	case w.Type == agent.SourceFile:
+	case w.Type == agent.SourceFile && !w.Chunked:
 		return ix.read, true, nil
 	case w.Type == agent.SourceDatabase && !w.Chunked:
 		return ix.readRows, true, nil
@@ -121,7 +121,7 @@ var errRetryLater = errors.New("delayed")
 // chunk lacks a vector. What was embedded before an error or Stop is kept.
 func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work, m model) error {
 	size := batchSize
-	if !m.to.Local() {
+	if !m.onMachine() {
 		size = remoteBatch
 	}
 	batch, err := db.Unembedded(ctx, w.ID, size)
@@ -137,8 +137,8 @@ func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work, m m
 	}
 	var vectors [][]float32
 	var failure error
-	if m.to.Local() {
-		vectors, failure = embedAll(ctx, texts, ix.embedLimited)
+	if m.onMachine() {
+		vectors, failure = embedAll(ctx, texts, ix.limited(ix.embedBy(m)))
 	} else {
 		vectors, failure = ix.ask(ctx, db, m, texts)
 	}
@@ -180,24 +180,28 @@ func (ix *Index) finish(ctx context.Context, db *store.DB, w *store.Work) error 
 }
 
 // handleEmbedFailure handles a source whose texts could not be embedded. It
-// fails, unless the error is a temporary one of a provider: then it shows the
-// reason for the delay and is retried later.
+// fails, unless the error is a temporary one of a provider, or the model's file is
+// missing: then it shows the reason for the delay and is retried later.
 func (ix *Index) handleEmbedFailure(ctx context.Context, db *store.DB, w *store.Work, m model, failure error) error {
 	if m.to.Local() || isPermanent(failure) {
 		return ix.giveUp(ctx, db, w, failure, "the text could not be embedded")
 	}
-	problem := problemOf(failure, "the embedding provider could not be used")
+	sentence := "the embedding provider could not be used"
+	if m.to.File() {
+		sentence = "the model " + m.to.Model + " could not be used"
+	}
+	problem := problemOf(failure, sentence)
 	if err := db.NoteProblem(ctx, w.ID, &problem); err != nil {
 		return err
 	}
 	ix.step("held up")
-	ix.log.Warn("call embedding provider", "agent", db.ID(), "source", w.ID, "error", failure)
+	ix.log.Warn("embed chunks", "agent", db.ID(), "source", w.ID, "error", failure)
 	return errRetryLater
 }
 
 // embedAll embeds texts on several processors. With an error it returns the
 // vectors computed so far; the others are nil.
-func embedAll(ctx context.Context, texts []string, embed func(context.Context, string) ([]float32, error)) ([][]float32, error) {
+func embedAll(ctx context.Context, texts []string, embed embedding) ([][]float32, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	vectors := make([][]float32, len(texts))
@@ -222,13 +226,19 @@ func embedAll(ctx context.Context, texts []string, embed func(context.Context, s
 	return vectors, nil
 }
 
-// embedLimited embeds one text in the background, when a processor is free.
-func (ix *Index) embedLimited(ctx context.Context, text string) ([]float32, error) {
-	if err := ix.acquire(ctx); err != nil {
-		return nil, err
+// embedding embeds one text.
+type embedding func(ctx context.Context, text string) ([]float32, error)
+
+// limited returns a function that embeds one text in the background, when a
+// processor is free.
+func (ix *Index) limited(embed embedding) embedding {
+	return func(ctx context.Context, text string) ([]float32, error) {
+		if err := ix.acquire(ctx); err != nil {
+			return nil, err
+		}
+		defer ix.release()
+		return embed(ctx, text)
 	}
-	defer ix.release()
-	return ix.embed(ctx, text)
 }
 
 // acquire waits for a processor, until release.

@@ -74,7 +74,7 @@ func (c *Chat) findAll(ctx context.Context, db *store.DB, sources, queries []str
 	var lists [][]vector.Result
 	for _, query := range queries {
 		for _, id := range sources {
-			found, err := c.index.Search(ctx, db, vector.Query{Text: query, Limit: citations, SourceID: id, MinScore: minScore})
+			found, err := c.index.Search(ctx, db, vector.Query{Text: query, Limit: citations, SourceID: id, MinScore: minScore, Rerank: true})
 			if agent.ErrorCode(err) == agent.CodeNotFound {
 				return nil, agent.Invalid("sources", "names a source that does not exist")
 			}

@@ -24,8 +24,7 @@ type Assist struct {
 // Found is the outcome of a search with a model.
 type Found struct {
 	vector.Answer
-	Queries  []string // what was looked for, if it is more than the query
-	Reranked bool     // the scores are the model's
+	Queries []string // what was looked for, if it is more than the query
 }
 
 // Search is vector.Index.Ask, helped by the agent's model. Where the model does

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"satchel/agent"
 	"satchel/agent/cli"
 	"satchel/agent/egress"
 	"satchel/vector/encoder/pretrained"
@@ -61,7 +62,7 @@ func (p *progress) report(file string, done, total int64) {
 
 func added(info Info, err error, out io.Writer) error {
 	if err != nil {
-		return err
+		return plain(err)
 	}
 	what := fmt.Sprintf("vectors of %d numbers", info.Dims)
 	use := fmt.Sprintf("Use it: set embedding_provider to \"file\" and embedding_model to %q in an agent's settings.", info.Name)
@@ -72,7 +73,16 @@ func added(info Info, err error, out io.Writer) error {
 	return err
 }
 
-func megabytes(n int64) string { return fmt.Sprintf("%.0f MB", float64(n)/1e6) }
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+
+// plain returns an error as people read it, without its code.
+func plain(err error) error {
+	var known *agent.Error
+	if errors.As(err, &known) {
+		return errors.New(known.Message)
+	}
+	return err
+}
 
 // List lists the models.
 func (c Commands) List(out io.Writer) error {
@@ -100,7 +110,7 @@ func (c Commands) List(out io.Writer) error {
 func (c Commands) Check(ctx context.Context, name string, out io.Writer) error {
 	r, err := c.Library.Check(ctx, name)
 	if err != nil {
-		return err
+		return plain(err)
 	}
 	fmt.Fprintf(out, "%s: the files are those that were added.\n", r.Name)
 	fmt.Fprintf(out, "A chunk of %d characters takes %.0f ms on one processor.\n", len(chunk), 1000*r.Seconds)
@@ -120,7 +130,7 @@ func (c Commands) Check(ctx context.Context, name string, out io.Writer) error {
 // Remove deletes a model.
 func (c Commands) Remove(name string, out io.Writer) error {
 	if err := c.Library.Remove(name); err != nil {
-		return err
+		return plain(err)
 	}
 	_, err := fmt.Fprintf(out, "%s is removed. Agents that are set to it search by words until another model is chosen.\n", name)
 	return err

@@ -56,7 +56,11 @@ func (i Info) Size() (bytes int64) {
 
 // Vectors is the name that identifies the vectors of the model, as sources have
 // it.
-func (i Info) Vectors() string { return i.Name + "@file/" + i.ID }
+func (i Info) Vectors() string { return i.Name + VectorMark + i.ID }
+
+// VectorMark stands between the name and the id of a model in the names of its
+// vectors.
+const VectorMark = "@file/"
 
 func readManifest(folder string) (info Info, err error) {
 	data, err := os.ReadFile(filepath.Join(folder, manifestName))

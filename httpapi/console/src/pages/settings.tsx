@@ -120,18 +120,32 @@ function AnswerForm({ s, done }: FormProps) {
 function EmbeddingForm({ s, done }: FormProps) {
   const form = useForm({ embedding_provider: s.embedding_provider || "local", embedding_model: s.embedding_model, embedding_base_url: s.embedding_base_url, embedding_api_key: "" });
   const names = ["embedding_provider", "embedding_model", "embedding_base_url"];
+  const installed = useQuery<{ models: { name: string; kind: string; dimensions: number }[] }>(mayEdit.value ? at("embedding-models") : null);
+  const embedders = (installed.data.value?.models ?? []).filter((m) => m.kind === "embedder").map((m): [string, string] => [m.name, `${m.name} (${m.dimensions} dimensions)`]);
+  const provider = form.values.embedding_provider;
+  const kinds: [string, string][] = [["local", "The model inside Satchel: English, no key, no network"], ["openai-compatible", "A provider (OpenAI-compatible)"]];
+  if (embedders.length || provider === "file") kinds.splice(1, 0, ["file", "A model installed on this server"]);
+  if (provider === "file" && s.embedding_model && s.embedding_provider === "file" && installed.data.value && !embedders.some(([name]) => name === s.embedding_model)) embedders.unshift([s.embedding_model, `${s.embedding_model} (no longer installed)`]);
+  const choose = (to: string) => {
+    form.set("embedding_provider", to);
+    if (to === "file" && !embedders.some(([name]) => name === form.values.embedding_model)) form.set("embedding_model", embedders[0]?.[0] ?? "");
+    if (to === "openai-compatible" && provider === "file") form.set("embedding_model", "");
+  };
   return (
     <form class="card stack settings-form" onSubmit={(e) => { e.preventDefault(); save(form, s, form.values.embedding_api_key ? [...names, "embedding_api_key"] : names, done).catch(() => {}); }}>
       <h2>Search by meaning</h2>
-      <SelectField label="Embedding" disabled={!mayEdit.value} options={[["local", "The model inside Satchel: no key, no network"], ["openai-compatible", "A provider (OpenAI-compatible)"]]} {...form.choice("embedding_provider")} />
-      {form.values.embedding_provider !== "local" && (
+      <SelectField label="Embedding" disabled={!mayEdit.value} options={kinds} {...form.choice("embedding_provider")} onChange={choose} />
+      {provider === "file" && <SelectField label="Model" disabled={!mayEdit.value} options={embedders} {...form.choice("embedding_model")} />}
+      {provider === "openai-compatible" && (
         <>
           <TextField label="API key" type="password" placeholder={s.configured_credentials?.includes("embedding_api_key") ? "Set; a new one replaces it" : ""} {...form.text("embedding_api_key")} />
           <TextField label="Address" placeholder="https://…/v1" {...form.text("embedding_base_url")} />
           <TextField label="Model" {...form.text("embedding_model")} />
         </>
       )}
-      <p class="muted small">Another model makes sources stale until they are embedded again.</p>
+      <p class="muted small">{provider === "openai-compatible"
+        ? "Another model makes sources stale until they are embedded again."
+        : <>After a change, sources are embedded again in the background and answer all the while.{embedders.length ? "" : <> <code>satchel model install multilingual-e5-small</code> on the server adds a model for a hundred languages.</>}</>}</p>
       {mayEdit.value && <div class="row end"><Button kind="primary" submit>Save</Button></div>}
     </form>
   );

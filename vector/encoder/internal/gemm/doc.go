@@ -1,8 +1,9 @@
 // Package gemm multiplies float32 matrices of which the right one is known
 // long before the left one: it is packed once into panels for a register tile,
 // the layout of Goto and van de Geijn, "Anatomy of High-Performance Matrix
-// Multiplication" (2008). There are tiles for AVX-512 and for AVX2 with FMA,
-// and one in plain Go for every architecture.
+// Multiplication" (2008). There are tiles for AVX-512, for AVX2 with FMA and
+// for NEON, and one in plain Go for every architecture.
 package gemm
 
 //go:generate sh -c "cd ../../gen && go run . -pkg gemm -out ../internal/gemm/tile_amd64.s -stubs ../internal/gemm/tile_amd64.go"
+//go:generate sh -c "cd ../../gen/neon && go run . -out ../../internal/gemm/tile_arm64.s"

@@ -21,7 +21,7 @@ func Kernels() []*Kernel {
 	return append(native(), portable)
 }
 
-// Name returns the instruction set of the kernel: "avx512", "avx2" or "go".
+// Name returns the instruction set of the kernel: "avx512", "avx2", "neon" or "go".
 func (k *Kernel) Name() string { return k.name }
 
 // PadRows rounds a number of rows up to what MulAdd reads and writes.

@@ -1,6 +1,6 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package gemm
 
-// native returns nil: there is assembly for amd64 only.
+// native returns nil: there is assembly for amd64 and arm64 only.
 func native() []*Kernel { return nil }

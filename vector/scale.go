@@ -1,0 +1,104 @@
+package vector
+
+import (
+	"context"
+	"math"
+)
+
+// scale is what cosines of a model are for a query and texts that have nothing to
+// do with it. With one model these are around 0.1, with another between 0.7 and
+// 0.8, so a cosine says little until that is taken off. The zero value stands for
+// cosines that are taken as they are.
+type scale struct{ mean, spread float64 }
+
+// usual is the scale of the built-in model, which the weights of a ranking were
+// tuned for: over the questions of the command eval.
+var usual = scale{0.12, 0.1}
+
+// level converts a cosine to what the built-in model would say.
+func (s scale) level(cosine float64) float64 {
+	if s.spread == 0 {
+		return cosine
+	}
+	return min(usual.mean+usual.spread*(cosine-s.mean)/s.spread, 1)
+}
+
+// leastSpread keeps a model whose cosines are all alike from making a difference of
+// nothing large.
+const leastSpread = 0.01
+
+// scaleOf returns the scale of a model for a query's vector. Models of providers
+// have none, since each of their vectors costs.
+func (ix *Index) scaleOf(ctx context.Context, m model, query []float32) (scale, error) {
+	if !m.to.File() {
+		return scale{}, nil
+	}
+	vectors, err := ix.backgroundOf(ctx, m)
+	if err != nil {
+		return scale{}, err
+	}
+	var sum, squares float64
+	for _, v := range vectors {
+		c := cosine(query, v)
+		sum, squares = sum+c, squares+c*c
+	}
+	n := float64(len(vectors))
+	mean := sum / n
+	return scale{mean, max(math.Sqrt(max(squares/n-mean*mean, 0)), leastSpread)}, nil
+}
+
+// maxBackgrounds limits the models whose vectors of everyday are kept.
+const maxBackgrounds = 8
+
+// backgroundOf returns a model's vectors of everyday. They are computed once.
+func (ix *Index) backgroundOf(ctx context.Context, m model) ([][]float32, error) {
+	ix.mu.Lock()
+	vectors := ix.backgrounds[m.name]
+	ix.mu.Unlock()
+	if vectors != nil {
+		return vectors, nil
+	}
+	texts := make([]string, len(everyday))
+	for i, text := range everyday {
+		texts[i] = m.prefix() + text
+	}
+	vectors, err := embedAll(ctx, texts, ix.embedBy(m))
+	if err != nil {
+		return nil, err
+	}
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	if len(ix.backgrounds) >= maxBackgrounds {
+		clear(ix.backgrounds)
+	}
+	ix.backgrounds[m.name] = vectors
+	return vectors, nil
+}
+
+// everyday are texts about nothing in particular, in several languages.
+var everyday = []string{
+	"The bridge was closed for repairs, and traffic was led through the old town.",
+	"Add the flour slowly and stir until the dough no longer sticks to the bowl.",
+	"In the second half the team played with ten men and still won the match.",
+	"The museum shows paintings of the nineteenth century in four rooms.",
+	"Save the file and start the program again for the change to take effect.",
+	"The committee postponed its decision on the budget until the spring.",
+	"Most of these birds leave for the south in September and return in April.",
+	"A valve in the pipe controls how much water flows into the tank.",
+	"She inherited the farm from her grandmother and has kept sheep ever since.",
+	"The patient should take one tablet in the morning after a meal.",
+	"Interest on the loan is calculated monthly and added to the balance.",
+	"The train stops at every station between the airport and the harbour.",
+	"Granite is harder than marble and is used for steps and worktops.",
+	"The novel tells the story of two brothers who lose sight of each other.",
+	"Parents are asked to pick up their children by four o'clock.",
+	"A function that returns an error has to be checked by its caller.",
+	"Der Vertrag verlängert sich um ein Jahr, wenn er nicht gekündigt wird.",
+	"Im Herbst werden die Beete mit Laub bedeckt, damit der Boden nicht friert.",
+	"Le marché a lieu chaque samedi matin sur la place de l'église.",
+	"La température du four doit être réglée avant de commencer.",
+	"El horario de la biblioteca cambia durante los meses de verano.",
+	"El motor se detiene cuando el nivel de aceite es demasiado bajo.",
+	"会议改到下周三下午举行。",
+	"この部品は三年ごとに交換してください。",
+}

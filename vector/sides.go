@@ -1,0 +1,55 @@
+package vector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"satchel/store"
+)
+
+// noModel is the notice of a search by vectors of earlier models.
+const noModel = "the agent's embedding model cannot be used: these results are by words and by vectors of an earlier model"
+
+// side is what was found with one model.
+type side struct {
+	vector  []float32 // of the query
+	ranking ranking
+	found   []candidate
+}
+
+// side searches by the vectors of a model, and by words.
+func (ix *Index) side(ctx context.Context, db *store.DB, m model, q Query, asked question) (s side, err error) {
+	vectors, err := ix.embedFor(ctx, db, m, m.query(asked.text))
+	if err != nil {
+		return s, fmt.Errorf("embed the query: %w", err)
+	}
+	r := ix.ranking(m, q)
+	if r.scale, err = ix.scaleOf(ctx, m, vectors[0]); err != nil {
+		return s, errors.Join(errNoVectors, err)
+	}
+	found, err := ix.shortlist(ctx, db, m, q, r, asked, vectors[0])
+	return side{vectors[0], r, found}, err
+}
+
+// add adds what was found with an earlier model. Of chunks that both found, the
+// one with a vector counts.
+func (s *side) add(more side) {
+	if s.vector == nil {
+		*s = more
+		return
+	}
+	at := make(map[int64]int, len(s.found))
+	for i, c := range s.found {
+		at[c.Seq] = i
+	}
+	for _, c := range more.found {
+		i, both := at[c.Seq]
+		switch {
+		case !both:
+			s.found = append(s.found, c)
+		case c.known && !s.found[i].known:
+			s.found[i] = c
+		}
+	}
+}
