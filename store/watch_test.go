@@ -67,7 +67,7 @@ func (s *signal) Write(p []byte) (int, error) {
 func TestStartedWatcherAdopts(t *testing.T) {
 	t.Parallel()
 	file := template(t, "Support")
-	adopted := &signal{text: "taken in", seen: make(chan struct{})}
+	adopted := &signal{text: "adopt copy of agent", seen: make(chan struct{})}
 	f := openWith(t, Options{Path: t.TempDir(), Log: slog.New(slog.NewTextHandler(adopted, nil))})
 	if err := f.Start(t.Context()); err != nil {
 		t.Fatal(err)
