@@ -45,8 +45,8 @@ func TestConsoleData(t *testing.T) {
 		p.waitFor(hasText("ada@example.com") + ` && document.querySelectorAll(".grid tbody tr").length === 1 && location.hash.includes("q=SELECT")`)
 		p.checkPage("rows")
 		p.eval(`void document.querySelector(".grid tbody tr").click()`)
-		p.waitFor(`document.querySelector(".record")`)
-		p.eval(`(() => { const field = [...document.querySelectorAll(".record textarea")].at(-1); field.value = "ada@example.com "; field.dispatchEvent(new Event("input", { bubbles: true })); field.value = "ada" + innerWidth + "@example.com"; field.dispatchEvent(new Event("input", { bubbles: true })); })()`)
+		p.waitFor(`document.querySelector(".sql-row")`)
+		p.eval(`(() => { const field = [...document.querySelectorAll(".sql-row textarea")].at(-1); field.value = "ada@example.com "; field.dispatchEvent(new Event("input", { bubbles: true })); field.value = "ada" + innerWidth + "@example.com"; field.dispatchEvent(new Event("input", { bubbles: true })); })()`)
 		p.waitFor(`document.querySelector(".record-actions .primary:not(:disabled)")`)
 		p.checkPage("a row")
 		p.eval(`void document.querySelector(".record-actions .primary").click()`)
@@ -55,6 +55,16 @@ func TestConsoleData(t *testing.T) {
 			t.Error("the row was not changed")
 		}
 		ts.must(t, 200, "PUT", "/api/agents/default/contacts/"+id, `{"email":"ada@example.com"}`)
+		gone := ts.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Gone"}`)["id"].(string)
+		p.showSQL("SELECT id, name FROM contacts WHERE name = 'Gone'", `document.querySelector(".grid tbody tr")?.textContent.includes("Gone")`)
+		p.eval(`void document.querySelector(".grid tbody tr").click()`)
+		p.waitFor(`[...document.querySelectorAll(".sql-row > *")].every((part) => part.getBoundingClientRect().left >= document.querySelector(".drawer").getBoundingClientRect().left && part.offsetWidth > 200)`)
+		p.click("Delete")
+		p.waitFor(`document.querySelector("dialog")?.textContent.includes("` + gone + `")`)
+		p.click("Delete")
+		p.waitFor(`document.querySelector(".toasts").textContent.includes("Deleted") && !document.querySelector(".drawer")`)
+		ts.must(t, 404, "GET", "/api/agents/default/contacts/"+gone, "")
+		p.showSQL("SELECT id, name, email FROM contacts WHERE email = 'ada@example.com'", `document.querySelectorAll(".grid tbody tr").length === 1`)
 		p.eval(`void document.querySelector(".drawer [aria-label=Close]")?.click()`)
 		p.click("Run")
 		p.waitFor(`document.querySelectorAll(".grid tbody tr").length === 1`)
@@ -90,8 +100,8 @@ func TestConsoleDataForViewers(t *testing.T) {
 	p.waitFor(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
 	p.open("sql?q="+url.QueryEscape("SELECT * FROM contacts"), `document.querySelectorAll(".grid tbody tr").length === 1`)
 	p.eval(`void document.querySelector(".grid tbody tr").click()`)
-	p.waitFor(`document.querySelector(".record")`)
-	if n := p.eval(`document.querySelectorAll(".record :is(textarea, input, .danger)").length`); n != 0.0 {
+	p.waitFor(`document.querySelector(".sql-row")`)
+	if n := p.eval(`document.querySelectorAll(".sql-row :is(textarea, input, .danger)").length`); n != 0.0 {
 		t.Errorf("a viewer is offered %v things to change a row with", n)
 	}
 	p.showSQL("DELETE FROM contacts", hasText("You are viewer: you may only read"))

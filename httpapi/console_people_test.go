@@ -36,6 +36,13 @@ func TestConsoleContacts(t *testing.T) {
 	ada := ts.must(t, 201, "POST", base+"/contacts", `{"name":"Ada","tags":["vip"],"metadata":{"plan":"pro"}}`)["id"].(string)
 	talk := ts.must(t, 201, "POST", base+"/conversations", `{"contact_id":"`+ada+`"}`)["id"].(string)
 	ts.must(t, 201, "POST", base+"/conversations/"+talk+"/messages", `{"role":"user","content":"Where is my order?"}`)
+	flow := createFlow(t, ts.testClient, `[{"id":"t","type":"trigger","data":{}},{"id":"s","type":"set","data":{"values":{"a":1}}}]`, `[{"source":"t","target":"s"}]`, `{"concurrency":9}`)
+	for _, input := range []string{`{"contact_id":"` + ada + `"}`, `{"contact":{"id":"` + ada + `"}}`, `{"contact":"` + ada + `"}`} {
+		ts.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+flow+`","input":`+input+`}`)
+	}
+	if found := ts.must(t, 200, "GET", flowBase+"/executions?contact_id="+ada, ""); fmt.Sprint(at(found, "meta.total")) != "2" || at(found, "executions.0.workflow_id") != flow {
+		t.Errorf("executions of a contact: %v", found)
+	}
 	p := ts.openConsole(t, 1280)
 	p.open("contacts", `document.querySelectorAll("#main tbody tr").length === 2`)
 

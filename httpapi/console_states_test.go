@@ -66,7 +66,7 @@ var opened = []struct {
 	{"tables/leads", []string{"[aria-haspopup=menu]", "Import CSV"}, `document.querySelector("dialog[open]")`},
 	{"forms", []string{"New form"}, `document.querySelector("dialog[open]")`},
 	{"sql?q=SELECT%20*%20FROM%20contacts", nil, `document.querySelector(".grid tbody tr")`},
-	{"sql?q=SELECT%20*%20FROM%20contacts", []string{".grid tbody tr"}, `document.querySelector(".record")`},
+	{"sql?q=SELECT%20*%20FROM%20contacts", []string{".grid tbody tr"}, `document.querySelector(".sql-row")`},
 	{"sql", []string{"History"}, `[...document.querySelectorAll("#main h2")].some((h) => h.textContent === "History")`},
 	{"simulating", []string{"[aria-haspopup=menu]", "Simulate a message"}, `document.querySelector("dialog[open] select")`},
 	{"channels/new/telegram", nil, hasText("What you need")},

@@ -181,7 +181,8 @@ func TestConsoleEditorByKeyboard(t *testing.T) {
 	p.checkPage("the editor")
 }
 
-// TestConsoleShelf drags types of nodes onto the canvas and onto an edge.
+// TestConsoleShelf drags types of nodes onto the canvas and onto an edge, writes
+// a note there, completes a statement of SQL, and has a model draft another graph.
 func TestConsoleShelf(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -189,6 +190,7 @@ func TestConsoleShelf(t *testing.T) {
 	ts := newTestServer(t)
 	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"end","type":"set","position":{"x":400,"y":0},"data":{"values":{"a":1}}}]`, `[{"id":"e1","source":"start","target":"end"}]`, "")
 	p := ts.openConsole(t, 1280)
+	ts.must(t, 200, "PUT", flowBase+"/"+id, `{"status":"draft"}`)
 	drag := func(label, at string) {
 		p.eval(`(() => {
 			const data = new DataTransfer();
@@ -209,6 +211,60 @@ func TestConsoleShelf(t *testing.T) {
 	drag("Wait", `(() => { const b = document.querySelector(".editor-view").getBoundingClientRect(); return { x: b.x + b.width / 2, y: b.bottom - 90 }; })()`)
 	p.waitFor(countNodes("") + ` === 4 && document.querySelectorAll(".react-flow__edge").length === 2`)
 	p.checkPage("the canvas")
+	p.eval(`void document.querySelector(".editor-view").focus()`)
+	p.pressKeys("Escape", "n")
+	p.waitFor(`document.activeElement.ariaLabel === "Note"`)
+	p.typeText("Ask Ada before this changes")
+	p.waitFor(`document.querySelector(".canvas-note textarea").value === "Ask Ada before this changes"`)
+	p.checkPage("a note")
+	p.pressKeys("Escape")
+	p.waitFor(`document.querySelector(".canvas-note p")`)
+	drag("SQL", `(() => { const b = document.querySelector(".editor-view").getBoundingClientRect(); return { x: b.x + b.width / 2, y: b.y + 60 }; })()`)
+	p.typeCode("SELECT * FROM contacts WHERE id = {{")
+	p.typeText("trig")
+	p.waitFor(`document.querySelector(".code-editor").shadowRoot.querySelector(".cm-tooltip-autocomplete li")?.textContent.startsWith("trigger")`)
+	p.eval(`void document.querySelector(".code-editor").shadowRoot.querySelector(".cm-tooltip-autocomplete li").dispatchEvent(new MouseEvent("mousedown", { bubbles: true, cancelable: true }))`)
+	p.waitFor(`document.querySelector(".code-editor").shadowRoot.querySelector(".cm-content").textContent.includes("{{trigger")`)
+	p.checkPage("completed")
+	p.typeCode("SELECT * FROM contacts WHERE id = {{trigger.id}}")
+	p.checkPage("a statement")
+	p.click("Save")
+	p.waitFor(`document.querySelector(".saved-state").textContent.startsWith("Saved")`)
+	if stored := ts.must(t, 200, "GET", flowBase+"/"+id, ""); at(stored, "nodes.0.metadata.notes.0.text") != "Ask Ada before this changes" {
+		t.Errorf("stored: %v", stored["nodes"])
+	}
+	walkDraft(t, ts, p, id)
+}
+
+// walkDraft has a workflow drafted, without a model and with one, whose first
+// draft has a type of node that there is not.
+func walkDraft(t *testing.T, ts *testServer, p *consolePage, id string) {
+	m := newModelServer(t, func(n int, _ map[string]any) string {
+		kind := "approval"
+		if n == 1 {
+			kind = "person"
+		}
+		return ` {"name":"Refunds","summary":` + quoted("Asks first "+hostile) + `,"nodes":[{"id":"start","type":"trigger","data":{"event":"manual"}},{"id":"ask","type":"` + kind + `","data":{"title":"Refund?"}}],"edges":[{"source":"start","target":"ask"}]}`
+	})
+	p.chooseMenu("More", "Draft with AI")
+	p.waitFor(`document.querySelector("dialog").textContent.includes("needs a language model")`)
+	p.pressKeys("Escape")
+	p.waitFor(`!document.querySelector("dialog")`)
+	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+m.URL+`/v1","llm_api_key":"sk-x"}`)
+	p.chooseMenu("More", "Draft with AI")
+	p.waitFor(`document.querySelector("#draft-sentence")`)
+	p.fill("What should change?", "Ask me before money goes back")
+	p.click("Draft")
+	p.waitFor(`document.querySelector(".draft-offer")?.textContent.includes("It is not saved yet") && ` + countNodes("") + ` === 2 && document.querySelector(".saved-state").textContent === "Unsaved"`)
+	p.checkPage("a draft")
+	if last := fmt.Sprint(m.messages(1)); len(m.requests) != 2 || !strings.Contains(last, "person") || !strings.Contains(last, "Ask me before money goes back") {
+		t.Errorf("%d requests, the last with %s", len(m.requests), last)
+	}
+	if stored := ts.must(t, 200, "GET", flowBase+"/"+id, ""); len(stored["nodes"].([]any)) < 3 {
+		t.Error("a draft was saved by itself")
+	}
+	p.click("Drop it")
+	p.waitFor(countNodes("") + ` === 5 && document.querySelector(".saved-state").textContent.startsWith("Saved")`)
 }
 
 // TestConsoleMendsFailure opens a failed execution from Home, corrects the

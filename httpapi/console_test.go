@@ -256,6 +256,11 @@ func TestConsoleGraphs(t *testing.T) {
 		same("removed", removeFrom(graph, new Set(["b"]), new Set()).edges.map((e) => [e.source, e.target]), [["a", "c"]]);
 		for (const none of ["", "7", "null", "[]", '{"satchel":"other","nodes":[]}', '{"nodes":[]}']) same("copy of " + none, readCopy(none), null);
 
+		const noted = readGraph({ nodes: [{ id: "a", type: "set", metadata: { pin: 1, notes: [{ text: "Why", x: 5, y: 6, width: 300, height: 90, color: "blue" }, { text: "Broken", width: "x" }, 7] } }, { id: "b", type: "set", metadata: { notes: [] } }], edges: [] });
+		same("notes", noted.notes, [{ id: "note", text: "Why", x: 5, y: 6, width: 300, height: 90, color: "blue" }, { id: "note2", text: "Broken", x: 0, y: 0, width: 240, height: 120 }]);
+		same("nodes with notes", noted.nodes, [{ id: "a", type: "set", metadata: { pin: 1 } }, { id: "b", type: "set" }]);
+		same("notes after a node went", writeGraph(removeFrom(noted, new Set(["a"]), new Set())).nodes, [{ id: "b", type: "set", metadata: { notes: [{ text: "Why", x: 5, y: 6, width: 300, height: 90, color: "blue" }, { text: "Broken", x: 0, y: 0, width: 240, height: 120 }] } }]);
+
 		const change = (g, id, data) => ({ ...g, nodes: g.nodes.map((n) => (n.id === id ? { ...n, data } : n)) });
 		const joined = merge(graph, change(change(graph, "a", { x: 1 }), "c", { x: 1 }), change(change({ nodes: [...graph.nodes, { id: "d", type: "set" }], edges: graph.edges.slice(1) }, "b", { y: 1 }), "c", { y: 1 }));
 		same("joined", joined.nodes.map((n) => [n.id, n.data]), [["a", { x: 1 }], ["b", { y: 1 }], ["c", { x: 1 }], ["d", undefined]]);

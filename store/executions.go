@@ -43,7 +43,8 @@ type ExecutionFilter struct {
 	WorkflowID string
 	Statuses   []string
 	Triggers   []string
-	Tests      bool // too, without Triggers
+	ContactID  string // the contact of its input
+	Tests      bool   // too, without Triggers
 }
 
 // Executions lists executions, newest first, and how many there are in all.
@@ -59,6 +60,11 @@ func (db *DB) Executions(ctx context.Context, ef ExecutionFilter, p Page) ([]age
 		}
 		if len(ef.Triggers) > 0 {
 			if err := tx.wantFor("executions", "executions_trigger"); err != nil {
+				return nil, err
+			}
+		}
+		if ef.ContactID != "" {
+			if err := tx.wantFor("executions", "executions_by_contact"); err != nil {
 				return nil, err
 			}
 		}
@@ -85,6 +91,10 @@ func (ef ExecutionFilter) filter(order []Order, tests bool) (f filter) {
 	f.in("trigger", ef.Triggers...)
 	if !tests {
 		f.where = append(f.where, condition{text: "trigger <> 'test'", counted: "value_3 <> 'test'"})
+	}
+	if ef.ContactID != "" {
+		f.add("input ->> '$.contact.id' = ?", ef.ContactID)
+		return f
 	}
 	f.countBy("executions", "workflow_id", "status", "trigger")
 	unfinished, args := clause(append(slices.Clip(f.where), condition{text: executionUnfinished}), false)

@@ -190,3 +190,5 @@ CREATE TRIGGER _logs_search_added AFTER INSERT ON logs WHEN new.created_at <= (S
 END;
 -- part seen: _seen
 CREATE INDEX _seen_execution ON _seen(execution_id) WHERE execution_id <> '';
+-- part executions_by_contact: wanted
+CREATE INDEX executions_by_contact ON executions(input ->> '$.contact.id', id) WHERE input ->> '$.contact.id' IS NOT NULL;

@@ -4,3 +4,4 @@ export * from "./query";
 export * from "./live";
 export * from "./drafts";
 export * from "./session";
+export type * as API from "./types";

@@ -5,21 +5,11 @@ import { borrowKey, get, key } from "./api";
 import { forgetAll } from "./query";
 import { restartLive } from "./live";
 import { agentId } from "./route";
+import type { Console, ConsoleAgent } from "./types";
 
-export type Role = "owner" | "admin" | "viewer";
-export type AgentEntry = { id: string; name: string; status: string; role: Role; waiting: number; failures: number };
-export type Session = {
-  version: string;
-  /** There is no access control: everyone acts as owner. */
-  open: boolean;
-  identity: { email?: string; name?: string; key?: string } | null;
-  default_role: string;
-  /** The address at which platforms reach the server; empty when it has none. */
-  public_url: string;
-  limits: { upload_bytes: number };
-  agents: AgentEntry[];
-  more_agents: boolean;
-};
+export type Role = ConsoleAgent["role"];
+export type AgentEntry = ConsoleAgent;
+export type Session = Console;
 
 export const session = signal<Session | undefined>(undefined);
 export const sessionError = signal<Error | undefined>(undefined);

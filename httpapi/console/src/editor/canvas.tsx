@@ -5,7 +5,8 @@ import { memo } from "preact/compat";
 import { useCallback, useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { Icon, Name, span, type IconName } from "../ui";
-import { catalog, type Editor, nameOf, type NodeType, nodeWidth, onlyWay, type Step, typeOf, wayOf, waysOut } from "./base";
+import { catalog, type Editor, isNote, nameOf, noteNode, type NodeType, nodeWidth, onlyWay, type Step, typeOf, wayOf, waysOut } from "./base";
+import { NoteNode, noteNodes } from "./notes";
 
 export type CanvasActions = {
   /** Asks for a node behind another, or in an edge. */
@@ -86,7 +87,7 @@ const StepEdge = memo(function StepEdge({ id, sourceX, sourceY, targetX, targetY
   );
 });
 
-const nodeTypes: any = { step: StepNode };
+const nodeTypes: any = { step: StepNode, note: NoteNode };
 const edgeTypes: any = { step: StepEdge };
 // Settings that are the same objects at every drawing: the library compares
 // them by identity, and draws every node again when one changes.
@@ -110,7 +111,7 @@ function flowNodes(editor: Editor, before: any[]): any[] {
     const at = byId.get(e.source);
     if (at) used.set(e.source, (used.get(e.source) ?? new Set()).add(wayOf(e, at, types.get(at.type))));
   }
-  return doc.nodes.map((node) => {
+  return [...noteNodes(editor, known), ...doc.nodes.map((node) => {
     const old = known.get(node.id);
     const ways = [...(used.get(node.id) ?? [])].sort().join("\n");
     const type = types.get(node.type);
@@ -118,7 +119,7 @@ function flowNodes(editor: Editor, before: any[]): any[] {
     if (old && old.data.node === node && old.data.used === ways && old.data.type === type && old.selected === on) return old;
     const data = old && old.data.node === node && old.data.used === ways && old.data.type === type ? old.data : { node, used: ways, type };
     return { ...old, id: node.id, type: "step", position: node.position ?? { x: 0, y: 0 }, data, selected: on, ariaLabel: `${nameOf(node)}, ${type?.label ?? node.type}` };
-  });
+  })];
 }
 
 function flowEdges(editor: Editor): any[] {
@@ -150,6 +151,7 @@ function Inner({ editor, actions, minimap, onReady }: { editor: Editor; actions:
   useEffect(() => { // handles that came, went or were renamed are measured again, and those that were missed
     if (moving.current) return; // dragging changes no handle
     const stale = nodes.filter((n) => {
+      if (n.type === "note") return false;
       const ways = `${waysOut(n.data.node, n.data.type).join("\n")}\n\n${n.data.used}`;
       const before = handles.current.get(n.id);
       handles.current.set(n.id, ways);
@@ -195,14 +197,16 @@ function Inner({ editor, actions, minimap, onReady }: { editor: Editor; actions:
     frame.current?.classList.remove("moving");
     const at = new Map(dragged.map((n) => [n.id, n.position]));
     const { nodes: steps, edges: links } = editor.doc.value;
+    const notes = editor.doc.value.notes?.map((n) => { const to = at.get(noteNode(n.id)); return to && (to.x !== n.x || to.y !== n.y) ? { ...n, x: to.x, y: to.y } : n; });
+    if (notes?.some((n, i) => n !== editor.doc.value.notes![i])) editor.change({ notes }, "move");
     if (steps.some((s) => at.has(s.id) && (at.get(s.id).x !== s.position?.x || at.get(s.id).y !== s.position?.y))) {
-      editor.change({ nodes: steps.map((s) => (at.has(s.id) ? { ...s, position: { x: at.get(s.id).x, y: at.get(s.id).y } } : s)) });
+      editor.change({ nodes: steps.map((s) => (at.has(s.id) ? { ...s, position: { x: at.get(s.id).x, y: at.get(s.id).y } } : s)) }, "move");
     }
     const edge = edgeAt(event.clientX ?? event.changedTouches?.[0]?.clientX, event.clientY ?? event.changedTouches?.[0]?.clientY);
     if (edge && dragged.length === 1 && !links.some((e) => e.source === dragged[0].id || e.target === dragged[0].id)) insertInto(editor, edge, dragged[0].id);
   }, [editor]);
   const onSelectionDragStop = useCallback((event: any, all: any[]) => onDragStop(event, null, all), [onDragStop]);
-  const onDoubleClick = useCallback((_: any, n: any) => actions.open?.(n.id), [actions]);
+  const onDoubleClick = useCallback((_: any, n: any) => { if (!isNote(n.id)) actions.open?.(n.id); }, [actions]);
   const onConnect = useCallback((c: any) => editor.connect(c.source, c.sourceHandle ?? onlyWay, c.target), [editor]);
   const onConnectEnd = useCallback((event: any, state: any) => {
     if (state.isValid || state.toNode || !state.fromNode || state.fromHandle?.type !== "source" || !actions.add) return;

@@ -48,11 +48,12 @@ export function ConflictDialog({ editor, base, close, reload, overwrite, copy }:
   const [theirs, setTheirs] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => { get(path("agents", agentId.value, "workflows", base.id)).then(setNow, setError); }, []);
   if (!now) return <Dialog title="Somebody else saved it" close={close}>{error ? <ErrorCard error={error} /> : <Skeleton />}</Dialog>;
-  const merged = merge(readGraph(base), editor.doc.value, readGraph(now));
+  const [before, theirGraph] = [readGraph(base), readGraph(now)];
+  const merged = merge(before, editor.doc.value, theirGraph);
   const join = async () => {
     const doc = editor.doc.value;
     const other = (name: "name" | "description" | "settings") => (same(doc[name], base[name] ?? "") ? now[name] ?? doc[name] : doc[name]);
-    await overwrite({ ...choose(merged, theirs), name: other("name"), description: other("description"), settings: other("settings") }, now.version);
+    await overwrite({ ...choose(merged, theirs), notes: same(doc.notes, before.notes) ? theirGraph.notes : doc.notes, name: other("name"), description: other("description"), settings: other("settings") }, now.version);
     close();
   };
   return (

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { agentId, ApiError, get, go, href, mayEdit, onChange, path, post, put, route, saveFile, setQuery } from "../data";
 import { Badge, Button, ErrorCard, Icon, Menu, Name, openDialog, Segments, Skeleton, tell, When, type MenuItem } from "../ui";
 import type { CanvasActions } from "./canvas";
-import { Canvas, copyText, type Doc, Editor, fingerprint, GraphJson, loadCatalog, NodePanel, type NodeType, Outline, paste, placed, readCopy, readExecution, readGraph, removeFrom, TestPanel, tidy, typeOf, Versions, writeGraph, zone } from "./base";
+import { Canvas, copyText, type Doc, Editor, fingerprint, GraphJson, isNote, loadCatalog, NodePanel, type NodeType, Outline, paste, placed, readCopy, readExecution, readGraph, removeFrom, TestPanel, tidy, typeOf, Versions, writeGraph, zone } from "./base";
 import { dropDraft, type Draft, keepDraft, readDraft } from "./drafts";
 import { editorKeys, KeyHelp } from "./keys";
 import { NodePalette, NodeShelf } from "./palette";
@@ -53,6 +53,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
   const [workflow, setWorkflow] = useState(first);
   const [draft, setDraft] = useState(kept);
   const [outline, setOutline] = useState(phone);
+  const [drafted, setDrafted] = useState<{ summary: string; before: Doc }>();
   const [test, setTest] = useState<TestState>({ running: false, results: [] });
   const flow = useRef<any>(null);
   const root = useRef<HTMLDivElement>(null);
@@ -120,7 +121,8 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
     const remove = (ids: Set<string>) => {
       const edges = new Set(editor.selectedEdge.value ? [editor.selectedEdge.value] : []);
       if (!ids.size && !edges.size) return;
-      editor.set(removeFrom(editor.doc.value, ids, edges));
+      editor.removeNotes(ids);
+      if (edges.size || ![...ids].every(isNote)) editor.set(removeFrom(editor.doc.value, ids, edges));
       editor.select([]);
       editor.selectedEdge.value = "";
     };
@@ -137,6 +139,11 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
       canvas: { add: may ? add : undefined, open }, add, remove, insert, open,
       duplicate: (nodeId?: string) => insert(copyText(editor.doc.value, nodeId ? new Set([nodeId]) : new Set(editor.selected.value))),
       copy: () => copyText(editor.doc.value, new Set(editor.selected.value)),
+      note: () => {
+        const box = root.current?.querySelector(".editor-view")?.getBoundingClientRect();
+        const at = box && flow.current?.screenToFlowPosition({ x: box.left + box.width / 2, y: box.top + box.height / 2 });
+        if (at && editor.doc.value.nodes.length) editor.addNote(at.x - 120, at.y - 60);
+      },
       tidy: async () => editor.set(await tidy(editor.doc.value)),
       fit: () => flow.current?.fitView({ maxZoom: 1, padding: 0.15, duration: matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 200 }),
       zoom: (by: number) => flow.current?.zoomTo(flow.current.getZoom() * by),
@@ -155,6 +162,16 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
     return () => { removeEventListener("keydown", onKey); for (const name of ["copy", "cut", "paste"] as const) document.removeEventListener(name, onCopy); removeEventListener("beforeunload", leave); };
   });
 
+  const draftWithAI = async () => {
+    const { DraftDialog } = await import("./ai");
+    openDialog((close) => <DraftDialog editor={editor} done={(summary, before) => setDrafted({ summary, before })} close={close} />);
+  };
+  useEffect(() => { // from the list of workflows
+    if (route.value.query.get("draft") !== "ai") return;
+    setQuery({ draft: null });
+    if (may) void draftWithAI().catch(tell);
+  }, []);
+
   const live = workflow.status === "active";
   const status = (s: string) => () => save(s);
   const items: MenuItem[] = [
@@ -164,6 +181,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
     { label: "Webhook address", icon: "Webhook", run: async () => { const { HookCard } = await more(); openDialog((close) => <HookCard workflow={{ ...workflow, nodes: editor.doc.value.nodes }} close={close} />); } },
     { label: "Executions", icon: "Activity", run: () => go(`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(id)}`) },
     "-",
+    { label: "Draft with AI", icon: "Sparkles", disabled: !may, reason: may ? undefined : "You may read here.", run: draftWithAI },
     { label: "Tidy the graph", icon: "AlignLeft", disabled: !may, run: actions.tidy },
     { label: "Export", icon: "Download", run: () => saveFile(new Blob([exportText(editor)], { type: "application/json" }), `${editor.doc.value.name || "workflow"}.json`) },
     { label: "Keys", icon: "Keyboard", run: () => { openDialog((close) => <KeyHelp close={close} />); } },
@@ -189,17 +207,19 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
         <Menu label="More" items={items} />
       </header>
       {draft && <DraftOffer draft={draft} version={workflow.version} keep={async () => { const graph = await placed(draft.doc); editor.change({ ...draft.doc, ...graph }); setDraft(undefined); }} drop={async () => { await dropDraft(agentId.value, id); setDraft(undefined); }} />}
+      {drafted && dirty && <div class="banner draft-offer" role="status"><Icon name="Sparkles" size={16} /><span class="grow"><bdi>{drafted.summary || "The draft is on the canvas."}</bdi> It is not saved yet.</span><Button onClick={() => { editor.change(drafted.before); setDrafted(undefined); }}>Drop it</Button><Button kind="primary" onClick={() => setDrafted(undefined)}>Keep it</Button></div>}
       <div class={`editor-body ${node ? "with-panel" : ""} ${outline ? "as-outline" : ""}`}>
         {may && !outline && <NodeShelf pick={(t) => { editor.add(t, editor.one.value && t.type !== "trigger" ? freeWay(editor, editor.one.value.id) : {}); }} />}
         <div class="editor-center">
           <div class="editor-view" tabIndex={0} role="application" aria-label="Graph of the workflow" aria-roledescription="graph" onKeyDown={keys.canvas}>
             {outline ? <Outline editor={editor} open={actions.open} add={may ? actions.add : undefined} />
               : <Canvas editor={editor} actions={actions.canvas} minimap onReady={(f) => { flow.current = f; }} />}
-            {!editor.doc.value.nodes.length && <div class="canvas-empty"><p>A workflow begins with a trigger.</p>{may && <Button kind="primary" icon="Plus" onClick={() => actions.palette()}>Add a node</Button>}</div>}
+            {!editor.doc.value.nodes.length && <div class="canvas-empty"><p>A workflow begins with a trigger.</p>{may && <Button kind="primary" icon="Plus" onClick={() => actions.palette()}>Add a node</Button>}{may && <Button icon="Sparkles" onClick={draftWithAI}>Draft with AI</Button>}</div>}
             <div class="canvas-tools">
               <Segments label="View" value={outline ? "outline" : "canvas"} options={[["canvas", <Icon name="Workflow" size={16} label="Canvas" />], ["outline", <Icon name="ListTree" size={16} label="Outline" />]]} onChange={(v) => setOutline(v === "outline")} />
               {!outline && <><Button icon="ZoomOut" label="Smaller" onClick={() => actions.zoom(0.8)} /><Button icon="Maximize" label="Fit the graph (1)" onClick={() => actions.fit()} /><Button icon="ZoomIn" label="Larger" onClick={() => actions.zoom(1.25)} /></>}
               {may && <Button icon="Plus" label="Add a node (Tab)" onClick={() => actions.palette()} />}
+              {may && !outline && <Button icon="StickyNote" label="Add a note (n)" disabled={!editor.doc.value.nodes.length} onClick={() => actions.note()} />}
             </div>
           </div>
           <section class={`editor-bottom ${tab ? "open" : ""}`} aria-label="Details">
@@ -235,7 +255,7 @@ function freeWay(editor: Editor, id: string) {
 
 const exportText = (editor: Editor) => {
   const doc = editor.doc.value;
-  const { nodes, edges } = writeGraph({ nodes: doc.nodes.map(({ metadata, ...n }) => { const { pin: _, ...rest } = metadata ?? {}; return (Object.keys(rest).length ? { ...n, metadata: rest } : n) as any; }), edges: doc.edges });
+  const { nodes, edges } = writeGraph({ nodes: doc.nodes.map(({ metadata, ...n }) => { const { pin: _, ...rest } = metadata ?? {}; return (Object.keys(rest).length ? { ...n, metadata: rest } : n) as any; }), edges: doc.edges, notes: doc.notes });
   return JSON.stringify({ satchel: "workflow/1", name: doc.name, description: doc.description, settings: doc.settings, nodes, edges }, null, 2);
 };
 

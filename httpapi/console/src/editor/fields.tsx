@@ -8,6 +8,7 @@ import { fieldsOf, OutputSchemaField, type Schema } from "./base";
 import { FormFields } from "../parts/formfields";
 import { CasesField, ConditionsField, RowConditionsField } from "./conditions";
 import { ArgumentsField, OperationField } from "./operation";
+import { SqlField } from "./sqlfield";
 import { hasTemplate } from "./template";
 import { NodeContext, TemplateField } from "./templatefield";
 
@@ -215,7 +216,7 @@ const widgets: Record<string, (p: FieldProps & { id: string }) => any> = {
   textarea: (p) => (typeof p.value === "string" || (p.value === undefined && is(p.schema, "string")) ? <TemplateField id={p.id} rows={3} value={p.value ?? ""} onInput={(v) => p.onChange(v || undefined)} /> : <JsonField id={p.id} value={p.value} onChange={p.onChange} text />),
   template: (p) => <JsonField id={p.id} value={p.value} onChange={p.onChange} rows={1} text />,
   javascript: (p) => <ScriptField {...p} />,
-  sql: (p) => <TemplateField id={p.id} code rows={4} value={p.value ?? ""} onInput={(v) => p.onChange(v || undefined)} />,
+  sql: (p) => <SqlField label={p.schema.title ?? p.name} value={p.value ?? ""} invalid={Boolean(p.issue?.(p.path))} onInput={(v) => p.onChange(v || undefined)} />,
   selector: (p) => <TemplateField id={p.id} code value={p.value ?? ""} onInput={(v) => p.onChange(v || undefined)} placeholder="#id, .class, text=…" />,
   duration: (p) => <NumberField {...p} />,
   chips: (p) => <ChipsField {...p} />,

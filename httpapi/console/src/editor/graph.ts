@@ -1,12 +1,15 @@
 // Graphs of workflows as the editor holds them. What it does not know of a
 // node or an edge stays as it is.
+import type { API } from "../data";
 import type { NodeType } from "./catalog";
 
 export type Data = Record<string, any>;
 export type Step = { id: string; type: string; position?: { x: number; y: number }; data?: Data; metadata?: any; [key: string]: any };
 export type Link = { id: string; source: string; target: string; sourceHandle?: string; [key: string]: any };
-export type Graph = { nodes: Step[]; edges: Link[] };
-export type Settings = { concurrency: number; on_conflict: string; strict_templates: boolean };
+/** A note on the canvas. */
+export type Note = { id: string; text: string; x: number; y: number; width: number; height: number; color?: string };
+export type Graph = { nodes: Step[]; edges: Link[]; notes?: Note[] };
+export type Settings = API.WorkflowSettings;
 export type Doc = Graph & { name: string; description: string; settings: Settings };
 
 /** The handle of the one way out of a node that has no others, in the canvas. */
@@ -20,6 +23,31 @@ export const nameOf = (node?: Step) => text(node?.data?.label).trim() || text(no
 // Ids that the editor gave to edges that came without one begin so; they are not saved.
 const ownId = "~";
 
+export const noteColors = ["", "blue", "green", "red"];
+export const smallestNote = 100;
+const noteMark = "~note:";
+
+/** The node of the canvas that shows a note. */
+export const noteNode = (id: string) => noteMark + id;
+/** Reports whether a node of the canvas is that of a note. */
+export const isNote = (id: string) => id.startsWith(noteMark);
+
+const number = (v: unknown, otherwise: number) => (typeof v === "number" && Number.isFinite(v) ? v : otherwise);
+
+/** Notes are kept with the metadata of a node, which needs no version. */
+function readNotes(nodes: any[]): Note[] {
+  const found = nodes.flatMap((n) => (Array.isArray(n.metadata?.notes) ? n.metadata.notes : [])).filter((n) => n && typeof n.text === "string");
+  const taken = new Set<string>();
+  return found.map((n) => ({ id: freshId("note", taken), text: n.text, x: number(n.x, 0), y: number(n.y, 0), width: Math.max(smallestNote, number(n.width, 240)), height: Math.max(smallestNote / 2, number(n.height, 120)), ...(noteColors.includes(n.color) && n.color && { color: n.color }) }));
+}
+
+function withoutNotes(n: any) {
+  if (n.metadata?.notes === undefined) return n;
+  const { notes: _, ...metadata } = n.metadata;
+  const { metadata: _m, ...rest } = n;
+  return Object.keys(metadata).length ? { ...rest, metadata } : rest;
+}
+
 /** Reads the graph of a workflow; edges without an id get one for the editor. */
 export function readGraph(w: { nodes?: any[]; edges?: any[] }): Graph {
   const seen = new Set<string>();
@@ -29,17 +57,19 @@ export function readGraph(w: { nodes?: any[]; edges?: any[] }): Graph {
     seen.add(id);
     return { ...e, id };
   });
-  return { nodes: w.nodes ?? [], edges };
+  const nodes = w.nodes ?? [];
+  return { nodes: nodes.map(withoutNotes), edges, notes: readNotes(nodes) };
 }
 
 // What the canvas adds to nodes and edges and the service does not need.
 const ofCanvas = ["selected", "dragging", "measured"];
 
 /** The graph as it is saved. */
-export function writeGraph({ nodes, edges }: Graph): { nodes: any[]; edges: any[] } {
+export function writeGraph({ nodes, edges, notes }: Graph): { nodes: any[]; edges: any[] } {
   const clean = (o: any) => Object.fromEntries(Object.entries(o).filter(([k]) => !ofCanvas.includes(k)));
+  const held = (n: Step, i: number) => (i === 0 && notes?.length ? { metadata: { ...n.metadata, notes: notes.map(({ id: _, ...note }) => note) } } : {});
   return {
-    nodes: nodes.map((n) => clean({ ...n, ...(n.position && { position: { x: Math.round(n.position.x), y: Math.round(n.position.y) } }) })),
+    nodes: nodes.map((n, i) => clean({ ...n, ...held(n, i), ...(n.position && { position: { x: Math.round(n.position.x), y: Math.round(n.position.y) } }) })),
     edges: edges.map(({ id, ...e }) => clean(id.startsWith(ownId) ? e : { id, ...e })),
   };
 }
@@ -140,7 +170,7 @@ export function removeFrom(graph: Graph, ids: Set<string>, edgeIds: Set<string>)
     const out = edges.filter((e) => e.source === id && e.target !== id && e.sourceHandle !== "error");
     if (into.length === 1 && out.length === 1) edges = edges.map((e) => (e === into[0] ? { ...e, target: out[0].target } : e));
   }
-  return { nodes: graph.nodes.filter((n) => !ids.has(n.id)), edges: edges.filter((e) => !ids.has(e.source) && !ids.has(e.target)) };
+  return { ...graph, nodes: graph.nodes.filter((n) => !ids.has(n.id)), edges: edges.filter((e) => !ids.has(e.source) && !ids.has(e.target)) };
 }
 
 /** The nodes that lead to one, the nearest first. */

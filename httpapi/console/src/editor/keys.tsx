@@ -1,8 +1,8 @@
 // The keys of the editor.
 import { Dialog, tell } from "../ui";
-import { type Editor, readCopy } from "./base";
+import { type Editor, noteNode, readCopy } from "./base";
 
-type Actions = { add: unknown; remove: (ids: Set<string>) => void; insert: (text: string) => boolean; open: (id: string) => void; duplicate: () => unknown; copy: () => string; fit: () => void; connect: () => void; palette: () => void };
+type Actions = { add: unknown; remove: (ids: Set<string>) => void; insert: (text: string) => boolean; open: (id: string) => void; duplicate: () => unknown; copy: () => string; fit: () => void; connect: () => void; palette: () => void; note: () => void };
 
 const typing = (el: EventTarget | null) => el instanceof HTMLElement && (el.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(el.tagName));
 
@@ -43,7 +43,8 @@ export function editorKeys({ editor, actions, save, test, help }: { editor: Edit
     const by = far ? 50 : 10;
     const [dx, dy] = { ArrowRight: [by, 0], ArrowLeft: [-by, 0], ArrowDown: [0, by], ArrowUp: [0, -by] }[key]!;
     const moved = ids();
-    editor.change({ nodes: editor.doc.value.nodes.map((n) => (moved.has(n.id) && n.position ? { ...n, position: { x: n.position.x + dx, y: n.position.y + dy } } : n)) }, "move");
+    editor.change({ nodes: editor.doc.value.nodes.map((n) => (moved.has(n.id) && n.position ? { ...n, position: { x: n.position.x + dx, y: n.position.y + dy } } : n)),
+      notes: editor.doc.value.notes?.map((n) => (moved.has(noteNode(n.id)) ? { ...n, x: n.x + dx, y: n.y + dy } : n)) }, "move");
   };
 
   const canvas = (e: KeyboardEvent) => {
@@ -63,6 +64,7 @@ export function editorKeys({ editor, actions, save, test, help }: { editor: Edit
     else if (!writable()) return;
     else if (e.key === "Tab" && !e.shiftKey && e.target === e.currentTarget) { done(); actions.palette(); }
     else if (e.key === "Delete" || e.key === "Backspace") { done(); actions.remove(ids()); }
+    else if (e.key === "n") { done(); actions.note(); }
     else if (e.key === "c" && one) { done(); actions.connect(); }
     else if (e.key === "F2" && one) { done(); editor.focus.value = { field: "label", at: Date.now() }; }
     else if (e.key === "d" && ids().size) {
@@ -94,7 +96,7 @@ export function editorKeys({ editor, actions, save, test, help }: { editor: Edit
 }
 
 const list: [string[], string][] = [
-  [["Tab"], "Add a node"], [["Enter"], "Open the node"], [["c"], "Connect by a list"], [["←", "→", "↑", "↓"], "Walk"], [["Alt", "arrows"], "Move"], [["F2"], "Rename"], [["d"], "Disable"], [["p"], "Pin its output"],
+  [["Tab"], "Add a node"], [["Enter"], "Open the node"], [["n"], "Add a note"], [["c"], "Connect by a list"], [["←", "→", "↑", "↓"], "Walk"], [["Alt", "arrows"], "Move"], [["F2"], "Rename"], [["d"], "Disable"], [["p"], "Pin its output"],
   [["Del"], "Delete"], [["1"], "Fit the graph"], [["Ctrl", "A"], "Select all"], [["Ctrl", "C"], "Copy"], [["Ctrl", "X"], "Cut"], [["Ctrl", "V"], "Paste"], [["Ctrl", "D"], "Duplicate"],
   [["Ctrl", "Z"], "Undo"], [["Ctrl", "Y"], "Redo"], [["Ctrl", "S"], "Save"], [["Ctrl", "Enter"], "Test"], [["Space", "drag"], "Move the view"],
 ];

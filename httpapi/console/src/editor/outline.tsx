@@ -61,6 +61,7 @@ export function Outline({ editor, open, add }: { editor: Editor; open: (id: stri
           </li>
         );
       })}
+      {editor.doc.value.notes?.map((n) => n.text && <li key={n.id} class={`outline-note ${n.color ?? ""}`}><bdi>{n.text}</bdi></li>)}
     </ol>
   );
 }

@@ -2,11 +2,12 @@
 // selection, what is wrong, and what the last test came to.
 import { computed, signal } from "@preact/signals";
 
+import type { API } from "../data";
 import { newData, type NodeType, typeOf } from "./catalog";
-import { type Doc, fingerprint, type Graph, freshId, makeLink, onlyWay, type Step, waysOut, writeGraph } from "./graph";
+import { type Doc, fingerprint, type Graph, freshId, isNote, makeLink, type Note, noteNode, onlyWay, type Step, waysOut, writeGraph } from "./graph";
 import { nodeWidth } from "./layout";
 
-export type Issue = { node_id?: string; edge_id?: string; field: string; issue: string; severity?: "error" | "warning" };
+export type Issue = API.GraphIssue;
 /** What became of a node, over its iterations. */
 export type Mark = { status: string; ms?: number; count: number; error?: string };
 
@@ -150,7 +151,22 @@ export class Editor {
 
   /** The graph as it is sent. */
   written = () => writeGraph(this.doc.value);
-  set = (graph: Graph) => this.change({ nodes: graph.nodes, edges: graph.edges });
+  set = (graph: Graph) => this.change({ nodes: graph.nodes, edges: graph.edges, ...(graph.notes && { notes: graph.notes }) });
+
+  /** Adds an empty note at a place, and selects it. */
+  addNote(x: number, y: number) {
+    const notes = this.doc.value.notes ?? [];
+    const id = freshId("note", new Set(notes.map((n) => n.id)));
+    this.change({ notes: [...notes, { id, text: "", x: Math.round(x), y: Math.round(y), width: 240, height: 120 }] });
+    this.select([noteNode(id)]);
+  }
+  changeNote(id: string, part: Partial<Note>, key = "") {
+    this.change({ notes: this.doc.value.notes?.map((n) => (n.id === id ? { ...n, ...part } : n)) }, key && `${id}/${key}`);
+  }
+  /** Removes the notes among nodes of the canvas. */
+  removeNotes(ids: ReadonlySet<string>) {
+    if ([...ids].some(isNote)) this.change({ notes: this.doc.value.notes?.filter((n) => !ids.has(noteNode(n.id))) });
+  }
 }
 
 /** A copy of a value with another at a path; undefined removes it. */

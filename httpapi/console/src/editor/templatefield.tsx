@@ -9,7 +9,10 @@ import { fill, hasTemplate, labelsOf, scopeOf, suggest, type Suggestion } from "
 export const NodeContext = createContext<{ editor: Editor; node: Step; readonly: boolean }>(null as any);
 
 /** The field that was last typed into: a path of the input tree goes there. */
-let lastField: { el: HTMLTextAreaElement; insert: (text: string) => void } | null = null;
+let lastField: { el: HTMLElement; insert: (text: string) => void } | null = null;
+
+/** Notes that an element takes templates, and how one is written into it. */
+export const takesPaths = (el: HTMLElement, insert: (text: string) => void) => { lastField = { el, insert }; };
 
 /** Writes a template where the cursor was last; false when there is no such place. */
 export function insertTemplate(path: string): boolean {
@@ -79,7 +82,7 @@ export function TemplateField({ value, onInput, rows = 1, code, label, id, place
       <textarea ref={ref} id={id} rows={rows} value={value} class={code ? "code" : ""} spellcheck={!code} placeholder={placeholder} aria-label={label} aria-invalid={invalid} readOnly={readonly}
         aria-haspopup="listbox" aria-controls={shown ? listId : undefined} aria-activedescendant={shown ? `${listId}-${shown.at}` : undefined} aria-autocomplete="list"
         onInput={(e) => { onInput(e.currentTarget.value); requestAnimationFrame(() => ref.current && look()); }} onKeyDown={keys} onClick={look}
-        onFocus={() => { lastField = { el: ref.current!, insert: (t) => replace(ref.current!.selectionStart, ref.current!.selectionEnd, t) }; }}
+        onFocus={() => takesPaths(ref.current!, (t) => replace(ref.current!.selectionStart, ref.current!.selectionEnd, t))}
         onBlur={() => setTimeout(() => setShown(null), 150)}
         onDragOver={(e) => { if (e.dataTransfer?.types.includes("application/x-satchel-path")) e.preventDefault(); }}
         onDrop={(e) => { const path = e.dataTransfer?.getData("application/x-satchel-path"); if (path) { e.preventDefault(); const at = ref.current!.selectionStart; replace(at, at, `{{${path}}}`); } }} />
@@ -92,9 +95,12 @@ export function TemplateField({ value, onInput, rows = 1, code, label, id, place
           ))}
         </ul>
       )}
-      {preview && (preview.missing.length > 0
-        ? <small class="filled missing">{preview.missing.map((m) => <><code>{m}</code> </>)}leads nowhere</small>
-        : <small class="filled" title={preview.text}>= <bdi>{short(preview.text) || "empty"}</bdi></small>)}
+      {preview && <Filled of={preview} />}
     </div>
   );
 }
+
+/** What a text with templates comes to, or which of them lead nowhere. */
+export const Filled = ({ of }: { of: { text: string; missing: string[] } }) => (of.missing.length > 0
+  ? <small class="filled missing">{of.missing.map((m) => <><code>{m}</code> </>)}{of.missing.length === 1 ? "leads nowhere" : "lead nowhere"}</small>
+  : <small class="filled" title={of.text}>= <bdi>{short(of.text) || "empty"}</bdi></small>);

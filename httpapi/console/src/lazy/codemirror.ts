@@ -12,9 +12,9 @@ import { Compartment, EditorState, type Extension } from "@codemirror/state";
 import { EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers, placeholder as placeholderText } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
-import type { CodeLanguage, CodeTable, OpenEditor } from "../ui/code";
+import type { CodeLanguage, CodeTable, CodeTemplates, OpenEditor } from "../ui/code";
 
-type Options = { text: string; label: string; rows: number; placeholder?: string; changed: (text: string) => void };
+type Options = { text: string; label: string; rows: number; placeholder?: string; templates?: CodeTemplates; changed: (text: string) => void };
 
 /** Opens an editor in an element that has none yet. */
 export function openEditor(host: HTMLElement, options: Options): OpenEditor {
@@ -39,27 +39,42 @@ export function openEditor(host: HTMLElement, options: Options): OpenEditor {
       own = false;
     },
     configure: (name, readonly, tables) => view.dispatch({ effects: language.reconfigure([languageOf(name, tables ?? []), EditorState.readOnly.of(readonly)]) }),
+    insert: (text) => { view.dispatch(view.state.replaceSelection(text), { scrollIntoView: true }); view.focus(); },
     focus: () => view.focus(),
     close: () => view.destroy(),
   };
 }
 
 /** What all editors have. Escape, then Tab, leaves an editor by the keyboard. */
-function base({ label, rows, placeholder }: Options): Extension[] {
+function base({ label, rows, placeholder, templates }: Options): Extension[] {
   const keys = defaultKeymap.filter((k) => k.key !== "Mod-Enter");
   return [
-    lineNumbers(), history(), typeOverLines, drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(), highlightActiveLine(), highlightSelectionMatches(),
-    autocompletion({ icons: false }), search({ top: true }), EditorView.lineWrapping, syntaxHighlighting(colours), look(rows),
+    lineNumbers(), history(), typeOver, drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(), highlightActiveLine(), highlightSelectionMatches(),
+    autocompletion({ icons: false, override: templates && withTemplates(templates) }), search({ top: true }), EditorView.lineWrapping, syntaxHighlighting(colours), look(rows),
     keymap.of([...closeBracketsKeymap, ...keys, ...searchKeymap, ...historyKeymap, ...completionKeymap, indentWithTab]),
     EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false", autocapitalize: "off" }), placeholder ? placeholderText(placeholder) : [],
   ];
 }
 
-/** Replaces several lines by what is typed. Chromium would join them with inline styles, which the policy of the page reports. */
-const typeOverLines = EditorView.domEventHandlers({
+/** The sources of completion where a text has templates: their values within {{ }}, and those of the language elsewhere. */
+function withTemplates(templates: CodeTemplates) {
+  const values = (c: CompletionContext) => templates(c.state.doc.toString(), c.pos);
+  const ofLanguage = (n: number) => (c: CompletionContext) => (values(c) ? null : c.state.languageDataAt<(c: CompletionContext) => any>("autocomplete", c.pos)[n]?.(c) ?? null);
+  const own = (c: CompletionContext) => {
+    const found = values(c);
+    if (!found?.list.length) return null;
+    return { from: found.from, filter: false, options: found.list.map((s, i): Completion => ({ label: s.label, apply: s.insert, detail: s.note ?? written(s.value), boost: -i })) };
+  };
+  return [own, ...[0, 1, 2].map(ofLanguage)];
+}
+
+const written = (v: unknown) => (v === undefined ? undefined : (typeof v === "string" ? v : JSON.stringify(v)).slice(0, 40));
+
+/** Replaces what is selected by what is typed. Chromium would keep its looks with inline styles, which the policy of the page reports. */
+const typeOver = EditorView.domEventHandlers({
   beforeinput: (e, view) => {
     const { from, to } = view.state.selection.main;
-    if (e.inputType !== "insertText" || !e.data || view.composing || view.state.readOnly || view.state.doc.lineAt(from).number === view.state.doc.lineAt(to).number) return false;
+    if (e.inputType !== "insertText" || !e.data || view.composing || view.state.readOnly || from === to) return false;
     view.dispatch(view.state.replaceSelection(e.data), { userEvent: "input.type", scrollIntoView: true });
     e.preventDefault();
     return true;

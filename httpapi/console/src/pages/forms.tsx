@@ -1,7 +1,7 @@
 // Forms: pages that people fill in, each the beginning of a workflow.
 import { useEffect, useState } from "preact/hooks";
 
-import { agentId, ApiError, get, go, href, invalidate, mayEdit, onChange, path, post, put, route, useQuery } from "../data";
+import { agentId, type API, ApiError, get, go, href, invalidate, mayEdit, onChange, path, post, put, route, useQuery } from "../data";
 import { Badge, Button, CopyButton, Empty, FormDialog, Load, openDialog, SelectField, Skeleton, Switch, Table, tell, TextArea, TextField } from "../ui";
 import { DataTabs } from "../parts/datatabs";
 import { FormFields, FormPreview, type FormData, type FormField } from "../parts/formfields";
@@ -11,7 +11,7 @@ import "../css/tables.css";
 
 const styles = style("./forms.css");
 
-type Form = FormData & { workflow_id: string; workflow_name: string; node_id: string; status: string; auth: string; url: string };
+type Form = API.FormItem;
 
 const formsAt = () => path("agents", agentId.value, "forms");
 const workflowAt = (id: string) => path("agents", agentId.value, "workflows", id);
@@ -56,7 +56,7 @@ function List({ found }: { found: ReturnType<typeof useQuery<{ forms: Form[] }>>
 
 const Address = ({ url }: { url: string }) => <span class="address"><a href={url} target="_blank" rel="noopener">{url}</a><CopyButton text={url} /></span>;
 
-const fieldOf: Record<string, string> = { text: "text", number: "number", boolean: "boolean", time: "date", choice: "choice", json: "long_text" };
+const fieldOf: Record<string, FormField["type"]> = { text: "text", number: "number", boolean: "boolean", time: "date", choice: "choice", json: "long_text" };
 
 /** Makes a workflow that a form starts, and that writes a row. */
 function NewForm({ close }: { close: () => void }) {

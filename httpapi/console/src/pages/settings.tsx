@@ -1,7 +1,7 @@
 // Settings: the model, the agent itself, who may use it, and copies of it.
 import { useEffect, useState } from "preact/hooks";
 
-import { agent, agentId, ApiError, download, get, go, href, loadSession, mayEdit, path, post, put, remove, route, session, strangersText, useQuery } from "../data";
+import { agent, agentId, type API, ApiError, download, get, go, href, loadSession, mayEdit, path, post, put, remove, route, session, strangersText, useQuery } from "../data";
 import { Badge, Button, confirm, CopyButton, FormDialog, Icon, Load, Name, openDialog, SelectField, span, Switch, Table, tell, TextArea, TextField, useForm, When } from "../ui";
 
 const at = (...more: string[]) => path("agents", agentId.value, ...more);
@@ -53,7 +53,7 @@ async function save(form: ReturnType<typeof useForm>, s: any, names: string[], d
   }
 }
 
-type Tested = { ok: boolean; ms?: number; reply?: string; error?: string };
+type Tested = Pick<API.Tested, "ok" | "error"> & Partial<API.Tested>;
 
 /** Provider, key, address and model in one form, with a test before or after saving. */
 function ModelForm({ s, done }: FormProps) {

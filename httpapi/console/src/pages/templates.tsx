@@ -2,15 +2,15 @@
 // steps until it is live.
 import { useEffect, useState } from "preact/hooks";
 
-import { agentId, get, go, href, mayEdit, path, post, route, useQuery } from "../data";
+import { agentId, type API, get, go, href, mayEdit, path, post, route, useQuery } from "../data";
 import { ApiError } from "../data";
 import { Badge, Button, Empty, Icon, Load, Name, tell, type IconName } from "../ui";
 import { loadCatalog } from "../editor/catalog";
 import { GraphPreview } from "../parts/graph-preview";
-import { emptyValues, TemplateFields, type TemplateField } from "../workflows/templatefields";
+import { emptyValues, TemplateFields } from "../workflows/templatefields";
 import { LastSteps } from "../workflows/laststeps";
 
-export type Template = { id: string; name: string; summary: string; icon: IconName; group: string; needs: string[]; values: TemplateField[]; nodes: any[]; edges: any[] };
+export type Template = Omit<API.Template, "icon" | "nodes"> & { icon: IconName; nodes: (API.Node & { position: API.Position })[] };
 
 const platforms: Record<string, string> = { telegram: "Telegram", slack: "Slack", discord: "Discord", whatsapp: "WhatsApp", sms: "SMS", email: "Email" };
 const needWord = (need: string) => (need === "model" ? "Model" : need === "browser" ? "Browser" : platforms[need.replace("gateway:", "")] ?? need);

@@ -45,7 +45,7 @@ export default function WorkflowImport() {
     const own = readCopy(source);
     try {
       if (own) {
-        const made = await post(workflowsAt(), { name: own.name || "Imported workflow", description: own.description ?? "", ...(own.settings && { settings: own.settings }), ...writeGraph({ nodes: own.nodes, edges: own.edges }) });
+        const made = await post(workflowsAt(), { name: own.name || "Imported workflow", description: own.description ?? "", ...(own.settings && { settings: own.settings }), ...writeGraph(own) });
         invalidate(workflowsAt());
         return go(href(agentId.value, "workflows", made.id));
       }

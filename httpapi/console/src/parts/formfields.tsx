@@ -1,10 +1,12 @@
 // The fields of a form, made and put in order; and how the form looks.
 import { useRef } from "preact/hooks";
 
+import type { API } from "../data";
 import { Button } from "../ui";
 import { slug } from "./tables";
 
-export type FormField = { name?: string; label?: string; type?: string; required?: boolean; options?: string[]; help?: string };
+/** A field of a form, which may not be finished yet. */
+export type FormField = Partial<API.FormField>;
 export type FormData = { title?: string; description?: string; submit?: string; success?: string; fields?: FormField[] };
 
 export const fieldTypes: [string, string][] = [["text", "Text"], ["long_text", "Long text"], ["email", "E-mail"], ["phone", "Phone"], ["url", "Web address"], ["number", "Number"], ["boolean", "Checkbox"], ["date", "Date"],
@@ -29,7 +31,7 @@ export function FormFields({ value, onChange, readonly, issue }: { value: FormFi
         return (
           <div class={wrong ? "column-editor wrong" : "column-editor"} key={i}>
             <input aria-label={`Label of field ${i + 1}`} placeholder="What people read" value={f.label ?? f.name ?? ""} readOnly={readonly} onInput={(e) => label(i, e.currentTarget.value)} />
-            <select aria-label={`Type of field ${i + 1}`} value={f.type ?? "text"} disabled={readonly} onChange={(e) => set(i, { type: e.currentTarget.value })}>{fieldTypes.map(([v, title]) => <option value={v} selected={v === (f.type ?? "text")}>{title}</option>)}</select>
+            <select aria-label={`Type of field ${i + 1}`} value={f.type ?? "text"} disabled={readonly} onChange={(e) => set(i, { type: e.currentTarget.value as FormField["type"] })}>{fieldTypes.map(([v, title]) => <option value={v} selected={v === (f.type ?? "text")}>{title}</option>)}</select>
             <label class="tick"><input type="checkbox" checked={Boolean(f.required)} disabled={readonly} onChange={(e) => set(i, { required: e.currentTarget.checked || undefined })} /> required</label>
             {!readonly && <span class="row nowrap tight">
               <Button kind="quiet" icon="ChevronUp" label={`Move field ${i + 1} up`} disabled={i === 0} onClick={() => move(i, -1)} />

@@ -1,10 +1,10 @@
 // A source's text with one passage marked.
 import { useEffect, useRef } from "preact/hooks";
 
-import { agentId, path, useQuery } from "../data";
+import { agentId, type API, path, useQuery } from "../data";
 import { ErrorCard, Skeleton } from "../ui";
 
-type Window = { text: string; from: number; total: number; chunks: { id: string; from: number; to: number; page?: number }[] };
+type Window = API.SourceText;
 
 /** The text around a chunk, which is scrolled to and marked. fallback is shown while the source's own text cannot be. */
 export function SourceText({ source, chunk, fallback }: { source: string; chunk: string; fallback?: string }) {

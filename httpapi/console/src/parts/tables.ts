@@ -1,9 +1,9 @@
 // The agent's own tables, and what their columns hold.
-import { agentId, path } from "../data";
+import { agentId, type API, path } from "../data";
 
-export type ColumnType = "text" | "number" | "boolean" | "time" | "json" | "choice";
-export type TableColumn = { name: string; type: ColumnType; required?: boolean; unique?: boolean; options?: string[] };
-export type DataTable = { name: string; columns: TableColumn[]; rows: number };
+export type TableColumn = API.TableColumn;
+export type ColumnType = TableColumn["type"];
+export type DataTable = API.Table;
 export type Row = { id: string; created_at: string; updated_at: string; [column: string]: any };
 
 export const tablesAt = (...more: string[]) => path("agents", agentId.value, "tables", ...more);

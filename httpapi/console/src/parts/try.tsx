@@ -1,11 +1,11 @@
 // Calls a tool and shows what came of it.
 import { useState } from "preact/hooks";
 
-import { ApiError } from "../data";
+import { type API, ApiError } from "../data";
 import { Button, Icon, JsonTree, span, tell } from "../ui";
 import { ArgumentsForm, defaultsOf, type Schema } from "./arguments";
 
-type Outcome = { success: boolean; result: unknown; error?: { code: string; message: string }; duration_ms: number };
+type Outcome = API.ToolOutcome;
 
 /** A form for a tool's arguments, and the outcome of a call with them. */
 export function TryTool({ schema, run, reason }: { schema?: Schema; run: (args: Record<string, unknown>) => Promise<Outcome>; reason?: string }) {

@@ -4,10 +4,15 @@ import { useEffect, useRef, useState } from "preact/hooks";
 export type CodeLanguage = "javascript" | "sql" | "json" | "text";
 export type CodeTable = { name: string; description?: string; columns: { name: string; type?: string; description?: string }[] };
 
+/** What may stand at the cursor of a template: the start of what is replaced, and what it may be replaced by; null outside of a template. */
+export type CodeTemplates = (text: string, cursor: number) => { from: number; list: { insert: string; label: string; note?: string; value?: unknown }[] } | null;
+
 /** An editor that was put into an element. */
 export type OpenEditor = {
   setText: (text: string) => void;
   configure: (language: CodeLanguage, readonly: boolean, tables?: CodeTable[]) => void;
+  /** Writes a text where the cursor is. */
+  insert: (text: string) => void;
   focus: () => void;
   close: () => void;
 };
@@ -29,6 +34,9 @@ type Props = {
   placeholder?: string;
   /** The tables that SQL is completed with. */
   tables?: CodeTable[];
+  /** Completes templates; it stays the same for one editor. */
+  templates?: CodeTemplates;
+  onOpen?: (editor: OpenEditor) => void;
   /** Puts the cursor into the editor when it is first shown. */
   autoFocus?: boolean;
 };
@@ -49,8 +57,9 @@ export function Code(props: Props) {
     let closed = false;
     load().then(({ openEditor }) => {
       if (closed || !host.current) return;
-      const opened = openEditor(host.current, { text: now.current.value, label, rows, placeholder, changed: (text) => { sent.current.push(text); now.current.onInput(text); } });
+      const opened = openEditor(host.current, { text: now.current.value, label, rows, placeholder, templates: now.current.templates, changed: (text) => { sent.current.push(text); now.current.onInput(text); } });
       editor.current = opened;
+      now.current.onOpen?.(opened);
       opened.configure(now.current.language, now.current.readonly ?? false, now.current.tables);
       opened.setText(now.current.value);
       if (now.current.autoFocus) opened.focus();

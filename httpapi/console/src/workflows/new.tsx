@@ -1,5 +1,5 @@
 import { agentId, go, href, invalidate, path, post } from "../data";
-import { FormDialog, SelectField, TextField } from "../ui";
+import { Button, FormDialog, SelectField, tell, TextField } from "../ui";
 
 const beginnings: [string, string][] = [["manual", "by hand, or from other programs"], ["webhook", "when an address is called"], ["message.received", "when a message comes in"], ["row.created", "when a row is added to a table"],
   ["contact.created", "when a contact is made"], ["schedule", "by a schedule"], ["calendar", "by a task of the calendar"]];
@@ -14,9 +14,18 @@ export function NewWorkflow({ close }: { close: () => void }) {
     invalidate(at);
     go(href(agentId.value, "workflows", made.id));
   };
+  const draft = async (name: string) => {
+    const at = path("agents", agentId.value, "workflows");
+    try {
+      const made = await post(at, { name: name.trim() || "New workflow", nodes: [], edges: [] });
+      invalidate(at);
+      close();
+      go(`${href(agentId.value, "workflows", made.id)}?draft=ai`);
+    } catch (error: any) { tell(error); }
+  };
   return (
     <FormDialog title="New workflow" close={close} action="Create" initial={{ name: "", event: "manual" }} run={run}>
-      {(f) => <><TextField label="Name" autoFocus required {...f.text("name")} /><SelectField label="It begins" options={beginnings} {...f.choice("event")} /></>}
+      {(f) => <><TextField label="Name" autoFocus required {...f.text("name")} /><SelectField label="It begins" options={beginnings} {...f.choice("event")} /><div class="row"><span class="muted grow">Or say in a sentence what it should do:</span><Button icon="Sparkles" onClick={() => draft(f.values.name)}>Draft with AI</Button></div></>}
     </FormDialog>
   );
 }

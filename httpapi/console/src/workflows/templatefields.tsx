@@ -1,12 +1,12 @@
 // The fields of a template's form.
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 
-import { agentId, get, path } from "../data";
+import { agentId, type API, get, path } from "../data";
 import { Button, SelectField, TextField, type InputType } from "../ui";
 import { uploadFiles, uploads } from "../parts/upload";
 
-type Field = { name: string; title: string; description: string; type: string; default?: any; minimum?: number; maximum?: number; options?: string[]; optional: boolean };
-export type TemplateField = Field & { gateway?: string; fields?: Field[] };
+type Field = API.Field;
+export type TemplateField = API.Value;
 
 type Issues = Record<string, string>;
 

@@ -1,7 +1,7 @@
 // The events of the agent, newest first, as they happen.
 import { useCallback, useEffect, useState } from "preact/hooks";
 
-import { agentId, get, path, route, setQuery } from "../../data";
+import { agentId, type API, get, path, route, setQuery } from "../../data";
 import { Button, Drawer, Empty, ErrorCard, JsonTree, LinkButton, Moment, SearchField, Skeleton, Table, tell } from "../../ui";
 import { aboutEvent, eventGroups } from "../../parts/events";
 import { ExportMenu } from "../../parts/export";
@@ -9,7 +9,7 @@ import { useFollow } from "../../parts/follow";
 import { aboutRecord, recordLinks } from "../../parts/records";
 import { Follow, TimeRange } from "./filters";
 
-type Event = { seq: number; id: string; type: string; data: any; created_at: string };
+type Event = API.EventDetails;
 type State = { events: Event[]; next: string | null; error?: Error; loading: boolean };
 
 const pageSize = 50;

@@ -1,10 +1,10 @@
 // What the pages of browser sessions share.
-import { agentId, path } from "../../data";
+import { agentId, type API, path } from "../../data";
 
-export type Session = { id: string; status: string; headless: boolean; viewport: { width: number; height: number }; persist: boolean; error?: string; created_at: string; last_activity: string; closed_at: string | null; url: string; title: string };
-export type Takeover = { takeover_id: string; status: string; reason: string; takeover_url?: string; expires_at: string };
-export type OpenSession = Session & { tabs: { page_id: string; url: string; title: string; active: boolean }[]; takeover?: Takeover };
-export type Action = { seq: number; action: string; input: Record<string, any>; url: string; duration_ms: number; error: string; created_at: string };
+export type Session = API.Session;
+export type Takeover = API.Takeover;
+export type OpenSession = API.OpenSessionDetails;
+export type Action = API.SessionAction;
 
 export const at = (...more: string[]) => path("agents", agentId.value, "browser", ...more);
 

@@ -1,10 +1,10 @@
 // What a session downloaded.
 import { useEffect } from "preact/hooks";
 
-import { agentId, download, mayEdit, onChange, path, remove, useQuery } from "../../data";
+import { agentId, type API, download, mayEdit, onChange, path, remove, useQuery } from "../../data";
 import { Badge, Button, deleteLater, Icon, Load, size, When } from "../../ui";
 
-type File = { id: string; name: string; url: string; size: number; status: string; error: string; created_at: string };
+type File = API.Download;
 
 export function Files({ id }: { id: string }) {
   const list = path("agents", agentId.value, "downloads");

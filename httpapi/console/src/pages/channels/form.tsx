@@ -41,6 +41,8 @@ export function ChannelForm({ platform, name, stored, action, cancel, save }: {
   const may = mayEdit.value;
   const known = ["name", ...platform.fields.map((f) => f.name)];
   const submit = async () => {
+    const missing = platform.fields.filter((f) => f.required && !stored.includes(f.name) && !form.values[f.name]);
+    if (missing.length) return form.setIssues(Object.fromEntries(missing.map((f) => [`config.${f.name}`, "is required"])));
     setBusy(true);
     setFailed(undefined);
     form.setIssues({});

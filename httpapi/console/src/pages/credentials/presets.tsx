@@ -1,11 +1,11 @@
 // The gallery of services, and the form of one.
 import { useState } from "preact/hooks";
 
-import { ApiError, post, useQuery } from "../../data";
+import { type API, ApiError, post, useQuery } from "../../data";
 import { Badge, Button, CopyField, Empty, ErrorCard, Icon, LinkButton, Load, SecretField, TextArea, TextField, useForm } from "../../ui";
 import { credentialsAt, typeTitle } from "../credentials";
 
-type Preset = { id: string; title: string; category: string; type: string; hosts: string[]; config: any; fields: { name: string; label: string; hint: string; secret: boolean; default: string }[]; keys_url: string; docs_url: string; note: string; checked: boolean };
+type Preset = API.Preset;
 
 export function Gallery({ href }: { href: (id: string) => string }) {
   const found = useQuery<{ presets: Preset[] }>("credential-presets");

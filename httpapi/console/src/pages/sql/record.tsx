@@ -46,7 +46,7 @@ export function Record({ at, answer, row, from, close, step, changed }: Props) {
     run: async () => { if (await send(`DELETE FROM ${quoteName(from!.table.name)} WHERE ${where}`, key)) { close(); tell("Deleted"); } } });
   return (
     <Drawer title={`Row ${row + 1}`} close={close}>
-      <div class="stack record">
+      <div class="stack sql-row">
         <div class="row">
           <Button icon="ChevronUp" label="Row before" disabled={row === 0} onClick={() => step(-1)} />
           <Button icon="ChevronDown" label="Next row" disabled={row >= answer.rows.length - 1} onClick={() => step(1)} />

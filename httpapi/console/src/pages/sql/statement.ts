@@ -1,7 +1,8 @@
 // What the page knows of statements and their answers.
-export type Column = { name: string; type: string; nullable: boolean; primary_key: boolean; description: string };
-export type Table = { name: string; description: string; columns: Column[] };
-export type Answer = { columns: string[]; rows: any[][]; row_count: number; truncated: boolean; changes: number; duration_ms: number };
+import type { API } from "../../data";
+
+export type Table = API.SQLTable;
+export type Answer = API.SQLResult;
 
 /** A name as it is written in a statement. */
 export const quoteName = (name: string) => (/^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`);

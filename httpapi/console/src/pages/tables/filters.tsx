@@ -12,7 +12,8 @@ export function readFilters(text: string): RowCondition[] {
   } catch { return []; }
 }
 
-export function Filters({ table, filters, set }: { table: DataTable; filters: RowCondition[]; set: (list: RowCondition[]) => void }) {
+/** The conditions of a list of rows; issues are what the service says of them, by their place among those that say something. */
+export function Filters({ table, filters, issues, set }: { table: DataTable; filters: RowCondition[]; issues: Record<string, string>; set: (list: RowCondition[]) => void }) {
   const [list, setList] = useState(filters);
   const given = JSON.stringify(filters);
   useEffect(() => { if (JSON.stringify(done(list)) !== given) setList(filters); }, [given]);
@@ -21,6 +22,7 @@ export function Filters({ table, filters, set }: { table: DataTable; filters: Ro
     set(done(next));
   };
   const edit = (i: number, part: Partial<RowCondition>) => change(list.map((c, j) => (j === i ? { ...c, ...part } : c)));
+  const issueOf = (c: RowCondition) => { const place = done(list).indexOf(c); return Object.entries(issues).find(([field]) => field.startsWith(`where[${place}]`))?.[1]; };
   return (
     <>
       {list.map((c, i) => (
@@ -33,6 +35,7 @@ export function Filters({ table, filters, set }: { table: DataTable; filters: Ro
           </select>
           {!unary.has(c.operator) && <input aria-label={`Value ${i + 1}`} defaultValue={String(c.value ?? "")} placeholder="value" onChange={(e) => edit(i, { value: e.currentTarget.value })} />}
           <Button kind="quiet" icon="X" label={`Remove condition ${i + 1}`} onClick={() => change(list.filter((_, j) => j !== i))} />
+          {issueOf(c) && <small class="issue" role="alert">{issueOf(c)}</small>}
         </div>
       ))}
       <Button icon="Plus" onClick={() => setList([...list, { column: table.columns[0].name, operator: table.columns[0].type === "text" ? "contains" : "equals" }])}>Filter</Button>

@@ -29,7 +29,7 @@ function Drop({ read }: { read: (file: CSVFile) => void }) {
 
 const asFile = (file: CSVFile, names: string[]) => new File([mapped({ ...file, header: names }, names.map((n) => (n ? "+" : "")))], "rows.csv", { type: "text/csv" });
 
-const sameName = (a: string, b: string) => a.toLowerCase().replace(/[ \-./]/g, "_") === b.toLowerCase();
+const sameName = (a: string, b: string) => { const plain = (name: string) => name.toLowerCase().replace(/[\s\-_./]/g, ""); return plain(a) === plain(b); };
 
 export function ImportRows({ table, close, done }: { table: DataTable; close: () => void; done: () => void }) {
   const [file, setFile] = useState<CSVFile>();

@@ -1,7 +1,7 @@
 // One table: its rows, found and sorted by the address, and what is done to it.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { agentId, download, go, href, invalidate, mayEdit, onChange, post, put, remove, route, setQuery, useQuery } from "../../data";
+import { agentId, ApiError, download, go, href, invalidate, mayEdit, onChange, post, put, remove, route, setQuery, useQuery } from "../../data";
 import { Button, confirm, deleteLater, Empty, ErrorCard, FormDialog, Menu, openDialog, Pager, plural, SearchField, SelectField, Skeleton, TextArea, TextField, type Sorting } from "../../ui";
 import { DataTabs } from "../../parts/datatabs";
 import { useSelection } from "../../parts/selection";
@@ -58,6 +58,7 @@ export function TablePage({ name }: { name: string }) {
   const add = () => { openDialog((close) => <NewRow table={t} close={close} done={reload} />); };
   const filters = readFilters(where);
   const filtered = Boolean(search || filters.length);
+  const issues = found.error.value instanceof ApiError ? found.error.value.issues : {};
   const items = [
     ...(may ? [{ label: "Columns and name", icon: "Pencil" as const, run: () => openDialog((close) => <TableDialog table={t} close={close} done={reload} />) }, { label: "Import CSV", icon: "Upload" as const, run: () => openDialog((close) => <ImportRows table={t} close={close} done={reload} />) }] : []),
     { label: "Export CSV", icon: "Download" as const, run: () => download("GET", `${at}/export`, { format: "csv" }) },
@@ -77,9 +78,9 @@ export function TablePage({ name }: { name: string }) {
       <DataTabs now="tables" />
       <div class="row" role="search">
         <SearchField key={search ? "typed" : "none"} value={search} label="Search rows" placeholder="Search all columns" onInput={(text) => setQuery({ search: text, offset: null })} />
-        <Filters table={t} filters={filters} set={(list) => setQuery({ where: list.length ? JSON.stringify(list) : null, offset: null })} />
+        <Filters table={t} filters={filters} issues={issues} set={(list) => setQuery({ where: list.length ? JSON.stringify(list) : null, offset: null })} />
       </div>
-      {found.error.value && <ErrorCard error={found.error.value} retry={found.reload} />}
+      {found.error.value && !Object.keys(issues).some((f) => f.startsWith("where[")) && <ErrorCard error={found.error.value} retry={found.reload} />}
       {!found.data.value ? !found.error.value && <Skeleton lines={8} />
         : found.data.value.rows.length === 0 ? <Empty icon={filtered ? "Search" : "Table"} title={filtered ? "No row fits" : "No rows yet"} action={may && !filtered && <Button icon="Plus" onClick={add}>Add row</Button>}>{filtered ? "Try other words or conditions." : "Add one here, import a CSV file, or have a workflow or a form write them."}</Empty>
         : <>
