@@ -106,9 +106,9 @@ func TestAskStreams(t *testing.T) {
 		_, _ = io.WriteString(w, ": hello\n\nevent: tool_call\ndata: {\"name\":\"weather\",\"arguments\":{\"city\":\"Kiel\"}}\n\n"+
 			"event: delta\ndata: {\"text\":\"On \\u001b[31mThursdays\"}\n\nevent: delta\ndata: {\"text\":\" [2].\\nBye\"}\n\n"+
 			"event: done\ndata: {\"conversation_id\":\"conversation-1\",\"message\":{\"content\":\"On Thursdays [2].\"},\"sources\":["+
-			"{\"number\":1,\"metadata\":{\"source_name\":\"other.md\"}},{\"number\":2,\"metadata\":{\"source_name\":\"cakes.md\",\"section\":\"Plum\",\"page\":3}}]}\n\n")
+			"{\"number\":1,\"metadata\":{\"source_name\":\"other.md\"}},{\"number\":2,\"metadata\":{\"source_name\":\"cakes.md\",\"place\":\"page 3 · Plum\"}}]}\n\n")
 	}), "ask", "When?")
-	if want := "On [31mThursdays [2].\nBye\n\n[2] cakes.md, Plum, page 3\n"; err != nil || out != want {
+	if want := "On [31mThursdays [2].\nBye\n\n[2] cakes.md, page 3 · Plum\n"; err != nil || out != want {
 		t.Errorf("prints %q, want %q; %v", out, want, err)
 	}
 	if !strings.Contains(notes, `calls weather {"city":"Kiel"}`) || !strings.Contains(notes, "--conversation conversation-1") {
