@@ -18,7 +18,7 @@ import (
 func TestKindsAreDescribed(t *testing.T) {
 	e := New(Options{Env: store.Env{Log: slog.New(slog.DiscardHandler)}, Scripts: script.New(script.Options{}), Index: &vector.Index{}})
 	e.Register(MessageKinds(nil))
-	e.Register(map[string]*Kind{"chat": ChatKind(nil), "tool": ToolKind(nil)})
+	e.Register(map[string]*Kind{"chat": ChatKind(nil), "tool": ToolKind(nil), "operation": OperationKind(nil)})
 	e.Browse(nil, nil)
 	for name := range e.kinds {
 		if _, known := graph.Lookup(name); !known {
