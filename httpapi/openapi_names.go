@@ -6,6 +6,8 @@ import "satchel/httpapi/rest"
 var irregularIDs = map[string]string{
 	"GET /openapi.json":                        "getDescription",
 	"GET /console":                             "getConsole",
+	"GET /mcp-catalogue":                       "searchMCPCatalogue",
+	"GET /agents/{id}/embedding-models":        "listEmbeddingModels",
 	"GET /agents/{id}/stream":                  "streamChanges",
 	"PUT /agents/{id}/presence":                "setPresence",
 	"GET /agents/{id}/waiting":                 "listWaiting",

@@ -112,6 +112,8 @@ func TestConversationOnTelegram(t *testing.T) {
 			return `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"order_status","arguments":"{\"order\":17}"}}]}}]}`
 		case 2:
 			return "Order 17 is on its way. You may send it back within thirty days."
+		case 3: // what a message that continues a conversation searches for
+			return `{"queries":["order 17"]}`
 		}
 		return fmt.Sprintf("Answer %d.", n)
 	})
@@ -180,7 +182,7 @@ func TestConversationOnTelegram(t *testing.T) {
 	}
 	c.must(t, 200, "PUT", conversation, `{"muted":false}`)
 	bot.receive("And now?")
-	if got := bot.answer(t); got != "Answer 3." {
+	if got := bot.answer(t); got != "Answer 4." {
 		t.Errorf("the bot says %q", got)
 	}
 	mu.Lock()

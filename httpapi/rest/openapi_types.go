@@ -212,6 +212,8 @@ func (t *types) example(s *huma.Schema) (value any, ok bool) {
 // blank is the plainest value of a schema that has no example.
 func blank(s *huma.Schema) any {
 	switch {
+	case !s.Nullable && len(s.AnyOf) > 0:
+		return blank(s.AnyOf[0])
 	case s.Nullable || s.Type == "":
 		return nil
 	case s.Type == huma.TypeString && s.Format == "date-time":
