@@ -102,7 +102,7 @@ type responsePart struct {
 	Type        string             `json:"type" example:"output_text"`
 	Text        string             `json:"text" example:"Bring it back within two days."`
 	Annotations []responseCitation `json:"annotations"`
-	Logprobs    []struct{}         `json:"logprobs"`
+	Logprobs    []json.RawMessage  `json:"logprobs"`
 }
 
 // responseCitation is where a text cites a passage of the knowledge, in
@@ -194,7 +194,7 @@ func (s *Server) finishResponse(c *rest.Call, out *response, a agentchat.Answer)
 	out.Usage = usage
 	if a.Text != "" || len(a.Foreign) == 0 {
 		item := messageItem(out.ID, out.Status)
-		item.Content = []responsePart{{Type: "output_text", Text: a.Text, Annotations: s.citationsOf(c, a), Logprobs: []struct{}{}}}
+		item.Content = []responsePart{{Type: "output_text", Text: a.Text, Annotations: s.citationsOf(c, a), Logprobs: []json.RawMessage{}}}
 		out.Output = append(out.Output, item)
 	}
 	for i, call := range a.Foreign {

@@ -63,7 +63,7 @@ func (r *responseStream) begin() error {
 		},
 		func() error {
 			return r.event("response.content_part.added", map[string]any{"item_id": r.message.ID, "output_index": 0, "content_index": 0,
-				"part": responsePart{Type: "output_text", Annotations: []responseCitation{}, Logprobs: []struct{}{}}})
+				"part": responsePart{Type: "output_text", Annotations: []responseCitation{}, Logprobs: []json.RawMessage{}}})
 		})
 }
 
