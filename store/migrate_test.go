@@ -463,3 +463,30 @@ func TestReleasedParts(t *testing.T) {
 		t.Errorf("the parts have the SHA-256 %s, and were released with %s", got, want)
 	}
 }
+
+// Files with all the parts that their version makes open, and keep them.
+func TestFilesWithPartsOpen(t *testing.T) {
+	t.Parallel()
+	for version := 1; version <= fileVersion(); version++ {
+		f := openAt(t, t.TempDir(), fixtureKey)
+		path := f.filePath("agent-fixture")
+		unpackFixture(t, version, path)
+		c, err := openConn(source(path, sqlite.ReadWrite))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range partsOf(version) {
+			if err := c.script(p.script); err != nil && !strings.Contains(err.Error(), "already exists") {
+				t.Fatalf("version %d, part %s: %v", version, p.name, err)
+			}
+		}
+		if err := errors.Join(checkSchema(c), migrate(c), checkSchema(c), c.close()); err != nil {
+			t.Errorf("version %d: %v", version, err)
+		}
+		look(f, 2)
+		if problem := byName(t, f, "Fixture").Problem(); problem != nil {
+			t.Errorf("version %d: %v", version, problem)
+		}
+		closeFolder(t, f)
+	}
+}

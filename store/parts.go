@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -13,6 +14,7 @@ import (
 // for. A new file is smaller without them, and what is written to it cheaper.
 type part struct {
 	name   string
+	since  int    // the version of the file from which on it is made
 	table  string // it is made when this has partRows rows; empty: when it is wanted
 	script string
 }
@@ -25,20 +27,33 @@ const (
 //go:embed migrations/parts.sql
 var partsText string
 
-// schemaParts are those of the present version.
+// schemaParts are all parts, those of earlier versions first.
 var schemaParts = readParts(partsText)
 
-// readParts reads sections that begin with "-- part NAME: TABLE".
+// partsOf returns the parts that files of a version may have.
+func partsOf(version int) []part {
+	n := slices.IndexFunc(schemaParts, func(p part) bool { return p.since > version })
+	if n < 0 {
+		return schemaParts
+	}
+	return schemaParts[:n]
+}
+
+// readParts reads sections that begin with "-- part NAME: TABLE". A line "-- since
+// VERSION" says of which version those below it are.
 func readParts(text string) []part {
-	const heading = "-- part "
+	const heading, version = "-- part ", "-- since "
 	var list []part
+	since := 0
 	for line := range strings.Lines(text) {
-		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), heading); ok {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), version); ok {
+			since, _ = strconv.Atoi(rest)
+		} else if rest, ok := strings.CutPrefix(strings.TrimSpace(line), heading); ok {
 			name, table, _ := strings.Cut(rest, ": ")
 			if table == "wanted" {
 				table = ""
 			}
-			list = append(list, part{name: name, table: table})
+			list = append(list, part{name: name, since: since, table: table})
 		} else if len(list) > 0 {
 			list[len(list)-1].script += line
 		}

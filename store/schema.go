@@ -171,18 +171,18 @@ func withVectors(base schema, n int) (schema, error) {
 // memory.
 type patternCache struct {
 	mu       sync.Mutex
-	versions map[string]schema // by the text of the migrations
-	parts    *optionalParts    // of the present version
-	lengths  map[int]schema    // of the tables for vectors
+	versions map[string]schema         // by the text of the migrations
+	parts    map[string]*optionalParts // by the text of the migrations
+	lengths  map[int]schema            // of the tables for vectors
 }
 
-var patterns = patternCache{versions: map[string]schema{}, lengths: map[int]schema{}}
+var patterns = patternCache{versions: map[string]schema{}, parts: map[string]*optionalParts{}, lengths: map[int]schema{}}
 
 // of returns the schema of a version. It must not be changed.
 func (p *patternCache) of(version int) (schema, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key := strings.Join(migrations[:version], "\x00")
+	key := keyOf(version)
 	if s, ok := p.versions[key]; ok {
 		return s, nil
 	}
@@ -193,6 +193,9 @@ func (p *patternCache) of(version int) (schema, error) {
 	return s, err
 }
 
+// keyOf returns the text of the migrations up to a version.
+func keyOf(version int) string { return strings.Join(migrations[:version], "\x00") }
+
 // optionalParts are the objects that a file may have or lack.
 type optionalParts struct {
 	schema schema
@@ -200,46 +203,50 @@ type optionalParts struct {
 	size   map[string]int    // of each part
 }
 
-// optional returns what parts.sql makes; files of earlier versions have none of
-// it.
+// optional returns what parts.sql makes in files of a version.
 func (p *patternCache) optional(version int) (*optionalParts, error) {
-	if version < fileVersion() {
-		return &optionalParts{}, nil
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.parts != nil {
-		return p.parts, nil
+	if o, ok := p.parts[keyOf(version)]; ok {
+		return o, nil
 	}
 	o := &optionalParts{schema{}, map[object]string{}, map[string]int{}}
 	_, err := buildSchema(func(c *conn) error {
 		if err := migrateTo(c, version); err != nil {
 			return err
 		}
-		for _, part := range schemaParts {
-			var last int64
-			if err := errors.Join(c.value(&last, "SELECT max(rowid) FROM sqlite_schema"), c.script(part.script)); err != nil {
+		for _, part := range partsOf(version) {
+			if err := o.add(c, part); err != nil {
 				return fmt.Errorf("part %s: %w", part.name, err)
-			}
-			rows, err := all(&Tx{conn: c}, scanObject, "SELECT type, name, tbl_name, sql, rootpage FROM sqlite_schema WHERE rowid > ?", last)
-			if err != nil {
-				return err
-			}
-			for _, row := range rows {
-				made, page, err := parseObject(row)
-				if err != nil {
-					return err
-				}
-				o.schema[made], o.part[made] = page > 0, part.name
-				o.size[part.name]++
 			}
 		}
 		return nil
 	})
 	if err == nil {
-		p.parts = o
+		p.parts[keyOf(version)] = o
 	}
 	return o, err
+}
+
+// add makes a part and notes its objects.
+func (o *optionalParts) add(c *conn, part part) error {
+	var last int64
+	if err := errors.Join(c.value(&last, "SELECT max(rowid) FROM sqlite_schema"), c.script(part.script)); err != nil {
+		return err
+	}
+	rows, err := all(&Tx{conn: c}, scanObject, "SELECT type, name, tbl_name, sql, rootpage FROM sqlite_schema WHERE rowid > ?", last)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		made, page, err := parseObject(row)
+		if err != nil {
+			return err
+		}
+		o.schema[made], o.part[made] = page > 0, part.name
+		o.size[part.name]++
+	}
+	return nil
 }
 
 // vectors returns the tables for vectors of n numbers. It must not be changed.

@@ -4,6 +4,7 @@
 -- _filter_counts, "search" is the first row that an index of texts does not have,
 -- and "moved" counts how often rows went or got another place in the usual order.
 
+-- since 4
 -- part contacts: contacts
 CREATE INDEX contacts_created ON contacts(created_at, id);
 INSERT INTO _filter_counts(list, value_1, n) VALUES ('moved', 'contacts', 1);
@@ -188,6 +189,7 @@ INSERT INTO _filter_counts(list, value_1, n) VALUES ('search', 'logs', 1);
 CREATE TRIGGER _logs_search_added AFTER INSERT ON logs WHEN new.created_at <= (SELECT value_2 FROM _filter_counts WHERE list = 'search' AND value_1 = 'logs') BEGIN
   INSERT OR IGNORE INTO _search_changes VALUES ('logs', new.created_at || new.id);
 END;
+-- since 5
 -- part seen: _seen
 CREATE INDEX _seen_execution ON _seen(execution_id) WHERE execution_id <> '';
 -- part executions_by_contact: wanted
