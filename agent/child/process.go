@@ -42,27 +42,34 @@ func Start(role string) (*Process, error) {
 	if Is(role, os.Args[1:]) {
 		return nil, fmt.Errorf("child: this program was started as %q but did not check its role", role)
 	}
+	p := &Process{cmd: exec.Command(executable(), role), done: make(chan struct{})}
+	p.cmd.Env, p.cmd.Stderr, p.cmd.SysProcAttr = []string{}, &p.stderr, attributes()
+	if err := p.start(); err != nil {
+		return nil, err
+	}
+	go p.wait()
+	return p, nil
+}
+
+// start starts the command with pipes as its standard input and output.
+func (p *Process) start() error {
 	inheritNothing()
 	childStdin, stdin, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("child: %w", err)
+		return fmt.Errorf("child: %w", err)
 	}
 	defer childStdin.Close()
 	stdout, childStdout, err := os.Pipe()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("child: %w", err), stdin.Close())
+		return errors.Join(fmt.Errorf("child: %w", err), stdin.Close())
 	}
 	defer childStdout.Close()
-	p := &Process{Stdin: stdin, Stdout: stdout, cmd: exec.Command(executable(), role), done: make(chan struct{})}
-	p.cmd.Env = []string{}
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = childStdin, childStdout, &p.stderr
-	p.cmd.SysProcAttr = attributes()
-	p.cmd.WaitDelay = time.Second
+	p.Stdin, p.Stdout = stdin, stdout
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.WaitDelay = childStdin, childStdout, time.Second
 	if err := p.cmd.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("child: %w", err), stdin.Close(), stdout.Close())
+		return errors.Join(fmt.Errorf("child: %w", err), stdin.Close(), stdout.Close())
 	}
-	go p.wait()
-	return p, nil
+	return nil
 }
 
 // wait returns when the child has ended.

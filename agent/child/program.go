@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"time"
 )
@@ -24,29 +23,16 @@ type Program struct {
 // the thread that calls Start, so the caller must lock its goroutine to a thread
 // while the program lives. The caller must call EndTree.
 func (p Program) Start() (*Process, error) {
-	inheritNothing()
-	childStdin, stdin, err := os.Pipe()
+	started := &Process{cmd: exec.Command(p.Path, p.Args...), done: make(chan struct{})}
+	started.cmd.Env, started.cmd.Dir, started.cmd.Stderr, started.cmd.SysProcAttr = p.Env, p.Dir, p.Stderr, groupAttributes()
+	err := started.start()
 	if err != nil {
-		return nil, fmt.Errorf("child: %w", err)
-	}
-	defer childStdin.Close()
-	stdout, childStdout, err := os.Pipe()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("child: %w", err), stdin.Close())
-	}
-	defer childStdout.Close()
-	started := &Process{Stdin: stdin, Stdout: stdout, cmd: exec.Command(p.Path, p.Args...), done: make(chan struct{})}
-	started.cmd.Env, started.cmd.Dir = p.Env, p.Dir
-	started.cmd.Stdin, started.cmd.Stdout, started.cmd.Stderr = childStdin, childStdout, p.Stderr
-	started.cmd.SysProcAttr = groupAttributes()
-	started.cmd.WaitDelay = time.Second
-	if err := started.cmd.Start(); err != nil {
-		return nil, errors.Join(err, stdin.Close(), stdout.Close())
+		return nil, err
 	}
 	if started.tree, err = newTree(started.PID()); err != nil {
 		started.Kill()
 		go started.wait()
-		return nil, errors.Join(fmt.Errorf("child: %w", err), stdout.Close())
+		return nil, errors.Join(fmt.Errorf("child: %w", err), started.Stdout.Close())
 	}
 	go started.wait()
 	return started, nil

@@ -64,18 +64,23 @@ func normalizerSequence(part json.RawMessage, depth int) ([]func(string) string,
 	if err := strict(part, &s); err != nil {
 		return nil, err
 	}
-	if depth == maxNested || len(s.Normalizers) > 16 {
+	return sequence(s.Normalizers, depth, normalizers)
+}
+
+// sequence reads the parts of a sequence, which may be sequences again.
+func sequence[T any](parts []json.RawMessage, depth int, read func(json.RawMessage, int) ([]T, error)) ([]T, error) {
+	if depth == maxNested || len(parts) > 16 {
 		return nil, errors.New("the sequence is too long")
 	}
-	var steps []func(string) string
-	for _, inner := range s.Normalizers {
-		more, err := normalizers(inner, depth+1)
+	var list []T
+	for _, part := range parts {
+		more, err := read(part, depth+1)
 		if err != nil {
 			return nil, err
 		}
-		steps = append(steps, more...)
+		list = append(list, more...)
 	}
-	return steps, nil
+	return list, nil
 }
 
 func strip(part json.RawMessage) (func(string) string, error) {

@@ -46,18 +46,7 @@ func splitterSequence(part json.RawMessage, depth int) ([]splitter, error) {
 	if err := strict(part, &s); err != nil {
 		return nil, err
 	}
-	if depth == maxNested || len(s.List) > 16 {
-		return nil, errors.New("the sequence is too long")
-	}
-	var list []splitter
-	for _, inner := range s.List {
-		more, err := splitters(inner, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, more...)
-	}
-	return list, nil
+	return sequence(s.List, depth, splitters)
 }
 
 // bertSplit splits at white space, and before and after each punctuation
