@@ -1,0 +1,166 @@
+package store
+
+import (
+	"bytes"
+	"compress/flate"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"satchel/agent"
+	"satchel/store/sqlite"
+	"strings"
+)
+
+// packedOperation is an operation as it is stored.
+type packedOperation struct {
+	*agent.OperationDefinition
+	tags       string
+	definition []byte // JSON, compressed
+	hash       string
+}
+
+func packOperations(operations []agent.OperationDefinition) ([]packedOperation, error) {
+	packed := make([]packedOperation, len(operations))
+	var out bytes.Buffer
+	w, err := flate.NewWriter(&out, flate.DefaultCompression)
+	if err != nil {
+		return nil, err
+	}
+	for i := range operations {
+		raw, err := json.Marshal(operations[i])
+		if err != nil {
+			return nil, err
+		}
+		tags, err := json.Marshal(orEmpty(operations[i].Tags))
+		if err != nil {
+			return nil, err
+		}
+		out.Reset()
+		w.Reset(&out)
+		if _, err := w.Write(raw); err != nil {
+			return nil, err
+		}
+		if err := w.Close(); err != nil {
+			return nil, err
+		}
+		packed[i] = packedOperation{&operations[i], string(tags), bytes.Clone(out.Bytes()), operationHash(raw)}
+	}
+	return packed, nil
+}
+
+func (tx *Tx) writeOperations(apiID string, packed []packedOperation) error {
+	for _, o := range packed {
+		if _, err := tx.exec("INSERT INTO _api_operations(api_id, id, name, method, path, summary, tags, deprecated, server, hash, definition) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+			apiID, o.ID, o.Name, o.Method, o.Path, o.Summary, o.tags, o.Deprecated, o.Server, o.hash, o.definition); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var operationListing = listing[agent.Operation]{
+	table:   "_api_operations",
+	columns: "id, name, method, path, summary, tags, deprecated",
+	order:   Order{"path", false},
+	sort:    map[string]string{"path": "path", "id": "id", "method": "method"},
+	search:  []string{"id", "path", "summary", "method", "tags"},
+	scan:    scanOperation,
+}
+
+func scanOperation(rows *sqlite.Rows) (o agent.Operation, err error) {
+	var tags rawJSON
+	err = rows.Scan(&o.ID, &o.Name, &o.Method, &o.Path, &o.Summary, &tags, &o.Deprecated)
+	o.Tags = stringsIn(tags)
+	return o, err
+}
+
+// Operations lists the operations of an API, without their arguments. A search
+// finds those with all of its words. tag may be "".
+func (db *DB) Operations(ctx context.Context, apiRef, tag string, p Page) ([]agent.Operation, int, error) {
+	var total int
+	page, err := Read(ctx, db, func(tx *Tx) (page []agent.Operation, err error) {
+		a, err := tx.api(apiRef)
+		if err != nil {
+			return nil, err
+		}
+		var f filter
+		f.add("api_id = ?", a.ID)
+		if tag != "" {
+			f.add("EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)", tag)
+		}
+		for word := range strings.FieldsSeq(p.Search) {
+			f.search(operationListing.search, word)
+		}
+		p.Search = ""
+		page, total, err = operationListing.list(tx, f, p)
+		return page, err
+	})
+	return page, total, err
+}
+
+// AllOperations returns an API and every operation of it, without arguments.
+func (db *DB) AllOperations(ctx context.Context, apiRef string) (agent.API, []agent.Operation, error) {
+	var a agent.API
+	found, err := Read(ctx, db, func(tx *Tx) (found []agent.Operation, err error) {
+		if a, err = tx.api(apiRef); err != nil {
+			return nil, err
+		}
+		return all(tx, scanOperation, "SELECT "+operationListing.columns+" FROM _api_operations WHERE api_id = ? ORDER BY path, method", a.ID)
+	})
+	return a, found, err
+}
+
+// StoredOperation is what two readings of a description are compared by.
+type StoredOperation struct{ ID, Server, Hash string }
+
+// StoredOperations returns the operations of an API as they are stored.
+func (db *DB) StoredOperations(ctx context.Context, apiID string) ([]StoredOperation, error) {
+	return Read(ctx, db, func(tx *Tx) ([]StoredOperation, error) {
+		return all(tx, func(rows *sqlite.Rows) (o StoredOperation, err error) {
+			return o, rows.Scan(&o.ID, &o.Server, &o.Hash)
+		}, "SELECT id, server, hash FROM _api_operations WHERE api_id = ?", apiID)
+	})
+}
+
+// HashOperation returns the hash of an operation.
+func HashOperation(o *agent.OperationDefinition) (string, error) {
+	raw, err := json.Marshal(o)
+	return operationHash(raw), err
+}
+
+func operationHash(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:16])
+}
+
+// Operation reads an API and one of its operations, by its id or its name.
+func (db *DB) Operation(ctx context.Context, apiRef, ref string) (a agent.API, o agent.OperationDefinition, err error) {
+	_, err = Read(ctx, db, func(tx *Tx) (struct{}, error) {
+		if a, err = tx.api(apiRef); err != nil {
+			return struct{}{}, err
+		}
+		o, err = tx.operation(a.ID, ref)
+		return struct{}{}, err
+	})
+	return a, o, err
+}
+
+func (tx *Tx) operation(apiID, ref string) (o agent.OperationDefinition, err error) {
+	found, err := all(tx, func(rows *sqlite.Rows) (raw []byte, err error) {
+		err = rows.Scan(&raw)
+		return bytes.Clone(raw), err
+	}, "SELECT definition FROM _api_operations WHERE api_id = ?1 AND (id = ?2 OR name = ?2) ORDER BY id <> ?2 LIMIT 1", apiID, ref)
+	if err != nil {
+		return o, err
+	}
+	if len(found) == 0 {
+		return o, agent.NotFound("operation", ref)
+	}
+	err = json.NewDecoder(io.LimitReader(flate.NewReader(bytes.NewReader(found[0])), maxDefinition)).Decode(&o)
+	return o, err
+}
+
+// maxDefinition limits the JSON of an operation, in bytes.
+const maxDefinition = 4 << 20
