@@ -1,0 +1,91 @@
+// Package cluster lets several servers share their agents through one PostgreSQL
+// database. Each agent belongs to one server at a time, its owner, which has its
+// file open as a server alone has. Who owns an agent, and every commit of its file,
+// are rows of the database: a commit counts once its row is there, and the statement
+// that inserts it checks the owner. So an agent is never lost with a server, and
+// two servers never write one agent, however wrong they are about each other.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"satchel/agent"
+)
+
+// Directory is what a server knows of the cluster that it belongs to. Its methods
+// are safe for concurrent use.
+type Directory interface {
+	// Self returns this server. Its Session changes when the others took it for
+	// dead and it joined again.
+	Self() Node
+
+	// Ready returns why this server must not answer for any agent at present: it
+	// has had no answer of PostgreSQL for some seconds, or is joining or leaving.
+	// The error is an ErrUnavailable. nil: it may.
+	Ready() error
+
+	// Owner returns the server that owns an agent, found by id, else by name
+	// ignoring case, and the agent's id. It is answered from memory, which follows
+	// the database within two seconds; what is not there is looked up. The error
+	// has agent.CodeNotFound when there is no such agent; it is an ErrUnavailable
+	// while nobody owns it or the database does not answer.
+	Owner(ctx context.Context, idOrName string) (Node, string, error)
+
+	// Refresh looks an agent's owner up in the database, after a server answered
+	// that it does not own the agent, or not at all.
+	Refresh(ctx context.Context, id string) (Node, error)
+
+	// Nodes returns the servers that are alive, and those that died within an hour.
+	Nodes(ctx context.Context) ([]Node, error)
+
+	// Agents returns all agents of the cluster, in no order. What it returns must
+	// not be changed.
+	Agents(ctx context.Context) ([]Entry, error)
+
+	// Move has an agent's owner, which must be this server, give it to a server,
+	// named by its Session, Name or URL. It returns when the other owns it; the
+	// other serves it within a second. The error has a code of package agent when
+	// there is no such server, or this one does not own the agent.
+	Move(ctx context.Context, id, node string) error
+
+	// Drain has this server give all its agents to the others, and own no more.
+	// It returns when all are gone, or with the error of the first that could not
+	// be given.
+	Drain(ctx context.Context) error
+
+	// Sign marks a request that this server forwards to an agent's owner; Verify
+	// reports whether a server of this cluster signed a request. A server answers
+	// such a request itself or refuses it: it is not forwarded again.
+	Sign(*http.Request)
+	Verify(*http.Request) bool
+}
+
+// Node is a server of the cluster.
+type Node struct {
+	Session string    // of one start of the server, never used again
+	Name    string    // that the operator gave, else its host name
+	URL     string    // where the other servers reach it, like http://10.0.0.1:8787
+	Version string    // of the program
+	Seen    time.Time // when this server last saw that it lives
+	Agents  int       // that it owns
+	Self    bool      // it is this server
+	Alive   bool
+}
+
+// Entry is an agent of the cluster.
+type Entry struct {
+	Agent  agent.Agent           // as of the last time its file was closed, or its own row changed
+	Admins map[string]agent.Role // by email
+	Owner  string                // the Session of the server that owns it
+}
+
+// ErrNotOwner says that this server does not own an agent, or no longer: nothing of
+// what was asked for was done. The owner can be asked again.
+var ErrNotOwner = errors.New("another server of the cluster has this agent")
+
+// ErrUnavailable says that the cluster cannot answer at present. A write that failed
+// with it may have been done.
+var ErrUnavailable = errors.New("the cluster is not available at present")
