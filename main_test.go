@@ -24,15 +24,11 @@ import (
 	"testing"
 
 	"satchel/agent/child"
-	"satchel/agent/openapi"
-	"satchel/agent/script"
-	"satchel/browser"
-	"satchel/vector/document"
 )
 
 // TestMain is also the child that reads documents.
 func TestMain(m *testing.M) {
-	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || openapi.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) || child.RunChild(os.Args[1:]) {
+	if runChild(os.Args) {
 		return
 	}
 	if os.Getenv(asProgram) != "" {
@@ -92,7 +88,7 @@ var floors = map[string]struct {
 	"flow":                   {4, only("agent", "agent/clock", "agent/work", "agent/egress", "agent/template", "agent/script", "agent/llm", "agent/mcp", "agent/apis", "agent/chat", "store", "store/sqlsandbox", "vector", "browser", "gateways", "flow/condition", "flow/graph")},
 	"schedule/callbacks":     {floor: 5},
 	"httpapi/rest":           {4, only("agent", "store")},
-	"httpapi/auth":           {4, only("agent", "store")},
+	"httpapi/auth":           {4, only("agent", "agent/egress", "store")},
 	"httpapi":                {floor: 5},
 	"httpapi/console/bundle": {0, only()},
 	"":                       {floor: 6},
@@ -546,7 +542,7 @@ func TestStartSaysThatNothingConfines(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
-			warnUnconfined(slog.New(slog.NewTextHandler(&out, nil)), c.offered)
+			c.offered.Warn(slog.New(slog.NewTextHandler(&out, nil)))
 			if got := strings.Count(out.String(), "neither Landlock nor seccomp"); got != c.lines {
 				t.Errorf("%d lines, want %d: %s", got, c.lines, out.String())
 			}

@@ -51,6 +51,23 @@ func (p *CrawlPlan) Validate() error {
 	return p.Chunking.Validate()
 }
 
+// PageContent is what was read from a page of a website.
+type PageContent struct {
+	Title, Text string // Text is Markdown
+
+	// URLs in an HTML page, as written.
+	Links     []string // each once, in order, without fragments
+	Base      string   // the absolute URL that links are relative to
+	Canonical string   // the page's canonical URL, "" if it has none
+}
+
+// RenderedPage is a page as a browser shows it.
+type RenderedPage struct {
+	Final  string // its URL after redirects
+	Status int    // the HTTP status
+	HTML   string // the document as modified by scripts
+}
+
 // FailedPage is a page that a crawl could not read.
 type FailedPage struct {
 	URL    string `json:"url" example:"https://example.com/gone"`

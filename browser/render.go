@@ -22,43 +22,36 @@ const (
 	renderTimeout = time.Minute
 )
 
-// Rendered is a page as shown by Chromium.
-type Rendered struct {
-	Final  string // its URL after redirects
-	Status int    // the HTTP status
-	HTML   string // the document as modified by scripts
-}
-
 // Render opens a URL in a separate profile, outside any session, waits until
 // the page has loaded and its network is idle, and returns what it shows. The
 // same egress rules apply as for sessions; a refusal is an *egress.Error. Only
 // a few pages are rendered at the same time.
-func (b *Browser) Render(ctx context.Context, address string) (Rendered, error) {
+func (b *Browser) Render(ctx context.Context, address string) (agent.RenderedPage, error) {
 	select {
 	case b.rendering <- struct{}{}:
 		defer func() { <-b.rendering }()
 	case <-ctx.Done():
-		return Rendered{}, ctx.Err()
+		return agent.RenderedPage{}, ctx.Err()
 	}
 	if _, err := b.guard.CheckURL(address); err != nil {
-		return Rendered{}, err
+		return agent.RenderedPage{}, err
 	}
 	c, err := b.acquireChromium(ctx, true)
 	if err != nil {
-		return Rendered{}, err
+		return agent.RenderedPage{}, err
 	}
 	defer b.releaseChromium(c)
 	var refused refusedHosts
 	proxy, err := b.guard.Proxy(egress.ProxyOptions{Refused: refused.note})
 	if err != nil {
-		return Rendered{}, err
+		return agent.RenderedPage{}, err
 	}
 	defer proxy.Close()
 	ctx, cancel := context.WithTimeout(ctx, renderTimeout)
 	defer cancel()
 	page, err := c.render(ctx, proxy.URL(), address)
 	if cause := refused.of(page.Final); cause != nil && !errors.Is(err, playwright.ErrTimeout) {
-		return Rendered{}, cause // the page shown was the proxy's refusal
+		return agent.RenderedPage{}, cause // the page shown was the proxy's refusal
 	}
 	return page, err
 }
@@ -103,7 +96,7 @@ func (r *refusedHosts) of(address string) error {
 }
 
 // render opens a URL in a profile whose traffic goes through proxy.
-func (c *chromium) render(ctx context.Context, proxy, address string) (Rendered, error) {
+func (c *chromium) render(ctx context.Context, proxy, address string) (agent.RenderedPage, error) {
 	block := playwright.ServiceWorkerPolicyBlock
 	profile, err := Within(ctx, func() (playwright.BrowserContext, error) {
 		made, err := c.browser.NewContext(playwright.BrowserNewContextOptions{Proxy: &playwright.Proxy{Server: proxy},
@@ -114,48 +107,48 @@ func (c *chromium) render(ctx context.Context, proxy, address string) (Rendered,
 		return made, err
 	})
 	if err != nil {
-		return Rendered{}, renderError("the browser could not open a page", err)
+		return agent.RenderedPage{}, renderError("the browser could not open a page", err)
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
 		_, _ = Within(ctx, func() (any, error) { return nil, profile.Close() }) // the outcome does not matter
 	}()
-	return Within(ctx, func() (Rendered, error) { return loadPage(profile, address) })
+	return Within(ctx, func() (agent.RenderedPage, error) { return loadPage(profile, address) })
 }
 
 // loadPage opens a URL in a tab of a profile and reads what it shows. Slow
 // calls have their own timeouts, and end when the profile is closed.
-func loadPage(profile playwright.BrowserContext, address string) (Rendered, error) {
+func loadPage(profile playwright.BrowserContext, address string) (agent.RenderedPage, error) {
 	if err := profile.AddInitScript(playwright.Script{Content: playwright.String(withoutWebRTC)}); err != nil {
-		return Rendered{}, renderError("the browser could not open a page", err)
+		return agent.RenderedPage{}, renderError("the browser could not open a page", err)
 	}
 	page, err := profile.NewPage()
 	if err != nil {
-		return Rendered{}, renderError("the browser could not open a page", err)
+		return agent.RenderedPage{}, renderError("the browser could not open a page", err)
 	}
 	answer, err := page.Goto(address, playwright.PageGotoOptions{Timeout: playwright.Float(renderTimeout.Seconds() * 1000)})
 	if err != nil {
-		return Rendered{}, renderError("the browser could not load the page", err)
+		return agent.RenderedPage{}, renderError("the browser could not load the page", err)
 	}
 	if answer == nil {
-		return Rendered{}, renderError("the page did not respond", nil)
+		return agent.RenderedPage{}, renderError("the page did not respond", nil)
 	}
 	// A page that never becomes idle is read as it is.
 	err = page.WaitForLoadState(playwright.PageWaitForLoadStateOptions{State: playwright.LoadStateNetworkidle,
 		Timeout: playwright.Float(float64(settleTime.Milliseconds()))})
 	if err != nil && !errors.Is(err, playwright.ErrTimeout) {
-		return Rendered{}, renderError("the page ended while it was read", err)
+		return agent.RenderedPage{}, renderError("the page ended while it was read", err)
 	}
 	html, err := page.Evaluate(fmt.Sprintf("() => document.documentElement.outerHTML.slice(0, %d)", maxRendered+1))
 	if err != nil {
-		return Rendered{}, renderError("the page could not be read", err)
+		return agent.RenderedPage{}, renderError("the page could not be read", err)
 	}
 	text, _ := html.(string)
 	if len(text) > maxRendered {
-		return Rendered{}, agent.Errorf(agent.CodeFileTooLarge, "the page has more than %d MB of HTML", maxRendered>>20)
+		return agent.RenderedPage{}, agent.Errorf(agent.CodeFileTooLarge, "the page has more than %d MB of HTML", maxRendered>>20)
 	}
-	return Rendered{Final: page.URL(), Status: answer.Status(), HTML: text}, nil
+	return agent.RenderedPage{Final: page.URL(), Status: answer.Status(), HTML: text}, nil
 }
 
 func renderError(what string, err error) error {

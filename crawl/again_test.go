@@ -16,6 +16,7 @@ import (
 	"satchel/agent"
 	"satchel/store"
 	"satchel/vector" // what main joins a Crawler with
+	"satchel/vector/document"
 )
 
 // countingEmbedder counts the texts that are embedded.
@@ -73,7 +74,7 @@ func newIndexedCrawler(tb testing.TB, embedder vector.Embedder) indexedCrawler {
 	folder := openFolder(tb, tb.TempDir())
 	counting := &countingEmbedder{Embedder: embedder}
 	ix := vector.New(folder, counting, slog.New(slog.DiscardHandler))
-	c := newCrawler(tb, folder, func(o *Options) { o.Extract = readPage })
+	c := newCrawler(tb, folder, func(o *Options) { o.Extract = document.ReadPage })
 	tb.Cleanup(ix.Stop)
 	if err := ix.Start(context.Background()); err != nil {
 		tb.Fatal(err)
@@ -187,7 +188,7 @@ func BenchmarkRecrawl(b *testing.B) {
 // benchTwice returns a func that walks a site twice, without an index.
 func benchTwice(b *testing.B, site string) func() (first, again time.Duration) {
 	folder := openFolder(b, b.TempDir())
-	c := newCrawler(b, folder, func(o *Options) { o.Extract = readPage })
+	c := newCrawler(b, folder, func(o *Options) { o.Extract = document.ReadPage })
 	db := newAgent(b, folder, "twice")
 	walk := func() time.Duration {
 		began := time.Now()

@@ -16,6 +16,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"satchel/agent"
+	"satchel/vector/document"
 )
 
 // smallPages are 50 pages of some 5 kB.
@@ -83,9 +84,9 @@ func benchSite(b *testing.B, pages []string) string {
 	return site.URL
 }
 
-// linksOnly is readPage with a short text.
-func linksOnly(ctx context.Context, address, media string, body []byte) (Page, error) {
-	page, err := readPage(ctx, address, media, body)
+// linksOnly is document.ReadPage with a short text.
+func linksOnly(ctx context.Context, address, media string, body []byte) (agent.PageContent, error) {
+	page, err := document.ReadPage(ctx, address, media, body)
 	page.Text = address
 	return page, err
 }
@@ -106,7 +107,7 @@ func BenchmarkCrawl(b *testing.B) {
 	}{{"docs", docsPages()}, {"small", smallPages()}} {
 		b.Run(site.name, func(b *testing.B) {
 			url := benchSite(b, site.pages)
-			crawl, walk := benchCrawler(b, url, readPage), benchCrawler(b, url, linksOnly)
+			crawl, walk := benchCrawler(b, url, document.ReadPage), benchCrawler(b, url, linksOnly)
 			var took [3]time.Duration
 			for b.Loop() {
 				for i, side := range []func() time.Duration{crawl, walk, func() time.Duration { return bareColly(b, url) }} {
@@ -129,7 +130,7 @@ func BenchmarkCrawl(b *testing.B) {
 }
 
 // benchCrawler returns a func that crawls a site once.
-func benchCrawler(b *testing.B, site string, extract func(context.Context, string, string, []byte) (Page, error)) func() time.Duration {
+func benchCrawler(b *testing.B, site string, extract func(context.Context, string, string, []byte) (agent.PageContent, error)) func() time.Duration {
 	folder := openFolder(b, b.TempDir())
 	c := newCrawler(b, folder, func(o *Options) { o.Extract = extract })
 	db := newAgent(b, folder, "bench")

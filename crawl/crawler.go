@@ -24,11 +24,11 @@ type Options struct {
 	// Extract reads the text and the links from the body of a response, in any
 	// character set. Clients see its errors if they are *agent.Error; links are
 	// followed regardless.
-	Extract func(ctx context.Context, address, contentType string, body []byte) (Page, error)
+	Extract func(ctx context.Context, address, contentType string, body []byte) (agent.PageContent, error)
 	// Render opens a page in a browser and returns what it shows. It enforces
 	// the rules of agent/egress itself; its errors are like those of Extract.
 	// nil: there is no browser, and plans with Render are rejected.
-	Render     func(ctx context.Context, address string) (RenderedPage, error)
+	Render     func(ctx context.Context, address string) (agent.RenderedPage, error)
 	Politeness Politeness
 }
 
@@ -131,12 +131,12 @@ func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, release 
 
 // extract runs Extract on one of the processors. If it panics, the page cannot
 // be read.
-func (c *Crawler) extract(ctx context.Context, address, contentType string, body []byte) (page Page, err error) {
+func (c *Crawler) extract(ctx context.Context, address, contentType string, body []byte) (page agent.PageContent, err error) {
 	select {
 	case c.extracting <- struct{}{}:
 		defer func() { <-c.extracting }()
 	case <-ctx.Done():
-		return Page{}, ctx.Err()
+		return agent.PageContent{}, ctx.Err()
 	}
 	defer func() {
 		if r := recover(); r != nil {

@@ -66,8 +66,8 @@ type fetcher struct {
 	host          *host
 	politeness    Politeness
 	userAgent     string
-	checkRedirect func(context.Context, *url.URL) error               // returns an error if a redirect may not be followed
-	browser       func(context.Context, string) (RenderedPage, error) // nil: pages are fetched without a browser
+	checkRedirect func(context.Context, *url.URL) error                     // returns an error if a redirect may not be followed
+	browser       func(context.Context, string) (agent.RenderedPage, error) // nil: pages are fetched without a browser
 }
 
 // fetch requests a page, with what is known about it so that the server may

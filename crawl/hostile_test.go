@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/vector/document"
 )
 
 // hijacked answers with bytes of its own.
@@ -141,7 +142,7 @@ func TestHostilePages(t *testing.T) {
 
 	folder := openFolder(t, t.TempDir())
 	c := newCrawler(t, folder, func(o *Options) {
-		o.Extract = readPage
+		o.Extract = document.ReadPage
 	})
 	db := newAgent(t, folder, "hostile")
 	plan := planOf(s.URL)
@@ -199,7 +200,7 @@ func TestHostileProblemCodes(t *testing.T) {
 	}
 	folder := openFolder(t, t.TempDir())
 	c := newCrawler(t, folder, func(o *Options) {
-		o.Extract = readPage
+		o.Extract = document.ReadPage
 	})
 	db := newAgent(t, folder, "alone")
 	ids := map[string]string{}

@@ -43,7 +43,7 @@ func crawlUntilKilled(path string) error {
 	if err != nil {
 		return err
 	}
-	c := New(Options{Env: store.Env{Folder: folder, Allow: loopback}, Extract: readPage, Politeness: noDelays})
+	c := New(Options{Env: store.Env{Folder: folder, Allow: loopback}, Extract: document.ReadPage, Politeness: noDelays})
 	c.onStep, c.batch = func(name string) { fmt.Println(name) }, 2
 	if err := c.Start(ctx); err != nil {
 		return err

@@ -1,6 +1,9 @@
 package crawl
 
-import "net/url"
+import (
+	"net/url"
+	"satchel/agent"
+)
 
 // Limits of the links stored for one page.
 const (
@@ -8,19 +11,9 @@ const (
 	maxLinkBytes = 256 << 10
 )
 
-// Page is the result of Options.Extract.
-type Page struct {
-	Title, Text string // Text is Markdown
-
-	// URLs in an HTML page, as written.
-	Links     []string // each once, in order, without fragments
-	Base      string   // the absolute URL that links are relative to
-	Canonical string   // the page's canonical URL, "" if it has none
-}
-
 // normalized returns the links of a page and its canonical URL, or "", as
 // normalize returns them. Each link is returned once.
-func (p *Page) normalized() (links []string, canonical string) {
+func normalized(p *agent.PageContent) (links []string, canonical string) {
 	base, err := url.Parse(p.Base)
 	if err != nil {
 		return nil, ""

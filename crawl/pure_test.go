@@ -65,9 +65,9 @@ func TestSite(t *testing.T) {
 }
 
 func TestNormalizedLinks(t *testing.T) {
-	page := Page{Base: "http://example.com/base/", Canonical: " page ", Links: []string{"a&b?c=1&d", "../base/a&b?c=1&d", "//other.example/x",
+	page := agent.PageContent{Base: "http://example.com/base/", Canonical: " page ", Links: []string{"a&b?c=1&d", "../base/a&b?c=1&d", "//other.example/x",
 		"java\nscript:x()", "/ro\not", "http://[::1", "mailto:a@example.com"}}
-	links, canonical := page.normalized()
+	links, canonical := normalized(&page)
 	if want := "http://example.com/base/a&b?c=1&d http://other.example/x http://example.com/root"; strings.Join(links, " ") != want {
 		t.Errorf("links %q, want %q", links, want)
 	}
@@ -78,7 +78,7 @@ func TestNormalizedLinks(t *testing.T) {
 	for i := range 2 * maxLinks {
 		page.Links = append(page.Links, strconv.Itoa(i))
 	}
-	if links, _ = page.normalized(); len(links) != maxLinks {
+	if links, _ = normalized(&page); len(links) != maxLinks {
 		t.Errorf("%d links of %d, want %d", len(links), len(page.Links), maxLinks)
 	}
 }

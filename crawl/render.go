@@ -9,13 +9,6 @@ import (
 	"satchel/agent/egress"
 )
 
-// RenderedPage is a page as shown by a browser.
-type RenderedPage struct {
-	Final  string // its URL after redirects
-	Status int    // the HTTP status
-	HTML   string
-}
-
 // render fetches a page with the browser, as politely as fetch, and accepts it
 // only if the browser stayed on the site.
 func (f *fetcher) render(ctx context.Context, address string) (*response, error) {

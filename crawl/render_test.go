@@ -14,8 +14,8 @@ func TestRender(t *testing.T) {
 	s := newSite(t)
 	s.page("/", "an empty frame")
 	s.set("/robots.txt", htmlPage("")) // no rules: all is allowed
-	browser := func(_ context.Context, address string) (RenderedPage, error) {
-		page := RenderedPage{Final: address, Status: 200}
+	browser := func(_ context.Context, address string) (agent.RenderedPage, error) {
+		page := agent.RenderedPage{Final: address, Status: 200}
 		switch strings.TrimPrefix(address, s.URL) {
 		case "/":
 			page.HTML = pageOf("what a script wrote", "/moved", "/away", "/large", "/none", "/broken")

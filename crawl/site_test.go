@@ -102,12 +102,6 @@ func (s *testSite) total() (n int) {
 	return n
 }
 
-// readPage is the Extract that main uses.
-func readPage(ctx context.Context, address, media string, body []byte) (Page, error) {
-	page, err := document.ReadPage(ctx, address, media, body)
-	return Page(page), err
-}
-
 // noDelays does not wait.
 var noDelays = Politeness{Delay: -1, MaxDelay: time.Microsecond, MaxRetryAfter: time.Millisecond, PageTimeout: 20 * time.Second}
 
@@ -139,7 +133,7 @@ func newAgent(tb testing.TB, folder *store.Folder, name string) *store.DB {
 // newCrawler makes a started Crawler; change may be nil.
 func newCrawler(tb testing.TB, folder *store.Folder, change func(*Options)) *Crawler {
 	tb.Helper()
-	o := Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)}, Extract: readPage, Politeness: noDelays}
+	o := Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)}, Extract: document.ReadPage, Politeness: noDelays}
 	if change != nil {
 		change(&o)
 	}

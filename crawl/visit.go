@@ -103,7 +103,7 @@ func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) st
 		return o
 	}
 	page, err := w.crawler.extract(ctx, o.Final, contentType, resp.body)
-	links, canonical := page.normalized()
+	links, canonical := normalized(&page)
 	onSite := w.siteLinks(links)
 	o.Links = w.follow(ctx, onSite, o.Depth)
 	if canonical = w.canonical(ctx, canonical, o); canonical != "" {

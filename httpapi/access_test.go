@@ -32,10 +32,10 @@ func openWith(t *testing.T, change func(*Options)) (*testClient, *Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Folder: folder, Index: vector.New(folder, vector.Local(), quiet), Crawler: crawl.New(crawl.Options{Env: store.Env{Folder: folder, Log: quiet}}),
-		Flow: flow.New(flow.Options{Env: store.Env{Folder: folder, Log: quiet}}), Scheduler: schedule.New(schedule.Options{Env: store.Env{Folder: folder, Log: quiet}}), CORSOrigins: []string{"*"},
-		Browser:     browser.New(browser.Options{Env: store.Env{Folder: folder, Log: quiet}}),
-		MCP:         registry.New(registry.Options{Env: store.Env{Folder: folder, Log: quiet}}),
+	env := store.Env{Folder: folder, Log: quiet}
+	parts := Parts{Folder: folder, Index: vector.New(folder, vector.Local(), quiet), Crawler: crawl.New(crawl.Options{Env: env}), Flow: flow.New(flow.Options{Env: env}),
+		Scheduler: schedule.New(schedule.Options{Env: env}), Browser: browser.New(browser.Options{Env: env}), MCP: registry.New(registry.Options{Env: env})}
+	o := Options{Parts: parts, CORSOrigins: []string{"*"},
 		DefaultRole: agent.RoleAdmin, MaxUpload: 1 << 20, PublicURL: "http://satchel.example", Log: quiet}
 	change(&o)
 	if o.Live == nil {

@@ -40,7 +40,6 @@ import (
 	"satchel/store"
 	"satchel/vector"
 	"satchel/vector/document"
-	"satchel/vector/feed"
 )
 
 // connections is how many clients send at once.
@@ -157,28 +156,23 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	}
 	index := vector.New(folder, vector.Local(), quiet)
 	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-	embedders := egress.New(egress.Policy{Allow: loopback})
 	creds := credentials.New(credentials.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, Address: "http://localhost"})
-	index.SetRemote(vector.Remote{Credentials: creds.Find, Feeds: feed.NewClient(loopback, "test"), Provider: llm.NewEmbeddings(embedders.HTTP(), embedders.CheckURL)})
+	index.SetRemote(vector.NewRemote(store.Env{Allow: loopback, Version: "test", Credentials: creds.Find}))
 	if err := index.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
 	crawler := crawl.New(crawl.Options{Env: store.Env{Folder: folder, Allow: loopback, Log: quiet},
-		Extract: func(ctx context.Context, address, media string, body []byte) (crawl.Page, error) {
-			page, err := document.ReadPage(ctx, address, media, body)
-			return crawl.Page(page), err
-		}, Politeness: crawl.Politeness{Delay: -1}})
+		Extract: document.ReadPage, Politeness: crawl.Politeness{Delay: -1}})
 	if err := crawler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
 	webhooks := webhook.New(store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
 	scripts := script.New(script.Options{Fetch: egress.New(egress.Policy{Allow: loopback}).Do})
 	engine := flow.New(flow.Options{Env: store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet, Credentials: creds.Find}, Index: index, Scripts: scripts})
-	models := egress.New(egress.Policy{Allow: loopback, MaxResponse: -1})
 	servers := registry.New(registry.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet, Credentials: creds.Find}, Logins: creds})
 	described := apis.New(store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet, Credentials: creds.Find})
 	toolbox := agentchat.NewToolbox(agentchat.ToolOptions{Scripts: scripts, MCP: servers.Call, HTTP: egress.New(egress.Policy{Allow: loopback}), Credentials: creds.Find, APIs: described, Version: "test", Log: quiet})
-	chats := agentchat.New(agentchat.Options{Model: llm.New(llm.Options{HTTP: models.HTTP(), CheckURL: models.CheckURL}), Index: index, Tools: toolbox.Tools, Log: quiet})
+	chats := agentchat.New(agentchat.Options{Model: llm.New(llm.Options{Allow: loopback}), Index: index, Tools: toolbox.Tools, Log: quiet})
 	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox), "operation": flow.OperationKind(described)})
 	platforms := gateways.New(gateways.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, Address: "http://127.0.0.1:8787"})
 	engine.Register(flow.MessageKinds(platforms))
@@ -217,21 +211,9 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 			tb.Error(err)
 		}
 	})
-	return folder, New(Options{
-		Folder:      folder,
-		Gateways:    platforms,
-		Index:       index,
-		Crawler:     crawler,
-		Scheduler:   scheduler,
-		Flow:        engine,
-		Webhooks:    webhooks,
-		Chat:        chats,
-		Toolbox:     toolbox,
-		APIs:        described,
-		Browser:     browsers,
-		Live:        views,
-		MCP:         servers,
-		Credentials: creds,
+	return folder, New(Options{Parts: Parts{
+		Folder: folder, Gateways: platforms, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine, Webhooks: webhooks, Chat: chats,
+		Toolbox: toolbox, APIs: described, Browser: browsers, Live: views, MCP: servers, Credentials: creds},
 		CORSOrigins: []string{"*"},
 		MaxUpload:   25 << 20, PublicURL: "http://localhost", Version: "test", Log: quiet})
 }

@@ -16,7 +16,7 @@ func TestHealthOfReplicas(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := replica.New(replica.Options{Target: target, Path: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
-	s := &Server{options: Options{Replicas: r}}
+	s := &Server{options: Options{Parts: Parts{Replicas: r}}}
 	steps := []struct {
 		do   func()
 		want string

@@ -35,26 +35,31 @@ import (
 	"satchel/vector"
 )
 
+// Parts are the parts of the program that the routes use.
+type Parts struct {
+	Folder      *store.Folder
+	Index       *vector.Index
+	Crawler     *crawl.Crawler
+	Flow        *flow.Engine
+	Webhooks    *webhook.Subscriptions
+	Scheduler   *schedule.Scheduler
+	Chat        *agentchat.Chat
+	Gateways    *gateways.Gateways
+	Toolbox     *agentchat.Toolbox
+	APIs        *apis.APIs
+	MCP         *registry.Registry
+	Catalogue   *mcp.Catalogue // nil: it is off
+	Credentials *credentials.Credentials
+	Browser     *browser.Browser
+	Live        *live.Live
+	Replicas    *replica.Replicator // nil: none are kept
+}
+
 // Options configure the server.
 type Options struct {
-	Folder         *store.Folder
-	Index          *vector.Index
-	Crawler        *crawl.Crawler
-	Flow           *flow.Engine
-	Webhooks       *webhook.Subscriptions
-	Scheduler      *schedule.Scheduler
-	Chat           *agentchat.Chat
-	Gateways       *gateways.Gateways
-	Toolbox        *agentchat.Toolbox
-	APIs           *apis.APIs
-	MCP            *registry.Registry
-	Catalogue      *mcp.Catalogue // nil: it is off
-	Credentials    *credentials.Credentials
-	Browser        *browser.Browser
-	Live           *live.Live
-	Replicas       *replica.Replicator // nil: none are kept
-	Verifier       *auth.Verifier      // nil: no identity proxy
-	NoAuth         bool                // no access control, regardless of other settings
+	Parts
+	Verifier       *auth.Verifier // nil: no identity proxy
+	NoAuth         bool           // no access control, regardless of other settings
 	DefaultRole    agent.Role
 	RateLimits     map[string]int // requests per minute by class; nil: no limits
 	TrustedProxies []netip.Prefix

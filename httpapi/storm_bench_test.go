@@ -79,7 +79,7 @@ func newStorm(b *testing.B, tc stormCase) *storm {
 	if err := scheduler.Start(context.Background()); err != nil {
 		b.Fatal(err)
 	}
-	s.server = httptest.NewServer(New(Options{Folder: folder, Scheduler: scheduler, Flow: engine, CORSOrigins: []string{"*"},
+	s.server = httptest.NewServer(New(Options{Parts: Parts{Folder: folder, Scheduler: scheduler, Flow: engine}, CORSOrigins: []string{"*"},
 		PublicURL: "http://localhost", Version: "test", Log: quiet}).Handler())
 	b.Cleanup(func() {
 		s.server.Close()

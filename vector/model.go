@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/llm"
 	"satchel/store"
 	"satchel/vector/encoder"
 	"satchel/vector/feed"
@@ -29,6 +30,11 @@ type Remote struct {
 	Feeds    *feed.Client // nil: a client that reaches public addresses
 	// Credentials finds the credentials that sources of type api name.
 	Credentials store.CredentialFinder
+}
+
+// NewRemote returns a Remote that reaches what the environment allows.
+func NewRemote(env store.Env) Remote {
+	return Remote{Provider: llm.NewEmbeddings(env.Allow), Feeds: feed.NewClient(env.Allow, env.Version), Credentials: env.Credentials}
 }
 
 // SetRemote sets how an Index uses the network. Call it before Start.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 
@@ -21,6 +22,13 @@ type Confinement struct {
 
 // None reports whether the kernel offers no confinement.
 func (c Confinement) None() bool { return c.Landlock == 0 && !c.Seccomp }
+
+// Warn logs a warning if the kernel offers no confinement.
+func (c Confinement) Warn(log *slog.Logger) {
+	if c.None() {
+		log.Warn("this system offers neither Landlock nor seccomp: scripts and readers of documents have limits of time and memory only")
+	}
+}
 
 func (c Confinement) String() string {
 	var parts []string

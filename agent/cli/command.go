@@ -47,7 +47,6 @@ type Program struct {
 	Browser func(*Config) Browser
 	Models  func(*Config) Models
 	System  func(context.Context) []agent.Finding // what doctor says of this machine
-	Probe   func(context.Context, *Config) error  // asks a running server whether it is ready
 
 	Replicas func(target string) (Replicas, error) // an error completes the sentence "TARGET …"
 
@@ -222,7 +221,7 @@ func (p *Program) doctors(root *cobra.Command) *cobra.Command {
 		use: "doctor", short: "Examine the data folder, the browser and this machine without changing them", example: "doctor --data /srv/satchel",
 		shows: slices.Concat([]string{"addr", "replicate"}, ofKeys, ofBrowser), run: func(c *cobra.Command, args []string) error {
 			if probe {
-				return p.Probe(c.Context(), p.config)
+				return client.Probe(c.Context(), p.config.LocalAddr())
 			}
 			return p.doctor(c, args)
 		},

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"satchel/agent"
 )
 
 // DefaultFile is read from the working directory unless --config or
@@ -48,7 +50,7 @@ type Config struct {
 	CORSOrigins    []string       // lower-case origins, or only "*" for all; empty means none
 	CORSOriginsSet bool           // the operator set CORSOrigins
 	NoAuth         bool           // open mode, set by the operator
-	DefaultRole    string         // role of an unauthenticated caller on the default agent: admin, viewer or none
+	DefaultRole    string         // role of an unauthenticated caller on the default agent: admin, viewer or none; see Role
 	Chromium       string         // path of the browser, "" to search for it
 	BrowserDriver  string         // folder of the browser driver, "" to search for it
 	WarmBrowser    bool           // start Chromium with the server
@@ -235,6 +237,40 @@ func (c *Config) LocalAddr() string {
 		host = "::1"
 	}
 	return net.JoinHostPort(host, port)
+}
+
+// Role returns the role of an unauthenticated caller on the default agent.
+func (c *Config) Role() agent.Role {
+	if c.DefaultRole == "none" {
+		return agent.RoleNone
+	}
+	return agent.Role(c.DefaultRole)
+}
+
+// Access describes the access control in a sentence that begins with "Access is".
+// open reports whether the server has neither an API key nor an identity proxy.
+func (c *Config) Access(open bool) string {
+	if c.NoAuth {
+		return "open (--no-auth): everyone who reaches it acts as owner"
+	}
+	role := "the role " + c.DefaultRole
+	if c.Role() == agent.RoleNone {
+		role = "no role"
+	}
+	strangers := "callers without an identity or an API key have " + role + " on the default agent (--default-role or SATCHEL_DEFAULT_ROLE: viewer, admin or none) and none elsewhere"
+	if open {
+		return "open: everyone who reaches it acts as owner, until the first API key is made; from then on " + strangers
+	}
+	return "under access control: " + strangers
+}
+
+// Logger returns a logger that writes as the settings say.
+func (c *Config) Logger(w io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{Level: c.LogLevel}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
 }
 
 // Print reports what is in force, one line for each setting: "name = value  #

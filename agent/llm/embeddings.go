@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net/http"
+	"net/netip"
 	"net/url"
 	"time"
 
@@ -37,12 +37,12 @@ type Embeddings struct {
 	check func(string) (*url.URL, error)
 }
 
-// NewEmbeddings returns Embeddings that use a guarded client. check validates a
-// URL as that client would, without network access.
-func NewEmbeddings(client *http.Client, check func(string) (*url.URL, error)) *Embeddings {
-	timed := *client
+// NewEmbeddings returns Embeddings that may also reach the private ranges allow.
+func NewEmbeddings(allow []netip.Prefix) *Embeddings {
+	out := egress.New(egress.Policy{Allow: allow})
+	timed := *out.HTTP()
 	timed.Timeout = embedTime
-	return &Embeddings{api: api{http: &timed, attempts: embedTries, backoff: embedWait, sleep: clock.Sleep}, check: check}
+	return &Embeddings{api: api{http: &timed, attempts: embedTries, backoff: embedWait, sleep: clock.Sleep}, check: out.CheckURL}
 }
 
 // Check validates a provider's URL without network access. The error names the

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -48,7 +48,7 @@ func embedServer(t *testing.T, answer func(w http.ResponseWriter, texts []string
 		answer(w, body.Input, len(asked))
 	}))
 	t.Cleanup(s.Close)
-	e := NewEmbeddings(s.Client(), url.Parse)
+	e := NewEmbeddings([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
 	e.api.sleep = func(ctx context.Context, d time.Duration) error { waits = append(waits, d); return ctx.Err() }
 	return e, agent.Embedding{Provider: "openai-compatible", Model: "m", BaseURL: s.URL + "/v1/"}, &asked, &waits
 }

@@ -5,11 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"time"
 
 	"satchel/agent"
 	"satchel/agent/clock"
+	"satchel/agent/egress"
 )
 
 // Limits of one request.
@@ -102,8 +104,11 @@ type Client struct {
 
 // Options configure a Client.
 type Options struct {
-	HTTP    *http.Client  // guarded, with its own Transport without a limit on responses
-	Timeout time.Duration // of one request; 0: DefaultTimeout
+	Allow   []netip.Prefix // private ranges that requests may reach
+	Timeout time.Duration  // of one request; 0: DefaultTimeout
+	// HTTP makes the requests; nil: a client guarded by agent/egress. Its responses
+	// are streamed, so they need a Transport without a limit of its own.
+	HTTP *http.Client
 	// CheckURL rejects a URL that HTTP would refuse to call; nil accepts all.
 	CheckURL func(raw string) (*url.URL, error)
 }
@@ -112,6 +117,10 @@ type Options struct {
 func New(o Options) *Client {
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
+	}
+	if o.HTTP == nil {
+		out := egress.New(egress.Policy{Allow: o.Allow, MaxResponse: -1, HeaderTimeout: o.Timeout})
+		o.HTTP, o.CheckURL = out.HTTP(), out.CheckURL
 	}
 	h := *o.HTTP
 	h.Transport = bounded{h.Transport, maxStream, maxWhole}

@@ -18,7 +18,7 @@ import (
 // Limits of the catalogue.
 const (
 	catalogueTime  = 5 * time.Second
-	CatalogueBytes = 2 << 20 // of an answer of the registry
+	catalogueBytes = 2 << 20 // of an answer of the registry
 	catalogueLife  = time.Hour
 	catalogueKept  = 200 // answers
 	cataloguePage  = 30  // servers
@@ -43,9 +43,10 @@ type keptPage struct {
 	until time.Time
 }
 
-// NewCatalogue returns a Catalogue of the registry at an address; "" for none.
-// client limits answers to CatalogueBytes.
-func NewCatalogue(client *egress.Client, address, version string) *Catalogue {
+// NewCatalogue returns a Catalogue of the registry at an address, "" for none. The
+// address is the operator's, so it may be private.
+func NewCatalogue(address, version string) *Catalogue {
+	client := egress.New(egress.Policy{AllowPrivate: true, MaxResponse: catalogueBytes})
 	return &Catalogue{client: client, address: strings.TrimSuffix(address, "/"), version: version, now: time.Now, kept: map[string]keptPage{}}
 }
 

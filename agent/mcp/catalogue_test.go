@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"satchel/agent"
-	"satchel/agent/egress"
 )
 
 const listing = `{"servers":[
@@ -36,7 +35,7 @@ func TestCatalogue(t *testing.T) {
 		fmt.Fprint(w, answer)
 	}))
 	defer registry.Close()
-	c := NewCatalogue(egress.New(egress.Policy{AllowPrivate: true, MaxResponse: CatalogueBytes}), registry.URL+"/", "test")
+	c := NewCatalogue(registry.URL+"/", "test")
 	now := time.Now()
 	c.now = func() time.Time { return now }
 	page, err := c.Search(t.Context(), "tick", "")
@@ -76,11 +75,11 @@ func TestCatalogue(t *testing.T) {
 	search("HTTP 503")
 	status, answer = 200, "<html>"
 	search("not a list")
-	answer = `{"servers":[],"x":"` + strings.Repeat("x", CatalogueBytes) + `"}`
+	answer = `{"servers":[],"x":"` + strings.Repeat("x", catalogueBytes) + `"}`
 	search("too large")
 	registry.Close()
 	search("cannot be reached")
-	if page, err := NewCatalogue(nil, "", "test").Search(t.Context(), "x", ""); err != nil || page.Enabled || page.Servers == nil {
+	if page, err := NewCatalogue("", "test").Search(t.Context(), "x", ""); err != nil || page.Enabled || page.Servers == nil {
 		t.Errorf("off: %+v, %v", page, err)
 	}
 }

@@ -26,9 +26,9 @@ type Command struct {
 	Env     map[string]string `json:"env"`
 }
 
-// ReadCommands reads the operator's file, in the usual form
+// readCommands reads the operator's file, in the usual form
 // {"mcpServers": {"files": {"command": "npx", "args": [], "env": {}}}}.
-func ReadCommands(path string) (map[string]Command, error) {
+func readCommands(path string) (map[string]Command, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

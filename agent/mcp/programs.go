@@ -86,6 +86,15 @@ func NewPrograms(o ProgramOptions) *Programs {
 		limits: programLimits{idleProgram, endGrace, minRestart, sweepEvery, programMemory, time.Now}}
 }
 
+// OpenPrograms returns Programs with the commands of the operator's file, none if
+// file is "".
+func OpenPrograms(file string, o ProgramOptions) (_ *Programs, err error) {
+	if file != "" {
+		o.Commands, err = readCommands(file)
+	}
+	return NewPrograms(o), err
+}
+
 // Has reports whether the operator has a command of this name.
 func (ps *Programs) Has(command string) bool {
 	_, ok := ps.options.Commands[command]

@@ -241,12 +241,12 @@ func TestReadCommands(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		commands, err := ReadCommands(path)
+		commands, err := readCommands(path)
 		if want == "" && (err != nil || commands["files"].Args[1] != "x") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, %v", text, commands, err)
 		}
 	}
-	if _, err := ReadCommands(path + "x"); !os.IsNotExist(err) {
+	if _, err := readCommands(path + "x"); !os.IsNotExist(err) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }

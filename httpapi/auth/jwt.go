@@ -17,6 +17,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"satchel/agent"
+	"satchel/agent/egress"
 )
 
 // Bounds of the identity proxy's tokens.
@@ -32,7 +33,7 @@ type VerifierOptions struct {
 	JWKSURL  string           // where the proxy publishes its keys, http or https
 	Audience string           // must be among the audiences of a token
 	Issuer   string           // must be the issuer of a token; empty: any
-	Client   *http.Client     // fetches the keys
+	Client   *http.Client     // fetches the keys; nil: a guarded one, which may reach private addresses: the URL is the operator's
 	Log      *slog.Logger     // nil: slog.Default()
 	Clock    func() time.Time // nil: time.Now
 }
@@ -55,8 +56,9 @@ func NewVerifier(ctx context.Context, opts VerifierOptions) (*Verifier, error) {
 		return nil, errors.New("the address of the identity proxy's keys must be an http or https URL")
 	case opts.Audience == "":
 		return nil, errors.New("the audience of the identity proxy's tokens is missing")
-	case opts.Client == nil:
-		return nil, errors.New("an HTTP client to fetch the identity proxy's keys is missing")
+	}
+	if opts.Client == nil {
+		opts.Client = egress.New(egress.Policy{AllowPrivate: true}).HTTP()
 	}
 	if opts.Clock == nil {
 		opts.Clock = time.Now

@@ -181,13 +181,12 @@ func TestNewVerifierRefusesWhatCannotWork(t *testing.T) {
 		t.Fatalf("good options: %v", err)
 	}
 	for name, change := range map[string]func(*VerifierOptions){
-		"no address":       func(o *VerifierOptions) { o.JWKSURL = "" },
-		"a path":           func(o *VerifierOptions) { o.JWKSURL = "/certs" },
-		"a file":           func(o *VerifierOptions) { o.JWKSURL = "file:///etc/keys" },
-		"no host":          func(o *VerifierOptions) { o.JWKSURL = "https:///certs" },
-		"control letters":  func(o *VerifierOptions) { o.JWKSURL = "https://a\x7f/" },
-		"no audience":      func(o *VerifierOptions) { o.Audience = "" },
-		"no client at all": func(o *VerifierOptions) { o.Client = nil },
+		"no address":      func(o *VerifierOptions) { o.JWKSURL = "" },
+		"a path":          func(o *VerifierOptions) { o.JWKSURL = "/certs" },
+		"a file":          func(o *VerifierOptions) { o.JWKSURL = "file:///etc/keys" },
+		"no host":         func(o *VerifierOptions) { o.JWKSURL = "https:///certs" },
+		"control letters": func(o *VerifierOptions) { o.JWKSURL = "https://a\x7f/" },
+		"no audience":     func(o *VerifierOptions) { o.Audience = "" },
 	} {
 		opts := good
 		change(&opts)

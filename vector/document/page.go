@@ -17,16 +17,6 @@ import (
 // maxPageText limits the text of one crawled page, in bytes.
 const maxPageText = 4 << 20
 
-// Page is the content of a crawled page.
-type Page struct {
-	Title, Text string // Text is Markdown
-
-	// URLs in an HTML page, as written.
-	Links     []string // each once, in order, without fragments
-	Base      string   // the absolute URL that links are relative to
-	Canonical string   // the page's canonical URL, "" if it has none
-}
-
 // ReadPage extracts the text and the links of a page fetched from address;
 // contentType is the header. If no character set is declared, it is guessed.
 // From HTML it keeps the main content and drops what the site repeats on every
@@ -36,7 +26,7 @@ type Page struct {
 //
 // HTML is parsed in this process: time and memory are proportional to the page,
 // whatever its content, and parsing stops with ctx. A PDF is parsed in a child.
-func ReadPage(ctx context.Context, address, contentType string, data []byte) (Page, error) {
+func ReadPage(ctx context.Context, address, contentType string, data []byte) (agent.PageContent, error) {
 	limits := Limits{Text: maxPageText}.orDefaults()
 	media, _, _ := mime.ParseMediaType(contentType)
 	format := byMedia[media]
@@ -44,7 +34,7 @@ func ReadPage(ctx context.Context, address, contentType string, data []byte) (Pa
 		in := input{media: contentType, data: data, limits: Limits{Text: math.MaxInt32}, fallback: guess}
 		var err error
 		if data, err = in.decode(format); err != nil || len(bytes.TrimSpace(data)) == 0 {
-			return Page{}, err
+			return agent.PageContent{}, err
 		}
 	}
 	if format == FormatHTML {
@@ -62,9 +52,9 @@ func ReadPage(ctx context.Context, address, contentType string, data []byte) (Pa
 	}
 	doc, err := Read(ctx, nameForMedia(address, media), "", data, limits)
 	if err != nil {
-		return Page{}, err
+		return agent.PageContent{}, err
 	}
-	return Page{Title: doc.Title, Text: paged(doc)}, nil
+	return agent.PageContent{Title: doc.Title, Text: paged(doc)}, nil
 }
 
 // nameForMedia returns a file name for the format of a media type, since the end
@@ -111,9 +101,9 @@ const firstLine = 4096
 
 // readHTML returns the title of a page, its main content as Markdown and its
 // links. base is the URL of the page. Its errors are TOO_COMPLEX and ctx's.
-func readHTML(ctx context.Context, base *url.URL, data []byte, limits htmlLimits) (Page, error) {
+func readHTML(ctx context.Context, base *url.URL, data []byte, limits htmlLimits) (agent.PageContent, error) {
 	t, err := readTree(ctx, base, data, limits.nodes)
-	page := Page{Links: t.links.hrefs, Base: t.base.String(), Canonical: t.links.canonical}
+	page := agent.PageContent{Links: t.links.hrefs, Base: t.base.String(), Canonical: t.links.canonical}
 	if err != nil {
 		return page, err
 	}
