@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -150,31 +151,25 @@ func (s *Server) answerSource(c *rest.Call, source agent.Source, wait time.Durat
 	return rest.WriteJSON(c.HTTP, http.StatusCreated, source)
 }
 
-// sourcePollInterval is the interval at which an awaited source is read.
-const sourcePollInterval = 50 * time.Millisecond
-
+// awaitSource returns a new source, or as it is once it is ready or failed, the
+// wait is over, or the server stops.
 func (s *Server) awaitSource(c *rest.Call, source agent.Source, wait time.Duration) (agent.Source, error) {
-	over := time.NewTimer(wait)
-	defer over.Stop()
-	look := time.NewTicker(sourcePollInterval)
-	defer look.Stop()
-	for wait > 0 && source.Status != agent.SourceReady && source.Status != agent.SourceFailed {
-		select {
-		case <-look.C:
-			now, err := c.DB.Source(c, source.ID)
-			if err != nil {
-				return source, err
-			}
-			source = now
-		case <-over.C:
-			return source, nil
-		case <-s.streams.Done():
-			return source, nil
-		case <-c.Done():
-			return source, c.Err()
-		}
+	if wait <= 0 {
+		return source, nil
 	}
-	return source, nil
+	ctx, cancel := context.WithTimeout(c, wait)
+	defer cancel()
+	defer context.AfterFunc(s.streams, cancel)()
+	now, err := c.DB.AwaitSource(ctx, source.ID)
+	switch {
+	case c.Err() != nil:
+		return source, c.Err()
+	case ctx.Err() == nil:
+		return now, err
+	case now.ID == "": // the wait was over while it was read
+		return source, nil
+	}
+	return now, nil
 }
 
 // sniffBytes is the number of bytes that determine a file's format.

@@ -37,6 +37,8 @@ type DB struct {
 
 	recent atomic.Uint32 // workKinds that were announced since the file was opened
 
+	sourceChanges broadcast // see AwaitSource
+
 	watcher atomic.Pointer[func([]Change)] // see Watch
 
 	// changing is held while the agent's own rows change, until the catalog

@@ -209,6 +209,9 @@ func (db *DB) notify(made, taken workKinds) {
 	if made|taken == 0 {
 		return
 	}
+	if (made|taken)&workSources != 0 {
+		db.sourceChanges.send()
+	}
 	db.recent.Or(uint32(made | taken))
 	var p Pending
 	p.add(made)

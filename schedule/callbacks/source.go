@@ -5,18 +5,13 @@ import (
 	"time"
 
 	"satchel/agent"
-	"satchel/agent/clock"
 	"satchel/agent/work"
 	"satchel/schedule"
 	"satchel/store"
 )
 
-// How often the row of a source is checked, and for how long.
-const (
-	firstLook  = 50 * time.Millisecond
-	lastLook   = 2 * time.Second
-	sourceTime = 6 * time.Hour
-)
+// sourceTime is how long a run waits for a source.
+const sourceTime = 6 * time.Hour
 
 // source crawls or reads a source again and waits until it is ready or has
 // failed. If that is already in progress, it only waits.
@@ -28,20 +23,14 @@ func (cb Callbacks) source(ctx context.Context, db *store.DB, c schedule.Callbac
 	work.Release(ctx) // sources have their own limits
 	ctx, cancel := context.WithTimeoutCause(ctx, sourceTime, agent.Errorf(agent.CodeUpstream, "the source was not ready within %s", sourceTime))
 	defer cancel()
-	for wait := firstLook; ; wait = min(2*wait, lastLook) {
-		s, err := db.Source(ctx, id)
-		switch {
-		case err != nil:
-			return "", late(ctx, err)
-		case s.Status == agent.SourceReady:
-			return "", nil
-		case s.Status == agent.SourceFailed && s.Error != nil:
-			return "", agent.Errorf(agent.CodeExecution, "the source failed: %s", s.Error.Message)
-		case s.Status == agent.SourceFailed:
-			return "", agent.Errorf(agent.CodeExecution, "the source failed")
-		}
-		if err := clock.Sleep(ctx, wait); err != nil {
-			return "", late(ctx, err)
-		}
+	s, err := db.AwaitSource(ctx, id)
+	switch {
+	case err != nil:
+		return "", late(ctx, err)
+	case s.Status == agent.SourceFailed && s.Error != nil:
+		return "", agent.Errorf(agent.CodeExecution, "the source failed: %s", s.Error.Message)
+	case s.Status == agent.SourceFailed:
+		return "", agent.Errorf(agent.CodeExecution, "the source failed")
 	}
+	return "", nil
 }
