@@ -117,6 +117,15 @@ func IgnoreNotFound(err error) error {
 	return err
 }
 
+// InvalidReference returns err, or for NOT_FOUND an error about the field that names
+// the missing record. noun is the kind of record.
+func InvalidReference(err error, field, noun string) error {
+	if ErrorCode(err) == CodeNotFound {
+		return Invalid(field, "names no "+noun+" of this agent")
+	}
+	return err
+}
+
 // Explain returns what clients may see of err: the message of the first *Error
 // in its chain, and a general message for any other error.
 func Explain(err error) string {

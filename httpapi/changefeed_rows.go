@@ -137,22 +137,26 @@ func (f *changeFeed) listed(ctx context.Context, row any) any {
 	return row
 }
 
+// takeTurn reports whether something that is wanted may be sent now, and takes note
+// of it; otherwise it returns how long to wait, 0 if nothing is wanted.
+func (f *changeFeed) takeTurn(wanted *bool, sentAt *time.Time, now time.Time) (next time.Duration, due bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !*wanted {
+		return 0, false
+	}
+	if wait := recordInterval - now.Sub(*sentAt); wait > 0 {
+		return wait, false
+	}
+	*wanted, *sentAt = false, now
+	return 0, true
+}
+
 // sendCounts sends the numbers of waiting and unread items if they changed.
 func (f *changeFeed) sendCounts(ctx context.Context, now time.Time) (next time.Duration, err error) {
-	f.mu.Lock()
-	wait := recordInterval - now.Sub(f.countedAt)
-	due := f.counting && wait <= 0
-	if f.counting && wait > 0 {
-		next = wait
-	}
-	if due {
-		f.counting = false
-	}
-	f.mu.Unlock()
-	if !due {
+	if next, due := f.takeTurn(&f.counting, &f.countedAt, now); !due {
 		return next, nil
 	}
-	f.countedAt = now
 	inbox, err := f.db.Inbox(ctx)
 	if err != nil {
 		return 0, err
@@ -179,20 +183,9 @@ type progressOut struct {
 
 // sendProgress sends the progress of sources that advanced.
 func (f *changeFeed) sendProgress(ctx context.Context, now time.Time) (next time.Duration, err error) {
-	f.mu.Lock()
-	wait := recordInterval - now.Sub(f.progressAt)
-	due := f.working && wait <= 0
-	if f.working && wait > 0 {
-		next = wait
-	}
-	if due {
-		f.working = false
-	}
-	f.mu.Unlock()
-	if !due {
+	if next, due := f.takeTurn(&f.working, &f.progressAt, now); !due {
 		return next, nil
 	}
-	f.progressAt = now
 	sources, err := f.db.SourcesAtWork(ctx)
 	if err != nil {
 		return 0, err

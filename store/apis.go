@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"slices"
-	"strings"
 
 	"satchel/agent"
 	"satchel/store/sqlite"
@@ -73,53 +71,15 @@ func (tx *Tx) api(ref string) (agent.API, error) {
 	return found[0], nil
 }
 
-// apiReferences are the places of a file that may name APIs, with the operation.
-const apiReferences = `
-SELECT 'workflow', w.id, w.name, n.value ->> '$.data.api', n.value ->> '$.data.operation'
-	FROM workflows w, json_each(w.nodes) n WHERE w.nodes LIKE '%"operation"%' AND n.type = 'object' AND n.value ->> '$.type' = 'operation'
-UNION ALL SELECT 'tool', id, name, config ->> '$.api_id', config ->> '$.operation' FROM tools WHERE type = 'operation'
-UNION ALL SELECT 'tool', t.id, t.name, t.config ->> '$.api_id', o.value FROM tools t LEFT JOIN json_each(t.config, '$.allow.operations') o WHERE t.type = 'api-set'`
-
-// apiReference is a place that names an API.
-type apiReference struct {
-	agent.APIUse
-	ref string
-}
-
-func (tx *Tx) apiReferences() ([]apiReference, error) {
-	return all(tx, func(rows *sqlite.Rows) (r apiReference, err error) {
-		var ref, operation *string
-		err = rows.Scan(&r.Kind, &r.ID, &r.Name, &ref, &operation)
-		if ref != nil {
-			r.ref = *ref
-		}
-		if operation != nil {
-			r.Operation = *operation
-		}
-		return r, err
-	}, apiReferences)
-}
-
 func (tx *Tx) completeAPIs(page []agent.API) error {
-	references, err := tx.apiReferences()
+	references, err := tx.references(apiReferences)
 	if err != nil {
 		return err
 	}
 	for i := range page {
-		page[i].UsedBy = usesOf(&page[i], references)
+		page[i].UsedBy = usesOfAPI(&page[i], references)
 	}
 	return nil
-}
-
-// usesOf returns the places that name an API, each operation once.
-func usesOf(a *agent.API, references []apiReference) []agent.APIUse {
-	uses := []agent.APIUse{}
-	for _, r := range references {
-		if (r.ref == a.ID || strings.EqualFold(r.ref, a.Name)) && !slices.Contains(uses, r.APIUse) {
-			uses = append(uses, r.APIUse)
-		}
-	}
-	return uses
 }
 
 // CreateAPI stores an API with its operations.
@@ -157,10 +117,7 @@ func (tx *Tx) checkCredentialRef(ref string) error {
 		return nil
 	}
 	_, err := tx.credential(ref)
-	if agent.ErrorCode(err) == agent.CodeNotFound {
-		return agent.Invalid("credential", "names no credential of this agent")
-	}
-	return err
+	return agent.InvalidReference(err, "credential", "credential")
 }
 
 // writeAPI runs a statement with the columns of an API.
@@ -199,11 +156,11 @@ func (db *DB) UpdateAPI(ctx context.Context, a agent.API, operations []agent.Ope
 		if err != nil {
 			return a, err
 		}
-		references, err := tx.apiReferences()
+		references, err := tx.references(apiReferences)
 		if err != nil {
 			return a, err
 		}
-		if err := check(usesOf(&before, references)); err != nil {
+		if err := check(usesOfAPI(&before, references)); err != nil {
 			return a, err
 		}
 		if err := tx.checkCredentialRef(a.Credential); err != nil {
@@ -223,7 +180,7 @@ func (db *DB) UpdateAPI(ctx context.Context, a agent.API, operations []agent.Ope
 				return a, err
 			}
 		}
-		a.UsedBy = usesOf(&a, references)
+		a.UsedBy = usesOfAPI(&a, references)
 		return a, tx.audit("API updated", map[string]any{"api_id": a.ID, "name": a.Name})
 	})
 }
@@ -235,11 +192,11 @@ func (db *DB) DeleteAPI(ctx context.Context, ref string) error {
 		if err != nil {
 			return struct{}{}, err
 		}
-		references, err := tx.apiReferences()
+		references, err := tx.references(apiReferences)
 		if err != nil {
 			return struct{}{}, err
 		}
-		if uses := usesOf(&a, references); len(uses) > 0 {
+		if uses := usesOfAPI(&a, references); len(uses) > 0 {
 			return struct{}{}, agent.Errorf(agent.CodeConflict, "the API is used; remove it there first").With("used_by", uses)
 		}
 		if err := tx.deleteRow("_apis", "API", a.ID); err != nil {

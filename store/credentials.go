@@ -79,7 +79,7 @@ func (tx *Tx) credential(ref string) (agent.Credential, error) {
 
 // completeCredentials fills in what uses credentials, and which are locked.
 func (tx *Tx) completeCredentials(page []agent.Credential) error {
-	references, err := tx.credentialReferences()
+	references, err := tx.references(credentialReferences)
 	if err != nil {
 		return err
 	}
@@ -90,11 +90,7 @@ func (tx *Tx) completeCredentials(page []agent.Credential) error {
 		} else if err != nil {
 			return err
 		}
-		for _, r := range references {
-			if r.names(c) {
-				c.UsedBy = append(c.UsedBy, r.CredentialUse)
-			}
-		}
+		c.UsedBy = append(c.UsedBy, usesOfCredential(c, references)...)
 	}
 	return nil
 }
@@ -241,17 +237,11 @@ func (db *DB) DeleteCredential(ctx context.Context, ref string) error {
 		if err != nil {
 			return struct{}{}, err
 		}
-		references, err := tx.credentialReferences()
+		references, err := tx.references(credentialReferences)
 		if err != nil {
 			return struct{}{}, err
 		}
-		var uses []agent.CredentialUse
-		for _, r := range references {
-			if r.names(&c) {
-				uses = append(uses, r.CredentialUse)
-			}
-		}
-		if len(uses) > 0 {
+		if uses := usesOfCredential(&c, references); len(uses) > 0 {
 			return struct{}{}, agent.Errorf(agent.CodeConflict, "the credential is used; remove it there first").With("used_by", uses)
 		}
 		if err := tx.deleteRow("_credentials", "credential", c.ID); err != nil {

@@ -59,14 +59,9 @@ func (tx *Tx) dropLogin(before agent.MCPServer) error {
 	if err != nil {
 		return err
 	}
-	references, err := tx.credentialReferences()
-	if err != nil {
+	references, err := tx.references(credentialReferences)
+	if err != nil || len(usesOfCredential(&c, references)) > 0 {
 		return err
-	}
-	for _, r := range references {
-		if r.names(&c) {
-			return nil
-		}
 	}
 	return tx.deleteRow("_credentials", "credential", c.ID)
 }

@@ -1,19 +1,22 @@
 package store
 
 import (
+	"slices"
 	"strings"
 
 	"satchel/agent"
 	"satchel/store/sqlite"
 )
 
-// credentialReference is a place that names a credential, or code that may.
-type credentialReference struct {
-	agent.CredentialUse
-	ref, code string
+// reference is a place of an agent's file that names a record by its id or name.
+type reference struct {
+	kind, id, name string // of the record that has the place
+	ref            string // what it names; "" if only detail may
+	detail         string // code that may name a credential; the operation of an API
 }
 
-// references are the places of a file that may name credentials.
+// credentialReferences selects the places that may name credentials, with the code
+// that may.
 const credentialReferences = `
 SELECT DISTINCT 'workflow', w.id, w.name, n.value ->> '$.data.credential', iif(n.value ->> '$.type' = 'code', n.value ->> '$.data.code', NULL)
 	FROM workflows w, json_each(w.nodes) n WHERE w.nodes LIKE '%credential%' AND n.type = 'object'
@@ -23,30 +26,61 @@ UNION ALL SELECT 'source', id, name, config ->> '$.credential', NULL FROM source
 UNION ALL SELECT 'mcp', id, name, credential, NULL FROM mcp_servers WHERE credential <> ''
 UNION ALL SELECT 'api', id, name, credential, NULL FROM _apis WHERE credential <> ''`
 
-func (tx *Tx) credentialReferences() ([]credentialReference, error) {
-	return all(tx, func(rows *sqlite.Rows) (r credentialReference, err error) {
-		var ref, code *string
-		err = rows.Scan(&r.Kind, &r.ID, &r.Name, &ref, &code)
+// apiReferences selects the places that may name APIs, with the operation.
+const apiReferences = `
+SELECT 'workflow', w.id, w.name, n.value ->> '$.data.api', n.value ->> '$.data.operation'
+	FROM workflows w, json_each(w.nodes) n WHERE w.nodes LIKE '%"operation"%' AND n.type = 'object' AND n.value ->> '$.type' = 'operation'
+UNION ALL SELECT 'tool', id, name, config ->> '$.api_id', config ->> '$.operation' FROM tools WHERE type = 'operation'
+UNION ALL SELECT 'tool', t.id, t.name, t.config ->> '$.api_id', o.value FROM tools t LEFT JOIN json_each(t.config, '$.allow.operations') o WHERE t.type = 'api-set'`
+
+// references reads the places that one of the queries above selects.
+func (tx *Tx) references(query string) ([]reference, error) {
+	return all(tx, func(rows *sqlite.Rows) (r reference, err error) {
+		var ref, detail *string
+		err = rows.Scan(&r.kind, &r.id, &r.name, &ref, &detail)
 		if ref != nil {
 			r.ref = *ref
 		}
-		if code != nil {
-			r.code = *code
+		if detail != nil {
+			r.detail = *detail
 		}
 		return r, err
-	}, credentialReferences)
+	}, query)
 }
 
-// names reports whether the place names a credential. Code does when it has the
-// name or the id in quotes.
-func (r credentialReference) names(c *agent.Credential) bool {
-	if r.ref == c.ID || strings.EqualFold(r.ref, c.Name) {
-		return true
-	}
+// names reports whether the place names the record with this id and name.
+func (r reference) names(id, name string) bool {
+	return r.ref == id || strings.EqualFold(r.ref, name)
+}
+
+// codeNames reports whether the place is code with the id or name in quotes.
+func (r reference) codeNames(id, name string) bool {
 	for _, quote := range []string{`"`, "'", "`"} {
-		if strings.Contains(r.code, quote+c.ID+quote) || strings.Contains(strings.ToLower(r.code), quote+strings.ToLower(c.Name)+quote) {
+		if strings.Contains(r.detail, quote+id+quote) || strings.Contains(strings.ToLower(r.detail), quote+strings.ToLower(name)+quote) {
 			return true
 		}
 	}
 	return false
+}
+
+// usesOfCredential returns the places that name a credential.
+func usesOfCredential(c *agent.Credential, references []reference) (uses []agent.CredentialUse) {
+	for _, r := range references {
+		if r.names(c.ID, c.Name) || r.codeNames(c.ID, c.Name) {
+			uses = append(uses, agent.CredentialUse{Kind: r.kind, ID: r.id, Name: r.name})
+		}
+	}
+	return uses
+}
+
+// usesOfAPI returns the places that name an API, each operation once.
+func usesOfAPI(a *agent.API, references []reference) []agent.APIUse {
+	uses := []agent.APIUse{}
+	for _, r := range references {
+		use := agent.APIUse{Kind: r.kind, ID: r.id, Name: r.name, Operation: r.detail}
+		if r.names(a.ID, a.Name) && !slices.Contains(uses, use) {
+			uses = append(uses, use)
+		}
+	}
+	return uses
 }

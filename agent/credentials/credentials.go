@@ -64,7 +64,7 @@ const requestTime = 30 * time.Second
 func (c *Credentials) Find(ctx context.Context, db *store.DB, ref string) (egress.Credential, error) {
 	o, err := db.OpenCredential(ctx, ref)
 	if err != nil {
-		return nil, notFoundAsField(err)
+		return nil, agent.InvalidReference(err, "credential", "credential")
 	}
 	return c.attachable(db, o)
 }
@@ -74,20 +74,12 @@ func (c *Credentials) Find(ctx context.Context, db *store.DB, ref string) (egres
 func (c *Credentials) Variables(ctx context.Context, db *store.DB, ref string) (map[string]string, error) {
 	o, err := db.OpenCredential(ctx, ref)
 	if err != nil {
-		return nil, notFoundAsField(err)
+		return nil, agent.InvalidReference(err, "credential", "credential")
 	}
 	if o.Type != agent.CredentialEnv {
 		return nil, agent.Invalid("credential", "must be of type env for a server that runs as a program")
 	}
 	return o.Values, nil
-}
-
-// notFoundAsField says of a credential that does not exist which field names it.
-func notFoundAsField(err error) error {
-	if agent.ErrorCode(err) == agent.CodeNotFound {
-		return agent.Invalid("credential", "names no credential of this agent")
-	}
-	return err
 }
 
 func (c *Credentials) attachable(db *store.DB, o store.OpenCredential) (*attached, error) {

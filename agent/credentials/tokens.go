@@ -43,7 +43,7 @@ func (c *Credentials) token(ctx context.Context, db *store.DB, id, rejected stri
 func (c *Credentials) keptToken(ctx context.Context, db *store.DB, id, rejected string) (token string, done bool, err error) {
 	o, err := db.OpenCredential(ctx, id)
 	if err != nil {
-		return "", false, notFoundAsField(err)
+		return "", false, agent.InvalidReference(err, "credential", "credential")
 	}
 	return c.usable(o, rejected)
 }
@@ -78,7 +78,7 @@ func (c *Credentials) renew(ctx context.Context, db *store.DB, id, rejected stri
 	defer unlock()
 	o, err := db.OpenCredential(ctx, id)
 	if err != nil {
-		return "", notFoundAsField(err)
+		return "", agent.InvalidReference(err, "credential", "credential")
 	}
 	if token, done, err := c.usable(o, rejected); done || err != nil {
 		return token, err
