@@ -83,7 +83,10 @@ func (m *maker) open(path string) error {
 		return err
 	}
 	m.c, err = openConn(source(path, sqlite.ReadWrite, "journal_mode(MEMORY)", "synchronous(OFF)", "cache_spill(0)", "temp_store(MEMORY)"))
-	return err
+	if err != nil {
+		return err
+	}
+	return m.c.watchTables()
 }
 
 // image returns the file of an agent, whose rows insert writes.

@@ -220,6 +220,7 @@ func inSavepoint(w *conn, j *job) error {
 		return err
 	}
 	if j.err = guarded(j.run, w); j.err != nil {
+		w.forgetParts()
 		if _, err := w.exec("ROLLBACK TO job"); err != nil {
 			return errors.Join(j.err, err)
 		}

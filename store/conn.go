@@ -40,6 +40,8 @@ type conn struct {
 	touched workKinds // that statements made since takeWork
 	taken   workKinds // see Tx.takesOn
 
+	growth growth // see writing_parts.go
+
 	rows []Change // of the transaction, where somebody watches; see watchRows
 }
 

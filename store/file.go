@@ -62,15 +62,12 @@ func openFile(path string, unchanged bool, captured *capture.File) (*file, error
 	}
 	f := &file{path: path, slots: make(chan struct{}, readersPerFile), dirty: !unchanged, grownAt: emptyPages, announce: func(madeWork) {}, changed: func([]Change) {},
 		watched: func() bool { return false }, sandbox: sqlsandbox.New(path, sandboxOptionsOf(captured)), capture: captured}
-	if err := f.openWriter(); err != nil {
-		return nil, err
-	}
 	check := bringUpToDate
 	if unchanged {
 		check = mustBeCurrent
 	}
-	if err := check(f.writer); err != nil {
-		return nil, errors.Join(explain(err), f.writer.close())
+	if err := f.openWriter(check); err != nil {
+		return nil, err
 	}
 	f.info, _ = os.Stat(path)
 	for range readersPerFile {
@@ -79,8 +76,9 @@ func openFile(path string, unchanged bool, captured *capture.File) (*file, error
 	return f, nil
 }
 
-// openWriter opens the connection that writes. The caller leads, or is alone.
-func (f *file) openWriter() error {
+// openWriter opens the connection that writes, and checks the file by it. The caller
+// leads, or is alone.
+func (f *file) openWriter(check func(*conn) error) error {
 	pragmas := append([]string{"journal_mode(WAL)"}, writerPragmas...)
 	if f.capture != nil {
 		pragmas = append(pragmas, noCheckpoint)
@@ -90,6 +88,9 @@ func (f *file) openWriter() error {
 		return explain(err)
 	}
 	w.writes = true
+	if err := check(w); err != nil {
+		return errors.Join(explain(err), w.close())
+	}
 	if err := w.watchTables(); err != nil {
 		return errors.Join(explain(err), w.close())
 	}

@@ -189,29 +189,36 @@ func trim(tx *Tx) (more bool, err error) {
 		return false, err
 	}
 	before := agent.At(tx.Now.AddDate(0, 0, -settings.RetentionDays))
+	filled, err := tx.filled(trimmedTables)
+	if err != nil {
+		return false, err
+	}
 	for _, step := range []struct {
-		query string
-		args  []any
+		table, query string
+		args         []any
 	}{
-		{"DELETE FROM logs WHERE (created_at, id) IN (SELECT created_at, id FROM logs WHERE created_at < ? ORDER BY created_at, id LIMIT ?)", []any{before, trimBatch}},
-		{"DELETE FROM logs WHERE (created_at, id) IN (SELECT created_at, id FROM logs ORDER BY created_at, id LIMIT min(?, max(0, (SELECT n FROM _counts WHERE name = 'logs') - ?)))", []any{trimBatch, maxLogs}},
-		{"DELETE FROM _events WHERE seq IN (SELECT seq FROM _events WHERE created_at < ? AND seq <= (SELECT min(seq) FROM _cursors) AND seq < (SELECT max(seq) FROM _events) ORDER BY seq LIMIT ?)", []any{before, trimBatch}},
-		{trimRuns("runs", "scheduled_for"), []any{trimBatch, before, maxRuns}},
-		{trimRuns("occurrences", "start_time"), []any{trimBatch, before, maxRuns}},
-		{"DELETE FROM _events WHERE seq IN (SELECT seq FROM _events WHERE seq <= (SELECT max(seq) FROM _events) - ? ORDER BY seq LIMIT ?)", []any{maxEvents, trimBatch}},
-		{"DELETE FROM _deliveries WHERE id IN (SELECT id FROM _deliveries WHERE status <> 'pending' AND created_at < ? LIMIT ?)", []any{before, trimBatch}},
-		{`DELETE FROM _deliveries WHERE id IN (SELECT id FROM _deliveries WHERE status <> 'pending' ORDER BY created_at
+		{"logs", "DELETE FROM logs WHERE (created_at, id) IN (SELECT created_at, id FROM logs WHERE created_at < ? ORDER BY created_at, id LIMIT ?)", []any{before, trimBatch}},
+		{"logs", "DELETE FROM logs WHERE (created_at, id) IN (SELECT created_at, id FROM logs ORDER BY created_at, id LIMIT min(?, max(0, (SELECT n FROM _counts WHERE name = 'logs') - ?)))", []any{trimBatch, maxLogs}},
+		{"_events", "DELETE FROM _events WHERE seq IN (SELECT seq FROM _events WHERE created_at < ? AND seq <= (SELECT min(seq) FROM _cursors) AND seq < (SELECT max(seq) FROM _events) ORDER BY seq LIMIT ?)", []any{before, trimBatch}},
+		{"runs", trimRuns("runs", "scheduled_for"), []any{trimBatch, before, maxRuns}},
+		{"occurrences", trimRuns("occurrences", "start_time"), []any{trimBatch, before, maxRuns}},
+		{"_events", "DELETE FROM _events WHERE seq IN (SELECT seq FROM _events WHERE seq <= (SELECT max(seq) FROM _events) - ? ORDER BY seq LIMIT ?)", []any{maxEvents, trimBatch}},
+		{"_deliveries", "DELETE FROM _deliveries WHERE id IN (SELECT id FROM _deliveries WHERE status <> 'pending' AND created_at < ? LIMIT ?)", []any{before, trimBatch}},
+		{"_deliveries", `DELETE FROM _deliveries WHERE id IN (SELECT id FROM _deliveries WHERE status <> 'pending' ORDER BY created_at
 			LIMIT min(?, max(0, (SELECT count(*) FROM _deliveries WHERE status <> 'pending') - ?)))`, []any{trimBatch, maxDeliveries}},
-		{"DELETE FROM _outgoing WHERE message_id IN (SELECT message_id FROM _outgoing WHERE status IN ('sent','failed') AND created_at < ? LIMIT ?)", []any{before, trimBatch}},
-		{"DELETE FROM _inbound WHERE (gateway_id, external_id) IN (SELECT gateway_id, external_id FROM _inbound WHERE created_at < ? LIMIT ?)", []any{before, trimBatch}},
-		{`DELETE FROM _inbound WHERE (gateway_id, external_id) IN (SELECT gateway_id, external_id FROM _inbound
+		{"_outgoing", "DELETE FROM _outgoing WHERE message_id IN (SELECT message_id FROM _outgoing WHERE status IN ('sent','failed') AND created_at < ? LIMIT ?)", []any{before, trimBatch}},
+		{"_inbound", "DELETE FROM _inbound WHERE (gateway_id, external_id) IN (SELECT gateway_id, external_id FROM _inbound WHERE created_at < ? LIMIT ?)", []any{before, trimBatch}},
+		{"_inbound", `DELETE FROM _inbound WHERE (gateway_id, external_id) IN (SELECT gateway_id, external_id FROM _inbound
 			WHERE created_at <= (SELECT created_at FROM _inbound ORDER BY created_at DESC LIMIT 1 OFFSET ?) LIMIT ?)`, []any{maxInbound, trimBatch}},
-		{"DELETE FROM downloads WHERE id IN (SELECT id FROM downloads WHERE created_at < ? LIMIT ?)", []any{before, trimBatch}},
-		{"DELETE FROM _responses WHERE id IN (SELECT id FROM _responses WHERE created_at <= ? LIMIT ?)", []any{agent.At(tx.Now.Add(-ResponseLife)), trimBatch}},
-		{trimOldExecutions, []any{before, trimExecutions}},
-		{trimManyExecutions, []any{trimExecutions, maxExecutions}},
-		{trimVersions, []any{keptVersions, trimExecutions}},
+		{"downloads", "DELETE FROM downloads WHERE id IN (SELECT id FROM downloads WHERE created_at < ? LIMIT ?)", []any{before, trimBatch}},
+		{"_responses", "DELETE FROM _responses WHERE id IN (SELECT id FROM _responses WHERE created_at <= ? LIMIT ?)", []any{agent.At(tx.Now.Add(-ResponseLife)), trimBatch}},
+		{"executions", trimOldExecutions, []any{before, trimExecutions}},
+		{"executions", trimManyExecutions, []any{trimExecutions, maxExecutions}},
+		{"_workflow_versions", trimVersions, []any{keptVersions, trimExecutions}},
 	} {
+		if !filled[step.table] { // to compile a statement costs more than to run it
+			continue
+		}
 		done, err := tx.sql.ExecOnce(step.query, step.args...)
 		if err != nil {
 			return false, err
@@ -219,6 +226,23 @@ func trim(tx *Tx) (more bool, err error) {
 		more = more || done.Changes == trimBatch || done.Changes == trimExecutions
 	}
 	return more, tx.dropLostUploads()
+}
+
+// trimmedTables are those that trim deletes from.
+var trimmedTables = []string{"logs", "_events", "runs", "occurrences", "_deliveries", "_outgoing", "_inbound", "downloads", "_responses", "executions", "_workflow_versions"}
+
+// filled returns which of the tables have rows.
+func (tx *Tx) filled(tables []string) (map[string]bool, error) {
+	query := "SELECT '' WHERE false"
+	for _, table := range tables {
+		query += fmt.Sprintf(" UNION ALL SELECT '%[1]s' WHERE EXISTS (SELECT 1 FROM %[1]s)", table)
+	}
+	names, err := all(tx, scanID, query)
+	filled := map[string]bool{}
+	for _, name := range names {
+		filled[name] = true
+	}
+	return filled, err
 }
 
 // trimRuns deletes, of the oldest rows of a table, those that have ended and

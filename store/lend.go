@@ -132,5 +132,5 @@ func (f *file) ensureWriter() error {
 	if f.writer != nil {
 		return nil
 	}
-	return f.openWriter()
+	return f.openWriter(mustBeCurrent)
 }

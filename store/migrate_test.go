@@ -36,7 +36,7 @@ func TestSchemaApplies(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.close()
-	if err := errors.Join(migrate(c), migrate(c), checkSchema(c)); err != nil {
+	if err := errors.Join(migrate(c), migrate(c), checkSchema(c), c.watchTables()); err != nil {
 		t.Fatal(err)
 	}
 	for _, q := range []string{
@@ -83,6 +83,7 @@ func TestKeyColumnsComeFirst(t *testing.T) {
 func TestCountedTables(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
+	makeAllWritingParts(t, db)
 	const uncounted = `SELECT coalesce(group_concat(c.name), '') FROM _counts c WHERE name <> 'vectors_gone' AND 2 <>
 		(SELECT count(*) FROM sqlite_schema s WHERE s.tbl_name = c.name AND s.name IN ('_' || c.name || '_counted', '_' || c.name || '_uncounted'))`
 	if got := value[string](t, db, uncounted); got != "" {

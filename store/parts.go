@@ -17,6 +17,9 @@ type part struct {
 	since  int    // the version of the file from which on it is made
 	table  string // it is made when this has partRows rows; empty: when it is wanted
 	script string
+	first  string // the name of the first object that it makes
+
+	writing []string // it is made before the first write to one of these tables, see writing_parts.go
 }
 
 const (
@@ -50,13 +53,19 @@ func readParts(text string) []part {
 			since, _ = strconv.Atoi(rest)
 		} else if rest, ok := strings.CutPrefix(strings.TrimSpace(line), heading); ok {
 			name, table, _ := strings.Cut(rest, ": ")
-			if table == "wanted" {
-				table = ""
+			p := part{name: name, since: since, table: table}
+			if tables, ok := strings.CutPrefix(table, "writing "); ok {
+				p.table, p.writing = "", strings.Split(tables, ", ")
+			} else if table == "wanted" {
+				p.table = ""
 			}
-			list = append(list, part{name: name, since: since, table: table})
+			list = append(list, p)
 		} else if len(list) > 0 {
 			list[len(list)-1].script += line
 		}
+	}
+	for i := range list {
+		list[i].first = firstObject(list[i].script)
 	}
 	return list
 }
@@ -82,7 +91,7 @@ func (tx *Tx) wantFor(table, part string) error {
 
 // isWanted reports whether there is a part of that name to want.
 func isWanted(name string) bool {
-	return slices.ContainsFunc(schemaParts, func(p part) bool { return p.name == name && p.table == "" })
+	return slices.ContainsFunc(schemaParts, func(p part) bool { return p.name == name && p.table == "" && p.writing == nil })
 }
 
 // emptyPages is about how many pages a file without records has.
@@ -177,8 +186,8 @@ func (tx *Tx) addDue(due []part, p part, grown bool) ([]part, error) {
 }
 
 // firstObject is the name of the first object that a part makes.
-func (p part) firstObject() string {
-	words := strings.Fields(p.script)
+func firstObject(script string) string {
+	words := strings.Fields(script)
 	if words[1] == "VIRTUAL" {
 		return words[3]
 	}
@@ -187,10 +196,14 @@ func (p part) firstObject() string {
 
 // partsThere returns the names of the parts that the file has.
 func (tx *Tx) partsThere() (map[string]bool, error) {
-	names, err := all(tx, scanID, "SELECT name FROM sqlite_schema WHERE type IN ('table','index')")
+	names, err := all(tx, scanID, "SELECT name FROM sqlite_schema")
+	objects := make(map[string]bool, len(names))
+	for _, name := range names {
+		objects[name] = true
+	}
 	there := map[string]bool{}
 	for _, p := range schemaParts {
-		there[p.name] = slices.Contains(names, p.firstObject())
+		there[p.name] = objects[p.first]
 	}
 	return there, err
 }

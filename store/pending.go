@@ -132,8 +132,11 @@ func workOfTables(tables map[string]bool) (kinds workKinds) {
 
 // watchTables has a connection note, as it compiles a statement, which work the
 // statement can make: also by way of triggers and foreign keys, which SQLite
-// compiles into it. So no commit needs to look what it changed.
+// compiles into it. So no commit needs to look what it changed. The file, which must have the
+// present version, gets the parts of the schema that the statement needs.
 func (c *conn) watchTables() error {
+	c.sql.Refused = c.makeLacking
+	c.sql.OnRollback(c.forgetParts)
 	return c.sql.Authorize(func(action int32, table, column, _, _ string) bool {
 		switch action {
 		case lib.SQLITE_INSERT:
@@ -142,8 +145,10 @@ func (c *conn) watchTables() error {
 			c.sql.Compiling |= uint32(tableWork[tableChange{table, ""}] | columnsWatched[table])
 		case lib.SQLITE_UPDATE:
 			c.sql.Compiling |= uint32(tableWork[tableChange{table, ""}] | tableWork[tableChange{table, column}] | subscriptionTables[table])
+		default:
+			return true
 		}
-		return true
+		return c.mayWrite(table)
 	})
 }
 

@@ -29,7 +29,8 @@ type (
 var sandboxOptions = sqlsandbox.Options{
 	ReaderPragmas: readerPragmas,
 	WriterPragmas: writerPragmas,
-	LaterTables:   []string{vectorTable, "_search_"},
+	LaterTables: []string{vectorTable, "_search_", "_contact_json", "_conversation_json", "_gateway_json", "_message_events",
+		"_tool_credentials", "_workflow_credentials"},
 	Rules: map[string]sqlsandbox.Rule{
 		"chunks":          {Why: "chunks are made from their source: change that and reindex it"},
 		"executions":      {Delete: true, Why: "executions are what happened: terminate, retry or resume them by the API, or delete them"},
@@ -148,6 +149,11 @@ func (db *DB) writeSQL(ctx context.Context, f *file, s *sqlsandbox.Statement, li
 			return err
 		}
 		f.markDirty()
+		if made, err := w.makeWritingParts(allWritingParts()); err != nil {
+			return err
+		} else if made { // by triggers a write can reach any table, so it gets them all
+			f.sandbox.SchemaChanged()
+		}
 		changed, err := f.sandbox.Write(func(c *sqlsandbox.Conn) (err error) {
 			if db.watcher.Load() != nil {
 				c.OnRow(w.noteRow)

@@ -36,6 +36,7 @@ func openForSQL(t testing.TB) *DB {
 		}
 	})
 	db := folder.Default()
+	makeAllWritingParts(t, db)
 	script := strings.ReplaceAll(`
 		INSERT INTO _secrets(owner, field, key_id, sealed, updated_at) VALUES ('SECRET', 'f', 'SECRET', 'SECRET', 'SECRET');
 		INSERT INTO _keys(id, name, prefix, hash, role, agents, created_at) VALUES ('SECRET', 'SECRET', 'SECRET', 'SECRET', 'owner', 'SECRET', '');

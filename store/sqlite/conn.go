@@ -66,6 +66,7 @@ type Conn struct {
 
 	authorizer Authorizer
 	onRow      RowFunc
+	onRollback func()
 	bound      bound // of the statements that run, see Bound
 
 	// Compiling is for the authorizer: what it adds while a statement is compiled
@@ -76,6 +77,10 @@ type Conn struct {
 	interrupts sync.Mutex
 	struck     bool // guarded by interrupts: one may still be pending
 	closed     bool // guarded by interrupts
+
+	// Refused, unless nil, is called when the authorizer has refused a statement,
+	// and reports whether to compile the statement again.
+	Refused func() (again bool, err error)
 
 	// ReadOnly has statements refused that would change something.
 	ReadOnly bool

@@ -71,6 +71,21 @@ func noteRow(tls *libc.TLS, _, db uintptr, op int32, _, table uintptr, _, _ int6
 	})
 }
 
+// OnRollback has fn called whenever a transaction is rolled back, also by SQLite
+// itself, but not when a savepoint is.
+func (c *Conn) OnRollback(fn func()) {
+	c.onRollback = fn
+	lib.Xsqlite3_rollback_hook(c.tls, c.db, pointerTo[rollbackFunc](noteRollback), 0)
+}
+
+type rollbackFunc = func(tls *libc.TLS, _ uintptr)
+
+func noteRollback(tls *libc.TLS, _ uintptr) {
+	if c := connOf(tls); c != nil {
+		c.onRollback()
+	}
+}
+
 // functions are those that Function made, in the order of their numbers.
 var functions struct {
 	mu   sync.Mutex

@@ -125,9 +125,30 @@ func (s *Stmt) alone(query string, rest int) (*Stmt, error) {
 	return nil, &Error{code: lib.SQLITE_ERROR, Text: MoreStatements, Offset: rest}
 }
 
+// again reports whether a statement that failed with err is to be tried again,
+// and returns the error that remains.
+func (c *Conn) again(err error) (bool, error) {
+	if e, ok := err.(*Error); !ok || e.code != lib.SQLITE_AUTH || c.Refused == nil {
+		return false, err
+	}
+	again, e := c.Refused()
+	if e != nil {
+		return false, e
+	}
+	return again, err
+}
+
 // compile compiles the first statement of a text and returns where it ends; there
 // is none in a text of white space and comments.
 func (c *Conn) compile(text string, flags uint32) (s *Stmt, rest int, err error) {
+	for again := true; again; {
+		s, rest, err = c.compileOnce(text, flags)
+		again, err = c.again(err)
+	}
+	return s, rest, err
+}
+
+func (c *Conn) compileOnce(text string, flags uint32) (s *Stmt, rest int, err error) {
 	c.enter()
 	defer c.leave()
 	p, err := c.sql.put(c.tls, text)
@@ -187,8 +208,17 @@ func (s *Stmt) reset() {
 	s.texts.shrink(s.c.tls)
 }
 
-// Step moves to the next row and reports whether there is one.
-func (s *Stmt) Step() (bool, error) {
+// Step moves to the next row and reports whether there is one. Where the schema
+// has changed, SQLite compiles the statement again, which may be refused.
+func (s *Stmt) Step() (row bool, err error) {
+	for again := true; again; {
+		row, err = s.step()
+		again, err = s.c.again(err)
+	}
+	return row, err
+}
+
+func (s *Stmt) step() (bool, error) {
 	s.c.enter()
 	defer s.c.leave()
 	switch rc := lib.Xsqlite3_step(s.c.tls, s.p); rc {

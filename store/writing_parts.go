@@ -1,0 +1,88 @@
+package store
+
+// What else a write to a table changes (counts, tags, full text, events) is done by
+// triggers, and each connection keeps the triggers of all tables in memory, about 2 KB
+// each. So a file gets those of a table with the first write to it. The authorizer of
+// the writer sees the write while SQLite compiles the statement, also one that comes
+// from a trigger or a foreign key. It refuses the statement, the parts are made in the
+// same transaction, and the statement is compiled again.
+
+// writingParts are the parts that a write to a table needs.
+var writingParts = func() map[string][]part {
+	parts := map[string][]part{}
+	for _, p := range schemaParts {
+		for _, table := range p.writing {
+			parts[table] = append(parts[table], p)
+		}
+	}
+	return parts
+}()
+
+// growth is what a writer knows of the parts that writes need.
+type growth struct {
+	there map[string]bool // the names of those that the file has; nil: unknown
+	lacks string          // the table whose parts the statement lacks that was refused
+}
+
+// mayWrite reports whether the file has the parts that a write to the table needs.
+func (c *conn) mayWrite(table string) bool {
+	for _, p := range writingParts[table] {
+		if !c.growth.there[p.name] {
+			c.growth.lacks = table
+			return false
+		}
+	}
+	return true
+}
+
+// makeLacking makes the parts that a refused statement lacks, and reports whether it
+// was refused for that.
+func (c *conn) makeLacking() (bool, error) {
+	table := c.growth.lacks
+	if table == "" {
+		return false, nil
+	}
+	c.growth.lacks = ""
+	_, err := c.makeWritingParts(writingParts[table])
+	return err == nil, err
+}
+
+// makeWritingParts makes those of the parts that the file lacks, all or none.
+func (c *conn) makeWritingParts(parts []part) (made bool, err error) {
+	if c.growth.there == nil {
+		if c.growth.there, err = (&Tx{conn: c}).partsThere(); err != nil {
+			return false, err
+		}
+	}
+	script := ""
+	for _, p := range parts {
+		if !c.growth.there[p.name] {
+			script += p.script
+		}
+	}
+	if script == "" {
+		return false, nil
+	}
+	if err := c.script("SAVEPOINT parts;" + script + "RELEASE parts"); err != nil {
+		c.forgetParts()
+		_ = c.script("ROLLBACK TO parts; RELEASE parts") // fails when SQLite has rolled back already
+		return false, err
+	}
+	for _, p := range parts {
+		c.growth.there[p.name] = true
+	}
+	return true, nil
+}
+
+// forgetParts has the parts looked up again, since some may have been rolled back.
+func (c *conn) forgetParts() { c.growth.there = nil }
+
+// allWritingParts returns the parts that any write needs.
+func allWritingParts() (all []part) {
+	for _, p := range schemaParts {
+		if p.writing != nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}

@@ -1,0 +1,152 @@
+package store
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"satchel/store/sqlite"
+)
+
+// makeAllWritingParts makes the parts that any write needs.
+func makeAllWritingParts(t testing.TB, db *DB) {
+	t.Helper()
+	if _, err := Write(t.Context(), db, func(tx *Tx) (bool, error) { return tx.makeWritingParts(allWritingParts()) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const triggersOf = "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?"
+
+// A new file has no triggers but those of the log, and gets those of a table with
+// the first write to it, also when a write before was undone.
+func TestWritesMakeTheirParts(t *testing.T) {
+	t.Parallel()
+	f := openFolder(t)
+	db := createAgent(t, f, "a")
+	if got := value[string](t, db, "SELECT group_concat(name) FROM sqlite_schema WHERE type IN ('trigger','view')"); got != "_logs_counted,_logs_uncounted" {
+		t.Errorf("a new file has %s", got)
+	}
+	const insert = "INSERT INTO contacts(name) VALUES ('x')"
+	failure := errors.New("no")
+	for range 2 {
+		if _, err := Write(t.Context(), db, func(tx *Tx) (any, error) { _, err := tx.exec(insert); return nil, errors.Join(err, failure) }); !errors.Is(err, failure) {
+			t.Fatal(err)
+		}
+	}
+	if got := value[int](t, db, triggersOf, "contacts"); got != 0 {
+		t.Errorf("%d triggers are left of a write that was undone", got)
+	}
+	do(t, db, insert) // a statement that was kept
+	wantCounted(t, db, "contacts", 1)
+	if got := value[int](t, db, "SELECT count(*) FROM _events WHERE type = 'contact.created'"); got != 1 {
+		t.Errorf("%d events", got)
+	}
+	if got := value[int](t, db, triggersOf, "workflows"); got != 0 {
+		t.Error("tables that are not written to have triggers too")
+	}
+	if _, err := db.SQL(t.Context(), "INSERT INTO workflows(id, name) VALUES ('w', 'w')", Params{}, Access{Write: true}); err != nil {
+		t.Fatal(err)
+	}
+	wantCounted(t, db, "workflows", 1)
+	if _, _, err := db.Contacts(t.Context(), nil, Page{Limit: 1}); err != nil {
+		t.Error(err)
+	}
+}
+
+func wantCounted(t *testing.T, db *DB, table string, want int) {
+	t.Helper()
+	counted, there := value[int](t, db, "SELECT n FROM _counts WHERE name = ?", table), value[int](t, db, "SELECT count(*) FROM "+table)
+	if counted != want || there != want {
+		t.Errorf("%s: %d are counted of %d, want %d", table, counted, there, want)
+	}
+}
+
+// A write can make parts while rows are read by the same connection.
+func TestPartsWhileRowsAreRead(t *testing.T) {
+	t.Parallel()
+	db := createAgent(t, openFolder(t), "a")
+	do(t, db, "INSERT INTO contacts(name) VALUES ('x'), ('y')")
+	_, err := Write(t.Context(), db, func(tx *Tx) (any, error) {
+		rows, err := tx.query("SELECT name FROM contacts")
+		if err != nil {
+			return nil, err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var name string
+			if err := rows.Scan(&name); err != nil {
+				return nil, err
+			}
+			if _, err := tx.exec("INSERT INTO workflows(id, name) VALUES (?, 'w')", name); err != nil {
+				return nil, err
+			}
+		}
+		return nil, rows.Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCounted(t, db, "workflows", 2)
+}
+
+// Several writes that share a commit, of which one fails, get their parts too.
+func TestSharedCommitsMakeTheirParts(t *testing.T) {
+	t.Parallel()
+	db := createAgent(t, openFolder(t), "a")
+	group := []*job{}
+	for i := range 4 {
+		group = append(group, &job{ctx: t.Context(), run: func(c *conn) error {
+			_, err := c.exec("INSERT INTO contacts(name) VALUES ('x')")
+			if i == 0 {
+				return errors.Join(err, errors.New("no"))
+			}
+			return err
+		}})
+	}
+	if err := db.alone(t.Context(), func(*conn) error { db.file.commit(group); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	wantCounted(t, db, "contacts", 3)
+}
+
+// What foreign keys delete is counted in a file of version 4, whose triggers the
+// migration removes.
+func TestMigratedFileKeepsCounts(t *testing.T) {
+	t.Parallel()
+	f := openAt(t, t.TempDir(), fixtureKey)
+	closeFolder(t, f)
+	unpackFixture(t, 4, f.filePath("agent-fixture"))
+	c, err := openConn(source(f.filePath("agent-fixture"), sqlite.ReadWrite))
+	if err == nil {
+		err = errors.Join(c.script("INSERT INTO conversations(id) VALUES ('c'); INSERT INTO messages(conversation_id, role, content) VALUES ('c', 'user', 'hello')"), c.close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f = openAt(t, f.Path(), fixtureKey)
+	db := byName(t, f, "Fixture")
+	if value[int](t, db, "SELECT count(*) FROM messages") == 0 {
+		t.Fatal("the file has no messages")
+	}
+	do(t, db, "DELETE FROM conversations")
+	wantCounted(t, db, "conversations", 0)
+	wantCounted(t, db, "messages", 0)
+	createContact(t, db, named("x"))
+	wantCounted(t, db, "contacts", 2)
+}
+
+// Retention makes no part for tables without rows.
+func TestRetentionMakesNoParts(t *testing.T) {
+	t.Parallel()
+	f := openFolder(t)
+	db := createAgent(t, f, "a")
+	rest(t, f, db)
+	if _, err := Write(t.Context(), db, func(tx *Tx) (bool, error) { return trim(tx) }); err != nil {
+		t.Fatal(err)
+	}
+	there, err := Read(t.Context(), db, func(tx *Tx) (map[string]bool, error) { return tx.partsThere() })
+	if err != nil || slices.ContainsFunc(schemaParts, func(p part) bool { return there[p.name] }) {
+		t.Errorf("%v, %v", there, err)
+	}
+}
