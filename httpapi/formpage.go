@@ -3,22 +3,14 @@ package httpapi
 import (
 	"cmp"
 	"crypto/rand"
-	_ "embed"
-	"html/template"
 	"net/http"
 	"slices"
 
 	"github.com/labstack/echo/v4"
+	"golang.org/x/net/html"
 
 	"satchel/agent"
 )
-
-//go:embed forms/form.html
-var formText string
-
-// formTemplate writes the pages of forms. Its escaping keeps whatever people
-// wrote text.
-var formTemplate = template.Must(template.New("form").Parse(formText)).Lookup("page")
 
 // formPolicy lets a form's page do nothing but show itself and be sent to this
 // server.
@@ -27,7 +19,6 @@ const formPolicy = "default-src 'none'; style-src 'self'; form-action 'self'; ba
 // formView is what a page shows: the form, or what became of it.
 type formView struct {
 	Title, Description, Submit string
-	Lang                       string
 	Fields                     []fieldView
 	Token                      string
 	Files                      bool
@@ -48,15 +39,12 @@ type choiceView struct {
 	Chosen bool
 }
 
-// IsGroup reports whether the field has several inputs.
-func (f fieldView) IsGroup() bool { return f.Type == "choices" }
-
 // inputTypes are the types of HTML's input for types of fields.
 var inputTypes = map[string]string{"email": "email", "phone": "tel", "url": "url", "number": "number", "date": "date"}
 
 // viewOf shows a form with what was entered so far, and what is wrong with it.
 func viewOf(form *agent.Form, entered map[string][]string, issues map[string]string) formView {
-	v := formView{Title: cmp.Or(form.Title, "Form"), Description: form.Description, Submit: cmp.Or(form.Submit, "Send"), Lang: "en", Token: rand.Text()}
+	v := formView{Title: cmp.Or(form.Title, "Form"), Description: form.Description, Submit: cmp.Or(form.Submit, "Send"), Token: rand.Text()}
 	for i, f := range form.Fields {
 		f.Type, f.Label = cmp.Or(f.Type, "text"), cmp.Or(f.Label, f.Name)
 		field := fieldView{FormField: f, ID: "f" + string(rune('0'+i/10)) + string(rune('0'+i%10)), Input: cmp.Or(inputTypes[f.Type], "text"), Error: issues[f.Name]}
@@ -81,7 +69,138 @@ func viewOf(form *agent.Form, entered map[string][]string, issues map[string]str
 
 // sendPage answers with a page of a form.
 func sendPage(c echo.Context, status int, v formView) error {
-	return writePage(c, status, formPolicy, formTemplate, v)
+	return htmlPage{Title: v.Title, Style: "/forms/form.css", Body: v.nodes()}.write(c, status, formPolicy)
+}
+
+// nodes returns what the page shows.
+func (v formView) nodes() []*html.Node {
+	heading := element("h1", nil, foreign(v.Title))
+	switch {
+	case v.Done != "":
+		return []*html.Node{heading, element("p", attributes("class", "text", "role", "status"), foreign(v.Done))}
+	case v.Failure == "":
+		return append([]*html.Node{heading}, v.form()...)
+	case v.Back == "":
+		return []*html.Node{heading, alert(v.Failure)}
+	}
+	return []*html.Node{heading, alert(v.Failure), element("p", nil, element("a", attributes("href", v.Back), textNode("Back to the form")))}
+}
+
+func alert(message string) *html.Node {
+	return element("p", attributes("class", "failure", "role", "alert"), textNode(message))
+}
+
+func (v formView) form() (nodes []*html.Node) {
+	if v.Description != "" {
+		nodes = append(nodes, element("p", attributes("class", "text"), foreign(v.Description)))
+	}
+	if v.Problem != "" {
+		nodes = append(nodes, alert(v.Problem))
+	}
+	form := element("form", attributes("method", "post", "novalidate", ""))
+	if v.Files {
+		form.Attr = append(form.Attr, attributes("enctype", "multipart/form-data")...)
+	}
+	for _, f := range v.Fields {
+		form.AppendChild(f.node())
+	}
+	form.AppendChild(element("p", attributes("class", "trap", "aria-hidden", "true"), element("label", nil,
+		textNode("Leave this empty "), element("input", attributes("name", "_url", "tabindex", "-1", "autocomplete", "off")))))
+	form.AppendChild(element("input", attributes("type", "hidden", "name", "_token", "value", v.Token)))
+	form.AppendChild(element("p", nil, element("button", attributes("type", "submit"), textNode(v.Submit))))
+	return append(nodes, form)
+}
+
+// node returns a field with its label and what is to be said of it.
+func (f fieldView) node() *html.Node {
+	class := ""
+	if f.Error != "" {
+		class = " wrong"
+	}
+	switch f.Type {
+	case "choices":
+		group := element("fieldset", attributes("class", "field"+class), element("legend", nil, f.label()...))
+		for _, choice := range f.Choices {
+			input := element("input", when(choice.Chosen, "checked", attributes("type", "checkbox", "name", f.Name, "value", choice.Value)))
+			group.AppendChild(element("label", attributes("class", "tick"), input, textNode(" "), foreign(choice.Value)))
+		}
+		if note := f.note(); note != nil {
+			group.AppendChild(note)
+		}
+		return group
+	case "boolean":
+		input := element("input", f.state(when(f.Value != "", "checked", attributes("type", "checkbox", "name", f.Name, "id", f.ID, "value", "true"))))
+		return element("div", attributes("class", "field"+class),
+			element("label", attributes("class", "tick"), input, textNode(" "), element("span", nil, f.label()...)), f.note())
+	}
+	return element("div", attributes("class", "field"+class), element("label", attributes("for", f.ID), f.label()...), f.input(), f.note())
+}
+
+// label returns the field's label, with a mark if the field is required.
+func (f fieldView) label() []*html.Node {
+	if !f.Required {
+		return []*html.Node{foreign(f.Label)}
+	}
+	return []*html.Node{foreign(f.Label), textNode(" "), element("span", attributes("class", "star", "title", "required"), textNode("*"))}
+}
+
+// input returns what a value is entered in.
+func (f fieldView) input() *html.Node {
+	named := attributes("name", f.Name, "id", f.ID)
+	switch f.Type {
+	case "long_text":
+		return element("textarea", f.state(append(named, attributes("rows", "5", "maxlength", "20000")...)), textNode(f.Value))
+	case "choice":
+		options := element("select", f.state(named), element("option", attributes("value", "")))
+		for _, choice := range f.Choices {
+			options.AppendChild(element("option", when(choice.Chosen, "selected", attributes("value", choice.Value)), textNode(choice.Value)))
+		}
+		return options
+	case "file":
+		return element("input", f.state(append(named, attributes("type", "file")...)))
+	}
+	named = append(named, attributes("type", f.Input, "value", f.Value, "maxlength", "1000")...)
+	switch f.Type {
+	case "number":
+		named = append(named, attributes("step", "any")...)
+	case "email":
+		named = append(named, attributes("autocomplete", "email")...)
+	}
+	return element("input", f.state(named))
+}
+
+// state adds what a browser and a screen reader know of the field.
+func (f fieldView) state(of []html.Attribute) []html.Attribute {
+	of = when(f.Required, "required", of)
+	if f.Error != "" {
+		of = append(of, attributes("aria-invalid", "true")...)
+	}
+	if f.Error != "" || f.Help != "" {
+		of = append(of, attributes("aria-describedby", f.noteID())...)
+	}
+	return of
+}
+
+func (f fieldView) noteID() string { return f.ID + "-note" }
+
+// note returns what is wrong with the field, or else its help; nil if there is
+// neither.
+func (f fieldView) note() *html.Node {
+	switch {
+	case f.Error != "":
+		return element("p", attributes("class", "note error", "id", f.noteID()), textNode(f.Error))
+	case f.Help != "":
+		return element("p", attributes("class", "note", "id", f.noteID()), foreign(f.Help))
+	}
+	return nil
+}
+
+// when adds an attribute without a value if something is so.
+func when(is bool, name string, of []html.Attribute) []html.Attribute {
+	if is {
+		of = append(of, html.Attribute{Key: name})
+	}
+	return of
 }
 
 // failures are what people read in place of a form, by the status.

@@ -136,9 +136,9 @@ func (s *Server) failForm(c echo.Context, err error) error {
 	}
 	rest.LogFailure(c, err, s.log)
 	message := cmp.Or(failures[status], "Something went wrong. Please try again later.")
-	view := formView{Title: "Form", Lang: "en", Failure: message}
+	view := formView{Title: "Form", Failure: message}
 	if c.Request().Method == http.MethodPost {
-		view.Back = c.Request().URL.Path
+		view.Back = c.Request().URL.EscapedPath()
 	}
 	return sendPage(c, status, view)
 }
@@ -205,7 +205,7 @@ func (s *Server) thank(c echo.Context, f *openForm) error {
 	if wantsJSON(c.Request()) {
 		return rest.WriteJSON(c, http.StatusOK, hookOut{Status: agent.ExecutionRunning})
 	}
-	return sendPage(c, http.StatusOK, formView{Title: f.Title, Lang: "en", Done: cmp.Or(f.Success, "Thank you, this was sent.")})
+	return sendPage(c, http.StatusOK, formView{Title: f.Title, Done: cmp.Or(f.Success, "Thank you, this was sent.")})
 }
 
 // submit starts the workflow and answers as it does.
@@ -259,5 +259,5 @@ func (s *Server) answerForm(c echo.Context, f *openForm, result *agent.NodeResul
 	default:
 		return answerHook(c, result)
 	}
-	return sendPage(c, int(answer.Status), formView{Title: title, Lang: "en", Done: cmp.Or(text, f.Success, "Thank you, this was sent.")})
+	return sendPage(c, int(answer.Status), formView{Title: title, Done: cmp.Or(text, f.Success, "Thank you, this was sent.")})
 }

@@ -166,7 +166,7 @@ func TestFormAccess(t *testing.T) {
 func TestFormAnswers(t *testing.T) {
 	c, owner := newFormServer(t, nil)
 	for body, want := range map[string]string{
-		`"Hello {{email}} <b>"`: "Hello a@example.com &lt;b&gt;", `{"title":"Done <i>","message":"Number 7"}`: "<h1><bdi>Done &lt;i&gt;</bdi></h1>\n<p class=\"text\" role=\"status\"><bdi>Number 7</bdi></p>", `{"x":1}`: `{"x":1}`,
+		`"Hello {{email}} <b>"`: "Hello a@example.com &lt;b&gt;", `{"title":"Done <i>","message":"Number 7"}`: "<h1><bdi>Done &lt;i&gt;</bdi></h1><p class=\"text\" role=\"status\"><bdi>Number 7</bdi></p>", `{"x":1}`: `{"x":1}`,
 	} {
 		path := createForm(t, owner, contactForm+openToAll, `{"id":"r","type":"webhook-response","data":{"body":`+body+`}}],"edges":[{"source":"t","target":"r"}]`)
 		a := c.submit(t, path, url.Values{"email": {"a@example.com"}})

@@ -1,11 +1,11 @@
 package httpapi
 
 import (
-	"html/template"
 	"net/http"
 	"strings"
 
 	"github.com/labstack/echo/v4"
+	"golang.org/x/net/html"
 
 	"satchel/agent"
 	"satchel/agent/credentials"
@@ -45,11 +45,6 @@ func (s *Server) clientDocument(c echo.Context) error {
 
 // oauthPolicy lets the page run nothing and load nothing but its style.
 const oauthPolicy = "default-src 'none'; style-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
-
-var oauthPage = template.Must(template.New("").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{{.Title}}</title><link rel="stylesheet" href="/docs/page.css"></head>
-<body><main><h1>{{.Title}}</h1><p>{{.Text}}</p>{{if .Back}}<p><a href="{{.Back}}">Back to Credentials</a></p>{{end}}</main></body></html>
-`))
 
 type oauthPageData struct{ Title, Text, Back string }
 
@@ -112,5 +107,9 @@ func (s *Server) failLogin(c echo.Context, err error, back string) error {
 }
 
 func (s *Server) showLogin(c echo.Context, status int, data oauthPageData) error {
-	return writePage(c, status, oauthPolicy, oauthPage, data)
+	body := []*html.Node{element("h1", nil, textNode(data.Title)), element("p", nil, textNode(data.Text))}
+	if data.Back != "" {
+		body = append(body, element("p", nil, element("a", attributes("href", data.Back), textNode("Back to Credentials"))))
+	}
+	return htmlPage{Title: data.Title, Style: "/docs/page.css", Body: body}.write(c, status, oauthPolicy)
 }

@@ -1,9 +1,7 @@
 package httpapi
 
 import (
-	"bytes"
 	"embed"
-	"html/template"
 	"io/fs"
 	"path"
 	"strings"
@@ -19,7 +17,7 @@ import (
 // The console and the page of the API's description. All files they load are
 // embedded, so both work without any other network.
 //
-//go:embed console/dist docs/index.html docs/start.js docs/page.css docs/swagger-ui.css docs/swagger-ui-bundle.js forms/form.css
+//go:embed console/dist docs/index.html docs/start.js docs/page.css docs/swagger-ui.css.gz docs/swagger-ui-bundle.js.gz forms/form.css
 var pageFiles embed.FS
 
 // pagePolicy only allows a page the scripts and content of this server's own
@@ -46,7 +44,7 @@ func (s *Server) pages() {
 	_ = fs.WalkDir(pageFiles, ".", func(name string, entry fs.DirEntry, _ error) error {
 		address, ok := addresses[name]
 		if !ok {
-			address = "/" + strings.Replace(name, consoleFiles, "console/", 1)
+			address = "/" + strings.TrimSuffix(strings.Replace(name, consoleFiles, "console/", 1), packed)
 		}
 		if entry != nil && !entry.IsDir() {
 			serve := newPage(name).serve(policyOf(name))
@@ -65,7 +63,11 @@ func policyOf(name string) string {
 	return pagePolicy
 }
 
-// page is an embedded file. It is hashed and compressed on first use.
+// packed is the extension of embedded files that gzip has compressed: those that
+// never change but with a version of somebody else.
+const packed = ".gz"
+
+// page is an embedded file. It is hashed, and compressed unless it is, on first use.
 type page func() rest.Packed
 
 // pageMedia are the media types of pages' files by extension.
@@ -79,11 +81,14 @@ var pageMedia = map[string]string{
 
 func newPage(name string) page {
 	return sync.OnceValue(func() rest.Packed {
-		plain, err := pageFiles.ReadFile(name)
+		content, err := pageFiles.ReadFile(name)
 		if err != nil {
 			panic(err) // pageFiles lists only existing files
 		}
-		return rest.Pack(pageMedia[path.Ext(name)], plain)
+		if plain, ok := strings.CutSuffix(name, packed); ok {
+			return rest.Unpack(pageMedia[path.Ext(plain)], content)
+		}
+		return rest.Pack(pageMedia[path.Ext(name)], content)
 	})
 }
 
@@ -99,21 +104,6 @@ func (p page) serve(policy string) echo.HandlerFunc {
 		file := p()
 		return file.Serve(c)
 	}
-}
-
-// writePage answers with a page that a template makes of data, under a content
-// security policy. No other page may frame it, and it is not cached.
-func writePage(c echo.Context, status int, policy string, t *template.Template, data any) error {
-	var page bytes.Buffer
-	if err := t.Execute(&page, data); err != nil {
-		return err
-	}
-	h := c.Response().Header()
-	h.Set(echo.HeaderContentSecurityPolicy, policy)
-	h.Set(echo.HeaderXFrameOptions, "DENY")
-	h.Set(echo.HeaderCacheControl, "no-store")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	return c.HTMLBlob(status, page.Bytes())
 }
 
 // metricsPage serves Prometheus metrics. With access control it requires an

@@ -59,12 +59,19 @@ func (p *Program) Run(ctx context.Context, args []string) error {
 	const short = "Self-hosted agent automation: one program, one file for each agent"
 	root := &cobra.Command{
 		Use: "satchel", Short: short, Example: "  satchel --data /srv/satchel",
-		Long:    short + ".\n\nWithout a command it serves; \"satchel serve --help\" shows the settings.",
-		Version: p.Version.String(), SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
+		Long:         short + ".\n\nWithout a command it serves; \"satchel serve --help\" shows the settings.",
+		SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
 		PersistentPreRunE: p.load,
-		RunE:              p.serve,
+		RunE: func(c *cobra.Command, args []string) error {
+			if wantsVersion(c) {
+				return p.print(nil, "satchel %s\n", p.Version)
+			}
+			return p.serve(c, args)
+		},
 	}
-	root.SetVersionTemplate("satchel {{.Version}}\n")
+	// Cobra's own flag needs a template for this, which would make the binary larger
+	// by a tenth: the linker keeps every method then.
+	root.Flags().BoolP(versionFlag, "v", false, "version of satchel")
 	for _, s := range append([]Setting{configFile}, table...) {
 		source := s.Env
 		if s.Default != "" {
@@ -89,7 +96,18 @@ func (p *Program) Run(ctx context.Context, args []string) error {
 	return root.ExecuteContext(ctx)
 }
 
+const versionFlag = "version"
+
+// wantsVersion reports whether the version is asked for, whatever the settings are.
+func wantsVersion(c *cobra.Command) bool {
+	f := c.LocalNonPersistentFlags().Lookup(versionFlag)
+	return f != nil && f.Changed
+}
+
 func (p *Program) load(c *cobra.Command, _ []string) (err error) {
+	if wantsVersion(c) {
+		return nil
+	}
 	lookup := func(name string) (string, bool) {
 		f := c.Flags().Lookup(name)
 		if f == nil || !f.Changed {

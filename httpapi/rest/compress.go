@@ -163,14 +163,23 @@ func acceptsGzip(r *http.Request) bool {
 // Packed is an answer that stays the same, compressed once.
 type Packed struct {
 	media       string
-	plain, gzip []byte // gzip is nil where it would not be smaller
+	plain, gzip []byte // gzip is nil where it would not be smaller, plain where only gzip is kept
 	tag         string
+}
+
+// Unpack is Pack for an answer that gzip has compressed already.
+func Unpack(media string, gzip []byte) Packed {
+	return Packed{media: media, gzip: gzip, tag: tagOf(gzip)}
+}
+
+func tagOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return `W/"` + hex.EncodeToString(sum[:12]) + `"`
 }
 
 // Pack compresses an answer.
 func Pack(media string, plain []byte) Packed {
-	sum := sha256.Sum256(plain)
-	p := Packed{media: media, plain: plain, tag: `W/"` + hex.EncodeToString(sum[:12]) + `"`}
+	p := Packed{media: media, plain: plain, tag: tagOf(plain)}
 	var buf bytes.Buffer
 	w := gzip.NewWriter(&buf)
 	_, _ = w.Write(plain) // a Buffer takes everything
@@ -192,9 +201,16 @@ func (p *Packed) Serve(c echo.Context) error {
 		return c.NoContent(http.StatusNotModified)
 	}
 	data := p.plain
-	if p.gzip != nil && acceptsGzip(c.Request()) {
+	switch {
+	case p.gzip != nil && acceptsGzip(c.Request()):
 		data = p.gzip
 		h.Set(echo.HeaderContentEncoding, "gzip")
+	case p.plain == nil:
+		unpacked, err := gzip.NewReader(bytes.NewReader(p.gzip))
+		if err != nil {
+			return err
+		}
+		return c.Stream(http.StatusOK, p.media, unpacked)
 	}
 	h.Set(echo.HeaderContentLength, strconv.Itoa(len(data)))
 	return c.Blob(http.StatusOK, p.media, data)

@@ -1,0 +1,67 @@
+package httpapi
+
+import (
+	"bytes"
+
+	"github.com/labstack/echo/v4"
+	"golang.org/x/net/html"
+)
+
+// htmlPage is a page that this server writes for people who are not in the
+// console. It is made of elements instead of a template: a template that calls
+// methods by name has the linker keep the methods of all types.
+type htmlPage struct {
+	Title, Style string // Style is the address of the style sheet
+	Body         []*html.Node
+}
+
+// write answers with the page, under a content security policy. No other page may
+// frame it, and it is not cached.
+func (p htmlPage) write(c echo.Context, status int, policy string) error {
+	root := &html.Node{Type: html.DocumentNode}
+	root.AppendChild(&html.Node{Type: html.DoctypeNode, Data: "html"})
+	root.AppendChild(element("html", attributes("lang", "en"),
+		element("head", nil,
+			element("meta", attributes("charset", "utf-8")),
+			element("meta", attributes("name", "viewport", "content", "width=device-width, initial-scale=1")),
+			element("meta", attributes("name", "robots", "content", "noindex")),
+			element("title", nil, textNode(p.Title)),
+			element("link", attributes("rel", "stylesheet", "href", p.Style))),
+		element("body", nil, element("main", nil, p.Body...))))
+	var out bytes.Buffer
+	if err := html.Render(&out, root); err != nil {
+		return err
+	}
+	h := c.Response().Header()
+	h.Set(echo.HeaderContentSecurityPolicy, policy)
+	h.Set(echo.HeaderXFrameOptions, "DENY")
+	h.Set(echo.HeaderCacheControl, "no-store")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	return c.HTMLBlob(status, out.Bytes())
+}
+
+// element returns an HTML element with those of its children that are not nil.
+func element(name string, attributes []html.Attribute, children ...*html.Node) *html.Node {
+	n := &html.Node{Type: html.ElementNode, Data: name, Attr: attributes}
+	for _, child := range children {
+		if child != nil {
+			n.AppendChild(child)
+		}
+	}
+	return n
+}
+
+// textNode returns text, which is escaped when it is written.
+func textNode(s string) *html.Node { return &html.Node{Type: html.TextNode, Data: s} }
+
+// foreign returns text that somebody else wrote, in whichever direction it runs.
+func foreign(s string) *html.Node { return element("bdi", nil, textNode(s)) }
+
+// attributes returns attributes of names and values, which alternate. Values are
+// escaped when they are written; an address must be one of this server.
+func attributes(pairs ...string) (all []html.Attribute) {
+	for i := 0; i < len(pairs); i += 2 {
+		all = append(all, html.Attribute{Key: pairs[i], Val: pairs[i+1]})
+	}
+	return all
+}
