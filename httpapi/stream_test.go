@@ -37,13 +37,18 @@ func TestStream(t *testing.T) {
 		t.Errorf("made: %+v", made)
 	}
 	conversation := createHandover(t, c)
-	said := s.until(changeOf("message", "create"))
+	var said event
+	counted := false // counts are read after changes, and may be ahead of them
+	s.until(func(e event) bool {
+		if changeOf("message", "create")(e) {
+			said = e
+		}
+		counted = counted || e.name == "counts" && fmt.Sprint(e.data["waiting"], e.data["unread"]) == "1 1"
+		return said.name != "" && counted
+	})
 	if said.data["conversation_id"] != conversation || at(said.data, "row.content") != "A person please" {
 		t.Errorf("said: %+v", said)
 	}
-	s.until(func(e event) bool {
-		return e.name == "counts" && fmt.Sprint(e.data["waiting"], e.data["unread"]) == "1 1"
-	})
 	c.must(t, 201, "POST", "/api/agents/default/conversations/"+conversation+"/messages", `{"role":"assistant","content":"here"}`)
 	s.until(func(e event) bool {
 		return e.name == "counts" && fmt.Sprint(e.data["waiting"], e.data["unread"]) == "0 0"
