@@ -117,6 +117,7 @@ func (e *env) helpers(data map[string]any) {
 				data["sources"] = true
 				h.approximate("KNOWLEDGE", "Answers come from the agent's sources: add what the vector store held.")
 				h.done = u.id
+				h.absorb(u.id)
 			}
 		}
 	}
@@ -268,19 +269,45 @@ func providerPart(u *unit) (part promptPart, complete bool) {
 			operation = "message"
 		}
 	}
+	if resource == "assistant" && operation == "message" && strings.HasPrefix(u.kind, "@n8n/") {
+		u.approximate("ASSISTANT", "The agent's own model answers, and not the assistant of OpenAI: put its instructions into system_prompt.")
+		return promptPart{"messages.values", "output", "({ output: T })"}, true
+	}
 	if resource != "text" || operation != "message" {
 		u.fail("OPERATION", fmt.Sprintf("The operation %s of %s has no counterpart; an http-request node can call the provider.", clip(operation, 40), clip(resource, 40)))
 	}
 	return part, complete
 }
 
+// served reports whether the operation of a provider's node is a request of
+// services.json.
+func served(u *unit) bool {
+	kind, known := services()[shortKind(u.kind)]
+	if !known || !strings.HasPrefix(u.kind, "@n8n/") {
+		return false
+	}
+	resource := u.p.or("resource", kind.Resource)
+	_, known = kind.Operations[resource+"."+u.p.or("operation", kind.Defaults[resource])]
+	return known
+}
+
 // convertProvider makes a chat node of a node of one provider.
 func convertProvider(c *converter, u *unit) {
+	if served(u) {
+		convertService(c, u)
+		return
+	}
 	e := c.each(u)
 	part, complete := providerPart(u)
 	data := map[string]any{"prompt": ""}
 	if complete {
-		data["prompt"] = e.value(u.p.at("prompt"))
+		prompt := u.p.at("prompt")
+		if u.p.has("text") {
+			prompt = u.p.at("text")
+		} else if u.p.text("resource") == "assistant" && prompt == nil {
+			prompt = "={{ $json.chatInput }}"
+		}
+		data["prompt"] = e.value(prompt)
 	}
 	messages := u.p.objects(part.messages)
 	for i, m := range messages {

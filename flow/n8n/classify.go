@@ -1,6 +1,7 @@
 package n8n
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,19 +87,18 @@ func convertClassifier(c *converter, u *unit) {
 func convertStore(c *converter, u *unit) {
 	switch u.p.or("mode", "retrieve") {
 	case "load", "getMany":
+	case "insert":
+		c.storeRows(u)
+		return
 	default:
+		u.absorb(u.id)
 		u.fail("KNOWLEDGE", "Documents are put into sources here, which chunk and index them: create a source for them.")
 		return
 	}
 	e := c.each(u)
 	data := map[string]any{"query": e.value(u.p.at("prompt")), "limit": min(max(u.p.number("topK", 4), 1), 50)}
 	u.approximate("KNOWLEDGE", "It searches the agent's sources: add what the vector store held.")
-	for _, kind := range sortedKeys(u.helpers) {
-		for _, h := range u.helpers[kind] {
-			h.done = u.id
-			h.approximate("KNOWLEDGE", "Sources have their own embeddings.")
-		}
-	}
+	u.absorb(u.id)
 	s := e.emit("search", data)
 	if u.unsupported {
 		return
@@ -108,5 +108,44 @@ func convertStore(c *converter, u *unit) {
 	list.ref = ref{js: fmt.Sprintf("(nodes[%q]?.results ?? []).map((r) => ({ document: { pageContent: r.content, metadata: r.metadata }, score: r.score }))", u.id)}
 	if e.at == e.at.context() {
 		u.outputs[0] = &list
+	}
+}
+
+// storeRows makes a table node of a vector store that documents are put into:
+// a source of the table's rows makes them searchable.
+func (c *converter) storeRows(u *unit) {
+	e := c.each(u)
+	var loader params
+	for _, h := range u.helpers["ai_document"] {
+		loader = h.p
+		if h.p.text("dataType") == "binary" {
+			u.fail("KNOWLEDGE", "It puts files into a vector store: upload them as sources, which chunk and index them.")
+		}
+	}
+	u.absorb(u.id)
+	var text any
+	if loader.text("jsonMode") == "expressionData" {
+		text = e.value(loader.at("jsonData"))
+	} else {
+		text = e.compute("JSON.stringify(" + e.current() + ")")
+	}
+	metadata := []string{}
+	for _, m := range loader.objects("options.metadata.metadataValues") {
+		metadata = append(metadata, "["+quote(m.text("name"))+"]: "+e.js(m["value"]))
+	}
+	row := map[string]any{"text": text}
+	if len(metadata) > 0 {
+		row["metadata"] = e.compute("({ " + strings.Join(metadata, ", ") + " })")
+	}
+	name := strings.Trim(notInTable.ReplaceAllString(strings.ToLower(cmp.Or(u.p.text("qdrantCollection"), u.p.text("pineconeIndex"), u.p.text("tableName"), u.p.text("memoryKey"), "documents")), "_"), "_")
+	if name == "" || '0' <= name[0] && name[0] <= '9' || computed(name) {
+		name = "documents"
+	}
+	name = clip(name, 40)
+	u.approximate("KNOWLEDGE", fmt.Sprintf("The texts become rows: create the table %s with the columns text (text) and metadata (json), and a source of type database with the query SELECT id, text FROM data_%s, which is read again on a schedule.", name, name))
+	s := e.emit("table", map[string]any{"table": name, "operation": "insert", "row": row})
+	if !u.unsupported {
+		at := fmt.Sprintf("nodes[%q]?.row", u.id)
+		s.ref = ref{fields: map[string]string{"pageContent": "nodes." + u.id + ".row.text", "metadata": "nodes." + u.id + ".row.metadata"}, closed: true, js: fmt.Sprintf("({ pageContent: %s?.text, metadata: %s?.metadata })", at, at)}
 	}
 }

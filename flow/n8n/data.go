@@ -179,8 +179,6 @@ func convertHTML(c *converter, u *unit) {
 		u.approximate("ORDER", "The columns are in alphabetical order, since fields of items keep no order, and the table has no styles.")
 		e.emit("code", map[string]any{"code": e.script("return { table: $htmlTable(" + items[0] + ") }")})
 	default:
-		e := c.each(u)
-		u.fail("OPERATION", "Values are not read out of HTML by selectors; a browser's extract node, or code, can.")
-		e.emit("code", map[string]any{})
+		convertExtraction(c, u)
 	}
 }

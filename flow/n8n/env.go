@@ -14,6 +14,8 @@ type env struct {
 	at      *region
 	scripts []string // expressions that only JavaScript can compute
 	id      string   // of the node that computes them
+
+	arguments map[string]argument // of a tool: what the model fills
 }
 
 // each is the environment of a unit that runs once for each item.
@@ -101,6 +103,9 @@ func (e *env) compute(js string) string {
 func (e *env) value(v any) any {
 	switch v := unlocated(v).(type) {
 	case string:
+		if e.arguments != nil {
+			return e.argument(v)
+		}
 		return e.text(v)
 	case []any:
 		list := make([]any, len(v))

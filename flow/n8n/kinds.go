@@ -16,11 +16,11 @@ func init() {
 	for _, kind := range []string{"agent", "chainLlm", "conversationalAgent", "chainRetrievalQa", "chainSummarization"} {
 		converters[kind] = convertAgent
 	}
-	for kind := range promptParts {
-		converters[kind] = convertProvider
-	}
 	for kind := range polls {
 		converters[kind] = convertPoll
+	}
+	for kind := range hooked {
+		converters[kind] = convertHooked
 	}
 	for kind := range services() {
 		converters[kind] = convertService
@@ -31,8 +31,13 @@ func init() {
 	for kind, convert := range map[string]func(*converter, *unit){
 		"informationExtractor": convertExtractor, "textClassifier": convertClassifier, "sentimentAnalysis": convertClassifier, "telegram": convertTelegram, "slack": convertSlack, "discord": convertDiscord, "twilio": convertTwilio,
 		"whatsApp": convertWhatsApp, "emailSend": convertEmail, "gmail": convertGmail, "dataTable": convertTable, "dateTime": convertDateTime, "rssFeedRead": convertFeed, "googleSheets": convertSheets, "mcpTrigger": convertServer, "html": convertHTML,
+		"htmlExtract": convertExtraction, "markdown": convertMarkdown, "xml": convertXML, "crypto": convertCrypto, "graphql": convertGraphQL, "compareDatasets": convertCompare, "executionData": convertMarked, "form": convertFormPage,
+		"extractFromFile": convertFromFile, "convertToFile": convertToFile, "moveBinaryData": convertMoveFile,
 	} {
 		converters[kind] = convert
+	}
+	for kind := range promptParts {
+		converters[kind] = convertProvider
 	}
 	for kind := range messageTriggers {
 		converters[kind] = convertMessageTrigger

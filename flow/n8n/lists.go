@@ -170,10 +170,15 @@ func convertSort(c *converter, u *unit) {
 }
 
 func convertRemoveDuplicates(c *converter, u *unit) {
-	e, items := c.whole(u)
-	if u.p.or("operation", "removeDuplicateInputItems") != "removeDuplicateInputItems" {
-		u.fail("OPERATION", "Duplicates of earlier executions: use a new-items node or a table.")
+	switch u.p.or("operation", "removeDuplicateInputItems") {
+	case "removeItemsSeenInPreviousExecutions":
+		convertSeen(c, u)
+		return
+	case "removeDuplicateInputItems", "removeDuplicates":
+	default:
+		u.fail("OPERATION", "The history of duplicates belongs to each new-items node, and is not cleared here.")
 	}
+	e, items := c.whole(u)
 	key := "$key"
 	switch u.p.or("compare", "allFields") {
 	case "allFieldsExcept":

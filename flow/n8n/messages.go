@@ -11,6 +11,15 @@ func (u *unit) through(channel string) {
 }
 
 func convertTelegram(c *converter, u *unit) {
+	if u.p.text("operation") == "sendAndWait" {
+		convertSendAndWait(c, u)
+		return
+	}
+	if u.p.text("operation") == "sendChatAction" {
+		u.approximate("OPERATION", "Nobody is shown that an answer is being written; the input flows on.")
+		convertNoOp(c, u)
+		return
+	}
 	e := c.each(u)
 	if u.p.or("resource", "message") != "message" || u.p.or("operation", "sendMessage") != "sendMessage" {
 		u.fail("OPERATION", "Only text messages are sent; an http-request node can call Telegram's API for everything else.")
@@ -29,6 +38,10 @@ func convertTelegram(c *converter, u *unit) {
 }
 
 func convertSlack(c *converter, u *unit) {
+	if u.p.text("operation") == "sendAndWait" {
+		convertSendAndWait(c, u)
+		return
+	}
 	e := c.each(u)
 	if u.p.or("resource", "message") != "message" || u.p.or("operation", "post") != "post" {
 		c.service(e)
@@ -59,6 +72,10 @@ func convertSlack(c *converter, u *unit) {
 }
 
 func convertDiscord(c *converter, u *unit) {
+	if u.p.text("operation") == "sendAndWait" {
+		convertSendAndWait(c, u)
+		return
+	}
 	e := c.each(u)
 	if u.version < 2 || u.p.or("resource", "message") == "webhook" || u.p.text("authentication") == "webhook" {
 		u.fail("OPERATION", "It posts to a webhook address, which n8n keeps as a secret: use an http-request node with a credential, or a Discord channel.")
@@ -124,6 +141,10 @@ func (e *env) copies(data map[string]any, cc, bcc, reply string) {
 
 // convertGmail sends by the email channel, and calls Gmail for everything else.
 func convertGmail(c *converter, u *unit) {
+	if u.p.text("operation") == "sendAndWait" {
+		convertSendAndWait(c, u)
+		return
+	}
 	e := c.each(u)
 	if u.p.or("resource", "message") != "message" || u.p.or("operation", "send") != "send" {
 		c.service(e)

@@ -276,6 +276,42 @@ func execute(t *testing.T, db *store.DB, e *flow.Engine, read *n8n.Import, f fix
 	}
 }
 
+// TestPollsGiveOutWhatIsNew runs an imported polling trigger before and after its
+// feed has another entry.
+func TestPollsGiveOutWhatIsNew(t *testing.T) {
+	db, e := open(t)
+	entries := []string{"First", "Second"}
+	feed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "<rss><channel>")
+		for _, title := range entries {
+			fmt.Fprintf(w, "<item><title>%s</title></item>", title)
+		}
+		fmt.Fprint(w, "</channel></rss>")
+	}))
+	t.Cleanup(feed.Close)
+	document := strings.ReplaceAll(string(fixtures(t)["feed-trigger"].Document), "SERVER", feed.URL)
+	read, err := n8n.Read(json.RawMessage(document), issuesOf(e))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, _, err := db.CreateImported(t.Context(), store.WorkflowImport{Workflows: read.Workflows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range []struct{ added, want string }{{"", "[]"}, {"Third", `[{"t":"Third"}]`}, {"", "[]"}} {
+		if run.added != "" {
+			entries = append(entries, run.added)
+		}
+		s, err := e.Execute(t.Context(), db, flow.Request{WorkflowID: made.Workflows[0].ID, Input: json.RawMessage("{}"), Trigger: "schedule", Wait: time.Minute})
+		if err != nil || s.Execution.Error != nil {
+			t.Fatalf("%+v, %v", s.Execution, err)
+		}
+		if got := encode(itemsOf(t, s.Results, "titles")); got != run.want {
+			t.Errorf("%s left, want %s", got, run.want)
+		}
+	}
+}
+
 // itemsOf returns the items that left a node, in the order of its iterations.
 func itemsOf(t *testing.T, results []agent.NodeResult, id string) []map[string]any {
 	t.Helper()

@@ -15,7 +15,6 @@ var forbidden = []struct {
 	{regexp.MustCompile(`\$(env|vars|secrets|credentials)\b`), "SECRET", "Reads $%s, which is not imported: nothing of n8n's environment, variables and secrets is read."},
 	{regexp.MustCompile(`\$?(getWorkflowStaticData)\b`), "STATIC_DATA", "Uses $%s: workflows keep no data between executions here. Use a table."},
 	{regexp.MustCompile(`\b(require|import)\s*\(`), "MODULE", "Loads modules with %s, which scripts here cannot."},
-	{regexp.MustCompile(`\b(Buffer)\b`), "BUFFER", "Uses %s, which scripts here do not have."},
 	{regexp.MustCompile(`\bthis\.(helpers|getNodeParameter|getCredentials|getWorkflowStaticData|getInputData)\b`), "HELPERS", "Uses this.%s of n8n, which is not there."},
 	{regexp.MustCompile(`(\$binary|\.binary)\b`), "BINARY", "Reads files of items (%s), which are not imported."},
 	{regexp.MustCompile(`\$(jmespath|evaluateExpression|prevNode|parameter|self|position|fromAI|getPairedItem|nodeVersion|nodeId|mode|resumeWebhookUrl|webhookId)\b`), "EXPRESSION", "Uses $%s, which is not supported."},

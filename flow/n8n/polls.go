@@ -1,15 +1,38 @@
 package n8n
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
-// polls are triggers of n8n that ask a service again and again, and the
-// operation that asks the same.
-var polls = map[string]struct{ service, operation string }{
-	"gmailTrigger": {"gmail", "message.getAll"}, "googleSheetsTrigger": {"googleSheets", "sheet.read"}, "googleDriveTrigger": {"googleDrive", "fileFolder.search"}, "airtableTrigger": {"airtable", "record.search"},
-	"notionTrigger": {"notion", "databasePage.getAll"}, "googleCalendarTrigger": {"googleCalendar", "event.getAll"}, "microsoftOutlookTrigger": {"microsoftOutlook", "message.getAll"}, "rssFeedReadTrigger": {"", ""},
+// poll is what a trigger of n8n that asks a service again and again asks for.
+type poll struct {
+	service, operation string
+	key                string // path to what identifies an entry; empty: a changed entry counts again
 }
 
-// convertPoll makes a trigger with a paused schedule, and the request.
+// polls are triggers that ask for one thing. Those with several events are in
+// pollOf.
+var polls = map[string]poll{
+	"gmailTrigger": {"gmail", "trigger.", "id"}, "googleSheetsTrigger": {"googleSheets", "sheet.read", ""}, "googleDriveTrigger": {"googleDrive", "trigger.", ""}, "airtableTrigger": {"airtable", "trigger.", ""}, "notionTrigger": {"notion", "trigger.", ""},
+	"googleCalendarTrigger": {"googleCalendar", "trigger.", ""}, "microsoftOutlookTrigger": {"microsoftOutlook", "trigger.", "id"}, "rssFeedReadTrigger": {},
+}
+
+// pollOf returns the poll of a trigger. Events that something was created count
+// once, others again with each change.
+func pollOf(u *unit) poll {
+	p := polls[shortKind(u.kind)]
+	switch u.p.text("event") {
+	case "fileCreated", "folderCreated", "watchFolderCreated", "pageAddedToDatabase", "eventCreated":
+		p.key = "id"
+	case "rowAdded":
+		p.key = "row_number"
+	}
+	return p
+}
+
+// convertPoll makes a trigger with a paused schedule, the request, and the node
+// that lets through what is new.
 func convertPoll(c *converter, u *unit) {
 	times := u.p.objects("pollTimes.item")
 	if len(times) == 0 {
@@ -19,24 +42,79 @@ func convertPoll(c *converter, u *unit) {
 		c.schedule(u, oldCronOf(t))
 	}
 	u.scheduled(c)
-	u.approximate("NEW_ITEMS", "n8n gives out what is new since the last time; here each run reads all that the request returns. Keep what was seen in a table, or ask the service for what is new.")
-	poll := polls[shortKind(u.kind)]
+	u.approximate("NEW_ITEMS", "The first run only notes what is there. n8n asks the service for what is newer than its last request; here what an earlier run has seen is left out. One page is read in each run, so a schedule that is too rare can miss entries.")
+	p := pollOf(u)
 	e := &env{c: c, u: u, in: u.outputs[0]}
-	id := c.newID(u.id + "_request")
-	kind, data, items := "http-request", map[string]any{}, ""
-	if poll.service == "" {
-		kind, data["code"] = "code", e.script("return { items: await $feed("+e.js(u.p.at("feedUrl"))+") }")
-		items = fmt.Sprintf("(nodes[%q]?.items ?? [])", id)
-	} else {
-		op := services()[poll.service].Operations[poll.operation]
-		e.request(data, services()[poll.service], op)
-		items = "(" + bodyName.ReplaceAllString(op.Items, fmt.Sprintf("nodes[%q]?.body", id)) + ")"
+	request, list, fresh, gate := c.newID(u.id+"_request"), c.newID(u.id+"_entries"), c.newID(u.id+"_new"), c.newID(u.id+"_any")
+	from := []exit{{u.id, "", nil}}
+	items := "await $feed(" + e.js(u.p.at("feedUrl")) + ")"
+	data := map[string]any{"label": u.name + ": request"}
+	if p.service != "" {
+		op := services()[p.service].Operations[p.operation]
+		e.request(data, services()[p.service], op)
+		items = bodyName.ReplaceAllString(op.Items, fmt.Sprintf("nodes[%q]?.body", request))
 	}
+	code := e.script("return { items: " + items + " }")
 	if u.unsupported || len(e.scripts) > 0 {
 		u.fail("PARAMETER", "A parameter of the trigger is computed.")
 		return
 	}
-	data["label"] = u.name + ": request"
-	c.put(u, id, kind, data, []exit{{u.id, "", nil}}, nil)
-	u.outputs[0] = &stream{from: []exit{{id, "", nil}}, list: true, ref: ref{js: items}, guards: map[string]string{"": u.id}, same: []*unit{u}}
+	if p.service != "" {
+		c.put(u, request, "http-request", data, from, nil)
+		from = []exit{{request, "", nil}}
+	}
+	c.put(u, list, "code", map[string]any{"code": code, "label": u.name + ": entries"}, from, nil)
+	seen := map[string]any{"items": "{{nodes." + list + ".items}}", "first": "none", "label": u.name + ": new entries"}
+	if p.key != "" {
+		seen["key"] = p.key
+	}
+	c.put(u, fresh, "new-items", seen, []exit{{list, "", nil}}, nil)
+	c.put(u, gate, "if-else", map[string]any{"conditions": []any{map[string]any{"left": "{{nodes." + fresh + ".count}}", "operator": "gt", "right": 0.0}}, "label": u.name + ": anything new"}, []exit{{fresh, "", nil}}, nil)
+	last := fresh
+	from = []exit{{gate, "true", nil}}
+	if p.service == "gmail" {
+		last = c.newID(u.id + "_messages")
+		credential, _ := data["credential"].(string)
+		code := assemble(fmt.Sprintf("return { items: await $mails(nodes[%q].items, %s) }", fresh, quote(credential)))
+		c.put(u, last, "code", map[string]any{"code": code, "label": u.name + ": messages", "timeout_ms": 60_000.0}, from, nil)
+		from = []exit{{last, "", nil}}
+	}
+	s := listStream(last, nil)
+	s.from, s.guards, s.same = from, map[string]string{"": u.id, gate: "true"}, []*unit{u}
+	u.outputs[0] = s
+}
+
+// hooked are triggers for which n8n registers a webhook at a service, with the
+// name of the service.
+var hooked = map[string]string{
+	"acuitySchedulingTrigger": "Acuity Scheduling", "activeCampaignTrigger": "ActiveCampaign", "asanaTrigger": "Asana", "bitbucketTrigger": "Bitbucket", "calTrigger": "Cal.com", "calendlyTrigger": "Calendly", "chargebeeTrigger": "Chargebee", "clickUpTrigger": "ClickUp",
+	"convertKitTrigger": "ConvertKit", "customerIoTrigger": "Customer.io", "eventbriteTrigger": "Eventbrite", "facebookTrigger": "Facebook", "facebookLeadAdsTrigger": "Facebook Lead Ads", "figmaTrigger": "Figma", "githubTrigger": "GitHub", "gitlabTrigger": "GitLab", "gumroadTrigger": "Gumroad",
+	"helpScoutTrigger": "Help Scout", "hubspotTrigger": "HubSpot", "jiraTrigger": "Jira", "jotFormTrigger": "JotForm", "koBoToolboxTrigger": "KoboToolbox", "lemlistTrigger": "lemlist", "linearTrigger": "Linear", "mailchimpTrigger": "Mailchimp", "mailerLiteTrigger": "MailerLite", "mauticTrigger": "Mautic",
+	"microsoftTeamsTrigger": "Microsoft Teams", "mondayTrigger": "monday.com", "netlifyTrigger": "Netlify", "onfleetTrigger": "Onfleet", "payPalTrigger": "PayPal", "pipedriveTrigger": "Pipedrive", "postmarkTrigger": "Postmark", "sendInBlueTrigger": "Brevo", "shopifyTrigger": "Shopify", "stripeTrigger": "Stripe",
+	"surveyMonkeyTrigger": "SurveyMonkey", "taigaTrigger": "Taiga", "theHiveTrigger": "TheHive", "theHiveProjectTrigger": "TheHive", "trelloTrigger": "Trello", "twilioTrigger": "Twilio", "typeformTrigger": "Typeform", "webflowTrigger": "Webflow", "wiseTrigger": "Wise", "wooCommerceTrigger": "WooCommerce", "workableTrigger": "Workable",
+	"wufooTrigger": "Wufoo", "zendeskTrigger": "Zendesk", "ciscoWebexTrigger": "Webex", "formIoTrigger": "Form.io", "formstackTrigger": "Formstack", "keapTrigger": "Keap", "getResponseTrigger": "GetResponse", "copperTrigger": "Copper", "boxTrigger": "Box", "autopilotTrigger": "Autopilot", "affinityTrigger": "Affinity",
+}
+
+// convertHooked makes a hook that the service has to be given.
+func convertHooked(c *converter, u *unit) {
+	service := hooked[shortKind(u.kind)]
+	u.approximate("ADDRESS", "Register the address of the workflow's hook at "+service+", for the events that are wanted: n8n does that itself. Set the trigger's auth to check the signature of "+service+".")
+	switch shortKind(u.kind) {
+	case "githubTrigger", "gitlabTrigger":
+		c.trigger(u, map[string]any{"event": "webhook"}, ref{path: "trigger", js: "({ headers: trigger.headers, query: trigger.query, body: trigger.body })"})
+	case "typeformTrigger":
+		s := c.trigger(u, map[string]any{"event": "webhook"}, payload)
+		if simple, ok := u.p.at("simplifyAnswers").(bool); ok && !simple {
+			s.ref = ref{path: "trigger.body.form_response", js: "trigger.body?.form_response", object: true}
+			return
+		}
+		id := c.newID(u.id + "_answers")
+		c.put(u, id, "code", map[string]any{"code": assemble("return $typeform(trigger.body)"), "label": u.name + ": answers"}, s.from, nil)
+		s.from, s.ref = []exit{{id, "", nil}}, natural(id)
+	default:
+		c.trigger(u, map[string]any{"event": "webhook"}, ref{path: "trigger.body", js: "trigger.body", object: true})
+	}
+	if strings.HasPrefix(shortKind(u.kind), "jotForm") {
+		u.approximate("FIELDS", "The fields of the form have JotForm's own names.")
+	}
 }

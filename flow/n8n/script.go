@@ -17,7 +17,7 @@ type section struct {
 
 // sections are all sections, each before those that need it where that matters.
 var sections = sync.OnceValue(func() (all []section) {
-	for _, file := range []string{"js/items.js", "js/datetime.js", "js/extensions.js"} {
+	for _, file := range []string{"js/items.js", "js/bytes.js", "js/markup.js", "js/datetime.js", "js/extensions.js"} {
 		raw, err := scripts.ReadFile(file)
 		if err != nil {
 			panic(err) // it is embedded

@@ -1,6 +1,7 @@
 package n8n
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -27,6 +28,8 @@ type operation struct {
 	Query       map[string]any
 	Headers     map[string]any
 	Body        any
+	BodyType    string `json:"body_type"`
+	Response    string // the type of the response: base64 is the field data of the item
 	Items, Item string // JavaScript: a list of items, or one
 	Note        string
 	Keeps       bool // n8n gives out what came in
@@ -52,8 +55,10 @@ func (c *converter) service(e *env) {
 	resource := u.p.or("resource", kind.Resource)
 	name := u.p.or("operation", kind.Defaults[resource])
 	op, known := kind.Operations[resource+"."+name]
-	if _, plain := kind.Defaults[""]; !known && plain && !u.p.has("resource") {
-		op, known = kind.Operations["."+u.p.or("operation", kind.Defaults[""])]
+	if first, plain := kind.Defaults[""]; plain && !u.p.has("resource") && (!known || u.version < 2) {
+		if older, ok := kind.Operations["."+u.p.or("operation", first)]; ok {
+			op, known = older, true
+		}
 	}
 	if !known {
 		u.fail("OPERATION", fmt.Sprintf("The operation %s of %s is not known here; an http-request node can call the service.", clip(name, 40), clip(resource, 40)))
@@ -68,7 +73,8 @@ func (c *converter) service(e *env) {
 
 // request sets the data of an http-request to an operation.
 func (e *env) request(data map[string]any, kind serviceKind, op operation) {
-	data["method"], data["url"] = op.Method, e.fillURL(op.URL)
+	method, _ := e.fill(op.Method)
+	data["method"], data["url"] = method, e.fillURL(op.URL)
 	if query := e.fillObject(op.Query); len(query) > 0 {
 		data["query"] = query
 	}
@@ -81,6 +87,12 @@ func (e *env) request(data map[string]any, kind serviceKind, op operation) {
 	}
 	if op.Body != nil {
 		data["body"], _ = e.fill(op.Body)
+	}
+	if op.BodyType != "" {
+		data["body_type"] = op.BodyType
+	}
+	if op.Response != "" {
+		data["response_type"] = op.Response
 	}
 	if op.Note != "" {
 		e.u.approximate("OPERATION", op.Note)
@@ -106,6 +118,8 @@ func (e *env) serviceOutput(s *stream, op operation) {
 		e.u.outputs[0] = &list
 	case op.Item != "":
 		s.ref = ref{js: with(op.Item)}
+	case op.Response != "":
+		s.ref = ref{fields: map[string]string{"data": "nodes." + e.u.id + ".body"}, closed: true, js: "({ data: " + body + " })"}
 	default:
 		s.ref = ref{path: "nodes." + e.u.id + ".body", js: with("B ?? {}"), fields: map[string]string{}}
 	}
@@ -128,11 +142,13 @@ func (e *env) fillURL(text string) string {
 		switch {
 		case !ok:
 			return ""
+		case e.arguments != nil && strings.Contains(value, "{{"), strings.HasSuffix(m, "#path}"):
+			return value
 		case strings.HasPrefix(value, "{{") && strings.HasSuffix(value, "}}") && strings.Count(value, "{{") == 1 && !strings.Contains(value, "|"):
 			return strings.TrimSuffix(value, "}}") + " | url}}"
 		case strings.Contains(value, "{{"):
 			return value
-		case strings.Contains(m, "{filePath"):
+		case m == "{filePath}":
 			return value
 		}
 		return url.PathEscape(value)
@@ -195,7 +211,10 @@ func (e *env) blank(text string) (any, bool) {
 		}
 		return e.formed(form, raw)
 	}
-	if has {
+	switch {
+	case has && form != "":
+		return e.formed(form, fallback)
+	case has:
 		return fallback, true
 	}
 	return nil, form == "row" || form == "drive"
@@ -245,6 +264,9 @@ func (e *env) formed(form string, raw any) (any, bool) {
 		return list, true
 	case "fields", "postgrest", "equal":
 		return e.rowFields(form, v)
+	}
+	if make := forms[form]; make != nil {
+		return make(e, v, argument)
 	}
 	return e.value(v), true
 }
@@ -312,10 +334,14 @@ func (e *env) rowFields(form string, v any) (any, bool) {
 	list, _ := v.([]any)
 	for _, one := range list {
 		p, _ := one.(map[string]any)
-		switch name := params(p).or("keyName", params(p).text("fieldId")); {
+		switch name := cmp.Or(params(p).text("keyName"), params(p).text("fieldId"), params(p).text("fieldName"), params(p).text("name")); {
 		case name == "":
 		case form == "fields":
-			object[name] = e.value(p["fieldValue"])
+			value := p["fieldValue"]
+			if value == nil {
+				value = p["value"]
+			}
+			object[name] = e.value(value)
 		default:
 			condition := "eq"
 			if form == "postgrest" {

@@ -1,6 +1,7 @@
 package n8n
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -13,17 +14,24 @@ import (
 // own type.
 func (e *env) tool(h *unit, data map[string]any) {
 	build, known := toolKinds[shortKind(h.kind)]
+	if !known && serviceOf(h) != "" {
+		build, known = serviceTool, true
+	}
 	switch {
 	case strings.HasPrefix(shortKind(h.kind), "vectorStore"), shortKind(h.kind) == "toolVectorStore":
 		data["sources"] = true
 		h.done = e.u.id
-		for _, kind := range sortedKeys(h.helpers) {
-			for _, inner := range h.helpers[kind] {
-				inner.done = e.u.id
-				inner.approximate("KNOWLEDGE", "Sources have their own embeddings.")
-			}
-		}
+		h.absorb(e.u.id)
 		h.approximate("KNOWLEDGE", "The agent's sources take the place of the vector store: add what it held.")
+		return
+	case shortKind(h.kind) == "mcpClientTool", h.kind == "n8n-nodes-mcp.mcpClientTool":
+		data["tools"] = true
+		h.done = e.u.id
+		where := "the MCP server"
+		if address := cmp.Or(h.p.text("endpointUrl"), h.p.text("sseEndpoint")); address != "" && !strings.HasPrefix(address, "=") {
+			where += " " + clip(address, 200)
+		}
+		h.approximate("MCP", "Connect "+where+" to the agent. The node may then call all tools of the agent; choose those that it is to have.")
 		return
 	case !known:
 		h.fail("TOOL", "This tool has no counterpart. Make a tool that does the same, and choose it in the chat node.")
@@ -42,7 +50,7 @@ func (e *env) tool(h *unit, data map[string]any) {
 			h.done = ""
 		}
 	}
-	if h.tool != "" {
+	if h.tool != "" && data["tools"] != true {
 		list, _ := data["tools"].([]any)
 		data["tools"] = append(list, h.tool)
 	}
@@ -68,7 +76,7 @@ func toolName(h *unit) string {
 
 // toolKinds make tools of helpers.
 var toolKinds = map[string]func(*env, *unit) (DraftTool, bool){
-	"toolCode": codeTool, "toolHttpRequest": requestTool, "httpRequestTool": requestTool, "toolCalculator": calculatorTool, "toolThink": thinkTool,
+	"toolCode": codeTool, "toolHttpRequest": requestTool, "httpRequestTool": requestTool, "toolCalculator": calculatorTool, "toolThink": thinkTool, "toolWikipedia": wikipediaTool, "toolSerpApi": serpTool,
 }
 
 func function(code string, parameters map[string]any) (DraftTool, bool) {

@@ -243,6 +243,10 @@ func convertMessageTrigger(c *converter, u *unit) {
 	} else {
 		u.approximate("CHANNEL", "It starts for messages of every channel until gateway_id names one.")
 	}
+	for _, h := range u.helpers["ai_memory"] {
+		h.done = u.id
+		h.approximate("MEMORY", "The conversation is the memory.")
+	}
 	c.trigger(u, map[string]any{"event": "message.received"}, ref{fields: t.fields, closed: true, js: t.js})
 }
 

@@ -214,3 +214,47 @@ const $feed = async (url) => {
     }
   })
 }
+//@ $compared
+// Two lists of items, compared where fields are equal.
+const $compared = (one, two, fields, { resolve = "includeBoth", skip = [], multiple = false } = {}) => {
+  const key = (json, side) => $key(fields.map((f) => $get(json, f[side]))), left = [...two]
+  const out = { only_a: [], same: [], different: [], only_b: [] }
+  for (const a of one) {
+    const found = left.filter((b) => key(b, 1) === key(a, 0)).slice(0, multiple ? undefined : 1)
+    if (found.length === 0) { out.only_a.push(a); continue }
+    for (const b of found) {
+      left.splice(left.indexOf(b), 1)
+      if ($key($without(a, skip)) === $key($without(b, skip))) { out.same.push(a); continue }
+      const names = [...new Set([...Object.keys(a), ...Object.keys(b)])], same = {}, different = {}, skipped = {}
+      for (const name of names) {
+        if ($key(a[name]) === $key(b[name])) same[name] = a[name]
+        else (skip.includes(name) ? skipped : different)[name] = { inputA: a[name] ?? null, inputB: b[name] ?? null }
+      }
+      out.different.push(resolve === "preferInput1" ? a : resolve === "preferInput2" ? b : { keys: Object.fromEntries(fields.map(([name]) => [name, a[name]])), same, different, ...(Object.keys(skipped).length > 0 && { skipped }) })
+    }
+  }
+  out.only_b = left
+  return out
+}
+//@ $typeform
+// The answers of a form of Typeform, by their questions.
+const $typeform = (body) => {
+  const { definition, answers = [] } = body?.form_response ?? {}
+  const titles = Object.fromEntries((definition?.fields ?? []).map((f) => [f.id, f.title]))
+  return Object.fromEntries(answers.map((a) => {
+    const v = a[a.type]
+    return [titles[a.field?.id] ?? a.field?.ref ?? a.field?.id, v !== null && typeof v === "object" ? v.label ?? v.labels ?? v.other ?? v : v]
+  }))
+}
+//@ $mails
+// New messages of Gmail, read one by one.
+const $mails = async (items, credential) => {
+  const out = []
+  for (const { id } of items.slice(0, 40)) {
+    const answer = await fetch(`https://gmail.googleapis.com/gmail/v1/users/me/messages/${encodeURIComponent(id)}?format=metadata`, { credential })
+    if (!answer.ok) throw new Error(`Gmail answers ${answer.status}: ${(await answer.text()).slice(0, 300)}`)
+    const { payload, ...message } = await answer.json(), headers = Object.fromEntries((payload?.headers ?? []).map((h) => [h.name.toLowerCase(), h.value]))
+    out.push({ ...message, From: headers.from, To: headers.to, Cc: headers.cc, Subject: headers.subject, Date: headers.date })
+  }
+  return out
+}

@@ -1,0 +1,275 @@
+package n8n
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// forms give parameters the form that a service wants. Their argument follows a
+// colon in services.json.
+var forms map[string]func(e *env, v any, argument string) (any, bool)
+
+func init() {
+	forms = map[string]func(e *env, v any, argument string) (any, bool){
+		"parents": func(e *env, v any, _ string) (any, bool) {
+			id, _ := e.formed("id", v)
+			return "'" + fmt.Sprint(id) + "' in parents", true
+		},
+		"path": func(e *env, v any, _ string) (any, bool) {
+			return strings.Trim(fmt.Sprint(e.value(v)), "/"), true
+		},
+		"spotify": func(e *env, v any, _ string) (any, bool) {
+			text, _ := v.(string)
+			if !computed(text) {
+				text = text[strings.LastIndexByte(text, ':')+1:]
+			}
+			return e.value(text), true
+		},
+		"item": wholeOrNamed, "fieldsOrItem": fieldsOrItem, "baserow": baserowFields,
+		"comma": joinedList, "named": namedList,
+		"notionProperties": notionProperties, "hubspot": hubspotFilters, "docs": docsRequests,
+		"mime": mimeOf, "base64": base64Of, "driveText": driveText, "driveFile": driveFile,
+		"imageContent": imageContent, "author": authorOf,
+	}
+}
+
+// wholeOrNamed is the whole item, or the fields of it that are named.
+func wholeOrNamed(e *env, v any, _ string) (any, bool) {
+	if all, ok := e.u.p.at("addAllFields").(bool); ok && !all || e.u.p.has("updateAllFields") && !e.u.p.flag("updateAllFields") {
+		return e.compute("$only(" + e.current() + ", " + quote(v) + ")"), true
+	}
+	return e.whole(), true
+}
+
+func fieldsOrItem(e *env, v any, _ string) (any, bool) {
+	if _, ok := v.([]any); !ok {
+		return e.whole(), true
+	}
+	return e.rowFields("fields", v)
+}
+
+// baserowFields names fields by their numbers, as Baserow's API does.
+func baserowFields(e *env, v any, _ string) (any, bool) {
+	fields, ok := fieldsOrItem(e, v, "")
+	object, isObject := fields.(map[string]any)
+	for name, value := range object {
+		if _, err := strconv.Atoi(name); err == nil {
+			delete(object, name)
+			object["field_"+name] = value
+		}
+	}
+	return fields, ok && (!isObject || len(object) > 0)
+}
+
+// joinedList joins a list with commas; argument is the field of its entries.
+func joinedList(e *env, v any, argument string) (any, bool) {
+	list, isList := v.([]any)
+	if !isList {
+		return e.value(v), true
+	}
+	parts := []string{}
+	for _, one := range list {
+		if object, ok := one.(map[string]any); ok {
+			one = object[argument]
+		}
+		parts = append(parts, fmt.Sprint(e.value(one)))
+	}
+	return strings.Join(parts, ","), len(parts) > 0
+}
+
+// namedList is a list of names of metrics or dimensions; argument is what n8n
+// has by default.
+func namedList(e *env, v any, argument string) (any, bool) {
+	names := []any{}
+	list, _ := v.([]any)
+	for _, one := range list {
+		p, _ := one.(map[string]any)
+		name := params(p).or("listName", argument)
+		if name == "other" || name == "custom" {
+			name = params(p).text("name")
+		}
+		names = append(names, map[string]any{"name": e.value(name)})
+	}
+	return names, len(names) > 0
+}
+
+// notionProperties are properties of a page, from {key: "Name|type", …}.
+func notionProperties(e *env, v any, _ string) (any, bool) {
+	properties := map[string]any{}
+	list, _ := v.([]any)
+	for _, one := range list {
+		p, _ := one.(map[string]any)
+		name, kind, _ := strings.Cut(params(p).text("key"), "|")
+		value, known := notionValue(e, kind, p)
+		switch {
+		case name == "":
+		case known:
+			properties[name] = value
+		default:
+			e.u.approximate("PROPERTY", fmt.Sprintf("The property %s is left out: its type is %s.", clip(name, 60), clip(kind, 40)))
+		}
+	}
+	return properties, len(properties) > 0
+}
+
+// notionValue is the value of a property of Notion by its type.
+func notionValue(e *env, kind string, p params) (any, bool) {
+	first := func(names ...string) any {
+		for _, name := range names {
+			if p[name] != nil {
+				return e.value(p[name])
+			}
+		}
+		return ""
+	}
+	text := func(v any) []any {
+		return []any{map[string]any{"text": map[string]any{"content": v}}}
+	}
+	each := func(v any, field string) (any, bool) {
+		list, ok := v.([]any)
+		if !ok {
+			list = []any{v}
+		}
+		all := []any{}
+		for _, one := range list {
+			all = append(all, map[string]any{field: one})
+		}
+		return all, true
+	}
+	var value any
+	known := true
+	switch kind {
+	case "title":
+		value = text(first("title"))
+	case "rich_text":
+		value = text(first("textContent", "richText", "text"))
+	case "number":
+		value = first("numberValue")
+	case "checkbox":
+		value = first("checkboxValue")
+	case "url", "email":
+		value = first(kind + "Value")
+	case "phone_number":
+		value = first("phoneValue")
+	case "select", "status":
+		value = map[string]any{"name": first(kind+"Value", "selectValue")}
+	case "multi_select":
+		value, known = each(first("multiSelectValue"), "name")
+	case "relation":
+		value, known = each(first("relationValue"), "id")
+	case "people":
+		value, known = each(first("peopleValue"), "id")
+	case "date":
+		object := map[string]any{"start": first("date", "dateStart")}
+		if p["dateEnd"] != nil && p["range"] == true {
+			object["end"] = e.value(p["dateEnd"])
+		}
+		value = object
+	default:
+		return nil, false
+	}
+	return map[string]any{kind: value}, known
+}
+
+// hubspotFilters are the filters of a search.
+func hubspotFilters(e *env, v any, _ string) (any, bool) {
+	groups := []any{}
+	list, _ := v.([]any)
+	for _, one := range list {
+		group, _ := one.(map[string]any)
+		filters := []any{}
+		for _, f := range params(group).objects("filtersUi.filterValues") {
+			name, _, _ := strings.Cut(f.text("propertyName"), "|")
+			filter := map[string]any{"propertyName": name, "operator": f.or("operator", "EQ")}
+			if f["value"] != nil {
+				filter["value"] = e.value(f["value"])
+			}
+			filters = append(filters, filter)
+		}
+		groups = append(groups, map[string]any{"filters": filters})
+	}
+	return groups, len(groups) > 0
+}
+
+// docsRequests are changes of a document of Google Docs.
+func docsRequests(e *env, v any, _ string) (any, bool) {
+	requests := []any{}
+	list, _ := v.([]any)
+	for _, one := range list {
+		p, _ := one.(map[string]any)
+		switch action := params(p).or("action", "insert"); {
+		case params(p).or("object", "text") == "text" && action == "insert":
+			requests = append(requests, map[string]any{"insertText": map[string]any{"text": e.value(p["text"]), "endOfSegmentLocation": map[string]any{"segmentId": ""}}})
+		case action == "replaceAll":
+			requests = append(requests, map[string]any{"replaceAllText": map[string]any{"containsText": map[string]any{"text": e.value(p["text"]), "matchCase": p["matchCase"] == true}, "replaceText": e.value(p["replaceText"])}})
+		default:
+			e.u.fail("OPERATION", "Only text is inserted at the end, or replaced.")
+		}
+	}
+	return requests, len(requests) > 0
+}
+
+// mimeOf is an email as Gmail's API takes it.
+func mimeOf(e *env, _ any, _ string) (any, bool) {
+	p, parts := e.u.p, []string{}
+	for _, f := range [][2]string{{"to", "sendTo"}, {"to", "options.sendTo"}, {"subject", "subject"}, {"text", "message"}, {"cc", "options.ccList"}, {"bcc", "options.bccList"}} {
+		if p.has(f[1]) {
+			parts = append(parts, f[0]+": "+e.js(p.at(f[1])))
+		}
+	}
+	return e.compute(fmt.Sprintf("$mime({ html: %t, %s })", p.text("emailType") == "html", strings.Join(parts, ", "))), true
+}
+
+func base64Of(e *env, v any, _ string) (any, bool) {
+	return e.compute("$base64($text(" + e.js(v) + "))"), true
+}
+
+// driveText is a text file with its name, for Google Drive.
+func driveText(e *env, v any, _ string) (any, bool) {
+	return e.related(`"text/plain"`, "$base64($text("+e.js(v)+"))"), true
+}
+
+// driveFile is a file that a field of the item holds as base64.
+func driveFile(e *env, v any, _ string) (any, bool) {
+	return e.related(`"application/octet-stream"`, "$get("+e.current()+", "+e.js(v)+")"), true
+}
+
+func (e *env) related(kind, data string) string {
+	metadata := []string{"name: " + e.js(e.u.p.or("name", "file"))}
+	id, _ := e.formed("id", e.u.params["folderId"])
+	switch text, _ := id.(string); {
+	case text == "" || text == "root":
+	case strings.Contains(text, "{{"):
+		metadata = append(metadata, "parents: ["+e.js(e.u.p.at("folderId"))+"]")
+	default:
+		metadata = append(metadata, "parents: ["+quote(text)+"]")
+	}
+	return e.compute(fmt.Sprintf("$related({ %s }, %s, %s)", strings.Join(metadata, ", "), kind, data))
+}
+
+// imageContent is a question and the addresses of images.
+func imageContent(e *env, v any, _ string) (any, bool) {
+	if e.u.p.text("inputType") == "base64" {
+		e.u.fail("BINARY", "The image is a file of the item; only images with an address are read.")
+	}
+	content := []any{map[string]any{"type": "text", "text": e.value(v)}}
+	addresses := e.u.p.text("imageUrls")
+	list := words(addresses)
+	if strings.HasPrefix(addresses, "=") {
+		list = []string{addresses}
+	}
+	for _, address := range list {
+		content = append(content, map[string]any{"type": "image_url", "image_url": map[string]any{"url": e.value(address)}})
+	}
+	return content, true
+}
+
+// authorOf is the author of a post of LinkedIn.
+func authorOf(e *env, v any, _ string) (any, bool) {
+	kind := "person"
+	if v == "organization" {
+		kind = "organization"
+	}
+	return "urn:li:" + kind + ":" + fmt.Sprint(e.value(e.u.p.at(kind))), true
+}
