@@ -34,7 +34,7 @@ func (db *DB) newCapture() *capture.File {
 	if !db.inPlace || db.folder.sink == nil {
 		return nil
 	}
-	return capture.Open(db.id, db.path, !hasWAL(db.path), func() string { return stampOf(db.path) }, db.folder.sink)
+	return capture.Open(db.id, db.path, func() string { return stampOf(db.path) }, db.folder.sink)
 }
 
 // captureCommit captures what was committed. The caller leads.
@@ -132,6 +132,16 @@ func (f *file) holdSnapshot(ctx context.Context, fresh bool) (s capture.Snapshot
 	}
 }
 
+// CaptureRest opens the agent's file unless it is open, so that what a kill left in
+// its -wal is captured.
+func (db *DB) CaptureRest(ctx context.Context) error {
+	if _, err := db.acquire(Background(ctx)); err != nil {
+		return err
+	}
+	db.leave()
+	return nil
+}
+
 // CapturedAt reports whether the agent's file, unless it is open, is as it was at
 // this position.
 func (db *DB) CapturedAt(at capture.Position) bool {
@@ -139,5 +149,5 @@ func (db *DB) CapturedAt(at capture.Position) bool {
 		return true
 	}
 	now, whole := stamp(db.path)
-	return whole && now == at.Stamp
+	return whole && now == at.Stamp && at.WAL == (capture.WALPosition{})
 }

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -43,6 +44,12 @@ func (s *captures) Commit(_ string, c capture.Commit) bool {
 	defer s.mu.Unlock()
 	s.commits[c.Generation] = append(s.commits[c.Generation], c)
 	return !s.refuse
+}
+
+func (s *captures) Checkpointed(id string, at capture.Position) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed[id] = at
 }
 
 func (s *captures) Lost(id string, err error) {
@@ -303,6 +310,95 @@ func TestCaptureNoticesOtherPrograms(t *testing.T) {
 			}
 			createContact(t, db, named("later"))
 			wantCaptured(t, f, db, s, snapshot, at)
+		})
+	}
+}
+
+// After a kill the capture goes on behind any commit that is proven to be in the
+// -wal, and only there.
+func TestCaptureContinuesAfterAKill(t *testing.T) {
+	t.Parallel()
+	s, path := newCaptures(), t.TempDir()
+	f := openCaptured(t, path, s)
+	db := createAgent(t, f, "Support")
+	snapshot, at := snapshotOf(t, db, false)
+	createContact(t, db, named("moved into the file"))
+	rest(t, f, db)
+	whole := s.closed[db.id]
+	for n := range 6 {
+		createContact(t, db, numberedContact(n))
+	}
+	killed := t.TempDir() // as a kill leaves the folder
+	if err := os.CopyFS(killed, os.DirFS(path)); err != nil {
+		t.Fatal(err)
+	}
+	commits := slices.Clone(s.commits[at.Generation])
+	third := commits[3].Position
+	closeFolder(t, f)
+	cut := func(t *testing.T, wal string) {
+		if err := os.Truncate(wal, third.WAL.Offset-1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flip := func(t *testing.T, wal string) {
+		raw, err := os.ReadFile(wal)
+		if err == nil {
+			raw[100] ^= 1
+			err = os.WriteFile(wal, raw, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	with := func(change func(*capture.Position)) capture.Position { p := third; change(&p); return p }
+	for name, tc := range map[string]struct {
+		at     capture.Position
+		damage func(t *testing.T, wal string)
+		losses int
+	}{
+		"in the middle":        {third, nil, 0},
+		"at the end":           {commits[len(commits)-1].Position, nil, 0},
+		"a checkpoint":         {whole, nil, 0},
+		"another -wal":         {with(func(p *capture.Position) { p.WAL.Salt++ }), nil, 1},
+		"another checksum":     {with(func(p *capture.Position) { p.WAL.Sum[1]++ }), nil, 1},
+		"within a frame":       {with(func(p *capture.Position) { p.WAL.Offset-- }), nil, 1},
+		"a shorter -wal":       {third, cut, 1},
+		"a damaged beginning":  {third, flip, 1},
+		"no -wal":              {third, func(t *testing.T, wal string) { _ = os.Remove(wal) }, 1},
+		"another file's stamp": {capture.Position{Generation: whole.Generation, TXID: whole.TXID, Time: whole.Time, Stamp: "1/2/3"}, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := errors.Join(os.RemoveAll(path), os.CopyFS(path, os.DirFS(killed))); err != nil {
+				t.Fatal(err)
+			}
+			if tc.damage != nil {
+				tc.damage(t, db.path+"-wal")
+			}
+			if tc.at == whole { // the copy stands for the file
+				tc.at.Stamp = stampOf(db.path)
+			}
+			next := newCaptures()
+			next.closed[db.id] = tc.at
+			for _, c := range commits {
+				if c.TXID <= tc.at.TXID {
+					next.commits[at.Generation] = append(next.commits[at.Generation], c)
+				}
+			}
+			f := openCaptured(t, path, next)
+			db := byName(t, f, "Support")
+			if err := db.CaptureRest(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if n := next.losses(db.id); n != tc.losses {
+				t.Fatalf("%d losses: %v", n, next.lost[db.id])
+			}
+			from, since := snapshot, at
+			if tc.losses > 0 {
+				from, since = snapshotOf(t, db, false)
+			}
+			createContact(t, db, named("after"))
+			wantCaptured(t, f, db, next, from, since)
+			closeFolder(t, f)
 		})
 	}
 }

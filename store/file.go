@@ -69,6 +69,9 @@ func openFile(path string, unchanged bool, captured *capture.File) (*file, error
 	if err := f.openWriter(check); err != nil {
 		return nil, err
 	}
+	if captured != nil && !unchanged {
+		captured.Commit()
+	}
 	f.info, _ = os.Stat(path)
 	for range readersPerFile {
 		f.slots <- struct{}{}

@@ -13,36 +13,46 @@
 // left it holds all that was committed since; in every other case, as when
 // another program made a checkpoint or replaced the file, frames may be missing.
 // Then the capture stops, the sink is told, and a new snapshot starts a new
-// generation. The checksum of each frame is verified
+// generation.
+//
+// A position of the capture also says where it is in the -wal. After a kill the
+// capture continues behind it if the -wal has that salt and, up to there, that
+// checksum: SQLite only appends to it, so that all that was committed since lies
+// behind. If everything up to the position was in the database file, which is as it
+// was then, all of the -wal lies behind. In every other case a new generation starts.
+// The checksum of each frame is verified
 // (https://www.sqlite.org/fileformat2.html#the_write_ahead_log).
 package capture
 
 // Commit is what one or more group commits changed.
 type Commit struct {
-	Generation string // of snapshots and commits that continue each other
-	TXID       uint64 // 1 is the generation's first snapshot; each commit is one more
-	Time       int64  // Unix milliseconds, ascending within a generation
-	Data       []byte // the LTX file
+	Position        // behind it
+	Data     []byte // the LTX file
 }
 
 // Position is how far a file was captured. The zero value is not at all.
 type Position struct {
-	Generation string `json:"generation"`
-	TXID       uint64 `json:"txid"`
-	Time       int64  `json:"time"`
-	// Stamp identifies the state of the database file that has everything up to
-	// this position in it, beside an empty -wal.
-	Stamp string `json:"stamp"`
+	Generation string `json:"generation"` // of snapshots and commits that continue each other
+	TXID       uint64 `json:"txid"`       // 1 is the generation's first snapshot; each commit is one more
+	Time       int64  `json:"time"`       // Unix milliseconds, ascending within a generation
+	// Stamp identifies the state of the database file after the last checkpoint. If
+	// WAL is zero, everything up to this position is in it.
+	Stamp string      `json:"stamp"`
+	WAL   WALPosition `json:"wal,omitzero"`
 }
 
 // Sink receives what was captured. Its methods are called in the turn of the
 // file's writer and must be safe for concurrent use by several files.
 type Sink interface {
-	// Resume returns where the capture of a file stopped when it was closed.
+	// Resume returns where the capture of a file stopped: when it was closed or,
+	// after a kill, a position that was reported before.
 	Resume(id string) Position
 	// Commit takes a commit and reports whether it did. After a false, nothing
 	// of the file is captured before its next snapshot.
 	Commit(id string, c Commit) bool
+	// Checkpointed reports that everything up to a position is in the database file;
+	// commits after it were not made yet.
+	Checkpointed(id string, at Position)
 	// Lost reports that a file has to begin anew with a snapshot.
 	Lost(id string, reason error)
 	// Closed reports that a file was closed, and where its capture stands.

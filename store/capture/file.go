@@ -31,7 +31,6 @@ type File struct {
 	sink     Sink
 
 	at         Position // Generation is "" while nothing is captured
-	wal        walPosition
 	frameSize  int64
 	uncaptured int // commits since the last checkpoint
 
@@ -39,21 +38,36 @@ type File struct {
 }
 
 // Open returns the capture of a file that is about to be opened, or nil if sink is
-// nil. atRest reports that there is no -wal, or an empty one.
-func Open(id, path string, atRest bool, stamp func() string, sink Sink) *File {
+// nil. Call Commit once it is open: a kill may have left commits in the -wal.
+func Open(id, path string, stamp func() string, sink Sink) *File {
 	if sink == nil {
 		return nil
 	}
 	f := &File{id: id, path: path, stamp: stamp, sink: sink}
 	switch at := sink.Resume(id); {
-	case atRest && at.Generation != "" && at.Stamp == stamp():
-		f.at = at
-	case at.Generation != "":
-		sink.Lost(id, errors.New("the file is not as it was when it was closed"))
-	default:
+	case at.Generation == "":
 		sink.Lost(id, nil)
+	case f.continues(at):
+		f.at = at
+	default:
+		sink.Lost(id, errors.New("the file is not as it was when it was captured"))
 	}
 	return f
+}
+
+// continues reports whether all that was committed behind a position lies in the
+// -wal: behind the same place of the same -wal, or in any if the database file is
+// as it was with everything up to the position in it.
+func (f *File) continues(at Position) bool {
+	if at.WAL == (WALPosition{}) {
+		return at.Stamp == f.stamp()
+	}
+	w, err := openWAL(f.path)
+	if err != nil || w == nil {
+		return false
+	}
+	defer w.close()
+	return w.holds(at.WAL)
 }
 
 // Commit captures what was committed since the last call.
@@ -73,8 +87,8 @@ func (f *File) commit() error {
 		return err
 	}
 	defer w.close()
-	from := f.wal
-	if w.salt != from.salt {
+	from := f.at.WAL
+	if w.salt != from.Salt {
 		if f.stamp() != f.at.Stamp {
 			return errors.New("another program changed the file")
 		}
@@ -84,7 +98,7 @@ func (f *File) commit() error {
 	if err != nil {
 		return err
 	}
-	f.wal, f.frameSize = s.end, w.frameSize()
+	f.at.WAL, f.frameSize = s.end, w.frameSize()
 	if len(s.frames) == 0 {
 		return nil
 	}
@@ -94,7 +108,7 @@ func (f *File) commit() error {
 		return err
 	}
 	f.at.TXID, f.at.Time = txid, at
-	if !f.sink.Commit(f.id, Commit{Generation: f.at.Generation, TXID: txid, Time: at, Data: data}) {
+	if !f.sink.Commit(f.id, Commit{f.at, data}) {
 		f.at = Position{}
 	}
 	return nil
@@ -115,10 +129,10 @@ func (f *File) Due() bool {
 
 // frames returns the number of frames in the -wal.
 func (f *File) frames() int64 {
-	if f.wal.offset == 0 {
+	if f.at.WAL.Offset == 0 || f.frameSize == 0 {
 		return 0
 	}
-	return (f.wal.offset - walHeader) / f.frameSize
+	return (f.at.WAL.Offset - walHeader) / f.frameSize
 }
 
 // Checkpoint captures what was committed and moves it into the database file; with
@@ -138,7 +152,7 @@ func (f *File) Checkpoint(run Checkpointer, truncate bool) (busy bool, err error
 	if err != nil {
 		return false, err
 	}
-	f.checkpointed(int64(frames))
+	f.checkpointed(int64(frames), int64(moved))
 	if !truncate || blocked != 0 {
 		return blocked != 0 || moved < frames, nil
 	}
@@ -146,13 +160,14 @@ func (f *File) Checkpoint(run Checkpointer, truncate bool) (busy bool, err error
 	if blocked, _, _, err = run("TRUNCATE"); err != nil || blocked != 0 {
 		return blocked != 0, err
 	}
-	f.wal = walPosition{}
+	f.at.WAL = WALPosition{}
 	return false, nil
 }
 
 // checkpointed notes a checkpoint of a -wal with this many frames, all of which
-// must have been captured: another program may have written some.
-func (f *File) checkpointed(frames int64) {
+// must have been captured: another program may have written some. So many were
+// moved into the file.
+func (f *File) checkpointed(frames, moved int64) {
 	if f.at.Generation == "" {
 		return
 	}
@@ -166,7 +181,17 @@ func (f *File) checkpointed(frames int64) {
 		f.lose(fmt.Errorf("%d frames were moved into the file, of %d that were captured", frames, f.frames()))
 	default:
 		f.at.Stamp = stamp
+		if moved == frames {
+			f.sink.Checkpointed(f.id, f.whole())
+		}
 	}
+}
+
+// whole returns the position if everything up to it is in the database file.
+func (f *File) whole() Position {
+	at := f.at
+	at.WAL = WALPosition{}
+	return at
 }
 
 // ErrBusy says that a snapshot cannot begin, since somebody reads or writes.
@@ -185,7 +210,7 @@ func (f *File) Hold(run Checkpointer, fresh bool) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, err
 	}
-	f.checkpointed(int64(frames))
+	f.checkpointed(int64(frames), int64(moved))
 	if moved < frames {
 		return Snapshot{}, ErrBusy
 	}
@@ -197,12 +222,12 @@ func (f *File) Hold(run Checkpointer, fresh bool) (Snapshot, error) {
 		return Snapshot{}, ErrBusy
 	}
 	f.held.Add(1)
-	return Snapshot{file: f, At: f.at}, nil
+	return Snapshot{file: f, At: f.whole()}, nil
 }
 
 // begin begins a generation behind this many frames of the -wal.
 func (f *File) begin(frames int64) error {
-	f.wal = walPosition{}
+	var behind WALPosition
 	if frames > 0 {
 		w, err := openWAL(f.path)
 		if err != nil {
@@ -212,13 +237,13 @@ func (f *File) begin(frames int64) error {
 			return ErrBusy
 		}
 		defer w.close()
-		if f.wal, err = w.behind(frames); err != nil {
+		if behind, err = w.behind(frames); err != nil {
 			return err
 		}
 		f.frameSize = w.frameSize()
 	}
 	now := time.Now()
-	f.at = Position{Generation: newGeneration(now), TXID: 1, Time: now.UnixMilli(), Stamp: f.stamp()}
+	f.at = Position{Generation: newGeneration(now), TXID: 1, Time: now.UnixMilli(), Stamp: f.stamp(), WAL: behind}
 	return nil
 }
 

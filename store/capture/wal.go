@@ -19,11 +19,12 @@ const (
 	walMagic    = 0x377f0682
 )
 
-// walPosition is a place in a -wal: behind a frame that ends a commit.
-type walPosition struct {
-	salt   [8]byte   // of the -wal's header; zero: before the first frame of the next one
-	offset int64     // bytes
-	sum    [2]uint32 // the checksum up to there
+// WALPosition is a place in a -wal: behind a frame that ends a commit. The zero
+// value is before the first frame, whichever -wal it is.
+type WALPosition struct {
+	Salt   uint64    `json:"salt"`   // of the -wal's header, which is another for each
+	Offset int64     `json:"offset"` // bytes
+	Sum    [2]uint32 `json:"sum"`    // the checksum of everything up to there
 }
 
 // frame is where a page lies in the -wal.
@@ -36,7 +37,7 @@ type frame struct {
 type span struct {
 	frames []frame
 	size   uint32 // of the database after it, in pages
-	end    walPosition
+	end    WALPosition
 }
 
 var errMany = errors.New("one commit changed more than is captured at a time")
@@ -45,7 +46,7 @@ var errMany = errors.New("one commit changed more than is captured at a time")
 type wal struct {
 	file     *os.File
 	pageSize int64
-	salt     [8]byte
+	salt     uint64
 	start    [2]uint32 // the checksum of its header
 	order    binary.ByteOrder
 }
@@ -85,7 +86,7 @@ func (w *wal) readHeader() error {
 		return errors.New("the -wal has no valid header")
 	}
 	w.pageSize = int64(binary.BigEndian.Uint32(h[8:]))
-	w.salt = [8]byte(h[16:24])
+	w.salt = binary.BigEndian.Uint64(h[16:])
 	return nil
 }
 
@@ -94,25 +95,25 @@ func (w *wal) close() { _ = w.file.Close() }
 func (w *wal) frameSize() int64 { return frameHeader + w.pageSize }
 
 // begin returns the place before the first frame.
-func (w *wal) begin() walPosition {
-	return walPosition{salt: w.salt, offset: walHeader, sum: w.start}
+func (w *wal) begin() WALPosition {
+	return WALPosition{Salt: w.salt, Offset: walHeader, Sum: w.start}
 }
 
 // behind returns the place behind the first n frames.
-func (w *wal) behind(n int64) (walPosition, error) {
+func (w *wal) behind(n int64) (WALPosition, error) {
 	p := w.begin()
 	if n == 0 {
 		return p, nil
 	}
-	p.offset += n * w.frameSize()
+	p.Offset += n * w.frameSize()
 	var h [frameHeader]byte
-	if _, err := w.file.ReadAt(h[:], p.offset-w.frameSize()); err != nil {
+	if _, err := w.file.ReadAt(h[:], p.Offset-w.frameSize()); err != nil {
 		return p, err
 	}
-	if [8]byte(h[8:16]) != w.salt {
+	if binary.BigEndian.Uint64(h[8:]) != w.salt {
 		return p, errors.New("the -wal ends before its last frame")
 	}
-	p.sum = sumAt(h[16:])
+	p.Sum = sumAt(h[16:])
 	return p, nil
 }
 
@@ -122,38 +123,61 @@ const readFrames = 16
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // read returns what was committed behind p, at most limit frames of it.
-func (w *wal) read(p walPosition, limit int) (span, error) {
+func (w *wal) read(p WALPosition, limit int) (s span, err error) {
+	s.end = p
+	var open []frame // of a commit that has not ended
+	many := false
+	err = w.walk(p, func(raw []byte, end WALPosition) (more bool) {
+		open = append(open, frame{binary.BigEndian.Uint32(raw), end.Offset - w.pageSize})
+		if size := binary.BigEndian.Uint32(raw[4:]); size > 0 {
+			s.frames, s.size, s.end, open = append(s.frames, open...), size, end, open[:0]
+		}
+		many = len(s.frames)+len(open) > limit
+		return !many
+	})
+	if many {
+		return s, errMany
+	}
+	return s, err
+}
+
+// holds reports whether a frame ends at p and everything before it is as it was.
+func (w *wal) holds(p WALPosition) (found bool) {
+	err := w.walk(w.begin(), func(_ []byte, end WALPosition) (more bool) {
+		found = end == p
+		return end.Offset < p.Offset
+	})
+	return err == nil && found
+}
+
+// walk calls visit with the valid frames behind p and where each of them ends,
+// until it returns false.
+func (w *wal) walk(p WALPosition, visit func(raw []byte, end WALPosition) (more bool)) error {
 	kept := buffers.Get().(*[]byte)
 	defer buffers.Put(kept)
 	if int64(cap(*kept)) < readFrames*w.frameSize() {
 		*kept = make([]byte, readFrames*w.frameSize())
 	}
-	s := span{end: p}
-	var open []frame // of a commit that has not ended
 	for {
-		n, err := w.file.ReadAt((*kept)[:readFrames*w.frameSize()], p.offset)
+		n, err := w.file.ReadAt((*kept)[:readFrames*w.frameSize()], p.Offset)
 		if err != nil && err != io.EOF {
-			return s, err
+			return err
 		}
 		block := (*kept)[:n]
 		for int64(len(block)) >= w.frameSize() {
 			raw := block[:w.frameSize()]
-			sum := w.checksum(w.checksum(p.sum, raw[:8]), raw[frameHeader:])
-			if [8]byte(raw[8:16]) != w.salt || sum != sumAt(raw[16:]) {
-				return s, nil // what lies here is older
+			sum := w.checksum(w.checksum(p.Sum, raw[:8]), raw[frameHeader:])
+			if binary.BigEndian.Uint64(raw[8:]) != w.salt || sum != sumAt(raw[16:]) {
+				return nil // what lies here is older
 			}
-			open = append(open, frame{binary.BigEndian.Uint32(raw), p.offset + frameHeader})
-			p.offset, p.sum = p.offset+w.frameSize(), sum
-			if size := binary.BigEndian.Uint32(raw[4:]); size > 0 {
-				s.frames, s.size, s.end, open = append(s.frames, open...), size, p, open[:0]
-			}
-			if len(s.frames)+len(open) > limit {
-				return s, errMany
+			p.Offset, p.Sum = p.Offset+w.frameSize(), sum
+			if !visit(raw, p) {
+				return nil
 			}
 			block = block[w.frameSize():]
 		}
 		if int64(n) < readFrames*w.frameSize() {
-			return s, nil
+			return nil
 		}
 	}
 }

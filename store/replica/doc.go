@@ -11,10 +11,17 @@
 //
 // A generation is a series of transactions that continue each other; its name sorts
 // by time. It begins with a snapshot, transaction 1, and ends when the program
-// cannot be sure to have captured everything, as after a kill. Level 9 has
+// cannot be sure to have captured everything, as after another program changed the
+// file. Level 9 has
 // snapshots, level 0 what was committed within about a second. Those are merged
 // into level 1, of five minutes each, and these into level 2, of an hour. TIME is when
 // the last of the transactions was committed, in Unix milliseconds. Transactions are
 // 16 hexadecimal digits and TIME is 11. The files are LTX
 // (https://github.com/superfly/ltx).
+//
+// # Restarts
+//
+// The file replica.json of the data folder has the position up to which each agent
+// was uploaded. A start, also after a kill, continues there if package capture can
+// prove that everything since is in the -wal, and if the replica ends there.
 package replica

@@ -26,7 +26,7 @@ import (
 
 // longRounds says how often the long tests of this file do what they do:
 //
-//	SATCHEL_REPLICA_ROUNDS=200 go test ./store/replica -run 'UnderLoad|Killed|Large' -v -timeout 1h
+//	SATCHEL_REPLICA_ROUNDS=200 go test ./store/replica -run 'UnderLoad|Killed|Large|Cost' -v -timeout 1h
 const longRounds = "SATCHEL_REPLICA_ROUNDS"
 
 func rounds(t *testing.T) int {
@@ -49,6 +49,9 @@ func start(t *testing.T, path string, target Target) *served {
 	return s
 }
 
+// writePause is the time from one write of a load's writer to its next.
+const writePause = 20 * time.Millisecond
+
 // load writes to an agent until its context ends; hold pauses it.
 type load struct {
 	hold    sync.RWMutex
@@ -57,7 +60,10 @@ type load struct {
 
 func (l *load) write(ctx context.Context, t *testing.T, db *store.DB, n int) {
 	l.writers.Go(func() {
+		pace := time.NewTicker(writePause) // else the disk is filled
+		defer pace.Stop()
 		for i := 0; ctx.Err() == nil; i++ {
+			<-pace.C
 			l.hold.RLock()
 			_, err := db.CreateContact(ctx, agent.ContactChange{Name: agent.Some(fmt.Sprint(n, i)), Notes: agent.Some(strings.Repeat(fmt.Sprint(i, " "), rand.IntN(2000)))})
 			if err == nil && i%50 == 49 {
@@ -78,6 +84,7 @@ func imageOf(t *testing.T, s *served, db *store.DB) []byte {
 	t.Helper()
 	path := filepath.Join(s.path, "agents", db.ID()+".db")
 	to := filepath.Join(t.TempDir(), "x.db")
+	defer os.Remove(to)
 	for _, suffix := range []string{"-wal", ""} { // a checkpoint between the two does no harm
 		raw, err := os.ReadFile(path + suffix)
 		if err == nil {
@@ -259,15 +266,24 @@ func TestKilled(t *testing.T) {
 			if len(missing) > 0 && missing[0] != len(writes)-len(missing) {
 				t.Fatalf("round %d: write %d of %d is missing, and later ones are there", round, missing[0], len(writes))
 			}
-			// Before the snapshot that follows a kill is uploaded, the state is older.
+			// Before what follows a kill is uploaded, the state is older.
 			if fresh := len(acknowledged[id]); len(missing) > 0 && len(missing) < fresh {
 				lost = append(lost, killed-writes[missing[0]].at)
 			}
 		}
 	}
+	generations := 0
+	for id := range all {
+		objects, err := listed(t.Context(), target.storage, id+"/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		generations += len(byGeneration(objects))
+	}
+	t.Logf("%d kills of %d agents, which needed %d snapshots after a kill", n, len(all), generations-len(all))
 	slices.Sort(lost)
 	if len(lost) > 0 {
-		t.Logf("%d kills; in %d of the files the snapshot after the last kill was there: the oldest write that they lack was %d ms old in the median, %d at most", n, len(lost), lost[len(lost)/2], lost[len(lost)-1])
+		t.Logf("in %d of the files what followed the last kill was there: the oldest write that they lack was %d ms old in the median, %d at most", len(lost), lost[len(lost)/2], lost[len(lost)-1])
 	}
 }
 
@@ -325,6 +341,43 @@ func missingOf(t *testing.T, path string, writes []written) (missing []int) {
 		}
 	}
 	return missing
+}
+
+// Replication costs a commit little. Both kinds of commits take turns in one run,
+// so that what else the machine does counts for both.
+func TestCommitCost(t *testing.T) {
+	n := rounds(t)
+	_, target := newFakeS3(t)
+	replicated := start(t, t.TempDir(), target).create("a")
+	alone, err := store.Open(store.Options{Path: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alone.Close()
+	plain, err := alone.CreateAgent(t.Context(), agent.Agent{Name: "a"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const commits = 100
+	var ratios, with, without []float64
+	block := func(db *store.DB) float64 {
+		began := time.Now()
+		for range commits {
+			if _, err := db.CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("x"), Notes: agent.Some(strings.Repeat("n", 500))}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return float64(time.Since(began).Microseconds()) / commits
+	}
+	for range n {
+		a, b := block(replicated), block(plain)
+		with, without, ratios = append(with, a), append(without, b), append(ratios, a/b)
+	}
+	for _, values := range [][]float64{with, without, ratios} {
+		slices.Sort(values)
+	}
+	t.Logf("a commit takes %.0f µs with replication and %.0f µs without (medians); the ratio is %.2f (median), %.2f to %.2f for nine in ten blocks of %d",
+		with[n/2], without[n/2], ratios[n/2], ratios[n/20], ratios[n-1-n/20], commits)
 }
 
 // An agent of 100 MB is restored within ten seconds.

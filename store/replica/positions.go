@@ -1,9 +1,11 @@
 package replica
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -11,13 +13,15 @@ import (
 )
 
 // positions is the file in the data folder that says where replicas stand, so that
-// agents that were not written since need no new snapshot at the next start.
+// agents that were not written since need no new snapshot at the next start, and
+// those that were in use at a kill are continued. After one with the positions of
+// all agents, the file has one more for each that changed.
 type positions struct {
-	Target string              `json:"target"`
+	Target string              `json:"target,omitempty"`
 	Agents map[string]position `json:"agents"`
 }
 
-// position is of an agent whose file is closed and whose replica is complete.
+// position is where the replica of an agent stands.
 type position struct {
 	At   capture.Position `json:"at"`
 	Base baseline         `json:"base"`
@@ -31,7 +35,7 @@ func (r *Replicator) load() {
 	raw, err := os.ReadFile(r.positionsPath())
 	var p positions
 	if err == nil {
-		err = json.Unmarshal(raw, &p)
+		p, err = decodePositions(raw)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.Log.Warn("every replica begins anew with a snapshot", "error", err)
@@ -40,18 +44,85 @@ func (r *Replicator) load() {
 		return
 	}
 	for id, at := range p.Agents {
-		r.agents[id] = &replicated{at: at.At, base: at.Base, name: at.Name, resumed: true}
+		r.agents[id] = &replicated{at: at.At, stands: at.At, base: at.Base, name: at.Name, resumed: true}
 	}
 }
 
-// save writes the positions if they changed.
+// decodePositions reads the file of positions, the last of which a kill may have
+// cut short. An older position does no harm: the replica is found to be ahead.
+func decodePositions(raw []byte) (p positions, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	if err := decoder.Decode(&p); err != nil {
+		return p, err
+	}
+	for {
+		var newer positions
+		if decoder.Decode(&newer) != nil || p.Agents == nil {
+			return p, nil
+		}
+		maps.Copy(p.Agents, newer.Agents)
+	}
+}
+
+// positionLocked returns where the replica of an agent stands, if a start can
+// continue from there. The caller holds mu.
+func (a *replicated) positionLocked() (position, bool) {
+	return position{a.stands, a.base, a.name}, a.stands.Generation != "" && a.stands.Generation == a.base.Generation && !a.restarts
+}
+
+// append adds an agent's position to the file if it changed.
+func (r *Replicator) append(id string) {
+	r.saving.Lock()
+	defer r.saving.Unlock()
+	if !r.saved {
+		r.mu.Lock()
+		r.changed = true
+		r.mu.Unlock()
+		r.saveLocked()
+		return
+	}
+	r.mu.Lock()
+	a := r.agents[id]
+	var at position
+	stands := false
+	if a != nil && a.unsaved {
+		at, stands = a.positionLocked()
+		a.unsaved = false
+	}
+	r.mu.Unlock()
+	if !stands {
+		return
+	}
+	raw, err := json.Marshal(positions{Agents: map[string]position{id: at}})
+	var file *os.File
+	if err == nil {
+		file, err = os.OpenFile(r.positionsPath(), os.O_WRONLY|os.O_APPEND, 0o600)
+	}
+	if err == nil {
+		_, err = file.Write(append(raw, '\n'))
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		r.saved = false // half a line may be there: all are written next time
+	}
+}
+
+// save writes all positions if one changed.
 func (r *Replicator) save() {
+	r.saving.Lock()
+	defer r.saving.Unlock()
+	r.saveLocked()
+}
+
+// saveLocked is save for a caller that holds saving.
+func (r *Replicator) saveLocked() {
 	r.mu.Lock()
 	p := positions{Target: r.Target.String(), Agents: map[string]position{}}
 	for id, a := range r.agents {
-		if a.at.Generation != "" && a.at.Generation == a.base.Generation && len(a.pending) == 0 && !a.restarts {
-			p.Agents[id] = position{a.at, a.base, a.name}
+		if at, stands := a.positionLocked(); stands {
+			p.Agents[id] = at
 		}
+		a.unsaved = false
 	}
 	changed := r.changed
 	r.changed = false
@@ -61,12 +132,12 @@ func (r *Replicator) save() {
 	}
 	raw, err := json.Marshal(p)
 	if err == nil {
-		err = os.WriteFile(r.positionsPath()+".new", raw, 0o600)
+		err = os.WriteFile(r.positionsPath()+".new", append(raw, '\n'), 0o600)
 	}
 	if err == nil {
 		err = os.Rename(r.positionsPath()+".new", r.positionsPath())
 	}
-	if err != nil {
+	if r.saved = err == nil; err != nil {
 		r.Log.Warn("replicas begin anew with snapshots at the next start", "error", err)
 	}
 }

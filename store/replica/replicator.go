@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -60,6 +61,9 @@ type Replicator struct {
 	failed  error // of the last upload or snapshot
 	changed bool  // what the file of positions has
 
+	saving sync.Mutex // while the file of positions is written
+	saved  bool       // guarded by saving: the file is of this target, so that positions can be appended
+
 	stop context.CancelFunc
 	done chan struct{}
 }
@@ -68,6 +72,8 @@ type Replicator struct {
 // guards it.
 type replicated struct {
 	at       capture.Position // where the capture stood when the file was closed
+	stands   capture.Position // what the replica has, from which a start after a kill continues
+	unsaved  bool             // the file of positions lacks stands
 	resumed  bool             // at is of an earlier start: the replica must be found to end there
 	lost     int              // counts the reasons for a new snapshot
 	restarts bool             // a snapshot is to begin a new generation
@@ -123,14 +129,14 @@ func (r *Replicator) watch(ctx context.Context) {
 	ticker := time.NewTicker(compareEvery)
 	defer ticker.Stop()
 	tidied := r.Now()
-	r.compare()
+	r.compare(ctx)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		r.compare()
+		r.compare(ctx)
 		r.save()
 		if now := r.Now(); now.Sub(tidied) >= tidyEvery {
 			tidied = now
@@ -139,11 +145,12 @@ func (r *Replicator) watch(ctx context.Context) {
 	}
 }
 
-// compare has a snapshot made of every agent that has no replica, or whose file
-// was changed while it was closed.
-func (r *Replicator) compare() {
+// compare has a snapshot made of every agent that has no replica, and has those
+// files opened that are not as they were left: by a kill, whose rest is captured
+// then, or by another program, which takes a snapshot.
+func (r *Replicator) compare(ctx context.Context) {
 	for _, db := range r.folder.Agents() {
-		if db.Problem() != nil {
+		if db.Problem() != nil || ctx.Err() != nil {
 			continue
 		}
 		r.mu.Lock()
@@ -153,8 +160,13 @@ func (r *Replicator) compare() {
 			at = a.at
 		}
 		r.mu.Unlock()
-		if !known || at.Generation != "" && !db.CapturedAt(at) {
+		switch {
+		case !known:
 			r.Lost(db.ID(), nil)
+		case at.Generation != "" && !db.CapturedAt(at):
+			if err := db.CaptureRest(ctx); err != nil && !errors.Is(err, store.ErrClosed) {
+				r.Lost(db.ID(), err)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package replica
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -57,7 +58,7 @@ func (s *served) stop() {
 // snapshots makes the snapshots that are needed, and returns how many.
 func (s *served) snapshots() int {
 	s.t.Helper()
-	s.r.compare()
+	s.r.compare(s.t.Context())
 	ids := s.r.ids(func(a *replicated) bool { return a.restarts })
 	for _, id := range ids {
 		if next, err := s.r.snapshot(s.t.Context(), id); err != nil || next.Again {
@@ -227,6 +228,43 @@ func TestRestoreAtATime(t *testing.T) {
 	if _, err := Restore(t.Context(), target, db.ID(), before, filepath.Join(t.TempDir(), "x.db")); err == nil {
 		t.Error("a time before the first snapshot is restored")
 	}
+}
+
+// After a kill, what an agent in use had not uploaded follows from its -wal, without
+// a new snapshot.
+func TestReplicaContinuesAfterAKill(t *testing.T) {
+	t.Parallel()
+	eachTarget(t, func(t *testing.T, target Target) {
+		path := t.TempDir()
+		s := serveAt(t, path, target)
+		db := s.create("Support")
+		s.snapshots()
+		for round := range 3 {
+			s.contact(db, "uploaded")
+			s.r.flush(t.Context())
+			s.contact(db, "not uploaded")
+			killed := t.TempDir() // as a kill leaves the folder
+			if err := os.CopyFS(killed, os.DirFS(path)); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(s.folder.Close(), os.RemoveAll(path), os.CopyFS(path, os.DirFS(killed))); err != nil {
+				t.Fatal(err)
+			}
+			s = serveAt(t, path, target)
+			s.r.compare(t.Context())
+			s.r.flush(t.Context())
+			if n := contactsIn(t, restore(t, target, db.ID(), time.Time{})); n != 2*(round+1) {
+				t.Errorf("%d contacts are restored after kill %d", n, round+1)
+			}
+			db = s.byName("Support")
+		}
+		objects, err := listed(t.Context(), target.storage, db.ID()+"/")
+		if n := len(byGeneration(objects)); n != 1 || err != nil {
+			t.Errorf("%d generations, %v", n, err)
+		}
+		s.stop()
+		wantRestored(t, s, db)
+	})
 }
 
 // What another program changes while the server is down gets a new snapshot, also

@@ -38,6 +38,30 @@ func (r *Replicator) Commit(id string, c capture.Commit) bool {
 	return true
 }
 
+// Checkpointed implements capture.Sink.
+func (r *Replicator) Checkpointed(id string, at capture.Position) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.checkpointedLocked(id, at)
+}
+
+// checkpointedLocked notes how everything up to a position can be recognized once
+// that is uploaded, unless there is a newer commit.
+func (r *Replicator) checkpointedLocked(id string, at capture.Position) {
+	a := r.agentLocked(id)
+	stands := &a.stands
+	if n := len(a.pending); n > 0 {
+		stands = &a.pending[n-1].Position
+	}
+	if stands.Generation != at.Generation || stands.TXID != at.TXID || *stands == at {
+		return
+	}
+	if *stands = at; stands == &a.stands {
+		a.unsaved = true
+		r.uploads.Enqueue(id) // with nothing to upload, it saves the position
+	}
+}
+
 // dropLocked gives up what waits for its upload.
 func (r *Replicator) dropLocked(a *replicated) {
 	r.waiting -= a.size
@@ -48,7 +72,7 @@ func (r *Replicator) dropLocked(a *replicated) {
 func (r *Replicator) lostLocked(id string, a *replicated) {
 	a.lost++
 	a.restarts, r.changed = true, true
-	a.at = capture.Position{}
+	a.at, a.stands = capture.Position{}, capture.Position{}
 	r.snapshots.Enqueue(id)
 }
 
@@ -70,6 +94,7 @@ func (r *Replicator) Closed(id string, at capture.Position) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.agentLocked(id).at, r.changed = at, true
+	r.checkpointedLocked(id, at)
 }
 
 // Deleted implements capture.Sink. The replica is kept as long as the past of
@@ -79,6 +104,6 @@ func (r *Replicator) Deleted(id string) {
 	defer r.mu.Unlock()
 	a := r.agentLocked(id)
 	r.dropLocked(a)
-	a.at, a.deleted, a.restarts, r.changed = capture.Position{}, true, false, true
+	a.at, a.stands, a.deleted, a.restarts, r.changed = capture.Position{}, capture.Position{}, true, false, true
 	r.uploads.Enqueue(id)
 }

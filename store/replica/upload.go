@@ -27,6 +27,7 @@ const (
 func (r *Replicator) upload(ctx context.Context, id string) (work.Next, error) {
 	batch, dropped, resumed := r.batch(id)
 	if len(batch) == 0 {
+		r.append(id)
 		return work.Next{}, r.describe(ctx, id)
 	}
 	first, last := batch[0], batch[len(batch)-1]
@@ -47,7 +48,9 @@ func (r *Replicator) upload(ctx context.Context, id string) (work.Next, error) {
 		return work.Next{}, err
 	}
 	r.succeeded()
-	return r.uploaded(id, len(batch), dropped, int64(len(raw))), r.describe(ctx, id)
+	next := r.uploaded(id, len(batch), dropped, int64(len(raw)))
+	r.append(id)
+	return next, r.describe(ctx, id)
 }
 
 // batch returns the oldest commits that wait, of one generation.
@@ -94,6 +97,7 @@ func (r *Replicator) uploaded(id string, n, dropped int, size int64) (next work.
 		a.size -= int64(len(c.Data))
 		r.waiting -= int64(len(c.Data))
 	}
+	a.stands, a.unsaved = a.pending[n-1].Position, true
 	a.pending = append([]capture.Commit(nil), a.pending[n:]...)
 	a.resumed, r.changed = false, true
 	a.base.Since += size
@@ -177,15 +181,29 @@ func (r *Replicator) snapshot(ctx context.Context, id string) (work.Next, error)
 		return work.Next{}, err
 	}
 	r.succeeded()
+	again := r.based(id, at, size, lost, db.Agent().Name)
+	r.append(id)
+	return work.Next{Again: again}, nil
+}
+
+// based notes that a snapshot was uploaded, and reports whether another one is
+// needed: the reasons for one were counted before it was made.
+func (r *Replicator) based(id string, at capture.Position, size int64, lost int, name string) (again bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a = r.agentLocked(id)
-	if a.lost == lost {
-		a.restarts, a.resumed, a.deleted = false, a.resumed && !fresh, false
-		a.base = baseline{Generation: at.Generation, At: at.Time, Size: size}
+	a := r.agentLocked(id)
+	a.name, r.changed = name, true
+	if a.lost != lost {
+		return true
 	}
-	a.name, r.changed = db.Agent().Name, true
-	return work.Next{Again: a.lost != lost}, nil
+	fresh := a.restarts
+	a.restarts, a.resumed, a.deleted = false, a.resumed && !fresh, false
+	a.base = baseline{Generation: at.Generation, At: at.Time, Size: size}
+	if a.stands.Generation != at.Generation {
+		a.stands = at
+	}
+	a.unsaved = true
+	return false
 }
 
 // agent returns the agent with this id, or nil if there is none that can be opened.
