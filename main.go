@@ -211,7 +211,8 @@ func (a *app) assemble(verifier *auth.Verifier, programs *mcp.Programs) {
 	p.Index = vector.New(a.folder, vector.Local(), log)
 	p.Index.SetRemote(vector.NewRemote(env))
 	scripts := script.New(script.Options{Fetch: client.Do})
-	p.Browser = browser.New(browser.Options{Env: env, Find: findBrowser(c), Warm: c.WarmBrowser, MaxDownload: maxUpload(c)})
+	p.Browser = browser.New(browser.Options{Env: env, Find: findBrowser(c), Warm: c.WarmBrowser, MaxDownload: maxUpload(c),
+		Remote: browser.Remote{URL: c.BrowserCDP, ProxyAddr: c.BrowserProxyAddr}})
 	p.Live = live.New(live.Options{Browser: p.Browser, PublicURL: a.publicURL, Log: log})
 	p.Crawler = crawl.New(crawl.Options{Env: env, Extract: document.ReadPage, Render: p.Browser.Render})
 	p.Catalogue = mcp.NewCatalogue(c.MCPRegistry, version)
@@ -243,7 +244,7 @@ func maxUpload(c *cli.Config) int64 { return int64(c.MaxUploadMB) << 20 }
 
 // installation returns where to look for Chromium and its driver.
 func installation(c *cli.Config) install.Options {
-	return install.Options{Chromium: c.Chromium, Driver: c.BrowserDriver, Getenv: os.Getenv}
+	return install.Options{Chromium: c.Chromium, Driver: c.BrowserDriver, Remote: c.BrowserCDP != "", Getenv: os.Getenv}
 }
 
 // findBrowser returns the function that finds Chromium when it is first needed.

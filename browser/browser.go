@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -44,6 +45,9 @@ type Options struct {
 	Lifetime     time.Duration // maximum lifetime of a session; 0 means DefaultLifetime
 	MaxDownload  int64         // bytes per download; 0 means DefaultMaxDownload
 	ChromiumIdle time.Duration // how long Chromium runs without sessions; 0 means DefaultChromiumIdle
+	// Remote is the Chromium on another machine that sessions use instead of one
+	// that is started here; the zero value is none.
+	Remote Remote
 }
 
 // Browser manages the browser sessions of all agents.
@@ -63,6 +67,7 @@ type Browser struct {
 
 	program atomic.Pointer[Program] // where Chromium was found
 	modes   [2]mode                 // headless, and with windows
+	port    *egress.ProxyPort       // where a remote Chromium reaches the sessions' proxies; nil without one
 }
 
 // New returns a Browser. It does nothing until Start.
@@ -103,6 +108,13 @@ func (b *Browser) Start(ctx context.Context) error {
 	if b.life != nil {
 		return nil
 	}
+	if b.options.Remote.URL != "" {
+		port, err := egress.ListenProxies(b.options.Remote.ProxyAddr)
+		if err != nil {
+			return fmt.Errorf("listen for the remote browser: %w", err)
+		}
+		b.port = port
+	}
 	if err := removeOrphans(); err != nil {
 		b.log.Warn("remove temporary files of browser", "error", err)
 	}
@@ -139,6 +151,9 @@ func (b *Browser) Stop() {
 	}
 	ending.Wait()
 	b.running.Wait()
+	if b.port != nil {
+		b.port.Close()
+	}
 	b.guard.CloseIdleConnections()
 	b.mu.Lock()
 	b.life = nil

@@ -32,7 +32,8 @@ const disabledFeatures = "AcceptCHFrame,AutoExpandDetailsElement,AvoidUnnecessar
 // chromium is a running Chromium with the driver that controls it. Sessions
 // share it. It is never restarted but replaced by a new one.
 type chromium struct {
-	headless bool
+	headless bool   // always for a remote one
+	relay    *relay // to a remote one; nil for one that was started here
 	folder   *folder
 	log      *slog.Logger
 	driver   *playwright.Playwright
@@ -75,16 +76,32 @@ func start(ctx context.Context, p Program, headless bool, proxy string, log *slo
 		return nil, err
 	}
 	c := &chromium{headless: headless, folder: f, log: log, done: make(chan struct{}), cleaned: make(chan struct{})}
+	return c.begin(ctx, func() (playwright.Browser, error) {
+		made, err := c.driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
+			ExecutablePath: playwright.String(c.folder.in(chromiumName)), Headless: &c.headless, Args: flags(c.headless, p.hasDisplay()),
+			ChromiumSandbox: playwright.Bool(os.Geteuid() != 0), DownloadsPath: playwright.String(c.folder.in("downloads")),
+			HandleSIGHUP: playwright.Bool(false), HandleSIGINT: playwright.Bool(false), HandleSIGTERM: playwright.Bool(false),
+			Proxy: &playwright.Proxy{Server: proxy, Bypass: playwright.String("<-loopback>")}, Timeout: playwright.Float(startTimeout.Seconds() * 1000),
+		})
+		if err != nil {
+			return nil, fmt.Errorf("start Chromium: %w", err)
+		}
+		return made, nil
+	})
+}
+
+// begin starts the driver and opens a browser with it. If it fails, nothing is left.
+func (c *chromium) begin(ctx context.Context, open func() (playwright.Browser, error)) (*chromium, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := c.launch(ctx, proxy, p.hasDisplay()); err != nil {
+	if err := c.open(ctx, open); err != nil {
 		c.end()
 		return nil, err
 	}
 	return c, nil
 }
 
-func (c *chromium) launch(ctx context.Context, proxy string, display bool) (err error) {
+func (c *chromium) open(ctx context.Context, open func() (playwright.Browser, error)) (err error) {
 	output := &tail{}
 	c.driver, err = Within(ctx, func() (*playwright.Playwright, error) {
 		return playwright.Run(&playwright.RunOptions{DriverDirectory: c.folder.path, SkipInstallBrowsers: true, Stdout: output, Stderr: output, Logger: c.log})
@@ -92,20 +109,22 @@ func (c *chromium) launch(ctx context.Context, proxy string, display bool) (err 
 	if err != nil {
 		return fmt.Errorf("start the browser's driver: %w: %s", err, output)
 	}
-	c.browser, err = Within(ctx, func() (playwright.Browser, error) {
-		return c.driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
-			ExecutablePath: playwright.String(c.folder.in(chromiumName)), Headless: &c.headless, Args: flags(c.headless, display),
-			ChromiumSandbox: playwright.Bool(os.Geteuid() != 0), DownloadsPath: playwright.String(c.folder.in("downloads")),
-			HandleSIGHUP: playwright.Bool(false), HandleSIGINT: playwright.Bool(false), HandleSIGTERM: playwright.Bool(false),
-			Proxy: &playwright.Proxy{Server: proxy, Bypass: playwright.String("<-loopback>")}, Timeout: playwright.Float(startTimeout.Seconds() * 1000),
-		})
-	})
-	if err != nil {
-		return fmt.Errorf("start Chromium: %w", err)
+	if c.browser, err = Within(ctx, open); err != nil {
+		return err
 	}
 	c.browser.OnDisconnected(func(playwright.Browser) { c.giveUp() })
 	c.devTools, err = Within(ctx, c.browser.NewBrowserCDPSession)
 	return err
+}
+
+// ended reports whether it has ended or is abandoned.
+func (c *chromium) ended() bool {
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // giveUp marks Chromium as unusable.
@@ -140,6 +159,9 @@ func (c *chromium) end() {
 	}
 	if err := c.folder.remove(); err != nil {
 		c.log.Warn("remove temporary files of browser", "error", err)
+	}
+	if c.relay != nil {
+		c.relay.Close()
 	}
 	close(c.cleaned)
 }

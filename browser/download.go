@@ -57,9 +57,14 @@ func (s *Session) storeDownload(d playwright.Download, tooMany bool) {
 	ctx, cancel := context.WithTimeout(s.life, downloadTimeout)
 	defer cancel()
 	row := agent.Download{SessionID: s.id, Name: agent.FileName(d.SuggestedFilename()), URL: agent.Clip(d.URL(), 2000), Status: agent.DownloadDone}
-	err := errTooMany
+	var err error
 	var file *store.Upload
-	if !tooMany {
+	switch {
+	case s.chromium.relay != nil:
+		err = errRemote
+	case tooMany:
+		err = errTooMany
+	default:
 		file, err = s.receive(ctx, d, row.Name)
 	}
 	if err != nil {
@@ -125,11 +130,14 @@ func waitForDownload(ctx context.Context, st *step) (map[string]any, error) {
 var (
 	errTooMany  = errors.New("too many downloads at a time")
 	errTooLarge = errors.New("too large")
+	errRemote   = errors.New("the browser is on another machine")
 )
 
 // downloadProblem returns the reason for a failed download, for the client.
 func downloadProblem(err error) string {
 	switch {
+	case errors.Is(err, errRemote):
+		return "a remote browser does not hand over its downloads"
 	case errors.Is(err, errTooMany):
 		return fmt.Sprintf("more than %d downloads at a time", maxDownloading)
 	case errors.Is(err, errTooLarge), errors.Is(err, store.ErrTooLarge):

@@ -128,7 +128,7 @@ func (s *Session) open(ctx context.Context, upstream *url.URL) (err error) {
 		s.cancel()
 		return err
 	}
-	s.proxy, err = s.browser.guard.Proxy(egress.ProxyOptions{Upstream: upstream, Refused: s.noteRefusal})
+	s.proxy, err = s.browser.guard.Proxy(egress.ProxyOptions{Upstream: upstream, Refused: s.noteRefusal, Port: s.browser.port})
 	if err != nil {
 		s.cancel()
 		s.browser.releaseChromium(s.chromium)
@@ -152,17 +152,10 @@ func (s *Session) openContext(ctx context.Context) error {
 		return err
 	}
 	o := playwright.BrowserNewContextOptions{
-		Viewport: &playwright.Size{Width: s.viewport.Width, Height: s.viewport.Height}, AcceptDownloads: playwright.Bool(true),
-		StorageState: state, Proxy: &playwright.Proxy{Server: s.proxy.URL()}, UserAgent: optional(s.options.UserAgent),
-		Locale: optional(s.options.Locale), TimezoneId: optional(s.options.Timezone),
+		Viewport: &playwright.Size{Width: s.viewport.Width, Height: s.viewport.Height}, AcceptDownloads: playwright.Bool(s.chromium.relay == nil),
+		StorageState: state, UserAgent: optional(s.options.UserAgent), Locale: optional(s.options.Locale), TimezoneId: optional(s.options.Timezone),
 	}
-	made, err := Within(ctx, func() (playwright.BrowserContext, error) {
-		c, err := s.chromium.browser.NewContext(o)
-		if err == nil && ctx.Err() != nil {
-			return nil, c.Close() // nobody is waiting for it anymore
-		}
-		return c, err
-	})
+	made, err := s.chromium.newProfile(ctx, s.proxy, o)
 	if err != nil {
 		return err
 	}
@@ -213,7 +206,7 @@ func (s *Session) noteRefusal(e *egress.Error) {
 func (s *Session) endWithChromium() {
 	select {
 	case <-s.chromium.done:
-		s.end("the browser ended unexpectedly")
+		s.end(s.chromium.endProblem())
 	case <-s.life.Done():
 	}
 }

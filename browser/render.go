@@ -42,14 +42,14 @@ func (b *Browser) Render(ctx context.Context, address string) (agent.RenderedPag
 	}
 	defer b.releaseChromium(c)
 	var refused refusedHosts
-	proxy, err := b.guard.Proxy(egress.ProxyOptions{Refused: refused.note})
+	proxy, err := b.guard.Proxy(egress.ProxyOptions{Refused: refused.note, Port: b.port})
 	if err != nil {
 		return agent.RenderedPage{}, err
 	}
 	defer proxy.Close()
 	ctx, cancel := context.WithTimeout(ctx, renderTimeout)
 	defer cancel()
-	page, err := c.render(ctx, proxy.URL(), address)
+	page, err := c.render(ctx, proxy, address)
 	if cause := refused.of(page.Final); cause != nil && !errors.Is(err, playwright.ErrTimeout) {
 		return agent.RenderedPage{}, cause // the page shown was the proxy's refusal
 	}
@@ -96,16 +96,9 @@ func (r *refusedHosts) of(address string) error {
 }
 
 // render opens a URL in a profile whose traffic goes through proxy.
-func (c *chromium) render(ctx context.Context, proxy, address string) (agent.RenderedPage, error) {
+func (c *chromium) render(ctx context.Context, proxy *egress.Proxy, address string) (agent.RenderedPage, error) {
 	block := playwright.ServiceWorkerPolicyBlock
-	profile, err := Within(ctx, func() (playwright.BrowserContext, error) {
-		made, err := c.browser.NewContext(playwright.BrowserNewContextOptions{Proxy: &playwright.Proxy{Server: proxy},
-			AcceptDownloads: playwright.Bool(false), ServiceWorkers: block})
-		if err == nil && ctx.Err() != nil {
-			return nil, made.Close() // nobody is waiting for it anymore
-		}
-		return made, err
-	})
+	profile, err := c.newProfile(ctx, proxy, playwright.BrowserNewContextOptions{AcceptDownloads: playwright.Bool(false), ServiceWorkers: block})
 	if err != nil {
 		return agent.RenderedPage{}, renderError("the browser could not open a page", err)
 	}

@@ -268,6 +268,9 @@ func (s *Session) maintain(ctx context.Context, now time.Time) {
 // not respond.
 func (s *Session) end(problem string) {
 	s.ending.Do(func() {
+		if problem != "" && s.chromium.ended() {
+			problem = s.chromium.endProblem() // whatever was noticed first
+		}
 		s.mu.Lock()
 		s.status = agent.SessionClosed
 		if problem != "" {

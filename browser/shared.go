@@ -25,7 +25,7 @@ type mode struct {
 // needed. The caller releases it with releaseChromium.
 func (b *Browser) acquireChromium(ctx context.Context, headless bool) (*chromium, error) {
 	k := &b.modes[0]
-	if !headless {
+	if !headless && b.port == nil {
 		k = &b.modes[1]
 	}
 	k.starting.Lock()
@@ -42,35 +42,52 @@ func (b *Browser) acquireChromium(ctx context.Context, headless bool) (*chromium
 	// Others wait for this Chromium too, so it is started even if the first
 	// caller leaves.
 	ctx = life
-	program, err := b.find(ctx)
+	c, release, err := b.begin(ctx, headless)
 	if err != nil {
 		return nil, err
-	}
-	// Traffic of Chromium itself, outside sessions, is refused.
-	shut, err := egress.New(egress.Policy{}).Proxy(egress.ProxyOptions{Shut: true})
-	if err != nil {
-		return nil, err
-	}
-	c, err := start(ctx, *program, headless, shut.URL(), b.log)
-	if err != nil {
-		shut.Close()
-		b.program.Store(nil) // it may have been moved
-		return nil, agent.Errorf(agent.CodeBrowser, "the browser could not be started").Because(err)
 	}
 	watching := b.spawn(func() {
 		c.watch(life)
-		shut.Close()
+		release()
 		b.chromiumEnded(k, c)
 	})
 	if !watching {
 		c.end()
-		shut.Close()
+		release()
 		return nil, agent.Errorf(agent.CodeBrowser, "the server is stopping").Because(errStopped)
 	}
 	k.mu.Lock()
 	k.current, k.users, k.idleSince = c, 1, time.Now()
 	k.mu.Unlock()
 	return c, nil
+}
+
+// begin starts Chromium, or connects to a remote one. The caller calls release when
+// it has ended.
+func (b *Browser) begin(ctx context.Context, headless bool) (c *chromium, release func(), err error) {
+	program, err := b.find(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if b.port != nil {
+		c, err = connect(ctx, *program, b.options.Remote.URL, b.log)
+		if err != nil {
+			return nil, nil, agent.Errorf(agent.CodeBrowser, "the remote browser could not be reached").Because(err)
+		}
+		return c, func() {}, nil
+	}
+	// Traffic of Chromium itself, outside sessions, is refused.
+	shut, err := egress.New(egress.Policy{}).Proxy(egress.ProxyOptions{Shut: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err = start(ctx, *program, headless, shut.URL(), b.log)
+	if err != nil {
+		shut.Close()
+		b.program.Store(nil) // it may have been moved
+		return nil, nil, agent.Errorf(agent.CodeBrowser, "the browser could not be started").Because(err)
+	}
+	return c, shut.Close, nil
 }
 
 // find returns the location of Chromium, which is searched once.
@@ -92,16 +109,11 @@ func (b *Browser) find(ctx context.Context) (*Program, error) {
 func (k *mode) acquire() *chromium {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.current == nil {
+	if k.current == nil || k.current.ended() {
 		return nil
 	}
-	select {
-	case <-k.current.done:
-		return nil
-	default:
-		k.users++
-		return k.current
-	}
+	k.users++
+	return k.current
 }
 
 // releaseChromium releases Chromium.

@@ -125,7 +125,7 @@ func (p *Program) serve(c *cobra.Command, _ []string) error { return p.Serve(c.C
 var (
 	ofFiles   = []string{"data"}
 	ofKeys    = []string{"data", "master-key"}
-	ofBrowser = []string{"chromium", "browser-driver"}
+	ofBrowser = []string{"chromium", "browser-driver", "browser-cdp"}
 )
 
 func (p *Program) commands(root *cobra.Command) []*cobra.Command {

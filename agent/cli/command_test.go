@@ -40,7 +40,7 @@ func TestHelpShowsWhatACommandUses(t *testing.T) {
 		{"serve", all},
 		{"open", all},
 		{"config", []string{"config"}},
-		{"doctor", []string{"addr", "browser-driver", "chromium", "config", "data", "master-key", "probe", "replicate"}},
+		{"doctor", []string{"addr", "browser-cdp", "browser-driver", "chromium", "config", "data", "master-key", "probe", "replicate"}},
 		{"backup", []string{"config", "data"}},
 		{"restore", []string{"all", "at", "config", "data", "from", "to"}},
 		{"replicas", nil},
@@ -51,7 +51,7 @@ func TestHelpShowsWhatACommandUses(t *testing.T) {
 		{"key revoke", []string{"config", "data", "master-key"}},
 		{"key rotate", []string{"config", "data", "master-key"}},
 		{"browser", nil},
-		{"browser install", []string{"browser-driver", "chromium", "config"}},
+		{"browser install", []string{"browser-cdp", "browser-driver", "chromium", "config"}},
 		{"version", nil},
 		{"upgrade", nil},
 	} {

@@ -40,25 +40,27 @@ type Config struct {
 	AccessTeamDomain string // the full host name of the proxy's team
 	AccessIssuer     string // the issuer that tokens must have; "" means any
 
-	MasterKeys     []Key          // the first encrypts, all decrypt; none: the data folder's key file
-	RateLimits     map[string]int // calls per minute by class (RateClasses); nil means no limits
-	TrustedProxies []netip.Prefix // peers whose X-Forwarded-For is trusted
-	OutboundAllow  []netip.Prefix // private ranges that outbound requests may reach
-	StdioMCP       string         // file with commands of MCP servers, "" for none
-	MCPRegistry    string         // URL of the registry of MCP servers, "" for none
-	MaxUploadMB    int            // largest upload in MiB
-	CORSOrigins    []string       // lower-case origins, or only "*" for all; empty means none
-	CORSOriginsSet bool           // the operator set CORSOrigins
-	NoAuth         bool           // open mode, set by the operator
-	DefaultRole    string         // role of an unauthenticated caller on the default agent: admin, viewer or none; see Role
-	Chromium       string         // path of the browser, "" to search for it
-	BrowserDriver  string         // folder of the browser driver, "" to search for it
-	WarmBrowser    bool           // start Chromium with the server
-	OpenFiles      int            // how many agents' files are kept open
-	Replicate      string         // where replicas are kept; "" if there are none
-	ReplicateDays  int            // how far back they go
-	LogFormat      string         // text or json
-	LogLevel       slog.Level
+	MasterKeys       []Key          // the first encrypts, all decrypt; none: the data folder's key file
+	RateLimits       map[string]int // calls per minute by class (RateClasses); nil means no limits
+	TrustedProxies   []netip.Prefix // peers whose X-Forwarded-For is trusted
+	OutboundAllow    []netip.Prefix // private ranges that outbound requests may reach
+	StdioMCP         string         // file with commands of MCP servers, "" for none
+	MCPRegistry      string         // URL of the registry of MCP servers, "" for none
+	MaxUploadMB      int            // largest upload in MiB
+	CORSOrigins      []string       // lower-case origins, or only "*" for all; empty means none
+	CORSOriginsSet   bool           // the operator set CORSOrigins
+	NoAuth           bool           // open mode, set by the operator
+	DefaultRole      string         // role of an unauthenticated caller on the default agent: admin, viewer or none; see Role
+	Chromium         string         // path of the browser, "" to search for it
+	BrowserDriver    string         // folder of the browser driver, "" to search for it
+	WarmBrowser      bool           // start Chromium with the server
+	BrowserCDP       string         // URL of a Chromium on another machine, with its credentials; "" for none
+	BrowserProxyAddr string         // host:port where that Chromium reaches this server; set whenever BrowserCDP is
+	OpenFiles        int            // how many agents' files are kept open
+	Replicate        string         // where replicas are kept; "" if there are none
+	ReplicateDays    int            // how far back they go
+	LogFormat        string         // text or json
+	LogLevel         slog.Level
 
 	sources map[string]string // the source of each setting, by name
 }
@@ -161,17 +163,18 @@ func (c *Config) derive(failed map[string]bool) []error {
 			c.sources[nameIssuer] = derived
 		}
 	}
+	problems := c.remoteBrowser(failed)
 	if failed[nameAUD] || failed[nameJWKS] || failed[nameTeamDomain] {
-		return nil
+		return problems
 	}
 	if c.AccessAUD != "" && c.AccessJWKSURL == "" {
-		return []error{&Error{Name: nameAUD, Source: c.sources[nameAUD],
-			Issue: "needs " + nameJWKS + " or " + nameTeamDomain + ", or tokens cannot be verified"}}
+		return append(problems, &Error{Name: nameAUD, Source: c.sources[nameAUD],
+			Issue: "needs " + nameJWKS + " or " + nameTeamDomain + ", or tokens cannot be verified"})
 	}
 	if c.AccessAUD == "" {
-		return c.withoutAudience(failed)
+		return append(problems, c.withoutAudience(failed)...)
 	}
-	return nil
+	return problems
 }
 
 // withoutAudience rejects an incomplete access configuration: without the
@@ -212,14 +215,7 @@ func (c *Config) PublicAddress(listens net.Addr) string {
 // Loopback reports whether Addr can only be reached from this machine.
 func (c *Config) Loopback() bool {
 	host, _, err := net.SplitHostPort(c.Addr)
-	if err != nil {
-		return false
-	}
-	if host = strings.ToLower(strings.TrimSuffix(host, ".")); host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
+	return err == nil && isLoopback(host)
 }
 
 // LocalAddr returns an address at which this machine reaches the server: Addr,

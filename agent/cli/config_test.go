@@ -120,6 +120,7 @@ var valid = []struct {
 	{"default_role", "SATCHEL_DEFAULT_ROLE", "none", func(c *Config) any { return c.DefaultRole }, "none"},
 	{"chromium", "SATCHEL_CHROMIUM", "/usr/bin/chromium", func(c *Config) any { return c.Chromium }, "/usr/bin/chromium"},
 	{"warm_browser", "SATCHEL_WARM_BROWSER", "true", func(c *Config) any { return c.WarmBrowser }, true},
+	{"browser_cdp", "SATCHEL_BROWSER_CDP", "ws://u:p@127.0.0.1:3000/?token=x", func(c *Config) any { return c.BrowserCDP + " " + c.BrowserProxyAddr }, "ws://u:p@127.0.0.1:3000/?token=x 127.0.0.1:0"},
 	{"browser_driver", "SATCHEL_BROWSER_DRIVER", "/opt/driver", func(c *Config) any { return c.BrowserDriver }, "/opt/driver"},
 	{"open_agents", "SATCHEL_OPEN_AGENTS", "16", func(c *Config) any { return c.OpenFiles }, 16},
 	{"replicate", "SATCHEL_REPLICATE", "s3://backups/satchel?region=eu-central-1", func(c *Config) any { return c.Replicate }, "s3://backups/satchel?region=eu-central-1"},
@@ -155,7 +156,7 @@ func TestEachSettingFromEachSource(t *testing.T) {
 }
 
 func TestTableIsWhole(t *testing.T) {
-	tested := map[string]bool{"config": true, "edge_access_aud": true, "edge_access_jwks_url": true, "edge_access_team_domain": true, "edge_access_issuer": true}
+	tested := map[string]bool{"config": true, "browser_proxy_addr": true, "edge_access_aud": true, "edge_access_jwks_url": true, "edge_access_team_domain": true, "edge_access_issuer": true}
 	for _, tc := range valid {
 		tested[tc.name] = true
 	}
@@ -174,7 +175,7 @@ func TestTableIsWhole(t *testing.T) {
 			bools = append(bools, s.Name)
 		}
 	}
-	if !slices.Equal(secrets, []string{"master_key"}) || !slices.Equal(bools, []string{"no_auth", "warm_browser"}) {
+	if !slices.Equal(secrets, []string{"master_key", "browser_cdp"}) || !slices.Equal(bools, []string{"no_auth", "warm_browser"}) {
 		t.Errorf("secrets %v, bools %v", secrets, bools)
 	}
 	if first := configFile; first.Flag != "config" || first.Env != "SATCHEL_CONFIG" {
@@ -331,6 +332,8 @@ default_role = viewer  # default
 chromium = (not set)  # default
 browser_driver = (not set)  # default
 warm_browser = false  # default
+browser_cdp = (not set)  # default
+browser_proxy_addr = (not set)  # default
 open_agents = 0  # default
 replicate = (not set)  # default
 replicate_days = 30  # default

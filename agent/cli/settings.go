@@ -34,6 +34,8 @@ const (
 	nameJWKS       = "edge_access_jwks_url"
 	nameTeamDomain = "edge_access_team_domain"
 	nameIssuer     = "edge_access_issuer"
+	nameCDP        = "browser_cdp"
+	nameProxyAddr  = "browser_proxy_addr"
 )
 
 // configFile names the settings file itself, so it cannot be set in one.
@@ -82,6 +84,10 @@ var table = []Setting{
 		func(c *Config) *string { return &c.BrowserDriver }, parseText, showText),
 	bind(Setting{Name: "warm_browser", Bool: true, Default: "false", Usage: "start Chromium with the server instead of with the first session, and keep it running"},
 		func(c *Config) *bool { return &c.WarmBrowser }, parseBool, strconv.FormatBool),
+	bind(Setting{Name: nameCDP, Secret: true, Usage: "Chromium on another machine for sessions, as ws://, wss:// or http://HOST:PORT"},
+		func(c *Config) *string { return &c.BrowserCDP }, parseCDP, showText),
+	bind(Setting{Name: nameProxyAddr, Usage: "host:port where that Chromium reaches this server, which listens there (default: a port of 127.0.0.1)"},
+		func(c *Config) *string { return &c.BrowserProxyAddr }, parseProxyAddr, showText),
 	bind(Setting{Name: "open_agents", Default: "0", Usage: "how many agents' files are kept open; 0: as many as the memory allows"},
 		func(c *Config) *int { return &c.OpenFiles }, numberIn(0, 100_000), strconv.Itoa),
 	bind(Setting{Name: "replicate", Usage: "folder or s3://BUCKET/PREFIX where replicas of all agents are kept, a second or two behind"},

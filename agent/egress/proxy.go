@@ -39,6 +39,9 @@ type ProxyOptions struct {
 	// address. It then resolves host names, so the policy applies only to hosts
 	// written as addresses.
 	Upstream *url.URL
+	// Port is where the proxy is reached, by credentials of its own; nil is a
+	// loopback port without credentials.
+	Port *ProxyPort
 	// Shut refuses everything.
 	Shut bool
 	// Refused is called for each connection that was not made because of its
@@ -46,15 +49,16 @@ type ProxyOptions struct {
 	Refused func(*Error)
 }
 
-// Proxy is an HTTP proxy on a loopback port for a program that opens its own
+// Proxy is an HTTP proxy, on a loopback port or at a ProxyPort, for a program that opens its own
 // connections, such as a browser: all its traffic goes through the Client. It
 // forwards requests (RFC 9110, 7.6) and opens tunnels with CONNECT (9.3.6).
 type Proxy struct {
 	client   *Client
 	options  ProxyOptions
+	forward  *httputil.ReverseProxy
+	password string // at a ProxyPort; then it has none of the next three
 	listener net.Listener
 	server   *http.Server
-	forward  *httputil.ReverseProxy
 	served   chan struct{}
 
 	mu      sync.Mutex
@@ -68,10 +72,6 @@ func (c *Client) Proxy(o ProxyOptions) (*Proxy, error) {
 	if o.Refused == nil {
 		o.Refused = func(*Error) {}
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
 	direct := *c
 	direct.transport = c.transport.Clone()
 	direct.transport.DisableCompression = true // bodies are forwarded unchanged
@@ -79,21 +79,39 @@ func (c *Client) Proxy(o ProxyOptions) (*Proxy, error) {
 	if o.Upstream != nil {
 		direct.transport.Proxy = http.ProxyURL(o.Upstream)
 	}
-	p := &Proxy{client: &direct, options: o, listener: listener, served: make(chan struct{}), tunnels: map[net.Conn]struct{}{}}
+	p := &Proxy{client: &direct, options: o, tunnels: map[net.Conn]struct{}{}}
 	quiet := log.New(io.Discard, "", 0)
 	p.forward = &httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}, Transport: guard{&direct}, FlushInterval: -1,
-		ModifyResponse: func(r *http.Response) error { r.Header.Del(ProxyFailureHeader); return nil },
+		ModifyResponse: keepOutOfProxying,
 		ErrorLog:       quiet, ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { p.fail(w, err) }}
+	if o.Port != nil {
+		o.Port.add(p)
+		return p, nil
+	}
+	return p, p.listen(quiet)
+}
+
+// listen serves the proxy on a loopback port.
+func (p *Proxy) listen(quiet *log.Logger) (err error) {
+	if p.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return err
+	}
+	p.served = make(chan struct{})
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: tunnelHandshake, MaxHeaderBytes: maxProxyHeader, ErrorLog: quiet}
 	go func() {
 		defer close(p.served)
-		_ = p.server.Serve(listener) // returns after Close
+		_ = p.server.Serve(p.listener) // returns after Close
 	}()
-	return p, nil
+	return nil
 }
 
 // URL returns the proxy's URL, such as http://127.0.0.1:port.
-func (p *Proxy) URL() string { return "http://" + p.listener.Addr().String() }
+func (p *Proxy) URL() string {
+	if p.listener == nil {
+		return "http://" + p.options.Port.Addr().String()
+	}
+	return "http://" + p.listener.Addr().String()
+}
 
 // Close closes every connection and waits until all are done.
 func (p *Proxy) Close() {
@@ -103,8 +121,12 @@ func (p *Proxy) Close() {
 		conn.Close()
 	}
 	p.mu.Unlock()
-	_ = p.server.Close()
-	<-p.served
+	if p.server == nil {
+		p.options.Port.remove(p)
+	} else {
+		_ = p.server.Close()
+		<-p.served
+	}
 	p.running.Wait()
 	p.client.CloseIdleConnections()
 }
@@ -123,6 +145,16 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		p.forward.ServeHTTP(w, r)
 	}
+}
+
+// keepOutOfProxying keeps a server from answering in place of the proxy: a browser
+// that is asked for credentials again takes those that it has for wrong.
+func keepOutOfProxying(r *http.Response) error {
+	r.Header.Del(ProxyFailureHeader)
+	if r.StatusCode == http.StatusProxyAuthRequired {
+		return errors.New("it answers with status 407")
+	}
+	return nil
 }
 
 // fail answers a request that was not forwarded, without revealing details.

@@ -27,6 +27,7 @@ const lockTimeout = 20 * time.Minute
 type Options struct {
 	Chromium string                   // path of the browser; "" looks for one
 	Driver   string                   // folder of the driver; "" is one in the user's cache folder
+	Remote   bool                     // Chromium runs on another machine: only the driver is needed
 	Getenv   func(string) string      // the environment; nil is an empty one
 	Out      func(string)             // is told each step, a line each; nil tells nobody
 	on       *machine                 // nil is this one
@@ -67,7 +68,9 @@ func Find(ctx context.Context, o Options) (Paths, error) {
 	if reason := f.checkDriver(ctx); reason != "" {
 		return p, &Missing{What: "the browser driver", Reason: reason, Run: Command}
 	}
-	p.Chromium, p.ChromiumVersion, err = f.chromium(ctx)
+	if !o.Remote {
+		p.Chromium, p.ChromiumVersion, err = f.chromium(ctx)
+	}
 	return p, err
 }
 
@@ -95,8 +98,10 @@ func Ready(ctx context.Context, o Options) (Paths, error) {
 	if err := f.getDriver(ctx); err != nil {
 		return Paths{}, err
 	}
-	if err := f.getChromium(ctx); err != nil {
-		return Paths{}, err
+	if !o.Remote {
+		if err := f.getChromium(ctx); err != nil {
+			return Paths{}, err
+		}
 	}
 	return Find(ctx, o)
 }
@@ -109,8 +114,8 @@ func (o Options) Doctor(ctx context.Context) []agent.Finding {
 	switch {
 	case err == nil:
 		return []agent.Finding{{OK: true, Subject: "browser",
-			Message: fmt.Sprintf("%s at %s, driver %s at %s", p.ChromiumVersion, p.Chromium, DriverVersion, p.Driver)}}
-	case errors.As(err, &missing) && o.Chromium == "" && o.Driver == "":
+			Message: fmt.Sprintf("%s, driver %s at %s", p.browser(), DriverVersion, p.Driver)}}
+	case errors.As(err, &missing) && o.Chromium == "" && o.Driver == "" && !o.Remote:
 		return []agent.Finding{{OK: true, Subject: "browser", Message: "not installed, so browser sessions are off: " + err.Error()}}
 	default:
 		return []agent.Finding{{Subject: "browser", Message: err.Error()}}
@@ -125,8 +130,16 @@ func (o Options) Install(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "Browser: %s at %s\nDriver: playwright-core %s at %s\n", p.ChromiumVersion, p.Chromium, DriverVersion, p.Driver)
+	_, err = fmt.Fprintf(w, "Browser: %s\nDriver: playwright-core %s at %s\n", p.browser(), DriverVersion, p.Driver)
 	return err
+}
+
+// browser returns which browser it is and where.
+func (p Paths) browser() string {
+	if p.Chromium == "" {
+		return "on another machine"
+	}
+	return p.ChromiumVersion + " at " + p.Chromium
 }
 
 // finder is one search with its options filled in.

@@ -274,6 +274,21 @@ func TestForeignFolder(t *testing.T) {
 	}
 }
 
+// For a Chromium on another machine only the driver is needed.
+func TestRemote(t *testing.T) {
+	b := withDriver(t, "echo v20.1.2")
+	if _, err := Find(t.Context(), b.options); err == nil {
+		t.Error("found a Chromium on a machine without one")
+	}
+	b.options.Remote = true
+	if p, err := Find(t.Context(), b.options); err != nil || p.Chromium != "" || p.Driver == "" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if f := b.options.Doctor(t.Context()); len(f) != 1 || !f[0].OK || !strings.Contains(f[0].Message, "on another machine") {
+		t.Errorf("%+v", f)
+	}
+}
+
 // withDriver is a bench whose driver is there already.
 func withDriver(t *testing.T, node string) *testMachine {
 	b := newTestMachine(t, nil)

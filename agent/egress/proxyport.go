@@ -1,0 +1,127 @@
+package egress
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ProxyCheckURL is answered by every Proxy at a ProxyPort, with status 200, whatever
+// its policy.
+const ProxyCheckURL = "http://" + proxyCheckHost + "/"
+
+const proxyCheckHost = "proxy-check.invalid"
+
+// proxyUser is the user name in the credentials of every Proxy.
+const proxyUser = "session"
+
+// ProxyPort is a port at which programs on other machines reach Proxies. A request
+// reaches the Proxy whose credentials it carries (RFC 9110, 11.7); any other is
+// answered with 407.
+type ProxyPort struct {
+	listener net.Listener
+	server   *http.Server
+	served   chan struct{}
+
+	mu      sync.Mutex
+	proxies map[[sha256.Size]byte]*Proxy // by the hash of the value of Proxy-Authorization
+}
+
+// ListenProxies listens on an address, host:port, for the Proxies made with it.
+func ListenProxies(address string) (*ProxyPort, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	p := &ProxyPort{listener: listener, served: make(chan struct{}), proxies: map[[sha256.Size]byte]*Proxy{}}
+	p.server = &http.Server{Handler: p, ReadHeaderTimeout: tunnelHandshake, IdleTimeout: 5 * time.Minute, MaxHeaderBytes: maxProxyHeader,
+		ErrorLog: log.New(io.Discard, "", 0), ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, conn)
+		}}
+	go func() {
+		defer close(p.served)
+		_ = p.server.Serve(listener) // returns after Close
+	}()
+	return p, nil
+}
+
+type connKey struct{}
+
+// Addr returns the address on which the port listens.
+func (p *ProxyPort) Addr() net.Addr { return p.listener.Addr() }
+
+// Close closes the port and every connection to it.
+func (p *ProxyPort) Close() {
+	_ = p.server.Close()
+	<-p.served
+}
+
+// add gives a proxy random credentials under which it is reached.
+func (p *ProxyPort) add(proxy *Proxy) {
+	proxy.password = rand.Text()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.proxies[proxy.key()] = proxy
+}
+
+func (p *ProxyPort) remove(proxy *Proxy) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.proxies, proxy.key())
+}
+
+// find returns the proxy whose credentials a request carries, or nil.
+func (p *ProxyPort) find(r *http.Request) *Proxy {
+	scheme, value, _ := strings.Cut(r.Header.Get("Proxy-Authorization"), " ")
+	if !strings.EqualFold(scheme, "Basic") {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.proxies[sha256.Sum256([]byte(value))]
+}
+
+// ServeHTTP passes a request to the proxy whose credentials it carries.
+func (p *ProxyPort) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	proxy := p.find(r)
+	if proxy == nil {
+		w.Header().Set("Proxy-Authenticate", `Basic realm="satchel"`)
+		http.Error(w, http.StatusText(http.StatusProxyAuthRequired), http.StatusProxyAuthRequired)
+		return
+	}
+	// The connection is closed with the proxy, which has no server of its own.
+	conn, ok := r.Context().Value(connKey{}).(net.Conn)
+	if !ok || !proxy.open(conn) {
+		http.Error(w, "too many connections", http.StatusServiceUnavailable)
+		return
+	}
+	defer proxy.shut(conn)
+	if r.URL.Host == proxyCheckHost {
+		w.WriteHeader(http.StatusOK)
+		return
+	}
+	r.Header.Del("Proxy-Authorization")
+	proxy.ServeHTTP(w, r)
+}
+
+// Credentials returns the user name and password of a proxy at a ProxyPort, which
+// are empty for one with a loopback port of its own.
+func (p *Proxy) Credentials() (user, password string) {
+	if p.password == "" {
+		return "", ""
+	}
+	return proxyUser, p.password
+}
+
+// key returns the proxy's key in a ProxyPort.
+func (p *Proxy) key() [sha256.Size]byte {
+	return sha256.Sum256([]byte(base64.StdEncoding.EncodeToString([]byte(proxyUser + ":" + p.password))))
+}

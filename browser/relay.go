@@ -1,0 +1,93 @@
+package browser
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"sync"
+	"time"
+)
+
+// relay passes the driver's connection on to a remote Chromium, through agent/egress.
+// The driver, whose errors contain addresses, does not know the endpoint's.
+type relay struct {
+	listener net.Listener
+	server   *http.Server
+	path     string // secret: other programs of this machine cannot use it
+	served   chan struct{}
+
+	mu  sync.Mutex
+	err error // why the last connection failed
+}
+
+// newRelay listens on loopback.
+func newRelay(to endpoint) (*relay, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	r := &relay{listener: listener, path: "/" + rand.Text(), served: make(chan struct{})}
+	quiet := log.New(io.Discard, "", 0)
+	forward := &httputil.ReverseProxy{Transport: remoteClient(-1).Transport(), ErrorLog: quiet,
+		Rewrite: func(p *httputil.ProxyRequest) {
+			target := *to.address
+			p.Out.URL, p.Out.Host = &target, to.host
+			for name, values := range to.header {
+				p.Out.Header[name] = values
+			}
+		},
+		ModifyResponse: func(resp *http.Response) error {
+			if resp.StatusCode != http.StatusSwitchingProtocols {
+				return fmt.Errorf("it answers with status %d", resp.StatusCode)
+			}
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			r.fail(err)
+			http.Error(w, http.StatusText(http.StatusBadGateway), http.StatusBadGateway)
+		}}
+	r.server = &http.Server{Handler: r.guarded(forward), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quiet}
+	go func() {
+		defer close(r.served)
+		_ = r.server.Serve(listener) // returns after Close
+	}()
+	return r, nil
+}
+
+// guarded lets only requests with the secret path through.
+func (r *relay) guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if subtle.ConstantTimeCompare([]byte(req.URL.Path), []byte(r.path)) != 1 {
+			http.NotFound(w, req)
+			return
+		}
+		next.ServeHTTP(w, req)
+	})
+}
+
+// URL returns the address for the driver.
+func (r *relay) URL() string { return "ws://" + r.listener.Addr().String() + r.path }
+
+func (r *relay) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err = err
+}
+
+// failure returns why the endpoint could not be reached, or nil.
+func (r *relay) failure() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// Close ends the relay. Its connection has ended with the driver.
+func (r *relay) Close() {
+	_ = r.server.Close()
+	<-r.served
+}

@@ -1,0 +1,216 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/playwright-community/playwright-go"
+
+	"satchel/agent/egress"
+)
+
+// Remote is a Chromium on another machine, reached by the Chrome DevTools Protocol.
+type Remote struct {
+	// URL is its endpoint: ws:// or wss://, or http:// of a debugging port, which is
+	// asked for the former. User information and query may hold credentials.
+	URL string
+	// ProxyAddr is where this server listens for the requests of pages, and where the
+	// remote Chromium reaches it: host:port.
+	ProxyAddr string
+}
+
+// Limits of a remote Chromium.
+const (
+	discoverTimeout  = 10 * time.Second
+	maxVersionAnswer = 64 << 10 // bytes of /json/version
+	authorizeTimeout = 10 * time.Second
+)
+
+// connect starts the driver and connects it to a remote Chromium.
+func connect(ctx context.Context, p Program, address string, log *slog.Logger) (*chromium, error) {
+	target, err := discover(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	f, err := newFolder(p)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRelay(target)
+	if err != nil {
+		return nil, errors.Join(err, f.remove())
+	}
+	c := &chromium{headless: true, relay: r, folder: f, log: log, done: make(chan struct{}), cleaned: make(chan struct{})}
+	return c.begin(ctx, func() (playwright.Browser, error) {
+		made, err := c.driver.Chromium.ConnectOverCDP(r.URL(), playwright.BrowserTypeConnectOverCDPOptions{Timeout: playwright.Float(startTimeout.Seconds() * 1000)})
+		if err != nil {
+			return nil, fmt.Errorf("connect to the browser at %s: %w", target.address.Host, errors.Join(r.failure(), err))
+		}
+		return made, nil
+	})
+}
+
+// endpoint is where to connect to.
+type endpoint struct {
+	address *url.URL // http or https, without user information
+	host    string   // the Host header
+	header  http.Header
+}
+
+// discover returns the endpoint of an address in the settings. Errors do not contain
+// its credentials.
+func discover(ctx context.Context, address string) (endpoint, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return endpoint{}, errors.New("the address of the remote browser is malformed")
+	}
+	e := endpoint{address: u, host: u.Host, header: http.Header{}}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		basic := &http.Request{Header: e.header}
+		basic.SetBasicAuth(u.User.Username(), password)
+		u.User = nil
+	}
+	switch u.Scheme {
+	case "ws":
+		u.Scheme = "http"
+	case "wss":
+		u.Scheme = "https"
+	default:
+		// Chromium's own port refuses names other than localhost.
+		e.host = "localhost"
+		u.Path, err = e.socketPath(ctx)
+	}
+	return e, err
+}
+
+// socketPath asks a debugging port for the path of the browser's WebSocket, which is
+// another one after each start.
+func (e endpoint) socketPath(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
+	defer cancel()
+	u := *e.address
+	u.Path = "/json/version"
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return "", errors.New("the address of the remote browser is malformed")
+	}
+	req.Header, req.Host = e.header.Clone(), e.host
+	resp, err := remoteClient(maxVersionAnswer).Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	var version struct {
+		Socket string `json:"webSocketDebuggerUrl"`
+	}
+	if resp.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("%s/json/version answers with status %d", e.address.Host, resp.StatusCode)
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&version); err != nil {
+		return "", fmt.Errorf("%s/json/version does not answer as a browser does", e.address.Host)
+	}
+	socket, err := url.Parse(version.Socket)
+	if err != nil || socket.Path == "" {
+		return "", fmt.Errorf("%s/json/version names no WebSocket", e.address.Host)
+	}
+	return socket.Path, nil
+}
+
+// remoteClient returns a client for the endpoint, which the operator configures, so it
+// may be private.
+func remoteClient(maxResponse int64) *egress.Client {
+	return egress.New(egress.Policy{AllowPrivate: true, MaxResponse: maxResponse, HeaderTimeout: startTimeout})
+}
+
+// endProblem returns the error of sessions whose Chromium ended.
+func (c *chromium) endProblem() string {
+	if c.relay != nil {
+		return "the connection to the remote browser was lost"
+	}
+	return "the browser ended unexpectedly"
+}
+
+// newProfile creates a profile whose traffic goes through a proxy.
+func (c *chromium) newProfile(ctx context.Context, proxy *egress.Proxy, o playwright.BrowserNewContextOptions) (playwright.BrowserContext, error) {
+	o.Proxy = &playwright.Proxy{Server: proxy.URL()}
+	made, err := Within(ctx, func() (playwright.BrowserContext, error) {
+		made, err := c.browser.NewContext(o)
+		if err == nil && ctx.Err() != nil {
+			return nil, made.Close() // nobody is waiting for it anymore
+		}
+		return made, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if user, password := proxy.Credentials(); user != "" {
+		if err := authorize(ctx, made, user, password); err != nil {
+			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+			defer cancel()
+			_, _ = Within(closing, func() (any, error) { return nil, made.Close() }) // the first error matters
+			return nil, fmt.Errorf("the remote browser does not get through the proxy of this server at %s: %w", proxy.URL(), err)
+		}
+	}
+	return made, nil
+}
+
+// authorize gives the credentials of its proxy to a new profile, whose network stack
+// keeps them. Playwright would answer every server's question for credentials with
+// them, and send all requests through the driver.
+func authorize(ctx context.Context, profile playwright.BrowserContext, user, password string) error {
+	ctx, cancel := context.WithTimeout(ctx, authorizeTimeout)
+	defer cancel()
+	_, err := Within(ctx, func() (any, error) {
+		page, err := profile.NewPage()
+		if err != nil {
+			return nil, err
+		}
+		cdp, err := profile.NewCDPSession(page)
+		if err != nil {
+			return nil, err
+		}
+		answers := &proxyLogin{cdp: cdp, user: user, password: password}
+		// Handlers must not call Playwright themselves.
+		cdp.On("Fetch.requestPaused", func(e map[string]any) { go answers.proceed(e) })
+		cdp.On("Fetch.authRequired", func(e map[string]any) { go answers.logIn(e) })
+		if _, err := cdp.Send("Fetch.enable", map[string]any{"handleAuthRequests": true}); err != nil {
+			return nil, err
+		}
+		resp, err := page.Goto(egress.ProxyCheckURL, playwright.PageGotoOptions{Timeout: playwright.Float(float64(authorizeTimeout.Milliseconds()))})
+		if err != nil {
+			return nil, err
+		}
+		if resp == nil || resp.Status() != http.StatusOK {
+			return nil, errors.New("it was not let in")
+		}
+		return nil, page.Close() // and with it the interception
+	})
+	return err
+}
+
+// proxyLogin answers the questions of a page for the credentials of its proxy.
+type proxyLogin struct {
+	cdp            playwright.CDPSession
+	user, password string
+}
+
+// proceed lets a request go on.
+func (l *proxyLogin) proceed(e map[string]any) {
+	_, _ = l.cdp.Send("Fetch.continueRequest", map[string]any{"requestId": e["requestId"]}) // else the page's load fails
+}
+
+// logIn answers a proxy's question, and no server's.
+func (l *proxyLogin) logIn(e map[string]any) {
+	answer := map[string]any{"response": "CancelAuth"}
+	if challenge, _ := e["authChallenge"].(map[string]any); challenge["source"] == "Proxy" {
+		answer = map[string]any{"response": "ProvideCredentials", "username": l.user, "password": l.password}
+	}
+	_, _ = l.cdp.Send("Fetch.continueWithAuth", map[string]any{"requestId": e["requestId"], "authChallengeResponse": answer}) // as above
+}
