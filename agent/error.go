@@ -34,6 +34,7 @@ const (
 	CodeExecution          Code = "EXECUTION_ERROR"
 	CodeBudget             Code = "BUDGET_EXCEEDED"
 	CodeUpstream           Code = "UPSTREAM_ERROR"
+	CodeUnavailable        Code = "UNAVAILABLE"
 	CodeInternal           Code = "INTERNAL_ERROR"
 	CodeAgentDamaged       Code = "AGENT_DAMAGED"
 	CodeAgentNewer         Code = "AGENT_NEWER"

@@ -44,15 +44,47 @@ func (s *Server) listAgents(c *rest.Call, in *listAgentsIn) (agentsOut, error) {
 			return agentsOut{}, agent.Invalid("status", "must be active, paused or disabled")
 		}
 	}
+	visible, err := s.visible(c)
 	agents := []agent.Agent{}
-	for _, db := range s.policy.Visible(c.Identity) {
-		a := db.Agent()
+	for _, v := range visible {
+		a := v.Agent
 		if (len(in.Status) == 0 || slices.Contains(in.Status, string(a.Status))) && mentions(page.Search, a.Name, a.Description) {
 			agents = append(agents, a)
 		}
 	}
 	slices.SortFunc(agents, func(a, b agent.Agent) int { return compareAgents(a, b, page.Order) })
-	return agentsOut{rest.Cut(agents, page), rest.MetaOf(page, len(agents))}, nil
+	return agentsOut{rest.Cut(agents, page), rest.MetaOf(page, len(agents))}, err
+}
+
+// visibleAgent is an agent on which a caller has a role.
+type visibleAgent struct {
+	agent.Agent
+	role agent.Role
+	db   *store.DB // nil: it is with another server of the cluster
+}
+
+// visible returns the agents on which the caller has a role, of all servers.
+func (s *Server) visible(c *rest.Call) ([]visibleAgent, error) {
+	var all []visibleAgent
+	here := map[string]bool{}
+	for _, db := range s.policy.Visible(c.Identity) {
+		here[db.ID()] = true
+		all = append(all, visibleAgent{db.Agent(), s.policy.Role(c.Identity, db), db})
+	}
+	if s.options.Cluster == nil {
+		return all, nil
+	}
+	entries, err := s.options.Cluster.Agents(c)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	self := s.options.Cluster.Self().Session
+	for _, e := range entries {
+		if role := s.policy.RoleBy(c.Identity, e.Agent.ID, e.Admins); e.Owner != self && !here[e.Agent.ID] && role != agent.RoleNone {
+			all = append(all, visibleAgent{e.Agent, role, nil})
+		}
+	}
+	return all, nil
 }
 
 // mentions reports whether any of the texts contains search.
@@ -102,18 +134,18 @@ func (s *Server) myAgents(c *rest.Call, in *rest.ListParams) (myAgentsOut, error
 	if err != nil {
 		return myAgentsOut{}, err
 	}
+	visible, err := s.visible(c)
 	mine := []myAgent{}
-	for _, db := range s.policy.Visible(c.Identity) {
-		a := db.Agent()
-		if mentions(page.Search, a.Name) {
-			mine = append(mine, myAgent{a.ID, a.Name, s.policy.Role(c.Identity, db)})
+	for _, v := range visible {
+		if mentions(page.Search, v.Name) {
+			mine = append(mine, myAgent{v.ID, v.Name, v.role})
 		}
 	}
 	slices.SortFunc(mine, func(a, b myAgent) int { return cmp.Compare(agent.NameKey(a.Name), agent.NameKey(b.Name)) })
 	if len(page.Order) == 1 && page.Order[0].Desc {
 		slices.Reverse(mine)
 	}
-	return myAgentsOut{rest.Cut(mine, page), rest.MetaOf(page, len(mine))}, nil
+	return myAgentsOut{rest.Cut(mine, page), rest.MetaOf(page, len(mine))}, err
 }
 
 type createAgentIn struct {

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"satchel/agent"
 	"satchel/httpapi/rest"
@@ -59,34 +60,38 @@ func (s *Server) console(c *rest.Call, in *consoleIn) (consoleOut, error) {
 			out.Identity.Key = cmp.Or(id.Key.Name, id.Key.Prefix)
 		}
 	}
-	visible := s.policy.Visible(c.Identity)
-	slices.SortFunc(visible, func(a, b *store.DB) int {
-		if order := boolOrder(a.ID() == agent.DefaultID, b.ID() == agent.DefaultID); order != 0 {
+	visible, err := s.visible(c)
+	if err != nil {
+		return out, err
+	}
+	slices.SortFunc(visible, func(a, b visibleAgent) int {
+		if order := boolOrder(a.ID == agent.DefaultID, b.ID == agent.DefaultID); order != 0 {
 			return order
 		}
-		return cmp.Compare(agent.NameKey(a.Agent().Name), agent.NameKey(b.Agent().Name))
+		return cmp.Compare(agent.NameKey(a.Name), agent.NameKey(b.Name))
 	})
 	if out.More = len(visible) > maxConsoleAgents; out.More {
-		named, _ := s.folder.Agent(in.Agent)
-		visible = firstWith(visible, named, maxConsoleAgents)
+		visible = firstWith(visible, in.Agent, maxConsoleAgents)
 	}
-	for _, db := range visible {
-		a := db.Agent()
-		attention, err := db.Attention(c)
-		if err != nil && c.Err() != nil {
-			return out, err
+	for _, v := range visible {
+		var attention store.Attention
+		if v.db != nil {
+			if attention, err = v.db.Attention(c); err != nil && c.Err() != nil {
+				return out, err
+			}
 		}
-		out.Agents = append(out.Agents, consoleAgent{a.ID, a.Name, a.Status, s.policy.Role(c.Identity, db), attention.Waiting, attention.Failures})
+		out.Agents = append(out.Agents, consoleAgent{v.ID, v.Name, v.Status, v.role, attention.Waiting, attention.Failures})
 	}
 	return out, nil
 }
 
-// firstWith returns the first n agents of a list; if named is not among them,
-// it replaces the last one.
-func firstWith(all []*store.DB, named *store.DB, n int) []*store.DB {
+// firstWith returns the first n agents of a list; if the one with an id or a name is
+// not among them, it replaces the last one.
+func firstWith(all []visibleAgent, idOrName string, n int) []visibleAgent {
 	first := slices.Clone(all[:n])
-	if !slices.Contains(first, named) && slices.Contains(all, named) {
-		first[n-1] = named
+	named := func(v visibleAgent) bool { return v.ID == idOrName || strings.EqualFold(v.Name, idOrName) }
+	if i := slices.IndexFunc(all, named); i >= n {
+		first[n-1] = all[i]
 	}
 	return first
 }

@@ -118,11 +118,16 @@ func TestConsole(t *testing.T) {
 	if at(agents[0], "id") != "default" || at(agents[0], "role") != "owner" || fmt.Sprint(at(agents[0], "failures")) != "1" || at(agents[1], "name") != "a" || at(agents[2], "name") != "B" {
 		t.Errorf("first: %v, %v", agents[0], agents[1])
 	}
-	all := c.folder.Agents()
-	for i, named := range append(all, nil) {
-		cut := firstWith(all, named, 2)
-		if len(cut) != 2 || cut[0] != all[0] && i != 0 || named != nil && !slices.Contains(cut, named) {
-			t.Errorf("agent %d of %d: %v", i, len(all), cut)
+	var all []visibleAgent
+	for _, db := range c.folder.Agents() {
+		all = append(all, visibleAgent{Agent: db.Agent()})
+	}
+	for i, named := range append(all, visibleAgent{}) {
+		for _, ref := range []string{named.ID, strings.ToUpper(named.Name)} {
+			cut := firstWith(all, ref, 2)
+			if has := func(v visibleAgent) bool { return v.ID == named.ID }; len(cut) != 2 || cut[0].ID != all[0].ID || ref != "" && !slices.ContainsFunc(cut, has) {
+				t.Errorf("agent %d of %d: %v", i, len(all), cut)
+			}
 		}
 	}
 }

@@ -12,12 +12,18 @@ import (
 	"satchel/httpapi/rest"
 )
 
+// The addresses of a sign-in.
+const (
+	oauthStart    = "/oauth/start/:ticket"
+	oauthCallback = "/oauth/callback"
+)
+
 // oauthPages registers the two addresses of a sign-in with a provider, which are
 // opened by a browser whose cookie is bound to the login, and the document that
 // describes this server to authorization servers. None asks for an identity.
 func (s *Server) oauthPages() {
-	s.echo.GET("/oauth/start/:ticket", s.limited(s.startLogin))
-	s.echo.GET("/oauth/callback", s.limited(s.finishLogin))
+	s.echo.GET(oauthStart, s.limited(s.startLogin))
+	s.echo.GET(oauthCallback, s.limited(s.finishLogin))
 	s.echo.GET("/oauth/client.json", s.clientDocument)
 }
 

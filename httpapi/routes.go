@@ -11,7 +11,7 @@ import (
 func (s *Server) api() []*rest.Route {
 	return []*rest.Route{
 		rest.JSON("GET", "/health", 200, "Check that the server is running", s.health).Role(rest.Anyone).Limit(rest.Unlimited),
-		rest.JSON("GET", "/ready", 200, "Check that the server is ready", s.ready).Role(rest.Anyone).Limit(rest.Unlimited).Fails(agent.CodeInternal),
+		rest.JSON("GET", "/ready", 200, "Check that the server is ready", s.ready).Role(rest.Anyone).Limit(rest.Unlimited).Fails(agent.CodeInternal, agent.CodeUnavailable),
 		rest.JSON("GET", "/version", 200, "Read the versions of the program and the API", s.version).Role(rest.Anyone),
 		rest.Raw[struct{}]("GET", "/openapi.json", 200, "Read this description", s.openAPIFile).Role(rest.Anyone).Limit(rest.Unlimited).Tagged().Returns(map[string]any{}),
 		rest.Raw[struct{}]("GET", "/node-types", 200, "List the types of workflow nodes", s.listNodeTypes).Role(rest.Anyone).Tagged().Returns(graph.Catalog{}),
@@ -20,16 +20,16 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("GET", "/mcp-catalogue", 200, "Search the catalogue of MCP servers", s.mcpCatalogue).Role(rest.Identified).Fails(agent.CodeUpstream),
 		rest.JSON("GET", "/credential-presets", 200, "List presets of credentials", s.listPresets).Role(rest.Anyone),
 
-		rest.JSON("GET", "/console", 200, "Read the initial data of a console page", s.console).Role(rest.Anyone),
+		rest.JSON("GET", "/console", 200, "Read the initial data of a console page", s.console).Role(rest.Anyone).Fails(agent.CodeUnavailable),
 
-		rest.JSON("GET", "/agents", 200, "List agents", s.listAgents).Role(rest.Anyone),
+		rest.JSON("GET", "/agents", 200, "List agents", s.listAgents).Role(rest.Anyone).Fails(agent.CodeUnavailable),
 		rest.JSON("POST", "/agents", 201, "Create an agent", s.createAgent).Locates(agentLocation).Fails(agent.CodeAgentNameExists),
 		rest.Raw[struct{}]("POST", "/agents/import", 201, "Import a backup as a new, paused agent", s.importAgent).Limit(rest.Bulk).
 			Takes(rest.Form{File: "file"}).Returns(agent.Agent{}).Fails(agent.CodeInvalidFile, agent.CodeFileTooLarge, agent.CodeUnsupportedFormat),
-		rest.JSON("GET", "/auth/agents", 200, "List the agents of the authenticated user with the user's role", s.myAgents),
-		rest.JSON("GET", "/keys", 200, "List API keys", s.listKeys),
-		rest.JSON("POST", "/keys", 201, "Create an API key, which is only shown once", s.createKey).Locates(keyLocation),
-		rest.JSON("DELETE", "/keys/{keyId}", 204, "Revoke an API key", s.deleteKey),
+		rest.JSON("GET", "/auth/agents", 200, "List the agents of the authenticated user with the user's role", s.myAgents).Fails(agent.CodeUnavailable),
+		rest.JSON("GET", "/keys", 200, "List API keys", s.listKeys).Fails(agent.CodeUnavailable),
+		rest.JSON("POST", "/keys", 201, "Create an API key, which is only shown once", s.createKey).Locates(keyLocation).Fails(agent.CodeUnavailable),
+		rest.JSON("DELETE", "/keys/{keyId}", 204, "Revoke an API key", s.deleteKey).Fails(agent.CodeUnavailable),
 
 		rest.JSON("GET", "/agents/{id}", 200, "Read an agent with its settings and counts", s.getAgent).DisabledToo(),
 		rest.JSON("PUT", "/agents/{id}", 200, "Update an agent", s.updateAgent).DisabledToo().Fails(agent.CodeAgentNameExists),

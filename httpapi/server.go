@@ -31,6 +31,7 @@ import (
 	"satchel/httpapi/rest"
 	"satchel/schedule"
 	"satchel/store"
+	"satchel/store/cluster"
 	"satchel/store/replica"
 	"satchel/vector"
 )
@@ -53,6 +54,7 @@ type Parts struct {
 	Browser     *browser.Browser
 	Live        *live.Live
 	Replicas    *replica.Replicator // nil: none are kept
+	Cluster     cluster.Directory   // nil: the server is alone
 }
 
 // Options configure the server.
@@ -94,6 +96,7 @@ type Server struct {
 	pingEvery time.Duration
 	gateways  gatewayCache
 	runs      runs
+	forwarder *forwarder // nil: the server is alone
 
 	mu     sync.Mutex
 	served chan struct{}
@@ -127,7 +130,12 @@ func New(o Options) *Server {
 		return rest.Pack(echo.MIMEApplicationJSON, document), err
 	})
 	s.echo.HTTPErrorHandler = s.handleError
-	s.echo.Use(s.admitRequest)
+	var endStreams context.CancelFunc
+	s.streams, endStreams = context.WithCancel(context.Background())
+	if o.Cluster != nil {
+		s.forwarder = s.newForwarder(o.Cluster)
+	}
+	s.echo.Use(s.forwardRequest, s.admitRequest)
 	s.table = s.api()
 	for _, r := range s.table {
 		s.echo.Add(r.Method, r.EchoPath(), s.serve(r))
@@ -140,8 +148,6 @@ func New(o Options) *Server {
 		Handler: s.echo, ReadHeaderTimeout: headerTimeout, ReadTimeout: rest.ReadTimeout, WriteTimeout: rest.WriteTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	var endStreams context.CancelFunc
-	s.streams, endStreams = context.WithCancel(context.Background())
 	s.http.RegisterOnShutdown(endStreams)
 	return s
 }
@@ -172,10 +178,14 @@ func (s *Server) admitRequest(next echo.HandlerFunc) echo.HandlerFunc {
 			if r := recover(); r != nil {
 				err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 			}
-			if err != nil {
+			moved := s.forwarder != nil && errors.Is(err, cluster.ErrNotOwner) // its owner answers
+			if err != nil && !moved {
 				s.handleError(err, c)
 			}
 			end()
+			if moved {
+				return
+			}
 			s.metrics.observe(route, c.Response().Status, time.Since(began))
 		}()
 		if chain, ok := agent.ReadChain(c.Request().Header.Get(agent.ChainHeader)); ok {

@@ -33,8 +33,15 @@ func (s *Server) health(*rest.Call, *none) (health, error) {
 	return h, nil
 }
 
-// ready reports whether the default agent's file can be read.
+// ready reports whether the default agent's file can be read, or in a cluster whether
+// this server may answer for its agents.
 func (s *Server) ready(c *rest.Call, _ *none) (health, error) {
+	if s.options.Cluster != nil {
+		if err := s.options.Cluster.Ready(); err != nil {
+			return health{}, agent.Errorf(agent.CodeUnavailable, "this server has lost touch with its cluster").Because(err)
+		}
+		return health{Status: "ready"}, nil
+	}
 	if _, err := s.folder.Default().Stats(c); err != nil {
 		return health{}, agent.Errorf(agent.CodeInternal, "the data folder cannot be read").Because(err)
 	}

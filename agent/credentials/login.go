@@ -243,6 +243,13 @@ func cutState(state string) (agentID, id, secret string) {
 	return "", "", state
 }
 
+// AgentOf returns the id of the agent that a ticket or a state of a login is for, "" if
+// it names none.
+func AgentOf(state string) string {
+	id, _, _ := cutState(state)
+	return id
+}
+
 // Finished is how a login ended.
 type Finished struct {
 	Agent, Credential string // ids; empty when they are not known

@@ -116,7 +116,12 @@ func (p *Policy) identifyKey(r *http.Request) (*agent.Key, error) {
 
 // Role returns what a caller may do with an agent.
 func (p *Policy) Role(caller agent.Identity, db *store.DB) agent.Role {
-	return caller.RoleOn(db.ID(), db.Roles(), p.options.DefaultRole)
+	return p.RoleBy(caller, db.ID(), db.Roles())
+}
+
+// RoleBy is Role for an agent of which only the id and the admins are known.
+func (p *Policy) RoleBy(caller agent.Identity, id string, admins map[string]agent.Role) agent.Role {
+	return caller.RoleOn(id, admins, p.options.DefaultRole)
 }
 
 // Visible returns the agents that a caller has a role on.

@@ -191,12 +191,17 @@ func (l *Limiter) address(r *http.Request) netip.Addr {
 	return addr
 }
 
-// Network is the network that a request comes from, which counts as one client.
-func (l *Limiter) Network(r *http.Request) netip.Prefix {
+// Address is the address that a request comes from, as far as it is known.
+func (l *Limiter) Address(r *http.Request) netip.Addr {
 	if l == nil {
 		l = &Limiter{}
 	}
-	return network(l.address(r))
+	return l.address(r)
+}
+
+// Network is the network that a request comes from, which counts as one client.
+func (l *Limiter) Network(r *http.Request) netip.Prefix {
+	return network(l.Address(r))
 }
 
 func (l *Limiter) trusts(addr netip.Addr) bool {

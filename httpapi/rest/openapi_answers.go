@@ -68,6 +68,9 @@ func failureStatuses(r *Route) []int {
 	if hasBody || r.Form != nil {
 		statuses = append(statuses, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
+	if r.UnderAgent() {
+		statuses = append(statuses, http.StatusServiceUnavailable) // in a cluster
+	}
 	if strings.Contains(r.Path, "{") {
 		statuses = append(statuses, http.StatusNotFound)
 	}
@@ -95,8 +98,11 @@ func (d *description) failure(r *Route, status int) *huma.Response {
 			}
 		}
 		headers := headerRefs("X-Request-Id", "X-API-Version")
-		if status == http.StatusTooManyRequests {
+		switch status {
+		case http.StatusTooManyRequests:
 			headers = headerRefs(append([]string{"X-Request-Id", "X-API-Version", "Retry-After"}, rateHeaders...)...)
+		case http.StatusServiceUnavailable:
+			headers = headerRefs("X-Request-Id", "X-API-Version", "Retry-After")
 		}
 		d.failures[name] = &huma.Response{
 			Description: failureDocs[status], Headers: headers,
@@ -118,6 +124,7 @@ var failureDocs = map[int]string{
 	http.StatusUnsupportedMediaType:  "The body or the file is of a kind that is not read here.",
 	http.StatusTooManyRequests:       "Too many requests in this minute.",
 	http.StatusInternalServerError:   "Something failed on this side.",
+	http.StatusServiceUnavailable:    "No server of the cluster answers for this agent at present.",
 }
 
 // sampleErrors show one error of every code.
@@ -146,6 +153,7 @@ var sampleErrors = []*agent.Error{
 	agent.Errorf(agent.CodeInvalidAction, "selector is required").With("field", "selector").With("action", "click"),
 	agent.Errorf(agent.CodeActionTimeout, "click was not done within %d ms", 30000).With("action", "click").With("selector", "#send").With("timeout", 30000),
 	agent.Errorf(agent.CodeBrowser, "the browser ended unexpectedly; open a new session"),
+	agent.Errorf(agent.CodeUnavailable, "the server that has this agent does not answer at present; try again"),
 	agent.Errorf(agent.CodeInternal, "internal error; the server's log has details for the X-Request-Id of this response"),
 	agent.Errorf(agent.CodeAgentDamaged, "this agent's file is damaged"),
 	agent.Errorf(agent.CodeAgentNewer, "this agent's file is from a newer version of the program"),

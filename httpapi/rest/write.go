@@ -41,6 +41,7 @@ var statuses = map[agent.Code]int{
 	agent.CodeUnsupportedFormat:  http.StatusUnsupportedMediaType,
 	agent.CodeRateLimited:        http.StatusTooManyRequests,
 	agent.CodeBudget:             http.StatusTooManyRequests,
+	agent.CodeUnavailable:        http.StatusServiceUnavailable,
 }
 
 // StatusOf returns the HTTP status of a code.

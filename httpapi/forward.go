@@ -1,0 +1,249 @@
+package httpapi
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+	"satchel/agent/credentials"
+	"satchel/store/cluster"
+)
+
+// Limits of forwarding.
+const (
+	forwardPatience = 15 * time.Second // for an owner that has gone, or is changing
+	forwardPause    = 200 * time.Millisecond
+	keptBody        = 1 << 20 // bytes of a body that can be sent a second time
+	retryAfter      = "2"     // seconds
+)
+
+// errMoved says that the server to which a request was forwarded does not have what
+// the request is for: nothing was done.
+var errMoved = errors.New("another server of the cluster has it by now")
+
+// forwardRequest is the first handler. In a cluster, a request for an agent
+// of another server is forwarded to it, once: a server that gets a forwarded request
+// answers it or refuses it with 421.
+func (s *Server) forwardRequest(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		f := s.forwarder
+		if f == nil {
+			return next(c)
+		}
+		r := c.Request()
+		forwarded := f.directory.Verify(r)
+		r.Header.Del(cluster.Header)
+		if forwarded {
+			adoptClient(c)
+		}
+		t := targetOf(c)
+		if t == (target{}) {
+			return next(c)
+		}
+		err := f.directory.Ready()
+		switch {
+		case err != nil:
+		case forwarded:
+			err = f.serveOwn(c, next, t)
+		case t.session != "":
+			err = f.findSession(c, next, t)
+		default:
+			err = f.route(c, next, t)
+		}
+		if err == nil || c.Response().Committed {
+			return err
+		}
+		if forwarded && errors.Is(err, errMoved) {
+			return c.NoContent(http.StatusMisdirectedRequest)
+		}
+		c.Response().Header().Set(echo.HeaderRetryAfter, retryAfter)
+		return s.admitRequest(func(echo.Context) error { return unavailable(err) })(c)
+	}
+}
+
+// unavailable is the error for a request that no server answers at present.
+func unavailable(cause error) error {
+	return agent.Errorf(agent.CodeUnavailable, "the server that has this agent does not answer at present; try again").Because(cause)
+}
+
+// target is what a request is for: an agent, by id or name, or a browser session. The
+// zero value is neither.
+type target struct{ agent, session string }
+
+// targetOf returns what a request is for, by its path.
+func targetOf(c echo.Context) target {
+	switch path := c.Path(); {
+	case strings.HasPrefix(path, "/api/keys"):
+		return target{agent: agent.DefaultID} // whose file has the keys
+	case strings.HasPrefix(path, socketPath+"/"):
+		return target{session: cmp.Or(c.Param("session"), socketQuery(c.Request().URL.RawQuery).Get("sessionId"))}
+	case strings.HasPrefix(path, livePath+"/:session/"):
+		return target{session: c.Param("session")}
+	case path == oauthStart:
+		return target{agent: credentials.AgentOf(c.Param("ticket"))}
+	case path == oauthCallback:
+		return target{agent: credentials.AgentOf(c.QueryParam("state"))}
+	}
+	return target{agent: cmp.Or(c.Param("id"), c.Param("agent"))}
+}
+
+// serveOwn answers a forwarded request, or returns errMoved if it is for an agent or a
+// session of another server.
+func (f *forwarder) serveOwn(c echo.Context, next echo.HandlerFunc, t target) error {
+	if t.session != "" {
+		if !f.hasSession(t.session) {
+			return errMoved
+		}
+		return next(c)
+	}
+	node, err := f.owner(c.Request().Context(), t.agent, false)
+	if err == nil && !node.Self {
+		node, err = f.owner(c.Request().Context(), t.agent, true)
+	}
+	switch {
+	case agent.ErrorCode(err) == agent.CodeNotFound:
+		return next(c) // which answers as it does for any agent that there is not
+	case err != nil:
+		return err
+	case !node.Self:
+		return errMoved
+	}
+	return lost(c, next(c))
+}
+
+// lost turns the error of a handler that found its agent with another server into
+// errMoved.
+func lost(c echo.Context, err error) error {
+	if errors.Is(err, cluster.ErrNotOwner) && !c.Response().Committed {
+		return errMoved
+	}
+	return err
+}
+
+// owner returns the server that has an agent, looked up anew after a first attempt
+// failed.
+func (f *forwarder) owner(ctx context.Context, ref string, again bool) (cluster.Node, error) {
+	node, id, err := f.directory.Owner(ctx, ref)
+	if err == nil && again {
+		return f.directory.Refresh(ctx, id)
+	}
+	return node, err
+}
+
+// route has the owner of an agent answer: this server or another one. Until something
+// of the request has been received, it looks for the owner for a while.
+func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error {
+	body, err := keepBody(c.Request())
+	if err != nil {
+		return next(c) // the client has gone, or sends too slowly
+	}
+	ctx, cancel := context.WithTimeout(c.Request().Context(), f.patience)
+	defer cancel()
+	pause := forwardPause
+	for again := false; ; again = true {
+		node, err := f.owner(ctx, t.agent, again)
+		switch {
+		case agent.ErrorCode(err) == agent.CodeNotFound:
+			return next(c)
+		case err != nil:
+		case node.Self:
+			err = lost(c, next(c))
+			if !errors.Is(err, errMoved) {
+				return err
+			}
+		default:
+			if err = f.forward(c, node); err == nil || !retriable(err, c.Request()) {
+				return err
+			}
+		}
+		if !body.rewind() {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+			pause = min(2*pause, time.Second)
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// findSession has the server answer that has a browser session, which only it knows.
+func (f *forwarder) findSession(c echo.Context, next echo.HandlerFunc, t target) error {
+	if f.hasSession(t.session) {
+		return next(c)
+	}
+	body, err := keepBody(c.Request())
+	if err != nil {
+		return next(c) // the client has gone, or sends too slowly
+	}
+	nodes, err := f.directory.Nodes(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n cluster.Node) bool { return n.Self || !n.Alive })
+	for _, node := range nodes {
+		if err := f.forward(c, node); err == nil || !retriable(err, c.Request()) {
+			return err
+		}
+		if !body.rewind() {
+			return errMoved
+		}
+	}
+	return next(c) // which answers as it does for any session that there is not
+}
+
+// body is that of a request which may have to be sent again.
+type body struct {
+	io.ReadCloser
+	kept []byte // all of it, if whole
+	rest *bytes.Reader
+	read bool // part of a body that is not kept is gone
+}
+
+// keepBody makes the body of a request one that can be sent again: always when it is
+// small, otherwise as long as nothing of it was read.
+func keepBody(r *http.Request) (*body, error) {
+	b := &body{ReadCloser: r.Body}
+	if r.ContentLength >= 0 && r.ContentLength <= keptBody {
+		kept, err := io.ReadAll(io.LimitReader(r.Body, keptBody))
+		if err != nil {
+			return nil, err
+		}
+		b.kept, b.rest = kept, bytes.NewReader(kept)
+	}
+	if r.ContentLength != 0 {
+		r.Body = b
+	}
+	return b, nil
+}
+
+// Read reads the body, from its beginning after rewind.
+func (b *body) Read(p []byte) (int, error) {
+	if b.rest != nil {
+		return b.rest.Read(p)
+	}
+	b.read = true
+	return b.ReadCloser.Read(p)
+}
+
+// Close does nothing: net/http closes the body with the request, and a connection
+// that could not be made must not.
+func (b *body) Close() error { return nil }
+
+// rewind makes the body ready to be sent again. It returns false if it is gone.
+func (b *body) rewind() bool {
+	if b.rest != nil {
+		b.rest.Reset(b.kept)
+	}
+	return !b.read
+}

@@ -1,0 +1,404 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"mime/multipart"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+	"satchel/store"
+	"satchel/store/cluster"
+)
+
+// fakeCluster says who owns what to the servers of a test.
+type fakeCluster struct {
+	cluster.Signer
+	nodes []*fakeNode
+
+	mu     sync.Mutex
+	owners map[string]*fakeNode // by id
+	names  map[string]string    // id by name
+	asked  func()               // called when an owner is looked up anew
+}
+
+// fakeNode is a server's view of a fakeCluster.
+type fakeNode struct {
+	*testClient
+	cluster *fakeCluster
+	server  *Server
+	down    error
+}
+
+func (n *fakeNode) node(of *fakeNode) cluster.Node {
+	return cluster.Node{Session: of.url, Name: of.url, URL: of.url, Self: of == n, Alive: true}
+}
+
+func (n *fakeNode) Self() cluster.Node { return n.node(n) }
+func (n *fakeNode) Ready() error       { return n.down }
+
+func (n *fakeNode) Owner(_ context.Context, ref string) (cluster.Node, string, error) {
+	c := n.cluster
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if id, ok := c.names[ref]; ok {
+		ref = id
+	}
+	owner, ok := c.owners[ref]
+	switch {
+	case !ok:
+		return cluster.Node{}, "", agent.NotFound("agent", ref)
+	case owner == nil:
+		return cluster.Node{}, ref, cluster.ErrUnavailable
+	}
+	return n.node(owner), ref, nil
+}
+
+func (n *fakeNode) Refresh(ctx context.Context, id string) (cluster.Node, error) {
+	if n.cluster.asked != nil {
+		n.cluster.asked()
+	}
+	node, _, err := n.Owner(ctx, id)
+	return node, err
+}
+
+func (n *fakeNode) Nodes(context.Context) (all []cluster.Node, _ error) {
+	for _, of := range n.cluster.nodes {
+		all = append(all, n.node(of))
+	}
+	return all, nil
+}
+
+func (n *fakeNode) Agents(context.Context) (all []cluster.Entry, _ error) {
+	for _, of := range n.cluster.nodes {
+		for _, db := range of.folder.Agents() {
+			if of == n.cluster.owners[db.ID()] {
+				all = append(all, cluster.Entry{Agent: db.Agent(), Admins: db.Roles(), Owner: of.url})
+			}
+		}
+	}
+	return all, nil
+}
+
+func (n *fakeNode) Move(context.Context, string, string) error { return nil }
+func (n *fakeNode) Drain(context.Context) error                { return nil }
+func (n *fakeNode) Sign(r *http.Request)                       { n.cluster.Signer.Sign(r) }
+func (n *fakeNode) Verify(r *http.Request) bool                { return n.cluster.Signer.Verify(r) }
+
+// newCluster starts two servers with a folder each. The second one owns all agents.
+func newCluster(t *testing.T) (first, second *fakeNode) {
+	t.Helper()
+	key := make([]byte, 32)
+	_, _ = rand.Read(key)
+	signer, err := cluster.NewSigner([][]byte{key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &fakeCluster{Signer: signer, owners: map[string]*fakeNode{}, names: map[string]string{}}
+	for range 2 {
+		_, server := openService(t)
+		n := &fakeNode{cluster: c, server: server}
+		server.forwarder = server.newForwarder(n)
+		server.options.Cluster = n
+		ts := httptest.NewServer(server.Handler())
+		t.Cleanup(func() {
+			server.Stop()
+			ts.Close()
+		})
+		n.testClient = &testClient{url: ts.URL, folder: server.folder, header: http.Header{}}
+		c.nodes = append(c.nodes, n)
+	}
+	first, second = c.nodes[0], c.nodes[1]
+	c.owners[agent.DefaultID] = second
+	return first, second
+}
+
+// own creates an agent on a server.
+func (n *fakeNode) own(t *testing.T, name string) *store.DB {
+	t.Helper()
+	db, err := n.folder.CreateAgent(t.Context(), agent.Agent{Name: name}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.cluster.mu.Lock()
+	defer n.cluster.mu.Unlock()
+	n.cluster.owners[db.ID()], n.cluster.names[name] = n, db.ID()
+	return db
+}
+
+// Either server answers for every agent, by id or name, and for those that there are
+// not, and lists all.
+func TestAnyServerAnswers(t *testing.T) {
+	first, second := newCluster(t)
+	far, near := second.own(t, "far"), first.own(t, "near")
+	for _, n := range []*fakeNode{first, second} {
+		for _, ref := range []string{far.ID(), "far", near.ID(), "near", agent.DefaultID} {
+			if got := n.must(t, 200, "GET", "/api/agents/"+ref, ""); got["role"] != "owner" {
+				t.Errorf("%s: %v", ref, got)
+			}
+		}
+		n.must(t, 404, "GET", "/api/agents/agent-none", "")
+		if got := n.must(t, 200, "GET", "/api/agents?sort=name", ""); at(got, "meta.total").(interface{ String() string }).String() != "3" || at(got, "agents.1.name") != "far" {
+			t.Errorf("the list: %v", got)
+		}
+		if got := n.must(t, 200, "GET", "/api/console", ""); at(got, "agents.2.name") != "near" {
+			t.Errorf("the console: %v", got)
+		}
+	}
+	made := first.must(t, 201, "POST", "/api/agents/far/contacts", `{"name":"Ada","email":"ada@example.com"}`)
+	if got := second.must(t, 200, "GET", "/api/agents/far/contacts/"+made["id"].(string), ""); got["name"] != "Ada" {
+		t.Errorf("a contact made through the other server: %v", got)
+	}
+	a := first.send(t, "GET", "/f/far/workflow-none", "")
+	if a.StatusCode != 404 || len(a.Header.Values("X-Request-Id")) != 1 {
+		t.Errorf("a form: %d %v", a.StatusCode, a.Header)
+	}
+}
+
+// A key is a row of the default agent's file: whichever server makes it, its owner has it.
+func TestKeysAreMadeAtTheirOwner(t *testing.T) {
+	first, second := newCluster(t)
+	first.must(t, 201, "POST", "/api/keys", `{"name":"nightly","role":"viewer","agents":["*"]}`)
+	if !second.folder.KeyMade() || first.folder.KeyMade() {
+		t.Error("the key is not with the owner of the default agent")
+	}
+}
+
+// The owner authenticates, and sees the client as the first server did.
+func TestOwnerJudgesTheClient(t *testing.T) {
+	first, second := newCluster(t)
+	second.own(t, "far")
+	seen := make(chan *http.Request, 1)
+	second.server.echo.GET("/api/agents/:id/seen", func(c echo.Context) error {
+		seen <- c.Request()
+		return c.NoContent(204)
+	})
+	first.server.echo.GET("/api/agents/:id/seen", func(echo.Context) error { return errors.New("not here") })
+	a := first.with("X-Forwarded-For", "192.0.2.7").with("Host", "satchel.localhost").with("X-Satchel-Forwarded", "forged").send(t, "GET", "/api/agents/far/seen?a=1;b&c=%2f?d", "")
+	r := <-seen
+	if host, _, _ := net.SplitHostPort(r.RemoteAddr); a.StatusCode != 204 || host != "127.0.0.1" || r.Host != "satchel.localhost" || r.Header.Get("X-Forwarded-For") != "" || r.URL.RawQuery != "a=1;b&c=%2f?d" {
+		t.Errorf("%d, from %s to %s with %v: %s", a.StatusCode, r.RemoteAddr, r.Host, r.Header, r.URL.RawQuery)
+	}
+	if _, _, err := second.folder.CreateKey(t.Context(), agent.Key{Name: "mine", Role: agent.RoleViewer, Agents: []string{"*"}}); err != nil {
+		t.Fatal(err)
+	}
+	first.must(t, 403, "GET", "/api/agents/far", "")
+	first.with("X-API-Key", "wrong").must(t, 401, "GET", "/api/agents/far", "")
+}
+
+// A forwarded request is answered by the owner or refused, never forwarded again.
+func TestForwardedOnce(t *testing.T) {
+	first, second := newCluster(t)
+	first.own(t, "near")
+	req, err := http.NewRequestWithContext(t.Context(), "GET", second.url+"/api/agents/near", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Forwarded-For", "192.0.2.7, 127.0.0.1")
+	first.Sign(req)
+	for what, want := range map[string]int{"signed": 421, "changed": 200} {
+		if what == "changed" { // the signature does not fit, so it is an ordinary request
+			req.Header.Set("X-Forwarded-For", "192.0.2.8, 127.0.0.1")
+		}
+		resp, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s: %d, want %d", what, resp.StatusCode, want)
+		}
+	}
+}
+
+// While an agent moves, requests wait for its new owner, with the same body.
+func TestRequestsFollowTheAgent(t *testing.T) {
+	first, second := newCluster(t)
+	near := first.own(t, "near")
+	wrong := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !first.Verify(r) {
+			t.Error("a request that is not signed")
+		}
+		w.WriteHeader(http.StatusMisdirectedRequest)
+	}))
+	t.Cleanup(wrong.Close)
+	for what, before := range map[string]*fakeNode{"nobody": nil, "the wrong server": {testClient: &testClient{url: wrong.URL}}, "a server that has gone": {testClient: &testClient{url: "http://127.0.0.1:1"}}} {
+		first.cluster.owners[near.ID()] = before
+		moved := 0
+		first.cluster.asked = func() {
+			if moved++; moved == 1 {
+				first.cluster.mu.Lock()
+				first.cluster.owners[near.ID()] = first
+				first.cluster.mu.Unlock()
+			}
+		}
+		if before == nil { // an owner that is not known is not looked up anew
+			time.AfterFunc(forwardPause/2, func() { first.cluster.asked() })
+		}
+		if a := second.send(t, "POST", "/api/agents/near/contacts", `{"name":"`+what+`"}`); a.StatusCode != 201 || a.json["name"] != what {
+			t.Errorf("%s: %d %s", what, a.StatusCode, a.text)
+		}
+	}
+}
+
+// An owner that stays away is 503, and so is a server that does not know the cluster.
+func TestOwnerStaysAway(t *testing.T) {
+	first, second := newCluster(t)
+	far := second.own(t, "far")
+	first.server.forwarder.patience = time.Millisecond
+	first.cluster.owners[far.ID()] = &fakeNode{testClient: &testClient{url: "http://127.0.0.1:1"}}
+	for range 2 {
+		a := first.send(t, "GET", "/api/agents/far", "")
+		if a.StatusCode != 503 || a.Header.Get("Retry-After") == "" || at(a.json, "error.code") != "UNAVAILABLE" || a.Header.Get("X-Request-Id") == "" {
+			t.Errorf("%d %v %s", a.StatusCode, a.Header, a.text)
+		}
+		first.down = cluster.ErrUnavailable
+	}
+	if a := first.send(t, "GET", "/api/ready", ""); a.StatusCode != 503 {
+		t.Errorf("ready: %d", a.StatusCode)
+	}
+	first.must(t, 200, "GET", "/api/health", "")
+}
+
+// Events arrive as they happen, and end when the server in between stops.
+func TestEventsAreForwarded(t *testing.T) {
+	first, second := newCluster(t)
+	far := second.own(t, "far")
+	req, err := http.NewRequestWithContext(t.Context(), "GET", first.url+"/api/agents/far/stream", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	if resp.StatusCode != 200 || !lines.Scan() {
+		t.Fatalf("%d, %v", resp.StatusCode, lines.Err())
+	}
+	second.must(t, 201, "POST", "/api/agents/"+far.ID()+"/contacts", `{"name":"Ada"}`)
+	found := false
+	for !found && lines.Scan() {
+		found = strings.Contains(lines.Text(), "contact")
+	}
+	if !found {
+		t.Fatal(lines.Err())
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(io.Discard, resp.Body)
+	}()
+	first.server.Stop()
+	<-ended
+}
+
+// A WebSocket works through the other server.
+func TestSocketsAreForwarded(t *testing.T) {
+	first, second := newCluster(t)
+	second.own(t, "far")
+	first.server.echo.GET("/api/agents/:id/echo", func(echo.Context) error { return errors.New("not here") })
+	second.server.echo.GET("/api/agents/:id/echo", func(c echo.Context) error {
+		conn, err := websocket.Accept(c.Response(), c.Request(), nil)
+		if err != nil {
+			return nil // Accept has written the response
+		}
+		for {
+			kind, text, err := conn.Read(c.Request().Context())
+			if err != nil || conn.Write(c.Request().Context(), kind, text) != nil {
+				return nil
+			}
+		}
+	})
+	conn, _, err := websocket.Dial(t.Context(), strings.Replace(first.url, "http", "ws", 1)+"/api/agents/far/echo", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"one", "two"} {
+		if err := conn.Write(t.Context(), websocket.MessageText, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if _, got, err := conn.Read(t.Context()); err != nil || string(got) != text {
+			t.Fatalf("%q, %v", got, err)
+		}
+	}
+	first.server.Stop()
+	if _, _, err := conn.Read(t.Context()); err == nil {
+		t.Error("the socket is open after its server stopped")
+	}
+}
+
+// A large upload is not kept in memory on its way, and cannot be sent twice.
+func TestUploadsAreForwarded(t *testing.T) {
+	first, second := newCluster(t)
+	far := second.own(t, "far")
+	var form bytes.Buffer
+	w := multipart.NewWriter(&form)
+	part, err := w.CreateFormFile("file", "loaf.txt")
+	if err == nil {
+		_, err = io.WriteString(part, strings.Repeat("rye and wheat\n", 1<<20))
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	a := first.do(t, "POST", "/api/agents/far/sources", bytes.NewReader(form.Bytes()), w.FormDataContentType())
+	if a.StatusCode != 201 || at(a.json, "name") != "loaf.txt" {
+		t.Fatalf("%d %s", a.StatusCode, a.text)
+	}
+	first.cluster.owners[far.ID()] = &fakeNode{testClient: &testClient{url: "http://127.0.0.1:1"}}
+	first.cluster.asked = func() {
+		first.cluster.mu.Lock()
+		first.cluster.owners[far.ID()] = second
+		first.cluster.mu.Unlock()
+	}
+	if a := first.do(t, "POST", "/api/agents/far/sources", bytes.NewReader(form.Bytes()), w.FormDataContentType()); a.StatusCode != 201 {
+		t.Errorf("after a server that refused the connection: %d %s", a.StatusCode, a.text)
+	}
+}
+
+// A browser session is found on the server that has it.
+func TestSessionsAreFound(t *testing.T) {
+	first, second := newCluster(t)
+	second.server.forwarder.hasSession = func(id string) bool { return id == "session-there" }
+	asked := make(chan string, 2)
+	second.server.echo.GET("/v1/sessions/:session/:stream", func(c echo.Context) error {
+		asked <- c.Param("session")
+		return c.NoContent(204)
+	})
+	if a := first.send(t, "GET", "/v1/sessions/session-there/cast", ""); a.StatusCode != 204 || <-asked != "session-there" {
+		t.Errorf("%d %s", a.StatusCode, a.text)
+	}
+	if a := first.send(t, "GET", "/v1/sessions/cast?sessionId=session-nowhere", ""); a.StatusCode != 404 {
+		t.Errorf("%d %s", a.StatusCode, a.text)
+	}
+}
+
+// The parts of a sign-in name their agent.
+func TestSignInsAreForwarded(t *testing.T) {
+	for path, want := range map[string]string{"/oauth/start/agent-1.credential-1.x": "agent-1", "/oauth/callback?state=agent-2.credential-1.x": "agent-2", "/oauth/callback?state=x": "", "/api/agents": ""} {
+		e := echo.New()
+		got := "none"
+		note := func(c echo.Context) error { got = targetOf(c).agent; return nil }
+		for _, route := range []string{oauthStart, oauthCallback, "/api/agents"} {
+			e.GET(route, note)
+		}
+		e.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
+		if got != want {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+}

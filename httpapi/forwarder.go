@@ -1,0 +1,195 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"satchel/agent/egress"
+	"satchel/httpapi/rest"
+	"satchel/store/cluster"
+)
+
+// forwardAnswer is how long another server may take to begin its answer. It ends its
+// own work much sooner.
+const forwardAnswer = time.Hour
+
+// forwarder forwards requests to other servers of the cluster.
+type forwarder struct {
+	directory  cluster.Directory
+	hasSession func(id string) bool // whether a browser session is open here
+	limiter    *rest.Limiter        // knows the address of a client
+	streams    context.Context      // done when the server begins to stop
+	patience   time.Duration
+	proxy      *httputil.ReverseProxy
+	requests   *prometheus.CounterVec
+}
+
+// newForwarder returns the forwarder of a server in a cluster.
+func (s *Server) newForwarder(directory cluster.Directory) *forwarder {
+	f := &forwarder{directory: directory, limiter: s.limiter, streams: s.streams, patience: forwardPatience,
+		hasSession: func(id string) bool { return s.options.Browser.Find(id) != nil },
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "satchel_cluster_forwarded_total", Help: "Requests forwarded to other servers of the cluster, by outcome."}, []string{"outcome"})}
+	// The addresses of the cluster's servers are the operator's.
+	client := egress.New(egress.Policy{AllowPrivate: true, MaxResponse: -1, HeaderTimeout: forwardAnswer})
+	f.proxy = &httputil.ReverseProxy{Transport: client.Transport(), FlushInterval: -1, Rewrite: f.rewrite, ModifyResponse: f.receive,
+		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) { hopOf(r).err = err },
+		ErrorLog:     log.New(io.Discard, "", 0)}
+	s.metrics.registry.MustRegister(f.requests)
+	return f
+}
+
+// hop is one attempt to forward a request.
+type hop struct {
+	to     *url.URL
+	from   string // the address of the client, and where it connected to
+	cancel context.CancelFunc
+	stop   func() bool // has the end of this server not cancel it; nil for what ends by itself
+	err    error
+}
+
+type hopKey struct{}
+
+func hopOf(r *http.Request) *hop { return r.Context().Value(hopKey{}).(*hop) }
+
+// forward has another server answer. An error means that nothing was answered.
+func (f *forwarder) forward(c echo.Context, node cluster.Node) error {
+	to, err := url.Parse(node.URL)
+	if err != nil {
+		return err
+	}
+	r, control := c.Request(), http.NewResponseController(c.Response())
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	h := &hop{to: to, from: f.limiter.Address(r).String() + ", " + localAddress(r), cancel: cancel}
+	// The limits of this connection are extended as bytes move; waiting is limited by
+	// the other server.
+	_ = errors.Join(control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Time{})) // a test's recorder has none
+	out := r.WithContext(context.WithValue(ctx, hopKey{}, h))
+	if r.ContentLength != 0 {
+		out.Body = &patientBody{ReadCloser: r.Body, control: control}
+	}
+	defer func() {
+		if h.stop != nil {
+			h.stop()
+		}
+	}()
+	w := &patientWriter{ResponseWriter: c.Response(), control: control}
+	f.proxy.ServeHTTP(w, out)
+	f.requests.WithLabelValues(outcomeOf(h.err)).Inc()
+	if c.Response().Committed || w.hijacked {
+		return nil // what failed after the beginning of the answer cannot be mended
+	}
+	return h.err
+}
+
+func outcomeOf(err error) string {
+	switch {
+	case err == nil:
+		return "answered"
+	case errors.Is(err, errMoved):
+		return "moved"
+	}
+	return "failed"
+}
+
+// rewrite makes the request that the other server gets: the same one, with the
+// client's address, signed.
+func (f *forwarder) rewrite(p *httputil.ProxyRequest) {
+	h := hopOf(p.In)
+	p.Out.URL.Scheme, p.Out.URL.Host = h.to.Scheme, h.to.Host
+	p.Out.URL.RawQuery = p.In.URL.RawQuery
+	p.Out.Host = p.In.Host
+	p.Out.Header.Set(echo.HeaderXForwardedFor, h.from)
+	f.directory.Sign(p.Out)
+}
+
+// receive looks at the beginning of an answer. What never ends by itself ends when
+// this server begins to stop.
+func (f *forwarder) receive(resp *http.Response) error {
+	if resp.StatusCode == http.StatusMisdirectedRequest {
+		return errMoved
+	}
+	if resp.StatusCode == http.StatusSwitchingProtocols || strings.HasPrefix(resp.Header.Get(echo.HeaderContentType), "text/event-stream") {
+		h := hopOf(resp.Request)
+		h.stop = context.AfterFunc(f.streams, h.cancel)
+	}
+	return nil
+}
+
+// retriable reports whether a request that failed can be sent again: nothing was done,
+// or it only reads.
+func retriable(err error, r *http.Request) bool {
+	return errors.Is(err, errMoved) || egress.IsUnsent(err) || r.Context().Err() == nil && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+}
+
+// adoptClient has a forwarded request come from its client, as it did to the server
+// that forwarded it.
+func adoptClient(c echo.Context) {
+	r := c.Request()
+	client, local, _ := strings.Cut(r.Header.Get(echo.HeaderXForwardedFor), ", ")
+	r.Header.Del(echo.HeaderXForwardedFor)
+	r.RemoteAddr = net.JoinHostPort(client, "0")
+	if addr, err := netip.ParseAddr(local); err == nil {
+		at := net.TCPAddrFromAddrPort(netip.AddrPortFrom(addr, 0))
+		c.SetRequest(r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, at)))
+	}
+}
+
+// localAddress returns the address at which a client reached this server.
+func localAddress(r *http.Request) string {
+	if tcp, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap().String()
+	}
+	return ""
+}
+
+// patientBody is a body whose sender has a time limit for each part of it.
+type patientBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+func (b *patientBody) Read(p []byte) (int, error) {
+	_ = b.control.SetReadDeadline(time.Now().Add(rest.ReadTimeout)) // a test's recorder has none
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		_ = b.control.SetReadDeadline(time.Time{}) // as above
+	}
+	return n, err
+}
+
+// patientWriter writes to a client that has a time limit for each part.
+type patientWriter struct {
+	http.ResponseWriter
+	control  *http.ResponseController
+	hijacked bool
+}
+
+// Hijack takes the connection over, for a WebSocket.
+func (w *patientWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := w.control.Hijack()
+	w.hijacked = err == nil
+	return conn, buffered, err
+}
+
+func (w *patientWriter) Write(p []byte) (int, error) {
+	_ = w.control.SetWriteDeadline(time.Now().Add(rest.WriteTimeout)) // a test's recorder has none
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap has http.ResponseController find what the writer can do.
+func (w *patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
