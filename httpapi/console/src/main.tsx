@@ -12,3 +12,4 @@ expireDrafts();
 startLive();
 onReset(() => invalidate("")); // changes may have been missed
 render(<Shell />, document.getElementById("app")!);
+void import(new URL("./rightclick.js", import.meta.url).href);

@@ -44,11 +44,12 @@ export function href(agent: string, ...parts: (string | number)[]) {
 /** Goes to an address of the console. */
 export function go(to: string, replace = false) {
   if (to === location.hash) return;
-  if (!replace) {
+  const layer = Boolean(history.state?.layer); // its entry in the history, of ui/back, gives way
+  if (!replace && !layer) {
     location.hash = to;
     return;
   }
-  history.replaceState(history.state, "", to);
+  history.replaceState(replace ? history.state : null, "", to);
   route.value = parseRoute(location.hash);
 }
 

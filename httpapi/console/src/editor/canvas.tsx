@@ -12,6 +12,8 @@ export type CanvasActions = {
   /** Asks for a node behind another, or in an edge. */
   add?: (to: { after?: string; way?: string; edge?: string; at?: { x: number; y: number } }) => void;
   open?: (id: string) => void;
+  /** Shows what can be done with a node. */
+  menu?: (id: string, at: MouseEvent) => void;
 };
 
 const Shared = createContext<{ editor: Editor; actions: CanvasActions }>(null as any);
@@ -207,6 +209,11 @@ function Inner({ editor, actions, minimap, onReady }: { editor: Editor; actions:
   }, [editor]);
   const onSelectionDragStop = useCallback((event: any, all: any[]) => onDragStop(event, null, all), [onDragStop]);
   const onDoubleClick = useCallback((_: any, n: any) => { if (!isNote(n.id)) actions.open?.(n.id); }, [actions]);
+  const onContextMenu = useCallback((e: MouseEvent, n: any) => {
+    if (!actions.menu || isNote(n.id)) return;
+    e.preventDefault();
+    actions.menu(n.id, e);
+  }, [actions]);
   const onConnect = useCallback((c: any) => editor.connect(c.source, c.sourceHandle ?? onlyWay, c.target), [editor]);
   const onConnectEnd = useCallback((event: any, state: any) => {
     if (state.isValid || state.toNode || !state.fromNode || state.fromHandle?.type !== "source" || !actions.add) return;
@@ -233,7 +240,7 @@ function Inner({ editor, actions, minimap, onReady }: { editor: Editor; actions:
     <Shared.Provider value={shared}>
       <ReactFlow ref={frame} {...fixed} nodes={nodes} edges={edges} onNodesChange={onNodesChange} onEdgesChange={onEdgesChange}
         onNodeDragStart={onDragStart} onSelectionDragStart={onDragStart} onNodeDragStop={onDragStop} onSelectionDragStop={onSelectionDragStop}
-        onConnect={onConnect} onConnectEnd={onConnectEnd} onNodeDoubleClick={onDoubleClick} onDrop={onDrop as any} onDragOver={onDragOver}
+        onConnect={onConnect} onConnectEnd={onConnectEnd} onNodeDoubleClick={onDoubleClick} onNodeContextMenu={onContextMenu as any} onDrop={onDrop as any} onDragOver={onDragOver}
         nodesDraggable={!readonly} nodesConnectable={!readonly} onlyRenderVisibleElements={nodes.length > 300}>
         <Background gap={20} size={1} />
         {minimap && nodes.length > 6 && <MiniMap pannable zoomable ariaLabel="Map of the graph" />}

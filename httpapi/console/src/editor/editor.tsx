@@ -6,7 +6,7 @@ import { Badge, Button, ErrorCard, Icon, Menu, Name, openDialog, Segments, Skele
 import type { CanvasActions } from "./canvas";
 import { Canvas, copyText, type Doc, Editor, fingerprint, GraphJson, isNote, loadCatalog, NodePanel, type NodeType, Outline, paste, placed, readCopy, readExecution, readGraph, removeFrom, TestPanel, tidy, typeOf, Versions, writeGraph, zone } from "./base";
 import { dropDraft, type Draft, keepDraft, readDraft } from "./drafts";
-import { editorKeys, KeyHelp } from "./keys";
+import { editorKeys } from "./keys";
 import { NodePalette, NodeShelf } from "./palette";
 import { Others } from "./presence";
 import { Problems } from "./problems";
@@ -134,10 +134,10 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
       editor.select(ids);
       return true;
     };
+    const duplicate = (nodeId?: string) => insert(copyText(editor.doc.value, nodeId ? new Set([nodeId]) : new Set(editor.selected.value)));
     const open = (nodeId: string) => { editor.select([nodeId]); editor.focus.value = { field: "", at: Date.now() }; };
     return {
-      canvas: { add: may ? add : undefined, open }, add, remove, insert, open,
-      duplicate: (nodeId?: string) => insert(copyText(editor.doc.value, nodeId ? new Set([nodeId]) : new Set(editor.selected.value))),
+      canvas: { add: may ? add : undefined, open, menu: (nodeId: string, at: MouseEvent) => { void more().then((m) => m.nodeMenu(editor, nodeId, at, { open, duplicate, remove, test: may && runTest }), tell); } }, add, remove, insert, open, duplicate,
       copy: () => copyText(editor.doc.value, new Set(editor.selected.value)),
       note: () => {
         const box = root.current?.querySelector(".editor-view")?.getBoundingClientRect();
@@ -151,7 +151,8 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
       palette: () => { const at = editor.one.value; openDialog((close) => <NodePalette title="Add a node" triggers={!at} close={close} pick={(t: NodeType) => { editor.add(t, at && t.type !== "trigger" ? freeWay(editor, at.id) : {}); }} />); },
     };
   }, [editor, may]);
-  const keys = editorKeys({ editor, actions, save: () => { if (editor.dirty.value) void save(workflow.status === "active" ? "active" : undefined).catch(tell); }, test: () => runTest("all"), help: () => { openDialog((close) => <KeyHelp close={close} />); } });
+  const help = () => { void more().then(({ KeyHelp }) => openDialog((close) => <KeyHelp close={close} />), tell); };
+  const keys = editorKeys({ editor, actions, save: () => { if (editor.dirty.value) void save(workflow.status === "active" ? "active" : undefined).catch(tell); }, test: () => runTest("all"), help });
   useEffect(() => {
     const onKey = (e: KeyboardEvent) => keys.page(e);
     const onCopy = (e: ClipboardEvent) => keys.clipboard(e);
@@ -184,7 +185,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
     { label: "Draft with AI", icon: "Sparkles", disabled: !may, reason: may ? undefined : "You may read here.", run: draftWithAI },
     { label: "Tidy the graph", icon: "AlignLeft", disabled: !may, run: actions.tidy },
     { label: "Export", icon: "Download", run: () => saveFile(new Blob([exportText(editor)], { type: "application/json" }), `${editor.doc.value.name || "workflow"}.json`) },
-    { label: "Keys", icon: "Keyboard", run: () => { openDialog((close) => <KeyHelp close={close} />); } },
+    { label: "Keys", icon: "Keyboard", run: help },
     ...(may && workflow.status !== "draft" ? ["-" as const, { label: "Back to draft", icon: "Pencil" as const, run: status("draft") }] : []),
     ...(may && ["draft", "paused"].includes(workflow.status) ? [{ label: "Archive", icon: "Inbox" as const, run: status("archived") }] : []),
   ];
@@ -212,7 +213,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
         {may && !outline && <NodeShelf pick={(t) => { editor.add(t, editor.one.value && t.type !== "trigger" ? freeWay(editor, editor.one.value.id) : {}); }} />}
         <div class="editor-center">
           <div class="editor-view" tabIndex={0} role="application" aria-label="Graph of the workflow" aria-roledescription="graph" onKeyDown={keys.canvas}>
-            {outline ? <Outline editor={editor} open={actions.open} add={may ? actions.add : undefined} />
+            {outline ? <Outline editor={editor} open={actions.open} menu={actions.canvas.menu} add={may ? actions.add : undefined} />
               : <Canvas editor={editor} actions={actions.canvas} minimap onReady={(f) => { flow.current = f; }} />}
             {!editor.doc.value.nodes.length && <div class="canvas-empty"><p>A workflow begins with a trigger.</p>{may && <Button kind="primary" icon="Plus" onClick={() => actions.palette()}>Add a node</Button>}{may && <Button icon="Sparkles" onClick={draftWithAI}>Draft with AI</Button>}</div>}
             <div class="canvas-tools">

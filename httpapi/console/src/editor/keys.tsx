@@ -1,5 +1,5 @@
 // The keys of the editor.
-import { Dialog, tell } from "../ui";
+import { tell } from "../ui";
 import { type Editor, noteNode, readCopy } from "./base";
 
 type Actions = { add: unknown; remove: (ids: Set<string>) => void; insert: (text: string) => boolean; open: (id: string) => void; duplicate: () => unknown; copy: () => string; fit: () => void; connect: () => void; palette: () => void; note: () => void };
@@ -93,14 +93,4 @@ export function editorKeys({ editor, actions, save, test, help }: { editor: Edit
     if (e.type === "cut" && writable()) actions.remove(ids());
   };
   return { page, canvas, clipboard };
-}
-
-const list: [string[], string][] = [
-  [["Tab"], "Add a node"], [["Enter"], "Open the node"], [["n"], "Add a note"], [["c"], "Connect by a list"], [["←", "→", "↑", "↓"], "Walk"], [["Alt", "arrows"], "Move"], [["F2"], "Rename"], [["d"], "Disable"], [["p"], "Pin its output"],
-  [["Del"], "Delete"], [["1"], "Fit the graph"], [["Ctrl", "A"], "Select all"], [["Ctrl", "C"], "Copy"], [["Ctrl", "X"], "Cut"], [["Ctrl", "V"], "Paste"], [["Ctrl", "D"], "Duplicate"],
-  [["Ctrl", "Z"], "Undo"], [["Ctrl", "Y"], "Redo"], [["Ctrl", "S"], "Save"], [["Ctrl", "Enter"], "Test"], [["Space", "drag"], "Move the view"],
-];
-
-export function KeyHelp({ close }: { close: () => void }) {
-  return <Dialog title="Keys of the editor" close={close}><dl class="keys">{list.map(([keys, what]) => <><dt>{keys.map((k) => <><kbd>{k}</kbd> </>)}</dt><dd>{what}</dd></>)}</dl></Dialog>;
 }

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { absolute, agent, agentId } from "../data";
-import { Button, CopyButton, Dialog, FormDialog, SelectField, Switch, TextArea, TextField, tell } from "../ui";
+import { Button, CopyButton, Dialog, FormDialog, SelectField, type MenuItem, openMenu, Switch, TextArea, TextField, tell } from "../ui";
 import { type Editor, nameOf, onlyWay, placed, readGraph, type Step, typeOf, waysOut, writeGraph } from "./base";
 
 /** Name, description and how executions meet each other. */
@@ -99,4 +99,29 @@ export function GraphJson({ editor }: { editor: Editor }) {
       <div class="row end"><CopyButton text={() => typed}>Copy</CopyButton>{!editor.readonly.value && <Button kind="primary" disabled={typed === text} onClick={apply}>Apply</Button>}</div>
     </div>
   );
+}
+
+/** Shows what can be done with a node, at the place of a right click. */
+export function nodeMenu(editor: Editor, id: string, at: MouseEvent, actions: { open: (id: string) => void; test: false | ((mode: "to" | "node", id: string) => unknown); duplicate: (id: string) => unknown; remove: (ids: Set<string>) => void }) {
+  const off = editor.node(id)?.data?.disabled;
+  const { test } = actions;
+  openMenu("Actions of the node", [
+    { label: "Open", icon: "Eye", run: () => actions.open(id) },
+    ...(test ? [
+      { label: "Test this node", icon: "Play", run: () => test("node", id) }, { label: "Test up to here", icon: "ArrowRight", run: () => test("to", id) }, "-",
+      { label: "Duplicate", icon: "Copy", run: () => { actions.duplicate(id); } }, { label: off ? "Enable" : "Disable", icon: "Power", run: () => editor.setData(id, ["disabled"], off ? undefined : true) }, "-",
+      { label: "Delete", icon: "Trash2", danger: true, run: () => actions.remove(new Set([id])) },
+    ] as MenuItem[] : []),
+  ], { x: at.clientX, y: at.clientY });
+}
+
+const keys: [string[], string][] = [
+  [["Tab"], "Add a node"], [["Enter"], "Open the node"], [["n"], "Add a note"], [["c"], "Connect by a list"], [["←", "→", "↑", "↓"], "Walk"], [["Alt", "arrows"], "Move"], [["F2"], "Rename"], [["d"], "Disable"], [["p"], "Pin its output"],
+  [["Del"], "Delete"], [["1"], "Fit the graph"], [["Ctrl", "A"], "Select all"], [["Ctrl", "C"], "Copy"], [["Ctrl", "X"], "Cut"], [["Ctrl", "V"], "Paste"], [["Ctrl", "D"], "Duplicate"],
+  [["Ctrl", "Z"], "Undo"], [["Ctrl", "Y"], "Redo"], [["Ctrl", "S"], "Save"], [["Ctrl", "Enter"], "Test"], [["Space", "drag"], "Move the view"],
+];
+
+/** The keys of the editor. */
+export function KeyHelp({ close }: { close: () => void }) {
+  return <Dialog title="Keys of the editor" close={close}><dl class="keys">{keys.map(([pressed, what]) => <><dt>{pressed.map((k) => <><kbd>{k}</kbd> </>)}</dt><dd>{what}</dd></>)}</dl></Dialog>;
 }

@@ -37,7 +37,7 @@ export function outlineRows(editor: Editor): Row[] {
   return rows;
 }
 
-export function Outline({ editor, open, add }: { editor: Editor; open: (id: string) => void; add?: (to: { after?: string; way?: string }) => void }) {
+export function Outline({ editor, open, menu, add }: { editor: Editor; open: (id: string) => void; menu?: (id: string, at: MouseEvent) => void; add?: (to: { after?: string; way?: string }) => void }) {
   const rows = outlineRows(editor);
   const marks = editor.marks.value;
   const issues = editor.issuesOf.value;
@@ -51,7 +51,8 @@ export function Outline({ editor, open, add }: { editor: Editor; open: (id: stri
         return (
           <li key={`${node.id}/${i}`} style={{ paddingInlineStart: `${Math.min(depth, 6) * 1.1}rem` }}>
             {way && <span class="outline-way">{way}</span>}
-            <button type="button" class={`outline-node group-${(type?.group ?? "none").toLowerCase()} ${mark?.status ?? ""} ${node.data?.disabled ? "disabled" : ""}`} aria-current={editor.selected.value.has(node.id) ? "true" : undefined} onClick={() => open(node.id)}>
+            <button type="button" class={`outline-node group-${(type?.group ?? "none").toLowerCase()} ${mark?.status ?? ""} ${node.data?.disabled ? "disabled" : ""}`} aria-current={editor.selected.value.has(node.id) ? "true" : undefined} onClick={() => open(node.id)}
+              onContextMenu={(e) => { if (!menu) return; e.preventDefault(); menu(node.id, e); }}>
               <span class="node-icon"><Icon name={type?.icon ?? "CircleHelp"} size={16} /></span>
               <span class="grow"><strong><Name>{nameOf(node)}</Name></strong><small class="muted"><Name>{again ? "goes on above" : type?.label ?? node.type}</Name></small></span>
               {issues.has(node.id) && <Icon name="CircleAlert" size={16} label="Has a problem" />}

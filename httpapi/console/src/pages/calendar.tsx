@@ -71,7 +71,7 @@ function Calendar({ zone, task, add }: { zone: string; task?: string; add: (date
           const shown = { items, dates, zone, today, days, add };
           return view === "month" ? <Month view={shown} month={date.slice(0, 7)} /> : view === "week" ? <Week key={dates[0]} view={shown} /> : <Agenda view={shown} />;
         }}</Load>
-        <p class="muted small"><Icon name="Globe" size={13} /> Times are in {zone}, the agent's time zone{zone !== deviceZone() && `; this device is in ${deviceZone()}`}. <kbd>t</kbd> today, <kbd>m</kbd> month, <kbd>w</kbd> week, <kbd>l</kbd> list, <kbd>j</kbd> and <kbd>k</kbd> turn pages.</p>
+        <p class="muted small"><Icon name="Globe" size={13} /> Times are in {zone}, the agent's time zone{zone !== deviceZone() && `; this device is in ${deviceZone()}`}. {!phone && <><kbd>t</kbd> today, <kbd>m</kbd> month, <kbd>w</kbd> week, <kbd>l</kbd> list, <kbd>j</kbd> and <kbd>k</kbd> turn pages.</>}</p>
       </div>
       {task && <TaskDrawer key={`${task}${query.get("at")}`} id={task} start={query.get("at") ?? undefined} zone={zone} days={days} />}
     </div>

@@ -212,6 +212,7 @@ function Uploading({ id }: { id: string }) {
 /** An empty conversation: what the agent knows, as questions to begin with. */
 function Start({ id, send }: { id: string; send: (text: string) => void }) {
   const sources = useQuery(path("agents", id, "sources"), { limit: 5, status: "ready" });
+  const settings = useQuery(mayEdit.value ? path("agents", id, "settings") : null);
   const [sections, setSections] = useState<string[]>([]);
   const list: any[] = sources.data.value?.sources ?? [];
   useEffect(() => {
@@ -225,6 +226,7 @@ function Start({ id, send }: { id: string; send: (text: string) => void }) {
     <Empty icon="MessageSquare" title={`Ask ${agent.value?.name ?? "the agent"}`}
       action={mayEdit.value && sections.map((s) => <Button onClick={() => send(`What does it say about ${s}?`)}>{`What does it say about ${s}?`}</Button>)}>
       {list.length ? "It answers from its knowledge and says on which passages each answer stands." : "Drop files below, or add knowledge, and it answers from them."}
+      {settings.data.value?.llm_provider === "" && <><br />No model is set: until then it shows the passages that fit. <a href={href(id, "settings", "model")}>Choose a model</a></>}
     </Empty>
   );
 }

@@ -70,23 +70,32 @@ function Ask({ id }: { id: string }) {
   );
 }
 
-const steps: Record<string, [string, string, IconName]> = {
-  knowledge: ["Add knowledge", "knowledge", "BookOpen"], model: ["Choose a model", "settings", "Sparkles"], ask: ["Ask a question", "chat", "MessageSquare"],
-  channel: ["Connect a channel", "channels", "Plug"], workflow: ["Activate a workflow", "workflows", "Workflow"],
+const steps: Record<string, [title: string, section: string[], icon: IconName, why: string]> = {
+  knowledge: ["Add knowledge", ["knowledge"], "BookOpen", "Files, sites, APIs and tables that it answers from."],
+  model: ["Choose a model", ["settings", "model"], "Sparkles", "OpenAI, Anthropic, Ollama and others. Until then it shows the passages that fit."],
+  ask: ["Ask a question", ["chat"], "MessageSquare", "Each answer says on which passages it stands."],
+  channel: ["Connect a channel", ["channels"], "Plug", "Telegram, WhatsApp, email or your own website."],
+  workflow: ["Activate a workflow", ["workflows", "templates"], "Workflow", "Templates are ready after a few values."],
 };
 
-/** What is still to be set up; gone when all is done. */
+/** What is still to be set up, with the reason for the next step; gone when all is done. */
 function Checklist({ overview }: { overview: Result<any> }) {
-  const list: { id: string; done: boolean }[] = overview.data.value?.checklist ?? [];
-  if (!list.length || list.every((s) => s.done)) return null;
+  const list = ((overview.data.value?.checklist ?? []) as { id: string; done: boolean }[]).filter((s) => steps[s.id]);
+  const next = list.find((s) => !s.done);
+  if (!next) return null;
   return (
-    <section aria-label="First steps">
-      <ul class="checklist">
-        {list.filter((s) => steps[s.id]).map((s) => {
-          const [title, section, icon] = steps[s.id];
-          return <li class={s.done ? "done" : ""}><a href={href(agentId.value, section)}><Icon name={s.done ? "CircleCheck" : icon} /><span>{title}</span>{s.done && <span class="hidden"> (done)</span>}</a></li>;
+    <section class="stack" aria-label="First steps">
+      <div class="row"><h2 class="grow">Set up <Name>{agent.value?.name ?? "the agent"}</Name></h2><span class="muted small">{list.filter((s) => s.done).length} of {list.length} done</span></div>
+      <ol class="checklist">
+        {list.map((s) => {
+          const [title, section, icon, why] = steps[s.id];
+          return (
+            <li class={s.done ? "done" : s === next ? "next" : ""}>
+              <a href={href(agentId.value, ...section)}><Icon name={s.done ? "CircleCheck" : icon} /><span class="grow"><span>{title}</span>{s.done ? <span class="hidden"> (done)</span> : <small class="muted">{why}</small>}</span>{s === next && <Icon name="ArrowRight" size={16} />}</a>
+            </li>
+          );
         })}
-      </ul>
+      </ol>
     </section>
   );
 }
@@ -160,9 +169,9 @@ function Figures({ o }: { o: any }) {
         </section>
       )}
       <div class="home-foot">
-        <ul class="counts">{counts.map(([name, noun, section]) => <li><a href={href(id, section)}><b>{(o.counts?.[name] ?? 0).toLocaleString()}</b> {o.counts?.[name] === 1 ? noun : `${noun}s`}</a></li>)}
+        {(counts.some(([name]) => o.counts?.[name]) || o.sessions_open > 0) && <ul class="counts">{counts.map(([name, noun, section]) => <li><a href={href(id, section)}><b>{(o.counts?.[name] ?? 0).toLocaleString()}</b> {o.counts?.[name] === 1 ? noun : `${noun}s`}</a></li>)}
           {o.sessions_open > 0 && <li><a href={href(id, "browser")}><b>{o.sessions_open}</b> open browser {o.sessions_open === 1 ? "session" : "sessions"}</a></li>}
-          {o.sources_at_work > 0 && <li><a href={href(id, "knowledge")}><b>{o.sources_at_work}</b> sources being read</a></li>}</ul>
+          {o.sources_at_work > 0 && <li><a href={href(id, "knowledge")}><b>{o.sources_at_work}</b> {o.sources_at_work === 1 ? "source" : "sources"} being read</a></li>}</ul>}
         {o.next_runs?.length > 0 && <section class="card" aria-label="Next runs"><h2>Next</h2><ul class="plain">{o.next_runs.map((r: any) => <li class="row"><Icon name="Clock" size={16} /><a class="grow" href={href(id, "calendar", "schedules", r.schedule_id)}><Name>{r.name}</Name></a><When time={r.at} /></li>)}</ul></section>}
       </div>
     </>

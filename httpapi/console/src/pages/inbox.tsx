@@ -118,10 +118,10 @@ export default function Inbox() {
       </aside>
       {current ? <Thread key={current} id={id} conversation={current} toggleDetails={() => setDetails(!details)} change={(what) => change(what, [current])} />
         : nothing ? (
-          <Empty icon="Inbox" title="No conversations yet" action={<div class="row">
+          <Empty icon="Inbox" title="No conversations yet" action={<>
             <LinkButton kind="primary" href={href(id, "channels")}>Connect a channel</LinkButton>
             {mayEdit.value && <Button onClick={() => openDialog((close) => <Simulate id={id} close={close} />)}>Simulate a message</Button>}
-          </div>}>Messages of your channels, and the bot's answers, appear here.</Empty>
+          </>}>Messages of your channels, and the bot's answers, appear here.</Empty>
         ) : <div class="inbox-none muted"><p>Choose a conversation. <kbd>j</kbd> and <kbd>k</kbd> go through them.</p></div>}
       {current && <ContactPane key={`contact-${current}`} id={id} conversation={current} close={() => setDetails(false)} />}
     </div>

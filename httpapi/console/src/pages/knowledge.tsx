@@ -172,13 +172,13 @@ function Search() {
         <select aria-label="How to search" value={mode} onChange={(e) => setQuery({ mode: e.currentTarget.value === "hybrid" ? null : e.currentTarget.value })}>
           <option value="hybrid">Meaning and words</option><option value="vector">Meaning</option><option value="keyword">Words</option>
         </select>
-        <label class="row nowrap small">min <input type="number" class="min-score" min="0" max="1" step="0.05" aria-label="Least score" value={min} onChange={(e) => setQuery({ min: e.currentTarget.value })} /></label>
+        <label class="row nowrap small"title="Passages with a lower score, from 0 to 1, are left out">Min. score <input type="number" class="min-score" min="0" max="1" step="0.05" aria-label="Least score" value={min} onChange={(e) => setQuery({ min: e.currentTarget.value })} /></label>
         <Button kind="primary" submit icon="Search">Search</Button>
-        {q && <a class="button" href={`${href(agentId.value, "chat")}`}><Icon name="MessageSquare" size={16} /><span>Ask in chat</span></a>}
+        {q && mayEdit.value && <Button icon="MessageSquare" onClick={() => { sessionStorage.setItem("satchel.ask", q); go(href(agentId.value, "chat")); }}>Ask in chat</Button>}
       </form>
       {q && (found.data.value ? (
         found.data.value.results.length ? <ol class="results">{found.data.value.results.map((r: any, i: number) => <Passage key={r.id} r={r} n={i + 1} />)}</ol>
-          : <Empty icon="Search" title="Nothing was found">{min ? "Perhaps the least score is too high." : "Try other words."}</Empty>
+          : <Empty icon="Search" title="Nothing was found">{min ? "A lower minimum score finds more." : <>Try other words, or look at <a href={href(agentId.value, "knowledge")}>the sources</a>.</>}</Empty>
       ) : found.error.value ? <ErrorCard error={found.error.value} retry={found.reload} /> : <Skeleton lines={6} />)}
     </section>
   );
@@ -251,6 +251,9 @@ function Pages({ s }: { s: any }) {
   );
 }
 
+/** A name of the wire, such as maxPages or ends_at, in words. */
+const inWords = (name: string) => { const words = name.replace(/_/g, " ").replace(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`); return words[0].toUpperCase() + words.slice(1); };
+
 function Facts({ s }: { s: any }) {
   const { pageHashes, failedPages, ...config } = s.config ?? {};
   return (
@@ -258,7 +261,7 @@ function Facts({ s }: { s: any }) {
       <dt>Id</dt><dd><code>{s.id}</code></dd>
       <dt>Kind</dt><dd>{kindNames[s.type] ?? s.type}</dd>
       {s.embedding_model && <><dt>Embedded by</dt><dd>{s.embedding_model}</dd></>}
-      {Object.entries(config).map(([name, value]) => <><dt>{name}</dt><dd>{typeof value === "object" ? <code>{JSON.stringify(value)}</code> : String(value)}</dd></>)}
+      {Object.entries(config).map(([name, value]) => <><dt>{inWords(name)}</dt><dd>{typeof value === "object" ? <code>{JSON.stringify(value)}</code> : String(value)}</dd></>)}
       <dt>Added</dt><dd><When time={s.created_at} full /></dd>
       <dt>Changed</dt><dd><When time={s.updated_at} full /></dd>
     </dl>

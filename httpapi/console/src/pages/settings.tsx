@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { agent, agentId, type API, ApiError, download, get, go, href, loadSession, mayEdit, path, post, put, remove, route, session, strangersText, useQuery } from "../data";
-import { Badge, Button, confirm, CopyButton, FormDialog, Icon, Load, Name, openDialog, SelectField, span, Switch, Table, tell, TextArea, TextField, useForm, When } from "../ui";
+import { Badge, Button, confirm, CopyButton, Empty, FormDialog, Icon, LinkButton, Load, Name, openDialog, SelectField, span, Switch, Table, tell, TextArea, TextField, useForm, When } from "../ui";
 
 const at = (...more: string[]) => path("agents", agentId.value, ...more);
 
@@ -18,6 +18,7 @@ export default function Settings() {
       {tab === "agent" && <Agent />}
       {tab === "access" && <Access />}
       {tab === "copies" && <Copies />}
+      {!tabs.some(([id]) => id === tab) && <Empty icon="CircleHelp" title="There is no such page" action={<LinkButton href={href(agentId.value, "settings")}>To the settings</LinkButton>} />}
     </div>
   );
 }
@@ -41,7 +42,7 @@ type FormProps = { s: any; done: () => Promise<void> };
 /** Saves what a form changed and shows what the service finds wrong at its field. */
 async function save(form: ReturnType<typeof useForm>, s: any, names: string[], done: () => Promise<void>) {
   const change: Record<string, unknown> = {};
-  for (const name of names) if (form.values[name] !== undefined && form.values[name] !== (s[name] ?? "")) change[name] = form.values[name] === "" && typeof s[name] === "number" ? null : form.values[name];
+  for (const name of names) if (form.values[name] !== undefined && form.values[name] !== (s[name] ?? "")) change[name] = form.values[name] === "" && (typeof s[name] === "number" || name.endsWith("_prefix")) ? null : form.values[name];
   form.setIssues({});
   try {
     await put(at("settings"), change);
@@ -118,8 +119,8 @@ function AnswerForm({ s, done }: FormProps) {
 }
 
 function EmbeddingForm({ s, done }: FormProps) {
-  const form = useForm({ embedding_provider: s.embedding_provider || "local", embedding_model: s.embedding_model, embedding_base_url: s.embedding_base_url, embedding_api_key: "" });
-  const names = ["embedding_provider", "embedding_model", "embedding_base_url"];
+  const form = useForm({ embedding_provider: s.embedding_provider || "local", embedding_model: s.embedding_model, embedding_base_url: s.embedding_base_url, embedding_api_key: "", embedding_query_prefix: s.embedding_query_prefix ?? "", embedding_passage_prefix: s.embedding_passage_prefix ?? "" });
+  const names = ["embedding_provider", "embedding_model", "embedding_base_url", "embedding_query_prefix", "embedding_passage_prefix"];
   const installed = useQuery<{ models: { name: string; kind: string; dimensions: number }[] }>(mayEdit.value ? at("embedding-models") : null);
   const embedders = (installed.data.value?.models ?? []).filter((m) => m.kind === "embedder").map((m): [string, string] => [m.name, `${m.name} (${m.dimensions} dimensions)`]);
   const provider = form.values.embedding_provider;
@@ -141,6 +142,10 @@ function EmbeddingForm({ s, done }: FormProps) {
           <TextField label="API key" type="password" placeholder={s.configured_credentials?.includes("embedding_api_key") ? "Set; a new one replaces it" : ""} {...form.text("embedding_api_key")} />
           <TextField label="Address" placeholder="https://…/v1" {...form.text("embedding_base_url")} />
           <TextField label="Model" {...form.text("embedding_model")} />
+          <details><summary>Prefixes</summary><div class="stack">
+            <TextField label="Before each query" placeholder="query: " hint="Some models are trained with prefixes. Empty: as the model's name says." {...form.text("embedding_query_prefix")} />
+            <TextField label="Before each passage" placeholder="passage: " {...form.text("embedding_passage_prefix")} />
+          </div></details>
         </>
       )}
       <p class="muted small">{provider === "openai-compatible"

@@ -2,8 +2,8 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { agentId, get, href, path, rememberedAgent, session } from "../data";
-import { Icon, type IconName } from "../ui";
+import { agentId, get, go, href, path, rememberedAgent, session } from "../data";
+import { Icon, type IconName, useBack } from "../ui";
 import { sections } from "./sections";
 import { nextTheme } from "./theme";
 
@@ -58,10 +58,11 @@ export function Palette() {
   }, [text]);
   const hits = [...known(text, current), ...found];
   const close = () => { paletteOpen.value = false; };
+  useBack(close);
   const choose = (hit?: Hit) => {
     if (!hit) return;
     close();
-    if (hit.to) location.hash = hit.to; else hit.run?.();
+    if (hit.to) go(hit.to); else hit.run?.();
   };
   const keys = (e: KeyboardEvent) => {
     e.stopPropagation();

@@ -2,6 +2,7 @@ export * from "./icon";
 export * from "./text";
 export * from "./button";
 export * from "./feedback";
+export * from "./back";
 export * from "./overlay";
 export * from "./form";
 export * from "./list";

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 
 import type { Result } from "../data/query";
+import { go } from "../data/route";
 import { Button } from "./button";
 import { ErrorCard, Skeleton } from "./feedback";
 import { Icon } from "./icon";
@@ -45,7 +46,7 @@ export function Table<T>({ columns, rows, keyOf, open, sorting, onSort }: { colu
         <thead><tr>{columns.map((c) => <Head column={c} sorting={sorting} onSort={onSort} />)}</tr></thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={keyOf(row)} class={open ? "link" : ""} onClick={(e) => { if (open && !(e.target as Element).closest("a,button,input,label")) location.hash = open(row); }}>
+            <tr key={keyOf(row)} class={open ? "link" : ""} onClick={(e) => { if (open && !(e.target as Element).closest("a,button,input,label")) go(open(row)); }}>
               {columns.map((c) => <td class={c.class} data-label={c.title}>{c.cell(row)}</td>)}
             </tr>
           ))}

@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren, VNode } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
+import { useBack } from "./back";
 import { Button } from "./button";
 import { Icon, type IconName } from "./icon";
 import { tell } from "./feedback";
@@ -10,6 +11,7 @@ import { tell } from "./feedback";
 /** A dialog over the page; close is called by Escape, the cross and a click beside it, unless it is firm. */
 export function Dialog({ title, close, children, wide, firm }: { title: string; close: () => void; children: ComponentChildren; wide?: boolean; firm?: boolean }) {
   const ref = useRef<HTMLDialogElement>(null);
+  useBack(close, { firm });
   useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     const el = ref.current!;
@@ -27,9 +29,10 @@ export function Dialog({ title, close, children, wide, firm }: { title: string; 
   );
 }
 
-/** A record beside its list; on a phone it covers the page. */
-export function Drawer({ title, close, children }: { title: ComponentChildren; close: () => void; children: ComponentChildren }) {
+/** A record beside its list; on a phone it covers the page. One whose address is a page of its own is addressed. */
+export function Drawer({ title, close, children, addressed }: { title: ComponentChildren; close: () => void; children: ComponentChildren; addressed?: boolean }) {
   const ref = useRef<HTMLElement>(null);
+  useBack(close, { off: addressed });
   useEffect(() => { ref.current?.focus(); }, []);
   return (
     <aside ref={ref} class="drawer" tabIndex={-1} onKeyDown={(e) => { if (e.key === "Escape") { e.stopPropagation(); close(); } }}>
@@ -74,6 +77,49 @@ function Confirm({ title, text, action, typed, run, close }: { title: string; te
 
 export type MenuItem = { label: string; icon?: IconName; run: () => unknown; danger?: boolean; disabled?: boolean; reason?: string } | "-";
 
+/** Moves the focus through the items of a menu by arrows; Escape calls close. */
+const walkItems = (list: HTMLElement, close: () => void) => (e: KeyboardEvent) => {
+  const all = [...list.querySelectorAll<HTMLElement>("[role=menuitem]:not(:disabled)")];
+  const at = all.indexOf(document.activeElement as HTMLElement);
+  if (e.key === "ArrowDown" || e.key === "ArrowUp") {
+    e.preventDefault();
+    all[(at + (e.key === "ArrowDown" ? 1 : all.length - 1)) % all.length]?.focus();
+  } else if (e.key === "Escape") {
+    e.stopPropagation();
+    close();
+  }
+};
+
+function Items({ items, close }: { items: MenuItem[]; close: () => void }) {
+  return <>{items.map((item) => item === "-" ? <hr /> : (
+    <button type="button" role="menuitem" class={item.danger ? "danger" : ""} disabled={item.disabled} title={item.reason}
+      onClick={() => { close(); Promise.resolve(item.run()).catch(tell); }}>
+      {item.icon && <Icon name={item.icon} size={16} />}<span>{item.label}</span>
+    </button>
+  ))}</>;
+}
+
+/** Opens a list of actions at a point of the window. */
+export function openMenu(label: string, items: MenuItem[], at: { x: number; y: number }) {
+  openDialog((close) => <PointMenu label={label} items={items} at={at} close={close} />);
+}
+
+function PointMenu({ label, items, at, close }: { label: string; items: MenuItem[]; at: { x: number; y: number }; close: () => void }) {
+  const ref = useRef<HTMLDivElement>(null);
+  useBack(close);
+  useLayoutEffect(() => {
+    const before = document.activeElement as HTMLElement | null;
+    const el = ref.current!;
+    el.style.left = `${Math.max(4, Math.min(at.x, innerWidth - el.offsetWidth - 4))}px`;
+    el.style.top = `${Math.max(4, Math.min(at.y, innerHeight - el.offsetHeight - 4))}px`;
+    el.querySelector<HTMLElement>("[role=menuitem]:not(:disabled)")?.focus();
+    const away = (e: Event) => { if (!el.contains(e.target as Node)) close(); };
+    addEventListener("pointerdown", away, true);
+    return () => { removeEventListener("pointerdown", away, true); if (el.contains(document.activeElement)) before?.focus?.(); };
+  }, []);
+  return <div ref={ref} class="menu-list at-point" role="menu" aria-label={label} onKeyDown={(e) => walkItems(ref.current!, close)(e)}><Items items={items} close={close} /></div>;
+}
+
 /** A button that opens a list of actions; arrows walk it. */
 export function Menu({ label, icon = "Ellipsis", items, children }: { label: string; icon?: IconName; items: MenuItem[]; children?: ComponentChildren }) {
   const [open, setOpen] = useState(false);
@@ -85,18 +131,8 @@ export function Menu({ label, icon = "Ellipsis", items, children }: { label: str
     ref.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
     return () => removeEventListener("pointerdown", away);
   }, [open]);
-  const walk = (e: KeyboardEvent) => {
-    const all = [...ref.current!.querySelectorAll<HTMLElement>("[role=menuitem]:not(:disabled)")];
-    const at = all.indexOf(document.activeElement as HTMLElement);
-    if (e.key === "ArrowDown" || e.key === "ArrowUp") {
-      e.preventDefault();
-      all[(at + (e.key === "ArrowDown" ? 1 : all.length - 1)) % all.length]?.focus();
-    } else if (e.key === "Escape" && open) {
-      e.stopPropagation();
-      setOpen(false);
-      ref.current!.querySelector<HTMLElement>("button")?.focus();
-    }
-  };
+  const close = () => { setOpen(false); ref.current!.querySelector<HTMLElement>("button")?.focus(); };
+  const walk = (e: KeyboardEvent) => { if (open) walkItems(ref.current!, close)(e); };
   return (
     <div class="menu" ref={ref} onKeyDown={walk}>
       <button type="button" class={`button quiet ${children ? "" : "only"}`} aria-haspopup="menu" aria-expanded={open} aria-label={children ? undefined : label} title={label} onClick={() => setOpen(!open)}>
@@ -104,12 +140,7 @@ export function Menu({ label, icon = "Ellipsis", items, children }: { label: str
       </button>
       {open && (
         <div class="menu-list" role="menu" aria-label={label}>
-          {items.map((item) => item === "-" ? <hr /> : (
-            <button type="button" role="menuitem" class={item.danger ? "danger" : ""} disabled={item.disabled} title={item.reason}
-              onClick={() => { setOpen(false); Promise.resolve(item.run()).catch(tell); }}>
-              {item.icon && <Icon name={item.icon} size={16} />}<span>{item.label}</span>
-            </button>
-          ))}
+          <Items items={items} close={() => setOpen(false)} />
         </div>
       )}
     </div>

@@ -18,7 +18,7 @@ export function TaskDrawer({ id, start, zone, days }: { id: string; start?: stri
     go(`${href(agentId.value, "calendar")}${query.size ? `?${query}` : ""}`);
   };
   return (
-    <Drawer title={<Name>{found.data.value?.title ?? "Task"}</Name>} close={close}>
+    <Drawer title={<Name>{found.data.value?.title ?? "Task"}</Name>} close={close} addressed>
       <Load of={found}>{(t: any) => <Facts t={t} start={start} zone={zone} days={days} reload={() => { void found.reload(); void days.reload(); }} close={close} />}</Load>
     </Drawer>
   );
