@@ -49,9 +49,8 @@ func (s *Server) forwardRequest(next echo.HandlerFunc) echo.HandlerFunc {
 		if t == (target{}) {
 			return next(c)
 		}
-		err := f.directory.Ready()
+		var err error
 		switch {
-		case err != nil:
 		case forwarded:
 			err = f.serveOwn(c, next, t)
 		case t.session != "":
@@ -103,7 +102,7 @@ func (f *forwarder) serveOwn(c echo.Context, next echo.HandlerFunc, t target) er
 		if !f.hasSession(t.session) {
 			return errMoved
 		}
-		return next(c)
+		return f.answer(c, next)
 	}
 	node, err := f.owner(c.Request().Context(), t.agent, false)
 	if err == nil && !node.Self {
@@ -117,12 +116,16 @@ func (f *forwarder) serveOwn(c echo.Context, next echo.HandlerFunc, t target) er
 	case !node.Self:
 		return errMoved
 	}
-	return lost(c, next(c))
+	return f.answer(c, next)
 }
 
-// lost turns the error of a handler that found its agent with another server into
-// errMoved.
-func lost(c echo.Context, err error) error {
+// answer has this server answer, if it may at present. A handler that finds its agent
+// with another server is errMoved.
+func (f *forwarder) answer(c echo.Context, next echo.HandlerFunc) error {
+	if err := f.directory.Ready(); err != nil {
+		return err
+	}
+	err := next(c)
 	if errors.Is(err, cluster.ErrNotOwner) && !c.Response().Committed {
 		return errMoved
 	}
@@ -156,8 +159,8 @@ func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error
 			return next(c)
 		case err != nil:
 		case node.Self:
-			err = lost(c, next(c))
-			if !errors.Is(err, errMoved) {
+			err = f.answer(c, next)
+			if c.Response().Committed || !errors.Is(err, errMoved) && !errors.Is(err, cluster.ErrUnavailable) {
 				return err
 			}
 		default:
@@ -180,7 +183,7 @@ func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error
 // findSession has the server answer that has a browser session, which only it knows.
 func (f *forwarder) findSession(c echo.Context, next echo.HandlerFunc, t target) error {
 	if f.hasSession(t.session) {
-		return next(c)
+		return f.answer(c, next)
 	}
 	body, err := keepBody(c.Request())
 	if err != nil {

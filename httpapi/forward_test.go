@@ -267,6 +267,10 @@ func TestOwnerStaysAway(t *testing.T) {
 		}
 		first.down = cluster.ErrUnavailable
 	}
+	first.cluster.owners[far.ID()] = second // who can still be asked
+	first.must(t, 200, "GET", "/api/agents/far", "")
+	near := first.own(t, "near")
+	first.must(t, 503, "GET", "/api/agents/"+near.ID(), "")
 	if a := first.send(t, "GET", "/api/ready", ""); a.StatusCode != 503 {
 		t.Errorf("ready: %d", a.StatusCode)
 	}

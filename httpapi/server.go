@@ -242,7 +242,12 @@ func (s *Server) rateKey(c echo.Context, class rest.Class) string {
 }
 
 // handleError is echo's error handler.
-func (s *Server) handleError(err error, c echo.Context) { rest.WriteError(c, err, s.log) }
+func (s *Server) handleError(err error, c echo.Context) {
+	if errors.Is(err, cluster.ErrUnavailable) && agent.ErrorCode(err) != agent.CodeUnavailable {
+		err = unavailable(err)
+	}
+	rest.WriteError(c, err, s.log)
+}
 
 // logError logs an error for which the handler writes the response itself.
 func (s *Server) logError(c *rest.Call, err error) { rest.LogFailure(c.HTTP, err, s.log) }
