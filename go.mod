@@ -40,6 +40,7 @@ require (
 
 require (
 	github.com/blevesearch/snowballstem v0.9.0
+	github.com/jackc/pgx/v5 v5.12.0
 	github.com/superfly/ltx v0.5.3
 	go.yaml.in/yaml/v3 v3.0.5
 )
@@ -63,6 +64,9 @@ require (
 	github.com/google/jsonschema-go v0.4.3 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/jonboulle/clockwork v0.5.0 // indirect
 	github.com/kennygrant/sanitize v1.2.4 // indirect
 	github.com/labstack/gommon v0.5.0 // indirect

@@ -136,7 +136,7 @@ func (f *Folder) fill(ctx context.Context, path string, a agent.Agent) (map[stri
 	image, err := f.maker.image(f.tempPath("blank"), func(c *conn) error {
 		tx := newTx(ctx, c, newDB(f, a.ID, path))
 		tx.Now = a.CreatedAt
-		err := errors.Join(tx.insertAgent(a, f.path), tx.audit("agent created", map[string]any{"name": a.Name}))
+		err := errors.Join(tx.insertAgent(a, f.mark()), tx.audit("agent created", map[string]any{"name": a.Name}))
 		if err != nil || a.OwnerEmail == "" {
 			return err
 		}

@@ -40,13 +40,16 @@ func (f *Folder) create(ctx context.Context, a agent.Agent) (*DB, error) {
 	defer unclaim()
 	temp := f.tempPath(a.ID + ".db")
 	admins, err := f.fill(ctx, temp, a)
+	made := row{record: record{agent: a, admins: admins}}
+	if err == nil && f.cluster != nil {
+		err = errors.Join(f.cluster.Create(a.ID, temp, made.summary()), removeIfThere(f.filePath(a.ID)))
+	}
 	if err == nil {
 		err = place(temp, f.filePath(a.ID))
 	}
 	if err != nil {
 		return nil, explain(errors.Join(fmt.Errorf("make an agent's file: %w", err), removeIfThere(temp)))
 	}
-	made := row{record: record{agent: a, admins: admins}}
 	f.cache.note(a.ID, f.filePath(a.ID), made.record)
 	return f.enter(a.ID, made), nil
 }
@@ -136,6 +139,11 @@ func (f *Folder) UpdateAgent(ctx context.Context, db *DB, change agent.AgentChan
 			return next, err
 		}
 		defer release()
+		if f.cluster != nil {
+			if err := f.cluster.Rename(db.id, next.Name); err != nil {
+				return next, err
+			}
+		}
 	}
 	a, err := Write(ctx, db, func(tx *Tx) (agent.Agent, error) {
 		a := next
@@ -156,6 +164,9 @@ func (f *Folder) UpdateAgent(ctx context.Context, db *DB, change agent.AgentChan
 		return a, tx.audit("agent updated", map[string]any{"change": change.Fields()})
 	})
 	if err != nil {
+		if f.cluster != nil && next.Name != old.Name {
+			err = errors.Join(err, f.cluster.Rename(db.id, old.Name))
+		}
 		return a, err
 	}
 	db.update(func(r *record) { r.agent = a })
@@ -201,6 +212,12 @@ func (f *Folder) DeleteAgent(db *DB) error {
 		return agent.NotFound("agent", db.id)
 	}
 	closing := db.closeWhenUnused(true)
+	if f.cluster != nil {
+		if err := f.cluster.Delete(db.id); err != nil {
+			f.enter(db.id, row{record: *db.record.Load()}) // it is still there
+			return fmt.Errorf("delete agent: %w", errors.Join(err, closing))
+		}
+	}
 	if err := os.Remove(db.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		f.enter(db.id, row{record: *db.record.Load()}) // it is still there
 		return fmt.Errorf("delete agent: %w", errors.Join(err, closing))

@@ -57,8 +57,10 @@ func (db *DB) Attention(ctx context.Context) (Attention, error) {
 			return err
 		}
 		defer f.putBack(r, true)
-		a, err = r.attention(now)
-		return err
+		if a, err = r.attention(now); err != nil {
+			return err
+		}
+		return f.awaitShipped(ctx)
 	})
 	if open {
 		return a, explain(err)

@@ -55,12 +55,16 @@ func openBackup(path string) (*Backup, error) {
 // copyTo copies the file through SQLite's backup interface, keeping it open, but
 // for its API keys.
 func (db *DB) copyTo(ctx context.Context, path string) error {
-	if _, err := db.acquire(ctx); err != nil {
+	f, err := db.acquire(ctx)
+	if err != nil {
 		return err
 	}
 	defer db.release(ctx)
 	if err := copyDatabase(ctx, path, shared(db.path)); err != nil {
 		return explain(err)
+	}
+	if err := f.awaitShipped(ctx); err != nil {
+		return errors.Join(err, removeIfThere(path))
 	}
 	return explain(dropKeys(path))
 }

@@ -21,9 +21,23 @@ var capturedSandbox = func() sqlsandbox.Options {
 	return o
 }()
 
+// noSync is the pragma of connections to files that belong to a cluster: a file is
+// never trusted after a crash.
+const noSync = "synchronous(OFF)"
+
+// sharedSandbox is sandboxOptions for files that belong to a cluster.
+var sharedSandbox = func() sqlsandbox.Options {
+	o := capturedSandbox
+	o.WriterPragmas = append(append([]string{}, o.WriterPragmas...), noSync)
+	return o
+}()
+
 func sandboxOptionsOf(c *capture.File) *sqlsandbox.Options {
-	if c == nil {
+	switch {
+	case c == nil:
 		return &sandboxOptions
+	case c.Durable():
+		return &sharedSandbox
 	}
 	return &capturedSandbox
 }
@@ -37,15 +51,22 @@ func (db *DB) newCapture() *capture.File {
 	return capture.Open(db.id, db.path, func() string { return stampOf(db.path) }, db.folder.sink)
 }
 
-// captureCommit captures what was committed. The caller leads.
-func (f *file) captureCommit() {
+// captureCommit captures what was committed. The error says that a cluster did not
+// take it: it does not count. The caller leads.
+func (f *file) captureCommit() error {
 	if f.capture == nil {
-		return
+		return nil
 	}
-	f.capture.Commit()
+	if err := f.capture.Commit(); err != nil {
+		if f.refused != nil {
+			f.refused(err)
+		}
+		return err
+	}
 	if f.capture.Due() {
 		_, _ = f.capture.Checkpoint(f.writer.checkpoint, false) // the next commit tries again
 	}
+	return nil
 }
 
 // captureRest captures the rest of a file that is about to be closed, and empties
@@ -53,6 +74,9 @@ func (f *file) captureCommit() {
 func (f *file) captureRest() error {
 	if f.capture == nil {
 		return nil
+	}
+	if err := f.capture.Err(); err != nil {
+		return nil // it is of no use any more
 	}
 	if err := f.ensureWriter(); err != nil {
 		return err

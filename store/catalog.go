@@ -210,7 +210,15 @@ func (f *Folder) enter(id string, found row) *DB {
 // adopt takes in a file that was copied here: it is paused so that it does
 // nothing twice, and its name gives way when it is taken.
 func (f *Folder) adopt(id string, found row) *DB {
-	name, release := f.keepFree(cleanName(found.agent.Name), id)
+	name := cleanName(found.agent.Name)
+	if f.cluster != nil {
+		free, err := f.cluster.FreeName(name)
+		if err != nil {
+			return f.notTaken(id, err)
+		}
+		name = free
+	}
+	name, release := f.keepFree(name, id)
 	defer release()
 	return f.adoptAs(id, name, found)
 }
@@ -240,7 +248,7 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 			return struct{}{}, err
 		}
 		if _, err := tx.exec("UPDATE _agent SET id = ?, folder = ?, name = ?, description = ?, status = ?, updated_at = ?",
-			id, f.path, a.Name, a.Description, a.Status, tx.Now); err != nil {
+			id, f.mark(), a.Name, a.Description, a.Status, tx.Now); err != nil {
 			return struct{}{}, err
 		}
 		if _, err := tx.exec("DELETE FROM sessions"); err != nil {
@@ -259,11 +267,27 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 		db.record.Store(&found.record)
 	}
 	err = errors.Join(err, db.closeWhenUnused(true))
+	if f.cluster != nil {
+		if err == nil {
+			err = f.cluster.Create(id, db.path, found.summary())
+		}
+		if err != nil {
+			return f.notTaken(id, err)
+		}
+	}
 	if err != nil {
 		return f.enter(id, row{record: record{problem: refused(err)}})
 	}
 	f.log.Info("adopt copy of agent, paused", "agent", id, "name", name)
 	return f.enter(id, found)
+}
+
+// notTaken returns an agent that the cluster did not take, and removes its file.
+func (f *Folder) notTaken(id string, err error) *DB {
+	db := newDB(f, id, f.filePath(id))
+	db.record.Store(&record{agent: agent.Agent{ID: id}, problem: errors.Join(err, removeIfThere(db.path))})
+	db.gone.Store(true)
+	return db
 }
 
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9]+`)

@@ -58,7 +58,7 @@ func (f *file) lead() {
 		}
 		f.pass(group)
 	}()
-	if err := f.ensureWriter(); err != nil {
+	if err := errors.Join(f.useless(), f.ensureWriter()); err != nil {
 		for _, j := range group {
 			j.err = err
 		}
@@ -80,10 +80,15 @@ func (f *file) runAlone(j *job) error {
 	if err != nil {
 		return err
 	}
+	g := f.holdAnswers()
 	err = guarded(j.run, f.writer)
 	made := f.writer.takeWork()
 	err = errors.Join(err, f.subscribe(f.writer, made.announced|made.taken, before))
-	f.captureCommit()
+	refused := f.captureCommit()
+	if f.release(g, refused); refused != nil {
+		f.writer.rows = nil
+		return errors.Join(refused, err)
+	}
 	f.announce(made)
 	f.publishRows()
 	return err
@@ -196,10 +201,16 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 	if !changed {
 		end, made, w.rows = "ROLLBACK", madeWork{}, nil
 	}
+	g := f.holdAnswers()
 	if _, err := w.exec(end); err != nil {
+		f.release(g, nil)
 		return lost(fmt.Errorf("commit: %w", err))
 	}
-	f.captureCommit()
+	err = f.captureCommit()
+	if f.release(g, err); err != nil {
+		lost(err) // what is in the file does not count
+		return true
+	}
 	f.announce(made)
 	f.publishRows()
 	return true

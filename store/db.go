@@ -114,6 +114,9 @@ func (db *DB) acquire(ctx context.Context) (*file, error) {
 	if db.gone.Load() && db.folder.ended.Load() {
 		return nil, ErrClosed
 	}
+	if db.gone.Load() && db.folder.cluster != nil {
+		return nil, notOwner(db.id)
+	}
 	if db.gone.Load() {
 		return nil, agent.NotFound("agent", db.id)
 	}
@@ -132,6 +135,12 @@ func (db *DB) acquire(ctx context.Context) (*file, error) {
 
 // open opens the file. The caller holds db.mu.
 func (db *DB) open() error {
+	shared := db.inPlace && db.folder.cluster != nil
+	if shared {
+		if err := db.folder.cluster.Fetch(db.id, db.path); err != nil {
+			return err
+		}
+	}
 	unchanged := db.inPlace && db.folder.cache != nil && db.folder.cache.matches(db.id, db.path)
 	f, err := openFile(db.path, unchanged, db.newCapture())
 	if err != nil {
@@ -142,6 +151,9 @@ func (db *DB) open() error {
 	}
 	if err := errors.Join(err, db.bindSecrets(f)); err != nil {
 		return errors.Join(err, f.close())
+	}
+	if shared {
+		f.refused = func(err error) { db.folder.cluster.Refused(db.id, err) }
 	}
 	if db.inPlace { // others are being made, and have no work before
 		f.announce = func(made madeWork) { db.notify(f.unsubscribed.announce(made.announced), made.taken&workAll) }
@@ -166,7 +178,7 @@ func (db *DB) verify(f *file) error {
 	}
 	known := db.record.Load()
 	found.agent.ID = db.id
-	if found.id != db.id || found.folder != db.folder.path || found.agent.Validate() != nil {
+	if found.id != db.id || found.folder != db.folder.mark() || found.agent.Validate() != nil {
 		db.gone.Store(true)
 		return agent.Errorf(agent.CodeConflict, "this agent's file was replaced by another, which is taken in within two seconds")
 	}
@@ -240,6 +252,9 @@ func (db *DB) closeLocked() error {
 		return nil
 	}
 	db.recent.Store(0)
+	if c := db.folder.cluster; c != nil && db.inPlace {
+		c.Note(db.id, rec.summary(), true)
+	}
 	changed := !db.record.CompareAndSwap(known, &rec)
 	if db.folder.cache != nil {
 		db.folder.cache.note(db.id, db.path, rec)
@@ -299,6 +314,9 @@ func (db *DB) update(change func(*record)) {
 		if db.record.CompareAndSwap(old, &next) {
 			if db.folder.cache != nil {
 				db.folder.cache.drop(db.id)
+			}
+			if c := db.folder.cluster; c != nil && db.inPlace {
+				c.Note(db.id, next.summary(), false)
 			}
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"satchel/agent"
 	"satchel/store/capture"
@@ -49,6 +50,8 @@ type file struct {
 	unsubscribed unsubscribed
 
 	capture *capture.File // the leader's; nil when commits are not captured
+	answers atomic.Pointer[answers]
+	refused func(error) // is called when a cluster did not take a commit; nil without one
 }
 
 // openFile opens an existing agent's file and brings it to the present
@@ -70,7 +73,9 @@ func openFile(path string, unchanged bool, captured *capture.File) (*file, error
 		return nil, err
 	}
 	if captured != nil && !unchanged {
-		captured.Commit()
+		if err := captured.Commit(); err != nil {
+			return nil, errors.Join(err, f.writer.close())
+		}
 	}
 	f.info, _ = os.Stat(path)
 	for range readersPerFile {
@@ -85,6 +90,9 @@ func (f *file) openWriter(check func(*conn) error) error {
 	pragmas := append([]string{"journal_mode(WAL)"}, writerPragmas...)
 	if f.capture != nil {
 		pragmas = append(pragmas, noCheckpoint)
+		if f.capture.Durable() {
+			pragmas = append(pragmas, noSync)
+		}
 	}
 	w, err := openConn(source(f.path, sqlite.ReadWrite, pragmas...))
 	if err != nil {
@@ -353,7 +361,10 @@ func onReader[T any](ctx context.Context, db *DB, fn func(*Tx) (result T, sound 
 	sound := false
 	defer func() { f.putBack(r, sound) }()
 	var result T
-	if result, sound, err = fn(newTx(ctx, r, db)); err != nil {
+	if result, sound, err = fn(newTx(ctx, r, db)); err == nil {
+		err = f.awaitShipped(ctx)
+	}
+	if err != nil {
 		return zero, explain(err)
 	}
 	return result, nil

@@ -30,6 +30,7 @@ type Options struct {
 	Linked     string       // an agent's file outside of the folder, served from where it lies; may be empty
 	Log        *slog.Logger // nil: slog.Default()
 	Capture    capture.Sink // receives all that agents' files commit; nil: nothing is captured
+	Cluster    Cluster      // has the agents; nil: the folder has. Then Capture and Linked must be empty
 }
 
 // Folder is an open data folder. Only one process can have it open.
@@ -41,6 +42,8 @@ type Folder struct {
 	openLimit int
 	linked    linkedFile
 	sink      capture.Sink // nil when commits are not captured
+	cluster   Cluster      // nil: the folder has its agents for itself
+	absent    *DB          // of a cluster: stands for the default agent where another server has it
 
 	mu     sync.RWMutex
 	byID   map[string]*DB
@@ -97,10 +100,14 @@ func Open(o Options) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Linked != "" {
-		err = folder.link(o.Linked)
-	}
-	if err == nil {
+	switch {
+	case o.Cluster != nil:
+		err = folder.join()
+	case o.Linked != "":
+		if err = folder.link(o.Linked); err == nil {
+			err = folder.load()
+		}
+	default:
 		err = folder.load()
 	}
 	if err != nil {
@@ -114,6 +121,9 @@ func prepareFolder(o Options) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkUse(path, o.Cluster != nil); err != nil {
+		return nil, err
+	}
 	lock := flock.New(filepath.Join(path, lockFile))
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()
@@ -125,13 +135,16 @@ func prepareFolder(o Options) (*Folder, error) {
 		return nil, fmt.Errorf("the data folder %s cannot be used: %w", path, err)
 	}
 	f := &Folder{
-		path: path, lock: lock, log: o.Log, openLimit: o.OpenFiles, sink: o.Capture,
+		path: path, lock: lock, log: o.Log, openLimit: o.OpenFiles, sink: o.Capture, cluster: o.Cluster,
 		byID: map[string]*DB{}, names: map[string]*DB{}, kept: map[string]bool{}, making: map[string]bool{},
 		watcher: newFolderWatcher(), cache: openCatalogCache(path), open: map[*DB]struct{}{},
 		finished: make(chan struct{}),
 	}
 	if f.log == nil {
 		f.log = slog.Default()
+	}
+	if f.cluster != nil {
+		f.sink = f.cluster
 	}
 	if f.openLimit <= 0 {
 		f.openLimit = openFilesFor(memoryLimit())
@@ -186,6 +199,9 @@ func (f *Folder) Agent(idOrName string) (*DB, error) {
 	if db, ok := f.names[agent.NameKey(idOrName)]; ok {
 		return db, nil
 	}
+	if f.cluster != nil {
+		return nil, notOwner(idOrName)
+	}
 	return nil, agent.NotFound("agent", idOrName)
 }
 
@@ -193,7 +209,10 @@ func (f *Folder) Agent(idOrName string) (*DB, error) {
 func (f *Folder) Default() *DB {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.byID[agent.DefaultID]
+	if db := f.byID[agent.DefaultID]; db != nil {
+		return db
+	}
+	return f.absent
 }
 
 // Agents lists every agent of the catalog in no order, refused ones included.

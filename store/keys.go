@@ -56,14 +56,15 @@ func (f *Folder) loadKeys() error {
 	if err != nil {
 		return err
 	}
-	byHash := make(map[string]*agent.Key, len(got.keys))
-	for _, k := range got.keys {
-		byHash[k.Hash] = k
+	if f.cluster != nil {
+		if err := f.cluster.SaveKeys(got.keys, got.made); err != nil {
+			return err
+		}
 	}
+	f.SetKeys(got.keys, got.made)
 	f.apiKeys.mu.Lock()
-	defer f.apiKeys.mu.Unlock()
-	f.apiKeys.byHash, f.apiKeys.read, f.apiKeys.stamp = byHash, true, stamp
-	f.apiKeys.made = f.apiKeys.made || got.made // taking the file away must not turn access control off
+	f.apiKeys.stamp = stamp
+	f.apiKeys.mu.Unlock()
 	return nil
 }
 

@@ -132,7 +132,10 @@ func (db *DB) runSQL(ctx context.Context, s *sqlsandbox.Statement, access Access
 	if s.Writes() {
 		r, err = db.writeSQL(ctx, f, s, limits, access.Record)
 	} else {
-		r, err = f.sandbox.Read(ctx, s, limits)
+		limits.Each = f.eachShipped(ctx, limits.Each)
+		if r, err = f.sandbox.Read(ctx, s, limits); err == nil {
+			err = f.awaitShipped(ctx)
+		}
 	}
 	if err != nil {
 		return Result{}, explain(err)

@@ -40,6 +40,9 @@ const mtimeGrace = 2 * time.Second
 func (f *Folder) watch() {
 	f.watcher.rounds++
 	f.forgetReplaced()
+	if f.cluster != nil {
+		return // no file makes an agent
+	}
 	if f.folderChanged() {
 		f.compare()
 	}

@@ -60,3 +60,13 @@ type Sink interface {
 	// Deleted reports that the agent with this file was deleted.
 	Deleted(id string)
 }
+
+// Durable is a Sink that a commit does not count without. A file of which a commit
+// could not be captured, or was refused, is of no use any more: it has what nobody
+// else has. So such a file begins only where Resume says, and no new generation is
+// ever begun; Commit and Lost are not called.
+type Durable interface {
+	Sink
+	// Append keeps a commit for good before it returns.
+	Append(id string, c Commit) error
+}

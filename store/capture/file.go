@@ -16,6 +16,7 @@ import (
 // Due lets pass while nothing is captured.
 const (
 	maxFrames       = 8192
+	maxDurable      = 32768 // as maxFrames, where no snapshot can be made instead
 	checkpointAfter = 2000
 	uncapturedAfter = 256
 )
@@ -29,6 +30,8 @@ type File struct {
 	id, path string
 	stamp    func() string // identifies the state of the database file; "" if there is none
 	sink     Sink
+	durable  Durable // the sink, when commits do not count without it; else nil
+	failed   error   // of a durable sink: why the file is of no use any more
 
 	at         Position // Generation is "" while nothing is captured
 	frameSize  int64
@@ -44,7 +47,12 @@ func Open(id, path string, stamp func() string, sink Sink) *File {
 		return nil
 	}
 	f := &File{id: id, path: path, stamp: stamp, sink: sink}
+	f.durable, _ = sink.(Durable)
 	switch at := sink.Resume(id); {
+	case f.durable != nil:
+		if f.failed = f.mustContinue(at); f.failed == nil {
+			f.at = at
+		}
 	case at.Generation == "":
 		sink.Lost(id, nil)
 	case f.continues(at):
@@ -53,6 +61,19 @@ func Open(id, path string, stamp func() string, sink Sink) *File {
 		sink.Lost(id, errors.New("the file is not as it was when it was captured"))
 	}
 	return f
+}
+
+// mustContinue reports why a file with a durable sink does not continue a position,
+// at which it was closed; nil: it does.
+func (f *File) mustContinue(at Position) error {
+	w, err := openWAL(f.path)
+	if w != nil {
+		w.close()
+	}
+	if err != nil || w != nil || at.Generation == "" || at.WAL != (WALPosition{}) || at.Stamp != f.stamp() {
+		return errors.Join(errors.New("the file is not as it was left"), err)
+	}
+	return nil
 }
 
 // continues reports whether all that was committed behind a position lies in the
@@ -70,16 +91,24 @@ func (f *File) continues(at Position) bool {
 	return w.holds(at.WAL)
 }
 
-// Commit captures what was committed since the last call.
-func (f *File) Commit() {
+// Commit captures what was committed since the last call. The error is a durable
+// sink's, and final.
+func (f *File) Commit() error {
 	if f.at.Generation == "" {
 		f.uncaptured++
-		return
+		return f.failed
 	}
 	if err := f.commit(); err != nil {
 		f.lose(err)
 	}
+	return f.failed
 }
+
+// Durable reports whether the sink is one that commits do not count without.
+func (f *File) Durable() bool { return f.durable != nil }
+
+// Err returns why a file with a durable sink is of no use any more; nil: it is.
+func (f *File) Err() error { return f.failed }
 
 func (f *File) commit() error {
 	w, err := openWAL(f.path)
@@ -94,7 +123,11 @@ func (f *File) commit() error {
 		}
 		from = w.begin()
 	}
-	s, err := w.read(from, maxFrames)
+	limit := maxFrames
+	if f.durable != nil {
+		limit = maxDurable
+	}
+	s, err := w.read(from, limit)
 	if err != nil {
 		return err
 	}
@@ -108,6 +141,9 @@ func (f *File) commit() error {
 		return err
 	}
 	f.at.TXID, f.at.Time = txid, at
+	if f.durable != nil {
+		return f.durable.Append(f.id, Commit{f.at, data})
+	}
 	if !f.sink.Commit(f.id, Commit{f.at, data}) {
 		f.at = Position{}
 	}
@@ -116,6 +152,10 @@ func (f *File) commit() error {
 
 func (f *File) lose(err error) {
 	f.at = Position{}
+	if f.durable != nil {
+		f.failed = err
+		return
+	}
 	f.sink.Lost(f.id, err)
 }
 
@@ -139,7 +179,9 @@ func (f *File) frames() int64 {
 // truncate set it also empties the -wal. busy reports that not all was moved, since
 // somebody reads, or a snapshot holds the file.
 func (f *File) Checkpoint(run Checkpointer, truncate bool) (busy bool, err error) {
-	f.Commit()
+	if err := f.Commit(); err != nil {
+		return false, err
+	}
 	if f.held.Load() > 0 {
 		return true, nil
 	}
@@ -153,8 +195,8 @@ func (f *File) Checkpoint(run Checkpointer, truncate bool) (busy bool, err error
 		return false, err
 	}
 	f.checkpointed(int64(frames), int64(moved))
-	if !truncate || blocked != 0 {
-		return blocked != 0 || moved < frames, nil
+	if !truncate || blocked != 0 || f.failed != nil {
+		return blocked != 0 || moved < frames, f.failed
 	}
 	// The file has not changed unless another program wrote meanwhile.
 	if blocked, _, _, err = run("TRUNCATE"); err != nil || blocked != 0 {
@@ -173,7 +215,7 @@ func (f *File) checkpointed(frames, moved int64) {
 	}
 	stamp := f.stamp()
 	if frames != f.frames() {
-		f.Commit()
+		_ = f.Commit() // what it loses is seen below
 	}
 	switch {
 	case f.at.Generation == "":
@@ -201,11 +243,13 @@ var ErrBusy = errors.New("the file is in use")
 // that a snapshot can be made of it; commits go to the -wal meanwhile. A fresh
 // snapshot begins a generation. It returns ErrBusy when it is to be tried again.
 func (f *File) Hold(run Checkpointer, fresh bool) (Snapshot, error) {
-	f.Commit()
+	if err := f.Commit(); err != nil {
+		return Snapshot{}, err
+	}
 	if f.held.Load() > 0 {
 		return Snapshot{}, ErrBusy
 	}
-	fresh = fresh || f.at.Generation == ""
+	fresh = f.durable == nil && (fresh || f.at.Generation == "")
 	_, frames, moved, err := run("PASSIVE")
 	if err != nil {
 		return Snapshot{}, err
@@ -218,6 +262,8 @@ func (f *File) Hold(run Checkpointer, fresh bool) (Snapshot, error) {
 		if err := f.begin(int64(frames)); err != nil {
 			return Snapshot{}, err
 		}
+	} else if f.failed != nil {
+		return Snapshot{}, f.failed
 	} else if f.at.Generation == "" { // lost just now
 		return Snapshot{}, ErrBusy
 	}

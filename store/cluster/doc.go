@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/store"
 )
 
 // Directory is what a server knows of the cluster that it belongs to. Its methods
@@ -84,7 +85,7 @@ type Entry struct {
 
 // ErrNotOwner says that this server does not own an agent, or no longer: nothing of
 // what was asked for was done. The owner can be asked again.
-var ErrNotOwner = errors.New("another server of the cluster has this agent")
+var ErrNotOwner = store.ErrNotOwner
 
 // ErrUnavailable says that the cluster cannot answer at present. A write that failed
 // with it may have been done.

@@ -1,0 +1,328 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// claim takes this server's share of the agents whose owner is dead. Each survivor
+// computes the shares by itself; should two differ, the first statement wins.
+func (c *Cluster) claim(ctx context.Context, session string, dead map[string]bool) error {
+	c.mu.Lock()
+	var alive []*observed
+	for _, n := range c.nodes {
+		if n.Alive && !n.leaving {
+			alive = append(alive, n)
+		}
+	}
+	var ids, owners []string
+	for id, k := range c.agents {
+		_, listed := c.nodes[k.owner]
+		if (dead[k.owner] || !listed) && !k.deleted && len(ids) < claimLimit && share(id, k.fileVersion, alive) == session {
+			ids, owners = append(ids, id), append(owners, k.owner)
+		}
+	}
+	c.mu.Unlock()
+	if len(ids) == 0 {
+		return nil
+	}
+	rows, err := c.pool.Query(ctx, `UPDATE agent a SET owner = $1, changed = clock_timestamp()
+		FROM unnest($2::text[], $3::text[]) AS u(id, owner) WHERE a.id = u.id AND a.owner = u.owner AND NOT a.deleted AND a.file_version <= $4
+		RETURNING `+agentColumns+`, clock_timestamp()`, session, ids, owners, store.FileVersion())
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	n := 0
+	for ; rows.Next(); n++ {
+		k, err := scanAgent(rows)
+		if err != nil {
+			return err
+		}
+		c.mu.Lock()
+		c.rememberLocked(k)
+		c.mu.Unlock()
+	}
+	if n > 0 {
+		c.Log.Info("agents of servers that left are taken over", "agents", n)
+	}
+	return rows.Err()
+}
+
+// share returns the session of the server that is to have an agent: the one with the
+// highest hash of both (rendezvous hashing), of those that know the file's version.
+func share(id string, version int, alive []*observed) (session string) {
+	var highest uint64
+	for _, n := range alive {
+		if n.fileVersion < version {
+			continue
+		}
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(n.Session + "\x00" + id))
+		x := h.Sum64() // its low bits are mixed better than its high ones
+		x ^= x >> 32
+		x *= 0x9e3779b97f4a7c15
+		x ^= x >> 29
+		if session == "" || x > highest || x == highest && n.Session > session {
+			session, highest = n.Session, x
+		}
+	}
+	return session
+}
+
+// entersAtOnce is how many agents are added to the folder, and read, at a time.
+const entersAtOnce = 4
+
+// reconcile has the folder have the agents that this server owns, and no others.
+func (c *Cluster) reconcile(session string) {
+	if c.folder == nil {
+		return
+	}
+	present := map[string]bool{}
+	for _, db := range c.folder.Agents() {
+		present[db.ID()] = true
+	}
+	c.mu.Lock()
+	var enter []known
+	var leave []string
+	for id, k := range c.agents {
+		busy := c.entering[id] || c.moving[id]
+		switch mine := k.owner == session && !k.deleted; {
+		case busy:
+		case mine && !present[id] && !c.leaving:
+			enter = append(enter, *k)
+			c.entering[id] = true
+		case !mine && present[id]:
+			leave = append(leave, id)
+			c.entering[id] = true
+		}
+	}
+	_, hasDefault := c.agents[agent.DefaultID]
+	makeDefault := !hasDefault && !c.leaving && !c.full.IsZero() && !c.entering[agent.DefaultID]
+	if makeDefault {
+		c.entering[agent.DefaultID] = true
+	}
+	c.mu.Unlock()
+	for _, id := range leave {
+		c.parts.Go(func() {
+			c.leave(id)
+			c.entered(id)
+		})
+	}
+	if makeDefault {
+		c.parts.Go(c.makeDefault)
+	}
+	c.enterAll(enter)
+}
+
+// makeDefault makes the default agent of a new cluster, unless another server does.
+func (c *Cluster) makeDefault() {
+	defer c.entered(agent.DefaultID)
+	if err := c.folder.MakeDefault(); err != nil && agent.ErrorCode(err) != agent.CodeAgentNameExists {
+		c.Log.Error("make the default agent", "error", err)
+	}
+}
+
+func (c *Cluster) entered(ids ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range ids {
+		delete(c.entering, id)
+	}
+}
+
+// enterAll adds agents to the folder: first those whose due work is known, without
+// their files.
+func (c *Cluster) enterAll(enter []known) {
+	unread := slices.DeleteFunc(enter, func(k known) bool {
+		if k.infoHead != k.head {
+			return false
+		}
+		defer c.entered(k.id)
+		if err := c.folder.Enter(k.id, k.summary); err != nil {
+			c.Log.Warn("take an agent over", "agent", k.id, "error", err)
+		}
+		return true
+	})
+	next := make(chan known, len(unread))
+	for _, k := range unread {
+		next <- k
+	}
+	close(next)
+	for range min(entersAtOnce, len(unread)) {
+		c.parts.Go(func() {
+			for k := range next {
+				c.enterUnread(k)
+			}
+		})
+	}
+}
+
+// enterUnread adds an agent whose file has to be read first. One that fails is tried
+// again at the next poll, unless the database lost commits.
+func (c *Cluster) enterUnread(k known) {
+	defer c.entered(k.id)
+	switch err := c.folder.EnterUnread(k.id); {
+	case errors.Is(err, errBehind):
+		c.Log.Error("an agent is stopped, since the cluster has less of it than this server", "agent", k.id, "error", err)
+		c.folder.EnterStopped(k.id, behind(err))
+	case agent.IgnoreNotFound(err) != nil:
+		c.Log.Warn("take an agent over", "agent", k.id, "error", err)
+	}
+}
+
+func behind(err error) error {
+	return agent.Errorf(agent.CodeAgentDamaged, "the cluster's database has lost changes of this agent that this server has; the operator has to choose").Because(err)
+}
+
+// leave takes an agent out of the folder.
+func (c *Cluster) leave(id string) {
+	if err := c.folder.Leave(id); err != nil {
+		c.Log.Info("close the file of an agent that is no longer this server's", "agent", id, "error", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.files, id) // another server may write the agent before it comes back
+}
+
+// giveUp takes an agent out of the folder of which a commit was not taken. It comes
+// back if it is still this server's.
+func (c *Cluster) giveUp(id string, reason error) {
+	c.mu.Lock()
+	if c.entering[id] {
+		c.mu.Unlock()
+		return
+	}
+	c.entering[id] = true
+	c.mu.Unlock()
+	c.leave(id)
+	if errors.Is(reason, errBehind) {
+		c.folder.EnterStopped(id, behind(reason))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+	defer cancel()
+	if _, err := c.readAgent(ctx, id); agent.IgnoreNotFound(err) != nil {
+		c.Log.Warn("look up an agent's owner", "agent", id, "error", err)
+	}
+	c.entered(id)
+	c.poke()
+}
+
+// Nodes implements Directory.
+func (c *Cluster) Nodes(context.Context) ([]Node, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	owned := map[string]int{}
+	for _, k := range c.agents {
+		if !k.deleted {
+			owned[k.owner]++
+		}
+	}
+	var all []Node
+	for _, session := range slices.Sorted(maps.Keys(c.nodes)) {
+		n := c.nodes[session].Node
+		n.Agents = owned[session]
+		if n.Alive || time.Since(n.Seen) < nodesKept {
+			all = append(all, n)
+		}
+	}
+	return all, nil
+}
+
+// Move implements Directory.
+func (c *Cluster) Move(ctx context.Context, id, node string) error {
+	target, err := c.target(node)
+	if err != nil {
+		return err
+	}
+	return c.give(ctx, id, target)
+}
+
+// target finds a server that can be given agents.
+func (c *Cluster) target(node string) (*observed, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range c.nodes {
+		if n.Alive && !n.leaving && !n.Self && (n.Session == node || n.Name == node || n.URL == node) {
+			return n, nil
+		}
+	}
+	return nil, agent.Invalid("node", "is not another server of the cluster that is alive")
+}
+
+// give has another server own an agent of this one.
+func (c *Cluster) give(ctx context.Context, id string, to *observed) error {
+	c.mu.Lock()
+	k := c.agents[id]
+	if k == nil || k.owner != c.self.Session || c.entering[id] || c.moving[id] {
+		c.mu.Unlock()
+		return agent.NotFound("agent", id).Because(ErrNotOwner)
+	}
+	if k.fileVersion > to.fileVersion {
+		c.mu.Unlock()
+		return agent.Errorf(agent.CodeConflict, "the server %s has an older version of Satchel, which cannot open this agent", to.Name)
+	}
+	c.moving[id] = true
+	session := c.self.Session
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.moving, id)
+		c.mu.Unlock()
+		c.poke()
+	}()
+	c.leave(id)
+	if err := c.flushNotes(ctx); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	_, err := c.pool.Exec(ctx, "UPDATE agent SET owner = $3, changed = clock_timestamp() WHERE id = $1 AND owner = $2 AND NOT deleted", id, session, to.Session)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	_, err = c.readAgent(ctx, id)
+	return err
+}
+
+// Drain implements Directory.
+func (c *Cluster) Drain(ctx context.Context) error {
+	if _, err := c.pool.Exec(ctx, "UPDATE node SET leaving = true WHERE session = $1", c.Self().Session); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	c.mu.Lock()
+	c.leaving = true
+	var alive []*observed
+	for _, n := range c.nodes {
+		if n.Alive && !n.leaving && !n.Self {
+			alive = append(alive, n)
+		}
+	}
+	byID := maps.Clone(c.nodes)
+	var mine []*known
+	for _, k := range c.agents {
+		if k.owner == c.self.Session && !k.deleted {
+			mine = append(mine, k)
+		}
+	}
+	c.mu.Unlock()
+	if len(alive) == 0 {
+		return agent.Errorf(agent.CodeConflict, "there is no other server that could have the agents")
+	}
+	for _, k := range mine {
+		to := byID[share(k.id, k.fileVersion, alive)]
+		if to == nil {
+			return agent.Errorf(agent.CodeConflict, "no other server can open agent %s: they have older versions of Satchel", k.id)
+		}
+		if err := c.give(ctx, k.id, to); agent.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}

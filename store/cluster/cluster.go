@@ -1,0 +1,258 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"satchel/store"
+	"satchel/store/capture"
+)
+
+// Options say which server of which cluster this is.
+type Options struct {
+	URL        string   // of the PostgreSQL database
+	MasterKeys [][]byte // the same on all servers
+	Path       string   // the data folder, for copies of the agents' files
+	Name       string   // of this server; empty: the host's
+	Version    string   // of the program
+	Log        *slog.Logger
+}
+
+// Cluster is this server's part in a cluster: the Directory of its agents, and the
+// store.Cluster of its folder.
+type Cluster struct {
+	Options
+	Signer
+	pool *pgxpool.Pool
+	id   string
+	ship *shipper
+
+	folder *store.Folder
+	stop   context.CancelFunc
+	parts  sync.WaitGroup
+	wake   chan struct{} // has the loop poll at once; of room 1
+
+	stepping sync.Mutex // held while the database is polled
+
+	mu       sync.Mutex // guards what follows
+	self     Node
+	expired  bool      // the session is of no use any more
+	answered time.Time // when the last poll began that the database answered
+	leaving  bool      // it takes no agents any more
+	retired  bool      // the others know that it has none
+	files    map[string]*copied
+	notes    map[string]note
+	nodes    map[string]*observed
+	agents   map[string]*known
+	byName   map[string]string // ids by agent.NameKey
+	changed  time.Time         // of the newest row that was read of agents, by the database's clock
+	full     time.Time         // when all agents were read last
+	keys     int64             // version of the API keys that the folder has
+	entering map[string]bool   // agents that are being added to or taken out of the folder
+	moving   map[string]bool   // agents that are being given away
+}
+
+// copied is where the local copy of an agent's file stands.
+type copied struct {
+	session string // that had the agent when it was made
+	head    int64  // the newest commit in it
+	stamp   string // of the file while it is closed
+	logged  int64  // bytes of the commits in the log
+	written time.Time
+}
+
+// Open connects to the database and makes what is missing in it. The server joins
+// the cluster by Start.
+func Open(ctx context.Context, o Options) (*Cluster, error) {
+	signer, err := NewSigner(o.MasterKeys)
+	if err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	host, _ := os.Hostname()
+	o.Name = cmp.Or(o.Name, host)
+	pool, err := connect(ctx, o.URL)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{Options: o, Signer: signer, pool: pool, wake: make(chan struct{}, 1),
+		files: map[string]*copied{}, notes: map[string]note{}, nodes: map[string]*observed{}, agents: map[string]*known{},
+		byName: map[string]string{}, entering: map[string]bool{}, moving: map[string]bool{}, keys: -1}
+	c.ship = &shipper{pool: pool, log: o.Log, queue: make(chan *shipment), expired: c.expire, uncertain: uncertainTime}
+	c.self = Node{Session: rand.Text(), Name: o.Name, Version: o.Version, Self: true}
+	err = prepare(ctx, pool)
+	if err == nil {
+		c.id, err = identify(ctx, pool, o.MasterKeys)
+	}
+	if err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("use the cluster's database: %w", err)
+	}
+	return c, nil
+}
+
+func (c *Cluster) copiesPath() string { return filepath.Join(c.Path, "cluster") }
+func (c *Cluster) lostPath() string   { return filepath.Join(c.Path, "lost") }
+
+// Start joins the cluster: from now on the folder gets the agents of which this
+// server becomes the owner. The others reach it at a URL. Call it once.
+func (c *Cluster) Start(ctx context.Context, f *store.Folder, url string) error {
+	if err := errors.Join(os.MkdirAll(c.copiesPath(), 0o700), os.MkdirAll(c.lostPath(), 0o700)); err != nil {
+		return err
+	}
+	c.folder, c.self.URL = f, url
+	ctx, c.stop = context.WithCancel(ctx)
+	for range shippers {
+		c.parts.Go(func() { c.ship.run(ctx) })
+	}
+	if err := c.join(ctx); err != nil {
+		return err
+	}
+	c.parts.Go(func() { c.watch(ctx) })
+	c.parts.Go(func() { c.foldAll(ctx) })
+	return nil
+}
+
+// Close ends what Start began and leaves the cluster. Call it once the folder is
+// closed: closing its files is part of its work.
+func (c *Cluster) Close() {
+	if c.stop != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+		defer cancel()
+		c.retire(ctx)
+		c.stop()
+		c.parts.Wait()
+	}
+	c.pool.Close()
+}
+
+// Self implements Directory.
+func (c *Cluster) Self() Node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.self
+}
+
+// Ready implements Directory.
+func (c *Cluster) Ready() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.retired:
+		return fmt.Errorf("%w: this server leaves", ErrUnavailable)
+	case c.expired || !c.self.Alive:
+		return fmt.Errorf("%w: this server joins", ErrUnavailable)
+	case time.Since(c.answered) > silence:
+		return fmt.Errorf("%w: the database does not answer", ErrUnavailable)
+	}
+	return nil
+}
+
+// expire ends a session: nothing of it may be trusted any more.
+func (c *Cluster) expire(session string) {
+	c.mu.Lock()
+	if session == c.self.Session {
+		c.expired = true
+	}
+	c.mu.Unlock()
+	c.poke()
+}
+
+// poke has the database polled at once.
+func (c *Cluster) poke() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// The Cluster as the sink of its folder's commits.
+var _ store.Cluster = (*Cluster)(nil)
+var _ Directory = (*Cluster)(nil)
+
+// generation is that of all captures: what an agent's head counts.
+const generation = "cluster"
+
+// Mark implements store.Cluster.
+func (c *Cluster) Mark() string { return "cluster:" + c.id }
+
+// Resume implements capture.Sink. The file is opened: until it is closed, no record
+// beside it says that it is as the cluster has it.
+func (c *Cluster) Resume(id string) capture.Position {
+	if err := removeIfThere(c.copyPath(id)); err != nil {
+		c.Log.Error("open an agent", "agent", id, "error", err)
+		return capture.Position{}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.files[id]
+	if f == nil {
+		return capture.Position{}
+	}
+	return capture.Position{Generation: generation, TXID: uint64(f.head), Stamp: f.stamp}
+}
+
+// Append implements capture.Durable.
+func (c *Cluster) Append(id string, commit capture.Commit) error {
+	c.mu.Lock()
+	f := c.files[id]
+	c.mu.Unlock()
+	if f == nil || uint64(f.head)+1 != commit.TXID {
+		return fmt.Errorf("commit %d of agent %s does not continue what the cluster has", commit.TXID, id)
+	}
+	s := &shipment{id: id, session: f.session, head: f.head, body: commit.Data, done: make(chan error, 1)}
+	c.ship.queue <- s
+	if err := <-s.done; err != nil {
+		return err
+	}
+	c.mu.Lock()
+	f.head, f.logged, f.written = f.head+1, f.logged+int64(len(commit.Data)), time.Now()
+	c.mu.Unlock()
+	return nil
+}
+
+// Closed implements capture.Sink.
+func (c *Cluster) Closed(id string, at capture.Position) {
+	c.mu.Lock()
+	f := c.files[id]
+	if f != nil && at.Generation == generation && at.WAL == (capture.WALPosition{}) && uint64(f.head) == at.TXID {
+		f.stamp = at.Stamp
+	} else {
+		delete(c.files, id)
+		f = nil
+	}
+	c.mu.Unlock()
+	if f != nil {
+		c.recordCopy(id, *f)
+	}
+}
+
+// Commit, Lost and Deleted are of sinks that are not durable.
+func (c *Cluster) Commit(string, capture.Commit) bool { return false }
+
+// Checkpointed implements capture.Sink: only a closed file is of interest.
+func (c *Cluster) Checkpointed(string, capture.Position) {}
+
+// Lost implements capture.Sink.
+func (c *Cluster) Lost(string, error) {}
+
+// Deleted implements capture.Sink.
+func (c *Cluster) Deleted(string) {}
+
+// Refused implements store.Cluster.
+func (c *Cluster) Refused(id string, err error) {
+	c.Log.Warn("a commit of an agent was not taken by the cluster", "agent", id, "error", err)
+	c.parts.Go(func() { c.giveUp(id, err) })
+}

@@ -1,0 +1,345 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"satchel/agent"
+	"satchel/store"
+	"satchel/store/cluster/pgtest"
+)
+
+// TestCluster has one PostgreSQL for all that is tested with servers in one process.
+func TestCluster(t *testing.T) {
+	pg := pgtest.Start(t)
+	for name, test := range map[string]func(*testing.T, string){
+		"takeover":     testTakeover,
+		"restore":      testRestoredEqual,
+		"names":        testNamesAreUnique,
+		"keys":         testKeysAreEverywhere,
+		"move":         testMove,
+		"lost answers": testLostAnswers,
+		"went back":    testDatabaseWentBack,
+		"master key":   testMasterKey,
+		"transfer":     testImportAndExport,
+		"reads wait":   testReadsWaitForTheCluster,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, pg.Database("t"+strings.ReplaceAll(name, " ", "_"))) })
+	}
+}
+
+// Of two servers that both believe to own an agent, the one that does not is refused.
+func testTakeover(t *testing.T, url string) {
+	a := serve(t, url, "a", t.TempDir())
+	a.agent(t, agent.DefaultID)
+	db := a.make(t, "Bakery")
+	id := db.ID()
+	b := serve(t, url, "b", t.TempDir())
+	if n, found, err := b.Owner(t.Context(), "bakery"); err != nil || found != id || n.Name != "a" {
+		t.Fatalf("the owner is %v, %q, %v", n, found, err)
+	}
+	var ids []string
+	for n := range 20 {
+		ids = append(ids, mustWrite(t, db, strings.Repeat("note ", n*50)))
+	}
+	old := a.Self().Session
+	if _, err := b.pool.Exec(t.Context(), "UPDATE agent SET owner = $1, changed = clock_timestamp() WHERE id = $2", b.Self().Session, id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := write(t.Context(), db, "too late"); !errors.Is(err, ErrNotOwner) {
+		t.Fatalf("a write of a server that lost the agent: %v", err)
+	}
+	taken := b.agent(t, id)
+	if lost := missing(t, taken, ids); lost != nil {
+		t.Errorf("acknowledged writes are lost: %v", lost)
+	}
+	if _, n, err := taken.Contacts(t.Context(), nil, store.Page{Limit: 1}); err != nil || n != len(ids) {
+		t.Errorf("%d contacts of %d, %v", n, len(ids), err)
+	}
+	a.eventually(t, "to give the agent up", func() bool { _, err := a.f.Agent(id); return errors.Is(err, ErrNotOwner) })
+	if a.Self().Session != old {
+		t.Error("a server that lost one agent began a new session")
+	}
+	a.die(t)
+	a.eventually(t, "to begin a new session", func() bool { return a.Self().Session != old && a.Ready() == nil })
+	if n, _, err := b.Owner(t.Context(), id); err != nil || !n.Self {
+		t.Errorf("the owner is %v, %v", n, err)
+	}
+	mustWrite(t, taken, "goes on")
+	b.end() // all that it had is taken over
+	again := a.agent(t, id)
+	if lost := missing(t, again, ids); lost != nil {
+		t.Errorf("acknowledged writes are lost: %v", lost)
+	}
+	mustWrite(t, again, "and on")
+}
+
+// What the cluster has of an agent is its file, byte for byte, before and after it
+// was folded.
+func testRestoredEqual(t *testing.T, url string) {
+	a := serve(t, url, "a", t.TempDir())
+	db := a.agent(t, agent.DefaultID)
+	compare := func(when string) {
+		t.Helper()
+		s, err := db.Hold(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Release()
+		copied := filepath.Join(t.TempDir(), "copy.db")
+		head, logged, err := a.Cluster.write(t.Context(), db.ID(), copied)
+		if err != nil || uint64(head) != s.At.TXID {
+			t.Fatalf("%s: restored at %d of %d: %v", when, head, s.At.TXID, err)
+		}
+		want, e1 := os.ReadFile(a.f.FilePath(db.ID()))
+		got, e2 := os.ReadFile(copied)
+		if e1 != nil || e2 != nil || !bytes.Equal(want, got) {
+			t.Errorf("%s: the restored file differs (%d and %d bytes; %v, %v)", when, len(want), len(got), e1, e2)
+		}
+		t.Logf("%s: %d bytes, %d in the log", when, len(want), logged)
+	}
+	var ids []string
+	for n := range 60 {
+		ids = append(ids, mustWrite(t, db, strings.Repeat(fmt.Sprint(n, " "), n*100)))
+	}
+	compare("written")
+	for _, id := range ids[:40] {
+		if err := db.DeleteContact(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	compare("deleted")
+	if err := a.fold(t.Context(), db.ID()); err != nil {
+		t.Fatal(err)
+	}
+	compare("folded")
+	mustWrite(t, db, "after the fold")
+	compare("written after the fold")
+	if err := a.fold(t.Context(), db.ID()); err != nil {
+		t.Fatal(err)
+	}
+	if due := a.dueFolds(a.full); slices.Contains(due, db.ID()) {
+		t.Error("a folded log is due again")
+	}
+	compare("folded again")
+}
+
+func testNamesAreUnique(t *testing.T, url string) {
+	a := serve(t, url, "a", t.TempDir())
+	a.agent(t, agent.DefaultID)
+	b := serve(t, url, "b", t.TempDir())
+	db := a.make(t, "Bakery")
+	for _, name := range []string{"bakery", db.ID(), "default"} {
+		if _, err := b.f.CreateAgent(t.Context(), agent.Agent{Name: name}, ""); agent.ErrorCode(err) != agent.CodeAgentNameExists {
+			t.Errorf("a second %s: %v", name, err)
+		}
+	}
+	other := b.make(t, "Florist")
+	if _, err := b.f.UpdateAgent(t.Context(), other, agent.AgentChange{Name: agent.Some("BAKERY")}); agent.ErrorCode(err) != agent.CodeAgentNameExists {
+		t.Errorf("renamed to a name that is taken: %v", err)
+	}
+	if err := a.f.DeleteAgent(db); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.f.UpdateAgent(t.Context(), other, agent.AgentChange{Name: agent.Some("Bakery")}); err != nil {
+		t.Errorf("renamed to a name that became free: %v", err)
+	}
+	a.eventually(t, "to know the new name", func() bool {
+		n, id, err := a.Owner(t.Context(), "bakery")
+		return err == nil && id == other.ID() && n.Name == "b"
+	})
+	a.eventually(t, "to list what there is", func() bool { all, err := a.Agents(t.Context()); return err == nil && len(all) == 2 })
+	if _, _, err := a.Owner(t.Context(), db.ID()); agent.ErrorCode(err) != agent.CodeNotFound {
+		t.Errorf("the owner of a deleted agent: %v", err)
+	}
+}
+
+func testKeysAreEverywhere(t *testing.T, url string) {
+	a := serve(t, url, "a", t.TempDir())
+	a.agent(t, agent.DefaultID)
+	b := serve(t, url, "b", t.TempDir())
+	if b.f.KeyMade() {
+		t.Error("a key was made")
+	}
+	made, secret, err := a.f.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"*"}, Maker: "ada@example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := agent.HashKey(secret)
+	b.eventually(t, "to know the key", func() bool { return b.f.Key(hash) != nil })
+	if k := b.f.Key(hash); k.ID != made.ID || k.Role != agent.RoleAdmin || k.Maker != "ada@example.com" || !slices.Equal(k.Agents, []string{"*"}) || !k.ExpiresAt.IsZero() || !b.f.KeyMade() {
+		t.Errorf("the key is %+v", k)
+	}
+	if _, _, err := b.f.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"*"}}); !errors.Is(err, ErrNotOwner) {
+		t.Errorf("a key made by a server that does not have them: %v", err)
+	}
+	if err := a.f.DeleteKey(t.Context(), made.ID); err != nil {
+		t.Fatal(err)
+	}
+	b.eventually(t, "to forget the key", func() bool { return b.f.Key(hash) == nil })
+	late := serve(t, url, "late", t.TempDir())
+	if !late.f.KeyMade() || late.f.Key(hash) != nil {
+		t.Error("a server that joins does not know that there was a key")
+	}
+}
+
+func testMove(t *testing.T, url string) {
+	a := serve(t, url, "a", t.TempDir())
+	a.agent(t, agent.DefaultID)
+	db := a.make(t, "Bakery")
+	id := db.ID()
+	ids := []string{mustWrite(t, db, "here")}
+	b := serve(t, url, "b", t.TempDir())
+	a.eventually(t, "to see b", func() bool { _, err := a.target("b"); return err == nil })
+	if err := a.Move(t.Context(), id, "nobody"); agent.ErrorCode(err) != agent.CodeValidation {
+		t.Errorf("moved to nobody: %v", err)
+	}
+	if err := a.Move(t.Context(), id, "b"); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Move(t.Context(), id, "b"); !errors.Is(err, ErrNotOwner) {
+		t.Errorf("moved by who does not have it: %v", err)
+	}
+	there := b.agent(t, id)
+	ids = append(ids, mustWrite(t, there, "there"))
+	b.eventually(t, "to see a", func() bool { _, err := b.target("a"); return err == nil })
+	if err := b.Move(t.Context(), id, a.Self().Session); err != nil {
+		t.Fatal(err)
+	}
+	ids = append(ids, mustWrite(t, a.agent(t, id), "back"))
+	if lost := missing(t, a.agent(t, id), ids); lost != nil {
+		t.Errorf("lost: %v", lost)
+	}
+	a.eventually(t, "to see b", func() bool { _, err := a.target("b"); return err == nil })
+	if err := a.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if lost := missing(t, b.agent(t, id), ids); lost != nil {
+		t.Errorf("lost: %v", lost)
+	}
+	if len(a.f.Agents()) > 0 {
+		t.Error("a server that was drained still has agents")
+	}
+	b.eventually(t, "to see that a leaves", func() bool { _, err := b.target("a"); return err != nil })
+	if err := b.Drain(t.Context()); err == nil {
+		t.Error("the last server was drained")
+	}
+}
+
+// A database that is behind what it had taken stops the agent.
+func testDatabaseWentBack(t *testing.T, url string) {
+	a := serve(t, url, "a", t.TempDir())
+	a.agent(t, agent.DefaultID)
+	db := a.make(t, "Bakery")
+	mustWrite(t, db, "one")
+	mustWrite(t, db, "two")
+	if _, err := a.pool.Exec(t.Context(), "WITH l AS (DELETE FROM log WHERE agent = $1 AND seq = 3) UPDATE agent SET head = 2 WHERE id = $1", db.ID()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := write(t.Context(), db, "three"); !errors.Is(err, errBehind) {
+		t.Fatalf("a write after the database lost one: %v", err)
+	}
+	a.eventually(t, "to stop the agent", func() bool { db, err := a.f.Agent(db.ID()); return err == nil && errors.Is(db.Problem(), errBehind) })
+	if _, err := os.Stat(a.f.FilePath(db.ID())); err != nil {
+		t.Errorf("what the database lost is gone: %v", err)
+	}
+}
+
+func testMasterKey(t *testing.T, url string) {
+	open := func(keys ...[]byte) error {
+		c, err := Open(t.Context(), Options{URL: url, MasterKeys: keys, Path: t.TempDir()})
+		if err == nil {
+			c.Close()
+		}
+		return err
+	}
+	next := bytes.Repeat([]byte{8}, 32)
+	if err := open(testKey); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(next); !errors.Is(err, errMasterKey) {
+		t.Errorf("another master key: %v", err)
+	}
+	if err := open(next, testKey); err != nil {
+		t.Errorf("a key that replaces the cluster's: %v", err)
+	}
+	if err := open(next); err != nil {
+		t.Errorf("the key that replaced it: %v", err)
+	}
+	if err := open(testKey); !errors.Is(err, errMasterKey) {
+		t.Errorf("the key that was replaced: %v", err)
+	}
+}
+
+// What was imported and exported again is what it was, but for whose it is.
+func testImportAndExport(t *testing.T, url string) {
+	own, log := t.TempDir(), slog.New(slog.NewTextHandler(t.Output(), nil))
+	options := store.Options{Path: own, MasterKeys: [][]byte{testKey}, Log: log}
+	f, err := store.Open(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := f.CreateAgent(t.Context(), agent.Agent{Name: "Bakery"}, "owner@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.UpdateSettings(t.Context(), agent.SettingsChange{LLMKey: agent.Some("sk-secret")}); err != nil {
+		t.Fatal(err)
+	}
+	id, ids := db.ID(), []string{mustWrite(t, db, "before the cluster")}
+	_, secret, err := f.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"*"}})
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Open(t.Context(), Options{URL: url, MasterKeys: [][]byte{testKey}, Path: t.TempDir(), Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, want := range []int{2, 0} { // a second time, nothing is left to do
+		if n, err := c.Import(t.Context(), own); err != nil || n != want {
+			t.Fatalf("%d agents were imported, of %d: %v", n, want, err)
+		}
+	}
+	if _, err := store.Open(store.Options{Path: own, MasterKeys: [][]byte{testKey}, Log: log, Cluster: c}); !errors.Is(err, store.ErrOwnAgents) {
+		t.Errorf("a folder with agents of its own was used for a cluster: %v", err)
+	}
+	a := serve(t, url, "a", t.TempDir())
+	shared := a.agent(t, id)
+	if lost := missing(t, shared, ids); lost != nil {
+		t.Errorf("lost: %v", lost)
+	}
+	a.eventually(t, "to know the API keys", func() bool { return a.f.Key(agent.HashKey(secret)) != nil })
+	if shared.Agent().Status != agent.StatusActive {
+		t.Errorf("the agent is %s", shared.Agent().Status)
+	}
+	ids = append(ids, mustWrite(t, shared, "in the cluster"))
+	out := filepath.Join(t.TempDir(), "data")
+	if n, err := c.Export(t.Context(), out); err != nil || n != 2 {
+		t.Fatalf("%d agents were exported: %v", n, err)
+	}
+	options.Path = out
+	if f, err = store.Open(options); err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if db, err = f.Agent(id); err != nil || db.Agent().Status != agent.StatusActive || db.Agent().Name != "Bakery" {
+		t.Fatalf("exported: %+v, %v", db, err)
+	}
+	if lost := missing(t, db, ids); lost != nil || f.Key(agent.HashKey(secret)) == nil {
+		t.Errorf("lost: %v, or the key", lost)
+	}
+	if _, err := store.Open(store.Options{Path: a.path, MasterKeys: [][]byte{testKey}, Log: log}); err == nil {
+		t.Error("the folder of a server of a cluster was opened without it")
+	}
+}

@@ -1,0 +1,243 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"bytes"
+
+	"github.com/jackc/pgx/v5"
+
+	"satchel/agent"
+	"satchel/store"
+	"satchel/store/capture"
+)
+
+// blockSize is how the snapshot of a file is divided, in bytes.
+const blockSize = 256 << 10
+
+// Times of making copies: how long a restore may take, and how long files with
+// commits that the cluster did not take are kept.
+const (
+	restoreTime = 5 * time.Minute
+	lostKept    = 7 * 24 * time.Hour
+)
+
+// copyRecord says that the closed file of an agent is as the cluster had it. It is
+// of no use after the machine stopped: the file was never written durably.
+type copyRecord struct {
+	Cluster string `json:"cluster"`
+	Head    int64  `json:"head"`
+	Logged  int64  `json:"logged"`
+	Stamp   string `json:"stamp"`
+	Boot    string `json:"boot"`
+}
+
+func (c *Cluster) copyPath(id string) string { return filepath.Join(c.copiesPath(), id+".json") }
+
+// bootID names the run of the machine's kernel; "" where that is unknown.
+func bootID() string {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(id))
+}
+
+func (c *Cluster) recordCopy(id string, f copied) {
+	raw, err := json.Marshal(copyRecord{c.id, f.head, f.logged, f.stamp, bootID()})
+	if err == nil {
+		err = os.WriteFile(c.copyPath(id), raw, 0o600)
+	}
+	if err != nil {
+		c.Log.Warn("the copy of an agent's file will be made again", "agent", id, "error", errors.Join(err, removeIfThere(c.copyPath(id))))
+	}
+}
+
+// closedCopy returns what is known of the local copy; ok is false when it cannot be
+// trusted.
+func (c *Cluster) closedCopy(id, path string) (r copyRecord, ok bool) {
+	raw, err := os.ReadFile(c.copyPath(id))
+	if err != nil || json.Unmarshal(raw, &r) != nil {
+		return r, false
+	}
+	return r, r.Cluster == c.id && r.Boot != "" && r.Boot == bootID() && r.Stamp == store.StampOf(path) && !hasWAL(path)
+}
+
+func hasWAL(path string) bool {
+	info, err := os.Stat(path + "-wal")
+	return err == nil && info.Size() > 0
+}
+
+// Fetch implements store.Cluster.
+func (c *Cluster) Fetch(id, path string) error {
+	c.mu.Lock()
+	session, f := c.self.Session, c.files[id]
+	c.mu.Unlock()
+	if f != nil && f.session == session && f.stamp == store.StampOf(path) && !hasWAL(path) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), restoreTime)
+	defer cancel()
+	var head int64
+	var version int
+	err := c.pool.QueryRow(ctx, "SELECT head, file_version FROM agent WHERE id = $1 AND owner = $2 AND NOT deleted", id, session).Scan(&head, &version)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return agent.NotFound("agent", id).Because(ErrNotOwner)
+	}
+	if err == nil && version < store.FileVersion() {
+		_, err = c.pool.Exec(ctx, "UPDATE agent SET file_version = $3 WHERE id = $1 AND owner = $2", id, session, store.FileVersion())
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	local, trusted := c.closedCopy(id, path)
+	switch {
+	case trusted && local.Head > head:
+		return fmt.Errorf("%w: agent %s is at commit %d there, and at %d in %s", errBehind, id, head, local.Head, path)
+	case trusted && local.Head == head:
+		c.setCopy(id, &copied{session: session, head: head, stamp: local.Stamp, logged: local.Logged, written: time.Now()})
+		return nil
+	}
+	if err := c.clear(id, path, trusted); err != nil {
+		return err
+	}
+	return c.restore(ctx, id, path, session)
+}
+
+func (c *Cluster) setCopy(id string, f *copied) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.files[id] = f
+}
+
+// clear makes room for a new copy of an agent's file. What may have commits that the
+// cluster did not take is kept for a while.
+func (c *Cluster) clear(id, path string, trusted bool) error {
+	err := removeIfThere(c.copyPath(id))
+	if _, e := os.Lstat(path); errors.Is(e, fs.ErrNotExist) {
+		return errors.Join(err, removeIfThere(path+"-wal"), removeIfThere(path+"-shm"))
+	}
+	if trusted {
+		return errors.Join(err, removeIfThere(path), removeIfThere(path+"-wal"), removeIfThere(path+"-shm"))
+	}
+	to := filepath.Join(c.lostPath(), fmt.Sprintf("%s-%d.db", id, time.Now().UnixNano()))
+	c.Log.Info("the copy of an agent's file was not closed, and is made again", "agent", id, "kept", to)
+	if e := os.Rename(path+"-wal", to+"-wal"); e != nil && !errors.Is(e, fs.ErrNotExist) {
+		err = errors.Join(err, e)
+	}
+	return errors.Join(err, os.Rename(path, to), removeIfThere(path+"-shm"))
+}
+
+// purgeLost removes what clear kept for long enough.
+func (c *Cluster) purgeLost(now time.Time) {
+	entries, _ := os.ReadDir(c.lostPath())
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > lostKept {
+			_ = os.Remove(filepath.Join(c.lostPath(), e.Name()))
+		}
+	}
+}
+
+// restore makes an agent's file at path as the cluster has it.
+func (c *Cluster) restore(ctx context.Context, id, path, session string) error {
+	temp := c.copyPath(id) + ".restore"
+	head, logged, err := c.write(ctx, id, temp)
+	if err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("restore agent %s: %w", id, err), removeIfThere(temp))
+	}
+	c.setCopy(id, &copied{session: session, head: head, stamp: store.StampOf(path), logged: logged, written: time.Now()})
+	return nil
+}
+
+// write makes a file of an agent's base and log at one moment.
+func (c *Cluster) write(ctx context.Context, id, path string) (head, logged int64, err error) {
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	tx, err := c.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	var seq, size int64
+	err = tx.QueryRow(ctx, "SELECT a.head, b.seq, b.size FROM agent a JOIN base b ON b.agent = a.id WHERE a.id = $1", id).Scan(&head, &seq, &size)
+	if err == nil {
+		err = writeBlocks(ctx, tx, id, out, size)
+	}
+	if err == nil {
+		logged, err = applyLog(ctx, tx, id, out, seq, head)
+	}
+	return head, logged, err
+}
+
+func writeBlocks(ctx context.Context, tx pgx.Tx, id string, out *os.File, size int64) error {
+	rows, err := tx.Query(ctx, "SELECT no, sha, body FROM block WHERE agent = $1 ORDER BY no", id)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	next := int64(0)
+	for rows.Next() {
+		var no int64
+		var sha, body []byte
+		if err := rows.Scan(&no, &sha, &body); err != nil {
+			return err
+		}
+		sum := sha256.Sum256(body)
+		if no*blockSize != next || !bytes.Equal(sum[:], sha) {
+			return fmt.Errorf("block %d is damaged or missing", no)
+		}
+		if _, err := out.WriteAt(body, next); err != nil {
+			return err
+		}
+		next += int64(len(body))
+	}
+	if rows.Err() == nil && next != size {
+		return fmt.Errorf("the blocks have %d bytes of %d", next, size)
+	}
+	return rows.Err()
+}
+
+func applyLog(ctx context.Context, tx pgx.Tx, id string, out *os.File, seq, head int64) (logged int64, err error) {
+	rows, err := tx.Query(ctx, "SELECT seq, body FROM log WHERE agent = $1 AND seq > $2 ORDER BY seq", id, seq)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var n int64
+		var body []byte
+		if err := rows.Scan(&n, &body); err != nil {
+			return 0, err
+		}
+		if n != seq+1 {
+			return 0, fmt.Errorf("commit %d is missing", seq+1)
+		}
+		if err := capture.Apply(out, bytes.NewReader(body)); err != nil {
+			return 0, fmt.Errorf("commit %d: %w", n, err)
+		}
+		seq, logged = n, logged+int64(len(body))
+	}
+	if rows.Err() == nil && seq != head {
+		return 0, fmt.Errorf("the log ends at commit %d of %d", seq, head)
+	}
+	return logged, rows.Err()
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

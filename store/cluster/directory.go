@@ -1,0 +1,344 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// known is a row of agent.
+type known struct {
+	id, owner      string
+	head, infoHead int64
+	fileVersion    int
+	deleted        bool
+	name           string
+	summary        store.Summary
+	changed        time.Time
+}
+
+const agentColumns = "a.id, a.name, a.owner, a.head, a.info_head, a.file_version, a.deleted, a.info, a.changed"
+
+func scanAgent(rows pgx.Rows) (k known, err error) {
+	var info string
+	var now time.Time
+	if err := rows.Scan(&k.id, &k.name, &k.owner, &k.head, &k.infoHead, &k.fileVersion, &k.deleted, &info, &k.changed, &now); err != nil {
+		return k, err
+	}
+	if json.Unmarshal([]byte(info), &k.summary) != nil {
+		k.infoHead = 0 // its file says
+	}
+	return k, nil
+}
+
+// rememberLocked takes a row into memory. The caller holds mu.
+func (c *Cluster) rememberLocked(k known) {
+	if old := c.agents[k.id]; old != nil {
+		if k.changed.Before(old.changed) {
+			return
+		}
+		if key := agent.NameKey(old.name); c.byName[key] == k.id {
+			delete(c.byName, key)
+		}
+	}
+	if k.changed.After(c.changed) {
+		c.changed = k.changed
+	}
+	c.agents[k.id] = &k
+	if !k.deleted {
+		c.byName[agent.NameKey(k.name)] = k.id
+	}
+}
+
+// readAgent reads the row of an agent, by id, else by name.
+func (c *Cluster) readAgent(ctx context.Context, idOrName string) (known, error) {
+	rows, err := c.pool.Query(ctx, "SELECT "+agentColumns+", clock_timestamp() FROM agent a WHERE (id = $1 OR name_key = $2) AND NOT deleted ORDER BY id = $1 DESC LIMIT 1",
+		idOrName, agent.NameKey(idOrName))
+	if err != nil {
+		return known{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	k, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (known, error) { return scanAgent(rows) })
+	if errors.Is(err, pgx.ErrNoRows) {
+		return k, agent.NotFound("agent", idOrName)
+	} else if err != nil {
+		return k, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	c.mu.Lock()
+	c.rememberLocked(k)
+	c.mu.Unlock()
+	return k, nil
+}
+
+// find returns what memory has of an agent.
+func (c *Cluster) find(idOrName string) (known, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.agents[idOrName]
+	if k == nil {
+		k = c.agents[c.byName[agent.NameKey(idOrName)]]
+	}
+	if k == nil || k.deleted {
+		return known{}, false
+	}
+	return *k, true
+}
+
+// Owner implements Directory.
+func (c *Cluster) Owner(ctx context.Context, idOrName string) (Node, string, error) {
+	if k, ok := c.find(idOrName); ok {
+		if n, err := c.node(k.owner); err == nil {
+			return n, k.id, nil
+		}
+	}
+	k, err := c.readAgent(ctx, idOrName)
+	if err != nil {
+		return Node{}, "", err
+	}
+	n, err := c.node(k.owner)
+	return n, k.id, err
+}
+
+// Refresh implements Directory.
+func (c *Cluster) Refresh(ctx context.Context, id string) (Node, error) {
+	k, err := c.readAgent(ctx, id)
+	if err != nil {
+		return Node{}, err
+	}
+	n, err := c.node(k.owner)
+	if err == nil && n.Self {
+		c.reconcile(n.Session)
+	}
+	return n, err
+}
+
+// node returns an owner that is alive.
+func (c *Cluster) node(session string) (Node, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if session == c.self.Session {
+		return c.self, nil
+	}
+	if n := c.nodes[session]; n != nil && n.Alive {
+		return n.Node, nil
+	}
+	return Node{}, fmt.Errorf("%w: no server has this agent", ErrUnavailable)
+}
+
+// Agents implements Directory.
+func (c *Cluster) Agents(context.Context) ([]Entry, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]Entry, 0, len(c.agents))
+	for _, k := range c.agents {
+		if !k.deleted {
+			all = append(all, Entry{Agent: k.summary.Agent, Admins: k.summary.Admins, Owner: k.owner})
+		}
+	}
+	return all, nil
+}
+
+// note is what is to be written of an agent.
+type note struct {
+	session string
+	head    int64 // at which it is complete; 0: never
+	summary store.Summary
+}
+
+// Note implements store.Cluster.
+func (c *Cluster) Note(id string, s store.Summary, rested bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := note{session: c.self.Session, summary: s}
+	if f := c.files[id]; f != nil && rested {
+		n.session, n.head = f.session, f.head
+	}
+	c.notes[id] = n
+}
+
+// flushNotes writes what was noted.
+func (c *Cluster) flushNotes(ctx context.Context) error {
+	c.mu.Lock()
+	notes := c.notes
+	c.notes = map[string]note{}
+	c.mu.Unlock()
+	if len(notes) == 0 {
+		return nil
+	}
+	err := c.writeNotes(ctx, notes)
+	if err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for id, n := range notes {
+			if _, newer := c.notes[id]; !newer {
+				c.notes[id] = n
+			}
+		}
+	}
+	return err
+}
+
+func (c *Cluster) writeNotes(ctx context.Context, notes map[string]note) error {
+	ctx, cancel := context.WithTimeout(ctx, statementTime)
+	defer cancel()
+	var ids, owners, infos []string
+	var heads []int64
+	for id, n := range notes {
+		info, err := json.Marshal(n.summary)
+		if err != nil {
+			return err
+		}
+		ids, owners, heads, infos = append(ids, id), append(owners, n.session), append(heads, n.head), append(infos, string(info))
+	}
+	_, err := c.pool.Exec(ctx, `UPDATE agent a SET info = u.info, info_head = u.head, changed = clock_timestamp()
+		FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[]) AS u(id, owner, head, info) WHERE a.id = u.id AND a.owner = u.owner`, ids, owners, heads, infos)
+	return err
+}
+
+func nameExists(name string) error {
+	return agent.Errorf(agent.CodeAgentNameExists, "an agent named %q exists already", agent.Clip(name, agent.MaxNameLength)).
+		With("field", "name").With("issue", "is taken")
+}
+
+// uniqueViolation is PostgreSQL's code of it
+// (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+const uniqueViolation = "23505"
+
+// nameError turns an error of a statement that gives an agent a name into ours.
+func nameError(err error, name string) error {
+	var refused *pgconn.PgError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused) && refused.Code == uniqueViolation:
+		return nameExists(name)
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// Create implements store.Cluster.
+func (c *Cluster) Create(id, path string, s store.Summary) error {
+	ctx, cancel := context.WithTimeout(context.Background(), restoreTime)
+	defer cancel()
+	c.mu.Lock()
+	session, leaving := c.self.Session, c.leaving
+	c.mu.Unlock()
+	if err := c.Ready(); err != nil {
+		return err
+	}
+	if leaving {
+		return fmt.Errorf("%w: this server leaves", ErrUnavailable)
+	}
+	if err := c.insertAgent(ctx, session, id, path, s); err != nil {
+		return err
+	}
+	c.setCopy(id, &copied{session: session, head: 1, stamp: store.StampOf(path), written: time.Now()})
+	_, err := c.readAgent(ctx, id)
+	return agent.IgnoreNotFound(err)
+}
+
+// insertAgent adds an agent with its file as the base.
+func (c *Cluster) insertAgent(ctx context.Context, owner, id, path string, s store.Summary) error {
+	info, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	name := s.Agent.Name
+	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+		var taken bool
+		if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM agent WHERE (id = $1 OR id = $2) AND id <> $3 AND NOT deleted)", name, agent.NameKey(name), id).Scan(&taken); err != nil {
+			return err
+		}
+		if taken {
+			return nameExists(name)
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO agent(id, name, name_key, owner, head, file_version, info, info_head) VALUES ($1,$2,$3,$4,1,$5,$6,1)`,
+			id, name, agent.NameKey(name), owner, store.FileVersion(), string(info)); err != nil {
+			return err
+		}
+		return putBase(ctx, tx, id, file, 1)
+	})
+	if agent.ErrorCode(err) == agent.CodeAgentNameExists {
+		return err
+	}
+	return nameError(err, name)
+}
+
+// FreeName implements store.Cluster.
+func (c *Cluster) FreeName(name string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+	defer cancel()
+	free := name
+	for n := 2; ; n++ {
+		var taken bool
+		key := agent.NameKey(free)
+		if err := c.pool.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM agent WHERE NOT deleted AND (name_key = $1 OR id = $1 OR id = $2))", key, free).Scan(&taken); err != nil {
+			return "", fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		if !taken {
+			return free, nil
+		}
+		suffix := fmt.Sprintf("-%d", n)
+		free = strings.TrimRight(name[:min(len(name), agent.MaxNameLength-len(suffix))], "-") + suffix
+	}
+}
+
+// Rename implements store.Cluster.
+func (c *Cluster) Rename(id, name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+	defer cancel()
+	var taken bool
+	err := c.pool.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM agent WHERE (id = $1 OR id = $2) AND id <> $3 AND NOT deleted)", name, agent.NameKey(name), id).Scan(&taken)
+	if taken {
+		return nameExists(name)
+	}
+	if err == nil {
+		_, err = c.pool.Exec(ctx, "UPDATE agent SET name = $3, name_key = $4, changed = clock_timestamp() WHERE id = $1 AND owner = $2", id, c.Self().Session, name, agent.NameKey(name))
+	}
+	return nameError(err, name)
+}
+
+// Delete implements store.Cluster.
+func (c *Cluster) Delete(id string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+	defer cancel()
+	err := pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+		done, err := tx.Exec(ctx, "UPDATE agent SET deleted = true, name_key = NULL, changed = clock_timestamp() WHERE id = $1 AND owner = $2 AND NOT deleted", id, c.Self().Session)
+		if err != nil {
+			return err
+		}
+		if done.RowsAffected() == 0 {
+			return agent.NotFound("agent", id).Because(ErrNotOwner)
+		}
+		b := &pgx.Batch{}
+		for _, table := range []string{"log", "base", "block"} {
+			b.Queue("DELETE FROM "+table+" WHERE agent = $1", id)
+		}
+		return tx.SendBatch(ctx, b).Close()
+	})
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	delete(c.files, id)
+	delete(c.notes, id)
+	if k := c.agents[id]; k != nil {
+		k.deleted = true
+	}
+	c.mu.Unlock()
+	return removeIfThere(c.copyPath(id))
+}

@@ -1,0 +1,176 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// When the log of an agent is folded into its base: beyond so many bytes, and when
+// the agent was not written for so long.
+const (
+	foldBytes = 4 << 20
+	foldRest  = 10 * time.Minute
+	foldEvery = 5 * time.Second // looks
+)
+
+// foldAll folds the logs of this server's agents, one at a time.
+func (c *Cluster) foldAll(ctx context.Context) {
+	ticker := time.NewTicker(foldEvery)
+	defer ticker.Stop()
+	purged := time.Time{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			for _, id := range c.dueFolds(now) {
+				if err := c.fold(ctx, id); agent.IgnoreNotFound(err) != nil && ctx.Err() == nil {
+					c.Log.Warn("fold the log of an agent", "agent", id, "error", err)
+				}
+			}
+			if now.Sub(purged) > 24*time.Hour {
+				purged = now
+				c.purgeLost(now)
+			}
+		}
+	}
+}
+
+// dueFolds lists the agents whose logs are to be folded.
+func (c *Cluster) dueFolds(now time.Time) (ids []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.expired || c.leaving {
+		return nil
+	}
+	for id, f := range c.files {
+		if f.session == c.self.Session && (f.logged > foldBytes || f.logged > 0 && now.Sub(f.written) > foldRest) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// fold makes the agent's file as it is now the base, and removes the log before.
+func (c *Cluster) fold(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, restoreTime)
+	defer cancel()
+	db, err := c.folder.Agent(id)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	f := c.files[id]
+	c.mu.Unlock()
+	if f == nil {
+		return nil
+	}
+	s, err := db.Hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Release()
+	path := c.folder.FilePath(id)
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+		if err := putBase(ctx, tx, id, file, int64(s.At.TXID)); err != nil {
+			return err
+		}
+		if store.StampOf(path) != s.At.Stamp {
+			return errors.New("another program changed the file")
+		}
+		// Last, so that commits wait for this row for a moment only.
+		done, err := tx.Exec(ctx, "UPDATE agent SET changed = changed WHERE id = $1 AND owner = $2 AND NOT deleted AND head >= $3", id, f.session, int64(s.At.TXID))
+		if err == nil && done.RowsAffected() == 0 {
+			return agent.NotFound("agent", id).Because(ErrNotOwner)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.countLog(ctx, id, f)
+}
+
+// countLog reads how much was logged since the fold.
+func (c *Cluster) countLog(ctx context.Context, id string, f *copied) error {
+	var bytes int64
+	if err := c.pool.QueryRow(ctx, "SELECT coalesce(sum(length(body)), 0) FROM log WHERE agent = $1", id).Scan(&bytes); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f.logged = bytes
+	return nil
+}
+
+// putBase writes a complete file, which nobody changes, as the base of an agent at a
+// commit: the blocks that differ from those of the base before.
+func putBase(ctx context.Context, tx pgx.Tx, id string, file *os.File, seq int64) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	before, err := blockSums(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	b, no := make([]byte, blockSize), 0
+	for at := int64(0); at < info.Size(); no++ {
+		n, err := file.ReadAt(b, at)
+		if err != nil && err != io.EOF {
+			return err
+		}
+		at += int64(n)
+		sum := sha256.Sum256(b[:n])
+		if bytes.Equal(before[no], sum[:]) {
+			continue
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO block(agent, no, sha, body) VALUES ($1,$2,$3,$4)
+			ON CONFLICT (agent, no) DO UPDATE SET sha = excluded.sha, body = excluded.body`, id, no, sum[:], b[:n]); err != nil {
+			return err
+		}
+	}
+	b2 := &pgx.Batch{}
+	b2.Queue("DELETE FROM block WHERE agent = $1 AND no >= $2", id, no)
+	b2.Queue(`INSERT INTO base(agent, seq, size) VALUES ($1,$2,$3)
+		ON CONFLICT (agent) DO UPDATE SET seq = excluded.seq, size = excluded.size`, id, seq, info.Size())
+	b2.Queue("DELETE FROM log WHERE agent = $1 AND seq <= $2", id, seq)
+	return tx.SendBatch(ctx, b2).Close()
+}
+
+func blockSums(ctx context.Context, tx pgx.Tx, id string) (map[int][]byte, error) {
+	rows, err := tx.Query(ctx, "SELECT no, sha FROM block WHERE agent = $1", id)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	sums := map[int][]byte{}
+	for rows.Next() {
+		var no int
+		var sha []byte
+		if err := rows.Scan(&no, &sha); err != nil {
+			return nil, err
+		}
+		sums[no] = sha
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read the blocks: %w", err)
+	}
+	return sums, nil
+}

@@ -1,0 +1,107 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"satchel/agent"
+)
+
+// storedKey is an API key as the database keeps it.
+type storedKey struct {
+	agent.Key
+	Maker string `json:"maker"`
+	Hash  string `json:"hash"`
+}
+
+// Keys implements store.Cluster.
+func (c *Cluster) Keys() (keys []*agent.Key, made bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+	defer cancel()
+	keys, made, _, err = c.readKeys(ctx)
+	return keys, made, err
+}
+
+func (c *Cluster) readKeys(ctx context.Context) (keys []*agent.Key, made bool, version int64, err error) {
+	err = pgx.BeginTxFunc(ctx, c.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		if err := tx.QueryRow(ctx, "SELECT keys_version, key_made FROM cluster").Scan(&version, &made); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, "SELECT key FROM api_key")
+		if err != nil {
+			return err
+		}
+		raw, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		for _, text := range raw {
+			var k storedKey
+			if err := json.Unmarshal([]byte(text), &k); err != nil {
+				return err
+			}
+			k.Key.Maker, k.Key.Hash = k.Maker, k.Hash
+			keys = append(keys, &k.Key)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, false, 0, fmt.Errorf("read the API keys of the cluster: %w", err)
+	}
+	return keys, made, version, nil
+}
+
+// followKeys has the folder know the API keys of the cluster when they changed.
+func (c *Cluster) followKeys(ctx context.Context, version int64) error {
+	c.mu.Lock()
+	same := c.keys == version
+	c.mu.Unlock()
+	if same || c.folder == nil {
+		return nil
+	}
+	keys, made, version, err := c.readKeys(ctx)
+	if err != nil {
+		return err
+	}
+	c.folder.SetKeys(keys, made)
+	c.mu.Lock()
+	c.keys = version
+	c.mu.Unlock()
+	return nil
+}
+
+// SaveKeys implements store.Cluster.
+func (c *Cluster) SaveKeys(keys []*agent.Key, made bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+	defer cancel()
+	var hashes, texts []string
+	for _, k := range keys {
+		raw, err := json.Marshal(storedKey{*k, k.Maker, k.Hash})
+		if err != nil {
+			return err
+		}
+		hashes, texts = append(hashes, k.Hash), append(texts, string(raw))
+	}
+	err := pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+		// The row of the cluster is locked, so that the last writer wins as a whole.
+		done, err := tx.Exec(ctx, `UPDATE cluster SET keys_version = keys_version + 1, key_made = key_made OR $1
+			WHERE EXISTS (SELECT 1 FROM agent WHERE id = $2 AND owner = $3 AND NOT deleted)`, made, agent.DefaultID, c.Self().Session)
+		if err != nil {
+			return err
+		}
+		if done.RowsAffected() == 0 {
+			return agent.NotFound("agent", agent.DefaultID).Because(ErrNotOwner)
+		}
+		if _, err := tx.Exec(ctx, "DELETE FROM api_key"); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, "INSERT INTO api_key(hash, key) SELECT * FROM unnest($1::text[], $2::text[])", hashes, texts)
+		return err
+	})
+	if agent.ErrorCode(err) == agent.CodeNotFound {
+		return err
+	} else if err != nil {
+		return fmt.Errorf("%w: the change of the API keys is not known to all servers: %w", ErrUnavailable, err)
+	}
+	return nil
+}

@@ -1,0 +1,325 @@
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+	"satchel/store/cluster/pgtest"
+)
+
+// killRounds says how often servers are killed, paused and cut off:
+//
+//	SATCHEL_KILL_ROUNDS=50 go test ./store/cluster -run TestNothingIsLost -v -timeout 2h
+const killRounds = "SATCHEL_KILL_ROUNDS"
+
+func TestMain(m *testing.M) {
+	if os.Getenv("CLUSTER_FOLDER") != "" {
+		writeUntilKilled()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// writeUntilKilled is a server that writes all agents that it owns, and prints a line
+// for each write that was acknowledged.
+func writeUntilKilled() {
+	path, name := os.Getenv("CLUSTER_FOLDER"), os.Getenv("CLUSTER_NAME")
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	c, err := Open(context.Background(), Options{URL: os.Getenv("CLUSTER_URL"), MasterKeys: [][]byte{testKey}, Path: path, Name: name, Log: log})
+	if err != nil {
+		panic(err)
+	}
+	f, err := store.Open(store.Options{Path: path, MasterKeys: [][]byte{testKey}, Log: log, Cluster: c})
+	if err != nil {
+		panic(err)
+	}
+	if err := c.Start(context.Background(), f, "http://"+name); err != nil {
+		panic(err)
+	}
+	writing := map[*store.DB]bool{}
+	ticker := time.NewTicker(50 * time.Millisecond)
+	for range ticker.C {
+		for _, db := range f.Agents() {
+			if !writing[db] && db.ID() != agent.DefaultID {
+				writing[db] = true
+				for w := range 2 {
+					go writeAgent(db, w, log)
+				}
+			}
+		}
+	}
+}
+
+var printing sync.Mutex
+
+func writeAgent(db *store.DB, w int, log *slog.Logger) {
+	for n := 0; !db.Gone(); n++ {
+		id, err := write(context.Background(), db, strings.Repeat(fmt.Sprint(n, " "), rand.IntN(3000)))
+		if err != nil {
+			log.Info("not acknowledged", "agent", db.ID(), "error", err)
+			continue
+		}
+		printing.Lock()
+		fmt.Printf("%s %s\n", db.ID(), id)
+		printing.Unlock()
+		if n%10 == 9 && w == 0 {
+			if _, err := db.SQL(context.Background(), "UPDATE contacts SET notes = 'changed' WHERE id IN (SELECT id FROM contacts ORDER BY id DESC LIMIT 5)", store.Params{}, store.Access{Write: true}); err != nil {
+				log.Info("not changed", "agent", db.ID(), "error", err)
+			}
+		}
+	}
+}
+
+// node is a server that is a process.
+type node struct {
+	name, folder string
+	relay        *relay
+	url          string
+	process      *exec.Cmd
+	reading      chan struct{}
+}
+
+// acks are the writes that were acknowledged.
+type acks struct {
+	mu    sync.Mutex
+	ids   map[string][]string // by agent
+	count int
+	grew  *sync.Cond
+}
+
+func (a *acks) read(r io.Reader) {
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		if db, id, ok := strings.Cut(lines.Text(), " "); ok {
+			a.mu.Lock()
+			a.ids[db] = append(a.ids[db], id)
+			a.count++
+			a.grew.Broadcast()
+			a.mu.Unlock()
+		}
+	}
+}
+
+// more waits until n more writes were acknowledged, of each of the agents.
+func (a *acks) more(agents []string, n int) time.Duration {
+	began := time.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := map[string]int{}
+	for _, id := range agents {
+		before[id] = len(a.ids[id])
+	}
+	for _, id := range agents {
+		for len(a.ids[id]) < before[id]+n {
+			a.grew.Wait()
+		}
+	}
+	return time.Since(began)
+}
+
+func (n *node) start(t *testing.T, all *acks) {
+	t.Helper()
+	n.process = exec.Command(os.Args[0], "-test.run=^$")
+	n.process.Env = append(os.Environ(), "CLUSTER_FOLDER="+n.folder, "CLUSTER_NAME="+n.name, "CLUSTER_URL="+n.url)
+	log, err := os.OpenFile(filepath.Join(n.folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	n.process.Stderr = log
+	out, err := n.process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	n.reading = make(chan struct{})
+	go func() {
+		defer close(n.reading)
+		all.read(out)
+	}()
+}
+
+func (n *node) kill() {
+	_ = n.process.Process.Kill()
+	<-n.reading
+	_ = n.process.Wait()
+}
+
+// TestNothingIsLost kills, pauses and cuts off servers and the database while they
+// write, and looks whether everything that was acknowledged is there.
+func TestNothingIsLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	rounds, _ := strconv.Atoi(os.Getenv(killRounds))
+	if rounds == 0 {
+		rounds = 2
+	}
+	pg := pgtest.Start(t)
+	url := pg.Database("lost")
+	all := &acks{ids: map[string][]string{}}
+	all.grew = sync.NewCond(&all.mu)
+	ids := makeAgents(t, url, 6)
+	var nodes []*node
+	for _, name := range []string{"a", "b", "c"} {
+		n := &node{name: name, folder: t.TempDir()}
+		n.relay, n.url = between(t, url)
+		n.start(t, all)
+		nodes = append(nodes, n)
+	}
+	t.Cleanup(func() {
+		for _, n := range nodes {
+			_ = n.process.Process.Signal(syscall.SIGCONT)
+			n.kill()
+		}
+		if t.Failed() {
+			for _, n := range nodes {
+				text, _ := os.ReadFile(filepath.Join(n.folder, "log"))
+				t.Logf("%s:\n%s", n.name, text[max(0, len(text)-6000):])
+			}
+		}
+	})
+	t.Logf("first writes after %v", all.more(ids, 20))
+	for round := range rounds {
+		disturb(t, pg, url, nodes, all, ids, round)
+	}
+	for _, n := range nodes {
+		n.kill()
+	}
+	checkAcknowledged(t, url, all)
+}
+
+// makeAgents makes agents that nobody owns any more.
+func makeAgents(t *testing.T, url string, n int) (ids []string) {
+	t.Helper()
+	s := serve(t, url, "maker", t.TempDir())
+	s.agent(t, agent.DefaultID)
+	for n := range n {
+		ids = append(ids, s.make(t, fmt.Sprintf("agent-%d", n)).ID())
+	}
+	s.end()
+	return ids
+}
+
+// ownerOf returns the server that has an agent.
+func ownerOf(t *testing.T, url string, nodes []*node, id string) *node {
+	t.Helper()
+	pool, err := connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	var name string
+	if err := pool.QueryRow(t.Context(), "SELECT n.name FROM agent a JOIN node n ON n.session = a.owner WHERE a.id = $1", id).Scan(&name); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes {
+		if n.name == name {
+			return n
+		}
+	}
+	t.Fatalf("agent %s belongs to %s", id, name)
+	return nil
+}
+
+// disturb does one of several harms and waits until all agents are written again.
+func disturb(t *testing.T, pg *pgtest.Server, url string, nodes []*node, all *acks, ids []string, round int) {
+	t.Helper()
+	n := ownerOf(t, url, nodes, ids[round%len(ids)])
+	harm := []string{"killed", "loses answers", "paused", "killed and started", "database crashed", "cut off"}[round%6]
+	switch harm {
+	case "killed":
+		n.kill()
+	case "killed and started":
+		n.kill()
+		n.start(t, all)
+	case "paused":
+		_ = n.process.Process.Signal(syscall.SIGSTOP)
+	case "loses answers":
+		for range 5 {
+			n.relay.lose.Store(true)
+			<-n.relay.loses
+			n.relay.lose.Store(false)
+			all.more(ids[:1], 5)
+		}
+	case "cut off":
+		n.relay.lose.Store(true)
+	case "database crashed":
+		pg.Kill()
+		pg.Up()
+	}
+	waited := all.more(ids, 20)
+	t.Logf("round %d: %s %s, all agents are written again after %v; %d acknowledged", round, n.name, harm, waited, all.count)
+	switch harm {
+	case "killed":
+		n.start(t, all)
+	case "paused":
+		_ = n.process.Process.Signal(syscall.SIGCONT)
+	case "cut off":
+		n.relay.lose.Store(false)
+	}
+}
+
+// checkAcknowledged compares what the database has of the agents with what was
+// acknowledged.
+func checkAcknowledged(t *testing.T, url string, all *acks) {
+	t.Helper()
+	s := serve(t, url, "checker", t.TempDir())
+	if _, err := s.pool.Exec(t.Context(), "UPDATE node SET alive = false, died = clock_timestamp() WHERE session <> $1", s.Self().Session); err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for id, contacts := range all.ids {
+		db := s.agent(t, id)
+		if lost := missing(t, db, contacts); lost != nil {
+			t.Errorf("agent %s: %d of %d acknowledged writes are lost: %.300v", id, len(lost), len(contacts), lost)
+		}
+		_, there, err := db.Contacts(t.Context(), nil, store.Page{Limit: 1})
+		if err != nil || there < len(contacts) {
+			t.Errorf("agent %s has %d contacts of %d that were acknowledged: %v", id, there, len(contacts), err)
+		}
+		checkWhole(t, s, id)
+		total += len(contacts)
+	}
+	t.Logf("%d acknowledged in all", total)
+}
+
+// checkWhole compares the owner's file with what the database has, and examines it.
+func checkWhole(t *testing.T, s *server, id string) {
+	t.Helper()
+	db := s.agent(t, id)
+	held, err := db.Hold(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Release()
+	copied := filepath.Join(t.TempDir(), "copy.db")
+	if _, _, err := s.Cluster.write(t.Context(), id, copied); err != nil {
+		t.Fatal(err)
+	}
+	want, e1 := os.ReadFile(s.f.FilePath(id))
+	got, e2 := os.ReadFile(copied)
+	if e1 != nil || e2 != nil || !bytes.Equal(want, got) {
+		t.Errorf("the restored file of %s differs: %v, %v", id, e1, e2)
+	}
+	if err := store.PutFile(t.Context(), t.TempDir(), copied, id); err != nil {
+		t.Errorf("the restored file of %s: %v", id, err)
+	}
+}

@@ -1,0 +1,311 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"satchel/store"
+)
+
+// Times of membership. None of them is needed for safety: a server that is wrong
+// about another costs time only. They are measured by each server's own monotonic
+// clock.
+const (
+	pollEvery  = time.Second
+	pollTime   = 3 * time.Second // of one poll
+	silence    = 6 * time.Second // of the database, after which a server does not answer
+	deadAfter  = 8 * time.Second // without a beat
+	pollGap    = 4 * time.Second // between two polls, after which observations begin anew
+	nodesKept  = time.Hour       // after they died
+	readAll    = time.Minute     // how often all agents are read
+	overlap    = 10 * time.Second
+	claimLimit = 500 // agents at a poll
+)
+
+// observed is what this server saw of another.
+type observed struct {
+	Node
+	fileVersion int
+	leaving     bool
+	beat        int64
+	at          time.Time // when the beat changed last, or observations began
+}
+
+// join makes the session known.
+func (c *Cluster) join(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, statementTime)
+	defer cancel()
+	self, began := c.Self(), time.Now()
+	// A server of the same address was this one before it was started again.
+	_, err := c.pool.Exec(ctx, "UPDATE node SET alive = false, died = clock_timestamp() WHERE url = $1 AND url <> '' AND session <> $2 AND alive", self.URL, self.Session)
+	if err == nil {
+		_, err = c.pool.Exec(ctx, "INSERT INTO node(session, name, url, version, file_version) VALUES ($1,$2,$3,$4,$5)", self.Session, self.Name, self.URL, self.Version, store.FileVersion())
+	}
+	if err != nil {
+		return fmt.Errorf("join the cluster: %w", err)
+	}
+	c.mu.Lock()
+	c.self.Alive, c.answered, c.full = true, began, time.Time{}
+	c.mu.Unlock()
+	return c.poll(ctx)
+}
+
+// rejoin begins a new session after the others took this server for dead, or the
+// outcome of a commit remained unknown.
+func (c *Cluster) rejoin(ctx context.Context) error {
+	c.mu.Lock()
+	old := c.self.Session
+	c.self.Alive, c.expired = false, true
+	c.mu.Unlock()
+	c.Log.Warn("this server begins a new session in the cluster")
+	for _, db := range c.folder.Agents() {
+		c.leave(db.ID())
+	}
+	bounded, cancel := context.WithTimeout(ctx, statementTime)
+	defer cancel()
+	if _, err := c.pool.Exec(bounded, "UPDATE node SET alive = false, died = clock_timestamp() WHERE session = $1 AND alive", old); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.self.Session, c.expired = rand.Text(), false
+	c.mu.Unlock()
+	return c.join(ctx)
+}
+
+// retire has the others take over what this server owns.
+func (c *Cluster) retire(ctx context.Context) {
+	c.mu.Lock()
+	c.leaving, c.retired = true, true
+	session := c.self.Session
+	c.mu.Unlock()
+	if err := c.flushNotes(ctx); err != nil {
+		c.Log.Warn("the cluster does not know all of the agents' due work", "error", err)
+	}
+	if _, err := c.pool.Exec(ctx, "UPDATE node SET alive = false, died = clock_timestamp() WHERE session = $1", session); err != nil {
+		c.Log.Warn("leave the cluster; the others notice within seconds", "error", err)
+	}
+}
+
+// watch polls the database until ctx is done.
+func (c *Cluster) watch(ctx context.Context) {
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		case <-c.wake:
+		}
+		err := c.step(ctx)
+		if err != nil && !failing && ctx.Err() == nil {
+			c.Log.Error("the cluster's database does not answer", "error", err)
+		} else if err == nil && failing {
+			c.Log.Info("the cluster's database answers again")
+		}
+		failing = err != nil
+	}
+}
+
+func (c *Cluster) step(ctx context.Context) error {
+	c.stepping.Lock()
+	defer c.stepping.Unlock()
+	c.mu.Lock()
+	over, leaving := c.expired || !c.self.Alive, c.leaving
+	c.mu.Unlock()
+	if over && !leaving {
+		return c.rejoin(ctx)
+	}
+	if err := c.poll(ctx); err != nil {
+		return err
+	}
+	return c.flushNotes(ctx)
+}
+
+// poll beats and reads what changed.
+func (c *Cluster) poll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pollTime)
+	defer cancel()
+	began := time.Now()
+	c.mu.Lock()
+	session, since, gap := c.self.Session, c.changed.Add(-overlap), began.Sub(c.answered) > pollGap
+	all := began.Sub(c.full) > readAll
+	if all {
+		since = time.Time{}
+	}
+	c.mu.Unlock()
+	seen := polled{began: began, gap: gap, all: all}
+	b := &pgx.Batch{}
+	b.Queue("UPDATE node SET beat = beat + 1 WHERE session = $1 AND alive", session)
+	b.Queue("SELECT session, name, url, version, file_version, beat, alive, leaving, coalesce(extract(epoch FROM clock_timestamp() - died), 0)::float8 FROM node")
+	b.Queue("SELECT "+agentColumns+", clock_timestamp() FROM agent a WHERE changed > $1", since)
+	b.Queue("SELECT keys_version FROM cluster")
+	if err := seen.read(c.pool.SendBatch(ctx, b)); err != nil {
+		c.observeNothing()
+		return err
+	}
+	if !seen.beat {
+		c.expire(session)
+		return nil
+	}
+	if c.note(session, seen) {
+		c.settle(ctx, session)
+	}
+	if seen.all {
+		c.purgeDead(ctx)
+	}
+	return c.followKeys(ctx, seen.keys)
+}
+
+// polled is the answer of a poll.
+type polled struct {
+	began    time.Time
+	gap, all bool
+	beat     bool // the session is alive
+	nodes    []observed
+	died     []time.Duration // how long ago, of nodes that are not alive
+	agents   []known
+	keys     int64
+}
+
+func (p *polled) read(results pgx.BatchResults) (err error) {
+	defer func() {
+		if e := results.Close(); err == nil {
+			err = e
+		}
+	}()
+	done, err := results.Exec()
+	if err != nil {
+		return err
+	}
+	p.beat = done.RowsAffected() > 0
+	rows, err := results.Query()
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		var n observed
+		var died float64
+		if err := rows.Scan(&n.Session, &n.Name, &n.URL, &n.Version, &n.fileVersion, &n.beat, &n.Alive, &n.leaving, &died); err != nil {
+			return err
+		}
+		p.nodes, p.died = append(p.nodes, n), append(p.died, time.Duration(died*float64(time.Second)))
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if rows, err = results.Query(); err != nil {
+		return err
+	}
+	for rows.Next() {
+		k, err := scanAgent(rows)
+		if err != nil {
+			return err
+		}
+		p.agents = append(p.agents, k)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return results.QueryRow().Scan(&p.keys)
+}
+
+// observeNothing begins all observations anew: while the database is away nobody is
+// taken for dead.
+func (c *Cluster) observeNothing() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range c.nodes {
+		n.at = time.Now()
+	}
+}
+
+// note takes the answer of a poll into memory, and reports whether the session is
+// still that of the poll.
+func (c *Cluster) note(session string, p polled) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.self.Session != session {
+		return false
+	}
+	c.answered = p.began
+	nodes := map[string]*observed{}
+	for i, n := range p.nodes {
+		old := c.nodes[n.Session]
+		n.at, n.Self = p.began, n.Session == session
+		if old != nil && old.beat == n.beat && !p.gap {
+			n.at = old.at
+		}
+		if n.Seen = n.at; !n.Alive {
+			n.Seen = p.began.Add(-p.died[i])
+		}
+		nodes[n.Session] = &n
+	}
+	c.nodes = nodes
+	if p.all {
+		c.agents, c.byName, c.full = map[string]*known{}, map[string]string{}, p.began
+	}
+	for _, k := range p.agents {
+		c.rememberLocked(k)
+	}
+	return true
+}
+
+// settle makes what this server does fit what a poll found: servers that are silent
+// are declared dead, agents of the dead are claimed, and the folder gets the agents
+// that this server owns and no others.
+func (c *Cluster) settle(ctx context.Context, session string) {
+	dead := map[string]bool{"": true}
+	for _, n := range c.silent(dead) {
+		done, err := c.pool.Exec(ctx, "UPDATE node SET alive = false, died = clock_timestamp() WHERE session = $1 AND beat = $2 AND alive", n.Session, n.beat)
+		if err == nil && done.RowsAffected() > 0 {
+			c.Log.Warn("a server of the cluster does not answer and is taken for dead", "server", n.Name, "url", n.URL)
+			dead[n.Session] = true
+			c.mu.Lock()
+			n.Alive = false
+			c.mu.Unlock()
+		}
+	}
+	c.mu.Lock()
+	leaving := c.leaving
+	c.mu.Unlock()
+	if !leaving {
+		if err := c.claim(ctx, session, dead); err != nil && ctx.Err() == nil {
+			c.Log.Warn("claim agents of servers that left", "error", err)
+		}
+	}
+	c.reconcile(session)
+}
+
+// silent returns the servers that are to be declared dead, and adds those that are
+// dead.
+func (c *Cluster) silent(dead map[string]bool) (silent []*observed) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range c.nodes {
+		switch {
+		case !n.Alive:
+			dead[n.Session] = true
+		case !n.Self && time.Since(n.at) > deadAfter:
+			silent = append(silent, n)
+		}
+	}
+	return silent
+}
+
+// purgeDead removes servers that died long ago and own nothing.
+func (c *Cluster) purgeDead(ctx context.Context) {
+	_, err := c.pool.Exec(ctx, `DELETE FROM node n WHERE NOT alive AND died < clock_timestamp() - make_interval(secs => $1)
+		AND NOT EXISTS (SELECT 1 FROM agent a WHERE a.owner = n.session AND NOT a.deleted)`, nodesKept.Seconds())
+	if err == nil {
+		_, err = c.pool.Exec(ctx, "DELETE FROM agent WHERE deleted AND changed < clock_timestamp() - make_interval(secs => $1)", nodesKept.Seconds())
+	}
+	if err != nil && ctx.Err() == nil {
+		c.Log.Warn("remove servers that left the cluster", "error", err)
+	}
+}

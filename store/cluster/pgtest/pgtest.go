@@ -1,0 +1,148 @@
+// Package pgtest runs PostgreSQL servers for tests.
+package pgtest
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Server is a PostgreSQL server of a test, which the end of the test removes.
+type Server struct {
+	t      testing.TB
+	bin    string
+	folder string
+	port   string
+}
+
+// unprivileged is the user and group of the server where the test runs as root, as
+// which PostgreSQL refuses to run: nobody, on all systems that Debian and its
+// descendants count among.
+const unprivileged = 65534
+
+// Start starts an empty server that keeps its data as securely as others do. Where
+// PostgreSQL is not installed, it is if the test runs as root; otherwise the test
+// fails.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "satchel-postgres-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	if os.Getuid() == 0 {
+		if err := os.Chown(folder, unprivileged, unprivileged); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &Server{t: t, bin: find(t), folder: folder, port: freePort(t)}
+	s.run("initdb", "-D", s.data(), "-U", "satchel", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions")
+	s.Up()
+	t.Cleanup(func() { _ = s.command("pg_ctl", "-D", s.data(), "-m", "immediate", "-w", "stop").Run() })
+	return s
+}
+
+func (s *Server) data() string { return filepath.Join(s.folder, "data") }
+
+// Up starts the server after Kill.
+func (s *Server) Up() {
+	s.t.Helper()
+	options := "-c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c shared_buffers=16MB -c max_connections=60 -p " + s.port
+	s.run("pg_ctl", "-D", s.data(), "-o", options, "-l", filepath.Join(s.folder, "log"), "-w", "-t", "60", "start")
+}
+
+// Kill stops the server as a crash does.
+func (s *Server) Kill() {
+	s.t.Helper()
+	s.run("pg_ctl", "-D", s.data(), "-m", "immediate", "-w", "stop")
+}
+
+// Addr is the host and port of the server.
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", s.port) }
+
+// Database makes an empty database and returns its URL.
+func (s *Server) Database(name string) string {
+	s.t.Helper()
+	s.run("createdb", "-h", "127.0.0.1", "-p", s.port, "-U", "satchel", name)
+	return fmt.Sprintf("postgres://satchel@%s/%s?sslmode=disable", s.Addr(), name)
+}
+
+// command is a program of PostgreSQL, run as a user who may.
+func (s *Server) command(program string, args ...string) *exec.Cmd {
+	c := exec.Command(filepath.Join(s.bin, program), args...)
+	c.Dir = s.folder
+	withoutRoot(c)
+	return c
+}
+
+func (s *Server) run(program string, args ...string) {
+	s.t.Helper()
+	out, err := os.CreateTemp("", "satchel-pgtest-") // no pipe: the server inherits it and stays
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer os.Remove(out.Name())
+	defer out.Close()
+	c := s.command(program, args...)
+	c.Stdout, c.Stderr = out, out
+	if err := c.Run(); err != nil {
+		text, _ := os.ReadFile(out.Name())
+		log, _ := os.ReadFile(filepath.Join(s.folder, "log"))
+		s.t.Fatalf("%s: %v\n%s\n%s", program, err, text, log)
+	}
+}
+
+// find returns the folder of PostgreSQL's programs of the newest version.
+func find(t testing.TB) string {
+	t.Helper()
+	if bin := newest(); bin != "" {
+		return bin
+	}
+	if path, err := exec.LookPath("initdb"); err == nil {
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			return filepath.Dir(path)
+		}
+	}
+	if os.Getuid() != 0 {
+		t.Fatal("PostgreSQL is not installed: sudo apt-get install -y --no-install-recommends postgresql")
+	}
+	install := exec.Command("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "--no-install-recommends", "postgresql")
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("apt-get install postgresql: %v\n%s", err, bytes.TrimSpace(out))
+	}
+	bin := newest()
+	if bin == "" {
+		t.Fatal("PostgreSQL was installed, but there is no /usr/lib/postgresql/*/bin/initdb")
+	}
+	return bin
+}
+
+func newest() string {
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	version := func(path string) int {
+		n, _ := strconv.Atoi(strings.Split(path, "/")[4])
+		return n
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return version(a) - version(b) }))
+}
+
+func freePort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
+}

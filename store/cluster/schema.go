@@ -1,0 +1,137 @@
+package cluster
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// format is the version of the tables. A program of another version does not use
+// them.
+const format = 1
+
+// tables are of PostgreSQL's plain SQL, without extensions, notifications or
+// advisory locks.
+//
+// A node is one start of a server; it adds to its beat as long as it lives, and gets
+// no agents once it is leaving. An agent
+// belongs to the session that is its owner; head is the number of its newest commit.
+// Its file is the base, whose blocks have 256 KB, with the commits of the log that
+// are newer applied to it; each is an LTX file. info is a store.Summary, complete if
+// info_head is the head.
+const tables = `
+CREATE SCHEMA IF NOT EXISTS satchel;
+CREATE TABLE IF NOT EXISTS cluster (
+	one int PRIMARY KEY CHECK (one = 1), id text NOT NULL, format int NOT NULL, master_key text NOT NULL,
+	keys_version bigint NOT NULL DEFAULT 0, key_made boolean NOT NULL DEFAULT false);
+CREATE TABLE IF NOT EXISTS node (
+	session text PRIMARY KEY, name text NOT NULL, url text NOT NULL, version text NOT NULL, file_version int NOT NULL,
+	beat bigint NOT NULL DEFAULT 0, alive boolean NOT NULL DEFAULT true, died timestamptz,
+	leaving boolean NOT NULL DEFAULT false);
+CREATE TABLE IF NOT EXISTS agent (
+	id text PRIMARY KEY, name text NOT NULL, name_key text UNIQUE, owner text NOT NULL, head bigint NOT NULL,
+	file_version int NOT NULL, info text NOT NULL, info_head bigint NOT NULL,
+	changed timestamptz NOT NULL DEFAULT clock_timestamp(), deleted boolean NOT NULL DEFAULT false) WITH (fillfactor = 70);
+CREATE INDEX IF NOT EXISTS agent_owner ON agent(owner);
+CREATE INDEX IF NOT EXISTS agent_changed ON agent(changed);
+CREATE TABLE IF NOT EXISTS log (agent text NOT NULL, seq bigint NOT NULL, body bytea NOT NULL, PRIMARY KEY (agent, seq));
+ALTER TABLE log ALTER COLUMN body SET STORAGE EXTERNAL;
+CREATE TABLE IF NOT EXISTS base (agent text PRIMARY KEY, seq bigint NOT NULL, size bigint NOT NULL);
+CREATE TABLE IF NOT EXISTS block (agent text NOT NULL, no int NOT NULL, sha bytea NOT NULL, body bytea NOT NULL, PRIMARY KEY (agent, no));
+CREATE TABLE IF NOT EXISTS api_key (hash text PRIMARY KEY, key text NOT NULL)`
+
+// How many connections a server has at most, and how long a transaction may stand
+// still, as that of a server that was paused.
+const (
+	connections = 8
+	standstill  = "60s"
+)
+
+// connect returns a pool of connections, none of which need exist yet.
+func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, errors.New("is not a URL like postgres://user:password@host/database") // err may have the password
+	}
+	config.MaxConns = connections
+	config.ConnConfig.ConnectTimeout = 5 * time.Second
+	for name, value := range map[string]string{
+		"search_path":                         "satchel",
+		"synchronous_commit":                  "on", // whatever the role has: a commit counts once it is durable
+		"default_transaction_isolation":       "read committed",
+		"idle_in_transaction_session_timeout": standstill,
+		"application_name":                    "satchel",
+	} {
+		config.ConnConfig.RuntimeParams[name] = value
+	}
+	return pgxpool.NewWithConfig(ctx, config)
+}
+
+// prepare makes the tables that are missing. Two servers may do so at a time: one of
+// them is refused, and tries again.
+func prepare(ctx context.Context, pool *pgxpool.Pool) error {
+	for attempt := 1; ; attempt++ {
+		var there bool
+		if err := pool.QueryRow(ctx, "SELECT to_regclass('satchel.api_key') IS NOT NULL").Scan(&there); err != nil || there {
+			return err
+		}
+		_, err := pool.Exec(ctx, tables, pgx.QueryExecModeSimpleProtocol)
+		var refused *pgconn.PgError
+		if err == nil || attempt == 5 || !errors.As(err, &refused) {
+			return err
+		}
+	}
+}
+
+// errMasterKey says that a server's master key is not the cluster's.
+var errMasterKey = errors.New("the master key is not the cluster's: SATCHEL_MASTER_KEY must be the same on all servers")
+
+// identify returns the id of the cluster, which the first server gives it, and checks
+// that the master keys are the cluster's. One that replaces the cluster's becomes it.
+func identify(ctx context.Context, pool *pgxpool.Pool, masterKeys [][]byte) (id string, err error) {
+	id = rand.Text()
+	_, err = pool.Exec(ctx, `INSERT INTO cluster(one, id, format, master_key) VALUES (1, $1, $2, $3) ON CONFLICT DO NOTHING`,
+		id, format, keyCheck(masterKeys[0], id))
+	if err != nil {
+		return "", err
+	}
+	var version int
+	var check string
+	if err := pool.QueryRow(ctx, "SELECT id, format, master_key FROM cluster").Scan(&id, &version, &check); err != nil {
+		return "", err
+	}
+	if version != format {
+		return "", fmt.Errorf("the tables of the cluster have format %d, this program knows %d", version, format)
+	}
+	for i, key := range masterKeys {
+		if keyCheck(key, id) != check {
+			continue
+		}
+		if i > 0 {
+			_, err = pool.Exec(ctx, "UPDATE cluster SET master_key = $1 WHERE master_key = $2", keyCheck(masterKeys[0], id), check)
+		}
+		return id, err
+	}
+	return "", errMasterKey
+}
+
+// keyCheck is what the cluster keeps of its master key.
+func keyCheck(master []byte, id string) string {
+	key, err := hkdf.Key(sha256.New, master, nil, "satchel cluster check", sha256.Size)
+	if err != nil {
+		return ""
+	}
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(id))
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,242 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Limits of what one statement ships, and of how many run at a time.
+const (
+	batchCommits = 64
+	batchBytes   = 8 << 20
+	shippers     = 2
+)
+
+// Times of shipping: how long one statement may take, how long a commit may be
+// uncertain before this server gives its session up, and the pauses between two
+// attempts.
+const (
+	statementTime = 5 * time.Second
+	uncertainTime = 30 * time.Second
+	firstPause    = 20 * time.Millisecond
+	longestPause  = time.Second
+)
+
+// shipment is one commit of an agent. An agent has one at a time, since its writer
+// waits for the outcome.
+type shipment struct {
+	id, session string
+	head        int64 // the agent's before it
+	body        []byte
+	done        chan error // of room 1
+}
+
+// errBehind says that the database has less than it had, as after the loss of a
+// primary whose standby was behind.
+var errBehind = errors.New("the database has lost commits that it had taken")
+
+// shipper inserts commits into the log.
+type shipper struct {
+	pool      *pgxpool.Pool
+	log       *slog.Logger
+	queue     chan *shipment
+	expired   func(session string) // is called when an outcome remained uncertain
+	uncertain time.Duration
+}
+
+// run ships until ctx is done.
+func (s *shipper) run(ctx context.Context) {
+	var rest *shipment
+	for {
+		first := rest
+		if rest = nil; first == nil {
+			select {
+			case <-ctx.Done():
+				return
+			case first = <-s.queue:
+			}
+		}
+		var batch []*shipment
+		batch, rest = s.collect(first)
+		s.ship(ctx, batch)
+	}
+}
+
+// collect returns first with what waits behind it, and what has no room any more.
+func (s *shipper) collect(first *shipment) (batch []*shipment, rest *shipment) {
+	batch, size := []*shipment{first}, len(first.body)
+	for len(batch) < batchCommits {
+		select {
+		case next := <-s.queue:
+			if size += len(next.body); size > batchBytes {
+				return batch, next
+			}
+			batch = append(batch, next)
+		default:
+			return batch, nil
+		}
+	}
+	return batch, nil
+}
+
+// ship inserts a batch and reports each its outcome.
+func (s *shipper) ship(ctx context.Context, batch []*shipment) {
+	taken, err := s.insert(ctx, batch)
+	if err == nil {
+		s.settle(ctx, batch, taken)
+		return
+	}
+	s.log.Warn("the outcome of commits is uncertain", "commits", len(batch), "error", err)
+	deadline := time.Now().Add(s.uncertain)
+	for pause := firstPause; len(batch) > 0; pause = min(2*pause, longestPause) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			s.giveUp(batch)
+			return
+		}
+		batch = s.resolve(ctx, batch)
+	}
+}
+
+// settle reports the outcomes of a statement that was answered: what it did not take
+// was refused for certain.
+func (s *shipper) settle(ctx context.Context, batch []*shipment, taken map[string]bool) {
+	for _, c := range batch {
+		if taken[c.id] {
+			c.done <- nil
+			continue
+		}
+		err := error(ErrNotOwner)
+		if at, e := s.lookUp(ctx, []*shipment{c}); e == nil && at[c.id].owner == c.session {
+			err = c.misplaced(at[c.id].head)
+		}
+		c.done <- err
+	}
+}
+
+// misplaced is the error of a commit that does not continue what the owner's agent
+// has in the database.
+func (c *shipment) misplaced(head int64) error {
+	kind := errBehind
+	if head > c.head {
+		kind = ErrUnavailable // the file here is not as it should be; it is made again
+	}
+	return fmt.Errorf("%w: agent %s is at commit %d, and was at %d", kind, c.id, head, c.head)
+}
+
+// giveUp reports that the outcomes remain unknown. The statements may still be
+// carried out, but not after the agents have another owner, so the session ends.
+func (s *shipper) giveUp(batch []*shipment) {
+	for _, c := range batch {
+		s.expired(c.session)
+		c.done <- fmt.Errorf("%w: the database does not answer", ErrUnavailable)
+	}
+}
+
+// resolve finds out what became of commits whose statement was not answered, and
+// ships again what did not arrive. It returns those that are still uncertain.
+func (s *shipper) resolve(ctx context.Context, batch []*shipment) (uncertain []*shipment) {
+	at, err := s.lookUp(ctx, batch)
+	if err != nil {
+		return batch
+	}
+	var again []*shipment
+	for _, c := range batch {
+		switch a := at[c.id]; {
+		case a.owner != c.session:
+			c.done <- fmt.Errorf("%w: the agent was taken over meanwhile", ErrUnavailable)
+		case a.head == c.head+1: // an agent has one commit on its way, so it is this one
+			c.done <- nil
+		case a.head == c.head:
+			again = append(again, c)
+		default:
+			c.done <- c.misplaced(a.head)
+		}
+	}
+	if len(again) == 0 {
+		return nil
+	}
+	taken, err := s.insert(ctx, again)
+	if err != nil {
+		return again
+	}
+	for _, c := range again {
+		if taken[c.id] {
+			c.done <- nil
+		} else { // the first statement arrived meanwhile, or another owner came
+			uncertain = append(uncertain, c)
+		}
+	}
+	return uncertain
+}
+
+// insertCommits inserts commits of agents that are the owners' and as they were
+// before. Row locks put it before or behind a change of the owner, never beside it.
+const insertCommits = `
+WITH u AS (SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bytea[]) AS u(id, owner, head, body)),
+ok AS (UPDATE agent a SET head = a.head + 1 FROM u WHERE a.id = u.id AND a.owner = u.owner AND a.head = u.head AND NOT a.deleted
+	RETURNING a.id, a.head, u.body)
+INSERT INTO log(agent, seq, body) SELECT id, head, body FROM ok RETURNING agent`
+
+// insert ships a batch and returns the agents whose commits were taken.
+func (s *shipper) insert(ctx context.Context, batch []*shipment) (taken map[string]bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, statementTime)
+	defer cancel()
+	ids, owners, heads, bodies := make([]string, len(batch)), make([]string, len(batch)), make([]int64, len(batch)), make([][]byte, len(batch))
+	for i, c := range batch {
+		ids[i], owners[i], heads[i], bodies[i] = c.id, c.session, c.head, c.body
+	}
+	rows, err := s.pool.Query(ctx, insertCommits, ids, owners, heads, bodies)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	taken = map[string]bool{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		taken[id] = true
+	}
+	return taken, rows.Err()
+}
+
+// place is where an agent stands.
+type place struct {
+	owner string
+	head  int64
+}
+
+// lookUp returns where agents stand; those that were deleted are missing.
+func (s *shipper) lookUp(ctx context.Context, batch []*shipment) (map[string]place, error) {
+	ctx, cancel := context.WithTimeout(ctx, statementTime)
+	defer cancel()
+	var ids []string
+	for _, c := range batch {
+		ids = append(ids, c.id)
+	}
+	rows, err := s.pool.Query(ctx, "SELECT id, owner, head FROM agent WHERE id = ANY($1) AND NOT deleted", ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	found := map[string]place{}
+	for rows.Next() {
+		var id string
+		var p place
+		if err := rows.Scan(&id, &p.owner, &p.head); err != nil {
+			return nil, err
+		}
+		found[id] = p
+	}
+	return found, rows.Err()
+}

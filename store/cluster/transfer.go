@@ -1,0 +1,82 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/jackc/pgx/v5"
+
+	"satchel/store"
+)
+
+// Import adds the agents of a data folder, which no server has open, to the cluster,
+// and returns how many. The servers of the cluster take them over. The folder stays as
+// it is. An agent whose id or name the cluster has already is an error; those before
+// it are in the cluster then, and importing again passes over them.
+func (c *Cluster) Import(ctx context.Context, folder string) (n int, err error) {
+	temps, err := os.MkdirTemp("", "satchel-import-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(temps)
+	err = store.EachFile(folder, c.MasterKeys, func(id, path string, s store.Summary) error {
+		var there bool
+		if err := c.pool.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM agent WHERE id = $1 AND NOT deleted)", id).Scan(&there); err != nil {
+			return err
+		}
+		if there {
+			c.Log.Warn("the cluster has this agent already; it is not imported", "agent", id)
+			return nil
+		}
+		temp := filepath.Join(temps, id+".db")
+		defer os.Remove(temp)
+		if err := store.CopyMarked(ctx, path, temp, c.Mark()); err != nil {
+			return fmt.Errorf("agent %s: %w", id, err)
+		}
+		if err := c.insertAgent(ctx, "", id, temp, s); err != nil {
+			return fmt.Errorf("agent %s: %w", id, err)
+		}
+		// What there is to do, its file says.
+		_, err := c.pool.Exec(ctx, "UPDATE agent SET info_head = 0, changed = clock_timestamp() WHERE id = $1", id)
+		n++
+		return err
+	})
+	return n, err
+}
+
+// Export makes a data folder of the agents of the cluster, each as it is at one
+// moment, and returns how many. The folder must not exist, or be empty.
+func (c *Cluster) Export(ctx context.Context, folder string) (n int, err error) {
+	if entries, err := os.ReadDir(folder); len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, errors.Join(fmt.Errorf("%s is not an empty folder", folder), err)
+	}
+	if err := os.MkdirAll(filepath.Join(folder, "agents"), 0o700); err != nil {
+		return 0, err
+	}
+	if folder, err = filepath.Abs(folder); err == nil {
+		folder, err = filepath.EvalSymlinks(folder)
+	}
+	if err != nil {
+		return 0, err
+	}
+	rows, err := c.pool.Query(ctx, "SELECT id FROM agent WHERE NOT deleted ORDER BY id")
+	if err != nil {
+		return 0, err
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	for _, id := range ids {
+		path := filepath.Join(folder, "agents", id+".db")
+		if _, _, err = c.write(ctx, id, path); err == nil {
+			err = store.Mark(path, folder)
+		}
+		if err != nil {
+			return n, fmt.Errorf("agent %s: %w", id, err)
+		}
+		n++
+	}
+	return n, err
+}

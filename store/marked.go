@@ -1,0 +1,82 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"satchel/store/sqlite"
+)
+
+// clusterFolder is where a server of a cluster keeps what it knows of its copies.
+const clusterFolder = "cluster"
+
+// errOfCluster says that a data folder has copies of a cluster's agents.
+var errOfCluster = errors.New("this data folder belongs to a server of a cluster: start with --cluster, or have another --data")
+
+// ErrOwnAgents says that a data folder, which is to have copies of a cluster's agents,
+// has agents of its own.
+var ErrOwnAgents = errors.New("this data folder has agents of its own: bring them into the cluster with \"satchel cluster import\", and start with an empty --data")
+
+// checkUse refuses to use a folder in a cluster and without one.
+func checkUse(path string, shared bool) error {
+	_, err := os.Stat(filepath.Join(path, clusterFolder))
+	switch {
+	case err == nil && !shared:
+		return errOfCluster
+	case err == nil || !shared:
+		return nil
+	}
+	if ids, _ := (&Folder{path: path}).listFiles(); len(ids) > 0 {
+		return ErrOwnAgents
+	}
+	return os.MkdirAll(filepath.Join(path, clusterFolder), 0o700)
+}
+
+// EachFile calls fn with each agent's file of a data folder that no server has open.
+func EachFile(folder string, masterKeys [][]byte, fn func(id, path string, s Summary) error) error {
+	if _, err := os.Stat(filepath.Join(folder, "agents")); err != nil {
+		return err
+	}
+	f, err := Open(Options{Path: folder, MasterKeys: masterKeys})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, db := range f.Agents() {
+		if err = db.Problem(); err == nil {
+			err = fn(db.id, db.path, db.record.Load().summary())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CopyMarked copies an agent's file, with its API keys, to a new one that belongs to
+// mark.
+func CopyMarked(ctx context.Context, from, to, mark string) error {
+	if err := removeIfThere(to); err != nil {
+		return err
+	}
+	if err := copyDatabase(ctx, to, shared(from)); err != nil {
+		return err
+	}
+	return Mark(to, mark)
+}
+
+// Mark has an agent's file, which nobody has open, belong to a data folder or a
+// cluster.
+func Mark(path, mark string) error {
+	c, err := openConn(source(path, sqlite.ReadWrite, "journal_mode(WAL)", "synchronous(FULL)"))
+	if err != nil {
+		return err
+	}
+	err = migrate(c)
+	if err == nil {
+		_, err = c.exec("UPDATE _agent SET folder = ?", mark)
+	}
+	return errors.Join(err, c.close())
+}

@@ -1,0 +1,191 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"satchel/agent"
+	"satchel/store/capture"
+)
+
+// Cluster is what the agents of a Folder belong to when several servers share them.
+// The Folder has those that this server owns; their files are copies of what the
+// cluster has. Its methods are safe for concurrent use.
+type Cluster interface {
+	capture.Durable
+
+	// Mark is what agents' files say that they belong to, in place of the path of
+	// a data folder.
+	Mark() string
+	// Fetch makes the agent's file, which nobody has open, as the cluster has it.
+	Fetch(id, path string) error
+	// Refused is called once when a commit of an agent's file does not count, and
+	// must return at once.
+	Refused(id string, err error)
+	// Create adds an agent, whose file is complete at path and will be in its place.
+	// An agent of this id or name is an AGENT_NAME_EXISTS.
+	Create(id, path string, s Summary) error
+	// FreeName returns the name, with a number behind it if an agent has it.
+	FreeName(name string) (string, error)
+	// Rename changes an agent's name, see Create.
+	Rename(id, name string) error
+	// Delete removes an agent.
+	Delete(id string) error
+	// Note takes what is now known of an agent. rested reports that its file was
+	// closed just now, so that this is all that is known of it.
+	Note(id string, s Summary, rested bool)
+	// Keys returns the API keys that are not revoked, and whether one was ever made.
+	Keys() (keys []*agent.Key, made bool, err error)
+	// SaveKeys replaces them. Only the default agent's owner does so.
+	SaveKeys(keys []*agent.Key, made bool) error
+}
+
+// Summary is what the catalog knows of an agent without its file.
+type Summary struct {
+	Agent   agent.Agent           `json:"agent"`
+	Admins  map[string]agent.Role `json:"admins,omitempty"`
+	Pending Pending               `json:"pending,omitzero"` // when the file was read or closed last
+
+	Attention Attention `json:"attention,omitzero"`
+	Attended  bool      `json:"attended,omitempty"` // attention is known
+}
+
+func (r *record) summary() Summary {
+	return Summary{r.agent, r.admins, r.pending, r.attention, r.attended}
+}
+
+func (s Summary) record() record {
+	if s.Admins == nil {
+		s.Admins = map[string]agent.Role{}
+	}
+	return record{agent: s.Agent, admins: s.Admins, pending: s.Pending, attention: s.Attention, attended: s.Attended}
+}
+
+// ErrNotOwner says that another server of the cluster has an agent, or nobody:
+// nothing of what was asked for was done.
+var ErrNotOwner = errors.New("another server of the cluster has this agent")
+
+func notOwner(id string) error { return agent.NotFound("agent", id).Because(ErrNotOwner) }
+
+// mark is what files of this folder say that they belong to.
+func (f *Folder) mark() string {
+	if f.cluster != nil {
+		return f.cluster.Mark()
+	}
+	return f.path
+}
+
+// join prepares a folder whose agents belong to a cluster. It has none yet.
+func (f *Folder) join() error {
+	f.absent = newDB(f, agent.DefaultID, f.filePath(agent.DefaultID))
+	f.absent.record.Store(&record{agent: agent.Agent{ID: agent.DefaultID}, problem: notOwner(agent.DefaultID)})
+	keys, made, err := f.cluster.Keys()
+	f.SetKeys(keys, made)
+	return err
+}
+
+// Enter adds an agent that this server owns from now on. Its file need not be there.
+func (f *Folder) Enter(id string, s Summary) error {
+	unclaim, free := f.claim(id)
+	if !free {
+		return agent.Errorf(agent.CodeConflict, "agent %s is being added or removed", id)
+	}
+	defer unclaim()
+	f.enterShared(id, row{record: s.record()})
+	return nil
+}
+
+func (f *Folder) enterShared(id string, found row) {
+	f.enter(id, found)
+	if id != agent.DefaultID || found.problem != nil {
+		return
+	}
+	if err := f.loadKeys(); err != nil {
+		f.log.Error("read API keys", "error", err)
+	}
+}
+
+// EnterUnread is Enter for an agent of which only its file says what there is to do.
+func (f *Folder) EnterUnread(id string) error {
+	unclaim, free := f.claim(id)
+	if !free {
+		return agent.Errorf(agent.CodeConflict, "agent %s is being added or removed", id)
+	}
+	defer unclaim()
+	if err := f.cluster.Fetch(id, f.filePath(id)); err != nil {
+		return err
+	}
+	found := inspect(f.filePath(id))
+	if found.problem == nil && (found.id != id || found.folder != f.mark()) {
+		return fmt.Errorf("the file of agent %s is another agent's", id)
+	}
+	f.enterShared(id, found)
+	return nil
+}
+
+// EnterStopped adds an agent that does nothing, and answers with an error.
+func (f *Folder) EnterStopped(id string, problem error) {
+	f.enter(id, row{record: record{problem: problem}})
+}
+
+// Leave closes an agent's file and takes the agent out of the folder: it is not this
+// server's from now on. The file stays in its place. It waits for running
+// transactions.
+func (f *Folder) Leave(id string) error {
+	unclaim, free := f.claim(id)
+	if !free {
+		return agent.Errorf(agent.CodeConflict, "agent %s is being added or removed", id)
+	}
+	defer unclaim()
+	db := f.known(id)
+	if db == nil {
+		return nil
+	}
+	err := db.closeWhenUnused(true)
+	f.mu.Lock()
+	f.unname(db, db.Agent().Name)
+	if f.byID[id] == db {
+		delete(f.byID, id)
+	}
+	f.mu.Unlock()
+	db.notify(workAll, 0)
+	return err
+}
+
+// MakeDefault makes the default agent of a cluster that has none.
+func (f *Folder) MakeDefault() error { return f.makeDefault() }
+
+// SetKeys replaces the API keys that the folder knows.
+func (f *Folder) SetKeys(keys []*agent.Key, made bool) {
+	byHash := make(map[string]*agent.Key, len(keys))
+	for _, k := range keys {
+		byHash[k.Hash] = k
+	}
+	f.apiKeys.mu.Lock()
+	defer f.apiKeys.mu.Unlock()
+	f.apiKeys.byHash, f.apiKeys.read = byHash, true
+	f.apiKeys.made = f.apiKeys.made || made // taking the default agent's file away must not turn access control off
+}
+
+// FileVersion is the version of agents' files that this program writes; it reads
+// that and all before.
+func FileVersion() int { return fileVersion() }
+
+// FilePath is where the file of an agent lies.
+func (f *Folder) FilePath(id string) string { return f.filePath(id) }
+
+// StampOf identifies the state of a database file; "" when there is none.
+func StampOf(path string) string { return stampOf(path) }
+
+// Hold keeps the agent's file as it is at one moment, complete and without a -wal,
+// until the Snapshot is released; commits go on.
+func (db *DB) Hold(ctx context.Context) (capture.Snapshot, error) {
+	f, err := db.acquire(Background(ctx))
+	if err != nil {
+		return capture.Snapshot{}, err
+	}
+	defer db.leave()
+	s, err := f.holdSnapshot(ctx, false)
+	return s, explain(err)
+}
