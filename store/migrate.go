@@ -76,14 +76,34 @@ func migrateTo(c *conn, target int) error {
 		return newer(version)
 	}
 	for ; version < target; version++ {
-		step := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA user_version = %d; PRAGMA application_id = %d; COMMIT;",
+		step := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA user_version = %d; PRAGMA application_id = %d;",
 			migrations[version], version+1, applicationID)
-		if err := c.script(step); err != nil {
+		err := c.script(step)
+		if err == nil && version+1 == chunkIndexLater {
+			err = dropChunkIndex(c)
+		}
+		if err == nil {
+			err = c.script("COMMIT")
+		}
+		if err != nil {
 			_ = c.script("ROLLBACK")
 			return fmt.Errorf("migrate to version %d: %w", version+1, err)
 		}
 	}
 	return nil
+}
+
+// chunkIndexLater is the version from which on a file gets the index of its chunks
+// with the first of them.
+const chunkIndexLater = 5
+
+// dropChunkIndex drops the index of chunks from a file that has none.
+func dropChunkIndex(c *conn) error {
+	var some bool
+	if err := c.value(&some, "SELECT EXISTS (SELECT 1 FROM chunks)"); err != nil || some {
+		return err
+	}
+	return c.script("DROP TABLE _chunk_terms; DROP TABLE _chunk_text; DROP TABLE _chunk_vectors")
 }
 
 func newer(version int) *agent.Error {

@@ -168,7 +168,11 @@ func (db *DB) dueParts(ctx context.Context, f *file) (due []part, err error) {
 // addDue adds a part to those that are due if it is. The rows of tables are
 // counted when the file has grown.
 func (tx *Tx) addDue(due []part, p part, grown bool) ([]part, error) {
-	if p.table == "" {
+	table := p.table
+	if p.writing != nil { // a file of an earlier version may lack it, whatever rows it has
+		table = p.writing[0]
+	}
+	if table == "" {
 		if _, wanted := tx.db.wanted.Load(p.name); wanted {
 			due = append(due, p)
 		}
@@ -178,7 +182,7 @@ func (tx *Tx) addDue(due []part, p part, grown bool) ([]part, error) {
 		return due, nil
 	}
 	var rows int
-	err := tx.value(&rows, "SELECT count(*) FROM (SELECT 1 FROM "+p.table+" LIMIT ?)", partRows)
+	err := tx.value(&rows, "SELECT count(*) FROM (SELECT 1 FROM "+table+" LIMIT ?)", partRows)
 	if rows == partRows {
 		due = append(due, p)
 	}
@@ -188,7 +192,7 @@ func (tx *Tx) addDue(due []part, p part, grown bool) ([]part, error) {
 // firstObject is the name of the first object that a part makes.
 func firstObject(script string) string {
 	words := strings.Fields(script)
-	if words[1] == "VIRTUAL" {
+	if words[1] == "VIRTUAL" || words[1] == "UNIQUE" {
 		return words[3]
 	}
 	return words[2]
@@ -213,5 +217,6 @@ func makePart(c *conn, p part) error {
 	if err != nil || there[p.name] {
 		return err
 	}
+	defer c.forgetParts()
 	return c.script(p.script)
 }

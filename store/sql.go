@@ -29,7 +29,7 @@ type (
 var sandboxOptions = sqlsandbox.Options{
 	ReaderPragmas: readerPragmas,
 	WriterPragmas: writerPragmas,
-	LaterTables: []string{vectorTable, "_search_", "_contact_json", "_conversation_json", "_gateway_json", "_message_events",
+	LaterTables: []string{vectorTable, "_chunk_text", "_chunk_terms", "_search_", "_contact_json", "_conversation_json", "_gateway_json", "_message_events",
 		"_tool_credentials", "_workflow_credentials"},
 	Rules: map[string]sqlsandbox.Rule{
 		"chunks":          {Why: "chunks are made from their source: change that and reindex it"},

@@ -17,8 +17,8 @@ import (
 )
 
 // Vectors lie in one table for each length, since sqlite-vec wants a table's
-// vectors to be of one: _chunk_vectors, of the schema, holds those of the model
-// inside the program; the others are made when the first vector of their
+// vectors to be of one: _chunk_vectors, made with the first chunk, holds those of
+// the model inside the program; the others are made when the first vector of their
 // length comes. A row has the seq of its chunk. The schema's trigger takes
 // vectors out of the first with their chunk, deleteChunks out of the others.
 const (
@@ -49,9 +49,6 @@ func (tx *Tx) otherVectors() ([]string, error) {
 
 // hasVectors reports whether there is a table for vectors of n numbers.
 func (tx *Tx) hasVectors(n int) (has bool, err error) {
-	if n == vectorLength {
-		return true, nil
-	}
 	return has, tx.value(&has, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?)", vectorsOf(n))
 }
 
@@ -63,6 +60,9 @@ const vectorBlock = 256 * vectorLength * 4
 func (tx *Tx) makeVectors(n int) error {
 	if n < 1 || n > MaxVectorLength {
 		return fmt.Errorf("a vector of %d numbers cannot be stored", n)
+	}
+	if n == vectorLength { // the chunk brought it
+		return nil
 	}
 	if has, err := tx.hasVectors(n); err != nil || has {
 		return err

@@ -2,10 +2,11 @@ package store
 
 // What else a write to a table changes (counts, tags, full text, events) is done by
 // triggers, and each connection keeps the triggers of all tables in memory, about 2 KB
-// each. So a file gets those of a table with the first write to it. The authorizer of
-// the writer sees the write while SQLite compiles the statement, also one that comes
-// from a trigger or a foreign key. It refuses the statement, the parts are made in the
-// same transaction, and the statement is compiled again.
+// each; an index takes a page of the file. So a file gets both, as parts of the schema,
+// with the first write to a table. The authorizer of the writer sees the write while
+// SQLite compiles the statement, also one that comes from a trigger or a foreign key.
+// It refuses the statement, the parts are made in the same transaction, and the
+// statement is compiled again.
 
 // writingParts are the parts that a write to a table needs.
 var writingParts = func() map[string][]part {

@@ -110,22 +110,78 @@ func TestSharedCommitsMakeTheirParts(t *testing.T) {
 	wantCounted(t, db, "contacts", 3)
 }
 
-// What foreign keys delete is counted in a file of version 4, whose triggers the
-// migration removes.
-func TestMigratedFileKeepsCounts(t *testing.T) {
+// A file has an index of chunks from the first of them on; without it, searches find
+// nothing.
+func TestFirstChunkMakesTheirIndex(t *testing.T) {
 	t.Parallel()
+	db := createAgent(t, openFolder(t), "a")
+	want := func(tables, found int) {
+		t.Helper()
+		const index = "SELECT count(*) FROM sqlite_schema WHERE name IN ('_chunk_text','_chunk_terms','_chunk_vectors','chunks_position')"
+		if n := value[int](t, db, index); n != tables {
+			t.Errorf("%d tables, want %d", n, tables)
+		}
+		n, err := Read(t.Context(), db, func(tx *Tx) (int, error) {
+			k, err := tx.Knowledge("", testModel)
+			if err != nil {
+				return 0, err
+			}
+			m, err := k.Matching(Words{{Ways: []Way{{Text: "bread"}}, Weight: 1}}, 5)
+			if err != nil {
+				return 0, err
+			}
+			near, err := k.Nearest(make([]float32, vectorLength), 5)
+			return len(m.Scores) + len(near), err
+		})
+		if err != nil || n != found {
+			t.Errorf("found %d, want %d: %v", n, found, err)
+		}
+	}
+	want(0, 0)
+	learn(t, db, testModel, []string{"bread and butter"})
+	want(4, 1)
+}
+
+// A file of version 4 with many rows gets its indexes again with a write to whatever
+// table.
+func TestMigratedFileGetsIndexesBack(t *testing.T) {
+	t.Parallel()
+	db := migrateFixture(t, "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 500) INSERT INTO contacts(name, notes) SELECT 'x', hex(zeroblob(1000)) FROM n")
+	const index = "SELECT count(*) FROM sqlite_schema WHERE name = 'contacts_email'"
+	if value[int](t, db, index) != 0 {
+		t.Fatal("the index is there already")
+	}
+	do(t, db, "UPDATE _agent SET name = 'Grown'")
+	if err := db.grow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if value[int](t, db, index) != 1 {
+		t.Error("the index is not made")
+	}
+	createContact(t, db, named("x"))
+}
+
+// migrateFixture opens the fixture of version 4 after a script has run on it.
+func migrateFixture(t *testing.T, script string) *DB {
+	t.Helper()
 	f := openAt(t, t.TempDir(), fixtureKey)
 	closeFolder(t, f)
 	unpackFixture(t, 4, f.filePath("agent-fixture"))
 	c, err := openConn(source(f.filePath("agent-fixture"), sqlite.ReadWrite))
 	if err == nil {
-		err = errors.Join(c.script("INSERT INTO conversations(id) VALUES ('c'); INSERT INTO messages(conversation_id, role, content) VALUES ('c', 'user', 'hello')"), c.close())
+		err = errors.Join(c.script(script), c.close())
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	f = openAt(t, f.Path(), fixtureKey)
-	db := byName(t, f, "Fixture")
+	return byName(t, openAt(t, f.Path(), fixtureKey), "Fixture")
+}
+
+// What foreign keys delete is counted in a file of version 4, whose triggers the
+// migration removes.
+func TestMigratedFileKeepsCounts(t *testing.T) {
+	t.Parallel()
+	db := migrateFixture(t, "INSERT INTO conversations(id) VALUES ('c'); INSERT INTO messages(conversation_id, role, content) VALUES ('c', 'user', 'hello')")
 	if value[int](t, db, "SELECT count(*) FROM messages") == 0 {
 		t.Fatal("the file has no messages")
 	}

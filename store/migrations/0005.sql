@@ -22,8 +22,7 @@ CREATE TABLE _responses (
   created_at  TEXT NOT NULL,
   input       TEXT NOT NULL CHECK (json_valid(input) AND json_type(input) = 'array'),
   body        TEXT NOT NULL CHECK (json_valid(body) AND json_type(body) = 'object')
-) STRICT;
-CREATE INDEX _responses_created ON _responses(created_at, size);
+) WITHOUT ROWID, STRICT;
 
 -- APIs whose operations were read from a description.
 CREATE TABLE _apis (
@@ -42,7 +41,7 @@ CREATE TABLE _apis (
   sha256     TEXT NOT NULL,
   created_at TEXT NOT NULL,
   updated_at TEXT NOT NULL
-) STRICT;
+) WITHOUT ROWID, STRICT;
 CREATE TABLE _api_operations (
   api_id     TEXT NOT NULL REFERENCES _apis(id) ON DELETE CASCADE,
   id         TEXT NOT NULL,
@@ -55,9 +54,9 @@ CREATE TABLE _api_operations (
   server     TEXT NOT NULL,
   hash       TEXT NOT NULL,
   definition BLOB NOT NULL,  -- JSON, compressed
-  UNIQUE (api_id, id),
+  PRIMARY KEY (api_id, id),
   UNIQUE (api_id, name)
-) STRICT;
+) WITHOUT ROWID, STRICT;
 
 -- Tools that call operations. Only the check of a column changes, so its text
 -- does: https://www.sqlite.org/lang_altertable.html#otheralter
@@ -77,10 +76,23 @@ CREATE TABLE _seen (
   UNIQUE (workflow_id, node_id, n)
 ) WITHOUT ROWID, STRICT;
 
--- Triggers, and views that they read, are parts of the schema that a file gets with
--- the first write to a table: see store/migrations/parts.sql. Those of the log, which
--- every file writes, and of parts of version 4 stay.
+-- Triggers, the views that they read, and indexes are parts of the schema that a file
+-- gets with the first write to a table: see store/migrations/parts.sql. Triggers of the
+-- log, which every file writes, and of parts of version 4 stay.
 PRAGMA writable_schema = ON;
 DELETE FROM sqlite_schema WHERE type = 'view' OR type = 'trigger' AND tbl_name <> 'logs'
   AND name NOT GLOB '*_moved' AND name NOT GLOB '*_gone' AND name NOT GLOB '*_search_*';
 PRAGMA writable_schema = RESET;
+DROP INDEX contacts_email;
+DROP INDEX contacts_phone;
+DROP INDEX contacts_chatbot_a;
+DROP INDEX contacts_chatbot_b;
+DROP INDEX contacts_external_id;
+DROP INDEX conversations_thread;
+DROP INDEX chunks_position;
+DROP INDEX gateways_default;
+DROP INDEX takeovers_open;
+DROP INDEX canned_replies_shortcut;
+DROP INDEX executions_idempotency_key;
+DROP INDEX _journal_seq;
+DROP INDEX session_actions_session;

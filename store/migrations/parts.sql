@@ -210,6 +210,13 @@ CREATE VIEW _message_events AS SELECT m.id AS message_id, json_object(
   'gateway', json((SELECT json FROM _gateway_json WHERE id = v.gateway_id))) AS data
   FROM messages m JOIN conversations v ON v.id = m.conversation_id;
 -- part writing_contacts: writing contacts
+CREATE UNIQUE INDEX contacts_email ON contacts(lower(trim(email))) WHERE email <> '';
+CREATE UNIQUE INDEX contacts_phone ON contacts(
+  replace(replace(replace(replace(replace(replace(replace(replace(phone,' ',''),'-',''),'(',''),')',''),'+',''),'.',''),'/',''),char(160),'')
+) WHERE phone <> '';
+CREATE UNIQUE INDEX contacts_chatbot_a ON contacts(ltrim(lower(trim(chatbot_a)),'@')) WHERE chatbot_a <> '';
+CREATE UNIQUE INDEX contacts_chatbot_b ON contacts(chatbot_b) WHERE chatbot_b <> '';
+CREATE UNIQUE INDEX contacts_external_id ON contacts(external_id) WHERE external_id <> '';
 CREATE TRIGGER _contacts_tagged AFTER INSERT ON contacts WHEN new.tags <> '[]' BEGIN
   INSERT OR IGNORE INTO _contact_tags SELECT value, new.id FROM json_each(new.tags);
 END;
@@ -239,6 +246,7 @@ CREATE TRIGGER _contact_tags_uncounted AFTER DELETE ON _contact_tags BEGIN
   UPDATE _filter_counts SET n = n - 1 WHERE list = 'contacts.tag' AND (value_1, value_2, value_3, value_4, value_5) = (old.tag, '', '', '', '');
 END;
 -- part writing_conversations: writing conversations
+CREATE UNIQUE INDEX conversations_thread ON conversations(gateway_id, external_thread_id) WHERE external_thread_id <> '';
 CREATE TRIGGER _conversations_created AFTER INSERT ON conversations BEGIN
   INSERT INTO _events(type, data, created_at) SELECT 'conversation.created', json_object('conversation', json(json),
     'contact', json((SELECT json FROM _contact_json WHERE id = new.contact_id)),
@@ -299,6 +307,7 @@ CREATE TRIGGER _outgoing_removed AFTER DELETE ON _outgoing WHEN old.status IN ('
   UPDATE _outgoing SET next_attempt_at = coalesce(next_attempt_at, '1970-01-01T00:00:00.000Z') WHERE message_id = (SELECT min(message_id) FROM _outgoing WHERE conversation_id = old.conversation_id AND status IN ('pending','sending'));
 END;
 -- part writing_gateways: writing gateways
+CREATE UNIQUE INDEX gateways_default ON gateways(type) WHERE is_default = 1;
 CREATE TRIGGER _gateways_fixed BEFORE UPDATE OF id, type ON gateways WHEN new.id <> old.id OR new.type <> old.type BEGIN
   SELECT RAISE(ABORT, 'the id and the type of a gateway stay as they are, for its credentials are for them');
 END;
@@ -309,9 +318,11 @@ CREATE TRIGGER _gateways_counted AFTER INSERT ON gateways BEGIN UPDATE _counts S
 CREATE TRIGGER _gateways_uncounted AFTER DELETE ON gateways BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'gateways'; END;
 CREATE TRIGGER _gateways_forgotten AFTER DELETE ON gateways BEGIN DELETE FROM _secrets WHERE owner = old.id; END;
 -- part writing_canned_replies: writing canned_replies
+CREATE UNIQUE INDEX canned_replies_shortcut ON canned_replies(shortcut COLLATE NOCASE);
 CREATE TRIGGER _canned_replies_counted AFTER INSERT ON canned_replies BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'canned_replies'; END;
 CREATE TRIGGER _canned_replies_uncounted AFTER DELETE ON canned_replies BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'canned_replies'; END;
 -- part writing_executions: writing executions
+CREATE UNIQUE INDEX executions_idempotency_key ON executions(idempotency_key) WHERE idempotency_key <> '';
 CREATE TRIGGER _executions_forgotten AFTER DELETE ON executions BEGIN DELETE FROM _journal WHERE execution_id = old.id; END;
 CREATE TRIGGER _executions_counted AFTER INSERT ON executions BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'executions'; END;
 CREATE TRIGGER _executions_uncounted AFTER DELETE ON executions BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'executions'; END;
@@ -428,7 +439,12 @@ CREATE TRIGGER _sources_deleted AFTER DELETE ON sources BEGIN
 END;
 CREATE TRIGGER _sources_counted AFTER INSERT ON sources BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'sources'; END;
 CREATE TRIGGER _sources_uncounted AFTER DELETE ON sources BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'sources'; END;
+-- part index_of_chunks: writing chunks
+CREATE VIRTUAL TABLE _chunk_text USING fts5(section, content, content='', tokenize="porter unicode61 remove_diacritics 2 categories 'L* N* Mn Mc Co'");
+CREATE VIRTUAL TABLE _chunk_terms USING fts5vocab('_chunk_text', 'row');
+CREATE VIRTUAL TABLE _chunk_vectors USING vec0(source INTEGER, embedding float[512] distance_metric=cosine, chunk_size=256);
 -- part writing_chunks: writing chunks
+CREATE UNIQUE INDEX chunks_position ON chunks(source_id, position);
 CREATE TRIGGER _chunks_inserted AFTER INSERT ON chunks BEGIN
   INSERT INTO _chunk_text(rowid, section, content) VALUES (new.seq, separate_words(new.section), separate_words(new.content));
 END;
@@ -483,3 +499,11 @@ CREATE TRIGGER _webhooks_uncounted AFTER DELETE ON webhooks BEGIN UPDATE _counts
 CREATE TRIGGER _webhooks_forgotten AFTER DELETE ON webhooks BEGIN DELETE FROM _secrets WHERE owner = old.id; END;
 -- part writing_credentials: writing _credentials
 CREATE TRIGGER _credentials_forgotten AFTER DELETE ON _credentials BEGIN DELETE FROM _secrets WHERE owner = old.id; END;
+-- part writing_takeovers: writing takeovers
+CREATE UNIQUE INDEX takeovers_open ON takeovers(session_id) WHERE ended_at IS NULL;
+-- part writing_journal: writing _journal
+CREATE UNIQUE INDEX _journal_seq ON _journal(execution_id, seq);
+-- part writing_session_actions: writing session_actions
+CREATE INDEX session_actions_session ON session_actions(session_id, seq);
+-- part writing_responses: writing _responses
+CREATE INDEX _responses_created ON _responses(created_at, size);

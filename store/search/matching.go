@@ -129,6 +129,9 @@ type corpus struct {
 const countedSource = 20_000
 
 func (x *Text) corpus() (c corpus, err error) {
+	if err := x.bounds(&c.first, &c.last, "SELECT coalesce(min(seq), 0), 0 FROM chunks UNION ALL SELECT 0, coalesce(max(seq), 0) FROM chunks"); err != nil || c.last == 0 {
+		return c, err // the index is made with the first chunk
+	}
 	// Record 1 holds the number of rows and, for each column, that of words, see
 	// FTS5_AVERAGES_ROWID in SQLite's fts5_index.c.
 	var rest []byte
@@ -140,9 +143,6 @@ func (x *Text) corpus() (c corpus, err error) {
 		var n int
 		n, rest = varint(rest)
 		c.words += n
-	}
-	if err := x.bounds(&c.first, &c.last, "SELECT coalesce(min(seq), 0), 0 FROM chunks UNION ALL SELECT 0, coalesce(max(seq), 0) FROM chunks"); err != nil {
-		return c, err
 	}
 	c.low, c.high = c.first, c.last
 	if x.Source == 0 {
