@@ -264,3 +264,46 @@ func TestKillNineInCode(t *testing.T) {
 		t.Errorf("what was read is not what is kept: %s", got)
 	}
 }
+
+// fresh has each new item in a request.
+const fresh = `t trigger
+	n new-items {"items":["a","b","c"]}
+	l loop {"items":"{{nodes.n.items}}"}
+	call http-request {"url":"URL/call","method":"POST","body":{"item":"{{item}}"}}
+	end set {"values":{"new":"{{nodes.n.count}}"}}
+	t -> n
+	n -> l
+	l:loop -> call
+	call -> l
+	l:done -> end`
+
+// What new-items let through is neither lost nor let through twice when the server
+// is killed as the node begins, as it ends, and among its items: only the request
+// in flight is repeated, with its key.
+func TestKillNineInNewItems(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and what is killed is another process")
+	}
+	t.Parallel()
+	path, r := t.TempDir(), newReceiver(t)
+	runKilled(t, fresh, path, r, "", "node.started n running")
+	runKilled(t, fresh, path, r, "call:0", "")
+	runKilled(t, fresh, path, r, "call:2", "")
+	lines := runKilled(t, fresh, path, r, "", "")
+	if !slices.Contains(lines, "ended as complete") {
+		t.Fatalf("the last round printed:\n%s", strings.Join(lines, "\n"))
+	}
+	if want := []string{"call:0", "call:0", "call:1", "call:2", "call:2"}; !slices.Equal(r.log, want) {
+		t.Errorf("the receiver's log is %v, want %v", r.log, want)
+	}
+	folder, e := openAt(t, path)
+	db := folder.Default()
+	found, _, err := db.Executions(t.Context(), store.ExecutionFilter{}, store.Page{Limit: 10})
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%d executions, %v", len(found), err)
+	}
+	s := execute(t, db, e, agent.Workflow{ID: found[0].WorkflowID}, `{}`)
+	if got := string(s.Execution.Output); got != `{"new":0}` {
+		t.Errorf("the next execution has %s", got)
+	}
+}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -172,5 +173,26 @@ func TestResponsesAreBounded(t *testing.T) {
 	}
 	if a := c.send(t, "POST", "/api/agents/default/sql/execute", `{"query":"SELECT * FROM _responses"}`); a.StatusCode != 403 {
 		t.Errorf("SQL reads what is kept: %d %s", a.StatusCode, a.text)
+	}
+}
+
+// TestResponsesCite: what an answer cites is a url_citation, whose place is counted
+// in characters; numbers of no passage are none.
+func TestResponsesCite(t *testing.T) {
+	c, _ := newClientWithModel(t, func(int, map[string]any) string { return "Für 30 Tage [1], sagt [9] – so [1]." })
+	made := c.upload(t, "/api/agents/default/sources", "policy.md", "# Returns\n\nGoods that you do not like can be sent back within thirty days.\n", nil)
+	source := fmt.Sprint(made.json["id"])
+	c.waitIndexed(t, "/api/agents/default/sources/"+source)
+	a := c.openAI(t, "responses", `"input":"How long can goods be sent back?"`)
+	cited, _ := at(a.json, "output.0.content.0.annotations").([]any)
+	if len(cited) != 2 {
+		t.Fatalf("%d %s", a.StatusCode, a.text)
+	}
+	for i, start := range []string{"12", "31"} {
+		end, _ := strconv.Atoi(start)
+		if at(cited[i], "type") != "url_citation" || at(cited[i], "start_index") != json.Number(start) || at(cited[i], "end_index") != json.Number(strconv.Itoa(end+3)) || at(cited[i], "title") != "policy.md" ||
+			!strings.HasSuffix(fmt.Sprint(at(cited[i], "url")), "/#/agents/default/knowledge/"+source) {
+			t.Errorf("citation %d is %v", i, cited[i])
+		}
 	}
 }

@@ -16,14 +16,16 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/llm"
+	"satchel/agent/openapi"
 	"satchel/store"
 	"satchel/vector"
 	"satchel/vector/document"
 )
 
-// TestMain is also the child process that reads documents.
+// TestMain is also the child process that reads documents and descriptions of
+// APIs.
 func TestMain(m *testing.M) {
-	if document.RunChild(os.Args[1:]) {
+	if document.RunChild(os.Args[1:]) || openapi.RunChild(os.Args[1:]) {
 		return
 	}
 	os.Exit(m.Run())
