@@ -1,28 +1,32 @@
 // Back closes what lies over the page before it leaves the page: while something
-// does, the newest entry of the history is one for it.
+// does, the newest entry of the history, "open", stands for it. When it is closed
+// otherwise the entry stays as "spent": the next one uses it, and Back skips it.
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 type Layer = { close: () => void; firm?: boolean; page: string };
 
 const layers: Layer[] = [];
 const page = () => location.hash.split("?", 1)[0];
-const onEntry = () => Boolean(history.state?.layer);
+const entry = (): "open" | "spent" | undefined => history.state?.layer;
+let last = entry();
 
-/** Makes the history fit what is open; later, as one layer may give way to the next. */
-const settle = () => setTimeout(() => {
-  if (layers.length && !onEntry()) history.pushState({ layer: true }, "");
-  else if (!layers.length && onEntry()) history.back();
-});
-
-if (onEntry()) history.replaceState(null, ""); // left by a reload
+/** Makes the history fit what is open. */
+function fit() {
+  if (layers.length && !entry()) {
+    history.replaceState({ under: true }, "");
+    history.pushState({ layer: "open" }, "");
+  } else if (entry()) history.replaceState({ layer: layers.length ? "open" : "spent" }, "");
+  last = entry();
+}
+const settle = () => setTimeout(fit); // as one layer may give way to the next
+settle();
 
 addEventListener("popstate", () => {
-  if (onEntry()) { // forward, or back to the page of a layer that was left by a link
-    if (!layers.length) history.back();
-    return;
-  }
   const left = layers.filter((l) => l.page !== page());
-  for (const l of left.length ? left : layers.slice(-1)) if (!l.firm) l.close();
+  const back = history.state?.under;
+  if (left.length || (back && layers.length)) {
+    for (const l of left.length ? left : layers.slice(-1)) if (!l.firm) l.close();
+  } else if (back && last === "spent") history.back();
   settle();
 });
 
