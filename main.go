@@ -45,6 +45,7 @@ import (
 	"satchel/store/replica"
 	"satchel/vector"
 	"satchel/vector/document"
+	"satchel/vector/evaluate"
 	"satchel/vector/models"
 )
 
@@ -83,7 +84,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		Offline: func(c *cli.Config) cli.Offline { return store.Offline{Options: storeOptions(c)} },
 		Browser: func(c *cli.Config) cli.Browser { return installation(c) },
 		Models: func(c *cli.Config) cli.Models {
-			return models.Commands{Library: models.New(c.Data), Allow: c.OutboundAllow}
+			return evaluate.Commands{Commands: models.Commands{Library: models.New(c.Data), Allow: c.OutboundAllow}}
 		},
 		System: child.Doctor,
 		Replicas: func(target string) (cli.Replicas, error) {

@@ -14,6 +14,9 @@ import (
 // Models returns the models that are installed as files.
 func (ix *Index) Models() *models.Library { return ix.files }
 
+// UseModels replaces the models of the data folder. Call it before Start.
+func (ix *Index) UseModels(l *models.Library) { ix.files = l }
+
 // checkFile validates the name of an installed model.
 func (ix *Index) checkFile(name string) error {
 	info, err := ix.files.Info(name)

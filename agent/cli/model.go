@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ type Models interface {
 	Install(ctx context.Context, from ModelDownload, out io.Writer) error
 	List(out io.Writer) error
 	Check(ctx context.Context, name string, out io.Writer) error
+	Evaluate(ctx context.Context, e Evaluation, out io.Writer) error
 	Remove(name string, out io.Writer) error
 }
 
@@ -24,6 +26,13 @@ type ModelDownload struct {
 	Revision string
 	SHA256   string // of model.safetensors
 	Mirror   string // in place of https://huggingface.co
+}
+
+// Evaluation says with which questions a model is measured.
+type Evaluation struct {
+	Model     string
+	Questions string // a CSV file with the columns question, source and, optionally, passage
+	Documents string // the folder of the sources
 }
 
 // ofModels are the settings that commands for models use.
@@ -55,11 +64,29 @@ func (p *Program) models(root *cobra.Command) *cobra.Command {
 	models.AddCommand(add, install,
 		command{use: "list", short: "List the models", example: "model list", shows: ofModels[:1],
 			run: func(*cobra.Command, []string) error { return p.Models(p.config).List(p.Out) }}.under(root),
-		command{use: "check NAME", short: "Check a model's files and compute a few texts with it", example: "model check multilingual-e5-small", args: 1, shows: ofModels[:1],
-			run: func(c *cobra.Command, args []string) error {
-				return p.Models(p.config).Check(c.Context(), args[0], p.Out)
-			}}.under(root),
+		p.checkModel(root),
 		command{use: "remove NAME", short: "Delete a model", example: "model remove multilingual-e5-small", args: 1, shows: ofModels[:1],
 			run: func(_ *cobra.Command, args []string) error { return p.Models(p.config).Remove(args[0], p.Out) }}.under(root))
 	return models
+}
+
+func (p *Program) checkModel(root *cobra.Command) *cobra.Command {
+	var e Evaluation
+	check := command{
+		use: "check NAME", short: "Check a model's files, and measure how well it finds your documents", example: "model check multilingual-e5-small --questions questions.csv --documents handbook", args: 1, shows: ofModels[:1],
+		long: "With --questions and --documents it asks the questions of a CSV file (columns question, source and, optionally, passage),\nwith the built-in model and with this one, and prints how high the answers rank.",
+		run: func(c *cobra.Command, args []string) error {
+			if (e.Questions == "") != (e.Documents == "") {
+				return errors.New("--questions and --documents belong together")
+			}
+			if err := p.Models(p.config).Check(c.Context(), args[0], p.Out); err != nil || e.Questions == "" {
+				return err
+			}
+			e.Model = args[0]
+			return p.Models(p.config).Evaluate(c.Context(), e, p.Out)
+		},
+	}.under(root)
+	check.Flags().StringVar(&e.Questions, "questions", "", "CSV file of questions, and the documents that answer them")
+	check.Flags().StringVar(&e.Documents, "documents", "", "folder of the documents")
+	return check
 }
