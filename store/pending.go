@@ -32,7 +32,7 @@ type Pending struct {
 	Changed bool `json:"-"`
 }
 
-// workKinds is a set of kinds of work.
+// workKinds is a set of kinds of work; dueTimes says more of each.
 type workKinds uint32
 
 const (
@@ -59,11 +59,35 @@ const (
 // dueNow is a time that is past on every clock.
 var dueNow = agent.At(time.Unix(0, 0))
 
+// dueTimes has, for each kind of work in the order of the constants, its field of
+// Pending and the SQL of when it is due, in which ?1 is dueNow. Files are asked
+// before they are migrated: since is the first version that has the tables, 0 if all
+// have.
+var dueTimes = [...]struct {
+	field func(*Pending) *agent.Time
+	due   string
+	since int
+}{
+	{func(p *Pending) *agent.Time { return &p.Sources }, `iif(EXISTS (SELECT 1 FROM sources WHERE status NOT IN ('ready','error')) OR EXISTS (SELECT 1 FROM _purge), ?1, NULL)`, 0},
+	{func(p *Pending) *agent.Time { return &p.Pages }, `iif(EXISTS (SELECT 1 FROM sources WHERE status NOT IN ('ready','error')), ?1, NULL)`, 0},
+	{func(p *Pending) *agent.Time { return &p.Events }, `iif(EXISTS (SELECT 1 FROM _events WHERE seq > (SELECT min(seq) FROM _cursors)), ?1, NULL)`, 0},
+	{func(p *Pending) *agent.Time { return &p.Deliveries }, `(SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending')`, 0},
+	{func(p *Pending) *agent.Time { return &p.Messages }, `(SELECT min(next_attempt_at) FROM _outgoing WHERE status IN ('pending','sending'))`, 0},
+	{func(p *Pending) *agent.Time { return &p.Answers }, `iif(EXISTS (SELECT 1 FROM _answers), ?1, NULL)`, 0},
+	{func(p *Pending) *agent.Time { return &p.Schedules }, `iif(EXISTS (SELECT 1 FROM _replan), ?1, (` + selectNextRun + `))`, 0},
+	{func(p *Pending) *agent.Time { return &p.Runs }, `iif(EXISTS (SELECT 1 FROM runs WHERE status = 'running') OR EXISTS (SELECT 1 FROM occurrences WHERE status = 'running'), ?1, NULL)`, 0},
+	{func(p *Pending) *agent.Time { return &p.Executions }, `iif(EXISTS (SELECT 1 FROM executions WHERE status IN ('queued','running') AND suspended = 0), ?1, (SELECT min(due_at) FROM _waits WHERE due_at IS NOT NULL))`, 0},
+	{func(p *Pending) *agent.Time { return &p.Gateways }, `iif(EXISTS (SELECT 1 FROM gateways WHERE ` + polled + `), ?1, NULL)`, 0},
+	{func(p *Pending) *agent.Time { return &p.MCPServers }, `iif(EXISTS (SELECT 1 FROM mcp_servers), ?1, NULL)`, 0},
+	{func(p *Pending) *agent.Time { return &p.Sessions }, `iif(EXISTS (SELECT 1 FROM sessions WHERE closed_at IS NULL), ?1, NULL)`, 0},
+}
+
 // field returns the due time of one kind of work; nil for workChanged.
 func (p *Pending) field(kind workKinds) *agent.Time {
-	fields := [...]*agent.Time{&p.Sources, &p.Pages, &p.Events, &p.Deliveries, &p.Messages, &p.Answers,
-		&p.Schedules, &p.Runs, &p.Executions, &p.Gateways, &p.MCPServers, &p.Sessions, nil}
-	return fields[bits.TrailingZeros32(uint32(kind))]
+	if kind == workChanged {
+		return nil
+	}
+	return dueTimes[bits.TrailingZeros32(uint32(kind))].field(p)
 }
 
 // add makes work of the given kinds due now.
@@ -247,18 +271,20 @@ const selectNextRun = `SELECT min(t) FROM (
 		SELECT min(next_run) AS t FROM schedules WHERE status = 'active' AND next_run IS NOT NULL
 		UNION ALL SELECT min(next_run) FROM tasks WHERE next_run IS NOT NULL)`
 
-const selectPending = `SELECT
-	iif(EXISTS (SELECT 1 FROM sources WHERE status NOT IN ('ready','error')) OR EXISTS (SELECT 1 FROM _purge), ?1, NULL),
-	iif(EXISTS (SELECT 1 FROM _events WHERE seq > (SELECT min(seq) FROM _cursors)), ?1, NULL),
-	(SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending'),
-	(SELECT min(next_attempt_at) FROM _outgoing WHERE status IN ('pending','sending')),
-	iif(EXISTS (SELECT 1 FROM _answers), ?1, NULL),
-	iif(EXISTS (SELECT 1 FROM _replan), ?1, (` + selectNextRun + `)),
-	iif(EXISTS (SELECT 1 FROM runs WHERE status = 'running') OR EXISTS (SELECT 1 FROM occurrences WHERE status = 'running'), ?1, NULL),
-	iif(EXISTS (SELECT 1 FROM executions WHERE status IN ('queued','running') AND suspended = 0), ?1, (SELECT min(due_at) FROM _waits WHERE due_at IS NOT NULL)),
-	iif(EXISTS (SELECT 1 FROM gateways WHERE ` + polled + `), ?1, NULL),
-	iif(EXISTS (SELECT 1 FROM mcp_servers), ?1, NULL),
-	iif(EXISTS (SELECT 1 FROM sessions WHERE closed_at IS NULL), ?1, NULL)`
+// selectPending returns the query for dueTimes in a file of a version.
+func selectPending(version int) string {
+	columns := make([]string, len(dueTimes))
+	for i := range dueTimes {
+		if columns[i] = dueTimes[i].due; version < dueTimes[i].since {
+			columns[i] = "NULL"
+		}
+	}
+	query := "SELECT " + strings.Join(columns, ", ")
+	if version < 3 {
+		query = strings.Replace(query, "suspended = 0", "asleep = 0", 1)
+	}
+	return query
+}
 
 // pending reads what is to be done in a file, which may be of any version.
 func (c *conn) pending() (p Pending, err error) {
@@ -266,12 +292,10 @@ func (c *conn) pending() (p Pending, err error) {
 	if err := c.value(&version, "PRAGMA user_version"); err != nil {
 		return p, err
 	}
-	query := selectPending
-	if version < 3 {
-		query = strings.Replace(query, "suspended = 0", "asleep = 0", 1)
+	fields := make([]any, len(dueTimes))
+	for i := range dueTimes {
+		fields[i] = dueTimes[i].field(&p)
 	}
-	err = c.row(query, dueNow).Scan(&p.Sources, &p.Events, &p.Deliveries, &p.Messages, &p.Answers, &p.Schedules, &p.Runs,
-		&p.Executions, &p.Gateways, &p.MCPServers, &p.Sessions)
-	p.Pages = p.Sources // those of crawls that continue
+	err = c.row(selectPending(version), dueNow).Scan(fields...)
 	return p, err
 }
