@@ -44,7 +44,7 @@ type Action struct {
 type ActionFile struct {
 	Name     string `json:"name" example:"notes.txt"`
 	MIMEType string `json:"mime_type,omitempty" example:"text/plain"`
-	Data     []byte `json:"data" doc:"The content in base64."`
+	Data     []byte `json:"data" doc:"The content in base64." example:"SGVsbG8="`
 }
 
 // Limits of actions.

@@ -75,7 +75,7 @@ func (s *Server) connectCredential(c *rest.Call, in *credentialIn) (credentials.
 type completeConnectionIn struct {
 	credentialIn
 	Body struct {
-		RedirectedTo string `json:"redirected_to,omitempty" doc:"For authorization_code: the whole address that the browser was sent to and could not open. For device_code: leave it out, and call again after the interval."`
+		RedirectedTo string `json:"redirected_to,omitempty" doc:"For authorization_code: the whole address that the browser was sent to and could not open. For device_code: leave it out, and call again after the interval." example:"http://localhost:1/callback?code=4f9c2a&state=k3J9"`
 	}
 }
 

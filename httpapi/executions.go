@@ -187,7 +187,7 @@ func (s *Server) terminateExecution(c *rest.Call, in *executionIn) (executionOut
 type retryExecutionIn struct {
 	executionIn
 	Body struct {
-		FromNode string `json:"from_node,omitempty" doc:"The node to restart from. Default: the first one that failed."`
+		FromNode string `json:"from_node,omitempty" doc:"The node to restart from. Default: the first one that failed." example:"n2"`
 	}
 }
 

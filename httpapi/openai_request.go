@@ -41,11 +41,11 @@ func (t *text) UnmarshalJSON(data []byte) error {
 
 type openAICall struct {
 	Index    *int   `json:"index,omitempty"`
-	ID       string `json:"id"`
+	ID       string `json:"id" example:"call_1"`
 	Type     string `json:"type" example:"function"`
 	Function struct {
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
+		Name      string `json:"name" example:"get_order"`
+		Arguments string `json:"arguments" example:"{\"id\":17}"`
 	} `json:"function"`
 }
 
@@ -59,7 +59,7 @@ type openAIMessage struct {
 type openAITool struct {
 	Type     string `json:"type" example:"function"`
 	Function struct {
-		Name        string          `json:"name"`
+		Name        string          `json:"name" example:"get_order"`
 		Description string          `json:"description,omitempty"`
 		Parameters  json.RawMessage `json:"parameters,omitempty"`
 	} `json:"function"`

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"net/http"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -243,6 +244,43 @@ func TestDescribedExamplesFitTheirSchemas(t *testing.T) {
 	walk(d.document, "")
 	if checked < 2*len(table()) {
 		t.Errorf("only %d examples were found", checked)
+	}
+}
+
+// TestSamplesHaveTexts checks that what the reference shows for a request has no
+// empty texts, which are invalid in most fields.
+func TestSamplesHaveTexts(t *testing.T) {
+	empty := []string{"command"} // in place of url
+	var walk func(value any, place string)
+	walk = func(value any, place string) {
+		switch v := value.(type) {
+		case string:
+			if v == "" && !slices.Contains(empty, path.Base(place)) {
+				t.Errorf("%s is empty", place)
+			}
+		case map[string]any:
+			for key, inner := range v {
+				walk(inner, place+"/"+key)
+			}
+		case []any:
+			for _, inner := range v {
+				walk(inner, place)
+			}
+		}
+	}
+	checked := 0
+	for address, methods := range describe(t).document["paths"].(map[string]any) {
+		for method, operation := range methods.(map[string]any) {
+			body, _ := operation.(map[string]any)["requestBody"].(map[string]any)
+			content, _ := body["content"].(map[string]any)
+			if media, ok := content["application/json"].(map[string]any); ok {
+				walk(media["example"], method+" "+address)
+				checked++
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("no request has a body")
 	}
 }
 

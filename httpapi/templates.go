@@ -22,7 +22,7 @@ func (s *Server) listTemplates(*rest.Call, *struct{}) (templatesOut, error) {
 type useTemplateIn struct {
 	ID   string `path:"templateId" doc:"Id of the template." example:"telegram-handbook"`
 	Body struct {
-		Values map[string]any `json:"values,omitempty" doc:"Values by name."`
+		Values map[string]any `json:"values,omitempty" doc:"Values by name." example:"{\"recipient\":\"ada@example.com\"}"`
 	}
 }
 

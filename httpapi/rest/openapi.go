@@ -262,7 +262,7 @@ func withMedia(content map[string]*huma.MediaType, name string, media *huma.Medi
 func mediaSchema(media string) *huma.Schema {
 	switch {
 	case media == echo.MIMEApplicationJSON:
-		return &huma.Schema{}
+		return &huma.Schema{Examples: []any{map[string]any{"order": "A-17"}}}
 	case media == echo.MIMEApplicationForm:
 		return &huma.Schema{Type: huma.TypeObject}
 	case strings.HasPrefix(media, "text/"):
