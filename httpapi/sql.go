@@ -31,7 +31,7 @@ const maxSQL = 100_000
 type sqlIn struct {
 	Body struct {
 		Query  string       `json:"query" required:"true" doc:"One statement: SELECT, INSERT, UPDATE, DELETE, PRAGMA or EXPLAIN." example:"SELECT name FROM contacts WHERE email = ?"`
-		Params store.Params `json:"params,omitempty" doc:"A list of values for ?, or an object for :name placeholders." example:"[\"ada@example.com\"]"`
+		Params store.Params `json:"params,omitempty" doc:"A list of values for ?, or an object for :name placeholders." sample:"[\"ada@example.com\"]"`
 		// ReadOnly is for pages that run a statement from their URL.
 		ReadOnly bool `json:"read_only,omitempty" doc:"Reject a statement that would change data."`
 	}

@@ -97,7 +97,7 @@ func (s *Server) deleteTool(c *rest.Call, in *toolIn) (none, error) {
 type executeToolIn struct {
 	toolIn
 	Body struct {
-		Arguments json.RawMessage `json:"arguments,omitempty" doc:"Arguments of the call, an object that follows the tool's parameters." example:"{\"order\":\"A-17\"}"`
+		Arguments json.RawMessage `json:"arguments,omitempty" doc:"Arguments of the call, an object that follows the tool's parameters." sample:"{\"order\":\"A-17\"}"`
 	}
 }
 

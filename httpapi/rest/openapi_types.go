@@ -119,8 +119,8 @@ var keepsUnknown = []reflect.Type{reflect.TypeFor[agent.Node](), reflect.TypeFor
 
 // settle finishes the schemas when all are there: objects may have fields that
 // are not named, because requests may hold any and answers gain new ones;
-// optional fields of any type may be null; and a field with a tag types is of
-// one of these.
+// optional fields of any type may be null; a field with a tag types is of one of
+// these, and one with a tag sample, which is JSON, has that as its example.
 func (t *types) settle() {
 	for name, schema := range t.registry.Map() {
 		of := t.registry.TypeFromRef(schemaPrefix + name)
@@ -140,6 +140,9 @@ func (t *types) settle() {
 			}
 			if words := f.Tag.Get("types"); words != "" {
 				describeTypes(property, words)
+			}
+			if sample := f.Tag.Get("sample"); sample != "" {
+				property.Examples = []any{json.RawMessage(sample)}
 			}
 		}
 	}
