@@ -119,7 +119,7 @@ func (s *Schedule) Planned(days []Time) map[int]ScheduleDay {
 }
 
 // nextAfter returns a function that gives the first run after a moment by the
-// cron expression; of other schedules there is none.
+// cron expression; other schedules have none.
 func (s *Schedule) nextAfter() func(time.Time) Time {
 	cron, zone, err := s.cron()
 	if s.Type != ScheduleCron || err != nil {

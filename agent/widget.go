@@ -101,7 +101,7 @@ var (
 )
 
 // pageOrigin returns an origin as browsers send it in the header Origin. One
-// with more than scheme, host and port is none, nor is a pattern.
+// with more than scheme, host and port is invalid, and so is a pattern.
 func pageOrigin(raw string) (string, bool) {
 	u, err := url.Parse(strings.TrimSuffix(strings.TrimSpace(raw), "/"))
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Path != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {

@@ -49,7 +49,7 @@ func (s *Server) clientDocument(c echo.Context) error {
 	return c.JSON(http.StatusOK, s.options.Credentials.ClientMetadata())
 }
 
-// oauthPolicy lets the page run nothing and load nothing but its style.
+// oauthPolicy lets the page run nothing and load only its style.
 const oauthPolicy = "default-src 'none'; style-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 
 type oauthPageData struct{ Title, Text, Back string }

@@ -71,7 +71,7 @@ func (s *Server) listModels(c *rest.Call, in *modelsIn) (modelsOut, error) {
 	return modelsOut{provider, names}, err
 }
 
-// installedModel is a model that lies in files on the server.
+// installedModel is a model installed on the server.
 type installedModel struct {
 	Name   string          `json:"name" doc:"Value for embedding_model, if it is an embedder." example:"multilingual-e5-small"`
 	Kind   pretrained.Kind `json:"kind" enum:"embedder,reranker" doc:"A reranker is used by searches with rerank, and by chat." example:"embedder"`

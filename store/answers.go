@@ -13,7 +13,7 @@ import (
 // Bounds of automatic answers.
 const (
 	maxAnswerTries = 3              // of an answer that the program's end cut each time
-	maxAnswerAge   = 24 * time.Hour // a later answer is none
+	maxAnswerAge   = 24 * time.Hour // a later answer is not sent
 	maxUnanswered  = 10_000         // messages of an agent that wait for an answer
 )
 

@@ -182,7 +182,7 @@ func readRow(c *conn) (row, error) {
 	return r, rows.Err()
 }
 
-// enter puts a file that lies in its own place into the catalog. A refused
+// enter adds a file that is in its own place to the catalog. A refused
 // file is entered by its id alone, so that requests for it fail with the reason.
 func (f *Folder) enter(id string, found row) *DB {
 	db := newDB(f, id, f.filePath(id))

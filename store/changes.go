@@ -17,7 +17,7 @@ const (
 	KindSetting  = "setting"
 	KindWaiting  = "waiting"  // something began to wait for a person, or ended; there is no id
 	KindProgress = "progress" // work on sources went on; there is no id
-	KindReset    = "reset"    // more changed than is told one by one
+	KindReset    = "reset"    // more changed than is reported row by row
 )
 
 // Op is what happened to a record.
@@ -77,7 +77,7 @@ var rowTables = map[string]rowTable{
 // maxRows bounds the changes of one commit that are listed one by one.
 const maxRows = 1_000
 
-// Watch has fn called after each commit with the records that it changed, until
+// Watch calls fn after each commit with the records that it changed, until
 // stop is called, which does not wait. There is one such fn at a time. It is called by the goroutine
 // that writes, in the order of the commits, and must return at once without
 // using the agent's file. Where nobody watches, nothing is noted.

@@ -120,7 +120,7 @@ type Inbox struct {
 	Unread  int `json:"unread"` // conversations with messages that were neither read nor answered
 }
 
-// Inbox counts what waits for a person, and the conversations with something
+// Inbox counts the items that wait for a person, and the conversations with something
 // unread.
 func (db *DB) Inbox(ctx context.Context) (Inbox, error) {
 	return Read(ctx, db, func(tx *Tx) (i Inbox, err error) {

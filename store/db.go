@@ -166,7 +166,7 @@ func (db *DB) open() error {
 }
 
 // verify compares a file that has just been opened with the catalog. Another
-// may lie in its place since it was closed: one of this agent, as when a copy
+// may have taken its place since it was closed: one of this agent, as when a copy
 // was put back, is taken as it is, and any other is left to the watcher.
 func (db *DB) verify(f *file) error {
 	if !db.inPlace {

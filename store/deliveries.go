@@ -13,7 +13,7 @@ import (
 )
 
 // MaxPending bounds the deliveries that wait for one subscription. What comes
-// on top fails at once, and can be delivered by hand.
+// on top fails at once, and can be delivered manually.
 const MaxPending = 10_000
 
 const deliveryColumns = "id, event, event_id, webhook_id, attempt, status, response_status, duration_ms, error, next_attempt_at, created_at"

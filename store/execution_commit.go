@@ -19,7 +19,7 @@ type ExecutionStep struct {
 	Results        []agent.NodeResult // the outcome of nodes
 	Waits          []Wait             // nodes that wait from now on
 	Unwaits        []WaitEnd          // nodes that wait no more, since their results do not matter
-	Suspended      bool               // nothing but waits is left
+	Suspended      bool               // only waits are left
 	Waiting        int                // how many, with Suspended
 	Children       []StartedExecution // executions that it starts
 }
@@ -174,7 +174,7 @@ func (tx *Tx) insertExecution(e *agent.Execution, key string, suspended bool) er
 	return err
 }
 
-// auditExecuted notes who executed a workflow by hand.
+// auditExecuted logs who executed a workflow manually.
 func (tx *Tx) auditExecuted(e *agent.Execution) error {
 	if e.Trigger != "manual" {
 		return nil

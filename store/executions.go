@@ -216,7 +216,7 @@ func (tx *Tx) journal(id string) ([]agent.NodeResult, error) {
 	return slices.DeleteFunc(results, func(r agent.NodeResult) bool { return r.NodeID == "" }), nil
 }
 
-// WorkflowText is a workflow as it lies in the file: what has to be read for
+// WorkflowText is a workflow as stored: what has to be read for
 // each execution, to be compared with what was made of it before.
 type WorkflowText struct {
 	ID, Name               string

@@ -9,11 +9,11 @@ import (
 // filter collects the conditions of a list.
 type filter struct {
 	where []condition
-	// from finds the records by way of another table, which is better where they
+	// from finds the records through another table, which is better where they
 	// are few; it stands in place of the conditions marked byFrom.
 	from     string
 	fromArgs []any
-	// indexed reports that an index finds the records in the order that is asked for.
+	// indexed reports that an index finds the records in the requested order.
 	indexed bool
 	// split is the column of a condition that is met by one of some values, each
 	// of which is a range of such an index.

@@ -20,7 +20,7 @@ type linkedFile struct {
 }
 
 // link finds out whose the file of Options.Linked is. It returns an error if that
-// is no agent's file, or if a server has the data folder open that it lies in.
+// is no agent's file, or if a server has the data folder open that contains it.
 func (f *Folder) link(path string) error {
 	abs, err := filepath.Abs(path)
 	if err == nil {

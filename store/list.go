@@ -46,7 +46,7 @@ type listing[T any] struct {
 	value   func(record T, field string) any // of a field to sort by that the record's JSON does not show; nil: there is none
 }
 
-// find narrows a filter to the records that contain a text, by way of the index
+// find narrows a filter to the records that contain a text, through the index
 // where there is one.
 func (l listing[T]) find(tx *Tx, f *filter, text string) error {
 	if text == "" || len(l.search) == 0 {

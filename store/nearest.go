@@ -5,7 +5,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// nearestByIndex is Nearest by way of the index in memory.
+// nearestByIndex is Nearest through the index in memory.
 //
 // A record of a chunk that is deleted since is found out here, for its vector
 // is gone. When that leaves few, more are put forward.

@@ -76,7 +76,7 @@ func (tx *Tx) settlePage(p PendingPage) error {
 // the order of its pages.
 func (db *DB) OrderChunks(ctx context.Context, sourceID string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		// Positions are unique at every moment, so they move by way of negative ones.
+		// Positions are unique at every moment, so they move through negative ones.
 		_, err := tx.exec(`UPDATE chunks SET position = -1 - r.n FROM (SELECT c.seq AS chunk, row_number() OVER (ORDER BY p.seq, c.position) - 1 AS n
 			FROM chunks c LEFT JOIN _pages p ON p.source_id = c.source_id AND p.url = c.url WHERE c.source_id = ?1) r
 			WHERE chunks.seq = r.chunk`, sourceID)

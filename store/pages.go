@@ -73,7 +73,7 @@ func queuedPage(rows *sqlite.Rows) (q QueuedPage, err error) {
 	return q, rows.Scan(&q.URL, &q.Depth, &q.Known, &q.ETag, &q.LastModified)
 }
 
-// walked counts what a walk has done, and what waits in its queue.
+// walked counts the pages that a crawl has processed, and those in its queue.
 func (tx *Tx) walked(sourceID string) (f Frontier, queued int, err error) {
 	return f, queued, tx.row(`SELECT count(*) > 0, count(*) FILTER (WHERE state <> 'queued'), count(*) FILTER (WHERE state = 'indexed'),
 		count(*) FILTER (WHERE state = 'queued') FROM _pages WHERE source_id = ? AND state <> 'earlier'`, sourceID).Scan(&f.Begun, &f.Tried, &f.Indexed, &queued)

@@ -49,7 +49,7 @@ var sandboxOptions = sqlsandbox.Options{
 // SQL runs one statement of a client's: SELECT, INSERT, UPDATE, DELETE, PRAGMA
 // or EXPLAIN, also behind WITH. Tables whose names begin with "_" are closed to
 // it. A write is one transaction of its own; what the API's writes bring about
-// by way of triggers (events, counts, tags) a write by SQL does too, and it is
+// through triggers (events, counts, tags) a write by SQL does too, and it is
 // audited without the values in it.
 //
 // Errors: INVALID_QUERY for a statement that SQLite refuses or that breaks a

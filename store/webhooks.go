@@ -37,7 +37,7 @@ func scanWebhook(rows *sqlite.Rows) (w agent.Webhook, err error) {
 }
 
 // stringsIn returns the texts of a stored list, which SQL may have written, and
-// passes over what is none.
+// skips the others.
 func stringsIn(raw rawJSON) []string {
 	var values []any
 	_ = json.Unmarshal(raw, &values) // the column holds a list

@@ -40,7 +40,7 @@ func Languages(text string) (names []string) {
 	return names
 }
 
-// nameOfLanguage has the languages that are told apart by their codes.
+// nameOfLanguage maps the codes of the supported languages to their names.
 var nameOfLanguage = map[string]string{
 	"en": "English", "de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "pt": "Portuguese", "nl": "Dutch", "sv": "Swedish",
 	"zh": "Chinese", "ja": "Japanese", "ko": "Korean", "th": "Thai", "ru": "Russian", "el": "Greek", "ar": "Arabic", "he": "Hebrew", "hi": "Hindi",

@@ -108,7 +108,7 @@ type Answer struct {
 	Reranked bool // the scores are those of a reranker
 }
 
-// noMeaning is the notice of a search without meaning.
+// noMeaning is the notice of a hybrid search that could only use words.
 const noMeaning = "the embedding provider does not respond: these results are by words only"
 
 // noFile is its notice if the model is an installed one.

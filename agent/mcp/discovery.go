@@ -99,7 +99,7 @@ func challengeOf(headers []string) map[string]string {
 	return nil
 }
 
-// usable reports whether a URL may be called on behalf of a server: http or
+// usable reports whether a URL may be called for a server: http or
 // https, without user information or fragment, and not http for an https
 // server.
 func usable(u *url.URL, server string) bool {

@@ -29,7 +29,7 @@ type Options struct {
 	Driver   string                   // folder of the driver; "" is one in the user's cache folder
 	Remote   bool                     // Chromium runs on another machine: only the driver is needed
 	Getenv   func(string) string      // the environment; nil is an empty one
-	Out      func(string)             // is told each step, a line each; nil tells nobody
+	Out      func(string)             // receives a line for each step; may be nil
 	on       *machine                 // nil is this one
 	pins     map[string]pinnedPackage // nil is what the program pins
 }

@@ -91,7 +91,7 @@ func (l *Live) Takeover(ctx context.Context, s *browser.Session, id string) (age
 	return t, err
 }
 
-// openTakeover finds an open takeover; nil when it is none.
+// openTakeover returns an open takeover, or nil.
 func (l *Live) openTakeover(s *browser.Session, id string) *takeover {
 	l.mu.Lock()
 	defer l.mu.Unlock()

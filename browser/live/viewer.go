@@ -15,7 +15,7 @@ import (
 // under it.
 const retryCast = time.Second
 
-// maxReplies bounds what waits to be sent besides pictures: answers to the
+// maxReplies limits the queued replies besides pictures: answers to the
 // viewer's own requests.
 const maxReplies = 16
 

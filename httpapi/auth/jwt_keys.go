@@ -24,7 +24,7 @@ import (
 
 // Rules of fetching keys.
 const (
-	refetchEvery = time.Minute      // a set is asked for again, and a failed fetch repeated
+	refetchEvery = time.Minute      // a set is fetched again, and a failed fetch repeated
 	keysLast     = 24 * time.Hour   // through an outage, from the last good fetch
 	fetchTimeout = 5 * time.Second  // from dialling to the last byte
 	maxKeyBytes  = 512 << 10        // of a key set; some publish certificates beside the keys

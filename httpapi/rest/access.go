@@ -18,7 +18,7 @@ const (
 )
 
 // Role returns the role that the caller must have on the agent, RoleNone where
-// none is asked for.
+// none is required.
 func (a Access) Role() agent.Role {
 	switch a {
 	case Viewer, OwnViewer:

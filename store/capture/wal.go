@@ -27,7 +27,7 @@ type WALPosition struct {
 	Sum    [2]uint32 `json:"sum"`    // the checksum of everything up to there
 }
 
-// frame is where a page lies in the -wal.
+// frame is the place of a page in the -wal.
 type frame struct {
 	page   uint32
 	offset int64 // of the page's content

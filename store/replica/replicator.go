@@ -183,7 +183,7 @@ func (r *Replicator) Stop() {
 	r.tidying.Stop()
 }
 
-// Close uploads what waits, within a few seconds, and ends. Call it once the folder
+// Close uploads the queued commits, within a few seconds, and ends. Call it once the folder
 // is closed: what closing it commits is uploaded too.
 func (r *Replicator) Close() {
 	if r.stop == nil {
@@ -198,7 +198,7 @@ func (r *Replicator) Close() {
 	r.stop = nil
 }
 
-// flush uploads what waits.
+// flush uploads the queued commits.
 func (r *Replicator) flush(ctx context.Context) {
 	slots := make(chan struct{}, uploadsAtOnce)
 	var running sync.WaitGroup
@@ -219,7 +219,7 @@ func (r *Replicator) flush(ctx context.Context) {
 	running.Wait()
 }
 
-// ids returns the agents of which are is true.
+// ids returns the agents for which are returns true.
 func (r *Replicator) ids(are func(*replicated) bool) (ids []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -135,7 +135,7 @@ func exceeds(objects []object, last uint64) bool {
 	return false
 }
 
-// giveUp has a new snapshot take the place of what waits.
+// giveUp replaces the queued commits with a new snapshot.
 func (r *Replicator) giveUp(id string, dropped int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -225,7 +225,7 @@ func (r *Replicator) forgetUnless(id string, there bool) {
 	}
 }
 
-// putSnapshot uploads a snapshot by way of a temporary file.
+// putSnapshot uploads a snapshot through a temporary file.
 func (r *Replicator) putSnapshot(ctx context.Context, db *store.DB, fresh bool) (at capture.Position, size int64, err error) {
 	temp, err := os.CreateTemp(filepath.Join(r.Path, "tmp"), "snapshot-")
 	if err != nil {

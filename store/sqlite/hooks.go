@@ -31,11 +31,11 @@ func authorize(tls *libc.TLS, _ uintptr, action int32, a, b, database, inside ui
 	return lib.SQLITE_DENY
 }
 
-// RowFunc is told of a row that changes: its table, SQLite's operation, and by
+// RowFunc is called for each row that changes: its table, SQLite's operation, and by
 // column its values, those that it had before unless it is inserted.
 type RowFunc func(table string, op int32, column func(i int) any)
 
-// OnRow has fn told of each row that changes from now on, also by way of triggers
+// OnRow calls fn for each row that changes from now on, also through triggers
 // and foreign keys; nil ends that.
 func (c *Conn) OnRow(fn RowFunc) {
 	c.onRow = fn

@@ -8,7 +8,7 @@ import (
 	"modernc.org/libc/sys/types"
 )
 
-// What is done with C memory by hand goes by way of this file: at and view.
+// All direct access to C memory goes through at and view in this file.
 
 // peek reads the pointer at address p.
 func peek(p uintptr) uintptr {

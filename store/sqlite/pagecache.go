@@ -32,7 +32,7 @@ type cachedPage struct {
 	key            uint32
 }
 
-// pageCache is the cache of one file of one connection. It lies in SQLite's memory.
+// pageCache is the cache of one file of one connection. It is in SQLite's memory.
 type pageCache struct {
 	content, extra uintptr // sizes of both
 	purgeable      bool    // pages that are not in use may go

@@ -112,5 +112,5 @@ func (c *Conn) Trusted(query string, args ...any) ([][]any, error) {
 }
 
 // OnRow has fn told of each row that the transaction changes from now on, also
-// by way of triggers and foreign keys.
+// through triggers and foreign keys.
 func (c *Conn) OnRow(fn sqlite.RowFunc) { c.sql.OnRow(fn) }

@@ -33,7 +33,7 @@ type guard struct {
 
 	// The client's statement, and what it was seen to do.
 	statement *Statement
-	changed   map[string]bool // tables it changes, also by way of triggers
+	changed   map[string]bool // tables it changes, also through triggers
 	targets   map[string]bool // tables it changes by itself
 	refused   *agent.Error    // the first refusal
 }

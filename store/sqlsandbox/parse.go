@@ -9,7 +9,7 @@ import (
 )
 
 // maxQuery bounds a query's length in bytes. SQLite needs some 200 bytes of
-// memory for each byte of a query made of nothing but short terms.
+// memory for each byte of a query made only of short terms.
 const maxQuery = 200_000
 
 // Statement is the one statement of a query, with its parameters. Its words

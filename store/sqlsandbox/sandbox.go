@@ -86,7 +86,7 @@ func (p *Pool) Read(ctx context.Context, s *Statement, limits Limits) (Result, e
 }
 
 // Write runs fn in a write transaction, while no one else writes to the file,
-// and returns the tables that were changed, also by way of triggers. Nothing
+// and returns the tables that were changed, also through triggers. Nothing
 // remains of what fn did when there is an error.
 func (p *Pool) Write(fn func(*Conn) error) (changed map[string]bool, err error) {
 	c, err := p.takeWriter()

@@ -142,7 +142,7 @@ func fold(word []byte) []byte {
 	return word
 }
 
-// small is a letter's case folding: by way of the capital, which letters have
+// small is a letter's case folding: through the capital, which letters have
 // in common that differ in form alone, such as µ and μ, or ς and σ.
 func small(r rune) rune {
 	if r == 'ı' { // its capital is that of another letter

@@ -7,7 +7,7 @@ import { Button, Dialog, Load, tell } from "../ui";
 import { catalog, type Doc, type Editor, type Issue, readGraph, type Schema, tidy, writeGraph } from "./base";
 
 const longestSentence = 4000;
-const listed = 30; // records of a kind that the model is told of
+const listed = 30; // records of a kind that the model is given
 
 type Answer = { name: string; summary: string; nodes: any[]; edges: any[] };
 

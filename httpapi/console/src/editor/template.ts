@@ -9,7 +9,7 @@ export const filters: [string, string][] = [
 
 const steps = /^\s*(?:\.?([\p{L}_$][\p{L}\p{N}_$-]*)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\])/u;
 
-/** Reads a path such as a.b[0]["c d"]; null when it is none. */
+/** Reads a path such as a.b[0]["c d"]; null if it is not one. */
 export function readPath(text: string): (string | number)[] | null {
   const path: (string | number)[] = [];
   for (let rest = text.trim(); rest; ) {
