@@ -78,7 +78,7 @@ type Entry struct {
 func (w *Widget) Enter(e Entry) (token string, v Visitor, err error) {
 	t, err := w.read(e.Ticket, ticketKind)
 	if err != nil || t.Origin != e.Origin {
-		return "", v, agent.Errorf(agent.CodeUnauthorized, "the ticket is wrong, was used before, or its minute is over")
+		return "", v, agent.Errorf(agent.CodeUnauthorized, "the ticket is wrong, was used before, or has expired")
 	}
 	if v.User = e.User; v.User != "" {
 		if len(v.User) > 190 || w.Config.Secret == "" || !signature.VerifyHMAC(e.UserHash, w.Config.Secret, []byte(v.User)) {
@@ -86,7 +86,7 @@ func (w *Widget) Enter(e Entry) (token string, v Visitor, err error) {
 		}
 	}
 	if !w.gateways.visitors.use(t.ID, time.Unix(t.Expires, 0), w.gateways.now()) {
-		return "", v, agent.Errorf(agent.CodeUnauthorized, "the ticket is wrong, was used before, or its minute is over")
+		return "", v, agent.Errorf(agent.CodeUnauthorized, "the ticket is wrong, was used before, or has expired")
 	}
 	v.Kind, v.Origin, v.ID = visitorKind, e.Origin, randomID()
 	if v.User != "" { // the same on every device

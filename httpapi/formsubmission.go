@@ -69,7 +69,7 @@ func readSubmission(r *http.Request, raw []byte) (*submission, error) {
 	case echo.MIMEApplicationForm:
 		form, err := url.ParseQuery(string(raw))
 		if err != nil {
-			return nil, agent.Errorf(agent.CodeValidation, "the request body is no form")
+			return nil, agent.Errorf(agent.CodeValidation, "the request body is not a form")
 		}
 		s.entered = form
 	case echo.MIMEMultipartForm:

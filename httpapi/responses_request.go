@@ -167,7 +167,7 @@ type inputItem struct {
 func (r *responseReader) readChain(id string) error {
 	chain, whole, err := r.call.DB.ResponseChain(r.call, id)
 	if agent.ErrorCode(err) == agent.CodeNotFound {
-		return agent.Invalid("previous_response_id", "names no response that is kept")
+		return agent.Invalid("previous_response_id", "names a response that is not kept")
 	}
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func (db *DB) CreateAdmin(ctx context.Context, a agent.Admin) (agent.Admin, erro
 	err := db.changeAdmins(ctx, func(tx *Tx) error {
 		a.CreatedAt = tx.Now
 		if err := tx.insertAdmin(&a); isUnique(err) {
-			return agent.Errorf(agent.CodeConflict, "this email has a role on the agent already").With("field", "email").With("issue", "is taken")
+			return agent.Errorf(agent.CodeConflict, "this email already has a role on the agent").With("field", "email").With("issue", "is taken")
 		} else if err != nil {
 			return err
 		}

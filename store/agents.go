@@ -35,7 +35,7 @@ func (f *Folder) create(ctx context.Context, a agent.Agent) (*DB, error) {
 	defer release()
 	unclaim, free := f.claim(a.ID)
 	if !free {
-		return nil, agent.Errorf(agent.CodeConflict, "agent %s is being made already", a.ID)
+		return nil, agent.Errorf(agent.CodeConflict, "agent %s is already being created", a.ID)
 	}
 	defer unclaim()
 	temp := f.tempPath(a.ID + ".db")
@@ -116,7 +116,7 @@ func (f *Folder) claim(id string) (release func(), ok bool) {
 }
 
 func nameExists(name string) *agent.Error {
-	return agent.Errorf(agent.CodeAgentNameExists, "an agent named %q exists already", agent.Clip(name, agent.MaxNameLength)).
+	return agent.Errorf(agent.CodeAgentNameExists, "an agent named %q already exists", agent.Clip(name, agent.MaxNameLength)).
 		With("field", "name").With("issue", "is taken")
 }
 

@@ -184,7 +184,7 @@ func (db *DB) SendAnswer(ctx context.Context, answer agent.Message, messageID in
 		if waited, err := tx.dropAnswer(messageID); err != nil || waited {
 			return err
 		}
-		return agent.Errorf(agent.CodeConflict, "the message waits for no answer any more")
+		return agent.Errorf(agent.CodeConflict, "the message no longer needs an answer")
 	}
 	after := func(tx *Tx) error {
 		if !handover {

@@ -131,7 +131,7 @@ func (tx *Tx) writeAPI(a *agent.API, statement string) error {
 	}
 	_, err := tx.exec(statement, a.ID, a.Name, a.Title, a.Version, a.Format, a.URL, a.ServerURL, string(raw[0]), a.Credential, a.Operations, string(raw[1]), string(raw[2]), a.SHA256, a.CreatedAt, a.UpdatedAt)
 	if isUnique(err) {
-		return agent.Errorf(agent.CodeConflict, "there is an API of this name already").With("field", "name").With("name", a.Name)
+		return agent.Errorf(agent.CodeConflict, "an API of this name already exists").With("field", "name").With("name", a.Name)
 	}
 	return err
 }

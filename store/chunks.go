@@ -248,7 +248,7 @@ func (db *DB) RestartSource(ctx context.Context, id string, status agent.SourceS
 			return s, err
 		}
 		if s.Status != agent.SourceReady && s.Status != agent.SourceFailed {
-			return s, agent.Errorf(agent.CodeConflict, "this source is being worked on already").With("status", s.Status)
+			return s, agent.Errorf(agent.CodeConflict, "this source is already being processed").With("status", s.Status)
 		}
 		if _, err := tx.exec(`UPDATE sources SET status = ?, chunked = 0, attempts = 0, error_code = '', error_message = '', updated_at = ?
 			WHERE id = ?`, status, tx.Now, id); err != nil {

@@ -160,9 +160,9 @@ func refused(err error) error {
 	case codePerm, codeBusy, codeIOErr, codeCantOpen:
 		return agent.Errorf(agent.CodeAgentDamaged, "this agent's file cannot be opened, see satchel doctor").Because(outside)
 	case codeFull:
-		return agent.Errorf(agent.CodeDiskFull, "the disk was full when this agent's file was to be taken in").Because(outside)
+		return agent.Errorf(agent.CodeDiskFull, "the disk was full when this agent's file was to be loaded").Because(outside)
 	case codeReadOnly:
-		return agent.Errorf(agent.CodeReadOnly, "this agent's file cannot be written, so it was not taken in").Because(outside)
+		return agent.Errorf(agent.CodeReadOnly, "this agent's file cannot be written, so it was not loaded").Because(outside)
 	}
 	var known *agent.Error
 	if errors.As(err, &known) {

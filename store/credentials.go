@@ -167,7 +167,7 @@ func credentialTaken(err error, name string) error {
 	if !isUnique(err) {
 		return err
 	}
-	return agent.Errorf(agent.CodeConflict, "there is a credential of this name already").With("field", "name").With("name", name)
+	return agent.Errorf(agent.CodeConflict, "a credential of this name already exists").With("field", "name").With("name", name)
 }
 
 // UpdateCredential changes a credential. check is given it as it will be, with

@@ -180,7 +180,7 @@ func (db *DB) verify(f *file) error {
 	found.agent.ID = db.id
 	if found.id != db.id || found.folder != db.folder.mark() || found.agent.Validate() != nil {
 		db.gone.Store(true)
-		return agent.Errorf(agent.CodeConflict, "this agent's file was replaced by another, which is taken in within two seconds")
+		return agent.Errorf(agent.CodeConflict, "this agent's file was replaced by another, which is loaded within two seconds")
 	}
 	if found.agent == known.agent && maps.Equal(found.admins, known.admins) && found.pending == known.pending {
 		return nil

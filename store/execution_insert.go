@@ -99,7 +99,7 @@ func (tx *Tx) noteReplay(replay, executionID string) error {
 func (db *DB) ExecutionOf(ctx context.Context, key, replay string) (string, error) {
 	id, err := Read(ctx, db, func(tx *Tx) (string, error) { return tx.executionOf(key, replay) })
 	if err == nil && id == "" {
-		err = agent.Errorf(agent.CodeNotFound, "the execution is not there any more")
+		err = agent.Errorf(agent.CodeNotFound, "the execution no longer exists")
 	}
 	return id, err
 }

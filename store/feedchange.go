@@ -40,7 +40,7 @@ func (db *DB) UpdateSource(ctx context.Context, id string, change SourceChange) 
 		}
 		if change.Config != nil {
 			if s.Status != agent.SourceReady && s.Status != agent.SourceFailed {
-				return s, agent.Errorf(agent.CodeConflict, "this source is being worked on; change its config when it is done").With("status", s.Status)
+				return s, agent.Errorf(agent.CodeConflict, "this source is being processed; change its config when it is done").With("status", s.Status)
 			}
 			if err := tx.changeConfig(s, change); err != nil {
 				return s, err

@@ -125,7 +125,7 @@ func (tx *Tx) endWithParent(k *agent.Key) error {
 		return err
 	}
 	if len(parents) == 0 || parents[0].Expired(tx.Now) {
-		return agent.Errorf(agent.CodeUnauthorized, "the key that makes this one was revoked, or its time is over")
+		return agent.Errorf(agent.CodeUnauthorized, "the key that makes this one was revoked or has expired")
 	}
 	return k.EndWith(parents[0])
 }

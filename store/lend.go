@@ -20,7 +20,7 @@ const (
 )
 
 // borrow returns the writer for a read, or nil when that takes too long, or
-// others wait for it already. Give it back by giveBack.
+// others wait for it already. Return it with giveBack.
 func (f *file) borrow(ctx context.Context) *conn {
 	f.queueMu.Lock()
 	switch {
@@ -40,7 +40,7 @@ func (f *file) borrow(ctx context.Context) *conn {
 	return f.awaitTurn(ctx, turn)
 }
 
-// awaitTurn returns the writer when a read that waits is given it in time.
+// awaitTurn returns the writer, or nil if it does not become free in time.
 func (f *file) awaitTurn(ctx context.Context, turn chan *conn) *conn {
 	wait := borrowWait
 	if isBackground(ctx) {

@@ -60,7 +60,7 @@ type Undelivered struct {
 }
 
 // subscriptions returns, for the consumers of this program, the names and patterns of
-// the events that somebody listens to. Others receive all.
+// the events that have subscribers. Others receive all.
 var subscriptions = map[string]func(*Tx) ([]string, error){
 	ConsumerWebhooks: func(tx *Tx) ([]string, error) { // what changed about an agent may let deliveries continue
 		return all(tx, scanID, `SELECT j.value FROM webhooks w, json_each(w.events) j WHERE w.active = 1
@@ -87,7 +87,7 @@ var everyPattern = func() string {
 	return string(raw)
 }()
 
-// subscribedEvents returns the events that a consumer receives; all says that it is all.
+// subscribedEvents returns the events that a consumer receives; all reports whether it receives every event.
 func (tx *Tx) subscribedEvents(consumer string) (names []string, all bool, err error) {
 	ask, known := subscriptions[consumer]
 	if !known {
@@ -103,8 +103,8 @@ func (tx *Tx) subscribedEvents(consumer string) (names []string, all bool, err e
 }
 
 // Undelivered returns up to limit events that a consumer has not passed yet.
-// Those that nobody listens to are left out without being read. A consumer without
-// subscribers passes no events: that is done for it.
+// Those without a subscriber are left out without being read. A consumer without
+// subscribers is moved past all events.
 func (db *DB) Undelivered(ctx context.Context, consumer string, limit int) (Undelivered, error) {
 	f, err := db.acquire(ctx)
 	if err != nil {

@@ -94,7 +94,7 @@ func (tx *Tx) sendable(c *agent.Conversation, role agent.MessageRole) error {
 		return err
 	}
 	if waiting >= MaxWaiting {
-		return agent.Errorf(agent.CodeConflict, "%d messages of this agent wait to be sent already", MaxWaiting).With("limit", MaxWaiting)
+		return agent.Errorf(agent.CodeConflict, "%d messages of this agent are already waiting to be sent", MaxWaiting).With("limit", MaxWaiting)
 	}
 	if c.ExternalThreadID == "" && (g.Type == agent.GatewaySMS || g.Type == agent.GatewayWhatsApp) {
 		_, err = tx.exec("UPDATE OR IGNORE conversations SET external_thread_id = ? WHERE id = ?", dialled(to), c.ID)

@@ -173,7 +173,7 @@ func (db *DB) StartRun(ctx context.Context, id string, check func(*agent.Schedul
 		case s.Overlap == agent.OverlapQueue && under < maxWaiting:
 			r.Run.ExecutedAt = agent.Time{}
 		default:
-			return r, agent.Errorf(agent.CodeConflict, "another run of this schedule is under way")
+			return r, agent.Errorf(agent.CodeConflict, "another run of this schedule is in progress")
 		}
 		if err := tx.insertRun(id, r.Run); err != nil {
 			return r, err

@@ -46,7 +46,7 @@ func (db *DB) CreateTakeover(ctx context.Context, t agent.Takeover) (agent.Takeo
 			return t, err
 		}
 		if len(open) > 0 {
-			return t, agent.Errorf(agent.CodeConflict, "the session has an open takeover already").With("existing_id", open[0].ID)
+			return t, agent.Errorf(agent.CodeConflict, "the session already has an open takeover").With("existing_id", open[0].ID)
 		}
 		if _, err := tx.exec("INSERT INTO takeovers("+takeoverColumns+") VALUES (?,?,?,?,?,?,?,NULL,NULL,'')",
 			t.ID, t.SessionID, agent.TakeoverPending, t.Reason, t.Timeout, t.CreatedAt, t.ExpiresAt); err != nil {

@@ -252,5 +252,5 @@ func toolTaken(err error, name string) error {
 	if !isUnique(err) {
 		return err
 	}
-	return agent.Errorf(agent.CodeConflict, "a tool of this name is there already").With("field", "name").With("name", name)
+	return agent.Errorf(agent.CodeConflict, "a tool of this name already exists").With("field", "name").With("name", name)
 }

@@ -80,7 +80,7 @@ var placeholder = regexp.MustCompile(`\{([a-z_]+)\}`)
 func FillPreset(id string, values map[string]string) (agent.Credential, map[string]string, error) {
 	at := slices.IndexFunc(presets(), func(p Preset) bool { return p.ID == id })
 	if at < 0 {
-		return agent.Credential{}, nil, agent.Invalid("preset", "names none that is there; see /api/credential-presets")
+		return agent.Credential{}, nil, agent.Invalid("preset", "names no preset; see /api/credential-presets")
 	}
 	p := presets()[at]
 	given, err := p.values(values)

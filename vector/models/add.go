@@ -25,7 +25,7 @@ var single = []string{"config.json", "tokenizer.json", "model.safetensors", "mod
 
 // Exists is the error for a name that is taken.
 func exists(name string) error {
-	return agent.Errorf(agent.CodeConflict, "a model named %s is there already; remove it first with \"satchel model remove %s\"", name, name)
+	return agent.Errorf(agent.CodeConflict, "a model named %s already exists; remove it first with \"satchel model remove %s\"", name, name)
 }
 
 // Add copies the model of a folder into the library and checks it. The name is

@@ -104,7 +104,7 @@ func TestWhatCannotBeAdded(t *testing.T) {
 	}
 	l := withModel(t, "mean", "taken")
 	for _, c := range []struct{ folder, name, want string }{
-		{good, "taken", "is there already"},
+		{good, "taken", "already exists"},
 		{good, "a/b", "is no name"},
 		{good, "..", "is no name"},
 		{good, strings.Repeat("x", 65), "is no name"},
@@ -269,7 +269,7 @@ func TestWhatCannotBeInstalled(t *testing.T) {
 		{Install{Model: "some/model", SHA256: "ABC"}, "64 hexadecimal digits"},
 		{Install{Model: "some/model", SHA256: sum, Revision: "../x"}, "--revision"},
 		{Install{Model: "../model", SHA256: sum}, "is not a known model"},
-		{Install{Model: "all-MiniLM-L6-v2"}, "is there already"},
+		{Install{Model: "all-MiniLM-L6-v2"}, "already exists"},
 		{Install{Model: "bge-small-en-v1.5", SHA256: sum}, "is pinned to another"},
 		{Install{Model: "some/model", SHA256: sum, Name: "a b"}, "is no name"},
 	} {
