@@ -122,7 +122,11 @@ func (b *bench) load(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		if source.Status != agent.SourceReady {
+		switch {
+		case source.Status == agent.SourceReady:
+		case source.Error == nil:
+			return fmt.Errorf("%s cannot be read", name)
+		default:
 			return fmt.Errorf("%s cannot be read: %s", name, source.Error.Message)
 		}
 	}
