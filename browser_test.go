@@ -13,9 +13,9 @@ import (
 	"satchel/browser/install"
 )
 
-// browse makes Chromium and its driver ready by the product's own installer
+// installedBrowser makes Chromium and its driver ready by the product's own installer
 // and returns the flags that name them.
-func browse(t *testing.T) []string {
+func installedBrowser(t *testing.T) []string {
 	t.Helper()
 	p, err := install.Ready(context.Background(), install.Options{
 		Chromium: os.Getenv("SATCHEL_CHROMIUM"), Driver: os.Getenv("SATCHEL_BROWSER_DRIVER"), Getenv: os.Getenv})
@@ -38,7 +38,7 @@ func TestRenderedCrawl(t *testing.T) {
 			document.getElementById("m").innerHTML = "<p>" + ["If a loaf is not to your liking, bring it back", "within two days. We give your money back."].join(" ") + "</p>"</script>`)
 	}))
 	t.Cleanup(site.Close)
-	s := start(t, append(browse(t), "--data", filepath.Join(t.TempDir(), "data"), "--outbound-allow", "127.0.0.1/32")...)
+	s := start(t, append(installedBrowser(t), "--data", filepath.Join(t.TempDir(), "data"), "--outbound-allow", "127.0.0.1/32")...)
 	s.call(t, "POST", "/agents", map[string]any{"name": "bakery"}, 201)
 	source := s.call(t, "POST", "/agents/bakery/sources/crawl", map[string]any{"url": site.URL, "name": "Site", "render": true}, 201)
 	s.waitFor(t, "/agents/bakery/sources/"+source["id"].(string), "ready")

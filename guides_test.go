@@ -119,7 +119,7 @@ func TestGuideToInvoices(t *testing.T) {
 	t.Parallel()
 	out := newFakeServices(t)
 	runGuide(t, guide{
-		name: "invoices", flags: append(browse(t), "--outbound-allow", "127.0.0.1/32"),
+		name: "invoices", flags: append(installedBrowser(t), "--outbound-allow", "127.0.0.1/32"),
 		replace: map[string]string{"https://portal.example.com": out.URL},
 		after: map[int]string{1: "satchel api POST browser/$session/takeover/$(satchel api browser/$session --field takeover.takeover_id)/complete '{}'\n",
 			3: "cat invoice.pdf\n"},

@@ -19,6 +19,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/apis"
+	"satchel/agent/browse"
 	"satchel/agent/chat"
 	"satchel/agent/child"
 	"satchel/agent/cli"
@@ -220,6 +221,7 @@ func (a *app) assemble(verifier *auth.Verifier, programs *mcp.Programs) {
 	p.MCP = registry.New(registry.Options{Env: env, Logins: p.Credentials, Programs: programs, Variables: p.Credentials.Variables})
 	p.Toolbox = chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: p.MCP.Call, HTTP: client, Credentials: env.Credentials, APIs: p.APIs, Version: version, Log: log})
 	p.Chat = chat.New(chat.Options{Model: llm.New(llm.Options{Allow: c.OutboundAllow}), Index: p.Index, Tools: p.Toolbox.Tools, Log: log})
+	p.Navigator = browse.New(browse.Options{Chat: p.Chat})
 	p.Gateways = gateways.New(gateways.Options{Env: env, Address: a.publicURL, Public: c.PublicURLSet})
 	poller, answerer := gateways.NewPoller(p.Gateways), gateways.NewAnswerer(p.Gateways, p.Chat.Answer)
 	p.Webhooks = webhook.New(env)

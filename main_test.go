@@ -81,6 +81,7 @@ var floors = map[string]struct {
 	"schedule":               {floor: 2},
 	"vector":                 {floor: 2},
 	"agent/chat":             {3, only("agent", "agent/apis", "agent/clock", "agent/egress", "agent/template", "agent/llm", "agent/script", "store", "vector")},
+	"agent/browse":           {3, only("agent", "agent/chat", "agent/egress", "agent/llm", "browser", "store")},
 	"flow/condition":         {4, only("agent", "agent/template")},
 	"flow/graph":             {4, only("agent", "flow/condition")},
 	"flow/n8n":               {4, only("agent", "agent/clock")},

@@ -63,7 +63,7 @@ func TestSoak(t *testing.T) {
 	out.set(func() { out.says = "Within two days [1]." })
 	site := soakSite(t)
 	s := &soak{t: t, dir: filepath.Join(t.TempDir(), "data"), acked: make([]int, soakAgents), hooks: make([]string, soakAgents),
-		flags: append(browse(t), "--outbound-allow", "127.0.0.1/32", "--rate-limits", "off"), started: time.Now()}
+		flags: append(installedBrowser(t), "--outbound-allow", "127.0.0.1/32", "--rate-limits", "off"), started: time.Now()}
 	s.start()
 	defer s.kill()
 	for i := range soakAgents {

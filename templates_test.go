@@ -421,7 +421,7 @@ var templateRuns = map[string]func(*templateFixture){
 
 // TestTemplates sets every template up and executes it to its result.
 func TestTemplates(t *testing.T) {
-	s := start(t, append(browse(t), "--data", filepath.Join(t.TempDir(), "data"), "--outbound-allow", "127.0.0.1/32")...)
+	s := start(t, append(installedBrowser(t), "--data", filepath.Join(t.TempDir(), "data"), "--outbound-allow", "127.0.0.1/32")...)
 	out := newFakeServices(t)
 	s.call(t, "PUT", onDefault+"/settings", map[string]any{"llm_provider": "openai-compatible", "llm_model": "m", "llm_base_url": out.URL + "/model", "llm_api_key": "k"}, 200)
 	listed := s.call(t, "GET", "/templates", nil, 200)["templates"].([]any)

@@ -36,6 +36,7 @@ const (
 	KindRow          = "row" // of a table
 	KindCredential   = "credential"
 	KindAPI          = "api"
+	KindBrowse       = "browse" // a goal that a model pursues in a session
 )
 
 // DefaultID is the id of the built-in agent.

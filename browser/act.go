@@ -39,6 +39,8 @@ type step struct {
 	deadline      time.Time
 	scriptStarted atomic.Bool // evaluate: the script was compiled and may have run
 	shows         atomic.Bool // type: into a field that shows what is typed
+	// how does it in place of the function in actions; nil: that function.
+	how func(context.Context, *step) (map[string]any, error)
 }
 
 // actions maps the names of actions to their functions, which return the
@@ -57,7 +59,7 @@ func (s *Session) Do(ctx context.Context, a agent.Action) (map[string]any, error
 	if err := a.Validate(""); err != nil {
 		return nil, err
 	}
-	return s.do(ctx, &a)
+	return s.logged(ctx, &step{Action: &a})
 }
 
 // DoAll performs actions in order until one fails, or all of them with
@@ -75,7 +77,7 @@ func (s *Session) DoAll(ctx context.Context, list []agent.Action, continueOnErro
 	outcomes := make([]Outcome, 0, len(list))
 	for i := range list {
 		began := time.Now()
-		result, err := s.do(ctx, &list[i])
+		result, err := s.logged(ctx, &step{Action: &list[i]})
 		o := Outcome{Action: list[i].Action, Success: err == nil, DurationMS: time.Since(began).Milliseconds(), Result: result}
 		if err != nil {
 			o.Error = outcomeError(err)
@@ -97,9 +99,9 @@ func outcomeError(err error) *OutcomeError {
 	return o
 }
 
-// do does one action and logs it.
-func (s *Session) do(ctx context.Context, a *agent.Action) (map[string]any, error) {
-	st := &step{Action: a, session: s, started: time.Now()}
+// logged does one action and logs it.
+func (s *Session) logged(ctx context.Context, st *step) (map[string]any, error) {
+	st.session, st.started = s, time.Now()
 	result, err := st.do(ctx)
 	st.log(ctx, err)
 	return result, err
@@ -196,7 +198,11 @@ func (st *step) run(ctx context.Context) (map[string]any, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(st.page.open, func() { cancel(errTabClosed) })()
-	result, err := Within(ctx, func() (map[string]any, error) { return actions[st.Action.Action](ctx, st) })
+	how := st.how
+	if how == nil {
+		how = actions[st.Action.Action]
+	}
+	result, err := Within(ctx, func() (map[string]any, error) { return how(ctx, st) })
 	if err == nil && result == nil {
 		result = map[string]any{}
 	}
@@ -217,7 +223,7 @@ func (st *step) addLocation(ctx context.Context, result map[string]any) {
 	if err != nil {
 		title = p.Title() // the tab is busy
 	}
-	result["page_id"], result["url"], result["title"] = p.ID(), p.page.URL(), agent.Clip(title, maxTitle)
+	result["page_id"], result["url"], result["title"] = p.ID(), st.session.Hidden(p.page.URL()), st.session.Hidden(agent.Clip(title, maxTitle))
 }
 
 // milliseconds returns the rest of the action's time for Playwright. It ends

@@ -155,7 +155,7 @@ func waitForURL(ctx context.Context, st *step) error {
 		if active := st.session.ActivePage(); st.PageID == "" && active != nil {
 			p = active // an earlier click may have opened it
 		}
-		if url := p.URL(); url == st.URL || glob.MatchString(url) {
+		if url := p.Address(); url == st.URL || glob.MatchString(url) {
 			return nil
 		}
 		select {

@@ -49,18 +49,22 @@ func (p *Page) Session() *Session { return p.session }
 // Done returns a channel that is closed when the tab is closed.
 func (p *Page) Done() <-chan struct{} { return p.open.Done() }
 
-// URL returns the last known URL of the tab.
-func (p *Page) URL() string {
+// URL returns the last known URL of the tab, without hidden values.
+func (p *Page) URL() string { return p.session.Hidden(p.Address()) }
+
+// Address returns the last known URL of the tab as it is.
+func (p *Page) Address() string {
 	p.session.mu.Lock()
 	defer p.session.mu.Unlock()
 	return p.url
 }
 
-// Title returns the last known title of the tab.
+// Title returns the last known title of the tab, without hidden values.
 func (p *Page) Title() string {
 	p.session.mu.Lock()
-	defer p.session.mu.Unlock()
-	return p.title
+	title := p.title
+	p.session.mu.Unlock()
+	return p.session.Hidden(title)
 }
 
 // CDP opens a DevTools protocol session with the tab. The caller must detach

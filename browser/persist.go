@@ -134,7 +134,7 @@ func (s *Session) readState(ctx context.Context) (*playwright.StorageState, erro
 		return nil, err
 	}
 	for _, p := range s.Pages() {
-		origin := originOf(p.URL())
+		origin := originOf(p.Address())
 		items, ok := p.localStorage(ctx, origin)
 		if _, known := s.persisted.origins[origin]; !ok || !known && len(s.persisted.origins) >= maxOrigins {
 			continue

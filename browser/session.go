@@ -42,6 +42,9 @@ type Session struct {
 	inbox     inbox
 	persisted persisted
 
+	hiding sync.Mutex // guards hidden
+	hidden []hiddenValue
+
 	mu             sync.Mutex
 	status         agent.SessionStatus
 	activity       time.Time

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/browse"
 	"satchel/agent/mcp/registry"
 	"satchel/browser"
 	"satchel/browser/live"
@@ -38,6 +39,9 @@ func openWith(t *testing.T, change func(*Options)) (*testClient, *Server) {
 	o := Options{Parts: parts, CORSOrigins: []string{"*"},
 		DefaultRole: agent.RoleAdmin, MaxUpload: 1 << 20, PublicURL: "http://satchel.example", Log: quiet}
 	change(&o)
+	if o.Navigator == nil {
+		o.Navigator = browse.New(browse.Options{Chat: o.Chat})
+	}
 	if o.Live == nil {
 		o.Live = live.New(live.Options{Browser: o.Browser, PublicURL: o.PublicURL, Log: quiet})
 	}

@@ -22,6 +22,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/apis"
+	"satchel/agent/browse"
 	agentchat "satchel/agent/chat"
 	"satchel/agent/credentials"
 	"satchel/agent/egress"
@@ -213,7 +214,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	})
 	return folder, New(Options{Parts: Parts{
 		Folder: folder, Gateways: platforms, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine, Webhooks: webhooks, Chat: chats,
-		Toolbox: toolbox, APIs: described, Browser: browsers, Live: views, MCP: servers, Credentials: creds},
+		Toolbox: toolbox, APIs: described, Browser: browsers, Live: views, Navigator: browse.New(browse.Options{Chat: chats}), MCP: servers, Credentials: creds},
 		CORSOrigins: []string{"*"},
 		MaxUpload:   25 << 20, PublicURL: "http://localhost", Version: "test", Log: quiet})
 }

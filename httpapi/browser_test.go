@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -34,6 +35,7 @@ func (w *contractClient) checkBrowser(t *testing.T, at string) {
 	w.request(t, 400, "POST", at+"/"+id+"/execute", `{"action":"navigate","url":"file:///etc/passwd"}`)
 	w.request(t, 408, "POST", at+"/"+id+"/execute", `{"action":"click","selector":"#none","timeout":50}`)
 	w.request(t, 404, "POST", at+"/session-x/execute", `{"action":"snapshot"}`)
+	w.checkInstructions(t, at, id)
 	w.checkTakeovers(t, at+"/"+id)
 	w.request(t, 200, "GET", at+"/"+id+"/actions?limit=2", "")
 	w.request(t, 404, "GET", at+"/session-x/actions", "")
@@ -51,6 +53,28 @@ func (w *contractClient) checkBrowser(t *testing.T, at string) {
 	w.request(t, 200, "DELETE", at+"?id="+id, "")
 	w.checkDownloads(t, at, id)
 	w.request(t, 404, "DELETE", at+"?id="+id, "")
+}
+
+// checkInstructions has a model carry out instructions in a session.
+func (w *contractClient) checkInstructions(t *testing.T, at, id string) {
+	t.Helper()
+	m := newModelServer(t, func(_ int, asked map[string]any) string {
+		answer := `{"value":"nothing"}`
+		if strings.Contains(fmt.Sprint(asked["response_format"]), "actions") {
+			answer = `{"actions":[{"action":"press","ref":"","text":"End","description":"Go to the end."}],"reason":""}`
+		}
+		return `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":` + quoted(answer) + `}}]}`
+	})
+	w.request(t, 200, "PUT", strings.TrimSuffix(at, "/browser")+"/settings", `{"llm_provider":"ollama","llm_model":"m","llm_base_url":"`+m.URL+`/v1"}`)
+	for verb, missing := range map[string]string{"act": `{}`, "observe": `{"instruction":" "}`, "extract": `{"instruction":"x","schema":{"type":"boat"}}`} {
+		w.request(t, 200, "POST", at+"/"+id+"/"+verb, `{"instruction":"Go to the end."}`)
+		w.request(t, 400, "POST", at+"/"+id+"/"+verb, missing)
+		w.request(t, 404, "POST", at+"/session-x/"+verb, `{"instruction":"Go to the end."}`)
+	}
+	w.request(t, 400, "POST", at+"/"+id+"/act", `{"instruction":"x","variables":{"a b":"c"}}`)
+	if a := w.request(t, 200, "POST", at+"/"+id+"/extract", `{"instruction":"What is here?"}`); a.json["value"] != "nothing" {
+		t.Errorf("what was read is %v", a.json)
+	}
 }
 
 func (w *contractClient) checkDownloads(t *testing.T, at, session string) {

@@ -233,6 +233,9 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("DELETE", "/agents/{id}/browser", 200, "Close a browser session", s.deleteSession).Limit(rest.Browser),
 		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/execute", 200, "Execute one or several actions", s.executeActions).Limit(rest.Browser).
 			Fails(agent.CodeInvalidAction, agent.CodeActionTimeout, agent.CodeBrowser),
+		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/act", 200, "Carry out an instruction on the page", s.actInSession).Limit(rest.Browser).Fails(instructed...),
+		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/observe", 200, "Find the actions that a page offers for an instruction", s.observeSession).Limit(rest.Browser).Fails(instructed...),
+		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/extract", 200, "Read a value from the page", s.extractFromSession).Limit(rest.Browser).Fails(instructed...),
 		rest.JSON("GET", "/agents/{id}/browser/{sessionId}", 200, "Read a browser session with its tabs", s.getSession).Limit(rest.Browser),
 		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/close", 200, "Close a browser session, which stays in the list", s.closeSession).Limit(rest.Browser),
 		rest.JSON("GET", "/agents/{id}/browser/{sessionId}/actions", 200, "List the actions of a browser session, newest first", s.listSessionActions).Limit(rest.Browser),

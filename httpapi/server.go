@@ -17,6 +17,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/apis"
+	"satchel/agent/browse"
 	agentchat "satchel/agent/chat"
 	"satchel/agent/credentials"
 	"satchel/agent/mcp"
@@ -52,6 +53,7 @@ type Parts struct {
 	Catalogue   *mcp.Catalogue // nil: it is off
 	Credentials *credentials.Credentials
 	Browser     *browser.Browser
+	Navigator   *browse.Navigator // carries out instructions in browser sessions
 	Live        *live.Live
 	Replicas    *replica.Replicator // nil: none are kept
 	Cluster     cluster.Directory   // nil: the server is alone

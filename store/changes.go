@@ -67,6 +67,7 @@ var rowTables = map[string]rowTable{
 	"_deliveries":     {kind: agent.KindDelivery},
 	"sessions":        {kind: agent.KindSession},
 	"session_actions": {kind: agent.KindSession, id: 1, partOf: true},
+	"_browses":        {kind: agent.KindSession, id: 1, partOf: true},
 	"takeovers":       {kind: agent.KindTakeover},
 	"_waits":          {kind: KindWaiting, id: -1},
 	"chunks":          {kind: KindProgress, id: -1},

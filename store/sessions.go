@@ -105,7 +105,11 @@ func (db *DB) EndSession(ctx context.Context, id string, end SessionEnd) error {
 				return struct{}{}, err
 			}
 		}
-		return struct{}{}, tx.endApprovals(id)
+		reason := "the session was closed"
+		if end.Problem != "" {
+			reason = "the session ended: " + end.Problem
+		}
+		return struct{}{}, errors.Join(tx.endApprovals(id), tx.endBrowses(id, reason))
 	})
 	return err
 }
@@ -133,7 +137,7 @@ func (db *DB) EndLostSessions(ctx context.Context, live func(id string) bool, pr
 			if _, err := tx.exec("UPDATE sessions SET status = ?, error = ?, closed_at = ? WHERE id = ?", agent.SessionFailed, problem, tx.Now, id); err != nil {
 				return struct{}{}, err
 			}
-			if err := tx.endApprovals(id); err != nil {
+			if err := errors.Join(tx.endApprovals(id), tx.endBrowses(id, problem)); err != nil {
 				return struct{}{}, err
 			}
 		}

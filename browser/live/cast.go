@@ -193,10 +193,10 @@ func (c *cast) stream(ctx context.Context, cdp playwright.CDPSession, frames *fr
 			c.page.RefreshTitle()
 		case <-changed:
 			c.refresh()
-			icons.refresh(ctx, c.page.URL())
+			icons.refresh(ctx, c.page.Address())
 		case <-frames.ready:
 			c.publish(frames.newest())
-			icons.refresh(ctx, c.page.URL())
+			icons.refresh(ctx, c.page.Address())
 			due.Reset(time.Until(next))
 		case now := <-due.C:
 			if acknowledge(ctx, cdp, frames.takeUnacknowledged()) {

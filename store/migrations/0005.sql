@@ -76,6 +76,55 @@ CREATE TABLE _seen (
   UNIQUE (workflow_id, node_id, n)
 ) WITHOUT ROWID, STRICT;
 
+-- What language models chose to do on pages, by a hash of the instruction, the
+-- page and the names of variables: the 5,000 used last.
+CREATE TABLE _planned_actions (
+  key     BLOB PRIMARY KEY NOT NULL,
+  actions TEXT NOT NULL CHECK (json_valid(actions) AND json_type(actions) = 'array'),
+  used_at TEXT NOT NULL
+) STRICT;
+CREATE INDEX _planned_actions_used ON _planned_actions(used_at);
+
+-- Goals that language models pursue in browser sessions, with their steps: the
+-- newest 200.
+CREATE TABLE _browses (
+  id            TEXT PRIMARY KEY NOT NULL,
+  session_id    TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+  status        TEXT NOT NULL CHECK (status IN ('running','waiting','done','stuck','limit','error','cancelled')),
+  goal          TEXT NOT NULL,
+  max_steps     INTEGER NOT NULL,
+  max_tokens    INTEGER NOT NULL,
+  hosts         TEXT NOT NULL CHECK (json_valid(hosts) AND json_type(hosts) = 'array'),
+  variables     TEXT NOT NULL CHECK (json_valid(variables) AND json_type(variables) = 'array'),
+  takeover      INTEGER NOT NULL CHECK (takeover IN (0,1)),
+  result        TEXT CHECK (json_valid(result)),
+  reason        TEXT NOT NULL,
+  takeover_id   TEXT NOT NULL,
+  step_count    INTEGER NOT NULL,
+  input_tokens  INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL,
+  created_at    TEXT NOT NULL,
+  ended_at      TEXT
+) STRICT;
+CREATE INDEX _browses_session ON _browses(session_id, created_at);
+CREATE TABLE _browse_steps (
+  browse_id   TEXT NOT NULL REFERENCES _browses(id) ON DELETE CASCADE,
+  step        INTEGER NOT NULL,
+  action      TEXT NOT NULL,
+  selector    TEXT NOT NULL,
+  text        TEXT NOT NULL,
+  description TEXT NOT NULL,
+  url         TEXT NOT NULL,
+  error       TEXT NOT NULL,
+  duration_ms INTEGER NOT NULL,
+  created_at  TEXT NOT NULL,
+  PRIMARY KEY (browse_id, step)
+) WITHOUT ROWID, STRICT;
+
+-- Triggers, and views that they read, are parts of the schema that a file gets with
+-- the first write to a table: see store/migrations/parts.sql. Those of the log, which
+-- every file writes, and of parts of version 4 stay.
+
 -- Triggers, the views that they read, and indexes are parts of the schema that a file
 -- gets with the first write to a table: see store/migrations/parts.sql. Triggers of the
 -- log, which every file writes, and of parts of version 4 stay.

@@ -1,0 +1,267 @@
+package browse
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"satchel/agent"
+	"satchel/agent/chat"
+	"satchel/agent/llm"
+	"satchel/browser"
+)
+
+// Act is an instruction to do something on a page.
+type Act struct {
+	Instruction string
+	Variables   agent.Variables
+	// NoCache has the model choose, also where it did before.
+	NoCache bool
+}
+
+// Acted is what was done.
+type Acted struct {
+	Actions []agent.PlannedAction `json:"actions" doc:"What was done, in order."`
+	Cached  bool                  `json:"cached" doc:"The actions are those of an earlier request; no model was asked."`
+	URL     string                `json:"url" doc:"URL of the active tab afterwards." example:"https://example.com/account"`
+	Title   string                `json:"title" example:"Your account"`
+	Usage   llm.Usage             `json:"usage"`
+}
+
+const actPrompt = `You control a web browser. Choose the actions that carry out the user's instruction on this page: usually one, at most 10, all on elements that the page has now. ` + fields + `
+Where the instruction or a field needs the value of a variable, write its name as %name%; you do not see the value. If the page has nothing for the instruction, answer with no actions and the reason; else leave the reason empty.` + untrusted
+
+// Act carries out an instruction on the active tab's page. The actions are
+// stored if they can be performed again: with the same instruction, page and
+// names of variables, no model is asked while each of their selectors finds
+// exactly one element.
+func (n *Navigator) Act(ctx context.Context, s *browser.Session, a Act) (Acted, error) {
+	if err := agent.CheckInstruction(a.Instruction); err != nil {
+		return Acted{}, err
+	}
+	if err := a.Variables.Validate(); err != nil {
+		return Acted{}, err
+	}
+	s.Hide(a.Variables)
+	return limited(ctx, "act", func(ctx context.Context) (Acted, error) {
+		var key []byte
+		address := ""
+		if p := s.ActivePage(); p != nil {
+			address = p.Address()
+			key = a.key(p.URL())
+		}
+		hosts, _ := siteOf(address)
+		how := typing{variables: a.Variables, hosts: hosts}
+		if !a.NoCache && key != nil {
+			done, err := replay(ctx, s, key, how)
+			if err != nil {
+				return Acted{}, err
+			}
+			if done != nil {
+				return *done, nil
+			}
+		}
+		return n.choose(ctx, s, a, key, how)
+	})
+}
+
+// key identifies an instruction on a page, or is nil if the page has no address.
+func (a Act) key(address string) []byte {
+	address, _, _ = strings.Cut(address, "#")
+	address, _, _ = strings.Cut(address, "?")
+	if u, err := url.Parse(address); err != nil || u.Host == "" {
+		return nil
+	}
+	sum := sha256.New()
+	for _, part := range append([]string{a.Instruction, address}, slices.Sorted(maps.Keys(a.Variables))...) {
+		fmt.Fprintf(sum, "%d:%s", len(part), part)
+	}
+	return sum.Sum(nil)
+}
+
+// replay performs stored actions. It returns nil if there are none that fit, or
+// the first of them failed.
+func replay(ctx context.Context, s *browser.Session, key []byte, how typing) (*Acted, error) {
+	actions, err := s.DB().PlannedActions(ctx, key)
+	if err != nil || len(actions) == 0 {
+		return nil, err
+	}
+	var selectors []string
+	for _, a := range actions {
+		if a.Selector != "" {
+			selectors = append(selectors, a.Selector)
+		}
+	}
+	if fits, err := s.Fits(ctx, selectors); err != nil || !fits {
+		return nil, err
+	}
+	out, done, err := performAll(ctx, s, actions, how)
+	if err == nil {
+		out.Cached = true
+		return &out, nil
+	}
+	if done > 0 || ctx.Err() != nil {
+		return nil, err
+	}
+	return nil, s.DB().SetPlannedActions(ctx, key, nil)
+}
+
+// choose has the model choose actions, performs and stores them.
+func (n *Navigator) choose(ctx context.Context, s *browser.Session, a Act, key []byte, how typing) (Acted, error) {
+	actions, usage, err := n.plan(ctx, s, actPrompt, a.Instruction, a.Variables)
+	if err != nil {
+		return Acted{}, err
+	}
+	if len(actions.list) == 0 {
+		return Acted{}, agent.InvalidAction("act", "instruction", "cannot be carried out on this page: "+agent.Clip(strings.TrimSpace(actions.reason), 300))
+	}
+	out, _, err := performAll(ctx, s, actions.list, how)
+	if err != nil {
+		return Acted{}, err
+	}
+	out.Usage = usage
+	if key != nil && isDurable(actions.list) {
+		err = s.DB().SetPlannedActions(ctx, key, actions.list)
+	}
+	return out, err
+}
+
+// performAll performs actions until one fails, and returns how many it did.
+func performAll(ctx context.Context, s *browser.Session, actions []agent.PlannedAction, how typing) (out Acted, done int, err error) {
+	out.Actions = actions
+	for i, a := range actions {
+		if out.URL, out.Title, err = how.perform(ctx, s, a); err != nil {
+			return out, i, err
+		}
+	}
+	return out, len(actions), nil
+}
+
+// planned are actions that a model chose for a page.
+type planned struct {
+	list   []agent.PlannedAction
+	reason string // why there are none
+}
+
+// plan has the model choose actions on the active tab's page.
+func (n *Navigator) plan(ctx context.Context, s *browser.Session, system, instruction string, v agent.Variables) (out planned, used llm.Usage, err error) {
+	p, err := snapshot(ctx, s, "", pageLength)
+	if err != nil {
+		return out, used, err
+	}
+	raw, used, err := n.ask(ctx, s.DB(), system, "Instruction: "+s.Hidden(instruction)+"\n"+namesOf(v)+p.prompt(), planSchema)
+	if err != nil {
+		return out, used, err
+	}
+	var answer plan
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return out, used, agent.Errorf(agent.CodeUpstream, "the language model's answer cannot be read").Because(err)
+	}
+	out.reason = answer.Reason
+	for _, c := range answer.Actions[:min(len(answer.Actions), maxActions)] {
+		a, err := p.resolve(ctx, s, c, v)
+		if err != nil {
+			return out, used, err
+		}
+		out.list = append(out.list, a)
+	}
+	return out, used, nil
+}
+
+// namesOf tells a model which variables there are.
+func namesOf(v agent.Variables) string {
+	if len(v) == 0 {
+		return ""
+	}
+	names := slices.Sorted(maps.Keys(v))
+	return "Variables: %" + strings.Join(names, "%, %") + "%\n"
+}
+
+// Observed are the actions that a page offers for an instruction.
+type Observed struct {
+	Actions []agent.PlannedAction `json:"actions" doc:"The best first; the session's execute takes them. Empty if the page has none."`
+	URL     string                `json:"url" example:"https://example.com/"`
+	Title   string                `json:"title" example:"Example Domain"`
+	Usage   llm.Usage             `json:"usage"`
+}
+
+const observePrompt = `You look at a web page for a user. Find the elements that the user's instruction is about, and answer with the action that each is for, the best first, at most 10. Nothing is done yet. ` + fields + `
+If the page has none, answer with no actions and the reason; else leave the reason empty.` + untrusted
+
+// Observe finds actions on the active tab's page without performing them.
+func (n *Navigator) Observe(ctx context.Context, s *browser.Session, instruction string) (Observed, error) {
+	if err := agent.CheckInstruction(instruction); err != nil {
+		return Observed{}, err
+	}
+	return limited(ctx, "observe", func(ctx context.Context) (Observed, error) {
+		found, usage, err := n.plan(ctx, s, observePrompt, instruction, nil)
+		out := Observed{Actions: found.list, Usage: usage}
+		if out.Actions == nil {
+			out.Actions = []agent.PlannedAction{}
+		}
+		if p := s.ActivePage(); p != nil {
+			out.URL, out.Title = p.URL(), p.Title()
+		}
+		return out, err
+	})
+}
+
+// Extract is an instruction to read something from a page.
+type Extract struct {
+	Instruction string
+	Schema      json.RawMessage // of the value; nil: a text
+	Selector    string          // only within this element; "": the whole page
+}
+
+// Extracted is what was read.
+type Extracted struct {
+	Value any       `json:"value" doc:"What the schema describes; without one, a text."`
+	URL   string    `json:"url" example:"https://example.com/"`
+	Title string    `json:"title" example:"Example Domain"`
+	Usage llm.Usage `json:"usage"`
+}
+
+const extractPrompt = `You read a web page for a user. Answer the user's instruction with JSON that follows the schema, from what the page says alone. Do not guess: where the page does not say it, use null if the schema allows that, or an empty value.` + untrusted
+
+var textSchema = json.RawMessage(`{"type":"object","properties":{"value":{"type":"string"}},"required":["value"],"additionalProperties":false}`)
+
+// Extract reads a value from the active tab's page.
+func (n *Navigator) Extract(ctx context.Context, s *browser.Session, x Extract) (Extracted, error) {
+	if err := agent.CheckInstruction(x.Instruction); err != nil {
+		return Extracted{}, err
+	}
+	schema := x.Schema
+	if schema == nil {
+		schema = textSchema
+	} else if err := chat.CheckSchema("schema", schema); err != nil {
+		return Extracted{}, err
+	}
+	return limited(ctx, "extract", func(ctx context.Context) (Extracted, error) {
+		p, err := snapshot(ctx, s, x.Selector, extractLimit)
+		if err != nil {
+			return Extracted{}, err
+		}
+		raw, usage, err := n.ask(ctx, s.DB(), extractPrompt, "Instruction: "+s.Hidden(x.Instruction)+"\n"+p.prompt(), schema)
+		if err != nil {
+			return Extracted{}, err
+		}
+		out := Extracted{URL: p.url, Title: p.title, Usage: usage}
+		out.Value, err = valueOf(raw, x.Schema == nil)
+		return out, err
+	})
+}
+
+// valueOf decodes an answer of a model; that of textSchema is its text.
+func valueOf(raw json.RawMessage, isText bool) (any, error) {
+	var value any
+	err := json.Unmarshal(raw, &value)
+	if object, ok := value.(map[string]any); ok && isText {
+		value = object["value"]
+	}
+	return value, err
+}

@@ -1,0 +1,53 @@
+package browse
+
+import (
+	"net/netip"
+	"net/url"
+
+	"golang.org/x/net/publicsuffix"
+
+	"satchel/agent/egress"
+)
+
+// domainOf returns the hosts that belong to the site of a URL: its own, and
+// every name of its registered domain.
+func domainOf(u *url.URL) []string {
+	scheme := ""
+	if u.Scheme == "http" {
+		scheme = "http://"
+	}
+	hosts := []string{scheme + u.Host}
+	if _, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return hosts
+	}
+	domain, err := publicsuffix.EffectiveTLDPlusOne(u.Hostname())
+	if err != nil {
+		return hosts
+	}
+	if port := u.Port(); port != "" {
+		domain += ":" + port
+	}
+	if hosts[0] != scheme+domain {
+		hosts = append(hosts, scheme+domain)
+	}
+	hosts = append(hosts, scheme+"*."+domain)
+	if scheme != "" && u.Port() == "" { // most sites go on with https
+		hosts = append(hosts, domain, "*."+domain)
+	}
+	return hosts
+}
+
+// siteOf returns the hosts of the site of a URL, none if it is no website.
+func siteOf(address string) (egress.Hosts, []string) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, nil
+	}
+	u.User = nil
+	names := domainOf(u)
+	hosts, err := egress.ParseHosts("hosts", names)
+	if err != nil {
+		return nil, nil
+	}
+	return hosts, names
+}

@@ -1,0 +1,121 @@
+package browse
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+	"satchel/browser"
+)
+
+// chosen is an action as a model writes it.
+type chosen struct {
+	Action      string `json:"action"`
+	Ref         string `json:"ref"`
+	Text        string `json:"text"`
+	Description string `json:"description"`
+}
+
+// fields explains the fields of an action to a model.
+const fields = `An action has these fields:
+- action: click, type (replaces what is in the field), press (a key), select (an option of a list), hover, scroll.
+- ref: the element, as in [ref=s1e7] of the page; empty for press and scroll of the page.
+- text: for type, the text; for press, the key, such as Enter; for select, the option's text; for scroll, up or down; otherwise empty.
+- description: what the action is for, in a few words.`
+
+const actionProperties = `"ref":{"type":"string"},"text":{"type":"string"},"description":{"type":"string"}`
+
+var planSchema = json.RawMessage(`{"type":"object","properties":{"actions":{"type":"array","items":{"type":"object","properties":{"action":{"type":"string","enum":["click","type","press","select","hover","scroll"]},` +
+	actionProperties + `},"required":["action","ref","text","description"],"additionalProperties":false}},"reason":{"type":"string"}},"required":["actions","reason"],"additionalProperties":false}`)
+
+// plan is the answer to planSchema.
+type plan struct {
+	Actions []chosen `json:"actions"`
+	Reason  string   `json:"reason"`
+}
+
+// resolve returns the action that the model chose on a page. An error says what
+// is wrong with it, for the model and for clients.
+func (p page) resolve(ctx context.Context, s *browser.Session, c chosen, v agent.Variables) (agent.PlannedAction, error) {
+	a := agent.PlannedAction{Action: c.Action, Description: agent.Clip(strings.TrimSpace(c.Description), 500)}
+	switch c.Action {
+	case "type":
+		a.Text, a.Clear = &c.Text, true
+	case "press":
+		a.Key = c.Text
+	case "select":
+		a.Label = &c.Text
+	case "scroll":
+		a.Direction = c.Text
+		if a.Direction != "up" {
+			a.Direction = "down"
+		}
+	}
+	if c.Ref == "" && (c.Action == "press" || c.Action == "scroll") {
+		return a, nil
+	}
+	e, ok := p.find(c.Ref)
+	if !ok {
+		return a, errNoElement
+	}
+	a.Selector = "aria-ref=" + e.ref
+	var candidates []string
+	if e.selector != "" {
+		candidates = append(candidates, e.selector)
+	}
+	t, err := s.Locate(ctx, a.Selector, stepTimeout, candidates...)
+	if err != nil {
+		return a, err
+	}
+	if t.Selector != "" {
+		a.Selector = t.Selector
+	}
+	if c.Action == "type" && t.Secret && !v.In(c.Text) {
+		return a, errPassword
+	}
+	return a, nil
+}
+
+// errNoElement is the error of a ref that is not on the page.
+var errNoElement = agent.Errorf(agent.CodeUpstream, "the language model chose an element that is not on the page")
+
+// errPassword is the error of typing a password that is in no variable.
+var errPassword = agent.InvalidAction("type", "variables", "must have what is typed into a field for a password, a code or a card")
+
+// typing says what may be typed where.
+type typing struct {
+	variables agent.Variables
+	hosts     egress.Hosts // of documents that a variable may be typed into
+}
+
+// perform performs an action in the active tab, and waits until the page has
+// settled.
+func (t typing) perform(ctx context.Context, s *browser.Session, a agent.PlannedAction) (address, title string, err error) {
+	action := a.AsAction(stepTimeout)
+	if a.Text != nil && t.variables.In(*a.Text) {
+		_, err = s.Fill(ctx, action, t.variables.Expand(*a.Text), t.allowed)
+	} else {
+		_, err = s.Do(ctx, action)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	return s.Settle(ctx)
+}
+
+// allowed returns an error if nothing may be typed into a document.
+func (t typing) allowed(document *url.URL) error {
+	if t.hosts.Fit(document) {
+		return nil
+	}
+	return agent.InvalidAction("type", "variables", "are not typed into a page of "+agent.Clip(document.Host, 200))
+}
+
+// isDurable reports whether every action can be performed on a later document.
+func isDurable(actions []agent.PlannedAction) bool {
+	return !slices.ContainsFunc(actions, func(a agent.PlannedAction) bool { return strings.HasPrefix(a.Selector, "aria-ref=") })
+}

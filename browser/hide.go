@@ -1,0 +1,70 @@
+package browser
+
+import (
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Limits of what a session hides.
+const (
+	maxHidden = 100 // values; the oldest are forgotten
+	// minHidden is the length in bytes from which a value is hidden wherever it
+	// is. A shorter one is hidden only as the whole value of a field.
+	minHidden = 4
+)
+
+// hiddenValue is a value in all its forms, the longest first.
+type hiddenValue struct {
+	name, value string
+	forms       []string
+	alone       *regexp.Regexp // for a short value: the value of a field in a snapshot
+}
+
+// Hide has the session show %name% in place of each value: in addresses, titles
+// and what Hidden returns, as long as the session is open. Values are kept in
+// memory only.
+func (s *Session) Hide(values map[string]string) {
+	s.hiding.Lock()
+	defer s.hiding.Unlock()
+	for name, value := range values {
+		known := slices.ContainsFunc(s.hidden, func(h hiddenValue) bool { return h.name == name && h.value == value })
+		if value != "" && !known {
+			s.hidden = append(s.hidden, newHidden(name, value))
+		}
+	}
+	if surplus := len(s.hidden) - maxHidden; surplus > 0 {
+		s.hidden = slices.Delete(s.hidden, 0, surplus)
+	}
+}
+
+func newHidden(name, value string) hiddenValue {
+	h := hiddenValue{name: name, value: value}
+	if len(value) < minHidden {
+		h.alone = regexp.MustCompile(`(?m)(: "?)` + regexp.QuoteMeta(value) + `("?)$`)
+		return h
+	}
+	quoted, _ := json.Marshal(value) // text is always valid
+	h.forms = []string{value, url.QueryEscape(value), url.PathEscape(value), strings.Trim(string(quoted), `"`), strings.Join(strings.Fields(value), " "),
+		strings.ReplaceAll(value, "'", "''")}
+	slices.SortFunc(h.forms, func(a, b string) int { return len(b) - len(a) })
+	h.forms = slices.DeleteFunc(slices.Compact(h.forms), func(form string) bool { return len(form) < minHidden })
+	return h
+}
+
+// Hidden returns a text with the names of hidden values in place of them.
+func (s *Session) Hidden(text string) string {
+	s.hiding.Lock()
+	defer s.hiding.Unlock()
+	for _, h := range s.hidden {
+		for _, form := range h.forms {
+			text = strings.ReplaceAll(text, form, "%"+h.name+"%")
+		}
+		if h.alone != nil {
+			text = h.alone.ReplaceAllString(text, "${1}%"+h.name+"%${2}")
+		}
+	}
+	return text
+}

@@ -1,0 +1,169 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/playwright-community/playwright-go"
+
+	"satchel/agent"
+)
+
+// Target is an element of a page.
+type Target struct {
+	Selector string // finds exactly this element, also in a later document; "" if none does
+	Secret   bool   // it is a field for a password, a one-time code or a card
+}
+
+// isOnly reports whether an element is the only one of those that a selector
+// finds.
+const isOnly = `(found, e) => found.length === 1 && found[0] === e`
+
+// describeElement returns whether a field is for a secret, and CSS selectors of
+// the element: by attributes that pages keep, then by its place.
+const describeElement = `e => {
+	const quote = v => JSON.stringify(v), tag = e.localName, css = [];
+	for (const name of ["data-testid", "data-test", "id", "name", "aria-label", "placeholder", "href"]) {
+		const value = e.getAttribute(name);
+		if (value && value.length <= 200) css.push(tag + "[" + name + "=" + quote(value) + "]");
+	}
+	const path = [];
+	for (let at = e; at && at.nodeType === 1 && path.length < 30; at = at.parentElement) {
+		if (at.id && at !== e) { path.unshift("[id=" + quote(at.id) + "]"); break; }
+		const same = at.parentElement ? [...at.parentElement.children].filter(o => o.localName === at.localName) : [];
+		path.unshift(at.localName + (same.length > 1 ? ":nth-of-type(" + (same.indexOf(at) + 1) + ")" : ""));
+	}
+	css.push(path.join(" > "));
+	return {css, secret: e.type === "password" || /password|one-time-code|^cc-/.test(e.autocomplete || "")};
+}`
+
+// Locate describes the element that a selector finds, such as one of a
+// snapshot. The candidates are selectors that are tried first for finding the
+// element again.
+func (s *Session) Locate(ctx context.Context, selector string, milliseconds int, candidates ...string) (t Target, err error) {
+	_, err = s.perform(ctx, agent.Action{Action: "locate", Selector: selector, Timeout: &milliseconds}, func(_ context.Context, st *step) (map[string]any, error) {
+		t, err = st.locate(candidates)
+		return nil, err
+	})
+	return t, err
+}
+
+func (st *step) locate(candidates []string) (t Target, err error) {
+	e, err := st.element().ElementHandle(playwright.LocatorElementHandleOptions{Timeout: st.milliseconds()})
+	if err != nil {
+		return t, err
+	}
+	defer func() { _ = e.Dispose() }() // otherwise it is released with its document
+	got, err := e.Evaluate(describeElement, nil)
+	if err != nil {
+		return t, err
+	}
+	about, _ := got.(map[string]any)
+	t.Secret = about["secret"] != false
+	css, _ := about["css"].([]any)
+	for _, c := range css {
+		if text, ok := c.(string); ok && len(text) <= 2_000 {
+			candidates = append(candidates, text)
+		}
+	}
+	for _, c := range candidates {
+		only, err := st.page.page.Locator(c).EvaluateAll(isOnly, e)
+		if err == nil && only == true {
+			t.Selector = c
+			break
+		}
+	}
+	return t, nil
+}
+
+// Fits reports whether each of the selectors finds exactly one element of the
+// active tab.
+func (s *Session) Fits(ctx context.Context, selectors []string) (fits bool, err error) {
+	_, err = s.perform(ctx, agent.Action{Action: "locate"}, func(_ context.Context, st *step) (map[string]any, error) {
+		for _, selector := range selectors {
+			if n, err := st.page.page.Locator(selector).Count(); err != nil || n != 1 {
+				return nil, nil
+			}
+		}
+		fits = true
+		return nil, nil
+	})
+	return fits, err
+}
+
+// Fill puts a text into a field in place of what is in it, if allowed returns
+// nil for the URL of the document that has the field. The text goes into that
+// document or nowhere. The log has the action as it is given, without the text.
+func (s *Session) Fill(ctx context.Context, a agent.Action, text string, allowed func(document *url.URL) error) (map[string]any, error) {
+	if err := a.Validate(""); err != nil {
+		return nil, err
+	}
+	return s.logged(ctx, &step{Action: &a, how: func(_ context.Context, st *step) (map[string]any, error) {
+		st.shows.Store(true)
+		e, err := st.element().ElementHandle(playwright.LocatorElementHandleOptions{Timeout: st.milliseconds()})
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = e.Dispose() }() // otherwise it is released with its document
+		frame, err := e.OwnerFrame()
+		if err != nil {
+			return nil, err
+		}
+		if frame == nil {
+			return nil, errors.New("browser: the element has no document")
+		}
+		document, err := url.Parse(frame.URL())
+		if err != nil {
+			return nil, fmt.Errorf("browser: the URL of a document: %w", err)
+		}
+		if err := allowed(document); err != nil {
+			return nil, err
+		}
+		return nil, e.Fill(text, playwright.ElementHandleFillOptions{Timeout: st.milliseconds()})
+	}})
+}
+
+// How long Settle waits: before it looks whether the page loads, and for the
+// load.
+const (
+	settlePause = 250 * time.Millisecond
+	settleLoad  = 5 * time.Second
+)
+
+// Settle waits a short time for what an action has started, the load of another
+// page or changes of this one, and returns the location of the active tab.
+func (s *Session) Settle(ctx context.Context) (address, title string, err error) {
+	select {
+	case <-time.After(settlePause):
+	case <-s.Done():
+	case <-ctx.Done():
+		return "", "", ctx.Err()
+	}
+	at, err := s.perform(ctx, agent.Action{Action: "wait"}, func(_ context.Context, st *step) (map[string]any, error) {
+		err := st.page.page.WaitForLoadState(playwright.PageWaitForLoadStateOptions{State: playwright.LoadStateLoad, Timeout: playwright.Float(float64(settleLoad.Milliseconds()))})
+		if errors.Is(err, playwright.ErrTimeout) {
+			err = nil // a page that never ends loading is used as it is
+		}
+		return nil, err
+	})
+	address, _ = at["url"].(string)
+	title, _ = at["title"].(string)
+	return address, title, err
+}
+
+// Peek is Do for an action that changes nothing, which is not logged.
+func (s *Session) Peek(ctx context.Context, a agent.Action) (map[string]any, error) {
+	if err := a.Validate(""); err != nil {
+		return nil, err
+	}
+	return s.perform(ctx, a, nil)
+}
+
+// perform does something in the active tab like an action, which is not logged.
+func (s *Session) perform(ctx context.Context, a agent.Action, how func(context.Context, *step) (map[string]any, error)) (map[string]any, error) {
+	st := &step{Action: &a, session: s, started: time.Now(), how: how}
+	return st.do(ctx)
+}
