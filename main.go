@@ -221,13 +221,14 @@ func (a *app) assemble(verifier *auth.Verifier, programs *mcp.Programs) {
 	p.MCP = registry.New(registry.Options{Env: env, Logins: p.Credentials, Programs: programs, Variables: p.Credentials.Variables})
 	p.Toolbox = chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: p.MCP.Call, HTTP: client, Credentials: env.Credentials, APIs: p.APIs, Version: version, Log: log})
 	p.Chat = chat.New(chat.Options{Model: llm.New(llm.Options{Allow: c.OutboundAllow}), Index: p.Index, Tools: p.Toolbox.Tools, Log: log})
-	p.Navigator = browse.New(browse.Options{Chat: p.Chat})
+	p.Navigator = browse.New(browse.Options{Chat: p.Chat, Live: p.Live, Log: log})
 	p.Gateways = gateways.New(gateways.Options{Env: env, Address: a.publicURL, Public: c.PublicURLSet})
 	poller, answerer := gateways.NewPoller(p.Gateways), gateways.NewAnswerer(p.Gateways, p.Chat.Answer)
 	p.Webhooks = webhook.New(env)
 
 	p.Flow = flow.New(flow.Options{Env: env, Index: p.Index, Scripts: scripts})
 	p.Flow.Browse(p.Browser, p.Live)
+	p.Flow.Instruct(p.Navigator, p.Credentials.Variables)
 	p.Flow.Register(flow.MessageKinds(p.Gateways))
 	p.Flow.Register(map[string]*flow.Kind{"chat": flow.ChatKind(p.Chat), "tool": flow.ToolKind(p.Toolbox), "operation": flow.OperationKind(p.APIs)})
 	dispatcher := dispatch.New(a.folder, log, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: p.Webhooks.Handle},
@@ -235,7 +236,7 @@ func (a *app) assemble(verifier *auth.Verifier, programs *mcp.Programs) {
 	called := callbacks.Callbacks{Engine: p.Flow, Chat: p.Chat, Toolbox: p.Toolbox}
 	p.Scheduler = schedule.New(schedule.Options{Env: env, Runners: called.Runners(), Tasks: called.Task})
 
-	a.workers = []worker{a.folder, p.Index, scripts, p.Browser, p.Live, p.Flow, p.Crawler, p.Webhooks, p.Gateways, poller, answerer, dispatcher, p.Scheduler, p.MCP}
+	a.workers = []worker{a.folder, p.Index, scripts, p.Browser, p.Live, p.Navigator, p.Flow, p.Crawler, p.Webhooks, p.Gateways, poller, answerer, dispatcher, p.Scheduler, p.MCP}
 	a.server = httpapi.New(httpapi.Options{
 		Parts: p, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: c.Role(), RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies,
 		CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet, PublicURL: a.publicURL, MaxUpload: maxUpload(c), Version: version, Log: log,

@@ -73,6 +73,9 @@ func (s *Session) Viewport() agent.Viewport { return s.viewport }
 // end.
 func (s *Session) Done() <-chan struct{} { return s.life.Done() }
 
+// Life returns a context that ends with the session.
+func (s *Session) Life() context.Context { return s.life }
+
 // Status returns the session's current state.
 func (s *Session) Status() agent.SessionStatus {
 	s.mu.Lock()

@@ -129,7 +129,7 @@ func (s *Session) Fill(ctx context.Context, a agent.Action, text string, allowed
 // How long Settle waits: before it looks whether the page loads, and for the
 // load.
 const (
-	settlePause = 250 * time.Millisecond
+	settlePause = 150 * time.Millisecond
 	settleLoad  = 5 * time.Second
 )
 

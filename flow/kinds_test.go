@@ -20,6 +20,7 @@ func TestKindsAreDescribed(t *testing.T) {
 	e.Register(MessageKinds(nil))
 	e.Register(map[string]*Kind{"chat": ChatKind(nil), "tool": ToolKind(nil), "operation": OperationKind(nil)})
 	e.Browse(nil, nil)
+	e.Instruct(nil, nil)
 	for name := range e.kinds {
 		if _, known := graph.Lookup(name); !known {
 			t.Errorf("%s is not in the catalogue", name)

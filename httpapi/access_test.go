@@ -39,11 +39,11 @@ func openWith(t *testing.T, change func(*Options)) (*testClient, *Server) {
 	o := Options{Parts: parts, CORSOrigins: []string{"*"},
 		DefaultRole: agent.RoleAdmin, MaxUpload: 1 << 20, PublicURL: "http://satchel.example", Log: quiet}
 	change(&o)
-	if o.Navigator == nil {
-		o.Navigator = browse.New(browse.Options{Chat: o.Chat})
-	}
 	if o.Live == nil {
 		o.Live = live.New(live.Options{Browser: o.Browser, PublicURL: o.PublicURL, Log: quiet})
+	}
+	if o.Navigator == nil {
+		o.Navigator = browse.New(browse.Options{Chat: o.Chat, Live: o.Live, Log: quiet})
 	}
 	server := New(o)
 	ts := httptest.NewServer(server.Handler())

@@ -183,6 +183,8 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 		Find: func(context.Context) (browser.Program, error) { return installedBrowser() }})
 	views := live.New(live.Options{Browser: browsers, PublicURL: "http://localhost", Log: quiet})
 	engine.Browse(browsers, views)
+	navigator := browse.New(browse.Options{Chat: chats, Live: views, Log: quiet})
+	engine.Instruct(navigator, credentials.New(credentials.Options{Env: store.Env{Folder: folder, Log: quiet}}).Variables)
 	if err := errors.Join(scripts.Start(context.Background()), engine.Start(context.Background()), webhooks.Start(context.Background()), platforms.Start(context.Background()),
 		poller.Start(context.Background()), answerer.Start(context.Background()), dispatcher.Start(context.Background())); err != nil {
 		tb.Fatal(err)
@@ -192,10 +194,11 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	if err := scheduler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
-	if err := errors.Join(browsers.Start(context.Background()), views.Start(context.Background())); err != nil {
+	if err := errors.Join(browsers.Start(context.Background()), views.Start(context.Background()), navigator.Start(context.Background())); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
+		navigator.Stop()
 		views.Stop()
 		browsers.Stop()
 		dispatcher.Stop()
@@ -214,7 +217,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	})
 	return folder, New(Options{Parts: Parts{
 		Folder: folder, Gateways: platforms, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine, Webhooks: webhooks, Chat: chats,
-		Toolbox: toolbox, APIs: described, Browser: browsers, Live: views, Navigator: browse.New(browse.Options{Chat: chats}), MCP: servers, Credentials: creds},
+		Toolbox: toolbox, APIs: described, Browser: browsers, Live: views, Navigator: navigator, MCP: servers, Credentials: creds},
 		CORSOrigins: []string{"*"},
 		MaxUpload:   25 << 20, PublicURL: "http://localhost", Version: "test", Log: quiet})
 }

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -60,6 +62,12 @@ func (w *contractClient) checkInstructions(t *testing.T, at, id string) {
 	t.Helper()
 	m := newModelServer(t, func(_ int, asked map[string]any) string {
 		answer := `{"value":"nothing"}`
+		if strings.Contains(fmt.Sprint(asked["response_format"]), "ask_person") {
+			answer = `{"note":"","action":"done","ref":"","text":"Nothing is here.","description":""}`
+			if strings.Contains(fmt.Sprint(asked["messages"]), "Ask somebody") {
+				answer = strings.Replace(answer, "done", "ask_person", 1)
+			}
+		}
 		if strings.Contains(fmt.Sprint(asked["response_format"]), "actions") {
 			answer = `{"actions":[{"action":"press","ref":"","text":"End","description":"Go to the end."}],"reason":""}`
 		}
@@ -72,9 +80,36 @@ func (w *contractClient) checkInstructions(t *testing.T, at, id string) {
 		w.request(t, 404, "POST", at+"/session-x/"+verb, `{"instruction":"Go to the end."}`)
 	}
 	w.request(t, 400, "POST", at+"/"+id+"/act", `{"instruction":"x","variables":{"a b":"c"}}`)
+	w.checkBrowses(t, at+"/"+id)
 	if a := w.request(t, 200, "POST", at+"/"+id+"/extract", `{"instruction":"What is here?"}`); a.json["value"] != "nothing" {
 		t.Errorf("what was read is %v", a.json)
 	}
+}
+
+// checkBrowses has a model pursue a goal in a session.
+func (w *contractClient) checkBrowses(t *testing.T, at string) {
+	t.Helper()
+	site := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(site.Close)
+	for _, body := range []string{`{}`, `{"goal":"x"}`, `{"goal":"x","url":"ftp://x"}`, `{"goal":"x","url":"` + site.URL + `","hosts":["a b"]}`, `{"goal":"x","url":"` + site.URL + `","max_steps":101}`} {
+		w.request(t, 400, "POST", at+"/browse", body)
+	}
+	w.request(t, 400, "POST", at+"/browse?wait=301", `{"goal":"x","url":"`+site.URL+`"}`)
+	a := w.request(t, 201, "POST", at+"/browse?wait=60", `{"goal":"See what is here.","url":"`+site.URL+`"}`)
+	if steps, _ := a.json["steps"].([]any); a.json["status"] != "done" || a.json["result"] != "Nothing is here." || len(steps) != 1 {
+		t.Errorf("the browse is %s", a.text)
+	}
+	one := at + "/browse/" + a.json["id"].(string)
+	w.request(t, 200, "GET", one+"?wait=1", "")
+	w.request(t, 409, "POST", one+"/cancel", "")
+	waits := w.create(t, at+"/browse", `{"goal":"Ask somebody.","url":"`+site.URL+`"}`)
+	w.request(t, 409, "POST", at+"/browse", `{"goal":"x","url":"`+site.URL+`"}`)
+	if a := w.request(t, 200, "POST", at+"/browse/"+waits+"/cancel", ""); a.json["status"] != "cancelled" {
+		t.Errorf("a cancelled browse is %s", a.text)
+	}
+	w.request(t, 404, "GET", at+"/browse/browse-x", "")
+	w.request(t, 404, "POST", at+"/browse/browse-x/cancel", "")
+	w.request(t, 200, "GET", at+"/browse", "")
 }
 
 func (w *contractClient) checkDownloads(t *testing.T, at, session string) {

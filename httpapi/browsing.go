@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
+	"time"
 
 	"satchel/agent"
 	"satchel/agent/browse"
@@ -71,4 +73,103 @@ func (s *Server) extractFromSession(c *rest.Call, in *extractIn) (browse.Extract
 		return browse.Extracted{}, err
 	}
 	return s.options.Navigator.Extract(c, open, browse.Extract{Instruction: in.Body.Instruction, Schema: in.Body.Schema, Selector: in.Body.Selector})
+}
+
+type browseIn struct {
+	sessionIn
+	Wait int `query:"wait" doc:"Seconds to wait for the end, at most 300. Default: do not wait." minimum:"0" maximum:"300" example:"30"`
+	Body agent.BrowseOptions
+}
+
+// browseOut is a browse with its steps.
+type browseOut struct {
+	agent.Browse
+	Steps []agent.BrowseStep `json:"steps"`
+}
+
+func browseLocation(c *rest.Call, out any) string {
+	b := out.(browseOut)
+	return "/api/agents/" + c.DB.ID() + "/browser/" + b.SessionID + "/browse/" + b.ID
+}
+
+// startBrowse has the model pursue a goal in a session.
+func (s *Server) startBrowse(c *rest.Call, in *browseIn) (browseOut, error) {
+	if err := checkWait(in.Wait); err != nil {
+		return browseOut{}, err
+	}
+	open, err := s.openSession(c, in.ID)
+	if err != nil {
+		return browseOut{}, err
+	}
+	b, err := s.options.Navigator.Browse(c, open, in.Body)
+	if err != nil {
+		return browseOut{}, err
+	}
+	return s.getBrowse(c, &getBrowseIn{in.sessionIn, browseID{b.ID}, in.Wait})
+}
+
+type browseID struct {
+	BrowseID string `path:"browseId" doc:"Id of the browse." example:"browse-06f1q2s3t4v5a6b7c8d9"`
+}
+
+type getBrowseIn struct {
+	sessionIn
+	browseID
+	Wait int `query:"wait" doc:"Seconds to wait for the end, at most 300. Default: do not wait." minimum:"0" maximum:"300" example:"30"`
+}
+
+// getBrowse returns a browse, also of a session that has ended, and may wait
+// for its end. If the server stops, it is returned as it is.
+func (s *Server) getBrowse(c *rest.Call, in *getBrowseIn) (browseOut, error) {
+	if err := checkWait(in.Wait); err != nil {
+		return browseOut{}, err
+	}
+	wait := time.Duration(in.Wait) * time.Second
+	if wait > 0 {
+		if err := allowWait(c, wait); err != nil {
+			return browseOut{}, err
+		}
+		ctx, cancel := context.WithTimeout(c, wait)
+		defer cancel()
+		defer context.AfterFunc(s.streams, cancel)()
+		s.options.Navigator.Wait(ctx, in.BrowseID)
+	}
+	if _, err := s.options.Browser.Describe(c, c.DB, in.ID); err != nil {
+		return browseOut{}, err
+	}
+	b, steps, err := c.DB.Browse(c, in.ID, in.BrowseID)
+	if steps == nil {
+		steps = []agent.BrowseStep{}
+	}
+	return browseOut{b, steps}, err
+}
+
+type browsesOut struct {
+	Browses []agent.Browse `json:"browses"`
+	Meta    rest.Meta      `json:"meta"`
+}
+
+func (s *Server) listBrowses(c *rest.Call, in *listActionsIn) (browsesOut, error) {
+	page, err := in.Page("created_at", "status")
+	if err != nil {
+		return browsesOut{}, err
+	}
+	if _, err := s.options.Browser.Describe(c, c.DB, in.ID); err != nil {
+		return browsesOut{}, err
+	}
+	found, total, err := c.DB.Browses(c, in.ID, page)
+	return browsesOut{found, rest.MetaOf(page, total)}, err
+}
+
+type cancelBrowseIn struct {
+	sessionIn
+	browseID
+}
+
+// cancelBrowse ends a browse that runs.
+func (s *Server) cancelBrowse(c *rest.Call, in *cancelBrowseIn) (browseOut, error) {
+	if err := s.options.Navigator.Cancel(c, c.DB, in.ID, in.BrowseID); err != nil {
+		return browseOut{}, err
+	}
+	return s.getBrowse(c, &getBrowseIn{sessionIn: in.sessionIn, browseID: in.browseID})
 }

@@ -40,7 +40,6 @@ var browserTools = []browserTool{
 	{"snapshot", "Read the page as text: what is on it, with a ref for each element that can be clicked or typed into.", `"max_length":{"type":"integer","minimum":1,"maximum":200000}`, nil},
 	{"click", "Click on an element of the page.", selectorProperty + `,"button":{"type":"string","enum":["left","right","middle"]}`, []string{"selector"}},
 	{"type", "Type text into an element of the page.", selectorProperty + `,"text":{"type":"string"},"clear":{"type":"boolean","description":"Empty the field first."}`, []string{"selector", "text"}},
-	{"extract", "Read text, HTML, a value or an attribute of elements of the page.", selectorProperty + `,"attribute":{"type":"string","description":"text, html, value or the name of an attribute; text without it."},"all":{"type":"boolean","description":"Of all elements that match."}`, []string{"selector"}},
 	{"screenshot", "Look at the page as a picture.", `"full_page":{"type":"boolean"}`, nil},
 }
 
@@ -55,10 +54,12 @@ func (s *Server) browserFunctions(c *rest.Call) []mcp.Function {
 	for _, tool := range browserTools {
 		required := `"` + strings.Join(append([]string{"session_id"}, tool.required...), `","`) + `"`
 		schema := fmt.Sprintf(`{"type":"object","properties":{%s,%s},"required":[%s]}`, sessionProperty, tool.properties, required)
-		readOnly := tool.action == "snapshot" || tool.action == "extract" || tool.action == "screenshot"
+		readOnly := tool.action == "snapshot" || tool.action == "screenshot"
 		offered = append(offered, function("browser_"+tool.action, tool.description, schema, readOnly,
 			func(in *browserArguments) (any, error) { return s.actInBrowser(c, tool.action, in) }))
 	}
+	offered = append(offered, s.extractFunction(c))
+	offered = append(offered, s.instructionFunctions(c)...)
 	offered = append(offered, function("browser_close", "Close a browser session.", `{"type":"object","properties":{`+sessionProperty+`},"required":["session_id"]}`,
 		false, func(in *browserArguments) (any, error) { return s.deleteSession(c, &deleteSessionIn{in.SessionID}) }))
 	for i, f := range offered {

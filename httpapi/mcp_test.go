@@ -80,7 +80,7 @@ func TestAgentAsMCPServer(t *testing.T) {
 	c.must(t, 201, "POST", "/api/agents/default/workflows", strings.Replace(doubling, `"active"`, `"draft"`, 1))
 	for _, protocol := range []string{"2026-07-28", "2025-11-25"} {
 		session := c.mcpSession(t, "default", protocol)
-		if got := strings.Join(toolNames(t, session), " "); got != "browser_click browser_close browser_extract browser_navigate browser_open browser_screenshot browser_snapshot browser_type list_contacts search_knowledge send_message sql_query workflow_double_it_" {
+		if got := strings.Join(toolNames(t, session), " "); got != "browser_act browser_browse browser_click browser_close browser_extract browser_navigate browser_observe browser_open browser_screenshot browser_snapshot browser_type list_contacts search_knowledge send_message sql_query workflow_double_it_" {
 			t.Errorf("%s: tools %s", protocol, got)
 		}
 		for _, call := range []struct {

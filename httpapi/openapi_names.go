@@ -43,6 +43,15 @@ var irregularIDs = map[string]string{
 	"POST /agents/{id}/browser/{sessionId}/execute": "executeActions",
 	"GET /agents/{id}/browser/{sessionId}":          "getSession",
 
+	"POST /agents/{id}/browser/{sessionId}/act":     "actOnPage",
+	"POST /agents/{id}/browser/{sessionId}/observe": "observePage",
+	"POST /agents/{id}/browser/{sessionId}/extract": "extractFromPage",
+
+	"GET /agents/{id}/browser/{sessionId}/browse":                    "listBrowses",
+	"POST /agents/{id}/browser/{sessionId}/browse":                   "createBrowse",
+	"GET /agents/{id}/browser/{sessionId}/browse/{browseId}":         "getBrowse",
+	"POST /agents/{id}/browser/{sessionId}/browse/{browseId}/cancel": "cancelBrowse",
+
 	"GET /agents/{id}/browser/{sessionId}/live-view":                       "getLiveView",
 	"POST /agents/{id}/browser/{sessionId}/takeover":                       "createTakeover",
 	"GET /agents/{id}/browser/{sessionId}/takeover/{takeoverId}":           "getTakeover",

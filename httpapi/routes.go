@@ -236,6 +236,11 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/act", 200, "Carry out an instruction on the page", s.actInSession).Limit(rest.Browser).Fails(instructed...),
 		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/observe", 200, "Find the actions that a page offers for an instruction", s.observeSession).Limit(rest.Browser).Fails(instructed...),
 		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/extract", 200, "Read a value from the page", s.extractFromSession).Limit(rest.Browser).Fails(instructed...),
+		rest.JSON("GET", "/agents/{id}/browser/{sessionId}/browse", 200, "List the goals that were pursued in a session, newest first", s.listBrowses).Limit(rest.Browser),
+		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/browse", 201, "Pursue a goal in the background and optionally wait for its end", s.startBrowse).
+			Limit(rest.Browser).Locates(browseLocation).Fails(agent.CodeConflict),
+		rest.JSON("GET", "/agents/{id}/browser/{sessionId}/browse/{browseId}", 200, "Read the pursuit of a goal with its steps, and optionally wait for its end", s.getBrowse).Limit(rest.Browser),
+		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/browse/{browseId}/cancel", 200, "Cancel the pursuit of a goal", s.cancelBrowse).Limit(rest.Browser).Fails(agent.CodeConflict),
 		rest.JSON("GET", "/agents/{id}/browser/{sessionId}", 200, "Read a browser session with its tabs", s.getSession).Limit(rest.Browser),
 		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/close", 200, "Close a browser session, which stays in the list", s.closeSession).Limit(rest.Browser),
 		rest.JSON("GET", "/agents/{id}/browser/{sessionId}/actions", 200, "List the actions of a browser session, newest first", s.listSessionActions).Limit(rest.Browser),

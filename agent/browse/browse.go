@@ -3,12 +3,15 @@ package browse
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
+	"sync"
 	"time"
 
 	"satchel/agent"
 	"satchel/agent/chat"
 	"satchel/agent/llm"
 	"satchel/browser"
+	"satchel/browser/live"
 	"satchel/store"
 )
 
@@ -25,16 +28,25 @@ const (
 // Navigator carries out instructions in browser sessions.
 type Navigator struct {
 	options Options
+	log     *slog.Logger
+
+	mu      sync.Mutex
+	life    context.Context // ends with Stop; nil while stopped
+	stop    context.CancelFunc
+	running map[string]*run // browses, by id
+	working sync.WaitGroup  // running
 }
 
 // Options configure a Navigator.
 type Options struct {
 	Chat *chat.Chat // calls the agents' language models
+	Live *live.Live // takeovers
+	Log  *slog.Logger
 }
 
 // New returns a Navigator.
 func New(o Options) *Navigator {
-	return &Navigator{o}
+	return &Navigator{options: o, log: o.Log, running: map[string]*run{}}
 }
 
 // ask requests an answer of the model that follows a schema.

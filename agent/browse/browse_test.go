@@ -21,6 +21,7 @@ import (
 	"satchel/agent/llm"
 	"satchel/browser"
 	"satchel/browser/install"
+	"satchel/browser/live"
 	"satchel/store"
 	"satchel/vector"
 )
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	if shared != nil {
+		shared.live.Stop()
 		shared.browser.Stop()
 		if err := errors.Join(shared.folder.Close(), os.RemoveAll(shared.folder.Path())); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -49,6 +51,7 @@ type fixture struct {
 	folder  *store.Folder
 	chat    *chat.Chat
 	browser *browser.Browser
+	live    *live.Live
 }
 
 var installed = sync.OnceValues(func() (browser.Program, error) {
@@ -142,6 +145,12 @@ func (r *requests) all() string {
 	return strings.Join(r.list, "\n")
 }
 
+func (r *requests) forget() {
+	r.Lock()
+	defer r.Unlock()
+	r.list = nil
+}
+
 // serve serves pages by path on an address of this machine.
 func serve(t *testing.T, pages map[string]string) (string, *requests) {
 	t.Helper()
@@ -149,9 +158,10 @@ func serve(t *testing.T, pages map[string]string) (string, *requests) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got.Lock()
 		got.list = append(got.list, r.Method+" "+r.URL.String())
+		body := pages[r.URL.Path]
 		got.Unlock()
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprint(w, "<!doctype html>", pages[r.URL.Path])
+		fmt.Fprint(w, "<!doctype html>", body)
 	}))
 	t.Cleanup(s.Close)
 	return s.URL, got
@@ -180,6 +190,10 @@ func newFixture(t *testing.T) *fixture {
 	if err := f.browser.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
+	f.live = live.New(live.Options{Browser: f.browser, PublicURL: "http://satchel.test", Log: log})
+	if err := f.live.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
 	return f
 }
 
@@ -189,7 +203,11 @@ func newTest(t *testing.T, pages map[string]string) *test {
 	if shared == nil {
 		shared = newFixture(t)
 	}
-	x := &test{t: t, fixture: shared, db: shared.folder.Default(), Navigator: New(Options{Chat: shared.chat})}
+	x := &test{t: t, fixture: shared, db: shared.folder.Default(), Navigator: New(Options{Chat: shared.chat, Live: shared.live, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})}
+	if err := x.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(x.Stop)
 	x.site, x.got = serve(t, pages)
 	row, err := x.browser.Create(t.Context(), x.db, agent.SessionOptions{})
 	if err != nil {

@@ -90,13 +90,14 @@ var errPassword = agent.InvalidAction("type", "variables", "must have what is ty
 type typing struct {
 	variables agent.Variables
 	hosts     egress.Hosts // of documents that a variable may be typed into
+	all       bool         // other text is typed only there too
 }
 
 // perform performs an action in the active tab, and waits until the page has
 // settled.
 func (t typing) perform(ctx context.Context, s *browser.Session, a agent.PlannedAction) (address, title string, err error) {
 	action := a.AsAction(stepTimeout)
-	if a.Text != nil && t.variables.In(*a.Text) {
+	if a.Text != nil && (t.all || t.variables.In(*a.Text)) {
 		_, err = s.Fill(ctx, action, t.variables.Expand(*a.Text), t.allowed)
 	} else {
 		_, err = s.Do(ctx, action)
@@ -112,7 +113,7 @@ func (t typing) allowed(document *url.URL) error {
 	if t.hosts.Fit(document) {
 		return nil
 	}
-	return agent.InvalidAction("type", "variables", "are not typed into a page of "+agent.Clip(document.Host, 200))
+	return agent.InvalidAction("type", "hosts", "do not allow typing into a page of "+agent.Clip(document.Host, 200))
 }
 
 // isDurable reports whether every action can be performed on a later document.

@@ -175,6 +175,13 @@ func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settin
 // language model.
 func (c *Chat) CheckAddress(raw string) error { return c.model.CheckAddress(raw) }
 
+// CheckModel returns an error that names what is missing in the settings before
+// the agent's model can be called.
+func (c *Chat) CheckModel(ctx context.Context, db *store.DB) error {
+	_, _, err := c.modelOf(ctx, db, Exchange{})
+	return err
+}
+
 // modelOf returns the model of the agent's settings, with the overrides of the
 // exchange.
 func (c *Chat) modelOf(ctx context.Context, db *store.DB, x Exchange) (llm.Model, store.Settings, error) {

@@ -77,7 +77,7 @@ func (c *Credentials) Variables(ctx context.Context, db *store.DB, ref string) (
 		return nil, agent.InvalidReference(err, "credential", "credential")
 	}
 	if o.Type != agent.CredentialEnv {
-		return nil, agent.Invalid("credential", "must be of type env for a server that runs as a program")
+		return nil, agent.Invalid("credential", "must be of type env")
 	}
 	return o.Values, nil
 }

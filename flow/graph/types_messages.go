@@ -97,6 +97,24 @@ func browserType(name, label, icon, summary string, synonyms []string, output []
 		Data: append(data, session), Output: slices.Concat(output, []Field{text("url", "URL", "Of the page."), text("title", "Title", "Of the page.")})}
 }
 
+// instructed returns a type of the browser that needs a language model.
+func instructed(t Type) Type {
+	t.Needs = []string{"browser", "model"}
+	return t
+}
+
+// The fields of values that a language model may type without seeing them.
+var (
+	credentialVariables = text("credential", "Login", "A credential of type env: the model writes %NAME%, and the value is typed.").ref("credential")
+	ownVariables        = object("variables", "Variables", "More values that the model does not see. Passwords belong in a credential.").widget("keyvalue").advanced()
+)
+
+// oneOf sets the fields of which a node has exactly one.
+func (t Type) oneOf(fields ...string) Type {
+	t.OneOf = fields
+	return t
+}
+
 // examples sets the examples of a type.
 func (t Type) examples(data, output string) Type {
 	t.Example, t.ExampleOutput = data, output
@@ -122,10 +140,31 @@ var browserTypes = []Type{
 		[]Field{list("values", "Values", "The values now selected.")},
 		selector("The list.").required(), text("value", "Value", ""), list("values", "Values", "For a list that allows several.").widget("chips").advanced(), text("label", "Label", "")).
 		examples(`{"selector":"#country","label":"Germany"}`, `{"values":["DE"],"url":"https://shop.example/address","title":"Address"}`),
-	browserType("extract", "Read from page", "TextSelect", "Reads text, HTML, a value or an attribute from the page.", []string{"scrape", "get", "read", "text", "html"},
-		[]Field{anything("value", "Value", "The text, or a list if all is set.")},
-		selector("What to read.").required(), text("attribute", "Attribute", "text, html, value, or the name of an attribute.").defaultsTo("text"), boolean("all", "All", "Every matching element, as a list.").defaultsTo(false)).
+	browserType("extract", "Read from page", "TextSelect", "Reads text, HTML, a value or an attribute from the page, or what an instruction asks for.", []string{"scrape", "get", "read", "text", "html", "ai", "extract"},
+		[]Field{anything("value", "Value", "The text, a list if all is set, or what the schema describes.")},
+		selector("What to read."), text("attribute", "Attribute", "Of the selector: text, html, value, or the name of an attribute.").defaultsTo("text"), boolean("all", "All", "Every element that the selector matches, as a list.").defaultsTo(false),
+		text("instruction", "Instruction", "In place of a selector: what the language model reads from the page.").widget("textarea"),
+		object("schema", "Answer format", "Of an instruction: a JSON Schema of the value. Without it, the value is a text.").widget("schema").advanced()).
+		oneOf("selector", "instruction").
 		examples(`{"selector":".price","all":true}`, `{"value":["9.90","12.50"],"url":"https://shop.example/","title":"Shop"}`),
+	instructed(browserType("act", "Act on page", "Sparkles", "Has the language model carry out an instruction on the page.", []string{"ai", "instruction", "agent", "click", "fill", "form", "stagehand"},
+		[]Field{list("actions", "Actions", "What was done."), boolean("cached", "Cached", "The actions of an earlier time were repeated without the model.")},
+		text("instruction", "Instruction", "What to do on this page. %name% stands for the value of a variable.").widget("textarea").required(), credentialVariables, ownVariables,
+		boolean("cache", "Repeat without the model", "Where the same instruction was carried out before and its elements are still there.").defaultsTo(true).advanced()).
+		examples(`{"instruction":"Sign in as %USER% with %PASSWORD%.","credential":"shop-login"}`, `{"actions":[{"action":"click","selector":"role=button[name=\"Sign in\"]","description":"Sign in."}],"cached":false,"url":"https://shop.example/account","title":"Account"}`)),
+	instructed(browserType("observe", "Find actions", "ScanSearch", "Has the language model find what can be done on the page, without doing it.", []string{"ai", "instruction", "look", "elements", "find"},
+		[]Field{list("actions", "Actions", "What could be done, the best first.").required()},
+		text("instruction", "Instruction", "What to look for.").widget("textarea").required()).
+		examples(`{"instruction":"How can the order be cancelled?"}`, `{"actions":[{"action":"click","selector":"role=button[name=\"Cancel order\"]","description":"Cancel the order."}],"url":"https://shop.example/orders/17","title":"Order 17"}`)),
+	instructed(browserType("browse", "Browse to a goal", "Route", "Has the language model browse until it has reached a goal.", []string{"ai", "agent", "goal", "navigate", "autonomous", "computer use"},
+		[]Field{choice("status", "Status", "", "done", "stuck", "limit").required(), anything("result", "Result", "A text, or what the answer format describes.").required(), text("reason", "Reason", "Why the goal was not reached."),
+			list("steps", "Steps", "What was done.").required(), text("session_id", "Session", "").required(), text("browse_id", "Id", "")},
+		text("goal", "Goal", "What to reach. %name% stands for the value of a variable.").widget("textarea").required(), text("url", "First page", "Without it, the page that is open."),
+		list("hosts", "Hosts", "Where it may go, such as shop.example and *.shop.example. Without it, the domain of the first page.").widget("chips"),
+		credentialVariables, ownVariables, object("output_schema", "Answer format", "A JSON Schema of the result.").widget("schema").advanced(),
+		boolean("takeover", "Ask for a person", "When it is stuck; afterwards it goes on.").defaultsTo(true).advanced(),
+		number("max_steps", "Steps", "The maximum number.").within(1, 100).defaultsTo(25).advanced(), number("max_tokens", "Tokens", "The maximum that the model reads and writes.").within(1000, 5_000_000).defaultsTo(500_000).advanced()).
+		examples(`{"goal":"Download the newest invoice.","url":"https://shop.example/","credential":"shop-login"}`, `{"status":"done","result":"The invoice 17 was downloaded.","reason":"","steps":[{"step":1,"action":"click","description":"Open the account."}],"session_id":"session-06f1q2s3t4v5a6b7c8d9","url":"https://shop.example/account","title":"Account"}`)),
 	browserType("screenshot", "Screenshot", "Camera", "Takes a screenshot of the page or of an element.", []string{"image", "capture", "picture"},
 		[]Field{text("image", "Image", "A data URL.").required()},
 		selector("Only this element."), boolean("full_page", "Whole page", "").defaultsTo(false)).

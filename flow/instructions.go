@@ -1,0 +1,161 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/browse"
+	"satchel/agent/template"
+	"satchel/browser"
+	"satchel/store"
+)
+
+// instructing has a language model carry out the instructions of nodes in
+// browser sessions.
+type instructing struct {
+	*browsing
+	navigator *browse.Navigator
+	// values returns those of a credential of type env.
+	values func(ctx context.Context, db *store.DB, ref string) (map[string]string, error)
+}
+
+// browseTimeout is the default time limit of a browse node.
+const browseTimeout = 30 * time.Minute
+
+// Instruct registers the node types in which a language model drives a browser.
+// Call it after Browse.
+func (e *Engine) Instruct(n *browse.Navigator, values func(ctx context.Context, db *store.DB, ref string) (map[string]string, error)) {
+	i := &instructing{e.browsing, n, values}
+	extract := e.kinds["extract"].Run
+	e.Register(map[string]*Kind{
+		"act":     {Run: i.act, Timeout: browse.Timeout},
+		"observe": {Run: i.observe, Timeout: browse.Timeout},
+		"browse":  {Run: i.browse, Timeout: browseTimeout},
+		"extract": {Timeout: browse.Timeout, Run: func(ctx context.Context, c *Call) (Outcome, error) {
+			if isSet(c.Data["instruction"]) {
+				return i.extract(ctx, c)
+			}
+			return extract(ctx, c)
+		}},
+	})
+}
+
+// variables returns the values that a node may type: those of its credential,
+// and its own.
+func (i *instructing) variables(ctx context.Context, c *Call) (agent.Variables, error) {
+	all := agent.Variables{}
+	if ref := c.Text("credential"); ref != "" {
+		values, err := i.values(ctx, c.DB, ref)
+		if err != nil {
+			return nil, err
+		}
+		for name, value := range values {
+			all[name] = value
+		}
+	}
+	own, _ := c.Data["variables"].(map[string]any)
+	for name, value := range own {
+		all[name] = template.Text(value)
+	}
+	return all, nil
+}
+
+// within runs an instruction in the node's session.
+func (i *instructing) within(ctx context.Context, c *Call, opens bool, run func(*browser.Session) (any, error)) (Outcome, error) {
+	s, release, err := i.session(ctx, browserAction{opens: opens}, c)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer release()
+	out, err := run(s)
+	return Outcome{Output: out}, err
+}
+
+func (i *instructing) act(ctx context.Context, c *Call) (Outcome, error) {
+	v, err := i.variables(ctx, c)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return i.within(ctx, c, false, func(s *browser.Session) (any, error) {
+		return i.navigator.Act(ctx, s, browse.Act{Instruction: c.Text("instruction"), Variables: v, NoCache: !c.Bool("cache", true)})
+	})
+}
+
+func (i *instructing) observe(ctx context.Context, c *Call) (Outcome, error) {
+	return i.within(ctx, c, false, func(s *browser.Session) (any, error) {
+		return i.navigator.Observe(ctx, s, c.Text("instruction"))
+	})
+}
+
+func (i *instructing) extract(ctx context.Context, c *Call) (Outcome, error) {
+	schema, err := c.schema("schema")
+	if err != nil {
+		return Outcome{}, err
+	}
+	return i.within(ctx, c, false, func(s *browser.Session) (any, error) {
+		return i.navigator.Extract(ctx, s, browse.Extract{Instruction: c.Text("instruction"), Schema: schema})
+	})
+}
+
+// schema returns a JSON Schema in the node's data, or nil.
+func (c *Call) schema(key string) (json.RawMessage, error) {
+	if !isSet(c.Data[key]) {
+		return nil, nil
+	}
+	return json.Marshal(c.Data[key])
+}
+
+// browse pursues a goal until its end.
+func (i *instructing) browse(ctx context.Context, c *Call) (Outcome, error) {
+	o, err := i.browseOptions(ctx, c)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return i.within(ctx, c, true, func(s *browser.Session) (any, error) {
+		b, err := i.navigator.Browse(ctx, s, o)
+		if err != nil {
+			return nil, err
+		}
+		i.navigator.Wait(ctx, b.ID)
+		if ctx.Err() != nil {
+			ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeSessionTimeout)
+			defer cancel()
+			return nil, errors.Join(ctx.Err(), i.navigator.Cancel(ending, c.DB, s.ID(), b.ID))
+		}
+		b, steps, err := c.DB.Browse(ctx, s.ID(), b.ID)
+		if err != nil {
+			return nil, err
+		}
+		if b.Status == agent.BrowseFailed || b.Status == agent.BrowseCancelled {
+			return nil, agent.Errorf(agent.CodeExecution, "the goal was not reached: %s", b.Reason).With("browse_id", b.ID)
+		}
+		return map[string]any{"status": b.Status, "result": b.Result, "reason": b.Reason, "steps": steps, "session_id": s.ID(), "browse_id": b.ID}, nil
+	})
+}
+
+func (i *instructing) browseOptions(ctx context.Context, c *Call) (o agent.BrowseOptions, err error) {
+	o = agent.BrowseOptions{Goal: c.Text("goal"), URL: c.Text("url")}
+	if o.Variables, err = i.variables(ctx, c); err != nil {
+		return o, err
+	}
+	if o.OutputSchema, err = c.schema("output_schema"); err != nil {
+		return o, err
+	}
+	takeover := c.Bool("takeover", true)
+	o.Takeover = &takeover
+	for key, into := range map[string]**int{"max_steps": &o.MaxSteps, "max_tokens": &o.MaxTokens} {
+		if isSet(c.Data[key]) {
+			n := int(c.Number(key, 0))
+			*into = &n
+		}
+	}
+	hosts, _ := c.Data["hosts"].([]any)
+	for _, host := range hosts {
+		o.Hosts = append(o.Hosts, fmt.Sprint(host))
+	}
+	return o, nil
+}
