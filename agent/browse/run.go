@@ -96,7 +96,7 @@ func (r *run) loop(ctx context.Context) (agent.BrowseStatus, string, error) {
 			return agent.BrowseFailed, problem, err
 		}
 		if r.pages.add(p.hash()) {
-			if status, reason, err := r.stuck(ctx, "the page does not change any more"); err != nil || status != "" {
+			if status, reason, err := r.stuck(ctx, "The page does not change any more."); err != nil || status != "" {
 				return status, reason, err
 			}
 			continue
@@ -225,7 +225,7 @@ func (r *run) follow(ctx context.Context, p page, next nextStep) (agent.BrowseSt
 	if next.Action == "ask_person" {
 		reason := strings.TrimSpace(next.Text)
 		if reason == "" {
-			reason = "a person is needed"
+			reason = "A person is needed."
 		}
 		return r.stuck(ctx, reason)
 	}
@@ -240,7 +240,7 @@ func (r *run) follow(ctx context.Context, p page, next nextStep) (agent.BrowseSt
 		r.failures = repeats{}
 		return "", "", nil
 	case errors.Is(err, errPassword):
-		return r.stuck(ctx, "a password or code is needed that is in no variable")
+		return r.stuck(ctx, "A password or code is needed that is in no variable.")
 	case r.s.Status() != agent.SessionTakeover && r.failures.add(agent.Explain(err)):
 		return r.stuck(ctx, agent.Explain(err))
 	}

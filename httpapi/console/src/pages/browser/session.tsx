@@ -8,6 +8,7 @@ import { Lines, LiveView, TimeLeft } from "../../parts/live/view";
 import { Actions, copySteps } from "./actions";
 import { at, ended, nameOf, tokenOf, type OpenSession, type Takeover } from "./data";
 import { Files } from "./files";
+import { Goals } from "./goal";
 import { HandOver } from "./handover";
 import { Thumbnail } from "./thumbnail";
 
@@ -100,9 +101,10 @@ function Loaded({ s, tab, reload }: { s: OpenSession; tab: string; reload: () =>
         </div>
         <div class="session-side">
           <nav class="tabs" aria-label="About the session">
-            {[["actions", "Actions"], ...(live ? [["console", "Console"]] : []), ["files", "Files"], ["about", "About"]].map(([t, title]) => <button type="button" aria-current={panel === t ? "page" : undefined} onClick={() => setPanel(t)}>{title}</button>)}
+            {[["actions", "Actions"], ["goal", "Goal"], ...(live ? [["console", "Console"]] : []), ["files", "Files"], ["about", "About"]].map(([t, title]) => <button type="button" aria-current={panel === t ? "page" : undefined} onClick={() => setPanel(t)}>{title}</button>)}
           </nav>
           {panel === "actions" && <Actions id={s.id} />}
+          {panel === "goal" && <Goals id={s.id} open={!over} url={s.url} />}
           {panel === "console" && (live ? <Lines live={live} /> : null)}
           {panel === "files" && <Files id={s.id} />}
           {panel === "about" && <About s={s} />}
