@@ -43,6 +43,7 @@ import (
 	"satchel/schedule"
 	"satchel/schedule/callbacks"
 	"satchel/store"
+	"satchel/store/cluster"
 	"satchel/store/replica"
 	"satchel/vector"
 	"satchel/vector/document"
@@ -87,7 +88,8 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		Models: func(c *cli.Config) cli.Models {
 			return evaluate.Commands{Commands: models.Commands{Library: models.New(c.Data), Allow: c.OutboundAllow}}
 		},
-		System: child.Doctor,
+		System:  child.Doctor,
+		Cluster: openCluster,
 		Replicas: func(target string) (cli.Replicas, error) {
 			t, err := replica.Open(target, os.Getenv)
 			return replica.Commands{Target: t}, err
@@ -130,6 +132,7 @@ type app struct {
 	listener  net.Listener
 	publicURL string
 	replicas  *replica.Replicator // nil: none are kept
+	cluster   *cluster.Cluster    // nil: the server is alone
 	workers   []worker            // in start order
 	started   []worker
 	server    *httpapi.Server
@@ -146,7 +149,15 @@ func open(ctx context.Context, c *cli.Config) (_ *app, err error) {
 			return nil, err
 		}
 	}
+	if c.Cluster != "" {
+		if err := a.share(ctx, &options); err != nil {
+			return nil, fmt.Errorf("cluster: %w", err)
+		}
+	}
 	if a.folder, err = store.Open(options); err != nil {
+		if a.cluster != nil {
+			a.cluster.Close()
+		}
 		return nil, err
 	}
 	if err := a.listen(ctx); err != nil {
@@ -187,6 +198,31 @@ func (a *app) replicate(options *store.Options) error {
 	return nil
 }
 
+// share has the folder's agents belong to a cluster.
+func (a *app) share(ctx context.Context, options *store.Options) (err error) {
+	c := a.config
+	switch {
+	case len(options.MasterKeys) == 0:
+		return errors.New("SATCHEL_MASTER_KEY must be set, to the same on all servers")
+	case c.Replicate != "":
+		return errors.New("replicas cannot be kept of a cluster: back its database up, and unset --replicate")
+	case c.Linked != "":
+		return errors.New("a file cannot be opened in a cluster: unset --cluster")
+	}
+	a.cluster, err = cluster.Open(ctx, clusterOptions(c, *options))
+	options.Cluster = a.cluster
+	return err
+}
+
+func clusterOptions(c *cli.Config, o store.Options) cluster.Options {
+	return cluster.Options{URL: c.Cluster, MasterKeys: o.MasterKeys, Path: c.Data, Version: version, Log: o.Log}
+}
+
+// openCluster returns a cluster that this program is no server of.
+func openCluster(ctx context.Context, c *cli.Config) (cli.Cluster, error) {
+	return cluster.Open(ctx, clusterOptions(c, storeOptions(c)))
+}
+
 // access returns the verifier of the operator's identity proxy, or nil if there is
 // none. It returns an error if other machines could connect without access control.
 func (a *app) access(ctx context.Context) (*auth.Verifier, error) {
@@ -206,6 +242,9 @@ func (a *app) assemble(verifier *auth.Verifier, programs *mcp.Programs) {
 	env := store.Env{Folder: a.folder, Allow: c.OutboundAllow, Own: egress.NewOwn(a.publicURL), Version: version, Log: log}
 	client := egress.New(egress.Policy{Allow: c.OutboundAllow}) // for URLs of agents' owners
 	p := httpapi.Parts{Folder: a.folder, Replicas: a.replicas}
+	if a.cluster != nil {
+		p.Cluster = a.cluster
+	}
 
 	p.Credentials = credentials.New(credentials.Options{Env: env, Address: a.publicURL})
 	env.Credentials = p.Credentials.Find
@@ -271,15 +310,40 @@ func (a *app) run(ctx context.Context, stdout io.Writer) error {
 		}
 		a.started = append(a.started, w)
 	}
+	if a.cluster != nil {
+		url, err := a.config.NodeURL(a.listener.Addr())
+		if err == nil {
+			err = a.cluster.Start(work, a.folder, url)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	a.server.Start(a.listener)
 	fmt.Fprintf(stdout, "Satchel %s listens on http://%s\nAccess is %s\nData is in %s\n", version, a.listener.Addr(), a.config.Access(a.server.Open()), a.folder.Path())
 	fmt.Fprint(stdout, linkedText(a.folder.Linked(), a.publicURL))
 	select {
 	case <-ctx.Done():
+		a.drain(work)
 		a.folder.EndBy(time.Now().Add(statementsEnd))
 		return nil
 	case <-a.server.Done():
 		return errors.New("the server stopped by itself, see the log")
+	}
+}
+
+// drainTime is how long the agents of a server that stops are given to others, one
+// after the other. These take the rest when it has stopped.
+const drainTime = 20 * time.Second
+
+func (a *app) drain(ctx context.Context) {
+	if a.cluster == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	if err := a.cluster.Drain(ctx); err != nil {
+		a.log.Info("the other servers of the cluster take the agents over when this one has stopped", "reason", err)
 	}
 }
 
@@ -294,6 +358,9 @@ func (a *app) Close() error {
 	}
 	for _, w := range slices.Backward(a.started) {
 		w.Stop()
+	}
+	if a.cluster != nil {
+		defer a.cluster.Close()
 	}
 	if a.replicas == nil {
 		return errors.Join(err, a.folder.Close())

@@ -48,6 +48,7 @@ type Program struct {
 	Models  func(*Config) Models
 	System  func(context.Context) []agent.Finding // what doctor says of this machine
 
+	Cluster  func(context.Context, *Config) (Cluster, error)
 	Replicas func(target string) (Replicas, error) // an error completes the sentence "TARGET …"
 
 	config *Config
@@ -160,7 +161,7 @@ func (p *Program) commands(root *cobra.Command) []*cobra.Command {
 			use: "backup AGENT FILE", short: "Copy an agent, by id or name, to a file; the server may run", example: "backup support-bot support-bot.db",
 			args: 2, shows: ofFiles, run: p.onData(p.backup),
 		}.under(root),
-		p.restores(root), p.replicas(root), p.keys(root), p.models(root), p.browser(root), version, upgrade,
+		p.restores(root), p.replicas(root), p.cluster(root), p.keys(root), p.models(root), p.browser(root), version, upgrade,
 	}
 }
 

@@ -59,6 +59,8 @@ type Config struct {
 	OpenFiles        int            // how many agents' files are kept open
 	Replicate        string         // where replicas are kept; "" if there are none
 	ReplicateDays    int            // how far back they go
+	Cluster          string         // URL of the cluster's database, with its password; "": the server is alone
+	ClusterURL       string         // where the others of the cluster reach this server; "": see NodeURL
 	LogFormat        string         // text or json
 	LogLevel         slog.Level
 

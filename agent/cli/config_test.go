@@ -124,6 +124,8 @@ var valid = []struct {
 	{"browser_driver", "SATCHEL_BROWSER_DRIVER", "/opt/driver", func(c *Config) any { return c.BrowserDriver }, "/opt/driver"},
 	{"open_agents", "SATCHEL_OPEN_AGENTS", "16", func(c *Config) any { return c.OpenFiles }, 16},
 	{"replicate", "SATCHEL_REPLICATE", "s3://backups/satchel?region=eu-central-1", func(c *Config) any { return c.Replicate }, "s3://backups/satchel?region=eu-central-1"},
+	{"cluster", "SATCHEL_CLUSTER", "postgres://satchel:pw@db1,db2/satchel", func(c *Config) any { return c.Cluster }, "postgres://satchel:pw@db1,db2/satchel"},
+	{"cluster_url", "SATCHEL_CLUSTER_URL", "http://10.0.0.1:8787", func(c *Config) any { return c.ClusterURL }, "http://10.0.0.1:8787"},
 	{"replicate_days", "SATCHEL_REPLICATE_DAYS", "7", func(c *Config) any { return c.ReplicateDays }, 7},
 	{"log_format", "SATCHEL_LOG_FORMAT", "json", func(c *Config) any { return c.LogFormat }, "json"},
 	{"log_level", "SATCHEL_LOG_LEVEL", "DEBUG", func(c *Config) any { return c.LogLevel }, slog.LevelDebug},
@@ -175,7 +177,7 @@ func TestTableIsWhole(t *testing.T) {
 			bools = append(bools, s.Name)
 		}
 	}
-	if !slices.Equal(secrets, []string{"master_key", "browser_cdp"}) || !slices.Equal(bools, []string{"no_auth", "warm_browser"}) {
+	if !slices.Equal(secrets, []string{"master_key", "browser_cdp", "cluster"}) || !slices.Equal(bools, []string{"no_auth", "warm_browser"}) {
 		t.Errorf("secrets %v, bools %v", secrets, bools)
 	}
 	if first := configFile; first.Flag != "config" || first.Env != "SATCHEL_CONFIG" {
@@ -337,6 +339,8 @@ browser_proxy_addr = (not set)  # default
 open_agents = 0  # default
 replicate = (not set)  # default
 replicate_days = 30  # default
+cluster = (not set)  # default
+cluster_url = (not set)  # default
 log_format = text  # default
 log_level = info  # default
 `

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"log/slog"
 	"net/netip"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -94,6 +96,10 @@ var table = []Setting{
 		func(c *Config) *string { return &c.Replicate }, parseText, showText),
 	bind(Setting{Name: "replicate_days", Default: "30", Usage: "how many days back an agent can be restored from its replica"},
 		func(c *Config) *int { return &c.ReplicateDays }, numberIn(1, 3650), strconv.Itoa),
+	bind(Setting{Name: "cluster", Secret: true, Usage: "postgres:// URL of the database through which this server shares its agents with others"},
+		func(c *Config) *string { return &c.Cluster }, parseDatabase, showText),
+	bind(Setting{Name: "cluster_url", Usage: "URL at which the other servers of the cluster reach this one (default: http:// and the address that it listens on)"},
+		func(c *Config) *string { return &c.ClusterURL }, parseText, showText),
 	bind(Setting{Name: "log_format", Default: "text", Usage: "text or json"},
 		func(c *Config) *string { return &c.LogFormat }, oneOf("text", "json"), showText),
 	bind(Setting{Name: "log_level", Default: "info", Usage: "debug, info, warn or error"},
@@ -130,6 +136,15 @@ func name(s Setting) Setting {
 func showRegistry(address string) string { return cmp.Or(address, "off") }
 
 func showText(text string) string { return text }
+
+// parseDatabase accepts URLs of PostgreSQL. The error does not have the value, which
+// may have a password in it.
+func parseDatabase(text string) (string, error) {
+	if u, err := url.Parse(text); text != "" && (err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || u.Host == "") {
+		return "", errors.New("must be a URL like postgres://user:password@host/database")
+	}
+	return text, nil
+}
 
 func showKeys(keys []Key) string {
 	if len(keys) == 0 {

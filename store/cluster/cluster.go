@@ -112,7 +112,9 @@ func (c *Cluster) Start(ctx context.Context, f *store.Folder, url string) error 
 	if err := errors.Join(os.MkdirAll(c.copiesPath(), 0o700), os.MkdirAll(c.lostPath(), 0o700)); err != nil {
 		return err
 	}
+	c.mu.Lock()
 	c.folder, c.self.URL = f, url
+	c.mu.Unlock()
 	ctx, c.stop = context.WithCancel(ctx)
 	for range shippers {
 		c.parts.Go(func() { c.ship.run(ctx) })

@@ -40,8 +40,8 @@ func (c *Cluster) join(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
 	self, began := c.Self(), time.Now()
-	// A server of the same address was this one before it was started again.
-	_, err := c.pool.Exec(ctx, "UPDATE node SET alive = false, died = clock_timestamp() WHERE url = $1 AND url <> '' AND session <> $2 AND alive", self.URL, self.Session)
+	// A server of the same machine and address was this one before it was started again.
+	_, err := c.pool.Exec(ctx, "UPDATE node SET alive = false, died = clock_timestamp() WHERE url = $1 AND name = $2 AND session <> $3 AND alive", self.URL, self.Name, self.Session)
 	if err == nil {
 		_, err = c.pool.Exec(ctx, "INSERT INTO node(session, name, url, version, file_version) VALUES ($1,$2,$3,$4,$5)", self.Session, self.Name, self.URL, self.Version, store.FileVersion())
 	}

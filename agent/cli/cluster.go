@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+
+	"github.com/spf13/cobra"
+)
+
+// Cluster is what the commands do with the database of a cluster.
+type Cluster interface {
+	// Import adds the agents of a data folder that no server has open, and returns
+	// how many.
+	Import(ctx context.Context, folder string) (int, error)
+	// Export makes a data folder of all agents, and returns how many.
+	Export(ctx context.Context, folder string) (int, error)
+	Close()
+}
+
+// NodeURL returns the URL where the other servers of a cluster reach this one, which
+// listens on an address.
+func (c *Config) NodeURL(listener net.Addr) (string, error) {
+	if c.ClusterURL != "" {
+		u, err := url.Parse(c.ClusterURL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.User != nil {
+			return "", errors.New("cluster_url must be a URL like http://10.0.0.1:8787")
+		}
+		return u.Scheme + "://" + u.Host, nil
+	}
+	at, err := netip.ParseAddrPort(listener.String())
+	if err == nil && at.Addr().IsUnspecified() {
+		err = fmt.Errorf("the other servers of the cluster cannot reach this one at %s: set --cluster-url, or --addr to one address", at)
+	}
+	return "http://" + listener.String(), err
+}
+
+func (p *Program) cluster(root *cobra.Command) *cobra.Command {
+	shows := []string{"cluster", "master-key"}
+	all := &cobra.Command{Use: "cluster", Short: "Bring agents into a cluster, and out of it", Example: "  satchel cluster import ./data"}
+	all.AddCommand(
+		command{use: "import DIR", short: "Add the agents of a data folder, whose server is stopped, to the cluster", example: "cluster import ./data", args: 1, shows: shows,
+			run: p.withCluster(func(c *cobra.Command, cluster Cluster, folder string) error {
+				n, err := cluster.Import(c.Context(), folder)
+				return p.print(err, "%d agents were added to the cluster; its servers take them over\n", n)
+			})}.under(root),
+		command{use: "export DIR", short: "Make a data folder of all agents of the cluster", example: "cluster export ./data", args: 1, shows: shows,
+			run: p.withCluster(func(c *cobra.Command, cluster Cluster, folder string) error {
+				n, err := cluster.Export(c.Context(), folder)
+				return p.print(err, "%d agents were written to %s; a server starts on it with the cluster's master key, and without --cluster\n", n, folder)
+			})}.under(root))
+	return all
+}
+
+// withCluster returns run for commands that use the cluster's database and a folder.
+func (p *Program) withCluster(run func(*cobra.Command, Cluster, string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case p.config.Cluster == "":
+			return errors.New("set --cluster or SATCHEL_CLUSTER to the URL of the cluster's database")
+		case len(p.config.MasterKeys) == 0:
+			return errors.New("set SATCHEL_MASTER_KEY to that of the cluster; of a data folder it is in its file master.key")
+		}
+		cluster, err := p.Cluster(c.Context(), p.config)
+		if err != nil {
+			return err
+		}
+		defer cluster.Close()
+		return run(c, cluster, args[0])
+	}
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"satchel/store/cluster/pgtest"
+)
+
+// clusterNode is a server of a cluster that is a process.
+type clusterNode struct {
+	url     string
+	process *exec.Cmd
+	log     string
+}
+
+func startNode(t *testing.T, database string) *clusterNode {
+	t.Helper()
+	folder := t.TempDir()
+	n := &clusterNode{log: filepath.Join(folder, "log"), process: exec.Command(os.Args[0], "serve", "--addr", "127.0.0.1:0", "--rate-limits", "off", "--data", filepath.Join(folder, "data"))}
+	n.process.Env = append(os.Environ(), asProgram+"=1", "SATCHEL_CLUSTER="+database, "SATCHEL_MASTER_KEY="+base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
+	log, err := os.Create(n.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	n.process.Stderr = log
+	out, err := n.process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = n.process.Process.Kill()
+		_ = n.process.Wait()
+		if t.Failed() {
+			text, _ := os.ReadFile(n.log)
+			t.Logf("%s:\n%s", n.url, text)
+		}
+	})
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if m := listens.FindStringSubmatch(lines.Text()); m != nil {
+			n.url = m[1] + "/api"
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			return n
+		}
+	}
+	t.Fatal("the server ended")
+	return nil
+}
+
+// ask makes a request and returns the status and the body.
+func (n *clusterNode) ask(t *testing.T, method, path string, body any) (int, map[string]any) {
+	t.Helper()
+	text, _ := json.Marshal(body)
+	req, err := http.NewRequestWithContext(t.Context(), method, n.url+path, bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, nil
+	}
+	defer resp.Body.Close()
+	var answer map[string]any
+	_ = json.NewDecoder(resp.Body).Decode(&answer)
+	return resp.StatusCode, answer
+}
+
+// TestClusterSurvivesAKill has two servers over one database, kills the owner of an
+// agent while requests go to the other, and looks whether all that was answered with
+// success is there.
+func TestClusterSurvivesAKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	database := pgtest.Start(t).Database("satchel")
+	a := startNode(t, database)
+	b := startNode(t, database)
+	status, made := a.ask(t, "POST", "/agents", map[string]any{"name": "Bakery"})
+	if status != 201 {
+		t.Fatalf("%d %v", status, made)
+	}
+	if status, answer := b.ask(t, "POST", "/agents", map[string]any{"name": "bakery"}); status != 409 {
+		t.Errorf("a second agent of a name: %d %v", status, answer)
+	}
+	var ids []any
+	refused := 0
+	write := func(n int) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); n > 0; {
+			status, answer := b.ask(t, "POST", "/agents/bakery/contacts", map[string]any{"name": "x"})
+			switch {
+			case status == 201:
+				ids = append(ids, answer["id"])
+				n--
+			case time.Now().After(deadline):
+				t.Fatalf("the agent does not come back: %d %v", status, answer)
+			case status < 500:
+				t.Errorf("a write is answered with %d %v", status, answer)
+			default:
+				refused++
+			}
+		}
+	}
+	write(20)
+	if err := a.process.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	write(20)
+	t.Logf("written again after %v, %d refused", time.Since(began), refused)
+	for _, id := range ids {
+		if status, answer := b.ask(t, "GET", fmt.Sprintf("/agents/bakery/contacts/%v", id), nil); status != 200 {
+			t.Errorf("acknowledged contact %v: %d %v", id, status, answer)
+		}
+	}
+	if status, answer := b.ask(t, "GET", "/agents", nil); status != 200 || len(answer["agents"].([]any)) != 2 {
+		t.Errorf("the agents are %d %v", status, answer)
+	}
+	c := startNode(t, database)
+	if status, answer := c.ask(t, "GET", fmt.Sprintf("/agents/bakery/contacts/%v", ids[0]), nil); status != 200 {
+		t.Errorf("through a server that joined: %d %v", status, answer)
+	}
+	if err := b.process.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = b.process.Wait()
+	if status, answer := c.ask(t, "GET", fmt.Sprintf("/agents/bakery/contacts/%v", ids[0]), nil); status != 200 {
+		t.Errorf("after the other stopped: %d %v", status, answer)
+	}
+}
