@@ -250,19 +250,25 @@ func (e *env) related(kind, data string) string {
 
 // imageContent is a question and the addresses of images.
 func imageContent(e *env, v any, _ string) (any, bool) {
-	if e.u.p.text("inputType") == "base64" {
-		e.u.fail("BINARY", "The image is a file of the item; only images with an address are read.")
-	}
 	content := []any{map[string]any{"type": "text", "text": e.value(v)}}
+	if e.u.p.text("inputType") == "base64" {
+		e.u.approximate("FILE", filesAreFields)
+		field := fmt.Sprintf("$get(%s, %s)", e.current(), e.js(e.u.p.or("binaryPropertyName", "data")))
+		return append(content, imagePart(e.compute(`"data:image/png;base64," + `+field))), true
+	}
 	addresses := e.u.p.text("imageUrls")
 	list := words(addresses)
 	if strings.HasPrefix(addresses, "=") {
 		list = []string{addresses}
 	}
 	for _, address := range list {
-		content = append(content, map[string]any{"type": "image_url", "image_url": map[string]any{"url": e.value(address)}})
+		content = append(content, imagePart(e.value(address)))
 	}
 	return content, true
+}
+
+func imagePart(address any) map[string]any {
+	return map[string]any{"type": "image_url", "image_url": map[string]any{"url": address}}
 }
 
 // authorOf is the author of a post of LinkedIn.
