@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -136,9 +139,13 @@ func TestClientFollowsLogs(t *testing.T) {
 	}
 }
 
+// shopAPI is a description of an API.
+const shopAPI = `{"openapi":"3.0.0","info":{"title":"Shop","version":"1"},"servers":[{"url":"https://shop.example.com/v1"}],
+	"paths":{"/orders":{"get":{"operationId":"listOrders","responses":{"200":{"description":"Orders"}}}}}}`
+
 // TestDefinition exports an agent, brings it to another one, and changes it.
 func TestDefinition(t *testing.T) {
-	s := start(t, "--data", filepath.Join(t.TempDir(), "data"))
+	s := start(t, "--data", filepath.Join(t.TempDir(), "data"), "--outbound-allow", "127.0.0.1/32")
 	s.call(t, "POST", "/agents", map[string]any{"name": "bakery", "description": "Bread"}, 201)
 	const of = "/agents/bakery"
 	s.call(t, "PUT", of+"/settings", map[string]any{"system_prompt": "Be brief", "openai_api_key": "sk-secret-of-mine"}, 200)
@@ -158,14 +165,25 @@ func TestDefinition(t *testing.T) {
 	s.call(t, "POST", of+"/webhooks", map[string]any{"url": "https://example.com/events", "events": []string{"workflow.*"}}, 201)
 	s.call(t, "POST", of+"/schedules", map[string]any{"name": "Daily", "type": "cron", "cron_expression": "0 9 * * *", "callback_type": "workflow", "callback_id": caller["id"]}, 201)
 
+	described := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, shopAPI) }))
+	defer described.Close()
+	shop := s.call(t, "POST", of+"/apis", map[string]any{"name": "shop", "url": described.URL, "server": "https://shop.example.com/v2"}, 201)
+	s.call(t, "POST", of+"/apis", map[string]any{"name": "sent", "document": shopAPI}, 201)
+	s.call(t, "POST", of+"/tools", map[string]any{"name": "orders", "type": "operation", "description": "Orders", "config": map[string]any{"api_id": shop["id"], "operation": "listOrders"}}, 201)
+	s.call(t, "POST", of+"/calendar", map[string]any{"title": "Weekly review", "start_time": "2026-01-05T09:00:00Z", "recurrence": "weekly", "workflow_id": caller["id"]}, 201)
+	s.call(t, "POST", of+"/calendar", map[string]any{"title": "Long ago", "start_time": "2020-01-05T09:00:00Z"}, 201)
+
 	dir := filepath.Join(t.TempDir(), "bakery")
 	s.prints(t, []string{"export", "bakery", dir})
 	text := readAll(t, dir)
-	for _, want := range []string{`"name": "bakery"`, `"system_prompt": "Be brief"`, `"callback_id": "@workflows/ask-answer"`, `"workflow_id": "@workflows/called"`, `"configured_fields"`,
+	for _, want := range []string{`"name": "bakery"`, `"system_prompt": "Be brief"`, `"callback_id": "@workflows/ask-answer"`, `"workflow_id": "@workflows/called"`, `"workflow_id": "@workflows/ask-answer"`, `"server": "https://shop.example.com/v2"`, "apis/sent.json", `"api_id": "@apis/shop"`, "calendar/weekly-review.json", `"configured_fields"`,
 		`"credential": "@credentials/crm"`, `"name": "orders"`, `"url": "https://tickets.example.invalid/mcp"`, `"workflow.*"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the definition has no %s:\n%s", want, text)
 		}
+	}
+	if strings.Contains(text, "Long ago") {
+		t.Errorf("the definition has a task that is over:\n%s", text)
 	}
 	if strings.Contains(text, "secret-of-mine") {
 		t.Errorf("the definition has a secret:\n%s", text)
@@ -181,6 +199,7 @@ func TestDefinition(t *testing.T) {
 	}
 	s.call(t, "POST", "/agents", map[string]any{"name": "copy"}, 201)
 	s.call(t, "POST", "/agents/copy/credentials", map[string]any{"name": "crm", "type": "header", "hosts": []string{"crm.example.com"}, "secret": map[string]any{"X-Key": "of the copy"}}, 201)
+	s.call(t, "POST", "/agents/copy/apis", map[string]any{"name": "sent", "document": shopAPI}, 201)
 	s.prints(t, []string{"apply", dir, "--agent", "copy", "--dry-run"}, "create workflows/called.json", "+   \"name\": \"Daily\"")
 	s.prints(t, []string{"apply", dir, "--agent", "copy"})
 	if out := s.prints(t, []string{"apply", dir, "--agent", "copy"}); out != "" {

@@ -3,6 +3,8 @@ package client
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -82,12 +84,15 @@ func (s *session) applyDefinition(ctx context.Context, local *definition, dry, p
 func compare(from, to *definition, prune bool) []change {
 	var changes []change
 	for _, path := range to.paths() {
-		if kindOf(path).byHand {
+		before, after := from.files[path], to.files[path]
+		if byHand(path, after) && (before == nil || kindOf(path).byHand) {
 			continue
 		}
-		before, after := from.files[path], to.files[path]
 		if path == agentFile {
 			after = aboutChange(before, after)
+		}
+		if document := after.text("document"); before != nil && document != "" && hashOf(document) == before["sha256"] {
+			after = without(after, "document")
 		}
 		for _, field := range kindOf(path).shown {
 			after = without(after, field)
@@ -105,6 +110,13 @@ func compare(from, to *definition, prune bool) []change {
 	return changes
 }
 
+// byHand reports whether a definition lacks what it takes to create a record: a
+// secret, or the description of an API that was sent and not read from a URL.
+func byHand(path string, r record) bool {
+	k := kindOf(path)
+	return k.byHand || k.name == "apis" && r.text("url") == "" && r.text("document") == ""
+}
+
 // aboutChange returns agent.json with the name that the agent has: it may be
 // brought to another agent.
 func aboutChange(before, after record) record {
@@ -113,6 +125,12 @@ func aboutChange(before, after record) record {
 		after["name"] = before["name"]
 	}
 	return after
+}
+
+// hashOf is the SHA-256 that the server gives for a description.
+func hashOf(document string) string {
+	sum := sha256.Sum256([]byte(document))
+	return hex.EncodeToString(sum[:])
 }
 
 func without(r record, field string) record {
@@ -196,7 +214,15 @@ func (s *session) make(ctx context.Context, c *change, remote *definition) error
 			return fmt.Errorf("%s cannot be changed; delete it or give the file another name", field)
 		}
 	}
-	return s.api.call(ctx, http.MethodPut, k.path(s, id), nil, body, nil)
+	var updated struct {
+		Confirm string
+		Reasons []string
+	}
+	err := s.api.call(ctx, http.MethodPut, k.path(s, id), nil, body, &updated)
+	if err == nil && updated.Confirm != "" {
+		return fmt.Errorf("the description changes what is in use, so the API was left as it is: %s; change it in the console or with \"confirm\"", strings.Join(updated.Reasons, "; "))
+	}
+	return err
 }
 
 func (s *session) remove(ctx context.Context, k kind, id string) error {
@@ -236,8 +262,8 @@ func changed(before, after record) record {
 // there nor created.
 func checkReferences(changes []change, remote, local *definition) error {
 	to := remote.references()
-	for path := range local.files {
-		if !kindOf(path).byHand {
+	for path, r := range local.files {
+		if !byHand(path, r) {
 			to[reference+strings.TrimSuffix(path, ".json")] = path
 		}
 	}
@@ -286,11 +312,15 @@ func (s *session) nameMissing(c *change) {
 }
 
 // nameAbsent names the records of the folder that the agent lacks and that cannot
-// be created without a secret.
+// be created of what it has.
 func (s *session) nameAbsent(remote, local *definition) {
 	for _, path := range local.paths() {
-		if kindOf(path).byHand && remote.files[path] == nil {
+		switch {
+		case !byHand(path, local.files[path]) || remote.files[path] != nil:
+		case kindOf(path).byHand:
 			fmt.Fprintf(s.Notes, "%s: the agent has no such credential; create it with its secret\n", path)
+		default:
+			fmt.Fprintf(s.Notes, "%s: the agent has no such API; create it from its description\n", path)
 		}
 	}
 }

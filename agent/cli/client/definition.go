@@ -33,12 +33,14 @@ type kind struct {
 // kinds are in the order in which records refer to earlier ones.
 var kinds = []kind{
 	{name: "credentials", fields: []string{"name", "type", "preset", "hosts", "config", "configured_fields"}, byHand: true},
+	{name: "apis", fields: []string{"name", "url", "server", "credential", "sha256"}, shown: []string{"sha256"}},
 	{name: "mcp", list: "servers", fields: []string{"name", "url", "credential", "auth_type"}, shown: []string{"auth_type"}},
 	{name: "tools", fields: []string{"name", "description", "type", "enabled", "config"}, each: true},
 	{name: "gateways", fields: []string{"name", "type", "is_default", "configured_fields"}, fixed: []string{"type"}, shown: []string{"configured_fields"}},
 	{name: "tables", fields: []string{"name", "columns"}, named: true, lasts: true},
 	{name: "workflows", fields: []string{"name", "description", "status", "nodes", "edges", "settings"}, each: true},
 	{name: "schedules", fields: []string{"name", "type", "cron_expression", "delay_seconds", "next_run", "callback_type", "callback_id", "payload", "timezone", "misfire_policy", "overlap", "status"}},
+	{name: "calendar", list: "tasks", fields: []string{"title", "description", "start_time", "end_time", "timezone", "recurrence", "recurrence_days", "recurrence_end", "recurrence_count", "workflow_id"}},
 	{name: "replies", fields: []string{"shortcut", "text"}},
 	{name: "webhooks", fields: []string{"url", "events", "active"}},
 }
@@ -114,23 +116,36 @@ func (s *session) readKind(ctx context.Context, k kind, d *definition) error {
 		if passed(k, r) {
 			continue
 		}
-		path := d.free(k.name, fmt.Sprint(firstOf(r, "name", "shortcut", "url")))
+		path := d.free(k.name, fmt.Sprint(firstOf(r, "name", "shortcut", "url", "title")))
 		d.files[path], d.ids[path] = k.kept(r), id
 	}
 	return nil
 }
 
 // passed reports whether a record is no part of a definition: a schedule that
-// has had its only run, or an archived workflow.
+// has had its only run, a task that is over or cancelled, or an archived workflow.
 func passed(k kind, r record) bool {
-	return k.name == "schedules" && r["status"] == "completed" || k.name == "workflows" && r["status"] == "archived"
+	switch k.name {
+	case "schedules":
+		return r["status"] == "completed"
+	case "calendar":
+		return r["next_run"] == nil || r["status"] == "cancelled"
+	}
+	return k.name == "workflows" && r["status"] == "archived"
 }
 
 // kept returns the fields that a definition has.
 func (k kind) kept(r record) record {
 	out := pick(r, k.fields)
-	if k.name == "schedules" && r["type"] != "once" {
+	switch {
+	case k.name == "schedules" && r["type"] != "once":
 		delete(out, "next_run")
+	case k.name == "calendar" && out["recurrence_end"] == nil:
+		delete(out, "recurrence_end")
+	case k.name == "apis":
+		if out["server"] = r["server_url"]; r.text("url") == "" { // the description was sent
+			delete(out, "url")
+		}
 	}
 	return out
 }

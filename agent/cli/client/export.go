@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const definitionLong = "A definition is the agent's description and settings, MCP servers, tools, channels, tables, workflows, schedules, canned replies and webhooks as JSON files, without secrets, rows and what it knows."
+const definitionLong = "A definition is the agent's description and settings, APIs, MCP servers, tools, channels, tables, workflows, schedules, calendar, canned replies and webhooks as JSON files, without secrets, rows and what it knows."
 
 func (s *session) export() *cobra.Command {
 	return &cobra.Command{Use: "export AGENT DIR", Short: "Write an agent's definition to a folder of text files", Args: cobra.ExactArgs(2),
