@@ -1,0 +1,101 @@
+package main
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// documents returns the texts of all pages by their paths, without what is in code
+// blocks.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	code := regexp.MustCompile("(?ms)^```.*?^```")
+	texts := map[string]string{}
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/guides/*.md", "sdk/*/*.md"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%s: %d pages, %v", pattern, len(names), err)
+		}
+		for _, name := range names {
+			raw, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[filepath.ToSlash(name)] = code.ReplaceAllString(string(raw), "")
+		}
+	}
+	return texts
+}
+
+// anchorsOf returns the names of a page's headings, as GitHub forms them.
+func anchorsOf(text string) (anchors []string) {
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
+		anchors = append(anchors, strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, strings.TrimSpace(m[1])))
+	}
+	return anchors
+}
+
+// TestDocumentLinks holds that what pages link to is there.
+func TestDocumentLinks(t *testing.T) {
+	texts := documents(t)
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	links := 0
+	for name, text := range texts {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			target, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, ":") {
+				continue // another site
+			}
+			links++
+			file := name
+			if target != "" {
+				file = path.Join(path.Dir(name), target)
+			}
+			if _, err := os.Stat(filepath.FromSlash(file)); err != nil {
+				t.Errorf("%s links to %s, which is not there", name, m[1])
+			} else if anchor != "" && !slices.Contains(anchorsOf(texts[file]), anchor) {
+				t.Errorf("%s links to %s, but there is no such heading", name, m[1])
+			}
+		}
+	}
+	if links < 100 {
+		t.Errorf("%d links were checked", links)
+	}
+}
+
+// TestDocumentsAreListed holds that the site of the documentation has every page
+// in its navigation, and nothing else.
+func TestDocumentsAreListed(t *testing.T) {
+	config, err := os.ReadFile("docs/.vitepress/config.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{"/index": true} // by the site's name
+	for _, m := range regexp.MustCompile(`(?m)^ +'(/[^']+)': '`).FindAllStringSubmatch(string(config), -1) {
+		listed[m[1]] = true
+	}
+	for name := range documents(t) {
+		page, inside := strings.CutPrefix(strings.TrimSuffix(name, ".md"), "docs")
+		if inside && !listed[page] {
+			t.Errorf("%s is not in the navigation", name)
+		}
+		delete(listed, page)
+	}
+	for page := range listed {
+		t.Errorf("the navigation has %s, which is no page", page)
+	}
+}
