@@ -74,23 +74,22 @@ func (a *replicated) positionLocked() (position, bool) {
 func (r *Replicator) append(id string) {
 	r.saving.Lock()
 	defer r.saving.Unlock()
-	if !r.saved {
-		r.mu.Lock()
-		r.changed = true
-		r.mu.Unlock()
-		r.saveLocked()
-		return
-	}
 	r.mu.Lock()
 	a := r.agents[id]
 	var at position
 	stands := false
 	if a != nil && a.unsaved {
 		at, stands = a.positionLocked()
-		a.unsaved = false
+	}
+	if stands {
+		a.unsaved, r.changed = false, r.changed || !r.saved
 	}
 	r.mu.Unlock()
-	if !stands {
+	switch {
+	case !stands:
+		return
+	case !r.saved:
+		r.saveLocked()
 		return
 	}
 	raw, err := json.Marshal(positions{Agents: map[string]position{id: at}})

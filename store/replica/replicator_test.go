@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"satchel/agent"
 	"satchel/store"
+	"satchel/store/capture"
 )
 
 // replicated is a data folder with a Replicator whose turns the test makes.
@@ -265,6 +267,38 @@ func TestReplicaContinuesAfterAKill(t *testing.T) {
 		s.stop()
 		wantRestored(t, s, db)
 	})
+}
+
+// A checkpoint is saved before the next commit, which may begin the -wal anew.
+func TestCheckpointsAreSaved(t *testing.T) {
+	t.Parallel()
+	_, target := newFakeS3(t)
+	s := serveAt(t, t.TempDir(), target)
+	db := s.create("Support")
+	s.snapshots()
+	s.contact(db, "x")
+	s.r.flush(t.Context())
+	saved := func() capture.Position {
+		raw, err := os.ReadFile(s.r.positionsPath())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := decodePositions(append(raw, `{"agents":{"cut sh`...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all.Agents[db.ID()].At
+	}
+	before := saved()
+	if before.WAL.Offset == 0 {
+		t.Fatalf("after an upload: %+v", before)
+	}
+	if _, err := db.Snapshot(t.Context(), io.Discard, false); err != nil { // it makes a checkpoint
+		t.Fatal(err)
+	}
+	if after := saved(); after.WAL.Offset != 0 || after.TXID != before.TXID || after.Stamp == before.Stamp {
+		t.Errorf("after a checkpoint: %+v, before %+v", after, before)
+	}
 }
 
 // What another program changes while the server is down gets a new snapshot, also

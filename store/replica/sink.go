@@ -38,27 +38,26 @@ func (r *Replicator) Commit(id string, c capture.Commit) bool {
 	return true
 }
 
-// Checkpointed implements capture.Sink.
+// Checkpointed implements capture.Sink. The position is saved at once: the next
+// commit may begin the -wal anew.
 func (r *Replicator) Checkpointed(id string, at capture.Position) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.checkpointedLocked(id, at)
+	r.mu.Unlock()
+	r.append(id)
 }
 
 // checkpointedLocked notes how everything up to a position can be recognized once
-// that is uploaded, unless there is a newer commit.
+// that is uploaded, unless there is a newer commit. The caller holds mu.
 func (r *Replicator) checkpointedLocked(id string, at capture.Position) {
 	a := r.agentLocked(id)
 	stands := &a.stands
 	if n := len(a.pending); n > 0 {
 		stands = &a.pending[n-1].Position
 	}
-	if stands.Generation != at.Generation || stands.TXID != at.TXID || *stands == at {
-		return
-	}
-	if *stands = at; stands == &a.stands {
-		a.unsaved = true
-		r.uploads.Enqueue(id) // with nothing to upload, it saves the position
+	if stands.Generation == at.Generation && stands.TXID == at.TXID && *stands != at {
+		*stands = at
+		a.unsaved = a.unsaved || stands == &a.stands
 	}
 }
 
@@ -92,9 +91,10 @@ func (r *Replicator) Lost(id string, reason error) {
 // Closed implements capture.Sink.
 func (r *Replicator) Closed(id string, at capture.Position) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.agentLocked(id).at, r.changed = at, true
 	r.checkpointedLocked(id, at)
+	r.mu.Unlock()
+	r.append(id)
 }
 
 // Deleted implements capture.Sink. The replica is kept as long as the past of

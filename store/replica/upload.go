@@ -27,7 +27,6 @@ const (
 func (r *Replicator) upload(ctx context.Context, id string) (work.Next, error) {
 	batch, dropped, resumed := r.batch(id)
 	if len(batch) == 0 {
-		r.append(id)
 		return work.Next{}, r.describe(ctx, id)
 	}
 	first, last := batch[0], batch[len(batch)-1]
