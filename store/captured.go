@@ -88,7 +88,7 @@ func (f *file) captureRest() error {
 // leads.
 func (f *file) emptyWAL(c *conn) (busy bool, err error) {
 	if f.capture != nil {
-		return f.capture.Checkpoint(c.checkpoint, true)
+		return f.capture.Rest(c.checkpoint)
 	}
 	waits, _, _, err := c.checkpoint("TRUNCATE")
 	return waits != 0, err

@@ -27,6 +27,8 @@ type captures struct {
 	closed  map[string]capture.Position
 	lost    map[string][]error
 	refuse  bool
+
+	uploading bool
 }
 
 func newCaptures() *captures {
@@ -45,6 +47,8 @@ func (s *captures) Commit(_ string, c capture.Commit) bool {
 	s.commits[c.Generation] = append(s.commits[c.Generation], c)
 	return !s.refuse
 }
+
+func (s *captures) Uploading(string) bool { return s.uploading }
 
 func (s *captures) Checkpointed(id string, at capture.Position) {
 	s.mu.Lock()
@@ -401,6 +405,22 @@ func TestCaptureContinuesAfterAKill(t *testing.T) {
 			closeFolder(t, f)
 		})
 	}
+}
+
+// A file at rest keeps its -wal until what is in it is uploaded.
+func TestRestWaitsForTheUpload(t *testing.T) {
+	t.Parallel()
+	s := newCaptures()
+	f := openCaptured(t, t.TempDir(), s)
+	db := createAgent(t, f, "Support")
+	snapshot, at := snapshotOf(t, db, false)
+	createContact(t, db, named("x"))
+	s.uploading = true
+	if rest(t, f, db); !hasWAL(db.path) {
+		t.Error("the -wal is empty before the upload")
+	}
+	s.uploading = false
+	wantCaptured(t, f, db, s, snapshot, at)
 }
 
 // A sink that refuses a commit gets none before the next snapshot, and the -wal

@@ -50,6 +50,10 @@ type Sink interface {
 	// Commit takes a commit and reports whether it did. After a false, nothing
 	// of the file is captured before its next snapshot.
 	Commit(id string, c Commit) bool
+	// Uploading reports whether commits of a file are soon to be where a kill cannot
+	// lose them. A checkpoint of a file at rest waits for that: until then they are
+	// only in the -wal and in memory.
+	Uploading(id string) bool
 	// Checkpointed reports that everything up to a position is in the database file;
 	// commits after it were not made yet.
 	Checkpointed(id string, at Position)

@@ -206,6 +206,18 @@ func (f *File) Checkpoint(run Checkpointer, truncate bool) (busy bool, err error
 	return false, nil
 }
 
+// Rest is Checkpoint of a file that nobody uses at present, which empties the -wal
+// once all of it is uploaded; busy reports that it is to be tried again.
+func (f *File) Rest(run Checkpointer) (busy bool, err error) {
+	if err := f.Commit(); err != nil {
+		return false, err
+	}
+	if f.sink.Uploading(f.id) {
+		return true, nil
+	}
+	return f.Checkpoint(run, true)
+}
+
 // checkpointed notes a checkpoint of a -wal with this many frames, all of which
 // must have been captured: another program may have written some. So many were
 // moved into the file.

@@ -244,6 +244,9 @@ func (c *Cluster) Closed(id string, at capture.Position) {
 // Commit, Lost and Deleted are of sinks that are not durable.
 func (c *Cluster) Commit(string, capture.Commit) bool { return false }
 
+// Uploading implements capture.Sink: a commit is in the log when it is acknowledged.
+func (c *Cluster) Uploading(string) bool { return false }
+
 // Checkpointed implements capture.Sink: only a closed file is of interest.
 func (c *Cluster) Checkpointed(string, capture.Position) {}
 

@@ -38,6 +38,17 @@ func (r *Replicator) Commit(id string, c capture.Commit) bool {
 	return true
 }
 
+// uploadTime is how long a file at rest waits for the upload of its commits.
+const uploadTime = 10 * time.Second
+
+// Uploading implements capture.Sink.
+func (r *Replicator) Uploading(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := r.agents[id]
+	return a != nil && len(a.pending) > 0 && r.Now().Sub(a.since) < uploadTime
+}
+
 // Checkpointed implements capture.Sink. The position is saved at once: the next
 // commit may begin the -wal anew.
 func (r *Replicator) Checkpointed(id string, at capture.Position) {
