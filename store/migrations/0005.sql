@@ -121,10 +121,6 @@ CREATE TABLE _browse_steps (
   PRIMARY KEY (browse_id, step)
 ) WITHOUT ROWID, STRICT;
 
--- Triggers, and views that they read, are parts of the schema that a file gets with
--- the first write to a table: see store/migrations/parts.sql. Those of the log, which
--- every file writes, and of parts of version 4 stay.
-
 -- Triggers, the views that they read, and indexes are parts of the schema that a file
 -- gets with the first write to a table: see store/migrations/parts.sql. Triggers of the
 -- log, which every file writes, and of parts of version 4 stay.
