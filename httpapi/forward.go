@@ -55,6 +55,8 @@ func (s *Server) forwardRequest(next echo.HandlerFunc) echo.HandlerFunc {
 			err = f.serveOwn(c, next, t)
 		case t.session != "":
 			err = f.findSession(c, next, t)
+		case t.node != "":
+			err = f.toNode(c, next, t)
 		default:
 			err = f.route(c, next, t)
 		}
@@ -74,9 +76,9 @@ func unavailable(cause error) error {
 	return agent.Errorf(agent.CodeUnavailable, "the server that has this agent does not answer at present; try again").Because(cause)
 }
 
-// target is what a request is for: an agent, by id or name, or a browser session. The
-// zero value is neither.
-type target struct{ agent, session string }
+// target is what a request is for: an agent, by id or name, a browser session, or a
+// server, by id, name or URL. The zero value is none of them.
+type target struct{ agent, session, node string }
 
 // targetOf returns what a request is for, by its path.
 func targetOf(c echo.Context) target {
@@ -92,7 +94,7 @@ func targetOf(c echo.Context) target {
 	case path == oauthCallback:
 		return target{agent: credentials.AgentOf(c.QueryParam("state"))}
 	}
-	return target{agent: cmp.Or(c.Param("id"), c.Param("agent"))}
+	return target{agent: cmp.Or(c.Param("id"), c.Param("agent")), node: c.Param("nodeId")}
 }
 
 // serveOwn answers a forwarded request, or returns errMoved if it is for an agent or a
@@ -103,6 +105,9 @@ func (f *forwarder) serveOwn(c echo.Context, next echo.HandlerFunc, t target) er
 			return errMoved
 		}
 		return f.answer(c, next)
+	}
+	if t.node != "" {
+		return next(c) // which checks that it is meant
 	}
 	node, err := f.owner(c.Request().Context(), t.agent, false)
 	if err == nil && !node.Self {
@@ -203,6 +208,20 @@ func (f *forwarder) findSession(c echo.Context, next echo.HandlerFunc, t target)
 		}
 	}
 	return next(c) // which answers as it does for any session that there is not
+}
+
+// toNode has a certain server answer.
+func (f *forwarder) toNode(c echo.Context, next echo.HandlerFunc, t target) error {
+	nodes, err := f.directory.Nodes(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		if node.Alive && !node.Self && isNode(node, t.node) {
+			return f.forward(c, node)
+		}
+	}
+	return next(c) // it is this server, or there is none
 }
 
 // body is that of a request which may have to be sent again.

@@ -11,6 +11,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -41,10 +43,12 @@ type fakeNode struct {
 	cluster *fakeCluster
 	server  *Server
 	down    error
+	drained chan struct{}
 }
 
 func (n *fakeNode) node(of *fakeNode) cluster.Node {
-	return cluster.Node{Session: of.url, Name: of.url, URL: of.url, Self: of == n, Alive: true}
+	name := "node-" + strconv.Itoa(slices.Index(n.cluster.nodes, of)+1)
+	return cluster.Node{Session: of.url, Name: name, URL: of.url, Seen: time.Now(), Self: of == n, Alive: true}
 }
 
 func (n *fakeNode) Self() cluster.Node { return n.node(n) }
@@ -93,10 +97,25 @@ func (n *fakeNode) Agents(context.Context) (all []cluster.Entry, _ error) {
 	return all, nil
 }
 
-func (n *fakeNode) Move(context.Context, string, string) error { return nil }
-func (n *fakeNode) Drain(context.Context) error                { return nil }
-func (n *fakeNode) Sign(r *http.Request)                       { n.cluster.Signer.Sign(r) }
-func (n *fakeNode) Verify(r *http.Request) bool                { return n.cluster.Signer.Verify(r) }
+func (n *fakeNode) Move(_ context.Context, id, node string) error {
+	n.cluster.mu.Lock()
+	defer n.cluster.mu.Unlock()
+	for _, to := range n.cluster.nodes {
+		if n.cluster.owners[id] == n && to.url == node {
+			n.cluster.owners[id] = to
+			return nil
+		}
+	}
+	return agent.NotFound("server", node)
+}
+
+func (n *fakeNode) Drain(context.Context) error {
+	close(n.drained)
+	return nil
+}
+
+func (n *fakeNode) Sign(r *http.Request)        { n.cluster.Signer.Sign(r) }
+func (n *fakeNode) Verify(r *http.Request) bool { return n.cluster.Signer.Verify(r) }
 
 // newCluster starts two servers with a folder each. The second one owns all agents.
 func newCluster(t *testing.T) (first, second *fakeNode) {
@@ -110,7 +129,7 @@ func newCluster(t *testing.T) (first, second *fakeNode) {
 	c := &fakeCluster{Signer: signer, owners: map[string]*fakeNode{}, names: map[string]string{}}
 	for range 2 {
 		_, server := openService(t)
-		n := &fakeNode{cluster: c, server: server}
+		n := &fakeNode{cluster: c, server: server, drained: make(chan struct{})}
 		server.forwarder = server.newForwarder(n)
 		server.options.Cluster = n
 		ts := httptest.NewServer(server.Handler())

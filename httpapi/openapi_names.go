@@ -65,6 +65,11 @@ var irregularIDs = map[string]string{
 	"PUT /agents/{id}/mcp/{serverId}":       "updateMCPServer",
 	"POST /agents/{id}/mcp/{serverId}/call": "callMCPTool",
 
+	"GET /cluster":                       "getCluster",
+	"GET /cluster/agents":                "listClusterAgents",
+	"POST /cluster/agents/{agent}/move":  "moveAgent",
+	"POST /cluster/nodes/{nodeId}/drain": "drainNode",
+
 	"GET /credential-presets": "listCredentialPresets",
 	"POST /agents/{id}/credentials/{credentialId}/connect/complete": "completeConnection",
 	"DELETE /agents/{id}/credentials/{credentialId}/connection":     "deleteConnection",
@@ -89,6 +94,7 @@ var irregularIDs = map[string]string{
 // areasOf groups the routes by the first word of their path after the agent.
 var areasOf = []rest.Area{
 	{Name: "Service", Words: "health ready version openapi.json", About: "Health, version and description of the server."},
+	{Name: "Cluster", Words: "cluster", About: "The servers that share the agents, where there are several."},
 	{Name: "Console", Words: "console waiting overview stream presence", About: "The web console's overview of an agent, and its stream of changes."},
 	{Name: "Agents", Words: "agents auth backup fork settings", About: "Creating, changing, copying and deleting agents."},
 	{Name: "Access", Words: "keys admins", About: "API keys and people's roles."},

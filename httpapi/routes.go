@@ -22,6 +22,14 @@ func (s *Server) api() []*rest.Route {
 
 		rest.JSON("GET", "/console", 200, "Read the initial data of a console page", s.console).Role(rest.Anyone).Fails(agent.CodeUnavailable),
 
+		rest.JSON("GET", "/cluster", 200, "List the servers of the cluster", s.getCluster).Role(rest.Identified).Fails(agent.CodeNotFound, agent.CodeUnavailable),
+		rest.JSON("GET", "/cluster/agents", 200, "List the agents of the cluster with the servers that own them", s.listClusterAgents).
+			Role(rest.Identified).Fails(agent.CodeNotFound, agent.CodeUnavailable),
+		rest.JSON("POST", "/cluster/agents/{agent}/move", 200, "Move an agent to another server of the cluster", s.moveAgent).
+			Role(rest.Identified).Fails(agent.CodeConflict, agent.CodeUnavailable),
+		rest.JSON("POST", "/cluster/nodes/{nodeId}/drain", 202, "Give all agents of a server of the cluster to the others", s.drainNode).
+			Role(rest.Identified).Fails(agent.CodeUnavailable),
+
 		rest.JSON("GET", "/agents", 200, "List agents", s.listAgents).Role(rest.Anyone).Fails(agent.CodeUnavailable),
 		rest.JSON("POST", "/agents", 201, "Create an agent", s.createAgent).Locates(agentLocation).Fails(agent.CodeAgentNameExists),
 		rest.Raw[struct{}]("POST", "/agents/import", 201, "Import a backup as a new, paused agent", s.importAgent).Limit(rest.Bulk).

@@ -1,0 +1,164 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"satchel/agent"
+	"satchel/httpapi/rest"
+	"satchel/store/cluster"
+)
+
+// drainTime bounds how long a server gives its agents away.
+const drainTime = 10 * time.Minute
+
+type clusterNode struct {
+	ID      string     `json:"id" doc:"Of one start of the server." example:"3NQ7WQY5S4ZKJH6M2T8R"`
+	Name    string     `json:"name" example:"node-1"`
+	URL     string     `json:"url" doc:"Where the other servers reach it." example:"http://10.0.0.1:8787"`
+	Version string     `json:"version" example:"0.1.0"`
+	Agents  int        `json:"agents" doc:"Number of agents that it owns." example:"12"`
+	Alive   bool       `json:"alive" doc:"Servers that died are listed for an hour."`
+	Self    bool       `json:"self" doc:"It answers this request."`
+	SeenAt  agent.Time `json:"seen_at" format:"date-time" doc:"When it was last seen alive."`
+}
+
+type clusterOut struct {
+	Nodes []clusterNode `json:"nodes"`
+}
+
+// directory returns the cluster, for callers that may manage it: admins of the default
+// agent in their own right.
+func (s *Server) directory(c *rest.Call) (cluster.Directory, error) {
+	d := s.options.Cluster
+	if d == nil {
+		return nil, agent.Errorf(agent.CodeNotFound, "this server belongs to no cluster")
+	}
+	entries, err := d.Agents(c)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	var admins map[string]agent.Role
+	for _, e := range entries {
+		if e.Agent.ID == agent.DefaultID {
+			admins = e.Admins
+		}
+	}
+	if !c.Identity.OwnRole(agent.DefaultID, admins).Covers(agent.RoleAdmin) {
+		return nil, agent.Errorf(agent.CodeForbidden, "this requires the role admin on the default agent; its default role is not enough").With("role", agent.RoleAdmin)
+	}
+	return d, nil
+}
+
+func (s *Server) getCluster(c *rest.Call, _ *none) (clusterOut, error) {
+	out := clusterOut{Nodes: []clusterNode{}}
+	d, err := s.directory(c)
+	if err != nil {
+		return out, err
+	}
+	nodes, err := d.Nodes(c)
+	if err != nil {
+		return out, unavailable(err)
+	}
+	for _, n := range nodes {
+		out.Nodes = append(out.Nodes, clusterNode{n.Session, n.Name, n.URL, n.Version, n.Agents, n.Alive, n.Self, agent.At(n.Seen)})
+	}
+	slices.SortFunc(out.Nodes, func(a, b clusterNode) int {
+		return cmp.Or(boolOrder(a.Alive, b.Alive), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	return out, nil
+}
+
+type clusterAgentsIn struct {
+	rest.ListParams
+	Node string `query:"node" doc:"Only agents of the server with this id." example:"3NQ7WQY5S4ZKJH6M2T8R"`
+}
+
+type clusterAgent struct {
+	ID   string `json:"id" example:"agent-06f1q2s3t4v5a6b7c8d9"`
+	Name string `json:"name" example:"support-bot"`
+	Node string `json:"node" doc:"Id of the server that owns it." example:"3NQ7WQY5S4ZKJH6M2T8R"`
+}
+
+type clusterAgentsOut struct {
+	Agents []clusterAgent `json:"agents"`
+	Meta   rest.Meta      `json:"meta"`
+}
+
+func (s *Server) listClusterAgents(c *rest.Call, in *clusterAgentsIn) (clusterAgentsOut, error) {
+	page, err := in.Page()
+	if err != nil {
+		return clusterAgentsOut{}, err
+	}
+	d, err := s.directory(c)
+	if err != nil {
+		return clusterAgentsOut{}, err
+	}
+	entries, err := d.Agents(c)
+	if err != nil {
+		return clusterAgentsOut{}, unavailable(err)
+	}
+	agents := []clusterAgent{}
+	for _, e := range entries {
+		if (in.Node == "" || e.Owner == in.Node) && mentions(page.Search, e.Agent.Name) {
+			agents = append(agents, clusterAgent{e.Agent.ID, e.Agent.Name, e.Owner})
+		}
+	}
+	slices.SortFunc(agents, func(a, b clusterAgent) int { return cmp.Compare(agent.NameKey(a.Name), agent.NameKey(b.Name)) })
+	return clusterAgentsOut{rest.Cut(agents, page), rest.MetaOf(page, len(agents))}, nil
+}
+
+type moveAgentIn struct {
+	Agent string `path:"agent" doc:"Id or name of the agent." example:"support-bot"`
+	Body  struct {
+		Node string `json:"node" required:"true" doc:"Id, name or URL of the server that gets the agent." example:"node-2"`
+	}
+}
+
+// moveAgent gives an agent of this server to another one: the request was forwarded to
+// its owner.
+func (s *Server) moveAgent(c *rest.Call, in *moveAgentIn) (Success, error) {
+	d, err := s.directory(c)
+	if err != nil {
+		return Success{}, err
+	}
+	if in.Body.Node == "" {
+		return Success{}, agent.Invalid("node", "is required")
+	}
+	_, id, err := d.Owner(c, in.Agent)
+	if err == nil {
+		err = d.Move(c, id, in.Body.Node)
+	}
+	return Success{Success: err == nil}, err
+}
+
+type drainNodeIn struct {
+	Node string `path:"nodeId" doc:"Id, name or URL of the server." example:"node-2"`
+}
+
+// drainNode begins to give all agents of this server to the others: the request was
+// forwarded to it.
+func (s *Server) drainNode(c *rest.Call, in *drainNodeIn) (Success, error) {
+	d, err := s.directory(c)
+	if err != nil {
+		return Success{}, err
+	}
+	if self := d.Self(); !isNode(self, in.Node) {
+		return Success{}, agent.NotFound("server", in.Node)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context), drainTime)
+	go func() {
+		defer cancel()
+		if err := d.Drain(ctx); err != nil {
+			s.log.Error("give the agents of this server to others", "error", err)
+		}
+	}()
+	return Success{true, "the server gives its agents to the others, and gets no more until it is restarted"}, nil
+}
+
+// isNode reports whether a server is meant by an id, a name or a URL.
+func isNode(n cluster.Node, by string) bool {
+	return by != "" && slices.Contains([]string{n.Session, n.Name, n.URL}, by)
+}

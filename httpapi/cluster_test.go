@@ -1,0 +1,65 @@
+package httpapi
+
+import (
+	"fmt"
+	"testing"
+
+	"satchel/agent"
+)
+
+// Servers and agents are listed, moved and drained from any server.
+func TestCluster(t *testing.T) {
+	first, second := newCluster(t)
+	far, near := second.own(t, "far"), first.own(t, "near")
+	for _, n := range []*fakeNode{first, second} {
+		got := n.must(t, 200, "GET", "/api/cluster", "")
+		if nodes := got["nodes"].([]any); len(nodes) != 2 || at(nodes[0], "alive") != true {
+			t.Errorf("the servers: %v", got)
+		}
+		got = n.must(t, 200, "GET", "/api/cluster/agents?node="+first.url, "")
+		if len(got["agents"].([]any)) != 1 || at(got, "agents.0.id") != near.ID() || at(got, "agents.0.node") != first.url {
+			t.Errorf("the agents of the first server: %v", got)
+		}
+		if got := n.must(t, 200, "GET", "/api/cluster/agents?limit=1", ""); fmt.Sprint(at(got, "meta.total")) != "3" {
+			t.Errorf("all agents: %v", got)
+		}
+	}
+	first.must(t, 404, "POST", "/api/cluster/agents/far/move", `{"node":"nowhere"}`)
+	first.must(t, 400, "POST", "/api/cluster/agents/far/move", `{}`)
+	first.must(t, 404, "POST", "/api/cluster/agents/none/move", `{"node":"`+first.url+`"}`)
+	first.must(t, 200, "POST", "/api/cluster/agents/far/move", `{"node":"`+first.url+`"}`)
+	if first.cluster.owners[far.ID()] != first {
+		t.Error("the agent was not moved")
+	}
+	first.must(t, 404, "POST", "/api/cluster/nodes/nowhere/drain", "")
+}
+
+// A server is drained by itself, whichever server was asked.
+func TestDrain(t *testing.T) {
+	first, second := newCluster(t)
+	for _, n := range []*fakeNode{first, second} {
+		n.cluster.nodes[1].drained = make(chan struct{})
+		n.must(t, 202, "POST", "/api/cluster/nodes/node-2/drain", "")
+		<-second.drained
+	}
+}
+
+// Only admins of the service may manage its cluster; a server alone has none.
+func TestClusterIsForAdmins(t *testing.T) {
+	first, second := newCluster(t)
+	if _, _, err := second.folder.CreateKey(t.Context(), agent.Key{Name: "reader", Role: agent.RoleViewer, Agents: []string{"*"}}); err != nil {
+		t.Fatal(err)
+	}
+	_, secret, err := first.folder.CreateKey(t.Context(), agent.Key{Name: "reader", Role: agent.RoleViewer, Agents: []string{"*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.must(t, 401, "GET", "/api/cluster", "")
+	first.with("X-API-Key", secret).must(t, 403, "GET", "/api/cluster", "")
+	_, admin, err := first.folder.CreateKey(t.Context(), agent.Key{Name: "operator", Role: agent.RoleAdmin, Agents: []string{"*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.with("X-API-Key", admin).must(t, 200, "GET", "/api/cluster", "")
+	newTestClient(t).must(t, 404, "GET", "/api/cluster", "")
+}
