@@ -148,7 +148,7 @@ func (s *Server) drainNode(c *rest.Call, in *drainNodeIn) (Success, error) {
 	if self := d.Self(); !isNode(self, in.Node) {
 		return Success{}, agent.NotFound("server", in.Node)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context), drainTime)
+	ctx, cancel := context.WithTimeout(s.streams, drainTime) // a server that stops drains itself
 	go func() {
 		defer cancel()
 		if err := d.Drain(ctx); err != nil {

@@ -293,18 +293,15 @@ func (c *Cluster) give(ctx context.Context, id string, to *observed) error {
 
 // Drain implements Directory.
 func (c *Cluster) Drain(ctx context.Context) error {
+	alive, byID := c.others()
+	if len(alive) == 0 {
+		return agent.Errorf(agent.CodeConflict, "there is no other server that could have the agents")
+	}
 	if _, err := c.pool.Exec(ctx, "UPDATE node SET leaving = true WHERE session = $1", c.Self().Session); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	c.mu.Lock()
 	c.leaving = true
-	var alive []*observed
-	for _, n := range c.nodes {
-		if n.Alive && !n.leaving && !n.Self {
-			alive = append(alive, n)
-		}
-	}
-	byID := maps.Clone(c.nodes)
 	var mine []*known
 	for _, k := range c.agents {
 		if k.owner == c.self.Session && !k.deleted {
@@ -312,9 +309,6 @@ func (c *Cluster) Drain(ctx context.Context) error {
 		}
 	}
 	c.mu.Unlock()
-	if len(alive) == 0 {
-		return agent.Errorf(agent.CodeConflict, "there is no other server that could have the agents")
-	}
 	for _, k := range mine {
 		to := byID[share(k.id, k.fileVersion, alive)]
 		if to == nil {
@@ -325,4 +319,16 @@ func (c *Cluster) Drain(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// others returns the servers that can be given agents, and all servers by session.
+func (c *Cluster) others() (alive []*observed, byID map[string]*observed) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range c.nodes {
+		if n.Alive && !n.leaving && !n.Self {
+			alive = append(alive, n)
+		}
+	}
+	return alive, maps.Clone(c.nodes)
 }

@@ -44,7 +44,10 @@ func Start(t testing.TB) *Server {
 	}
 	s := &Server{t: t, bin: find(t), folder: folder, port: freePort(t)}
 	s.run("initdb", "-D", s.data(), "-U", "satchel", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions")
-	s.Up()
+	if s.start() != nil { // another program may have taken the port
+		s.port = freePort(t)
+		s.Up()
+	}
 	t.Cleanup(func() { _ = s.command("pg_ctl", "-D", s.data(), "-m", "immediate", "-w", "stop").Run() })
 	return s
 }
@@ -54,8 +57,14 @@ func (s *Server) data() string { return filepath.Join(s.folder, "data") }
 // Up starts the server after Kill.
 func (s *Server) Up() {
 	s.t.Helper()
+	if err := s.start(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *Server) start() error {
 	options := "-c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c shared_buffers=16MB -c max_connections=60 -p " + s.port
-	s.run("pg_ctl", "-D", s.data(), "-o", options, "-l", filepath.Join(s.folder, "log"), "-w", "-t", "60", "start")
+	return s.try("pg_ctl", "-D", s.data(), "-o", options, "-l", filepath.Join(s.folder, "log"), "-w", "-t", "60", "start")
 }
 
 // Kill stops the server as a crash does.
@@ -84,9 +93,15 @@ func (s *Server) command(program string, args ...string) *exec.Cmd {
 
 func (s *Server) run(program string, args ...string) {
 	s.t.Helper()
+	if err := s.try(program, args...); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *Server) try(program string, args ...string) error {
 	out, err := os.CreateTemp("", "satchel-pgtest-") // no pipe: the server inherits it and stays
 	if err != nil {
-		s.t.Fatal(err)
+		return err
 	}
 	defer os.Remove(out.Name())
 	defer out.Close()
@@ -95,8 +110,9 @@ func (s *Server) run(program string, args ...string) {
 	if err := c.Run(); err != nil {
 		text, _ := os.ReadFile(out.Name())
 		log, _ := os.ReadFile(filepath.Join(s.folder, "log"))
-		s.t.Fatalf("%s: %v\n%s\n%s", program, err, text, log)
+		return fmt.Errorf("%s: %w\n%s\n%s", program, err, text, log)
 	}
+	return nil
 }
 
 // find returns the folder of PostgreSQL's programs of the newest version.
@@ -113,8 +129,18 @@ func find(t testing.TB) string {
 	if os.Getuid() != 0 {
 		t.Fatal("PostgreSQL is not installed: sudo apt-get install -y --no-install-recommends postgresql")
 	}
-	install := exec.Command("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "--no-install-recommends", "postgresql")
-	if out, err := install.CombinedOutput(); err != nil {
+	// Packages of tests run at the same time: the lock keeps one waiting for the other.
+	install := func() ([]byte, error) {
+		c := exec.Command("apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends", "postgresql")
+		c.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		return c.CombinedOutput()
+	}
+	out, err := install()
+	if err != nil { // a fresh machine has no list of packages
+		_ = exec.Command("apt-get", "update").Run()
+		out, err = install()
+	}
+	if err != nil {
 		t.Fatalf("apt-get install postgresql: %v\n%s", err, bytes.TrimSpace(out))
 	}
 	bin := newest()
