@@ -135,7 +135,7 @@ func (s *Server) moveAgent(c *rest.Call, in *moveAgentIn) (Success, error) {
 }
 
 type drainNodeIn struct {
-	Node string `path:"nodeId" doc:"Id, name or URL of the server." example:"node-2"`
+	Node string `path:"nodeId" doc:"Id or name of the server." example:"node-2"`
 }
 
 // drainNode begins to give all agents of this server to the others: the request was
@@ -158,7 +158,7 @@ func (s *Server) drainNode(c *rest.Call, in *drainNodeIn) (Success, error) {
 	return Success{true, "the server gives its agents to the others, and gets no more until it is restarted"}, nil
 }
 
-// isNode reports whether a server is meant by an id, a name or a URL.
-func isNode(n cluster.Node, by string) bool {
-	return by != "" && slices.Contains([]string{n.Session, n.Name, n.URL}, by)
+// isNode reports whether a server has this id or name.
+func isNode(n cluster.Node, idOrName string) bool {
+	return idOrName != "" && (n.Session == idOrName || n.Name == idOrName)
 }

@@ -77,7 +77,7 @@ func unavailable(cause error) error {
 }
 
 // target is what a request is for: an agent, by id or name, a browser session, or a
-// server, by id, name or URL. The zero value is none of them.
+// server, by id or name. The zero value is none of them.
 type target struct{ agent, session, node string }
 
 // targetOf returns what a request is for, by its path.

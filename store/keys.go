@@ -42,30 +42,31 @@ func (f *Folder) loadKeys() error {
 	db := f.Default()
 	defer db.lastUse.Store(db.lastUse.Load())
 	stamp := f.stamp(db.id)
-	type found struct {
-		keys []*agent.Key
-		made bool
-	}
-	got, err := Read(Background(context.Background()), db, func(tx *Tx) (k found, err error) {
-		if err := tx.value(&k.made, "SELECT EXISTS (SELECT 1 FROM _keys)"); err != nil {
-			return k, err
-		}
-		k.keys, err = all(tx, scanKey, "SELECT "+keyColumns+" FROM _keys WHERE revoked_at IS NULL ORDER BY created_at DESC, id DESC")
-		return k, err
-	})
+	keys, made, err := readKeys(db)
 	if err != nil {
 		return err
 	}
 	if f.cluster != nil {
-		if err := f.cluster.SaveKeys(got.keys, got.made); err != nil {
+		if err := f.cluster.SaveKeys(keys, made); err != nil {
 			return err
 		}
 	}
-	f.SetKeys(got.keys, got.made)
+	f.SetKeys(keys, made)
 	f.apiKeys.mu.Lock()
 	f.apiKeys.stamp = stamp
 	f.apiKeys.mu.Unlock()
 	return nil
+}
+
+// readKeys returns the live keys, and whether one was ever made.
+func readKeys(db *DB) (keys []*agent.Key, made bool, err error) {
+	keys, err = Read(Background(context.Background()), db, func(tx *Tx) ([]*agent.Key, error) {
+		if err := tx.value(&made, "SELECT EXISTS (SELECT 1 FROM _keys)"); err != nil {
+			return nil, err
+		}
+		return all(tx, scanKey, "SELECT "+keyColumns+" FROM _keys WHERE revoked_at IS NULL ORDER BY created_at DESC, id DESC")
+	})
+	return keys, made, err
 }
 
 // reloadKeys reads the keys again when another process, such as "satchel

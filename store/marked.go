@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"satchel/agent"
 	"satchel/store/sqlite"
 )
 
@@ -34,8 +35,17 @@ func checkUse(path string, shared bool) error {
 	return os.MkdirAll(filepath.Join(path, clusterFolder), 0o700)
 }
 
+// AgentFile is an agent's file of a data folder that no server has open.
+type AgentFile struct {
+	ID, Path string
+	Summary
+
+	Keys    []*agent.Key // the default agent's: the live API keys
+	KeyMade bool         // an API key was ever made
+}
+
 // EachFile calls fn with each agent's file of a data folder that no server has open.
-func EachFile(folder string, masterKeys [][]byte, fn func(id, path string, s Summary) error) error {
+func EachFile(folder string, masterKeys [][]byte, fn func(AgentFile) error) error {
 	if _, err := os.Stat(filepath.Join(folder, "agents")); err != nil {
 		return err
 	}
@@ -45,10 +55,16 @@ func EachFile(folder string, masterKeys [][]byte, fn func(id, path string, s Sum
 	}
 	defer f.Close()
 	for _, db := range f.Agents() {
-		if err = db.Problem(); err == nil {
-			err = fn(db.id, db.path, db.record.Load().summary())
+		if err := db.Problem(); err != nil {
+			return err
 		}
-		if err != nil {
+		file := AgentFile{ID: db.id, Path: db.path, Summary: db.record.Load().summary()}
+		if db.id == agent.DefaultID {
+			if file.Keys, file.KeyMade, err = readKeys(db); err != nil {
+				return err
+			}
+		}
+		if err := fn(file); err != nil {
 			return err
 		}
 	}

@@ -311,6 +311,10 @@ func testImportAndExport(t *testing.T, url string) {
 			t.Fatalf("%d agents were imported, of %d: %v", n, want, err)
 		}
 	}
+	// Servers that start now have access control on, before any of them has the agent.
+	if keys, made, err := c.Keys(); len(keys) != 1 || keys[0].Hash != agent.HashKey(secret) || !made || err != nil {
+		t.Errorf("the API keys of the cluster are %v, %v, %v", keys, made, err)
+	}
 	if _, err := store.Open(store.Options{Path: own, MasterKeys: [][]byte{testKey}, Log: log, Cluster: c}); !errors.Is(err, store.ErrOwnAgents) {
 		t.Errorf("a folder with agents of its own was used for a cluster: %v", err)
 	}
@@ -319,7 +323,9 @@ func testImportAndExport(t *testing.T, url string) {
 	if lost := missing(t, shared, ids); lost != nil {
 		t.Errorf("lost: %v", lost)
 	}
-	a.eventually(t, "to know the API keys", func() bool { return a.f.Key(agent.HashKey(secret)) != nil })
+	if a.f.Key(agent.HashKey(secret)) == nil {
+		t.Error("the server does not know the API key")
+	}
 	if shared.Agent().Status != agent.StatusActive {
 		t.Errorf("the agent is %s", shared.Agent().Status)
 	}

@@ -74,14 +74,6 @@ func (c *Cluster) followKeys(ctx context.Context, version int64) error {
 func (c *Cluster) SaveKeys(keys []*agent.Key, made bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
-	var hashes, texts []string
-	for _, k := range keys {
-		raw, err := json.Marshal(storedKey{*k, k.Maker, k.Hash})
-		if err != nil {
-			return err
-		}
-		hashes, texts = append(hashes, k.Hash), append(texts, string(raw))
-	}
 	err := pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
 		// The row of the cluster is locked, so that the last writer wins as a whole.
 		done, err := tx.Exec(ctx, `UPDATE cluster SET keys_version = keys_version + 1, key_made = key_made OR $1
@@ -92,11 +84,7 @@ func (c *Cluster) SaveKeys(keys []*agent.Key, made bool) error {
 		if done.RowsAffected() == 0 {
 			return agent.NotFound("agent", agent.DefaultID).Because(ErrNotOwner)
 		}
-		if _, err := tx.Exec(ctx, "DELETE FROM api_key"); err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, "INSERT INTO api_key(hash, key) SELECT * FROM unnest($1::text[], $2::text[])", hashes, texts)
-		return err
+		return replaceKeys(ctx, tx, keys)
 	})
 	if agent.ErrorCode(err) == agent.CodeNotFound {
 		return err
@@ -104,4 +92,32 @@ func (c *Cluster) SaveKeys(keys []*agent.Key, made bool) error {
 		return fmt.Errorf("%w: the change of the API keys is not known to all servers: %w", ErrUnavailable, err)
 	}
 	return nil
+}
+
+func replaceKeys(ctx context.Context, tx pgx.Tx, keys []*agent.Key) error {
+	var hashes, texts []string
+	for _, k := range keys {
+		raw, err := json.Marshal(storedKey{*k, k.Maker, k.Hash})
+		if err != nil {
+			return err
+		}
+		hashes, texts = append(hashes, k.Hash), append(texts, string(raw))
+	}
+	if _, err := tx.Exec(ctx, "DELETE FROM api_key"); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, "INSERT INTO api_key(hash, key) SELECT * FROM unnest($1::text[], $2::text[])", hashes, texts)
+	return err
+}
+
+// importKeys makes the API keys of a folder those of the cluster, which has no default
+// agent yet. They are there before it, so that no server ever takes the cluster for one
+// without access control.
+func (c *Cluster) importKeys(ctx context.Context, keys []*agent.Key, made bool) error {
+	return pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "UPDATE cluster SET keys_version = keys_version + 1, key_made = key_made OR $1", made); err != nil {
+			return err
+		}
+		return replaceKeys(ctx, tx, keys)
+	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"satchel/agent"
 	"satchel/store"
 )
 
@@ -23,25 +24,30 @@ func (c *Cluster) Import(ctx context.Context, folder string) (n int, err error) 
 		return 0, err
 	}
 	defer os.RemoveAll(temps)
-	err = store.EachFile(folder, c.MasterKeys, func(id, path string, s store.Summary) error {
+	err = store.EachFile(folder, c.MasterKeys, func(f store.AgentFile) error {
 		var there bool
-		if err := c.pool.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM agent WHERE id = $1 AND NOT deleted)", id).Scan(&there); err != nil {
+		if err := c.pool.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM agent WHERE id = $1 AND NOT deleted)", f.ID).Scan(&there); err != nil {
 			return err
 		}
 		if there {
-			c.Log.Warn("the cluster has this agent already; it is not imported", "agent", id)
+			c.Log.Warn("the cluster has this agent already; it is not imported", "agent", f.ID)
 			return nil
 		}
-		temp := filepath.Join(temps, id+".db")
+		temp := filepath.Join(temps, f.ID+".db")
 		defer os.Remove(temp)
-		if err := store.CopyMarked(ctx, path, temp, c.Mark()); err != nil {
-			return fmt.Errorf("agent %s: %w", id, err)
+		if err := store.CopyMarked(ctx, f.Path, temp, c.Mark()); err != nil {
+			return fmt.Errorf("agent %s: %w", f.ID, err)
 		}
-		if err := c.insertAgent(ctx, "", id, temp, s); err != nil {
-			return fmt.Errorf("agent %s: %w", id, err)
+		if f.ID == agent.DefaultID {
+			if err := c.importKeys(ctx, f.Keys, f.KeyMade); err != nil {
+				return err
+			}
+		}
+		if err := c.insertAgent(ctx, "", f.ID, temp, f.Summary); err != nil {
+			return fmt.Errorf("agent %s: %w", f.ID, err)
 		}
 		// What there is to do, its file says.
-		_, err := c.pool.Exec(ctx, "UPDATE agent SET info_head = 0, changed = clock_timestamp() WHERE id = $1", id)
+		_, err := c.pool.Exec(ctx, "UPDATE agent SET info_head = 0, changed = clock_timestamp() WHERE id = $1", f.ID)
 		n++
 		return err
 	})
