@@ -131,9 +131,8 @@ func find(t testing.TB) string {
 	}
 	// Packages of tests run at the same time: the lock keeps one waiting for the other.
 	install := func() ([]byte, error) {
-		c := exec.Command("apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends", "postgresql")
-		c.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		return c.CombinedOutput()
+		return exec.Command("env", "DEBIAN_FRONTEND=noninteractive",
+			"apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends", "postgresql").CombinedOutput()
 	}
 	out, err := install()
 	if err != nil { // a fresh machine has no list of packages
