@@ -195,7 +195,9 @@ func checkSound(t *testing.T, db *DB) {
 	if verdict := value[string](t, db, "PRAGMA integrity_check"); verdict != "ok" {
 		t.Errorf("%s: %s", db.id, verdict)
 	}
-	do(t, db, "INSERT INTO _chunk_text(_chunk_text) VALUES ('integrity-check')")
+	if value[int](t, db, "SELECT count(*) FROM sqlite_schema WHERE name = '_chunk_text'") > 0 { // made with the first chunk
+		do(t, db, "INSERT INTO _chunk_text(_chunk_text) VALUES ('integrity-check')")
+	}
 	for what, query := range map[string]string{
 		"rows without what they refer to": "SELECT count(*) FROM pragma_foreign_key_check",
 		"contacts counted":                "SELECT n - (SELECT count(*) FROM contacts) FROM _counts WHERE name = 'contacts'",
