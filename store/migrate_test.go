@@ -491,3 +491,39 @@ func TestFilesWithPartsOpen(t *testing.T) {
 		closeFolder(t, f)
 	}
 }
+
+// Tables of the user's own, with names like those of Satchel's own objects, are as
+// they were after a migration.
+func TestTablesOutliveMigrations(t *testing.T) {
+	t.Parallel()
+	for version := 4; version < fileVersion(); version++ { // the first that was released with tables
+		f := openAt(t, t.TempDir(), fixtureKey)
+		path := f.filePath("agent-fixture")
+		unpackFixture(t, version, path)
+		c, err := openConn(source(path, sqlite.ReadWrite))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"orders", "logs", "things_moved"} {
+			table := agent.Table{Name: name, Columns: []agent.TableColumn{{Name: "n", Type: agent.ColumnNumber, Unique: true}}}
+			err := errors.Join(c.script(tableSQL(&table, tablePrefix+name)), (&Tx{conn: c}).makeParts(&table),
+				c.script("INSERT INTO _counts VALUES ('data_"+name+"', 0); INSERT INTO data_"+name+"(n) VALUES (1)"))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(checkSchema(c), migrate(c), checkSchema(c), c.close()); err != nil {
+			t.Errorf("version %d: %v", version, err)
+		}
+		look(f, 2)
+		db := byName(t, f, "Fixture")
+		if problem := db.Problem(); problem != nil {
+			t.Fatalf("version %d: %v", version, problem)
+		}
+		do(t, db, "INSERT INTO data_orders(n) VALUES (2)")
+		if n := value[int](t, db, "SELECT n FROM _counts WHERE name = 'data_orders'"); n != 2 {
+			t.Errorf("version %d: %d rows are counted", version, n)
+		}
+		closeFolder(t, f)
+	}
+}

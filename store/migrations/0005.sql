@@ -123,10 +123,11 @@ CREATE TABLE _browse_steps (
 
 -- Triggers, the views that they read, and indexes are parts of the schema that a file
 -- gets with the first write to a table: see store/migrations/parts.sql. Triggers of the
--- log, which every file writes, and of parts of version 4 stay.
+-- log, which every file writes, of parts of version 4, and of the user's own tables
+-- stay, as do the views of these.
 PRAGMA writable_schema = ON;
-DELETE FROM sqlite_schema WHERE type = 'view' OR type = 'trigger' AND tbl_name <> 'logs'
-  AND name NOT GLOB '*_moved' AND name NOT GLOB '*_gone' AND name NOT GLOB '*_search_*';
+DELETE FROM sqlite_schema WHERE name NOT GLOB '_data_*' AND (type = 'view' OR type = 'trigger' AND tbl_name <> 'logs'
+  AND name NOT GLOB '*_moved' AND name NOT GLOB '*_gone' AND name NOT GLOB '*_search_*');
 PRAGMA writable_schema = RESET;
 DROP INDEX contacts_email;
 DROP INDEX contacts_phone;
