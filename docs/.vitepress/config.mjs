@@ -53,6 +53,7 @@ export default {
         '/operate': 'Running Satchel',
         '/backup': 'Backups',
         '/upgrade': 'Upgrading',
+        '/cluster': 'Several servers',
         '/models': 'Models from files',
         '/cli': 'The command line',
       }),
