@@ -21,6 +21,9 @@ func Doctor(folder string, keys [][]byte) ([]agent.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkUse(path, false); err != nil {
+		return nil, err
+	}
 	if _, err := os.Stat(filepath.Join(path, "agents")); errors.Is(err, os.ErrNotExist) {
 		return []agent.Finding{{OK: true, Subject: path, Message: "empty: satchel serve makes what is missing"}}, nil
 	}

@@ -34,7 +34,11 @@ func (f *Folder) link(path string) error {
 		return fmt.Errorf("%s cannot be opened: %w", path, found.problem)
 	}
 	if home := filepath.Dir(filepath.Dir(abs)); home != f.path {
-		if err := notServed(home); err != nil {
+		err := notServed(home)
+		if err == nil && filepath.Base(filepath.Dir(abs)) == "agents" {
+			err = checkUse(home, false)
+		}
+		if err != nil {
 			return fmt.Errorf("%s cannot be opened: %w", path, err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 const clusterFolder = "cluster"
 
 // errOfCluster says that a data folder has copies of a cluster's agents.
-var errOfCluster = errors.New("this data folder belongs to a server of a cluster: start with --cluster, or have another --data")
+var errOfCluster = errors.New("this data folder belongs to a server of a cluster, and its files may be old copies: start the server with --cluster, and use its API or a data folder made by \"satchel cluster export\" for the rest")
 
 // ErrOwnAgents says that a data folder, which is to have copies of a cluster's agents,
 // has agents of its own.

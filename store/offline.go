@@ -14,6 +14,9 @@ import (
 // BackupFile copies an agent, found by id or name, to a file that must not
 // exist, whether or not a server has the data folder open.
 func BackupFile(folder, idOrName, to string) error {
+	if err := checkUse(folder, false); err != nil {
+		return err
+	}
 	from, err := findFile(folder, idOrName)
 	if err != nil {
 		return err
@@ -66,6 +69,9 @@ func RestoreFile(ctx context.Context, folder, from string) (id string, err error
 	if _, err := os.Stat(from); err != nil {
 		return "", err
 	}
+	if err := checkUse(folder, false); err != nil {
+		return "", err
+	}
 	path, err := makeFolder(folder)
 	if err != nil {
 		return "", err
@@ -106,6 +112,9 @@ func PutFile(ctx context.Context, folder, from, id string) error {
 		return fmt.Errorf("%q is no agent's id", agent.Clip(id, 60))
 	}
 	if err := checkImport(ctx, from); err != nil {
+		return err
+	}
+	if err := checkUse(folder, false); err != nil {
 		return err
 	}
 	path, err := makeFolder(folder)

@@ -209,3 +209,40 @@ func TestRestoreFileForAStoppedServer(t *testing.T) {
 		t.Error("something is left of what failed")
 	}
 }
+
+// What works on a data folder without its server leaves that of a cluster's server
+// alone: its files are copies.
+func TestCopiesOfAClusterAreLeftAlone(t *testing.T) {
+	path, ctx := t.TempDir(), t.Context()
+	f, err := Open(Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, backup := f.filePath(agent.DefaultID), filepath.Join(t.TempDir(), "backup.db")
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	offline := Offline{Options{Path: path}}
+	if err := errors.Join(offline.Backup(agent.DefaultID, backup), os.Mkdir(filepath.Join(path, clusterFolder), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	second := func(_ any, err error) error { return err }
+	for name, err := range map[string]error{
+		"doctor":     second(offline.Doctor()),
+		"backup":     offline.Backup(agent.DefaultID, backup+"2"),
+		"restore":    second(offline.Restore(ctx, backup)),
+		"put":        PutFile(ctx, path, backup, "agent-x"),
+		"key create": second(offline.CreateKey(ctx, agent.Key{Name: "x", Role: agent.RoleOwner, Agents: []string{"*"}})),
+		"key list":   second(offline.Keys(ctx)),
+		"key revoke": offline.DeleteKey(ctx, "key-x"),
+		"key rotate": second(offline.RotateKey()),
+		"open":       second(Open(Options{Path: t.TempDir(), Linked: file})),
+	} {
+		if !errors.Is(err, errOfCluster) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if files, err := os.ReadDir(filepath.Dir(file)); err != nil || len(files) != 1 {
+		t.Errorf("the copies are %v, %v", files, err)
+	}
+}

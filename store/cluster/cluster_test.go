@@ -28,6 +28,7 @@ func TestCluster(t *testing.T) {
 		"lost answers": testLostAnswers,
 		"went back":    testDatabaseWentBack,
 		"master key":   testMasterKey,
+		"same URL":     testSameURL,
 		"transfer":     testImportAndExport,
 		"reads wait":   testReadsWaitForTheCluster,
 	} {
@@ -347,5 +348,40 @@ func testImportAndExport(t *testing.T, url string) {
 	}
 	if _, err := store.Open(store.Options{Path: a.path, MasterKeys: [][]byte{testKey}, Log: log}); err == nil {
 		t.Error("the folder of a server of a cluster was opened without it")
+	}
+}
+
+// A server does not join at the URL of another that lives, and does at that of one
+// that died.
+func testSameURL(t *testing.T, url string) {
+	a := serve(t, url, "a", t.TempDir())
+	path := t.TempDir()
+	b, err := Open(t.Context(), Options{URL: url, MasterKeys: [][]byte{testKey}, Path: path, Name: "b", Version: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := store.Open(store.Options{Path: path, MasterKeys: [][]byte{testKey}, Cluster: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close(); b.Close() })
+	if err := b.Start(t.Context(), f, "http://a"); !errors.Is(err, errSameURL) || !strings.Contains(err.Error(), "--cluster-url") {
+		t.Errorf("a second server of a URL: %v", err)
+	}
+	if err := a.step(t.Context()); err != nil || a.Ready() != nil {
+		t.Errorf("the first server: %v, %v", err, a.Ready())
+	}
+	b.mu.Lock()
+	b.self.URL = "http://c"
+	b.mu.Unlock()
+	if _, err := b.pool.Exec(t.Context(), "INSERT INTO node(session, name, url, version, file_version) VALUES ('killed', 'c', 'http://c', '1', 1)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.announce(t.Context(), 0); err != nil {
+		t.Errorf("the server that had the URL was killed: %v", err)
+	}
+	var alive bool
+	if err := b.pool.QueryRow(t.Context(), "SELECT alive FROM node WHERE session = 'killed'").Scan(&alive); err != nil || alive {
+		t.Errorf("a server without a sign of life: %v, %v", alive, err)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"satchel/store"
 )
 
 // Times of membership. None of them is needed for safety: a server that is wrong
@@ -35,17 +33,10 @@ type observed struct {
 	at          time.Time // when the beat changed last, or observations began
 }
 
-// join makes the session known.
+// join makes the session known, unless another server is reached at the same URL.
 func (c *Cluster) join(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, statementTime)
-	defer cancel()
-	self, began := c.Self(), time.Now()
-	// A server of the same machine and address was this one before it was started again.
-	_, err := c.pool.Exec(ctx, "UPDATE node SET alive = false, died = clock_timestamp() WHERE url = $1 AND name = $2 AND session <> $3 AND alive", self.URL, self.Name, self.Session)
-	if err == nil {
-		_, err = c.pool.Exec(ctx, "INSERT INTO node(session, name, url, version, file_version) VALUES ($1,$2,$3,$4,$5)", self.Session, self.Name, self.URL, self.Version, store.FileVersion())
-	}
-	if err != nil {
+	began := time.Now()
+	if err := c.announce(ctx, deadAfter); err != nil {
 		return fmt.Errorf("join the cluster: %w", err)
 	}
 	c.mu.Lock()

@@ -1,0 +1,72 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"satchel/store"
+)
+
+// errSameURL says that the others could not tell two servers apart.
+var errSameURL = errors.New("another server of the cluster has the same URL: set --cluster-url on each to where the others reach it")
+
+// announce adds the session to the servers of the cluster. While another server has
+// the same URL it waits: it fails when that one gives a sign of life, and takes it for
+// dead when there was none for as long as quiet.
+func (c *Cluster) announce(ctx context.Context, quiet time.Duration) error {
+	var last observed
+	for began := time.Now(); ; {
+		other, err := c.insertSelf(ctx, last, time.Since(began) > quiet)
+		switch {
+		case err != nil || other == nil:
+			return err
+		case other.Session == last.Session && other.beat != last.beat:
+			return fmt.Errorf("%s is the URL of server %q: %w", other.URL, other.Name, errSameURL)
+		case other.Session != last.Session:
+			last, began = *other, time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// insertSelf adds the session, unless another server that lives has its URL, which it
+// returns. dead says that the last one that was returned is not to be waited for if it
+// has given no sign of life since.
+func (c *Cluster) insertSelf(ctx context.Context, last observed, dead bool) (other *observed, err error) {
+	ctx, cancel := context.WithTimeout(ctx, statementTime)
+	defer cancel()
+	const end = "UPDATE node SET alive = false, died = clock_timestamp() WHERE alive AND "
+	self := c.Self()
+	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+		// Servers that start at the same time do so one after the other.
+		_, err := tx.Exec(ctx, "SELECT id FROM cluster FOR UPDATE")
+		if err == nil { // a server of the same machine and address was this one before it was started again
+			_, err = tx.Exec(ctx, end+"url = $1 AND name = $2 AND session <> $3", self.URL, self.Name, self.Session)
+		}
+		if err == nil && dead {
+			_, err = tx.Exec(ctx, end+"session = $1 AND beat = $2", last.Session, last.beat)
+		}
+		if err != nil {
+			return err
+		}
+		n := observed{}
+		err = tx.QueryRow(ctx, "SELECT session, name, url, beat FROM node WHERE url = $1 AND alive AND session <> $2 ORDER BY session LIMIT 1", self.URL, self.Session).Scan(&n.Session, &n.Name, &n.URL, &n.beat)
+		if err == nil {
+			other = &n
+		}
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		_, err = tx.Exec(ctx, "INSERT INTO node(session, name, url, version, file_version) VALUES ($1,$2,$3,$4,$5)", self.Session, self.Name, self.URL, self.Version, store.FileVersion())
+		return err
+	})
+	return other, err
+}
