@@ -126,15 +126,25 @@ func (i *instructing) browse(ctx context.Context, c *Call) (Outcome, error) {
 			defer cancel()
 			return nil, errors.Join(ctx.Err(), i.navigator.Cancel(ending, c.DB, s.ID(), b.ID))
 		}
-		b, steps, err := c.DB.Browse(ctx, s.ID(), b.ID)
-		if err != nil {
-			return nil, err
-		}
-		if b.Status == agent.BrowseFailed || b.Status == agent.BrowseCancelled {
-			return nil, agent.Errorf(agent.CodeExecution, "the goal was not reached: %s", b.Reason).With("browse_id", b.ID)
-		}
-		return map[string]any{"status": b.Status, "result": b.Result, "reason": b.Reason, "steps": steps, "session_id": s.ID(), "browse_id": b.ID}, nil
+		return browsed(ctx, c.DB, s, b.ID)
 	})
+}
+
+// browsed returns the output of a browse that has ended, or the error of one
+// that failed.
+func browsed(ctx context.Context, db *store.DB, s *browser.Session, id string) (any, error) {
+	b, steps, err := db.Browse(ctx, s.ID(), id)
+	if err != nil {
+		return nil, err
+	}
+	if b.Status == agent.BrowseFailed || b.Status == agent.BrowseCancelled {
+		return nil, agent.Errorf(agent.CodeExecution, "the goal was not reached: %s", b.Reason).With("browse_id", id)
+	}
+	out := map[string]any{"status": b.Status, "result": b.Result, "reason": b.Reason, "steps": steps, "session_id": s.ID(), "browse_id": id, "url": "", "title": ""}
+	if p := s.ActivePage(); p != nil {
+		out["url"], out["title"] = p.URL(), p.Title()
+	}
+	return out, nil
 }
 
 func (i *instructing) browseOptions(ctx context.Context, c *Call) (o agent.BrowseOptions, err error) {
