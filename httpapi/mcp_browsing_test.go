@@ -1,0 +1,75 @@
+package httpapi
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestMCPInstructions has a model sign in, look, read and browse in one session
+// by the tools of an agent; what is typed is in no answer.
+func TestMCPInstructions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	ts := newTestServer(t)
+	m := newModelServer(t, func(_ int, asked map[string]any) string {
+		return `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":` + quoted(sayOfShop(fmt.Sprint(asked["messages"]))) + `}}]}`
+	})
+	tools := ts.mcpSession(t, "default", "2026-07-28")
+	text, failed := callTool(t, tools, "browser_open", `{"url":"`+ts.site+`/"}`)
+	id := regexp.MustCompile(`session-\w+`).FindString(text)
+	if failed || id == "" {
+		t.Fatal(text)
+	}
+	call := func(tool, arguments, has string, fails bool) string {
+		t.Helper()
+		text, failed := callTool(t, tools, "browser_"+tool, `{"session_id":"`+id+`"`+arguments+`}`)
+		if failed != fails || !strings.Contains(text, has) || strings.Contains(text, "hunter22") {
+			t.Errorf("%s %s: failed %t, %s", tool, arguments, failed, text)
+		}
+		return text
+	}
+	call("act", `,"instruction":"Write the name."`, "VALIDATION_ERROR: llm_provider", true)
+	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"ollama","llm_model":"m","llm_base_url":"`+m.URL+`/v1"}`)
+	call("observe", `,"instruction":"Where is the name?"`, `"selector":"input[id=\"name\"]"`, false)
+	call("act", `,"instruction":"Write the name.","variables":{"name":"hunter22"}`, `"title":"name:%name%"`, false)
+	call("act", `,"instruction":" "`, "VALIDATION_ERROR: instruction", true)
+	call("act", `,"instruction":"Buy a boat."`, "INVALID_ACTION: instruction cannot be carried out on this page: There is no boat.", true)
+	call("extract", `,"instruction":"What is the name?","schema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`, `"value":{"name":"it is hidden"}`, false)
+	call("extract", `,"instruction":"What is the name?","schema":{"type":"boat"}`, "VALIDATION_ERROR: schema", true)
+	call("extract", `,"selector":"div","attribute":"onclick"`, `"value":"document.title='clicked'"`, false)
+	call("browse", ``, "VALIDATION_ERROR: goal", true)
+	browsed := call("browse", `,"goal":"See the shop.","max_steps":3`, `"status":"done"`, false)
+	call("browse", `,"browse_id":"`+regexp.MustCompile(`browse-\w+`).FindString(browsed)+`"`, `"result":"It is a shop."`, false)
+	call("browse", `,"browse_id":"browse-x"`, "NOT_FOUND: ", true)
+	for _, tool := range []string{"act", "observe", "extract"} {
+		if text, failed := callTool(t, tools, "browser_"+tool, `{"session_id":"session-x","instruction":"x"}`); !failed || !strings.HasPrefix(text, "NOT_FOUND: ") {
+			t.Errorf("%s without a session: %s", tool, text)
+		}
+	}
+	for _, asked := range m.requests {
+		if strings.Contains(fmt.Sprint(asked), "hunter22") {
+			t.Errorf("the model was told the value: %v", asked)
+		}
+	}
+	call("close", "", "", false)
+}
+
+// sayOfShop is what a model says to a prompt about the first page of the site.
+func sayOfShop(prompt string) string {
+	ref := "none"
+	if m := regexp.MustCompile(`textbox.*?\[ref=(\w+)\]`).FindStringSubmatch(prompt); m != nil {
+		ref = m[1]
+	}
+	switch {
+	case strings.Contains(prompt, "Buy a boat."):
+		return `{"actions":[],"reason":"There is no boat."}`
+	case strings.Contains(prompt, "You read a web page"):
+		return `{"name":"it is hidden"}`
+	case strings.Contains(prompt, "to reach a user's goal"):
+		return `{"note":"","action":"done","ref":"","text":"It is a shop.","description":""}`
+	}
+	return `{"actions":[{"action":"type","ref":"` + ref + `","text":"%name%","description":"Write the name."}],"reason":""}`
+}
