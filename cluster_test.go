@@ -28,7 +28,7 @@ func startNode(t *testing.T, database string) *clusterNode {
 	t.Helper()
 	folder := t.TempDir()
 	n := &clusterNode{log: filepath.Join(folder, "log"), process: exec.Command(os.Args[0], "serve", "--addr", "127.0.0.1:0", "--rate-limits", "off", "--data", filepath.Join(folder, "data"))}
-	n.process.Env = append(os.Environ(), asProgram+"=1", "SATCHEL_CLUSTER="+database, "SATCHEL_MASTER_KEY="+base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
+	n.process.Env = append(os.Environ(), asProgram+"=1", "SATCHEL_OUTBOUND_ALLOW=127.0.0.0/8", "SATCHEL_CLUSTER="+database, "SATCHEL_MASTER_KEY="+base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
 	log, err := os.Create(n.log)
 	if err != nil {
 		t.Fatal(err)
