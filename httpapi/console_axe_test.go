@@ -106,6 +106,9 @@ func TestConsoleIsAccessible(t *testing.T) {
 	}
 	ts := newTestServer(t)
 	pages := ts.fillBakery(t)
+	const goal = "Find the newest invoice and tell its total."
+	session := ts.openLoaded(t, "/").ID()
+	ts.addGoal(t, session, goal)
 	ts.must(t, 201, "POST", "/api/agents", `{"name":"empty"}`)
 	source := axe(t)
 	for _, look := range axeLooks {
@@ -116,6 +119,9 @@ func TestConsoleIsAccessible(t *testing.T) {
 			p.open(page, pages[page])
 			p.checkAccessible(page + ", " + look.scheme)
 		}
+		p.open("browser/"+session, `document.querySelector(".session-side")`)
+		p.openGoal(goal)
+		p.checkAccessible("the goal of a session, " + look.scheme)
 		p.base = "#/agents/empty/"
 		for _, page := range []string{"home", "chat", "inbox", "workflows", "knowledge", "schedules", "contacts", "channels", "tools", "mcp", "webhooks", "credentials", "browser", "tables", "tables/nobody", "forms", "sql", "activity", "workflows/workflow-unknown"} {
 			p.open(page, `document.querySelector("#main h1, #main .card, #main .empty")`)

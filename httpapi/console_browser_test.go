@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"satchel/agent"
 )
 
 // takeoverFlow opens a page, asks a person for help with it, and downloads a
@@ -70,6 +72,7 @@ func TestConsoleBrowserForViewers(t *testing.T) {
 	}
 	ts := newTestServer(t)
 	page := ts.openLoaded(t, "/evil")
+	ts.addGoal(t, page.ID(), hostile)
 	p := ts.openConsole(t, 1280)
 	key := ts.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
 	p.eval(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
@@ -82,4 +85,38 @@ func TestConsoleBrowserForViewers(t *testing.T) {
 	p.click("Console")
 	p.waitFor(hasText("<b>bold</b>"))
 	p.checkPage("the console of a session")
+	p.openGoal(hostile)
+	if offered := p.eval(`[...document.querySelectorAll(".session-goals .button")].length`); offered != 0.0 {
+		t.Errorf("a viewer is offered %v things to do with a goal", offered)
+	}
+}
+
+// addGoal stores a goal that a model pursues in a session, with a step that it
+// did and one that failed, and text everywhere.
+func (ts *testServer) addGoal(t *testing.T, session, text string) {
+	t.Helper()
+	db := ts.folder.Default()
+	b := agent.Browse{ID: agent.NewID(agent.KindBrowse), SessionID: session, Status: agent.BrowseRunning, Goal: text, Hosts: []string{"shop.example"}, Variables: []string{"password"},
+		MaxSteps: agent.DefaultBrowseSteps, MaxTokens: agent.DefaultBrowseTokens, CreatedAt: agent.Now()}
+	if err := db.CreateBrowse(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	b.StepCount = 2
+	if err := db.UpdateBrowse(t.Context(), b,
+		agent.BrowseStep{Step: 1, Action: "type", Selector: text, Text: text, Description: text, URL: "https://shop.example/" + text, CreatedAt: agent.Now()},
+		agent.BrowseStep{Step: 2, Action: "click", Selector: text, Description: text, Error: text, URL: "https://shop.example/", CreatedAt: agent.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	b.Status, b.Reason, b.Result, b.EndedAt = agent.BrowseStuck, text, map[string]any{text: text}, agent.Now()
+	if err := db.UpdateBrowse(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// openGoal opens the goals of the session that is shown, and waits for one.
+func (p *consolePage) openGoal(goal string) {
+	p.t.Helper()
+	p.click("Goal")
+	p.waitFor(`document.querySelector(".session-goals .goal")?.textContent === ` + quoted(goal) + ` && document.querySelectorAll(".session-goals .steps li").length === 2 && document.querySelector(".session-goals .result")`)
+	p.checkPage("the goal of a session")
 }

@@ -62,6 +62,7 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 		"fields":[{"name":"a","label":`+evil+`,"help":`+evil+`,"type":"choice","options":[`+evil+`]},{"name":"b","label":`+evil+`,"type":"choices","options":[`+evil+`]}]}}]}`)
 	secret := made("/credentials", `{"name":"Warehouse","type":"oauth2","hosts":["example.com"],"config":{"grant":"client_credentials","token_url":"https://example.com/token","client_id":"satchel","scope":`+evil+`},"secret":{"client_secret":"secret-token"}}`)
 	session := ts.openLoaded(t, "/evil")
+	ts.addGoal(t, session.ID(), hostile)
 	row := `document.querySelector("#main td") && `
 	pages := map[string]string{
 		"home": hasText("What can"), "chat": hasText("Conversation"), "contacts": row + hasText(hostile), "contacts/" + contact: hasText(hostile) + ` && document.querySelector(".talks a")`, "inbox/" + talk: hasText(hostile),
@@ -79,6 +80,9 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 				p.open("home", pages["home"]) // the list of sessions stays beside a session
 			}
 			p.open(page, pages[page])
+			if strings.HasPrefix(page, "browser/") {
+				p.openGoal(hostile)
+			}
 		}
 		p.open("calendar?date=2027-01-04", hasText(hostile))
 		for _, view := range []string{"week", "list"} {

@@ -67,7 +67,7 @@ function Pursuit({ session, id }: { session: string; id: string }) {
           {b.steps.map((s) => <StepLine key={s.step} s={s} />)}
           {b.status === "running" && <li class="muted"><Icon name="Ellipsis" size={14} />Reading the page</li>}
         </ol>
-        {b.result !== null && <section class="result" aria-label="Result"><h3>Result</h3>{typeof b.result === "string" ? <p class="pre"><bdi>{b.result}</bdi></p> : <JsonTree value={b.result} />}</section>}
+        {b.result !== null && <section class="result" aria-label="Result"><h2>Result</h2>{typeof b.result === "string" ? <p class="pre"><bdi>{b.result}</bdi></p> : <JsonTree value={b.result} />}</section>}
         <p class="muted small">May visit <bdi>{b.hosts.join(", ")}</bdi></p>
       </>
     )}</Load>

@@ -80,7 +80,7 @@ function Loaded({ s, tab, reload }: { s: OpenSession; tab: string; reload: () =>
     <>
       <header class="session-head row">
         <a class="button quiet only phone" href={href(agentId.value, "browser")} aria-label="All sessions"><Icon name="ArrowLeft" size={16} /></a>
-        <h2 class="grow clip"><bdi>{nameOf(s)}</bdi></h2>
+        <h1 class="grow clip"><bdi>{nameOf(s)}</bdi></h1>
         <Badge tone={s.status === "takeover" ? "warn" : undefined}>{s.status}</Badge>
         {open && <span class="badge warn"><TimeLeft until={open.expires_at} /></span>}
         {may && !over && !mine && <Button kind="primary" icon="Hand" disabled={Boolean(open)} reason={open ? "A takeover is open already: start it below, or call it off." : undefined} onClick={takeOver}>Take over</Button>}

@@ -23,11 +23,11 @@ const nameOf = (t: { title: string; url: string }) => t.title || (t.url === "abo
 function Tabs({ live, choose }: { live: Live; choose?: (page: string) => void }) {
   const control = Boolean(live.may.value?.control);
   return (
-    <div id="tabs" role="tablist" aria-label="Tabs">
+    <div id="tabs" role="group" aria-label="Tabs">
       {live.tabs.value.map((t) => (
         <div key={t.pageId} class={`tab ${t.pageId === live.active.value ? "active" : ""}`}>
           {isPicture(t.favicon) && <img src={t.favicon} alt="" />}
-          <button type="button" class="name" role="tab" aria-selected={t.pageId === live.active.value} title={t.url} onClick={() => { live.send({ type: "selectTab", pageId: t.pageId }); choose?.(t.pageId); }}>{nameOf(t)}</button>
+          <button type="button" class="name" aria-pressed={t.pageId === live.active.value} title={t.url} onClick={() => { live.send({ type: "selectTab", pageId: t.pageId }); choose?.(t.pageId); }}>{nameOf(t)}</button>
           {control && <button type="button" class="shut" aria-label={`Close ${nameOf(t)}`} onClick={() => live.send({ type: "closeTab", pageId: t.pageId })}><Draw name="X" /></button>}
         </div>
       ))}
