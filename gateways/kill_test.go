@@ -132,7 +132,7 @@ func TestKillNine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and what is killed is another process")
 	}
-	kills := 5
+	kills := 2 // an answer that three of them cut is given up
 	if n, err := strconv.Atoi(os.Getenv(killRounds)); err == nil {
 		kills = n
 	}
