@@ -60,6 +60,19 @@ func (a *Agent) Validate() error {
 // NameKey returns the form in which agent names are compared.
 func NameKey(name string) string { return strings.ToLower(name) }
 
+// NumberedName returns an agent name with a number behind it, such as name-2, cut to
+// the longest that is allowed.
+func NumberedName(name string, n int) string {
+	suffix := fmt.Sprintf("-%d", n)
+	return strings.TrimRight(name[:min(len(name), MaxNameLength-len(suffix))], "-") + suffix
+}
+
+// NameExists is the error for a name that another agent has.
+func NameExists(name string) *Error {
+	return Errorf(CodeAgentNameExists, "an agent named %q already exists", Clip(name, MaxNameLength)).
+		With("field", "name").With("issue", "is taken")
+}
+
 // AgentChange is a partial update of an agent.
 type AgentChange struct {
 	Name        Optional[string] `json:"name,omitempty" example:"support-bot"`

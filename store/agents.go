@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"sync"
 
 	"satchel/agent"
@@ -42,13 +41,13 @@ func (f *Folder) create(ctx context.Context, a agent.Agent) (*DB, error) {
 	admins, err := f.fill(ctx, temp, a)
 	made := row{record: record{agent: a, admins: admins}}
 	if err == nil && f.cluster != nil {
-		err = errors.Join(f.cluster.Create(a.ID, temp, made.summary()), removeIfThere(f.filePath(a.ID)))
+		err = errors.Join(f.cluster.Create(a.ID, temp, made.summary()), RemoveIfThere(f.filePath(a.ID)))
 	}
 	if err == nil {
 		err = place(temp, f.filePath(a.ID))
 	}
 	if err != nil {
-		return nil, explain(errors.Join(fmt.Errorf("make an agent's file: %w", err), removeIfThere(temp)))
+		return nil, explain(errors.Join(fmt.Errorf("make an agent's file: %w", err), RemoveIfThere(temp)))
 	}
 	f.cache.note(a.ID, f.filePath(a.ID), made.record)
 	return f.enter(a.ID, made), nil
@@ -60,7 +59,7 @@ func (f *Folder) keep(name, id string) (release func(), err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.nameFree(name, id) {
-		return nil, nameExists(name)
+		return nil, agent.NameExists(name)
 	}
 	return f.keepLocked(name), nil
 }
@@ -71,8 +70,7 @@ func (f *Folder) keepFree(name, id string) (free string, release func()) {
 	defer f.mu.Unlock()
 	free = name
 	for n := 2; !f.nameFree(free, id); n++ {
-		suffix := fmt.Sprintf("-%d", n)
-		free = strings.TrimRight(name[:min(len(name), agent.MaxNameLength-len(suffix))], "-") + suffix
+		free = agent.NumberedName(name, n)
 	}
 	return free, f.keepLocked(free)
 }
@@ -113,11 +111,6 @@ func (f *Folder) claim(id string) (release func(), ok bool) {
 		defer f.mu.Unlock()
 		delete(f.making, id)
 	}), true
-}
-
-func nameExists(name string) *agent.Error {
-	return agent.Errorf(agent.CodeAgentNameExists, "an agent named %q already exists", agent.Clip(name, agent.MaxNameLength)).
-		With("field", "name").With("issue", "is taken")
 }
 
 // UpdateAgent changes the given fields of an agent.
@@ -230,7 +223,7 @@ func (f *Folder) DeleteAgent(db *DB) error {
 	if f.sink != nil {
 		f.sink.Deleted(db.id)
 	}
-	if err := errors.Join(removeIfThere(db.path), syncFolder(f.agentsPath())); err != nil {
+	if err := errors.Join(RemoveIfThere(db.path), syncFolder(f.agentsPath())); err != nil {
 		return fmt.Errorf("delete agent: %w", err)
 	}
 	return nil

@@ -28,11 +28,11 @@ func (b *Backup) Close() error {
 func (db *DB) Backup(ctx context.Context) (*Backup, error) {
 	temp := db.folder.tempPath(agent.NewID("backup"))
 	if err := db.copyTo(ctx, temp); err != nil {
-		return nil, errors.Join(err, removeIfThere(temp))
+		return nil, errors.Join(err, RemoveIfThere(temp))
 	}
 	b, err := openBackup(temp)
 	if err != nil {
-		return nil, errors.Join(err, removeIfThere(temp))
+		return nil, errors.Join(err, RemoveIfThere(temp))
 	}
 	if err := db.Audit(ctx, "backup made", nil); err != nil {
 		return nil, errors.Join(err, b.Close())
@@ -64,7 +64,7 @@ func (db *DB) copyTo(ctx context.Context, path string) error {
 		return explain(err)
 	}
 	if err := f.awaitShipped(ctx); err != nil {
-		return errors.Join(err, removeIfThere(path))
+		return errors.Join(err, RemoveIfThere(path))
 	}
 	return explain(dropKeys(path))
 }
@@ -134,7 +134,7 @@ func (f *Folder) Import(ctx context.Context, r io.Reader, limit int64, by agent.
 		err = dropKeys(temp)
 	}
 	if err != nil {
-		return nil, explain(errors.Join(err, removeIfThere(temp)))
+		return nil, explain(errors.Join(err, RemoveIfThere(temp)))
 	}
 	return f.bringIn(ctx, temp, arrival{owner: by.Email, entitled: func(id string) bool { return f.entitled(by, id) }})
 }
@@ -219,7 +219,7 @@ type arrival struct {
 func (f *Folder) bringIn(ctx context.Context, temp string, a arrival) (*DB, error) {
 	found, err := prepareCopy(ctx, temp, a.owner)
 	if err != nil {
-		return nil, explain(errors.Join(err, removeIfThere(temp)))
+		return nil, explain(errors.Join(err, RemoveIfThere(temp)))
 	}
 	// Under its old id the credentials would open: they are sealed for that.
 	found.locked = !a.entitled(found.id)
@@ -227,7 +227,7 @@ func (f *Folder) bringIn(ctx context.Context, temp string, a arrival) (*DB, erro
 	defer unclaim()
 	err = place(temp, f.filePath(id))
 	if err != nil {
-		return nil, explain(errors.Join(err, removeIfThere(temp)))
+		return nil, explain(errors.Join(err, RemoveIfThere(temp)))
 	}
 	take := func() *DB { return f.adopt(id, found) }
 	if a.name != "" {
@@ -302,12 +302,13 @@ func (f *Folder) Fork(ctx context.Context, db *DB, name, owner string) (*DB, err
 	defer release()
 	temp := f.tempPath(agent.NewID("fork"))
 	if err := db.copyTo(ctx, temp); err != nil {
-		return nil, errors.Join(err, removeIfThere(temp))
+		return nil, errors.Join(err, RemoveIfThere(temp))
 	}
 	return f.bringIn(ctx, temp, arrival{name: name, owner: owner, entitled: func(id string) bool { return id == db.id }})
 }
 
-func removeIfThere(path string) error {
+// RemoveIfThere removes a file, and what SQLite has beside a database of this name.
+func RemoveIfThere(path string) error {
 	var errs []error
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -116,7 +116,7 @@ func (s *captures) restored(t *testing.T, snapshot []byte, at capture.Position) 
 func wantCaptured(t *testing.T, f *Folder, db *DB, s *captures, snapshot []byte, at capture.Position) {
 	t.Helper()
 	rest(t, f, db)
-	if hasWAL(db.path) {
+	if HasWAL(db.path) {
 		t.Fatal("the -wal is not empty")
 	}
 	want, err := os.ReadFile(db.path)
@@ -416,7 +416,7 @@ func TestRestWaitsForTheUpload(t *testing.T) {
 	snapshot, at := snapshotOf(t, db, false)
 	createContact(t, db, named("x"))
 	s.uploading = true
-	if rest(t, f, db); !hasWAL(db.path) {
+	if rest(t, f, db); !HasWAL(db.path) {
 		t.Error("the -wal is empty before the upload")
 	}
 	s.uploading = false

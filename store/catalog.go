@@ -132,7 +132,7 @@ func (f *Folder) recallOr(id string) row {
 // inspect reads what a file says of its agent, without changing it.
 func inspect(path string) row {
 	r := inspectBy(path, unlocked(path))
-	if agent.ErrorCode(r.problem) == agent.CodeAgentDamaged && !errors.Is(r.problem, errNoAgent) && !hasWAL(path) {
+	if agent.ErrorCode(r.problem) == agent.CodeAgentDamaged && !errors.Is(r.problem, errNoAgent) && !HasWAL(path) {
 		// Someone may have been writing it, such as "satchel key".
 		r = inspectBy(path, shared(path))
 	}
@@ -285,7 +285,7 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 // notTaken returns an agent that the cluster did not take, and removes its file.
 func (f *Folder) notTaken(id string, err error) *DB {
 	db := newDB(f, id, f.filePath(id))
-	db.record.Store(&record{agent: agent.Agent{ID: id}, problem: errors.Join(err, removeIfThere(db.path))})
+	db.record.Store(&record{agent: agent.Agent{ID: id}, problem: errors.Join(err, RemoveIfThere(db.path))})
 	db.gone.Store(true)
 	return db
 }

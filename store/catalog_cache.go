@@ -63,7 +63,7 @@ func openCatalogCache(folder string) *catalogCache {
 // when it was written. A file with a -wal is in no state to be cached.
 func stamp(path string) (string, bool) {
 	s := stampOf(path)
-	return s, s != "" && !hasWAL(path)
+	return s, s != "" && !HasWAL(path)
 }
 
 // stampOf is stamp without regard to a -wal; "" when there is no file.

@@ -64,11 +64,12 @@ var writerPragmas = []string{
 // and stays there. Someone who writes meanwhile can make the file look damaged.
 func unlocked(path string) sqlite.Source {
 	s := source(path, sqlite.ReadOnly, "query_only(1)")
-	s.Immutable = !hasWAL(path)
+	s.Immutable = !HasWAL(path)
 	return s
 }
 
-func hasWAL(path string) bool {
+// HasWAL reports whether a database has a -wal that is not empty.
+func HasWAL(path string) bool {
 	wal, err := os.Stat(path + "-wal")
 	return err == nil && wal.Size() > 0
 }

@@ -172,7 +172,7 @@ var (
 // isEmpty reports whether a file and its -wal hold nothing.
 func isEmpty(path string) bool {
 	info, err := os.Stat(path)
-	return err == nil && info.Size() == 0 && !hasWAL(path)
+	return err == nil && info.Size() == 0 && !HasWAL(path)
 }
 
 // isShort reports whether a file lacks pages at its end, as a copy under way
@@ -185,7 +185,7 @@ func isShort(path string) bool {
 	defer file.Close()
 	header := make([]byte, 100)
 	info, err := file.Stat()
-	if _, e := io.ReadFull(file, header); e != nil || err != nil || hasWAL(path) {
+	if _, e := io.ReadFull(file, header); e != nil || err != nil || HasWAL(path) {
 		return false
 	}
 	counter, countedAt := header[24:28], header[92:96] // the number of pages counts when these are the same

@@ -222,7 +222,7 @@ func dropKeys(path string) error {
 		_, err = c.exec("VACUUM INTO ?", clean)
 	}
 	if err := errors.Join(err, c.close()); err != nil {
-		return errors.Join(fmt.Errorf("take the API keys out of a copy: %w", err), removeIfThere(clean))
+		return errors.Join(fmt.Errorf("take the API keys out of a copy: %w", err), RemoveIfThere(clean))
 	}
 	return os.Rename(clean, path)
 }

@@ -74,7 +74,7 @@ func EachFile(folder string, masterKeys [][]byte, fn func(AgentFile) error) erro
 // CopyMarked copies an agent's file, with its API keys, to a new one that belongs to
 // mark.
 func CopyMarked(ctx context.Context, from, to, mark string) error {
-	if err := removeIfThere(to); err != nil {
+	if err := RemoveIfThere(to); err != nil {
 		return err
 	}
 	if err := copyDatabase(ctx, to, shared(from)); err != nil {

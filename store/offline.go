@@ -25,11 +25,11 @@ func BackupFile(folder, idOrName, to string) error {
 		return fmt.Errorf("%s exists already", to)
 	}
 	temp := to + ".partial"
-	if err := removeIfThere(temp); err != nil {
+	if err := RemoveIfThere(temp); err != nil {
 		return err
 	}
 	if err := errors.Join(copyDatabase(context.Background(), temp, shared(from)), dropKeys(temp)); err != nil {
-		return errors.Join(err, removeIfThere(temp))
+		return errors.Join(err, RemoveIfThere(temp))
 	}
 	if err := os.Rename(temp, to); err != nil {
 		return err
@@ -78,7 +78,7 @@ func RestoreFile(ctx context.Context, folder, from string) (id string, err error
 	}
 	temp := filepath.Join(path, agent.NewID("restore"))
 	if err := explain(copyBackup(ctx, temp, from)); err != nil {
-		return "", errors.Join(asInvalid(err), removeIfThere(temp))
+		return "", errors.Join(asInvalid(err), RemoveIfThere(temp))
 	}
 	found := row{}
 	if err = checkImport(ctx, temp); err == nil {
@@ -88,7 +88,7 @@ func RestoreFile(ctx context.Context, folder, from string) (id string, err error
 		found, err = prepareCopy(ctx, temp, "")
 	}
 	if err != nil {
-		return "", errors.Join(err, removeIfThere(temp))
+		return "", errors.Join(err, RemoveIfThere(temp))
 	}
 	f := &Folder{path: path}
 	if id = found.id; !fileName.MatchString(id) {
@@ -99,7 +99,7 @@ func RestoreFile(ctx context.Context, folder, from string) (id string, err error
 		err = place(temp, f.filePath(id))
 	}
 	if err != nil {
-		return "", errors.Join(err, removeIfThere(temp))
+		return "", errors.Join(err, RemoveIfThere(temp))
 	}
 	return id, nil
 }
@@ -135,7 +135,7 @@ func copyBackup(ctx context.Context, to, from string) error {
 	err := copyDatabase(ctx, to, shared(from))
 	switch sqliteCode(err) & 0xff {
 	case codePerm, codeReadOnly, codeCantOpen:
-		return errors.Join(removeIfThere(to), copyDatabase(ctx, to, unlocked(from)))
+		return errors.Join(RemoveIfThere(to), copyDatabase(ctx, to, unlocked(from)))
 	}
 	return err
 }

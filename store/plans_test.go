@@ -62,7 +62,7 @@ func TestSchedulesArePending(t *testing.T) {
 	closeFolder(t, f)
 	for _, forget := range []bool{false, true} {
 		if forget {
-			if err := removeIfThere(cachePath(path)); err != nil {
+			if err := RemoveIfThere(cachePath(path)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -204,7 +204,7 @@ func TestSQLClosesWithTheFile(t *testing.T) {
 	if closed, err := db.closeIdle(); err != nil || !closed {
 		t.Fatalf("closed %v, %v", closed, err)
 	}
-	if hasWAL(db.path) {
+	if HasWAL(db.path) {
 		t.Error("a connection was left open: it kept the -wal")
 	}
 	if r := askSQL(t, db, "SELECT count(*) FROM contacts"); r.Rows[0][0] != int64(3) {

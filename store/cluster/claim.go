@@ -17,12 +17,7 @@ import (
 // computes the shares by itself; should two differ, the first statement wins.
 func (c *Cluster) claim(ctx context.Context, session string, dead map[string]bool) error {
 	c.mu.Lock()
-	var alive []*observed
-	for _, n := range c.nodes {
-		if n.Alive && !n.leaving {
-			alive = append(alive, n)
-		}
-	}
+	alive := c.aliveLocked()
 	var ids, owners []string
 	for id, k := range c.agents {
 		_, listed := c.nodes[k.owner]
@@ -36,7 +31,7 @@ func (c *Cluster) claim(ctx context.Context, session string, dead map[string]boo
 	}
 	rows, err := c.pool.Query(ctx, `UPDATE agent a SET owner = $1, changed = clock_timestamp()
 		FROM unnest($2::text[], $3::text[]) AS u(id, owner) WHERE a.id = u.id AND a.owner = u.owner AND NOT a.deleted AND a.file_version <= $4
-		RETURNING `+agentColumns+`, clock_timestamp()`, session, ids, owners, store.FileVersion())
+		RETURNING `+agentColumns, session, ids, owners, store.FileVersion())
 	if err != nil {
 		return err
 	}
@@ -325,10 +320,16 @@ func (c *Cluster) Drain(ctx context.Context) error {
 func (c *Cluster) others() (alive []*observed, byID map[string]*observed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	alive = slices.DeleteFunc(c.aliveLocked(), func(n *observed) bool { return n.Self })
+	return alive, maps.Clone(c.nodes)
+}
+
+// aliveLocked returns the servers that can have agents. The caller holds mu.
+func (c *Cluster) aliveLocked() (alive []*observed) {
 	for _, n := range c.nodes {
-		if n.Alive && !n.leaving && !n.Self {
+		if n.Alive && !n.leaving {
 			alive = append(alive, n)
 		}
 	}
-	return alive, maps.Clone(c.nodes)
+	return alive
 }

@@ -193,7 +193,7 @@ func (c *Cluster) Mark() string { return "cluster:" + c.id }
 // Resume implements capture.Sink. The file is opened: until it is closed, no record
 // beside it says that it is as the cluster has it.
 func (c *Cluster) Resume(id string) capture.Position {
-	if err := removeIfThere(c.copyPath(id)); err != nil {
+	if err := store.RemoveIfThere(c.copyPath(id)); err != nil {
 		c.Log.Error("open an agent", "agent", id, "error", err)
 		return capture.Position{}
 	}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -11,8 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"bytes"
 
 	"github.com/jackc/pgx/v5"
 
@@ -55,7 +54,7 @@ func (c *Cluster) recordCopy(id string, f copied) {
 		err = os.WriteFile(c.copyPath(id), raw, 0o600)
 	}
 	if err != nil {
-		c.Log.Warn("the copy of an agent's file will be made again", "agent", id, "error", errors.Join(err, removeIfThere(c.copyPath(id))))
+		c.Log.Warn("the copy of an agent's file will be made again", "agent", id, "error", errors.Join(err, store.RemoveIfThere(c.copyPath(id))))
 	}
 }
 
@@ -66,12 +65,7 @@ func (c *Cluster) closedCopy(id, path string) (r copyRecord, ok bool) {
 	if err != nil || json.Unmarshal(raw, &r) != nil {
 		return r, false
 	}
-	return r, r.Cluster == c.id && r.Boot != "" && r.Boot == bootID() && r.Stamp == store.StampOf(path) && !hasWAL(path)
-}
-
-func hasWAL(path string) bool {
-	info, err := os.Stat(path + "-wal")
-	return err == nil && info.Size() > 0
+	return r, r.Cluster == c.id && r.Boot != "" && r.Boot == bootID() && r.Stamp == store.StampOf(path) && !store.HasWAL(path)
 }
 
 // Fetch implements store.Cluster.
@@ -79,7 +73,7 @@ func (c *Cluster) Fetch(id, path string) error {
 	c.mu.Lock()
 	session, f := c.self.Session, c.files[id]
 	c.mu.Unlock()
-	if f != nil && f.session == session && f.stamp == store.StampOf(path) && !hasWAL(path) {
+	if f != nil && f.session == session && f.stamp == store.StampOf(path) && !store.HasWAL(path) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), restoreTime)
@@ -119,19 +113,16 @@ func (c *Cluster) setCopy(id string, f *copied) {
 // clear makes room for a new copy of an agent's file. What may have commits that the
 // cluster did not take is kept for a while.
 func (c *Cluster) clear(id, path string, trusted bool) error {
-	err := removeIfThere(c.copyPath(id))
-	if _, e := os.Lstat(path); errors.Is(e, fs.ErrNotExist) {
-		return errors.Join(err, removeIfThere(path+"-wal"), removeIfThere(path+"-shm"))
-	}
-	if trusted {
-		return errors.Join(err, removeIfThere(path), removeIfThere(path+"-wal"), removeIfThere(path+"-shm"))
+	err := store.RemoveIfThere(c.copyPath(id))
+	if _, e := os.Lstat(path); trusted || errors.Is(e, fs.ErrNotExist) {
+		return errors.Join(err, store.RemoveIfThere(path))
 	}
 	to := filepath.Join(c.lostPath(), fmt.Sprintf("%s-%d.db", id, time.Now().UnixNano()))
 	c.Log.Info("the copy of an agent's file was not closed, and is made again", "agent", id, "kept", to)
 	if e := os.Rename(path+"-wal", to+"-wal"); e != nil && !errors.Is(e, fs.ErrNotExist) {
 		err = errors.Join(err, e)
 	}
-	return errors.Join(err, os.Rename(path, to), removeIfThere(path+"-shm"))
+	return errors.Join(err, os.Rename(path, to), store.RemoveIfThere(path+"-shm"))
 }
 
 // purgeLost removes what clear kept for long enough.
@@ -152,7 +143,7 @@ func (c *Cluster) restore(ctx context.Context, id, path, session string) error {
 		err = os.Rename(temp, path)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("restore agent %s: %w", id, err), removeIfThere(temp))
+		return errors.Join(fmt.Errorf("restore agent %s: %w", id, err), store.RemoveIfThere(temp))
 	}
 	c.setCopy(id, &copied{session: session, head: head, stamp: store.StampOf(path), logged: logged, written: time.Now()})
 	return nil
@@ -233,11 +224,4 @@ func applyLog(ctx context.Context, tx pgx.Tx, id string, out *os.File, seq, head
 		return 0, fmt.Errorf("the log ends at commit %d of %d", seq, head)
 	}
 	return logged, rows.Err()
-}
-
-func removeIfThere(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }

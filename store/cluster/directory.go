@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -31,8 +30,7 @@ const agentColumns = "a.id, a.name, a.owner, a.head, a.info_head, a.file_version
 
 func scanAgent(rows pgx.Rows) (k known, err error) {
 	var info string
-	var now time.Time
-	if err := rows.Scan(&k.id, &k.name, &k.owner, &k.head, &k.infoHead, &k.fileVersion, &k.deleted, &info, &k.changed, &now); err != nil {
+	if err := rows.Scan(&k.id, &k.name, &k.owner, &k.head, &k.infoHead, &k.fileVersion, &k.deleted, &info, &k.changed); err != nil {
 		return k, err
 	}
 	if json.Unmarshal([]byte(info), &k.summary) != nil {
@@ -62,7 +60,7 @@ func (c *Cluster) rememberLocked(k known) {
 
 // readAgent reads the row of an agent, by id, else by name.
 func (c *Cluster) readAgent(ctx context.Context, idOrName string) (known, error) {
-	rows, err := c.pool.Query(ctx, "SELECT "+agentColumns+", clock_timestamp() FROM agent a WHERE (id = $1 OR name_key = $2) AND NOT deleted ORDER BY id = $1 DESC LIMIT 1",
+	rows, err := c.pool.Query(ctx, "SELECT "+agentColumns+" FROM agent a WHERE (id = $1 OR name_key = $2) AND NOT deleted ORDER BY id = $1 DESC LIMIT 1",
 		idOrName, agent.NameKey(idOrName))
 	if err != nil {
 		return known{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -204,11 +202,6 @@ func (c *Cluster) writeNotes(ctx context.Context, notes map[string]note) error {
 	return err
 }
 
-func nameExists(name string) error {
-	return agent.Errorf(agent.CodeAgentNameExists, "an agent named %q exists already", agent.Clip(name, agent.MaxNameLength)).
-		With("field", "name").With("issue", "is taken")
-}
-
 // uniqueViolation is PostgreSQL's code of it
 // (https://www.postgresql.org/docs/current/errcodes-appendix.html).
 const uniqueViolation = "23505"
@@ -217,10 +210,10 @@ const uniqueViolation = "23505"
 func nameError(err error, name string) error {
 	var refused *pgconn.PgError
 	switch {
-	case err == nil:
-		return nil
+	case err == nil || agent.ErrorCode(err) == agent.CodeAgentNameExists:
+		return err
 	case errors.As(err, &refused) && refused.Code == uniqueViolation:
-		return nameExists(name)
+		return agent.NameExists(name)
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
@@ -259,12 +252,8 @@ func (c *Cluster) insertAgent(ctx context.Context, owner, id, path string, s sto
 	defer file.Close()
 	name := s.Agent.Name
 	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
-		var taken bool
-		if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM agent WHERE (id = $1 OR id = $2) AND id <> $3 AND NOT deleted)", name, agent.NameKey(name), id).Scan(&taken); err != nil {
+		if err := isNoID(ctx, tx, name, id); err != nil {
 			return err
-		}
-		if taken {
-			return nameExists(name)
 		}
 		if _, err := tx.Exec(ctx, `INSERT INTO agent(id, name, name_key, owner, head, file_version, info, info_head) VALUES ($1,$2,$3,$4,1,$5,$6,1)`,
 			id, name, agent.NameKey(name), owner, store.FileVersion(), string(info)); err != nil {
@@ -272,10 +261,19 @@ func (c *Cluster) insertAgent(ctx context.Context, owner, id, path string, s sto
 		}
 		return putBase(ctx, tx, id, file, 1)
 	})
-	if agent.ErrorCode(err) == agent.CodeAgentNameExists {
-		return err
-	}
 	return nameError(err, name)
+}
+
+// isNoID returns an error if a name is the id of another agent than the one with id.
+func isNoID(ctx context.Context, db interface {
+	QueryRow(context.Context, string, ...any) pgx.Row
+}, name, id string) error {
+	var taken bool
+	err := db.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM agent WHERE (id = $1 OR id = $2) AND id <> $3 AND NOT deleted)", name, agent.NameKey(name), id).Scan(&taken)
+	if err == nil && taken {
+		return agent.NameExists(name)
+	}
+	return err
 }
 
 // FreeName implements store.Cluster.
@@ -292,8 +290,7 @@ func (c *Cluster) FreeName(name string) (string, error) {
 		if !taken {
 			return free, nil
 		}
-		suffix := fmt.Sprintf("-%d", n)
-		free = strings.TrimRight(name[:min(len(name), agent.MaxNameLength-len(suffix))], "-") + suffix
+		free = agent.NumberedName(name, n)
 	}
 }
 
@@ -301,11 +298,7 @@ func (c *Cluster) FreeName(name string) (string, error) {
 func (c *Cluster) Rename(id, name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
-	var taken bool
-	err := c.pool.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM agent WHERE (id = $1 OR id = $2) AND id <> $3 AND NOT deleted)", name, agent.NameKey(name), id).Scan(&taken)
-	if taken {
-		return nameExists(name)
-	}
+	err := isNoID(ctx, c.pool, name, id)
 	if err == nil {
 		_, err = c.pool.Exec(ctx, "UPDATE agent SET name = $3, name_key = $4, changed = clock_timestamp() WHERE id = $1 AND owner = $2", id, c.Self().Session, name, agent.NameKey(name))
 	}
@@ -340,5 +333,5 @@ func (c *Cluster) Delete(id string) error {
 		k.deleted = true
 	}
 	c.mu.Unlock()
-	return removeIfThere(c.copyPath(id))
+	return store.RemoveIfThere(c.copyPath(id))
 }

@@ -134,7 +134,7 @@ func (c *Cluster) poll(ctx context.Context) error {
 	b := &pgx.Batch{}
 	b.Queue("UPDATE node SET beat = beat + 1 WHERE session = $1 AND alive", session)
 	b.Queue("SELECT session, name, url, version, file_version, beat, alive, leaving, coalesce(extract(epoch FROM clock_timestamp() - died), 0)::float8 FROM node")
-	b.Queue("SELECT "+agentColumns+", clock_timestamp() FROM agent a WHERE changed > $1", since)
+	b.Queue("SELECT "+agentColumns+" FROM agent a WHERE changed > $1", since)
 	b.Queue("SELECT keys_version FROM cluster")
 	if err := seen.read(c.pool.SendBatch(ctx, b)); err != nil {
 		c.observeNothing()
