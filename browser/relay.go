@@ -6,34 +6,29 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"sync"
 	"time"
+
+	"satchel/agent/egress"
 )
 
 // relay passes the driver's connection on to a remote Chromium, through agent/egress.
 // The driver, whose errors contain addresses, does not know the endpoint's.
 type relay struct {
-	listener net.Listener
-	server   *http.Server
-	path     string // secret: other programs of this machine cannot use it
-	served   chan struct{}
+	*egress.Server // its connection ends with the driver
+
+	path string // secret: other programs of this machine cannot use it
 
 	mu  sync.Mutex
 	err error // why the last connection failed
 }
 
 // newRelay listens on loopback.
-func newRelay(to endpoint) (*relay, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	r := &relay{listener: listener, path: "/" + rand.Text(), served: make(chan struct{})}
-	quiet := log.New(io.Discard, "", 0)
-	forward := &httputil.ReverseProxy{Transport: remoteClient(-1).Transport(), ErrorLog: quiet,
+func newRelay(to endpoint) (r *relay, err error) {
+	r = &relay{path: "/" + rand.Text()}
+	forward := &httputil.ReverseProxy{Transport: remoteClient(-1).Transport(), ErrorLog: log.New(io.Discard, "", 0),
 		Rewrite: func(p *httputil.ProxyRequest) {
 			target := *to.address
 			p.Out.URL, p.Out.Host = &target, to.host
@@ -51,12 +46,8 @@ func newRelay(to endpoint) (*relay, error) {
 			r.fail(err)
 			http.Error(w, http.StatusText(http.StatusBadGateway), http.StatusBadGateway)
 		}}
-	r.server = &http.Server{Handler: r.guarded(forward), ReadHeaderTimeout: 10 * time.Second, ErrorLog: quiet}
-	go func() {
-		defer close(r.served)
-		_ = r.server.Serve(listener) // returns after Close
-	}()
-	return r, nil
+	r.Server, err = egress.Serve("127.0.0.1:0", &http.Server{Handler: r.guarded(forward), ReadHeaderTimeout: 10 * time.Second})
+	return r, err
 }
 
 // guarded lets only requests with the secret path through.
@@ -71,7 +62,7 @@ func (r *relay) guarded(next http.Handler) http.Handler {
 }
 
 // URL returns the address for the driver.
-func (r *relay) URL() string { return "ws://" + r.listener.Addr().String() + r.path }
+func (r *relay) URL() string { return "ws://" + r.Addr().String() + r.path }
 
 func (r *relay) fail(err error) {
 	r.mu.Lock()
@@ -84,10 +75,4 @@ func (r *relay) failure() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
-}
-
-// Close ends the relay. Its connection has ended with the driver.
-func (r *relay) Close() {
-	_ = r.server.Close()
-	<-r.served
 }

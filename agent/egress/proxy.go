@@ -56,10 +56,8 @@ type Proxy struct {
 	client   *Client
 	options  ProxyOptions
 	forward  *httputil.ReverseProxy
-	password string // at a ProxyPort; then it has none of the next three
-	listener net.Listener
-	server   *http.Server
-	served   chan struct{}
+	password string // at a ProxyPort; then it has no server
+	server   *Server
 
 	mu      sync.Mutex
 	closed  bool
@@ -88,29 +86,17 @@ func (c *Client) Proxy(o ProxyOptions) (*Proxy, error) {
 		o.Port.add(p)
 		return p, nil
 	}
-	return p, p.listen(quiet)
-}
-
-// listen serves the proxy on a loopback port.
-func (p *Proxy) listen(quiet *log.Logger) (err error) {
-	if p.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		return err
-	}
-	p.served = make(chan struct{})
-	p.server = &http.Server{Handler: p, ReadHeaderTimeout: tunnelHandshake, MaxHeaderBytes: maxProxyHeader, ErrorLog: quiet}
-	go func() {
-		defer close(p.served)
-		_ = p.server.Serve(p.listener) // returns after Close
-	}()
-	return nil
+	var err error
+	p.server, err = Serve("127.0.0.1:0", &http.Server{Handler: p, ReadHeaderTimeout: tunnelHandshake, MaxHeaderBytes: maxProxyHeader})
+	return p, err
 }
 
 // URL returns the proxy's URL, such as http://127.0.0.1:port.
 func (p *Proxy) URL() string {
-	if p.listener == nil {
+	if p.server == nil {
 		return "http://" + p.options.Port.Addr().String()
 	}
-	return "http://" + p.listener.Addr().String()
+	return "http://" + p.server.Addr().String()
 }
 
 // Close closes every connection and waits until all are done.
@@ -124,8 +110,7 @@ func (p *Proxy) Close() {
 	if p.server == nil {
 		p.options.Port.remove(p)
 	} else {
-		_ = p.server.Close()
-		<-p.served
+		p.server.Close()
 	}
 	p.running.Wait()
 	p.client.CloseIdleConnections()

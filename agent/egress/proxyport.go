@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"io"
-	"log"
 	"net"
 	"net/http"
 	"strings"
@@ -27,42 +25,23 @@ const proxyUser = "session"
 // reaches the Proxy whose credentials it carries (RFC 9110, 11.7); any other is
 // answered with 407.
 type ProxyPort struct {
-	listener net.Listener
-	server   *http.Server
-	served   chan struct{}
+	*Server
 
 	mu      sync.Mutex
 	proxies map[[sha256.Size]byte]*Proxy // by the hash of the value of Proxy-Authorization
 }
 
 // ListenProxies listens on an address, host:port, for the Proxies made with it.
-func ListenProxies(address string) (*ProxyPort, error) {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	p := &ProxyPort{listener: listener, served: make(chan struct{}), proxies: map[[sha256.Size]byte]*Proxy{}}
-	p.server = &http.Server{Handler: p, ReadHeaderTimeout: tunnelHandshake, IdleTimeout: 5 * time.Minute, MaxHeaderBytes: maxProxyHeader,
-		ErrorLog: log.New(io.Discard, "", 0), ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+func ListenProxies(address string) (p *ProxyPort, err error) {
+	p = &ProxyPort{proxies: map[[sha256.Size]byte]*Proxy{}}
+	p.Server, err = Serve(address, &http.Server{Handler: p, ReadHeaderTimeout: tunnelHandshake, IdleTimeout: 5 * time.Minute, MaxHeaderBytes: maxProxyHeader,
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, conn)
-		}}
-	go func() {
-		defer close(p.served)
-		_ = p.server.Serve(listener) // returns after Close
-	}()
-	return p, nil
+		}})
+	return p, err
 }
 
 type connKey struct{}
-
-// Addr returns the address on which the port listens.
-func (p *ProxyPort) Addr() net.Addr { return p.listener.Addr() }
-
-// Close closes the port and every connection to it.
-func (p *ProxyPort) Close() {
-	_ = p.server.Close()
-	<-p.served
-}
 
 // add gives a proxy random credentials under which it is reached.
 func (p *ProxyPort) add(proxy *Proxy) {
