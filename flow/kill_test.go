@@ -188,6 +188,27 @@ func runKilled(t *testing.T, graph, path string, r *receiver, holdAt, until stri
 	}
 }
 
+// endKilled runs the server without killing it: the execution, the only one, must end
+// as complete, with these requests in the receiver's log.
+func endKilled(t *testing.T, workflow, path string, r *receiver, log ...string) (*store.DB, *Engine, agent.Execution) {
+	t.Helper()
+	lines := runKilled(t, workflow, path, r, "", "")
+	if !slices.Contains(lines, "ended as complete") {
+		t.Fatalf("the last round printed:\n%s", strings.Join(lines, "\n"))
+	}
+	t.Logf("the receiver's log: %s", strings.Join(r.log, " "))
+	if !slices.Equal(r.log, log) {
+		t.Errorf("the receiver's log is\n%v, want\n%v", r.log, log)
+	}
+	folder, e := openAt(t, path)
+	db := folder.Default()
+	found, _, err := db.Executions(t.Context(), store.ExecutionFilter{}, store.Page{Limit: 10})
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%d executions, %v", len(found), err)
+	}
+	return db, e, found[0]
+}
+
 // TestKillNine kills the server three times during one execution: while a
 // request is in flight, while a request of a loop is in flight, and while the
 // flow waits. Finished nodes do not run again, and interrupted ones run again
@@ -201,21 +222,8 @@ func TestKillNine(t *testing.T) {
 	runKilled(t, twelve, path, r, "fetch:0", "")
 	runKilled(t, twelve, path, r, "call:1", "")
 	runKilled(t, twelve, path, r, "", "node.started pause waiting")
-	lines := runKilled(t, twelve, path, r, "", "")
-	if !slices.Contains(lines, "ended as complete") {
-		t.Fatalf("the last round told:\n%s", strings.Join(lines, "\n"))
-	}
-	want := []string{"fetch:0", "fetch:0", "call:0", "call:1", "call:1", "call:2", "after:0"}
-	t.Logf("the receiver's log: %s", strings.Join(r.log, " "))
-	if !slices.Equal(r.log, want) {
-		t.Errorf("the receiver's log is\n%v, want\n%v", r.log, want)
-	}
-	folder, _ := openAt(t, path)
-	found, _, err := folder.Default().Executions(t.Context(), store.ExecutionFilter{}, store.Page{Limit: 10})
-	if err != nil || len(found) != 1 {
-		t.Fatalf("%d executions, %v", len(found), err)
-	}
-	x, results, err := folder.Default().Execution(t.Context(), found[0].ID)
+	db, _, only := endKilled(t, twelve, path, r, "fetch:0", "fetch:0", "call:0", "call:1", "call:1", "call:2", "after:0")
+	x, results, err := db.Execution(t.Context(), only.ID)
 	if err != nil || x.Status != agent.ExecutionComplete {
 		t.Fatalf("%v %v %v", x.Status, x.Error, err)
 	}
@@ -289,20 +297,8 @@ func TestKillNineInNewItems(t *testing.T) {
 	runKilled(t, fresh, path, r, "", "node.started n running")
 	runKilled(t, fresh, path, r, "call:0", "")
 	runKilled(t, fresh, path, r, "call:2", "")
-	lines := runKilled(t, fresh, path, r, "", "")
-	if !slices.Contains(lines, "ended as complete") {
-		t.Fatalf("the last round printed:\n%s", strings.Join(lines, "\n"))
-	}
-	if want := []string{"call:0", "call:0", "call:1", "call:2", "call:2"}; !slices.Equal(r.log, want) {
-		t.Errorf("the receiver's log is %v, want %v", r.log, want)
-	}
-	folder, e := openAt(t, path)
-	db := folder.Default()
-	found, _, err := db.Executions(t.Context(), store.ExecutionFilter{}, store.Page{Limit: 10})
-	if err != nil || len(found) != 1 {
-		t.Fatalf("%d executions, %v", len(found), err)
-	}
-	s := execute(t, db, e, agent.Workflow{ID: found[0].WorkflowID}, `{}`)
+	db, e, only := endKilled(t, fresh, path, r, "call:0", "call:0", "call:1", "call:2", "call:2")
+	s := execute(t, db, e, agent.Workflow{ID: only.WorkflowID}, `{}`)
 	if got := string(s.Execution.Output); got != `{"new":0}` {
 		t.Errorf("the next execution has %s", got)
 	}
