@@ -7,12 +7,22 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/browse"
+	"satchel/browser"
 	"satchel/httpapi/rest"
 )
 
-// instructed are the failures of requests that a language model carries out in a
+// instructionFailures are those of requests that a language model carries out in a
 // session.
-var instructed = []agent.Code{agent.CodeInvalidAction, agent.CodeActionTimeout, agent.CodeBrowser, agent.CodeUpstream}
+var instructionFailures = []agent.Code{agent.CodeInvalidAction, agent.CodeActionTimeout, agent.CodeBrowser, agent.CodeUpstream}
+
+// instructed returns a session for a request that a language model carries out.
+func (s *Server) instructed(c *rest.Call, id string) (*browser.Session, error) {
+	open, err := s.openSession(c, id)
+	if err != nil {
+		return nil, err
+	}
+	return open, allowWait(c, browse.Timeout)
+}
 
 type actIn struct {
 	sessionIn
@@ -25,10 +35,7 @@ type actIn struct {
 
 // actInSession carries out an instruction in a session.
 func (s *Server) actInSession(c *rest.Call, in *actIn) (browse.Acted, error) {
-	open, err := s.openSession(c, in.ID)
-	if err == nil {
-		err = allowWait(c, browse.Timeout)
-	}
+	open, err := s.instructed(c, in.ID)
 	if err != nil {
 		return browse.Acted{}, err
 	}
@@ -44,10 +51,7 @@ type observeIn struct {
 
 // observeSession finds actions for an instruction.
 func (s *Server) observeSession(c *rest.Call, in *observeIn) (browse.Observed, error) {
-	open, err := s.openSession(c, in.ID)
-	if err == nil {
-		err = allowWait(c, browse.Timeout)
-	}
+	open, err := s.instructed(c, in.ID)
 	if err != nil {
 		return browse.Observed{}, err
 	}
@@ -65,10 +69,7 @@ type extractIn struct {
 
 // extractFromSession reads a value from the page.
 func (s *Server) extractFromSession(c *rest.Call, in *extractIn) (browse.Extracted, error) {
-	open, err := s.openSession(c, in.ID)
-	if err == nil {
-		err = allowWait(c, browse.Timeout)
-	}
+	open, err := s.instructed(c, in.ID)
 	if err != nil {
 		return browse.Extracted{}, err
 	}

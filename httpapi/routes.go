@@ -241,9 +241,9 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("DELETE", "/agents/{id}/browser", 200, "Close a browser session", s.deleteSession).Limit(rest.Browser),
 		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/execute", 200, "Execute one or several actions", s.executeActions).Limit(rest.Browser).
 			Fails(agent.CodeInvalidAction, agent.CodeActionTimeout, agent.CodeBrowser),
-		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/act", 200, "Carry out an instruction on the page", s.actInSession).Limit(rest.Browser).Fails(instructed...),
-		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/observe", 200, "Find the actions that a page offers for an instruction", s.observeSession).Limit(rest.Browser).Fails(instructed...),
-		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/extract", 200, "Read a value from the page", s.extractFromSession).Limit(rest.Browser).Fails(instructed...),
+		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/act", 200, "Carry out an instruction on the page", s.actInSession).Limit(rest.Browser).Fails(instructionFailures...),
+		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/observe", 200, "Find the actions that a page offers for an instruction", s.observeSession).Limit(rest.Browser).Fails(instructionFailures...),
+		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/extract", 200, "Read a value from the page", s.extractFromSession).Limit(rest.Browser).Fails(instructionFailures...),
 		rest.JSON("GET", "/agents/{id}/browser/{sessionId}/browse", 200, "List the goals that were pursued in a session, newest first", s.listBrowses).Limit(rest.Browser),
 		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/browse", 201, "Pursue a goal in the background and optionally wait for its end", s.startBrowse).
 			Limit(rest.Browser).Locates(browseLocation).Fails(agent.CodeConflict),

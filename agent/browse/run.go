@@ -24,7 +24,7 @@ const (
 	maxTakeovers   = 3         // of one browse
 	takeoverTime   = 15 * 60   // seconds that it waits for a person
 	pause          = 2_000     // milliseconds of the action wait
-	shownSteps     = 40        // of which the model is told
+	shownSteps     = 40        // in the model's prompt
 	maxNotes       = 8 << 10   // bytes of the model's notes
 	maxResultBytes = 256 << 10 // bytes of a result
 )
@@ -183,9 +183,7 @@ func (p page) hash() string {
 
 // askNext has the model choose the next step.
 func (r *run) askNext(ctx context.Context, p page) (nextStep, error) {
-	raw, usage, err := r.n.ask(ctx, r.db, browsePrompt, r.told()+p.prompt(), stepSchema)
-	r.row.InputTokens += usage.Input
-	r.row.OutputTokens += usage.Output
+	raw, err := r.ask(ctx, browsePrompt, p.prompt(), stepSchema)
 	var next nextStep
 	if err == nil {
 		err = json.Unmarshal(raw, &next)
@@ -196,8 +194,17 @@ func (r *run) askNext(ctx context.Context, p page) (nextStep, error) {
 	return next, err
 }
 
-// told returns what the model is told besides the page.
-func (r *run) told() string {
+// ask asks the model, which gets the progress of the browse before what is given, and
+// counts its tokens.
+func (r *run) ask(ctx context.Context, system, text string, schema json.RawMessage) (json.RawMessage, error) {
+	raw, usage, err := r.n.ask(ctx, r.db, system, r.progress()+text, schema)
+	r.row.InputTokens += usage.Input
+	r.row.OutputTokens += usage.Output
+	return raw, err
+}
+
+// progress describes the goal and what was done so far.
+func (r *run) progress() string {
 	var b strings.Builder
 	hosts := strings.Join(r.o.Hosts, ", ")
 	if r.everywhere {
@@ -269,7 +276,8 @@ func (r *run) perform(ctx context.Context, c chosen, p page) (a agent.PlannedAct
 	timeout := stepTimeout
 	switch c.Action {
 	case "navigate":
-		_, err = r.s.Do(ctx, agent.Action{Action: "navigate", URL: c.Text, WaitUntil: "domcontentloaded", Timeout: &[]int{3 * stepTimeout}[0]})
+		timeout = 3 * stepTimeout
+		_, err = r.s.Do(ctx, agent.Action{Action: "navigate", URL: c.Text, WaitUntil: "domcontentloaded", Timeout: &timeout})
 	case "back":
 		_, err = r.s.Do(ctx, agent.Action{Action: "back", Timeout: &timeout})
 	case "wait":
@@ -360,9 +368,7 @@ func (r *run) conclude(ctx context.Context, p page, text string) error {
 	if r.o.OutputSchema == nil {
 		return nil
 	}
-	raw, usage, err := r.n.ask(ctx, r.db, concludePrompt, r.told()+"Result: "+asData(text)+"\n"+p.prompt(), r.o.OutputSchema)
-	r.row.InputTokens += usage.Input
-	r.row.OutputTokens += usage.Output
+	raw, err := r.ask(ctx, concludePrompt, "Result: "+asData(text)+"\n"+p.prompt(), r.o.OutputSchema)
 	if err != nil {
 		return err
 	}
