@@ -1,0 +1,75 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+
+	"satchel/agent"
+)
+
+// errNoAgent says that a file is a database, but not an agent's.
+var errNoAgent = agent.Errorf(agent.CodeAgentDamaged,
+	"the file in this agent's place is not an agent's; it was left as it is, see satchel doctor")
+
+// checkFile reads a file's header through SQLite and refuses what is not a
+// sound agent's file of a known version.
+func checkFile(path string) error {
+	c, err := openConn(unlocked(path))
+	if err != nil {
+		return refused(err)
+	}
+	defer c.close()
+	return checkHeader(c, path)
+}
+
+// checkHeader reads what SQLite finds without reading the schema, which is
+// most of the work of opening a file.
+func checkHeader(c *conn, path string) error {
+	var id, version int
+	for query, dst := range map[string]*int{"PRAGMA application_id": &id, "PRAGMA user_version": &version} {
+		if err := c.value(dst, query); err != nil {
+			return refused(err)
+		}
+	}
+	switch {
+	case isEmpty(path):
+		return damaged(errEmpty)
+	case id != applicationID:
+		return errNoAgent
+	case version > fileVersion():
+		return newer(version)
+	}
+	return nil
+}
+
+var (
+	errEmpty = errors.New("the file is empty")
+	errShort = errors.New("the file is shorter than its header says")
+)
+
+// isEmpty reports whether a file and its -wal hold nothing.
+func isEmpty(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Size() == 0 && !HasWAL(path)
+}
+
+// isShort reports whether a file lacks pages at its end, as a copy under way
+// does. What a -wal may hold is not missing.
+func isShort(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	header := make([]byte, 100)
+	info, err := file.Stat()
+	if _, e := io.ReadFull(file, header); e != nil || err != nil || HasWAL(path) {
+		return false
+	}
+	counter, countedAt := header[24:28], header[92:96] // the number of pages counts when these are the same
+	size, pages := binary.BigEndian.Uint16(header[16:]), binary.BigEndian.Uint32(header[28:])
+	return bytes.Equal(counter, countedAt) && info.Size() < int64(size)*int64(pages)
+}
