@@ -291,11 +291,12 @@ func TestGrantsWithoutAPerson(t *testing.T) {
 	der, _ := x509.MarshalPKCS8PrivateKey(key)
 	account, _ := json.Marshal(map[string]string{"client_email": "robot@example.com", "private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))})
 	quoted, _ := json.Marshal(string(account))
+	// {URL}: the key has any three letters in a row.
 	for name, fields := range map[string]string{
-		"client_credentials": `"secret":{"client_secret":"client-secret-4711"},"config":{"grant":"client_credentials","client_id":"client","token_url":"URL/token"}`,
-		"jwt_bearer":         `"secret":{"service_account":` + string(quoted) + `},"config":{"grant":"jwt_bearer","scope":"read","token_url":"URL/token"}`,
+		"client_credentials": `"secret":{"client_secret":"client-secret-4711"},"config":{"grant":"client_credentials","client_id":"client","token_url":"{URL}/token"}`,
+		"jwt_bearer":         `"secret":{"service_account":` + string(quoted) + `},"config":{"grant":"jwt_bearer","scope":"read","token_url":"{URL}/token"}`,
 	} {
-		made := c.must(t, 201, "POST", credentialsAt, strings.ReplaceAll(`{"name":"`+name+`","type":"oauth2","hosts":["URL"],`+fields+`}`, "URL", p.URL))
+		made := c.must(t, 201, "POST", credentialsAt, strings.ReplaceAll(`{"name":"`+name+`","type":"oauth2","hosts":["{URL}"],`+fields+`}`, "{URL}", p.URL))
 		if made["status"] != "ready" {
 			t.Errorf("%s: it is %v", name, made["status"])
 		}
@@ -311,7 +312,7 @@ func TestGrantsWithoutAPerson(t *testing.T) {
 		t.Errorf("not allowed yet: %v", a)
 	}
 	p.set(func() { p.html = true })
-	bad := c.must(t, 201, "POST", credentialsAt, strings.ReplaceAll(`{"name":"html","type":"oauth2","hosts":["URL"],"secret":{"client_secret":"client-secret-4711"},"config":{"grant":"client_credentials","client_id":"client","token_url":"URL/token"}}`, "URL", p.URL))
+	bad := c.must(t, 201, "POST", credentialsAt, strings.ReplaceAll(`{"name":"html","type":"oauth2","hosts":["{URL}"],"secret":{"client_secret":"client-secret-4711"},"config":{"grant":"client_credentials","client_id":"client","token_url":"{URL}/token"}}`, "{URL}", p.URL))
 	if a := c.must(t, 200, "POST", fmt.Sprint(credentialsAt, "/", bad["id"], "/test"), ""); a["success"] != false || !strings.Contains(fmt.Sprint(a["error"]), "403") {
 		t.Errorf("a provider that answers HTML: %v", a)
 	}
