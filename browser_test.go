@@ -41,7 +41,7 @@ func TestRenderedCrawl(t *testing.T) {
 	s := start(t, append(installedBrowser(t), "--data", filepath.Join(t.TempDir(), "data"), "--outbound-allow", "127.0.0.1/32")...)
 	s.call(t, "POST", "/agents", map[string]any{"name": "bakery"}, 201)
 	source := s.call(t, "POST", "/agents/bakery/sources/crawl", map[string]any{"url": site.URL, "name": "Site", "render": true}, 201)
-	s.waitFor(t, "/agents/bakery/sources/"+source["id"].(string), "ready")
+	s.waitFor(t, "/agents/bakery", "/sources/"+source["id"].(string), "ready")
 	s.wantSearch(t, "can I get a refund for bread I did not enjoy", "money back")
 }
 

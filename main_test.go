@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -22,6 +23,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"satchel/agent/child"
 )
@@ -422,7 +424,7 @@ func TestWalk(t *testing.T) {
 	if source["status"] != "processing" {
 		t.Errorf("a new source is %v, want processing", source["status"])
 	}
-	s.waitFor(t, "/agents/bakery/sources/"+source["id"].(string), "ready")
+	s.waitFor(t, "/agents/bakery", "/sources/"+source["id"].(string), "ready")
 	s.wantSearch(t, "can I get a refund for bread I did not enjoy", "money back")
 	s.wantSearch(t, "is the store closed at the weekend", "Sundays")
 	s.call(t, "POST", "/agents/bakery/contacts", map[string]any{"name": "Ada", "email": "ada@example.com"}, 201)
@@ -468,18 +470,41 @@ func (s *service) wantSearch(t *testing.T, question, text string) {
 	}
 }
 
-// waitFor reads a source until its status is the one wanted; the server is
-// asked again and again, as a client does.
-func (s *service) waitFor(t *testing.T, path, status string) {
+// waitFor waits until the status of a source of an agent is the one wanted.
+func (s *service) waitFor(t *testing.T, agent, path, status string) {
 	t.Helper()
-	for t.Context().Err() == nil {
-		switch got := s.call(t, "GET", path, nil, 200); got["status"] {
-		case status:
-			return
-		case "error":
+	s.until(t, agent, path+" is "+status, func() bool {
+		got := s.call(t, "GET", agent+path, nil, 200)
+		if got["status"] == "error" {
 			t.Fatalf("%s: %v", path, got["error"])
 		}
+		return got["status"] == status
+	})
+}
+
+// until waits until a condition holds. It is asked each time that the agent's stream
+// tells of a change.
+func (s *service) until(t *testing.T, agent, what string, holds func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, "GET", s.url+agent+"/stream", nil)
+	if err != nil {
+		t.Fatal(err)
 	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		if lines.Text() == "" && holds() { // the end of an event
+			return
+		}
+	}
+	executions, _ := json.MarshalIndent(s.call(t, "GET", agent+"/workflows/executions?limit=5", nil, 200), "", " ")
+	t.Fatalf("not within a minute: %s\n%s\n%s", what, executions, s.out)
 }
 
 func TestCommands(t *testing.T) {
@@ -664,13 +689,13 @@ func TestCrawl(t *testing.T) {
 	}
 	s = start(t, "--data", data, "--outbound-allow", "127.0.0.1/32")
 	source := s.call(t, "POST", "/agents/bakery/sources/crawl", map[string]any{"url": site.URL, "name": "Site"}, 201)
-	s.waitFor(t, "/agents/bakery/sources/"+source["id"].(string), "ready")
+	s.waitFor(t, "/agents/bakery", "/sources/"+source["id"].(string), "ready")
 	s.wantSearch(t, "can I get a refund for bread I did not enjoy", "money back")
 	again := s.call(t, "POST", "/agents/bakery/sources/"+source["id"].(string)+"/reindex", nil, 200)
 	if again["status"] != "crawling" {
 		t.Errorf("reindex answers %v", again)
 	}
-	s.waitFor(t, "/agents/bakery/sources/"+source["id"].(string), "ready")
+	s.waitFor(t, "/agents/bakery", "/sources/"+source["id"].(string), "ready")
 	config := s.call(t, "GET", "/agents/bakery/sources/"+source["id"].(string), nil, 200)["config"].(map[string]any)
 	if config["pageCount"] != 2.0 || config["unchangedPages"] != 2.0 || config["changedPages"] != 0.0 {
 		t.Errorf("crawled again: %v", config)

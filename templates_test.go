@@ -163,7 +163,7 @@ func (f *templateFixture) activate(id string, values map[string]any) (made map[s
 		f.Errorf("the workflow is %v", status)
 	}
 	for _, s := range made["sources"].([]any) {
-		f.waitFor(f.T, onDefault+"/sources/"+f.id(s), "ready")
+		f.waitFor(f.T, onDefault, "/sources/"+f.id(s), "ready")
 	}
 	f.call(f.T, "PUT", onDefault+"/workflows/"+workflow, map[string]any{"status": "active"}, 200)
 	for _, s := range made["schedules"].([]any) {
@@ -183,38 +183,57 @@ func (f *templateFixture) newGateway(made map[string]any) string {
 }
 
 // waitExecution waits until the newest of n executions of a workflow has ended.
-func (f *templateFixture) waitExecution(workflow string, n int) map[string]any {
+func (f *templateFixture) waitExecution(workflow string, n int) (execution map[string]any) {
 	f.Helper()
-	for f.Context().Err() == nil {
-		list := f.call(f.T, "GET", onDefault+"/workflows/executions?workflow_id="+workflow, nil, 200)["executions"].([]any)
-		if len(list) < n {
-			continue
+	f.until(f.T, onDefault, fmt.Sprintf("the end of execution %d of %s", n, workflow), func() bool {
+		list := f.executions(workflow)
+		if len(list) < n || list[0]["status"] == "queued" || list[0]["status"] == "running" {
+			return false
 		}
-		if status := list[0].(map[string]any)["status"]; status != "queued" && status != "running" {
-			x := f.call(f.T, "GET", onDefault+"/workflows/executions/"+f.id(list[0]), nil, 200)
-			if status != "complete" {
-				raw, _ := json.MarshalIndent(x, "", " ")
-				f.Fatalf("it is %v: %s", status, raw)
-			}
-			return x
-		}
-	}
-	return nil
+		execution = f.execution(list[0])
+		return true
+	})
+	return execution
 }
 
-// waiting waits until an approval of a workflow waits, and decides it.
+// executions are those of a workflow, the newest first.
+func (f *templateFixture) executions(workflow string) []map[string]any {
+	f.Helper()
+	var list []map[string]any
+	for _, x := range f.call(f.T, "GET", onDefault+"/workflows/executions?workflow_id="+workflow, nil, 200)["executions"].([]any) {
+		list = append(list, x.(map[string]any))
+	}
+	return list
+}
+
+// execution reads an execution that has ended, which must be complete.
+func (f *templateFixture) execution(listed map[string]any) map[string]any {
+	f.Helper()
+	x := f.call(f.T, "GET", onDefault+"/workflows/executions/"+f.id(listed), nil, 200)
+	if x["status"] != "complete" {
+		raw, _ := json.MarshalIndent(x, "", " ")
+		f.Fatalf("it is %v: %s", x["status"], raw)
+	}
+	return x
+}
+
+// decideApproval waits until an approval of a workflow waits, and decides it.
 func (f *templateFixture) decideApproval(workflow, node, decision, comment string) {
 	f.Helper()
-	for f.Context().Err() == nil {
+	f.until(f.T, onDefault, "an approval of "+node, func() bool {
 		for _, w := range f.call(f.T, "GET", onDefault+"/waiting", nil, 200)["waiting"].([]any) {
 			w := w.(map[string]any)
 			if w["workflow_id"] == workflow && w["node_id"] == node {
 				f.call(f.T, "POST", onDefault+"/workflows/executions/"+w["execution_id"].(string)+"/resume",
 					map[string]any{"node_id": node, "data": map[string]any{"decision": decision, "comment": comment}}, 200)
-				return
+				return true
 			}
 		}
-	}
+		if list := f.executions(workflow); len(list) > 0 && list[0]["status"] == "error" {
+			f.execution(list[0])
+		}
+		return false
+	})
 }
 
 func (f *templateFixture) simulate(gateway, from, text string) {
@@ -261,7 +280,7 @@ func (f *templateFixture) wantRequest(texts ...string) {
 var templateRuns = map[string]func(*templateFixture){
 	"telegram-handbook": func(f *templateFixture) {
 		book := f.call(f.T, "POST", onDefault+"/sources", upload{"handbook.md", handbook, nil}, 201)
-		f.waitFor(f.T, onDefault+"/sources/"+f.id(book), "ready")
+		f.waitFor(f.T, onDefault, "/sources/"+f.id(book), "ready")
 		made, w := f.activate("telegram-handbook", map[string]any{"telegram": f.gateway("telegram"), "handbook": f.id(book)})
 		f.out.set(func() { f.out.says = `{"known":true,"answer":"Within two days."}` })
 		f.simulate(f.newGateway(made), "42", "Can I bring a loaf back?")
@@ -281,7 +300,7 @@ var templateRuns = map[string]func(*templateFixture){
 		f.waitExecution(w, 1)
 		f.wantRequest("/emails", "me@shop.example", "We open at nine now.")
 		f.call(f.T, "POST", onDefault+"/sources/"+f.id(made["sources"].([]any)[0])+"/refresh", nil, 200) // nothing has changed
-		f.waitFor(f.T, onDefault+"/sources/"+f.id(made["sources"].([]any)[0]), "ready")
+		f.waitFor(f.T, onDefault, "/sources/"+f.id(made["sources"].([]any)[0]), "ready")
 		if n := f.out.requested("/emails", "me@shop.example"); n != 1 {
 			f.Errorf("%d emails", n)
 		}
@@ -309,12 +328,9 @@ var templateRuns = map[string]func(*templateFixture){
 			f.hook(w, body, map[string]string{"X-GitHub-Event": kind, "X-Hub-Signature-256": "sha256=" + hex.EncodeToString(mac.Sum(nil))})
 		}
 		f.waitExecution(w, 2)
-		f.waitExecution(w, 2)
-		for f.out.requested("/chat.postMessage", "C-issues", "Issue opened: Oven is cold") == 0 || f.out.requested("/chat.postMessage", "C-code", "ada pushed 2 commits to a/b: Heat it") == 0 {
-			if f.Context().Err() != nil {
-				f.Fatal("Slack was not told")
-			}
-		}
+		f.until(f.T, onDefault, "the messages to Slack", func() bool {
+			return f.out.requested("/chat.postMessage", "C-issues", "Issue opened: Oven is cold") > 0 && f.out.requested("/chat.postMessage", "C-code", "ada pushed 2 commits to a/b: Heat it") > 0
+		})
 	},
 	"qualify-form": func(f *templateFixture) {
 		_, w := f.activate("qualify-form", map[string]any{"email": f.gateway("email"), "to": "sales@shop.example"})
