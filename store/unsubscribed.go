@@ -74,8 +74,8 @@ func (u *unsubscribed) announce(kinds workKinds) workKinds {
 		u.changes++
 		clear(u.asked)
 	}
-	if kinds&workEvents == 0 || kinds&workChanged != 0 || len(u.asked) == 0 || slices.Contains(slices.Collect(maps.Values(u.asked)), false) {
-		return kinds &^ workSubscriptions
+	if kinds&workEvents == 0 || kinds&workChanged != 0 || len(u.asked) < len(subscriptions) || slices.Contains(slices.Collect(maps.Values(u.asked)), false) {
+		return kinds &^ workSubscriptions // somebody subscribes, or a consumer has not asked yet
 	}
 	u.behind = true
 	return kinds &^ (workSubscriptions | workEvents)

@@ -122,3 +122,18 @@ func TestSubscribedMeanwhile(t *testing.T) {
 		t.Error("not notified")
 	}
 }
+
+// A consumer is notified until it has asked itself, whatever others were told.
+func TestOnlyOneConsumerHasAsked(t *testing.T) {
+	db, notified := withoutSubscribers(t)
+	listen(t, db, "contact.*")
+	createContact(t, db, named("x"))
+	if u, err := db.Undelivered(t.Context(), ConsumerWebhooks, 10); err != nil || !u.NoSubscribers {
+		t.Fatal(u, err)
+	}
+	notified.Store(0)
+	createContact(t, db, named("y"))
+	if notified.Load() == 0 {
+		t.Error("not notified")
+	}
+}
