@@ -20,7 +20,9 @@ type clusterNode struct {
 	URL     string     `json:"url" doc:"Where the other servers reach it." example:"http://10.0.0.1:8787"`
 	Version string     `json:"version" example:"0.1.0"`
 	Agents  int        `json:"agents" doc:"Number of agents that it owns." example:"12"`
+	LagMS   int64      `json:"lag_ms" doc:"The longest that a commit of about its last second has waited for the database, in milliseconds." example:"4"`
 	Alive   bool       `json:"alive" doc:"Servers that died are listed for an hour."`
+	Leaving bool       `json:"leaving" doc:"It gives its agents to the others, and gets no more."`
 	Self    bool       `json:"self" doc:"It answers this request."`
 	SeenAt  agent.Time `json:"seen_at" format:"date-time" doc:"When it was last seen alive."`
 }
@@ -63,7 +65,7 @@ func (s *Server) getCluster(c *rest.Call, _ *none) (clusterOut, error) {
 		return out, unavailable(err)
 	}
 	for _, n := range nodes {
-		out.Nodes = append(out.Nodes, clusterNode{n.Session, n.Name, n.URL, n.Version, n.Agents, n.Alive, n.Self, agent.At(n.Seen)})
+		out.Nodes = append(out.Nodes, clusterNode{n.Session, n.Name, n.URL, n.Version, n.Agents, n.Lag.Milliseconds(), n.Alive, n.Leaving, n.Self, agent.At(n.Seen)})
 	}
 	slices.SortFunc(out.Nodes, func(a, b clusterNode) int {
 		return cmp.Or(boolOrder(a.Alive, b.Alive), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 
 	"satchel/agent"
@@ -13,7 +15,7 @@ func TestCluster(t *testing.T) {
 	far, near := second.own(t, "far"), first.own(t, "near")
 	for _, n := range []*fakeNode{first, second} {
 		got := n.must(t, 200, "GET", "/api/cluster", "")
-		if nodes := got["nodes"].([]any); len(nodes) != 2 || at(nodes[0], "alive") != true {
+		if nodes := got["nodes"].([]any); len(nodes) != 2 || at(nodes[0], "alive") != true || fmt.Sprint(at(nodes[0], "lag_ms")) != "7" {
 			t.Errorf("the servers: %v", got)
 		}
 		got = n.must(t, 200, "GET", "/api/cluster/agents?node="+first.url, "")
@@ -62,4 +64,15 @@ func TestClusterIsForAdmins(t *testing.T) {
 	}
 	first.with("X-API-Key", admin).must(t, 200, "GET", "/api/cluster", "")
 	newTestClient(t).must(t, 404, "GET", "/api/cluster", "")
+}
+
+// A server of a cluster counts for Prometheus what it does in it.
+func TestClusterMetrics(t *testing.T) {
+	first, _ := newCluster(t)
+	text := first.do(t, "GET", "/metrics", http.NoBody, "").text
+	for _, line := range []string{"agents 2", "lag_seconds 1.5", "claims_total 3", "fences_total 4", "ship_errors_total 5"} {
+		if !strings.Contains(text, "\nsatchel_cluster_"+line+"\n") {
+			t.Errorf("no %s in\n%s", line, text)
+		}
+	}
 }

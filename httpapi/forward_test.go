@@ -48,11 +48,15 @@ type fakeNode struct {
 
 func (n *fakeNode) node(of *fakeNode) cluster.Node {
 	name := "node-" + strconv.Itoa(slices.Index(n.cluster.nodes, of)+1)
-	return cluster.Node{Session: of.url, Name: name, URL: of.url, Seen: time.Now(), Self: of == n, Alive: true}
+	return cluster.Node{Session: of.url, Name: name, URL: of.url, Lag: 7 * time.Millisecond, Seen: time.Now(), Self: of == n, Alive: true}
 }
 
 func (n *fakeNode) Self() cluster.Node { return n.node(n) }
 func (n *fakeNode) Ready() error       { return n.down }
+
+func (n *fakeNode) Stats() cluster.Stats {
+	return cluster.Stats{Owned: 2, Lag: 1500 * time.Millisecond, Claims: 3, Fences: 4, Errors: 5}
+}
 
 func (n *fakeNode) Owner(_ context.Context, ref string) (cluster.Node, string, error) {
 	c := n.cluster

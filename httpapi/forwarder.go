@@ -49,6 +49,7 @@ func (s *Server) newForwarder(directory cluster.Directory) *forwarder {
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) { hopOf(r).err = err },
 		ErrorLog:     log.New(io.Discard, "", 0)}
 	s.metrics.registry.MustRegister(f.requests)
+	s.metrics.cluster(directory)
 	return f
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"satchel/httpapi/rest"
 	"satchel/store"
+	"satchel/store/cluster"
 	"satchel/store/replica"
 )
 
@@ -50,6 +51,22 @@ func (m *metrics) replication(r *replica.Replicator) {
 				}
 				return 0
 			}))
+}
+
+// cluster adds the metrics of a server's part in a cluster.
+func (m *metrics) cluster(d cluster.Directory) {
+	counter := func(name, help string, of func(cluster.Stats) int64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "satchel_cluster_" + name, Help: help},
+			func() float64 { return float64(of(d.Stats())) })
+	}
+	m.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "satchel_cluster_agents", Help: "Agents that this server owns."},
+			func() float64 { return float64(d.Stats().Owned) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "satchel_cluster_lag_seconds", Help: "The longest that a commit of about the last second has waited for the database."},
+			func() float64 { return d.Stats().Lag.Seconds() }),
+		counter("claims_total", "Agents that this server took over from servers that left.", func(s cluster.Stats) int64 { return s.Claims }),
+		counter("fences_total", "Commits that were refused, since another server had the agent.", func(s cluster.Stats) int64 { return s.Fences }),
+		counter("ship_errors_total", "Statements with commits that the database did not answer.", func(s cluster.Stats) int64 { return s.Errors }))
 }
 
 // observe counts one answer. All paths without a route count as one.

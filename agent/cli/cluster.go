@@ -9,6 +9,8 @@ import (
 	"net/url"
 
 	"github.com/spf13/cobra"
+
+	"satchel/agent/cli/client"
 )
 
 // Cluster is what the commands do with the database of a cluster.
@@ -40,7 +42,8 @@ func (c *Config) NodeURL(listener net.Addr) (string, error) {
 
 func (p *Program) cluster(root *cobra.Command) *cobra.Command {
 	shows := []string{"cluster", "master-key"}
-	all := &cobra.Command{Use: "cluster", Short: "Bring agents into a cluster, and out of it", Example: "  satchel cluster import ./data"}
+	all := &cobra.Command{Use: "cluster", Short: "Manage the servers of a cluster, bring agents into it and out of it", Example: "  satchel cluster status"}
+	all.AddCommand(client.ClusterCommands(p.client())...)
 	all.AddCommand(
 		command{use: "import DIR", short: "Add the agents of a data folder, whose server is stopped, to the cluster", example: "cluster import ./data", args: 1, shows: shows,
 			run: p.withCluster(func(c *cobra.Command, cluster Cluster, folder string) error {

@@ -91,10 +91,14 @@ func (p *Program) Run(ctx context.Context, args []string) error {
 		c.GroupID = local
 		root.AddCommand(c)
 	}
-	root.AddCommand(client.Commands(client.Options{Getenv: p.Getenv, In: p.In, Out: p.Out, Notes: p.Notes})...)
+	root.AddCommand(client.Commands(p.client())...)
 	root.SetArgs(args)
 	root.SetOut(p.Out)
 	return root.ExecuteContext(ctx)
+}
+
+func (p *Program) client() client.Options {
+	return client.Options{Getenv: p.Getenv, In: p.In, Out: p.Out, Notes: p.Notes}
 }
 
 const versionFlag = "version"

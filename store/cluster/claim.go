@@ -44,6 +44,7 @@ func (c *Cluster) claim(ctx context.Context, session string, dead map[string]boo
 		}
 		c.mu.Lock()
 		c.rememberLocked(k)
+		c.stats.Claims++
 		c.mu.Unlock()
 	}
 	if n > 0 {
@@ -246,7 +247,7 @@ func (c *Cluster) target(node string) (*observed, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range c.nodes {
-		if n.Alive && !n.leaving && !n.Self && (n.Session == node || n.Name == node || n.URL == node) {
+		if n.Alive && !n.Leaving && !n.Self && (n.Session == node || n.Name == node || n.URL == node) {
 			return n, nil
 		}
 	}
@@ -327,7 +328,7 @@ func (c *Cluster) others() (alive []*observed, byID map[string]*observed) {
 // aliveLocked returns the servers that can have agents. The caller holds mu.
 func (c *Cluster) aliveLocked() (alive []*observed) {
 	for _, n := range c.nodes {
-		if n.Alive && !n.leaving {
+		if n.Alive && !n.Leaving {
 			alive = append(alive, n)
 		}
 	}

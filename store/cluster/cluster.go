@@ -50,6 +50,8 @@ type Cluster struct {
 	answered time.Time // when the last poll began that the database answered
 	leaving  bool      // it takes no agents any more
 	retired  bool      // the others know that it has none
+	stats    Stats     // but for Owned and Lag
+	lags     lags
 	files    map[string]*copied
 	notes    map[string]note
 	nodes    map[string]*observed
@@ -89,8 +91,9 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	c := &Cluster{Options: o, Signer: signer, pool: pool, wake: make(chan struct{}, 1),
 		files: map[string]*copied{}, notes: map[string]note{}, nodes: map[string]*observed{}, agents: map[string]*known{},
+		lags:   lags{waiting: map[*shipment]bool{}},
 		byName: map[string]string{}, entering: map[string]bool{}, moving: map[string]bool{}, keys: -1}
-	c.ship = &shipper{pool: pool, log: o.Log, queue: make(chan *shipment), expired: c.expire, uncertain: uncertainTime}
+	c.ship = &shipper{pool: pool, log: o.Log, queue: make(chan *shipment), expired: c.expire, failed: c.countError, uncertain: uncertainTime}
 	c.self = Node{Session: rand.Text(), Name: o.Name, Version: o.Version, Self: true}
 	err = prepare(ctx, pool)
 	if err == nil {
@@ -214,14 +217,17 @@ func (c *Cluster) Append(id string, commit capture.Commit) error {
 	if f == nil || uint64(f.head)+1 != commit.TXID {
 		return fmt.Errorf("commit %d of agent %s does not continue what the cluster has", commit.TXID, id)
 	}
-	s := &shipment{id: id, session: f.session, head: f.head, body: commit.Data, done: make(chan error, 1)}
+	s := &shipment{id: id, session: f.session, head: f.head, body: commit.Data, began: time.Now(), done: make(chan error, 1)}
+	c.beginShipment(s)
 	c.ship.queue <- s
-	if err := <-s.done; err != nil {
+	err := <-s.done
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.endShipmentLocked(s, err)
+	if err != nil {
 		return err
 	}
-	c.mu.Lock()
 	f.head, f.logged, f.written = f.head+1, f.logged+int64(len(commit.Data)), time.Now()
-	c.mu.Unlock()
 	return nil
 }
 

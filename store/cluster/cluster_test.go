@@ -57,6 +57,9 @@ func testTakeover(t *testing.T, url string) {
 	if _, err := write(t.Context(), db, "too late"); !errors.Is(err, ErrNotOwner) {
 		t.Fatalf("a write of a server that lost the agent: %v", err)
 	}
+	if s := a.Stats(); s.Fences != 1 || s.Lag <= 0 {
+		t.Errorf("the server that lost the agent counts %+v", s)
+	}
 	taken := b.agent(t, id)
 	if lost := missing(t, taken, ids); lost != nil {
 		t.Errorf("acknowledged writes are lost: %v", lost)
@@ -76,6 +79,9 @@ func testTakeover(t *testing.T, url string) {
 	mustWrite(t, taken, "goes on")
 	b.end() // all that it had is taken over
 	again := a.agent(t, id)
+	if s := a.Stats(); s.Claims < 2 || s.Owned != 2 { // with the default agent
+		t.Errorf("the server that took over counts %+v", s)
+	}
 	if lost := missing(t, again, ids); lost != nil {
 		t.Errorf("acknowledged writes are lost: %v", lost)
 	}

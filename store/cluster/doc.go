@@ -57,6 +57,9 @@ type Directory interface {
 	// be given.
 	Drain(ctx context.Context) error
 
+	// Stats returns what this server counted.
+	Stats() Stats
+
 	// Sign marks a request that this server forwards to an agent's owner; Verify
 	// reports whether a server of this cluster signed a request. A server answers
 	// such a request itself or refuses it: it is not forwarded again.
@@ -66,14 +69,25 @@ type Directory interface {
 
 // Node is a server of the cluster.
 type Node struct {
-	Session string    // of one start of the server, never used again
-	Name    string    // that the operator gave, else its host name
-	URL     string    // where the other servers reach it, like http://10.0.0.1:8787
-	Version string    // of the program
-	Seen    time.Time // when this server last saw that it lives
-	Agents  int       // that it owns
-	Self    bool      // it is this server
+	Session string        // of one start of the server, never used again
+	Name    string        // that the operator gave, else its host name
+	URL     string        // where the other servers reach it, like http://10.0.0.1:8787
+	Version string        // of the program
+	Seen    time.Time     // when this server last saw that it lives
+	Agents  int           // that it owns
+	Lag     time.Duration // see Stats, when it was last seen
+	Self    bool          // it is this server
 	Alive   bool
+	Leaving bool // it gives its agents away, and gets no more
+}
+
+// Stats is what a server counted since it started.
+type Stats struct {
+	Owned  int           // agents that it has now
+	Lag    time.Duration // the longest that a commit of about the last second has waited for the database
+	Claims int64         // agents that it took over from servers that left
+	Fences int64         // commits that were refused, since another server had the agent
+	Errors int64         // statements with commits that the database did not answer
 }
 
 // Entry is an agent of the cluster.

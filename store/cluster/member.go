@@ -28,7 +28,6 @@ const (
 type observed struct {
 	Node
 	fileVersion int
-	leaving     bool
 	beat        int64
 	at          time.Time // when the beat changed last, or observations began
 }
@@ -132,8 +131,8 @@ func (c *Cluster) poll(ctx context.Context) error {
 	c.mu.Unlock()
 	seen := polled{began: began, gap: gap, all: all}
 	b := &pgx.Batch{}
-	b.Queue("UPDATE node SET beat = beat + 1 WHERE session = $1 AND alive", session)
-	b.Queue("SELECT session, name, url, version, file_version, beat, alive, leaving, coalesce(extract(epoch FROM clock_timestamp() - died), 0)::float8 FROM node")
+	b.Queue("UPDATE node SET beat = beat + 1, lag = $2 WHERE session = $1 AND alive", session, c.takeLag().Milliseconds())
+	b.Queue("SELECT session, name, url, version, file_version, beat, alive, leaving, lag, coalesce(extract(epoch FROM clock_timestamp() - died), 0)::float8 FROM node")
 	b.Queue("SELECT "+agentColumns+" FROM agent a WHERE changed > $1", since)
 	b.Queue("SELECT keys_version FROM cluster")
 	if err := seen.read(c.pool.SendBatch(ctx, b)); err != nil {
@@ -182,9 +181,11 @@ func (p *polled) read(results pgx.BatchResults) (err error) {
 	for rows.Next() {
 		var n observed
 		var died float64
-		if err := rows.Scan(&n.Session, &n.Name, &n.URL, &n.Version, &n.fileVersion, &n.beat, &n.Alive, &n.leaving, &died); err != nil {
+		var lag int64
+		if err := rows.Scan(&n.Session, &n.Name, &n.URL, &n.Version, &n.fileVersion, &n.beat, &n.Alive, &n.Leaving, &lag, &died); err != nil {
 			return err
 		}
+		n.Lag = time.Duration(lag) * time.Millisecond
 		p.nodes, p.died = append(p.nodes, n), append(p.died, time.Duration(died*float64(time.Second)))
 	}
 	if err := rows.Err(); err != nil {

@@ -24,7 +24,7 @@ const format = 1
 // advisory locks.
 //
 // A node is one start of a server; it adds to its beat as long as it lives, and gets
-// no agents once it is leaving. An agent
+// no agents once it is leaving. Its lag is that of Stats, in milliseconds. An agent
 // belongs to the session that is its owner; head is the number of its newest commit.
 // Its file is the base, whose blocks have 256 KB, with the commits of the log that
 // are newer applied to it; each is an LTX file. info is a store.Summary, complete if
@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS cluster (
 CREATE TABLE IF NOT EXISTS node (
 	session text PRIMARY KEY, name text NOT NULL, url text NOT NULL, version text NOT NULL, file_version int NOT NULL,
 	beat bigint NOT NULL DEFAULT 0, alive boolean NOT NULL DEFAULT true, died timestamptz,
-	leaving boolean NOT NULL DEFAULT false);
+	leaving boolean NOT NULL DEFAULT false, lag bigint NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS agent (
 	id text PRIMARY KEY, name text NOT NULL, name_key text UNIQUE, owner text NOT NULL, head bigint NOT NULL,
 	file_version int NOT NULL, info text NOT NULL, info_head bigint NOT NULL,

@@ -33,6 +33,7 @@ type shipment struct {
 	id, session string
 	head        int64 // the agent's before it
 	body        []byte
+	began       time.Time
 	done        chan error // of room 1
 }
 
@@ -46,6 +47,7 @@ type shipper struct {
 	log       *slog.Logger
 	queue     chan *shipment
 	expired   func(session string) // is called when an outcome remained uncertain
+	failed    func()               // is called when a statement was not answered
 	uncertain time.Duration
 }
 
@@ -194,6 +196,11 @@ func (s *shipper) insert(ctx context.Context, batch []*shipment) (taken map[stri
 	for i, c := range batch {
 		ids[i], owners[i], heads[i], bodies[i] = c.id, c.session, c.head, c.body
 	}
+	defer func() {
+		if err != nil {
+			s.failed()
+		}
+	}()
 	rows, err := s.pool.Query(ctx, insertCommits, ids, owners, heads, bodies)
 	if err != nil {
 		return nil, err

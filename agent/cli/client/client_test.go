@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -28,6 +29,7 @@ func line(t *testing.T, server http.Handler, args ...string) (out, notes string,
 	root.AddGroup(&cobra.Group{ID: Group})
 	instant := func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
 	root.AddCommand(commands(&session{Options: o, wait: instant})...)
+	root.AddCommand(clusterCommands(&session{Options: o, wait: instant})...)
 	root.SetArgs(append(args, "--server", s.URL))
 	err = root.ExecuteContext(t.Context())
 	return printed.String(), noted.String(), waits, err
@@ -187,5 +189,31 @@ func TestImportsWorkflows(t *testing.T) {
 	}
 	if !strings.Contains(out, "workflow-1") || !strings.Contains(notes, "GitHub of Ada") || !strings.Contains(notes, "Replace it.") || strings.Contains(notes, "Start") {
 		t.Errorf("printed %s\n%s", out, notes)
+	}
+}
+
+// TestDrainWaits drains a server, found by its name, until it has no agents.
+func TestDrainWaits(t *testing.T) {
+	left, drained := 3, ""
+	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			drained = r.URL.Path
+			_, _ = io.WriteString(w, `{"success":true}`)
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"nodes":[{"id":"old","name":"node-2","alive":false,"agents":9},{"id":"new","name":"node-2","alive":true,"leaving":true,"agents":%d,"lag_ms":4}]}`, left)
+		if drained != "" {
+			left--
+		}
+	})
+	out, _, waits, err := line(t, server, "drain", "node-2")
+	if err != nil || drained != "/api/cluster/nodes/new/drain" || len(waits) != 3 || out != "node-2 has no agents any more\n" {
+		t.Errorf("%v, drained %s, waited %v, printed %s", err, drained, waits, out)
+	}
+	if _, _, _, err := line(t, server, "drain", "node-3"); err == nil || !strings.Contains(err.Error(), `no server "node-3"; alive are node-2`) {
+		t.Errorf("an unknown server: %v", err)
+	}
+	if out, _, _, err := line(t, server, "status"); err != nil || !strings.Contains(out, "draining") || !strings.Contains(out, "gone") || !strings.Contains(out, "4 ms") {
+		t.Errorf("%v, printed %s", err, out)
 	}
 }

@@ -47,16 +47,21 @@ func commands(s *session) []*cobra.Command {
 	}
 	for _, c := range all {
 		c.GroupID = Group
-		c.PersistentPreRunE = s.connect
-		f := c.PersistentFlags()
-		f.StringVar(&s.server, "server", "", "address of the server (SATCHEL_SERVER; default "+DefaultServer+")")
-		f.StringVar(&s.keyFile, "key-file", "", "file with the API key (SATCHEL_API_KEY_FILE; or SATCHEL_API_KEY, the key itself)")
-		f.BoolVar(&s.json, "json", false, "print JSON, for programs")
+		s.calls(c)
 		if c.Name() != "agents" && c.Name() != "export" {
-			f.StringVarP(&s.agent, "agent", "a", "", "agent, by id or name (SATCHEL_AGENT; default \"default\")")
+			c.PersistentFlags().StringVarP(&s.agent, "agent", "a", "", "agent, by id or name (SATCHEL_AGENT; default \"default\")")
 		}
 	}
 	return all
+}
+
+// calls gives a command what those that call a server have in common.
+func (s *session) calls(c *cobra.Command) {
+	c.PersistentPreRunE = s.connect
+	f := c.PersistentFlags()
+	f.StringVar(&s.server, "server", "", "address of the server (SATCHEL_SERVER; default "+DefaultServer+")")
+	f.StringVar(&s.keyFile, "key-file", "", "file with the API key (SATCHEL_API_KEY_FILE; or SATCHEL_API_KEY, the key itself)")
+	f.BoolVar(&s.json, "json", false, "print JSON, for programs")
 }
 
 // connect fills in what the flags left open.

@@ -1,0 +1,177 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// How often a server that gives its agents away is looked at, and how long at most:
+// longer than it tries.
+const (
+	drainInterval = time.Second
+	drainLooks    = 15 * 60
+)
+
+// ClusterCommands returns the commands that manage the cluster of a server.
+func ClusterCommands(o Options) []*cobra.Command {
+	return clusterCommands(&session{Options: o, wait: sleep})
+}
+
+func clusterCommands(s *session) []*cobra.Command {
+	all := []*cobra.Command{s.clusterStatus(), s.clusterMove(), s.clusterDrain()}
+	for _, c := range all {
+		s.calls(c)
+	}
+	return all
+}
+
+func (s *session) clusterStatus() *cobra.Command {
+	agents, limit := false, 0
+	c := &cobra.Command{Use: "status", Short: "List the servers of the cluster, or its agents with the servers that have them", Example: "  satchel cluster status", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			nodes, err := s.nodes(c.Context())
+			switch {
+			case err != nil:
+				return err
+			case agents:
+				return s.printPlaces(c.Context(), nodes, limit)
+			case s.json:
+				return writeJSON(s.Out, nodes)
+			}
+			for _, n := range nodes {
+				if n["state"] = nodeState(n); n["state"] != "gone" {
+					n["lag"] = n.text("lag_ms") + " ms"
+				}
+			}
+			return writeTable(s.Out, nodes, columns("name", "state", "agents", "lag", "seen_at", "version", "url", "id"))
+		}}
+	c.Flags().BoolVar(&agents, "agents", false, "list the agents")
+	limitFlag(c, &limit)
+	return c
+}
+
+func (s *session) nodes(ctx context.Context) ([]record, error) {
+	var answer struct{ Nodes []record }
+	err := s.api.call(ctx, http.MethodGet, "/cluster", nil, nil, &answer)
+	return answer.Nodes, err
+}
+
+// nodeState says in a word what a server does.
+func nodeState(n record) string {
+	switch {
+	case n["alive"] != true:
+		return "gone"
+	case n["leaving"] == true:
+		return "draining"
+	}
+	return "alive"
+}
+
+func (s *session) printPlaces(ctx context.Context, nodes []record, limit int) error {
+	agents, err := s.api.list(ctx, "/cluster/agents", "agents", nil, limit)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return writeJSON(s.Out, agents)
+	}
+	for _, a := range agents {
+		if i := slices.IndexFunc(nodes, func(n record) bool { return n["id"] == a["node"] }); i >= 0 {
+			a["server"] = nodes[i]["name"]
+		}
+	}
+	return writeTable(s.Out, agents, columns("name", "id", "server"))
+}
+
+func (s *session) clusterMove() *cobra.Command {
+	return &cobra.Command{Use: "move AGENT SERVER", Short: "Move an agent to another server of the cluster", Example: "  satchel cluster move bakery node-2", Args: cobra.ExactArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			path := "/cluster/agents/" + url.PathEscape(args[0]) + "/move"
+			return s.printDone(s.api.call(c.Context(), http.MethodPost, path, nil, map[string]any{"node": args[1]}, nil), "%s is with %s now", args[0], args[1])
+		}}
+}
+
+func (s *session) clusterDrain() *cobra.Command {
+	noWait := false
+	c := &cobra.Command{Use: "drain SERVER", Short: "Give all agents of a server of the cluster to the others", Example: "  satchel cluster drain node-2", Args: cobra.ExactArgs(1),
+		Long: "Give all agents of a server of the cluster to the others.\n\nIt gets no more until it is restarted, and can be stopped without anybody waiting.",
+		RunE: func(c *cobra.Command, args []string) error {
+			n, err := s.node(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			id, name := n.text("id"), n.text("name")
+			err = s.api.call(c.Context(), http.MethodPost, "/cluster/nodes/"+url.PathEscape(id)+"/drain", nil, nil, nil)
+			if err != nil || noWait {
+				return s.printDone(err, "%s gives its agents to the other servers", name)
+			}
+			return s.printDone(s.awaitDrained(c.Context(), id), "%s has no agents any more", name)
+		}}
+	c.Flags().BoolVar(&noWait, "no-wait", false, "end when the server has begun")
+	return c
+}
+
+// node returns the server that is alive and has this id, name or URL.
+func (s *session) node(ctx context.Context, ref string) (record, error) {
+	nodes, err := s.nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, n := range nodes {
+		if n["alive"] != true {
+			continue
+		}
+		if ref == n["id"] || ref == n["name"] || ref == n["url"] {
+			return n, nil
+		}
+		names = append(names, n.text("name"))
+	}
+	return nil, fmt.Errorf("there is no server %q; alive are %s", ref, strings.Join(names, ", "))
+}
+
+// awaitDrained waits until a server has no agents any more.
+func (s *session) awaitDrained(ctx context.Context, id string) error {
+	last := -1
+	for range drainLooks {
+		nodes, err := s.nodes(ctx)
+		if err != nil {
+			return err
+		}
+		left := 0
+		if i := slices.IndexFunc(nodes, func(n record) bool { return n["id"] == id && n["alive"] == true }); i >= 0 {
+			agents, _ := nodes[i]["agents"].(float64)
+			left = int(agents)
+		}
+		if left == 0 {
+			return nil
+		}
+		if left != last && s.isTerminal() {
+			fmt.Fprintf(s.Notes, "%d agents left\n", left)
+		}
+		last = left
+		if err := s.api.wait(ctx, drainInterval); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%d agents were not given away; the server's log says why", last)
+}
+
+// printDone says that something was done, for programs as JSON.
+func (s *session) printDone(err error, format string, args ...any) error {
+	switch {
+	case err != nil:
+		return err
+	case s.json:
+		return writeJSON(s.Out, record{"success": true})
+	}
+	_, err = fmt.Fprintln(s.Out, clean(fmt.Sprintf(format, args...)))
+	return err
+}

@@ -1,0 +1,65 @@
+package cluster
+
+import (
+	"errors"
+	"time"
+)
+
+// lags is how long commits wait for the database.
+type lags struct {
+	waiting map[*shipment]bool
+	longest time.Duration // of those that ended since the last beat
+	told    time.Duration // of those before, as the last beat said
+}
+
+func (c *Cluster) beginShipment(s *shipment) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lags.waiting[s] = true
+}
+
+// endShipmentLocked counts the outcome of a commit. The caller holds mu.
+func (c *Cluster) endShipmentLocked(s *shipment, err error) {
+	delete(c.lags.waiting, s)
+	c.lags.longest = max(c.lags.longest, time.Since(s.began))
+	if errors.Is(err, ErrNotOwner) {
+		c.stats.Fences++
+	}
+}
+
+func (c *Cluster) countError() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stats.Errors++
+}
+
+// lagLocked returns how long commits waited since the last beat. The caller holds mu.
+func (c *Cluster) lagLocked() time.Duration {
+	lag := c.lags.longest
+	for s := range c.lags.waiting {
+		lag = max(lag, time.Since(s.began))
+	}
+	return lag
+}
+
+// takeLag returns the lag that a beat tells, and begins anew.
+func (c *Cluster) takeLag() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lags.told, c.lags.longest = c.lagLocked(), 0
+	return c.lags.told
+}
+
+// Stats implements Directory.
+func (c *Cluster) Stats() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.stats
+	s.Lag = max(c.lags.told, c.lagLocked())
+	for _, k := range c.agents {
+		if k.owner == c.self.Session && !k.deleted {
+			s.Owned++
+		}
+	}
+	return s
+}
