@@ -170,13 +170,14 @@ func TestDefinition(t *testing.T) {
 	shop := s.call(t, "POST", of+"/apis", map[string]any{"name": "shop", "url": described.URL, "server": "https://shop.example.com/v2"}, 201)
 	s.call(t, "POST", of+"/apis", map[string]any{"name": "sent", "document": shopAPI}, 201)
 	s.call(t, "POST", of+"/tools", map[string]any{"name": "orders", "type": "operation", "description": "Orders", "config": map[string]any{"api_id": shop["id"], "operation": "listOrders"}}, 201)
-	s.call(t, "POST", of+"/calendar", map[string]any{"title": "Weekly review", "start_time": "2026-01-05T09:00:00Z", "recurrence": "weekly", "workflow_id": caller["id"]}, 201)
+	s.call(t, "POST", of+"/calendar", map[string]any{"title": "Weekly review", "start_time": "2026-01-05T09:00:00Z", "recurrence": "weekly", "workflow_id": caller["id"],
+		"exceptions": []any{map[string]any{"original_start": "2099-12-28T09:00:00Z", "cancelled": true}}}, 201)
 	s.call(t, "POST", of+"/calendar", map[string]any{"title": "Long ago", "start_time": "2020-01-05T09:00:00Z"}, 201)
 
 	dir := filepath.Join(t.TempDir(), "bakery")
 	s.prints(t, []string{"export", "bakery", dir})
 	text := readAll(t, dir)
-	for _, want := range []string{`"name": "bakery"`, `"system_prompt": "Be brief"`, `"callback_id": "@workflows/ask-answer"`, `"workflow_id": "@workflows/called"`, `"workflow_id": "@workflows/ask-answer"`, `"server": "https://shop.example.com/v2"`, "apis/sent.json", `"api_id": "@apis/shop"`, "calendar/weekly-review.json", `"configured_fields"`,
+	for _, want := range []string{`"name": "bakery"`, `"system_prompt": "Be brief"`, `"callback_id": "@workflows/ask-answer"`, `"workflow_id": "@workflows/called"`, `"workflow_id": "@workflows/ask-answer"`, `"server": "https://shop.example.com/v2"`, "apis/sent.json", `"api_id": "@apis/shop"`, "calendar/weekly-review.json", `"cancelled": true`, `"configured_fields"`,
 		`"credential": "@credentials/crm"`, `"name": "orders"`, `"url": "https://tickets.example.invalid/mcp"`, `"workflow.*"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the definition has no %s:\n%s", want, text)

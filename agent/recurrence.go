@@ -11,33 +11,48 @@ import (
 // order, at most limit of them. Ranges are half-open. A zero from or to leaves
 // that end open.
 func (t *Task) Occurrences(from, to Time, limit int) (list []Occurrence) {
+	over := func(start Time) bool { return !to.IsZero() && !start.Before(to.Time) }
+	within := func(o Occurrence) bool {
+		return !over(o.StartTime) && (from.IsZero() || o.EndTime.After(from.Time) || !o.StartTime.Before(from.Time))
+	}
 	t.each(from, func(start Time) bool {
-		end := At(start.Add(t.EndTime.Sub(t.StartTime.Time)))
-		if !to.IsZero() && !start.Before(to.Time) {
+		if over(start) {
 			return false
 		}
-		if from.IsZero() || end.After(from.Time) || !start.Before(from.Time) {
-			list = append(list, Occurrence{ID: OccurrenceID(t.ID, start), StartTime: start, EndTime: end})
+		if _, changed := t.exception(start); !changed && within(t.regular(start)) {
+			list = append(list, t.regular(start))
 		}
 		return len(list) < limit
 	})
-	return list
+	for _, o := range t.changed() {
+		if within(o) {
+			list = append(list, o)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Occurrence) int { return a.StartTime.Compare(b.StartTime.Time) })
+	return list[:min(limit, len(list))]
 }
 
 // NextStart returns the first start of a valid task after a time, or zero if
 // there is none.
 func (t *Task) NextStart(after Time) (next Time) {
 	t.each(after, func(start Time) bool {
-		if start.After(after.Time) {
+		if _, changed := t.exception(start); !changed && start.After(after.Time) {
 			next = start
 		}
 		return next.IsZero()
 	})
+	for _, o := range t.changed() {
+		if o.StartTime.After(after.Time) && (next.IsZero() || o.StartTime.Before(next.Time)) {
+			next = o.StartTime
+		}
+	}
 	return next
 }
 
-// each calls yield with the starts of a task in order until it returns false.
-// Occurrences that end before from may be skipped.
+// each calls yield with the starts of a task by its recurrence, whatever its
+// exceptions say, in order until it returns false. Occurrences that end before
+// from may be skipped.
 //
 // The time of day is the wall clock time in the task's zone. As for cron, a
 // skipped wall clock time is shifted by the gap, and the first of a repeated

@@ -44,21 +44,22 @@ const (
 
 // Task is a calendar entry, which may start a workflow.
 type Task struct {
-	ID              string     `json:"id" example:"task-06f1q2s3t4v5a6b7c8d9"`
-	Title           string     `json:"title" example:"Weekly review"`
-	Description     string     `json:"description" example:"Numbers of the week"`
-	StartTime       Time       `json:"start_time" format:"date-time"`
-	EndTime         Time       `json:"end_time" format:"date-time"`
-	Timezone        string     `json:"timezone" doc:"IANA name. Occurrences keep their time of day in this zone." example:"Europe/Berlin"`
-	Recurrence      string     `json:"recurrence" enum:"none,daily,weekly,monthly" example:"weekly"`
-	RecurrenceDays  []int      `json:"recurrence_days" doc:"weekly: 0 (Sunday) to 6; monthly: 1 to 31, or -1 for the last day; empty: the day of start_time." example:"[1,3,5]"`
-	RecurrenceEnd   Time       `json:"recurrence_end" nullable:"true" format:"date-time" doc:"No occurrence starts later; null for no end."`
-	RecurrenceCount int        `json:"recurrence_count" doc:"Number of occurrences; 0 for no limit." example:"0"`
-	WorkflowID      string     `json:"workflow_id" doc:"The workflow that runs at start_time." example:""`
-	Status          TaskStatus `json:"status" enum:"pending,running,completed,failed,cancelled" example:"pending"`
-	NextRun         Time       `json:"next_run" nullable:"true" format:"date-time" doc:"When the next occurrence starts; null if there are no more."`
-	CreatedAt       Time       `json:"created_at" format:"date-time"`
-	UpdatedAt       Time       `json:"updated_at" format:"date-time"`
+	ID              string          `json:"id" example:"task-06f1q2s3t4v5a6b7c8d9"`
+	Title           string          `json:"title" example:"Weekly review"`
+	Description     string          `json:"description" example:"Numbers of the week"`
+	StartTime       Time            `json:"start_time" format:"date-time"`
+	EndTime         Time            `json:"end_time" format:"date-time"`
+	Timezone        string          `json:"timezone" doc:"IANA name. Occurrences keep their time of day in this zone." example:"Europe/Berlin"`
+	Recurrence      string          `json:"recurrence" enum:"none,daily,weekly,monthly" example:"weekly"`
+	RecurrenceDays  []int           `json:"recurrence_days" doc:"weekly: 0 (Sunday) to 6; monthly: 1 to 31, or -1 for the last day; empty: the day of start_time." example:"[1,3,5]"`
+	RecurrenceEnd   Time            `json:"recurrence_end" nullable:"true" format:"date-time" doc:"No occurrence starts later; null for no end."`
+	RecurrenceCount int             `json:"recurrence_count" doc:"Number of occurrences; 0 for no limit." example:"0"`
+	Exceptions      []TaskException `json:"exceptions" doc:"Occurrences that are cancelled, moved or named differently; empty for what is listed as one occurrence."`
+	WorkflowID      string          `json:"workflow_id" doc:"The workflow that runs at start_time." example:""`
+	Status          TaskStatus      `json:"status" enum:"pending,running,completed,failed,cancelled" example:"pending"`
+	NextRun         Time            `json:"next_run" nullable:"true" format:"date-time" doc:"When the next occurrence starts; null if there are no more."`
+	CreatedAt       Time            `json:"created_at" format:"date-time"`
+	UpdatedAt       Time            `json:"updated_at" format:"date-time"`
 }
 
 // Bound is one end of a range: a time, or a whole day that was written as a
@@ -97,17 +98,18 @@ func (b Bound) midnight(zone *time.Location, days int) Time {
 // TaskChange is what clients set on a task. null resets an optional field to
 // its default.
 type TaskChange struct {
-	Title           Optional[string]     `json:"title,omitempty" example:"Weekly review"`
-	Description     Optional[string]     `json:"description,omitempty" example:"Numbers of the week"`
-	StartTime       Optional[Time]       `json:"start_time,omitempty" format:"date-time"`
-	EndTime         Optional[Time]       `json:"end_time,omitempty" format:"date-time" doc:"Default: one hour after start_time."`
-	Timezone        Optional[string]     `json:"timezone,omitempty" doc:"IANA name. Default: the agent's time zone." example:"Europe/Berlin"`
-	Recurrence      Optional[string]     `json:"recurrence,omitempty" enum:"none,daily,weekly,monthly" doc:"Default: none." example:"weekly"`
-	RecurrenceDays  Optional[[]int]      `json:"recurrence_days,omitempty" doc:"weekly: 0 (Sunday) to 6, 7 is also Sunday; monthly: 1 to 31, or -1 for the last day." example:"[1,3,5]"`
-	RecurrenceEnd   Optional[Bound]      `json:"recurrence_end,omitempty" doc:"No occurrence starts later; a bare date includes that day." example:"2027-01-31"`
-	RecurrenceCount Optional[int]        `json:"recurrence_count,omitempty" doc:"1 to 1000 occurrences."`
-	WorkflowID      Optional[string]     `json:"workflow_id,omitempty" doc:"The workflow that runs at start_time."`
-	Status          Optional[TaskStatus] `json:"status,omitempty" enum:"pending,running,completed,failed,cancelled" doc:"Clients can set all except running." example:"pending"`
+	Title           Optional[string]          `json:"title,omitempty" example:"Weekly review"`
+	Description     Optional[string]          `json:"description,omitempty" example:"Numbers of the week"`
+	StartTime       Optional[Time]            `json:"start_time,omitempty" format:"date-time"`
+	EndTime         Optional[Time]            `json:"end_time,omitempty" format:"date-time" doc:"Default: one hour after start_time."`
+	Timezone        Optional[string]          `json:"timezone,omitempty" doc:"IANA name. Default: the agent's time zone." example:"Europe/Berlin"`
+	Recurrence      Optional[string]          `json:"recurrence,omitempty" enum:"none,daily,weekly,monthly" doc:"Default: none." example:"weekly"`
+	RecurrenceDays  Optional[[]int]           `json:"recurrence_days,omitempty" doc:"weekly: 0 (Sunday) to 6, 7 is also Sunday; monthly: 1 to 31, or -1 for the last day." example:"[1,3,5]"`
+	RecurrenceEnd   Optional[Bound]           `json:"recurrence_end,omitempty" doc:"No occurrence starts later; a bare date includes that day." example:"2027-01-31"`
+	RecurrenceCount Optional[int]             `json:"recurrence_count,omitempty" doc:"1 to 1000 occurrences."`
+	Exceptions      Optional[[]TaskException] `json:"exceptions,omitempty" doc:"All occurrences that differ from the others, at most 500. When the times of the task change without them, they stay with the occurrences on their dates."`
+	WorkflowID      Optional[string]          `json:"workflow_id,omitempty" doc:"The workflow that runs at start_time."`
+	Status          Optional[TaskStatus]      `json:"status,omitempty" enum:"pending,running,completed,failed,cancelled" doc:"Clients can set all except running." example:"pending"`
 }
 
 // Apply writes the given fields into t. zone is the default time zone. Moving
@@ -137,6 +139,26 @@ func (c TaskChange) Apply(t *Task, zone string) {
 			t.RecurrenceEnd = At(c.RecurrenceEnd.Value.Past(z).Add(-time.Millisecond))
 		}
 	}
+	if c.Exceptions.Given {
+		t.Exceptions = c.Exceptions.Value
+	} else if !t.sameTimes(&was) {
+		t.AlignExceptions()
+	}
+	t.fillExceptions()
+}
+
+// wholeField returns the first field given that one occurrence does not have.
+func (c TaskChange) wholeField() string {
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{{"timezone", c.Timezone.Given}, {"recurrence", c.Recurrence.Given}, {"recurrence_days", c.RecurrenceDays.Given}, {"recurrence_end", c.RecurrenceEnd.Given},
+		{"recurrence_count", c.RecurrenceCount.Given}, {"exceptions", c.Exceptions.Given}, {"workflow_id", c.WorkflowID.Given}, {"status", c.Status.Given}} {
+		if f.given {
+			return f.name
+		}
+	}
+	return ""
 }
 
 // Fill sets empty fields to their defaults.
@@ -164,6 +186,7 @@ func (t *Task) Fill(zone string) {
 		}
 	}
 	t.RecurrenceDays = days
+	t.fillExceptions()
 }
 
 // The earliest and latest start of a task.
@@ -188,6 +211,7 @@ func (t *Task) Validate() error {
 	t.checkDays(&is)
 	is.Check(t.RecurrenceEnd.IsZero() || !t.RecurrenceEnd.Before(t.StartTime.Time), "recurrence_end", "must not be before start_time")
 	is.Check(t.RecurrenceCount >= 0 && t.RecurrenceCount <= MaxRecurrenceCount, "recurrence_count", fmt.Sprintf("must be from 1 to %d", MaxRecurrenceCount))
+	t.checkExceptions(&is)
 	is.checkText("workflow_id", t.WorkflowID, 100)
 	is.Check(slices.Contains(TaskStatuses, t.Status), "status", "must be pending, completed, failed or cancelled")
 	return is.Err()
@@ -215,8 +239,16 @@ func (t *Task) Plan(was *Task, now Time) error {
 	if t.Status == TaskRunning && (was == nil || was.Status != TaskRunning) {
 		return Invalid("status", "must not be running: Satchel sets that itself")
 	}
+	if was == nil || !slices.Equal(t.Exceptions, was.Exceptions) {
+		if err := t.checkOriginals(); err != nil {
+			return err
+		}
+	}
 	moved := was == nil || !t.sameTimes(was)
 	if !moved && t.Status == was.Status {
+		if !slices.Equal(t.Exceptions, was.Exceptions) {
+			t.PlanFurther(was, now)
+		}
 		return nil
 	}
 	t.Replan(!moved || was == nil || t.Status != was.Status || t.Status == TaskCancelled, now)
@@ -243,14 +275,19 @@ func (t *Task) sameTimes(o *Task) bool {
 
 // Occurrence is one occurrence of a task.
 type Occurrence struct {
-	ID        string `json:"id"`
-	StartTime Time   `json:"start_time"`
-	EndTime   Time   `json:"end_time"`
+	ID            string `json:"id"`
+	OriginalStart Time   `json:"original_start"` // by the recurrence; the start of one that was not moved
+	StartTime     Time   `json:"start_time"`
+	EndTime       Time   `json:"end_time"`
 }
 
-// OccurrenceID returns the id of the occurrence that starts at a time.
+// occurrenceLayout is how ids of occurrences write the time.
+const occurrenceLayout = "20060102T150405Z"
+
+// OccurrenceID returns the id of the occurrence that starts at a time by the
+// recurrence.
 func OccurrenceID(taskID string, start Time) string {
-	return taskID + "@" + start.Format("20060102T150405Z")
+	return taskID + "@" + start.Format(occurrenceLayout)
 }
 
 // OccurrenceStatus returns the status of an occurrence without a stored status.

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -25,7 +26,8 @@ type listTasksIn struct {
 // taskItem is a task as listed: the stored one, or one occurrence.
 type taskItem struct {
 	agent.Task
-	OccurrenceID string `json:"occurrence_id,omitempty" doc:"Id of the occurrence, if a range was requested." example:"task-06f1q2s3t4v5a6b7c8d9@20270104T080000Z"`
+	OccurrenceID  string     `json:"occurrence_id,omitempty" doc:"Id of the occurrence, if a range was requested." example:"task-06f1q2s3t4v5a6b7c8d9@20270104T080000Z"`
+	OriginalStart agent.Time `json:"original_start,omitzero" format:"date-time" doc:"When the occurrence starts by the recurrence; another time than start_time if it was moved."`
 }
 
 type tasksOut struct {
@@ -121,7 +123,7 @@ func (s *Server) expandTasks(c *rest.Call, in *listTasksIn, page store.Page) (ta
 }
 
 func occurrenceItem(t agent.Task, o agent.Occurrence, known map[string]agent.TaskStatus) taskItem {
-	item := taskItem{Task: t, OccurrenceID: o.ID}
+	item := taskItem{Task: t.Of(o), OccurrenceID: o.ID, OriginalStart: o.OriginalStart}
 	item.StartTime, item.EndTime, item.Status = o.StartTime, o.EndTime, t.OccurrenceStatus()
 	if status, ok := known[o.ID]; ok && t.Recurrence != agent.RecurNone {
 		item.Status = status
@@ -129,7 +131,8 @@ func occurrenceItem(t agent.Task, o agent.Occurrence, known map[string]agent.Tas
 	return item
 }
 
-// describeTasks fills in the descriptions of a page of tasks.
+// describeTasks fills in the descriptions of a page of tasks that have none of
+// their own.
 func describeTasks(c *rest.Call, items []taskItem) error {
 	ids := make([]string, len(items))
 	for i := range items {
@@ -138,7 +141,7 @@ func describeTasks(c *rest.Call, items []taskItem) error {
 	slices.Sort(ids)
 	texts, err := c.DB.TaskDescriptions(c, slices.Compact(ids))
 	for i := range items {
-		items[i].Description = texts[items[i].ID]
+		items[i].Description = cmp.Or(items[i].Description, texts[items[i].ID])
 	}
 	return err
 }
@@ -178,6 +181,59 @@ func (s *Server) updateTask(c *rest.Call, in *updateTaskIn) (agent.Task, error) 
 
 func (s *Server) deleteTask(c *rest.Call, in *taskIn) (none, error) {
 	return none{}, c.DB.DeleteTask(c, in.ID)
+}
+
+// Which occurrences a change is of.
+const (
+	scopeThis      = "this"
+	scopeFollowing = "following"
+)
+
+type occurrenceIn struct {
+	taskIn
+	Start string `path:"start" doc:"original_start of the occurrence, as the occurrence_id has it." example:"20270104T080000Z"`
+	Scope string `query:"scope" enum:"this,following" default:"this" doc:"following: this and all later ones." example:"this"`
+}
+
+// at returns the start of the occurrence.
+func (in *occurrenceIn) at() (agent.Time, error) {
+	if in.Scope != "" && in.Scope != scopeThis && in.Scope != scopeFollowing {
+		return agent.Time{}, agent.Invalid("scope", "must be this or following")
+	}
+	return agent.ParseOccurrenceStart(in.Start)
+}
+
+type updateOccurrenceIn struct {
+	occurrenceIn
+	Body agent.TaskChange
+}
+
+func (s *Server) updateOccurrence(c *rest.Call, in *updateOccurrenceIn) (item taskItem, err error) {
+	start, err := in.at()
+	if err != nil {
+		return item, err
+	}
+	var t agent.Task
+	if in.Scope == scopeFollowing {
+		t, err = c.DB.UpdateFollowing(c, in.ID, start, in.Body, s.options.Scheduler.CheckTask)
+		return taskItem{Task: t}, err
+	}
+	if t, err = c.DB.UpdateOccurrence(c, in.ID, start, in.Body); err != nil {
+		return item, err
+	}
+	o, err := t.Occurrence(start)
+	return occurrenceItem(t, o, nil), err
+}
+
+func (s *Server) deleteOccurrence(c *rest.Call, in *occurrenceIn) (none, error) {
+	start, err := in.at()
+	if err != nil {
+		return none{}, err
+	}
+	if in.Scope == scopeFollowing {
+		return none{}, c.DB.DeleteFollowing(c, in.ID, start)
+	}
+	return none{}, c.DB.CancelOccurrence(c, in.ID, start)
 }
 
 // calendarFeed writes the whole calendar as iCalendar.

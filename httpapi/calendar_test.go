@@ -66,6 +66,58 @@ func TestCalendarInput(t *testing.T) {
 	}
 }
 
+// TestOccurrences changes single occurrences of a task, and all from one on.
+func TestOccurrences(t *testing.T) {
+	c := newTestClient(t)
+	const list = "/api/agents/default/calendar"
+	task := c.must(t, 201, "POST", list, `{"title":"Stand-up","description":"all","start_time":"2027-03-01T09:00:00Z","recurrence":"daily","recurrence_count":5}`)
+	once := c.must(t, 201, "POST", list, `{"title":"Once","start_time":"2027-06-01T09:00:00Z"}`)
+	id, _ := task["id"].(string)
+	of := list + "/" + id + "/occurrences/"
+	const march = list + "?start=2027-03-01&end=2027-03-31"
+	for _, tc := range []apiCase{
+		{"one that there is not", "PUT", of + "20270301T100000Z", `{"title":"x"}`, 404, code("NOT_FOUND")},
+		{"of no task", "DELETE", list + "/task-x/occurrences/20270301T090000Z", ``, 404, code("NOT_FOUND")},
+		{"of a task that does not recur", "PUT", list + "/" + once["id"].(string) + "/occurrences/20270601T090000Z", `{"title":"x"}`, 400, invalid("taskId")},
+		{"a start that is no time", "PUT", of + "soon", `{"title":"x"}`, 400, invalid("start")},
+		{"a bad scope", "PUT", of + "20270301T090000Z?scope=all", `{"title":"x"}`, 400, invalid("scope")},
+		{"what only a task has", "PUT", of + "20270301T090000Z", `{"recurrence":"weekly"}`, 400, invalid("recurrence")},
+		{"an end before the start", "PUT", of + "20270301T090000Z", `{"end_time":"2027-03-01T08:00:00Z"}`, 400, invalid("exceptions[0].end_time")},
+		{"moved", "PUT", of + "20270302T090000Z", `{"start_time":"2027-03-02T12:00:00Z","title":"Late"}`, 200, map[string]any{"occurrence_id": id + "@20270302T090000Z",
+			"start_time": "2027-03-02T12:00:00.000Z", "end_time": "2027-03-02T13:00:00.000Z", "original_start": "2027-03-02T09:00:00.000Z", "title": "Late", "id": id}},
+		{"by its time", "PUT", of + "2027-03-03T09:00:00Z", `{"title":"Third"}`, 200, map[string]any{"start_time": "2027-03-03T09:00:00.000Z", "title": "Third"}},
+		{"and back", "PUT", of + "20270303T090000Z", `{"title":null}`, 200, map[string]any{"title": "Stand-up"}},
+		{"the list", "GET", march, ``, 200, map[string]any{"meta.total": "5", "tasks.1.title": "Late", "tasks.1.start_time": "2027-03-02T12:00:00.000Z", "tasks.1.description": "all",
+			"tasks.1.original_start": "2027-03-02T09:00:00.000Z", "tasks.2.original_start": "2027-03-03T09:00:00.000Z"}},
+		{"the task", "GET", list + "/" + id, ``, 200, map[string]any{"exceptions.0.title": "Late", "exceptions.1": nil}},
+	} {
+		tc.run(t, c)
+	}
+	for _, start := range []string{"20270301T090000Z", "20270302T090000Z"} {
+		if a := c.send(t, "DELETE", of+start, ""); a.StatusCode != 204 {
+			t.Errorf("DELETE: %s", a.text)
+		}
+	}
+	rest := c.must(t, 200, "PUT", of+"20270304T090000Z?scope=following", `{"title":"From the fourth on","start_time":"2027-03-04T10:00:00Z"}`)
+	for _, tc := range []apiCase{
+		{"the list", "GET", march, ``, 200, map[string]any{"meta.total": "3", "tasks.0.id": id, "tasks.0.start_time": "2027-03-03T09:00:00.000Z", "tasks.1.id": rest["id"],
+			"tasks.1.title": "From the fourth on", "tasks.2.start_time": "2027-03-05T10:00:00.000Z"}},
+		{"the task", "GET", list + "/" + id, ``, 200, map[string]any{"recurrence_count": "3", "exceptions.0.cancelled": true, "next_run": "2027-03-03T09:00:00.000Z"}},
+		{"restored", "PUT", of + "20270301T090000Z", `{}`, 200, map[string]any{"start_time": "2027-03-01T09:00:00.000Z"}},
+		{"the next", "GET", list + "/" + id, ``, 200, map[string]any{"next_run": "2027-03-01T09:00:00.000Z"}},
+		{"an exception of no occurrence", "PUT", list + "/" + id, `{"exceptions":[{"original_start":"2027-03-01T10:00:00Z","cancelled":true}]}`, 400, invalid("exceptions[0].original_start")},
+	} {
+		tc.run(t, c)
+	}
+	if a := c.send(t, "DELETE", list+"/"+rest["id"].(string)+"/occurrences/20270305T100000Z?scope=following", ""); a.StatusCode != 204 {
+		t.Errorf("DELETE: %s", a.text)
+	}
+	apiCase{"the rest", "GET", march, ``, 200, map[string]any{"meta.total": "3"}}.run(t, c)
+	if feed := c.send(t, "GET", list+".ics", ""); !strings.Contains(feed.text, "EXDATE:20270302T090000Z") {
+		t.Errorf("%s", feed.text)
+	}
+}
+
 func TestCalendarRangeIsBounded(t *testing.T) {
 	c := newTestClient(t)
 	const list = "/api/agents/default/calendar"

@@ -52,6 +52,7 @@ func TestDescribedRequests(t *testing.T) {
 		{"put", agent + "/schedules/{scheduleId}", []string{`{}`, `{"overlap":"queue"}`}, []string{`{"overlap":"maybe"}`}},
 		{"post", agent + "/calendar", []string{`{"title":"Review","start_time":"2027-01-04T09:00:00Z","recurrence_end":"2027-01-31"}`}, []string{`{}`, `{"title":"x"}`, `{"title":"x","start_time":null}`}},
 		{"put", agent + "/calendar/{taskId}", []string{`{}`, `{"recurrence":null}`}, []string{`{"recurrence":"hourly"}`}},
+		{"put", agent + "/calendar/{taskId}/occurrences/{start}", []string{`{}`, `{"start_time":null}`}, []string{`{"title":7}`}},
 		{"put", agent + "/settings", []string{`{"llm_provider":"openai"}`, `{"llm_provider":null}`}, []string{`{"llm_provider":"acme"}`}},
 		{"post", agent + "/gateways", []string{`{"type":"telegram","name":"x"}`, `{"type":"chatbot_a","name":"x"}`}, []string{`{"type":"fax","name":"x"}`, `{"type":"sms","name":null}`}},
 		{"post", agent + "/webhooks", []string{`{"url":"https://example.com","events":["*"]}`}, []string{`{"url":null,"events":["*"]}`}},

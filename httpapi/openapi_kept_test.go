@@ -207,6 +207,11 @@ func (w *contractClient) checkSchedules(t *testing.T, at string) {
 
 	w.request(t, 400, "POST", at+"/calendar", `{"title":"x"}`)
 	task := at + "/calendar/" + w.create(t, at+"/calendar", `{"title":"Review","description":"d","start_time":"2027-01-04T09:00:00Z","recurrence":"weekly","recurrence_days":[1,3],"recurrence_end":"2027-06-01"}`)
+	w.request(t, 200, "PUT", task+"/occurrences/20270106T090000Z", `{"start_time":"2027-01-06T11:00:00Z","title":"Later"}`)
+	w.request(t, 400, "PUT", task+"/occurrences/20270106T090000Z", `{"workflow_id":"workflow-1"}`)
+	w.request(t, 204, "DELETE", task+"/occurrences/20270111T090000Z", "")
+	w.request(t, 404, "DELETE", task+"/occurrences/20270112T090000Z", "")
+	w.request(t, 200, "PUT", task+"/occurrences/20270301T090000Z?scope=following", `{"title":"From March on"}`)
 	w.request(t, 200, "GET", at+"/calendar", "")
 	w.request(t, 200, "GET", at+"/calendar?start=2027-01-01&end=2027-01-31", "")
 	w.request(t, 200, "GET", at+"/calendar.ics", "")

@@ -124,6 +124,8 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("GET", "/agents/{id}/calendar/{taskId}", 200, "Read a task", s.getTask),
 		rest.JSON("PUT", "/agents/{id}/calendar/{taskId}", 200, "Update a task", s.updateTask),
 		rest.JSON("DELETE", "/agents/{id}/calendar/{taskId}", 204, "Delete a task with its occurrences", s.deleteTask),
+		rest.JSON("PUT", "/agents/{id}/calendar/{taskId}/occurrences/{start}", 200, "Update one occurrence of a task, or it and all later ones", s.updateOccurrence).Fails(agent.CodeConflict),
+		rest.JSON("DELETE", "/agents/{id}/calendar/{taskId}/occurrences/{start}", 204, "Cancel one occurrence of a task, or it and all later ones", s.deleteOccurrence).Fails(agent.CodeConflict),
 
 		rest.JSON("GET", "/agents/{id}/webhooks", 200, "List webhook subscriptions", s.listWebhooks),
 		rest.JSON("POST", "/agents/{id}/webhooks", 201, "Create a webhook subscription; its secret is only shown once", s.createWebhook).Locates(webhookLocation).Fails(agent.CodeConflict),

@@ -72,25 +72,46 @@ const (
 )
 
 // Add writes a task as an event that starts with its first occurrence: many
-// readers treat the start as an occurrence, whatever the rule says.
+// readers treat the start as an occurrence, whatever the rule says. Occurrences
+// that differ are events of their own, see section 3.8.4.4.
 func (f *Feed) Add(t agent.Task) {
 	zone, err := clock.Zone(t.Timezone)
-	first := t.Occurrences(agent.Time{}, agent.Time{}, 1)
+	regular := t
+	regular.Exceptions = nil
+	first := regular.Occurrences(agent.Time{}, agent.Time{}, 1)
 	if err != nil || len(first) == 0 {
 		return
 	}
-	start, end := first[0].StartTime.In(zone), first[0].EndTime.In(zone)
+	start := first[0].StartTime.In(zone)
 	if t.Timezone != "UTC" {
 		f.describe(t.Timezone, zone, start)
 	}
+	f.event(regular, first[0], zone, func() {
+		if rule := rule(&regular, start); rule != "" {
+			f.line("RRULE", rule)
+		}
+		for _, e := range t.Exceptions {
+			if e.Cancelled {
+				f.at("EXDATE", t.Timezone, e.OriginalStart.In(zone))
+			}
+		}
+	})
+	for _, e := range t.Exceptions {
+		if o, err := t.Occurrence(e.OriginalStart); err == nil && !e.Cancelled {
+			f.event(t.Of(o), o, zone, func() { f.at("RECURRENCE-ID", t.Timezone, o.OriginalStart.In(zone)) })
+		}
+	}
+}
+
+// event writes an event at the time of an occurrence. recurrence writes its
+// properties about recurrence.
+func (f *Feed) event(t agent.Task, o agent.Occurrence, zone *time.Location, recurrence func()) {
 	f.line("BEGIN", "VEVENT")
 	f.line("UID", t.ID+"@satchel")
 	f.line("DTSTAMP", t.UpdatedAt.Format(utcTime))
-	f.at("DTSTART", t.Timezone, start)
-	f.at("DTEND", t.Timezone, end)
-	if rule := rule(&t, start); rule != "" {
-		f.line("RRULE", rule)
-	}
+	f.at("DTSTART", t.Timezone, o.StartTime.In(zone))
+	f.at("DTEND", t.Timezone, o.EndTime.In(zone))
+	recurrence()
 	f.line("SUMMARY", escape(t.Title))
 	if t.Description != "" {
 		f.line("DESCRIPTION", escape(t.Description))

@@ -104,6 +104,37 @@ func TestFeedIsReadByAnother(t *testing.T) {
 	}
 }
 
+// TestFeedHasExceptions reads cancelled and changed occurrences with another
+// program's parser.
+func TestFeedHasExceptions(t *testing.T) {
+	text := feed(t, taskOf(t, "a", `{"title":"Daily","start_time":"2026-03-20T09:00:00+01:00","timezone":"Europe/Berlin","recurrence":"daily","recurrence_count":5,"exceptions":[
+		{"original_start":"2026-03-20T08:00:00Z","cancelled":true},{"original_start":"2026-03-22T08:00:00Z","start_time":"2026-03-23T12:00:00Z","title":"Later, once"}]}`))
+	calendar, err := ical.NewDecoder(strings.NewReader(text)).Decode()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	events := calendar.Events()
+	if len(events) != 2 {
+		t.Fatalf("%d events\n%s", len(events), text)
+	}
+	set, err := events[0].RecurrenceSet(time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := set.All(); len(all) != 4 || !all[0].Equal(time.Date(2026, 3, 21, 8, 0, 0, 0, time.UTC)) {
+		t.Errorf("the task is at %v", all)
+	}
+	start, err := events[1].DateTimeStart(time.UTC)
+	original, err2 := events[1].Props.DateTime("RECURRENCE-ID", time.UTC)
+	title, _ := events[1].Props.Text("SUMMARY")
+	if err != nil || err2 != nil || !start.Equal(time.Date(2026, 3, 23, 12, 0, 0, 0, time.UTC)) || !original.Equal(time.Date(2026, 3, 22, 8, 0, 0, 0, time.UTC)) || title != "Later, once" {
+		t.Errorf("%v %v, %s of %s, %q", err, err2, start, original, title)
+	}
+	if uid := events[1].Props.Get("UID").Value; uid != "a@satchel" || strings.Contains(text, "RRULE") && events[1].Props.Get("RRULE") != nil {
+		t.Errorf("%s\n%s", uid, text)
+	}
+}
+
 // TestFeedDescribesZones compares the zones of a feed with the machine's own.
 func TestFeedDescribesZones(t *testing.T) {
 	text := feed(t, taskOf(t, "a", `{"title":"t","start_time":"2026-07-01T09:00:00Z","timezone":"Europe/Berlin"}`),

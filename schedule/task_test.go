@@ -68,7 +68,7 @@ func TestTaskStartsItsWorkflow(t *testing.T) {
 		pass(10 * time.Hour)
 		want(t, "calls", h.calls.times(), "10:00:00")
 		call := h.calls.tasks[0]
-		want(t, "occurrence", call.Occurrence, agent.Occurrence{ID: task.ID + "@20000101T100000Z", StartTime: task.StartTime, EndTime: task.EndTime})
+		want(t, "occurrence", call.Occurrence, agent.Occurrence{ID: task.ID + "@20000101T100000Z", OriginalStart: task.StartTime, StartTime: task.StartTime, EndTime: task.EndTime})
 		var trigger struct {
 			Task       agent.Task
 			Occurrence agent.Occurrence

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"satchel/agent"
@@ -50,7 +51,7 @@ func (tx *Tx) fireTask(t *agent.Task) (start []StartedTask, err error) {
 			return nil, err
 		}
 		if started {
-			start = append(start, StartedTask{Task: *t, Occurrence: o})
+			start = append(start, StartedTask{Task: t.Of(o), Occurrence: o})
 		}
 	}
 	if t.NextRun = t.NextStart(tx.Now); t.Recurrence == agent.RecurNone {
@@ -87,7 +88,7 @@ func (tx *Tx) startOccurrence(t *agent.Task, o agent.Occurrence) (start bool, er
 	if missed {
 		return false, nil
 	}
-	return t.WorkflowID != "", tx.emitOf(t.ID, agent.EventCalendarDue, map[string]any{"task": t, "occurrence": o})
+	return t.WorkflowID != "", tx.emitOf(t.ID, agent.EventCalendarDue, map[string]any{"task": t.Of(o), "occurrence": o})
 }
 
 // failBroken ends a task that SQL left without sense.
@@ -105,6 +106,7 @@ func (tx *Tx) replanTask(r replanned, zone string) error {
 	}
 	t := found[0]
 	t.Fill(zone)
+	t.AlignExceptions()
 	if err := t.Validate(); err != nil {
 		return tx.failBroken(&t, err)
 	}
@@ -145,8 +147,20 @@ func (tx *Tx) tasksUnderWay() (under []StartedTask, err error) {
 		if err != nil {
 			return nil, err
 		}
-		end := agent.At(o.start.Add(t.EndTime.Sub(t.StartTime.Time)))
-		under = append(under, StartedTask{Task: t, Occurrence: agent.Occurrence{ID: o.id, StartTime: o.start, EndTime: end}})
+		occurrence := startedOccurrence(&t, o.id, o.start)
+		under = append(under, StartedTask{Task: t.Of(occurrence), Occurrence: occurrence})
 	}
 	return under, nil
+}
+
+// startedOccurrence returns the occurrence of a row. A task whose times changed
+// since has none at that time any more: then it lasts as long as the others.
+func startedOccurrence(t *agent.Task, id string, start agent.Time) agent.Occurrence {
+	_, text, _ := strings.Cut(id, "@")
+	if original, err := agent.ParseOccurrenceStart(text); err == nil {
+		if o, err := t.Occurrence(original); err == nil && o.StartTime == start {
+			return o
+		}
+	}
+	return agent.Occurrence{ID: id, OriginalStart: start, StartTime: start, EndTime: agent.At(start.Add(t.EndTime.Sub(t.StartTime.Time)))}
 }

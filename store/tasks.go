@@ -11,7 +11,7 @@ import (
 )
 
 const taskColumns = `id, title, description, start_time, end_time, timezone, recurrence, recurrence_days, recurrence_end, recurrence_count,
-	workflow_id, status, next_run, created_at, updated_at`
+	exceptions, workflow_id, status, next_run, created_at, updated_at`
 
 // terseTask leaves the description out, for reading many.
 var terseTask = strings.Replace(taskColumns, " description,", " '',", 1)
@@ -28,13 +28,14 @@ var taskListing = listing[agent.Task]{
 
 // scanTask reads a task. Its days are nil when SQL wrote what are none.
 func scanTask(rows *sqlite.Rows) (t agent.Task, err error) {
-	var days rawJSON
+	var days, exceptions rawJSON
 	err = rows.Scan(&t.ID, &t.Title, &t.Description, &t.StartTime, &t.EndTime, &t.Timezone, &t.Recurrence, &days, &t.RecurrenceEnd,
-		&t.RecurrenceCount, &t.WorkflowID, &t.Status, &t.NextRun, &t.CreatedAt, &t.UpdatedAt)
+		&t.RecurrenceCount, &exceptions, &t.WorkflowID, &t.Status, &t.NextRun, &t.CreatedAt, &t.UpdatedAt)
 	t.RecurrenceDays, _ = agent.DecodeDays(days)
 	if t.RecurrenceDays == nil {
 		t.RecurrenceDays = []int{}
 	}
+	t.Exceptions = agent.DecodeExceptions(exceptions)
 	return t, err
 }
 
@@ -88,7 +89,7 @@ func (db *DB) TasksBetween(ctx context.Context, from, to agent.Time, statuses []
 	f.in("status", statuses...)
 	f.search(taskListing.search, search)
 	if !to.IsZero() {
-		f.add("start_time < ?", to)
+		f.add("(start_time < ? OR exceptions <> '[]')", to) // one may be moved to before the first
 	}
 	if !from.IsZero() {
 		f.add("(recurrence <> 'none' OR end_time >= ?)", from)
@@ -148,35 +149,43 @@ func (db *DB) CreateTask(ctx context.Context, change agent.TaskChange, check fun
 		if err := tx.planTask(&t, nil, check); err != nil {
 			return t, err
 		}
-		days, err := json.Marshal(t.RecurrenceDays)
-		if err != nil {
-			return t, err
-		}
-		_, err = tx.exec("INSERT INTO tasks("+taskColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", t.ID, t.Title, t.Description, t.StartTime, t.EndTime,
-			t.Timezone, t.Recurrence, string(days), t.RecurrenceEnd, t.RecurrenceCount, t.WorkflowID, t.Status, t.NextRun, t.CreatedAt, t.UpdatedAt)
-		if err != nil {
-			return t, err
-		}
-		if _, err := tx.exec("DELETE FROM _replan WHERE id = ?", t.ID); err != nil {
+		if err := tx.insertTask(&t); err != nil {
 			return t, err
 		}
 		return t, tx.audit("task created", map[string]any{"task_id": t.ID, "title": t.Title})
 	})
 }
 
+func (tx *Tx) insertTask(t *agent.Task) error {
+	days, exceptions, err := taskJSON(t)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec("INSERT INTO tasks("+taskColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", t.ID, t.Title, t.Description, t.StartTime, t.EndTime,
+		t.Timezone, t.Recurrence, days, t.RecurrenceEnd, t.RecurrenceCount, exceptions, t.WorkflowID, t.Status, t.NextRun, t.CreatedAt, t.UpdatedAt)
+	return errors.Join(err, tx.planned(t.ID))
+}
+
+// planned notes that a task that was written is planned.
+func (tx *Tx) planned(id string) error {
+	_, err := tx.exec("DELETE FROM _replan WHERE id = ?", id)
+	return err
+}
+
+func taskJSON(t *agent.Task) (days, exceptions string, err error) {
+	d, err := json.Marshal(t.RecurrenceDays)
+	if err != nil {
+		return "", "", err
+	}
+	e, err := json.Marshal(t.Exceptions)
+	return string(d), string(e), err
+}
+
 // planTask checks a task as a whole and plans its next start. was is nil for a
 // new one.
 func (tx *Tx) planTask(t, was *agent.Task, check func(*agent.Task) error) error {
-	if err := t.Validate(); err != nil {
+	if err := tx.checkTask(t, was, check); err != nil {
 		return err
-	}
-	if was == nil || t.WorkflowID != was.WorkflowID {
-		if err := check(t); err != nil {
-			return err
-		}
-		if err := tx.checkTaskWorkflow(t); err != nil {
-			return err
-		}
 	}
 	if was == nil {
 		if err := tx.checkRoom("tasks", agent.MaxTasks); err != nil {
@@ -184,6 +193,18 @@ func (tx *Tx) planTask(t, was *agent.Task, check func(*agent.Task) error) error 
 		}
 	}
 	return t.Plan(was, tx.Now)
+}
+
+// checkTask checks a task as a whole, and its workflow if that is another than
+// before.
+func (tx *Tx) checkTask(t, was *agent.Task, check func(*agent.Task) error) error {
+	if err := t.Validate(); err != nil || was != nil && t.WorkflowID == was.WorkflowID {
+		return err
+	}
+	if err := check(t); err != nil {
+		return err
+	}
+	return tx.checkTaskWorkflow(t)
 }
 
 func (tx *Tx) checkTaskWorkflow(t *agent.Task) error {
@@ -216,10 +237,7 @@ func (db *DB) UpdateTask(ctx context.Context, id string, change agent.TaskChange
 		if err := tx.planTask(&t, &was, check); err != nil {
 			return t, err
 		}
-		if err := tx.updateTask(&t); err != nil {
-			return t, err
-		}
-		if _, err := tx.exec("DELETE FROM _replan WHERE id = ?", id); err != nil {
+		if err := errors.Join(tx.updateTask(&t), tx.planned(id)); err != nil {
 			return t, err
 		}
 		return t, tx.audit("task updated", map[string]any{"task_id": id})
@@ -227,13 +245,13 @@ func (db *DB) UpdateTask(ctx context.Context, id string, change agent.TaskChange
 }
 
 func (tx *Tx) updateTask(t *agent.Task) error {
-	days, err := json.Marshal(t.RecurrenceDays)
+	days, exceptions, err := taskJSON(t)
 	if err != nil {
 		return err
 	}
 	_, err = tx.exec(`UPDATE tasks SET title = ?, description = ?, start_time = ?, end_time = ?, timezone = ?, recurrence = ?, recurrence_days = ?,
-		recurrence_end = ?, recurrence_count = ?, workflow_id = ?, status = ?, next_run = ?, updated_at = ? WHERE id = ?`, t.Title, t.Description,
-		t.StartTime, t.EndTime, t.Timezone, t.Recurrence, string(days), t.RecurrenceEnd, t.RecurrenceCount, t.WorkflowID, t.Status, t.NextRun, t.UpdatedAt, t.ID)
+		recurrence_end = ?, recurrence_count = ?, exceptions = ?, workflow_id = ?, status = ?, next_run = ?, updated_at = ? WHERE id = ?`, t.Title, t.Description,
+		t.StartTime, t.EndTime, t.Timezone, t.Recurrence, days, t.RecurrenceEnd, t.RecurrenceCount, exceptions, t.WorkflowID, t.Status, t.NextRun, t.UpdatedAt, t.ID)
 	return err
 }
 

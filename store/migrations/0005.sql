@@ -121,6 +121,10 @@ CREATE TABLE _browse_steps (
   PRIMARY KEY (browse_id, step)
 ) WITHOUT ROWID, STRICT;
 
+-- Occurrences of recurring tasks that are cancelled, or have a time or text of
+-- their own.
+ALTER TABLE tasks ADD COLUMN exceptions TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(exceptions) AND json_type(exceptions) = 'array');
+
 -- Triggers, the views that they read, and indexes are parts of the schema that a file
 -- gets with the first write to a table: see store/migrations/parts.sql. Triggers of the
 -- log, which every file writes, of parts of version 4, and of the user's own tables

@@ -415,7 +415,7 @@ END;
 CREATE TRIGGER _tasks_added AFTER INSERT ON tasks BEGIN
   INSERT OR REPLACE INTO _replan VALUES (new.id, 0);
 END;
-CREATE TRIGGER _tasks_retimed AFTER UPDATE OF start_time, end_time, timezone, recurrence, recurrence_days, recurrence_end, recurrence_count ON tasks BEGIN
+CREATE TRIGGER _tasks_retimed AFTER UPDATE OF start_time, end_time, timezone, recurrence, recurrence_days, recurrence_end, recurrence_count, exceptions ON tasks BEGIN
   INSERT OR REPLACE INTO _replan VALUES (new.id, 0);
 END;
 CREATE TRIGGER _tasks_restated AFTER UPDATE OF status ON tasks WHEN new.status <> old.status AND (new.next_run IS NULL) = (new.status = 'pending') BEGIN

@@ -40,7 +40,7 @@ var kinds = []kind{
 	{name: "tables", fields: []string{"name", "columns"}, named: true, lasts: true},
 	{name: "workflows", fields: []string{"name", "description", "status", "nodes", "edges", "settings"}, each: true},
 	{name: "schedules", fields: []string{"name", "type", "cron_expression", "delay_seconds", "next_run", "callback_type", "callback_id", "payload", "timezone", "misfire_policy", "overlap", "status"}},
-	{name: "calendar", list: "tasks", fields: []string{"title", "description", "start_time", "end_time", "timezone", "recurrence", "recurrence_days", "recurrence_end", "recurrence_count", "workflow_id"}},
+	{name: "calendar", list: "tasks", fields: []string{"title", "description", "start_time", "end_time", "timezone", "recurrence", "recurrence_days", "recurrence_end", "recurrence_count", "exceptions", "workflow_id"}},
 	{name: "replies", fields: []string{"shortcut", "text"}},
 	{name: "webhooks", fields: []string{"url", "events", "active"}},
 }

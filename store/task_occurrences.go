@@ -1,0 +1,161 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"satchel/agent"
+)
+
+// UpdateOccurrence changes one occurrence of a recurring task, which then takes
+// place even if it was cancelled. start is when it starts by the recurrence. One
+// that has started cannot be moved.
+func (db *DB) UpdateOccurrence(ctx context.Context, id string, start agent.Time, change agent.TaskChange) (agent.Task, error) {
+	return db.changeOccurrence(ctx, id, start, func(tx *Tx, t *agent.Task) error {
+		before, err := t.Occurrence(start)
+		if err == nil {
+			err = t.ChangeOccurrence(start, change)
+		}
+		if err != nil {
+			return err
+		}
+		if after, err := t.Occurrence(start); err != nil || after == before {
+			return err
+		}
+		// One that was missed can be moved to where it starts after all.
+		if _, err := tx.exec("DELETE FROM occurrences WHERE id = ? AND executed_at IS NULL", before.ID); err != nil {
+			return err
+		}
+		return tx.checkOccurrence(before.ID, "true", "has started and cannot be moved")
+	})
+}
+
+// CancelOccurrence cancels one occurrence of a recurring task. One that is running
+// cannot be cancelled.
+func (db *DB) CancelOccurrence(ctx context.Context, id string, start agent.Time) error {
+	_, err := db.changeOccurrence(ctx, id, start, func(tx *Tx, t *agent.Task) error {
+		o, err := t.Occurrence(start)
+		if err != nil {
+			return err
+		}
+		return errors.Join(t.CancelOccurrence(start), tx.checkOccurrence(o.ID, "status = 'running'", "is running and cannot be cancelled"))
+	})
+	return err
+}
+
+// checkOccurrence returns a conflict if the row of an occurrence meets a
+// condition.
+func (tx *Tx) checkOccurrence(id, where, problem string) error {
+	var there bool
+	err := tx.value(&there, "SELECT EXISTS (SELECT 1 FROM occurrences WHERE id = ? AND "+where+")", id)
+	if err == nil && there {
+		err = agent.Errorf(agent.CodeConflict, "the occurrence %s", problem).With("id", id)
+	}
+	return err
+}
+
+func (db *DB) changeOccurrence(ctx context.Context, id string, start agent.Time, change func(*Tx, *agent.Task) error) (agent.Task, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Task, error) {
+		was, err := tx.task(id)
+		if err != nil {
+			return was, err
+		}
+		t := was
+		if err := change(tx, &t); err != nil {
+			return was, err
+		}
+		if err := t.Validate(); err != nil {
+			return was, err
+		}
+		t.UpdatedAt = tx.Now
+		t.PlanFurther(&was, tx.Now)
+		if err := errors.Join(tx.updateTask(&t), tx.planned(id)); err != nil {
+			return t, err
+		}
+		return t, tx.audit("task updated", map[string]any{"task_id": id, "occurrence": start})
+	})
+}
+
+// UpdateFollowing changes an occurrence of a recurring task and all later ones, and
+// returns the task that has them: a new one, or the same if it was the first.
+func (db *DB) UpdateFollowing(ctx context.Context, id string, start agent.Time, change agent.TaskChange, check func(*agent.Task) error) (agent.Task, error) {
+	return Write(ctx, db, func(tx *Tx) (agent.Task, error) {
+		was, err := tx.task(id)
+		if err != nil {
+			return was, err
+		}
+		if change.Exceptions.Given {
+			return was, agent.Invalid("exceptions", "cannot be set for a part of the occurrences")
+		}
+		before := was
+		rest, whole, err := before.Split(start)
+		if err != nil {
+			return rest, err
+		}
+		settings, err := tx.settings()
+		if err != nil {
+			return rest, err
+		}
+		change.Apply(&rest, settings.Timezone)
+		rest.UpdatedAt = tx.Now
+		if err := tx.checkTask(&rest, &was, check); err != nil {
+			return rest, err
+		}
+		rest.PlanFurther(&was, tx.Now)
+		if whole {
+			err = errors.Join(tx.updateTask(&rest), tx.planned(id))
+		} else {
+			err = tx.splitTask(&before, &was, &rest)
+		}
+		if err != nil {
+			return rest, err
+		}
+		return rest, tx.audit("task updated", map[string]any{"task_id": id, "from": start, "new_task_id": rest.ID})
+	})
+}
+
+// splitTask ends a task, and stores the rest of it as a new one.
+func (tx *Tx) splitTask(t, was, rest *agent.Task) error {
+	if err := tx.checkRoom("tasks", agent.MaxTasks); err != nil {
+		return err
+	}
+	rest.ID, rest.CreatedAt = agent.NewID(agent.KindTask), tx.Now
+	if err := errors.Join(tx.endTask(t, was), tx.insertTask(rest)); err != nil {
+		return err
+	}
+	_, err := tx.exec("INSERT OR IGNORE INTO _chains(id, root) SELECT ?, root FROM _chains WHERE id = ?", rest.ID, t.ID)
+	return err
+}
+
+// endTask stores a task that now ends earlier.
+func (tx *Tx) endTask(t, was *agent.Task) error {
+	t.UpdatedAt = tx.Now
+	t.PlanFurther(was, tx.Now)
+	return errors.Join(tx.updateTask(t), tx.planned(t.ID))
+}
+
+// DeleteFollowing removes an occurrence of a recurring task and all later ones.
+// The task itself is removed if none are left.
+func (db *DB) DeleteFollowing(ctx context.Context, id string, start agent.Time) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		was, err := tx.task(id)
+		if err != nil {
+			return struct{}{}, err
+		}
+		t := was
+		_, whole, err := t.Split(start)
+		switch {
+		case err != nil:
+			return struct{}{}, err
+		case whole:
+			err = tx.deleteRow("tasks", "task", id)
+		default:
+			err = tx.endTask(&t, &was)
+		}
+		if err != nil {
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.audit("task deleted", map[string]any{"task_id": id, "from": start})
+	})
+	return err
+}
