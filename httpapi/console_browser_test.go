@@ -36,7 +36,7 @@ func TestConsoleTakeover(t *testing.T) {
 		p.eval(`document.querySelector("#main .page").id = "left"`)
 		p.clickOn(`[...document.querySelectorAll(".waiting-row a")].find((a) => a.textContent === "Take over")`)
 		p.waitFor(`!document.getElementById("left") && ` + hasText("A person is asked for.") + ` && document.querySelector("button[title^='A takeover is open']:disabled")`)
-		p.click("Start")
+		p.click("Take control")
 		p.waitFor(hasText("You are in control.") + ` && document.getElementById("screen")?.dataset.frames > 0`)
 		p.checkPage("a takeover")
 		p.clickScreen(100, 100, 1280, 720)

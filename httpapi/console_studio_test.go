@@ -98,11 +98,18 @@ func TestConsoleTemplateWalk(t *testing.T) {
 		p.checkPage("the form of a template")
 		// the platform is a stand-in
 		p.eval(`(() => { const real = window.fetch; window.fetch = (to, how) => real(to, String(how?.body).includes("botToken") ? { ...how, body: how.body.replace('"botToken"', '"apiBaseUrl":' + JSON.stringify(` + quoted(bot.URL) + `) + ',"botToken"') } : how); })()`)
-		p.fill("Bot token", "77:secret-of-the-bot")
+		p.fill("Bot token", "77:of-another-bot")
+		p.waitFor(`document.querySelectorAll(".template-form .issue").length === 1`)
 		p.eval(`(() => { const field = document.querySelector(".template-form input[type=file]"); const files = new DataTransfer(); files.items.add(new File([` + quoted(handbook) + `], "handbook.md")); field.files = files.files; field.dispatchEvent(new Event("change", { bubbles: true })); })()`)
 		w.clicked()
 		p.waitFor(`document.querySelector(".template-form select").value.startsWith("source-")`)
 		p.click("Set up")
+		w.aside(func() {
+			p.waitFor(`document.querySelector(".last-step .issue") && document.querySelector(".last-step button[type=button]:disabled")?.textContent === "Go live"`)
+			p.checkPage("a token that the platform rejects")
+			p.fill("Another token", "77:secret-of-the-bot")
+			p.click("Verify again")
+		})
 		p.waitFor(`document.querySelector(".last-step.done")?.textContent.includes("Telegram bot")`)
 		p.checkPage("the last steps")
 		p.click("Go live")
@@ -129,7 +136,7 @@ func TestConsoleEditorByKeyboard(t *testing.T) {
 	p.typeText("workflows")
 	p.waitFor(`document.querySelector("dialog[open] [aria-selected=true]")?.textContent.includes("Workflows")`)
 	p.pressKeys("Enter")
-	p.waitFor(hasText("No workflows yet"))
+	p.waitFor(hasText("No workflows yet") + ` && document.activeElement.id === "main"`)
 	p.tabTo("Tab", hasName+`"New workflow"`)
 	p.pressKeys("Enter")
 	p.waitFor(`document.querySelector("dialog[open]") && document.activeElement.labels?.[0]?.textContent === "Name"`)
@@ -377,4 +384,16 @@ func TestConsoleTwoEditors(t *testing.T) {
 	bob.click("Take them up")
 	bob.waitFor(`[...document.querySelectorAll(".node strong")].some((n) => n.textContent === "Never saved") && document.querySelector(".saved-state").textContent === "Unsaved"`)
 	bob.checkPage("a draft")
+
+	phone := ts.openConsole(t, 375)
+	phone.open("workflows/"+id, `document.querySelector(".outline")`)
+	label(phone, "b", "On a phone")
+	phone.waitFor(`(() => { const save = [...document.querySelectorAll(".editor-bar button")].find((b) => b.textContent.trim() === "Save and go live"), at = save.getBoundingClientRect(); return save.contains(document.elementFromPoint(at.x + at.width / 2, at.y + at.height / 2)); })()`)
+	kept(phone, "On a phone")
+	phone.open("workflows", hasText("From template"))
+	phone.open("workflows/"+id, `document.querySelector(".draft-offer")`)
+	if overlap := phone.eval(`(() => { const said = document.createRange(); said.selectNodeContents(document.querySelector(".draft-offer .grow")); const a = said.getBoundingClientRect(); return [...document.querySelectorAll(".draft-offer button")].some((e) => { const b = e.getBoundingClientRect(); return b.left < a.right && a.left < b.right && b.top < a.bottom && a.top < b.bottom; }); })()`); overlap != false {
+		t.Error("on a phone, buttons lie over what is said of a draft")
+	}
+	phone.checkPage("a draft on a phone")
 }

@@ -39,7 +39,7 @@ func TestConsoleCrawlWalk(t *testing.T) {
 	p.open("knowledge", hasText("knows nothing yet"))
 	p.click("Site")
 	p.waitFor(`document.activeElement.labels?.[0]?.textContent === "Address"`)
-	p.typeText(site.URL)
+	p.typeText(strings.TrimPrefix(site.URL, "http://"))
 	p.pressKeys("Enter")
 	p.waitFor(`!document.querySelector("dialog") && document.querySelector(".source-row progress")?.value >= 2`)
 	p.checkPage("a crawl")
@@ -55,6 +55,12 @@ func TestConsoleCrawlWalk(t *testing.T) {
 	p.waitFor(`document.querySelector("#main article mark")?.textContent.includes("eighteen hours")`)
 	w.end(t)
 	p.checkPage("the text of a page")
+	site.Close()
+	ts.must(t, 201, "POST", "/api/agents/default/sources/crawl", `{"name":"Gone","url":"`+site.URL+`"}`)
+	p.open("knowledge", `[...document.querySelectorAll(".source-row")].some((r) => r.textContent.includes("Gone") && r.querySelector(".badge").textContent === "error")`)
+	p.click("Retry")
+	p.waitFor(`[...document.querySelectorAll(".source-row")].some((r) => r.textContent.includes("Gone") && r.querySelector(".badge").textContent === "error" && !r.querySelector("[aria-busy=true]"))`)
+	p.checkPage("a site that cannot be reached")
 }
 
 // turning lets a test say whether a tab is in front.

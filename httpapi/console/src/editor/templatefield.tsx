@@ -1,6 +1,6 @@
 // A text with templates: completion after {{, and below what it comes to.
 import { createContext } from "preact";
-import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
+import { useContext, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import type { Editor, Step } from "./base";
 import { fill, hasTemplate, labelsOf, scopeOf, suggest, type Suggestion } from "./template";
@@ -34,7 +34,7 @@ export function TemplateField({ value, onInput, rows = 1, code, label, id, place
   const [shown, setShown] = useState<{ from: number; list: Suggestion[]; at: number } | null>(null);
   const caret = useRef<number | null>(null);
   const listId = useId();
-  useEffect(() => {
+  useLayoutEffect(() => { // before the next key, which may come within the same frame
     if (caret.current === null || !ref.current) return;
     ref.current.setSelectionRange(caret.current, caret.current);
     caret.current = null;

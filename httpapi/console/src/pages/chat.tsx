@@ -168,7 +168,7 @@ function Thread({ id, conversation, openList, openSource }: ThreadProps) {
       return;
     }
     ask({ agent: id, conversation: to, question, model: choice.model, sources: choice.sources, retryOf });
-    if (to !== conversation) go(href(id, "chat", to));
+    if (to !== conversation) go(href(id, "chat", to), true);
   };
   const openOf = (sources: Citation[]) => (c: Citation) => openSource(c, sources);
   const questions = messages.filter((m) => m.role === "user");
@@ -223,7 +223,7 @@ function Start({ id, send }: { id: string; send: (text: string) => void }) {
     return () => abort.abort();
   }, [list[0]?.id]);
   return (
-    <Empty icon="MessageSquare" title={`Ask ${agent.value?.name ?? "the agent"}`}
+    <Empty icon="MessageSquare" title={`Ask ${agent.value && agent.value.name !== "default" ? agent.value.name : "your agent"}`}
       action={mayEdit.value && sections.map((s) => <Button onClick={() => send(`What does it say about ${s}?`)}>{`What does it say about ${s}?`}</Button>)}>
       {list.length ? "It answers from its knowledge and says on which passages each answer stands." : "Drop files below, or add knowledge, and it answers from them."}
       {settings.data.value?.llm_provider === "" && <><br />No model is set: until then it shows the passages that fit. <a href={href(id, "settings", "model")}>Choose a model</a></>}

@@ -12,8 +12,10 @@ export default function Home() {
   const overview = useQuery(path("agents", id, "overview"), { days: 14 });
   const waiting = useQuery(path("agents", id, "waiting"));
   useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const later = () => { timer ??= setTimeout(() => { timer = undefined; void overview.reload(); }, 3000); };
+    let timer: ReturnType<typeof setTimeout> | undefined, last = 0;
+    const later = () => { // soon, but not more often than every three seconds
+      timer ??= setTimeout(() => { timer = undefined; last = Date.now(); void overview.reload(); }, Math.max(200, last + 3000 - Date.now()));
+    };
     const offs = [onChange("execution", later), onChange("source", later), onChange("message", later),
       onChange("execution", (c) => { if (c.row?.status !== "complete") void waiting.reload(); }), onChange("takeover", () => void waiting.reload()), onChange("conversation", () => void waiting.reload())];
     return () => { offs.forEach((off) => off()); clearTimeout(timer); };
@@ -22,12 +24,16 @@ export default function Home() {
     <div class="page home">
       <h1 class="hidden" tabIndex={-1}>Home</h1>
       <Ask id={id} />
-      <Checklist overview={overview} />
       <Waiting found={waiting} />
+      <Failures list={overview.data.value?.failures ?? []} />
+      <Checklist overview={overview} />
       {overview.data.value ? <Figures o={overview.data.value} /> : overview.error.value ? <ErrorCard error={overview.error.value} retry={overview.reload} /> : <Skeleton />}
     </div>
   );
 }
+
+/** The agent's name, once it has one of its own. */
+const AgentName = () => (agent.value && agent.value.name !== "default" ? <Name>{agent.value.name}</Name> : <>your agent</>);
 
 const isAddress = (text: string) => /^(https?:\/\/)?[\w-]+(\.[\w-]+)+(\/\S*)?$/i.test(text.trim());
 
@@ -55,7 +61,7 @@ function Ask({ id }: { id: string }) {
   const take = (files: FileList | null | undefined) => { if (files?.length && mayEdit.value) void uploadFiles([...files]); };
   return (
     <section class="ask stack" aria-label="Ask">
-      <h2>What can <Name>{agent.value?.name ?? "the agent"}</Name> do for you?</h2>
+      <h2>What can <AgentName /> do for you?</h2>
       <form class={over ? "composer over" : "composer"} role={mayEdit.value ? undefined : "search"} onSubmit={(e) => { e.preventDefault(); void submit(); }} onDragOver={(e) => { e.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)} onDrop={(e) => { e.preventDefault(); setOver(false); take(e.dataTransfer?.files); }}>
         <textarea rows={1} value={draft.value} aria-label="Question, or address of a site" placeholder={mayEdit.value ? "Ask a question, drop a file, or paste an address" : "Search the knowledge"} onInput={(e) => { draft.value = e.currentTarget.value; }}
           onKeyDown={(e) => { if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); void submit(); } }} autoFocus />
@@ -85,7 +91,7 @@ function Checklist({ overview }: { overview: Result<any> }) {
   if (!next) return null;
   return (
     <section class="stack" aria-label="First steps">
-      <div class="row"><h2 class="grow">Set up <Name>{agent.value?.name ?? "the agent"}</Name></h2><span class="muted small">{list.filter((s) => s.done).length} of {list.length} done</span></div>
+      <div class="row"><h2 class="grow">Set up <AgentName /></h2><span class="muted small">{list.filter((s) => s.done).length} of {list.length} done</span></div>
       <ol class="checklist">
         {list.map((s) => {
           const [title, section, icon, why] = steps[s.id];
@@ -142,6 +148,18 @@ function WaitingRow({ w, done }: { w: any; done: () => Promise<void> }) {
   );
 }
 
+function Failures({ list }: { list: any[] }) {
+  if (!list.length) return null;
+  return (
+    <section class="stack" aria-label="Failures">
+      <h2>Failed in the last 24 hours</h2>
+      <ul class="plain cards-list">{list.map((f) => (
+        <li class="card row"><Icon name="TriangleAlert" /><a href={href(agentId.value, "workflows", "executions", f.execution_id)}><Name>{f.workflow_name}</Name>{f.node_label && <> › <Name>{f.node_label}</Name></>}</a><span class="muted small failure">{f.error}</span><Badge tone="bad">{plural(f.count, "time")}</Badge><When time={f.last_at} /></li>
+      ))}</ul>
+    </section>
+  );
+}
+
 function Figures({ o }: { o: any }) {
   const s = o.series ?? {};
   const days: string[] = s.days ?? [];
@@ -153,14 +171,6 @@ function Figures({ o }: { o: any }) {
   const counts: [string, string, string][] = [["sources", "source", "knowledge"], ["workflows", "workflow", "workflows"], ["conversations", "conversation", "inbox"], ["contacts", "contact", "contacts"]];
   return (
     <>
-      {o.failures?.length > 0 && (
-        <section class="stack" aria-label="Failures">
-          <h2>Failed in the last 24 hours</h2>
-          <ul class="plain cards-list">{o.failures.map((f: any) => (
-            <li class="card row"><Icon name="TriangleAlert" /><a href={href(id, "workflows", "executions", f.execution_id)}><Name>{f.workflow_name}</Name>{f.node_label && <> › <Name>{f.node_label}</Name></>}</a><span class="muted small failure">{f.error}</span><Badge tone="bad">{plural(f.count, "time")}</Badge><When time={f.last_at} /></li>
-          ))}</ul>
-        </section>
-      )}
       {(ran || spoke) && (
         <section class="plots" aria-label="The last 14 days">
           {ran && <div class="card"><Bars label="Executions" days={days} series={[{ name: "complete", tone: "good", values: s.executions.complete ?? [] }, { name: "errored", tone: "bad", values: s.executions.errored ?? [] }, { name: "terminated", tone: "warn", values: s.executions.terminated ?? [] }]} />

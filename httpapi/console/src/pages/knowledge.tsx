@@ -113,20 +113,25 @@ function SourceRow({ s, hide }: { s: any; hide: () => void }) {
         {busy(s) && now?.total > 0 && <p class="row nowrap"><progress max={now.total} value={now.done} aria-label="Progress" /><span class="muted small">{now.done}/{now.total}{now.rate ? ` · ${now.rate.toFixed(1)}/s` : ""}</span></p>}
       </div>
       <Badge>{s.status}</Badge>{s.stale && <Badge tone="warn">stale</Badge>}
+      {s.status === "error" && mayEdit.value && <Button icon="RotateCcw" onClick={() => readAgain(s)}>Retry</Button>}
       <Menu label={`Actions for ${s.name}`} items={sourceActions(s, hide)} />
     </li>
   );
 }
 
+const again = async (s: any, verb: string) => { await post(sourcesAt(s.id, verb)); invalidate(sourcesAt()); };
+
+/** Reads a source from where it comes. */
+const readAgain = (s: any) => again(s, s.type === "crawl" || s.type === "url" ? "reindex" : "refresh");
+
 function sourceActions(s: any, hide: () => void): MenuItem[] {
-  const again = async (verb: string) => { await post(sourcesAt(s.id, verb)); invalidate(sourcesAt()); };
   const may = mayEdit.value;
   const reason = may ? undefined : "You may read here.";
   return [
     { label: "Open", icon: "Eye", run: () => go(href(agentId.value, "knowledge", s.id)) },
     ...(s.type === "file" ? [{ label: "Download the original", icon: "Download" as const, run: () => download("GET", sourcesAt(s.id, "file")) }] : []),
-    { label: s.type === "crawl" || s.type === "url" ? "Crawl again" : "Read again", icon: "RefreshCw", disabled: !may || busy(s), reason: reason ?? (busy(s) ? "It is being read." : undefined), run: () => again(s.type === "crawl" || s.type === "url" ? "reindex" : "refresh") },
-    { label: "Embed again", icon: "Layers", disabled: !may || busy(s), reason, run: () => again("reindex") },
+    { label: s.type === "crawl" || s.type === "url" ? "Crawl again" : "Read again", icon: "RefreshCw", disabled: !may || busy(s), reason: reason ?? (busy(s) ? "It is being read." : undefined), run: () => readAgain(s) },
+    { label: "Embed again", icon: "Layers", disabled: !may || busy(s), reason, run: () => again(s, "reindex") },
     { label: "Rename", icon: "Pencil", disabled: !may, reason, run: () => { openDialog((close) => <Rename s={s} close={close} />); } },
     "-",
     { label: "Delete", icon: "Trash2", danger: true, disabled: !may, reason, run: hide },

@@ -78,13 +78,18 @@ function Setup({ template }: { template: Template }) {
 function SetupForm({ template }: { template: Template }) {
   const [values, setValues] = useState<Record<string, any>>(() => emptyValues(template.values));
   const [issues, setIssues] = useState<Record<string, string>>({});
+  const [refused, setRefused] = useState(0);
   const [busy, setBusy] = useState(false);
   const [model, setModel] = useState(true);
   const may = mayEdit.value;
   useEffect(() => {
     if (template.needs.includes("model")) get(path("agents", agentId.value, "settings")).then((s) => setModel(Boolean(s.llm_provider)), () => {});
   }, []);
-  useEffect(() => { document.querySelector<HTMLElement>(".template-form [aria-invalid=true]")?.focus(); }, [issues]);
+  useEffect(() => { document.querySelector<HTMLElement>(".template-form [aria-invalid=true]")?.focus(); }, [refused]);
+  const change = (name: string, value: any) => { // what was said of it is no longer so
+    setValues((v) => ({ ...v, [name]: value }));
+    setIssues((all) => Object.fromEntries(Object.entries(all).filter(([field]) => field !== `values.${name}` && !field.startsWith(`values.${name}.`))));
+  };
   const submit = async () => {
     setBusy(true);
     setIssues({});
@@ -96,6 +101,7 @@ function SetupForm({ template }: { template: Template }) {
     } catch (error: any) {
       const found: Record<string, string> = error instanceof ApiError ? error.issues : {};
       setIssues(found);
+      setRefused((n) => n + 1);
       if (!Object.keys(found).some((f) => f.startsWith("values."))) tell(error);
     }
     setBusy(false);
@@ -103,7 +109,7 @@ function SetupForm({ template }: { template: Template }) {
   return (
     <form class="stack template-form" noValidate onSubmit={(e) => { e.preventDefault(); if (!busy && may) void submit(); }}>
       {!model && <p class="card warn">It needs a language model, and none is set. <a href={`${href(agentId.value, "settings")}`}>Choose a model</a></p>}
-      <TemplateFields fields={template.values} values={values} issues={issues} set={(name, value) => setValues((v) => ({ ...v, [name]: value }))} />
+      <TemplateFields fields={template.values} values={values} issues={issues} set={change} />
       <p class="muted small">This makes a draft. It goes live in the next step.</p>
       <div class="row"><Button kind="primary" submit disabled={busy || !may} reason={may ? undefined : "You may read here."}>{busy ? "Setting up…" : "Set up"}</Button><a class="button quiet" href={templatesAt()}>Cancel</a></div>
     </form>

@@ -18,10 +18,16 @@ export function loadPage(name: string) {
   return found;
 }
 
+/** Gives the focus to the page when what had it is gone, so that Tab goes on there. */
+export function keepFocus() {
+  if (document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
+}
+
 export function Page({ name, title = "Loading", ...props }: { name: string; title?: string; [prop: string]: unknown }) {
   const [state, setState] = useState<{ name: string; Component?: ComponentType<any>; error?: Error }>({ name: "" });
   const load = () => loadPage(name).then((m) => setState({ name, Component: m.default }), (error) => setState({ name, error }));
   useEffect(() => { void load(); }, [name]);
+  useEffect(keepFocus, [state]);
   if (state.name !== name) return <div class="page"><Skeleton title={title} /></div>;
   if (state.error) return <div class="page"><h1 tabIndex={-1}>{title}</h1><ErrorCard error={new Error("This page could not be loaded.")} retry={load} /></div>;
   const Component = state.Component!;

@@ -7,7 +7,7 @@ import { Badge, Countdown, Dialogs, Empty, ErrorCard, Icon, LinkButton, openDial
 import { AgentSwitcher } from "./switcher";
 import { KeyCard, KeyDialog } from "./key";
 import { startKeys } from "./keys";
-import { Page } from "./page";
+import { keepFocus, Page } from "./page";
 import { Palette, paletteOpen } from "./palette";
 import { mainSections, moved, railOf, sections } from "./sections";
 import { nextTheme, theme } from "./theme";
@@ -43,6 +43,7 @@ export function Shell() {
 /** What the address points to. */
 function Current() {
   const { page, agent: id, section, rest } = route.value;
+  useEffect(keepFocus, [page, id, section, rest.join("/")]);
   useEffect(() => {
     if (page === "start" && session.value) go(href(startAgent()), true);
     else if (page === "agent" && moved[section]) go(href(id, ...moved[section], ...rest), true);

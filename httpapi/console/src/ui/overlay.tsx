@@ -33,7 +33,12 @@ export function Dialog({ title, close, children, wide, firm }: { title: string; 
 export function Drawer({ title, close, children, addressed }: { title: ComponentChildren; close: () => void; children: ComponentChildren; addressed?: boolean }) {
   const ref = useRef<HTMLElement>(null);
   useBack(close, { off: addressed });
-  useEffect(() => { ref.current?.focus(); }, []);
+  useLayoutEffect(() => {
+    const before = document.activeElement as HTMLElement | null;
+    const el = ref.current!;
+    el.focus();
+    return () => { if (el.contains(document.activeElement)) before?.focus?.(); };
+  }, []);
   return (
     <aside ref={ref} class="drawer" tabIndex={-1} onKeyDown={(e) => { if (e.key === "Escape") { e.stopPropagation(); close(); } }}>
       <header class="row"><h2 class="grow">{title}</h2><Button kind="quiet" icon="X" label="Close" onClick={close} /></header>

@@ -54,8 +54,8 @@ function Steps({ records, load }: { records: Records; load: () => Promise<void> 
         </Step>)}
         {trigger.event === "webhook" && <HookStep workflow={workflow} live={live} />}
         <Step done={live} icon="Zap" title="Go live">
-          {!live && <p class="muted small">{schedules.length ? "The workflow and its schedule become active." : "The workflow becomes active."}{!ready && " Verify the channel first, or its nodes fail."}</p>}
-          {!live && <div class="row"><Button kind={ready ? "primary" : undefined} disabled={!may} onClick={goLive}>Go live</Button></div>}
+          {!live && <p class="muted small">{schedules.length ? "The workflow and its schedule become active." : "The workflow becomes active."}{!ready && " Its channel is verified first."}</p>}
+          {!live && <div class="row"><Button kind="primary" disabled={!may || !ready} onClick={goLive}>Go live</Button></div>}
         </Step>
       </ol>
       <div class="row"><a class="button" href={href(agentId.value, "workflows", workflow.id)}>Open the workflow</a>{live && <a class="button" href={`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(workflow.id)}`}>Executions</a>}</div>

@@ -126,7 +126,7 @@ function TakeoverCard({ t, mine, id, begin, reload }: { t: Takeover; mine: boole
       <p class="grow"><b>{mine ? "You are in control." : t.status === "active" ? "A person is in control." : "A person is asked for."}</b> <bdi class="reason">{t.reason}</bdi></p>
       {mine && <input aria-label="A note for the agent" placeholder="A note, if you like" maxLength={2000} value={note} onInput={(e) => setNote(e.currentTarget.value)} />}
       {mine && <Button kind="primary" onClick={back}>Hand back</Button>}
-      {may && !mine && t.takeover_url && <Button kind="primary" onClick={() => begin(t)}>{t.status === "active" ? "Join" : "Start"}</Button>}
+      {may && !mine && t.takeover_url && <Button kind="primary" onClick={() => begin(t)}>{t.status === "active" ? "Join" : "Take control"}</Button>}
       {may && !mine && t.takeover_url && <Button icon="Link" onClick={async () => { await navigator.clipboard.writeText(t.takeover_url!); tell("The link is copied."); }}>Copy link</Button>}
       {may && <Button kind="danger" onClick={off}>Call off</Button>}
     </div>

@@ -7,12 +7,15 @@ const lines = (text: string) => text.split(/\n/).map((l) => l.trim()).filter(Boo
 const sourcesAt = () => path("agents", agentId.value, "sources");
 const added = () => invalidate(sourcesAt());
 
+/** The address that was meant: a host of this network seldom has a certificate. */
+const withScheme = (url: string) => (/^[a-z]+:\/\//i.test(url) ? url : /^(localhost|[\d.]+|\[[\da-f:]+\])(:|\/|$)/i.test(url) ? `http://${url}` : `https://${url}`);
+
 /** The name of a site, from its address. */
 const hostOf = (url: string) => { try { return new URL(url).host; } catch { return url; } };
 
 export function AddSite({ close, url = "" }: { close: () => void; url?: string }) {
   const run = async (v: Record<string, any>) => {
-    const address = /^[a-z]+:/i.test(v.url) ? v.url : `https://${v.url}`;
+    const address = withScheme(v.url.trim());
     await post(`${sourcesAt()}/crawl`, {
       name: v.name || hostOf(address), url: address, maxPages: v.scope === "page" ? 1 : Number(v.maxPages) || 50, maxDepth: v.scope === "page" ? 0 : Number(v.maxDepth),
       includePatterns: lines(v.includePatterns), excludePatterns: lines(v.excludePatterns), render: v.render,
@@ -25,7 +28,7 @@ export function AddSite({ close, url = "" }: { close: () => void; url?: string }
         <>
           <TextField label="Address" placeholder="https://docs.example.com" autoFocus required {...f.text("url")} />
           <Segments label="How much" value={f.values.scope} onChange={(v) => f.set("scope", v)} options={[["site", "The site"], ["page", "This page only"]]} />
-          <TextField label="Name" placeholder={f.values.url ? hostOf(f.values.url) : ""} {...f.text("name")} />
+          <TextField label="Name" placeholder={f.values.url ? hostOf(withScheme(f.values.url.trim())) : ""} {...f.text("name")} />
           {f.values.scope === "site" && (
             <details>
               <summary>Which pages</summary>

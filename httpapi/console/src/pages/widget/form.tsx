@@ -98,7 +98,7 @@ function Secret({ secret, close }: { secret: string; close: () => void }) {
     <Dialog title="The widget is ready" close={close}>
       <div class="stack">
         <p>When your visitors sign in on your site, your server signs their ids with this secret. Keep it if you want that; it is shown only now.</p>
-        <p class="row"><code class="grow">{secret}</code><CopyButton text={secret} /></p>
+        <p class="row nowrap"><code class="grow">{secret}</code><CopyButton text={secret} /></p>
         <div class="row end"><Button kind="primary" onClick={close}>Done</Button></div>
       </div>
     </Dialog>
