@@ -50,7 +50,9 @@ func (f *Folder) create(ctx context.Context, a agent.Agent) (*DB, error) {
 		return nil, explain(errors.Join(fmt.Errorf("make an agent's file: %w", err), RemoveIfThere(temp)))
 	}
 	f.cache.note(a.ID, f.filePath(a.ID), made.record)
-	return f.enter(a.ID, made), nil
+	db := f.enter(a.ID, made)
+	f.captureNew(db)
+	return db, nil
 }
 
 // keep keeps a name for an agent that is being made, renamed or taken in.

@@ -51,6 +51,13 @@ func (db *DB) newCapture() *capture.File {
 	return capture.Open(db.id, db.path, func() string { return stampOf(db.path) }, db.folder.sink)
 }
 
+// captureNew has the capture of an agent that was just added begin.
+func (f *Folder) captureNew(db *DB) {
+	if f.sink != nil && f.cluster == nil && db.Problem() == nil {
+		f.sink.Lost(db.id, nil)
+	}
+}
+
 // captureCommit captures what was committed. The error says that a cluster did not
 // take it: it does not count. The caller leads.
 func (f *file) captureCommit() error {

@@ -27,7 +27,8 @@ package capture
 // Commit is what one or more group commits changed.
 type Commit struct {
 	Position        // behind it
-	Data     []byte // the LTX file
+	First    uint64 `json:"first"` // its transactions are First to TXID; nearly always one
+	Data     []byte `json:"data"`  // the LTX file
 }
 
 // Position is how far a file was captured. The zero value is not at all.
@@ -45,8 +46,10 @@ type Position struct {
 // file's writer and must be safe for concurrent use by several files.
 type Sink interface {
 	// Resume returns where the capture of a file stopped: when it was closed or,
-	// after a kill, a position that was reported before.
-	Resume(id string) Position
+	// after a kill, a position that was reported before. Then used is the last
+	// transaction behind it that may be known elsewhere, or 0: the first commit has
+	// all that those had, and takes their numbers and the next one.
+	Resume(id string) (at Position, used uint64)
 	// Commit takes a commit and reports whether it did. After a false, nothing
 	// of the file is captured before its next snapshot.
 	Commit(id string, c Commit) bool
@@ -57,7 +60,8 @@ type Sink interface {
 	// Checkpointed reports that everything up to a position is in the database file;
 	// commits after it were not made yet.
 	Checkpointed(id string, at Position)
-	// Lost reports that a file has to begin anew with a snapshot.
+	// Lost reports that a file has to begin anew with a snapshot; reason is nil when
+	// nothing of it was captured yet.
 	Lost(id string, reason error)
 	// Closed reports that a file was closed, and where its capture stands.
 	Closed(id string, at Position)

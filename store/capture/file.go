@@ -34,6 +34,7 @@ type File struct {
 	failed   error   // of a durable sink: why the file is of no use any more
 
 	at         Position // Generation is "" while nothing is captured
+	used       uint64   // transactions up to this one are not given to one commit alone, see Sink.Resume
 	frameSize  int64
 	uncaptured int // commits since the last checkpoint
 
@@ -48,7 +49,8 @@ func Open(id, path string, stamp func() string, sink Sink) *File {
 	}
 	f := &File{id: id, path: path, stamp: stamp, sink: sink}
 	f.durable, _ = sink.(Durable)
-	switch at := sink.Resume(id); {
+	at, used := sink.Resume(id)
+	switch {
 	case f.durable != nil:
 		if f.failed = f.mustContinue(at); f.failed == nil {
 			f.at = at
@@ -56,7 +58,7 @@ func Open(id, path string, stamp func() string, sink Sink) *File {
 	case at.Generation == "":
 		sink.Lost(id, nil)
 	case f.continues(at):
-		f.at = at
+		f.at, f.used = at, used
 	default:
 		sink.Lost(id, errors.New("the file is not as it was when it was captured"))
 	}
@@ -135,16 +137,17 @@ func (f *File) commit() error {
 	if len(s.frames) == 0 {
 		return nil
 	}
-	txid, at := f.at.TXID+1, max(time.Now().UnixMilli(), f.at.Time+1)
-	data, err := encode(w, s, txid, at)
+	first, at := f.at.TXID+1, max(time.Now().UnixMilli(), f.at.Time+1)
+	last := max(first, f.used+1)
+	data, err := encode(w, s, first, last, at)
 	if err != nil {
 		return err
 	}
-	f.at.TXID, f.at.Time = txid, at
+	f.at.TXID, f.at.Time, f.used = last, at, 0
 	if f.durable != nil {
-		return f.durable.Append(f.id, Commit{f.at, data})
+		return f.durable.Append(f.id, Commit{f.at, first, data})
 	}
-	if !f.sink.Commit(f.id, Commit{f.at, data}) {
+	if !f.sink.Commit(f.id, Commit{f.at, first, data}) {
 		f.at = Position{}
 	}
 	return nil

@@ -13,11 +13,11 @@ import (
 	"github.com/superfly/ltx"
 )
 
-// encode writes the pages of a span as an LTX file.
-func encode(w *wal, s span, txid uint64, at int64) ([]byte, error) {
+// encode writes the pages of a span as an LTX file of the transactions first to last.
+func encode(w *wal, s span, first, last uint64, at int64) ([]byte, error) {
 	slices.SortFunc(s.frames, func(a, b frame) int { return cmp.Or(cmp.Compare(a.page, b.page), cmp.Compare(a.offset, b.offset)) })
 	var out bytes.Buffer
-	enc, err := begin(&out, ltx.Header{PageSize: uint32(w.pageSize), Commit: s.size, MinTXID: ltx.TXID(txid), MaxTXID: ltx.TXID(txid), Timestamp: at})
+	enc, err := begin(&out, ltx.Header{PageSize: uint32(w.pageSize), Commit: s.size, MinTXID: ltx.TXID(first), MaxTXID: ltx.TXID(last), Timestamp: at})
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +94,13 @@ func Merge(ctx context.Context, out io.Writer, parts []io.Reader) error {
 	}
 	c.HeaderFlags = ltx.HeaderFlagNoChecksum
 	return c.Compact(ctx)
+}
+
+// Verify reports what is wrong with an LTX file.
+func Verify(part io.Reader) error {
+	dec := ltx.NewDecoder(part)
+	dec.SetRetainPageIndex(false)
+	return dec.Verify()
 }
 
 // Apply writes the pages of an LTX file into a database file, which is empty or

@@ -195,18 +195,18 @@ func (c *Cluster) Mark() string { return "cluster:" + c.id }
 
 // Resume implements capture.Sink. The file is opened: until it is closed, no record
 // beside it says that it is as the cluster has it.
-func (c *Cluster) Resume(id string) capture.Position {
+func (c *Cluster) Resume(id string) (at capture.Position, used uint64) {
 	if err := store.RemoveIfThere(c.copyPath(id)); err != nil {
 		c.Log.Error("open an agent", "agent", id, "error", err)
-		return capture.Position{}
+		return at, 0
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := c.files[id]
 	if f == nil {
-		return capture.Position{}
+		return at, 0
 	}
-	return capture.Position{Generation: generation, TXID: uint64(f.head), Stamp: f.stamp}
+	return capture.Position{Generation: generation, TXID: uint64(f.head), Stamp: f.stamp}, 0
 }
 
 // Append implements capture.Durable.

@@ -22,6 +22,9 @@
 // # Restarts
 //
 // The file replica.json of the data folder has the position up to which each agent
-// was uploaded. A start, also after a kill, continues there if package capture can
-// prove that everything since is in the -wal, and if the replica ends there.
+// was uploaded, and up to which an upload was under way. A start, also after a kill,
+// continues there if package capture can prove that everything since is in the -wal,
+// and if the replica ends at one of the two. The first object after a kill then
+// replaces the one that was under way, even if that arrives later. What leaves the
+// -wal before it is uploaded is kept in the folder "replica".
 package replica

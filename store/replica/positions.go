@@ -24,6 +24,7 @@ type positions struct {
 // position is where the replica of an agent stands.
 type position struct {
 	At   capture.Position `json:"at"`
+	Sent uint64           `json:"sent,omitzero"` // last transaction of an upload under way
 	Base baseline         `json:"base"`
 	Name string           `json:"name"`
 }
@@ -44,7 +45,10 @@ func (r *Replicator) load() {
 		return
 	}
 	for id, at := range p.Agents {
-		r.agents[id] = &replicated{at: at.At, stands: at.At, base: at.Base, name: at.Name, resumed: true}
+		r.agents[id] = &replicated{at: at.At, stands: at.At, base: at.Base, name: at.Name, sent: at.Sent, resumed: true}
+	}
+	if err := r.loadKept(); err != nil {
+		r.Log.Warn("read the commits that wait for their upload", "error", err)
 	}
 }
 
@@ -67,13 +71,14 @@ func decodePositions(raw []byte) (p positions, err error) {
 // positionLocked returns where the replica of an agent stands, if a start can
 // continue from there. The caller holds mu.
 func (a *replicated) positionLocked() (position, bool) {
-	return position{a.stands, a.base, a.name}, a.stands.Generation != "" && a.stands.Generation == a.base.Generation && !a.restarts
+	return position{a.stands, a.sent, a.base, a.name}, a.stands.Generation != "" && a.stands.Generation == a.base.Generation && !a.restarts
 }
 
 // append adds an agent's position to the file if it changed.
 func (r *Replicator) append(id string) {
 	r.saving.Lock()
 	defer r.saving.Unlock()
+	defer r.unkeep(id)
 	r.mu.Lock()
 	a := r.agents[id]
 	var at position

@@ -74,7 +74,10 @@ type replicated struct {
 	at       capture.Position // where the capture stood when the file was closed
 	stands   capture.Position // what the replica has, from which a start after a kill continues
 	unsaved  bool             // the file of positions lacks stands
-	resumed  bool             // at is of an earlier start: the replica must be found to end there
+	sent     uint64           // last transaction of the upload under way: a kill leaves open whether the replica has it
+	kept     uint64           // last transaction that keep wrote; 0: there is none
+	resumed  bool             // stands is of an earlier start: the replica must be found to end there, or at most at sent
+	ended    string           // a generation that was given up
 	lost     int              // counts the reasons for a new snapshot
 	restarts bool             // a snapshot is to begin a new generation
 	base     baseline
@@ -130,6 +133,9 @@ func (r *Replicator) watch(ctx context.Context) {
 	defer ticker.Stop()
 	tidied := r.Now()
 	r.compare(ctx)
+	for _, id := range r.ids(func(a *replicated) bool { return a.resumed && len(a.pending) > 0 }) {
+		r.uploads.Enqueue(id)
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -211,12 +217,19 @@ func (r *Replicator) flush(ctx context.Context) {
 					r.Log.Warn("the newest changes of an agent are not in its replica", "agent", id, "error", err)
 					return
 				}
-				batch, _, _ := r.batch(id)
-				more = len(batch) > 0
+				more = r.waits(id)
 			}
 		})
 	}
 	running.Wait()
+}
+
+// waits reports whether commits of an agent wait for their upload.
+func (r *Replicator) waits(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := r.agents[id]
+	return a != nil && len(a.pending) > 0
 }
 
 // ids returns the agents for which are returns true.

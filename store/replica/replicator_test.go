@@ -3,9 +3,7 @@ package replica
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,7 +13,6 @@ import (
 
 	"satchel/agent"
 	"satchel/store"
-	"satchel/store/capture"
 )
 
 // replicated is a data folder with a Replicator whose turns the test makes.
@@ -232,75 +229,6 @@ func TestRestoreAtATime(t *testing.T) {
 	}
 }
 
-// After a kill, what an agent in use had not uploaded follows from its -wal, without
-// a new snapshot.
-func TestReplicaContinuesAfterAKill(t *testing.T) {
-	t.Parallel()
-	eachTarget(t, func(t *testing.T, target Target) {
-		path := t.TempDir()
-		s := serveAt(t, path, target)
-		db := s.create("Support")
-		s.snapshots()
-		for round := range 3 {
-			s.contact(db, "uploaded")
-			s.r.flush(t.Context())
-			s.contact(db, "not uploaded")
-			killed := t.TempDir() // as a kill leaves the folder
-			if err := os.CopyFS(killed, os.DirFS(path)); err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(s.folder.Close(), os.RemoveAll(path), os.CopyFS(path, os.DirFS(killed))); err != nil {
-				t.Fatal(err)
-			}
-			s = serveAt(t, path, target)
-			s.r.compare(t.Context())
-			s.r.flush(t.Context())
-			if n := contactsIn(t, restore(t, target, db.ID(), time.Time{})); n != 2*(round+1) {
-				t.Errorf("%d contacts are restored after kill %d", n, round+1)
-			}
-			db = s.byName("Support")
-		}
-		objects, err := listed(t.Context(), target.storage, db.ID()+"/")
-		if n := len(byGeneration(objects)); n != 1 || err != nil {
-			t.Errorf("%d generations, %v", n, err)
-		}
-		s.stop()
-		wantRestored(t, s, db)
-	})
-}
-
-// A checkpoint is saved before the next commit, which may begin the -wal anew.
-func TestCheckpointsAreSaved(t *testing.T) {
-	t.Parallel()
-	_, target := newFakeS3(t)
-	s := serveAt(t, t.TempDir(), target)
-	db := s.create("Support")
-	s.snapshots()
-	s.contact(db, "x")
-	s.r.flush(t.Context())
-	saved := func() capture.Position {
-		raw, err := os.ReadFile(s.r.positionsPath())
-		if err != nil {
-			t.Fatal(err)
-		}
-		all, err := decodePositions(append(raw, `{"agents":{"cut sh`...))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return all.Agents[db.ID()].At
-	}
-	before := saved()
-	if before.WAL.Offset == 0 {
-		t.Fatalf("after an upload: %+v", before)
-	}
-	if _, err := db.Snapshot(t.Context(), io.Discard, false); err != nil { // it makes a checkpoint
-		t.Fatal(err)
-	}
-	if after := saved(); after.WAL.Offset != 0 || after.TXID != before.TXID || after.Stamp == before.Stamp {
-		t.Errorf("after a checkpoint: %+v, before %+v", after, before)
-	}
-}
-
 // What another program changes while the server is down gets a new snapshot, also
 // when nobody uses the agent.
 func TestChangedWhileDown(t *testing.T) {
@@ -365,6 +293,35 @@ func TestReplicaIsAheadOfTheFolder(t *testing.T) {
 	s.contact(s.byName("Support"), "three")
 	s.stop()
 	wantRestored(t, s, db)
+}
+
+// An agent that was just made is uploaded at once, also when nobody uses it.
+func TestNewAgentsAreUploaded(t *testing.T) {
+	t.Parallel()
+	target, err := Open(t.TempDir(), testKeys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serveAt(t, t.TempDir(), target)
+	s.snapshots()
+	db := s.create("Support")
+	copied, err := db.Backup(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer copied.Close()
+	imported, err := s.folder.Import(t.Context(), copied, 64<<20, agent.Identity{Open: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{db.ID(), imported.ID()} {
+		if next, err := s.r.snapshot(t.Context(), id); err != nil || next.Again {
+			t.Fatal(next, err)
+		}
+		if n := contactsIn(t, restore(t, target, id, time.Time{})); n != 0 {
+			t.Errorf("%d contacts", n)
+		}
+	}
 }
 
 // A replica has the agent's name, also after it was renamed, and nothing waits for

@@ -98,7 +98,10 @@ func Restore(ctx context.Context, t Target, id string, at time.Time, path string
 		until = at.UnixMilli()
 	}
 	parts := chain(objects, until)
-	if len(parts) == 0 {
+	switch {
+	case len(parts) == 0 && at.IsZero():
+		return last, fmt.Errorf("there is no snapshot of %s", id)
+	case len(parts) == 0:
 		return last, fmt.Errorf("there is no snapshot of %s from before %s", id, at.Format(time.RFC3339))
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600)

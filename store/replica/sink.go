@@ -7,21 +7,24 @@ import (
 )
 
 // Resume implements capture.Sink.
-func (r *Replicator) Resume(id string) capture.Position {
+func (r *Replicator) Resume(id string) (at capture.Position, used uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a := r.agentLocked(id)
-	at := a.at
+	at = a.at
 	a.at = capture.Position{} // the file is open
-	return at
+	return at, a.sent
 }
 
-// Commit implements capture.Sink. Beyond the limits nothing more is taken before
-// the next snapshot.
+// Commit implements capture.Sink. Beyond the limits, and in a generation that was
+// given up, nothing more is taken before the next snapshot.
 func (r *Replicator) Commit(id string, c capture.Commit) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a, size := r.agentLocked(id), int64(len(c.Data))
+	if c.Generation == a.ended {
+		return false
+	}
 	if a.size+size > maxWaiting || r.waiting+size > maxAllWaiting {
 		r.Log.Warn("too many changes of an agent wait for their upload: a snapshot will take their place", "agent", id)
 		r.dropLocked(a)
@@ -53,23 +56,30 @@ func (r *Replicator) Uploading(id string) bool {
 // commit may begin the -wal anew.
 func (r *Replicator) Checkpointed(id string, at capture.Position) {
 	r.mu.Lock()
-	r.checkpointedLocked(id, at)
+	waits := r.checkpointedLocked(id, at)
 	r.mu.Unlock()
+	if waits {
+		r.keep(id)
+	}
 	r.append(id)
 }
 
 // checkpointedLocked notes how everything up to a position can be recognized once
-// that is uploaded, unless there is a newer commit. The caller holds mu.
-func (r *Replicator) checkpointedLocked(id string, at capture.Position) {
+// that is uploaded, unless there is a newer commit. It reports whether commits wait
+// that may leave the -wal now. The caller holds mu.
+func (r *Replicator) checkpointedLocked(id string, at capture.Position) (waits bool) {
 	a := r.agentLocked(id)
+	n := len(a.pending)
 	stands := &a.stands
-	if n := len(a.pending); n > 0 {
+	if n > 0 {
 		stands = &a.pending[n-1].Position
 	}
-	if stands.Generation == at.Generation && stands.TXID == at.TXID && *stands != at {
-		*stands = at
-		a.unsaved = a.unsaved || stands == &a.stands
+	if stands.Generation != at.Generation || stands.TXID != at.TXID || *stands == at {
+		return false
 	}
+	*stands = at
+	a.unsaved = a.unsaved || n == 0
+	return n > 0
 }
 
 // dropLocked gives up what waits for its upload.
@@ -79,10 +89,15 @@ func (r *Replicator) dropLocked(a *replicated) {
 	a.dropped++
 }
 
+// lostLocked has a snapshot made that begins a new generation.
 func (r *Replicator) lostLocked(id string, a *replicated) {
+	if a.resumed { // nobody knows whether the replica ends before what waits
+		r.dropLocked(a)
+		a.resumed = false
+	}
 	a.lost++
 	a.restarts, r.changed = true, true
-	a.at, a.stands = capture.Position{}, capture.Position{}
+	a.at, a.stands, a.sent = capture.Position{}, capture.Position{}, 0
 	r.snapshots.Enqueue(id)
 }
 
@@ -103,8 +118,11 @@ func (r *Replicator) Lost(id string, reason error) {
 func (r *Replicator) Closed(id string, at capture.Position) {
 	r.mu.Lock()
 	r.agentLocked(id).at, r.changed = at, true
-	r.checkpointedLocked(id, at)
+	waits := r.checkpointedLocked(id, at)
 	r.mu.Unlock()
+	if waits {
+		r.keep(id)
+	}
 	r.append(id)
 }
 
@@ -115,6 +133,6 @@ func (r *Replicator) Deleted(id string) {
 	defer r.mu.Unlock()
 	a := r.agentLocked(id)
 	r.dropLocked(a)
-	a.at, a.stands, a.deleted, a.restarts, r.changed = capture.Position{}, capture.Position{}, true, false, true
+	a.at, a.stands, a.sent, a.deleted, a.restarts, r.changed = capture.Position{}, capture.Position{}, 0, true, false, true
 	r.uploads.Enqueue(id)
 }

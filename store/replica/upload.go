@@ -25,20 +25,17 @@ const (
 
 // upload uploads what an agent committed, as one object.
 func (r *Replicator) upload(ctx context.Context, id string) (work.Next, error) {
-	batch, dropped, resumed := r.batch(id)
+	if err := r.align(ctx, id); err != nil {
+		return work.Next{}, err
+	}
+	batch, dropped := r.batch(id)
 	if len(batch) == 0 {
+		r.append(id)
 		return work.Next{}, r.describe(ctx, id)
 	}
 	first, last := batch[0], batch[len(batch)-1]
-	o := object{first.Generation, levelCommits, first.TXID, last.TXID, last.Time}
-	if resumed {
-		if ends, err := r.endsAt(ctx, id, first); err != nil {
-			return work.Next{}, err
-		} else if !ends {
-			r.giveUp(id, dropped)
-			return work.Next{}, nil
-		}
-	}
+	o := object{first.Generation, levelCommits, first.First, last.TXID, last.Time}
+	r.append(id) // with what is sent
 	raw, err := joined(ctx, batch)
 	if err == nil {
 		err = r.Target.storage.put(ctx, id+"/"+o.name(), bytes.NewReader(raw), int64(len(raw)))
@@ -52,13 +49,14 @@ func (r *Replicator) upload(ctx context.Context, id string) (work.Next, error) {
 	return next, r.describe(ctx, id)
 }
 
-// batch returns the oldest commits that wait, of one generation.
-func (r *Replicator) batch(id string) (batch []capture.Commit, dropped int, resumed bool) {
+// batch returns the oldest commits that wait, of one generation, which are about to
+// be sent.
+func (r *Replicator) batch(id string) (batch []capture.Commit, dropped int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a, size := r.agents[id], 0
 	if a == nil {
-		return nil, 0, false
+		return nil, 0
 	}
 	for n, c := range a.pending {
 		if size += len(c.Data); n > 0 && (c.Generation != a.pending[0].Generation || n == maxBatch || size > maxBatchBytes) {
@@ -66,7 +64,10 @@ func (r *Replicator) batch(id string) (batch []capture.Commit, dropped int, resu
 		}
 		batch = append(batch, c)
 	}
-	return batch, a.dropped, a.resumed
+	if n := len(batch); n > 0 && batch[0].Generation == a.stands.Generation {
+		a.sent, a.unsaved = batch[n-1].TXID, true
+	}
+	return batch, a.dropped
 }
 
 // joined merges commits into one LTX file.
@@ -92,13 +93,7 @@ func (r *Replicator) uploaded(id string, n, dropped int, size int64) (next work.
 	if a.dropped != dropped {
 		return work.Next{Again: len(a.pending) > 0}
 	}
-	for _, c := range a.pending[:n] {
-		a.size -= int64(len(c.Data))
-		r.waiting -= int64(len(c.Data))
-	}
-	a.stands, a.unsaved = a.pending[n-1].Position, true
-	a.pending = append([]capture.Commit(nil), a.pending[n:]...)
-	a.resumed, r.changed = false, true
+	r.standsLocked(a, n)
 	a.base.Since += size
 	if len(a.pending) > 0 {
 		a.since = time.UnixMilli(a.pending[0].Time)
@@ -114,14 +109,57 @@ func (r *Replicator) uploaded(id string, n, dropped int, size int64) (next work.
 	return next
 }
 
-// endsAt reports whether the replica of an agent ends right before a commit.
-func (r *Replicator) endsAt(ctx context.Context, id string, next capture.Commit) (bool, error) {
-	objects, err := listed(ctx, r.Target.storage, id+"/"+next.Generation+"/")
-	if err != nil {
-		return false, err
+// standsLocked notes that the replica has the oldest n commits, which are no longer
+// kept. The caller holds mu.
+func (r *Replicator) standsLocked(a *replicated, n int) {
+	for _, c := range a.pending[:n] {
+		a.size -= int64(len(c.Data))
+		r.waiting -= int64(len(c.Data))
 	}
-	c := chain(objects, next.Time)
-	return len(c) > 0 && c[len(c)-1].last == next.TXID-1 && !exceeds(objects, next.TXID-1), nil
+	a.stands, a.sent, a.unsaved, r.changed = a.pending[n-1].Position, 0, true, true
+	a.pending = append([]capture.Commit(nil), a.pending[n:]...)
+}
+
+// align finds out where the replica of an agent that an earlier start uploaded ends:
+// where the file of positions says, or at most behind the upload that was under way.
+// What waits and is there is not uploaded again. When it ends elsewhere, a new
+// snapshot takes the place of what waits.
+func (r *Replicator) align(ctx context.Context, id string) error {
+	r.mu.Lock()
+	a := r.agents[id]
+	if a == nil || !a.resumed || len(a.pending) == 0 {
+		r.mu.Unlock()
+		return nil
+	}
+	generation, from, to, dropped := a.stands.Generation, a.stands.TXID, max(a.stands.TXID, a.sent), a.dropped
+	r.mu.Unlock()
+	objects, err := listed(ctx, r.Target.storage, id+"/"+generation+"/")
+	if err != nil {
+		return err
+	}
+	c, end := chain(objects, endOfTime), uint64(0)
+	if len(c) > 0 {
+		end = c[len(c)-1].last
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a = r.agentLocked(id); a.dropped != dropped {
+		return nil
+	}
+	if last := a.pending[len(a.pending)-1]; end < from || end > to || end > last.TXID || exceeds(objects, end) || last.Generation != generation {
+		a.ended = generation
+		r.lostLocked(id, a)
+		return nil
+	}
+	a.resumed = false
+	there := 0
+	for there < len(a.pending) && a.pending[there].TXID <= end {
+		there++
+	}
+	if there > 0 {
+		r.standsLocked(a, there)
+	}
+	return nil
 }
 
 // exceeds reports whether there are transactions behind the one given.
@@ -132,17 +170,6 @@ func exceeds(objects []object, last uint64) bool {
 		}
 	}
 	return false
-}
-
-// giveUp replaces the queued commits with a new snapshot.
-func (r *Replicator) giveUp(id string, dropped int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if a := r.agentLocked(id); a.dropped == dropped {
-		a.resumed = false
-		r.dropLocked(a)
-		r.lostLocked(id, a)
-	}
 }
 
 // Limits of what a replica builds on: a snapshot is replaced after an hour, once
@@ -195,8 +222,7 @@ func (r *Replicator) based(id string, at capture.Position, size int64, lost int,
 	if a.lost != lost {
 		return true
 	}
-	fresh := a.restarts
-	a.restarts, a.resumed, a.deleted = false, a.resumed && !fresh, false
+	a.restarts, a.deleted = false, false
 	a.base = baseline{Generation: at.Generation, At: at.Time, Size: size}
 	if a.stands.Generation != at.Generation {
 		a.stands = at

@@ -1,0 +1,127 @@
+package replica
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"satchel/store"
+	"satchel/store/capture"
+)
+
+// keptFolder has the files of keep, each with the commits of one agent.
+func (r *Replicator) keptFolder() string { return filepath.Join(r.Path, "replica") }
+
+func (r *Replicator) keptPath(id string) string { return filepath.Join(r.keptFolder(), id) }
+
+// keep writes the commits of an agent that wait, since a checkpoint let them leave
+// the -wal. Until then a kill loses none: the next start captures them again.
+func (r *Replicator) keep(id string) {
+	r.saving.Lock()
+	defer r.saving.Unlock()
+	r.mu.Lock()
+	a := r.agents[id]
+	if a == nil || len(a.pending) == 0 {
+		r.mu.Unlock()
+		return
+	}
+	waiting := slices.Clone(a.pending)
+	a.kept = waiting[len(waiting)-1].TXID
+	r.mu.Unlock()
+	if err := writeCommits(r.keptPath(id), waiting); err != nil {
+		r.Log.Warn("after a kill the replica of an agent will begin anew with a snapshot", "agent", id, "error", err)
+	}
+}
+
+func writeCommits(path string, commits []capture.Commit) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(file)
+	lines := json.NewEncoder(out)
+	for _, c := range commits {
+		if err = lines.Encode(c); err != nil {
+			break
+		}
+	}
+	if err := errors.Join(err, out.Flush(), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// unkeep removes the file of keep once everything in it is uploaded, and that is
+// noted in the file of positions. The caller holds saving.
+func (r *Replicator) unkeep(id string) {
+	r.mu.Lock()
+	a := r.agents[id]
+	done := a != nil && a.kept > 0 && (len(a.pending) == 0 || a.pending[0].First > a.kept)
+	if done {
+		a.kept = 0
+	}
+	r.mu.Unlock()
+	if done {
+		if err := store.RemoveIfThere(r.keptPath(id)); err != nil {
+			r.Log.Debug("a file of uploaded commits stays", "agent", id, "error", err)
+		}
+	}
+}
+
+// loadKept reads what was kept of all agents: what continues where the replica of
+// one stands waits again, and the file of any other is removed.
+func (r *Replicator) loadKept() error {
+	entries, err := os.ReadDir(r.keptFolder())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		a := r.agents[e.Name()]
+		if a != nil {
+			a.pending = keptAfter(r.keptPath(e.Name()), a.stands)
+		}
+		if a == nil || len(a.pending) == 0 {
+			err = errors.Join(err, os.Remove(r.keptPath(e.Name())))
+			continue
+		}
+		last := a.pending[len(a.pending)-1].Position
+		a.at, a.kept, a.since = last, last.TXID, time.UnixMilli(a.pending[0].Time)
+		for _, c := range a.pending {
+			a.size += int64(len(c.Data))
+		}
+		r.waiting += a.size
+	}
+	return err
+}
+
+// keptAfter reads the commits of a file that continue a position.
+func keptAfter(path string, at capture.Position) (commits []capture.Commit) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	for lines := json.NewDecoder(bufio.NewReader(file)); lines.More(); {
+		var c capture.Commit
+		if lines.Decode(&c) != nil || capture.Verify(bytes.NewReader(c.Data)) != nil {
+			return nil
+		}
+		if c.Generation != at.Generation || c.TXID <= at.TXID {
+			continue
+		}
+		if c.First != at.TXID+1 {
+			return nil
+		}
+		commits, at = append(commits, c), c.Position
+	}
+	return commits
+}
