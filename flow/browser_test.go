@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"satchel/agent"
 	"satchel/browser"
@@ -57,19 +58,31 @@ func startShop(t *testing.T) string {
 	return s.URL
 }
 
+// eventually waits until a condition holds, for at most a minute.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick, limit := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
+}
+
 // noSessions waits until an agent has no session left: the execution that owned
 // it has ended.
 func noSessions(t *testing.T, db *store.DB, b *browser.Browser) {
 	t.Helper()
-	for t.Context().Err() == nil {
+	eventually(t, "no session is left", func() bool {
 		list, _, err := b.List(t.Context(), db, store.Page{Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(list, func(s agent.Session) bool { return !s.Status.Ended() || b.Find(s.ID) != nil }) {
-			return
-		}
-	}
+		return !slices.ContainsFunc(list, func(s agent.Session) bool { return !s.Status.Ended() || b.Find(s.ID) != nil })
+	})
 }
 
 func TestBrowserNodes(t *testing.T) {
@@ -289,7 +302,8 @@ func TestApprovalByTakeover(t *testing.T) {
 // dispatcher does, until an execution has ended or no longer waits.
 func deliverEvents(t *testing.T, db *store.DB, e *Engine, id string) {
 	t.Helper()
-	for after := int64(0); t.Context().Err() == nil; {
+	after := int64(0)
+	eventually(t, "the execution waits no longer", func() bool {
 		events, err := db.Events(t.Context(), after, 100)
 		if err != nil {
 			t.Fatal(err)
@@ -304,8 +318,6 @@ func deliverEvents(t *testing.T, db *store.DB, e *Engine, id string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(waits) == 0 {
-			return
-		}
-	}
+		return len(waits) == 0
+	})
 }

@@ -1,13 +1,16 @@
 package httpapi
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"satchel/store"
 )
@@ -34,6 +37,31 @@ func (c *testClient) with(name, value string) *testClient {
 	next.header = c.header.Clone()
 	next.header.Set(name, value)
 	return &next
+}
+
+// until waits until a condition about the agent of a path holds. It is asked each time
+// that the agent's stream tells of a change.
+func (c *testClient) until(t *testing.T, path, what string, holds func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	agent := strings.Split(path, "/")[3] // /api/agents/ID
+	req, err := http.NewRequestWithContext(ctx, "GET", c.url+"/api/agents/"+agent+"/stream", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = c.header.Clone()
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		if lines.Text() == "" && holds() { // the end of an event
+			return
+		}
+	}
+	t.Fatalf("not within a minute: %s %s", path, what)
 }
 
 // answer is a response with its body read and, if it is JSON, decoded.

@@ -139,18 +139,12 @@ func TestSchedulesRunWorkflows(t *testing.T) {
 		{"id":"s","type":"set","position":{"x":0,"y":0},"data":{"values":{"said":"{{greeting}}"}}}],"edges":[{"id":"e","source":"t","target":"s"}]}`)
 	made := c.must(t, 201, "POST", agent+"/schedules", fmt.Sprintf(`{"name":"n","type":"cron","cron_expression":"0 0 1 1 *","callback_id":"%s","payload":{"greeting":"hello"}}`, workflow["id"]))
 	run := c.must(t, 200, "POST", agent+"/schedules/"+made["id"].(string)+"/run", "")
-	for t.Context().Err() == nil {
-		s := c.must(t, 200, "GET", agent+"/schedules/"+made["id"].(string), "")
-		if at(s, "executions.0.status") == "running" {
-			continue
-		}
-		execution, _ := at(s, "executions.0.execution_id").(string)
-		x := c.must(t, 200, "GET", agent+"/workflows/executions/"+execution, "")
-		if at(s, "executions.0.status") != "success" || x["trigger"] != "schedule" || at(x, "output.said") != "hello" ||
-			at(x, "input.payload.greeting") != "hello" || at(x, "input.run_id") != run["id"] {
-			t.Errorf("%v\n%v", s, x)
-		}
-		break
+	s := c.waitRun(t, agent+"/schedules/"+made["id"].(string))
+	execution, _ := at(s, "executions.0.execution_id").(string)
+	x := c.must(t, 200, "GET", agent+"/workflows/executions/"+execution, "")
+	if at(s, "executions.0.status") != "success" || x["trigger"] != "schedule" || at(x, "output.said") != "hello" ||
+		at(x, "input.payload.greeting") != "hello" || at(x, "input.run_id") != run["id"] {
+		t.Errorf("%v\n%v", s, x)
 	}
 	if a := c.send(t, "POST", agent+"/schedules", `{"name":"n","type":"cron","cron_expression":"0 0 1 1 *","callback_id":"workflow-x"}`); a.StatusCode != 400 || at(a.json, "error.details.field") != "callback_id" {
 		t.Errorf("an unknown workflow: %s", a.text)

@@ -57,14 +57,13 @@ func newSite(t *testing.T) *crawlSite {
 }
 
 // waitIndexed asks for a source until the work on it has ended, and returns it.
-func (c *testClient) waitIndexed(t *testing.T, path string) map[string]any {
+func (c *testClient) waitIndexed(t *testing.T, path string) (source map[string]any) {
 	t.Helper()
-	for {
-		source := c.must(t, 200, "GET", path, "")
-		if status := source["status"]; status == "ready" || status == "error" {
-			return source
-		}
-	}
+	c.until(t, path, "is read", func() bool {
+		source = c.must(t, 200, "GET", path, "")
+		return source["status"] == "ready" || source["status"] == "error"
+	})
+	return source
 }
 
 func TestCrawl(t *testing.T) {

@@ -148,19 +148,16 @@ func TestTriggerOfGateway(t *testing.T) {
 	another.must(t, 200, "POST", other, `{"id":"2","from":"bob","text":"to the other"}`)
 	platform.must(t, 200, "POST", path, `{"id":"3","kind":"reaction"}`)
 	another.must(t, 200, "POST", other, `{"id":"4","kind":"reaction"}`)
-	ended := func(workflow string, n int) []any {
+	ended := func(workflow string, n int) (list []any) {
 		t.Helper()
-		deadline := time.Now().Add(20 * time.Second)
-		for {
-			list := c.must(t, 200, "GET", "/api/agents/default/workflows/executions?status=complete&workflow_id="+workflow, "")["executions"].([]any)
-			if len(list) < n && time.Now().Before(deadline) {
-				continue
-			}
-			for i := range list {
-				list[i] = any(c.must(t, 200, "GET", "/api/agents/default/workflows/executions/"+at(list[i], "id").(string), ""))
-			}
-			return list
+		c.until(t, streamPath, fmt.Sprintf("has %d executions of %s that ended", n, workflow), func() bool {
+			list = c.must(t, 200, "GET", "/api/agents/default/workflows/executions?status=complete&workflow_id="+workflow, "")["executions"].([]any)
+			return len(list) >= n
+		})
+		for i := range list {
+			list[i] = any(c.must(t, 200, "GET", "/api/agents/default/workflows/executions/"+at(list[i], "id").(string), ""))
 		}
+		return list
 	}
 	if got := ended(all, 2); len(got) != 2 {
 		t.Fatalf("the trigger on all gateways: %v", got)

@@ -38,16 +38,14 @@ func flakySlack(t *testing.T, c *testClient, at string) (gateway string, repaire
 
 // delivery reads the delivery of a conversation's newest message once it is no
 // longer waiting.
-func (c *testClient) delivery(t *testing.T, conversation string) map[string]any {
+func (c *testClient) delivery(t *testing.T, conversation string) (d map[string]any) {
 	t.Helper()
-	for t.Context().Err() == nil {
+	c.until(t, conversation, "has its newest message sent", func() bool {
 		page := c.must(t, 200, "GET", conversation+"/messages?order=desc&limit=1", "")["messages"].([]any)
-		d, _ := page[0].(map[string]any)["delivery"].(map[string]any)
-		if d["status"] != "pending" && d["status"] != "sending" {
-			return d
-		}
-	}
-	return nil
+		d, _ = page[0].(map[string]any)["delivery"].(map[string]any)
+		return d["status"] != "pending" && d["status"] != "sending"
+	})
+	return d
 }
 
 // TestInbox handles a conversation as people in an inbox do.

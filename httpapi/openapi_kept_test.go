@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -270,27 +271,24 @@ func (w *contractClient) checkWorkflows(t *testing.T, at string) {
 // waitNode reads an execution until a node has a status.
 func (w *contractClient) waitNode(t *testing.T, execution, node, status string) {
 	t.Helper()
-	for t.Context().Err() == nil {
+	w.until(t, execution, "has "+node+" "+status, func() bool {
 		x := w.request(t, 200, "GET", execution, "")
-		for _, r := range x.json["node_results"].([]any) {
-			if result := r.(map[string]any); result["node_id"] == node && result["status"] == status {
-				return
-			}
-		}
-	}
+		return slices.ContainsFunc(x.json["node_results"].([]any), func(r any) bool {
+			return at(r, "node_id") == node && at(r, "status") == status
+		})
+	})
 }
 
 // waitIndexed reads a source until it is indexed.
 func (w *contractClient) waitIndexed(t *testing.T, source string) {
 	t.Helper()
-	for {
-		switch status := w.request(t, 200, "GET", source, "").json["status"]; status {
-		case "ready":
-			return
-		case "error":
+	w.until(t, source, "is indexed", func() bool {
+		status := w.request(t, 200, "GET", source, "").json["status"]
+		if status == "error" {
 			t.Fatalf("%s ended as error", source)
 		}
-	}
+		return status == "ready"
+	})
 }
 
 // checkKeys comes last: the first key turns on access control.

@@ -105,14 +105,13 @@ func TestRunNow(t *testing.T) {
 
 // waitRun waits until the newest run of a schedule has ended and returns the
 // schedule.
-func (c *testClient) waitRun(t *testing.T, path string) map[string]any {
+func (c *testClient) waitRun(t *testing.T, path string) (s map[string]any) {
 	t.Helper()
-	for t.Context().Err() == nil {
-		if s := c.must(t, 200, "GET", path, ""); at(s, "executions.0.status") != "running" {
-			return s
-		}
-	}
-	return nil
+	c.until(t, path, "has no run under way", func() bool {
+		s = c.must(t, 200, "GET", path, "")
+		return at(s, "executions.0.status") != "running"
+	})
+	return s
 }
 
 // callbackRun makes a schedule, runs it now and returns it with how the run ended.
@@ -174,14 +173,13 @@ func TestScheduledPrompt(t *testing.T) {
 
 // executions waits until the default agent has so many executions and returns
 // them, newest first.
-func (c *testClient) executions(t *testing.T, n int) []any {
+func (c *testClient) executions(t *testing.T, n int) (list []any) {
 	t.Helper()
-	for t.Context().Err() == nil {
-		if list := c.must(t, 200, "GET", "/api/agents/default/workflows/executions", "")["executions"].([]any); len(list) >= n {
-			return list
-		}
-	}
-	return nil
+	c.until(t, streamPath, fmt.Sprintf("has %d executions", n), func() bool {
+		list = c.must(t, 200, "GET", "/api/agents/default/workflows/executions", "")["executions"].([]any)
+		return len(list) >= n
+	})
+	return list
 }
 
 // TestScheduledTool has schedules call tools: the payload is the arguments, an
