@@ -170,6 +170,7 @@ func TestDefinition(t *testing.T) {
 	shop := s.call(t, "POST", of+"/apis", map[string]any{"name": "shop", "url": described.URL, "server": "https://shop.example.com/v2"}, 201)
 	s.call(t, "POST", of+"/apis", map[string]any{"name": "sent", "document": shopAPI}, 201)
 	s.call(t, "POST", of+"/tools", map[string]any{"name": "orders", "type": "operation", "description": "Orders", "config": map[string]any{"api_id": shop["id"], "operation": "listOrders"}}, 201)
+	s.call(t, "POST", of+"/tools", map[string]any{"name": "ask", "type": "workflow", "config": map[string]any{"workflow_id": caller["id"], "defaults": map[string]any{"by": "tool"}}}, 201)
 	s.call(t, "POST", of+"/calendar", map[string]any{"title": "Weekly review", "start_time": "2026-01-05T09:00:00Z", "recurrence": "weekly", "workflow_id": caller["id"],
 		"exceptions": []any{map[string]any{"original_start": "2099-12-28T09:00:00Z", "cancelled": true}}}, 201)
 	s.call(t, "POST", of+"/calendar", map[string]any{"title": "Long ago", "start_time": "2020-01-05T09:00:00Z"}, 201)

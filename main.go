@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -258,7 +259,11 @@ func (a *app) assemble(verifier *auth.Verifier, programs *mcp.Programs) {
 	p.Crawler = crawl.New(crawl.Options{Env: env, Extract: document.ReadPage, Render: p.Browser.Render})
 	p.Catalogue = mcp.NewCatalogue(c.MCPRegistry, version)
 	p.MCP = registry.New(registry.Options{Env: env, Logins: p.Credentials, Programs: programs, Variables: p.Credentials.Variables})
-	p.Toolbox = chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: p.MCP.Call, HTTP: client, Credentials: env.Credentials, APIs: p.APIs, Version: version, Log: log})
+	p.Toolbox = chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: p.MCP.Call, HTTP: client,
+		Workflow: func(ctx context.Context, db *store.DB, workflowID string, input json.RawMessage, key string) (any, error) {
+			return p.Flow.RunTool(ctx, db, workflowID, input, key)
+		},
+		Credentials: env.Credentials, APIs: p.APIs, Version: version, Log: log})
 	p.Chat = chat.New(chat.Options{Model: llm.New(llm.Options{Allow: c.OutboundAllow}), Index: p.Index, Tools: p.Toolbox.Tools, Log: log})
 	p.Navigator = browse.New(browse.Options{Chat: p.Chat, Live: p.Live, Log: log})
 	p.Gateways = gateways.New(gateways.Options{Env: env, Address: a.publicURL, Public: c.PublicURLSet})

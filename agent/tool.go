@@ -16,7 +16,7 @@ type Tool struct {
 	ID          string          `json:"id" example:"tool-06f1q2s3t4v5a6b7c8d9"`
 	Name        string          `json:"name" doc:"Letters, digits, _ and -, at most 64; unique in the agent." example:"weather"`
 	Description string          `json:"description" doc:"What it does and when to use it, for the model." example:"Tells the weather in a city"`
-	Type        string          `json:"type" enum:"api,function,mcp,operation,api-set" example:"function"`
+	Type        string          `json:"type" enum:"api,function,mcp,operation,api-set,workflow" example:"function"`
 	Enabled     bool            `json:"enabled" doc:"Off: models do not see it, and calls of it fail." example:"true"`
 	Config      json.RawMessage `json:"config" doc:"By type: what it calls, and parameters, the JSON Schema of its arguments. Secrets come back masked."`
 	CreatedAt   Time            `json:"created_at" format:"date-time"`
@@ -31,6 +31,7 @@ const (
 
 	ToolOperation = "operation" // of an API
 	ToolAPISet    = "api-set"   // all operations of an API, or some: a model gets two tools
+	ToolWorkflow  = "workflow"  // runs a workflow with the arguments as its input
 )
 
 // ToolChange is what clients set on a tool. A config replaces the whole config;
@@ -38,9 +39,9 @@ const (
 type ToolChange struct {
 	Name        Optional[string]          `json:"name,omitempty" example:"weather"`
 	Description Optional[string]          `json:"description,omitempty" example:"Tells the weather in a city"`
-	Type        Optional[string]          `json:"type,omitempty" enum:"api,function,mcp,operation,api-set" example:"function"`
+	Type        Optional[string]          `json:"type,omitempty" enum:"api,function,mcp,operation,api-set,workflow" example:"function"`
 	Enabled     Optional[bool]            `json:"enabled,omitempty" doc:"true unless it is switched off." example:"true"`
-	Config      Optional[json.RawMessage] `json:"config,omitempty" doc:"By type: {method,url,headers,query,body,auth,credential,parameters,response_path,timeout_ms}, {parameters,code}, {server_id,tool_name}, {api_id,operation,defaults,credential,response_path,timeout_ms} or {api_id,allow,credential,timeout_ms}."`
+	Config      Optional[json.RawMessage] `json:"config,omitempty" doc:"By type: {method,url,headers,query,body,auth,credential,parameters,response_path,timeout_ms}, {parameters,code}, {server_id,tool_name}, {api_id,operation,defaults,credential,response_path,timeout_ms}, {api_id,allow,credential,timeout_ms} or {workflow_id,parameters,defaults,response_path,timeout_ms}."`
 }
 
 // Apply writes the given fields into t.
@@ -81,6 +82,9 @@ type ToolConfig struct {
 	Operation string         `json:"operation,omitempty"`
 	Defaults  map[string]any `json:"defaults,omitempty"` // arguments that the model does not see
 	Allow     *APIAllow      `json:"allow,omitempty"`    // nil: all operations
+
+	// For type workflow, with Defaults, ResponsePath and TimeoutMS.
+	WorkflowID string `json:"workflow_id,omitempty"`
 }
 
 // NoParameters is the schema of a tool without arguments.
@@ -103,7 +107,7 @@ func (t *Tool) Validate() (ToolConfig, error) {
 	var is Issues
 	is.Check(toolName.MatchString(t.Name), "name", "must be 1 to 64 letters, digits, _ or -")
 	is.checkText("description", t.Description, 4000)
-	is.Check(slices.Contains([]string{ToolAPI, ToolFunction, ToolMCP, ToolOperation, ToolAPISet}, t.Type), "type", "must be api, function, mcp, operation or api-set")
+	is.Check(slices.Contains([]string{ToolAPI, ToolFunction, ToolMCP, ToolOperation, ToolAPISet, ToolWorkflow}, t.Type), "type", "must be api, function, mcp, operation, api-set or workflow")
 	is.checkObject("config", t.Config)
 	if err := is.Err(); err != nil {
 		return ToolConfig{}, err
@@ -134,6 +138,9 @@ func (t *Tool) Validate() (ToolConfig, error) {
 			c.Allow.check(&is)
 		}
 		c.checkAPICall(&is)
+	case ToolWorkflow:
+		is.Check(c.WorkflowID != "" || !t.Enabled, "config.workflow_id", "is required of a tool that is switched on")
+		c.checkTimeout(&is)
 	}
 	return c, is.Err()
 }
@@ -166,7 +173,7 @@ func (c *ToolConfig) checkAPI(is *Issues) {
 	is.checkURL("config.url", strings.NewReplacer("{{", "", "}}", "", " ", "").Replace(c.URL))
 	is.Check(c.URL == "" || !strings.Contains(c.URL, "{{") || Origin(c.URL) != "", "config.url", "must contain scheme, host and port without templates; arguments may only come after them")
 	is.Check(slices.Contains(toolMethods, c.Method), "config.method", "must be GET, POST, PUT, PATCH or DELETE")
-	is.Check(c.TimeoutMS >= 0 && c.TimeoutMS <= maxToolTime, "config.timeout_ms", fmt.Sprintf("must be from 1 to %d", maxToolTime))
+	c.checkTimeout(is)
 	checkHeaders(c.Headers, is)
 	if c.Auth != nil {
 		c.Auth.check(is)
@@ -174,10 +181,14 @@ func (c *ToolConfig) checkAPI(is *Issues) {
 	is.checkCredential("config.credential", c.Credential, c.Auth)
 }
 
+func (c *ToolConfig) checkTimeout(is *Issues) {
+	is.Check(c.TimeoutMS >= 0 && c.TimeoutMS <= maxToolTime, "config.timeout_ms", fmt.Sprintf("must be from 1 to %d", maxToolTime))
+}
+
 // checkAPICall checks what tools that call operations have in common.
 func (c *ToolConfig) checkAPICall(is *Issues) {
 	is.Check(c.APIID != "", "config.api_id", "is required")
-	is.Check(c.TimeoutMS >= 0 && c.TimeoutMS <= maxToolTime, "config.timeout_ms", fmt.Sprintf("must be from 1 to %d", maxToolTime))
+	c.checkTimeout(is)
 	is.checkCredential("config.credential", c.Credential, nil)
 }
 

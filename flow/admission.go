@@ -41,16 +41,24 @@ const (
 	maxQueued       = 10_000 // per workflow
 )
 
+// atLimit is what becomes of an execution whose workflow has reached its limit.
+type atLimit int
+
+const (
+	asSettings atLimit = iota // what the workflow's settings say
+	queues                    // it queues, whatever they say
+	exceeds                   // it starts: what runs waits for it
+)
+
 // admit acquires a slot for a new execution. If there is none, it marks the
-// execution as queued and returns nil. mayQueue allows queuing whatever the
-// workflow's settings say.
-func (e *Engine) admit(a *agentState, x *agent.Execution, p *program, mayQueue bool) (*slot, error) {
+// execution as queued and returns nil.
+func (e *Engine) admit(a *agentState, x *agent.Execution, p *program, at atLimit) (*slot, error) {
 	settings := p.workflow.Settings
-	mayQueue = mayQueue || settings.OnConflict == agent.ConflictQueue
+	mayQueue := at != asSettings || settings.OnConflict == agent.ConflictQueue
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w := a.workflow(x.WorkflowID, settings.Concurrency)
-	conflict := w.running >= w.limit || w.queued > 0
+	conflict := at != exceeds && (w.running >= w.limit || w.queued > 0)
 	if !conflict {
 		if end, ok := e.executions.TryBegin(job{agent: a, id: x.ID}); ok {
 			w.running++
@@ -239,6 +247,6 @@ func (e *Engine) startChild(a *agentState, c *child) {
 		return
 	}
 	r := e.newRun(a, c.execution.ID)
-	r.slot, r.execution, r.program, r.payload = c.slot, c.execution, c.program, c.payload
+	r.slot, r.execution, r.program, r.payload, r.callers = c.slot, c.execution, c.program, c.payload, c.callers
 	e.runAsync(r)
 }

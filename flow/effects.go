@@ -112,7 +112,8 @@ func (e *Engine) runWorkflow(ctx context.Context, c *Call) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	x, p, payload, err := e.prepareExecution(ctx, c.DB, Request{WorkflowID: c.Text("workflow_id"), Input: input, Trigger: "workflow", chain: c.Chain})
+	q := Request{WorkflowID: c.Text("workflow_id"), Input: input, Trigger: "workflow", Queue: true, chain: c.Chain}
+	x, p, payload, err := e.prepareExecution(ctx, c.DB, q)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -123,11 +124,12 @@ func (e *Engine) runWorkflow(ctx context.Context, c *Call) (Outcome, error) {
 		}
 		return Outcome{}, why
 	}
-	s, err := e.admit(a, x, p, true)
+	q.callers = callersOf(ctx).outer()
+	s, err := e.admit(a, x, p, q.atLimit())
 	if err != nil {
 		return Outcome{}, err
 	}
-	begun := &child{execution: x, program: p, payload: payload, slot: s}
+	begun := &child{execution: x, program: p, payload: payload, slot: s, callers: q.callers}
 	if c.Bool("wait", true) {
 		return Outcome{wait: &store.Wait{Kind: store.WaitExecution, ChildID: x.ID}, child: begun}, nil
 	}

@@ -24,8 +24,20 @@ type Request struct {
 
 	node     string                   // id of the trigger node; empty: chosen by Trigger
 	chain    agent.Chain              // the executions that caused this one
+	active   bool                     // only if the workflow is active
+	callers  callers                  // the executions that wait for this one, through tools
 	filtered bool                     // only if the payload passes the trigger's filter
 	started  func(executionID string) // for ExecuteIdempotent: called with the execution's id once it is in the file
+}
+
+func (q *Request) atLimit() atLimit {
+	switch {
+	case q.callers.wait(q.WorkflowID):
+		return exceeds
+	case q.Queue:
+		return queues
+	}
+	return asSettings
 }
 
 // forever is longer than any caller waits.
@@ -73,7 +85,7 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	if why := e.charge(x); why != nil {
 		return Started{}, e.refuse(ctx, db, x, p, q.IdempotencyKey, why)
 	}
-	s, err := e.admit(a, x, p, q.Queue)
+	s, err := e.admit(a, x, p, q.atLimit())
 	if err != nil {
 		return Started{}, err
 	}
@@ -99,6 +111,7 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	}
 	r := e.newRun(a, x.ID)
 	r.slot, r.execution, r.program, r.payload, r.key, r.by = s, x, p, payload, q.IdempotencyKey, store.Actor(ctx)
+	r.callers = q.callers
 	r.unsaved, r.begin, r.keepResults = unsaved, unsaved, q.Wait > 0 && q.started == nil
 	r.written.Store(!unsaved)
 	if unsaved && q.started == nil && !p.slow {
@@ -131,6 +144,9 @@ func (e *Engine) prepareExecution(ctx context.Context, db *store.DB, q Request) 
 	}
 	if err := n.Text.Status.Executable(); err != nil && !q.Hook {
 		return nil, nil, nil, err
+	}
+	if q.active && n.Text.Status != agent.WorkflowActive {
+		return nil, nil, nil, agent.Errorf(agent.CodeConflict, "the workflow %q is not active", n.Text.Name).With("status", n.Text.Status)
 	}
 	if p, err = e.programOf(db, n.Text); err != nil {
 		return nil, nil, nil, err

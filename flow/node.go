@@ -149,4 +149,5 @@ type child struct {
 	program   *program
 	payload   map[string]any
 	slot      *slot // nil if the execution is queued
+	callers   callers
 }

@@ -99,7 +99,7 @@ func (f *nodeRun) fill(n *step, view template.Scope, strict bool) {
 // start runs a node in its own goroutine.
 func (r *run) start(in instance) {
 	f := r.newNodeRun(in)
-	ctx, cancel := context.WithCancel(r.engine.chained(r.ctx, r.execution.Chain()))
+	ctx, cancel := context.WithCancel(r.callers.with(r.engine.chained(r.ctx, r.execution.Chain()), r.execution.WorkflowID))
 	f.cancel = cancel
 	f.effect.Store(!r.program.nodes[in.node].repeats)
 	r.active[f] = true

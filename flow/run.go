@@ -34,6 +34,7 @@ type run struct {
 	program   *program
 	payload   map[string]any
 	key, by   string         // its idempotency key and who started it, written with the first commit of a new one
+	callers   callers        // the executions that wait for it, through tools
 	location  *time.Location // for the date filter, once it was used
 
 	ctx    context.Context

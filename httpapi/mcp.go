@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"satchel/agent"
+	agentchat "satchel/agent/chat"
 	"satchel/agent/mcp"
 	"satchel/flow"
 	"satchel/gateways"
@@ -98,7 +100,33 @@ func (s *Server) functions(c *rest.Call) ([]mcp.Function, error) {
 		`{"type":"object","properties":{"message":{"type":"string","description":"The text."},"conversation_id":{"type":"string","description":"Where to answer."},"type":{"type":"string","enum":["chatbot_a","chatbot_b","sms","team_chat","community_chat","webhook"],"description":"Without conversation_id: the type of gateway."},"to":{"type":"string","description":"Without conversation_id: the chat, channel or number, as the platform names it."},"gateway_id":{"type":"string","description":"Which gateway of the type; the default one without it."}},"required":["message"]}`,
 		false, func(in *sendArguments) (any, error) { return s.sendFor(c, in) }))
 	workflows, err := s.workflowFunctions(c)
-	return append(offered, workflows...), err
+	if err != nil {
+		return nil, err
+	}
+	return s.withTools(c, append(offered, workflows...))
+}
+
+// withTools adds the agent's tools that run workflows, unless one of the name is
+// offered already.
+func (s *Server) withTools(c *rest.Call, offered []mcp.Function) ([]mcp.Function, error) {
+	stored, err := c.DB.AllTools(c)
+	if err != nil {
+		return nil, err
+	}
+	var which agentchat.Choice
+	for _, t := range stored {
+		if t.Enabled && t.Type == agent.ToolWorkflow && !slices.ContainsFunc(offered, func(f mcp.Function) bool { return f.Name == t.Name }) {
+			which.IDs = append(which.IDs, t.ID)
+		}
+	}
+	if len(which.IDs) == 0 {
+		return offered, nil
+	}
+	tools, err := s.toolbox.Tools(c, c.DB, which)
+	for _, t := range tools {
+		offered = append(offered, mcp.Function{Name: t.Name, Description: t.Description, Schema: t.Parameters, Run: t.Call})
+	}
+	return offered, err
 }
 
 type sendArguments struct {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -76,11 +77,12 @@ const doubling = `{"name":"Double It!","description":"Doubles n","status":"activ
 func TestAgentAsMCPServer(t *testing.T) {
 	c := newTestClient(t)
 	c.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada","tags":["vip"]}`)
-	c.must(t, 201, "POST", "/api/agents/default/workflows", doubling)
+	double := c.must(t, 201, "POST", "/api/agents/default/workflows", doubling)["id"]
+	c.must(t, 201, "POST", "/api/agents/default/tools", fmt.Sprintf(`{"name":"echo_word","type":"workflow","config":{"workflow_id":%q,"response_path":"said","parameters":{"type":"object","properties":{"word":{"type":"string"}},"required":["word"]}}}`, double))
 	c.must(t, 201, "POST", "/api/agents/default/workflows", strings.Replace(doubling, `"active"`, `"draft"`, 1))
 	for _, protocol := range []string{"2026-07-28", "2025-11-25"} {
 		session := c.mcpSession(t, "default", protocol)
-		if got := strings.Join(toolNames(t, session), " "); got != "browser_act browser_browse browser_click browser_close browser_extract browser_navigate browser_observe browser_open browser_screenshot browser_snapshot browser_type list_contacts search_knowledge send_message sql_query workflow_double_it_" {
+		if got := strings.Join(toolNames(t, session), " "); got != "browser_act browser_browse browser_click browser_close browser_extract browser_navigate browser_observe browser_open browser_screenshot browser_snapshot browser_type echo_word list_contacts search_knowledge send_message sql_query workflow_double_it_" {
 			t.Errorf("%s: tools %s", protocol, got)
 		}
 		for _, call := range []struct {
@@ -97,6 +99,8 @@ func TestAgentAsMCPServer(t *testing.T) {
 			{"search_knowledge", `{"query":"refunds"}`, `"results":[]`, false},
 			{"search_knowledge", `{}`, "VALIDATION_ERROR: query", true},
 			{"workflow_double_it_", `{"word":"so"}`, `"output":{"said":"soso"}`, false},
+			{"echo_word", `{"word":"so"}`, "soso", false},
+			{"echo_word", `{}`, "VALIDATION_ERROR: ", true},
 		} {
 			text, failed := callTool(t, session, call.tool, call.arguments)
 			if failed != call.failed || !strings.Contains(text, call.has) {

@@ -13,7 +13,7 @@ type toolItem struct {
 	ID          string     `json:"id" example:"tool-06f1q2s3t4v5a6b7c8d9"`
 	Name        string     `json:"name" example:"weather"`
 	Description string     `json:"description"`
-	Type        string     `json:"type" enum:"api,function,mcp,operation,api-set" example:"function"`
+	Type        string     `json:"type" enum:"api,function,mcp,operation,api-set,workflow" example:"function"`
 	Enabled     bool       `json:"enabled" doc:"Off: models do not see it, and calls of it fail." example:"true"`
 	CreatedAt   agent.Time `json:"created_at" format:"date-time"`
 }
@@ -43,7 +43,7 @@ func (s *Server) listTools(c *rest.Call, in *rest.ListParams) (toolsOut, error) 
 type createToolIn struct {
 	Body struct {
 		Name string `json:"name" required:"true" example:"weather"`
-		Type string `json:"type" required:"true" enum:"api,function,mcp,operation,api-set" example:"function"`
+		Type string `json:"type" required:"true" enum:"api,function,mcp,operation,api-set,workflow" example:"function"`
 		agent.ToolChange
 	}
 }

@@ -185,3 +185,29 @@ func TestToolSwitchedOff(t *testing.T) {
 		t.Errorf("called again: %v", done)
 	}
 }
+
+// TestWorkflowTool: a tool runs a workflow with what it is given and what is set.
+func TestWorkflowTool(t *testing.T) {
+	c := newTestClient(t)
+	const tools = "/api/agents/default/tools"
+	flow := fmt.Sprint(c.must(t, 201, "POST", "/api/agents/default/workflows", `{"name":"Greet","status":"active","nodes":[{"id":"t","type":"trigger"},{"id":"s","type":"set","data":{"values":{"text":"{{trigger.greeting}} {{trigger.name}}"}}}],"edges":[{"source":"t","target":"s"}]}`)["id"])
+	config := `{"workflow_id":"` + flow + `","defaults":{"greeting":"Hello"},"response_path":"text","parameters":{"type":"object","properties":{"name":{"type":"string"},"greeting":{"type":"string"}},"required":["name","greeting"]}}`
+	id := fmt.Sprint(c.must(t, 201, "POST", tools, `{"name":"greet","type":"workflow","config":`+config+`}`)["id"])
+	run := tools + "/" + id + "/execute"
+	if got := c.must(t, 200, "POST", run, `{"arguments":{"name":"Ada"}}`); got["result"] != "Hello Ada" {
+		t.Errorf("%v", got)
+	}
+	c.must(t, 400, "POST", run, `{"arguments":{}}`)
+	if got := c.must(t, 400, "POST", tools, `{"name":"x","type":"workflow","config":{"workflow_id":"workflow-none"}}`); at(got, "error.details.field") != "config.workflow_id" {
+		t.Errorf("%v", got)
+	}
+	c.must(t, 400, "POST", tools, `{"name":"x","type":"workflow","config":{}}`)
+	off := fmt.Sprint(c.must(t, 201, "POST", tools, `{"name":"x","type":"workflow","enabled":false,"config":{}}`)["id"])
+	if got := c.must(t, 400, "PUT", tools+"/"+off, `{"enabled":true}`); at(got, "error.details.field") != "config.workflow_id" {
+		t.Errorf("%v", got)
+	}
+	c.must(t, 200, "PUT", "/api/agents/default/workflows/"+flow, `{"status":"draft"}`)
+	if got := c.must(t, 200, "POST", run, `{"arguments":{"name":"Ada"}}`); at(got, "error.code") != "CONFLICT" {
+		t.Errorf("%v", got)
+	}
+}

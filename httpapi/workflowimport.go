@@ -75,7 +75,7 @@ func (s *Server) draftIssues(nodes []agent.RawNode, edges []agent.RawEdge) (all 
 func (s *Server) imported(read *n8n.Import) store.WorkflowImport {
 	all := store.WorkflowImport{Workflows: read.Workflows, CheckSchedule: s.options.Scheduler.Check}
 	for _, t := range read.Tools {
-		all.Tools = append(all.Tools, agent.Tool{ID: t.ID, Name: t.Name, Description: t.Description, Type: t.Type, Enabled: true, Config: t.Config})
+		all.Tools = append(all.Tools, agent.Tool{ID: t.ID, Name: t.Name, Description: t.Description, Type: t.Type, Enabled: t.Enabled, Config: t.Config})
 	}
 	for _, p := range read.Schedules {
 		change := agent.ScheduleChange{Name: agent.Some(p.Name), Type: agent.Some(agent.ScheduleCron), CronExpression: agent.Some(p.Cron),

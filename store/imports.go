@@ -26,6 +26,12 @@ func (db *DB) CreateImported(ctx context.Context, in WorkflowImport) (out Workfl
 		schedules []agent.Schedule
 	}
 	all, err := Write(ctx, db, func(tx *Tx) (m made, err error) {
+		for _, w := range in.Workflows {
+			if w, err = tx.insertWorkflow(w); err != nil {
+				return m, err
+			}
+			m.Workflows = append(m.Workflows, w)
+		}
 		for _, t := range in.Tools {
 			secrets, _, err := sealable(&t)
 			if err == nil {
@@ -38,12 +44,6 @@ func (db *DB) CreateImported(ctx context.Context, in WorkflowImport) (out Workfl
 				return m, err
 			}
 			m.Tools = append(m.Tools, t)
-		}
-		for _, w := range in.Workflows {
-			if w, err = tx.insertWorkflow(w); err != nil {
-				return m, err
-			}
-			m.Workflows = append(m.Workflows, w)
 		}
 		for _, change := range in.Schedules {
 			s, err := tx.insertSchedule(change, in.CheckSchedule)

@@ -173,8 +173,8 @@ func (db *DB) UpdateTool(ctx context.Context, id string, change agent.ToolChange
 	})
 }
 
-// checkCalled refuses a tool of an MCP server, an API or an operation that the
-// agent does not have.
+// checkCalled refuses a tool of an MCP server, an API, an operation or a workflow
+// that the agent does not have.
 func (tx *Tx) checkCalled(t agent.Tool) error {
 	c, err := t.Validate()
 	if err != nil {
@@ -182,6 +182,11 @@ func (tx *Tx) checkCalled(t agent.Tool) error {
 	}
 	field, issue := "config.server_id", "names no MCP server of this agent"
 	switch t.Type {
+	case agent.ToolWorkflow:
+		field, issue = "config.workflow_id", "is no workflow of this agent"
+		if c.WorkflowID != "" {
+			_, err = tx.workflow(c.WorkflowID)
+		}
 	case agent.ToolMCP:
 		_, err = tx.mcpServer(c.ServerID)
 	case agent.ToolOperation, agent.ToolAPISet:

@@ -26,7 +26,11 @@ type ToolOptions struct {
 	Scripts *script.Pool   // for tools of type function
 	HTTP    *egress.Client // for tools of type api
 	// MCP calls a tool of an MCP server; nil: tools of type mcp fail.
-	MCP         func(ctx context.Context, db *store.DB, serverID, tool string, arguments json.RawMessage) (any, error)
+	MCP func(ctx context.Context, db *store.DB, serverID, tool string, arguments json.RawMessage) (any, error)
+	// Workflow runs an active workflow until ctx ends and returns its output; nil:
+	// tools of type workflow fail. A second call with the same key, unless it is
+	// empty, starts nothing new.
+	Workflow    func(ctx context.Context, db *store.DB, workflowID string, input json.RawMessage, key string) (any, error)
 	Credentials store.CredentialFinder
 	APIs        *apis.APIs // for tools of types operation and api-set
 	Version     string     // of the program, for the User-Agent
@@ -88,6 +92,9 @@ func (b *Toolbox) offered(ctx context.Context, db *store.DB, t agent.Tool, c age
 		return []Tool{tool}, err
 	case agent.ToolAPISet:
 		return b.apiSetTools(ctx, db, t, c)
+	case agent.ToolWorkflow:
+		tool, err := b.workflowTool(db, t, c)
+		return []Tool{tool}, err
 	}
 	return []Tool{{ID: t.ID, Tool: llm.Tool{Name: t.Name, Description: t.Description, Parameters: parametersOf(c)},
 		Call: func(ctx context.Context, arguments json.RawMessage) (any, error) { return b.run(ctx, db, t, arguments) }}}, nil
@@ -184,6 +191,8 @@ func (b *Toolbox) run(ctx context.Context, db *store.DB, t agent.Tool, arguments
 		return b.runOperation(ctx, db, c, arguments)
 	case agent.ToolAPISet:
 		return b.runAPISet(ctx, db, c, arguments)
+	case agent.ToolWorkflow:
+		return b.runWorkflow(ctx, db, c, arguments)
 	}
 	if err := CheckArguments(parametersOf(c), arguments); err != nil {
 		return nil, err

@@ -44,6 +44,7 @@ type unit struct {
 	unsupported bool
 	done        string // id of the node that it became
 	tool        string // id of the tool that it became
+	incomplete  bool   // the tool is switched off until somebody completes it
 }
 
 // port is an output of a unit.

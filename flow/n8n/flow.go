@@ -132,7 +132,7 @@ func convertCall(c *converter, u *unit) {
 	if u.p.or("source", "database") != "database" {
 		u.fail("WORKFLOW", "A workflow that is a parameter, a file or an address: import it as a workflow of its own.")
 	}
-	id := c.workflows[u.p.text("workflowId")]
+	id := c.workflowHere(u)
 	if id == "" {
 		u.approximate("WORKFLOW", fmt.Sprintf("Choose the workflow to run: the one in n8n is %q. Workflows that are imported together keep their connections.", clip(workflowName(u), 80)))
 	}

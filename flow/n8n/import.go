@@ -47,7 +47,8 @@ type DraftTool struct {
 	ID          string          `json:"id" example:"tool-06f1q2s3t4v5a6b7c8d9"`
 	Name        string          `json:"name" example:"weather"`
 	Description string          `json:"description"`
-	Type        string          `json:"type" enum:"api,function,mcp" example:"function"`
+	Type        string          `json:"type" enum:"api,function,mcp,workflow" example:"function"`
+	Enabled     bool            `json:"enabled" doc:"Off: it lacks the workflow that it runs." example:"true"`
 	Config      json.RawMessage `json:"config"`
 }
 

@@ -354,3 +354,31 @@ func encode(v any) string {
 	raw, _ := json.Marshal(v)
 	return string(raw)
 }
+
+// TestWorkflowTools: tools that call workflows keep what the model gives and what is
+// set, and are switched off without their workflow.
+func TestWorkflowTools(t *testing.T) {
+	_, e := open(t)
+	read, err := n8n.Read(fixtures(t)["tool-workflow"].Document, issuesOf(e))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := read.Workflows[0].ID
+	want := map[string]string{
+		"own":    `true {"defaults":{"count":3,"route":"mail"},"parameters":{"properties":{"city":{"type":"string"}},"required":["city"],"type":"object"},"workflow_id":"` + own + `"}`,
+		"mapped": `true {"defaults":{"operation":"list"},"parameters":{"properties":{"rows":{"description":"","type":"number"},"table":{"description":"table to read","type":"string"}},"required":["rows","table"],"type":"object"},"workflow_id":"` + own + `"}`,
+		"plain":  `false {"parameters":{"properties":{"query":{"description":"The input of the workflow.","type":"string"}},"required":["query"],"type":"object"},"workflow_id":""}`,
+	}
+	for _, tool := range read.Tools {
+		if got := fmt.Sprintf("%t %s", tool.Enabled, tool.Config); got != want[tool.Name] {
+			t.Errorf("%s: %s, want %s", tool.Name, got, want[tool.Name])
+		}
+		stored := agent.Tool{Name: tool.Name, Type: tool.Type, Enabled: tool.Enabled, Config: tool.Config}
+		if _, err := stored.Validate(); err != nil {
+			t.Errorf("%s: %v", tool.Name, err)
+		}
+	}
+	if len(read.Tools) != len(want) {
+		t.Errorf("%d tools", len(read.Tools))
+	}
+}

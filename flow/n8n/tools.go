@@ -41,7 +41,7 @@ func (e *env) tool(h *unit, data map[string]any) {
 		h.done = e.u.id
 		if t, ok := build(e, h); ok {
 			h.tool = agent.NewID(agent.KindTool)
-			t.ID, t.Name, t.Description = h.tool, toolName(h), clip(toolDescription(h), 3900)
+			t.ID, t.Name, t.Description, t.Enabled = h.tool, toolName(h), clip(toolDescription(h), 3900), !h.incomplete
 			e.c.out.Tools = append(e.c.out.Tools, t)
 		} else if !h.unsupported {
 			h.fail("TOOL", "This tool cannot be made of its parameters.")
@@ -76,7 +76,7 @@ func toolName(h *unit) string {
 
 // toolKinds make tools of helpers.
 var toolKinds = map[string]func(*env, *unit) (DraftTool, bool){
-	"toolCode": codeTool, "toolHttpRequest": requestTool, "httpRequestTool": requestTool, "toolCalculator": calculatorTool, "toolThink": thinkTool, "toolWikipedia": wikipediaTool, "toolSerpApi": serpTool,
+	"toolCode": codeTool, "toolHttpRequest": requestTool, "httpRequestTool": requestTool, "toolCalculator": calculatorTool, "toolThink": thinkTool, "toolWikipedia": wikipediaTool, "toolWorkflow": workflowTool, "toolSerpApi": serpTool,
 }
 
 func function(code string, parameters map[string]any) (DraftTool, bool) {

@@ -125,6 +125,11 @@ CREATE TABLE _browse_steps (
 -- their own.
 ALTER TABLE tasks ADD COLUMN exceptions TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(exceptions) AND json_type(exceptions) = 'array');
 
+-- Tools that run a workflow.
+PRAGMA writable_schema = ON;
+UPDATE sqlite_schema SET sql = replace(sql, '''api-set''', '''api-set'',''workflow''') WHERE type = 'table' AND name = 'tools';
+PRAGMA writable_schema = RESET;
+
 -- Triggers, the views that they read, and indexes are parts of the schema that a file
 -- gets with the first write to a table: see store/migrations/parts.sql. Triggers of the
 -- log, which every file writes, of parts of version 4, and of the user's own tables

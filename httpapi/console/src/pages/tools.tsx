@@ -13,6 +13,7 @@ export const toolTypes: Record<string, { title: string; icon: IconName; about: s
   function: { title: "Code", icon: "Code", about: "Runs JavaScript that you write, in a sandbox." },
   operation: { title: "Operation", icon: "Plug", about: "An operation of an API whose description you have imported." },
   "api-set": { title: "API set", icon: "Plug", about: "All operations of an API, or some: the model finds and calls them by two tools." },
+  workflow: { title: "Workflow", icon: "Workflow", about: "Runs an active workflow with the arguments and returns its output." },
   mcp: { title: "MCP", icon: "Plug", about: "A tool of an MCP server that you have registered." },
 };
 

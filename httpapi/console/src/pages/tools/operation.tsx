@@ -3,6 +3,7 @@ import { agentId, href, path, post, useQuery } from "../../data";
 import { Name, SelectField, Skeleton, TextArea, TextField, type FormState } from "../../ui";
 import { CredentialSelect } from "../../parts/credentials";
 import { TryTool } from "../../parts/try";
+import { seenArguments } from "./workflow";
 
 type Values = Record<string, any>;
 
@@ -73,6 +74,5 @@ export function TryOperation({ t, reason }: { t: any; reason?: string }) {
   if (found.error.value) return <p class="issue">The operation <Name>{c.operation}</Name> is gone from the description.</p>;
   const schema = found.data.value?.parameters;
   if (!schema) return <Skeleton lines={3} />;
-  const seen = (name: string) => !(name in (c.defaults ?? {}));
-  return <TryTool schema={{ ...schema, properties: Object.fromEntries(Object.entries(schema.properties ?? {}).filter(([name]) => seen(name))), required: (schema.required ?? []).filter(seen) }} run={run} reason={reason} />;
+  return <TryTool schema={seenArguments(schema, c.defaults)} run={run} reason={reason} />;
 }

@@ -7,6 +7,7 @@ import { ArgumentsSchema, type Schema } from "../../parts/arguments";
 import { authOf, authValues, credentialOf, CredentialFields } from "../../parts/credentials";
 import { TryTool } from "../../parts/try";
 import { operationConfig, OperationFields, operationTypes, operationValues, TryOperation } from "./operation";
+import { seenArguments, workflowConfig, WorkflowFields } from "./workflow";
 
 const toolsAt = (...more: string[]) => path("agents", agentId.value, "tools", ...more);
 const none: Schema = { type: "object", properties: {} };
@@ -42,7 +43,7 @@ function Tool({ t, changed }: { t: any; changed: () => Promise<void> }) {
       {tab === "edit" ? <Editor t={t} type={t.type} saved={changed} /> : (
         <section class="card stack narrow-card" aria-label="Try">
           {t.description && <p class="muted"><bdi>{t.description}</bdi></p>}
-          {may && operationTypes.includes(t.type) ? <TryOperation t={t} reason={t.enabled ? undefined : "It is switched off."} /> : may ? <TryTool schema={t.config.parameters} reason={t.enabled ? undefined : "It is switched off."} run={(args) => post(toolsAt(t.id, "execute"), { arguments: args })} /> : <p class="muted">You may read here: calling tools needs the role admin.</p>}
+          {may && operationTypes.includes(t.type) ? <TryOperation t={t} reason={t.enabled ? undefined : "It is switched off."} /> : may ? <TryTool schema={seenArguments(t.config.parameters, t.config.defaults)} reason={t.enabled ? undefined : "It is switched off."} run={(args) => post(toolsAt(t.id, "execute"), { arguments: args })} /> : <p class="muted">You may read here: calling tools needs the role admin.</p>}
         </section>
       )}
     </>
@@ -63,6 +64,7 @@ type Values = Record<string, any>;
 function configOf(type: string, v: Values): Values {
   if (type === "function") return { code: v.code, parameters: v.parameters };
   if (operationTypes.includes(type)) return operationConfig(type, v, jsonOf);
+  if (type === "workflow") return workflowConfig(v, jsonOf);
   if (type === "mcp") return { server_id: v.server_id, tool_name: v.tool_name, parameters: v.parameters };
   const config: Values = { method: v.method, url: v.url, parameters: v.parameters };
   const auth = authOf(v);
@@ -83,7 +85,7 @@ function Editor({ t, type: given, saved }: { t?: any; type: string; saved: (t: a
   const form = useForm({
     name: t?.name ?? "", description: t?.description ?? "", code: c.code ?? "return { sum: args.a + args.b };", parameters: c.parameters ?? none,
     method: c.method || "GET", url: c.url ?? "", headers: pairsOf(c.headers), query: pairsOf(c.query), body: c.body === undefined ? "" : JSON.stringify(c.body, null, 2),
-    response_path: c.response_path ?? "", timeout_ms: c.timeout_ms ? String(c.timeout_ms) : "", server_id: c.server_id ?? "", tool_name: c.tool_name ?? "", ...operationValues(c), ...authValues(c.auth, c.credential),
+    response_path: c.response_path ?? "", timeout_ms: c.timeout_ms ? String(c.timeout_ms) : "", server_id: c.server_id ?? "", tool_name: c.tool_name ?? "", workflow_id: c.workflow_id ?? "", ...operationValues(c), ...authValues(c.auth, c.credential),
   });
   const [failed, setFailed] = useState<Error>();
   const [busy, setBusy] = useState(false);
@@ -102,20 +104,20 @@ function Editor({ t, type: given, saved }: { t?: any; type: string; saved: (t: a
     } catch (error: any) {
       const issues = error instanceof ApiError ? error.issues : {};
       form.setIssues(issues);
-      const shown = Object.keys(issues).some((f) => /^(name|description|config\.(code|url|method|headers|query|body|parameters|response_path|timeout_ms|server_id|tool_name|auth|credential|api_id|operation|defaults|allow))/.test(f));
+      const shown = Object.keys(issues).some((f) => /^(name|description|config\.(code|url|method|headers|query|body|parameters|response_path|timeout_ms|server_id|tool_name|auth|credential|api_id|operation|defaults|allow|workflow_id))/.test(f));
       if (!shown) setFailed(error);
     }
     setBusy(false);
   };
   return (
     <form class="card stack tool-form" noValidate onSubmit={(e) => { e.preventDefault(); if (!busy) void submit(); }}>
-      {!t && <Segments label="Type" value={type} onChange={setType} options={[["api", "HTTP API"], ["function", "Code"], ["api-set", "Imported API"]]} />}
+      {!t && <Segments label="Type" value={type} onChange={setType} options={[["api", "HTTP API"], ["function", "Code"], ["api-set", "Imported API"], ["workflow", "Workflow"]]} />}
       {!t && <p class="muted small">Tools of MCP servers are added on <a href={href(agentId.value, "mcp")}>MCP servers</a>, tools of single operations on <a href={href(agentId.value, "apis")}>APIs</a>.</p>}
       <TextField label="Name" required hint="Letters, digits, _ and -." {...text("name")} />
       <TextArea label="Description" rows={2} hint="What it does and when to call it: the model reads this." {...text("description")} />
       {type === "api" && <Api form={form} text={text} issue={issue} off={off} />}
       {type === "function" && <div class={issue("code") ? "field wrong" : "field"}><span class="label">Code</span><Code language="javascript" label="Code" rows={8} value={form.values.code} onInput={(v) => form.set("code", v)} readonly={off} invalid={Boolean(issue("code"))} />{issue("code") ? <small class="issue" role="alert">{issue("code")}</small> : <small class="muted">The body of an async function that reads args.</small>}</div>}
-      {operationTypes.includes(type) ? <OperationFields type={type} form={form} text={text} issue={issue} off={off} /> : type === "mcp" ? <dl class="facts-list"><dt>MCP server</dt><dd><a href={href(agentId.value, "mcp", c.server_id)}>Open it</a></dd><dt>Its tool</dt><dd><code>{c.tool_name}</code></dd></dl> : <ArgumentsSchema value={form.values.parameters} onChange={(s) => form.set("parameters", s)} disabled={off} error={issue("parameters")} />}
+      {operationTypes.includes(type) ? <OperationFields type={type} form={form} text={text} issue={issue} off={off} /> : type === "workflow" ? <WorkflowFields form={form} text={text} issue={issue} off={off} /> : type === "mcp" ? <dl class="facts-list"><dt>MCP server</dt><dd><a href={href(agentId.value, "mcp", c.server_id)}>Open it</a></dd><dt>Its tool</dt><dd><code>{c.tool_name}</code></dd></dl> : <ArgumentsSchema value={form.values.parameters} onChange={(s) => form.set("parameters", s)} disabled={off} error={issue("parameters")} />}
       {failed && <ErrorCard error={failed} />}
       {!off && <div class="row end">{!t && <LinkButton href={href(agentId.value, "tools")}>Cancel</LinkButton>}<Button kind="primary" submit disabled={busy}>{t ? "Save" : "Create"}</Button></div>}
     </form>

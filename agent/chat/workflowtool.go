@@ -1,0 +1,68 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/llm"
+	"satchel/agent/template"
+	"satchel/store"
+)
+
+// workflowTimeout is how long a workflow may run for a tool that has no time limit
+// of its own.
+const workflowTimeout = 60 * time.Second
+
+// workflowTool returns a tool of type workflow for a model, which does not see the
+// arguments that have defaults.
+func (b *Toolbox) workflowTool(db *store.DB, t agent.Tool, c agent.ToolConfig) (Tool, error) {
+	visible, err := withoutDefaults(parametersOf(c), c.Defaults)
+	return Tool{ID: t.ID, Tool: llm.Tool{Name: t.Name, Description: t.Description, Parameters: visible},
+		Call: func(ctx context.Context, arguments json.RawMessage) (any, error) { return b.run(ctx, db, t, arguments) }}, err
+}
+
+// runWorkflow runs the workflow of a tool with the arguments as its input, and
+// returns its output, or what is at a path in it.
+func (b *Toolbox) runWorkflow(ctx context.Context, db *store.DB, c agent.ToolConfig, arguments json.RawMessage) (any, error) {
+	path, err := template.ParsePath(c.ResponsePath)
+	if err != nil {
+		return nil, agent.Invalid("config.response_path", err.Error())
+	}
+	visible, err := withoutDefaults(parametersOf(c), c.Defaults)
+	if err != nil {
+		return nil, err
+	}
+	if err := CheckArguments(visible, arguments); err != nil {
+		return nil, err
+	}
+	values := map[string]any{}
+	if err := json.Unmarshal(arguments, &values); err != nil || values == nil {
+		return nil, agent.Invalid("arguments", "must be a JSON object")
+	}
+	maps.Copy(values, c.Defaults)
+	input, err := json.Marshal(values)
+	if err != nil {
+		return nil, err
+	}
+	timeout := workflowTimeout
+	if c.TimeoutMS > 0 {
+		timeout = time.Duration(c.TimeoutMS) * time.Millisecond
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if b.options.Workflow == nil {
+		return nil, agent.Errorf(agent.CodeExecution, "this server does not run workflows")
+	}
+	output, err := b.options.Workflow(ctx, db, c.WorkflowID, input, keyOf(ctx))
+	if err != nil {
+		return nil, err
+	}
+	found, ok := path.Walk(output)
+	if !ok {
+		return nil, agent.Errorf(agent.CodeExecution, "the output of the workflow has no value at %s", c.ResponsePath)
+	}
+	return found, nil
+}

@@ -1,0 +1,78 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// callers are the workflows whose executions wait for another one through a tool,
+// the outermost first. Unlike an execution that waits in a workflow node, they are
+// not suspended: what they wait for must not wait for their slots.
+type callers []string
+
+type callersKey struct{}
+
+// with returns the context of a node of a workflow that these callers wait for.
+func (c callers) with(ctx context.Context, workflowID string) context.Context {
+	return context.WithValue(ctx, callersKey{}, append(slices.Clip(c), workflowID))
+}
+
+// callersOf returns the callers of what a node calls, itself the last.
+func callersOf(ctx context.Context) callers {
+	c, _ := ctx.Value(callersKey{}).(callers)
+	return c
+}
+
+// outer returns the callers without the innermost.
+func (c callers) outer() callers { return c[:max(len(c)-1, 0)] }
+
+// wait reports whether an execution of a workflow is among the callers.
+func (c callers) wait(workflowID string) bool { return slices.Contains(c, workflowID) }
+
+// RunTool runs an active workflow for a tool and returns its output. An execution
+// that has not ended by the deadline of ctx is terminated. A second call with the
+// same key, unless it is empty, starts nothing and waits for the execution of the
+// first.
+func (e *Engine) RunTool(ctx context.Context, db *store.DB, workflowID string, input json.RawMessage, key string) (any, error) {
+	q := Request{WorkflowID: workflowID, Input: input, Trigger: "workflow", IdempotencyKey: key, Queue: true, Wait: forever, active: true,
+		chain: store.ChainOf(ctx), callers: callersOf(ctx)}
+	s, err := e.execute(ctx, db, q)
+	x := s.Execution
+	if err == nil && s.Repeated {
+		if x.ID, err = db.ExecutionOf(ctx, key, ""); err == nil {
+			x, err = e.Await(ctx, db, x.ID)
+		}
+	}
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && !x.Status.Ended():
+		return nil, e.terminateLate(context.WithoutCancel(ctx), db, x.ID)
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, err
+	case x.Status == agent.ExecutionComplete:
+		return decodeOr(x.Output), nil
+	case x.Error != nil:
+		return nil, agent.Errorf(agent.CodeExecution, "the workflow failed: %s", x.Error.Message).With("execution_id", x.ID)
+	}
+	return nil, agent.Errorf(agent.CodeExecution, "the workflow was %s", x.Status).With("execution_id", x.ID)
+}
+
+// terminateLate ends an execution for which a tool waited in vain, and returns the
+// tool's error.
+func (e *Engine) terminateLate(ctx context.Context, db *store.DB, id string) error {
+	late := agent.Errorf(agent.CodeUpstream, "the workflow did not end within the tool's time limit").With("execution_id", id)
+	if id == "" {
+		return late
+	}
+	_, err := e.Terminate(ctx, db, id)
+	if code := agent.ErrorCode(err); err == nil || code == agent.CodeNotFound || code == agent.CodeConflict { // it has ended, or left nothing
+		return late
+	}
+	return errors.Join(late, err)
+}

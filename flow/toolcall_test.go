@@ -1,0 +1,96 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// TestRunTool runs workflows as tools do.
+func TestRunTool(t *testing.T) {
+	db, e := open(t)
+	double := createWorkflow(t, db, e, "t trigger\ns set {\"values\":{\"n\":\"{{trigger.n}}\"}}\nt -> s")
+	fails := createWorkflow(t, db, e, "t trigger\nc chat {\"prompt\":\"fail\"}\nt -> c")
+	draft := createWorkflow(t, db, e, "t trigger\ns set {\"values\":{}}\nt -> s")
+	if _, err := db.UpdateWorkflow(t.Context(), draft.ID, func(w *agent.Workflow) error { w.Status = agent.WorkflowDraft; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"", "k", "k"} {
+		out, err := e.RunTool(t.Context(), db, double.ID, json.RawMessage(`{"n":21}`), key)
+		if err != nil || string(mustJSON(out)) != `{"n":21}` {
+			t.Errorf("key %q: %v %v", key, out, err)
+		}
+	}
+	if _, n, err := db.Executions(t.Context(), store.ExecutionFilter{WorkflowID: double.ID}, store.Page{Limit: 10}); err != nil || n != 2 {
+		t.Errorf("%d executions, %v", n, err)
+	}
+	for id, code := range map[string]agent.Code{fails.ID: agent.CodeExecution, draft.ID: agent.CodeConflict, "workflow-none": agent.CodeNotFound} {
+		_, err := e.RunTool(t.Context(), db, id, nil, "")
+		wantCode(t, err, code)
+	}
+}
+
+// TestRunToolEndsWhatIsLate: what has not ended in time is terminated.
+func TestRunToolEndsWhatIsLate(t *testing.T) {
+	db, e := open(t)
+	w := createWorkflow(t, db, e, sleeper)
+	for _, key := range []string{"", "k"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err := e.RunTool(ctx, db, w.ID, nil, key)
+		wantCode(t, err, agent.CodeUpstream)
+	}
+	found, n, err := db.Executions(t.Context(), store.ExecutionFilter{WorkflowID: w.ID}, store.Page{Limit: 10})
+	if err != nil || n != 2 {
+		t.Fatalf("%d executions, %v", n, err)
+	}
+	for _, x := range found {
+		if x.Status != agent.ExecutionTerminated {
+			t.Errorf("%s is %s", x.ID, x.Status)
+		}
+	}
+}
+
+// TestRunToolOfItself: a workflow that may run once at a time calls itself by a
+// tool, directly and by another one, and a chain of calls ends.
+func TestRunToolOfItself(t *testing.T) {
+	db, e := open(t)
+	e.Register(map[string]*Kind{"tool": {Run: func(ctx context.Context, c *Call) (Outcome, error) {
+		out, err := e.RunTool(ctx, c.DB, c.Text("tool_id"), mustJSON(c.Data["arguments"]), c.Key)
+		return Outcome{Output: map[string]any{"result": out}}, err
+	}}})
+	calling := func(id string) string {
+		return `t trigger
+			i if-else {"conditions":[{"left":"{{trigger.n}}","operator":"gt","right":0}]}
+			d code {"code":"return {n: trigger.n - 1}"}
+			c tool {"tool_id":"` + id + `","arguments":{"n":"{{nodes.d.n}}"}}
+			e set {"values":{"end":true}}
+			t -> i
+			i:true -> d
+			d -> c
+			i:false -> e`
+	}
+	inner := createWorkflow(t, db, e, "t trigger\ns set {\"values\":{}}\nt -> s")
+	outer := createWorkflow(t, db, e, calling(inner.ID))
+	for _, other := range []string{inner.ID, outer.ID} {
+		nodes, edges := parseGraph(calling(other))
+		if _, err := db.UpdateWorkflow(t.Context(), inner.ID, func(w *agent.Workflow) error { w.Nodes, w.Edges = nodes, edges; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		out, err := e.RunTool(ctx, db, outer.ID, json.RawMessage(`{"n":4}`), "")
+		if err != nil || strings.Count(string(mustJSON(out)), "result") != 4 || !strings.Contains(string(mustJSON(out)), `"end":true`) {
+			t.Errorf("%s %v", mustJSON(out), err)
+		}
+		_, err = e.RunTool(ctx, db, outer.ID, json.RawMessage(`{"n":100}`), "")
+		if agent.ErrorCode(err) != agent.CodeExecution || !strings.Contains(err.Error(), "limit of a chain") {
+			t.Errorf("an endless chain ended with %v", err)
+		}
+	}
+}
