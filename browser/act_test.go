@@ -347,3 +347,36 @@ func TestEvaluateUnderAPolicy(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestSecretFieldsAreMasked: what is in fields for secrets is in nothing that is
+// read from the page.
+func TestSecretFieldsAreMasked(t *testing.T) {
+	s := open(t, agent.SessionOptions{})
+	url := serveSite(t, map[string]string{"/": `<form id="f"><label>Name <input id="name" value="Ada"></label><label>Password <input id="pw" type="password" value="hunter-html"></label>
+		<label>Code <input id="code" autocomplete="one-time-code"></label><label>PIN <input id="pin" type="password"></label></form>`})
+	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
+	must(t, s, `{"action":"type","selector":"#pw","text":"hunter-typed","clear":true}`)
+	must(t, s, `{"action":"type","selector":"#code","text":"123456"}`)
+	for action, want := range map[string]string{
+		`{"action":"extract","selector":"#pw","attribute":"value"}`:              "********",
+		`{"action":"extract","selector":"#pw","attribute":"VALUE"}`:              "********",
+		`{"action":"extract","selector":"input","attribute":"value","all":true}`: "[Ada ******** ******** ]",
+	} {
+		if got := must(t, s, action); fmt.Sprint(got["value"]) != want {
+			t.Errorf("%s: %v", action, got)
+		}
+	}
+	html := fmt.Sprint(must(t, s, `{"action":"extract","selector":"#f","attribute":"html"}`))
+	text := fmt.Sprint(must(t, s, `{"action":"snapshot"}`))
+	for _, secret := range []string{"hunter", "123456"} {
+		if strings.Contains(html, secret) || strings.Contains(text, secret) {
+			t.Errorf("%s is in\n%s\n%s", secret, html, text)
+		}
+	}
+	if !strings.Contains(text, "Ada") || strings.Count(text, "********") != 2 || !strings.Contains(html, "Ada") {
+		t.Errorf("%s\n%s", html, text)
+	}
+	if got := must(t, s, `{"action":"evaluate","script":"document.querySelector('#pw').value"}`); got["value"] != "hunter-typed" {
+		t.Errorf("the page itself has changed: %v", got)
+	}
+}

@@ -47,7 +47,7 @@ func typeText(_ context.Context, st *step) (map[string]any, error) {
 const caretToEnd = `e => {
 	e.focus();
 	try { e.setSelectionRange(e.value.length, e.value.length); } catch {}
-	return e.type === "password" || /password|one-time-code|^cc-/.test(e.autocomplete || "");
+	return ` + isSecret + `(e);
 }`
 
 func press(_ context.Context, st *step) (map[string]any, error) {
@@ -170,15 +170,25 @@ func waitForURL(ctx context.Context, st *step) error {
 const maxValue = 1 << 20
 
 // readElements returns the requested value of each of the first 1,000 elements,
-// or null.
-const readElements = `(list, name) => list.slice(0, 1000).map(e => {
-	switch (name) {
-	case "text": return e.innerText ?? e.textContent;
-	case "html": return e.innerHTML;
-	case "value": return e.value ?? null;
-	}
-	return e.getAttribute(name);
-})`
+// or null. Values of secret fields are masked.
+const readElements = `(list, name) => {
+	const isSecret = ` + isSecret + `, masked = v => v ? "` + masked + `" : v;
+	const html = e => {
+		const has = f => f.hasAttribute("value") && isSecret(f);
+		if (![...e.querySelectorAll("input")].some(has)) return e.innerHTML;
+		const copy = e.cloneNode(true);
+		for (const f of copy.querySelectorAll("input")) if (has(f)) f.setAttribute("value", masked(f.getAttribute("value")));
+		return copy.innerHTML;
+	};
+	return list.slice(0, 1000).map(e => {
+		switch (/^value$/i.test(name) ? "value" : name) {
+		case "text": return e.innerText ?? e.textContent;
+		case "html": return html(e);
+		case "value": return isSecret(e) ? masked(e.value) : e.value ?? null;
+		}
+		return e.getAttribute(name);
+	});
+}`
 
 func extract(_ context.Context, st *step) (map[string]any, error) {
 	name := st.Attribute

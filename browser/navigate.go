@@ -223,6 +223,9 @@ func snapshot(_ context.Context, st *step) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if text, err = st.maskSecrets(element, text); err != nil {
+		return nil, err
+	}
 	limit := st.MaxLength
 	if limit == 0 {
 		limit = defaultSnapshot
@@ -236,6 +239,29 @@ func snapshot(_ context.Context, st *step) (map[string]any, error) {
 		result["text"], result["truncated"] = short, true
 	}
 	return result, nil
+}
+
+// fieldLine is a line of a snapshot with the value of a field.
+var fieldLine = regexp.MustCompile(`(?m)^(\s*- [a-z]+ .*\[ref=(\w+)\](?: \[[^\]]*\])*): .+$`)
+
+// maskSecrets masks the values of secret fields in the snapshot of an element.
+func (st *step) maskSecrets(element playwright.Locator, text string) (string, error) {
+	filled, err := element.Locator("input").EvaluateAll("list => list.some(e => e.value && " + isSecret + "(e))")
+	if err != nil || filled != true {
+		return text, err
+	}
+	text = fieldLine.ReplaceAllStringFunc(text, func(line string) string {
+		parts := fieldLine.FindStringSubmatch(line)
+		if err != nil {
+			return line
+		}
+		var secret any
+		if secret, err = st.page.page.Locator("aria-ref="+parts[2]).Evaluate(isSecret, nil, playwright.LocatorEvaluateOptions{Timeout: st.milliseconds()}); secret != true {
+			return line
+		}
+		return parts[1] + ": \"" + masked + "\""
+	})
+	return text, err
 }
 
 func cookies(_ context.Context, st *step) (map[string]any, error) {

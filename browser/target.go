@@ -18,6 +18,12 @@ type Target struct {
 	Secret   bool   // it is a field for a password, a one-time code or a card
 }
 
+// isSecret reports whether a field is for a secret.
+const isSecret = `(e => e.type === "password" || /password|one-time-code|^cc-/.test(e.autocomplete || ""))`
+
+// masked takes the place of what was typed into a field for a secret.
+const masked = "********"
+
 // isOnly reports whether an element is the only one of those that a selector
 // finds.
 const isOnly = `(found, e) => found.length === 1 && found[0] === e`
@@ -37,7 +43,7 @@ const describeElement = `e => {
 		path.unshift(at.localName + (same.length > 1 ? ":nth-of-type(" + (same.indexOf(at) + 1) + ")" : ""));
 	}
 	css.push(path.join(" > "));
-	return {css, secret: e.type === "password" || /password|one-time-code|^cc-/.test(e.autocomplete || "")};
+	return {css, secret: ` + isSecret + `(e)};
 }`
 
 // Locate describes the element that a selector finds, such as one of a
