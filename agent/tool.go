@@ -41,7 +41,7 @@ type ToolChange struct {
 	Description Optional[string]          `json:"description,omitempty" example:"Tells the weather in a city"`
 	Type        Optional[string]          `json:"type,omitempty" enum:"api,function,mcp,operation,api-set,workflow" example:"function"`
 	Enabled     Optional[bool]            `json:"enabled,omitempty" doc:"true unless it is switched off." example:"true"`
-	Config      Optional[json.RawMessage] `json:"config,omitempty" doc:"By type: {method,url,headers,query,body,auth,credential,parameters,response_path,timeout_ms}, {parameters,code}, {server_id,tool_name}, {api_id,operation,defaults,credential,response_path,timeout_ms}, {api_id,allow,credential,timeout_ms} or {workflow_id,parameters,defaults,response_path,timeout_ms}."`
+	Config      Optional[json.RawMessage] `json:"config,omitempty" doc:"By type: {method,url,headers,query,body,body_type,files,auth,credential,parameters,response_path,timeout_ms}, {parameters,code}, {server_id,tool_name}, {api_id,operation,defaults,credential,response_path,timeout_ms}, {api_id,allow,credential,timeout_ms} or {workflow_id,parameters,defaults,response_path,timeout_ms}."`
 }
 
 // Apply writes the given fields into t.
@@ -65,6 +65,8 @@ type ToolConfig struct {
 	Headers      map[string]string `json:"headers,omitempty"`
 	Query        map[string]any    `json:"query,omitempty"`
 	Body         any               `json:"body,omitempty"`
+	BodyType     string            `json:"body_type,omitempty"` // json, form or multipart; "" is json
+	Files        map[string]string `json:"files,omitempty"`     // by field of a multipart body, such as {{photo}}
 	Auth         *APIAuth          `json:"auth,omitempty"`
 	Credential   string            `json:"credential,omitempty"` // name or id, in place of Auth
 	ResponsePath string            `json:"response_path,omitempty"`
@@ -174,11 +176,20 @@ func (c *ToolConfig) checkAPI(is *Issues) {
 	is.Check(c.URL == "" || !strings.Contains(c.URL, "{{") || Origin(c.URL) != "", "config.url", "must contain scheme, host and port without templates; arguments may only come after them")
 	is.Check(slices.Contains(toolMethods, c.Method), "config.method", "must be GET, POST, PUT, PATCH or DELETE")
 	c.checkTimeout(is)
+	c.checkBody(is)
 	checkHeaders(c.Headers, is)
 	if c.Auth != nil {
 		c.Auth.check(is)
 	}
 	is.checkCredential("config.credential", c.Credential, c.Auth)
+}
+
+func (c *ToolConfig) checkBody(is *Issues) {
+	is.Check(slices.Contains([]string{"", "json", "form", "multipart"}, c.BodyType), "config.body_type", "must be json, form or multipart")
+	_, isObject := c.Body.(map[string]any)
+	is.Check(isObject || c.Body == nil || c.BodyType == "" || c.BodyType == "json", "config.body", "must be an object to be sent as a form")
+	is.Check(len(c.Files) == 0 || c.BodyType == "multipart", "config.files", "can only be sent with the body_type multipart")
+	is.Check(len(c.Files) <= 20, "config.files", "must have at most 20 items")
 }
 
 func (c *ToolConfig) checkTimeout(is *Issues) {

@@ -58,7 +58,7 @@ func (e *Engine) runHTTP(ctx context.Context, c *Call) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	call, err := c.request("Satchel/" + e.options.Version)
+	call, err := c.request(ctx, "Satchel/"+e.options.Version)
 	if err == nil {
 		call.Credential, err = c.credential(ctx)
 	}
@@ -120,7 +120,7 @@ func (c *Call) credential(ctx context.Context) (egress.Credential, error) {
 }
 
 // request builds the request from a node's data.
-func (c *Call) request(userAgent string) (*egress.Call, error) {
+func (c *Call) request(ctx context.Context, userAgent string) (*egress.Call, error) {
 	target, err := url.Parse(strings.TrimSpace(c.Text("url")))
 	if err != nil || target.Host == "" {
 		return nil, agent.Errorf(agent.CodeExecution, "url must be an http or https URL").With("field", "url")
@@ -136,7 +136,7 @@ func (c *Call) request(userAgent string) (*egress.Call, error) {
 			query[name] = append(values, query[name]...)
 		}
 	}
-	body, media, err := c.body()
+	body, media, err := c.body(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -165,41 +165,6 @@ func listOf(v any) []any {
 		return list
 	}
 	return []any{v}
-}
-
-// body returns the request's body and media type. Without body_type a string is
-// sent as it is, and anything else as JSON.
-func (c *Call) body() (body []byte, media string, err error) {
-	v, given := c.Data["body"]
-	if !given || v == nil {
-		return nil, "", nil
-	}
-	kind := c.Text("body_type")
-	if text, ok := v.(string); ok && kind != "json" && kind != "form" {
-		media = "text/plain; charset=utf-8"
-		if kind == "" && json.Valid([]byte(text)) && strings.ContainsAny(text[:1], "{[") {
-			media = "application/json"
-		}
-		return []byte(text), media, nil
-	}
-	switch kind {
-	case "form":
-		fields, ok := v.(map[string]any)
-		if !ok {
-			return nil, "", agent.Errorf(agent.CodeExecution, "body must be an object to be sent as a form").With("field", "body")
-		}
-		form := url.Values{}
-		for name, value := range fields {
-			for _, one := range listOf(value) {
-				form.Add(name, template.Text(one))
-			}
-		}
-		return []byte(form.Encode()), "application/x-www-form-urlencoded", nil
-	case "text":
-		return []byte(template.Text(v)), "text/plain; charset=utf-8", nil
-	}
-	body, err = json.Marshal(v)
-	return body, "application/json", err
 }
 
 // readers read the response types that are neither JSON nor text.

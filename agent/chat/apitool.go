@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,11 +108,8 @@ func (b *Toolbox) buildCall(ctx context.Context, c agent.ToolConfig, arguments m
 	}
 	call := &egress.Call{Method: c.Method, URL: target, Query: values, Headers: map[string]string{},
 		UserAgent: "Satchel/" + b.options.Version, IdempotencyKey: keyOf(ctx)}
-	if c.Body != nil {
-		call.MediaType = "application/json"
-		if call.Body, err = json.Marshal(fillAny(c.Body, arguments)); err != nil {
-			return nil, err
-		}
+	if call.Body, call.MediaType, err = bodyOf(c, arguments); err != nil {
+		return nil, err
 	}
 	for name, value := range c.Headers {
 		call.Headers[name] = fill(value, arguments, func(s string) string { return s })
@@ -119,6 +118,64 @@ func (b *Toolbox) buildCall(ctx context.Context, c agent.ToolConfig, arguments m
 		call.Auth = *c.Auth
 	}
 	return call, nil
+}
+
+// bodyOf fills the arguments into the body of a request.
+func bodyOf(c agent.ToolConfig, arguments map[string]any) (body []byte, mediaType string, err error) {
+	filled := fillAny(c.Body, arguments)
+	fields, _ := filled.(map[string]any)
+	switch {
+	case c.BodyType == "multipart":
+		return multipartOf(fields, c.Files, arguments)
+	case c.Body == nil:
+		return nil, "", nil
+	case c.BodyType == "form":
+		form := url.Values{}
+		for name, v := range fields {
+			for _, one := range listOf(v) {
+				form.Add(name, plain(one))
+			}
+		}
+		return []byte(form.Encode()), "application/x-www-form-urlencoded", nil
+	}
+	body, err = json.Marshal(filled)
+	return body, "application/json", err
+}
+
+// multipartOf returns a body of fields and files. A field or a file whose argument
+// is missing is left out.
+func multipartOf(fields map[string]any, files map[string]string, arguments map[string]any) (body []byte, mediaType string, err error) {
+	var parts []egress.Part
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		for _, one := range listOf(fields[name]) {
+			if one != nil {
+				parts = append(parts, egress.Part{Name: name, Text: plain(one)})
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		for _, one := range listOf(fillAny(files[name], arguments)) {
+			if one == nil {
+				continue
+			}
+			f, ok := egress.ReadFile(one)
+			if !ok {
+				return nil, "", agent.Invalid("arguments", "give no file for "+agent.Clip(name, 60)+": it must be base64, a data URL, or {name, mime_type, data}")
+			}
+			parts = append(parts, egress.Part{Name: name, File: &f})
+		}
+	}
+	if body, mediaType, err = egress.Multipart(parts); len(body) > egress.MaxUpload {
+		err = agent.Invalid("arguments", fmt.Sprintf("have files of more than %d MB", egress.MaxUpload>>20))
+	}
+	return body, mediaType, err
+}
+
+func listOf(v any) []any {
+	if list, ok := v.([]any); ok {
+		return list
+	}
+	return []any{v}
 }
 
 var placeholder = regexp.MustCompile(`\{\{\s*([A-Za-z0-9_.\-]+)\s*\}\}`)

@@ -2,18 +2,17 @@ package openapi
 
 import (
 	"bytes"
-	"encoding/base64"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"mime/multipart"
-	"net/textproto"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
 	"satchel/agent"
+	"satchel/agent/egress"
 )
 
 func unescaped(s string) string { return s }
@@ -179,69 +178,47 @@ func body(b *agent.OperationBody, v any) (raw []byte, media string, err error) {
 	case mediaRank(b.Media) < 6:
 		return []byte(scalarText(v)), b.Media, nil
 	}
-	raw, _, media, err = fileOf(v)
-	if media == "" {
-		media = b.Media
-	}
-	return raw, media, err
+	f, err := fileOf(v)
+	return f.Data, cmp.Or(f.MediaType, b.Media), err
 }
 
 func multipartBody(b *agent.OperationBody, fields map[string]any) ([]byte, string, error) {
-	var out bytes.Buffer
-	w := multipart.NewWriter(&out)
+	var parts []egress.Part
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		entries, isList := fields[name].([]any)
 		if !isList {
 			entries = []any{fields[name]}
 		}
 		for _, entry := range entries {
-			if err := part(w, name, entry, slices.Contains(b.Files, name)); err != nil {
+			p, err := part(name, entry, slices.Contains(b.Files, name))
+			if err != nil {
 				return nil, "", err
 			}
+			parts = append(parts, p)
 		}
 	}
-	err := w.Close()
-	return out.Bytes(), w.FormDataContentType(), err
+	return egress.Multipart(parts)
 }
 
-var quotes = strings.NewReplacer("\\", "\\\\", `"`, "\\\"", "\r", "%0D", "\n", "%0A")
-
-// part writes one part of a multipart body. Objects are JSON.
-func part(w *multipart.Writer, name string, v any, isFile bool) error {
-	header := textproto.MIMEHeader{}
-	disposition := `form-data; name="` + quotes.Replace(name) + `"`
-	raw := []byte(scalarText(v))
+// part returns one part of a multipart body. Objects are JSON.
+func part(name string, v any, isFile bool) (egress.Part, error) {
+	p := egress.Part{Name: name}
 	if isFile {
-		content, filename, media, err := fileOf(v)
-		if err != nil {
-			return err
-		}
-		if filename == "" {
-			filename = "file"
-		}
-		if media == "" {
-			media = "application/octet-stream"
-		}
-		raw = content
-		disposition += `; filename="` + quotes.Replace(filename) + `"`
-		header.Set("Content-Type", oneLine(media))
-	} else if object(v) != nil {
-		header.Set("Content-Type", "application/json")
+		f, err := fileOf(v)
+		p.File = &f
+		return p, err
 	}
-	header.Set("Content-Disposition", disposition)
-	out, err := w.CreatePart(header)
-	if err == nil {
-		_, err = out.Write(raw)
+	if p.Text = scalarText(v); object(v) != nil {
+		p.MediaType = "application/json"
 	}
-	return err
+	return p, nil
 }
 
-// fileOf reads a file: {name, mime_type, data}, its data in base64.
-func fileOf(v any) (raw []byte, name, media string, err error) {
-	m := object(v)
-	raw, err = base64.StdEncoding.DecodeString(strings.TrimSpace(text(m["data"])))
-	if m == nil || err != nil {
-		return nil, "", "", agent.Invalid("arguments", "has a file that is not {name, mime_type, data} with its data in base64")
+// fileOf reads a file: {name, mime_type, data}, its data in base64 or a data URL.
+func fileOf(v any) (egress.File, error) {
+	f, ok := egress.ReadFile(v)
+	if !ok || object(v) == nil {
+		return f, agent.Invalid("arguments", "has a file that is not {name, mime_type, data} with its data in base64")
 	}
-	return raw, text(m["name"]), text(m["mime_type"]), nil
+	return f, nil
 }

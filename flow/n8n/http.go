@@ -151,8 +151,14 @@ func (r *request) oldParts() {
 	if p.flag("jsonParameters") {
 		r.object(p.at("queryParametersJson"), r.query, "query")
 		r.object(p.at("headerParametersJson"), r.headers, "header")
-		if p.flag("sendBinaryData") {
+		if p.flag("sendBinaryData") && kind != "multipart-form-data" {
 			kind = "binaryData"
+		}
+		if kind == "multipart-form-data" {
+			object, _ := r.e.json(p.at("bodyParametersJson")).(map[string]any)
+			r.multipart(nil)
+			r.data["body"] = object
+			return
 		}
 		if p.has("bodyParametersJson") || kind == "binaryData" {
 			r.body(kind, true, nil, p.at("bodyParametersJson"))
@@ -161,7 +167,7 @@ func (r *request) oldParts() {
 	}
 	r.pairs(p.objects("queryParametersUi.parameter"), r.query, "query")
 	r.pairs(p.objects("headerParametersUi.parameter"), r.headers, "header")
-	if list := p.objects("bodyParametersUi.parameter"); len(list) > 0 {
+	if list := p.objects("bodyParametersUi.parameter"); len(list) > 0 || kind == "multipart-form-data" && p.flag("sendBinaryData") {
 		r.body(kind, false, list, nil)
 	}
 }
@@ -182,6 +188,10 @@ func (r *request) body(kind string, written bool, pairs []params, text any) {
 			return
 		}
 		r.data["body"], r.data["body_type"] = e.object(pairs), "form"
+	case "multipart-form-data":
+		r.multipart(pairs)
+	case "binaryData":
+		r.data["body"], r.data["body_type"] = r.file(p.or("inputDataFieldName", p.or("binaryPropertyName", "data"))), "file"
 	case "raw":
 		media, source := p.or("rawContentType", p.or("options.bodyContentCustomMimeType", "text/plain")), p.at("body")
 		if source == nil {
@@ -189,8 +199,49 @@ func (r *request) body(kind string, written bool, pairs []params, text any) {
 		}
 		r.raw(media, source)
 	default:
-		e.u.fail("BODY", "Bodies of the type "+clip(kind, 40)+" (files) cannot be sent.")
+		e.u.fail("BODY", "Bodies of the type "+clip(kind, 40)+" cannot be sent.")
 	}
+}
+
+// multipart sets a body of fields and files: in versions 1 and 2 files are a list
+// of fields of the item, each with the name of its part before a colon.
+func (r *request) multipart(pairs []params) {
+	fields, files := []params{}, map[string]any{}
+	for _, p := range pairs {
+		name := strings.TrimPrefix(p.text("name"), "=")
+		switch {
+		case p.text("parameterType") != "formBinaryData":
+			fields = append(fields, p)
+		case name != "":
+			files[name] = r.file(p.text("inputDataFieldName"))
+		}
+	}
+	if old := r.e.u.p; r.e.u.version < 3 && old.flag("sendBinaryData") {
+		for _, one := range words(old.or("binaryPropertyName", "data")) {
+			name, field, named := strings.Cut(one, ":")
+			if !named {
+				name, field = one, one
+			}
+			files[name] = r.file(field)
+		}
+	}
+	r.data["body"], r.data["body_type"] = r.e.object(fields), "multipart"
+	if len(files) > 0 {
+		r.data["files"] = files
+	}
+}
+
+// file is the file in a field of the item.
+func (r *request) file(field string) any {
+	r.e.u.approximate("FILE", filesAreFields)
+	if strings.HasPrefix(field, "=") {
+		r.e.u.fail("PARAMETER", "The name of the field is computed.")
+	}
+	f := map[string]any{"data": r.e.value("={{ $json[" + quote(field) + "] }}")}
+	if !r.e.in.ref.closed {
+		f["name"], f["mime_type"] = r.e.value("={{ $json.fileName }}"), r.e.value("={{ $json.mimeType }}")
+	}
+	return f
 }
 
 func (r *request) raw(media string, text any) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -101,6 +102,8 @@ func service(t *testing.T) *httptest.Server {
 			w.Header().Set("Content-Type", "application/rss+xml")
 			fmt.Fprint(w, `<rss><channel><title>Feed</title><item><title>First &amp; best</title><link>https://example.com/1</link><pubDate>Sun, 01 Mar 2026 10:30:00 GMT</pubDate></item>
 				<item><title><![CDATA[Second]]></title><pubDate>Mon, 02 Mar 2026 10:30:00 GMT</pubDate></item><item><title>Third</title></item></channel></rss>`)
+		case r.URL.Path == "/upload":
+			_ = json.NewEncoder(w).Encode(uploaded(r))
 		case r.URL.Path == "/fails":
 			w.WriteHeader(http.StatusInternalServerError)
 			fmt.Fprint(w, `{"error":"broken"}`)
@@ -116,6 +119,24 @@ func service(t *testing.T) *httptest.Server {
 	}))
 	t.Cleanup(s.Close)
 	return s
+}
+
+// uploaded describes the files of a request and the fields beside them.
+func uploaded(r *http.Request) map[string]any {
+	out := map[string]any{}
+	if r.ParseMultipartForm(1<<20) != nil {
+		raw, _ := io.ReadAll(r.Body)
+		return map[string]any{"file": r.Header.Get("Content-Type") + " " + string(raw)}
+	}
+	for name, values := range r.MultipartForm.Value {
+		out[name] = values[0]
+	}
+	for name, files := range r.MultipartForm.File {
+		f, _ := files[0].Open()
+		raw, _ := io.ReadAll(f)
+		out[name] = files[0].Filename + " " + files[0].Header.Get("Content-Type") + " " + string(raw)
+	}
+	return out
 }
 
 // fixture is a workflow of n8n, and the items that leave its nodes there.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"satchel/agent"
@@ -151,6 +152,15 @@ func requestTool(e *env, h *unit) (DraftTool, bool) {
 	for name := range arguments {
 		if !simpleKey.MatchString(name) {
 			h.fail("PARAMETER", "The parameter "+clip(name, 40)+" has a name that a tool cannot have.")
+		}
+	}
+	switch kind := h.p.text("contentType"); {
+	case kind == "form-urlencoded":
+		config["body_type"] = "form"
+	case kind == "multipart-form-data":
+		config["body_type"] = "multipart"
+		if slices.ContainsFunc(h.p.objects("bodyParameters.parameters"), func(p params) bool { return p.text("parameterType") == "formBinaryData" }) {
+			h.fail("FILE", "A model has no files to send.")
 		}
 	}
 	(&env{c: e.c, u: h}).toolAuth(config)

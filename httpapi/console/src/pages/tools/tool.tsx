@@ -74,6 +74,8 @@ function configOf(type: string, v: Values): Values {
   if ((v.query as Pair[]).length) config.query = objectOf(v.query);
   const body = v.method === "GET" ? undefined : jsonOf(v.body, "config.body");
   if (body !== undefined) config.body = body;
+  if (v.method !== "GET" && v.body_type) config.body_type = v.body_type;
+  if (v.body_type === "multipart" && (v.files as Pair[]).length) config.files = objectOf(v.files);
   if (v.response_path) config.response_path = v.response_path;
   if (v.timeout_ms) config.timeout_ms = Number(v.timeout_ms);
   return config;
@@ -84,7 +86,7 @@ function Editor({ t, type: given, saved }: { t?: any; type: string; saved: (t: a
   const [type, setType] = useState(given);
   const form = useForm({
     name: t?.name ?? "", description: t?.description ?? "", code: c.code ?? "return { sum: args.a + args.b };", parameters: c.parameters ?? none,
-    method: c.method || "GET", url: c.url ?? "", headers: pairsOf(c.headers), query: pairsOf(c.query), body: c.body === undefined ? "" : JSON.stringify(c.body, null, 2),
+    method: c.method || "GET", url: c.url ?? "", headers: pairsOf(c.headers), query: pairsOf(c.query), body: c.body === undefined ? "" : JSON.stringify(c.body, null, 2), body_type: c.body_type ?? "", files: pairsOf(c.files),
     response_path: c.response_path ?? "", timeout_ms: c.timeout_ms ? String(c.timeout_ms) : "", server_id: c.server_id ?? "", tool_name: c.tool_name ?? "", workflow_id: c.workflow_id ?? "", ...operationValues(c), ...authValues(c.auth, c.credential),
   });
   const [failed, setFailed] = useState<Error>();
@@ -104,7 +106,7 @@ function Editor({ t, type: given, saved }: { t?: any; type: string; saved: (t: a
     } catch (error: any) {
       const issues = error instanceof ApiError ? error.issues : {};
       form.setIssues(issues);
-      const shown = Object.keys(issues).some((f) => /^(name|description|config\.(code|url|method|headers|query|body|parameters|response_path|timeout_ms|server_id|tool_name|auth|credential|api_id|operation|defaults|allow|workflow_id))/.test(f));
+      const shown = Object.keys(issues).some((f) => /^(name|description|config\.(code|url|method|headers|query|body|body_type|files|parameters|response_path|timeout_ms|server_id|tool_name|auth|credential|api_id|operation|defaults|allow|workflow_id))/.test(f));
       if (!shown) setFailed(error);
     }
     setBusy(false);
@@ -133,6 +135,8 @@ function Api({ form, text, issue, off }: { form: ReturnType<typeof useForm>; tex
       <CredentialFields form={form} kinds={["none", "stored", "bearer", "basic", "header"]} disabled={off} />
       <PairsField label="Headers" pairs={v.headers} onChange={(p) => form.set("headers", p)} disabled={off} error={issue("headers")} />
       {v.method !== "GET" && <div class={issue("body") ? "field wrong" : "field"}><span class="label">Body</span><Code language="json" label="Body" rows={4} value={v.body} onInput={(b) => form.set("body", b)} readonly={off} invalid={Boolean(issue("body"))} />{issue("body") ? <small class="issue" role="alert">{issue("body")}</small> : <small class="muted">JSON, with arguments as {"{{name}}"}; nothing when empty.</small>}</div>}
+      {v.method !== "GET" && <SelectField label="Sent as" disabled={off} options={[["", "JSON"], ["form", "Form fields"], ["multipart", "Form fields and files"]]} {...form.choice("body_type")} error={issue("body_type")} />}
+      {v.method !== "GET" && v.body_type === "multipart" && <PairsField label="Files" pairs={v.files} onChange={(p) => form.set("files", p)} disabled={off} error={issue("files")} />}
       <details open={more}>
         <summary>More</summary>
         <div class="stack">
