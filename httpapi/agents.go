@@ -61,6 +61,8 @@ type visibleAgent struct {
 	agent.Agent
 	role agent.Role
 	db   *store.DB // nil: it is with another server of the cluster
+
+	attention store.Attention // as that server knew it lately
 }
 
 // visible returns the agents on which the caller has a role, of all servers.
@@ -69,7 +71,7 @@ func (s *Server) visible(c *rest.Call) ([]visibleAgent, error) {
 	here := map[string]bool{}
 	for _, db := range s.policy.Visible(c.Identity) {
 		here[db.ID()] = true
-		all = append(all, visibleAgent{db.Agent(), s.policy.Role(c.Identity, db), db})
+		all = append(all, visibleAgent{Agent: db.Agent(), role: s.policy.Role(c.Identity, db), db: db})
 	}
 	if s.options.Cluster == nil {
 		return all, nil
@@ -81,7 +83,7 @@ func (s *Server) visible(c *rest.Call) ([]visibleAgent, error) {
 	self := s.options.Cluster.Self().Session
 	for _, e := range entries {
 		if role := s.policy.RoleBy(c.Identity, e.Agent.ID, e.Admins); e.Owner != self && !here[e.Agent.ID] && role != agent.RoleNone {
-			all = append(all, visibleAgent{e.Agent, role, nil})
+			all = append(all, visibleAgent{Agent: e.Agent, role: role, attention: e.Attention})
 		}
 	}
 	return all, nil

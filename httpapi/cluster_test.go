@@ -18,8 +18,8 @@ func TestCluster(t *testing.T) {
 		if nodes := got["nodes"].([]any); len(nodes) != 2 || at(nodes[0], "alive") != true || fmt.Sprint(at(nodes[0], "lag_ms")) != "7" {
 			t.Errorf("the servers: %v", got)
 		}
-		got = n.must(t, 200, "GET", "/api/cluster/agents?node="+first.url, "")
-		if len(got["agents"].([]any)) != 1 || at(got, "agents.0.id") != near.ID() || at(got, "agents.0.node") != first.url {
+		got = n.must(t, 200, "GET", "/api/cluster/agents?node="+first.session(), "")
+		if len(got["agents"].([]any)) != 1 || at(got, "agents.0.id") != near.ID() || at(got, "agents.0.node") != first.session() {
 			t.Errorf("the agents of the first server: %v", got)
 		}
 		if got := n.must(t, 200, "GET", "/api/cluster/agents?limit=1", ""); fmt.Sprint(at(got, "meta.total")) != "3" {
@@ -28,8 +28,8 @@ func TestCluster(t *testing.T) {
 	}
 	first.must(t, 404, "POST", "/api/cluster/agents/far/move", `{"node":"nowhere"}`)
 	first.must(t, 400, "POST", "/api/cluster/agents/far/move", `{}`)
-	first.must(t, 404, "POST", "/api/cluster/agents/none/move", `{"node":"`+first.url+`"}`)
-	first.must(t, 200, "POST", "/api/cluster/agents/far/move", `{"node":"`+first.url+`"}`)
+	first.must(t, 404, "POST", "/api/cluster/agents/none/move", `{"node":"`+first.session()+`"}`)
+	first.must(t, 200, "POST", "/api/cluster/agents/far/move", `{"node":"`+first.session()+`"}`)
 	if first.cluster.owners[far.ID()] != first {
 		t.Error("the agent was not moved")
 	}

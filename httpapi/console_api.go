@@ -7,7 +7,6 @@ import (
 
 	"satchel/agent"
 	"satchel/httpapi/rest"
-	"satchel/store"
 )
 
 type consoleIn struct {
@@ -24,6 +23,7 @@ type consoleOut struct {
 	Limits      consoleLimits    `json:"limits"`
 	Agents      []consoleAgent   `json:"agents" doc:"Agents on which the caller has a role: the default agent first, then by name; at most 200."`
 	More        bool             `json:"more_agents" doc:"There are more agents."`
+	Cluster     bool             `json:"cluster" doc:"The server belongs to a cluster, which the caller may manage."`
 }
 
 type consoleIdentity struct {
@@ -41,7 +41,7 @@ type consoleAgent struct {
 	Name     string       `json:"name" example:"support-bot"`
 	Status   agent.Status `json:"status" enum:"active,paused,disabled" example:"active"`
 	Role     agent.Role   `json:"role" enum:"owner,admin,viewer" example:"owner"`
-	Waiting  int          `json:"waiting" doc:"Number of pending approvals, open takeovers and conversations that wait for a person. For an agent whose file is closed, the number at that time." example:"2"`
+	Waiting  int          `json:"waiting" doc:"Number of pending approvals, open takeovers and conversations that wait for a person. For an agent whose file is closed, the number at that time; for one of another server of a cluster, a number some seconds old." example:"2"`
 	Failures int          `json:"failures" doc:"Executions of the last 24 hours that ended in an error, counted like waiting." example:"1"`
 }
 
@@ -64,6 +64,10 @@ func (s *Server) console(c *rest.Call, in *consoleIn) (consoleOut, error) {
 	if err != nil {
 		return out, err
 	}
+	if s.options.Cluster != nil {
+		_, err := s.directory(c)
+		out.Cluster = err == nil
+	}
 	slices.SortFunc(visible, func(a, b visibleAgent) int {
 		if order := boolOrder(a.ID == agent.DefaultID, b.ID == agent.DefaultID); order != 0 {
 			return order
@@ -74,7 +78,7 @@ func (s *Server) console(c *rest.Call, in *consoleIn) (consoleOut, error) {
 		visible = firstWith(visible, in.Agent, maxConsoleAgents)
 	}
 	for _, v := range visible {
-		var attention store.Attention
+		attention := v.attention
 		if v.db != nil {
 			if attention, err = v.db.Attention(c); err != nil && c.Err() != nil {
 				return out, err

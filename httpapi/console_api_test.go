@@ -112,7 +112,7 @@ func TestConsole(t *testing.T) {
 	got := c.must(t, 200, "GET", "/api/console", "")
 	agents := got["agents"].([]any)
 	if len(agents) != 4 || got["more_agents"] != false || got["open"] != true || got["identity"] != nil ||
-		fmt.Sprint(at(got, "limits.upload_bytes")) != fmt.Sprint(25<<20) || got["version"] != "test" {
+		fmt.Sprint(at(got, "limits.upload_bytes")) != fmt.Sprint(25<<20) || got["version"] != "test" || got["cluster"] != false {
 		t.Errorf("%d agents of %v", len(agents), got)
 	}
 	if at(agents[0], "id") != "default" || at(agents[0], "role") != "owner" || fmt.Sprint(at(agents[0], "failures")) != "1" || at(agents[1], "name") != "a" || at(agents[2], "name") != "B" {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"net"
@@ -35,6 +36,9 @@ type fakeCluster struct {
 	owners map[string]*fakeNode // by id
 	names  map[string]string    // id by name
 	asked  func()               // called when an owner is looked up anew
+
+	hostile bool // in names of servers
+	failing bool
 }
 
 // fakeNode is a server's view of a fakeCluster.
@@ -48,7 +52,14 @@ type fakeNode struct {
 
 func (n *fakeNode) node(of *fakeNode) cluster.Node {
 	name := "node-" + strconv.Itoa(slices.Index(n.cluster.nodes, of)+1)
-	return cluster.Node{Session: of.url, Name: name, URL: of.url, Lag: 7 * time.Millisecond, Seen: time.Now(), Self: of == n, Alive: true}
+	if n.cluster.hostile {
+		name += hostile
+	}
+	return cluster.Node{Session: of.session(), Name: name, URL: of.url, Lag: 7 * time.Millisecond, Seen: time.Now(), Self: of == n, Alive: true}
+}
+
+func (n *fakeNode) session() string {
+	return strings.NewReplacer("http://", "", ":", "-").Replace(n.url)
 }
 
 func (n *fakeNode) Self() cluster.Node { return n.node(n) }
@@ -84,6 +95,12 @@ func (n *fakeNode) Refresh(ctx context.Context, id string) (cluster.Node, error)
 }
 
 func (n *fakeNode) Nodes(context.Context) (all []cluster.Node, _ error) {
+	n.cluster.mu.Lock()
+	failing := n.cluster.failing
+	n.cluster.mu.Unlock()
+	if failing {
+		return nil, cluster.ErrUnavailable
+	}
 	for _, of := range n.cluster.nodes {
 		all = append(all, n.node(of))
 	}
@@ -94,7 +111,7 @@ func (n *fakeNode) Agents(context.Context) (all []cluster.Entry, _ error) {
 	for _, of := range n.cluster.nodes {
 		for _, db := range of.folder.Agents() {
 			if of == n.cluster.owners[db.ID()] {
-				all = append(all, cluster.Entry{Agent: db.Agent(), Admins: db.Roles(), Owner: of.url})
+				all = append(all, cluster.Entry{Agent: db.Agent(), Admins: db.Roles(), Owner: of.session(), Attention: store.Attention{Waiting: 3}})
 			}
 		}
 	}
@@ -105,7 +122,7 @@ func (n *fakeNode) Move(_ context.Context, id, node string) error {
 	n.cluster.mu.Lock()
 	defer n.cluster.mu.Unlock()
 	for _, to := range n.cluster.nodes {
-		if n.cluster.owners[id] == n && to.url == node {
+		if n.cluster.owners[id] == n && to.session() == node {
 			n.cluster.owners[id] = to
 			return nil
 		}
@@ -177,7 +194,7 @@ func TestAnyServerAnswers(t *testing.T) {
 		if got := n.must(t, 200, "GET", "/api/agents?sort=name", ""); at(got, "meta.total").(interface{ String() string }).String() != "3" || at(got, "agents.1.name") != "far" {
 			t.Errorf("the list: %v", got)
 		}
-		if got := n.must(t, 200, "GET", "/api/console", ""); at(got, "agents.2.name") != "near" {
+		if got := n.must(t, 200, "GET", "/api/console", ""); at(got, "agents.2.name") != "near" || fmt.Sprint(at(got, "agents.2.waiting")) != map[*fakeNode]string{first: "0", second: "3"}[n] || got["cluster"] != true {
 			t.Errorf("the console: %v", got)
 		}
 	}

@@ -65,10 +65,15 @@ func (db *DB) Attention(ctx context.Context) (Attention, error) {
 	if open {
 		return a, explain(err)
 	}
-	if a = db.record.Load().attention; now.Sub(a.FailedAt.Time) > FailureAge {
+	return db.record.Load().attention.At(now), nil
+}
+
+// At returns what was counted earlier, without failures that are too old by now.
+func (a Attention) At(now agent.Time) Attention {
+	if now.Sub(a.FailedAt.Time) > FailureAge {
 		a.Failures = 0
 	}
-	return a, nil
+	return a
 }
 
 // Waiting lists what waits for a person, the newest first.

@@ -55,6 +55,14 @@ func (r *record) summary() Summary {
 	return Summary{r.agent, r.admins, r.pending, r.attention, r.attended}
 }
 
+// Summary returns what the catalog knows of the agent, with what is waiting in it now.
+func (db *DB) Summary(ctx context.Context) (Summary, error) {
+	a, err := db.Attention(ctx)
+	s := db.record.Load().summary()
+	s.Attention, s.Attended = a, true
+	return s, err
+}
+
 func (s Summary) record() record {
 	if s.Admins == nil {
 		s.Admins = map[string]agent.Role{}

@@ -71,6 +71,7 @@ type copied struct {
 	stamp   string // of the file while it is closed
 	logged  int64  // bytes of the commits in the log
 	written time.Time
+	noted   time.Time // when noteWritten looked last
 }
 
 // Open connects to the database and makes what is missing in it. The server joins

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"satchel/agent"
 	"satchel/store"
@@ -30,6 +31,7 @@ func TestCluster(t *testing.T) {
 		"master key":   testMasterKey,
 		"same URL":     testSameURL,
 		"transfer":     testImportAndExport,
+		"attention":    testAttention,
 		"reads wait":   testReadsWaitForTheCluster,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, pg.Database("t"+strings.ReplaceAll(name, " ", "_"))) })
@@ -136,6 +138,25 @@ func testRestoredEqual(t *testing.T, url string) {
 		t.Error("a folded log is due again")
 	}
 	compare("folded again")
+}
+
+// Every server knows what is waiting in the agents of the others while they are open.
+func testAttention(t *testing.T, url string) {
+	a := serve(t, url, "a", t.TempDir())
+	a.agent(t, agent.DefaultID)
+	b := serve(t, url, "b", t.TempDir())
+	db := a.make(t, "Bakery")
+	if _, err := db.CreateConversation(t.Context(), agent.ConversationChange{ContactID: agent.Some(mustWrite(t, db, "")), InboxChange: agent.InboxChange{NeedsHuman: agent.Some(true)}}); err != nil {
+		t.Fatal(err)
+	}
+	a.noteWritten(t.Context(), time.Now())
+	if err := a.flushNotes(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.eventually(t, "to know what waits", func() bool {
+		all, err := b.Agents(t.Context())
+		return err == nil && slices.ContainsFunc(all, func(e Entry) bool { return e.Agent.ID == db.ID() && e.Attention.Waiting == 1 })
+	})
 }
 
 func testNamesAreUnique(t *testing.T, url string) {

@@ -136,10 +136,10 @@ func (c *Cluster) node(session string) (Node, error) {
 func (c *Cluster) Agents(context.Context) ([]Entry, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]Entry, 0, len(c.agents))
+	all, now := make([]Entry, 0, len(c.agents)), agent.Now()
 	for _, k := range c.agents {
 		if !k.deleted {
-			all = append(all, Entry{Agent: k.summary.Agent, Admins: k.summary.Admins, Owner: k.owner})
+			all = append(all, Entry{Agent: k.summary.Agent, Admins: k.summary.Admins, Owner: k.owner, Attention: k.summary.Attention.At(now)})
 		}
 	}
 	return all, nil
@@ -161,6 +161,38 @@ func (c *Cluster) Note(id string, s store.Summary, rested bool) {
 		n.session, n.head = f.session, f.head
 	}
 	c.notes[id] = n
+}
+
+// noteWritten notes what is waiting in the agents that were written lately, for the
+// other servers' lists.
+func (c *Cluster) noteWritten(ctx context.Context, now time.Time) {
+	for _, id := range c.writtenLately(now) {
+		db, err := c.folder.Agent(id)
+		if err != nil {
+			continue
+		}
+		s, err := db.Summary(ctx)
+		c.mu.Lock()
+		k := c.agents[id]
+		known := err != nil || k == nil || k.summary.Attention == s.Attention || c.notes[id].head > 0
+		c.mu.Unlock()
+		if !known {
+			c.Note(id, s, false)
+		}
+	}
+}
+
+// writtenLately lists the agents that were written since it was called last.
+func (c *Cluster) writtenLately(now time.Time) (ids []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, f := range c.files {
+		if f.session == c.self.Session && f.written.After(f.noted) {
+			f.noted = now
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // flushNotes writes what was noted.

@@ -95,6 +95,8 @@ type Entry struct {
 	Agent  agent.Agent           // as of the last time its file was closed, or its own row changed
 	Admins map[string]agent.Role // by email
 	Owner  string                // the Session of the server that owns it
+
+	Attention store.Attention // some seconds old at most
 }
 
 // ErrNotOwner says that this server does not own an agent, or no longer: nothing of

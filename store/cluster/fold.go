@@ -24,7 +24,8 @@ const (
 	foldEvery = 5 * time.Second // looks
 )
 
-// foldAll folds the logs of this server's agents, one at a time.
+// foldAll folds the logs of this server's agents, one at a time, and notes what is
+// waiting in them.
 func (c *Cluster) foldAll(ctx context.Context) {
 	ticker := time.NewTicker(foldEvery)
 	defer ticker.Stop()
@@ -34,6 +35,7 @@ func (c *Cluster) foldAll(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
+			c.noteWritten(ctx, now)
 			for _, id := range c.dueFolds(now) {
 				if err := c.fold(ctx, id); agent.IgnoreNotFound(err) != nil && ctx.Err() == nil {
 					c.Log.Warn("fold the log of an agent", "agent", id, "error", err)

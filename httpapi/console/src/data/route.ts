@@ -1,9 +1,9 @@
-// Addresses of the console: #/agents/ID/SECTION/…?filters, #/agents and #/keys.
+// Addresses of the console: #/agents/ID/SECTION/…?filters, #/agents, #/keys and #/cluster.
 import { computed, signal } from "@preact/signals";
 
 export type Route = {
-  /** "agent" is one agent's; "agents" the list; "keys" the API keys; "unknown" none of them. */
-  page: "agent" | "agents" | "keys" | "start" | "unknown";
+  /** "agent" is one agent's; "agents" the list; "keys" the API keys; "cluster" the servers; "unknown" none of them. */
+  page: "agent" | "agents" | "keys" | "cluster" | "start" | "unknown";
   agent: string;
   section: string;
   rest: string[];
@@ -22,7 +22,7 @@ export function parseRoute(hash: string): Route {
   }
   const [kind, agent, section = "home", ...rest] = parts;
   if (!kind) return { ...route, page: "start" };
-  if (kind === "keys" && !agent) return { ...route, page: "keys" };
+  if ((kind === "keys" || kind === "cluster") && !agent) return { ...route, page: kind };
   if (kind !== "agents") return route;
   if (!agent) return { ...route, page: "agents" };
   return { ...route, page: "agent", agent, section, rest };

@@ -1,7 +1,7 @@
 // The list of agents.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { ApiError, get, go, href, loadSession, post, route, setQuery, upload, useQuery } from "../data";
+import { ApiError, get, go, href, loadSession, post, route, session, setQuery, upload, useQuery } from "../data";
 import { Badge, Button, Dialog, Empty, Icon, Load, Name, openDialog, Pager, plural, SearchField, tell, TextArea, TextField, When, LinkButton } from "../ui";
 
 /** A name that the service takes, out of one that a person typed. */
@@ -27,6 +27,7 @@ export default function Agents() {
         <h1 class="grow" tabIndex={-1}>Agents</h1>
         <SearchField label="Search agents" value={search} onInput={(text) => setQuery({ search: text, offset: null })} />
         <LinkButton href="#/keys" icon="KeyRound">API keys</LinkButton>
+        {session.value?.cluster && <LinkButton href="#/cluster" icon="Server">Servers</LinkButton>}
         <ImportButton />
         <Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <NewAgent close={close} />); }}>New agent</Button>
       </div>

@@ -57,6 +57,7 @@ function Current() {
   if (page === "start" || (page === "agent" && moved[section])) return <div class="page"><Skeleton title="Satchel" /></div>;
   if (page === "agents") return <Page name="agents" title="Agents" />;
   if (page === "keys") return <Page name="keys" title="Access & keys" />;
+  if (page === "cluster") return <Page name="cluster" title="Servers" />;
   const found = sections.find((s) => s.id === section);
   if (page === "unknown" || !found) {
     return <div class="page"><Empty icon="CircleHelp" title="There is no such page" action={<LinkButton href="#/" kind="primary">Go home</LinkButton>}>The address may be misspelled.</Empty></div>;
@@ -85,7 +86,7 @@ function startAgent() {
 
 function title() {
   const { page, section } = route.value;
-  const found = page === "agent" ? sections.find((s) => s.id === section)?.title : page === "agents" ? "Agents" : page === "keys" ? "API keys" : "";
+  const found = page === "agent" ? sections.find((s) => s.id === section)?.title : ({ agents: "Agents", keys: "API keys", cluster: "Servers" } as Record<string, string>)[page] ?? "";
   return [found, agent.value?.name, "Satchel"].filter(Boolean).join(" · ");
 }
 
@@ -143,6 +144,7 @@ function More({ current, close }: { current: string; close: () => void }) {
           {sections.filter((s) => !s.of && !mainSections.includes(s.id)).map((s) => <li><a href={href(current, s.id)}><Icon name={s.icon} /><span>{s.title}</span></a></li>)}
           <li><a href="#/agents"><Icon name="Layers" /><span>Agents</span></a></li>
           <li><a href="#/keys"><Icon name="KeyRound" /><span>API keys</span></a></li>
+          {session.value?.cluster && <li><a href="#/cluster"><Icon name="Server" /><span>Servers</span></a></li>}
         </ul>
         <div class="row center">
           <button type="button" class="button" onClick={(e) => { e.stopPropagation(); nextTheme(); }}><Icon name="SunMoon" size={16} /><span>Theme: {theme.value}</span></button>
