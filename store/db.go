@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/store/search"
 )
 
 // DB is one agent: what the catalog knows of it, and its file, which opens on
@@ -28,7 +29,8 @@ type DB struct {
 
 	gone atomic.Bool // closed for good
 
-	anchors anchorCache // of lists
+	anchors anchorCache   // of lists
+	chunks  search.Memory // while the file is open
 
 	// Parts of the schema that were asked for, by name; whether one was since they
 	// were looked at, and whether making or filling them is to go on.
@@ -241,6 +243,7 @@ func (db *DB) closeWhenUnused(forever bool) error {
 func (db *DB) closeLocked() error {
 	known := db.record.Load()
 	rec := *known
+	db.chunks.Forget()
 	unknown := db.file.summarize(&rec)
 	err := db.file.close()
 	db.file = nil

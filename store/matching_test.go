@@ -1,9 +1,7 @@
 package store
 
 import (
-	"context"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -12,14 +10,6 @@ import (
 
 	"satchel/store/search"
 )
-
-// whole is what Matching finds when it looks at everything.
-func whole(t testing.TB, db *DB, sourceID string, w Words, n int, also ...int64) map[int64]float64 {
-	return ask(t, db, sourceID, func(k *Knowledge) (map[int64]float64, error) {
-		k.Whole()
-		return scored(k, w, n, also)
-	})
-}
 
 // TestBM25IsThatOfFTS5 works bm25 out in both ways.
 func TestBM25IsThatOfFTS5(t *testing.T) {
@@ -33,7 +23,6 @@ func TestBM25IsThatOfFTS5(t *testing.T) {
 	w = append(w, Word{Ways: []Way{{Text: "天", Prefix: true}}}, Word{Ways: []Way{{Text: "fill", Prefix: true}}})
 	const any = `relay OR called OR more OR 12 OR creme OR 東京 OR "ab 12 3" OR "err ssl 42" OR "東京 京都" OR 天 * OR fill *`
 	got := ask(t, db, "", func(k *Knowledge) (map[string]map[int64]float64, error) {
-		k.Whole()
 		theirs, err := search.Scores(k.tx.query, "SELECT rowid, -bm25(_chunk_text) FROM _chunk_text WHERE _chunk_text MATCH ?", any)
 		if err != nil {
 			return nil, err
@@ -62,111 +51,84 @@ func TestBM25IsThatOfFTS5(t *testing.T) {
 	}
 }
 
-// fewOf is how many matches are ranked one by one in these tests.
-const fewOf = 400
-
-// bounded is what Matching finds when more than fewOf match.
-func bounded(t testing.TB, db *DB, sourceID string, w Words, n int, also ...int64) map[int64]float64 {
-	return ask(t, db, sourceID, func(k *Knowledge) (map[int64]float64, error) {
-		k.text.Few = fewOf
-		return scored(k, w, n, also)
-	})
-}
-
-// TestManyMatches asks for words that more chunks hold than are looked at.
-func TestManyMatches(t *testing.T) {
-	db := openKnowledge(t)
-	texts := make([]string, 4*fewOf)
-	for i := range texts {
-		texts[i] = "pump"
-		for j, word := range []string{"valve", "motor", "gauge"} {
-			if i%(2+j) == 0 {
-				texts[i] += " " + word
-			}
-		}
-	}
-	learn(t, db, testModel, texts)
-	checkFrequencies(t, db, map[string]int{"pump": len(texts), "valve": len(texts) / 2, "motor": len(texts) / 3, "kestrel": 0})
-	rare, some := learn(t, db, testModel, []string{"pump with a kestrel and a valve", "a kestrel", "motor gauge kestrel", "nothing"})
-	for _, c := range []struct {
-		what string
-		w    Words
-		n    int
-	}{
-		{"a rare word", wordsOf("valve", "motor", "kestrel"), 3},
-		{"none", wordsOf("motor", "gauge"), 1},
-	} {
-		got, want := bounded(t, db, "", c.w, c.n), whole(t, db, "", c.w, c.n)
-		best := slices.Max(slices.Collect(maps.Values(want)))
-		if len(got) != c.n || math.Abs(slices.Max(slices.Collect(maps.Values(got)))-best) > 0.02 {
-			t.Errorf("%s: found %v, of all %v", c.what, got, want)
-		}
-	}
-	w := wordsOf("valve", "motor", "kestrel")
-	if got, want := ranked(bounded(t, db, "", w, 3)), ranked(whole(t, db, "", w, 3)); !slices.Equal(got, want) || !slices.Contains(got, some[1]) {
-		t.Errorf("found %v, of all %v", got, want)
-	}
-	if got := bounded(t, db, "", w, 1, 1, 2, some[3]); len(got) != 2 || got[1] == 0 {
-		t.Errorf("besides the best, chunk 1 matches and others do not: %v", got)
-	}
-	if got := bounded(t, db, rare, wordsOf("valve", "pump"), 10); len(got) != 1 || got[some[0]] == 0 {
-		t.Errorf("in a small source: %v, want chunk %d", got, some[0])
-	}
-	if err := db.DeleteSource(context.Background(), rare); err != nil {
-		t.Fatal(err)
-	}
-	for seq := range bounded(t, db, "", w, 50) {
-		if slices.Contains(some, seq) {
-			t.Errorf("chunk %d of a deleted source is found", seq)
-		}
-	}
-}
-
-// checkFrequencies compares the estimates of how many chunks hold a word.
-func checkFrequencies(t *testing.T, db *DB, want map[string]int) {
-	t.Helper()
-	for word, want := range want {
-		got := ask(t, db, "", func(k *Knowledge) (int, error) {
-			k.text.Few = fewOf
-			return k.text.Frequency(word)
-		})
-		if math.Abs(float64(got-want)) > float64(want)/50 {
-			t.Errorf("%s is in %d chunks, the estimate is %d", word, want, got)
-		}
-	}
-}
-
-// TestFrequentWordsTogether asks for words each of which more chunks hold than
-// are ranked, and expects the chunks that hold several of them.
-func TestFrequentWordsTogether(t *testing.T) {
+// TestBestOfManyMatches asks for the best of many, which looks at some of the
+// chunks, and for all.
+func TestBestOfManyMatches(t *testing.T) {
 	db := openKnowledge(t)
 	random := rand.New(rand.NewPCG(1, 2))
-	zipf := rand.NewZipf(random, 1.1, 8, 60)
-	texts := make([]string, 10*fewOf)
+	zipf := rand.NewZipf(random, 1.1, 8, 300)
+	text := func() string {
+		var words []string
+		for range 5 + random.IntN(30) {
+			words = append(words, fmt.Sprint("w", zipf.Uint64()))
+		}
+		return strings.Join(words, " ")
+	}
+	var sources []string
+	for range 4 {
+		texts := make([]string, 700)
+		for i := range texts {
+			texts[i] = text()
+		}
+		id, _ := learn(t, db, testModel, texts)
+		sources = append(sources, id, "")
+	}
+	if err := db.DeleteSource(t.Context(), sources[0]); err != nil { // the purge is to come
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		var w Words
+		for range 1 + random.IntN(5) {
+			word := Word{Weight: []float64{0, 0, 0.4, 2}[random.IntN(4)], Name: random.IntN(3) == 0}
+			for j := range 1 + random.IntN(3) {
+				way := Way{Text: fmt.Sprint("w", zipf.Uint64()), Share: []float64{0, 0, 0.5}[random.IntN(3)]}
+				if random.IntN(6) == 0 {
+					way.Text += fmt.Sprint(" w", random.IntN(5))
+				}
+				if word.Ways = append(word.Ways, way); j == 2 {
+					word.Ways[2].Prefix = true
+				}
+			}
+			w = append(w, word)
+		}
+		source, n := sources[1+random.IntN(len(sources)-1)], 1+random.IntN(60)
+		all, got := found(t, db, source, w, 1_000_000), found(t, db, source, w, n)
+		if len(got.Scores) != min(n, len(all.Scores)) {
+			t.Fatalf("query %d: %d found, want %d of %d", i, len(got.Scores), n, len(all.Scores))
+		}
+		least := math.Inf(1)
+		for seq, score := range got.Scores {
+			if least = min(least, score); score != all.Scores[seq] || got.Names[seq] != all.Names[seq] {
+				t.Errorf("query %d: chunk %d has %v, want %v", i, seq, score, all.Scores[seq])
+			}
+		}
+		for seq, score := range all.Scores {
+			if _, ok := got.Scores[seq]; !ok && score > least {
+				t.Errorf("query %d: chunk %d with %v is not among the %d best, which end with %v", i, seq, score, n, least)
+			}
+		}
+	}
+}
+
+func found(t testing.TB, db *DB, sourceID string, w Words, n int) *Matches {
+	return ask(t, db, sourceID, func(k *Knowledge) (*Matches, error) { return k.Matching(w, n) })
+}
+
+// TestFrequentWords asks for words that most of many chunks hold: they say nothing,
+// unless there are no others.
+func TestFrequentWords(t *testing.T) {
+	db := openKnowledge(t)
+	texts := make([]string, 2400)
 	for i := range texts {
-		for range 10 + random.IntN(10) {
-			texts[i] += fmt.Sprintf("w%d ", zipf.Uint64())
+		if texts[i] = "pump"; i%3 > 0 {
+			texts[i] += " valve"
 		}
 	}
-	learn(t, db, testModel, texts)
-	const n = 10
-	best, all := 0, 0
-	for i := range 20 {
-		var list []string
-		for len(list) < 2+i%3 {
-			if word := fmt.Sprintf("w%d", random.IntN(25)); !slices.Contains(list, word) {
-				list = append(list, word)
-			}
-		}
-		w := wordsOf(list...)
-		want := slices.Sorted(maps.Values(whole(t, db, "", w, n)))
-		for _, score := range bounded(t, db, "", w, n) {
-			if all++; score > want[0]-1e-9 {
-				best++
-			}
-		}
+	_, seqs := learn(t, db, testModel, append(texts, "a kestrel", "pump with a kestrel and a valve"))
+	if got := ranked(matching(t, db, "", wordsOf("pump", "valve", "kestrel"), 5)); !slices.Equal(got, seqs[2400:2401]) && len(got) != 2 {
+		t.Errorf("found %v, want the two with a kestrel", got)
 	}
-	if all != 20*n || best < all*94/100 {
-		t.Errorf("%d of %d are among the best", best, all)
+	if got := matching(t, db, "", wordsOf("pump", "valve"), 5000); len(got) != 1601 {
+		t.Errorf("%d found, want all that hold the rarer word", len(got))
 	}
 }

@@ -16,13 +16,14 @@ type Knowledge struct {
 	tx    *Tx
 	model string
 	text  search.Text // Mixed also when some vectors are of another model
+	whole bool
 }
 
 // Knowledge opens the chunks for a search. model names the model whose vectors
 // count. sourceID narrows the search to one source, which is NOT_FOUND when it
 // is not there; empty, all are searched.
 func (tx *Tx) Knowledge(sourceID, model string) (*Knowledge, error) {
-	k := &Knowledge{tx: tx, model: model, text: search.Text{Query: tx.query, SourceID: sourceID}}
+	k := &Knowledge{tx: tx, model: model, text: search.Text{Query: tx.query, SourceID: sourceID, Memory: &tx.db.chunks}}
 	if sourceID != "" {
 		err := tx.value(&k.text.Source, "SELECT seq FROM sources WHERE id = ?", sourceID)
 		if errors.Is(err, sqlite.ErrNoRows) {
@@ -34,10 +35,9 @@ func (tx *Tx) Knowledge(sourceID, model string) (*Knowledge, error) {
 		EXISTS (SELECT 1 FROM sources WHERE embedding_model NOT IN ('', ?))`, model)
 }
 
-// Whole makes Nearest and Matching look at every chunk, as they do by themselves
-// when there are few. It takes seconds where there are many, and serves to find out
-// what they miss.
-func (k *Knowledge) Whole() { k.text.Whole = true }
+// Whole makes Nearest look at every vector, as it does by itself when there are few.
+// It takes seconds where there are many, and serves to find out what it misses.
+func (k *Knowledge) Whole() { k.whole = true }
 
 // Words are what full text looks for, Matches what it finds.
 type (
@@ -77,7 +77,7 @@ func (k *Knowledge) Nearest(vector []float32, n int) (map[int64]float64, error) 
 	if err != nil {
 		return nil, err
 	}
-	if search.CountRecords(heads) >= leastCoded && !k.text.Whole {
+	if search.CountRecords(heads) >= leastCoded && !k.whole {
 		return k.nearestByIndex(heads, vector, n)
 	}
 	return k.nearestByVectors(vector, n)

@@ -217,20 +217,46 @@ func (ix *Index) find(ctx context.Context, db *store.DB, m model, q Query) (Answ
 
 // question is a query as it is looked for.
 type question struct {
-	words store.Words
-	text  string
+	words   store.Words
+	text    string
+	matches func() (*store.Matches, error) // waits for the chunks that match
 }
 
 // prepare adds to a query's words the other ways in which chunks write them, and
-// to its text the words that mistyped ones are most like.
+// to its text the words that mistyped ones are most like. What matches the words is
+// looked for while the caller embeds the text.
 func (ix *Index) prepare(ctx context.Context, db *store.DB, m model, q Query) (question, error) {
+	type outcome struct {
+		matches *store.Matches
+		err     error
+	}
 	words, spoken := wordsOf(q.Text)
-	var corrected map[string]string
-	words, err := readKnowledge(ctx, db, m, q, func(k *store.Knowledge) (found store.Words, err error) {
-		found, corrected, err = k.Expand(words, store.Expansion{Asked: spoken, Known: ix.knows})
-		return found, err
+	prepared, found := make(chan question, 1), make(chan outcome, 1)
+	go func() {
+		matches, err := readKnowledge(ctx, db, m, q, func(k *store.Knowledge) (*store.Matches, error) {
+			expanded, corrected, err := k.Expand(words, store.Expansion{Asked: spoken, Known: ix.knows})
+			if err != nil {
+				return nil, err
+			}
+			prepared <- question{words: expanded, text: embeddable("", withCorrections(q.Text, corrected))}
+			if q.Mode == Vector {
+				return &store.Matches{}, nil
+			}
+			return k.Matching(expanded, sideOf(q.Limit))
+		})
+		found <- outcome{matches, err}
+		close(prepared)
+	}()
+	asked, ok := <-prepared
+	asked.matches = sync.OnceValues(func() (*store.Matches, error) {
+		o := <-found
+		return o.matches, o.err
 	})
-	return question{words, embeddable("", withCorrections(q.Text, corrected))}, err
+	if !ok {
+		_, err := asked.matches()
+		return question{}, err
+	}
+	return asked, nil
 }
 
 // knows reports whether a word is spelled correctly as far as the lexicon knows.
@@ -258,24 +284,16 @@ func withCorrections(text string, corrected map[string]string) string {
 // concurrently, in separate transactions; chunks deleted in the meantime are
 // dropped.
 func (ix *Index) shortlist(ctx context.Context, db *store.DB, m model, q Query, r ranking, asked question, vector []float32) ([]candidate, error) {
-	n := sideOf(q.Limit)
 	var near map[int64]float64
 	var failed error
-	var aside sync.WaitGroup
 	if q.Mode != Keyword {
-		aside.Go(func() {
-			near, failed = readKnowledge(ctx, db, m, q, func(k *store.Knowledge) (map[int64]float64, error) { return k.Nearest(vector, n) })
-		})
+		near, failed = readKnowledge(ctx, db, m, q, func(k *store.Knowledge) (map[int64]float64, error) { return k.Nearest(vector, sideOf(q.Limit)) })
 	}
-	matching, err := &store.Matches{}, error(nil)
-	if q.Mode != Vector {
-		matching, err = readKnowledge(ctx, db, m, q, func(k *store.Knowledge) (*store.Matches, error) { return k.Matching(asked.words, n) })
-	}
-	aside.Wait()
+	matches, err := asked.matches()
 	if err := errors.Join(failed, err); err != nil {
 		return nil, err
 	}
-	return readKnowledge(ctx, db, m, q, func(k *store.Knowledge) ([]candidate, error) { return candidates(k, q, r, vector, near, matching) })
+	return readKnowledge(ctx, db, m, q, func(k *store.Knowledge) ([]candidate, error) { return candidates(k, q, r, vector, near, matches) })
 }
 
 // readKnowledge opens the chunks for one part of a search.

@@ -2,11 +2,13 @@ package search
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"satchel/store/search/postings"
 	"satchel/store/search/terms"
 )
 
@@ -24,12 +26,15 @@ const (
 
 // The bounds of what Expand adds to one word.
 const (
-	maxForms  = 6
-	maxNear   = 3
-	leastStem = 3 // characters of the stem of other forms
-	leastWord = 4 // characters of a word that may be mistyped, and of the parts of one
-	leastPart = 5 // characters of a part of a compound
-	maxVocab  = 20_000
+	maxForms    = 6
+	maxNear     = 3
+	leastStem   = 3 // characters of the stem of other forms
+	leastWord   = 4 // characters of a word that may be mistyped, and of the parts of one
+	leastPart   = 5 // characters of a part of a compound
+	maxVocab    = 20_000
+	allVocab    = 1_000_000
+	mostCounted = 300    // of these whose chunks are counted
+	maxCounted  = 10_000 // chunks
 )
 
 // Expand adds to plain words the other ways in which chunks write them: ß as ss
@@ -38,11 +43,11 @@ const (
 // no chunk holds, the parts of a compound, or else compounds that end with it, or
 // else the most similar words that chunks hold. corrected are the most similar ones, by what was asked for.
 func (x *Text) Expand(w Words, e Expansion) (expanded Words, corrected map[string]string, err error) {
-	c, err := x.corpus()
+	c, err := x.open()
 	if err != nil || c.chunks == 0 {
 		return w, nil, err
 	}
-	languages, err := x.languages(e.Asked)
+	languages, err := x.languages(c, e.Asked)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,30 +75,42 @@ type expander struct {
 
 // languages returns those that a query may be in: what its function words say, or
 // the languages of the chunks.
-func (x *Text) languages(asked []string) (list []terms.Language, err error) {
+func (x *Text) languages(c corpus, asked []string) ([]terms.Language, error) {
+	if len(asked) == 0 {
+		return x.Memory.languagesOf(c, x.written)
+	}
+	return slices.DeleteFunc(slices.Clone(terms.Languages), func(l terms.Language) bool { return !slices.Contains(asked, l.Code) }), nil
+}
+
+// written returns the languages that some chunk is in.
+func (x *Text) written() (list []terms.Language, err error) {
+	defer func(rows int) { x.rows = rows }(x.rows) // they are not the query's
 	for _, l := range terms.Languages {
-		has := slices.Contains(asked, l.Code)
-		if len(asked) == 0 {
-			if has, err = x.hasLanguage(l); err != nil {
+		for _, pair := range l.Marks {
+			both, err := x.together(pair)
+			if err != nil {
 				return nil, err
 			}
-		}
-		if has {
-			list = append(list, l)
+			if both {
+				list = append(list, l)
+				break
+			}
 		}
 	}
 	return list, nil
 }
 
-// hasLanguage reports whether some chunk is in a language.
-func (x *Text) hasLanguage(l terms.Language) (bool, error) {
-	pairs := make([]string, len(l.Marks))
-	for i, p := range l.Marks {
-		pairs[i] = "(" + quoteTerm(p[0]) + " AND " + quoteTerm(p[1]) + ")"
+// together reports whether some chunk holds all of some words.
+func (x *Text) together(words []string) (bool, error) {
+	var lists []postings.List
+	for _, word := range words {
+		l, err := x.list(termKey{text: word}, false)
+		if err != nil {
+			return false, err
+		}
+		lists = append(lists, l)
 	}
-	var found int
-	err := x.value(&found, "SELECT 1 FROM _chunk_text WHERE _chunk_text MATCH ? LIMIT 1", strings.Join(pairs, " OR "))
-	return found == 1, err
+	return postings.Overlap(lists[0], lists[1]), nil
 }
 
 func (ex *expander) expand(w Word) (Word, error) {
@@ -105,16 +122,17 @@ func (ex *expander) expand(w Word) (Word, error) {
 		return w, err
 	}
 	for _, way := range w.Ways {
-		if has, err := ex.has(way.Text); err != nil || has {
+		if has, err := ex.holds(way.Text); err != nil || has {
 			return w, err
 		}
 	}
 	if split, err := ex.split(text); err != nil || split {
 		return w, err
 	}
-	if tails, err := ex.tails(text); err != nil || len(tails) > 0 {
-		w.add(tails, compoundShare)
+	if tails, err := ex.tails(text); err != nil {
 		return w, err
+	} else if len(tails) > 0 {
+		return w, ex.add(&w, tails, compoundShare)
 	}
 	if ex.Known != nil && ex.Known(text) {
 		return w, nil
@@ -129,80 +147,72 @@ func (ex *expander) expand(w Word) (Word, error) {
 	return w, err
 }
 
-// has reports whether some chunk holds a word.
-func (ex *expander) has(word string) (bool, error) {
-	n, _, err := ex.ahead(ex.corpus, term{text: word}, 1)
+// holds reports whether some chunk holds a word.
+func (ex *expander) holds(word string) (bool, error) {
+	n, err := ex.count(word)
 	return n > 0, err
 }
 
-// vocabularyWord is a word of the index.
-type vocabularyWord struct {
-	term   string
-	chunks int
-}
-
-// vocabulary returns the index's words that begin with a prefix.
-func (x *Text) vocabulary(prefix string) (list []vocabularyWord, err error) {
-	return x.words("SELECT term, doc FROM _chunk_terms WHERE term >= ? AND term < ? LIMIT ?", prefix, prefix+"\U0010FFFF", maxVocab)
-}
-
-// words returns the index's words that a query selects.
-func (x *Text) words(query string, args ...any) (list []vocabularyWord, err error) {
-	rows, err := x.Query(query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var w vocabularyWord
-		if err := rows.Scan(&w.term, &w.chunks); err != nil {
+// counted returns how many chunks hold each of some terms of the index, of those
+// that some do.
+func (x *Text) counted(list []string) (map[string]int, error) {
+	found := map[string]int{}
+	for _, term := range list[:min(len(list), mostCounted)] {
+		l, err := x.index.Term(term, false, maxCounted)
+		if err != nil {
 			return nil, err
 		}
-		list = append(list, w)
+		if len(l.Rows) > 0 {
+			found[term] = len(l.Rows)
+		}
 	}
-	return list, rows.Err()
+	return found, nil
 }
 
 // addForms adds the other forms of a word, and compounds that begin with it.
 func (ex *expander) addForms(w *Word, text string) error {
-	own, forms, compounds := terms.Stemmed(text), map[string]int{}, map[string]int{}
+	own := terms.Stemmed(text)
+	var forms, compounds []string
 	for _, l := range ex.languages {
 		stems := []string{l.Stem(text), l.Stem(terms.Fold(text)), l.Stem(own)}
 		prefix := commonPrefix(stems[:2])
 		if utf8.RuneCountInString(prefix) < leastStem {
 			continue
 		}
-		list, err := ex.vocabulary(prefix)
+		list, err := ex.index.Terms(prefix, maxVocab)
 		if err != nil {
 			return err
 		}
-		for _, v := range list {
+		for _, term := range list {
 			switch {
-			case v.term == own:
-			case slices.Contains(stems, l.Stem(v.term)) || slices.Contains(stems, v.term):
-				forms[v.term] = v.chunks
-			case l.Compounds && utf8.RuneCountInString(prefix) >= leastPart && len(v.term) >= len(prefix)+leastWord:
-				compounds[v.term] = v.chunks
+			case term == own:
+			case slices.Contains(stems, l.Stem(term)) || slices.Contains(stems, term):
+				forms = append(forms, term)
+			case l.Compounds && utf8.RuneCountInString(prefix) >= leastPart && len(term) >= len(prefix)+leastWord:
+				compounds = append(compounds, term)
 			}
 		}
 	}
-	w.add(forms, 1)
-	w.add(compounds, compoundShare)
-	return nil
+	if err := ex.add(w, forms, 1); err != nil {
+		return err
+	}
+	return ex.add(w, compounds, compoundShare)
 }
 
 // add adds the most frequent of some terms as ways to write a word.
-func (w *Word) add(found map[string]int, share float64) {
-	list := make([]string, 0, len(found))
-	for term := range found {
-		list = append(list, term)
+func (ex *expander) add(w *Word, list []string, share float64) error {
+	found, err := ex.counted(list)
+	if err != nil {
+		return err
 	}
+	list = slices.Collect(maps.Keys(found))
 	slices.SortFunc(list, func(a, b string) int { return cmp.Or(cmp.Compare(found[b], found[a]), cmp.Compare(a, b)) })
 	for _, term := range list[:min(len(list), maxForms)] {
 		if text := terms.WordOf(term); text != "" {
 			w.Ways = append(w.Ways, Way{Text: text, Share: share})
 		}
 	}
+	return nil
 }
 
 func commonPrefix(list []string) string {
@@ -230,7 +240,7 @@ func (ex *expander) split(text string) (bool, error) {
 			continue
 		}
 		tail := text[at:]
-		if has, err := ex.has(tail); err != nil {
+		if has, err := ex.holds(tail); err != nil {
 			return false, err
 		} else if !has {
 			continue
@@ -240,7 +250,7 @@ func (ex *expander) split(text string) (bool, error) {
 			if !ok || len(head) < leastWord {
 				continue
 			}
-			if has, err := ex.has(head); err != nil {
+			if has, err := ex.holds(head); err != nil {
 				return false, err
 			} else if has {
 				ex.parts = append(ex.parts, Word{Ways: []Way{{Text: head}}, Weight: compoundShare}, Word{Ways: []Way{{Text: tail}}, Weight: compoundShare})
@@ -252,22 +262,21 @@ func (ex *expander) split(text string) (bool, error) {
 }
 
 // tails returns the compounds of the index that end with a word, in any of its
-// forms, by how many chunks hold them. It reads the whole vocabulary, so it finds
+// forms. It reads the whole vocabulary, so it finds
 // none where that is large.
-func (ex *expander) tails(text string) (map[string]int, error) {
-	found := map[string]int{}
+func (ex *expander) tails(text string) (found []string, err error) {
 	for _, l := range ex.languages {
 		stem := l.Stem(text)
 		if !l.Compounds || utf8.RuneCountInString(text) < leastPart || len(stem) < leastWord || ex.corpus.chunks >= largeVocabulary {
 			continue
 		}
-		list, err := ex.words("SELECT term, doc FROM _chunk_terms WHERE instr(term, ?) >= ? LIMIT ?", stem, leastWord, maxVocab)
+		list, err := ex.index.Terms("", allVocab)
 		if err != nil {
 			return nil, err
 		}
-		for _, v := range list {
-			if strings.HasSuffix(l.Stem(v.term), stem) {
-				found[v.term] = v.chunks
+		for _, term := range list {
+			if strings.Index(term, stem) >= leastWord-1 && strings.HasSuffix(l.Stem(term), stem) {
+				found = append(found, term)
 			}
 		}
 	}
@@ -290,26 +299,29 @@ func (ex *expander) near(text string) ([]string, error) {
 	if len(letters) > 6 {
 		most = 2
 	}
-	best, found := most, map[string]int{}
+	best := most
+	var found []string
 	for _, prefix := range ex.beginnings(letters) {
-		list, err := ex.vocabulary(prefix)
+		list, err := ex.index.Terms(prefix, maxVocab)
 		if err != nil {
 			return nil, err
 		}
-		for _, v := range list {
-			d := min(terms.Distance(stem, v.term, best), terms.Distance(folded, v.term, best))
-			if d > best || utf8.RuneCountInString(v.term) < leastWord-1 {
+		for _, term := range list {
+			d := min(terms.Distance(stem, term, best), terms.Distance(folded, term, best))
+			if d > best || utf8.RuneCountInString(term) < leastWord-1 {
 				continue
 			}
 			if d < best {
 				best = d
-				clear(found)
+				found = found[:0]
 			}
-			found[v.term] = v.chunks
+			found = append(found, term)
 		}
 	}
 	w := Word{}
-	w.add(found, nearShare)
+	if err := ex.add(&w, found, nearShare); err != nil {
+		return nil, err
+	}
 	var near []string
 	for _, way := range w.Ways[:min(len(w.Ways), maxNear)] {
 		near = append(near, way.Text)

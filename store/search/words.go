@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
+
+	"satchel/store/search/postings"
 )
 
 // Words are what full text looks for. They stand for themselves: nothing in
@@ -49,16 +50,9 @@ type term struct {
 	word   int  // of the words
 	share  float64
 	weight float64 // of the word
-	chunks int     // that hold it; of more than fewMatches an estimate
+	chunks int     // that hold it
 	idf    float64
-}
-
-// match is the FTS5 expression for a term.
-func (t term) match() string {
-	if t.prefix {
-		return quoteTerm(t.text) + " *"
-	}
-	return quoteTerm(t.text)
+	list   postings.List
 }
 
 // rated is a word with the weight that its frequency gives it.
@@ -66,6 +60,8 @@ type rated struct {
 	Word
 	chunks int // that hold it
 	idf    float64
+	rare   bool  // it is a name, and so few chunks hold it that it says which are meant
+	terms  []int // its ways that are looked for
 }
 
 // weigh counts the ways of each word, picks the terms to look for, and returns
@@ -78,15 +74,15 @@ func (x *Text) weigh(c corpus, w Words) (words []rated, found []term, best float
 	for i, word := range w {
 		r := rated{Word: word}
 		for _, way := range word.Ways {
-			if len(way.Text) > maxTermBytes || counted == maxTerms {
+			if len(way.Text) > maxTermBytes || counted == maxTerms || x.rows > maxRows {
 				continue
 			}
 			counted++
 			t := term{text: way.Text, prefix: way.Prefix, word: i, share: cmp.Or(way.Share, 1), weight: word.weight()}
-			if t.chunks, err = x.count(c, t); err != nil {
+			if t.list, err = x.list(termKey{t.text, t.prefix}, false); err != nil {
 				return nil, nil, 0, err
 			}
-			if t.chunks > 0 {
+			if t.chunks = len(t.list.Rows); t.chunks > 0 {
 				t.idf = idf(c.chunks, t.chunks)
 				found = append(found, t)
 			}
@@ -95,8 +91,15 @@ func (x *Text) weigh(c corpus, w Words) (words []rated, found []term, best float
 		words = append(words, r)
 	}
 	found = discriminating(found)
-	for i, r := range words {
-		if r.chunks == 0 && !r.Optional || slices.ContainsFunc(found, func(t term) bool { return t.word == i }) {
+	for i, t := range found {
+		if found[i].list, err = x.list(termKey{t.text, t.prefix}, true); err != nil {
+			return nil, nil, 0, err
+		}
+		words[t.word].terms = append(words[t.word].terms, i)
+	}
+	for i := range words {
+		r := &words[i]
+		if r.rare = r.isRare(c); r.chunks == 0 && !r.Optional || len(r.terms) > 0 {
 			best += r.weight() * r.idf
 		}
 	}
@@ -154,18 +157,3 @@ func discriminating(terms []term) []term {
 // leastWeight is the weight of words that chunks are looked for by, unless a
 // query has no others.
 const leastWeight = 0.5
-
-// weighty returns the terms that chunks are looked for by.
-func weighty(list []term) []term {
-	heavy := slices.DeleteFunc(slices.Clone(list), func(t term) bool { return t.weight < leastWeight })
-	if len(heavy) == 0 {
-		return list
-	}
-	return heavy
-}
-
-// quoteTerm makes an FTS5 string of text, which is a term or a phrase whatever
-// it holds. FTS5 reads its query up to the first NUL.
-func quoteTerm(text string) string {
-	return `"` + strings.NewReplacer(`"`, `""`, "\x00", " ").Replace(text) + `"`
-}

@@ -1,6 +1,6 @@
 // Package terms says what the words of a text are for full text: it cuts
-// scripts that have no spaces into pieces that an index can hold, and counts
-// words in a text as SQLite's FTS5 does with the tokenizer of the schema,
+// scripts that have no spaces into pieces that an index can hold, and makes of
+// words what SQLite's FTS5 does with the tokenizer of the schema,
 // "porter unicode61 remove_diacritics 2" with marks as a part of words.
 package terms
 

@@ -56,13 +56,6 @@ func reference(t testing.TB) func(text string) []string {
 	}
 }
 
-// ours are the words of a text as Counter sees them.
-func ours(text string) (list []string) {
-	var c Counter
-	c.each(text, func(word []byte) { list = append(list, string(stem(fold(word)))) })
-	return list
-}
-
 // TestLettersAreThoseOfFTS5 compares the letters of Western languages, and
 // those that are another form of a letter.
 func TestLettersAreThoseOfFTS5(t *testing.T) {
@@ -73,7 +66,7 @@ func TestLettersAreThoseOfFTS5(t *testing.T) {
 	}
 	for _, r := range letters {
 		text := "q" + string(r) + "q"
-		if got, want := ours(text), want(text); !slices.Equal(got, want) {
+		if got, want := Terms(text), want(text); !slices.Equal(got, want) {
 			t.Errorf("%U: %q, FTS5 has %q", r, got, want)
 		}
 	}
@@ -91,7 +84,7 @@ func TestWordsAreThoseOfFTS5(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, want := ours(string(text)), want(string(text))
+		got, want := Terms(string(text)), want(string(text))
 		words += len(want)
 		if len(got) != len(want) {
 			t.Errorf("%s: %d words, FTS5 has %d", name, len(got), len(want))
@@ -119,7 +112,7 @@ func TestWordsOfOtherScripts(t *testing.T) {
 		"activate angulariti homologous effective bowdlerize probate rate cease controll roll generate ion as is us yes ssses eed s",
 		"x1 42 e1042 ERR_SSL_42 foo.Bar() AB-12/3 I\u2160 \u00bd",
 	} {
-		if got, want := ours(text), want(text); !slices.Equal(got, want) {
+		if got, want := Terms(text), want(text); !slices.Equal(got, want) {
 			t.Errorf("%q:\n%q, FTS5 has\n%q", text, got, want)
 		}
 	}
@@ -133,21 +126,10 @@ func FuzzStem(f *testing.F) {
 	want := reference(f)
 	f.Fuzz(func(t *testing.T, word string) {
 		letters := strings.Map(func(r rune) rune { return 'a' + r&31%26 }, word)
-		if got, want := ours(letters), want(letters); !slices.Equal(got, want) {
+		if got, want := Terms(letters), want(letters); !slices.Equal(got, want) {
 			t.Errorf("%q: %q, FTS5 has %q", letters, got, want)
 		}
 	})
-}
-
-func TestCount(t *testing.T) {
-	list := []Term{{Text: "error"}, {Text: "ab 12 3"}, {Text: "absent"}, {Text: "err", Prefix: true}, {Text: ""}, {Text: "東京"}, {Text: "12"}}
-	counts := make([]int, len(list))
-	c := NewCounter(list)
-	words := c.Count("Errors: AB-12/3 erred in ab 12; "+Separate("東京都"), counts)
-	words += c.Count("ab 12/3 an Error", counts)
-	if want := []int{2, 2, 0, 3, 0, 1, 3}; words != 16 || !slices.Equal(counts, want) {
-		t.Errorf("%d words, counts %v, want 16, %v", words, counts, want)
-	}
 }
 
 func TestSeparate(t *testing.T) {

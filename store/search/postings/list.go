@@ -1,0 +1,342 @@
+package postings
+
+import (
+	"slices"
+	"sort"
+)
+
+// List is the rows that hold a term, in order.
+type List struct {
+	Rows   []int64
+	Counts []int32 // how often each holds it
+	Cut    bool    // there are more rows
+
+	ends  []int  // of each row's positions in bytes
+	bytes []byte // positions as FTS5 has them
+}
+
+// At returns the place of a row in the list, from a place on at which it is not
+// yet passed, or of the first row behind it.
+func (l *List) At(row int64, from int) int {
+	step := 1
+	for from+step < len(l.Rows) && l.Rows[from+step] < row {
+		from += step
+		step *= 2
+	}
+	end := min(from+step+1, len(l.Rows))
+	return from + sort.Search(end-from, func(i int) bool { return l.Rows[from+i] >= row })
+}
+
+// positions are those of the row at a place: the column in the upper half, the
+// word's number in the lower.
+func (l *List) positions(i int, into []int64) []int64 {
+	from := 0
+	if i > 0 {
+		from = l.ends[i-1]
+	}
+	b, at := l.bytes[from:l.ends[i]], int64(0)
+	for len(b) > 0 {
+		var n uint64
+		if n, b = varint(b); n == 1 {
+			n, b = varint(b)
+			at = int64(n) << 32
+			continue
+		}
+		at += int64(n) - 2
+		into = append(into, at)
+	}
+	return into
+}
+
+// count returns how many positions there are in b: numbers, of which a 1 and the
+// next one change the column.
+func count(b []byte) (n int32) {
+	for i := 0; i < len(b); i++ {
+		if b[i] == 1 {
+			i++
+			n--
+		}
+		for i < len(b) && b[i] >= 0x80 {
+			i++
+		}
+		n++
+	}
+	return n
+}
+
+// Phrase returns the rows that hold the terms of lists one after the other, which
+// were read with positions.
+func Phrase(lists []List) List {
+	var found List
+	at, places := make([]int, len(lists)), make([][]int64, len(lists))
+	for i, row := range lists[0].Rows {
+		at[0] = i
+		in := true
+		for j := 1; in && j < len(lists); j++ {
+			at[j] = lists[j].At(row, at[j])
+			in = at[j] < len(lists[j].Rows) && lists[j].Rows[at[j]] == row
+		}
+		if !in {
+			continue
+		}
+		for j := range lists {
+			places[j] = lists[j].positions(at[j], places[j][:0])
+		}
+		if n := inARow(places); n > 0 {
+			found.Rows, found.Counts = append(found.Rows, row), append(found.Counts, n)
+		}
+	}
+	return found
+}
+
+// inARow counts the positions of the first word that those of the next follow.
+func inARow(places [][]int64) (n int32) {
+	for _, p := range places[0] {
+		follows := true
+		for j := 1; follows && j < len(places); j++ {
+			_, follows = slices.BinarySearch(places[j], p+int64(j))
+		}
+		if follows {
+			n++
+		}
+	}
+	return n
+}
+
+// Overlap reports whether some row holds both of two terms.
+func Overlap(a, b List) bool {
+	for at, i := 0, 0; i < len(a.Rows); i++ {
+		if at = b.At(a.Rows[i], at); at == len(b.Rows) {
+			return false
+		}
+		if b.Rows[at] == a.Rows[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// Union returns the rows that hold any of some terms.
+func Union(lists []List) List {
+	sums := map[int64]int32{}
+	for _, l := range lists {
+		for i, row := range l.Rows {
+			sums[row] += l.Counts[i]
+		}
+	}
+	u := List{Rows: make([]int64, 0, len(sums))}
+	for row := range sums {
+		u.Rows = append(u.Rows, row)
+	}
+	slices.Sort(u.Rows)
+	for _, row := range u.Rows {
+		u.Counts = append(u.Counts, sums[row])
+	}
+	return u
+}
+
+// merge makes one list of those of segments, oldest first. A row without
+// positions is deleted.
+func merge(parts []List) List {
+	all := List{}
+	for _, p := range parts {
+		if n := len(all.Rows); n > 0 && p.Rows[0] <= all.Rows[n-1] {
+			all = replace(all, p)
+		} else {
+			all = all.concat(p)
+		}
+	}
+	return all.living()
+}
+
+// replace merges two lists; where both have a row, the newer one counts.
+func replace(old, newer List) List {
+	merged := List{Cut: old.Cut || newer.Cut}
+	for i, j := 0, 0; i < len(old.Rows) || j < len(newer.Rows); {
+		switch {
+		case j == len(newer.Rows) || i < len(old.Rows) && old.Rows[i] < newer.Rows[j]:
+			merged.add(&old, i)
+			i++
+		default:
+			if i < len(old.Rows) && old.Rows[i] == newer.Rows[j] {
+				i++
+			}
+			merged.add(&newer, j)
+			j++
+		}
+	}
+	return merged
+}
+
+// concat appends a list whose rows all come later.
+func (l List) concat(next List) List {
+	for _, end := range next.ends {
+		l.ends = append(l.ends, len(l.bytes)+end)
+	}
+	return List{append(l.Rows, next.Rows...), append(l.Counts, next.Counts...), l.Cut || next.Cut, l.ends, append(l.bytes, next.bytes...)}
+}
+
+// add appends a row of another list.
+func (l *List) add(from *List, at int) {
+	l.Rows, l.Counts = append(l.Rows, from.Rows[at]), append(l.Counts, from.Counts[at])
+	if from.ends != nil {
+		start := 0
+		if at > 0 {
+			start = from.ends[at-1]
+		}
+		l.bytes = append(l.bytes, from.bytes[start:from.ends[at]]...)
+		l.ends = append(l.ends, len(l.bytes))
+	}
+}
+
+// living returns the list without deleted rows.
+func (l List) living() List {
+	if !slices.Contains(l.Counts, 0) {
+		return l
+	}
+	kept := List{Cut: l.Cut}
+	for i, n := range l.Counts {
+		if n > 0 {
+			kept.add(&l, i)
+		}
+	}
+	return kept
+}
+
+// decoder reads the rows of one term from the pages of a segment.
+type decoder struct {
+	list      List
+	limit     int
+	positions bool
+
+	begun bool   // the term was found
+	row   int64  // the last one
+	rest  int    // bytes of its positions on the next page
+	part  []byte // those on the pages before
+}
+
+// read reads a page and reports whether the next has more of the term.
+func (d *decoder) read(l leaf, term []byte) (more bool, err error) {
+	from, to := 4, l.firstTerm()
+	if !d.begun {
+		if from, to = l.find(term); from == 0 {
+			return false, nil
+		}
+		d.begun = true
+	} else if from = d.remainder(l.data[from:to]) + from; from < to {
+		d.row = 0 // the first row of a page is written in full
+	}
+	if err := d.entries(l.data[from:to]); err != nil {
+		return false, err
+	}
+	if d.limit > 0 && len(d.list.Rows) > d.limit {
+		d.list.Cut = true
+		return false, nil
+	}
+	return to == l.size, nil
+}
+
+// remainder reads the rest of the positions that the page before begins with, and
+// returns its length.
+func (d *decoder) remainder(b []byte) int {
+	n := min(d.rest, len(b))
+	if n > 0 {
+		d.part = append(d.part, b[:n]...)
+		if d.rest -= n; d.rest == 0 {
+			d.enter(d.part)
+		}
+	}
+	return n
+}
+
+// entries reads rows: each is the distance to the last one, twice the length of
+// its positions, plus 1 where an earlier one is deleted, and its positions.
+func (d *decoder) entries(b []byte) error {
+	for len(b) > 0 {
+		var distance, size uint64
+		distance, b = varint(b)
+		size, b = varint(b)
+		d.row += int64(distance)
+		n := int(size / 2)
+		if n > len(b) {
+			d.part, d.rest = append(d.part[:0], b...), n-len(b)
+			return nil
+		}
+		d.enter(b[:n])
+		b = b[n:]
+	}
+	return nil
+}
+
+func (d *decoder) enter(positions []byte) {
+	d.list.Rows, d.list.Counts = append(d.list.Rows, d.row), append(d.list.Counts, count(positions))
+	if d.positions {
+		d.list.bytes = append(d.list.bytes, positions...)
+		d.list.ends = append(d.list.ends, len(d.list.bytes))
+	}
+}
+
+// find returns where the rows of a term begin and end on a page, 0 when it is not
+// there. Terms are written as the length of what they have in common with the one
+// before, which the first lacks, the length of the rest, and the rest.
+func (l leaf) find(wanted []byte) (from, to int) {
+	at, matched := 0, 0 // the last term is below wanted, and has so much in common with it
+	for index, first := l.index, true; len(index) > 0; first = false {
+		var step, common, n int
+		step, index = length(index)
+		if at += step; at >= l.size {
+			return 0, 0
+		}
+		b := l.data[at:]
+		if !first {
+			common, b = length(b)
+		}
+		if n, b = length(b); common > matched {
+			continue
+		}
+		if common < matched || n > len(b) {
+			return 0, 0
+		}
+		same := 0
+		for same < n && matched < len(wanted) && b[same] == wanted[matched] {
+			same, matched = same+1, matched+1
+		}
+		switch {
+		case same < n && (matched == len(wanted) || b[same] > wanted[matched]):
+			return 0, 0
+		case same == n && matched == len(wanted):
+			from, to = l.size-len(b)+n, l.size
+			if len(index) > 0 {
+				step, _ = length(index)
+				to = min(max(at+step, from), l.size)
+			}
+			return from, to
+		}
+	}
+	return 0, 0
+}
+
+// terms calls fn with the terms of a page until it returns false, and reports
+// whether it did not.
+func (l leaf) terms(fn func(term []byte) bool) (bool, error) {
+	var term []byte
+	at := 0
+	for index, first := l.index, true; len(index) > 0; first = false {
+		var step, common, n int
+		step, index = length(index)
+		if at += step; at >= l.size {
+			return false, errDamaged
+		}
+		b := l.data[at:]
+		if !first {
+			common, b = length(b)
+		}
+		if n, b = length(b); common > len(term) || n > len(b) {
+			return false, errDamaged
+		}
+		if term = append(term[:common], b[:n]...); !fn(term) {
+			return false, nil
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,275 @@
+// Package postings reads the inverted index of an FTS5 table: which rows hold a
+// word, how often, and where. FTS5 itself goes through a term's rows once for each
+// thing that is asked of it, some two microseconds a row; here a term is read once,
+// in a hundredth of that.
+//
+// The format of the shadow tables is described at the beginning of SQLite's
+// ext/fts5/fts5_index.c. It is a part of SQLite's file format, so it does not
+// change; tables with detail other than full and with tombstones (contentless_delete)
+// are not read.
+package postings
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"satchel/store/sqlite"
+)
+
+// Query runs a statement in the transaction that is read.
+type Query func(query string, args ...any) (*sqlite.Rows, error)
+
+// The records of the data table that are no page, and how a page's id is made of
+// its segment's id and its number.
+const (
+	averagesID  = 1
+	structureID = 10
+	segmentBits = 37
+)
+
+// mainIndex is put before each term of the index of whole words.
+const mainIndex = '0'
+
+// Index is the inverted index of one table.
+type Index struct {
+	query    Query
+	data     string // statements
+	pages    string
+	place    string
+	segments []segment // oldest first
+
+	Rows  int // of the table
+	Words int // of all rows
+}
+
+// segment is a sorted list of terms with their rows, on pages of its own. What a
+// later segment says of a row and term replaces what an earlier one does.
+type segment struct{ id, first, last int64 }
+
+var errDamaged = errors.New("the full text index is damaged")
+
+// Open reads what there is of an FTS5 table.
+func Open(query Query, table string) (*Index, error) {
+	x := &Index{
+		query: query,
+		data:  "SELECT block FROM " + table + "_data WHERE id = ?",
+		pages: "SELECT block FROM " + table + "_data WHERE id BETWEEN ? AND ? ORDER BY id",
+		place: "SELECT pgno >> 1 FROM " + table + "_idx WHERE segid = ? AND term <= ? ORDER BY term DESC LIMIT 1",
+	}
+	averages, err := x.block(averagesID)
+	if err != nil || len(averages) == 0 {
+		return x, err
+	}
+	rows, averages := varint(averages)
+	x.Rows, x.Words = int(rows), Sum(averages)
+	structure, err := x.block(structureID)
+	if err != nil {
+		return nil, err
+	}
+	x.segments, err = segmentsOf(structure)
+	return x, err
+}
+
+// segmentsOf reads the record that lists the segments by levels, each of which has
+// the results of merging that of the one before; within one, later ones are newer.
+func segmentsOf(b []byte) (list []segment, err error) {
+	if len(b) < 4 {
+		return nil, errDamaged
+	}
+	levels, b := varint(b[4:])
+	_, b = varint(b) // how many segments there are
+	_, b = varint(b) // how many pages were written
+	for range levels {
+		if len(b) == 0 {
+			return nil, errDamaged
+		}
+		var n uint64
+		_, b = varint(b) // how many are being merged
+		n, b = varint(b)
+		level := make([]segment, 0, min(n, 100))
+		for range n {
+			if len(b) == 0 {
+				return nil, errDamaged
+			}
+			var id, first, last uint64
+			id, b = varint(b)
+			first, b = varint(b)
+			last, b = varint(b)
+			if last > 0 {
+				level = append(level, segment{int64(id), int64(first), int64(last)})
+			}
+		}
+		list = append(level, list...)
+	}
+	return list, nil
+}
+
+func (x *Index) block(id int64) (block []byte, err error) {
+	rows, err := x.query(x.data, id)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	if rows.Next() {
+		err = rows.Scan(&block)
+	}
+	return block, errors.Join(err, rows.Err())
+}
+
+// leaf is a page of a segment: terms, each followed by its rows. An index at the
+// end of the page, from size on, says where terms begin.
+type leaf struct {
+	data  []byte
+	size  int
+	index []byte
+}
+
+func newLeaf(block []byte) (leaf, error) {
+	if len(block) < 4 {
+		return leaf{}, errDamaged
+	}
+	size := int(binary.BigEndian.Uint16(block[2:]))
+	if size < 4 || size > len(block) {
+		return leaf{}, errDamaged
+	}
+	return leaf{block[:size], size, block[size:]}, nil
+}
+
+// firstTerm is where the first term of a page begins, its size without one.
+func (l leaf) firstTerm() int {
+	if len(l.index) == 0 {
+		return l.size
+	}
+	at, _ := length(l.index)
+	return min(max(at, 4), l.size)
+}
+
+// leaves calls fn with the pages of a segment from a number on, until it returns
+// false. The page is valid during the call.
+func (x *Index) leaves(s segment, from int64, fn func(leaf) (bool, error)) error {
+	rows, err := x.query(x.pages, s.id<<segmentBits+max(from, s.first), s.id<<segmentBits+s.last)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var block sqlite.RawBytes
+		if err := rows.Scan(&block); err != nil {
+			return err
+		}
+		l, err := newLeaf(block)
+		if err != nil {
+			return err
+		}
+		if more, err := fn(l); err != nil || !more {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// placeOf returns the number of the page of a segment on which a term is, if the
+// segment has it.
+func (x *Index) placeOf(s segment, term []byte) (page int64, err error) {
+	if s.first == s.last {
+		return s.first, nil
+	}
+	rows, err := x.query(x.place, s.id, term)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	if rows.Next() {
+		err = rows.Scan(&page)
+	}
+	return max(page, s.first), errors.Join(err, rows.Err())
+}
+
+// Term returns the rows that hold a term, which is a word as the table's tokenizer
+// makes it. With positions, it also says where. Past limit rows, if that is not 0,
+// the list is cut.
+func (x *Index) Term(term string, positions bool, limit int) (List, error) {
+	wanted := append([]byte{mainIndex}, term...)
+	var parts []List
+	for _, s := range x.segments {
+		page, err := x.placeOf(s, wanted)
+		if err != nil {
+			return List{}, err
+		}
+		d := decoder{limit: limit, positions: positions}
+		if err := x.leaves(s, page, func(l leaf) (bool, error) { return d.read(l, wanted) }); err != nil {
+			return List{}, fmt.Errorf("read the rows of a term: %w", err)
+		}
+		if len(d.list.Rows) > 0 {
+			parts = append(parts, d.list)
+		}
+	}
+	return merge(parts), nil
+}
+
+// Terms returns terms that begin with a prefix, in order and no more than limit.
+// Some may be in rows that are deleted alone.
+func (x *Index) Terms(prefix string, limit int) ([]string, error) {
+	wanted := append([]byte{mainIndex}, prefix...)
+	var list []string
+	for _, s := range x.segments {
+		page, err := x.placeOf(s, wanted)
+		if err != nil {
+			return nil, err
+		}
+		found := 0
+		err = x.leaves(s, page, func(l leaf) (bool, error) {
+			return l.terms(func(term []byte) bool {
+				if c := comparePrefix(term, wanted); c != 0 {
+					return c < 0
+				}
+				list = append(list, string(term[1:]))
+				found++
+				return found < limit
+			})
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read terms: %w", err)
+		}
+	}
+	slices.Sort(list)
+	list = slices.Compact(list)
+	return list[:min(len(list), limit)], nil
+}
+
+// comparePrefix compares the beginning of a term with a prefix.
+func comparePrefix(term, prefix []byte) int {
+	return slices.Compare(term[:min(len(term), len(prefix))], prefix)
+}
+
+// Sum adds up numbers that are written one after the other, as sizes of columns are.
+func Sum(b []byte) (sum int) {
+	for len(b) > 0 {
+		var n uint64
+		n, b = varint(b)
+		sum += int(n)
+	}
+	return sum
+}
+
+// varint reads a number as SQLite's file format has it, highest bits first, and
+// returns what follows it.
+func varint(b []byte) (n uint64, rest []byte) {
+	for i, x := range b {
+		if i == 8 {
+			return n<<8 | uint64(x), b[9:]
+		}
+		if n = n<<7 | uint64(x&0x7f); x < 0x80 {
+			return n, b[i+1:]
+		}
+	}
+	return n, nil
+}
+
+// length reads a number that is the length of something on a page.
+func length(b []byte) (n int, rest []byte) {
+	long, rest := varint(b)
+	return int(min(long, 1<<16)), rest
+}

@@ -1,0 +1,239 @@
+package search
+
+import (
+	"math"
+	"slices"
+
+	"satchel/store/search/postings"
+)
+
+// FTS5's constants of bm25.
+const (
+	k1 = 1.2
+	b  = 0.75
+)
+
+// ranker works the bm25 of chunks out as FTS5 does, see
+// https://www.sqlite.org/fts5.html#the_bm25_function, but that all ways to write a
+// word are one.
+type ranker struct {
+	*Matches
+	lengths *lengthReader
+	average float64 // words of a chunk
+	counts  []int32 // how often the chunk at hand holds each term
+	cursors []cursor
+}
+
+// cursor goes through the chunks that hold a term.
+type cursor struct {
+	postings.List
+	term int
+	at   int
+	most float64 // that the term adds to a score
+}
+
+// row is the chunk at which the cursor is, the highest number at its end.
+func (c *cursor) row() int64 {
+	if c.at < len(c.Rows) {
+		return c.Rows[c.at]
+	}
+	return math.MaxInt64
+}
+
+// seek moves to a chunk, or behind it.
+func (c *cursor) seek(seq int64) {
+	if c.row() < seq {
+		c.at = c.At(seq, c.at)
+	}
+}
+
+// newRanker returns one whose cursors are at the beginning: first those of terms by
+// which no chunks are looked for, then those that add most last.
+func (x *Text) newRanker(m *Matches) *ranker {
+	r := &ranker{Matches: m, lengths: x.lengths(), counts: make([]int32, len(m.terms)),
+		average: math.Max(float64(m.corpus.words)/float64(m.corpus.chunks), 1)}
+	for i, t := range m.terms {
+		r.cursors = append(r.cursors, cursor{List: t.list, term: i, most: t.weight * m.words[t.word].idf * (k1 + 1) * t.share})
+	}
+	return r
+}
+
+// rate works out one chunk. The cursors only move on, or else begin again.
+func (r *ranker) rate(seq int64) (hit, error) {
+	for i := range r.cursors {
+		c := &r.cursors[i]
+		if c.at > 0 && c.Rows[c.at-1] >= seq {
+			c.at = 0
+		}
+		r.note(c, seq)
+	}
+	return r.hit(seq)
+}
+
+// note moves a cursor to a chunk and notes how often that has its term.
+func (r *ranker) note(c *cursor, seq int64) bool {
+	c.seek(seq)
+	if r.counts[c.term] = 0; c.row() == seq {
+		r.counts[c.term] = c.Counts[c.at]
+		return true
+	}
+	return false
+}
+
+// hit is a chunk by its counts.
+func (r *ranker) hit(seq int64) (hit, error) {
+	length, err := r.lengths.of(seq)
+	if err != nil {
+		return hit{}, err
+	}
+	norm := k1 * (1 - b + b*float64(length)/r.average)
+	h, names, held := hit{seq: seq}, 0, 0
+	for _, w := range r.words {
+		part := w.reached(r.terms, r.counts, norm)
+		h.score += w.weight() * w.idf * (k1 + 1) * part
+		if w.rare {
+			if names++; part > 0 {
+				held++
+			}
+		}
+	}
+	h.score = min(h.score/r.best, 1)
+	if held > 0 {
+		h.names = float64(held) / float64(names)
+	}
+	return h, nil
+}
+
+// reached is the part of its weight that a word reaches in a chunk.
+func (w rated) reached(list []term, counts []int32, norm float64) (best float64) {
+	own := 0.0
+	for _, j := range w.terms {
+		if f := float64(counts[j]); list[j].share == 1 {
+			own += f
+		} else {
+			best = max(best, list[j].share*f/(f+norm))
+		}
+	}
+	return max(best, own/(own+norm))
+}
+
+// top returns the n best chunks. It goes through the lists of all terms at once,
+// and once n are found, only looks at chunks whose terms can add up to more than
+// the last of them has (Turtle and Flood's MaxScore).
+func (x *Text) top(m *Matches, n int) ([]hit, error) {
+	r := x.newRanker(m)
+	light := r.arrange()
+	sums := make([]float64, len(r.cursors)+1) // what the first cursors can add up to
+	for i, c := range r.cursors {
+		sums[i+1] = sums[i] + c.most/m.best
+	}
+	var found []hit
+	first, least := light, 0.0 // the first cursor whose chunks are looked at, and the score to exceed
+	for {
+		seq := x.next(r.cursors[first:])
+		if seq == math.MaxInt64 {
+			return found, nil
+		}
+		h, err := r.consider(seq, first, sums, least)
+		if err != nil {
+			return nil, err
+		}
+		if h.score <= least {
+			continue
+		}
+		if in, err := x.has(seq); err != nil {
+			return nil, err
+		} else if !in {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(found, h, compareHits)
+		if found = slices.Insert(found, at, h); len(found) > n {
+			found = found[:n]
+		}
+		if len(found) == n {
+			for least = found[n-1].score; first < len(r.cursors) && sums[first+1] <= least; {
+				first++
+			}
+		}
+	}
+}
+
+// arrange sorts the cursors by what they add, behind those by which no chunks are
+// looked for, and returns how many these are.
+func (r *ranker) arrange() (light int) {
+	isLight := func(c cursor) bool { return r.terms[c.term].weight < leastWeight }
+	for _, c := range r.cursors {
+		if isLight(c) {
+			light++
+		}
+	}
+	if light == len(r.cursors) {
+		light = 0
+	}
+	slices.SortStableFunc(r.cursors, func(a, b cursor) int {
+		if light > 0 && isLight(a) != isLight(b) {
+			if isLight(a) {
+				return -1
+			}
+			return 1
+		}
+		switch {
+		case a.most < b.most:
+			return -1
+		case a.most > b.most:
+			return 1
+		}
+		return 0
+	})
+	return light
+}
+
+// next returns the next chunk at which one of some cursors is, which may be one of
+// the source, and the highest number at the end.
+func (x *Text) next(cursors []cursor) int64 {
+	for {
+		seq := int64(math.MaxInt64)
+		for i := range cursors {
+			seq = min(seq, cursors[i].row())
+		}
+		if x.Source == 0 || x.members == nil || seq == math.MaxInt64 {
+			return seq
+		}
+		at, in := slices.BinarySearch(x.members, seq)
+		if in {
+			return seq
+		}
+		if at == len(x.members) {
+			return math.MaxInt64
+		}
+		for i := range cursors {
+			cursors[i].seek(x.members[at])
+		}
+	}
+}
+
+// consider rates a chunk at which a cursor from first on is, and moves those on.
+// The score is 0 if it does not exceed least.
+func (r *ranker) consider(seq int64, first int, sums []float64, least float64) (hit, error) {
+	most := sums[first]
+	for i := first; i < len(r.cursors); i++ {
+		c := &r.cursors[i]
+		if r.counts[c.term] = 0; c.row() == seq {
+			r.counts[c.term] = c.Counts[c.at]
+			most += c.most / r.best
+			c.at++
+		}
+	}
+	for i := first - 1; i >= 0; i-- {
+		if most <= least {
+			return hit{}, nil
+		}
+		if c := &r.cursors[i]; !r.note(c, seq) {
+			most -= c.most / r.best
+		}
+	}
+	if most <= least {
+		return hit{}, nil
+	}
+	return r.hit(seq)
+}

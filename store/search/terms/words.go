@@ -1,0 +1,69 @@
+package terms
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Terms returns the words of a text as the index has them, in their order.
+func Terms(text string) (list []string) {
+	eachWord(text, func(from, to int) {
+		if word := fold([]byte(text[from:to])); len(word) > 0 {
+			list = append(list, string(stem(word)))
+		}
+	})
+	return list
+}
+
+// wordChar returns the length of the character that text begins with, 0 when no
+// word holds it.
+func wordChar(text string) int {
+	if c := text[0]; c < utf8.RuneSelf {
+		if '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' {
+			return 1
+		}
+		return 0
+	}
+	r, size := utf8.DecodeRuneInString(text)
+	if unicode.In(r, unicode.L, unicode.N, unicode.Mn, unicode.Mc, unicode.Co) {
+		return size
+	}
+	return 0
+}
+
+// fold makes letters small and takes the accents off them, in place where that
+// is possible.
+func fold(word []byte) []byte {
+	for i, b := range word {
+		if b >= utf8.RuneSelf {
+			plain := norm.NFD.String(strings.Map(small, string(word)))
+			return []byte(strings.Map(func(r rune) rune {
+				if 0x300 <= r && r <= 0x36F {
+					return -1
+				}
+				return r
+			}, plain))
+		}
+		word[i] = lowerASCII(b)
+	}
+	return word
+}
+
+// small is a letter's case folding: through the capital, which letters have
+// in common that differ in form alone, such as µ and μ, or ς and σ.
+func small(r rune) rune {
+	if r == 'ı' { // its capital is that of another letter
+		return r
+	}
+	return unicode.ToLower(unicode.ToUpper(r))
+}
+
+func lowerASCII(b byte) byte {
+	if 'A' <= b && b <= 'Z' {
+		return b + 'a' - 'A'
+	}
+	return b
+}
