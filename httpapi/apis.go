@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"encoding/json"
-	"net/url"
 
 	"satchel/agent"
 	"satchel/agent/apis"
@@ -87,17 +86,8 @@ type operationIn struct {
 	Operation string `path:"operation" doc:"Id of the operation, escaped, or its name." example:"getOrder"`
 }
 
-// ref is the operation that the path names. The router does not unescape a path
-// with an escaped slash, which ids may have.
-func (in *operationIn) ref(c *rest.Call) string {
-	if plain, err := url.PathUnescape(in.Operation); err == nil && c.HTTP.Request().URL.RawPath != "" {
-		return plain
-	}
-	return in.Operation
-}
-
 func (s *Server) getOperation(c *rest.Call, in *operationIn) (agent.Operation, error) {
-	_, o, err := c.DB.Operation(c, in.ID, in.ref(c))
+	_, o, err := c.DB.Operation(c, in.ID, in.Operation)
 	return o.Operation, err
 }
 
@@ -110,7 +100,7 @@ type executeOperationIn struct {
 }
 
 func (s *Server) executeOperation(c *rest.Call, in *executeOperationIn) (agentchat.ToolOutcome, error) {
-	return s.toolbox.ExecuteOperation(c, c.DB, in.ID, in.ref(c), in.Body.Credential, in.Body.Arguments)
+	return s.toolbox.ExecuteOperation(c, c.DB, in.ID, in.Operation, in.Body.Credential, in.Body.Arguments)
 }
 
 type createAPIToolsIn struct {

@@ -202,12 +202,84 @@ func TestConsoleCalendar(t *testing.T) {
 	if fmt.Sprint(at(stored, "recurrence_days")) != "[1 4]" || at(stored, "start_time") != day(1)+"T00:15:00.000Z" {
 		t.Errorf("stored %v", stored)
 	}
+	walkOccurrences(t, ts, p, task)
+	p.eval(`location.hash = "#/agents/default/calendar/tasks/` + task + `?view=week&date=` + day(0) + `"`)
+	p.waitFor(`document.querySelector(".drawer")?.textContent.includes("Every Monday and Thursday")`)
 	p.click("Delete all of them")
-	p.waitFor(`!document.querySelector(".drawer") && !document.querySelector("[data-task]") && location.hash.includes("view=week")`)
+	p.waitFor(`!document.querySelector(".drawer") && !document.querySelector("[data-task='` + task + `']") && location.hash.includes("view=week")`)
 	p.eval(`void document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "m", bubbles: true }))`)
 	p.waitFor(`document.querySelector(".month")`)
 	p.eval(`void document.querySelector("[data-date='` + day(3) + `']").click()`)
 	p.waitFor(`[...document.querySelectorAll("dialog input")].some((i) => i.labels[0]?.textContent === "Begins" && i.value === "` + day(3) + `T09:00")`)
+}
+
+// walkOccurrences drags, edits and deletes single occurrences of a task, and all
+// from one on.
+func walkOccurrences(t *testing.T, ts *testServer, p *consolePage, task string) {
+	t.Helper()
+	const monday, tuesday = "2033-01-03", "2033-01-04" // the task is on Mondays and Thursdays at 09:15 in Tokyo
+	of := "/api/agents/default/calendar/" + task
+	chip := func(date string) string {
+		return `document.querySelector("[data-date='` + date + `'] .chip[data-task]")`
+	}
+	exceptions := func(want string) { // waits for what is stored
+		t.Helper()
+		p.eval(`(async () => { while (JSON.stringify((await (await fetch("` + of + `")).json()).exceptions.map((e) => [e.original_start, e.cancelled ?? e.start_time ?? e.title])) !== ` + quoted(want) + `) await new Promise(requestAnimationFrame); })()`)
+	}
+	answer := func(scope, action string) {
+		t.Helper()
+		p.waitFor(`document.querySelector("dialog .scopes")`)
+		p.checkPage("the question which occurrences")
+		p.eval(`void [...document.querySelectorAll("dialog .scopes label")].find((l) => l.textContent.trim() === ` + quoted(scope) + `).click()`)
+		p.eval(`void [...document.querySelectorAll("dialog .scopes ~ .row button")].find((b) => b.textContent === ` + quoted(action) + `).click()`)
+		p.waitFor(`!document.querySelector("dialog")`)
+	}
+	p.eval(`location.hash = "#/agents/default/calendar?date=` + monday + `"`)
+	p.waitFor(chip(monday))
+	drag := func(from, to string) {
+		t.Helper()
+		p.eval(`(() => {
+			const dataTransfer = new DataTransfer();
+			const fire = (el, type) => el.dispatchEvent(new DragEvent(type, { bubbles: true, cancelable: true, dataTransfer }));
+			fire(` + chip(from) + `, "dragstart");
+			fire(document.querySelector("[data-date='` + to + `']"), "dragover");
+			fire(document.querySelector("[data-date='` + to + `']"), "drop");
+		})()`)
+	}
+	drag(monday, tuesday)
+	answer("This event", "Move")
+	p.waitFor(chip(tuesday) + ` && !` + chip(monday))
+	exceptions(`[["2033-01-03T00:15:00.000Z","2033-01-04T00:15:00.000Z"]]`)
+	p.eval(`void [...document.querySelectorAll(".toasts button")].findLast((b) => b.textContent === "Undo").click()`)
+	p.waitFor(chip(monday) + ` && !` + chip(tuesday))
+	exceptions(`[]`)
+
+	p.eval(`void ` + chip(monday) + `.click()`)
+	p.waitFor(`document.querySelector(".drawer h2")`)
+	p.click("Edit")
+	p.fill("Title", "With the auditor")
+	p.click("Save")
+	answer("This event", "Save")
+	p.waitFor(`document.querySelector(".drawer h2").textContent === "With the auditor" && ` + chip(monday) + `.textContent.includes("With the auditor")`)
+	exceptions(`[["2033-01-03T00:15:00.000Z","With the auditor"]]`)
+	p.click("Delete")
+	answer("This event", "Delete")
+	p.waitFor(`!document.querySelector(".drawer") && !` + chip(monday))
+	p.eval(`void dispatchEvent(new Event("pagehide"))`) // deletes at once
+	exceptions(`[["2033-01-03T00:15:00.000Z",true]]`)
+
+	p.eval(`void document.querySelector("[data-date='2033-01-06'] .chip[data-task]").click()`)
+	p.waitFor(`document.querySelector(".drawer h2")`)
+	p.click("Edit")
+	p.fill("Title", "From now on", "Begins", "2033-01-07T10:00")
+	p.click("Save")
+	answer("This and following events", "Save")
+	p.waitFor(`!document.querySelector(".drawer") && ` + chip("2033-01-07") + ` && !` + chip("2033-01-06") + ` && ` + chip("2033-01-10") + `.textContent.includes("10:00")`)
+	for _, r := range ts.must(t, 200, "GET", "/api/agents/default/calendar?sort=created_at", "")["tasks"].([]any) {
+		if at(r, "title") == "From now on" && fmt.Sprint(at(r, "recurrence_days")) != "[1 5]" {
+			t.Errorf("the later ones are %v", r)
+		}
+	}
 }
 
 // walkSchedules creates a schedule, whose next runs are shown while it is typed,

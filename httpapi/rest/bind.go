@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
@@ -70,6 +71,19 @@ func jsonFields(t reflect.Type) []boundField {
 	return fields
 }
 
+// pathParam returns a part of the path as the client meant it: clients may escape
+// what need not be, such as colons.
+func pathParam(c echo.Context, name string) string {
+	value := c.Param(name)
+	if c.Request().URL.RawPath == "" {
+		return value // unescaped
+	}
+	if text, err := url.PathUnescape(value); err == nil {
+		return text
+	}
+	return value
+}
+
 // bind fills in from the request. The error names every field that is off.
 func (b *binding) bind(c echo.Context, in reflect.Value) error {
 	var issues agent.Issues
@@ -78,7 +92,7 @@ func (b *binding) bind(c echo.Context, in reflect.Value) error {
 		values := query[p.name]
 		switch p.in {
 		case "path":
-			values = []string{c.Param(p.name)}
+			values = []string{pathParam(c, p.name)}
 		case "header":
 			values = []string{c.Request().Header.Get(p.name)}
 		}

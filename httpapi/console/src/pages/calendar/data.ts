@@ -2,10 +2,16 @@
 import { signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 
-import { agentId, get, onChange, onReset, path, put, useQuery } from "../../data";
+import { agentId, get, onChange, onReset, path, put, useQuery, type API } from "../../data";
 import { tell } from "../../ui";
 import { addDays, instantOf, wallOf, writeDate } from "../../parts/zone";
+import { moveOccurrences } from "./occurrence";
 import { schedulesAt, tasksAt, toSchedule, toTask } from "./words";
+
+/** A task on a day of the calendar: one that does not recur, or one occurrence. */
+export type Task = API.TaskOrOccurrence;
+
+type Shown = { tasks: Task[]; days: API.ScheduleDay[] };
 
 /** Something on a day of the calendar. */
 export type Item = {
@@ -23,21 +29,21 @@ export type Item = {
   note: string;
   /** How many runs there are, where there are several. */
   times: string;
-  task?: any;
+  task?: Task;
 };
 
 /** The time zone of the agent, whose days the calendar shows. */
 export function useZone(): string {
-  const settings = useQuery(path("agents", agentId.value, "settings"));
+  const settings = useQuery<API.Settings>(path("agents", agentId.value, "settings"));
   return settings.data.value?.timezone ?? "UTC";
 }
 
 const most = 1000;
 
 async function allTasks(from: string, to: string, abort: AbortSignal) {
-  const found: any[] = [];
+  const found: Task[] = [];
   for (let total = 1; found.length < Math.min(total, most);) {
-    const page = await get(tasksAt(), { start: from, end: to, limit: 200, offset: found.length }, abort);
+    const page: API.TaskList = await get(tasksAt(), { start: from, end: to, limit: 200, offset: found.length }, abort);
     total = page.meta.total;
     if (!page.tasks.length) break;
     found.push(...page.tasks);
@@ -47,7 +53,7 @@ async function allTasks(from: string, to: string, abort: AbortSignal) {
 
 /** The tasks and the days of schedules from one date to another, kept current. */
 export function useDays(from: string, to: string) {
-  const state = useMemo(() => ({ data: signal<{ tasks: any[]; days: any[] } | undefined>(undefined), error: signal<Error | undefined>(undefined), loading: signal(false) }), [agentId.value, from, to]);
+  const state = useMemo(() => ({ data: signal<Shown | undefined>(undefined), error: signal<Error | undefined>(undefined), loading: signal(false) }), [agentId.value, from, to]);
   const load = useMemo(() => {
     let abort: AbortController | undefined;
     return Object.assign(async () => {
@@ -55,7 +61,7 @@ export function useDays(from: string, to: string) {
       const mine = abort = new AbortController();
       state.loading.value = true;
       try {
-        const [tasks, { days }] = await Promise.all([allTasks(from, to, mine.signal), get(schedulesAt("days"), { start: from, end: to }, mine.signal)]);
+        const [tasks, { days }] = await Promise.all([allTasks(from, to, mine.signal), get(schedulesAt("days"), { start: from, end: to }, mine.signal) as Promise<API.ScheduleDayList>]);
         if (abort === mine) { state.data.value = { tasks, days }; state.error.value = undefined; }
       } catch (error: any) {
         if (abort === mine && error.name !== "AbortError") state.error.value = error;
@@ -70,7 +76,7 @@ export function useDays(from: string, to: string) {
     void load();
     return () => { clearTimeout(due); offs.forEach((off) => off()); load.stop(); };
   }, [load]);
-  return { ...state, reload: load, set: (change: (d: { tasks: any[]; days: any[] }) => { tasks: any[]; days: any[] }) => { if (state.data.value) state.data.value = change(state.data.value); } };
+  return { ...state, reload: load, set: (change: (d: Shown) => Shown) => { if (state.data.value) state.data.value = change(state.data.value); } };
 }
 
 export type Days = ReturnType<typeof useDays>;
@@ -81,13 +87,13 @@ const mostPlanned = 50;
 const minutes = (wall: string) => Number(wall.slice(11, 13)) * 60 + Number(wall.slice(14, 16));
 
 /** The items of days by date, in order; tasks of several days are on each. */
-export function itemsOf(data: { tasks: any[]; days: any[] }, zone: string, from: string, to: string): Map<string, Item[]> {
+export function itemsOf(data: Shown, zone: string, from: string, to: string): Map<string, Item[]> {
   const all = new Map<string, Item[]>();
   const add = (i: Item) => { if (i.date >= from && i.date <= to) all.set(i.date, [...(all.get(i.date) ?? []), i]); };
   for (const t of data.tasks) {
     const [start, end] = [wallOf(t.start_time, zone), wallOf(t.end_time, zone)];
     for (let date = start.slice(0, 10), n = 0; n < 62 && (n === 0 || date < end.slice(0, 10) || (date === end.slice(0, 10) && minutes(end) > 0)); date = addDays(date, 1), n++) {
-      add({ key: `${t.occurrence_id ?? t.id} ${date}`, date, from: n ? 0 : minutes(start), to: date === end.slice(0, 10) ? minutes(end) : 1440, title: t.title, href: toTask(t.id, t.start_time), kind: "task", status: t.status, goesOn: n > 0,
+      add({ key: `${t.occurrence_id ?? t.id} ${date}`, date, from: n ? 0 : minutes(start), to: date === end.slice(0, 10) ? minutes(end) : 1440, title: t.title, href: toTask(t.id, t.original_start), kind: "task", status: t.status, goesOn: n > 0,
         note: "", times: "", task: t });
     }
   }
@@ -103,25 +109,26 @@ export function itemsOf(data: { tasks: any[]; days: any[] }, zone: string, from:
 }
 
 /** Reports whether a task can be dragged to another day. */
-export const movable = (t: any) => t?.recurrence === "none" && t.status !== "running";
+export const movable = (t?: Task) => t !== undefined && (t.recurrence === "none" ? t.status !== "running" : t.status === "pending");
 
-/** Moves a task to another date, and a time if one is given, at once; it can be undone. */
-export async function moveTask(days: Days, t: any, zone: string, date: string, minute?: number) {
+/** Moves a task to another date, and a time if one is given, at once; it can be undone. Of one that recurs it asks which. */
+export async function moveTask(days: Days, t: Task, zone: string, date: string, minute?: number) {
   const was = wallOf(t.start_time, zone);
   const time = minute === undefined ? was.slice(11) : `${String(Math.floor(minute / 60)).padStart(2, "0")}:${String(minute % 60).padStart(2, "0")}`;
   if (`${date}T${time}` === was) return;
   const start = instantOf(`${date}T${time}`, zone);
+  const where = writeDate(date, { weekday: "long", day: "numeric", month: "long" });
+  if (t.recurrence !== "none") return moveOccurrences(days, t, start, where);
   const end = new Date(start.getTime() + Date.parse(t.end_time) - Date.parse(t.start_time));
-  const show = (change: object) => days.set((d) => ({ ...d, tasks: d.tasks.map((x) => (x.id === t.id ? { ...x, ...change } : x)) }));
-  const store = async (change: object) => {
+  const show = (change: Partial<Task>) => days.set((d) => ({ ...d, tasks: d.tasks.map((x) => (x.id === t.id ? { ...x, ...change } : x)) }));
+  const store = async (change: API.TaskChange) => {
     try { await put(tasksAt(t.id), change); } catch (error: any) { tell(error); }
     await days.reload();
   };
   show({ start_time: start.toISOString(), end_time: end.toISOString() });
-  tell(`${t.title} is on ${writeDate(date, { weekday: "long", day: "numeric", month: "long" })} now`, () => {
+  tell(`${t.title} is on ${where} now`, () => {
     show({ start_time: t.start_time, end_time: t.end_time });
     void store({ start_time: t.start_time, end_time: t.end_time, status: t.status });
   });
   await store({ start_time: start.toISOString() });
 }
-

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { href, mayEdit, route } from "../../data";
 import { Badge, Empty, Icon, Name } from "../../ui";
 import { addDays, sinceMonday, wallOf, writeDate } from "../../parts/zone";
-import { movable, moveTask, type Days, type Item } from "./data";
+import { movable, moveTask, type Days, type Item, type Task } from "./data";
 import { recurs } from "./words";
 
 type View = { items: Map<string, Item[]>; dates: string[]; zone: string; today: string; days: Days; add: (date: string, minute?: number) => void };
@@ -12,7 +12,7 @@ type View = { items: Map<string, Item[]>; dates: string[]; zone: string; today: 
 const clock = (minute: number) => `${String(Math.floor(minute / 60) % 24).padStart(2, "0")}:${String(minute % 60).padStart(2, "0")}`;
 
 /** What is dragged: its data cannot be read before it is dropped. */
-let dragged: { task: any; offset: number } | undefined;
+let dragged: { task: Task; offset: number } | undefined;
 
 /** Keeps the filters of the calendar in an address that leads to a task. */
 export const withQuery = (to: string) => {
@@ -28,12 +28,12 @@ function Chip({ item: i, style, tall }: { item: Item; style?: Record<string, str
   return (
     <a class={`chip ${i.kind} ${i.status} ${tall && i.to - i.from <= 45 ? "short" : ""}`} style={style} href={i.kind === "task" ? withQuery(i.href) : i.href} draggable={drag} data-task={i.task?.id} title={[clock(i.from), i.title, i.note].filter(Boolean).join(" · ")} onClick={(e) => e.stopPropagation()}
       onDragStart={(e) => {
-        if (!drag) return e.preventDefault();
+        if (!drag || !i.task) return e.preventDefault();
         dragged = { task: i.task, offset: tall ? e.offsetY : 0 };
         e.dataTransfer!.effectAllowed = "move";
         e.dataTransfer!.setData("text/plain", i.title);
       }} onDragEnd={() => { dragged = undefined; }}>
-      {i.kind === "run" ? <Icon name="CalendarClock" size={12} /> : i.task.recurrence !== "none" && <Icon name="Repeat" size={12} />}
+      {i.kind === "run" ? <Icon name="CalendarClock" size={12} /> : i.task?.recurrence !== "none" && <Icon name="Repeat" size={12} />}
       {!i.times && <span class="chip-time">{i.goesOn ? "…" : clock(i.from)}</span>} <bdi class="chip-title">{i.title}</bdi>{i.times && <span class="chip-note">{i.times}</span>}
     </a>
   );
@@ -110,7 +110,7 @@ export function Week({ view }: { view: View }) {
   const ref = useRef<HTMLDivElement>(null);
   useEffect(() => { if (ref.current) ref.current.scrollTop = 7 * 44 - 10; }, []);
   const now = wallOf(Date.now(), view.zone);
-  const whole = (i: Item) => i.kind === "task" && Date.parse(i.task.end_time) - Date.parse(i.task.start_time) >= 20 * 3_600_000;
+  const whole = (i: Item) => i.task !== undefined && Date.parse(i.task.end_time) - Date.parse(i.task.start_time) >= 20 * 3_600_000;
   const minuteAt = (e: MouseEvent, offset: number, step: number) => Math.max(0, Math.min(1440 - step, Math.round(((e.clientY - (e.currentTarget as Element).getBoundingClientRect().top - offset) / dayHeight) * 1440 / step) * step));
   return (
     <div class="week" ref={ref} tabIndex={0} role="group" aria-label="Week by the hour">

@@ -1,31 +1,35 @@
 import type { ComponentChildren } from "preact";
 
-import { invalidate, post, put } from "../../data";
+import { invalidate, post, put, type API } from "../../data";
 import { FormDialog, SelectField, TextArea, TextField, type FormState } from "../../ui";
 import { PickField } from "../../parts/pick";
 import { instantOf, wallOf, zones } from "../../parts/zone";
+import type { Task } from "./data";
+import { askScope, changeOccurrences, movedTimes, type Scope } from "./occurrence";
 import { tasksAt, weekdays } from "./words";
 
 const recurrences: [string, string][] = [["none", "Once"], ["daily", "Every day"], ["weekly", "Every week"], ["monthly", "Every month"]];
 const statuses: [string, string][] = [["pending", "Pending"], ["completed", "Completed"], ["failed", "Failed"], ["cancelled", "Cancelled"]];
 
-/** Makes a task that begins at a wall time, or changes one. */
-export function TaskForm({ task, zone, start = "", top, close, saved }: { task?: any; zone: string; start?: string; top?: ComponentChildren; close: () => void; saved?: () => void }) {
+/** Makes a task that begins at a wall time, or changes one; one is the occurrence that was opened. */
+export function TaskForm({ task, one, zone, start = "", top, close, saved }: { task?: API.Task; one?: Task; zone: string; start?: string; top?: ComponentChildren; close: () => void; saved?: (scope?: Scope) => void }) {
   const home = task?.timezone ?? zone;
+  const shown = one ?? task;
   const initial = {
-    title: task?.title ?? "", description: task?.description ?? "", start_time: task ? wallOf(task.start_time, home) : start, end_time: task ? wallOf(task.end_time, home) : "", timezone: home,
+    title: shown?.title ?? "", description: shown?.description ?? "", start_time: shown ? wallOf(shown.start_time, home) : start, end_time: shown ? wallOf(shown.end_time, home) : "", timezone: home,
     recurrence: task?.recurrence ?? "none", recurrence_days: task?.recurrence_days ?? [], recurrence_end: task?.recurrence_end ? wallOf(task.recurrence_end, home).slice(0, 10) : "",
     recurrence_count: task?.recurrence_count ? String(task.recurrence_count) : "", workflow_id: task?.workflow_id ?? "", status: task?.status ?? "pending",
   };
   const run = async (v: Record<string, any>) => {
     const at = (wall: string) => (wall ? instantOf(wall, v.timezone || zone).toISOString() : undefined);
     const again = v.recurrence !== "none";
-    const body: Record<string, unknown> = { title: v.title, description: v.description, start_time: at(v.start_time), end_time: at(v.end_time), timezone: v.timezone || undefined, recurrence: v.recurrence, workflow_id: v.workflow_id,
+    const body: API.TaskChange = { title: v.title, description: v.description, start_time: at(v.start_time), end_time: at(v.end_time), timezone: v.timezone || undefined, recurrence: v.recurrence, workflow_id: v.workflow_id,
       recurrence_days: ["weekly", "monthly"].includes(v.recurrence) ? v.recurrence_days : [], recurrence_end: again ? v.recurrence_end || null : null, recurrence_count: again && v.recurrence_count ? Number(v.recurrence_count) : null };
     if (task && v.status !== task.status) body.status = v.status;
-    await (task ? put(tasksAt(task.id), body) : post(tasksAt(), body));
+    const scope = task && one ? await saveOccurrences(one, task, body, (Object.keys(initial) as (keyof typeof initial)[]).filter((f) => JSON.stringify(v[f]) !== JSON.stringify(initial[f]))) : undefined;
+    if (!one) await (task ? put(tasksAt(task.id), body) : post(tasksAt(), body));
     invalidate(tasksAt());
-    saved?.();
+    saved?.(scope);
   };
   return (
     <FormDialog title={task ? "Edit task" : "New task"} close={close} action={task ? "Save" : "Create"} initial={initial} run={run}>
@@ -43,6 +47,23 @@ export function TaskForm({ task, zone, start = "", top, close, saved }: { task?:
       )}
     </FormDialog>
   );
+}
+
+const timeFields = ["start_time", "end_time"];
+
+/** Saves the fields of a form that changed, for the occurrences that the person chooses. */
+async function saveOccurrences(one: Task, task: API.Task, body: API.TaskChange, changed: string[]): Promise<Scope> {
+  if (!changed.length) return "this";
+  const own = changed.every((f) => ["title", "description", ...timeFields].includes(f));
+  const scope = await askScope("Edit recurring task", "Save", changed.includes("status") ? ["all"] : own ? ["this", "following", "all"] : ["following", "all"]);
+  if (!scope) throw new DOMException("not saved", "AbortError");
+  const change: API.TaskChange = Object.fromEntries(Object.entries(body).filter(([f]) => changed.includes(f)));
+  if (changed.includes("recurrence")) change.recurrence_days = body.recurrence_days;
+  const times = changed.some((f) => timeFields.includes(f)) || changed.includes("timezone");
+  if (times && scope === "this") Object.assign(change, { start_time: body.start_time, end_time: body.end_time });
+  else if (times) Object.assign(change, { ...movedTimes(task, one, new Date(body.start_time!), new Date(body.end_time ?? Date.parse(body.start_time!) + 3_600_000), scope), ...change.recurrence_days && { recurrence_days: change.recurrence_days } });
+  await changeOccurrences(one, task, scope, change);
+  return scope;
 }
 
 /** Moves the beginning, and the end along with it. */

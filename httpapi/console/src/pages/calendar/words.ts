@@ -1,5 +1,5 @@
 // What the calendar says of tasks and schedules, and its addresses.
-import { agentId, href, path } from "../../data";
+import { agentId, href, path, type API } from "../../data";
 
 export const tasksAt = (...more: string[]) => path("agents", agentId.value, "calendar", ...more);
 export const schedulesAt = (...more: string[]) => path("agents", agentId.value, "schedules", ...more);
@@ -13,8 +13,8 @@ const fromMonday = (days: number[]) => [...days].sort((a, b) => ((a + 6) % 7) - 
 const ordinal = (n: number) => (n === -1 ? "last day" : `${n}${n % 100 > 10 && n % 100 < 14 ? "th" : ["th", "st", "nd", "rd"][n % 10] ?? "th"}`);
 
 /** How a task recurs; "" for one that does not. */
-export function recurs(t: any): string {
-  const days: number[] = t.recurrence_days ?? [];
+export function recurs(t: Pick<API.Task, "recurrence" | "recurrence_days" | "recurrence_end" | "recurrence_count">): string {
+  const days = t.recurrence_days;
   const often = { daily: "Every day", weekly: days.length ? `Every ${list(fromMonday(days).map((d) => weekdays[d]))}` : "Every week", monthly: days.length ? `On the ${list(days.map(ordinal))} of each month` : "Every month" }[t.recurrence as string];
   if (!often) return "";
   return [often, t.recurrence_count ? `${t.recurrence_count} times` : "", t.recurrence_end ? `until ${new Date(t.recurrence_end).toLocaleDateString(undefined, { dateStyle: "medium" })}` : ""].filter(Boolean).join(", ");
