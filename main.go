@@ -253,7 +253,7 @@ func (a *app) assemble(verifier *auth.Verifier, programs *mcp.Programs) {
 	p.Index = vector.New(a.folder, vector.Local(), log)
 	p.Index.SetRemote(vector.NewRemote(env))
 	scripts := script.New(script.Options{Fetch: client.Do})
-	p.Browser = browser.New(browser.Options{Env: env, Find: findBrowser(c), Warm: c.WarmBrowser, MaxDownload: maxUpload(c),
+	p.Browser = browser.New(browser.Options{Env: env, Find: findBrowser(c), Warm: c.WarmBrowser, MaxDownload: maxUpload(c), CDP: c.AllowCDP,
 		Remote: browser.Remote{URL: c.BrowserCDP, ProxyAddr: c.BrowserProxyAddr}})
 	p.Live = live.New(live.Options{Browser: p.Browser, PublicURL: a.publicURL, Log: log})
 	p.Crawler = crawl.New(crawl.Options{Env: env, Extract: document.ReadPage, Render: p.Browser.Render})

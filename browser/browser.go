@@ -45,6 +45,7 @@ type Options struct {
 	Lifetime     time.Duration // maximum lifetime of a session; 0 means DefaultLifetime
 	MaxDownload  int64         // bytes per download; 0 means DefaultMaxDownload
 	ChromiumIdle time.Duration // how long Chromium runs without sessions; 0 means DefaultChromiumIdle
+	CDP          int           // sessions for clients of the DevTools protocol, open at the same time; 0: none
 	// Remote is the Chromium on another machine that sessions use instead of one
 	// that is started here; the zero value is none.
 	Remote Remote
@@ -56,12 +57,13 @@ type Browser struct {
 	guard   *egress.Client
 	log     *slog.Logger
 
-	mu       sync.Mutex
-	life     context.Context // ends with Stop; nil while stopped
-	stop     context.CancelFunc
-	sessions map[string]*Session
-	opening  map[*store.DB]int // number of sessions being opened, by agent
-	running  sync.WaitGroup    // every goroutine of this package
+	mu         sync.Mutex
+	life       context.Context // ends with Stop; nil while stopped
+	stop       context.CancelFunc
+	sessions   map[string]*Session
+	opening    map[*store.DB]int // number of sessions being opened, by agent
+	openingCDP int               // of them, those for clients of the DevTools protocol
+	running    sync.WaitGroup    // every goroutine of this package
 
 	rendering chan struct{} // holds a token for each page being rendered
 

@@ -24,6 +24,7 @@ type childConfig struct {
 	Node        string   `json:"node"`
 	Chromium    string   `json:"chromium"`
 	Environment []string `json:"environment"`
+	Socket      string   `json:"socket,omitempty"` // where clients of the DevTools protocol connect; "" for none
 }
 
 // RunChild turns this process into the browser's driver or Chromium if it was
@@ -46,7 +47,10 @@ func RunChild(args []string) bool {
 	if err := json.Unmarshal(raw, &o); err != nil {
 		fail(err)
 	}
-	if name == chromiumName {
+	switch {
+	case name == chromiumName && o.Socket != "":
+		fail(shareChromium(filepath.Join(folder, chromiumName+".pid"), o, args))
+	case name == chromiumName:
 		replaceWith(filepath.Join(folder, chromiumName+".pid"), o.Chromium, args, o.Environment)
 	}
 	if args[len(args)-1] == "--version" {

@@ -33,6 +33,7 @@ const disabledFeatures = "AcceptCHFrame,AutoExpandDetailsElement,AvoidUnnecessar
 // share it. It is never restarted but replaced by a new one.
 type chromium struct {
 	headless bool   // always for a remote one
+	own      bool   // of one session, which a client of the DevTools protocol may use too
 	relay    *relay // to a remote one; nil for one that was started here
 	folder   *folder
 	log      *slog.Logger
@@ -42,10 +43,17 @@ type chromium struct {
 
 	heartbeats atomic.Int64 // number of answered heartbeats
 	failure    error        // why heartbeats stopped; used only by watch
+	lastID     atomic.Int64 // of commands of clients of the DevTools protocol
 
 	done     chan struct{} // closed when it has ended or is abandoned
 	doneOnce sync.Once
 	cleaned  chan struct{} // closed when nothing of it is left
+}
+
+// kind is how Chromium is started.
+type kind struct {
+	headless bool // without windows
+	own      bool // for one session, with a socket for a client of the DevTools protocol
 }
 
 // flags returns Chromium's flags, in addition to Playwright's.
@@ -70,12 +78,12 @@ func (p Program) hasDisplay() bool {
 }
 
 // start starts Chromium and its driver. Traffic outside sessions goes to proxy.
-func start(ctx context.Context, p Program, headless bool, proxy string, log *slog.Logger) (*chromium, error) {
-	f, err := newFolder(p)
+func start(ctx context.Context, p Program, kind kind, proxy string, log *slog.Logger) (*chromium, error) {
+	f, err := newFolder(p, kind.own)
 	if err != nil {
 		return nil, err
 	}
-	c := &chromium{headless: headless, folder: f, log: log, done: make(chan struct{}), cleaned: make(chan struct{})}
+	c := &chromium{headless: kind.headless, own: kind.own, folder: f, log: log, done: make(chan struct{}), cleaned: make(chan struct{})}
 	return c.begin(ctx, func() (playwright.Browser, error) {
 		made, err := c.driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
 			ExecutablePath: playwright.String(c.folder.in(chromiumName)), Headless: &c.headless, Args: flags(c.headless, p.hasDisplay()),

@@ -4,12 +4,22 @@ import (
 	"context"
 
 	"github.com/playwright-community/playwright-go"
+
+	"satchel/agent"
 )
 
 // onDialog is Playwright's handler for dialogs, which block the page until they
 // are answered. It must not call Playwright.
 func (s *Session) onDialog(d playwright.Dialog) {
 	s.console.add(s.pageID(d.Page()), "info", d.Type()+": "+d.Message())
+	if s.leaveDialog(d) {
+		return
+	}
+	s.answerLater(d)
+}
+
+// answerLater answers a dialog without waiting.
+func (s *Session) answerLater(d playwright.Dialog) {
 	s.inbox.put(func(ctx context.Context) {
 		// Each in its own goroutine, because a page that is closing may block
 		// one.
@@ -26,4 +36,33 @@ func (s *Session) answerDialog(ctx context.Context, d playwright.Dialog) {
 		}
 		return d.Accept()
 	})
+}
+
+// maxLeft limits the dialogs that are left to a client.
+const maxLeft = 100
+
+// leaveDialog leaves a dialog to the client of the DevTools protocol, if there
+// is one and no person controls the session.
+func (s *Session) leaveDialog(d playwright.Dialog) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client == nil || s.status == agent.SessionTakeover {
+		return false
+	}
+	if s.dialogs = append(s.dialogs, d); len(s.dialogs) > maxLeft {
+		s.dialogs = s.dialogs[1:]
+	}
+	return true
+}
+
+// answerLeft answers the dialogs that were left to a client, which may have
+// answered them.
+func (s *Session) answerLeft() {
+	s.mu.Lock()
+	left := s.dialogs
+	s.dialogs = nil
+	s.mu.Unlock()
+	for _, d := range left {
+		s.answerLater(d)
+	}
 }

@@ -23,8 +23,12 @@ type folder struct {
 	lock *os.File
 }
 
-// newFolder creates a folder for a Chromium and a driver.
-func newFolder(p Program) (*folder, error) {
+// socketName is where clients of the DevTools protocol connect.
+const socketName = "cdp"
+
+// newFolder creates a folder for a Chromium and a driver. A shared Chromium has
+// a socket in it for a client.
+func newFolder(p Program, shared bool) (*folder, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -40,6 +44,9 @@ func newFolder(p Program) (*folder, error) {
 	}
 	f.lock = lock
 	o := childConfig{Node: filepath.Join(p.Driver, driverName), Chromium: p.Chromium, Environment: childEnvironment(p.Environment, f.in("temp"))}
+	if shared {
+		o.Socket = f.in(socketName)
+	}
 	raw, err := json.Marshal(o)
 	if err == nil {
 		err = errors.Join(os.Mkdir(f.in("temp"), 0o700), os.Mkdir(f.in("downloads"), 0o700),

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"crypto/rand"
 	"net/url"
 	"time"
 
@@ -31,7 +32,10 @@ func (b *Browser) Create(ctx context.Context, db *store.DB, o agent.SessionOptio
 	if err != nil {
 		return agent.Session{}, err
 	}
-	done, err := b.reserve(db)
+	if err := b.mayShare(o); err != nil {
+		return agent.Session{}, err
+	}
+	done, err := b.reserve(db, o.CDP)
 	if err != nil {
 		return agent.Session{}, err
 	}
@@ -74,17 +78,21 @@ func (b *Browser) upstream(p *agent.SessionProxy) (*url.URL, error) {
 	return u, nil
 }
 
-// reserve counts a session that is being opened.
-func (b *Browser) reserve(db *store.DB) (done func(), err error) {
+// reserve counts a session that is being opened, for clients of the DevTools
+// protocol or not.
+func (b *Browser) reserve(db *store.DB, cdp bool) (done func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	all, own := len(b.sessions), b.opening[db]
+	all, own, clients := len(b.sessions), b.opening[db], b.openingCDP
 	for _, n := range b.opening {
 		all += n
 	}
 	for _, s := range b.sessions {
 		if s.db == db {
 			own++
+		}
+		if s.options.CDP {
+			clients++
 		}
 	}
 	limit := 0
@@ -93,14 +101,22 @@ func (b *Browser) reserve(db *store.DB) (done func(), err error) {
 		limit = b.options.AgentMax
 	case all >= b.options.MaxSessions:
 		limit = b.options.MaxSessions
+	case cdp && clients >= b.options.CDP:
+		limit = b.options.CDP
 	}
 	if limit > 0 {
 		return nil, agent.Errorf(agent.CodeRateLimited, "too many browser sessions are open (limit: %d); close one", limit).With("limit", limit)
 	}
 	b.opening[db]++
+	if cdp {
+		b.openingCDP++
+	}
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
+		if cdp {
+			b.openingCDP--
+		}
 		if b.opening[db]--; b.opening[db] == 0 {
 			delete(b.opening, db)
 		}
@@ -111,6 +127,9 @@ func newSession(b *Browser, db *store.DB, o agent.SessionOptions) *Session {
 	s := &Session{browser: b, db: db, id: agent.NewID(agent.KindSession), options: o, viewport: agent.DefaultViewport, opened: time.Now(),
 		slot: make(chan struct{}, 1), thumbnail: thumbnail{slot: make(chan struct{}, 1)}, console: newConsole(), inbox: inbox{ready: make(chan struct{}, 1)}, persisted: persisted{origins: map[string][]playwright.NameValue{}},
 		status: agent.SessionActive, watchers: map[chan struct{}]struct{}{}}
+	if o.CDP {
+		s.token = rand.Text()
+	}
 	if o.Viewport != nil {
 		s.viewport = *o.Viewport
 	}
@@ -123,7 +142,12 @@ func newSession(b *Browser, db *store.DB, o agent.SessionOptions) *Session {
 
 // open gets Chromium, a profile and a tab. If it fails, nothing is left.
 func (s *Session) open(ctx context.Context, upstream *url.URL) (err error) {
-	s.chromium, err = s.browser.acquireChromium(ctx, s.options.Headless == nil || *s.options.Headless)
+	headless := s.options.Headless == nil || *s.options.Headless
+	if s.options.CDP {
+		s.chromium, err = s.browser.ownChromium(headless)
+	} else {
+		s.chromium, err = s.browser.acquireChromium(ctx, headless)
+	}
 	if err != nil {
 		s.cancel()
 		return err
@@ -173,7 +197,10 @@ func (s *Session) openContext(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.OpenPage(ctx)
+	p, err := s.OpenPage(ctx)
+	if err == nil && s.options.CDP {
+		s.contextID, err = p.contextID(ctx)
+	}
 	return err
 }
 

@@ -38,7 +38,7 @@ func connect(ctx context.Context, p Program, address string, log *slog.Logger) (
 	if err != nil {
 		return nil, err
 	}
-	f, err := newFolder(p)
+	f, err := newFolder(p, false)
 	if err != nil {
 		return nil, err
 	}

@@ -58,6 +58,11 @@ type Session struct {
 	watchers       map[chan struct{}]struct{}
 	refused        []refusal
 	thumbnail      thumbnail
+
+	token     string              // lets such a client in; "" if the session is not for one
+	contextID string              // Chromium's id of the profile, if the session is for clients of the DevTools protocol
+	client    *Client             // of that protocol; nil without one
+	dialogs   []playwright.Dialog // left to it, the newest last
 }
 
 // ID returns the session's id.
@@ -122,6 +127,7 @@ func (s *Session) Takeover(ctx context.Context, on bool) error {
 	s.changedLocked()
 	at := agent.At(s.activity)
 	s.mu.Unlock()
+	s.answerLeft()
 	if err := s.acquire(ctx); err != nil {
 		return err
 	}

@@ -33,16 +33,14 @@ func (b *Browser) acquireChromium(ctx context.Context, headless bool) (*chromium
 	if c := k.acquire(); c != nil {
 		return c, nil
 	}
-	b.mu.Lock()
-	life := b.life
-	b.mu.Unlock()
-	if life == nil {
-		return nil, agent.Errorf(agent.CodeBrowser, "the server is stopping").Because(errStopped)
+	life, err := b.lifetime()
+	if err != nil {
+		return nil, err
 	}
 	// Others wait for this Chromium too, so it is started even if the first
 	// caller leaves.
 	ctx = life
-	c, release, err := b.begin(ctx, headless)
+	c, release, err := b.begin(ctx, kind{headless: headless})
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +52,7 @@ func (b *Browser) acquireChromium(ctx context.Context, headless bool) (*chromium
 	if !watching {
 		c.end()
 		release()
-		return nil, agent.Errorf(agent.CodeBrowser, "the server is stopping").Because(errStopped)
+		return nil, errStopping
 	}
 	k.mu.Lock()
 	k.current, k.users, k.idleSince = c, 1, time.Now()
@@ -62,9 +60,43 @@ func (b *Browser) acquireChromium(ctx context.Context, headless bool) (*chromium
 	return c, nil
 }
 
+// ownChromium starts a Chromium for one session.
+func (b *Browser) ownChromium(headless bool) (*chromium, error) {
+	life, err := b.lifetime()
+	if err != nil {
+		return nil, err
+	}
+	c, release, err := b.begin(life, kind{headless: headless, own: true})
+	if err != nil {
+		return nil, err
+	}
+	watching := b.spawn(func() {
+		c.watch(life)
+		release()
+	})
+	if !watching {
+		c.end()
+		release()
+		return nil, errStopping
+	}
+	return c, nil
+}
+
+// lifetime returns a context that ends with Stop.
+func (b *Browser) lifetime() (context.Context, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.life == nil {
+		return nil, errStopping
+	}
+	return b.life, nil
+}
+
+var errStopping = agent.Errorf(agent.CodeBrowser, "the server is stopping").Because(errStopped)
+
 // begin starts Chromium, or connects to a remote one. The caller calls release when
 // it has ended.
-func (b *Browser) begin(ctx context.Context, headless bool) (c *chromium, release func(), err error) {
+func (b *Browser) begin(ctx context.Context, kind kind) (c *chromium, release func(), err error) {
 	program, err := b.find(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -81,7 +113,7 @@ func (b *Browser) begin(ctx context.Context, headless bool) (c *chromium, releas
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err = start(ctx, *program, headless, shut.URL(), b.log)
+	c, err = start(ctx, *program, kind, shut.URL(), b.log)
 	if err != nil {
 		shut.Close()
 		b.program.Store(nil) // it may have been moved
@@ -116,8 +148,12 @@ func (k *mode) acquire() *chromium {
 	return k.current
 }
 
-// releaseChromium releases Chromium.
+// releaseChromium releases Chromium. That of one session ends.
 func (b *Browser) releaseChromium(c *chromium) {
+	if c.own {
+		c.giveUp()
+		return
+	}
 	k := &b.modes[0]
 	if !c.headless {
 		k = &b.modes[1]

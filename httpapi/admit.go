@@ -66,7 +66,7 @@ func (s *Server) admit(c *rest.Call, r *rest.Route) error {
 		return err
 	}
 	if db.Agent().Status == agent.StatusDisabled && !r.WhenDisabled {
-		return agent.Errorf(agent.CodeAgentDisabled, "this agent is disabled; set its status to active to use it")
+		return errDisabled
 	}
 	return nil
 }

@@ -179,7 +179,7 @@ func openService(tb testing.TB) (*store.Folder, *Server) {
 	engine.Register(flow.MessageKinds(platforms))
 	poller, answerer := gateways.NewPoller(platforms), gateways.NewAnswerer(platforms, chats.Answer)
 	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle}, dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
-	browsers := browser.New(browser.Options{Env: store.Env{Folder: folder, Allow: loopback, Log: quiet},
+	browsers := browser.New(browser.Options{Env: store.Env{Folder: folder, Allow: loopback, Log: quiet}, CDP: 2,
 		Find: func(context.Context) (browser.Program, error) { return installedBrowser() }})
 	views := live.New(live.Options{Browser: browsers, PublicURL: "http://localhost", Log: quiet})
 	engine.Browse(browsers, views)

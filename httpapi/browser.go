@@ -37,6 +37,7 @@ type createSessionIn struct {
 type sessionOut struct {
 	agent.Session
 	LiveViewURL string `json:"live_view_url" doc:"URL of a page where a person can watch the session."`
+	CDPURL      string `json:"cdp_url,omitempty" doc:"WebSocket of the Chrome DevTools Protocol for Playwright, Puppeteer and others, if the session was opened with cdp. Whoever has it controls the session, while that is open." example:"wss://satchel.example.com/v1/sessions/session-06f1q2s3t4v5a6b7c8d9/cdp?token=…"`
 }
 
 func sessionLocation(c *rest.Call, out any) string {
@@ -45,7 +46,7 @@ func sessionLocation(c *rest.Call, out any) string {
 
 func (s *Server) createSession(c *rest.Call, in *createSessionIn) (sessionOut, error) {
 	made, err := s.options.Browser.Create(c, c.DB, in.Body)
-	return sessionOut{made, s.options.Live.Link(made.ID, true).URL}, err
+	return sessionOut{made, s.options.Live.Link(made.ID, true).URL, s.cdpURL(s.options.Browser.Find(made.ID))}, err
 }
 
 type sessionIn struct {
@@ -64,6 +65,7 @@ type openSessionOut struct {
 	agent.Session
 	Tabs     []tab           `json:"tabs" doc:"Open tabs, oldest first; empty if the session has ended."`
 	Takeover *agent.Takeover `json:"takeover,omitempty" doc:"The open takeover; absent if there is none."`
+	CDPURL   string          `json:"cdp_url,omitempty" doc:"WebSocket of the Chrome DevTools Protocol, for admins, while a session that was opened with cdp is open."`
 }
 
 func (s *Server) getSession(c *rest.Call, in *sessionIn) (openSessionOut, error) {
@@ -71,10 +73,13 @@ func (s *Server) getSession(c *rest.Call, in *sessionIn) (openSessionOut, error)
 	if err != nil {
 		return openSessionOut{}, err
 	}
-	out := openSessionOut{row, []tab{}, nil}
+	out := openSessionOut{Session: row, Tabs: []tab{}}
 	open, err := s.options.Browser.Session(c.DB, in.ID)
 	if err != nil {
 		return out, nil // the session has ended
+	}
+	if c.Role.Covers(agent.RoleAdmin) {
+		out.CDPURL = s.cdpURL(open)
 	}
 	active := open.ActivePage()
 	for _, p := range open.Pages() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -64,8 +65,8 @@ func (s *Server) socket(c echo.Context) error {
 		id = query.Get("sessionId")
 	}
 	name := c.Param("stream")
-	if name != "cast" && name != "logs" && name != "pageId" && name != "recording" {
-		return agent.Errorf(agent.CodeNotFound, "there is no stream with this name; use cast, logs, pageId or recording")
+	if !slices.Contains([]string{"cast", "logs", "pageId", "recording", cdpStream}, name) {
+		return agent.Errorf(agent.CodeNotFound, "there is no stream with this name; use cast, logs, pageId, recording or cdp")
 	}
 	if err := s.limiter.Check(c, rest.Browser, ""); err != nil {
 		return err
@@ -73,7 +74,11 @@ func (s *Server) socket(c echo.Context) error {
 	if id == "" {
 		return agent.Invalid("sessionId", "is required")
 	}
-	v, err := s.visitor(c, id, query.Get("token"))
+	admit, limit := s.visitor, int64(maxMessage)
+	if name == cdpStream {
+		admit, limit = s.cdpVisitor, browser.MaxClientMessage
+	}
+	v, err := admit(c, id, query.Get("token"))
 	if err != nil {
 		return err
 	}
@@ -84,7 +89,7 @@ func (s *Server) socket(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	out, err := s.openStream(v, name, pageID, query)
+	out, err := s.openStream(c.Request().Context(), v, name, pageID, query)
 	if err != nil {
 		return err
 	}
@@ -99,7 +104,7 @@ func (s *Server) socket(c echo.Context) error {
 	if err != nil {
 		return nil // Accept has written the response
 	}
-	conn.SetReadLimit(maxMessage)
+	conn.SetReadLimit(limit)
 	s.serveSocket(conn, v, out, pageID)
 	return nil
 }
@@ -148,10 +153,12 @@ func (s *Server) visitor(c echo.Context, id, token string) (visit, error) {
 		return visit{}, auth.NoAccess()
 	}
 	if db.Agent().Status == agent.StatusDisabled {
-		return visit{}, agent.Errorf(agent.CodeAgentDisabled, "this agent is disabled; set its status to active to use it")
+		return visit{}, errDisabled
 	}
 	return visit{session: session, control: role.Covers(agent.RoleAdmin)}, nil
 }
+
+var errDisabled = agent.Errorf(agent.CodeAgentDisabled, "this agent is disabled; set its status to active to use it")
 
 // checkTakeover rejects the link of a takeover that is over.
 func (s *Server) checkTakeover(ctx context.Context, session *browser.Session, id string) error {
@@ -166,8 +173,10 @@ func (s *Server) checkTakeover(ctx context.Context, session *browser.Session, id
 }
 
 // openStream returns the messages that a socket sends.
-func (s *Server) openStream(v visit, name, pageID string, query url.Values) (messages, error) {
+func (s *Server) openStream(ctx context.Context, v visit, name, pageID string, query url.Values) (messages, error) {
 	switch name {
+	case cdpStream:
+		return v.session.ConnectCDP(ctx)
 	case "logs":
 		return s.options.Live.Logs(v.session), nil
 	case "pageId":
@@ -222,9 +231,13 @@ func (s *Server) serveSocket(conn *websocket.Conn, v visit, out messages, pageID
 	running.Go(func() { cancel(send(ctx, conn, out)) })
 	running.Go(func() { cancel(s.ping(ctx, conn)) })
 	reader.Go(func() {
-		if casts && v.control {
+		client, drives := out.(*browser.Client)
+		switch {
+		case drives:
+			cancel(relayCDP(reading, conn, client))
+		case casts && v.control:
 			cancel(s.handleInput(ctx, reading, conn, v, viewer, pageID))
-		} else {
+		default:
 			cancel(ignore(reading, conn))
 		}
 	})
@@ -325,6 +338,8 @@ func closeWith(conn *websocket.Conn, cause error) {
 		code, reason = websocket.StatusNormalClosure, "the session has ended"
 	case errors.Is(cause, errTakeoverOver):
 		code, reason = websocket.StatusNormalClosure, cause.Error()
+	case errors.Is(cause, browser.ErrClientLost):
+		code, reason = websocket.StatusTryAgainLater, "the browser was not read from, or did not read, for too long"
 	}
 	closing := time.AfterFunc(socketClosing, func() { _ = conn.CloseNow() })
 	defer closing.Stop()

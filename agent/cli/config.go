@@ -56,6 +56,7 @@ type Config struct {
 	WarmBrowser      bool           // start Chromium with the server
 	BrowserCDP       string         // URL of a Chromium on another machine, with its credentials; "" for none
 	BrowserProxyAddr string         // host:port where that Chromium reaches this server; set whenever BrowserCDP is
+	AllowCDP         int            // sessions for clients of the DevTools protocol, open at the same time; 0: none
 	OpenFiles        int            // how many agents' files are kept open
 	Replicate        string         // where replicas are kept; "" if there are none
 	ReplicateDays    int            // how far back they go

@@ -122,6 +122,7 @@ var valid = []struct {
 	{"warm_browser", "SATCHEL_WARM_BROWSER", "true", func(c *Config) any { return c.WarmBrowser }, true},
 	{"browser_cdp", "SATCHEL_BROWSER_CDP", "ws://u:p@127.0.0.1:3000/?token=x", func(c *Config) any { return c.BrowserCDP + " " + c.BrowserProxyAddr }, "ws://u:p@127.0.0.1:3000/?token=x 127.0.0.1:0"},
 	{"browser_driver", "SATCHEL_BROWSER_DRIVER", "/opt/driver", func(c *Config) any { return c.BrowserDriver }, "/opt/driver"},
+	{"allow_cdp", "SATCHEL_ALLOW_CDP", "2", func(c *Config) any { return c.AllowCDP }, 2},
 	{"open_agents", "SATCHEL_OPEN_AGENTS", "16", func(c *Config) any { return c.OpenFiles }, 16},
 	{"replicate", "SATCHEL_REPLICATE", "s3://backups/satchel?region=eu-central-1", func(c *Config) any { return c.Replicate }, "s3://backups/satchel?region=eu-central-1"},
 	{"cluster", "SATCHEL_CLUSTER", "postgres://satchel:pw@db1,db2/satchel", func(c *Config) any { return c.Cluster }, "postgres://satchel:pw@db1,db2/satchel"},

@@ -90,6 +90,8 @@ var table = []Setting{
 		func(c *Config) *string { return &c.BrowserCDP }, parseCDP, showText),
 	bind(Setting{Name: nameProxyAddr, Usage: "host:port where that Chromium reaches this server, which listens there (default: a port of 127.0.0.1)"},
 		func(c *Config) *string { return &c.BrowserProxyAddr }, parseProxyAddr, showText),
+	bind(Setting{Name: "allow_cdp", Default: "0", Usage: "how many browser sessions for Playwright and Puppeteer may be open, each with a Chromium of its own"},
+		func(c *Config) *int { return &c.AllowCDP }, numberIn(0, 100), strconv.Itoa),
 	bind(Setting{Name: "open_agents", Default: "0", Usage: "how many agents' files are kept open; 0: as many as the memory allows"},
 		func(c *Config) *int { return &c.OpenFiles }, numberIn(0, 100_000), strconv.Itoa),
 	bind(Setting{Name: "replicate", Usage: "folder or s3://BUCKET/PREFIX where replicas of all agents are kept, a second or two behind"},

@@ -1,0 +1,307 @@
+package cdp
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"sync"
+)
+
+// Codes of errors, as Chromium's.
+const (
+	codeParse   = -32700
+	codeInvalid = -32600
+	codeServer  = -32000
+	codeSession = -32001
+)
+
+// maxPending limits the commands of a client that wait for an answer.
+const maxPending = 4096
+
+// problem returns the error of an answer.
+func problem(code int, text string) json.RawMessage {
+	return encode(struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	}{code, text})
+}
+
+// Options configure a Filter.
+type Options struct {
+	Root    string       // the client's session with the browser as a whole
+	Context string       // the browser context whose targets it may use
+	NextID  func() int64 // ids of commands, at least FirstID, each once in the life of Chromium
+	// CheckURL returns an address that pages may open, or why it may not be opened.
+	CheckURL func(string) (string, error)
+}
+
+// Filter decides what a client may do and see. It is safe for concurrent use.
+type Filter struct {
+	o Options
+
+	mu       sync.Mutex
+	sessions map[string]string   // made by the client, besides the root: their targets
+	targets  map[string]struct{} // of the context, as far as the client has seen them
+	pending  map[int64]pending   // commands without an answer yet, by id on the pipe
+}
+
+// pending is a command that waits for its answer.
+type pending struct {
+	id      json.RawMessage // the client's; nil if the Filter sent it
+	session string          // as the client named it
+	result  func(f *Filter, result json.RawMessage) json.RawMessage
+}
+
+// Command is a parsed command of a client.
+type Command struct {
+	Method string
+	Size   int // bytes
+
+	id      json.RawMessage
+	raw     json.RawMessage // params; nil if there are none
+	session string          // "" is the root
+
+	params map[string]json.RawMessage // of a checked command; they are written in place of raw
+	result func(f *Filter, result json.RawMessage) json.RawMessage
+	answer any // answers the command, which is not sent then
+}
+
+// Step is what follows from a frame.
+type Step struct {
+	ToBrowser [][]byte
+	ToClient  [][]byte
+	End       bool // the client wants to close the browser
+}
+
+// NewFilter returns a Filter for a client that has connected.
+func NewFilter(o Options) *Filter {
+	return &Filter{o: o, sessions: map[string]string{}, targets: map[string]struct{}{}, pending: map[int64]pending{}}
+}
+
+// Parse reads a frame of a client. Without a command, the step has the answer.
+// What goes on to Chromium is written anew, since it could read a name that
+// occurs twice, or in other case, differently.
+func Parse(frame []byte) (*Command, Step) {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(frame, &m) != nil || m == nil {
+		return nil, Step{ToClient: [][]byte{encode(message{Error: problem(codeParse, "Message must be a valid JSON object")})}}
+	}
+	c := &Command{Size: len(frame), id: m["id"]}
+	var id int32
+	var session *string
+	if json.Unmarshal(c.id, &id) != nil || isNull(c.id) {
+		return nil, Step{ToClient: [][]byte{encode(message{Error: problem(codeInvalid, "Message must have integer 'id' property")})}}
+	}
+	if raw, ok := m["sessionId"]; ok && (json.Unmarshal(raw, &session) != nil || session == nil) {
+		return nil, c.fail(codeInvalid, "Message may have a string 'sessionId' property")
+	}
+	if session != nil {
+		c.session = *session
+	}
+	if json.Unmarshal(m["method"], &c.Method) != nil || c.Method == "" {
+		return nil, c.fail(codeInvalid, "Message must have string 'method' property")
+	}
+	if raw, ok := m["params"]; ok && !isNull(raw) {
+		if c.raw = bytes.TrimSpace(raw); c.raw[0] != '{' {
+			return nil, c.fail(codeInvalid, "Message may have object 'params' property")
+		}
+	}
+	return c, Step{}
+}
+
+func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
+
+// answered is a frame with the client's own id.
+type answered struct {
+	ID        json.RawMessage `json:"id"`
+	Result    json.RawMessage `json:"result,omitempty"`
+	Error     json.RawMessage `json:"error,omitempty"`
+	SessionID string          `json:"sessionId,omitempty"`
+}
+
+// fail answers a command with an error.
+func (c *Command) fail(code int, text string) Step {
+	return Step{ToClient: [][]byte{encode(answered{ID: c.id, Error: problem(code, text), SessionID: c.session})}}
+}
+
+// Refuse answers a command with why it is not executed.
+func (c *Command) Refuse(why string) Step { return c.fail(codeServer, c.Method+": "+why) }
+
+// Admit checks a command and sends it on, or answers it.
+func (f *Filter) Admit(c *Command) Step {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, own := f.sessions[c.session]; c.session != "" && !own {
+		return c.fail(codeSession, "Session with given id not found.")
+	}
+	if c.Method == "Browser.close" && c.session == "" {
+		return Step{ToClient: [][]byte{encode(answered{ID: c.id, Result: encode(struct{}{})})}, End: true}
+	}
+	if err := f.checkLocked(c); err != nil {
+		return c.Refuse(err.Error())
+	}
+	if c.answer != nil {
+		return Step{ToClient: [][]byte{encode(answered{ID: c.id, Result: encode(c.answer), SessionID: c.session})}}
+	}
+	if len(f.pending) >= maxPending {
+		return c.Refuse("too many commands wait for their answers")
+	}
+	params := c.raw
+	if c.params != nil {
+		params = encode(c.params)
+	}
+	return Step{ToBrowser: [][]byte{f.sendLocked(c.Method, params, c.session, pending{c.id, c.session, c.result})}}
+}
+
+// sendLocked returns a command for Chromium.
+func (f *Filter) sendLocked(method string, params json.RawMessage, session string, p pending) []byte {
+	if session == "" {
+		session = f.o.Root
+	}
+	id := f.o.NextID()
+	f.pending[id] = p
+	return encode(message{ID: id, Method: method, Params: params, SessionID: session})
+}
+
+// FromBrowser handles a frame of Chromium.
+func (f *Filter) FromBrowser(frame []byte) Step {
+	var m message
+	if json.Unmarshal(frame, &m) != nil {
+		return Step{}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if m.ID != 0 {
+		return f.answerLocked(m)
+	}
+	if m.SessionID == f.o.Root {
+		m.SessionID = ""
+	} else if _, own := f.sessions[m.SessionID]; !own {
+		return Step{}
+	}
+	return f.eventLocked(m)
+}
+
+// answerLocked passes the answer to a command.
+func (f *Filter) answerLocked(m message) Step {
+	p, ok := f.pending[m.ID]
+	delete(f.pending, m.ID)
+	if !ok || p.id == nil {
+		return Step{}
+	}
+	if p.result != nil && m.Result != nil {
+		m.Result = p.result(f, m.Result)
+	}
+	return Step{ToClient: [][]byte{encode(answered{p.id, m.Result, m.Error, p.session})}}
+}
+
+// eventLocked passes an event of one of the client's sessions.
+func (f *Filter) eventLocked(m message) Step {
+	pass := true
+	switch {
+	case m.Method == "Target.attachedToTarget":
+		return f.attachedLocked(m)
+	case m.Method == "Target.detachedFromTarget":
+		id := attached(m.Params)
+		_, pass = f.sessions[id]
+		delete(f.sessions, id)
+	case m.Method == "Target.targetCreated", m.Method == "Target.targetInfoChanged":
+		pass = f.seeLocked(infoIn(m.Params), m.SessionID == "")
+	case m.Method == "Target.targetDestroyed", m.Method == "Target.targetCrashed":
+		id := infoIn(m.Params).TargetID
+		_, pass = f.targets[id]
+		if m.Method == "Target.targetDestroyed" {
+			delete(f.targets, id)
+		}
+	case strings.HasPrefix(m.Method, "Browser.download"):
+		m.Params = without(m.Params, "filePath") // of this machine
+	default:
+		pass = m.SessionID != "" && !strings.HasPrefix(m.Method, "Target.")
+	}
+	if !pass {
+		return Step{}
+	}
+	return Step{ToClient: [][]byte{encode(m)}}
+}
+
+// attachedLocked passes a new session to the client if its target is one of the
+// context. Otherwise it ends the session.
+func (f *Filter) attachedLocked(m message) Step {
+	id := attached(m.Params)
+	if t := infoIn(m.Params); f.seeLocked(t, m.SessionID == "") {
+		f.sessions[id] = t.TargetID
+		return Step{ToClient: [][]byte{encode(m)}}
+	}
+	return Step{ToBrowser: [][]byte{
+		f.sendLocked("Runtime.runIfWaitingForDebugger", nil, id, pending{}),
+		f.sendLocked("Target.detachFromTarget", encode(map[string]string{"sessionId": id}), m.SessionID, pending{}),
+	}}
+}
+
+// targetInfo is the part of Target.TargetInfo that decides.
+type targetInfo struct {
+	TargetID  string `json:"targetId"`
+	Type      string `json:"type"`
+	ContextID string `json:"browserContextId"`
+}
+
+// infoIn returns the target in the parameters of an event.
+func infoIn(params json.RawMessage) targetInfo {
+	var p struct {
+		TargetID   string     `json:"targetId"`
+		TargetInfo targetInfo `json:"targetInfo"`
+	}
+	_ = json.Unmarshal(params, &p) // Chromium's own
+	if p.TargetID != "" {
+		p.TargetInfo.TargetID = p.TargetID
+	}
+	return p.TargetInfo
+}
+
+// shownTypes are the types of targets that clients see.
+var shownTypes = set("page tab iframe worker shared_worker service_worker worklet auction_worklet shared_storage_worklet")
+
+// seeLocked reports whether a client may see a target, and remembers it. What
+// belongs to a page is in the page's context.
+func (f *Filter) seeLocked(t targetInfo, ofBrowser bool) bool {
+	ours := t.ContextID == f.o.Context || t.ContextID == "" && !ofBrowser
+	if _, shown := shownTypes[t.Type]; !shown || !ours {
+		return false
+	}
+	f.rememberLocked(t.TargetID)
+	return true
+}
+
+// maxTargets limits the targets that are remembered. Chromium does not tell
+// every client about their ends.
+const maxTargets = 10_000
+
+// rememberLocked lets the client name a target. When there are too many, only
+// those with a session are kept.
+func (f *Filter) rememberLocked(id string) {
+	if len(f.targets) >= maxTargets {
+		clear(f.targets)
+		for _, target := range f.sessions {
+			f.targets[target] = struct{}{}
+		}
+	}
+	f.targets[id] = struct{}{}
+}
+
+// without returns an object without one of its properties.
+func without(object json.RawMessage, name string) json.RawMessage {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(object, &m) != nil || m[name] == nil {
+		return object
+	}
+	delete(m, name)
+	return encode(m)
+}
+
+func set(words string) map[string]struct{} {
+	out := map[string]struct{}{}
+	for _, word := range strings.Fields(words) {
+		out[word] = struct{}{}
+	}
+	return out
+}

@@ -1,0 +1,264 @@
+package cdp
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"math"
+	"net"
+	"strings"
+	"sync"
+)
+
+// maxQueued limits the bytes that wait for a client that reads too slowly; then
+// it is disconnected.
+const maxQueued = MaxToClient + 32<<20
+
+// readBuffer is the size of the buffer in front of a pipe or socket.
+const readBuffer = 64 << 10
+
+// Mux shares Chromium's pipe between the driver and a client.
+type Mux struct {
+	chromium *FrameWriter
+	driver   *FrameWriter
+
+	maxFrame, maxQueue int // bytes for a client: of a frame, and waiting
+
+	mu       sync.Mutex
+	lastID   int64
+	client   *muxClient            // nil without one
+	sessions map[string]*muxClient // by id: those that clients have made; all others are the driver's
+	waiting  map[int64]*muxClient  // by the id of a command of the Mux: whom the answer concerns
+}
+
+// muxClient is a connected client. The Mux's lock guards it.
+type muxClient struct {
+	conn   net.Conn
+	root   string // its session with the browser as a whole
+	closed bool
+	queue  [][]byte
+	size   int           // of queue, in bytes
+	queued chan struct{} // holds one token if queue is not empty, or it is closed
+}
+
+// NewMux returns a Mux that writes to Chromium and to the driver.
+func NewMux(toChromium, toDriver io.Writer) *Mux {
+	return &Mux{chromium: NewFrameWriter(toChromium), driver: NewFrameWriter(toDriver), maxFrame: MaxToClient, maxQueue: maxQueued, lastID: firstOwnID,
+		sessions: map[string]*muxClient{}, waiting: map[int64]*muxClient{}}
+}
+
+// FromDriver passes the driver's commands to Chromium until r ends.
+func (m *Mux) FromDriver(r io.Reader) error { return m.pass(r, math.MaxInt-1) }
+
+func (m *Mux) pass(r io.Reader, limit int) error {
+	in := bufio.NewReaderSize(r, readBuffer)
+	for {
+		frame, err := ReadFrame(in, limit)
+		if err != nil {
+			return err
+		}
+		if err := m.chromium.Write(frame); err != nil {
+			return err
+		}
+	}
+}
+
+// FromChromium passes answers and events to whom they belong until r ends.
+func (m *Mux) FromChromium(r io.Reader) error {
+	in := bufio.NewReaderSize(r, readBuffer)
+	for {
+		frame, err := ReadFrame(in, math.MaxInt-1)
+		if err != nil {
+			return err
+		}
+		if m.route(frame) {
+			continue
+		}
+		if err := m.driver.Write(frame); err != nil {
+			return err
+		}
+	}
+}
+
+// route handles a frame that is not the driver's; false if it is.
+func (m *Mux) route(frame []byte) bool {
+	var e message
+	if json.Unmarshal(frame, &e) != nil {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case e.ID >= FirstID:
+		m.toClientLocked(m.client, e, frame)
+		return true
+	case e.ID >= firstOwnID:
+		m.answeredLocked(e)
+		return true
+	case e.ID != 0:
+		return false
+	}
+	owner := m.sessions[e.SessionID]
+	if owner == nil {
+		if c := m.client; c != nil && c.root != "" && strings.HasPrefix(e.Method, "Browser.download") {
+			e.SessionID = c.root // only who has set the folder is notified
+			m.toClientLocked(c, e, encode(e))
+		}
+		return false
+	}
+	if e.Method == "Target.attachedToTarget" {
+		m.sessions[attached(e.Params)] = owner
+	}
+	m.toClientLocked(owner, e, frame)
+	if e.Method == "Target.detachedFromTarget" {
+		delete(m.sessions, attached(e.Params))
+	}
+	return true
+}
+
+// attached returns the session in the parameters of an event, or the result of
+// a command.
+func attached(raw json.RawMessage) string {
+	var p struct {
+		SessionID string `json:"sessionId"`
+	}
+	_ = json.Unmarshal(raw, &p) // Chromium's own
+	return p.SessionID
+}
+
+// toClientLocked queues a frame for a client. A client that reads too slowly is
+// disconnected.
+func (m *Mux) toClientLocked(c *muxClient, e message, frame []byte) {
+	if c == nil || c.closed {
+		return
+	}
+	if len(frame) > m.maxFrame {
+		if e.ID == 0 {
+			return
+		}
+		frame = encode(message{ID: e.ID, Error: problem(codeServer, "the answer is larger than 64 MB"), SessionID: e.SessionID})
+	}
+	if c.size += len(frame); c.size > m.maxQueue {
+		m.closeLocked(c)
+		return
+	}
+	c.queue = append(c.queue, frame)
+	c.signal()
+}
+
+func (c *muxClient) signal() {
+	select {
+	case c.queued <- struct{}{}:
+	default:
+	}
+}
+
+// Serve accepts clients, one at a time, until the listener is closed.
+func (m *Mux) Serve(l net.Listener) error {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		go m.serve(conn)
+	}
+}
+
+// serve passes a client's commands to Chromium. The first frame that it gets is
+// the id of its session with the browser, which its commands must contain.
+func (m *Mux) serve(conn net.Conn) {
+	c := &muxClient{conn: conn, queued: make(chan struct{}, 1)}
+	m.mu.Lock()
+	if m.client != nil {
+		m.mu.Unlock()
+		conn.Close()
+		return
+	}
+	m.client = c
+	id := m.nextLocked(c)
+	m.mu.Unlock()
+	go m.write(c)
+	if m.chromium.Write(encode(message{ID: id, Method: "Target.attachToBrowserTarget"})) == nil {
+		_ = m.pass(conn, MaxFromClient+1<<10) // it ends with the connection
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closeLocked(c)
+}
+
+// nextLocked returns the id of a command of the Mux that concerns a client.
+func (m *Mux) nextLocked(c *muxClient) int64 {
+	m.lastID++
+	m.waiting[m.lastID] = c
+	return m.lastID
+}
+
+// write sends a client what is queued for it.
+func (m *Mux) write(c *muxClient) {
+	w := NewFrameWriter(c.conn)
+	for range c.queued {
+		m.mu.Lock()
+		frames, closed := c.queue, c.closed
+		c.queue, c.size = nil, 0
+		m.mu.Unlock()
+		if closed {
+			return
+		}
+		for _, frame := range frames {
+			if w.Write(frame) != nil {
+				c.conn.Close()
+				return
+			}
+		}
+	}
+}
+
+// answeredLocked handles the answer to a command of the Mux: the first of a
+// client makes its session, the second ends it with all that it made.
+func (m *Mux) answeredLocked(e message) {
+	c := m.waiting[e.ID]
+	delete(m.waiting, e.ID)
+	switch {
+	case c == nil:
+	case c.root != "":
+		for id, owner := range m.sessions {
+			if owner == c {
+				delete(m.sessions, id)
+			}
+		}
+	default:
+		c.root = attached(e.Result)
+		if c.root == "" {
+			c.conn.Close()
+			return
+		}
+		m.sessions[c.root] = c
+		if c.closed {
+			m.detachLocked(c)
+			return
+		}
+		m.toClientLocked(c, e, encode(message{SessionID: c.root}))
+	}
+}
+
+// closeLocked disconnects a client. What it paused or intercepted goes on.
+func (m *Mux) closeLocked(c *muxClient) {
+	if c.closed {
+		return
+	}
+	c.closed, c.queue, c.size = true, nil, 0
+	c.conn.Close()
+	c.signal()
+	if m.client == c {
+		m.client = nil
+	}
+	if c.root != "" {
+		m.detachLocked(c)
+	}
+}
+
+func (m *Mux) detachLocked(c *muxClient) {
+	params := encode(map[string]string{"sessionId": c.root})
+	frame := encode(message{ID: m.nextLocked(c), Method: "Target.detachFromTarget", Params: params})
+	go func() { _ = m.chromium.Write(frame) }() // Chromium may be busy, and it may have ended
+}

@@ -1,0 +1,282 @@
+package browser
+
+import (
+	"bufio"
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"runtime"
+	"sync"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+	"satchel/browser/cdp"
+)
+
+// Limits of a client of the DevTools protocol.
+const (
+	connectTimeout = 10 * time.Second
+	writeTimeout   = 10 * time.Second // for a command, when Chromium does not read
+	maxHeld        = 256              // commands that wait while a person controls the session
+	maxHeldSize    = cdp.MaxFromClient
+
+	// MaxClientMessage limits a message of a client, in bytes.
+	MaxClientMessage = cdp.MaxFromClient
+	clientBuffer     = 16 // messages that wait for the client's connection; more wait in the Mux
+)
+
+// Client is a connection of a client of the DevTools protocol to the session's
+// Chromium. It sees and uses the session's own targets only.
+type Client struct {
+	session *Session
+	conn    net.Conn
+	filter  *cdp.Filter
+	frames  *cdp.FrameWriter
+	out     chan []byte
+	done    chan struct{} // closed by Close
+	closing sync.Once
+
+	mu       sync.Mutex
+	held     []*cdp.Command // wait for the end of a takeover
+	heldSize int
+}
+
+// mayShare checks whether a session may be opened for clients of the DevTools
+// protocol.
+func (b *Browser) mayShare(o agent.SessionOptions) error {
+	switch {
+	case !o.CDP:
+		return nil
+	case b.options.CDP == 0:
+		return agent.Invalid("cdp", "is not allowed on this server; its operator can allow it with --allow-cdp")
+	case b.options.Remote.URL != "":
+		return agent.Invalid("cdp", "is not possible with a browser on another machine")
+	case runtime.GOOS == "windows":
+		return agent.Invalid("cdp", "is not possible on Windows")
+	}
+	return nil
+}
+
+// CDPToken returns the secret with which a client of the DevTools protocol can
+// connect while the session is open; "" if the session is not for one.
+func (s *Session) CDPToken() string { return s.token }
+
+// FitsCDPToken reports whether a secret is the session's.
+func (s *Session) FitsCDPToken(token string) bool {
+	return s.token != "" && subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
+}
+
+// contextID returns Chromium's id of the profile that a tab is in.
+func (p *Page) contextID(ctx context.Context) (string, error) {
+	session, err := p.CDP(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _, _ = result(ctx, p.session, func() (any, error) { return nil, session.Detach() }) }() // it ends with the tab
+	got, err := result(ctx, p.session, func() (any, error) { return session.Send("Target.getTargetInfo", nil) })
+	if err != nil {
+		return "", err
+	}
+	answer, _ := got.(map[string]any)
+	info, _ := answer["targetInfo"].(map[string]any)
+	id, _ := info["browserContextId"].(string)
+	if id == "" {
+		return "", errors.New("browser: Chromium does not name the profile of a tab")
+	}
+	return id, nil
+}
+
+// ConnectCDP connects a client of the DevTools protocol. There can be one at a
+// time. The caller closes it.
+func (s *Session) ConnectCDP(ctx context.Context) (*Client, error) {
+	if !s.options.CDP {
+		return nil, agent.Errorf(agent.CodeConflict, "this session was not opened with cdp")
+	}
+	c := &Client{session: s, out: make(chan []byte, clientBuffer), done: make(chan struct{})}
+	s.mu.Lock()
+	other := s.client
+	if other == nil {
+		s.client = c
+	}
+	s.mu.Unlock()
+	if other != nil {
+		return nil, agent.Errorf(agent.CodeConflict, "another client is connected to this session")
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	if err := c.connect(ctx); err != nil {
+		c.Close()
+		return nil, agent.Errorf(agent.CodeBrowser, "the browser could not be reached").Because(err)
+	}
+	s.Touch()
+	return c, nil
+}
+
+// connect connects to the Mux, whose first frame names the client's session
+// with the browser.
+func (c *Client) connect(ctx context.Context) (err error) {
+	s := c.session
+	if c.conn, err = egress.DialSocket(ctx, s.chromium.folder.in(socketName)); err != nil {
+		return err
+	}
+	deadline, _ := ctx.Deadline()
+	if err := c.conn.SetReadDeadline(deadline); err != nil {
+		return err
+	}
+	in := bufio.NewReaderSize(c.conn, 64<<10)
+	first, err := cdp.ReadFrame(in, 1<<10)
+	if err != nil {
+		return err
+	}
+	var root struct {
+		SessionID string `json:"sessionId"`
+	}
+	if err := errors.Join(json.Unmarshal(first, &root), c.conn.SetReadDeadline(time.Time{})); err != nil {
+		return err
+	}
+	c.frames = cdp.NewFrameWriter(c.conn)
+	c.filter = cdp.NewFilter(cdp.Options{Root: root.SessionID, Context: s.contextID,
+		NextID: func() int64 { return cdp.FirstID + s.chromium.lastID.Add(1) },
+		CheckURL: func(address string) (string, error) {
+			address, err := s.browser.checkURL("navigate", address)
+			if err != nil {
+				err = errors.New(agent.Explain(err))
+			}
+			return address, err
+		}})
+	if !s.browser.spawn(func() { c.read(in) }) || !s.browser.spawn(c.awaitPerson) {
+		return errStopped
+	}
+	return nil
+}
+
+// read handles what Chromium sends until the connection ends. It is the body
+// of a goroutine.
+func (c *Client) read(in *bufio.Reader) {
+	defer c.Close()
+	for {
+		frame, err := cdp.ReadFrame(in, cdp.MaxToClient)
+		if err != nil || c.carry(c.filter.FromBrowser(frame)) != nil {
+			return
+		}
+	}
+}
+
+// Send handles a message of the client. Messages must be sent one after
+// another.
+func (c *Client) Send(frame []byte) error {
+	command, step := cdp.Parse(frame)
+	if command == nil {
+		return c.carry(step)
+	}
+	c.session.Touch()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if waits := len(c.held) > 0 || c.session.Status() == agent.SessionTakeover; !waits || command.Resumes() {
+		return c.carry(c.filter.Admit(command))
+	}
+	if len(c.held) >= maxHeld || c.heldSize+command.Size > maxHeldSize {
+		return c.carry(command.Refuse("a person controls the session"))
+	}
+	c.held, c.heldSize = append(c.held, command), c.heldSize+command.Size
+	return nil
+}
+
+// awaitPerson executes the commands that waited when a person gives control
+// back. It is the body of a goroutine.
+func (c *Client) awaitPerson() {
+	changed, end := c.session.Changes()
+	defer end()
+	for {
+		select {
+		case <-c.done:
+			return
+		case <-c.session.Done():
+			c.Close()
+			return
+		case <-changed:
+		}
+		c.mu.Lock()
+		if c.session.Status() != agent.SessionTakeover {
+			held := c.held
+			c.held, c.heldSize = nil, 0
+			for _, command := range held {
+				if c.carry(c.filter.Admit(command)) != nil {
+					break
+				}
+			}
+		}
+		c.mu.Unlock()
+	}
+}
+
+// carry sends frames where they belong.
+func (c *Client) carry(step cdp.Step) error {
+	for _, frame := range step.ToBrowser {
+		if err := errors.Join(c.conn.SetWriteDeadline(time.Now().Add(writeTimeout)), c.frames.Write(frame)); err != nil {
+			return err
+		}
+	}
+	for _, frame := range step.ToClient {
+		select {
+		case c.out <- frame:
+		case <-c.done:
+			return c.lost()
+		}
+	}
+	if step.End {
+		c.session.browser.spawn(func() { c.session.end("") })
+	}
+	return nil
+}
+
+// ErrClientLost is why a client is disconnected whose session goes on.
+var ErrClientLost = errors.New("browser: the connection between a client and Chromium was lost")
+
+// Next returns the next message for the client. io.EOF is the end of the
+// session.
+func (c *Client) Next(ctx context.Context) ([]byte, error) {
+	select {
+	case frame := <-c.out:
+		return frame, nil
+	default:
+	}
+	select {
+	case frame := <-c.out:
+		return frame, nil
+	case <-c.done:
+		return nil, c.lost()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// lost returns why the connection has ended.
+func (c *Client) lost() error {
+	if c.session.life.Err() != nil {
+		return io.EOF
+	}
+	return ErrClientLost
+}
+
+// Close disconnects the client. What it intercepted or paused goes on, and
+// dialogs that it left are answered.
+func (c *Client) Close() {
+	c.closing.Do(func() {
+		close(c.done)
+		if c.conn != nil {
+			c.conn.Close()
+		}
+		s := c.session
+		s.mu.Lock()
+		if s.client == c {
+			s.client = nil
+		}
+		s.mu.Unlock()
+		s.answerLeft()
+	})
+}

@@ -1,0 +1,59 @@
+package httpapi
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/coder/websocket"
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+	"satchel/browser"
+)
+
+// cdpStream is the WebSocket of clients of the DevTools protocol.
+const cdpStream = "cdp"
+
+// cdpURL returns the address for such clients with its secret; "" if there is
+// none.
+func (s *Server) cdpURL(session *browser.Session) string {
+	if session == nil || session.CDPToken() == "" {
+		return ""
+	}
+	public := "ws" + strings.TrimPrefix(s.options.PublicURL, "http") // and wss of https
+	return public + socketPath + "/" + url.PathEscape(session.ID()) + "/" + cdpStream + "?token=" + session.CDPToken()
+}
+
+// cdpVisitor returns a client's access by the session's secret or as an admin.
+// The link of a live view is not sufficient.
+func (s *Server) cdpVisitor(c echo.Context, id, token string) (visit, error) {
+	session := s.options.Browser.Find(id)
+	if session != nil && session.FitsCDPToken(token) {
+		if session.DB().Agent().Status == agent.StatusDisabled {
+			return visit{}, errDisabled
+		}
+		return visit{session: session, control: true}, nil
+	}
+	if strings.Contains(token, ".") {
+		return visit{}, agent.Errorf(agent.CodeUnauthorized, "this token is not valid; use the cdp_url of the session")
+	}
+	v, err := s.visitor(c, id, token)
+	if err == nil && !v.control {
+		return visit{}, agent.Errorf(agent.CodeForbidden, "only admins may connect to a session")
+	}
+	return v, err
+}
+
+// relayCDP passes a client's messages to the browser.
+func relayCDP(reading context.Context, conn *websocket.Conn, client *browser.Client) error {
+	for {
+		_, frame, err := conn.Read(reading)
+		if err != nil {
+			return err
+		}
+		if err := client.Send(frame); err != nil {
+			return err
+		}
+	}
+}
