@@ -337,6 +337,7 @@ browser_driver = (not set)  # default
 warm_browser = false  # default
 browser_cdp = (not set)  # default
 browser_proxy_addr = (not set)  # default
+allow_cdp = 0  # default
 open_agents = 0  # default
 replicate = (not set)  # default
 replicate_days = 30  # default

@@ -9,7 +9,7 @@ import (
 
 // pageDomains are the domains whose commands pass in sessions with pages, frames
 // and workers, except those in refused and those with a check.
-var pageDomains = set(`Accessibility CSS Console DOM DOMDebugger DOMSnapshot DOMStorage Debugger Emulation Fetch HeapProfiler IO Input
+var pageDomains = set(`Accessibility Audits CSS Console DOM DOMDebugger DOMSnapshot DOMStorage Debugger Emulation Fetch HeapProfiler IO Input
 	Log Network Overlay Page Performance Profiler Runtime Security ServiceWorker WebAuthn`)
 
 // refused are commands of those domains that read files of this machine, write
@@ -31,6 +31,7 @@ var checks = map[string]struct {
 	"Browser.getWindowForTarget":  {true, ofTarget},
 	"Browser.getWindowBounds":     {true, pass},
 	"Browser.setWindowBounds":     {true, pass},
+	"Browser.setContentsSize":     {true, pass},
 	"Browser.grantPermissions":    {true, inContext},
 	"Browser.setPermission":       {true, inContext},
 	"Browser.resetPermissions":    {true, inContext},
