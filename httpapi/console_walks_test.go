@@ -79,6 +79,7 @@ func TestConsoleAsk(t *testing.T) {
 	for i, width := range []int{1280, 375} {
 		p := ts.openConsole(t, width)
 		if i == 0 {
+			p.waitFor(`document.activeElement.matches(".composer textarea")`)
 			w := p.begin(2, "Drop a PDF, ask without a model, find the link to it", 6)
 			p.drop(".composer", map[string]string{"handbook.pdf": pdf("Returns", "You may return bread within two days with the receipt.", "We open at seven.")})
 			p.waitFor(`document.querySelector(".toasts").textContent.includes("handbook.pdf is stored")`)
@@ -105,9 +106,13 @@ func TestConsoleAsk(t *testing.T) {
 				p.click("Test")
 				p.waitFor(`document.querySelector("#main .issue")?.textContent.length > 5`)
 			})
+			w.aside(func() { // the key is refused at its field, without a click
+				p.waitFor(`document.querySelector("#main input[type=password][aria-invalid=true]")?.closest(".field").querySelector(".issue").textContent === "The provider rejects this key."`)
+				p.fill("Model", "")
+				p.click("Test")
+				p.waitFor(`document.querySelector("#main input[list][aria-invalid=true]")`)
+			})
 			p.fill("API key, if it asks for one", "k")
-			w.aside(func() { p.fill("Model", "") })
-			p.click("Save")
 			p.waitFor(`[...document.querySelectorAll("#main datalist option")].some((o) => o.value === "large")`)
 			p.fill("Model", "large")
 			p.click("Test")
@@ -163,4 +168,12 @@ func TestConsoleDropsManyFiles(t *testing.T) {
 		t.Errorf("%v sources are stored", stored)
 	}
 	p.open("knowledge", `document.querySelectorAll(".source-row").length === 50`)
+	p.eval(`performance.clearResourceTimings()`)
+	for i := range 30 {
+		ts.upload(t, "/api/agents/default/sources", fmt.Sprintf("late-%02d.md", i), "# Late", nil)
+	}
+	p.waitFor(`document.querySelector(".sources").textContent.includes("late-29.md")`)
+	if asked := p.eval(`performance.getEntriesByType("resource").filter((e) => e.name.includes("/sources?")).length`).(float64); asked > 10 {
+		t.Errorf("30 new sources make the list ask %v times", asked)
+	}
 }

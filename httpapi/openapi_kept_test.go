@@ -314,6 +314,7 @@ func (w *contractClient) checkChat(t *testing.T, at string) {
 	w.request(t, 200, "POST", at+"/chat/run-0001/stop", "")
 	w.request(t, 200, "GET", at+"/models?llm_base_url="+newModelProvider(t).URL, "")
 	w.request(t, 200, "POST", at+"/settings/test", `{}`)
+	w.request(t, 200, "POST", at+"/settings/models", `{"llm_base_url":"`+newModelProvider(t).URL+`"}`)
 	w.request(t, 200, "GET", at+"/embedding-models", "")
 	w.request(t, 200, "GET", at+"/v1/models", "")
 	w.request(t, 200, "GET", at+"/v1/models/"+at[strings.LastIndex(at, "/")+1:], "")

@@ -16,6 +16,7 @@ var irregularIDs = map[string]string{
 	"POST /agents/import":                                       "importAgent",
 	"GET /agents/{id}/settings":                                 "getSettings",
 	"PUT /agents/{id}/settings":                                 "updateSettings",
+	"POST /agents/{id}/settings/models":                         "listGivenModels",
 	"POST /agents/{id}/settings/test":                           "testSettings",
 	"GET /agents/{id}/models":                                   "listProviderModels",
 	"POST /agents/{id}/sources/batch":                           "createSources",

@@ -111,3 +111,29 @@ func TestSettingsAreTested(t *testing.T) {
 	}
 	c.must(t, 400, "POST", path, `{"llm_base_url":"ftp://x"}`)
 }
+
+// TestModelsOfGivenSettings: the models of a provider are listed by settings
+// that are not saved, and a stored credential stays with its host.
+func TestModelsOfGivenSettings(t *testing.T) {
+	c, m, other := newTestClient(t), newModelProvider(t), newModelProvider(t)
+	const path, settings = "/api/agents/default/settings/models", "/api/agents/default/settings"
+	if a := c.send(t, "POST", path, `{}`); a.StatusCode != 400 || at(a.json, "error.details.field") != "llm_provider" {
+		t.Errorf("without a provider: %d %s", a.StatusCode, a.text)
+	}
+	a := c.must(t, 200, "POST", path, `{"llm_provider":"openai-compatible","llm_base_url":"`+other.URL+`/v1","api_key":"sk-given"}`)
+	if fmt.Sprint(a["models"]) != "[m-1 m-2]" || other.takeRequests() != "/v1/models Bearer sk-given" {
+		t.Errorf("given: %v, asked %s", a, other.takeRequests())
+	}
+	if s := c.send(t, "GET", settings, ""); s.json["llm_provider"] != "" || strings.Contains(s.text, "api_key") {
+		t.Errorf("saved %s", s.text)
+	}
+	if a := c.send(t, "POST", path, `{"llm_provider":"openai-compatible","llm_base_url":"`+m.URL+`/v1","api_key":"sk-bad"}`); a.StatusCode != 500 || at(a.json, "error.code") != "UPSTREAM_ERROR" || strings.Contains(a.text, "sk-bad") {
+		t.Errorf("a key that is refused: %d %s", a.StatusCode, a.text)
+	}
+	c.must(t, 200, "PUT", settings, `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+m.URL+`/v1","llm_api_key":"sk-mine"}`)
+	before := other.takeRequests()
+	a = c.must(t, 400, "POST", path, `{"llm_base_url":"`+other.URL+`/v1"}`)
+	if at(a, "error.details.field") != "api_key" || other.takeRequests() != before {
+		t.Errorf("another host: %v; asked %s", a, other.takeRequests())
+	}
+}

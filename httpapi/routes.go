@@ -52,6 +52,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("GET", "/agents/{id}/waiting", 200, "List pending approvals, takeovers and handovers, newest first", s.listWaiting),
 		rest.JSON("GET", "/agents/{id}/settings", 200, "Read settings", s.getSettings),
 		rest.JSON("PUT", "/agents/{id}/settings", 200, "Update settings and credentials; null removes a field", s.updateSettings),
+		rest.JSON("POST", "/agents/{id}/settings/models", 200, "List the models of a provider by settings that are not saved", s.listGivenModels).Limit(rest.Chat),
 		rest.JSON("POST", "/agents/{id}/settings/test", 200, "Test language model settings with one call, without saving them", s.testSettings).Limit(rest.Chat),
 		rest.JSON("GET", "/agents/{id}/admins", 200, "List people with a role on the agent", s.listAdmins).Role(rest.OwnViewer),
 		rest.JSON("POST", "/agents/{id}/admins", 201, "Give a person a role", s.createAdmin).Role(rest.Owner).Fails(agent.CodeConflict).

@@ -71,6 +71,29 @@ func (s *Server) listModels(c *rest.Call, in *modelsIn) (modelsOut, error) {
 	return modelsOut{provider, names}, err
 }
 
+type givenModelsIn struct {
+	Body struct {
+		Provider agent.Optional[string] `json:"llm_provider,omitempty" enum:"openai,anthropic,ollama,openai-compatible," example:"openai"`
+		BaseURL  agent.Optional[string] `json:"llm_base_url,omitempty"`
+		Key      string                 `json:"api_key,omitempty" doc:"Replaces the stored credential, which is only sent to the host that it was set for. It is not saved."`
+	}
+}
+
+// listGivenModels is listModels with settings that are not saved.
+func (s *Server) listGivenModels(c *rest.Call, in *givenModelsIn) (modelsOut, error) {
+	names, provider, err := s.chat.Models(c, c.DB, agentchat.Provider{Name: in.Body.Provider, BaseURL: in.Body.BaseURL, Key: in.Body.Key})
+	return modelsOut{provider, names}, keyMissing(err)
+}
+
+// keyMissing names the field api_key in the error about a stored credential
+// that was set for another host.
+func keyMissing(err error) error {
+	if agent.ErrorCode(err) == agent.CodeConflict {
+		return agent.Invalid("api_key", "must be given: "+rest.AsError(err).Message)
+	}
+	return err
+}
+
 // installedModel is a model installed on the server.
 type installedModel struct {
 	Name   string          `json:"name" doc:"Value for embedding_model, if it is an embedder." example:"multilingual-e5-small"`
@@ -111,8 +134,5 @@ type testSettingsIn struct {
 func (s *Server) testSettings(c *rest.Call, in *testSettingsIn) (agentchat.Tested, error) {
 	b := &in.Body
 	out, err := s.chat.Test(c, c.DB, agentchat.Provider{Name: b.Provider, Model: b.Model, BaseURL: b.BaseURL, Key: b.Key})
-	if agent.ErrorCode(err) == agent.CodeConflict {
-		return out, agent.Invalid("api_key", "must be given: "+rest.AsError(err).Message)
-	}
-	return out, err
+	return out, keyMissing(err)
 }

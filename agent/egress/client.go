@@ -135,6 +135,8 @@ func (c *Client) CheckField(field, raw string) (*url.URL, error) {
 	switch {
 	case errors.Is(err, ErrScheme):
 		return nil, agent.Invalid(field, "must begin with http:// or https://").With("code", CodeScheme).Because(err)
+	case errors.Is(err, ErrURL) && errors.As(err, &refused):
+		return nil, agent.Invalid(field, "must be a URL such as https://example.com: "+refused.Reason).With("code", refused.Code).Because(err)
 	case errors.As(err, &refused):
 		return nil, agent.Invalid(field, "cannot be reached from here: "+refused.Error()).With("code", refused.Code).Because(err)
 	}

@@ -11,6 +11,8 @@ export type Result<T> = {
   loading: Signal<boolean>;
   /** Asks again; what is shown stays until the answer is there. */
   reload: () => Promise<void>;
+  /** Asks again in a moment; however often it is called, at most every two seconds. */
+  soon: () => void;
   /** Changes what is shown, before or without the service. */
   set: (change: (data: T) => T) => void;
 };
@@ -26,7 +28,15 @@ function keyOf(at: string, query?: Query) {
 }
 
 function make(at: string, query?: Query): Entry {
+  let due: ReturnType<typeof setTimeout> | undefined, last = 0;
   const entry: Entry = {
+    soon: () => {
+      due ??= setTimeout(() => {
+        due = undefined;
+        last = Date.now();
+        if (entry.used) void entry.reload(); else entry.at = 0;
+      }, Math.max(300, last + 2000 - Date.now()));
+    },
     data: signal(undefined), error: signal(undefined), loading: signal(false), used: 0, at: 0,
     set: (change) => { if (entry.data.value !== undefined) entry.data.value = change(entry.data.value); },
     reload: async () => {

@@ -162,6 +162,7 @@ export type InboxCounts = { all: number; mine: number; needs_human: number; open
 export type InstalledModel = { dimensions?: number; kind: "embedder" | "reranker"; name: string; size: number; tokens: number; };
 export type Key = { agents: (string)[]; created_at: string; expires_at: string | null; id: string; name: string; parent_id?: string; prefix: string; role: "owner" | "admin" | "viewer"; };
 export type KeyList = { keys: (Key)[]; meta: PageMeta; };
+export type ListGivenModelsRequest = { api_key?: string; llm_base_url?: string | null; llm_provider?: "openai" | "anthropic" | "ollama" | "openai-compatible" | "" | null; };
 export type LiveViewDetails = { expires_at: string; url: string; };
 export type LogEntry = { created_at: string; data: Record<string, any>; id: string; level: "debug" | "info" | "warn" | "error"; message: string; source: string; };
 export type LogLine = { level: string; message: string; };

@@ -58,7 +58,7 @@ export function ConflictDialog({ editor, base, close, reload, overwrite, copy }:
   };
   return (
     <Dialog title="Somebody else saved it" close={close}>
-      <p>Version {now.version} was saved <When time={now.updated_at} />{now.updated_by && <> by <Name>{now.updated_by}</Name></>}, while you changed version {base.version}. Changes to different nodes are joined.</p>
+      <p>Version {now.version} was saved <When time={now.updated_at} />{now.updated_by?.includes("@") ? <> by <Name>{now.updated_by}</Name></> : " elsewhere"}, while you changed version {base.version}. Changes to different nodes are joined.</p>
       {merged.both.length > 0 && (
         <section class="stack">
           <h3>Changed by both</h3>

@@ -1,10 +1,12 @@
-// Changes that were not saved: kept in this browser for each workflow with the
-// version that they are based on, and offered again after a reload or a crash.
+// Changes that were not saved: kept in this browser for each workflow and
+// editor, with the version that they are based on, and offered again after a
+// reload or a crash. Those of an editor that is open in another tab are not.
 import type { Doc } from "./base";
 
 const database = "satchel.workflows";
 const store = "drafts";
 const keepDays = 30;
+const answerTime = 150; // milliseconds in which other tabs say what they have open
 
 export type Draft = { key: string; agent: string; id: string; version: number; doc: Doc; at: number };
 
@@ -33,17 +35,37 @@ async function run<T>(mode: IDBTransactionMode, ask: (s: IDBObjectStore) => IDBR
   }
 }
 
-const keyOf = (agent: string, id: string) => `${agent}/${id}`;
+const workflowKey = (agent: string, id: string) => `${agent}/${id}`;
 
-export const keepDraft = (agent: string, id: string, version: number, doc: Doc) => run("readwrite", (s) => s.put({ key: keyOf(agent, id), agent, id, version, doc, at: Date.now() }));
-export const dropDraft = (agent: string, id: string) => run("readwrite", (s) => s.delete(keyOf(agent, id)));
+const tabs = typeof BroadcastChannel === "function" ? new BroadcastChannel("satchel.drafts") : undefined;
+const held = new Set<string>(); // the keys of this tab's drafts
+const alive = new Set<string>(); // what other tabs have said of theirs
+tabs?.addEventListener("message", ({ data }) => {
+  if (data === "who") held.forEach((key) => tabs.postMessage(key));
+  else alive.add(data);
+});
 
-/** The draft of a workflow, unless it is older than a month. */
+/** A draft of a workflow, for the time that an editor shows it. */
+export function openDraft(agent: string, id: string) {
+  const key = `${workflowKey(agent, id)}/${Array.from(crypto.getRandomValues(new Uint32Array(2)), (n) => n.toString(36)).join("")}`;
+  held.add(key);
+  return {
+    keep: (version: number, doc: Doc) => run("readwrite", (s) => s.put({ key, agent, id, version, doc, at: Date.now() })),
+    drop: () => dropDraft(key),
+    release: () => { held.delete(key); },
+  };
+}
+
+export const dropDraft = (key: string) => run("readwrite", (s) => s.delete(key));
+
+/** The newest draft of a workflow that no other tab works on. Those older than a month are removed. */
 export async function readDraft(agent: string, id: string): Promise<Draft | undefined> {
-  const draft = await run<Draft>("readonly", (s) => s.get(keyOf(agent, id)));
-  if (draft && Date.now() - draft.at > keepDays * 86_400_000) {
-    await dropDraft(agent, id);
-    return undefined;
-  }
-  return draft;
+  const at = workflowKey(agent, id);
+  const all = (await run<Draft[]>("readonly", (s) => s.getAll(IDBKeyRange.bound(at, `${at}/\uffff`)))) ?? [];
+  if (!all.length) return undefined;
+  alive.clear();
+  tabs?.postMessage("who");
+  if (tabs) await new Promise((answered) => setTimeout(answered, answerTime));
+  for (const d of all) if (Date.now() - d.at > keepDays * 86_400_000) void dropDraft(d.key);
+  return all.filter((d) => !alive.has(d.key) && Date.now() - d.at <= keepDays * 86_400_000).sort((a, b) => b.at - a.at)[0];
 }

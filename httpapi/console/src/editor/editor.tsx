@@ -5,7 +5,7 @@ import { agentId, ApiError, get, go, href, mayEdit, onChange, path, post, put, r
 import { Badge, Button, ErrorCard, Icon, Menu, Name, openDialog, Segments, Skeleton, tell, When, type MenuItem } from "../ui";
 import type { CanvasActions } from "./canvas";
 import { Canvas, copyText, type Doc, Editor, fingerprint, GraphJson, isNote, loadCatalog, NodePanel, type NodeType, Outline, paste, placed, readCopy, readExecution, readGraph, removeFrom, TestPanel, tidy, typeOf, Versions, writeGraph, zone } from "./base";
-import { dropDraft, type Draft, keepDraft, readDraft } from "./drafts";
+import { dropDraft, type Draft, openDraft, readDraft } from "./drafts";
 import { editorKeys } from "./keys";
 import { NodePalette, NodeShelf } from "./palette";
 import { Others } from "./presence";
@@ -66,7 +66,8 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
 
   useSelectionInAddress(editor);
   useChecks(editor);
-  useDrafts(editor, workflow, Boolean(draft));
+  const mine = useMemo(() => openDraft(agentId.value, id), []);
+  useDrafts(editor, workflow, mine);
   useSamples(editor, id);
   useEffect(() => whenIdle(() => { for (const part of [NodePanel, TestPanel, Versions, GraphJson]) part.preload().catch(() => { /* it is loaded when it is shown */ }); }), []);
   useEffect(() => onChange("workflow", async (c) => { // another tab or person saved it
@@ -88,7 +89,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
       const now = await put(workflowAt(id), body, { "If-Match": `"${version}"` });
       editor.saved.value = fingerprint(doc);
       editor.issues.value = [];
-      await dropDraft(agentId.value, id);
+      await mine.drop();
       const was = workflow;
       setWorkflow(now);
       tell(status && status !== was.status ? { active: "It is live", paused: "It is paused", draft: "It is a draft again", archived: "It is archived" }[status] ?? "Saved" : now.version === was.version ? "Saved" : `Saved as version ${now.version}`);
@@ -105,10 +106,14 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
       tell(e);
     }
   };
+  const dropOffered = async () => {
+    if (draft) await dropDraft(draft.key);
+    setDraft(undefined);
+  };
   const copyAside = async () => {
     const doc = editor.doc.value;
     const made = await post(path("agents", agentId.value, "workflows"), { name: `${doc.name} (copy)`, description: doc.description, settings: doc.settings, ...writeGraph(doc) });
-    await dropDraft(agentId.value, id);
+    await mine.drop();
     editor.saved.value = fingerprint(doc);
     go(href(agentId.value, "workflows", made.id));
   };
@@ -207,7 +212,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
         {may && (live ? <Button kind="primary" disabled={!dirty} onClick={() => save("active")}>Save and go live</Button> : <Button kind="primary" icon="Save" disabled={!dirty} onClick={() => save()}>Save</Button>)}
         <Menu label="More" items={items} />
       </header>
-      {draft && <DraftOffer draft={draft} version={workflow.version} keep={async () => { const graph = await placed(draft.doc); editor.change({ ...draft.doc, ...graph }); setDraft(undefined); }} drop={async () => { await dropDraft(agentId.value, id); setDraft(undefined); }} />}
+      {draft && <DraftOffer draft={draft} version={workflow.version} keep={async () => { const graph = await placed(draft.doc); editor.change({ ...draft.doc, ...graph }); await mine.keep(workflow.version, { ...draft.doc, ...graph }); await dropOffered(); }} drop={dropOffered} />}
       {drafted && dirty && <div class="banner draft-offer" role="status"><Icon name="Sparkles" size={16} /><span class="grow"><bdi>{drafted.summary || "The draft is on the canvas."}</bdi> It is not saved yet.</span><Button onClick={() => { editor.change(drafted.before); setDrafted(undefined); }}>Drop it</Button><Button kind="primary" onClick={() => setDrafted(undefined)}>Keep it</Button></div>}
       <div class={`editor-body ${node ? "with-panel" : ""} ${outline ? "as-outline" : ""}`}>
         {may && !outline && <NodeShelf pick={(t) => { editor.add(t, editor.one.value && t.type !== "trigger" ? freeWay(editor, editor.one.value.id) : {}); }} />}
@@ -293,16 +298,19 @@ function useChecks(editor: Editor) {
 }
 
 /** Keeps what is not saved in this browser. */
-function useDrafts(editor: Editor, workflow: any, offered: boolean) {
+function useDrafts(editor: Editor, workflow: any, mine: ReturnType<typeof openDraft>) {
   const doc = editor.doc.value;
+  const pending = useRef<(() => void) | undefined>(undefined);
   useEffect(() => {
     if (editor.readonly.value) return;
-    const timer = setTimeout(() => {
-      if (editor.dirty.value) void keepDraft(agentId.value, workflow.id, workflow.version, doc);
-      else if (!offered) void dropDraft(agentId.value, workflow.id);
-    }, 250);
+    pending.current = () => {
+      pending.current = undefined;
+      void (editor.dirty.peek() ? mine.keep(workflow.version, doc) : mine.drop());
+    };
+    const timer = setTimeout(() => pending.current?.(), 250);
     return () => clearTimeout(timer);
-  }, [doc, workflow.version, offered]);
+  }, [doc, workflow.version]);
+  useEffect(() => () => { pending.current?.(); mine.release(); }, []);
 }
 
 /** Reads the newest execution, so that templates are shown with real values. */

@@ -64,11 +64,7 @@ function Conversations({ id, current, close }: { id: string; current: string; cl
   const at = path("agents", id, "conversations");
   const found = useQuery(at, { limit, sort: "updated_at", order: "desc", search, channel: "chat" });
   const [hidden, setHidden] = useState<string[]>([]);
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const off = onChange("conversation", () => { timer ??= setTimeout(() => { timer = undefined; void found.reload(); }, 500); });
-    return () => { off(); clearTimeout(timer); };
-  }, [found]);
+  useEffect(() => onChange("conversation", found.soon), [found]);
   const rename = (c: any) => {
     openDialog((close) => (
       <FormDialog title="Rename the conversation" close={close} action="Save" initial={{ title: titleOf(c).slice(0, 200) }} ready={(v) => Boolean(v.title.trim())} run={async (v) => {

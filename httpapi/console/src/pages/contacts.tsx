@@ -95,13 +95,11 @@ function List() {
 /** Keeps the list current: known rows change in place, others make it ask again. */
 function useLive(found: Result<any>) {
   useEffect(() => {
-    let due: ReturnType<typeof setTimeout> | undefined;
-    const off = onChange("contact", (c) => {
+    return onChange("contact", (c) => {
       const known = found.data.value?.contacts.some((x: any) => x.id === c.id);
       if (c.op === "update" && known && c.row) found.set((d: any) => ({ ...d, contacts: d.contacts.map((x: any) => (x.id === c.id ? { ...x, ...c.row } : x)) }));
-      else if (c.op !== "update") { clearTimeout(due); due = setTimeout(() => void found.reload(), 700); }
+      else if (c.op !== "update") found.soon();
     });
-    return () => { clearTimeout(due); off(); };
   }, [found]);
 }
 

@@ -12,13 +12,9 @@ export default function Home() {
   const overview = useQuery(path("agents", id, "overview"), { days: 14 });
   const waiting = useQuery(path("agents", id, "waiting"));
   useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined, last = 0;
-    const later = () => { // soon, but not more often than every three seconds
-      timer ??= setTimeout(() => { timer = undefined; last = Date.now(); void overview.reload(); }, Math.max(200, last + 3000 - Date.now()));
-    };
-    const offs = [onChange("execution", later), onChange("source", later), onChange("message", later),
-      onChange("execution", (c) => { if (c.row?.status !== "complete") void waiting.reload(); }), onChange("takeover", () => void waiting.reload()), onChange("conversation", () => void waiting.reload())];
-    return () => { offs.forEach((off) => off()); clearTimeout(timer); };
+    const offs = [onChange("execution", overview.soon), onChange("source", overview.soon), onChange("message", overview.soon),
+      onChange("execution", (c) => { if (c.row?.status !== "complete") waiting.soon(); }), onChange("takeover", waiting.soon), onChange("conversation", waiting.soon)];
+    return () => offs.forEach((off) => off());
   }, [overview, waiting]);
   return (
     <div class="page home">
@@ -42,6 +38,8 @@ function Ask({ id }: { id: string }) {
   const draft = useDraft(`home.${id}`);
   const [over, setOver] = useState(false);
   const file = useRef<HTMLInputElement>(null);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => { if (document.activeElement?.matches("body, #main")) field.current?.focus({ preventScroll: true }); }, []);
   const sending = uploads.value.filter((u) => u.agent === id && (u.state === "sending" || u.state === "waiting"));
   const submit = async () => {
     const text = draft.value.trim();
@@ -63,8 +61,8 @@ function Ask({ id }: { id: string }) {
     <section class="ask stack" aria-label="Ask">
       <h2>What can <AgentName /> do for you?</h2>
       <form class={over ? "composer over" : "composer"} role={mayEdit.value ? undefined : "search"} onSubmit={(e) => { e.preventDefault(); void submit(); }} onDragOver={(e) => { e.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)} onDrop={(e) => { e.preventDefault(); setOver(false); take(e.dataTransfer?.files); }}>
-        <textarea rows={1} value={draft.value} aria-label="Question, or address of a site" placeholder={mayEdit.value ? "Ask a question, drop a file, or paste an address" : "Search the knowledge"} onInput={(e) => { draft.value = e.currentTarget.value; }}
-          onKeyDown={(e) => { if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); void submit(); } }} autoFocus />
+        <textarea ref={field} rows={1} value={draft.value} aria-label="Question, or address of a site" placeholder={mayEdit.value ? "Ask a question, drop a file, or paste an address" : "Search the knowledge"} onInput={(e) => { draft.value = e.currentTarget.value; }}
+          onKeyDown={(e) => { if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); void submit(); } }} />
         <div class="row nowrap">
           {mayEdit.value && <><input ref={file} type="file" multiple hidden aria-label="Files" onChange={(e) => { take(e.currentTarget.files); e.currentTarget.value = ""; }} /><Button kind="quiet" icon="Paperclip" onClick={() => file.current?.click()}>Add files</Button></>}
           <span class="grow" />

@@ -47,7 +47,7 @@ function List() {
       onChange("source", (c) => {
         const known = found.data.value?.sources.some((s: any) => s.id === c.id);
         if (c.op === "update" && known && c.row) found.set((d: any) => ({ ...d, sources: d.sources.map((s: any) => (s.id === c.id ? c.row : s)) }));
-        else void found.reload();
+        else found.soon();
       })];
     return () => offs.forEach((off) => off());
   }, [found]);
@@ -206,7 +206,7 @@ function Source({ id }: { id: string }) {
   const tab = query.get("tab") ?? "text";
   const chunk = query.get("chunk") ?? "";
   const found = useQuery(sourcesAt(id));
-  useEffect(() => onChange("source", (c) => { if (c.id === id && c.op !== "delete") void found.reload(); }), [found]);
+  useEffect(() => onChange("source", (c) => { if (c.id === id && c.op !== "delete") found.soon(); }), [found]);
   return (
     <div class="page">
       <p class="crumb"><a href={href(agentId.value, "knowledge")}>Knowledge</a></p>

@@ -1,8 +1,8 @@
 // Settings: the model, the agent itself, who may use it, and copies of it.
 import { useEffect, useState } from "preact/hooks";
 
-import { agent, agentId, type API, ApiError, download, get, go, href, loadSession, mayEdit, path, post, put, remove, route, session, strangersText, useQuery } from "../data";
-import { Badge, Button, confirm, CopyButton, Empty, FormDialog, Icon, LinkButton, Load, Name, openDialog, SelectField, span, Switch, Table, tell, TextArea, TextField, useForm, When } from "../ui";
+import { agent, agentId, type API, ApiError, download, go, href, loadSession, mayEdit, path, post, put, remove, route, session, strangersText, useQuery } from "../data";
+import { Badge, Button, confirm, CopyButton, Empty, FormDialog, Icon, LinkButton, Load, Name, openDialog, plural, SelectField, span, Switch, Table, tell, TextArea, TextField, useForm, When } from "../ui";
 
 const at = (...more: string[]) => path("agents", agentId.value, ...more);
 
@@ -60,24 +60,36 @@ type Tested = Pick<API.Tested, "ok" | "error"> & Partial<API.Tested>;
 function ModelForm({ s, done }: FormProps) {
   const form = useForm({ llm_provider: s.llm_provider, llm_model: s.llm_model, llm_base_url: s.llm_base_url, key: "" });
   const [models, setModels] = useState<string[]>([]);
+  const [unlisted, setUnlisted] = useState<Error>();
   const [tested, setTested] = useState<Tested>();
   const chosen = providers[form.values.llm_provider];
   const isSet = chosen?.key && s.configured_credentials?.includes(chosen.key);
   const locked = chosen?.key && s.locked_credentials?.includes(chosen.key);
   const stored = form.values.llm_provider === s.llm_provider && form.values.llm_base_url === s.llm_base_url;
-  useEffect(() => {
+  const given = () => ({ llm_provider: form.values.llm_provider, llm_base_url: form.values.llm_base_url, ...(form.values.key ? { api_key: form.values.key } : {}) });
+  const complete = chosen && (form.values.llm_base_url || form.values.llm_provider !== "openai-compatible") && (chosen.key === "llm_api_key" || form.values.key || (isSet && stored));
+  useEffect(() => { // a moment after the last key, the provider is asked which models it has
     setModels([]);
-    if (!chosen || !stored) return;
+    setUnlisted(undefined);
+    if (!complete || !mayEdit.value) return;
     const abort = new AbortController();
-    get(at("models"), {}, abort.signal).then((found) => setModels((found.models ?? []).map((m: any) => (typeof m === "string" ? m : m.id ?? m.name))), () => {});
-    return () => abort.abort();
-  }, [form.values.llm_provider, stored]);
-  const given = () => ({ llm_provider: form.values.llm_provider, llm_model: form.values.llm_model, llm_base_url: form.values.llm_base_url, ...(form.values.key ? { api_key: form.values.key } : {}) });
+    const timer = setTimeout(() => post(at("settings", "models"), given(), abort.signal).then((found) => setModels(found.models), (error) => { if (error.name !== "AbortError") setUnlisted(error); }), 600);
+    return () => { clearTimeout(timer); abort.abort(); };
+  }, [form.values.llm_provider, form.values.llm_base_url, form.values.key]);
+  const refused = unlisted instanceof ApiError && [401, 403].includes(unlisted.details.status) ? "The provider rejects this key." : undefined;
+  const lacksModel = () => {
+    if (chosen && !form.values.llm_model) form.setIssues({ llm_model: "Choose a model first." });
+    return Boolean(chosen && !form.values.llm_model);
+  };
   const test = async () => {
     setTested(undefined);
-    try { setTested(await post(at("settings", "test"), given())); } catch (error: any) { setTested({ ok: false, error: error.message }); }
+    if (lacksModel()) return;
+    try { setTested(await post(at("settings", "test"), { ...given(), llm_model: form.values.llm_model })); } catch (error: any) {
+      if (error instanceof ApiError && Object.keys(error.issues).length) form.setIssues(error.issues); else setTested({ ok: false, error: error.message });
+    }
   };
   const submit = async () => {
+    if (lacksModel()) return;
     if (form.values.key && chosen?.key) form.values[chosen.key] = form.values.key;
     await save(form, s, ["llm_provider", "llm_model", "llm_base_url", ...(form.values.key && chosen?.key ? [chosen.key] : [])], done).catch(() => {});
   };
@@ -88,9 +100,9 @@ function ModelForm({ s, done }: FormProps) {
       {chosen && (
         <>
           <TextField label={chosen.keyLabel} type="password" disabled={!mayEdit.value} placeholder={isSet ? "Set; a new one replaces it" : ""} hint={locked ? "It was sealed with another master key: give it again." : "Sealed in the agent's file, sent to this provider only, and never shown again."}
-            value={form.values.key} onInput={(v) => form.set("key", v)} error={form.issues[chosen.key ?? ""] ?? form.issues.api_key} />
+            value={form.values.key} onInput={(v) => form.set("key", v)} error={form.issues[chosen.key ?? ""] ?? form.issues.api_key ?? refused} />
           <TextField label="Address" disabled={!mayEdit.value} placeholder={chosen.address ?? ""} hint={chosen.hint} {...form.text("llm_base_url")} />
-          <TextField label="Model" disabled={!mayEdit.value} list={models} placeholder={models[0] ?? "gpt-5-mini"} {...form.text("llm_model")} />
+          <TextField label="Model" disabled={!mayEdit.value} list={models} placeholder={models[0] ?? "gpt-5-mini"} hint={models.length ? `${plural(models.length, "model")} to choose from` : unlisted && !refused && `The models cannot be listed: ${unlisted.message}`} {...form.text("llm_model")} />
         </>
       )}
       {tested && <p class={tested.ok ? "row test-good" : "row issue"} role="status"><Icon name={tested.ok ? "CircleCheck" : "CircleAlert"} /> {tested.ok ? <>It answered in {span(tested.ms ?? 0)}: <bdi>{tested.reply}</bdi></> : <bdi>{tested.error}</bdi>}</p>}

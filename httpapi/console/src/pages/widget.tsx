@@ -28,7 +28,7 @@ const Back = ({ id }: { id: string }) => <p><a href={href(id, "widget")}><Icon n
 
 function All({ id }: { id: string }) {
   const found = useQuery(path("agents", id, "gateways"), { type: "web", limit: 100 });
-  useEffect(() => onChange("gateway", () => void found.reload()), [found]);
+  useEffect(() => onChange("gateway", found.soon), [found]);
   const make = <LinkButton kind="primary" icon="Plus" href={href(id, "widget", "new")}>New widget</LinkButton>;
   return (
     <div class="page">

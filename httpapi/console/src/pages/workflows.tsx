@@ -53,10 +53,8 @@ function List() {
   const runs = useQuery(workflowsAt("executions"), { limit: 200 });
   const [hidden, setHidden] = useState<string[]>([]);
   useEffect(() => {
-    let due: ReturnType<typeof setTimeout> | undefined;
-    const soon = (run: () => unknown) => { clearTimeout(due); due = setTimeout(run, 400); };
-    const offs = [onChange("workflow", () => soon(() => found.reload())), onChange("execution", () => soon(() => runs.reload()))];
-    return () => { clearTimeout(due); offs.forEach((off) => off()); };
+    const offs = [onChange("workflow", found.soon), onChange("execution", runs.soon)];
+    return () => offs.forEach((off) => off());
   }, [found, runs]);
   const outcomes = new Map<string, any[]>();
   for (const x of runs.data.value?.executions ?? []) outcomes.set(x.workflow_id, [...(outcomes.get(x.workflow_id) ?? []), x]);

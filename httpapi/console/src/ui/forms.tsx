@@ -20,7 +20,10 @@ export type FormState = {
 export function useForm(initial: Record<string, any>): FormState & { setIssues: (i: Record<string, string>) => void; issues: Record<string, string> } {
   const [values, setValues] = useState(initial);
   const [issues, setIssues] = useState<Record<string, string>>({});
-  const set = (name: string, value: unknown) => setValues((v) => ({ ...v, [name]: value }));
+  const set = (name: string, value: unknown) => { // what was said of it is no longer so
+    setValues((v) => ({ ...v, [name]: value }));
+    setIssues((all) => (Object.keys(all).length ? Object.fromEntries(Object.entries(all).filter(([field]) => field !== name && field.split(".").at(-1) !== name)) : all));
+  };
   const issue = (name: string) => issues[name] ?? issues[name.split(".").at(-1)!];
   return {
     values, set, issues, setIssues, issue,

@@ -8,7 +8,7 @@ import { ErrorCard, Skeleton } from "./feedback";
 import { Icon } from "./icon";
 
 /** Shows an answer when it is there, and until then a skeleton or the error; title is that of a page whose own comes with the answer. */
-export function Load<T>({ of, children, lines, title }: { of: Result<T>; children: (data: T) => ComponentChildren; lines?: number; title?: string }) {
+export function Load<T>({ of, children, lines, title }: { of: Pick<Result<T>, "data" | "error" | "reload">; children: (data: T) => ComponentChildren; lines?: number; title?: string }) {
   const data = of.data.value;
   if (data !== undefined) return <>{of.error.value && <ErrorCard error={of.error.value} retry={of.reload} />}{children(data)}</>;
   if (of.error.value) return <>{title && <h1 tabIndex={-1}>{title}</h1>}<ErrorCard error={of.error.value} retry={of.reload} /></>;

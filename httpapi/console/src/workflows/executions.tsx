@@ -19,13 +19,11 @@ export function Executions({ exact }: { exact?: boolean }) {
   const found = useQuery(at, { ...filters, limit: 50, offset });
   const names = useQuery(path("agents", agentId.value, "workflows"), { limit: 200, sort: "name" });
   useEffect(() => {
-    let due: ReturnType<typeof setTimeout> | undefined;
-    const off = onChange("execution", (c) => {
+    return onChange("execution", (c) => {
       const known = found.data.value?.executions.some((x: any) => x.id === c.id);
       if (c.op === "update" && known && c.row) found.set((d: any) => ({ ...d, executions: d.executions.map((x: any) => (x.id === c.id ? { ...x, ...c.row } : x)) }));
-      else { clearTimeout(due); due = setTimeout(() => found.reload(), 300); }
+      else found.soon();
     });
-    return () => { clearTimeout(due); off(); };
   }, [found]);
   const all: any[] = names.data.value?.workflows ?? [];
   const nameOf = (id: string) => all.find((w) => w.id === id)?.name ?? id;

@@ -68,14 +68,13 @@ export function ScheduleList({ add }: { add: () => void }) {
   const [hidden, setHidden] = useState<string[]>([]);
   const may = mayEdit.value;
   useEffect(() => {
-    let due: ReturnType<typeof setTimeout> | undefined;
     const off = onChange("schedule", (c) => {
       const known = found.data.value?.schedules.some((s: any) => s.id === c.id);
       if (c.op === "update" && known && c.row) found.set((d: any) => ({ ...d, schedules: d.schedules.map((s: any) => (s.id === c.id ? c.row : s)) }));
-      else { clearTimeout(due); due = setTimeout(() => void found.reload(), 300); }
+      else found.soon();
     });
     const runs = onChange("run", (c: any) => { if (c.row) found.set((d: any) => ({ ...d, schedules: d.schedules.map((s: any) => (s.id === c.schedule_id && (!s.newest_run || s.newest_run.id <= c.id) ? { ...s, newest_run: c.row } : s)) })); });
-    return () => { clearTimeout(due); off(); runs(); };
+    return () => { off(); runs(); };
   }, [found]);
   return (
     <>

@@ -110,6 +110,7 @@ function Composer({ at, id, c, sent }: { at: string; id: string; c: any; sent: (
       void put(`${at}/draft`, { text: "" }).catch(() => {});
       if (!wasMuted) tell("The bot is muted in this conversation: you answer now.");
     }
+    area.current?.focus();
     await sent();
   };
   const choose = (m: "reply" | "note") => { setMode(m); area.current?.focus(); };
