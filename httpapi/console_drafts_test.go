@@ -19,8 +19,10 @@ func TestConsoleDraftsOfTabs(t *testing.T) {
 	session := ts.openSession(t, 1280, 900, ts.url+"/")
 	open := func(p *browser.Page) *consolePage {
 		c := &consolePage{ts.tab(t, p), "#/agents/default/"}
-		c.cdp("Page.navigate", map[string]any{"url": ts.url + "/" + c.base + "workflows/" + id + "?node=a"})
-		c.waitFor(`window.turn && document.querySelector(".editor-panel code")?.textContent === "a"`)
+		c.cdp("Page.navigate", map[string]any{"url": ts.url + "/"})
+		c.waitFor(`window.turn && document.querySelector("#main h1")?.textContent === "Home"`)
+		c.eval(`location.hash = ` + quoted(c.base+"workflows/"+id+"?node=a"))
+		c.waitFor(`document.querySelector(".editor-panel code")?.textContent === "a"`)
 		return c
 	}
 	next := func() *consolePage {
