@@ -169,6 +169,7 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 	if _, err := w.exec("BEGIN IMMEDIATE"); err != nil {
 		return lost(fmt.Errorf("begin: %w", err))
 	}
+	changes := w.sql.TotalChanges()
 	before, err := f.eventsBefore(w)
 	if err != nil {
 		return lost(err)
@@ -211,6 +212,7 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 		lost(err) // what is in the file does not count
 		return true
 	}
+	f.changes.Add(w.sql.TotalChanges() - changes)
 	f.announce(made)
 	f.publishRows()
 	return true

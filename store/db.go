@@ -32,10 +32,10 @@ type DB struct {
 	anchors anchorCache   // of lists
 	chunks  search.Memory // while the file is open
 
-	// Parts of the schema that were asked for, by name; whether one was since they
-	// were looked at, and whether making or filling them is to go on.
-	wanted         sync.Map
-	wants, growing atomic.Bool
+	// Parts of the schema that were asked for, by name, and whether making or
+	// filling them is to go on.
+	wanted  sync.Map
+	growing atomic.Bool
 
 	recent atomic.Uint32 // workKinds that were announced since the file was opened
 

@@ -34,7 +34,8 @@ type file struct {
 	dirty   bool         // guarded by queueMu: written since the last checkpoint
 	written bool         // guarded by queueMu: since it was opened
 
-	grownAt int64 // maintain's own: how many pages the file had when its tables were counted
+	changes atomic.Int64 // rows that were changed since the file was opened
+	growing growing      // maintain's own, but for inserts
 
 	cautious int // the leader's: how many commits still use savepoints
 
@@ -60,7 +61,7 @@ func openFile(path string, unchanged bool, captured *capture.File) (*file, error
 			return nil, err
 		}
 	}
-	f := &file{path: path, slots: make(chan struct{}, readersPerFile), dirty: !unchanged, grownAt: emptyPages, announce: func(madeWork) {}, changed: func([]Change) {},
+	f := &file{path: path, slots: make(chan struct{}, readersPerFile), dirty: !unchanged, announce: func(madeWork) {}, changed: func([]Change) {},
 		watched: func() bool { return false }, sandbox: sqlsandbox.New(path, sandboxOptionsOf(captured)), capture: captured}
 	check := bringUpToDate
 	if unchanged {
@@ -95,7 +96,7 @@ func (f *file) openWriter(check func(*conn) error) error {
 	if err != nil {
 		return explain(err)
 	}
-	w.writes = true
+	w.writes, w.growth.inserts = true, &f.growing.inserts
 	if err := check(w); err != nil {
 		return errors.Join(explain(err), w.close())
 	}

@@ -189,7 +189,7 @@ func trim(tx *Tx) (more bool, err error) {
 		return false, err
 	}
 	before := agent.At(tx.Now.AddDate(0, 0, -settings.RetentionDays))
-	filled, err := tx.filled(trimmedTables)
+	filled, err := tx.haveRows(trimmedTables, 1)
 	if err != nil {
 		return false, err
 	}
@@ -230,20 +230,6 @@ func trim(tx *Tx) (more bool, err error) {
 
 // trimmedTables are those that trim deletes from.
 var trimmedTables = []string{"logs", "_events", "runs", "occurrences", "_deliveries", "_outgoing", "_inbound", "downloads", "_responses", "executions", "_workflow_versions"}
-
-// filled returns which of the tables have rows.
-func (tx *Tx) filled(tables []string) (map[string]bool, error) {
-	query := "SELECT '' WHERE false"
-	for _, table := range tables {
-		query += fmt.Sprintf(" UNION ALL SELECT '%[1]s' WHERE EXISTS (SELECT 1 FROM %[1]s)", table)
-	}
-	names, err := all(tx, scanID, query)
-	filled := map[string]bool{}
-	for _, name := range names {
-		filled[name] = true
-	}
-	return filled, err
-}
 
 // trimRuns deletes, of the oldest rows of a table, those that have ended and
 // are too old or too many.

@@ -65,7 +65,7 @@ func TestListsAreFoundByIndexes(t *testing.T) {
 	do(t, db, "INSERT INTO conversations(id, contact_id, unread) SELECT 'conversation-' || id, id, rowid % 2 FROM contacts")
 	do(t, db, "INSERT INTO messages(conversation_id, role, content) SELECT id, 'user', 'hello' FROM conversations WHERE rowid % 3")
 	for _, p := range schemaParts {
-		if err := db.alone(t.Context(), func(c *conn) error { return makePart(c, p) }); err != nil {
+		if err := db.alone(t.Context(), func(c *conn) error { return makePart(c, &p) }); err != nil {
 			t.Fatalf("%s: %v", p.name, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A part of the schema is not in a file from the beginning: indexes that few
@@ -74,7 +75,6 @@ func readParts(text string) []part {
 // the background.
 func (db *DB) want(name string) {
 	if _, asked := db.wanted.LoadOrStore(name, true); !asked {
-		db.wants.Store(true)
 		db.growing.Store(true)
 	}
 }
@@ -94,20 +94,37 @@ func isWanted(name string) bool {
 	return slices.ContainsFunc(schemaParts, func(p part) bool { return p.name == name && p.table == "" && p.writing == nil })
 }
 
-// emptyPages is about how many pages a file without records has.
-const emptyPages = 100
+// emptyPages is about how many pages a file has whose tables are all small.
+const emptyPages = 108
 
-// grownBy is how many pages a file has gained when its tables are counted again.
-const grownBy = 8
+// lookEvery is after how many changed rows of an open file the rows of its tables
+// are counted again.
+const lookEvery = partRows / 2
+
+// growing is what maintain knows of the parts that an open file lacks.
+type growing struct {
+	lacking []*part  // nil: unknown
+	looked  bool     // the tables were counted
+	changes int64    // of the file when they were
+	inserts sync.Map // the tables into which rows may have come, which the writer notes
+}
 
 // grow makes the parts of the schema that the file needs by now, and indexes
 // some of what searches look at.
 func (db *DB) grow(ctx context.Context) error {
-	return db.ifOpen(func(f *file) error {
-		if !f.isDirty() && !db.growing.Load() {
+	return db.ifOpen(func(f *file) (err error) {
+		changes := f.changes.Load()
+		first := !f.growing.looked && f.isDirty()
+		if !first && changes < f.growing.changes+lookEvery && !db.growing.Load() {
 			return nil
 		}
 		db.growing.Store(false)
+		defer func() {
+			if err != nil {
+				db.growing.Store(true)
+			}
+		}()
+		f.growing.changes = changes
 		due, err := db.dueParts(ctx, f)
 		if err != nil {
 			return err
@@ -119,6 +136,7 @@ func (db *DB) grow(ctx context.Context) error {
 			}
 		}
 		if len(due) > 0 {
+			f.growing.lacking = nil
 			f.sandbox.SchemaChanged()
 		}
 		return db.indexSearched(ctx, f)
@@ -143,50 +161,86 @@ func (db *DB) look(ctx context.Context, f *file, fn func(*Tx) error) error {
 }
 
 // dueParts lists the parts that the file lacks and needs.
-func (db *DB) dueParts(ctx context.Context, f *file) (due []part, err error) {
+func (db *DB) dueParts(ctx context.Context, f *file) (due []*part, err error) {
 	err = db.look(ctx, f, func(tx *Tx) error {
-		var pages int64
-		if err := tx.value(&pages, "PRAGMA page_count"); err != nil {
-			return err
-		}
-		grown := pages >= f.grownAt+grownBy
-		if !grown && !db.wants.Swap(false) {
-			return nil
-		}
-		there, err := tx.partsThere()
-		for _, p := range schemaParts {
-			if err == nil && !there[p.name] {
-				due, err = tx.addDue(due, p, grown)
+		if f.growing.lacking == nil {
+			if f.growing.lacking, err = tx.lackingParts(); err != nil {
+				return err
 			}
 		}
-		f.grownAt = pages
+		tables, err := f.tablesToCount(tx)
+		if err != nil {
+			return err
+		}
+		large, err := tx.haveRows(tables, partRows)
+		for _, p := range f.growing.lacking {
+			if _, wanted := db.wanted.Load(p.name); wanted || large[p.counted()] {
+				due = append(due, p)
+			}
+		}
+		f.growing.looked = true
 		return err
 	})
 	return due, err
 }
 
-// addDue adds a part to those that are due if it is. The rows of tables are
-// counted when the file has grown.
-func (tx *Tx) addDue(due []part, p part, grown bool) ([]part, error) {
-	table := p.table
-	if p.writing != nil { // a file of an earlier version may lack it, whatever rows it has
-		table = p.writing[0]
-	}
-	if table == "" {
-		if _, wanted := tx.db.wanted.Load(p.name); wanted {
-			due = append(due, p)
+// tablesToCount lists the tables that may have got so many rows that they need a
+// part which the file lacks: when it is looked at first, all unless it is small.
+func (f *file) tablesToCount(tx *Tx) (tables []string, err error) {
+	var pages int64
+	if !f.growing.looked {
+		if err := tx.value(&pages, "PRAGMA page_count"); err != nil {
+			return nil, err
 		}
-		return due, nil
 	}
-	if !grown {
-		return due, nil
+	for _, p := range f.growing.lacking {
+		table := p.counted()
+		_, inserted := f.growing.inserts.Load(table)
+		if table != "" && (inserted || pages > emptyPages) && !slices.Contains(tables, table) {
+			tables = append(tables, table)
+		}
 	}
-	var rows int
-	err := tx.value(&rows, "SELECT count(*) FROM (SELECT 1 FROM "+table+" LIMIT ?)", partRows)
-	if rows == partRows {
-		due = append(due, p)
+	return tables, nil
+}
+
+// noteInserts has the tables counted that a client's SQL has changed.
+func (f *file) noteInserts(tables map[string]bool) {
+	for table := range tables {
+		f.growing.inserts.Store(table, true)
 	}
-	return due, err
+	f.changes.Add(lookEvery)
+}
+
+// counted is the table whose rows decide whether the part is made; "" when it is
+// wanted. A file of an earlier version may lack what it writes with, whatever rows
+// it has.
+func (p *part) counted() string {
+	if p.writing != nil {
+		return p.writing[0]
+	}
+	return p.table
+}
+
+// haveRows reports which of the tables have n rows.
+func (tx *Tx) haveRows(tables []string, n int) (map[string]bool, error) {
+	query := "SELECT '' WHERE ?1 < 0"
+	for _, table := range tables {
+		query += fmt.Sprintf(" UNION ALL SELECT '%[1]s' WHERE (SELECT count(*) FROM (SELECT 1 FROM %[1]s LIMIT ?1)) = ?1", table)
+	}
+	rows, err := tx.sql.QueryOnce(query, n)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	have := map[string]bool{}
+	for rows.Next() {
+		name, err := scanID(rows)
+		if err != nil {
+			return nil, err
+		}
+		have[name] = true
+	}
+	return have, rows.Err()
 }
 
 // firstObject is the name of the first object that a part makes.
@@ -198,8 +252,21 @@ func firstObject(script string) string {
 	return words[2]
 }
 
-// partsThere returns the names of the parts that the file has.
+// lackingParts lists the parts that the file does not have.
+func (tx *Tx) lackingParts() (lacking []*part, err error) {
+	there, err := tx.partsThere()
+	for i := range schemaParts {
+		if p := &schemaParts[i]; !there[p.name] {
+			lacking = append(lacking, p)
+		}
+	}
+	return lacking, err
+}
+
+// partsThere returns the names of the parts that the file has. It leaves the
+// schema's pages out of the cache, which are a third of a small file.
 func (tx *Tx) partsThere() (map[string]bool, error) {
+	defer tx.sql.DropPages()
 	names, err := all(tx, scanID, "SELECT name FROM sqlite_schema")
 	objects := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -212,7 +279,7 @@ func (tx *Tx) partsThere() (map[string]bool, error) {
 	return there, err
 }
 
-func makePart(c *conn, p part) error {
+func makePart(c *conn, p *part) error {
 	there, err := (&Tx{conn: c}).partsThere()
 	if err != nil || there[p.name] {
 		return err

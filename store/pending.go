@@ -164,6 +164,7 @@ func (c *conn) watchTables() error {
 	return c.sql.Authorize(func(action int32, table, column, _, _ string) bool {
 		switch action {
 		case lib.SQLITE_INSERT:
+			c.noteInsert(table)
 			c.sql.Compiling |= uint32(tableWork[tableChange{table, ""}] | columnsWatched[table] | subscriptionTables[table])
 		case lib.SQLITE_DELETE:
 			c.sql.Compiling |= uint32(tableWork[tableChange{table, ""}] | columnsWatched[table])

@@ -164,6 +164,7 @@ func (db *DB) writeSQL(ctx context.Context, f *file, s *sqlsandbox.Statement, li
 			r, err = runAudited(ctx, c, s, limits, record)
 			return err
 		})
+		f.noteInserts(changed)
 		if err == nil && (changed["schedules"] || changed["tasks"]) {
 			db.planChanges(ctx, w)
 		}

@@ -1,5 +1,7 @@
 package store
 
+import "sync"
+
 // What else a write to a table changes (counts, tags, full text, events) is done by
 // triggers, and each connection keeps the triggers of all tables in memory, about 2 KB
 // each; an index takes a page of the file. So a file gets both, as parts of the schema,
@@ -23,6 +25,8 @@ var writingParts = func() map[string][]part {
 type growth struct {
 	there map[string]bool // the names of those that the file has; nil: unknown
 	lacks string          // the table whose parts the statement lacks that was refused
+
+	inserts *sync.Map // of the file, see growing; nil when it has none
 }
 
 // mayWrite reports whether the file has the parts that a write to the table needs.
@@ -34,6 +38,13 @@ func (c *conn) mayWrite(table string) bool {
 		}
 	}
 	return true
+}
+
+// noteInsert notes that rows may come into a table.
+func (c *conn) noteInsert(table string) {
+	if c.growth.inserts != nil {
+		c.growth.inserts.Store(table, true)
+	}
 }
 
 // makeLacking makes the parts that a refused statement lacks, and reports whether it

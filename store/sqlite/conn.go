@@ -152,9 +152,13 @@ func (c *Conn) open(s Source) error {
 			return err
 		}
 	}
-	lib.Xsqlite3_db_release_memory(c.tls, c.db) // the pages of the schema, which has been read
+	c.DropPages() // of the schema, which has been read
 	return nil
 }
+
+// DropPages gives up the pages in the connection's cache that no transaction has
+// changed.
+func (c *Conn) DropPages() { lib.Xsqlite3_db_release_memory(c.tls, c.db) }
 
 func (c *Conn) connect(s Source) error {
 	if c.out = libc.Xmalloc(c.tls, 2*16); c.out == 0 {
@@ -273,6 +277,10 @@ func (c *Conn) Result() Result {
 	return Result{Changes: lib.Xsqlite3_changes64(c.tls, c.db), LastID: lib.Xsqlite3_last_insert_rowid(c.tls, c.db)}
 }
 
+// TotalChanges is how many rows were inserted, updated or deleted since the
+// connection was opened, also by triggers and in what was rolled back.
+func (c *Conn) TotalChanges() int64 { return lib.Xsqlite3_total_changes64(c.tls, c.db) }
+
 // SetLastID sets what Result says until a row is inserted.
 func (c *Conn) SetLastID(id int64) { lib.Xsqlite3_set_last_insert_rowid(c.tls, c.db, id) }
 
@@ -288,6 +296,19 @@ func (c *Conn) Query(query string, args ...any) (*Rows, error) {
 	}
 	if err := s.Bind(args...); err != nil {
 		s.release()
+		return nil, err
+	}
+	return &Rows{s: s}, nil
+}
+
+// QueryOnce is Query for a statement that is not worth keeping.
+func (c *Conn) QueryOnce(query string, args ...any) (*Rows, error) {
+	s, err := c.Prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Bind(args...); err != nil {
+		s.Close()
 		return nil, err
 	}
 	return &Rows{s: s}, nil

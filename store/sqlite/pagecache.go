@@ -14,10 +14,10 @@ import (
 // each connection has its own, which only the goroutine that uses it reaches.
 
 // keptPages are how many pages all caches may hold together before those that are
-// larger than smallCache use their own pages again.
+// larger than smallCache shrink to it.
 const (
-	keptPages  = (64 << 20) / pageSlot
-	smallCache = 48
+	keptPages  = (40 << 20) / pageSlot
+	smallCache = 24
 )
 
 // cachedPages counts the pages of all caches.
@@ -168,8 +168,11 @@ func (c *pageCache) add(tls *libc.TLS, key uint32) uintptr {
 	if c.pages >= c.buckets {
 		c.grow(tls) // else the buckets are fuller
 	}
+	for c.purgeable && c.unused > 1 && c.pages > smallCache && cachedPages.Load() > keptPages {
+		c.remove(tls, c.ends.newer)
+	}
 	var p uintptr
-	enough := c.pages+1 >= c.most || c.pages > smallCache && cachedPages.Load() > keptPages
+	enough := c.pages+1 >= c.most || c.pages >= smallCache && cachedPages.Load() > keptPages
 	if c.purgeable && c.unused > 0 && enough {
 		p = c.ends.newer
 		c.detach(p)
