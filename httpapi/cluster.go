@@ -81,7 +81,7 @@ type clusterAgentsIn struct {
 type clusterAgent struct {
 	ID   string `json:"id" example:"agent-06f1q2s3t4v5a6b7c8d9"`
 	Name string `json:"name" example:"support-bot"`
-	Node string `json:"node" doc:"Id of the server that owns it." example:"3NQ7WQY5S4ZKJH6M2T8R"`
+	Node string `json:"node" doc:"Id of the server that owns it; \"stopped\" if the database has lost commits of it." example:"3NQ7WQY5S4ZKJH6M2T8R"`
 }
 
 type clusterAgentsOut struct {

@@ -116,14 +116,8 @@ func Open(o Options) (*Folder, error) {
 	return folder, nil
 }
 
-func prepareFolder(o Options) (*Folder, error) {
-	path, err := makeFolder(o.Path)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkUse(path, o.Cluster != nil); err != nil {
-		return nil, err
-	}
+// lockFolder takes a data folder, so that no other server uses it.
+func lockFolder(path string) (*flock.Flock, error) {
 	lock := flock.New(filepath.Join(path, lockFile))
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
 	defer cancel()
@@ -133,6 +127,34 @@ func prepareFolder(o Options) (*Folder, error) {
 		return nil, fmt.Errorf("%w: %s", ErrLocked, path)
 	case err != nil:
 		return nil, fmt.Errorf("the data folder %s cannot be used: %w", path, err)
+	}
+	return lock, nil
+}
+
+// LockCopies takes the data folder of a cluster's server that is stopped, until release
+// is called.
+func LockCopies(path string) (release func() error, err error) {
+	if _, err := os.Stat(filepath.Join(path, clusterFolder)); err != nil {
+		return nil, fmt.Errorf("%s is not the data folder of a server of a cluster", path)
+	}
+	lock, err := lockFolder(path)
+	if err != nil {
+		return nil, err
+	}
+	return lock.Unlock, nil
+}
+
+func prepareFolder(o Options) (*Folder, error) {
+	path, err := makeFolder(o.Path)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkUse(path, o.Cluster != nil); err != nil {
+		return nil, err
+	}
+	lock, err := lockFolder(path)
+	if err != nil {
+		return nil, err
 	}
 	f := &Folder{
 		path: path, lock: lock, log: o.Log, openLimit: o.OpenFiles, sink: o.Capture, cluster: o.Cluster,

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,11 @@ type Cluster interface {
 	Import(ctx context.Context, folder string) (int, error)
 	// Export makes a data folder of all agents, and returns how many.
 	Export(ctx context.Context, folder string) (int, error)
+	// Recover puts agents of a stopped server's folder of which the database has lost
+	// commits back into it, and returns how many.
+	Recover(ctx context.Context, folder string) (int, error)
+	// Continue has the servers go on with what the database has.
+	Continue(ctx context.Context) error
 	Close()
 }
 
@@ -54,6 +60,15 @@ func (p *Program) cluster(root *cobra.Command) *cobra.Command {
 			run: p.withCluster(func(c *cobra.Command, cluster Cluster, folder string) error {
 				n, err := cluster.Export(c.Context(), folder)
 				return p.print(err, "%d agents were written to %s; a server starts on it with the cluster's master key, and without --cluster\n", n, folder)
+			})}.under(root),
+		command{use: "recover DIR", short: "Put agents that the database has lost commits of back into it, from the data folder of a stopped server", example: "cluster recover /srv/satchel", args: 1, shows: shows,
+			run: p.withCluster(func(c *cobra.Command, cluster Cluster, folder string) error {
+				n, err := cluster.Recover(c.Context(), folder)
+				return p.print(err, "%d agents were recovered; the servers go on after \"satchel cluster resume\"\n", n)
+			})}.under(root),
+		command{use: "resume", short: "Have the servers go on after the database was restored or lost commits", example: "cluster resume", shows: shows,
+			run: p.withCluster(func(c *cobra.Command, cluster Cluster, _ string) error {
+				return p.print(cluster.Continue(c.Context()), "the servers go on with what the database has\n")
 			})}.under(root))
 	return all
 }
@@ -72,6 +87,6 @@ func (p *Program) withCluster(run func(*cobra.Command, Cluster, string) error) f
 			return err
 		}
 		defer cluster.Close()
-		return run(c, cluster, args[0])
+		return run(c, cluster, strings.Join(args, ""))
 	}
 }

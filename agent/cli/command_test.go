@@ -48,6 +48,8 @@ func TestHelpShowsWhatACommandUses(t *testing.T) {
 		{"cluster", nil},
 		{"cluster import", []string{"cluster", "config", "master-key"}},
 		{"cluster export", []string{"cluster", "config", "master-key"}},
+		{"cluster recover", []string{"cluster", "config", "master-key"}},
+		{"cluster resume", []string{"cluster", "config", "master-key"}},
 		{"cluster status", []string{"agents", "json", "key-file", "limit", "server"}},
 		{"cluster move", []string{"json", "key-file", "server"}},
 		{"cluster drain", []string{"json", "key-file", "no-wait", "server"}},

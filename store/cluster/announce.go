@@ -47,9 +47,13 @@ func (c *Cluster) insertSelf(ctx context.Context, last observed, dead bool) (oth
 	self := c.Self()
 	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
 		// Servers that start at the same time do so one after the other.
-		_, err := tx.Exec(ctx, "SELECT id FROM cluster FOR UPDATE")
-		if err == nil { // a server of the same machine and address was this one before it was started again
-			_, err = tx.Exec(ctx, end+"url = $1 AND name = $2 AND session <> $3", self.URL, self.Name, self.Session)
+		var recovering bool
+		err := tx.QueryRow(ctx, "UPDATE cluster SET joins = joins + 1 RETURNING recovering").Scan(&recovering)
+		if err == nil && recovering {
+			return errRecovering
+		}
+		if err == nil && c.starting() { // a server of the same folder and address was this one before it was started again
+			_, err = tx.Exec(ctx, end+"url = $1 AND place = $2 AND session <> $3", self.URL, c.place, self.Session)
 		}
 		if err == nil && dead {
 			_, err = tx.Exec(ctx, end+"session = $1 AND beat = $2", last.Session, last.beat)
@@ -65,7 +69,8 @@ func (c *Cluster) insertSelf(ctx context.Context, last observed, dead bool) (oth
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
-		_, err = tx.Exec(ctx, "INSERT INTO node(session, name, url, version, file_version) VALUES ($1,$2,$3,$4,$5)", self.Session, self.Name, self.URL, self.Version, store.FileVersion())
+		_, err = tx.Exec(ctx, "INSERT INTO node(session, name, url, version, file_version, place) VALUES ($1,$2,$3,$4,$5,$6)",
+			self.Session, self.Name, self.URL, self.Version, store.FileVersion(), c.place)
 		return err
 	})
 	return other, err

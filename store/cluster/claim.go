@@ -21,7 +21,7 @@ func (c *Cluster) claim(ctx context.Context, session string, dead map[string]boo
 	var ids, owners []string
 	for id, k := range c.agents {
 		_, listed := c.nodes[k.owner]
-		if (dead[k.owner] || !listed) && !k.deleted && len(ids) < claimLimit && share(id, k.fileVersion, alive) == session {
+		if (dead[k.owner] || !listed) && k.owner != stopped && !k.deleted && len(ids) < claimLimit && share(id, k.fileVersion, alive) == session {
 			ids, owners = append(ids, id), append(owners, k.owner)
 		}
 	}
@@ -82,21 +82,25 @@ func (c *Cluster) reconcile(session string) {
 	if c.folder == nil {
 		return
 	}
-	present := map[string]bool{}
+	present, stoppedHere := map[string]bool{}, map[string]bool{}
 	for _, db := range c.folder.Agents() {
-		present[db.ID()] = true
+		present[db.ID()], stoppedHere[db.ID()] = true, errors.Is(db.Problem(), errBehind)
 	}
 	c.mu.Lock()
 	var enter []known
-	var leave []string
+	var leave, halted []string
 	for id, k := range c.agents {
 		busy := c.entering[id] || c.moving[id]
 		switch mine := k.owner == session && !k.deleted; {
 		case busy:
+		case k.owner == stopped && !k.deleted:
+			if !present[id] {
+				halted = append(halted, id)
+			}
 		case mine && !present[id] && !c.leaving:
 			enter = append(enter, *k)
 			c.entering[id] = true
-		case !mine && present[id]:
+		case present[id] && (!mine || stoppedHere[id]):
 			leave = append(leave, id)
 			c.entering[id] = true
 		}
@@ -107,6 +111,9 @@ func (c *Cluster) reconcile(session string) {
 		c.entering[agent.DefaultID] = true
 	}
 	c.mu.Unlock()
+	for _, id := range halted {
+		c.folder.EnterStopped(id, errBehindAgent)
+	}
 	for _, id := range leave {
 		c.parts.Go(func() {
 			c.leave(id)
@@ -168,15 +175,10 @@ func (c *Cluster) enterUnread(k known) {
 	defer c.entered(k.id)
 	switch err := c.folder.EnterUnread(k.id); {
 	case errors.Is(err, errBehind):
-		c.Log.Error("an agent is stopped, since the cluster has less of it than this server", "agent", k.id, "error", err)
-		c.folder.EnterStopped(k.id, behind(err))
+		c.stopAgent(k.id, err)
 	case agent.IgnoreNotFound(err) != nil:
 		c.Log.Warn("take an agent over", "agent", k.id, "error", err)
 	}
-}
-
-func behind(err error) error {
-	return agent.Errorf(agent.CodeAgentDamaged, "the cluster's database has lost changes of this agent that this server has; the operator has to choose").Because(err)
 }
 
 // leave takes an agent out of the folder.
@@ -199,9 +201,15 @@ func (c *Cluster) giveUp(id string, reason error) {
 	}
 	c.entering[id] = true
 	c.mu.Unlock()
+	c.mu.Lock()
+	f := c.files[id]
+	c.mu.Unlock()
 	c.leave(id)
 	if errors.Is(reason, errBehind) {
-		c.folder.EnterStopped(id, behind(reason))
+		if f != nil { // the file has the commit that was refused, too
+			c.recordStopped(id, *f)
+		}
+		c.stopAgent(id, reason)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()

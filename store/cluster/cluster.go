@@ -33,9 +33,10 @@ type Options struct {
 type Cluster struct {
 	Options
 	Signer
-	pool *pgxpool.Pool
-	id   string
-	ship *shipper
+	pool  *pgxpool.Pool
+	id    string
+	place string // see the table node
+	ship  *shipper
 
 	folder *store.Folder
 	stop   context.CancelFunc
@@ -47,6 +48,9 @@ type Cluster struct {
 	mu       sync.Mutex // guards what follows
 	self     Node
 	expired  bool      // the session is of no use any more
+	past     past      // what was seen of the database
+	restored bool      // the database is in an older state than it was
+	problem  error     // why this server cannot join
 	answered time.Time // when the last poll began that the database answered
 	leaving  bool      // it takes no agents any more
 	retired  bool      // the others know that it has none
@@ -119,6 +123,9 @@ func (c *Cluster) Start(ctx context.Context, f *store.Folder, url string) error 
 	c.mu.Lock()
 	c.folder, c.self.URL = f, url
 	c.mu.Unlock()
+	if err := c.remember(ctx); err != nil {
+		return err
+	}
 	ctx, c.stop = context.WithCancel(ctx)
 	for range shippers {
 		c.parts.Go(func() { c.ship.run(ctx) })
@@ -158,6 +165,10 @@ func (c *Cluster) Ready() error {
 	switch {
 	case c.retired:
 		return fmt.Errorf("%w: this server leaves", ErrUnavailable)
+	case c.restored:
+		return fmt.Errorf("%w: %w", ErrUnavailable, errRestored)
+	case c.problem != nil:
+		return fmt.Errorf("%w: %w", ErrUnavailable, c.problem)
 	case c.expired || !c.self.Alive:
 		return fmt.Errorf("%w: this server joins", ErrUnavailable)
 	case time.Since(c.answered) > silence:

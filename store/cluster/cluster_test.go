@@ -29,7 +29,9 @@ func TestCluster(t *testing.T) {
 		"lost answers": testLostAnswers,
 		"went back":    testDatabaseWentBack,
 		"master key":   testMasterKey,
+		"restored":     testRestoredDatabase,
 		"same URL":     testSameURL,
+		"clone":        testClone,
 		"transfer":     testImportAndExport,
 		"attention":    testAttention,
 		"reads wait":   testReadsWaitForTheCluster,
@@ -262,24 +264,6 @@ func testMove(t *testing.T, url string) {
 }
 
 // A database that is behind what it had taken stops the agent.
-func testDatabaseWentBack(t *testing.T, url string) {
-	a := serve(t, url, "a", t.TempDir())
-	a.agent(t, agent.DefaultID)
-	db := a.make(t, "Bakery")
-	mustWrite(t, db, "one")
-	mustWrite(t, db, "two")
-	if _, err := a.pool.Exec(t.Context(), "WITH l AS (DELETE FROM log WHERE agent = $1 AND seq = 3) UPDATE agent SET head = 2 WHERE id = $1", db.ID()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := write(t.Context(), db, "three"); !errors.Is(err, errBehind) {
-		t.Fatalf("a write after the database lost one: %v", err)
-	}
-	a.eventually(t, "to stop the agent", func() bool { db, err := a.f.Agent(db.ID()); return err == nil && errors.Is(db.Problem(), errBehind) })
-	if _, err := os.Stat(a.f.FilePath(db.ID())); err != nil {
-		t.Errorf("what the database lost is gone: %v", err)
-	}
-}
-
 func testMasterKey(t *testing.T, url string) {
 	open := func(keys ...[]byte) error {
 		c, err := Open(t.Context(), Options{URL: url, MasterKeys: keys, Path: t.TempDir()})

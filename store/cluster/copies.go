@@ -38,6 +38,8 @@ type copyRecord struct {
 	Logged  int64  `json:"logged"`
 	Stamp   string `json:"stamp"`
 	Boot    string `json:"boot"`
+
+	Incarnation string `json:"incarnation,omitempty"` // of the database
 }
 
 func (c *Cluster) copyPath(id string) string { return filepath.Join(c.copiesPath(), id+".json") }
@@ -49,7 +51,10 @@ func bootID() string {
 }
 
 func (c *Cluster) recordCopy(id string, f copied) {
-	raw, err := json.Marshal(copyRecord{c.id, f.head, f.logged, f.stamp, bootID()})
+	c.mu.Lock()
+	incarnation := c.past.Incarnation
+	c.mu.Unlock()
+	raw, err := json.Marshal(copyRecord{c.id, f.head, f.logged, f.stamp, bootID(), incarnation})
 	if err == nil {
 		err = os.WriteFile(c.copyPath(id), raw, 0o600)
 	}
@@ -61,11 +66,32 @@ func (c *Cluster) recordCopy(id string, f copied) {
 // closedCopy returns what is known of the local copy; ok is false when it cannot be
 // trusted.
 func (c *Cluster) closedCopy(id, path string) (r copyRecord, ok bool) {
-	raw, err := os.ReadFile(c.copyPath(id))
+	r, ok = c.recordedCopy(c.copyPath(id), path)
+	return r, ok && r.Boot != "" && r.Boot == bootID()
+}
+
+// recordedCopy returns the record of a file that was closed and is as it was then.
+func (c *Cluster) recordedCopy(record, path string) (r copyRecord, ok bool) {
+	raw, err := os.ReadFile(record)
 	if err != nil || json.Unmarshal(raw, &r) != nil {
 		return r, false
 	}
-	return r, r.Cluster == c.id && r.Boot != "" && r.Boot == bootID() && r.Stamp == store.StampOf(path) && !store.HasWAL(path)
+	c.mu.Lock()
+	incarnation := c.past.Incarnation
+	c.mu.Unlock()
+	return r, r.Cluster == c.id && r.Incarnation == incarnation && r.Stamp == store.StampOf(path) && !store.HasWAL(path)
+}
+
+// recordStopped records the closed file of an agent with the commit that the database
+// refused, since it had lost those before.
+func (c *Cluster) recordStopped(id string, f copied) {
+	path := c.folder.FilePath(id)
+	if store.HasWAL(path) {
+		c.Log.Warn("the file of an agent was not closed", "agent", id)
+		return
+	}
+	f.head, f.stamp = f.head+1, store.StampOf(path)
+	c.recordCopy(id, f)
 }
 
 // Fetch implements store.Cluster.

@@ -123,7 +123,7 @@ func (c *Cluster) Refresh(ctx context.Context, id string) (Node, error) {
 func (c *Cluster) node(session string) (Node, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if session == c.self.Session {
+	if session == c.self.Session || session == stopped { // of which every server says so
 		return c.self, nil
 	}
 	if n := c.nodes[session]; n != nil && n.Alive {

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
@@ -39,7 +40,8 @@ func (c *Cluster) join(ctx context.Context) error {
 		return fmt.Errorf("join the cluster: %w", err)
 	}
 	c.mu.Lock()
-	c.self.Alive, c.answered, c.full = true, began, time.Time{}
+	c.self.Alive, c.answered, c.full, c.problem = true, began, time.Time{}, nil
+	c.past.Session, c.past.Beat = c.self.Session, 0
 	c.mu.Unlock()
 	return c.poll(ctx)
 }
@@ -70,8 +72,12 @@ func (c *Cluster) rejoin(ctx context.Context) error {
 func (c *Cluster) retire(ctx context.Context) {
 	c.mu.Lock()
 	c.leaving, c.retired = true, true
-	session := c.self.Session
+	session, restored := c.self.Session, c.restored
 	c.mu.Unlock()
+	c.writePast()
+	if restored {
+		return
+	}
 	if err := c.flushNotes(ctx); err != nil {
 		c.Log.Warn("the cluster does not know all of the agents' due work", "error", err)
 	}
@@ -84,7 +90,7 @@ func (c *Cluster) retire(ctx context.Context) {
 func (c *Cluster) watch(ctx context.Context) {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
-	failing := false
+	var failing string
 	for {
 		select {
 		case <-ctx.Done():
@@ -92,22 +98,42 @@ func (c *Cluster) watch(ctx context.Context) {
 		case <-ticker.C:
 		case <-c.wake:
 		}
-		err := c.step(ctx)
-		if err != nil && !failing && ctx.Err() == nil {
-			c.Log.Error("the cluster's database does not answer", "error", err)
-		} else if err == nil && failing {
-			c.Log.Info("the cluster's database answers again")
-		}
-		failing = err != nil
+		failing = c.logStep(ctx, c.step(ctx), failing)
 	}
+}
+
+// logStep logs the outcome of a step that differs from the one before, and returns in
+// words what fails.
+func (c *Cluster) logStep(ctx context.Context, err error, before string) (failing string) {
+	switch {
+	case err == nil:
+		if before != "" {
+			c.Log.Info("this server is in touch with its cluster again")
+		}
+		return ""
+	case errors.Is(err, errSameURL), errors.Is(err, errRecovering), errors.Is(err, errRestored):
+		failing = "this server takes no part in its cluster"
+		c.mu.Lock()
+		c.problem = err
+		c.mu.Unlock()
+	default:
+		failing = "the cluster's database does not answer"
+	}
+	if failing != before && ctx.Err() == nil {
+		c.Log.Error(failing, "error", err)
+	}
+	return failing
 }
 
 func (c *Cluster) step(ctx context.Context) error {
 	c.stepping.Lock()
 	defer c.stepping.Unlock()
 	c.mu.Lock()
-	over, leaving := c.expired || !c.self.Alive, c.leaving
+	over, leaving, restored := c.expired || !c.self.Alive, c.leaving, c.restored
 	c.mu.Unlock()
+	if restored {
+		return c.awaitResume(ctx)
+	}
 	if over && !leaving {
 		return c.rejoin(ctx)
 	}
@@ -134,10 +160,13 @@ func (c *Cluster) poll(ctx context.Context) error {
 	b.Queue("UPDATE node SET beat = beat + 1, lag = $2 WHERE session = $1 AND alive", session, c.takeLag().Milliseconds())
 	b.Queue("SELECT session, name, url, version, file_version, beat, alive, leaving, lag, coalesce(extract(epoch FROM clock_timestamp() - died), 0)::float8 FROM node")
 	b.Queue("SELECT "+agentColumns+" FROM agent a WHERE changed > $1", since)
-	b.Queue("SELECT keys_version FROM cluster")
+	b.Queue("SELECT keys_version, joins, incarnation FROM cluster")
 	if err := seen.read(c.pool.SendBatch(ctx, b)); err != nil {
 		c.observeNothing()
 		return err
+	}
+	if c.isOlder(session, seen) {
+		return c.halt()
 	}
 	if !seen.beat {
 		c.expire(session)
@@ -148,6 +177,7 @@ func (c *Cluster) poll(ctx context.Context) error {
 	}
 	if seen.all {
 		c.purgeDead(ctx)
+		c.writePast()
 	}
 	return c.followKeys(ctx, seen.keys)
 }
@@ -161,6 +191,9 @@ type polled struct {
 	died     []time.Duration // how long ago, of nodes that are not alive
 	agents   []known
 	keys     int64
+
+	joins       int64
+	incarnation string
 }
 
 func (p *polled) read(results pgx.BatchResults) (err error) {
@@ -204,7 +237,7 @@ func (p *polled) read(results pgx.BatchResults) (err error) {
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	return results.QueryRow().Scan(&p.keys)
+	return results.QueryRow().Scan(&p.keys, &p.joins, &p.incarnation)
 }
 
 // observeNothing begins all observations anew: while the database is away nobody is

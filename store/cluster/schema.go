@@ -24,8 +24,11 @@ const format = 1
 // advisory locks.
 //
 // A node is one start of a server; it adds to its beat as long as it lives, and gets
-// no agents once it is leaving. Its lag is that of Stats, in milliseconds. An agent
-// belongs to the session that is its owner; head is the number of its newest commit.
+// no agents once it is leaving. Its lag is that of Stats, in milliseconds; place says
+// which data folder on which machine it has. joins counts the nodes that there ever
+// were, and incarnation changes when an operator had the servers go on after the
+// database was restored; no server joins while recovering. An agent
+// belongs to the session that is its owner, or to nobody but the operator (stopped); head is the number of its newest commit.
 // Its file is the base, whose blocks have 256 KB, with the commits of the log that
 // are newer applied to it; each is an LTX file. info is a store.Summary, complete if
 // info_head is the head.
@@ -33,11 +36,12 @@ const tables = `
 CREATE SCHEMA IF NOT EXISTS satchel;
 CREATE TABLE IF NOT EXISTS cluster (
 	one int PRIMARY KEY CHECK (one = 1), id text NOT NULL, format int NOT NULL, master_key text NOT NULL,
-	keys_version bigint NOT NULL DEFAULT 0, key_made boolean NOT NULL DEFAULT false);
+	keys_version bigint NOT NULL DEFAULT 0, key_made boolean NOT NULL DEFAULT false,
+	joins bigint NOT NULL DEFAULT 0, incarnation text NOT NULL DEFAULT '', recovering boolean NOT NULL DEFAULT false);
 CREATE TABLE IF NOT EXISTS node (
 	session text PRIMARY KEY, name text NOT NULL, url text NOT NULL, version text NOT NULL, file_version int NOT NULL,
 	beat bigint NOT NULL DEFAULT 0, alive boolean NOT NULL DEFAULT true, died timestamptz,
-	leaving boolean NOT NULL DEFAULT false, lag bigint NOT NULL DEFAULT 0);
+	leaving boolean NOT NULL DEFAULT false, lag bigint NOT NULL DEFAULT 0, place text NOT NULL DEFAULT '');
 CREATE TABLE IF NOT EXISTS agent (
 	id text PRIMARY KEY, name text NOT NULL, name_key text UNIQUE, owner text NOT NULL, head bigint NOT NULL,
 	file_version int NOT NULL, info text NOT NULL, info_head bigint NOT NULL,

@@ -83,6 +83,7 @@ func (s *session) printPlaces(ctx context.Context, nodes []record, limit int) er
 		return writeJSON(s.Out, agents)
 	}
 	for _, a := range agents {
+		a["server"] = a["node"] // of one that is gone, or "stopped"
 		if i := slices.IndexFunc(nodes, func(n record) bool { return n["id"] == a["node"] }); i >= 0 {
 			a["server"] = nodes[i]["name"]
 		}

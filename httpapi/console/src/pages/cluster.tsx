@@ -86,8 +86,8 @@ function Agents({ nodes, moved }: { nodes: Node[]; moved: () => Promise<void> })
         <>
           <Table rows={agents} keyOf={(a) => a.id} columns={[
             { title: "Agent", class: "title", cell: (a) => <a href={href(a.id)}><Name>{a.name}</Name></a> },
-            { title: "Server", cell: (a) => (nameOf(a.node) ? <Name>{nameOf(a.node)}</Name> : <Badge tone="warn">being taken over</Badge>) },
-            { title: "", class: "actions", cell: (a) => takers(nodes, a.node).length > 0 && <Button label={`Move ${a.name}`} onClick={() => { move(a); }}>Move</Button> },
+            { title: "Server", cell: (a) => (nameOf(a.node) ? <Name>{nameOf(a.node)}</Name> : a.node === "stopped" ? <Badge tone="bad" title="The database has lost changes of it.">stopped</Badge> : <Badge tone="warn">being taken over</Badge>) },
+            { title: "", class: "actions", cell: (a) => a.node !== "stopped" && takers(nodes, a.node).length > 0 && <Button label={`Move ${a.name}`} onClick={() => { move(a); }}>Move</Button> },
           ]} />
           <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
         </>

@@ -1,0 +1,175 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"satchel/agent"
+)
+
+// stopped is the owner of agents of which the database has lost commits: no server
+// serves them until the operator has chosen.
+const stopped = "stopped"
+
+// restoredBeats is by how many beats, which are seconds, the database must be older
+// than it was to be taken for one that was restored from a backup. A standby that was
+// promoted may lack less; then only agents of which commits are missing are stopped.
+const restoredBeats = 10
+
+// Why a server takes no part in its cluster.
+var (
+	errRestored   = errors.New("the cluster's database is in an older state than it was, as after it was restored from a backup: nothing is served until \"satchel cluster recover\" and \"satchel cluster resume\"")
+	errRecovering = errors.New("agents are being recovered into the cluster's database: servers start after \"satchel cluster resume\"")
+)
+
+var errBehindAgent = agent.Errorf(agent.CodeAgentDamaged, "the cluster's database has lost changes of this agent: it is stopped until the operator has run \"satchel cluster recover\" and \"satchel cluster resume\"").Because(errBehind)
+
+// past is what a server saw of the database last, and keeps in its folder: by it the
+// server notices a database that is older. ID and Path say which folder it is.
+type past struct {
+	ID          string `json:"id"`
+	Path        string `json:"path"`
+	Cluster     string `json:"cluster"`
+	Incarnation string `json:"incarnation,omitempty"`
+	Session     string `json:"session,omitempty"`
+	Beat        int64  `json:"beat,omitempty"`
+	Joins       int64  `json:"joins,omitempty"`
+}
+
+func pastPath(folder string) string { return filepath.Join(folder, "cluster", "node") }
+
+func readPast(folder string) (p past) {
+	raw, err := os.ReadFile(pastPath(folder))
+	if err != nil || json.Unmarshal(raw, &p) != nil {
+		return past{}
+	}
+	return p
+}
+
+// writePast keeps what was seen of the database.
+func (c *Cluster) writePast() {
+	c.mu.Lock()
+	p := c.past
+	c.mu.Unlock()
+	raw, err := json.Marshal(p)
+	if err == nil && p.ID != "" {
+		err = os.WriteFile(pastPath(c.Path), raw, 0o600)
+	}
+	if err != nil {
+		c.Log.Warn("keep what was seen of the cluster", "error", err)
+	}
+}
+
+// remember takes up what this server saw of the database before it was started. The
+// error is errRestored if the database is older than that.
+func (c *Cluster) remember(ctx context.Context) error {
+	path, err := filepath.Abs(c.Path)
+	if err != nil {
+		return err
+	}
+	p, now := readPast(c.Path), past{}
+	var beat *int64
+	err = c.pool.QueryRow(ctx, "SELECT joins, incarnation, (SELECT beat FROM node WHERE session = $1) FROM cluster", p.Session).Scan(&now.Joins, &now.Incarnation, &beat)
+	if err != nil {
+		return err
+	}
+	same := p.Cluster == c.id && p.Incarnation == now.Incarnation
+	if same && (now.Joins < p.Joins || beat != nil && *beat+restoredBeats < p.Beat) {
+		return errRestored
+	}
+	if p.ID == "" || p.Path != path { // a folder that was copied is another one
+		p.ID = rand.Text()
+	}
+	sum := sha256.Sum256([]byte(p.ID + "\x00" + bootID()))
+	c.place = hex.EncodeToString(sum[:])
+	if bootID() == "" {
+		c.place = rand.Text()
+	}
+	c.mu.Lock()
+	c.past = past{ID: p.ID, Path: path, Cluster: c.id, Incarnation: now.Incarnation, Joins: now.Joins}
+	c.mu.Unlock()
+	c.writePast()
+	return nil
+}
+
+// starting reports whether this process has not joined yet.
+func (c *Cluster) starting() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.past.Session == ""
+}
+
+// isOlder reports whether a poll found the database in an older state than it was. It
+// remembers the state otherwise.
+func (c *Cluster) isOlder(session string, p polled) bool {
+	var beat int64
+	for _, n := range p.nodes {
+		if n.Session == session {
+			beat = n.beat
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.past.Session != session {
+		return false
+	}
+	if p.incarnation == c.past.Incarnation && (p.joins < c.past.Joins || beat > 0 && beat+restoredBeats < c.past.Beat) {
+		return true
+	}
+	c.past.Joins, c.past.Incarnation, c.past.Beat = max(c.past.Joins, p.joins), p.incarnation, max(c.past.Beat, beat)
+	return false
+}
+
+// halt has this server serve nothing any more, and keep its files as they are.
+func (c *Cluster) halt() error {
+	c.mu.Lock()
+	c.restored, c.expired, c.self.Alive = true, true, false
+	c.mu.Unlock()
+	c.writePast()
+	for _, db := range c.folder.Agents() {
+		c.leave(db.ID())
+	}
+	return errRestored
+}
+
+// awaitResume joins again once the operator had the servers go on.
+func (c *Cluster) awaitResume(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, statementTime)
+	defer cancel()
+	var joins int64
+	var incarnation string
+	if err := c.pool.QueryRow(bounded, "SELECT joins, incarnation FROM cluster").Scan(&joins, &incarnation); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	same := incarnation == c.past.Incarnation
+	if !same {
+		c.restored, c.past.Incarnation, c.past.Joins, c.past.Beat = false, incarnation, joins, 0
+		c.files = map[string]*copied{}
+	}
+	c.mu.Unlock()
+	if same {
+		return errRestored
+	}
+	c.writePast()
+	return c.rejoin(ctx)
+}
+
+// stopAgent has no server serve an agent any more, of which the database has less than
+// this one.
+func (c *Cluster) stopAgent(id string, reason error) {
+	c.Log.Error("an agent is stopped: the cluster's database has less of it than this server", "agent", id, "error", reason)
+	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+	defer cancel()
+	_, err := c.pool.Exec(ctx, "UPDATE agent SET owner = $3, changed = clock_timestamp() WHERE id = $1 AND owner = $2", id, c.Self().Session, stopped)
+	if err != nil {
+		c.Log.Error("stop an agent", "agent", id, "error", err)
+	}
+	c.folder.EnterStopped(id, errBehindAgent)
+}

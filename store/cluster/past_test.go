@@ -1,0 +1,185 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// open returns a server that has not joined yet.
+func open(t *testing.T, url, path string) *Cluster {
+	t.Helper()
+	c, err := Open(t.Context(), Options{URL: url, MasterKeys: [][]byte{testKey}, Path: path, Name: "x", Version: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// A server that is started again is told apart from another one that has the same name
+// and URL, even if its data folder was copied.
+func testClone(t *testing.T, url string) {
+	a := serve(t, url, "x", t.TempDir())
+	a.writePast()
+	raw, err := os.ReadFile(pastPath(a.path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(copied, "cluster"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(pastPath(copied), raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	announced := func(path string) (other *observed) {
+		t.Helper()
+		c := open(t, url, path)
+		c.self.URL = a.Self().URL
+		if err := c.remember(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		other, err := c.insertSelf(t.Context(), observed{}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return other
+	}
+	if other := announced(copied); other == nil || other.Session != a.Self().Session {
+		t.Errorf("a copy of the server's folder: %v", other)
+	}
+	if other := announced(a.path); other != nil {
+		t.Errorf("the server after it was killed: %v", other)
+	}
+}
+
+// saveDatabase keeps the database as it is; the function that it returns restores it.
+func saveDatabase(t *testing.T, c *Cluster) (restore func()) {
+	t.Helper()
+	tables := []string{"cluster", "node", "agent", "log", "base", "block", "api_key"}
+	exec := func(statement string) {
+		t.Helper()
+		if _, err := c.pool.Exec(context.Background(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec("CREATE SCHEMA saved")
+	for _, table := range tables {
+		exec("CREATE TABLE saved." + table + " AS SELECT * FROM satchel." + table)
+	}
+	return func() {
+		t.Helper()
+		text := "BEGIN;"
+		for _, table := range tables {
+			text += "DELETE FROM satchel." + table + "; INSERT INTO satchel." + table + " SELECT * FROM saved." + table + ";"
+		}
+		for _, statement := range strings.Split(strings.TrimSuffix(text, ";")+";COMMIT", ";") {
+			if statement != "BEGIN" && statement != "COMMIT" {
+				exec(statement)
+			}
+		}
+	}
+}
+
+// After the database was restored from a backup no server goes on, nor starts, until
+// the operator has recovered what the servers' folders have more, or not.
+func testRestoredDatabase(t *testing.T, url string) {
+	a := serve(t, url, "a", t.TempDir())
+	a.agent(t, agent.DefaultID)
+	db := a.make(t, "Bakery")
+	kept := []string{mustWrite(t, db, "before")}
+	restore := saveDatabase(t, a.Cluster)
+	kept = append(kept, mustWrite(t, db, "after"), mustWrite(t, db, "the backup"))
+	made := a.make(t, "Florist")
+	inMade := mustWrite(t, made, "new")
+	a.mu.Lock()
+	a.past.Beat += 1000
+	a.mu.Unlock()
+	a.stepping.Lock() // no poll meanwhile
+	restore()
+	a.stepping.Unlock()
+	for a.Ready() == nil || !errors.Is(a.Ready(), errRestored) {
+		if err := a.step(t.Context()); err != nil && !errors.Is(err, errRestored) {
+			t.Fatal(err)
+		}
+	}
+	if len(a.f.Agents()) != 0 {
+		t.Errorf("it still has %d agents", len(a.f.Agents()))
+	}
+	a.end()
+	again := open(t, url, a.path)
+	if err := again.remember(t.Context()); !errors.Is(err, errRestored) {
+		t.Errorf("the server is started again: %v", err)
+	}
+	operator := open(t, url, t.TempDir())
+	if n, err := operator.Recover(t.Context(), a.path); err != nil || n != 2 {
+		t.Fatalf("%d agents are recovered, %v", n, err)
+	}
+	if n, err := operator.Recover(t.Context(), a.path); err != nil || n != 0 {
+		t.Errorf("%d agents are recovered twice, %v", n, err)
+	}
+	if _, err := again.insertSelf(t.Context(), observed{}, false); !errors.Is(err, errRecovering) {
+		t.Errorf("a server joins meanwhile: %v", err)
+	}
+	if err := operator.Continue(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := operator.Recover(t.Context(), a.path); err == nil {
+		t.Error("recovered after the servers went on")
+	}
+	b := serve(t, url, "b", a.path)
+	if lost := missing(t, b.agent(t, db.ID()), kept); lost != nil {
+		t.Errorf("lost: %v", lost)
+	}
+	if lost := missing(t, b.agent(t, made.ID()), []string{inMade}); lost != nil {
+		t.Errorf("lost: %v", lost)
+	}
+	mustWrite(t, b.agent(t, db.ID()), "goes on")
+}
+
+// An agent of which the database has lost a commit is stopped on all servers, and goes
+// on with what its server has.
+func testDatabaseWentBack(t *testing.T, url string) {
+	a := serve(t, url, "a", t.TempDir())
+	a.agent(t, agent.DefaultID)
+	b := serve(t, url, "b", t.TempDir())
+	db := a.make(t, "Bakery")
+	kept := []string{mustWrite(t, db, "one"), mustWrite(t, db, "two")}
+	if _, err := a.pool.Exec(t.Context(), "WITH l AS (DELETE FROM log WHERE agent = $1 AND seq = 3) UPDATE agent SET head = 2 WHERE id = $1", db.ID()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := write(t.Context(), db, "three"); !errors.Is(err, errBehind) {
+		t.Fatalf("a write after the database lost one: %v", err)
+	}
+	for _, s := range []*server{a, b} {
+		s.eventually(t, "to stop the agent", func() bool {
+			db, err := s.f.Agent(db.ID())
+			return err == nil && errors.Is(db.Problem(), errBehind)
+		})
+	}
+	a.end()
+	operator := open(t, url, t.TempDir())
+	if n, err := operator.Recover(t.Context(), a.path); err != nil || n != 1 {
+		t.Fatalf("%d agents are recovered, %v", n, err)
+	}
+	if err := operator.Continue(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var gone *store.DB
+	b.eventually(t, "to have the agent again", func() bool {
+		var err error
+		gone, err = b.f.Agent(db.ID())
+		return err == nil && gone.Problem() == nil
+	})
+	if lost := missing(t, gone, kept); lost != nil {
+		t.Errorf("lost: %v", lost)
+	}
+	mustWrite(t, gone, "goes on")
+}

@@ -1,0 +1,182 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"satchel/agent"
+	"satchel/store"
+)
+
+// Recover puts the agents of which the database has less than the folder of a server,
+// which is stopped, back into it, and returns how many. Those that no server may have
+// meanwhile are recovered: the stopped ones, and all when no server runs. No server
+// joins from then on until Continue.
+func (c *Cluster) Recover(ctx context.Context, folder string) (n int, err error) {
+	release, err := store.LockCopies(folder)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	p, quiet := readPast(folder), false
+	var incarnation string
+	if err := c.pool.QueryRow(ctx, "SELECT incarnation FROM cluster").Scan(&incarnation); err != nil {
+		return 0, err
+	}
+	if p.Cluster != c.id || p.Incarnation != incarnation {
+		return 0, fmt.Errorf("%s is of another cluster, or was not in it when its database was restored", folder)
+	}
+	if quiet, err = c.isQuiet(ctx); err != nil {
+		return 0, err
+	}
+	if quiet {
+		if _, err := c.pool.Exec(ctx, "UPDATE cluster SET recovering = true"); err != nil {
+			return 0, err
+		}
+	}
+	c.past.Incarnation = incarnation
+	return c.recoverCopies(ctx, folder, quiet)
+}
+
+// isQuiet reports whether no server of the cluster gives a sign of life.
+func (c *Cluster) isQuiet(ctx context.Context) (bool, error) {
+	var sums [2]int64
+	for i := range sums {
+		if i > 0 {
+			select {
+			case <-ctx.Done():
+				return false, ctx.Err()
+			case <-time.After(pollTime + pollEvery):
+			}
+		}
+		if err := c.pool.QueryRow(ctx, "SELECT coalesce(sum(beat), 0)::bigint FROM node").Scan(&sums[i]); err != nil {
+			return false, err
+		}
+	}
+	return sums[0] == sums[1], nil
+}
+
+// recoverCopies recovers the agents of a folder whose files are as the cluster had
+// them.
+func (c *Cluster) recoverCopies(ctx context.Context, folder string, quiet bool) (n int, err error) {
+	temps, err := os.MkdirTemp("", "satchel-recover-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(temps)
+	records, err := filepath.Glob(filepath.Join(folder, "cluster", "*.json"))
+	for _, record := range records {
+		id := strings.TrimSuffix(filepath.Base(record), ".json")
+		path := filepath.Join(folder, "agents", id+".db")
+		was, ok := c.recordedCopy(record, path)
+		if !ok {
+			c.Log.Warn("this agent's file was not closed, and is not recovered", "agent", id, "file", path)
+			continue
+		}
+		missing, err := c.lacks(ctx, id, was.Head, quiet)
+		if err == nil && missing {
+			err = c.recoverCopy(ctx, id, path, filepath.Join(temps, id), was.Head)
+			n++
+		}
+		if err != nil {
+			return n, fmt.Errorf("agent %s: %w", id, err)
+		}
+	}
+	return n, err
+}
+
+// lacks reports whether the database has less of an agent than a commit, and no server
+// can have gone on from there.
+func (c *Cluster) lacks(ctx context.Context, id string, head int64, quiet bool) (bool, error) {
+	var now int64
+	var owner string
+	err := c.pool.QueryRow(ctx, "SELECT head, owner FROM agent WHERE id = $1", id).Scan(&now, &owner)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return quiet, nil
+	case err != nil || now >= head:
+		return false, err
+	case !quiet && owner != stopped:
+		c.Log.Warn("a server has this agent: stop all servers to recover it", "agent", id)
+		return false, nil
+	}
+	return true, nil
+}
+
+// recoverCopy makes a file the agent as it was at a commit. temp is a folder for it.
+func (c *Cluster) recoverCopy(ctx context.Context, id, path, temp string, head int64) error {
+	defer os.RemoveAll(temp)
+	if err := os.MkdirAll(filepath.Join(temp, "agents"), 0o700); err != nil {
+		return err
+	}
+	temp, err := filepath.EvalSymlinks(temp)
+	if err == nil {
+		err = store.CopyMarked(ctx, path, filepath.Join(temp, "agents", id+".db"), temp)
+	}
+	if err != nil {
+		return err
+	}
+	return store.EachFile(temp, c.MasterKeys, func(f store.AgentFile) error {
+		if f.ID != id {
+			return nil // the default agent that every folder has
+		}
+		if id == agent.DefaultID {
+			if err := c.importKeys(ctx, f.Keys, f.KeyMade); err != nil {
+				return err
+			}
+		}
+		marked := filepath.Join(temp, "marked.db")
+		if err := store.CopyMarked(ctx, f.Path, marked, c.Mark()); err != nil {
+			return err
+		}
+		return c.replaceAgent(ctx, f, marked, head)
+	})
+}
+
+// replaceAgent makes a file the base of an agent at a commit. A server that is told to
+// go on takes it over.
+func (c *Cluster) replaceAgent(ctx context.Context, f store.AgentFile, path string, head int64) error {
+	var there bool
+	if err := c.pool.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM agent WHERE id = $1)", f.ID).Scan(&there); err != nil {
+		return err
+	}
+	if !there {
+		if err := c.insertAgent(ctx, stopped, f.ID, path, f.Summary); err != nil {
+			return err
+		}
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	name := f.Summary.Agent.Name
+	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE agent SET owner = $2, head = $3, name = $4, name_key = $5, file_version = $6, deleted = false, info_head = 0, changed = clock_timestamp() WHERE id = $1`,
+			f.ID, stopped, head, name, agent.NameKey(name), store.FileVersion())
+		if err != nil {
+			return err
+		}
+		return putBase(ctx, tx, f.ID, file, head)
+	})
+	return nameError(err, name)
+}
+
+// Continue has the servers go on with what the database has, after it was restored or
+// agents of it were stopped.
+func (c *Cluster) Continue(ctx context.Context) error {
+	return pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+		b := &pgx.Batch{}
+		b.Queue("UPDATE cluster SET incarnation = $1, recovering = false", rand.Text())
+		b.Queue("UPDATE agent SET owner = '', changed = clock_timestamp() WHERE owner = $1", stopped)
+		return tx.SendBatch(ctx, b).Close()
+	})
+}
