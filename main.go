@@ -264,8 +264,9 @@ func (a *app) assemble(verifier *auth.Verifier, programs *mcp.Programs) {
 			return p.Flow.RunTool(ctx, db, workflowID, input, key)
 		},
 		Credentials: env.Credentials, APIs: p.APIs, Version: version, Log: log})
-	p.Chat = chat.New(chat.Options{Model: llm.New(llm.Options{Allow: c.OutboundAllow}), Index: p.Index, Tools: p.Toolbox.Tools, Log: log})
-	p.Navigator = browse.New(browse.Options{Chat: p.Chat, Live: p.Live, Log: log})
+	p.Chat = chat.New(chat.Options{Model: llm.New(llm.Options{Allow: c.OutboundAllow}), Index: p.Index, Tools: p.Toolbox.Tools, Log: log,
+		Browser: func(db *store.DB) ([]chat.Tool, func()) { return p.Navigator.Tools(db) }})
+	p.Navigator = browse.New(browse.Options{Chat: p.Chat, Live: p.Live, Browser: p.Browser, Log: log})
 	p.Gateways = gateways.New(gateways.Options{Env: env, Address: a.publicURL, Public: c.PublicURLSet})
 	poller, answerer := gateways.NewPoller(p.Gateways), gateways.NewAnswerer(p.Gateways, p.Chat.Answer)
 	p.Webhooks = webhook.New(env)

@@ -20,6 +20,7 @@ type Settings struct {
 	SystemPrompt      string  `json:"system_prompt"`
 	Timezone          string  `json:"timezone" doc:"IANA name." example:"Europe/Berlin"`
 	AutoReply         bool    `json:"auto_reply" doc:"Answer inbound messages that no workflow handles."`
+	ChatBrowser       bool    `json:"chat_browser" doc:"The model may use the browser while it answers, in automatic replies too."`
 	RetentionDays     int     `json:"retention_days" doc:"How long logs, events and finished work are kept." example:"30"`
 	EmbeddingProvider string  `json:"embedding_provider" enum:"local,openai-compatible,file" doc:"local is the built-in model, file one that is installed on the server." example:"local"`
 	EmbeddingModel    string  `json:"embedding_model" doc:"Of openai-compatible, or the name of the installed model."`
@@ -86,6 +87,7 @@ type SettingsChange struct {
 	SystemPrompt      Optional[string]  `json:"system_prompt,omitempty"`
 	Timezone          Optional[string]  `json:"timezone,omitempty" example:"Europe/Berlin"`
 	AutoReply         Optional[bool]    `json:"auto_reply,omitempty"`
+	ChatBrowser       Optional[bool]    `json:"chat_browser,omitempty"`
 	RetentionDays     Optional[int]     `json:"retention_days,omitempty" doc:"1 to 3650."`
 	EmbeddingProvider Optional[string]  `json:"embedding_provider,omitempty" enum:"local,openai-compatible,file" doc:"openai-compatible needs embedding_model and embedding_base_url, file embedding_model." example:"local"`
 	EmbeddingModel    Optional[string]  `json:"embedding_model,omitempty"`
@@ -112,6 +114,7 @@ func (c SettingsChange) Apply(s *Settings) {
 	settle(c.SystemPrompt, &s.SystemPrompt, d.SystemPrompt)
 	settle(c.Timezone, &s.Timezone, d.Timezone)
 	settle(c.AutoReply, &s.AutoReply, d.AutoReply)
+	settle(c.ChatBrowser, &s.ChatBrowser, d.ChatBrowser)
 	settle(c.RetentionDays, &s.RetentionDays, d.RetentionDays)
 	settle(c.EmbeddingProvider, &s.EmbeddingProvider, d.EmbeddingProvider)
 	settle(c.EmbeddingModel, &s.EmbeddingModel, d.EmbeddingModel)

@@ -39,9 +39,10 @@ type Navigator struct {
 
 // Options configure a Navigator.
 type Options struct {
-	Chat *chat.Chat // calls the agents' language models
-	Live *live.Live // takeovers
-	Log  *slog.Logger
+	Chat    *chat.Chat       // calls the agents' language models
+	Live    *live.Live       // takeovers
+	Browser *browser.Browser // opens the sessions of Tools; nil: Tools is not called
+	Log     *slog.Logger
 }
 
 // New returns a Navigator.

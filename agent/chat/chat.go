@@ -16,6 +16,7 @@ type Chat struct {
 	model *llm.Client
 	index *vector.Index
 	tools func(ctx context.Context, db *store.DB, which Choice) ([]Tool, error)
+	pages func(db *store.DB) (tools []Tool, done func())
 	log   *slog.Logger
 	turns turns
 	lists modelLists
@@ -29,7 +30,10 @@ type Options struct {
 	// Tools returns the tools of a choice. An unknown id is a validation error
 	// about tools. nil: there are no tools.
 	Tools func(ctx context.Context, db *store.DB, which Choice) ([]Tool, error)
-	Log   *slog.Logger
+	// Browser returns the tools by which the model uses the browser for one answer,
+	// if the agent's settings allow it, and what ends their use. nil: there are none.
+	Browser func(db *store.DB) (tools []Tool, done func())
+	Log     *slog.Logger
 }
 
 // New returns a Chat.
@@ -42,7 +46,7 @@ func New(o Options) *Chat {
 			return nil, nil
 		}
 	}
-	return &Chat{model: o.Model, index: o.Index, tools: o.Tools, log: o.Log, turns: turns{waiting: map[turnKey]*turn{}},
+	return &Chat{model: o.Model, index: o.Index, tools: o.Tools, pages: o.Browser, log: o.Log, turns: turns{waiting: map[turnKey]*turn{}},
 		calls: shortCalls{queries: queriesTime, ratings: ratingsTime}}
 }
 
@@ -149,6 +153,11 @@ func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settin
 		if r.tools, err = c.tools(ctx, db, x.Tools); err != nil {
 			return r.answer, err
 		}
+	}
+	if c.pages != nil && settings.ChatBrowser && x.Foreign == nil && !x.Tools.None && len(x.Tools.IDs) == 0 {
+		tools, done := c.pages(db)
+		defer done()
+		r.offer(tools)
 	}
 	r.tools = append(r.tools, x.Extra...)
 	if err := c.retrieve(ctx, db, &model, x, &r.answer); err != nil {

@@ -399,3 +399,41 @@ func TestUnanswered(t *testing.T) {
 		t.Errorf("with knowledge that does not answer: %s", said)
 	}
 }
+
+// TestChatOffersTheBrowser offers the browser's tools if the settings allow it, and
+// ends their use with the answer.
+func TestChatOffersTheBrowser(t *testing.T) {
+	own := Tool{Tool: llm.Tool{Name: "browser_click", Description: "own", Parameters: agent.NoParameters}}
+	s := newChatFixture(t, []Tool{own}, func(int, map[string]any) string { return textAnswer("Yes.") })
+	opened, ended := 0, 0
+	s.chat.pages = func(*store.DB) ([]Tool, func()) {
+		opened++
+		browse := Tool{Tool: llm.Tool{Name: "browser_browse", Parameters: agent.NoParameters}}
+		return []Tool{{Tool: llm.Tool{Name: "browser_click", Description: "other", Parameters: agent.NoParameters}}, browse}, func() { ended++ }
+	}
+	for i, c := range []struct {
+		on    bool
+		tools Choice
+		want  string
+	}{{false, Choice{}, "browser_click own"}, {true, Choice{}, "browser_click own browser_browse "}, {true, Choice{None: true}, ""}, {true, Choice{IDs: []string{"x"}}, "browser_click own"}} {
+		if _, err := s.db.UpdateSettings(t.Context(), agent.SettingsChange{ChatBrowser: agent.Some(c.on)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.chat.Complete(t.Context(), s.db, Exchange{Messages: []llm.Message{{Role: agent.MessageUser, Content: "?"}}, Tools: c.tools}, nil); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		list, _ := s.seen[i]["tools"].([]any)
+		for _, one := range list {
+			f := one.(map[string]any)["function"].(map[string]any)
+			description, _ := f["description"].(string)
+			names = append(names, fmt.Sprintf("%v %v", f["name"], description))
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%+v: offered %q", c, got)
+		}
+	}
+	if opened != 1 || ended != 1 {
+		t.Errorf("opened %d, ended %d", opened, ended)
+	}
+}

@@ -37,6 +37,15 @@ type toolLoop struct {
 	keys     callKeys
 }
 
+// offer adds tools, except those of a name that is taken: the agent's own come first.
+func (r *toolLoop) offer(tools []Tool) {
+	for _, t := range tools {
+		if !slices.ContainsFunc(r.tools, func(own Tool) bool { return own.Name == t.Name }) {
+			r.tools = append(r.tools, t)
+		}
+	}
+}
+
 func (r *toolLoop) emit(e Event) error {
 	if r.onEvent == nil {
 		return nil

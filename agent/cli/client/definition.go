@@ -51,7 +51,7 @@ func (k kind) path(s *session, id ...string) string {
 }
 
 // settingFields are the settings in a definition; credentials are none of them.
-var settingFields = []string{"llm_provider", "llm_model", "llm_base_url", "llm_temperature", "llm_max_tokens", "system_prompt", "auto_reply",
+var settingFields = []string{"llm_provider", "llm_model", "llm_base_url", "llm_temperature", "llm_max_tokens", "system_prompt", "auto_reply", "chat_browser",
 	"timezone", "retention_days", "embedding_provider", "embedding_model", "embedding_base_url", "embedding_query_prefix", "embedding_passage_prefix"}
 
 // agentFile is where a definition has the agent itself.

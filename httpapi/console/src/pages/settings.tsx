@@ -116,7 +116,7 @@ function ModelForm({ s, done }: FormProps) {
 }
 
 function AnswerForm({ s, done }: FormProps) {
-  const names = ["system_prompt", "llm_temperature", "llm_max_tokens", "auto_reply"];
+  const names = ["system_prompt", "llm_temperature", "llm_max_tokens", "auto_reply", "chat_browser"];
   const form = useForm(Object.fromEntries(names.map((n) => [n, s[n] ?? ""])));
   const number = (name: string) => ({ value: String(form.values[name] ?? ""), onInput: (v: string) => form.set(name, v === "" ? "" : Number(v)), error: form.issue(name) });
   return (
@@ -125,6 +125,7 @@ function AnswerForm({ s, done }: FormProps) {
       <TextArea label="System prompt" rows={4} disabled={!mayEdit.value} hint="What the agent is, and how it answers." {...form.text("system_prompt")} />
       <div class="row"><TextField label="Temperature" type="number" disabled={!mayEdit.value} {...number("llm_temperature")} /><TextField label="Longest answer, in tokens" type="number" disabled={!mayEdit.value} hint="0 leaves it to the provider." {...number("llm_max_tokens")} /></div>
       <Switch label="Answer messages on channels automatically" hint="When no workflow takes them." disabled={!mayEdit.value} checked={Boolean(form.values.auto_reply)} onChange={(on) => form.set("auto_reply", on)} />
+      <Switch label="Use the browser while answering" hint="The model may open pages, click and type, in automatic replies too: whoever writes to the agent can have it browse. It takes time and tokens." disabled={!mayEdit.value} checked={Boolean(form.values.chat_browser)} onChange={(on) => form.set("chat_browser", on)} />
       {mayEdit.value && <div class="row end"><Button kind="primary" submit>Save</Button></div>}
     </form>
   );
