@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,6 +54,39 @@ type telegramMessage struct {
 		FirstName string `json:"first_name"`
 		LastName  string `json:"last_name"`
 	} `json:"contact"`
+	telegramOther
+}
+
+// telegramOther is content that is neither text nor a file.
+type telegramOther struct {
+	Venue *struct {
+		Title   string `json:"title"`
+		Address string `json:"address"`
+	} `json:"venue"` // beside location
+	Poll *struct {
+		Question string           `json:"question"`
+		Options  []telegramOption `json:"options"`
+	} `json:"poll"`
+	Checklist *struct {
+		Title string           `json:"title"`
+		Tasks []telegramOption `json:"tasks"`
+	} `json:"checklist"`
+	Dice *struct {
+		Emoji string `json:"emoji"`
+		Value int    `json:"value"`
+	} `json:"dice"`
+	Game      *telegramTitled `json:"game"`
+	Invoice   *telegramTitled `json:"invoice"`
+	Story     *struct{}       `json:"story"`
+	PaidMedia *struct{}       `json:"paid_media"`
+}
+
+type telegramOption struct {
+	Text string `json:"text"`
+}
+
+type telegramTitled struct {
+	Title string `json:"title"`
 }
 
 type telegramUser struct {
@@ -181,9 +215,57 @@ func (m *telegramMessage) content() (string, []Attachment) {
 	add("sticker", m.Sticker)
 	switch {
 	case m.Location != nil:
-		named = fmt.Sprintf("[location: %g, %g]", m.Location.Latitude, m.Location.Longitude)
+		place := ""
+		if m.Venue != nil {
+			place = agent.Clip(strings.Join(nonEmpty(m.Venue.Title, m.Venue.Address), ", "), 500) + ": "
+		}
+		named = fmt.Sprintf("[location: %s%g, %g]", place, m.Location.Latitude, m.Location.Longitude)
 	case m.Contact != nil:
 		named = "[contact: " + strings.Join(strings.Fields(m.Contact.FirstName+" "+m.Contact.LastName+" "+m.Contact.Phone), " ") + "]"
+	case named == "":
+		named = m.described()
 	}
 	return cmp.Or(m.Text, m.Caption, named), files
+}
+
+// described describes in brackets what is no text and no file. It returns "" for
+// service messages.
+func (o *telegramOther) described() string {
+	inner := ""
+	switch {
+	case o.Poll != nil:
+		inner = "poll: " + listed(o.Poll.Question, o.Poll.Options)
+	case o.Checklist != nil:
+		inner = "checklist: " + listed(o.Checklist.Title, o.Checklist.Tasks)
+	case o.Dice != nil:
+		inner = fmt.Sprintf("dice: %s %d", o.Dice.Emoji, o.Dice.Value)
+	case o.Game != nil:
+		inner = "game: " + o.Game.Title
+	case o.Invoice != nil:
+		inner = "invoice: " + o.Invoice.Title
+	case o.Story != nil:
+		inner = "story"
+	case o.PaidMedia != nil:
+		inner = "paid media"
+	default:
+		return ""
+	}
+	return "[" + agent.Clip(inner, 4000) + "]"
+}
+
+// listed returns a title with its options.
+func listed(title string, options []telegramOption) string {
+	texts := make([]string, len(options))
+	for i, o := range options {
+		texts[i] = o.Text
+	}
+	if len(texts) == 0 {
+		return title
+	}
+	return title + " (" + strings.Join(texts, " / ") + ")"
+}
+
+// nonEmpty returns the texts that are not empty.
+func nonEmpty(texts ...string) []string {
+	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
 }

@@ -174,7 +174,7 @@ func (t twilio) message(id string, form url.Values) agent.Inbound {
 		n := strconv.Itoa(i)
 		files = append(files, Attachment{URL: form.Get("MediaUrl" + n), MimeType: form.Get("MediaContentType" + n)})
 	}
-	in := agent.Inbound{ID: id, Thread: number, Text: form.Get("Body"), From: agent.ContactChange{Phone: agent.Some(number)},
+	in := agent.Inbound{ID: id, Thread: number, Text: twilioText(form, files), From: agent.ContactChange{Phone: agent.Some(number)},
 		Metadata: metadata(map[string]string{"platform": "twilio", "from": number, "to": strings.TrimPrefix(form.Get("To"), t.prefix),
 			"city": form.Get("FromCity"), "country": form.Get("FromCountry")}, files)}
 	if t.prefix != "" {
@@ -184,6 +184,31 @@ func (t twilio) message(id string, form url.Values) agent.Inbound {
 		in.From.Name = agent.Some(name)
 	}
 	return in
+}
+
+// twilioText returns the text of a message. What has none is described in brackets:
+// files by their kind, and a location of WhatsApp.
+func twilioText(form url.Values, files []Attachment) string {
+	if text := form.Get("Body"); text != "" {
+		return text
+	}
+	if at := strings.Join(nonEmpty(form.Get("Latitude"), form.Get("Longitude")), ", "); at != "" {
+		place := strings.Join(nonEmpty(form.Get("Label"), form.Get("Address")), ", ")
+		return agent.Clip("[location: "+strings.Join(nonEmpty(place, at), ": "), 1000) + "]"
+	}
+	kinds := make([]string, len(files))
+	for i, f := range files {
+		kind, rest, _ := strings.Cut(f.MimeType, "/")
+		switch {
+		case kind == "image", kind == "audio", kind == "video":
+		case strings.HasSuffix(rest, "vcard"):
+			kind = "contact"
+		default:
+			kind = "file"
+		}
+		kinds[i] = "[" + kind + "]"
+	}
+	return strings.Join(kinds, " ")
 }
 
 // twilioForm verifies the signature of a form and parses it, or verifies that
