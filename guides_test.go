@@ -2,6 +2,11 @@ package main
 
 import (
 	"bytes"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"os"
 	"os/exec"
@@ -17,6 +22,7 @@ type guide struct {
 	name    string
 	flags   []string          // of the server
 	replace map[string]string // addresses of other companies
+	files   map[string]string // beside the handbook
 	after   map[int]string    // what somebody else does after a block of commands
 	prints  []string
 }
@@ -61,6 +67,9 @@ func runGuide(t *testing.T, g guide) {
 	s := start(t, append(g.flags, "--data", filepath.Join(t.TempDir(), "data"))...)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "handbook.md"), handbook)
+	for name, text := range g.files {
+		write(t, filepath.Join(dir, name), text)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +81,8 @@ func runGuide(t *testing.T, g guide) {
 	cmd := exec.CommandContext(t.Context(), shell, "-eu", "-c", g.script(t))
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
 	cmd.Env = append(os.Environ(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"), asProgram+"=1",
-		"SATCHEL_SERVER="+strings.TrimSuffix(s.url, "/api"), "OPENAI_API_KEY=sk-of-a-test", "TELEGRAM_TOKEN=77:token")
+		"SATCHEL_SERVER="+strings.TrimSuffix(s.url, "/api"), "OPENAI_API_KEY=sk-of-a-test", "TELEGRAM_TOKEN=77:token",
+		"SLACK_TOKEN=xoxb-1", "SLACK_SIGNING_SECRET=signs", "SLACK_CHANNEL=C1", "SHEET=sheet-1")
 	err = cmd.Run()
 	for _, want := range g.prints {
 		if !strings.Contains(out.String(), want) {
@@ -125,4 +135,44 @@ func TestGuideToInvoices(t *testing.T) {
 			3: "cat invoice.pdf\n"},
 		prints: []string{"/live/", `"status": "completed"`, "%PDF-1.4 seven", "closed"},
 	})
+}
+
+// serviceAccount returns the JSON key of a service account.
+func serviceAccount(t *testing.T) string {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.MarshalIndent(map[string]string{"type": "service_account", "client_email": "sheets@shop.iam.gserviceaccount.com", "private_key_id": "1",
+		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))}, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestGuideFromSheetToSlack reads a sheet that has another row each time.
+func TestGuideFromSheetToSlack(t *testing.T) {
+	t.Parallel()
+	out := newFakeServices(t)
+	scope := "https://www.googleapis.com/auth/spreadsheets.readonly"
+	runGuide(t, guide{
+		name: "sheet-to-slack", flags: []string{"--outbound-allow", "127.0.0.1/32"},
+		files: map[string]string{"service-account.json": serviceAccount(t)},
+		replace: map[string]string{"https://sheets.googleapis.com": out.URL,
+			`"preset": "google-service-account",`:      `"preset": "google-service-account", "hosts": ["` + out.URL + `"], "config": {"grant": "jwt_bearer", "token_url": "` + out.URL + `/token", "scope": "` + scope + `"},`,
+			`"signingSecret": "$SLACK_SIGNING_SECRET"`: `"signingSecret": "$SLACK_SIGNING_SECRET", "apiBaseUrl": "` + out.URL + `"`},
+		prints: []string{"ready", "Shop", `"count": 0`, `"count": 1`, ":00.000Z"},
+	})
+	if n := out.requested("chat.postMessage"); n != 1 || out.requested("chat.postMessage", "New order of Bob: Spelt, 3.90", "xoxb-1") != 1 {
+		t.Errorf("%d messages were posted: %q", n, out.calls)
+	}
+	if out.requested("GET /v4/spreadsheets", "Bearer token-of-the-sheet") != 2 {
+		t.Errorf("the sheet was not read with the credential: %q", out.calls)
+	}
 }

@@ -28,6 +28,7 @@ type fakeServices struct {
 	down  bool   // the site of the shop
 	says  string // what the model answers
 	page  string // what the watched page says
+	rows  int    // how often the sheet was read
 }
 
 func newFakeServices(t *testing.T) *fakeServices {
@@ -73,6 +74,16 @@ func (o *fakeServices) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		fmt.Fprintf(w, `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":%s}}]}`, said)
+		return
+	case "/token":
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"access_token":"token-of-the-sheet","token_type":"Bearer","expires_in":3600}`)
+		return
+	case "/v4/spreadsheets/sheet-1/values/A:C": // each time it is read, it has a row more
+		w.Header().Set("Content-Type", "application/json")
+		sheet := [][]string{{"Name", "Product", "Price"}, {"Ada", "Rye", "4.20"}, {"Bob", "Spelt", "3.90"}, {"Cid", "Oat", "5.10"}}
+		o.rows = min(o.rows+1, len(sheet)-1)
+		_ = json.NewEncoder(w).Encode(map[string]any{"range": "A:C", "values": sheet[:o.rows+1]})
 		return
 	case "/site":
 		if o.down {

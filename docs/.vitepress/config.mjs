@@ -47,6 +47,7 @@ export default {
         '/guides/telegram': 'Answer Telegram from a handbook',
         '/guides/ollama': 'With a model on your own machine',
         '/guides/invoices': 'Log in with a person',
+        '/guides/sheet-to-slack': 'A sheet to Slack',
         '/guides/cloudflare-access': 'Behind Cloudflare Access',
       }),
       section('Run it', {
