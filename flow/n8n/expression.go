@@ -2,6 +2,7 @@ package n8n
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 )
 
@@ -34,9 +35,26 @@ func split(s string) (all []piece) {
 		if end < 0 {
 			return append(all, piece{"{{" + rest, false})
 		}
-		all = append(all, piece{strings.TrimSpace(rest[:end]), true})
+		all = append(all, piece{normal(rest[:end]), true})
 		s = rest[end+2:]
 	}
+}
+
+// itemOf matches an item of another node by its number, as older versions of n8n
+// write it.
+var itemOf = regexp.MustCompile(`\$item\(\s*["']?(\d+)["']?\s*\)\s*\.\s*\$node\[\s*("[^"]*"|'[^']*')\s*\]`)
+
+// normal returns an expression without what may end it, and with items of other
+// nodes in the way of newer versions.
+func normal(source string) string {
+	source = strings.TrimRight(strings.TrimSpace(source), "; \t\r\n")
+	return itemOf.ReplaceAllStringFunc(source, func(found string) string {
+		m := itemOf.FindStringSubmatch(found)
+		if strings.Trim(m[1], "0") == "" {
+			return "$(" + m[2] + ").first()"
+		}
+		return "$(" + m[2] + ").all()[" + m[1] + "]"
+	})
 }
 
 // endOf returns where the }} of an expression is: the first that is neither in
