@@ -148,7 +148,12 @@ func (c *Client) connect(ctx context.Context) (err error) {
 			}
 			return address, err
 		}})
-	if !s.browser.spawn(func() { c.read(in) }) || !s.browser.spawn(c.awaitPerson) {
+	changed, unsubscribe := s.Changes()
+	if !s.browser.spawn(func() { c.awaitPerson(changed, unsubscribe) }) {
+		unsubscribe()
+		return errStopped
+	}
+	if !s.browser.spawn(func() { c.read(in) }) {
 		return errStopped
 	}
 	return nil
@@ -188,9 +193,8 @@ func (c *Client) Send(frame []byte) error {
 
 // awaitPerson executes the commands that waited when a person gives control
 // back. It is the body of a goroutine.
-func (c *Client) awaitPerson() {
-	changed, end := c.session.Changes()
-	defer end()
+func (c *Client) awaitPerson(changed <-chan struct{}, unsubscribe func()) {
+	defer unsubscribe()
 	for {
 		select {
 		case <-c.done:

@@ -188,9 +188,11 @@ func TestClientOfTheDevToolsProtocol(t *testing.T) {
 		}
 		id := c.send(c.page, "Runtime.evaluate", `{"expression":"document.title='client'"}`)
 		c.must("Debugger.disable", `{}`) // which lets a page go on, is answered meanwhile
+		c.client.mu.Lock()
 		if held := len(c.client.held); held != 1 {
 			t.Errorf("%d commands wait", held)
 		}
+		c.client.mu.Unlock()
 		if err := s.Takeover(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}

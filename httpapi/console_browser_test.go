@@ -120,3 +120,27 @@ func (p *consolePage) openGoal(goal string) {
 	p.waitFor(`document.querySelector(".session-goals .goal")?.textContent === ` + quoted(goal) + ` && document.querySelectorAll(".session-goals .steps li").length === 2 && document.querySelector(".session-goals .result")`)
 	p.checkPage("the goal of a session")
 }
+
+// TestConsoleShowsTheAddressForScripts to admins, and not to viewers.
+func TestConsoleShowsTheAddressForScripts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	ts := newTestServer(t)
+	made := ts.must(t, 201, "POST", "/api/agents/default/browser", `{"cdp":true}`)
+	id, address := made["id"].(string), made["cdp_url"].(string)
+	p := ts.openConsole(t, 375)
+	p.open("browser/"+id, `document.querySelector(".session-side .tabs")`)
+	p.click("Code")
+	p.waitFor(`document.querySelector(".session-connect input").value === ` + quoted(address) + ` && ` + hasText("connectOverCDP"))
+	p.click("Puppeteer")
+	p.waitFor(hasText("browserWSEndpoint"))
+	p.checkPage("the address for scripts")
+	key := ts.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
+	p.eval(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
+	p.cdp("Page.reload", nil)
+	p.waitFor(`window.faults && document.querySelector(".session-side .tabs")?.textContent.includes("About")`)
+	if shown := p.eval(`document.querySelector(".session-side").textContent.includes("Code") || document.body.innerHTML.includes(` + quoted(address[len(address)-26:]) + `)`); shown != false {
+		t.Error("a viewer is shown the address for scripts")
+	}
+}

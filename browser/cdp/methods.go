@@ -58,7 +58,7 @@ var checks = map[string]struct {
 
 // resuming are commands that let a page go on. They pass while others wait for
 // a person.
-var resuming = set(`Runtime.runIfWaitingForDebugger Debugger.resume Debugger.disable Target.detachFromTarget Browser.close
+var resuming = set(`Runtime.runIfWaitingForDebugger Debugger.resume Debugger.disable Target.detachFromTarget
 	Fetch.continueRequest Fetch.continueResponse Fetch.continueWithAuth Fetch.failRequest Fetch.fulfillRequest Fetch.disable`)
 
 // Resumes reports whether a command lets a page go on that would otherwise wait.

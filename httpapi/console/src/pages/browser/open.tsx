@@ -11,7 +11,7 @@ export function OpenSessionForm({ close, made, missing }: { close: () => void; m
     let s: Session;
     try {
       s = await post(at(), {
-        viewport: { width: Number(width), height: Number(height) }, locale: v.locale.trim(), timezone: v.timezone.trim(), user_agent: v.user_agent.trim(), dialogs: v.dialogs, persist: v.persist, headless: !v.window,
+        viewport: { width: Number(width), height: Number(height) }, locale: v.locale.trim(), timezone: v.timezone.trim(), user_agent: v.user_agent.trim(), dialogs: v.dialogs, persist: v.persist, headless: !v.window, cdp: v.cdp,
         ...(v["proxy.server"].trim() && { proxy: { server: v["proxy.server"].trim(), username: v["proxy.username"], password: v["proxy.password"] } }),
       });
     } catch (error: any) {
@@ -22,7 +22,7 @@ export function OpenSessionForm({ close, made, missing }: { close: () => void; m
     made(s);
   };
   return (
-    <FormDialog title="Open a session" action="Open" close={close} run={run} initial={{ url: "", size: "1280x720", "viewport.width": "1280", "viewport.height": "720", locale: "", timezone: "", user_agent: "", dialogs: "accept", persist: false, window: false, "proxy.server": "", "proxy.username": "", "proxy.password": "" }}>
+    <FormDialog title="Open a session" action="Open" close={close} run={run} initial={{ url: "", size: "1280x720", "viewport.width": "1280", "viewport.height": "720", locale: "", timezone: "", user_agent: "", dialogs: "accept", persist: false, window: false, cdp: false, "proxy.server": "", "proxy.username": "", "proxy.password": "" }}>
       {(f) => (
         <>
           <TextField label="Address" placeholder="example.com" autoFocus hint="Where to go first." {...f.text("url")} />
@@ -36,6 +36,8 @@ export function OpenSessionForm({ close, made, missing }: { close: () => void; m
             <div class="row"><TextField label="Language" placeholder="en-GB" {...f.text("locale")} /><TextField label="Time zone" placeholder="Europe/Berlin" {...f.text("timezone")} /></div>
             <TextField label="User agent" placeholder="Chromium's own" {...f.text("user_agent")} />
             <SelectField label="Questions of pages" hint="How alert, confirm and prompt are answered." options={[["accept", "Accepted"], ["dismiss", "Dismissed"]]} {...f.choice("dialogs")} />
+            <Switch label="For Playwright or Puppeteer" hint="scripts can use it too, where the operator allows it" checked={f.values.cdp} onChange={(on) => f.set("cdp", on)} />
+            {f.issue("cdp") && <p class="issue" role="alert">Scripts: {f.issue("cdp")}</p>}
             <Switch label="With a window" hint="some sites refuse browsers without one" checked={f.values.window} onChange={(on) => f.set("window", on)} />
             <TextField label="Proxy" placeholder="http://proxy.example.com:3128" {...f.text("proxy.server")} />
             {f.values["proxy.server"] && <div class="row"><TextField label="Proxy user" {...f.text("proxy.username")} /><TextField label="Proxy password" type="password" {...f.text("proxy.password")} /></div>}

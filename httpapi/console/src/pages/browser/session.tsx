@@ -6,6 +6,7 @@ import { Badge, Button, confirm, deleteLater, Empty, Icon, LinkButton, Load, Men
 import { openLive, Over, type Grant, type Live } from "../../parts/live/connection";
 import { Lines, LiveView, TimeLeft } from "../../parts/live/view";
 import { Actions, copySteps } from "./actions";
+import { Connect } from "./connect";
 import { at, ended, nameOf, tokenOf, type OpenSession, type Takeover } from "./data";
 import { Files } from "./files";
 import { Goals } from "./goal";
@@ -101,12 +102,13 @@ function Loaded({ s, tab, reload }: { s: OpenSession; tab: string; reload: () =>
         </div>
         <div class="session-side">
           <nav class="tabs" aria-label="About the session">
-            {[["actions", "Actions"], ["goal", "Goal"], ...(live ? [["console", "Console"]] : []), ["files", "Files"], ["about", "About"]].map(([t, title]) => <button type="button" aria-current={panel === t ? "page" : undefined} onClick={() => setPanel(t)}>{title}</button>)}
+            {[["actions", "Actions"], ["goal", "Goal"], ...(live ? [["console", "Console"]] : []), ["files", "Files"], ...(s.cdp_url ? [["code", "Code"]] : []), ["about", "About"]].map(([t, title]) => <button type="button" aria-current={panel === t ? "page" : undefined} onClick={() => setPanel(t)}>{title}</button>)}
           </nav>
           {panel === "actions" && <Actions id={s.id} />}
           {panel === "goal" && <Goals id={s.id} open={!over} url={s.url} />}
           {panel === "console" && (live ? <Lines live={live} /> : null)}
           {panel === "files" && <Files id={s.id} />}
+          {panel === "code" && s.cdp_url && <Connect address={s.cdp_url} />}
           {panel === "about" && <About s={s} />}
         </div>
       </div>
