@@ -138,9 +138,12 @@ func Union(lists []List) List {
 // merge makes one list of those of segments, oldest first. A row without
 // positions is deleted.
 func merge(parts []List) List {
-	all := List{}
-	for _, p := range parts {
-		if n := len(all.Rows); n > 0 && p.Rows[0] <= all.Rows[n-1] {
+	if len(parts) == 0 {
+		return List{}
+	}
+	all := parts[0]
+	for _, p := range parts[1:] {
+		if n := len(all.Rows); p.Rows[0] <= all.Rows[n-1] {
 			all = replace(all, p)
 		} else {
 			all = all.concat(p)
@@ -226,6 +229,7 @@ func (d *decoder) read(l leaf, term []byte) (more bool, err error) {
 	} else if from = d.remainder(l.data[from:to]) + from; from < to {
 		d.row = 0 // the first row of a page is written in full
 	}
+	d.reserve(to - from)
 	if err := d.entries(l.data[from:to]); err != nil {
 		return false, err
 	}
@@ -234,6 +238,14 @@ func (d *decoder) read(l leaf, term []byte) (more bool, err error) {
 		return false, nil
 	}
 	return to == l.size, nil
+}
+
+// reserve makes room for the rows of some bytes, of which a row takes three or more.
+func (d *decoder) reserve(bytes int) {
+	if n := bytes / 3; cap(d.list.Rows)-len(d.list.Rows) < n {
+		n = max(n, len(d.list.Rows))
+		d.list.Rows, d.list.Counts = slices.Grow(d.list.Rows, n), slices.Grow(d.list.Counts, n)
+	}
 }
 
 // remainder reads the rest of the positions that the page before begins with, and

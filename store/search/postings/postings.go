@@ -1,7 +1,7 @@
 // Package postings reads the inverted index of an FTS5 table: which rows hold a
 // word, how often, and where. FTS5 itself goes through a term's rows once for each
 // thing that is asked of it, some two microseconds a row; here a term is read once,
-// in a hundredth of that.
+// in about a twentieth of that.
 //
 // The format of the shadow tables is described at the beginning of SQLite's
 // ext/fts5/fts5_index.c. It is a part of SQLite's file format, so it does not
