@@ -234,7 +234,6 @@ func (f *Folder) bringIn(ctx context.Context, temp string, a arrival) (*DB, erro
 		take = func() *DB { return f.adoptAs(id, a.name, found) }
 	}
 	db := take()
-	f.captureNew(db)
 	return db, db.Problem()
 }
 

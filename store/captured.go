@@ -18,6 +18,7 @@ const noCheckpoint = "wal_autocheckpoint(0)"
 var capturedSandbox = func() sqlsandbox.Options {
 	o := sandboxOptions
 	o.WriterPragmas = append(append([]string{}, o.WriterPragmas...), noCheckpoint)
+	o.KeepWAL = true
 	return o
 }()
 

@@ -481,3 +481,29 @@ func TestSnapshotWaitsForReads(t *testing.T) {
 	createContact(t, db, named("later"))
 	wantCaptured(t, f, db, s, snapshot, at)
 }
+
+// A read that has the only connection and ends by closing it, as one in doubt does,
+// makes no checkpoint that the capture does not know of.
+func TestCaptureOutlivesTheLastConnection(t *testing.T) {
+	t.Parallel()
+	s := newCaptures()
+	f := openCaptured(t, t.TempDir(), s)
+	db := createAgent(t, f, "Support")
+	snapshot, at := snapshotOf(t, db, false)
+	createContact(t, db, numberedContact(1))
+	losses := s.losses(db.id)
+	if err := db.file.sandbox.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db.file.shrink()
+	db.file.giveBack(db.file.borrow(t.Context()), false)
+	createContact(t, db, numberedContact(2))
+	if n := s.losses(db.id); n != losses {
+		t.Errorf("%d losses: %v", n-losses, s.lost[db.id])
+	}
+	closeFolder(t, f)
+	if HasWAL(db.path) {
+		t.Error("the -wal stays")
+	}
+	wantCaptured(t, f, db, s, snapshot, at)
+}

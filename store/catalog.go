@@ -279,7 +279,9 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 		return f.enter(id, row{record: record{problem: refused(err)}})
 	}
 	f.log.Info("adopt copy of agent, paused", "agent", id, "name", name)
-	return f.enter(id, found)
+	db = f.enter(id, found)
+	f.captureNew(db)
+	return db
 }
 
 // notTaken returns an agent that the cluster did not take, and removes its file.

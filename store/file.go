@@ -82,6 +82,14 @@ func openFile(path string, unchanged bool, captured *capture.File) (*file, error
 	return f, nil
 }
 
+// source names the file for a connection. A read that had the writer may end while
+// there is no other: where commits are captured, only the capture makes checkpoints.
+func (f *file) source(pragmas ...string) sqlite.Source {
+	s := source(f.path, sqlite.ReadWrite, pragmas...)
+	s.KeepWAL = f.capture != nil
+	return s
+}
+
 // openWriter opens the connection that writes, and checks the file by it. The caller
 // leads, or is alone.
 func (f *file) openWriter(check func(*conn) error) error {
@@ -92,7 +100,7 @@ func (f *file) openWriter(check func(*conn) error) error {
 			pragmas = append(pragmas, noSync)
 		}
 	}
-	w, err := openConn(source(f.path, sqlite.ReadWrite, pragmas...))
+	w, err := openConn(f.source(pragmas...))
 	if err != nil {
 		return explain(err)
 	}
@@ -139,7 +147,7 @@ func (f *file) close() error {
 	f.idle = nil
 	errs = append(errs, f.sandbox.Close(), f.captureRest())
 	if f.writer != nil {
-		errs = append(errs, f.writer.close())
+		errs = append(errs, f.writer.sql.KeepWAL(false), f.writer.close()) // it removes the -wal
 	}
 	if f.capture != nil {
 		f.capture.Closed()
@@ -168,7 +176,7 @@ func (f *file) reader(ctx context.Context) (*conn, error) {
 	if r := f.popReader(); r != nil {
 		return r, nil
 	}
-	r, err := openConn(source(f.path, sqlite.ReadWrite, readerPragmas...))
+	r, err := openConn(f.source(readerPragmas...))
 	if err != nil {
 		f.slots <- struct{}{}
 		return nil, err

@@ -53,3 +53,29 @@ func TestCommands(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+// A name that a deleted agent had names no replica alone: the error has the ids.
+func TestNameOfADeletedAgent(t *testing.T) {
+	t.Parallel()
+	_, target := newFakeS3(t)
+	s := serveAt(t, t.TempDir(), target)
+	old := s.create("Support")
+	s.snapshots()
+	if err := s.folder.DeleteAgent(old); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.r.upload(t.Context(), old.ID()); err != nil {
+		t.Fatal(err)
+	}
+	again := s.create("Support")
+	s.snapshots()
+	c := Commands{target}
+	if _, _, err := c.Put(t.Context(), "Support", time.Time{}, t.TempDir()); err == nil || !strings.Contains(err.Error(), old.ID()+" (deleted ") || !strings.Contains(err.Error(), again.ID()) {
+		t.Error(err)
+	}
+	for _, id := range []string{old.ID(), again.ID()} {
+		if _, _, err := c.Put(t.Context(), id, time.Time{}, t.TempDir()); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -234,3 +234,27 @@ func TestCheckpointsAreSaved(t *testing.T) {
 		t.Errorf("after a checkpoint: %+v, before %+v", after, before)
 	}
 }
+
+// What a server could not upload before it stopped is uploaded by one that starts
+// later, without a new snapshot.
+func TestBucketIsAwayDuringARestart(t *testing.T) {
+	t.Parallel()
+	bucket, target := newFakeS3(t)
+	s := serveAt(t, t.TempDir(), target)
+	db := s.create("Support")
+	s.snapshots()
+	bucket.setAway(true)
+	for range 2 {
+		s.contact(s.byName("Support"), "the bucket is away")
+		s.stop()
+		s = serveAt(t, s.path, target)
+		if n := s.snapshots(); n != 0 {
+			t.Errorf("%d snapshots are needed", n)
+		}
+	}
+	bucket.setAway(false)
+	s.r.flush(t.Context())
+	s.wantContacts(db.ID(), 2)
+	s.stop()
+	wantRestored(t, s, s.byName("Support"))
+}

@@ -79,7 +79,13 @@ func Find(ctx context.Context, t Target, idOrName string) (agent.Replica, error)
 	case 1:
 		return named[0], nil
 	}
-	return agent.Replica{}, fmt.Errorf("%d agents in %s are called %q: name one by its id", len(named), t, idOrName)
+	ids := make([]string, len(named))
+	for i, r := range named {
+		if ids[i] = r.ID; !r.Deleted.IsZero() {
+			ids[i] += " (deleted " + r.Deleted.Format(time.RFC3339) + ")"
+		}
+	}
+	return agent.Replica{}, fmt.Errorf("%d agents in %s are called %q: name one by its id, %s", len(named), t, idOrName, strings.Join(ids, " or "))
 }
 
 // fetchAtOnce is how many objects a restore reads ahead.

@@ -35,6 +35,8 @@ type Source struct {
 	Immutable bool     // nobody writes the file: it is read without locks, and nothing is left beside it
 	Pragmas   []string // applied in order
 
+	// KeepWAL is for Conn.KeepWAL, which is called before anything else.
+	KeepWAL bool
 	// BoundTemp has temporary files count against the Budget of Bound.
 	BoundTemp bool
 	// Prepare, unless nil, is called before the pragmas.
@@ -142,6 +144,11 @@ func (c *Conn) open(s Source) error {
 	}
 	lib.Xsqlite3_extended_result_codes(c.tls, c.db, 1)
 	lib.Xsqlite3_busy_timeout(c.tls, c.db, busyTimeout)
+	if s.KeepWAL {
+		if err := c.KeepWAL(true); err != nil {
+			return err
+		}
+	}
 	if s.Prepare != nil {
 		if err := s.Prepare(c); err != nil {
 			return err
@@ -339,6 +346,12 @@ func (c *Conn) Script(text string) error {
 		text = text[rest:]
 	}
 	return nil
+}
+
+// KeepWAL says whether the -wal stays as it is when this connection is the last one
+// that closes, which else makes a checkpoint.
+func (c *Conn) KeepWAL(keep bool) error {
+	return c.Configure(lib.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep)
 }
 
 // Limit sets a run-time limit, see https://www.sqlite.org/c3ref/limit.html, and

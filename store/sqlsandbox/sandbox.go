@@ -15,6 +15,7 @@ import (
 // Options say how a file is opened and what its tables allow.
 type Options struct {
 	ReaderPragmas, WriterPragmas []string
+	KeepWAL                      bool // see sqlite.Source
 
 	// Rules hold the tables that are not open to every change. Those whose names
 	// begin with "_" are closed.
@@ -150,7 +151,7 @@ func (p *Pool) takeWriter() (*Conn, error) {
 }
 
 func (p *Pool) open(mode sqlite.Mode, pragmas []string) (*Conn, error) {
-	c, err := openConn(sqlite.Source{Path: p.path, Mode: mode, Pragmas: append(slices.Clone(pragmas), "temp_store(FILE)")})
+	c, err := openConn(sqlite.Source{Path: p.path, Mode: mode, KeepWAL: p.options.KeepWAL, Pragmas: append(slices.Clone(pragmas), "temp_store(FILE)")})
 	if err != nil {
 		return nil, err
 	}
