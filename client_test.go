@@ -193,7 +193,7 @@ func TestDefinition(t *testing.T) {
 	if out := s.prints(t, []string{"apply", dir}); out != "" {
 		t.Errorf("what was just exported changes\n%s", out)
 	}
-	if _, err := s.line(t, "apply", dir, "--agent", "copy"); err == nil || !strings.Contains(err.Error(), "tools/customers.json: @credentials/crm is in neither") {
+	if _, err := s.line(t, "apply", dir, "--agent", "copy"); err == nil || !strings.Contains(err.Error(), "tools/customers.json: the agent lacks @credentials/crm: create that first") {
 		t.Errorf("without its credential: %v", err)
 	}
 	if agents := s.prints(t, []string{"agents"}); strings.Contains(agents, "copy") {

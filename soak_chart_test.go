@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// report writes the samples as CSV, and draws them.
-func (s *soak) report(t *testing.T) {
+// soakDir makes and returns the folder of the figures and the server's log.
+func soakDir(t *testing.T) string {
 	dir := os.Getenv("SATCHEL_SOAK_DIR")
 	if dir == "" {
 		dir = filepath.Join("bin", "soak")
@@ -17,6 +17,12 @@ func (s *soak) report(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	return dir
+}
+
+// report writes the samples as CSV, and draws them.
+func (s *soak) report(t *testing.T) {
+	dir := soakDir(t)
 	var csv strings.Builder
 	csv.WriteString("seconds,mb,files,goroutines,p99_ms\n")
 	for _, x := range s.samples {

@@ -32,13 +32,14 @@ const steadyAfter = 15 * time.Minute
 // soak puts every kind of work on a server for a long time, kills it now and then,
 // and notes what it uses.
 type soak struct {
-	t       *testing.T
-	dir     string
-	flags   []string
-	server  *exec.Cmd
-	url     atomic.Pointer[string]
-	hooks   []string // the path of each agent's hook
-	started time.Time
+	t        *testing.T
+	dir      string
+	replicas string // where the agents are replicated
+	flags    []string
+	server   *exec.Cmd
+	url      atomic.Pointer[string]
+	hooks    []string // the path of each agent's hook
+	started  time.Time
 
 	mu       sync.Mutex
 	acked    []int // executions that hooks of each agent acknowledged
@@ -52,8 +53,8 @@ type soak struct {
 // sample is what the server used at one moment.
 type sample struct{ Seconds, MB, Files, Goroutines, P99 float64 }
 
-// TestSoak runs for SATCHEL_SOAK, such as 1h. Figures and a picture of them are in
-// SATCHEL_SOAK_DIR, else in bin/soak.
+// TestSoak runs for SATCHEL_SOAK, such as 1h. Figures, a picture of them and the
+// server's log are in SATCHEL_SOAK_DIR, else in bin/soak.
 func TestSoak(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv("SATCHEL_SOAK"))
 	if err != nil {
@@ -62,8 +63,9 @@ func TestSoak(t *testing.T) {
 	out := newFakeServices(t)
 	out.set(func() { out.says = "Within two days [1]." })
 	site := soakSite(t)
-	s := &soak{t: t, dir: filepath.Join(t.TempDir(), "data"), acked: make([]int, soakAgents), hooks: make([]string, soakAgents),
+	s := &soak{t: t, dir: filepath.Join(t.TempDir(), "data"), replicas: filepath.Join(t.TempDir(), "replicas"), acked: make([]int, soakAgents), hooks: make([]string, soakAgents),
 		flags: append(installedBrowser(t), "--outbound-allow", "127.0.0.1/32", "--rate-limits", "off"), started: time.Now()}
+	s.flags = append(s.flags, "--replicate", s.replicas)
 	s.start()
 	defer s.kill()
 	for i := range soakAgents {
@@ -97,7 +99,12 @@ func (s *soak) start() {
 	out := &syncBuffer{lines: make(chan struct{}, 1)}
 	s.server = exec.Command(self, append([]string{"serve", "--addr", "127.0.0.1:0", "--data", s.dir}, s.flags...)...)
 	s.server.Env = append(os.Environ(), asProgram+"=1")
-	s.server.Stdout, s.server.Stderr = out, io.Discard
+	log, err := os.OpenFile(filepath.Join(soakDir(s.t), "server.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer log.Close() // the process has its own
+	s.server.Stdout, s.server.Stderr = out, log
 	if err := s.server.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -332,6 +339,7 @@ func (s *soak) check(length time.Duration) {
 		}
 	}
 	s.kill()
+	s.checkReplicas()
 	var found bytes.Buffer
 	self, _ := os.Executable()
 	doctor := exec.Command(self, "doctor", "--data", s.dir)
@@ -351,6 +359,19 @@ func (s *soak) check(length time.Duration) {
 		if after > 1.3*before+20 {
 			s.t.Errorf("%s grow from %.0f to %.0f", name, before, after)
 		}
+	}
+}
+
+// checkReplicas restores every agent, which checks the files' integrity.
+func (s *soak) checkReplicas() {
+	self, _ := os.Executable()
+	to := filepath.Join(s.t.TempDir(), "restored")
+	restore := exec.Command(self, "restore", "--all", "--from", s.replicas, "--to", to)
+	restore.Env = append(os.Environ(), asProgram+"=1")
+	out, err := restore.CombinedOutput()
+	files, _ := filepath.Glob(filepath.Join(to, "agents", "*.db"))
+	if err != nil || len(files) != soakAgents+1 { // and the default agent
+		s.t.Errorf("%d agents are restored, %v: %s", len(files), err, out)
 	}
 }
 

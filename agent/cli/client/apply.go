@@ -269,6 +269,9 @@ func checkReferences(changes []change, remote, local *definition) error {
 	}
 	for i := range changes {
 		if text, ok := unresolved(mapTexts(map[string]any(changes[i].after), to)); ok {
+			if _, byHand := local.files[strings.TrimPrefix(text, reference)+".json"]; byHand {
+				return fmt.Errorf("%s: the agent lacks %s: create that first", changes[i].path, text)
+			}
 			return fmt.Errorf("%s: %s is in neither the folder nor the agent", changes[i].path, text)
 		}
 	}
