@@ -143,10 +143,11 @@ func (c *Cluster) entered(ids ...string) {
 }
 
 // enterAll adds agents to the folder: first those whose due work is known, without
-// their files.
+// their files. The default agent's file has the API keys; reading it must not keep the
+// next sign of life waiting.
 func (c *Cluster) enterAll(enter []known) {
 	unread := slices.DeleteFunc(enter, func(k known) bool {
-		if k.infoHead != k.head {
+		if k.infoHead != k.head || k.id == agent.DefaultID {
 			return false
 		}
 		defer c.entered(k.id)

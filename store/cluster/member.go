@@ -144,8 +144,8 @@ func (c *Cluster) step(ctx context.Context) error {
 }
 
 // poll beats and reads what changed.
-func (c *Cluster) poll(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, pollTime)
+func (c *Cluster) poll(whole context.Context) error {
+	ctx, cancel := context.WithTimeout(whole, pollTime)
 	defer cancel()
 	began := time.Now()
 	c.mu.Lock()
@@ -172,14 +172,17 @@ func (c *Cluster) poll(ctx context.Context) error {
 		c.expire(session)
 		return nil
 	}
+	if err := c.followKeys(ctx, seen.keys); err != nil {
+		return err
+	}
 	if c.note(session, seen) {
-		c.settle(ctx, session)
+		c.settle(whole, session)
 	}
 	if seen.all {
-		c.purgeDead(ctx)
+		c.purgeDead(whole)
 		c.writePast()
 	}
-	return c.followKeys(ctx, seen.keys)
+	return nil
 }
 
 // polled is the answer of a poll.
@@ -285,6 +288,8 @@ func (c *Cluster) note(session string, p polled) bool {
 // are declared dead, agents of the dead are claimed, and the folder gets the agents
 // that this server owns and no others.
 func (c *Cluster) settle(ctx context.Context, session string) {
+	ctx, cancel := context.WithTimeout(ctx, statementTime)
+	defer cancel()
 	dead := map[string]bool{"": true}
 	for _, n := range c.silent(dead) {
 		done, err := c.pool.Exec(ctx, "UPDATE node SET alive = false, died = clock_timestamp() WHERE session = $1 AND beat = $2 AND alive", n.Session, n.beat)
@@ -325,6 +330,8 @@ func (c *Cluster) silent(dead map[string]bool) (silent []*observed) {
 
 // purgeDead removes servers that died long ago and own nothing.
 func (c *Cluster) purgeDead(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, statementTime)
+	defer cancel()
 	_, err := c.pool.Exec(ctx, `DELETE FROM node n WHERE NOT alive AND died < clock_timestamp() - make_interval(secs => $1)
 		AND NOT EXISTS (SELECT 1 FROM agent a WHERE a.owner = n.session AND NOT a.deleted)`, nodesKept.Seconds())
 	if err == nil {
