@@ -41,10 +41,25 @@ func conditionsOf(p params) tests {
 	t := tests{any: combine == "any" || combine == "OR"}
 	for _, kind := range []string{"boolean", "dateTime", "number", "string"} {
 		for _, one := range p.objects("conditions." + kind) {
-			t.list = append(t.list, test{kind, one.or("operation", defaultOperation(kind)), one["value1"], one["value2"], true})
+			t.list = append(t.list, test{kind, one.or("operation", defaultOperation(kind)), operand(kind, one["value1"]), operand(kind, one["value2"]), true})
 		}
 	}
 	return t
+}
+
+// operand returns what a condition of the older nodes compares: what is left out is
+// 0, false or an empty text there.
+func operand(kind string, v any) any {
+	if v != nil {
+		return v
+	}
+	switch kind {
+	case "number":
+		return 0.0
+	case "boolean":
+		return false
+	}
+	return ""
 }
 
 func defaultOperation(kind string) string {
@@ -75,7 +90,7 @@ func (e *env) simple(t test) (condition map[string]any, ok bool) {
 		return nil, false
 	case operator == "matches":
 		pattern, literal := t.right.(string)
-		if !literal || strings.HasPrefix(pattern, "=") {
+		if !literal || strings.HasPrefix(pattern, "=") || flagged.MatchString(pattern) {
 			return nil, false
 		}
 		if pattern = unslashed(pattern); pattern == "" || !usablePattern(pattern) {
@@ -110,6 +125,9 @@ func (e *env) simple(t test) (condition map[string]any, ok bool) {
 	condition["right"] = right
 	return condition, true
 }
+
+// flagged matches /pattern/i, which only JavaScript reads.
+var flagged = regexp.MustCompile(`(?s)^/.*/[a-z]+$`)
 
 // unslashed takes the slashes off /pattern/.
 func unslashed(pattern string) string {

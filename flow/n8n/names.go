@@ -18,6 +18,7 @@ var forbidden = []struct {
 	{regexp.MustCompile(`\bthis\.(helpers|getNodeParameter|getCredentials|getWorkflowStaticData|getInputData)\b`), "HELPERS", "Uses this.%s of n8n, which is not there."},
 	{regexp.MustCompile(`(\$binary|\.binary)\b`), "BINARY", "Reads files of items (%s), which are not imported."},
 	{regexp.MustCompile(`\$(jmespath|evaluateExpression|prevNode|parameter|self|position|fromAI|getPairedItem|nodeVersion|nodeId|mode|resumeWebhookUrl|webhookId)\b`), "EXPRESSION", "Uses $%s, which is not supported."},
+	{regexp.MustCompile(`\]\.(context)\b`), "EXPRESSION", "Reads the %s of a loop, which is not kept here: a loop ends by itself."},
 	{regexp.MustCompile(`\$(item)\s*\(`), "EXPRESSION", "Uses $%s with a computed number, which is not supported."},
 	{regexp.MustCompile(`\$execution\.(resumeUrl|resumeFormUrl|customData|mode)\b`), "EXPRESSION", "Uses $execution.%s, which is not supported."},
 	{regexp.MustCompile(`\b(setTimeout|setInterval|XMLHttpRequest|Intl)\b`), "EXPRESSION", "Uses %s, which scripts here do not have."},

@@ -144,8 +144,8 @@ const $joined = (one, two, fields, how, output, multiple) => {
   switch (how) {
     case "keepNonMatches": return output === "input1" ? loneOne : output === "input2" ? loneTwo : [...loneOne, ...loneTwo]
     case "keepEverything": return [...matched, ...loneOne, ...loneTwo]
-    case "enrichInput1": return one.flatMap((json) => (pairs(json).length ? pairs(json).map((other) => ({ ...json, ...other })) : [json]))
-    case "enrichInput2": return two.flatMap((json) => { const found = inOne.get(key(json, 1)) ?? []; return found.length ? (multiple ? found : found.slice(0, 1)).map((other) => ({ ...other, ...json })) : [json] })
+    case "enrichInput1": return [...matched, ...loneOne]
+    case "enrichInput2": return [...two.flatMap((json) => { const found = inOne.get(key(json, 1)) ?? []; return (multiple ? found : found.slice(0, 1)).map((other) => ({ ...other, ...json })) }), ...loneTwo]
   }
   return output === "input1" ? one.filter((json) => inTwo.has(key(json, 0))) : output === "input2" ? two.filter((json) => inOne.has(key(json, 1))) : matched
 }
