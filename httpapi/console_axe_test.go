@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -139,8 +140,9 @@ func (p *consolePage) checkAccessible(page string) {
 	}
 }
 
-// TestScreenshots writes pictures of every page into the folder that
-// SATCHEL_SCREENSHOTS names: "task screenshots".
+// TestScreenshots writes pictures of every page, and of the main pages while
+// they are empty, load and fail, into the folder that SATCHEL_SCREENSHOTS names:
+// "task screenshots".
 func TestScreenshots(t *testing.T) {
 	folder := os.Getenv("SATCHEL_SCREENSHOTS")
 	if folder == "" {
@@ -157,16 +159,49 @@ func TestScreenshots(t *testing.T) {
 			p.colorScheme(scheme)
 			for _, page := range slices.Sorted(maps.Keys(pages)) {
 				p.open(page, pages[page])
-				picture, err := base64.StdEncoding.DecodeString(fmt.Sprint(p.cdp("Page.captureScreenshot", nil)["data"]))
-				if err != nil {
-					t.Fatal(err)
-				}
-				name, _, _ := strings.Cut(page, "-06") // records are named by their kind
-				file := fmt.Sprintf("%s-%d-%s.png", strings.ReplaceAll(name, "/", "-"), width, scheme)
-				if err := os.WriteFile(filepath.Join(folder, file), picture, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				p.picture(folder, fmt.Sprintf("%s-%d-%s", page, width, scheme))
 			}
 		}
 	}
+	ts.must(t, 201, "POST", "/api/agents", `{"name":"empty"}`)
+	for _, look := range axeLooks {
+		ts.pictureStates(t, folder, look.width, look.scheme)
+	}
 }
+
+// pictureStates makes pictures of the main pages without records, while they
+// load, and when they cannot be read.
+func (ts *testServer) pictureStates(t *testing.T, folder string, width int, scheme string) {
+	for state, there := range map[string]string{"": `document.querySelector("#main h1")`, "slow": `document.querySelector("#main .skeleton")`, "failing": `document.querySelector("#main .card.bad, #main [role=alert]")`} {
+		p := ts.openConsole(t, width)
+		p.colorScheme(scheme)
+		p.base = "#/agents/empty/"
+		p.eval(network + `network = ` + quoted(state))
+		name, list := "empty", []string{"home", "chat", "inbox", "workflows", "knowledge", "browser"}
+		if state != "" {
+			name, list = state, []string{"home", "chat/conversation-1", "inbox", "workflows", "workflows/workflow-1", "workflows/executions/execution-1", "knowledge", "browser"}
+		}
+		for _, page := range list {
+			p.open(page, there)
+			p.eval(`Promise.all(document.getAnimations().filter((a) => a.effect.getTiming().iterations !== Infinity).map((a) => a.finished.catch(() => {}))).then(() => {})`) // placeholders fade in
+			p.picture(folder, fmt.Sprintf("%s-%s-%d-%s", name, page, width, scheme))
+		}
+	}
+}
+
+// picture writes a picture of the page into a folder. Records in its name are
+// named by their kind.
+func (p *consolePage) picture(folder, name string) {
+	p.t.Helper()
+	picture, err := base64.StdEncoding.DecodeString(fmt.Sprint(p.cdp("Page.captureScreenshot", nil)["data"]))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	file := strings.ReplaceAll(recordID.ReplaceAllString(name, ""), "/", "-") + ".png"
+	if err := os.WriteFile(filepath.Join(folder, file), picture, 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// recordID is what follows the kind in the id of a record.
+var recordID = regexp.MustCompile(`-06[0-9a-z]{18}`)

@@ -8,7 +8,7 @@ const store = "drafts";
 const keepDays = 30;
 const answerTime = 150; // milliseconds in which other tabs say what they have open
 
-export type Draft = { key: string; agent: string; id: string; version: number; doc: Doc; at: number };
+export type Draft = { key: string; version: number; doc: Doc; at: number };
 
 let opening: Promise<IDBDatabase> | undefined;
 
@@ -35,22 +35,20 @@ async function run<T>(mode: IDBTransactionMode, ask: (s: IDBObjectStore) => IDBR
   }
 }
 
-const workflowKey = (agent: string, id: string) => `${agent}/${id}`;
-
-const tabs = typeof BroadcastChannel === "function" ? new BroadcastChannel("satchel.drafts") : undefined;
+const tabs = new BroadcastChannel("satchel.drafts");
 const held = new Set<string>(); // the keys of this tab's drafts
 const alive = new Set<string>(); // what other tabs have said of theirs
-tabs?.addEventListener("message", ({ data }) => {
+tabs.onmessage = ({ data }) => {
   if (data === "who") held.forEach((key) => tabs.postMessage(key));
   else alive.add(data);
-});
+};
 
 /** A draft of a workflow, for the time that an editor shows it. */
 export function openDraft(agent: string, id: string) {
-  const key = `${workflowKey(agent, id)}/${Array.from(crypto.getRandomValues(new Uint32Array(2)), (n) => n.toString(36)).join("")}`;
+  const key = `${agent}/${id}/${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
   held.add(key);
   return {
-    keep: (version: number, doc: Doc) => run("readwrite", (s) => s.put({ key, agent, id, version, doc, at: Date.now() })),
+    keep: (version: number, doc: Doc) => run("readwrite", (s) => s.put({ key, version, doc, at: Date.now() })),
     drop: () => dropDraft(key),
     release: () => { held.delete(key); },
   };
@@ -60,12 +58,11 @@ export const dropDraft = (key: string) => run("readwrite", (s) => s.delete(key))
 
 /** The newest draft of a workflow that no other tab works on. Those older than a month are removed. */
 export async function readDraft(agent: string, id: string): Promise<Draft | undefined> {
-  const at = workflowKey(agent, id);
-  const all = (await run<Draft[]>("readonly", (s) => s.getAll(IDBKeyRange.bound(at, `${at}/\uffff`)))) ?? [];
+  const at = `${agent}/${id}`;
+  const all = (await run<Draft[]>("readonly", (s) => s.getAll(IDBKeyRange.bound(at, `${at}/~`)))) ?? [];
   if (!all.length) return undefined;
   alive.clear();
-  tabs?.postMessage("who");
-  if (tabs) await new Promise((answered) => setTimeout(answered, answerTime));
-  for (const d of all) if (Date.now() - d.at > keepDays * 86_400_000) void dropDraft(d.key);
-  return all.filter((d) => !alive.has(d.key) && Date.now() - d.at <= keepDays * 86_400_000).sort((a, b) => b.at - a.at)[0];
+  tabs.postMessage("who");
+  await new Promise((answered) => setTimeout(answered, answerTime));
+  return all.filter((d) => !alive.has(d.key)).sort((a, b) => b.at - a.at).find((d) => Date.now() - d.at < keepDays * 86_400_000 || void dropDraft(d.key));
 }

@@ -1,7 +1,7 @@
 // The editor of one workflow.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { agentId, ApiError, get, go, href, mayEdit, onChange, path, post, put, route, saveFile, setQuery } from "../data";
+import { agentId, ApiError, get, go, href, mayEdit, onChange, path, post, put, route, setQuery } from "../data";
 import { Badge, Button, ErrorCard, Icon, Menu, Name, openDialog, Segments, Skeleton, tell, When, type MenuItem } from "../ui";
 import type { CanvasActions } from "./canvas";
 import { Canvas, copyText, type Doc, Editor, fingerprint, GraphJson, isNote, loadCatalog, NodePanel, type NodeType, Outline, paste, placed, readCopy, readExecution, readGraph, removeFrom, TestPanel, tidy, typeOf, Versions, writeGraph, zone } from "./base";
@@ -106,10 +106,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
       tell(e);
     }
   };
-  const dropOffered = async () => {
-    if (draft) await dropDraft(draft.key);
-    setDraft(undefined);
-  };
+  const dropOffered = () => dropDraft(draft!.key).then(() => setDraft(undefined));
   const copyAside = async () => {
     const doc = editor.doc.value;
     const made = await post(path("agents", agentId.value, "workflows"), { name: `${doc.name} (copy)`, description: doc.description, settings: doc.settings, ...writeGraph(doc) });
@@ -189,7 +186,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
     "-",
     { label: "Draft with AI", icon: "Sparkles", disabled: !may, reason: may ? undefined : "You may read here.", run: draftWithAI },
     { label: "Tidy the graph", icon: "AlignLeft", disabled: !may, run: actions.tidy },
-    { label: "Export", icon: "Download", run: () => saveFile(new Blob([exportText(editor)], { type: "application/json" }), `${editor.doc.value.name || "workflow"}.json`) },
+    { label: "Export", icon: "Download", run: async () => (await more()).exportFile(editor) },
     { label: "Keys", icon: "Keyboard", run: help },
     ...(may && workflow.status !== "draft" ? ["-" as const, { label: "Back to draft", icon: "Pencil" as const, run: status("draft") }] : []),
     ...(may && ["draft", "paused"].includes(workflow.status) ? [{ label: "Archive", icon: "Inbox" as const, run: status("archived") }] : []),
@@ -212,7 +209,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
         {may && (live ? <Button kind="primary" disabled={!dirty} onClick={() => save("active")}>Save and go live</Button> : <Button kind="primary" icon="Save" disabled={!dirty} onClick={() => save()}>Save</Button>)}
         <Menu label="More" items={items} />
       </header>
-      {draft && <DraftOffer draft={draft} version={workflow.version} keep={async () => { const graph = await placed(draft.doc); editor.change({ ...draft.doc, ...graph }); await mine.keep(workflow.version, { ...draft.doc, ...graph }); await dropOffered(); }} drop={dropOffered} />}
+      {draft && <DraftOffer draft={draft} version={workflow.version} keep={async () => { const doc = { ...draft.doc, ...await placed(draft.doc) }; editor.change(doc); await mine.keep(workflow.version, doc); await dropOffered(); }} drop={dropOffered} />}
       {drafted && dirty && <div class="banner draft-offer" role="status"><Icon name="Sparkles" size={16} /><span class="grow"><bdi>{drafted.summary || "The draft is on the canvas."}</bdi> It is not saved yet.</span><Button onClick={() => { editor.change(drafted.before); setDrafted(undefined); }}>Drop it</Button><Button kind="primary" onClick={() => setDrafted(undefined)}>Keep it</Button></div>}
       <div class={`editor-body ${node ? "with-panel" : ""} ${outline ? "as-outline" : ""}`}>
         {may && !outline && <NodeShelf pick={(t) => { editor.add(t, editor.one.value && t.type !== "trigger" ? freeWay(editor, editor.one.value.id) : {}); }} />}
@@ -258,12 +255,6 @@ function freeWay(editor: Editor, id: string) {
   const used = editor.doc.value.edges.filter((e) => e.source === id).map((e) => e.sourceHandle ?? type?.normal_handle ?? "out");
   return { after: id, way: ways.find((w) => !used.includes(w)) ?? ways[0] };
 }
-
-const exportText = (editor: Editor) => {
-  const doc = editor.doc.value;
-  const { nodes, edges } = writeGraph({ nodes: doc.nodes.map(({ metadata, ...n }) => { const { pin: _, ...rest } = metadata ?? {}; return (Object.keys(rest).length ? { ...n, metadata: rest } : n) as any; }), edges: doc.edges, notes: doc.notes });
-  return JSON.stringify({ satchel: "workflow/1", name: doc.name, description: doc.description, settings: doc.settings, nodes, edges }, null, 2);
-};
 
 /** The selected node stands in the address, and an address selects its node. */
 function useSelectionInAddress(editor: Editor) {

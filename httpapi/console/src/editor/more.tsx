@@ -1,7 +1,7 @@
 // Smaller parts of the editor: settings, the webhook's address, connecting by a list, and the graph as text.
 import { useState } from "preact/hooks";
 
-import { absolute, agent, agentId } from "../data";
+import { absolute, agent, agentId, saveFile } from "../data";
 import { Button, CopyButton, Dialog, FormDialog, SelectField, type MenuItem, openMenu, Switch, TextArea, TextField, tell } from "../ui";
 import { type Editor, nameOf, onlyWay, placed, readGraph, type Step, typeOf, waysOut, writeGraph } from "./base";
 
@@ -124,4 +124,12 @@ const keys: [string[], string][] = [
 /** The keys of the editor. */
 export function KeyHelp({ close }: { close: () => void }) {
   return <Dialog title="Keys of the editor" close={close}><dl class="keys">{keys.map(([pressed, what]) => <><dt>{pressed.map((k) => <><kbd>{k}</kbd> </>)}</dt><dd>{what}</dd></>)}</dl></Dialog>;
+}
+
+/** Saves the workflow as a file, without what tests pinned. */
+export function exportFile(editor: Editor) {
+  const doc = editor.doc.value;
+  const { nodes, edges } = writeGraph({ nodes: doc.nodes.map(({ metadata, ...n }) => { const { pin: _, ...rest } = metadata ?? {}; return (Object.keys(rest).length ? { ...n, metadata: rest } : n) as any; }), edges: doc.edges, notes: doc.notes });
+  const text = JSON.stringify({ satchel: "workflow/1", name: doc.name, description: doc.description, settings: doc.settings, nodes, edges }, null, 2);
+  saveFile(new Blob([text], { type: "application/json" }), `${doc.name || "workflow"}.json`);
 }

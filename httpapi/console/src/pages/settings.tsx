@@ -76,6 +76,7 @@ function ModelForm({ s, done }: FormProps) {
     const timer = setTimeout(() => post(at("settings", "models"), given(), abort.signal).then((found) => setModels(found.models), (error) => { if (error.name !== "AbortError") setUnlisted(error); }), 600);
     return () => { clearTimeout(timer); abort.abort(); };
   }, [form.values.llm_provider, form.values.llm_base_url, form.values.key]);
+  const misfit = unlisted instanceof ApiError ? unlisted.issues : {};
   const refused = unlisted instanceof ApiError && [401, 403].includes(unlisted.details.status) ? "The provider rejects this key." : undefined;
   const lacksModel = () => {
     if (chosen && !form.values.llm_model) form.setIssues({ llm_model: "Choose a model first." });
@@ -100,9 +101,9 @@ function ModelForm({ s, done }: FormProps) {
       {chosen && (
         <>
           <TextField label={chosen.keyLabel} type="password" disabled={!mayEdit.value} placeholder={isSet ? "Set; a new one replaces it" : ""} hint={locked ? "It was sealed with another master key: give it again." : "Sealed in the agent's file, sent to this provider only, and never shown again."}
-            value={form.values.key} onInput={(v) => form.set("key", v)} error={form.issues[chosen.key ?? ""] ?? form.issues.api_key ?? refused} />
-          <TextField label="Address" disabled={!mayEdit.value} placeholder={chosen.address ?? ""} hint={chosen.hint} {...form.text("llm_base_url")} />
-          <TextField label="Model" disabled={!mayEdit.value} list={models} placeholder={models[0] ?? "gpt-5-mini"} hint={models.length ? `${plural(models.length, "model")} to choose from` : unlisted && !refused && `The models cannot be listed: ${unlisted.message}`} {...form.text("llm_model")} />
+            value={form.values.key} onInput={(v) => form.set("key", v)} error={form.issues[chosen.key ?? ""] ?? form.issues.api_key ?? misfit.api_key ?? refused} />
+          <TextField label="Address" disabled={!mayEdit.value} placeholder={chosen.address ?? ""} hint={chosen.hint} {...form.text("llm_base_url")} error={form.issue("llm_base_url") ?? misfit.llm_base_url} />
+          <TextField label="Model" disabled={!mayEdit.value} list={models} placeholder={models[0] ?? "gpt-5-mini"} hint={models.length ? `${plural(models.length, "model")} to choose from` : unlisted && !refused && !Object.keys(misfit).length && `The models cannot be listed: ${unlisted.message}`} {...form.text("llm_model")} />
         </>
       )}
       {tested && <p class={tested.ok ? "row test-good" : "row issue"} role="status"><Icon name={tested.ok ? "CircleCheck" : "CircleAlert"} /> {tested.ok ? <>It answered in {span(tested.ms ?? 0)}: <bdi>{tested.reply}</bdi></> : <bdi>{tested.error}</bdi>}</p>}

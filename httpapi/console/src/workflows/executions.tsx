@@ -18,13 +18,17 @@ export function Executions({ exact }: { exact?: boolean }) {
   const filters = { workflow_id: workflow, status };
   const found = useQuery(at, { ...filters, limit: 50, offset });
   const names = useQuery(path("agents", agentId.value, "workflows"), { limit: 200, sort: "name" });
+  const running = found.data.value?.executions.some((x: any) => x.status === "running");
+  const waiting = useQuery(running ? path("agents", agentId.value, "waiting") : null);
+  const waits = new Set(running ? (waiting.data.value?.waiting ?? []).map((w: any) => w.execution_id) : []);
   useEffect(() => {
     return onChange("execution", (c) => {
+      if (running) waiting.soon();
       const known = found.data.value?.executions.some((x: any) => x.id === c.id);
       if (c.op === "update" && known && c.row) found.set((d: any) => ({ ...d, executions: d.executions.map((x: any) => (x.id === c.id ? { ...x, ...c.row } : x)) }));
       else found.soon();
     });
-  }, [found]);
+  }, [found, waiting, running]);
   const all: any[] = names.data.value?.workflows ?? [];
   const nameOf = (id: string) => all.find((w) => w.id === id)?.name ?? id;
   async function* pages() {
@@ -46,7 +50,7 @@ export function Executions({ exact }: { exact?: boolean }) {
         <>
           <Table rows={executions as any[]} keyOf={(x) => x.id} open={to} columns={[
             { title: "Workflow", class: "title", cell: (x) => <a href={to(x)}><Name>{nameOf(x.workflow_id)}</Name></a> },
-            { title: "Status", cell: (x) => <div><Badge>{x.status}</Badge>{x.waiting && x.status === "running" && <> <Badge tone="warn">waiting</Badge></>}{x.error && <p class="issue small"><bdi>{x.error.message}</bdi></p>}</div> },
+            { title: "Status", cell: (x) => <div><Badge>{x.status}</Badge>{x.status === "running" && waits.has(x.id) && <> <Badge tone="warn" title="It waits for a person">waiting</Badge></>}{x.error && <p class="issue small"><bdi>{x.error.message}</bdi></p>}</div> },
             { title: "Started", cell: (x) => (exact ? <Moment time={x.started_at ?? x.created_at} /> : <When time={x.started_at ?? x.created_at} />) },
             { title: "Trigger", cell: (x) => <bdi>{triggerWord(x.trigger)}</bdi> },
             { title: "Took", class: "number", cell: took },
