@@ -15,7 +15,7 @@ import (
 // Budget is what statements may use, in bytes; 0 is no bound.
 type Budget struct {
 	Memory int64 // that SQLite holds for them
-	Temp   int64 // written to temporary files, of a connection with Source.BoundTemp
+	Temp   int64 // written to temporary files
 }
 
 // bound is what the statements that run may still use.

@@ -37,8 +37,6 @@ type Source struct {
 
 	// KeepWAL is for Conn.KeepWAL, which is called before anything else.
 	KeepWAL bool
-	// BoundTemp has temporary files count against the Budget of Bound.
-	BoundTemp bool
 	// Prepare, unless nil, is called before the pragmas.
 	Prepare func(*Conn) error
 }
@@ -70,6 +68,7 @@ type Conn struct {
 	onRow      RowFunc
 	onRollback func()
 	bound      bound // of the statements that run, see Bound
+	gathered   gathered
 
 	// Compiling is for the authorizer: what it adds while a statement is compiled
 	// is the statement's own, and Used collects that of all statements that were
@@ -176,13 +175,11 @@ func (c *Conn) connect(s Source) error {
 		return err
 	}
 	defer libc.Xfree(c.tls, name)
-	var vfs uintptr
-	if s.BoundTemp {
-		if vfs, err = libc.CString(vfsName); err != nil {
-			return err
-		}
-		defer libc.Xfree(c.tls, vfs)
+	vfs, err := libc.CString(vfsName)
+	if err != nil {
+		return err
 	}
+	defer libc.Xfree(c.tls, vfs)
 	const flags = lib.SQLITE_OPEN_READWRITE | lib.SQLITE_OPEN_CREATE | lib.SQLITE_OPEN_URI | lib.SQLITE_OPEN_NOMUTEX
 	rc := lib.Xsqlite3_open_v2(c.tls, name, c.out, flags, vfs)
 	if c.db = peek(c.out); rc != lib.SQLITE_OK {

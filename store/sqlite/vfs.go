@@ -9,31 +9,47 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// vfsName names the file system of connections with Source.BoundTemp: SQLite's
-// default one, except that what a statement reads and writes in temporary files ends
-// with its time and is bounded. Without that, one ORDER BY over a few
-// gigabytes of generated text fills the disk and merges for minutes, since
-// SQLite looks at the clock between two steps of its program only.
-// See https://www.sqlite.org/c3ref/vfs.html.
-const vfsName = "satchel-bounded"
+// vfsName names the file system of all connections: SQLite's default one, with other
+// ways to read and write two kinds of files. See https://www.sqlite.org/c3ref/vfs.html.
+//
+// What a statement reads and writes in temporary files ends with its time and is
+// bounded. Without that, one ORDER BY over a few gigabytes of generated text fills
+// the disk and merges for minutes, since SQLite looks at the clock between two steps
+// of its program only.
+//
+// What is written to a -wal is gathered, see wal.go.
+const vfsName = "satchel"
 
 // temporaryFile are the flags that mark a temporary file when it is opened.
 const temporaryFile = lib.SQLITE_OPEN_TEMP_DB | lib.SQLITE_OPEN_TRANSIENT_DB |
 	lib.SQLITE_OPEN_TEMP_JOURNAL | lib.SQLITE_OPEN_SUBJOURNAL
 
 type (
-	openFunc  = func(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32
-	transfer  = func(tls *libc.TLS, file, buffer uintptr, n int32, at lib.Tsqlite3_int64) int32
-	fileClass struct{ read, write transfer } // the default methods that ours call
+	openFunc     = func(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32
+	transfer     = func(tls *libc.TLS, file, buffer uintptr, n int32, at lib.Tsqlite3_int64) int32
+	truncateFunc = func(tls *libc.TLS, file uintptr, size lib.Tsqlite3_int64) int32
+	syncFunc     = func(tls *libc.TLS, file uintptr, flags int32) int32
+	lengthFunc   = func(tls *libc.TLS, file, size uintptr) int32
+	closeFunc    = func(tls *libc.TLS, file uintptr) int32
 )
+
+// fileClass are the default methods that ours call.
+type fileClass struct {
+	read, write transfer
+	truncate    truncateFunc
+	sync        syncFunc
+	length      lengthFunc
+	close       closeFunc
+}
 
 var (
 	defaultOpen openFunc // set once, before the file system is registered
 
-	// Tables of methods: SQLite's to ours, and ours to what they call.
-	classesMu sync.Mutex
-	classes   = map[uintptr]uintptr{}
-	classOf   sync.Map // uintptr -> fileClass
+	// Tables of methods: SQLite's to ours, of temporary files and of a -wal, and ours
+	// to what they call.
+	classesMu          sync.Mutex
+	bounded, gathering = map[uintptr]uintptr{}, map[uintptr]uintptr{}
+	classOf            sync.Map // uintptr -> fileClass
 )
 
 // registerVFS makes the file system known to SQLite.
@@ -55,51 +71,66 @@ var registerVFS = sync.OnceValue(func() error {
 	}
 	defaultOpen = funcAt[openFunc](base + unsafe.Offsetof(layout.FxOpen))
 	poke(vfs+unsafe.Offsetof(layout.FzName), name)
-	poke(vfs+unsafe.Offsetof(layout.FxOpen), pointerTo[openFunc](openTemporary))
+	poke(vfs+unsafe.Offsetof(layout.FxOpen), pointerTo[openFunc](openFile))
 	if rc := lib.Xsqlite3_vfs_register(tls, vfs, 0); rc != lib.SQLITE_OK {
 		return fmt.Errorf("register a file system: SQLite code %d", rc)
 	}
 	return nil
 })
 
-// openTemporary opens a file and, when it is a temporary one, puts our methods
+// openFile opens a file and, when it is a temporary one or a -wal, puts our methods
 // in front of its own.
-func openTemporary(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32 {
+func openFile(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32 {
 	rc := defaultOpen(tls, vfs, name, file, flags, outFlags)
-	if rc != lib.SQLITE_OK || flags&temporaryFile == 0 {
+	if rc != lib.SQLITE_OK {
+		return rc
+	}
+	tables, set := bounded, boundTransfers
+	if flags&lib.SQLITE_OPEN_WAL != 0 {
+		tables, set = gathering, gatherWrites
+	} else if flags&temporaryFile == 0 {
 		return rc
 	}
 	methods := peek(file)
 	classesMu.Lock()
 	defer classesMu.Unlock()
-	if classes[methods] == 0 {
-		ours, err := boundedMethods(methods)
+	if tables[methods] == 0 {
+		ours, err := ownMethods(methods)
 		if err != nil {
 			return lib.SQLITE_NOMEM
 		}
-		classes[methods] = ours
+		set(at[lib.Tsqlite3_io_methods](ours))
+		tables[methods] = ours
 	}
-	poke(file, classes[methods])
+	poke(file, tables[methods])
 	return lib.SQLITE_OK
 }
 
-// boundedMethods makes a table of methods like the given one that reads and
-// writes through ours. Version 1 keeps SQLite from mapping files into memory,
-// past those methods.
-func boundedMethods(methods uintptr) (uintptr, error) {
+// ownMethods makes a copy of a table of methods, from which classAt finds what is in
+// the table.
+func ownMethods(methods uintptr) (uintptr, error) {
 	var layout lib.Tsqlite3_io_methods
 	ours, err := copyOf(methods, unsafe.Sizeof(layout))
 	if err != nil {
 		return 0, err
 	}
 	classOf.Store(ours, fileClass{
-		read:  funcAt[transfer](methods + unsafe.Offsetof(layout.FxRead)),
-		write: funcAt[transfer](methods + unsafe.Offsetof(layout.FxWrite)),
+		read:     funcAt[transfer](methods + unsafe.Offsetof(layout.FxRead)),
+		write:    funcAt[transfer](methods + unsafe.Offsetof(layout.FxWrite)),
+		truncate: funcAt[truncateFunc](methods + unsafe.Offsetof(layout.FxTruncate)),
+		sync:     funcAt[syncFunc](methods + unsafe.Offsetof(layout.FxSync)),
+		length:   funcAt[lengthFunc](methods + unsafe.Offsetof(layout.FxFileSize)),
+		close:    funcAt[closeFunc](methods + unsafe.Offsetof(layout.FxClose)),
 	})
-	pokeInt(ours+unsafe.Offsetof(layout.FiVersion), 1)
-	poke(ours+unsafe.Offsetof(layout.FxRead), pointerTo[transfer](readTemporary))
-	poke(ours+unsafe.Offsetof(layout.FxWrite), pointerTo[transfer](writeTemporary))
 	return ours, nil
+}
+
+// boundTransfers sets the methods of temporary files. Version 1 keeps SQLite from
+// mapping files into memory, past those methods.
+func boundTransfers(methods *lib.Tsqlite3_io_methods) {
+	methods.FiVersion = 1
+	methods.FxRead = pointerTo[transfer](readTemporary)
+	methods.FxWrite = pointerTo[transfer](writeTemporary)
 }
 
 func readTemporary(tls *libc.TLS, file, buffer uintptr, n int32, at lib.Tsqlite3_int64) int32 {

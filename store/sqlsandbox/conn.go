@@ -25,7 +25,6 @@ func openConn(source sqlite.Source) (*Conn, error) {
 	c := &Conn{}
 	c.guard.open = true
 	defer func() { c.guard.open = false }()
-	source.BoundTemp = true
 	source.Prepare = c.setUp
 	var err error
 	if c.sql, err = sqlite.Open(source); err != nil {

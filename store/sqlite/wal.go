@@ -1,0 +1,153 @@
+package sqlite
+
+import (
+	"modernc.org/libc"
+	"modernc.org/libc/sys/types"
+	lib "modernc.org/sqlite/lib"
+)
+
+// SQLite writes the pages of a commit to the -wal one by one, each behind a header of
+// its own (https://www.sqlite.org/fileformat2.html#walformat): a dozen calls of the
+// system for one row. Here they are gathered and written at once, before the -wal is
+// synced or read, and at the end of each commit: only after that do others see the
+// commit, in the shared memory beside the file. What else a transaction has written
+// only its own connection reads. What was written before and is written again, as a
+// page that a transaction changes twice, is not gathered.
+
+const (
+	frameHeader  = 24        // bytes of the header of a page in a -wal
+	gatheredSize = 128 << 10 // of a buffer: a commit that is larger is written in parts
+	sparePieces  = 16        // buffers that are kept for the next commit
+)
+
+// gathered are bytes that follow each other in a -wal and are not written yet.
+type gathered struct {
+	file   uintptr // of the -wal
+	p      uintptr // the buffer; 0 when there is nothing
+	at     lib.Tsqlite3_int64
+	n      int
+	commit bool               // the last header was that of a commit's last page
+	end    lib.Tsqlite3_int64 // behind all that the connection has written since the -wal was begun
+}
+
+var spareBuffers = make(chan uintptr, sparePieces)
+
+// gatherWrites sets the methods of a -wal.
+func gatherWrites(methods *lib.Tsqlite3_io_methods) {
+	methods.FxRead = pointerTo[transfer](readWAL)
+	methods.FxWrite = pointerTo[transfer](writeWAL)
+	methods.FxTruncate = pointerTo[truncateFunc](truncateWAL)
+	methods.FxSync = pointerTo[syncFunc](syncWAL)
+	methods.FxFileSize = pointerTo[lengthFunc](lengthOfWAL)
+	methods.FxClose = pointerTo[closeFunc](closeWAL)
+}
+
+func writeWAL(tls *libc.TLS, file, buffer uintptr, n int32, at lib.Tsqlite3_int64) int32 {
+	c := connOf(tls)
+	if c == nil {
+		return classAt(file).write(tls, file, buffer, n, at)
+	}
+	g := &c.gathered
+	if g.p != 0 && (g.file != file || g.at+lib.Tsqlite3_int64(g.n) != at || g.n+int(n) > gatheredSize) {
+		if rc := g.write(tls); rc != lib.SQLITE_OK {
+			return rc
+		}
+	}
+	if !g.appends(file, n, at) || n > gatheredSize || g.p == 0 && !g.begin(tls, at) {
+		return classAt(file).write(tls, file, buffer, n, at)
+	}
+	copy(view(g.p+uintptr(g.n), int(n)), view(buffer, int(n)))
+	g.n += int(n)
+	if n == frameHeader {
+		g.commit = [4]byte(view(buffer+4, 4)) != [4]byte{} // the size of the database after the commit
+	} else if g.commit {
+		return g.write(tls)
+	}
+	return lib.SQLITE_OK
+}
+
+// appends reports whether n bytes at a place of a -wal are the first ones there.
+func (g *gathered) appends(file uintptr, n int32, at lib.Tsqlite3_int64) bool {
+	if g.file != file || at == 0 {
+		g.file, g.end = file, at
+	}
+	first := at >= g.end
+	g.end = max(g.end, at+lib.Tsqlite3_int64(n))
+	return first
+}
+
+// begin takes a buffer and reports whether there was one.
+func (g *gathered) begin(tls *libc.TLS, at lib.Tsqlite3_int64) bool {
+	select {
+	case g.p = <-spareBuffers:
+	default:
+		if g.p = libc.Xmalloc(tls, types.Size_t(gatheredSize)); g.p == 0 {
+			return false
+		}
+	}
+	g.at, g.n = at, 0
+	return true
+}
+
+// write writes what is gathered.
+func (g *gathered) write(tls *libc.TLS) int32 {
+	if g.p == 0 {
+		return lib.SQLITE_OK
+	}
+	defer g.drop(tls)
+	return classAt(g.file).write(tls, g.file, g.p, int32(g.n), g.at)
+}
+
+// drop gives the buffer back.
+func (g *gathered) drop(tls *libc.TLS) {
+	select {
+	case spareBuffers <- g.p:
+	default:
+		libc.Xfree(tls, g.p)
+	}
+	g.p = 0
+}
+
+// writeGathered writes what was gathered for a -wal.
+func writeGathered(tls *libc.TLS, file uintptr) int32 {
+	if c := connOf(tls); c != nil && c.gathered.file == file {
+		return c.gathered.write(tls)
+	}
+	return lib.SQLITE_OK
+}
+
+func readWAL(tls *libc.TLS, file, buffer uintptr, n int32, at lib.Tsqlite3_int64) int32 {
+	if rc := writeGathered(tls, file); rc != lib.SQLITE_OK {
+		return rc
+	}
+	return classAt(file).read(tls, file, buffer, n, at)
+}
+
+func truncateWAL(tls *libc.TLS, file uintptr, size lib.Tsqlite3_int64) int32 {
+	if rc := writeGathered(tls, file); rc != lib.SQLITE_OK {
+		return rc
+	}
+	return classAt(file).truncate(tls, file, size)
+}
+
+func syncWAL(tls *libc.TLS, file uintptr, flags int32) int32 {
+	if rc := writeGathered(tls, file); rc != lib.SQLITE_OK {
+		return rc
+	}
+	return classAt(file).sync(tls, file, flags)
+}
+
+func lengthOfWAL(tls *libc.TLS, file, size uintptr) int32 {
+	if rc := writeGathered(tls, file); rc != lib.SQLITE_OK {
+		return rc
+	}
+	return classAt(file).length(tls, file, size)
+}
+
+func closeWAL(tls *libc.TLS, file uintptr) int32 {
+	rc := writeGathered(tls, file)
+	if err := classAt(file).close(tls, file); err != lib.SQLITE_OK {
+		return err
+	}
+	return rc
+}
