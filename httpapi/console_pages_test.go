@@ -137,6 +137,43 @@ func walkBrowser(t *testing.T, ts *testServer, p *consolePage) {
 	p.click("Open")
 	p.waitFor(`document.getElementById("screen") && location.hash.includes("browser/session-") && ` + hasText("<img src=x onerror=document.title=1>"))
 	p.checkPage("a session")
+	walkGoals(t, ts, p)
+}
+
+// walkGoals has a model pursue goals in the session that is shown: one that waits for
+// a person is stopped, another is reached, and the first is looked at again.
+func walkGoals(t *testing.T, ts *testServer, p *consolePage) {
+	t.Helper()
+	m := newModelServer(t, func(_ int, asked map[string]any) string {
+		text := fmt.Sprint(asked["messages"])
+		switch {
+		case strings.Contains(text, "Ask somebody."):
+			return ` {"note":"","action":"ask_person","ref":"","text":` + quoted(hostile) + `,"description":"A person is needed."}`
+		case strings.Contains(text, "Went to the end"):
+			return ` {"note":"","action":"done","ref":"","text":` + quoted(hostile) + `,"description":""}`
+		}
+		return ` {"note":"","action":"press","ref":"","text":"End","description":"Went to the end"}`
+	})
+	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"ollama","llm_model":"m","llm_base_url":"`+m.URL+`/v1"}`)
+	p.click("Goal")
+	p.click("Give it a goal")
+	p.waitFor(`document.querySelector("dialog form")`)
+	p.click("Start")
+	p.waitFor(`document.querySelector("dialog .wrong label")?.textContent.startsWith("Goal")`)
+	p.checkPage("the form of a goal")
+	p.fill("Goal", "Ask somebody.")
+	p.click("Start")
+	p.waitFor(`!document.querySelector("dialog") && document.querySelector(".session-goals .badge")?.textContent === "Waits for a person"`)
+	p.checkPage("a goal that waits")
+	p.click("Stop")
+	p.waitFor(`document.querySelector(".session-goals .badge")?.textContent === "Cancelled"`)
+	p.click("New goal")
+	p.fill("Goal", "Go to the end.")
+	p.click("Start")
+	p.waitFor(`!document.querySelector("dialog") && document.querySelector(".session-goals .badge")?.textContent === "Done" && document.querySelector(".session-goals .steps").textContent.includes("Went to the end") && document.querySelector(".session-goals .result p").textContent === ` + quoted(hostile))
+	p.checkPage("a goal that was reached")
+	p.eval(`(() => { const all = document.querySelector(".session-goals select"); all.selectedIndex = 1; all.dispatchEvent(new Event("change", { bubbles: true })); })()`)
+	p.waitFor(`document.querySelector(".session-goals .goal").textContent === "Ask somebody." && document.querySelector(".session-goals .badge").textContent === "Cancelled"`)
 }
 
 // TestConsoleKeys makes the first key, which closes the server, and goes on

@@ -99,6 +99,14 @@ func TestStreamKinds(t *testing.T) {
 	if e := s.until(changeOf("tool", "create")); at(e.data, "row.name") != "t" || at(e.data, "row.config") != nil {
 		t.Errorf("tool: %+v", e)
 	}
+	api := c.must(t, 201, "POST", at1+"/apis", `{"name":"shop","document":"{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"Shop\",\"version\":\"1\"},\"servers\":[{\"url\":\"https://shop.example.com\"}],\"paths\":{\"/orders\":{\"get\":{\"operationId\":\"orders\"}}}}"}`)
+	if e := s.until(changeOf("api", "create")); at(e.data, "row.name") != "shop" || e.data["id"] != api["id"] {
+		t.Errorf("api: %+v", e)
+	}
+	c.send(t, "DELETE", at1+"/apis/shop", "")
+	if e := s.until(changeOf("api", "delete")); e.data["id"] != api["id"] {
+		t.Errorf("api: %+v", e)
+	}
 	c.must(t, 201, "POST", at1+"/webhooks", `{"url":"http://127.0.0.1:1/","events":["contact.created"]}`)
 	s.until(changeOf("webhook", "create"))
 	c.must(t, 201, "POST", at1+"/contacts", `{"name":"Ada"}`)

@@ -63,6 +63,7 @@ var rowTables = map[string]rowTable{
 	"mcp_servers":     {kind: agent.KindMCP},
 	"gateways":        {kind: agent.KindGateway},
 	"_credentials":    {kind: agent.KindCredential},
+	"_apis":           {kind: agent.KindAPI},
 	"webhooks":        {kind: agent.KindWebhook},
 	"_deliveries":     {kind: agent.KindDelivery},
 	"sessions":        {kind: agent.KindSession},

@@ -27,6 +27,7 @@ var recordKinds = map[string]recordsOf{
 	agent.KindTool:         byID(toolListing, func(r agent.Tool) string { return r.ID }),
 	agent.KindMCP:          byID(mcpListing, func(r agent.MCPServer) string { return r.ID }),
 	agent.KindCredential:   credentialRecords,
+	agent.KindAPI:          apiRecords,
 	agent.KindGateway:      byID(gatewayListing, func(r agent.Gateway) string { return r.ID }),
 	agent.KindWebhook:      byID(webhookListing, func(r agent.Webhook) string { return r.ID }),
 	agent.KindDelivery:     byID(deliveryListing, func(r agent.Delivery) string { return r.ID }),
@@ -56,6 +57,19 @@ func credentialRecords(tx *Tx, ids string) (map[string]any, error) {
 	records := make(map[string]any, len(found))
 	for _, c := range found {
 		records[c.ID] = c
+	}
+	return records, err
+}
+
+// apiRecords reads APIs as their list does.
+func apiRecords(tx *Tx, ids string) (map[string]any, error) {
+	found, err := all(tx, scanAPI, "SELECT "+apiColumns+" FROM _apis WHERE id IN (SELECT value FROM json_each(?))", ids)
+	if err == nil {
+		err = tx.completeAPIs(found)
+	}
+	records := make(map[string]any, len(found))
+	for _, a := range found {
+		records[a.ID] = a
 	}
 	return records, err
 }

@@ -1,9 +1,10 @@
 // APIs: services by the description of their API, with their operations.
 import { useState } from "preact/hooks";
 
-import { agentId, go, href, invalidate, mayEdit, path, post, put, remove, route, setQuery, useQuery } from "../data";
+import { agentId, go, href, invalidate, mayEdit, path, post, put, remove, route, setQuery, useQuery, type API } from "../data";
 import { Badge, Button, confirm, Empty, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, plural, SearchField, Segments, tell, TextArea, TextField, When, type FormState, type MenuItem } from "../ui";
 import { CredentialSelect } from "../parts/credentials";
+import { useFollow } from "../parts/follow";
 import { Operation, Operations } from "./apis/operations";
 
 export const apisAt = (...more: string[]) => path("agents", agentId.value, "apis", ...more);
@@ -18,18 +19,19 @@ export default function APIs() {
 function List() {
   const { query } = route.value;
   const [search, offset] = [query.get("q") ?? "", Number(query.get("offset")) || 0];
-  const found = useQuery(apisAt(), { search, limit: 50, offset });
+  const found = useQuery<API.ApiList>(apisAt(), { search, limit: 50, offset });
+  useFollow("api", found.reload);
   const add = mayEdit.value && <Button kind="primary" icon="Plus" onClick={() => openDialog((close) => <Import close={close} />)}>Import an API</Button>;
   return (
     <div class="page">
       <div class="page-head">
         <h1 class="grow" tabIndex={-1}>APIs</h1>
-        {(found.data.value?.meta.total > 0 || search) && <SearchField label="Search APIs" value={search} onInput={(q) => setQuery({ q, offset: null })} />}
+        {(found.data.value?.meta.total || search) && <SearchField label="Search APIs" value={search} onInput={(q) => setQuery({ q, offset: null })} />}
         {add}
       </div>
       <Load of={found}>{({ apis, meta }) => apis.length ? (
         <>
-          <ul class="sources">{apis.map((a: any) => (
+          <ul class="sources">{apis.map((a) => (
             <li key={a.id} class="source-row">
               <span class="tile"><Icon name="Layers" /></span>
               <div class="grow">
@@ -51,7 +53,7 @@ function List() {
 function Import({ close }: { close: () => void }) {
   const [from, setFrom] = useState("url");
   const run = async (v: Record<string, any>) => {
-    const made = await post(apisAt(), { name: v.name, ...(from === "url" ? { url: v.url.trim() } : { document: v.document }), ...(v.server && { server: v.server }), ...(v.credential && { credential: v.credential }) });
+    const made: API.API = await post(apisAt(), { name: v.name, ...(from === "url" ? { url: v.url.trim() } : { document: v.document }), ...(v.server && { server: v.server }), ...(v.credential && { credential: v.credential }) });
     invalidate(apisAt());
     tell(`${plural(made.operations, "operation")} imported`);
     go(to(made.id));
@@ -78,7 +80,8 @@ function Import({ close }: { close: () => void }) {
 }
 
 function One({ id }: { id: string }) {
-  const found = useQuery(apisAt(id));
+  const found = useQuery<API.API>(apisAt(id));
+  useFollow("api", found.reload);
   return (
     <div class="page">
       <p class="crumb"><a href={to()}>APIs</a></p>
@@ -96,22 +99,22 @@ function One({ id }: { id: string }) {
 const refresh = async (changed: () => Promise<void>) => { invalidate(apisAt()); await changed(); };
 
 /** Changes an API, and asks before what would break something. */
-async function update(a: any, body: Record<string, unknown>, changed: () => Promise<void>) {
-  const u = await put(apisAt(a.id), body);
+async function update(a: API.API, body: Record<string, unknown>, changed: () => Promise<void>) {
+  const u: API.UpdatedAPI = await put(apisAt(a.id), body);
   if (!u.confirm) {
-    const news = [[u.added, "added"], [u.changed, "changed"], [u.removed, "removed"]].filter(([list]) => list.length).map(([list, word]) => `${list.length} ${word}`);
+    const news = ([[u.added, "added"], [u.changed, "changed"], [u.removed, "removed"]] as const).filter(([list]) => list.length).map(([list, word]) => `${list.length} ${word}`);
     tell(news.length ? `Read again: ${news.join(", ")}` : "Saved; no operation changed");
     await refresh(changed);
     return;
   }
   confirm({
     title: `Change ${a.name}?`, action: "Change it",
-    text: <ul class="reasons">{u.reasons.map((r: string) => <li key={r}><bdi>{r}</bdi></li>)}</ul>,
+    text: <ul class="reasons">{u.reasons.map((r) => <li key={r}><bdi>{r}</bdi></li>)}</ul>,
     run: async () => { await put(apisAt(a.id), { ...body, confirm: u.confirm }); await refresh(changed); },
   });
 }
 
-function Actions({ a, changed }: { a: any; changed: () => Promise<void> }) {
+function Actions({ a, changed }: { a: API.API; changed: () => Promise<void> }) {
   const again = async () => { try { await update(a, {}, changed); } catch (error: any) { tell(error); } };
   const items: MenuItem[] = [
     { label: "Edit", icon: "Pencil", run: () => openDialog((close) => <Edit a={a} close={close} changed={changed} />) },
@@ -122,15 +125,15 @@ function Actions({ a, changed }: { a: any; changed: () => Promise<void> }) {
   return <><Button icon="RefreshCw" disabled={!a.url} reason={a.url ? undefined : "Its description was pasted: give another one under More."} onClick={again}>Read again</Button><Menu label="More" items={items} /></>;
 }
 
-function Edit({ a, close, changed }: { a: any; close: () => void; changed: () => Promise<void> }) {
+function Edit({ a, close, changed }: { a: API.API; close: () => void; changed: () => Promise<void> }) {
   return (
     <FormDialog title={`Edit ${a.name}`} close={close} action="Save" run={async (v) => { await put(apisAt(a.id), v); tell("Saved"); await refresh(changed); }} initial={{ name: a.name, server: a.server_url, credential: a.credential }}>
-      {(f: FormState) => <><TextField label="Name" autoFocus required {...f.text("name")} /><TextField label="Server" type="url" required list={a.servers.map((s: any) => s.url)} hint="What the paths of operations are added to." {...f.text("server")} /><CredentialSelect value={f.values.credential} onChange={(id) => f.set("credential", id)} error={f.issue("credential")} /></>}
+      {(f: FormState) => <><TextField label="Name" autoFocus required {...f.text("name")} /><TextField label="Server" type="url" required list={a.servers.map((s) => s.url)} hint="What the paths of operations are added to." {...f.text("server")} /><CredentialSelect value={f.values.credential} onChange={(id) => f.set("credential", id)} error={f.issue("credential")} /></>}
     </FormDialog>
   );
 }
 
-function Replace({ a, close, changed }: { a: any; close: () => void; changed: () => Promise<void> }) {
+function Replace({ a, close, changed }: { a: API.API; close: () => void; changed: () => Promise<void> }) {
   return (
     <FormDialog title={`Another description for ${a.name}`} close={close} action="Read it" wide run={(v) => update(a, v.url.trim() ? { url: v.url.trim() } : { document: v.document }, changed)} initial={{ url: a.url, document: "" }}>
       {(f: FormState) => <><TextField label="Address of the description" type="url" {...f.text("url")} /><TextArea label="Or the description itself" code rows={8} hint="With no address." {...f.text("document")} /></>}
@@ -140,9 +143,9 @@ function Replace({ a, close, changed }: { a: any; close: () => void; changed: ()
 
 const formats: Record<string, string> = { "swagger-2.0": "Swagger 2.0", "openapi-3.0": "OpenAPI 3.0", "openapi-3.1": "OpenAPI 3.1", "postman-2.1": "Postman 2.1" };
 
-function Facts({ a }: { a: any }) {
-  const credentials = useQuery(path("agents", agentId.value, "credentials"), { limit: 200 });
-  const credential = credentials.data.value?.credentials.find((c: any) => c.id === a.credential || c.name.toLowerCase() === a.credential.toLowerCase());
+function Facts({ a }: { a: API.API }) {
+  const credentials = useQuery<API.CredentialList>(path("agents", agentId.value, "credentials"), { limit: 200 });
+  const credential = credentials.data.value?.credentials.find((c) => c.id === a.credential || c.name.toLowerCase() === a.credential.toLowerCase());
   const wanted = !a.credential && a.security.length > 0;
   return (
     <section class="card stack" aria-label="API">
@@ -151,10 +154,10 @@ function Facts({ a }: { a: any }) {
         <dt>Server</dt><dd><code>{a.server_url}</code></dd>
         <dt>Credential</dt><dd>{a.credential ? <a href={href(agentId.value, "credentials", credential?.id ?? a.credential)}><Name>{credential?.name ?? a.credential}</Name></a> : <span class="muted">none</span>}</dd>
         <dt>Description</dt><dd>{formats[a.format] ?? a.format}{a.url && <> at <bdi>{a.url}</bdi></>}, read <When time={a.updated_at} /></dd>
-        {a.used_by.length > 0 && <><dt>Used by</dt><dd>{a.used_by.map((u: any, i: number) => <span key={u.kind + u.id + i}>{i > 0 && ", "}<a href={href(agentId.value, u.kind === "tool" ? "tools" : "workflows", u.id)}><Name>{u.name || u.id}</Name></a></span>)}</dd></>}
+        {a.used_by.length > 0 && <><dt>Used by</dt><dd>{a.used_by.map((u, i) => <span key={u.kind + u.id + i}>{i > 0 && ", "}<a href={href(agentId.value, u.kind === "tool" ? "tools" : "workflows", u.id)}><Name>{u.name || u.id}</Name></a></span>)}</dd></>}
       </dl>
-      {wanted && <p class="small">It asks for {a.security.map((d: any, i: number) => <span key={d.name}>{i > 0 && " or "}<bdi>{d.fields.map((field: any) => field.name).join(" and ") || d.name}</bdi></span>)}. {mayEdit.value && <>Add <a href={href(agentId.value, "credentials", "new", "custom")}>a credential</a> for {a.security[0].hosts.length ? <code>{a.security[0].hosts[0]}</code> : "its server"}, then choose it under Edit.</>}</p>}
-      {a.warnings.length > 0 && <details><summary>{plural(a.warnings.length, "part")} of the description {a.warnings.length === 1 ? "is" : "are"} not used</summary><ul class="reasons small">{a.warnings.map((w: string) => <li key={w}><bdi>{w}</bdi></li>)}</ul></details>}
+      {wanted && <p class="small">It asks for {a.security.map((d, i) => <span key={d.name}>{i > 0 && " or "}<bdi>{d.fields.map((field) => field.name).join(" and ") || d.name}</bdi></span>)}. {mayEdit.value && <>Add <a href={href(agentId.value, "credentials", "new", "custom")}>a credential</a> for {a.security[0].hosts.length ? <code>{a.security[0].hosts[0]}</code> : "its server"}, then choose it under Edit.</>}</p>}
+      {a.warnings.length > 0 && <details><summary>{plural(a.warnings.length, "part")} of the description {a.warnings.length === 1 ? "is" : "are"} not used</summary><ul class="reasons small">{a.warnings.map((w) => <li key={w}><bdi>{w}</bdi></li>)}</ul></details>}
     </section>
   );
 }

@@ -1,7 +1,7 @@
 // Knowledge: what the agent has read, and a search in it.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { agentId, download, go, href, invalidate, mayEdit, onChange, path, post, progress, put, remove, route, setQuery, useQuery } from "../data";
+import { agentId, download, go, href, invalidate, mayEdit, onChange, path, post, progress, put, remove, route, setQuery, useQuery, type API } from "../data";
 import { Badge, Button, deleteLater, Empty, ErrorCard, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, plural, Skeleton, tell, TextField, When, type MenuItem } from "../ui";
 import { Highlighted } from "../parts/highlight";
 import { SourceText } from "../parts/source-text";
@@ -10,7 +10,7 @@ import { AddApi, AddSite, AddTable } from "./knowledge/add";
 
 const accepted = ".txt,.md,.docx,.json,.csv,.pdf,.html,.htm";
 const kindNames: Record<string, string> = { file: "File", crawl: "Site", url: "Page", database: "Table", api: "API" };
-const busy = (s: any) => !["ready", "error"].includes(s.status);
+const busy = (s: API.Source) => !["ready", "error"].includes(s.status);
 
 export default function Knowledge() {
   const { rest } = route.value;
@@ -38,15 +38,15 @@ function List() {
   const { query } = route.value;
   const offset = Number(query.get("offset")) || 0;
   const type = query.get("type") ?? "";
-  const found = useQuery(sourcesAt(), { limit: 50, offset, type, sort: "updated_at", order: "desc" });
+  const found = useQuery<API.SourceList>(sourcesAt(), { limit: 50, offset, type, sort: "updated_at", order: "desc" });
   const [over, setOver] = useState(false);
   const [hidden, setHidden] = useState<string[]>([]);
   const file = useRef<HTMLInputElement>(null);
   useEffect(() => {
     const offs = [
       onChange("source", (c) => {
-        const known = found.data.value?.sources.some((s: any) => s.id === c.id);
-        if (c.op === "update" && known && c.row) found.set((d: any) => ({ ...d, sources: d.sources.map((s: any) => (s.id === c.id ? c.row : s)) }));
+        const known = found.data.value?.sources.some((s: API.Source) => s.id === c.id);
+        if (c.op === "update" && known && c.row) found.set((d) => ({ ...d, sources: d.sources.map((s) => (s.id === c.id ? c.row : s)) }));
         else found.soon();
       })];
     return () => offs.forEach((off) => off());
@@ -75,7 +75,7 @@ function List() {
         <>
           <Sending />
           <Load of={found} lines={6}>{({ sources, meta }) => {
-            const shown = sources.filter((s: any) => !hidden.includes(s.id));
+            const shown = sources.filter((s: API.Source) => !hidden.includes(s.id));
             if (!shown.length && !type) return (
               <Empty icon="BookOpen" title="The agent knows nothing yet" action={mayEdit.value && <><Button kind="primary" icon="Upload" onClick={() => file.current?.click()}>Upload documents</Button><Button icon="Globe" onClick={() => { openDialog((close) => <AddSite close={close} />); }}>Add a site</Button></>}>
                 Drop files anywhere on this page: text, Markdown, HTML, PDF, Word, CSV and JSON. Sites, APIs and tables become knowledge too.
@@ -83,7 +83,7 @@ function List() {
             );
             return (
               <>
-                <ul class="sources">{shown.map((s: any) => <SourceRow key={s.id} s={s} hide={() => {
+                <ul class="sources">{shown.map((s: API.Source) => <SourceRow key={s.id} s={s} hide={() => {
                   setHidden((h) => [...h, s.id]);
                   deleteLater(`${s.name} deleted`, () => remove(sourcesAt(s.id)).then(() => found.reload()), () => setHidden((h) => h.filter((x) => x !== s.id)));
                 }} />)}</ul>
@@ -97,7 +97,7 @@ function List() {
   );
 }
 
-function SourceRow({ s, hide }: { s: any; hide: () => void }) {
+function SourceRow({ s, hide }: { s: API.Source; hide: () => void }) {
   const now = progress.value[s.id] ?? s.progress;
   const icon = ({ file: "FileText", crawl: "Globe", url: "Link", database: "Table", api: "Plug" } as const)[s.type as "file"] ?? "FileText";
   return (
@@ -119,12 +119,12 @@ function SourceRow({ s, hide }: { s: any; hide: () => void }) {
   );
 }
 
-const again = async (s: any, verb: string) => { await post(sourcesAt(s.id, verb)); invalidate(sourcesAt()); };
+const again = async (s: API.Source, verb: string) => { await post(sourcesAt(s.id, verb)); invalidate(sourcesAt()); };
 
 /** Reads a source from where it comes. */
-const readAgain = (s: any) => again(s, s.type === "crawl" || s.type === "url" ? "reindex" : "refresh");
+const readAgain = async (s: API.Source) => { await again(s, s.type === "crawl" || s.type === "url" ? "reindex" : "refresh"); tell(`${s.name} is being read again`); };
 
-function sourceActions(s: any, hide: () => void): MenuItem[] {
+function sourceActions(s: API.Source, hide: () => void): MenuItem[] {
   const may = mayEdit.value;
   const reason = may ? undefined : "You may read here.";
   return [
@@ -138,7 +138,7 @@ function sourceActions(s: any, hide: () => void): MenuItem[] {
   ];
 }
 
-function Rename({ s, close }: { s: any; close: () => void }) {
+function Rename({ s, close }: { s: API.Source; close: () => void }) {
   return (
     <FormDialog title="Rename" close={close} action="Rename" initial={{ name: s.name }} run={async (v) => { await put(sourcesAt(s.id), v); invalidate(sourcesAt()); }}>
       {(f) => <TextField label="Name" autoFocus required {...f.text("name")} />}
@@ -168,7 +168,7 @@ function Search() {
   const mode = query.get("mode") ?? "hybrid";
   const min = query.get("min") ?? "";
   const [text, setText] = useState(q);
-  const found = useQuery(q ? sourcesAt("search") : null, { query: q, mode, min_score: min, limit: 20 });
+  const found = useQuery<API.SearchAnswer>(q ? sourcesAt("search") : null, { query: q, mode, min_score: min, limit: 20 });
   useEffect(() => { setText(q); }, [q]);
   return (
     <section class="stack" aria-label="Search">
@@ -182,14 +182,14 @@ function Search() {
         {q && mayEdit.value && <Button icon="MessageSquare" onClick={() => { sessionStorage.setItem("satchel.ask", q); go(href(agentId.value, "chat")); }}>Ask in chat</Button>}
       </form>
       {q && (found.data.value ? (
-        found.data.value.results.length ? <ol class="results">{found.data.value.results.map((r: any, i: number) => <Passage key={r.id} r={r} n={i + 1} />)}</ol>
+        found.data.value.results.length ? <ol class="results">{found.data.value.results.map((r, i) => <Passage key={r.id} r={r} n={i + 1} />)}</ol>
           : <Empty icon="Search" title="Nothing was found">{min ? "A lower minimum score finds more." : <>Try other words, or look at <a href={href(agentId.value, "knowledge")}>the sources</a>.</>}</Empty>
       ) : found.error.value ? <ErrorCard error={found.error.value} retry={found.reload} /> : <Skeleton lines={6} />)}
     </section>
   );
 }
 
-function Passage({ r, n }: { r: any; n: number }) {
+function Passage({ r, n }: { r: API.SearchHit; n: number }) {
   const [open, setOpen] = useState(false);
   return (
     <li class="card stack">
@@ -205,7 +205,7 @@ function Source({ id }: { id: string }) {
   const { query } = route.value;
   const tab = query.get("tab") ?? "text";
   const chunk = query.get("chunk") ?? "";
-  const found = useQuery(sourcesAt(id));
+  const found = useQuery<API.Source>(sourcesAt(id));
   useEffect(() => onChange("source", (c) => { if (c.id === id && c.op !== "delete") found.soon(); }), [found]);
   return (
     <div class="page">
@@ -219,7 +219,7 @@ function Source({ id }: { id: string }) {
             <Menu label="Actions" items={sourceActions(s, () => { go(href(agentId.value, "knowledge")); deleteLater(`${s.name} deleted`, () => remove(sourcesAt(id)).then(() => invalidate(sourcesAt())), () => {}); })} />
           </div>
           {s.error && <div class="card bad"><p>{s.error.message}</p></div>}
-          {busy(s) && s.progress?.total > 0 && <p class="row nowrap"><progress max={s.progress.total} value={s.progress.done} aria-label="Progress" /><span class="muted small">{s.progress.done}/{s.progress.total}</span></p>}
+          {busy(s) && s.progress && s.progress.total > 0 && <p class="row nowrap"><progress max={s.progress.total} value={s.progress.done} aria-label="Progress" /><span class="muted small">{s.progress.done}/{s.progress.total}</span></p>}
           <nav class="tabs" aria-label="Source">{[["text", "Text"], ["chunks", "Chunks"], ...(s.config?.pageHashes || s.config?.failedPages ? [["pages", "Pages"]] : []), ["settings", "Settings"]].map(([t, title]) => (
             <button type="button" aria-current={tab === t ? "page" : undefined} onClick={() => setQuery({ tab: t === "text" ? null : t })}>{title}</button>
           ))}</nav>
@@ -235,10 +235,10 @@ function Source({ id }: { id: string }) {
 
 function Chunks({ id }: { id: string }) {
   const [offset, setOffset] = useState(0);
-  const found = useQuery(sourcesAt(id, "chunks"), { limit: 25, offset });
+  const found = useQuery<API.ChunkList>(sourcesAt(id, "chunks"), { limit: 25, offset });
   return <Load of={found}>{({ chunks, meta }) => (
     <>
-      <ol class="results" start={offset + 1}>{chunks.map((c: any) => (
+      <ol class="results" start={offset + 1}>{chunks.map((c) => (
         <li key={c.id} class="card stack"><p class="muted small">{[`#${c.position + 1}`, c.metadata.place, `${c.content.length} characters`].filter(Boolean).join(" · ")}</p><p class="passage-full">{c.content}</p></li>
       ))}</ol>
       <Pager meta={meta} go={setOffset} />
@@ -246,11 +246,11 @@ function Chunks({ id }: { id: string }) {
   )}</Load>;
 }
 
-function Pages({ s }: { s: any }) {
+function Pages({ s }: { s: API.Source }) {
   const pages = Object.keys(s.config.pageHashes ?? {});
   return (
     <div class="stack">
-      {s.config.failedPages?.length > 0 && <div class="card"><h2>Failed</h2><ul class="plain">{s.config.failedPages.map((p: any) => <li><bdi>{p.url}</bdi> <span class="issue small">{[p.status, p.error].filter(Boolean).join(" · ")}</span></li>)}</ul></div>}
+      {s.config.failedPages?.length > 0 && <div class="card"><h2>Failed</h2><ul class="plain">{s.config.failedPages.map((p: API.Source["config"]) => <li><bdi>{p.url}</bdi> <span class="issue small">{[p.status, p.error].filter(Boolean).join(" · ")}</span></li>)}</ul></div>}
       <div class="card"><h2>{plural(pages.length, "page")}</h2><ul class="plain">{pages.slice(0, 200).map((url) => <li><a href={url} target="_blank" rel="noopener noreferrer"><bdi>{url}</bdi></a></li>)}</ul></div>
     </div>
   );
@@ -259,7 +259,7 @@ function Pages({ s }: { s: any }) {
 /** A name of the wire, such as maxPages or ends_at, in words. */
 const inWords = (name: string) => { const words = name.replace(/_/g, " ").replace(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`); return words[0].toUpperCase() + words.slice(1); };
 
-function Facts({ s }: { s: any }) {
+function Facts({ s }: { s: API.Source }) {
   const { pageHashes, failedPages, ...config } = s.config ?? {};
   return (
     <dl class="facts-list card">

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 
-type Range = [number, number];
+type Range = number[]; // of two: from and to
 
 /** How much of a text may come before its first mark in an excerpt. */
 const lead = 160;

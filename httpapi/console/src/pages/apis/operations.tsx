@@ -1,15 +1,16 @@
 // The operations of an API, and one of them to try.
 import { useState } from "preact/hooks";
 
-import { agentId, href, invalidate, mayEdit, path, post, route, setQuery, useQuery } from "../../data";
+import { agentId, href, invalidate, mayEdit, path, post, route, setQuery, useQuery, type API } from "../../data";
 import { Badge, Button, Empty, FormDialog, Load, Name, openDialog, Pager, plural, SearchField, tell, TextField, type FormState } from "../../ui";
+import type { Schema } from "../../parts/arguments";
 import { TryTool } from "../../parts/try";
 import { apisAt } from "../apis";
 
-export function Operations({ api }: { api: any }) {
+export function Operations({ api }: { api: API.API }) {
   const { query } = route.value;
   const [search, tag, offset] = [query.get("q") ?? "", query.get("tag") ?? "", Number(query.get("offset")) || 0];
-  const found = useQuery(apisAt(api.id, "operations"), { search, tag, limit: 50, offset });
+  const found = useQuery<API.OperationList>(apisAt(api.id, "operations"), { search, tag, limit: 50, offset });
   const [chosen, setChosen] = useState<string[]>([]);
   return (
     <section class="stack" aria-label="Operations">
@@ -21,7 +22,7 @@ export function Operations({ api }: { api: any }) {
       </div>
       <Load of={found}>{({ operations, meta }) => operations.length ? (
         <>
-          <ul class="sources">{operations.map((o: any) => (
+          <ul class="sources">{operations.map((o) => (
             <li key={o.id} class="source-row">
               {mayEdit.value && <input type="checkbox" aria-label={`Choose ${o.id}`} checked={chosen.includes(o.id)} onChange={(e) => setChosen(e.currentTarget.checked ? [...chosen, o.id] : chosen.filter((c) => c !== o.id))} />}
               <code class={`method ${o.method.toLowerCase()}`}>{o.method}</code>
@@ -30,7 +31,7 @@ export function Operations({ api }: { api: any }) {
                 <p class="muted small clip"><bdi>{o.path}</bdi></p>
               </div>
               {o.deprecated && <Badge tone="warn">deprecated</Badge>}
-              {o.tags.slice(0, 1).map((t: string) => <button key={t} type="button" class="badge plain" title={`Only ${t}`} onClick={() => setQuery({ tag: t, offset: null })}><bdi>{t}</bdi></button>)}
+              {o.tags.slice(0, 1).map((t) => <button key={t} type="button" class="badge plain" title={`Only ${t}`} onClick={() => setQuery({ tag: t, offset: null })}><bdi>{t}</bdi></button>)}
             </li>
           ))}</ul>
           <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
@@ -41,9 +42,9 @@ export function Operations({ api }: { api: any }) {
 }
 
 /** Makes tools of operations: one each, or one set for the whole API. */
-function MakeTools({ api, operations, close, done }: { api: any; operations: string[]; close: () => void; done: () => void }) {
+function MakeTools({ api, operations, close, done }: { api: API.API; operations: string[]; close: () => void; done: () => void }) {
   const run = async (v: Record<string, any>) => {
-    const { tools } = await post(apisAt(api.id, "tools"), { operations, prefix: v.prefix });
+    const { tools }: API.ToolList = await post(apisAt(api.id, "tools"), { operations, prefix: v.prefix });
     invalidate(path("agents", agentId.value, "tools"));
     invalidate(apisAt());
     tell(`${plural(tools.length, "tool")} made`);
@@ -62,11 +63,11 @@ function MakeTools({ api, operations, close, done }: { api: any; operations: str
 }
 
 /** A schema whose required properties come first. */
-const ordered = (s: any) => ({ ...s, properties: Object.fromEntries(Object.entries(s.properties ?? {}).sort(([a], [b]) => Number(s.required?.includes(b) ?? false) - Number(s.required?.includes(a) ?? false))) });
+const ordered = (s: Schema = {}): Schema => ({ ...s, properties: Object.fromEntries(Object.entries(s.properties ?? {}).sort(([a], [b]) => Number(s.required?.includes(b) ?? false) - Number(s.required?.includes(a) ?? false))) });
 
 export function Operation({ api, id }: { api: string; id: string }) {
-  const found = useQuery(apisAt(api, "operations", id));
-  const of = useQuery(apisAt(api));
+  const found = useQuery<API.Operation>(apisAt(api, "operations", id));
+  const of = useQuery<API.API>(apisAt(api));
   return (
     <div class="page">
       <p class="crumb"><a href={href(agentId.value, "apis")}>APIs</a> / <a href={href(agentId.value, "apis", api)}><Name>{of.data.value?.name ?? "API"}</Name></a></p>
@@ -75,7 +76,7 @@ export function Operation({ api, id }: { api: string; id: string }) {
           <div class="page-head">
             <h1 class="grow" tabIndex={-1}><Name>{o.summary || o.id}</Name></h1>
             {o.deprecated && <Badge tone="warn">deprecated</Badge>}
-            {mayEdit.value && of.data.value && <Button icon="Wrench" onClick={() => openDialog((close) => <MakeTools api={of.data.value} operations={[o.id]} close={close} done={() => {}} />)}>Make a tool</Button>}
+            {mayEdit.value && of.data.value && <Button icon="Wrench" onClick={() => openDialog((close) => <MakeTools api={of.data.value!} operations={[o.id]} close={close} done={() => {}} />)}>Make a tool</Button>}
           </div>
           <p class="operation-line"><code class={`method ${o.method.toLowerCase()}`}>{o.method}</code> <code>{o.path}</code> <span class="muted small">called <code>{o.id}</code></span></p>
           {o.description && o.description !== o.summary && <p class="muted operation-about"><bdi>{o.description}</bdi></p>}

@@ -104,11 +104,13 @@ function GoalForm({ id, url, close, begun }: { id: string; url: string; close: (
           <TextArea label="Goal" rows={3} placeholder="Find the newest invoice and tell its total." {...f.text("goal")} />
           <TextField label="First page" placeholder={page || "example.com"} hint={page ? "Without it, the page that is open." : undefined} {...f.text("url")} />
           <Switch label="Ask for a person when it is stuck" hint="such as for a captcha; afterwards it goes on" checked={f.values.takeover} onChange={(on) => f.set("takeover", on)} />
-          <details class="stack">
+          <details>
             <summary>More options</summary>
-            <TextField label="Hosts" placeholder="example.com, *.example.com" hint="Where it may go. Without them, the site of the first page." {...f.text("hosts")} />
-            <PairsField label="Variables" pairs={f.values.variables} onChange={(v) => f.set("variables", v)} hint="Values that the model types as %name% and does not see, such as a login. They are not stored." error={f.issue("variables")} placeholder={["password", "Value"]} />
-            <TextField label="Steps" type="number" hint="At most 100." {...f.text("max_steps")} />
+            <div class="stack">
+              <TextField label="Hosts" placeholder="example.com, *.example.com" hint="Where it may go. Without them, the site of the first page." {...f.text("hosts")} />
+              <PairsField label="Variables" pairs={f.values.variables} onChange={(v) => f.set("variables", v)} hint="Values that the model types as %name% and does not see, such as a login. They are not stored." error={f.issue("variables")} placeholder={["password", "Value"]} />
+              <TextField label="Steps" type="number" hint="At most 100." {...f.text("max_steps")} />
+            </div>
           </details>
         </>
       )}

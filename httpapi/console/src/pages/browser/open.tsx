@@ -31,16 +31,18 @@ export function OpenSessionForm({ close, made, missing }: { close: () => void; m
             {f.values.size === "own" && <><TextField label="Width" type="number" {...f.text("viewport.width")} /><TextField label="Height" type="number" {...f.text("viewport.height")} /></>}
           </div>
           <Switch label="Keep cookies and logins" hint="for the next session that is opened so" checked={f.values.persist} onChange={(on) => f.set("persist", on)} />
-          <details class="stack">
+          <details>
             <summary>More options</summary>
-            <div class="row"><TextField label="Language" placeholder="en-GB" {...f.text("locale")} /><TextField label="Time zone" placeholder="Europe/Berlin" {...f.text("timezone")} /></div>
-            <TextField label="User agent" placeholder="Chromium's own" {...f.text("user_agent")} />
-            <SelectField label="Questions of pages" hint="How alert, confirm and prompt are answered." options={[["accept", "Accepted"], ["dismiss", "Dismissed"]]} {...f.choice("dialogs")} />
-            <Switch label="For Playwright or Puppeteer" hint="scripts can use it too, where the operator allows it" checked={f.values.cdp} onChange={(on) => f.set("cdp", on)} />
-            {f.issue("cdp") && <p class="issue" role="alert">Scripts: {f.issue("cdp")}</p>}
-            <Switch label="With a window" hint="some sites refuse browsers without one" checked={f.values.window} onChange={(on) => f.set("window", on)} />
-            <TextField label="Proxy" placeholder="http://proxy.example.com:3128" {...f.text("proxy.server")} />
-            {f.values["proxy.server"] && <div class="row"><TextField label="Proxy user" {...f.text("proxy.username")} /><TextField label="Proxy password" type="password" {...f.text("proxy.password")} /></div>}
+            <div class="stack">
+              <div class="row"><TextField label="Language" placeholder="en-GB" {...f.text("locale")} /><TextField label="Time zone" placeholder="Europe/Berlin" {...f.text("timezone")} /></div>
+              <TextField label="User agent" placeholder="Chromium's own" {...f.text("user_agent")} />
+              <SelectField label="Questions of pages" hint="How alert, confirm and prompt are answered." options={[["accept", "Accepted"], ["dismiss", "Dismissed"]]} {...f.choice("dialogs")} />
+              <Switch label="For Playwright or Puppeteer" hint="scripts can use it too, where the operator allows it" checked={f.values.cdp} onChange={(on) => f.set("cdp", on)} />
+              {f.issue("cdp") && <p class="issue" role="alert">Scripts: {f.issue("cdp")}</p>}
+              <Switch label="With a window" hint="some sites refuse browsers without one" checked={f.values.window} onChange={(on) => f.set("window", on)} />
+              <TextField label="Proxy" placeholder="http://proxy.example.com:3128" {...f.text("proxy.server")} />
+              {f.values["proxy.server"] && <div class="row"><TextField label="Proxy user" {...f.text("proxy.username")} /><TextField label="Proxy password" type="password" {...f.text("proxy.password")} /></div>}
+            </div>
           </details>
         </>
       )}

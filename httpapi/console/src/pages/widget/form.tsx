@@ -80,13 +80,15 @@ export function WidgetForm({ id, gateway, options, done, onLook }: Props) {
       <TextField label="Hours of people" placeholder="Mon-Fri 09:00-17:00, Sat 10:00-14:00" hint="In the agent's time zone. The bot answers at any time; empty: people do too." {...text("hours")} error={issue("hours")} />
       <TextArea label="Offline message" rows={2} placeholder={usual.offlineMessage} {...text("offlineMessage")} error={issue("offlineMessage")} />
       <SelectField label="Ask visitors for their e-mail" options={asks} disabled={locked} value={form.values.askEmail} onChange={(v) => set("askEmail", v)} />
-      <details class="stack">
+      <details>
         <summary>Limits and signed-in users</summary>
-        <div class="widget-pair">
-          <TextField label="Messages a minute, of one visitor" type="number" {...text("messagesPerMinute")} error={issue("messagesPerMinute")} />
-          <TextField label="Messages a day, of all" type="number" hint="Bounds what the language model costs." {...text("messagesPerDay")} error={issue("messagesPerDay")} />
+        <div class="stack">
+          <div class="widget-pair">
+            <TextField label="Messages a minute, of one visitor" type="number" {...text("messagesPerMinute")} error={issue("messagesPerMinute")} />
+            <TextField label="Messages a day, of all" type="number" hint="Bounds what the language model costs." {...text("messagesPerDay")} error={issue("messagesPerDay")} />
+          </div>
+          <TextField label="Secret" type="password" placeholder={gateway ? "Set; a new one replaces it" : "One is made without it"} hint="Your server signs the ids of your users with it, so that they are known here." {...text("secret")} error={issue("secret")} />
         </div>
-        <TextField label="Secret" type="password" placeholder={gateway ? "Set; a new one replaces it" : "One is made without it"} hint="Your server signs the ids of your users with it, so that they are known here." {...text("secret")} error={issue("secret")} />
       </details>
       {!locked && <div class="row end"><Button kind="primary" submit disabled={busy}>{gateway ? "Save" : "Create widget"}</Button></div>}
     </form>
