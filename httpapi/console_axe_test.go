@@ -74,7 +74,9 @@ func (ts *testServer) fillBakery(t *testing.T) map[string]string {
 	ts.must(t, 201, "POST", base+"/tables", leadsTable)
 	ts.must(t, 201, "POST", base+"/tables/leads/rows", `{"rows":[{"name":"Ada","amount":12,"vip":true,"status":"new"},{"name":"Bob"}]}`)
 	form := made("/workflows", `{"name":"Ask for an offer","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"form","auth":{"type":"none"},"fields":[{"name":"email","label":"E-mail","type":"email","required":true,"help":"For our answer"},{"name":"kind","type":"choices","options":["Bread"]}]}}]}`)
+	api := made("/apis", `{"name":"shop","document":"{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"Shop\",\"version\":\"2\"},\"servers\":[{\"url\":\"https://shop.example.com\"}],\"paths\":{\"/orders\":{\"get\":{\"operationId\":\"listOrders\",\"summary\":\"List orders\",\"tags\":[\"orders\"],\"parameters\":[{\"name\":\"status\",\"in\":\"query\",\"schema\":{\"enum\":[\"open\",\"sent\"]}}]}}}}"}`)
 	return map[string]string{
+		"apis": hasText("shop.example.com"), "apis/" + api: hasText("List orders"), "apis/" + api + "/listOrders": hasText("Try it"),
 		"home": hasText("What can"), "chat": hasText("Conversation"), "inbox/" + talk: hasText("Where is my order?"), "workflows": hasText("Refund"),
 		"workflows/" + flow: countNodes("") + ` === 3`, "workflows/executions/" + run: hasText("Approve"), "knowledge": hasText("handbook.md"),
 		"schedules": hasText("Morning report"), "schedules/" + plan: hasText("Morning report"), "calendar": hasText("Call the mill"), "contacts": hasText("Ada Lovelace"), "contacts/" + ada: hasText("Ada Lovelace"),
@@ -124,7 +126,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 		p.openGoal(goal)
 		p.checkAccessible("the goal of a session, " + look.scheme)
 		p.base = "#/agents/empty/"
-		for _, page := range []string{"home", "chat", "inbox", "workflows", "knowledge", "schedules", "contacts", "channels", "tools", "mcp", "webhooks", "credentials", "browser", "tables", "tables/nobody", "forms", "sql", "activity", "workflows/workflow-unknown"} {
+		for _, page := range []string{"home", "chat", "inbox", "workflows", "knowledge", "schedules", "contacts", "channels", "tools", "apis", "mcp", "webhooks", "credentials", "browser", "tables", "tables/nobody", "forms", "sql", "activity", "workflows/workflow-unknown"} {
 			p.open(page, `document.querySelector("#main h1, #main .card, #main .empty")`)
 			p.checkAccessible("empty " + page + ", " + look.scheme)
 		}
