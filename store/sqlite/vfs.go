@@ -17,7 +17,8 @@ import (
 // the disk and merges for minutes, since SQLite looks at the clock between two steps
 // of its program only.
 //
-// What is written to a -wal is gathered, see wal.go.
+// What is written to a -wal is gathered, and written before the database's lock is
+// released, see wal.go.
 const vfsName = "satchel"
 
 // temporaryFile are the flags that mark a temporary file when it is opened.
@@ -31,6 +32,7 @@ type (
 	syncFunc     = func(tls *libc.TLS, file uintptr, flags int32) int32
 	lengthFunc   = func(tls *libc.TLS, file, size uintptr) int32
 	closeFunc    = func(tls *libc.TLS, file uintptr) int32
+	lockFunc     = func(tls *libc.TLS, file uintptr, offset, n, flags int32) int32
 )
 
 // fileClass are the default methods that ours call.
@@ -40,16 +42,17 @@ type fileClass struct {
 	sync        syncFunc
 	length      lengthFunc
 	close       closeFunc
+	lock        lockFunc // of the shared memory beside a -wal
 }
 
 var (
 	defaultOpen openFunc // set once, before the file system is registered
 
-	// Tables of methods: SQLite's to ours, of temporary files and of a -wal, and ours
-	// to what they call.
-	classesMu          sync.Mutex
-	bounded, gathering = map[uintptr]uintptr{}, map[uintptr]uintptr{}
-	classOf            sync.Map // uintptr -> fileClass
+	// Tables of methods: SQLite's to ours, of temporary files, of a -wal and of a
+	// database, and ours to what they call.
+	classesMu                   sync.Mutex
+	bounded, gathering, locking = map[uintptr]uintptr{}, map[uintptr]uintptr{}, map[uintptr]uintptr{}
+	classOf                     sync.Map // uintptr -> fileClass
 )
 
 // registerVFS makes the file system known to SQLite.
@@ -78,17 +81,23 @@ var registerVFS = sync.OnceValue(func() error {
 	return nil
 })
 
-// openFile opens a file and, when it is a temporary one or a -wal, puts our methods
-// in front of its own.
+// openFile opens a file and, when it is a temporary one, a -wal or a database, puts our
+// methods in front of its own.
 func openFile(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32 {
 	rc := defaultOpen(tls, vfs, name, file, flags, outFlags)
 	if rc != lib.SQLITE_OK {
 		return rc
 	}
-	tables, set := bounded, boundTransfers
-	if flags&lib.SQLITE_OPEN_WAL != 0 {
+	var tables map[uintptr]uintptr
+	var set func(*lib.Tsqlite3_io_methods)
+	switch {
+	case flags&lib.SQLITE_OPEN_WAL != 0:
 		tables, set = gathering, gatherWrites
-	} else if flags&temporaryFile == 0 {
+	case flags&temporaryFile != 0:
+		tables, set = bounded, boundTransfers
+	case flags&lib.SQLITE_OPEN_MAIN_DB != 0:
+		tables, set = locking, writeBeforeUnlock
+	default:
 		return rc
 	}
 	methods := peek(file)
@@ -121,6 +130,7 @@ func ownMethods(methods uintptr) (uintptr, error) {
 		sync:     funcAt[syncFunc](methods + unsafe.Offsetof(layout.FxSync)),
 		length:   funcAt[lengthFunc](methods + unsafe.Offsetof(layout.FxFileSize)),
 		close:    funcAt[closeFunc](methods + unsafe.Offsetof(layout.FxClose)),
+		lock:     funcAt[lockFunc](methods + unsafe.Offsetof(layout.FxShmLock)),
 	})
 	return ours, nil
 }

@@ -9,9 +9,10 @@ import (
 // SQLite writes the pages of a commit to the -wal one by one, each behind a header of
 // its own (https://www.sqlite.org/fileformat2.html#walformat): a dozen calls of the
 // system for one row. Here they are gathered and written at once, before the -wal is
-// synced or read, and at the end of each commit: only after that do others see the
-// commit, in the shared memory beside the file. What else a transaction has written
-// only its own connection reads. What was written before and is written again, as a
+// synced or read, at the end of each commit and before another connection may write:
+// only after that do others see the commit, in the shared memory beside the file. What
+// else a transaction has written only its own connection reads; when the transaction
+// is undone, others write in its place. What was written before and is written again, as a
 // page that a transaction changes twice, is not gathered.
 
 const (
@@ -40,6 +41,25 @@ func gatherWrites(methods *lib.Tsqlite3_io_methods) {
 	methods.FxSync = pointerTo[syncFunc](syncWAL)
 	methods.FxFileSize = pointerTo[lengthFunc](lengthOfWAL)
 	methods.FxClose = pointerTo[closeFunc](closeWAL)
+}
+
+// writeBeforeUnlock sets the methods of a database.
+func writeBeforeUnlock(methods *lib.Tsqlite3_io_methods) {
+	methods.FxShmLock = pointerTo[lockFunc](lockWAL)
+}
+
+// writeLock is the place of the lock of those who write to a -wal, see
+// https://www.sqlite.org/walformat.html#wal_locks.
+const writeLock = 0
+
+// lockWAL takes or releases locks. An error of a write that comes this late is of a
+// transaction that was undone.
+func lockWAL(tls *libc.TLS, file uintptr, offset, n, flags int32) int32 {
+	const release = lib.SQLITE_SHM_UNLOCK | lib.SQLITE_SHM_EXCLUSIVE
+	if c := connOf(tls); offset == writeLock && flags&release == release && c != nil {
+		_ = c.gathered.write(tls)
+	}
+	return classAt(file).lock(tls, file, offset, n, flags)
 }
 
 func writeWAL(tls *libc.TLS, file, buffer uintptr, n int32, at lib.Tsqlite3_int64) int32 {

@@ -131,3 +131,23 @@ func copyFile(t *testing.T, from, to string) {
 		t.Fatal(err)
 	}
 }
+
+// What a transaction has written and undone is not written when another connection
+// has committed in its place.
+func TestUndoneWritesStayUnwritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.db")
+	a, b := openWAL(t, path, "cache_size(10)"), openWAL(t, path)
+	run(t, a, "CREATE TABLE t(id INTEGER PRIMARY KEY, n, b)")
+	run(t, a, "INSERT INTO t(n, b) WITH k(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < 300) SELECT i, randomblob(1000) FROM k")
+	for rows := 20; rows < 100; rows += 7 {
+		run(t, a, "PRAGMA wal_checkpoint(TRUNCATE)")                                                       // so that nothing reads the -wal
+		run(t, a, "BEGIN IMMEDIATE; UPDATE t SET n = -n WHERE id <= %d", rows)                             // more pages than the cache has
+		run(t, a, "ROLLBACK; BEGIN IMMEDIATE; ROLLBACK")                                                   // the lock is free
+		run(t, b, "UPDATE t SET b = randomblob(1000) WHERE id < 20; UPDATE t SET n = n + 1 WHERE id < 20") // in the same place
+		want := content(t, b)
+		if got := content(t, a); got != want {
+			t.Fatalf("after %d rows were undone: %s, want %s", rows, got, want)
+		}
+		checkRecovered(t, path, want)
+	}
+}
