@@ -244,7 +244,11 @@ func snapshot(_ context.Context, st *step) (map[string]any, error) {
 // fieldLine is a line of a snapshot with the value of a field.
 var fieldLine = regexp.MustCompile(`(?m)^(\s*- [a-z]+ .*\[ref=(\w+)\](?: \[[^\]]*\])*): .+$`)
 
-// maskSecrets masks the values of secret fields in the snapshot of an element.
+// hiddenWhole is what a line ends with whose value is that of a variable, see Session.Hide.
+var hiddenWhole = regexp.MustCompile(`^: "?%[^%]+%"?$`)
+
+// maskSecrets masks the values of secret fields in the snapshot of an element, except
+// those that the session shows by name.
 func (st *step) maskSecrets(element playwright.Locator, text string) (string, error) {
 	filled, err := element.Locator("input").EvaluateAll("list => list.some(e => e.value && " + isSecret + "(e))")
 	if err != nil || filled != true {
@@ -258,6 +262,9 @@ func (st *step) maskSecrets(element playwright.Locator, text string) (string, er
 		var secret any
 		if secret, err = st.page.page.Locator("aria-ref="+parts[2]).Evaluate(isSecret, nil, playwright.LocatorEvaluateOptions{Timeout: st.milliseconds()}); secret != true {
 			return line
+		}
+		if value := st.session.Hidden(line[len(parts[1]):]); hiddenWhole.MatchString(value) {
+			return parts[1] + value
 		}
 		return parts[1] + ": \"" + masked + "\""
 	})
