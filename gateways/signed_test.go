@@ -96,7 +96,7 @@ var wantParsed = map[string]parsedMessage{
 	"sms signed with port":    {event: "SM2", id: "SM2", answer: "<Response/>", thread: "+15551234567", text: "Where is it? ä&=+", who: "+15551234567"},
 	"sms signed without port": {event: "SM3", id: "SM3", answer: "<Response/>", thread: "+15551234567", text: "Where is it? ä&=+", who: "+15551234567"},
 	"sms query":               {event: "SM4", id: "SM4", answer: "<Response/>", thread: "+15551234567", text: "Where is it? ä&=+", who: "+15551234567"},
-	"sms pictures": {event: "MM5", id: "MM5", answer: "<Response/>", thread: "+15551234567", who: "+15551234567",
+	"sms pictures": {event: "MM5", id: "MM5", answer: "<Response/>", thread: "+15551234567", text: "[image] [image]", who: "+15551234567",
 		has: `"attachments":[{"mime_type":"image/png","url":"https://api.twilio.com/m0"},{"mime_type":"image/jpeg","url":"https://api.twilio.com/m1"}]`},
 	"sms status":         {event: "SM6:delivered", answer: "<Response/>"},
 	"sms repeated names": {event: "SM7", id: "SM7", answer: "<Response/>", thread: "+1", text: "x", who: "+1"},
