@@ -24,7 +24,7 @@ var opened = []struct {
 	there   string
 }{
 	{"home", []string{"key:Control+k"}, `document.querySelector("dialog[open] input")`},
-	{"home", []string{"key:?"}, `document.querySelector("dialog[open] kbd")`},
+	{"contacts", []string{"key:?"}, `document.querySelector("dialog[open] kbd")`},
 	{"inbox", []string{".inbox-entries a"}, `document.querySelector(".inbox-composer")`},
 	{"workflows", []string{"New workflow"}, `document.querySelector("dialog[open]")`},
 	{"workflows", []string{"[aria-haspopup=menu]"}, `document.querySelector("[role=menuitem]")`},

@@ -34,22 +34,37 @@ func wordChar(text string) int {
 	return 0
 }
 
-// fold makes letters small and takes the accents off them, in place where that
-// is possible.
+// fold makes letters small and takes the accents off Latin ones, as FTS5's tokenizer
+// does (remove_diacritics 2), in place where that is possible.
 func fold(word []byte) []byte {
 	for i, b := range word {
 		if b >= utf8.RuneSelf {
-			plain := norm.NFD.String(strings.Map(small, string(word)))
-			return []byte(strings.Map(func(r rune) rune {
-				if 0x300 <= r && r <= 0x36F {
-					return -1
-				}
-				return r
-			}, plain))
+			return []byte(strings.Map(foldRune, string(word)))
 		}
 		word[i] = lowerASCII(b)
 	}
 	return word
+}
+
+func foldRune(r rune) rune {
+	if dropped(r) {
+		return -1
+	}
+	r = small(r)
+	if !unicode.Is(unicode.Latin, r) {
+		return r // letters of other scripts keep their marks, and Korean syllables are one letter
+	}
+	plain := norm.NFD.String(string(r))
+	if letter := rune(plain[0]); letter < utf8.RuneSelf {
+		return letter
+	}
+	return r
+}
+
+// dropped reports whether FTS5 drops a combining mark: from U+0300 on, a bit for each.
+func dropped(r rune) bool {
+	const marks = 0x361F8<<32 | 0x8029FDF
+	return r >= 0x300 && r < 0x300+64 && uint64(marks)>>(r-0x300)&1 == 1
 }
 
 // small is a letter's case folding: through the capital, which letters have
