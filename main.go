@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"syscall"
 	"time"
@@ -31,6 +32,7 @@ import (
 	"satchel/agent/mcp/registry"
 	"satchel/agent/openapi"
 	"satchel/agent/script"
+	"satchel/agent/work"
 	"satchel/browser"
 	"satchel/browser/install"
 	"satchel/browser/live"
@@ -63,6 +65,9 @@ var (
 func main() {
 	if runChild(os.Args) {
 		return
+	}
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(2 * work.Processors)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program immediately

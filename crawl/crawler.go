@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -59,7 +58,7 @@ func New(o Options) *Crawler {
 		options: o, politeness: politeness, log: o.Logger(), onStep: func(string) {}, batch: maxBatch,
 		client:     egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxPage, HeaderTimeout: politeness.PageTimeout}),
 		hosts:      hosts{of: map[site]*host{}},
-		extracting: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		extracting: make(chan struct{}, work.Processors),
 	}
 	c.makeQueues()
 	o.Folder.OnPending(c.notify)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,7 +50,7 @@ func New(folder *store.Folder, embedder Embedder, log *slog.Logger) *Index {
 	}
 	ix := &Index{
 		folder: folder, embedder: embedder, files: models.New(folder.Path()), log: log, step: func(string) {},
-		processors: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)),
+		processors: make(chan struct{}, max(1, work.Processors-1)),
 		down:       map[*store.DB]time.Time{}, backgrounds: map[string][][]float32{},
 	}
 	ix.local = ix.queue(cap(ix.processors), ix.runLocal)

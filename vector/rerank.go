@@ -3,7 +3,7 @@ package vector
 import (
 	"cmp"
 	"context"
-	"runtime"
+	"satchel/agent/work"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -80,7 +80,7 @@ func estimates(ctx context.Context, list []Result, score func(Result) (float64, 
 	var mu sync.Mutex // guards scores and failed
 	var next atomic.Int64
 	var group sync.WaitGroup
-	for range min(len(list), runtime.GOMAXPROCS(0)) {
+	for range min(len(list), work.Processors) {
 		group.Go(func() {
 			for i := int(next.Add(1) - 1); i < len(list) && ctx.Err() == nil; i = int(next.Add(1) - 1) {
 				s, err := score(list[i])

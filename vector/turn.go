@@ -3,7 +3,6 @@ package vector
 import (
 	"context"
 	"errors"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -207,7 +206,7 @@ func embedAll(ctx context.Context, texts []string, embed embedding) ([][]float32
 	vectors := make([][]float32, len(texts))
 	var next atomic.Int64
 	var group sync.WaitGroup
-	for range min(len(texts), runtime.GOMAXPROCS(0)) {
+	for range min(len(texts), work.Processors) {
 		group.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(texts)) && ctx.Err() == nil; i = next.Add(1) - 1 {
 				v, err := embed(ctx, texts[i])
