@@ -150,8 +150,8 @@ func (c *chatSession) browse(ctx context.Context, a *chatArguments) (any, error)
 	}
 	id := a.BrowseID
 	if id == "" {
-		nobody := false
-		b, err := c.navigator.Browse(ctx, s, agent.BrowseOptions{Goal: a.Goal, URL: a.URL, Takeover: &nobody})
+		takeover := false
+		b, err := c.navigator.Browse(ctx, s, agent.BrowseOptions{Goal: a.Goal, URL: a.URL, Takeover: &takeover})
 		if err != nil {
 			return nil, err
 		}

@@ -28,11 +28,7 @@ const (
 // request calls the API of a tool. Arguments fill {{name}} in its URL, query,
 // headers and body; inserted values are not filled again.
 func (b *Toolbox) request(ctx context.Context, c agent.ToolConfig, arguments map[string]any, credential egress.Credential) (any, error) {
-	timeout := apiTimeout
-	if c.TimeoutMS > 0 {
-		timeout = time.Duration(c.TimeoutMS) * time.Millisecond
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := withinLimit(ctx, c, apiTimeout)
 	defer cancel()
 	call, err := b.buildCall(ctx, c, arguments)
 	if err != nil {

@@ -29,6 +29,30 @@ func (b *Toolbox) operationTool(ctx context.Context, db *store.DB, t agent.Tool,
 		Call: func(ctx context.Context, arguments json.RawMessage) (any, error) { return b.run(ctx, db, t, arguments) }}, nil
 }
 
+// withDefaults returns the arguments of a call, a JSON object, with the defaults of its
+// tool, which come first.
+func withDefaults(arguments json.RawMessage, defaults map[string]any) (json.RawMessage, error) {
+	given := map[string]json.RawMessage{}
+	if err := json.Unmarshal(arguments, &given); err != nil || given == nil {
+		return nil, agent.Invalid("arguments", "must be a JSON object")
+	}
+	for name, v := range defaults {
+		var err error
+		if given[name], err = json.Marshal(v); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(given)
+}
+
+// withinLimit returns a context with the time limit of a tool, or the usual one.
+func withinLimit(ctx context.Context, c agent.ToolConfig, usual time.Duration) (context.Context, context.CancelFunc) {
+	if c.TimeoutMS > 0 {
+		usual = time.Duration(c.TimeoutMS) * time.Millisecond
+	}
+	return context.WithTimeout(ctx, usual)
+}
+
 // withoutDefaults leaves the arguments that have defaults out of a schema.
 func withoutDefaults(schema json.RawMessage, defaults map[string]any) (json.RawMessage, error) {
 	if len(defaults) == 0 {
@@ -80,16 +104,7 @@ func (b *Toolbox) runOperation(ctx context.Context, db *store.DB, c agent.ToolCo
 	if err != nil {
 		return nil, err
 	}
-	given := map[string]json.RawMessage{}
-	if err := json.Unmarshal(arguments, &given); err != nil || given == nil {
-		return nil, agent.Invalid("arguments", "must be a JSON object")
-	}
-	for name, v := range c.Defaults {
-		if given[name], err = json.Marshal(v); err != nil {
-			return nil, err
-		}
-	}
-	all, err := json.Marshal(given)
+	all, err := withDefaults(arguments, c.Defaults)
 	if err != nil {
 		return nil, err
 	}
@@ -101,11 +116,7 @@ func (b *Toolbox) callOperation(ctx context.Context, db *store.DB, api *agent.AP
 	if err := CheckArguments(o.Parameters, arguments); err != nil {
 		return nil, err
 	}
-	timeout := apiTimeout
-	if c.TimeoutMS > 0 {
-		timeout = time.Duration(c.TimeoutMS) * time.Millisecond
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := withinLimit(ctx, c, apiTimeout)
 	defer cancel()
 	req, err := b.options.APIs.Request(ctx, db, api, o, apis.Call{Arguments: arguments, Credential: c.Credential, Key: keyOf(ctx)})
 	if err != nil {

@@ -3,7 +3,6 @@ package chat
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"time"
 
 	"satchel/agent"
@@ -38,20 +37,11 @@ func (b *Toolbox) runWorkflow(ctx context.Context, db *store.DB, c agent.ToolCon
 	if err := CheckArguments(visible, arguments); err != nil {
 		return nil, err
 	}
-	values := map[string]any{}
-	if err := json.Unmarshal(arguments, &values); err != nil || values == nil {
-		return nil, agent.Invalid("arguments", "must be a JSON object")
-	}
-	maps.Copy(values, c.Defaults)
-	input, err := json.Marshal(values)
+	input, err := withDefaults(arguments, c.Defaults)
 	if err != nil {
 		return nil, err
 	}
-	timeout := workflowTimeout
-	if c.TimeoutMS > 0 {
-		timeout = time.Duration(c.TimeoutMS) * time.Millisecond
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := withinLimit(ctx, c, workflowTimeout)
 	defer cancel()
 	if b.options.Workflow == nil {
 		return nil, agent.Errorf(agent.CodeExecution, "this server does not run workflows")

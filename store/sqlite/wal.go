@@ -86,7 +86,8 @@ func writeWAL(tls *libc.TLS, file, buffer uintptr, n int32, at lib.Tsqlite3_int6
 	return lib.SQLITE_OK
 }
 
-// appends reports whether n bytes at a place of a -wal are the first ones there.
+// appends notes n bytes at a place of a -wal, and reports whether they are the first
+// ones there.
 func (g *gathered) appends(file uintptr, n int32, at lib.Tsqlite3_int64) bool {
 	if g.file != file || at == 0 {
 		g.file, g.end = file, at

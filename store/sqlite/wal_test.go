@@ -14,16 +14,7 @@ import (
 // openWAL opens a database with a -wal.
 func openWAL(t *testing.T, path string, pragmas ...string) *Conn {
 	t.Helper()
-	c, err := Open(Source{Path: path, Mode: Create, Pragmas: append([]string{"journal_mode(WAL)"}, pragmas...)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return c
+	return open(t, Source{Path: path, Mode: Create, Pragmas: append([]string{"journal_mode(WAL)"}, pragmas...)})
 }
 
 // run runs statements.
