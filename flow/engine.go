@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,7 +80,7 @@ func New(o Options) *Engine {
 		watchers: map[string]map[chan Event]bool{}, drain: drainTime, commitInterval: commitInterval, budget: newBudget(), stopping: true,
 	}
 	e.kinds = e.ownKinds()
-	e.agents = work.New(work.Options[*store.DB]{Run: e.recoverAgent, Limit: 2 * runtime.GOMAXPROCS(0),
+	e.agents = work.New(work.Options[*store.DB]{Run: e.recoverAgent, Limit: 2 * work.Processors,
 		OnError: func(db *store.DB, err error) {
 			e.log.Error("recover executions", "agent", db.ID(), "error", err)
 		}})
