@@ -92,9 +92,35 @@ func (p *Program) Run(ctx context.Context, args []string) error {
 		root.AddCommand(c)
 	}
 	root.AddCommand(client.Commands(p.client())...)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return fmt.Errorf("%w; see %s --help", err, c.CommandPath()) })
+	explainArguments(root)
 	root.SetArgs(args)
 	root.SetOut(p.Out)
 	return root.ExecuteContext(ctx)
+}
+
+// explainArguments has errors of a command's arguments, and of those below it, say
+// what it takes.
+func explainArguments(c *cobra.Command) {
+	check := c.Args
+	if c.SuggestionsMinimumDistance = 2; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			err := check(c, args)
+			switch {
+			case err == nil:
+				return nil
+			case !c.HasSubCommands() || len(args) == 0:
+				return fmt.Errorf("usage: %s", c.UseLine())
+			}
+			if similar := c.SuggestionsFor(args[0]); len(similar) > 0 {
+				return fmt.Errorf("%w; did you mean %s?", err, strings.Join(similar, " or "))
+			}
+			return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
+		}
+	}
+	for _, sub := range c.Commands() {
+		explainArguments(sub)
+	}
 }
 
 func (p *Program) client() client.Options {

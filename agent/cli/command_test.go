@@ -84,6 +84,24 @@ func TestHelpShowsWhatACommandUses(t *testing.T) {
 
 // A flag is also accepted before the command, and by commands whose help does
 // not show it.
+// Errors of a command line say what a command takes.
+func TestWrongCommandLines(t *testing.T) {
+	for line, want := range map[string]string{
+		"ask":                 "usage: satchel ask QUESTION",
+		"export bakery":       "usage: satchel export AGENT DIR",
+		"sql":                 "usage: satchel sql STATEMENT",
+		"sorces":              `unknown command "sorces" for "satchel"; did you mean sources?`,
+		"sources ad x":        "did you mean add?",
+		"sources zzzzzz":      "see satchel sources --help",
+		"ask x --conversaton": "unknown flag: --conversaton; see satchel ask --help",
+	} {
+		p := Program{Getenv: func(string) string { return "" }, Out: new(bytes.Buffer), Notes: new(bytes.Buffer)}
+		if err := p.Run(t.Context(), strings.Fields(line)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+}
+
 func TestFlagsOfOtherCommands(t *testing.T) {
 	for _, args := range [][]string{
 		{"--data", "elsewhere", "config"}, {"config", "--data", "elsewhere"}, {"config", "--data=elsewhere", "--addr", ":1", "--no-auth"},

@@ -142,6 +142,9 @@ func (p *Program) listReplicas(ctx context.Context, from string) error {
 		return fmt.Errorf("%s %w", quote(from), err)
 	}
 	all, err := replicas.List(ctx)
+	if err == nil && len(all) == 0 {
+		fmt.Fprintln(p.Notes, "There are none.")
+	}
 	for _, r := range all {
 		note := "from " + r.From.Format(time.RFC3339) + " to " + r.To.Format(time.RFC3339)
 		if r.From.IsZero() {

@@ -187,7 +187,11 @@ func (s *session) carryOut(ctx context.Context, changes []change, remote *defini
 			return fmt.Errorf("%s: %w", changes[i].path, err)
 		}
 	}
-	fmt.Fprintf(s.Notes, "%d changes made\n", len(changes))
+	if len(changes) == 1 {
+		fmt.Fprintln(s.Notes, "1 change made")
+	} else {
+		fmt.Fprintf(s.Notes, "%d changes made\n", len(changes))
+	}
 	return nil
 }
 

@@ -78,9 +78,13 @@ func (s *session) chat(ctx context.Context, body map[string]any) error {
 	}
 	body["stream"] = true
 	said := false
-	return s.api.stream(ctx, request{method: http.MethodPost, path: s.path("chat"), body: body}, func(ev event) (bool, error) {
+	err := s.api.stream(ctx, request{method: http.MethodPost, path: s.path("chat"), body: body}, func(ev event) (bool, error) {
 		return s.chatEvent(ev, &said)
 	})
+	if err != nil && said {
+		fmt.Fprintln(s.Out)
+	}
+	return err
 }
 
 // chatEvent prints one event of a turn.

@@ -42,6 +42,8 @@ func (s *session) call() *cobra.Command {
 func (s *session) routeCall(args []string) (r request, err error) {
 	if slices.Contains(methods, args[0]) {
 		r.method, args = args[0], args[1:]
+	} else if len(args) > 1 && args[0] == strings.ToUpper(args[0]) && !strings.ContainsAny(args[0], "/-_") {
+		return r, fmt.Errorf("the API has no method %s, but %s", clean(args[0]), strings.Join(methods, ", "))
 	}
 	if len(args) == 0 || len(args) > 2 {
 		return r, fmt.Errorf("expects a path and at most one body after the method (%s)", strings.Join(methods, ", "))

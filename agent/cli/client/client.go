@@ -115,7 +115,7 @@ func (f *Failure) Error() string {
 	if field, ok := f.Details["field"].(string); ok && !strings.Contains(text, field) {
 		text = clean(field) + ": " + text
 	}
-	if f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden {
+	if f.Status == http.StatusUnauthorized || f.Code == "FORBIDDEN" {
 		text += "; the API key comes from SATCHEL_API_KEY or --key-file"
 	}
 	return fmt.Sprintf("%s (%d %s)", text, f.Status, clean(f.Code))

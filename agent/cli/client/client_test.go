@@ -120,7 +120,7 @@ func TestAskStreams(t *testing.T) {
 
 func TestStreamsThatFail(t *testing.T) {
 	for body, want := range map[string]string{
-		"event: delta\ndata: {\"text\":\"On\"}\n\n":                                            "ended early",
+		"event: delta\ndata: {\"text\":\"On\"}\n\n":                                            "connection to the server ended",
 		"event: error\ndata: {\"error\":{\"code\":\"UPSTREAM\",\"message\":\"no model\"}}\n\n": "no model",
 	} {
 		_, _, _, err := line(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -130,6 +130,47 @@ func TestStreamsThatFail(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", body, err, want)
 		}
+	}
+}
+
+// TestLogsFollowARestart follows a log while connections break, and ends when the
+// server refuses.
+func TestLogsFollowARestart(t *testing.T) {
+	requests := 0
+	out, notes, _, err := line(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		switch requests++; {
+		case requests == 1:
+			_, _ = io.WriteString(w, `{"logs":[{"id":"1","message":"before"}]}`)
+		case requests < 3*maxTries:
+			panic(http.ErrAbortHandler)
+		case requests == 3*maxTries:
+			_, _ = io.WriteString(w, `{"logs":[{"id":"1","message":"before"},{"id":"2","message":"after"}]}`)
+		default:
+			http.Error(w, `{"error":{"code":"NOT_FOUND","message":"agent not found"}}`, http.StatusNotFound)
+		}
+	}), "logs", "--follow")
+	if err == nil || !strings.Contains(err.Error(), "agent not found") {
+		t.Error(err)
+	}
+	if strings.Count(out, "before") != 1 || strings.Count(out, "after") != 1 || strings.Count(notes, "trying again") != 1 {
+		t.Errorf("prints %q, notes %q", out, notes)
+	}
+}
+
+// TestEmptyCells shows lists without elements as nothing, and names the key only where
+// another one would help.
+func TestEmptyCells(t *testing.T) {
+	out, _, _, err := line(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"workflows":[{"id":"workflow-1","name":"x","triggers":[],"version":1}]}`)
+	}), "workflows")
+	if err != nil || strings.Contains(out, "[]") {
+		t.Errorf("%q, %v", out, err)
+	}
+	if text := (&Failure{Status: http.StatusForbidden, Code: "FORBIDDEN_OPERATION", Message: "no"}).Error(); strings.Contains(text, "API key") {
+		t.Error(text)
+	}
+	if text := (&Failure{Status: http.StatusForbidden, Code: "FORBIDDEN", Message: "no"}).Error(); !strings.Contains(text, "--key-file") {
+		t.Error(text)
 	}
 }
 

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -54,11 +55,12 @@ func (s *session) printLogs(ctx context.Context, filter url.Values, limit int, f
 	return s.followLogs(ctx, filter, newest)
 }
 
-// followLogs prints new entries until ctx is done. Entries of the newest moment
-// are asked for again, because more of that moment may come.
+// followLogs prints new entries until ctx is done, also while the server is down for
+// a moment. Entries of the newest moment are asked for again, because more of that
+// moment may come.
 func (s *session) followLogs(ctx context.Context, filter url.Values, shown []record) error {
 	filter.Set("order", "asc")
-	for {
+	for away := false; ; {
 		seen, from := map[string]bool{}, ""
 		for _, entry := range shown {
 			from, _ = entry["created_at"].(string)
@@ -71,10 +73,17 @@ func (s *session) followLogs(ctx context.Context, filter url.Values, shown []rec
 			return nil // the user ended it
 		}
 		entries, err := s.api.list(ctx, s.path("logs"), "logs", filter, 1000)
-		if ctx.Err() != nil {
+		var answered *Failure
+		switch {
+		case ctx.Err() != nil:
 			return nil
-		} else if err != nil {
+		case errors.As(err, &answered):
 			return err
+		case err != nil && !away:
+			fmt.Fprintf(s.Notes, "%v; trying again\n", err)
+		}
+		if away = err != nil; away {
+			continue
 		}
 		for _, entry := range entries {
 			if !seen[entry.text("id")] {

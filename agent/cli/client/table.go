@@ -55,7 +55,9 @@ func cell(value any) string {
 		text = fmt.Sprint(v)
 	default:
 		raw, _ := json.Marshal(v)
-		text = string(raw)
+		if text = string(raw); text == "[]" || text == "{}" {
+			return ""
+		}
 	}
 	text = strings.Join(strings.Fields(clean(text)), " ")
 	if runes := []rune(text); len(runes) > maxCell {
