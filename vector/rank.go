@@ -27,7 +27,7 @@ func (r ranking) rank(c *candidate) float64 {
 	case Keyword:
 		return c.words + c.names
 	}
-	return r.trust*(c.level()+relatedShare*c.related) + c.words*min(c.words/eachOnce, 1) + nameShare*c.names
+	return r.trust*(c.level()+relatedShare*c.related) + c.words*math.Pow(min(c.words/eachOnce, 1), r.trust) + nameShare*c.names
 }
 
 // relatedShare is the weight of the lexicon's similarity relative to the
@@ -41,7 +41,8 @@ const nameShare = 1
 // eachOnce is the part of the best possible bm25 reached by a chunk of average
 // length that contains every word of the query once: idf of idf·(k1+1). A lower
 // value means that some of the words are missing, and half of the words of a
-// question are less than half of an answer.
+// question are less than half of an answer. That is so while the cosine finds
+// paraphrases; the less it can be trusted, the more each word that is there counts.
 const eachOnce = 1 / 2.2
 
 // trusted returns how much the cosines to a text say with an embedder. The
@@ -53,15 +54,19 @@ func trusted(e Embedder, text string) float64 {
 	if !ok {
 		return 1
 	}
-	return min(max((tokenizer.TokenLength(strings.Join(strings.FieldsFunc(text, separates), " "))-foreignToken)/(knownToken-foreignToken), leastTrust), 1)
+	length := tokenizer.TokenLength(strings.Join(strings.FieldsFunc(text, separates), " "))
+	known := min(max((length-foreignToken)/(knownToken-foreignToken), 0), 1)
+	return max(known*known, leastTrust)
 }
 
 // The characters of a token in text of which the model knows nothing, and in
-// text that it knows, and the least trust.
+// text that it knows, and the least trust. What the model says of text that it
+// half knows is worth a quarter, by the tune half of the languages of the command
+// eval.
 const (
 	foreignToken = 1.2
 	knownToken   = 2.8
-	leastTrust   = 0.3
+	leastTrust   = 0.2
 )
 
 // backgroundRank is the place of the candidate that stands for chunks which have
@@ -74,8 +79,8 @@ const backgroundRank = 15
 // the questions of TestThreshold of the package chat.
 const (
 	unrelated        = 0.2
-	unrelatedForeign = 0.3
-	foreignTrust     = 0.75 // at this trust it is higher by all of that
+	unrelatedForeign = 0.25
+	foreignTrust     = 0.56 // at this trust it is higher by all of that
 )
 
 // unrelatedModel is the cosine of any other model to such text, where there are

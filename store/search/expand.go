@@ -307,7 +307,7 @@ func (ex *expander) near(text string) ([]string, error) {
 			return nil, err
 		}
 		for _, term := range list {
-			d := min(terms.Distance(stem, term, best), terms.Distance(folded, term, best))
+			d := min(terms.Distance(stem, term, best), terms.Distance(folded, term, best), terms.FormDistance(folded, term, best))
 			if d > best || utf8.RuneCountInString(term) < leastWord-1 {
 				continue
 			}

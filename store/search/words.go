@@ -28,9 +28,6 @@ type Way struct {
 	Share  float64 // of the word's weight; 0: all of it
 }
 
-// NewWord returns a word that is written as it is.
-func NewWord(text string) Word { return Word{Ways: []Way{{Text: text}}} }
-
 func (w Word) weight() float64 { return cmp.Or(w.Weight, 1) }
 
 // The bounds on the terms of one search: how many are counted, how many of

@@ -57,6 +57,8 @@ var loaders = []struct {
 	{typos, loadTypos},
 	{languages, loadLanguages},
 	{unanswered, loadUnanswered},
+	{handbooks, loadHandbooks},
+	{rules, loadRules},
 }
 
 // loadParaphrases reads short passages about everyday matters and questions

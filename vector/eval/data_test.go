@@ -142,6 +142,8 @@ func TestSets(t *testing.T) {
 		{loadLibrary, 50, 300, 12},
 		{loadTypos, 40, 80, 1},
 		{loadLanguages, 60, 40, 1},
+		{loadHandbooks, 70, 50, 1},
+		{loadRules, 60, 40, 1},
 	} {
 		s := load(t, c.load)
 		chunks := chunksOf(t, s)

@@ -15,6 +15,8 @@ const (
 	languages  = "languages"
 	codes      = "codes"
 	unanswered = "unanswered"
+	handbooks  = "handbooks"
+	rules      = "rules"
 )
 
 // libraryPackages are the packages whose doc comments the second set of
@@ -34,6 +36,14 @@ func loadTypos() (*set, error) { return loadPassages(typos, "helpdesk", "typos")
 // loadLanguages reads German, Spanish and French passages, and questions in the
 // language of the passage that answers them.
 func loadLanguages() (*set, error) { return loadPassages(languages, "languages", "languages") }
+
+// loadHandbooks reads the handbooks of six small places, and questions with words
+// of the text, with others, and of a word or two.
+func loadHandbooks() (*set, error) { return loadPassages(handbooks, "handbooks", "handbooks") }
+
+// loadRules reads the rules of places in German, Spanish, French, Portuguese,
+// Italian and Dutch, and questions in the language of the passage that answers them.
+func loadRules() (*set, error) { return loadPassages(rules, "rules", "rules") }
 
 // loadUnanswered reads the help desk's passages, and questions that none of them
 // answers: no result is right.

@@ -59,6 +59,20 @@ func TestDistance(t *testing.T) {
 	}
 }
 
+// TestFormDistance: an ending that the index cuts off can be mistyped.
+func TestFormDistance(t *testing.T) {
+	for word, want := range map[string]int{"fermentaton": 1, "fermentation": 0, "fermetnation": 1, "fermenttaion": 1, "fermenttaon": 2, "ferment": 3, "fermenting": 0, "fertilizer": 3, "fermentationalism": 3} {
+		if got := FormDistance(word, "ferment", 2); got != want {
+			t.Errorf("%s: %d, want %d", word, got, want)
+		}
+	}
+	for _, s := range suffixes {
+		if len(s) > longestSuffix {
+			t.Errorf("%s is longer than longestSuffix", s)
+		}
+	}
+}
+
 // TestWordOf: a word is found for the terms that the index has of many words.
 func TestWordOf(t *testing.T) {
 	found := 0

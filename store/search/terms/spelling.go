@@ -43,6 +43,25 @@ func Stemmed(word string) string { return string(stem(fold([]byte(word)))) }
 // suffixes are cut off by the stemmer of the index.
 var suffixes = []string{"", "s", "e", "es", "ed", "ing", "ion", "ation", "ate", "ator", "er", "or", "al", "ly", "ment", "ement", "ness", "able", "ive", "ize", "ous", "ism", "ity", "y", "ic", "ical", "ance", "ence", "ant", "ent"}
 
+// FormDistance returns the Distance of a word from the nearest of the words with
+// an ending that the index has under a term, or most+1: of "fermentaton" from
+// "ferment" it is 1, since "fermentation" is under it.
+func FormDistance(word, term string, most int) int {
+	if longer := len(word) - len(term); longer < 1 || longer > longestSuffix+most || Distance(word[:len(term)], term, most) > most {
+		return most + 1
+	}
+	nearest := most + 1
+	for _, suffix := range suffixes {
+		if d := Distance(word, term+suffix, most); d < nearest && Stemmed(term+suffix) == term {
+			nearest = d
+		}
+	}
+	return nearest
+}
+
+// longestSuffix is the length of the longest of suffixes.
+const longestSuffix = 5
+
 // WordOf returns a word that the index has under a term, or "" when it finds
 // none: a stem is not always its own.
 func WordOf(term string) string {
