@@ -34,26 +34,29 @@ const (
 
 // filters maps names to filters.
 var filters = map[string]*filter{
-	"default": {anything, "", applyDefault},
-	"upper":   {nothing, noArgument, onText(strings.ToUpper)},
-	"lower":   {nothing, noArgument, onText(strings.ToLower)},
-	"trim":    {nothing, noArgument, onText(strings.TrimSpace)},
-	"url":     {nothing, noArgument, onText(query)},
-	"json":    {nothing, noArgument, applyJSON},
-	"length":  {nothing, noArgument, applyLength},
-	"first":   {nothing, noArgument, applyFirst},
-	"last":    {nothing, noArgument, applyLast},
-	"join":    {isText, textArgument, applyJoin},
-	"date":    {isFormat, formatArgument, applyDate},
+	"default":  {anything, "", applyDefault},
+	"optional": {nothing, noArgument, applyOptional},
+	"upper":    {nothing, noArgument, onText(strings.ToUpper)},
+	"lower":    {nothing, noArgument, onText(strings.ToLower)},
+	"trim":     {nothing, noArgument, onText(strings.TrimSpace)},
+	"url":      {nothing, noArgument, onText(query)},
+	"json":     {nothing, noArgument, applyJSON},
+	"length":   {nothing, noArgument, applyLength},
+	"first":    {nothing, noArgument, applyFirst},
+	"last":     {nothing, noArgument, applyLast},
+	"join":     {isText, textArgument, applyJoin},
+	"date":     {isFormat, formatArgument, applyDate},
 }
 
 // use applies a filter. A missing value is passed through, except by default,
-// which replaces it, and json, which writes null.
+// which replaces it, optional, which makes it null, and json, which writes null.
 func (f *filter) use(r *renderer, in operand, c call) (operand, error) {
 	if in.missing != "" {
 		switch c.name {
 		case "default":
 			in = operand{value: fallback(c)}
+		case "optional":
+			in = operand{}
 		case "json":
 			in.value = "null"
 		}
@@ -79,6 +82,9 @@ func applyDefault(_ *renderer, v any, c call) (any, string, error) {
 	}
 	return v, "", nil
 }
+
+// applyOptional leaves a value as it is: use makes null of what is missing.
+func applyOptional(_ *renderer, v any, _ call) (any, string, error) { return v, "", nil }
 
 // onText returns a filter that applies a function to text.
 func onText(change func(string) string) func(*renderer, any, call) (any, string, error) {

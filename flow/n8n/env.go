@@ -8,12 +8,14 @@ import (
 
 // env translates the parameters of a unit where it stands.
 type env struct {
-	c       *converter
-	u       *unit
-	in      *stream // what $json is; of a list: its first item
-	at      *region
-	scripts []string // expressions that only JavaScript can compute
-	id      string   // of the node that computes them
+	c        *converter
+	u        *unit
+	in       *stream // what $json is; of a list: its first item
+	at       *region
+	scripts  []string // expressions that only JavaScript can compute
+	id       string   // of the node that computes them
+	nulls    bool     // a path that finds nothing gives null, not empty text
+	converts bool     // what is computed for a field gets the type of the field
 
 	arguments map[string]argument // of a tool: what the model fills
 }
@@ -173,18 +175,32 @@ func (e *env) expression(source string, whole bool) any {
 	if source == "" {
 		return ""
 	}
-	if chain, ok := readChain(source); ok {
-		if chain.root == "" {
-			if text, isText := chain.value.(string); isText {
+	if c, ok := readChain(source); ok {
+		if c.root == "" {
+			if text, isText := c.value.(string); isText {
 				return plain(text)
 			}
-			return chain.value
+			return c.value
 		}
-		if path, ok := e.path(chain, whole); ok {
+		if path, ok := e.path(c, whole); ok {
+			if e.nulls && whole && !c.fallback {
+				path += optional
+			}
 			return "{{" + path + "}}"
 		}
 	}
-	return e.compute("(" + source + ")")
+	return e.compute(tried(source))
+}
+
+// optional is the filter of paths that give null when they find nothing.
+const optional = " | optional"
+
+// tried is an expression as n8n evaluates it: one that fails is null.
+func tried(source string) string {
+	if c, ok := readChain(source); ok && c.root == "" {
+		return quote(c.value)
+	}
+	return "$try(() => (" + source + "))"
 }
 
 // js translates a parameter to a JavaScript expression.
@@ -200,12 +216,12 @@ func (e *env) js(v any) string {
 			if pieces[0].text == "" {
 				return "undefined"
 			}
-			return "(" + pieces[0].text + ")"
+			return tried(pieces[0].text)
 		}
 		parts := []string{}
 		for _, p := range pieces {
 			if p.expr {
-				parts = append(parts, "$text("+p.text+")")
+				parts = append(parts, "$text("+tried(p.text)+")")
 			} else {
 				parts = append(parts, quote(p.text))
 			}

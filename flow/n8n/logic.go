@@ -19,10 +19,15 @@ func convertSet(c *converter, u *unit) {
 		return
 	}
 	fields, others := assignments(u)
+	e.nulls, e.converts = true, u.version >= 3
 	if !others {
 		values := map[string]any{}
 		for _, f := range fields {
-			put(values, f.name, e.typed(f), u.dotted())
+			v := e.typed(f)
+			if text, _ := v.(string); u.version < 3 && strings.HasSuffix(text, optional+"}}") {
+				u.approximate("MISSING", "A field whose expression finds nothing is null here; this version of n8n leaves it out.")
+			}
+			put(values, f.name, v, u.dotted())
 		}
 		e.emit("set", map[string]any{"values": values})
 		return
@@ -86,7 +91,11 @@ func assignments(u *unit) (all []assignment, others bool) {
 		return all, u.p.or("include", "all") != "none"
 	}
 	for _, f := range u.p.objects("assignments.assignments") {
-		all = append(all, assignment{f.text("name"), f.or("type", "string"), f["value"]})
+		name := f.text("name")
+		if !strings.Contains(name, "{{") {
+			name = strings.TrimPrefix(name, "=") // an expression without any is text
+		}
+		all = append(all, assignment{name, f.or("type", "string"), f["value"]})
 	}
 	return all, u.p.flag("includeOtherFields")
 }
@@ -115,7 +124,7 @@ func (e *env) typed(f assignment) any {
 		return e.value(f.value)
 	}
 	if _, isExpression := expressionOf(text); isExpression {
-		return e.value(text)
+		return e.fieldValue(f, text)
 	}
 	if v, ok := literalOf(f.kind, text); ok {
 		return e.value(v)
@@ -130,7 +139,26 @@ func (e *env) typedJS(f assignment) string {
 			return quote(v)
 		}
 	}
+	if e.converts {
+		return e.fieldJS(f)
+	}
 	return e.js(f.value)
+}
+
+// fieldValue is the value of an expression. What JavaScript computes is converted
+// to the type of the field.
+func (e *env) fieldValue(f assignment, text string) any {
+	computed := len(e.scripts)
+	v := e.value(text)
+	if e.converts && len(e.scripts) == computed+1 && v == fmt.Sprintf("{{nodes.%s.v%d}}", e.id, len(e.scripts)) {
+		e.scripts[computed] = e.fieldJS(f)
+	}
+	return v
+}
+
+// fieldJS is a value in JavaScript, converted to the type of the field.
+func (e *env) fieldJS(f assignment) string {
+	return "$field(" + quote(f.name) + ", " + quote(f.kind) + ", " + e.js(f.value) + ")"
 }
 
 // convertIf makes an if-else node.

@@ -21,7 +21,30 @@ const $from = (all, item) => ({
   context: {}, params: {},
 })
 //@ $unpaired
-const $unpaired = (name) => { throw new Error(`the item of "${name}" that belongs to this one is not known here`) }
+const $unpaired = (name) => { throw Object.assign(new Error(`the item of "${name}" that belongs to this one is not known here`), { lasting: true }) }
+//@ $try
+// An expression that fails is null, as in n8n.
+const $try = (f) => {
+  try { return f() } catch (e) {
+    if (e?.lasting) throw e
+    return null
+  }
+}
+//@ $field
+// A value as a field of Edit Fields takes it, from version 3 on.
+const $field = (name, kind, v) => {
+  if (v === null || v === undefined) return null
+  const wrong = () => { throw new Error(`'${name}' expects a ${kind} but we got '${v}'`) }
+  switch (kind) {
+    case "number": return Number.isNaN(Number(v)) ? wrong() : Number(v)
+    case "boolean":
+      if (typeof v === "boolean") return v
+      if (["true", "1"].includes(String(v).toLowerCase())) return true
+      return ["false", "0"].includes(String(v).toLowerCase()) ? false : wrong()
+    case "string": return typeof v === "object" ? JSON.stringify(v) : String(v)
+  }
+  return v
+}
 //@ $text
 // A value within a text.
 const $text = (v) => (v === null || v === undefined ? "" : typeof v === "object" && !(v instanceof Date) && typeof v.toMillis !== "function" ? JSON.stringify(v) : String(v))
@@ -80,7 +103,7 @@ const $sorted = (items, fields) => items.toSorted((a, b) => {
 const $split = (items, names, { include = [], others = false, to = [] } = {}) => items.flatMap((json) => {
   const lists = names.map((name) => {
     const v = $get(json, name)
-    return v === undefined || v === null ? [] : Array.isArray(v) ? v : typeof v === "object" ? Object.values(v) : [v]
+    return v === undefined ? [] : Array.isArray(v) ? v : v !== null && typeof v === "object" ? Object.values(v) : [v]
   })
   const rest = others ? names.reduce((out, name) => $unset(out, name), $copy(json)) : $only(json, include)
   return Array.from({ length: Math.max(0, ...lists.map((list) => list.length)) }, (_, i) => {
@@ -131,12 +154,19 @@ const $summarized = (items, fields, by) => {
   })
 }
 //@ $joined
-// Two lists of items, joined where fields are equal.
+// Two lists of items, joined where fields are equal. An item that lacks one of them
+// has no match.
 const $joined = (one, two, fields, how, output, multiple) => {
-  const key = (json, side) => $key(fields.map((f) => $get(json, f[side])))
+  const key = (json, side) => {
+    const values = fields.map((f) => $get(json, f[side]))
+    return values.includes(undefined) ? undefined : $key(values)
+  }
   const inOne = new Map(), inTwo = new Map()
   for (const [items, map, side] of [[one, inOne, 0], [two, inTwo, 1]]) {
-    for (const json of items) map.set(key(json, side), [...(map.get(key(json, side)) ?? []), json])
+    for (const json of items) {
+      const k = key(json, side)
+      if (k !== undefined) map.set(k, [...(map.get(k) ?? []), json])
+    }
   }
   const pairs = (json) => { const found = inTwo.get(key(json, 0)) ?? []; return multiple ? found : found.slice(0, 1) }
   const matched = one.flatMap((json) => pairs(json).map((other) => ({ ...json, ...other })))
