@@ -169,6 +169,12 @@ func (st *step) isPause() bool {
 	return st.Action.Action == "wait" && st.Selector == "" && st.Action.URL == "" && !st.Download
 }
 
+// isOfTab reports whether the action ends with its tab. One that waits for a time or
+// for a download of any tab does not.
+func (st *step) isOfTab() bool {
+	return st.Action.Action != "wait" || st.Selector != "" || st.Action.URL != "" || st.PageID != ""
+}
+
 // choosePage selects the tab for the action.
 func (st *step) choosePage(ctx context.Context) error {
 	if st.PageID != "" {
@@ -197,7 +203,9 @@ func (st *step) choosePage(ctx context.Context) error {
 func (st *step) run(ctx context.Context) (map[string]any, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(st.page.open, func() { cancel(errTabClosed) })()
+	if st.isOfTab() {
+		defer context.AfterFunc(st.page.open, func() { cancel(errTabClosed) })()
+	}
 	how := st.how
 	if how == nil {
 		how = actions[st.Action.Action]

@@ -45,6 +45,15 @@ type Client struct {
 	heldSize int
 }
 
+// ClientSessions returns how many sessions for clients of the DevTools protocol may
+// be open at the same time; 0 if they are not possible here.
+func (b *Browser) ClientSessions() int {
+	if b.options.Remote.URL != "" || runtime.GOOS == "windows" {
+		return 0
+	}
+	return b.options.CDP
+}
+
 // mayShare checks whether a session may be opened for clients of the DevTools
 // protocol.
 func (b *Browser) mayShare(o agent.SessionOptions) error {

@@ -24,7 +24,7 @@ const base = `http://127.0.0.1:${site.address().port}`;
 
 async function call(path, body, method = "POST") {
   const answer = await fetch(api + path, { method, headers: { "Content-Type": "application/json" }, body: body && JSON.stringify(body) });
-  assert.ok(answer.ok, `${path}: ${answer.status}`);
+  assert.ok(answer.ok, `${path}: ${answer.status} ${answer.ok || await answer.text()} to ${JSON.stringify(body)}`);
   return answer.json();
 }
 

@@ -8,11 +8,19 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"time"
 )
 
 // maxQueued limits the bytes that wait for a client that reads too slowly; then
 // it is disconnected.
 const maxQueued = MaxToClient + 32<<20
+
+// Commands that a client may send. More of them wait, so that a script in a loop
+// does not take Chromium from the live view and the API.
+const (
+	commandInterval = time.Second / 2000
+	commandBurst    = 4000
+)
 
 // readBuffer is the size of the buffer in front of a pipe or socket.
 const readBuffer = 64 << 10
@@ -23,6 +31,7 @@ type Mux struct {
 	driver   *FrameWriter
 
 	maxFrame, maxQueue int // bytes for a client: of a frame, and waiting
+	pause              func(time.Duration)
 
 	mu       sync.Mutex
 	lastID   int64
@@ -43,20 +52,22 @@ type muxClient struct {
 
 // NewMux returns a Mux that writes to Chromium and to the driver.
 func NewMux(toChromium, toDriver io.Writer) *Mux {
-	return &Mux{chromium: NewFrameWriter(toChromium), driver: NewFrameWriter(toDriver), maxFrame: MaxToClient, maxQueue: maxQueued, lastID: firstOwnID,
+	return &Mux{chromium: NewFrameWriter(toChromium), driver: NewFrameWriter(toDriver), maxFrame: MaxToClient, maxQueue: maxQueued, pause: time.Sleep, lastID: firstOwnID,
 		sessions: map[string]*muxClient{}, waiting: map[int64]*muxClient{}}
 }
 
 // FromDriver passes the driver's commands to Chromium until r ends.
-func (m *Mux) FromDriver(r io.Reader) error { return m.pass(r, math.MaxInt-1) }
+func (m *Mux) FromDriver(r io.Reader) error { return m.pass(r, math.MaxInt-1, func() {}) }
 
-func (m *Mux) pass(r io.Reader, limit int) error {
+// pass passes frames to Chromium and calls before ahead of each.
+func (m *Mux) pass(r io.Reader, limit int, before func()) error {
 	in := bufio.NewReaderSize(r, readBuffer)
 	for {
 		frame, err := ReadFrame(in, limit)
 		if err != nil {
 			return err
 		}
+		before()
 		if err := m.chromium.Write(frame); err != nil {
 			return err
 		}
@@ -179,11 +190,26 @@ func (m *Mux) serve(conn net.Conn) {
 	m.mu.Unlock()
 	go m.write(c)
 	if m.chromium.Write(encode(message{ID: id, Method: "Target.attachToBrowserTarget"})) == nil {
-		_ = m.pass(conn, MaxFromClient+1<<10) // it ends with the connection
+		_ = m.pass(conn, MaxFromClient+1<<10, m.pacer(time.Now)) // it ends with the connection
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closeLocked(c)
+}
+
+// pacer returns a function that pauses as long as a client has sent more commands
+// than it may.
+func (m *Mux) pacer(now func() time.Time) func() {
+	var next time.Time // when the next command would be in time
+	return func() {
+		at := now()
+		if earliest := at.Add(-commandBurst * commandInterval); next.Before(earliest) {
+			next = earliest
+		}
+		if next = next.Add(commandInterval); next.After(at) {
+			m.pause(next.Sub(at))
+		}
+	}
 }
 
 // nextLocked returns the id of a command of the Mux that concerns a client.

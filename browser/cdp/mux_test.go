@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // pipes are the ends of a Mux that a test holds.
@@ -147,5 +148,32 @@ func TestLongFrames(t *testing.T) {
 	}
 	if frame, err := ReadFrame(bufio.NewReader(bytes.NewReader(append(bytes.Repeat([]byte("x"), 100), 0))), 100); err != nil || len(frame) != 100 {
 		t.Errorf("a frame of the longest length: %v", err)
+	}
+}
+
+// TestCommandsArePaced: commands beyond a burst wait, and time makes up for it.
+func TestCommandsArePaced(t *testing.T) {
+	at, waited := time.Unix(1000, 0), time.Duration(0)
+	m := NewMux(io.Discard, io.Discard)
+	m.pause = func(d time.Duration) { waited += d; at = at.Add(d) }
+	before := m.pacer(func() time.Time { return at })
+	for range commandBurst {
+		before()
+	}
+	if waited != 0 {
+		t.Errorf("a burst waited for %s", waited)
+	}
+	for range 2000 {
+		before()
+	}
+	if waited != time.Second {
+		t.Errorf("2,000 more waited for %s", waited)
+	}
+	at = at.Add(time.Hour)
+	for range commandBurst {
+		before()
+	}
+	if waited != time.Second {
+		t.Errorf("a burst after a rest waited: %s", waited)
 	}
 }
