@@ -6,12 +6,14 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -39,32 +41,69 @@ func archived(t *testing.T) []byte {
 	return out.Bytes()
 }
 
+// shells are those of this machine that install.sh is run with.
+func shells() (found []string) {
+	for _, name := range []string{"sh", "dash", "bash", "zsh"} {
+		if path, err := exec.LookPath(name); err == nil {
+			found = append(found, path)
+		}
+	}
+	return found
+}
+
 // TestInstallScript installs from a page of releases, and nothing whose checksum
-// is another.
+// is another, or that did not arrive whole. What is installed already stays then.
 func TestInstallScript(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("install.sh is for Linux and macOS")
 	}
 	archive, name := archived(t), fmt.Sprintf("satchel_%s_%s.tar.gz", runtime.GOOS, runtime.GOARCH)
-	for _, tc := range []struct{ name, sums, want string }{
-		{"sound", fmt.Sprintf("%x  %s\n", sha256.Sum256(archive), name), "Installed 1.2.3 as"},
-		{"another", fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte("x")), name), "nothing was installed"},
-		{"not named", "", "checksums.txt says nothing"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			files := http.NewServeMux()
-			files.HandleFunc("/releases/latest/download/"+name, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(archive) })
-			files.HandleFunc("/releases/latest/download/checksums.txt", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, tc.sums) })
-			page := httptest.NewServer(files)
-			defer page.Close()
-			to := filepath.Join(t.TempDir(), "bin")
-			script := exec.Command("sh", "deploy/install.sh", to)
-			script.Env = append(os.Environ(), "SATCHEL_RELEASES="+page.URL+"/releases")
-			out, err := script.CombinedOutput()
-			_, missing := os.Stat(filepath.Join(to, "satchel"))
-			if ok := tc.name == "sound"; !strings.Contains(string(out), tc.want) || (err == nil) != ok || (missing == nil) != ok {
-				t.Errorf("%v, %v\n%s", err, missing, out)
-			}
-		})
+	sums := fmt.Sprintf("%x  %s\n", sha256.Sum256(archive), name)
+	whole := func(w http.ResponseWriter, content string) { _, _ = io.WriteString(w, content) }
+	half := func(w http.ResponseWriter, content string) { // and the connection ends
+		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
+		_, _ = io.WriteString(w, content[:len(content)/2])
+	}
+	missing := func(w http.ResponseWriter, _ string) { w.WriteHeader(http.StatusNotFound) }
+	for _, shell := range shells() {
+		for _, tc := range []struct {
+			name, sums, want string
+			archive, list    func(http.ResponseWriter, string)
+		}{
+			{"sound", sums, "Installed 1.2.3 as", whole, whole},
+			{"another", fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte("x")), name), "nothing was installed", whole, whole},
+			{"not named", "\n", "checksums.txt says nothing", whole, whole},
+			{"cut off", sums, "cannot be downloaded", half, whole},
+			{"no archive", sums, "cannot be downloaded", missing, whole},
+			{"no checksums", sums, "checksums.txt cannot be downloaded", whole, missing},
+			{"half the checksums", sums, "cannot be downloaded", whole, half},
+		} {
+			t.Run(filepath.Base(shell)+", "+tc.name, func(t *testing.T) {
+				t.Parallel()
+				files := http.NewServeMux()
+				files.HandleFunc("/releases/latest/download/"+name, func(w http.ResponseWriter, _ *http.Request) { tc.archive(w, string(archive)) })
+				files.HandleFunc("/releases/latest/download/checksums.txt", func(w http.ResponseWriter, _ *http.Request) { tc.list(w, tc.sums) })
+				page := httptest.NewServer(files)
+				defer page.Close()
+				to := t.TempDir()
+				installed := filepath.Join(to, "satchel")
+				if err := os.WriteFile(installed, []byte("older"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				script := exec.Command(shell, "deploy/install.sh", to)
+				script.Env = append(os.Environ(), "SATCHEL_RELEASES="+page.URL+"/releases", "TMPDIR="+t.TempDir())
+				out, err := script.CombinedOutput()
+				ok := tc.name == "sound"
+				if !strings.Contains(string(out), tc.want) || (err == nil) != ok {
+					t.Errorf("%v\n%s", err, out)
+				}
+				if now, err := os.ReadFile(installed); err != nil || (string(now) == "older") == ok {
+					t.Errorf("the program is %q, %v", now, err)
+				}
+				if left, _ := os.ReadDir(to); len(left) != 1 {
+					t.Errorf("%v are left", left)
+				}
+			})
+		}
 	}
 }
