@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -265,8 +264,8 @@ func (a *app) assemble(verifier *auth.Verifier, programs *mcp.Programs) {
 	p.Catalogue = mcp.NewCatalogue(c.MCPRegistry, version)
 	p.MCP = registry.New(registry.Options{Env: env, Logins: p.Credentials, Programs: programs, Variables: p.Credentials.Variables})
 	p.Toolbox = chat.NewToolbox(chat.ToolOptions{Scripts: scripts, MCP: p.MCP.Call, HTTP: client,
-		Workflow: func(ctx context.Context, db *store.DB, workflowID string, input json.RawMessage, key string) (any, error) {
-			return p.Flow.RunTool(ctx, db, workflowID, input, key)
+		Workflow: func(ctx context.Context, db *store.DB, run chat.WorkflowRun) (any, error) {
+			return p.Flow.RunTool(ctx, db, run)
 		},
 		Credentials: env.Credentials, APIs: p.APIs, Version: version, Log: log})
 	p.Chat = chat.New(chat.Options{Model: llm.New(llm.Options{Allow: c.OutboundAllow}), Index: p.Index, Tools: p.Toolbox.Tools, Log: log,

@@ -10,8 +10,11 @@ type Inbound struct {
 	ID       string          // the platform's id of the message, unique within the gateway; a repeat is ignored
 	Thread   string          // the platform's conversation; messages of one thread form one Conversation
 	From     ContactChange   // the sender: identifiers from the platform, and a name
-	Text     string          // may be empty if Metadata lists attachments
-	Metadata json.RawMessage // a JSON object stored with the message: attachments (names, types, sizes, ids) and platform data; nil for none
+	Text     string          // may be empty if there are attachments
+	Metadata json.RawMessage // a JSON object stored with the message: what the platform says of it; nil for none
+	// Attachments are the message's files, which are downloaded once it is
+	// stored. Those after the first MaxMessageAttachments are dropped.
+	Attachments []Attachment
 	// ReplyToken is a credential for sending one answer to this message, valid
 	// until ReplyUntil. It is stored encrypted in the agent's file. Empty:
 	// none.
@@ -55,6 +58,7 @@ func (in *Inbound) Message() Message {
 		_ = json.Unmarshal(in.Metadata, &facts)
 	}
 	facts["external_id"], _ = json.Marshal(Clip(plain(in.ID), 500))
+	addAttachments(facts, in.Attachments)
 	m.Metadata, _ = json.Marshal(facts)
 	if len(m.Metadata) > MaxObjectBytes {
 		m.Metadata, _ = json.Marshal(map[string]json.RawMessage{"external_id": facts["external_id"]})

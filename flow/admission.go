@@ -51,8 +51,25 @@ const (
 )
 
 // admit acquires a slot for a new execution. If there is none, it marks the
-// execution as queued and returns nil.
-func (e *Engine) admit(a *agentState, x *agent.Execution, p *program, at atLimit) (*slot, error) {
+// execution as queued and returns nil. It waits for executions that are ending:
+// clients may already see those as ended.
+func (e *Engine) admit(ctx context.Context, a *agentState, x *agent.Execution, p *program, at atLimit) (*slot, error) {
+	for {
+		s, ending, err := e.tryAdmit(a, x, p, at)
+		if ending == nil {
+			return s, err
+		}
+		select {
+		case <-ending.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// tryAdmit is admit without waiting. It returns a run to wait for if that is
+// ending and has the slot.
+func (e *Engine) tryAdmit(a *agentState, x *agent.Execution, p *program, at atLimit) (*slot, *run, error) {
 	settings := p.workflow.Settings
 	mayQueue := at != asSettings || settings.OnConflict == agent.ConflictQueue
 	e.mu.Lock()
@@ -63,18 +80,35 @@ func (e *Engine) admit(a *agentState, x *agent.Execution, p *program, at atLimit
 		if end, ok := e.executions.TryBegin(job{agent: a, id: x.ID}); ok {
 			w.running++
 			x.StartedAt = agent.Now() // not before the end of the execution whose slot it takes
-			return &slot{w, end}, nil
+			return &slot{w, end}, nil, nil
 		}
 	}
 	switch {
 	case conflict && !mayQueue:
-		return nil, agent.Errorf(agent.CodeAlreadyRunning, "an execution of this workflow is running; its settings allow %d at a time", settings.Concurrency).
+		if r := a.ending(w); r != nil {
+			return nil, r, nil
+		}
+		return nil, nil, agent.Errorf(agent.CodeAlreadyRunning, "an execution of this workflow is running; its settings allow %d at a time", settings.Concurrency).
 			With("workflow_id", x.WorkflowID).With("concurrency", settings.Concurrency)
 	case w.queued >= maxQueued:
-		return nil, agent.Errorf(agent.CodeConflict, "the queue of this workflow is full: %d executions are waiting", maxQueued).With("workflow_id", x.WorkflowID)
+		return nil, nil, agent.Errorf(agent.CodeConflict, "the queue of this workflow is full: %d executions are waiting", maxQueued).With("workflow_id", x.WorkflowID)
 	}
 	x.Status, x.StartedAt = agent.ExecutionQueued, agent.Time{}
-	return nil, nil
+	return nil, nil, nil
+}
+
+// ending returns a run that is about to release a slot of w, or nil. The caller
+// holds Engine.mu.
+func (a *agentState) ending(w *workflowSlots) *run {
+	if w.queued > 0 {
+		return nil
+	}
+	for _, r := range a.runs {
+		if r.ending.Load() && r.slot.workflow == w {
+			return r
+		}
+	}
+	return nil
 }
 
 // workflow returns the slots of a workflow. The caller holds Engine.mu.

@@ -155,6 +155,7 @@ func (r *run) finishAll() {
 	} else {
 		e.Output = raw
 	}
+	r.ending.Store(true)
 	if !r.commit(false) {
 		return
 	}

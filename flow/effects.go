@@ -19,7 +19,7 @@ func (e *Engine) ownKinds() map[string]*Kind {
 	kinds := e.logicKinds()
 	maps.Copy(kinds, map[string]*Kind{
 		"http-request": {Run: e.runHTTP, Check: checkHTTP},
-		"sql":          {Run: runSQL, Raw: []string{"query"}, Code: "query", CheckCode: checkSQL},
+		"sql":          {Run: runSQL, Raw: []string{"query"}, Code: "query", CheckCode: checkSQL, CheckSaved: checkQuotes},
 		"table":        {Run: runTable, Check: checkTable},
 		"new-items":    {Run: runNewItems, Check: checkNewItems},
 		"workflow":     {Run: e.runWorkflow},
@@ -42,6 +42,18 @@ func (e *Engine) runSearch(ctx context.Context, c *Call) (Outcome, error) {
 // checkSQL rejects templates that cannot be parameters of a statement.
 func checkSQL(_ map[string]any, query string, templates []sqlsandbox.Span) error {
 	return sqlsandbox.CheckSpans(query, templates)
+}
+
+// checkQuotes rejects templates within quotes. Where quotes have nothing but a
+// template, earlier versions saved it, and it is bound as text.
+func checkQuotes(query string, templates []sqlsandbox.Span) string {
+	bound, err := sqlsandbox.CutSpans(query, templates)
+	for i := range templates {
+		if err == nil && bound.Quoted(i) {
+			return "has a template within quotes; it is bound as a parameter: write {{x}} in place of '{{x}}'"
+		}
+	}
+	return ""
 }
 
 // statement returns the node's statement with each template replaced by a
@@ -125,7 +137,7 @@ func (e *Engine) runWorkflow(ctx context.Context, c *Call) (Outcome, error) {
 		return Outcome{}, why
 	}
 	q.callers = callersOf(ctx).outer()
-	s, err := e.admit(a, x, p, q.atLimit())
+	s, err := e.admit(ctx, a, x, p, q.atLimit())
 	if err != nil {
 		return Outcome{}, err
 	}

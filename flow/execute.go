@@ -85,7 +85,7 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 	if why := e.charge(x); why != nil {
 		return Started{}, e.refuse(ctx, db, x, p, q.IdempotencyKey, why)
 	}
-	s, err := e.admit(a, x, p, q.atLimit())
+	s, err := e.admit(ctx, a, x, p, q.atLimit())
 	if err != nil {
 		return Started{}, err
 	}

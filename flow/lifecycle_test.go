@@ -321,3 +321,24 @@ func TestStartStop(t *testing.T) {
 		}
 	}
 }
+
+// Whoever sees that an execution has ended can start the next one at once, even
+// if the workflow allows one at a time.
+func TestNextStartsOnceTheEndIsSeen(t *testing.T) {
+	db, e := open(t)
+	w := createWorkflow(t, db, e, "t trigger\na approval {\"title\":\"Pay?\"}\nt -> a")
+	for range 50 {
+		id := startWorkflow(t, db, e, w, `{}`)
+		waitForStatus(t, db, e, id, "a", agent.NodeWaiting)
+		live, done := e.Watch(id)
+		if _, err := e.Resume(t.Context(), db, id, Answer{NodeID: "a", Data: json.RawMessage(`{"decision":"approved"}`)}); err != nil {
+			t.Fatal(err)
+		}
+		for ev := range live {
+			if ev.Execution != nil {
+				break
+			}
+		}
+		done()
+	}
+}

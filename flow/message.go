@@ -2,6 +2,8 @@ package flow
 
 import (
 	"context"
+	"encoding/base64"
+	"math"
 	"strconv"
 	"strings"
 
@@ -21,10 +23,28 @@ func MessageKinds(g *gateways.Gateways) map[string]*Kind {
 			},
 		},
 	}
+	kinds["attachment"] = &Kind{Run: func(ctx context.Context, c *Call) (Outcome, error) { return runAttachment(ctx, g, c) }, Repeatable: true}
 	for gateway, node := range textNodes {
 		kinds[string(gateway)] = &Kind{Run: func(ctx context.Context, c *Call) (Outcome, error) { return runText(ctx, g, gateway, node, c) }}
 	}
 	return kinds
+}
+
+// runAttachment reads a file of a message, in the form in which http-request sends
+// files.
+func runAttachment(ctx context.Context, g *gateways.Gateways, c *Call) (Outcome, error) {
+	id, index := c.Number("message_id", 0), c.Number("index", 0)
+	if id < 1 || id != math.Trunc(id) {
+		return Outcome{}, agent.Invalid("message_id", "must be the id of a message")
+	}
+	if index < 0 || index >= agent.MaxMessageAttachments || index != math.Trunc(index) {
+		return Outcome{}, agent.Invalid("index", "must be a number from 0 to "+strconv.Itoa(agent.MaxMessageAttachments-1))
+	}
+	f, err := g.Attachment(ctx, c.DB, int64(id), int(index))
+	if err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{Output: map[string]any{"name": f.Name, "mime_type": f.MediaType, "size": len(f.Data), "data": base64.StdEncoding.EncodeToString(f.Data)}}, nil
 }
 
 // textNode describes a node type that sends text: the keys of its data and of

@@ -186,6 +186,23 @@ func nodeErrors(g *graph.Graph, i int, kind *Kind) (found []error) {
 	return found
 }
 
+// checkSaved returns the error about a valid node with code that only workflows of
+// earlier versions have.
+func checkSaved(g *graph.Graph, i int, kind *Kind) error {
+	if kind == nil || kind.CheckSaved == nil {
+		return nil
+	}
+	text, _ := g.Nodes[i].Data[kind.Code].(string)
+	spans, err := codeSpans(text)
+	if err != nil {
+		return err
+	}
+	if issue := kind.CheckSaved(text, spans); issue != "" {
+		return graph.InvalidNode(g, i, "data."+kind.Code, issue)
+	}
+	return nil
+}
+
 // templateError returns the error about the templates in a key of a node's
 // data.
 func templateError(g *graph.Graph, i int, key string, err error) error {
@@ -268,20 +285,37 @@ func (e *Engine) Check(w agent.Workflow) error {
 	if err := w.Validate(); err != nil {
 		return err
 	}
-	if w.Status == agent.WorkflowActive {
-		_, err := e.compile(w)
-		return err
-	}
-	g, err := graph.Parse(w.Nodes, w.Edges, false)
+	g, err := e.checkGraph(w)
 	if err != nil {
 		return err
 	}
 	for i, n := range g.Nodes {
-		if err := checkNode(g, i, e.kinds[n.Type]); err != nil {
+		if err := checkSaved(g, i, e.kinds[n.Type]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkGraph checks what a workflow needs to run, or as much of it as a draft has.
+func (e *Engine) checkGraph(w agent.Workflow) (*graph.Graph, error) {
+	if w.Status == agent.WorkflowActive {
+		p, err := e.compile(w)
+		if err != nil {
+			return nil, err
+		}
+		return p.graph, nil
+	}
+	g, err := graph.Parse(w.Nodes, w.Edges, false)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range g.Nodes {
+		if err := checkNode(g, i, e.kinds[n.Type]); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
 }
 
 // programs caches compiled workflows. When it is full, it evicts an arbitrary

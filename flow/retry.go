@@ -46,7 +46,7 @@ func (e *Engine) Retry(ctx context.Context, db *store.DB, id, from string) (agen
 
 // repeat starts an execution with reused results, or queues it.
 func (e *Engine) repeat(ctx context.Context, a *agentState, x *agent.Execution, p *program, kept []agent.NodeResult) (agent.Execution, error) {
-	s, err := e.admit(a, x, p, asSettings)
+	s, err := e.admit(ctx, a, x, p, asSettings)
 	if err != nil {
 		return agent.Execution{}, err
 	}

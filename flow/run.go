@@ -63,7 +63,8 @@ type run struct {
 	children []*child
 
 	failure *agent.ExecutionError
-	gone    bool // the engine has removed the run
+	gone    bool        // the engine has removed the run
+	ending  atomic.Bool // its last write has begun
 
 	results     []agent.NodeResult // all of them, if the caller wants them
 	keepResults bool

@@ -2,11 +2,11 @@ package flow
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 
 	"satchel/agent"
+	"satchel/agent/chat"
 	"satchel/store"
 )
 
@@ -35,11 +35,18 @@ func (c callers) outer() callers { return c[:max(len(c)-1, 0)] }
 func (c callers) wait(workflowID string) bool { return slices.Contains(c, workflowID) }
 
 // RunTool runs an active workflow for a tool and returns its output. An execution
-// that has not ended by the deadline of ctx is terminated. A second call with the
-// same key, unless it is empty, starts nothing and waits for the execution of the
+// that has not ended by the deadline of ctx is terminated; one that has not by
+// run.AnswerBy goes on, and a chat.WorkflowRunning is returned. A second call with
+// the same key, unless it is empty, starts nothing and waits for the execution of the
 // first.
-func (e *Engine) RunTool(ctx context.Context, db *store.DB, workflowID string, input json.RawMessage, key string) (any, error) {
-	q := Request{WorkflowID: workflowID, Input: input, Trigger: "workflow", IdempotencyKey: key, Queue: true, Wait: forever, active: true,
+func (e *Engine) RunTool(ctx context.Context, db *store.DB, run chat.WorkflowRun) (any, error) {
+	key, own := run.Key, ctx
+	if !run.AnswerBy.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, run.AnswerBy)
+		defer cancel()
+	}
+	q := Request{WorkflowID: run.WorkflowID, Input: run.Input, Trigger: "workflow", IdempotencyKey: key, Queue: true, Wait: forever, active: true,
 		chain: store.ChainOf(ctx), callers: callersOf(ctx)}
 	s, err := e.execute(ctx, db, q)
 	x := s.Execution
@@ -49,6 +56,8 @@ func (e *Engine) RunTool(ctx context.Context, db *store.DB, workflowID string, i
 		}
 	}
 	switch {
+	case ctx.Err() != nil && own.Err() == nil && !run.AnswerBy.IsZero() && x.ID != "" && !x.Status.Ended():
+		return chat.WorkflowRunning{Status: "running", ExecutionID: x.ID, Message: "The workflow is still running. Its result is not known yet."}, nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) && !x.Status.Ended():
 		return nil, e.terminateLate(context.WithoutCancel(ctx), db, x.ID)
 	case ctx.Err() != nil:

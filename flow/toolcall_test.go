@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/chat"
 	"satchel/store"
 )
 
@@ -21,7 +22,7 @@ func TestRunTool(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"", "k", "k"} {
-		out, err := e.RunTool(t.Context(), db, double.ID, json.RawMessage(`{"n":21}`), key)
+		out, err := e.RunTool(t.Context(), db, chat.WorkflowRun{WorkflowID: double.ID, Input: json.RawMessage(`{"n":21}`), Key: key})
 		if err != nil || string(mustJSON(out)) != `{"n":21}` {
 			t.Errorf("key %q: %v %v", key, out, err)
 		}
@@ -30,7 +31,7 @@ func TestRunTool(t *testing.T) {
 		t.Errorf("%d executions, %v", n, err)
 	}
 	for id, code := range map[string]agent.Code{fails.ID: agent.CodeExecution, draft.ID: agent.CodeConflict, "workflow-none": agent.CodeNotFound} {
-		_, err := e.RunTool(t.Context(), db, id, nil, "")
+		_, err := e.RunTool(t.Context(), db, chat.WorkflowRun{WorkflowID: id, Input: nil, Key: ""})
 		wantCode(t, err, code)
 	}
 }
@@ -42,7 +43,7 @@ func TestRunToolEndsWhatIsLate(t *testing.T) {
 	for _, key := range []string{"", "k"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		_, err := e.RunTool(ctx, db, w.ID, nil, key)
+		_, err := e.RunTool(ctx, db, chat.WorkflowRun{WorkflowID: w.ID, Input: nil, Key: key})
 		wantCode(t, err, agent.CodeUpstream)
 	}
 	found, n, err := db.Executions(t.Context(), store.ExecutionFilter{WorkflowID: w.ID}, store.Page{Limit: 10})
@@ -61,7 +62,7 @@ func TestRunToolEndsWhatIsLate(t *testing.T) {
 func TestRunToolOfItself(t *testing.T) {
 	db, e := open(t)
 	e.Register(map[string]*Kind{"tool": {Run: func(ctx context.Context, c *Call) (Outcome, error) {
-		out, err := e.RunTool(ctx, c.DB, c.Text("tool_id"), mustJSON(c.Data["arguments"]), c.Key)
+		out, err := e.RunTool(ctx, c.DB, chat.WorkflowRun{WorkflowID: c.Text("tool_id"), Input: mustJSON(c.Data["arguments"]), Key: c.Key})
 		return Outcome{Output: map[string]any{"result": out}}, err
 	}}})
 	calling := func(id string) string {
@@ -84,13 +85,28 @@ func TestRunToolOfItself(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		out, err := e.RunTool(ctx, db, outer.ID, json.RawMessage(`{"n":4}`), "")
+		out, err := e.RunTool(ctx, db, chat.WorkflowRun{WorkflowID: outer.ID, Input: json.RawMessage(`{"n":4}`), Key: ""})
 		if err != nil || strings.Count(string(mustJSON(out)), "result") != 4 || !strings.Contains(string(mustJSON(out)), `"end":true`) {
 			t.Errorf("%s %v", mustJSON(out), err)
 		}
-		_, err = e.RunTool(ctx, db, outer.ID, json.RawMessage(`{"n":100}`), "")
+		_, err = e.RunTool(ctx, db, chat.WorkflowRun{WorkflowID: outer.ID, Input: json.RawMessage(`{"n":100}`), Key: ""})
 		if agent.ErrorCode(err) != agent.CodeExecution || !strings.Contains(err.Error(), "limit of a chain") {
 			t.Errorf("an endless chain ended with %v", err)
 		}
+	}
+}
+
+// TestRunToolGoesOn: a workflow that takes longer than a model waits goes on, and
+// the tool returns its execution.
+func TestRunToolGoesOn(t *testing.T) {
+	db, e := open(t)
+	w := createWorkflow(t, db, e, sleeper)
+	out, err := e.RunTool(t.Context(), db, chat.WorkflowRun{WorkflowID: w.ID, AnswerBy: time.Now().Add(50 * time.Millisecond)})
+	running, is := out.(chat.WorkflowRunning)
+	if err != nil || !is || running.Status != "running" {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if x, _, err := db.Execution(t.Context(), running.ExecutionID); err != nil || x.Status.Ended() {
+		t.Errorf("%+v, %v", x, err)
 	}
 }

@@ -48,7 +48,11 @@ func (e *Engine) Validate(nodes []agent.RawNode, edges []agent.RawEdge, status a
 		if kind == nil && executable {
 			issues = append(issues, Issue{agent.Issue{Field: typeField, Issue: cannotRun(n.Type), NodeID: n.ID}, severityError})
 		}
-		for _, err := range nodeErrors(g, i, kind) {
+		found := nodeErrors(g, i, kind)
+		if err := checkSaved(g, i, kind); len(found) == 0 && err != nil {
+			found = append(found, err)
+		}
+		for _, err := range found {
 			issues = append(issues, Issue{issueOfError(err), severityError})
 		}
 		issues = append(issues, unreachableReferences(g, i, kind, upstream[i])...)

@@ -31,7 +31,22 @@ var hostile = []string{
 // and contacts that it can read.
 func createQueryWorkflow(t *testing.T, db *store.DB, e *Engine, data map[string]any) agent.Workflow {
 	t.Helper()
-	return createWorkflow(t, db, e, "start trigger\nq sql "+string(mustJSON(data))+"\nstart -> q")
+	text := "start trigger\nq sql " + string(mustJSON(data)) + "\nstart -> q"
+	query, _ := data["query"].(string)
+	if !strings.Contains(query, "'{{") {
+		return createWorkflow(t, db, e, text)
+	}
+	// Earlier versions saved it.
+	w := agent.Workflow{Name: "Test", Status: agent.WorkflowActive, Settings: agent.DefaultWorkflowSettings()}
+	w.Nodes, w.Edges = parseGraph(text)
+	if err := e.Check(w); err == nil || !strings.Contains(err.Error(), "within quotes") {
+		t.Errorf("check of %q: %v", query, err)
+	}
+	w, err := db.CreateWorkflow(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
 }
 
 func TestSQLTemplatesAreBound(t *testing.T) {

@@ -200,7 +200,19 @@ type discordPost struct {
 	Data struct {
 		Name    string          `json:"name"`
 		Options []discordOption `json:"options"`
+		// Resolved has the files that options of the type attachment name.
+		Resolved struct {
+			Attachments map[string]discordFile `json:"attachments"`
+		} `json:"resolved"`
 	} `json:"data"`
+}
+
+type discordFile struct {
+	ID       string `json:"id"`
+	Name     string `json:"filename"`
+	MimeType string `json:"content_type"`
+	Size     int64  `json:"size"`
+	URL      string `json:"url"`
 }
 
 type discordUser struct {
@@ -209,8 +221,12 @@ type discordUser struct {
 	GlobalName string `json:"global_name"`
 }
 
+// discordAttachment is the type of options whose value is the id of a file.
+const discordAttachment = 11
+
 type discordOption struct {
 	Name    string          `json:"name"`
+	Type    int             `json:"type"`
 	Value   any             `json:"value"`
 	Options []discordOption `json:"options"` // of a subcommand
 }
@@ -261,10 +277,11 @@ func (p *discordPost) message(now time.Time) (agent.Inbound, bool) {
 	if p.GuildID != "" {
 		thread += ":" + user.ID
 	}
+	files := p.files(p.Data.Options, 1)
 	in := agent.Inbound{ID: p.ID, Thread: thread, Text: commandText(p.Data.Name, p.Data.Options),
 		From: agent.ContactChange{ExternalID: agent.Some(agent.DiscordContact + user.ID)},
 		Metadata: metadata(map[string]string{"platform": "discord", "channel": p.ChannelID, "guild": p.GuildID, "user": user.ID,
-			"username": user.Username, "command": p.Data.Name}, nil)}
+			"username": user.Username, "command": p.Data.Name}), Attachments: files}
 	if name := user.GlobalName; name != "" {
 		in.From.Name = agent.Some(name)
 	}
@@ -275,6 +292,23 @@ func (p *discordPost) message(now time.Time) (agent.Inbound, bool) {
 		in.ReplyToken, in.ReplyUntil = p.Token, agent.At(now.Add(discordTokenLifetime))
 	}
 	return in, true
+}
+
+// files returns the files that a command's options name, and replaces the ids by
+// the names of the files.
+func (p *discordPost) files(options []discordOption, depth int) (files []agent.Attachment) {
+	for i := range options {
+		o := &options[i]
+		id, _ := o.Value.(string)
+		if f, ok := p.Data.Resolved.Attachments[id]; ok && o.Type == discordAttachment {
+			files = append(files, agent.Attachment{ID: f.ID, Name: f.Name, MimeType: f.MimeType, Size: f.Size, URL: f.URL})
+			o.Value = "[file: " + agent.Clip(f.Name, 200) + "]"
+		}
+		if depth < 3 {
+			files = append(files, p.files(o.Options, depth+1)...)
+		}
+	}
+	return files
 }
 
 // commandText returns the text of a command: the value of its only option, or

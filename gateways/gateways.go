@@ -34,6 +34,7 @@ type Gateways struct {
 	now      func() time.Time
 	wait     func(context.Context, time.Duration) error // before a call is retried
 	out      *outgoing
+	files    *attachments
 	visitors *visitors      // of websites
 	roots    *x509.CertPool // trusted for TLS to mail servers; nil: the system's
 }
@@ -51,6 +52,7 @@ func New(o Options) *Gateways {
 	g.client = g.guard.HTTP()
 	g.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	g.out, g.visitors = newOutgoing(g), newVisitors(o.Folder.DerivedKey("visitors of websites"))
+	g.files = newAttachments(g, egress.New(egress.Policy{Allow: o.Allow, MaxResponse: agent.MaxAttachmentBytes + 1, HeaderTimeout: 30 * time.Second}))
 	g.folder.OnPending(func(db *store.DB, p store.Pending) { g.out.queue.notify(db, p.Messages, p.Changed) })
 	return g
 }
@@ -65,7 +67,10 @@ func (g *Gateways) PublicURL() string {
 }
 
 // Close closes idle connections.
-func (g *Gateways) Close() { g.guard.CloseIdleConnections() }
+func (g *Gateways) Close() {
+	g.guard.CloseIdleConnections()
+	g.files.guard.CloseIdleConnections()
+}
 
 // Create creates a gateway of a type, or of a platform's own name such as
 // "smtp", and returns it with its webhook secret, which is not shown again.

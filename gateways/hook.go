@@ -124,6 +124,8 @@ type hookPost struct {
 	Email      looseString     `json:"email"`
 	Phone      looseString     `json:"phone"`
 	Metadata   json.RawMessage `json:"metadata"`
+
+	Attachments json.RawMessage `json:"attachments"`
 }
 
 // looseString is a string that may also be sent as a number. Anything else is
@@ -207,11 +209,29 @@ func parseHookMessage(body []byte) (agent.Inbound, bool) {
 	}
 	text := string(cmp.Or(post.Text, post.Message, post.Content))
 	from := string(cmp.Or(post.From, post.ExternalID))
-	if strings.TrimSpace(from) == "" || strings.TrimSpace(text) == "" {
+	files := hookFiles(post.Attachments)
+	if strings.TrimSpace(from) == "" || strings.TrimSpace(text) == "" && len(files) == 0 {
 		return agent.Inbound{}, false
 	}
 	return agent.Inbound{
-		ID: string(post.ID), Thread: string(cmp.Or(post.ThreadID, looseString(from))), Text: text, Metadata: post.Metadata,
+		Attachments: files,
+		ID:          string(post.ID), Thread: string(cmp.Or(post.ThreadID, looseString(from))), Text: text, Metadata: post.Metadata,
 		From: agent.ContactChange{ExternalID: agent.Some(from), Name: agent.Some(string(post.Name)), Email: agent.Some(string(post.Email)), Phone: agent.Some(string(post.Phone))},
 	}, true
+}
+
+// hookFiles returns the files that a post names by their addresses.
+func hookFiles(raw json.RawMessage) (files []agent.Attachment) {
+	var named []struct {
+		URL      string `json:"url"`
+		Name     string `json:"name"`
+		MimeType string `json:"mime_type"`
+	}
+	_ = json.Unmarshal(raw, &named) // senders may have a field of this name for something else
+	for _, f := range named {
+		if f.URL != "" {
+			files = append(files, agent.Attachment{URL: f.URL, Name: f.Name, MimeType: f.MimeType})
+		}
+	}
+	return files
 }

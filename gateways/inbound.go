@@ -20,31 +20,14 @@ func malformed(platform string, err error) error {
 	return agent.Invalid("body", "is not a valid post from "+platform).Because(err)
 }
 
-// Attachment is what is stored about a file in a message: not the file itself,
-// but how to get it from the platform.
-type Attachment struct {
-	Type     string `json:"type,omitempty"` // the platform's type, such as voice
-	ID       string `json:"id,omitempty"`
-	Name     string `json:"name,omitempty"`
-	MimeType string `json:"mime_type,omitempty"`
-	Size     int64  `json:"size,omitempty"` // in bytes
-	URL      string `json:"url,omitempty"`
-}
-
-// maxAttachments limits the files stored for one message.
-const maxAttachments = 50
-
-// metadata returns the metadata of an inbound message: non-empty facts and its
-// attachments.
-func metadata(facts map[string]string, attachments []Attachment) json.RawMessage {
+// metadata returns the metadata of an inbound message: the facts that are not
+// empty.
+func metadata(facts map[string]string) json.RawMessage {
 	kept := map[string]any{}
 	for name, value := range facts {
 		if value != "" {
 			kept[name] = agent.Clip(value, 2000)
 		}
-	}
-	if len(attachments) > 0 {
-		kept["attachments"] = attachments[:min(len(attachments), maxAttachments)]
 	}
 	raw, err := json.Marshal(kept)
 	if err != nil {

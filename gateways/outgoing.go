@@ -43,10 +43,11 @@ func newOutgoing(g *Gateways) *outgoing {
 	return o
 }
 
-// Start begins to send pending messages. It returns immediately and may be
-// called twice. The work ends with ctx or Stop.
+// Start begins to send pending messages and to download attachments. It returns
+// immediately and may be called twice. The work ends with ctx or Stop.
 func (g *Gateways) Start(ctx context.Context) error {
 	g.out.queue.start(ctx)
+	g.files.queue.start(ctx)
 	return nil
 }
 
@@ -54,8 +55,9 @@ func (g *Gateways) Start(ctx context.Context) error {
 // the rest and waits until nothing runs. The outcome of a cancelled attempt is
 // unknown.
 func (g *Gateways) Stop() {
+	g.files.queue.stop()
 	g.out.queue.stop()
-	g.guard.CloseIdleConnections()
+	g.Close()
 }
 
 // SendMessage adds a person's message, with the role assistant, to a

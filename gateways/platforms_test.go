@@ -382,7 +382,7 @@ func TestResendFetch(t *testing.T) {
 		t.Errorf("%+v", in)
 	}
 	for _, want := range []string{`"references":"\u003c1@x\u003e \u003c2@x\u003e"`, `"auto_submitted":"auto-replied"`, `"reply_to":"help@example.com"`, `"size":3`} {
-		if !strings.Contains(string(in.Metadata), want) {
+		if !strings.Contains(string(described(in)), want) {
 			t.Errorf("%s is not in %s", want, in.Metadata)
 		}
 	}

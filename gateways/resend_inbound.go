@@ -94,16 +94,16 @@ func (e *resendEmail) fill(in *agent.Inbound) {
 	before := messageIDs(cmp.Or(e.header("References"), e.header("In-Reply-To")))
 	in.Thread = cmp.Or(append(before, e.MessageID, in.ID)[0], in.ID)
 	in.Text = cmp.Or(strings.TrimSpace(e.Text), htmlText(e.HTML), e.Subject)
-	files := make([]Attachment, 0, len(e.Attachments))
+	in.Attachments = make([]agent.Attachment, 0, len(e.Attachments))
 	for _, a := range e.Attachments {
-		files = append(files, Attachment{ID: a.ID, Name: a.Filename, MimeType: a.ContentType, Size: a.Size})
+		in.Attachments = append(in.Attachments, agent.Attachment{ID: a.ID, Name: a.Filename, MimeType: a.ContentType, Size: a.Size})
 	}
 	replyTo := ""
 	if len(e.ReplyTo) > 0 && isAddress(e.ReplyTo[0]) {
 		replyTo = e.ReplyTo[0]
 	}
 	in.Metadata = metadata(map[string]string{"platform": "resend", "subject": e.Subject, "message_id": e.MessageID, "from": e.From,
-		"to": strings.Join(e.To, ", "), "reply_to": replyTo, "references": references(before), "auto_submitted": e.automatic()}, files)
+		"to": strings.Join(e.To, ", "), "reply_to": replyTo, "references": references(before), "auto_submitted": e.automatic()})
 }
 
 // header returns a header of an email, or "".

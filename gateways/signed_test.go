@@ -158,7 +158,7 @@ func checkInbound(t *testing.T, name string, in agent.Inbound, want parsedMessag
 	if in.ID != want.id || in.Thread != want.thread || in.Text != want.text || who != want.who {
 		t.Errorf("%s: %+v", name, in)
 	}
-	if !json.Valid(in.Metadata) || !strings.Contains(string(in.Metadata), want.has) || strings.Contains(string(in.Metadata), "TOKEN") {
+	if !json.Valid(in.Metadata) || !strings.Contains(string(described(in)), want.has) || strings.Contains(string(in.Metadata), "TOKEN") {
 		t.Errorf("%s: metadata %s", name, in.Metadata)
 	}
 }

@@ -278,15 +278,16 @@ func (p *slackPost) message() agent.Inbound {
 	if direct := e.ChannelType == "im" || strings.HasPrefix(channel, "D"); e.ThreadTS != "" || !direct {
 		thread += ":" + cmp.Or(e.ThreadTS, e.TS)
 	}
-	files := make([]Attachment, 0, len(e.Files))
+	files := make([]agent.Attachment, 0, len(e.Files))
 	for _, f := range e.Files {
-		files = append(files, Attachment{ID: f.ID, Name: f.Name, MimeType: f.MimeType, Size: f.Size, URL: f.URL})
+		files = append(files, agent.Attachment{ID: f.ID, Name: f.Name, MimeType: f.MimeType, Size: f.Size, URL: f.URL})
 	}
 	return agent.Inbound{
 		ID: channel + ":" + e.TS, Thread: thread, Text: slackUnescape.Replace(e.Text),
 		From: agent.ContactChange{ExternalID: agent.Some(agent.SlackContact + string(e.User))},
 		Metadata: metadata(map[string]string{"platform": "slack", "team": p.TeamID, "channel": channel, "channel_type": e.ChannelType,
-			"user": string(e.User), "ts": e.TS, "thread_ts": e.ThreadTS}, files),
+			"user": string(e.User), "ts": e.TS, "thread_ts": e.ThreadTS}),
+		Attachments: files,
 	}
 }
 

@@ -161,7 +161,7 @@ func (m *telegramMessage) inbound(bot string, edited bool) (agent.Inbound, bool)
 	if len(m.Forwarded) > 0 {
 		facts["forwarded"] = "true"
 	}
-	in.Metadata = metadata(facts, files)
+	in.Metadata, in.Attachments = metadata(facts), files
 	return in, true
 }
 
@@ -188,14 +188,14 @@ func (m *telegramMessage) sender() (agent.ContactChange, bool) {
 
 // content returns the text of a message and its files. Content without text is
 // described in brackets.
-func (m *telegramMessage) content() (string, []Attachment) {
-	var files []Attachment
+func (m *telegramMessage) content() (string, []agent.Attachment) {
+	var files []agent.Attachment
 	named := ""
 	add := func(kind string, f *telegramFile) {
 		if f == nil || f.ID == "" {
 			return
 		}
-		files = append(files, Attachment{Type: kind, ID: f.ID, Name: agent.Clip(f.Name, 500), MimeType: agent.Clip(f.MimeType, 200), Size: f.Size})
+		files = append(files, agent.Attachment{Type: kind, ID: f.ID, Name: agent.Clip(f.Name, 500), MimeType: agent.Clip(f.MimeType, 200), Size: f.Size})
 		named = "[" + kind + "]"
 		if detail := cmp.Or(f.Name, f.Emoji); detail != "" {
 			named = "[" + kind + ": " + agent.Clip(detail, 200) + "]"

@@ -121,7 +121,7 @@ func TestTelegramUpdates(t *testing.T) {
 		in := taken.Messages[0]
 		from := in.From.ExternalID.Value + " " + in.From.Telegram.Value + " " + in.From.Name.Value
 		var got, want any
-		_ = json.Unmarshal(in.Metadata, &got)
+		_ = json.Unmarshal(described(in), &got)
 		_ = json.Unmarshal([]byte(tc.metadata), &want)
 		if in.Text != tc.text || in.Thread != tc.thread || in.ID != tc.id || from != tc.from || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v\nfrom %s\nmetadata %s", tc.name, in, from, in.Metadata)

@@ -169,14 +169,14 @@ func (t twilio) parsePost(o store.OpenGateway, p Post, _ time.Time) (Parsed, err
 func (t twilio) message(id string, form url.Values) agent.Inbound {
 	number := strings.TrimPrefix(form.Get("From"), t.prefix)
 	media, _ := strconv.Atoi(form.Get("NumMedia"))
-	var files []Attachment
+	var files []agent.Attachment
 	for i := range min(media, maxMedia) {
 		n := strconv.Itoa(i)
-		files = append(files, Attachment{URL: form.Get("MediaUrl" + n), MimeType: form.Get("MediaContentType" + n)})
+		files = append(files, agent.Attachment{URL: form.Get("MediaUrl" + n), MimeType: form.Get("MediaContentType" + n)})
 	}
 	in := agent.Inbound{ID: id, Thread: number, Text: twilioText(form, files), From: agent.ContactChange{Phone: agent.Some(number)},
 		Metadata: metadata(map[string]string{"platform": "twilio", "from": number, "to": strings.TrimPrefix(form.Get("To"), t.prefix),
-			"city": form.Get("FromCity"), "country": form.Get("FromCountry")}, files)}
+			"city": form.Get("FromCity"), "country": form.Get("FromCountry")}), Attachments: files}
 	if t.prefix != "" {
 		in.From.WhatsApp = agent.Some(number)
 	}
@@ -188,7 +188,7 @@ func (t twilio) message(id string, form url.Values) agent.Inbound {
 
 // twilioText returns the text of a message. What has none is described in brackets:
 // files by their kind, and a location of WhatsApp.
-func twilioText(form url.Values, files []Attachment) string {
+func twilioText(form url.Values, files []agent.Attachment) string {
 	if text := form.Get("Body"); text != "" {
 		return text
 	}

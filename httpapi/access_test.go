@@ -273,6 +273,9 @@ func TestGate(t *testing.T) {
 	if got := named.with("Origin", "https://evil.example").send(t, "GET", "/api/agents", "").Header.Get("Access-Control-Allow-Origin"); got != "" {
 		t.Errorf("an origin that was not named may read: %q", got)
 	}
+	if got := open.send(t, "GET", "/api/agents", "").Header; got.Get("Access-Control-Allow-Origin") != "*" || got.Get("Access-Control-Expose-Headers") == "" {
+		t.Errorf("headers for pages of any origin: %v", got)
+	}
 	form := open.do(t, "POST", "/api/agents", strings.NewReader(`{"name":"x"}`), "text/plain")
 	if form.StatusCode != 415 || at(form.json, "error.code") != "UNSUPPORTED_FORMAT" {
 		t.Errorf("a form's media type: %d %s", form.StatusCode, form.text)

@@ -70,7 +70,7 @@ func TestClusterIsForAdmins(t *testing.T) {
 func TestClusterMetrics(t *testing.T) {
 	first, _ := newCluster(t)
 	text := first.do(t, "GET", "/metrics", http.NoBody, "").text
-	for _, line := range []string{"agents 2", "lag_seconds 1.5", "claims_total 3", "fences_total 4", "ship_errors_total 5"} {
+	for _, line := range []string{"agents 2", "lag_seconds 1.5", "claims_total 3", "fences_total 4", "ship_errors_total 5", "clock_ahead_seconds -3"} {
 		if !strings.Contains(text, "\nsatchel_cluster_"+line+"\n") {
 			t.Errorf("no %s in\n%s", line, text)
 		}

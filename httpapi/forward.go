@@ -20,8 +20,9 @@ import (
 
 // Limits of forwarding.
 const (
-	forwardPatience = 15 * time.Second // for an owner that has gone, or is changing
-	forwardPause    = 200 * time.Millisecond
+	forwardPatience = 15 * time.Second      // for an owner that has gone, or is changing
+	forwardPause    = 20 * time.Millisecond // before the second attempt; each further one waits twice as long
+	longestPause    = 500 * time.Millisecond
 	keptBody        = 1 << 20 // bytes of a body that can be sent a second time
 	retryAfter      = "2"     // seconds
 )
@@ -104,14 +105,14 @@ func (f *forwarder) serveOwn(c echo.Context, next echo.HandlerFunc, t target) er
 		if !f.hasSession(t.session) {
 			return errMoved
 		}
-		return f.answer(c, next)
+		return f.answer(c, next, "")
 	}
 	if t.node != "" {
 		return next(c) // which checks that it is meant
 	}
-	node, err := f.owner(c.Request().Context(), t.agent, false)
+	node, id, err := f.owner(c.Request().Context(), t.agent, false)
 	if err == nil && !node.Self {
-		node, err = f.owner(c.Request().Context(), t.agent, true)
+		node, id, err = f.owner(c.Request().Context(), t.agent, true)
 	}
 	switch {
 	case agent.ErrorCode(err) == agent.CodeNotFound:
@@ -121,30 +122,40 @@ func (f *forwarder) serveOwn(c echo.Context, next echo.HandlerFunc, t target) er
 	case !node.Self:
 		return errMoved
 	}
-	return f.answer(c, next)
+	return f.answer(c, next, id)
 }
 
-// answer has this server answer, if it may at present. A handler that finds its agent
-// with another server is errMoved.
-func (f *forwarder) answer(c echo.Context, next echo.HandlerFunc) error {
-	if err := f.directory.Ready(); err != nil {
+// answer has this server answer, if it may at present. What is for an agent waits
+// until the agent is there. A handler that finds its agent with another server is
+// errMoved.
+func (f *forwarder) answer(c echo.Context, next echo.HandlerFunc, id string) error {
+	err := f.directory.Ready()
+	if err == nil && id != "" {
+		ctx, cancel := context.WithTimeout(c.Request().Context(), f.patience)
+		err = f.directory.Await(ctx, id)
+		cancel()
+	}
+	if errors.Is(err, cluster.ErrNotOwner) {
+		return errMoved
+	}
+	if err != nil {
 		return err
 	}
-	err := next(c)
+	err = next(c)
 	if errors.Is(err, cluster.ErrNotOwner) && !c.Response().Committed {
 		return errMoved
 	}
 	return err
 }
 
-// owner returns the server that has an agent, looked up anew after a first attempt
-// failed.
-func (f *forwarder) owner(ctx context.Context, ref string, again bool) (cluster.Node, error) {
-	node, id, err := f.directory.Owner(ctx, ref)
+// owner returns the server that has an agent, looked up anew after it had moved, and
+// the agent's id.
+func (f *forwarder) owner(ctx context.Context, ref string, again bool) (node cluster.Node, id string, err error) {
+	node, id, err = f.directory.Owner(ctx, ref)
 	if err == nil && again {
-		return f.directory.Refresh(ctx, id)
+		node, err = f.directory.Refresh(ctx, id)
 	}
-	return node, err
+	return node, id, err
 }
 
 // route has the owner of an agent answer: this server or another one. Until something
@@ -157,14 +168,14 @@ func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error
 	ctx, cancel := context.WithTimeout(c.Request().Context(), f.patience)
 	defer cancel()
 	pause := forwardPause
-	for again := false; ; again = true {
-		node, err := f.owner(ctx, t.agent, again)
+	for moved := false; ; {
+		node, id, err := f.owner(ctx, t.agent, moved)
 		switch {
 		case agent.ErrorCode(err) == agent.CodeNotFound:
 			return next(c)
 		case err != nil:
 		case node.Self:
-			err = f.answer(c, next)
+			err = f.answer(c, next, id)
 			if c.Response().Committed || !errors.Is(err, errMoved) && !errors.Is(err, cluster.ErrUnavailable) {
 				return err
 			}
@@ -176,9 +187,11 @@ func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error
 		if !body.rewind() {
 			return err
 		}
+		// Who takes over from an owner that does not answer, this server hears by itself.
+		moved = errors.Is(err, errMoved)
 		select {
 		case <-time.After(pause):
-			pause = min(2*pause, time.Second)
+			pause = min(2*pause, longestPause)
 		case <-ctx.Done():
 			return err
 		}
@@ -188,7 +201,7 @@ func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error
 // findSession has the server answer that has a browser session, which only it knows.
 func (f *forwarder) findSession(c echo.Context, next echo.HandlerFunc, t target) error {
 	if f.hasSession(t.session) {
-		return f.answer(c, next)
+		return f.answer(c, next, "")
 	}
 	body, err := keepBody(c.Request())
 	if err != nil {

@@ -35,6 +35,7 @@ type fakeCluster struct {
 	mu     sync.Mutex
 	owners map[string]*fakeNode // by id
 	names  map[string]string    // id by name
+	next   map[string]*fakeNode // who owns it once its owner was given, by id
 	asked  func()               // called when an owner is looked up anew
 
 	hostile bool // in names of servers
@@ -66,7 +67,7 @@ func (n *fakeNode) Self() cluster.Node { return n.node(n) }
 func (n *fakeNode) Ready() error       { return n.down }
 
 func (n *fakeNode) Stats() cluster.Stats {
-	return cluster.Stats{Owned: 2, Lag: 1500 * time.Millisecond, Claims: 3, Fences: 4, Errors: 5}
+	return cluster.Stats{Owned: 2, Lag: 1500 * time.Millisecond, Claims: 3, Fences: 4, Errors: 5, Ahead: -3 * time.Second}
 }
 
 func (n *fakeNode) Owner(_ context.Context, ref string) (cluster.Node, string, error) {
@@ -77,6 +78,10 @@ func (n *fakeNode) Owner(_ context.Context, ref string) (cluster.Node, string, e
 		ref = id
 	}
 	owner, ok := c.owners[ref]
+	if next := c.next[ref]; next != nil {
+		c.owners[ref] = next
+		delete(c.next, ref)
+	}
 	switch {
 	case !ok:
 		return cluster.Node{}, "", agent.NotFound("agent", ref)
@@ -85,6 +90,8 @@ func (n *fakeNode) Owner(_ context.Context, ref string) (cluster.Node, string, e
 	}
 	return n.node(owner), ref, nil
 }
+
+func (n *fakeNode) Await(context.Context, string) error { return nil }
 
 func (n *fakeNode) Refresh(ctx context.Context, id string) (cluster.Node, error) {
 	if n.cluster.asked != nil {
@@ -249,17 +256,21 @@ func TestForwardedOnce(t *testing.T) {
 	}
 	req.Header.Set("X-Forwarded-For", "192.0.2.7, 127.0.0.1")
 	first.Sign(req)
-	for what, want := range map[string]int{"signed": 421, "changed": 200} {
-		if what == "changed" { // the signature does not fit, so it is an ordinary request
-			req.Header.Set("X-Forwarded-For", "192.0.2.8, 127.0.0.1")
-		}
+	for _, c := range []struct {
+		what, client string
+		want         int
+	}{
+		{"signed", "192.0.2.7", 421},
+		{"changed", "192.0.2.8", 200}, // the signature does not fit, so it is an ordinary request
+	} {
+		req.Header.Set("X-Forwarded-For", c.client+", 127.0.0.1")
 		resp, err := http.DefaultTransport.RoundTrip(req)
 		if err != nil {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
-		if resp.StatusCode != want {
-			t.Errorf("%s: %d, want %d", what, resp.StatusCode, want)
+		if resp.StatusCode != c.want {
+			t.Errorf("%s: %d, want %d", c.what, resp.StatusCode, c.want)
 		}
 	}
 }
@@ -277,16 +288,15 @@ func TestRequestsFollowTheAgent(t *testing.T) {
 	t.Cleanup(wrong.Close)
 	for what, before := range map[string]*fakeNode{"nobody": nil, "the wrong server": {testClient: &testClient{url: wrong.URL}}, "a server that has gone": {testClient: &testClient{url: "http://127.0.0.1:1"}}} {
 		first.cluster.owners[near.ID()] = before
-		moved := 0
-		first.cluster.asked = func() {
-			if moved++; moved == 1 {
+		first.cluster.asked = nil
+		if what == "the wrong server" {
+			first.cluster.asked = func() {
 				first.cluster.mu.Lock()
 				first.cluster.owners[near.ID()] = first
 				first.cluster.mu.Unlock()
 			}
-		}
-		if before == nil { // an owner that is not known is not looked up anew
-			time.AfterFunc(forwardPause/2, func() { first.cluster.asked() })
+		} else { // only one that had the agent is a reason to look its owner up anew
+			first.cluster.next = map[string]*fakeNode{near.ID(): first}
 		}
 		if a := second.send(t, "POST", "/api/agents/near/contacts", `{"name":"`+what+`"}`); a.StatusCode != 201 || a.json["name"] != what {
 			t.Errorf("%s: %d %s", what, a.StatusCode, a.text)
@@ -404,11 +414,7 @@ func TestUploadsAreForwarded(t *testing.T) {
 		t.Fatalf("%d %s", a.StatusCode, a.text)
 	}
 	first.cluster.owners[far.ID()] = &fakeNode{testClient: &testClient{url: "http://127.0.0.1:1"}}
-	first.cluster.asked = func() {
-		first.cluster.mu.Lock()
-		first.cluster.owners[far.ID()] = second
-		first.cluster.mu.Unlock()
-	}
+	first.cluster.next = map[string]*fakeNode{far.ID(): second}
 	if a := first.do(t, "POST", "/api/agents/far/sources", bytes.NewReader(form.Bytes()), w.FormDataContentType()); a.StatusCode != 201 {
 		t.Errorf("after a server that refused the connection: %d %s", a.StatusCode, a.text)
 	}

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"slices"
 
+	"github.com/labstack/echo/v4"
+
 	"satchel/agent"
 	"satchel/gateways"
 	"satchel/httpapi/rest"
@@ -175,4 +177,26 @@ func simulatedLocation(c *rest.Call, out any) string {
 
 func (s *Server) simulateMessage(c *rest.Call, in *simulateIn) (agent.Message, error) {
 	return s.options.Gateways.Simulate(c, c.DB, in.ID, gateways.Simulation{From: in.Body.From, Text: in.Body.Text, Name: in.Body.Name})
+}
+
+type attachmentIn struct {
+	MessageID int64 `path:"messageId" doc:"Id of the message." example:"17"`
+	Index     int   `path:"index" doc:"Which of metadata.attachments, from 0." minimum:"0" example:"0"`
+}
+
+// attachmentFile sends a file of a message. Browsers get only types under which
+// nothing in the file runs.
+func (s *Server) attachmentFile(c *rest.Call) error {
+	in, err := rest.Bind[attachmentIn](c)
+	if err != nil {
+		return err
+	}
+	file, err := c.DB.Attachment(c, in.MessageID, in.Index)
+	if err != nil {
+		return err
+	}
+	if !agent.IsShownMedia(file.MediaType) {
+		file.MediaType = echo.MIMEOctetStream
+	}
+	return writeFile(c, file)
 }

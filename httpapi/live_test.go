@@ -239,7 +239,7 @@ func TestTakeoverWalk(t *testing.T) {
 	}
 	ts.must(t, 200, "POST", at+"/execute", `{"action":"evaluate","script":"1"}`)
 	late := ts.openPage(t, 400, 700, made["takeover_url"].(string))
-	late.waitFor(`/takeover is over/.test(document.getElementById("note").textContent)`)
+	late.waitFor(`/takeover has ended/.test(document.getElementById("note").textContent)`)
 }
 
 // TestLiveViewShowsTextAsText has a page try to get its script into the view.

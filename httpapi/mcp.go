@@ -30,7 +30,7 @@ func (s *Server) mcpEndpoints() {
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
 		r := rest.Raw[struct{}](method, "/agents/{id}"+mcpPath, http.StatusOK, "The agent as an MCP server", s.serveMCP).Role(rest.Viewer)
 		s.echo.Add(method, mcpPath+":id", s.serve(r))
-		s.routes[method+" "+mcpPath+":id"] = r
+		s.routes[routeKey{method, mcpPath + ":id"}] = r
 	}
 }
 

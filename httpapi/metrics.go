@@ -64,6 +64,8 @@ func (m *metrics) cluster(d cluster.Directory) {
 			func() float64 { return float64(d.Stats().Owned) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "satchel_cluster_lag_seconds", Help: "The longest that a commit of about the last second has waited for the database."},
 			func() float64 { return d.Stats().Lag.Seconds() }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "satchel_cluster_clock_ahead_seconds", Help: "By how much this server's clock is ahead of the database's."},
+			func() float64 { return d.Stats().Ahead.Seconds() }),
 		counter("claims_total", "Agents that this server took over from servers that left.", func(s cluster.Stats) int64 { return s.Claims }),
 		counter("fences_total", "Commits that were refused, since another server had the agent.", func(s cluster.Stats) int64 { return s.Fences }),
 		counter("ship_errors_total", "Statements with commits that the database did not answer.", func(s cluster.Stats) int64 { return s.Errors }))

@@ -310,6 +310,9 @@ func (w *contractClient) checkChat(t *testing.T, at string) {
 	w.request(t, 200, "POST", at+"/chat", `{"message":"Where is the harbour?","run_id":"run-0001"}`)
 	said := w.request(t, 200, "POST", at+"/chat", `{"message":"Hello"}`).json["message"].(map[string]any)
 	w.request(t, 200, "PUT", at+"/messages/"+fmt.Sprint(said["id"])+"/feedback", `{"rating":1,"comment":"Good."}`)
+	file := "/messages/" + fmt.Sprint(said["id"]) + "/attachments/0"
+	w.request(t, 404, "GET", at+file, "")
+	w.seen[routeOf(w.all, "GET", "/agents/x"+file)] = true // see TestAttachments
 	w.request(t, 200, "GET", at+"/chat/run-0001/events", "")
 	w.request(t, 200, "POST", at+"/chat/run-0001/stop", "")
 	w.request(t, 200, "GET", at+"/models?llm_base_url="+newModelProvider(t).URL, "")

@@ -22,7 +22,7 @@ var pageFiles embed.FS
 
 // pagePolicy only allows a page the scripts and content of this server's own
 // files, so that users' text can never run as a script.
-const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src blob:; connect-src 'self'; " +
 	"form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 
 // consolePolicy also makes the browser reject text passed to innerHTML and

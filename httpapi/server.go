@@ -89,7 +89,7 @@ type Server struct {
 	log       *slog.Logger
 	echo      *echo.Echo
 	http      *http.Server
-	routes    map[string]*rest.Route // by method and echo path
+	routes    map[routeKey]*rest.Route
 	table     []*rest.Route
 	metrics   *metrics
 	describe  func() (rest.Packed, error)
@@ -104,6 +104,9 @@ type Server struct {
 	served chan struct{}
 }
 
+// routeKey is the method and echo's path of a route.
+type routeKey struct{ method, path string }
+
 // Connection limits in addition to rest.ReadTimeout and rest.WriteTimeout.
 const (
 	headerTimeout  = 10 * time.Second
@@ -116,7 +119,7 @@ const (
 func New(o Options) *Server {
 	s := &Server{
 		options: o, folder: o.Folder, index: o.Index, flow: o.Flow, chat: o.Chat, toolbox: o.Toolbox, policy: o.policy(),
-		limiter: rest.NewLimiter(o.RateLimits, o.TrustedProxies, time.Now), log: o.Log, echo: echo.New(), routes: map[string]*rest.Route{}, pingEvery: pingEvery,
+		limiter: rest.NewLimiter(o.RateLimits, o.TrustedProxies, time.Now), log: o.Log, echo: echo.New(), routes: map[routeKey]*rest.Route{}, pingEvery: pingEvery,
 	}
 	if s.log == nil {
 		s.log = slog.Default()
@@ -141,7 +144,7 @@ func New(o Options) *Server {
 	s.table = s.api()
 	for _, r := range s.table {
 		s.echo.Add(r.Method, r.EchoPath(), s.serve(r))
-		s.routes[r.Method+" "+r.EchoPath()] = r
+		s.routes[routeKey{r.Method, r.EchoPath()}] = r
 	}
 	s.mcpEndpoints()
 	s.socketEndpoints()
@@ -166,12 +169,15 @@ func (s *Server) Open() bool { return s.policy.Open() }
 // Handler returns the complete service as an http.Handler.
 func (s *Server) Handler() http.Handler { return s.echo }
 
+// Headers that are the same in all answers share their values.
+var noSniff, noReferrer, noStore, apiVersion = []string{"nosniff"}, []string{"no-referrer"}, []string{"no-store"}, []string{"1"}
+
 // admitRequest is the first handler of every request: it sets the request id, checks
 // host and origin, counts the request, and recovers from panics.
 func (s *Server) admitRequest(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		began := time.Now()
-		route := s.routes[c.Request().Method+" "+c.Path()]
+		route := s.routes[routeKey{c.Request().Method, c.Path()}]
 		end := func() {}
 		if route != nil {
 			end = rest.Compress(c)
@@ -195,14 +201,14 @@ func (s *Server) admitRequest(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		h := c.Response().Header()
 		h.Set(echo.HeaderXRequestID, requestID(c.Request()))
-		h.Set(echo.HeaderXContentTypeOptions, "nosniff")
-		h.Set(echo.HeaderReferrerPolicy, "no-referrer")
+		h[echo.HeaderXContentTypeOptions] = noSniff
+		h[echo.HeaderReferrerPolicy] = noReferrer
 		path := c.Request().URL.Path
 		if path != "/api" && !strings.HasPrefix(path, "/api/") && !strings.HasPrefix(path, mcpPath) {
 			return next(c)
 		}
-		h.Set("X-API-Version", "1")
-		h.Set(echo.HeaderCacheControl, "no-store")
+		h["X-Api-Version"] = apiVersion
+		h[echo.HeaderCacheControl] = noStore
 		s.policy.SetCORS(h, c.Request())
 		if c.Request().Method == http.MethodOptions {
 			return s.preflight(c)

@@ -13,7 +13,7 @@ import (
 // Attention counts what an agent has for people to look at.
 type Attention struct {
 	Waiting  int        `json:"waiting,omitempty"`  // approvals, open takeovers and conversations that wait for a person
-	Failures int        `json:"failures,omitempty"` // executions of the last FailureAge that ended in an error
+	Failures int        `json:"failures,omitempty"` // executions of the last FailureAge that ended in an error, and were not repeated since
 	FailedAt agent.Time `json:"failed_at,omitzero"` // when the newest of them was started
 }
 
@@ -36,10 +36,15 @@ const handovers = `conversations v WHERE v.status = 'open' AND (v.needs_human = 
 // approvals are those of no takeover, which is counted itself, and of no test.
 const approvals = "kind = 'approval' AND child_id = '' AND execution_id NOT IN (SELECT id FROM executions WHERE trigger = 'test')"
 
+// failedExecutions are those with ids from ?2 that ended in an error, without
+// tests and without those whose retry has ended: the retry tells how it is now.
+const failedExecutions = `executions WHERE status = 'errored' AND ` + executionEnded + ` AND id >= ?2 AND trigger <> 'test'
+	AND id NOT IN (SELECT retried_from FROM executions WHERE status IN ('complete','errored') AND id >= ?2 AND trigger = 'retry')`
+
 const selectAttention = `SELECT (SELECT count(*) FROM _waits WHERE ` + approvals + `) + (SELECT count(*) FROM takeovers WHERE ended_at IS NULL)
 	+ (SELECT count(*) FROM ` + handovers + `),
-	(SELECT count(*) FROM executions WHERE status = 'errored' AND ` + executionEnded + ` AND id >= ?2 AND trigger <> 'test'),
-	(SELECT created_at FROM executions WHERE status = 'errored' AND ` + executionEnded + ` AND id >= ?2 AND trigger <> 'test' ORDER BY id DESC LIMIT 1)`
+	(SELECT count(*) FROM ` + failedExecutions + `),
+	(SELECT created_at FROM ` + failedExecutions + ` ORDER BY id DESC LIMIT 1)`
 
 func (c *conn) attention(now agent.Time) (a Attention, err error) {
 	return a, c.row(selectAttention, maxHandovers, agent.FirstID(agent.KindExecution, now.Add(-FailureAge))).Scan(&a.Waiting, &a.Failures, &a.FailedAt)

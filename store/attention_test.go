@@ -63,3 +63,46 @@ func TestAttentionOfClosedFiles(t *testing.T) {
 		t.Errorf("a day later: %+v", got)
 	}
 }
+
+// TestRetriedFailures: an execution whose retry has ended is no failure any
+// more, and one whose retry failed counts once.
+func TestRetriedFailures(t *testing.T) {
+	db, err := openFolder(t).CreateAgent(t.Context(), agent.Agent{Name: "a"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := agent.Now()
+	for _, c := range []struct {
+		id, from, status string
+		want             int
+	}{
+		{"a", "", "errored", 1}, {"b", "", "errored", 2},
+		{"c", "a", "running", 2}, {"d", "a", "terminated", 2}, // they tell nothing
+		{"e", "a", "errored", 2}, {"f", "e", "complete", 1},
+	} {
+		trigger := "manual"
+		if c.from != "" {
+			trigger = "retry"
+		}
+		first := agent.FirstID(agent.KindExecution, now.Time)
+		from := ""
+		if c.from != "" {
+			from = first + c.from
+		}
+		if _, err := Write(t.Context(), db, func(tx *Tx) (struct{}, error) {
+			_, _ = tx.exec("INSERT INTO workflows(id, name) VALUES ('workflow-1', 'w') ON CONFLICT DO NOTHING")
+			_, err := tx.exec("INSERT INTO executions(id, workflow_id, version, status, trigger, retried_from, created_at) VALUES (?,'workflow-1',1,?,?,?,?)", first+c.id, c.status, trigger, from, now)
+			return struct{}{}, err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		a, err := db.Attention(t.Context())
+		if err != nil || a.Failures != c.want {
+			t.Errorf("after %s: %d failures, want %d; %v", c.id, a.Failures, c.want, err)
+		}
+		o, err := db.Overview(t.Context(), 1)
+		if err != nil || len(o.Failures) != 1 || o.Failures[0].Count != c.want {
+			t.Errorf("after %s: %+v, %v", c.id, o.Failures, err)
+		}
+	}
+}

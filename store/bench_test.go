@@ -193,6 +193,31 @@ func BenchmarkColdAgent(b *testing.B) {
 	done()
 }
 
+// BenchmarkFirstRead is the first answer of agents whose files are closed, each
+// its own, as after a start.
+func BenchmarkFirstRead(b *testing.B) {
+	const n = 300
+	path := b.TempDir()
+	makeAgents(b, path, n)
+	f := openWith(b, Options{Path: path})
+	list := make([]*DB, n)
+	for i := range list {
+		list[i] = byName(b, f, fmt.Sprintf("agent-%d", i))
+	}
+	done := measureCPU(b)
+	for i := range b.N {
+		if i%n == 0 && i > 0 {
+			b.StopTimer()
+			f.maintain(b.Context(), time.Now().Add(closeAfter))
+			b.StartTimer()
+		}
+		if _, _, err := list[i%n].Contacts(context.Background(), nil, Page{Limit: 50}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	done()
+}
+
 // BenchmarkOpen is a start with many agents, after an orderly stop and with
 // nothing remembered, and what each agent of the catalog costs in memory.
 func BenchmarkOpen(b *testing.B) {

@@ -59,8 +59,15 @@ func (f *Folder) captureNew(db *DB) {
 	}
 }
 
-// captureCommit captures what was committed. The error says that a cluster did not
-// take it: it does not count. The caller leads.
+// captureCommitting notes that a commit begins. The caller leads.
+func (f *file) captureCommitting() {
+	if f.capture != nil {
+		f.capture.Committing()
+	}
+}
+
+// captureCommit has captured, soon, what was committed. The error says that a cluster
+// did not take it: it does not count. The caller leads.
 func (f *file) captureCommit() error {
 	if f.capture == nil {
 		return nil
@@ -75,6 +82,14 @@ func (f *file) captureCommit() error {
 		_, _ = f.capture.Checkpoint(f.writer.checkpoint, false) // the next commit tries again
 	}
 	return nil
+}
+
+// captureDoubt begins the capture anew when a commit failed that may have been
+// captured already: the disk failed after SQLite had written it.
+func (f *file) captureDoubt(err error) {
+	if code := sqliteCode(err) & 0xff; f.capture != nil && (code == codeIOErr || code == codeFull) {
+		f.capture.Lose(err)
+	}
 }
 
 // captureRest captures the rest of a file that is about to be closed, and empties
@@ -172,6 +187,22 @@ func (db *DB) CaptureRest(ctx context.Context) error {
 	}
 	db.leave()
 	return nil
+}
+
+// Capture has the sink of the folder's commits take what was committed to the agent's
+// file since the last time. It does not wait for writes, and does nothing when the
+// file is closed: then it is captured.
+func (db *DB) Capture() {
+	db.mu.Lock()
+	f := db.file
+	if f == nil || f.capture == nil {
+		db.mu.Unlock()
+		return
+	}
+	db.users++
+	db.mu.Unlock()
+	defer db.leave()
+	_ = f.capture.Capture() // the writer's turn sees the error of a durable sink
 }
 
 // CapturedAt reports whether the agent's file, unless it is open, is as it was at

@@ -41,6 +41,8 @@ func (s *captures) Resume(id string) (capture.Position, uint64) {
 	return s.closed[id], 0
 }
 
+func (s *captures) Committed(string) {}
+
 func (s *captures) Commit(_ string, c capture.Commit) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -306,6 +308,7 @@ func TestCaptureNoticesOtherPrograms(t *testing.T) {
 			before := s.losses(db.id)
 			test.change(t, f, db)
 			createContact(t, db, named("after"))
+			db.Capture()
 			if n := s.losses(db.id) - before; n != test.losses {
 				t.Fatalf("%d losses: %v", n, s.lost[db.id])
 			}
@@ -331,6 +334,7 @@ func TestCaptureContinuesAfterAKill(t *testing.T) {
 	whole := s.closed[db.id]
 	for n := range 6 {
 		createContact(t, db, numberedContact(n))
+		db.Capture()
 	}
 	killed := t.TempDir() // as a kill leaves the folder
 	if err := os.CopyFS(killed, os.DirFS(path)); err != nil {

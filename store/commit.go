@@ -81,7 +81,9 @@ func (f *file) runAlone(j *job) error {
 		return err
 	}
 	g := f.holdAnswers()
+	f.captureCommitting()
 	err = guarded(j.run, f.writer)
+	f.captureDoubt(err)
 	made := f.writer.takeWork()
 	err = errors.Join(err, f.subscribe(f.writer, made.announced|made.taken, before))
 	refused := f.captureCommit()
@@ -115,6 +117,13 @@ func (f *file) pass(group []*job) {
 	for _, j := range group[min(1, len(group)):] { // the first leads
 		j.turn <- false
 	}
+}
+
+// isWriting reports whether writes run or wait.
+func (f *file) isWriting() bool {
+	f.queueMu.Lock()
+	defer f.queueMu.Unlock()
+	return len(f.queue) > 0 || f.running && f.lent == nil
 }
 
 // next returns the jobs of the next commit, which stay in the queue until
@@ -203,7 +212,9 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 		end, made, w.rows = "ROLLBACK", madeWork{}, nil
 	}
 	g := f.holdAnswers()
+	f.captureCommitting()
 	if _, err := w.exec(end); err != nil {
+		f.captureDoubt(err)
 		f.release(g, nil)
 		return lost(fmt.Errorf("commit: %w", err))
 	}

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"satchel/agent"
 	"satchel/store/sqlite"
@@ -37,8 +39,11 @@ func scanContact(rows *sqlite.Rows) (c agent.Contact, err error) {
 // decodeTags reads the tags of a contact. What is no text among them, put
 // there by SQL, is shown as the JSON that it is.
 func decodeTags(raw string) ([]string, error) {
+	if tags, ok := plainTexts(raw); ok {
+		return tags, nil
+	}
 	tags := []string{}
-	if raw == "[]" || json.Unmarshal([]byte(raw), &tags) == nil {
+	if json.Unmarshal([]byte(raw), &tags) == nil {
 		return tags, nil
 	}
 	var mixed []json.RawMessage
@@ -52,6 +57,22 @@ func decodeTags(raw string) ([]string, error) {
 		}
 	}
 	return tags, nil
+}
+
+// plainTexts splits a JSON list of texts if it is written without escapes and spaces,
+// as nearly all tags are. Lists of contacts decode one for each.
+func plainTexts(raw string) ([]string, bool) {
+	if raw == "[]" {
+		return []string{}, true
+	}
+	inner, opened := strings.CutPrefix(raw, `["`)
+	inner, closed := strings.CutSuffix(inner, `"]`)
+	if !opened || !closed || strings.Contains(inner, `\`) || !utf8.ValidString(inner) {
+		return nil, false
+	}
+	texts := strings.Split(inner, `","`)
+	quoted := func(text string) bool { return strings.Contains(text, `"`) }
+	return texts, !slices.ContainsFunc(texts, quoted)
 }
 
 // identity of contacts: for each identifier the expression of its unique
@@ -100,18 +121,11 @@ func anys(values []string) []any {
 
 // Contact reads one contact.
 func (db *DB) Contact(ctx context.Context, id string) (agent.Contact, error) {
-	return Read(ctx, db, func(tx *Tx) (agent.Contact, error) { return tx.contact(id) })
+	return ReadOne(ctx, db, func(tx *Tx) (agent.Contact, error) { return tx.contact(id) })
 }
 
 func (tx *Tx) contact(id string) (agent.Contact, error) {
-	found, err := all(tx, scanContact, "SELECT "+contactColumns+" FROM contacts WHERE id = ?", id)
-	if err != nil {
-		return agent.Contact{}, err
-	}
-	if len(found) == 0 {
-		return agent.Contact{}, agent.NotFound("contact", id)
-	}
-	return found[0], nil
+	return one(tx, scanContact, "contact", "SELECT "+contactColumns+" FROM contacts WHERE id = ?", id)
 }
 
 // CreateContact adds a contact made of the given fields. One that shares an
@@ -223,7 +237,7 @@ func (tx *Tx) deleteRow(table, noun, id string) error {
 // ResolveContact finds the contact that has this identifier, compared as for
 // duplicates.
 func (db *DB) ResolveContact(ctx context.Context, field, value string) (agent.Contact, error) {
-	return Read(ctx, db, func(tx *Tx) (agent.Contact, error) { return tx.resolveContact(field, value) })
+	return ReadOne(ctx, db, func(tx *Tx) (agent.Contact, error) { return tx.resolveContact(field, value) })
 }
 
 func (tx *Tx) resolveContact(field, value string) (agent.Contact, error) {

@@ -317,3 +317,21 @@ func TestTimesPassTheirChecks(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPlainTexts compares what is split with what is decoded.
+func TestPlainTexts(t *testing.T) {
+	for raw, plain := range map[string]bool{
+		`[]`: true, `["vip"]`: true, `["vip","späti, neu","a]b"]`: true, `[""]`: true, `["",""]`: true,
+		`["a\"b"]`: false, `["a\\","b"]`: false, `["a", "b"]`: false, `[ "a" ]`: false, `["a",1,"b"]`: false, `[null]`: false, `[["a"]]`: false,
+		`{"a":"b"}`: false, `["]`: false, "[\"\xff\"]": false, ``: false,
+	} {
+		got, ok := plainTexts(raw)
+		if ok != plain {
+			t.Errorf("%q is plain: %v", raw, ok)
+		}
+		var want []string
+		if err := json.Unmarshal([]byte(raw), &want); ok && (err != nil || !slices.Equal(got, want)) {
+			t.Errorf("%q is %q, want %q, %v", raw, got, want, err)
+		}
+	}
+}

@@ -49,14 +49,7 @@ func (db *DB) Conversation(ctx context.Context, id string, newest int) (agent.Co
 }
 
 func (tx *Tx) conversation(id string) (agent.Conversation, error) {
-	found, err := all(tx, scanConversation, "SELECT "+conversationColumns+" FROM conversations WHERE id = ?", id)
-	if err != nil {
-		return agent.Conversation{}, err
-	}
-	if len(found) == 0 {
-		return agent.Conversation{}, agent.NotFound("conversation", id)
-	}
-	return found[0], nil
+	return one(tx, scanConversation, "conversation", "SELECT "+conversationColumns+" FROM conversations WHERE id = ?", id)
 }
 
 // CreateConversation opens a conversation. Contact and gateway must exist

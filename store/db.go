@@ -144,7 +144,7 @@ func (db *DB) open() error {
 		}
 	}
 	unchanged := db.inPlace && db.folder.cache != nil && db.folder.cache.matches(db.id, db.path)
-	f, err := openFile(db.path, unchanged, db.newCapture())
+	f, err := openFile(db.path, unchanged || shared, db.newCapture())
 	if err != nil {
 		return err
 	}

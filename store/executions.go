@@ -164,14 +164,7 @@ func (db *DB) Execution(ctx context.Context, id string) (agent.Execution, []agen
 }
 
 func (tx *Tx) execution(id string) (agent.Execution, error) {
-	found, err := all(tx, scanExecution, "SELECT "+executionColumns+" FROM executions WHERE id = ?", id)
-	if err != nil {
-		return agent.Execution{}, err
-	}
-	if len(found) == 0 {
-		return agent.Execution{}, agent.NotFound("execution", id)
-	}
-	return found[0], nil
+	return one(tx, scanExecution, "execution", "SELECT "+executionColumns+" FROM executions WHERE id = ?", id)
 }
 
 // journalled is a node result as the journal keeps it.

@@ -29,7 +29,7 @@ func TestExpand(t *testing.T) {
 	db := openKnowledge(t)
 	learn(t, db, testModel, []string{
 		"Die Häuser an der Straße und die Krankenversicherung", "Herr Mueller ist mit der Kündigungsfrist und den Beiträgen zufrieden",
-		"Los niños que nadan en las piscinas", "the kettle is in the cupboard",
+		"Los niños que nadan en las piscinas", "the kettle is in the cupboard", "fermentation of beer",
 	})
 	for _, c := range []struct {
 		word  string
@@ -48,6 +48,7 @@ func TestExpand(t *testing.T) {
 		{"nadar", []string{"es"}, "nadan", false},
 		{"ketle", []string{"en"}, "kettle", false},
 		{"cubpoard", nil, "cupboard", false},
+		{"fermentaton", []string{"en"}, "fermentation", false}, // the index has "ferment"
 		{"kettle", []string{"en"}, "", true},
 		{"settle", []string{"en"}, "", true}, // which is a word
 	} {

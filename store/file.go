@@ -54,7 +54,8 @@ type file struct {
 
 // openFile opens an existing agent's file and brings it to the present
 // version. It writes nothing to a file that is damaged, newer or no agent's. One
-// that is as it was when this program last closed it needs no check.
+// that is as this program, or another server of the cluster, last closed it needs no
+// check.
 func openFile(path string, unchanged bool, captured *capture.File) (*file, error) {
 	if !unchanged {
 		if err := checkFile(path); err != nil {
@@ -70,8 +71,8 @@ func openFile(path string, unchanged bool, captured *capture.File) (*file, error
 	if err := f.openWriter(check); err != nil {
 		return nil, err
 	}
-	if captured != nil && !unchanged {
-		if err := captured.Commit(); err != nil {
+	if captured != nil && (!unchanged || captured.Durable()) {
+		if err := captured.Capture(); err != nil {
 			return nil, errors.Join(err, f.writer.close())
 		}
 	}
@@ -249,15 +250,32 @@ type Tx struct {
 
 type actorKey struct{}
 
+// actorContext is a context with the label of an actor. Each request has one, and
+// context.WithValue would make two objects of it.
+type actorContext struct {
+	context.Context
+	label string
+}
+
+// Value returns the context itself for actorKey.
+func (c *actorContext) Value(key any) any {
+	if key == (actorKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
 // WithActor returns a context whose writes are audited as made by label.
 func WithActor(ctx context.Context, label string) context.Context {
-	return context.WithValue(ctx, actorKey{}, label)
+	return &actorContext{ctx, label}
 }
 
 // Actor is the label that WithActor set, "" for the program itself.
 func Actor(ctx context.Context) string {
-	label, _ := ctx.Value(actorKey{}).(string)
-	return label
+	if c, ok := ctx.Value(actorKey{}).(*actorContext); ok {
+		return c.label
+	}
+	return ""
 }
 
 func newTx(ctx context.Context, c *conn, db *DB) *Tx {

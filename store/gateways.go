@@ -64,7 +64,7 @@ func (db *DB) Gateways(ctx context.Context, gf GatewayFilter, p Page) ([]agent.G
 
 // Gateway reads one gateway.
 func (db *DB) Gateway(ctx context.Context, id string) (agent.Gateway, error) {
-	return Read(ctx, db, func(tx *Tx) (agent.Gateway, error) { return tx.gateway(id) })
+	return ReadOne(ctx, db, func(tx *Tx) (agent.Gateway, error) { return tx.gateway(id) })
 }
 
 func (tx *Tx) gateway(id string) (agent.Gateway, error) {

@@ -171,6 +171,9 @@ func (tx *Tx) receiveMessage(g *agent.Gateway, in *agent.Inbound) (*agent.Messag
 	if err := tx.appendTurn(&m); err != nil {
 		return nil, err
 	}
+	if err := tx.queueAttachments(g, &m); err != nil {
+		return nil, err
+	}
 	if in.Person {
 		if err := tx.handOver(c.ID); err != nil {
 			return nil, err

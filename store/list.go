@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"satchel/agent"
 	"satchel/store/sqlite"
 )
 
@@ -302,4 +303,21 @@ func all[T any](tx *Tx, scan func(*sqlite.Rows) (T, error), query string, args .
 		out = append(out, record)
 	}
 	return out, rows.Err()
+}
+
+// one reads the record of an id by a query for it. An error that there is none calls
+// it a noun.
+func one[T any](tx *Tx, scan func(*sqlite.Rows) (T, error), noun, query, id string) (record T, err error) {
+	rows, err := tx.query(query, id)
+	if err != nil {
+		return record, err
+	}
+	defer rows.Close()
+	if rows.Next() {
+		return scan(rows)
+	}
+	if err := rows.Err(); err != nil {
+		return record, err
+	}
+	return record, agent.NotFound(noun, id)
 }

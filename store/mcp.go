@@ -51,18 +51,11 @@ func (db *DB) MCPServers(ctx context.Context, p Page) ([]agent.MCPServer, int, e
 
 // MCPServer reads one MCP server.
 func (db *DB) MCPServer(ctx context.Context, id string) (agent.MCPServer, error) {
-	return Read(ctx, db, func(tx *Tx) (agent.MCPServer, error) { return tx.mcpServer(id) })
+	return ReadOne(ctx, db, func(tx *Tx) (agent.MCPServer, error) { return tx.mcpServer(id) })
 }
 
 func (tx *Tx) mcpServer(id string) (agent.MCPServer, error) {
-	found, err := all(tx, scanMCPServer, "SELECT "+mcpColumns+" FROM mcp_servers WHERE id = ?", id)
-	if err != nil {
-		return agent.MCPServer{}, err
-	}
-	if len(found) == 0 {
-		return agent.MCPServer{}, agent.NotFound("MCP server", id)
-	}
-	return found[0], nil
+	return one(tx, scanMCPServer, "MCP server", "SELECT "+mcpColumns+" FROM mcp_servers WHERE id = ?", id)
 }
 
 // CreateMCPServer adds an MCP server with what a look at it found. Its

@@ -23,6 +23,7 @@ var migrations = []string{
 		forTables(deleteSecrets, "gateways", "mcp_servers", "tools", "webhooks", "workflows"),
 	version4,
 	version5,
+	version6,
 }
 
 var (
@@ -36,6 +37,8 @@ var (
 	version4 string
 	//go:embed migrations/0005.sql
 	version5 string
+	//go:embed migrations/0006.sql
+	version6 string
 )
 
 // countRows keeps the number of a table's rows in _counts, so that meta.total

@@ -20,8 +20,8 @@ func (k *Knowledge) nearestByIndex(heads []search.Head, vector []float32, n int)
 		if err != nil {
 			return nil, err
 		}
-		exact, err := search.Scores(k.tx.query, `SELECT v.rowid, coalesce(1 - vec_distance_cosine(v.embedding, ?), 0)
-			FROM json_each(?) j CROSS JOIN `+vectorsOf(len(vector))+` v ON v.rowid = j.value`, packVector(vector), search.ListJSON(found))
+		exact, err := k.tx.cosines(vector, "SELECT p.rowid, p.chunk_id, p.chunk_offset FROM json_each(?) j CROSS JOIN "+placesIn(len(vector))+" p ON p.rowid = j.value",
+			search.ListJSON(found))
 		if err != nil {
 			return nil, err
 		}

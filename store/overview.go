@@ -173,14 +173,14 @@ func (tx *Tx) firstMessage(at time.Time) (int64, error) {
 	return low, nil
 }
 
-// failures groups the executions that failed of late.
+// failures groups the executions that failed of late and were not repeated since.
 func (tx *Tx) failures() ([]agent.FailureGroup, error) {
 	groups, err := all(tx, func(rows *sqlite.Rows) (g agent.FailureGroup, err error) {
 		return g, rows.Scan(&g.WorkflowID, &g.NodeID, &g.Error, &g.Count, &g.ExecutionID, &g.LastAt)
 	}, `SELECT workflow_id, coalesce(error ->> '$.node_id', '') AS node, coalesce(error ->> '$.message', '') AS message, count(*), max(id), max(coalesce(completed_at, created_at)) AS last_at
-		FROM (SELECT * FROM executions WHERE status = 'errored' AND `+executionEnded+` AND trigger <> 'test' AND id >= ? ORDER BY id DESC LIMIT ?)
-		GROUP BY workflow_id, node, message ORDER BY last_at DESC LIMIT ?`,
-		agent.FirstID(agent.KindExecution, tx.Now.Add(-FailureAge)), maxFailures, maxFailureGroups)
+		FROM (SELECT * FROM `+failedExecutions+` ORDER BY id DESC LIMIT ?1)
+		GROUP BY workflow_id, node, message ORDER BY last_at DESC LIMIT ?3`,
+		maxFailures, agent.FirstID(agent.KindExecution, tx.Now.Add(-FailureAge)), maxFailureGroups)
 	if err != nil {
 		return nil, err
 	}

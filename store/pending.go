@@ -14,18 +14,19 @@ import (
 // Pending says when each kind of background work of an agent is due: the zero
 // time when there is none, a time that is past when there is some now.
 type Pending struct {
-	Sources    agent.Time `json:"sources,omitzero"`    // to read, index or purge
-	Pages      agent.Time `json:"pages,omitzero"`      // of crawls, to fetch or index
-	Events     agent.Time `json:"events,omitzero"`     // that some consumer has not passed
-	Deliveries agent.Time `json:"deliveries,omitzero"` // of events to subscriptions
-	Messages   agent.Time `json:"messages,omitzero"`   // to send to platforms
-	Answers    agent.Time `json:"answers,omitzero"`    // to messages, by the agent itself
-	Schedules  agent.Time `json:"schedules,omitzero"`  // and tasks to run
-	Runs       agent.Time `json:"runs,omitzero"`       // of both that had not ended when the file was read or closed
-	Executions agent.Time `json:"executions,omitzero"` // to begin or go on with
-	Gateways   agent.Time `json:"gateways,omitzero"`   // that ask their platform for what is new
-	MCPServers agent.Time `json:"mcp_servers,omitzero"`
-	Sessions   agent.Time `json:"sessions,omitzero"` // of a browser that are open
+	Sources     agent.Time `json:"sources,omitzero"`    // to read, index or purge
+	Pages       agent.Time `json:"pages,omitzero"`      // of crawls, to fetch or index
+	Events      agent.Time `json:"events,omitzero"`     // that some consumer has not passed
+	Deliveries  agent.Time `json:"deliveries,omitzero"` // of events to subscriptions
+	Messages    agent.Time `json:"messages,omitzero"`   // to send to platforms
+	Answers     agent.Time `json:"answers,omitzero"`    // to messages, by the agent itself
+	Schedules   agent.Time `json:"schedules,omitzero"`  // and tasks to run
+	Runs        agent.Time `json:"runs,omitzero"`       // of both that had not ended when the file was read or closed
+	Executions  agent.Time `json:"executions,omitzero"` // to begin or go on with
+	Gateways    agent.Time `json:"gateways,omitzero"`   // that ask their platform for what is new
+	MCPServers  agent.Time `json:"mcp_servers,omitzero"`
+	Sessions    agent.Time `json:"sessions,omitzero"`    // of a browser that are open
+	Attachments agent.Time `json:"attachments,omitzero"` // of messages, to download
 
 	// Changed reports that the agent's status or settings may have changed, so
 	// that work which failed or was paused may continue.
@@ -48,6 +49,7 @@ const (
 	workGateways
 	workMCPServers
 	workSessions
+	workAttachments
 	workChanged
 
 	workAll = workChanged<<1 - 1
@@ -80,6 +82,7 @@ var dueTimes = [...]struct {
 	{func(p *Pending) *agent.Time { return &p.Gateways }, `iif(EXISTS (SELECT 1 FROM gateways WHERE ` + polled + `), ?1, NULL)`, 0},
 	{func(p *Pending) *agent.Time { return &p.MCPServers }, `iif(EXISTS (SELECT 1 FROM mcp_servers), ?1, NULL)`, 0},
 	{func(p *Pending) *agent.Time { return &p.Sessions }, `iif(EXISTS (SELECT 1 FROM sessions WHERE closed_at IS NULL), ?1, NULL)`, 0},
+	{func(p *Pending) *agent.Time { return &p.Attachments }, `(SELECT min(next_attempt_at) FROM _attachments WHERE upload = '')`, 6},
 }
 
 // field returns the due time of one kind of work; nil for workChanged.
@@ -88,6 +91,16 @@ func (p *Pending) field(kind workKinds) *agent.Time {
 		return nil
 	}
 	return dueTimes[bits.TrailingZeros32(uint32(kind))].field(p)
+}
+
+// Earliest returns when the first of it is due, the zero time when there is none.
+func (p Pending) Earliest() (due agent.Time) {
+	for i := range dueTimes {
+		if at := *dueTimes[i].field(&p); !at.IsZero() && (due.IsZero() || at.Before(due.Time)) {
+			due = at
+		}
+	}
+	return due
 }
 
 // add makes work of the given kinds due now.
@@ -123,10 +136,11 @@ var tableWork = map[tableChange]workKinds{
 	{"executions", ""}:                workExecutions,
 	{"_waits", ""}:                    workExecutions,
 	{"gateways", "status"}:            workMessages | workAnswers | workGateways,
-	{"gateways", "configured_fields"}: workMessages | workAnswers | workGateways,
+	{"gateways", "configured_fields"}: workMessages | workAnswers | workGateways | workAttachments,
 	{"gateways", "webhook_base"}:      workGateways,
 	{"mcp_servers", ""}:               workMCPServers,
 	{"sessions", ""}:                  workSessions,
+	{"_attachments", ""}:              workAttachments,
 	{"_agent", "status"}:              workAll,
 	{"_agent", "settings"}:            workAll,
 }

@@ -53,14 +53,7 @@ func (db *DB) Schedule(ctx context.Context, id string, newest int) (agent.Schedu
 }
 
 func (tx *Tx) schedule(id string) (agent.Schedule, error) {
-	found, err := all(tx, scanSchedule, "SELECT "+scheduleColumns+" FROM schedules WHERE id = ?", id)
-	if err != nil {
-		return agent.Schedule{}, err
-	}
-	if len(found) == 0 {
-		return agent.Schedule{}, agent.NotFound("schedule", id)
-	}
-	return found[0], nil
+	return one(tx, scanSchedule, "schedule", "SELECT "+scheduleColumns+" FROM schedules WHERE id = ?", id)
 }
 
 // CreateSchedule makes a schedule that check accepts and plans its first run.

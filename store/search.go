@@ -106,10 +106,10 @@ func (k *Knowledge) Cosines(vector []float32, seqs []int64) (map[int64]float64, 
 	if has, err := k.tx.hasVectors(len(vector)); err != nil || !has || len(seqs) == 0 {
 		return map[int64]float64{}, err
 	}
-	return search.Scores(k.tx.query, `SELECT v.rowid, coalesce(1 - vec_distance_cosine(v.embedding, ?), 0)
+	return k.tx.cosines(vector, `SELECT p.rowid, p.chunk_id, p.chunk_offset
 		FROM json_each(?) j CROSS JOIN chunks c ON c.seq = j.value CROSS JOIN sources s ON s.id = c.source_id
-		CROSS JOIN `+vectorsOf(len(vector))+` v ON v.rowid = c.seq
-		WHERE c.embedded = 1 AND s.embedding_model = ?`, packVector(vector), search.ListJSON(seqs), k.model)
+		CROSS JOIN `+placesIn(len(vector))+` p ON p.rowid = c.seq
+		WHERE c.embedded = 1 AND s.embedding_model = ?`, search.ListJSON(seqs), k.model)
 }
 
 // FoundChunk is a chunk as a search finds it.

@@ -129,7 +129,8 @@ const (
 	blockRows     = 64
 	indexedBlocks = 16 // of blockRows entries of the log
 	indexingTime  = 200 * time.Millisecond
-	maxLogChanges = 2_000 // of entries that came out of order; with more the log is indexed anew
+	quietIndexing = 400 * time.Millisecond // while nobody writes
+	maxLogChanges = 2_000                  // of entries that came out of order; with more the log is indexed anew
 )
 
 // indexSearched indexes what searches look at, as far as the time allows.
@@ -139,7 +140,7 @@ func (db *DB) indexSearched(ctx context.Context, f *file) error {
 		if err != nil || len(lacking) == 0 {
 			return err
 		}
-		if time.Since(begun) > indexingTime {
+		if spent := time.Since(begun); spent > quietIndexing || spent > indexingTime && f.isWriting() {
 			db.growing.Store(true)
 			return nil
 		}

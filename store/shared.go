@@ -124,12 +124,33 @@ func (f *Folder) EnterUnread(id string) error {
 	if err := f.cluster.Fetch(id, f.filePath(id)); err != nil {
 		return err
 	}
-	found := inspect(f.filePath(id))
+	found := inspectShared(f.filePath(id))
 	if found.problem == nil && (found.id != id || found.folder != f.mark()) {
 		return fmt.Errorf("the file of agent %s is another agent's", id)
 	}
+	if found.problem == nil {
+		f.cluster.Note(id, found.summary(), true)
+	}
 	f.enterShared(id, found)
 	return nil
+}
+
+// inspectShared is inspect for a file of the cluster, which the servers have made: its
+// schema was examined when they took it in.
+func inspectShared(path string) row {
+	c, err := openConn(unlocked(path))
+	if err != nil {
+		return row{record: record{problem: refused(err)}}
+	}
+	defer c.close()
+	r, err := readRow(c)
+	if err != nil {
+		return row{record: record{problem: refused(err)}}
+	}
+	if a, err := c.attention(agent.Now()); err == nil {
+		r.attention, r.attended = a, true
+	}
+	return r
 }
 
 // EnterStopped adds an agent that does nothing, and answers with an error.

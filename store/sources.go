@@ -183,7 +183,7 @@ func (u *Upload) finish() bool {
 // what a crash left behind.
 func (tx *Tx) dropLostUploads() error {
 	lost, err := all(tx, func(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) },
-		"SELECT DISTINCT upload FROM _file_parts WHERE upload NOT IN (SELECT upload FROM _files) AND upload NOT IN (SELECT upload FROM downloads)")
+		"SELECT DISTINCT upload FROM _file_parts WHERE upload NOT IN (SELECT upload FROM _files) AND upload NOT IN (SELECT upload FROM downloads) AND upload NOT IN (SELECT upload FROM _attachments)")
 	if err != nil {
 		return err
 	}

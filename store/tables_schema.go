@@ -16,9 +16,6 @@ import (
 // tablePrefix begins the names of such tables in SQL.
 const tablePrefix = "data_"
 
-// TableInSQL is what SQL calls a table.
-func TableInSQL(name string) string { return tablePrefix + name }
-
 const (
 	rowIDColumn   = `  "id" TEXT PRIMARY KEY NOT NULL DEFAULT ('row-' || lower(hex(randomblob(10)))),`
 	rowTimeColumn = `  %q TEXT NOT NULL DEFAULT (strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ','now')) CONSTRAINT %q CHECK (%q GLOB ` + timePattern + `),`

@@ -26,7 +26,7 @@ func (tx *Tx) takeover(sessionID, id string) (agent.Takeover, error) {
 
 // Takeover reads a takeover of a session.
 func (db *DB) Takeover(ctx context.Context, sessionID, id string) (agent.Takeover, error) {
-	return Read(ctx, db, func(tx *Tx) (agent.Takeover, error) { return tx.takeover(sessionID, id) })
+	return ReadOne(ctx, db, func(tx *Tx) (agent.Takeover, error) { return tx.takeover(sessionID, id) })
 }
 
 // TakeoverCompleted reports whether a person has done what a takeover asked for.

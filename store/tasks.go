@@ -48,18 +48,11 @@ func (db *DB) Tasks(ctx context.Context, statuses []string, p Page) ([]agent.Tas
 
 // Task reads one task.
 func (db *DB) Task(ctx context.Context, id string) (agent.Task, error) {
-	return Read(ctx, db, func(tx *Tx) (agent.Task, error) { return tx.task(id) })
+	return ReadOne(ctx, db, func(tx *Tx) (agent.Task, error) { return tx.task(id) })
 }
 
 func (tx *Tx) task(id string) (agent.Task, error) {
-	found, err := all(tx, scanTask, "SELECT "+taskColumns+" FROM tasks WHERE id = ?", id)
-	if err != nil {
-		return agent.Task{}, err
-	}
-	if len(found) == 0 {
-		return agent.Task{}, agent.NotFound("task", id)
-	}
-	return found[0], nil
+	return one(tx, scanTask, "task", "SELECT "+taskColumns+" FROM tasks WHERE id = ?", id)
 }
 
 // EachTask calls yield with every task, in no order, some at a time, so that

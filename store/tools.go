@@ -42,18 +42,11 @@ func (db *DB) AllTools(ctx context.Context) ([]agent.Tool, error) {
 
 // Tool reads one tool, its secrets masked.
 func (db *DB) Tool(ctx context.Context, id string) (agent.Tool, error) {
-	return Read(ctx, db, func(tx *Tx) (agent.Tool, error) { return tx.tool(id) })
+	return ReadOne(ctx, db, func(tx *Tx) (agent.Tool, error) { return tx.tool(id) })
 }
 
 func (tx *Tx) tool(id string) (agent.Tool, error) {
-	found, err := all(tx, scanTool, "SELECT "+toolColumns+" FROM tools WHERE id = ?", id)
-	if err != nil {
-		return agent.Tool{}, err
-	}
-	if len(found) == 0 {
-		return agent.Tool{}, agent.NotFound("tool", id)
-	}
-	return found[0], nil
+	return one(tx, scanTool, "tool", "SELECT "+toolColumns+" FROM tools WHERE id = ?", id)
 }
 
 // CreateTool adds a tool. A name that is taken is a CONFLICT.

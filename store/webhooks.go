@@ -57,18 +57,11 @@ func (db *DB) Webhooks(ctx context.Context, p Page) ([]agent.Webhook, int, error
 
 // Webhook reads one subscription.
 func (db *DB) Webhook(ctx context.Context, id string) (agent.Webhook, error) {
-	return Read(ctx, db, func(tx *Tx) (agent.Webhook, error) { return tx.webhook(id) })
+	return ReadOne(ctx, db, func(tx *Tx) (agent.Webhook, error) { return tx.webhook(id) })
 }
 
 func (tx *Tx) webhook(id string) (agent.Webhook, error) {
-	found, err := all(tx, scanWebhook, "SELECT "+webhookColumns+" FROM webhooks WHERE id = ?", id)
-	if err != nil {
-		return agent.Webhook{}, err
-	}
-	if len(found) == 0 {
-		return agent.Webhook{}, agent.NotFound("webhook", id)
-	}
-	return found[0], nil
+	return one(tx, scanWebhook, "webhook", "SELECT "+webhookColumns+" FROM webhooks WHERE id = ?", id)
 }
 
 // CreateWebhook adds a subscription with its secret, which is sealed.

@@ -61,18 +61,11 @@ func (db *DB) Workflows(ctx context.Context, statuses []string, p Page) ([]agent
 
 // Workflow reads a workflow.
 func (db *DB) Workflow(ctx context.Context, id string) (agent.Workflow, error) {
-	return Read(ctx, db, func(tx *Tx) (agent.Workflow, error) { return tx.workflow(id) })
+	return ReadOne(ctx, db, func(tx *Tx) (agent.Workflow, error) { return tx.workflow(id) })
 }
 
 func (tx *Tx) workflow(id string) (agent.Workflow, error) {
-	found, err := all(tx, scanWorkflow, "SELECT "+workflowColumns+" FROM workflows WHERE id = ?", id)
-	if err != nil {
-		return agent.Workflow{}, err
-	}
-	if len(found) == 0 {
-		return agent.Workflow{}, agent.NotFound("workflow", id)
-	}
-	return found[0], nil
+	return one(tx, scanWorkflow, "workflow", "SELECT "+workflowColumns+" FROM workflows WHERE id = ?", id)
 }
 
 // CreateWorkflow makes a workflow. The caller has checked it.

@@ -30,7 +30,7 @@ type ToolOptions struct {
 	// Workflow runs an active workflow until ctx ends and returns its output; nil:
 	// tools of type workflow fail. A second call with the same key, unless it is
 	// empty, starts nothing new.
-	Workflow    func(ctx context.Context, db *store.DB, workflowID string, input json.RawMessage, key string) (any, error)
+	Workflow    func(ctx context.Context, db *store.DB, run WorkflowRun) (any, error)
 	Credentials store.CredentialFinder
 	APIs        *apis.APIs // for tools of types operation and api-set
 	Version     string     // of the program, for the User-Agent

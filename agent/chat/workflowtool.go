@@ -15,6 +15,26 @@ import (
 // of its own.
 const workflowTimeout = 60 * time.Second
 
+// answerMargin is how long before a model stops to wait it is told that a workflow
+// is still running.
+const answerMargin = time.Second
+
+// WorkflowRun is a workflow that a tool runs.
+type WorkflowRun struct {
+	WorkflowID string
+	Input      json.RawMessage
+	Key        string    // a second run with the same key is the first; empty: none
+	AnswerBy   time.Time // when the tool has to answer, while the execution goes on; zero: the tool waits for its end
+}
+
+// WorkflowRunning is the result of a tool whose workflow takes longer than a model
+// waits.
+type WorkflowRunning struct {
+	Status      string `json:"status"` // running
+	ExecutionID string `json:"execution_id"`
+	Message     string `json:"message"`
+}
+
 // workflowTool returns a tool of type workflow for a model, which does not see the
 // arguments that have defaults.
 func (b *Toolbox) workflowTool(db *store.DB, t agent.Tool, c agent.ToolConfig) (Tool, error) {
@@ -41,14 +61,19 @@ func (b *Toolbox) runWorkflow(ctx context.Context, db *store.DB, c agent.ToolCon
 	if err != nil {
 		return nil, err
 	}
+	asked := ctx
 	ctx, cancel := withinLimit(ctx, c, workflowTimeout)
 	defer cancel()
+	run := WorkflowRun{WorkflowID: c.WorkflowID, Input: input, Key: keyOf(ctx)}
+	if until, limited := asked.Deadline(); limited && c.TimeoutMS > int(workflowTimeout.Milliseconds()) {
+		run.AnswerBy = until.Add(-answerMargin)
+	}
 	if b.options.Workflow == nil {
 		return nil, agent.Errorf(agent.CodeExecution, "this server does not run workflows")
 	}
-	output, err := b.options.Workflow(ctx, db, c.WorkflowID, input, keyOf(ctx))
-	if err != nil {
-		return nil, err
+	output, err := b.options.Workflow(ctx, db, run)
+	if running, is := output.(WorkflowRunning); err != nil || is {
+		return running, err
 	}
 	found, ok := path.Walk(output)
 	if !ok {

@@ -17,6 +17,18 @@ func message() Field {
 
 var messageTypes = []Type{
 	{
+		Name: "attachment", Label: "Attachment", Group: "Messages", Icon: "Paperclip", Docs: "workflows.md#files-of-messages",
+		Summary: "Reads a file that came with a message.", Synonyms: []string{"file", "photo", "image", "voice", "document", "download", "media"},
+		Data: []Field{
+			number("message_id", "Message", "Its id. In a workflow that message.received starts, {{message.id}}.").orKind("template").required(),
+			number("index", "Which", "Counted from 0, as in metadata.attachments of the message.").defaultsTo(0),
+		},
+		Output: []Field{text("name", "Name", "").required(), text("mime_type", "Type", "").required(), number("size", "Size", "").unit("bytes").required(),
+			text("data", "Content", "Base64. The whole output is a file for http-request.").required()},
+		Example:       `{"message_id":"{{message.id}}","index":0}`,
+		ExampleOutput: `{"name":"invoice.pdf","mime_type":"application/pdf","size":48213,"data":"JVBERi0xLjc…"}`,
+	},
+	{
 		Name: "email", Label: "Email", Group: "Messages", Icon: "Mail", Docs: messagesDocs, Needs: []string{"gateway:email"},
 		Summary: "Sends an email through Resend or SMTP.", Synonyms: []string{"mail", "resend", "smtp", "send", "newsletter"},
 		Data: []Field{

@@ -18,18 +18,24 @@ func (p *Policy) allowsOrigin(origin string) bool {
 	return slices.Contains(p.options.CORSOrigins, "*") || slices.Contains(p.options.CORSOrigins, origin)
 }
 
+// Header values that all answers share.
+var (
+	anyOrigin  = []string{"*"}
+	exposeList = []string{corsExpose}
+)
+
 // SetCORS sets the headers that let pages of other origins read an answer.
 // Credentials are never allowed.
 func (p *Policy) SetCORS(h http.Header, r *http.Request) {
 	if slices.Contains(p.options.CORSOrigins, "*") {
-		h.Set("Access-Control-Allow-Origin", "*")
+		h["Access-Control-Allow-Origin"] = anyOrigin
 	} else {
 		h.Add("Vary", "Origin")
 		if origin := r.Header.Get("Origin"); origin != "" && p.allowsOrigin(origin) {
 			h.Set("Access-Control-Allow-Origin", origin)
 		}
 	}
-	h.Set("Access-Control-Expose-Headers", corsExpose)
+	h["Access-Control-Expose-Headers"] = exposeList
 }
 
 // SetPreflight sets the headers that answer a browser's question what it may

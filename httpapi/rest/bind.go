@@ -87,7 +87,10 @@ func pathParam(c echo.Context, name string) string {
 // bind fills in from the request. The error names every field that is off.
 func (b *binding) bind(c echo.Context, in reflect.Value) error {
 	var issues agent.Issues
-	query := c.QueryParams()
+	var query url.Values
+	if c.Request().URL.RawQuery != "" {
+		query = c.QueryParams()
+	}
 	for _, p := range b.params {
 		values := query[p.name]
 		switch p.in {
@@ -181,7 +184,11 @@ func setParam(field reflect.Value, values []string) (issue string) {
 
 // checkMedia refuses bodies that are not declared as one of the media types.
 func checkMedia(r *http.Request, allowed ...string) error {
-	media, _, err := mime.ParseMediaType(r.Header.Get(echo.HeaderContentType))
+	given := r.Header.Get(echo.HeaderContentType)
+	if slices.Contains(allowed, given) {
+		return nil
+	}
+	media, _, err := mime.ParseMediaType(given)
 	if err != nil || !slices.Contains(allowed, media) {
 		return agent.Errorf(agent.CodeUnsupportedFormat, "the Content-Type must be %s", strings.Join(allowed, " or "))
 	}
@@ -251,12 +258,20 @@ func bindObject(data []byte, body reflect.Value, fields []boundField, issues *ag
 		if !ok {
 			continue
 		}
-		if err := json.Unmarshal(value, body.FieldByIndex(f.index).Addr().Interface()); err != nil {
+		if err := decodeField(value, body.FieldByIndex(f.index).Addr().Interface()); err != nil {
 			field, issue := ExplainJSON(f.name, err)
 			issues.Add(field, issue)
 		}
 	}
 	return nil
+}
+
+// decodeField is json.Unmarshal for JSON that is known to be valid.
+func decodeField(value json.RawMessage, field any) error {
+	if own, ok := field.(json.Unmarshaler); ok {
+		return own.UnmarshalJSON(value)
+	}
+	return json.Unmarshal(value, field)
 }
 
 func syntaxPlace(err error) string {

@@ -28,6 +28,8 @@ type compressWriter struct {
 	plain  bool
 }
 
+var varyEncoding = []string{echo.HeaderAcceptEncoding} // shared by all answers
+
 var gzipWriters = sync.Pool{New: func() any {
 	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // a level that there is
 	return w
@@ -37,7 +39,7 @@ var gzipWriters = sync.Pool{New: func() any {
 // gzip. The func that it returns ends the answer.
 func Compress(c echo.Context) (end func()) {
 	response := c.Response()
-	response.Header().Add(echo.HeaderVary, echo.HeaderAcceptEncoding)
+	response.Header()[echo.HeaderVary] = varyEncoding
 	if !acceptsGzip(c.Request()) {
 		return func() {}
 	}
@@ -149,8 +151,12 @@ func acceptsGzip(r *http.Request) bool {
 	anyCoding := false
 	for part := range strings.SplitSeq(r.Header.Get(echo.HeaderAcceptEncoding), ",") {
 		coding, weight, _ := strings.Cut(part, ";")
-		q, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(weight), "q="), 64)
-		switch accepted := err != nil || q > 0; strings.ToLower(strings.TrimSpace(coding)) {
+		accepted := true
+		if weight != "" {
+			q, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(weight), "q="), 64)
+			accepted = err != nil || q > 0
+		}
+		switch strings.ToLower(strings.TrimSpace(coding)) {
 		case "gzip", "x-gzip":
 			return accepted
 		case "*":

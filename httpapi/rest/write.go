@@ -67,6 +67,12 @@ type ErrorContent struct {
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
+// lengthByItself is the size up to which net/http sends the length of an answer
+// that is written at once by itself.
+const lengthByItself = 1 << 10
+
+var jsonType = []string{echo.MIMEApplicationJSON} // shared by all answers
+
 // WriteJSON writes v with the status; 204 has no body.
 func WriteJSON(c echo.Context, status int, v any) error {
 	if status == http.StatusNoContent {
@@ -84,7 +90,11 @@ func WriteJSON(c echo.Context, status int, v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	c.Response().Header().Set(echo.HeaderContentLength, strconv.Itoa(buf.Len()))
+	h := c.Response().Header()
+	h[echo.HeaderContentType] = jsonType
+	if buf.Len() > lengthByItself {
+		h.Set(echo.HeaderContentLength, strconv.Itoa(buf.Len()))
+	}
 	return c.Blob(status, echo.MIMEApplicationJSON, buf.Bytes())
 }
 

@@ -1,8 +1,8 @@
 // Package capture turns what a SQLite database in WAL mode commits into LTX
 // files (https://github.com/superfly/ltx), from which the database file can be
-// made again byte for byte: one for each group commit, and snapshots of the whole
-// file. It runs in the turn of the file's writer, has no goroutine, and keeps
-// nothing open.
+// made again byte for byte: one for what was committed within about a second, each
+// page once, and snapshots of the whole file. It has no goroutine and keeps nothing
+// open.
 //
 // # What it relies on
 //
@@ -14,6 +14,11 @@
 // another program made a checkpoint or replaced the file, frames may be missing.
 // Then the capture stops, the sink is told, and a new snapshot starts a new
 // generation.
+//
+// So what is committed need not be captured before the next checkpoint, and the -wal
+// can be read while the next transaction is written behind it: SQLite only appends,
+// and the commit that is written last ends where its frame says so. One that fails
+// when it is there already, since the disk does, loses the generation.
 //
 // A position of the capture also says where it is in the -wal. After a kill the
 // capture continues behind it if the -wal has that salt and, up to there, that
@@ -28,13 +33,14 @@ package capture
 type Commit struct {
 	Position        // behind it
 	First    uint64 `json:"first"` // its transactions are First to TXID; nearly always one
+	Began    int64  `json:"began"` // Unix milliseconds, when the first of the group commits was made
 	Data     []byte `json:"data"`  // the LTX file
 }
 
 // Position is how far a file was captured. The zero value is not at all.
 type Position struct {
 	Generation string `json:"generation"` // of snapshots and commits that continue each other
-	TXID       uint64 `json:"txid"`       // 1 is the generation's first snapshot; each commit is one more
+	TXID       uint64 `json:"txid"`       // 1 is the generation's first snapshot; each Commit is one more
 	Time       int64  `json:"time"`       // Unix milliseconds, ascending within a generation
 	// Stamp identifies the state of the database file after the last checkpoint. If
 	// WAL is zero, everything up to this position is in it.
@@ -42,14 +48,17 @@ type Position struct {
 	WAL   WALPosition `json:"wal,omitzero"`
 }
 
-// Sink receives what was captured. Its methods are called in the turn of the
-// file's writer and must be safe for concurrent use by several files.
+// Sink receives what was captured. Its methods must be safe for concurrent use and
+// must not call those of a File.
 type Sink interface {
 	// Resume returns where the capture of a file stopped: when it was closed or,
 	// after a kill, a position that was reported before. Then used is the last
 	// transaction behind it that may be known elsewhere, or 0: the first commit has
 	// all that those had, and takes their numbers and the next one.
 	Resume(id string) (at Position, used uint64)
+	// Committed reports that something was committed, which is not captured yet. The
+	// sink has it captured by File.Capture; until then it is not called again.
+	Committed(id string)
 	// Commit takes a commit and reports whether it did. After a false, nothing
 	// of the file is captured before its next snapshot.
 	Commit(id string, c Commit) bool
@@ -72,7 +81,7 @@ type Sink interface {
 // Durable is a Sink that a commit does not count without. A file of which a commit
 // could not be captured, or was refused, is of no use any more: it has what nobody
 // else has. So such a file begins only where Resume says, and no new generation is
-// ever begun; Commit and Lost are not called.
+// ever begun; Committed, Commit and Lost are not called.
 type Durable interface {
 	Sink
 	// Append keeps a commit for good before it returns.

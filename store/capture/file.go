@@ -1,48 +1,57 @@
 package capture
 
 import (
-	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// Limits: the frames of one commit that are captured, beyond which a snapshot is
-// made; the length of the -wal from which Due reports true; and how many commits
-// Due lets pass while nothing is captured.
+// Limits: the frames that are captured at a time, and in one commit, beyond which a
+// snapshot is made; the length of the -wal from which Due reports true; how many
+// commits Due lets pass while nothing is captured; and how many commits, and how long,
+// a capture is put off.
 const (
 	maxFrames       = 8192
 	maxDurable      = 32768 // as maxFrames, where no snapshot can be made instead
 	checkpointAfter = 2000
 	uncapturedAfter = 256
+	lateCommits     = 256
+	lateTime        = 2 * time.Second
 )
 
 // Checkpointer runs PRAGMA wal_checkpoint in a mode and returns what that answers.
 type Checkpointer func(mode string) (busy, frames, moved int, err error)
 
 // File captures one database file while it is open. Its methods are called in the
-// turn of the file's writer, but Release.
+// turn of the file's writer, but Capture and Release.
 type File struct {
 	id, path string
 	stamp    func() string // identifies the state of the database file; "" if there is none
 	sink     Sink
 	durable  Durable // the sink, when commits do not count without it; else nil
-	failed   error   // of a durable sink: why the file is of no use any more
 
-	at         Position // Generation is "" while nothing is captured
-	used       uint64   // transactions up to this one are not given to one commit alone, see Sink.Resume
+	mu         sync.Mutex // guards what follows but held, and is held while the -wal is read
+	failed     error      // of a durable sink: why the file is of no use any more
+	at         Position   // Generation is "" while nothing is captured
+	used       uint64     // transactions up to this one are not given to one commit alone, see Sink.Resume
 	frameSize  int64
-	uncaptured int // commits since the last checkpoint
+	uncaptured int // commits since the last checkpoint, while nothing is captured
+	late       late
 
 	held atomic.Int32 // snapshots that read the database file
 }
 
+// late are the commits since the last capture.
+type late struct {
+	n           int
+	first, last time.Time
+	writing     bool // another one may be in the -wal already
+}
+
 // Open returns the capture of a file that is about to be opened, or nil if sink is
-// nil. Call Commit once it is open: a kill may have left commits in the -wal.
+// nil. Call Capture once it is open: a kill may have left commits in the -wal.
 func Open(id, path string, stamp func() string, sink Sink) *File {
 	if sink == nil {
 		return nil
@@ -93,16 +102,54 @@ func (f *File) continues(at Position) bool {
 	return w.holds(at.WAL)
 }
 
-// Commit captures what was committed since the last call. The error is a durable
-// sink's, and final.
+// Committing notes that a commit begins, which Commit follows when it succeeds.
+func (f *File) Committing() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.late.writing = true
+}
+
+// Commit notes that something was committed, which is captured soon: by the sink's
+// Capture, or here after many commits or a while. With a durable sink it is captured
+// at once; the error is that sink's, and final.
 func (f *File) Commit() error {
-	if f.at.Generation == "" {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.at.Generation == "":
 		f.uncaptured++
 		return f.failed
+	case f.durable != nil:
+		return f.captureLocked()
 	}
-	if err := f.commit(); err != nil {
-		f.lose(err)
+	now := time.Now()
+	if f.late.n++; f.late.n == 1 {
+		f.late.first = now
+		f.sink.Committed(f.id)
 	}
+	f.late.last, f.late.writing = now, false
+	if f.late.n >= lateCommits || now.Sub(f.late.first) >= lateTime {
+		return f.captureLocked()
+	}
+	return nil
+}
+
+// Capture captures what was committed since the last time. The error is a durable
+// sink's, and final.
+func (f *File) Capture() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.captureLocked()
+}
+
+func (f *File) captureLocked() error {
+	for more := true; more && f.at.Generation != ""; {
+		var err error
+		if more, err = f.captureSome(); err != nil {
+			f.loseLocked(err)
+		}
+	}
+	f.late = late{writing: f.late.writing}
 	return f.failed
 }
 
@@ -110,18 +157,24 @@ func (f *File) Commit() error {
 func (f *File) Durable() bool { return f.durable != nil }
 
 // Err returns why a file with a durable sink is of no use any more; nil: it is.
-func (f *File) Err() error { return f.failed }
+func (f *File) Err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failed
+}
 
-func (f *File) commit() error {
+// captureSome captures commits of at most so many frames together as one, and reports
+// whether there may be more.
+func (f *File) captureSome() (more bool, err error) {
 	w, err := openWAL(f.path)
 	if err != nil || w == nil {
-		return err
+		return false, err
 	}
 	defer w.close()
 	from := f.at.WAL
 	if w.salt != from.Salt {
 		if f.stamp() != f.at.Stamp {
-			return errors.New("another program changed the file")
+			return false, errors.New("another program changed the file")
 		}
 		from = w.begin()
 	}
@@ -131,30 +184,51 @@ func (f *File) commit() error {
 	}
 	s, err := w.read(from, limit)
 	if err != nil {
-		return err
+		return false, err
 	}
 	f.at.WAL, f.frameSize = s.end, w.frameSize()
 	if len(s.frames) == 0 {
-		return nil
+		return false, nil
 	}
-	first, at := f.at.TXID+1, max(time.Now().UnixMilli(), f.at.Time+1)
-	last := max(first, f.used+1)
-	data, err := encode(w, s, first, last, at)
-	if err != nil {
+	return s.more, f.take(w, s)
+}
+
+// take passes a span on as one commit.
+func (f *File) take(w *wal, s span) error {
+	c := Commit{Position: f.at, First: f.at.TXID + 1, Began: time.Now().UnixMilli()}
+	c.Time = c.Began
+	if f.late.n > 0 {
+		c.Began = f.late.first.UnixMilli()
+	}
+	if f.late.n > 0 && !f.late.writing {
+		c.Time = f.late.last.UnixMilli()
+	}
+	c.TXID, c.Time = max(c.First, f.used+1), max(c.Time, f.at.Time+1)
+	var err error
+	if c.Data, err = encode(w, s, c.First, c.TXID, c.Time); err != nil {
 		return err
 	}
-	f.at.TXID, f.at.Time, f.used = last, at, 0
+	f.at, f.used = c.Position, 0
 	if f.durable != nil {
-		return f.durable.Append(f.id, Commit{f.at, first, data})
+		return f.durable.Append(f.id, c)
 	}
-	if !f.sink.Commit(f.id, Commit{f.at, first, data}) {
+	if !f.sink.Commit(f.id, c) {
 		f.at = Position{}
 	}
 	return nil
 }
 
-func (f *File) lose(err error) {
-	f.at = Position{}
+// Lose gives the generation up: what was captured may never have been committed.
+func (f *File) Lose(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.durable == nil && f.at.Generation != "" {
+		f.loseLocked(err)
+	}
+}
+
+func (f *File) loseLocked(err error) {
+	f.at, f.late = Position{}, late{}
 	if f.durable != nil {
 		f.failed = err
 		return
@@ -164,6 +238,8 @@ func (f *File) lose(err error) {
 
 // Due reports whether the -wal has become so long that a checkpoint is due.
 func (f *File) Due() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.at.Generation == "" {
 		return f.uncaptured >= uncapturedAfter
 	}
@@ -182,7 +258,9 @@ func (f *File) frames() int64 {
 // truncate set it also empties the -wal. busy reports that not all was moved, since
 // somebody reads, or a snapshot holds the file.
 func (f *File) Checkpoint(run Checkpointer, truncate bool) (busy bool, err error) {
-	if err := f.Commit(); err != nil {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.captureLocked(); err != nil {
 		return false, err
 	}
 	if f.held.Load() > 0 {
@@ -197,7 +275,7 @@ func (f *File) Checkpoint(run Checkpointer, truncate bool) (busy bool, err error
 	if err != nil {
 		return false, err
 	}
-	f.checkpointed(int64(frames), int64(moved))
+	f.checkpointedLocked(int64(frames), int64(moved))
 	if !truncate || blocked != 0 || f.failed != nil {
 		return blocked != 0 || moved < frames, f.failed
 	}
@@ -212,7 +290,7 @@ func (f *File) Checkpoint(run Checkpointer, truncate bool) (busy bool, err error
 // Rest is Checkpoint of a file that nobody uses at present, which empties the -wal
 // once all of it is uploaded; busy reports that it is to be tried again.
 func (f *File) Rest(run Checkpointer) (busy bool, err error) {
-	if err := f.Commit(); err != nil {
+	if err := f.Capture(); err != nil {
 		return false, err
 	}
 	if f.sink.Uploading(f.id) {
@@ -221,21 +299,21 @@ func (f *File) Rest(run Checkpointer) (busy bool, err error) {
 	return f.Checkpoint(run, true)
 }
 
-// checkpointed notes a checkpoint of a -wal with this many frames, all of which
+// checkpointedLocked notes a checkpoint of a -wal with this many frames, all of which
 // must have been captured: another program may have written some. So many were
 // moved into the file.
-func (f *File) checkpointed(frames, moved int64) {
+func (f *File) checkpointedLocked(frames, moved int64) {
 	if f.at.Generation == "" {
 		return
 	}
 	stamp := f.stamp()
 	if frames != f.frames() {
-		_ = f.Commit() // what it loses is seen below
+		_ = f.captureLocked() // what it loses is seen below
 	}
 	switch {
 	case f.at.Generation == "":
 	case frames != f.frames():
-		f.lose(fmt.Errorf("%d frames were moved into the file, of %d that were captured", frames, f.frames()))
+		f.loseLocked(fmt.Errorf("%d frames were moved into the file, of %d that were captured", frames, f.frames()))
 	default:
 		f.at.Stamp = stamp
 		if moved == frames {
@@ -251,90 +329,6 @@ func (f *File) whole() Position {
 	return at
 }
 
-// ErrBusy says that a snapshot cannot begin, since somebody reads or writes.
-var ErrBusy = errors.New("the file is in use")
-
-// Hold makes the database file complete and keeps it as it is until Release, so
-// that a snapshot can be made of it; commits go to the -wal meanwhile. A fresh
-// snapshot begins a generation. It returns ErrBusy when it is to be tried again.
-func (f *File) Hold(run Checkpointer, fresh bool) (Snapshot, error) {
-	if err := f.Commit(); err != nil {
-		return Snapshot{}, err
-	}
-	if f.held.Load() > 0 {
-		return Snapshot{}, ErrBusy
-	}
-	fresh = f.durable == nil && (fresh || f.at.Generation == "")
-	_, frames, moved, err := run("PASSIVE")
-	if err != nil {
-		return Snapshot{}, err
-	}
-	f.checkpointed(int64(frames), int64(moved))
-	if moved < frames {
-		return Snapshot{}, ErrBusy
-	}
-	if fresh {
-		if err := f.begin(int64(frames)); err != nil {
-			return Snapshot{}, err
-		}
-	} else if f.failed != nil {
-		return Snapshot{}, f.failed
-	} else if f.at.Generation == "" { // lost just now
-		return Snapshot{}, ErrBusy
-	}
-	f.held.Add(1)
-	return Snapshot{file: f, At: f.whole()}, nil
-}
-
-// begin begins a generation behind this many frames of the -wal.
-func (f *File) begin(frames int64) error {
-	var behind WALPosition
-	if frames > 0 {
-		w, err := openWAL(f.path)
-		if err != nil {
-			return err
-		}
-		if w == nil {
-			return ErrBusy
-		}
-		defer w.close()
-		if behind, err = w.behind(frames); err != nil {
-			return err
-		}
-		f.frameSize = w.frameSize()
-	}
-	now := time.Now()
-	f.at = Position{Generation: newGeneration(now), TXID: 1, Time: now.UnixMilli(), Stamp: f.stamp(), WAL: behind}
-	return nil
-}
-
-// newGeneration returns a name that sorts by time and is used once.
-func newGeneration(at time.Time) string {
-	random := make([]byte, 5)
-	_, _ = rand.Read(random)
-	return fmt.Sprintf("%011x", at.UnixMilli()) + hex.EncodeToString(random)
-}
-
-// Snapshot is a database file that is kept as it is.
-type Snapshot struct {
-	file *File
-	At   Position
-}
-
-// Write writes the file as LTX. It may be called once, from any goroutine.
-func (s Snapshot) Write(ctx context.Context, out io.Writer, pageSize int) error {
-	if err := writeSnapshot(ctx, out, s.file.path, uint32(pageSize), s.At.TXID, s.At.Time); err != nil {
-		return err
-	}
-	if s.file.stamp() != s.At.Stamp {
-		return errors.New("another program changed the file")
-	}
-	return nil
-}
-
-// Release lets checkpoints change the file again.
-func (s Snapshot) Release() { s.file.held.Add(-1) }
-
 // Close captures what is left and empties the -wal. The caller has closed all
 // connections but that of run, and calls Closed when this is closed too.
 func (f *File) Close(run Checkpointer) error {
@@ -344,8 +338,10 @@ func (f *File) Close(run Checkpointer) error {
 
 // Closed reports to the sink where the capture stands.
 func (f *File) Closed() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.at.Generation != "" && f.at.Stamp != f.stamp() {
-		f.lose(errors.New("another program changed the file"))
+		f.loseLocked(errors.New("another program changed the file"))
 	}
 	f.sink.Closed(f.id, f.at)
 }

@@ -9,16 +9,33 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/superfly/ltx"
 )
 
+// encoder is an LTX encoder that can be used again: one is 140 KB, nearly all of them the
+// compressor's table, and a commit changes a few pages.
+type encoder struct {
+	ltx.Encoder
+	unused ltx.Encoder
+	out    bytes.Buffer
+}
+
+var encoders = sync.Pool{New: func() any {
+	e := &encoder{}
+	unused, _ := ltx.NewEncoder(&e.out) // never fails
+	e.unused = *unused
+	return e
+}}
+
 // encode writes the pages of a span as an LTX file of the transactions first to last.
 func encode(w *wal, s span, first, last uint64, at int64) ([]byte, error) {
 	slices.SortFunc(s.frames, func(a, b frame) int { return cmp.Or(cmp.Compare(a.page, b.page), cmp.Compare(a.offset, b.offset)) })
-	var out bytes.Buffer
-	enc, err := begin(&out, ltx.Header{PageSize: uint32(w.pageSize), Commit: s.size, MinTXID: ltx.TXID(first), MaxTXID: ltx.TXID(last), Timestamp: at})
-	if err != nil {
+	enc := encoders.Get().(*encoder)
+	defer enc.release()
+	enc.Encoder = enc.unused
+	if err := begin(&enc.Encoder, ltx.Header{PageSize: uint32(w.pageSize), Commit: s.size, MinTXID: ltx.TXID(first), MaxTXID: ltx.TXID(last), Timestamp: at}); err != nil {
 		return nil, err
 	}
 	page := make([]byte, w.pageSize)
@@ -36,16 +53,20 @@ func encode(w *wal, s span, first, last uint64, at int64) ([]byte, error) {
 	if err := enc.Close(); err != nil {
 		return nil, err
 	}
-	return out.Bytes(), nil
+	return bytes.Clone(enc.out.Bytes()), nil
 }
 
-func begin(w io.Writer, h ltx.Header) (*ltx.Encoder, error) {
-	enc, err := ltx.NewEncoder(w)
-	if err != nil {
-		return nil, err
+// release gives the encoder back, unless a large commit made it too large to keep.
+func (e *encoder) release() {
+	if e.out.Cap() <= 1<<20 {
+		e.out.Reset()
+		encoders.Put(e)
 	}
+}
+
+func begin(enc *ltx.Encoder, h ltx.Header) error {
 	h.Version, h.Flags = ltx.Version, ltx.HeaderFlagNoChecksum
-	return enc, enc.EncodeHeader(h)
+	return enc.EncodeHeader(h)
 }
 
 // writeSnapshot writes a database file that nobody changes meanwhile as an LTX
@@ -64,7 +85,10 @@ func writeSnapshot(ctx context.Context, out io.Writer, path string, pageSize uin
 	if pages == 0 || info.Size()%int64(pageSize) != 0 {
 		return errors.New("the database file has no whole pages")
 	}
-	enc, err := begin(out, ltx.Header{PageSize: pageSize, Commit: pages, MinTXID: 1, MaxTXID: ltx.TXID(txid), Timestamp: at})
+	enc, err := ltx.NewEncoder(out)
+	if err == nil {
+		err = begin(enc, ltx.Header{PageSize: pageSize, Commit: pages, MinTXID: 1, MaxTXID: ltx.TXID(txid), Timestamp: at})
+	}
 	if err != nil {
 		return err
 	}

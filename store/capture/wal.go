@@ -38,9 +38,13 @@ type span struct {
 	frames []frame
 	size   uint32 // of the database after it, in pages
 	end    WALPosition
+	more   bool // than were asked for
 }
 
-var errMany = errors.New("one commit changed more than is captured at a time")
+var (
+	errMany   = errors.New("one commit changed more than is captured at a time")
+	errHeader = errors.New("the -wal has no valid header")
+)
 
 // wal reads the -wal of one database.
 type wal struct {
@@ -61,7 +65,11 @@ func openWAL(path string) (*wal, error) {
 		return nil, err
 	}
 	w := &wal{file: file}
-	if err := w.readHeader(); err != nil {
+	err = w.readHeader()
+	if errors.Is(err, errHeader) { // it may have been written at this moment
+		err = w.readHeader()
+	}
+	if err != nil {
 		_ = file.Close()
 		if errors.Is(err, io.EOF) {
 			return nil, nil
@@ -83,7 +91,7 @@ func (w *wal) readHeader() error {
 	}
 	w.start = w.checksum([2]uint32{}, h[:24])
 	if magic&^1 != walMagic || w.start != sumAt(h[24:]) {
-		return errors.New("the -wal has no valid header")
+		return errHeader
 	}
 	w.pageSize = int64(binary.BigEndian.Uint32(h[8:]))
 	w.salt = binary.BigEndian.Uint64(h[16:])
@@ -122,20 +130,23 @@ const readFrames = 16
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// read returns what was committed behind p, at most limit frames of it.
+// read returns what was committed behind p: commits of at most limit frames together.
+// The error of a single commit that has more is errMany.
 func (w *wal) read(p WALPosition, limit int) (s span, err error) {
 	s.end = p
 	var open []frame // of a commit that has not ended
 	many := false
 	err = w.walk(p, func(raw []byte, end WALPosition) (more bool) {
 		open = append(open, frame{binary.BigEndian.Uint32(raw), end.Offset - w.pageSize})
+		if many = len(s.frames)+len(open) > limit; many {
+			return false
+		}
 		if size := binary.BigEndian.Uint32(raw[4:]); size > 0 {
 			s.frames, s.size, s.end, open = append(s.frames, open...), size, end, open[:0]
 		}
-		many = len(s.frames)+len(open) > limit
-		return !many
+		return true
 	})
-	if many {
+	if s.more = many; many && len(s.frames) == 0 {
 		return s, errMany
 	}
 	return s, err

@@ -74,9 +74,6 @@ func share(id string, version int, alive []*observed) (session string) {
 	return session
 }
 
-// entersAtOnce is how many agents are added to the folder, and read, at a time.
-const entersAtOnce = 4
-
 // reconcile has the folder have the agents that this server owns, and no others.
 func (c *Cluster) reconcile(session string) {
 	if c.folder == nil {
@@ -90,7 +87,7 @@ func (c *Cluster) reconcile(session string) {
 	var enter []known
 	var leave, halted []string
 	for id, k := range c.agents {
-		busy := c.entering[id] || c.moving[id]
+		busy := c.entering[id] || c.moving[id] != nil
 		switch mine := k.owner == session && !k.deleted; {
 		case busy:
 		case k.owner == stopped && !k.deleted:
@@ -137,59 +134,30 @@ func (c *Cluster) makeDefault() {
 func (c *Cluster) entered(ids ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.unsettled = true
 	for _, id := range ids {
 		delete(c.entering, id)
 	}
 }
 
-// enterAll adds agents to the folder: first those whose due work is known, without
-// their files. The default agent's file has the API keys; reading it must not keep the
-// next sign of life waiting.
-func (c *Cluster) enterAll(enter []known) {
-	unread := slices.DeleteFunc(enter, func(k known) bool {
-		if k.infoHead != k.head || k.id == agent.DefaultID {
-			return false
-		}
-		defer c.entered(k.id)
-		if err := c.folder.Enter(k.id, k.summary); err != nil {
-			c.Log.Warn("take an agent over", "agent", k.id, "error", err)
-		}
-		return true
-	})
-	next := make(chan known, len(unread))
-	for _, k := range unread {
-		next <- k
-	}
-	close(next)
-	for range min(entersAtOnce, len(unread)) {
-		c.parts.Go(func() {
-			for k := range next {
-				c.enterUnread(k)
-			}
-		})
-	}
-}
-
-// enterUnread adds an agent whose file has to be read first. One that fails is tried
-// again at the next poll, unless the database lost commits.
-func (c *Cluster) enterUnread(k known) {
-	defer c.entered(k.id)
-	switch err := c.folder.EnterUnread(k.id); {
-	case errors.Is(err, errBehind):
-		c.stopAgent(k.id, err)
-	case agent.IgnoreNotFound(err) != nil:
-		c.Log.Warn("take an agent over", "agent", k.id, "error", err)
-	}
-}
-
 // leave takes an agent out of the folder.
 func (c *Cluster) leave(id string) {
+	c.mu.Lock()
+	f := c.files[id]
+	c.mu.Unlock()
 	if err := c.folder.Leave(id); err != nil {
 		c.Log.Info("close the file of an agent that is no longer this server's", "agent", id, "error", err)
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	delete(c.files, id) // another server may write the agent before it comes back
+	var refused copied
+	if f != nil {
+		refused = *f
+	}
+	c.mu.Unlock()
+	if refused.unsure { // the file has the commit that was refused, too
+		c.recordRefused(id, refused)
+	}
 }
 
 // giveUp takes an agent out of the folder of which a commit was not taken. It comes
@@ -202,14 +170,8 @@ func (c *Cluster) giveUp(id string, reason error) {
 	}
 	c.entering[id] = true
 	c.mu.Unlock()
-	c.mu.Lock()
-	f := c.files[id]
-	c.mu.Unlock()
 	c.leave(id)
 	if errors.Is(reason, errBehind) {
-		if f != nil { // the file has the commit that was refused, too
-			c.recordStopped(id, *f)
-		}
 		c.stopAgent(id, reason)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
@@ -225,16 +187,10 @@ func (c *Cluster) giveUp(id string, reason error) {
 func (c *Cluster) Nodes(context.Context) ([]Node, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	owned := map[string]int{}
-	for _, k := range c.agents {
-		if !k.deleted {
-			owned[k.owner]++
-		}
-	}
 	var all []Node
 	for _, session := range slices.Sorted(maps.Keys(c.nodes)) {
 		n := c.nodes[session].Node
-		n.Agents = owned[session]
+		n.Agents = c.owned[session]
 		if n.Alive || time.Since(n.Seen) < nodesKept {
 			all = append(all, n)
 		}
@@ -265,9 +221,12 @@ func (c *Cluster) target(node string) (*observed, error) {
 
 // give has another server own an agent of this one.
 func (c *Cluster) give(ctx context.Context, id string, to *observed) error {
+	if err := c.unqueue(ctx, id); err != nil {
+		return err
+	}
 	c.mu.Lock()
 	k := c.agents[id]
-	if k == nil || k.owner != c.self.Session || c.entering[id] || c.moving[id] {
+	if k == nil || k.owner != c.self.Session || c.entering[id] || c.moving[id] != nil {
 		c.mu.Unlock()
 		return agent.NotFound("agent", id).Because(ErrNotOwner)
 	}
@@ -275,13 +234,15 @@ func (c *Cluster) give(ctx context.Context, id string, to *observed) error {
 		c.mu.Unlock()
 		return agent.Errorf(agent.CodeConflict, "the server %s has an older version of Satchel, which cannot open this agent", to.Name)
 	}
-	c.moving[id] = true
+	moved := make(chan struct{})
+	c.moving[id] = moved
 	session := c.self.Session
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()
 		delete(c.moving, id)
 		c.mu.Unlock()
+		close(moved)
 		c.poke()
 	}()
 	c.leave(id)

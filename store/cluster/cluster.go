@@ -43,29 +43,34 @@ type Cluster struct {
 	parts  sync.WaitGroup
 	wake   chan struct{} // has the loop poll at once; of room 1
 
+	fetches chan struct{} // has room for the files that are being fetched
+
 	stepping sync.Mutex // held while the database is polled
 
-	mu       sync.Mutex // guards what follows
-	self     Node
-	expired  bool      // the session is of no use any more
-	past     past      // what was seen of the database
-	restored bool      // the database is in an older state than it was
-	problem  error     // why this server cannot join
-	answered time.Time // when the last poll began that the database answered
-	leaving  bool      // it takes no agents any more
-	retired  bool      // the others know that it has none
-	stats    Stats     // but for Owned and Lag
-	lags     lags
-	files    map[string]*copied
-	notes    map[string]note
-	nodes    map[string]*observed
-	agents   map[string]*known
-	byName   map[string]string // ids by agent.NameKey
-	changed  time.Time         // of the newest row that was read of agents, by the database's clock
-	full     time.Time         // when all agents were read last
-	keys     int64             // version of the API keys that the folder has
-	entering map[string]bool   // agents that are being added to or taken out of the folder
-	moving   map[string]bool   // agents that are being given away
+	mu        sync.Mutex // guards what follows
+	self      Node
+	expired   bool      // the session is of no use any more
+	past      past      // what was seen of the database
+	restored  bool      // the database is in an older state than it was
+	problem   error     // why this server cannot join
+	answered  time.Time // when the last poll began that the database answered
+	leaving   bool      // it takes no agents any more
+	retired   bool      // the others know that it has none
+	stats     Stats     // but for Owned and Lag
+	lags      lags
+	files     map[string]*copied
+	notes     map[string]note
+	nodes     map[string]*observed
+	agents    map[string]*known
+	byName    map[string]string // ids by agent.NameKey
+	owned     map[string]int    // agents by owner, but for those that are deleted
+	asOf      time.Time         // when agents were listed last, by the database's clock
+	full      time.Time         // when all agents were listed last
+	unsettled bool              // the folder may not have the agents that it should
+	keys      int64             // version of the API keys that the folder has
+	entering  map[string]bool   // agents that are being added to or taken out of the folder
+	entries   entries
+	moving    map[string]chan struct{} // agents that are being given away; closed when that is done or failed
 }
 
 // copied is where the local copy of an agent's file stands.
@@ -76,6 +81,7 @@ type copied struct {
 	logged  int64  // bytes of the commits in the log
 	written time.Time
 	noted   time.Time // when noteWritten looked last
+	unsure  bool      // see copyRecord
 }
 
 // Open connects to the database and makes what is missing in it. The server joins
@@ -97,7 +103,8 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	c := &Cluster{Options: o, Signer: signer, pool: pool, wake: make(chan struct{}, 1),
 		files: map[string]*copied{}, notes: map[string]note{}, nodes: map[string]*observed{}, agents: map[string]*known{},
 		lags:   lags{waiting: map[*shipment]bool{}},
-		byName: map[string]string{}, entering: map[string]bool{}, moving: map[string]bool{}, keys: -1}
+		byName: map[string]string{}, owned: map[string]int{}, entering: map[string]bool{}, entries: entries{byID: map[string]*entry{}}, moving: map[string]chan struct{}{}, keys: -1,
+		fetches: make(chan struct{}, fetchesAtOnce)}
 	c.ship = &shipper{pool: pool, log: o.Log, queue: make(chan *shipment), expired: c.expire, failed: c.countError, uncertain: uncertainTime}
 	c.self = Node{Session: rand.Text(), Name: o.Name, Version: o.Version, Self: true}
 	err = prepare(ctx, pool)
@@ -107,6 +114,9 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("use the cluster's database: %w", err)
+	}
+	if err := tune(ctx, pool); err != nil {
+		o.Log.Warn("have the cluster's database keep commits in fewer rows", "error", err)
 	}
 	return c, nil
 }
@@ -187,8 +197,11 @@ func (c *Cluster) expire(session string) {
 	c.poke()
 }
 
-// poke has the database polled at once.
+// poke has the database polled at once, and the folder compared with it.
 func (c *Cluster) poke() {
+	c.mu.Lock()
+	c.unsettled = true
+	c.mu.Unlock()
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -259,7 +272,10 @@ func (c *Cluster) Closed(id string, at capture.Position) {
 	}
 }
 
-// Commit, Lost and Deleted are of sinks that are not durable.
+// Committed implements capture.Sink; like Commit it is of sinks that are not durable.
+func (c *Cluster) Committed(string) {}
+
+// Commit implements capture.Sink.
 func (c *Cluster) Commit(string, capture.Commit) bool { return false }
 
 // Uploading implements capture.Sink: a commit is in the log when it is acknowledged.
@@ -277,5 +293,12 @@ func (c *Cluster) Deleted(string) {}
 // Refused implements store.Cluster.
 func (c *Cluster) Refused(id string, err error) {
 	c.Log.Warn("a commit of an agent was not taken by the cluster", "agent", id, "error", err)
+	if !errors.Is(err, ErrNotOwner) {
+		c.mu.Lock()
+		if f := c.files[id]; f != nil {
+			f.unsure = true
+		}
+		c.mu.Unlock()
+	}
 	c.parts.Go(func() { c.giveUp(id, err) })
 }

@@ -30,11 +30,15 @@ func TestCluster(t *testing.T) {
 		"went back":    testDatabaseWentBack,
 		"master key":   testMasterKey,
 		"restored":     testRestoredDatabase,
+		"lost":         testLostDatabase,
 		"same URL":     testSameURL,
 		"clone":        testClone,
 		"transfer":     testImportAndExport,
 		"attention":    testAttention,
 		"reads wait":   testReadsWaitForTheCluster,
+		"follow":       testFollow,
+		"no changes":   testDatabaseTakesNoChanges,
+		"format":       testFormat,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, pg.Database("t"+strings.ReplaceAll(name, " ", "_"))) })
 	}
@@ -63,6 +67,15 @@ func testTakeover(t *testing.T, url string) {
 	}
 	if s := a.Stats(); s.Fences != 1 || s.Lag <= 0 {
 		t.Errorf("the server that lost the agent counts %+v", s)
+	}
+	if _, err := b.Refresh(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Await(t.Context(), id); err != nil || !b.has(id)() {
+		t.Errorf("an agent that is awaited is not there: %v", err)
+	}
+	if err := a.Await(t.Context(), id); err != nil && !errors.Is(err, ErrNotOwner) {
+		t.Errorf("an agent of another server is awaited: %v", err)
 	}
 	taken := b.agent(t, id)
 	if lost := missing(t, taken, ids); lost != nil {
@@ -97,6 +110,10 @@ func testTakeover(t *testing.T, url string) {
 func testRestoredEqual(t *testing.T, url string) {
 	a := serve(t, url, "a", t.TempDir())
 	db := a.agent(t, agent.DefaultID)
+	old, other := older{path: filepath.Join(t.TempDir(), "older")}, filepath.Join(t.TempDir(), "other")
+	if err := os.WriteFile(other, bytes.Repeat([]byte("not a file of this agent"), 1<<16), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	compare := func(when string) {
 		t.Helper()
 		s, err := db.Hold(t.Context())
@@ -105,7 +122,7 @@ func testRestoredEqual(t *testing.T, url string) {
 		}
 		defer s.Release()
 		copied := filepath.Join(t.TempDir(), "copy.db")
-		head, logged, err := a.Cluster.write(t.Context(), db.ID(), copied)
+		head, logged, err := a.Cluster.write(t.Context(), db.ID(), copied, older{})
 		if err != nil || uint64(head) != s.At.TXID {
 			t.Fatalf("%s: restored at %d of %d: %v", when, head, s.At.TXID, err)
 		}
@@ -115,6 +132,19 @@ func testRestoredEqual(t *testing.T, url string) {
 			t.Errorf("%s: the restored file differs (%d and %d bytes; %v, %v)", when, len(want), len(got), e1, e2)
 		}
 		t.Logf("%s: %d bytes, %d in the log", when, len(want), logged)
+		for _, from := range []older{old, {path: old.path}, {path: other}, {}} {
+			onto := filepath.Join(t.TempDir(), "onto.db")
+			if _, n, err := a.Cluster.write(t.Context(), db.ID(), onto, from); err != nil || n < logged {
+				t.Errorf("%s: restored from an older copy with %d bytes of %d in the log: %v", when, n, logged, err)
+			}
+			if got, err := os.ReadFile(onto); err != nil || !bytes.Equal(want, got) {
+				t.Errorf("%s: the file restored from a copy at %d differs: %v", when, from.head, err)
+			}
+		}
+		if err := os.WriteFile(old.path, want, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		old.head, old.logged = head, logged
 	}
 	var ids []string
 	for n := range 60 {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -30,6 +31,9 @@ const (
 	lostKept    = 7 * 24 * time.Hour
 )
 
+// fetchesAtOnce is how many files are fetched at a time.
+const fetchesAtOnce = 4
+
 // copyRecord says that the closed file of an agent is as the cluster had it. It is
 // of no use after the machine stopped: the file was never written durably.
 type copyRecord struct {
@@ -40,6 +44,9 @@ type copyRecord struct {
 	Boot    string `json:"boot"`
 
 	Incarnation string `json:"incarnation,omitempty"` // of the database
+
+	// Unsure says that it is not known whether the cluster took the newest commit.
+	Unsure bool `json:"unsure,omitempty"`
 }
 
 func (c *Cluster) copyPath(id string) string { return filepath.Join(c.copiesPath(), id+".json") }
@@ -54,7 +61,7 @@ func (c *Cluster) recordCopy(id string, f copied) {
 	c.mu.Lock()
 	incarnation := c.past.Incarnation
 	c.mu.Unlock()
-	raw, err := json.Marshal(copyRecord{c.id, f.head, f.logged, f.stamp, bootID(), incarnation})
+	raw, err := json.Marshal(copyRecord{c.id, f.head, f.logged, f.stamp, bootID(), incarnation, f.unsure})
 	if err == nil {
 		err = os.WriteFile(c.copyPath(id), raw, 0o600)
 	}
@@ -67,7 +74,7 @@ func (c *Cluster) recordCopy(id string, f copied) {
 // trusted.
 func (c *Cluster) closedCopy(id, path string) (r copyRecord, ok bool) {
 	r, ok = c.recordedCopy(c.copyPath(id), path)
-	return r, ok && r.Boot != "" && r.Boot == bootID()
+	return r, ok && !r.Unsure && r.Boot != "" && r.Boot == bootID()
 }
 
 // recordedCopy returns the record of a file that was closed and is as it was then.
@@ -82,9 +89,9 @@ func (c *Cluster) recordedCopy(record, path string) (r copyRecord, ok bool) {
 	return r, r.Cluster == c.id && r.Incarnation == incarnation && r.Stamp == store.StampOf(path) && !store.HasWAL(path)
 }
 
-// recordStopped records the closed file of an agent with the commit that the database
-// refused, since it had lost those before.
-func (c *Cluster) recordStopped(id string, f copied) {
+// recordRefused records the closed file of an agent with its last commit: one that the
+// database refused, since it had lost those before, or may not have.
+func (c *Cluster) recordRefused(id string, f copied) {
 	path := c.folder.FilePath(id)
 	if store.HasWAL(path) {
 		c.Log.Warn("the file of an agent was not closed", "agent", id)
@@ -104,6 +111,12 @@ func (c *Cluster) Fetch(id, path string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), restoreTime)
 	defer cancel()
+	select { // connections must remain for commits and signs of life
+	case c.fetches <- struct{}{}:
+		defer func() { <-c.fetches }()
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+	}
 	var head int64
 	var version int
 	err := c.pool.QueryRow(ctx, "SELECT head, file_version FROM agent WHERE id = $1 AND owner = $2 AND NOT deleted", id, session).Scan(&head, &version)
@@ -124,10 +137,7 @@ func (c *Cluster) Fetch(id, path string) error {
 		c.setCopy(id, &copied{session: session, head: head, stamp: local.Stamp, logged: local.Logged, written: time.Now()})
 		return nil
 	}
-	if err := c.clear(id, path, trusted); err != nil {
-		return err
-	}
-	return c.restore(ctx, id, path, session)
+	return c.restore(ctx, id, path, session, local, trusted)
 }
 
 func (c *Cluster) setCopy(id string, f *copied) {
@@ -161,10 +171,18 @@ func (c *Cluster) purgeLost(now time.Time) {
 	}
 }
 
-// restore makes an agent's file at path as the cluster has it.
-func (c *Cluster) restore(ctx context.Context, id, path, session string) error {
+// restore makes an agent's file at path as the cluster has it, of an older copy there as
+// far as that can be used.
+func (c *Cluster) restore(ctx context.Context, id, path, session string, local copyRecord, trusted bool) error {
+	old := older{path: path}
+	if trusted {
+		old.head, old.logged = local.Head, local.Logged
+	}
 	temp := c.copyPath(id) + ".restore"
-	head, logged, err := c.write(ctx, id, temp)
+	head, logged, err := c.write(ctx, id, temp, old)
+	if err == nil {
+		err = c.clear(id, path, trusted)
+	}
 	if err == nil {
 		err = os.Rename(temp, path)
 	}
@@ -175,8 +193,15 @@ func (c *Cluster) restore(ctx context.Context, id, path, session string) error {
 	return nil
 }
 
+// older is a file that an agent had at a commit before; the zero value is none.
+type older struct {
+	path   string
+	head   int64 // 0: it may have been changed since
+	logged int64 // bytes of the commits in the log up to head
+}
+
 // write makes a file of an agent's base and log at one moment.
-func (c *Cluster) write(ctx context.Context, id, path string) (head, logged int64, err error) {
+func (c *Cluster) write(ctx context.Context, id, path string, old older) (head, logged int64, err error) {
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
 	if err != nil {
 		return 0, 0, err
@@ -189,39 +214,95 @@ func (c *Cluster) write(ctx context.Context, id, path string) (head, logged int6
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
 	var seq, size int64
 	err = tx.QueryRow(ctx, "SELECT a.head, b.seq, b.size FROM agent a JOIN base b ON b.agent = a.id WHERE a.id = $1", id).Scan(&head, &seq, &size)
-	if err == nil {
-		err = writeBlocks(ctx, tx, id, out, size)
+	switch {
+	case err != nil:
+	case old.head >= seq && old.head <= head:
+		seq, logged = old.head, old.logged
+		err = copyFile(out, old.path)
+	default:
+		err = writeBlocks(ctx, tx, id, out, size, old.path)
 	}
 	if err == nil {
-		logged, err = applyLog(ctx, tx, id, out, seq, head)
+		var n int64
+		n, err = applyLog(ctx, tx, id, out, seq, head)
+		logged += n
 	}
 	return head, logged, err
 }
 
-func writeBlocks(ctx context.Context, tx pgx.Tx, id string, out *os.File, size int64) error {
-	rows, err := tx.Query(ctx, "SELECT no, sha, body FROM block WHERE agent = $1 ORDER BY no", id)
+func copyFile(out *os.File, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	_, err = io.Copy(out, in)
+	return err
+}
+
+// writeBlocks writes the blocks of an agent's base. Those that another file has at the
+// same place are taken from there.
+func writeBlocks(ctx context.Context, tx pgx.Tx, id string, out *os.File, size int64, from string) error {
+	sums, err := blockSums(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	var missing []int
+	at := make([]byte, blockSize)
+	in, err := os.Open(from)
+	if err == nil {
+		defer in.Close()
+	}
+	for no := range int((size + blockSize - 1) / blockSize) {
+		n := int(min(blockSize, size-int64(no)*blockSize))
+		sum := sums[no]
+		if sum == nil {
+			return fmt.Errorf("block %d is missing", no)
+		}
+		if in == nil || !readBlock(in, no, at[:n], sum) {
+			missing = append(missing, no)
+		} else if _, err := out.WriteAt(at[:n], int64(no)*blockSize); err != nil {
+			return err
+		}
+	}
+	return fetchBlocks(ctx, tx, id, out, missing, sums, size)
+}
+
+// readBlock reads a block of a file, and reports whether it has the sum.
+func readBlock(in *os.File, no int, b, sum []byte) bool {
+	if _, err := in.ReadAt(b, int64(no)*blockSize); err != nil {
+		return false
+	}
+	have := sha256.Sum256(b)
+	return bytes.Equal(have[:], sum)
+}
+
+func fetchBlocks(ctx context.Context, tx pgx.Tx, id string, out *os.File, missing []int, sums map[int][]byte, size int64) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	rows, err := tx.Query(ctx, "SELECT no, body FROM block WHERE agent = $1 AND no = ANY($2)", id, missing)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	next := int64(0)
-	for rows.Next() {
-		var no int64
-		var sha, body []byte
-		if err := rows.Scan(&no, &sha, &body); err != nil {
+	fetched := 0
+	for ; rows.Next(); fetched++ {
+		var no int
+		var body []byte
+		if err := rows.Scan(&no, &body); err != nil {
 			return err
 		}
-		sum := sha256.Sum256(body)
-		if no*blockSize != next || !bytes.Equal(sum[:], sha) {
-			return fmt.Errorf("block %d is damaged or missing", no)
+		at := int64(no) * blockSize
+		if sum := sha256.Sum256(body); !bytes.Equal(sum[:], sums[no]) || int64(len(body)) != min(blockSize, size-at) {
+			return fmt.Errorf("block %d is damaged", no)
 		}
-		if _, err := out.WriteAt(body, next); err != nil {
+		if _, err := out.WriteAt(body, at); err != nil {
 			return err
 		}
-		next += int64(len(body))
 	}
-	if rows.Err() == nil && next != size {
-		return fmt.Errorf("the blocks have %d bytes of %d", next, size)
+	if rows.Err() == nil && fetched != len(missing) {
+		return fmt.Errorf("%d of %d blocks are missing", len(missing)-fetched, len(missing))
 	}
 	return rows.Err()
 }

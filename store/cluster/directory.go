@@ -39,25 +39,6 @@ func scanAgent(rows pgx.Rows) (k known, err error) {
 	return k, nil
 }
 
-// rememberLocked takes a row into memory. The caller holds mu.
-func (c *Cluster) rememberLocked(k known) {
-	if old := c.agents[k.id]; old != nil {
-		if k.changed.Before(old.changed) {
-			return
-		}
-		if key := agent.NameKey(old.name); c.byName[key] == k.id {
-			delete(c.byName, key)
-		}
-	}
-	if k.changed.After(c.changed) {
-		c.changed = k.changed
-	}
-	c.agents[k.id] = &k
-	if !k.deleted {
-		c.byName[agent.NameKey(k.name)] = k.id
-	}
-}
-
 // readAgent reads the row of an agent, by id, else by name.
 func (c *Cluster) readAgent(ctx context.Context, idOrName string) (known, error) {
 	rows, err := c.pool.Query(ctx, "SELECT "+agentColumns+" FROM agent a WHERE (id = $1 OR name_key = $2) AND NOT deleted ORDER BY id = $1 DESC LIMIT 1",
@@ -361,9 +342,7 @@ func (c *Cluster) Delete(id string) error {
 	c.mu.Lock()
 	delete(c.files, id)
 	delete(c.notes, id)
-	if k := c.agents[id]; k != nil {
-		k.deleted = true
-	}
+	c.forgetLocked(id)
 	c.mu.Unlock()
 	return store.RemoveIfThere(c.copyPath(id))
 }

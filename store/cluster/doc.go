@@ -39,6 +39,12 @@ type Directory interface {
 	// that it does not own the agent, or not at all.
 	Refresh(ctx context.Context, id string) (Node, error)
 
+	// Await waits until the folder of this server, which owns an agent, has it: its
+	// file may have to be fetched first, before those of agents that nobody waits for,
+	// or the agent is being given to another server. The error is ErrNotOwner if this
+	// server does not own it; an ErrUnavailable says that ctx ended.
+	Await(ctx context.Context, id string) error
+
 	// Nodes returns the servers that are alive, and those that died within an hour.
 	Nodes(ctx context.Context) ([]Node, error)
 
@@ -88,6 +94,7 @@ type Stats struct {
 	Claims int64         // agents that it took over from servers that left
 	Fences int64         // commits that were refused, since another server had the agent
 	Errors int64         // statements with commits that the database did not answer
+	Ahead  time.Duration // by which this server's clock is ahead of the database's at least; negative: behind
 }
 
 // Entry is an agent of the cluster.

@@ -16,10 +16,12 @@ import (
 	"satchel/store"
 )
 
-// When the log of an agent is folded into its base: beyond so many bytes, and when
-// the agent was not written for so long.
+// When the log of an agent is folded into its base: beyond so many bytes, or this part
+// of the file, since a fold may write all of the file again; and when the agent was not
+// written for so long.
 const (
 	foldBytes = 4 << 20
+	foldPart  = 8
 	foldRest  = 10 * time.Minute
 	foldEvery = 5 * time.Second // looks
 )
@@ -57,11 +59,17 @@ func (c *Cluster) dueFolds(now time.Time) (ids []string) {
 		return nil
 	}
 	for id, f := range c.files {
-		if f.session == c.self.Session && (f.logged > foldBytes || f.logged > 0 && now.Sub(f.written) > foldRest) {
+		if f.session == c.self.Session && (f.logged > foldBytes && c.isLong(id, f.logged) || f.logged > 0 && now.Sub(f.written) > foldRest) {
 			ids = append(ids, id)
 		}
 	}
 	return ids
+}
+
+// isLong reports whether a log of so many bytes is long for the agent's file.
+func (c *Cluster) isLong(id string, logged int64) bool {
+	info, err := os.Stat(c.folder.FilePath(id))
+	return err != nil || logged > info.Size()/foldPart
 }
 
 // fold makes the agent's file as it is now the base, and removes the log before.

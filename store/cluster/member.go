@@ -15,14 +15,14 @@ import (
 // clock.
 const (
 	pollEvery  = time.Second
-	pollTime   = 3 * time.Second // of one poll
-	silence    = 6 * time.Second // of the database, after which a server does not answer
-	deadAfter  = 8 * time.Second // without a beat
-	pollGap    = 4 * time.Second // between two polls, after which observations begin anew
-	nodesKept  = time.Hour       // after they died
-	readAll    = time.Minute     // how often all agents are read
-	overlap    = 10 * time.Second
-	claimLimit = 500 // agents at a poll
+	pollTime   = 3 * time.Second  // of one poll
+	silence    = 6 * time.Second  // of the database, after which a server does not answer
+	deadAfter  = 8 * time.Second  // without a beat
+	pollGap    = 4 * time.Second  // between two polls, after which observations begin anew
+	nodesKept  = time.Hour        // after they died
+	readAll    = time.Minute      // how often all agents are listed
+	overlap    = 10 * time.Second // that a row may be visible after it says to have changed
+	claimLimit = 500              // agents at a poll
 )
 
 // observed is what this server saw of another.
@@ -31,6 +31,8 @@ type observed struct {
 	fileVersion int
 	beat        int64
 	at          time.Time // when the beat changed last, or observations began
+	probed      int64     // at which beat its address was tried
+	refused     bool      // it refused a connection since the beat changed
 }
 
 // join makes the session known, unless another server is reached at the same URL.
@@ -40,7 +42,7 @@ func (c *Cluster) join(ctx context.Context) error {
 		return fmt.Errorf("join the cluster: %w", err)
 	}
 	c.mu.Lock()
-	c.self.Alive, c.answered, c.full, c.problem = true, began, time.Time{}, nil
+	c.self.Alive, c.answered, c.full, c.unsettled, c.problem = true, began, time.Time{}, true, nil
 	c.past.Session, c.past.Beat = c.self.Session, 0
 	c.mu.Unlock()
 	return c.poll(ctx)
@@ -149,7 +151,7 @@ func (c *Cluster) poll(whole context.Context) error {
 	defer cancel()
 	began := time.Now()
 	c.mu.Lock()
-	session, since, gap := c.self.Session, c.changed.Add(-overlap), began.Sub(c.answered) > pollGap
+	session, since, gap := c.self.Session, c.asOf.Add(-overlap), began.Sub(c.answered) > pollGap
 	all := began.Sub(c.full) > readAll
 	if all {
 		since = time.Time{}
@@ -159,12 +161,13 @@ func (c *Cluster) poll(whole context.Context) error {
 	b := &pgx.Batch{}
 	b.Queue("UPDATE node SET beat = beat + 1, lag = $2 WHERE session = $1 AND alive", session, c.takeLag().Milliseconds())
 	b.Queue("SELECT session, name, url, version, file_version, beat, alive, leaving, lag, coalesce(extract(epoch FROM clock_timestamp() - died), 0)::float8 FROM node")
-	b.Queue("SELECT "+agentColumns+" FROM agent a WHERE changed > $1", since)
-	b.Queue("SELECT keys_version, joins, incarnation FROM cluster")
+	b.Queue("SELECT keys_version, joins, incarnation, clock_timestamp() FROM cluster")
+	b.Queue("SELECT id, changed FROM agent WHERE changed > $1", since)
 	if err := seen.read(c.pool.SendBatch(ctx, b)); err != nil {
 		c.observeNothing()
 		return err
 	}
+	c.compareClock(seen, time.Now())
 	if c.isOlder(session, seen) {
 		return c.halt()
 	}
@@ -175,9 +178,13 @@ func (c *Cluster) poll(whole context.Context) error {
 	if err := c.followKeys(ctx, seen.keys); err != nil {
 		return err
 	}
-	if c.note(session, seen) {
-		c.settle(whole, session)
+	if !c.note(session, seen) {
+		return nil
 	}
+	if err := c.follow(whole, seen); err != nil {
+		return err
+	}
+	c.settle(whole, session)
 	if seen.all {
 		c.purgeDead(whole)
 		c.writePast()
@@ -192,7 +199,8 @@ type polled struct {
 	beat     bool // the session is alive
 	nodes    []observed
 	died     []time.Duration // how long ago, of nodes that are not alive
-	agents   []known
+	agents   []listed
+	asOf     time.Time // by the database's clock, before the agents were listed
 	keys     int64
 
 	joins       int64
@@ -227,20 +235,20 @@ func (p *polled) read(results pgx.BatchResults) (err error) {
 	if err := rows.Err(); err != nil {
 		return err
 	}
+	if err := results.QueryRow().Scan(&p.keys, &p.joins, &p.incarnation, &p.asOf); err != nil {
+		return err
+	}
 	if rows, err = results.Query(); err != nil {
 		return err
 	}
 	for rows.Next() {
-		k, err := scanAgent(rows)
-		if err != nil {
+		var l listed
+		if err := rows.Scan(&l.id, &l.changed); err != nil {
 			return err
 		}
-		p.agents = append(p.agents, k)
+		p.agents = append(p.agents, l)
 	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	return results.QueryRow().Scan(&p.keys, &p.joins, &p.incarnation)
+	return rows.Err()
 }
 
 // observeNothing begins all observations anew: while the database is away nobody is
@@ -249,7 +257,7 @@ func (c *Cluster) observeNothing() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range c.nodes {
-		n.at = time.Now()
+		n.at, n.refused = time.Now(), false
 	}
 }
 
@@ -267,7 +275,7 @@ func (c *Cluster) note(session string, p polled) bool {
 		old := c.nodes[n.Session]
 		n.at, n.Self = p.began, n.Session == session
 		if old != nil && old.beat == n.beat && !p.gap {
-			n.at = old.at
+			n.at, n.probed, n.refused = old.at, old.probed, old.refused
 		}
 		if n.Seen = n.at; !n.Alive {
 			n.Seen = p.began.Add(-p.died[i])
@@ -275,12 +283,6 @@ func (c *Cluster) note(session string, p polled) bool {
 		nodes[n.Session] = &n
 	}
 	c.nodes = nodes
-	if p.all {
-		c.agents, c.byName, c.full = map[string]*known{}, map[string]string{}, p.began
-	}
-	for _, k := range p.agents {
-		c.rememberLocked(k)
-	}
 	return true
 }
 
@@ -302,14 +304,20 @@ func (c *Cluster) settle(ctx context.Context, session string) {
 		}
 	}
 	c.mu.Lock()
-	leaving := c.leaving
+	orphans := !c.leaving && c.orphansLocked(dead)
 	c.mu.Unlock()
-	if !leaving {
+	if orphans {
 		if err := c.claim(ctx, session, dead); err != nil && ctx.Err() == nil {
 			c.Log.Warn("claim agents of servers that left", "error", err)
 		}
 	}
-	c.reconcile(session)
+	c.mu.Lock()
+	unsettled := c.unsettled
+	c.unsettled = false
+	c.mu.Unlock()
+	if unsettled {
+		c.reconcile(session)
+	}
 }
 
 // silent returns the servers that are to be declared dead, and adds those that are
@@ -318,11 +326,15 @@ func (c *Cluster) silent(dead map[string]bool) (silent []*observed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range c.nodes {
+		quiet := time.Since(n.at)
 		switch {
 		case !n.Alive:
 			dead[n.Session] = true
-		case !n.Self && time.Since(n.at) > deadAfter:
+		case n.Self:
+		case quiet > deadAfter || quiet > refusedAfter && n.refused:
 			silent = append(silent, n)
+		case quiet > refusedAfter:
+			c.probe(n)
 		}
 	}
 	return silent

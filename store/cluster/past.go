@@ -25,6 +25,7 @@ const restoredBeats = 10
 // Why a server takes no part in its cluster.
 var (
 	errRestored   = errors.New("the cluster's database is in an older state than it was, as after it was restored from a backup: nothing is served until \"satchel cluster recover\" and \"satchel cluster resume\"")
+	errOther      = errors.New("this data folder is of another cluster than the database: if its database was lost, bring the agents into the new one with \"satchel cluster recover\" before any server starts; otherwise start with an empty --data")
 	errRecovering = errors.New("agents are being recovered into the cluster's database: servers start after \"satchel cluster resume\"")
 )
 
@@ -40,6 +41,7 @@ type past struct {
 	Session     string `json:"session,omitempty"`
 	Beat        int64  `json:"beat,omitempty"`
 	Joins       int64  `json:"joins,omitempty"`
+	MasterKey   string `json:"master_key,omitempty"` // see keyCheck
 }
 
 func pastPath(folder string) string { return filepath.Join(folder, "cluster", "node") }
@@ -79,6 +81,9 @@ func (c *Cluster) remember(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if p.Cluster != "" && p.Cluster != c.id {
+		return errOther
+	}
 	same := p.Cluster == c.id && p.Incarnation == now.Incarnation
 	if same && (now.Joins < p.Joins || beat != nil && *beat+restoredBeats < p.Beat) {
 		return errRestored
@@ -92,7 +97,7 @@ func (c *Cluster) remember(ctx context.Context) error {
 		c.place = rand.Text()
 	}
 	c.mu.Lock()
-	c.past = past{ID: p.ID, Path: path, Cluster: c.id, Incarnation: now.Incarnation, Joins: now.Joins}
+	c.past = past{ID: p.ID, Path: path, Cluster: c.id, Incarnation: now.Incarnation, Joins: now.Joins, MasterKey: keyCheck(c.MasterKeys[0], c.id)}
 	c.mu.Unlock()
 	c.writePast()
 	return nil

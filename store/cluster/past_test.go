@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -142,6 +143,73 @@ func testRestoredDatabase(t *testing.T, url string) {
 		t.Errorf("lost: %v", lost)
 	}
 	mustWrite(t, b.agent(t, db.ID()), "goes on")
+}
+
+// After the database was lost, what servers' folders have makes an empty one that of
+// their cluster; no server starts on that before.
+func testLostDatabase(t *testing.T, url string) {
+	a := serve(t, url, "a", t.TempDir())
+	a.agent(t, agent.DefaultID)
+	db := a.make(t, "Bakery")
+	id, kept := db.ID(), []string{mustWrite(t, db, "kept")}
+	b := serve(t, url, "b", t.TempDir())
+	a.eventually(t, "to give the agent to b", func() bool { return a.Move(t.Context(), id, "b") == nil })
+	taken := b.agent(t, id)
+	kept = append(kept, mustWrite(t, taken, "and more"))
+	b.stepping.Lock() // as while the commit waits
+	b.expire(b.Self().Session)
+	b.Refused(id, ErrUnavailable) // the last commit's outcome remained unknown
+	b.stepping.Unlock()
+	folders := []string{a.path, b.path}
+	old := a.id
+	b.end()
+	a.end()
+	if err := connectAndExec(t, url, "DROP SCHEMA satchel CASCADE"); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(t, url, a.path).remember(t.Context()); !errors.Is(err, errOther) {
+		t.Errorf("a server starts on the empty database: %v", err)
+	}
+	wrong, err := Open(t.Context(), Options{URL: url, MasterKeys: [][]byte{testKey, bytes.Repeat([]byte{9}, 32)}, Path: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(wrong.Close)
+	wrong.MasterKeys = wrong.MasterKeys[1:]
+	if _, err := wrong.Recover(t.Context(), a.path); !errors.Is(err, errMasterKey) {
+		t.Errorf("recovered with another master key: %v", err)
+	}
+	for _, folder := range folders {
+		operator := open(t, url, t.TempDir())
+		if n, err := operator.Recover(t.Context(), folder); err != nil || n == 0 || operator.id != old {
+			t.Fatalf("%d agents are recovered, of cluster %s, %v", n, operator.id, err)
+		}
+	}
+	if err := open(t, url, t.TempDir()).Continue(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again := serve(t, url, "a", a.path)
+	back := again.agent(t, id)
+	if lost := missing(t, back, kept); lost != nil {
+		t.Errorf("lost: %v", lost)
+	}
+	mustWrite(t, back, "goes on")
+	other := open(t, url, t.TempDir())
+	other.id = "another"
+	if _, err := other.Recover(t.Context(), b.path); !errors.Is(err, errInUse) {
+		t.Errorf("recovered into a database that is in use: %v", err)
+	}
+}
+
+func connectAndExec(t *testing.T, url, statement string) error {
+	t.Helper()
+	pool, err := connect(t.Context(), url)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	_, err = pool.Exec(t.Context(), statement)
+	return err
 }
 
 // An agent of which the database has lost a commit is stopped on all servers, and goes

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,8 +19,9 @@ import (
 
 // Recover puts the agents of which the database has less than the folder of a server,
 // which is stopped, back into it, and returns how many. Those that no server may have
-// meanwhile are recovered: the stopped ones, and all when no server runs. No server
-// joins from then on until Continue.
+// meanwhile are recovered: the stopped ones, and all when no server runs. A database
+// that is empty becomes that of the folder's cluster. No server joins from then on until
+// Continue.
 func (c *Cluster) Recover(ctx context.Context, folder string) (n int, err error) {
 	release, err := store.LockCopies(folder)
 	if err != nil {
@@ -30,6 +32,12 @@ func (c *Cluster) Recover(ctx context.Context, folder string) (n int, err error)
 	var incarnation string
 	if err := c.pool.QueryRow(ctx, "SELECT incarnation FROM cluster").Scan(&incarnation); err != nil {
 		return 0, err
+	}
+	if p.Cluster != "" && p.Cluster != c.id {
+		if err := c.adopt(ctx, p); err != nil {
+			return 0, err
+		}
+		incarnation = p.Incarnation
 	}
 	if p.Cluster != c.id || p.Incarnation != incarnation {
 		return 0, fmt.Errorf("%s is of another cluster, or was not in it when its database was restored", folder)
@@ -44,6 +52,26 @@ func (c *Cluster) Recover(ctx context.Context, folder string) (n int, err error)
 	}
 	c.past.Incarnation = incarnation
 	return c.recoverCopies(ctx, folder, quiet)
+}
+
+// errInUse says that a database cannot become another cluster's.
+var errInUse = errors.New("the database is not empty, and of another cluster than this data folder: recover into a new one, before any server starts on it")
+
+// adopt makes an empty database that of the cluster of a folder, whose own was lost.
+func (c *Cluster) adopt(ctx context.Context, p past) error {
+	isKey := func(key []byte) bool { return keyCheck(key, p.Cluster) == p.MasterKey }
+	if p.MasterKey != "" && !slices.ContainsFunc(c.MasterKeys, isKey) {
+		return errMasterKey
+	}
+	done, err := c.pool.Exec(ctx, `UPDATE cluster SET id = $1, incarnation = $2, master_key = $3
+		WHERE joins = 0 AND NOT recovering AND NOT EXISTS (SELECT 1 FROM agent)`, p.Cluster, p.Incarnation, keyCheck(c.MasterKeys[0], p.Cluster))
+	if err == nil && done.RowsAffected() == 0 {
+		err = errInUse
+	}
+	if err == nil {
+		c.id = p.Cluster
+	}
+	return err
 }
 
 // isQuiet reports whether no server of the cluster gives a sign of life.
@@ -83,8 +111,13 @@ func (c *Cluster) recoverCopies(ctx context.Context, folder string, quiet bool) 
 		}
 		missing, err := c.lacks(ctx, id, was.Head, quiet)
 		if err == nil && missing {
-			err = c.recoverCopy(ctx, id, path, filepath.Join(temps, id), was.Head)
-			n++
+			if err = c.recoverCopy(ctx, id, path, filepath.Join(temps, id), was.Head); err == nil {
+				n++
+			}
+		}
+		if agent.ErrorCode(err) == agent.CodeAgentNameExists { // one that was deleted or renamed since
+			c.Log.Warn("another agent has the name of this one, which is not recovered", "agent", id, "file", path, "error", err)
+			err = nil
 		}
 		if err != nil {
 			return n, fmt.Errorf("agent %s: %w", id, err)

@@ -54,6 +54,11 @@ CREATE TABLE IF NOT EXISTS base (agent text PRIMARY KEY, seq bigint NOT NULL, si
 CREATE TABLE IF NOT EXISTS block (agent text NOT NULL, no int NOT NULL, sha bytea NOT NULL, body bytea NOT NULL, PRIMARY KEY (agent, no));
 CREATE TABLE IF NOT EXISTS api_key (hash text PRIMARY KEY, key text NOT NULL)`
 
+// tuple is the longest row, in bytes, that the log keeps in one piece: nearly all commits
+// are shorter. Longer ones lie out of line, as three rows or more, each with an entry of
+// an index. Servers of older versions go on beside it.
+const tuple = 8160
+
 // How many connections a server has at most, and how long a transaction may stand
 // still, as that of a server that was paused.
 const (
@@ -95,6 +100,23 @@ func prepare(ctx context.Context, pool *pgxpool.Pool) error {
 			return err
 		}
 	}
+}
+
+// tune has the log keep rows up to tuple in one piece, unless it does or the operator
+// has chosen another length. It is of no harm if it fails.
+func tune(ctx context.Context, pool *pgxpool.Pool) error {
+	var chosen bool
+	err := pool.QueryRow(ctx, `SELECT coalesce(reloptions::text LIKE '%toast_tuple_target=%', false) FROM pg_class WHERE oid = 'satchel.log'::regclass`).Scan(&chosen)
+	if err != nil || chosen {
+		return err
+	}
+	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '2s'"); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, fmt.Sprintf("ALTER TABLE log SET (toast_tuple_target = %d)", tuple))
+		return err
+	})
 }
 
 // errMasterKey says that a server's master key is not the cluster's.

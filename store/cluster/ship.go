@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -101,10 +102,10 @@ func (s *shipper) ship(ctx context.Context, batch []*shipment) {
 		case <-time.After(pause):
 		}
 		if ctx.Err() != nil || time.Now().After(deadline) {
-			s.giveUp(batch)
+			s.giveUp(batch, err)
 			return
 		}
-		batch = s.resolve(ctx, batch)
+		batch, err = s.resolve(ctx, batch)
 	}
 }
 
@@ -136,19 +137,24 @@ func (c *shipment) misplaced(head int64) error {
 
 // giveUp reports that the outcomes remain unknown. The statements may still be
 // carried out, but not after the agents have another owner, so the session ends.
-func (s *shipper) giveUp(batch []*shipment) {
+func (s *shipper) giveUp(batch []*shipment, reason error) {
+	text := "the database does not answer"
+	var refused *pgconn.PgError
+	if errors.As(reason, &refused) { // it is full, say, or read-only
+		text = "the database does not take changes: " + refused.Message
+	}
 	for _, c := range batch {
 		s.expired(c.session)
-		c.done <- fmt.Errorf("%w: the database does not answer", ErrUnavailable)
+		c.done <- fmt.Errorf("%w: %s", ErrUnavailable, text)
 	}
 }
 
 // resolve finds out what became of commits whose statement was not answered, and
-// ships again what did not arrive. It returns those that are still uncertain.
-func (s *shipper) resolve(ctx context.Context, batch []*shipment) (uncertain []*shipment) {
+// ships again what did not arrive. It returns those that are still uncertain, and why.
+func (s *shipper) resolve(ctx context.Context, batch []*shipment) (uncertain []*shipment, err error) {
 	at, err := s.lookUp(ctx, batch)
 	if err != nil {
-		return batch
+		return batch, err
 	}
 	var again []*shipment
 	for _, c := range batch {
@@ -164,11 +170,11 @@ func (s *shipper) resolve(ctx context.Context, batch []*shipment) (uncertain []*
 		}
 	}
 	if len(again) == 0 {
-		return nil
+		return nil, nil
 	}
 	taken, err := s.insert(ctx, again)
 	if err != nil {
-		return again
+		return again, err
 	}
 	for _, c := range again {
 		if taken[c.id] {
@@ -177,7 +183,7 @@ func (s *shipper) resolve(ctx context.Context, batch []*shipment) (uncertain []*
 			uncertain = append(uncertain, c)
 		}
 	}
-	return uncertain
+	return uncertain, nil
 }
 
 // insertCommits inserts commits of agents that are the owners' and as they were

@@ -56,10 +56,28 @@ func (c *Cluster) Stats() Stats {
 	defer c.mu.Unlock()
 	s := c.stats
 	s.Lag = max(c.lags.told, c.lagLocked())
-	for _, k := range c.agents {
-		if k.owner == c.self.Session && !k.deleted {
-			s.Owned++
-		}
-	}
+	s.Owned = c.owned[c.self.Session]
 	return s
+}
+
+// clockTolerance is by how much a server's clock may differ from the database's.
+const clockTolerance = 2 * time.Second
+
+// compareClock notes by how much this server's clock is ahead of the database's, as the
+// answer of a poll says; what its way may have taken does not count. Nothing but the
+// times of schedules depends on it.
+func (c *Cluster) compareClock(p polled, now time.Time) {
+	ahead := time.Duration(0)
+	if after := p.began.Sub(p.asOf); after > 0 {
+		ahead = after
+	} else if before := now.Sub(p.asOf); before < 0 {
+		ahead = before
+	}
+	c.mu.Lock()
+	was := c.stats.Ahead
+	c.stats.Ahead = ahead
+	c.mu.Unlock()
+	if wrong := ahead.Abs() > clockTolerance; wrong && was.Abs() <= clockTolerance {
+		c.Log.Warn("the clocks of this server and of the cluster's database differ: schedules here are carried out at wrong times", "ahead", ahead)
+	}
 }

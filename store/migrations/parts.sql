@@ -507,3 +507,9 @@ CREATE UNIQUE INDEX _journal_seq ON _journal(execution_id, seq);
 CREATE INDEX session_actions_session ON session_actions(session_id, seq);
 -- part writing_responses: writing _responses
 CREATE INDEX _responses_created ON _responses(created_at, size);
+-- since 6
+-- part writing_attachments: writing _attachments
+CREATE INDEX _attachments_pending ON _attachments(next_attempt_at) WHERE upload = '';
+CREATE TRIGGER _attachments_deleted AFTER DELETE ON _attachments WHEN old.upload <> '' BEGIN
+  DELETE FROM _file_parts WHERE upload = old.upload;
+END;

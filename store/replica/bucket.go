@@ -75,6 +75,8 @@ func refusal(resp *http.Response) error {
 	return fmt.Errorf("the bucket answers %d %s", resp.StatusCode, cmp.Or(strings.TrimSpace(answer.Code+" "+answer.Message), http.StatusText(resp.StatusCode)))
 }
 
+func (b *bucket) prepare(bool) error { return nil }
+
 func (b *bucket) put(ctx context.Context, key string, body io.ReaderAt, size int64) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTime+time.Duration(size/slowest)*time.Second)
 	defer cancel()

@@ -125,6 +125,9 @@ func TestStorages(t *testing.T) {
 	}
 	for name, target := range map[string]Target{"bucket": bucket, "folder": folder} {
 		s, ctx := target.storage, t.Context()
+		if err := s.prepare(false); err != nil {
+			t.Fatal(err)
+		}
 		if all, err := s.folders(ctx); len(all) != 0 || err != nil {
 			t.Errorf("%s: empty, it has %v, %v", name, all, err)
 		}

@@ -60,6 +60,12 @@ func (c Commands) Doctor(ctx context.Context) agent.Finding {
 		finding.Message = "cannot be read: " + err.Error()
 		return finding
 	}
+	if f, ok := c.Target.storage.(*folder); ok {
+		if err := f.isThere(); err != nil {
+			finding.Message = err.Error()
+			return finding
+		}
+	}
 	finding.OK, finding.Message = true, fmt.Sprintf("can be read; %d agents", len(ids))
 	return finding
 }

@@ -3,38 +3,87 @@ package replica
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"sync"
 )
 
 // folder is a storage in a folder of a file system.
-type folder string
+type folder struct {
+	root  string
+	swept sync.Once // of what a kill left in partial
+}
 
-func (f folder) path(key string) string { return filepath.Join(string(f), filepath.FromSlash(key)) }
+// marker is a file in the folder itself. A disk that is not mounted lacks it, and what
+// is then written would fill the disk that the empty folder is on.
+const (
+	marker     = "satchel-replicas"
+	markerText = "Satchel keeps replicas in this folder, and writes to it only while this file is here.\n"
+)
 
-// partial ends the names of files that are being written.
+// partial is the folder of files that are being written.
 const partial = ".partial"
 
-func (f folder) put(_ context.Context, key string, body io.ReaderAt, size int64) (err error) {
-	path := f.path(key)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+func (f *folder) path(key string) string { return filepath.Join(f.root, filepath.FromSlash(key)) }
+
+// prepare makes the marker in a folder that is used for the first time, and in one
+// with replicas from before there was a marker.
+func (f *folder) prepare(used bool) error {
+	err := f.isThere()
+	if err == nil {
+		return nil
+	}
+	if old, _ := filepath.Glob(f.path("*/agent.json")); used && len(old) == 0 {
 		return err
 	}
-	file, err := os.OpenFile(path+partial, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err := os.MkdirAll(f.root, 0o700); err != nil {
+		return err
+	}
+	for _, pattern := range []string{"*/*", "*/*/*/*"} { // uploads were written there before the marker was
+		left, _ := filepath.Glob(f.path(pattern + ".partial"))
+		for _, path := range left {
+			_ = os.Remove(path)
+		}
+	}
+	return os.WriteFile(f.path(marker), []byte(markerText), 0o600)
+}
+
+// isThere returns an error unless the folder has the marker.
+func (f *folder) isThere() error {
+	_, err := os.Stat(f.path(marker))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s has no file %s: is its disk mounted? To begin anew there, stop the server and remove replica.json of the data folder", f.root, marker)
+	}
+	return err
+}
+
+func (f *folder) put(_ context.Context, key string, body io.ReaderAt, size int64) (err error) {
+	if err := f.isThere(); err != nil {
+		return err
+	}
+	f.swept.Do(func() { err = os.RemoveAll(f.path(partial)) })
+	path := f.path(key)
+	if err := errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700), os.MkdirAll(f.path(partial), 0o700)); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(f.path(partial), "")
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(file, io.NewSectionReader(body, 0, size))
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return errors.Join(err, os.Remove(path+partial))
+	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
 	}
-	return os.Rename(path+partial, path)
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return nil
 }
 
-func (f folder) get(_ context.Context, key string) (io.ReadCloser, error) {
+func (f *folder) get(_ context.Context, key string) (io.ReadCloser, error) {
 	file, err := os.Open(f.path(key))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errNotThere
@@ -44,15 +93,15 @@ func (f folder) get(_ context.Context, key string) (io.ReadCloser, error) {
 	return file, nil
 }
 
-func (f folder) list(ctx context.Context, prefix string) (keys []string, err error) {
+func (f *folder) list(ctx context.Context, prefix string) (keys []string, err error) {
 	err = filepath.WalkDir(f.path(prefix), func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil // none, or removed meanwhile
+			return f.isThere() // then there is none, or it was removed meanwhile
 		case err != nil || ctx.Err() != nil:
 			return errors.Join(err, ctx.Err())
-		case entry.Type().IsRegular() && !strings.HasSuffix(path, partial):
-			key, err := filepath.Rel(string(f), path)
+		case entry.Type().IsRegular():
+			key, err := filepath.Rel(f.root, path)
 			keys = append(keys, filepath.ToSlash(key))
 			return err
 		}
@@ -61,26 +110,26 @@ func (f folder) list(ctx context.Context, prefix string) (keys []string, err err
 	return keys, err
 }
 
-func (f folder) folders(context.Context) (names []string, err error) {
-	entries, err := os.ReadDir(string(f))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+func (f *folder) folders(context.Context) (names []string, err error) {
+	entries, err := os.ReadDir(f.root)
 	for _, e := range entries {
-		if e.IsDir() {
+		if e.IsDir() && e.Name() != partial {
 			names = append(names, e.Name())
 		}
+	}
+	if len(names) == 0 {
+		return nil, f.isThere()
 	}
 	return names, err
 }
 
 // remove also removes the folders that it leaves empty.
-func (f folder) remove(_ context.Context, key string) error {
+func (f *folder) remove(_ context.Context, key string) error {
 	path := f.path(key)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	for dir := filepath.Dir(path); dir != string(f) && os.Remove(dir) == nil; dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(path); dir != f.root && os.Remove(dir) == nil; dir = filepath.Dir(dir) {
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func (r *Replicator) loadKept() error {
 			continue
 		}
 		last := a.pending[len(a.pending)-1].Position
-		a.at, a.kept, a.since = last, last.TXID, time.UnixMilli(a.pending[0].Time)
+		a.at, a.kept, a.since = last, last.TXID, time.UnixMilli(a.pending[0].Began)
 		for _, c := range a.pending {
 			a.size += int64(len(c.Data))
 		}

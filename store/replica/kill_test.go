@@ -173,7 +173,9 @@ func TestUploadUnderWayAtAKill(t *testing.T) {
 			db := s.create("Support")
 			s.snapshots()
 			s.contact(db, "one")
+			db.Capture()
 			s.contact(db, "two")
+			db.Capture()
 			batch, _ := s.r.batch(db.ID())
 			s.r.append(db.ID())
 			o := object{batch[0].Generation, levelCommits, batch[0].First, batch[1].TXID, batch[1].Time}

@@ -41,7 +41,8 @@ func (r *Replicator) load() {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		r.Log.Warn("every replica begins anew with a snapshot", "error", err)
 	}
-	if err != nil || p.Target != r.Target.String() {
+	r.used = err == nil && p.Target == r.Target.String()
+	if !r.used {
 		return
 	}
 	for id, at := range p.Agents {

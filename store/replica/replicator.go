@@ -51,6 +51,8 @@ type Options struct {
 type Replicator struct {
 	Options
 	folder    *store.Folder
+	used      bool                // this data folder had replicas in the target before
+	prepared  bool                // the target is
 	uploads   *work.Queue[string] // by agent, like those below
 	snapshots *work.Queue[string]
 	tidying   *work.Queue[string]
@@ -82,10 +84,11 @@ type replicated struct {
 	restarts bool             // a snapshot is to begin a new generation
 	base     baseline
 
-	pending []capture.Commit
-	size    int64     // bytes of pending
-	since   time.Time // when the oldest of them was committed
-	dropped int       // counts how often pending was given up
+	uncaptured time.Time // of the oldest commit that is only in the -wal; zero: there is none
+	pending    []capture.Commit
+	size       int64     // bytes of pending
+	since      time.Time // when the oldest of them was committed
+	dropped    int       // counts how often pending was given up
 
 	name    string // that agent.json has
 	deleted bool
@@ -111,6 +114,7 @@ func New(o Options) *Replicator {
 	r.snapshots = work.New(work.Options[string]{Run: r.snapshot, Limit: snapshotsAtOnce, Backoff: backoff, Now: o.Now, OnError: r.onError})
 	r.tidying = work.New(work.Options[string]{Run: r.tidy, Backoff: work.Exponential(time.Minute, time.Hour), Now: o.Now, OnError: r.onError})
 	r.load()
+	r.prepare()
 	return r
 }
 
@@ -126,12 +130,24 @@ func (r *Replicator) Start(ctx context.Context, f *store.Folder) {
 	go r.watch(ctx)
 }
 
+// prepare prepares the target unless that is done.
+func (r *Replicator) prepare() {
+	if r.prepared {
+		return
+	}
+	err := r.Target.storage.prepare(r.used)
+	if r.prepared = err == nil; err != nil {
+		r.onError("", err)
+	}
+}
+
 // watch compares the agents with what is known of their replicas.
 func (r *Replicator) watch(ctx context.Context) {
 	defer close(r.done)
 	ticker := time.NewTicker(compareEvery)
 	defer ticker.Stop()
 	tidied := r.Now()
+	r.prepare()
 	r.compare(ctx)
 	for _, id := range r.ids(func(a *replicated) bool { return a.resumed && len(a.pending) > 0 }) {
 		r.uploads.Enqueue(id)
@@ -142,6 +158,7 @@ func (r *Replicator) watch(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
+		r.prepare()
 		r.compare(ctx)
 		r.save()
 		if now := r.Now(); now.Sub(tidied) >= tidyEvery {
@@ -208,7 +225,7 @@ func (r *Replicator) Close() {
 func (r *Replicator) flush(ctx context.Context) {
 	slots := make(chan struct{}, uploadsAtOnce)
 	var running sync.WaitGroup
-	for _, id := range r.ids(func(a *replicated) bool { return len(a.pending) > 0 || a.deleted }) {
+	for _, id := range r.ids(func(a *replicated) bool { return a.waits() || a.deleted }) {
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
@@ -229,7 +246,18 @@ func (r *Replicator) waits(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a := r.agents[id]
-	return a != nil && len(a.pending) > 0
+	return a != nil && a.waits()
+}
+
+// waits reports whether commits wait for their upload.
+func (a *replicated) waits() bool { return len(a.pending) > 0 || !a.uncaptured.IsZero() }
+
+// oldest returns when the oldest of the commits that wait was made.
+func (a *replicated) oldest() time.Time {
+	if len(a.pending) > 0 {
+		return a.since
+	}
+	return a.uncaptured
 }
 
 // ids returns the agents for which are returns true.
@@ -292,8 +320,8 @@ func (r *Replicator) Status() Status {
 	s := Status{Target: r.Target.String(), Failure: r.failed}
 	now := r.Now()
 	for _, a := range r.agents {
-		if len(a.pending) > 0 {
-			s.Behind = max(s.Behind, now.Sub(a.since))
+		if a.waits() {
+			s.Behind = max(s.Behind, now.Sub(a.oldest()))
 		}
 		if a.restarts {
 			s.Snapshots++

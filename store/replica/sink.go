@@ -16,6 +16,17 @@ func (r *Replicator) Resume(id string) (at capture.Position, used uint64) {
 	return at, a.sent
 }
 
+// Committed implements capture.Sink.
+func (r *Replicator) Committed(id string) {
+	now := r.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a := r.agentLocked(id); a.uncaptured.IsZero() {
+		a.uncaptured = now
+		r.uploads.EnqueueAt(id, now.Add(collectTime))
+	}
+}
+
 // Commit implements capture.Sink. Beyond the limits, and in a generation that was
 // given up, nothing more is taken before the next snapshot.
 func (r *Replicator) Commit(id string, c capture.Commit) bool {
@@ -32,9 +43,10 @@ func (r *Replicator) Commit(id string, c capture.Commit) bool {
 		return false
 	}
 	if len(a.pending) == 0 {
-		a.since = time.UnixMilli(c.Time)
+		a.since = time.UnixMilli(c.Began)
 		r.uploads.EnqueueAt(id, r.Now().Add(collectTime))
 	}
+	a.uncaptured = time.Time{}
 	a.pending = append(a.pending, c)
 	a.size += size
 	r.waiting += size
@@ -85,7 +97,7 @@ func (r *Replicator) checkpointedLocked(id string, at capture.Position) (waits b
 // dropLocked gives up what waits for its upload.
 func (r *Replicator) dropLocked(a *replicated) {
 	r.waiting -= a.size
-	a.pending, a.size = nil, 0
+	a.pending, a.size, a.uncaptured = nil, 0, time.Time{}
 	a.dropped++
 }
 

@@ -18,6 +18,9 @@ import (
 // storage keeps objects by keys of lower-case letters, digits, and -._/ . A key
 // has its content as a whole or not at all.
 type storage interface {
+	// prepare is called before the first put, until it succeeds. used reports whether
+	// this data folder had replicas there before.
+	prepare(used bool) error
 	put(ctx context.Context, key string, body io.ReaderAt, size int64) error
 	get(ctx context.Context, key string) (io.ReadCloser, error)
 	// list returns the keys that begin with a prefix that ends with a slash, in no
@@ -75,7 +78,7 @@ func openFolder(path string, u *url.URL) (Target, error) {
 		return Target{}, errors.New("is not a folder like /srv/replicas or file:///srv/replicas")
 	}
 	path, err := filepath.Abs(filepath.FromSlash(path))
-	return Target{path, folder(path)}, err
+	return Target{path, &folder{root: path}}, err
 }
 
 func openBucket(u *url.URL, getenv func(string) string) (Target, error) {

@@ -25,6 +25,7 @@ const (
 
 // upload uploads what an agent committed, as one object.
 func (r *Replicator) upload(ctx context.Context, id string) (work.Next, error) {
+	r.capture(id)
 	if err := r.align(ctx, id); err != nil {
 		return work.Next{}, err
 	}
@@ -47,6 +48,23 @@ func (r *Replicator) upload(ctx context.Context, id string) (work.Next, error) {
 	next := r.uploaded(id, len(batch), dropped, int64(len(raw)))
 	r.append(id)
 	return next, r.describe(ctx, id)
+}
+
+// capture has captured what an agent committed.
+func (r *Replicator) capture(id string) {
+	r.mu.Lock()
+	a := r.agents[id]
+	noted := a != nil && !a.uncaptured.IsZero()
+	if noted {
+		a.uncaptured = time.Time{} // what is committed from now on is noted again
+	}
+	r.mu.Unlock()
+	if !noted {
+		return
+	}
+	if db := r.agent(id); db != nil {
+		db.Capture()
+	}
 }
 
 // batch returns the oldest commits that wait, of one generation, which are about to
@@ -95,9 +113,8 @@ func (r *Replicator) uploaded(id string, n, dropped int, size int64) (next work.
 	}
 	r.standsLocked(a, n)
 	a.base.Since += size
-	if len(a.pending) > 0 {
-		a.since = time.UnixMilli(a.pending[0].Time)
-		next.At = a.since.Add(collectTime)
+	if a.waits() {
+		next.At = a.oldest().Add(collectTime)
 	}
 	if !a.merging {
 		a.merging = true
@@ -118,6 +135,9 @@ func (r *Replicator) standsLocked(a *replicated, n int) {
 	}
 	a.stands, a.sent, a.unsaved, r.changed = a.pending[n-1].Position, 0, true, true
 	a.pending = append([]capture.Commit(nil), a.pending[n:]...)
+	if len(a.pending) > 0 {
+		a.since = time.UnixMilli(a.pending[0].Began)
+	}
 }
 
 // align finds out where the replica of an agent that an earlier start uploaded ends:

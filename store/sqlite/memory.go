@@ -29,11 +29,6 @@ func poke(p, value uintptr) {
 	binary.NativeEndian.PutUint64(b, uint64(value))
 }
 
-// pokeInt writes a C int to address p.
-func pokeInt(p uintptr, value int32) {
-	binary.NativeEndian.PutUint32(libc.GoBytes(p, 4), uint32(value))
-}
-
 // at is the value of type T at address p.
 func at[T any](p uintptr) *T { return *(**T)(unsafe.Pointer(&p)) }
 

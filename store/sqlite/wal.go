@@ -56,8 +56,10 @@ const writeLock = 0
 // transaction that was undone.
 func lockWAL(tls *libc.TLS, file uintptr, offset, n, flags int32) int32 {
 	const release = lib.SQLITE_SHM_UNLOCK | lib.SQLITE_SHM_EXCLUSIVE
-	if c := connOf(tls); offset == writeLock && flags&release == release && c != nil {
-		_ = c.gathered.write(tls)
+	if offset == writeLock && flags&release == release {
+		if c := connOf(tls); c != nil {
+			_ = c.gathered.write(tls)
+		}
 	}
 	return classAt(file).lock(tls, file, offset, n, flags)
 }

@@ -171,3 +171,21 @@ func freePort(t testing.TB) string {
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return port
 }
+
+// Processes are the ids of the server's processes.
+func (s *Server) Processes() (ids []int) {
+	s.t.Helper()
+	raw, err := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(raw), "\n")
+	id, _ := strconv.Atoi(first)
+	ids = []int{id}
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", id, id))
+	for _, child := range strings.Fields(string(children)) {
+		id, _ := strconv.Atoi(child)
+		ids = append(ids, id)
+	}
+	return ids
+}

@@ -1,0 +1,376 @@
+package gateways
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"satchel/agent"
+	"satchel/agent/egress"
+	"satchel/store"
+)
+
+// Limits of downloading the files of messages.
+const (
+	filesAtOnce   = 8
+	filesOfAgent  = 2
+	fileTimeout   = 2 * time.Minute // for an attempt
+	maxFileNode   = 10 << 20        // bytes of a file that a workflow reads
+	fileAttempts  = 6
+	fileSniffSize = 512 // bytes by which the type of a file is recognized
+)
+
+// filePauses are the pauses after failed attempts.
+var filePauses = [fileAttempts - 1]time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour}
+
+// fileHost is a platform from which the files of messages are downloaded.
+type fileHost interface {
+	platform
+	// file returns where a file of a message is.
+	file(ctx context.Context, g *Gateways, d *store.AttachmentDownload) (fileRequest, error)
+}
+
+// fileRequest is how to download a file.
+type fileRequest struct {
+	url string
+	// credential is set in header Authorization, and is sent only to hosts.
+	// Empty: none is.
+	credential string
+	hosts      []string
+	direct     bool   // url has a credential in it: redirects are not followed
+	name       string // if the message has none
+}
+
+// attachments downloads the files of messages.
+type attachments struct {
+	queue *conversationQueue
+	guard *egress.Client
+}
+
+// fileCredential is a platform's credential, which only its own hosts get.
+type fileCredential struct {
+	hosts egress.Hosts
+	value string
+}
+
+// Fits reports whether u is at one of the platform's hosts.
+func (c fileCredential) Fits(u *url.URL) bool { return c.hosts.Fit(u) }
+
+// Apply sets the header Authorization.
+func (c fileCredential) Apply(req *http.Request) error {
+	req.Header.Set("Authorization", c.value)
+	return nil
+}
+
+// Renew reports false: nothing is renewed.
+func (fileCredential) Renew(context.Context) (bool, error) { return false, nil }
+
+// Secrets returns none: what is received is a file, not an answer to show.
+func (fileCredential) Secrets() []string { return nil }
+
+// newAttachments returns the queue that downloads the files of messages. Their rows
+// in the agent's file are the work.
+func newAttachments(g *Gateways, guard *egress.Client) *attachments {
+	q := newConversationQueue(conversationOptions{
+		task: "download attachments", limit: filesAtOnce, ofAgent: filesOfAgent, log: g.log,
+		now: func() time.Time { return g.now() }, step: g.downloadNext,
+		due: func(ctx context.Context, db *store.DB, limit int) ([]string, agent.Time, error) {
+			if db.Suspended() {
+				return nil, agent.Time{}, nil
+			}
+			return db.DueAttachments(ctx, agent.At(g.now()), limit)
+		},
+	})
+	g.folder.OnPending(func(db *store.DB, p store.Pending) { q.notify(db, p.Attachments, p.Changed) })
+	return &attachments{q, guard}
+}
+
+// downloadNext tries to download the first due file of a conversation. Each
+// attempt is counted before it begins, so that a file which ends the program is
+// not downloaded without end.
+func (g *Gateways) downloadNext(ctx context.Context, key conversation) error {
+	if key.db.Suspended() {
+		return nil
+	}
+	d, err := key.db.BeginAttachment(ctx, key.id, agent.At(g.now()))
+	if err != nil || d == nil {
+		return err
+	}
+	if d.Attempt > fileAttempts { // the program was ended in the last ones
+		return key.db.FailAttachment(ctx, d, "the download was cut off each time", agent.Time{})
+	}
+	fetch, cancel := context.WithTimeout(ctx, fileTimeout)
+	defer cancel()
+	file, err := g.download(fetch, key.db, d)
+	stored := context.WithoutCancel(ctx)
+	switch {
+	case err == nil:
+		defer file.Discard() // does nothing once it is kept
+		return key.db.EndAttachment(stored, d, file)
+	case ctx.Err() != nil:
+		return ctx.Err() // the next Start tries again
+	}
+	g.log.Info("download attachment", "agent", key.db.ID(), "message", d.MessageID, "gateway", d.Gateway.ID, "error", err)
+	return key.db.FailAttachment(stored, d, fileProblem(err), g.nextFileAttempt(d, err))
+}
+
+// nextFileAttempt returns when a failed download is tried again; zero for never.
+func (g *Gateways) nextFileAttempt(d *store.AttachmentDownload, err error) agent.Time {
+	var lasting *clientError
+	status := statusOf(err)
+	busy := status != nil && (status.status >= 500 || status.status == http.StatusTooManyRequests || status.status == http.StatusRequestTimeout)
+	switch {
+	case d.Attempt >= fileAttempts, errors.Is(err, store.ErrTooLarge), egress.IsPermanent(err), status != nil && !busy, status == nil && errors.As(err, &lasting):
+		return agent.Time{}
+	}
+	pause := filePauses[d.Attempt-1]
+	if status != nil {
+		pause = max(pause, min(status.retryAfter, time.Hour))
+	}
+	return agent.At(g.now().Add(pause))
+}
+
+// fileProblem returns why a file was not downloaded, for people.
+func fileProblem(err error) string {
+	var refused *egress.Error
+	switch {
+	case errors.Is(err, store.ErrTooLarge), errors.As(err, &refused) && refused.Code == egress.CodeTooLarge:
+		return "the file is larger than 20 MB"
+	case errors.As(err, &refused) && refused.Code == egress.CodeCredentialHost:
+		return "the file is not at one of the platform's own addresses"
+	}
+	return clientMessage(err)
+}
+
+// download receives a file into the agent's file.
+func (g *Gateways) download(ctx context.Context, db *store.DB, d *store.AttachmentDownload) (*store.Upload, error) {
+	host, ok := platformOf(d.Gateway.Type, d.Gateway.Config).(fileHost)
+	switch {
+	case d.Gateway.ID == "":
+		return nil, newClientError("the gateway was deleted", nil)
+	case d.Gateway.Locked:
+		return nil, newClientError(lockedConfig, nil)
+	case !ok:
+		return nil, newClientError("files of this platform are not downloaded", nil)
+	case d.Attachment.Size > agent.MaxAttachmentBytes:
+		return nil, store.ErrTooLarge
+	}
+	from, err := host.file(ctx, g, d)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := g.openFile(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body := bufio.NewReaderSize(resp.Body, fileSniffSize)
+	head, err := body.Peek(fileSniffSize)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	media := mediaOf(head, cmp.Or(d.Attachment.MimeType, resp.Header.Get("Content-Type")))
+	if strings.HasPrefix(media, "text/html") && !strings.HasPrefix(d.Attachment.MimeType, "text/html") && from.credential != "" {
+		return nil, newClientError("the platform sent a page in place of the file: the credential may not read files", nil)
+	}
+	return db.ReceiveFile(ctx, fileName(d.Attachment, from, resp.Header, media), media, body, agent.MaxAttachmentBytes)
+}
+
+// openFile requests a file and returns the successful response.
+func (g *Gateways) openFile(ctx context.Context, from fileRequest) (*http.Response, error) {
+	if from.credential != "" {
+		hosts, err := egress.ParseHosts("url", from.hosts)
+		if err != nil {
+			return nil, err
+		}
+		ctx = egress.WithCredential(ctx, fileCredential{hosts, from.credential})
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from.url, nil)
+	if err != nil || from.url == "" {
+		return nil, newClientError("the platform gave no usable address of the file", err)
+	}
+	req.Header.Set("User-Agent", "Satchel/"+g.version)
+	client := g.files.guard.HTTP()
+	if from.direct {
+		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	}
+	resp, err := client.Do(req)
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err // its text contains the URL, which may contain a credential
+	}
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		_ = resp.Body.Close()
+		return nil, refusal(&statusError{"the platform", resp.StatusCode, nil, egress.RetryAfter(resp.Header.Get("Retry-After"), g.now())}, "the platform", "credential for the file")
+	}
+	return resp, nil
+}
+
+// mediaOf returns the media type of a file by its first bytes. If they do not show
+// it, it is what the platform says, unless that is a type which they would show.
+func mediaOf(head []byte, said string) string {
+	found, _, _ := mime.ParseMediaType(http.DetectContentType(head))
+	given, _, err := mime.ParseMediaType(said)
+	switch found {
+	case "application/ogg":
+		return "audio/ogg"
+	case "audio/wave":
+		return "audio/wav"
+	case "video/mp4", "video/webm":
+		if strings.HasPrefix(given, "audio/") {
+			return given
+		}
+	case "application/octet-stream", "text/plain", "text/xml", "application/zip", "application/x-gzip":
+		visible := agent.IsShownMedia(given) && (strings.HasPrefix(given, "image/") || given == "application/pdf")
+		if err == nil && !visible {
+			return given
+		}
+	}
+	return found
+}
+
+// fileName returns the name of a file: the message's, the platform's, or one by
+// its kind.
+func fileName(a agent.Attachment, from fileRequest, h http.Header, media string) string {
+	_, params, _ := mime.ParseMediaType(h.Get("Content-Disposition"))
+	if name := cmp.Or(a.Name, params["filename"], from.name); name != "" {
+		return agent.FileName(name)
+	}
+	kind, _, _ := strings.Cut(media, "/")
+	if kind == "application" || kind == "text" {
+		kind = "file"
+	}
+	return agent.FileName(cmp.Or(a.Type, kind) + fileExtension(media))
+}
+
+// fileExtension returns the usual extension of a media type, with its dot.
+func fileExtension(media string) string {
+	if ext := map[string]string{"image/jpeg": ".jpg", "audio/ogg": ".ogg", "audio/mpeg": ".mp3", "audio/wav": ".wav", "video/mp4": ".mp4", "text/plain": ".txt"}[media]; ext != "" {
+		return ext
+	}
+	if all, _ := mime.ExtensionsByType(media); len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}
+
+// hostsOf returns the hosts that get a platform's credential: its own, and that
+// of a base URL in the config.
+func hostsOf(configured string, own ...string) []string {
+	if u, err := url.Parse(configured); err == nil && u.Host != "" {
+		return append(own, u.Scheme+"://"+u.Host)
+	}
+	return own
+}
+
+// file returns the address of a file that Slack's post named.
+func (slack) file(_ context.Context, _ *Gateways, d *store.AttachmentDownload) (fileRequest, error) {
+	c := d.Gateway.Config
+	return fileRequest{url: d.Attachment.URL, credential: "Bearer " + c.BotToken, hosts: hostsOf(c.APIBaseURL, "slack.com", "*.slack.com")}, nil
+}
+
+// file returns the address of a file of Discord's, which is signed.
+func (discord) file(_ context.Context, _ *Gateways, d *store.AttachmentDownload) (fileRequest, error) {
+	return fileRequest{url: d.Attachment.URL}, nil
+}
+
+// file returns the address of a file that a custom webhook named.
+func (hook) file(_ context.Context, _ *Gateways, d *store.AttachmentDownload) (fileRequest, error) {
+	return fileRequest{url: d.Attachment.URL}, nil
+}
+
+// file returns the address of a file at Twilio, which redirects to its storage.
+func (twilio) file(_ context.Context, _ *Gateways, d *store.AttachmentDownload) (fileRequest, error) {
+	c := d.Gateway.Config
+	return fileRequest{url: d.Attachment.URL, credential: "Basic " + base64.StdEncoding.EncodeToString([]byte(c.AccountSID+":"+c.AuthToken)), hosts: hostsOf(c.APIBaseURL, "twilio.com", "*.twilio.com")}, nil
+}
+
+// file asks Telegram where a file is, see
+// https://core.telegram.org/bots/api#getfile. The bot's token is part of the
+// address.
+func (tg telegram) file(ctx context.Context, g *Gateways, d *store.AttachmentDownload) (fileRequest, error) {
+	c := d.Gateway.Config
+	var found struct {
+		Size int64  `json:"file_size"`
+		Path string `json:"file_path"`
+	}
+	if err := tg.call(ctx, g, c, "getFile", true, map[string]string{"file_id": d.Attachment.ID}, &found); err != nil {
+		var status *statusError
+		if errors.As(err, &status) && bytes.Contains(status.body, []byte("too big")) {
+			return fileRequest{}, store.ErrTooLarge
+		}
+		return fileRequest{}, err
+	}
+	if found.Size > agent.MaxAttachmentBytes {
+		return fileRequest{}, store.ErrTooLarge
+	}
+	if found.Path == "" || strings.HasPrefix(found.Path, "/") || strings.Contains(found.Path, "..") {
+		return fileRequest{}, newClientError(telegramMalformed, nil)
+	}
+	address := baseURL(c.APIBaseURL, telegramBase) + "/file/bot" + url.PathEscape(c.BotToken) + "/" + (&url.URL{Path: found.Path}).EscapedPath()
+	return fileRequest{url: address, direct: true, name: cmp.Or(d.Attachment.Type, "file") + path.Ext(found.Path)}, nil
+}
+
+// file asks Resend where a file is, see
+// https://resend.com/docs/api-reference/emails/retrieve-received-email-attachment.
+// The address is signed.
+func (r resend) file(ctx context.Context, g *Gateways, d *store.AttachmentDownload) (fileRequest, error) {
+	var found struct {
+		URL string `json:"download_url"`
+	}
+	at := "/emails/receiving/" + url.PathEscape(d.ExternalID) + "/attachments/" + url.PathEscape(d.Attachment.ID)
+	if err := g.call(ctx, r.call(d.Gateway.Config, http.MethodGet, at, nil), &found); err != nil {
+		return fileRequest{}, refusal(err, "Resend", "API key")
+	}
+	return fileRequest{url: found.URL}, nil
+}
+
+// StoredFile is a file of a message, read whole.
+type StoredFile struct {
+	Name, MediaType string
+	Data            []byte
+}
+
+// Attachment returns a file of a message with its bytes, at most 10 MB, and waits
+// for one whose download is due.
+func (g *Gateways) Attachment(ctx context.Context, db *store.DB, messageID int64, n int) (StoredFile, error) {
+	f, err := db.Attachment(ctx, messageID, n)
+	if agent.ErrorCode(err) == agent.CodeConflict {
+		id, e := db.MessageConversation(ctx, messageID)
+		if e != nil {
+			return StoredFile{}, e
+		}
+		key := conversation{db, id}
+		for range agent.MaxMessageAttachments { // one a step
+			g.files.queue.steps.Enqueue(key)
+			if err := g.files.queue.steps.Wait(ctx, key); err != nil {
+				return StoredFile{}, err
+			}
+			if f, err = db.Attachment(ctx, messageID, n); agent.ErrorCode(err) != agent.CodeConflict {
+				break
+			}
+		}
+	}
+	if err != nil {
+		return StoredFile{}, err
+	}
+	if f.Size > maxFileNode {
+		return StoredFile{}, agent.Invalid("index", "is of a file of more than 10 MB, which a workflow cannot read")
+	}
+	var data bytes.Buffer
+	err = f.WriteTo(ctx, &data)
+	return StoredFile{f.Name, f.MediaType, data.Bytes()}, err
+}

@@ -1,0 +1,204 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	"satchel/agent"
+	"satchel/store/sqlite"
+)
+
+// queueAttachments notes the files of a message that are to be downloaded.
+func (tx *Tx) queueAttachments(g *agent.Gateway, m *agent.Message) error {
+	for n, a := range attachmentsOf(m.Metadata) {
+		if a.Status != agent.AttachmentPending {
+			continue
+		}
+		if _, err := tx.exec("INSERT INTO _attachments(message_id, n, gateway_id, attempts, next_attempt_at, upload, name, media_type, size) VALUES (?,?,?,0,?,'','','',0)",
+			m.ID, n, g.ID, dueNow); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attachmentsOf returns the attachments in the metadata of a message; none when
+// they are not as this program writes them.
+func attachmentsOf(metadata json.RawMessage) []agent.Attachment {
+	var m struct {
+		Attachments []agent.Attachment `json:"attachments"`
+	}
+	if json.Unmarshal(metadata, &m) != nil {
+		return nil
+	}
+	return m.Attachments
+}
+
+// DueAttachments returns up to limit conversations with a file to download at
+// now, and when the next after now falls due; zero for never.
+func (db *DB) DueAttachments(ctx context.Context, now agent.Time, limit int) (conversations []string, next agent.Time, err error) {
+	conversations, err = Read(ctx, db, func(tx *Tx) ([]string, error) {
+		if err := tx.value(&next, "SELECT min(next_attempt_at) FROM _attachments WHERE upload = '' AND next_attempt_at > ?", now); err != nil {
+			return nil, err
+		}
+		return all(tx, func(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) },
+			`SELECT DISTINCT m.conversation_id FROM _attachments a JOIN messages m ON m.id = a.message_id
+				WHERE a.upload = '' AND a.next_attempt_at <= ? LIMIT ?`, now, limit)
+	})
+	return conversations, next, err
+}
+
+// AttachmentDownload is a file of a message whose download has begun.
+type AttachmentDownload struct {
+	MessageID  int64
+	N          int // which of the message's files
+	Attempt    int // this one
+	Attachment agent.Attachment
+	ExternalID string      // the platform's id of the message
+	Gateway    OpenGateway // without an id: it does not exist any more
+}
+
+// BeginAttachment counts an attempt to download the first due file of a
+// conversation's messages, and returns the file; nil when none is due at now.
+// The count is kept whatever happens to the program.
+func (db *DB) BeginAttachment(ctx context.Context, conversationID string, now agent.Time) (*AttachmentDownload, error) {
+	return Write(ctx, db, func(tx *Tx) (*AttachmentDownload, error) {
+		tx.takesOn(workAttachments)
+		d, gatewayID := AttachmentDownload{}, ""
+		var metadata json.RawMessage
+		err := tx.row(`SELECT a.message_id, a.n, a.gateway_id, a.attempts + 1, m.metadata FROM _attachments a JOIN messages m ON m.id = a.message_id
+			WHERE m.conversation_id = ? AND a.upload = '' AND a.next_attempt_at <= ? ORDER BY a.message_id, a.n LIMIT 1`, conversationID, now).
+			Scan(&d.MessageID, &d.N, &gatewayID, &d.Attempt, (*rawJSON)(&metadata))
+		if errors.Is(err, sqlite.ErrNoRows) {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if files := attachmentsOf(metadata); d.N < len(files) {
+			d.Attachment = files[d.N]
+		}
+		var kept struct {
+			ExternalID string `json:"external_id"`
+		}
+		_ = json.Unmarshal(metadata, &kept)
+		d.ExternalID = kept.ExternalID
+		if d.Gateway, err = tx.openGateway(gatewayID); agent.ErrorCode(err) == agent.CodeNotFound {
+			d.Gateway, err = OpenGateway{}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		_, err = tx.exec("UPDATE _attachments SET attempts = ? WHERE message_id = ? AND n = ?", d.Attempt, d.MessageID, d.N)
+		return &d, err
+	})
+}
+
+// EndAttachment keeps a file that was downloaded, with its bytes, which came by
+// ReceiveFile. The oldest of the agent's make room. The message says that it is
+// stored.
+func (db *DB) EndAttachment(ctx context.Context, d *AttachmentDownload, file *Upload) error {
+	kept, err := Write(ctx, db, func(tx *Tx) (bool, error) {
+		tx.takesOn(workAttachments)
+		done, err := tx.exec("UPDATE _attachments SET upload = ?, name = ?, media_type = ?, size = ?, next_attempt_at = NULL WHERE message_id = ? AND n = ? AND upload = ''",
+			file.id, file.Name, file.MediaType, file.Size, d.MessageID, d.N)
+		if err != nil || done.Changes == 0 { // the message was deleted meanwhile
+			return false, err
+		}
+		a := d.Attachment
+		a.Status, a.Error, a.Name, a.MimeType, a.Size = agent.AttachmentStored, "", file.Name, file.MediaType, file.Size
+		if err := tx.describeAttachment(d.MessageID, d.N, a); err != nil {
+			return false, err
+		}
+		return true, tx.dropOldAttachments()
+	})
+	if err == nil && kept {
+		file.finish()
+	}
+	return err
+}
+
+// FailAttachment notes why a file was not downloaded, and tries it again at
+// next; zero: not, and the message says that it failed.
+func (db *DB) FailAttachment(ctx context.Context, d *AttachmentDownload, problem string, next agent.Time) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
+		tx.takesOn(workAttachments)
+		a := d.Attachment
+		a.Error = agent.Clip(problem, 500)
+		query, args := "UPDATE _attachments SET next_attempt_at = ? WHERE message_id = ? AND n = ?", []any{next, d.MessageID, d.N}
+		if next.IsZero() {
+			a.Status = agent.AttachmentFailed
+			query, args = "DELETE FROM _attachments WHERE message_id = ? AND n = ?", args[1:]
+		}
+		done, err := tx.exec(query, args...)
+		if err != nil || done.Changes == 0 { // the message was deleted meanwhile
+			return struct{}{}, err
+		}
+		return struct{}{}, tx.describeAttachment(d.MessageID, d.N, a)
+	})
+	return err
+}
+
+// describeAttachment writes into a message what became of one of its files.
+func (tx *Tx) describeAttachment(messageID int64, n int, a agent.Attachment) error {
+	raw, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec("UPDATE messages SET metadata = json_replace(metadata, ?, json(?)) WHERE id = ?", "$.attachments["+strconv.Itoa(n)+"]", string(raw), messageID)
+	return err
+}
+
+// dropOldAttachments removes the oldest files that are more than an agent keeps.
+func (tx *Tx) dropOldAttachments() error {
+	type old struct {
+		message int64
+		n       int
+	}
+	more, err := all(tx, func(rows *sqlite.Rows) (o old, err error) { return o, rows.Scan(&o.message, &o.n) },
+		`SELECT message_id, n FROM (SELECT message_id, n, row_number() OVER newest AS nth, sum(size) OVER newest AS bytes
+			FROM _attachments WHERE upload <> '' WINDOW newest AS (ORDER BY message_id DESC, n DESC)) WHERE nth > ? OR bytes > ?`,
+		agent.MaxAttachments, agent.MaxStoredAttachmentSize)
+	if err != nil {
+		return err
+	}
+	for _, o := range more {
+		if _, err := tx.exec("DELETE FROM _attachments WHERE message_id = ? AND n = ?", o.message, o.n); err != nil {
+			return err
+		}
+		if _, err := tx.exec("UPDATE messages SET metadata = json_replace(metadata, ?, ?) WHERE id = ?",
+			"$.attachments["+strconv.Itoa(o.n)+"].status", agent.AttachmentRemoved, o.message); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Attachment returns a file that came with a message: NOT_FOUND when there is no
+// such file, CONFLICT while it is not downloaded.
+func (db *DB) Attachment(ctx context.Context, messageID int64, n int) (File, error) {
+	return Read(ctx, db, func(tx *Tx) (File, error) {
+		f := File{db: db}
+		err := tx.row("SELECT upload, name, media_type, size FROM _attachments WHERE message_id = ? AND n = ?", messageID, n).
+			Scan(&f.upload, &f.Name, &f.MediaType, &f.Size)
+		switch {
+		case errors.Is(err, sqlite.ErrNoRows):
+			return f, agent.NotFound("attachment", strconv.FormatInt(messageID, 10)+"/"+strconv.Itoa(n))
+		case err == nil && f.upload == "":
+			return f, agent.Errorf(agent.CodeConflict, "the file has not been downloaded yet")
+		}
+		return f, err
+	})
+}
+
+// MessageConversation returns the conversation of a message.
+func (db *DB) MessageConversation(ctx context.Context, messageID int64) (id string, err error) {
+	return Read(ctx, db, func(tx *Tx) (id string, err error) {
+		err = tx.value(&id, "SELECT conversation_id FROM messages WHERE id = ?", messageID)
+		if errors.Is(err, sqlite.ErrNoRows) {
+			err = agent.NotFound("message", strconv.FormatInt(messageID, 10))
+		}
+		return id, err
+	})
+}

@@ -1,0 +1,134 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"satchel/agent"
+)
+
+// followLimit is how many rows of agents are read at a time.
+const followLimit = 1000
+
+// listed is when a row of agent changed.
+type listed struct {
+	id      string
+	changed time.Time
+}
+
+// follow reads the rows of agents that a poll lists and memory does not have as they
+// are.
+func (c *Cluster) follow(ctx context.Context, p polled) error {
+	for ids := range slices.Chunk(c.unread(p), followLimit) {
+		read, err := c.readAgents(ctx, ids)
+		if err != nil {
+			return err
+		}
+		c.mu.Lock()
+		for _, k := range read {
+			c.rememberLocked(k)
+		}
+		c.mu.Unlock()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asOf = p.asOf
+	if p.all {
+		c.full = p.began
+		c.unsettled = true
+	}
+	return nil
+}
+
+// unread lists the agents of a poll whose rows memory does not have. If the poll lists
+// all agents, memory forgets those that are not among them, and what it has of the
+// others, should the database's clock have gone back.
+func (c *Cluster) unread(p polled) (ids []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range p.agents {
+		k := c.agents[l.id]
+		if k != nil && k.changed.Equal(l.changed) {
+			continue
+		}
+		if k != nil && p.all {
+			k.changed = time.Time{}
+		}
+		ids = append(ids, l.id)
+	}
+	if !p.all || len(p.agents) >= len(c.agents) && len(ids) == 0 {
+		return ids
+	}
+	there := make(map[string]bool, len(p.agents))
+	for _, l := range p.agents {
+		there[l.id] = true
+	}
+	for id, k := range c.agents {
+		if !there[id] && k.changed.Before(p.asOf.Add(-overlap)) {
+			c.forgetLocked(id)
+			delete(c.agents, id)
+		}
+	}
+	return ids
+}
+
+// readAgents reads rows of agents by their ids.
+func (c *Cluster) readAgents(ctx context.Context, ids []string) (read []known, err error) {
+	ctx, cancel := context.WithTimeout(ctx, statementTime)
+	defer cancel()
+	rows, err := c.pool.Query(ctx, "SELECT "+agentColumns+" FROM agent a WHERE id = ANY($1)", ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		k, err := scanAgent(rows)
+		if err != nil {
+			return nil, err
+		}
+		read = append(read, k)
+	}
+	return read, rows.Err()
+}
+
+// rememberLocked takes a row into memory. The caller holds mu.
+func (c *Cluster) rememberLocked(k known) {
+	old := c.agents[k.id]
+	if old != nil && k.changed.Before(old.changed) {
+		return
+	}
+	c.unsettled = c.unsettled || old == nil || old.owner != k.owner || old.deleted != k.deleted
+	c.forgetLocked(k.id)
+	c.agents[k.id] = &k
+	if !k.deleted {
+		c.byName[agent.NameKey(k.name)] = k.id
+		c.owned[k.owner]++
+	}
+}
+
+// forgetLocked has memory take an agent for deleted. The caller holds mu.
+func (c *Cluster) forgetLocked(id string) {
+	k := c.agents[id]
+	if k == nil || k.deleted {
+		return
+	}
+	k.deleted = true
+	if key := agent.NameKey(k.name); c.byName[key] == id {
+		delete(c.byName, key)
+	}
+	if c.owned[k.owner]--; c.owned[k.owner] == 0 {
+		delete(c.owned, k.owner)
+	}
+}
+
+// orphansLocked reports whether there are agents whose owner is dead or unknown. The
+// caller holds mu.
+func (c *Cluster) orphansLocked(dead map[string]bool) bool {
+	for owner := range c.owned {
+		if _, there := c.nodes[owner]; owner != stopped && (dead[owner] || !there) {
+			return true
+		}
+	}
+	return false
+}

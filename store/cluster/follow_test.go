@@ -1,0 +1,99 @@
+package cluster
+
+import (
+	"bytes"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"satchel/agent"
+)
+
+// A poll reads the agents that changed and no others, and one that lists all agents
+// finds what the others missed.
+func testFollow(t *testing.T, url string) {
+	a := serve(t, url, "a", t.TempDir())
+	a.agent(t, agent.DefaultID)
+	b := serve(t, url, "b", t.TempDir())
+	bakery, florist, butcher := a.make(t, "Bakery").ID(), a.make(t, "Florist").ID(), a.make(t, "Butcher").ID()
+	poll := func(all bool) {
+		t.Helper()
+		b.stepping.Lock()
+		defer b.stepping.Unlock()
+		if all {
+			b.mu.Lock()
+			b.full = time.Time{}
+			b.mu.Unlock()
+		}
+		if err := b.poll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec := func(statement string, args ...any) {
+		t.Helper()
+		if _, err := a.pool.Exec(t.Context(), statement, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	row := func(id string) *known {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.agents[id]
+	}
+	name := func(id string) string {
+		k, _ := b.find(id)
+		return k.name
+	}
+	poll(false)
+	before := row(florist)
+	exec("UPDATE agent SET name = 'Baker', changed = clock_timestamp() WHERE id = $1", bakery)
+	poll(false)
+	if name(bakery) != "Baker" {
+		t.Errorf("an agent that was renamed is %q", name(bakery))
+	}
+	if row(florist) != before {
+		t.Error("an agent that did not change was read again")
+	}
+	exec("UPDATE agent SET name = 'Miller', changed = clock_timestamp() - interval '1 hour' WHERE id = $1", bakery)
+	exec("UPDATE agent SET changed = changed - interval '1 hour' WHERE id = $1", butcher)
+	poll(true)
+	exec("DELETE FROM agent WHERE id = $1", butcher)
+	poll(false)
+	if name(bakery) != "Miller" || name(butcher) == "" {
+		t.Errorf("agents are %q and %q", name(bakery), name(butcher))
+	}
+	poll(true)
+	if name(butcher) != "" || name(florist) == "" {
+		t.Errorf("after one was removed, agents are %q and %q", name(butcher), name(florist))
+	}
+	nodes, err := b.Nodes(t.Context())
+	if i := slices.IndexFunc(nodes, func(n Node) bool { return n.Name == "a" }); err != nil || i < 0 || nodes[i].Agents != 3 {
+		t.Errorf("the servers are %+v, %v", nodes, err)
+	}
+}
+
+func TestCompareClock(t *testing.T) {
+	began := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	now := began.Add(100 * time.Millisecond)
+	var logged bytes.Buffer
+	c := &Cluster{Options: Options{Log: slog.New(slog.NewTextHandler(&logged, nil))}}
+	for _, test := range []struct {
+		database, ahead time.Duration
+		warns           bool
+	}{
+		{50 * time.Millisecond, 0, false},
+		{-time.Second, time.Second, false},
+		{-3 * time.Hour, 3 * time.Hour, true},
+		{-3 * time.Hour, 3 * time.Hour, false}, // once
+		{time.Hour, 100*time.Millisecond - time.Hour, false},
+		{0, 0, false},
+		{time.Hour, 100*time.Millisecond - time.Hour, true},
+	} {
+		logged.Reset()
+		c.compareClock(polled{began: began, asOf: began.Add(test.database)}, now)
+		if c.stats.Ahead != test.ahead || (logged.Len() > 0) != test.warns {
+			t.Errorf("a database at %v: ahead by %v of %v, logged %q", test.database, c.stats.Ahead, test.ahead, logged.String())
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"satchel/agent"
+)
+
+// A database that is full, or read-only, costs no acknowledged write, errors say what
+// it is, and the server goes on once it takes changes again.
+func testDatabaseTakesNoChanges(t *testing.T, url string) {
+	a := serve(t, url, "a", t.TempDir())
+	a.agent(t, agent.DefaultID)
+	id := a.make(t, "Bakery").ID()
+	a.ship.uncertain = 200 * time.Millisecond
+	var kept []string
+	for _, c := range []struct{ begin, end, says string }{
+		{`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION USING ERRCODE = ''53100'', MESSAGE = ''No space left on device''; END';
+			CREATE TRIGGER full_disk BEFORE INSERT ON log EXECUTE FUNCTION full_disk()`, "DROP TRIGGER full_disk ON log", "No space left on device"},
+		{setDatabase("SET default_transaction_read_only = on"), setDatabase("RESET default_transaction_read_only"), "read-only transaction"},
+	} {
+		db := a.agent(t, id)
+		kept = append(kept, mustWrite(t, db, "before"))
+		execAlone(t, url, c.begin)
+		refused, err := write(t.Context(), db, "is not taken")
+		if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("a write of %q: %q, %v", c.says, refused, err)
+		}
+		if _, err := db.Contact(t.Context(), kept[0]); err == nil {
+			t.Error("a file with a commit that was not taken is read")
+		}
+		execAlone(t, url, c.end)
+		a.eventually(t, "to go on", func() bool { return a.Ready() == nil && !slices.Contains(a.f.Agents(), db) && a.has(id)() })
+		db = a.agent(t, id)
+		kept = append(kept, mustWrite(t, db, "after"))
+		if lost := missing(t, db, kept); lost != nil {
+			t.Errorf("%s: lost: %v", c.says, lost)
+		}
+	}
+}
+
+// setDatabase returns statements that set a parameter of the current database for all
+// that connect from then on, which everybody has to.
+func setDatabase(what string) string {
+	return "DO $do$ BEGIN EXECUTE format('ALTER DATABASE %I " + what + "', current_database()); END $do$;" +
+		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+}
+
+// execAlone runs statements on a connection of their own.
+func execAlone(t *testing.T, url, statements string) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.WithoutCancel(t.Context()))
+	if _, err := c.Exec(t.Context(), "BEGIN READ WRITE; SET LOCAL search_path = satchel; "+statements+"; COMMIT", pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A program does not use tables of another format than it knows.
+func testFormat(t *testing.T, url string) {
+	a := serve(t, url, "a", t.TempDir())
+	execAlone(t, url, "UPDATE cluster SET format = format + 1")
+	_, err := Open(t.Context(), Options{URL: url, MasterKeys: [][]byte{testKey}, Path: t.TempDir()})
+	if err == nil || !strings.Contains(err.Error(), "have format 2, this program knows 1") {
+		t.Errorf("opened with tables of a newer format: %v", err)
+	}
+	if err := a.step(t.Context()); err != nil || a.Ready() != nil {
+		t.Errorf("the server that runs beside: %v, %v", err, a.Ready())
+	}
+}
