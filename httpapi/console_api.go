@@ -34,6 +34,7 @@ type consoleIdentity struct {
 
 type consoleLimits struct {
 	UploadBytes int64 `json:"upload_bytes" doc:"Maximum size of an upload in bytes." example:"26214400"`
+	CDPSessions int   `json:"cdp_sessions" doc:"Browser sessions for Playwright and Puppeteer that may be open at the same time, --allow-cdp; 0: none." example:"2"`
 }
 
 type consoleAgent struct {
@@ -42,7 +43,7 @@ type consoleAgent struct {
 	Status   agent.Status `json:"status" enum:"active,paused,disabled" example:"active"`
 	Role     agent.Role   `json:"role" enum:"owner,admin,viewer" example:"owner"`
 	Waiting  int          `json:"waiting" doc:"Number of pending approvals, open takeovers and conversations that wait for a person. For an agent whose file is closed, the number at that time; for one of another server of a cluster, a number some seconds old." example:"2"`
-	Failures int          `json:"failures" doc:"Executions of the last 24 hours that ended in an error, counted like waiting." example:"1"`
+	Failures int          `json:"failures" doc:"Executions of the last 24 hours that ended in an error and were not repeated since, counted like waiting." example:"1"`
 }
 
 // maxConsoleAgents limits the agents in that data.
@@ -50,7 +51,10 @@ const maxConsoleAgents = 200
 
 func (s *Server) console(c *rest.Call, in *consoleIn) (consoleOut, error) {
 	out := consoleOut{Version: s.options.Version, Open: s.policy.Open(), DefaultRole: cmp.Or(string(s.options.DefaultRole), "none"),
-		Limits: consoleLimits{s.options.MaxUpload}, Agents: []consoleAgent{}}
+		Limits: consoleLimits{UploadBytes: s.options.MaxUpload}, Agents: []consoleAgent{}}
+	if s.options.Browser != nil {
+		out.Limits.CDPSessions = s.options.Browser.ClientSessions()
+	}
 	if s.options.Gateways != nil {
 		out.PublicURL = s.options.Gateways.PublicURL()
 	}

@@ -109,7 +109,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 	}
 	ts := newTestServer(t)
 	pages := ts.fillBakery(t)
-	const goal = "Find the newest invoice and tell its total."
+	const goal = "Find the latest invoice and report its total."
 	session := ts.openLoaded(t, "/").ID()
 	ts.addGoal(t, session, goal)
 	ts.must(t, 201, "POST", "/api/agents", `{"name":"empty"}`)

@@ -35,7 +35,7 @@ func TestConsoleTakeover(t *testing.T) {
 		w := p.begin(11, "Takeover from Home, hand back, the file is there", 6)
 		p.eval(`document.querySelector("#main .page").id = "left"`)
 		p.clickOn(`[...document.querySelectorAll(".waiting-row a")].find((a) => a.textContent === "Take over")`)
-		p.waitFor(`!document.getElementById("left") && ` + hasText("A person is asked for.") + ` && document.querySelector("button[title^='A takeover is open']:disabled")`)
+		p.waitFor(`!document.getElementById("left") && ` + hasText("Waiting for a person.") + ` && document.querySelector("button[title^='A takeover is already pending']:disabled")`)
 		p.click("Take control")
 		p.waitFor(hasText("You are in control.") + ` && document.getElementById("screen")?.dataset.frames > 0`)
 		p.checkPage("a takeover")

@@ -45,7 +45,7 @@ func TestConsoleCluster(t *testing.T) {
 	p.eval(`document.querySelector(".switcher button").click()`)
 	p.waitFor(`document.querySelector(".switcher a[href='#/cluster']")`)
 	p.base = "#/cluster"
-	p.open("?q=nobody", hasText("No agent is called that"))
+	p.open("?q=nobody", hasText("No agent matches"))
 	p.click("Drain") // of the first in the list, which the test's server is
 	p.waitFor(`document.querySelector("dialog[open]").textContent.includes("gets no more until it is restarted")`)
 	p.click("Drain")

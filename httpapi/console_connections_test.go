@@ -98,7 +98,7 @@ func walkChannels(t *testing.T, ts *testServer, p *consolePage) {
 	p.fill("To", "42")
 	p.click("Send")
 	p.waitFor(hasText("Sent in"))
-	p.chooseMenu("More", "Make it the default")
+	p.chooseMenu("More", "Make default")
 	p.waitFor(hasBadge("default"))
 	p.click("Verify")
 	p.waitFor(hasText("bakery_bot") + ` && ` + hasText(hostile))
@@ -139,15 +139,15 @@ func walkWebhooks(t *testing.T, _ *testServer, p *consolePage) {
 	p.click("Add")
 	p.waitFor(`document.querySelector("dialog .copy-field input").value.startsWith("whsec_")`)
 	p.eval(`document.querySelector("dialog[open]").dispatchEvent(new Event("cancel", { cancelable: true }))`) // Escape does not lose it
-	p.click("I have it")
+	p.click("Done")
 	p.waitFor(`location.hash.includes("webhooks/webhook-") && ` + hasBadge("active") + ` && ` + hasText("workflow.*"))
 	p.click("Send a test")
-	p.waitFor(hasText("It was not delivered") + ` && document.querySelector("td .badge.bad")`)
+	p.waitFor(hasText("Not delivered") + ` && document.querySelector("td .badge.bad")`)
 	works.Store(true)
-	p.click("Deliver again")
+	p.click("Redeliver")
 	p.waitFor(`document.querySelector("td .badge.good")`) // by the stream
 	p.eval(`void document.querySelector("td button.link").click()`)
-	p.waitFor(`document.querySelector(".drawer") && ` + hasText("What is posted") + ` && document.querySelector(".drawer .json")?.textContent.includes("webhook.test")`)
+	p.waitFor(`document.querySelector(".drawer") && ` + hasText("Payload") + ` && document.querySelector(".drawer .json")?.textContent.includes("webhook.test")`)
 	p.checkPage("a delivery")
 	p.eval(`void document.querySelector(".drawer [aria-label=Close]").click()`)
 	p.click("Edit")
@@ -157,9 +157,9 @@ func walkWebhooks(t *testing.T, _ *testServer, p *consolePage) {
 	p.chooseMenu("More", "New secret")
 	p.click("Create")
 	p.waitFor(`document.querySelector("dialog .copy-field input")?.value.startsWith("whsec_")`)
-	p.click("I have it")
+	p.click("Done")
 	p.chooseMenu("More", "Switch off")
-	p.waitFor(hasBadge("off") + ` && ` + hasText("nothing is delivered"))
+	p.waitFor(hasBadge("off") + ` && ` + hasText("events are not delivered"))
 	if shown := p.eval(hasSecret("whsec_")); shown != false {
 		t.Error("the secret is shown again")
 	}
@@ -170,10 +170,10 @@ func walkWebhooks(t *testing.T, _ *testServer, p *consolePage) {
 func walkTools(t *testing.T, _ *testServer, p *consolePage) {
 	p.open("tools", hasText("No tools yet"))
 	p.follow("tools/new?type=function")
-	p.click("Add an argument")
+	p.click("Add argument")
 	p.set("Name of argument 1", "a")
 	p.set("Type of argument 1", "number")
-	p.click("Add an argument")
+	p.click("Add argument")
 	p.set("Name of argument 2", "b")
 	p.set("Type of argument 2", "number")
 	p.fill("Name", "a b", "Description", hostile)
@@ -184,7 +184,7 @@ func walkTools(t *testing.T, _ *testServer, p *consolePage) {
 	p.waitFor(`location.hash.includes("tools/tool-") && location.hash.includes("try=1")`)
 	p.fill("a", "40", "b", "2")
 	p.click("Call it")
-	p.waitFor(hasText("It answered in") + ` && document.querySelector(".outcome .json").textContent.includes("sum: 42")`)
+	p.waitFor(hasText("Answered in") + ` && document.querySelector(".outcome .json").textContent.includes("sum: 42")`)
 	p.checkPage("a tool that was tried")
 	p.click("As JSON")
 	p.fill("Arguments", `{"a":"x"}`)
@@ -204,8 +204,8 @@ func walkTools(t *testing.T, _ *testServer, p *consolePage) {
 // its tools and enables it for the agent.
 func walkMCPServers(t *testing.T, ts *testServer, p *consolePage) {
 	server := newMCPServer(t, "sesame-7")
-	p.open("mcp", hasText("No MCP servers yet")+" && "+hasText("This agent is a server too"))
-	p.click("Add a server")
+	p.open("mcp", hasText("No MCP servers yet")+" && "+hasText("This agent is an MCP server too"))
+	p.click("Add server")
 	p.fill("Name", "Tickets", "Address", server.URL, "Credentials", "bearer")
 	p.fill("Token", "wrong-8")
 	p.click("Add")
@@ -219,7 +219,7 @@ func walkMCPServers(t *testing.T, ts *testServer, p *consolePage) {
 	p.click("Try")
 	p.fill("title", hostile)
 	p.click("Call it")
-	p.waitFor(hasText("It answered in"))
+	p.waitFor(hasText("Answered in"))
 	p.click("Let the agent call it")
 	p.waitFor(hasText("The agent may call it"))
 	p.click("Reconnect")
@@ -230,7 +230,7 @@ func walkMCPServers(t *testing.T, ts *testServer, p *consolePage) {
 	p.checkPage("a server")
 	login := newMCPLogin(t)
 	p.open("mcp", hasText("Tickets"))
-	p.click("Add a server")
+	p.click("Add server")
 	p.fill("Name", "Desk", "Address", login.URL+"/mcp", "Credentials", "login")
 	p.click("Add")
 	p.waitFor(hasBadge("needs login") + ` && document.querySelector("dialog a.primary")`)
@@ -262,8 +262,8 @@ func walkCredentials(t *testing.T, ts *testServer, p *consolePage) {
 	p.fill("Name", hostile, "Type", "oauth2")
 	p.click("Save")
 	p.waitFor(hasText("must be 1 to 64 letters"))
-	p.fill("Name", "Sheets", "Sent to these hosts only", provider.URL, "Address where a person signs in", provider.URL+"/auth", "Token address", provider.URL+"/token",
-		"Client id", "client", "Client secret", "client-secret-4711", "Address to test it with", provider.URL+"/api/me")
+	p.fill("Name", "Sheets", "Sent to these hosts only", provider.URL, "Authorization address", provider.URL+"/auth", "Token address", provider.URL+"/token",
+		"Client id", "client", "Client secret", "client-secret-4711", "Test address", provider.URL+"/api/me")
 	p.click("Save")
 	p.waitFor(`document.querySelector("dialog a.primary")`)
 	start := ts.send(t, "GET", fmt.Sprint(p.eval(`document.querySelector("dialog a.primary").getAttribute("href")`)), "")
@@ -376,9 +376,9 @@ func TestConsoleConnectionsForViewers(t *testing.T) {
 	p.cdp("Page.reload", nil)
 	p.waitFor(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
 	for _, view := range [][2]string{
-		{"channels", hasText("Bot")}, {"channels/" + bot, hasText("Webhook address")}, {"webhooks", hasText("Every event")}, {"webhooks/" + hook["id"].(string), `document.querySelector("td .badge")`},
-		{"tools/" + tool, hasText("Arguments")}, {"tools", hasText("orders")}, {"tools/" + tool + "?try=1", hasText("needs the role admin")}, {"credentials", hasText("Warehouse")}, {"credentials/" + secret, hasText("warehouse.example.com")}, {"credentials/new", hasText("You may read here")}, {"apis", hasText("Depot")}, {"apis/" + api, hasText("/stock")}, {"apis/" + api + "/stock", hasText("You may read here")}, {"tables", hasText("leads")}, {"tables/leads", hasText("Ada")}, {"forms", hasText("Ask")}, {"forms/" + form, hasText("Preview") + ` || document.querySelector(".form-preview")`}, {"workflows/templates", hasText("Refund")}, {"mcp", hasText("Tickets")}, {"mcp/" + server, hasText("Opens a ticket")},
-		{"activity", hasText("Nothing was executed yet")}, {"activity/events", `document.querySelector("td")`}, {"activity/deliveries", `document.querySelector("td")`}, {"activity/log", `document.querySelector("td")`},
+		{"channels", hasText("Bot")}, {"channels/" + bot, hasText("Webhook address")}, {"webhooks", hasText("All events")}, {"webhooks/" + hook["id"].(string), `document.querySelector("td .badge")`},
+		{"tools/" + tool, hasText("Arguments")}, {"tools", hasText("orders")}, {"tools/" + tool + "?try=1", hasText("needs the admin role")}, {"credentials", hasText("Warehouse")}, {"credentials/" + secret, hasText("warehouse.example.com")}, {"credentials/new", hasText("Read-only access")}, {"apis", hasText("Depot")}, {"apis/" + api, hasText("/stock")}, {"apis/" + api + "/stock", hasText("Read-only access")}, {"tables", hasText("leads")}, {"tables/leads", hasText("Ada")}, {"forms", hasText("Ask")}, {"forms/" + form, hasText("Preview") + ` || document.querySelector(".form-preview")`}, {"workflows/templates", hasText("Refund")}, {"mcp", hasText("Tickets")}, {"mcp/" + server, hasText("Opens a ticket")},
+		{"activity", hasText("No executions yet")}, {"activity/events", `document.querySelector("td")`}, {"activity/deliveries", `document.querySelector("td")`}, {"activity/log", `document.querySelector("td")`},
 	} {
 		p.open(view[0], view[1])
 		p.checkReadOnly(view[0])

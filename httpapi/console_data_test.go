@@ -104,5 +104,5 @@ func TestConsoleDataForViewers(t *testing.T) {
 	if n := p.eval(`document.querySelectorAll(".sql-row :is(textarea, input, .danger)").length`); n != 0.0 {
 		t.Errorf("a viewer is offered %v things to change a row with", n)
 	}
-	p.showSQL("DELETE FROM contacts", hasText("You are viewer: you may only read"))
+	p.showSQL("DELETE FROM contacts", hasText("Viewers can only run SELECT"))
 }

@@ -17,7 +17,7 @@ func TestConsoleImportsWorkflows(t *testing.T) {
 		p := ts.openConsole(t, width)
 		p.open("workflows/import", hasText("Or paste it"))
 		p.drop(".import-drop", map[string]string{"bad.json": "not JSON"})
-		p.waitFor(hasText("This is not JSON"))
+		p.waitFor(hasText("Not valid JSON"))
 		p.drop(".import-drop", map[string]string{"flow.json": document})
 		p.waitFor(hasText("1 unsupported") + " && " + hasText("2 exact") + " && " + hasText("GitHub of Ada") + " && " + hasText(hostile))
 		p.click("Create draft")

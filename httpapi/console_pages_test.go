@@ -45,6 +45,7 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 	contact := made("/contacts", `{"name":`+evil+`,"tags":[`+evil+`],"notes":`+evil+`,"metadata":{"x":`+evil+`}}`)
 	talk := made("/conversations", `{"contact_id":"`+contact+`"}`)
 	ts.must(t, 201, "POST", base+"/conversations/"+talk+"/messages", `{"role":"user","content":`+evil+`}`)
+	ts.must(t, 200, "POST", base+"/sql/execute", `{"query":"INSERT INTO messages(conversation_id, role, content) VALUES (?, 'assistant', ?)","params":["`+talk+`",`+quoted("**Bold** [link](javascript:document.title=1) "+hostile)+`]}`)
 	flow := made("/workflows", hostileFlow())
 	run := ts.must(t, 200, "POST", flowBase+"/execute", `{"workflow_id":"`+flow+`","input":{"text":`+evil+`}}`)["id"].(string)
 	plan := made("/schedules", `{"name":`+evil+`,"type":"delayed","delay_seconds":9999,"callback_id":"`+flow+`","payload":{"x":`+evil+`}}`)
@@ -65,9 +66,9 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 	ts.addGoal(t, session.ID(), hostile)
 	row := `document.querySelector("#main td") && `
 	pages := map[string]string{
-		"home": hasText("What can"), "chat": hasText("Conversation"), "contacts": row + hasText(hostile), "contacts/" + contact: hasText(hostile) + ` && document.querySelector(".talks a")`, "inbox/" + talk: hasText(hostile),
-		"knowledge": hasText("knows nothing yet"), "workflows": hasText(hostile), "workflows/" + flow: countNodes("") + ` === 4`,
-		"workflows/executions/" + run: hasText("Approve"), "calendar/schedules": row + hasText(hostile), "calendar/schedules/" + plan: hasText(hostile) + " && " + hasText("It has not run yet"),
+		"home": hasText("What can"), "chat": hasText("Conversation"), "contacts": row + hasText(hostile), "contacts/" + contact: hasText(hostile) + ` && document.querySelector(".talks a")`, "inbox/" + talk: hasText(hostile) + ` && document.querySelector(".inbox-said.assistant strong") && !document.querySelector(".inbox-said a")`,
+		"knowledge": hasText("No knowledge yet"), "workflows": hasText(hostile), "workflows/" + flow: countNodes("") + ` === 4`,
+		"workflows/executions/" + run: hasText("Approve"), "calendar/schedules": row + hasText(hostile), "calendar/schedules/" + plan: hasText(hostile) + " && " + hasText("Not run yet"),
 		"channels": hasText(hostile), "widget": row + hasText(hostile), "widget/" + shop: `document.querySelector(".widget-snippet") && ` + hasText(hostile), "channels/" + bot: hasText(hostile) + " && " + hasText("Receiving"), "channels/new/webhook": hasText("What you need"), "webhooks": hasText("<img"), "webhooks/" + told: hasText("<img") + " && " + hasText("Tries"),
 		"browser": hasText("<img src=x onerror=document.title=1>"), "browser/" + session.ID(): `document.getElementById("screen")?.dataset.frames > 0 && ` + hasText("<img src=x onerror=document.title=1>"),
 		"credentials": hasText("example.com"), "credentials/" + secret: hasText(hostile), "workflows/templates": hasText("Refund"), "workflows/import": hasText("Or paste it"), "tools": hasText(hostile), "tools/" + tool: hasText("Arguments"), "tools/new": hasText("Credentials"), "mcp": hasText("connected") + " && " + hasText(hostile), "mcp/" + server: hasText("search_knowledge"), "settings/access": row + hasText("ada@example.com"), "settings": hasText("Language model"), "settings/agent": hasText("About"), "sql": hasText("contacts"), "tables": row + hasText("evil"), "tables/evil": row + hasText(hostile), "forms": row + hasText(hostile), "forms/" + form: hasText(hostile) + ` && document.querySelector(".form-preview")`, "activity": row + hasText(hostile),
@@ -156,7 +157,7 @@ func walkGoals(t *testing.T, ts *testServer, p *consolePage) {
 	})
 	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"ollama","llm_model":"m","llm_base_url":"`+m.URL+`/v1"}`)
 	p.click("Goal")
-	p.click("Give it a goal")
+	p.click("Set a goal")
 	p.waitFor(`document.querySelector("dialog form")`)
 	p.click("Start")
 	p.waitFor(`document.querySelector("dialog .wrong label")?.textContent.startsWith("Goal")`)
@@ -187,7 +188,7 @@ func TestConsoleKeys(t *testing.T) {
 	ts.server.policy = ts.server.options.policy()
 	p := ts.openConsole(t, 375)
 	p.base = "#/"
-	p.open("keys", hasText("closes this server at once and for good"))
+	p.open("keys", hasText("closes this server for good"))
 	p.waitFor(hasText("may read and search the default agent") + ` && ` + hasText("SATCHEL_DEFAULT_ROLE"))
 	p.click("Create the first key")
 	p.waitFor(`document.querySelector("dialog").textContent.includes("may read and search the default agent")`)
@@ -199,7 +200,7 @@ func TestConsoleKeys(t *testing.T) {
 	p.eval(`void document.querySelector("dialog [type=checkbox]").click()`)
 	p.click("Close the server and create the key")
 	p.waitFor(`document.querySelector("dialog .copy-field input").value.startsWith("satchel_")`)
-	p.click("I have it")
+	p.click("Done")
 	p.waitFor(`!document.querySelector(".rail-foot .badge") && ` + hasText(hostile))
 	p.checkPage("keys")
 	if a := ts.do(t, "GET", "/api/keys", http.NoBody, ""); a.StatusCode != 401 {
@@ -211,9 +212,9 @@ func TestConsoleKeys(t *testing.T) {
 	p.click("Cancel")
 	p.click("New key")
 	p.fill("Name", "reader")
-	p.click("Create the key")
+	p.click("Create key")
 	p.waitFor(`document.querySelector("dialog .copy-field input").value.startsWith("satchel_")`)
-	p.click("I have it")
+	p.click("Done")
 	p.waitFor(hasText("reader"))
 	p.click("Revoke")
 	p.waitFor(`document.querySelector("dialog input")`)

@@ -78,7 +78,7 @@ var opened = []struct {
 	{"credential", []string{"[aria-haspopup=menu]", "Edit"}, `document.querySelector("#main form")`},
 	{"credential", []string{"[aria-haspopup=menu]", "Delete"}, `document.querySelector("dialog[open]")`},
 	{"tools/new", nil, hasText("Credentials")},
-	{"mcp", []string{"Add a server"}, `document.querySelector("dialog[open]")`},
+	{"mcp", []string{"Add server"}, `document.querySelector("dialog[open]")`},
 	{"webhooks", []string{"New webhook"}, `document.querySelector("dialog[open]")`},
 	{"activity/events", []string{"td button.link"}, `document.querySelector(".drawer")`},
 	{"activity/log", []string{"td button.link"}, `document.querySelector(".drawer")`},
@@ -146,7 +146,7 @@ func TestConsoleDialogsAreAccessible(t *testing.T) {
 				name = full
 			}
 			p.eval(`location.hash = "#/agents/default/elsewhere"`)
-			p.waitFor(hasText("There is no such page") + ` && !document.querySelector("dialog[open]")`)
+			p.waitFor(hasText("Page not found") + ` && !document.querySelector("dialog[open]")`)
 			p.eval(`location.hash = ` + quoted(p.base+strings.TrimSuffix(name+"?"+query, "?")))
 			if len(o.buttons) == 0 {
 				p.appears(o.there)
@@ -182,13 +182,13 @@ func TestConsoleStatesAreAccessible(t *testing.T) {
 				"browser", "browser/session-1", "calendar", "calendar/schedules", "calendar/schedules/schedule-1", "contacts", "contacts/contact-1", "sql", "channels", "channels/gateway-1", "workflows/templates", "workflows/templates/welcome", "credentials", "credentials/credential-1", "tables", "tables/leads", "forms", "forms/workflow-1", "widget", "widget/gateway-1", "tools", "tools/tool-1", "mcp", "mcp/mcp-1",
 				"webhooks", "webhooks/webhook-1", "activity", "activity/events", "activity/deliveries", "activity/log", "settings", "home"} {
 				p.eval(`location.hash = "#/agents/default/elsewhere"`)
-				p.waitFor(hasText("There is no such page"))
+				p.waitFor(hasText("Page not found"))
 				base := p.base
 				if page == "home" { // that of the first agent is loaded already
 					base = "#/agents/other/"
 				}
 				p.eval(`location.hash = ` + quoted(base+page))
-				p.waitFor(`!` + hasText("There is no such page") + ` && ` + there)
+				p.waitFor(`!` + hasText("Page not found") + ` && ` + there)
 				p.checkAccessible(state + " " + page + ", " + look.scheme)
 			}
 		}

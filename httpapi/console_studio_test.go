@@ -262,7 +262,7 @@ func walkDraft(t *testing.T, ts *testServer, p *consolePage, id string) {
 	p.waitFor(`document.querySelector("#draft-sentence")`)
 	p.fill("What should change?", "Ask me before money goes back")
 	p.click("Draft")
-	p.waitFor(`document.querySelector(".draft-offer")?.textContent.includes("It is not saved yet") && ` + countNodes("") + ` === 2 && document.querySelector(".saved-state").textContent === "Unsaved"`)
+	p.waitFor(`document.querySelector(".draft-offer")?.textContent.includes("It isn't saved yet") && ` + countNodes("") + ` === 2 && document.querySelector(".saved-state").textContent === "Unsaved"`)
 	p.checkPage("a draft")
 	if last := fmt.Sprint(m.messages(1)); len(m.requests) != 2 || !strings.Contains(last, "person") || !strings.Contains(last, "Ask me before money goes back") {
 		t.Errorf("%d requests, the last with %s", len(m.requests), last)

@@ -72,7 +72,7 @@ func TestConsoleTables(t *testing.T) {
 	p.open("forms", hasText("No forms yet"))
 	p.click("New form")
 	p.waitFor(`document.querySelector("dialog option[value=leads]")`)
-	p.fill("Title", "Ask for an offer", "What is sent", "leads")
+	p.fill("Title", "Ask for an offer", "Submission", "leads")
 	p.click("Create")
 	p.waitFor(`document.querySelector(".form-preview") && document.querySelector(".address a")`)
 	p.checkPage("a form")

@@ -127,7 +127,7 @@ func TestConsoleWorkflowWalk(t *testing.T) {
 		p.chooseMenu("More", "Execute")
 		p.fill("Input", `{"text":`)
 		p.click("Execute")
-		p.waitFor(`document.querySelector("dialog .wrong small").textContent.includes("not JSON")`)
+		p.waitFor(`document.querySelector("dialog .wrong small").textContent.includes("not valid JSON")`)
 		p.fill("Input", `{"text":`+quoted(hostile)+`}`)
 		p.click("Execute")
 		p.waitFor(countNodes(".waiting") + ` === 1 && ` + countNodes(".success") + ` === 2 && ` + hasText("Approve"))
@@ -173,7 +173,7 @@ func walkWorkflowForms(t *testing.T, _ *testServer, p *consolePage) {
 	p.click("JSON")
 	p.fill("Nodes and edges", graph(`7}`))
 	p.click("Apply")
-	p.waitFor(hasText("is not JSON"))
+	p.waitFor(hasText("Not valid JSON"))
 	p.fill("Nodes and edges", graph(`7`))
 	p.click("Apply")
 	p.waitFor(`document.querySelector(".outline-node .icon[aria-label='Has a problem']")`) // before it is saved
@@ -205,9 +205,9 @@ func TestConsoleForViewers(t *testing.T) {
 	p.eval(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)
 	p.cdp("Page.reload", nil)
 	p.waitFor(`window.faults && document.querySelector("#main h1")?.textContent === "Home" && !document.querySelector(".rail-foot .badge")`)
-	pages := map[string]string{"home": hasText("What can"), "chat": hasText("Ask"), "knowledge": hasText("knows nothing yet"), "contacts": hasText("No contacts"), "workflows": hasText("Executions"),
-		"workflows/" + id: hasText("Versions"), "workflows/templates": hasText("Watch a page"), "workflows/templates/welcome": hasText("An admin of the agent sets it up"), "calendar/schedules": hasText("No schedules"), "calendar": `document.querySelector(".month")`,
-		"browser": hasText("Choose a session"), "settings": hasText("Language model"), "settings/agent": hasText("About"), "settings/copies": hasText("consistent copy"), "settings/access": hasText("You are viewer")}
+	pages := map[string]string{"home": hasText("What can"), "chat": hasText("Ask"), "knowledge": hasText("No knowledge yet"), "contacts": hasText("No contacts"), "workflows": hasText("Executions"),
+		"workflows/" + id: hasText("Versions"), "workflows/templates": hasText("Watch a page"), "workflows/templates/welcome": hasText("needs the admin role"), "calendar/schedules": hasText("No schedules"), "calendar": `document.querySelector(".month")`,
+		"browser": hasText("Choose a session"), "settings": hasText("Language model"), "settings/agent": hasText("About"), "settings/copies": hasText("consistent copy"), "settings/access": hasText("Your role: viewer")}
 	for _, page := range slices.Sorted(maps.Keys(pages)) {
 		p.open(page, pages[page])
 		p.checkReadOnly(page)

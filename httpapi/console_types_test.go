@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -25,12 +27,12 @@ type jsonSchema struct {
 	Additional any                    `json:"additionalProperties"`
 }
 
-// typescript returns the type of the values of a schema; any where it says
+// typescript returns the type of the values of a schema; unknown where it says
 // nothing about them.
 func (s *jsonSchema) typescript() string {
 	switch {
 	case s == nil:
-		return "any"
+		return "unknown"
 	case s.Ref != "":
 		return s.Ref[strings.LastIndex(s.Ref, "/")+1:]
 	case len(s.AnyOf) > 0:
@@ -51,7 +53,7 @@ func (s *jsonSchema) typescript() string {
 	case "object":
 		return s.object()
 	}
-	return "any"
+	return "unknown"
 }
 
 func (s *jsonSchema) object() string {
@@ -84,6 +86,31 @@ func union[T any](list []T, write func(T) string) string {
 	return strings.Join(parts, " | ")
 }
 
+// describedRoute is a route of the OpenAPI document, as far as types need it.
+type describedRoute struct {
+	Responses map[string]struct {
+		Content map[string]struct{ Schema *jsonSchema }
+	}
+}
+
+var pathParameter = regexp.MustCompile(`\{[^}]+\}`)
+
+// answersOf returns the types of the answers of an address by their methods; null
+// where there is none.
+func answersOf(routes map[string]describedRoute) string {
+	text := ""
+	for _, method := range slices.Sorted(maps.Keys(routes)) {
+		answer := "null"
+		for status, response := range routes[method].Responses {
+			if content, ok := response.Content["application/json"]; ok && strings.HasPrefix(status, "2") {
+				answer = content.Schema.typescript()
+			}
+		}
+		text += " " + strings.ToUpper(method) + ": " + answer + ";"
+	}
+	return text
+}
+
 // TestConsoleTypes holds that the console's types of the API are those of its
 // description; with -update it writes them.
 func TestConsoleTypes(t *testing.T) {
@@ -93,6 +120,7 @@ func TestConsoleTypes(t *testing.T) {
 	}
 	var described struct {
 		Components struct{ Schemas map[string]*jsonSchema }
+		Paths      map[string]map[string]describedRoute
 	}
 	if err := json.Unmarshal(document, &described); err != nil {
 		t.Fatal(err)
@@ -101,6 +129,13 @@ func TestConsoleTypes(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(described.Components.Schemas)) {
 		want += "export type " + name + " = " + described.Components.Schemas[name].typescript() + ";\n"
 	}
+	want += "/** What the routes answer, by address and method; * is any part of an address. */\nexport type Routes = {\n"
+	for _, at := range slices.Sorted(maps.Keys(described.Paths)) {
+		if below, ok := strings.CutPrefix(at, "/"); ok {
+			want += "  " + strconv.Quote(pathParameter.ReplaceAllString(below, "*")) + ": {" + answersOf(described.Paths[at]) + " };\n"
+		}
+	}
+	want += "};\n"
 	const file = "console/src/data/types.ts"
 	if *updateTypes {
 		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {

@@ -36,7 +36,7 @@ func TestConsoleCrawlWalk(t *testing.T) {
 	t.Cleanup(site.Close)
 	p := ts.openConsole(t, 1280)
 	w := p.begin(4, "Crawl a site: pages tick, search, open the text", 6)
-	p.open("knowledge", hasText("knows nothing yet"))
+	p.open("knowledge", hasText("No knowledge yet"))
 	p.click("Site")
 	p.waitFor(`document.activeElement.labels?.[0]?.textContent === "Address"`)
 	p.typeText(strings.TrimPrefix(site.URL, "http://"))

@@ -56,7 +56,7 @@ func buildApp(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	lazy, err := filepath.Glob(filepath.Join(src, "lazy", "*.ts"))
+	lazy, err := filepath.Glob(filepath.Join(src, "lazy", "*.ts*"))
 	if err != nil {
 		return nil, err
 	}

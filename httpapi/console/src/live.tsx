@@ -17,8 +17,8 @@ async function grant(): Promise<Grant> {
   const body = await answer.json().catch(() => ({}));
   if (answer.ok) return { ...body, token };
   if (answer.status === 429 || answer.status >= 500) throw new Error();
-  const why: Record<number, string> = { 404: "This session has ended.", 409: "This takeover is over. You can close this page." };
-  throw new Over(why[answer.status] ?? body.error?.message ?? "This link does not work.");
+  const why: Record<number, string> = { 404: "This session has ended.", 409: "This takeover has ended. You can close this page." };
+  throw new Over(why[answer.status] ?? body.error?.message ?? "This link isn't valid.");
 }
 
 const live = openLive({ root: new URL("/", location.href), session, grant });
@@ -43,14 +43,14 @@ function Asked() {
     setBusy(true);
     const answer = await fetch(address("complete"), { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ note }) }).catch(() => null);
     setBusy(false);
-    if (answer && (answer.ok || answer.status === 409)) live.end("Thank you. The agent goes on; you can close this page.");
+    if (answer && (answer.ok || answer.status === 409)) live.end("Thank you. The agent continues; you can close this page.");
     else live.note.value = "That did not work. Please try again.";
   };
   return (
     <div id="takeover">
       <p><strong id="reason">{t.reason || "The agent asks for your help."}</strong> <TimeLeft until={t.expires_at} /></p>
       <div class="live-done">
-        <input id="said" aria-label="A note for the agent" placeholder="A note, if you like" maxLength={2000} value={note} onInput={(e) => setNote(e.currentTarget.value)} />
+        <input id="said" aria-label="A note for the agent" placeholder="Optional" maxLength={2000} value={note} onInput={(e) => setNote(e.currentTarget.value)} />
         <button id="done" type="button" class="button primary" disabled={busy} onClick={done}>Done, give control back</button>
       </div>
     </div>

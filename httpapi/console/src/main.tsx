@@ -12,4 +12,4 @@ expireDrafts();
 startLive();
 onReset(() => invalidate("")); // changes may have been missed
 render(<Shell />, document.getElementById("app")!);
-void import(new URL("./rightclick.js", import.meta.url).href);
+for (const later of ["rightclick", "palette"]) void import(new URL(`./${later}.js`, import.meta.url).href).catch(() => { /* it is asked for again when it is used */ });

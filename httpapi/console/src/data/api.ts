@@ -1,6 +1,8 @@
 // Calls to the service that this page came from.
 import { signal } from "@preact/signals";
 
+import type { Routes } from "./types";
+
 const base = new URL("api/", document.baseURI);
 
 /** What the service answers when it cannot do something. */
@@ -29,9 +31,15 @@ export class ApiError extends Error {
   }
 }
 
+/** What was thrown, as an error. */
+export const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
+
+/** What is wrong, in a sentence: the first issue of a field, else the message. */
+export const reasonOf = (thrown: unknown): string => (thrown instanceof ApiError ? Object.values(thrown.issues)[0] : undefined) ?? asError(thrown).message;
+
 /** No answer came: the network, or the server, is down. */
 export class OfflineError extends Error {
-  constructor() { super("The server cannot be reached."); }
+  constructor() { super("Can't reach the server."); }
 }
 
 /** Reports whether the last call reached the server. */
@@ -73,8 +81,20 @@ export function borrowKey(): Promise<void> {
 
 const identity = (): Record<string, string> => (key.get() ? { Authorization: `Bearer ${key.get()}` } : {});
 
+type Part<P> = P extends string ? (string extends P ? "*" : P) : "*";
+type Pattern<P extends readonly unknown[]> = P extends readonly [infer First, ...infer Others] ? (Others extends readonly [] ? Part<First> : `${Part<First>}/${Pattern<Others>}`) : string;
+
+declare const pattern: unique symbol;
+
+/** An address below /api, with the pattern of the route that it belongs to. */
+export type Address<P extends string = string> = string & { readonly [pattern]?: P };
+
+/** What a route answers: null where it has nothing to say, unknown where the address does not tell its route. */
+export type Answer<A, Method extends string> = A extends keyof Routes ? Found<A, Method> : A extends { readonly [pattern]?: infer P } ? (P extends keyof Routes ? Found<P, Method> : unknown) : unknown;
+type Found<P extends keyof Routes, Method extends string> = Method extends keyof Routes[P] ? Routes[P][Method] : unknown;
+
 /** A path below /api; each part is escaped. */
-export const path = (...parts: (string | number)[]) => parts.map((p) => encodeURIComponent(p)).join("/");
+export const path = <const P extends readonly (string | number)[]>(...parts: P): Address<Pattern<P>> => parts.map((p) => encodeURIComponent(p)).join("/");
 
 /** The whole address of a path below /api. */
 export const absolute = (...parts: (string | number)[]) => new URL(path(...parts), base).href;
@@ -129,15 +149,15 @@ export async function patient<T>(run: () => Promise<T>, signal?: AbortSignal): P
   }
 }
 
-async function call(method: string, at: string, options: Options = {}): Promise<any> {
+async function call<T>(method: string, at: string, options: Options = {}): Promise<T> {
   const response = await patient(() => request(method, at, options), options.signal);
-  return response.status === 204 ? null : response.json();
+  return response.status === 204 ? null as T : response.json();
 }
 
-export const get = (at: string, query?: Query, signal?: AbortSignal) => call("GET", at, { query, signal });
-export const post = (at: string, body: unknown = {}, signal?: AbortSignal) => call("POST", at, { body, signal });
-export const put = (at: string, body: unknown, headers?: Record<string, string>) => call("PUT", at, { body, headers });
-export const remove = (at: string, query?: Query) => call("DELETE", at, { query });
+export const get = <const A extends string>(at: A, query?: Query, signal?: AbortSignal) => call<Answer<A, "GET">>("GET", at, { query, signal });
+export const post = <const A extends string>(at: A, body: unknown = {}, signal?: AbortSignal) => call<Answer<A, "POST">>("POST", at, { body, signal });
+export const put = <const A extends string>(at: A, body: unknown, headers?: Record<string, string>) => call<Answer<A, "PUT">>("PUT", at, { body, headers });
+export const remove = <const A extends string>(at: A, query?: Query) => call<Answer<A, "DELETE">>("DELETE", at, { query });
 
 export type ServerEvent = { event: string; id: string; data: any };
 
@@ -176,7 +196,7 @@ export function send(at: string, form: FormData, progress: (share: number) => vo
     for (const [name, value] of Object.entries(identity())) xhr.setRequestHeader(name, value);
     xhr.responseType = "json";
     xhr.upload.onprogress = (e) => e.lengthComputable && progress(e.loaded / e.total);
-    xhr.onerror = () => reject(new Error("The connection broke while sending."));
+    xhr.onerror = () => reject(new Error("The connection was lost while sending."));
     xhr.onload = () => {
       if (xhr.status < 300) return resolve(xhr.response);
       const failure = new ApiError(xhr.status, xhr.response, { get: (name) => xhr.getResponseHeader(name) });

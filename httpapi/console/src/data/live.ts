@@ -8,7 +8,7 @@ import { useEffect } from "preact/hooks";
 import { ApiError, events, path, put } from "./api";
 import { agentId } from "./route";
 
-export type Change = { kind: string; id: string; op: "create" | "update" | "delete"; row?: any };
+export type Change = { kind: string; id: string; op: "create" | "update" | "delete"; row?: any; /** Of a run: the schedule that it belongs to. */ schedule_id?: string };
 
 export type LiveState = "connecting" | "open" | "off";
 

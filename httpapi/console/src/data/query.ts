@@ -3,7 +3,7 @@
 import { batch, signal, type Signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 
-import { get, type Query } from "./api";
+import { type Answer, get, type Query } from "./api";
 
 export type Result<T> = {
   data: Signal<T | undefined>;
@@ -59,7 +59,9 @@ function make(at: string, query?: Query): Entry {
 }
 
 /** The answer to a GET, shared by all who show it. at null: none is made. */
-export function useQuery<T = any>(at: string | null, query?: Query): Result<T> {
+export function useQuery<const A extends string>(at: A | null, query?: Query): Result<Answer<A, "GET">>;
+export function useQuery<T>(at: string | null, query?: Query): Result<T>;
+export function useQuery(at: string | null, query?: Query): Result<any> {
   const name = at === null ? "" : keyOf(at, query);
   const entry = useMemo(() => {
     if (at === null) return make("");

@@ -34,7 +34,7 @@ const typesText = () => catalog.value.types.map((t) => [
 /** What the agent has that nodes can name. */
 async function recordsText(signal: AbortSignal): Promise<string> {
   const kinds: [string, (r: any) => string][] = [["gateways", (r) => `${r.id}: ${r.type} ${r.name}`], ["tables", (r) => `${r.name}(${r.columns.map((c: any) => c.name).join(", ")})`], ["tools", (r) => `${r.id}: ${r.name}`], ["sources", (r) => `${r.id}: ${r.name}`], ["credentials", (r) => r.name]];
-  const lists = await Promise.all(kinds.map(([kind, say]) => get(path("agents", agentId.value, kind), { limit: listed }, signal).then((d) => `${kind}: ${d[kind].map(say).join("; ") || "none"}`)));
+  const lists = await Promise.all(kinds.map(([kind, say]) => get(path("agents", agentId.value, kind), { limit: listed }, signal).then((d) => `${kind}: ${(d as Record<string, unknown[]>)[kind].map(say).join("; ") || "none"}`)));
   return lists.join("\n");
 }
 
@@ -69,7 +69,7 @@ function read(content: string): Answer {
   let value: any;
   try { value = JSON.parse(content.replace(/^\s*```(json)?|```\s*$/g, "")); } catch { /* said below */ }
   const objects = (list: any) => Array.isArray(list) && list.every((v) => v && typeof v === "object" && !Array.isArray(v));
-  if (!objects(value?.nodes) || !objects(value?.edges) || !value.nodes.length || value.nodes.some((n: any) => typeof n.id !== "string" || !n.id || typeof n.type !== "string")) throw new Error("The model's answer is not a workflow. Say it in other words, or choose another model.");
+  if (!objects(value?.nodes) || !objects(value?.edges) || !value.nodes.length || value.nodes.some((n: any) => typeof n.id !== "string" || !n.id || typeof n.type !== "string")) throw new Error("The model's answer is not a workflow. Rephrase it, or choose another model.");
   const text = (v: unknown) => (typeof v === "string" ? v : "");
   return { name: text(value.name), summary: text(value.summary), nodes: value.nodes.map(({ id, type, data }: any) => ({ id, type, data: data ?? {} })), edges: value.edges.map(({ source, target, sourceHandle }: any) => ({ source, target, ...(sourceHandle && { sourceHandle }) })) };
 }
@@ -103,13 +103,13 @@ export function DraftDialog({ editor, done, close }: { editor: Editor; done: (su
   return (
     <Dialog title="Draft with AI" close={close}>
       <Load of={settings}>{(s: any) => !s.llm_provider || !s.llm_model ? (
-        <p>Drafting needs a language model, and this agent has none yet. <a href={href(agentId.value, "settings")} onClick={close}>Choose a model</a></p>
+        <p>Drafting needs a language model, and this agent doesn't have one yet. <a href={href(agentId.value, "settings")} onClick={close}>Choose a model</a></p>
       ) : (
         <form class="stack" onSubmit={(e) => { e.preventDefault(); if (!busy && sentence.trim()) void run().catch(tell); }}>
           <div class="field">
             <label for="draft-sentence">{replaces ? "What should change?" : "What should the workflow do?"}</label>
             <textarea id="draft-sentence" rows={4} maxLength={longestSentence} autoFocus value={sentence} disabled={busy} placeholder="When somebody writes on Telegram about a refund, ask me to approve it, then answer them." onInput={(e) => setSentence(e.currentTarget.value)} />
-            <small class="muted">{s.llm_model} gets this text{replaces && ", the workflow"}, the types of nodes, and the names of this agent's channels, tables, tools, sources and credentials. Nothing is saved before you save it.</small>
+            <small class="muted">{s.llm_model} gets this text{replaces && ", the workflow"}, the types of nodes, and the names of this agent's channels, tables, tools, sources and credentials. Nothing is saved until you save it.</small>
           </div>
           {failed && <p class="issue" role="alert">{failed}</p>}
           <div class="row end"><span class="muted grow" role="status">{busy ? "Drafting…" : ""}</span><Button onClick={close}>Cancel</Button><Button kind="primary" icon="Sparkles" submit disabled={busy || !sentence.trim()}>Draft</Button></div>

@@ -45,10 +45,10 @@ const StepNode = memo(function StepNode({ data, selected }: { data: { node: Step
   const many = ways.length + extra.length > 1;
   const writable = !editor.readonly.value && actions.add;
   const exit = (way: string, stale = false) => (
-    <div class={stale ? "node-way stale" : "node-way"} key={way} title={stale ? "There is no such way out any more" : undefined}>
+    <div class={stale ? "node-way stale" : "node-way"} key={way} title={stale ? "This output no longer exists" : undefined}>
       {way !== onlyWay && <span>{way}</span>}
       <Handle type="source" position={Position.Right} id={way} />
-      {writable && !used.includes(way) && <button type="button" class="node-add nodrag nopan" tabIndex={-1} aria-label={`Add a node behind ${nameOf(node)}`} title="Add a node" onClick={(e) => { e.stopPropagation(); actions.add!({ after: node.id, way }); }}><Icon name="Plus" size={14} /></button>}
+      {writable && !used.includes(way) && <button type="button" class="node-add nodrag nopan" tabIndex={-1} aria-label={`Add a node after ${nameOf(node)}`} title="Add a node" onClick={(e) => { e.stopPropagation(); actions.add!({ after: node.id, way }); }} />}
     </div>
   );
   return (
@@ -58,7 +58,7 @@ const StepNode = memo(function StepNode({ data, selected }: { data: { node: Step
         <span class="node-icon"><Icon name={type?.icon ?? "CircleHelp"} size={18} /></span>
         <span class="node-text"><strong class="clip"><Name>{nameOf(node)}</Name></strong><span class="clip"><Name>{type?.label ?? node.type}</Name></span></span>
         {issues && <span class="node-wrong" title={issues.map((i) => i.issue).join("\n")}><Icon name={wrong ? "CircleAlert" : "TriangleAlert"} size={16} label={wrong ? "Has a problem" : "Has a warning"} /></span>}
-        {node.metadata?.pin !== undefined && <span class="node-pin" title="Tests use its pinned output"><Icon name="Pin" size={13} label="Pinned" /></span>}
+        {node.metadata?.pin !== undefined && <span class="node-pin" title="Tests use the pinned output"><Icon name="Pin" size={13} label="Pinned" /></span>}
         {!many && exit(ways[0] ?? onlyWay)}
       </div>
       {many && <div class="node-ways">{ways.map((w) => exit(w))}{extra.map((w) => exit(w, true))}</div>}
@@ -81,7 +81,7 @@ const StepEdge = memo(function StepEdge({ id, sourceX, sourceY, targetX, targetY
         <EdgeLabelRenderer>
           <div class="edge-tools nodrag nopan" style={{ transform: `translate(-50%, -50%) translate(${x}px, ${y}px)` }}>
             <button type="button" aria-label="Add a node here" title="Add a node here" onClick={() => actions.add!({ edge: id })}><Icon name="Plus" size={14} /></button>
-            <button type="button" aria-label="Remove the edge" title="Remove the edge" onClick={() => { editor.change({ edges: editor.doc.value.edges.filter((e) => e.id !== id) }); editor.selectedEdge.value = ""; }}><Icon name="X" size={14} /></button>
+            <button type="button" aria-label="Remove edge" title="Remove edge" onClick={() => { editor.change({ edges: editor.doc.value.edges.filter((e) => e.id !== id) }); editor.selectedEdge.value = ""; }}><Icon name="X" size={14} /></button>
           </div>
         </EdgeLabelRenderer>
       )}

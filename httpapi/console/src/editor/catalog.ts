@@ -25,7 +25,10 @@ let asked: Promise<unknown> | undefined;
 /** Asks for the catalogue once; without it nodes are edited as JSON. */
 export function loadCatalog() {
   asked ??= get("node-types").then(
-    (c) => { catalog.value = { ...c, byType: new Map(c.types.map((t: NodeType) => [t.type, t])) }; },
+    (found) => {
+      const c = found as unknown as Omit<Catalog, "byType">; // the schemas are known better here
+      catalog.value = { ...c, byType: new Map(c.types.map((t) => [t.type, t])) };
+    },
     () => { asked = undefined; });
   return asked;
 }

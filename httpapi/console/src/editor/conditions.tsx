@@ -44,7 +44,7 @@ export function ConditionsField({ value, onChange, path }: { value: any; onChang
           {!single.has(c?.operator ?? "") && <TemplateField value={written(c?.right)} onInput={(t) => set(i, { right: typed(t) })} label={`Compared with ${i + 1}`} />}
         </div>
       ))}
-      {!readonly && <div class="row"><Button icon="Plus" onClick={() => onChange([...list, { left: "", operator: "equals", right: "" }])}>Add a condition</Button></div>}
+      {!readonly && <div class="row"><Button icon="Plus" onClick={() => onChange([...list, { left: "", operator: "equals", right: "" }])}>Add condition</Button></div>}
     </div>
   );
 }
@@ -69,7 +69,7 @@ export function RowConditionsField({ value, onChange, path }: { value: any; onCh
           {!unary.has(c?.operator) && <TemplateField value={written(c?.value)} onInput={(t) => set(i, { value: typed(t) })} label={`Compared with ${i + 1}`} />}
         </div>
       ))}
-      {!readonly && <div class="row"><Button icon="Plus" onClick={() => onChange([...list, { column: "", operator: "equals", value: "" }])}>Add a condition</Button></div>}
+      {!readonly && <div class="row"><Button icon="Plus" onClick={() => onChange([...list, { column: "", operator: "equals", value: "" }])}>Add condition</Button></div>}
     </div>
   );
 }
@@ -112,7 +112,7 @@ export function CasesField({ value, onChange, path }: { value: any; onChange: (v
           {(c?.conditions?.length ?? 0) > 1 && !readonly && <Segments label="Combine by" value={c.combinator ?? "and"} options={[["and", "All hold"], ["or", "One holds"]]} onChange={(v) => set(i, { combinator: v })} />}
         </div>
       ))}
-      {!readonly && <div class="row"><Button icon="Plus" onClick={add}>Add a case</Button></div>}
+      {!readonly && <div class="row"><Button icon="Plus" onClick={add}>Add case</Button></div>}
     </div>
   );
 }

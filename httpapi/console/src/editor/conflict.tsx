@@ -47,7 +47,7 @@ export function ConflictDialog({ editor, base, close, reload, overwrite, copy }:
   const [error, setError] = useState<Error>();
   const [theirs, setTheirs] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => { get(path("agents", agentId.value, "workflows", base.id)).then(setNow, setError); }, []);
-  if (!now) return <Dialog title="Somebody else saved it" close={close}>{error ? <ErrorCard error={error} /> : <Skeleton />}</Dialog>;
+  if (!now) return <Dialog title="Someone else saved changes" close={close}>{error ? <ErrorCard error={error} /> : <Skeleton />}</Dialog>;
   const [before, theirGraph] = [readGraph(base), readGraph(now)];
   const merged = merge(before, editor.doc.value, theirGraph);
   const join = async () => {
@@ -57,11 +57,11 @@ export function ConflictDialog({ editor, base, close, reload, overwrite, copy }:
     close();
   };
   return (
-    <Dialog title="Somebody else saved it" close={close}>
-      <p>Version {now.version} was saved <When time={now.updated_at} />{now.updated_by?.includes("@") ? <> by <Name>{now.updated_by}</Name></> : " elsewhere"}, while you changed version {base.version}. Changes to different nodes are joined.</p>
+    <Dialog title="Someone else saved changes" close={close}>
+      <p>Version {now.version} was saved <When time={now.updated_at} />{now.updated_by?.includes("@") ? <> by <Name>{now.updated_by}</Name></> : " elsewhere"}, while you changed version {base.version}. Changes to different nodes are merged.</p>
       {merged.both.length > 0 && (
         <section class="stack">
-          <h3>Changed by both</h3>
+          <h3>Changed in both</h3>
           <ul class="plain">{merged.both.map((c) => (
             <li key={c.id} class="row"><span class="grow"><Name>{nameOf(c.mine ?? c.theirs)}</Name>{!c.mine && <span class="muted"> (you removed it)</span>}{!c.theirs && <span class="muted"> (it was removed)</span>}</span>
               <Segments label={`Which ${nameOf(c.mine ?? c.theirs)}`} value={theirs.has(c.id) ? "theirs" : "mine"} options={[["mine", "Mine"], ["theirs", "Theirs"]]}
@@ -70,9 +70,9 @@ export function ConflictDialog({ editor, base, close, reload, overwrite, copy }:
         </section>
       )}
       <div class="row end">
-        <Button onClick={async () => { await reload(); close(); }}>Drop my changes</Button>
+        <Button onClick={async () => { await reload(); close(); }}>Discard my changes</Button>
         <Button onClick={async () => { await copy(); close(); }}>Save mine as a copy</Button>
-        <Button kind="primary" onClick={join}>Join and save</Button>
+        <Button kind="primary" onClick={join}>Merge and save</Button>
       </div>
     </Dialog>
   );

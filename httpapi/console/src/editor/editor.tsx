@@ -19,7 +19,7 @@ export { copyText, paste, readCopy, readGraph, removeFrom, tidy, writeGraph } fr
 /** The smaller dialogs of the editor. */
 const more = () => import("./more");
 
-const workflowAt = (id: string, ...more: string[]) => path("agents", agentId.value, "workflows", id, ...more);
+const workflowAt = <const M extends string[]>(id: string, ...more: M) => path("agents", agentId.value, "workflows", id, ...more);
 const docOf = (w: any): Doc => ({ name: w.name, description: w.description ?? "", settings: w.settings, ...readGraph(w) });
 
 /** Loads a workflow and the draft of it, and shows the editor. */
@@ -80,7 +80,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
     const doc = docOf(now);
     editor.load({ ...doc, ...await placed(doc) });
     setWorkflow(now);
-    if (announce) tell(`Version ${now.version} is shown`);
+    if (announce) tell(`Showing version ${now.version}`);
   };
   const save = async (status?: string, version = workflow.version, note?: string): Promise<void> => {
     const doc = editor.doc.value;
@@ -92,7 +92,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
       await mine.drop();
       const was = workflow;
       setWorkflow(now);
-      tell(status && status !== was.status ? { active: "It is live", paused: "It is paused", draft: "It is a draft again", archived: "It is archived" }[status] ?? "Saved" : now.version === was.version ? "Saved" : `Saved as version ${now.version}`);
+      tell(status && status !== was.status ? { active: "It is live", paused: "It is paused", draft: "Back to draft", archived: "It is archived" }[status] ?? "Saved" : now.version === was.version ? "Saved" : `Saved as version ${now.version}`);
     } catch (e: any) {
       if (e instanceof ApiError && (e.status === 409 || e.status === 412)) {
         const { ConflictDialog } = await import("./conflict");
@@ -178,13 +178,13 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
   const live = workflow.status === "active";
   const status = (s: string) => () => save(s);
   const items: MenuItem[] = [
-    { label: "Execute", icon: "Zap", disabled: !may || !["draft", "active"].includes(workflow.status), reason: may ? "It is paused." : "You may read here.", run: () => { openDialog((close) => <Execute workflow={workflow} unsaved={editor.dirty.value} input={editor.payload.value} close={close} />); } },
-    { label: "Save with a note", icon: "StickyNote", disabled: !may || !dirty, reason: may ? "Nothing has changed." : "You may read here.", run: async () => { const { NoteDialog } = await more(); openDialog((close) => <NoteDialog close={close} save={(note) => save(live ? "active" : undefined, undefined, note)} />); } },
+    { label: "Execute", icon: "Zap", disabled: !may || !["draft", "active"].includes(workflow.status), reason: may ? "It is paused." : "You have read-only access.", run: () => { openDialog((close) => <Execute workflow={workflow} unsaved={editor.dirty.value} input={editor.payload.value} close={close} />); } },
+    { label: "Save with a note", icon: "StickyNote", disabled: !may || !dirty, reason: may ? "No changes." : "You have read-only access.", run: async () => { const { NoteDialog } = await more(); openDialog((close) => <NoteDialog close={close} save={(note) => save(live ? "active" : undefined, undefined, note)} />); } },
     { label: "Name and settings", icon: "Settings", run: async () => { const { SettingsDialog } = await more(); openDialog((close) => <SettingsDialog editor={editor} close={close} />); } },
     { label: "Webhook address", icon: "Webhook", run: async () => { const { HookCard } = await more(); openDialog((close) => <HookCard workflow={{ ...workflow, nodes: editor.doc.value.nodes }} close={close} />); } },
     { label: "Executions", icon: "Activity", run: () => go(`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(id)}`) },
     "-",
-    { label: "Draft with AI", icon: "Sparkles", disabled: !may, reason: may ? undefined : "You may read here.", run: draftWithAI },
+    { label: "Draft with AI", icon: "Sparkles", disabled: !may, reason: may ? undefined : "You have read-only access.", run: draftWithAI },
     { label: "Tidy the graph", icon: "AlignLeft", disabled: !may, run: actions.tidy },
     { label: "Export", icon: "Download", run: async () => (await more()).exportFile(editor) },
     { label: "Keys", icon: "Keyboard", run: help },
@@ -210,14 +210,14 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
         <Menu label="More" items={items} />
       </header>
       {draft && <DraftOffer draft={draft} version={workflow.version} keep={async () => { const doc = { ...draft.doc, ...await placed(draft.doc) }; editor.change(doc); await mine.keep(workflow.version, doc); await dropOffered(); }} drop={dropOffered} />}
-      {drafted && dirty && <div class="banner draft-offer" role="status"><Icon name="Sparkles" size={16} /><span class="grow"><bdi>{drafted.summary || "The draft is on the canvas."}</bdi> It is not saved yet.</span><Button onClick={() => { editor.change(drafted.before); setDrafted(undefined); }}>Drop it</Button><Button kind="primary" onClick={() => setDrafted(undefined)}>Keep it</Button></div>}
+      {drafted && dirty && <div class="banner draft-offer" role="status"><Icon name="Sparkles" size={16} /><span class="grow"><bdi>{drafted.summary || "The draft is on the canvas."}</bdi> It isn't saved yet.</span><Button onClick={() => { editor.change(drafted.before); setDrafted(undefined); }}>Drop it</Button><Button kind="primary" onClick={() => setDrafted(undefined)}>Keep it</Button></div>}
       <div class={`editor-body ${node ? "with-panel" : ""} ${outline ? "as-outline" : ""}`}>
         {may && !outline && <NodeShelf pick={(t) => { editor.add(t, editor.one.value && t.type !== "trigger" ? freeWay(editor, editor.one.value.id) : {}); }} />}
         <div class="editor-center">
-          <div class="editor-view" tabIndex={0} role="application" aria-label="Graph of the workflow" aria-roledescription="graph" onKeyDown={keys.canvas}>
+          <div class="editor-view" tabIndex={0} role="application" aria-label="Workflow graph" aria-roledescription="graph" onKeyDown={keys.canvas}>
             {outline ? <Outline editor={editor} open={actions.open} menu={actions.canvas.menu} add={may ? actions.add : undefined} />
               : <Canvas editor={editor} actions={actions.canvas} minimap onReady={(f) => { flow.current = f; }} />}
-            {!editor.doc.value.nodes.length && <div class="canvas-empty"><p>A workflow begins with a trigger.</p>{may && <Button kind="primary" icon="Plus" onClick={() => actions.palette()}>Add a node</Button>}{may && <Button icon="Sparkles" onClick={draftWithAI}>Draft with AI</Button>}</div>}
+            {!editor.doc.value.nodes.length && <div class="canvas-empty"><p>Every workflow starts with a trigger.</p>{may && <Button kind="primary" icon="Plus" onClick={() => actions.palette()}>Add a node</Button>}{may && <Button icon="Sparkles" onClick={draftWithAI}>Draft with AI</Button>}</div>}
             <div class="canvas-tools">
               <Segments label="View" value={outline ? "outline" : "canvas"} options={[["canvas", <Icon name="Workflow" size={16} label="Canvas" />], ["outline", <Icon name="ListTree" size={16} label="Outline" />]]} onChange={(v) => setOutline(v === "outline")} />
               {!outline && <><Button icon="ZoomOut" label="Smaller" onClick={() => actions.zoom(0.8)} /><Button icon="Maximize" label="Fit the graph (1)" onClick={() => actions.fit()} /><Button icon="ZoomIn" label="Larger" onClick={() => actions.zoom(1.25)} /></>}
@@ -326,7 +326,7 @@ function DraftOffer({ draft, version, keep, drop }: { draft: Draft; version: num
   return (
     <div class="banner draft-offer" role="status">
       <Icon name="History" size={16} /><span class="grow">Changes of <When time={new Date(draft.at).toISOString()} full /> were not saved{draft.version !== version ? `; they are based on version ${draft.version}, and version ${version} is the newest` : ""}.</span>
-      <Button kind="primary" onClick={keep}>Take them up</Button><Button onClick={drop}>Drop them</Button>
+      <Button kind="primary" onClick={keep}>Restore</Button><Button onClick={drop}>Discard</Button>
     </div>
   );
 }

@@ -50,7 +50,7 @@ export function JsonField({ id, value, onChange, rows = 4, text, label }: { id?:
   return (
     <>
       {text ? <TemplateField id={id} label={label} value={typed} onInput={read} rows={rows} /> : <textarea id={id} aria-label={label} class="code" rows={rows} value={typed} spellcheck={false} readOnly={readonly} onInput={(e) => read(e.currentTarget.value)} />}
-      {wrong && <small class="issue">This is not JSON yet.</small>}
+      {wrong && <small class="issue">Not valid JSON yet.</small>}
     </>
   );
 }
@@ -170,7 +170,7 @@ function ReferenceField({ id, schema, value, onChange }: FieldProps & { id: stri
     const from = lists[kind];
     if (kind === "event") setRows(events.map((e) => [e, e]));
     if (!from) return;
-    get(at("agents", agentId.value, ...from.at), { limit: 200 }).then((d) => setRows((d[from.list] ?? []).map((r: any) => [r.id ?? r.name, from.name(r)])), () => {});
+    get(at("agents", agentId.value, ...from.at), { limit: 200 }).then((d) => setRows(((d as Record<string, any[]>)[from.list] ?? []).map((r: any) => [r.id ?? r.name, from.name(r)])), () => {});
   }, [kind]);
   const listId = useId();
   if (many && (typeof value === "boolean" || value === undefined || Array.isArray(value))) {
@@ -181,7 +181,7 @@ function ReferenceField({ id, schema, value, onChange }: FieldProps & { id: stri
         <select id={id} disabled={readonly} value={mode} onChange={(e) => onChange({ "": undefined, all: true, none: false, some: [] }[e.currentTarget.value])}>
           {[["", "As usual"], ["all", "All"], ["none", "None"], ["some", "Some of them"]].map(([v, t]) => <option value={v} selected={v === mode}>{t}</option>)}
         </select>
-        {mode === "some" && <div class="picks">{rows.map(([v, name]) => <label key={v}><input type="checkbox" checked={chosen.includes(v)} disabled={readonly} onChange={(e) => onChange(e.currentTarget.checked ? [...chosen, v] : chosen.filter((c) => c !== v))} /> <bdi>{name}</bdi></label>)}{!rows.length && <span class="muted small">There is none yet.</span>}</div>}
+        {mode === "some" && <div class="picks">{rows.map(([v, name]) => <label key={v}><input type="checkbox" checked={chosen.includes(v)} disabled={readonly} onChange={(e) => onChange(e.currentTarget.checked ? [...chosen, v] : chosen.filter((c) => c !== v))} /> <bdi>{name}</bdi></label>)}{!rows.length && <span class="muted small">None yet.</span>}</div>}
       </div>
     );
   }
@@ -192,11 +192,11 @@ function ReferenceField({ id, schema, value, onChange }: FieldProps & { id: stri
   return (
     <div class="row nowrap">
       <select id={id} class="grow" disabled={readonly} value={value ?? ""} onChange={(e) => onChange(e.currentTarget.value === "{{" ? "{{}}" : e.currentTarget.value || undefined)}>
-        <option value="" selected={!value}>{rows.length ? "–" : "There is none yet"}</option>
+        <option value="" selected={!value}>{rows.length ? "–" : "None yet"}</option>
         {rows.map(([v, name]) => <option value={v} selected={v === value}>{name}</option>)}
-        {kind !== "credential" && kind !== "api" && <option value="{{">By a template…</option>}
+        {kind !== "credential" && kind !== "api" && <option value="{{">Use a template…</option>}
       </select>
-      {lists[kind] && <a class="button quiet" href={`#/agents/${encodeURIComponent(agentId.value)}/${lists[kind].section}`} target="_blank" title="Opens in another tab">New…</a>}
+      {lists[kind] && <a class="button quiet" href={`#/agents/${encodeURIComponent(agentId.value)}/${lists[kind].section}`} target="_blank" title="Opens in a new tab">New…</a>}
     </div>
   );
 }

@@ -76,7 +76,7 @@ export function editorKeys({ editor, actions, save, test, help }: { editor: Edit
       done();
       const samples = editor.samples.value;
       editor.changeNode(one.id, (n) => { const { pin, ...rest } = n.metadata ?? {}; return { ...n, metadata: pin !== undefined ? rest : { ...rest, pin: samples[n.id] ?? {} } }; });
-      tell(one.metadata?.pin !== undefined ? "The pin is removed" : "Tests use this output from now on");
+      tell(one.metadata?.pin !== undefined ? "Pin removed" : "Output pinned: tests now use it");
     } else if (e.key === "?") { done(); help(); }
   };
 

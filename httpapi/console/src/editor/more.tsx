@@ -14,9 +14,9 @@ export function SettingsDialog({ editor, close }: { editor: Editor; close: () =>
     <Dialog title="Name and settings" close={close}>
       <TextField label="Name" value={doc.name} disabled={locked} onInput={(name) => editor.change({ name }, "name")} />
       <TextArea label="Description" value={doc.description} disabled={locked} onInput={(description) => editor.change({ description }, "description")} />
-      <TextField label="Executions at a time" type="number" value={String(doc.settings.concurrency)} disabled={locked} onInput={(v) => set({ concurrency: Number(v) || 1 })} />
-      <SelectField label="Executing it while that many run" value={doc.settings.on_conflict} disabled={locked} options={[["reject", "is refused"], ["queue", "waits in a queue"]]} onChange={(on_conflict) => set({ on_conflict })} />
-      <Switch label="A template that names nothing fails its node" checked={doc.settings.strict_templates} disabled={locked} onChange={(strict_templates) => set({ strict_templates })} />
+      <TextField label="Concurrent executions" type="number" value={String(doc.settings.concurrency)} disabled={locked} onInput={(v) => set({ concurrency: Number(v) || 1 })} />
+      <SelectField label="When that many are already running" value={doc.settings.on_conflict} disabled={locked} options={[["reject", "is refused"], ["queue", "waits in a queue"]]} onChange={(on_conflict) => set({ on_conflict })} />
+      <Switch label="A template with a missing value fails its node" checked={doc.settings.strict_templates} disabled={locked} onChange={(strict_templates) => set({ strict_templates })} />
       <div class="row end"><Button kind="primary" onClick={close}>Done</Button></div>
     </Dialog>
   );
@@ -31,26 +31,26 @@ export function NoteDialog({ save, close }: { save: (note: string) => Promise<vo
   );
 }
 
-const callers: Record<string, string> = { "standard-webhooks": "Calls are signed by Standard Webhooks.", hmac: "Calls are signed with an HMAC of the body.", header: "Calls carry a secret header.",
-  bearer: "Calls carry a bearer token.", basic: "Calls carry a user name and a password.", none: "Whoever knows the address may call it." };
+const callers: Record<string, string> = { "standard-webhooks": "Calls are signed as in Standard Webhooks.", hmac: "Calls are signed with an HMAC of the body.", header: "Calls include a secret header.",
+  bearer: "Calls include a bearer token.", basic: "Calls include a user name and password.", none: "Anyone who knows the address can call it." };
 
 /** The address that starts the workflow, and how it is called. */
 export function HookCard({ workflow, close }: { workflow: any; close: () => void }) {
   const address = absolute("agents", agent.value?.id ?? agentId.value, "hooks", workflow.id);
   const trigger = workflow.nodes.find((n: Step) => n.type === "trigger" && n.data?.event === "webhook");
   const kind = trigger?.data?.auth?.type;
-  const who = kind && Object.hasOwn(callers, kind) ? callers[kind] : "The caller needs an identity or an API key with the role admin; Who may call the webhook, in the trigger, lets others in.";
+  const who = kind && Object.hasOwn(callers, kind) ? callers[kind] : "The caller needs an identity or an API key with the admin role. To let others in, change “Who may call the webhook” in the trigger.";
   const curl = `curl -X POST ${address} \\\n  -H 'Content-Type: application/json' \\\n  -d '{}'`;
   return (
     <Dialog title="Webhook address" close={close}>
       {trigger ? (
         <>
           <p class="row nowrap copy"><code class="grow hook-address">{address}</code><CopyButton text={address} /></p>
-          <p class="muted">POST to this address starts the workflow. {who}{workflow.status === "active" ? "" : " It answers once the workflow is active."}</p>
+          <p class="muted">A POST to this address starts the workflow. {who}{workflow.status === "active" ? "" : " It answers once the workflow is active."}</p>
           <pre class="card">{curl}</pre>
-          <div class="row end"><CopyButton text={curl}>Copy the command</CopyButton></div>
+          <div class="row end"><CopyButton text={curl}>Copy command</CopyButton></div>
         </>
-      ) : <p>The workflow has no trigger with the event webhook.</p>}
+      ) : <p>The workflow has no webhook trigger.</p>}
     </Dialog>
   );
 }
@@ -65,7 +65,7 @@ export function ConnectDialog({ editor, from, close }: { editor: Editor; from: S
     <Dialog title={`Connect ${nameOf(from)}`} close={close}>
       <form class="stack" onSubmit={(e) => { e.preventDefault(); if (to) editor.connect(from.id, way, to); close(); }}>
         <SelectField label="By" value={way} options={ways.map((w) => [w, w === onlyWay ? "its way out" : w])} onChange={setWay} />
-        {others.length ? <SelectField label="To" value={to} options={others.map((n) => [n.id, `${nameOf(n)} (${typeOf(n.type)?.label ?? n.type})`])} onChange={setTo} /> : <p class="muted">There is no other node.</p>}
+        {others.length ? <SelectField label="To" value={to} options={others.map((n) => [n.id, `${nameOf(n)} (${typeOf(n.type)?.label ?? n.type})`])} onChange={setTo} /> : <p class="muted">There are no other nodes.</p>}
         <div class="row end"><Button onClick={close}>Cancel</Button><Button kind="primary" submit disabled={!to}>Connect</Button></div>
       </form>
     </Dialog>
@@ -84,13 +84,13 @@ export function GraphJson({ editor }: { editor: Editor }) {
     try {
       const value = JSON.parse(typed);
       const objects = (list: any) => Array.isArray(list) && list.every((v) => v && typeof v === "object" && !Array.isArray(v));
-      if (!objects(value?.nodes) || !objects(value?.edges ?? [])) throw new Error("A graph is an object with the lists nodes and edges.");
-      if (value.nodes.some((n: any) => typeof n.id !== "string" || !n.id || typeof n.type !== "string")) throw new Error("Every node needs id and type.");
+      if (!objects(value?.nodes) || !objects(value?.edges ?? [])) throw new Error("A graph is an object with the arrays nodes and edges.");
+      if (value.nodes.some((n: any) => typeof n.id !== "string" || !n.id || typeof n.type !== "string")) throw new Error("Every node needs an id and a type.");
       if (new Set(value.nodes.map((n: any) => n.id)).size !== value.nodes.length) throw new Error("Two nodes have the same id.");
       editor.set(await placed(readGraph(value)));
       setWrong("");
       tell("Applied");
-    } catch (error: any) { setWrong(error instanceof SyntaxError ? `This is not JSON: ${error.message}` : error.message); }
+    } catch (error: any) { setWrong(error instanceof SyntaxError ? `Not valid JSON: ${error.message}` : error.message); }
   };
   return (
     <div class="stack pad">
@@ -105,7 +105,7 @@ export function GraphJson({ editor }: { editor: Editor }) {
 export function nodeMenu(editor: Editor, id: string, at: MouseEvent, actions: { open: (id: string) => void; test: false | ((mode: "to" | "node", id: string) => unknown); duplicate: (id: string) => unknown; remove: (ids: Set<string>) => void }) {
   const off = editor.node(id)?.data?.disabled;
   const { test } = actions;
-  openMenu("Actions of the node", [
+  openMenu("Node actions", [
     { label: "Open", icon: "Eye", run: () => actions.open(id) },
     ...(test ? [
       { label: "Test this node", icon: "Play", run: () => test("node", id) }, { label: "Test up to here", icon: "ArrowRight", run: () => test("to", id) }, "-",
@@ -116,14 +116,14 @@ export function nodeMenu(editor: Editor, id: string, at: MouseEvent, actions: { 
 }
 
 const keys: [string[], string][] = [
-  [["Tab"], "Add a node"], [["Enter"], "Open the node"], [["n"], "Add a note"], [["c"], "Connect by a list"], [["←", "→", "↑", "↓"], "Walk"], [["Alt", "arrows"], "Move"], [["F2"], "Rename"], [["d"], "Disable"], [["p"], "Pin its output"],
+  [["Tab"], "Add a node"], [["Enter"], "Open the node"], [["n"], "Add a note"], [["c"], "Connect from a list"], [["←", "→", "↑", "↓"], "Walk"], [["Alt", "arrows"], "Move"], [["F2"], "Rename"], [["d"], "Disable"], [["p"], "Pin its output"],
   [["Del"], "Delete"], [["1"], "Fit the graph"], [["Ctrl", "A"], "Select all"], [["Ctrl", "C"], "Copy"], [["Ctrl", "X"], "Cut"], [["Ctrl", "V"], "Paste"], [["Ctrl", "D"], "Duplicate"],
   [["Ctrl", "Z"], "Undo"], [["Ctrl", "Y"], "Redo"], [["Ctrl", "S"], "Save"], [["Ctrl", "Enter"], "Test"], [["Space", "drag"], "Move the view"],
 ];
 
 /** The keys of the editor. */
 export function KeyHelp({ close }: { close: () => void }) {
-  return <Dialog title="Keys of the editor" close={close}><dl class="keys">{keys.map(([pressed, what]) => <><dt>{pressed.map((k) => <><kbd>{k}</kbd> </>)}</dt><dd>{what}</dd></>)}</dl></Dialog>;
+  return <Dialog title="Keyboard shortcuts" close={close}><dl class="keys">{keys.map(([pressed, what]) => <><dt>{pressed.map((k) => <><kbd>{k}</kbd> </>)}</dt><dd>{what}</dd></>)}</dl></Dialog>;
 }
 
 /** Saves the workflow as a file, without what tests pinned. */

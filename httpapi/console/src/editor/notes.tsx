@@ -36,14 +36,14 @@ export const NoteNode = memo(function NoteNode({ data: { note, editor }, selecte
       {selected && may && (
         <div class="note-tools nodrag nopan">
           {noteColors.map((c) => <button type="button" class={`note-color ${c}`} aria-label={`Colour: ${c || "yellow"}`} aria-pressed={(note.color ?? "") === c} onClick={() => change({ color: c || undefined })} />)}
-          <button type="button" aria-label="Write" title="Write (double click)" onClick={() => setWriting(true)}><Icon name="Pencil" size={14} /></button>
-          <button type="button" aria-label="Delete the note" title="Delete (Del)" onClick={() => editor.removeNotes(new Set([noteNode(note.id)]))}><Icon name="Trash2" size={14} /></button>
+          <button type="button" aria-label="Write" title="Edit (double-click)" onClick={() => setWriting(true)}><Icon name="Pencil" size={14} /></button>
+          <button type="button" aria-label="Delete note" title="Delete (Del)" onClick={() => editor.removeNotes(new Set([noteNode(note.id)]))}><Icon name="Trash2" size={14} /></button>
         </div>
       )}
       {writing
         ? <textarea ref={field} class="nodrag nopan nowheel" aria-label="Note" maxLength={longest} value={typed} onInput={(e) => { setTyped(e.currentTarget.value); change({ text: e.currentTarget.value }, "text"); }} onBlur={() => setWriting(false)}
             onKeyDown={(e) => { if (e.key === "Escape") { e.stopPropagation(); setWriting(false); } }} />
-        : <p><bdi>{note.text || (may ? "Double click to write" : "")}</bdi></p>}
+        : <p><bdi>{note.text || (may ? "Double-click to edit" : "")}</bdi></p>}
     </div>
   );
 });

@@ -10,7 +10,7 @@ import { NodeContext, TemplateField } from "./templatefield";
 
 type Schema = { type?: string | string[]; description?: string; enum?: unknown[]; properties?: Record<string, Schema>; required?: string[] };
 
-const apiAt = (...more: string[]) => at("agents", agentId.value, "apis", ...more);
+const apiAt = <const M extends string[]>(...more: M) => at("agents", agentId.value, "apis", ...more);
 
 /** Chooses an operation of the node's API by words. */
 export function OperationField({ id, value, onChange }: { id: string; value: any; onChange: (v: any) => void }) {
@@ -20,8 +20,8 @@ export function OperationField({ id, value, onChange }: { id: string; value: any
   const [open, setOpen] = useState(false);
   const found = useQuery(api && (open || !value) ? apiAt(api, "operations") : null, { search, limit: 50 });
   const chosen = useQuery(api && value ? apiAt(api, "operations", value) : null);
-  if (!api) return <p id={id} class="muted small">Choose the API first.</p>;
-  const list: any[] = found.data.value?.operations ?? [];
+  if (!api) return <p id={id} class="muted small">Choose an API first.</p>;
+  const list = found.data.value?.operations ?? [];
   const o = chosen.data.value;
   return (
     <div class="stack tight">
@@ -30,8 +30,8 @@ export function OperationField({ id, value, onChange }: { id: string; value: any
         <>
           <input id={id} type="search" placeholder="Search operations" value={search} onInput={(e) => setSearch(e.currentTarget.value)} />
           <ul class="operation-options">{list.map((c) => <li key={c.id}><button type="button" onClick={() => { onChange(c.id); setOpen(false); setSearch(""); }}><code>{c.method}</code> <bdi>{c.path}</bdi><small class="muted clip"><bdi>{c.summary}</bdi></small></button></li>)}</ul>
-          {found.data.value && !list.length && <p class="muted small">No operation fits.</p>}
-          {found.data.value && found.data.value.meta.total > list.length && <p class="muted small">{found.data.value.meta.total - list.length} more: search by a word.</p>}
+          {found.data.value && !list.length && <p class="muted small">No operations match.</p>}
+          {found.data.value && found.data.value.meta.total > list.length && <p class="muted small">{found.data.value.meta.total - list.length} more: narrow the search.</p>}
         </>
       )}
     </div>
@@ -56,8 +56,8 @@ export function ArgumentsField({ id, value, onChange, path }: { id: string; valu
   const found = useQuery(api && operation ? apiAt(api, "operations", operation) : null);
   const [json, setJson] = useState(false);
   const more = useId();
-  if (!api || !operation) return <p id={id} class="muted small">Choose the operation first.</p>;
-  const schema: Schema | undefined = found.data.value?.parameters;
+  if (!api || !operation) return <p id={id} class="muted small">Choose an operation first.</p>;
+  const schema = found.data.value?.parameters as Schema | undefined;
   const object: Record<string, any> = value && typeof value === "object" && !Array.isArray(value) ? value : {};
   const properties = schema?.properties;
   if (!properties || json || (value !== undefined && object !== value)) return <><JsonField id={id} value={value} onChange={onChange} />{properties && object === value && <button type="button" class="link small" onClick={() => setJson(false)}>As a form</button>}</>;
@@ -73,7 +73,7 @@ export function ArgumentsField({ id, value, onChange, path }: { id: string; valu
     <div class="stack tight" data-path={path}>
       {shown.map((name) => {
         const s = properties[name] ?? {};
-        const hint = [s.description, s.enum && `One of ${s.enum.join(", ")}.`, !(name in properties) && "The operation has no such argument."].filter(Boolean).join(" ");
+        const hint = [s.description, s.enum && `One of ${s.enum.join(", ")}.`, !(name in properties) && "The operation doesn't have this argument."].filter(Boolean).join(" ");
         return (
           <div class="field" key={name}>
             <div class="row nowrap field-head"><span class="grow label"><bdi>{name}</bdi>{required.has(name) && <span class="muted" aria-hidden="true"> *</span>} {kindOf(s) && <small class="muted">{kindOf(s)}</small>}</span>{!required.has(name) && !readonly && <Button kind="quiet" icon="X" label={`Remove ${name}`} onClick={() => set(name, undefined)} />}</div>
@@ -82,10 +82,10 @@ export function ArgumentsField({ id, value, onChange, path }: { id: string; valu
           </div>
         );
       })}
-      {!shown.length && <p class="muted small">{rest.length ? "Nothing must be given." : "It takes no arguments."}</p>}
+      {!shown.length && <p class="muted small">{rest.length ? "Nothing is required." : "No arguments."}</p>}
       {!readonly && <div class="row">
-        {rest.length > 0 && <select id={more} aria-label="Add an argument" value="" onChange={(e) => { const name = e.currentTarget.value; if (name) set(name, kindOf(properties[name]) === "boolean" ? true : kindOf(properties[name]) === "object" ? {} : kindOf(properties[name]) === "array" ? [] : ""); e.currentTarget.value = ""; }}>
-          <option value="">Add an argument…</option>{rest.map((name) => <option key={name} value={name}>{name}</option>)}
+        {rest.length > 0 && <select id={more} aria-label="Add argument" value="" onChange={(e) => { const name = e.currentTarget.value; if (name) set(name, kindOf(properties[name]) === "boolean" ? true : kindOf(properties[name]) === "object" ? {} : kindOf(properties[name]) === "array" ? [] : ""); e.currentTarget.value = ""; }}>
+          <option value="">Add argument…</option>{rest.map((name) => <option key={name} value={name}>{name}</option>)}
         </select>}
         <button type="button" class="link small" onClick={() => setJson(true)}>As JSON</button>
       </div>}

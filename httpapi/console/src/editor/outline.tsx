@@ -58,7 +58,7 @@ export function Outline({ editor, open, menu, add }: { editor: Editor; open: (id
               {issues.has(node.id) && <Icon name="CircleAlert" size={16} label="Has a problem" />}
               {mark && mark.status !== "skipped" && <span class={`badge ${{ success: "good", error: "bad", running: "busy", waiting: "warn" }[mark.status] ?? ""}`}>{mark.status}</span>}
             </button>
-            {add && !again && open_.length > 0 && <span class="row outline-add">{open_.map((w) => <Button kind="quiet" icon="Plus" label={`Add behind ${nameOf(node)}`} onClick={() => add({ after: node.id, way: w })}>{w === onlyWay ? undefined : w}</Button>)}</span>}
+            {add && !again && open_.length > 0 && <span class="row outline-add">{open_.map((w) => <Button kind="quiet" icon="Plus" label={`Add after ${nameOf(node)}`} onClick={() => add({ after: node.id, way: w })}>{w === onlyWay ? undefined : w}</Button>)}</span>}
           </li>
         );
       })}

@@ -54,7 +54,7 @@ export function NodePalette({ title, pick, close, triggers }: { title: string; p
             })}
           </div>
         ))}
-        {!flat.length && <p class="muted">{catalog.value.types.length ? "No node fits." : "The types of nodes could not be loaded."}</p>}
+        {!flat.length && <p class="muted">{catalog.value.types.length ? "No nodes match." : "The node types could not be loaded."}</p>}
       </div>
     </Dialog>
   );

@@ -50,7 +50,7 @@ export function NodePanel({ editor, node, actions }: { editor: Editor; node: Ste
         <span class={`node-icon group-${(type?.group ?? "none").toLowerCase()}`}><Icon name={type?.icon ?? "CircleHelp"} size={18} /></span>
         <div class="grow"><h2 class="clip"><Name>{nameOf(node)}</Name></h2><p class="muted small clip"><Name>{type?.label ?? node.type}</Name> · <code>{node.id}</code></p></div>
         {!readonly && actions.test && <Button icon="Play" kind="quiet" label="Test this node" onClick={() => actions.test!("node", node.id)} />}
-        {!readonly && <Menu label="Actions of the node" items={items} />}
+        {!readonly && <Menu label="Node actions" items={items} />}
         <Button kind="quiet" icon="X" label="Close" onClick={actions.close} />
       </header>
       <nav class="tabs" aria-label="Node">{([["fields", "Fields"], ["input", "Input"], ["output", "Output"], ["json", "JSON"]] as [Tab, string][]).map(([t, title]) => <button type="button" aria-current={tab === t ? "page" : undefined} onClick={() => setTab(t)}>{title}{t === "fields" && issues.length > 0 && <span class="tab-count">{issues.length}</span>}</button>)}</nav>
@@ -115,7 +115,7 @@ function NodeFields({ editor, node }: { editor: Editor; node: Step }) {
   const oneOf = type?.data.oneOf?.map((o) => o.required[0]);
   return (
     <div class="stack">
-      {node.data?.disabled && <div class="card warn row"><span class="grow">It is disabled: what flows in flows on.</span><Button disabled={editor.readonly.value} onClick={() => editor.setData(node.id, ["disabled"], undefined)}>Enable</Button></div>}
+      {node.data?.disabled && <div class="card warn row"><span class="grow">Disabled: its input passes through.</span><Button disabled={editor.readonly.value} onClick={() => editor.setData(node.id, ["disabled"], undefined)}>Enable</Button></div>}
       {type && <p class="muted small">{type.summary}{type.needs.map(needText).filter(Boolean).map((n) => <> <Badge tone="warn">{n}</Badge></>)}</p>}
       {rest.map(([field, issue]) => <p class="issue" role="alert">{field && <><code>{field}</code> </>}{issue}</p>)}
       <TextField label="Name" value={data.label ?? ""} placeholder={node.id} disabled={editor.readonly.value} onInput={(v) => editor.setData(node.id, ["label"], v || undefined)} />
@@ -174,9 +174,9 @@ function NodeId({ editor, node }: { editor: Editor; node: Step }) {
     editor.select([to]);
   };
   return (
-    <details class="more-fields"><summary>Id in templates</summary>
+    <details class="more-fields"><summary>ID in templates</summary>
       <div class="field"><label>Id</label><input aria-label="Id" value={typed} readOnly={editor.readonly.value} onInput={(e) => setTyped(e.currentTarget.value)} onBlur={rename} onKeyDown={(e) => { if (e.key === "Enter") rename(); }} />
-        <small class={taken ? "issue" : "muted"}>{taken ? "Another node has this id." : <>Templates read its output as <code>{`{{nodes.${node.id}}}`}</code>; they follow when it changes.</>}</small></div>
+        <small class={taken ? "issue" : "muted"}>{taken ? "Another node already has this ID." : <>Use its output in templates as <code>{`{{nodes.${node.id}}}`}</code>; they follow when it changes.</>}</small></div>
     </details>
   );
 }
@@ -186,11 +186,11 @@ function Input({ editor, node }: { editor: Editor; node: Step }) {
   const { nodes, input, trigger: _, execution, workflow, agent, now, ...payload } = scope;
   return (
     <div class="stack">
-      <p class="muted small">What templates can read here. Choose a value to put it where the cursor was.</p>
+      <p class="muted small">Values you can use here. Choose one to insert it at the cursor.</p>
       <Tree title="Input" value={input} path={["input"]} />
       {Object.keys(payload).length > 0 && <Tree title="Payload and variables" value={payload} path={[]} />}
       {Object.entries(nodes as object).map(([id, value]) => <Tree key={id} title={nameOf(editor.node(id)) || id} value={value} path={["nodes", id]} />)}
-      <Tree title="Always there" value={{ now, execution, workflow, agent }} path={[]} />
+      <Tree title="Always available" value={{ now, execution, workflow, agent }} path={[]} />
     </div>
   );
 }
@@ -207,11 +207,11 @@ function Output({ editor, node, pin }: { editor: Editor; node: Step; pin: () => 
       {mark && <p class="row"><Badge>{mark.status}</Badge>{mark.ms !== undefined && <span class="muted small">{span(mark.ms)}</span>}{mark.error && <span class="issue">{mark.error}</span>}</p>}
       {pinned ? (
         <>
-          <p class="card warn">Tests use this output in place of running the node. It is never used live.</p>
+          <p class="card warn">Tests use this output instead of running the node. Live executions ignore it.</p>
           <JsonField label="Pinned output" rows={12} value={node.metadata.pin} onChange={(v) => editor.changeNode(node.id, (n) => ({ ...n, metadata: { ...n.metadata, pin: v ?? {} } }), "pin")} />
         </>
       ) : known ? <JsonTree value={editor.samples.value[node.id]} />
-        : <><p class="muted">It has not run yet. Its output looks like this:</p><JsonTree value={sampleOf(editor, node)} /></>}
+        : <><p class="muted">Not run yet. Its output looks like this:</p><JsonTree value={sampleOf(editor, node)} /></>}
       {!readonly && <div class="row"><Button icon="Pin" onClick={pin}>{pinned ? "Remove the pin" : "Pin this output"}</Button></div>}
     </div>
   );
@@ -224,8 +224,8 @@ function NodeJson({ editor, node }: { editor: Editor; node: Step }) {
   const apply = () => {
     try {
       const value = JSON.parse(typed);
-      if (!value || typeof value !== "object" || typeof value.id !== "string" || !value.id || typeof value.type !== "string") throw new Error("A node is an object with id and type.");
-      if (value.id !== node.id && editor.node(value.id)) throw new Error("Another node has this id.");
+      if (!value || typeof value !== "object" || typeof value.id !== "string" || !value.id || typeof value.type !== "string") throw new Error("A node is an object with an id and a type.");
+      if (value.id !== node.id && editor.node(value.id)) throw new Error("Another node already has this ID.");
       const renamed = value.id === node.id ? editor.doc.value : renameNode(editor.doc.value, node.id, value.id);
       editor.change({ ...renamed, nodes: renamed.nodes.map((n) => (n.id === value.id ? value : n)) });
       editor.select([value.id]);
@@ -235,7 +235,7 @@ function NodeJson({ editor, node }: { editor: Editor; node: Step }) {
   };
   return (
     <div class="stack">
-      <textarea class="code" aria-label="JSON of the node" rows={18} spellcheck={false} value={typed} readOnly={editor.readonly.value} onInput={(e) => setTyped(e.currentTarget.value)} />
+      <textarea class="code" aria-label="Node JSON" rows={18} spellcheck={false} value={typed} readOnly={editor.readonly.value} onInput={(e) => setTyped(e.currentTarget.value)} />
       {wrong && <p class="issue" role="alert">{wrong}</p>}
       {!editor.readonly.value && <div class="row end"><Button kind="primary" onClick={apply}>Apply</Button></div>}
     </div>

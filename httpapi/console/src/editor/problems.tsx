@@ -18,7 +18,7 @@ export function showIssue(editor: Editor, issue: Issue) {
 
 export function Problems({ editor }: { editor: Editor }) {
   const issues = editor.issues.value;
-  if (!issues.length) return <p class="muted pad">There are no problems.</p>;
+  if (!issues.length) return <p class="muted pad">No problems.</p>;
   return (
     <ul class="problems" aria-label="Problems">
       {issues.map((i, n) => {

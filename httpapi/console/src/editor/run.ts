@@ -17,7 +17,7 @@ export type Execution = {
 export const isOver = (x: { status: string }) => !["queued", "running"].includes(x.status);
 export const placeOf = (r: NodeResult) => r.path ?? (r.iteration === undefined ? "" : String(r.iteration));
 export const keyOf = (r: NodeResult) => `${placeOf(r)}@${r.node_id}`;
-export const executionAt = (agent: string, id: string, ...more: string[]) => path("agents", agent, "workflows", "executions", id, ...more);
+export const executionAt = <const M extends string[]>(agent: string, id: string, ...more: M) => path("agents", agent, "workflows", "executions", id, ...more);
 
 // What became of a node over its iterations is the last of these that one came to.
 const weight = ["skipped", "success", "cancelled", "running", "waiting", "error"];
@@ -56,4 +56,4 @@ export function onceAFrame(run: () => void): () => void {
   return () => { due ||= requestAnimationFrame(() => { due = 0; run(); }); };
 }
 
-export const readExecution = (agent: string, id: string, signal?: AbortSignal): Promise<Execution> => get(executionAt(agent, id), { preview: 32768 }, signal);
+export const readExecution = (agent: string, id: string, signal?: AbortSignal): Promise<Execution> => get(executionAt(agent, id), { preview: 32768 }, signal) as Promise<unknown> as Promise<Execution>;

@@ -8,7 +8,7 @@ import { NodeContext } from "./templatefield";
 
 type Row = { name: string; type: string; required: boolean; description: string; options: string };
 
-const types: [string, string][] = [["string", "Text"], ["number", "Number"], ["integer", "Whole number"], ["boolean", "Yes or no"], ["enum", "One of…"], ["string[]", "List of texts"], ["number[]", "List of numbers"]];
+const types: [string, string][] = [["string", "Text"], ["number", "Number"], ["integer", "Whole number"], ["boolean", "Yes or no"], ["enum", "One of…"], ["string[]", "List of strings"], ["number[]", "List of numbers"]];
 const known = new Set(["type", "properties", "required", "additionalProperties"]);
 const knownOfField = new Set(["type", "description", "enum", "items"]);
 
@@ -55,9 +55,9 @@ export function OutputSchemaField({ id, value, onChange }: { id: string; value: 
             <select aria-label={`Type of field ${i + 1}`} disabled={readonly} value={r.type} onChange={(e) => change(i, { type: e.currentTarget.value })}>{types.map(([t, words]) => <option value={t} selected={t === r.type}>{words}</option>)}</select>
             {!readonly && <Button kind="quiet" icon="X" label={`Remove field ${i + 1}`} onClick={() => set(rows.filter((_, j) => j !== i))} />}
           </div>
-          {r.type === "enum" && <input value={r.options} aria-label={`Values of field ${i + 1}`} placeholder="values, with commas" readOnly={readonly} onInput={(e) => change(i, { options: e.currentTarget.value })} />}
+          {r.type === "enum" && <input value={r.options} aria-label={`Values of field ${i + 1}`} placeholder="values, separated by commas" readOnly={readonly} onInput={(e) => change(i, { options: e.currentTarget.value })} />}
           <div class="row nowrap">
-            <input class="grow" value={r.description} aria-label={`What field ${i + 1} is`} placeholder="what the model should write there" readOnly={readonly} onInput={(e) => change(i, { description: e.currentTarget.value })} />
+            <input class="grow" value={r.description} aria-label={`Description of field ${i + 1}`} placeholder="what the model should write here" readOnly={readonly} onInput={(e) => change(i, { description: e.currentTarget.value })} />
             <label class="small row nowrap"><input type="checkbox" checked={r.required} disabled={readonly} onChange={(e) => change(i, { required: e.currentTarget.checked })} /> always</label>
           </div>
         </div>

@@ -29,7 +29,7 @@ export function useTest(editor: Editor, workflow: string, refresh: (s: TestState
       refresh({ ...state, results: [...results.values()] });
     });
     try {
-      const started: Execution = await post(path("agents", agent, "workflows", "test"), { workflow_id: workflow, ...editor.written(), input, mode, node_id: nodeId, pins }, mine.signal);
+      const started = await post(path("agents", agent, "workflows", "test"), { workflow_id: workflow, ...editor.written(), input, mode, node_id: nodeId, pins }, mine.signal) as unknown as Execution;
       state.execution = started;
       editor.payload.value = input;
       if (!isOver(started)) await follow(agent, started.id, mine.signal, { node: (r) => { results.set(keyOf(r), r); show(); }, end: (x) => { state.execution = { ...state.execution, ...x }; } });
@@ -38,7 +38,7 @@ export function useTest(editor: Editor, workflow: string, refresh: (s: TestState
     } catch (error: any) {
       if (error.name === "AbortError") return;
       if (error instanceof ApiError && error.details?.errors?.some((e: any) => e.node_id)) editor.issues.value = error.details.errors;
-      state.error = error instanceof ApiError && [404, 405].includes(error.status) && !error.details?.field ? new Error("This server cannot test a graph that is not saved.") : error;
+      state.error = error instanceof ApiError && [404, 405].includes(error.status) && !error.details?.field ? new Error("This server can only test saved graphs.") : error;
     }
     state.running = false;
     show();

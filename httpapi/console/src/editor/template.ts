@@ -3,7 +3,7 @@
 import { type Editor, nameOf, type Step, typeOf, upstream, zone } from "./base";
 
 export const filters: [string, string][] = [
-  ["default:\"\"", "in place of what is missing"], ["upper", "in capitals"], ["lower", "in small letters"], ["trim", "without space around it"], ["json", "as JSON"],
+  ["default:\"\"", "in place of what is missing"], ["optional", "null if it is missing"], ["upper", "in capitals"], ["lower", "in small letters"], ["trim", "without space around it"], ["json", "as JSON"],
   ["length", "how many"], ["first", "of a list"], ["last", "of a list"], ["join:\", \"", "a list as text"], ["date:\"D MMMM YYYY HH:mm\"", "a time"], ["url", "for an address"],
 ];
 
@@ -63,6 +63,7 @@ function applyFilter(value: any, filter: string): any {
   try { argument = args[0] ? JSON.parse(args[0].trim()) : ""; } catch { argument = args[0]; }
   switch (name.trim()) {
     case "default": return value === undefined || value === null || value === "" ? argument : value;
+    case "optional": return value ?? null;
     case "upper": return asText(value).toUpperCase();
     case "lower": return asText(value).toLowerCase();
     case "trim": return asText(value).trim();
@@ -82,14 +83,14 @@ const inside = /\{\{((?:"(?:[^"\\]|\\.)*"|[^{}])*)\}\}/g;
 /** Fills the templates of a text. missing lists what leads nowhere. */
 export function fill(text: string, scope: any): { text: string; missing: string[] } {
   const missing: string[] = [];
-  const filled = text.replace(inside, (_, expression: string) => {
+  const filled = text.replace(inside, (template, expression: string) => {
     const [head, ...rest] = expression.split(/\|(?=(?:[^"]*"[^"]*")*[^"]*$)/);
     const literal = /^\s*"(.*)"\s*$/s.exec(head);
     const path = literal ? null : readPath(head);
     let value = literal ? literal[1] : path ? lookup(scope, path) : undefined;
-    if (value === undefined && !rest.some((f) => f.trim().startsWith("default"))) missing.push(head.trim());
+    if (value === undefined && !rest.some((f) => /^\s*(default|optional)\b/.test(f))) missing.push(head.trim());
     for (const filter of rest) value = applyFilter(value, filter);
-    return asText(value);
+    return value === null && template === text ? "null" : asText(value); // a template alone keeps its type
   });
   return { text: filled, missing };
 }

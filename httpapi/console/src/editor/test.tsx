@@ -34,12 +34,12 @@ export function TestPanel({ editor, workflow, state, run, compact }: { editor: E
   let wrong = "";
   try {
     input = JSON.parse(typed.trim() || "{}");
-    if (!input || typeof input !== "object" || Array.isArray(input)) wrong = "The payload is an object.";
-  } catch { wrong = "This is not JSON."; }
+    if (!input || typeof input !== "object" || Array.isArray(input)) wrong = "The payload must be an object.";
+  } catch { wrong = "Not valid JSON."; }
   const sends = acts(editor, current, one?.id);
   const newest = async () => {
     const { executions } = await get(path("agents", agentId.value, "workflows", "executions"), { workflow_id: workflow, limit: 1 });
-    if (!executions.length) { tell("It has not been executed yet."); return; }
+    if (!executions.length) { tell("Not executed yet."); return; }
     const x = await readExecution(agentId.value, executions[0].id);
     setTyped(JSON.stringify(x.input ?? {}, null, 2));
     editor.payload.value = x.input ?? {};
@@ -50,17 +50,17 @@ export function TestPanel({ editor, workflow, state, run, compact }: { editor: E
       <section class="stack">
         <div class="row">
           <Button kind="primary" icon="Play" disabled={Boolean(wrong) || state.running || editor.readonly.value} onClick={() => run(current, input, current === "all" ? undefined : one?.id)}>{state.running ? "Running…" : "Run the test"}</Button>
-          {one && <Segments label="What is tested" value={mode} options={[["all", "Whole"], ["to", "To here"], ["node", "This node"]]} onChange={(v) => setMode(v as TestMode)} />}
+          {one && <Segments label="What to test" value={mode} options={[["all", "Whole"], ["to", "To here"], ["node", "This node"]]} onChange={(v) => setMode(v as TestMode)} />}
         </div>
-        <div class="field"><label for="test-payload">Payload of the trigger</label>
+        <div class="field"><label for="test-payload">Trigger payload</label>
           <textarea id="test-payload" class="code" rows={compact ? 6 : 5} spellcheck={false} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
           {wrong && <small class="issue" role="alert">{wrong}</small>}</div>
-        <div class="row"><Button icon="History" onClick={newest}>From the newest execution</Button><Button onClick={example}>Example</Button></div>
-        {sends.length > 0 && <p class="small warn-text">This sends or writes for real: <bdi>{sends.slice(0, 5).join(", ")}</bdi>{sends.length > 5 && ` and ${sends.length - 5} more`}. Pin their outputs to leave them out.</p>}
+        <div class="row"><Button icon="History" onClick={newest}>From the latest execution</Button><Button onClick={example}>Example</Button></div>
+        {sends.length > 0 && <p class="small warn-text">These nodes really send or write: <bdi>{sends.slice(0, 5).join(", ")}</bdi>{sends.length > 5 && ` and ${sends.length - 5} more`}. Pin their outputs to skip them.</p>}
       </section>
       <section class="stack test-results" aria-live="polite">
         {state.error && <ErrorCard error={state.error} />}
-        {state.execution && <p class="row"><Badge>{state.execution.status ?? ""}</Badge>{state.execution.error && <span class="issue">{state.execution.error.message}</span>}<a href={href(agentId.value, "workflows", "executions", state.execution.id!)}>Open the execution</a></p>}
+        {state.execution && <p class="row"><Badge>{state.execution.status ?? ""}</Badge>{state.execution.error && <span class="issue">{state.execution.error.message}</span>}<a href={href(agentId.value, "workflows", "executions", state.execution.id!)}>Open execution</a></p>}
         <ul class="plain">{state.results.filter((r) => r.status !== "skipped").slice(0, 200).map((r) => (
           <li key={keyOf(r)}><details>
             <summary class="row"><strong class="grow clip"><Name>{nameOf(editor.node(r.node_id)) || r.node_id}</Name></strong><Badge>{r.status}</Badge><span class="muted small">{span(r.duration_ms)}</span></summary>

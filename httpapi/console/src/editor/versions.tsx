@@ -5,7 +5,7 @@ import { agentId, get, path, post, useQuery } from "../data";
 import { Badge, Button, Dialog, JsonTree, Load, Name, openDialog, Pager, plural, Table, tell, When } from "../ui";
 import { Canvas, Editor, nameOf, placed, readGraph, type Step } from "./base";
 
-const workflowAt = (id: string, ...more: (string | number)[]) => path("agents", agentId.value, "workflows", id, ...more);
+const workflowAt = <const M extends (string | number)[]>(id: string, ...more: M) => path("agents", agentId.value, "workflows", id, ...more);
 
 export function Versions({ id, version, editor, restored }: { id: string; version: number; editor: Editor; restored: () => Promise<void> }) {
   const [offset, setOffset] = useState(0);
@@ -13,7 +13,7 @@ export function Versions({ id, version, editor, restored }: { id: string; versio
   useEffect(() => { void found.reload(); }, [version]);
   const restore = async (v: number) => {
     await post(workflowAt(id, "versions", v, "restore"));
-    tell(`The graph of version ${v} is the newest again.`);
+    tell(`Version ${v} is restored as the latest version.`);
     await restored();
   };
   return (
@@ -65,7 +65,7 @@ function OldVersion({ old, now, close, restore }: { old: any; now: Step[]; close
     <Dialog title={`Version ${old.version}`} close={close} wide>
       <div class="version-canvas"><Canvas editor={shown} actions={noActions} /></div>
       <section class="stack">
-        <h3>{changes.length ? `${plural(changes.length, "node")} ${changes.length === 1 ? "differs" : "differ"} from what the editor shows` : "The nodes are those that the editor shows"}</h3>
+        <h3>{changes.length ? `${plural(changes.length, "node")} ${changes.length === 1 ? "differs" : "differ"} from what the editor shows` : "Identical to the graph in the editor"}</h3>
         <ul class="plain">{changes.map(({ node, what, fields }) => (
           <li key={node.id}><strong><Name>{nameOf(node)}</Name></strong> <Badge tone={what.startsWith("removed") ? "bad" : what.startsWith("added") ? "good" : "warn"}>{what}</Badge>
             {fields.map((f) => <p class="small field-diff"><code>{f.name}</code> <del><bdi>{words(f.from)}</bdi></del> <ins><bdi>{words(f.to)}</bdi></ins></p>)}</li>

@@ -17,7 +17,7 @@ export function Compare({ x, results, editor }: { x: Execution; results: NodeRes
     const wanted = route.value.query.get("with") ?? "";
     const known = others.some((o) => o.id === wanted);
     const id = wanted || x.retried_from || others[0]?.id;
-    if (!id) return <Empty title="Nothing to compare with">The workflow has no other execution.</Empty>;
+    if (!id) return <Empty title="Nothing to compare with">This workflow has no other executions.</Empty>;
     const options: [string, string][] = others.map((o) => [o.id, title(o)]);
     if (!known && !others.some((o) => o.id === id)) options.unshift([id, "An older execution"]);
     return <>
@@ -51,8 +51,8 @@ function Against({ x, results, id, editor }: { x: Execution; results: NodeResult
   const differing = rows.filter((r) => r.what).length;
   return (
     <>
-      <p class="row"><span class="grow">{differing ? `${differing} of ${rows.length} results differ.` : "All results are the same."}{other.version !== x.version && ` This one is of version ${x.version}, the other of version ${other.version}.`} <a href={href(agentId.value, "workflows", "executions", id)}>Open the other</a></span>
-        <label class="switch"><input type="checkbox" role="switch" checked={all} onChange={(e) => setAll(e.currentTarget.checked)} /><span>Also what is the same</span></label></p>
+      <p class="row"><span class="grow">{differing ? `${differing} of ${rows.length} results differ.` : "All results are identical."}{other.version !== x.version && ` This one is of version ${x.version}, the other of version ${other.version}.`} <a href={href(agentId.value, "workflows", "executions", id)}>Open the other</a></span>
+        <label class="switch"><input type="checkbox" role="switch" checked={all} onChange={(e) => setAll(e.currentTarget.checked)} /><span>Show identical results too</span></label></p>
       {output({ output: x.input } as any) !== output({ output: other.input } as any) && <Side title="Input" a={x.input} b={other.input} />}
       {shown.length > 0 && <p class="compare-head muted small" aria-hidden="true"><span>Node</span><span>This one</span><span>The other</span></p>}
       <ul class="plain compare">{shown.map(({ key, a, b, what }) => {
@@ -65,7 +65,7 @@ function Against({ x, results, id, editor }: { x: Execution; results: NodeResult
           </details></li>
         );
       })}</ul>
-      {rows.length > 200 && shown.length === 200 && <p class="muted small">The first 200 are shown.</p>}
+      {rows.length > 200 && shown.length === 200 && <p class="muted small">Showing the first 200.</p>}
     </>
   );
 }

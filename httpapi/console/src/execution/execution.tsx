@@ -13,7 +13,7 @@ import { Waterfall } from "./waterfall";
 /** The graph as it was when the execution started; when that is gone, as it is. */
 async function graphOf(x: Execution, signal: AbortSignal) {
   if (x.nodes) return { name: "", ...x };
-  const at = (...more: (string | number)[]) => path("agents", agentId.value, "workflows", x.workflow_id, ...more);
+  const at = <const M extends (string | number)[]>(...more: M) => path("agents", agentId.value, "workflows", x.workflow_id, ...more);
   return get(at("versions", x.version), {}, signal).catch((e) => { if (e.name === "AbortError") throw e; return get(at(), {}, signal); });
 }
 
@@ -109,16 +109,16 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
   const person = !over && results.some((r) => r.status === "waiting" && r.type === "approval");
   const open = (other: string) => go(href(agentId.value, "workflows", "executions", other));
   const retry = async (from?: string) => { const made = await post(executionAt(agentId.value, x.id, "retry"), from ? { from_node: from } : {}); open(made.id); };
-  const end = () => confirm({ title: "Terminate", text: "Nodes that run are cut, and nothing behind them runs.", action: "Terminate", run: () => post(executionAt(agentId.value, x.id, "terminate")) });
+  const end = () => confirm({ title: "Terminate", text: "Running nodes are stopped, and no further nodes run.", action: "Terminate", run: () => post(executionAt(agentId.value, x.id, "terminate")) });
   const node = editor.one.value;
   const failedNode = x.error?.node_id ? editor.node(x.error.node_id) : undefined;
   
   return (
     <div class="page full editor-page execution-page">
       <header class="editor-bar">
-        <a class="button quiet only" href={`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(x.workflow_id)}`} aria-label="Executions of the workflow" title="Executions of the workflow"><Icon name="ArrowLeft" size={16} /></a>
+        <a class="button quiet only" href={`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(x.workflow_id)}`} aria-label="Executions of this workflow" title="Executions of this workflow"><Icon name="ArrowLeft" size={16} /></a>
         <h1 class="clip" tabIndex={-1}><a href={href(agentId.value, "workflows", x.workflow_id)}><Name>{name || "Workflow"}</Name></a> <span class="muted">/ <When time={x.started_at ?? x.created_at} full /></span></h1>
-        <Badge>{x.status}</Badge>{person ? <Badge tone="warn" title="It waits for a person">waiting</Badge> : waiting && <Badge tone="warn" title="It waits for a time, an event or another execution">waiting</Badge>}
+        <Badge>{x.status}</Badge>{person ? <Badge tone="warn" title="Waiting for a person">waiting</Badge> : waiting && <Badge tone="warn" title="Waiting for a time, an event or another execution">waiting</Badge>}
         <span class="muted small">{took(x)}</span>
         <span class="grow" />
         {may && !over && <Button kind="danger" icon="CircleStop" onClick={end}>Terminate</Button>}
@@ -160,7 +160,7 @@ function Below({ x, results, editor }: { x: Execution; results: NodeResult[]; ed
       <div class="bottom-body">
         {tab === "time" && <Waterfall x={x} results={results} editor={editor} />}
         {tab === "input" && <div class="pad"><Whole x={x} part="input" preview={x.input_preview} /></div>}
-        {tab === "output" && <div class="pad">{x.output === undefined && !x.output_preview ? <p class="muted">{isOver(x) ? "It has no output." : "It is not there yet."}</p> : <Whole x={x} part="output" preview={x.output_preview} />}</div>}
+        {tab === "output" && <div class="pad">{x.output === undefined && !x.output_preview ? <p class="muted">{isOver(x) ? "No output." : "Not available yet."}</p> : <Whole x={x} part="output" preview={x.output_preview} />}</div>}
         {tab === "compare" && <Compare x={x} results={results} editor={editor} />}
         {tab === "about" && <dl class="facts-list pad">
           <dt>Trigger</dt><dd><bdi>{triggerWord(x.trigger)}</bdi></dd><dt>Started</dt><dd><When time={x.started_at ?? x.created_at} full /></dd>

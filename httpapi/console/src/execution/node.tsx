@@ -30,7 +30,7 @@ export function NodeRun({ x, node, results, may, retry, close }: { x: Execution;
             <Pager meta={{ total: results.length, limit: pageSize, offset }} go={setOffset} />
           </section>
         )}
-        {shown ? <Result key={keyOf(shown)} x={x} r={shown} may={may} retry={retry} /> : <p class="muted">{isOver(x) ? "It did not run." : "It has not begun yet."}</p>}
+        {shown ? <Result key={keyOf(shown)} x={x} r={shown} may={may} retry={retry} /> : <p class="muted">{isOver(x) ? "Did not run." : "Not started yet."}</p>}
       </div>
     </aside>
   );
@@ -50,8 +50,8 @@ function Result({ x, r, may, retry }: { x: Execution; r: NodeResult; may: boolea
       <nav class="tabs" aria-label="Result">{tabs.map(([t, title]) => <button type="button" aria-current={tab === t ? "page" : undefined} onClick={() => setTab(t)}>{title}</button>)}</nav>
       {tab === "output" && <Part key="output" x={x} r={r} part="output" />}
       {tab === "input" && <Part key="input" x={x} r={r} part="input" />}
-      {tab === "resolved" && <><p class="muted small">The node's fields with their templates filled. Credentials are masked.</p><Part key="resolved" x={x} r={r} part="resolved" /></>}
-      {tab === "log" && (r.logs?.length ? <ol class="log-lines">{r.logs.map((l) => <li class={l.level}><bdi>{l.level === "log" ? "" : `${l.level}: `}{l.message}</bdi></li>)}</ol> : <p class="muted">It wrote nothing to the console.</p>)}
+      {tab === "resolved" && <><p class="muted small">The node's fields with their templates filled in. Credentials are masked.</p><Part key="resolved" x={x} r={r} part="resolved" /></>}
+      {tab === "log" && (r.logs?.length ? <ol class="log-lines">{r.logs.map((l) => <li class={l.level}><bdi>{l.level === "log" ? "" : `${l.level}: `}{l.message}</bdi></li>)}</ol> : <p class="muted">Nothing was logged.</p>)}
     </>
   );
 }
@@ -67,7 +67,7 @@ function Part({ x, r, part }: { x: Execution; r: NodeResult; part: "input" | "re
   };
   useEffect(() => { setValue(own); }, [own]);
   useEffect(() => { if (part !== "output") void load(); }, [part, r.status]);
-  if (error) return error instanceof ApiError && error.status === 404 ? <p class="muted">{r.status === "skipped" ? "The node was skipped." : "It cannot be computed any more."}</p> : <ErrorCard error={error} retry={load} />;
+  if (error) return error instanceof ApiError && error.status === 404 ? <p class="muted">{r.status === "skipped" ? "The node was skipped." : "This can no longer be computed."}</p> : <ErrorCard error={error} retry={load} />;
   if (value === undefined && r.output_bytes && part === "output") return <Button onClick={load}>{`Show the output, ${size(r.output_bytes)}`}</Button>;
   if (value === undefined) return <p class="muted">{part === "output" ? "There is none." : "Loading…"}</p>;
   return <JsonTree value={value} />;
@@ -77,14 +77,14 @@ function Part({ x, r, part }: { x: Execution; r: NodeResult; part: "input" | "re
 function Waiting({ x, r, may }: { x: Execution; r: NodeResult; may: boolean }) {
   const [comment, setComment] = useState("");
   const resume = (data: unknown) => post(executionAt(agentId.value, x.id, "resume"), { node_id: r.node_id, path: placeOf(r) || undefined, data });
-  if (r.type === "workflow") return <p class="muted">It waits for the execution that it started.</p>;
-  if (r.type !== "approval") return may ? <Button icon="Play" onClick={() => { openDialog((close) => <GoOn close={close} resume={resume} />); }}>Go on now</Button> : null;
+  if (r.type === "workflow") return <p class="muted">Waiting for the execution it started.</p>;
+  if (r.type !== "approval") return may ? <Button icon="Play" onClick={() => { openDialog((close) => <GoOn close={close} resume={resume} />); }}>Continue now</Button> : null;
   const decide = (decision: string) => async () => { await resume({ decision, comment }); tell(decision === "approved" ? "Approved" : "Rejected"); };
   return (
     <section class="card approval stack" aria-label="Decision">
       {r.approval?.title && <h3><bdi>{r.approval.title}</bdi></h3>}
       {r.approval?.message && <p class="approval-text"><bdi>{r.approval.message}</bdi></p>}
-      <p class="muted small">It waits since <When time={r.started_at} />.</p>
+      <p class="muted small">Waiting since <When time={r.started_at} />.</p>
       {may && <><input aria-label="Comment" placeholder="Comment" maxLength={10_000} value={comment} onInput={(e) => setComment(e.currentTarget.value)} />
         <div class="row"><Button kind="primary" icon="Check" onClick={decide("approved")}>Approve</Button><Button icon="X" onClick={decide("rejected")}>Reject</Button></div></>}
     </section>
@@ -96,13 +96,13 @@ function GoOn({ close, resume }: { close: () => void; resume: (data: unknown) =>
   const [wrong, setWrong] = useState("");
   const run = async () => {
     let data: unknown;
-    try { data = JSON.parse(typed); } catch { setWrong("This is not JSON."); return; }
+    try { data = JSON.parse(typed); } catch { setWrong("Not valid JSON."); return; }
     try { await resume(data); close(); } catch (error: any) { setWrong(error.message); }
   };
   return (
-    <Dialog title="Go on now" close={close}>
+    <Dialog title="Continue now" close={close}>
       <form class="stack" onSubmit={(e) => { e.preventDefault(); void run(); }}>
-        <div class={wrong ? "field wrong" : "field"}><label for="resume-data">Data</label><textarea id="resume-data" class="code" rows={4} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />{wrong ? <small class="issue" role="alert">{wrong}</small> : <small class="muted">A JSON object; the node's output holds it as data.</small>}</div>
+        <div class={wrong ? "field wrong" : "field"}><label for="resume-data">Data</label><textarea id="resume-data" class="code" rows={4} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />{wrong ? <small class="issue" role="alert">{wrong}</small> : <small class="muted">A JSON object; it becomes data in the node's output.</small>}</div>
         <div class="row end"><Button onClick={close}>Cancel</Button><Button kind="primary" submit>Go on</Button></div>
       </form>
     </Dialog>

@@ -12,7 +12,7 @@ export function Waterfall({ x, results, editor }: { x: Execution; results: NodeR
   const [top, setTop] = useState(0);
   const ran = results.filter((r) => r.status !== "skipped");
   const skipped = results.length - ran.length;
-  if (!results.length) return <p class="muted pad">No node has begun yet.</p>;
+  if (!results.length) return <p class="muted pad">No node has started yet.</p>;
   const start = Date.parse(x.started_at ?? x.created_at);
   const kept = (r: NodeResult) => Boolean(x.retried_from) && Date.parse(r.started_at) + r.duration_ms < start; // by the execution that this one repeats
   const end = Math.max(start + 1, isOver(x) && x.completed_at ? Date.parse(x.completed_at) : 0, ...ran.map((r) => Date.parse(r.started_at) + r.duration_ms));

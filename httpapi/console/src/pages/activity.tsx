@@ -14,7 +14,7 @@ export default function Activity() {
     <div class="page" key={tab}>
       <h1 tabIndex={-1}>Activity</h1>
       <nav class="tabs" aria-label="Activity">{tabs.map(([id, title]) => <a class="tab" href={href(agentId.value, "activity", id)} aria-current={tab === id ? "page" : undefined}>{title}</a>)}</nav>
-      {tab === "executions" ? <Executions exact /> : tab === "events" ? <Events /> : tab === "deliveries" ? <Deliveries /> : tab === "log" ? <Log /> : <Empty icon="CircleHelp" title="There is no such page" />}
+      {tab === "executions" ? <Executions exact /> : tab === "events" ? <Events /> : tab === "deliveries" ? <Deliveries /> : tab === "log" ? <Log /> : <Empty icon="CircleHelp" title="Page not found" />}
     </div>
   );
 }

@@ -11,6 +11,12 @@ export function slug(name: string) {
 
 const valid = /^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$/;
 
+/** What waits for a person in an agent, and what failed in it. */
+function Counts({ id }: { id: string }) {
+  const a = session.value?.agents.find((x) => x.id === id);
+  return <>{(a?.waiting ?? 0) > 0 && <Badge tone="warn">{`${a!.waiting} waiting`}</Badge>}{(a?.failures ?? 0) > 0 && <Badge tone="bad">{`${a!.failures} failed`}</Badge>}</>;
+}
+
 export default function Agents() {
   const { query } = route.value;
   const search = query.get("search") ?? "";
@@ -25,27 +31,26 @@ export default function Agents() {
     <div class="page">
       <div class="page-head">
         <h1 class="grow" tabIndex={-1}>Agents</h1>
-        <SearchField label="Search agents" value={search} onInput={(text) => setQuery({ search: text, offset: null })} />
         <LinkButton href="#/keys" icon="KeyRound">API keys</LinkButton>
         {session.value?.cluster && <LinkButton href="#/cluster" icon="Server">Servers</LinkButton>}
         <ImportButton />
         <Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <NewAgent close={close} />); }}>New agent</Button>
       </div>
+      {((found.data.value?.meta.total ?? 0) > 6 || search) && <div class="row"><SearchField label="Search agents" value={search} onInput={(text) => setQuery({ search: text, offset: null })} /></div>}
       <Load of={found}>{({ agents, meta }) => agents.length ? (
         <>
-          <ul class="cards">{agents.map((a: any) => (
+          <ul class="cards">{agents.map((a) => (
             <li key={a.id}>
               <a class="card" href={href(a.id)}>
-                <span class="row"><Icon name="Bot" /><strong class="grow"><Name>{a.name}</Name></strong>{a.status !== "active" && <Badge>{a.status}</Badge>}</span>
+                <span class="row"><Icon name="Bot" /><strong class="grow"><Name>{a.name}</Name></strong>{a.status !== "active" && <Badge>{a.status}</Badge>}<Counts id={a.id} /></span>
                 <span class="muted">{a.description || "No description"}</span>
-                {a.stats && <span class="small muted">{[[a.stats.sources, "source"], [a.stats.workflows, "workflow"], [a.stats.contacts, "contact"]].filter(([n]) => n).map(([n, noun]) => plural(n, noun)).join(" · ")}</span>}
                 <span class="small muted">Changed <When time={a.updated_at} /></span>
               </a>
             </li>
           ))}</ul>
           <Pager meta={meta} go={(to) => setQuery({ offset: to || null })} />
         </>
-      ) : <Empty icon="Bot" title="No agent is called that" />}</Load>
+      ) : <Empty icon="Bot" title="No agent matches" />}</Load>
     </div>
   );
 }
@@ -61,14 +66,14 @@ function NewAgent({ close }: { close: () => void }) {
       close();
       await loadSession();
       go(href(made.id));
-    } catch (error: any) {
+    } catch (error) {
       if (error instanceof ApiError && Object.keys(error.issues).length) setIssues(error.issues); else tell(error);
     }
   };
   return (
     <Dialog title="New agent" close={close}>
       <form class="stack" onSubmit={(e) => { e.preventDefault(); void create(); }}>
-        <TextField label="Name" value={name} onInput={setName} required autoFocus error={issues.name} hint={proposal ? <>It will be called <b>{proposal}</b>: letters, digits and single hyphens.</> : "Letters, digits and single hyphens."} />
+        <TextField label="Name" value={name} onInput={setName} required autoFocus error={issues.name} hint={proposal ? <>It will be named <b>{proposal}</b>: letters, digits and single hyphens.</> : "Letters, digits and single hyphens."} />
         <TextArea label="Description" value={description} onInput={setDescription} rows={2} error={issues.description} />
         <div class="row end"><Button onClick={close}>Cancel</Button><Button kind="primary" submit disabled={!name || (!valid.test(name) && !proposal)}>Create</Button></div>
       </form>
@@ -89,14 +94,14 @@ function ImportButton() {
       tell(`${made.name} is back, and paused.`);
       await loadSession();
       go(href(made.id));
-    } catch (error: any) { tell(error); }
+    } catch (error) { tell(error); }
     setShare(undefined);
     file.current!.value = "";
   };
   return (
     <>
       <input ref={file} type="file" accept=".db" hidden aria-label="Backup file" onChange={send} />
-      <Button icon="Upload" onClick={() => file.current?.click()}>{share === undefined ? "Import a backup" : `${Math.round(share * 100)} %`}</Button>
+      <Button icon="Upload" onClick={() => file.current?.click()}>{share === undefined ? "Import backup" : `${Math.round(share * 100)} %`}</Button>
     </>
   );
 }

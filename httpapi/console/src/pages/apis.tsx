@@ -2,12 +2,12 @@
 import { useState } from "preact/hooks";
 
 import { agentId, go, href, invalidate, mayEdit, path, post, put, remove, route, setQuery, useQuery, type API } from "../data";
-import { Badge, Button, confirm, Empty, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, plural, SearchField, Segments, tell, TextArea, TextField, When, type FormState, type MenuItem } from "../ui";
+import { Badge, Button, confirm, Empty, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, plural, SearchField, Segments, tell, TextArea, TextField, When, type FormState, type MenuItem, type Values } from "../ui";
 import { CredentialSelect } from "../parts/credentials";
 import { useFollow } from "../parts/follow";
 import { Operation, Operations } from "./apis/operations";
 
-export const apisAt = (...more: string[]) => path("agents", agentId.value, "apis", ...more);
+export const apisAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "apis", ...more);
 const to = (...more: string[]) => href(agentId.value, "apis", ...more);
 
 export default function APIs() {
@@ -21,7 +21,7 @@ function List() {
   const [search, offset] = [query.get("q") ?? "", Number(query.get("offset")) || 0];
   const found = useQuery<API.ApiList>(apisAt(), { search, limit: 50, offset });
   useFollow("api", found.reload);
-  const add = mayEdit.value && <Button kind="primary" icon="Plus" onClick={() => openDialog((close) => <Import close={close} />)}>Import an API</Button>;
+  const add = mayEdit.value && <Button kind="primary" icon="Plus" onClick={() => openDialog((close) => <Import close={close} />)}>Import API</Button>;
   return (
     <div class="page">
       <div class="page-head">
@@ -43,8 +43,8 @@ function List() {
           ))}</ul>
           <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
         </>
-      ) : search ? <Empty icon="Search" title="No API fits">Try other words.</Empty>
-        : <Empty icon="Layers" title="No APIs yet" action={add}>Most services publish a description of their API: OpenAPI, Swagger or a Postman collection. Import it, and its operations become steps of workflows and tools of the agent.</Empty>}</Load>
+      ) : search ? <Empty icon="Search" title="No APIs match">Try different words.</Empty>
+        : <Empty icon="Layers" title="No APIs yet" action={add}>Most services publish a description of their API: OpenAPI, Swagger or a Postman collection. Import one, and its operations become workflow steps and agent tools.</Empty>}</Load>
     </div>
   );
 }
@@ -52,19 +52,19 @@ function List() {
 /** Imports an API from an address or a text. */
 function Import({ close }: { close: () => void }) {
   const [from, setFrom] = useState("url");
-  const run = async (v: Record<string, any>) => {
+  const run = async (v: Values) => {
     const made: API.API = await post(apisAt(), { name: v.name, ...(from === "url" ? { url: v.url.trim() } : { document: v.document }), ...(v.server && { server: v.server }), ...(v.credential && { credential: v.credential }) });
     invalidate(apisAt());
     tell(`${plural(made.operations, "operation")} imported`);
     go(to(made.id));
   };
   return (
-    <FormDialog title="Import an API" close={close} action="Import" wide run={run} initial={{ name: "", url: "", document: "", server: "", credential: "" }}>
+    <FormDialog title="Import API" close={close} action="Import" wide run={run} initial={{ name: "", url: "", document: "", server: "", credential: "" }}>
       {(f: FormState) => (
         <>
-          <TextField label="Name" autoFocus required placeholder="shop" hint="Workflows and tools know the API by it." {...f.text("name")} />
-          <Segments label="Description" value={from} onChange={setFrom} options={[["url", "At an address"], ["document", "Paste it"]]} />
-          {from === "url" ? <TextField label="Address of the description" type="url" required placeholder="https://api.example.com/openapi.json" hint="OpenAPI 3, Swagger 2.0 or a Postman collection, in JSON or YAML." {...f.text("url")} error={f.issue("url") ?? f.issue("document")} />
+          <TextField label="Name" autoFocus required placeholder="shop" hint="Workflows and tools refer to the API by this name." {...f.text("name")} />
+          <Segments label="Description" value={from} onChange={setFrom} options={[["url", "From an address"], ["document", "Paste it"]]} />
+          {from === "url" ? <TextField label="Description address" type="url" required placeholder="https://api.example.com/openapi.json" hint="OpenAPI 3, Swagger 2.0 or a Postman collection, in JSON or YAML." {...f.text("url")} error={f.issue("url") ?? f.issue("document")} />
             : <TextArea label="Description" code rows={8} hint="OpenAPI 3, Swagger 2.0 or a Postman collection, in JSON or YAML." {...f.text("document")} error={f.issue("document") ?? f.issue("url")} />}
           <details open={Boolean(f.issue("server") || f.issue("credential"))}>
             <summary>More</summary>
@@ -103,7 +103,7 @@ async function update(a: API.API, body: Record<string, unknown>, changed: () => 
   const u: API.UpdatedAPI = await put(apisAt(a.id), body);
   if (!u.confirm) {
     const news = ([[u.added, "added"], [u.changed, "changed"], [u.removed, "removed"]] as const).filter(([list]) => list.length).map(([list, word]) => `${list.length} ${word}`);
-    tell(news.length ? `Read again: ${news.join(", ")}` : "Saved; no operation changed");
+    tell(news.length ? `Updated: ${news.join(", ")}` : "Updated; no operations changed");
     await refresh(changed);
     return;
   }
@@ -115,28 +115,28 @@ async function update(a: API.API, body: Record<string, unknown>, changed: () => 
 }
 
 function Actions({ a, changed }: { a: API.API; changed: () => Promise<void> }) {
-  const again = async () => { try { await update(a, {}, changed); } catch (error: any) { tell(error); } };
+  const again = async () => { try { await update(a, {}, changed); } catch (error) { tell(error); } };
   const items: MenuItem[] = [
     { label: "Edit", icon: "Pencil", run: () => openDialog((close) => <Edit a={a} close={close} changed={changed} />) },
-    { label: "Another description", icon: "Upload", run: () => openDialog((close) => <Replace a={a} close={close} changed={changed} />) },
+    { label: "Replace description", icon: "Upload", run: () => openDialog((close) => <Replace a={a} close={close} changed={changed} />) },
     "-",
-    { label: "Delete", icon: "Trash2", danger: true, disabled: a.used_by.length > 0, reason: "It is used: remove it there first.", run: () => confirm({ title: `Delete ${a.name}?`, text: "Its operations can be called no more.", action: "Delete", run: async () => { await remove(apisAt(a.id)); invalidate(apisAt()); go(to()); } }) },
+    { label: "Delete", icon: "Trash2", danger: true, disabled: a.used_by.length > 0, reason: "It's in use: remove it there first.", run: () => confirm({ title: `Delete ${a.name}?`, text: "Its operations can no longer be called.", action: "Delete", run: async () => { await remove(apisAt(a.id)); invalidate(apisAt()); go(to()); } }) },
   ];
-  return <><Button icon="RefreshCw" disabled={!a.url} reason={a.url ? undefined : "Its description was pasted: give another one under More."} onClick={again}>Read again</Button><Menu label="More" items={items} /></>;
+  return <><Button icon="RefreshCw" disabled={!a.url} reason={a.url ? undefined : "Its description was pasted: replace it under More."} onClick={again}>Read again</Button><Menu label="More" items={items} /></>;
 }
 
 function Edit({ a, close, changed }: { a: API.API; close: () => void; changed: () => Promise<void> }) {
   return (
     <FormDialog title={`Edit ${a.name}`} close={close} action="Save" run={async (v) => { await put(apisAt(a.id), v); tell("Saved"); await refresh(changed); }} initial={{ name: a.name, server: a.server_url, credential: a.credential }}>
-      {(f: FormState) => <><TextField label="Name" autoFocus required {...f.text("name")} /><TextField label="Server" type="url" required list={a.servers.map((s) => s.url)} hint="What the paths of operations are added to." {...f.text("server")} /><CredentialSelect value={f.values.credential} onChange={(id) => f.set("credential", id)} error={f.issue("credential")} /></>}
+      {(f: FormState) => <><TextField label="Name" autoFocus required {...f.text("name")} /><TextField label="Server" type="url" required list={a.servers.map((s) => s.url)} hint="Operation paths are appended to it." {...f.text("server")} /><CredentialSelect value={f.values.credential} onChange={(id) => f.set("credential", id)} error={f.issue("credential")} /></>}
     </FormDialog>
   );
 }
 
 function Replace({ a, close, changed }: { a: API.API; close: () => void; changed: () => Promise<void> }) {
   return (
-    <FormDialog title={`Another description for ${a.name}`} close={close} action="Read it" wide run={(v) => update(a, v.url.trim() ? { url: v.url.trim() } : { document: v.document }, changed)} initial={{ url: a.url, document: "" }}>
-      {(f: FormState) => <><TextField label="Address of the description" type="url" {...f.text("url")} /><TextArea label="Or the description itself" code rows={8} hint="With no address." {...f.text("document")} /></>}
+    <FormDialog title={`Replace description of ${a.name}`} close={close} action="Read it" wide run={(v) => update(a, v.url.trim() ? { url: v.url.trim() } : { document: v.document }, changed)} initial={{ url: a.url, document: "" }}>
+      {(f: FormState) => <><TextField label="Description address" type="url" {...f.text("url")} /><TextArea label="Or paste the description" code rows={8} hint="Leave the address empty." {...f.text("document")} /></>}
     </FormDialog>
   );
 }

@@ -2,8 +2,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, go, href, mayEdit, onChange, onReset, route, useQuery } from "../data";
-import { style, useStyles } from "../parts/styles";
-import { Badge, Button, CopyButton, Empty, Load, openDialog, Skeleton, When } from "../ui";
+import { style } from "../parts/styles";
+import { Badge, Button, CopyButton, Empty, Load, openDialog, When } from "../ui";
 import { at, ended, nameOf, type Session } from "./browser/data";
 import { OpenSessionForm } from "./browser/open";
 import { SessionView } from "./browser/session";
@@ -11,12 +11,12 @@ import { Thumbnail } from "./browser/thumbnail";
 import "../css/browser.css";
 import "../css/live.css";
 
-const styles = style("./browser.css");
+export const styles = style("./browser.css");
 
 const pageSize = 30;
 
 export default function Browser() {
-  return useStyles(styles) ? <Sessions /> : <div class="page"><Skeleton lines={6} title="Browser" /></div>;
+  return <Sessions />;
 }
 
 function Sessions() {
@@ -44,7 +44,7 @@ function Sessions() {
         <Load of={found} lines={6}>{({ sessions, meta }) => (
           <>
             <ul class="session-entries">{sessions.map((s) => <Entry key={s.id} s={s} on={s.id === current} />)}</ul>
-            {!sessions.length && <p class="muted small none">No session is open, and none ended in the last 30 days.</p>}
+            {!sessions.length && <p class="muted small none">No sessions open, and none ended in the last 30 days.</p>}
             {meta.total > sessions.length && <Button onClick={() => setLimit(limit + pageSize)}>More</Button>}
           </>
         )}</Load>
@@ -52,8 +52,8 @@ function Sessions() {
       {current ? <SessionView key={current} id={current} tab={tab} /> : (
         <section class="session-none">
           {missing ? <Missing text={missing} /> : none
-            ? <Empty icon="Globe" title="No browser is open" action={mayEdit.value && <Button kind="primary" icon="Plus" onClick={open}>Open a session</Button>}>The agent opens pages in a real Chromium: workflows log in, read and download with it, and you watch or take over.</Empty>
-            : <Empty icon="Globe" title="Choose a session">See its page live, and what was done in it.</Empty>}
+            ? <Empty icon="Globe" title="No browser sessions yet" action={mayEdit.value && <Button kind="primary" icon="Plus" onClick={open}>Open session</Button>}>The agent opens pages in a real Chromium. Workflows use it to log in, read and download; you can watch or take over.</Empty>
+            : <Empty icon="Globe" title="Choose a session">See its page live, with a log of every action.</Empty>}
         </section>
       )}
     </div>
@@ -63,7 +63,7 @@ function Sessions() {
 /** Says how to get Chromium. */
 function Missing({ text }: { text: string }) {
   return (
-    <Empty icon="TriangleAlert" title="There is no Chromium yet" action={<CopyButton text="satchel browser install">satchel browser install</CopyButton>}>
+    <Empty icon="TriangleAlert" title="Chromium isn't installed yet" action={<CopyButton text="satchel browser install">satchel browser install</CopyButton>}>
       {text} Run this where the server runs, then open a session again.
     </Empty>
   );

@@ -2,8 +2,8 @@
 import { useEffect, useRef } from "preact/hooks";
 
 import { agentId, download, href, mayEdit, route, setQuery } from "../data";
-import { Button, Empty, Icon, LinkButton, Load, openDialog, Segments, Skeleton } from "../ui";
-import { style, useStyles } from "../parts/styles";
+import { Button, Empty, Icon, LinkButton, Load, openDialog, Segments } from "../ui";
+import { style } from "../parts/styles";
 import { addDays, addMonths, deviceZone, wallOf, writeDate } from "../parts/zone";
 import { itemsOf, useDays, useZone } from "./calendar/data";
 import { Agenda, datesOf, Month, usePhone, Week } from "./calendar/grid";
@@ -14,14 +14,13 @@ import { ScheduleRecord } from "./calendar/schedule";
 import { tasksAt } from "./calendar/words";
 import "../css/calendar.css";
 
-const styles = style("./calendar.css");
+export const styles = style("./calendar.css");
 
 export default function CalendarAndSchedules() {
   const [part, id] = route.value.rest;
   const zone = useZone();
-  if (!useStyles(styles)) return <div class="page"><Skeleton lines={6} title="Calendar & schedules" /></div>;
   if (part === "schedules" && id) return <ScheduleRecord key={id} id={id} />;
-  if (part && part !== "schedules" && part !== "tasks") return <div class="page"><Empty icon="CircleHelp" title="There is no such page" action={<LinkButton href={href(agentId.value, "calendar")} kind="primary">To the calendar</LinkButton>} /></div>;
+  if (part && part !== "schedules" && part !== "tasks") return <div class="page"><Empty icon="CircleHelp" title="Page not found" action={<LinkButton href={href(agentId.value, "calendar")} kind="primary">Back to calendar</LinkButton>} /></div>;
   const add = (date?: string, minute?: number, kind: "task" | "schedule" = "task") => { openDialog((close) => <AddDialog zone={zone} date={date} minute={minute} kind={kind} close={close} />); };
   return (
     <div class="page wide" key={part === "schedules" ? part : "calendar"}>
@@ -61,7 +60,7 @@ function Calendar({ zone, task, add }: { zone: string; task?: string; add: (date
           <Button onClick={() => setQuery({ date: null })} disabled={dates.includes(today) && view !== "list" || date === today}>Today</Button>
           <span class="row nowrap tight"><Button kind="quiet" icon="ArrowLeft" label="Back" onClick={() => step(-1)} /><Button kind="quiet" icon="ArrowRight" label="Next" onClick={() => step(1)} /></span>
           <h2 class="grow" aria-live="polite">{title}</h2>
-          <select aria-label="What is shown" value={only} onChange={(e) => setQuery({ only: e.currentTarget.value })}>
+          <select aria-label="Show" value={only} onChange={(e) => setQuery({ only: e.currentTarget.value })}>
             {[["", "Tasks and schedules"], ["tasks", "Tasks"], ["schedules", "Schedules"]].map(([v, t]) => <option value={v} selected={v === only}>{t}</option>)}
           </select>
           {!phone && <Segments label="View" value={view} options={[["month", "Month"], ["week", "Week"], ["list", "List"]]} onChange={show} />}

@@ -1,7 +1,7 @@
 // Channels: the platforms on which people talk with the agent.
 import { useRef } from "preact/hooks";
 
-import { agentId, go, href, invalidate, mayEdit, path, post, put, route, setQuery, useQuery } from "../data";
+import { agentId, go, href, invalidate, mayEdit, path, post, put, route, setQuery, useQuery, type API } from "../data";
 import { Badge, Empty, Icon, LinkButton, Load, Name, Pager, platformName, plural, showOnce, Switch, tell, When } from "../ui";
 import { useFollow } from "../parts/follow";
 import { channelsAt, verify } from "./channels/api";
@@ -14,7 +14,7 @@ export default function Channels() {
   if (first !== "new") return first ? <Channel key={first} id={first} /> : <List />;
   const platform = platforms.find((p) => p.id === second && !p.section);
   if (platform) return <Connect key={second} platform={platform} />;
-  return <div class="page"><Empty icon="CircleHelp" title="There is no such platform" action={<LinkButton href={href(agentId.value, "channels")}>All channels</LinkButton>} /></div>;
+  return <div class="page"><Empty icon="CircleHelp" title="Platform not found" action={<LinkButton href={href(agentId.value, "channels")}>All channels</LinkButton>} /></div>;
 }
 
 function List() {
@@ -27,8 +27,8 @@ function List() {
       <AutoReply />
       <Load of={found}>{({ gateways, meta }) => (
         <>
-          {gateways.length > 0 ? <ul class="sources">{gateways.map((g: any) => <Row key={g.id} g={g} />)}</ul>
-            : <Empty icon="Plug" title="No channels yet">On a channel people write to the agent where they are already. Telegram is the quickest: it needs no public address.</Empty>}
+          {gateways.length > 0 ? <ul class="sources">{gateways.map((g) => <Row key={g.id} g={g} />)}</ul>
+            : <Empty icon="Plug" title="No channels yet">Channels let people message the agent where they already are. Telegram is the quickest: it needs no public address.</Empty>}
           <Pager meta={meta} go={(to) => setQuery({ offset: to || null })} />
         </>
       )}</Load>
@@ -52,15 +52,15 @@ function AutoReply() {
   const s = found.data.value;
   if (!s) return null;
   const set = async (on: boolean) => {
-    try { await put(at, { auto_reply: on }); tell(on ? "The agent answers automatically" : "Nobody is answered automatically"); } catch (error: any) { tell(error); }
+    try { await put(at, { auto_reply: on }); tell(on ? "Automatic replies are on" : "Automatic replies are off"); } catch (error) { tell(error); }
     await found.reload();
   };
   return (
     <section class="card row auto-reply" aria-label="Automatic replies">
       <div class="grow">
         <Switch label="Answer messages automatically" checked={Boolean(s.auto_reply)} disabled={!mayEdit.value} onChange={set} />
-        <p class="small muted">From its knowledge, on all channels, where no active workflow takes the message and no person has taken over.</p>
-        {s.auto_reply && !s.llm_provider && <p class="small issue">It cannot yet: no model is chosen.</p>}
+        <p class="small muted">From its knowledge, on all channels, unless an active workflow handles the message or a person has taken over.</p>
+        {s.auto_reply && !s.llm_provider && <p class="small issue">Not possible yet: no model is set.</p>}
       </div>
       {!s.llm_provider && <LinkButton href={href(agentId.value, "settings", "model")} icon="Sparkles">Choose a model</LinkButton>}
     </section>
@@ -68,9 +68,9 @@ function AutoReply() {
 }
 
 const stateNames: Record<string, string> = { inactive: "not verified", pending_verification: "not verified" };
-export const ChannelState = ({ g }: { g: any }) => <Badge tone={g.status === "active" ? "good" : g.status === "error" ? "bad" : "warn"}>{stateNames[g.status] ?? g.status}</Badge>;
+export const ChannelState = ({ g }: { g: API.Gateway }) => <Badge tone={g.status === "active" ? "good" : g.status === "error" ? "bad" : "warn"}>{stateNames[g.status] ?? g.status}</Badge>;
 
-function Row({ g }: { g: any }) {
+function Row({ g }: { g: API.Gateway }) {
   const p = platformOf(g);
   return (
     <li class="source-row">
@@ -80,7 +80,7 @@ function Row({ g }: { g: any }) {
         <p class="muted small">{p?.title ?? platformName(g.type)} · {g.event_count ? <>{plural(g.events_today, "event")} today · last <When time={g.last_event_at} /></> : p?.id === "smtp" ? "sends only" : "nothing has come in yet"}</p>
         {g.status !== "active" && g.last_error && <p class="issue small clip"><bdi>{g.last_error}</bdi></p>}
       </div>
-      {g.is_default && <Badge title="What is sent by this platform goes here when no channel is named">default</Badge>}
+      {g.is_default && <Badge title="Messages on this platform go here unless a channel is named">default</Badge>}
       <ChannelState g={g} />
     </li>
   );
@@ -88,7 +88,7 @@ function Row({ g }: { g: any }) {
 
 /** Connects a platform: stored and verified in one step. */
 function Connect({ platform: p }: { platform: Platform }) {
-  const made = useRef<any>(undefined);
+  const made = useRef<API.SecretGatewayDetails>(undefined);
   const back = href(agentId.value, "channels");
   const save = async (name: string, config: Record<string, unknown>) => {
     if (made.current) await put(channelsAt(made.current.id), { name, config });
@@ -96,7 +96,7 @@ function Connect({ platform: p }: { platform: Platform }) {
     const g = made.current;
     invalidate(channelsAt());
     await verify(g.id);
-    if (p.id === "webhook") await showOnce("Webhook secret", "It signs what the agent posts, and proves what you post to the channel. It is shown only now.", String(config.secret ?? g.webhook_secret));
+    if (p.id === "webhook") await showOnce("Webhook secret", "It signs what the agent posts and verifies what you post to the channel. It's shown only once.", String(config.secret ?? g.webhook_secret));
     tell(`${name} is connected`);
     go(href(agentId.value, "channels", g.id), true);
   };
@@ -113,7 +113,7 @@ function Connect({ platform: p }: { platform: Platform }) {
           <p>{p.needs}</p>
           <ol class="steps">{p.steps.map((s) => <li>{s}</li>)}</ol>
           {p.link && <p><a href={p.link[0]} target="_blank" rel="noopener noreferrer">{p.link[1]} <Icon name="ExternalLink" size={14} /></a></p>}
-          <p class="small muted">Credentials are sealed in the agent's file, sent to the platform only, and never shown again.</p>
+          <p class="small muted">Credentials are encrypted in the agent's file, sent only to the platform, and never shown again.</p>
         </aside>
       </div>
     </div>

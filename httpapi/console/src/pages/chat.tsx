@@ -1,14 +1,18 @@
 // Chat: ask the agent, and see on what its answers stand.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { agent, agentId, get, go, href, invalidate, mayEdit, onChange, path, post, put, remove, route, setQuery, useQuery } from "../data";
+import { agent, agentId, get, go, href, invalidate, mayEdit, onChange, path, post, put, remove, route, setQuery, useQuery, type API } from "../data";
 import { Button, deleteLater, Drawer, Empty, ErrorCard, Icon, Load, Menu, FormDialog, openDialog, Skeleton, tell, TextField, unmarked, When } from "../ui";
+import { style } from "../parts/styles";
 import { placeOf, type Citation } from "../parts/citations";
 import { SourceText } from "../parts/source-text";
 import { uploads } from "../parts/upload";
 import { Answer, AnswerText, Passages, Question, Tools, type Message } from "./chat/message";
 import { Composer, type Choice } from "./chat/composer";
 import { ask, forget, resume, stop, turns } from "./chat/turn";
+import "../css/chat.css";
+
+export const styles = style("./chat.css");
 
 export default function Chat() {
   const { agent: id, rest } = route.value;
@@ -40,8 +44,8 @@ export default function Chat() {
           <div class="stack">
             <div class="row">
               <strong class="grow"><bdi>{placeOf(citation.shown)}</bdi></strong>
-              <Button kind="quiet" icon="ArrowLeft" label="The source before ([)" onClick={() => step(-1)} />
-              <Button kind="quiet" icon="ArrowRight" label="The next source (])" onClick={() => step(1)} />
+              <Button kind="quiet" icon="ArrowLeft" label="Previous source ([)" onClick={() => step(-1)} />
+              <Button kind="quiet" icon="ArrowRight" label="Next source (])" onClick={() => step(1)} />
             </div>
             <div class="row">
               <a class="button" href={href(id, "knowledge", citation.shown.source)}><Icon name="BookOpen" size={16} /><span>Open in Knowledge</span></a>
@@ -56,7 +60,7 @@ export default function Chat() {
 }
 
 /** What a conversation is called: its title, or what was said in it last. */
-const titleOf = (c: any) => c.metadata?.title || unmarked(c.last_message?.content ?? "") || "Conversation";
+const titleOf = (c: API.ConversationSummary) => String(c.metadata?.title ?? "") || unmarked(c.last_message?.content ?? "") || "Conversation";
 
 function Conversations({ id, current, close }: { id: string; current: string; close: () => void }) {
   const [limit, setLimit] = useState(40);
@@ -65,15 +69,15 @@ function Conversations({ id, current, close }: { id: string; current: string; cl
   const found = useQuery(at, { limit, sort: "updated_at", order: "desc", search, channel: "chat" });
   const [hidden, setHidden] = useState<string[]>([]);
   useEffect(() => onChange("conversation", found.soon), [found]);
-  const rename = (c: any) => {
+  const rename = (c: API.ConversationSummary) => {
     openDialog((close) => (
-      <FormDialog title="Rename the conversation" close={close} action="Save" initial={{ title: titleOf(c).slice(0, 200) }} ready={(v) => Boolean(v.title.trim())} run={async (v) => {
+      <FormDialog title="Rename conversation" close={close} action="Save" initial={{ title: titleOf(c).slice(0, 200) }} ready={(v) => Boolean(v.title.trim())} run={async (v) => {
         await put(`${at}/${c.id}`, { metadata: { ...c.metadata, title: v.title.trim() } });
         await found.reload();
       }}>{(f) => <TextField label="Name" autoFocus required {...f.text("title")} />}</FormDialog>
     ));
   };
-  const drop = (c: any) => {
+  const drop = (c: API.ConversationSummary) => {
     setHidden((h) => [...h, c.id]);
     deleteLater("Conversation deleted", () => remove(`${at}/${c.id}`), () => setHidden((h) => h.filter((x) => x !== c.id)));
     if (c.id === current) go(href(id, "chat"));
@@ -83,19 +87,19 @@ function Conversations({ id, current, close }: { id: string; current: string; cl
       <div class="row">
         <input type="search" class="grow" placeholder="Search" aria-label="Search conversations" data-search onInput={(e) => setSearch(e.currentTarget.value)} />
         <a class="button only" href={href(id, "chat")} title="New chat" aria-label="New chat" onClick={close}><Icon name="Plus" size={16} /></a>
-        <Button kind="quiet" icon="X" label="Close the list" class="phone" onClick={close} />
+        <Button kind="quiet" icon="X" label="Close list" class="phone" onClick={close} />
       </div>
       <Load of={found}>{({ conversations, meta }) => {
-        const own = conversations.filter((c: any) => !hidden.includes(c.id));
+        const own = conversations.filter((c) => !hidden.includes(c.id));
         return (
           <ul class="entries">
-            {own.map((c: any) => (
+            {own.map((c) => (
               <li key={c.id} class={c.id === current ? "on" : ""}>
                 <a href={href(id, "chat", c.id)} aria-current={c.id === current ? "page" : undefined}><bdi class="clip">{titleOf(c)}</bdi><span class="muted small"><When time={c.updated_at} /></span></a>
                 {mayEdit.value && <Menu label="Conversation" items={[{ label: "Rename", icon: "Pencil", run: () => rename(c) }, { label: "Delete", icon: "Trash2", danger: true, run: () => drop(c) }]} />}
               </li>
             ))}
-            {own.length === 0 && <li class="muted">{search ? "Nothing found" : "No conversations yet"}</li>}
+            {own.length === 0 && <li class="muted">{search ? "No results" : "No conversations yet"}</li>}
             {meta.total > meta.limit && <li><Button kind="quiet" onClick={() => setLimit(limit + 40)}>More</Button></li>}
           </ul>
         );
@@ -158,7 +162,7 @@ function Thread({ id, conversation, openList, openSource }: ThreadProps) {
         to = made.id;
         invalidate(path("agents", id, "conversations"));
       }
-    } catch (error: any) {
+    } catch (error) {
       setPreset({ text: question, at: Date.now() });
       tell(error);
       return;
@@ -210,19 +214,19 @@ function Start({ id, send }: { id: string; send: (text: string) => void }) {
   const sources = useQuery(path("agents", id, "sources"), { limit: 5, status: "ready" });
   const settings = useQuery(mayEdit.value ? path("agents", id, "settings") : null);
   const [sections, setSections] = useState<string[]>([]);
-  const list: any[] = sources.data.value?.sources ?? [];
+  const list = sources.data.value?.sources ?? [];
   useEffect(() => {
     if (!list.length) return;
     const abort = new AbortController();
     get(path("agents", id, "sources", list[0].id, "chunks"), { limit: 30 }, abort.signal)
-      .then(({ chunks }) => setSections([...new Set<string>(chunks.map((c: any) => String(c.metadata?.section ?? "").split(" > ").at(-1)!).filter((s: string) => s.length > 2 && s.length < 60))].slice(0, 3)), () => {});
+      .then(({ chunks }) => setSections([...new Set<string>(chunks.map((c) => String(c.metadata?.section ?? "").split(" > ").at(-1)!).filter((s: string) => s.length > 2 && s.length < 60))].slice(0, 3)), () => {});
     return () => abort.abort();
   }, [list[0]?.id]);
   return (
     <Empty icon="MessageSquare" title={`Ask ${agent.value && agent.value.name !== "default" ? agent.value.name : "your agent"}`}
       action={mayEdit.value && sections.map((s) => <Button onClick={() => send(`What does it say about ${s}?`)}>{`What does it say about ${s}?`}</Button>)}>
-      {list.length ? "It answers from its knowledge and says on which passages each answer stands." : "Drop files below, or add knowledge, and it answers from them."}
-      {settings.data.value?.llm_provider === "" && <><br />No model is set: until then it shows the passages that fit. <a href={href(id, "settings", "model")}>Choose a model</a></>}
+      {list.length ? "It answers from its knowledge and cites the passages it used." : "Drop files below, or add knowledge, and it answers from those."}
+      {settings.data.value?.llm_provider === "" && <><br />No model is set, so it shows matching passages instead. <a href={href(id, "settings", "model")}>Choose a model</a></>}
     </Empty>
   );
 }

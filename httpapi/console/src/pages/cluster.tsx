@@ -2,7 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 
 import { type API, href, path, post, route, setQuery, useQuery } from "../data";
-import { Badge, Button, confirm, Empty, FormDialog, Load, Name, openDialog, Pager, plural, SearchField, SelectField, span, Table, tell, When } from "../ui";
+import { Badge, Button, confirm, Empty, FormDialog, Load, Name, openDialog, Pager, plural, SearchField, SelectField, span, Table, tell, When, type Values } from "../ui";
 
 type Node = API.ClusterNode;
 
@@ -21,7 +21,7 @@ export default function Cluster() {
         const alive = nodes.filter((n) => n.alive);
         return (
           <>
-            <p class="muted">{plural(alive.length, "server")} {alive.length === 1 ? "has" : "share"} {plural(alive.reduce((sum, n) => sum + n.agents, 0), "agent")}. Any of them answers for all.</p>
+            <p class="muted">{plural(alive.length, "server")} {alive.length === 1 ? "has" : "share"} {plural(alive.reduce((sum, n) => sum + n.agents, 0), "agent")}. Any of them can serve any agent.</p>
             <Servers nodes={nodes} reload={found.reload} />
             <Agents nodes={nodes} moved={found.reload} />
           </>
@@ -36,15 +36,15 @@ const takers = (nodes: Node[], but?: string) => nodes.filter((n) => n.alive && !
 
 function Servers({ nodes, reload }: { nodes: Node[]; reload: () => Promise<void> }) {
   const drain = (n: Node) => confirm({
-    title: `Drain ${n.name}?`, action: "Drain", text: <>{n.agents ? <>{plural(n.agents, "agent")} of <Name>{n.name}</Name> {n.agents === 1 ? "is" : "are"} given to the other servers.</> : <><Name>{n.name}</Name> has no agents.</>} It gets no more until it is restarted.</>,
+    title: `Drain ${n.name}?`, action: "Drain", text: <>{n.agents ? <>{plural(n.agents, "agent")} of <Name>{n.name}</Name> {n.agents === 1 ? "is" : "are"} moved to the other servers.</> : <><Name>{n.name}</Name> has no agents.</>} It gets no more until it is restarted.</>,
     run: async () => { await post(path("cluster", "nodes", n.id, "drain")); tell(`${n.name} gives its agents to the others.`); await reload(); },
   });
   return (
     <Table rows={nodes} keyOf={(n) => n.id} columns={[
-      { title: "Server", class: "title", cell: (n) => <><strong><Name>{n.name}</Name></strong> {n.self && <Badge title="It answers this page.">this one</Badge>}<br /><span class="small muted"><bdi>{n.url}</bdi></span></> },
+      { title: "Server", class: "title", cell: (n) => <><strong><Name>{n.name}</Name></strong> {n.self && <Badge title="This page is served by it.">this one</Badge>}<br /><span class="small muted"><bdi>{n.url}</bdi></span></> },
       { title: "State", cell: (n) => <State n={n} /> },
       { title: "Agents", class: "number", cell: (n) => n.agents.toLocaleString() },
-      { title: "Lag", class: "number", cell: (n) => (n.alive ? <span title="The longest that a commit of about the last second waited for the database">{span(n.lag_ms)}</span> : "–") },
+      { title: "Lag", class: "number", cell: (n) => (n.alive ? <span title="Longest wait of a commit for the database in the last second">{span(n.lag_ms)}</span> : "–") },
       { title: "Last seen", cell: (n) => <When time={n.seen_at} /> },
       { title: "Version", cell: (n) => <bdi>{n.version}</bdi> },
       { title: "", class: "actions", cell: (n) => n.alive && !n.leaving && takers(nodes, n.id).length > 0 && <Button label={`Drain ${n.name}`} onClick={() => drain(n)}>Drain</Button> },
@@ -57,7 +57,7 @@ const slow = 1000;
 
 function State({ n }: { n: Node }) {
   if (!n.alive) return <Badge tone="bad">gone</Badge>;
-  if (n.leaving) return n.agents ? <Badge tone="busy">draining</Badge> : <Badge tone="warn" title="It gets no agents until it is restarted.">drained</Badge>;
+  if (n.leaving) return n.agents ? <Badge tone="busy">draining</Badge> : <Badge tone="warn" title="It gets no agents until it restarts.">drained</Badge>;
   return n.lag_ms > slow ? <Badge tone="warn">slow</Badge> : <Badge tone="good">alive</Badge>;
 }
 
@@ -86,25 +86,25 @@ function Agents({ nodes, moved }: { nodes: Node[]; moved: () => Promise<void> })
         <>
           <Table rows={agents} keyOf={(a) => a.id} columns={[
             { title: "Agent", class: "title", cell: (a) => <a href={href(a.id)}><Name>{a.name}</Name></a> },
-            { title: "Server", cell: (a) => (nameOf(a.node) ? <Name>{nameOf(a.node)}</Name> : a.node === "stopped" ? <Badge tone="bad" title="The database has lost changes of it.">stopped</Badge> : <Badge tone="warn">being taken over</Badge>) },
+            { title: "Server", cell: (a) => (nameOf(a.node) ? <Name>{nameOf(a.node)}</Name> : a.node === "stopped" ? <Badge tone="bad" title="The database lost changes to it.">stopped</Badge> : <Badge tone="warn">being taken over</Badge>) },
             { title: "", class: "actions", cell: (a) => a.node !== "stopped" && takers(nodes, a.node).length > 0 && <Button label={`Move ${a.name}`} onClick={() => { move(a); }}>Move</Button> },
           ]} />
           <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
         </>
-      ) : <Empty icon="Bot" title={search ? "No agent is called that" : "It has no agents"} />}</Load>
+      ) : <Empty icon="Bot" title={search ? "No agent matches" : "It has no agents"} />}</Load>
     </>
   );
 }
 
 function Move({ a, to, close, done }: { a: API.ClusterAgent; to: Node[]; close: () => void; done: () => Promise<void> }) {
-  const run = async (v: Record<string, any>) => {
+  const run = async (v: Values) => {
     await post(path("cluster", "agents", a.id, "move"), { node: v.node });
     tell(`${a.name} is with ${to.find((n) => n.id === v.node)?.name} now.`);
     void done();
   };
   return (
     <FormDialog title={`Move ${a.name}`} close={close} action="Move" run={run} initial={{ node: [...to].sort((x, y) => x.agents - y.agents)[0].id }}>
-      {(f) => <SelectField label="To" hint="Requests wait until it has moved, which takes about a second. Its browser sessions end." options={to.map((n): [string, string] => [n.id, `${n.name} (${plural(n.agents, "agent")})`])} {...f.choice("node")} />}
+      {(f) => <SelectField label="To" hint="Requests wait about a second while it moves. Its browser sessions end." options={to.map((n): [string, string] => [n.id, `${n.name} (${plural(n.agents, "agent")})`])} {...f.choice("node")} />}
     </FormDialog>
   );
 }

@@ -1,11 +1,11 @@
 // Contacts: who the agent knows, in a table that is edited in place.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { agentId, download, go, href, mayEdit, onChange, path, post, put, route, setQuery, useQuery, type Result } from "../data";
-import { Button, deleteLater, Empty, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, plural, SearchField, Skeleton, Table, tell, TextArea, TextField, When, type Column, type Sorting } from "../ui";
+import { agentId, download, go, href, mayEdit, onChange, path, post, put, route, setQuery, useQuery, type Result, type API } from "../data";
+import { Button, deleteLater, Empty, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, plural, SearchField, Table, tell, TextArea, TextField, When, type Column, type Sorting, type Values } from "../ui";
 import { TagsCell, TextCell } from "../parts/cell";
 import { useSelection } from "../parts/selection";
-import { style, useStyles } from "../parts/styles";
+import { style } from "../parts/styles";
 import { TagsInput } from "../parts/tags";
 import { ColumnsButton, columnTitle, useColumns, Views } from "./contacts/columns";
 import { customText, saveCustom } from "./contacts/custom";
@@ -13,15 +13,14 @@ import { Import } from "./contacts/import";
 import { Contact } from "./contacts/record";
 import "../css/contacts.css";
 
-const styles = style("./contacts.css");
+export const styles = style("./contacts.css");
 
 export default function Contacts() {
   const id = route.value.rest[0];
-  if (!useStyles(styles)) return <div class="page"><Skeleton lines={6} title="Contacts" /></div>;
   return id ? <Contact key={id} id={id} /> : <List />;
 }
 
-const contactsAt = (...more: string[]) => path("agents", agentId.value, "contacts", ...more);
+const contactsAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "contacts", ...more);
 const pageSize = 50;
 
 function List() {
@@ -63,25 +62,25 @@ function List() {
       <Views filtered={filtered || query.has("sort")} />
       <div class="row" role="search">
         <SearchField key={search ? "typed" : "none"} value={search} label="Search contacts" placeholder="Name, email or phone" onInput={(text) => setQuery({ search: text, offset: null })} />
-        <select aria-label="Only with a tag" value="" onChange={(e) => { if (e.currentTarget.value) setTags([...tags, e.currentTarget.value]); e.currentTarget.value = ""; }} disabled={!allTags.length}>
-          <option value="">{tags.length ? "Or with the tag…" : "Every tag"}</option>{allTags.filter((t) => !tags.includes(t)).map((t) => <option value={t}>{t}</option>)}
+        <select aria-label="Filter by tag" value="" onChange={(e) => { if (e.currentTarget.value) setTags([...tags, e.currentTarget.value]); e.currentTarget.value = ""; }} disabled={!allTags.length}>
+          <option value="">{tags.length ? "Or tag…" : "All tags"}</option>{allTags.filter((t) => !tags.includes(t)).map((t) => <option value={t}>{t}</option>)}
         </select>
-        {tags.map((t) => <span class="tag" key={t}><bdi>{t}</bdi><button type="button" aria-label={`Without the filter ${t}`} onClick={() => setTags(tags.filter((x) => x !== t))}><Icon name="X" size={12} /></button></span>)}
+        {tags.map((t) => <span class="tag" key={t}><bdi>{t}</bdi><button type="button" aria-label={`Remove filter ${t}`} onClick={() => setTags(tags.filter((x) => x !== t))}><Icon name="X" size={12} /></button></span>)}
         <span class="grow" />
         <ColumnsButton columns={columns} rows={found.data.value?.contacts ?? []} />
       </div>
       {picked.length > 0 && <Bulk picked={picked} rows={found.data.value?.contacts ?? []} known={allTags} clear={() => setPicked([])} changed={reload} hide={() => hide(picked)} />}
       <Load of={found} lines={8}>{({ contacts, meta }) => {
-        const rows = contacts.filter((c: any) => !hidden.includes(c.id));
-        if (!rows.length && filtered) return <Empty icon="Search" title="Nobody fits">Try other words or another tag.</Empty>;
+        const rows = contacts.filter((c) => !hidden.includes(c.id));
+        if (!rows.length && filtered) return <Empty icon="Search" title="No contacts match">Try different words or another tag.</Empty>;
         if (!rows.length) return (
           <Empty icon="Users" title="No contacts yet" action={may && <><Button kind="primary" icon="Plus" onClick={add}>New contact</Button><Button icon="Upload" onClick={bring}>Import a CSV file</Button></>}>
-            People who write over a channel become contacts by themselves.
+            People who write on a channel become contacts automatically.
           </Empty>
         );
         return (
           <>
-            <div class="dense"><Table rows={rows} keyOf={(c: any) => c.id} sorting={sorting} onSort={(s) => setQuery({ sort: s.by, order: s.order, offset: null })}
+            <div class="dense"><Table rows={rows} keyOf={(c) => c.id} sorting={sorting} onSort={(s) => setQuery({ sort: s.by, order: s.order, offset: null })}
               columns={[...(may ? [choice(rows, picked, setPicked)] : []), nameColumn(found), ...columns.now.value.map((field) => column(field, found, allTags))]} /></div>
             <div class="row"><span class="muted small">{plural(meta.total, "contact")}</span></div>
             <Pager meta={meta} go={(to) => setQuery({ offset: to || null })} />
@@ -93,23 +92,23 @@ function List() {
 }
 
 /** Keeps the list current: known rows change in place, others make it ask again. */
-function useLive(found: Result<any>) {
+function useLive(found: Result<API.ContactList>) {
   useEffect(() => {
     return onChange("contact", (c) => {
-      const known = found.data.value?.contacts.some((x: any) => x.id === c.id);
-      if (c.op === "update" && known && c.row) found.set((d: any) => ({ ...d, contacts: d.contacts.map((x: any) => (x.id === c.id ? { ...x, ...c.row } : x)) }));
+      const known = found.data.value?.contacts.some((x) => x.id === c.id);
+      if (c.op === "update" && known && c.row) found.set((d) => ({ ...d, contacts: d.contacts.map((x) => (x.id === c.id ? { ...x, ...c.row } : x)) }));
       else if (c.op !== "update") found.soon();
     });
   }, [found]);
 }
 
 /** Stores fields of a contact and shows the answer. */
-const saver = (found: Result<any>, c: any) => async (change: object) => {
+const saver = (found: Result<API.ContactList>, c: API.ContactSummary) => async (change: object) => {
   const stored = await put(contactsAt(c.id), change);
-  found.set((d: any) => ({ ...d, contacts: d.contacts.map((x: any) => (x.id === c.id ? { ...x, ...stored } : x)) }));
+  found.set((d) => ({ ...d, contacts: d.contacts.map((x) => (x.id === c.id ? { ...x, ...stored } : x)) }));
 };
 
-function choice(rows: any[], picked: string[], set: (ids: string[]) => void): Column<any> {
+function choice(rows: API.ContactSummary[], picked: string[], set: (ids: string[]) => void): Column<API.ContactSummary> {
   const all = rows.every((r) => picked.includes(r.id));
   return {
     title: "", class: "choice",
@@ -118,7 +117,7 @@ function choice(rows: any[], picked: string[], set: (ids: string[]) => void): Co
   };
 }
 
-function nameColumn(found: Result<any>): Column<any> {
+function nameColumn(found: Result<API.ContactList>): Column<API.ContactSummary> {
   return {
     title: "Name", class: "title", sort: "name",
     cell: (c) => (
@@ -133,21 +132,24 @@ function nameColumn(found: Result<any>): Column<any> {
 const types: Record<string, "text" | "email" | "tel"> = { email: "email", phone: "tel", chatbot_b: "tel" };
 const times = ["last_message_at", "updated_at", "created_at"];
 
-function column(field: string, found: Result<any>, known: string[]): Column<any> {
+/** A field of a contact that is text. */
+const textOf = (c: API.ContactSummary, field: string) => String((c as Record<string, unknown>)[field] ?? "");
+
+function column(field: string, found: Result<API.ContactList>, known: string[]): Column<API.ContactSummary> {
   const title = columnTitle(field);
   const sort = ["email", "created_at", "updated_at"].includes(field) ? field : undefined;
-  if (times.includes(field)) return { title, sort, class: "time", cell: (c) => (c[field] ? <When time={c[field]} /> : <span class="muted">–</span>) };
+  if (times.includes(field)) return { title, sort, class: "time", cell: (c) => (textOf(c, field) ? <When time={textOf(c, field)} /> : <span class="muted">–</span>) };
   if (field === "tags") return { title, cell: (c) => <TagsCell label={`Tags of ${c.name}`} may={mayEdit.value} tags={c.tags} known={known} save={(tags) => saver(found, c)({ tags })} /> };
   if (field.startsWith("metadata.")) {
     const key = field.slice(9);
     return { title, cell: (c) => <TextCell label={`${key} of ${c.name}`} may={mayEdit.value} text={customText(c.metadata?.[key])} save={(text) => saveCustom(c.id, key, text).then((change) => saver(found, c)(change))} /> };
   }
   return { title, sort, class: field === "notes" ? "notes" : undefined,
-    cell: (c) => <TextCell label={`${title} of ${c.name}`} may={mayEdit.value} type={types[field]} rows={field === "notes" ? 3 : undefined} text={c[field] ?? ""} save={(text) => saver(found, c)({ [field]: text })} /> };
+    cell: (c) => <TextCell label={`${title} of ${c.name}`} may={mayEdit.value} type={types[field]} rows={field === "notes" ? 3 : undefined} text={textOf(c, field)} save={(text) => saver(found, c)({ [field]: text })} /> };
 }
 
 function NewContact({ known, close }: { known: string[]; close: () => void }) {
-  const run = async (v: Record<string, any>) => {
+  const run = async (v: Values) => {
     const made = await post(contactsAt(), v);
     go(href(agentId.value, "contacts", made.id));
   };
@@ -167,7 +169,7 @@ function NewContact({ known, close }: { known: string[]; close: () => void }) {
 }
 
 /** What is done with several contacts. */
-function Bulk({ picked, rows, known, clear, changed, hide }: { picked: string[]; rows: any[]; known: string[]; clear: () => void; changed: () => void; hide: () => void }) {
+function Bulk({ picked, rows, known, clear, changed, hide }: { picked: string[]; rows: API.ContactSummary[]; known: string[]; clear: () => void; changed: () => void; hide: () => void }) {
   const theirs = [...new Set<string>(rows.filter((r) => picked.includes(r.id)).flatMap((r) => r.tags))].sort();
   const batch = async (what: "add_tags" | "remove_tags", tag: string) => {
     const back = what === "add_tags" ? "remove_tags" : "add_tags";
@@ -180,12 +182,12 @@ function Bulk({ picked, rows, known, clear, changed, hide }: { picked: string[];
     <div class="row bulk" role="group" aria-label="Selected contacts">
       <span class="grow">{plural(picked.length, "contact")} selected</span>
       <Button icon="Tag" onClick={() => { openDialog((close) => (
-        <FormDialog title={`Tag ${plural(picked.length, "contact")}`} close={close} action="Tag" initial={{ add_tags: "" }} run={async ({ add_tags }) => { if (!add_tags.trim()) throw new Error("A tag needs a name."); await batch("add_tags", add_tags.trim()); }}>
+        <FormDialog title={`Tag ${plural(picked.length, "contact")}`} close={close} action="Tag" initial={{ add_tags: "" }} run={async ({ add_tags }) => { if (!add_tags.trim()) throw new Error("Enter a tag."); await batch("add_tags", add_tags.trim()); }}>
           {(f) => <TextField label="Tag" autoFocus required list={known} {...f.text("add_tags")} />}
         </FormDialog>)); }}>Add a tag</Button>
       <Menu label="Remove a tag" items={theirs.map((t) => ({ label: t, icon: "Tag" as const, run: () => batch("remove_tags", t) }))}>{theirs.length ? "Remove a tag" : "No tags to remove"}</Menu>
       <Button kind="danger" icon="Trash2" onClick={hide}>Delete</Button>
-      <Button kind="quiet" icon="X" label="Select none" onClick={clear} />
+      <Button kind="quiet" icon="X" label="Clear selection" onClick={clear} />
     </div>
   );
 }

@@ -1,25 +1,25 @@
 // Credentials: secrets that are bound to their hosts, and sign-ins with providers.
 import { useState } from "preact/hooks";
 
-import { agentId, go, href, invalidate, mayEdit, path, post, remove, route, setQuery, useQuery } from "../data";
+import { agentId, go, href, invalidate, mayEdit, path, post, remove, route, setQuery, useQuery, type API } from "../data";
 import { Badge, Button, confirm, Empty, Icon, LinkButton, Load, Menu, Name, Pager, plural, SearchField, tell, When, type MenuItem } from "../ui";
 import { connect } from "../parts/connect";
 import { useFollow } from "../parts/follow";
 import { Editor } from "./credentials/editor";
 import { Gallery, PresetForm } from "./credentials/presets";
 
-export const credentialsAt = (...more: string[]) => path("agents", agentId.value, "credentials", ...more);
+export const credentialsAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "credentials", ...more);
 const to = (...more: string[]) => href(agentId.value, "credentials", ...more);
 
 const states: Record<string, { title: string; tone: "good" | "warn" | "bad" }> = {
   ready: { title: "ready", tone: "good" }, needs_login: { title: "needs login", tone: "warn" }, needs_confirm: { title: "needs confirmation", tone: "warn" },
   failing: { title: "failing", tone: "bad" }, locked: { title: "locked", tone: "bad" },
 };
-const State = ({ c }: { c: any }) => <Badge tone={states[c.status]?.tone}>{states[c.status]?.title ?? c.status}</Badge>;
+const State = ({ c }: { c: API.Credential }) => <Badge tone={states[c.status]?.tone}>{states[c.status]?.title ?? c.status}</Badge>;
 
 const grants: Record<string, string> = { authorization_code: "sign-in", device_code: "sign-in on another device", client_credentials: "client credentials", jwt_bearer: "service account" };
 const types: Record<string, string> = { header: "Header", query: "Query parameter", basic: "User and password", oauth2: "OAuth 2", aws: "AWS signature", env: "Environment" };
-export const typeTitle = (c: any) => (c.type === "oauth2" ? `OAuth 2, ${grants[c.config.grant] ?? c.config.grant}` : types[c.type] ?? c.type);
+export const typeTitle = (c: Pick<API.Credential, "type"> & { config: API.CredentialConfig }) => (c.type === "oauth2" ? `OAuth 2, ${grants[c.config.grant ?? ""] ?? c.config.grant}` : types[c.type] ?? c.type);
 
 export default function Credentials() {
   const [id, preset] = route.value.rest;
@@ -32,17 +32,17 @@ function List() {
   const [search, offset] = [query.get("q") ?? "", Number(query.get("offset")) || 0];
   const found = useQuery(credentialsAt(), { search, limit: 50, offset });
   useFollow("credential", found.reload);
-  const add = mayEdit.value && <LinkButton kind="primary" icon="Plus" href={to("new")}>Add a credential</LinkButton>;
+  const add = mayEdit.value && <LinkButton kind="primary" icon="Plus" href={to("new")}>Add credential</LinkButton>;
   return (
     <div class="page">
       <div class="page-head">
         <h1 class="grow" tabIndex={-1}>Credentials</h1>
-        {(found.data.value?.meta.total > 0 || search) && <SearchField label="Search credentials" value={search} onInput={(q) => setQuery({ q, offset: null })} />}
+        {((found.data.value?.meta.total ?? 0) > 0 || search) && <SearchField label="Search credentials" value={search} onInput={(q) => setQuery({ q, offset: null })} />}
         {add}
       </div>
       <Load of={found}>{({ credentials, meta }) => credentials.length ? (
         <>
-          <ul class="sources">{credentials.map((c: any) => (
+          <ul class="sources">{credentials.map((c) => (
             <li key={c.id} class="source-row">
               <span class="tile"><Icon name="KeyRound" /></span>
               <div class="grow">
@@ -57,15 +57,15 @@ function List() {
           ))}</ul>
           <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
         </>
-      ) : search ? <Empty icon="Search" title="No credential fits">Try other words.</Empty>
-        : <Empty icon="KeyRound" title="No credentials yet" action={add}>A credential is a key or a sign-in for a service. Nodes, tools, APIs, sources and MCP servers name it; it is sent to its own hosts and nowhere else.</Empty>}</Load>
+      ) : search ? <Empty icon="Search" title="No credentials match">Try different words.</Empty>
+        : <Empty icon="KeyRound" title="No credentials yet" action={add}>A credential is a key or sign-in for a service. Nodes, tools, APIs, sources and MCP servers use it by name; it is only ever sent to its own hosts.</Empty>}</Load>
     </div>
   );
 }
 
 function New({ preset }: { preset?: string }) {
-  if (!mayEdit.value) return <div class="page"><Empty icon="Eye" title="You may read here">An admin of the agent adds credentials.</Empty></div>;
-  const saved = (c: any) => { invalidate(credentialsAt()); go(to(c.id), true); if (c.status === "needs_login") connect(c); };
+  if (!mayEdit.value) return <div class="page"><Empty icon="Eye" title="Read-only access">Adding credentials needs the admin role.</Empty></div>;
+  const saved = (c: API.Credential) => { invalidate(credentialsAt()); go(to(c.id), true); if (c.status === "needs_login") connect(c); };
   return (
     <div class="page">
       <p class="crumb"><a href={to()}>Credentials</a>{preset && <> / <a href={to("new")}>Add</a></>}</p>
@@ -94,8 +94,8 @@ function One({ id }: { id: string }) {
   );
 }
 
-function Actions({ c, changed, edit }: { c: any; changed: () => Promise<void>; edit: () => void }) {
-  const person = ["authorization_code", "device_code"].includes(c.config.grant);
+function Actions({ c, changed, edit }: { c: API.Credential; changed: () => Promise<void>; edit: () => void }) {
+  const person = ["authorization_code", "device_code"].includes(c.config.grant ?? "");
   const testable = c.config.test || c.type === "oauth2";
   const test = async () => {
     const t = await post(credentialsAt(c.id, "test"));
@@ -104,15 +104,15 @@ function Actions({ c, changed, edit }: { c: any; changed: () => Promise<void>; e
   };
   const items: MenuItem[] = [
     { label: "Edit", icon: "Pencil", run: edit },
-    ...(person && c.status === "ready" ? [{ label: "Connect again", icon: "RefreshCw", run: () => connect(c) }, { label: "Disconnect", icon: "Unplug", run: () => confirm({ title: `Disconnect ${c.name}?`, text: "Its tokens are forgotten. What uses it fails until somebody connects it again.", action: "Disconnect", run: async () => { await remove(credentialsAt(c.id, "connection")); await changed(); } }) }] as MenuItem[] : []),
+    ...(person && c.status === "ready" ? [{ label: "Connect again", icon: "RefreshCw", run: () => connect(c) }, { label: "Disconnect", icon: "Unplug", run: () => confirm({ title: `Disconnect ${c.name}?`, text: "Its tokens are deleted. Anything that uses it fails until it's connected again.", action: "Disconnect", run: async () => { await remove(credentialsAt(c.id, "connection")); await changed(); } }) }] as MenuItem[] : []),
     "-",
-    { label: "Delete", icon: "Trash2", danger: true, disabled: c.used_by.length > 0, reason: "It is used: remove it there first.", run: () => confirm({ title: `Delete ${c.name}?`, text: "Its secret cannot be brought back.", action: "Delete", run: async () => { await remove(credentialsAt(c.id)); invalidate(credentialsAt()); go(to()); } }) },
+    { label: "Delete", icon: "Trash2", danger: true, disabled: c.used_by.length > 0, reason: "It's in use: remove it there first.", run: () => confirm({ title: `Delete ${c.name}?`, text: "Its secret can't be recovered.", action: "Delete", run: async () => { await remove(credentialsAt(c.id)); invalidate(credentialsAt()); go(to()); } }) },
   ];
   return (
     <>
       {c.status === "needs_confirm" ? <Button kind="primary" onClick={async () => { await confirmUse(c); await changed(); }}>Confirm</Button>
         : person && c.status !== "ready" && c.status !== "locked" ? <Button kind="primary" icon="LogIn" onClick={() => connect(c)}>Connect</Button>
-        : <Button icon="Activity" disabled={!testable || c.status === "locked"} reason={testable ? "Give its secret again first." : "It has no test request: add one under Edit."} onClick={test}>Test</Button>}
+        : <Button icon="Activity" disabled={!testable || c.status === "locked"} reason={testable ? "Enter its secret again first." : "No test request: add one under Edit."} onClick={test}>Test</Button>}
       <Menu label="More" items={items} />
     </>
   );
@@ -121,12 +121,12 @@ function Actions({ c, changed, edit }: { c: any; changed: () => Promise<void>; e
 const sections: Record<string, string> = { workflow: "workflows", tool: "tools", source: "knowledge", mcp: "mcp", api: "apis" };
 const kinds: Record<string, string> = { workflow: "Workflow", tool: "Tool", source: "Source", mcp: "MCP server", api: "API" };
 
-function Facts({ c }: { c: any }) {
+function Facts({ c }: { c: API.Credential }) {
   return (
     <>
       {c.last_error && <div class="card bad" role="status"><p><bdi>{c.last_error}</bdi></p></div>}
-      {c.status === "needs_confirm" && <div class="card" role="status"><p>This agent is a copy, and the credential came with it. Confirm that the copy may use it too.{c.type === "oauth2" && " If both copies are to stay connected, connect one of them again."}</p></div>}
-      {c.status === "locked" && <div class="card bad" role="status"><p>It was sealed with another master key. Give its secret again under Edit.</p></div>}
+      {c.status === "needs_confirm" && <div class="card" role="status"><p>This agent is a copy and the credential came with it. Confirm that the copy may use it.{c.type === "oauth2" && " If both copies are to stay connected, connect one of them again."}</p></div>}
+      {c.status === "locked" && <div class="card bad" role="status"><p>Encrypted with another master key. Enter its secret again under Edit.</p></div>}
       <section class="card" aria-label="Credential">
         <dl class="facts-list">
           <dt>Type</dt><dd>{typeTitle(c)}</dd>
@@ -140,13 +140,13 @@ function Facts({ c }: { c: any }) {
       </section>
       <section class="card stack" aria-label="Used by">
         <h2>Used by</h2>
-        {c.used_by.length ? <ul class="credential-uses">{c.used_by.map((u: any) => <li key={u.kind + u.id}><span class="muted">{kinds[u.kind]}</span> <a href={href(agentId.value, sections[u.kind], u.id)}><Name>{u.name || u.id}</Name></a></li>)}</ul>
-          : <p class="muted">Nothing yet. Choose it in an HTTP request of a workflow, a tool, a source of type API or an MCP server, or in code: <code>{`fetch(url, {credential: "${c.name}"})`}</code></p>}
+        {c.used_by.length ? <ul class="credential-uses">{c.used_by.map((u) => <li key={u.kind + u.id}><span class="muted">{kinds[u.kind]}</span> <a href={href(agentId.value, sections[u.kind], u.id)}><Name>{u.name || u.id}</Name></a></li>)}</ul>
+          : <p class="muted">Nothing yet. Choose it in a workflow's HTTP request, a tool, an API source or an MCP server, or use it in code: <code>{`fetch(url, {credential: "${c.name}"})`}</code></p>}
       </section>
     </>
   );
 }
 
-async function confirmUse(c: any) {
-  try { await post(credentialsAt(c.id, "confirm")); tell(`${c.name} may be used`); } catch (error: any) { tell(error); }
+async function confirmUse(c: API.Credential) {
+  try { await post(credentialsAt(c.id, "confirm")); tell(`${c.name} may be used`); } catch (error) { tell(error); }
 }

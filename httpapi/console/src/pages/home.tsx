@@ -1,7 +1,7 @@
 // Home: ask or add something, what waits for a person, and how the agent does.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { agent, agentId, get, go, href, mayEdit, onChange, path, post, useDraft, useQuery, type Result } from "../data";
+import { agent, agentId, get, go, href, mayEdit, onChange, path, post, useDraft, useQuery, type Result, type API } from "../data";
 import { Badge, Button, ErrorCard, Icon, Load, Name, openDialog, plural, Skeleton, span, tell, When, type IconName } from "../ui";
 import { Bars } from "../parts/spark";
 import { uploadFiles, uploads } from "../parts/upload";
@@ -75,15 +75,15 @@ function Ask({ id }: { id: string }) {
 }
 
 const steps: Record<string, [title: string, section: string[], icon: IconName, why: string]> = {
-  knowledge: ["Add knowledge", ["knowledge"], "BookOpen", "Files, sites, APIs and tables that it answers from."],
-  model: ["Choose a model", ["settings", "model"], "Sparkles", "OpenAI, Anthropic, Ollama and others. Until then it shows the passages that fit."],
-  ask: ["Ask a question", ["chat"], "MessageSquare", "Each answer says on which passages it stands."],
+  knowledge: ["Add knowledge", ["knowledge"], "BookOpen", "Files, sites, APIs and tables to answer from."],
+  model: ["Choose a model", ["settings", "model"], "Sparkles", "OpenAI, Anthropic, Ollama and others. Until then you see matching passages."],
+  ask: ["Ask a question", ["chat"], "MessageSquare", "Every answer cites its passages."],
   channel: ["Connect a channel", ["channels"], "Plug", "Telegram, WhatsApp, email or your own website."],
-  workflow: ["Activate a workflow", ["workflows", "templates"], "Workflow", "Templates are ready after a few values."],
+  workflow: ["Activate a workflow", ["workflows", "templates"], "Workflow", "Templates need only a few values."],
 };
 
 /** What is still to be set up, with the reason for the next step; gone when all is done. */
-function Checklist({ overview }: { overview: Result<any> }) {
+function Checklist({ overview }: { overview: Result<API.Overview> }) {
   const list = ((overview.data.value?.checklist ?? []) as { id: string; done: boolean }[]).filter((s) => steps[s.id]);
   const next = list.find((s) => !s.done);
   if (!next) return null;
@@ -105,8 +105,8 @@ function Checklist({ overview }: { overview: Result<any> }) {
 }
 
 /** Approvals, takeovers and handovers, decided in their row. */
-function Waiting({ found }: { found: Result<any> }) {
-  const list: any[] = found.data.value?.waiting ?? [];
+function Waiting({ found }: { found: Result<API.WaitingList> }) {
+  const list = found.data.value?.waiting ?? [];
   if (!list.length) return null;
   return (
     <section class="stack" aria-label="Waiting for you">
@@ -116,11 +116,11 @@ function Waiting({ found }: { found: Result<any> }) {
   );
 }
 
-function WaitingRow({ w, done }: { w: any; done: () => Promise<void> }) {
+function WaitingRow({ w, done }: { w: API.Waiting; done: () => Promise<void> }) {
   const [comment, setComment] = useState("");
   const [asking, setAsking] = useState(false);
   const decide = async (decision: string) => {
-    await post(path("agents", agentId.value, "workflows", "executions", w.execution_id, "resume"), { node_id: w.node_id, path: w.path || undefined, data: { decision, comment } });
+    await post(path("agents", agentId.value, "workflows", "executions", w.execution_id!, "resume"), { node_id: w.node_id, path: w.path || undefined, data: { decision, comment } });
     tell(decision === "approved" ? "Approved" : "Rejected");
     await done();
   };
@@ -135,30 +135,36 @@ function WaitingRow({ w, done }: { w: any; done: () => Promise<void> }) {
         {asking && <input class="comment" placeholder="Comment" aria-label="Comment" value={comment} onInput={(e) => setComment(e.currentTarget.value)} autoFocus />}
       </div>
       {w.kind === "approval" && mayEdit.value && <div class="row nowrap">
-        <Button kind="quiet" icon="MessageSquare" label="Add a comment" onClick={() => setAsking(!asking)} />
+        <Button kind="quiet" icon="MessageSquare" label="Add comment" onClick={() => setAsking(!asking)} />
         <Button onClick={() => decide("rejected")}>Reject</Button>
         <Button kind="primary" onClick={() => decide("approved")}>Approve</Button>
       </div>}
-      {w.kind === "approval" && <a class="button quiet" href={href(agentId.value, "workflows", "executions", w.execution_id)}>Open</a>}
-      {w.kind === "takeover" && <a class="button primary" href={href(agentId.value, "browser", w.session_id)}>Take over</a>}
-      {w.kind === "handover" && <a class="button primary" href={href(agentId.value, "inbox", w.conversation_id)}>Answer</a>}
+      {w.kind === "approval" && <a class="button quiet" href={href(agentId.value, "workflows", "executions", w.execution_id!)}>Open</a>}
+      {w.kind === "takeover" && <a class="button primary" href={href(agentId.value, "browser", w.session_id!)}>Take over</a>}
+      {w.kind === "handover" && <a class="button primary" href={href(agentId.value, "inbox", w.conversation_id!)}>Answer</a>}
     </li>
   );
 }
 
-function Failures({ list }: { list: any[] }) {
+/** Repeats the newest execution of a failure, and shows it. */
+async function retry(f: API.FailureGroup) {
+  const made = await post(path("agents", agentId.value, "workflows", "executions", f.execution_id, "retry"));
+  go(href(agentId.value, "workflows", "executions", made.id));
+}
+
+function Failures({ list }: { list: API.FailureGroup[] }) {
   if (!list.length) return null;
   return (
     <section class="stack" aria-label="Failures">
       <h2>Failed in the last 24 hours</h2>
       <ul class="plain cards-list">{list.map((f) => (
-        <li class="card row"><Icon name="TriangleAlert" /><a href={href(agentId.value, "workflows", "executions", f.execution_id)}><Name>{f.workflow_name}</Name>{f.node_label && <> › <Name>{f.node_label}</Name></>}</a><span class="muted small failure">{f.error}</span><Badge tone="bad">{plural(f.count, "time")}</Badge><When time={f.last_at} /></li>
+        <li key={f.execution_id} class="card row"><Icon name="TriangleAlert" /><a href={href(agentId.value, "workflows", "executions", f.execution_id)}><Name>{f.workflow_name}</Name>{f.node_label && <> › <Name>{f.node_label}</Name></>}</a><span class="muted small failure">{f.error}</span><Badge tone="bad">{plural(f.count, "time")}</Badge><When time={f.last_at} />{mayEdit.value && <Button icon="RotateCcw" onClick={() => retry(f)}>Retry</Button>}</li>
       ))}</ul>
     </section>
   );
 }
 
-function Figures({ o }: { o: any }) {
+function Figures({ o }: { o: API.Overview }) {
   const s = o.series ?? {};
   const days: string[] = s.days ?? [];
   const ran = Object.values<number[]>(s.executions ?? {}).flat().some(Boolean);
@@ -172,7 +178,7 @@ function Figures({ o }: { o: any }) {
       {(ran || spoke) && (
         <section class="plots" aria-label="The last 14 days">
           {ran && <div class="card"><Bars label="Executions" days={days} series={[{ name: "complete", tone: "good", values: s.executions.complete ?? [] }, { name: "errored", tone: "bad", values: s.executions.errored ?? [] }, { name: "terminated", tone: "warn", values: s.executions.terminated ?? [] }]} />
-            {p50.length > 0 && <p class="muted small">Half of them took at most {span(p50.at(-1)!)} on the last day, 95 of 100 at most {span(p95.at(-1)!)}.</p>}</div>}
+            {p50.length > 0 && <p class="muted small">Half of them took at most {span(p50.at(-1)!)} on the last day, 95th percentile {span(p95.at(-1)!)}.</p>}</div>}
           {spoke && <div class="card"><Bars label="Messages" days={days} series={[{ name: "in", tone: "busy", values: s.messages.in ?? [] }, { name: "out", tone: "act", values: s.messages.out ?? [] }]} /></div>}
         </section>
       )}
@@ -180,7 +186,7 @@ function Figures({ o }: { o: any }) {
         {(counts.some(([name]) => o.counts?.[name]) || o.sessions_open > 0) && <ul class="counts">{counts.map(([name, noun, section]) => <li><a href={href(id, section)}><b>{(o.counts?.[name] ?? 0).toLocaleString()}</b> {o.counts?.[name] === 1 ? noun : `${noun}s`}</a></li>)}
           {o.sessions_open > 0 && <li><a href={href(id, "browser")}><b>{o.sessions_open}</b> open browser {o.sessions_open === 1 ? "session" : "sessions"}</a></li>}
           {o.sources_at_work > 0 && <li><a href={href(id, "knowledge")}><b>{o.sources_at_work}</b> {o.sources_at_work === 1 ? "source" : "sources"} being read</a></li>}</ul>}
-        {o.next_runs?.length > 0 && <section class="card" aria-label="Next runs"><h2>Next</h2><ul class="plain">{o.next_runs.map((r: any) => <li class="row"><Icon name="Clock" size={16} /><a class="grow" href={href(id, "calendar", "schedules", r.schedule_id)}><Name>{r.name}</Name></a><When time={r.at} /></li>)}</ul></section>}
+        {o.next_runs?.length > 0 && <section class="card" aria-label="Next runs"><h2>Next</h2><ul class="plain">{o.next_runs.map((r) => <li class="row"><Icon name="Clock" size={16} /><a class="grow" href={href(id, "calendar", "schedules", r.schedule_id)}><Name>{r.name}</Name></a><When time={r.at} /></li>)}</ul></section>}
       </div>
     </>
   );

@@ -1,25 +1,29 @@
 // Inbox: the conversations of people, and of the bot, answered in one place.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { get, go, href, mayEdit, onChange, onReset, path, post, put, route, session, setQuery, useQuery } from "../data";
+import { get, go, href, mayEdit, onChange, onReset, path, post, put, route, session, setQuery, useQuery, type API } from "../data";
 import { Badge, Button, Empty, LinkButton, Load, openDialog, platformName, plural, tell, unmarked, When } from "../ui";
+import { style } from "../parts/styles";
 import { Simulate } from "../parts/simulate";
 import { ContactPane } from "./inbox/contact";
 import { Thread } from "./inbox/thread";
+import "../css/inbox.css";
+
+export const styles = style("./inbox.css");
 
 const pageSize = 50;
 
 /** Where a conversation goes on: its platform, or the console's chat. */
-export const channelOf = (c: any) => (c.gateway ? platformName(c.gateway.type) : c.gateway_id ? "Deleted channel" : "Chat");
+export const channelOf = (c: API.ConversationSummary) => (c.gateway ? platformName(c.gateway.type) : c.gateway_id ? "Deleted channel" : "Chat");
 /** With whom a conversation is. */
-export const whoOf = (c: any) => c.contact?.name || c.metadata?.title || (c.gateway_id ? "Unknown" : "Chat");
+export const whoOf = (c: API.ConversationSummary): string => c.contact?.name || String(c.metadata?.title ?? "") || (c.gateway_id ? "Unknown" : "Chat");
 
 /** What was said last in a conversation, in a line. */
-export const lastSaid = ({ last_message: m }: any) => (m ? (m.author === "bot" ? unmarked(m.content) : m.content) : "Nothing said yet");
+export const lastSaid = ({ last_message: m }: Pick<API.ConversationSummary, "last_message">) => (m ? (m.author === "bot" ? unmarked(m.content) : m.content) : "No messages yet");
 
 const myEmail = () => session.value?.identity?.email ?? "";
 
-function fits(c: any, tab: string, channel: string) {
+function fits(c: API.ConversationSummary, tab: string, channel: string) {
   if (tab === "mine" && (c.status !== "open" || c.assignee !== myEmail())) return false;
   if (tab === "open" && c.status !== "open") return false;
   return !channel || (channel === "chat" ? !c.gateway_id : c.gateway_id === channel);
@@ -38,7 +42,7 @@ export default function Inbox() {
   const filters = { limit, sort: "last_message_at", order: "desc", search, status: tab === "all" ? "" : "open", assignee: tab === "mine" ? "me" : "",
     channel: channel === "chat" ? "chat" : "", gateway_id: channel === "chat" ? "" : channel };
   const found = useQuery(at, filters);
-  const counts = useQuery(`${at}/counts`);
+  const counts = useQuery(path("agents", id, "conversations", "counts"));
   const gateways = useQuery(path("agents", id, "gateways"), { limit: 100 });
   useEffect(() => { setPicked([]); setDetails(false); }, [current, tab, channel]);
   useEffect(() => {
@@ -46,25 +50,30 @@ export default function Inbox() {
     const count = () => { timer ??= setTimeout(() => { timer = undefined; void counts.reload(); }, 2000); };
     const off = onChange("conversation", (c) => {
       count();
-      found.set((d: any) => {
-        const others = d.conversations.filter((x: any) => x.id !== c.id);
+      found.set((d) => {
+        const others = d.conversations.filter((x) => x.id !== c.id);
         const before = others.length < d.conversations.length;
         if (!c.row || !fits(c.row, tab, channel) || (search && !before)) return { ...d, conversations: others };
-        const last = (x: any) => x.last_message?.id ?? 0;
+        const last = (x: API.ConversationSummary) => x.last_message?.id ?? 0;
         return { ...d, conversations: [...others, c.row].sort((a, b) => last(b) - last(a)) };
       });
     });
     const reset = onReset(() => { void found.reload(); void counts.reload(); });
     return () => { off(); reset(); clearTimeout(timer); };
   }, [found, tab, channel, search]);
-  const list: any[] = found.data.value?.conversations ?? [];
+  const list = found.data.value?.conversations ?? [];
   const open = (c: string) => href(id, "inbox", c) + (route.value.query.size ? `?${route.value.query}` : "");
-  const change = async (what: object, of = picked.length ? picked : [current]) => {
+  const send = async (ids: string[], what: API.Change) => {
+    await post(path("agents", id, "conversations", "batch"), { ids, change: what });
+    await Promise.all([found.reload(), counts.reload()]);
+  };
+  const change = async (what: API.Change, of = picked.length ? picked : [current]) => {
     const ids = of.filter(Boolean);
     if (!ids.length || !mayEdit.value) return;
-    await post(`${at}/batch`, { ids, change: what });
-    await Promise.all([found.reload(), counts.reload()]);
+    const open = list.filter((c) => ids.includes(c.id) && c.status === "open").map((c) => c.id);
+    await send(ids, what);
     setPicked([]);
+    if (what.status && what.status !== "open") tell(`${ids.length > 1 ? plural(ids.length, "conversation") : "Conversation"} ${what.status}`, open.length ? () => { void send(open, { status: "open" }).catch(tell); } : undefined);
   };
   useKeys({ list, current, open, change });
   const nothing = found.data.value && list.length === 0 && !search && !channel && tab !== "mine";
@@ -72,8 +81,8 @@ export default function Inbox() {
     <div class={`page full inbox ${current ? "reading" : ""} ${details ? "with-details" : ""}`}>
       <h1 class="hidden" tabIndex={-1}>Inbox</h1>
       <aside class="inbox-list" aria-label="Conversations">
-        <div class="tabs" role="group" aria-label="Which conversations">
-          {[["mine", "Mine"], ["open", "Open"], ["all", "All"]].filter(([t]) => t !== "mine" || myEmail()).map(([t, title]) => (
+        <div class="tabs" role="group" aria-label="Filter conversations">
+          {([["mine", "Mine"], ["open", "Open"], ["all", "All"]] as const).filter(([t]) => t !== "mine" || myEmail()).map(([t, title]) => (
             <button key={t} type="button" aria-current={t === tab ? "true" : undefined} onClick={() => setQuery({ tab: t === "open" ? null : t })}>{title} {counts.data.value?.[t] ?? ""}</button>
           ))}
         </div>
@@ -82,23 +91,24 @@ export default function Inbox() {
           <select aria-label="Channel" value={channel} onChange={(e) => setQuery({ channel: e.currentTarget.value })}>
             <option value="">All channels</option>
             <option value="chat">Chat</option>
-            {(gateways.data.value?.gateways ?? []).map((g: any) => <option key={g.id} value={g.id}>{platformName(g.type)}: {g.name}</option>)}
+            {(gateways.data.value?.gateways ?? []).map((g) => <option key={g.id} value={g.id}>{platformName(g.type)}: {g.name}</option>)}
           </select>
         </div>
         {picked.length > 0 && (
           <div class="row inbox-bulk">
-            <span class="grow">{plural(picked.length, "conversation")}</span>
+            <label class="row nowrap grow"><input type="checkbox" checked={picked.length === list.length} onChange={() => setPicked(picked.length === list.length ? [] : list.map((c) => c.id))} />{picked.length} of {list.length}</label>
             <Button onClick={() => change({ status: "resolved" })}>Resolve</Button>
+            <Button onClick={() => change({ status: "snoozed" })}>Snooze</Button>
             <Button onClick={() => change({ read: true })}>Read</Button>
             <Button onClick={() => change({ muted: true })}>Mute</Button>
-            <Button kind="quiet" icon="X" label="Select none" onClick={() => setPicked([])} />
+            <Button kind="quiet" icon="X" label="Clear selection" onClick={() => setPicked([])} />
           </div>
         )}
         <Load of={found}>{({ meta }) => (
           <ul class="inbox-entries">
             {list.map((c) => (
               <li key={c.id} class={c.id === current ? "on" : ""}>
-                {mayEdit.value && <input type="checkbox" aria-label={`Select the conversation with ${whoOf(c)}`} checked={picked.includes(c.id)}
+                {mayEdit.value && <input type="checkbox" aria-label={`Select conversation with ${whoOf(c)}`} checked={picked.includes(c.id)}
                   onChange={() => setPicked((p) => (p.includes(c.id) ? p.filter((x) => x !== c.id) : [...p, c.id]))} />}
                 <a href={open(c.id)} aria-current={c.id === current ? "page" : undefined} class={c.unread ? "unread" : ""}>
                   <span class="row"><bdi class="clip grow">{whoOf(c)}</bdi><span class="muted small">{channelOf(c)} · <When time={c.last_message?.created_at ?? c.created_at} /></span></span>
@@ -111,7 +121,7 @@ export default function Inbox() {
                 </a>
               </li>
             ))}
-            {list.length === 0 && !nothing && <li class="muted">{search ? "Nothing found" : "No conversations here"}</li>}
+            {list.length === 0 && !nothing && <li class="muted">{search ? "No results" : tab === "mine" ? "Nothing is assigned to you. Take a conversation from Open: its menu has Assign to me." : "No conversations here"}</li>}
             {meta.total > list.length && list.length >= limit && <li><Button kind="quiet" onClick={() => setLimit(limit + pageSize)}>More</Button></li>}
           </ul>
         )}</Load>
@@ -121,14 +131,14 @@ export default function Inbox() {
           <Empty icon="Inbox" title="No conversations yet" action={<>
             <LinkButton kind="primary" href={href(id, "channels")}>Connect a channel</LinkButton>
             {mayEdit.value && <Button onClick={() => openDialog((close) => <Simulate id={id} close={close} />)}>Simulate a message</Button>}
-          </>}>Messages of your channels, and the bot's answers, appear here.</Empty>
+          </>}>Messages from your channels, and the bot's answers, appear here.</Empty>
         ) : <div class="inbox-none muted"><p>Choose a conversation. <kbd>j</kbd> and <kbd>k</kbd> go through them.</p></div>}
       {current && <ContactPane key={`contact-${current}`} id={id} conversation={current} close={() => setDetails(false)} />}
     </div>
   );
 }
 
-type KeyActions = { list: any[]; current: string; open: (id: string) => string; change: (what: object) => Promise<void> };
+type KeyActions = { list: API.ConversationSummary[]; current: string; open: (id: string) => string; change: (what: API.Change) => Promise<void> };
 
 /** Keys of the inbox: j and k walk, r and n write, e, m, a and u change the conversation. */
 function useKeys(actions: KeyActions) {
@@ -146,8 +156,8 @@ function useKeys(actions: KeyActions) {
       const run: Record<string, () => unknown> = {
         j: () => step(1), k: () => step(-1),
         r: () => document.querySelector<HTMLElement>("[data-mode=reply]")?.click(), n: () => document.querySelector<HTMLElement>("[data-mode=note]")?.click(),
-        e: () => change({ status: c?.status === "open" ? "resolved" : "open" }), m: () => change({ muted: !c?.muted }),
-        a: () => (myEmail() ? change({ assignee: c?.assignee === myEmail() ? null : "me" }) : tell("This server knows no people: open it to people with an identity proxy to assign conversations.")), u: () => change({ read: c?.unread > 0 }),
+        e: () => { if (c?.status === "open") step(list.at(-1) === c ? -1 : 1); return change({ status: c?.status === "open" ? "resolved" : "open" }); }, m: () => change({ muted: !c?.muted }),
+        a: () => (myEmail() ? change({ assignee: c?.assignee === myEmail() ? null : "me" }) : tell("To assign conversations, put the server behind an identity proxy so that people have names.")), u: () => change({ read: (c?.unread ?? 0) > 0 }),
       };
       if (!run[e.key] || (!current && !"jk".includes(e.key))) return;
       e.preventDefault();

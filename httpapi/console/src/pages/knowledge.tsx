@@ -17,7 +17,7 @@ export default function Knowledge() {
   return rest[0] ? <Source key={rest[0]} id={rest[0]} /> : <List />;
 }
 
-const sourcesAt = (...more: string[]) => path("agents", agentId.value, "sources", ...more);
+const sourcesAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "sources", ...more);
 
 /** Files of a drop, those in folders too. */
 async function dropped(items: DataTransferItemList): Promise<File[]> {
@@ -77,7 +77,7 @@ function List() {
           <Load of={found} lines={6}>{({ sources, meta }) => {
             const shown = sources.filter((s: API.Source) => !hidden.includes(s.id));
             if (!shown.length && !type) return (
-              <Empty icon="BookOpen" title="The agent knows nothing yet" action={mayEdit.value && <><Button kind="primary" icon="Upload" onClick={() => file.current?.click()}>Upload documents</Button><Button icon="Globe" onClick={() => { openDialog((close) => <AddSite close={close} />); }}>Add a site</Button></>}>
+              <Empty icon="BookOpen" title="No knowledge yet" action={mayEdit.value && <><Button kind="primary" icon="Upload" onClick={() => file.current?.click()}>Upload documents</Button><Button icon="Globe" onClick={() => { openDialog((close) => <AddSite close={close} />); }}>Add site</Button></>}>
                 Drop files anywhere on this page: text, Markdown, HTML, PDF, Word, CSV and JSON. Sites, APIs and tables become knowledge too.
               </Empty>
             );
@@ -97,6 +97,9 @@ function List() {
   );
 }
 
+/** The pages of a crawl that could not be read. */
+const failedPages = (s: API.Source) => (s.config.failedPages ?? []) as { url: string; status?: number; error?: string }[];
+
 function SourceRow({ s, hide }: { s: API.Source; hide: () => void }) {
   const now = progress.value[s.id] ?? s.progress;
   const icon = ({ file: "FileText", crawl: "Globe", url: "Link", database: "Table", api: "Plug" } as const)[s.type as "file"] ?? "FileText";
@@ -106,8 +109,8 @@ function SourceRow({ s, hide }: { s: API.Source; hide: () => void }) {
       <div class="grow">
         <a href={href(agentId.value, "knowledge", s.id)}><Name>{s.name}</Name></a>
         <p class="muted small">
-          {kindNames[s.type] ?? s.type} · {plural(s.chunks, "chunk")}{s.config?.pageCount ? ` · ${plural(s.config.pageCount, "page")}` : ""} · <When time={s.updated_at} />
-          {s.config?.failedPages?.length > 0 && <span class="issue"> · {plural(s.config.failedPages.length, "page")} failed</span>}
+          {kindNames[s.type] ?? s.type} · {plural(s.chunks, "chunk")}{s.config.pageCount ? ` · ${plural(Number(s.config.pageCount), "page")}` : ""} · <When time={s.updated_at} />
+          {failedPages(s).length > 0 && <span class="issue"> · {plural(failedPages(s).length, "page")} failed</span>}
         </p>
         {s.error && <p class="issue small">{s.error.message}</p>}
         {busy(s) && now?.total > 0 && <p class="row nowrap"><progress max={now.total} value={now.done} aria-label="Progress" /><span class="muted small">{now.done}/{now.total}{now.rate ? ` · ${now.rate.toFixed(1)}/s` : ""}</span></p>}
@@ -126,11 +129,11 @@ const readAgain = async (s: API.Source) => { await again(s, s.type === "crawl" |
 
 function sourceActions(s: API.Source, hide: () => void): MenuItem[] {
   const may = mayEdit.value;
-  const reason = may ? undefined : "You may read here.";
+  const reason = may ? undefined : "You have read-only access.";
   return [
     { label: "Open", icon: "Eye", run: () => go(href(agentId.value, "knowledge", s.id)) },
     ...(s.type === "file" ? [{ label: "Download the original", icon: "Download" as const, run: () => download("GET", sourcesAt(s.id, "file")) }] : []),
-    { label: s.type === "crawl" || s.type === "url" ? "Crawl again" : "Read again", icon: "RefreshCw", disabled: !may || busy(s), reason: reason ?? (busy(s) ? "It is being read." : undefined), run: () => readAgain(s) },
+    { label: s.type === "crawl" || s.type === "url" ? "Crawl again" : "Read again", icon: "RefreshCw", disabled: !may || busy(s), reason: reason ?? (busy(s) ? "Being processed." : undefined), run: () => readAgain(s) },
     { label: "Embed again", icon: "Layers", disabled: !may || busy(s), reason, run: () => again(s, "reindex") },
     { label: "Rename", icon: "Pencil", disabled: !may, reason, run: () => { openDialog((close) => <Rename s={s} close={close} />); } },
     "-",
@@ -174,16 +177,16 @@ function Search() {
     <section class="stack" aria-label="Search">
       <form class="row search-bar" role="search" onSubmit={(e) => { e.preventDefault(); setQuery({ q: text.trim() }); }}>
         <input type="search" class="grow" data-search placeholder="Search by meaning and words" aria-label="Search for" value={text} onInput={(e) => { setText(e.currentTarget.value); if (!e.currentTarget.value) setQuery({ q: null }); }} />
-        <select aria-label="How to search" value={mode} onChange={(e) => setQuery({ mode: e.currentTarget.value === "hybrid" ? null : e.currentTarget.value })}>
+        <select aria-label="Search mode" value={mode} onChange={(e) => setQuery({ mode: e.currentTarget.value === "hybrid" ? null : e.currentTarget.value })}>
           <option value="hybrid">Meaning and words</option><option value="vector">Meaning</option><option value="keyword">Words</option>
         </select>
-        <label class="row nowrap small"title="Passages with a lower score, from 0 to 1, are left out">Min. score <input type="number" class="min-score" min="0" max="1" step="0.05" aria-label="Least score" value={min} onChange={(e) => setQuery({ min: e.currentTarget.value })} /></label>
+        <label class="row nowrap small"title="Hide passages with a lower score, from 0 to 1">Min. score <input type="number" class="min-score" min="0" max="1" step="0.05" aria-label="Least score" value={min} onChange={(e) => setQuery({ min: e.currentTarget.value })} /></label>
         <Button kind="primary" submit icon="Search">Search</Button>
         {q && mayEdit.value && <Button icon="MessageSquare" onClick={() => { sessionStorage.setItem("satchel.ask", q); go(href(agentId.value, "chat")); }}>Ask in chat</Button>}
       </form>
       {q && (found.data.value ? (
         found.data.value.results.length ? <ol class="results">{found.data.value.results.map((r, i) => <Passage key={r.id} r={r} n={i + 1} />)}</ol>
-          : <Empty icon="Search" title="Nothing was found">{min ? "A lower minimum score finds more." : <>Try other words, or look at <a href={href(agentId.value, "knowledge")}>the sources</a>.</>}</Empty>
+          : <Empty icon="Search" title="No results">{min ? "A lower minimum score finds more." : <>Try different words, or look at <a href={href(agentId.value, "knowledge")}>the sources</a>.</>}</Empty>
       ) : found.error.value ? <ErrorCard error={found.error.value} retry={found.reload} /> : <Skeleton lines={6} />)}
     </section>
   );
@@ -193,7 +196,7 @@ function Passage({ r, n }: { r: API.SearchHit; n: number }) {
   const [open, setOpen] = useState(false);
   return (
     <li class="card stack">
-      <div class="row"><b class="cite">{n}</b><a href={`${href(agentId.value, "knowledge", r.source_id)}?chunk=${r.id}`}><Name>{r.metadata.source_name}</Name></a><span class="muted small grow clip"><bdi>{r.metadata.place}</bdi></span><span class="score" title="How likely it is that the passage answers the question"><i style={{ width: `${Math.round(r.score * 100)}%` }} /></span><span class="small muted">{r.score.toFixed(2)}</span></div>
+      <div class="row"><b class="cite">{n}</b><a href={`${href(agentId.value, "knowledge", r.source_id)}?chunk=${r.id}`}><Name>{r.metadata.source_name}</Name></a><span class="muted small grow clip"><bdi>{r.metadata.place}</bdi></span><span class="score" title="Estimated probability that the passage answers the question"><i style={{ width: `${Math.round(r.score * 100)}%` }} /></span><span class="small muted">{r.score.toFixed(2)}</span></div>
       <p class={open ? "passage-full" : "passage-text"}><Highlighted text={r.content} ranges={r.matches} best={r.best_sentence} excerpt={!open} /></p>
       {r.content.length > 400 && <button type="button" class="link" onClick={() => setOpen(!open)}>{open ? "Less" : "More"}</button>}
     </li>
@@ -218,7 +221,7 @@ function Source({ id }: { id: string }) {
             {s.type === "file" && <Button icon="Download" onClick={() => download("GET", sourcesAt(id, "file"))}>Original</Button>}
             <Menu label="Actions" items={sourceActions(s, () => { go(href(agentId.value, "knowledge")); deleteLater(`${s.name} deleted`, () => remove(sourcesAt(id)).then(() => invalidate(sourcesAt())), () => {}); })} />
           </div>
-          {s.error && <div class="card bad"><p>{s.error.message}</p></div>}
+          {s.error && <div class="card bad"><p>{s.error.message}</p>{mayEdit.value && <Button icon="RotateCcw" onClick={() => readAgain(s)}>Retry</Button>}</div>}
           {busy(s) && s.progress && s.progress.total > 0 && <p class="row nowrap"><progress max={s.progress.total} value={s.progress.done} aria-label="Progress" /><span class="muted small">{s.progress.done}/{s.progress.total}</span></p>}
           <nav class="tabs" aria-label="Source">{[["text", "Text"], ["chunks", "Chunks"], ...(s.config?.pageHashes || s.config?.failedPages ? [["pages", "Pages"]] : []), ["settings", "Settings"]].map(([t, title]) => (
             <button type="button" aria-current={tab === t ? "page" : undefined} onClick={() => setQuery({ tab: t === "text" ? null : t })}>{title}</button>
@@ -250,7 +253,7 @@ function Pages({ s }: { s: API.Source }) {
   const pages = Object.keys(s.config.pageHashes ?? {});
   return (
     <div class="stack">
-      {s.config.failedPages?.length > 0 && <div class="card"><h2>Failed</h2><ul class="plain">{s.config.failedPages.map((p: API.Source["config"]) => <li><bdi>{p.url}</bdi> <span class="issue small">{[p.status, p.error].filter(Boolean).join(" · ")}</span></li>)}</ul></div>}
+      {failedPages(s).length > 0 && <div class="card"><h2>Failed</h2><ul class="plain">{failedPages(s).map((p) => <li><bdi>{p.url}</bdi> <span class="issue small">{[p.status, p.error].filter(Boolean).join(" · ")}</span></li>)}</ul></div>}
       <div class="card"><h2>{plural(pages.length, "page")}</h2><ul class="plain">{pages.slice(0, 200).map((url) => <li><a href={url} target="_blank" rel="noopener noreferrer"><bdi>{url}</bdi></a></li>)}</ul></div>
     </div>
   );

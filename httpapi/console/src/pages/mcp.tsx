@@ -1,15 +1,15 @@
 // MCP servers: programs whose tools the agent may use, and the agent's own address for others.
 import { useEffect, useState } from "preact/hooks";
 
-import { agent, agentId, ApiError, go, href, invalidate, mayEdit, path, post, put, remove, route, session, setQuery, useQuery } from "../data";
-import { Badge, Button, confirm, CopyField, Empty, ErrorCard, FormDialog, Icon, LinkButton, Load, Menu, Name, openDialog, Pager, SelectField, Skeleton, tell, TextField, When, type FormState, type MenuItem } from "../ui";
+import { agent, agentId, ApiError, go, href, invalidate, mayEdit, path, post, put, remove, route, session, setQuery, useQuery, type API, type Result } from "../data";
+import { Badge, Button, confirm, CopyField, Empty, ErrorCard, FormDialog, Icon, LinkButton, Load, Menu, Name, openDialog, Pager, SelectField, Skeleton, tell, TextField, When, type FormState, type MenuItem, type Values } from "../ui";
 import { authOf, credentialOf, credentialTitle, CredentialFields, CredentialSelect } from "../parts/credentials";
 import { connectServer } from "../parts/connect";
 import { useFollow } from "../parts/follow";
 import { TryTool } from "../parts/try";
 import { Catalogue } from "./mcp/catalogue";
 
-const mcpAt = (...more: string[]) => path("agents", agentId.value, "mcp", ...more);
+const mcpAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "mcp", ...more);
 
 export default function MCP() {
   const [id] = route.value.rest;
@@ -17,27 +17,27 @@ export default function MCP() {
   return id ? <Server key={id} id={id} /> : <List />;
 }
 
-const State = ({ s }: { s: any }) => <Badge tone={s.status === "connected" ? "good" : s.status === "error" ? "bad" : "warn"}>{s.status.replace("_", " ")}</Badge>;
+const State = ({ s }: { s: API.MCPServer }) => <Badge tone={s.status === "connected" ? "good" : s.status === "error" ? "bad" : "warn"}>{s.status.replace("_", " ")}</Badge>;
 
-const Where = ({ s }: { s: any }) => (s.command ? <>program <bdi>{s.command}</bdi></> : <bdi>{s.url}</bdi>);
+const Where = ({ s }: { s: API.MCPServer }) => (s.command ? <>program <bdi>{s.command}</bdi></> : <bdi>{s.url}</bdi>);
 
 /** How the agent shows the server who it is. */
-const authText = (s: any) => (s.command ? (s.credential ? "with a stored environment" : "no credentials") : s.auth_type === "login" ? (s.status === "needs_login" ? "nobody has logged in" : "logged in") : s.credential ? "a stored credential" : s.auth_type === "none" ? "no credentials" : `${credentialTitle(s.auth_type)}, set`);
+const authText = (s: API.MCPServer) => (s.command ? (s.credential ? "with a stored environment" : "no credentials") : s.auth_type === "login" ? (s.status === "needs_login" ? "nobody has logged in" : "logged in") : s.credential ? "a stored credential" : s.auth_type === "none" ? "no credentials" : `${credentialTitle(s.auth_type)}, set`);
 
-const LogIn = ({ s, primary }: { s: any; primary?: boolean }) => mayEdit.value && s.auth_type === "login" && s.status === "needs_login" && <Button kind={primary ? "primary" : undefined} icon="LogIn" onClick={() => connectServer(s)}>Log in</Button>;
+const LogIn = ({ s, primary }: { s: API.MCPServer; primary?: boolean }) => mayEdit.value && s.auth_type === "login" && s.status === "needs_login" && <Button kind={primary ? "primary" : undefined} icon="LogIn" onClick={() => connectServer(s)}>Log in</Button>;
 
 function List() {
   const offset = Number(route.value.query.get("offset")) || 0;
   const found = useQuery(mcpAt(), { limit: 50, offset });
   useFollow("mcp", found.reload);
-  const add = mayEdit.value && <Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <Edit commands={found.data.value?.commands ?? []} close={close} done={(s) => { go(href(agentId.value, "mcp", s.id)); if (s.status === "needs_login" && s.auth_type === "login") void connectServer(s); }} />); }}>Add a server</Button>;
+  const add = mayEdit.value && <Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <Edit commands={found.data.value?.commands ?? []} close={close} done={(s) => { go(href(agentId.value, "mcp", s.id)); if (s.status === "needs_login" && s.auth_type === "login") void connectServer(s); }} />); }}>Add server</Button>;
   const own = new URL(`mcp/${agent.value?.name ?? agentId.value}`, session.value?.public_url ? `${session.value.public_url}/` : document.baseURI).href;
   return (
     <div class="page">
       <div class="page-head"><h1 class="grow" tabIndex={-1}>MCP servers</h1><LinkButton icon="Search" href={href(agentId.value, "mcp", "catalogue")}>Catalogue</LinkButton>{add}</div>
       <Load of={found}>{({ servers, meta }) => servers.length ? (
         <>
-          <ul class="sources">{servers.map((s: any) => (
+          <ul class="sources">{servers.map((s) => (
             <li key={s.id} class="source-row">
               <span class="tile"><Icon name="Plug" /></span>
               <div class="grow"><a href={href(agentId.value, "mcp", s.id)}><Name>{s.name}</Name></a><p class="muted small"><Where s={s} /> · {authText(s)} · seen <When time={s.checked_at} /></p>{s.last_error && s.status !== "needs_login" && <p class="issue small"><bdi>{s.last_error}</bdi></p>}</div>
@@ -46,10 +46,10 @@ function List() {
           ))}</ul>
           <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
         </>
-      ) : <Empty icon="Plug" title="No MCP servers yet" action={add}>A server of the Model Context Protocol offers tools, such as those of your ticket system. Register it by its address, and let the agent call some of them.</Empty>}</Load>
-      <section class="card stack" aria-label="This agent as a server">
-        <h2>This agent is a server too</h2>
-        <p class="muted">Clients of the protocol, such as Claude or an editor, search the agent's knowledge, run its workflows, send messages and use its browser at this address. They send an API key as a bearer token.</p>
+      ) : <Empty icon="Plug" title="No MCP servers yet" action={add}>MCP servers offer tools, such as those of your ticket system. Add one by its address and choose which tools the agent may call.</Empty>}</Load>
+      <section class="card stack" aria-label="This agent as an MCP server">
+        <h2>This agent is an MCP server too</h2>
+        <p class="muted">MCP clients such as Claude or an editor can search the agent's knowledge, run its workflows, send messages and use its browser at this address, with an API key as bearer token.</p>
         <CopyField label="Address" text={own} />
       </section>
     </div>
@@ -57,13 +57,13 @@ function List() {
 }
 
 /** Registers a server, or changes one. Credentials are given as a whole. */
-function Edit({ now, commands, close, done }: { now?: any; commands: string[]; close: () => void; done: (s: any) => unknown }) {
+function Edit({ now, commands, close, done }: { now?: API.MCPServer; commands: string[]; close: () => void; done: (s: API.MCPServer) => unknown }) {
   const login = now?.auth_type === "login";
   const [replace, setReplace] = useState(!now || now.auth_type === "none" || Boolean(now.credential) && !login);
-  const save = async (v: Record<string, any>) => {
+  const save = async (v: Values) => {
     const body = v.command ? { name: v.name, url: "", command: v.command, auth: { type: "none" }, credential: v["auth.credential"] ?? "" }
       : { name: v.name, url: v.url, command: "", ...(replace && { auth: authOf(v), credential: credentialOf(v) }) };
-    const s = await (now ? put(mcpAt(now.id), body) : post(mcpAt(), body)).catch((error: any) => {
+    const s = await (now ? put(mcpAt(now.id), body) : post(mcpAt(), body)).catch((error) => {
       if (error instanceof ApiError && error.issues.auth) setReplace(true);
       throw error;
     });
@@ -72,13 +72,13 @@ function Edit({ now, commands, close, done }: { now?: any; commands: string[]; c
     await done(s);
   };
   return (
-    <FormDialog title={now ? `Edit ${now.name}` : "Add an MCP server"} close={close} action={now ? "Save" : "Add"} run={save} initial={{ name: now?.name ?? "", url: now?.url ?? "", command: now?.command ?? "", "auth.type": now?.credential && !login && !now.command ? "stored" : now?.auth_type ?? "none", "auth.credential": login ? "" : now?.credential ?? "" }}>
+    <FormDialog title={now ? `Edit ${now.name}` : "Add MCP server"} close={close} action={now ? "Save" : "Add"} run={save} initial={{ name: now?.name ?? "", url: now?.url ?? "", command: now?.command ?? "", "auth.type": now?.credential && !login && !now.command ? "stored" : now?.auth_type ?? "none", "auth.credential": login ? "" : now?.credential ?? "" }}>
       {(f: FormState) => (
         <>
           <TextField label="Name" autoFocus required placeholder="Tickets" {...f.text("name")} />
-          {(commands.length > 0 || now?.command) && <SelectField label="Kind" options={[["", "A server at an address"], ...[...new Set([...commands, ...(now?.command ? [now.command] : [])])].map((c) => [c, `Program: ${c}`] as [string, string])]} {...f.choice("command")} />}
+          {(commands.length > 0 || now?.command) && <SelectField label="Kind" options={[["", "Server address"], ...[...new Set([...commands, ...(now?.command ? [now.command] : [])])].map((c) => [c, `Program: ${c}`] as [string, string])]} {...f.choice("command")} />}
           {f.values.command ? <CredentialSelect env label="Environment" value={f.values["auth.credential"] ?? ""} error={f.issue("credential")} onChange={(id) => f.set("auth.credential", id)} /> : <TextField label="Address" type="url" required placeholder="https://mcp.example.com/mcp" {...f.text("url")} />}
-          {f.values.command ? <p class="muted small">The operator's file says how it is started. It runs with the rights of Satchel itself.</p> : replace ? <CredentialFields form={f} kinds={["none", "login", "stored", "bearer", "basic", "header", "oauth2"]} /> : <div class="row"><span class="grow">Credentials: {credentialTitle(now.auth_type)}, set</span><Button onClick={() => setReplace(true)}>Replace</Button></div>}
+          {f.values.command ? <p class="muted small">Started as the operator's file says. It runs with Satchel's own privileges.</p> : replace || !now ? <CredentialFields form={f} kinds={["none", "login", "stored", "bearer", "basic", "header", "oauth2"]} /> : <div class="row"><span class="grow">Credentials: {credentialTitle(now.auth_type)}, set</span><Button onClick={() => setReplace(true)}>Replace</Button></div>}
           {f.issue("auth") && <p class="issue small" role="alert">Credentials {f.issue("auth")}.</p>}
         </>
       )}
@@ -90,25 +90,25 @@ function Server({ id }: { id: string }) {
   const list = useQuery(mcpAt(), { limit: 200 });
   const tools = useQuery(mcpAt(id, "tools"));
   useFollow("mcp", list.reload);
-  const status = list.data.value?.servers.find((x: any) => x.id === id)?.status;
+  const status = list.data.value?.servers.find((x) => x.id === id)?.status;
   useEffect(() => { if (status === "connected" && tools.error.value) void tools.reload(); }, [status]);
-  const again = async () => { await tools.reload(); await list.reload(); const s = list.data.value?.servers.find((x: any) => x.id === id); if (s) tell(s.status === "connected" ? "It answers" : new Error(s.last_error)); };
+  const again = async () => { await tools.reload(); await list.reload(); const s = list.data.value?.servers.find((x) => x.id === id); if (s) tell(s.status === "connected" ? "It answers" : new Error(s.last_error)); };
   return (
     <div class="page">
       <p class="crumb"><a href={href(agentId.value, "mcp")}>MCP servers</a></p>
       <Load of={list} title="MCP server">{({ servers }) => {
-        const s = servers.find((x: any) => x.id === id);
-        if (!s) return <Empty icon="CircleHelp" title="There is no such server">It may have been deleted.</Empty>;
+        const s = servers.find((x) => x.id === id);
+        if (!s) return <Empty icon="CircleHelp" title="Server not found">It may have been deleted.</Empty>;
         return (
           <>
             <div class="page-head">
               <h1 class="grow" tabIndex={-1}><Name>{s.name}</Name></h1><State s={s} /><LogIn s={s} primary />
               <Button icon="RefreshCw" onClick={again}>Reconnect</Button>
               {mayEdit.value && <><Button icon="Pencil" onClick={() => { openDialog((close) => <Edit now={s} commands={list.data.value?.commands ?? []} close={close} done={async () => { await list.reload(); await tools.reload(); }} />); }}>Edit</Button>
-                <Menu label="More" items={[...(s.auth_type === "login" && s.status === "connected" ? [{ label: "Log in again", icon: "LogIn", run: () => connectServer(s) }] as MenuItem[] : []), { label: "Delete", icon: "Trash2", danger: true, run: () => confirm({ title: `Delete ${s.name}?`, text: "The agent's tools that call it will fail.", action: "Delete", run: async () => { await remove(mcpAt(), { id }); invalidate(mcpAt()); go(href(agentId.value, "mcp")); } }) }]} /></>}
+                <Menu label="More" items={[...(s.auth_type === "login" && s.status === "connected" ? [{ label: "Log in again", icon: "LogIn", run: () => connectServer(s) }] as MenuItem[] : []), { label: "Delete", icon: "Trash2", danger: true, run: () => confirm({ title: `Delete ${s.name}?`, text: "Tools that call it will fail.", action: "Delete", run: async () => { await remove(mcpAt(), { id }); invalidate(mcpAt()); go(href(agentId.value, "mcp")); } }) }]} /></>}
             </div>
             <p class="muted"><Where s={s} /> · {authText(s)} · seen <When time={s.checked_at} /></p>
-            {s.last_error && <div class={s.status === "needs_login" ? "card" : "card bad"} role="status"><p>{s.status === "needs_login" && s.auth_type === "login" ? "The server asks for a login. Log in with the account that the agent is to use." : <bdi>{s.last_error}</bdi>}</p></div>}
+            {s.last_error && <div class={s.status === "needs_login" ? "card" : "card bad"} role="status"><p>{s.status === "needs_login" && s.auth_type === "login" ? "The server requires a login. Use the account the agent should act as." : <bdi>{s.last_error}</bdi>}</p></div>}
             <ToolsOf id={id} found={tools} failing={Boolean(s.last_error)} />
           </>
         );
@@ -117,22 +117,22 @@ function Server({ id }: { id: string }) {
   );
 }
 
-function ToolsOf({ id, found, failing }: { id: string; found: ReturnType<typeof useQuery<any>>; failing: boolean }) {
+function ToolsOf({ id, found, failing }: { id: string; found: Result<API.MCPToolList>; failing: boolean }) {
   const own = useQuery(path("agents", agentId.value, "tools"), { limit: 200 });
   const data = found.data.value;
-  if (!data && found.error.value && failing) return <p class="muted">Its tools are not known: it has not answered yet.</p>;
+  if (!data && found.error.value && failing) return <p class="muted">Tools unknown: the server hasn't answered yet.</p>;
   if (!data) return found.error.value ? <ErrorCard error={found.error.value} retry={found.reload} /> : <Skeleton />;
   return (
     <section class="stack" aria-label="Tools">
       <h2>Tools</h2>
-      {data.stale && <p class="warn-text">The server does not answer now; these are the tools it had last.</p>}
-      {data.tools.length ? <ul class="tool-list">{data.tools.map((t: any) => <Offered key={t.name} server={id} t={t} own={own.data.value?.tools ?? []} changed={own.reload} />)}</ul> : <p class="muted">It offers no tools.</p>}
+      {data.stale && <p class="warn-text">The server isn't answering; these are its last known tools.</p>}
+      {data.tools.length ? <ul class="tool-list">{data.tools.map((t) => <Offered key={t.name} server={id} t={t} own={own.data.value?.tools ?? []} changed={own.reload} />)}</ul> : <p class="muted">No tools.</p>}
     </section>
   );
 }
 
 /** A tool of a server: to be given to the agent, and to be tried. */
-function Offered({ server, t, own, changed }: { server: string; t: any; own: any[]; changed: () => Promise<void> }) {
+function Offered({ server, t, own, changed }: { server: string; t: API.MCPTool; own: API.ToolItem[]; changed: () => Promise<void> }) {
   const [open, setOpen] = useState(false);
   const name = t.name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 64);
   const given = own.find((o) => o.type === "mcp" && o.name === name);

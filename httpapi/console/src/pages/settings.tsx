@@ -1,10 +1,10 @@
 // Settings: the model, the agent itself, who may use it, and copies of it.
 import { useEffect, useState } from "preact/hooks";
 
-import { agent, agentId, type API, ApiError, download, go, href, loadSession, mayEdit, path, post, put, remove, route, session, strangersText, useQuery } from "../data";
+import { agent, agentId, type API, ApiError, download, go, href, loadSession, mayEdit, path, post, put, remove, route, session, strangersText, useQuery, asError } from "../data";
 import { Badge, Button, confirm, CopyButton, Empty, FormDialog, Icon, LinkButton, Load, Name, openDialog, plural, SelectField, span, Switch, Table, tell, TextArea, TextField, useForm, When } from "../ui";
 
-const at = (...more: string[]) => path("agents", agentId.value, ...more);
+const at = <const M extends string[]>(...more: M) => path("agents", agentId.value, ...more);
 
 const tabs: [string, string][] = [["model", "Model"], ["agent", "Agent"], ["access", "Access & keys"], ["copies", "Backup & copies"]];
 
@@ -18,7 +18,7 @@ export default function Settings() {
       {tab === "agent" && <Agent />}
       {tab === "access" && <Access />}
       {tab === "copies" && <Copies />}
-      {!tabs.some(([id]) => id === tab) && <Empty icon="CircleHelp" title="There is no such page" action={<LinkButton href={href(agentId.value, "settings")}>To the settings</LinkButton>} />}
+      {!tabs.some(([id]) => id === tab) && <Empty icon="CircleHelp" title="Page not found" action={<LinkButton href={href(agentId.value, "settings")}>All settings</LinkButton>} />}
     </div>
   );
 }
@@ -28,8 +28,8 @@ type Provider = { name: string; key?: string; keyLabel: string; address?: string
 const providers: Record<string, Provider> = {
   openai: { name: "OpenAI", key: "openai_api_key", keyLabel: "OpenAI API key", hint: "Empty for OpenAI's own address." },
   anthropic: { name: "Anthropic", key: "anthropic_api_key", keyLabel: "Anthropic API key", hint: "Empty for Anthropic's own address." },
-  ollama: { name: "Ollama", key: "llm_api_key", keyLabel: "API key, if it asks for one", address: "http://localhost:11434/v1", hint: "A private address works when the operator opened it with SATCHEL_OUTBOUND_ALLOW." },
-  "openai-compatible": { name: "Other (OpenAI-compatible)", key: "llm_api_key", keyLabel: "API key, if it asks for one", address: "https://…/v1", hint: "With /v1 at its end." },
+  ollama: { name: "Ollama", key: "llm_api_key", keyLabel: "API key, if required", address: "http://localhost:11434/v1", hint: "Private addresses work only if the operator allows them with SATCHEL_OUTBOUND_ALLOW." },
+  "openai-compatible": { name: "Other (OpenAI-compatible)", key: "llm_api_key", keyLabel: "API key, if required", address: "https://…/v1", hint: "Ending in /v1." },
 };
 
 function Model() {
@@ -37,10 +37,11 @@ function Model() {
   return <Load of={found} lines={8}>{(s) => <><ModelForm key={s.updated_at} s={s} done={found.reload} /><AnswerForm key={`a${s.updated_at}`} s={s} done={found.reload} /><EmbeddingForm key={`e${s.updated_at}`} s={s} done={found.reload} /></>}</Load>;
 }
 
-type FormProps = { s: any; done: () => Promise<void> };
+type FormProps = { s: API.Settings; done: () => Promise<void> };
 
 /** Saves what a form changed and shows what the service finds wrong at its field. */
-async function save(form: ReturnType<typeof useForm>, s: any, names: string[], done: () => Promise<void>) {
+async function save(form: ReturnType<typeof useForm>, now: API.Settings, names: readonly string[], done: () => Promise<void>) {
+  const s = now as Record<string, unknown>;
   const change: Record<string, unknown> = {};
   for (const name of names) if (form.values[name] !== undefined && form.values[name] !== (s[name] ?? "")) change[name] = form.values[name] === "" && (typeof s[name] === "number" || name.endsWith("_prefix")) ? null : form.values[name];
   form.setIssues({});
@@ -48,7 +49,7 @@ async function save(form: ReturnType<typeof useForm>, s: any, names: string[], d
     await put(at("settings"), change);
     tell("Saved");
     await done();
-  } catch (error: any) {
+  } catch (error) {
     if (error instanceof ApiError && Object.keys(error.issues).length) form.setIssues(error.issues); else tell(error);
     throw error;
   }
@@ -85,8 +86,8 @@ function ModelForm({ s, done }: FormProps) {
   const test = async () => {
     setTested(undefined);
     if (lacksModel()) return;
-    try { setTested(await post(at("settings", "test"), { ...given(), llm_model: form.values.llm_model })); } catch (error: any) {
-      if (error instanceof ApiError && Object.keys(error.issues).length) form.setIssues(error.issues); else setTested({ ok: false, error: error.message });
+    try { setTested(await post(at("settings", "test"), { ...given(), llm_model: form.values.llm_model })); } catch (error) {
+      if (error instanceof ApiError && Object.keys(error.issues).length) form.setIssues(error.issues); else setTested({ ok: false, error: asError(error).message });
     }
   };
   const submit = async () => {
@@ -97,18 +98,18 @@ function ModelForm({ s, done }: FormProps) {
   return (
     <form class="card stack settings-form" onSubmit={(e) => { e.preventDefault(); void submit(); }}>
       <h2>Language model</h2>
-      <SelectField label="Provider" disabled={!mayEdit.value} options={[["", "None: chat shows passages"], ...Object.entries(providers).map(([id, p]) => [id, p.name] as [string, string])]} {...form.choice("llm_provider")} />
+      <SelectField label="Provider" disabled={!mayEdit.value} options={[["", "None (chat shows passages)"], ...Object.entries(providers).map(([id, p]) => [id, p.name] as [string, string])]} {...form.choice("llm_provider")} />
       {chosen && (
         <>
-          <TextField label={chosen.keyLabel} type="password" disabled={!mayEdit.value} placeholder={isSet ? "Set; a new one replaces it" : ""} hint={locked ? "It was sealed with another master key: give it again." : "Sealed in the agent's file, sent to this provider only, and never shown again."}
+          <TextField label={chosen.keyLabel} type="password" disabled={!mayEdit.value} placeholder={isSet ? "Saved; enter a new one to replace it" : ""} hint={locked ? "Encrypted with another master key: enter it again." : "Encrypted in the agent's file, sent only to this provider, and never shown again."}
             value={form.values.key} onInput={(v) => form.set("key", v)} error={form.issues[chosen.key ?? ""] ?? form.issues.api_key ?? misfit.api_key ?? refused} />
           <TextField label="Address" disabled={!mayEdit.value} placeholder={chosen.address ?? ""} hint={chosen.hint} {...form.text("llm_base_url")} error={form.issue("llm_base_url") ?? misfit.llm_base_url} />
           <TextField label="Model" disabled={!mayEdit.value} list={models} placeholder={models[0] ?? "gpt-5-mini"} hint={models.length ? `${plural(models.length, "model")} to choose from` : unlisted && !refused && !Object.keys(misfit).length && `The models cannot be listed: ${unlisted.message}`} {...form.text("llm_model")} />
         </>
       )}
-      {tested && <p class={tested.ok ? "row test-good" : "row issue"} role="status"><Icon name={tested.ok ? "CircleCheck" : "CircleAlert"} /> {tested.ok ? <>It answered in {span(tested.ms ?? 0)}: <bdi>{tested.reply}</bdi></> : <bdi>{tested.error}</bdi>}</p>}
+      {tested && <p class={tested.ok ? "row test-good" : "row issue"} role="status"><Icon name={tested.ok ? "CircleCheck" : "CircleAlert"} /> {tested.ok ? <>Answered in {span(tested.ms ?? 0)}: <bdi>{tested.reply}</bdi></> : <bdi>{tested.error}</bdi>}</p>}
       {mayEdit.value && <div class="row end">
-        {isSet && <Button onClick={async () => { await put(at("settings"), { [chosen!.key!]: null }); tell("Removed"); await done(); }}>Remove the key</Button>}
+        {isSet && <Button onClick={async () => { await put(at("settings"), { [chosen!.key!]: null }); tell("Removed"); await done(); }}>Remove key</Button>}
         {chosen && <Button icon="Zap" onClick={test}>Test</Button>}
         <Button kind="primary" submit>Save</Button>
       </div>}
@@ -117,16 +118,16 @@ function ModelForm({ s, done }: FormProps) {
 }
 
 function AnswerForm({ s, done }: FormProps) {
-  const names = ["system_prompt", "llm_temperature", "llm_max_tokens", "auto_reply", "chat_browser"];
+  const names = ["system_prompt", "llm_temperature", "llm_max_tokens", "auto_reply", "chat_browser"] as const;
   const form = useForm(Object.fromEntries(names.map((n) => [n, s[n] ?? ""])));
   const number = (name: string) => ({ value: String(form.values[name] ?? ""), onInput: (v: string) => form.set(name, v === "" ? "" : Number(v)), error: form.issue(name) });
   return (
     <form class="card stack settings-form" onSubmit={(e) => { e.preventDefault(); save(form, s, names, done).catch(() => {}); }}>
       <h2>Answers</h2>
-      <TextArea label="System prompt" rows={4} disabled={!mayEdit.value} hint="What the agent is, and how it answers." {...form.text("system_prompt")} />
-      <div class="row"><TextField label="Temperature" type="number" disabled={!mayEdit.value} {...number("llm_temperature")} /><TextField label="Longest answer, in tokens" type="number" disabled={!mayEdit.value} hint="0 leaves it to the provider." {...number("llm_max_tokens")} /></div>
-      <Switch label="Answer messages on channels automatically" hint="When no workflow takes them." disabled={!mayEdit.value} checked={Boolean(form.values.auto_reply)} onChange={(on) => form.set("auto_reply", on)} />
-      <Switch label="Use the browser while answering" hint="The model may open pages, click and type, in automatic replies too: whoever writes to the agent can have it browse. It takes time and tokens." disabled={!mayEdit.value} checked={Boolean(form.values.chat_browser)} onChange={(on) => form.set("chat_browser", on)} />
+      <TextArea label="System prompt" rows={4} disabled={!mayEdit.value} hint="Who the agent is and how it should answer." {...form.text("system_prompt")} />
+      <div class="row"><TextField label="Temperature" type="number" disabled={!mayEdit.value} {...number("llm_temperature")} /><TextField label="Maximum answer length, in tokens" type="number" disabled={!mayEdit.value} hint="0: the provider's default." {...number("llm_max_tokens")} /></div>
+      <Switch label="Answer messages on channels automatically" hint="When no workflow handles them." disabled={!mayEdit.value} checked={Boolean(form.values.auto_reply)} onChange={(on) => form.set("auto_reply", on)} />
+      <Switch label="Use the browser while answering" hint="The model may open pages, click and type, also in automatic replies, so anyone who writes to the agent can make it browse. Uses time and tokens." disabled={!mayEdit.value} checked={Boolean(form.values.chat_browser)} onChange={(on) => form.set("chat_browser", on)} />
       {mayEdit.value && <div class="row end"><Button kind="primary" submit>Save</Button></div>}
     </form>
   );
@@ -138,7 +139,7 @@ function EmbeddingForm({ s, done }: FormProps) {
   const installed = useQuery<{ models: { name: string; kind: string; dimensions: number }[] }>(mayEdit.value ? at("embedding-models") : null);
   const embedders = (installed.data.value?.models ?? []).filter((m) => m.kind === "embedder").map((m): [string, string] => [m.name, `${m.name} (${m.dimensions} dimensions)`]);
   const provider = form.values.embedding_provider;
-  const kinds: [string, string][] = [["local", "The model inside Satchel: English, no key, no network"], ["openai-compatible", "A provider (OpenAI-compatible)"]];
+  const kinds: [string, string][] = [["local", "Built-in: English, no key, no network"], ["openai-compatible", "A provider (OpenAI-compatible)"]];
   if (embedders.length || provider === "file") kinds.splice(1, 0, ["file", "A model installed on this server"]);
   if (provider === "file" && s.embedding_model && s.embedding_provider === "file" && installed.data.value && !embedders.some(([name]) => name === s.embedding_model)) embedders.unshift([s.embedding_model, `${s.embedding_model} (no longer installed)`]);
   const choose = (to: string) => {
@@ -153,18 +154,18 @@ function EmbeddingForm({ s, done }: FormProps) {
       {provider === "file" && <SelectField label="Model" disabled={!mayEdit.value} options={embedders} {...form.choice("embedding_model")} />}
       {provider === "openai-compatible" && (
         <>
-          <TextField label="API key" type="password" placeholder={s.configured_credentials?.includes("embedding_api_key") ? "Set; a new one replaces it" : ""} {...form.text("embedding_api_key")} />
+          <TextField label="API key" type="password" placeholder={s.configured_credentials?.includes("embedding_api_key") ? "Saved; enter a new one to replace it" : ""} {...form.text("embedding_api_key")} />
           <TextField label="Address" placeholder="https://…/v1" {...form.text("embedding_base_url")} />
           <TextField label="Model" {...form.text("embedding_model")} />
           <details><summary>Prefixes</summary><div class="stack">
-            <TextField label="Before each query" placeholder="query: " hint="Some models are trained with prefixes. Empty: as the model's name says." {...form.text("embedding_query_prefix")} />
+            <TextField label="Before each query" placeholder="query: " hint="Some models expect prefixes. Empty: chosen by the model's name." {...form.text("embedding_query_prefix")} />
             <TextField label="Before each passage" placeholder="passage: " {...form.text("embedding_passage_prefix")} />
           </div></details>
         </>
       )}
       <p class="muted small">{provider === "openai-compatible"
-        ? "Another model makes sources stale until they are embedded again."
-        : <>After a change, sources are embedded again in the background and answer all the while.{embedders.length ? "" : <> <code>satchel model install multilingual-e5-small</code> on the server adds a model for a hundred languages.</>}</>}</p>
+        ? "Changing the model marks sources as stale until they are embedded again."
+        : <>After a change, sources are embedded again in the background and stay searchable.{embedders.length ? "" : <> <code>satchel model install multilingual-e5-small</code> on the server adds a model for a hundred languages.</>}</>}</p>
       {mayEdit.value && <div class="row end"><Button kind="primary" submit>Save</Button></div>}
     </form>
   );
@@ -180,31 +181,31 @@ function Agent() {
         {settings.data.value && <TimesForm key={settings.data.value.updated_at} s={settings.data.value} done={settings.reload} />}
         <dl class="facts-list card">
           <dt>Id</dt><dd><code>{a.id}</code> <CopyButton text={a.id} /></dd>
-          <dt>Owner</dt><dd>{a.owner_email ? <Name>{a.owner_email}</Name> : "Nobody: made without identity"}</dd>
+          <dt>Owner</dt><dd>{a.owner_email ? <Name>{a.owner_email}</Name> : "None: created without identity"}</dd>
           <dt>Created</dt><dd><When time={a.created_at} full /></dd>
           <dt>Server</dt><dd>Satchel {session.value?.version}</dd>
         </dl>
         {a.role === "owner" && a.id !== "default" && (
-          <section class="card stack"><h2>Delete</h2><p class="muted">Its knowledge, contacts, conversations and everything else in it are deleted. This cannot be undone.</p>
-            <div class="row"><Button kind="danger" icon="Trash2" onClick={() => confirm({ title: `Delete ${a.name}?`, text: "This cannot be undone.", action: "Delete", typed: a.name, run: async () => { await remove(at()); await loadSession(); go("#/agents"); } })}>Delete this agent</Button></div></section>
+          <section class="card stack"><h2>Delete</h2><p class="muted">Its knowledge, contacts, conversations and everything else are deleted. This cannot be undone.</p>
+            <div class="row"><Button kind="danger" icon="Trash2" onClick={() => confirm({ title: `Delete ${a.name}?`, text: "This cannot be undone.", action: "Delete", typed: a.name, run: async () => { await remove(at()); await loadSession(); go("#/agents"); } })}>Delete agent</Button></div></section>
         )}
       </>
     )}</Load>
   );
 }
 
-function AboutForm({ a, done }: { a: any; done: () => Promise<void> }) {
+function AboutForm({ a, done }: { a: API.AgentDetails; done: () => Promise<void> }) {
   const form = useForm({ name: a.name, description: a.description });
   const set = async (change: Record<string, unknown>) => {
     form.setIssues({});
-    try { await put(at(), change); tell("Saved"); await done(); } catch (error: any) { if (error instanceof ApiError && Object.keys(error.issues).length) form.setIssues(error.issues); else tell(error); }
+    try { await put(at(), change); tell("Saved"); await done(); } catch (error) { if (error instanceof ApiError && Object.keys(error.issues).length) form.setIssues(error.issues); else tell(error); }
   };
   return (
     <form class="card stack settings-form" onSubmit={(e) => { e.preventDefault(); void set(form.values); }}>
       <div class="row"><h2 class="grow">About</h2><Badge>{a.status}</Badge></div>
       <TextField label="Name" required disabled={!mayEdit.value} hint="Letters, digits and single hyphens." {...form.text("name")} />
       <TextArea label="Description" rows={2} disabled={!mayEdit.value} {...form.text("description")} />
-      {a.status === "paused" && <p class="muted">While it is paused, triggers, schedules and automatic replies rest; the API works.</p>}
+      {a.status === "paused" && <p class="muted">While paused, triggers, schedules and automatic replies stop; the API keeps working.</p>}
       {mayEdit.value && <div class="row end">
         {a.status === "active" ? <Button icon="Pause" onClick={() => set({ status: "paused" })}>Pause</Button> : <Button icon="Play" onClick={() => set({ status: "active" })}>{a.status === "paused" ? "Resume" : "Enable"}</Button>}
         <Button kind="primary" submit>Save</Button>
@@ -215,41 +216,41 @@ function AboutForm({ a, done }: { a: any; done: () => Promise<void> }) {
 
 function TimesForm({ s, done }: FormProps) {
   const form = useForm({ timezone: s.timezone, retention_days: s.retention_days });
-  const zones: string[] = (Intl as any).supportedValuesOf?.("timeZone") ?? [];
+  const zones: string[] = Intl.supportedValuesOf?.("timeZone") ?? [];
   return (
     <form class="card stack settings-form" onSubmit={(e) => { e.preventDefault(); save(form, s, ["timezone", "retention_days"], done).catch(() => {}); }}>
       <h2>Time</h2>
-      <TextField label="Time zone" list={zones} disabled={!mayEdit.value} hint="Such as Europe/Berlin; schedules and the calendar go by it." {...form.text("timezone")} />
-      <TextField label="Days that logs and finished work are kept" type="number" disabled={!mayEdit.value} value={String(form.values.retention_days)} onInput={(v) => form.set("retention_days", Number(v))} error={form.issue("retention_days")} />
+      <TextField label="Time zone" list={zones} disabled={!mayEdit.value} hint="Such as Europe/Berlin. Used by schedules and the calendar." {...form.text("timezone")} />
+      <TextField label="Days to keep logs and finished work" type="number" disabled={!mayEdit.value} value={String(form.values.retention_days)} onInput={(v) => form.set("retention_days", Number(v))} error={form.issue("retention_days")} />
       {mayEdit.value && <div class="row end"><Button kind="primary" submit>Save</Button></div>}
     </form>
   );
 }
 
-const roles: [string, string][] = [["viewer", "Viewer: reads"], ["admin", "Admin: works with it"], ["owner", "Owner: also gives roles, and deletes it"]];
+const roles: [string, string][] = [["viewer", "Viewer: read-only"], ["admin", "Admin: can change everything"], ["owner", "Owner: can also manage roles and delete it"]];
 
 function Access() {
   const role = agent.value?.role;
   const found = useQuery(at("admins"), { limit: 200 });
   const give = () => openDialog((close) => (
-    <FormDialog title="Add a person" close={close} action="Add" initial={{ email: "", role: "viewer" }} run={async (v) => { await post(at("admins"), v); await found.reload(); }}>
+    <FormDialog title="Add person" close={close} action="Add" initial={{ email: "", role: "viewer" }} run={async (v) => { await post(at("admins"), v); await found.reload(); }}>
       {(f) => <><TextField label="Email" type="email" autoFocus required {...f.text("email")} /><SelectField label="Role" options={roles} {...f.choice("role")} /></>}
     </FormDialog>
   ));
   return (
     <>
       <section class="stack">
-        <div class="row"><h2 class="grow">People</h2><span class="muted">You are <Badge>{role ?? "nobody"}</Badge> here.</span>{role === "owner" && <Button icon="Plus" onClick={() => { give(); }}>Add a person</Button>}</div>
+        <div class="row"><h2 class="grow">People</h2><span class="muted">Your role: <Badge>{role ?? "none"}</Badge></span>{role === "owner" && <Button icon="Plus" onClick={() => { give(); }}>Add person</Button>}</div>
         <Load of={found}>{({ admins }) => admins.length ? (
-          <Table rows={admins} keyOf={(a: any) => a.id} columns={[
+          <Table rows={admins} keyOf={(a) => a.id} columns={[
             { title: "Email", cell: (a) => <Name>{a.email}</Name> }, { title: "Name", cell: (a) => <Name>{a.name}</Name> }, { title: "Role", cell: (a) => <Badge>{a.role}</Badge> }, { title: "Since", cell: (a) => <When time={a.created_at} /> },
-            { title: "", class: "actions", cell: (a) => role === "owner" && <Button kind="danger" onClick={() => confirm({ title: `Remove ${a.email}?`, text: "The person can use this agent no more.", action: "Remove", run: async () => { await remove(at("admins", a.id)); await found.reload(); } })}>Remove</Button> },
+            { title: "", class: "actions", cell: (a) => role === "owner" && <Button kind="danger" onClick={() => confirm({ title: `Remove ${a.email}?`, text: "They will no longer have access to this agent.", action: "Remove", run: async () => { await remove(at("admins", a.id)); await found.reload(); } })}>Remove</Button> },
           ]} />
-        ) : <p class="muted">Nobody has a role here by name. Roles count for people who come through an identity proxy.</p>}</Load>
+        ) : <p class="muted">No one has a role yet. Roles apply to people who sign in through an identity proxy.</p>}</Load>
       </section>
       <section class="card stack">
         <h2>Everyone else</h2>
-        <p>{session.value?.open ? "This server is open: everyone who reaches it acts as owner, until the first API key is made." : strangersText(session.value?.default_role)}</p>
+        <p>{session.value?.open ? "This server is open: anyone who reaches it acts as owner until the first API key is created." : strangersText(session.value?.default_role)}</p>
         <div class="row"><a class="button" href="#/keys"><Icon name="KeyRound" size={16} /><span>API keys</span></a></div>
       </section>
     </>
@@ -266,12 +267,12 @@ function Copies() {
   ));
   return (
     <>
-      <section class="card stack"><h2>Backup</h2><p class="muted">A consistent copy of the agent's file, made while it works. Everything of the agent is in it; credentials stay sealed with the server's master key.</p>
-        <div class="row"><Button icon="Download" kind="primary" disabled={!may} reason="Viewers cannot take copies." onClick={() => download("POST", at("backup"))}>Download backup</Button></div></section>
-      <section class="card stack"><h2>Copy</h2><p class="muted">Another agent with the same content, paused, so that nothing is sent twice.</p>
-        <div class="row"><Button icon="Copy" disabled={!may} reason="Viewers cannot take copies." onClick={() => { copy(); }}>Copy this agent</Button></div></section>
-      <section class="card stack"><h2>Restore a backup</h2><p class="muted">It becomes a new, paused agent beside this one.</p>
-        <div class="row"><a class="button" href="#/agents"><Icon name="Upload" size={16} /><span>Import on the list of agents</span></a></div></section>
+      <section class="card stack"><h2>Backup</h2><p class="muted">A consistent copy of the agent's file, made while it runs. It contains everything; credentials stay encrypted with the server's master key.</p>
+        <div class="row"><Button icon="Download" kind="primary" disabled={!may} reason="Viewers can't download backups." onClick={() => download("POST", at("backup"))}>Download backup</Button></div></section>
+      <section class="card stack"><h2>Copy</h2><p class="muted">Another agent with the same content, paused so that nothing is sent twice.</p>
+        <div class="row"><Button icon="Copy" disabled={!may} reason="Viewers can't download backups." onClick={() => { copy(); }}>Copy agent</Button></div></section>
+      <section class="card stack"><h2>Restore a backup</h2><p class="muted">It becomes a new, paused agent.</p>
+        <div class="row"><a class="button" href="#/agents"><Icon name="Upload" size={16} /><span>Import on the agents page</span></a></div></section>
     </>
   );
 }

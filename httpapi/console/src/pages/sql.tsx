@@ -2,9 +2,9 @@
 // there only reading statements run without a click.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { agent, agentId, ApiError, go, href, mayEdit, path, post, request, route, saveFile, useDraft, useQuery, type Options } from "../data";
+import { agent, agentId, ApiError, go, href, mayEdit, path, post, request, route, saveFile, useDraft, useQuery, type Options, asError } from "../data";
 import { DataTabs } from "../parts/datatabs";
-import { style, useStyles } from "../parts/styles";
+import { style } from "../parts/styles";
 import { Button, Code, Empty, ErrorCard, Load, Menu, plural, Skeleton, span } from "../ui";
 import { History, remember, saveQuery } from "./sql/history";
 import { Grid } from "./sql/grid";
@@ -15,14 +15,14 @@ import { Schema } from "./sql/schema";
 import { quoteName, source, type Answer, type Table } from "./sql/statement";
 import "../css/data.css";
 
-const styles = style("./sql.css");
+export const styles = style("./sql.css");
 
 const example = "SELECT name, email, created_at\nFROM contacts\nORDER BY created_at DESC\nLIMIT 50";
 
 type Outcome = { query: string; answer?: Answer; plan?: Answer; error?: Error; writes?: boolean };
 
 export default function Data() {
-  return useStyles(styles) ? <Console /> : <div class="page"><Skeleton lines={6} title="Data" /></div>;
+  return <Console />;
 }
 
 function Console() {
@@ -53,13 +53,13 @@ function Console() {
     const began = Date.now();
     try {
       const body = { query: explain ? `EXPLAIN QUERY PLAN ${query}` : query, ...readParameters(query, given), ...(readonly && { read_only: true }) };
-      const answer: Answer = await post(`${at}/execute`, body, mine.signal);
+      const answer: Answer = await post(path("agents", agentId.value, "sql", "execute"), body, mine.signal);
       setOutcome(explain ? { query, plan: answer } : { query, answer });
       if (!explain && !keep) remember(id, { query, params: given, ms: answer.duration_ms, rows: answer.row_count, at: began });
-    } catch (error: any) {
+    } catch (error) {
       if (mine.signal.aborted) return;
       const writes = readonly && error instanceof ApiError && error.details.reason === "read_only";
-      setOutcome({ query, error: writes ? undefined : error, writes });
+      setOutcome({ query, error: writes ? undefined : asError(error), writes });
     }
     if (abort.current === mine) setBusy(false);
   };
@@ -113,8 +113,8 @@ function Console() {
           {busy && !outcome && <Skeleton lines={6} />}
           {outcome?.writes && (
             <div class="card warn stack">
-              <p>This statement changes data. It came with the address, so it runs when you say so.</p>
-              <div class="row">{mayEdit.value ? <Button kind="primary" onClick={() => start()}>Run it</Button> : <span class="muted">You are viewer: you may only read.</span>}</div>
+              <p>This statement changes data. It came from a link, so it only runs when you confirm.</p>
+              <div class="row">{mayEdit.value ? <Button kind="primary" onClick={() => start()}>Run it</Button> : <span class="muted">Viewers can only run SELECT.</span>}</div>
             </div>
           )}
           {outcome?.error && <Wrong error={outcome.error} query={outcome.query} />}
@@ -124,7 +124,7 @@ function Console() {
         </div>
       </section>
       {answer && row !== undefined && answer.rows[row] && (
-        <Record key={`${row}-${outcome!.query}`} at={`${at}/execute`} answer={answer} row={row} from={from} close={() => setRow(undefined)} step={(by) => setRow(Math.min(answer.rows.length - 1, Math.max(0, row + by)))} changed={again} />
+        <Record key={`${row}-${outcome!.query}`} at={path("agents", agentId.value, "sql", "execute")} answer={answer} row={row} from={from} close={() => setRow(undefined)} step={(by) => setRow(Math.min(answer.rows.length - 1, Math.max(0, row + by)))} changed={again} />
       )}
     </div>
   );
@@ -135,8 +135,8 @@ function Result({ answer, table, open, opened }: { answer: Answer; table?: strin
   const facts = [changed ? `${plural(answer.changes, "row")} changed` : plural(answer.row_count, "row"), span(answer.duration_ms), table && !changed ? `of ${table}` : ""].filter(Boolean);
   return (
     <>
-      <p class="muted small data-facts">{facts.join(" · ")}{answer.truncated && <> · <b class="warn-text">There is more: an answer has 1,000 rows at most. Export CSV for the rest.</b></>}</p>
-      {!changed && answer.rows.length === 0 && <Empty title="No row fits">The statement ran and found nothing.</Empty>}
+      <p class="muted small data-facts">{facts.join(" · ")}{answer.truncated && <> · <b class="warn-text">Showing the first 1,000 rows. Export CSV to get them all.</b></>}</p>
+      {!changed && answer.rows.length === 0 && <Empty title="No rows match">No rows.</Empty>}
       {answer.rows.length > 0 && <Grid answer={answer} open={open} opened={opened} />}
     </>
   );
@@ -163,7 +163,7 @@ const fileName = (ending: string) => `${agent.value?.name ?? "agent"}-rows.${end
 
 async function exportCSV(at: string, body: Options["body"]) {
   const response = await request("POST", at, { body, accept: "text/csv" });
-  const content = await response.blob().catch(() => { throw new Error("There are more rows than one file holds: 100,000. Add a LIMIT or a condition."); });
+  const content = await response.blob().catch(() => { throw new Error("Exports are limited to 100,000 rows. Add a LIMIT or a condition."); });
   saveFile(content, fileName("csv"));
 }
 

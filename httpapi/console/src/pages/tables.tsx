@@ -2,20 +2,19 @@
 import { useEffect } from "preact/hooks";
 
 import { agentId, href, invalidate, mayEdit, onChange, route, useQuery } from "../data";
-import { Button, Empty, Load, openDialog, plural, Skeleton, Table } from "../ui";
+import { Button, Empty, Load, openDialog, plural, Table } from "../ui";
 import { DataTabs } from "../parts/datatabs";
-import { style, useStyles } from "../parts/styles";
+import { style } from "../parts/styles";
 import { tablesAt, type DataTable } from "../parts/tables";
 import { TableDialog } from "./tables/columns";
 import { TablePage } from "./tables/table";
 import { NewFromFile } from "./tables/import";
 import "../css/tables.css";
 
-const styles = style("./tables.css");
+export const styles = style("./tables.css");
 
 export default function Tables() {
   const name = route.value.rest[0];
-  if (!useStyles(styles)) return <div class="page"><Skeleton lines={6} title="Data" /></div>;
   return name ? <TablePage key={name} name={name} /> : <List />;
 }
 
@@ -31,7 +30,7 @@ function List() {
       <div class="page-head"><h1 class="grow" tabIndex={-1}>Data</h1>{actions}</div>
       <DataTabs now="tables" />
       <Load of={found} lines={5}>{({ tables }) => tables.length === 0
-        ? <Empty icon="Table" title="No tables yet" action={actions}>A table holds what workflows read and write: leads, orders, opening hours. New rows can start workflows, and forms can fill it.</Empty>
+        ? <Empty icon="Table" title="No tables yet" action={actions}>Tables hold what workflows read and write: leads, orders, opening hours. New rows can start workflows, and forms can fill them.</Empty>
         : <Table rows={tables} keyOf={(t) => t.name} open={to} columns={[
           { title: "Table", class: "title", cell: (t) => <a href={to(t)}><bdi>{t.name}</bdi></a> },
           { title: "Columns", cell: (t) => <span class="muted clip"><bdi>{t.columns.map((c) => c.name).join(", ")}</bdi></span> },

@@ -4,11 +4,16 @@ import { useEffect, useState } from "preact/hooks";
 
 import { agentId, type API, get, go, href, mayEdit, path, post, route, useQuery } from "../data";
 import { ApiError } from "../data";
-import { Badge, Button, Empty, Icon, Load, Name, tell, type IconName } from "../ui";
+import { Badge, Button, Empty, Icon, Load, Name, tell, type IconName, type Values } from "../ui";
 import { loadCatalog } from "../editor/catalog";
+import { style } from "../parts/styles";
 import { GraphPreview } from "../parts/graph-preview";
 import { emptyValues, TemplateFields } from "../workflows/templatefields";
 import { LastSteps } from "../workflows/laststeps";
+import "../css/nodes.css";
+import "../css/templates.css";
+
+export const styles = style("./templates.css");
 
 export type Template = Omit<API.Template, "icon" | "nodes"> & { icon: IconName; nodes: (API.Node & { position: API.Position })[] };
 
@@ -25,7 +30,7 @@ export default function Templates({ template }: { template?: string }) {
   return <Load of={found}>{({ templates }) => {
     if (!template) return <Gallery templates={templates} />;
     const one = templates.find((t) => t.id === template);
-    if (!one) return <div class="page"><Empty icon="Search" title="There is no such template" action={<a class="button" href={templatesAt()}>All templates</a>} /></div>;
+    if (!one) return <div class="page"><Empty icon="Search" title="Template not found" action={<a class="button" href={templatesAt()}>All templates</a>} /></div>;
     return <Setup key={one.id} template={one} />;
   }}</Load>;
 }
@@ -39,7 +44,7 @@ function Gallery({ templates }: { templates: Template[] }) {
     <div class="page">
       <p class="crumb"><a href={href(agentId.value, "workflows")}>Workflows</a></p>
       <div class="page-head"><h1 class="grow" tabIndex={-1}>Templates</h1></div>
-      <p class="muted">Workflows that are ready to be set up. Each asks for a few values, and does nothing before it goes live.</p>
+      <p class="muted">Ready-made workflows. Each asks for a few values and does nothing until it goes live.</p>
       <input type="search" class="search" data-search aria-label="Search templates" placeholder="Search templates" value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
       <ul class="template-cards">{shown.map((t) => (
         <li key={t.id}><a class={`template-card group-${t.group.toLowerCase()}`} href={templatesAt(t.id)}>
@@ -47,7 +52,7 @@ function Gallery({ templates }: { templates: Template[] }) {
           <span class="grow"><strong>{t.name}</strong><span class="muted small">{t.summary}</span><span class="row template-needs">{t.needs.map((n) => <Badge key={n}>{needWord(n)}</Badge>)}</span></span>
         </a></li>
       ))}</ul>
-      {!shown.length && <Empty icon="Search" title="No template fits">Try other words, or begin with an empty workflow.</Empty>}
+      {!shown.length && <Empty icon="Search" title="No templates match">Try different words, or start with an empty workflow.</Empty>}
     </div>
   );
 }
@@ -68,7 +73,7 @@ function Setup({ template }: { template: Template }) {
       <div class="page-head"><h1 class="grow" tabIndex={-1}>{template.name}</h1></div>
       <p class="muted">{template.summary}</p>
       <div class="template-setup">
-        {made ? <LastSteps made={made} /> : mayEdit.value ? <SetupForm template={template} /> : <p class="card">You may read here. An admin of the agent sets it up.</p>}
+        {made ? <LastSteps made={made} /> : mayEdit.value ? <SetupForm template={template} /> : <p class="card">Read-only access. Setting this up needs the admin role.</p>}
         <section class="stack template-graph" aria-label="What it does"><h2>What it does</h2><GraphPreview nodes={template.nodes} edges={template.edges} /></section>
       </div>
     </div>
@@ -76,7 +81,7 @@ function Setup({ template }: { template: Template }) {
 }
 
 function SetupForm({ template }: { template: Template }) {
-  const [values, setValues] = useState<Record<string, any>>(() => emptyValues(template.values));
+  const [values, setValues] = useState<Values>(() => emptyValues(template.values));
   const [issues, setIssues] = useState<Record<string, string>>({});
   const [refused, setRefused] = useState(0);
   const [busy, setBusy] = useState(false);
@@ -86,7 +91,7 @@ function SetupForm({ template }: { template: Template }) {
     if (template.needs.includes("model")) get(path("agents", agentId.value, "settings")).then((s) => setModel(Boolean(s.llm_provider)), () => {});
   }, []);
   useEffect(() => { document.querySelector<HTMLElement>(".template-form [aria-invalid=true]")?.focus(); }, [refused]);
-  const change = (name: string, value: any) => { // what was said of it is no longer so
+  const change = (name: string, value: unknown) => { // what was said of it is no longer so
     setValues((v) => ({ ...v, [name]: value }));
     setIssues((all) => Object.fromEntries(Object.entries(all).filter(([field]) => field !== `values.${name}` && !field.startsWith(`values.${name}.`))));
   };
@@ -96,9 +101,9 @@ function SetupForm({ template }: { template: Template }) {
     try {
       const made = await post(path("agents", agentId.value, "templates", template.id), { values });
       const query = new URLSearchParams({ workflow: made.workflow.id });
-      for (const [name, list] of [["gateway", made.gateways], ["source", made.sources], ["schedule", made.schedules]]) for (const r of list) query.append(name, r.id);
+      for (const [name, list] of [["gateway", made.gateways], ["source", made.sources], ["schedule", made.schedules]] as const) for (const r of list) query.append(name, r.id);
       go(`${templatesAt(template.id)}?${query}`);
-    } catch (error: any) {
+    } catch (error) {
       const found: Record<string, string> = error instanceof ApiError ? error.issues : {};
       setIssues(found);
       setRefused((n) => n + 1);
@@ -108,10 +113,10 @@ function SetupForm({ template }: { template: Template }) {
   };
   return (
     <form class="stack template-form" noValidate onSubmit={(e) => { e.preventDefault(); if (!busy && may) void submit(); }}>
-      {!model && <p class="card warn">It needs a language model, and none is set. <a href={`${href(agentId.value, "settings")}`}>Choose a model</a></p>}
+      {!model && <p class="card warn">Needs a language model, and none is set. <a href={`${href(agentId.value, "settings")}`}>Choose a model</a></p>}
       <TemplateFields fields={template.values} values={values} issues={issues} set={change} />
-      <p class="muted small">This makes a draft. It goes live in the next step.</p>
-      <div class="row"><Button kind="primary" submit disabled={busy || !may} reason={may ? undefined : "You may read here."}>{busy ? "Setting up…" : "Set up"}</Button><a class="button quiet" href={templatesAt()}>Cancel</a></div>
+      <p class="muted small">This creates a draft. It goes live in the next step.</p>
+      <div class="row"><Button kind="primary" submit disabled={busy || !may} reason={may ? undefined : "You have read-only access."}>{busy ? "Setting up…" : "Set up"}</Button><a class="button quiet" href={templatesAt()}>Cancel</a></div>
     </form>
   );
 }

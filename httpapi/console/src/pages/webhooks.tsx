@@ -1,14 +1,14 @@
 // Webhooks: addresses to which events are posted, and what became of each delivery.
 import { useState } from "preact/hooks";
 
-import { agentId, ApiError, go, href, invalidate, mayEdit, path, post, put, remove, route, setQuery, useQuery } from "../data";
+import { agentId, ApiError, go, href, invalidate, mayEdit, path, post, put, remove, route, setQuery, useQuery, type API } from "../data";
 import { Badge, Button, confirm, Empty, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, plural, SearchField, showOnce, tell, TextField, When, type MenuItem } from "../ui";
 import { Deliveries } from "../parts/deliveries";
 import { useFollow } from "../parts/follow";
 import { EventPicker } from "../parts/picker";
 
-const webhooksAt = (...more: string[]) => path("agents", agentId.value, "webhooks", ...more);
-const once = (secret: string) => showOnce("Secret", "Deliveries are signed with it, as Standard Webhooks describes. It is shown only now.", secret);
+const webhooksAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "webhooks", ...more);
+const once = (secret: string) => showOnce("Secret", "Deliveries are signed with it (Standard Webhooks). It's shown only once.", secret);
 
 export default function Webhooks() {
   const [id] = route.value.rest;
@@ -20,23 +20,23 @@ function List() {
   const [search, offset] = [query.get("q") ?? "", Number(query.get("offset")) || 0];
   const found = useQuery(webhooksAt(), { search, limit: 50, offset });
   useFollow("webhook", found.reload);
-  const create = () => openDialog((close) => <Edit close={close} done={async (made) => { invalidate(webhooksAt()); go(href(agentId.value, "webhooks", made.id)); await once(made.secret); }} />);
+  const create = () => openDialog((close) => <Edit close={close} done={async (made) => { invalidate(webhooksAt()); go(href(agentId.value, "webhooks", made.id)); if ("secret" in made) await once(made.secret); }} />);
   const add = mayEdit.value && <Button kind="primary" icon="Plus" onClick={() => { create(); }}>New webhook</Button>;
   return (
     <div class="page">
-      <div class="page-head"><h1 class="grow" tabIndex={-1}>Webhooks</h1>{(found.data.value?.meta.total > 5 || search) && <SearchField label="Search webhooks" value={search} onInput={(q) => setQuery({ q, offset: null })} />}{add}</div>
+      <div class="page-head"><h1 class="grow" tabIndex={-1}>Webhooks</h1>{((found.data.value?.meta.total ?? 0) > 5 || search) && <SearchField label="Search webhooks" value={search} onInput={(q) => setQuery({ q, offset: null })} />}{add}</div>
       <Load of={found}>{({ webhooks, meta }) => webhooks.length ? (
-        <><ul class="sources">{webhooks.map((w: any) => <Row key={w.id} w={w} />)}</ul><Pager meta={meta} go={(o) => setQuery({ offset: o || null })} /></>
-      ) : <Empty icon="Webhook" title={search ? "No webhook fits" : "No webhooks yet"} action={!search && add}>Other programs hear of what happens here: events are posted to an address, signed, and tried again until they are taken.</Empty>}</Load>
+        <><ul class="sources">{webhooks.map((w) => <Row key={w.id} w={w} />)}</ul><Pager meta={meta} go={(o) => setQuery({ offset: o || null })} /></>
+      ) : <Empty icon="Webhook" title={search ? "No webhooks match" : "No webhooks yet"} action={!search && add}>Tell other programs what happens here: events are posted to an address, signed, and retried until accepted.</Empty>}</Load>
     </div>
   );
 }
 
-const summary = (events: string[]) => (events.includes("*") ? "Every event" : events.slice(0, 4).join(", ") + (events.length > 4 ? ` and ${events.length - 4} more` : ""));
+const summary = (events: string[]) => (events.includes("*") ? "All events" : events.slice(0, 4).join(", ") + (events.length > 4 ? ` and ${events.length - 4} more` : ""));
 
-const State = ({ w }: { w: any }) => <Badge tone={!w.active ? "warn" : w.failure_count > 0 ? "bad" : "good"}>{!w.active ? "off" : w.failure_count > 0 ? "failing" : "active"}</Badge>;
+const State = ({ w }: { w: API.Webhook }) => <Badge tone={!w.active ? "warn" : w.failure_count > 0 ? "bad" : "good"}>{!w.active ? "off" : w.failure_count > 0 ? "failing" : "active"}</Badge>;
 
-function Row({ w }: { w: any }) {
+function Row({ w }: { w: API.Webhook }) {
   return (
     <li class="source-row">
       <span class="tile"><Icon name="Webhook" /></span>
@@ -50,9 +50,9 @@ function Row({ w }: { w: any }) {
   );
 }
 
-function Edit({ now, close, done }: { now?: any; close: () => void; done: (w: any) => unknown }) {
+function Edit({ now, close, done }: { now?: API.Webhook; close: () => void; done: (w: API.Webhook | API.SecretWebhookDetails) => unknown }) {
   return (
-    <FormDialog title={now ? "Edit the webhook" : "New webhook"} close={close} action={now ? "Save" : "Add"} wide initial={{ url: now?.url ?? "", events: now?.events ?? [] }}
+    <FormDialog title={now ? "Edit webhook" : "New webhook"} close={close} action={now ? "Save" : "Add"} wide initial={{ url: now?.url ?? "", events: now?.events ?? [] }}
       run={async (v) => {
         if (!v.events.length) throw new ApiError(400, { error: { message: "Choose at least one event.", details: { field: "events", issue: "Choose at least one event." } } });
         const w = await (now ? put(webhooksAt(now.id), v) : post(webhooksAt(), v));
@@ -65,7 +65,7 @@ function Edit({ now, close, done }: { now?: any; close: () => void; done: (w: an
 
 function Webhook({ id }: { id: string }) {
   const found = useQuery(webhooksAt(id));
-  const [outcome, setOutcome] = useState<any>();
+  const [outcome, setOutcome] = useState<API.Delivery>();
   useFollow("webhook", found.reload);
   const test = async () => { setOutcome(undefined); setOutcome(await post(webhooksAt(id, "test"))); await found.reload(); };
   return (
@@ -74,9 +74,9 @@ function Webhook({ id }: { id: string }) {
       <Load of={found} title="Webhook">{(w) => {
         const items: MenuItem[] = [
           { label: w.active ? "Switch off" : "Switch on", icon: "Power", run: async () => { await put(webhooksAt(id), { active: !w.active }); await found.reload(); } },
-          { label: "New secret", icon: "KeyRound", run: () => confirm({ title: "Create a new secret?", text: "For one day deliveries are signed with both, so nothing is lost while you switch.", action: "Create", run: async () => { const r = await post(webhooksAt(id, "rotate")); void once(r.secret); } }) },
+          { label: "New secret", icon: "KeyRound", run: () => confirm({ title: "Create a new secret?", text: "For one day, deliveries are signed with both secrets, so nothing is lost while you switch.", action: "Create", run: async () => { const r = await post(webhooksAt(id, "rotate")); void once(r.secret); } }) },
           "-",
-          { label: "Delete", icon: "Trash2", danger: true, run: () => confirm({ title: "Delete this webhook?", text: "Nothing is delivered to it any more; its deliveries are deleted.", action: "Delete", run: async () => { await remove(webhooksAt(id)); invalidate(webhooksAt()); go(href(agentId.value, "webhooks")); } }) },
+          { label: "Delete", icon: "Trash2", danger: true, run: () => confirm({ title: "Delete this webhook?", text: "Nothing more is delivered to it, and its delivery log is deleted.", action: "Delete", run: async () => { await remove(webhooksAt(id)); invalidate(webhooksAt()); go(href(agentId.value, "webhooks")); } }) },
         ];
         return (
           <>
@@ -85,8 +85,8 @@ function Webhook({ id }: { id: string }) {
               {mayEdit.value && <><Button icon="Zap" kind="primary" onClick={test}>Send a test</Button><Button icon="Pencil" onClick={() => { openDialog((close) => <Edit now={w} close={close} done={found.reload} />); }}>Edit</Button><Menu label="More" items={items} /></>}
             </div>
             <p class="muted">{summary(w.events)}</p>
-            {!w.active && <div class="card warn row"><span class="grow">It is switched off: nothing is delivered, and what happens meanwhile is not delivered later.</span>{mayEdit.value && <Button onClick={async () => { await put(webhooksAt(id), { active: true }); await found.reload(); }}>Switch on</Button>}</div>}
-            {outcome && <div class={outcome.status === "delivered" ? "card row test-good" : "card bad"} role="status">{outcome.status === "delivered" ? <><Icon name="CircleCheck" /> Delivered: the answer was {outcome.response_status}.</> : <p>It was not delivered: <bdi>{outcome.error}</bdi></p>}</div>}
+            {!w.active && <div class="card warn row"><span class="grow">Switched off: events are not delivered, now or later.</span>{mayEdit.value && <Button onClick={async () => { await put(webhooksAt(id), { active: true }); await found.reload(); }}>Switch on</Button>}</div>}
+            {outcome && <div class={outcome.status === "delivered" ? "card row test-good" : "card bad"} role="status">{outcome.status === "delivered" ? <><Icon name="CircleCheck" /> Delivered. Response: {outcome.response_status}.</> : <p>Not delivered: <bdi>{outcome.error}</bdi></p>}</div>}
             <h2>Deliveries</h2>
             <Deliveries webhook={id} />
           </>

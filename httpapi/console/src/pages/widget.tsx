@@ -1,10 +1,14 @@
 // Website widget: the chat on websites, its form, its preview and its snippet.
 import { useEffect, useState } from "preact/hooks";
 
-import { go, href, mayEdit, onChange, path, remove, route, session, useQuery } from "../data";
-import { Badge, Button, confirm, CopyButton, Empty, Icon, LinkButton, Load, Segments, Table, tell, When } from "../ui";
+import { go, href, mayEdit, onChange, path, remove, route, session, useQuery, type API } from "../data";
+import { Badge, Button, confirm, CopyButton, Empty, Icon, LinkButton, Load, Segments, Table, tell, When, type Values } from "../ui";
+import { style } from "../parts/styles";
 import { View, type Said, type State } from "../widget/view";
 import { usual, WidgetForm } from "./widget/form";
+import "../css/widget.css";
+
+export const styles = style("./widget.css");
 
 export { WidgetForm };
 
@@ -32,16 +36,16 @@ function All({ id }: { id: string }) {
   const make = <LinkButton kind="primary" icon="Plus" href={href(id, "widget", "new")}>New widget</LinkButton>;
   return (
     <div class="page">
-      <div class="row"><h1 class="grow" tabIndex={-1}>Website widget</h1>{mayEdit.value && found.data.value?.gateways.length > 0 && make}</div>
+      <div class="row"><h1 class="grow" tabIndex={-1}>Website widget</h1>{mayEdit.value && (found.data.value?.gateways.length ?? 0) > 0 && make}</div>
       <Load of={found}>{({ gateways }) => (gateways.length ? (
-        <Table rows={gateways} keyOf={(g: any) => g.id} open={(g) => href(id, "widget", g.id)} columns={[
-          { title: "Name", cell: (g: any) => <a href={href(id, "widget", g.id)}><bdi>{g.name}</bdi></a> },
+        <Table rows={gateways} keyOf={(g) => g.id} open={(g) => href(id, "widget", g.id)} columns={[
+          { title: "Name", cell: (g) => <a href={href(id, "widget", g.id)}><bdi>{g.name}</bdi></a> },
           { title: "Status", cell: (g) => <><Badge>{g.status}</Badge>{!g.configured_fields.includes("allowedOrigins") && <> <Badge tone="warn">no websites</Badge></>}</> },
           { title: "Messages today", cell: (g) => g.events_today.toLocaleString() },
           { title: "Last message", cell: (g) => <When time={g.last_event_at} /> },
         ]} />
       ) : (
-        <Empty icon="MessageCircle" title="No widget yet" action={mayEdit.value && make}>A chat on your own website: the agent answers visitors from its knowledge, and you take over in the Inbox.</Empty>
+        <Empty icon="MessageCircle" title="No widget yet" action={mayEdit.value && make}>A chat on your website: the agent answers visitors from its knowledge, and you can take over in the Inbox.</Empty>
       ))}</Load>
     </div>
   );
@@ -50,25 +54,25 @@ function All({ id }: { id: string }) {
 function One({ id, gateway }: { id: string; gateway: string }) {
   const at = path("agents", id, "gateways", gateway);
   const found = useQuery(at);
-  const options = useQuery(`${at}/widget`);
+  const options = useQuery(path("agents", id, "gateways", gateway, "widget"));
   const reload = async () => { await Promise.all([found.reload(), options.reload()]); };
-  const drop = (g: any) => confirm({ title: `Delete ${g.name}?`, text: "Pages show the widget no more. Its conversations stay.", action: "Delete", run: async () => { await remove(at); go(href(id, "widget")); } });
+  const drop = (g: API.Gateway) => confirm({ title: `Delete ${g.name}?`, text: "Pages no longer show the widget. Its conversations stay.", action: "Delete", run: async () => { await remove(at); go(href(id, "widget")); } });
   return (
     <div class="page">
       <Back id={id} />
-      <Load of={found} title="Website widget">{(g: any) => (
+      <Load of={found} title="Website widget">{(g) => (
         <>
           <div class="row"><h1 class="grow" tabIndex={-1}><bdi>{g.name}</bdi> <Badge>{g.status}</Badge></h1>
             <LinkButton icon="Inbox" href={`${href(id, "inbox")}?channel=${encodeURIComponent(g.id)}`}>Conversations</LinkButton>
             {mayEdit.value && <Button icon="Trash2" label="Delete" onClick={() => drop(g)} />}</div>
           {g.last_error && <p class="card bad"><span>Last error, <When time={g.last_error_at} />: <bdi>{g.last_error}</bdi></span></p>}
           <Warnings script={options.data.value?.script} />
-          <Load of={options}>{(o: any) => (
+          <Load of={options}>{(o) => (
             <>
               <section class="card stack" aria-label="Snippet">
                 <div class="row"><h2 class="grow">Paste this into your pages, before &lt;/body&gt;</h2><CopyButton text={o.snippet}>Copy</CopyButton></div>
                 <pre class="widget-snippet"><code>{o.snippet}</code></pre>
-                {o.config.allowedOrigins.length === 0 && <p class="issue">It shows nowhere yet: name your website below.</p>}
+                {!o.config.allowedOrigins?.length && <p class="issue">Not shown anywhere yet: add your website below.</p>}
               </section>
               <Columns key={g.id} id={id} gateway={g} options={o} done={reload} />
             </>
@@ -83,11 +87,11 @@ function One({ id, gateway }: { id: string; gateway: string }) {
 function Warnings({ script }: { script?: string }) {
   const { agent: id } = route.value;
   const settings = useQuery(path("agents", id, "settings"));
-  const s = settings.data.value as any;
+  const s = settings.data.value;
   const local = script && /^https?:\/\/(127\.|localhost|\[::1\])/.test(script);
   return (
     <>
-      {session.value?.open && <p class="card warn"><strong>This server has no login.</strong> Everyone who reaches it acts as its owner, and the widget tells every visitor its address. <a href="#/keys">Create an API key</a> before you put the widget on a public website.</p>}
+      {session.value?.open && <p class="card warn"><strong>This server has no login.</strong> Anyone who reaches it acts as owner, and the widget reveals its address to every visitor. <a href="#/keys">Create API key</a> before you put the widget on a public website.</p>}
       {local && <p class="card">The widget is loaded from <code>{new URL(script).host}</code>, which only this computer reaches. For visitors, set SATCHEL_PUBLIC_URL to the server's public address.</p>}
       {s && (!s.llm_provider || !s.auto_reply) && <p class="card">Every message waits for a person: {s.llm_provider ? "automatic answers are off" : "no language model is set"}. <a href={href(id, "settings")}>Settings</a></p>}
     </>
@@ -95,8 +99,8 @@ function Warnings({ script }: { script?: string }) {
 }
 
 /** The form beside its preview. */
-function Columns({ id, gateway, options, done }: { id: string; gateway?: any; options?: any; done: (gateway: string) => unknown }) {
-  const [look, setLook] = useState<Record<string, any>>({ ...usual, ...options?.config });
+function Columns({ id, gateway, options, done }: { id: string; gateway?: API.Gateway; options?: API.WidgetDetails; done: (gateway: string) => unknown }) {
+  const [look, setLook] = useState<Values>({ ...usual, ...options?.config });
   return (
     <div class="widget-columns">
       <WidgetForm id={id} gateway={gateway} options={options} done={done} onLook={setLook} />
@@ -115,7 +119,7 @@ const scenes: Record<string, { state: State; messages: Said[] }> = {
 };
 
 /** The widget as visitors see it; nothing in it can be used. */
-function Preview({ look }: { look: Record<string, any> }) {
+function Preview({ look }: { look: Values }) {
   const [scene, setScene] = useState("answer");
   const of = (name: keyof typeof usual) => look[name] || usual[name];
   const color = /^#[0-9a-f]{6}$/i.test(look.color) ? look.color : usual.color;

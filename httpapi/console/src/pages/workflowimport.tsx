@@ -2,17 +2,22 @@
 // drafts.
 import { useEffect, useState } from "preact/hooks";
 
-import { agentId, ApiError, go, href, invalidate, mayEdit, path, post } from "../data";
-import { Badge, Button, Empty, Icon, Name, plural, Table, tell, TextArea } from "../ui";
+import { agentId, ApiError, go, href, invalidate, mayEdit, path, post, type API } from "../data";
+import { Badge, Button, Empty, Icon, Name, plural, Table, tell, TextArea, type Values } from "../ui";
 import { loadCatalog } from "../editor/catalog";
 import { readCopy, writeGraph } from "../editor/graph";
+import { style } from "../parts/styles";
 import { GraphPreview } from "../parts/graph-preview";
+import "../css/nodes.css";
+import "../css/templates.css";
+
+export const styles = style("./workflowimport.css");
 
 type Level = "exact" | "approximate" | "unsupported";
 type Line = { workflow: string; node: string; n8n_type: string; node_id: string; level: Level; code: string; message: string };
-type Read = { workflows: any[]; schedules: { name: string; cron_expression: string; workflow_id: string }[]; tools: { name: string; description: string }[]; credentials: { name: string; n8n_type: string; preset: string; nodes: string[] }[]; report: Line[] };
+type Read = { workflows: API.ImportedWorkflows["workflows"]; schedules: { name: string; cron_expression: string; workflow_id: string }[]; tools: { name: string; description: string }[]; credentials: { name: string; n8n_type: string; preset: string; nodes: string[] }[]; report: Line[] };
 
-const workflowsAt = (...more: string[]) => path("agents", agentId.value, "workflows", ...more);
+const workflowsAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "workflows", ...more);
 const mostBytes = 4 << 20;
 const levels: Level[] = ["unsupported", "approximate", "exact"];
 const tones: Record<Level, "good" | "warn" | "bad"> = { exact: "good", approximate: "warn", unsupported: "bad" };
@@ -40,8 +45,8 @@ export default function WorkflowImport() {
   useEffect(() => { void loadCatalog(); }, []);
   const check = async (source: string) => {
     setProblem("");
-    let document: any;
-    try { document = JSON.parse(source); } catch { setProblem("This is not JSON. Use the file that Download in n8n's editor saves, or copy the nodes there and paste them here."); return; }
+    let document: Values;
+    try { document = JSON.parse(source); } catch { setProblem("Not valid JSON. Use the file that Download in n8n's editor saves, or copy the nodes there and paste them here."); return; }
     const own = readCopy(source);
     try {
       if (own) {
@@ -51,7 +56,7 @@ export default function WorkflowImport() {
       }
       setRead(await post(workflowsAt("import"), { format: "n8n", document, dry_run: true }));
       setText(source);
-    } catch (error: any) {
+    } catch (error) {
       setProblem(error instanceof ApiError ? error.message : String(error));
     }
   };
@@ -60,13 +65,13 @@ export default function WorkflowImport() {
       setRead(await post(workflowsAt("import"), { format: "n8n", document: JSON.parse(text) }));
       setDone(true);
       invalidate(workflowsAt());
-    } catch (error: any) { tell(error); }
+    } catch (error) { tell(error); }
   };
   return (
     <div class="page">
       <p class="crumb"><a href={href(agentId.value, "workflows")}>Workflows</a></p>
       <div class="page-head"><h1 class="grow" tabIndex={-1}>Import workflows</h1></div>
-      {!mayEdit.value ? <p class="card">You may read here. An admin of the agent imports workflows.</p>
+      {!mayEdit.value ? <p class="card">Read-only access. Importing workflows needs the admin role.</p>
         : !read ? <Source check={check} problem={problem} />
           : <Outcome read={read} done={done} create={create} back={() => { setRead(undefined); setDone(false); }} />}
     </div>
@@ -77,16 +82,17 @@ function Source({ check, problem }: { check: (text: string) => Promise<void>; pr
   const [pasted, setPasted] = useState("");
   const take = async (file?: File) => {
     if (!file) return;
-    if (file.size > mostBytes) return tell(new Error("The file may have at most 4 MB."));
+    if (file.size > mostBytes) return tell(new Error("The file can be at most 4 MB."));
     await check(await file.text());
   };
   return (
     <div class="stack import-source">
-      <p class="muted">From n8n, or a workflow that was exported here. n8n's become drafts with a report on every node; nothing runs, and nothing is stored before you have seen it.</p>
+      <p class="muted">From n8n, or exported here. n8n workflows become drafts with a report on every node; nothing runs, and nothing is stored until you have seen it.</p>
       <label class="import-drop" onDragOver={(e) => e.preventDefault()} onDrop={(e) => { e.preventDefault(); void take(e.dataTransfer?.files[0]); }}>
         <Icon name="Upload" size={28} />
         <span>Drop a JSON file here, or choose one.</span>
-        <input type="file" accept=".json,application/json" aria-label="Workflow file" onChange={(e) => { const file = e.currentTarget.files?.[0]; e.currentTarget.value = ""; void take(file); }} />
+        <span class="button">Choose a file</span>
+        <input type="file" class="hidden" accept=".json,application/json" aria-label="Workflow file" onChange={(e) => { const file = e.currentTarget.files?.[0]; e.currentTarget.value = ""; void take(file); }} />
       </label>
       <TextArea label="Or paste it" value={pasted} onInput={setPasted} rows={6} code placeholder={'{"nodes": […], "connections": {…}}'} />
       {problem && <p class="issue" role="alert"><bdi>{problem}</bdi></p>}
@@ -104,7 +110,7 @@ function Outcome({ read, done, create, back }: { read: Read; done: boolean; crea
     <div class="stack import-outcome">
       <div class="card row import-sum">
         <div class="grow">
-          <strong>{done ? `Created: ${parts}` : `This makes ${parts}`}</strong>
+          <strong>{done ? `Created: ${parts}` : `This creates ${parts}`}</strong>
           <p class="muted small">{done ? "Workflows are drafts, and schedules are paused." : "Workflows become drafts, and schedules are paused. Nothing is stored yet."}</p>
         </div>
         <div class="row">{levels.filter(count).map((level) => <Badge key={level} tone={tones[level]}>{`${count(level)} ${level}`}</Badge>)}</div>
@@ -140,8 +146,8 @@ function Credentials({ read }: { read: Read }) {
   if (!read.credentials.length) return null;
   return (
     <section class="stack tight" aria-label="Credentials">
-      <h2>Credentials to make</h2>
-      <p class="muted small">Secrets are not in n8n's files. Make each under the name that the nodes refer to.</p>
+      <h2>Credentials to create</h2>
+      <p class="muted small">n8n's files don't contain secrets. Create each credential under the name the nodes use.</p>
       <Table rows={read.credentials} keyOf={(c) => `${c.name} ${c.n8n_type}`} columns={[
         { title: "Name", class: "title", cell: (c) => <bdi>{c.name}</bdi> },
         { title: "In n8n", cell: (c) => <span class="muted"><bdi>{c.n8n_type}</bdi></span> },

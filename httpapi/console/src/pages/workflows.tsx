@@ -2,7 +2,7 @@
 // execution are a file of their own, with the canvas.
 import { useEffect, useState } from "preact/hooks";
 
-import { agentId, get, go, href, invalidate, mayEdit, onChange, path, post, put, remove, route, setQuery, useQuery, saveFile } from "../data";
+import { agentId, get, go, href, invalidate, mayEdit, onChange, path, post, put, remove, route, setQuery, useQuery, saveFile, type API, ApiError } from "../data";
 import { Badge, Button, deleteLater, Empty, Icon, Load, Menu, Name, openDialog, Pager, plural, SearchField, tell, When, type MenuItem } from "../ui";
 import { Page } from "../shell/page";
 import { Executions } from "../workflows/executions";
@@ -20,7 +20,7 @@ export default function Workflows() {
 }
 
 const templates = () => href(agentId.value, "workflows", "templates");
-const workflowsAt = (...more: string[]) => path("agents", agentId.value, "workflows", ...more);
+const workflowsAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "workflows", ...more);
 
 function Lists() {
   const { query, rest } = route.value;
@@ -56,29 +56,29 @@ function List() {
     const offs = [onChange("workflow", found.soon), onChange("execution", runs.soon)];
     return () => offs.forEach((off) => off());
   }, [found, runs]);
-  const outcomes = new Map<string, any[]>();
+  const outcomes = new Map<string, API.ExecutionItem[]>();
   for (const x of runs.data.value?.executions ?? []) outcomes.set(x.workflow_id, [...(outcomes.get(x.workflow_id) ?? []), x]);
   return (
     <>
       <div class="row" role="search">
         <SearchField value={search} onInput={(q) => setQuery({ q, offset: null })} label="Search workflows" placeholder="Name or description" />
-        <select aria-label="Status" value={status} onChange={(e) => setQuery({ status: e.currentTarget.value, offset: null })}>{[["", "Every status"], ["draft", "Draft"], ["active", "Active"], ["paused", "Paused"], ["archived", "Archived"]].map(([v, t]) => <option value={v} selected={v === status}>{t}</option>)}</select>
+        <select aria-label="Status" value={status} onChange={(e) => setQuery({ status: e.currentTarget.value, offset: null })}>{[["", "Any status"], ["draft", "Draft"], ["active", "Active"], ["paused", "Paused"], ["archived", "Archived"]].map(([v, t]) => <option value={v} selected={v === status}>{t}</option>)}</select>
       </div>
       <Load of={found} lines={6}>{({ workflows, meta }) => {
-        const shown = workflows.filter((w: any) => !hidden.includes(w.id));
-        if (!shown.length && (search || status)) return <Empty icon="Search" title="No workflow fits">Try other words or another status.</Empty>;
-        if (!shown.length) return <Empty icon="Workflow" title="No workflows yet" action={mayEdit.value && <><Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <NewWorkflow close={close} />); }}>New workflow</Button><a class="button" href={templates()}>From template</a><a class="button" href={href(agentId.value, "workflows", "import")}>Import</a></>}>A workflow begins with a trigger, such as a message that comes in, and does what its nodes say.</Empty>;
-        return <><ul class="sources workflows">{shown.map((w: any) => <Row key={w.id} w={w} runs={outcomes.get(w.id) ?? []} changed={() => found.reload()} hide={(on) => setHidden((h) => (on ? [...h, w.id] : h.filter((x) => x !== w.id)))} />)}</ul><Pager meta={meta} go={(to) => setQuery({ offset: to || null })} /></>;
+        const shown = workflows.filter((w) => !hidden.includes(w.id));
+        if (!shown.length && (search || status)) return <Empty icon="Search" title="No workflows match">Try different words or another status.</Empty>;
+        if (!shown.length) return <Empty icon="Workflow" title="No workflows yet" action={mayEdit.value && <><Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <NewWorkflow close={close} />); }}>New workflow</Button><a class="button" href={templates()}>From template</a><a class="button" href={href(agentId.value, "workflows", "import")}>Import</a></>}>A workflow starts with a trigger, such as an incoming message, and runs its nodes step by step.</Empty>;
+        return <><ul class="sources workflows">{shown.map((w) => <Row key={w.id} w={w} runs={outcomes.get(w.id) ?? []} changed={() => found.reload()} hide={(on) => setHidden((h) => (on ? [...h, w.id] : h.filter((x) => x !== w.id)))} />)}</ul><Pager meta={meta} go={(to) => setQuery({ offset: to || null })} /></>;
       }}</Load>
     </>
   );
 }
 
-function Row({ w, runs, changed, hide }: { w: any; runs: any[]; changed: () => Promise<void>; hide: (on: boolean) => void }) {
+function Row({ w, runs, changed, hide }: { w: API.WorkflowItem; runs: API.ExecutionItem[]; changed: () => Promise<void>; hide: (on: boolean) => void }) {
   const may = mayEdit.value;
   const live = w.status === "active";
   const failed = runs[0]?.error && runs[0].status === "errored" ? runs[0] : undefined;
-  const switchTo = async () => { try { await put(workflowsAt(w.id), { status: live ? "paused" : "active" }); tell(live ? "It is paused" : "It is live"); } catch (error: any) { tell(error); if (error.details?.errors?.length || error.details?.node_id) go(`${href(agentId.value, "workflows", w.id)}?tab=problems`); } await changed(); };
+  const switchTo = async () => { try { await put(workflowsAt(w.id), { status: live ? "paused" : "active" }); tell(live ? "It is paused" : "It is live"); } catch (error) { tell(error); if (error instanceof ApiError && (error.details.errors?.length || error.details.node_id)) go(`${href(agentId.value, "workflows", w.id)}?tab=problems`); } await changed(); };
   const duplicate = async () => {
     const { name, description, nodes, edges, settings } = await get(workflowsAt(w.id));
     const made = await post(workflowsAt(), { name: `${name} (copy)`, description, nodes, edges, settings });
@@ -88,7 +88,7 @@ function Row({ w, runs, changed, hide }: { w: any; runs: any[]; changed: () => P
     const { name, description, nodes, edges, settings } = await get(workflowsAt(w.id));
     saveFile(new Blob([JSON.stringify({ satchel: "workflow/1", name, description, settings, nodes, edges }, null, 2)], { type: "application/json" }), `${name || "workflow"}.json`);
   };
-  const reason = may ? undefined : "You may read here.";
+  const reason = may ? undefined : "You have read-only access.";
   const items: MenuItem[] = [
     { label: "Open", icon: "Pencil", run: () => go(href(agentId.value, "workflows", w.id)) },
     { label: "Executions", icon: "Activity", run: () => go(`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(w.id)}`) },
@@ -104,7 +104,7 @@ function Row({ w, runs, changed, hide }: { w: any; runs: any[]; changed: () => P
       <div class="grow">
         <a href={href(agentId.value, "workflows", w.id)}><Name>{w.name}</Name></a>
         <p class="muted small">{[triggerWords(w.triggers), w.description].filter(Boolean).map((t, i) => <>{i > 0 && " · "}<bdi>{t}</bdi></>)}{(w.triggers?.length || w.description) && " · "}version {w.version} · <When time={w.updated_at} /></p>
-        {failed && <p class="issue small clip"><bdi>{failed.error.message}</bdi></p>}
+        {failed && <p class="issue small clip"><bdi>{failed.error?.message}</bdi></p>}
       </div>
       {runs.length > 0 && <a class="outcomes" href={`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(w.id)}`} aria-label={`The last ${plural(Math.min(20, runs.length), "execution")}: ${runs.slice(0, 20).filter((r) => r.status === "errored").length} failed`}>{runs.slice(0, 20).reverse().map((r) => <i key={r.id} class={r.status} title={r.status} />)}</a>}
       <Badge>{w.status}</Badge>

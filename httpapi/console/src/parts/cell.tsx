@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import { ApiError } from "../data";
+import { ApiError, reasonOf } from "../data";
 import { tell } from "../ui";
 import { TagsInput } from "./tags";
 
@@ -16,7 +16,6 @@ type Common = {
 };
 
 /** What went wrong with a value, in a few words. */
-const reason = (error: any) => (error instanceof ApiError ? Object.values(error.issues)[0] ?? error.message : error.message);
 
 function useEdit(save: () => Promise<unknown>) {
   const [editing, setEditing] = useState(false);
@@ -40,8 +39,8 @@ function useEdit(save: () => Promise<unknown>) {
     try {
       await save();
       leave(focus);
-    } catch (error: any) {
-      setIssue(reason(error));
+    } catch (error) {
+      setIssue(reasonOf(error));
       if (!(error instanceof ApiError)) tell(error);
     }
     setBusy(false);
@@ -65,7 +64,7 @@ export function TextCell({ label, may, children, text, save, type = "text", rows
     else if (e.key === "Enter" && (!rows || e.ctrlKey || e.metaKey)) { e.preventDefault(); commit(true); }
   };
   const field = { "aria-label": label, value: typed, "aria-invalid": Boolean(edit.issue), autoFocus: true, ref: (el: HTMLElement | null) => { if (el && document.activeElement !== el && !edit.issue) el.focus(); },
-    onInput: (e: any) => note(e.currentTarget.value), onKeyDown: keys, onBlur: (e: FocusEvent) => { if (document.activeElement !== e.currentTarget) commit(false); } }; // not when the window is left
+    onInput: (e: { currentTarget: HTMLInputElement | HTMLTextAreaElement }) => note(e.currentTarget.value), onKeyDown: keys, onBlur: (e: FocusEvent) => { if (document.activeElement !== e.currentTarget) commit(false); } }; // not when the window is left
   return (
     <span class={edit.issue ? "cell-frame wrong" : "cell-frame"} ref={edit.frame} aria-busy={edit.busy}>
       {rows ? <textarea rows={rows} {...field} /> : <input type={type as "text"} {...field} />}

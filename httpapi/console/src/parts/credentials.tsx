@@ -1,17 +1,17 @@
 // How a call shows who it is: credentials of tools and MCP servers.
 import { agentId, href, path, session, useQuery } from "../data";
-import { CopyField, SecretField, SelectField, TextField, type FormState } from "../ui";
+import { CopyField, SecretField, SelectField, TextField, type FormState, type Values } from "../ui";
 
 type AuthField = { name: string; label: string; secret?: boolean; hint?: string };
 
 const kinds: Record<string, { title: string; fields: AuthField[] }> = {
   none: { title: "None", fields: [] },
-  stored: { title: "One of the agent's credentials", fields: [] },
+  stored: { title: "Credential of this agent", fields: [] },
   bearer: { title: "Bearer token", fields: [{ name: "token", label: "Token", secret: true }] },
   basic: { title: "User and password", fields: [{ name: "username", label: "User name" }, { name: "password", label: "Password", secret: true }] },
   header: { title: "A header", fields: [{ name: "name", label: "Header" }, { name: "value", label: "Value", secret: true }] },
-  login: { title: "A person logs in", fields: [{ name: "client_id", label: "Client id" }, { name: "client_secret", label: "Client secret", secret: true }, { name: "scope", label: "Scopes", hint: "Without them, those that the server asks for." }] },
-  oauth2: { title: "OAuth 2 (client credentials)", fields: [{ name: "client_id", label: "Client id" }, { name: "client_secret", label: "Client secret", secret: true }, { name: "token_url", label: "Address of tokens", hint: "Without it the server tells." }, { name: "scope", label: "Scopes" }] },
+  login: { title: "A person signs in", fields: [{ name: "client_id", label: "Client id" }, { name: "client_secret", label: "Client secret", secret: true }, { name: "scope", label: "Scopes", hint: "Empty: those the server asks for." }] },
+  oauth2: { title: "OAuth 2 (client credentials)", fields: [{ name: "client_id", label: "Client id" }, { name: "client_secret", label: "Client secret", secret: true }, { name: "token_url", label: "Token address", hint: "Empty: from the server's metadata." }, { name: "scope", label: "Scopes" }] },
 };
 
 const masked = (v: unknown) => typeof v === "string" && /^\*+$/.test(v);
@@ -21,11 +21,11 @@ export const credentialTitle = (kind: string) => kinds[kind]?.title ?? kind;
 /** Chooses one of the agent's credentials, by id. */
 export function CredentialSelect({ label = "Credential", env = false, value, onChange, error, disabled }: { label?: string; /** Those for programs, and none is possible. */ env?: boolean; value: string; onChange: (id: string) => void; error?: string; disabled?: boolean }) {
   const found = useQuery(path("agents", agentId.value, "credentials"), { limit: 200 });
-  const usable = (found.data.value?.credentials ?? []).filter((c: any) => (c.type === "env") === env);
-  const known = usable.some((c: any) => c.id === value);
-  const named = usable.find((c: any) => c.name.toLowerCase() === value.toLowerCase());
-  const options: [string, string][] = [["", env ? "None" : usable.length ? "Choose one" : "There is none yet"], ...(value && !known && !named ? [[value, value] as [string, string]] : []),
-    ...usable.map((c: any) => [c.id, c.status === "ready" ? c.name : `${c.name} (${c.status.replace("_", " ")})`] as [string, string])];
+  const usable = (found.data.value?.credentials ?? []).filter((c) => (c.type === "env") === env);
+  const known = usable.some((c) => c.id === value);
+  const named = usable.find((c) => c.name.toLowerCase() === value.toLowerCase());
+  const options: [string, string][] = [["", env ? "None" : usable.length ? "Choose one" : "None yet"], ...(value && !known && !named ? [[value, value] as [string, string]] : []),
+    ...usable.map((c) => [c.id, c.status === "ready" ? c.name : `${c.name} (${c.status.replace("_", " ")})`] as [string, string])];
   return <SelectField label={label} options={options} value={named?.id ?? value} onChange={onChange} error={error} disabled={disabled} hint={<a href={href(agentId.value, "credentials")} target="_blank">Manage credentials</a>} />;
 }
 
@@ -42,10 +42,10 @@ export function CredentialFields({ form: f, kinds: which, disabled }: { form: Fo
       <SelectField label="Credentials" disabled={disabled} options={which.map((k) => [k, kinds[k].title])} {...f.choice("auth.type")} value={type} />
       {type === "stored" && <CredentialSelect disabled={disabled} value={f.values["auth.credential"] ?? ""} error={f.issue("credential") ?? f.issue("config.credential")} onChange={(id) => f.set("auth.credential", id)} />}
       {type === "login" ? <>
-        <p class="muted small">You sign in with the provider after you have added the server. Satchel introduces itself to the provider.</p>
+        <p class="muted small">You sign in with the provider after adding the server. Satchel registers itself with the provider.</p>
         <details class="more-fields" open={kinds.login.fields.some((field) => f.issue(`auth.${field.name}`))}>
-          <summary>The provider gave you a client id?</summary>
-          <div class="stack"><CopyField label="Redirect address, to be registered there" text={new URL("oauth/callback", session.value?.public_url ? `${session.value.public_url}/` : document.baseURI).href} />{fields}</div>
+          <summary>Did the provider give you a client ID?</summary>
+          <div class="stack"><CopyField label="Redirect address to register there" text={new URL("oauth/callback", session.value?.public_url ? `${session.value.public_url}/` : document.baseURI).href} />{fields}</div>
         </details>
       </> : fields}
     </>
@@ -53,7 +53,7 @@ export function CredentialFields({ form: f, kinds: which, disabled }: { form: Fo
 }
 
 /** The credentials of a form, as the API takes them; secrets that were not typed stay masked when they are stored. */
-export function authOf(values: Record<string, any>): Record<string, string> {
+export function authOf(values: Values): Record<string, string> {
   const type = values["auth.type"] === "stored" ? "none" : values["auth.type"] || "none";
   const auth: Record<string, string> = { type };
   for (const { name, secret } of kinds[type].fields) {
@@ -64,12 +64,12 @@ export function authOf(values: Record<string, any>): Record<string, string> {
 }
 
 /** The id of the stored credential that a form chooses, or "". */
-export const credentialOf = (values: Record<string, any>): string => (values["auth.type"] === "stored" ? values["auth.credential"] ?? "" : "");
+export const credentialOf = (values: Values): string => (values["auth.type"] === "stored" ? values["auth.credential"] ?? "" : "");
 
 /** The values of a form for credentials whose secrets are masked, or for a stored one. */
-export function authValues(auth?: Record<string, any> | null, credential?: string): Record<string, any> {
+export function authValues(auth?: Values | null, credential?: string): Values {
   if (credential) return { "auth.type": "stored", "auth.credential": credential };
-  const values: Record<string, any> = { "auth.type": auth?.type ?? "none" };
+  const values: Values = { "auth.type": auth?.type ?? "none" };
   for (const [name, value] of Object.entries(auth ?? {})) {
     if (name === "type") continue;
     values[`auth.${name}`] = masked(value) ? "" : value;

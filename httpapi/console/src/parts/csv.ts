@@ -2,7 +2,7 @@
 
 /** The fields that a column can be mapped to, as the service names them. */
 export const fields: [string, string][] = [["name", "Name"], ["email", "Email"], ["phone", "Phone"], ["tags", "Tags"], ["notes", "Notes"], ["chatbot_a", "Telegram"], ["chatbot_b", "WhatsApp"],
-  ["social_handle", "Social handle"], ["external_id", "Id in another system"], ["metadata", "Custom fields as JSON"]];
+  ["social_handle", "Social handle"], ["external_id", "External ID"], ["metadata", "Custom fields as JSON"]];
 
 const also: Record<string, string> = { "full name": "name", "e-mail": "email", mail: "email", "email address": "email", "e-mail address": "email", "phone number": "phone", mobile: "phone", telephone: "phone", tag: "tags", labels: "tags", note: "notes",
   telegram: "chatbot_a", whatsapp: "chatbot_b", "external id": "external_id" };

@@ -1,12 +1,12 @@
 // Deliveries of events to webhooks: a table, and one of them beside it.
-import { agentId, get, href, mayEdit, path, post, route, setQuery, useQuery } from "../data";
+import { agentId, get, href, mayEdit, path, post, route, setQuery, useQuery, type API } from "../data";
 import { Badge, Button, Drawer, Empty, Icon, JsonTree, Load, Moment, Name, Pager, plural, span, Table, tell } from "../ui";
 import { ExportMenu } from "./export";
 import { useFollow } from "./follow";
 
-const statuses: [string, string][] = [["", "Every status"], ["pending", "Pending"], ["delivered", "Delivered"], ["failed", "Failed"]];
+const statuses: [string, string][] = [["", "Any status"], ["pending", "Pending"], ["delivered", "Delivered"], ["failed", "Failed"]];
 
-const answer = (d: any) => (d.response_status ? `${d.response_status}${d.duration_ms === null ? "" : ` in ${span(d.duration_ms)}`}` : d.attempt ? "none" : "");
+const answer = (d: API.Delivery) => (d.response_status ? `${d.response_status}${d.duration_ms === null ? "" : ` in ${span(d.duration_ms)}`}` : d.attempt ? "none" : "");
 
 /** The deliveries to one webhook, or to all; filters and the one that is open stand in the address. */
 export function Deliveries({ webhook }: { webhook?: string }) {
@@ -17,9 +17,9 @@ export function Deliveries({ webhook }: { webhook?: string }) {
   const found = useQuery(at, { ...filters, limit: 50, offset });
   const hooks = useQuery(path("agents", agentId.value, "webhooks"), { limit: 100 });
   useFollow("delivery", found.reload);
-  const all: any[] = hooks.data.value?.webhooks ?? [];
+  const all = hooks.data.value?.webhooks ?? [];
   const address = (id: string) => all.find((w) => w.id === id)?.url ?? id;
-  const again = async (d: any) => { await post(path("agents", agentId.value, "webhooks", d.webhook_id, "deliveries", d.id, "redeliver")); tell("It is on its way"); await found.reload(); };
+  const again = async (d: API.Delivery) => { await post(path("agents", agentId.value, "webhooks", d.webhook_id, "deliveries", d.id, "redeliver")); tell("On its way"); await found.reload(); };
   async function* pages() {
     for (let from = 0, more = true; more; from += 200) {
       const page = await get(at, { ...filters, limit: 200, offset: from });
@@ -32,36 +32,36 @@ export function Deliveries({ webhook }: { webhook?: string }) {
       <div class="stack">
         <div class="row filters" role="search">
           <select aria-label="Status" value={status} onChange={(e) => setQuery({ status: e.currentTarget.value, offset: null })}>{statuses.map(([v, t]) => <option value={v} selected={v === status}>{t}</option>)}</select>
-          {!webhook && <select aria-label="Webhook" value={to} onChange={(e) => setQuery({ webhook: e.currentTarget.value, offset: null })}><option value="" selected={!to}>Every webhook</option>{all.map((w) => <option key={w.id} value={w.id} selected={w.id === to}>{w.url}</option>)}</select>}
+          {!webhook && <select aria-label="Webhook" value={to} onChange={(e) => setQuery({ webhook: e.currentTarget.value, offset: null })}><option value="" selected={!to}>All webhooks</option>{all.map((w) => <option key={w.id} value={w.id} selected={w.id === to}>{w.url}</option>)}</select>}
           <span class="grow" /><ExportMenu name="deliveries" pages={pages} />
         </div>
         <Load of={found}>{({ deliveries, meta }) => deliveries.length ? (
           <div class="event-names">
-            <Table rows={deliveries as any[]} keyOf={(d) => d.id} columns={[
+            <Table rows={deliveries} keyOf={(d) => d.id} columns={[
               { title: "Time", cell: (d) => <Moment time={d.created_at} /> },
               { title: "Event", cell: (d) => <button type="button" class="link" aria-expanded={open === d.id} onClick={() => setQuery({ delivery: d.id })}>{d.event}</button> },
-              ...(webhook ? [] : [{ title: "Webhook", class: "wide", cell: (d: any) => <a class="clip" href={href(agentId.value, "webhooks", d.webhook_id)}><bdi>{address(d.webhook_id)}</bdi></a> }]),
+              ...(webhook ? [] : [{ title: "Webhook", class: "wide", cell: (d: API.Delivery) => <a class="clip" href={href(agentId.value, "webhooks", d.webhook_id)}><bdi>{address(d.webhook_id)}</bdi></a> }]),
               { title: "Status", cell: (d) => <div><Badge>{d.status}</Badge>{d.error && <p class="issue small"><bdi>{d.error}</bdi></p>}{d.next_attempt_at && d.status === "pending" && d.attempt > 0 && <p class="muted small">again <Moment time={d.next_attempt_at} /></p>}</div> },
               { title: "Answer", class: "wide", cell: answer },
               { title: "Tries", class: "number wide", cell: (d) => d.attempt },
-              { title: "", class: "actions wide", cell: (d) => mayEdit.value && d.status !== "pending" && <Button onClick={() => again(d)}>Deliver again</Button> },
+              { title: "", class: "actions wide", cell: (d) => mayEdit.value && d.status !== "pending" && <Button onClick={() => again(d)}>Redeliver</Button> },
             ]} />
             <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
           </div>
-        ) : <Empty icon="Send" title={status || search ? "No delivery fits" : "Nothing was delivered yet"}>When an event happens that a webhook wants, it is posted there, and tried again until it is taken.</Empty>}</Load>
+        ) : <Empty icon="Send" title={status || search ? "No deliveries match" : "No deliveries yet"}>Events that a webhook subscribes to are posted to it, and retried until accepted.</Empty>}</Load>
       </div>
-      {open && <Delivery key={open} id={open} webhook={to || found.data.value?.deliveries.find((d: any) => d.id === open)?.webhook_id} again={again} address={address} />}
+      {open && <Delivery key={open} id={open} webhook={to || found.data.value?.deliveries.find((d) => d.id === open)?.webhook_id} again={again} address={address} />}
     </div>
   );
 }
 
-function Delivery({ id, webhook, again, address }: { id: string; webhook?: string; again: (d: any) => Promise<void>; address: (id: string) => string }) {
+function Delivery({ id, webhook, again, address }: { id: string; webhook?: string; again: (d: API.Delivery) => Promise<void>; address: (id: string) => string }) {
   const found = useQuery(webhook ? path("agents", agentId.value, "webhooks", webhook, "deliveries", id) : null);
   useFollow("delivery", found.reload);
   const close = () => setQuery({ delivery: null });
   return (
     <Drawer title="Delivery" close={close}>
-      {!webhook ? <p class="muted">It is not on this page of the list.</p> : (
+      {!webhook ? <p class="muted">It isn't on this page of the list.</p> : (
         <Load of={found}>{(d) => (
           <div class="stack">
             <dl class="facts-list">
@@ -70,13 +70,13 @@ function Delivery({ id, webhook, again, address }: { id: string; webhook?: strin
               <dt>Status</dt><dd><Badge>{d.status}</Badge></dd>
               <dt>Made</dt><dd><Moment time={d.created_at} /></dd>
               <dt>Tries</dt><dd>{plural(d.attempt, "try", "tries")}</dd>
-              <dt>Last answer</dt><dd>{answer(d) || "none yet"}</dd>
+              <dt>Last response</dt><dd>{answer(d) || "none yet"}</dd>
               {d.next_attempt_at && <><dt>Next try</dt><dd><Moment time={d.next_attempt_at} /></dd></>}
               <dt>webhook-id</dt><dd><code>{d.event_id}</code></dd>
             </dl>
             {d.error && <p class="row issue"><Icon name="CircleAlert" /><bdi class="grow">{d.error}</bdi></p>}
-            {mayEdit.value && d.status !== "pending" && <div class="row"><Button icon="RotateCcw" onClick={async () => { await again(d); await found.reload(); }}>Deliver again</Button></div>}
-            <h3>What is posted</h3>
+            {mayEdit.value && d.status !== "pending" && <div class="row"><Button icon="RotateCcw" onClick={async () => { await again(d); await found.reload(); }}>Redeliver</Button></div>}
+            <h3>Payload</h3>
             <JsonTree value={d.body} />
           </div>
         )}</Load>

@@ -18,15 +18,15 @@ export function csv(rows: Record<string, unknown>[]): string {
 }
 
 /** Saves all that the filters of a list let through. */
-export function ExportMenu({ name, pages }: { name: string; pages: () => AsyncGenerator<any[]> }) {
+export function ExportMenu({ name, pages }: { name: string; pages: () => AsyncGenerator<object[]> }) {
   const save = async (kind: "json" | "csv") => {
-    const rows: any[] = [];
+    const rows: object[] = [];
     for await (const page of pages()) {
       rows.push(...page);
       if (rows.length >= maxRows) { tell(`The file has the newest ${maxRows.toLocaleString()} rows.`); break; }
     }
     const all = rows.slice(0, maxRows);
-    saveFile(kind === "json" ? new Blob([JSON.stringify(all, null, 2)], { type: "application/json" }) : new Blob(["\ufeff", csv(all)], { type: "text/csv" }), `${name}.${kind}`);
+    saveFile(kind === "json" ? new Blob([JSON.stringify(all, null, 2)], { type: "application/json" }) : new Blob(["\ufeff", csv(all as Record<string, unknown>[])], { type: "text/csv" }), `${name}.${kind}`);
   };
   return <Menu label="Export" icon="Download" items={[{ label: "As CSV", icon: "Table", run: () => save("csv") }, { label: "As JSON", icon: "Braces", run: () => save("json") }]} />;
 }

@@ -10,7 +10,7 @@ export type FormField = Partial<API.FormField>;
 export type FormData = { title?: string; description?: string; submit?: string; success?: string; fields?: FormField[] };
 
 export const fieldTypes: [string, string][] = [["text", "Text"], ["long_text", "Long text"], ["email", "E-mail"], ["phone", "Phone"], ["url", "Web address"], ["number", "Number"], ["boolean", "Checkbox"], ["date", "Date"],
-  ["choice", "Choice of one"], ["choices", "Choice of several"], ["file", "File"]];
+  ["choice", "Single choice"], ["choices", "Multiple choice"], ["file", "File"]];
 
 const hasOptions = (f: FormField) => f.type === "choice" || f.type === "choices";
 
@@ -30,7 +30,7 @@ export function FormFields({ value, onChange, readonly, issue }: { value: FormFi
         const wrong = ["name", "type", "label", "options"].map((p) => issue?.(`[${i}].${p}`)).find(Boolean);
         return (
           <div class={wrong ? "column-editor wrong" : "column-editor"} key={i}>
-            <input aria-label={`Label of field ${i + 1}`} placeholder="What people read" value={f.label ?? f.name ?? ""} readOnly={readonly} onInput={(e) => label(i, e.currentTarget.value)} />
+            <input aria-label={`Label of field ${i + 1}`} placeholder="Shown to people" value={f.label ?? f.name ?? ""} readOnly={readonly} onInput={(e) => label(i, e.currentTarget.value)} />
             <select aria-label={`Type of field ${i + 1}`} value={f.type ?? "text"} disabled={readonly} onChange={(e) => set(i, { type: e.currentTarget.value as FormField["type"] })}>{fieldTypes.map(([v, title]) => <option value={v} selected={v === (f.type ?? "text")}>{title}</option>)}</select>
             <label class="tick"><input type="checkbox" checked={Boolean(f.required)} disabled={readonly} onChange={(e) => set(i, { required: e.currentTarget.checked || undefined })} /> required</label>
             {!readonly && <span class="row nowrap tight">
@@ -42,7 +42,7 @@ export function FormFields({ value, onChange, readonly, issue }: { value: FormFi
               <label class="small muted">In the workflow <input class="code" aria-label={`Name of field ${i + 1}`} value={f.name ?? ""} readOnly={readonly} onInput={(e) => set(i, { name: e.currentTarget.value })} /></label>
               <label class="small muted grow">Help <input aria-label={`Help of field ${i + 1}`} value={f.help ?? ""} readOnly={readonly} onInput={(e) => set(i, { help: e.currentTarget.value || undefined })} /></label>
             </div>
-            {hasOptions(f) && <textarea class="column-options" rows={3} aria-label={`Options of field ${i + 1}`} placeholder="One option a line" readOnly={readonly} value={(f.options ?? []).join("\n")} onInput={(e) => set(i, { options: e.currentTarget.value.split("\n") })} onBlur={(e) => set(i, { options: e.currentTarget.value.split("\n").map((o) => o.trim()).filter(Boolean) })} />}
+            {hasOptions(f) && <textarea class="column-options" rows={3} aria-label={`Options of field ${i + 1}`} placeholder="One option per line" readOnly={readonly} value={(f.options ?? []).join("\n")} onInput={(e) => set(i, { options: e.currentTarget.value.split("\n") })} onBlur={(e) => set(i, { options: e.currentTarget.value.split("\n").map((o) => o.trim()).filter(Boolean) })} />}
             {wrong && <small class="issue" role="alert">{wrong}</small>}
           </div>
         );

@@ -2,7 +2,7 @@
 import { catalog, typeOf } from "../editor/catalog";
 import { Icon } from "../ui";
 
-type Node = { id: string; type: string; position: { x: number; y: number }; data?: any };
+type Node = { id: string; type: string; position?: { x: number; y: number }; data?: Record<string, unknown> };
 type Edge = { source: string; target: string; sourceHandle?: string };
 
 const width = 212;
@@ -25,7 +25,7 @@ function joined(edges: Edge[]): Edge[] {
 
 export function GraphPreview({ nodes, edges }: { nodes: Node[]; edges: Edge[] }) {
   void catalog.value; // labels and icons come with it
-  const place = new Map(nodes.map((n) => [n.id, { x: n.position.y * across, y: n.position.x * down }]));
+  const place = new Map(nodes.map((n) => [n.id, { x: (n.position?.y ?? 0) * across, y: (n.position?.x ?? 0) * down }]));
   const right = Math.max(...[...place.values()].map((p) => p.x)) + width;
   const bottom = Math.max(...[...place.values()].map((p) => p.y)) + height;
   return (

@@ -1,5 +1,5 @@
 // Parts of a page whose files are loaded when they are first shown.
-import type { ComponentType } from "preact";
+import type { ComponentChildren, ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
 import { ErrorCard, Skeleton } from "../ui";
@@ -8,7 +8,7 @@ import { ErrorCard, Skeleton } from "../ui";
 export type Later<P> = ComponentType<P> & { preload: () => Promise<unknown> };
 
 /** Makes a component of a file that is loaded later; until then, waiting is shown in its place. */
-export function later<P extends object>(load: () => Promise<ComponentType<P>>, waiting: ComponentType<any> = Skeleton): Later<P> {
+export function later<P extends object>(load: () => Promise<ComponentType<P>>, waiting: () => ComponentChildren = () => <Skeleton />): Later<P> {
   let Loaded: ComponentType<P> | undefined;
   let loading: Promise<unknown> | undefined;
   const preload = () => loading ??= load().then((c) => { Loaded = c; }, (error) => { loading = undefined; throw error; });

@@ -36,7 +36,7 @@ function block(t: Token, text: InlineText): ComponentChildren {
   switch (t.type) {
     case "space": case "def": return null;
     case "heading": {
-      const Tag: any = `h${Math.min(6, t.depth + 2)}`;
+      const Tag = `h${Math.min(6, t.depth + 2)}` as "h3";
       return <Tag>{inline(t.tokens, text)}</Tag>;
     }
     case "paragraph": return <p>{inline(t.tokens, text)}</p>;
@@ -45,7 +45,7 @@ function block(t: Token, text: InlineText): ComponentChildren {
     case "hr": return <hr />;
     case "blockquote": return <blockquote>{t.tokens.map((x: Token) => block(x, text))}</blockquote>;
     case "list": {
-      const Tag: any = t.ordered ? "ol" : "ul";
+      const Tag = (t.ordered ? "ol" : "ul") as "ol";
       return <Tag start={t.ordered && t.start !== 1 ? t.start : undefined}>{t.items.map((item: Token) => <li>{item.tokens.map((x: Token) => (x.type === "text" ? inline(x.tokens ?? [x], text) : block(x, text)))}</li>)}</Tag>;
     }
     case "table": return (

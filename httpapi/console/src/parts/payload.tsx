@@ -1,3 +1,4 @@
+import { asError } from "../data";
 // A JSON object, a row for each of its members, or as JSON.
 import { useState } from "preact/hooks";
 
@@ -29,10 +30,10 @@ export function PayloadField({ label, value, onChange, hint, error }: { label: s
     setJson(text);
     try {
       const made = JSON.parse(text.trim() || "{}");
-      if (!made || typeof made !== "object" || Array.isArray(made)) throw new Error("It is not an object.");
+      if (!made || typeof made !== "object" || Array.isArray(made)) throw new Error("Not an object.");
       setWrong("");
       onChange(made);
-    } catch (e: any) { setWrong(`This is no JSON object yet. ${e.message}`); }
+    } catch (e) { setWrong(`Not a JSON object yet. ${asError(e).message}`); }
   };
   if (json !== undefined) return <div class="stack tight"><TextArea label={label} code rows={5} value={json} onInput={type} error={wrong || error} hint={hint} /><div><button type="button" class="link small" disabled={Boolean(wrong)} onClick={() => { setRows(rowsOf(value)); setJson(undefined); }}>As rows</button></div></div>;
   return (

@@ -1,7 +1,7 @@
 // One of the agent's records, chosen by its name.
 import { useState } from "preact/hooks";
 
-import { agentId, path, useQuery } from "../data";
+import { agentId, type API, path, useQuery } from "../data";
 import { SelectField } from "../ui";
 
 type Props = { label: string; kind: "workflows" | "tools" | "sources"; value: string; onChange: (id: string) => void; error?: string; hint?: string; none?: string };
@@ -10,9 +10,10 @@ type Props = { label: string; kind: "workflows" | "tools" | "sources"; value: st
 export function PickField({ kind, value, none, ...field }: Props) {
   const [search, setSearch] = useState("");
   const found = useQuery(path("agents", agentId.value, kind), { limit: 200, search: kind === "workflows" ? search : "", sort: kind === "workflows" ? "name" : "" });
-  const rows: any[] = found.data.value?.[kind] ?? [];
-  const many = kind === "workflows" && (search || found.data.value?.meta?.total > rows.length);
-  const options: [string, string][] = [["", none ?? (found.data.value && !rows.length ? "There is none yet" : "Choose…")], ...rows.map((r): [string, string] => [r.id, r.name])];
+  const answer = found.data.value as { meta: API.PageMeta } & Partial<Record<Props["kind"], { id: string; name: string }[]>> | undefined;
+  const rows = answer?.[kind] ?? [];
+  const many = kind === "workflows" && (search || (answer?.meta.total ?? 0) > rows.length);
+  const options: [string, string][] = [["", none ?? (answer && !rows.length ? "None yet" : "Choose…")], ...rows.map((r): [string, string] => [r.id, r.name])];
   if (value && !rows.some((r) => r.id === value)) options.push([value, value]);
   return (
     <div class="stack tight">

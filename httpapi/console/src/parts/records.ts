@@ -1,12 +1,13 @@
+import type { Values } from "../ui";
 // The records that an event is about: what they are called, and where they are.
 import { agentId, href } from "../data";
 
-type Data = Record<string, any>;
+type Data = Values;
 
 /** One line about an event. */
 export function aboutRecord({ type, data }: { type: string; data: Data }): string {
   const d = data ?? {};
-  const name = (r: any) => r?.name ?? r?.title ?? r?.id ?? "";
+  const name = (r?: Values) => r?.name ?? r?.title ?? r?.id ?? "";
   if (d.message) return [name(d.contact), d.message.content].filter(Boolean).join(": ");
   if (d.execution) return [name(d.workflow), d.execution.error?.message].filter(Boolean).join(": ");
   if (d.source) return [name(d.source), d.source.error?.message].filter(Boolean).join(": ");

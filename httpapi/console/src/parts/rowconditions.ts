@@ -1,5 +1,5 @@
 // Conditions on columns of a table, as the service takes them.
-export type RowCondition = { column: string; operator: string; value?: any };
+export type RowCondition = { column: string; operator: string; value?: unknown };
 
 export const rowOperators: [string, string][] = [
   ["equals", "is"], ["not_equals", "is not"], ["contains", "contains"], ["not_contains", "does not contain"], ["starts_with", "starts with"], ["ends_with", "ends with"],

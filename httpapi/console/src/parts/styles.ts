@@ -1,5 +1,3 @@
-import { useEffect, useState } from "preact/hooks";
-
 /** Loads a style sheet that lies beside the page's file, once; resolves when it counts. */
 export function style(address: string): Promise<void> {
   const href = new URL(address, import.meta.url).href;
@@ -9,11 +7,4 @@ export function style(address: string): Promise<void> {
     link.onload = link.onerror = () => resolve();
     document.head.append(link);
   });
-}
-
-/** Reports whether style sheets of a page are loaded. */
-export function useStyles(loading: Promise<unknown>): boolean {
-  const [ready, setReady] = useState(false);
-  useEffect(() => { void loading.then(() => setReady(true)); }, []);
-  return ready;
 }

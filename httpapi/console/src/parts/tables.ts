@@ -4,14 +4,14 @@ import { agentId, type API, path } from "../data";
 export type TableColumn = API.TableColumn;
 export type ColumnType = TableColumn["type"];
 export type DataTable = API.Table;
-export type Row = { id: string; created_at: string; updated_at: string; [column: string]: any };
+export type Row = { id: string; created_at: string; updated_at: string; [column: string]: unknown };
 
-export const tablesAt = (...more: string[]) => path("agents", agentId.value, "tables", ...more);
+export const tablesAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "tables", ...more);
 
 export const columnTypes: [ColumnType, string][] = [["text", "Text"], ["number", "Number"], ["boolean", "Yes or no"], ["time", "Time"], ["choice", "Choice"], ["json", "JSON"]];
 
 /** A value as text, as people type it. */
-export function written(value: any, type: ColumnType): string {
+export function written(value: unknown, type: ColumnType): string {
   if (value === null || value === undefined) return "";
   if (type === "json") return JSON.stringify(value);
   if (type === "time") return String(value).replace("T", " ").replace(/(:00)?\.000Z$/, "").replace("Z", "");

@@ -2,14 +2,14 @@
 import { useState } from "preact/hooks";
 
 import { type API, ApiError } from "../data";
-import { Button, Icon, JsonTree, span, tell } from "../ui";
+import { Button, Icon, JsonTree, span, tell, type Values } from "../ui";
 import { ArgumentsForm, defaultsOf, type Schema } from "./arguments";
 
 type Outcome = API.ToolOutcome;
 
 /** A form for a tool's arguments, and the outcome of a call with them. */
 export function TryTool({ schema, run, reason }: { schema?: Schema; run: (args: Record<string, unknown>) => Promise<Outcome>; reason?: string }) {
-  const [value, setValue] = useState<Record<string, any>>(() => defaultsOf(schema));
+  const [value, setValue] = useState<Values>(() => defaultsOf(schema));
   const [outcome, setOutcome] = useState<Outcome>();
   const [issue, setIssue] = useState("");
   const [busy, setBusy] = useState(false);
@@ -17,7 +17,7 @@ export function TryTool({ schema, run, reason }: { schema?: Schema; run: (args: 
     setBusy(true);
     setOutcome(undefined);
     setIssue("");
-    try { setOutcome(await run(value)); } catch (error: any) {
+    try { setOutcome(await run(value)); } catch (error) {
       if (error instanceof ApiError && error.status === 400) setIssue(error.message); else tell(error);
     }
     setBusy(false);
@@ -29,9 +29,9 @@ export function TryTool({ schema, run, reason }: { schema?: Schema; run: (args: 
       <div class="outcome stack" aria-live="polite">
         {outcome && (
           <>
-            <p class={outcome.success ? "row test-good" : "row issue"}><Icon name={outcome.success ? "CircleCheck" : "CircleAlert"} /> {outcome.success ? "It answered" : "It failed"} in {span(outcome.duration_ms)}</p>
+            <p class={outcome.success ? "row test-good" : "row issue"}><Icon name={outcome.success ? "CircleCheck" : "CircleAlert"} /> {outcome.success ? "Answered" : "Failed"} in {span(outcome.duration_ms)}</p>
             {outcome.error && <div class="card bad"><p><bdi>{outcome.error.message}</bdi></p><p class="small muted">{outcome.error.code}</p></div>}
-            {outcome.success && <div class="card"><Result value={outcome.result} /></div>}
+            {outcome.success && <div class="card"><Result value={outcome.result as Values} /></div>}
           </>
         )}
       </div>
@@ -40,8 +40,8 @@ export function TryTool({ schema, run, reason }: { schema?: Schema; run: (args: 
 }
 
 /** A result: text as text, the text of an MCP answer as text, anything else as a tree. */
-function Result({ value }: { value: any }) {
+function Result({ value }: { value: Values }) {
   if (typeof value === "string") return <pre><bdi>{value}</bdi></pre>;
-  const texts = Array.isArray(value?.content) && value.content.every((c: any) => c?.type === "text") ? value.content.map((c: any) => c.text).join("\n") : undefined;
+  const texts = Array.isArray(value?.content) && value.content.every((c: Values) => c?.type === "text") ? value.content.map((c: Values) => c.text).join("\n") : undefined;
   return texts !== undefined ? <pre><bdi>{texts}</bdi></pre> : value === undefined ? <span class="muted">Nothing</span> : <JsonTree value={value} />;
 }

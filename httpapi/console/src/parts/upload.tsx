@@ -2,7 +2,7 @@
 // what came of each.
 import { signal } from "@preact/signals";
 
-import { agentId, ApiError, invalidate, patient, path, send } from "../data";
+import { agentId, ApiError, invalidate, patient, path, send, type API } from "../data";
 import { tell } from "../ui";
 
 export type Upload = { id: number; name: string; agent: string; state: "waiting" | "sending" | "stored" | "failed"; share: number; error?: string; source?: string };
@@ -26,7 +26,7 @@ export function uploadFiles(files: File[]): Promise<void> {
     for (const batch of batches(mine)) await sendBatch(agent, batch);
     invalidate(path("agents", agent, "sources"));
     const failed = uploads.value.filter((u) => mine.some((m) => m.id === u.id) && u.state === "failed").length;
-    tell(failed ? `${files.length - failed} of ${files.length} files stored` : files.length === 1 ? `${files[0].name} is stored and being read` : `${files.length} files stored`);
+    tell(failed ? `${files.length - failed} of ${files.length} files stored` : files.length === 1 ? `${files[0].name} is uploaded and being processed` : `${files.length} files stored`);
   });
   return sending;
 }
@@ -54,8 +54,8 @@ async function sendBatch(agent: string, batch: { file: File; id: number }[]) {
       for (const { file } of batch) form.append("files", file, file.name);
       return send(path("agents", agent, "sources", "batch"), form, (share) => change(ids, { share }));
     });
-    results.forEach((r: any, i: number) => change([ids[i]], r.error ? { state: "failed", error: r.error.message } : { state: "stored", share: 1, source: r.source.id }));
-  } catch (error: any) {
-    change(ids, { state: "failed", error: error instanceof ApiError ? error.message : "The connection broke while sending." });
+    (results as API.BatchDetails["results"]).forEach((r, i) => change([ids[i]], r.error ? { state: "failed", error: r.error.message } : { state: "stored", share: 1, source: r.source?.id }));
+  } catch (error) {
+    change(ids, { state: "failed", error: error instanceof ApiError ? error.message : "The connection was lost while sending." });
   }
 }

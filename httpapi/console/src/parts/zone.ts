@@ -56,4 +56,4 @@ export const writeTime = (time: string | number | Date, zone: string, options: I
 export const deviceZone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** Time zones to choose from. */
-export const zones = (): string[] => ["UTC", ...(Intl as any).supportedValuesOf?.("timeZone") ?? []];
+export const zones = (): string[] => ["UTC", ...Intl.supportedValuesOf?.("timeZone") ?? []];

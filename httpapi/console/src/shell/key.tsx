@@ -7,9 +7,9 @@ function KeyForm({ done }: { done?: () => void }) {
   const [value, setValue] = useState(key.get());
   return (
     <form class="stack" onSubmit={async (e) => { e.preventDefault(); await useKey(value.trim()); done?.(); }}>
-      <TextField label="Key" type="password" value={value} onInput={setValue} placeholder="satchel_…" hint="Sent with every request of this tab, and forgotten when the tab is closed." />
+      <TextField label="Key" type="password" value={value} onInput={setValue} placeholder="satchel_…" hint="Sent with every request from this tab, and forgotten when the tab closes." />
       <div class="row end">
-        {key.get() && <Button onClick={async () => { await useKey(""); done?.(); }}>Forget it</Button>}
+        {key.get() && <Button onClick={async () => { await useKey(""); done?.(); }}>Forget key</Button>}
         {done && <Button onClick={done}>Cancel</Button>}
         <Button kind="primary" submit>Use it</Button>
       </div>
@@ -32,7 +32,7 @@ export function KeyCard({ error }: { error?: Error }) {
   return (
     <section class="card">
       <h2>API key</h2>
-      <p>{error ? error.message : "If you have a key for it, give it here."}</p>
+      <p>{error ? error.message : "If you have a key for it, enter it here."}</p>
       <KeyForm />
     </section>
   );

@@ -1,7 +1,7 @@
 // Keys of the whole console: Ctrl+K finds, g and a letter goes, / searches, ? lists them.
 import { href, rememberedAgent, route } from "../data";
-import { Dialog, openDialog } from "../ui";
-import { paletteOpen } from "./palette";
+import { openDialog, tell } from "../ui";
+import { loadPalette, paletteOpen } from "./later";
 import { sections } from "./sections";
 
 const goTime = 1200;
@@ -27,23 +27,10 @@ export function startKeys() {
       return;
     }
     if (e.key === "g") goUntil = Date.now() + goTime;
-    else if (e.key === "?") openDialog((close) => <KeyList close={close} />);
+    else if (e.key === "?") void loadPalette().then(({ KeyList }) => openDialog((close) => <KeyList sections={sections} close={close} />), tell);
     else if (e.key === "/") {
       const search = document.querySelector<HTMLElement>("#main [data-search]");
       if (search) { e.preventDefault(); search.focus(); }
     }
   });
-}
-
-function KeyList({ close }: { close: () => void }) {
-  return (
-    <Dialog title="Keys" close={close}>
-      <dl class="keys">
-        <dt><kbd>Ctrl</kbd> <kbd>K</kbd></dt><dd>Find pages, agents and records</dd>
-        <dt><kbd>/</kbd></dt><dd>Search in this page</dd>
-        <dt><kbd>Esc</kbd></dt><dd>Close what is open</dd>
-        {sections.filter((s) => s.key).map((s) => <><dt><kbd>g</kbd> <kbd>{s.key}</kbd></dt><dd>{s.title}</dd></>)}
-      </dl>
-    </Dialog>
-  );
 }

@@ -4,14 +4,17 @@ import { useEffect, useState } from "preact/hooks";
 
 import { ErrorCard, Skeleton } from "../ui";
 
-const loaded = new Map<string, Promise<{ default: ComponentType<any> }>>();
+/** The file of a page; styles resolves when the style sheet of the page counts. */
+type PageFile = { default: ComponentType<Record<string, unknown>>; styles?: Promise<void> };
+
+const loaded = new Map<string, Promise<PageFile>>();
 
 /** Loads the file of a page; a failed load is tried again the next time. */
 export function loadPage(name: string) {
   let found = loaded.get(name);
   if (!found) {
     const address = new URL(`./${name}.js`, import.meta.url).href;
-    found = import(address);
+    found = import(address).then(async (m: PageFile) => { await m.styles; return m; });
     loaded.set(name, found);
     found.catch(() => loaded.delete(name));
   }
@@ -24,7 +27,7 @@ export function keepFocus() {
 }
 
 export function Page({ name, title = "Loading", ...props }: { name: string; title?: string; [prop: string]: unknown }) {
-  const [state, setState] = useState<{ name: string; Component?: ComponentType<any>; error?: Error }>({ name: "" });
+  const [state, setState] = useState<{ name: string; Component?: PageFile["default"]; error?: Error }>({ name: "" });
   const load = () => loadPage(name).then((m) => setState({ name, Component: m.default }), (error) => setState({ name, error }));
   useEffect(() => { void load(); }, [name]);
   useEffect(keepFocus, [state]);

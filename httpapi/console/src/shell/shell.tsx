@@ -8,7 +8,7 @@ import { AgentSwitcher } from "./switcher";
 import { KeyCard, KeyDialog } from "./key";
 import { startKeys } from "./keys";
 import { keepFocus, Page } from "./page";
-import { Palette, paletteOpen } from "./palette";
+import { LaterPalette, paletteOpen } from "./later";
 import { mainSections, moved, railOf, sections } from "./sections";
 import { nextTheme, theme } from "./theme";
 
@@ -33,7 +33,7 @@ export function Shell() {
         <main id="main" tabIndex={-1}><Current /></main>
       </div>
       <BottomBar />
-      {paletteOpen.value && <Palette />}
+      {paletteOpen.value && <LaterPalette />}
       <Dialogs />
       <Toasts />
     </div>
@@ -60,7 +60,7 @@ function Current() {
   if (page === "cluster") return <Page name="cluster" title="Servers" />;
   const found = sections.find((s) => s.id === section);
   if (page === "unknown" || !found) {
-    return <div class="page"><Empty icon="CircleHelp" title="There is no such page" action={<LinkButton href="#/" kind="primary">Go home</LinkButton>}>The address may be misspelled.</Empty></div>;
+    return <div class="page"><Empty icon="CircleHelp" title="Page not found" action={<LinkButton href="#/" kind="primary">Go home</LinkButton>}>Check the address for typos.</Empty></div>;
   }
   if (!agent.value && !session.value.more_agents) return <div class="page narrow"><Stranger id={id} /></div>;
   return <Page key={`${id}/${found.page}`} name={found.page} title={found.title} section={section} />;
@@ -70,7 +70,7 @@ function Current() {
 function Stranger({ id }: { id: string }) {
   return (
     <>
-      <Empty icon="ShieldAlert" title="This agent is not here for you" action={<LinkButton href="#/agents">All agents</LinkButton>}>
+      <Empty icon="ShieldAlert" title="Agent not found" action={<LinkButton href="#/agents">All agents</LinkButton>}>
         <bdi>{id}</bdi> does not exist, or you have no role on it.
       </Empty>
       <KeyCard />
@@ -111,7 +111,7 @@ function Rail() {
       </ul>
       <footer class="rail-foot">
         <span class={`dot ${live.value}`} title={{ open: "Live", connecting: "Connecting…", off: "Not live" }[live.value]} />
-        {session.value?.open && <Badge tone="warn" title="There is no access control: everyone who reaches this server acts as owner.">open</Badge>}
+        {session.value?.open && <Badge tone="warn" title="No access control: anyone who reaches this server acts as owner.">open</Badge>}
         <span class="grow" />
         <button type="button" class="button quiet only" aria-label={`Theme: ${theme.value}`} title={`Theme: ${theme.value}`} onClick={nextTheme}><Icon name={theme.value === "system" ? "SunMoon" : theme.value === "dark" ? "Moon" : "Sun"} size={16} /></button>
         <button type="button" id="key" class={`button quiet only ${key.get() ? "on" : ""}`} aria-label="API key" title="API key" onClick={() => openDialog((close) => <KeyDialog close={close} />)}><Icon name="KeyRound" size={16} /></button>
@@ -157,8 +157,8 @@ function More({ current, close }: { current: string; close: () => void }) {
 /** What is wrong with the connection, above the page. */
 function Banner() {
   useEffect(() => effect(() => { if (online.value && sessionError.value) forgetAll(); }), []);
-  if (!online.value) return <div class="banner bad" role="status"><Icon name="Unplug" size={16} /> The server cannot be reached. What you type is kept.<button type="button" class="button" onClick={() => loadSession()}>Try again</button></div>;
+  if (!online.value) return <div class="banner bad" role="status"><Icon name="Unplug" size={16} /> Can't reach the server. Your input is kept.<button type="button" class="button" onClick={() => loadSession()}>Try again</button></div>;
   if (limitedUntil.value > Date.now()) return <div class="banner" role="status"><Icon name="Timer" size={16} /> Too many requests. <Countdown until={limitedUntil.value} /></div>;
-  if (session.value && unauthorized.value > Date.now() - 60_000) return <div class="banner bad" role="status"><Icon name="KeyRound" size={16} /> The API key is not valid here.<button type="button" class="button" onClick={() => openDialog((close) => <KeyDialog close={close} />)}>Give another</button></div>;
+  if (session.value && unauthorized.value > Date.now() - 60_000) return <div class="banner bad" role="status"><Icon name="KeyRound" size={16} /> The API key is not valid here.<button type="button" class="button" onClick={() => openDialog((close) => <KeyDialog close={close} />)}>Enter another</button></div>;
   return null;
 }

@@ -29,7 +29,7 @@ export function Button({ children, kind, icon, label, disabled, reason, onClick,
     const result = onClick();
     if (!(result instanceof Promise)) return;
     setBusy(true);
-    try { await result; } catch (error: any) { tell(error); }
+    try { await result; } catch (error) { tell(error); }
     if (mounted.current) setBusy(false);
   };
   return (

@@ -26,11 +26,13 @@ export function Empty({ icon, title, children, action }: { icon?: IconName; titl
 
 /** An error in the place of what could not be shown. */
 export function ErrorCard({ error, retry }: { error: Error; retry?: () => void }) {
+  const gone = error instanceof ApiError && error.status === 404;
   return (
     <div class="card bad" role="alert">
       <p>{error.message}</p>
+      {gone && <p>It may have been deleted since, or its address is misspelled.</p>}
       {error instanceof ApiError && <p class="muted small">{[error.code, error.requestId].filter(Boolean).join(" · ")}</p>}
-      {error instanceof ApiError && error.retryAfter > 0 ? <Countdown until={limitedUntil.value} /> : retry && <Button onClick={retry}>Try again</Button>}
+      {error instanceof ApiError && error.retryAfter > 0 ? <Countdown until={limitedUntil.value} /> : retry && !gone && <Button onClick={retry}>Try again</Button>}
     </div>
   );
 }
@@ -43,7 +45,7 @@ export function Countdown({ until }: { until: number }) {
     return () => clearInterval(timer);
   }, []);
   const left = Math.ceil((until - now) / 1000);
-  return <p class="muted">{left > 0 ? `Goes on in ${left} s` : "Goes on…"}</p>;
+  return <p class="muted">{left > 0 ? `Continuing in ${left} s` : "Goes on…"}</p>;
 }
 
 type Toast = { id: number; text: string; error?: Error; undo?: () => void };
@@ -52,7 +54,8 @@ const toasts = signal<Toast[]>([]);
 let nextToast = 1;
 
 /** Shows a passing notice: a text or an error. */
-export function tell(what: string | Error, undo?: () => void) {
+export function tell(said: unknown, undo?: () => void) {
+  const what = typeof said === "string" || said instanceof Error ? said : new Error(String(said));
   if (what instanceof Error && what.name === "AbortError") return;
   const id = nextToast++;
   toasts.value = [...toasts.value.slice(-4), { id, text: what instanceof Error ? what.message : what, error: what instanceof Error ? what : undefined, undo }];
@@ -89,7 +92,7 @@ export function Toasts() {
           <div class="grow">
             <p>{t.text}</p>
             {t.error instanceof ApiError && <p class="small muted">{[t.error.code, t.error.requestId].filter(Boolean).join(" · ")}</p>}
-            {t.error instanceof OfflineError && <p class="small muted">What you typed is kept.</p>}
+            {t.error instanceof OfflineError && <p class="small muted">Your input is kept.</p>}
           </div>
           {t.undo && <Button onClick={() => { t.undo!(); dismiss(t.id); }}>Undo</Button>}
           <Button kind="quiet" icon="X" label="Close" onClick={() => dismiss(t.id)} />

@@ -7,8 +7,11 @@ import { Button } from "./button";
 import { tell } from "./feedback";
 import { Dialog } from "./overlay";
 
+/** The values of a form by the names of its fields; what a field holds is its own affair. */
+export type Values = Record<string, any>;
+
 export type FormState = {
-  values: Record<string, any>;
+  values: Values;
   /** The value of a field and what sets it, with its issue, to be spread into the field. */
   text: (name: string) => { value: string; onInput: (v: string) => void; error?: string };
   choice: (name: string) => { value: string; onChange: (v: string) => void; error?: string };
@@ -17,7 +20,7 @@ export type FormState = {
 };
 
 /** Holds the values of a form and the issues that the service found in them. */
-export function useForm(initial: Record<string, any>): FormState & { setIssues: (i: Record<string, string>) => void; issues: Record<string, string> } {
+export function useForm(initial: Values): FormState & { setIssues: (i: Record<string, string>) => void; issues: Record<string, string> } {
   const [values, setValues] = useState(initial);
   const [issues, setIssues] = useState<Record<string, string>>({});
   const set = (name: string, value: unknown) => { // what was said of it is no longer so
@@ -34,10 +37,10 @@ export function useForm(initial: Record<string, any>): FormState & { setIssues: 
 
 /** A dialog that sends a form. What run throws about fields is shown at them, anything else below. */
 export function FormDialog({ title, close, action, initial, run, children, wide, ready }: {
-  title: string; close: () => void; action: string; initial: Record<string, any>; wide?: boolean;
+  title: string; close: () => void; action: string; initial: Values; wide?: boolean;
   /** Reports whether the form may be sent. */
-  ready?: (values: Record<string, any>) => boolean;
-  run: (values: Record<string, any>) => Promise<unknown>; children: (form: FormState) => ComponentChildren;
+  ready?: (values: Values) => boolean;
+  run: (values: Values) => Promise<unknown>; children: (form: FormState) => ComponentChildren;
 }) {
   const form = useForm(initial);
   const [busy, setBusy] = useState(false);
@@ -49,7 +52,7 @@ export function FormDialog({ title, close, action, initial, run, children, wide,
     try {
       await run(form.values);
       close();
-    } catch (error: any) {
+    } catch (error) {
       const issues = error instanceof ApiError ? error.issues : {};
       if (Object.keys(issues).length) form.setIssues(issues); else tell(error);
     }

@@ -18,7 +18,7 @@ export function JsonTree({ value, name, depth = 0 }: { value: any; name?: string
   if (value === null || typeof value !== "object") return <div class="json">{label}<Leaf value={value} /></div>;
   const list = Array.isArray(value);
   const keys = list ? value.length : Object.keys(value).length;
-  const entries: [string, any][] = open ? (list ? value.slice(0, shown).map((v: any, i: number) => [String(i), v]) : Object.entries(value).slice(0, shown)) : [];
+  const entries: [string, any][] = open ? (list ? value.slice(0, shown).map((v, i) => [String(i), v]) : Object.entries(value).slice(0, shown)) : [];
   return (
     <div class="json">
       <button type="button" class="json-toggle" aria-expanded={open} onClick={() => setOpen(!open)}>

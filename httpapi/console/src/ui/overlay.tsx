@@ -71,7 +71,7 @@ function Confirm({ title, text, action, typed, run, close }: { title: string; te
   const [word, setWord] = useState("");
   return (
     <Dialog title={title} close={close}>
-      <form class="stack" onSubmit={async (e) => { e.preventDefault(); if (typed && word !== typed) return; try { await run(); close(); } catch (error: any) { tell(error); } }}>
+      <form class="stack" onSubmit={async (e) => { e.preventDefault(); if (typed && word !== typed) return; try { await run(); close(); } catch (error) { tell(error); } }}>
         <p>{text}</p>
         {typed && <label class="field"><span>Type <bdi>{typed}</bdi> to confirm</span><input value={word} onInput={(e) => setWord(e.currentTarget.value)} autoFocus /></label>}
         <div class="row end"><Button onClick={close}>Cancel</Button><Button kind="danger" submit disabled={Boolean(typed) && word !== typed}>{action}</Button></div>

@@ -17,7 +17,7 @@ export function SecretField({ label, stored, value, onInput, hint, error, disabl
       <label for={id}>{label}</label>
       {shown ? (
         <div class="row nowrap">
-          <input id={id} class="grow" type="password" autocomplete="off" value={value} required={required && !stored} disabled={disabled} autoFocus={open} placeholder={stored ? "The new one" : undefined}
+          <input id={id} class="grow" type="password" autocomplete="off" value={value} required={required && !stored} disabled={disabled} autoFocus={open} placeholder={stored ? "New value" : undefined}
             aria-invalid={Boolean(error)} aria-describedby={error ? `${id}-issue` : undefined} onInput={(e) => onInput(e.currentTarget.value)} />
           {stored && <Button kind="quiet" onClick={() => { onInput(""); setOpen(false); }}>Keep</Button>}
         </div>
@@ -47,7 +47,7 @@ export function showOnce(title: string, text: ComponentChildren, secret: string)
       <Dialog title={title} close={() => { close(); done(); }} firm>
         <p>{text}</p>
         <CopyField label="Secret" text={secret} />
-        <div class="row end"><Button kind="primary" onClick={() => { close(); done(); }}>I have it</Button></div>
+        <div class="row end"><Button kind="primary" onClick={() => { close(); done(); }}>Done</Button></div>
       </Dialog>
     ));
   });

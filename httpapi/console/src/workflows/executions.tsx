@@ -1,14 +1,14 @@
 // The list of executions; its filters stand in the address.
 import { useEffect } from "preact/hooks";
 
-import { agentId, get, href, onChange, path, route, setQuery, useQuery } from "../data";
+import { agentId, get, href, onChange, path, route, setQuery, useQuery, type API } from "../data";
 import { Badge, Empty, Load, Moment, Name, Pager, span, Table, When } from "../ui";
 import { ExportMenu } from "../parts/export";
 import { triggerWord } from "./words";
 
-const statuses: [string, string][] = [["", "Every status"], ["queued", "Queued"], ["running", "Running"], ["complete", "Complete"], ["errored", "Errored"], ["terminated", "Terminated"]];
+const statuses: [string, string][] = [["", "Any status"], ["queued", "Queued"], ["running", "Running"], ["complete", "Complete"], ["errored", "Errored"], ["terminated", "Terminated"]];
 
-export const took = (x: any) => (x.started_at && x.completed_at ? span(Date.parse(x.completed_at) - Date.parse(x.started_at)) : "");
+export const took = (x: { started_at?: string | null; completed_at?: string | null }) => (x.started_at && x.completed_at ? span(Date.parse(x.completed_at) - Date.parse(x.started_at)) : "");
 
 /** The list of executions; exact shows times to the second. */
 export function Executions({ exact }: { exact?: boolean }) {
@@ -18,18 +18,18 @@ export function Executions({ exact }: { exact?: boolean }) {
   const filters = { workflow_id: workflow, status };
   const found = useQuery(at, { ...filters, limit: 50, offset });
   const names = useQuery(path("agents", agentId.value, "workflows"), { limit: 200, sort: "name" });
-  const running = found.data.value?.executions.some((x: any) => x.status === "running");
+  const running = found.data.value?.executions.some((x) => x.status === "running");
   const waiting = useQuery(running ? path("agents", agentId.value, "waiting") : null);
-  const waits = new Set(running ? (waiting.data.value?.waiting ?? []).map((w: any) => w.execution_id) : []);
+  const waits = new Set(running ? (waiting.data.value?.waiting ?? []).map((w) => w.execution_id) : []);
   useEffect(() => {
     return onChange("execution", (c) => {
       if (running) waiting.soon();
-      const known = found.data.value?.executions.some((x: any) => x.id === c.id);
-      if (c.op === "update" && known && c.row) found.set((d: any) => ({ ...d, executions: d.executions.map((x: any) => (x.id === c.id ? { ...x, ...c.row } : x)) }));
+      const known = found.data.value?.executions.some((x) => x.id === c.id);
+      if (c.op === "update" && known && c.row) found.set((d) => ({ ...d, executions: d.executions.map((x) => (x.id === c.id ? { ...x, ...c.row } : x)) }));
       else found.soon();
     });
   }, [found, waiting, running]);
-  const all: any[] = names.data.value?.workflows ?? [];
+  const all = names.data.value?.workflows ?? [];
   const nameOf = (id: string) => all.find((w) => w.id === id)?.name ?? id;
   async function* pages() {
     for (let from = 0, more = true; more; from += 200) {
@@ -38,26 +38,26 @@ export function Executions({ exact }: { exact?: boolean }) {
       more = from + 200 < page.meta.total;
     }
   }
-  const to = (x: any) => href(agentId.value, "workflows", "executions", x.id);
+  const to = (x: API.ExecutionItem) => href(agentId.value, "workflows", "executions", x.id);
   return (
     <>
       <div class="row" role="search">
-        <select aria-label="Workflow" value={workflow} onChange={(e) => setQuery({ workflow: e.currentTarget.value, offset: null })}><option value="" selected={!workflow}>Every workflow</option>{all.map((w) => <option key={w.id} value={w.id} selected={w.id === workflow}>{w.name}</option>)}{workflow && !all.some((w) => w.id === workflow) && <option value={workflow} selected>{workflow}</option>}</select>
+        <select aria-label="Workflow" value={workflow} onChange={(e) => setQuery({ workflow: e.currentTarget.value, offset: null })}><option value="" selected={!workflow}>All workflows</option>{all.map((w) => <option key={w.id} value={w.id} selected={w.id === workflow}>{w.name}</option>)}{workflow && !all.some((w) => w.id === workflow) && <option value={workflow} selected>{workflow}</option>}</select>
         <select aria-label="Status" value={status} onChange={(e) => setQuery({ status: e.currentTarget.value, offset: null })}>{statuses.map(([v, t]) => <option value={v} selected={v === status}>{t}</option>)}</select>
         <span class="grow" /><ExportMenu name="executions" pages={pages} />
       </div>
       <Load of={found} lines={6}>{({ executions, meta }) => (executions.length ? (
         <>
-          <Table rows={executions as any[]} keyOf={(x) => x.id} open={to} columns={[
+          <Table rows={executions} keyOf={(x) => x.id} open={to} columns={[
             { title: "Workflow", class: "title", cell: (x) => <a href={to(x)}><Name>{nameOf(x.workflow_id)}</Name></a> },
-            { title: "Status", cell: (x) => <div><Badge>{x.status}</Badge>{x.status === "running" && waits.has(x.id) && <> <Badge tone="warn" title="It waits for a person">waiting</Badge></>}{x.error && <p class="issue small"><bdi>{x.error.message}</bdi></p>}</div> },
+            { title: "Status", cell: (x) => <div><Badge>{x.status}</Badge>{x.status === "running" && waits.has(x.id) && <> <Badge tone="warn" title="Waiting for a person">waiting</Badge></>}{x.error && <p class="issue small"><bdi>{x.error.message}</bdi></p>}</div> },
             { title: "Started", cell: (x) => (exact ? <Moment time={x.started_at ?? x.created_at} /> : <When time={x.started_at ?? x.created_at} />) },
             { title: "Trigger", cell: (x) => <bdi>{triggerWord(x.trigger)}</bdi> },
             { title: "Took", class: "number", cell: took },
           ]} />
           <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
         </>
-      ) : <Empty icon="Activity" title={workflow || status ? "No execution fits" : "Nothing was executed yet"}>An execution is what a workflow does once, from its trigger to its end.</Empty>)}</Load>
+      ) : <Empty icon="Activity" title={workflow || status ? "No executions match" : "No executions yet"}>An execution is one run of a workflow, from trigger to end.</Empty>)}</Load>
     </>
   );
 }

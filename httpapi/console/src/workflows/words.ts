@@ -1,7 +1,7 @@
 const words: Record<string, string> = {
-  manual: "By hand", webhook: "By a webhook", schedule: "On a schedule", calendar: "By a calendar task", workflow: "By another workflow", retry: "A retry", test: "A test",
-  "message.received": "When a message comes in", "message.sent": "When a message is sent", "conversation.created": "When a conversation begins", "contact.created": "When a contact is made", "contact.updated": "When a contact changes",
-  "source.ready": "When a source is ready", "source.error": "When a source fails", "workflow.errored": "When a workflow fails", "workflow.complete": "When a workflow is complete",
+  manual: "By hand", webhook: "Webhook", schedule: "On a schedule", calendar: "Calendar task", workflow: "Another workflow", retry: "A retry", test: "A test",
+  "message.received": "When a message arrives", "message.sent": "When a message is sent", "conversation.created": "When a conversation starts", "contact.created": "When a contact is created", "contact.updated": "When a contact changes",
+  "source.ready": "When a source is ready", "source.error": "When a source fails", "workflow.errored": "When a workflow fails", "workflow.complete": "When a workflow completes",
 };
 
 /** What starts an execution, as people say it. */

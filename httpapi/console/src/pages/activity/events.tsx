@@ -43,7 +43,7 @@ export function Events() {
   };
   async function* pages() {
     for (let cursor: string | null | undefined; cursor !== null;) {
-      const page: any = await ask({ limit: 200, cursor });
+      const page: API.EventList = await ask({ limit: 200, cursor });
       yield page.events;
       cursor = page.meta.next_cursor;
     }
@@ -55,13 +55,13 @@ export function Events() {
       <div class="stack">
         <div class="row filters" role="search">
           <select aria-label="Event" value={type} onChange={(e) => setQuery({ type: e.currentTarget.value })}>
-            <option value="" selected={!type}>Every event</option>
+            <option value="" selected={!type}>All events</option>
             {eventGroups.map((g) => <optgroup label={g.title}>{g.events.length > 1 && <option value={g.pattern} selected={type === g.pattern}>All of {g.title.toLowerCase()}</option>}{g.events.map(([n]) => <option value={n} selected={type === n}>{n}</option>)}</optgroup>)}
           </select>
-          <SearchField value={search} label="Search events" placeholder="Text in the event" onInput={(q) => setQuery({ q })} />
+          <SearchField value={search} label="Search events" placeholder="Search events" onInput={(q) => setQuery({ q })} />
           <TimeRange from={from} to={to} />
-          {gateway && <Button icon="X" onClick={() => setQuery({ gateway: null })}>Of one channel</Button>}
-          <span class="row nowrap filters-end"><Follow on={follow} reason={to ? "It ends at a time." : undefined} /><ExportMenu name="events" pages={pages} /></span>
+          {gateway && <Button icon="X" onClick={() => setQuery({ gateway: null })}>From one channel</Button>}
+          <span class="row nowrap filters-end"><Follow on={follow} reason={to ? "It ends at a given time." : undefined} /><ExportMenu name="events" pages={pages} /></span>
         </div>
         {list.error && <ErrorCard error={list.error} retry={() => void first()} />}
         {list.loading ? <Skeleton lines={8} /> : list.events.length ? (
@@ -73,7 +73,7 @@ export function Events() {
             ]} /></div>
             {list.next && <div class="row center"><Button onClick={older}>Older</Button></div>}
           </>
-        ) : !list.error && <Empty icon="Activity" title={filtered ? "No event fits" : "Nothing has happened yet"} action={list.next ? <Button onClick={older}>Look further back</Button> : undefined}>Events tell what happens to the agent: messages, executions, sources, contacts. Workflows and webhooks start on them.</Empty>}
+        ) : !list.error && <Empty icon="Activity" title={filtered ? "No events match" : "No events yet"} action={list.next ? <Button onClick={older}>Load older</Button> : undefined}>Events record what happens: messages, executions, sources, contacts. They can start workflows and webhooks.</Empty>}
       </div>
       {open > 0 && <One key={open} seq={open} known={list.events.find((e) => e.seq === open)} />}
     </div>
@@ -88,7 +88,7 @@ function One({ seq, known }: { seq: number; known?: Event }) {
   }, [seq]);
   return (
     <Drawer title={found?.type ?? "Event"} close={() => setQuery({ event: null })}>
-      {found === undefined ? <Skeleton /> : found === null ? <p class="muted">It is not kept any more.</p> : (
+      {found === undefined ? <Skeleton /> : found === null ? <p class="muted">No longer kept.</p> : (
         <div class="stack">
           <p class="muted">{aboutEvent(found.type)}</p>
           <dl class="facts-list"><dt>Time</dt><dd><Moment time={found.created_at} /></dd><dt>Number</dt><dd>{found.seq}</dd><dt>Id</dt><dd><code>{found.id}</code></dd></dl>

@@ -5,7 +5,7 @@ import { ExportMenu } from "../../parts/export";
 import { useFollow } from "../../parts/follow";
 import { Follow, TimeRange } from "./filters";
 
-const levels: [string, string][] = [["", "Every level"], ["debug", "Debug"], ["info", "Info"], ["warn", "Warnings"], ["error", "Errors"]];
+const levels: [string, string][] = [["", "All levels"], ["debug", "Debug"], ["info", "Info"], ["warn", "Warnings"], ["error", "Errors"]];
 const tones: Record<string, "warn" | "bad"> = { warn: "warn", error: "bad" };
 
 export function Log() {
@@ -24,23 +24,23 @@ export function Log() {
       more = start + 200 < page.meta.total;
     }
   }
-  const shown = found.data.value?.logs.find((l: any) => l.id === open);
+  const shown = found.data.value?.logs.find((l) => l.id === open);
   return (
     <div class={shown ? "beside open" : "beside"}>
       <div class="stack">
         <div class="row filters" role="search">
           <select aria-label="Level" value={level} onChange={(e) => setQuery({ level: e.currentTarget.value, offset: null })}>{levels.map(([v, t]) => <option value={v} selected={v === level}>{t}</option>)}</select>
           <select aria-label="Source" value={source} onChange={(e) => setQuery({ source: e.currentTarget.value, offset: null })}>
-            <option value="" selected={!source}>Every source</option><option value="audit" selected={source === "audit"}>Changes by people (audit)</option>
-            {[...new Set([source, ...(found.data.value?.logs ?? []).map((l: any) => l.source)])].filter((s) => s && s !== "audit").sort().map((s: string) => <option value={s} selected={s === source}>{s}</option>)}
+            <option value="" selected={!source}>All sources</option><option value="audit" selected={source === "audit"}>Changes by people (audit)</option>
+            {[...new Set([source, ...(found.data.value?.logs ?? []).map((l) => l.source)])].filter((s) => s && s !== "audit").sort().map((s: string) => <option value={s} selected={s === source}>{s}</option>)}
           </select>
-          <SearchField value={search} label="Search the log" placeholder="Text in the log" onInput={(q) => setQuery({ q, offset: null })} />
+          <SearchField value={search} label="Search the log" placeholder="Search the log" onInput={(q) => setQuery({ q, offset: null })} />
           <TimeRange from={from} to={to} />
-          <span class="row nowrap filters-end"><Follow on={follow} reason={to ? "It ends at a time." : offset ? "These are older entries." : undefined} /><ExportMenu name="log" pages={pages} /></span>
+          <span class="row nowrap filters-end"><Follow on={follow} reason={to ? "It ends at a given time." : offset ? "Showing older entries." : undefined} /><ExportMenu name="log" pages={pages} /></span>
         </div>
         <Load of={found} lines={8}>{({ logs, meta }) => logs.length ? (
           <>
-            <div class="activity-table"><Table rows={logs as any[]} keyOf={(l) => l.id} columns={[
+            <div class="activity-table"><Table rows={logs} keyOf={(l) => l.id} columns={[
               { title: "Time", cell: (l) => <Moment time={l.created_at} /> },
               { title: "Level", cell: (l) => <Badge tone={tones[l.level]}>{l.level}</Badge> },
               { title: "Source", cell: (l) => l.source },
@@ -49,7 +49,7 @@ export function Log() {
             ]} /></div>
             <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
           </>
-        ) : <Empty icon="FileText" title={level || source || search || from || to ? "No entry fits" : "Nothing is written here yet"} />}</Load>
+        ) : <Empty icon="FileText" title={level || source || search || from || to ? "No entries match" : "No log entries yet"} />}</Load>
       </div>
       {shown && (
         <Drawer title="Log entry" close={() => setQuery({ entry: null })}>

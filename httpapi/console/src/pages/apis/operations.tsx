@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { agentId, href, invalidate, mayEdit, path, post, route, setQuery, useQuery, type API } from "../../data";
-import { Badge, Button, Empty, FormDialog, Load, Name, openDialog, Pager, plural, SearchField, tell, TextField, type FormState } from "../../ui";
+import { Badge, Button, Empty, FormDialog, Load, Name, openDialog, Pager, plural, SearchField, tell, TextField, type FormState, type Values } from "../../ui";
 import type { Schema } from "../../parts/arguments";
 import { TryTool } from "../../parts/try";
 import { apisAt } from "../apis";
@@ -18,7 +18,7 @@ export function Operations({ api }: { api: API.API }) {
         <h2 class="grow">Operations</h2>
         {tag && <Button icon="X" onClick={() => setQuery({ tag: null, offset: null })}>{`Tag ${tag}`}</Button>}
         <SearchField label="Search operations" value={search} onInput={(q) => setQuery({ q, offset: null })} />
-        {mayEdit.value && <Button kind="primary" icon="Wrench" disabled={!chosen.length} reason={chosen.length ? undefined : "Choose operations first."} onClick={() => openDialog((close) => <MakeTools api={api} operations={chosen} close={close} done={() => setChosen([])} />)}>{chosen.length ? `Make ${plural(chosen.length, "tool")}` : "Make tools"}</Button>}
+        {mayEdit.value && <Button kind="primary" icon="Wrench" disabled={!chosen.length} reason={chosen.length ? undefined : "Select operations first."} onClick={() => openDialog((close) => <MakeTools api={api} operations={chosen} close={close} done={() => setChosen([])} />)}>{chosen.length ? `Create ${plural(chosen.length, "tool")}` : "Make tools"}</Button>}
       </div>
       <Load of={found}>{({ operations, meta }) => operations.length ? (
         <>
@@ -36,26 +36,26 @@ export function Operations({ api }: { api: API.API }) {
           ))}</ul>
           <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
         </>
-      ) : <Empty icon="Search" title="No operation fits">Try other words.</Empty>}</Load>
+      ) : <Empty icon="Search" title="No operations match">Try different words.</Empty>}</Load>
     </section>
   );
 }
 
 /** Makes tools of operations: one each, or one set for the whole API. */
 function MakeTools({ api, operations, close, done }: { api: API.API; operations: string[]; close: () => void; done: () => void }) {
-  const run = async (v: Record<string, any>) => {
-    const { tools }: API.ToolList = await post(apisAt(api.id, "tools"), { operations, prefix: v.prefix });
+  const run = async (v: Values) => {
+    const { tools } = await post(apisAt(api.id, "tools"), { operations, prefix: v.prefix });
     invalidate(path("agents", agentId.value, "tools"));
     invalidate(apisAt());
     tell(`${plural(tools.length, "tool")} made`);
     done();
   };
   return (
-    <FormDialog title={`Make ${plural(operations.length, "tool")}`} close={close} action="Make" run={run} initial={{ prefix: "" }}>
+    <FormDialog title={`Create ${plural(operations.length, "tool")}`} close={close} action="Make" run={run} initial={{ prefix: "" }}>
       {(f: FormState) => (
         <>
-          <p>The agent's model may call {operations.length === 1 ? "this operation" : "these operations"} from then on.</p>
-          <TextField label="Names begin with" autoFocus placeholder="shop_" hint="Optional; letters, digits, _ and -." {...f.text("prefix")} error={f.issue("prefix") ?? f.issue("name") ?? f.issue("operations")} />
+          <p>The agent may call {operations.length === 1 ? "this operation" : "these operations"} from then on.</p>
+          <TextField label="Name prefix" autoFocus placeholder="shop_" hint="Optional; letters, digits, _ and -." {...f.text("prefix")} error={f.issue("prefix") ?? f.issue("name") ?? f.issue("operations")} />
         </>
       )}
     </FormDialog>
@@ -76,13 +76,13 @@ export function Operation({ api, id }: { api: string; id: string }) {
           <div class="page-head">
             <h1 class="grow" tabIndex={-1}><Name>{o.summary || o.id}</Name></h1>
             {o.deprecated && <Badge tone="warn">deprecated</Badge>}
-            {mayEdit.value && of.data.value && <Button icon="Wrench" onClick={() => openDialog((close) => <MakeTools api={of.data.value!} operations={[o.id]} close={close} done={() => {}} />)}>Make a tool</Button>}
+            {mayEdit.value && of.data.value && <Button icon="Wrench" onClick={() => openDialog((close) => <MakeTools api={of.data.value!} operations={[o.id]} close={close} done={() => {}} />)}>Create tool</Button>}
           </div>
           <p class="operation-line"><code class={`method ${o.method.toLowerCase()}`}>{o.method}</code> <code>{o.path}</code> <span class="muted small">called <code>{o.id}</code></span></p>
           {o.description && o.description !== o.summary && <p class="muted operation-about"><bdi>{o.description}</bdi></p>}
           <section class="card stack narrow-card" aria-label="Try">
             <h2>Try it</h2>
-            {mayEdit.value ? <TryTool schema={ordered(o.parameters)} run={(args) => post(apisAt(api, "operations", id, "execute"), { arguments: args })} /> : <p class="muted">You may read here: calling operations needs the role admin.</p>}
+            {mayEdit.value ? <TryTool schema={ordered(o.parameters)} run={(args) => post(apisAt(api, "operations", id, "execute"), { arguments: args })} /> : <p class="muted">Read-only access: calling operations needs the admin role.</p>}
           </section>
         </>
       )}</Load>

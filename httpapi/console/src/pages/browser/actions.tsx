@@ -22,7 +22,7 @@ export function Actions({ id }: { id: string }) {
     <div class="session-actions">
       <Load of={found}>{({ actions, meta }) => (
         <>
-          {!actions.length && <p class="muted small">Nothing was done by a script yet. What a person does is not logged.</p>}
+          {!actions.length && <p class="muted small">No scripted actions yet. What a person does isn't logged.</p>}
           <ol class="plain">{actions.map((a) => (
             <li key={a.seq} class={a.error ? "failed" : ""} title={new Date(a.created_at).toLocaleString()}>
               <Icon name={a.error ? "CircleAlert" : "Check"} size={14} label={a.error ? "Failed" : "Done"} />
@@ -41,10 +41,10 @@ export function Actions({ id }: { id: string }) {
 export async function copySteps(id: string) {
   const pages = await Promise.all([0, 200, 400].map((offset) => get(at(id, "actions"), { limit: 200, offset })));
   const { text, nodes, left } = stepsOf(pages.flatMap((p) => p.actions));
-  if (!nodes) return tell("No action that was done is a step of a workflow.");
+  if (!nodes) return tell("None of these actions can become a workflow step.");
   openDialog((close) => (
-    <Dialog title="Steps for a workflow" close={close} wide>
-      <p>{plural(nodes, "step")}. Paste them into the canvas of a workflow with Ctrl+V.{left > 0 && ` ${plural(left, "action")} that workflows have no node for ${left === 1 ? "is" : "are"} left out.`} What was typed into password fields is not in the log and has to be filled in.</p>
+    <Dialog title="Workflow steps" close={close} wide>
+      <p>{plural(nodes, "step")}. Paste them into a workflow's canvas with Ctrl+V.{left > 0 && ` ${plural(left, "action")} that workflows have no node for ${left === 1 ? "is" : "are"} left out.`} What was typed into password fields is not in the log and has to be filled in.</p>
       <pre class="record-value">{text}</pre>
       <div class="row end"><CopyButton text={text}>Copy</CopyButton></div>
     </Dialog>

@@ -25,11 +25,11 @@ export function Connect({ address }: { address: string }) {
   const script = scripts[library];
   return (
     <div class="session-connect stack">
-      <CopyField label="Address for scripts" text={address} />
-      <p class="muted">Whoever has it controls this session while it is open. One script is connected at a time; while a person is in control, its commands wait.</p>
+      <CopyField label="Script address" text={address} />
+      <p class="muted">Anyone with this address controls the session while it's open. One script can connect at a time; while a person is in control, its commands wait.</p>
       <div class="row">
         <Segments label="Library" value={library} options={[["playwright", "Playwright"], ["puppeteer", "Puppeteer"]]} onChange={setLibrary} />
-        <CopyButton text={() => script(address)}>Copy the code</CopyButton>
+        <CopyButton text={() => script(address)}>Copy code</CopyButton>
       </div>
       <pre class="code" tabIndex={0} aria-label="Example">{script(address.replace(/token=.*/, "token=…"))}</pre>
     </div>

@@ -6,7 +6,7 @@ export type Takeover = API.Takeover;
 export type OpenSession = API.OpenSessionDetails;
 export type Action = API.SessionAction;
 
-export const at = (...more: string[]) => path("agents", agentId.value, "browser", ...more);
+export const at = <const M extends string[]>(...more: M) => path("agents", agentId.value, "browser", ...more);
 
 export const ended = (s: Session) => s.status === "closed" || s.status === "error";
 

@@ -18,7 +18,7 @@ export function Files({ id }: { id: string }) {
     <div class="session-files">
       <Load of={found}>{({ downloads }) => (
         <>
-          {!downloads.length && <p class="muted small">Nothing was downloaded.</p>}
+          {!downloads.length && <p class="muted small">No downloads.</p>}
           <ul class="plain">{downloads.map((f) => (
             <li key={f.id} class="row nowrap">
               <Icon name="FileText" size={16} />

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { type API, mayEdit, onChange, post, useQuery } from "../../data";
-import { Badge, Button, Empty, FormDialog, Icon, JsonTree, Load, objectOf, openDialog, PairsField, plural, SelectField, span, Switch, TextArea, TextField, When, type IconName } from "../../ui";
+import { Badge, Button, Empty, FormDialog, Icon, JsonTree, Load, objectOf, openDialog, PairsField, plural, SelectField, span, Switch, TextArea, TextField, When, type IconName, type Values } from "../../ui";
 import { at, toAddress } from "./data";
 
 type Browse = API.BrowseDetails;
@@ -24,14 +24,14 @@ export function Goals({ id, open, url }: { id: string; open: boolean; url: strin
     <div class="session-goals">
       <Load of={found}>{({ browses }) => {
         const b = browses.find((x) => x.id === chosen) ?? browses[0];
-        if (!b) return <Empty icon="Goal" title="No goal yet" action={start && <Button kind="primary" icon="Play" onClick={ask}>Give it a goal</Button>}>Say in words what to reach. The agent's language model browses by itself, and you watch, stop it or take over.</Empty>;
+        if (!b) return <Empty icon="Goal" title="No goal yet" action={start && <Button kind="primary" icon="Play" onClick={ask}>Set a goal</Button>}>Describe what you want done. The agent's language model browses on its own; you can watch, stop it or take over.</Empty>;
         const busy = browses.some((x) => !x.ended_at);
         return (
           <>
             <div class="row nowrap">
               {browses.length > 1 && <SelectField label="Goal" value={b.id} onChange={setChosen} options={browses.map((x) => [x.id, `${x.goal.slice(0, 60)} (${states[x.status][0].toLowerCase()})`])} />}
               <span class="grow" />
-              {start && <Button icon="Plus" disabled={busy} reason={busy ? "It pursues a goal already." : undefined} onClick={ask}>New goal</Button>}
+              {start && <Button icon="Plus" disabled={busy} reason={busy ? "It already has a goal." : undefined} onClick={ask}>New goal</Button>}
             </div>
             <Pursuit key={b.id} session={id} id={b.id} />
           </>
@@ -89,7 +89,7 @@ function StepLine({ s }: { s: Step }) {
 /** Asks for a goal, and begins with it. */
 function GoalForm({ id, url, close, begun }: { id: string; url: string; close: () => void; begun: () => Promise<void> }) {
   const page = /^https?:/.test(url) ? url : "";
-  const run = async (v: Record<string, any>) => {
+  const run = async (v: Values) => {
     const hosts = v.hosts.split(/[\s,]+/).filter(Boolean);
     await post(at(id, "browse"), {
       goal: v.goal, takeover: v.takeover, max_steps: Number(v.max_steps), variables: objectOf(v.variables),
@@ -98,17 +98,17 @@ function GoalForm({ id, url, close, begun }: { id: string; url: string; close: (
     await begun();
   };
   return (
-    <FormDialog title="Give it a goal" action="Start" close={close} run={run} initial={{ goal: "", url: "", hosts: "", max_steps: "25", takeover: true, variables: [] }}>
+    <FormDialog title="Set a goal" action="Start" close={close} run={run} initial={{ goal: "", url: "", hosts: "", max_steps: "25", takeover: true, variables: [] }}>
       {(f) => (
         <>
-          <TextArea label="Goal" rows={3} placeholder="Find the newest invoice and tell its total." {...f.text("goal")} />
-          <TextField label="First page" placeholder={page || "example.com"} hint={page ? "Without it, the page that is open." : undefined} {...f.text("url")} />
-          <Switch label="Ask for a person when it is stuck" hint="such as for a captcha; afterwards it goes on" checked={f.values.takeover} onChange={(on) => f.set("takeover", on)} />
+          <TextArea label="Goal" rows={3} placeholder="Find the latest invoice and report its total." {...f.text("goal")} />
+          <TextField label="First page" placeholder={page || "example.com"} hint={page ? "Empty: the current page." : undefined} {...f.text("url")} />
+          <Switch label="Ask for a person when stuck" hint="such as for a captcha; afterwards it goes on" checked={f.values.takeover} onChange={(on) => f.set("takeover", on)} />
           <details>
             <summary>More options</summary>
             <div class="stack">
-              <TextField label="Hosts" placeholder="example.com, *.example.com" hint="Where it may go. Without them, the site of the first page." {...f.text("hosts")} />
-              <PairsField label="Variables" pairs={f.values.variables} onChange={(v) => f.set("variables", v)} hint="Values that the model types as %name% and does not see, such as a login. They are not stored." error={f.issue("variables")} placeholder={["password", "Value"]} />
+              <TextField label="Hosts" placeholder="example.com, *.example.com" hint="Where it may go. Empty: the site of the first page." {...f.text("hosts")} />
+              <PairsField label="Variables" pairs={f.values.variables} onChange={(v) => f.set("variables", v)} hint="Values the model types as %name% without seeing them, such as a login. They aren't stored." error={f.issue("variables")} placeholder={["password", "Value"]} />
               <TextField label="Steps" type="number" hint="At most 100." {...f.text("max_steps")} />
             </div>
           </details>

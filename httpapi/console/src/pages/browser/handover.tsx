@@ -12,13 +12,13 @@ export function HandOver({ id, close, begin, reload }: { id: string; close: () =
       const made: Takeover = await post(at(id, "takeover"), { reason: v.reason, timeout: Math.round(Number(v.minutes) * 60) });
       if (who === "me") return begin(made);
       await reload();
-      openDialog((shut) => <Dialog title="Send this link" close={shut}><p>Whoever opens it controls the session until they give it back or the time is over.</p><div class="row copy nowrap"><code class="grow record-value">{made.takeover_url}</code><CopyButton text={made.takeover_url!} /></div></Dialog>);
+      openDialog((shut) => <Dialog title="Send this link" close={shut}><p>Anyone who opens it controls the session until they hand it back or time runs out.</p><div class="row copy nowrap"><code class="grow record-value">{made.takeover_url}</code><CopyButton text={made.takeover_url!} /></div></Dialog>);
     }}>
       {(f) => (
         <>
-          <Segments label="Who" value={who} onChange={setWho} options={[["me", "Me, here"], ["other", "Somebody else, by a link"]]} />
-          <p class="muted">Meanwhile scripted actions are refused; afterwards they go on.</p>
-          <TextArea label="What is to be done" rows={2} placeholder="Please sign in." {...f.text("reason")} />
+          <Segments label="Who" value={who} onChange={setWho} options={[["me", "Me, here"], ["other", "Someone else, by link"]]} />
+          <p class="muted">Scripted actions are refused until then.</p>
+          <TextArea label="What needs doing" rows={2} placeholder="Please sign in." {...f.text("reason")} />
           <TextField label="Minutes" type="number" error={f.issue("timeout")} value={f.values.minutes} onInput={(v) => f.set("minutes", v)} hint="60 at most." />
         </>
       )}

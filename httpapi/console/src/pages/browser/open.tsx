@@ -1,12 +1,13 @@
-import { ApiError, post } from "../../data";
-import { FormDialog, SelectField, Switch, TextField, tell } from "../../ui";
+import { ApiError, post, session } from "../../data";
+import { FormDialog, SelectField, Switch, TextField, tell, type Values } from "../../ui";
 import { at, toAddress, type Session } from "./data";
 
 const sizes: [string, string][] = [["1280x720", "Laptop, 1280 × 720"], ["1920x1080", "Desktop, 1920 × 1080"], ["820x1180", "Tablet, 820 × 1180"], ["390x844", "Phone, 390 × 844"], ["own", "Another size"]];
 
 /** Asks how a session is to be, and opens it. */
 export function OpenSessionForm({ close, made, missing }: { close: () => void; made: (s: Session) => void; missing: (text: string) => void }) {
-  const run = async (v: Record<string, any>) => {
+  const scripts = (session.value?.limits.cdp_sessions ?? 0) > 0;
+  const run = async (v: Values) => {
     const [width, height] = v.size === "own" ? [v["viewport.width"], v["viewport.height"]] : v.size.split("x");
     let s: Session;
     try {
@@ -14,7 +15,7 @@ export function OpenSessionForm({ close, made, missing }: { close: () => void; m
         viewport: { width: Number(width), height: Number(height) }, locale: v.locale.trim(), timezone: v.timezone.trim(), user_agent: v.user_agent.trim(), dialogs: v.dialogs, persist: v.persist, headless: !v.window, cdp: v.cdp,
         ...(v["proxy.server"].trim() && { proxy: { server: v["proxy.server"].trim(), username: v["proxy.username"], password: v["proxy.password"] } }),
       });
-    } catch (error: any) {
+    } catch (error) {
       if (error instanceof ApiError && /satchel browser install/.test(error.message)) { missing(error.message.replace(/;.*/, ".")); close(); return; }
       throw error;
     }
@@ -22,10 +23,10 @@ export function OpenSessionForm({ close, made, missing }: { close: () => void; m
     made(s);
   };
   return (
-    <FormDialog title="Open a session" action="Open" close={close} run={run} initial={{ url: "", size: "1280x720", "viewport.width": "1280", "viewport.height": "720", locale: "", timezone: "", user_agent: "", dialogs: "accept", persist: false, window: false, cdp: false, "proxy.server": "", "proxy.username": "", "proxy.password": "" }}>
+    <FormDialog title="Open session" action="Open" close={close} run={run} initial={{ url: "", size: "1280x720", "viewport.width": "1280", "viewport.height": "720", locale: "", timezone: "", user_agent: "", dialogs: "accept", persist: false, window: false, cdp: false, "proxy.server": "", "proxy.username": "", "proxy.password": "" }}>
       {(f) => (
         <>
-          <TextField label="Address" placeholder="example.com" autoFocus hint="Where to go first." {...f.text("url")} />
+          <TextField label="Address" placeholder="example.com" autoFocus hint="The first page to open." {...f.text("url")} />
           <div class="row">
             <SelectField label="Size" options={sizes} {...f.choice("size")} />
             {f.values.size === "own" && <><TextField label="Width" type="number" {...f.text("viewport.width")} /><TextField label="Height" type="number" {...f.text("viewport.height")} /></>}
@@ -36,8 +37,8 @@ export function OpenSessionForm({ close, made, missing }: { close: () => void; m
             <div class="stack">
               <div class="row"><TextField label="Language" placeholder="en-GB" {...f.text("locale")} /><TextField label="Time zone" placeholder="Europe/Berlin" {...f.text("timezone")} /></div>
               <TextField label="User agent" placeholder="Chromium's own" {...f.text("user_agent")} />
-              <SelectField label="Questions of pages" hint="How alert, confirm and prompt are answered." options={[["accept", "Accepted"], ["dismiss", "Dismissed"]]} {...f.choice("dialogs")} />
-              <Switch label="For Playwright or Puppeteer" hint="scripts can use it too, where the operator allows it" checked={f.values.cdp} onChange={(on) => f.set("cdp", on)} />
+              <SelectField label="Page dialogs" hint="How alert, confirm and prompt are answered." options={[["accept", "Accepted"], ["dismiss", "Dismissed"]]} {...f.choice("dialogs")} />
+              <Switch label="For Playwright or Puppeteer" hint={scripts ? "scripts can use it too" : "not allowed on this server: its operator starts it with --allow-cdp 2, or sets SATCHEL_ALLOW_CDP"} disabled={!scripts} checked={f.values.cdp} onChange={(on) => f.set("cdp", on)} />
               {f.issue("cdp") && <p class="issue" role="alert">Scripts: {f.issue("cdp")}</p>}
               <Switch label="With a window" hint="some sites refuse browsers without one" checked={f.values.window} onChange={(on) => f.set("window", on)} />
               <TextField label="Proxy" placeholder="http://proxy.example.com:3128" {...f.text("proxy.server")} />

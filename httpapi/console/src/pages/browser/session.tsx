@@ -25,7 +25,7 @@ export function SessionView({ id, tab }: { id: string; tab: string }) {
   }, [found, id]);
   const error = found.error.value;
   if (error instanceof ApiError && error.status === 404) {
-    return <section class="session-none"><Empty icon="Globe" title="This session is not there" action={<LinkButton href={href(agentId.value, "browser")}>All sessions</LinkButton>}>It was deleted, or ended more than 30 days ago.</Empty></section>;
+    return <section class="session-none"><Empty icon="Globe" title="Session not found" action={<LinkButton href={href(agentId.value, "browser")}>All sessions</LinkButton>}>It was deleted, or ended more than 30 days ago.</Empty></section>;
   }
   return (
     <section class="session">
@@ -70,12 +70,12 @@ function Loaded({ s, tab, reload }: { s: OpenSession; tab: string; reload: () =>
   const close = async () => { await post(at(s.id, "close")); await reload(); };
   const forget = () => {
     go(href(agentId.value, "browser"));
-    deleteLater("The session is deleted", () => remove(at(), { id: s.id }), () => { void reload(); });
+    deleteLater("Session deleted", () => remove(at(), { id: s.id }), () => { void reload(); });
   };
   const link = async (what: "open" | "copy") => {
     const { url } = await get(at(s.id, "live-view"));
     if (what === "open") window.open(url, "_blank", "noopener,noreferrer");
-    else { await navigator.clipboard.writeText(url); tell("The link is copied. It works for an hour, for whoever has it."); }
+    else { await navigator.clipboard.writeText(url); tell("Link copied. It works for an hour, for anyone who has it."); }
   };
   return (
     <>
@@ -84,12 +84,12 @@ function Loaded({ s, tab, reload }: { s: OpenSession; tab: string; reload: () =>
         <h1 class="grow clip"><bdi>{nameOf(s)}</bdi></h1>
         <Badge tone={s.status === "takeover" ? "warn" : undefined}>{s.status}</Badge>
         {open && <span class="badge warn"><TimeLeft until={open.expires_at} /></span>}
-        {may && !over && !mine && <Button kind="primary" icon="Hand" disabled={Boolean(open)} reason={open ? "A takeover is open already: start it below, or call it off." : undefined} onClick={takeOver}>Take over</Button>}
+        {may && !over && !mine && <Button kind="primary" icon="Hand" disabled={Boolean(open)} reason={open ? "A takeover is already pending: start it below, or cancel it." : undefined} onClick={takeOver}>Take over</Button>}
         {may && !over && <Button icon="X" onClick={close}>Close</Button>}
         <Menu label="More" items={[
-          ...(over ? [] : [{ label: may ? "Open in a window" : "Watch in a window", icon: "ExternalLink" as const, run: () => link("open") }, { label: "Copy the link", icon: "Link" as const, run: () => link("copy") }, "-" as const]),
+          ...(over ? [] : [{ label: may ? "Open in new window" : "Watch in new window", icon: "ExternalLink" as const, run: () => link("open") }, { label: "Copy link", icon: "Link" as const, run: () => link("copy") }, "-" as const]),
           { label: "Copy steps for a workflow", icon: "Workflow", run: () => copySteps(s.id) },
-          ...(may ? ["-" as const, { label: "Delete", icon: "Trash2" as const, danger: true, run: over ? forget : () => confirm({ title: "Delete this session?", text: "Its tabs are closed, and its log and picture are deleted. Close it to keep them for 30 days.", action: "Delete", run: async () => { await remove(at(), { id: s.id }); go(href(agentId.value, "browser")); } }) }] : []),
+          ...(may ? ["-" as const, { label: "Delete", icon: "Trash2" as const, danger: true, run: over ? forget : () => confirm({ title: "Delete this session?", text: "Its tabs close, and its log and screenshot are deleted. To keep them for 30 days, close it instead.", action: "Delete", run: async () => { await remove(at(), { id: s.id }); go(href(agentId.value, "browser")); } }) }] : []),
         ]} />
       </header>
       {open && !over && <TakeoverCard t={open} mine={Boolean(mine)} id={s.id} begin={begin} reload={reload} />}
@@ -97,7 +97,7 @@ function Loaded({ s, tab, reload }: { s: OpenSession; tab: string; reload: () =>
       <div class="session-body">
         <div class="session-picture">
           {live ? <LiveView live={live} choose={(page) => go(href(agentId.value, "browser", s.id, page), true)} /> : (
-            <div class="session-last"><Thumbnail s={s} alt="The last picture" /><p class="muted">Ended <When time={s.closed_at} />, opened <When time={s.created_at} />{s.url && <>; it was at <bdi class="clip">{s.url}</bdi></>}</p></div>
+            <div class="session-last"><Thumbnail s={s} alt="Last screenshot" /><p class="muted">Ended <When time={s.closed_at} />, opened <When time={s.created_at} />{s.url && <>; it was at <bdi class="clip">{s.url}</bdi></>}</p></div>
           )}
         </div>
         <div class="session-side">
@@ -120,16 +120,16 @@ function Loaded({ s, tab, reload }: { s: OpenSession; tab: string; reload: () =>
 function TakeoverCard({ t, mine, id, begin, reload }: { t: Takeover; mine: boolean; id: string; begin: (t: Takeover) => Promise<void>; reload: () => Promise<void> }) {
   const [note, setNote] = useState("");
   const may = mayEdit.value;
-  const back = async () => { await post(at(id, "takeover", t.takeover_id, "complete"), { note }); tell("Handed back: the agent goes on."); await reload(); };
+  const back = async () => { await post(at(id, "takeover", t.takeover_id, "complete"), { note }); tell("Handed back: the agent continues."); await reload(); };
   const off = async () => { await remove(at(id, "takeover", t.takeover_id)); await reload(); };
   return (
     <div class="takeover-card row" role="status">
       <Icon name="Hand" size={18} />
-      <p class="grow"><b>{mine ? "You are in control." : t.status === "active" ? "A person is in control." : "A person is asked for."}</b> <bdi class="reason">{t.reason}</bdi></p>
-      {mine && <input aria-label="A note for the agent" placeholder="A note, if you like" maxLength={2000} value={note} onInput={(e) => setNote(e.currentTarget.value)} />}
+      <p class="grow"><b>{mine ? "You are in control." : t.status === "active" ? "A person is in control." : "Waiting for a person."}</b> <bdi class="reason">{t.reason}</bdi></p>
+      {mine && <input aria-label="A note for the agent" placeholder="Optional" maxLength={2000} value={note} onInput={(e) => setNote(e.currentTarget.value)} />}
       {mine && <Button kind="primary" onClick={back}>Hand back</Button>}
       {may && !mine && t.takeover_url && <Button kind="primary" onClick={() => begin(t)}>{t.status === "active" ? "Join" : "Take control"}</Button>}
-      {may && !mine && t.takeover_url && <Button icon="Link" onClick={async () => { await navigator.clipboard.writeText(t.takeover_url!); tell("The link is copied."); }}>Copy link</Button>}
+      {may && !mine && t.takeover_url && <Button icon="Link" onClick={async () => { await navigator.clipboard.writeText(t.takeover_url!); tell("Link copied."); }}>Copy link</Button>}
       {may && <Button kind="danger" onClick={off}>Call off</Button>}
     </div>
   );

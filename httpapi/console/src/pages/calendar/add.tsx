@@ -10,7 +10,7 @@ import { toSchedule } from "./words";
 /** Makes a task or a schedule, at the time that was clicked if there is one. */
 export function AddDialog({ zone, date, minute, kind: first, close }: { zone: string; date?: string; minute?: number; kind: "task" | "schedule"; close: () => void }) {
   const [kind, setKind] = useState(first);
-  const top = <Segments label="What to add" value={kind} options={[["task", "Task"], ["schedule", "Schedule"]]} onChange={(k) => setKind(k as "task")} />;
+  const top = <Segments label="Add" value={kind} options={[["task", "Task"], ["schedule", "Schedule"]]} onChange={(k) => setKind(k as "task")} />;
   const at = startAt(zone, date, minute);
   if (kind === "task") return <TaskForm key="task" zone={zone} start={at} top={top} close={close} />;
   return <ScheduleForm key="schedule" zone={zone} start={date ? at : undefined} top={top} close={close} made={(s) => { if (!date) go(toSchedule(s.id)); }} />;

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 
-import { agentId, get, onChange, onReset, path, put, useQuery, type API } from "../../data";
+import { agentId, get, onChange, onReset, path, put, useQuery, type API, asError } from "../../data";
 import { tell } from "../../ui";
 import { addDays, instantOf, wallOf, writeDate } from "../../parts/zone";
 import { moveOccurrences } from "./occurrence";
@@ -63,8 +63,8 @@ export function useDays(from: string, to: string) {
       try {
         const [tasks, { days }] = await Promise.all([allTasks(from, to, mine.signal), get(schedulesAt("days"), { start: from, end: to }, mine.signal) as Promise<API.ScheduleDayList>]);
         if (abort === mine) { state.data.value = { tasks, days }; state.error.value = undefined; }
-      } catch (error: any) {
-        if (abort === mine && error.name !== "AbortError") state.error.value = error;
+      } catch (error) {
+        if (abort === mine && asError(error).name !== "AbortError") state.error.value = asError(error);
       }
       if (abort === mine) state.loading.value = false;
     }, { stop: () => abort?.abort() });
@@ -122,7 +122,7 @@ export async function moveTask(days: Days, t: Task, zone: string, date: string, 
   const end = new Date(start.getTime() + Date.parse(t.end_time) - Date.parse(t.start_time));
   const show = (change: Partial<Task>) => days.set((d) => ({ ...d, tasks: d.tasks.map((x) => (x.id === t.id ? { ...x, ...change } : x)) }));
   const store = async (change: API.TaskChange) => {
-    try { await put(tasksAt(t.id), change); } catch (error: any) { tell(error); }
+    try { await put(tasksAt(t.id), change); } catch (error) { tell(error); }
     await days.reload();
   };
   show({ start_time: start.toISOString(), end_time: end.toISOString() });

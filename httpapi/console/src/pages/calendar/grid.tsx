@@ -113,7 +113,7 @@ export function Week({ view }: { view: View }) {
   const whole = (i: Item) => i.task !== undefined && Date.parse(i.task.end_time) - Date.parse(i.task.start_time) >= 20 * 3_600_000;
   const minuteAt = (e: MouseEvent, offset: number, step: number) => Math.max(0, Math.min(1440 - step, Math.round(((e.clientY - (e.currentTarget as Element).getBoundingClientRect().top - offset) / dayHeight) * 1440 / step) * step));
   return (
-    <div class="week" ref={ref} tabIndex={0} role="group" aria-label="Week by the hour">
+    <div class="week" ref={ref} tabIndex={0} role="group" aria-label="Week by hour">
       <div class="week-head"><span />{view.dates.map((d) => (
         <div key={d} class={d === view.today ? "today" : ""} {...dropOn(view, d)}>
           <b>{writeDate(d, { weekday: "short", day: "numeric" })}</b>
@@ -138,7 +138,7 @@ export function Week({ view }: { view: View }) {
 /** The days on which there is something, one below the other. */
 export function Agenda({ view }: { view: View }) {
   const dates = view.dates.filter((d) => view.items.get(d)?.length);
-  if (!dates.length) return <Empty icon="Calendar" title="Nothing is planned in these days">Tasks have a time and may start a workflow. Schedules run by the clock.</Empty>;
+  if (!dates.length) return <Empty icon="Calendar" title="Nothing planned">Tasks have a time and can start a workflow. Schedules run automatically.</Empty>;
   return (
     <div class="agenda">
       {dates.map((date) => (

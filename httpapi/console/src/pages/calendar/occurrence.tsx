@@ -2,7 +2,7 @@
 // means for the others.
 import { useState } from "preact/hooks";
 
-import { get, put, remove, type API } from "../../data";
+import { get, put, remove, type API, type Address } from "../../data";
 import { Button, deleteLater, Dialog, openDialog, tell } from "../../ui";
 import { addDays, instantOf, wallOf } from "../../parts/zone";
 import type { Days, Task } from "./data";
@@ -76,7 +76,7 @@ export async function changeOccurrences(t: Task, task: API.Task, scope: Scope, c
     await put(occurrenceAt(t), change);
     return () => put(occurrenceAt(t), { title: t.title, description: t.description, start_time: t.start_time, end_time: t.end_time });
   }
-  const made: API.Task = await put(scope === "all" ? tasksAt(t.id) : occurrenceAt(t, scope), change);
+  const made = await (scope === "all" ? put(tasksAt(t.id), change) : put(occurrenceAt(t, scope) as Address<"agents/*/calendar/*/occurrences/*">, change));
   return async () => {
     if (made.id !== t.id) await remove(tasksAt(made.id));
     await put(tasksAt(t.id), before);
@@ -104,6 +104,6 @@ export async function moveOccurrences(days: Days, t: Task, start: Date, where: s
     const task: API.Task = await get(tasksAt(t.id));
     const undo = await changeOccurrences(t, task, scope, scope === "this" ? { start_time: start.toISOString(), end_time: end.toISOString() } : movedTimes(task, t, start, end, scope));
     tell(scope === "this" ? `${t.title} is on ${where} now` : scope === "following" ? `${t.title} and all that follow are moved` : `${t.title} is moved, all of them`, () => { void undo().then(days.reload, tell); });
-  } catch (error: any) { tell(error); }
+  } catch (error) { tell(error); }
   await days.reload();
 }

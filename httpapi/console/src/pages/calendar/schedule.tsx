@@ -1,7 +1,7 @@
 // One schedule: when it runs, what it calls, and how its runs ended.
 import { useEffect } from "preact/hooks";
 
-import { agentId, go, href, mayEdit, onChange, useQuery } from "../../data";
+import { agentId, go, href, mayEdit, onChange, useQuery, type API } from "../../data";
 import { Badge, Button, Empty, JsonTree, Load, Menu, Name, openDialog, span, Table, When } from "../../ui";
 import { writeTime } from "../../parts/zone";
 import { useZone } from "./data";
@@ -16,14 +16,14 @@ export function ScheduleRecord({ id }: { id: string }) {
   useEffect(() => {
     let due: ReturnType<typeof setTimeout> | undefined;
     const soon = () => { clearTimeout(due); due = setTimeout(() => void found.reload(), 300); };
-    const offs = [onChange("schedule", (c) => { if (c.id === id && c.op !== "delete") soon(); }), onChange("run", (c: any) => { if (c.schedule_id === id) soon(); })];
+    const offs = [onChange("schedule", (c) => { if (c.id === id && c.op !== "delete") soon(); }), onChange("run", (c) => { if (c.schedule_id === id) soon(); })];
     return () => { clearTimeout(due); offs.forEach((off) => off()); };
   }, [found]);
   const away = (on: boolean) => { if (on) go(href(agentId.value, "calendar", "schedules")); };
   return (
     <div class="page">
       <p class="crumb"><a href={href(agentId.value, "calendar", "schedules")}>Schedules</a></p>
-      <Load of={found} title="Schedule">{(s: any) => (
+      <Load of={found} title="Schedule">{(s) => (
         <>
           <div class="page-head">
             <h1 class="grow" tabIndex={-1}><Name>{s.name}</Name> <Badge>{s.status}</Badge></h1>
@@ -52,15 +52,15 @@ export function ScheduleRecord({ id }: { id: string }) {
           <section class="stack" aria-label="Runs">
             <h2>Runs</h2>
             {s.executions.length ? (
-              <Table rows={s.executions as any[]} keyOf={(r) => r.id} columns={[
+              <Table rows={s.executions} keyOf={(r) => r.id} columns={[
                 { title: "For", class: "time", cell: (r) => <time dateTime={r.scheduled_for}>{writeTime(r.scheduled_for, s.timezone)}</time> },
                 { title: "Status", cell: (r) => <><Badge>{r.status}</Badge>{r.error && <p class="issue small"><bdi>{r.error}</bdi></p>}</> },
                 { title: "Started", class: "time", cell: (r) => (r.executed_at ? <When time={r.executed_at} /> : <span class="muted">not started</span>) },
                 { title: "Took", class: "number", cell: (r) => (r.executed_at && r.status !== "running" ? span(r.duration_ms) : "") },
                 { title: "", class: "actions", cell: (r) => r.execution_id && <a href={href(agentId.value, "workflows", "executions", r.execution_id)}>Execution</a> },
               ]} />
-            ) : <Empty icon="History" title="It has not run yet">{s.next_run ? <>The first run is <When time={s.next_run} />.</> : "Nothing is planned for it."}</Empty>}
-            {s.executions.length === 100 && <p class="muted small">The newest 100 runs.</p>}
+            ) : <Empty icon="History" title="Not run yet">{s.next_run ? <>First run: <When time={s.next_run} />.</> : "No runs planned."}</Empty>}
+            {s.executions.length === 100 && <p class="muted small">The latest 100 runs.</p>}
           </section>
         </>
       )}</Load>
@@ -69,8 +69,8 @@ export function ScheduleRecord({ id }: { id: string }) {
 }
 
 /** The next runs of a schedule. */
-function Coming({ s }: { s: any }) {
+function Coming({ s }: { s: API.ScheduleDetails }) {
   const found = useQuery(s.status === "active" && s.type === "cron" ? schedulesAt("preview") : null, { cron_expression: s.cron_expression, timezone: s.timezone });
   const next = s.status !== "active" ? [] : s.type === "cron" ? found.data.value?.next ?? [] : s.next_run ? [s.next_run] : [];
-  return <section class="card stack" aria-label="Next runs"><h2>Next runs</h2>{next.length ? <NextRuns next={next} zone={s.timezone} /> : <p class="muted">{s.status === "paused" ? "It is paused." : s.status === "completed" ? "It has run and is done." : "…"}</p>}</section>;
+  return <section class="card stack" aria-label="Next runs"><h2>Next runs</h2>{next.length ? <NextRuns next={next} zone={s.timezone} /> : <p class="muted">{s.status === "paused" ? "It is paused." : s.status === "completed" ? "Completed." : "…"}</p>}</section>;
 }

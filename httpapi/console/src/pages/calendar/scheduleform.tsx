@@ -1,9 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
-import { agentId, ApiError, invalidate, path, post, put, useQuery } from "../../data";
-import { FormDialog, SelectField, showOnce, TextArea, TextField, type FormState } from "../../ui";
-import { ArgumentsForm } from "../../parts/arguments";
+import { agentId, ApiError, invalidate, path, post, put, useQuery, type API } from "../../data";
+import { FormDialog, SelectField, showOnce, TextArea, TextField, type FormState, type Values } from "../../ui";
+import { type Schema, ArgumentsForm } from "../../parts/arguments";
 import { PayloadField } from "../../parts/payload";
 import { PickField } from "../../parts/pick";
 import { instantOf, wallOf, writeTime, zones } from "../../parts/zone";
@@ -13,7 +13,7 @@ import { calls, misfires, overlaps, schedulesAt, weekdays } from "./words";
 
 const delays: [string, string, number][] = [["minutes", "minutes", 60], ["hours", "hours", 3600], ["days", "days", 86_400], ["seconds", "seconds", 1]];
 
-function initialOf(s: any, zone: string, start?: string) {
+function initialOf(s: API.Schedule | undefined, zone: string, start?: string) {
   const home = s?.timezone ?? zone;
   const rule = s?.cron_expression ? ruleOf(s.cron_expression) : undefined;
   const delay = delays.find(([, , n]) => s?.delay_seconds && s.delay_seconds % n === 0 && (n !== 60 || s.delay_seconds < 3600 || s.delay_seconds % 3600)) ?? delays[1];
@@ -26,7 +26,7 @@ function initialOf(s: any, zone: string, start?: string) {
 }
 
 /** What the form says about when, as the service takes it. */
-function timing(v: Record<string, any>, zone: string) {
+function timing(v: Values, zone: string) {
   const timezone = v.timezone || undefined;
   if (v.type === "once") return { type: "once", next_run: v.next_run ? instantOf(v.next_run, v.timezone || zone).toISOString() : undefined, timezone };
   if (v.type === "delayed") return { type: "delayed", delay_seconds: Math.round(Number(v.delay_seconds) * delays.find(([u]) => u === v.unit)![2]) || 0, timezone };
@@ -34,15 +34,15 @@ function timing(v: Record<string, any>, zone: string) {
 }
 
 /** Makes a schedule, or changes one. */
-export function ScheduleForm({ schedule: s, zone, start, top, close, made }: { schedule?: any; zone: string; start?: string; top?: ComponentChildren; close: () => void; made?: (s: any) => void }) {
-  const run = async (v: Record<string, any>) => {
+export function ScheduleForm({ schedule: s, zone, start, top, close, made }: { schedule?: API.Schedule; zone: string; start?: string; top?: ComponentChildren; close: () => void; made?: (s: API.Schedule) => void }) {
+  const run = async (v: Values) => {
     const payload = v.callback_type === "agent" ? { ...(s?.callback_type === "agent" ? s.payload : {}), prompt: v["payload.prompt"] } : v.payload;
     const when: Record<string, unknown> = timing(v, zone);
     if (s && when.type === "once" && s.type === "once" && v.next_run === initialOf(s, zone).next_run) delete when.next_run;
     const body = { name: v.name, ...when, callback_type: v.callback_type, callback_id: v.callback_type === "agent" ? "" : v.callback_id, payload, misfire_policy: v.misfire_policy, overlap: v.overlap };
     const stored = await (s ? put(schedulesAt(s.id), body) : post(schedulesAt(), body));
     invalidate(schedulesAt());
-    if (stored.secret) void showOnce("Secret of the webhook", "It signs the calls, and is shown only now.", stored.secret);
+    if (stored.secret) void showOnce("Webhook secret", "It signs the calls. It's shown only once.", stored.secret);
     made?.(stored);
   };
   return (
@@ -53,7 +53,7 @@ export function ScheduleForm({ schedule: s, zone, start, top, close, made }: { s
           <div class="schedule-form">
             <div class="stack">
               <TextField label="Name" required autoFocus {...f.text("name")} />
-              <SelectField label="Runs" options={[["every", "Regularly"], ["cron", "By a cron expression"], ["once", "Once, at a time"], ["delayed", "Once, after a delay"]]} {...f.choice("type")} />
+              <SelectField label="Runs" options={[["every", "Regularly"], ["cron", "Cron expression"], ["once", "Once, at a set time"], ["delayed", "Once, after a delay"]]} {...f.choice("type")} />
               <When f={f} />
               <TextField label="Time zone" list={zones()} {...f.text("timezone")} />
               <Preview query={timing(f.values, zone)} zone={f.values.timezone || zone} />
@@ -62,8 +62,8 @@ export function ScheduleForm({ schedule: s, zone, start, top, close, made }: { s
               <Target f={f} />
               <details class="more-fields"><summary>Missed and overlapping runs</summary>
                 <div class="stack">
-                  <SelectField label="Runs that were missed" options={misfires} {...f.choice("misfire_policy")} />
-                  <SelectField label="A run that is due while another goes on" options={overlaps} {...f.choice("overlap")} />
+                  <SelectField label="Missed runs" options={misfires} {...f.choice("misfire_policy")} />
+                  <SelectField label="If the previous run is still going" options={overlaps} {...f.choice("overlap")} />
                 </div>
               </details>
             </div>
@@ -93,7 +93,7 @@ function Regularly({ rule: r, set }: { rule: Rule; set: (r: Rule) => void }) {
         <SelectField label="How often" options={units} value={r.unit} onChange={(unit) => put({ unit: unit as Rule["unit"], every: unit === "hours" ? 1 : 15 })} />
         {r.unit === "minutes" && <SelectField label="Minutes" options={choices(minuteSteps)} value={String(r.every)} onChange={(n) => put({ every: Number(n) })} />}
         {r.unit === "hours" && <><SelectField label="Hours" options={choices(hourSteps)} value={String(r.every)} onChange={(n) => put({ every: Number(n) })} /><SelectField label="At minute" options={choices([...new Set([0, 5, 10, 15, 20, 30, 40, 45, 50, 55, r.minute])].sort((a, b) => a - b))} value={String(r.minute)} onChange={(n) => put({ minute: Number(n) })} /></>}
-        {r.unit === "month" && <SelectField label="On day" options={choices(Array.from({ length: 31 }, (_, i) => i + 1))} value={String(r.day)} onChange={(n) => put({ day: Number(n) })} hint={r.day > 28 ? "Months without it are passed over." : undefined} />}
+        {r.unit === "month" && <SelectField label="On day" options={choices(Array.from({ length: 31 }, (_, i) => i + 1))} value={String(r.day)} onChange={(n) => put({ day: Number(n) })} hint={r.day > 28 ? "Months without this day are skipped." : undefined} />}
         {!["minutes", "hours"].includes(r.unit) && <TextField label="Time" type="time" value={r.time} onInput={(time) => put({ time })} />}
       </div>
       {r.unit === "week" && <DayButtons label="On" days={[1, 2, 3, 4, 5, 6, 0].map((d) => [d, weekdays[d].slice(0, 2), weekdays[d]])} chosen={r.days} turn={(d) => put({ days: r.days.includes(d) ? r.days.filter((x) => x !== d) : [...r.days, d] })} />}
@@ -102,7 +102,7 @@ function Regularly({ rule: r, set }: { rule: Rule; set: (r: Rule) => void }) {
 }
 
 /** When a schedule will run, in words and times, while its form is filled. */
-function Preview({ query, zone }: { query: Record<string, any>; zone: string }) {
+function Preview({ query, zone }: { query: Values; zone: string }) {
   const key = JSON.stringify(query);
   const [asked, setAsked] = useState(key);
   useEffect(() => { const timer = setTimeout(() => setAsked(key), 300); return () => clearTimeout(timer); }, [key]);
@@ -139,11 +139,11 @@ function Target({ f }: { f: FormState }) {
       {v.callback_type === "workflow" && pick("workflows", "Workflow")}
       {v.callback_type === "tool" && pick("tools", "Tool")}
       {v.callback_type === "source" && pick("sources", "Source")}
-      {v.callback_type === "webhook" && <TextField label="Address" type="url" required placeholder="https://example.com/hook" hint="It gets a signed POST." {...f.text("callback_id")} />}
-      {v.callback_type === "agent" && <TextArea label="Prompt" rows={5} hint="Answered with the agent's knowledge and tools. Prompt and answer are kept in a conversation of their own." {...f.text("payload.prompt")} />}
-      {v.callback_type === "tool" && tool.data.value && <ArgumentsForm key={v.callback_id} schema={tool.data.value.config.parameters} value={v.payload} onChange={(p) => f.set("payload", p)} issue={f.issue("payload")} />}
+      {v.callback_type === "webhook" && <TextField label="Address" type="url" required placeholder="https://example.com/hook" hint="It receives a signed POST." {...f.text("callback_id")} />}
+      {v.callback_type === "agent" && <TextArea label="Prompt" rows={5} hint="Answered with the agent's knowledge and tools. Prompt and answer are kept in their own conversation." {...f.text("payload.prompt")} />}
+      {v.callback_type === "tool" && tool.data.value && <ArgumentsForm key={v.callback_id} schema={tool.data.value.config.parameters as Schema | undefined} value={v.payload} onChange={(p) => f.set("payload", p)} issue={f.issue("payload")} />}
       {["workflow", "webhook"].includes(v.callback_type) && <PayloadField key={v.callback_type} label="Goes along" value={v.payload} onChange={(p) => f.set("payload", p)} error={f.issue("payload")}
-        hint={v.callback_type === "workflow" ? "Nodes read it by templates such as {{report}}." : "The payload of the call."} />}
+        hint={v.callback_type === "workflow" ? "Nodes use it in templates such as {{report}}." : "The payload of the call."} />}
     </>
   );
 }

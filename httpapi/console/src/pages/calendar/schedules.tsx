@@ -1,26 +1,26 @@
 // The list of schedules.
 import { useEffect, useState } from "preact/hooks";
 
-import { agentId, go, href, invalidate, mayEdit, onChange, path, post, put, remove, route, setQuery, useQuery } from "../../data";
+import { agentId, go, href, invalidate, mayEdit, onChange, path, post, put, remove, route, setQuery, useQuery, type API } from "../../data";
 import { Badge, Button, deleteLater, Empty, Load, Menu, Name, openDialog, Pager, SearchField, Table, tell, When, type MenuItem, type Sorting } from "../../ui";
 import { writeTime } from "../../parts/zone";
 import { useZone } from "./data";
 import { ScheduleForm } from "./scheduleform";
 import { calls, schedulesAt, titleOf, toSchedule } from "./words";
 
-const statuses: [string, string][] = [["", "Every status"], ["active", "Active"], ["paused", "Paused"], ["completed", "Completed"]];
+const statuses: [string, string][] = [["", "Any status"], ["active", "Active"], ["paused", "Paused"], ["completed", "Completed"]];
 
-const lists: [string, string][] = [["workflow", "workflows"], ["tool", "tools"], ["source", "sources"]];
+const lists = [["workflow", "workflows"], ["tool", "tools"], ["source", "sources"]] as const;
 
 /** The names of what schedules call, by id; only lists that are needed are asked for. */
-export function useNames(schedules: any[] | undefined): Map<string, string> {
-  const found = lists.map(([type, kind]) => useQuery(schedules?.some((s) => s.callback_type === type) ? path("agents", agentId.value, kind) : null, { limit: 200 }).data.value?.[kind] ?? []);
-  return new Map(found.flat().map((r: any) => [r.id, r.name]));
+export function useNames(schedules: Pick<API.Schedule, "callback_type">[] | undefined): Map<string, string> {
+  const found = lists.map(([type, kind]) => useQuery(schedules?.some((s) => s.callback_type === type) ? path("agents", agentId.value, kind) : null, { limit: 200 }).data.value).map((list) => (list ? Object.values(list).find(Array.isArray) as { id: string; name: string }[] : []));
+  return new Map(found.flat().map((r) => [r.id, r.name]));
 }
 
 /** What a schedule calls, by its name. */
-export function Called({ s, names }: { s: any; names: Map<string, string> }) {
-  if (s.callback_type === "agent") return <span class="muted">The agent: <bdi class="prompt">{s.payload.prompt}</bdi></span>;
+export function Called({ s, names }: { s: API.Schedule; names: Map<string, string> }) {
+  if (s.callback_type === "agent") return <span class="muted">The agent: <bdi class="prompt">{String(s.payload.prompt ?? "")}</bdi></span>;
   if (s.callback_type === "webhook") return <bdi>{s.callback_id}</bdi>;
   const section = { workflow: "workflows", source: "knowledge", tool: "tools" }[s.callback_type as "tool"];
   const name = <Name>{names.get(s.callback_id) ?? titleOf(calls, s.callback_type)}</Name>;
@@ -28,8 +28,8 @@ export function Called({ s, names }: { s: any; names: Map<string, string> }) {
 }
 
 /** Changes whether a schedule runs, runs it, or removes it. */
-export function scheduleActions(s: any, zone: string, reload: () => Promise<void>, hide: (on: boolean) => void): MenuItem[] {
-  const off = { disabled: !mayEdit.value, reason: mayEdit.value ? undefined : "You may read here." };
+export function scheduleActions(s: API.Schedule, zone: string, reload: () => Promise<void>, hide: (on: boolean) => void): MenuItem[] {
+  const off = { disabled: !mayEdit.value, reason: mayEdit.value ? undefined : "You have read-only access." };
   const copy = { ...s, name: `${s.name} (copy)`, status: undefined, id: undefined, next_run: s.type === "once" ? s.next_run ?? new Date(Date.now() + 3_600_000).toISOString() : undefined };
   return [
     { label: "Run now", icon: "Play", ...off, run: () => runNow(s, reload) },
@@ -42,18 +42,18 @@ export function scheduleActions(s: any, zone: string, reload: () => Promise<void
 }
 
 /** Runs a schedule at once, whatever its times. */
-export async function runNow(s: any, reload: () => Promise<void>) {
+export async function runNow(s: API.Schedule, reload: () => Promise<void>) {
   await post(schedulesAt(s.id, "run"));
   tell(`${s.name} runs`);
   invalidate(`${schedulesAt()}?`); // lists
   await reload();
 }
 
-export async function setStatus(s: any, status: string, reload: () => Promise<void>) {
+export async function setStatus(s: API.Schedule, status: string, reload: () => Promise<void>) {
   try {
     await put(schedulesAt(s.id), { status });
-    tell(status === "paused" ? "It is paused" : "It is active", () => { void put(schedulesAt(s.id), { status: s.status }).then(reload, tell); });
-  } catch (error: any) { tell(error); }
+    tell(status === "paused" ? "It is paused" : "Active", () => { void put(schedulesAt(s.id), { status: s.status }).then(reload, tell); });
+  } catch (error) { tell(error); }
   invalidate(`${schedulesAt()}?`);
   await reload();
 }
@@ -69,11 +69,11 @@ export function ScheduleList({ add }: { add: () => void }) {
   const may = mayEdit.value;
   useEffect(() => {
     const off = onChange("schedule", (c) => {
-      const known = found.data.value?.schedules.some((s: any) => s.id === c.id);
-      if (c.op === "update" && known && c.row) found.set((d: any) => ({ ...d, schedules: d.schedules.map((s: any) => (s.id === c.id ? c.row : s)) }));
+      const known = found.data.value?.schedules.some((s) => s.id === c.id);
+      if (c.op === "update" && known && c.row) found.set((d) => ({ ...d, schedules: d.schedules.map((s) => (s.id === c.id ? c.row : s)) }));
       else found.soon();
     });
-    const runs = onChange("run", (c: any) => { if (c.row) found.set((d: any) => ({ ...d, schedules: d.schedules.map((s: any) => (s.id === c.schedule_id && (!s.newest_run || s.newest_run.id <= c.id) ? { ...s, newest_run: c.row } : s)) })); });
+    const runs = onChange("run", (c) => { if (c.row) found.set((d) => ({ ...d, schedules: d.schedules.map((s) => (s.id === c.schedule_id && (!s.newest_run || s.newest_run.id <= c.id) ? { ...s, newest_run: c.row } : s)) })); });
     return () => { off(); runs(); };
   }, [found]);
   return (
@@ -83,13 +83,13 @@ export function ScheduleList({ add }: { add: () => void }) {
         <select aria-label="Status" value={status} onChange={(e) => setQuery({ status: e.currentTarget.value, offset: null })}>{statuses.map(([v, t]) => <option value={v} selected={v === status}>{t}</option>)}</select>
       </div>
       <Load of={found} lines={6}>{({ schedules, meta }) => {
-        const rows = schedules.filter((s: any) => !hidden.includes(s.id));
-        if (!rows.length && (search || status)) return <Empty icon="Search" title="No schedule fits">Try other words or another status.</Empty>;
-        if (!rows.length) return <Empty icon="CalendarClock" title="No schedules yet" action={may && <Button kind="primary" icon="Plus" onClick={add}>New schedule</Button>}>A schedule starts a workflow, asks the agent or calls something else, by the clock.</Empty>;
-        const toggle = (s: any) => <input class="workflow-switch" type="checkbox" role="switch" aria-label={`${s.name} is active`} checked={s.status === "active"} disabled={!may} onChange={(e) => { e.currentTarget.checked = s.status === "active"; void setStatus(s, s.status === "active" ? "paused" : "active", found.reload); }} />;
+        const rows = schedules.filter((s) => !hidden.includes(s.id));
+        if (!rows.length && (search || status)) return <Empty icon="Search" title="No schedules match">Try different words or another status.</Empty>;
+        if (!rows.length) return <Empty icon="CalendarClock" title="No schedules yet" action={may && <Button kind="primary" icon="Plus" onClick={add}>New schedule</Button>}>A schedule starts a workflow, prompts the agent or calls a tool at set times.</Empty>;
+        const toggle = (s: API.Schedule) => <input class="workflow-switch" type="checkbox" role="switch" aria-label={`${s.name} is active`} checked={s.status === "active"} disabled={!may} onChange={(e) => { e.currentTarget.checked = s.status === "active"; void setStatus(s, s.status === "active" ? "paused" : "active", found.reload); }} />;
         return (
           <>
-            <div class="schedules"><Table rows={rows} keyOf={(s: any) => s.id} open={(s) => toSchedule(s.id)} sorting={sorting} onSort={(s) => setQuery({ sort: s.by, order: s.order, offset: null })} columns={[
+            <div class="schedules"><Table rows={rows} keyOf={(s) => s.id} open={(s) => toSchedule(s.id)} sorting={sorting} onSort={(s) => setQuery({ sort: s.by, order: s.order, offset: null })} columns={[
               { title: "Name", class: "title", sort: "name", cell: (s) => <span class="row nowrap">{toggle(s)}<a href={toSchedule(s.id)}><Name>{s.name}</Name></a></span> },
               { title: "Runs", cell: (s) => <>{s.words || <code>{s.cron_expression}</code>}{s.type === "once" && s.next_run && <>, {writeTime(s.next_run, s.timezone)}</>}{s.type === "cron" && s.timezone !== zone && <small class="muted"> {s.timezone}</small>}</> },
               { title: "Calls", cell: (s) => <Called s={s} names={names} /> },

@@ -45,7 +45,7 @@ function Facts({ task, t, zone, days, reload, close }: { task: API.Task; t: Task
   const cancelled = one && task.exceptions.some((e) => e.cancelled && e.original_start === t.original_start);
   const sameDay = writeTime(t.start_time, zone, { dateStyle: "short" }) === writeTime(t.end_time, zone, { dateStyle: "short" });
   const set = (status: Task["status"]) => async () => { await put(tasksAt(t.id), { status }); reload(); };
-  const restore = async () => { try { await put(occurrenceAt(t), moved ? { start_time: null } : {}); reload(); } catch (error: any) { tell(error); } };
+  const restore = async () => { try { await put(occurrenceAt(t), moved ? { start_time: null } : {}); reload(); } catch (error) { tell(error); } };
   const drop = () => {
     if (one) return void deleteOccurrences(days, t, close);
     const tasks = days.data.value?.tasks.filter((x) => x.id === t.id) ?? [];
@@ -69,9 +69,9 @@ function Facts({ task, t, zone, days, reload, close }: { task: API.Task; t: Task
           <Button icon="Pencil" onClick={() => { openDialog((done) => <TaskForm task={task} one={one ? t : undefined} zone={zone} close={done} saved={(scope) => { reload(); if (!scope) setQuery({ at: null }); else if (scope !== "this") close(); }} />); }}>Edit</Button>
           {moved && t.status === "pending" && <Button icon="Undo2" onClick={restore}>Move back</Button>}
           {!one && !t.workflow_id && t.status === "pending" && <Button icon="Check" onClick={set("completed")}>Done</Button>}
-          {!one && t.status === "pending" && <Button onClick={set("cancelled")}>Cancel the task</Button>}
-          {["cancelled", "completed", "failed"].includes(task.status) && <Button onClick={set("pending")}>Open again</Button>}
-          <Button kind="danger" icon="Trash2" onClick={drop}>{one || t.recurrence === "none" ? "Delete" : "Delete all of them"}</Button>
+          {!one && t.status === "pending" && <Button onClick={set("cancelled")}>Cancel task</Button>}
+          {["cancelled", "completed", "failed"].includes(task.status) && <Button onClick={set("pending")}>Reopen</Button>}
+          <Button kind="danger" icon="Trash2" onClick={drop}>{one || t.recurrence === "none" ? "Delete" : "Delete all"}</Button>
         </div>
       ))}
     </div>

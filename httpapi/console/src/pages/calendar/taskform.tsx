@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 
 import { invalidate, post, put, type API } from "../../data";
-import { FormDialog, SelectField, TextArea, TextField, type FormState } from "../../ui";
+import { FormDialog, SelectField, TextArea, TextField, type FormState, type Values } from "../../ui";
 import { PickField } from "../../parts/pick";
 import { instantOf, wallOf, zones } from "../../parts/zone";
 import type { Task } from "./data";
@@ -20,7 +20,7 @@ export function TaskForm({ task, one, zone, start = "", top, close, saved }: { t
     recurrence: task?.recurrence ?? "none", recurrence_days: task?.recurrence_days ?? [], recurrence_end: task?.recurrence_end ? wallOf(task.recurrence_end, home).slice(0, 10) : "",
     recurrence_count: task?.recurrence_count ? String(task.recurrence_count) : "", workflow_id: task?.workflow_id ?? "", status: task?.status ?? "pending",
   };
-  const run = async (v: Record<string, any>) => {
+  const run = async (v: Values) => {
     const at = (wall: string) => (wall ? instantOf(wall, v.timezone || zone).toISOString() : undefined);
     const again = v.recurrence !== "none";
     const body: API.TaskChange = { title: v.title, description: v.description, start_time: at(v.start_time), end_time: at(v.end_time), timezone: v.timezone || undefined, recurrence: v.recurrence, workflow_id: v.workflow_id,
@@ -37,11 +37,11 @@ export function TaskForm({ task, one, zone, start = "", top, close, saved }: { t
         <>
           {top}
           <TextField label="Title" required autoFocus {...f.text("title")} />
-          <div class="row"><TextField label="Begins" type="datetime-local" required {...f.text("start_time")} onInput={(start) => begin(f, start)} /><TextField label="Ends" type="datetime-local" hint={task ? undefined : "An hour later without one."} {...f.text("end_time")} /></div>
+          <div class="row"><TextField label="Begins" type="datetime-local" required {...f.text("start_time")} onInput={(start) => begin(f, start)} /><TextField label="Ends" type="datetime-local" hint={task ? undefined : "Empty: one hour later."} {...f.text("end_time")} /></div>
           <Repeats f={f} />
           <PickField label="Starts a workflow" kind="workflows" none="None" value={f.values.workflow_id} onChange={(id) => f.set("workflow_id", id)} error={f.issue("workflow_id")} />
           <TextArea label="Description" rows={2} {...f.text("description")} />
-          <TextField label="Time zone" list={zones()} hint="What is typed above is by its clocks." {...f.text("timezone")} />
+          <TextField label="Time zone" list={zones()} hint="The times above are in this zone." {...f.text("timezone")} />
           {task && <SelectField label="Status" options={task.status === "running" ? [["running", "Running"], ...statuses] : statuses} {...f.choice("status")} />}
         </>
       )}
@@ -85,8 +85,8 @@ function Repeats({ f }: { f: FormState }) {
         <SelectField label="Repeats" options={recurrences} value={often} error={f.issue("recurrence")} onChange={(v) => { f.set("recurrence", v); f.set("recurrence_days", []); }} />
         {often !== "none" && <><TextField label="Until" type="date" {...f.text("recurrence_end")} /><TextField label="How many times" type="number" placeholder="no limit" {...f.text("recurrence_count")} /></>}
       </div>
-      {often === "weekly" && <DayButtons label="On" days={[1, 2, 3, 4, 5, 6, 0].map((d) => [d, weekdays[d].slice(0, 2), weekdays[d]])} chosen={days} turn={turn} hint="The day on which it begins without any." />}
-      {often === "monthly" && <DayButtons label="On the days" days={[...Array.from({ length: 31 }, (_, i): [number, string, string] => [i + 1, String(i + 1), `Day ${i + 1}`]), [-1, "last", "The last day"]]} chosen={days} turn={turn} hint="The day on which it begins without any." />}
+      {often === "weekly" && <DayButtons label="On" days={[1, 2, 3, 4, 5, 6, 0].map((d) => [d, weekdays[d].slice(0, 2), weekdays[d]])} chosen={days} turn={turn} hint="Empty: the day it starts." />}
+      {often === "monthly" && <DayButtons label="On the days" days={[...Array.from({ length: 31 }, (_, i): [number, string, string] => [i + 1, String(i + 1), `Day ${i + 1}`]), [-1, "last", "The last day"]]} chosen={days} turn={turn} hint="Empty: the day it starts." />}
       {f.issue("recurrence_days") && <p class="issue" role="alert">{f.issue("recurrence_days")}</p>}
     </>
   );

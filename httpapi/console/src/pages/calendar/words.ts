@@ -1,8 +1,8 @@
 // What the calendar says of tasks and schedules, and its addresses.
 import { agentId, href, path, type API } from "../../data";
 
-export const tasksAt = (...more: string[]) => path("agents", agentId.value, "calendar", ...more);
-export const schedulesAt = (...more: string[]) => path("agents", agentId.value, "schedules", ...more);
+export const tasksAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "calendar", ...more);
+export const schedulesAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "schedules", ...more);
 export const toTask = (id: string, start?: string) => `${href(agentId.value, "calendar", "tasks", id)}${start ? `?at=${encodeURIComponent(start)}` : ""}`;
 export const toSchedule = (id: string) => href(agentId.value, "calendar", "schedules", id);
 
@@ -21,7 +21,7 @@ export function recurs(t: Pick<API.Task, "recurrence" | "recurrence_days" | "rec
 }
 
 /** What a schedule calls, as people say it. */
-export const calls: [string, string][] = [["workflow", "A workflow"], ["agent", "The agent, with a prompt"], ["tool", "A tool"], ["source", "A source, to read it again"], ["webhook", "A webhook"]];
-export const misfires: [string, string][] = [["run_once", "Run once to catch up"], ["skip", "Skip them"], ["run_all", "Run all of them"]];
+export const calls: [string, string][] = [["workflow", "A workflow"], ["agent", "The agent, with a prompt"], ["tool", "A tool"], ["source", "Refresh a source"], ["webhook", "A webhook"]];
+export const misfires: [string, string][] = [["run_once", "Run once to catch up"], ["skip", "Skip them"], ["run_all", "Run each missed run"]];
 export const overlaps: [string, string][] = [["skip", "Skip the new one"], ["queue", "Run it afterwards"], ["allow", "Run both"]];
 export const titleOf = (options: [string, string][], value: string) => options.find(([v]) => v === value)?.[1] ?? value;

@@ -1,12 +1,11 @@
 // The form of a channel: its name and what its platform asks for.
 import { useState } from "preact/hooks";
 
-import { ApiError, mayEdit } from "../../data";
-import { Button, ErrorCard, objectOf, PairsField, SecretField, SelectField, TextField, useForm, type Pair } from "../../ui";
+import { ApiError, mayEdit, asError } from "../../data";
+import { Button, ErrorCard, objectOf, PairsField, SecretField, SelectField, TextField, useForm, type Pair, type Values } from "../../ui";
 import type { Platform, PlatformField } from "./platforms";
 
 type Form = ReturnType<typeof useForm>;
-type Values = Record<string, any>;
 
 /** The fields that were filled in, as the API takes them. */
 function configOf(fields: PlatformField[], values: Values) {
@@ -22,7 +21,7 @@ function configOf(fields: PlatformField[], values: Values) {
 
 function Input({ f, form, stored, disabled }: { f: PlatformField; form: Form; stored: boolean; disabled: boolean }) {
   const error = form.issues[`config.${f.name}`] ?? form.issues[f.name];
-  const hint = stored && f.kind !== "secret" ? "Set, and not shown. What you type here replaces it." : f.hint;
+  const hint = stored && f.kind !== "secret" ? "Saved and hidden. Type to replace it." : f.hint;
   const common = { label: f.label, disabled, error, hint };
   if (f.kind === "secret") return <SecretField {...common} hint={f.hint} stored={stored} required={f.required} value={form.values[f.name]} onInput={(v) => form.set(f.name, v)} />;
   if (f.kind === "pairs") return <PairsField {...common} pairs={form.values[f.name]} onChange={(v) => form.set(f.name, v)} />;
@@ -49,10 +48,10 @@ export function ChannelForm({ platform, name, stored, action, cancel, save }: {
     try {
       await save(form.values.name, configOf(platform.fields, form.values));
       for (const f of platform.fields) form.set(f.name, f.kind === "pairs" ? [] : "");
-    } catch (error: any) {
+    } catch (error) {
       const issues = error instanceof ApiError ? error.issues : {};
       form.setIssues(issues);
-      if (!Object.keys(issues).some((i) => known.includes(i.replace(/^config\./, "")))) setFailed(error);
+      if (!Object.keys(issues).some((i) => known.includes(i.replace(/^config\./, "")))) setFailed(asError(error));
     }
     setBusy(false);
   };

@@ -54,12 +54,12 @@ export function Composer({ draft: name, busy, choice, setChoice, send, stop, las
   return (
     <form class={over ? "composer over" : "composer"} onSubmit={(e) => { e.preventDefault(); submit(); }}
       onDragOver={(e) => { e.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)} onDrop={(e) => { e.preventDefault(); setOver(false); take(e.dataTransfer?.files); }}>
-      <textarea ref={field} rows={1} value={draft.value} aria-label="Message" disabled={!mayEdit.value} placeholder={mayEdit.value ? "Ask, or drop files…" : "Viewers read conversations; to ask, one needs the role of an admin."} onInput={(e) => { draft.value = e.currentTarget.value; }} onKeyDown={keys}
+      <textarea ref={field} rows={1} value={draft.value} aria-label="Message" disabled={!mayEdit.value} placeholder={mayEdit.value ? "Ask, or drop files…" : "Viewers can read conversations; asking needs the admin role."} onInput={(e) => { draft.value = e.currentTarget.value; }} onKeyDown={keys}
         onPaste={(e) => { if (e.clipboardData?.files.length) { e.preventDefault(); take(e.clipboardData.files); } }} />
       <div class="row nowrap">
         {mayEdit.value && <><input ref={files} type="file" multiple hidden aria-label="Files" onChange={(e) => { take(e.currentTarget.files); e.currentTarget.value = ""; }} /><Button kind="quiet" icon="Paperclip" label="Add files to the knowledge" onClick={() => files.current?.click()} /></>}
         {mayEdit.value && <Models choice={choice} setChoice={setChoice} />}
-        {mayEdit.value && <button type="button" class="button quiet" aria-pressed={choice.sources} title="Look in the knowledge" onClick={() => setChoice({ ...choice, sources: !choice.sources })}><Icon name="BookOpen" size={16} /><span>Sources</span></button>}
+        {mayEdit.value && <button type="button" class="button quiet" aria-pressed={choice.sources} title="Search the knowledge" onClick={() => setChoice({ ...choice, sources: !choice.sources })}><Icon name="BookOpen" size={16} /><span>Sources</span></button>}
         <span class="grow" />
         {busy ? <Button icon="Square" onClick={stop}>Stop</Button> : mayEdit.value && <Button kind="primary" icon="ArrowUp" label="Send" submit disabled={!draft.value.trim()} />}
       </div>
@@ -73,7 +73,7 @@ function Models({ choice, setChoice }: { choice: Choice; setChoice: (c: Choice) 
   const models = useQuery(settings.data.value?.llm_provider ? path("agents", agentId.value, "models") : null);
   const own = settings.data.value?.llm_model ?? "";
   if (!settings.data.value?.llm_provider) return null;
-  const names: string[] = (models.data.value?.models ?? []).map((m: any) => (typeof m === "string" ? m : m.id ?? m.name)).slice(0, 40);
+  const names: string[] = (models.data.value?.models ?? []).slice(0, 40);
   const items: MenuItem[] = [{ label: `${own || "Default"} (the agent's)`, icon: choice.model ? undefined : "Check", run: () => setChoice({ ...choice, model: "" }) },
     ...names.filter((n) => n !== own).map((n) => ({ label: n, icon: choice.model === n ? "Check" as const : undefined, run: () => setChoice({ ...choice, model: n }) }))];
   return <Menu label="Model" items={items}><Icon name="Sparkles" size={16} /><span class="clip">{choice.model || own || "Model"}</span></Menu>;

@@ -2,13 +2,13 @@
 import { useState } from "preact/hooks";
 
 import { agentId, href, mayEdit, path, put } from "../../data";
-import { Badge, Button, CopyButton, Icon, JsonTree, span, tell, TextArea, When } from "../../ui";
+import { Badge, Button, CopyButton, Icon, JsonTree, span, tell, TextArea, When, type Values } from "../../ui";
 import { Highlighted } from "../../parts/highlight";
 import { cited, citationsOf, placeOf, withCitations, type Citation } from "../../parts/citations";
 import { Markdown } from "../../parts/markdown";
 import type { ToolRow } from "./turn";
 
-export type Message = { id: number; role: string; content: string; metadata: any; created_at: string; feedback?: { rating: 1 | -1 | null; comment?: string } };
+export type Message = { id: number; role: string; content: string; metadata: Values; created_at: string; feedback?: { rating: 1 | -1 | null; comment?: string } };
 
 /** What a person asked. */
 export function Question({ text, edit }: { text: string; edit?: () => void }) {
@@ -41,7 +41,7 @@ export function Tools({ rows }: { rows: ToolRow[] }) {
 export function Passages({ list, open }: { list: Citation[]; open: (c: Citation) => void }) {
   return (
     <div class="stack">
-      <p class="muted">{list.length ? "No model is set, so these are the passages that fit best." : "No model is set, and nothing in the knowledge fits."} <a href={href(agentId.value, "settings")}>Choose a model</a></p>
+      <p class="muted">{list.length ? "No model is set, so these are the best matching passages." : "No model is set, and nothing in the knowledge matches."} <a href={href(agentId.value, "settings")}>Choose a model</a></p>
       {list.slice(0, 5).map((c) => (
         <button type="button" class="card passage" onClick={() => open(c)}>
           <span class="row"><b class="cite">{c.n}</b><bdi class="grow clip">{placeOf(c)}</bdi>{c.score > 0 && <span class="muted small">{c.score.toFixed(2)}</span>}</span>
@@ -70,8 +70,8 @@ export function AnswerText({ text, sources, queries, open }: { text: string; sou
   );
 }
 
-export function toolRows(metadata: any): ToolRow[] {
-  return (metadata?.tool_calls ?? []).map((t: any, i: number) => ({ id: t.id ?? String(i), name: t.name, arguments: t.arguments, result: t.result, ms: t.ms ?? t.duration_ms, error: t.error?.message ?? t.error, done: true }));
+export function toolRows(metadata: Values): ToolRow[] {
+  return (metadata?.tool_calls ?? []).map((t: Values, i: number) => ({ id: t.id ?? String(i), name: t.name, arguments: t.arguments, result: t.result, ms: t.ms ?? t.duration_ms, error: t.error?.message ?? t.error, done: true }));
 }
 
 type AnswerProps = {
@@ -96,13 +96,13 @@ export function Answer({ versions, open, retry }: AnswerProps) {
       <div class="turn-tools">
         {versions.length > 1 && (
           <span class="row nowrap">
-            <Button kind="quiet" icon="ArrowLeft" label="The answer before" disabled={index === 0} onClick={() => setAt(index - 1)} />
+            <Button kind="quiet" icon="ArrowLeft" label="Previous answer" disabled={index === 0} onClick={() => setAt(index - 1)} />
             <span class="muted small">{index + 1}/{versions.length}</span>
-            <Button kind="quiet" icon="ArrowRight" label="The next answer" disabled={index === versions.length - 1} onClick={() => setAt(index + 1)} />
+            <Button kind="quiet" icon="ArrowRight" label="Next answer" disabled={index === versions.length - 1} onClick={() => setAt(index + 1)} />
           </span>
         )}
         <CopyButton text={m.content || sources.map((c) => c.content).join("\n\n")} />
-        {retry && <Button kind="quiet" icon="RotateCcw" label="Answer again" onClick={() => { setAt(versions.length); retry(m); }} />}
+        {retry && <Button kind="quiet" icon="RotateCcw" label="Regenerate" onClick={() => { setAt(versions.length); retry(m); }} />}
         {mayEdit.value && <Feedback message={m} />}
         <span class="muted small">{[m.metadata?.model, m.metadata?.usage?.total_tokens && `${m.metadata.usage.total_tokens} tokens`].filter(Boolean).join(" · ")}</span>
         <span class="muted small"><When time={m.created_at} /></span>
@@ -119,7 +119,7 @@ function Feedback({ message }: { message: Message }) {
     setRating(value);
     try {
       await put(path("agents", agentId.value, "messages", message.id, "feedback"), { rating: value, comment: text ?? "" });
-    } catch (error: any) {
+    } catch (error) {
       setRating(message.feedback?.rating ?? null);
       tell(error);
     }
@@ -130,7 +130,7 @@ function Feedback({ message }: { message: Message }) {
       <Button kind="quiet" icon="ThumbsDown" label="Bad answer" pressed={rating === -1} onClick={() => { setComment(rating === -1 ? undefined : ""); void save(rating === -1 ? null : -1); }} />
       {comment !== undefined && (
         <form class="stack feedback" onSubmit={(e) => { e.preventDefault(); void save(-1, comment); setComment(undefined); tell("Thank you."); }}>
-          <TextArea label="What is wrong with it?" value={comment} onInput={setComment} rows={2} />
+          <TextArea label="What's wrong with it?" value={comment} onInput={setComment} rows={2} />
           <div class="row end"><Button onClick={() => setComment(undefined)}>Cancel</Button><Button kind="primary" submit>Send</Button></div>
         </form>
       )}

@@ -2,7 +2,7 @@
 // goes on at the server when this page is left, and is found again after a reload.
 import { signal, type Signal } from "@preact/signals";
 
-import { ApiError, events, path, post, type ServerEvent } from "../../data";
+import { ApiError, events, path, post, type ServerEvent, asError } from "../../data";
 import { citationsOf, type Citation } from "../../parts/citations";
 
 export type ToolRow = { id: string; name: string; arguments?: unknown; result?: unknown; ms?: number; error?: string; done: boolean };
@@ -28,7 +28,7 @@ function make(run: string, conversation: string, question: string): Turn {
   return { run, conversation, question, text: signal(""), sources: signal([]), tools: signal([]), state: signal("asking"), error: signal(undefined), abort: new AbortController() };
 }
 
-const errorOf = (data: any) => new ApiError(0, data.error ? data : { error: { message: "The turn failed." } });
+const errorOf = (data: { error?: unknown }) => new ApiError(0, data.error ? data : { error: { message: "The answer failed." } });
 
 /** Takes in what the stream tells; text is painted once a frame. */
 function receiver(turn: Turn) {
@@ -68,10 +68,10 @@ async function follow(turn: Turn, method: string, at: string, body: unknown) {
   sessionStorage.setItem(stored(turn.conversation), JSON.stringify({ run: turn.run, question: turn.question }));
   try {
     await events(method, at, { body, signal: turn.abort.signal }, receiver(turn));
-    if (turn.state.value === "asking" || turn.state.value === "writing") throw new Error("The connection broke. The answer goes on at the server.");
-  } catch (error: any) {
+    if (turn.state.value === "asking" || turn.state.value === "writing") throw new Error("Connection lost. The answer continues on the server.");
+  } catch (error) {
     if (turn.abort.signal.aborted) return;
-    if (turn.state.value !== "failed") turn.error.value = error;
+    if (turn.state.value !== "failed") turn.error.value = asError(error);
     turn.state.value = "failed";
   } finally {
     if (!turn.abort.signal.aborted) sessionStorage.removeItem(stored(turn.conversation));

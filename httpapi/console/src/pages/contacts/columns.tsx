@@ -2,12 +2,12 @@
 import { signal } from "@preact/signals";
 import { useMemo, useState } from "preact/hooks";
 
-import { agentId, go, href, route } from "../../data";
+import { agentId, go, href, route, type API } from "../../data";
 import { Button, Dialog, FormDialog, Icon, openDialog, TextField } from "../../ui";
 
 /** The columns that can be chosen, by field; the name is always there. */
 export const columnNames: [string, string][] = [["email", "Email"], ["phone", "Phone"], ["tags", "Tags"], ["last_message_at", "Last message"], ["updated_at", "Changed"], ["created_at", "Added"], ["chatbot_a", "Telegram"],
-  ["chatbot_b", "WhatsApp"], ["social_handle", "Social handle"], ["external_id", "External id"], ["notes", "Notes"]];
+  ["chatbot_b", "WhatsApp"], ["social_handle", "Social handle"], ["external_id", "External ID"], ["notes", "Notes"]];
 const standard = ["email", "phone", "tags", "last_message_at"];
 
 /** What a column is called: that of a custom field by its key. */
@@ -27,7 +27,7 @@ export function useColumns() {
 }
 
 /** Chooses columns; custom fields are those that the rows have. */
-export function ColumnsButton({ columns, rows }: { columns: ReturnType<typeof useColumns>; rows: any[] }) {
+export function ColumnsButton({ columns, rows }: { columns: ReturnType<typeof useColumns>; rows: API.ContactSummary[] }) {
   return <Button icon="Table" onClick={() => { openDialog((close) => <ColumnsDialog columns={columns} custom={[...new Set(rows.flatMap((r) => Object.keys(r.metadata ?? {})))].sort()} close={close} />); }}>Columns</Button>;
 }
 
@@ -44,7 +44,7 @@ function ColumnsDialog({ columns, custom, close }: { columns: ReturnType<typeof 
     <Dialog title="Columns" close={close}>
       <div class="picks-grid">{all.filter((f) => !f.startsWith("metadata.")).map(pick)}</div>
       {all.length > columnNames.length && <><h3>Custom fields</h3><div class="picks-grid">{all.filter((f) => f.startsWith("metadata.")).map(pick)}</div></>}
-      <div class="row end"><Button onClick={() => { setChosen(standard); columns.set(standard); }}>As at first</Button><Button kind="primary" onClick={close}>Done</Button></div>
+      <div class="row end"><Button onClick={() => { setChosen(standard); columns.set(standard); }}>Reset</Button><Button kind="primary" onClick={close}>Done</Button></div>
     </Dialog>
   );
 }
@@ -62,16 +62,16 @@ export function Views({ filtered }: { filtered: boolean }) {
   return (
     <nav class="views" aria-label="Saved filters">
       {list.length > 0 && <button type="button" class="view" aria-current={query ? undefined : "true"} onClick={() => show("")}>Everybody</button>}
-      {list.map((v) => <span class="view" key={v.name} aria-current={v === current ? "true" : undefined}><button type="button" onClick={() => show(v.query)}><bdi>{v.name}</bdi></button><button type="button" class="view-remove" aria-label={`Remove the filter ${v.name}`} onClick={() => views.set(list.filter((x) => x !== v))}><Icon name="X" size={12} /></button></span>)}
-      {filtered && !current && <button type="button" class="link small" onClick={() => { openDialog((close) => <Keep views={views} query={query} close={close} />); }}>Save this filter</button>}
+      {list.map((v) => <span class="view" key={v.name} aria-current={v === current ? "true" : undefined}><button type="button" onClick={() => show(v.query)}><bdi>{v.name}</bdi></button><button type="button" class="view-remove" aria-label={`Delete filter ${v.name}`} onClick={() => views.set(list.filter((x) => x !== v))}><Icon name="X" size={12} /></button></span>)}
+      {filtered && !current && <button type="button" class="link small" onClick={() => { openDialog((close) => <Keep views={views} query={query} close={close} />); }}>Save filter</button>}
     </nav>
   );
 }
 
 function Keep({ views, query, close }: { views: { now: { value: View[] }; set: (v: View[]) => void }; query: string; close: () => void }) {
   return (
-    <FormDialog title="Save this filter" close={close} action="Save" initial={{ name: "" }} run={async ({ name }) => { if (!name.trim()) throw new Error("A filter needs a name."); views.set([...views.now.value.filter((v) => v.name !== name.trim()), { name: name.trim(), query }]); }}>
-      {(f) => <TextField label="Name" required autoFocus hint="It is kept in this browser." {...f.text("name")} />}
+    <FormDialog title="Save filter" close={close} action="Save" initial={{ name: "" }} run={async ({ name }) => { if (!name.trim()) throw new Error("Enter a name."); views.set([...views.now.value.filter((v) => v.name !== name.trim()), { name: name.trim(), query }]); }}>
+      {(f) => <TextField label="Name" required autoFocus hint="Saved in this browser." {...f.text("name")} />}
     </FormDialog>
   );
 }

@@ -14,9 +14,9 @@ export function Import({ close, done }: { close: () => void; done: () => void })
   const read = async (f?: globalThis.File) => {
     if (!f) return;
     try {
-      if (f.size > Math.min(mostBytes, session.value?.limits.upload_bytes || mostBytes)) throw new Error("The file may have at most 10 MB.");
+      if (f.size > Math.min(mostBytes, session.value?.limits.upload_bytes || mostBytes)) throw new Error("The file can be at most 10 MB.");
       setFile(readFile(f.name, decode(await f.arrayBuffer())));
-    } catch (error: any) { tell(error); }
+    } catch (error) { tell(error); }
   };
   return (
     <Dialog title={file ? `Import ${file.name}` : "Import contacts"} close={close} wide>
@@ -24,7 +24,7 @@ export function Import({ close, done }: { close: () => void; done: () => void })
         <label class="drop" onDragOver={(e) => e.preventDefault()} onDrop={(e) => { e.preventDefault(); void read(e.dataTransfer?.files[0]); }}>
           <Icon name="Upload" size={28} />
           <span>Choose a CSV file, or drop it here</span>
-          <small class="muted">With a header row. You choose what each column is, and nothing is stored before you have seen what would happen.</small>
+          <small class="muted">With a header row. You map the columns and see a preview before anything is stored.</small>
           <input type="file" accept=".csv,.tsv,.txt,text/csv" aria-label="CSV file" onChange={(e) => void read(e.currentTarget.files?.[0])} />
         </label>
       )}
@@ -53,7 +53,7 @@ function Mapping({ file, back, close, done }: { file: ContactFile; back: () => v
   if (outcome) return <Result file={file} outcome={outcome} share={share} back={() => setOutcome(undefined)} run={() => run(false)} close={close} />;
   return (
     <form class="stack" onSubmit={(e) => e.preventDefault()}>
-      <p class="muted">{plural(file.rows.length, "row")}, {plural(file.header.length, "column")}. Say what each column is.</p>
+      <p class="muted">{plural(file.rows.length, "row")}, {plural(file.header.length, "column")}. Map each column.</p>
       <Table rows={file.header.map((title, i) => ({ title, i }))} keyOf={(c) => c.i} columns={[
         { title: "Column", class: "title", cell: (c) => <bdi>{c.title || `Column ${c.i + 1}`}</bdi> },
         { title: "For example", cell: (c) => <span class="muted clip sample"><bdi>{file.rows.filter((r) => !r.broken).map((r) => r.cells[c.i]).filter(Boolean).slice(0, 3).join(" · ") || "empty"}</bdi></span> },
@@ -61,20 +61,20 @@ function Mapping({ file, back, close, done }: { file: ContactFile; back: () => v
           <select aria-label={`What ${c.title || `column ${c.i + 1}`} becomes`} value={mapping[c.i]} onChange={(e) => setMapping(mapping.map((m, i) => (i === c.i ? e.currentTarget.value : m)))}>
             {fields.map(([value, title]) => <option value={value} selected={mapping[c.i] === value}>{title}</option>)}
             {c.title && <option value="+" selected={mapping[c.i] === "+"}>A custom field</option>}
-            <option value="" selected={mapping[c.i] === ""}>Leave out</option>
+            <option value="" selected={mapping[c.i] === ""}>Skip</option>
           </select>) },
       ]} />
-      <SelectField label="Contacts that are there already" value={on} options={duplicates} onChange={setOn} hint="They are known by email, phone, Telegram, WhatsApp or id in another system." />
+      <SelectField label="Existing contacts" value={on} options={duplicates} onChange={setOn} hint="Matched by email, phone, Telegram, WhatsApp or external ID." />
       {problem && <p class="issue" role="alert">{problem}</p>}
       {share !== undefined && <progress max={1} value={share} aria-label="Sent so far" />}
-      <div class="row end"><Button onClick={back}>Other file</Button><Button kind="primary" disabled={Boolean(problem) || !file.rows.length} onClick={() => run(true)}>Check</Button></div>
+      <div class="row end"><Button onClick={back}>Choose another file</Button><Button kind="primary" disabled={Boolean(problem) || !file.rows.length} onClick={() => run(true)}>Check</Button></div>
     </form>
   );
 }
 
 /** Why a mapping cannot be used; undefined when it can. */
 function mappingProblem(file: ContactFile, mapping: string[]) {
-  if (!mapping.includes("name")) return "One column must become the name.";
+  if (!mapping.includes("name")) return "Map one column to the name.";
   const names = mapping.map((m, i) => (m === "+" ? file.header[i].toLowerCase() : m)).filter(Boolean);
   const twice = names.find((n, i) => names.indexOf(n) !== i);
   if (twice) return `Two columns become ${fields.find(([f]) => f === twice)?.[1] ?? twice}.`;
@@ -99,7 +99,7 @@ function Result({ file, outcome: o, share, back, run, close }: { file: ContactFi
           {o.errors.length > 100 && <p class="muted small">And {o.errors.length - 100} more, in the file.</p>}
         </>
       )}
-      {o.dry && !changes && !rejected && <Empty icon="Check" title="Nothing would change" />}
+      {o.dry && !changes && !rejected && <Empty icon="Check" title="Nothing to change" />}
       {share !== undefined && <progress max={1} value={share} aria-label="Sent so far" />}
       <div class="row end">{o.dry ? <><Button onClick={back}>Back</Button><Button kind="primary" disabled={!changes} onClick={run}>{`Import ${plural(changes, "contact")}`}</Button></> : <Button kind="primary" onClick={close}>Close</Button>}</div>
     </div>

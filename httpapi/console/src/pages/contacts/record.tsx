@@ -1,14 +1,14 @@
 // One contact: what is known, and what was said with them.
 import { useEffect, useState } from "preact/hooks";
 
-import { agentId, ApiError, get, go, href, invalidate, mayEdit, onChange, path, put, remove, useQuery } from "../../data";
+import { agentId, ApiError, get, go, href, invalidate, mayEdit, onChange, path, put, remove, useQuery, type API, reasonOf } from "../../data";
 import { Badge, Button, CopyButton, deleteLater, Empty, Icon, Load, Menu, Name, platformName, plural, When } from "../../ui";
 import { TagsCell, TextCell } from "../../parts/cell";
 import { customText, saveCustom } from "./custom";
 
-const at = (...more: string[]) => path("agents", agentId.value, "contacts", ...more);
+const at = <const M extends string[]>(...more: M) => path("agents", agentId.value, "contacts", ...more);
 
-const facts: [string, string, ("text" | "email" | "tel")?][] = [["email", "Email", "email"], ["phone", "Phone", "tel"], ["chatbot_a", "Telegram"], ["chatbot_b", "WhatsApp", "tel"], ["social_handle", "Social handle"], ["external_id", "External id"]];
+const facts: ["email" | "phone" | "chatbot_a" | "chatbot_b" | "social_handle" | "external_id", string, ("text" | "email" | "tel")?][] = [["email", "Email", "email"], ["phone", "Phone", "tel"], ["chatbot_a", "Telegram"], ["chatbot_b", "WhatsApp", "tel"], ["social_handle", "Social handle"], ["external_id", "External ID"]];
 
 export function Contact({ id }: { id: string }) {
   const found = useQuery(at(id));
@@ -16,7 +16,7 @@ export function Contact({ id }: { id: string }) {
   useEffect(() => onChange("contact", (c) => { if (c.id === id && c.op === "update" && found.data.value?.updated_at !== c.row?.updated_at) void found.reload(); }), [found]);
   const save = async (change: object) => { const stored = await put(at(id), change); found.set(() => stored); invalidate(`${at()}?`); };
   const may = mayEdit.value;
-  const away = (c: any) => {
+  const away = (c: API.Contact) => {
     go(href(agentId.value, "contacts"));
     deleteLater(`${c.name} deleted`, () => remove(at(id)).then(() => invalidate(at())), () => {});
   };
@@ -54,22 +54,22 @@ export function Contact({ id }: { id: string }) {
 }
 
 /** The fields that contacts of this agent have beside the usual ones. */
-function Custom({ c, save }: { c: any; save: (change: object) => Promise<void> }) {
+function Custom({ c, save }: { c: API.Contact; save: (change: object) => Promise<void> }) {
   const [name, setName] = useState<string>();
   const [value, setValue] = useState("");
   const [issue, setIssue] = useState("");
   const may = mayEdit.value;
   const entries = Object.entries(c.metadata);
   const add = async () => {
-    if (!name?.trim()) return setIssue("A field needs a name.");
-    if (name.trim() in c.metadata) return setIssue("There is a field of this name.");
+    if (!name?.trim()) return setIssue("Enter a name.");
+    if (name.trim() in c.metadata) return setIssue("A field with this name exists.");
     try {
       const { metadata } = await get(at(c.id));
       await save({ metadata: { ...metadata, [name.trim()]: value } });
       setName(undefined);
       setValue("");
       setIssue("");
-    } catch (error: any) { setIssue(error instanceof ApiError ? Object.values(error.issues)[0] ?? error.message : error.message); }
+    } catch (error) { setIssue(reasonOf(error)); }
   };
   const drop = async (key: string) => {
     const { metadata: { [key]: _, ...metadata } } = await get(at(c.id));
@@ -97,20 +97,20 @@ function Custom({ c, save }: { c: any; save: (change: object) => Promise<void> }
 /** What workflows did about the contact, newest first. */
 function Executions({ id }: { id: string }) {
   const at = path("agents", agentId.value, "workflows");
-  const found = useQuery(`${at}/executions`, { contact_id: id, limit: 20 });
+  const found = useQuery(path("agents", agentId.value, "workflows", "executions"), { contact_id: id, limit: 20 });
   const names = useQuery(at, { limit: 200 });
   useEffect(() => {
     let due: ReturnType<typeof setTimeout> | undefined;
     const off = onChange("execution", () => { clearTimeout(due); due = setTimeout(() => void found.reload(), 400); });
     return () => { clearTimeout(due); off(); };
   }, [found]);
-  const nameOf = (x: any) => names.data.value?.workflows.find((w: any) => w.id === x.workflow_id)?.name ?? "Workflow";
+  const nameOf = (x: API.ExecutionItem) => names.data.value?.workflows.find((w) => w.id === x.workflow_id)?.name ?? "Workflow";
   return (
     <section class="card stack" aria-label="Executions">
       <h2>Executions</h2>
       <Load of={found} lines={2}>{({ executions, meta }) => (executions.length ? (
         <>
-          <ul class="talks">{executions.map((x: any) => (
+          <ul class="talks">{executions.map((x) => (
             <li key={x.id}><a href={href(agentId.value, "workflows", "executions", x.id)}>
               <span class="row nowrap"><b class="grow clip"><Name>{nameOf(x)}</Name></b><Badge>{x.status}</Badge><span class="muted small"><When time={x.started_at ?? x.created_at} /></span></span>
               {x.error && <span class="issue small clip"><bdi>{x.error.message}</bdi></span>}
@@ -135,15 +135,15 @@ function Conversations({ id }: { id: string }) {
       <h2>Conversations</h2>
       <Load of={found} lines={3}>{({ conversations, meta }) => (conversations.length ? (
         <>
-          <ul class="talks">{conversations.map((v: any) => (
+          <ul class="talks">{conversations.map((v) => (
             <li key={v.id}><a href={v.gateway_id ? href(agentId.value, "inbox", v.id) : href(agentId.value, "chat", v.id)}>
               <span class="row nowrap"><b class="grow clip">{v.gateway ? platformName(v.gateway.type) : v.gateway_id ? "Deleted channel" : "Chat"}</b>{v.needs_human && <Badge tone="bad">asks for a person</Badge>}{v.status !== "open" && <Badge>{v.status}</Badge>}{v.unread > 0 && <b class="count" title={plural(v.unread, "unread message")}>{v.unread}</b>}<span class="muted small"><When time={v.last_message?.created_at ?? v.created_at} /></span></span>
-              <span class="muted small clip">{v.last_message && (v.last_message.author === "bot" ? "bot: " : v.last_message.author === "contact" ? "" : "you: ")}<bdi>{v.last_message?.content ?? "Nothing said yet"}</bdi></span>
+              <span class="muted small clip">{v.last_message && (v.last_message.author === "bot" ? "bot: " : v.last_message.author === "contact" ? "" : "you: ")}<bdi>{v.last_message?.content ?? "No messages yet"}</bdi></span>
             </a></li>
           ))}</ul>
-          {meta?.total > conversations.length && <a href={`${href(agentId.value, "inbox")}?tab=all`}><Icon name="Inbox" size={16} /> All of them are in the inbox</a>}
+          {meta?.total > conversations.length && <a href={`${href(agentId.value, "inbox")}?tab=all`}><Icon name="Inbox" size={16} /> All of them are in the Inbox</a>}
         </>
-      ) : <Empty title="Nothing was said yet">Messages over a channel, and chats about this contact, appear here.</Empty>)}</Load>
+      ) : <Empty title="No messages yet">Channel messages and chats about this contact appear here.</Empty>)}</Load>
     </section>
   );
 }

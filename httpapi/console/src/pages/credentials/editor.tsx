@@ -1,19 +1,19 @@
 // The whole form of a credential.
 import { useState } from "preact/hooks";
 
-import { ApiError, post, put } from "../../data";
-import { Button, ErrorCard, LinkButton, SecretField, SelectField, tell, TextArea, TextField, useForm, type FormState } from "../../ui";
+import { ApiError, post, put, type API, asError } from "../../data";
+import { Button, ErrorCard, LinkButton, SecretField, SelectField, tell, TextArea, TextField, useForm, type FormState, type Values } from "../../ui";
 import { credentialsAt } from "../credentials";
 
-const types: [string, string][] = [["header", "Headers"], ["query", "Query parameters"], ["basic", "User and password"], ["oauth2", "OAuth 2"], ["aws", "AWS signature"], ["env", "Environment of a program"]];
+const types: [string, string][] = [["header", "Headers"], ["query", "Query parameters"], ["basic", "User and password"], ["oauth2", "OAuth 2"], ["aws", "AWS signature"], ["env", "Program environment"]];
 const grants: [string, string][] = [["authorization_code", "A person signs in"], ["device_code", "A person signs in on another device"], ["client_credentials", "Client credentials"], ["jwt_bearer", "Service account (JSON key)"]];
 const named = ["header", "query", "env"];
 
 type Row = { name: string; value: string };
 
 /** The config of the form, over what it does not show. */
-function configOf(now: any, v: Record<string, any>) {
-  const config: Record<string, any> = { ...now?.config };
+function configOf(now: API.Credential | undefined, v: Values) {
+  const config: Values = { ...now?.config };
   const set = (name: string, value: string) => { if (value) config[name] = value; else delete config[name]; };
   if (v.type === "oauth2") for (const name of ["grant", "auth_url", "token_url", "device_url", "issuer", "client_id", "scope", "token_auth", "subject"]) set(name, v[name].trim());
   if (v.type === "aws") for (const name of ["region", "service"]) set(name, v[name].trim());
@@ -22,20 +22,20 @@ function configOf(now: any, v: Record<string, any>) {
 }
 
 /** The secret of the form; undefined when none was typed. */
-function secretOf(v: Record<string, any>): Record<string, string> | undefined {
+function secretOf(v: Values): Record<string, string> | undefined {
   const given = named.includes(v.type) ? Object.fromEntries((v.rows as Row[]).filter((r) => r.name.trim()).map((r) => [r.name.trim(), r.value]))
     : Object.fromEntries(fieldsOf(v).map(([name]) => [name, v[`secret.${name}`] ?? ""]));
   return Object.values(given).some(Boolean) ? Object.fromEntries(Object.entries(given).filter(([, value]) => value)) : undefined;
 }
 
-function fieldsOf(v: Record<string, any>): [name: string, label: string, plain?: boolean][] {
+function fieldsOf(v: Values): [name: string, label: string, plain?: boolean][] {
   if (v.type === "basic") return [["username", "User name", true], ["password", "Password"]];
-  if (v.type === "aws") return [["access_key_id", "Access key id", true], ["secret_access_key", "Secret access key"], ["session_token", "Session token"]];
+  if (v.type === "aws") return [["access_key_id", "Access key ID", true], ["secret_access_key", "Secret access key"], ["session_token", "Session token"]];
   if (v.type === "oauth2") return v.grant === "jwt_bearer" ? [["service_account", "JSON key"]] : [["client_secret", "Client secret"]];
   return [];
 }
 
-export function Editor({ now, saved, cancel }: { now?: any; saved: (c: any) => unknown; cancel: string | (() => void) }) {
+export function Editor({ now, saved, cancel }: { now?: API.Credential; saved: (c: API.Credential) => unknown; cancel: string | (() => void) }) {
   const f = now?.config ?? {};
   const form = useForm({
     name: now?.name ?? "", type: now?.type ?? "header", hosts: now?.hosts.join("\n") ?? "", rows: [{ name: now && named.includes(now.type) ? "" : "Authorization", value: "" }] as Row[],
@@ -59,12 +59,12 @@ export function Editor({ now, saved, cancel }: { now?: any; saved: (c: any) => u
       const made = await (now ? put(credentialsAt(now.id), body) : post(credentialsAt(), body));
       tell("Saved");
       await saved(made);
-    } catch (error: any) {
+    } catch (error) {
       const issues = error instanceof ApiError ? error.issues : {};
       form.setIssues(issues);
       const fields = Object.keys(issues);
       if (fields.some((n) => n.startsWith("secret"))) setReplace(true);
-      if (!fields.some((n) => n === "hosts" || n === "name" || n.startsWith("config.") || n.startsWith("secret"))) setFailed(error);
+      if (!fields.some((n) => n === "hosts" || n === "name" || n.startsWith("config.") || n.startsWith("secret"))) setFailed(asError(error));
       setBusy(false);
     }
   };
@@ -72,11 +72,11 @@ export function Editor({ now, saved, cancel }: { now?: any; saved: (c: any) => u
     <form class="card stack narrow-card" noValidate onSubmit={(e) => { e.preventDefault(); if (!busy) void submit(); }}>
       <TextField label="Name" required {...text("name")} />
       <SelectField label="Type" options={types} {...form.choice("type")} />
-      {v.type !== "env" && <TextArea label="Sent to these hosts only" rows={2} code placeholder="api.example.com" hint="One a line: host, host:port or *.host. Plain http:// only for addresses that the operator opened." {...text("hosts")} />}
+      {v.type !== "env" && <TextArea label="Sent to these hosts only" rows={2} code placeholder="api.example.com" hint="One per line: host, host:port or *.host. Plain http:// only for addresses the operator has allowed." {...text("hosts")} />}
       {v.type === "oauth2" && <OAuth form={form} text={text} />}
       {v.type === "aws" && <div class="row"><TextField label="Region" placeholder="from the host" {...text("region")} /><TextField label="Service" placeholder="from the host" {...text("service")} /></div>}
-      {replace ? <Secret form={form} now={now} /> : <div class="row"><span class="grow">Secret: {now.configured_fields.length ? <><bdi>{now.configured_fields.join(", ")}</bdi>, set</> : "none"}</span><Button onClick={() => setReplace(true)}>Replace</Button></div>}
-      {v.type !== "env" && <TextField label="Address to test it with" type="url" placeholder="https://api.example.com/me" hint="A GET request on one of the hosts; optional." {...text("test")} />}
+      {replace || !now ? <Secret form={form} now={now} /> : <div class="row"><span class="grow">Secret: {now.configured_fields.length ? <><bdi>{now.configured_fields.join(", ")}</bdi>, set</> : "none"}</span><Button onClick={() => setReplace(true)}>Replace</Button></div>}
+      {v.type !== "env" && <TextField label="Test address" type="url" placeholder="https://api.example.com/me" hint="A GET request on one of the hosts; optional." {...text("test")} />}
       {failed && <ErrorCard error={failed} />}
       <div class="row end">{typeof cancel === "string" ? <LinkButton href={cancel}>Cancel</LinkButton> : <Button onClick={cancel}>Cancel</Button>}<Button kind="primary" submit disabled={busy}>Save</Button></div>
     </form>
@@ -88,19 +88,19 @@ function OAuth({ form, text }: { form: FormState; text: (name: string) => any })
   return (
     <>
       <SelectField label="Tokens come from" options={grants} {...form.choice("grant")} />
-      {grant === "authorization_code" && <TextField label="Address where a person signs in" type="url" placeholder="https://example.com/oauth/authorize" {...text("auth_url")} />}
+      {grant === "authorization_code" && <TextField label="Authorization address" type="url" placeholder="https://example.com/oauth/authorize" {...text("auth_url")} />}
       {grant === "device_code" && <TextField label="Device authorization address" type="url" {...text("device_url")} />}
       <TextField label="Token address" type="url" placeholder="https://example.com/oauth/token" {...text("token_url")} />
-      <TextField label="Issuer" type="url" hint="Addresses that are empty come from its metadata." {...text("issuer")} />
+      <TextField label="Issuer" type="url" hint="Empty addresses are read from its metadata." {...text("issuer")} />
       {grant !== "jwt_bearer" && <TextField label="Client id" {...text("client_id")} />}
       <TextField label="Scopes" hint="Separated by spaces." {...text("scope")} />
-      {grant === "jwt_bearer" ? <TextField label="Act for" hint="Email of a person, with domain-wide delegation." {...text("subject")} />
-        : <SelectField label="The client sends its secret in" options={[["", "the Authorization header"], ["body", "the body"]]} {...form.choice("token_auth")} />}
+      {grant === "jwt_bearer" ? <TextField label="Act for" hint="A user's email, with domain-wide delegation." {...text("subject")} />
+        : <SelectField label="Client secret is sent in" options={[["", "the Authorization header"], ["body", "the body"]]} {...form.choice("token_auth")} />}
     </>
   );
 }
 
-function Secret({ form, now }: { form: FormState; now?: any }) {
+function Secret({ form, now }: { form: FormState; now?: API.Credential }) {
   const v = form.values;
   const error = form.issue("secret");
   if (!named.includes(v.type)) return (
@@ -108,7 +108,7 @@ function Secret({ form, now }: { form: FormState; now?: any }) {
       {fieldsOf(v).map(([name, label, plain]) => {
         const at = `secret.${name}`;
         const field = { label, value: v[at] ?? "", error: form.issue(at), onInput: (value: string) => form.set(at, value) };
-        return name === "service_account" ? <TextArea key={at} code rows={6} {...field} /> : plain ? <TextField key={at} {...field} /> : <SecretField key={at} {...field} hint={now && v.type === now.type ? "The whole secret is replaced." : undefined} />;
+        return name === "service_account" ? <TextArea key={at} code rows={6} {...field} /> : plain ? <TextField key={at} {...field} /> : <SecretField key={at} {...field} hint={now && v.type === now.type ? "This replaces the whole secret." : undefined} />;
       })}
       {error && <p class="issue small" role="alert">The secret {error}.</p>}
     </>
@@ -127,7 +127,7 @@ function Secret({ form, now }: { form: FormState; now?: any }) {
         </div>
       ))}
       {rows.length < 8 && <div><Button icon="Plus" onClick={() => form.set("rows", [...rows, { name: "", value: "" }])}>Add</Button></div>}
-      {error || issues.length ? <small class="issue" role="alert">{error ?? issues[0]}</small> : now && <small class="muted">The whole secret is replaced.</small>}
+      {error || issues.length ? <small class="issue" role="alert">{error ?? issues[0]}</small> : now && <small class="muted">This replaces the whole secret.</small>}
     </fieldset>
   );
 }

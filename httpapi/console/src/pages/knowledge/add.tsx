@@ -1,6 +1,6 @@
 // The forms by which knowledge is added.
 import { agentId, invalidate, path, post } from "../../data";
-import { FormDialog, type InputType, Segments, SelectField, Switch, TextArea, TextField } from "../../ui";
+import { FormDialog, type InputType, Segments, SelectField, Switch, TextArea, TextField, type Values } from "../../ui";
 import { CredentialSelect } from "../../parts/credentials";
 
 const lines = (text: string) => text.split(/\n/).map((l) => l.trim()).filter(Boolean);
@@ -14,7 +14,7 @@ const withScheme = (url: string) => (/^[a-z]+:\/\//i.test(url) ? url : /^(localh
 const hostOf = (url: string) => { try { return new URL(url).host; } catch { return url; } };
 
 export function AddSite({ close, url = "" }: { close: () => void; url?: string }) {
-  const run = async (v: Record<string, any>) => {
+  const run = async (v: Values) => {
     const address = withScheme(v.url.trim());
     await post(`${sourcesAt()}/crawl`, {
       name: v.name || hostOf(address), url: address, maxPages: v.scope === "page" ? 1 : Number(v.maxPages) || 50, maxDepth: v.scope === "page" ? 0 : Number(v.maxDepth),
@@ -23,7 +23,7 @@ export function AddSite({ close, url = "" }: { close: () => void; url?: string }
     added();
   };
   return (
-    <FormDialog title="Add a site" close={close} action="Add" run={run} initial={{ url, name: "", scope: "site", maxPages: "50", maxDepth: "3", includePatterns: "", excludePatterns: "", render: false }}>
+    <FormDialog title="Add site" close={close} action="Add" run={run} initial={{ url, name: "", scope: "site", maxPages: "50", maxDepth: "3", includePatterns: "", excludePatterns: "", render: false }}>
       {(f) => (
         <>
           <TextField label="Address" placeholder="https://docs.example.com" autoFocus required {...f.text("url")} />
@@ -33,13 +33,13 @@ export function AddSite({ close, url = "" }: { close: () => void; url?: string }
             <details>
               <summary>Which pages</summary>
               <div class="stack">
-                <div class="row"><TextField label="Pages at most" type="number" hint="1 to 50" {...f.text("maxPages")} /><TextField label="Links deep" type="number" hint="0 to 5" {...f.text("maxDepth")} /></div>
-                <TextArea label="Only these" hint="A glob a line, such as /docs/**" {...f.text("includePatterns")} />
-                <TextArea label="Never these" hint="A glob a line" {...f.text("excludePatterns")} />
+                <div class="row"><TextField label="Maximum pages" type="number" hint="1 to 50" {...f.text("maxPages")} /><TextField label="Links deep" type="number" hint="0 to 5" {...f.text("maxDepth")} /></div>
+                <TextArea label="Only these" hint="One glob per line, such as /docs/**" {...f.text("includePatterns")} />
+                <TextArea label="Exclude" hint="One glob per line" {...f.text("excludePatterns")} />
               </div>
             </details>
           )}
-          <Switch label="Read pages with a browser" hint="For sites that write their text by script; slower." checked={f.values.render} onChange={(on) => f.set("render", on)} />
+          <Switch label="Render pages in a browser" hint="For sites that build their text with JavaScript; slower." checked={f.values.render} onChange={(on) => f.set("render", on)} />
         </>
       )}
     </FormDialog>
@@ -47,17 +47,17 @@ export function AddSite({ close, url = "" }: { close: () => void; url?: string }
 }
 
 export function AddTable({ close }: { close: () => void }) {
-  const run = async (v: Record<string, any>) => {
+  const run = async (v: Values) => {
     await post(sourcesAt(), { type: "database", name: v.name, config: { query: v.query, id_column: v.id_column || undefined, title_column: v.title_column || undefined } });
     added();
   };
   return (
-    <FormDialog title="Add a table" close={close} action="Add" run={run} initial={{ name: "", query: "SELECT id, name, notes FROM contacts", id_column: "id", title_column: "name" }}>
+    <FormDialog title="Add table" close={close} action="Add" run={run} initial={{ name: "", query: "SELECT id, name, notes FROM contacts", id_column: "id", title_column: "name" }}>
       {(f) => (
         <>
           <TextField label="Name" autoFocus required {...f.text("name")} />
-          <TextArea label="Query" code hint="One SELECT over the agent's tables; each row becomes a record." {...f.text("query")} />
-          <div class="row"><TextField label="Column of the id" {...f.text("id_column")} /><TextField label="Column of the title" {...f.text("title_column")} /></div>
+          <TextArea label="Query" code hint="One SELECT over the agent's tables; each row becomes a document." {...f.text("query")} />
+          <div class="row"><TextField label="ID column" {...f.text("id_column")} /><TextField label="Title column" {...f.text("title_column")} /></div>
         </>
       )}
     </FormDialog>
@@ -70,7 +70,7 @@ const authFields: Record<string, [string, string, InputType?][]> = {
 };
 
 export function AddApi({ close }: { close: () => void }) {
-  const run = async (v: Record<string, any>) => {
+  const run = async (v: Values) => {
     const auth = { none: undefined, bearer: { type: "bearer", token: v.token }, basic: { type: "basic", username: v.username, password: v.password }, header: { type: "header", name: v.header, value: v.value } }[v.auth as "none"];
     await post(sourcesAt(), { type: "api", name: v.name || hostOf(v.url), config: { url: v.url, auth, credential: v.auth === "stored" ? v.credential : undefined, items_path: v.items_path || undefined, id_path: v.id_path || undefined, content_template: v.content_template || undefined } });
     added();
@@ -82,11 +82,11 @@ export function AddApi({ close }: { close: () => void }) {
         <>
           <TextField label="Address" placeholder="https://api.example.com/articles" autoFocus required {...f.text("url")} />
           <TextField label="Name" {...f.text("name")} />
-          <SelectField label="Credentials" options={[["none", "None"], ["stored", "One of the agent's credentials"], ["bearer", "Bearer token"], ["basic", "User and password"], ["header", "A header"]]} {...f.choice("auth")} />
+          <SelectField label="Credentials" options={[["none", "None"], ["stored", "Credential of this agent"], ["bearer", "Bearer token"], ["basic", "User and password"], ["header", "A header"]]} {...f.choice("auth")} />
           {f.values.auth === "stored" && <CredentialSelect value={f.values.credential} onChange={(id) => f.set("credential", id)} error={f.issue("credential")} />}
           {authFields[f.values.auth].map(([name, label, type]) => <TextField label={label} type={type ?? "text"} {...f.text(name)} />)}
-          <div class="row"><TextField label="Where the items are" placeholder="data.items" {...f.text("items_path")} /><TextField label="An item's id" placeholder="id" {...f.text("id_path")} /></div>
-          <TextField label="An item's text" placeholder="{{title}}: {{body}}" hint="Without it, all values of the item." {...f.text("content_template")} />
+          <div class="row"><TextField label="Path to the items" placeholder="data.items" {...f.text("items_path")} /><TextField label="Path to an item's ID" placeholder="id" {...f.text("id_path")} /></div>
+          <TextField label="Text of an item" placeholder="{{title}}: {{body}}" hint="Empty: all values of the item." {...f.text("content_template")} />
         </>
       )}
     </FormDialog>

@@ -1,13 +1,13 @@
 // The catalogue: MCP servers that a registry lists, to be added by their address or allowed by the operator.
 import { useState } from "preact/hooks";
 
-import { agentId, go, href, invalidate, mayEdit, path, post, route, setQuery, useQuery } from "../../data";
-import { Badge, Button, CopyField, Empty, FormDialog, Load, Name, openDialog, SearchField, SecretField, tell, TextField, type FormState } from "../../ui";
+import { agentId, go, href, invalidate, mayEdit, path, post, route, setQuery, useQuery, type API } from "../../data";
+import { Badge, Button, CopyField, Empty, FormDialog, Load, Name, openDialog, SearchField, SecretField, tell, TextField, type FormState, type Values } from "../../ui";
 import { connectServer } from "../../parts/connect";
 
 type Input = { name: string; description: string; required: boolean; secret: boolean; value: string };
 type Remote = { type: string; url: string; headers: Input[]; variables: Input[] };
-type Package = { registry: string; identifier: string; version: string; entry: any; secrets: Input[] };
+type Package = { registry: string; identifier: string; version: string; entry: API.Command; secrets: Input[] };
 type Listed = { name: string; title: string; description: string; version: string; remotes: Remote[]; packages: Package[] };
 
 const list = () => href(agentId.value, "mcp");
@@ -20,11 +20,11 @@ export function Catalogue() {
     <div class="page">
       <p class="crumb"><a href={list()}>MCP servers</a></p>
       <div class="page-head"><h1 class="grow" tabIndex={-1}>Catalogue</h1><SearchField label="Search by name" value={search} onInput={(q) => setQuery({ q: q || null, after: null })} /></div>
-      <Load of={found} lines={8}>{({ enabled, registry, servers, next_cursor }) => !enabled ? <Empty icon="Plug" title="The catalogue is off" action={<a class="button" href={list()}>MCP servers</a>}>The operator turned it off. Servers are added by their address.</Empty> : (
+      <Load of={found} lines={8}>{({ enabled, registry, servers, next_cursor }) => !enabled ? <Empty icon="Plug" title="The catalogue is turned off" action={<a class="button" href={list()}>MCP servers</a>}>The operator turned it off. Add servers by their address.</Empty> : (
         <>
           <p class="muted">From <bdi>{new URL(registry).host}</bdi>. That a server is listed proves who owns its name, not that it is harmless.</p>
           {servers.length ? <ul class="sources">{servers.map((s) => <Entry key={s.name} s={s} />)}</ul>
-            : <Empty icon="Search" title={search ? "No server fits" : "No more servers"}>{search ? "The registry searches names: try a shorter word." : "Go back to the first page."}</Empty>}
+            : <Empty icon="Search" title={search ? "No servers match" : "No more servers"}>{search ? "The registry searches names only: try a shorter word." : "Go back to the first page."}</Empty>}
           {(cursor || next_cursor) && <div class="row end">{cursor && <Button onClick={() => setQuery({ after: null })}>First page</Button>}{next_cursor && <Button onClick={() => setQuery({ after: next_cursor })}>Next page</Button>}</div>}
         </>
       )}</Load>
@@ -54,9 +54,9 @@ function Program({ s, p }: { s: Listed; p: Package }) {
   return (
     <div class="card stack tight">
       <p class="row"><Badge>{p.registry}</Badge><code class="grow">{p.identifier}</code></p>
-      <p class="muted small">A program runs with the rights of Satchel. The operator adds this to the file of <code>--allow-stdio-mcp</code>; then it can be added here by its name.</p>
-      <CopyField label="Entry of the file" text={JSON.stringify({ mcpServers: { [name]: p.entry } })} />
-      {p.secrets.length > 0 && <p class="muted small">Variables for a credential of type Environment: {p.secrets.map((v, i) => <>{i > 0 && ", "}<code key={v.name}>{v.name}</code></>)}</p>}
+      <p class="muted small">Programs run with Satchel's own privileges. The operator adds this to the file of <code>--allow-stdio-mcp</code>; then it can be added here by its name.</p>
+      <CopyField label="Configuration entry" text={JSON.stringify({ mcpServers: { [name]: p.entry } })} />
+      {p.secrets.length > 0 && <p class="muted small">Variables for an Environment credential: {p.secrets.map((v, i) => <>{i > 0 && ", "}<code key={v.name}>{v.name}</code></>)}</p>}
     </div>
   );
 }
@@ -83,7 +83,7 @@ function Add({ s, close }: { s: Listed; close: () => void }) {
   const [remote] = s.remotes;
   const inputs = [...remote.variables.map((v) => ({ ...v, at: `url.${v.name}` })), ...remote.headers.map((h) => ({ ...h, at: `header.${h.name}` }))];
   const plain = (v: Input) => (/\{[^}]*\}/.test(v.value) ? "" : v.value);
-  const save = async (v: Record<string, any>) => {
+  const save = async (v: Values) => {
     const url = remote.variables.reduce((address, x) => address.replaceAll(`{${x.name}}`, encodeURIComponent(v[`url.${x.name}`] ?? "")), remote.url);
     const headers = remote.headers.filter((h) => v[`header.${h.name}`]).map((h) => [h.name, filled(h.value, v[`header.${h.name}`])] as [string, string]);
     const made = await post(path("agents", agentId.value, "mcp"), { name: v.name, url, ...await authFor(v.name, url, headers) });
@@ -101,7 +101,7 @@ function Add({ s, close }: { s: Listed; close: () => void }) {
           <CopyField label="Address" text={remote.url} />
           {f.issue("url") && <p class="issue small" role="alert">The address {f.issue("url")}.</p>}
           {inputs.map((i) => i.secret ? <SecretField key={i.at} label={i.name} hint={i.description} {...f.text(i.at)} /> : <TextField key={i.at} label={i.name} hint={i.description} required={i.required} {...f.text(i.at)} />)}
-          {!remote.headers.length && <p class="muted small">If the server asks for a login, you sign in after it has been added.</p>}
+          {!remote.headers.length && <p class="muted small">If the server requires a login, you sign in after adding it.</p>}
         </>
       )}
     </FormDialog>

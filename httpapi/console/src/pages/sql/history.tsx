@@ -33,11 +33,11 @@ export function remember(agent: string, entry: Entry) {
 /** Asks for a name and saves a query under it. */
 export function saveQuery(agent: string, query: string, params: Record<string, string>) {
   openDialog((close) => (
-    <FormDialog title="Save the query" action="Save" close={close} initial={{ name: "" }} run={async ({ name }) => {
-      if (!name.trim()) throw new Error("Give it a name.");
+    <FormDialog title="Save query" action="Save" close={close} initial={{ name: "" }} run={async ({ name }) => {
+      if (!name.trim()) throw new Error("Enter a name.");
       write("saved", agent, [{ query, params, name: name.trim(), at: Date.now() }, ...read("saved", agent).filter((e) => e.name !== name.trim())]);
     }}>
-      {(f) => <TextField label="Name" autoFocus hint="It is kept in this browser. The address of this page is the query too, to share it." {...f.text("name")} />}
+      {(f) => <TextField label="Name" autoFocus hint="Saved in this browser. To share the query, copy this page's address." {...f.text("name")} />}
     </FormDialog>
   ));
 }
@@ -54,7 +54,7 @@ export function History({ agent, choose }: { agent: string; choose: (e: Entry) =
             <code class="clip">{e.query.replace(/\s+/g, " ").slice(0, 200)}</code>
             <span class="small muted"><When time={new Date(e.at).toISOString()} />{e.rows !== undefined && ` · ${plural(e.rows, "row")}`}{e.ms !== undefined && ` · ${span(e.ms)}`}</span>
           </button>
-          <Button kind="quiet" icon="X" label="Forget it" onClick={() => write(kind, agent, read(kind, agent).filter((x) => x.at !== e.at || x.name !== e.name))} />
+          <Button kind="quiet" icon="X" label="Remove" onClick={() => write(kind, agent, read(kind, agent).filter((x) => x.at !== e.at || x.name !== e.name))} />
         </li>
       ))}
     </ul>
@@ -62,9 +62,9 @@ export function History({ agent, choose }: { agent: string; choose: (e: Entry) =
   return (
     <div class="card stack data-history">
       <h2>Saved</h2>
-      {saved.length ? list(saved, "saved") : <p class="muted small">Save a query to find it here again.</p>}
-      <div class="row"><h2 class="grow">History</h2>{past.length > 0 && <Button kind="quiet" onClick={() => confirm({ title: "Clear the history?", text: "The queries that were run are forgotten in this browser. Saved ones stay.", action: "Clear", run: async () => write("history", agent, []) })}>Clear</Button>}</div>
-      {past.length ? list(past, "history") : <p class="muted small">Queries that you run stand here.</p>}
+      {saved.length ? list(saved, "saved") : <p class="muted small">Saved queries appear here.</p>}
+      <div class="row"><h2 class="grow">History</h2>{past.length > 0 && <Button kind="quiet" onClick={() => confirm({ title: "Clear the history?", text: "Queries you ran are removed from this browser. Saved ones stay.", action: "Clear", run: async () => write("history", agent, []) })}>Clear</Button>}</div>
+      {past.length ? list(past, "history") : <p class="muted small">Queries you run appear here.</p>}
     </div>
   );
 }

@@ -35,7 +35,7 @@ export function Parameters({ names, values, set, run }: { names: string[]; value
     <form class="row parameters" onSubmit={(e) => { e.preventDefault(); run(); }}>
       {names.map((n) => <TextField key={n} label={/^\d+$/.test(n) ? `Parameter ${n}` : n} value={values[n] ?? ""} placeholder={values[n] === undefined ? "null" : ""} onInput={(v) => set({ ...values, [n]: v })} />)}
       <button type="submit" class="hidden">Run</button>
-      <small class="muted">Numbers, true, false and null are those; in double quotes it is text.</small>
+      <small class="muted">Numbers, true, false and null are typed values; use double quotes for text.</small>
     </form>
   );
 }

@@ -1,20 +1,20 @@
 // One row of an answer: its values in full, and changed by its key.
 import { useState } from "preact/hooks";
 
-import { mayEdit, post } from "../../data";
+import { type Address, mayEdit, post, asError } from "../../data";
 import { Button, confirm, CopyButton, Drawer, JsonTree, Switch, tell } from "../../ui";
 import { quoteName, type Answer, type Source } from "./statement";
 
-const jsonOf = (v: any) => {
+const jsonOf = (v: unknown) => {
   if (typeof v !== "string" || !/^\s*[[{]/.test(v)) return undefined;
   try { return JSON.parse(v); } catch { return undefined; }
 };
 
-type Props = { at: string; answer: Answer; row: number; from?: Source; close: () => void; step: (by: number) => void; changed: () => void };
+type Props = { at: Address<"agents/*/sql/execute">; answer: Answer; row: number; from?: Source; close: () => void; step: (by: number) => void; changed: () => void };
 
 export function Record({ at, answer, row, from, close, step, changed }: Props) {
   const values = answer.rows[row];
-  const [edits, setEdits] = useState<Record<number, any>>({});
+  const [edits, setEdits] = useState<Record<number, string | null>>({});
   const [wrong, setWrong] = useState("");
   const column = (i: number) => from?.table.columns.find((c) => c.name === answer.columns[i]);
   const may = mayEdit.value && from;
@@ -25,11 +25,11 @@ export function Record({ at, answer, row, from, close, step, changed }: Props) {
     setWrong("");
     try {
       const { changes } = await post(at, { query, params });
-      if (changes === 0) throw new Error("Somebody changed or deleted this row meanwhile. Run the query again.");
+      if (changes === 0) throw new Error("Someone changed or deleted this row in the meantime. Run the query again.");
       changed();
       return true;
-    } catch (error: any) {
-      setWrong(error.message);
+    } catch (error) {
+      setWrong(asError(error).message);
       return false;
     }
   };
@@ -52,7 +52,7 @@ export function Record({ at, answer, row, from, close, step, changed }: Props) {
           <Button icon="ChevronDown" label="Next row" disabled={row >= answer.rows.length - 1} onClick={() => step(1)} />
           <CopyButton text={() => JSON.stringify(Object.fromEntries(answer.columns.map((c, i) => [c, values[i]])), null, 2)}>Copy as JSON</CopyButton>
         </div>
-        {mayEdit.value && !from && <p class="muted small">Rows can be changed here when the query reads one table and shows its key.</p>}
+        {mayEdit.value && !from && <p class="muted small">To edit rows here, query a single table and include its key.</p>}
         {answer.columns.map((c, i) => {
           const fixed = !may || from.keys.includes(i);
           const value = i in edits ? edits[i] : values[i];

@@ -31,7 +31,7 @@ export function Schema({ tables, show }: { tables: Table[]; show: (t: Table) => 
           );
         })}
       </ul>
-      {!shown.length && <p class="muted small">No table or column is called so.</p>}
+      {!shown.length && <p class="muted small">No tables or columns match.</p>}
     </>
   );
 }

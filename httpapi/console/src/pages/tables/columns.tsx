@@ -29,7 +29,7 @@ export function TableDialog({ table, close, done }: { table?: DataTable; close: 
       invalidate(tablesAt());
       close();
       if (made.name !== table?.name) go(href(agentId.value, "tables", made.name)); else done?.();
-    } catch (error: any) {
+    } catch (error) {
       if (error instanceof ApiError && Object.keys(error.issues).length) setIssues(error.issues); else tell(error);
     }
     setBusy(false);
@@ -38,7 +38,7 @@ export function TableDialog({ table, close, done }: { table?: DataTable; close: 
   return (
     <Dialog title={table ? "Columns and name" : "New table"} close={close} wide>
       <form class="stack" noValidate onSubmit={(e) => { e.preventDefault(); if (!busy) void submit(); }}>
-        <TextField label="Name" value={name} error={issues.name} autoFocus={!table} hint={name && slug(name, "table") !== name ? <>Names have lower-case letters, digits and _. <button type="button" class="link" onClick={() => setName(slug(name, "table"))}>Use {slug(name, "table")}</button></> : "Workflows and SQL know the table by it."} onInput={setName} />
+        <TextField label="Name" value={name} error={issues.name} autoFocus={!table} hint={name && slug(name, "table") !== name ? <>Use lower-case letters, digits and _. <button type="button" class="link" onClick={() => setName(slug(name, "table"))}>Use {slug(name, "table")}</button></> : "Workflows and SQL use this name."} onInput={setName} />
         <fieldset class="nested columns-editor">
           <legend>Columns</legend>
           {columns.map((c, i) => {
@@ -54,7 +54,7 @@ export function TableDialog({ table, close, done }: { table?: DataTable; close: 
                   <Button kind="quiet" icon="ChevronDown" label={`Move ${c.name || i + 1} down`} disabled={i === columns.length - 1} onClick={() => move(i, 1)} />
                   <Button kind="quiet" icon="X" label={`Remove ${c.name || i + 1}`} disabled={columns.length === 1} onClick={() => setColumns(columns.filter((_, j) => j !== i))} />
                 </span>
-                {c.type === "choice" && <textarea class="column-options" rows={3} aria-label={`Options of ${c.name}`} placeholder="One option a line" value={c.options} onInput={(e) => set(i, { options: e.currentTarget.value })} />}
+                {c.type === "choice" && <textarea class="column-options" rows={3} aria-label={`Options of ${c.name}`} placeholder="One option per line" value={c.options} onInput={(e) => set(i, { options: e.currentTarget.value })} />}
                 {issue && <small class="issue" role="alert">{issue}</small>}
               </div>
             );

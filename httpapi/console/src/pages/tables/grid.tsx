@@ -2,7 +2,7 @@
 // stands. See https://www.w3.org/WAI/ARIA/apg/patterns/grid/ for the keys.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import { ApiError } from "../../data";
+import { ApiError, reasonOf } from "../../data";
 import { Icon, tell, type Sorting } from "../../ui";
 import { typed, written, type DataTable, type Row, type TableColumn } from "../../parts/tables";
 
@@ -11,7 +11,6 @@ type Props = {
   save: (row: Row, column: string, value: unknown) => Promise<void>; sorting?: Sorting; sort: (s?: Sorting) => void;
 };
 
-const reason = (error: any) => (error instanceof ApiError ? Object.values(error.issues)[0] ?? error.message : error.message);
 
 export function Grid({ table, rows, first, may, picked, pick, save, sorting, sort }: Props) {
   const [at, setAt] = useState({ row: 0, column: 0 });
@@ -30,7 +29,7 @@ export function Grid({ table, rows, first, may, picked, pick, save, sorting, sor
     setAt({ row: Math.max(0, Math.min(rows.length - 1, row)), column: Math.max(0, Math.min(columns.length - 1, column)) });
   };
   const store = async (row: Row, column: TableColumn, value: unknown) => {
-    try { await save(row, column.name, value); } catch (error: any) { tell(error instanceof ApiError ? new Error(`${column.name} ${reason(error)}`) : error); }
+    try { await save(row, column.name, value); } catch (error) { tell(error instanceof ApiError ? new Error(`${column.name} ${reasonOf(error)}`) : error); }
   };
   const begin = (row: number, column: number, text?: string) => {
     if (!own(column)) return;
@@ -45,14 +44,14 @@ export function Grid({ table, rows, first, may, picked, pick, save, sorting, sor
     const row = rows[at.row];
     if (!row || text === written(row[c.name], c.type)) { setEditing(undefined); then?.(); return; }
     const value = typed(text, c.type);
-    if (value === undefined) { setEditing({ text, issue: "is not JSON" }); return; }
+    if (value === undefined) { setEditing({ text, issue: "is not valid JSON" }); return; }
     setEditing({ text, busy: true });
     try {
       await save(row, c.name, value);
       setEditing(undefined);
       then?.();
-    } catch (error: any) {
-      setEditing({ text, issue: reason(error) });
+    } catch (error) {
+      setEditing({ text, issue: reasonOf(error) });
       if (!(error instanceof ApiError)) tell(error);
     }
   };
@@ -100,7 +99,7 @@ export function Grid({ table, rows, first, may, picked, pick, save, sorting, sor
   );
 }
 
-function Shown({ column, value, may, label, set }: { column: TableColumn; value: any; may: boolean; label: string; set: (v: boolean) => void }) {
+function Shown({ column, value, may, label, set }: { column: TableColumn; value: unknown; may: boolean; label: string; set: (v: boolean) => void }) {
   if (column.type === "boolean") return <input type="checkbox" tabIndex={-1} aria-label={label} checked={value === true} disabled={!may} class={value === null ? "unset" : ""} onChange={(e) => set(e.currentTarget.checked)} />;
   const text = written(value, column.type);
   if (column.type === "choice" && text) return <span class="tag"><bdi>{text}</bdi></span>;
@@ -110,7 +109,7 @@ function Shown({ column, value, may, label, set }: { column: TableColumn; value:
 type EditorProps = { column: TableColumn; text: string; issue?: string; busy?: boolean; note: (text: string) => void; commit: (text: string, then?: () => void) => Promise<void>; leave: (rows?: number) => void; step: (columns: number) => void };
 
 function Editor({ column, text, issue, busy, note, commit, leave, step }: EditorProps) {
-  const ref = useRef<any>(null);
+  const ref = useRef<HTMLInputElement & HTMLSelectElement & HTMLTextAreaElement>(null);
   const over = useRef(false); // a key ended it, so leaving the field does not save again
   if (issue && !busy) over.current = false;
   useLayoutEffect(() => {
@@ -127,7 +126,7 @@ function Editor({ column, text, issue, busy, note, commit, leave, step }: Editor
     else if (e.key === "Enter") void commit(now, () => leave(1));
     else void commit(now, () => step(e.shiftKey ? -1 : 1));
   };
-  const common = { ref, "aria-label": column.name, "aria-invalid": Boolean(issue), "aria-busy": busy, onKeyDown: keys, onBlur: (e: any) => { if (!over.current && document.activeElement !== e.currentTarget) void commit(e.currentTarget.value); } };
+  const common = { ref, "aria-label": column.name, "aria-invalid": Boolean(issue), "aria-busy": busy, onKeyDown: keys, onBlur: (e: { currentTarget: HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement }) => { if (!over.current && document.activeElement !== e.currentTarget) void commit(e.currentTarget.value); } };
   return (
     <>
       {column.type === "choice"

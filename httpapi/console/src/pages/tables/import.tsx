@@ -14,9 +14,9 @@ function Drop({ read }: { read: (file: CSVFile) => void }) {
   const take = async (f?: File) => {
     if (!f) return;
     try {
-      if (f.size > mostBytes) throw new Error("The file may have at most 10 MB.");
+      if (f.size > mostBytes) throw new Error("The file can be at most 10 MB.");
       read(readFile(f.name, decode(await f.arrayBuffer())));
-    } catch (error: any) { tell(error); }
+    } catch (error) { tell(error); }
   };
   return (
     <label class="drop" onDragOver={(e) => e.preventDefault()} onDrop={(e) => { e.preventDefault(); void take(e.dataTransfer?.files[0]); }}>
@@ -52,12 +52,12 @@ export function ImportRows({ table, close, done }: { table: DataTable; close: ()
         <Table rows={file.header.map((title, i) => ({ title, i }))} keyOf={(c) => c.i} columns={[
           { title: "In the file", class: "title", cell: (c) => <bdi>{c.title || `Column ${c.i + 1}`}</bdi> },
           { title: "For example", cell: (c) => <span class="muted clip"><bdi>{file.rows.slice(0, 3).map((r) => r.cells[c.i]).filter(Boolean).join(" · ") || "empty"}</bdi></span> },
-          { title: "Goes into", cell: (c) => <select aria-label={`Where ${c.title || `column ${c.i + 1}`} goes`} value={names[c.i]} onChange={(e) => setNames(names.map((n, i) => (i === c.i ? e.currentTarget.value : n)))}><option value="" selected={!names[c.i]}>Leave out</option>{own.map((n) => <option value={n} selected={n === names[c.i]}>{n}</option>)}</select> },
+          { title: "Goes into", cell: (c) => <select aria-label={`Where ${c.title || `column ${c.i + 1}`} goes`} value={names[c.i]} onChange={(e) => setNames(names.map((n, i) => (i === c.i ? e.currentTarget.value : n)))}><option value="" selected={!names[c.i]}>Skip</option>{own.map((n) => <option value={n} selected={n === names[c.i]}>{n}</option>)}</select> },
         ]} />
-        <SelectField label="Rows that are there already" value={key} onChange={setKey} hint="A row that is found by this column is changed in place of being added."
-          options={[["", "Add all rows"], ...["id", ...table.columns.filter((c) => c.unique).map((c) => c.name)].filter((n) => names.includes(n)).map((n): [string, string] => [n, `Find them by ${n}`])]} />
-        {twice && <p class="issue" role="alert">Two columns go into {twice}.</p>}
-        <div class="row end"><Button onClick={() => setFile(undefined)}>Other file</Button><Button kind="primary" disabled={Boolean(twice) || !names.some(Boolean) || !file.rows.length} onClick={() => run(true)}>Check</Button></div>
+        <SelectField label="Existing rows" value={key} onChange={setKey} hint="Rows with the same value in this column are updated instead of added."
+          options={[["", "Add all rows"], ...["id", ...table.columns.filter((c) => c.unique).map((c) => c.name)].filter((n) => names.includes(n)).map((n): [string, string] => [n, `Match by ${n}`])]} />
+        {twice && <p class="issue" role="alert">Two columns map to {twice}.</p>}
+        <div class="row end"><Button onClick={() => setFile(undefined)}>Choose another file</Button><Button kind="primary" disabled={Boolean(twice) || !names.some(Boolean) || !file.rows.length} onClick={() => run(true)}>Check</Button></div>
       </div>
     </Dialog>
   );
@@ -125,7 +125,7 @@ export function NewFromFile({ close }: { close: () => void }) {
           { title: "Column", class: "title", cell: (c) => <code>{c.name}</code> },
           { title: "Type", cell: (c) => <select aria-label={`Type of ${c.name}`} value={c.type} onChange={(e) => setColumns(columns.map((x, i) => (i === c.i ? { ...x, type: e.currentTarget.value as ColumnType } : x)))}>{columnTypes.filter(([t]) => t !== "choice").map(([v, title]) => <option value={v} selected={v === c.type}>{title}</option>)}</select> },
         ]} />
-        <div class="row end"><Button onClick={() => setFile(undefined)}>Other file</Button><Button kind="primary" disabled={!name} onClick={run}>{`Create with ${plural(file.rows.length, "row")}`}</Button></div>
+        <div class="row end"><Button onClick={() => setFile(undefined)}>Choose another file</Button><Button kind="primary" disabled={!name} onClick={run}>{`Create with ${plural(file.rows.length, "row")}`}</Button></div>
       </div>
     </Dialog>
   );

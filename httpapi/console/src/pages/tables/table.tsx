@@ -1,8 +1,8 @@
 // One table: its rows, found and sorted by the address, and what is done to it.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { agentId, ApiError, download, go, href, invalidate, mayEdit, onChange, post, put, remove, route, setQuery, useQuery } from "../../data";
-import { Button, confirm, deleteLater, Empty, ErrorCard, FormDialog, Menu, openDialog, Pager, plural, SearchField, SelectField, Skeleton, TextArea, TextField, type Sorting } from "../../ui";
+import { agentId, ApiError, download, go, href, invalidate, mayEdit, onChange, post, put, remove, route, setQuery, useQuery, type API } from "../../data";
+import { Button, confirm, deleteLater, Empty, ErrorCard, FormDialog, Menu, openDialog, Pager, plural, SearchField, SelectField, Skeleton, TextArea, TextField, type Sorting, type Values } from "../../ui";
 import { DataTabs } from "../../parts/datatabs";
 import { useSelection } from "../../parts/selection";
 import { tablesAt, typed, written, type DataTable, type Row, type TableColumn } from "../../parts/tables";
@@ -21,7 +21,7 @@ export function TablePage({ name }: { name: string }) {
   const search = query.get("search") ?? "";
   const offset = Number(query.get("offset")) || 0;
   const sorting: Sorting | undefined = query.get("sort") ? { by: query.get("sort")!, order: query.get("order") === "desc" ? "desc" : "asc" } : undefined;
-  const found = useQuery<{ rows: Row[]; meta: any }>(`${at}/rows`, { limit: pageSize, offset, search, where, sort: sorting?.by, order: sorting?.order });
+  const found = useQuery<{ rows: Row[]; meta: API.PageMeta }>(`${at}/rows`, { limit: pageSize, offset, search, where, sort: sorting?.by, order: sorting?.order });
   const [picked, setPicked] = useSelection(query.toString());
   const [hidden, setHidden] = useState<string[]>([]);
   const saving = useRef(0);
@@ -44,7 +44,7 @@ export function TablePage({ name }: { name: string }) {
     saving.current++;
     try {
       const stored = await put(`${at}/rows/${encodeURIComponent(row.id)}`, { row: { [column]: value } });
-      found.set((d) => ({ ...d, rows: d.rows.map((r) => (r.id === row.id ? stored : r)) }));
+      found.set((d) => ({ ...d, rows: d.rows.map((r) => (r.id === row.id ? stored as Row : r)) }));
     } finally { saving.current--; }
   };
   const reload = () => { void table.reload(); void found.reload(); };
@@ -64,7 +64,7 @@ export function TablePage({ name }: { name: string }) {
     { label: "Export CSV", icon: "Download" as const, run: () => download("GET", `${at}/export`, { format: "csv" }) },
     { label: "Export JSON", icon: "Download" as const, run: () => download("GET", `${at}/export`, { format: "json" }) },
     { label: "Open in SQL", icon: "Database" as const, run: () => go(`${href(agentId.value, "sql")}?${new URLSearchParams({ q: `SELECT *\nFROM data_${t.name}\nLIMIT 100` })}`) },
-    ...(may ? ["-" as const, { label: "Delete table", icon: "Trash2" as const, danger: true, run: () => confirm({ title: `Delete ${t.name}?`, text: <>The table <bdi>{t.name}</bdi> is deleted with {plural(t.rows, "row")}. Workflows that use it fail from then on.</>, action: "Delete", typed: t.rows > 0 ? t.name : undefined,
+    ...(may ? ["-" as const, { label: "Delete table", icon: "Trash2" as const, danger: true, run: () => confirm({ title: `Delete ${t.name}?`, text: <>The table <bdi>{t.name}</bdi> is deleted with {plural(t.rows, "row")}. Workflows that use it will fail.</>, action: "Delete", typed: t.rows > 0 ? t.name : undefined,
       run: async () => { await remove(at); invalidate(tablesAt()); go(href(agentId.value, "tables")); } }) }] : []),
   ];
   return (
@@ -82,7 +82,7 @@ export function TablePage({ name }: { name: string }) {
       </div>
       {found.error.value && !Object.keys(issues).some((f) => f.startsWith("where[")) && <ErrorCard error={found.error.value} retry={found.reload} />}
       {!found.data.value ? !found.error.value && <Skeleton lines={8} />
-        : found.data.value.rows.length === 0 ? <Empty icon={filtered ? "Search" : "Table"} title={filtered ? "No row fits" : "No rows yet"} action={may && !filtered && <Button icon="Plus" onClick={add}>Add row</Button>}>{filtered ? "Try other words or conditions." : "Add one here, import a CSV file, or have a workflow or a form write them."}</Empty>
+        : found.data.value.rows.length === 0 ? <Empty icon={filtered ? "Search" : "Table"} title={filtered ? "No rows match" : "No rows yet"} action={may && !filtered && <Button icon="Plus" onClick={add}>Add row</Button>}>{filtered ? "Try different words or conditions." : "Add one here, import a CSV file, or have a workflow or a form write them."}</Empty>
         : <>
           <Grid table={t} rows={found.data.value.rows.filter((r) => !hidden.includes(r.id))} first={offset + 1} may={may} picked={picked} pick={setPicked} save={save} sorting={sorting} sort={(s) => setQuery({ sort: s?.by, order: s?.order === "desc" ? "desc" : null, offset: null })} />
           <div class="row"><span class="muted small grow">{plural(found.data.value.meta.total, "row")}{filtered && ` of ${t.rows.toLocaleString()}`}{may && <span class="grid-hint">. Arrows move, <kbd>Enter</kbd> edits, <kbd>Esc</kbd> gives up, <kbd>Delete</kbd> clears.</span>}</span></div>
@@ -103,7 +103,7 @@ export function ValueField({ column, value, onInput, error }: { column: TableCol
 }
 
 function NewRow({ table, close, done }: { table: DataTable; close: () => void; done: () => void }) {
-  const run = async (values: Record<string, any>) => {
+  const run = async (values: Values) => {
     const row: Record<string, unknown> = {};
     for (const c of table.columns) {
       const value = typed(values[c.name] ?? "", c.type);

@@ -1,13 +1,12 @@
 // Tools that call operations of an API: one operation, or a set that the model searches.
-import { agentId, href, path, post, useQuery } from "../../data";
-import { Name, SelectField, Skeleton, TextArea, TextField, type FormState } from "../../ui";
+import { agentId, href, path, post, useQuery, type API } from "../../data";
+import { Name, SelectField, Skeleton, TextArea, TextField, type FormState, type Values } from "../../ui";
+import type { Schema } from "../../parts/arguments";
 import { CredentialSelect } from "../../parts/credentials";
 import { TryTool } from "../../parts/try";
 import { seenArguments } from "./workflow";
 
-type Values = Record<string, any>;
-
-const apiAt = (...more: string[]) => path("agents", agentId.value, "apis", ...more);
+const apiAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "apis", ...more);
 const words = (text: string) => text.split(/[\s,]+/).filter(Boolean);
 
 export const operationTypes = ["operation", "api-set"];
@@ -33,10 +32,10 @@ export function operationConfig(type: string, v: Values, parse: (text: string, f
 
 export function OperationFields({ type, form, text, issue, off }: { type: string; form: FormState; text: (name: string) => any; issue: (name: string) => string | undefined; off: boolean }) {
   const found = useQuery(apiAt(), { limit: 50 });
-  const apis: any[] = found.data.value?.apis ?? [];
+  const apis = found.data.value?.apis ?? [];
   const v = form.values;
   const chosen = apis.find((a) => a.id === v.api_id || a.name.toLowerCase() === v.api_id.toLowerCase());
-  const options: [string, string][] = [["", found.data.value && !apis.length ? "There is none yet" : "Choose one"], ...apis.map((a): [string, string] => [a.id, a.name]), ...(v.api_id && !chosen ? [[v.api_id, v.api_id] as [string, string]] : [])];
+  const options: [string, string][] = [["", found.data.value && !apis.length ? "None yet" : "Choose one"], ...apis.map((a): [string, string] => [a.id, a.name]), ...(v.api_id && !chosen ? [[v.api_id, v.api_id] as [string, string]] : [])];
   return (
     <>
       <SelectField label="API" options={options} value={chosen?.id ?? v.api_id} onChange={(id) => form.set("api_id", id)} error={issue("api_id")} disabled={off} hint={<a href={href(agentId.value, "apis")} target="_blank">Manage APIs</a>} />
@@ -48,31 +47,31 @@ export function OperationFields({ type, form, text, issue, off }: { type: string
       ) : (
         <>
           <p class="muted small">The model gets two tools: <code>{v.name || "name"}_find</code> finds operations by words, <code>{v.name || "name"}_call</code> calls one. An operation must fit each list below that is not empty.</p>
-          <div class="row"><TextField label="Only these methods" placeholder="GET POST" {...text("methods")} error={issue("allow.methods")} /><TextArea label="Only these tags" rows={2} hint="One a line." {...text("tags")} error={issue("allow.tags")} /></div>
-          <TextArea label="Only these operations" rows={2} code hint="One a line." {...text("operations")} error={issue("allow.operations")} />
+          <div class="row"><TextField label="Only these methods" placeholder="GET POST" {...text("methods")} error={issue("allow.methods")} /><TextArea label="Only these tags" rows={2} hint="One per line." {...text("tags")} error={issue("allow.tags")} /></div>
+          <TextArea label="Only these operations" rows={2} code hint="One per line." {...text("operations")} error={issue("allow.operations")} />
         </>
       )}
       <details open={Boolean(v.credential || v.timeout_ms || v.response_path)}>
         <summary>More</summary>
         <div class="stack">
-          <CredentialSelect label="Credential in place of the API's" value={v.credential} onChange={(id) => form.set("credential", id)} error={issue("credential")} disabled={off} />
-          <div class="row">{type === "operation" && <TextField label="Part of the answer" placeholder="data.items" hint="All of it without." {...text("response_path")} />}<TextField label="Time limit in ms" type="number" placeholder="30000" {...text("timeout_ms")} /></div>
+          <CredentialSelect label="Credential, instead of the API's" value={v.credential} onChange={(id) => form.set("credential", id)} error={issue("credential")} disabled={off} />
+          <div class="row">{type === "operation" && <TextField label="Part of the response" placeholder="data.items" hint="Empty: all of it." {...text("response_path")} />}<TextField label="Time limit in ms" type="number" placeholder="30000" {...text("timeout_ms")} /></div>
         </div>
       </details>
     </>
   );
 }
 
-const setSchema = { type: "object", properties: { query: { type: "string", description: "Words, to find operations." }, operation: { type: "string", description: "Or the id of an operation, to call it." }, arguments: { type: "object", description: "Its arguments." } } };
+const setSchema = { type: "object", properties: { query: { type: "string", description: "Words to search operations for." }, operation: { type: "string", description: "Or the ID of an operation to call." }, arguments: { type: "object", description: "Its arguments." } } };
 
 /** Tries a tool whose arguments are those of its operation. */
-export function TryOperation({ t, reason }: { t: any; reason?: string }) {
-  const c = t.config;
+export function TryOperation({ t, reason }: { t: API.Tool; reason?: string }) {
+  const c = t.config as Values;
   const found = useQuery(t.type === "operation" ? apiAt(c.api_id, "operations", c.operation) : null);
   const run = (args: Record<string, unknown>) => post(path("agents", agentId.value, "tools", t.id, "execute"), { arguments: args });
   if (t.type === "api-set") return <TryTool schema={setSchema} run={run} reason={reason} />;
   if (found.error.value) return <p class="issue">The operation <Name>{c.operation}</Name> is gone from the description.</p>;
-  const schema = found.data.value?.parameters;
+  const schema = found.data.value?.parameters as Schema | undefined;
   if (!schema) return <Skeleton lines={3} />;
   return <TryTool schema={seenArguments(schema, c.defaults)} run={run} reason={reason} />;
 }

@@ -1,15 +1,15 @@
 // One tool: what it is and calls, and a try.
 import { useState } from "preact/hooks";
 
-import { agentId, ApiError, go, href, invalidate, mayEdit, path, post, put, remove, route, setQuery, useQuery } from "../../data";
-import { Badge, Button, Code, confirm, Empty, ErrorCard, LinkButton, Load, Menu, objectOf, pairsOf, PairsField, Segments, SelectField, Switch, tell, TextArea, TextField, useForm, type Pair } from "../../ui";
+import { agentId, ApiError, go, href, invalidate, mayEdit, path, post, put, remove, route, setQuery, useQuery, type API, asError } from "../../data";
+import { Badge, Button, Code, confirm, Empty, ErrorCard, LinkButton, Load, Menu, objectOf, pairsOf, PairsField, Segments, SelectField, Switch, tell, TextArea, TextField, useForm, type Pair, type Values } from "../../ui";
 import { ArgumentsSchema, type Schema } from "../../parts/arguments";
 import { authOf, authValues, credentialOf, CredentialFields } from "../../parts/credentials";
 import { TryTool } from "../../parts/try";
 import { operationConfig, OperationFields, operationTypes, operationValues, TryOperation } from "./operation";
 import { seenArguments, workflowConfig, WorkflowFields } from "./workflow";
 
-const toolsAt = (...more: string[]) => path("agents", agentId.value, "tools", ...more);
+const toolsAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "tools", ...more);
 const none: Schema = { type: "object", properties: {} };
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
@@ -18,7 +18,7 @@ export function ToolPage({ id }: { id: string }) {
   const back = href(agentId.value, "tools");
   if (id === "new") {
     const type = route.value.query.get("type") ?? "api";
-    return <div class="page"><p class="crumb"><a href={back}>Tools</a></p><h1 tabIndex={-1}>New tool</h1>{mayEdit.value ? <Editor type={type} saved={(t) => { invalidate(toolsAt()); go(`${href(agentId.value, "tools", t.id)}?try=1`, true); }} /> : <Empty icon="Eye" title="You may read here" />}</div>;
+    return <div class="page"><p class="crumb"><a href={back}>Tools</a></p><h1 tabIndex={-1}>New tool</h1>{mayEdit.value ? <Editor type={type} saved={(t) => { invalidate(toolsAt()); go(`${href(agentId.value, "tools", t.id)}?try=1`, true); }} /> : <Empty icon="Eye" title="Read-only access" />}</div>;
   }
   return (
     <div class="page">
@@ -28,7 +28,7 @@ export function ToolPage({ id }: { id: string }) {
   );
 }
 
-function Tool({ t, changed }: { t: any; changed: () => Promise<void> }) {
+function Tool({ t, changed }: { t: API.Tool; changed: () => Promise<void> }) {
   const tab = route.value.query.has("try") ? "try" : "edit";
   const may = mayEdit.value;
   return (
@@ -36,14 +36,14 @@ function Tool({ t, changed }: { t: any; changed: () => Promise<void> }) {
       <div class="page-head">
         <h1 class="grow" tabIndex={-1}><code>{t.name}</code></h1>
         {!t.enabled && <Badge tone="warn">off</Badge>}
-        <Switch label="The agent may call it" checked={t.enabled} disabled={!may} onChange={async (enabled) => { try { await put(toolsAt(t.id), { enabled }); } catch (error: any) { tell(error); } await changed(); }} />
-        {may && <Menu label="More" items={[{ label: "Delete", icon: "Trash2", danger: true, run: () => confirm({ title: `Delete ${t.name}?`, text: "The agent and its workflows can call it no more.", action: "Delete", run: async () => { await remove(toolsAt(t.id)); invalidate(toolsAt()); go(href(agentId.value, "tools")); } }) }]} />}
+        <Switch label="The agent may call it" checked={t.enabled} disabled={!may} onChange={async (enabled) => { try { await put(toolsAt(t.id), { enabled }); } catch (error) { tell(error); } await changed(); }} />
+        {may && <Menu label="More" items={[{ label: "Delete", icon: "Trash2", danger: true, run: () => confirm({ title: `Delete ${t.name}?`, text: "The agent and its workflows can no longer call it.", action: "Delete", run: async () => { await remove(toolsAt(t.id)); invalidate(toolsAt()); go(href(agentId.value, "tools")); } }) }]} />}
       </div>
       <nav class="tabs" aria-label="Tool">{[["edit", "Definition"], ["try", "Try"]].map(([id, title]) => <button type="button" aria-current={tab === id ? "page" : undefined} onClick={() => setQuery({ try: id === "try" ? 1 : null })}>{title}</button>)}</nav>
       {tab === "edit" ? <Editor t={t} type={t.type} saved={changed} /> : (
         <section class="card stack narrow-card" aria-label="Try">
           {t.description && <p class="muted"><bdi>{t.description}</bdi></p>}
-          {may && operationTypes.includes(t.type) ? <TryOperation t={t} reason={t.enabled ? undefined : "It is switched off."} /> : may ? <TryTool schema={seenArguments(t.config.parameters, t.config.defaults)} reason={t.enabled ? undefined : "It is switched off."} run={(args) => post(toolsAt(t.id, "execute"), { arguments: args })} /> : <p class="muted">You may read here: calling tools needs the role admin.</p>}
+          {may && operationTypes.includes(t.type) ? <TryOperation t={t} reason={t.enabled ? undefined : "It's switched off."} /> : may ? <TryTool schema={seenArguments(t.config.parameters as Schema | undefined, t.config.defaults as Values | undefined)} reason={t.enabled ? undefined : "It's switched off."} run={(args) => post(toolsAt(t.id, "execute"), { arguments: args })} /> : <p class="muted">Read-only access: calling tools needs the admin role.</p>}
         </section>
       )}
     </>
@@ -53,12 +53,11 @@ function Tool({ t, changed }: { t: any; changed: () => Promise<void> }) {
 /** The JSON of a field; "" is none. */
 function jsonOf(text: string, field: string): unknown {
   if (!text.trim()) return undefined;
-  try { return JSON.parse(text); } catch (error: any) {
-    throw new ApiError(400, { error: { message: "A field is not JSON.", details: { field, issue: `is not JSON: ${error.message}` } } });
+  try { return JSON.parse(text); } catch (error) {
+    throw new ApiError(400, { error: { message: "A field is not valid JSON.", details: { field, issue: `is not valid JSON: ${asError(error).message}` } } });
   }
 }
 
-type Values = Record<string, any>;
 
 /** The config that a form says. */
 function configOf(type: string, v: Values): Values {
@@ -81,8 +80,8 @@ function configOf(type: string, v: Values): Values {
   return config;
 }
 
-function Editor({ t, type: given, saved }: { t?: any; type: string; saved: (t: any) => unknown }) {
-  const c = t?.config ?? {};
+function Editor({ t, type: given, saved }: { t?: API.Tool; type: string; saved: (t: API.Tool) => unknown }) {
+  const c: Values = t?.config ?? {};
   const [type, setType] = useState(given);
   const form = useForm({
     name: t?.name ?? "", description: t?.description ?? "", code: c.code ?? "return { sum: args.a + args.b };", parameters: c.parameters ?? none,
@@ -103,11 +102,11 @@ function Editor({ t, type: given, saved }: { t?: any; type: string; saved: (t: a
       const made = await (t ? put(toolsAt(t.id), body) : post(toolsAt(), body));
       tell("Saved");
       await saved(made);
-    } catch (error: any) {
+    } catch (error) {
       const issues = error instanceof ApiError ? error.issues : {};
       form.setIssues(issues);
       const shown = Object.keys(issues).some((f) => /^(name|description|config\.(code|url|method|headers|query|body|body_type|files|parameters|response_path|timeout_ms|server_id|tool_name|auth|credential|api_id|operation|defaults|allow|workflow_id))/.test(f));
-      if (!shown) setFailed(error);
+      if (!shown) setFailed(asError(error));
     }
     setBusy(false);
   };
@@ -116,9 +115,9 @@ function Editor({ t, type: given, saved }: { t?: any; type: string; saved: (t: a
       {!t && <Segments label="Type" value={type} onChange={setType} options={[["api", "HTTP API"], ["function", "Code"], ["api-set", "Imported API"], ["workflow", "Workflow"]]} />}
       {!t && <p class="muted small">Tools of MCP servers are added on <a href={href(agentId.value, "mcp")}>MCP servers</a>, tools of single operations on <a href={href(agentId.value, "apis")}>APIs</a>.</p>}
       <TextField label="Name" required hint="Letters, digits, _ and -." {...text("name")} />
-      <TextArea label="Description" rows={2} hint="What it does and when to call it: the model reads this." {...text("description")} />
+      <TextArea label="Description" rows={2} hint="What it does and when to call it. The model reads this." {...text("description")} />
       {type === "api" && <Api form={form} text={text} issue={issue} off={off} />}
-      {type === "function" && <div class={issue("code") ? "field wrong" : "field"}><span class="label">Code</span><Code language="javascript" label="Code" rows={8} value={form.values.code} onInput={(v) => form.set("code", v)} readonly={off} invalid={Boolean(issue("code"))} />{issue("code") ? <small class="issue" role="alert">{issue("code")}</small> : <small class="muted">The body of an async function that reads args.</small>}</div>}
+      {type === "function" && <div class={issue("code") ? "field wrong" : "field"}><span class="label">Code</span><Code language="javascript" label="Code" rows={8} value={form.values.code} onInput={(v) => form.set("code", v)} readonly={off} invalid={Boolean(issue("code"))} />{issue("code") ? <small class="issue" role="alert">{issue("code")}</small> : <small class="muted">The body of an async function; arguments are in args.</small>}</div>}
       {operationTypes.includes(type) ? <OperationFields type={type} form={form} text={text} issue={issue} off={off} /> : type === "workflow" ? <WorkflowFields form={form} text={text} issue={issue} off={off} /> : type === "mcp" ? <dl class="facts-list"><dt>MCP server</dt><dd><a href={href(agentId.value, "mcp", c.server_id)}>Open it</a></dd><dt>Its tool</dt><dd><code>{c.tool_name}</code></dd></dl> : <ArgumentsSchema value={form.values.parameters} onChange={(s) => form.set("parameters", s)} disabled={off} error={issue("parameters")} />}
       {failed && <ErrorCard error={failed} />}
       {!off && <div class="row end">{!t && <LinkButton href={href(agentId.value, "tools")}>Cancel</LinkButton>}<Button kind="primary" submit disabled={busy}>{t ? "Save" : "Create"}</Button></div>}
@@ -141,7 +140,7 @@ function Api({ form, text, issue, off }: { form: ReturnType<typeof useForm>; tex
         <summary>More</summary>
         <div class="stack">
           <PairsField label="Query" pairs={v.query} onChange={(p) => form.set("query", p)} disabled={off} error={issue("query")} />
-          <div class="row"><TextField label="Part of the answer" placeholder="data.items" hint="All of it without." {...text("response_path")} /><TextField label="Time limit in ms" type="number" placeholder="30000" {...text("timeout_ms")} /></div>
+          <div class="row"><TextField label="Part of the response" placeholder="data.items" hint="Empty: all of it." {...text("response_path")} /><TextField label="Time limit in ms" type="number" placeholder="30000" {...text("timeout_ms")} /></div>
         </div>
       </details>
     </>

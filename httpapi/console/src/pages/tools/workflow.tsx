@@ -1,10 +1,9 @@
 // Tools that run a workflow.
 import { agentId, href } from "../../data";
-import { TextArea, TextField, type FormState } from "../../ui";
+import { TextArea, TextField, type FormState, type Values } from "../../ui";
 import { ArgumentsSchema, type Schema } from "../../parts/arguments";
 import { PickField } from "../../parts/pick";
 
-type Values = Record<string, any>;
 
 /** The config that a form says. parse reads JSON. */
 export function workflowConfig(v: Values, parse: (text: string, field: string) => unknown): Values {
@@ -19,13 +18,13 @@ export function WorkflowFields({ form, text, issue, off }: { form: FormState; te
   const v = form.values;
   return (
     <>
-      {off ? <p><a href={href(agentId.value, "workflows", v.workflow_id)}>Open its workflow</a></p> : <PickField label="Workflow" kind="workflows" value={v.workflow_id} onChange={(id) => form.set("workflow_id", id)} error={issue("workflow_id")} hint="It must be active. The arguments are what its trigger gets; its output is the result." />}
+      {off ? <p><a href={href(agentId.value, "workflows", v.workflow_id)}>Open workflow</a></p> : <PickField label="Workflow" kind="workflows" value={v.workflow_id} onChange={(id) => form.set("workflow_id", id)} error={issue("workflow_id")} hint="It must be active. The arguments are its trigger payload; its output is the result." />}
       <ArgumentsSchema value={v.parameters} onChange={(s) => form.set("parameters", s)} disabled={off} error={issue("parameters")} />
       <details open={[v.defaults, v.response_path, v.timeout_ms].some(Boolean) || ["defaults", "response_path", "timeout_ms"].some(issue)}>
         <summary>More</summary>
         <div class="stack">
           <TextArea label="Set arguments" code rows={3} placeholder={'{"channel": "chat"}'} hint="A JSON object of arguments that the model neither sees nor sets." {...text("defaults")} />
-          <div class="row"><TextField label="Part of the output" placeholder="data.items" hint="All of it without." {...text("response_path")} /><TextField label="Time limit in ms" type="number" placeholder="60000" {...text("timeout_ms")} /></div>
+          <div class="row"><TextField label="Part of the output" placeholder="data.items" hint="Empty: all of it." {...text("response_path")} /><TextField label="Time limit in ms" type="number" placeholder="60000" {...text("timeout_ms")} /></div>
         </div>
       </details>
     </>

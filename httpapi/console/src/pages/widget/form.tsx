@@ -1,18 +1,18 @@
 // The form of a website's widget, for whichever page connects channels.
 import { useState } from "preact/hooks";
 
-import { ApiError, mayEdit, path, post, put } from "../../data";
-import { Button, CopyButton, Dialog, openDialog, SelectField, tell, TextArea, TextField, useForm } from "../../ui";
+import { ApiError, mayEdit, path, post, put, type API } from "../../data";
+import { Button, CopyButton, Dialog, openDialog, SelectField, tell, TextArea, TextField, useForm, type Values } from "../../ui";
 
 /** What the service uses where the config has nothing. */
 export const usual = { title: "Ask us", greeting: "Hello! How can we help?", color: "#1f6f54", askEmail: "offline", offlineMessage: "Nobody can answer right now. Your messages are kept.", hours: "", messagesPerMinute: 10, messagesPerDay: 500 };
 
-const asks: [string, string][] = [["offline", "When nobody can answer now"], ["always", "Before the first message"], ["never", "Never"]];
+const asks: [string, string][] = [["offline", "When nobody can answer"], ["always", "Before the first message"], ["never", "Never"]];
 
 const numbers = ["messagesPerMinute", "messagesPerDay"];
 
 /** The config that the values of the form stand for. */
-function configOf(values: Record<string, any>) {
+function configOf(values: Values) {
   const config: Record<string, unknown> = { allowedOrigins: values.allowedOrigins.split(/[\s,]+/).filter(Boolean) };
   for (const name of ["title", "greeting", "color", "askEmail", "hours", "offlineMessage"]) config[name] = values[name] === "" ? null : values[name];
   for (const name of numbers) config[name] = values[name] === "" ? null : Number(values[name]);
@@ -24,12 +24,12 @@ type Props = {
   /** The agent. */
   id: string;
   /** The gateway to change; without one a new one is made. */
-  gateway?: any;
+  gateway?: API.Gateway;
   /** What GET …/widget answers of it. */
-  options?: any;
+  options?: API.WidgetDetails;
   done: (gateway: string) => Promise<unknown> | unknown;
   /** Hears of each change, for a preview. */
-  onLook?: (values: Record<string, any>) => void;
+  onLook?: (values: Values) => void;
 };
 
 /** Makes or changes a widget, and has it verified at once. */
@@ -43,17 +43,18 @@ export function WidgetForm({ id, gateway, options, done, onLook }: Props) {
   const save = async () => {
     setBusy(true);
     form.setIssues({});
-    const at = path("agents", id, "gateways");
+    const at = <const M extends string[]>(...more: M) => path("agents", id, "gateways", ...more);
     try {
       const body = { name: form.values.name, config: configOf(form.values) };
-      const saved = gateway ? await put(`${at}/${path(gateway.id)}`, body) : await post(at, { type: "web", ...body });
-      const verified = await post(`${at}/${path(saved.id)}/verify`);
+      const saved = gateway ? await put(at(gateway.id), body) : await post(at(), { type: "web", ...body });
+      const verified = await post(at(saved.id, "verify"));
       if (!verified.success) throw new Error(verified.error);
-      if (saved.webhook_secret && !form.values.secret) openDialog((close) => <Secret secret={saved.webhook_secret} close={close} />);
+      const secret = "webhook_secret" in saved ? String(saved.webhook_secret ?? "") : "";
+      if (secret && !form.values.secret) openDialog((close) => <Secret secret={secret} close={close} />);
       else tell("Saved. Pages show it within a minute.");
       form.set("secret", "");
       await done(saved.id);
-    } catch (error: any) {
+    } catch (error) {
       if (error instanceof ApiError && Object.keys(error.issues).length) form.setIssues(error.issues); else tell(error);
     }
     setBusy(false);
@@ -61,8 +62,8 @@ export function WidgetForm({ id, gateway, options, done, onLook }: Props) {
   const issue = (name: string) => form.issues[`config.${name}`] ?? form.issues[name];
   return (
     <form class="card stack" noValidate onSubmit={(e) => { e.preventDefault(); if (!busy) void save(); }}>
-      <TextField label="Name" required hint="For you; visitors do not see it." {...text("name")} />
-      <TextArea label="Websites" rows={2} placeholder="https://shop.example.com" hint="The addresses whose pages may show the widget, one a line. Without one it shows nowhere." {...text("allowedOrigins")} error={issue("allowedOrigins")} />
+      <TextField label="Name" required hint="Only you see this." {...text("name")} />
+      <TextArea label="Websites" rows={2} placeholder="https://shop.example.com" hint="Sites that may show the widget, one per line. Empty: it's shown nowhere." {...text("allowedOrigins")} error={issue("allowedOrigins")} />
       <h2>How it looks</h2>
       <div class="widget-pair">
         <TextField label="Title" placeholder={usual.title} {...text("title")} error={issue("title")} />
@@ -77,17 +78,17 @@ export function WidgetForm({ id, gateway, options, done, onLook }: Props) {
       </div>
       <TextArea label="Greeting" rows={2} placeholder={usual.greeting} {...text("greeting")} error={issue("greeting")} />
       <h2>When nobody answers</h2>
-      <TextField label="Hours of people" placeholder="Mon-Fri 09:00-17:00, Sat 10:00-14:00" hint="In the agent's time zone. The bot answers at any time; empty: people do too." {...text("hours")} error={issue("hours")} />
+      <TextField label="Opening hours" placeholder="Mon-Fri 09:00-17:00, Sat 10:00-14:00" hint="In the agent's time zone. The bot answers at any time. Empty: people are available at any time." {...text("hours")} error={issue("hours")} />
       <TextArea label="Offline message" rows={2} placeholder={usual.offlineMessage} {...text("offlineMessage")} error={issue("offlineMessage")} />
-      <SelectField label="Ask visitors for their e-mail" options={asks} disabled={locked} value={form.values.askEmail} onChange={(v) => set("askEmail", v)} />
+      <SelectField label="Ask visitors for their email" options={asks} disabled={locked} value={form.values.askEmail} onChange={(v) => set("askEmail", v)} />
       <details>
         <summary>Limits and signed-in users</summary>
         <div class="stack">
           <div class="widget-pair">
-            <TextField label="Messages a minute, of one visitor" type="number" {...text("messagesPerMinute")} error={issue("messagesPerMinute")} />
-            <TextField label="Messages a day, of all" type="number" hint="Bounds what the language model costs." {...text("messagesPerDay")} error={issue("messagesPerDay")} />
+            <TextField label="Messages per minute and visitor" type="number" {...text("messagesPerMinute")} error={issue("messagesPerMinute")} />
+            <TextField label="Messages per day, all visitors" type="number" hint="Limits what the language model can cost." {...text("messagesPerDay")} error={issue("messagesPerDay")} />
           </div>
-          <TextField label="Secret" type="password" placeholder={gateway ? "Set; a new one replaces it" : "One is made without it"} hint="Your server signs the ids of your users with it, so that they are known here." {...text("secret")} error={issue("secret")} />
+          <TextField label="Secret" type="password" placeholder={gateway ? "Saved; enter a new one to replace it" : "Empty: one is generated"} hint="Your server signs user IDs with it, so that signed-in users are recognized here." {...text("secret")} error={issue("secret")} />
         </div>
       </details>
       {!locked && <div class="row end"><Button kind="primary" submit disabled={busy}>{gateway ? "Save" : "Create widget"}</Button></div>}
@@ -99,7 +100,7 @@ function Secret({ secret, close }: { secret: string; close: () => void }) {
   return (
     <Dialog title="The widget is ready" close={close}>
       <div class="stack">
-        <p>When your visitors sign in on your site, your server signs their ids with this secret. Keep it if you want that; it is shown only now.</p>
+        <p>If visitors sign in on your site, your server signs their IDs with this secret. It's shown only once.</p>
         <p class="row nowrap"><code class="grow">{secret}</code><CopyButton text={secret} /></p>
         <div class="row end"><Button kind="primary" onClick={close}>Done</Button></div>
       </div>

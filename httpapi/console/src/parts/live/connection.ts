@@ -7,6 +7,10 @@ export type Tab = { pageId: string; url: string; title: string; favicon: string 
 export type Viewport = { width: number; height: number };
 export type TakeoverState = { takeover_id: string; status: string; reason: string; expires_at: string };
 
+/** What the server sends; a picture has no type. */
+type Received = { type: "tabList"; tabs: Tab[]; activeTabId: string } | { type: "activeTabChange"; pageId: string } | { type: "status"; viewport: Viewport; status: string; takeover: TakeoverState | null }
+  | { type: "selectedTextResponse"; text?: string } | { type?: undefined; data?: string; pageId: string; url: string; title: string };
+
 /** What a link of a live view allows. */
 export type Grant = { token: string; control: boolean; takeover_id: string; viewport: Viewport };
 
@@ -75,17 +79,17 @@ export function openLive({ root, session, grant, page = "" }: { root: URL; sessi
     mine.onmessage = (e) => { if (socket === mine) receive(JSON.parse(e.data)); };
     mine.onclose = (e) => {
       if (closed || socket !== mine || state.value === "over") return;
-      if (e.code === 1000 && e.reason === "the takeover is over") return end("This takeover is over; the agent goes on.");
+      if (e.code === 1000 && e.reason === "the takeover is over") return end("This takeover has ended; the agent continues.");
       if (e.code === 1000 && page) { page = ""; return again(); } // the tab was closed
       if (e.code === 1000) return end("This session has ended.");
       again();
     };
   }
-  function receive(m: any) {
+  function receive(m: Received) {
     if (m.type === "tabList") {
       tabs.value = m.tabs;
       active.value = m.activeTabId;
-      const tab = m.tabs.find((t: Tab) => t.pageId === m.activeTabId);
+      const tab = m.tabs.find((t) => t.pageId === m.activeTabId);
       if (tab) url.value = tab.url;
     } else if (m.type === "activeTabChange") {
       active.value = m.pageId;

@@ -2,6 +2,7 @@
 // of the console and the whole of the page that links lead to, so it uses
 // nothing that could reach the API key.
 import * as icons from "lucide";
+import { type ComponentChildren, h } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import type { Live } from "./connection";
@@ -9,7 +10,7 @@ import { Stage } from "./stage";
 
 function Draw({ name }: { name: keyof typeof icons }) {
   const shapes = icons[name] as unknown as [string, Record<string, string>][];
-  return <svg class="icon" width="18" height="18" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.75" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">{shapes.map(([Tag, attributes]: any) => <Tag {...attributes} />)}</svg>;
+  return <svg class="icon" width="18" height="18" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.75" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">{shapes.map(([tag, attributes]) => h(tag, attributes))}</svg>;
 }
 
 type Tool = { id: string; label: string; icon: keyof typeof icons; run: () => void; pressed?: boolean; class?: string };
@@ -78,14 +79,14 @@ export function Lines({ live }: { live: Live }) {
   }, [lines]);
   return (
     <div id="logs" ref={frame} tabIndex={0} role="region" aria-label="Console">
-      {lines.length === 0 && <p class="muted small">The pages have written nothing to their console.</p>}
+      {lines.length === 0 && <p class="muted small">The console is empty.</p>}
       <ol id="lines">{lines.map((l) => <li class={levels.includes(l.level) ? l.level : ""} title={new Date(l.timestamp).toLocaleTimeString()}>{l.text}</li>)}</ol>
     </div>
   );
 }
 
 /** A session's tabs, address and picture; with lines a button also shows its console. */
-export function LiveView({ live, choose, lines, children }: { live: Live; choose?: (page: string) => void; lines?: boolean; children?: any }) {
+export function LiveView({ live, choose, lines, children }: { live: Live; choose?: (page: string) => void; lines?: boolean; children?: ComponentChildren }) {
   const [open, setOpen] = useState(false);
   const tools: Tool[] = lines ? [{ id: "console", label: "Console", icon: "SquareTerminal", pressed: open, run: () => setOpen(!open) }] : [];
   return (

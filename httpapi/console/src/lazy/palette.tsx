@@ -1,25 +1,25 @@
 // Finds pages, agents and records: what is known at once, records after a pause.
-import { signal } from "@preact/signals";
+// And the list of keys.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { agentId, get, go, href, path, rememberedAgent, session } from "../data";
-import { Icon, type IconName, useBack } from "../ui";
-import { sections } from "./sections";
-import { nextTheme } from "./theme";
+import { agentId, get, go, href, path, rememberedAgent, route, session } from "../data";
+import { Dialog, Icon, type IconName, useBack } from "../ui";
+import type { Section } from "../shell/sections";
 
-export const paletteOpen = signal(false);
+/** What the frame gives: its sections, what changes the theme, and what closes the palette. */
+export type PaletteProps = { sections: Section[]; nextTheme: () => void; close: () => void };
 
 type Hit = { icon: IconName; title: string; kind: string; to?: string; run?: () => void };
 
 /** The lists that are searched, by the last part of their address, with what a row is called. */
-const records: [at: string, list: string, kind: string, icon: IconName, section: string, title: (row: any) => string][] = [
+const records: [at: string, list: string, kind: string, icon: IconName, section: string, title: (row: { name: string }) => string][] = [
   ["workflows", "workflows", "Workflow", "Workflow", "workflows", (r) => r.name],
   ["contacts", "contacts", "Contact", "User", "contacts", (r) => r.name],
   ["sources", "sources", "Source", "BookOpen", "knowledge", (r) => r.name],
   ["schedules", "schedules", "Schedule", "CalendarClock", "calendar/schedules", (r) => r.name],
 ];
 
-function known(text: string, current: string): Hit[] {
+function known(text: string, current: string, { sections, nextTheme }: PaletteProps): Hit[] {
   const all: Hit[] = [
     ...sections.map((s) => ({ icon: s.icon, title: s.title, kind: "Page", to: href(current, s.id) })),
     ...(session.value?.agents ?? []).map((a) => ({ icon: "Bot" as const, title: a.name, kind: "Agent", to: href(a.id) })),
@@ -36,12 +36,12 @@ function known(text: string, current: string): Hit[] {
 async function search(text: string, current: string, signal: AbortSignal): Promise<Hit[]> {
   const lists = await Promise.all(records.map(async ([at, list, kind, icon, section, title]) => {
     const answer = await get(path("agents", current, at), { search: text, limit: 4 }, signal).catch(() => ({ [list]: [] }));
-    return (answer[list] as any[]).map((row): Hit => ({ icon, title: title(row), kind, to: href(current, ...section.split("/"), row.id) }));
+    return (((answer as Record<string, unknown>)[list] ?? []) as { id: string; name: string }[]).map((row): Hit => ({ icon, title: title(row), kind, to: href(current, ...section.split("/"), row.id) }));
   }));
   return lists.flat();
 }
 
-export function Palette() {
+export function Palette(props: PaletteProps) {
   const [text, setText] = useState("");
   const [found, setFound] = useState<Hit[]>([]);
   const [at, setAt] = useState(0);
@@ -56,8 +56,8 @@ export function Palette() {
     const timer = setTimeout(() => search(text.trim(), current, abort.signal).then(setFound, () => {}), 200);
     return () => { clearTimeout(timer); abort.abort(); };
   }, [text]);
-  const hits = [...known(text, current), ...found];
-  const close = () => { paletteOpen.value = false; };
+  const hits = [...known(text, current, props), ...found];
+  const { close } = props;
   useBack(close);
   const choose = (hit?: Hit) => {
     if (!hit) return;
@@ -83,8 +83,29 @@ export function Palette() {
             <Icon name={h.icon} size={16} /><bdi class="grow">{h.title}</bdi><span class="muted small">{h.kind}</span>
           </li>
         ))}
-        {hits.length === 0 && <li class="muted">Nothing found</li>}
+        {hits.length === 0 && <li class="muted">No results</li>}
       </ul>
     </dialog>
+  );
+}
+
+/** The keys of one section. */
+const pageKeys: Record<string, [key: string, what: string][]> = {
+  inbox: [["j", "Next conversation"], ["k", "Previous conversation"], ["r", "Reply"], ["n", "Note"], ["e", "Resolve and go on, or reopen"], ["m", "Bot on or off"], ["a", "Assign to me, or to nobody"], ["u", "Read or unread"]],
+  calendar: [["t", "Today"], ["m", "Month"], ["w", "Week"], ["l", "List"], ["j", "Forward"], ["k", "Back"]],
+};
+
+/** The keys that work on every page, and those of this one. */
+export function KeyList({ sections, close }: { sections: Section[]; close: () => void }) {
+  return (
+    <Dialog title="Keys" close={close}>
+      <dl class="keys">
+        <dt><kbd>Ctrl</kbd> <kbd>K</kbd></dt><dd>Find pages, agents and records</dd>
+        <dt><kbd>/</kbd></dt><dd>Search in this page</dd>
+        <dt><kbd>Esc</kbd></dt><dd>Close the open panel</dd>
+        {sections.filter((s) => s.key).map((s) => <><dt><kbd>g</kbd> <kbd>{s.key}</kbd></dt><dd>{s.title}</dd></>)}
+        {(pageKeys[route.value.section] ?? []).map(([k, what]) => <><dt><kbd>{k}</kbd></dt><dd>{what}</dd></>)}
+      </dl>
+    </Dialog>
   );
 }

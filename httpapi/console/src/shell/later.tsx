@@ -1,0 +1,20 @@
+// What of the frame is loaded when it is first used.
+import { signal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
+
+import { tell } from "../ui";
+import { sections } from "./sections";
+import { nextTheme } from "./theme";
+
+export const paletteOpen = signal(false);
+
+/** The file of the palette and the list of keys. */
+export const loadPalette = (): Promise<typeof import("../lazy/palette")> => import(new URL("./palette.js", import.meta.url).href);
+
+const close = () => { paletteOpen.value = false; };
+
+export function LaterPalette() {
+  const [file, setFile] = useState<Awaited<ReturnType<typeof loadPalette>>>();
+  useEffect(() => { loadPalette().then(setFile, (error) => { close(); tell(error); }); }, []);
+  return file ? <file.Palette sections={sections} nextTheme={nextTheme} close={close} /> : null;
+}
