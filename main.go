@@ -49,8 +49,8 @@ import (
 	"satchel/store/replica"
 	"satchel/vector"
 	"satchel/vector/document"
-	"satchel/vector/evaluate"
 	"satchel/vector/models"
+	"satchel/vector/models/compare"
 )
 
 // Set by the release build.
@@ -91,7 +91,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		Offline: func(c *cli.Config) cli.Offline { return store.Offline{Options: storeOptions(c)} },
 		Browser: func(c *cli.Config) cli.Browser { return installation(c) },
 		Models: func(c *cli.Config) cli.Models {
-			return evaluate.Commands{Commands: models.Commands{Library: models.New(c.Data), Allow: c.OutboundAllow}}
+			return compare.Commands{Commands: models.Commands{Library: models.New(c.Data), Allow: c.OutboundAllow}}
 		},
 		System:  child.Doctor,
 		Cluster: openCluster,

@@ -31,7 +31,7 @@ func (r ranking) rank(c *candidate) float64 {
 }
 
 // relatedShare is the weight of the lexicon's similarity relative to the
-// cosine, tuned with the tune halves of the command eval.
+// cosine, tuned with the tune halves of the command quality.
 const relatedShare = 0.15
 
 // nameShare is as much as two cosines can differ by: a chunk with a code, name or
@@ -105,7 +105,7 @@ func (r *ranking) rate(list []candidate) {
 
 // calibrations turn how much a candidate's value is above the background into the
 // probability that it answers the query: fitted by logistic regression to the
-// first results of the sets of the command eval and of TestThreshold.
+// first results of the sets of the command quality and of TestThreshold.
 var calibrations = map[Mode]struct{ constant, slope float64 }{
 	Hybrid: {-1.17, 3.98}, Vector: {-2.27, 9.28}, Keyword: {-2.24, 7.5},
 }

@@ -1,4 +1,4 @@
-package evaluate
+package compare
 
 import (
 	"encoding/csv"

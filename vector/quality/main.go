@@ -1,11 +1,11 @@
-// Command eval measures how well search finds the right place: hit@1, hit@3 and
+// Command quality measures how well search finds the right place: hit@1, hit@3 and
 // MRR@10 in each mode, over several sets of questions. It creates a temporary data
 // folder, indexes with the real index and uses the real search, so every figure
 // is one that an agent would get.
 //
-//	go run ./vector/eval
-//	go run ./vector/eval -misses tune
-//	go run ./vector/eval -pool 60
+//	go run ./vector/quality
+//	go run ./vector/quality -misses tune
+//	go run ./vector/quality -pool 60
 //
 // The figures depend only on this repository and, for the technical set, on the
 // release of Go whose doc comments are read. docs/figures.md holds the current
@@ -29,14 +29,14 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "eval:", err)
+		fmt.Fprintln(os.Stderr, "quality:", err)
 		stop()
 		os.Exit(1)
 	}
 }
 
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
-	flags := flag.NewFlagSet("eval", flag.ContinueOnError)
+	flags := flag.NewFlagSet("quality", flag.ContinueOnError)
 	only := flags.String("set", "", "measure this set alone")
 	pool := flags.Int("pool", 0, "ask this many questions of the passages alone that answer them, in ten draws; only of the two sets of passages")
 	data := flags.String("data", "", "keep the knowledge in this folder, for the next run with the same sets")

@@ -1,6 +1,6 @@
-// Package evaluate measures how well a model finds the documents that answer given
-// questions.
-package evaluate
+// Package compare asks the built-in model and an installed one a user's questions,
+// and prints how high each ranks the documents that answer them.
+package compare
 
 import (
 	"context"

@@ -51,7 +51,7 @@ type bench struct {
 func openBench(ctx context.Context, path string) (*bench, error) {
 	keep, err := path != "", error(nil)
 	if !keep {
-		path, err = os.MkdirTemp("", "satchel-eval-")
+		path, err = os.MkdirTemp("", "satchel-quality-")
 	}
 	if err != nil {
 		return nil, err
