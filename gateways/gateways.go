@@ -208,8 +208,8 @@ func (g *Gateways) checkConfig(ctx context.Context, p platform, o store.OpenGate
 	if o.Locked {
 		return nil, newClientError(lockedConfig, nil)
 	}
-	if h, ok := p.(hook); ok && h.receivesOnly(o) {
-		return HookInfo{}, nil // there is no target to check
+	if h, ok := p.(hook); ok && o.Config.URL == "" {
+		return h.verifyReceiver(o) // there is no target to check
 	}
 	if missing := p.missing(o.Config); len(missing) > 0 {
 		return nil, newClientError(missingFields(missing), nil)

@@ -30,11 +30,13 @@ type HookInfo struct {
 
 func (hook) missing(c agent.GatewayConfig) []string { return emptyFields("url", c.URL) }
 
-// receivesOnly reports whether a gateway only receives posts: its config has a
-// secret for senders and no URL. Without its own secret, a config without a URL
-// is incomplete.
-func (hook) receivesOnly(o store.OpenGateway) bool {
-	return o.Config.URL == "" && slices.Contains(o.ConfiguredFields, "secret")
+// verifyReceiver checks a gateway without a URL: with a secret of its own for
+// senders it only receives posts, without one its config is incomplete.
+func (hook) verifyReceiver(o store.OpenGateway) (any, error) {
+	if !slices.Contains(o.ConfiguredFields, "secret") {
+		return nil, newClientError("config.url and config.secret missing: give a URL to send to, or a secret to only receive", nil)
+	}
+	return HookInfo{}, nil
 }
 
 // verify posts a signed {"type":"ping"} to the target, which must respond with

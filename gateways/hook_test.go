@@ -325,6 +325,8 @@ func infoOf(tb testing.TB, v Verified) string {
 	return string(raw)
 }
 
+const noTarget = "config.url and config.secret missing: give a URL to send to, or a secret to only receive"
+
 // A gateway with its own secret and no URL only receives: there is nothing to
 // verify, it accepts posts, and nothing is sent through it. A gateway with
 // neither is incomplete.
@@ -334,7 +336,7 @@ func TestHookOnlyReceives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := r.Verify(t.Context(), r.db, empty.ID); err != nil || v.Success || v.Error != "config.url missing" || r.gateway(t, empty.ID).Status != agent.GatewayFailed {
+	if v, err := r.Verify(t.Context(), r.db, empty.ID); err != nil || v.Success || v.Error != noTarget || r.gateway(t, empty.ID).Status != agent.GatewayFailed {
 		t.Errorf("an empty config: %+v, %v", v, err)
 	}
 	const own = "a secret of my own"
@@ -407,7 +409,7 @@ func TestHookSends(t *testing.T) {
 		t.Errorf("verified %+v", v)
 	}
 	empty, _ := r.connect(t, "webhook", agent.GatewayConfigChange{})
-	if v, _ := r.Verify(t.Context(), r.db, empty.ID); v.Success || v.Error != "config.url missing" {
+	if v, _ := r.Verify(t.Context(), r.db, empty.ID); v.Success || v.Error != noTarget {
 		t.Errorf("verified %+v", v)
 	}
 }

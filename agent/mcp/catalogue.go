@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -94,7 +95,7 @@ type CataloguePackage struct {
 	Secrets    []CatalogueInput `json:"secrets" doc:"Variables for a credential of type env."`
 }
 
-// Search returns the servers whose names contain a text, from the cursor of the
+// Search returns the servers whose names contain a text, without deleted ones, from the cursor of the
 // page before or "". Answers are kept for an hour.
 func (c *Catalogue) Search(ctx context.Context, text, cursor string) (CataloguePage, error) {
 	if c == nil || c.address == "" {
@@ -152,6 +153,9 @@ func (c *Catalogue) fetch(ctx context.Context, query string) (CataloguePage, err
 		return page, agent.Errorf(agent.CodeUpstream, "the registry's answer is not a list of MCP servers")
 	}
 	for _, listed := range said.Servers[:min(len(said.Servers), cataloguePage)] {
+		if cmp.Or(listed.Meta.Official.Status, listed.Server.Status) == "deleted" {
+			continue
+		}
 		if server := listed.Server.server(); len(server.Remotes)+len(server.Packages) > 0 {
 			page.Servers = append(page.Servers, server)
 		}

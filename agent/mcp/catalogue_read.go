@@ -15,6 +15,11 @@ import (
 type registryAnswer struct {
 	Servers []struct {
 		Server registryServer `json:"server"`
+		Meta   struct {
+			Official struct {
+				Status string `json:"status"`
+			} `json:"io.modelcontextprotocol.registry/official"`
+		} `json:"_meta"`
 	} `json:"servers"`
 	Metadata struct {
 		NextCursor string `json:"nextCursor"`
@@ -23,6 +28,7 @@ type registryAnswer struct {
 
 type registryServer struct {
 	Name, Title, Description, Version string
+	Status                            string // before the registry had it in _meta
 	Remotes                           []struct {
 		Type, URL string
 		Headers   []registryInput

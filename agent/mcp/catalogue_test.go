@@ -23,6 +23,9 @@ const listing = `{"servers":[
   {"registryType":"pypi","identifier":"tickets-mcp","version":"0.3"},
   {"registryType":"mcpb","identifier":"https://example.com/tickets.mcpb"},
   {"registryType":"npm","identifier":"http-only","transport":{"type":"streamable-http"}}]}},
+{"server":{"name":"com.example/deleted","remotes":[{"type":"sse","url":"https://a.example"}]},"_meta":{"io.modelcontextprotocol.registry/official":{"status":"deleted"}}},
+{"server":{"name":"com.example/old","status":"deleted","remotes":[{"type":"sse","url":"https://b.example"}]}},
+{"server":{"name":"com.example/deprecated","remotes":[{"type":"sse","url":"https://c.example"}]},"_meta":{"io.modelcontextprotocol.registry/official":{"status":"deprecated"}}},
 {"server":{"name":"com.example/empty"}}],"metadata":{"nextCursor":"com.example/tickets:1.2.0","count":2}}`
 
 // TestCatalogue: a listing becomes addresses and entries for the operator's file,
@@ -39,7 +42,7 @@ func TestCatalogue(t *testing.T) {
 	now := time.Now()
 	c.now = func() time.Time { return now }
 	page, err := c.Search(t.Context(), "tick", "")
-	if err != nil || !page.Enabled || page.NextCursor != "com.example/tickets:1.2.0" || len(page.Servers) != 1 {
+	if err != nil || !page.Enabled || page.NextCursor != "com.example/tickets:1.2.0" || len(page.Servers) != 2 || page.Servers[1].Name != "com.example/deprecated" {
 		t.Fatalf("%+v, %v", page, err)
 	}
 	got := page.Servers[0]
