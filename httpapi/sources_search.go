@@ -1,6 +1,9 @@
 package httpapi
 
 import (
+	"encoding/json"
+	"errors"
+
 	"satchel/agent"
 	"satchel/agent/chat"
 	"satchel/httpapi/rest"
@@ -9,13 +12,43 @@ import (
 
 // searchIn is the parameters of a search, in the query or in the body.
 type searchIn struct {
-	Query    string  `query:"query" json:"query" required:"true" doc:"Search query." example:"how do I get my money back"`
-	Limit    *int    `query:"limit" json:"limit,omitempty" doc:"Maximum number of results, 1 to 50. Default: 10." example:"10"`
-	SourceID string  `query:"source_id" json:"source_id,omitempty" doc:"Only in this source."`
-	MinScore float64 `query:"min_score" json:"min_score,omitempty" doc:"Minimum score, 0 to 1." example:"0"`
-	Mode     string  `query:"mode" json:"mode,omitempty" enum:"hybrid,vector,keyword" doc:"Default: hybrid." example:"hybrid"`
-	Expand   bool    `query:"expand" json:"expand,omitempty" doc:"Also look for the query in other words, by the agent's language model. Requires the role admin."`
-	Rerank   string  `query:"rerank" json:"rerank,omitempty" enum:"true,llm" doc:"true: an installed reranker reads the first 20 results, for up to 3 seconds. llm: the agent's language model rates them, which requires the role admin. The ratings are the scores." example:"true"`
+	Query    string    `query:"query" json:"query" required:"true" doc:"Search query." example:"how do I get my money back"`
+	Limit    *int      `query:"limit" json:"limit,omitempty" doc:"Maximum number of results, 1 to 50. Default: 10." example:"10"`
+	SourceID string    `query:"source_id" json:"source_id,omitempty" doc:"Only in this source."`
+	MinScore float64   `query:"min_score" json:"min_score,omitempty" doc:"Minimum score, 0 to 1." example:"0"`
+	Mode     string    `query:"mode" json:"mode,omitempty" enum:"hybrid,vector,keyword" doc:"Default: hybrid." example:"hybrid"`
+	Expand   bool      `query:"expand" json:"expand,omitempty" doc:"Also look for the query in other words, by the agent's language model. Requires the role admin."`
+	Rerank   reranking `query:"rerank" json:"rerank,omitempty" enum:"true,llm,false" types:"boolean,string" doc:"true: an installed reranker reads the first 20 results, for up to 3 seconds. llm: the agent's language model rates them, which requires the role admin. The ratings are the scores." example:"true"`
+}
+
+// reranking is who rates the results: rerankByModel, rerankByLLM, or nobody.
+type reranking string
+
+const (
+	rerankByModel reranking = "true"
+	rerankByLLM   reranking = "llm"
+)
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (r *reranking) UnmarshalText(text []byte) error {
+	switch given := reranking(text); given {
+	case rerankByModel, rerankByLLM:
+		*r = given
+	case "", "false":
+		*r = ""
+	default:
+		return errors.New("must be true, false or llm")
+	}
+	return nil
+}
+
+// UnmarshalJSON also accepts the booleans true and false.
+func (r *reranking) UnmarshalJSON(data []byte) error {
+	var text string
+	if json.Unmarshal(data, &text) != nil { // not a string
+		text = string(data)
+	}
+	return r.UnmarshalText([]byte(text))
 }
 
 type searchByBodyIn struct{ Body searchIn }
@@ -47,14 +80,11 @@ func (s *Server) searchSources(c *rest.Call, in *searchIn) (searchOut, error) {
 	if err != nil {
 		return searchOut{}, err
 	}
-	if in.Rerank != "" && in.Rerank != "llm" && in.Rerank != "true" {
-		return searchOut{}, agent.Invalid("rerank", "must be true or llm")
-	}
-	how := chat.Assist{Expand: in.Expand, Rerank: in.Rerank == "llm"}
+	how := chat.Assist{Expand: in.Expand, Rerank: in.Rerank == rerankByLLM}
 	if how != (chat.Assist{}) && !c.Role.Covers(agent.RoleAdmin) {
 		return searchOut{}, agent.Errorf(agent.CodeForbidden, "expand and rerank=llm use the agent's language model, which requires the role admin")
 	}
-	answer, err := s.chat.Search(c, c.DB, vector.Query{Text: in.Query, Limit: limit, SourceID: in.SourceID, MinScore: in.MinScore, Mode: vector.Mode(in.Mode), Rerank: in.Rerank == "true"}, how)
+	answer, err := s.chat.Search(c, c.DB, vector.Query{Text: in.Query, Limit: limit, SourceID: in.SourceID, MinScore: in.MinScore, Mode: vector.Mode(in.Mode), Rerank: in.Rerank == rerankByModel}, how)
 	hits := make([]searchHit, len(answer.Results))
 	for i, r := range answer.Results {
 		hits[i] = searchHit{r, r.Matches}

@@ -42,12 +42,20 @@ type SourceFilter struct {
 	Statuses []string
 }
 
-// Sources lists sources, newest first.
+// Sources lists sources, newest first; those that are worked on with their progress.
 func (db *DB) Sources(ctx context.Context, sf SourceFilter, p Page) ([]agent.Source, int, error) {
 	var f filter
 	f.in("type", sf.Types...)
 	f.in("status", sf.Statuses...)
-	return listPage(ctx, db, sourceListing, f, p)
+	var total int
+	list, err := Read(ctx, db, func(tx *Tx) (list []agent.Source, err error) {
+		list, total, err = sourceListing.list(tx, f, p)
+		for i := 0; i < len(list) && err == nil; i++ {
+			list[i].Progress, err = tx.sourceProgress(list[i])
+		}
+		return list, err
+	})
+	return list, total, err
 }
 
 // Source reads one source; while it is worked on, with its progress.
@@ -64,20 +72,25 @@ func (tx *Tx) source(id string) (agent.Source, error) {
 		return agent.Source{}, agent.NotFound("source", id)
 	}
 	s := found[0]
+	s.Progress, err = tx.sourceProgress(s)
+	return s, err
+}
+
+// sourceProgress counts the pages or chunks of a source that is worked on; of
+// others it is nil.
+func (tx *Tx) sourceProgress(s agent.Source) (*agent.Progress, error) {
 	if s.Status == agent.SourceReady || s.Status == agent.SourceFailed {
-		return s, nil
+		return nil, nil
 	}
 	if agent.Crawled(s.Type) {
-		s.Progress, err = tx.crawlProgress(s)
-		return s, err
+		return tx.crawlProgress(s)
 	}
 	p := agent.Progress{Total: s.Chunks}
-	if err := tx.value(&p.Queued, "SELECT count(*) FROM chunks WHERE source_id = ? AND embedded = 0", id); err != nil {
-		return s, err
+	if err := tx.value(&p.Queued, "SELECT count(*) FROM chunks WHERE source_id = ? AND embedded = 0", s.ID); err != nil {
+		return nil, err
 	}
 	p.Done = p.Total - p.Queued
-	s.Progress = &p
-	return s, nil
+	return &p, nil
 }
 
 // DeleteSource removes a source with its file. Its chunks are out of reach at

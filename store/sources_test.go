@@ -144,6 +144,10 @@ func TestWorkOnASource(t *testing.T) {
 	if err != nil || s.Progress == nil || *s.Progress != (agent.Progress{Done: 1, Queued: n - 1, Total: n}) {
 		t.Errorf("%+v, %v", s.Progress, err)
 	}
+	list, _, err := db.Sources(ctx, SourceFilter{Statuses: []string{string(agent.SourceProcessing)}}, Page{Limit: 10})
+	if err != nil || len(list) != 2 || !reflect.DeepEqual(list[1].Progress, s.Progress) || list[0].Progress == nil {
+		t.Errorf("the list has %+v, %v", list, err)
+	}
 	chunks, total, err := db.Chunks(ctx, w.ID, Page{Limit: 2, Offset: 100})
 	if err != nil || total != n || len(chunks) != 2 || chunks[0].Position != 100 || !reflect.DeepEqual(chunks[0].Metadata, agent.ChunkMetadata{SourceName: "a.txt", Page: 101, Section: "Top > Sub",
 		Sections: []string{"Top > Sub", "Top > Next"}, Line: 7, LastLine: 9, Place: "page 101 · Top > Sub · Next · lines 7–9"}) {

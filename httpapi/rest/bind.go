@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -168,11 +169,7 @@ func setParam(field reflect.Value, values []string) (issue string) {
 			return "must be true or false"
 		}
 		*target = v
-	case *agent.Bound:
-		if err := target.UnmarshalText([]byte(last)); err != nil {
-			return err.Error()
-		}
-	case *agent.Time:
+	case encoding.TextUnmarshaler:
 		if err := target.UnmarshalText([]byte(last)); err != nil {
 			return err.Error()
 		}

@@ -150,7 +150,7 @@ func (t *types) settle() {
 
 // describeTypes makes a schema one of several types: "any", or JSON's names
 // with commas between and [] before those of a list's items. "null" alone adds
-// null to what the schema is.
+// null to what the schema is. An enumeration is that of the strings.
 func describeTypes(s *huma.Schema, words string) {
 	if words == "null" {
 		allowNull(s)
@@ -168,6 +168,9 @@ func describeTypes(s *huma.Schema, words string) {
 		one := &huma.Schema{Type: word}
 		if item, ok := strings.CutPrefix(word, "[]"); ok {
 			one = &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: item}}
+		}
+		if word == huma.TypeString {
+			one.Enum, s.Enum = s.Enum, nil
 		}
 		s.AnyOf = append(s.AnyOf, one)
 	}
