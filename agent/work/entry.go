@@ -12,6 +12,7 @@ type entry[K comparable] struct {
 	retryAt   time.Time // end of the backoff after a failure, monotonic
 	restUntil time.Time // end of the rest that a turn requested, monotonic
 	failures  int
+	first     bool // EnqueueFirst requested the next turn
 
 	member  *element[*entry[K]] // in the group's list of all entries
 	element *element[*entry[K]] // in the group's list of ready entries
@@ -24,9 +25,23 @@ type entry[K comparable] struct {
 type group[K comparable] struct {
 	id      any
 	entries list[*entry[K]]
-	ready   list[*entry[K]]
+	ready   [ranks]list[*entry[K]]
 	running int
-	element *element[*group[K]] // in the queue's list
+	element [ranks]*element[*group[K]] // in the queue's lists
+}
+
+// Ready keys are in lists by rank; those of an earlier one run first.
+const (
+	rankFirst = iota // requested by EnqueueFirst
+	rankUsual
+	ranks
+)
+
+func (e *entry[K]) rank() int {
+	if e.first {
+		return rankFirst
+	}
+	return rankUsual
 }
 
 func (e *entry[K]) isReady() bool { return e.element != nil }
@@ -94,12 +109,17 @@ func (e *entry[K]) request(at time.Time) {
 
 // unschedule withdraws the requested turn of an entry.
 func (q *Queue[K]) unschedule(e *entry[K]) {
-	e.due = time.Time{}
 	q.timeline.remove(e)
+	q.withdraw(e)
+	e.due, e.first = time.Time{}, false
+}
+
+// withdraw takes an entry out of the ready list if it is there.
+func (q *Queue[K]) withdraw(e *entry[K]) {
 	if !e.isReady() {
 		return
 	}
-	e.group.ready.remove(e.element)
+	e.group.ready[e.rank()].remove(e.element)
 	e.element = nil
 	q.readyLen--
 	q.offer(e.group)
@@ -122,23 +142,25 @@ func (q *Queue[K]) place(e *entry[K]) {
 		q.remove(e)
 	default:
 		q.timeline.remove(e)
-		e.element = e.group.ready.push(e)
+		e.element = e.group.ready[e.rank()].push(e)
 		q.readyLen++
 		q.offer(e.group)
 	}
 }
 
-// offer adds a group to the queue's list if it has a key that may run, and
-// removes it otherwise.
+// offer adds a group to those of the queue's lists of whose rank it has a key that
+// may run, and removes it from the others.
 func (q *Queue[K]) offer(g *group[K]) {
 	limit := q.options.GroupLimit(g.id)
-	may := g.ready.len > 0 && (limit <= 0 || g.running < limit)
-	switch {
-	case may && g.element == nil:
-		g.element = q.ready.push(g)
-	case !may && g.element != nil:
-		q.ready.remove(g.element)
-		g.element = nil
+	for rank := range ranks {
+		may := g.ready[rank].len > 0 && (limit <= 0 || g.running < limit)
+		switch {
+		case may && g.element[rank] == nil:
+			g.element[rank] = q.ready[rank].push(g)
+		case !may && g.element[rank] != nil:
+			q.ready[rank].remove(g.element[rank])
+			g.element[rank] = nil
+		}
 	}
 }
 

@@ -32,8 +32,12 @@ func Release(ctx context.Context) {
 
 // fill starts turns while there are slots and ready keys.
 func (q *Queue[K]) fill() {
-	for q.started && q.running < q.options.Limit && q.ready.len > 0 {
-		t := q.begin()
+	for q.started {
+		rank, may := q.next()
+		if !may {
+			return
+		}
+		t := q.begin(rank)
 		turns := q.turns
 		turns.Go(func() {
 			for t != nil {
@@ -43,19 +47,33 @@ func (q *Queue[K]) fill() {
 	}
 }
 
-// begin removes the first key of the next group from the lists, and moves the
-// group to the end.
-func (q *Queue[K]) begin() *turn[K] {
-	g := q.ready.first.value
-	e := g.ready.first.value
-	g.ready.remove(e.element)
-	q.ready.remove(g.element)
-	e.element, g.element = nil, nil
+// next returns the rank of the next turn, if there is a ready key and a slot for it.
+func (q *Queue[K]) next() (rank int, may bool) {
+	for rank := range ranks {
+		limit := q.options.Limit
+		if rank != rankFirst {
+			limit -= q.options.Reserved
+		}
+		if q.running < limit && q.ready[rank].len > 0 {
+			return rank, true
+		}
+	}
+	return 0, false
+}
+
+// begin removes the first key of the next group of a rank from the lists, and moves
+// the group to the end.
+func (q *Queue[K]) begin(rank int) *turn[K] {
+	g := q.ready[rank].first.value
+	e := g.ready[rank].first.value
+	g.ready[rank].remove(e.element)
+	q.ready[rank].remove(g.element[rank])
+	e.element, g.element[rank] = nil, nil
 	q.readyLen--
 	q.running++
 	g.running++
 	q.offer(g)
-	e.due = time.Time{}
+	e.due, e.first = time.Time{}, false
 	t := &turn[K]{queue: q, entry: e}
 	t.ctx, t.cancel = context.WithCancel(context.WithValue(q.base, turnKey{}, t))
 	e.turn = t
@@ -71,7 +89,7 @@ func (q *Queue[K]) TryBegin(key K) (end func(Next, error), ok bool) {
 	defer q.mu.Unlock()
 	id := q.options.Group(key)
 	limit, g := q.options.GroupLimit(id), q.groups[id]
-	if !q.started || q.running >= q.options.Limit || q.entries[key] != nil || g != nil && limit > 0 && g.running >= limit {
+	if !q.started || q.running >= q.options.Limit-q.options.Reserved || q.entries[key] != nil || g != nil && limit > 0 && g.running >= limit {
 		return nil, false
 	}
 	e := q.entry(key)
@@ -112,11 +130,12 @@ func (q *Queue[K]) run(t *turn[K], turns *sync.WaitGroup) *turn[K] {
 	q.end(t, next, err, cancelled)
 	q.free(t)
 	defer q.arm()
-	if !q.started || q.turns != turns || q.running >= q.options.Limit || q.ready.len == 0 {
+	rank, may := q.next()
+	if !q.started || q.turns != turns || !may {
 		return nil
 	}
 	defer q.fill()
-	return q.begin()
+	return q.begin(rank)
 }
 
 func (q *Queue[K]) call(ctx context.Context, key K) (next Next, err error) {

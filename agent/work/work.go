@@ -17,6 +17,9 @@ type Options[K comparable] struct {
 	Run func(ctx context.Context, key K) (Next, error)
 	// Limit is how many turns run at the same time. The default is 1.
 	Limit int
+	// Reserved is how many of the slots are for keys of EnqueueFirst only. The default
+	// is none; it must be less than Limit.
+	Reserved int
 	// Group returns the group of a key, a comparable value. Groups with work
 	// take turns, so that a group with many keys does not hold up the others.
 	// By default every key is its own group.
@@ -61,7 +64,8 @@ type Stats struct {
 //     has another one after it, so that no announcement is lost. Announcements
 //     of a key that waits for its turn are one.
 //   - Groups with work that is due take turns in the order in which it became
-//     due, and so do the keys of a group.
+//     due, and so do the keys of a group. Turns that EnqueueFirst requested come
+//     before all others, in the same order.
 //   - Turns within Limit and GroupLimit run at once. A turn that called Release
 //     no longer counts. TryBegin passes nobody who waits for the same slot.
 //   - A turn that fails, or panics, comes again after Backoff. Enqueue does not
@@ -75,7 +79,7 @@ type Queue[K comparable] struct {
 	mu       sync.Mutex // protects everything below
 	entries  map[K]*entry[K]
 	groups   map[any]*group[K]
-	ready    list[*group[K]] // groups that have a ready key and are below their limit
+	ready    [ranks]list[*group[K]] // groups that have a ready key of the rank and are below their limit
 	timeline timeline[K]
 	timer    *time.Timer
 	timerAt  time.Time     // when timer fires; zero when it is not set
@@ -171,6 +175,22 @@ func (q *Queue[K]) halt() {
 
 // Enqueue requests a turn of a key as soon as there is a slot.
 func (q *Queue[K]) Enqueue(key K) { q.EnqueueAt(key, soon) }
+
+// EnqueueFirst is like Enqueue, but the turn comes before those that the other methods
+// requested: somebody waits for it. A turn of the key that was requested before is
+// brought forward.
+func (q *Queue[K]) EnqueueFirst(key K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e := q.entry(key)
+	if !e.first {
+		q.withdraw(e)
+		e.first = true
+	}
+	q.schedule(e, soon)
+	q.fill()
+	q.arm()
+}
 
 // EnqueueAt requests a turn of a key at a wall clock time, or immediately if
 // that has passed. An earlier request remains. The zero time does nothing.

@@ -174,6 +174,62 @@ func TestFairness(t *testing.T) {
 			equal(t, len(q.Keys(firstLetter("a"))), 0)
 		})
 	})
+	t.Run("what somebody waits for comes first", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := &recorder{}
+			q := New(Options[string]{Run: r.run, Group: firstLetter})
+			for _, key := range []string{"a1", "a2", "b1", "a3"} {
+				q.Enqueue(key)
+			}
+			q.EnqueueAt("c1", time.Now().Add(time.Hour))
+			for _, key := range []string{"a3", "c1", "a3", "d1"} {
+				q.EnqueueFirst(key)
+			}
+			q.Enqueue("d1") // keeps its place
+			run(t, q)
+			pass(2 * time.Hour)
+			equal(t, r.keys(), []string{"a3", "c1", "d1", "a1", "b1", "a2"})
+			equal(t, len(q.entries)+len(q.groups), 0)
+		})
+	})
+	t.Run("once", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := &recorder{block: make(chan struct{}), next: map[string][]Next{"a": {{Again: true}}, "b": {{Again: true}}}}
+			q := New(Options[string]{Run: r.run})
+			run(t, q)
+			q.Enqueue("a")
+			synctest.Wait()
+			q.Enqueue("b")
+			q.EnqueueFirst("a") // during its turn: the next one comes first
+			q.EnqueueFirst("gone")
+			q.Forget("gone")
+			q.Enqueue("gone")
+			close(r.block)
+			synctest.Wait()
+			equal(t, r.keys(), []string{"a", "a", "b", "gone", "b"})
+		})
+	})
+	t.Run("slots are reserved for what somebody waits for", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := &recorder{block: make(chan struct{})}
+			q := New(Options[string]{Run: r.run, Limit: 4, Reserved: 2, GroupLimit: func(any) int { return 1 }})
+			run(t, q)
+			for _, key := range []string{"a", "b", "c"} {
+				q.Enqueue(key)
+			}
+			synctest.Wait()
+			equal(t, sorted(r.keys()), []string{"a", "b"})
+			for _, key := range []string{"d", "e", "f"} {
+				q.EnqueueFirst(key)
+			}
+			synctest.Wait()
+			equal(t, sorted(r.keys()), []string{"a", "b", "d", "e"})
+			equal(t, q.Stats(), Stats{Ready: 2, Running: 4})
+			close(r.block)
+			synctest.Wait()
+			equal(t, len(r.keys()), 6)
+		})
+	})
 	t.Run("a turn gives its slot back early", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := &recorder{block: make(chan struct{}), release: true}
@@ -305,7 +361,7 @@ func TestStress(t *testing.T) {
 	var asked, served [keys]atomic.Int64
 	var total atomic.Int32
 	q := New(Options[int]{
-		Limit: 4, Group: func(k int) any { return k % 7 }, GroupLimit: func(any) int { return 2 },
+		Limit: 4, Reserved: 1, Group: func(k int) any { return k % 7 }, GroupLimit: func(any) int { return 2 },
 		Backoff: func(int, error) time.Duration { return time.Millisecond },
 		Run: func(ctx context.Context, k int) (Next, error) {
 			if n := running[k].Add(1); n != 1 {
@@ -342,7 +398,9 @@ func TestStress(t *testing.T) {
 					q.Forget(k)
 				case 4:
 					q.Retry(k)
-				case 5:
+				case 5, 6:
+					q.EnqueueFirst(k)
+				case 7:
 					if end, ok := q.TryBegin(k); ok {
 						if n := running[k].Add(1); n != 1 {
 							t.Errorf("key %d has %d turns at once", k, n)
@@ -361,7 +419,11 @@ func TestStress(t *testing.T) {
 	defer q.Stop()
 	for k := range keys {
 		asked[k].Add(1)
-		q.Enqueue(k)
+		if k%2 == 0 {
+			q.EnqueueFirst(k)
+		} else {
+			q.Enqueue(k)
+		}
 	}
 	for k := range keys {
 		for served[k].Load() != asked[k].Load() {

@@ -18,12 +18,17 @@ import (
 func (c *Cluster) claim(ctx context.Context, session string, dead map[string]bool) error {
 	c.mu.Lock()
 	alive := c.aliveLocked()
-	var ids, owners []string
+	var orphans []*known
 	for id, k := range c.agents {
 		_, listed := c.nodes[k.owner]
-		if (dead[k.owner] || !listed) && k.owner != stopped && !k.deleted && len(ids) < claimLimit && share(id, k.fileVersion, alive) == session {
-			ids, owners = append(ids, id), append(owners, k.owner)
+		if (dead[k.owner] || !listed) && k.owner != stopped && !k.deleted && share(id, k.fileVersion, alive) == session {
+			orphans = append(orphans, k)
 		}
+	}
+	slices.SortFunc(orphans, func(a, b *known) int { return a.due().Compare(b.due()) })
+	var ids, owners []string
+	for _, k := range orphans[:min(len(orphans), claimLimit)] {
+		ids, owners = append(ids, k.id), append(owners, k.owner)
 	}
 	c.mu.Unlock()
 	if len(ids) == 0 {
@@ -94,9 +99,11 @@ func (c *Cluster) reconcile(session string) {
 			if !present[id] {
 				halted = append(halted, id)
 			}
-		case mine && !present[id] && !c.leaving:
+		case mine && !present[id] && !c.leaving && !c.enters.Busy(id):
 			enter = append(enter, *k)
-			c.entering[id] = true
+			if k.isRested() {
+				c.entering[id] = true
+			}
 		case present[id] && (!mine || stoppedHere[id]):
 			leave = append(leave, id)
 			c.entering[id] = true
@@ -221,9 +228,6 @@ func (c *Cluster) target(node string) (*observed, error) {
 
 // give has another server own an agent of this one.
 func (c *Cluster) give(ctx context.Context, id string, to *observed) error {
-	if err := c.unqueue(ctx, id); err != nil {
-		return err
-	}
 	c.mu.Lock()
 	k := c.agents[id]
 	if k == nil || k.owner != c.self.Session || c.entering[id] || c.moving[id] != nil {
@@ -245,6 +249,10 @@ func (c *Cluster) give(ctx context.Context, id string, to *observed) error {
 		close(moved)
 		c.poke()
 	}()
+	c.enters.Forget(id)
+	if err := c.enters.Wait(ctx, id); err != nil {
+		return err
+	}
 	c.leave(id)
 	if err := c.flushNotes(ctx); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"satchel/agent/work"
 	"satchel/store"
 	"satchel/store/capture"
 )
@@ -43,7 +44,8 @@ type Cluster struct {
 	parts  sync.WaitGroup
 	wake   chan struct{} // has the loop poll at once; of room 1
 
-	fetches chan struct{} // has room for the files that are being fetched
+	enters  *work.Queue[string] // agents whose files are to be read before the folder has them
+	fetches chan struct{}       // has room for the files that are being fetched
 
 	stepping sync.Mutex // held while the database is polled
 
@@ -62,14 +64,13 @@ type Cluster struct {
 	notes     map[string]note
 	nodes     map[string]*observed
 	agents    map[string]*known
-	byName    map[string]string // ids by agent.NameKey
-	owned     map[string]int    // agents by owner, but for those that are deleted
-	asOf      time.Time         // when agents were listed last, by the database's clock
-	full      time.Time         // when all agents were listed last
-	unsettled bool              // the folder may not have the agents that it should
-	keys      int64             // version of the API keys that the folder has
-	entering  map[string]bool   // agents that are being added to or taken out of the folder
-	entries   entries
+	byName    map[string]string        // ids by agent.NameKey
+	owned     map[string]int           // agents by owner, but for those that are deleted
+	asOf      time.Time                // when agents were listed last, by the database's clock
+	full      time.Time                // when all agents were listed last
+	unsettled bool                     // the folder may not have the agents that it should
+	keys      int64                    // version of the API keys that the folder has
+	entering  map[string]bool          // agents that are being added to the folder without their files, or taken out of it
 	moving    map[string]chan struct{} // agents that are being given away; closed when that is done or failed
 }
 
@@ -103,8 +104,9 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	c := &Cluster{Options: o, Signer: signer, pool: pool, wake: make(chan struct{}, 1),
 		files: map[string]*copied{}, notes: map[string]note{}, nodes: map[string]*observed{}, agents: map[string]*known{},
 		lags:   lags{waiting: map[*shipment]bool{}},
-		byName: map[string]string{}, owned: map[string]int{}, entering: map[string]bool{}, entries: entries{byID: map[string]*entry{}}, moving: map[string]chan struct{}{}, keys: -1,
+		byName: map[string]string{}, owned: map[string]int{}, entering: map[string]bool{}, moving: map[string]chan struct{}{}, keys: -1,
 		fetches: make(chan struct{}, fetchesAtOnce)}
+	c.enters = c.newEnters()
 	c.ship = &shipper{pool: pool, log: o.Log, queue: make(chan *shipment), expired: c.expire, failed: c.countError, uncertain: uncertainTime}
 	c.self = Node{Session: rand.Text(), Name: o.Name, Version: o.Version, Self: true}
 	err = prepare(ctx, pool)
@@ -143,6 +145,7 @@ func (c *Cluster) Start(ctx context.Context, f *store.Folder, url string) error 
 	if err := c.join(ctx); err != nil {
 		return err
 	}
+	c.enters.Start(ctx)
 	c.parts.Go(func() { c.watch(ctx) })
 	c.parts.Go(func() { c.foldAll(ctx) })
 	return nil
@@ -156,6 +159,7 @@ func (c *Cluster) Close() {
 		defer cancel()
 		c.retire(ctx)
 		c.stop()
+		c.enters.Stop()
 		c.parts.Wait()
 	}
 	c.pool.Close()
