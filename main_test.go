@@ -65,7 +65,7 @@ var floors = map[string]struct {
 	"agent/openapi":          {1, only("agent", "agent/child", "agent/egress")},
 	"agent/script":           {floor: 1},
 	"store/replica":          {2, only("agent", "agent/egress", "agent/signature", "agent/work", "store", "store/capture")},
-	"store/cluster":          {2, only("agent", "agent/egress", "store", "store/capture")},
+	"store/cluster":          {2, only("agent", "agent/egress", "agent/work", "store", "store/capture")},
 	"store/cluster/pgtest":   {0, only()},
 	"store/sqlite":           {0, only()},
 	"store/capture":          {0, only()},
