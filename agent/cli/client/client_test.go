@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -136,14 +137,14 @@ func TestStreamsThatFail(t *testing.T) {
 // TestLogsFollowARestart follows a log while connections break, and ends when the
 // server refuses.
 func TestLogsFollowARestart(t *testing.T) {
-	requests := 0
+	var requests atomic.Int64
 	out, notes, _, err := line(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		switch requests++; {
-		case requests == 1:
+		switch n := requests.Add(1); {
+		case n == 1:
 			_, _ = io.WriteString(w, `{"logs":[{"id":"1","message":"before"}]}`)
-		case requests < 3*maxTries:
+		case n < 3*maxTries:
 			panic(http.ErrAbortHandler)
-		case requests == 3*maxTries:
+		case n == 3*maxTries:
 			_, _ = io.WriteString(w, `{"logs":[{"id":"1","message":"before"},{"id":"2","message":"after"}]}`)
 		default:
 			http.Error(w, `{"error":{"code":"NOT_FOUND","message":"agent not found"}}`, http.StatusNotFound)
