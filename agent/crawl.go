@@ -16,6 +16,15 @@ const (
 // Crawled reports whether sources of a type consist of a website's pages.
 func Crawled(sourceType string) bool { return sourceType == SourceCrawl || sourceType == SourceURL }
 
+// ReindexStatus is the status of a source of a type that begins to be read and
+// embedded again.
+func ReindexStatus(sourceType string) SourceStatus {
+	if Crawled(sourceType) {
+		return SourceCrawling
+	}
+	return SourceProcessing
+}
+
 // Limits of a crawl.
 const (
 	MaxCrawlPages     = 50

@@ -51,7 +51,7 @@ func (p *consolePage) open(page, expression string) {
 func (p *consolePage) checkPage(page string) {
 	p.t.Helper()
 	harm := p.eval(`JSON.stringify([...faults.splice(0), ...(window.hit ? ["a script ran"] : []),
-		...[...document.querySelectorAll("#main :is(img:not([src^='data:image/']), script, iframe, svg[onload])")].map((e) => "markup: " + e.outerHTML),
+		...[...document.querySelectorAll("#main :is(img:not([src^='data:image/'], [src^='blob:']), script, iframe, svg[onload])")].map((e) => "markup: " + e.outerHTML),
 		...[document.documentElement, document.getElementById("main")].filter((e) => e.scrollWidth > e.clientWidth).map((e) => "wider than the window: " + e.scrollWidth),
 		...[...document.querySelectorAll("#main :is(input, select, textarea):not([type=file])")].filter((e) => !e.labels.length && !e.ariaLabel).map((e) => "without label: " + e.outerHTML),
 		...(/undefined|\[object|NaN|Invalid Date/.test(document.getElementById("main").innerText) ? ["says undefined: " + document.getElementById("main").innerText] : [])])`)

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"slices"
@@ -207,6 +208,39 @@ func TestSourceLifeOverHTTP(t *testing.T) {
 	apiCase{"gone", "GET", "/api/agents/default/sources/" + id + "/file", "", 404, code("NOT_FOUND")}.run(t, c)
 	if left := c.must(t, 200, "GET", "/api/agents/default/sources/search?query=red+button", ""); len(left["results"].([]any)) != 0 {
 		t.Errorf("a deleted source is found: %v", left)
+	}
+}
+
+// TestChangeSources reads several sources again and deletes them, each in one
+// request.
+func TestChangeSources(t *testing.T) {
+	c := newTestClient(t)
+	const base = "/api/agents/default/sources"
+	var ids []string
+	for _, name := range []string{"one.md", "two.md", "three.md"} {
+		id := at(c.upload(t, base, name, "# Text\n\nBread.\n", nil).json, "id").(string)
+		c.waitIndexed(t, base+"/"+id)
+		ids = append(ids, id)
+	}
+	change := func(what string, ids ...string) string {
+		t.Helper()
+		list, _ := json.Marshal(ids)
+		return fmt.Sprint(c.must(t, 200, "POST", base+"/change", `{"ids":`+string(list)+`,`+what+`}`)["changed"])
+	}
+	if got, want := change(`"reindex":true`, ids[0], ids[1], "source-unknown"), fmt.Sprint(ids[:2]); got != want {
+		t.Errorf("read again are %s, want %s", got, want)
+	}
+	for _, id := range ids {
+		c.waitIndexed(t, base+"/"+id)
+	}
+	if got, want := change(`"delete":true`, ids[0], "source-unknown", ids[2]), fmt.Sprint([]string{ids[0], ids[2]}); got != want {
+		t.Errorf("deleted are %s, want %s", got, want)
+	}
+	if left := at(c.must(t, 200, "GET", base, ""), "meta.total"); fmt.Sprint(left) != "1" {
+		t.Errorf("%v sources are left, want 1", left)
+	}
+	for _, body := range []string{`{"ids":[],"delete":true}`, `{"ids":["a"]}`, `{"ids":["a"],"delete":true,"reindex":true}`} {
+		apiCase{body, "POST", base + "/change", body, 400, code("VALIDATION_ERROR")}.run(t, c)
 	}
 }
 

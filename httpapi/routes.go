@@ -65,6 +65,7 @@ func (s *Server) api() []*rest.Route {
 			Takes(sourceForm).Returns(agent.Source{}).Fails(agent.CodeFileTooLarge, agent.CodeUnsupportedFormat),
 		rest.Raw[struct{}]("POST", "/agents/{id}/sources/batch", 200, "Upload several documents, each as a source", s.createSources).Limit(rest.Bulk).
 			Takes(batchForm).Returns(batchOut{}).Fails(agent.CodeFileTooLarge, agent.CodeUnsupportedFormat),
+		rest.JSON("POST", "/agents/{id}/sources/change", 200, "Delete several sources, or read them again", s.changeSources).Limit(rest.Bulk),
 		rest.JSON("POST", "/agents/{id}/sources/crawl", 201, "Create a source by crawling a site in the background", s.createCrawl).Limit(rest.Bulk).Locates(sourceLocation),
 		rest.JSON("GET", "/agents/{id}/sources/search", 200, "Search the knowledge by meaning and by words", s.searchSources),
 		rest.JSON("POST", "/agents/{id}/sources/search", 200, "Search the knowledge by meaning and by words", s.searchSourcesByBody).Role(rest.Viewer),

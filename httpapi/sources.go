@@ -340,10 +340,11 @@ func (s *Server) reindexSource(c *rest.Call, in *sourceIn) (restarted, error) {
 	if err != nil {
 		return restarted{}, err
 	}
+	message := "the source is read and embedded again"
 	if agent.Crawled(source.Type) {
-		return s.restart(c, in.ID, agent.SourceCrawling, "all pages are visited again; those that are new or changed are indexed")
+		message = "all pages are visited again; those that are new or changed are indexed"
 	}
-	return s.restart(c, in.ID, agent.SourceProcessing, "the source is read and embedded again")
+	return s.restart(c, in.ID, agent.ReindexStatus(source.Type), message)
 }
 
 func (s *Server) refreshSource(c *rest.Call, in *sourceIn) (restarted, error) {

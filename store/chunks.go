@@ -242,29 +242,31 @@ func (tx *Tx) finishSource(id string, problem *agent.SourceError) error {
 // RestartSource sends a source that is finished through its work again.
 // A source under work is a conflict.
 func (db *DB) RestartSource(ctx context.Context, id string, status agent.SourceStatus) (agent.Source, error) {
-	return Write(ctx, db, func(tx *Tx) (agent.Source, error) {
-		s, err := tx.source(id)
-		if err != nil {
-			return s, err
-		}
-		if s.Status != agent.SourceReady && s.Status != agent.SourceFailed {
-			return s, agent.Errorf(agent.CodeConflict, "this source is already being processed").With("status", s.Status)
-		}
-		if _, err := tx.exec(`UPDATE sources SET status = ?, chunked = 0, attempts = 0, error_code = '', error_message = '', updated_at = ?
-			WHERE id = ?`, status, tx.Now, id); err != nil {
-			return s, err
-		}
-		if err := tx.forgetCrawl(id); err != nil {
-			return s, err
-		}
-		if _, err := tx.exec("UPDATE _feeds SET page = 0, next = '' WHERE source_id = ?", id); err != nil {
-			return s, err
-		}
-		if err := tx.audit("source restarted", map[string]any{"source_id": id}); err != nil {
-			return s, err
-		}
-		return tx.source(id)
-	})
+	return Write(ctx, db, func(tx *Tx) (agent.Source, error) { return tx.restartSource(id, status) })
+}
+
+func (tx *Tx) restartSource(id string, status agent.SourceStatus) (agent.Source, error) {
+	s, err := tx.source(id)
+	if err != nil {
+		return s, err
+	}
+	if s.Status != agent.SourceReady && s.Status != agent.SourceFailed {
+		return s, agent.Errorf(agent.CodeConflict, "this source is already being processed").With("status", s.Status)
+	}
+	if _, err := tx.exec(`UPDATE sources SET status = ?, chunked = 0, attempts = 0, error_code = '', error_message = '', updated_at = ?
+		WHERE id = ?`, status, tx.Now, id); err != nil {
+		return s, err
+	}
+	if err := tx.forgetCrawl(id); err != nil {
+		return s, err
+	}
+	if _, err := tx.exec("UPDATE _feeds SET page = 0, next = '' WHERE source_id = ?", id); err != nil {
+		return s, err
+	}
+	if err := tx.audit("source restarted", map[string]any{"source_id": id}); err != nil {
+		return s, err
+	}
+	return tx.source(id)
 }
 
 // Chunks lists the chunks of a source in their order.

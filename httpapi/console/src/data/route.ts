@@ -1,5 +1,5 @@
 // Addresses of the console: #/agents/ID/SECTION/…?filters, #/agents, #/keys and #/cluster.
-import { computed, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 
 export type Route = {
   /** "agent" is one agent's; "agents" the list; "keys" the API keys; "cluster" the servers; "unknown" none of them. */
@@ -39,6 +39,21 @@ export const agentId = computed(() => route.value.agent);
 /** The address of a page of an agent. */
 export function href(agent: string, ...parts: (string | number)[]) {
   return `#/${["agents", agent, ...parts].map((p) => encodeURIComponent(p)).join("/")}`;
+}
+
+const lists = new Map<string, string>();
+const shown = ["entry", "event"]; // what lies beside a list
+
+effect(() => { // the filters, the order and the page of each list
+  const query = new URLSearchParams(route.value.query);
+  for (const name of shown) query.delete(name);
+  if (route.value.page === "agent") lists.set(href(route.value.agent, route.value.section, ...route.value.rest), query.toString());
+});
+
+/** The address of a list with the filters, the order and the page that it was last shown with. */
+export function listHref(agent: string, ...parts: (string | number)[]) {
+  const at = href(agent, ...parts), query = lists.get(at);
+  return query ? `${at}?${query}` : at;
 }
 
 /** Goes to an address of the console. */

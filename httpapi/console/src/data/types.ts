@@ -42,6 +42,8 @@ export type CataloguePage = { enabled: boolean; next_cursor: string; registry: s
 export type CatalogueRemote = { headers: (CatalogueInput)[]; type: "streamable-http" | "sse"; url: string; variables: (CatalogueInput)[]; };
 export type CatalogueServer = { description: string; name: string; packages: (CataloguePackage)[]; remotes: (CatalogueRemote)[]; title: string; version: string; };
 export type Change = { assignee?: string | null; muted?: boolean | null; needs_human?: boolean | null; read?: boolean | null; status?: "open" | "snoozed" | "resolved" | null; };
+export type ChangeSourceList = { changed: (string)[]; };
+export type ChangeSourcesRequest = { delete?: boolean; ids: (string)[]; reindex?: boolean; };
 export type ChatAgentRequest = { contact_id?: string; conversation_id?: string; fallback?: "passages"; message?: string; model?: string; retry_of?: number; run_id?: string; sources?: boolean | (string)[]; stream?: boolean; tools?: boolean | (string)[]; };
 export type ChatDetails = { conversation_id: string; message: ChatMessage; mode?: "passages"; partial?: boolean; queries?: (string)[]; sources: (Citation)[]; tool_calls: (ToolCall)[]; usage: Usage; };
 export type ChatMessage = { content: string; created_at: string; id: number; role: string; };
@@ -445,6 +447,7 @@ export type Routes = {
   "agents/*/settings/test": { POST: Tested; };
   "agents/*/sources": { GET: SourceList; POST: Source; };
   "agents/*/sources/batch": { POST: BatchDetails; };
+  "agents/*/sources/change": { POST: ChangeSourceList; };
   "agents/*/sources/crawl": { POST: Source; };
   "agents/*/sources/search": { GET: SearchAnswer; POST: SearchAnswer; };
   "agents/*/sources/*": { DELETE: Success; GET: Source; PUT: Source; };

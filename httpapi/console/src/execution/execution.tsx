@@ -2,7 +2,7 @@
 // and beside it the node that is chosen.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { agentId, get, go, href, mayEdit, path, post, route, setQuery } from "../data";
+import { agentId, get, go, href, listHref, mayEdit, path, post, route, setQuery } from "../data";
 import { Badge, Button, confirm, CopyButton, ErrorCard, Icon, JsonTree, Name, Segments, size, Skeleton, tell, When } from "../ui";
 import { Canvas, Compare, Editor, type Execution, executionAt, follow, isOver, keyOf, loadCatalog, marksOf, nameOf, type NodeResult, onceAFrame, Outline, placed, type Preview, readExecution, readGraph } from "../editor/base";
 import { triggerWord } from "../workflows/words";
@@ -53,7 +53,7 @@ export function ExecutionPage({ id }: { id: string }) {
     run().catch((e) => { if (e.name !== "AbortError" && !abort.signal.aborted) setError(e); });
     return () => abort.abort();
   }, [id, tries]);
-  const crumb = <p class="crumb"><a href={href(agentId.value, "workflows")}>Workflows</a></p>;
+  const crumb = <p class="crumb"><a href={listHref(agentId.value, "workflows")}>Workflows</a></p>;
   if (error) return <div class="page">{crumb}<h1 tabIndex={-1}>Execution</h1><ErrorCard error={error} retry={() => setTries(tries + 1)} /></div>;
   if (!x) return <div class="page"><Skeleton lines={6} title="Execution" /></div>;
   return <Shown x={x} name={name} results={results} editor={editor} />;

@@ -64,7 +64,9 @@ const titleOf = (c: API.ConversationSummary) => String(c.metadata?.title ?? "") 
 
 function Conversations({ id, current, close }: { id: string; current: string; close: () => void }) {
   const [limit, setLimit] = useState(40);
-  const [search, setSearch] = useState("");
+  const { query } = route.value;
+  const search = query.get("search") ?? "";
+  const kept = query.size ? `?${query}` : "";
   const at = path("agents", id, "conversations");
   const found = useQuery(at, { limit, sort: "updated_at", order: "desc", search, channel: "chat" });
   const [hidden, setHidden] = useState<string[]>([]);
@@ -80,13 +82,13 @@ function Conversations({ id, current, close }: { id: string; current: string; cl
   const drop = (c: API.ConversationSummary) => {
     setHidden((h) => [...h, c.id]);
     deleteLater("Conversation deleted", () => remove(`${at}/${c.id}`), () => setHidden((h) => h.filter((x) => x !== c.id)));
-    if (c.id === current) go(href(id, "chat"));
+    if (c.id === current) go(href(id, "chat") + kept);
   };
   return (
     <aside class="pane-list" aria-label="Conversations">
       <div class="row">
-        <input type="search" class="grow" placeholder="Search" aria-label="Search conversations" data-search onInput={(e) => setSearch(e.currentTarget.value)} />
-        <a class="button only" href={href(id, "chat")} title="New chat" aria-label="New chat" onClick={close}><Icon name="Plus" size={16} /></a>
+        <input type="search" class="grow" placeholder="Search" aria-label="Search conversations" data-search value={search} onInput={(e) => setQuery({ search: e.currentTarget.value })} />
+        <a class="button only" href={href(id, "chat") + kept} title="New chat" aria-label="New chat" onClick={close}><Icon name="Plus" size={16} /></a>
         <Button kind="quiet" icon="X" label="Close list" class="phone" onClick={close} />
       </div>
       <Load of={found}>{({ conversations, meta }) => {
@@ -95,7 +97,7 @@ function Conversations({ id, current, close }: { id: string; current: string; cl
           <ul class="entries">
             {own.map((c) => (
               <li key={c.id} class={c.id === current ? "on" : ""}>
-                <a href={href(id, "chat", c.id)} aria-current={c.id === current ? "page" : undefined}><bdi class="clip">{titleOf(c)}</bdi><span class="muted small"><When time={c.updated_at} /></span></a>
+                <a href={href(id, "chat", c.id) + kept} aria-current={c.id === current ? "page" : undefined}><bdi class="clip">{titleOf(c)}</bdi><span class="muted small"><When time={c.updated_at} /></span></a>
                 {mayEdit.value && <Menu label="Conversation" items={[{ label: "Rename", icon: "Pencil", run: () => rename(c) }, { label: "Delete", icon: "Trash2", danger: true, run: () => drop(c) }]} />}
               </li>
             ))}

@@ -1,15 +1,19 @@
 // Knowledge: what the agent has read, and a search in it.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { agentId, download, go, href, invalidate, mayEdit, onChange, path, post, progress, put, remove, route, setQuery, useQuery, type API } from "../data";
-import { Badge, Button, deleteLater, Empty, ErrorCard, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, plural, Skeleton, tell, TextField, When, type MenuItem } from "../ui";
+import { agentId, download, go, href, listHref, invalidate, mayEdit, onChange, path, post, progress, put, remove, route, setQuery, useQuery, type API } from "../data";
+import { Badge, Button, deleteLater, Empty, ErrorCard, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, plural, SearchField, Skeleton, tell, TextField, When, type MenuItem } from "../ui";
 import { Highlighted } from "../parts/highlight";
+import { useSelection } from "../parts/selection";
 import { SourceText } from "../parts/source-text";
 import { uploadFiles, uploads } from "../parts/upload";
 import { AddApi, AddSite, AddTable } from "./knowledge/add";
 
 const accepted = ".txt,.md,.docx,.json,.csv,.pdf,.html,.htm";
 const kindNames: Record<string, string> = { file: "File", crawl: "Site", url: "Page", database: "Table", api: "API" };
+const busyStatuses = ["processing", "crawling", "updating"];
+/** Orders of the list, each a field and a direction; the first holds without a choice. */
+const orders: [string, string][] = [["updated_at desc", "Last changed"], ["created_at desc", "Newest"], ["name asc", "Name"], ["chunks desc", "Most chunks"]];
 const busy = (s: API.Source) => !["ready", "error"].includes(s.status);
 
 export default function Knowledge() {
@@ -37,10 +41,12 @@ async function dropped(items: DataTransferItemList): Promise<File[]> {
 function List() {
   const { query } = route.value;
   const offset = Number(query.get("offset")) || 0;
-  const type = query.get("type") ?? "";
-  const found = useQuery<API.SourceList>(sourcesAt(), { limit: 50, offset, type, sort: "updated_at", order: "desc" });
+  const [name, type, status] = ["name", "type", "status"].map((n) => query.get(n) ?? "");
+  const [sort, order] = (query.get("sort") ?? orders[0][0]).split(" ");
+  const found = useQuery<API.SourceList>(sourcesAt(), { limit: 50, offset, search: name, type, status: status === "busy" ? busyStatuses : status, sort, order });
   const [over, setOver] = useState(false);
   const [hidden, setHidden] = useState<string[]>([]);
+  const [picked, setPicked] = useSelection(query.toString());
   const file = useRef<HTMLInputElement>(null);
   useEffect(() => {
     const offs = [
@@ -52,6 +58,14 @@ function List() {
     return () => offs.forEach((off) => off());
   }, [found]);
   const search = query.get("q") ?? "";
+  const filtered = Boolean(name || type || status);
+  const visible = (found.data.value?.sources ?? []).filter((s) => !hidden.includes(s.id));
+  const hide = (ids: string[], what: string) => {
+    setHidden((h) => [...h, ...ids]);
+    setPicked(picked.filter((x) => !ids.includes(x)));
+    const show = () => setHidden((h) => h.filter((x) => !ids.includes(x)));
+    deleteLater(`${what} deleted`, () => post(sourcesAt("change"), { ids, delete: true }).then(async () => { await found.reload(); show(); }), show);
+  };
   const add: MenuItem[] = [
     { label: "Site", icon: "Globe", run: () => { openDialog((close) => <AddSite close={close} />); } },
     { label: "API", icon: "Plug", run: () => { openDialog((close) => <AddApi close={close} />); } },
@@ -74,19 +88,19 @@ function List() {
       {!search && (
         <>
           <Sending />
-          <Load of={found} lines={6}>{({ sources, meta }) => {
-            const shown = sources.filter((s: API.Source) => !hidden.includes(s.id));
-            if (!shown.length && !type) return (
+          {(filtered || (found.data.value?.meta.total ?? 0) > 0) && <Filters name={name} type={type} status={status} />}
+          {picked.length > 0 && <Bulk picked={picked} shown={visible} pick={setPicked} hide={() => hide(picked, plural(picked.length, "source"))} />}
+          <Load of={found} lines={6}>{({ meta }) => {
+            if (!visible.length && filtered) return <Empty icon="Search" title="No sources match" action={<Button onClick={() => setQuery({ name: null, type: null, status: null, offset: null })}>Clear filters</Button>}>The filter looks at names. The search above looks inside the sources.</Empty>;
+            if (!visible.length) return (
               <Empty icon="BookOpen" title="No knowledge yet" action={mayEdit.value && <><Button kind="primary" icon="Upload" onClick={() => file.current?.click()}>Upload documents</Button><Button icon="Globe" onClick={() => { openDialog((close) => <AddSite close={close} />); }}>Add site</Button></>}>
                 Drop files anywhere on this page: text, Markdown, HTML, PDF, Word, CSV and JSON. Sites, APIs and tables become knowledge too.
               </Empty>
             );
             return (
               <>
-                <ul class="sources">{shown.map((s: API.Source) => <SourceRow key={s.id} s={s} hide={() => {
-                  setHidden((h) => [...h, s.id]);
-                  deleteLater(`${s.name} deleted`, () => remove(sourcesAt(s.id)).then(() => found.reload()), () => setHidden((h) => h.filter((x) => x !== s.id)));
-                }} />)}</ul>
+                <ul class="sources">{visible.map((s) => <SourceRow key={s.id} s={s} picked={picked.includes(s.id)} pick={mayEdit.value ? (on) => setPicked(on ? [...picked, s.id] : picked.filter((x) => x !== s.id)) : undefined} hide={() => hide([s.id], s.name)} />)}</ul>
+                <div class="row"><span class="muted small">{plural(meta.total, "source")}</span></div>
                 <Pager meta={meta} go={(to) => setQuery({ offset: to || null })} />
               </>
             );
@@ -100,11 +114,47 @@ function List() {
 /** The pages of a crawl that could not be read. */
 const failedPages = (s: API.Source) => (s.config.failedPages ?? []) as { url: string; status?: number; error?: string }[];
 
-function SourceRow({ s, hide }: { s: API.Source; hide: () => void }) {
+/** Narrows and orders the list; all of it is in the address. */
+function Filters({ name, type, status }: { name: string; type: string; status: string }) {
+  const choice = (field: string) => (e: { currentTarget: HTMLSelectElement }) => setQuery({ [field]: e.currentTarget.value, offset: null });
+  const sort = route.value.query.get("sort") ?? "";
+  return (
+    <div class="row filters">
+      <SearchField key={name ? "typed" : "none"} value={name} label="Filter by name" onInput={(text) => setQuery({ name: text.trim(), offset: null })} />
+      <select aria-label="Kind" value={type} onChange={choice("type")}><option value="">All kinds</option>{Object.entries(kindNames).map(([v, t]) => <option value={v}>{t}</option>)}</select>
+      <select aria-label="Status" value={status} onChange={choice("status")}><option value="">Any status</option><option value="ready">Ready</option><option value="busy">In progress</option><option value="error">Failed</option></select>
+      <span class="grow" />
+      <select aria-label="Order" value={sort || orders[0][0]} onChange={(e) => setQuery({ sort: e.currentTarget.value === orders[0][0] ? null : e.currentTarget.value, offset: null })}>{orders.map(([v, t]) => <option value={v}>{t}</option>)}</select>
+    </div>
+  );
+}
+
+/** What is done with several sources. */
+function Bulk({ picked, shown, pick, hide }: { picked: string[]; shown: API.Source[]; pick: (ids: string[]) => void; hide: () => void }) {
+  const again = async () => {
+    const { changed } = await post(sourcesAt("change"), { ids: picked, reindex: true });
+    pick([]);
+    invalidate(sourcesAt());
+    const left = picked.length - changed.length;
+    tell(`${plural(changed.length, "source")} being read again${left ? `; ${left} already in progress` : ""}`);
+  };
+  const all = picked.length === shown.length;
+  return (
+    <div class="row bulk" role="group" aria-label="Selected sources">
+      <label class="row nowrap grow"><input type="checkbox" aria-label="Select all on this page" checked={all} ref={(el) => { if (el) el.indeterminate = !all; }} onChange={() => pick(all ? [] : shown.map((s) => s.id))} />{picked.length} of {shown.length} selected</label>
+      <Button icon="RefreshCw" onClick={again}>Read again</Button>
+      <Button kind="danger" icon="Trash2" onClick={hide}>Delete</Button>
+      <Button kind="quiet" icon="X" label="Clear selection" onClick={() => pick([])} />
+    </div>
+  );
+}
+
+function SourceRow({ s, picked, pick, hide }: { s: API.Source; picked: boolean; pick?: (on: boolean) => void; hide: () => void }) {
   const now = progress.value[s.id] ?? s.progress;
   const icon = ({ file: "FileText", crawl: "Globe", url: "Link", database: "Table", api: "Plug" } as const)[s.type as "file"] ?? "FileText";
   return (
     <li class="source-row">
+      {pick && <input type="checkbox" aria-label={`Select ${s.name}`} checked={picked} onChange={(e) => pick(e.currentTarget.checked)} />}
       <Icon name={icon} />
       <div class="grow">
         <a href={href(agentId.value, "knowledge", s.id)}><Name>{s.name}</Name></a>
@@ -212,7 +262,7 @@ function Source({ id }: { id: string }) {
   useEffect(() => onChange("source", (c) => { if (c.id === id && c.op !== "delete") found.soon(); }), [found]);
   return (
     <div class="page">
-      <p class="crumb"><a href={href(agentId.value, "knowledge")}>Knowledge</a></p>
+      <p class="crumb"><a href={listHref(agentId.value, "knowledge")}>Knowledge</a></p>
       <Load of={found} title="Source">{(s) => (
         <>
           <div class="page-head">
@@ -224,7 +274,7 @@ function Source({ id }: { id: string }) {
           {s.error && <div class="card bad"><p>{s.error.message}</p>{mayEdit.value && <Button icon="RotateCcw" onClick={() => readAgain(s)}>Retry</Button>}</div>}
           {busy(s) && s.progress && s.progress.total > 0 && <p class="row nowrap"><progress max={s.progress.total} value={s.progress.done} aria-label="Progress" /><span class="muted small">{s.progress.done}/{s.progress.total}</span></p>}
           <nav class="tabs" aria-label="Source">{[["text", "Text"], ["chunks", "Chunks"], ...(s.config?.pageHashes || s.config?.failedPages ? [["pages", "Pages"]] : []), ["settings", "Settings"]].map(([t, title]) => (
-            <button type="button" aria-current={tab === t ? "page" : undefined} onClick={() => setQuery({ tab: t === "text" ? null : t })}>{title}</button>
+            <button type="button" aria-current={tab === t ? "page" : undefined} onClick={() => setQuery({ tab: t === "text" ? null : t, offset: null })}>{title}</button>
           ))}</nav>
           {tab === "text" && <article class="card"><SourceText source={id} chunk={chunk} /></article>}
           {tab === "chunks" && <Chunks id={id} />}
@@ -237,14 +287,14 @@ function Source({ id }: { id: string }) {
 }
 
 function Chunks({ id }: { id: string }) {
-  const [offset, setOffset] = useState(0);
+  const offset = Number(route.value.query.get("offset")) || 0;
   const found = useQuery<API.ChunkList>(sourcesAt(id, "chunks"), { limit: 25, offset });
   return <Load of={found}>{({ chunks, meta }) => (
     <>
       <ol class="results" start={offset + 1}>{chunks.map((c) => (
         <li key={c.id} class="card stack"><p class="muted small">{[`#${c.position + 1}`, c.metadata.place, `${c.content.length} characters`].filter(Boolean).join(" · ")}</p><p class="passage-full">{c.content}</p></li>
       ))}</ol>
-      <Pager meta={meta} go={setOffset} />
+      <Pager meta={meta} go={(to) => setQuery({ offset: to || null })} />
     </>
   )}</Load>;
 }

@@ -1,7 +1,7 @@
 // MCP servers: programs whose tools the agent may use, and the agent's own address for others.
 import { useEffect, useState } from "preact/hooks";
 
-import { agent, agentId, ApiError, go, href, invalidate, mayEdit, path, post, put, remove, route, session, setQuery, useQuery, type API, type Result } from "../data";
+import { agent, agentId, ApiError, go, href, listHref, invalidate, mayEdit, path, post, put, remove, route, session, setQuery, useQuery, type API, type Result } from "../data";
 import { Badge, Button, confirm, CopyField, Empty, ErrorCard, FormDialog, Icon, LinkButton, Load, Menu, Name, openDialog, Pager, SelectField, Skeleton, tell, TextField, When, type FormState, type MenuItem, type Values } from "../ui";
 import { authOf, credentialOf, credentialTitle, CredentialFields, CredentialSelect } from "../parts/credentials";
 import { connectServer } from "../parts/connect";
@@ -95,7 +95,7 @@ function Server({ id }: { id: string }) {
   const again = async () => { await tools.reload(); await list.reload(); const s = list.data.value?.servers.find((x) => x.id === id); if (s) tell(s.status === "connected" ? "It answers" : new Error(s.last_error)); };
   return (
     <div class="page">
-      <p class="crumb"><a href={href(agentId.value, "mcp")}>MCP servers</a></p>
+      <p class="crumb"><a href={listHref(agentId.value, "mcp")}>MCP servers</a></p>
       <Load of={list} title="MCP server">{({ servers }) => {
         const s = servers.find((x) => x.id === id);
         if (!s) return <Empty icon="CircleHelp" title="Server not found">It may have been deleted.</Empty>;

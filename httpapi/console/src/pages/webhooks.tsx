@@ -1,7 +1,7 @@
 // Webhooks: addresses to which events are posted, and what became of each delivery.
 import { useState } from "preact/hooks";
 
-import { agentId, ApiError, go, href, invalidate, mayEdit, path, post, put, remove, route, setQuery, useQuery, type API } from "../data";
+import { agentId, ApiError, go, href, listHref, invalidate, mayEdit, path, post, put, remove, route, setQuery, useQuery, type API } from "../data";
 import { Badge, Button, confirm, Empty, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, plural, SearchField, showOnce, tell, TextField, When, type MenuItem } from "../ui";
 import { Deliveries } from "../parts/deliveries";
 import { useFollow } from "../parts/follow";
@@ -70,7 +70,7 @@ function Webhook({ id }: { id: string }) {
   const test = async () => { setOutcome(undefined); setOutcome(await post(webhooksAt(id, "test"))); await found.reload(); };
   return (
     <div class="page">
-      <p class="crumb"><a href={href(agentId.value, "webhooks")}>Webhooks</a></p>
+      <p class="crumb"><a href={listHref(agentId.value, "webhooks")}>Webhooks</a></p>
       <Load of={found} title="Webhook">{(w) => {
         const items: MenuItem[] = [
           { label: w.active ? "Switch off" : "Switch on", icon: "Power", run: async () => { await put(webhooksAt(id), { active: !w.active }); await found.reload(); } },

@@ -1,11 +1,12 @@
 // Markdown as elements. Raw HTML stays text, images become links, and links
 // lead to http(s) and mailto only, so no text can become markup.
 import { lexer } from "marked";
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, ComponentType } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 
 type Token = any;
 export type InlineText = (text: string) => ComponentChildren;
+type CodeType = ComponentType<{ text: string }>;
 
 const safe = (href: string) => { try { return ["http:", "https:", "mailto:"].includes(new URL(href, location.href).protocol); } catch { return false; } };
 
@@ -32,7 +33,7 @@ function inline(tokens: Token[] | undefined, text: InlineText): ComponentChildre
   });
 }
 
-function block(t: Token, text: InlineText): ComponentChildren {
+function block(t: Token, text: InlineText, Code?: CodeType): ComponentChildren {
   switch (t.type) {
     case "space": case "def": return null;
     case "heading": {
@@ -41,12 +42,12 @@ function block(t: Token, text: InlineText): ComponentChildren {
     }
     case "paragraph": return <p>{inline(t.tokens, text)}</p>;
     case "text": return <p>{t.tokens ? inline(t.tokens, text) : text(decode(t.text))}</p>;
-    case "code": return <pre><code>{t.text}</code></pre>;
+    case "code": return Code ? <Code text={t.text} /> : <pre><code>{t.text}</code></pre>;
     case "hr": return <hr />;
-    case "blockquote": return <blockquote>{t.tokens.map((x: Token) => block(x, text))}</blockquote>;
+    case "blockquote": return <blockquote>{t.tokens.map((x: Token) => block(x, text, Code))}</blockquote>;
     case "list": {
       const Tag = (t.ordered ? "ol" : "ul") as "ol";
-      return <Tag start={t.ordered && t.start !== 1 ? t.start : undefined}>{t.items.map((item: Token) => <li>{item.tokens.map((x: Token) => (x.type === "text" ? inline(x.tokens ?? [x], text) : block(x, text)))}</li>)}</Tag>;
+      return <Tag start={t.ordered && t.start !== 1 ? t.start : undefined}>{t.items.map((item: Token) => <li>{item.tokens.map((x: Token) => (x.type === "text" ? inline(x.tokens ?? [x], text) : block(x, text, Code)))}</li>)}</Tag>;
     }
     case "table": return (
       <div class="table-frame"><table class="table plain-table">
@@ -59,14 +60,14 @@ function block(t: Token, text: InlineText): ComponentChildren {
 }
 
 /** Renders Markdown. While it grows, only its last block is made again.
- * inlineText may replace parts of the plain text, such as citations. */
-export function Markdown({ text, inlineText = (t) => t }: { text: string; inlineText?: InlineText }) {
+ * inlineText may replace parts of the plain text, such as citations; Code shows blocks of code. */
+export function Markdown({ text, inlineText = (t) => t, Code }: { text: string; inlineText?: InlineText; Code?: CodeType }) {
   const kept = useRef(new Map<string, ComponentChildren>());
   const tokens = useMemo(() => lexer(text, { gfm: true }) as Token[], [text]);
   const made = new Map<string, ComponentChildren>();
   const blocks = tokens.map((t, i) => {
     const key = `${i}:${t.raw}`;
-    const node = kept.current.get(key) ?? block(t, inlineText);
+    const node = kept.current.get(key) ?? block(t, inlineText, Code);
     made.set(key, node);
     return node;
   });

@@ -2,7 +2,7 @@
 import { effect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
-import { agent, agentId, counts, forgetAll, go, href, key, limitedUntil, live, loadSession, online, rememberAgent, rememberedAgent, route, session, sessionError, unauthorized } from "../data";
+import { agent, agentId, counts, forgetAll, go, href, key, limitedUntil, listHref, live, loadSession, online, rememberAgent, rememberedAgent, route, session, sessionError, unauthorized } from "../data";
 import { Badge, Countdown, Dialogs, Empty, ErrorCard, Icon, LinkButton, openDialog, Skeleton, Toasts } from "../ui";
 import { AgentSwitcher } from "./switcher";
 import { KeyCard, KeyDialog } from "./key";
@@ -87,14 +87,15 @@ function startAgent() {
 function title() {
   const { page, section } = route.value;
   const found = page === "agent" ? sections.find((s) => s.id === section)?.title : ({ agents: "Agents", keys: "API keys", cluster: "Servers" } as Record<string, string>)[page] ?? "";
-  return [found, agent.value?.name, "Satchel"].filter(Boolean).join(" · ");
+  const name = agent.value?.name; // an agent may be called as a section is
+  return [found, name?.toLowerCase() === found?.toLowerCase() ? "" : name, "Satchel"].filter(Boolean).join(" · ");
 }
 
 /** How many things of a section wait for the person. */
 const countOf = (id: string) => (id === "home" ? counts.value.waiting : id === "inbox" ? counts.value.unread : 0);
 
 function Rail() {
-  const { agent: id, section } = route.value;
+  const { agent: id, section, rest } = route.value;
   const current = id || rememberedAgent();
   return (
     <nav class="rail" aria-label="Console">
@@ -103,7 +104,7 @@ function Rail() {
       <ul>
         {sections.map((s, i) => !s.of && (
           <li key={s.id} class={s.group && sections[i - 1]?.group !== s.group ? "group" : ""} data-group={s.group}>
-            <a href={href(current, s.id)} aria-current={id && railOf(section) === s.id ? "page" : undefined} title={s.key ? `g ${s.key}` : undefined}>
+            <a href={section === s.id && !rest.length ? href(current, s.id) : listHref(current, s.id)} aria-current={id && railOf(section) === s.id ? "page" : undefined} title={s.key ? `g ${s.key}` : undefined}>
               <Icon name={s.icon} /><span>{s.title}</span>{countOf(s.id) > 0 && <b class="count">{countOf(s.id)}</b>}
             </a>
           </li>
@@ -123,13 +124,13 @@ function Rail() {
 
 /** The sections on a phone. */
 function BottomBar() {
-  const { agent: id, section } = route.value;
+  const { agent: id, section, rest } = route.value;
   const current = id || rememberedAgent();
   const more = () => openDialog((close) => <More current={current} close={close} />);
   return (
     <nav class="bottom" aria-label="Sections">
       {sections.filter((s) => mainSections.includes(s.id)).map((s) => (
-        <a href={href(current, s.id)} aria-current={section === s.id ? "page" : undefined}><Icon name={s.icon} /><span>{s.title}</span>{countOf(s.id) > 0 && <b class="count">{countOf(s.id)}</b>}</a>
+        <a href={section === s.id && !rest.length ? href(current, s.id) : listHref(current, s.id)} aria-current={section === s.id ? "page" : undefined}><Icon name={s.icon} /><span>{s.title}</span>{countOf(s.id) > 0 && <b class="count">{countOf(s.id)}</b>}</a>
       ))}
       <button type="button" onClick={more} aria-current={section && !mainSections.includes(section) ? "page" : undefined}><Icon name="Menu" /><span>More</span></button>
     </nav>
@@ -141,7 +142,7 @@ function More({ current, close }: { current: string; close: () => void }) {
     <dialog class="dialog sheet" open aria-label="More" onClick={close} onKeyDown={(e) => { if (e.key === "Escape") close(); }}>
       <div class="dialog-frame">
         <ul class="more">
-          {sections.filter((s) => !s.of && !mainSections.includes(s.id)).map((s) => <li><a href={href(current, s.id)}><Icon name={s.icon} /><span>{s.title}</span></a></li>)}
+          {sections.filter((s) => !s.of && !mainSections.includes(s.id)).map((s) => <li><a href={listHref(current, s.id)}><Icon name={s.icon} /><span>{s.title}</span></a></li>)}
           <li><a href="#/agents"><Icon name="Layers" /><span>Agents</span></a></li>
           <li><a href="#/keys"><Icon name="KeyRound" /><span>API keys</span></a></li>
           {session.value?.cluster && <li><a href="#/cluster"><Icon name="Server" /><span>Servers</span></a></li>}

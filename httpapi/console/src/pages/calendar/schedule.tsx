@@ -1,7 +1,7 @@
 // One schedule: when it runs, what it calls, and how its runs ended.
 import { useEffect } from "preact/hooks";
 
-import { agentId, go, href, mayEdit, onChange, useQuery, type API } from "../../data";
+import { agentId, go, href, listHref, mayEdit, onChange, useQuery, type API } from "../../data";
 import { Badge, Button, Empty, JsonTree, Load, Menu, Name, openDialog, span, Table, When } from "../../ui";
 import { writeTime } from "../../parts/zone";
 import { useZone } from "./data";
@@ -22,7 +22,7 @@ export function ScheduleRecord({ id }: { id: string }) {
   const away = (on: boolean) => { if (on) go(href(agentId.value, "calendar", "schedules")); };
   return (
     <div class="page">
-      <p class="crumb"><a href={href(agentId.value, "calendar", "schedules")}>Schedules</a></p>
+      <p class="crumb"><a href={listHref(agentId.value, "calendar", "schedules")}>Schedules</a></p>
       <Load of={found} title="Schedule">{(s) => (
         <>
           <div class="page-head">

@@ -1,7 +1,7 @@
 // One channel: how messages come in, a test, its credentials, and what happened there.
 import { useState } from "preact/hooks";
 
-import { agentId, ApiError, go, href, invalidate, mayEdit, path, post, put, remove, session, useQuery, type API } from "../../data";
+import { agentId, ApiError, go, href, listHref, invalidate, mayEdit, path, post, put, remove, session, useQuery, type API } from "../../data";
 import { Badge, Button, confirm, CopyField, FormDialog, Icon, LinkButton, Load, Menu, Moment, Name, openDialog, platformName, span, tell, TextField, useForm, When, type MenuItem } from "../../ui";
 import { useFollow } from "../../parts/follow";
 import { aboutRecord } from "../../parts/records";
@@ -17,7 +17,7 @@ export function Channel({ id }: { id: string }) {
   const [info, setInfo] = useState<Record<string, unknown>>();
   return (
     <div class="page">
-      <p class="crumb"><a href={href(agentId.value, "channels")}>Channels</a></p>
+      <p class="crumb"><a href={listHref(agentId.value, "channels")}>Channels</a></p>
       <Load of={found} lines={8} title="Channel">{(g) => {
         const p = platformOf(g);
         const check = async () => {

@@ -5,6 +5,7 @@ import { agentId, href, mayEdit, path, put } from "../../data";
 import { Badge, Button, CopyButton, Icon, JsonTree, span, tell, TextArea, When, type Values } from "../../ui";
 import { Highlighted } from "../../parts/highlight";
 import { cited, citationsOf, placeOf, withCitations, type Citation } from "../../parts/citations";
+import { CodeBlock } from "../../parts/codeblock";
 import { Markdown } from "../../parts/markdown";
 import type { ToolRow } from "./turn";
 
@@ -58,7 +59,7 @@ export function AnswerText({ text, sources, queries, open }: { text: string; sou
   const others = sources.filter((c) => !used.has(c.n));
   return (
     <>
-      <Markdown key={sources.length} text={text} inlineText={(t) => withCitations(t, sources, open)} />
+      <Markdown key={sources.length} text={text} Code={CodeBlock} inlineText={(t) => withCitations(t, sources, open)} />
       {text && sources.length > 0 && (
         <details class="also">
           <summary class="muted small">{used.size ? `${used.size} cited` : "None cited"}{others.length > 0 && `, ${others.length} also read`}</summary>

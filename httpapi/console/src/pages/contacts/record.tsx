@@ -1,7 +1,7 @@
 // One contact: what is known, and what was said with them.
 import { useEffect, useState } from "preact/hooks";
 
-import { agentId, ApiError, get, go, href, invalidate, mayEdit, onChange, path, put, remove, useQuery, type API, reasonOf } from "../../data";
+import { agentId, ApiError, get, go, href, listHref, invalidate, mayEdit, onChange, path, put, remove, useQuery, type API, reasonOf } from "../../data";
 import { Badge, Button, CopyButton, deleteLater, Empty, Icon, Load, Menu, Name, platformName, plural, When } from "../../ui";
 import { TagsCell, TextCell } from "../../parts/cell";
 import { customText, saveCustom } from "./custom";
@@ -22,7 +22,7 @@ export function Contact({ id }: { id: string }) {
   };
   return (
     <div class="page">
-      <p class="crumb"><a href={href(agentId.value, "contacts")}>Contacts</a></p>
+      <p class="crumb"><a href={listHref(agentId.value, "contacts")}>Contacts</a></p>
       <Load of={found} title="Contact">{(c) => (
         <>
           <div class="page-head">

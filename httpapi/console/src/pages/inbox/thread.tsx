@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { type API, get, href, mayEdit, onChange, path, post, put, session, useDraft, useQuery } from "../../data";
 import { Badge, Button, CopyButton, Icon, Load, Menu, openDialog, tell, When } from "../../ui";
+import { CodeBlock } from "../../parts/codeblock";
 import { Markdown } from "../../parts/markdown";
 import { channelOf, whoOf } from "../inbox";
 import { Attachments } from "./attachments";
@@ -85,7 +86,7 @@ function Said({ m, before, id, reload }: { m: API.MessageDetails; before?: API.M
       {(!before || dayOf(before.created_at) !== day) && <p class="inbox-day"><span>{day}</span></p>}
       <article class={`inbox-said ${m.role} ${person ? "person" : ""}`}>
         <p class="row nowrap muted small"><span class="grow">{author && <><bdi>{author}</bdi> · </>}<When time={m.created_at} />{about.simulated && " · simulated"}</span><CopyButton text={m.content} /></p>
-        {bot ? <Markdown text={m.content} /> : !(about.attachments?.length && standIn.test(m.content)) && <p class="inbox-text"><bdi><Linked text={m.content} /></bdi></p>}
+        {bot ? <Markdown text={m.content} Code={CodeBlock} /> : !(about.attachments?.length && standIn.test(m.content)) && <p class="inbox-text"><bdi><Linked text={m.content} /></bdi></p>}
         <Attachments id={id} m={m} />
         {delivery && (
           <p class="small inbox-delivery"><Badge tone={delivery.status === "failed" ? "bad" : delivery.status === "sent" ? "good" : "busy"}>{delivery.status === "failed" ? "not sent" : delivery.status === "sent" ? "sent" : "sending"}</Badge>
