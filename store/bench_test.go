@@ -251,6 +251,25 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
+// BenchmarkInspect is what a start without the catalog's cache does with each file.
+func BenchmarkInspect(b *testing.B) {
+	const n = 100
+	path := b.TempDir()
+	makeAgents(b, path, n)
+	f := openWith(b, Options{Path: path})
+	ids, err := f.listFiles()
+	if err != nil {
+		b.Fatal(err)
+	}
+	done := measureCPU(b)
+	for i := range b.N {
+		if r := inspect(f.filePath(ids[i%len(ids)])); r.problem != nil {
+			b.Fatal(r.problem)
+		}
+	}
+	done()
+}
+
 func openOnce(b *testing.B, path string) {
 	f, err := Open(Options{Path: path, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {

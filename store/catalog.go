@@ -140,17 +140,13 @@ func inspect(path string) row {
 }
 
 func inspectBy(path string, file sqlite.Source) row {
-	if err := examine(context.Background(), path, file); err != nil {
+	var r row
+	err := examineAndRead(context.Background(), path, file, func(c *conn) (err error) {
+		r, err = readRow(c)
+		return err
+	})
+	if err != nil {
 		return row{record: record{problem: err}}
-	}
-	c, err := openConn(file)
-	if err != nil {
-		return row{record: record{problem: refused(err)}}
-	}
-	defer c.close()
-	r, err := readRow(c)
-	if err != nil {
-		return row{record: record{problem: refused(err)}}
 	}
 	return r
 }

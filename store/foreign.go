@@ -18,16 +18,27 @@ import (
 // anything in it can run. The connection is one of the SQL sandbox: its memory
 // and its time are bounded. file names the file at path.
 func examine(ctx context.Context, path string, file sqlite.Source) error {
+	return examineAndRead(ctx, path, file, func(*conn) error { return nil })
+}
+
+// examineAndRead is examine, and has read called for a file that is not refused. It
+// reads on the same connection, since SQLite parses the whole schema on each.
+func examineAndRead(ctx context.Context, path string, file sqlite.Source, read func(*conn) error) error {
 	if isEmpty(path) {
 		return damaged(errEmpty)
 	}
 	if isShort(path) {
 		return damaged(errShort)
 	}
-	err := sqlsandbox.Inspect(ctx, file, compare)
+	var unread error
+	err := sqlsandbox.Inspect(ctx, file, compare, func(c *sqlite.Conn) {
+		unread = read(&conn{sql: c, path: path})
+	})
 	switch {
-	case err == nil:
+	case err == nil && unread == nil:
 		return nil
+	case err == nil:
+		return refused(unread)
 	case errors.Is(err, sqlsandbox.ErrLimit), errors.Is(err, errForeign):
 		return foreign(err)
 	}

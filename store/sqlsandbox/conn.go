@@ -96,13 +96,14 @@ func (c *Conn) Trusted(query string, args ...any) ([][]any, error) {
 	if err := s.Bind(args...); err != nil {
 		return nil, err
 	}
+	columns := len(s.Columns())
 	var rows [][]any
 	for {
 		more, err := s.Step()
 		if err != nil || !more {
 			return rows, err
 		}
-		row := make([]any, len(s.Columns()))
+		row := make([]any, columns)
 		for i := range row {
 			row[i] = s.Value(i)
 		}

@@ -26,10 +26,11 @@ var inspectBounds = []struct{ name, value int32 }{
 // ErrLimit says that reading a file took too long or too much memory.
 var ErrLimit = errors.New("the file takes too long or too much memory to read")
 
-// Inspect runs fn, which may use Trusted, on a connection to a file that may be
-// anyone's. Its time and memory are bounded; ErrLimit is in the
-// chain of fn's error when it came up against that.
-func Inspect(ctx context.Context, source sqlite.Source, fn func(*Conn) error) error {
+// Inspect runs check, which may use Trusted, on a connection to a file that may be
+// anyone's. Its time and memory are bounded; ErrLimit is in the chain of check's
+// error when it came up against that. When check returns nil the file is trusted:
+// read runs on the connection without those bounds and without the guard.
+func Inspect(ctx context.Context, source sqlite.Source, check func(*Conn) error, read func(*sqlite.Conn)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -40,14 +41,25 @@ func Inspect(ctx context.Context, source sqlite.Source, fn func(*Conn) error) er
 		return err
 	}
 	defer c.close()
+	if err := c.checkBounded(ctx, check); err != nil {
+		return err
+	}
+	c.guard.open = true
+	read(c.sql)
+	return nil
+}
+
+func (c *Conn) checkBounded(ctx context.Context, check func(*Conn) error) error {
 	for _, b := range inspectBounds {
-		c.sql.Limit(b.name, b.value)
+		before := int32(c.sql.Limit(b.name, b.value))
+		defer c.sql.Limit(b.name, before)
 	}
 	limited, cancel := context.WithTimeout(ctx, inspectTime)
 	defer cancel()
 	c.limit(limited, DefaultLimits)
 	defer c.sql.Unbound()
-	if err = fn(c); err != nil && (c.sql.Late() || c.sql.Starved()) {
+	err := check(c)
+	if err != nil && (c.sql.Late() || c.sql.Starved()) {
 		return fmt.Errorf("%w: %w", ErrLimit, err)
 	}
 	return err
