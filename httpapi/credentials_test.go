@@ -22,6 +22,11 @@ func (w *contractClient) checkCredentials(t *testing.T, at string) {
 	p := newOAuthProvider(t)
 	w.request(t, 200, "GET", "/api/credential-presets", "")
 	one := at + "/credentials/" + w.create(t, at+"/credentials", p.login("google"))
+	preset := w.create(t, at+"/credentials", `{"name":"preset","preset":"google-sheets","config":{"client_id":"mine"},"secret":{"client_secret":"s"}}`)
+	if got := w.request(t, 200, "GET", at+"/credentials/"+preset, ""); !strings.Contains(got.text, `"client_id":"mine"`) || !strings.Contains(got.text, `"access_type":"offline"`) {
+		t.Errorf("a preset with a config: %s", got.text)
+	}
+	w.request(t, 204, "DELETE", at+"/credentials/"+preset, "")
 	w.request(t, 409, "POST", at+"/credentials", p.login("Google"))
 	w.request(t, 400, "POST", at+"/credentials", `{"name":"x","type":"header","hosts":["*.com"],"secret":{"X-Key":"k"}}`)
 	w.request(t, 200, "GET", at+"/credentials", "")

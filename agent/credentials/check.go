@@ -2,6 +2,7 @@ package credentials
 
 import (
 	"context"
+	"encoding/json"
 	"net/url"
 
 	"satchel/agent"
@@ -9,7 +10,8 @@ import (
 )
 
 // Draft is a credential to be created: a preset with values for its fields, or
-// type, hosts, config and secret, which take precedence.
+// type, hosts, config and secret, which take precedence, each field of config on
+// its own.
 type Draft struct {
 	Preset string
 	Values map[string]string
@@ -24,6 +26,11 @@ func (c *Credentials) Create(ctx context.Context, db *store.DB, d Draft) (agent.
 		if made, secret, err = FillPreset(d.Preset, d.Values); err != nil {
 			return made, err
 		}
+		if d.Config.Given {
+			if d.Config.Value, err = overlay(made.Config, d.Config.Value); err != nil {
+				return made, err
+			}
+		}
 	}
 	d.Apply(&made)
 	if d.Secret.Given && d.Secret.Value != nil {
@@ -33,6 +40,16 @@ func (c *Credentials) Create(ctx context.Context, db *store.DB, d Draft) (agent.
 		return made, err
 	}
 	return db.CreateCredential(ctx, made, secret)
+}
+
+// overlay returns a config with the fields that another one has.
+func overlay(config, over agent.CredentialConfig) (agent.CredentialConfig, error) {
+	raw, err := json.Marshal(over)
+	if err != nil {
+		return config, err
+	}
+	err = json.Unmarshal(raw, &config)
+	return config, err
 }
 
 // Put creates a credential, or changes the one that ref names.

@@ -19,6 +19,7 @@
 //
 //	default:X   X in the place of what is missing, null or empty text
 //	optional    null in the place of what is missing
+//	text        the text of a value; null stays
 //	upper lower trim
 //	json        the value as JSON text; null for what is missing
 //	length      characters of a text, elements of a list, keys of an object

@@ -36,6 +36,7 @@ const (
 var filters = map[string]*filter{
 	"default":  {anything, "", applyDefault},
 	"optional": {nothing, noArgument, applyOptional},
+	"text":     {nothing, noArgument, applyText},
 	"upper":    {nothing, noArgument, onText(strings.ToUpper)},
 	"lower":    {nothing, noArgument, onText(strings.ToLower)},
 	"trim":     {nothing, noArgument, onText(strings.TrimSpace)},
@@ -95,6 +96,15 @@ func onText(change func(string) string) func(*renderer, any, call) (any, string,
 		}
 		return change(text), "", nil
 	}
+}
+
+// applyText makes a value text, except null.
+func applyText(r *renderer, v any, _ call) (any, string, error) {
+	if v == nil {
+		return nil, "", nil
+	}
+	text, err := r.text(v)
+	return text, "", err
 }
 
 func applyJSON(r *renderer, v any, _ call) (any, string, error) {

@@ -67,6 +67,7 @@ func TestRender(t *testing.T) {
 		{text: "{{numbers[0]}}{{numbers.0}}", want: "noughtnought"},
 		{text: "{{grüße}}", want: "Grüße & mehr"},
 		{text: "{{\n contact.name\n| upper }}", want: "ADA"},
+		{text: "{{contact.nothing | optional | text}}", want: nil},
 
 		// values within text
 		{text: "<{{contact.email}}>", want: "<>"},

@@ -150,8 +150,22 @@ func (e *env) typedJS(f assignment) string {
 func (e *env) fieldValue(f assignment, text string) any {
 	computed := len(e.scripts)
 	v := e.value(text)
-	if e.converts && len(e.scripts) == computed+1 && v == fmt.Sprintf("{{nodes.%s.v%d}}", e.id, len(e.scripts)) {
+	if !e.converts {
+		return v
+	}
+	if len(e.scripts) == computed+1 && v == fmt.Sprintf("{{nodes.%s.v%d}}", e.id, len(e.scripts)) {
 		e.scripts[computed] = e.fieldJS(f)
+		return v
+	}
+	path, isPath := v.(string)
+	if pieces := split(strings.TrimPrefix(text, "=")); !isPath || len(pieces) != 1 || !pieces[0].expr || !strings.HasSuffix(path, "}}") {
+		return v
+	}
+	switch f.kind {
+	case "string":
+		return strings.TrimSuffix(path, "}}") + " | text}}"
+	case "number", "boolean":
+		return e.compute(e.fieldJS(f))
 	}
 	return v
 }

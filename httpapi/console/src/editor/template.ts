@@ -3,7 +3,7 @@
 import { type Editor, nameOf, type Step, typeOf, upstream, zone } from "./base";
 
 export const filters: [string, string][] = [
-  ["default:\"\"", "in place of what is missing"], ["optional", "null if it is missing"], ["upper", "in capitals"], ["lower", "in small letters"], ["trim", "without space around it"], ["json", "as JSON"],
+  ["default:\"\"", "in place of what is missing"], ["optional", "null if it is missing"], ["text", "as text"], ["upper", "in capitals"], ["lower", "in small letters"], ["trim", "without space around it"], ["json", "as JSON"],
   ["length", "how many"], ["first", "of a list"], ["last", "of a list"], ["join:\", \"", "a list as text"], ["date:\"D MMMM YYYY HH:mm\"", "a time"], ["url", "for an address"],
 ];
 
@@ -64,6 +64,7 @@ function applyFilter(value: any, filter: string): any {
   switch (name.trim()) {
     case "default": return value === undefined || value === null || value === "" ? argument : value;
     case "optional": return value ?? null;
+    case "text": return value === undefined || value === null ? value : asText(value);
     case "upper": return asText(value).toUpperCase();
     case "lower": return asText(value).toLowerCase();
     case "trim": return asText(value).trim();
