@@ -19,6 +19,10 @@ type Models interface {
 	Remove(name string, out io.Writer) error
 }
 
+// ErrNoBetter is returned by Models.Check for a model whose files are right but
+// which rates a text that answers a question no higher than another text.
+var ErrNoBetter = errors.New("the model finds the text that answers no better than the other")
+
 // ModelDownload says which model is downloaded, and from where.
 type ModelDownload struct {
 	Model    string // a name that the program knows, or a repository
@@ -79,11 +83,12 @@ func (p *Program) checkModel(root *cobra.Command) *cobra.Command {
 			if (e.Questions == "") != (e.Documents == "") {
 				return errors.New("--questions and --documents belong together")
 			}
-			if err := p.Models(p.config).Check(c.Context(), args[0], p.Out); err != nil || e.Questions == "" {
+			err := p.Models(p.config).Check(c.Context(), args[0], p.Out)
+			if e.Questions == "" || err != nil && !errors.Is(err, ErrNoBetter) {
 				return err
 			}
 			e.Model = args[0]
-			return p.Models(p.config).Evaluate(c.Context(), e, p.Out)
+			return errors.Join(err, p.Models(p.config).Evaluate(c.Context(), e, p.Out))
 		},
 	}.under(root)
 	check.Flags().StringVar(&e.Questions, "questions", "", "CSV file of questions, and the documents that answer them")

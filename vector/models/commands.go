@@ -122,7 +122,7 @@ func (c Commands) Check(ctx context.Context, name string, out io.Writer) error {
 		fmt.Fprintln(out, "It computes the cosines that its publishers state.")
 	}
 	if r.Answer <= r.Other {
-		return errors.New("the model finds the text that answers no better than the other")
+		return cli.ErrNoBetter
 	}
 	return nil
 }

@@ -59,6 +59,7 @@ var loaders = []struct {
 	{unanswered, loadUnanswered},
 	{handbooks, loadHandbooks},
 	{rules, loadRules},
+	{reference, loadReference},
 }
 
 // loadParaphrases reads short passages about everyday matters and questions

@@ -17,6 +17,7 @@ const (
 	unanswered = "unanswered"
 	handbooks  = "handbooks"
 	rules      = "rules"
+	reference  = "reference"
 )
 
 // libraryPackages are the packages whose doc comments the second set of
@@ -44,6 +45,10 @@ func loadHandbooks() (*set, error) { return loadPassages(handbooks, "handbooks",
 // loadRules reads the rules of places in German, Spanish, French, Portuguese,
 // Italian and Dutch, and questions in the language of the passage that answers them.
 func loadRules() (*set, error) { return loadPassages(rules, "rules", "rules") }
+
+// loadReference reads the reference of a message broker, and questions by code,
+// option or function, and in other words.
+func loadReference() (*set, error) { return loadPassages(reference, "reference", "reference") }
 
 // loadUnanswered reads the help desk's passages, and questions that none of them
 // answers: no result is right.
