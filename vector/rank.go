@@ -62,7 +62,7 @@ func trusted(e Embedder, text string) float64 {
 // The characters of a token in text of which the model knows nothing, and in
 // text that it knows, and the least trust. What the model says of text that it
 // half knows is worth a quarter, by the tune half of the languages of the command
-// eval.
+// quality.
 const (
 	foreignToken = 1.2
 	knownToken   = 2.8
