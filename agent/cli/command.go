@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,9 +95,58 @@ func (p *Program) Run(ctx context.Context, args []string) error {
 	root.AddCommand(client.Commands(p.client())...)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return fmt.Errorf("%w; see %s --help", err, c.CommandPath()) })
 	explainArguments(root)
+	incomplete := explainGroups(root)
 	root.SetArgs(args)
 	root.SetOut(p.Out)
-	return root.ExecuteContext(ctx)
+	err := root.ExecuteContext(ctx)
+	return cmp.Or(err, *incomplete)
+}
+
+// explainGroups makes it an error to name a command that only has others below it,
+// or to ask for the help of none, where Cobra prints help and succeeds. The
+// error is set once root has run.
+func explainGroups(root *cobra.Command) *error {
+	var failed error
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		if wanted, _ := c.Flags().GetBool("help"); wanted || c.Runnable() {
+			help(c, args)
+			return
+		}
+		var names []string
+		for _, sub := range c.Commands() {
+			names = append(names, sub.Name())
+		}
+		failed = fmt.Errorf("usage: %s %s", c.CommandPath(), strings.Join(names, "|"))
+		if rest := c.Flags().Args(); len(rest) > 0 {
+			failed = unknownCommand(c, rest[0])
+		}
+	})
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "help" {
+			continue
+		}
+		c.PersistentPreRunE = func(*cobra.Command, []string) error { return nil } // settings do not matter
+		c.Run, c.RunE = nil, func(_ *cobra.Command, args []string) error {
+			about, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(about, cmp.Or(slices.Concat(rest, args)...))
+			}
+			about.InitDefaultHelpFlag()
+			return errors.Join(about.Flags().Set("help", "true"), about.Help())
+		}
+	}
+	return &failed
+}
+
+// unknownCommand returns the error for a name that no command below c has.
+func unknownCommand(c *cobra.Command, name string) error {
+	err := fmt.Errorf("unknown command %q for %q", name, c.CommandPath())
+	if similar := c.SuggestionsFor(name); len(similar) > 0 {
+		return fmt.Errorf("%w; did you mean %s?", err, strings.Join(similar, " or "))
+	}
+	return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 }
 
 // explainArguments has errors of a command's arguments, and of those below it, say
@@ -112,10 +162,7 @@ func explainArguments(c *cobra.Command) {
 			case !c.HasSubCommands() || len(args) == 0:
 				return fmt.Errorf("usage: %s", c.UseLine())
 			}
-			if similar := c.SuggestionsFor(args[0]); len(similar) > 0 {
-				return fmt.Errorf("%w; did you mean %s?", err, strings.Join(similar, " or "))
-			}
-			return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
+			return unknownCommand(c, args[0])
 		}
 	}
 	for _, sub := range c.Commands() {

@@ -93,11 +93,35 @@ func TestWrongCommandLines(t *testing.T) {
 		"sorces":              `unknown command "sorces" for "satchel"; did you mean sources?`,
 		"sources ad x":        "did you mean add?",
 		"sources zzzzzz":      "see satchel sources --help",
+		"key":                 "usage: satchel key create|list|revoke|rotate",
+		"key bogus":           `unknown command "bogus" for "satchel key"; see satchel key --help`,
+		"key lst":             "did you mean list?",
+		"key --bogus":         "unknown flag: --bogus; see satchel key --help",
+		"browser bogus":       "see satchel browser --help",
+		"cluster bogus":       "see satchel cluster --help",
+		"model bogus":         "see satchel model --help",
+		"import bogus":        "see satchel import --help",
+		"replicas bogus":      "see satchel replicas --help",
+		"completion bogus":    "see satchel completion --help",
+		"help bogus":          `unknown command "bogus" for "satchel"`,
+		"help key bogus":      `unknown command "bogus" for "satchel key"`,
 		"ask x --conversaton": "unknown flag: --conversaton; see satchel ask --help",
 	} {
-		p := Program{Getenv: func(string) string { return "" }, Out: new(bytes.Buffer), Notes: new(bytes.Buffer)}
-		if err := p.Run(t.Context(), strings.Fields(line)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", line, err, want)
+		var out bytes.Buffer
+		p := Program{Getenv: func(string) string { return "" }, Out: &out, Notes: new(bytes.Buffer)}
+		if err := p.Run(t.Context(), strings.Fields(line)); err == nil || !strings.Contains(err.Error(), want) || out.Len() > 0 {
+			t.Errorf("%s: %v, want %s; prints %q", line, err, want, out.String())
+		}
+	}
+}
+
+// The two ways to ask for help print the same, also for commands that only have
+// others below them.
+func TestHelpOfCommands(t *testing.T) {
+	for _, name := range []string{"", "key", "key create", "cluster", "completion", "help"} {
+		flag := help(t, append(strings.Fields(name), "--help")...)
+		if word := help(t, append([]string{"help"}, strings.Fields(name)...)...); word != flag || !strings.Contains(word, "Usage:\n  satchel "+name) {
+			t.Errorf("help %s prints\n%s\nand --help\n%s", name, word, flag)
 		}
 	}
 }
