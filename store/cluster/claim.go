@@ -267,6 +267,18 @@ func (c *Cluster) give(ctx context.Context, id string, to *observed) error {
 
 // Drain implements Directory.
 func (c *Cluster) Drain(ctx context.Context) error {
+	c.mu.Lock()
+	before := c.drained
+	c.drained = true
+	c.mu.Unlock()
+	err := c.drain(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drained = before || c.leaving
+	return err
+}
+
+func (c *Cluster) drain(ctx context.Context) error {
 	alive, byID := c.others()
 	if len(alive) == 0 {
 		return agent.Errorf(agent.CodeConflict, "there is no other server that could have the agents")

@@ -44,6 +44,7 @@ type Cluster struct {
 	parts  sync.WaitGroup
 	wake   chan struct{} // has the loop poll at once; of room 1
 
+	free    func(folder string) (bytes int64, err error)
 	enters  *work.Queue[string] // agents whose files are to be read before the folder has them
 	fetches chan struct{}       // has room for the files that are being fetched
 
@@ -57,6 +58,10 @@ type Cluster struct {
 	problem   error     // why this server cannot join
 	answered  time.Time // when the last poll began that the database answered
 	leaving   bool      // it takes no agents any more
+	drained   bool      // so the operator wants
+	noRoom    bool      // the disk is full
+	emptying  bool      // the agents are being given away since the disk is full
+	emptied   error     // the outcome of that the last time
 	retired   bool      // the others know that it has none
 	stats     Stats     // but for Owned and Lag
 	lags      lags
@@ -106,7 +111,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 		lags:   lags{waiting: map[*shipment]bool{}},
 		byName: map[string]string{}, owned: map[string]int{}, entering: map[string]bool{}, moving: map[string]chan struct{}{}, keys: -1,
 		fetches: make(chan struct{}, fetchesAtOnce)}
-	c.enters = c.newEnters()
+	c.enters, c.free = c.newEnters(), freeSpace
 	c.ship = &shipper{pool: pool, log: o.Log, queue: make(chan *shipment), expired: c.expire, failed: c.countError, uncertain: uncertainTime}
 	c.self = Node{Session: rand.Text(), Name: o.Name, Version: o.Version, Self: true}
 	err = prepare(ctx, pool)

@@ -39,6 +39,7 @@ func TestCluster(t *testing.T) {
 		"follow":       testFollow,
 		"no changes":   testDatabaseTakesNoChanges,
 		"format":       testFormat,
+		"full disk":    testFullDisk,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, pg.Database("t"+strings.ReplaceAll(name, " ", "_"))) })
 	}

@@ -136,6 +136,7 @@ func (c *Cluster) step(ctx context.Context) error {
 	if restored {
 		return c.awaitResume(ctx)
 	}
+	c.followDisk(ctx)
 	if over && !leaving {
 		return c.rejoin(ctx)
 	}

@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"satchel/agent"
+)
+
+// A server whose disk is full gives its agents to one that has room, gets none, and
+// takes part again when there is room, unless the operator has drained it.
+func testFullDisk(t *testing.T, url string) {
+	a := serve(t, url, "a", t.TempDir())
+	var free atomic.Int64
+	free.Store(diskRoom)
+	a.stepping.Lock() // no poll is asking
+	a.free = func(string) (int64, error) { return free.Load(), nil }
+	a.stepping.Unlock()
+	a.agent(t, agent.DefaultID)
+	db := a.make(t, "Bakery")
+	id := db.ID()
+	note := mustWrite(t, db, "before")
+	free.Store(diskFull - 1)
+	a.eventually(t, "to have tried to give its agents away", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return a.emptied != nil })
+	mustWrite(t, a.agent(t, id), "there is no other server")
+
+	b := serve(t, url, "b", t.TempDir())
+	leaving := func() bool { return b.leavingServer("a") }
+	a.eventually(t, "to have given its agents away", func() bool { return a.Stats().Owned == 0 })
+	if lost := missing(t, b.agent(t, id), []string{note}); lost != nil {
+		t.Errorf("acknowledged writes are lost: %v", lost)
+	}
+	b.eventually(t, "to see that the other leaves", leaving)
+
+	free.Store(diskFull + 1) // too little to begin again
+	if err := a.step(t.Context()); err != nil || !a.isLeaving() {
+		t.Errorf("a server with little room takes part: %v", err)
+	}
+	free.Store(diskRoom)
+	a.eventually(t, "to take part again", func() bool { return !a.isLeaving() })
+	b.eventually(t, "to see that the other takes part", func() bool { return !leaving() })
+	if err := b.Move(t.Context(), id, "a"); err != nil {
+		t.Fatal(err)
+	}
+	mustWrite(t, a.agent(t, id), "goes on")
+
+	if err := a.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, bytes := range []int64{0, diskRoom} {
+		free.Store(bytes)
+		if err := a.step(t.Context()); err != nil || !a.isLeaving() {
+			t.Errorf("a server that was drained takes part with %d bytes free: %v", bytes, err)
+		}
+	}
+}
+
+func (s *server) isLeaving() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leaving
+}
+
+// leavingServer reports whether the server sees another leave.
+func (s *server) leavingServer(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.nodes {
+		if n.Name == name && n.Alive {
+			return n.Leaving
+		}
+	}
+	return false
+}
+
+func TestFreeSpace(t *testing.T) {
+	if free, err := freeSpace(t.TempDir()); err != nil || free <= 0 {
+		t.Errorf("%d bytes are free: %v", free, err)
+	}
+}
