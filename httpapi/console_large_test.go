@@ -34,8 +34,30 @@ func (p *browserPage) metric(name string) float64 {
 	return 0
 }
 
-// TestConsoleLargeGraph shows 200 nodes, drags one of them, and reports how
-// long that took: the frames, and the time of the page's thread for each move.
+// measured reports how long steps take: the page's thread for each, and the frames
+// meanwhile. Steps are numbered from 0.
+func (p *browserPage) measured(what string, steps int, step func(i int)) {
+	p.t.Helper()
+	p.eval(`(() => {
+		const frames = window.frames = [];
+		let last = performance.now();
+		const note = (now) => { frames.push(now - last); last = now; if (window.frames === frames) requestAnimationFrame(note); };
+		requestAnimationFrame(note);
+	})()`)
+	before := p.metric("TaskDuration")
+	for i := range steps {
+		step(i)
+	}
+	spent := 1000 * (p.metric("TaskDuration") - before) / float64(steps)
+	frames := p.eval(`(() => { const f = frames.sort((a, b) => a - b); window.frames = null; return [f.length, f[Math.floor(f.length * .5)] ?? 0, f[Math.floor(f.length * .95)] ?? 0]; })()`).([]any)
+	p.t.Logf("%-5s %3d steps: %5.1f ms each in the page's thread; %3.0f frames, p50 %5.1f ms, p95 %5.1f ms", what, steps, spent, frames[0], frames[1], frames[2])
+}
+
+// afterFrame is an expression that waits until what has changed is shown.
+const afterFrame = `new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown)))`
+
+// TestConsoleLargeGraph shows 200 nodes, drags one of them, pans, zooms, adds
+// nodes and undoes that, and reports how long it took.
 func TestConsoleLargeGraph(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -48,8 +70,8 @@ func TestConsoleLargeGraph(t *testing.T) {
 	p.open("workflows", hasText("From template"))
 	before := p.metric("TaskDuration")
 	p.eval(`window.asked = performance.now(); location.hash = ` + quoted(p.base+"workflows/"+id))
-	p.waitFor(`document.querySelectorAll(".react-flow__node").length === 200 && document.querySelectorAll(".react-flow__edge").length === 199`)
-	shown := p.eval(`new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn(performance.now() - asked))))`).(float64)
+	p.waitFor(countNodes("") + ` === 200 && document.querySelectorAll(".react-flow__edge").length === 199`)
+	shown := p.eval(afterFrame + `.then(() => performance.now() - asked)`).(float64)
 	t.Logf("200 nodes shown in %.0f ms, %.0f ms of them in the page's thread", shown, 1000*(p.metric("TaskDuration")-before))
 
 	place := p.eval(`(() => { window.dragged = document.querySelector(".react-flow__node[data-id=n90]"); const b = dragged.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2, dragged.style.transform]; })()`).([]any)
@@ -60,24 +82,38 @@ func TestConsoleLargeGraph(t *testing.T) {
 	mouse("mousePressed", x, y)
 	mouse("mouseMoved", x+5, y+5)
 	p.eval(`(() => {
-		window.frames = []; window.changed = new Set();
-		let last = performance.now();
-		const note = (now) => { frames.push(now - last); last = now; requestAnimationFrame(note); };
-		requestAnimationFrame(note);
-		new MutationObserver((list) => { for (const m of list) { const node = m.target.closest(".react-flow__node"); if (node) changed.add(node.dataset.id); } }).observe(document.querySelector(".react-flow"), { subtree: true, attributes: true, childList: true, characterData: true });
+		window.changed = new Set();
+		window.watch = new MutationObserver((list) => { for (const m of list) { const node = m.target.closest(".react-flow__node"); if (node) changed.add(node.dataset.id); } });
+		watch.observe(document.querySelector(".react-flow"), { subtree: true, attributes: true, childList: true, characterData: true });
 	})()`)
-	const moves = 100
-	before = p.metric("TaskDuration")
-	for i := range moves {
-		mouse("mouseMoved", x+5+float64(i), y+5+float64(i%30))
-	}
-	spent := 1000 * (p.metric("TaskDuration") - before) / moves
-	frames := p.eval(`(() => { frames.sort((a, b) => a - b); return [frames.length, frames[Math.floor(frames.length * .5)], frames[Math.floor(frames.length * .95)]]; })()`).([]any)
-	t.Logf("%d moves: %.1f ms each in the page's thread; %.0f frames, p50 %.1f ms, p95 %.1f ms", moves, spent, frames[0], frames[1], frames[2])
-	mouse("mouseReleased", x+5+moves, y+5)
+	p.measured("drag", 100, func(i int) { mouse("mouseMoved", x+5+float64(i), y+5+float64(i%30)) })
+	mouse("mouseReleased", x+105, y+5)
 	if got := p.eval(`[...changed].join()`); got != "n90" {
 		t.Errorf("dragging n90 changes %v", got)
 	}
 	p.waitFor(`dragged.style.transform !== ` + quoted(place[2].(string)) + ` && document.querySelector(".saved-state").textContent === "Unsaved"`)
+
+	p.eval(`changed.clear(), 0`)
+	view := `document.querySelector(".react-flow__viewport").style.transform`
+	for what, control := range map[string]int{"pan": 0, "zoom": 2} {
+		was := p.eval(view).(string)
+		p.measured(what, 60, func(i int) {
+			p.cdp("Input.dispatchMouseEvent", map[string]any{"type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": 3 * float64(1+i%2), "modifiers": control})
+		})
+		p.waitFor(view + ` !== ` + quoted(was))
+	}
+	if got := p.eval(`[...changed].join()`); got != "" {
+		t.Errorf("panning and zooming change %v", got)
+	}
+	p.eval(`watch.disconnect(), 0`)
+
+	count := func(want int) {
+		p.waitFor(fmt.Sprintf(`%s === %d`, countNodes(""), want))
+		p.eval(afterFrame + `.then(() => 0)`)
+	}
+	p.eval(`document.querySelector(".editor-view").focus(), 0`)
+	const copies = 10
+	p.measured("add", copies, func(i int) { p.pressKeys("Control+d"); count(201 + i) })
+	p.measured("undo", copies, func(i int) { p.pressKeys("Control+z"); count(199 + copies - i) })
 	p.checkPage("200 nodes")
 }
