@@ -44,8 +44,16 @@ func TestChatWithoutModel(t *testing.T) {
 		at(kept, "messages.1.metadata.sources.0.source_id") != source || at(kept, "messages.1.metadata.sources.0.n") != json.Number("1") {
 		t.Errorf("kept %v", kept)
 	}
+	if text := fmt.Sprint(at(kept, "messages.1.content")); !strings.HasPrefix(text, "No language model is set up. ") {
+		t.Errorf("says %q", text)
+	}
+	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai","llm_model":"m-1","llm_api_key":"sk-1"}`)
+	keyless := c.must(t, 200, "POST", chat, `{"message":"And without its key?","fallback":"passages"}`)
+	if text := fmt.Sprint(at(keyless, "message.content")); keyless["mode"] != "passages" || !strings.Contains(text, "the setting openai_api_key is not set") {
+		t.Errorf("without the provider's key: %v", keyless)
+	}
 	m := newModelServer(t, func(int, map[string]any) string { return "Within thirty days." })
-	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+m.URL+`/v1"}`)
+	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_api_key":null,"llm_base_url":"`+m.URL+`/v1"}`)
 	again := c.must(t, 200, "POST", chat, `{"message":"And now?","fallback":"passages","conversation_id":"`+conversation+`"}`)
 	if told := fmt.Sprint(m.messages(0)); again["mode"] != nil || strings.Contains(told, "No language model") || !strings.Contains(told, "How do I return goods?") {
 		t.Errorf("told %s, answered %v", told, again)

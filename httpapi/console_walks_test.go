@@ -88,7 +88,7 @@ func TestConsoleAsk(t *testing.T) {
 				p.open("home", hasText("What can"))
 			})
 			p.askAgent("May I return bread?")
-			p.waitFor(`location.hash.includes("/chat/conversation-") && document.querySelector(".passage")?.textContent.includes("within two days") && ` + hasText("No model is set"))
+			p.waitFor(`location.hash.includes("/chat/conversation-") && document.querySelector(".passage")?.textContent.includes("within two days") && ` + hasText("No language model is set up"))
 			p.checkPage("passages")
 			w.aside(func() { // Back leads to where the question was asked
 				p.eval(`history.back()`)

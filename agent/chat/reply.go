@@ -3,7 +3,9 @@ package chat
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"satchel/agent"
 	"satchel/store"
@@ -16,11 +18,20 @@ type Mode string
 // language model. An answer of a model has the mode "".
 const ModePassages Mode = "passages"
 
-// The texts of an answer that consists of passages.
-const (
-	somePassages = "No language model is set up. These are the best matching passages from the knowledge."
-	noPassages   = "I do not know: nothing in the knowledge answers this, and no language model is set up."
-)
+// passagesText returns the text of an answer that consists of n passages, since
+// the model's settings have an error.
+func passagesText(n int, unset error) string {
+	model := "no language model is set up"
+	if e, ok := errors.AsType[*agent.Error](unset); ok {
+		if field, issue := e.Details["field"], e.Details["issue"]; field != "llm_provider" && field != nil {
+			model = fmt.Sprintf("the language model cannot be used, since the setting %s %s", field, issue)
+		}
+	}
+	if n == 0 {
+		return "I do not know: nothing in the knowledge answers this, and " + model + "."
+	}
+	return strings.ToUpper(model[:1]) + model[1:] + ". These are the best matching passages from the knowledge."
+}
 
 // Turn is a person's message to an agent.
 type Turn struct {
@@ -50,6 +61,7 @@ func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Eve
 	defer release()
 	x := Exchange{Model: t.Model, Tools: t.Tools, Sources: t.Sources}
 	model, settings, err := c.modelOf(ctx, db, x)
+	unset := err
 	passages := t.Fallback == ModePassages && agent.ErrorCode(err) == agent.CodeValidation
 	if err != nil && !passages {
 		return agent.Message{}, Answer{}, err // no model could answer
@@ -61,7 +73,7 @@ func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Eve
 	x.Messages = within(history, historyTokens)
 	var answer Answer
 	if passages {
-		answer, err = c.passages(ctx, db, x, onEvent)
+		answer, err = c.passages(ctx, db, x, unset, onEvent)
 	} else {
 		answer, err = c.answer(ctx, db, model, settings, x, onEvent)
 	}
@@ -105,8 +117,9 @@ func (t Turn) begin(ctx context.Context, db *store.DB, said agent.Message) (agen
 	return said, history, err
 }
 
-// passages answers with passages from the agent's knowledge.
-func (c *Chat) passages(ctx context.Context, db *store.DB, x Exchange, onEvent func(Event) error) (Answer, error) {
+// passages answers with passages from the agent's knowledge, since the model's
+// settings have an error.
+func (c *Chat) passages(ctx context.Context, db *store.DB, x Exchange, unset error, onEvent func(Event) error) (Answer, error) {
 	a := Answer{Mode: ModePassages, ToolCalls: []ToolCall{}, Sources: []Citation{}}
 	if err := c.retrieve(ctx, db, nil, x, &a); err != nil {
 		return a, err
@@ -116,9 +129,7 @@ func (c *Chat) passages(ctx context.Context, db *store.DB, x Exchange, onEvent f
 			return a, err
 		}
 	}
-	if a.Text = noPassages; len(a.Sources) > 0 {
-		a.Text = somePassages
-	}
+	a.Text = passagesText(len(a.Sources), unset)
 	return a, nil
 }
 

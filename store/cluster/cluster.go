@@ -58,10 +58,10 @@ type Cluster struct {
 	problem   error     // why this server cannot join
 	answered  time.Time // when the last poll began that the database answered
 	leaving   bool      // it takes no agents any more
-	drained   bool      // so the operator wants
+	drained   bool      // by the operator
 	noRoom    bool      // the disk is full
-	emptying  bool      // the agents are being given away since the disk is full
-	emptied   error     // the outcome of that the last time
+	emptying  bool      // the agents are being given away because the disk is full
+	emptied   error     // the error of the last attempt at that
 	retired   bool      // the others know that it has none
 	stats     Stats     // but for Owned and Lag
 	lags      lags

@@ -38,11 +38,11 @@ export function Tools({ rows }: { rows: ToolRow[] }) {
   );
 }
 
-/** The passages in place of an answer, where no model is set. */
-export function Passages({ list, open }: { list: Citation[]; open: (c: Citation) => void }) {
+/** The passages in place of an answer, where no model can be called; the stored text says why. */
+export function Passages({ list, text, open }: { list: Citation[]; text?: string; open: (c: Citation) => void }) {
   return (
     <div class="stack">
-      <p class="muted">{list.length ? "No model is set, so these are the best matching passages." : "No model is set, and nothing in the knowledge matches."} <a href={href(agentId.value, "settings")}>Choose a model</a></p>
+      <p class="muted">{text ?? "These are the best matching passages."} <a href={href(agentId.value, "settings")}>Choose a model</a></p>
       {list.slice(0, 5).map((c) => (
         <button type="button" class="card passage" onClick={() => open(c)}>
           <span class="row"><b class="cite">{c.n}</b><bdi class="grow clip">{placeOf(c)}</bdi>{c.score > 0 && <span class="muted small">{c.score.toFixed(2)}</span>}</span>
@@ -91,7 +91,7 @@ export function Answer({ versions, open, retry }: AnswerProps) {
   return (
     <div class="turn">
       <Tools rows={toolRows(m.metadata)} />
-      {m.metadata?.mode === "passages" ? <Passages list={sources} open={(c) => open(c, sources)} /> : <AnswerText text={m.content} sources={sources} queries={m.metadata?.queries} open={(c) => open(c, sources)} />}
+      {m.metadata?.mode === "passages" ? <Passages list={sources} text={m.content} open={(c) => open(c, sources)} /> : <AnswerText text={m.content} sources={sources} queries={m.metadata?.queries} open={(c) => open(c, sources)} />}
       {m.metadata?.partial && <p class="muted small">Stopped here.</p>}
       {m.metadata?.author === "human" && <p class="muted small"><Icon name="User" size={14} /> Written by a person</p>}
       <div class="turn-tools">
