@@ -10,26 +10,33 @@ import (
 
 // dropProgramPages lets go of the program's own code and constants: they are
 // pages of its file, which the system reads again where they are needed
-// (madvise(2), MADV_DONTNEED). What may have been written to is left alone.
+// (madvise(2), MADV_DONTNEED). It leaves a mapping alone that can be written to or
+// has been: the dynamic linker of a program that was built with cgo writes
+// addresses and then makes their pages read-only (RELRO).
 func dropProgramPages() {
 	exe, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return
 	}
-	maps, err := os.Open("/proc/self/maps")
+	maps, err := os.Open("/proc/self/smaps") // see proc_pid_smaps(5)
 	if err != nil {
 		return
 	}
 	defer maps.Close()
+	var from, to uintptr // of the mapping that the lines are about; empty if it is not one to drop
 	for lines := bufio.NewScanner(maps); lines.Scan(); {
-		fields := strings.Fields(lines.Text()) // range, permissions, offset, device, inode, path
-		if len(fields) != 6 || fields[5] != exe || strings.Contains(fields[1], "w") || fields[1][3] != 'p' {
-			continue
+		fields := strings.Fields(lines.Text())
+		switch {
+		case len(fields) == 0:
+		case !strings.HasSuffix(fields[0], ":"): // range, permissions, offset, device, inode, path
+			from, to = 0, 0
+			if len(fields) == 6 && fields[5] == exe && !strings.Contains(fields[1], "w") && strings.HasSuffix(fields[1], "p") {
+				if n, err := fmt.Sscanf(fields[0], "%x-%x", &from, &to); n != 2 || err != nil {
+					from, to = 0, 0
+				}
+			}
+		case fields[0] == "Anonymous:" && fields[1] == "0" && from < to: // no page differs from the file
+			_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, from, to-from, syscall.MADV_DONTNEED) // nothing is lost when it fails
 		}
-		var from, to uintptr
-		if n, err := fmt.Sscanf(fields[0], "%x-%x", &from, &to); n != 2 || err != nil || to <= from {
-			continue
-		}
-		_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, from, to-from, syscall.MADV_DONTNEED) // nothing is lost when it fails
 	}
 }
