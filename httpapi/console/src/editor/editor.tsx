@@ -288,20 +288,23 @@ function useChecks(editor: Editor) {
   }, [nodes, edges]);
 }
 
-/** Keeps what is not saved in this browser. */
-function useDrafts(editor: Editor, workflow: any, mine: ReturnType<typeof openDraft>) {
+/** Keeps what is not saved in this browser: a moment after each change, and at once when the editor closes. */
+function useDrafts(editor: Editor, workflow: { version: number }, mine: ReturnType<typeof openDraft>) {
   const doc = editor.doc.value;
-  const pending = useRef<(() => void) | undefined>(undefined);
+  const version = useRef(workflow.version);
+  version.current = workflow.version;
+  const kept = useRef({ doc, version: workflow.version });
+  const keep = () => { // reads the editor itself: an effect of the last change may not have run when the editor closes
+    const now = { doc: editor.doc.peek(), version: version.current };
+    if (editor.readonly.peek() || (now.doc === kept.current.doc && now.version === kept.current.version)) return;
+    kept.current = now;
+    void (editor.dirty.peek() ? mine.keep(now.version, now.doc) : mine.drop());
+  };
   useEffect(() => {
-    if (editor.readonly.value) return;
-    pending.current = () => {
-      pending.current = undefined;
-      void (editor.dirty.peek() ? mine.keep(workflow.version, doc) : mine.drop());
-    };
-    const timer = setTimeout(() => pending.current?.(), 250);
+    const timer = setTimeout(keep, 250);
     return () => clearTimeout(timer);
   }, [doc, workflow.version]);
-  useEffect(() => () => { pending.current?.(); mine.release(); }, []);
+  useEffect(() => () => { keep(); mine.release(); }, []);
 }
 
 /** Reads the newest execution, so that templates are shown with real values. */
