@@ -52,6 +52,10 @@ func TestChatWithoutModel(t *testing.T) {
 	if text := fmt.Sprint(at(keyless, "message.content")); keyless["mode"] != "passages" || !strings.Contains(text, "the setting openai_api_key is not set") {
 		t.Errorf("without the provider's key: %v", keyless)
 	}
+	search := c.must(t, 200, "GET", "/api/agents/default/sources/search?query=returns&rerank=llm", "")
+	if search["notice"] != "the language model cannot be used, since the setting openai_api_key is not set: the search ran without one" {
+		t.Errorf("a search without the provider's key: %v", search["notice"])
+	}
 	m := newModelServer(t, func(int, map[string]any) string { return "Within thirty days." })
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_api_key":null,"llm_base_url":"`+m.URL+`/v1"}`)
 	again := c.must(t, 200, "POST", chat, `{"message":"And now?","fallback":"passages","conversation_id":"`+conversation+`"}`)

@@ -21,16 +21,22 @@ const ModePassages Mode = "passages"
 // passagesText returns the text of an answer that consists of n passages, since
 // the model's settings have an error.
 func passagesText(n int, unset error) string {
-	model := "no language model is set up"
+	reason := noModel(unset)
+	if n == 0 {
+		return "I do not know: nothing in the knowledge answers this, and " + reason + "."
+	}
+	return strings.ToUpper(reason[:1]) + reason[1:] + ". These are the best matching passages from the knowledge."
+}
+
+// noModel says why no language model can be called: the settings have the error
+// unset.
+func noModel(unset error) string {
 	if e, ok := errors.AsType[*agent.Error](unset); ok {
 		if field, issue := e.Details["field"], e.Details["issue"]; field != "llm_provider" && field != nil {
-			model = fmt.Sprintf("the language model cannot be used, since the setting %s %s", field, issue)
+			return fmt.Sprintf("the language model cannot be used, since the setting %s %s", field, issue)
 		}
 	}
-	if n == 0 {
-		return "I do not know: nothing in the knowledge answers this, and " + model + "."
-	}
-	return strings.ToUpper(model[:1]) + model[1:] + ". These are the best matching passages from the knowledge."
+	return "no language model is set up"
 }
 
 // Turn is a person's message to an agent.

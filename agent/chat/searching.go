@@ -36,8 +36,9 @@ func (c *Chat) Search(ctx context.Context, db *store.DB, q vector.Query, how Ass
 	}
 	model, _, err := c.modelOf(ctx, db, Exchange{})
 	if agent.ErrorCode(err) == agent.CodeValidation {
+		reason := noModel(err)
 		answer, err := c.index.Ask(ctx, db, q)
-		answer.Notice = joinNotices(answer.Notice, "no language model is set up: the search ran without one")
+		answer.Notice = joinNotices(answer.Notice, reason+": the search ran without one")
 		return Found{Answer: answer}, err
 	}
 	if err != nil {
