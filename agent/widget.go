@@ -23,6 +23,10 @@ type WidgetConfig struct {
 	OfflineMessage    string   `json:"offlineMessage,omitempty"`
 	MessagesPerMinute int      `json:"messagesPerMinute,omitempty"`
 	MessagesPerDay    int      `json:"messagesPerDay,omitempty"`
+	Files             *bool    `json:"files,omitempty"` // nil: true
+	FileTypes         []string `json:"fileTypes,omitempty"`
+	MaxFiles          int      `json:"maxFiles,omitempty"`
+	MaxFileSize       int      `json:"maxFileSize,omitempty"` // MB
 }
 
 // WidgetConfigChange is a partial update of a WidgetConfig.
@@ -36,6 +40,10 @@ type WidgetConfigChange struct {
 	OfflineMessage    Optional[string]   `json:"offlineMessage,omitempty" doc:"web: shown when nobody can answer; at most 1000 characters." example:"Nobody is here right now. Leave your email address, and we answer there."`
 	MessagesPerMinute Optional[int]      `json:"messagesPerMinute,omitempty" doc:"web: messages per minute of one visitor, 1 to 100." example:"10"`
 	MessagesPerDay    Optional[int]      `json:"messagesPerDay,omitempty" doc:"web: messages per day (UTC) of all visitors, 1 to 100000." example:"500"`
+	Files             Optional[bool]     `json:"files,omitempty" doc:"web: visitors may send files; default: true." example:"true"`
+	FileTypes         Optional[[]string] `json:"fileTypes,omitempty" doc:"web: extensions of the files that visitors may send, at most 50. Empty: the usual pictures, recordings, documents, tables and archives." example:"[\"pdf\",\"png\",\"jpg\"]"`
+	MaxFiles          Optional[int]      `json:"maxFiles,omitempty" doc:"web: files of one message, 1 to 20." example:"5"`
+	MaxFileSize       Optional[int]      `json:"maxFileSize,omitempty" doc:"web: size of a file in MB, 1 to 20." example:"10"`
 }
 
 // When visitors are asked for their email address.
@@ -66,7 +74,7 @@ func (c WidgetConfig) WithDefaults() WidgetConfig {
 	if c.AllowedOrigins == nil {
 		c.AllowedOrigins = []string{}
 	}
-	return c
+	return c.withFileDefaults()
 }
 
 // Allows reports whether pages of an origin may show the widget.
@@ -93,6 +101,7 @@ func (ch WidgetConfigChange) apply(c *WidgetConfig) {
 	ch.OfflineMessage.Into(&c.OfflineMessage)
 	ch.MessagesPerMinute.Into(&c.MessagesPerMinute)
 	ch.MessagesPerDay.Into(&c.MessagesPerDay)
+	ch.applyFiles(c)
 }
 
 var (
@@ -131,13 +140,15 @@ func (c *WidgetConfig) validate(is *Issues) {
 	is.Check(err == nil, "config.hours", "must be hours such as Mon-Fri 09:00-17:00, Sat 10:00-14:00")
 	is.Check(c.MessagesPerMinute >= 0 && c.MessagesPerMinute <= maxWidgetPerMinute, "config.messagesPerMinute", fmt.Sprintf("must be 1 to %d", maxWidgetPerMinute))
 	is.Check(c.MessagesPerDay >= 0 && c.MessagesPerDay <= maxWidgetPerDay, "config.messagesPerDay", fmt.Sprintf("must be 1 to %d", maxWidgetPerDay))
+	c.validateFiles(is)
 }
 
 // fields lists the fields that are set.
 func (c *WidgetConfig) fields() (set []string) {
 	for field, is := range map[string]bool{"allowedOrigins": len(c.AllowedOrigins) > 0, "title": c.Title != "", "greeting": c.Greeting != "", "color": c.Color != "",
 		"askEmail": c.AskEmail != "", "hours": c.Hours != "", "offlineMessage": c.OfflineMessage != "",
-		"messagesPerMinute": c.MessagesPerMinute != 0, "messagesPerDay": c.MessagesPerDay != 0} {
+		"messagesPerMinute": c.MessagesPerMinute != 0, "messagesPerDay": c.MessagesPerDay != 0,
+		"files": c.Files != nil, "fileTypes": len(c.FileTypes) > 0, "maxFiles": c.MaxFiles != 0, "maxFileSize": c.MaxFileSize != 0} {
 		if is {
 			set = append(set, field)
 		}
@@ -148,17 +159,17 @@ func (c *WidgetConfig) fields() (set []string) {
 // VisitorMessage is what a visitor of a website says.
 type VisitorMessage struct {
 	ID     string `json:"id" required:"true" doc:"An id set by the visitor's browser. A repeated message is ignored."`
-	Text   string `json:"text" required:"true"`
+	Text   string `json:"text,omitempty" doc:"May be empty if there are files."`
 	Email  string `json:"email,omitempty" doc:"The visitor's email address."`
 	Person bool   `json:"person,omitempty" doc:"The visitor asks for a person."`
 }
 
-// Validate checks a visitor's message.
-func (m *VisitorMessage) Validate() error {
+// Validate checks a visitor's message, which has a number of files.
+func (m *VisitorMessage) Validate(files int) error {
 	var is Issues
 	is.Check(m.ID != "", "id", "is required")
 	is.checkText("id", m.ID, 100)
-	is.Check(strings.TrimSpace(m.Text) != "", "text", "is required")
+	is.Check(strings.TrimSpace(m.Text) != "" || files > 0, "text", "is required")
 	is.Check(utf8.RuneCountInString(m.Text) <= MaxVisitorMessage, "text", fmt.Sprintf("must have at most %d characters", MaxVisitorMessage))
 	is.checkText("text", m.Text, MaxVisitorMessage)
 	is.checkEmail("email", m.Email, false)

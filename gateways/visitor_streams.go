@@ -29,10 +29,11 @@ type visitors struct {
 	open    map[string]int // number of streams by gateway
 	partial map[visitKey]string
 	used    map[string]time.Time // expiry of used tickets
+	uploads map[visitKey]int     // running, of a visitor, of a widget (without a thread) and in all (the zero key)
 }
 
 func newVisitors(key []byte) *visitors {
-	return &visitors{key: key, streams: map[visitKey]map[chan struct{}]bool{}, open: map[string]int{}, partial: map[visitKey]string{}, used: map[string]time.Time{}}
+	return &visitors{key: key, streams: map[visitKey]map[chan struct{}]bool{}, open: map[string]int{}, partial: map[visitKey]string{}, used: map[string]time.Time{}, uploads: map[visitKey]int{}}
 }
 
 // use reports whether a ticket is used for the first time, and marks it as

@@ -137,13 +137,16 @@ func (w *Widget) read(token, kind string) (v Visitor, err error) {
 	return Visitor{}, agent.Errorf(agent.CodeUnauthorized, "the visitor's token is missing, invalid or expired")
 }
 
-// Receive receives a visitor's message, like those of all platforms; new is false
-// for a duplicate.
-func (w *Widget) Receive(ctx context.Context, v Visitor, m agent.VisitorMessage) (isNew bool, err error) {
-	if err := m.Validate(); err != nil {
+// Receive receives a visitor's message, like those of all platforms, with its
+// files, which came by ReceiveFile; isNew is false for a duplicate.
+func (w *Widget) Receive(ctx context.Context, v Visitor, m agent.VisitorMessage, files ...*store.Upload) (isNew bool, err error) {
+	if err := m.Validate(len(files)); err != nil {
 		return false, err
 	}
-	in := agent.Inbound{ID: v.ID + ":" + m.ID, Thread: v.ID, Text: m.Text, Person: m.Person, Email: m.Email, From: v.contact()}
+	in := agent.Inbound{ID: v.ID + ":" + m.ID, Thread: v.ID, Text: m.Text, Person: m.Person, Email: m.Email, From: v.contact(), Attachments: store.Attachments(files)}
+	if strings.TrimSpace(in.Text) == "" {
+		in.Text = agent.FilesText(in.Attachments)
+	}
 	known, err := w.db.KnowsInbound(ctx, w.ID, in.ID)
 	if err != nil {
 		return false, err
@@ -154,7 +157,7 @@ func (w *Widget) Receive(ctx context.Context, v Visitor, m agent.VisitorMessage)
 	if in.Metadata, err = json.Marshal(map[string]string{"origin": v.Origin}); err != nil {
 		return false, err
 	}
-	r, err := w.db.ReceiveInbound(ctx, w.ID, []store.Receipt{{EventID: in.ID, Messages: []agent.Inbound{in}}}, 0)
+	r, err := w.db.ReceiveInbound(ctx, w.ID, []store.Receipt{{EventID: in.ID, Messages: []agent.Inbound{in}, Files: files}}, 0)
 	w.gateways.visitors.notify(w.visit(v))
 	return len(r.Messages) > 0, err
 }

@@ -184,8 +184,7 @@ type attachmentIn struct {
 	Index     int   `path:"index" doc:"Which of metadata.attachments, from 0." minimum:"0" example:"0"`
 }
 
-// attachmentFile sends a file of a message. Browsers get only types under which
-// nothing in the file runs.
+// attachmentFile sends a file of a message.
 func (s *Server) attachmentFile(c *rest.Call) error {
 	in, err := rest.Bind[attachmentIn](c)
 	if err != nil {
@@ -195,6 +194,11 @@ func (s *Server) attachmentFile(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
+	return writeAttachment(c, file)
+}
+
+// writeAttachment sends a file under a type under which nothing in it runs.
+func writeAttachment(c *rest.Call, file store.File) error {
 	if !agent.IsShownMedia(file.MediaType) {
 		file.MediaType = echo.MIMEOctetStream
 	}

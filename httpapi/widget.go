@@ -21,7 +21,7 @@ const (
 
 // widgetPolicy is the content security policy of the widget's frame; the
 // origins that may embed it are added.
-const widgetPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+const widgetPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' blob:; " +
 	"form-action 'none'; base-uri 'none'; frame-ancestors "
 
 // maxVisitorBody limits the JSON body of a visitor's request, in bytes.
@@ -71,6 +71,7 @@ func (s *Server) widgetPages() {
 	s.echo.POST(at+"/messages", s.visitorMessage)
 	s.echo.POST(at+"/email", s.visitorEmail)
 	s.echo.GET(at+"/stream", s.visitorStream)
+	s.echo.GET(at+"/files/:message/:index", s.visitorFile)
 }
 
 // widget finds the widget in the path.
@@ -224,16 +225,24 @@ type saidOut struct {
 	ID string `json:"id"`
 }
 
+// visitorMessage receives a message as JSON, or as a form with files.
 func (s *Server) visitorMessage(c echo.Context) error {
 	w, v, err := s.admitMessage(c)
 	if err != nil {
 		return err
 	}
-	in, err := visitorBody[agent.VisitorMessage](c)
-	if err != nil {
-		return err
+	var id string
+	var isNew bool
+	if strings.HasPrefix(c.Request().Header.Get(echo.HeaderContentType), echo.MIMEMultipartForm) {
+		id, isNew, err = receiveWithFiles(c, w, v)
+	} else {
+		var in agent.VisitorMessage
+		if in, err = visitorBody[agent.VisitorMessage](c); err != nil {
+			return err
+		}
+		id = in.ID
+		isNew, err = w.Receive(c.Request().Context(), v, in)
 	}
-	isNew, err := w.Receive(c.Request().Context(), v, in)
 	if err != nil {
 		return err
 	}
@@ -241,7 +250,7 @@ func (s *Server) visitorMessage(c echo.Context) error {
 	if isNew {
 		status = http.StatusCreated
 	}
-	return rest.WriteJSON(c, status, saidOut{in.ID})
+	return rest.WriteJSON(c, status, saidOut{id})
 }
 
 func (s *Server) visitorEmail(c echo.Context) error {

@@ -19,11 +19,12 @@ const maxVisitorMessages = 100
 
 // visitorHello is the first event of a visitor's stream.
 type visitorHello struct {
-	Title          string `json:"title"`
-	Greeting       string `json:"greeting"`
-	Color          string `json:"color"`
-	AskEmail       string `json:"ask_email"`
-	OfflineMessage string `json:"offline_message"`
+	Title          string        `json:"title"`
+	Greeting       string        `json:"greeting"`
+	Color          string        `json:"color"`
+	AskEmail       string        `json:"ask_email"`
+	OfflineMessage string        `json:"offline_message"`
+	Files          *filesAllowed `json:"files"` // null: visitors may send none
 }
 
 // visitorState is the state of a conversation.
@@ -39,12 +40,13 @@ type visitorState struct {
 
 // visitorMessage is a message as a visitor sees it.
 type visitorMessage struct {
-	ID        int64        `json:"id"`
-	From      string       `json:"from"` // visitor, bot or person
-	Text      string       `json:"text"`
-	ClientID  string       `json:"client_id,omitempty"` // the visitor's own id of the message
-	Sources   []sourceName `json:"sources,omitempty"`
-	CreatedAt agent.Time   `json:"created_at"`
+	ID        int64         `json:"id"`
+	From      string        `json:"from"` // visitor, bot or person
+	Text      string        `json:"text"`
+	ClientID  string        `json:"client_id,omitempty"` // the visitor's own id of the message
+	Sources   []sourceName  `json:"sources,omitempty"`
+	Files     []visitorFile `json:"files,omitempty"`
+	CreatedAt agent.Time    `json:"created_at"`
 }
 
 // visitorPartial is a piece of the answer being generated.
@@ -69,9 +71,13 @@ func newVisitorMessage(m *agent.Message, visitorID string) visitorMessage {
 			Name   string `json:"source_name"`
 			Cited  bool   `json:"cited"`
 		} `json:"sources"`
+		Attachments []agent.Attachment `json:"attachments"`
 	}
 	_ = json.Unmarshal(m.Metadata, &about) // metadata changed by SQL may be invalid
-	said := visitorMessage{ID: m.ID, From: "bot", Text: m.Content, CreatedAt: m.CreatedAt}
+	said := visitorMessage{ID: m.ID, From: "bot", Text: m.Content, Files: visitorFiles(about.Attachments), CreatedAt: m.CreatedAt}
+	if len(said.Files) > 0 && m.Content == agent.FilesText(about.Attachments) {
+		said.Text = ""
+	}
 	switch {
 	case m.Role == agent.MessageUser:
 		said.From = "visitor"
@@ -124,7 +130,7 @@ func (s *Server) visitorStream(c echo.Context) error {
 		return err
 	}
 	f.out = rest.NewEventWriter(call)
-	hello := visitorHello{w.Title, w.Greeting, w.Color, w.AskEmail, w.OfflineMessage}
+	hello := visitorHello{w.Title, w.Greeting, w.Color, w.AskEmail, w.OfflineMessage, visitorFilesAllowed(w)}
 	if f.out.Event("hello", hello) != nil || f.write(call, visit) != nil {
 		return nil //nolint:nilerr // the client disconnected
 	}

@@ -97,7 +97,7 @@ func (s *shopPage) checkPage(when string) {
 	s.t.Helper()
 	for name, p := range map[string]*browserPage{"the page": s.browserPage, "the frame": s.frame} {
 		harm := p.eval(`JSON.stringify([document.documentElement.dataset.faults ?? "",
-			...[...document.querySelectorAll("#app :is(img, script, iframe, [onload], [onerror], a[href^='javascript:'])")].map((e) => "markup: " + e.outerHTML),
+			...[...document.querySelectorAll("#app :is(img:not([src^='blob:']), script, iframe, [onload], [onerror], a[href^='javascript:'])")].map((e) => "markup: " + e.outerHTML),
 			...[document.documentElement].filter((e) => e.scrollWidth > e.clientWidth).map((e) => "wider than the window: " + e.scrollWidth),
 			...[...document.querySelectorAll(":is(input, textarea)")].filter((e) => !e.labels.length && !e.ariaLabel).map((e) => "without label: " + e.outerHTML),
 			...[...document.querySelectorAll("button")].filter((b) => !b.textContent.trim() && !b.ariaLabel).map((e) => "without name: " + e.outerHTML),

@@ -186,7 +186,7 @@ func (db *DB) SendAnswer(ctx context.Context, answer agent.Message, messageID in
 		}
 		return agent.Errorf(agent.CodeConflict, "the message no longer needs an answer")
 	}
-	after := func(tx *Tx) error {
+	after := func(tx *Tx, _ *agent.Message) error {
 		if !handover {
 			return nil
 		}

@@ -22,6 +22,7 @@ type Receipt struct {
 	Hashed   bool            // EventID is a hash of what was said, as in agent.Inbound
 	Delivery string          // by which a repeat is known besides, where nothing proves it; empty: none
 	Messages []agent.Inbound // none: it reports something else
+	Files    []*Upload       // of the only message: its attachments that are stored, in their order
 	Payload  json.RawMessage // without messages: the payload of the event gateway.event; free of secrets
 }
 
@@ -37,7 +38,7 @@ type Received struct {
 // receipt there is an event; and it is counted. What the agent is to answer by
 // itself is queued for that. A repeat changes nothing. next above 0 is noted as where the next poll begins, see PollFrom.
 func (db *DB) ReceiveInbound(ctx context.Context, gatewayID string, receipts []Receipt, next int64) (Received, error) {
-	return Write(ctx, db, func(tx *Tx) (Received, error) {
+	r, err := Write(ctx, db, func(tx *Tx) (Received, error) {
 		g, err := tx.gateway(gatewayID)
 		if err != nil {
 			return Received{}, err
@@ -65,6 +66,12 @@ func (db *DB) ReceiveInbound(ctx context.Context, gatewayID string, receipts []R
 		}
 		return r, err
 	})
+	if err == nil && len(r.Messages) > 0 {
+		for i := range receipts {
+			finishAll(receipts[i].Files)
+		}
+	}
+	return r, err
 }
 
 // receive takes in one receipt and adds its outcome to r.
@@ -91,7 +98,7 @@ func (tx *Tx) receive(g *agent.Gateway, receipt *Receipt, r *Received) error {
 	}
 	stored := len(r.Messages)
 	for i := range receipt.Messages {
-		m, err := tx.receiveMessage(g, &receipt.Messages[i])
+		m, err := tx.receiveMessage(g, &receipt.Messages[i], receipt.Files)
 		if err != nil {
 			return err
 		}
@@ -143,8 +150,9 @@ func (tx *Tx) firstTime(gatewayID, key string, hashed bool) (bool, error) {
 	return done.Changes > 0, nil
 }
 
-// receiveMessage stores one message; nil when it was stored before.
-func (tx *Tx) receiveMessage(g *agent.Gateway, in *agent.Inbound) (*agent.Message, error) {
+// receiveMessage stores one message with the files that came with it; nil when it
+// was stored before.
+func (tx *Tx) receiveMessage(g *agent.Gateway, in *agent.Inbound, files []*Upload) (*agent.Message, error) {
 	key := ""
 	if in.ID != "" {
 		key = "m:" + in.ID
@@ -172,6 +180,9 @@ func (tx *Tx) receiveMessage(g *agent.Gateway, in *agent.Inbound) (*agent.Messag
 		return nil, err
 	}
 	if err := tx.queueAttachments(g, &m); err != nil {
+		return nil, err
+	}
+	if err := tx.keepFiles(g.ID, &m, files); err != nil {
 		return nil, err
 	}
 	if in.Person {

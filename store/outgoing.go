@@ -19,13 +19,12 @@ const MaxWaiting = 2000
 // queue of what its gateway's platform is to get. An automatic one is CONFLICT
 // when a person answers the conversation meanwhile; one of a person mutes it.
 func (db *DB) SendMessage(ctx context.Context, m agent.Message, automatic bool) (agent.Message, error) {
-	nothing := func(*Tx) error { return nil }
-	return db.sendMessage(ctx, m, automatic, nothing, nothing)
+	return db.sendMessage(ctx, m, automatic, func(*Tx) error { return nil }, func(*Tx, *agent.Message) error { return nil })
 }
 
 // sendMessage is SendMessage with something to do before and after in the same
 // commit.
-func (db *DB) sendMessage(ctx context.Context, m agent.Message, automatic bool, before, after func(*Tx) error) (agent.Message, error) {
+func (db *DB) sendMessage(ctx context.Context, m agent.Message, automatic bool, before func(*Tx) error, after func(*Tx, *agent.Message) error) (agent.Message, error) {
 	if len(m.Metadata) == 0 {
 		m.Metadata = json.RawMessage("{}")
 	}
@@ -59,7 +58,7 @@ func (db *DB) sendMessage(ctx context.Context, m agent.Message, automatic bool, 
 		if err := tx.queueMessage(&c, m.ID); err != nil {
 			return m, err
 		}
-		if err := after(tx); err != nil || automatic {
+		if err := after(tx, &m); err != nil || automatic {
 			return m, err
 		}
 		return m, tx.audit("message added", map[string]any{"conversation_id": c.ID, "message_id": m.ID, "role": m.Role, "send": true})

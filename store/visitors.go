@@ -82,6 +82,10 @@ type Visit struct {
 	Messages       []agent.Message
 }
 
+// visitorSees is the condition that a visitor sees a message m: what they said, and
+// what was sent to them.
+const visitorSees = "(m.role = 'user' OR m.role = 'assistant' AND m.metadata ->> '$.delivery.status' IN ('pending','sent'))"
+
 // Visit reads the conversation of a gateway's thread with its messages behind
 // the one with id after, at most limit and the newest of them: what the contact
 // said, and what was sent to them.
@@ -104,8 +108,8 @@ func (db *DB) Visit(ctx context.Context, gatewayID, thread string, after int64, 
 			return Visit{Bot: bot}, err
 		}
 		v := found[0]
-		v.Messages, err = all(tx, scanMessage, "SELECT * FROM (SELECT "+messageColumns+` FROM messages WHERE conversation_id = ? AND id > ?
-			AND (role = 'user' OR role = 'assistant' AND metadata ->> '$.delivery.status' IN ('pending','sent')) ORDER BY id DESC LIMIT ?) ORDER BY id`, v.ConversationID, after, limit)
+		v.Messages, err = all(tx, scanMessage, "SELECT * FROM (SELECT "+messageColumns+` FROM messages m WHERE conversation_id = ? AND id > ?
+			AND `+visitorSees+` ORDER BY id DESC LIMIT ?) ORDER BY id`, v.ConversationID, after, limit)
 		return v, err
 	})
 }

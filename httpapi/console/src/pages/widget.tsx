@@ -127,7 +127,8 @@ function Preview({ look }: { look: Values }) {
     <section class="widget-preview" aria-label="Preview">
       <Segments label="Preview" value={scene} onChange={setScene} options={[["answer", "Answer"], ["person", "Person"], ["away", "Away"]]} />
       <div class="widget-frame" inert aria-hidden="true">
-        <View key={scene} look={{ title: String(of("title")), greeting: String(of("greeting")), color, ask_email: String(of("askEmail")), offline_message: String(of("offlineMessage")) }}
+        <View key={scene} look={{ title: String(of("title")), greeting: String(of("greeting")), color, ask_email: String(of("askEmail")), offline_message: String(of("offlineMessage")),
+          files: String(look.files ?? usual.files) === "false" ? null : { max: Number(of("maxFiles")), max_size: Number(of("maxFileSize")) << 20, types: [] } }}
           {...scenes[scene]} partial="" send={() => tell("")} sendAgain={() => {}} giveEmail={async () => {}} close={() => {}} />
       </div>
     </section>

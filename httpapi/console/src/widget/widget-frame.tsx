@@ -4,7 +4,7 @@ import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { View, type Look, type MarkdownType, type Said, type State } from "./view";
-import { follow, keep, post, WireError } from "./wire";
+import { follow, getFile, keep, post, postForm, WireError } from "./wire";
 import "./view.css";
 import { language, words } from "./words";
 
@@ -113,6 +113,17 @@ function useConversation() {
 
 const failureText = (error: any) => (error.status === 429 ? words.tooMuch(error.retryAfter) : error.status >= 400 && error.status < 500 ? error.message : words.notSent);
 
+type Asked = { person?: boolean; email?: string; files?: File[] };
+
+function formOf(m: Said, more: Asked, files: File[]) {
+  const form = new FormData();
+  form.set("id", m.client_id!);
+  form.set("text", m.text);
+  for (const [name, value] of Object.entries(more)) form.set(name, String(value));
+  for (const f of files) form.append("file", f, f.name);
+  return form;
+}
+
 function Frame() {
   const c = useConversation();
   const [Markdown, setMarkdown] = useState<MarkdownType>();
@@ -137,25 +148,36 @@ function Frame() {
   }, []);
   useEffect(() => { if (shown && c.look) document.querySelector<HTMLElement>(".sw textarea")?.focus(); }, [shown, Boolean(c.look)]);
   useEffect(() => { if (c.look) document.title = c.look.title; }, [c.look]);
-  const deliver = async (m: Said, more: object) => {
+  const sending = useRef(new Map<string, AbortController>());
+  const deliver = async (m: Said, { files, ...more }: Asked) => {
     const change = (what: Partial<Said>) => c.setMessages((all) => all.map((x) => (x.client_id === m.client_id && !x.id ? { ...x, ...what } : x)));
-    change({ sending: true, failed: undefined });
+    const abort = new AbortController();
+    change({ sending: true, failed: undefined, progress: 0 });
     try {
-      await post("messages", { id: m.client_id, text: m.text, ...more });
+      if (files) {
+        sending.current.set(m.client_id!, abort);
+        await postForm("messages", formOf(m, more, files), abort.signal, (progress) => change({ progress }));
+      } else await post("messages", { id: m.client_id, text: m.text, ...more });
       change({ sending: false });
     } catch (error: any) { change({ sending: false, failed: failureText(error) }); }
+    sending.current.delete(m.client_id!);
   };
-  const asked = useRef(new Map<string, object>());
-  const send = (text: string, more: object = {}) => {
-    const m: Said = { id: 0, from: "visitor", text, client_id: hex(), created_at: new Date().toISOString(), sending: true };
+  const asked = useRef(new Map<string, Asked>());
+  const send = (text: string, more: Asked = {}) => {
+    const m: Said = { id: 0, from: "visitor", text, client_id: hex(), created_at: new Date().toISOString(), sending: true,
+      files: more.files?.map((f) => ({ name: f.name, mime_type: f.type, size: f.size, local: f })) };
     asked.current.set(m.client_id!, more);
     c.setMessages((all) => [...all, m]);
     void deliver(m, more);
   };
+  const cancel = (m: Said) => {
+    sending.current.get(m.client_id!)?.abort();
+    c.setMessages((all) => all.filter((x) => x.client_id !== m.client_id || x.id));
+  };
   if (c.gone) return <p class="sw-note">{c.gone}</p>;
   if (!c.look) return <p class="sw-note" role="status">{c.trouble || words.moment}</p>;
   return <View look={c.look} state={c.state} messages={c.messages} partial={c.partial} trouble={c.trouble} Markdown={Markdown} draft={keep.get("draft")} keepDraft={(t) => keep.set("draft", t)}
-    send={send} sendAgain={(m) => void deliver(m, asked.current.get(m.client_id!) ?? {})} giveEmail={async (email) => { await post("email", { email }); }} close={() => tellPage("close")} />;
+    send={send} cancel={cancel} getFile={getFile} sendAgain={(m) => void deliver(m, asked.current.get(m.client_id!) ?? {})} giveEmail={async (email) => { await post("email", { email }); }} close={() => tellPage("close")} />;
 }
 
 const root = document.getElementById("app")!;

@@ -39,6 +39,27 @@ async function call(method: string, what: string, options: { body?: unknown; hea
 
 export const post = (what: string, body: unknown) => call("POST", what, { body });
 
+/** Sends a form with files; noteProgress gets the part that was sent, 0 to 1. */
+export function postForm(what: string, form: FormData, signal: AbortSignal, noteProgress: (part: number) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("POST", `${at}/${what}`);
+    request.setRequestHeader("Authorization", `Bearer ${keep.get("token")}`);
+    request.responseType = "json";
+    request.upload.onprogress = (e) => { if (e.lengthComputable) noteProgress(e.loaded / e.total); };
+    request.onerror = request.onabort = () => reject(new WireError(0, words.unreachable, 0));
+    request.onload = () => {
+      if (request.status < 300) resolve();
+      else reject(new WireError(request.status, request.response?.error?.message ?? words.unreachable, Number(request.getResponseHeader("Retry-After")) || 0));
+    };
+    signal.onabort = () => request.abort();
+    request.send(form);
+  });
+}
+
+/** Gets a file of a message. */
+export const getFile = async (message: number, index: number) => (await call("GET", `files/${message}/${index}`, {})).blob();
+
 /** Reads the events of the conversation behind a message until they end. */
 export async function follow(after: number, signal: AbortSignal, each: (event: string, data: any) => void) {
   const answer = await call("GET", "stream", { signal, headers: after ? { "Last-Event-ID": String(after) } : {} });

@@ -5,17 +5,19 @@ import { ApiError, mayEdit, path, post, put, type API } from "../../data";
 import { Button, CopyButton, Dialog, openDialog, SelectField, tell, TextArea, TextField, useForm, type Values } from "../../ui";
 
 /** What the service uses where the config has nothing. */
-export const usual = { title: "Ask us", greeting: "Hello! How can we help?", color: "#1f6f54", askEmail: "offline", offlineMessage: "Nobody can answer right now. Your messages are kept.", hours: "", messagesPerMinute: 10, messagesPerDay: 500 };
+export const usual = { title: "Ask us", greeting: "Hello! How can we help?", color: "#1f6f54", askEmail: "offline", offlineMessage: "Nobody can answer right now. Your messages are kept.", hours: "", messagesPerMinute: 10, messagesPerDay: 500, files: true, maxFiles: 5, maxFileSize: 10, fileTypes: [] as string[] };
 
 const asks: [string, string][] = [["offline", "When nobody can answer"], ["always", "Before the first message"], ["never", "Never"]];
 
-const numbers = ["messagesPerMinute", "messagesPerDay"];
+const numbers = ["messagesPerMinute", "messagesPerDay", "maxFiles", "maxFileSize"];
 
 /** The config that the values of the form stand for. */
 function configOf(values: Values) {
   const config: Record<string, unknown> = { allowedOrigins: values.allowedOrigins.split(/[\s,]+/).filter(Boolean) };
   for (const name of ["title", "greeting", "color", "askEmail", "hours", "offlineMessage"]) config[name] = values[name] === "" ? null : values[name];
   for (const name of numbers) config[name] = values[name] === "" ? null : Number(values[name]);
+  config.files = values.files === "true";
+  config.fileTypes = values.fileTypes.split(/[\s,]+/).filter(Boolean);
   if (values.secret) config.secret = values.secret;
   return config;
 }
@@ -35,7 +37,8 @@ type Props = {
 /** Makes or changes a widget, and has it verified at once. */
 export function WidgetForm({ id, gateway, options, done, onLook }: Props) {
   const given = { ...usual, ...options?.config };
-  const form = useForm({ ...given, name: gateway?.name ?? "Website", allowedOrigins: (options?.config.allowedOrigins ?? []).join("\n"), messagesPerMinute: String(given.messagesPerMinute), messagesPerDay: String(given.messagesPerDay), secret: "" });
+  const form = useForm({ ...given, name: gateway?.name ?? "Website", allowedOrigins: (options?.config.allowedOrigins ?? []).join("\n"), messagesPerMinute: String(given.messagesPerMinute), messagesPerDay: String(given.messagesPerDay),
+    files: String(given.files), fileTypes: (given.fileTypes ?? []).join(" "), maxFiles: String(given.maxFiles), maxFileSize: String(given.maxFileSize), secret: "" });
   const [busy, setBusy] = useState(false);
   const locked = !mayEdit.value;
   const set = (name: string, value: string) => { form.set(name, value); onLook?.({ ...form.values, [name]: value }); };
@@ -81,6 +84,15 @@ export function WidgetForm({ id, gateway, options, done, onLook }: Props) {
       <TextField label="Opening hours" placeholder="Mon-Fri 09:00-17:00, Sat 10:00-14:00" hint="In the agent's time zone. The bot answers at any time. Empty: people are available at any time." {...text("hours")} error={issue("hours")} />
       <TextArea label="Offline message" rows={2} placeholder={usual.offlineMessage} {...text("offlineMessage")} error={issue("offlineMessage")} />
       <SelectField label="Ask visitors for their email" options={asks} disabled={locked} value={form.values.askEmail} onChange={(v) => set("askEmail", v)} />
+      <h2>Files from visitors</h2>
+      <SelectField label="Visitors can send files" options={[["true", "Yes"], ["false", "No"]]} disabled={locked} value={form.values.files} onChange={(v) => set("files", v)} />
+      {form.values.files === "true" && <>
+        <div class="widget-pair">
+          <TextField label="Files per message" type="number" {...text("maxFiles")} error={issue("maxFiles")} />
+          <TextField label="Size of a file in MB" type="number" hint="At most 20." {...text("maxFileSize")} error={issue("maxFileSize")} />
+        </div>
+        <TextField label="Types of files" placeholder="pdf png jpg" hint="Extensions of file names. Empty: the usual pictures, recordings, documents, tables and archives." {...text("fileTypes")} error={issue("fileTypes")} />
+      </>}
       <details>
         <summary>Limits and signed-in users</summary>
         <div class="stack">

@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/agent"
+	"satchel/gateways"
+	"satchel/httpapi/rest"
+)
+
+// Limits of visitors' files.
+const (
+	maxVisitorForm     = 64 << 10 // bytes of a form without its files
+	visitorFilesMinute = 120      // downloads of a visitor
+)
+
+// visitorFile is a file of a message as a visitor sees it.
+type visitorFile struct {
+	Name     string `json:"name"`
+	MimeType string `json:"mime_type"`
+	Size     int64  `json:"size"`
+	Removed  bool   `json:"removed,omitempty"` // it is not kept any longer
+}
+
+// visitorFiles converts the attachments of a message.
+func visitorFiles(attachments []agent.Attachment) []visitorFile {
+	var files []visitorFile
+	for _, a := range attachments {
+		files = append(files, visitorFile{a.Name, a.MimeType, a.Size, a.Status != agent.AttachmentStored})
+	}
+	return files
+}
+
+// filesAllowed says which files visitors may send.
+type filesAllowed struct {
+	Max     int      `json:"max"`      // of one message
+	MaxSize int64    `json:"max_size"` // bytes of a file
+	Types   []string `json:"types"`    // extensions
+}
+
+// visitorFilesAllowed returns nil when a widget takes no files.
+func visitorFilesAllowed(w *gateways.Widget) *filesAllowed {
+	if !w.TakesFiles() {
+		return nil
+	}
+	return &filesAllowed{w.MaxFiles, int64(w.MaxFileSize) << 20, w.FileTypes}
+}
+
+// receiveWithFiles receives a visitor's message as a form with files.
+func receiveWithFiles(c echo.Context, w *gateways.Widget, v gateways.Visitor) (id string, isNew bool, err error) {
+	ctx := c.Request().Context()
+	upload, err := w.BeginUpload(ctx, v)
+	if err != nil {
+		return "", false, err
+	}
+	defer upload.Close()
+	r := c.Request()
+	r.Body = http.MaxBytesReader(c.Response(), r.Body, w.MaxBytes()+maxVisitorForm)
+	fields := map[string]string{"id": "", "text": "", "email": "", "person": ""}
+	part, err := rest.FilePart(c, "file", fields)
+	if err != nil {
+		return "", false, err
+	}
+	for more := true; more; {
+		if err := upload.Receive(part.FileName(), part); err != nil {
+			return "", false, err
+		}
+		if more, err = part.NextFile("file", fields); err != nil {
+			return "", false, err
+		}
+	}
+	isNew, err = upload.Finish(ctx, agent.VisitorMessage{ID: fields["id"], Text: fields["text"], Email: fields["email"], Person: fields["person"] == "true"})
+	return fields["id"], isNew, err
+}
+
+// visitorFile sends a visitor a file of their conversation as a download: it never
+// opens as a page of this server.
+func (s *Server) visitorFile(c echo.Context) error {
+	w, v, err := s.admitVisitor(c)
+	if err == nil {
+		err = s.limiter.CountOf(c, rest.Widget, "files "+w.ID+v.ID, visitorFilesMinute)
+	}
+	if err != nil {
+		return err
+	}
+	message, err := strconv.ParseInt(c.Param("message"), 10, 64)
+	if err != nil {
+		return agent.NotFound("attachment", c.Param("message"))
+	}
+	n, err := strconv.Atoi(c.Param("index"))
+	if err != nil {
+		return agent.NotFound("attachment", c.Param("index"))
+	}
+	file, err := w.File(c.Request().Context(), v, message, n)
+	if err != nil {
+		return err
+	}
+	return writeAttachment(&rest.Call{Context: c.Request().Context(), HTTP: c}, file)
+}
