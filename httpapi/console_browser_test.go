@@ -91,6 +91,47 @@ func TestConsoleBrowserForViewers(t *testing.T) {
 	}
 }
 
+// TestConsoleInstructions has a model find, do and read things on the page that
+// a person watches.
+func TestConsoleInstructions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	ts := newTestServer(t)
+	m := newModelServer(t, func(_ int, asked map[string]any) string {
+		return `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":` + quoted(sayOfShop(fmt.Sprint(asked["messages"]))) + `}}]}`
+	})
+	page := ts.openLoaded(t, "/")
+	p := ts.openConsole(t, 375)
+	p.open("browser/"+page.ID(), `document.getElementById("screen")?.dataset.frames > 0`)
+	p.click("Instruct")
+	ask := func(kind, text string) {
+		p.eval(`[...document.querySelectorAll(".session-instruct .segments button")].find((b) => b.textContent === "` + kind + `").click()`)
+		p.set("Instruction", text)
+		p.clickOn(`document.querySelector(".session-instruct [type=submit]:enabled")`)
+	}
+	ask("Act", "Write the name.")
+	p.waitFor(hasText("none is set"))
+	p.checkPage("instructions without a model")
+	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"ollama","llm_model":"m","llm_base_url":"`+m.URL+`/v1"}`)
+	ask("Act", "Buy a boat.")
+	p.waitFor(hasText("There is no boat"))
+	ask("Observe", "Where is the name?")
+	p.waitFor(`document.querySelectorAll(".session-instruct .steps .button").length > 0`)
+	p.checkPage("what a page offers")
+	p.eval(`[...document.querySelectorAll(".session-instruct .segments button")].find((b) => b.textContent === "Extract").click()`)
+	p.waitFor(`document.querySelector(".session-instruct details")?.textContent.includes("Schema")`)
+	p.eval(`void document.querySelector(".session-instruct summary").click()`)
+	p.fill("Schema", `{"type":"object","properties":{"name":{"type":"string"}}}`)
+	ask("Extract", "What is the name?")
+	p.waitFor(`document.querySelector(".session-instruct .result")`)
+	p.checkPage("what was read from a page")
+	p.click("Actions")
+	p.waitFor(`!document.querySelector(".session-instruct")`)
+	p.click("Instruct")
+	p.waitFor(`document.querySelector(".session-instruct .result")`)
+}
+
 // addGoal stores a goal that a model pursues in a session, with a step that it
 // did and one that failed, and text everywhere.
 func (ts *testServer) addGoal(t *testing.T, session, text string) {

@@ -99,6 +99,20 @@ func TestConsoleTables(t *testing.T) {
 	p.waitForCount("/workflows/executions?status=complete&workflow_id="+watcher, "executions", 1)
 	ts.must(t, 201, "POST", "/api/agents/default/tables/leads/rows", `{"row":{"name":"Live"}}`)
 	p.waitFor(hasText("Live"))
+	p.eval(`void document.querySelector('.rows [data-at="2,0"]').focus()`)
+	p.waitFor(`document.activeElement.getAttribute("aria-selected") === "true"`)
+	p.eval(`(() => {
+		const data = new DataTransfer();
+		data.setData("text/plain", "Eve\t\"eve@\nexample.com\"\t8\r\nBob\t\t9\r\n");
+		document.activeElement.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+	})()`)
+	p.waitFor(`document.querySelectorAll(".rows tbody tr").length === 4 && document.querySelector(".toasts").textContent.includes("3 cells changed, 1 row added")`)
+	rows := ts.must(t, 200, "GET", "/api/agents/default/tables/leads/rows", "")
+	if got, want := fmt.Sprintf("%q %v %v", at(rows, "rows.2.email"), at(rows, "rows.3.name"), at(rows, "rows.3.amount")), `"eve@\nexample.com" Bob 9`; got != want {
+		t.Errorf("after pasting: %s, want %s", got, want)
+	}
+	p.clickOn(`[...document.querySelectorAll(".toasts button")].find((b) => b.textContent === "Undo")`)
+	p.waitFor(`document.querySelectorAll(".rows tbody tr").length === 3 && ` + hasText("Live"))
 	p.eval(`void document.querySelector('[aria-label="Select row 3"]').click()`)
 	p.click("Delete 1 row")
 	p.waitFor(`document.querySelectorAll(".rows tbody tr").length === 2 && document.querySelector(".toasts").textContent.includes("1 row deleted")`)

@@ -32,7 +32,7 @@ export default function Agents() {
       <div class="page-head">
         <h1 class="grow" tabIndex={-1}>Agents</h1>
         <LinkButton href="#/keys" icon="KeyRound">API keys</LinkButton>
-        {session.value?.cluster && <LinkButton href="#/cluster" icon="Server">Servers</LinkButton>}
+        {session.value?.cluster && <LinkButton href="#/cluster" icon="Database">Servers</LinkButton>}
         <ImportButton />
         <Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <NewAgent close={close} />); }}>New agent</Button>
       </div>

@@ -26,8 +26,8 @@ export default function CalendarAndSchedules() {
     <div class="page wide" key={part === "schedules" ? part : "calendar"}>
       <div class="page-head">
         <h1 class="grow" tabIndex={-1}>Calendar & schedules</h1>
-        {part !== "schedules" && <Button icon="Download" onClick={() => download("GET", `${tasksAt()}.ics`)}>Export .ics</Button>}
-        {mayEdit.value && <><Button icon="Plus" kind={part === "schedules" ? "primary" : undefined} onClick={() => add(undefined, undefined, "schedule")}>New schedule</Button><Button icon="Plus" kind={part === "schedules" ? undefined : "primary"} onClick={() => add()}>New task</Button></>}
+        {part !== "schedules" && <Button class="desk" icon="Download" onClick={() => download("GET", `${tasksAt()}.ics`)}>Export .ics</Button>}
+        {mayEdit.value && <><Button class={part === "schedules" ? "" : "desk"} icon="Plus" kind={part === "schedules" ? "primary" : undefined} onClick={() => add(undefined, undefined, "schedule")}>New schedule</Button><Button class={part === "schedules" ? "desk" : ""} icon="Plus" kind={part === "schedules" ? undefined : "primary"} onClick={() => add()}>New task</Button></>}
       </div>
       <nav class="tabs" aria-label="Calendar and schedules">
         <a href={href(agentId.value, "calendar")} aria-current={part === "schedules" ? undefined : "page"}>Calendar</a>

@@ -1,7 +1,7 @@
 // Servers: those that share the agents with this one, and which has which.
 import { useEffect, useRef } from "preact/hooks";
 
-import { type API, href, path, post, route, setQuery, useQuery } from "../data";
+import { ApiError, type API, href, path, post, route, setQuery, useQuery } from "../data";
 import { Badge, Button, confirm, Empty, FormDialog, Load, Name, openDialog, Pager, plural, SearchField, SelectField, span, Table, tell, When, type Values } from "../ui";
 
 type Node = API.ClusterNode;
@@ -10,10 +10,18 @@ const refreshEvery = 3000;
 
 export default function Cluster() {
   const found = useQuery<{ nodes: Node[] }>("cluster");
+  const alone = found.error.value instanceof ApiError && found.error.value.status === 404 && !found.data.value;
   useEffect(() => {
+    if (alone) return;
     const timer = setInterval(() => { if (!document.hidden) void found.reload(); }, refreshEvery);
     return () => clearInterval(timer);
-  }, [found]);
+  }, [found, alone]);
+  if (alone) return (
+    <div class="page">
+      <h1 tabIndex={-1}>Servers</h1>
+      <Empty icon="Database" title="One server">This server keeps all agents itself. Several can share them, and take over from each other, if each is started with <code>--cluster</code> and the address of one PostgreSQL database.</Empty>
+    </div>
+  );
   return (
     <div class="page">
       <h1 tabIndex={-1}>Servers</h1>

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { agent, agentId, ApiError, go, href, listHref, invalidate, mayEdit, path, post, put, remove, route, session, setQuery, useQuery, type API, type Result } from "../data";
-import { Badge, Button, confirm, CopyField, Empty, ErrorCard, FormDialog, Icon, LinkButton, Load, Menu, Name, openDialog, Pager, SelectField, Skeleton, tell, TextField, When, type FormState, type MenuItem, type Values } from "../ui";
+import { Badge, Button, confirm, CopyField, Empty, ErrorCard, FormDialog, Icon, LinkButton, Load, Menu, Name, openDialog, Pager, plural, SelectField, Skeleton, tell, TextField, When, type FormState, type MenuItem, type Values } from "../ui";
 import { authOf, credentialOf, credentialTitle, CredentialFields, CredentialSelect } from "../parts/credentials";
 import { connectServer } from "../parts/connect";
 import { useFollow } from "../parts/follow";
@@ -122,22 +122,34 @@ function ToolsOf({ id, found, failing }: { id: string; found: Result<API.MCPTool
   const data = found.data.value;
   if (!data && found.error.value && failing) return <p class="muted">Tools unknown: the server hasn't answered yet.</p>;
   if (!data) return found.error.value ? <ErrorCard error={found.error.value} retry={found.reload} /> : <Skeleton />;
+  const missing = own.data.value ? data.tools.filter((t) => !ownOf(t, own.data.value!.tools)) : [];
+  const giveAll = async () => {
+    try { for (const t of missing) await give(id, t); } finally { await own.reload(); }
+    tell(`The agent may call ${plural(missing.length, "tool")} more`);
+  };
   return (
     <section class="stack" aria-label="Tools">
-      <h2>Tools</h2>
+      <div class="row"><h2 class="grow">Tools</h2>{mayEdit.value && missing.length > 1 && <Button icon="Plus" onClick={giveAll}>{`Let the agent call all ${missing.length}`}</Button>}</div>
       {data.stale && <p class="warn-text">The server isn't answering; these are its last known tools.</p>}
       {data.tools.length ? <ul class="tool-list">{data.tools.map((t) => <Offered key={t.name} server={id} t={t} own={own.data.value?.tools ?? []} changed={own.reload} />)}</ul> : <p class="muted">No tools.</p>}
     </section>
   );
 }
 
+const nameFor = (t: API.MCPTool) => t.name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 64);
+
+/** The agent's own tool that calls one of a server. */
+const ownOf = (t: API.MCPTool, own: API.ToolItem[]) => own.find((o) => o.type === "mcp" && o.name === nameFor(t));
+
+/** Lets the agent call a tool of a server. */
+const give = (server: string, t: API.MCPTool) => post(path("agents", agentId.value, "tools"), { name: nameFor(t), description: [...t.description].slice(0, 4000).join(""), type: "mcp", config: { server_id: server, tool_name: t.name, parameters: t.parameters } });
+
 /** A tool of a server: to be given to the agent, and to be tried. */
 function Offered({ server, t, own, changed }: { server: string; t: API.MCPTool; own: API.ToolItem[]; changed: () => Promise<void> }) {
   const [open, setOpen] = useState(false);
-  const name = t.name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 64);
-  const given = own.find((o) => o.type === "mcp" && o.name === name);
-  const give = async () => {
-    await post(path("agents", agentId.value, "tools"), { name, description: [...t.description].slice(0, 4000).join(""), type: "mcp", config: { server_id: server, tool_name: t.name, parameters: t.parameters } });
+  const given = ownOf(t, own);
+  const add = async () => {
+    await give(server, t);
     tell(`The agent may call ${t.name}`);
     await changed();
   };
@@ -145,7 +157,7 @@ function Offered({ server, t, own, changed }: { server: string; t: API.MCPTool; 
     <li class="card stack tight">
       <div class="row offered">
         <code class="grow">{t.name}</code>
-        {given ? <a class="button quiet" href={href(agentId.value, "tools", given.id)}><Icon name="Check" size={16} /><span>The agent may call it</span></a> : mayEdit.value && <Button icon="Plus" onClick={give}>Let the agent call it</Button>}
+        {given ? <a class="button quiet" href={href(agentId.value, "tools", given.id)}><Icon name="Check" size={16} /><span>The agent may call it</span></a> : mayEdit.value && <Button icon="Plus" onClick={add}>Let the agent call it</Button>}
         {mayEdit.value && <Button icon="Play" pressed={open} onClick={() => setOpen(!open)}>Try</Button>}
       </div>
       {t.description && <p class="muted"><bdi>{t.description}</bdi></p>}

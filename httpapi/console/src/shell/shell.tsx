@@ -145,7 +145,7 @@ function More({ current, close }: { current: string; close: () => void }) {
           {sections.filter((s) => !s.of && !mainSections.includes(s.id)).map((s) => <li><a href={listHref(current, s.id)}><Icon name={s.icon} /><span>{s.title}</span></a></li>)}
           <li><a href="#/agents"><Icon name="Layers" /><span>Agents</span></a></li>
           <li><a href="#/keys"><Icon name="KeyRound" /><span>API keys</span></a></li>
-          {session.value?.cluster && <li><a href="#/cluster"><Icon name="Server" /><span>Servers</span></a></li>}
+          {session.value?.cluster && <li><a href="#/cluster"><Icon name="Database" /><span>Servers</span></a></li>}
         </ul>
         <div class="row center">
           <button type="button" class="button" onClick={(e) => { e.stopPropagation(); nextTheme(); }}><Icon name="SunMoon" size={16} /><span>Theme: {theme.value}</span></button>

@@ -35,7 +35,7 @@ export function AgentSwitcher({ current }: { current: string }) {
           <a href="#/agents" onClick={() => setOpen(false)}><Icon name="Layers" size={16} /><span>All agents</span></a>
           <a href="#/agents?new=1" onClick={() => setOpen(false)}><Icon name="Plus" size={16} /><span>New agent</span></a>
           <a href="#/keys" onClick={() => setOpen(false)}><Icon name="KeyRound" size={16} /><span>API keys</span></a>
-          {session.value?.cluster && <a href="#/cluster" onClick={() => setOpen(false)}><Icon name="Server" size={16} /><span>Servers</span></a>}
+          {session.value?.cluster && <a href="#/cluster" onClick={() => setOpen(false)}><Icon name="Database" size={16} /><span>Servers</span></a>}
         </div>
       )}
     </div>

@@ -12,11 +12,11 @@ const local = (time: string) => {
 export function TimeRange({ from, to }: { from: string; to: string }) {
   const set = (name: string) => (e: { currentTarget: HTMLInputElement }) => setQuery({ [name]: e.currentTarget.value ? new Date(e.currentTarget.value).toISOString() : null, offset: null, cursor: null });
   return (
-    <>
+    <span class="row time-range">
       <label class="time-limit"><span class="muted small">From</span><input type="datetime-local" value={local(from)} onChange={set("from")} /></label>
       <label class="time-limit"><span class="muted small">Until</span><input type="datetime-local" value={local(to)} onChange={set("to")} /></label>
       {(from || to) && <Button kind="quiet" icon="X" label="Any time" onClick={() => setQuery({ from: null, to: null })} />}
-    </>
+    </span>
   );
 }
 

@@ -16,6 +16,7 @@ export function Operations({ api }: { api: API.API }) {
     <section class="stack" aria-label="Operations">
       <div class="row operations-head">
         <h2 class="grow">Operations</h2>
+        {mayEdit.value && found.data.value && <Button icon="ListChecks" disabled={!found.data.value.operations.length} onClick={() => { const here = found.data.value!.operations.map((o) => o.id); setChosen(here.every((o) => chosen.includes(o)) ? chosen.filter((c) => !here.includes(c)) : [...new Set([...chosen, ...here])]); }}>{found.data.value.operations.every((o) => chosen.includes(o.id)) ? "Clear" : "Select all"}</Button>}
         {tag && <Button icon="X" onClick={() => setQuery({ tag: null, offset: null })}>{`Tag ${tag}`}</Button>}
         <SearchField label="Search operations" value={search} onInput={(q) => setQuery({ q, offset: null })} />
         {mayEdit.value && <Button kind="primary" icon="Wrench" disabled={!chosen.length} reason={chosen.length ? undefined : "Select operations first."} onClick={() => openDialog((close) => <MakeTools api={api} operations={chosen} close={close} done={() => setChosen([])} />)}>{chosen.length ? `Create ${plural(chosen.length, "tool")}` : "Make tools"}</Button>}

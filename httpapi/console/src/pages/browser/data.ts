@@ -1,5 +1,6 @@
 // What the pages of browser sessions share.
 import { agentId, type API, path } from "../../data";
+import type { IconName } from "../../ui";
 
 export type Session = API.Session;
 export type Takeover = API.Takeover;
@@ -52,3 +53,6 @@ export function stepsOf(actions: Action[]): { text: string; nodes: number; left:
   const edges = nodes.slice(1).map((n, i) => ({ id: `step-${i + 1}`, source: nodes[i].id, target: n.id }));
   return { text: JSON.stringify({ satchel: "workflow/1", nodes, edges }, null, 2), nodes: nodes.length, left: done.length - usable.length };
 }
+
+/** The icons of what a model does on a page. */
+export const stepIcons: Record<string, IconName> = { navigate: "Globe", back: "ArrowLeft", click: "MousePointerClick", type: "Keyboard", press: "Keyboard", select: "ListChecks", scroll: "ArrowDownUp", hover: "MousePointerClick", wait: "Hourglass", takeover: "Hand" };

@@ -2,8 +2,8 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { type API, mayEdit, onChange, post, useQuery } from "../../data";
-import { Badge, Button, Empty, FormDialog, Icon, JsonTree, Load, objectOf, openDialog, PairsField, plural, SelectField, span, Switch, TextArea, TextField, When, type IconName, type Values } from "../../ui";
-import { at, toAddress } from "./data";
+import { Badge, Button, Empty, FormDialog, Icon, JsonTree, Load, objectOf, openDialog, PairsField, plural, SelectField, span, Switch, TextArea, TextField, When, type Values } from "../../ui";
+import { at, stepIcons, toAddress } from "./data";
 
 type Browse = API.BrowseDetails;
 type Step = API.BrowseStep;
@@ -24,7 +24,7 @@ export function Goals({ id, open, url }: { id: string; open: boolean; url: strin
     <div class="session-goals">
       <Load of={found}>{({ browses }) => {
         const b = browses.find((x) => x.id === chosen) ?? browses[0];
-        if (!b) return <Empty icon="Goal" title="No goal yet" action={start && <Button kind="primary" icon="Play" onClick={ask}>Set a goal</Button>}>Describe what you want done. The agent's language model browses on its own; you can watch, stop it or take over.</Empty>;
+        if (!b) return <Empty icon="Compass" title="No goal yet" action={start && <Button kind="primary" icon="Play" onClick={ask}>Set a goal</Button>}>Describe what you want done. The agent's language model browses on its own; you can watch, stop it or take over.</Empty>;
         const busy = browses.some((x) => !x.ended_at);
         return (
           <>
@@ -74,12 +74,10 @@ function Pursuit({ session, id }: { session: string; id: string }) {
   );
 }
 
-const icons: Record<string, IconName> = { navigate: "Globe", back: "ArrowLeft", click: "MousePointerClick", type: "Keyboard", press: "Keyboard", select: "ListChecks", scroll: "ArrowDownUp", hover: "MousePointerClick", wait: "Hourglass", takeover: "Hand" };
-
 function StepLine({ s }: { s: Step }) {
   return (
     <li class={s.error ? "failed" : ""} title={`${s.url}\n${s.selector ?? ""}`}>
-      <Icon name={s.error ? "CircleAlert" : icons[s.action] ?? "Check"} size={14} label={s.error ? "Failed" : s.action} />
+      <Icon name={s.error ? "CircleAlert" : stepIcons[s.action] ?? "Check"} size={14} label={s.error ? "Failed" : s.action} />
       <span class="grow"><bdi>{s.description || s.action}</bdi>{s.text && <> <bdi class="muted">{s.text}</bdi></>}{s.error && <span class="issue"><bdi>{s.error}</bdi></span>}</span>
       <span class="muted small">{span(s.duration_ms)}</span>
     </li>

@@ -11,6 +11,7 @@ import { at, ended, nameOf, tokenOf, type OpenSession, type Takeover } from "./d
 import { Files } from "./files";
 import { Goals } from "./goal";
 import { HandOver } from "./handover";
+import { Instruct } from "./instruct";
 import { Thumbnail } from "./thumbnail";
 
 const quiet = 1_500; // milliseconds between two looks at a session that changes
@@ -94,7 +95,7 @@ function Loaded({ s, tab, reload }: { s: OpenSession; tab: string; reload: () =>
       </header>
       {open && !over && <TakeoverCard t={open} mine={Boolean(mine)} id={s.id} begin={begin} reload={reload} />}
       {s.error && <p class="issue session-error">{s.error}</p>}
-      <div class="session-body">
+      <div class={["instruct", "goal", "code"].includes(panel) ? "session-body tall" : "session-body"}>
         <div class="session-picture">
           {live ? <LiveView live={live} choose={(page) => go(href(agentId.value, "browser", s.id, page), true)} /> : (
             <div class="session-last"><Thumbnail s={s} alt="Last screenshot" /><p class="muted">Ended <When time={s.closed_at} />, opened <When time={s.created_at} />{s.url && <>; it was at <bdi class="clip">{s.url}</bdi></>}</p></div>
@@ -102,9 +103,10 @@ function Loaded({ s, tab, reload }: { s: OpenSession; tab: string; reload: () =>
         </div>
         <div class="session-side">
           <nav class="tabs" aria-label="About the session">
-            {[["actions", "Actions"], ["goal", "Goal"], ...(live ? [["console", "Console"]] : []), ["files", "Files"], ...(s.cdp_url ? [["code", "Code"]] : []), ["about", "About"]].map(([t, title]) => <button type="button" aria-current={panel === t ? "page" : undefined} onClick={() => setPanel(t)}>{title}</button>)}
+            {[["actions", "Actions"], ...(live && may ? [["instruct", "Instruct"]] : []), ["goal", "Goal"], ...(live ? [["console", "Console"]] : []), ["files", "Files"], ...(s.cdp_url ? [["code", "Code"]] : []), ["about", "About"]].map(([t, title]) => <button type="button" aria-current={panel === t ? "page" : undefined} onClick={() => setPanel(t)}>{title}</button>)}
           </nav>
           {panel === "actions" && <Actions id={s.id} />}
+          {panel === "instruct" && live && may && <Instruct id={s.id} />}
           {panel === "goal" && <Goals id={s.id} open={!over} url={s.url} />}
           {panel === "console" && (live ? <Lines live={live} /> : null)}
           {panel === "files" && <Files id={s.id} />}

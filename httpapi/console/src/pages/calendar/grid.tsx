@@ -23,10 +23,10 @@ export const withQuery = (to: string) => {
   return query.size ? `${before}?${query}` : before;
 };
 
-function Chip({ item: i, style, tall }: { item: Item; style?: Record<string, string>; tall?: boolean }) {
+function Chip({ item: i, style, tall, narrow }: { item: Item; style?: Record<string, string>; tall?: boolean; /** There is no room for the time. */ narrow?: boolean }) {
   const drag = mayEdit.value && i.kind === "task" && !i.goesOn && movable(i.task);
   return (
-    <a class={`chip ${i.kind} ${i.status} ${tall && i.to - i.from <= 45 ? "short" : ""}`} style={style} href={i.kind === "task" ? withQuery(i.href) : i.href} draggable={drag} data-task={i.task?.id} title={[clock(i.from), i.title, i.note].filter(Boolean).join(" · ")} onClick={(e) => e.stopPropagation()}
+    <a class={`chip ${i.kind} ${i.status} ${tall && i.to - i.from <= 45 ? "short" : ""} ${narrow ? "narrow" : ""}`} style={style} href={i.kind === "task" ? withQuery(i.href) : i.href} draggable={drag} data-task={i.task?.id} title={[clock(i.from), i.title, i.note].filter(Boolean).join(" · ")} onClick={(e) => e.stopPropagation()}
       onDragStart={(e) => {
         if (!drag || !i.task) return e.preventDefault();
         dragged = { task: i.task, offset: tall ? e.offsetY : 0 };
@@ -126,7 +126,7 @@ export function Week({ view }: { view: View }) {
             onClick={(e) => { if (mayEdit.value) view.add(date, minuteAt(e, 0, 30)); }} {...dropOn(view, date, (e, offset) => minuteAt(e, offset, 15))}>
             {date === view.today && <i class="now" style={{ top: `${((Number(now.slice(11, 13)) * 60 + Number(now.slice(14))) / 1440) * 100}%` }} />}
             {lanes((view.items.get(date) ?? []).filter((i) => !whole(i))).map(({ item: i, lane, of }) => (
-              <Chip key={i.key} item={i} tall style={{ top: `${(i.from / 1440) * 100}%`, height: `${(Math.max(30, i.to - i.from) / 1440) * 100}%`, left: `${(lane / of) * 100}%`, width: `${100 / of}%` }} />
+              <Chip key={i.key} item={i} tall narrow={of > 1} style={{ top: `${(i.from / 1440) * 100}%`, height: `${(Math.max(30, i.to - i.from) / 1440) * 100}%`, left: `${(lane / of) * 100}%`, width: `${100 / of}%` }} />
             ))}
           </section>
         ))}

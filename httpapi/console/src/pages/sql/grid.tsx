@@ -41,20 +41,21 @@ export function Grid({ answer, open, opened }: { answer: Answer; open: (row: num
   return (
     <div class="grid-frame" ref={ref} onScroll={measure} onKeyDown={keys} tabIndex={0} role="region" aria-label="Rows">
       <table class="grid" aria-rowcount={answer.rows.length + 1} style={{ width: `calc(${wide.reduce((a, b) => a + b, 0)} * .55rem + 3.5rem)` }}>
-        <colgroup><col style={{ width: "3.5rem" }} />{wide.map((w) => <col style={{ width: `${w * 0.55}rem` }} />)}</colgroup>
-        <thead><tr><th scope="col"><span class="hidden">Row</span></th>{answer.columns.map((c, i) => <th scope="col" class={number[i] ? "number" : ""} title={c}><bdi>{c}</bdi></th>)}</tr></thead>
+        <colgroup><col style={{ width: "3.5rem" }} />{wide.map((w) => <col style={{ width: `${w * 0.55}rem` }} />)}<col /></colgroup>
+        <thead><tr><th scope="col"><span class="hidden">Row</span></th>{answer.columns.map((c, i) => <th scope="col" class={number[i] ? "number" : ""} title={c}><bdi>{c}</bdi></th>)}<td /></tr></thead>
         <tbody>
-          {view.from > 0 && <tr aria-hidden="true" style={{ height: `${view.from * rowHeight}px` }}><td colSpan={answer.columns.length + 1} /></tr>}
+          {view.from > 0 && <tr aria-hidden="true" style={{ height: `${view.from * rowHeight}px` }}><td colSpan={answer.columns.length + 2} /></tr>}
           {rows.map((r, i) => {
             const n = view.from + i;
             return (
               <tr key={n} class={n === opened ? "on" : ""} aria-rowindex={n + 2} onClick={() => open(n)}>
                 <td class="number muted"><button type="button" data-row={n} aria-label={`Open row ${n + 1}`} onClick={() => open(n)}>{n + 1}</button></td>
                 {r.map((v, c) => <td class={number[c] ? "number" : ""}>{v === null ? <i class="muted">null</i> : <bdi>{text(v).slice(0, 300)}</bdi>}</td>)}
+                <td />
               </tr>
             );
           })}
-          {view.to < answer.rows.length && <tr aria-hidden="true" style={{ height: `${(answer.rows.length - view.to) * rowHeight}px` }}><td colSpan={answer.columns.length + 1} /></tr>}
+          {view.to < answer.rows.length && <tr aria-hidden="true" style={{ height: `${(answer.rows.length - view.to) * rowHeight}px` }}><td colSpan={answer.columns.length + 2} /></tr>}
         </tbody>
       </table>
     </div>

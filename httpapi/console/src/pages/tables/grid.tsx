@@ -5,15 +5,23 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError, reasonOf } from "../../data";
 import { Icon, tell, type Sorting } from "../../ui";
 import { typed, written, type DataTable, type Row, type TableColumn } from "../../parts/tables";
+import { areaOf, inArea, isOne, lay, readCells, textOf, writeCells, type Paste } from "./cells";
 
 type Props = {
   table: DataTable; rows: Row[]; first: number; may: boolean; picked: string[]; pick: (ids: string[]) => void;
-  save: (row: Row, column: string, value: unknown) => Promise<void>; sorting?: Sorting; sort: (s?: Sorting) => void;
+  save: (row: Row, column: string, value: unknown) => Promise<void>;
+  /** Stores several cells. */
+  saveCells: (cells: Paste) => Promise<void>;
+  /** Whether rows that are pasted below the last one become new rows. */
+  extend: boolean;
+  sorting?: Sorting; sort: (s?: Sorting) => void;
 };
 
 
-export function Grid({ table, rows, first, may, picked, pick, save, sorting, sort }: Props) {
+export function Grid({ table, rows, first, may, picked, pick, save, saveCells, extend, sorting, sort }: Props) {
   const [at, setAt] = useState({ row: 0, column: 0 });
+  const [anchor, setAnchor] = useState(at); // the other corner of the cells that are selected
+  const shift = useRef(false); // the next cell that gets the focus extends them
   const [editing, setEditing] = useState<{ text: string; issue?: string; busy?: boolean }>();
   const frame = useRef<HTMLDivElement>(null);
   const focus = useRef(false); // the cell at the cursor is to get the focus
@@ -24,9 +32,29 @@ export function Grid({ table, rows, first, may, picked, pick, save, sorting, sor
     focus.current = false;
     frame.current?.querySelector<HTMLElement>(`[data-at="${at.row},${at.column}"]`)?.focus();
   });
-  const move = (row: number, column: number) => {
+  const area = areaOf({ row: Math.min(anchor.row, rows.length - 1), column: anchor.column }, at);
+  const move = (row: number, column: number, extended = false) => {
     focus.current = true;
-    setAt({ row: Math.max(0, Math.min(rows.length - 1, row)), column: Math.max(0, Math.min(columns.length - 1, column)) });
+    const to = { row: Math.max(0, Math.min(rows.length - 1, row)), column: Math.max(0, Math.min(columns.length - 1, column)) };
+    shift.current = extended;
+    setAt(to);
+    if (!extended) setAnchor(to);
+  };
+  const write = async (pasted: string[][]) => {
+    const { left, ...cells } = lay(pasted, rows, table.columns, area, extend);
+    if (cells.columns.length && cells.rows.length + cells.added.length) await saveCells(cells);
+    if (left) tell(`${left.toLocaleString()} ${left === 1 ? "row" : "rows"} did not fit below. Import CSV adds rows.`);
+  };
+  const copy = (e: ClipboardEvent) => {
+    if (editing || !(e.target as HTMLElement).dataset?.at || getSelection()?.toString()) return;
+    e.preventDefault();
+    e.clipboardData?.setData("text/plain", writeCells(textOf(rows, columns, area)));
+  };
+  const paste = (e: ClipboardEvent) => {
+    const text = e.clipboardData?.getData("text/plain");
+    if (editing || !text || !own(area.left) || !(e.target as HTMLElement).dataset?.at) return;
+    e.preventDefault();
+    write(readCells(text)).catch(tell);
   };
   const store = async (row: Row, column: TableColumn, value: unknown) => {
     try { await save(row, column.name, value); } catch (error) { tell(error instanceof ApiError ? new Error(`${column.name} ${reasonOf(error)}`) : error); }
@@ -34,6 +62,7 @@ export function Grid({ table, rows, first, may, picked, pick, save, sorting, sor
   const begin = (row: number, column: number, text?: string) => {
     if (!own(column)) return;
     setAt({ row, column });
+    setAnchor({ row, column });
     const c = columns[column];
     if (c.type === "boolean") { focus.current = true; void store(rows[row], c, !rows[row][c.name]); return; }
     setEditing({ text: text ?? written(rows[row][c.name], c.type) });
@@ -56,19 +85,22 @@ export function Grid({ table, rows, first, may, picked, pick, save, sorting, sor
     }
   };
   const keys = (e: KeyboardEvent) => {
-    if (editing || e.ctrlKey || e.metaKey || e.altKey || !(e.target as HTMLElement).dataset.at) return;
+    if (editing || e.altKey || !(e.target as HTMLElement).dataset.at) return;
+    if ((e.ctrlKey || e.metaKey) && e.key === "a") { e.preventDefault(); setAnchor({ row: 0, column: 0 }); move(rows.length - 1, table.columns.length - 1, true); return; }
+    if (e.ctrlKey || e.metaKey) return;
     const { row, column } = at;
     const steps: Record<string, [number, number]> = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], Home: [0, -column], End: [0, columns.length], PageDown: [10, 0], PageUp: [-10, 0] };
-    if (steps[e.key]) { e.preventDefault(); move(row + steps[e.key][0], column + steps[e.key][1]); }
+    if (steps[e.key]) { e.preventDefault(); move(row + steps[e.key][0], column + steps[e.key][1], e.shiftKey); }
+    else if (e.key === "Escape" && !isOne(area)) { e.stopPropagation(); setAnchor(at); }
     else if (e.key === "Enter" || e.key === "F2" || (e.key === " " && columns[column].type === "boolean")) { e.preventDefault(); begin(row, column); }
-    else if ((e.key === "Delete" || e.key === "Backspace") && own(column)) { e.preventDefault(); void store(rows[row], columns[column], null); }
+    else if ((e.key === "Delete" || e.key === "Backspace") && own(column)) { e.preventDefault(); if (isOne(area)) void store(rows[row], columns[column], null); else write([[""]]).catch(tell); }
     else if (e.key.length === 1 && own(column) && !["boolean", "choice"].includes(columns[column].type)) { e.preventDefault(); e.stopPropagation(); begin(row, column, e.key); }
   };
   const turn = (name: string) => sort(sorting?.by !== name ? { by: name, order: "asc" } : sorting.order === "asc" ? { by: name, order: "desc" } : undefined);
   const all = rows.length > 0 && rows.every((r) => picked.includes(r.id));
   return (
-    <div class="rows-frame" ref={frame} onKeyDown={keys}>
-      <table class="rows" role="grid" aria-rowcount={rows.length + 1} aria-label={table.name}>
+    <div class="rows-frame" ref={frame} onKeyDown={keys} onCopy={copy} onPaste={paste}>
+      <table class="rows" role="grid" aria-rowcount={rows.length + 1} aria-label={table.name} aria-multiselectable="true">
         <thead><tr>
           <th class="rows-number" scope="col">{may ? <input type="checkbox" aria-label="Select all on this page" checked={all} onChange={() => pick(all ? [] : rows.map((r) => r.id))} /> : <span class="hidden">Row</span>}</th>
           {columns.map((c) => (
@@ -85,8 +117,9 @@ export function Grid({ table, rows, first, may, picked, pick, save, sorting, sor
                 const here = at.row === i && at.column === n;
                 if (here && editing) return <td key={c.name} role="gridcell" class={editing.issue ? "editing wrong" : "editing"}><Editor column={c} {...editing} note={(text) => setEditing({ text })} commit={commit} leave={(by) => { setEditing(undefined); move(i + (by ?? 0), n); }} step={(by) => move(i, n + by)} /></td>;
                 return (
-                  <td key={c.name} role="gridcell" class={c.type} data-at={`${i},${n}`} tabIndex={here ? 0 : -1} aria-readonly={!own(n)}
-                    onFocus={() => { if (!here) setAt({ row: i, column: n }); }} onDblClick={() => { if (c.type !== "boolean") begin(i, n); }}>
+                  <td key={c.name} role="gridcell" class={!isOne(area) && inArea(area, i, n) ? `${c.type} in` : c.type} data-at={`${i},${n}`} tabIndex={here ? 0 : -1} aria-readonly={!own(n)} aria-selected={inArea(area, i, n)}
+                    onMouseDown={(e) => { shift.current = e.shiftKey; if (here && !e.shiftKey) setAnchor({ row: i, column: n }); }} onMouseEnter={(e) => { if (e.buttons === 1 && frame.current?.contains(document.activeElement)) move(i, n, true); }}
+                    onFocus={() => { if (!here) { setAt({ row: i, column: n }); if (!shift.current) setAnchor({ row: i, column: n }); } shift.current = false; }} onDblClick={() => { if (c.type !== "boolean") begin(i, n); }}>
                     <Shown column={c} value={r[c.name]} may={own(n)} label={`${c.name}, row ${first + i}`} set={(v) => store(r, c, v)} />
                   </td>
                 );

@@ -6,6 +6,7 @@ import { Button, confirm, deleteLater, Empty, ErrorCard, FormDialog, Menu, openD
 import { DataTabs } from "../../parts/datatabs";
 import { useSelection } from "../../parts/selection";
 import { tablesAt, typed, written, type DataTable, type Row, type TableColumn } from "../../parts/tables";
+import { storeCells, type Paste } from "./cells";
 import { TableDialog } from "./columns";
 import { Filters, readFilters } from "./filters";
 import { Grid } from "./grid";
@@ -47,6 +48,10 @@ export function TablePage({ name }: { name: string }) {
       found.set((d) => ({ ...d, rows: d.rows.map((r) => (r.id === row.id ? stored as Row : r)) }));
     } finally { saving.current--; }
   };
+  const saveCells = async (cells: Paste) => {
+    saving.current++;
+    try { await storeCells(t, cells, async () => { await Promise.all([table.reload(), found.reload()]); }); } finally { saving.current--; }
+  };
   const reload = () => { void table.reload(); void found.reload(); };
   const drop = () => {
     const ids = picked;
@@ -84,8 +89,8 @@ export function TablePage({ name }: { name: string }) {
       {!found.data.value ? !found.error.value && <Skeleton lines={8} />
         : found.data.value.rows.length === 0 ? <Empty icon={filtered ? "Search" : "Table"} title={filtered ? "No rows match" : "No rows yet"} action={may && !filtered && <Button icon="Plus" onClick={add}>Add row</Button>}>{filtered ? "Try different words or conditions." : "Add one here, import a CSV file, or have a workflow or a form write them."}</Empty>
         : <>
-          <Grid table={t} rows={found.data.value.rows.filter((r) => !hidden.includes(r.id))} first={offset + 1} may={may} picked={picked} pick={setPicked} save={save} sorting={sorting} sort={(s) => setQuery({ sort: s?.by, order: s?.order === "desc" ? "desc" : null, offset: null })} />
-          <div class="row"><span class="muted small grow">{plural(found.data.value.meta.total, "row")}{filtered && ` of ${t.rows.toLocaleString()}`}{may && <span class="grid-hint">. Arrows move, <kbd>Enter</kbd> edits, <kbd>Esc</kbd> gives up, <kbd>Delete</kbd> clears.</span>}</span></div>
+          <Grid table={t} rows={found.data.value.rows.filter((r) => !hidden.includes(r.id))} first={offset + 1} may={may} picked={picked} pick={setPicked} save={save} saveCells={saveCells} extend={!filtered && !sorting && offset + pageSize >= t.rows} sorting={sorting} sort={(s) => setQuery({ sort: s?.by, order: s?.order === "desc" ? "desc" : null, offset: null })} />
+          <div class="row"><span class="muted small grow">{plural(found.data.value.meta.total, "row")}{filtered && ` of ${t.rows.toLocaleString()}`}{may && <span class="grid-hint">. Arrows move, <kbd>Enter</kbd> edits, <kbd>Shift</kbd> selects several, <kbd>Ctrl</kbd> <kbd>C</kbd> and <kbd>V</kbd> copy and paste, also from a spreadsheet.</span>}</span></div>
           <Pager meta={found.data.value.meta} go={(to) => setQuery({ offset: to || null })} />
         </>}
     </div>
