@@ -5,6 +5,10 @@ import { Deliveries } from "../parts/deliveries";
 import { Executions } from "../workflows/executions";
 import { Events } from "./activity/events";
 import { Log } from "./activity/log";
+import { style } from "../parts/styles";
+import "../css/activity.css";
+
+export const styles = style("./activity.css");
 
 const tabs: [string, string][] = [["executions", "Executions"], ["events", "Events"], ["deliveries", "Deliveries"], ["log", "Log"]];
 

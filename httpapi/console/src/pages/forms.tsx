@@ -142,7 +142,7 @@ function FormPage({ form }: { form: Form }) {
           {issues.fields && <p class="issue" role="alert">Fields {issues.fields}</p>}
           <fieldset class="nested stack" disabled={!may}>
             <TextField label="Button" value={data.submit ?? ""} placeholder="Send" onInput={(submit) => set({ submit })} />
-            <TextArea label="Confirmation message" rows={2} value={data.success ?? ""} placeholder="Thank you, we got your answer." onInput={(success) => set({ success })} hint="A webhook-response node in the workflow overrides this." />
+            <TextArea label="Confirmation message" rows={2} value={data.success ?? ""} placeholder="Thank you, this was sent." onInput={(success) => set({ success })} hint="A webhook-response node in the workflow overrides this." />
             <SelectField label="Who can use it" value={auth} onChange={setAuth} options={[["none", "Anyone with the address"], ["", "People with the admin role"], ...(form.auth && form.auth !== "none" ? [[form.auth, `As the workflow says: ${form.auth}`] as [string, string]] : [])]} hint="The password is set in the workflow's trigger." />
           </fieldset>
           {Object.entries(issues).filter(([f]) => !/^(title|fields)/.test(f)).map(([f, issue]) => <p class="issue" role="alert"><code>{f}</code>: {issue}</p>)}

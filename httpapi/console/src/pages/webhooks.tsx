@@ -6,6 +6,10 @@ import { Badge, Button, confirm, Empty, FormDialog, Icon, Load, Menu, Name, open
 import { Deliveries } from "../parts/deliveries";
 import { useFollow } from "../parts/follow";
 import { EventPicker } from "../parts/picker";
+import { style } from "../parts/styles";
+import "../css/activity.css";
+
+export const styles = style("./webhooks.css");
 
 const webhooksAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "webhooks", ...more);
 const once = (secret: string) => showOnce("Secret", "Deliveries are signed with it (Standard Webhooks). It's shown only once.", secret);

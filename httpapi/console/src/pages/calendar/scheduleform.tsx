@@ -132,14 +132,14 @@ export function NextRuns({ words, next, zone }: { words?: string; next: string[]
 function Target({ f }: { f: FormState }) {
   const v = f.values;
   const tool = useQuery(v.callback_type === "tool" && v.callback_id ? path("agents", agentId.value, "tools", v.callback_id) : null);
-  const pick = (kind: "workflows" | "tools" | "sources", label: string) => <PickField label={label} kind={kind} value={v.callback_id} onChange={(id) => f.set("callback_id", id)} error={f.issue("callback_id")} />;
+  const pick = (kind: "workflows" | "tools" | "sources", label: string) => <PickField label={label} kind={kind} value={v.callback_id} onChange={(id) => f.set("callback_id", id)} error={f.issue("callback_id")?.replace(/^is required.*/, "is required")} />;
   return (
     <>
       <SelectField label="Calls" options={calls} value={v.callback_type} error={f.issue("callback_type")} onChange={(t) => { f.set("callback_type", t); f.set("callback_id", ""); }} />
       {v.callback_type === "workflow" && pick("workflows", "Workflow")}
       {v.callback_type === "tool" && pick("tools", "Tool")}
       {v.callback_type === "source" && pick("sources", "Source")}
-      {v.callback_type === "webhook" && <TextField label="Address" type="url" required placeholder="https://example.com/hook" hint="It receives a signed POST." {...f.text("callback_id")} />}
+      {v.callback_type === "webhook" && <TextField label="Address" type="url" required placeholder="https://example.com/hook" hint="It receives a signed POST." {...f.text("callback_id")} error={f.issue("callback_id")?.replace(/^is required.*/, "is required")} />}
       {v.callback_type === "agent" && <TextArea label="Prompt" rows={5} hint="Answered with the agent's knowledge and tools. Prompt and answer are kept in their own conversation." {...f.text("payload.prompt")} />}
       {v.callback_type === "tool" && tool.data.value && <ArgumentsForm key={v.callback_id} schema={tool.data.value.config.parameters as Schema | undefined} value={v.payload} onChange={(p) => f.set("payload", p)} issue={f.issue("payload")} />}
       {["workflow", "webhook"].includes(v.callback_type) && <PayloadField key={v.callback_type} label="Goes along" value={v.payload} onChange={(p) => f.set("payload", p)} error={f.issue("payload")}

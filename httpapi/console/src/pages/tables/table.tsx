@@ -61,11 +61,12 @@ export function TablePage({ name }: { name: string }) {
     deleteLater(`${plural(ids.length, "row")} deleted`, () => post(`${at}/rows/batch`, { ids, delete: true }).then(async () => { await found.reload(); void table.reload(); show(); }), show);
   };
   const add = () => { openDialog((close) => <NewRow table={t} close={close} done={reload} />); };
+  const importRows = () => { openDialog((close) => <ImportRows table={t} close={close} done={reload} />); };
   const filters = readFilters(where);
   const filtered = Boolean(search || filters.length);
   const issues = found.error.value instanceof ApiError ? found.error.value.issues : {};
   const items = [
-    ...(may ? [{ label: "Columns and name", icon: "Pencil" as const, run: () => openDialog((close) => <TableDialog table={t} close={close} done={reload} />) }, { label: "Import CSV", icon: "Upload" as const, run: () => openDialog((close) => <ImportRows table={t} close={close} done={reload} />) }] : []),
+    ...(may ? [{ label: "Columns and name", icon: "Pencil" as const, run: () => openDialog((close) => <TableDialog table={t} close={close} done={reload} />) }, { label: "Import CSV", icon: "Upload" as const, run: importRows }] : []),
     { label: "Export CSV", icon: "Download" as const, run: () => download("GET", `${at}/export`, { format: "csv" }) },
     { label: "Export JSON", icon: "Download" as const, run: () => download("GET", `${at}/export`, { format: "json" }) },
     { label: "Open in SQL", icon: "Database" as const, run: () => go(`${href(agentId.value, "sql")}?${new URLSearchParams({ q: `SELECT *\nFROM data_${t.name}\nLIMIT 100` })}`) },
@@ -87,7 +88,7 @@ export function TablePage({ name }: { name: string }) {
       </div>
       {found.error.value && !Object.keys(issues).some((f) => f.startsWith("where[")) && <ErrorCard error={found.error.value} retry={found.reload} />}
       {!found.data.value ? !found.error.value && <Skeleton lines={8} />
-        : found.data.value.rows.length === 0 ? <Empty icon={filtered ? "Search" : "Table"} title={filtered ? "No rows match" : "No rows yet"} action={may && !filtered && <Button icon="Plus" onClick={add}>Add row</Button>}>{filtered ? "Try different words or conditions." : "Add one here, import a CSV file, or have a workflow or a form write them."}</Empty>
+        : found.data.value.rows.length === 0 ? <Empty icon={filtered ? "Search" : "Table"} title={filtered ? "No rows match" : "No rows yet"} action={may && !filtered && <><Button icon="Plus" onClick={add}>Add row</Button><Button icon="Upload" onClick={importRows}>Import CSV</Button></>}>{filtered ? "Try different words or conditions." : "Add one here, import a CSV file, or have a workflow or a form write them."}</Empty>
         : <>
           <Grid table={t} rows={found.data.value.rows.filter((r) => !hidden.includes(r.id))} first={offset + 1} may={may} picked={picked} pick={setPicked} save={save} saveCells={saveCells} extend={!filtered && !sorting && offset + pageSize >= t.rows} sorting={sorting} sort={(s) => setQuery({ sort: s?.by, order: s?.order === "desc" ? "desc" : null, offset: null })} />
           <div class="row"><span class="muted small grow">{plural(found.data.value.meta.total, "row")}{filtered && ` of ${t.rows.toLocaleString()}`}{may && <span class="grid-hint">. Arrows move, <kbd>Enter</kbd> edits, <kbd>Shift</kbd> selects several, <kbd>Ctrl</kbd> <kbd>C</kbd> and <kbd>V</kbd> copy and paste, also from a spreadsheet.</span>}</span></div>
