@@ -75,7 +75,7 @@ func (g *Gateways) call(ctx context.Context, c apiCall, out any) error {
 func (c apiCall) retries(err error) (wait time.Duration, again bool) {
 	var status *statusError
 	switch {
-	case err == nil, egress.IsPermanent(err), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case err == nil, egress.IsPermanent(err), egress.IsTLS(err), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return 0, false
 	case errors.As(err, &status):
 		busy := status.status == http.StatusTooManyRequests || status.status == http.StatusServiceUnavailable

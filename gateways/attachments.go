@@ -57,27 +57,6 @@ type attachments struct {
 	guard *egress.Client
 }
 
-// fileCredential is a platform's credential, which only its own hosts get.
-type fileCredential struct {
-	hosts egress.Hosts
-	value string
-}
-
-// Fits reports whether u is at one of the platform's hosts.
-func (c fileCredential) Fits(u *url.URL) bool { return c.hosts.Fit(u) }
-
-// Apply sets the header Authorization.
-func (c fileCredential) Apply(req *http.Request) error {
-	req.Header.Set("Authorization", c.value)
-	return nil
-}
-
-// Renew reports false: nothing is renewed.
-func (fileCredential) Renew(context.Context) (bool, error) { return false, nil }
-
-// Secrets returns none: what is received is a file, not an answer to show.
-func (fileCredential) Secrets() []string { return nil }
-
 // newAttachments returns the queue that downloads the files of messages. Their rows
 // in the agent's file are the work.
 func newAttachments(g *Gateways, guard *egress.Client) *attachments {
@@ -193,7 +172,7 @@ func (g *Gateways) openFile(ctx context.Context, from fileRequest) (*http.Respon
 		if err != nil {
 			return nil, err
 		}
-		ctx = egress.WithCredential(ctx, fileCredential{hosts, from.credential})
+		ctx = egress.WithCredential(ctx, egress.HeaderCredential{Hosts: hosts, Header: map[string]string{"Authorization": from.credential}})
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from.url, nil)
 	if err != nil || from.url == "" {

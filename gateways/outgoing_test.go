@@ -2,9 +2,12 @@ package gateways
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"satchel/agent/egress"
 	"slices"
 	"strings"
 	"sync"
@@ -653,5 +656,15 @@ func TestOutboundStartStop(t *testing.T) {
 	c.Stop()
 	if n := len(c.vendor.calls()); n != 21 {
 		t.Errorf("%d calls", n)
+	}
+}
+
+// TestTemporary: a platform whose certificate is invalid gets the message later;
+// one whose address is refused does not.
+func TestTemporary(t *testing.T) {
+	for err, want := range map[error]bool{&tls.CertificateVerificationError{Err: errors.New("expired")}: true, egress.ErrBlocked: false} {
+		if temporary(err) != want || !notSent(err) {
+			t.Errorf("%v: temporary %v, not sent %v", err, !want, notSent(err))
+		}
 	}
 }

@@ -3,10 +3,12 @@ package schedule
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -121,6 +123,22 @@ func TestWebhookUnreachable(t *testing.T) {
 	_, err = w.run(t.Context(), db, c)
 	if got := agent.Explain(err); !strings.Contains(got, "address not allowed") || strings.Contains(fmt.Sprint(err), secret) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestWebhookCertificate: a receiver whose certificate is invalid is asked again,
+// since it may be renewed.
+func TestWebhookCertificate(t *testing.T) {
+	var tries atomic.Int32
+	untrusted := httptest.NewUnstartedServer(http.NotFoundHandler())
+	untrusted.Config.ErrorLog = log.New(io.Discard, "", 0)
+	untrusted.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { tries.Add(1); return nil, nil }}
+	untrusted.StartTLS()
+	t.Cleanup(untrusted.Close)
+	w, db, c, _ := caller(t, untrusted.URL)
+	_, err := w.run(t.Context(), db, c)
+	if agent.Explain(err) != "the server's certificate is not valid" || tries.Load() != 3 {
+		t.Errorf("%d tries, %v", tries.Load(), err)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/textproto"
 	"net/url"
 	"strings"
 	"sync"
@@ -112,15 +111,11 @@ func (a *attached) Apply(req *http.Request) error {
 	values := a.open.Values
 	switch a.open.Type {
 	case agent.CredentialHeader:
-		for name, value := range values {
-			if err := setHeader(req, name, value); err != nil {
-				return err
-			}
-		}
+		return a.header(values).Apply(req)
 	case agent.CredentialQuery:
 		return setQuery(req, values)
 	case agent.CredentialBasic:
-		return setHeader(req, "Authorization", "Basic "+basic(values))
+		return a.header(map[string]string{"Authorization": "Basic " + basic(values)}).Apply(req)
 	case agent.CredentialAWS:
 		key := signature.AWSKey{ID: values["access_key_id"], Secret: values["secret_access_key"], Session: values["session_token"]}
 		return signature.SignAWS(req, key, a.open.Config.Region, a.open.Config.Service, a.c.now())
@@ -132,23 +127,17 @@ func (a *attached) Apply(req *http.Request) error {
 		a.mu.Lock()
 		a.token = token
 		a.mu.Unlock()
-		return setHeader(req, "Authorization", "Bearer "+token)
+		return a.header(map[string]string{"Authorization": "Bearer " + token}).Apply(req)
 	}
 	return nil
+}
+
+func (a *attached) header(values map[string]string) egress.HeaderCredential {
+	return egress.HeaderCredential{Hosts: a.hosts, Header: values}
 }
 
 func basic(values map[string]string) string {
 	return base64.StdEncoding.EncodeToString([]byte(values["username"] + ":" + values["password"]))
-}
-
-// setHeader sets a header of a credential. The request may not have set it: one
-// of the two would be lost without a word.
-func setHeader(req *http.Request, name, value string) error {
-	if len(req.Header.Values(name)) > 0 {
-		return agent.Invalid("headers", "must not set "+textproto.CanonicalMIMEHeaderKey(name)+", which the credential sets")
-	}
-	req.Header.Set(name, value)
-	return nil
 }
 
 // setQuery sets the parameters of a credential. On a redirect they may be there

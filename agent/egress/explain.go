@@ -37,7 +37,7 @@ func Explain(err error) *agent.Error {
 		text = "the host name could not be resolved"
 	case isCertificate(err):
 		text = "the server's certificate is not valid"
-	case isTLS(err):
+	case IsTLS(err):
 		text = "the TLS handshake failed"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		text = "the connection was refused"
@@ -65,14 +65,14 @@ func IsTimeout(err error) bool {
 // connection was established.
 func IsUnsent(err error) bool {
 	var dns *net.DNSError
-	return IsRefused(err) || errors.As(err, &dns) || isDial(err) || isTLS(err)
+	return IsRefused(err) || errors.As(err, &dns) || isDial(err) || IsTLS(err)
 }
 
 // IsPermanent reports whether the same request would fail again: its address is
-// refused, the server's certificate is invalid, or the response is too large.
+// refused, or the response is too large.
 func IsPermanent(err error) bool {
 	var refused *Error
-	return errors.As(err, &refused) || isTLS(err)
+	return errors.As(err, &refused)
 }
 
 func isDial(err error) bool {
@@ -88,9 +88,9 @@ func isCertificate(err error) bool {
 	return errors.As(err, &verify) || errors.As(err, &unknown) || errors.As(err, &host) || errors.As(err, &invalid)
 }
 
-// isTLS reports whether a connection failed because of its certificate or in
-// TLS.
-func isTLS(err error) bool {
+// IsTLS reports whether a connection failed because of its certificate or in
+// TLS. That may be mended within hours, but not within seconds.
+func IsTLS(err error) bool {
 	var record tls.RecordHeaderError
 	var alert tls.AlertError
 	return isCertificate(err) || errors.As(err, &record) || errors.As(err, &alert) || errors.Is(err, http.ErrSchemeMismatch)

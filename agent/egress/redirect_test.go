@@ -242,3 +242,44 @@ func TestRefusedRequests(t *testing.T) {
 		t.Errorf("no URL: %v", err)
 	}
 }
+
+// TestBodiesFollowRedirects: 307 and 308 repeat the request with its body at the
+// new address, as in net/http and curl; another host gets no header that may be a
+// secret.
+func TestBodiesFollowRedirects(t *testing.T) {
+	for _, status := range []int{http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		server := serveOn(t, openedIP, "0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if to := r.URL.Query().Get("to"); to != "" {
+				http.Redirect(w, r, to, status)
+				return
+			}
+			body, _ := io.ReadAll(r.Body)
+			_, _ = io.WriteString(w, r.Method+" "+string(body)+" "+r.Header.Get("Content-Type"))
+			for _, name := range []string{"Authorization", "Cookie", "X-Api-Key", "X-Acme", "Idempotency-Key"} {
+				_, _ = io.WriteString(w, " "+r.Header.Get(name))
+			}
+		}))
+		c := client(t, Policy{Allow: openedRange, Resolver: fixed(map[string][]string{"b.test": {openedIP}}).resolver()})
+		for to, want := range map[string]string{
+			"http://b.test:" + portOf(t, server) + "/": "PUT text text/plain     ",
+			server.URL + "/next":                       "PUT text text/plain Authorization Cookie X-Api-Key X-Acme Idempotency-Key",
+		} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, redirectURL(server.URL, to), strings.NewReader("text"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Content-Type", "text/plain")
+			for _, name := range []string{"Authorization", "Cookie", "X-Api-Key", "X-Acme", "Idempotency-Key"} {
+				req.Header.Set(name, name)
+			}
+			resp, err := c.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(resp.Body)
+			if resp.Body.Close() != nil || err != nil || string(got) != want {
+				t.Errorf("%d to %s: %q, %v", status, to, got, err)
+			}
+		}
+	}
+}

@@ -93,7 +93,7 @@ func failed(ctx context.Context, err error) ([]byte, time.Duration, error) {
 		return nil, -1, ctx.Err()
 	}
 	known := egress.Explain(err)
-	if egress.IsPermanent(err) || known.Code == CodeLeft {
+	if egress.IsPermanent(err) || egress.IsTLS(err) || known.Code == CodeLeft {
 		return nil, -1, known
 	}
 	return nil, 0, known

@@ -63,7 +63,7 @@ func (d *download) file(ctx context.Context, name string) error {
 // goesOn reports whether another attempt can help.
 func goesOn(ctx context.Context, err error) bool {
 	var failed *os.PathError // of this machine's disk
-	return ctx.Err() == nil && !errors.Is(err, errNoFile) && !errors.As(err, &failed) && !egress.IsRefused(err) && !egress.IsPermanent(err)
+	return ctx.Err() == nil && !errors.Is(err, errNoFile) && !errors.As(err, &failed) && !egress.IsRefused(err) && !egress.IsPermanent(err) && !egress.IsTLS(err)
 }
 
 // check compares the hash of a whole file with the pinned one.

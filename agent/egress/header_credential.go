@@ -1,0 +1,40 @@
+package egress
+
+import (
+	"context"
+	"net/http"
+	"net/textproto"
+	"net/url"
+
+	"satchel/agent"
+)
+
+// HeaderCredential is a Credential of headers that do not change.
+type HeaderCredential struct {
+	Hosts  Hosts
+	Header map[string]string // values by name
+	// Masked are texts that an answer must not repeat. None where the answer is
+	// a file.
+	Masked []string
+}
+
+// Fits reports whether u is at one of the hosts.
+func (c HeaderCredential) Fits(u *url.URL) bool { return c.Hosts.Fit(u) }
+
+// Apply sets the headers. The request may not have set them: one of the two would
+// be lost without a word.
+func (c HeaderCredential) Apply(req *http.Request) error {
+	for name, value := range c.Header {
+		if len(req.Header.Values(name)) > 0 {
+			return agent.Invalid("headers", "must not set "+textproto.CanonicalMIMEHeaderKey(name)+", which the credential sets")
+		}
+		req.Header.Set(name, value)
+	}
+	return nil
+}
+
+// Renew reports false: nothing is renewed.
+func (HeaderCredential) Renew(context.Context) (bool, error) { return false, nil }
+
+// Secrets returns the texts that an answer must not repeat.
+func (c HeaderCredential) Secrets() []string { return c.Masked }
