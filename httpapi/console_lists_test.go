@@ -68,6 +68,44 @@ func TestConsoleKnowledgeList(t *testing.T) {
 	}
 }
 
+// TestConsoleSourcesAreDeleted deletes several sources of a filtered list: Undo
+// brings them back, and without it they are gone when its time is over.
+func TestConsoleSourcesAreDeleted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	ts := newTestServer(t)
+	const base = "/api/agents/default/sources"
+	for _, name := range []string{"bread.md", "bread prices.md", "opening.md"} {
+		ts.waitIndexed(t, base+"/"+fmt.Sprint(ts.upload(t, base, name, "Bread is sold at seven.\n", nil).json["id"]))
+	}
+	p := ts.openConsole(t, 1280)
+	p.eval(`{ const real = window.setTimeout; window.late = []; window.setTimeout = (run, ms, ...more) => (ms === 8000 ? late.push(run) : real(run, ms, ...more)); }`)
+	p.open("knowledge?name=bread", `document.querySelectorAll(".source-row").length === 2`)
+	both := func() {
+		p.eval(`void document.querySelector(".source-row input").click()`)
+		p.waitFor(hasText("1 of 2 selected"))
+		p.eval(`void document.querySelector(".bulk input").click()`)
+		p.waitFor(hasText("2 of 2 selected"))
+		p.click("Delete")
+		p.waitFor(`document.querySelectorAll(".source-row").length === 0 && !document.querySelector(".bulk") && ` + hasText("No sources match"))
+	}
+	both()
+	p.waitFor(`document.querySelector(".toasts").textContent.includes("2 sources deleted")`)
+	if left := ts.must(t, 200, "GET", base, "")["sources"].([]any); len(left) != 3 {
+		t.Fatalf("before its time is over %d sources are left", len(left))
+	}
+	p.eval(`void [...document.querySelectorAll(".toasts button")].find((b) => b.textContent === "Undo").click()`)
+	p.waitFor(`document.querySelectorAll(".source-row").length === 2 && !document.querySelector(".toast")`)
+	p.eval(`for (const run of late.splice(0)) run()`) // the time of what was undone
+	both()
+	p.checkPage("deleted sources")
+	p.eval(`for (const run of late.splice(0)) run()`)
+	p.waitForCount("/sources", "sources", 1)
+	p.eval(`location.hash = ` + quoted(p.base+"knowledge"))
+	p.waitFor(`document.querySelectorAll(".source-row").length === 1 && document.querySelector(".source-row a").textContent === "opening.md"`)
+}
+
 // TestConsoleCodeIsCopied shows code in an answer, which scrolls within itself
 // on a phone, and copies it.
 func TestConsoleCodeIsCopied(t *testing.T) {

@@ -1,5 +1,6 @@
 // Finds pages, agents and records: what is known at once, records after a pause.
-// And the list of keys.
+// And the list of keys, and what a phone has below More.
+import type { Signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, get, go, href, path, rememberedAgent, route, session } from "../data";
@@ -91,7 +92,8 @@ export function Palette(props: PaletteProps) {
 
 /** The keys of one section. */
 const pageKeys: Record<string, [key: string, what: string][]> = {
-  inbox: [["j", "Next conversation"], ["k", "Previous conversation"], ["r", "Reply"], ["n", "Note"], ["e", "Resolve and go on, or reopen"], ["m", "Bot on or off"], ["a", "Assign to me, or to nobody"], ["u", "Read or unread"]],
+  chat: [["n", "New chat, once Esc has left the field"], ["↑", "Write the last question again"], ["[", "Previous source"], ["]", "Next source"]],
+  inbox: [["j", "Next conversation"], ["k", "Previous conversation"], ["r", "Reply"], ["n", "Note"], ["e", "Resolve and go on, or reopen"], ["s", "Snooze until the next message, and go on"], ["m", "Bot on or off"], ["a", "Assign to me, or to nobody"], ["u", "Read or unread"]],
   calendar: [["t", "Today"], ["m", "Month"], ["w", "Week"], ["l", "List"], ["j", "Forward"], ["k", "Back"]],
 };
 
@@ -107,5 +109,31 @@ export function KeyList({ sections, close }: { sections: Section[]; close: () =>
         {(pageKeys[route.value.section] ?? []).map(([k, what]) => <><dt><kbd>{k}</kbd></dt><dd>{what}</dd></>)}
       </dl>
     </Dialog>
+  );
+}
+
+type MoreProps = { sections: Section[]; links: (section: string) => string; theme: Signal<string>; nextTheme: () => void; find: () => void; close: () => void };
+
+/** On a phone, all that the bottom bar has no place for. */
+export function More({ sections, links, theme, nextTheme, find, close }: MoreProps) {
+  const ref = useRef<HTMLDialogElement>(null);
+  useBack(close);
+  useEffect(() => { ref.current!.showModal(); }, []);
+  return (
+    <dialog ref={ref} class="dialog sheet" aria-label="More" onClick={close} onCancel={(e) => { e.preventDefault(); close(); }} onKeyDown={(e) => e.stopPropagation()}>
+      <div class="dialog-frame">
+        <button type="button" class="find" onClick={find}><Icon name="Search" size={16} /><span>Find pages, agents and records</span></button>
+        <ul class="more">
+          {sections.map((s) => <li><a href={links(s.id)}><Icon name={s.icon} /><span>{s.title}</span></a></li>)}
+          <li><a href="#/agents"><Icon name="Layers" /><span>Agents</span></a></li>
+          <li><a href="#/keys"><Icon name="KeyRound" /><span>API keys</span></a></li>
+          {session.value?.cluster && <li><a href="#/cluster"><Icon name="Database" /><span>Servers</span></a></li>}
+          <li><a href="docs"><Icon name="Code" /><span>API documentation</span></a></li>
+        </ul>
+        <div class="row center">
+          <button type="button" class="button" onClick={(e) => { e.stopPropagation(); nextTheme(); }}><Icon name="SunMoon" size={16} /><span>Theme: {theme.value}</span></button>
+        </div>
+      </div>
+    </dialog>
   );
 }

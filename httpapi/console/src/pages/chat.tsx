@@ -22,8 +22,9 @@ export default function Chat() {
   useEffect(() => { setCitation(undefined); setListOpen(false); }, [conversation]);
   useEffect(() => {
     const keys = (e: KeyboardEvent) => {
-      if (!citation || (e.key !== "[" && e.key !== "]") || (e.target as Element).closest("input,textarea")) return;
-      step(e.key === "]" ? 1 : -1);
+      if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || (e.target as Element).closest("input,textarea,select") || document.querySelector("dialog[open]")) return;
+      if (e.key === "n") { e.preventDefault(); go(href(id, "chat")); }
+      else if (citation && (e.key === "[" || e.key === "]")) step(e.key === "]" ? 1 : -1);
     };
     addEventListener("keydown", keys);
     return () => removeEventListener("keydown", keys);
@@ -40,14 +41,15 @@ export default function Chat() {
       <Conversations id={id} current={conversation} close={() => setListOpen(false)} />
       <Thread key={`${id}/${conversation}`} id={id} conversation={conversation} openList={() => setListOpen(true)} openSource={(shown, among) => setCitation({ shown, among })} />
       {citation && (
-        <Drawer title={<>Source {citation.among.findIndex((c) => c.n === citation.shown.n) + 1} of {citation.among.length}</>} close={() => setCitation(undefined)}>
+        <Drawer title={(
+          <span class="row nowrap">
+            <span class="grow">Source {citation.among.findIndex((c) => c.n === citation.shown.n) + 1} of {citation.among.length}</span>
+            {citation.among.length > 1 && <><Button kind="quiet" icon="ArrowLeft" label="Previous source ([)" onClick={() => step(-1)} /><Button kind="quiet" icon="ArrowRight" label="Next source (])" onClick={() => step(1)} /></>}
+          </span>
+        )} close={() => setCitation(undefined)}>
           <div class="stack">
-            <div class="row">
-              <strong class="grow"><bdi>{placeOf(citation.shown)}</bdi></strong>
-              <Button kind="quiet" icon="ArrowLeft" label="Previous source ([)" onClick={() => step(-1)} />
-              <Button kind="quiet" icon="ArrowRight" label="Next source (])" onClick={() => step(1)} />
-            </div>
-            <div class="row">
+            <div class="row cited">
+              <strong><bdi>{placeOf(citation.shown)}</bdi></strong>
               <a class="button" href={href(id, "knowledge", citation.shown.source)}><Icon name="BookOpen" size={16} /><span>Open in Knowledge</span></a>
               {/^https?:/.test(citation.shown.url) && <a class="button" href={citation.shown.url} target="_blank" rel="noopener noreferrer"><Icon name="ExternalLink" size={16} /><span>Page</span></a>}
             </div>
@@ -88,7 +90,7 @@ function Conversations({ id, current, close }: { id: string; current: string; cl
     <aside class="pane-list" aria-label="Conversations">
       <div class="row">
         <input type="search" class="grow" placeholder="Search" aria-label="Search conversations" data-search value={search} onInput={(e) => setQuery({ search: e.currentTarget.value })} />
-        <a class="button only" href={href(id, "chat") + kept} title="New chat" aria-label="New chat" onClick={close}><Icon name="Plus" size={16} /></a>
+        <a class="button only" href={href(id, "chat") + kept} title="New chat (n)" aria-label="New chat" onClick={close}><Icon name="Plus" size={16} /></a>
         <Button kind="quiet" icon="X" label="Close list" class="phone" onClick={close} />
       </div>
       <Load of={found}>{({ conversations, meta }) => {
@@ -115,7 +117,11 @@ function grouped(messages: Message[]) {
   const out: ({ question: Message } | { answers: Message[] })[] = [];
   const byId = new Map<number, Message[]>();
   for (const m of messages) {
-    if (m.role === "user") out.push({ question: m });
+    if (m.role === "user") {
+      const last = out.at(-1);
+      if (last && "question" in last && last.question.content === m.content) out.pop(); // it was asked again since the answer failed
+      out.push({ question: m });
+    }
     else if (m.role === "assistant") {
       const earlier = byId.get(m.metadata?.retry_of);
       const answers = earlier ?? [];
@@ -126,6 +132,9 @@ function grouped(messages: Message[]) {
   }
   return out;
 }
+
+/** After what time, in ms, an answer does not come any more. */
+const answerTime = 120_000;
 
 type ThreadProps = { id: string; conversation: string; openList: () => void; openSource: (c: Citation, among: Citation[]) => void };
 
@@ -174,7 +183,9 @@ function Thread({ id, conversation, openList, openSource }: ThreadProps) {
   };
   const openOf = (sources: Citation[]) => (c: Citation) => openSource(c, sources);
   const questions = messages.filter((m) => m.role === "user");
-  const answered = turn && turn.state.value !== "failed" && questions.at(-1)?.content === turn.question && !turn.abort.signal.aborted;
+  const last = groups.at(-1);
+  const stored = turn && questions.at(-1)?.content === turn.question && (turn.state.value !== "failed" || (last && "question" in last));
+  const unanswered = !turn && mayEdit.value && last && "question" in last && Date.now() - Date.parse(last.question.created_at) > answerTime ? last.question.content : undefined;
   return (
     <section class="pane-main thread" aria-label="Conversation">
       <div class="thread-view" ref={view} onScroll={(e) => { const v = e.currentTarget; atEnd.current = v.scrollHeight - v.scrollTop - v.clientHeight < 60; }}>
@@ -184,9 +195,10 @@ function Thread({ id, conversation, openList, openSource }: ThreadProps) {
         {groups.map((g, i) => ("question" in g
           ? <Question key={g.question.id} text={g.question.content} edit={busy || !mayEdit.value ? undefined : () => setPreset({ text: g.question.content, at: Date.now() })} />
           : <Answer key={g.answers[0].id} versions={g.answers} open={openSource} retry={busy || !mayEdit.value || i !== groups.length - 1 ? undefined : (m) => send(questions.at(-1)?.content ?? "", m.id)} />))}
+        {unanswered && <p class="row muted small">This question has no answer. <Button icon="RotateCcw" onClick={() => send(unanswered)}>Ask again</Button></p>}
         {turn && (
           <>
-            {!answered && <Question text={turn.question} />}
+            {!stored && <Question text={turn.question} />}
             <div class="turn" aria-live="polite" aria-busy={busy}>
               <Tools rows={turn.tools.value} />
               {turn.text.value ? <AnswerText text={turn.text.value} sources={turn.sources.value} open={openOf(turn.sources.value)} />
@@ -213,7 +225,7 @@ function Uploading({ id }: { id: string }) {
 
 /** An empty conversation: what the agent knows, as questions to begin with. */
 function Start({ id, send }: { id: string; send: (text: string) => void }) {
-  const sources = useQuery(path("agents", id, "sources"), { limit: 5, status: "ready" });
+  const sources = useQuery(path("agents", id, "sources"), { limit: 5, status: "ready", type: ["file", "crawl", "url"] });
   const settings = useQuery(mayEdit.value ? path("agents", id, "settings") : null);
   const [sections, setSections] = useState<string[]>([]);
   const list = sources.data.value?.sources ?? [];

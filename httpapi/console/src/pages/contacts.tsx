@@ -60,7 +60,7 @@ function List() {
         {may && <><Button icon="Upload" onClick={bring}>Import</Button><Button kind="primary" icon="Plus" onClick={add}>New contact</Button></>}
       </div>
       <Views filtered={filtered || query.has("sort")} />
-      <div class="row" role="search">
+      <div class="row contacts-filter" role="search">
         <SearchField key={search ? "typed" : "none"} value={search} label="Search contacts" placeholder="Name, email or phone" onInput={(text) => setQuery({ search: text, offset: null })} />
         <select aria-label="Filter by tag" value="" onChange={(e) => { if (e.currentTarget.value) setTags([...tags, e.currentTarget.value]); e.currentTarget.value = ""; }} disabled={!allTags.length}>
           <option value="">{tags.length ? "Or tag…" : "All tags"}</option>{allTags.filter((t) => !tags.includes(t)).map((t) => <option value={t}>{t}</option>)}
@@ -138,7 +138,7 @@ const textOf = (c: API.ContactSummary, field: string) => String((c as Record<str
 function column(field: string, found: Result<API.ContactList>, known: string[]): Column<API.ContactSummary> {
   const title = columnTitle(field);
   const sort = ["email", "created_at", "updated_at"].includes(field) ? field : undefined;
-  if (times.includes(field)) return { title, sort, class: "time", cell: (c) => (textOf(c, field) ? <When time={textOf(c, field)} /> : <span class="muted">–</span>) };
+  if (times.includes(field)) return { title, sort, class: "time", cell: (c) => (textOf(c, field) ? <When time={textOf(c, field)} /> : <span class="cell-none">–</span>) };
   if (field === "tags") return { title, cell: (c) => <TagsCell label={`Tags of ${c.name}`} may={mayEdit.value} tags={c.tags} known={known} save={(tags) => saver(found, c)({ tags })} /> };
   if (field.startsWith("metadata.")) {
     const key = field.slice(9);

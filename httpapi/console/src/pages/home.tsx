@@ -106,12 +106,14 @@ function Checklist({ overview }: { overview: Result<API.Overview> }) {
 
 /** Approvals, takeovers and handovers, decided in their row. */
 function Waiting({ found }: { found: Result<API.WaitingList> }) {
+  const [all, setAll] = useState(false);
   const list = found.data.value?.waiting ?? [];
   if (!list.length) return null;
   return (
     <section class="stack" aria-label="Waiting for you">
       <h2>Waiting for you</h2>
-      <ul class="waiting">{list.slice(0, 20).map((w) => <WaitingRow key={`${w.execution_id}${w.path ?? ""}${w.node_id}${w.takeover_id ?? ""}${w.conversation_id ?? ""}`} w={w} done={found.reload} />)}</ul>
+      <ul class="waiting">{list.slice(0, all ? 50 : 5).map((w) => <WaitingRow key={`${w.execution_id}${w.path ?? ""}${w.node_id}${w.takeover_id ?? ""}${w.conversation_id ?? ""}`} w={w} done={found.reload} />)}</ul>
+      {list.length > 5 && <button type="button" class="link" onClick={() => setAll(!all)}>{all ? "Show fewer" : `Show all ${list.length}`}</button>}
     </section>
   );
 }
@@ -131,7 +133,7 @@ function WaitingRow({ w, done }: { w: API.Waiting; done: () => Promise<void> }) 
       <div class="grow">
         <strong><Name>{w.title || (w.kind === "takeover" ? "A browser session needs you" : "Decision")}</Name></strong>
         {w.message && <p><bdi>{w.message}</bdi></p>}
-        <p class="muted small">{w.workflow_name && <><Name>{w.workflow_name}</Name> · </>}{w.contact_name && <><Name>{w.contact_name}</Name> · </>}<When time={w.asked_at} />{w.expires_at && <> · until <When time={w.expires_at} full /></>}</p>
+        <p class="muted small">{w.workflow_name && <><Name>{w.workflow_name}</Name> · </>}{w.contact_name && w.contact_name !== w.title && <><Name>{w.contact_name}</Name> · </>}<When time={w.asked_at} />{w.expires_at && <> · until <When time={w.expires_at} full /></>}</p>
         {asking && <input class="comment" placeholder="Comment" aria-label="Comment" value={comment} onInput={(e) => setComment(e.currentTarget.value)} autoFocus />}
       </div>
       {w.kind === "approval" && mayEdit.value && <div class="row nowrap">

@@ -2,11 +2,13 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { get, go, href, mayEdit, onChange, onReset, path, post, put, route, session, setQuery, useQuery, type API } from "../data";
-import { Badge, Button, Empty, LinkButton, Load, openDialog, platformName, plural, tell, unmarked, When } from "../ui";
+import { Badge, Button, Empty, LinkButton, Load, Menu, type MenuItem, openDialog, platformName, plural, tell, unmarked, When } from "../ui";
 import { style } from "../parts/styles";
 import { Simulate } from "../parts/simulate";
+import { assignItems, useColleagues } from "./inbox/assign";
 import { ContactPane } from "./inbox/contact";
 import { Thread } from "./inbox/thread";
+import "../css/contacts.css"; // values that are changed in place
 import "../css/inbox.css";
 
 export const styles = style("./inbox.css");
@@ -23,9 +25,19 @@ export const lastSaid = ({ last_message: m }: Pick<API.ConversationSummary, "las
 
 const myEmail = () => session.value?.identity?.email ?? "";
 
-function fits(c: API.ConversationSummary, tab: string, channel: string) {
-  if (tab === "mine" && (c.status !== "open" || c.assignee !== myEmail())) return false;
-  if (tab === "open" && c.status !== "open") return false;
+/** What a list can be narrowed to: what it is called, what is asked for, and which conversations fit. */
+const narrowings: Record<string, { title: string; query: Record<string, unknown>; fits: (c: API.ConversationSummary) => boolean }> = {
+  unread: { title: "Unread", query: { unread: true }, fits: (c) => c.unread > 0 },
+  person: { title: "Asks for a person", query: { needs_human: true }, fits: (c) => c.needs_human },
+  unassigned: { title: "Unassigned", query: { assignee: "none" }, fits: (c) => !c.assignee },
+  snoozed: { title: "Snoozed", query: { status: "snoozed" }, fits: (c) => c.status === "snoozed" },
+  resolved: { title: "Resolved", query: { status: "resolved" }, fits: (c) => c.status === "resolved" },
+};
+
+function fits(c: API.ConversationSummary, tab: string, show: string, channel: string) {
+  if (tab === "mine" && c.assignee !== myEmail()) return false;
+  if (tab !== "all" && !narrowings[show]?.query.status && c.status !== "open") return false;
+  if (narrowings[show] && !narrowings[show].fits(c)) return false;
   return !channel || (channel === "chat" ? !c.gateway_id : c.gateway_id === channel);
 }
 
@@ -35,16 +47,17 @@ export default function Inbox() {
   const at = path("agents", id, "conversations");
   const tab = query.get("tab") ?? "open";
   const channel = query.get("channel") ?? "";
+  const show = query.get("show") ?? "";
   const search = query.get("search") ?? "";
   const [limit, setLimit] = useState(pageSize);
   const [picked, setPicked] = useState<string[]>([]);
   const [details, setDetails] = useState(false);
   const filters = { limit, sort: "last_message_at", order: "desc", search, status: tab === "all" ? "" : "open", assignee: tab === "mine" ? "me" : "",
-    channel: channel === "chat" ? "chat" : "", gateway_id: channel === "chat" ? "" : channel };
+    channel: channel === "chat" ? "chat" : "", gateway_id: channel === "chat" ? "" : channel, ...narrowings[show]?.query };
   const found = useQuery(at, filters);
   const counts = useQuery(path("agents", id, "conversations", "counts"));
   const gateways = useQuery(path("agents", id, "gateways"), { limit: 100 });
-  useEffect(() => { setPicked([]); setDetails(false); }, [current, tab, channel]);
+  useEffect(() => { setPicked([]); setDetails(false); }, [current, tab, show, channel]);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const count = () => { timer ??= setTimeout(() => { timer = undefined; void counts.reload(); }, 2000); };
@@ -53,14 +66,14 @@ export default function Inbox() {
       found.set((d) => {
         const others = d.conversations.filter((x) => x.id !== c.id);
         const before = others.length < d.conversations.length;
-        if (!c.row || !fits(c.row, tab, channel) || (search && !before)) return { ...d, conversations: others };
+        if (!c.row || !fits(c.row, tab, show, channel) || (search && !before)) return { ...d, conversations: others };
         const last = (x: API.ConversationSummary) => x.last_message?.id ?? 0;
         return { ...d, conversations: [...others, c.row].sort((a, b) => last(b) - last(a)) };
       });
     });
     const reset = onReset(() => { void found.reload(); void counts.reload(); });
     return () => { off(); reset(); clearTimeout(timer); };
-  }, [found, tab, channel, search]);
+  }, [found, tab, show, channel, search]);
   const list = found.data.value?.conversations ?? [];
   const open = (c: string) => href(id, "inbox", c) + (route.value.query.size ? `?${route.value.query}` : "");
   const send = async (ids: string[], what: API.Change) => {
@@ -73,10 +86,11 @@ export default function Inbox() {
     const open = list.filter((c) => ids.includes(c.id) && c.status === "open").map((c) => c.id);
     await send(ids, what);
     setPicked([]);
-    if (what.status && what.status !== "open") tell(`${ids.length > 1 ? plural(ids.length, "conversation") : "Conversation"} ${what.status}`, open.length ? () => { void send(open, { status: "open" }).catch(tell); } : undefined);
+    if (what.status && what.status !== "open") tell(`${ids.length > 1 ? plural(ids.length, "conversation") : "Conversation"} ${what.status === "snoozed" ? "snoozed until the next message" : what.status}`, open.length ? () => { void send(open, { status: "open" }).catch(tell); } : undefined);
   };
   useKeys({ list, current, open, change });
-  const nothing = found.data.value && list.length === 0 && !search && !channel && tab !== "mine";
+  const nothing = found.data.value && list.length === 0 && !search && !channel && !show && tab !== "mine";
+  const colleagues = useColleagues(id);
   return (
     <div class={`page full inbox ${current ? "reading" : ""} ${details ? "with-details" : ""}`}>
       <h1 class="hidden" tabIndex={-1}>Inbox</h1>
@@ -86,24 +100,19 @@ export default function Inbox() {
             <button key={t} type="button" aria-current={t === tab ? "true" : undefined} onClick={() => setQuery({ tab: t === "open" ? null : t })}>{title} {counts.data.value?.[t] ?? ""}</button>
           ))}
         </div>
-        <div class="row">
-          <input type="search" class="grow" placeholder="Search" aria-label="Search conversations" data-search value={search} onInput={(e) => setQuery({ search: e.currentTarget.value })} />
+        <input type="search" placeholder="Search conversations" aria-label="Search conversations" data-search value={search} onInput={(e) => setQuery({ search: e.currentTarget.value })} />
+        <div class="inbox-filters">
           <select aria-label="Channel" value={channel} onChange={(e) => setQuery({ channel: e.currentTarget.value })}>
             <option value="">All channels</option>
             <option value="chat">Chat</option>
             {(gateways.data.value?.gateways ?? []).map((g) => <option key={g.id} value={g.id}>{platformName(g.type)}: {g.name}</option>)}
           </select>
+          <select aria-label="Show" value={show} onChange={(e) => setQuery({ show: e.currentTarget.value })}>
+            <option value="">Everything</option>
+            {Object.entries(narrowings).map(([name, { title }]) => <option key={name} value={name}>{title}</option>)}
+          </select>
         </div>
-        {picked.length > 0 && (
-          <div class="row inbox-bulk">
-            <label class="row nowrap grow"><input type="checkbox" checked={picked.length === list.length} onChange={() => setPicked(picked.length === list.length ? [] : list.map((c) => c.id))} />{picked.length} of {list.length}</label>
-            <Button onClick={() => change({ status: "resolved" })}>Resolve</Button>
-            <Button onClick={() => change({ status: "snoozed" })}>Snooze</Button>
-            <Button onClick={() => change({ read: true })}>Read</Button>
-            <Button onClick={() => change({ muted: true })}>Mute</Button>
-            <Button kind="quiet" icon="X" label="Clear selection" onClick={() => setPicked([])} />
-          </div>
-        )}
+        {picked.length > 0 && <Bulk picked={picked} list={list} pick={setPicked} change={change} colleagues={colleagues} />}
         <Load of={found}>{({ meta }) => (
           <ul class="inbox-entries">
             {list.map((c) => (
@@ -111,36 +120,62 @@ export default function Inbox() {
                 {mayEdit.value && <input type="checkbox" aria-label={`Select conversation with ${whoOf(c)}`} checked={picked.includes(c.id)}
                   onChange={() => setPicked((p) => (p.includes(c.id) ? p.filter((x) => x !== c.id) : [...p, c.id]))} />}
                 <a href={open(c.id)} aria-current={c.id === current ? "page" : undefined} class={c.unread ? "unread" : ""}>
-                  <span class="row"><bdi class="clip grow">{whoOf(c)}</bdi><span class="muted small">{channelOf(c)} · <When time={c.last_message?.created_at ?? c.created_at} /></span></span>
-                  <span class="row">
+                  <span class="row nowrap"><bdi class="clip grow">{whoOf(c)}</bdi><span class="muted small"><When time={c.last_message?.created_at ?? c.created_at} /></span></span>
+                  <span class="row nowrap">
                     <span class="clip grow muted small">{c.last_message && c.last_message.author !== "contact" && (c.last_message.author === "bot" ? "bot: " : "you: ")}<bdi>{lastSaid(c)}</bdi></span>
-                    {c.needs_human && <Badge tone="bad">asks for a person</Badge>}
-                    {tab === "all" && c.status !== "open" && <Badge>{c.status}</Badge>}
                     {c.unread > 0 && <span class="inbox-unread" aria-label={plural(c.unread, "unread message")}>{c.unread}</span>}
+                  </span>
+                  <span class="row nowrap small">
+                    <span class="clip grow muted">{channelOf(c)}{c.assignee && <> · <bdi>{c.assignee}</bdi></>}</span>
+                    {c.needs_human && <Badge tone="bad">asks for a person</Badge>}
+                    {c.status !== "open" && <Badge>{c.status}</Badge>}
                   </span>
                 </a>
               </li>
             ))}
-            {list.length === 0 && !nothing && <li class="muted">{search ? "No results" : tab === "mine" ? "Nothing is assigned to you. Take a conversation from Open: its menu has Assign to me." : "No conversations here"}</li>}
+            {list.length === 0 && !nothing && <li class="muted">{search ? "No results" : tab === "mine" && !show ? "Nothing is assigned to you. Take a conversation from Open: its menu has Assign to me." : "No conversations here"}</li>}
             {meta.total > list.length && list.length >= limit && <li><Button kind="quiet" onClick={() => setLimit(limit + pageSize)}>More</Button></li>}
           </ul>
         )}</Load>
       </aside>
-      {current ? <Thread key={current} id={id} conversation={current} toggleDetails={() => setDetails(!details)} change={(what) => change(what, [current])} />
+      {current ? <Thread key={current} id={id} conversation={current} colleagues={colleagues} toggleDetails={() => setDetails(!details)} change={(what) => change(what, [current])} />
         : nothing ? (
           <Empty icon="Inbox" title="No conversations yet" action={<>
             <LinkButton kind="primary" href={href(id, "channels")}>Connect a channel</LinkButton>
             {mayEdit.value && <Button onClick={() => openDialog((close) => <Simulate id={id} close={close} />)}>Simulate a message</Button>}
           </>}>Messages from your channels, and the bot's answers, appear here.</Empty>
-        ) : <div class="inbox-none muted"><p>Choose a conversation. <kbd>j</kbd> and <kbd>k</kbd> go through them.</p></div>}
+        ) : <div class="inbox-none muted"><p>Choose a conversation. <kbd>j</kbd> and <kbd>k</kbd> go through them, <kbd>?</kbd> lists all keys.</p></div>}
       {current && <ContactPane key={`contact-${current}`} id={id} conversation={current} close={() => setDetails(false)} />}
+    </div>
+  );
+}
+
+type BulkProps = { picked: string[]; list: API.ConversationSummary[]; pick: (ids: string[]) => void; change: (what: API.Change) => Promise<void>; colleagues: string[] };
+
+/** What is done with several conversations. */
+function Bulk({ picked, list, pick, change, colleagues }: BulkProps) {
+  const all = picked.length === list.length;
+  const more: MenuItem[] = [
+    { label: "Mark as read", icon: "Mail", run: () => change({ read: true }) }, { label: "Mark as unread", icon: "Mail", run: () => change({ read: false }) },
+    { label: "Mute the bot", icon: "Bot", run: () => change({ muted: true }) }, { label: "Let the bot answer", icon: "Bot", run: () => change({ muted: false }) },
+    { label: "Reopen", icon: "Inbox", run: () => change({ status: "open" }) }, "-", ...assignItems(colleagues, null, change),
+  ];
+  return (
+    <div class="inbox-bulk" role="group" aria-label="Selected conversations">
+      <label class="row nowrap grow"><input type="checkbox" aria-label="Select all in this list" checked={all} ref={(el) => { if (el) el.indeterminate = !all; }} onChange={() => pick(all ? [] : list.map((c) => c.id))} />{picked.length} of {list.length} selected</label>
+      <Button kind="quiet" icon="X" label="Clear selection" onClick={() => pick([])} />
+      <div class="row nowrap">
+        <Button onClick={() => change({ status: "resolved" })}>Resolve</Button>
+        <Button onClick={() => change({ status: "snoozed" })}>Snooze</Button>
+        <Menu label="More" items={more}>More</Menu>
+      </div>
     </div>
   );
 }
 
 type KeyActions = { list: API.ConversationSummary[]; current: string; open: (id: string) => string; change: (what: API.Change) => Promise<void> };
 
-/** Keys of the inbox: j and k walk, r and n write, e, m, a and u change the conversation. */
+/** Keys of the inbox: j and k walk, r and n write, e, s, m, a and u change the conversation. */
 function useKeys(actions: KeyActions) {
   const last = useRef(actions);
   last.current = actions;
@@ -156,6 +191,7 @@ function useKeys(actions: KeyActions) {
       const run: Record<string, () => unknown> = {
         j: () => step(1), k: () => step(-1),
         r: () => document.querySelector<HTMLElement>("[data-mode=reply]")?.click(), n: () => document.querySelector<HTMLElement>("[data-mode=note]")?.click(),
+        s: () => { if (c?.status === "open") step(list.at(-1) === c ? -1 : 1); return change({ status: "snoozed" }); },
         e: () => { if (c?.status === "open") step(list.at(-1) === c ? -1 : 1); return change({ status: c?.status === "open" ? "resolved" : "open" }); }, m: () => change({ muted: !c?.muted }),
         a: () => (myEmail() ? change({ assignee: c?.assignee === myEmail() ? null : "me" }) : tell("To assign conversations, put the server behind an identity proxy so that people have names.")), u: () => change({ read: (c?.unread ?? 0) > 0 }),
       };

@@ -72,7 +72,7 @@ function List() {
     { label: "Table", icon: "Table", run: () => { openDialog((close) => <AddTable close={close} />); } },
   ];
   return (
-    <div class={over ? "page dropping" : "page"} onDragOver={(e) => { if (mayEdit.value) { e.preventDefault(); setOver(true); } }} onDragLeave={(e) => { if (e.currentTarget === e.target) setOver(false); }}
+    <div class={over ? "page knowledge dropping" : "page knowledge"} onDragOver={(e) => { if (mayEdit.value) { e.preventDefault(); setOver(true); } }} onDragLeave={(e) => { if (e.currentTarget === e.target) setOver(false); }}
       onDrop={(e) => { e.preventDefault(); setOver(false); if (mayEdit.value && e.dataTransfer) void dropped(e.dataTransfer.items).then((files) => { if (files.length) void uploadFiles(files); }); }}>
       <div class="page-head">
         <h1 class="grow" tabIndex={-1}>Knowledge</h1>
@@ -119,7 +119,7 @@ function Filters({ name, type, status }: { name: string; type: string; status: s
   const choice = (field: string) => (e: { currentTarget: HTMLSelectElement }) => setQuery({ [field]: e.currentTarget.value, offset: null });
   const sort = route.value.query.get("sort") ?? "";
   return (
-    <div class="row filters">
+    <div class="row filters source-filters">
       <SearchField key={name ? "typed" : "none"} value={name} label="Filter by name" onInput={(text) => setQuery({ name: text.trim(), offset: null })} />
       <select aria-label="Kind" value={type} onChange={choice("type")}><option value="">All kinds</option>{Object.entries(kindNames).map(([v, t]) => <option value={v}>{t}</option>)}</select>
       <select aria-label="Status" value={status} onChange={choice("status")}><option value="">Any status</option><option value="ready">Ready</option><option value="busy">In progress</option><option value="error">Failed</option></select>
@@ -227,10 +227,10 @@ function Search() {
     <section class="stack" aria-label="Search">
       <form class="row search-bar" role="search" onSubmit={(e) => { e.preventDefault(); setQuery({ q: text.trim() }); }}>
         <input type="search" class="grow" data-search placeholder="Search by meaning and words" aria-label="Search for" value={text} onInput={(e) => { setText(e.currentTarget.value); if (!e.currentTarget.value) setQuery({ q: null }); }} />
-        <select aria-label="Search mode" value={mode} onChange={(e) => setQuery({ mode: e.currentTarget.value === "hybrid" ? null : e.currentTarget.value })}>
+        {q && <select aria-label="Search mode" value={mode} onChange={(e) => setQuery({ mode: e.currentTarget.value === "hybrid" ? null : e.currentTarget.value })}>
           <option value="hybrid">Meaning and words</option><option value="vector">Meaning</option><option value="keyword">Words</option>
-        </select>
-        <label class="row nowrap small"title="Hide passages with a lower score, from 0 to 1">Min. score <input type="number" class="min-score" min="0" max="1" step="0.05" aria-label="Least score" value={min} onChange={(e) => setQuery({ min: e.currentTarget.value })} /></label>
+        </select>}
+        {q && <label class="row nowrap small" title="Hide passages with a lower score, from 0 to 1">Min. score <input type="number" class="min-score" min="0" max="1" step="0.05" aria-label="Least score" value={min} onChange={(e) => setQuery({ min: e.currentTarget.value })} /></label>}
         <Button kind="primary" submit icon="Search">Search</Button>
         {q && mayEdit.value && <Button icon="MessageSquare" onClick={() => { sessionStorage.setItem("satchel.ask", q); go(href(agentId.value, "chat")); }}>Ask in chat</Button>}
       </form>
@@ -246,7 +246,7 @@ function Passage({ r, n }: { r: API.SearchHit; n: number }) {
   const [open, setOpen] = useState(false);
   return (
     <li class="card stack">
-      <div class="row"><b class="cite">{n}</b><a href={`${href(agentId.value, "knowledge", r.source_id)}?chunk=${r.id}`}><Name>{r.metadata.source_name}</Name></a><span class="muted small grow clip"><bdi>{r.metadata.place}</bdi></span><span class="score" title="Estimated probability that the passage answers the question"><i style={{ width: `${Math.round(r.score * 100)}%` }} /></span><span class="small muted">{r.score.toFixed(2)}</span></div>
+      <div class="row nowrap"><b class="cite">{n}</b><span class="grow passage-place"><a href={`${href(agentId.value, "knowledge", r.source_id)}?chunk=${r.id}`}><Name>{r.metadata.source_name}</Name></a> <span class="muted small"><bdi>{r.metadata.place}</bdi></span></span><span class="score" title="Estimated probability that the passage answers the question"><i style={{ width: `${Math.round(r.score * 100)}%` }} /></span><span class="small muted">{r.score.toFixed(2)}</span></div>
       <p class={open ? "passage-full" : "passage-text"}><Highlighted text={r.content} ranges={r.matches} best={r.best_sentence} excerpt={!open} /></p>
       {r.content.length > 400 && <button type="button" class="link" onClick={() => setOpen(!open)}>{open ? "Less" : "More"}</button>}
     </li>
@@ -276,7 +276,7 @@ function Source({ id }: { id: string }) {
           <nav class="tabs" aria-label="Source">{[["text", "Text"], ["chunks", "Chunks"], ...(s.config?.pageHashes || s.config?.failedPages ? [["pages", "Pages"]] : []), ["settings", "Settings"]].map(([t, title]) => (
             <button type="button" aria-current={tab === t ? "page" : undefined} onClick={() => setQuery({ tab: t === "text" ? null : t, offset: null })}>{title}</button>
           ))}</nav>
-          {tab === "text" && <article class="card"><SourceText source={id} chunk={chunk} /></article>}
+          {tab === "text" && (s.chunks === 0 ? <Empty icon="FileText" title={busy(s) ? "Being read…" : "No text"}>{busy(s) ? "The text appears here once it is read." : "Nothing could be read from this source."}</Empty> : <article class="card"><SourceText source={id} chunk={chunk} /></article>)}
           {tab === "chunks" && <Chunks id={id} />}
           {tab === "pages" && <Pages s={s} />}
           {tab === "settings" && <Facts s={s} />}
@@ -310,16 +310,32 @@ function Pages({ s }: { s: API.Source }) {
 }
 
 /** A name of the wire, such as maxPages or ends_at, in words. */
-const inWords = (name: string) => { const words = name.replace(/_/g, " ").replace(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`); return words[0].toUpperCase() + words.slice(1); };
+const inWords = (name: string) => { if (wordsOf[name]) return wordsOf[name]; const words = name.replace(/_/g, " ").replace(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`); return words[0].toUpperCase() + words.slice(1); };
+
+const wordsOf: Record<string, string> = { url: "Address", maxPages: "Maximum pages", maxDepth: "Links deep", includePatterns: "Only these", excludePatterns: "Exclude", pageCount: "Pages", changedPages: "Pages changed the last time", unchangedPages: "Pages unchanged the last time", removedPages: "Pages removed the last time",
+  lastCrawledAt: "Last crawled", ignore_robots: "Ignores robots.txt", ignoreRobots: "Ignores robots.txt", chunk_size: "Chunk size", overlap: "Overlap of chunks", method: "Method of chunking", chunk_method: "Method of chunking", items_path: "Path to the items", id_path: "Path to an item's ID", content_template: "Text of an item", record_count: "Records",
+  changed_records: "Records changed the last time", unchanged_records: "Records unchanged the last time", removed_records: "Records removed the last time", last_read_at: "Last read", more_pages: "More pages than were read", auth: "Credentials", id_column: "ID column", title_column: "Title column" };
+
+/** Reports whether a setting says nothing. */
+const isEmpty = (value: unknown) => value === "" || value === null || value === false || (typeof value === "object" && (Object.keys(value!).length === 0 || (value as { type?: string }).type === "none"));
+
+/** The value of a setting. */
+function Fact({ value }: { value: unknown }) {
+  if (typeof value === "string" && /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value)) return <When time={value} full />;
+  if (value === true) return <>Yes</>;
+  if (typeof value === "number") return <>{value.toLocaleString()}</>;
+  if (Array.isArray(value) && value.every((v) => typeof v === "string")) return <bdi>{value.join(", ")}</bdi>;
+  return typeof value === "object" ? <code>{JSON.stringify(value)}</code> : <bdi>{String(value)}</bdi>;
+}
 
 function Facts({ s }: { s: API.Source }) {
   const { pageHashes, failedPages, ...config } = s.config ?? {};
   return (
     <dl class="facts-list card">
-      <dt>Id</dt><dd><code>{s.id}</code></dd>
+      <dt>ID</dt><dd><code>{s.id}</code></dd>
       <dt>Kind</dt><dd>{kindNames[s.type] ?? s.type}</dd>
       {s.embedding_model && <><dt>Embedded by</dt><dd>{s.embedding_model}</dd></>}
-      {Object.entries(config).map(([name, value]) => <><dt>{inWords(name)}</dt><dd>{typeof value === "object" ? <code>{JSON.stringify(value)}</code> : String(value)}</dd></>)}
+      {Object.entries(config).filter(([, value]) => !isEmpty(value)).map(([name, value]) => <><dt>{inWords(name)}</dt><dd><Fact value={value} /></dd></>)}
       <dt>Added</dt><dd><When time={s.created_at} full /></dd>
       <dt>Changed</dt><dd><When time={s.updated_at} full /></dd>
     </dl>

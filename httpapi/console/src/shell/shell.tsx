@@ -3,12 +3,12 @@ import { effect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
 import { agent, agentId, counts, forgetAll, go, href, key, limitedUntil, listHref, live, loadSession, online, rememberAgent, rememberedAgent, route, session, sessionError, unauthorized } from "../data";
-import { Badge, Countdown, Dialogs, Empty, ErrorCard, Icon, LinkButton, openDialog, Skeleton, Toasts } from "../ui";
+import { Badge, Countdown, Dialogs, Empty, ErrorCard, Icon, LinkButton, openDialog, Skeleton, tell, Toasts } from "../ui";
 import { AgentSwitcher } from "./switcher";
 import { KeyCard, KeyDialog } from "./key";
 import { startKeys } from "./keys";
 import { keepFocus, Page } from "./page";
-import { LaterPalette, paletteOpen } from "./later";
+import { LaterPalette, loadPalette, paletteOpen } from "./later";
 import { mainSections, moved, railOf, sections } from "./sections";
 import { nextTheme, theme } from "./theme";
 
@@ -126,7 +126,7 @@ function Rail() {
 function BottomBar() {
   const { agent: id, section, rest } = route.value;
   const current = id || rememberedAgent();
-  const more = () => openDialog((close) => <More current={current} close={close} />);
+  const more = () => loadPalette().then(({ More }) => openDialog((close) => <More close={close} sections={sections.filter((s) => !s.of && !mainSections.includes(s.id))} links={(to) => listHref(current, to)} theme={theme} nextTheme={nextTheme} find={() => { paletteOpen.value = true; }} />), tell);
   return (
     <nav class="bottom" aria-label="Sections">
       {sections.filter((s) => mainSections.includes(s.id)).map((s) => (
@@ -134,24 +134,6 @@ function BottomBar() {
       ))}
       <button type="button" onClick={more} aria-current={section && !mainSections.includes(section) ? "page" : undefined}><Icon name="Menu" /><span>More</span></button>
     </nav>
-  );
-}
-
-function More({ current, close }: { current: string; close: () => void }) {
-  return (
-    <dialog class="dialog sheet" open aria-label="More" onClick={close} onKeyDown={(e) => { if (e.key === "Escape") close(); }}>
-      <div class="dialog-frame">
-        <ul class="more">
-          {sections.filter((s) => !s.of && !mainSections.includes(s.id)).map((s) => <li><a href={listHref(current, s.id)}><Icon name={s.icon} /><span>{s.title}</span></a></li>)}
-          <li><a href="#/agents"><Icon name="Layers" /><span>Agents</span></a></li>
-          <li><a href="#/keys"><Icon name="KeyRound" /><span>API keys</span></a></li>
-          {session.value?.cluster && <li><a href="#/cluster"><Icon name="Database" /><span>Servers</span></a></li>}
-        </ul>
-        <div class="row center">
-          <button type="button" class="button" onClick={(e) => { e.stopPropagation(); nextTheme(); }}><Icon name="SunMoon" size={16} /><span>Theme: {theme.value}</span></button>
-        </div>
-      </div>
-    </dialog>
   );
 }
 

@@ -45,6 +45,8 @@ export function Composer({ draft: name, busy, choice, setChoice, send, stop, las
     } else if (e.key === "Escape" && busy) {
       e.preventDefault();
       stop();
+    } else if (e.key === "Escape") {
+      field.current?.blur(); // the keys of the page count again
     } else if (e.key === "ArrowUp" && !draft.value && last) {
       e.preventDefault();
       draft.value = last;

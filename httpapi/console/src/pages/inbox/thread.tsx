@@ -1,17 +1,18 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { type API, get, href, mayEdit, onChange, path, post, put, session, useDraft, useQuery } from "../../data";
+import { type API, get, href, mayEdit, onChange, path, post, put, route, useDraft, useQuery } from "../../data";
 import { Badge, Button, CopyButton, Icon, Load, Menu, openDialog, tell, When } from "../../ui";
 import { CodeBlock } from "../../parts/codeblock";
 import { Markdown } from "../../parts/markdown";
 import { channelOf, whoOf } from "../inbox";
+import { assignItems } from "./assign";
 import { Attachments } from "./attachments";
 import { Replies } from "./replies";
 
-type ThreadProps = { id: string; conversation: string; toggleDetails: () => void; change: (what: API.Change) => Promise<void> };
+type ThreadProps = { id: string; conversation: string; colleagues: string[]; toggleDetails: () => void; change: (what: API.Change) => Promise<void> };
 
 /** One conversation: what was said, and where it is answered. */
-export function Thread({ id, conversation, toggleDetails, change }: ThreadProps) {
+export function Thread({ id, conversation, colleagues, toggleDetails, change }: ThreadProps) {
   const found = useQuery(path("agents", id, "conversations", conversation));
   const view = useRef<HTMLDivElement>(null);
   const now = found.data.value;
@@ -23,24 +24,25 @@ export function Thread({ id, conversation, toggleDetails, change }: ThreadProps)
   useEffect(() => { if (now?.unread && mayEdit.value && !document.hidden) void put(path("agents", id, "conversations", conversation), { read: true }).catch(() => {}); }, [now?.unread]);
   useEffect(() => { view.current?.scrollTo({ top: view.current.scrollHeight }); }, [now?.messages.length]);
   const set = async (what: API.Change) => { await change(what); await found.reload(); };
-  const me = session.value?.identity?.email;
+  const back = <a class="button only phone" href={href(id, "inbox") + (route.value.query.size ? `?${route.value.query}` : "")} aria-label="Back to the list"><Icon name="ArrowLeft" size={16} /></a>;
   return (
     <section class="inbox-thread" aria-label="Conversation">
+      {!now && <header class="row phone">{back}</header>}
       <Load of={found}>{(c) => (
         <>
           <header class="row">
-            <a class="button only phone" href={href(id, "inbox")} aria-label="Back to the list"><Icon name="ArrowLeft" size={16} /></a>
+            {back}
             <h2 class="grow clip"><bdi>{whoOf(c)}</bdi> <span class="muted small">{channelOf(c)}</span></h2>
             {c.assignee && <Badge title="Assignee"><bdi>{c.assignee}</bdi></Badge>}
-            {c.status === "snoozed" && <Badge>snoozed</Badge>}
+            {c.status !== "open" && <Badge>{c.status}</Badge>}
             {c.needs_human && <Badge tone="bad">asks for a person</Badge>}
             {mayEdit.value && <Button pressed={!c.muted} label={c.muted ? "The bot is muted: let it answer again" : "The bot answers: mute it"} onClick={() => set({ muted: !c.muted })}>{c.muted ? "Bot off" : "Bot on"}</Button>}
             {mayEdit.value && <Button icon={c.status === "open" ? "Check" : undefined} onClick={() => set({ status: c.status === "open" ? "resolved" : "open" })}>{c.status === "open" ? "Resolve" : "Reopen"}</Button>}
             {mayEdit.value && <Menu label="Conversation" items={[
-              { label: "Snooze", icon: "Clock", run: () => set({ status: "snoozed" }) },
+              { label: "Snooze until the next message", icon: "Clock", disabled: c.status === "snoozed", run: () => set({ status: "snoozed" }) },
               { label: "Mark as unread", icon: "Mail", run: () => set({ read: false }) },
-              { label: "Assign to me", icon: "UserCheck", disabled: !me, reason: "This server doesn't know who you are", run: () => set({ assignee: "me" }) },
-              { label: "Unassign", icon: "User", disabled: !c.assignee, run: () => set({ assignee: null }) },
+              "-",
+              ...assignItems(colleagues, c.assignee ?? "", set),
               "-",
               { label: "Canned replies", icon: "MessagesSquare", run: () => { openDialog((close) => <Replies id={id} close={close} />); } },
             ]} />}
@@ -106,6 +108,8 @@ function Linked({ text }: { text: string }) {
 function Composer({ id, c, sent }: { id: string; c: API.ConversationDetails; sent: () => Promise<void> }) {
   const at = <const M extends string[]>(...more: M) => path("agents", id, "conversations", c.id, ...more);
   const [mode, setMode] = useState<"reply" | "note">("reply");
+  const [row, setRow] = useState(0); // of the canned replies that are offered
+  const [closed, setClosed] = useState(""); // the text for which none are offered
   const reply = useDraft(`inbox.${id}.${c.id}`), note = useDraft(`inbox-note.${id}.${c.id}`);
   const text = mode === "note" ? note : reply;
   const area = useRef<HTMLTextAreaElement>(null);
@@ -133,8 +137,20 @@ function Composer({ id, c, sent }: { id: string; c: API.ConversationDetails; sen
     await sent();
   };
   const choose = (m: "reply" | "note") => { setMode(m); area.current?.focus(); };
-  const typed = /^!(\S*)$/.exec(text.value)?.[1];
-  const offered = typed === undefined ? [] : (canned.data.value?.replies ?? []).filter((r) => r.shortcut.toLowerCase().startsWith(typed.toLowerCase())).slice(0, 8);
+  const typed = /(?:^|\s)!(\S*)$/.exec(text.value)?.[1];
+  const offered = typed === undefined || closed === text.value ? [] : (canned.data.value?.replies ?? []).filter((r) => r.shortcut.toLowerCase().startsWith(typed.toLowerCase())).slice(0, 8);
+  const chosen = Math.min(row, offered.length - 1);
+  const fill = (r: API.CannedReply) => { keep(text.value.slice(0, text.value.length - typed!.length - 1) + r.text); setRow(0); area.current?.focus(); };
+  const cannedKeys = (e: KeyboardEvent) => {
+    if (!offered.length) return false;
+    if (e.key === "ArrowDown") setRow((chosen + 1) % offered.length);
+    else if (e.key === "ArrowUp") setRow((chosen + offered.length - 1) % offered.length);
+    else if (e.key === "Tab" || (e.key === "Enter" && !e.shiftKey && !e.isComposing)) fill(offered[chosen]);
+    else if (e.key === "Escape") { e.stopPropagation(); setClosed(text.value); }
+    else return false;
+    e.preventDefault();
+    return true;
+  };
   const manage = () => { openDialog((close) => <Replies id={id} text={typed === undefined ? text.value : ""} close={close} />); };
   return (
     <form class={`inbox-composer ${mode}`} onSubmit={(e) => { e.preventDefault(); void send().catch(tell); }}>
@@ -142,17 +158,17 @@ function Composer({ id, c, sent }: { id: string; c: API.ConversationDetails; sen
         <button type="button" data-mode="reply" aria-current={mode === "reply" ? "true" : undefined} onClick={() => choose("reply")}>Reply</button>
         <button type="button" data-mode="note" aria-current={mode === "note" ? "true" : undefined} onClick={() => choose("note")}>Note</button>
       </div>
-      {typed !== undefined && <ul class="inbox-canned">
-        {offered.map((r) => <li key={r.id}><button type="button" onClick={() => { keep(r.text); area.current?.focus(); }}><strong>!<bdi>{r.shortcut}</bdi></strong> <span class="clip"><bdi>{r.text}</bdi></span></button></li>)}
+      {typed !== undefined && closed !== text.value && (offered.length > 0 || text.value.startsWith("!")) && <ul class="inbox-canned">
+        {offered.map((r, i) => <li key={r.id}><button type="button" aria-current={i === chosen ? "true" : undefined} onClick={() => fill(r)}><strong>!<bdi>{r.shortcut}</bdi></strong> <span class="clip"><bdi>{r.text}</bdi></span></button></li>)}
         <li><button type="button" class="muted" onClick={manage}>{canned.data.value?.replies.length ? "Edit canned replies" : "There is no canned reply yet: write the first"}</button></li>
       </ul>}
       <textarea ref={area} rows={3} value={text.value} aria-label={mode === "note" ? "Private note" : "Reply"}
         placeholder={mode === "note" ? "Private note: not sent, and the bot doesn't read it" : c.gateway_id ? "Your reply; ! for canned replies" : "Your reply; it appears in the chat"}
         onInput={(e) => keep(e.currentTarget.value)} onKeyDown={(e) => {
           if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); void send().catch(tell); }
-          else if (e.key === "Tab" && offered.length) { e.preventDefault(); keep(offered[0].text); }
+          else if (!cannedKeys(e) && e.key === "Escape") { e.stopPropagation(); e.currentTarget.blur(); } // the keys of the page count again
         }} />
-      <div class="row"><Button kind="quiet" icon="MessagesSquare" label="Canned replies" onClick={manage} /><span class="grow muted small">Ctrl+Enter to send</span><Button kind="primary" submit disabled={!text.value.trim()}>{mode === "note" ? "Add note" : "Send"}</Button></div>
+      <div class="row"><Button kind="quiet" icon="MessagesSquare" label="Canned replies" onClick={manage} /><span class="grow muted small"><span class="with-keys">Ctrl+Enter to send</span></span><Button kind="primary" submit disabled={!text.value.trim()}>{mode === "note" ? "Add note" : "Send"}</Button></div>
     </form>
   );
 }
