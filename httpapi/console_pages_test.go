@@ -216,9 +216,15 @@ func TestConsoleKeys(t *testing.T) {
 	p.waitFor(`document.querySelector("dialog .copy-field input").value.startsWith("satchel_")`)
 	p.click("Done")
 	p.waitFor(hasText("reader"))
+	p.waitFor(`[...document.querySelectorAll("tbody button:disabled")].map((b) => b.textContent).join() === "Replace"`) // the key of this tab
+	p.click("Replace")
+	p.click("Create the new key")
+	p.waitFor(`document.querySelector("dialog .copy-field input")?.value.startsWith("satchel_")`)
+	p.click("Done")
+	p.waitFor(`document.querySelectorAll("tbody tr").length === 3`)
 	p.click("Revoke")
 	p.waitFor(`document.querySelector("dialog input")`)
 	p.eval(`(() => { const typed = document.querySelector("dialog input"); typed.value = /Type (.*) to confirm/.exec(document.querySelector("dialog label").textContent)[1]; typed.dispatchEvent(new Event("input", { bubbles: true })); })()`)
 	p.click("Revoke")
-	p.waitFor(`document.querySelectorAll("tbody tr").length === 1 || ` + hasText("API key"))
+	p.waitFor(`document.querySelectorAll("tbody tr").length === 2`)
 }

@@ -181,6 +181,12 @@ func TestConsoleCalendar(t *testing.T) {
 	p.eval(`void [...document.querySelectorAll(".toasts button")].find((b) => b.textContent === "Undo").click()`)
 	p.waitFor(chip(day(0)))
 	starts(tenth.AddDate(0, 0, -1).Format(time.DateOnly) + "T23:30")
+	p.eval(`(() => { const chip = ` + chip(day(0)) + `; chip.focus(); chip.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", altKey: true, bubbles: true, cancelable: true })); })()`)
+	starts(tenth.Format(time.DateOnly) + "T23:30")
+	p.waitFor(chip(day(1)) + ` && document.activeElement === ` + chip(day(1)))
+	p.eval(`void ` + chip(day(1)) + `.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft", altKey: true, bubbles: true, cancelable: true }))`)
+	starts(tenth.AddDate(0, 0, -1).Format(time.DateOnly) + "T23:30")
+	p.waitFor(chip(day(0)))
 
 	p.eval(`void document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "w", bubbles: true }))`)
 	p.waitFor(`document.querySelector(".week")`)

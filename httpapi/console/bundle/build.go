@@ -119,8 +119,11 @@ func build(entry string, plugin api.Plugin) (map[string][]byte, error) {
 		for old, name := range names {
 			content = bytes.ReplaceAll(content, []byte(old), []byte(name))
 		}
-		name := filepath.Base(f.Path)
-		files[cmp.Or(names[name], name)] = content
+		name := cmp.Or(names[filepath.Base(f.Path)], filepath.Base(f.Path))
+		if _, ok := files[name]; ok {
+			return nil, fmt.Errorf("%s: two files are called %s; is what import() loads imported by another part too?", filepath.Base(entry), name)
+		}
+		files[name] = content
 	}
 	return files, nil
 }

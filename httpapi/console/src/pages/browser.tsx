@@ -1,7 +1,7 @@
 // Browser: the sessions of the agent, and one of them live.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { agentId, go, href, mayEdit, onChange, onReset, route, useQuery } from "../data";
+import { agentId, go, href, mayEdit, onChange, onReset, path, route, useQuery } from "../data";
 import { style } from "../parts/styles";
 import { Badge, Button, CopyButton, Empty, Load, openDialog, When } from "../ui";
 import { at, ended, nameOf, type Session } from "./browser/data";
@@ -34,6 +34,9 @@ function Sessions() {
     const reset = onReset(() => { void found.reload(); });
     return () => { off(); reset(); };
   }, [found]);
+  const waiting = useQuery(path("agents", agentId.value, "waiting"), { limit: 100 });
+  useEffect(() => onChange("takeover", () => { void waiting.reload(); }), [waiting]);
+  const needed = (waiting.data.value?.waiting ?? []).map((w) => w.session_id);
   const open = () => openDialog((close) => <OpenSessionForm close={close} missing={setMissing} made={(s) => { setMissing(""); void found.reload(); go(href(agentId.value, "browser", s.id)); }} />);
   const list = found.data.value?.sessions ?? [];
   const none = found.data.value && list.length === 0;
@@ -43,7 +46,7 @@ function Sessions() {
         <div class="row nowrap"><h1 class="grow" tabIndex={-1}>Browser</h1>{mayEdit.value && <Button icon="Plus" kind={none ? undefined : "primary"} onClick={open}>Open</Button>}</div>
         <Load of={found} lines={6}>{({ sessions, meta }) => (
           <>
-            <ul class="session-entries">{sessions.map((s) => <Entry key={s.id} s={s} on={s.id === current} />)}</ul>
+            <ul class="session-entries">{sessions.map((s) => <Entry key={s.id} s={s} on={s.id === current} needed={!ended(s) && needed.includes(s.id)} />)}</ul>
             {!sessions.length && <p class="muted small none">No sessions open, and none ended in the last 30 days.</p>}
             {meta.total > sessions.length && <Button onClick={() => setLimit(limit + pageSize)}>More</Button>}
           </>
@@ -53,7 +56,7 @@ function Sessions() {
         <section class="session-none">
           {missing ? <Missing text={missing} /> : none
             ? <Empty icon="Globe" title="No browser sessions yet" action={mayEdit.value && <Button kind="primary" icon="Plus" onClick={open}>Open session</Button>}>The agent opens pages in a real Chromium. Workflows use it to log in, read and download; you can watch or take over.</Empty>
-            : <Empty icon="Globe" title="Choose a session">See its page live, with a log of every action.</Empty>}
+            : found.data.value && <Empty icon="Globe" title="Choose a session">See its page live, with a log of every action.</Empty>}
         </section>
       )}
     </div>
@@ -69,7 +72,7 @@ function Missing({ text }: { text: string }) {
   );
 }
 
-function Entry({ s, on }: { s: Session; on: boolean }) {
+function Entry({ s, on, needed }: { s: Session; on: boolean; /** A person is asked to take it over. */ needed: boolean }) {
   const ref = useRef<HTMLLIElement>(null);
   useEffect(() => { if (on) ref.current?.scrollIntoView({ block: "nearest" }); }, [on]);
   return (
@@ -77,7 +80,7 @@ function Entry({ s, on }: { s: Session; on: boolean }) {
       <a href={href(agentId.value, "browser", s.id)} aria-current={on ? "true" : undefined}>
         <Thumbnail s={s} />
         <span class="session-name clip"><bdi>{nameOf(s)}</bdi></span>
-        <span class="row nowrap small muted"><Badge tone={s.status === "takeover" ? "warn" : undefined}>{s.status}</Badge><When time={s.closed_at ?? s.last_activity} /></span>
+        <span class="row nowrap small muted">{needed && s.status !== "takeover" ? <Badge tone="warn" title="A person is asked to take it over">needs you</Badge> : <Badge tone={s.status === "takeover" ? "warn" : undefined}>{s.status}</Badge>}<When time={s.closed_at ?? s.last_activity} /></span>
       </a>
     </li>
   );

@@ -4,10 +4,10 @@ import { useEffect, useRef } from "preact/hooks";
 import { agentId, download, href, mayEdit, route, setQuery } from "../data";
 import { Button, Empty, Icon, LinkButton, Load, openDialog, Segments } from "../ui";
 import { style } from "../parts/styles";
-import { addDays, addMonths, deviceZone, wallOf, writeDate } from "../parts/zone";
+import { addDays, addMonths, deviceZone, sinceMonday, wallOf, writeDate } from "../parts/zone";
 import { itemsOf, useDays, useZone } from "./calendar/data";
 import { Agenda, datesOf, Month, usePhone, Week } from "./calendar/grid";
-import { AddDialog } from "./calendar/add";
+import { AddDialog } from "./calendar/later";
 import { TaskDrawer } from "./calendar/task";
 import { ScheduleList } from "./calendar/schedules";
 import { ScheduleRecord } from "./calendar/schedule";
@@ -52,9 +52,11 @@ function Calendar({ zone, task, add }: { zone: string; task?: string; add: (date
   const show = (v: string) => setQuery({ view: v === "month" ? null : v });
   useCalendarKeys({ t: () => setQuery({ date: null }), m: () => show("month"), w: () => show("week"), l: () => show("list"), j: () => step(1), k: () => step(-1) });
   const only = query.get("only") ?? "";
+  const at = query.get("at") ?? days.data.value?.tasks.find((t) => t.id === task)?.start_time;
+  const late = at !== undefined && sinceMonday(wallOf(at, zone).slice(0, 10)) > 3; // what is opened stands where the drawer would
   const title = view === "month" ? writeDate(date, { month: "long", year: "numeric" }) : `${writeDate(dates[0], { day: "numeric", month: "short" })} – ${writeDate(dates.at(-1)!, { day: "numeric", month: "short", year: "numeric" })}`;
   return (
-    <div class={task ? "beside open" : "beside"}>
+    <div class={task ? `beside open ${view === "list" ? "" : "float"} ${late ? "late" : ""}` : "beside"}>
       <div class="stack">
         <div class="row calendar-bar">
           <Button onClick={() => setQuery({ date: null })} disabled={dates.includes(today) && view !== "list" || date === today}>Today</Button>
@@ -70,7 +72,7 @@ function Calendar({ zone, task, add }: { zone: string; task?: string; add: (date
           const shown = { items, dates, zone, today, days, add };
           return view === "month" ? <Month view={shown} month={date.slice(0, 7)} /> : view === "week" ? <Week key={dates[0]} view={shown} /> : <Agenda view={shown} />;
         }}</Load>
-        <p class="muted small"><Icon name="Globe" size={13} /> Times are in {zone}, the agent's time zone{zone !== deviceZone() && `; this device is in ${deviceZone()}`}. {!phone && <><kbd>t</kbd> today, <kbd>m</kbd> month, <kbd>w</kbd> week, <kbd>l</kbd> list, <kbd>j</kbd> and <kbd>k</kbd> turn pages.</>}</p>
+        {days.data.value && <p class="muted small"><Icon name="Globe" size={13} /> Times are in {zone}, the agent's time zone{zone !== deviceZone() && `; this device is in ${deviceZone()}`}. {!phone && <><kbd>t</kbd> today, <kbd>m</kbd> month, <kbd>w</kbd> week, <kbd>l</kbd> list, <kbd>j</kbd> and <kbd>k</kbd> turn pages; <kbd>Alt</kbd> and an arrow move a task.</>}</p>}
       </div>
       {task && <TaskDrawer key={`${task}${query.get("at")}`} id={task} start={query.get("at") ?? undefined} zone={zone} days={days} />}
     </div>

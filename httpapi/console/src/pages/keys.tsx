@@ -16,6 +16,17 @@ export default function Keys() {
     const { agents } = await get("agents", { limit: 200 });
     openDialog((close) => <NewKey close={close} first={first} strangers={strangers} agents={agents} done={found.reload} />);
   };
+  const replace = (k: API.Key) => openDialog((close) => (
+    <FormDialog title={`Replace ${k.name}?`} close={close} action="Create the new key" initial={{}} run={async () => {
+      const made = await post("keys", { name: k.name, role: k.role, agents: k.agents, expires_at: k.expires_at ?? undefined });
+      void showOnce("The new key", `It's shown only once. Give it to the program, then revoke the old key, ${k.prefix}…`, made.key).then(() => found.reload());
+    }}>
+      {() => <p>A new key with the same name, role, agents and end is created. The old one works until you revoke it, so programs can be switched over first.</p>}
+    </FormDialog>
+  ));
+  const all = found.data.value?.keys ?? [];
+  const held: string[] = []; // the key of this tab and those that it was created with
+  for (let k = all.find((x) => key.get().startsWith(x.prefix)); k; k = all.find((x) => x.id === k!.parent_id)) held.push(k.id);
   return (
     <div class="page">
       <div class="page-head"><h1 class="grow" tabIndex={-1}>API keys</h1>{found.data.value && <Button kind="primary" icon="Plus" onClick={create}>{first ? "Create the first key" : "New key"}</Button>}</div>
@@ -26,7 +37,7 @@ export default function Keys() {
             { title: "Name", cell: (k) => <Name>{k.name}</Name> }, { title: "Key", cell: (k) => <code>{k.prefix}…</code> }, { title: "Role", cell: (k) => <Badge>{k.role}</Badge> },
             { title: "Agents", cell: (k) => (k.agents.includes("*") ? "all" : <Agents ids={k.agents} />) }, { title: "Made", cell: (k) => <When time={k.created_at} /> },
             { title: "Ends", cell: (k) => (k.expires_at ? <When time={k.expires_at} full /> : <span class="muted">never</span>) },
-            { title: "", class: "actions", cell: (k) => <Button kind="danger" onClick={() => confirm({ title: `Revoke ${k.name}?`, text: "This key, and any key created with it, stops working at once. This cannot be undone.", action: "Revoke", typed: k.name, run: async () => { await remove(path("keys", k.id)); await found.reload(); } })}>Revoke</Button> },
+            { title: "", class: "actions", cell: (k) => <><Button disabled={held.includes(k.id)} reason="This tab uses it, and keys that it creates end with it. Replace it with another owner key, or on the server." onClick={() => { replace(k); }}>Replace</Button> <Button kind="danger" onClick={() => confirm({ title: `Revoke ${k.name}?`, text: <>The key <code>{k.prefix}…</code>, and any key created with it, stops working at once. This cannot be undone.</>, action: "Revoke", typed: k.name, run: async () => { await remove(path("keys", k.id)); await found.reload(); } })}>Revoke</Button></> },
           ]} />
           <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
         </>

@@ -16,7 +16,12 @@ export function Actions({ id }: { id: string }) {
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const off = onChange("session", (c) => { if (c.id === id) timer ??= setTimeout(() => { timer = undefined; void found.reload(); }, quiet); });
-    return () => { clearTimeout(timer); off(); };
+    return () => {
+      off();
+      if (timer === undefined) return;
+      clearTimeout(timer);
+      found.soon(); // who comes back before the timer sees it too
+    };
   }, [found, id]);
   return (
     <div class="session-actions">

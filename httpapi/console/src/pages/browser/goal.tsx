@@ -1,7 +1,7 @@
 // Goals that a model pursues in a session, with what it does step by step.
 import { useEffect, useState } from "preact/hooks";
 
-import { type API, mayEdit, onChange, post, useQuery } from "../../data";
+import { type API, mayEdit, onChange, post, type Result, useQuery } from "../../data";
 import { Badge, Button, Empty, FormDialog, Icon, JsonTree, Load, objectOf, openDialog, PairsField, plural, SelectField, span, Switch, TextArea, TextField, When, type Values } from "../../ui";
 import { at, stepIcons, toAddress } from "./data";
 
@@ -17,7 +17,7 @@ const states: Record<Browse["status"], [title: string, tone?: "good" | "bad" | "
 export function Goals({ id, open, url }: { id: string; open: boolean; url: string }) {
   const [chosen, setChosen] = useState("");
   const found = useQuery<API.BrowseList>(at(id, "browse"), { limit: 50 });
-  useEffect(() => again(id, () => found.reload()), [found, id]);
+  useEffect(() => again(id, found), [found, id]);
   const ask = () => openDialog((close) => <GoalForm id={id} url={url} close={close} begun={async () => { setChosen(""); await found.reload(); }} />);
   const start = mayEdit.value && open;
   return (
@@ -41,17 +41,22 @@ export function Goals({ id, open, url }: { id: string; open: boolean; url: strin
   );
 }
 
-/** Calls look now and then while the session changes. */
-function again(id: string, look: () => unknown): () => void {
+/** Asks again now and then while the session changes. */
+function again(id: string, found: Result<any>): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const off = onChange("session", (c) => { if (c.id === id) timer ??= setTimeout(() => { timer = undefined; void look(); }, quiet); });
-  return () => { clearTimeout(timer); off(); };
+  const off = onChange("session", (c) => { if (c.id === id) timer ??= setTimeout(() => { timer = undefined; void found.reload(); }, quiet); });
+  return () => {
+    off();
+    if (timer === undefined) return;
+    clearTimeout(timer);
+    found.soon();
+  };
 }
 
 /** One goal: its state, what was done and what came of it. */
 function Pursuit({ session, id }: { session: string; id: string }) {
   const found = useQuery<Browse>(at(session, "browse", id));
-  useEffect(() => again(session, () => found.reload()), [found, session]);
+  useEffect(() => again(session, found), [found, session]);
   const stop = async () => { await post(at(session, "browse", id, "cancel")); await found.reload(); };
   return (
     <Load of={found}>{(b) => (

@@ -7,6 +7,8 @@ import { ScheduleForm } from "./scheduleform";
 import { TaskForm } from "./taskform";
 import { toSchedule } from "./words";
 
+export { ScheduleForm, TaskForm };
+
 /** Makes a task or a schedule, at the time that was clicked if there is one. */
 export function AddDialog({ zone, date, minute, kind: first, close }: { zone: string; date?: string; minute?: number; kind: "task" | "schedule"; close: () => void }) {
   const [kind, setKind] = useState(first);

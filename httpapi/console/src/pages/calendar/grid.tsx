@@ -23,7 +23,7 @@ export const withQuery = (to: string) => {
   return query.size ? `${before}?${query}` : before;
 };
 
-function Chip({ item: i, style, tall, narrow }: { item: Item; style?: Record<string, string>; tall?: boolean; /** There is no room for the time. */ narrow?: boolean }) {
+function Chip({ item: i, view, style, tall, narrow }: { item: Item; view: View; style?: Record<string, string>; tall?: boolean; /** There is no room for the time. */ narrow?: boolean }) {
   const drag = mayEdit.value && i.kind === "task" && !i.goesOn && movable(i.task);
   return (
     <a class={`chip ${i.kind} ${i.status} ${tall && i.to - i.from <= 45 ? "short" : ""} ${narrow ? "narrow" : ""}`} style={style} href={i.kind === "task" ? withQuery(i.href) : i.href} draggable={drag} data-task={i.task?.id} title={[clock(i.from), i.title, i.note].filter(Boolean).join(" · ")} onClick={(e) => e.stopPropagation()}
@@ -32,7 +32,16 @@ function Chip({ item: i, style, tall, narrow }: { item: Item; style?: Record<str
         dragged = { task: i.task, offset: tall ? e.offsetY : 0 };
         e.dataTransfer!.effectAllowed = "move";
         e.dataTransfer!.setData("text/plain", i.title);
-      }} onDragEnd={() => { dragged = undefined; }}>
+      }} onDragEnd={() => { dragged = undefined; }} onKeyDown={(e) => {
+        const days = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: tall ? 0 : -7, ArrowDown: tall ? 0 : 7 }[e.key];
+        if (days === undefined || !e.altKey || !drag || !i.task) return;
+        e.preventDefault();
+        const { id } = i.task;
+        const minute = days ? undefined : Math.max(0, Math.min(1425, i.from + (e.key === "ArrowUp" ? -15 : 15)));
+        const follow = () => requestAnimationFrame(() => { if (document.activeElement === document.body) document.querySelector<HTMLElement>(`.chip[data-task="${id}"]`)?.focus(); });
+        void moveTask(view.days, i.task, view.zone, addDays(i.date, days), minute).then(follow);
+        follow();
+      }}>
       {i.kind === "run" ? <Icon name="CalendarClock" size={12} /> : i.task?.recurrence !== "none" && <Icon name="Repeat" size={12} />}
       {!i.times && <span class="chip-time">{i.goesOn ? "…" : clock(i.from)}</span>} <bdi class="chip-title">{i.title}</bdi>{i.times && <span class="chip-note">{i.times}</span>}
     </a>
@@ -73,7 +82,7 @@ export function Month({ view, month }: { view: View; month: string }) {
               <time dateTime={date}>{Number(date.slice(8))}</time>
               {mayEdit.value && <button type="button" class="day-add" aria-label={`Add on ${writeDate(date, { day: "numeric", month: "long" })}`} onClick={(e) => { e.stopPropagation(); view.add(date); }}><Icon name="Plus" size={13} /></button>}
             </header>
-            {shown.map((i) => <Chip key={i.key} item={i} />)}
+            {shown.map((i) => <Chip key={i.key} view={view} item={i} />)}
             {items.length > shown.length && <a class="day-more" href={`${href(route.value.agent, "calendar")}?view=week&date=${date}`} onClick={(e) => e.stopPropagation()}>{items.length - shown.length} more</a>}
           </section>
         );
@@ -117,7 +126,7 @@ export function Week({ view }: { view: View }) {
       <div class="week-head"><span />{view.dates.map((d) => (
         <div key={d} class={d === view.today ? "today" : ""} {...dropOn(view, d)}>
           <b>{writeDate(d, { weekday: "short", day: "numeric" })}</b>
-          {(view.items.get(d) ?? []).filter(whole).map((i) => <Chip key={i.key} item={i} />)}
+          {(view.items.get(d) ?? []).filter(whole).map((i) => <Chip key={i.key} view={view} item={i} />)}
         </div>))}</div>
       <div class="week-body" style={{ height: `${dayHeight}px` }}>
         <div class="hours" aria-hidden="true">{Array.from({ length: 23 }, (_, h) => <span style={{ top: `${((h + 1) / 24) * 100}%` }}>{clock((h + 1) * 60)}</span>)}</div>
@@ -126,7 +135,7 @@ export function Week({ view }: { view: View }) {
             onClick={(e) => { if (mayEdit.value) view.add(date, minuteAt(e, 0, 30)); }} {...dropOn(view, date, (e, offset) => minuteAt(e, offset, 15))}>
             {date === view.today && <i class="now" style={{ top: `${((Number(now.slice(11, 13)) * 60 + Number(now.slice(14))) / 1440) * 100}%` }} />}
             {lanes((view.items.get(date) ?? []).filter((i) => !whole(i))).map(({ item: i, lane, of }) => (
-              <Chip key={i.key} item={i} tall narrow={of > 1} style={{ top: `${(i.from / 1440) * 100}%`, height: `${(Math.max(30, i.to - i.from) / 1440) * 100}%`, left: `${(lane / of) * 100}%`, width: `${100 / of}%` }} />
+              <Chip key={i.key} view={view} item={i} tall narrow={of > 1} style={{ top: `${(i.from / 1440) * 100}%`, height: `${(Math.max(30, i.to - i.from) / 1440) * 100}%`, left: `${(lane / of) * 100}%`, width: `${100 / of}%` }} />
             ))}
           </section>
         ))}

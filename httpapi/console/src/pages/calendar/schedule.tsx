@@ -5,7 +5,8 @@ import { agentId, go, href, listHref, mayEdit, onChange, useQuery, type API } fr
 import { Badge, Button, Empty, JsonTree, Load, Menu, Name, openDialog, span, Table, When } from "../../ui";
 import { writeTime } from "../../parts/zone";
 import { useZone } from "./data";
-import { NextRuns, ScheduleForm } from "./scheduleform";
+import { ScheduleForm } from "./later";
+import { NextRuns } from "./nextruns";
 import { Called, runNow, scheduleActions, setStatus, useNames } from "./schedules";
 import { misfires, overlaps, schedulesAt, titleOf } from "./words";
 

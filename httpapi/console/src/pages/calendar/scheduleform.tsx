@@ -6,8 +6,9 @@ import { FormDialog, SelectField, showOnce, TextArea, TextField, type FormState,
 import { type Schema, ArgumentsForm } from "../../parts/arguments";
 import { PayloadField } from "../../parts/payload";
 import { PickField } from "../../parts/pick";
-import { instantOf, wallOf, writeTime, zones } from "../../parts/zone";
+import { instantOf, wallOf, zones } from "../../parts/zone";
 import { cronOf, hourSteps, minuteSteps, ruleOf, usualRule, type Rule } from "./rule";
+import { NextRuns } from "./nextruns";
 import { DayButtons } from "./taskform";
 import { calls, misfires, overlaps, schedulesAt, weekdays } from "./words";
 
@@ -117,16 +118,6 @@ function Preview({ query, zone }: { query: Values; zone: string }) {
 }
 
 const fieldNames: Record<string, string> = { cron_expression: "The expression", timezone: "The time zone", next_run: "The time", delay_seconds: "The delay" };
-
-/** When a schedule runs, and its next runs. */
-export function NextRuns({ words, next, zone }: { words?: string; next: string[]; zone: string }) {
-  return (
-    <div class="preview" role="status">
-      {words && <p><b>{words}</b></p>}
-      <ol>{next.map((t) => <li key={t}><time dateTime={t}>{writeTime(t, zone)}</time></li>)}</ol>
-    </div>
-  );
-}
 
 /** What a schedule calls, with what goes along. */
 function Target({ f }: { f: FormState }) {

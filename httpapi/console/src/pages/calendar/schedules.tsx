@@ -5,7 +5,7 @@ import { agentId, go, href, invalidate, mayEdit, onChange, path, post, put, remo
 import { Badge, Button, deleteLater, Empty, Load, Menu, Name, openDialog, Pager, SearchField, Table, tell, When, type MenuItem, type Sorting } from "../../ui";
 import { writeTime } from "../../parts/zone";
 import { useZone } from "./data";
-import { ScheduleForm } from "./scheduleform";
+import { ScheduleForm } from "./later";
 import { calls, schedulesAt, titleOf, toSchedule } from "./words";
 
 const statuses: [string, string][] = [["", "Any status"], ["active", "Active"], ["paused", "Paused"], ["completed", "Completed"]];

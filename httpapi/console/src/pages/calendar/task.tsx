@@ -6,7 +6,7 @@ import { Badge, Button, deleteLater, Drawer, Load, Name, openDialog, tell } from
 import { writeTime } from "../../parts/zone";
 import type { Days, Task } from "./data";
 import { deleteOccurrences, occurrenceAt } from "./occurrence";
-import { TaskForm } from "./taskform";
+import { TaskForm } from "./later";
 import { recurs, tasksAt } from "./words";
 
 /** A task in the drawer; start is the original one of the occurrence that was opened. */
