@@ -22,6 +22,7 @@ export function Filters({ table, filters, issues, set }: { table: DataTable; fil
     set(done(next));
   };
   const edit = (i: number, part: Partial<RowCondition>) => change(list.map((c, j) => (j === i ? { ...c, ...part } : c)));
+  const choices = (c: RowCondition) => (["equals", "not_equals"].includes(c.operator) ? table.columns.find((x) => x.name === c.column && x.type === "choice")?.options : undefined);
   const issueOf = (c: RowCondition) => { const place = done(list).indexOf(c); return Object.entries(issues).find(([field]) => field.startsWith(`where[${place}]`))?.[1]; };
   return (
     <>
@@ -33,7 +34,7 @@ export function Filters({ table, filters, issues, set }: { table: DataTable; fil
           <select aria-label={`Operator ${i + 1}`} value={c.operator} onChange={(e) => edit(i, { operator: e.currentTarget.value })}>
             {rowOperators.map(([o, words]) => <option value={o} selected={o === c.operator}>{words}</option>)}
           </select>
-          {!unary.has(c.operator) && <input aria-label={`Value ${i + 1}`} defaultValue={String(c.value ?? "")} placeholder="value" onChange={(e) => edit(i, { value: e.currentTarget.value })} />}
+          {!unary.has(c.operator) && (choices(c) ? <select aria-label={`Value ${i + 1}`} value={String(c.value ?? "")} onChange={(e) => edit(i, { value: e.currentTarget.value })}><option value="" selected={!c.value}>value</option>{choices(c)!.map((o) => <option value={o} selected={o === c.value}>{o}</option>)}</select> : <input aria-label={`Value ${i + 1}`} defaultValue={String(c.value ?? "")} placeholder="value" onChange={(e) => edit(i, { value: e.currentTarget.value })} />)}
           <Button kind="quiet" icon="X" label={`Remove condition ${i + 1}`} onClick={() => change(list.filter((_, j) => j !== i))} />
           {issueOf(c) && <small class="issue" role="alert">{issueOf(c)}</small>}
         </div>

@@ -21,6 +21,7 @@ type Props = {
 export function Grid({ table, rows, first, may, picked, pick, save, saveCells, extend, sorting, sort }: Props) {
   const [at, setAt] = useState({ row: 0, column: 0 });
   const [anchor, setAnchor] = useState(at); // the other corner of the cells that are selected
+  const again = useRef(false); // the cell that is pressed had the focus before
   const shift = useRef(false); // the next cell that gets the focus extends them
   const [editing, setEditing] = useState<{ text: string; issue?: string; busy?: boolean }>();
   const frame = useRef<HTMLDivElement>(null);
@@ -118,7 +119,8 @@ export function Grid({ table, rows, first, may, picked, pick, save, saveCells, e
                 if (here && editing) return <td key={c.name} role="gridcell" class={editing.issue ? "editing wrong" : "editing"}><Editor column={c} {...editing} note={(text) => setEditing({ text })} commit={commit} leave={(by) => { setEditing(undefined); move(i + (by ?? 0), n); }} step={(by) => move(i, n + by)} /></td>;
                 return (
                   <td key={c.name} role="gridcell" class={!isOne(area) && inArea(area, i, n) ? `${c.type} in` : c.type} data-at={`${i},${n}`} tabIndex={here ? 0 : -1} aria-readonly={!own(n)} aria-selected={inArea(area, i, n)}
-                    onMouseDown={(e) => { shift.current = e.shiftKey; if (here && !e.shiftKey) setAnchor({ row: i, column: n }); }} onMouseEnter={(e) => { if (e.buttons === 1 && frame.current?.contains(document.activeElement)) move(i, n, true); }}
+                    onClick={(e) => { if (again.current && (e as unknown as PointerEvent).pointerType === "touch" && c.type !== "boolean") begin(i, n); }}
+                    onMouseDown={(e) => { shift.current = e.shiftKey; again.current = here && document.activeElement === e.currentTarget; if (here && !e.shiftKey) setAnchor({ row: i, column: n }); }} onMouseEnter={(e) => { if (e.buttons === 1 && frame.current?.contains(document.activeElement)) move(i, n, true); }}
                     onFocus={() => { if (!here) { setAt({ row: i, column: n }); if (!shift.current) setAnchor({ row: i, column: n }); } shift.current = false; }} onDblClick={() => { if (c.type !== "boolean") begin(i, n); }}>
                     <Shown column={c} value={r[c.name]} may={own(n)} label={`${c.name}, row ${first + i}`} set={(v) => store(r, c, v)} />
                   </td>
