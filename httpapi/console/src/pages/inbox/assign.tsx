@@ -1,12 +1,28 @@
 // To whom a conversation can be given.
-import { type API, path, session, useQuery } from "../../data";
+import { useEffect, useState } from "preact/hooks";
+
+import { type API, get, path, session } from "../../data";
 import type { MenuItem } from "../../ui";
+
+/** The people of an agent, asked for once in the life of the tab: roles seldom change. */
+const people = new Map<string, Promise<string[]>>();
+
+function peopleOf(id: string) {
+  let found = people.get(id);
+  if (!found) {
+    found = get(path("agents", id, "admins"), { limit: 50 }).then(({ admins }) => admins.map((a) => a.email));
+    people.set(id, found);
+    found.catch(() => people.delete(id));
+  }
+  return found;
+}
 
 /** The addresses of the people who have a role on an agent, without one's own. */
 export function useColleagues(id: string): string[] {
-  const found = useQuery(path("agents", id, "admins"), { limit: 50 });
+  const [list, setList] = useState<string[]>([]);
+  useEffect(() => { peopleOf(id).then(setList, () => {}); }, [id]);
   const me = session.value?.identity?.email;
-  return (found.data.value?.admins ?? []).map((a) => a.email).filter((email) => email !== me);
+  return list.filter((email) => email !== me);
 }
 
 /** The entries of a menu that give a conversation to somebody; assignee is who has it: "" for nobody, null for several. */
