@@ -140,6 +140,10 @@ function BottomBar() {
 /** What is wrong with the connection, above the page. */
 function Banner() {
   useEffect(() => effect(() => { if (online.value && sessionError.value) forgetAll(); }), []);
+  useEffect(() => {
+    const timer = setTimeout(() => { limitedUntil.value = 0; }, limitedUntil.value - Date.now());
+    return () => clearTimeout(timer);
+  }, [limitedUntil.value]);
   if (!online.value) return <div class="banner bad" role="status"><Icon name="Unplug" size={16} /> Can't reach the server. Your input is kept.<button type="button" class="button" onClick={() => loadSession()}>Try again</button></div>;
   if (limitedUntil.value > Date.now()) return <div class="banner" role="status"><Icon name="Timer" size={16} /> Too many requests. <Countdown until={limitedUntil.value} /></div>;
   if (session.value && unauthorized.value > Date.now() - 60_000) return <div class="banner bad" role="status"><Icon name="KeyRound" size={16} /> The API key is not valid here.<button type="button" class="button" onClick={() => openDialog((close) => <KeyDialog close={close} />)}>Enter another</button></div>;
