@@ -1,10 +1,11 @@
 // The editor of one workflow.
+import type { ComponentChild } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { agentId, ApiError, get, go, href, mayEdit, onChange, path, post, put, route, setQuery } from "../data";
 import { Badge, Button, ErrorCard, Icon, Menu, Name, openDialog, Segments, Skeleton, tell, When, type MenuItem } from "../ui";
 import type { CanvasActions } from "./canvas";
-import { Canvas, copyText, type Doc, Editor, fingerprint, GraphJson, isNote, loadCatalog, NodePanel, type NodeType, Outline, paste, placed, readCopy, readExecution, readGraph, removeFrom, TestPanel, tidy, typeOf, Versions, writeGraph, zone } from "./base";
+import { Canvas, copyText, type Doc, Editor, fingerprint, GraphJson, isNote, loadCatalog, NodePanel, type NodeType, Outline, paste, placed, readCopy, readExecution, readGraph, removeFrom, TestPanel, tidy, typeOf, Versions, wayOf, waysOut, writeGraph, zone } from "./base";
 import { dropDraft, type Draft, openDraft, readDraft } from "./drafts";
 import { editorKeys } from "./keys";
 import { NodePalette, NodeShelf } from "./palette";
@@ -18,6 +19,7 @@ export { copyText, paste, readCopy, readGraph, removeFrom, tidy, writeGraph } fr
 
 /** The smaller dialogs of the editor. */
 const more = () => import("./more");
+const openMore = (dialog: (parts: Awaited<ReturnType<typeof more>>, close: () => void) => ComponentChild) => more().then((parts) => { openDialog((close) => dialog(parts, close)); }, tell);
 
 const workflowAt = <const M extends string[]>(id: string, ...more: M) => path("agents", agentId.value, "workflows", id, ...more);
 const docOf = (w: any): Doc => ({ name: w.name, description: w.description ?? "", settings: w.settings, ...readGraph(w) });
@@ -149,11 +151,11 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
       tidy: async () => editor.set(await tidy(editor.doc.value)),
       fit: () => flow.current?.fitView({ maxZoom: 1, padding: 0.15, duration: matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 200 }),
       zoom: (by: number) => flow.current?.zoomTo(flow.current.getZoom() * by),
-      connect: () => { const from = editor.one.value; if (from) void more().then(({ ConnectDialog }) => openDialog((close) => <ConnectDialog editor={editor} from={from} close={close} />), tell); },
+      connect: () => { const from = editor.one.value; if (from) void openMore(({ ConnectDialog }, close) => <ConnectDialog editor={editor} from={from} close={close} />); },
       palette: () => { const at = editor.one.value; openDialog((close) => <NodePalette title="Add a node" triggers={!at} close={close} pick={(t: NodeType) => { editor.add(t, at && t.type !== "trigger" ? freeWay(editor, at.id) : {}); }} />); },
     };
   }, [editor, may]);
-  const help = () => { void more().then(({ KeyHelp }) => openDialog((close) => <KeyHelp close={close} />), tell); };
+  const help = () => { void openMore(({ KeyHelp }, close) => <KeyHelp close={close} />); };
   const keys = editorKeys({ editor, actions, save: () => { if (editor.dirty.value) void save(workflow.status === "active" ? "active" : undefined).catch(tell); }, test: () => runTest("all"), help });
   useEffect(() => {
     const onKey = (e: KeyboardEvent) => keys.page(e);
@@ -179,9 +181,9 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
   const status = (s: string) => () => save(s);
   const items: MenuItem[] = [
     { label: "Execute", icon: "Zap", disabled: !may || !["draft", "active"].includes(workflow.status), reason: may ? "It is paused." : "You have read-only access.", run: () => { openDialog((close) => <Execute workflow={workflow} unsaved={editor.dirty.value} input={editor.payload.value} close={close} />); } },
-    { label: "Save with a note", icon: "StickyNote", disabled: !may || !dirty, reason: may ? "No changes." : "You have read-only access.", run: async () => { const { NoteDialog } = await more(); openDialog((close) => <NoteDialog close={close} save={(note) => save(live ? "active" : undefined, undefined, note)} />); } },
-    { label: "Name and settings", icon: "Settings", run: async () => { const { SettingsDialog } = await more(); openDialog((close) => <SettingsDialog editor={editor} close={close} />); } },
-    { label: "Webhook address", icon: "Webhook", run: async () => { const { HookCard } = await more(); openDialog((close) => <HookCard workflow={{ ...workflow, nodes: editor.doc.value.nodes }} close={close} />); } },
+    { label: "Save with a note", icon: "StickyNote", disabled: !may || !dirty, reason: may ? "No changes." : "You have read-only access.", run: () => openMore(({ NoteDialog }, close) => <NoteDialog close={close} save={(note) => save(live ? "active" : undefined, undefined, note)} />) },
+    { label: "Name and settings", icon: "Settings", run: () => openMore(({ SettingsDialog }, close) => <SettingsDialog editor={editor} close={close} />) },
+    { label: "Webhook address", icon: "Webhook", run: () => openMore(({ HookCard }, close) => <HookCard workflow={{ ...workflow, nodes: editor.doc.value.nodes }} close={close} />) },
     { label: "Executions", icon: "Activity", run: () => go(`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(id)}`) },
     "-",
     { label: "Draft with AI", icon: "Sparkles", disabled: !may, reason: may ? undefined : "You have read-only access.", run: draftWithAI },
@@ -249,10 +251,9 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
 
 /** Where a new node is put behind another: its first way out that leads nowhere yet. */
 function freeWay(editor: Editor, id: string) {
-  const node = editor.node(id)!;
-  const type = typeOf(node.type);
-  const ways = type && (type.handles.length || type.handles_from) ? [...(type.handles_from ? (node.data?.[type.handles_from] ?? []).map((c: any) => c?.id) : []), ...type.handles] : ["out"];
-  const used = editor.doc.value.edges.filter((e) => e.source === id).map((e) => e.sourceHandle ?? type?.normal_handle ?? "out");
+  const node = editor.node(id)!, type = typeOf(node.type);
+  const ways = waysOut(node, type);
+  const used = editor.doc.value.edges.filter((e) => e.source === id).map((e) => wayOf(e, node, type));
   return { after: id, way: ways.find((w) => !used.includes(w)) ?? ways[0] };
 }
 
