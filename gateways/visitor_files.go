@@ -21,12 +21,66 @@ const (
 // uploadTime is how long a visitor's upload may take.
 const uploadTime = 5 * time.Minute
 
+// Files are the files of a message that are being received.
+type Files struct {
+	db    *store.DB
+	max   int
+	limit int64 // bytes of each
+	files []*store.Upload
+}
+
+// NewFiles returns Files of an agent: at most max of at most limit bytes each.
+func NewFiles(db *store.DB, max int, limit int64) *Files {
+	return &Files{db: db, max: max, limit: limit}
+}
+
+// Receive receives a file with the name that the client gave it. What its bytes
+// show decides its type; check, unless nil, gets name, first bytes and type.
+func (f *Files) Receive(ctx context.Context, name string, r io.Reader, check func(name string, head []byte, media string) error) error {
+	if len(f.files) >= f.max {
+		return agent.Invalid("file", "is one too many in a message").With("limit", f.max)
+	}
+	name = agent.FileName(name)
+	body := bufio.NewReaderSize(r, fileSniffSize)
+	head, err := body.Peek(fileSniffSize)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if len(head) == 0 {
+		return agent.Invalid("file", "is empty")
+	}
+	media := mediaOf(head, agent.FileMedia(name))
+	if check != nil {
+		if err := check(name, head, media); err != nil {
+			return err
+		}
+	}
+	file, err := f.db.ReceiveFile(ctx, name, media, body, f.limit)
+	if errors.Is(err, store.ErrTooLarge) {
+		return agent.Errorf(agent.CodeFileTooLarge, "a file may have at most %d MB", f.limit>>20).With("field", "file").With("limit_bytes", f.limit)
+	} else if err != nil {
+		return err
+	}
+	f.files = append(f.files, file)
+	return nil
+}
+
+// Stored returns what was received.
+func (f *Files) Stored() []*store.Upload { return f.files }
+
+// Discard removes files that became part of no message.
+func (f *Files) Discard() {
+	for _, file := range f.files {
+		file.Discard()
+	}
+}
+
 // Upload is a visitor's message with files that is being received.
 type Upload struct {
 	widget  *Widget
 	visitor Visitor
 	ctx     context.Context
-	files   []*store.Upload
+	files   *Files
 	room    int64 // bytes
 	end     func()
 }
@@ -44,7 +98,7 @@ func (w *Widget) BeginUpload(ctx context.Context, v Visitor) (*Upload, error) {
 		return nil, agent.Errorf(agent.CodeRateLimited, "too many files are being sent at the moment").With("retry_after", 5)
 	}
 	ctx, cancel := context.WithTimeout(ctx, uploadTime)
-	return &Upload{widget: w, visitor: v, ctx: ctx, room: room, end: func() {
+	return &Upload{widget: w, visitor: v, ctx: ctx, files: NewFiles(w.db, w.MaxFiles, int64(w.MaxFileSize)<<20), room: room, end: func() {
 		cancel()
 		w.gateways.visitors.endUpload(w.visit(v))
 	}}, nil
@@ -52,43 +106,19 @@ func (w *Widget) BeginUpload(ctx context.Context, v Visitor) (*Upload, error) {
 
 // Close ends the upload and discards files that became part of no message.
 func (u *Upload) Close() {
-	for _, f := range u.files {
-		f.Discard()
-	}
+	u.files.Discard()
 	u.end()
 }
 
 // MaxBytes returns the bytes that all files of a message may have.
 func (w *Widget) MaxBytes() int64 { return int64(w.MaxFiles) * int64(w.MaxFileSize) << 20 }
 
-// Receive receives a file with the name that the visitor's browser gave it. What
-// its bytes show decides its type.
+// Receive receives a file.
 func (u *Upload) Receive(name string, r io.Reader) error {
-	if len(u.files) >= u.widget.MaxFiles {
-		return agent.Invalid("file", "is one too many in a message").With("limit", u.widget.MaxFiles)
-	}
-	name = agent.FileName(name)
-	body := bufio.NewReaderSize(&boundedReader{u.ctx, r}, fileSniffSize)
-	head, err := body.Peek(fileSniffSize)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err := u.files.Receive(u.ctx, name, &boundedReader{u.ctx, r}, u.widget.CheckFile); err != nil {
 		return err
 	}
-	if len(head) == 0 {
-		return agent.Invalid("file", "is empty")
-	}
-	media := mediaOf(head, agent.FileMedia(name))
-	if err := u.widget.CheckFile(name, head, media); err != nil {
-		return err
-	}
-	limit := int64(u.widget.MaxFileSize) << 20
-	file, err := u.widget.db.ReceiveFile(u.ctx, name, media, body, limit)
-	if errors.Is(err, store.ErrTooLarge) {
-		return agent.Errorf(agent.CodeFileTooLarge, "a file may have at most %d MB", u.widget.MaxFileSize).With("field", "file").With("limit_bytes", limit)
-	} else if err != nil {
-		return err
-	}
-	u.files = append(u.files, file)
-	if u.room -= file.Size; u.room < 0 {
+	if u.room -= u.files.files[len(u.files.files)-1].Size; u.room < 0 {
 		return store.TooManyFiles()
 	}
 	return nil
@@ -96,7 +126,7 @@ func (u *Upload) Receive(name string, r io.Reader) error {
 
 // Finish stores the message with the files that were received.
 func (u *Upload) Finish(ctx context.Context, m agent.VisitorMessage) (isNew bool, err error) {
-	return u.widget.Receive(ctx, u.visitor, m, u.files...)
+	return u.widget.Receive(ctx, u.visitor, m, u.files.files...)
 }
 
 // boundedReader reads until its context ends.

@@ -101,6 +101,8 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("DELETE", "/agents/{id}/conversations/{conversationId}", 204, "Delete a conversation with its messages", s.deleteConversation),
 		rest.JSON("GET", "/agents/{id}/conversations/{conversationId}/messages", 200, "List messages by cursor", s.listMessages),
 		rest.JSON("POST", "/agents/{id}/conversations/{conversationId}/messages", 201, "Add a message", s.appendMessage).Locates(messageLocation),
+		rest.Raw[conversationIn]("POST", "/agents/{id}/conversations/{conversationId}/files", 201, "Send a message with files to the visitor of a website", s.sendFiles).
+			Takes(sendFilesForm).Returns(messageOut{}).Fails(agent.CodeFileTooLarge, agent.CodeUnsupportedFormat),
 		rest.Raw[attachmentIn]("GET", "/agents/{id}/messages/{messageId}/attachments/{index}", 200, "Get a file that came with a message", s.attachmentFile).Attaches("*/*").Fails(agent.CodeConflict),
 		rest.JSON("PUT", "/agents/{id}/messages/{messageId}/feedback", 200, "Rate an answer; null removes the rating", s.updateFeedback),
 		rest.JSON("POST", "/agents/{id}/conversations/{conversationId}/messages/{messageId}/resend", 200, "Resend a message that failed", s.resendMessage).Fails(agent.CodeConflict),

@@ -101,7 +101,28 @@ func TestVisitorFiles(t *testing.T) {
 			t.Errorf("%s: %d", none, a.StatusCode)
 		}
 	}
-	if n := c.storedUploads(t); n != 3 {
+	sent := c.sendFiles(t, "/api/agents/default/conversations/"+conversation+"/files", "", "", "offer.pdf", "%PDF-1.7 offer")
+	if sent.StatusCode != 201 || at(sent.json, "metadata.author") != "human" || at(sent.json, "content") != "[file: offer.pdf]" {
+		t.Fatalf("%d %s", sent.StatusCode, sent.text)
+	}
+	answer := waitEvent(t, next, "message", func(m map[string]any) bool { return m["from"] == "person" })
+	if answer["text"] != "" || at(answer, "files.0.name") != "offer.pdf" {
+		t.Errorf("%v", answer)
+	}
+	if a := ada.send(t, "GET", fmt.Sprintf("%s/files/%v/0", path, answer["id"]), ""); a.text != "%PDF-1.7 offer" {
+		t.Errorf("%d %s", a.StatusCode, a.text)
+	}
+	if a := bob.send(t, "GET", fmt.Sprintf("%s/files/%v/0", path, answer["id"]), ""); a.StatusCode != 404 {
+		t.Errorf("somebody else gets %d", a.StatusCode)
+	}
+	chat := c.must(t, 201, "POST", "/api/agents/default/conversations", `{}`)["id"].(string)
+	for name, at := range map[string]string{"no widget": chat, "no conversation": "conversation-none"} {
+		if a := c.sendFiles(t, "/api/agents/default/conversations/"+at+"/files", "", "x", "a.pdf", "%PDF-1.7"); a.StatusCode != 400 && a.StatusCode != 404 {
+			t.Errorf("%s: %d %s", name, a.StatusCode, a.text)
+		}
+	}
+	c.must(t, 201, "POST", "/api/agents/default/conversations/"+conversation+"/messages", `{"role":"note","content":"ours","metadata":{"attachments":[{"name":"x","status":"stored"}]}}`)
+	if n := c.storedUploads(t); n != 4 {
 		t.Errorf("%d files are stored", n)
 	}
 }

@@ -33,7 +33,8 @@ func (s *shopPage) give(event, files string) {
 }
 
 // TestWidgetFilesWalk: on a page of another origin, a visitor attaches, drops and
-// pastes files, removes one and sends the others; a person sees them in the Inbox.
+// pastes files, removes one and sends the others; a person sees them in the Inbox and
+// sends one back.
 func TestWidgetFilesWalk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -77,4 +78,18 @@ func TestWidgetFilesWalk(t *testing.T) {
 	conversation := at(ts.must(t, 200, "GET", "/api/agents/default/conversations", ""), "conversations.0.id").(string)
 	person.open("inbox/"+conversation, `[...document.querySelectorAll(".inbox-files button")].length === 2 && document.querySelector(".inbox-files img")?.naturalWidth === 40`)
 	person.checkPage("the inbox")
+	person.eval(`(() => {
+		const given = new DataTransfer();
+		given.items.add(` + pngFile(t, "offer.png") + `);
+		const field = document.querySelector(".inbox-composer input[type=file]");
+		field.files = given.files;
+		field.dispatchEvent(new Event("change", { bubbles: true }));
+	})()`)
+	person.waitFor(`document.querySelector(".inbox-attached bdi")?.textContent === "offer.png"`)
+	person.checkPage("an answer with a file")
+	person.click("Send")
+	visitor.frame.waitFor(`document.querySelector(".sw-said.person .sw-file bdi")?.textContent === "offer.png" && document.querySelector(".sw-said.person img")?.naturalWidth === 40`)
+	visitor.checkPage("a file of a person")
+	visitor.checkAccessible("a file of a person")
+	person.waitFor(`document.querySelectorAll(".inbox-files button").length === 3 && !document.querySelector(".inbox-attached")`)
 }

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"strconv"
 	"time"
@@ -96,21 +98,42 @@ func (db *DB) VisitorFile(ctx context.Context, gatewayID, thread string, message
 	return db.Attachment(ctx, messageID, n)
 }
 
-// SendFiles is SendMessage for a person's message with files, over a website: other
-// platforms do not take any. The files come by ReceiveFile.
+// TakesFiles returns an error unless people can send files in a conversation:
+// only visitors of websites get them.
+func (db *DB) TakesFiles(ctx context.Context, conversationID string) error {
+	_, err := Read(ctx, db, func(tx *Tx) (string, error) { return tx.takesFiles(conversationID) })
+	return err
+}
+
+// takesFiles returns the gateway of a conversation in which people can send files.
+func (tx *Tx) takesFiles(conversationID string) (gatewayID string, err error) {
+	c, err := tx.conversation(conversationID)
+	if err != nil {
+		return "", err
+	}
+	var kind agent.GatewayType
+	err = tx.value(&kind, "SELECT type FROM gateways WHERE id = ?", c.GatewayID)
+	if errors.Is(err, sqlite.ErrNoRows) || err == nil && kind != agent.GatewayWeb {
+		return "", agent.Invalid("file", "can only be sent in conversations over a website's widget")
+	}
+	return c.GatewayID, err
+}
+
+// SendFiles is SendMessage for a person's message with files, which come by
+// ReceiveFile. See TakesFiles.
 func (db *DB) SendFiles(ctx context.Context, m agent.Message, files []*Upload) (agent.Message, error) {
+	described := Attachments(files)
+	m.Content = cmp.Or(m.Content, agent.FilesText(described))
+	about, err := json.Marshal(map[string]any{"attachments": described})
+	if err != nil {
+		return m, err
+	}
+	if m.Metadata, err = mergeObjects(m.Metadata, about); err != nil {
+		return m, err
+	}
 	var gateway string
-	before := func(tx *Tx) error {
-		c, err := tx.conversation(m.ConversationID)
-		if err != nil {
-			return err
-		}
-		var kind agent.GatewayType
-		err = tx.value(&kind, "SELECT type FROM gateways WHERE id = ?", c.GatewayID)
-		if errors.Is(err, sqlite.ErrNoRows) || err == nil && kind != agent.GatewayWeb {
-			return agent.Invalid("file", "can be sent only in conversations over a website's widget")
-		}
-		gateway = c.GatewayID
+	before := func(tx *Tx) (err error) {
+		gateway, err = tx.takesFiles(m.ConversationID)
 		return err
 	}
 	sent, err := db.sendMessage(ctx, m, false, before, func(tx *Tx, m *agent.Message) error { return tx.keepFiles(gateway, m, files) })

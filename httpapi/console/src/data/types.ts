@@ -399,6 +399,7 @@ export type Routes = {
   "agents/*/conversations/counts": { GET: InboxCounts; };
   "agents/*/conversations/*": { DELETE: null; GET: ConversationDetails; PUT: ConversationSummary; };
   "agents/*/conversations/*/draft": { GET: Draft; PUT: Draft; };
+  "agents/*/conversations/*/files": { POST: MessageDetails; };
   "agents/*/conversations/*/messages": { GET: MessageList; POST: MessageDetails; };
   "agents/*/conversations/*/messages/*/resend": { POST: MessageDetails; };
   "agents/*/credentials": { GET: CredentialList; POST: Credential; };

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { type API, get, href, mayEdit, onChange, path, post, put, route, useDraft, useQuery } from "../../data";
-import { Badge, Button, CopyButton, Icon, Load, Menu, openDialog, tell, When } from "../../ui";
+import { type API, get, href, mayEdit, onChange, path, post, put, route, send as sendForm, useDraft, useQuery } from "../../data";
+import { Badge, Button, CopyButton, Icon, Load, Menu, openDialog, size, tell, When } from "../../ui";
 import { CodeBlock } from "../../parts/codeblock";
 import { Markdown } from "../../parts/markdown";
 import { channelOf, whoOf } from "../inbox";
@@ -113,6 +113,9 @@ function Composer({ id, c, sent }: { id: string; c: API.ConversationDetails; sen
   const reply = useDraft(`inbox.${id}.${c.id}`), note = useDraft(`inbox-note.${id}.${c.id}`);
   const text = mode === "note" ? note : reply;
   const area = useRef<HTMLTextAreaElement>(null);
+  const [files, setFiles] = useState<File[]>([]);
+  const picker = useRef<HTMLInputElement>(null);
+  const mayAttach = c.gateway?.type === "web" && mode === "reply";
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const canned = useQuery(path("agents", id, "replies"), { limit: 200 });
   useEffect(() => { void get(at("draft")).then((d) => { if (!reply.value && d.text) reply.value = d.text; }, () => {}); return () => clearTimeout(timer.current); }, []);
@@ -124,9 +127,16 @@ function Composer({ id, c, sent }: { id: string; c: API.ConversationDetails; sen
   };
   const send = async () => {
     const content = text.value.trim();
-    if (!content) return;
+    const takesFiles = mode === "reply" && files.length > 0;
+    if (!content && !takesFiles) return;
     const wasMuted = c.muted;
-    await post(at("messages"), mode === "note" ? { role: "note", content } : { role: "assistant", content, send: Boolean(c.gateway_id) });
+    if (takesFiles) {
+      const form = new FormData();
+      form.set("content", content);
+      for (const f of files) form.append("file", f, f.name);
+      await sendForm(at("files"), form);
+      setFiles([]);
+    } else await post(at("messages"), mode === "note" ? { role: "note", content } : { role: "assistant", content, send: Boolean(c.gateway_id) });
     clearTimeout(timer.current);
     text.value = "";
     if (mode === "reply") {
@@ -168,7 +178,11 @@ function Composer({ id, c, sent }: { id: string; c: API.ConversationDetails; sen
           if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); void send().catch(tell); }
           else if (!cannedKeys(e) && e.key === "Escape") { e.stopPropagation(); e.currentTarget.blur(); } // the keys of the page count again
         }} />
-      <div class="row"><Button kind="quiet" icon="MessagesSquare" label="Canned replies" onClick={manage} /><span class="grow muted small"><span class="with-keys">Ctrl+Enter to send</span></span><Button kind="primary" submit disabled={!text.value.trim()}>{mode === "note" ? "Add note" : "Send"}</Button></div>
+      {mayAttach && files.length > 0 && <ul class="inbox-attached">{files.map((f, i) => <li key={i} class="row nowrap"><Icon name="Paperclip" size={14} /><bdi class="clip grow">{f.name}</bdi><span class="muted small">{size(f.size)}</span><Button kind="quiet" icon="X" label={`Remove ${f.name}`} onClick={() => setFiles(files.filter((x) => x !== f))} /></li>)}</ul>}
+      <div class="row">{mayAttach && <>
+        <input ref={picker} type="file" hidden multiple aria-label="Attach files" onChange={(e) => { setFiles([...files, ...e.currentTarget.files!].slice(0, 20)); e.currentTarget.value = ""; area.current?.focus(); }} />
+        <Button kind="quiet" icon="Paperclip" label="Attach files" onClick={() => picker.current?.click()} />
+      </>}<Button kind="quiet" icon="MessagesSquare" label="Canned replies" onClick={manage} /><span class="grow muted small"><span class="with-keys">Ctrl+Enter to send</span></span><Button kind="primary" submit disabled={!text.value.trim() && !(mayAttach && files.length)}>{mode === "note" ? "Add note" : "Send"}</Button></div>
     </form>
   );
 }
