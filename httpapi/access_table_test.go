@@ -75,6 +75,7 @@ func TestEveryRouteForEverybody(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	for _, defaultRole := range []agent.Role{agent.RoleNone, agent.RoleViewer, agent.RoleAdmin} {
 		t.Run("default role "+string(defaultRole), func(t *testing.T) {
 			c := newProxiedServer(t, func(o *Options) { o.DefaultRole = defaultRole })

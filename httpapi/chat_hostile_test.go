@@ -47,6 +47,7 @@ func TestRogueProviders(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	c, r := newTestClient(t), newBadProvider(t)
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+r.URL+`/v1","llm_api_key":"sk-hush"}`)
 	c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"note","type":"function","config":{"code":"return 'noted'","parameters":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}}}`)

@@ -107,6 +107,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	pages := ts.fillBakery(t)
 	const goal = "Find the latest invoice and report its total."

@@ -9,6 +9,7 @@ func TestConsoleBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"end","type":"set","position":{"x":400,"y":0},"data":{"values":{"a":1}}}]`, `[{"id":"e1","source":"start","target":"end"}]`, "")
 	p := ts.openConsole(t, 1280)

@@ -26,6 +26,7 @@ func TestConsoleTakeover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	flow := ts.must(t, 201, "POST", flowBase, takeoverFlow(ts.site))["id"].(string)
 	for _, width := range []int{1280, 375} {
@@ -70,6 +71,7 @@ func TestConsoleBrowserForViewers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	page := ts.openLoaded(t, "/evil")
 	ts.addGoal(t, page.ID(), hostile)
@@ -97,6 +99,7 @@ func TestConsoleInstructions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	m := newModelServer(t, func(_ int, asked map[string]any) string {
 		return `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":` + quoted(sayOfShop(fmt.Sprint(asked["messages"]))) + `}}]}`
@@ -167,6 +170,7 @@ func TestConsoleShowsTheAddressForScripts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	made := ts.must(t, 201, "POST", "/api/agents/default/browser", `{"cdp":true}`)
 	id, address := made["id"].(string), made["cdp_url"].(string)

@@ -14,6 +14,7 @@ func TestConsoleCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	first, second := newCluster(t)
 	first.cluster.hostile = true
 	second.own(t, "florist")

@@ -332,6 +332,7 @@ func TestConsoleConnections(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	p := ts.openConsole(t, 375)
 	for _, walk := range []struct {
@@ -352,6 +353,7 @@ func TestConsoleConnectionsForViewers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts, far := newTestServer(t), fakeTelegram(t)
 	made := func(path, body string) map[string]any {
 		t.Helper()

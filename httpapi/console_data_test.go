@@ -34,6 +34,7 @@ func TestConsoleData(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	id := ts.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":`+quoted(hostile)+`,"email":"ada@example.com"}`)["id"].(string)
 	for _, width := range []int{1280, 375} {
@@ -91,6 +92,7 @@ func TestConsoleDataForViewers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	ts.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada"}`)
 	p := ts.openConsole(t, 1280)

@@ -14,6 +14,7 @@ func TestConsoleDraftsOfTabs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"a","type":"set","position":{"x":300,"y":0},"data":{"values":{"v":1}}}]`, `[{"source":"start","target":"a"}]`, "")
 	session := ts.openSession(t, 1280, 900, ts.url+"/")
@@ -73,6 +74,7 @@ func TestConsoleTwoEditors(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"a","type":"set","position":{"x":300,"y":0},"data":{"values":{"v":1}}},{"id":"b","type":"set","position":{"x":600,"y":0},"data":{"values":{"v":2}}}]`, `[{"source":"start","target":"a"},{"source":"a","target":"b"}]`, "")
 	ada, bob := ts.openConsole(t, 1280), ts.openConsole(t, 1280)

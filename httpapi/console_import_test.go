@@ -8,6 +8,7 @@ func TestConsoleImportsWorkflows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	document := `{"name":` + quoted(hostile) + `,"nodes":[{"name":"Start","type":"n8n-nodes-base.manualTrigger","typeVersion":1,"position":[0,0],"parameters":{}},
 		{"name":` + quoted(hostile) + `,"type":"n8n-nodes-base.httpRequest","typeVersion":4.2,"position":[220,0],"parameters":{"url":"https://example.com","authentication":"predefinedCredentialType","nodeCredentialType":"githubApi"},"credentials":{"githubApi":{"id":"1","name":"GitHub of Ada"}}},

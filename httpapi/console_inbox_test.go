@@ -8,6 +8,7 @@ func TestConsoleInbox(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	const base = "/api/agents/default"
 	ts.must(t, 201, "POST", base+"/admins", `{"email":"grete@example.com","role":"admin"}`)

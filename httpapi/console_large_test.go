@@ -62,6 +62,7 @@ func TestConsoleLargeGraph(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	nodes, edges := largeGraph(200)
 	id := createFlow(t, ts.testClient, nodes, edges, "")
@@ -91,9 +92,9 @@ func TestConsoleLargeGraph(t *testing.T) {
 	if got := p.eval(`[...changed].join()`); got != "n90" {
 		t.Errorf("dragging n90 changes %v", got)
 	}
-	p.waitFor(`dragged.style.transform !== ` + quoted(place[2].(string)) + ` && document.querySelector(".saved-state").textContent === "Unsaved"`)
+	p.waitFor(`dragged.style.transform !== ` + quoted(place[2].(string)) + ` && !dragged.classList.contains("dragging") && document.querySelector(".saved-state").textContent === "Unsaved"`)
 
-	p.eval(`changed.clear(), 0`)
+	p.eval(afterFrame + `.then(() => { changed.clear(); })`) // what the drop changed is shown by then
 	view := `document.querySelector(".react-flow__viewport").style.transform`
 	for what, control := range map[string]int{"pan": 0, "zoom": 2} {
 		was := p.eval(view).(string)

@@ -17,6 +17,7 @@ func TestConsoleKnowledgeList(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	const base = "/api/agents/default/sources"
 	var ids []string
@@ -74,6 +75,7 @@ func TestConsoleSourcesAreDeleted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	const base = "/api/agents/default/sources"
 	for _, name := range []string{"bread.md", "bread prices.md", "opening.md"} {
@@ -112,6 +114,7 @@ func TestConsoleCodeIsCopied(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	const base = "/api/agents/default/conversations"
 	talk := ts.must(t, 201, "POST", base, `{"metadata":{"title":"Code"}}`)["id"].(string)
@@ -133,6 +136,7 @@ func TestConsoleAttachments(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	var picture bytes.Buffer
 	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 40, 30))); err != nil {
 		t.Fatal(err)

@@ -34,6 +34,7 @@ func TestConsoleShowsTextAsText(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts, far := newTestServer(t), hostileAPI(t)
 	const base = "/api/agents/default"
 	evil := quoted(hostile)
@@ -109,6 +110,7 @@ func TestConsoleForms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	p := ts.openConsole(t, 375)
 	for _, walk := range []struct {
@@ -183,6 +185,7 @@ func TestConsoleKeys(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	ts.server.options.DefaultRole = agent.RoleViewer
 	ts.server.policy = ts.server.options.policy()

@@ -30,6 +30,7 @@ func TestConsoleContacts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	const base = "/api/agents/default"
 	ts.must(t, 201, "POST", base+"/contacts", `{"name":"Bob","email":"bob@example.com"}`)
@@ -146,6 +147,7 @@ func TestConsoleCalendar(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	const base = "/api/agents/default"
 	ts.must(t, 200, "PUT", base+"/settings", `{"timezone":"Asia/Tokyo"}`)

@@ -118,6 +118,7 @@ func TestConsoleDialogsAreAccessible(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	pages := ts.fillBakery(t)
 	names := map[string]string{}
@@ -170,6 +171,7 @@ func TestConsoleStatesAreAccessible(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	ts.must(t, 201, "POST", "/api/agents", `{"name":"other"}`)
 	source := axe(t)

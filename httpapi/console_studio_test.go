@@ -76,6 +76,7 @@ func TestConsoleTemplateWalk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	bot := newTelegramBot(t)
 	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"small","llm_api_key":"k","llm_base_url":`+quoted(fakeModel(t, `{"known":true,"answer":"Within two days."}`))+`}`)
@@ -128,6 +129,7 @@ func TestConsoleEditorByKeyboard(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	p := ts.openConsole(t, 1280)
 	w := p.begin(7, "A workflow by keyboard: nodes, completion, test, live", 0)
@@ -194,6 +196,7 @@ func TestConsoleShelf(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"end","type":"set","position":{"x":400,"y":0},"data":{"values":{"a":1}}}]`, `[{"id":"e1","source":"start","target":"end"}]`, "")
 	p := ts.openConsole(t, 1280)
@@ -280,6 +283,7 @@ func TestConsoleMendsFailure(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","data":{}},{"id":"pay","type":"code","data":{"label":"Pay","code":"throw new Error('no such order')"}}]`, `[{"source":"start","target":"pay"}]`, "")
 	ts.must(t, 200, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+id+`","input":{"order":7}}`)

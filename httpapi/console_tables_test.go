@@ -20,6 +20,7 @@ func TestConsoleTables(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	watcher := ts.must(t, 201, "POST", "/api/agents/default/workflows", `{"name":"New leads","status":"active","nodes":[{"id":"t","type":"trigger","data":{"event":"row.created","table":"leads","filter":[{"left":"{{row.email}}","operator":"contains","right":"grace"}]}},
 		{"id":"s","type":"set","data":{"values":{"text":"{{row.name}}"}}}],"edges":[{"source":"t","target":"s"}]}`)["id"].(string)

@@ -111,6 +111,7 @@ func TestConsoleWorkflowWalk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	id := ts.must(t, 201, "POST", flowBase, hostileFlow())["id"].(string)
 	for _, width := range []int{1280, 375} {
@@ -198,6 +199,7 @@ func TestConsoleForViewers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	id := ts.must(t, 201, "POST", flowBase, hostileFlow())["id"].(string)
 	p := ts.openConsole(t, 1280)
@@ -220,6 +222,7 @@ func TestConsoleGraphs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	scope, examples := documentedTemplates(t)
 	p := newTestServer(t).openConsole(t, 800)
 	wrong := p.eval(`(async () => {

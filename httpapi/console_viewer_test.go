@@ -16,6 +16,7 @@ func TestConsoleCrawlWalk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	seen := make(chan struct{})
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -122,6 +123,7 @@ func TestConsoleViewerWalk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	ts.fillBakery(t)
 	p := ts.openConsole(t, 1280)

@@ -74,6 +74,7 @@ func TestConsoleAsk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	address := fakeModel(t, "Yes, within two days [1]. "+hostile+" [9]")
 	for i, width := range []int{1280, 375} {
@@ -154,6 +155,7 @@ func TestConsoleDropsManyFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	p := ts.openConsole(t, 1280)
 	files := map[string]string{}

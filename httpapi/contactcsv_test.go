@@ -185,6 +185,7 @@ func TestMetadataOfAFileIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	names, cells := "name", "a"
 	for n := range 50 {
 		names += fmt.Sprintf(",%s%02d", strings.Repeat("k", maxColumnName-2), n)

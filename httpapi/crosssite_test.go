@@ -85,6 +85,7 @@ func TestForeignPagesOverTheWholeTable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	open, openServer := openWith(t, func(*Options) {})
 	unlocked, unlockedServer := openWith(t, func(o *Options) { o.NoAuth = true })
 	unlockedKey := unlocked.withKey(t, agent.RoleOwner, "*")
@@ -207,6 +208,7 @@ func TestForeignHooks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	c := newTestClient(t)
 	hook := func(auth string) string {
 		made := c.must(t, 201, "POST", flowBase, `{"name":"h","status":"active","nodes":[{"id":"s","type":"trigger","data":{"event":"webhook"`+auth+`}}],"edges":[]}`)

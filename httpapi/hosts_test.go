@@ -450,6 +450,7 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	h := newRedirectFixture(t)
 	count := 0
 	for _, group := range []struct {

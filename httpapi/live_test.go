@@ -247,6 +247,7 @@ func TestLiveViewShowsTextAsText(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	s := ts.openLoaded(t, "/evil")
 	link := ts.must(t, 200, "GET", "/api/agents/default/browser/"+s.ID()+"/live-view", "")

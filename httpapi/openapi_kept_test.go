@@ -73,6 +73,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	w := newContractClient(t)
 	for _, path := range []string{"/health", "/ready", "/version", "/openapi.json", "/console", "/node-types", "/templates", "/agents", "/auth/agents"} {
 		w.request(t, 200, "GET", "/api"+path, "")

@@ -39,6 +39,7 @@ func TestWidgetFilesWalk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	site, paste := newShopSite(t)
 	id, _, _ := ts.createWidget(t, `{"allowedOrigins":["`+site.URL+`"],"maxFiles":3,"maxFileSize":1}`)

@@ -127,6 +127,7 @@ func TestWidgetWalk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	model := fakeModel(t, "Within **two days** [1]. "+hostile+" [x](javascript:hit=1) ![y](https://evil.example/y.png) [9]")
 	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_base_url":"`+model+`","llm_api_key":"k","llm_model":"small","auto_reply":true}`)
@@ -198,6 +199,7 @@ func TestWidgetLanguages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	site, paste := newShopSite(t)
 	id := ts.must(t, 201, "POST", "/api/agents/default/gateways", `{"type":"web","name":"Shop","config":{"allowedOrigins":["`+site.URL+`"]}}`)["id"].(string)
@@ -220,6 +222,7 @@ func TestWidgetAway(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	ts := newTestServer(t)
 	failing := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(failing.Close)
