@@ -43,14 +43,15 @@ func TestMain(m *testing.M) {
 // asProgram is the variable with which the test binary is the program.
 const asProgram = "SATCHEL_TEST_PROGRAM"
 
-// floors is the table of docs/house.md: the floor of each room and, where that
-// is not every lower floor, the rooms that it may import. A room is named by its
+// floors is the table of docs/house.md: the floor of each package and, where
+// that is not every lower floor, the packages that it may import. One is named by its
 // longest prefix here.
 var floors = map[string]struct {
 	floor   int
 	imports []string
 }{
 	"agent/clock":            {0, only()},
+	"agent/cputime":          {0, only()},
 	"agent":                  {0, only("agent/clock")},
 	"agent/work":             {0, only()},
 	"agent/markup":           {0, only()},
@@ -98,9 +99,9 @@ var floors = map[string]struct {
 	"":                       {floor: 6},
 }
 
-func only(rooms ...string) []string { return append([]string{}, rooms...) }
+func only(packages ...string) []string { return append([]string{}, packages...) }
 
-// owners says which rooms a third-party module belongs to. Modules that only
+// owners says which packages a third-party module belongs to. Modules that only
 // carry data structures of the language, golang.org/x, are everybody's.
 var owners = map[string]string{
 	"modernc.org/sqlite":                            "store store/sqlsandbox store/sqlite",
@@ -155,7 +156,7 @@ func packages(t *testing.T) []listedPackage {
 	}
 }
 
-// packageOf is the room of one of our import paths.
+// packageOf is the name in floors of one of our import paths.
 func packageOf(importPath string) string {
 	rel := strings.TrimPrefix(strings.TrimPrefix(importPath, "satchel"), "/")
 	for rel != "." && rel != "" {
@@ -187,7 +188,7 @@ func TestFloors(t *testing.T) {
 					t.Errorf("%s (floor %d) imports %s (floor %d): imports go down only", p.ImportPath, floors[from].floor, imported, floors[to].floor)
 				}
 			case !slices.Contains(allowed, to):
-				t.Errorf("%s imports %s: room %q may import %q only", p.ImportPath, imported, from, allowed)
+				t.Errorf("%s imports %s: package %q may import %q only", p.ImportPath, imported, from, allowed)
 			}
 		}
 	}
@@ -222,7 +223,7 @@ var kept = []struct {
 }
 
 // TestOneWayOut reads every source file of the product for names that belong
-// to one room.
+// to one package.
 func TestOneWayOut(t *testing.T) {
 	err := filepath.WalkDir(".", func(name string, entry os.DirEntry, err error) error {
 		if name == "sdk" {

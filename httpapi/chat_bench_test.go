@@ -14,11 +14,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/cputime"
 	"satchel/store"
 	"satchel/vector/encoder"
 )
@@ -159,11 +159,11 @@ func BenchmarkChatTurn(b *testing.B) {
 // cpuTime returns the CPU time that this process has used.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+	used, err := cputime.Used()
+	if err != nil {
 		b.Fatal(err)
 	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+	return used
 }
 
 // BenchmarkStreams tells the memory of the process while 200 conversations

@@ -12,21 +12,21 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/cputime"
 	"satchel/store/sqlite"
 )
 
 // cpuTime is the processor time that this process has used.
 func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+	used, err := cputime.Used()
+	if err != nil {
 		panic(err)
 	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return used
 }
 
 // measureCPU reports the processor time of an operation. Call what it returns

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"satchel/agent"
@@ -295,7 +294,11 @@ func migrateAndDie() {
 	if err := c.script(strings.Join(script, ";")); err != nil {
 		panic(err)
 	}
-	if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+	me, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		panic(err)
+	}
+	if err := me.Kill(); err != nil {
 		panic(err)
 	}
 	select {}

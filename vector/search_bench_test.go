@@ -9,11 +9,11 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/cputime"
 	"satchel/store"
 	"satchel/vector/encoder"
 )
@@ -209,9 +209,9 @@ func benchmarkSearch(b *testing.B, l *library) {
 
 // cpuTime is the processor time that this process has used.
 func cpuTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	used, err := cputime.Used()
+	must(b, err)
+	return used
 }
 
 // agreement is the part of the ten best of a search of everything that a search

@@ -13,13 +13,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	_ "modernc.org/sqlite" // opens files by other means than the store
 
 	"satchel/agent"
+	"satchel/agent/cputime"
 	"satchel/store"
 )
 
@@ -225,11 +225,11 @@ func createAlone(t *testing.T) *store.DB {
 // cpuTime is the processor time that this process has used.
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+	used, err := cputime.Used()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return used
 }
 
 // An agent of 100 MB is restored within ten seconds.

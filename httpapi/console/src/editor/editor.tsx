@@ -1,5 +1,5 @@
 // The editor of one workflow.
-import type { ComponentChild } from "preact";
+import type { VNode } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { agentId, ApiError, get, go, href, mayEdit, onChange, path, post, put, route, setQuery } from "../data";
@@ -19,7 +19,7 @@ export { copyText, paste, readCopy, readGraph, removeFrom, tidy, writeGraph } fr
 
 /** The smaller dialogs of the editor. */
 const more = () => import("./more");
-const openMore = (dialog: (parts: Awaited<ReturnType<typeof more>>, close: () => void) => ComponentChild) => more().then((parts) => { openDialog((close) => dialog(parts, close)); }, tell);
+const openMore = (dialog: (parts: Awaited<ReturnType<typeof more>>, close: () => void) => VNode) => more().then((parts) => { openDialog((close) => dialog(parts, close)); }, tell);
 
 const workflowAt = <const M extends string[]>(id: string, ...more: M) => path("agents", agentId.value, "workflows", id, ...more);
 const docOf = (w: any): Doc => ({ name: w.name, description: w.description ?? "", settings: w.settings, ...readGraph(w) });

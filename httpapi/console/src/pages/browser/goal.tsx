@@ -1,7 +1,7 @@
 // Goals that a model pursues in a session, with what it does step by step.
 import { useEffect, useState } from "preact/hooks";
 
-import { type API, mayEdit, onChange, post, type Result, useQuery } from "../../data";
+import { type API, mayEdit, onChange, post, useQuery } from "../../data";
 import { Badge, Button, Empty, FormDialog, Icon, JsonTree, Load, objectOf, openDialog, PairsField, plural, SelectField, span, Switch, TextArea, TextField, When, type Values } from "../../ui";
 import { at, stepIcons, toAddress } from "./data";
 
@@ -42,7 +42,7 @@ export function Goals({ id, open, url }: { id: string; open: boolean; url: strin
 }
 
 /** Asks again now and then while the session changes. */
-function again(id: string, found: Result<any>): () => void {
+function again(id: string, found: { reload: () => Promise<void>; soon: () => void }): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const off = onChange("session", (c) => { if (c.id === id) timer ??= setTimeout(() => { timer = undefined; void found.reload(); }, quiet); });
   return () => {

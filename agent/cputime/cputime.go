@@ -1,0 +1,2 @@
+// Package cputime measures processor time, for tests and benchmarks.
+package cputime
