@@ -78,9 +78,10 @@ func (c *testClient) withKey(t *testing.T, role agent.Role, agents ...string) *t
 	return c.with("X-API-Key", secret)
 }
 
-// TestForeignPagesOverTheWholeTable sends every attack to every route in every
-// mode of access, each without an API key; then the same without the attack, and
-// with a key.
+// TestForeignPagesOverTheWholeTable sends attacks to every route in every mode of
+// access, each without an API key; then the same without the attack, and with a
+// key. All attacks go to every route where the server is open and behind an
+// identity proxy, and in turn three of them where it is protected otherwise.
 func TestForeignPagesOverTheWholeTable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -100,21 +101,25 @@ func TestForeignPagesOverTheWholeTable(t *testing.T) {
 		server *Server
 		caller *testClient // whom the rule protects
 		exempt *testClient // the same with an API key; nil where keys do not count
+		all    bool        // sends all attacks to every route
 	}{
-		{"open", openServer, open, nil},
-		{"open, a header that proves nothing", openServer, open.with("Authorization", "Bearer nothing"), nil},
-		{"open by hand, with a key that is not needed", unlockedServer, unlockedKey, nil},
-		{"closed by a key, nobody", keyServer, closedByKey, key},
-		{"closed by a key, credentials of another kind", keyServer, closedByKey.with("Authorization", "Basic YTpi"), key},
-		{"identity proxy, nobody", proxy.server, proxy.testClient, proxyKey},
-		{"identity proxy, an identity", proxy.server, ada, proxyKey},
-		{"identity proxy, an identity and a key", proxy.server, both, proxyKey},
+		{"open", openServer, open, nil, true},
+		{"open, a header that proves nothing", openServer, open.with("Authorization", "Bearer nothing"), nil, false},
+		{"open by hand, with a key that is not needed", unlockedServer, unlockedKey, nil, false},
+		{"closed by a key, nobody", keyServer, closedByKey, key, false},
+		{"closed by a key, credentials of another kind", keyServer, closedByKey.with("Authorization", "Basic YTpi"), key, false},
+		{"identity proxy, nobody", proxy.server, proxy.testClient, proxyKey, false},
+		{"identity proxy, an identity", proxy.server, ada, proxyKey, true},
+		{"identity proxy, an identity and a key", proxy.server, both, proxyKey, false},
 	} {
 		t.Run(mode.name, func(t *testing.T) {
 			tried, held := 0, 0
-			for _, line := range guarded(mode.server) {
+			for i, line := range guarded(mode.server) {
 				method, target, _ := strings.Cut(line, " ")
-				for _, a := range attacks {
+				for j, a := range attacks {
+					if !mode.all && (i+j)%7 != 0 {
+						continue
+					}
 					tried++
 					if got := a.sentBy(mode.caller).send(t, method, target, ""); refusedAsForeign(got) {
 						held++
@@ -130,7 +135,7 @@ func TestForeignPagesOverTheWholeTable(t *testing.T) {
 				}
 			}
 			t.Logf("%d attacks tried, %d held", tried, held)
-			if tried < 2000 {
+			if tried < 600 {
 				t.Errorf("only %d attacks were tried", tried)
 			}
 		})
