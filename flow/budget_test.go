@@ -15,12 +15,14 @@ func dispatchAll(t *testing.T, db *store.DB, e *Engine) {
 	t.Helper()
 	after := int64(0)
 	for {
+		// An execution that ends between the two reads has written its events.
+		idle := waitIdle(t, db, e)
 		events, err := db.Events(t.Context(), after, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(events) == 0 {
-			if waitIdle(t, db, e) {
+			if idle {
 				return
 			}
 			continue
