@@ -24,7 +24,8 @@ func testDatabaseTakesNoChanges(t *testing.T, url string) {
 	for _, c := range []struct{ begin, end, says string }{
 		{`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION USING ERRCODE = ''53100'', MESSAGE = ''No space left on device''; END';
 			CREATE TRIGGER full_disk BEFORE INSERT ON log EXECUTE FUNCTION full_disk()`, "DROP TRIGGER full_disk ON log", "No space left on device"},
-		{setDatabase("SET default_transaction_read_only = on"), setDatabase("RESET default_transaction_read_only"), "read-only transaction"},
+		// Connections that are open then remain read-only.
+		{setDatabase("SET default_transaction_read_only = on") + endOthers, setDatabase("RESET default_transaction_read_only"), "read-only transaction"},
 	} {
 		db := a.agent(t, id)
 		kept = append(kept, mustWrite(t, db, "before"))
@@ -46,12 +47,14 @@ func testDatabaseTakesNoChanges(t *testing.T, url string) {
 	}
 }
 
-// setDatabase returns statements that set a parameter of the current database for all
-// that connect from then on, which everybody has to.
+// setDatabase returns a statement that sets a parameter of the current database for
+// all that connect from then on.
 func setDatabase(what string) string {
-	return "DO $do$ BEGIN EXECUTE format('ALTER DATABASE %I " + what + "', current_database()); END $do$;" +
-		"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+	return "DO $do$ BEGIN EXECUTE format('ALTER DATABASE %I " + what + "', current_database()); END $do$;"
 }
+
+// endOthers has all others connect again.
+const endOthers = "COMMIT; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid(); BEGIN"
 
 // execAlone runs statements on a connection of their own.
 func execAlone(t *testing.T, url, statements string) {

@@ -83,8 +83,18 @@ func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	} {
 		config.ConnConfig.RuntimeParams[name] = value
 	}
+	keep := config.ConnConfig.OnPgError
+	config.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
+		return keep(conn, err) && err.Code != readOnlyTransaction
+	}
 	return pgxpool.NewWithConfig(ctx, config)
 }
+
+// readOnlyTransaction is PostgreSQL's code of a change in a read-only transaction
+// (https://www.postgresql.org/docs/current/errcodes-appendix.html). The connection is
+// closed then: it leads to a server that is a standby since a failover, or keeps a
+// default that the operator has reset meanwhile.
+const readOnlyTransaction = "25006"
 
 // prepare makes the tables that are missing. Two servers may do so at a time: one of
 // them is refused, and tries again.
