@@ -22,6 +22,8 @@ type clusterNode struct {
 	url     string
 	process *exec.Cmd
 	log     string
+
+	retryAfter string // of the last answer
 }
 
 func startNode(t *testing.T, database string) *clusterNode {
@@ -75,6 +77,7 @@ func (n *clusterNode) ask(t *testing.T, method, path string, body any) (int, map
 		return 0, nil
 	}
 	defer resp.Body.Close()
+	n.retryAfter = resp.Header.Get("Retry-After")
 	var answer map[string]any
 	_ = json.NewDecoder(resp.Body).Decode(&answer)
 	return resp.StatusCode, answer
@@ -111,6 +114,9 @@ func TestClusterSurvivesAKill(t *testing.T) {
 				t.Fatalf("the agent does not come back: %d %v", status, answer)
 			case status < 500:
 				t.Errorf("a write is answered with %d %v", status, answer)
+			case status != 0 && (status != 503 || b.retryAfter == ""):
+				t.Errorf("a refused write is answered with %d %v, Retry-After: %q", status, answer, b.retryAfter)
+				return
 			default:
 				refused++
 			}

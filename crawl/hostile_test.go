@@ -194,6 +194,9 @@ func TestHostilePages(t *testing.T) {
 
 // TestHostileProblemCodes visits the same pages alone and wants their codes.
 func TestHostileProblemCodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	s := newSite(t)
 	for _, p := range hostilePages {
 		s.set(p.path, p.answer)

@@ -11,6 +11,9 @@ import (
 // TestEvaluateTemplatesAreArguments: text from outside is data of a script in a
 // page, never part of its code.
 func TestEvaluateTemplatesAreArguments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	db, e, _ := openWithBrowser(t)
 	shop := startShop(t)
 	// evaluate runs a script once for each text, in one page, and returns the

@@ -77,6 +77,9 @@ func together(t *testing.T, loaded map[string]bool, names ...string) map[string]
 // TestConsoleSizes holds what the browser loads against limits in KB of gzip:
 // the first page, each page after it, and what parts of pages load later.
 func TestConsoleSizes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	check := func(what string, limit float64, files map[string]bool) {
 		t.Helper()
 		kb := float64(compressed(t, files)) / 1024

@@ -285,6 +285,9 @@ func TestSamplesHaveTexts(t *testing.T) {
 }
 
 func TestDescriptionIsTheSameEachTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	first := describe(t)
 	for range 5 {
 		if again := describe(t); !bytes.Equal(first.raw, again.raw) {

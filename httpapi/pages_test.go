@@ -121,6 +121,9 @@ func TestPagesHoldNoInlineCode(t *testing.T) {
 // TestScriptsMakeNoMarkup keeps text of users out of everything that a browser
 // would read as markup or code, and the API key out of what outlives its tab.
 func TestScriptsMakeNoMarkup(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	markup := regexp.MustCompile(`(?i)innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|srcdoc|DOMParser|\beval\(|new Function|setTimeout\("|localStorage[^\n]*satchel\.key`)
 	scripts := 0
 	err := fs.WalkDir(os.DirFS("console/src"), ".", func(name string, entry fs.DirEntry, err error) error {

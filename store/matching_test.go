@@ -54,6 +54,9 @@ func TestBM25IsThatOfFTS5(t *testing.T) {
 // TestBestOfManyMatches asks for the best of many, which looks at some of the
 // chunks, and for all.
 func TestBestOfManyMatches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	db := openKnowledge(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(random, 1.1, 8, 300)

@@ -472,6 +472,9 @@ func TestReleasedParts(t *testing.T) {
 
 // Files with all the parts that their version makes open, and keep them.
 func TestFilesWithPartsOpen(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	for version := 1; version <= fileVersion(); version++ {
 		f := openAt(t, t.TempDir(), fixtureKey)
@@ -500,6 +503,9 @@ func TestFilesWithPartsOpen(t *testing.T) {
 // Tables of the user's own, with names like those of Satchel's own objects, are as
 // they were after a migration.
 func TestTablesOutliveMigrations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	for version := 4; version < fileVersion(); version++ { // the first that was released with tables
 		f := openAt(t, t.TempDir(), fixtureKey)

@@ -272,6 +272,9 @@ func TestForkIsSearchedByItsOwn(t *testing.T) {
 // TestCodesAreLoadedOnce searches again: nothing more is read, and a commit
 // costs the reading of what it brought.
 func TestCodesAreLoadedOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	db := openKnowledge(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	vectors := themed(random, 2*fullSegment)

@@ -94,6 +94,9 @@ func TestTableSchema(t *testing.T) {
 // fork, also with as many and as wide tables as there can be, and that one whose
 // table was altered is not.
 func TestTablesSurvive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	ctx := context.Background()
 	f := openFolder(t)
 	db := createAgent(t, f, "tables")

@@ -145,6 +145,9 @@ func TestFirstChunkMakesTheirIndex(t *testing.T) {
 // A file of version 4 with many rows gets its indexes again with a write to whatever
 // table.
 func TestMigratedFileGetsIndexesBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	db := migrateFixture(t, "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 500) INSERT INTO contacts(name, notes) SELECT 'x', hex(zeroblob(1000)) FROM n")
 	const index = "SELECT count(*) FROM sqlite_schema WHERE name = 'contacts_email'"
@@ -180,6 +183,9 @@ func migrateFixture(t *testing.T, script string) *DB {
 // What foreign keys delete is counted in a file of version 4, whose triggers the
 // migration removes.
 func TestMigratedFileKeepsCounts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
 	t.Parallel()
 	db := migrateFixture(t, "INSERT INTO conversations(id) VALUES ('c'); INSERT INTO messages(conversation_id, role, content) VALUES ('c', 'user', 'hello')")
 	if value[int](t, db, "SELECT count(*) FROM messages") == 0 {
