@@ -22,8 +22,7 @@ type clusterNode struct {
 	url     string
 	process *exec.Cmd
 	log     string
-
-	retryAfter string // of the last answer
+	key     string // that requests are made with; "" for none
 }
 
 func startNode(t *testing.T, database string) *clusterNode {
@@ -72,14 +71,19 @@ func (n *clusterNode) ask(t *testing.T, method, path string, body any) (int, map
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if n.key != "" {
+		req.Header.Set("X-API-Key", n.key)
+	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return 0, nil
 	}
 	defer resp.Body.Close()
-	n.retryAfter = resp.Header.Get("Retry-After")
 	var answer map[string]any
 	_ = json.NewDecoder(resp.Body).Decode(&answer)
+	if wait := resp.Header.Get("Retry-After"); wait != "" && answer != nil {
+		answer["Retry-After"] = wait
+	}
 	return resp.StatusCode, answer
 }
 
@@ -114,8 +118,8 @@ func TestClusterSurvivesAKill(t *testing.T) {
 				t.Fatalf("the agent does not come back: %d %v", status, answer)
 			case status < 500:
 				t.Errorf("a write is answered with %d %v", status, answer)
-			case status != 0 && (status != 503 || b.retryAfter == ""):
-				t.Errorf("a refused write is answered with %d %v, Retry-After: %q", status, answer, b.retryAfter)
+			case status != 0 && (status != 503 || answer["Retry-After"] == nil):
+				t.Errorf("a refused write is answered with %d %v", status, answer)
 				return
 			default:
 				refused++
@@ -148,4 +152,54 @@ func TestClusterSurvivesAKill(t *testing.T) {
 	if status, answer := c.ask(t, "GET", fmt.Sprintf("/agents/bakery/contacts/%v", ids[0]), nil); status != 200 {
 		t.Errorf("after the other stopped: %d %v", status, answer)
 	}
+}
+
+// TestClusterRevokesKeys makes and revokes keys through one server: the others accept
+// them, and refuse them, from then on.
+func TestClusterRevokesKeys(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	database := pgtest.Start(t).Database("satchel")
+	a, b, c := startNode(t, database), startNode(t, database), startNode(t, database)
+	makeKey := func(name string) (id, key string) {
+		t.Helper()
+		status, made := a.ask(t, "POST", "/keys", map[string]any{"name": name, "role": "owner", "agents": []string{"*"}})
+		if status != 201 {
+			t.Fatalf("make a key: %d %v", status, made)
+		}
+		return made["id"].(string), made["key"].(string)
+	}
+	until := func(what string, want int) {
+		t.Helper()
+		began := time.Now()
+		for _, n := range []*clusterNode{a, b, c} {
+			for {
+				status, answer := n.ask(t, "GET", "/agents/bakery", nil)
+				if status == want {
+					break
+				}
+				if time.Since(began) > time.Minute {
+					t.Fatalf("%s: %d %v", what, status, answer)
+				}
+			}
+		}
+		t.Logf("%s by all servers after %v", what, time.Since(began))
+	}
+	if status, made := a.ask(t, "POST", "/agents", map[string]any{"name": "bakery"}); status != 201 {
+		t.Fatalf("%d %v", status, made)
+	}
+	until("anybody is accepted", 200)
+	_, keep := makeKey("keep")
+	until("nobody is accepted", 403)
+	a.key = keep
+	id, key := makeKey("revoke")
+	a.key, b.key, c.key = key, key, key
+	until("the new key is accepted", 200)
+	if status, answer := b.ask(t, "DELETE", "/keys/"+id, nil); status != 204 {
+		t.Fatalf("revoke a key: %d %v", status, answer)
+	}
+	until("the revoked key is refused", 401)
+	a.key, b.key, c.key = keep, keep, keep
+	until("the other key is accepted", 200)
 }

@@ -186,7 +186,8 @@ func (s *Server) admitRequest(next echo.HandlerFunc) echo.HandlerFunc {
 			if r := recover(); r != nil {
 				err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 			}
-			moved := s.forwarder != nil && errors.Is(err, cluster.ErrNotOwner) // its owner answers
+			// Its owner answers, unless it could not be reached.
+			moved := s.forwarder != nil && errors.Is(err, cluster.ErrNotOwner) && agent.ErrorCode(err) != agent.CodeUnavailable
 			if err != nil && !moved {
 				s.handleError(err, c)
 			}

@@ -36,7 +36,8 @@ var gzipWriters = sync.Pool{New: func() any {
 }}
 
 // Compress compresses what is written as the answer, if the client reads
-// gzip. The func that it returns ends the answer.
+// gzip. The func that it returns ends the answer, or, if nothing was written, leaves
+// it to whoever answers instead.
 func Compress(c echo.Context) (end func()) {
 	response := c.Response()
 	response.Header()[echo.HeaderVary] = varyEncoding
@@ -45,7 +46,10 @@ func Compress(c echo.Context) (end func()) {
 	}
 	w := &compressWriter{ResponseWriter: response.Writer}
 	response.Writer = w
-	return w.end
+	return func() {
+		w.end()
+		response.Writer = w.ResponseWriter
+	}
 }
 
 // Unwrap lets a http.ResponseController reach the connection.
