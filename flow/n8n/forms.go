@@ -31,6 +31,10 @@ func init() {
 		"notionProperties": notionProperties, "hubspot": hubspotFilters, "docs": docsRequests,
 		"mime": mimeOf, "base64": base64Of, "driveText": driveText, "driveFile": driveFile,
 		"imageContent": imageContent, "author": authorOf,
+		"file": func(e *env, v any, _ string) (any, bool) {
+			field, _ := v.(string)
+			return (&request{e: e}).file(field), true
+		},
 	}
 }
 

@@ -28,9 +28,10 @@ type operation struct {
 	Query       map[string]any
 	Headers     map[string]any
 	Body        any
-	BodyType    string `json:"body_type"`
-	Response    string // the type of the response: base64 is the field data of the item
-	Items, Item string // JavaScript: a list of items, or one
+	BodyType    string         `json:"body_type"`
+	Files       map[string]any // of a multipart body
+	Response    string         // the type of the response: base64 is the field data of the item
+	Items, Item string         // JavaScript: a list of items, or one
 	Note        string
 	Keeps       bool // n8n gives out what came in
 }
@@ -87,6 +88,9 @@ func (e *env) request(data map[string]any, kind serviceKind, op operation) {
 	}
 	if op.Body != nil {
 		data["body"], _ = e.fill(op.Body)
+	}
+	if files := e.fillObject(op.Files); len(files) > 0 {
+		data["files"] = files
 	}
 	if op.BodyType != "" {
 		data["body_type"] = op.BodyType

@@ -20,7 +20,7 @@ func TestServicesAreWritten(t *testing.T) {
 			if op.Method == "" || !strings.HasPrefix(op.URL, "https://") {
 				t.Errorf("%s %s: %s %s", service, name, op.Method, op.URL)
 			}
-			for _, part := range []any{op.URL, op.Query, op.Headers, op.Body} {
+			for _, part := range []any{op.URL, op.Query, op.Headers, op.Body, op.Files} {
 				eachText(part, func(text string) {
 					for _, m := range blank.FindAllString(text, -1) {
 						_, form, _ := strings.Cut(strings.Trim(m, "{}"), "#")
