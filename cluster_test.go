@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -202,4 +204,64 @@ func TestClusterRevokesKeys(t *testing.T) {
 	until("the revoked key is refused", 401)
 	a.key, b.key, c.key = keep, keep, keep
 	until("the other key is accepted", 200)
+	// An agent that there is not, is not found, as on a server alone.
+	for _, path := range []string{"/agents/nobody", "/agents/nobody/contacts", "/agents/agent-06h0q6iggk7beju0bspv/settings"} {
+		if status, answer := b.ask(t, "GET", path, nil); status != 404 {
+			t.Errorf("%s: %d %v", path, status, answer)
+		}
+	}
+}
+
+var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
+
+// TestClusterAnswersAlike reads everything that the API describes through the owner of
+// an agent, and through another server: of the agent, and of one that there is not.
+func TestClusterAnswersAlike(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	database := pgtest.Start(t).Database("satchel")
+	owner, other := startNode(t, database), startNode(t, database)
+	if status, made := owner.ask(t, "POST", "/agents", map[string]any{"name": "bakery"}); status != 201 {
+		t.Fatalf("%d %v", status, made)
+	}
+	_, description := owner.ask(t, "GET", "/openapi.json", nil)
+	read := 0
+	for path, item := range description["paths"].(map[string]any) {
+		get, _ := item.(map[string]any)["get"].(map[string]any)
+		if get == nil || isStream(get) {
+			continue
+		}
+		for _, agent := range []string{"bakery", "default", "nobody"} {
+			filled := pathParameter.ReplaceAllStringFunc(path, func(name string) string {
+				if name == "{id}" && strings.HasPrefix(path, "/agents/{id}") {
+					return agent
+				}
+				return "nothing"
+			})
+			want, answer := owner.ask(t, "GET", filled, nil)
+			got, through := other.ask(t, "GET", filled, nil)
+			if got != want || errorOf(through) != errorOf(answer) {
+				t.Errorf("%s: %d %v, through another server %d %v", filled, want, errorOf(answer), got, errorOf(through))
+			}
+			if read++; agent == "nobody" && strings.HasPrefix(path, "/agents/{id}") && want != 404 {
+				t.Errorf("%s: %d %v", filled, want, answer)
+			}
+		}
+	}
+	if read < 150 {
+		t.Errorf("only %d answers were compared", read)
+	}
+}
+
+// isStream reports whether an operation's answer does not end by itself.
+func isStream(operation map[string]any) bool {
+	text, _ := json.Marshal(operation["responses"])
+	return bytes.Contains(text, []byte("text/event-stream")) || bytes.Contains(text, []byte(`"101"`))
+}
+
+// errorOf returns the code of an answer that is an error.
+func errorOf(answer map[string]any) any {
+	failed, _ := answer["error"].(map[string]any)
+	return failed["code"]
 }

@@ -72,6 +72,22 @@ func (s *Server) forwardRequest(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
+// unowned is the key of a request's context that says that no server has its agent.
+const unowned = "satchel.unowned"
+
+// answerUnowned has this server answer for an agent that no server has: as it does
+// for any agent that there is not.
+func answerUnowned(c echo.Context, next echo.HandlerFunc) error {
+	c.Set(unowned, true)
+	return next(c)
+}
+
+// hasMoved reports whether the handler of a request found that another server has its
+// agent, which is to answer.
+func (s *Server) hasMoved(c echo.Context, err error) bool {
+	return s.forwarder != nil && errors.Is(err, cluster.ErrNotOwner) && agent.ErrorCode(err) != agent.CodeUnavailable && c.Get(unowned) == nil
+}
+
 // unavailable is the error for a request that no server answers at present.
 func unavailable(cause error) error {
 	return agent.Errorf(agent.CodeUnavailable, "the server that has this agent does not answer at present; try again").Because(cause)
@@ -116,7 +132,7 @@ func (f *forwarder) serveOwn(c echo.Context, next echo.HandlerFunc, t target) er
 	}
 	switch {
 	case agent.ErrorCode(err) == agent.CodeNotFound:
-		return next(c) // which answers as it does for any agent that there is not
+		return answerUnowned(c, next)
 	case err != nil:
 		return err
 	case !node.Self:
@@ -172,7 +188,7 @@ func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error
 		node, id, err := f.owner(ctx, t.agent, moved)
 		switch {
 		case agent.ErrorCode(err) == agent.CodeNotFound:
-			return next(c)
+			return answerUnowned(c, next)
 		case err != nil:
 		case node.Self:
 			err = f.answer(c, next, id)

@@ -186,8 +186,7 @@ func (s *Server) admitRequest(next echo.HandlerFunc) echo.HandlerFunc {
 			if r := recover(); r != nil {
 				err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 			}
-			// Its owner answers, unless it could not be reached.
-			moved := s.forwarder != nil && errors.Is(err, cluster.ErrNotOwner) && agent.ErrorCode(err) != agent.CodeUnavailable
+			moved := s.hasMoved(c, err)
 			if err != nil && !moved {
 				s.handleError(err, c)
 			}
