@@ -12,9 +12,7 @@ func TestCaptureOfLargeCommits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 50 MB")
 	}
-	s := newCaptures()
-	f := openCaptured(t, t.TempDir(), s)
-	db := createAgent(t, f, "Support")
+	s, f, db := openNewCaptured(t)
 	snapshot, at := snapshotOf(t, db, false)
 	losses := s.losses(db.id)
 	for n := range 20 {
@@ -35,9 +33,7 @@ func TestCaptureOfLargeCommits(t *testing.T) {
 // anew.
 func TestCaptureOfACommitInDoubt(t *testing.T) {
 	t.Parallel()
-	s := newCaptures()
-	f := openCaptured(t, t.TempDir(), s)
-	db := createAgent(t, f, "Support")
+	s, f, db := openNewCaptured(t)
 	_, at := snapshotOf(t, db, false)
 	losses := s.losses(db.id)
 	db.file.capture.Lose(errors.New("disk I/O error"))
