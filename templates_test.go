@@ -254,7 +254,12 @@ func (f *templateFixture) simulate(gateway, from, text string) {
 
 func (f *templateFixture) runSchedule(made map[string]any) {
 	f.Helper()
-	f.call(f.T, "POST", onDefault+"/schedules/"+f.id(made["schedules"].([]any)[0])+"/run", nil, 200)
+	path := onDefault + "/schedules/" + f.id(made["schedules"].([]any)[0])
+	f.until(f.T, onDefault, "the end of the run before", func() bool { // which is after that of its execution
+		runs := f.call(f.T, "GET", path, nil, 200)["executions"].([]any)
+		return len(runs) == 0 || runs[0].(map[string]any)["status"] != "running"
+	})
+	f.call(f.T, "POST", path+"/run", nil, 200)
 }
 
 // hook posts to the webhook of a workflow and returns the answer.
