@@ -64,7 +64,8 @@ func startNode(t *testing.T, database string) *clusterNode {
 	return nil
 }
 
-// ask makes a request and returns the status and the body.
+// ask makes a request and returns the status and the body, to which the header
+// Retry-After is added.
 func (n *clusterNode) ask(t *testing.T, method, path string, body any) (int, map[string]any) {
 	t.Helper()
 	text, _ := json.Marshal(body)
@@ -153,8 +154,8 @@ func TestClusterSurvivesAKill(t *testing.T) {
 	}
 }
 
-// TestClusterRevokesKeys makes and revokes keys through one server: the others accept
-// them, and refuse them, from then on.
+// TestClusterRevokesKeys creates a key through one server and revokes it through
+// another: all servers accept it, then refuse it.
 func TestClusterRevokesKeys(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -188,9 +189,9 @@ func TestClusterRevokesKeys(t *testing.T) {
 	if status, made := a.ask(t, "POST", "/agents", map[string]any{"name": "bakery"}); status != 201 {
 		t.Fatalf("%d %v", status, made)
 	}
-	until("anybody is accepted", 200)
+	until("requests without a key are accepted", 200)
 	_, keep := makeKey("keep")
-	until("nobody is accepted", 403)
+	until("requests without a key are refused", 403)
 	a.key = keep
 	id, key := makeKey("revoke")
 	a.key, b.key, c.key = key, key, key
@@ -201,7 +202,7 @@ func TestClusterRevokesKeys(t *testing.T) {
 	until("the revoked key is refused", 401)
 	a.key, b.key, c.key = keep, keep, keep
 	until("the other key is accepted", 200)
-	// An agent that there is not, is not found, as on a server alone.
+	// An agent that does not exist is not found, as on a single server.
 	for _, path := range []string{"/agents/nobody", "/agents/nobody/contacts", "/agents/agent-06h0q6iggk7beju0bspv/settings"} {
 		if status, answer := b.ask(t, "GET", path, nil); status != 404 {
 			t.Errorf("%s: %d %v", path, status, answer)
@@ -211,9 +212,9 @@ func TestClusterRevokesKeys(t *testing.T) {
 
 var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 
-// TestClusterAnswersAlike reads everything that the API describes through the owner of
-// an agent, and through another server, and asks both everything of an agent that there
-// is not.
+// TestClusterAnswersAlike sends every GET request that the API describes to the owner of
+// an agent and to another server, and every request of any method for an agent that does
+// not exist to both.
 func TestClusterAnswersAlike(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -254,7 +255,7 @@ func TestClusterAnswersAlike(t *testing.T) {
 				compare(method, path, "default")
 			}
 			if status := compare(method, path, "nobody"); ofAgent && status != 404 {
-				t.Errorf("%s %s of no agent: %d", method, path, status)
+				t.Errorf("%s %s for an agent that does not exist: %d", method, path, status)
 			}
 		}
 	}
@@ -263,7 +264,7 @@ func TestClusterAnswersAlike(t *testing.T) {
 	}
 }
 
-// isStream reports whether an operation's answer does not end by itself.
+// isStream reports whether an operation answers with an event stream or a WebSocket.
 func isStream(operation map[string]any) bool {
 	text, _ := json.Marshal(operation["responses"])
 	return bytes.Contains(text, []byte("text/event-stream")) || bytes.Contains(text, []byte(`"101"`))

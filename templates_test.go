@@ -255,7 +255,7 @@ func (f *templateFixture) simulate(gateway, from, text string) {
 func (f *templateFixture) runSchedule(made map[string]any) {
 	f.Helper()
 	path := onDefault + "/schedules/" + f.id(made["schedules"].([]any)[0])
-	f.until(f.T, onDefault, "the end of the run before", func() bool { // which is after that of its execution
+	f.until(f.T, onDefault, "the end of the previous run", func() bool { // it ends after its execution
 		runs := f.call(f.T, "GET", path, nil, 200)["executions"].([]any)
 		return len(runs) == 0 || runs[0].(map[string]any)["status"] != "running"
 	})

@@ -208,7 +208,7 @@ func TestClientOfTheDevToolsProtocol(t *testing.T) {
 		id := c.send(c.page, "Runtime.evaluate", `{"expression":"alert('left')"}`) // the session answers when the client is gone
 		c.await(func(e event) bool { return e.Method == "Page.javascriptDialogOpening" })
 		c.client.Close()
-		for { // what had arrived by then is to be had
+		for { // messages received before Close are returned first
 			if _, err := c.client.Next(t.Context()); errors.Is(err, ErrClientLost) {
 				break
 			} else if err != nil {

@@ -15,7 +15,7 @@ func dispatchAll(t *testing.T, db *store.DB, e *Engine) {
 	t.Helper()
 	after := int64(0)
 	for {
-		// An execution that ends between the two reads has written its events.
+		// First, since an execution that ends after events are read may add some.
 		idle := waitIdle(t, db, e)
 		events, err := db.Events(t.Context(), after, 100)
 		if err != nil {

@@ -72,20 +72,14 @@ func (s *Server) forwardRequest(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// unowned is the key of a request's context that says that no server has its agent.
-const unowned = "satchel.unowned"
+// forwardable is the key of a request's context that is true while its handler need
+// not answer if another server has the agent.
+const forwardable = "satchel.forwardable"
 
-// answerUnowned has this server answer for an agent that no server has: as it does
-// for any agent that there is not.
-func answerUnowned(c echo.Context, next echo.HandlerFunc) error {
-	c.Set(unowned, true)
-	return next(c)
-}
-
-// hasMoved reports whether the handler of a request found that another server has its
-// agent, which is to answer.
-func (s *Server) hasMoved(c echo.Context, err error) bool {
-	return s.forwarder != nil && errors.Is(err, cluster.ErrNotOwner) && agent.ErrorCode(err) != agent.CodeUnavailable && c.Get(unowned) == nil
+// hasMoved reports whether err says that another server has the agent of a request,
+// which can still be forwarded to it.
+func hasMoved(c echo.Context, err error) bool {
+	return errors.Is(err, cluster.ErrNotOwner) && c.Get(forwardable) == true
 }
 
 // unavailable is the error for a request that no server answers at present.
@@ -132,7 +126,7 @@ func (f *forwarder) serveOwn(c echo.Context, next echo.HandlerFunc, t target) er
 	}
 	switch {
 	case agent.ErrorCode(err) == agent.CodeNotFound:
-		return answerUnowned(c, next)
+		return next(c) // which answers as it does for any agent that does not exist
 	case err != nil:
 		return err
 	case !node.Self:
@@ -157,7 +151,9 @@ func (f *forwarder) answer(c echo.Context, next echo.HandlerFunc, id string) err
 	if err != nil {
 		return err
 	}
+	c.Set(forwardable, true)
 	err = next(c)
+	c.Set(forwardable, false)
 	if errors.Is(err, cluster.ErrNotOwner) && !c.Response().Committed {
 		return errMoved
 	}
@@ -188,7 +184,7 @@ func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error
 		node, id, err := f.owner(ctx, t.agent, moved)
 		switch {
 		case agent.ErrorCode(err) == agent.CodeNotFound:
-			return answerUnowned(c, next)
+			return next(c)
 		case err != nil:
 		case node.Self:
 			err = f.answer(c, next, id)

@@ -186,7 +186,7 @@ func (s *Server) admitRequest(next echo.HandlerFunc) echo.HandlerFunc {
 			if r := recover(); r != nil {
 				err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 			}
-			moved := s.hasMoved(c, err)
+			moved := hasMoved(c, err)
 			if err != nil && !moved {
 				s.handleError(err, c)
 			}

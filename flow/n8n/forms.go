@@ -33,7 +33,7 @@ func init() {
 		"imageContent": imageContent, "author": authorOf,
 		"file": func(e *env, v any, _ string) (any, bool) {
 			field, _ := v.(string)
-			return (&request{e: e}).file(field), true
+			return e.file(field), true
 		},
 	}
 }

@@ -191,7 +191,7 @@ func (r *request) body(kind string, written bool, pairs []params, text any) {
 	case "multipart-form-data":
 		r.multipart(pairs)
 	case "binaryData":
-		r.data["body"], r.data["body_type"] = r.file(p.or("inputDataFieldName", p.or("binaryPropertyName", "data"))), "file"
+		r.data["body"], r.data["body_type"] = r.e.file(p.or("inputDataFieldName", p.or("binaryPropertyName", "data"))), "file"
 	case "raw":
 		media, source := p.or("rawContentType", p.or("options.bodyContentCustomMimeType", "text/plain")), p.at("body")
 		if source == nil {
@@ -213,7 +213,7 @@ func (r *request) multipart(pairs []params) {
 		case p.text("parameterType") != "formBinaryData":
 			fields = append(fields, p)
 		case name != "":
-			files[name] = r.file(p.text("inputDataFieldName"))
+			files[name] = r.e.file(p.text("inputDataFieldName"))
 		}
 	}
 	if old := r.e.u.p; r.e.u.version < 3 && old.flag("sendBinaryData") {
@@ -222,7 +222,7 @@ func (r *request) multipart(pairs []params) {
 			if !named {
 				name, field = one, one
 			}
-			files[name] = r.file(field)
+			files[name] = r.e.file(field)
 		}
 	}
 	r.data["body"], r.data["body_type"] = r.e.object(fields), "multipart"
@@ -232,14 +232,14 @@ func (r *request) multipart(pairs []params) {
 }
 
 // file is the file in a field of the item.
-func (r *request) file(field string) any {
-	r.e.u.approximate("FILE", filesAreFields)
+func (e *env) file(field string) any {
+	e.u.approximate("FILE", filesAreFields)
 	if strings.HasPrefix(field, "=") {
-		r.e.u.fail("PARAMETER", "The name of the field is computed.")
+		e.u.fail("PARAMETER", "The name of the field is computed.")
 	}
-	f := map[string]any{"data": r.e.value("={{ $json[" + quote(field) + "] }}")}
-	if !r.e.in.ref.closed {
-		f["name"], f["mime_type"] = r.e.value("={{ $json.fileName }}"), r.e.value("={{ $json.mimeType }}")
+	f := map[string]any{"data": e.value("={{ $json[" + quote(field) + "] }}")}
+	if !e.in.ref.closed {
+		f["name"], f["mime_type"] = e.value("={{ $json.fileName }}"), e.value("={{ $json.mimeType }}")
 	}
 	return f
 }

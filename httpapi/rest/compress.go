@@ -36,8 +36,8 @@ var gzipWriters = sync.Pool{New: func() any {
 }}
 
 // Compress compresses what is written as the answer, if the client reads
-// gzip. The func that it returns ends the answer, or, if nothing was written, leaves
-// it to whoever answers instead.
+// gzip. The func that it returns ends the answer. If nothing was written, another
+// handler can answer then.
 func Compress(c echo.Context) (end func()) {
 	response := c.Response()
 	response.Header()[echo.HeaderVary] = varyEncoding

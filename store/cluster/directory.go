@@ -80,8 +80,8 @@ func (c *Cluster) Owner(ctx context.Context, idOrName string) (Node, string, err
 		}
 	}
 	k, err := c.readAgent(ctx, idOrName)
-	if idOrName == agent.DefaultID && agent.ErrorCode(err) == agent.CodeNotFound { // in the first second of a cluster
-		err = fmt.Errorf("%w: the default agent is being made", ErrUnavailable)
+	if idOrName == agent.DefaultID && agent.ErrorCode(err) == agent.CodeNotFound { // the first server of a new cluster has not created it yet
+		err = fmt.Errorf("%w: the default agent is being created", ErrUnavailable)
 	}
 	if err != nil {
 		return Node{}, "", err

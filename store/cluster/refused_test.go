@@ -24,7 +24,7 @@ func testDatabaseTakesNoChanges(t *testing.T, url string) {
 	for _, c := range []struct{ begin, end, says string }{
 		{`CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION USING ERRCODE = ''53100'', MESSAGE = ''No space left on device''; END';
 			CREATE TRIGGER full_disk BEFORE INSERT ON log EXECUTE FUNCTION full_disk()`, "DROP TRIGGER full_disk ON log", "No space left on device"},
-		// Connections that are open then remain read-only.
+		// Open connections stay read-only after the reset.
 		{setDatabase("SET default_transaction_read_only = on") + endOthers, setDatabase("RESET default_transaction_read_only"), "read-only transaction"},
 	} {
 		db := a.agent(t, id)
@@ -53,7 +53,7 @@ func setDatabase(what string) string {
 	return "DO $do$ BEGIN EXECUTE format('ALTER DATABASE %I " + what + "', current_database()); END $do$;"
 }
 
-// endOthers has all others connect again.
+// endOthers closes all other connections of the current database.
 const endOthers = "COMMIT; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid(); BEGIN"
 
 // execAlone runs statements on a connection of their own.

@@ -91,9 +91,9 @@ func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 }
 
 // readOnlyTransaction is PostgreSQL's code of a change in a read-only transaction
-// (https://www.postgresql.org/docs/current/errcodes-appendix.html). The connection is
-// closed then: it leads to a server that is a standby since a failover, or keeps a
-// default that the operator has reset meanwhile.
+// (https://www.postgresql.org/docs/current/errcodes-appendix.html). A connection that
+// returns it is closed: its server has become a standby, or it keeps a default that the
+// operator has reset since.
 const readOnlyTransaction = "25006"
 
 // prepare makes the tables that are missing. Two servers may do so at a time: one of
