@@ -40,7 +40,7 @@ func TestChatWithoutModel(t *testing.T) {
 	}
 	conversation := fmt.Sprint(a["conversation_id"])
 	kept := c.must(t, 200, "GET", "/api/agents/default/conversations/"+conversation, "")
-	if at(kept, "messages.0.content") != "How do I return goods?" || at(kept, "messages.1.metadata.mode") != "passages" ||
+	if at(kept, "metadata.title") != "How do I return goods?" || at(kept, "messages.0.content") != "How do I return goods?" || at(kept, "messages.1.metadata.mode") != "passages" ||
 		at(kept, "messages.1.metadata.sources.0.source_id") != source || at(kept, "messages.1.metadata.sources.0.n") != json.Number("1") {
 		t.Errorf("kept %v", kept)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"strings"
 
 	"satchel/agent"
 	"satchel/store/sqlite"
@@ -265,7 +266,7 @@ func (db *DB) BeginTurn(ctx context.Context, m agent.Message, contactID string, 
 	said, err := Write(ctx, db, func(tx *Tx) (agent.Message, error) {
 		m := m
 		if m.ConversationID == "" {
-			c := agent.Conversation{ContactID: contactID, Metadata: json.RawMessage("{}")}
+			c := agent.Conversation{ContactID: contactID, Metadata: titled(m.Content)}
 			if err := tx.insertConversation(&c); err != nil {
 				return m, err
 			}
@@ -283,6 +284,13 @@ func (db *DB) BeginTurn(ctx context.Context, m agent.Message, contactID string, 
 		return m, tx.audit("message added", map[string]any{"conversation_id": m.ConversationID, "message_id": m.ID, "role": m.Role})
 	})
 	return said, history, err
+}
+
+// titled returns the metadata of a conversation that is named after its first
+// question, as the console names those that it opens.
+func titled(question string) json.RawMessage {
+	title, _ := json.Marshal(agent.Clip(strings.Join(strings.Fields(question), " "), 80))
+	return json.RawMessage(`{"title":` + string(title) + `}`)
 }
 
 // AskOnce stores what the program itself asks an agent under a key, once,
