@@ -118,7 +118,7 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
       <header class="editor-bar">
         <a class="button quiet only" href={`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(x.workflow_id)}`} aria-label="Executions of this workflow" title="Executions of this workflow"><Icon name="ArrowLeft" size={16} /></a>
         <h1 class="clip" tabIndex={-1}><a href={href(agentId.value, "workflows", x.workflow_id)}><Name>{name || "Workflow"}</Name></a> <span class="muted">/ <When time={x.started_at ?? x.created_at} full /></span></h1>
-        <Badge>{x.status}</Badge>{person ? <Badge tone="warn" title="Waiting for a person">waiting</Badge> : waiting && <Badge tone="warn" title="Waiting for a time, an event or another execution">waiting</Badge>}
+        {waiting ? <Badge tone="warn" title={`Running, and waiting for ${person ? "a person" : "a time, an event or another execution"}`}>waiting</Badge> : <Badge>{x.status}</Badge>}
         <span class="muted small">{took(x)}</span>
         <span class="grow" />
         {may && !over && <Button kind="danger" icon="CircleStop" onClick={end}>Terminate</Button>}

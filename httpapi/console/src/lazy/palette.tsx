@@ -93,7 +93,7 @@ export function Palette(props: PaletteProps) {
 /** The keys of one section. */
 const pageKeys: Record<string, [key: string, what: string][]> = {
   chat: [["n", "New chat, once Esc has left the field"], ["↑", "Write the last question again"], ["[", "Previous source"], ["]", "Next source"]],
-  inbox: [["j", "Next conversation"], ["k", "Previous conversation"], ["r", "Reply"], ["n", "Note"], ["e", "Resolve and go on, or reopen"], ["s", "Snooze until the next message, and go on"], ["m", "Bot on or off"], ["a", "Assign to me, or to nobody"], ["u", "Read or unread"]],
+  inbox: [["j", "Next conversation"], ["k", "Previous conversation"], ["r", "Reply"], ["n", "Note"], ["e", "Resolve and open the next, or reopen"], ["s", "Snooze until the next message, and open the next"], ["m", "Bot on or off"], ["a", "Assign to me, or to nobody"], ["u", "Read or unread"]],
   calendar: [["t", "Today"], ["m", "Month"], ["w", "Week"], ["l", "List"], ["j", "Forward"], ["k", "Back"]],
 };
 

@@ -50,10 +50,10 @@ export default function Chat() {
           <div class="stack">
             <div class="row cited">
               <strong><bdi>{placeOf(citation.shown)}</bdi></strong>
-              <a class="button" href={href(id, "knowledge", citation.shown.source)}><Icon name="BookOpen" size={16} /><span>Open in Knowledge</span></a>
+              <a class="button" href={`${href(id, "knowledge", citation.shown.source)}?chunk=${citation.shown.chunk}`}><Icon name="BookOpen" size={16} /><span>Open in Knowledge</span></a>
               {/^https?:/.test(citation.shown.url) && <a class="button" href={citation.shown.url} target="_blank" rel="noopener noreferrer"><Icon name="ExternalLink" size={16} /><span>Page</span></a>}
             </div>
-            <SourceText source={citation.shown.source} chunk={citation.shown.chunk} fallback={citation.shown.content} />
+            <SourceText source={citation.shown.source} chunk={citation.shown.chunk} passage={citation.shown} />
           </div>
         </Drawer>
       )}

@@ -49,7 +49,7 @@ function Servers({ nodes, reload }: { nodes: Node[]; reload: () => Promise<void>
   });
   return (
     <Table rows={nodes} keyOf={(n) => n.id} columns={[
-      { title: "Server", class: "title", cell: (n) => <><strong><Name>{n.name}</Name></strong> {n.self && <Badge title="This page is served by it.">this one</Badge>}<br /><span class="small muted"><bdi>{n.url}</bdi></span></> },
+      { title: "Server", class: "title", cell: (n) => <><strong><Name>{n.name}</Name></strong> {n.self && <Badge title="The server that sent this page">this one</Badge>}<br /><span class="small muted"><bdi>{n.url}</bdi></span></> },
       { title: "State", cell: (n) => <State n={n} /> },
       { title: "Agents", class: "number", cell: (n) => n.agents.toLocaleString() },
       { title: "Lag", class: "number", cell: (n) => (n.alive ? <span title="Longest wait of a commit for the database in the last second">{span(n.lag_ms)}</span> : "–") },

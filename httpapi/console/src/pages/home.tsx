@@ -180,7 +180,7 @@ function Figures({ o }: { o: API.Overview }) {
       {(ran || spoke) && (
         <section class="plots" aria-label="The last 14 days">
           {ran && <div class="card"><Bars label="Executions" days={days} series={[{ name: "complete", tone: "good", values: s.executions.complete ?? [] }, { name: "errored", tone: "bad", values: s.executions.errored ?? [] }, { name: "terminated", tone: "warn", values: s.executions.terminated ?? [] }]} />
-            {p50.length > 0 && <p class="muted small">Half of them took at most {span(p50.at(-1)!)} on the last day, 95th percentile {span(p95.at(-1)!)}.</p>}</div>}
+            {p50.length > 0 && <p class="muted small">On the last day, the median took {span(p50.at(-1)!)} and the 95th percentile {span(p95.at(-1)!)}.</p>}</div>}
           {spoke && <div class="card"><Bars label="Messages" days={days} series={[{ name: "in", tone: "busy", values: s.messages.in ?? [] }, { name: "out", tone: "act", values: s.messages.out ?? [] }]} /></div>}
         </section>
       )}

@@ -45,7 +45,7 @@ export function Countdown({ until }: { until: number }) {
     return () => clearInterval(timer);
   }, []);
   const left = Math.ceil((until - now) / 1000);
-  return <p class="muted">{left > 0 ? `Continuing in ${left} s` : "Goes on…"}</p>;
+  return <p class="muted">{left > 0 ? `Retrying in ${left} s` : "Retrying…"}</p>;
 }
 
 type Toast = { id: number; text: string; error?: Error; undo?: () => void };

@@ -50,7 +50,7 @@ export function Executions({ exact }: { exact?: boolean }) {
         <>
           <Table rows={executions} keyOf={(x) => x.id} open={to} columns={[
             { title: "Workflow", class: "title", cell: (x) => <a href={to(x)}><Name>{nameOf(x.workflow_id)}</Name></a> },
-            { title: "Status", cell: (x) => <div><Badge>{x.status}</Badge>{x.status === "running" && waits.has(x.id) && <> <Badge tone="warn" title="Waiting for a person">waiting</Badge></>}{x.error && <p class="issue small"><bdi>{x.error.message}</bdi></p>}</div> },
+            { title: "Status", cell: (x) => <div>{x.status === "running" && waits.has(x.id) ? <Badge tone="warn" title="Running, and waiting for a person">waiting</Badge> : <Badge>{x.status}</Badge>}{x.error && <p class="issue small"><bdi>{x.error.message}</bdi></p>}</div> },
             { title: "Started", cell: (x) => (exact ? <Moment time={x.started_at ?? x.created_at} /> : <When time={x.started_at ?? x.created_at} />) },
             { title: "Trigger", cell: (x) => <bdi>{triggerWord(x.trigger)}</bdi> },
             { title: "Took", class: "number", cell: took },

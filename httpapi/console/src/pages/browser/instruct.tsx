@@ -61,7 +61,7 @@ export function Instruct({ id }: { id: string }) {
         {error && (error instanceof ApiError && error.issues.llm_provider
           ? <div class="card warn row" role="alert"><p class="grow">Instructions need a language model, and none is set.</p><LinkButton href={href(agentId.value, "settings", "model")} icon="Sparkles">Choose a model</LinkButton></div>
           : <ErrorCard error={error} />)}
-        {acted && <><p class="row small"><Badge tone="good">done</Badge><span class="muted grow">{plural(acted.actions.length, "action")}</span>{acted.cached && <Badge title="Done as the last time, without the model">repeated</Badge>}</p><Actions list={acted.actions} /></>}
+        {acted && <><p class="row small"><Badge tone="good">done</Badge><span class="muted grow">{plural(acted.actions.length, "action")}</span>{acted.cached && <Badge title="Repeated from last time, without the model">repeated</Badge>}</p><Actions list={acted.actions} /></>}
         {observed && (observed.actions.length ? <Actions list={observed.actions} run={(a) => perform(id, a)} /> : <p class="muted">The page offers nothing for it.</p>)}
         {extracted && <section class="result" aria-label="Value"><div class="row"><h2 class="grow">Value</h2><CopyButton text={typeof value === "string" ? value : JSON.stringify(value, null, 2)} /></div>{typeof value === "string" ? <p class="pre"><bdi>{value}</bdi></p> : <JsonTree value={value} />}</section>}
         {usage && usage.input_tokens + usage.output_tokens > 0 && <p class="muted small">{plural(usage.input_tokens + usage.output_tokens, "token")}</p>}

@@ -39,7 +39,7 @@ export function Thumbnail({ s, alt = "" }: { s: Session; alt?: string }) {
         kept.set(s.id, found);
         if (kept.size > mostKept) kept.delete(kept.keys().next().value!);
         if (!gone) setImage(found);
-      }, () => {});
+      }, () => { if (!gone && !over) timer = setTimeout(look, again); });
     };
     const view = new IntersectionObserver(([entry]) => { seen = entry.isIntersecting; if (seen && (!over || !kept.has(s.id) || asked === 0)) look(); });
     view.observe(ref.current!);

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { agentId, href, mayEdit, path, put } from "../../data";
-import { Badge, Button, CopyButton, Icon, JsonTree, span, tell, TextArea, When, type Values } from "../../ui";
+import { Badge, Button, CopyButton, Icon, JsonTree, plural, span, tell, TextArea, When, type Values } from "../../ui";
 import { Highlighted } from "../../parts/highlight";
 import { cited, citationsOf, placeOf, withCitations, type Citation } from "../../parts/citations";
 import { CodeBlock } from "../../parts/codeblock";
@@ -62,9 +62,9 @@ export function AnswerText({ text, sources, queries, open }: { text: string; sou
       <Markdown key={sources.length} text={text} Code={CodeBlock} inlineText={(t) => withCitations(t, sources, open)} />
       {text && sources.length > 0 && (
         <details class="also">
-          <summary class="muted small">{used.size ? `${used.size} cited` : "None cited"}{others.length > 0 && `, ${others.length} also read`}</summary>
+          <summary class="muted small">{used.size ? `${plural(used.size, "passage")} cited` : "No passage cited"}{others.length > 0 && `, ${others.length} more read`}</summary>
           {queries && queries.length > 0 && <p class="muted small">Searched for {queries.map((q, i) => <>{i > 0 && ", "}<bdi>“{q}”</bdi></>)}</p>}
-          <ul>{sources.map((c) => <li><button type="button" class="link" onClick={() => open(c)}><b class="cite">{c.n}</b> <bdi>{placeOf(c)}</bdi></button>{!used.has(c.n) && <span class="muted small"> also read</span>}</li>)}</ul>
+          <ul>{sources.map((c) => <li><button type="button" class="link" onClick={() => open(c)}><b class="cite">{c.n}</b> <bdi>{placeOf(c)}</bdi></button>{!used.has(c.n) && <span class="muted small"> not cited</span>}</li>)}</ul>
         </details>
       )}
     </>
@@ -105,8 +105,7 @@ export function Answer({ versions, open, retry }: AnswerProps) {
         <CopyButton text={m.content || sources.map((c) => c.content).join("\n\n")} />
         {retry && <Button kind="quiet" icon="RotateCcw" label="Regenerate" onClick={() => { setAt(versions.length); retry(m); }} />}
         {mayEdit.value && <Feedback message={m} />}
-        <span class="muted small">{[m.metadata?.model, m.metadata?.usage?.total_tokens && `${m.metadata.usage.total_tokens} tokens`].filter(Boolean).join(" · ")}</span>
-        <span class="muted small"><When time={m.created_at} /></span>
+        <span class="muted small">{[m.metadata?.model, m.metadata?.usage?.total_tokens && `${m.metadata.usage.total_tokens} tokens`, ""].filter((t) => t !== undefined).join(" · ")}<When time={m.created_at} /></span>
       </div>
     </div>
   );

@@ -24,7 +24,7 @@ export function Replies({ id, text = "", close }: { id: string; text?: string; c
             <li key={r.id} class="row nowrap"><div class="grow"><strong>!<bdi>{r.shortcut}</bdi></strong><p class="muted small clip"><bdi>{r.text}</bdi></p></div>
               <Button kind="quiet" icon="Pencil" label={`Edit !${r.shortcut}`} onClick={() => edit(r)} /><Button kind="quiet" icon="Trash2" label={`Delete !${r.shortcut}`} onClick={() => drop(r)} /></li>
           ))}</ul>
-        ) : <p class="muted">Answers that are needed again and again. Type <kbd>!</kbd> and the word of one in a reply, and it is filled in.</p>;
+        ) : <p class="muted">Answers you give often. In a reply, type <kbd>!</kbd> and the shortcut of one to insert it.</p>;
       }}</Load>
       <div class="row end"><Button kind="primary" icon="Plus" onClick={() => edit()}>New canned reply</Button></div>
     </Dialog>
@@ -38,7 +38,7 @@ function Edit({ id, reply, text, close, done }: { id: string; reply?: API.Canned
   };
   return (
     <FormDialog title={reply ? "Edit the canned reply" : "New canned reply"} close={close} action="Save" run={save} initial={{ shortcut: reply?.shortcut ?? "", text: reply?.text ?? text }} ready={(v) => Boolean(v.shortcut.trim() && v.text.trim())}>
-      {(f) => <><TextField label="Word" hint="Without spaces, such as hours." autoFocus {...f.text("shortcut")} /><TextArea label="Text" rows={4} {...f.text("text")} /></>}
+      {(f) => <><TextField label="Shortcut" hint="Without spaces, such as hours." autoFocus {...f.text("shortcut")} /><TextArea label="Text" rows={4} {...f.text("text")} /></>}
     </FormDialog>
   );
 }

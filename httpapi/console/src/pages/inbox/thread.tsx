@@ -32,7 +32,7 @@ export function Thread({ id, conversation, colleagues, toggleDetails, change }: 
         <>
           <header class="row">
             {back}
-            <h2 class="grow clip"><bdi>{whoOf(c)}</bdi> <span class="muted small">{channelOf(c)}</span></h2>
+            <h2 class="grow"><bdi>{whoOf(c)}</bdi><span class="muted small">{channelOf(c)}</span></h2>
             {c.assignee && <Badge title="Assignee"><bdi>{c.assignee}</bdi></Badge>}
             {c.status !== "open" && <Badge>{c.status}</Badge>}
             {c.needs_human && <Badge tone="bad">asks for a person</Badge>}

@@ -130,7 +130,7 @@ function Api({ form, text, issue, off }: { form: ReturnType<typeof useForm>; tex
   const more = [v.response_path, v.timeout_ms, v.query.length].some(Boolean) || ["response_path", "timeout_ms", "query"].some(issue);
   return (
     <>
-      <div class="row address"><SelectField label="Method" disabled={off} options={methods.map((m) => [m, m])} {...form.choice("method")} error={issue("method")} /><TextField label="Address" required placeholder="https://api.example.com/orders/{{id}}" hint="Arguments as {{name}}, behind the host." {...text("url")} /></div>
+      <div class="row address"><SelectField label="Method" disabled={off} options={methods.map((m) => [m, m])} {...form.choice("method")} error={issue("method")} /><TextField label="Address" required placeholder="https://api.example.com/orders/{{id}}" hint="Write arguments as {{name}}, after the host." {...text("url")} /></div>
       <CredentialFields form={form} kinds={["none", "stored", "bearer", "basic", "header"]} disabled={off} />
       <PairsField label="Headers" pairs={v.headers} onChange={(p) => form.set("headers", p)} disabled={off} error={issue("headers")} />
       {v.method !== "GET" && <div class={issue("body") ? "field wrong" : "field"}><span class="label">Body</span><Code language="json" label="Body" rows={4} value={v.body} onInput={(b) => form.set("body", b)} readonly={off} invalid={Boolean(issue("body"))} />{issue("body") ? <small class="issue" role="alert">{issue("body")}</small> : <small class="muted">JSON, with arguments as {"{{name}}"}; nothing when empty.</small>}</div>}

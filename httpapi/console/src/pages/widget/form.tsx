@@ -66,7 +66,7 @@ export function WidgetForm({ id, gateway, options, done, onLook }: Props) {
   return (
     <form class="card stack" noValidate onSubmit={(e) => { e.preventDefault(); if (!busy) void save(); }}>
       <TextField label="Name" required hint="Only you see this." {...text("name")} />
-      <TextArea label="Websites" rows={2} placeholder="https://shop.example.com" hint="Sites that may show the widget, one per line. Empty: it's shown nowhere." {...text("allowedOrigins")} error={issue("allowedOrigins")} />
+      <TextArea label="Websites" rows={2} placeholder="https://shop.example.com" hint="Sites that may show the widget, one per line. Without any, it isn't shown." {...text("allowedOrigins")} error={issue("allowedOrigins")} />
       <h2>How it looks</h2>
       <div class="widget-pair">
         <TextField label="Title" placeholder={usual.title} {...text("title")} error={issue("title")} />
