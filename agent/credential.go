@@ -119,7 +119,7 @@ func (c *CredentialConfig) endpoints() [5]string {
 
 // Seal returns what is to be sealed of a credential with a secret.
 func (c *Credential) Seal(values map[string]string) SealedCredential {
-	return SealedCredential{c.Type, c.Hosts, c.Config.endpoints(), values}
+	return SealedCredential{Type: c.Type, Hosts: c.Hosts, Endpoints: c.Config.endpoints(), Values: values}
 }
 
 // Is reports whether what was sealed is for the credential as it is now.

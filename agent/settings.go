@@ -39,7 +39,7 @@ type Embedding struct {
 
 // Embedding returns the embedding settings.
 func (s Settings) Embedding() Embedding {
-	return Embedding{s.EmbeddingProvider, s.EmbeddingModel, s.EmbeddingBaseURL, s.EmbeddingQueryPrefix, s.EmbeddingPassagePrefix}
+	return Embedding{Provider: s.EmbeddingProvider, Model: s.EmbeddingModel, BaseURL: s.EmbeddingBaseURL, QueryPrefix: s.EmbeddingQueryPrefix, PassagePrefix: s.EmbeddingPassagePrefix}
 }
 
 // Providers of embeddings on this machine: the built-in model, and models that

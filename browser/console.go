@@ -41,7 +41,7 @@ func (c *console) add(pageID, level, text string) {
 	if len(c.entries) >= maxLogEntries {
 		c.entries = append(c.entries[:0], c.entries[maxLogEntries/10:]...)
 	}
-	c.entries = append(c.entries, LogEntry{c.last, pageID, level, agent.Clip(text, maxLogText), time.Now().UnixMilli()})
+	c.entries = append(c.entries, LogEntry{Seq: c.last, PageID: pageID, Level: level, Text: agent.Clip(text, maxLogText), Timestamp: time.Now().UnixMilli()})
 	close(c.added)
 	c.added = make(chan struct{})
 }

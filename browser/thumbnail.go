@@ -117,7 +117,7 @@ func average(full image.Image, width, height int) *image.RGBA {
 					r, g, b, n = r+pr>>8, g+pg>>8, b+pb>>8, n+1
 				}
 			}
-			to.SetRGBA(x, y, color.RGBA{uint8(r / n), uint8(g / n), uint8(b / n), 255})
+			to.SetRGBA(x, y, color.RGBA{R: uint8(r / n), G: uint8(g / n), B: uint8(b / n), A: 255})
 		}
 	}
 	return to

@@ -115,7 +115,7 @@ func (g *Gateways) callOnce(ctx context.Context, c apiCall, out any) error {
 		if c.retryAfter != nil {
 			asks = max(asks, c.retryAfter(body))
 		}
-		return &statusError{c.platform, resp.StatusCode, body, asks}
+		return &statusError{platform: c.platform, status: resp.StatusCode, body: body, retryAfter: asks}
 	}
 	if raw, ok := out.(*rawAnswer); ok {
 		*raw = rawAnswer{resp.StatusCode, body}

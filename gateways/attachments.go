@@ -193,7 +193,7 @@ func (g *Gateways) openFile(ctx context.Context, from fileRequest) (*http.Respon
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		_ = resp.Body.Close()
-		return nil, refusal(&statusError{"the platform", resp.StatusCode, nil, egress.RetryAfter(resp.Header.Get("Retry-After"), g.now())}, "the platform", "credential for the file")
+		return nil, refusal(&statusError{platform: "the platform", status: resp.StatusCode, retryAfter: egress.RetryAfter(resp.Header.Get("Retry-After"), g.now())}, "the platform", "credential for the file")
 	}
 	return resp, nil
 }

@@ -71,7 +71,7 @@ func (h hook) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Me
 		sum := sha256.Sum256([]byte(m.Key))
 		id = "message-" + hex.EncodeToString(sum[:16])
 	}
-	body, err := json.Marshal(hookMessage{"message", agent.At(g.now()), m.To, cmp.Or(m.Thread, m.To), m.Text, m.Format})
+	body, err := json.Marshal(hookMessage{Type: "message", Timestamp: agent.At(g.now()), To: m.To, Thread: cmp.Or(m.Thread, m.To), Text: m.Text, Format: m.Format})
 	if err != nil {
 		return Sent{}, err
 	}

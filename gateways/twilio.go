@@ -88,7 +88,7 @@ func (t twilio) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) 
 	case account.Status != "active":
 		return nil, newClientError("the Twilio account is not active"+parenthesized(errorWord(account.Status)), nil)
 	}
-	return TwilioInfo{account.SID, account.FriendlyName, account.Status, account.Type}, nil
+	return TwilioInfo{AccountSID: account.SID, FriendlyName: account.FriendlyName, Status: account.Status, Type: account.Type}, nil
 }
 
 // parenthesized returns a text in parentheses after a space; "" stays.

@@ -53,7 +53,7 @@ func (g *Gateways) Widget(ctx context.Context, db *store.DB, id string) (*Widget
 	if err == nil && (o.Type != agent.GatewayWeb || o.Status != agent.GatewayActive || o.Locked || db.Agent().Status == agent.StatusDisabled) {
 		err = agent.NotFound("widget", id)
 	}
-	return &Widget{o, o.Config.WidgetConfig.WithDefaults(), g, db}, err
+	return &Widget{OpenGateway: o, WidgetConfig: o.Config.WidgetConfig.WithDefaults(), gateways: g, db: db}, err
 }
 
 // Ticket returns a ticket for a page of an origin, which opens the widget once

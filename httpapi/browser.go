@@ -83,7 +83,7 @@ func (s *Server) getSession(c *rest.Call, in *sessionIn) (openSessionOut, error)
 	}
 	active := open.ActivePage()
 	for _, p := range open.Pages() {
-		out.Tabs = append(out.Tabs, tab{p.ID(), p.URL(), p.Title(), p == active})
+		out.Tabs = append(out.Tabs, tab{PageID: p.ID(), URL: p.URL(), Title: p.Title(), Active: p == active})
 	}
 	out.Takeover, err = c.DB.OpenTakeover(c, in.ID)
 	if err == nil && out.Takeover != nil {

@@ -95,7 +95,7 @@ func (f *changeFeed) agentChanges(ctx context.Context, seen map[record]string) (
 	}
 	for kind, row := range map[string]any{
 		agent.KindAgent:   f.db.Agent(),
-		store.KindSetting: settingsOut{settings.Settings, settings.Configured, settings.Locked, settings.UpdatedAt},
+		store.KindSetting: settingsOut{Settings: settings.Settings, Configured: settings.Configured, Locked: settings.Locked, UpdatedAt: settings.UpdatedAt},
 	} {
 		key, text := record{kind, f.db.ID()}, string(encode(row))
 		if seen[key] != text {

@@ -96,7 +96,7 @@ func (s *Server) chatTurn(c *rest.Call) error {
 }
 
 func chatOutOf(m agent.Message, a agentchat.Answer) chatOut {
-	return chatOut{ConversationID: m.ConversationID, Message: chatMessage{m.ID, m.Role, m.Content, m.CreatedAt},
+	return chatOut{ConversationID: m.ConversationID, Message: chatMessage{ID: m.ID, Role: m.Role, Content: m.Content, CreatedAt: m.CreatedAt},
 		ToolCalls: a.ToolCalls, Sources: a.Sources, Queries: a.Queries, Usage: a.Usage, Mode: a.Mode}
 }
 

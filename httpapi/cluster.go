@@ -65,7 +65,10 @@ func (s *Server) getCluster(c *rest.Call, _ *none) (clusterOut, error) {
 		return out, unavailable(err)
 	}
 	for _, n := range nodes {
-		out.Nodes = append(out.Nodes, clusterNode{n.Session, n.Name, n.URL, n.Version, n.Agents, n.Lag.Milliseconds(), n.Alive, n.Leaving, n.Self, agent.At(n.Seen)})
+		out.Nodes = append(out.Nodes, clusterNode{
+			ID: n.Session, Name: n.Name, URL: n.URL, Version: n.Version, Agents: n.Agents,
+			LagMS: n.Lag.Milliseconds(), Alive: n.Alive, Leaving: n.Leaving, Self: n.Self, SeenAt: agent.At(n.Seen),
+		})
 	}
 	slices.SortFunc(out.Nodes, func(a, b clusterNode) int {
 		return cmp.Or(boolOrder(a.Alive, b.Alive), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))

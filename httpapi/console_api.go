@@ -88,7 +88,7 @@ func (s *Server) console(c *rest.Call, in *consoleIn) (consoleOut, error) {
 				return out, err
 			}
 		}
-		out.Agents = append(out.Agents, consoleAgent{v.ID, v.Name, v.Status, v.role, attention.Waiting, attention.Failures})
+		out.Agents = append(out.Agents, consoleAgent{ID: v.ID, Name: v.Name, Status: v.Status, Role: v.role, Waiting: attention.Waiting, Failures: attention.Failures})
 	}
 	return out, nil
 }

@@ -55,7 +55,7 @@ func (s *Server) listEvents(c *rest.Call, in *listEventsIn) (eventsOut, error) {
 	found, next, err := c.DB.EventLog(c, f, limit)
 	out := eventsOut{Events: make([]eventOut, len(found)), Meta: CursorMeta{HasMore: next > 0, Limit: limit}}
 	for i, e := range found {
-		out.Events[i] = eventOut{e.Seq, e.ID, e.Type, e.Data, e.CreatedAt}
+		out.Events[i] = eventOut{Seq: e.Seq, ID: e.ID, Type: e.Type, Data: e.Data, CreatedAt: e.CreatedAt}
 	}
 	if next > 0 {
 		cursor := strconv.FormatInt(next, 10)

@@ -122,7 +122,11 @@ type executionItem struct {
 }
 
 func newExecutionItem(x agent.Execution) executionItem {
-	return executionItem{x.ID, x.WorkflowID, x.Version, x.Status, x.Trigger, x.Error, x.RetriedFrom, x.ParentID, x.CreatedAt, x.StartedAt, x.CompletedAt}
+	return executionItem{
+		ID: x.ID, WorkflowID: x.WorkflowID, Version: x.Version, Status: x.Status,
+		Trigger: x.Trigger, Error: x.Error, RetriedFrom: x.RetriedFrom, ParentID: x.ParentID,
+		CreatedAt: x.CreatedAt, StartedAt: x.StartedAt, CompletedAt: x.CompletedAt,
+	}
 }
 
 type executionsOut struct {

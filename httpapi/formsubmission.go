@@ -111,7 +111,7 @@ func newFile(name string, content []byte) submittedFile {
 		}
 		return r
 	}, name)
-	return submittedFile{cmp.Or(strings.Trim(agent.Clip(name, 200), "./ "), "file"), http.DetectContentType(content), len(content), base64.StdEncoding.EncodeToString(content)}
+	return submittedFile{Name: cmp.Or(strings.Trim(agent.Clip(name, 200), "./ "), "file"), MIMEType: http.DetectContentType(content), Size: len(content), Data: base64.StdEncoding.EncodeToString(content)}
 }
 
 // readParts reads a multipart form that is in memory already.

@@ -116,5 +116,5 @@ type testGatewayOut struct {
 
 func (s *Server) testGateway(c *rest.Call, in *testGatewayIn) (testGatewayOut, error) {
 	t, err := s.options.Gateways.SendTest(c, c.DB, in.ID, gateways.TestMessage{To: in.Body.To, Text: in.Body.Text})
-	return testGatewayOut{t.Error == "" && err == nil, t.ID, t.Error, t.Took.Milliseconds()}, err
+	return testGatewayOut{Success: t.Error == "" && err == nil, MessageID: t.ID, Error: t.Error, Duration: t.Took.Milliseconds()}, err
 }

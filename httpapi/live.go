@@ -142,7 +142,7 @@ func (s *Server) liveState(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return rest.WriteJSON(c, http.StatusOK, liveStateOut{v.session.ID(), v.control, v.takeover, v.session.Viewport()})
+	return rest.WriteJSON(c, http.StatusOK, liveStateOut{SessionID: v.session.ID(), Control: v.control, Takeover: v.takeover, Viewport: v.session.Viewport()})
 }
 
 // boundPage returns the id of the tab that a socket is bound to by pageId, or

@@ -36,11 +36,11 @@ const (
 )
 
 var browserTools = []browserTool{
-	{"navigate", "Open an address in the browser.", `"url":{"type":"string"},"wait_until":{"type":"string","enum":["load","domcontentloaded","networkidle","commit"]}`, []string{"url"}},
-	{"snapshot", "Read the page as text: what is on it, with a ref for each element that can be clicked or typed into.", `"max_length":{"type":"integer","minimum":1,"maximum":200000}`, nil},
-	{"click", "Click on an element of the page.", selectorProperty + `,"button":{"type":"string","enum":["left","right","middle"]}`, []string{"selector"}},
-	{"type", "Type text into an element of the page.", selectorProperty + `,"text":{"type":"string"},"clear":{"type":"boolean","description":"Empty the field first."}`, []string{"selector", "text"}},
-	{"screenshot", "Look at the page as a picture.", `"full_page":{"type":"boolean"}`, nil},
+	{action: "navigate", description: "Open an address in the browser.", properties: `"url":{"type":"string"},"wait_until":{"type":"string","enum":["load","domcontentloaded","networkidle","commit"]}`, required: []string{"url"}},
+	{action: "snapshot", description: "Read the page as text: what is on it, with a ref for each element that can be clicked or typed into.", properties: `"max_length":{"type":"integer","minimum":1,"maximum":200000}`, required: nil},
+	{action: "click", description: "Click on an element of the page.", properties: selectorProperty + `,"button":{"type":"string","enum":["left","right","middle"]}`, required: []string{"selector"}},
+	{action: "type", description: "Type text into an element of the page.", properties: selectorProperty + `,"text":{"type":"string"},"clear":{"type":"boolean","description":"Empty the field first."}`, required: []string{"selector", "text"}},
+	{action: "screenshot", description: "Look at the page as a picture.", properties: `"full_page":{"type":"boolean"}`, required: nil},
 }
 
 // browserFunctions returns the browser's tools for callers who may use it.

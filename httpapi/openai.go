@@ -60,7 +60,7 @@ type openAIModels struct {
 }
 
 func openAIModelOf(a agent.Agent) openAIModel {
-	return openAIModel{a.Name, "model", a.CreatedAt.Unix(), "satchel"}
+	return openAIModel{ID: a.Name, Object: "model", Created: a.CreatedAt.Unix(), OwnedBy: "satchel"}
 }
 
 func (s *Server) openAIModels(c *rest.Call) error {

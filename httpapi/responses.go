@@ -226,7 +226,7 @@ func (s *Server) citationsOf(c *rest.Call, a agentchat.Answer) []responseCitatio
 			from := source.Metadata
 			address := cmp.Or(from.URL, s.options.PublicURL+"/#/agents/"+c.DB.ID()+"/knowledge/"+source.SourceID)
 			start := utf8.RuneCountInString(a.Text[:at[0]])
-			list = append(list, responseCitation{"url_citation", start, start + at[1] - at[0], address, cmp.Or(from.SourceName, address)})
+			list = append(list, responseCitation{Type: "url_citation", StartIndex: start, EndIndex: start + at[1] - at[0], URL: address, Title: cmp.Or(from.SourceName, address)})
 		}
 	}
 	return list

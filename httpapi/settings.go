@@ -17,7 +17,7 @@ type settingsOut struct {
 
 func (s *Server) getSettings(c *rest.Call, _ *agentIn) (settingsOut, error) {
 	v, err := c.DB.Settings(c)
-	return settingsOut{v.Settings, v.Configured, v.Locked, v.UpdatedAt}, err
+	return settingsOut{Settings: v.Settings, Configured: v.Configured, Locked: v.Locked, UpdatedAt: v.UpdatedAt}, err
 }
 
 type updateSettingsIn struct{ Body agent.SettingsChange }
@@ -35,7 +35,7 @@ func (s *Server) updateSettings(c *rest.Call, in *updateSettingsIn) (settingsOut
 	if err == nil && (in.Body.EmbeddingProvider.Given || in.Body.EmbeddingModel.Given) {
 		err = s.index.Reembed(c, c.DB)
 	}
-	return settingsOut{v.Settings, v.Configured, v.Locked, v.UpdatedAt}, err
+	return settingsOut{Settings: v.Settings, Configured: v.Configured, Locked: v.Locked, UpdatedAt: v.UpdatedAt}, err
 }
 
 // checkEmbedding validates changed settings of the embedding provider, without
@@ -112,7 +112,7 @@ func (s *Server) listEmbeddingModels(*rest.Call, *agentIn) (embeddingModelsOut, 
 	list, err := s.index.Models().List()
 	out := embeddingModelsOut{Models: make([]installedModel, len(list))}
 	for i, m := range list {
-		out.Models[i] = installedModel{m.Name, m.Kind, m.Dims, m.Tokens, m.Size()}
+		out.Models[i] = installedModel{Name: m.Name, Kind: m.Kind, Dims: m.Dims, Tokens: m.Tokens, Size: m.Size()}
 	}
 	return out, err
 }

@@ -356,5 +356,5 @@ func (s *Server) restart(c *rest.Call, id string, status agent.SourceStatus, mes
 	if err != nil {
 		return restarted{}, err
 	}
-	return restarted{source.ID, source.Type, source.Status, message}, nil
+	return restarted{ID: source.ID, Type: source.Type, Status: source.Status, Message: message}, nil
 }

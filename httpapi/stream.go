@@ -311,7 +311,7 @@ func (f *changeFeed) place(stream, who, at string, editing bool) bool {
 	f.mu.Lock()
 	for v := range f.viewers {
 		if v.id == stream && v.who == who {
-			now = presenceOut{who, at, editing, stream}
+			now = presenceOut{Who: who, At: at, Editing: editing, Stream: stream}
 			v.presence = now
 		}
 	}

@@ -56,7 +56,7 @@ func (s *Server) useTemplate(c *rest.Call, in *useTemplateIn) (fromTemplate, err
 	if err != nil {
 		return fromTemplate{}, err
 	}
-	out := fromTemplate{made.Workflow, append([]agent.Gateway{}, made.Gateways...), []agent.Source{}, []agent.Schedule{}}
+	out := fromTemplate{Workflow: made.Workflow, Gateways: append([]agent.Gateway{}, made.Gateways...), Sources: []agent.Source{}, Schedules: []agent.Schedule{}}
 	if made.Source != nil {
 		out.Sources = append(out.Sources, *made.Source)
 	}

@@ -19,7 +19,7 @@ type toolItem struct {
 }
 
 func newToolItem(t agent.Tool) toolItem {
-	return toolItem{t.ID, t.Name, t.Description, t.Type, t.Enabled, t.CreatedAt}
+	return toolItem{ID: t.ID, Name: t.Name, Description: t.Description, Type: t.Type, Enabled: t.Enabled, CreatedAt: t.CreatedAt}
 }
 
 type toolsOut struct {

@@ -29,7 +29,7 @@ type visitorFile struct {
 func visitorFiles(attachments []agent.Attachment) []visitorFile {
 	var files []visitorFile
 	for _, a := range attachments {
-		files = append(files, visitorFile{a.Name, a.MimeType, a.Size, a.Status != agent.AttachmentStored})
+		files = append(files, visitorFile{Name: a.Name, MimeType: a.MimeType, Size: a.Size, Removed: a.Status != agent.AttachmentStored})
 	}
 	return files
 }

@@ -130,7 +130,7 @@ func (s *Server) visitorStream(c echo.Context) error {
 		return err
 	}
 	f.out = rest.NewEventWriter(call)
-	hello := visitorHello{w.Title, w.Greeting, w.Color, w.AskEmail, w.OfflineMessage, visitorFilesAllowed(w)}
+	hello := visitorHello{Title: w.Title, Greeting: w.Greeting, Color: w.Color, AskEmail: w.AskEmail, OfflineMessage: w.OfflineMessage, Files: visitorFilesAllowed(w)}
 	if f.out.Event("hello", hello) != nil || f.write(call, visit) != nil {
 		return nil //nolint:nilerr // the client disconnected
 	}

@@ -43,7 +43,7 @@ func (s *Server) importWorkflows(c *rest.Call, in *importWorkflowsIn) (importedW
 			return importedWorkflows{}, moveFields(err, "", "document.")
 		}
 	}
-	out := importedWorkflows{read.Workflows, read.Schedules, read.Tools, read.Credentials, read.Report}
+	out := importedWorkflows{Workflows: read.Workflows, Schedules: read.Schedules, Tools: read.Tools, Credentials: read.Credentials, Report: read.Report}
 	if in.Body.DryRun {
 		for i := range out.Workflows {
 			w := &out.Workflows[i]

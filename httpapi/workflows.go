@@ -48,7 +48,11 @@ type workflowItem struct {
 }
 
 func newWorkflowItem(w agent.Workflow) workflowItem {
-	return workflowItem{w.ID, w.Name, w.Description, w.Status, w.Version, triggersOf(w.Nodes), w.CreatedAt, w.UpdatedAt, w.UpdatedBy}
+	return workflowItem{
+		ID: w.ID, Name: w.Name, Description: w.Description,
+		Status: w.Status, Version: w.Version, Triggers: triggersOf(w.Nodes),
+		CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt, UpdatedBy: w.UpdatedBy,
+	}
 }
 
 // triggersOf returns the events of the triggers among nodes, without

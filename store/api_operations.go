@@ -45,7 +45,7 @@ func packOperations(operations []agent.OperationDefinition) ([]packedOperation, 
 		if err := w.Close(); err != nil {
 			return nil, err
 		}
-		packed[i] = packedOperation{&operations[i], string(tags), bytes.Clone(out.Bytes()), operationHash(raw)}
+		packed[i] = packedOperation{OperationDefinition: &operations[i], tags: string(tags), definition: bytes.Clone(out.Bytes()), hash: operationHash(raw)}
 	}
 	return packed, nil
 }

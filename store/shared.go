@@ -52,7 +52,7 @@ type Summary struct {
 }
 
 func (r *record) summary() Summary {
-	return Summary{r.agent, r.admins, r.pending, r.attention, r.attended}
+	return Summary{Agent: r.agent, Admins: r.admins, Pending: r.pending, Attention: r.attention, Attended: r.attended}
 }
 
 // Summary returns what the catalog knows of the agent, with what is waiting in it now.

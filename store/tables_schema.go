@@ -133,10 +133,10 @@ func tableParts(t *agent.Table) []object {
 	}
 	trigger := func(name, when, body string) object {
 		full := own + "_" + name
-		return object{"trigger", full, table, fmt.Sprintf("CREATE TRIGGER %s %s BEGIN\n  %s\nEND", full, when, body)}
+		return object{kind: "trigger", name: full, table: table, sql: fmt.Sprintf("CREATE TRIGGER %s %s BEGIN\n  %s\nEND", full, when, body)}
 	}
 	return []object{
-		{"view", own + "_json", own + "_json", fmt.Sprintf("CREATE VIEW %s_json AS SELECT id, %s AS json FROM %q", own, rowJSON(t), table)},
+		{kind: "view", name: own + "_json", table: own + "_json", sql: fmt.Sprintf("CREATE VIEW %s_json AS SELECT id, %s AS json FROM %q", own, rowJSON(t), table)},
 		trigger("created", fmt.Sprintf("AFTER INSERT ON %q", table),
 			event(agent.EventRowCreated, "new", "")+fmt.Sprintf("\n  UPDATE _counts SET n = n + 1 WHERE name = '%s';", table)),
 		trigger("updated", fmt.Sprintf("AFTER UPDATE ON %q WHEN (%s) IS NOT (%s)", table, strings.Join(after, ", "), strings.Join(before, ", ")),
@@ -149,7 +149,7 @@ func tableParts(t *agent.Table) []object {
 // tableObjects is what the schema has of a table.
 func tableObjects(t *agent.Table) schema {
 	table := tablePrefix + t.Name
-	objects := schema{{"table", table, table, tableSQL(t, table)}: true}
+	objects := schema{{kind: "table", name: table, table: table, sql: tableSQL(t, table)}: true}
 	indexes := 1 // of the key
 	for _, c := range t.Columns {
 		if c.Unique {
@@ -157,7 +157,7 @@ func tableObjects(t *agent.Table) schema {
 		}
 	}
 	for n := range indexes {
-		objects[object{"index", fmt.Sprintf("sqlite_autoindex_%s_%d", table, n+1), table, ""}] = true
+		objects[object{kind: "index", name: fmt.Sprintf("sqlite_autoindex_%s_%d", table, n+1), table: table, sql: ""}] = true
 	}
 	for _, o := range tableParts(t) {
 		objects[o] = false

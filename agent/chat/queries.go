@@ -84,7 +84,7 @@ func (c *Chat) queries(ctx context.Context, db *store.DB, model llm.Model, syste
 	var reply struct {
 		Queries []string `json:"queries"`
 	}
-	used, err = c.short(ctx, db, model, shortCall{c.calls.queries, system, text, &reply, func() error {
+	used, err = c.short(ctx, db, model, shortCall{limit: c.calls.queries, system: system, text: text, reply: &reply, check: func() error {
 		if list = usable(reply.Queries); len(list) == 0 {
 			return errors.New("the reply has no usable query")
 		}

@@ -136,7 +136,7 @@ func (c *Chat) rerank(ctx context.Context, db *store.DB, model llm.Model, q vect
 	var reply struct {
 		Ratings []float64 `json:"ratings"`
 	}
-	_, err := c.short(ctx, db, model, shortCall{c.calls.ratings, rating, b.String(), &reply, func() error {
+	_, err := c.short(ctx, db, model, shortCall{limit: c.calls.ratings, system: rating, text: b.String(), reply: &reply, check: func() error {
 		if len(reply.Ratings) != len(rated) || slices.ContainsFunc(reply.Ratings, func(n float64) bool { return n < 0 || n > 100 }) {
 			return errors.New("the reply does not rate each passage")
 		}

@@ -30,11 +30,11 @@ type cronField struct {
 }
 
 var cronFields = []cronField{
-	{"minute", 0, 59, nil},
-	{"hour", 0, 23, nil},
-	{"day of the month", 1, 31, nil},
-	{"month", 1, 12, strings.Fields("jan feb mar apr may jun jul aug sep oct nov dec")},
-	{"day of the week", 0, 7, strings.Fields("sun mon tue wed thu fri sat")},
+	{name: "minute", min: 0, max: 59},
+	{name: "hour", min: 0, max: 23},
+	{name: "day of the month", min: 1, max: 31},
+	{name: "month", min: 1, max: 12, names: strings.Fields("jan feb mar apr may jun jul aug sep oct nov dec")},
+	{name: "day of the week", min: 0, max: 7, names: strings.Fields("sun mon tue wed thu fri sat")},
 }
 
 // ParseCron parses five space-separated fields. Each is *, a value, a range

@@ -234,7 +234,7 @@ func (q *anthropicRequest) add(m Message) {
 	case agent.MessageSystem:
 		q.System = append(q.System, anthropicText{"text", m.Content})
 	case agent.MessageTool:
-		q.addBlock("user", anthropicToolResult{"tool_result", m.CallID, []anthropicText{{"text", m.Content}}, false})
+		q.addBlock("user", anthropicToolResult{Type: "tool_result", ToolUseID: m.CallID, Content: []anthropicText{{"text", m.Content}}})
 	case agent.MessageAssistant:
 		if m.Content != "" {
 			q.addBlock("assistant", anthropicText{"text", m.Content})
@@ -244,7 +244,7 @@ func (q *anthropicRequest) add(m Message) {
 			if !json.Valid(input) {
 				input = json.RawMessage("{}")
 			}
-			q.addBlock("assistant", anthropicToolUse{"tool_use", call.ID, call.Name, input})
+			q.addBlock("assistant", anthropicToolUse{Type: "tool_use", ID: call.ID, Name: call.Name, Input: input})
 		}
 	default:
 		q.addBlock("user", anthropicText{"text", m.Content})

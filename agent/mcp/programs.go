@@ -83,7 +83,7 @@ type failure struct {
 // NewPrograms returns Programs that run nothing until Start.
 func NewPrograms(o ProgramOptions) *Programs {
 	return &Programs{options: o, running: map[programKey]*process{}, failed: map[programKey]failure{},
-		limits: programLimits{idleProgram, endGrace, minRestart, sweepEvery, programMemory, time.Now}}
+		limits: programLimits{idle: idleProgram, grace: endGrace, restart: minRestart, sweep: sweepEvery, memory: programMemory, now: time.Now}}
 }
 
 // OpenPrograms returns Programs with the commands of the operator's file, none if

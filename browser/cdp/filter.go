@@ -192,7 +192,7 @@ func (f *Filter) answerLocked(m message) Step {
 	if p.result != nil && m.Result != nil {
 		m.Result = p.result(f, m.Result)
 	}
-	return Step{ToClient: [][]byte{encode(answered{p.id, m.Result, m.Error, p.session})}}
+	return Step{ToClient: [][]byte{encode(answered{ID: p.id, Result: m.Result, Error: m.Error, SessionID: p.session})}}
 }
 
 // eventLocked passes an event of one of the client's sessions.

@@ -157,7 +157,7 @@ func (c *clicks) press(m Mouse, now time.Time) int {
 	if !again || c.n >= 3 {
 		c.n = 0
 	}
-	*c = clicks{now, m.X, m.Y, m.Button, c.n + 1}
+	*c = clicks{at: now, x: m.X, y: m.Y, button: m.Button, n: c.n + 1}
 	return c.n
 }
 

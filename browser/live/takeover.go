@@ -178,7 +178,7 @@ func (l *Live) status(s *browser.Session) []byte {
 	}{"status", s.Status(), s.Viewport(), nil}
 	if t != nil {
 		if now := t.current(); now.Status.Open() {
-			message.Takeover = &takeoverState{t.id, now.Status, now.Reason, now.ExpiresAt}
+			message.Takeover = &takeoverState{ID: t.id, Status: now.Status, Reason: now.Reason, ExpiresAt: now.ExpiresAt}
 		}
 	}
 	raw, _ := json.Marshal(message) // plain values

@@ -246,7 +246,7 @@ func (v *Viewer) tabsMessage() []byte {
 	open := map[string]bool{}
 	for _, p := range pages {
 		open[p.ID()] = true
-		list.Tabs = append(list.Tabs, tab{p.ID(), p.ID(), p.URL(), p.Title(), v.live.icon(p)})
+		list.Tabs = append(list.Tabs, tab{PageID: p.ID(), ID: p.ID(), URL: p.URL(), Title: p.Title(), Favicon: v.live.icon(p)})
 	}
 	for i, id := range v.tabs {
 		if !open[id] {

@@ -33,7 +33,7 @@ func conditionsOf(p params) tests {
 			sensitive = !v
 		}
 		for _, one := range list {
-			t.list = append(t.list, test{one.or("operator.type", "string"), one.or("operator.operation", "equals"), one["leftValue"], one["rightValue"], sensitive})
+			t.list = append(t.list, test{kind: one.or("operator.type", "string"), operation: one.or("operator.operation", "equals"), left: one["leftValue"], right: one["rightValue"], sensitive: sensitive})
 		}
 		return t
 	}
@@ -41,7 +41,7 @@ func conditionsOf(p params) tests {
 	t := tests{any: combine == "any" || combine == "OR"}
 	for _, kind := range []string{"boolean", "dateTime", "number", "string"} {
 		for _, one := range p.objects("conditions." + kind) {
-			t.list = append(t.list, test{kind, one.or("operation", defaultOperation(kind)), operand(kind, one["value1"]), operand(kind, one["value2"]), true})
+			t.list = append(t.list, test{kind: kind, operation: one.or("operation", defaultOperation(kind)), left: operand(kind, one["value1"]), right: operand(kind, one["value2"]), sensitive: true})
 		}
 	}
 	return t

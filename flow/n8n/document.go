@@ -202,7 +202,7 @@ func (d *document) readConnections(field string, raw json.RawMessage, names map[
 						d.dangling = append(d.dangling, fmt.Sprintf("%s → %s", clip(from.name, 60), clip(t.Node, 60)))
 						continue
 					}
-					d.edges = append(d.edges, edge{from, kind, output, to, max(t.Index, 0)})
+					d.edges = append(d.edges, edge{from: from, kind: kind, output: output, to: to, input: max(t.Index, 0)})
 				}
 			}
 		}

@@ -128,7 +128,7 @@ func (im *Import) addCredential(name, kind, preset, node string) string {
 	for n := 2; im.hasCredential(free); n++ {
 		free = fmt.Sprintf("%s %d", agent.Clip(name, 56), n)
 	}
-	im.Credentials = append(im.Credentials, NeededCredential{free, kind, preset, []string{node}})
+	im.Credentials = append(im.Credentials, NeededCredential{Name: free, Type: kind, Preset: preset, Nodes: []string{node}})
 	return free
 }
 

@@ -283,7 +283,7 @@ func oldRules(u *unit) []tests {
 		}
 		most = max(most, output)
 		kind := u.p.or("dataType", "number")
-		byOutput[output] = append(byOutput[output], test{kind, rule.or("operation", defaultOperation(kind)), operand(kind, u.p.at("value1")), operand(kind, rule["value2"]), true})
+		byOutput[output] = append(byOutput[output], test{kind: kind, operation: rule.or("operation", defaultOperation(kind)), left: operand(kind, u.p.at("value1")), right: operand(kind, rule["value2"]), sensitive: true})
 	}
 	all := make([]tests, most+1)
 	for output := range all {

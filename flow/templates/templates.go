@@ -151,7 +151,7 @@ func edgesOf(texts []string) []edge {
 	for i, text := range texts {
 		from, to, _ := strings.Cut(text, " -> ")
 		source, handle, _ := strings.Cut(from, ":")
-		edges[i] = edge{fmt.Sprintf("e%d", i+1), source, handle, to}
+		edges[i] = edge{ID: fmt.Sprintf("e%d", i+1), Source: source, SourceHandle: handle, Target: to}
 	}
 	return edges
 }

@@ -61,7 +61,7 @@ func (c *Cluster) recordCopy(id string, f copied) {
 	c.mu.Lock()
 	incarnation := c.past.Incarnation
 	c.mu.Unlock()
-	raw, err := json.Marshal(copyRecord{c.id, f.head, f.logged, f.stamp, bootID(), incarnation, f.unsure})
+	raw, err := json.Marshal(copyRecord{Cluster: c.id, Head: f.head, Logged: f.logged, Stamp: f.stamp, Boot: bootID(), Incarnation: incarnation, Unsure: f.unsure})
 	if err == nil {
 		err = os.WriteFile(c.copyPath(id), raw, 0o600)
 	}

@@ -43,7 +43,7 @@ func parseObject(name string) (object, bool) {
 	first, _ := strconv.ParseUint(m[3], 16, 64)
 	last, _ := strconv.ParseUint(m[4], 16, 64)
 	at, _ := strconv.ParseInt(m[5], 16, 64)
-	return object{m[1], level, first, last, at}, first >= 1 && first <= last
+	return object{generation: m[1], level: level, first: first, last: last, at: at}, first >= 1 && first <= last
 }
 
 // covers reports whether o has the transactions of p.

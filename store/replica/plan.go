@@ -59,7 +59,7 @@ func mergesOf(generation []object, level int, window time.Duration, now time.Tim
 		}
 		for len(parts) > 0 {
 			run := follow(parts, parts[0].first-1)
-			merges = append(merges, merge{object{parts[0].generation, level + 1, run[0].first, run[len(run)-1].last, run[len(run)-1].at}, run})
+			merges = append(merges, merge{object{generation: parts[0].generation, level: level + 1, first: run[0].first, last: run[len(run)-1].last, at: run[len(run)-1].at}, run})
 			last := run[len(run)-1].last
 			parts = slices.DeleteFunc(parts, func(o object) bool { return o.last <= last })
 		}

@@ -72,7 +72,7 @@ func decodePositions(raw []byte) (p positions, err error) {
 // positionLocked returns where the replica of an agent stands, if a start can
 // continue from there. The caller holds mu.
 func (a *replicated) positionLocked() (position, bool) {
-	return position{a.stands, a.sent, a.base, a.name}, a.stands.Generation != "" && a.stands.Generation == a.base.Generation && !a.restarts
+	return position{At: a.stands, Sent: a.sent, Base: a.base, Name: a.name}, a.stands.Generation != "" && a.stands.Generation == a.base.Generation && !a.restarts
 }
 
 // append adds an agent's position to the file if it changed.

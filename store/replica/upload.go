@@ -35,7 +35,7 @@ func (r *Replicator) upload(ctx context.Context, id string) (work.Next, error) {
 		return work.Next{}, r.describe(ctx, id)
 	}
 	first, last := batch[0], batch[len(batch)-1]
-	o := object{first.Generation, levelCommits, first.First, last.TXID, last.Time}
+	o := object{generation: first.Generation, level: levelCommits, first: first.First, last: last.TXID, at: last.Time}
 	r.append(id) // with what is sent
 	raw, err := joined(ctx, batch)
 	if err == nil {
@@ -287,7 +287,7 @@ func (r *Replicator) putSnapshot(ctx context.Context, db *store.DB, fresh bool) 
 	if size, err = temp.Seek(0, io.SeekCurrent); err != nil {
 		return at, 0, err
 	}
-	o := object{at.Generation, levelSnapshots, 1, at.TXID, at.Time}
+	o := object{generation: at.Generation, level: levelSnapshots, first: 1, last: at.TXID, at: at.Time}
 	return at, size, r.Target.storage.put(ctx, db.ID()+"/"+o.name(), temp, size)
 }
 

@@ -176,7 +176,7 @@ func (l List) concat(next List) List {
 	for _, end := range next.ends {
 		l.ends = append(l.ends, len(l.bytes)+end)
 	}
-	return List{append(l.Rows, next.Rows...), append(l.Counts, next.Counts...), l.Cut || next.Cut, l.ends, append(l.bytes, next.bytes...)}
+	return List{Rows: append(l.Rows, next.Rows...), Counts: append(l.Counts, next.Counts...), Cut: l.Cut || next.Cut, ends: l.ends, bytes: append(l.bytes, next.bytes...)}
 }
 
 // add appends a row of another list.
