@@ -149,7 +149,7 @@ func TestMCPLogin(t *testing.T) {
 	if now := c.must(t, 200, "GET", "/api/agents/default/mcp", ""); at(now, "servers.0.status") != "needs_login" {
 		t.Errorf("after the end: %v", now)
 	}
-	c.must(t, 200, "DELETE", "/api/agents/default/mcp?id="+fmt.Sprint(made["id"]), "")
+	c.must(t, 204, "DELETE", "/api/agents/default/mcp?id="+fmt.Sprint(made["id"]), "")
 	c.must(t, 404, "GET", credential, "")
 	for _, secret := range []string{"client-secret-4711", "access-token-number", "refresh-token-number"} {
 		c.mustNotContain(t, secret)

@@ -103,14 +103,11 @@ type deleteMCPServerIn struct {
 	ID string `query:"id" required:"true" doc:"Id of the MCP server." example:"mcp-06f1q2s3t4v5a6b7c8d9"`
 }
 
-func (s *Server) deleteMCPServer(c *rest.Call, in *deleteMCPServerIn) (Success, error) {
+func (s *Server) deleteMCPServer(c *rest.Call, in *deleteMCPServerIn) (none, error) {
 	if in.ID == "" {
-		return Success{}, agent.Invalid("id", "is required")
+		return none{}, agent.Invalid("id", "is required")
 	}
-	if err := s.options.MCP.Delete(c, c.DB, in.ID); err != nil {
-		return Success{}, err
-	}
-	return Success{Success: true}, nil
+	return none{}, s.options.MCP.Delete(c, c.DB, in.ID)
 }
 
 type mcpServerIn struct {

@@ -174,7 +174,7 @@ func (s *Server) api() []*rest.Route {
 
 		rest.JSON("GET", "/agents/{id}/mcp", 200, "Check and list MCP servers", s.listMCPServers),
 		rest.JSON("POST", "/agents/{id}/mcp", 201, "Register and check an MCP server", s.createMCPServer).Locates(mcpServerLocation).Fails(agent.CodeConflict),
-		rest.JSON("DELETE", "/agents/{id}/mcp", 200, "Delete an MCP server", s.deleteMCPServer),
+		rest.JSON("DELETE", "/agents/{id}/mcp", 204, "Delete an MCP server", s.deleteMCPServer),
 		rest.JSON("PUT", "/agents/{id}/mcp/{serverId}", 200, "Update and check an MCP server", s.updateMCPServer).Fails(agent.CodeConflict),
 		rest.JSON("POST", "/agents/{id}/mcp/{serverId}/connect", 200, "Begin a login at an MCP server: a person signs in", s.connectMCPServer).Fails(agent.CodeConflict, agent.CodeUpstream),
 		rest.JSON("POST", "/agents/{id}/mcp/{serverId}/call", 200, "Call a tool of an MCP server; success is false if it fails", s.callMCPTool),

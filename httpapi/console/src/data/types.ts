@@ -426,7 +426,7 @@ export type Routes = {
   "agents/*/gateways/*/widget": { GET: WidgetDetails; };
   "agents/*/hooks/*": { POST: HookDetails | Record<string, unknown> | (unknown)[] | string | number | boolean; };
   "agents/*/logs": { GET: LogList; };
-  "agents/*/mcp": { DELETE: Success; GET: MCPServerList; POST: MCPServer; };
+  "agents/*/mcp": { DELETE: null; GET: MCPServerList; POST: MCPServer; };
   "agents/*/mcp/*": { PUT: MCPServer; };
   "agents/*/mcp/*/call": { POST: ToolOutcome; };
   "agents/*/mcp/*/connect": { POST: McpConnection; };
