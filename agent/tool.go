@@ -126,7 +126,6 @@ func (t *Tool) Validate() (ToolConfig, error) {
 	case ToolAPI:
 		c.checkAPI(&is)
 	case ToolFunction:
-		is.Check(strings.TrimSpace(c.Code) != "", "config.code", "is required")
 		is.checkText("config.code", c.Code, maxToolCode)
 	case ToolMCP:
 		is.Check(c.ServerID != "", "config.server_id", "is required")

@@ -140,7 +140,6 @@ func TestToolsAreChecked(t *testing.T) {
 		{"a name that is taken", "POST", tools, `{"name":"taken","type":"function","config":{"code":"x"}}`, 409, code("CONFLICT")},
 		{"no type", "POST", tools, `{"name":"x"}`, 400, invalid("type")},
 		{"a bad type", "POST", tools, `{"name":"x","type":"magic"}`, 400, invalid("type")},
-		{"no code", "POST", tools, `{"name":"x","type":"function"}`, 400, invalid("config.code")},
 		{"no url", "POST", tools, `{"name":"x","type":"api"}`, 400, invalid("config.url")},
 		{"a file", "POST", tools, `{"name":"x","type":"api","config":{"url":"file:///etc/passwd"}}`, 400, invalid("config.url")},
 		{"an argument for a host", "POST", tools, `{"name":"x","type":"api","config":{"url":"http://{{host}}/"}}`, 400, invalid("config.url")},
@@ -157,6 +156,36 @@ func TestToolsAreChecked(t *testing.T) {
 		{"unknown", "POST", tools + "/tool-x/execute", `{}`, 404, code("NOT_FOUND")},
 	} {
 		one.run(t, c)
+	}
+}
+
+// TestFunctionToolWithoutCode: a function may be described before it is written.
+// Until then calls to it fail, and models do not see it.
+func TestFunctionToolWithoutCode(t *testing.T) {
+	c := newTestClient(t)
+	made := c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"later","type":"function","config":{"parameters":{"type":"object","properties":{"a":{"type":"number"}},"required":["a"]}}}`)
+	path := "/api/agents/default/tools/" + made["id"].(string)
+	if at(made, "config.parameters.required.0") != "a" {
+		t.Errorf("made %v", made)
+	}
+	c.must(t, 400, "POST", path+"/execute", `{"arguments":{}}`)
+	if done := c.must(t, 200, "POST", path+"/execute", `{"arguments":{"a":1}}`); done["success"] != false || at(done, "error.message") != "the tool later has no code yet" {
+		t.Errorf("called: %v", done)
+	}
+	seen := func() int {
+		t.Helper()
+		tools, err := agentchat.NewToolbox(agentchat.ToolOptions{}).Tools(t.Context(), c.folder.Default(), agentchat.Choice{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(tools)
+	}
+	if n := seen(); n != 0 {
+		t.Errorf("models see %d tools", n)
+	}
+	c.must(t, 200, "PUT", path, `{"config":{"code":"return args.a + 1"}}`)
+	if done := c.must(t, 200, "POST", path+"/execute", `{"arguments":{"a":1}}`); done["result"] != json.Number("2") || seen() != 1 {
+		t.Errorf("called again: %v", done)
 	}
 }
 

@@ -63,6 +63,9 @@ func (b *Toolbox) Tools(ctx context.Context, db *store.DB, which Choice) ([]Tool
 			b.options.Log.Warn("skip an invalid tool", "agent", db.ID(), "tool", t.ID, "error", err)
 			continue
 		}
+		if t.Type == agent.ToolFunction && c.Code == "" {
+			continue
+		}
 		offered, err := b.offered(ctx, db, t, c)
 		if agent.ErrorCode(err) == agent.CodeNotFound {
 			b.options.Log.Warn("skip a tool of an operation that is gone", "agent", db.ID(), "tool", t.ID, "error", err)
@@ -203,6 +206,9 @@ func (b *Toolbox) run(ctx context.Context, db *store.DB, t agent.Tool, arguments
 	}
 	switch t.Type {
 	case agent.ToolFunction:
+		if c.Code == "" {
+			return nil, agent.Errorf(agent.CodeExecution, "the tool %s has no code yet", t.Name)
+		}
 		result, err := b.options.Scripts.Run(ctx, script.Call{Code: c.Code, Variables: map[string]any{"args": values, "idempotencyKey": keyOf(ctx)}, Owner: db.ID(),
 			Credential: func(ctx context.Context, ref string) (egress.Credential, error) {
 				return b.options.Credentials.Find(ctx, db, ref)
