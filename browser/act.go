@@ -66,8 +66,8 @@ func (s *Session) Do(ctx context.Context, a agent.Action) (map[string]any, error
 // continueOnError. The error is about a batch that cannot be started; failures
 // of actions are in the outcomes.
 func (s *Session) DoAll(ctx context.Context, list []agent.Action, continueOnError bool) ([]Outcome, error) {
-	if len(list) > agent.MaxActions {
-		return nil, agent.InvalidAction("", "actions", fmt.Sprintf("must be at most %d", agent.MaxActions))
+	if len(list) == 0 || len(list) > agent.MaxActions {
+		return nil, agent.InvalidAction("", "actions", fmt.Sprintf("must be 1 to %d", agent.MaxActions))
 	}
 	for i := range list {
 		if err := list[i].Validate(fmt.Sprintf("actions[%d].", i)); err != nil {

@@ -197,8 +197,10 @@ func TestBatch(t *testing.T) {
 	if outcomes, err := s.DoAll(t.Context(), actions, true); agent.ErrorCode(err) != agent.CodeInvalidAction || outcomes != nil {
 		t.Errorf("a batch that cannot be tried is tried: %v, %v", outcomes, err)
 	}
-	if _, err := s.DoAll(t.Context(), make([]agent.Action, agent.MaxActions+1), true); agent.ErrorCode(err) != agent.CodeInvalidAction {
-		t.Errorf("a long batch: %v", err)
+	for _, n := range []int{0, agent.MaxActions + 1} {
+		if _, err := s.DoAll(t.Context(), make([]agent.Action, n), true); agent.ErrorCode(err) != agent.CodeInvalidAction {
+			t.Errorf("a batch of %d: %v", n, err)
+		}
 	}
 }
 

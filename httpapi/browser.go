@@ -163,7 +163,7 @@ type executeActionsIn struct {
 	sessionIn
 	Body struct {
 		Single
-		Actions         []agent.Action `json:"actions,omitempty" doc:"Several actions instead of one, at most 50."`
+		Actions         []agent.Action `json:"actions,omitempty" doc:"Several actions instead of one, 1 to 50."`
 		ContinueOnError bool           `json:"continue_on_error,omitempty" doc:"With several actions: continue after one that failed."`
 	}
 }
