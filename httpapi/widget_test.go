@@ -252,6 +252,33 @@ func TestVisitorLimits(t *testing.T) {
 	}
 }
 
+// TestVisitorMessageLength: a message may have 4,000 characters, however many
+// bytes they are.
+func TestVisitorMessageLength(t *testing.T) {
+	c := newTestClient(t)
+	_, path, _ := c.createWidget(t, shopWidget)
+	ada := c.asVisitor(t, path)
+	ada.must(t, 201, "POST", path+"/messages", `{"id":"1","text":"`+strings.Repeat("é", 4000)+`"}`)
+	if a := ada.send(t, "POST", path+"/messages", `{"id":"2","text":"`+strings.Repeat("x", 4001)+`"}`); a.StatusCode != 400 || at(a.json, "error.details.field") != "text" {
+		t.Errorf("4,001 characters: %d %s", a.StatusCode, a.text)
+	}
+}
+
+// TestWidgetDailyLimit: all visitors of a widget together send so many messages
+// a day; a message that is stored already is confirmed beyond that.
+func TestWidgetDailyLimit(t *testing.T) {
+	c := newTestClient(t)
+	_, path, _ := c.createWidget(t, `{"allowedOrigins":["`+shopOrigin+`"],"messagesPerDay":2}`)
+	ada, bob := c.asVisitor(t, path), c.asVisitor(t, path)
+	ada.must(t, 201, "POST", path+"/messages", `{"id":"1","text":"Hi"}`)
+	bob.must(t, 201, "POST", path+"/messages", `{"id":"1","text":"Hi"}`)
+	a := bob.send(t, "POST", path+"/messages", `{"id":"2","text":"Hi"}`)
+	if a.StatusCode != 429 || at(a.json, "error.code") != "RATE_LIMITED" || at(a.json, "error.details.limit") != json.Number("2") {
+		t.Errorf("the third message: %d %s", a.StatusCode, a.text)
+	}
+	ada.must(t, 200, "POST", path+"/messages", `{"id":"1","text":"Hi"}`)
+}
+
 // TestVisitorsOnly: a widget needs its own visitor token, and the token gives
 // access to nothing else.
 func TestVisitorsOnly(t *testing.T) {
