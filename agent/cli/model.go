@@ -11,7 +11,7 @@ import (
 // Models is what the commands do with the text models of the data folder. They
 // write what people read to out.
 type Models interface {
-	Add(ctx context.Context, folder, name string, out io.Writer) error
+	Add(ctx context.Context, path, name string, out io.Writer) error
 	Install(ctx context.Context, from ModelDownload, out io.Writer) error
 	List(out io.Writer) error
 	Check(ctx context.Context, name string, out io.Writer) error
@@ -46,12 +46,12 @@ func (p *Program) models(root *cobra.Command) *cobra.Command {
 	models := &cobra.Command{Use: "model", Short: "Add, install, check and remove models for search; the server may run", Example: "  satchel model install multilingual-e5-small"}
 	var name string
 	add := command{
-		use: "add FOLDER", short: "Add a model from a folder with model.safetensors, config.json and tokenizer.json", example: "model add ~/models/e5-small", args: 1, shows: ofModels[:1],
+		use: "add PATH", short: "Add a model from a folder with model.safetensors, config.json and tokenizer.json, or from a .gguf file", example: "model add ~/models/e5-small", args: 1, shows: ofModels[:1],
 		run: func(c *cobra.Command, args []string) error {
 			return p.Models(p.config).Add(c.Context(), args[0], name, p.Out)
 		},
 	}.under(root)
-	add.Flags().StringVar(&name, "name", "", "its name in Satchel; else that of the folder")
+	add.Flags().StringVar(&name, "name", "", "its name in Satchel; else that of the folder or file")
 	var from ModelDownload
 	install := command{
 		use: "install NAME", short: "Download a model, or continue to, and check its SHA-256", example: "model install multilingual-e5-small", args: 1, shows: ofModels,

@@ -10,8 +10,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"satchel/agent"
+	"satchel/vector/encoder/pretrained"
 )
 
 // The largest files that are copied: those that package pretrained reads.
@@ -28,15 +30,22 @@ func exists(name string) error {
 	return agent.Errorf(agent.CodeConflict, "a model named %s already exists; remove it first with \"satchel model remove %s\"", name, name)
 }
 
-// Add copies the model of a folder into the library and checks it. The name is
-// that of the folder if it is empty.
+// ggufEnd ends the names of files that have a whole model.
+const ggufEnd = ".gguf"
+
+// Add copies the model of a folder, or of a GGUF file, into the library and checks
+// it. The name is that of the folder or file if it is empty.
 func (l *Library) Add(ctx context.Context, from, name string) (Info, error) {
 	from, err := filepath.Abs(from)
 	if err != nil {
 		return Info{}, err
 	}
+	names, err := filesOf(from)
+	if err != nil {
+		return Info{}, err
+	}
 	if name == "" {
-		name = filepath.Base(from)
+		name = strings.TrimSuffix(filepath.Base(from), ggufEnd)
 	}
 	if err := CheckName(name); err != nil {
 		return Info{}, err
@@ -52,20 +61,25 @@ func (l *Library) Add(ctx context.Context, from, name string) (Info, error) {
 		return Info{}, err
 	}
 	defer os.RemoveAll(staged)
-	names, err := filesOf(from)
-	if err != nil {
-		return Info{}, err
-	}
-	for _, file := range names {
-		if err := copyFile(ctx, filepath.Join(staged, file), filepath.Join(from, file)); err != nil {
+	for file, path := range names {
+		if err := copyFile(ctx, filepath.Join(staged, file), path); err != nil {
 			return Info{}, fmt.Errorf("%s: %w", file, err)
 		}
 	}
 	return l.finish(staged, name, from)
 }
 
-// filesOf lists the files of a model that are in a folder.
-func filesOf(folder string) ([]string, error) {
+// filesOf returns the files of a model that are in a folder, and where they are, or
+// the one file of a model.
+func filesOf(folder string) (map[string]string, error) {
+	if info, err := os.Stat(folder); err != nil {
+		return nil, err
+	} else if info.Mode().IsRegular() {
+		if !strings.HasSuffix(folder, ggufEnd) {
+			return nil, fmt.Errorf("%s is neither a folder nor a %s file", folder, ggufEnd)
+		}
+		return map[string]string{pretrained.GGUF: folder}, nil
+	}
 	names := append([]string(nil), single...)
 	data, err := os.ReadFile(filepath.Join(folder, "modules.json"))
 	if err == nil {
@@ -81,10 +95,11 @@ func filesOf(folder string) ([]string, error) {
 			}
 		}
 	}
-	var found []string
+	found := map[string]string{}
 	for _, name := range names {
-		if info, err := os.Stat(filepath.Join(folder, filepath.FromSlash(name))); err == nil && info.Mode().IsRegular() {
-			found = append(found, name)
+		at := filepath.Join(folder, filepath.FromSlash(name))
+		if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() {
+			found[name] = at
 		}
 	}
 	return found, nil
@@ -105,7 +120,7 @@ func copyFile(ctx context.Context, to, from string) error {
 		return err
 	}
 	limit := int64(maxOther)
-	if filepath.Base(to) == "model.safetensors" {
+	if name := filepath.Base(to); name == weights || name == pretrained.GGUF {
 		limit = maxWeights
 	}
 	n, err := io.Copy(out, io.LimitReader(stoppable{ctx, in}, limit+1))

@@ -21,9 +21,9 @@ type Commands struct {
 	Allow   []netip.Prefix // that the operator opened for outbound requests
 }
 
-// Add adds the model of a folder.
-func (c Commands) Add(ctx context.Context, folder, name string, out io.Writer) error {
-	info, err := c.Library.Add(ctx, folder, name)
+// Add adds the model of a folder or of a GGUF file.
+func (c Commands) Add(ctx context.Context, path, name string, out io.Writer) error {
+	info, err := c.Library.Add(ctx, path, name)
 	return added(info, err, out)
 }
 

@@ -102,6 +102,10 @@ func TestWhatCannotBeAdded(t *testing.T) {
 	if err := os.Truncate(filepath.Join(bad, "model.safetensors"), 1000); err != nil {
 		t.Fatal(err)
 	}
+	notModel := filepath.Join(t.TempDir(), "wrong.gguf")
+	if err := os.WriteFile(notModel, []byte("<html>not found</html>"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	l := withModel(t, "mean", "taken")
 	for _, c := range []struct{ folder, name, want string }{
 		{good, "taken", "already exists"},
@@ -110,7 +114,9 @@ func TestWhatCannotBeAdded(t *testing.T) {
 		{good, strings.Repeat("x", 65), "is no name"},
 		{bad, "bad", "model.safetensors: the file is cut off"},
 		{t.TempDir(), "empty", "config.json is missing"},
-		{filepath.Join(good, "nowhere"), "nowhere", "config.json is missing"},
+		{filepath.Join(good, "nowhere"), "nowhere", "no such file"},
+		{filepath.Join(good, "config.json"), "file", "neither a folder nor a .gguf file"},
+		{notModel, "", "model.gguf: it is no GGUF file"},
 	} {
 		if _, err := l.Add(t.Context(), c.folder, c.name); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", c.name, err, c.want)
@@ -118,6 +124,42 @@ func TestWhatCannotBeAdded(t *testing.T) {
 	}
 	if list, _ := os.ReadDir(l.path); len(list) != 1 {
 		t.Errorf("left over: %v", list)
+	}
+}
+
+// A GGUF file is a whole model: it gets the file's name, and its vectors are those
+// of the same model in a folder.
+func TestGGUFIsAdded(t *testing.T) {
+	v := sample.Of(t, "mean")
+	l := New(t.TempDir())
+	if _, err := l.Add(t.Context(), v.Build(t, "F32"), "folder"); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "tiny-v1.5.Q8_0.gguf")
+	if err := os.WriteFile(path, v.GGUF("F32").Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	info, err := l.Add(t.Context(), path, "")
+	if err != nil || info.Name != "tiny-v1.5.Q8_0" || info.Dims != 32 || len(info.Files) != 1 || info.Files[0].Name != "model.gguf" || info.Prompts != nil {
+		t.Fatalf("%+v %v", info, err)
+	}
+	if r, err := l.Check(t.Context(), info.Name); err != nil || r.Info.ID != info.ID {
+		t.Errorf("%+v %v", r, err)
+	}
+	var vectors [2][]float32
+	for i, name := range []string{"folder", info.Name} {
+		m, err := l.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if vectors[i], err = m.Embed(t.Context(), "w5 w6 w90"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, x := range vectors[0] {
+		if d := x - vectors[1][i]; d > 1e-6 || d < -1e-6 {
+			t.Fatalf("number %d is %v and %v", i, x, vectors[1][i])
+		}
 	}
 }
 

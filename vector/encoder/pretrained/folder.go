@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"satchel/vector/encoder/internal/safetensors"
+	"satchel/vector/encoder/internal/tensor"
 )
 
 // The largest files that are read.
@@ -57,6 +58,12 @@ func (f *folder) open(name string, limit int64) (*os.File, int64, error) {
 	return nil, 0, errors.Join(fmt.Errorf("%s: %w", name, err), file.Close())
 }
 
+// has reports whether there is a file.
+func (f *folder) has(name string) bool {
+	_, err := f.root.Stat(name)
+	return err == nil
+}
+
 // Missing is the error for a file that a model needs.
 type Missing struct{ Name string }
 
@@ -94,21 +101,28 @@ func (f *folder) optional(name string, to any) error {
 }
 
 // tensors maps a file of weights into memory.
-func (f *folder) tensors(name string) (*safetensors.File, error) {
+func (f *folder) tensors(name string) (set tensor.Set, err error) {
+	err = f.mapped(name, func(data []byte) error {
+		set, err = safetensors.Parse(data)
+		return err
+	})
+	return set, err
+}
+
+// mapped maps a file into memory, which stays if parse succeeds.
+func (f *folder) mapped(name string, parse func(data []byte) error) error {
 	file, size, err := f.open(name, maxWeights)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer file.Close()
 	m, err := mapFile(file, int(size))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	parsed, err := safetensors.Parse(m.data)
-	if err != nil {
-		m.close()
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	m.next, f.keep = f.keep, m
-	return parsed, nil
+	if err := parse(m.data); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }

@@ -73,70 +73,89 @@ func openWith(path string, kernel *gemm.Kernel) (m *Model, err error) {
 	return m, nil
 }
 
+// source is what a model is made of, whichever files have it.
+type source struct {
+	config    config
+	tokenizer *tokenizer.Tokenizer
+	head      head // of an embedder
+	prompts   Prompts
+	tokens    int // of the longest input
+	lower     bool
+	weights   *weights
+	file      string // that has the weights
+}
+
 func read(f *folder, kernel *gemm.Kernel) (*Model, error) {
-	data, err := f.read("config.json", maxJSON)
+	s, err := readSource(f)
+	if missing := (*Missing)(nil); errors.As(err, &missing) && missing.Name == "config.json" && f.has(GGUF) {
+		s, err = readGGUF(f)
+	}
 	if err != nil {
 		return nil, err
 	}
-	c, err := readConfig(data)
-	if err != nil {
-		return nil, err
-	}
-	m := &Model{Kind: Embedder, kernel: kernel}
-	if data, err = f.read("tokenizer.json", maxTokenizer); err != nil {
-		return nil, err
-	}
-	if m.tokenizer, err = tokenizer.Parse(data); err != nil {
-		return nil, fmt.Errorf("tokenizer.json: %w", err)
-	}
-	if c.classifies() {
+	s.weights.kernel = kernel
+	m := &Model{Kind: Embedder, kernel: kernel, tokenizer: s.tokenizer, Tokens: s.tokens, lower: s.lower, Prompts: s.prompts}
+	if s.config.classifies() {
 		m.Kind = Reranker
 	}
-	if m.Tokens, m.lower, err = readLength(f, &c); err != nil {
-		return nil, err
-	}
-	if err := m.readNetwork(f, &c); err != nil {
+	if err := m.build(s); err != nil {
 		return nil, err
 	}
 	m.scratch.New = func() any { return m.network.newScratch(kernel, m.Tokens) }
-	return m, m.fits(&c)
+	return m, m.fits(&s.config)
 }
 
-// readNetwork reads the weights and what follows the encoder.
-func (m *Model) readNetwork(f *folder, c *config) error {
-	var h head
-	var err error
-	if m.Kind == Embedder {
-		if h, err = readHead(f, c.Width); err == nil {
-			m.Prompts, err = readPrompts(f)
-		}
-	} else {
-		err = c.checkReranker()
+// readSource reads the files of a folder with config.json.
+func readSource(f *folder) (s source, err error) {
+	data, err := f.read("config.json", maxJSON)
+	if err != nil {
+		return s, err
+	}
+	if s.config, err = readConfig(data); err != nil {
+		return s, err
+	}
+	if data, err = f.read("tokenizer.json", maxTokenizer); err != nil {
+		return s, err
+	}
+	if s.tokenizer, err = tokenizer.Parse(data); err != nil {
+		return s, fmt.Errorf("tokenizer.json: %w", err)
+	}
+	if s.tokens, s.lower, err = readLength(f, &s.config); err != nil {
+		return s, err
+	}
+	if s.config.classifies() {
+		err = s.config.checkReranker()
+	} else if s.head, err = readHead(f, s.config.Width); err == nil {
+		s.prompts, err = readPrompts(f)
 	}
 	if err != nil {
-		return err
+		return s, err
 	}
-	file, err := f.tensors("model.safetensors")
-	if err != nil {
-		return err
-	}
-	w := newWeights(file, m.kernel)
-	m.network = newNetwork(w, c)
+	s.file = "model.safetensors"
+	set, err := f.tensors(s.file)
+	s.weights = newWeights(set, nil)
+	return s, err
+}
+
+// build reads the weights.
+func (m *Model) build(s source) (err error) {
+	w := s.weights
+	m.network = newNetwork(w, &s.config)
 	if m.Kind == Reranker {
 		m.pooling = poolFirst
-		m.dense = classifier(w, c)
+		m.dense = classifier(w, &s.config)
 	}
 	if w.err == nil {
 		w.err = w.unused()
 	}
 	if w.err != nil {
-		return fmt.Errorf("model.safetensors: %w", w.err)
+		return fmt.Errorf("%s: %w", s.file, w.err)
 	}
 	if m.Kind == Reranker {
 		return nil
 	}
-	m.pooling = h.pooling
-	m.Dims, m.dense, err = projections(h.dense, c.Width, m.kernel)
+	m.pooling = s.head.pooling
+	m.Dims, m.dense, err = projections(s.head.dense, s.config.Width, m.kernel)
 	return err
 }
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"satchel/vector/encoder/internal/safetensors"
+	"satchel/vector/encoder/internal/tensor"
 )
 
 // module is an entry of modules.json.
@@ -36,7 +36,7 @@ type projection struct {
 	in, out int
 	bias    bool
 	tanh    bool
-	weights *safetensors.File
+	weights tensor.Set
 }
 
 // readHead reads modules.json and what it names.

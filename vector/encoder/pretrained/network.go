@@ -5,7 +5,7 @@ import (
 
 	"satchel/vector/encoder/internal/gemm"
 	"satchel/vector/encoder/internal/nn"
-	"satchel/vector/encoder/internal/safetensors"
+	"satchel/vector/encoder/internal/tensor"
 	"satchel/vector/encoder/internal/tokenizer"
 )
 
@@ -15,8 +15,8 @@ type network struct {
 	width, heads, inner int
 	functions           nn.Functions
 
-	words     *safetensors.Tensor // a row for each token; read where it lies
-	positions []float32           // from the first token's on
+	words     *tensor.Tensor // a row for each token; read where it lies
+	positions []float32      // from the first token's on
 	types     []float32
 	norm      nn.Norm
 	layers    []layer

@@ -7,20 +7,21 @@ import (
 
 	"satchel/vector/encoder/internal/gemm"
 	"satchel/vector/encoder/internal/nn"
-	"satchel/vector/encoder/internal/safetensors"
+	"satchel/vector/encoder/internal/tensor"
 )
 
 // weights reads the parts of a network from a file. After the first error its
 // results are useless; the error is checked once, at the end.
 type weights struct {
-	file   *safetensors.File
-	prefix string // of the names of the encoder's tensors
+	file   tensor.Set
+	prefix string                   // of the names of the encoder's tensors
+	rename func(name string) string // to the names in the file; nil: they are the same
 	kernel *gemm.Kernel
 	used   map[string]bool
 	err    error
 }
 
-func newWeights(file *safetensors.File, kernel *gemm.Kernel) *weights {
+func newWeights(file tensor.Set, kernel *gemm.Kernel) *weights {
 	w := &weights{file: file, kernel: kernel, used: map[string]bool{}}
 	for _, prefix := range []string{"bert.", "roberta."} {
 		if file.Has(prefix + "embeddings.word_embeddings.weight") {
@@ -32,7 +33,10 @@ func newWeights(file *safetensors.File, kernel *gemm.Kernel) *weights {
 
 // tensor returns a tensor, to be read before err is checked only if it is not
 // nil.
-func (w *weights) tensor(name string, shape ...int) *safetensors.Tensor {
+func (w *weights) tensor(name string, shape ...int) *tensor.Tensor {
+	if w.rename != nil {
+		name = w.rename(name)
+	}
 	w.used[name] = true
 	t, err := w.file.Tensor(name, shape...)
 	if err != nil && w.err == nil {
@@ -85,7 +89,7 @@ func (w *weights) dense(in, out int, names ...string) nn.Dense {
 // per output.
 func (w *weights) unbiased(in, out int, names ...string) nn.Dense {
 	d := nn.Dense{Bias: make([]float32, out*len(names))}
-	tensors := make([]*safetensors.Tensor, len(names))
+	tensors := make([]*tensor.Tensor, len(names))
 	for i, name := range names {
 		tensors[i] = w.tensor(name+".weight", out, in)
 	}

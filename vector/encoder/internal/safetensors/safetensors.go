@@ -14,47 +14,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"slices"
+
+	"satchel/vector/encoder/internal/tensor"
 )
 
 // Limits on a header.
 const (
 	maxHeader  = 16 << 20
 	maxTensors = 20_000
-	maxDims    = 8
-)
-
-// File is a file whose header is correct. It shares the memory it was parsed
-// from.
-type File struct {
-	tensors map[string]*Tensor
-}
-
-// Tensor is one named array of numbers, row by row.
-type Tensor struct {
-	shape []int
-	kind  kind
-	data  []byte
-}
-
-// kind is how numbers are stored.
-type kind uint8
-
-const (
-	other kind = iota // integers, which no layer reads
-	f32
-	f16
-	bf16
 )
 
 // kinds are the types that may occur, each with its size in bytes.
 var kinds = map[string]struct {
-	kind kind
+	kind tensor.Type
 	size int64
 }{
-	"F32": {f32, 4}, "F16": {f16, 2}, "BF16": {bf16, 2},
-	"I64": {other, 8}, "I32": {other, 4}, "U8": {other, 1}, "I8": {other, 1}, "BOOL": {other, 1},
+	"F32": {tensor.F32, 4}, "F16": {tensor.F16, 2}, "BF16": {tensor.BF16, 2},
+	"I64": {tensor.Other, 8}, "I32": {tensor.Other, 4}, "U8": {tensor.Other, 1}, "I8": {tensor.Other, 1}, "BOOL": {tensor.Other, 1},
 }
 
 // entry is what the header says of a tensor.
@@ -65,8 +42,9 @@ type entry struct {
 }
 
 // Parse reads the header of a file and checks that the tensors fill the rest
-// without holes and without overlapping, as the format demands.
-func Parse(data []byte) (*File, error) {
+// without holes and without overlapping, as the format demands. They share the
+// memory of the file.
+func Parse(data []byte) (tensor.Set, error) {
 	if len(data) < 8 {
 		return nil, errors.New("the file is cut off before the length of its header")
 	}
@@ -123,7 +101,7 @@ func header(data []byte) (map[string]entry, error) {
 }
 
 // place finds the tensors' bytes.
-func place(entries map[string]entry, data []byte) (*File, error) {
+func place(entries map[string]entry, data []byte) (tensor.Set, error) {
 	names := make([]string, 0, len(entries))
 	for name, e := range entries {
 		if len(e.Offsets) != 2 {
@@ -135,7 +113,7 @@ func place(entries map[string]entry, data []byte) (*File, error) {
 		x, y := entries[a].Offsets, entries[b].Offsets
 		return slices.Compare(x, y)
 	})
-	f := &File{tensors: make(map[string]*Tensor, len(names))}
+	set := make(tensor.Set, len(names))
 	var end int64
 	for _, name := range names {
 		e := entries[name]
@@ -148,13 +126,13 @@ func place(entries map[string]entry, data []byte) (*File, error) {
 		case e.Offsets[1]-e.Offsets[0] != size || size > int64(len(data))-end:
 			return nil, fmt.Errorf("tensor %.100q has another length than its shape, or lies outside of the file", name)
 		}
-		f.tensors[name] = e.tensor(data[end : end+size])
+		set[name] = tensor.New(kinds[e.Type].kind, e.Shape, data[end:end+size])
 		end += size
 	}
 	if end != int64(len(data)) {
 		return nil, fmt.Errorf("%d bytes belong to no tensor", int64(len(data))-end)
 	}
-	return f, nil
+	return set, nil
 }
 
 // bytes returns the length of a tensor by its type and shape.
@@ -163,85 +141,5 @@ func (e entry) bytes() (int64, error) {
 	if !ok {
 		return 0, fmt.Errorf("type %.20q cannot be read: F32, F16 and BF16 can", e.Type)
 	}
-	if len(e.Shape) > maxDims {
-		return 0, fmt.Errorf("it has more than %d dimensions", maxDims)
-	}
-	size := k.size
-	for _, n := range e.Shape {
-		if n < 0 || n > 0 && size > math.MaxInt64/n {
-			return 0, errors.New("its shape is impossible")
-		}
-		size *= n
-	}
-	return size, nil
-}
-
-func (e entry) tensor(data []byte) *Tensor {
-	t := &Tensor{kind: kinds[e.Type].kind, data: data}
-	for _, n := range e.Shape {
-		t.shape = append(t.shape, int(n))
-	}
-	return t
-}
-
-// Names returns the names of all tensors, in no order.
-func (f *File) Names() []string {
-	names := make([]string, 0, len(f.tensors))
-	for name := range f.tensors {
-		names = append(names, name)
-	}
-	return names
-}
-
-// Has reports whether there is a tensor of a name.
-func (f *File) Has(name string) bool { return f.tensors[name] != nil }
-
-// Tensor returns a tensor that has to be there, of numbers and of a shape.
-func (f *File) Tensor(name string, shape ...int) (*Tensor, error) {
-	t := f.tensors[name]
-	switch {
-	case t == nil:
-		return nil, fmt.Errorf("tensor %q is missing", name)
-	case t.kind == other:
-		return nil, fmt.Errorf("tensor %q has integers where weights are expected", name)
-	case !slices.Equal(t.shape, shape):
-		return nil, fmt.Errorf("tensor %q has shape %v, want %v", name, t.shape, shape)
-	}
-	return t, nil
-}
-
-// Row converts the row at an index of the first dimension; dst is as long as a
-// row.
-func (t *Tensor) Row(index int, dst []float32) {
-	switch t.kind {
-	case f32:
-		row := t.data[4*len(dst)*index:][:4*len(dst)]
-		for i := range dst {
-			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(row[4*i:]))
-		}
-	case f16:
-		row := t.data[2*len(dst)*index:][:2*len(dst)]
-		for i := range dst {
-			dst[i] = half(binary.LittleEndian.Uint16(row[2*i:]))
-		}
-	case bf16:
-		row := t.data[2*len(dst)*index:][:2*len(dst)]
-		for i := range dst {
-			dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(row[2*i:])) << 16)
-		}
-	}
-}
-
-// half converts a number of IEEE 754 binary16.
-func half(bits uint16) float32 {
-	sign := uint32(bits>>15) << 31
-	exponent, fraction := uint32(bits>>10)&31, uint32(bits)&1023
-	switch exponent {
-	case 0: // zero and numbers below 2⁻¹⁴
-		value := float32(fraction) * 0x1p-24
-		return math.Float32frombits(math.Float32bits(value) | sign)
-	case 31:
-		return math.Float32frombits(sign | 255<<23 | fraction<<13)
-	}
-	return math.Float32frombits(sign | (exponent+112)<<23 | fraction<<13)
+	return tensor.SizeOf(e.Shape, 1, k.size)
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"satchel/vector/encoder/internal/tensor"
 )
 
 // file returns a file of a header and data.
@@ -31,12 +33,12 @@ func TestNumbersOfEachType(t *testing.T) {
 		{"b", []int{5}, []float32{1, -2, 0x1p-24, float32(math.Inf(1)), 65504}},
 		{"c", []int{2}, []float32{1, -2}},
 	} {
-		tensor, err := f.Tensor(c.name, c.shape...)
+		one, err := f.Tensor(c.name, c.shape...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := make([]float32, len(c.want))
-		tensor.Row(0, got)
+		one.Row(0, got)
 		for i, w := range c.want {
 			if got[i] != w {
 				t.Errorf("%s: %v, want %v", c.name, got, c.want)
@@ -54,17 +56,6 @@ func TestNumbersOfEachType(t *testing.T) {
 	}
 	if !f.Has("d") || f.Has("z") || len(f.Names()) != 5 {
 		t.Errorf("names %v", f.Names())
-	}
-}
-
-func TestHalf(t *testing.T) {
-	for bits, want := range map[uint16]float32{0: 0, 0x3555: 0.33325195, 0x0400: 0x1p-14, 0x83ff: -1023 * 0x1p-24} {
-		if got := half(bits); got != want {
-			t.Errorf("%#x is %v, want %v", bits, got, want)
-		}
-	}
-	if !math.IsNaN(float64(half(0x7e00))) || math.Float32bits(half(0x8000)) != 1<<31 {
-		t.Error("NaN or -0 was lost")
 	}
 }
 
@@ -115,18 +106,18 @@ func FuzzParse(f *testing.F) {
 		}
 		total := 0
 		for _, name := range parsed.Names() {
-			tensor := parsed.tensors[name]
-			total += len(tensor.data)
+			one := parsed[name]
+			total += len(one.Data)
 			rows, width := 1, 1
-			for i, n := range tensor.shape {
+			for i, n := range one.Shape {
 				if i == 0 {
 					rows = n
 				} else {
 					width *= n
 				}
 			}
-			if width < 1<<20 && rows > 0 && width > 0 && tensor.kind != other {
-				tensor.Row(rows-1, make([]float32, width))
+			if width < 1<<20 && rows > 0 && width > 0 && one.Type != tensor.Other {
+				one.Row(rows-1, make([]float32, width))
 			}
 		}
 		if total > len(data) {
