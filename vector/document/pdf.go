@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"path"
 	"strings"
 
 	"github.com/ledongthuc/pdf"
@@ -102,8 +103,22 @@ func title(file *pdf.Reader) (text string) {
 			text = ""
 		}
 	}()
-	return clipTitle(clean(value(file.Trailer(), "Info", "Title").Text()))
+	return realTitle(clipTitle(clean(value(file.Trailer(), "Info", "Title").Text())))
 }
+
+// realTitle returns a title unless it is the name of the file that a program made
+// the PDF of, as browsers and word processors put there.
+func realTitle(title string) string {
+	name := strings.ToLower(title)
+	if strings.HasPrefix(name, "microsoft ") && strings.Contains(name, " - ") || name == "untitled" || formats[path.Ext(name)] {
+		return ""
+	}
+	return title
+}
+
+// formats are the ends of names of files that PDFs are made of.
+var formats = map[string]bool{".html": true, ".htm": true, ".doc": true, ".docx": true, ".odt": true, ".rtf": true, ".txt": true, ".md": true,
+	".tex": true, ".dvi": true, ".ppt": true, ".pptx": true, ".xls": true, ".xlsx": true, ".indd": true, ".pages": true, ".pdf": true}
 
 // pdfDocument is the state of reading a file's pages.
 type pdfDocument struct {

@@ -155,6 +155,24 @@ paragraph p1 "Call us — 日本語 too."`)
 	}
 }
 
+// The name of the file that a PDF was made of is no title.
+func TestPDFTitles(t *testing.T) {
+	for title, want := range map[string]string{
+		"Pump manual": "Pump manual", "Release 2.1": "Release 2.1", "handbook.html": "", "Report FINAL.DOCX": "", "Microsoft Word - letter.doc": "", "Untitled": "",
+		"Microsoft in the classroom": "Microsoft in the classroom",
+	} {
+		file := pdfBytes("/Info<</Title("+title+")>>", "<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Count 1/Kids[3 0 R]/Resources<</Font<</F1 5 0 R>>>>>>",
+			"<</Type/Page/Contents 4 0 R>>", pdfStream("", "BT /F1 10 Tf 50 700 Td (first) Tj ET"), helvetica)
+		doc, err := Read(context.Background(), "a.pdf", "", file, Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if doc.Title != want {
+			t.Errorf("title %q of %q, want %q", doc.Title, title, want)
+		}
+	}
+}
+
 func TestPDFPageNumbers(t *testing.T) {
 	page := func(n int) string { return fmt.Sprintf("<</Type/Page/Contents %d 0 R>>", n) }
 	text := func(s string) string { return pdfStream("", "BT /F1 10 Tf 50 700 Td ("+s+") Tj ET") }
