@@ -343,9 +343,10 @@ func TestSentences(t *testing.T) {
 		"":                              nil,
 		"One. Two? Three":               {"One.", "Two?", "Three"},
 		"It costs approx. 5 euros. Ok.": {"It costs approx. 5 euros.", "Ok."},
-		"# Title\n\nSome text\nruns on. End\n- a\n- b": {"# Title", "Some text\nruns on.", "End", "- a", "- b"},
-		"東京。大阪。":                                       {"東京。", "大阪。"},
-		" \n ":                                         nil,
+		"# Title\n\nSome text\nruns on. End\n- a\n- b":                       {"# Title", "Some text\nruns on.", "End", "- a", "- b"},
+		"東京。大阪。":                                                             {"東京。", "大阪。"},
+		"A day ticket costs\n12 euros. Steps:\n1. Saw\n2) Drill\n-5 degrees": {"A day ticket costs\n12 euros.", "Steps:", "1. Saw", "2) Drill\n-5 degrees"},
+		" \n ": nil,
 	} {
 		var got []string
 		for _, s := range Sentences(text) {

@@ -56,3 +56,23 @@ func TestChunksBeginAtASentence(t *testing.T) {
 		}
 	}
 }
+
+// In text without headings, a line by itself that ends no sentence goes with what
+// follows it.
+func TestChunksDoNotEndWithATitle(t *testing.T) {
+	text := strings.Repeat("Wear glasses and no gloves at all. ", 9) + "\n\nLaser cutter\n\n" + strings.Repeat("Never cut acrylic without the fan. ", 9)
+	for _, m := range []string{Sentence, Recursive} {
+		for _, size := range []int{340, 360, 400} {
+			for i, c := range split(t, read(t, "a.txt", text), Config{Size: size, Method: m}) {
+				if strings.HasSuffix(c.Content, "Laser cutter") {
+					t.Errorf("%s, %d: chunk %d ends with the title: %q", m, size, i, c.Content)
+				}
+			}
+		}
+	}
+	for i, c := range split(t, read(t, "a.txt", strings.Repeat("Laser cutter\n\n", 30)), Config{Size: 60, Method: Recursive}) {
+		if len(c.Content) < 40 && i < 6 {
+			t.Errorf("chunk %d of titles alone is %q", i, c.Content)
+		}
+	}
+}

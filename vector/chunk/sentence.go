@@ -134,5 +134,16 @@ func Sentences(text string) (list [][2]int) {
 // follows it.
 func breaksLine(space, after string) bool {
 	n := strings.Count(space, "\n")
-	return n > 1 || n == 1 && strings.ContainsAny(after[:1], "-*#|+>0123456789")
+	return n > 1 || n == 1 && (strings.ContainsAny(after[:1], "#|>") || isItem(after))
+}
+
+// isItem reports whether a line begins an item of a list: a mark or a number, and
+// a space. A number alone may just be where a line was wrapped.
+func isItem(line string) bool {
+	rest := strings.TrimLeft(line, "0123456789")
+	marks := "-*+"
+	if len(rest) < len(line) {
+		marks = ".)"
+	}
+	return len(rest) > 1 && strings.ContainsAny(rest[:1], marks) && rest[1] == ' '
 }

@@ -76,13 +76,35 @@ func (s *splitter) cut(start, end, most int) int {
 	for _, rule := range rulesOf[s.Method] {
 		from := max(least, start+int(float64(most-start)*rule.fill))
 		if at := s.lastBoundary(rule.strongest, rule.weakest, from, most); at > s.done {
-			return at
+			return s.beforeTitle(at, least)
 		}
 	}
 	if at := graphemeBefore(s.text, most); at > s.done {
 		return at
 	}
 	return most
+}
+
+// maxTitleLine is the longest line that beforeTitle takes for a title, in bytes.
+const maxTitleLine = 80
+
+// beforeTitle returns where a chunk ends that would end at an offset: earlier, but
+// not before least, if it would end with a line by itself that ends no sentence. In
+// text without headings, such as that of a PDF, such a line is one, and belongs to
+// what follows.
+func (s *splitter) beforeTitle(at, least int) int {
+	blocks := s.doc.Blocks
+	i := s.blockAt(at)
+	if i == 0 || i == len(blocks) || int(blocks[i].Start) != at || blocks[i].Kind != document.KindParagraph {
+		return at
+	}
+	last := blocks[i-1]
+	line := strings.TrimSpace(s.text[last.Start:last.End])
+	end, _ := utf8.DecodeLastRuneInString(line)
+	if last.Kind != document.KindParagraph || last.Page != blocks[i].Page || int(last.Start) < least || len(line) > maxTitleLine || strings.Contains(line, "\n") || !unicode.In(end, unicode.L, unicode.N) {
+		return at
+	}
+	return int(last.Start)
 }
 
 // emit adds a chunk for the window, unless it contains nothing new.
