@@ -2,6 +2,7 @@ package vector
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"satchel/vector/chunk"
 	"satchel/vector/lexicon"
@@ -66,9 +67,24 @@ func bestSentence(query, text string, found [][2]int) (best [2]int) {
 				words[strings.ToLower(text[f[0]:f[1]])] = true
 			}
 		}
-		if value := float64(len(words)) + relatedSentence*related[i]; value > most {
+		value := float64(len(words)) + relatedSentence*related[i]
+		if isTitle(texts[i]) {
+			value /= 2
+		}
+		if value > most {
 			most, best = value, s
 		}
 	}
 	return best
+}
+
+// isTitle reports whether a part of a text is more likely a heading than a
+// sentence: it has no end mark, or hardly a word, and is no item or row. What it
+// announces answers better.
+func isTitle(text string) bool {
+	if strings.ContainsAny(text[:1], "-*|+0123456789") && !strings.HasPrefix(text, "**") {
+		return false
+	}
+	end, _ := utf8.DecodeLastRuneInString(strings.TrimRight(text, "*_`\"')]”»"))
+	return !strings.ContainsRune(".!?…。！？।؟", end) || len(strings.Fields(text)) < 3 && end < 0x3000
 }

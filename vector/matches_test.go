@@ -43,6 +43,22 @@ func TestMatches(t *testing.T) {
 	}
 }
 
+// A heading that has the query's words is not the best sentence where another one
+// has them too.
+func TestBestSentenceIsNoHeading(t *testing.T) {
+	for _, c := range []struct{ query, text, want string }{
+		{"opening hours of the workshop", "# Opening hours\n\nThe workshop is open from eight, see the hours at the door.", "The workshop is open from eight, see the hours at the door."},
+		{"limit uploads", "**Limits.** Nothing else is bounded. An upload may have 50 MB.", "An upload may have 50 MB."},
+		{"bent wheel", "Prices\n\n| Mirror | 9 euros |\n| Bent wheel | 45 euros |", "| Bent wheel | 45 euros |"},
+		{"bent wheel", "Bent wheel\n\nCall the office on weekdays.", "Bent wheel"},
+	} {
+		found := NewHighlighter(c.query).finder.Find(c.text)
+		if b := bestSentence(c.query, c.text, found); c.text[b[0]:b[1]] != c.want {
+			t.Errorf("%q: %q, want %q", c.query, c.text[b[0]:b[1]], c.want)
+		}
+	}
+}
+
 func TestPrefixes(t *testing.T) {
 	for name, want := range map[string]prefixes{
 		"intfloat/multilingual-e5-small": {"query: ", "passage: "}, "BAAI/bge-small-en-v1.5": {retrieval, ""}, "bge-m3": {},
