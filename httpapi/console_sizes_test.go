@@ -19,7 +19,7 @@ var (
 // builtFile returns a file of the built console.
 func builtFile(t *testing.T, name string) []byte {
 	t.Helper()
-	content, err := pageFiles.ReadFile(consoleFiles + name)
+	content, err := embedded(consoleFiles + name)
 	if err != nil {
 		t.Fatal(err)
 	}

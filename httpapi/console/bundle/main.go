@@ -1,6 +1,6 @@
 // Command bundle builds the web console. The TypeScript and CSS in src become
 // the files in dist/app, and the npm packages that packages/package-lock.json
-// pins become those in dist/lib; the binary embeds dist and nothing else.
+// pins become those in dist/lib, compressed; the binary embeds dist and nothing else.
 //
 //	go run ./httpapi/console/bundle            build dist/app
 //	go run ./httpapi/console/bundle -watch     build it again after each change
@@ -10,6 +10,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"flag"
 	"fmt"
 	"os"
@@ -167,7 +168,11 @@ func buildPackages(root string) error {
 	if err := install.Run(); err != nil {
 		return fmt.Errorf("npm ci: %w", err)
 	}
-	files, err := buildLib(dir)
+	built, err := buildLib(dir)
+	if err != nil {
+		return err
+	}
+	files, err := pack(built)
 	if err != nil {
 		return err
 	}
@@ -177,6 +182,26 @@ func buildPackages(root string) error {
 	}
 	files["LICENSES.txt"] = licences
 	return replaceFolder(filepath.Join(root, "dist", "lib"), files)
+}
+
+// pack compresses files, which the server sends as they are.
+func pack(files map[string][]byte) (map[string][]byte, error) {
+	packed := map[string][]byte{}
+	for name, content := range files {
+		var out bytes.Buffer
+		w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(content); err != nil {
+			return nil, err
+		}
+		if err := w.Close(); err != nil {
+			return nil, err
+		}
+		packed[name+".gz"] = out.Bytes()
+	}
+	return packed, nil
 }
 
 // readLicences returns the licence texts of the packages that may be part of
