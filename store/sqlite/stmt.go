@@ -37,7 +37,7 @@ func (c *Conn) statement(query string) (*Stmt, error) {
 		if err := s.check(); err != nil {
 			return nil, err
 		}
-		c.uses++
+		c.countUse()
 		s.used, s.inUse = c.uses, true
 		c.Used |= s.mark
 		return s, nil
@@ -52,7 +52,7 @@ func (c *Conn) statement(query string) (*Stmt, error) {
 		return nil, err
 	}
 	c.dropOldest()
-	c.uses++
+	c.countUse()
 	s.query, s.used, s.inUse = query, c.uses, true
 	c.kept[query] = s
 	delete(c.loose, s)
