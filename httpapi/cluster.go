@@ -150,7 +150,14 @@ func (s *Server) drainNode(c *rest.Call, in *drainNodeIn) (Success, error) {
 	if err != nil {
 		return Success{}, err
 	}
-	if self := d.Self(); !isNode(self, in.Node) {
+	nodes, err := d.Nodes(c)
+	if err != nil {
+		return Success{}, unavailable(err)
+	}
+	switch meant := meantBy(nodes, in.Node); {
+	case len(meant) > 1:
+		return Success{}, agent.Invalid("nodeId", "is the name of several servers: give the id of one")
+	case len(meant) == 0 || !meant[0].Self:
 		return Success{}, agent.NotFound("server", in.Node)
 	}
 	ctx, cancel := context.WithTimeout(s.streams, drainTime) // a server that stops drains itself
@@ -163,7 +170,17 @@ func (s *Server) drainNode(c *rest.Call, in *drainNodeIn) (Success, error) {
 	return Success{true, "the server gives its agents to the others, and gets no more until it is restarted"}, nil
 }
 
-// isNode reports whether a server has this id or name.
-func isNode(n cluster.Node, idOrName string) bool {
-	return idOrName != "" && (n.Session == idOrName || n.Name == idOrName)
+// meantBy returns the server that has an id, or those that have it as their name, of
+// those that are alive.
+func meantBy(nodes []cluster.Node, idOrName string) (meant []cluster.Node) {
+	for _, n := range nodes {
+		switch {
+		case !n.Alive || idOrName == "":
+		case n.Session == idOrName:
+			return []cluster.Node{n}
+		case n.Name == idOrName:
+			meant = append(meant, n)
+		}
+	}
+	return meant
 }

@@ -46,6 +46,18 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// A name that several servers have does not say which to drain; an id does.
+func TestDrainOfSeveral(t *testing.T) {
+	first, second := newCluster(t)
+	first.cluster.alike = true
+	first.must(t, 400, "POST", "/api/cluster/nodes/node/drain", "")
+	for _, n := range []*fakeNode{first, second} {
+		second.drained = make(chan struct{})
+		n.must(t, 202, "POST", "/api/cluster/nodes/"+second.session()+"/drain", "")
+		<-second.drained
+	}
+}
+
 // Only admins of the service may manage its cluster; a server alone has none.
 func TestClusterIsForAdmins(t *testing.T) {
 	first, second := newCluster(t)

@@ -241,12 +241,10 @@ func (f *forwarder) toNode(c echo.Context, next echo.HandlerFunc, t target) erro
 	if err != nil {
 		return err
 	}
-	for _, node := range nodes {
-		if node.Alive && !node.Self && isNode(node, t.node) {
-			return f.forward(c, node)
-		}
+	if meant := meantBy(nodes, t.node); len(meant) == 1 && !meant[0].Self {
+		return f.forward(c, meant[0])
 	}
-	return next(c) // it is this server, or there is none
+	return next(c) // it is this server, there is none, or it is not clear which
 }
 
 // body is that of a request which may have to be sent again.

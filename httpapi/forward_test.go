@@ -39,6 +39,7 @@ type fakeCluster struct {
 	asked  func()               // called when an owner is looked up anew
 
 	hostile bool // in names of servers
+	alike   bool // the servers have one name
 	failing bool
 }
 
@@ -53,7 +54,10 @@ type fakeNode struct {
 
 func (n *fakeNode) node(of *fakeNode) cluster.Node {
 	name := "node-" + strconv.Itoa(slices.Index(n.cluster.nodes, of)+1)
-	if n.cluster.hostile {
+	switch {
+	case n.cluster.alike:
+		name = "node"
+	case n.cluster.hostile:
 		name += hostile
 	}
 	return cluster.Node{Session: of.session(), Name: name, URL: of.url, Lag: 7 * time.Millisecond, Seen: time.Now(), Self: of == n, Alive: true}

@@ -218,12 +218,23 @@ func (c *Cluster) Move(ctx context.Context, id, node string) error {
 func (c *Cluster) target(node string) (*observed, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	var found *observed
 	for _, n := range c.nodes {
-		if n.Alive && !n.Leaving && !n.Self && (n.Session == node || n.Name == node || n.URL == node) {
+		switch {
+		case !n.Alive || n.Leaving || n.Self:
+		case n.Session == node || n.URL == node:
 			return n, nil
+		case n.Name != node:
+		case found != nil:
+			return nil, agent.Invalid("node", "is the name of several servers: give the id or URL of one")
+		default:
+			found = n
 		}
 	}
-	return nil, agent.Invalid("node", "is not another server of the cluster that is alive")
+	if found == nil {
+		return nil, agent.Invalid("node", "is not another server of the cluster that is alive")
+	}
+	return found, nil
 }
 
 // give has another server own an agent of this one.

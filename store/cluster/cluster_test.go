@@ -262,6 +262,13 @@ func testMove(t *testing.T, url string) {
 	if err := a.Move(t.Context(), id, "nobody"); agent.ErrorCode(err) != agent.CodeValidation {
 		t.Errorf("moved to nobody: %v", err)
 	}
+	c := serveAt(t, url, "b", "http://other", t.TempDir())
+	a.eventually(t, "to see another b", func() bool { _, err := a.target(c.Self().Session); return err == nil })
+	if err := a.Move(t.Context(), id, "b"); agent.ErrorCode(err) != agent.CodeValidation {
+		t.Errorf("moved to one of two servers of the same name: %v", err)
+	}
+	c.end()
+	a.eventually(t, "to see one b", func() bool { _, err := a.target("b"); return err == nil })
 	if err := a.Move(t.Context(), id, "b"); err != nil {
 		t.Fatal(err)
 	}

@@ -153,12 +153,27 @@ func (c *Cluster) clear(id, path string, trusted bool) error {
 	if _, e := os.Lstat(path); trusted || errors.Is(e, fs.ErrNotExist) {
 		return errors.Join(err, store.RemoveIfThere(path))
 	}
+	err = errors.Join(err, c.removeUnclosed(id))
 	to := filepath.Join(c.lostPath(), fmt.Sprintf("%s-%d.db", id, time.Now().UnixNano()))
 	c.Log.Info("the copy of an agent's file was not closed, and is made again", "agent", id, "kept", to)
 	if e := os.Rename(path+"-wal", to+"-wal"); e != nil && !errors.Is(e, fs.ErrNotExist) {
 		err = errors.Join(err, e)
 	}
 	return errors.Join(err, os.Rename(path, to), store.RemoveIfThere(path+"-shm"))
+}
+
+// removeUnclosed removes what clear kept of an agent when a server was killed, which are
+// files with a -wal: a server that is killed again and again would fill its disk with
+// them. Files that were closed stay: the cluster may have lost what they have.
+func (c *Cluster) removeUnclosed(id string) error {
+	entries, err := os.ReadDir(c.lostPath())
+	for _, e := range entries {
+		path := filepath.Join(c.lostPath(), e.Name())
+		if strings.HasPrefix(e.Name(), id+"-") && strings.HasSuffix(e.Name(), ".db") && store.HasWAL(path) {
+			err = errors.Join(err, store.RemoveIfThere(path))
+		}
+	}
+	return err
 }
 
 // purgeLost removes what clear kept for long enough.

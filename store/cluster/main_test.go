@@ -25,6 +25,12 @@ type server struct {
 // serve starts a server on a folder; it leaves when the test ends.
 func serve(t testing.TB, url, name, path string) *server {
 	t.Helper()
+	return serveAt(t, url, name, "http://"+name, path)
+}
+
+// serveAt is serve for a server that the others reach at an address.
+func serveAt(t testing.TB, url, name, address, path string) *server {
+	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	c, err := Open(t.Context(), Options{URL: url, MasterKeys: [][]byte{testKey}, Path: path, Name: name, Version: "1", Log: log})
 	if err != nil {
@@ -34,7 +40,7 @@ func serve(t testing.TB, url, name, path string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Start(context.Background(), f, "http://"+name); err != nil {
+	if err := c.Start(context.Background(), f, address); err != nil {
 		t.Fatal(err)
 	}
 	s := &server{Cluster: c, f: f, path: path}

@@ -255,6 +255,15 @@ func TestDrainWaits(t *testing.T) {
 	if _, _, _, err := line(t, server, "drain", "node-3"); err == nil || !strings.Contains(err.Error(), `no server "node-3"; alive are node-2`) {
 		t.Errorf("an unknown server: %v", err)
 	}
+	alike := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			t.Errorf("one of two servers of a name is drained: %s", r.URL.Path)
+		}
+		_, _ = io.WriteString(w, `{"nodes":[{"id":"1","name":"node","alive":true},{"id":"2","name":"node","alive":true}]}`)
+	})
+	if _, _, _, err := line(t, alike, "drain", "node"); err == nil || !strings.Contains(err.Error(), `2 servers have the name "node"`) {
+		t.Errorf("a name that two servers have: %v", err)
+	}
 	if out, _, _, err := line(t, server, "status"); err != nil || !strings.Contains(out, "draining") || !strings.Contains(out, "gone") || !strings.Contains(out, "4 ms") {
 		t.Errorf("%v, printed %s", err, out)
 	}

@@ -119,23 +119,32 @@ func (s *session) clusterDrain() *cobra.Command {
 	return c
 }
 
-// node returns the server that is alive and has this id, name or URL.
+// node returns the server that is alive and has this id or URL, or this name alone.
 func (s *session) node(ctx context.Context, ref string) (record, error) {
 	nodes, err := s.nodes(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var names []string
+	var named []record
 	for _, n := range nodes {
-		if n["alive"] != true {
+		switch {
+		case n["alive"] != true:
 			continue
-		}
-		if ref == n["id"] || ref == n["name"] || ref == n["url"] {
+		case ref == n["id"] || ref == n["url"]:
 			return n, nil
+		case ref == n["name"]:
+			named = append(named, n)
 		}
 		names = append(names, n.text("name"))
 	}
-	return nil, fmt.Errorf("there is no server %q; alive are %s", ref, strings.Join(names, ", "))
+	switch len(named) {
+	case 0:
+		return nil, fmt.Errorf("there is no server %q; alive are %s", ref, strings.Join(names, ", "))
+	case 1:
+		return named[0], nil
+	}
+	return nil, fmt.Errorf("%d servers have the name %q: give the id or URL of one", len(named), ref)
 }
 
 // awaitDrained waits until a server has no agents any more.
