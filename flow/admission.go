@@ -51,8 +51,8 @@ const (
 )
 
 // admit acquires a slot for a new execution. If there is none, it marks the
-// execution as queued and returns nil. It waits for executions that are ending:
-// clients may already see those as ended.
+// execution as queued and returns nil. It waits for executions that are ending or being
+// suspended: clients may already see those as ended or waiting.
 func (e *Engine) admit(ctx context.Context, a *agentState, x *agent.Execution, p *program, at atLimit) (*slot, error) {
 	for {
 		s, ending, err := e.tryAdmit(a, x, p, at)
@@ -60,16 +60,16 @@ func (e *Engine) admit(ctx context.Context, a *agentState, x *agent.Execution, p
 			return s, err
 		}
 		select {
-		case <-ending.done:
+		case <-ending:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
 }
 
-// tryAdmit is admit without waiting. It returns a run to wait for if that is
-// ending and has the slot.
-func (e *Engine) tryAdmit(a *agentState, x *agent.Execution, p *program, at atLimit) (*slot, *run, error) {
+// tryAdmit is admit without waiting. If a run is about to release its slot, it
+// returns a channel that is closed when that is decided.
+func (e *Engine) tryAdmit(a *agentState, x *agent.Execution, p *program, at atLimit) (*slot, <-chan struct{}, error) {
 	settings := p.workflow.Settings
 	mayQueue := at != asSettings || settings.OnConflict == agent.ConflictQueue
 	e.mu.Lock()
@@ -85,8 +85,8 @@ func (e *Engine) tryAdmit(a *agentState, x *agent.Execution, p *program, at atLi
 	}
 	switch {
 	case conflict && !mayQueue:
-		if r := a.ending(w); r != nil {
-			return nil, r, nil
+		if ending := a.ending(w); ending != nil {
+			return nil, ending, nil
 		}
 		return nil, nil, agent.Errorf(agent.CodeAlreadyRunning, "an execution of this workflow is running; its settings allow %d at a time", settings.Concurrency).
 			With("workflow_id", x.WorkflowID).With("concurrency", settings.Concurrency)
@@ -97,15 +97,15 @@ func (e *Engine) tryAdmit(a *agentState, x *agent.Execution, p *program, at atLi
 	return nil, nil, nil
 }
 
-// ending returns a run that is about to release a slot of w, or nil. The caller
-// holds Engine.mu.
-func (a *agentState) ending(w *workflowSlots) *run {
+// ending returns a channel that is closed once it is decided whether a run
+// releases a slot of w, or nil if none is about to. The caller holds Engine.mu.
+func (a *agentState) ending(w *workflowSlots) <-chan struct{} {
 	if w.queued > 0 {
 		return nil
 	}
 	for _, r := range a.runs {
-		if r.ending.Load() && r.slot.workflow == w {
-			return r
+		if ending := r.ending.Load(); ending != nil && r.slot.workflow == w {
+			return *ending
 		}
 	}
 	return nil

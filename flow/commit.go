@@ -155,7 +155,7 @@ func (r *run) finishAll() {
 	} else {
 		e.Output = raw
 	}
-	r.ending.Store(true)
+	r.ending.Store(&r.done)
 	if !r.commit(false) {
 		return
 	}
@@ -170,13 +170,17 @@ func (r *run) suspend() bool {
 	if !r.takeInbox() {
 		return false
 	}
+	decided := make(chan struct{})
+	defer close(decided)
+	r.ending.Store(&decided)
 	if !r.commit(true) {
 		return true
 	}
-	if !r.takeInbox() {
-		return false
+	suspended := r.takeInbox() && r.engine.suspended(r)
+	if !suspended {
+		r.ending.Store(nil)
 	}
-	return r.engine.suspended(r)
+	return suspended
 }
 
 // takeInbox processes the inbox. It returns false if there was something in it.

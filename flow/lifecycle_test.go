@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -82,6 +83,42 @@ func waitReleased(e *Engine, db *store.DB, id string) {
 	e.mu.Unlock()
 	if r != nil {
 		<-r.done
+	}
+}
+
+// An execution that is stored as waiting is about to release its slot: the next
+// start waits for that and is not refused.
+func TestNextStartsOnceOneWaits(t *testing.T) {
+	db, e := open(t)
+	w := createWorkflow(t, db, e, sleeper)
+	_, unwatch := e.Watch("execution-other") // so that runs publish their events
+	defer unwatch()
+	e.watchMu.Lock() // a run blocks while it publishes what it has stored
+	id := startWorkflow(t, db, e, w, `{}`)
+	for waiting := false; !waiting; {
+		<-time.After(2 * time.Millisecond)
+		_, results, err := db.Execution(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting = slices.ContainsFunc(results, func(r agent.NodeResult) bool { return r.Status == agent.NodeWaiting })
+	}
+	second := make(chan error, 1)
+	go func() {
+		_, err := e.Execute(t.Context(), db, Request{WorkflowID: w.ID, Input: json.RawMessage(`{}`), Trigger: "manual"})
+		second <- err
+	}()
+	var err error
+	select {
+	case err = <-second:
+	case <-time.After(200 * time.Millisecond): // it waits
+	}
+	e.watchMu.Unlock()
+	if err == nil {
+		err = <-second
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -63,8 +63,8 @@ type run struct {
 	children []*child
 
 	failure *agent.ExecutionError
-	gone    bool        // the engine has removed the run
-	ending  atomic.Bool // its last write has begun
+	gone    bool                          // the engine has removed the run
+	ending  atomic.Pointer[chan struct{}] // closed once the run has released its slot, or continues; nil unless its last write, or one that suspends it, has begun
 
 	results     []agent.NodeResult // all of them, if the caller wants them
 	keepResults bool
