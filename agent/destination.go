@@ -73,15 +73,15 @@ func (c *GatewayConfig) CheckHosts(t GatewayType, before GatewayConfig, change G
 	mail := hostChange{"smtpHost, smtpPort or smtpTls", c.mailAddress(), before.mailAddress()}
 	hook := hostChange{"url", c.URL, before.URL}
 	var is Issues
-	check := func(field string, stored, given bool, h hostChange) {
+	check := func(field string, stored bool, h hostChange, given bool) {
 		is.Check(!stored || given || !h.moves(), "config."+field, "must be set again because "+h.by+" changes the host that it is sent to")
 	}
-	check("botToken", c.BotToken != "", change.BotToken.Given, api)
-	check("webhookSecret", c.WebhookSecret != "" && t == GatewayTelegram, change.WebhookSecret.Given, api)
-	check("apiKey", c.APIKey != "", change.APIKey.Given, api)
-	check("authToken", c.AuthToken != "", change.AuthToken.Given, api)
-	check("smtpPassword", c.SMTPPassword != "", change.SMTPPassword.Given, mail)
-	check("headers", len(c.Headers) > 0, change.Headers.Given, hook)
+	check("botToken", c.BotToken != "", api, change.BotToken.Given)
+	check("webhookSecret", c.WebhookSecret != "" && t == GatewayTelegram, api, change.WebhookSecret.Given)
+	check("apiKey", c.APIKey != "", api, change.APIKey.Given)
+	check("authToken", c.AuthToken != "", api, change.AuthToken.Given)
+	check("smtpPassword", c.SMTPPassword != "", mail, change.SMTPPassword.Given)
+	check("headers", len(c.Headers) > 0, hook, change.Headers.Given)
 	return is.Err()
 }
 

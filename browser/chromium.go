@@ -56,13 +56,14 @@ type kind struct {
 	own      bool // for one session, with a socket for a client of the DevTools protocol
 }
 
-// flags returns Chromium's flags, in addition to Playwright's.
-func flags(headless, display bool) []string {
+// flags returns Chromium's flags, in addition to Playwright's. offscreen is for
+// windows without a display.
+func flags(offscreen bool) []string {
 	out := []string{"--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
 		"--disable-component-update", "--disable-sync", "--disable-features=" + disabledFeatures,
 		// All traffic goes through the proxy, but WebRTC uses UDP.
 		"--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--webrtc-ip-handling-policy=disable_non_proxied_udp"}
-	if !headless && !display {
+	if offscreen {
 		out = append(out, "--ozone-platform=headless")
 	}
 	return out
@@ -86,7 +87,7 @@ func start(ctx context.Context, p Program, kind kind, proxy string, log *slog.Lo
 	c := &chromium{headless: kind.headless, own: kind.own, folder: f, log: log, done: make(chan struct{}), cleaned: make(chan struct{})}
 	return c.begin(ctx, func() (playwright.Browser, error) {
 		made, err := c.driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
-			ExecutablePath: playwright.String(c.folder.in(chromiumName)), Headless: &c.headless, Args: flags(c.headless, p.hasDisplay()),
+			ExecutablePath: playwright.String(c.folder.in(chromiumName)), Headless: &c.headless, Args: flags(!c.headless && !p.hasDisplay()),
 			ChromiumSandbox: playwright.Bool(os.Geteuid() != 0), DownloadsPath: playwright.String(c.folder.in("downloads")),
 			HandleSIGHUP: playwright.Bool(false), HandleSIGINT: playwright.Bool(false), HandleSIGTERM: playwright.Bool(false),
 			Proxy: &playwright.Proxy{Server: proxy, Bypass: playwright.String("<-loopback>")}, Timeout: playwright.Float(startTimeout.Seconds() * 1000),

@@ -24,20 +24,20 @@ type ExecutionStep struct {
 	Children       []StartedExecution // executions that it starts
 }
 
-// StartedExecution is an execution that is to be entered as queued or running.
+// StartedExecution is an execution to insert as queued or running.
 type StartedExecution struct {
 	*agent.Execution
 	Name           string // of its workflow
 	IdempotencyKey string // a second one with the same key is not entered
-	// Replay names what else starts it, for signature.MaxAge only: a second
-	// one of the same name is not entered before that is over.
+	// Replay identifies the start for signature.MaxAge: within that time,
+	// another start with the same value is refused.
 	Replay string
 }
 
 // ErrEnded says that an execution ended, or was deleted, by another hand.
 var ErrEnded = errors.New("the execution has ended")
 
-// ErrRepeated says that there is an execution of the same idempotency key.
+// ErrRepeated is returned if an execution with the same idempotency key exists.
 var ErrRepeated = errors.New("what starts the execution has started one before")
 
 // CommitExecution writes a step of an execution. ended is a wait in another
@@ -50,7 +50,7 @@ func (db *DB) CommitExecution(ctx context.Context, p ExecutionStep) (ended []Wai
 			return nil, err
 		}
 	}
-	events, err := executionEventsOf(p.Execution, p.Name, p.Begin, p.Execution.Status.Ended())
+	events, err := executionEventsOf(p.Execution, p.Name, transition{began: p.Begin, ended: p.Execution.Status.Ended()})
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (tx *Tx) commitExecution(p ExecutionStep, journal string, events executionE
 		if err := tx.insertExecution(child.Execution, child.IdempotencyKey, false); err != nil {
 			return nil, err
 		}
-		if err := tx.emitExecution(child.Execution, child.Name, child.Status == agent.ExecutionRunning, false); err != nil {
+		if err := tx.emitExecution(child.Execution, child.Name, transition{began: child.Status == agent.ExecutionRunning}); err != nil {
 			return nil, err
 		}
 	}
@@ -101,8 +101,8 @@ func (tx *Tx) commitExecution(p ExecutionStep, journal string, events executionE
 	return tx.endParentsWait(p.Execution)
 }
 
-// settleWaits drops the waits of an execution that is over. One that sleeps is
-// left awake when a wait has ended meanwhile.
+// settleWaits deletes the waits of an execution that has ended. A suspended
+// execution is left awake if one of its waits has ended since.
 func (tx *Tx) settleWaits(p ExecutionStep, over bool) (err error) {
 	if over && !p.New {
 		if err := tx.settleSeen(p.Execution.ID, p.Execution.Status); err != nil {

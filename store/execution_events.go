@@ -16,15 +16,16 @@ var eventsOfEnd = map[agent.ExecutionStatus]string{
 	agent.ExecutionTerminated: agent.EventWorkflowTerminated,
 }
 
-// executionEvents are the events of an execution that began, ended, or both, as JSON; ""
-// for none.
+// transition is what happened to an execution; both for one of pure nodes.
+type transition struct{ began, ended bool }
+
+// executionEvents are the events of a transition as JSON; "" for none.
 type executionEvents struct{ first, last string }
 
-// executionEventsOf prepares the events of an execution that began, ended, or both; a
-// test has none. It needs no transaction: what is written as JSON before one does not keep other
-// writes waiting.
-func executionEventsOf(e *agent.Execution, name string, began, ended bool) (t executionEvents, err error) {
-	if !began && !ended || e.Trigger == agent.TriggerTest {
+// executionEventsOf prepares the events of an execution; a test has none. It is
+// called before the transaction, so that encoding JSON does not delay other writes.
+func executionEventsOf(e *agent.Execution, name string, now transition) (t executionEvents, err error) {
+	if now == (transition{}) || e.Trigger == agent.TriggerTest {
 		return t, nil
 	}
 	var data executionEvent
@@ -42,21 +43,21 @@ func executionEventsOf(e *agent.Execution, name string, began, ended bool) (t ex
 		}
 		return string(raw), err
 	}
-	if ended {
+	if now.ended {
 		if t.last, err = encode(); err != nil {
 			return t, err
 		}
 	}
-	if began {
+	if now.began {
 		data.Execution.Status, data.Execution.Output, data.Execution.Error, data.Execution.CompletedAt = agent.ExecutionRunning, nil, nil, agent.Time{}
 		t.first, err = encode()
 	}
 	return t, err
 }
 
-// emitExecution writes the events of an execution that began, ended, or both.
-func (tx *Tx) emitExecution(e *agent.Execution, name string, began, ended bool) error {
-	t, err := executionEventsOf(e, name, began, ended)
+// emitExecution writes the events of an execution.
+func (tx *Tx) emitExecution(e *agent.Execution, name string, now transition) error {
+	t, err := executionEventsOf(e, name, now)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func (tx *Tx) terminate(e *agent.Execution) ([]WaitEnd, error) {
 	if err := tx.value(&name, "SELECT name FROM workflows WHERE id = ?", e.WorkflowID); err != nil {
 		return nil, err
 	}
-	if err := tx.emitExecution(e, name, false, true); err != nil {
+	if err := tx.emitExecution(e, name, transition{ended: true}); err != nil {
 		return nil, err
 	}
 	return tx.endParentsWait(e)

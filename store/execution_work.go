@@ -49,12 +49,12 @@ type ExecutionWork struct {
 	Running []string       // those that are awake, oldest first
 	Queued  map[string]int // by workflow
 	Due     []Wait         // that have come to their end, the longest due first
-	Next    agent.Time     // when the next of the others ends by itself; zero: none does
+	Next    agent.Time     // when the next of the other waits times out; zero: never
 }
 
-// ExecutionWork reads what executions have to do; Due has up to limit waits.
-// Those that came with a copied file are left out, unless release is set: it
-// frees them for good.
+// ExecutionWork reads the pending work of executions; Due has at most limit
+// waits. Executions that came with a copied file are left out, unless release
+// is set, which permanently releases them.
 func (db *DB) ExecutionWork(ctx context.Context, now agent.Time, limit int, release bool) (ExecutionWork, error) {
 	var paused bool
 	read := func(tx *Tx) (w ExecutionWork, err error) {
@@ -126,7 +126,7 @@ func (db *DB) BeginQueued(ctx context.Context, workflowID string) (string, error
 		if err := tx.value(&name, "SELECT name FROM workflows WHERE id = ?", workflowID); err != nil {
 			return "", err
 		}
-		return e.ID, tx.emitExecution(&e, name, true, false)
+		return e.ID, tx.emitExecution(&e, name, transition{began: true})
 	})
 }
 

@@ -1,25 +1,9 @@
 package vector
 
-import (
-	"unicode/utf8"
-
-	"satchel/store/search/terms"
-)
+import "unicode/utf8"
 
 // maxHighlights limits the highlighted words in one text.
 const maxHighlights = 200
-
-// Highlighter finds the words of a query in texts.
-type Highlighter struct{ finder *terms.Finder }
-
-// NewHighlighter returns a Highlighter for a query.
-func NewHighlighter(query string) Highlighter { return Highlighter{terms.NewFinder(query)} }
-
-// In returns the positions of the words in a text, from and to, as offsets in
-// UTF-16 code units, as JavaScript counts.
-func (h Highlighter) In(text string) [][]int {
-	return inUnits(text, h.finder.Find(text))
-}
 
 // inUnits converts offsets in bytes, in their order, to UTF-16 code units.
 func inUnits(text string, found [][2]int) [][]int {

@@ -4,20 +4,21 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"satchel/store/search/terms"
 	"satchel/vector/chunk"
 	"satchel/vector/lexicon"
 )
 
-// relatedSentence is the weight of the lexicon's similarity beside a matching word
-// when the best sentence is chosen.
+// relatedSentence is the weight of the lexicon's similarity compared with a
+// matching word when the best sentence is chosen.
 const relatedSentence = 0.9
 
-// mark sets where the words of a query stand in results, and their best sentences.
+// mark sets the positions of a query's words in results, and their best sentences.
 func (q question) mark(query string, list []Result) {
-	words := NewHighlighter(q.sought(query))
+	words := terms.NewFinder(q.sought(query))
 	for i := range list {
 		r := &list[i]
-		found := words.finder.Find(r.Content)
+		found := words.Find(r.Content)
 		r.Matches = inUnits(r.Content, found)
 		if best := bestSentence(query, r.Content, found); best[1] > 0 {
 			r.BestSentence = inUnits(r.Content, [][2]int{best})[0]
@@ -25,8 +26,8 @@ func (q question) mark(query string, list []Result) {
 	}
 }
 
-// sought is all that a query looks for, as a text: function words only where there
-// is nothing else.
+// sought returns everything that a query searches for, as a text; function
+// words only if there is nothing else.
 func (q question) sought(query string) string {
 	var list []string
 	for _, w := range q.words {
@@ -43,8 +44,8 @@ func (q question) sought(query string) string {
 	return strings.Join(list, " ")
 }
 
-// bestSentence returns where the sentence is that has most of the query's words,
-// or is most related to them; nowhere in a text of one sentence and where no
+// bestSentence returns the position of the sentence that has most of the query's words,
+// or is most related to them; none in a text of one sentence or if no
 // sentence has anything to do with the query.
 func bestSentence(query, text string, found [][2]int) (best [2]int) {
 	sentences := chunk.Sentences(text)

@@ -123,8 +123,15 @@ func do(client *http.Client, req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// CheckURL is like the package's CheckURL, with the ranges that c's policy
-// opens.
+// CheckURL parses a URL that someone asks the server to fetch, and rejects what
+// the client would reject before resolving a name: schemes other than http and
+// https, user information, a missing or malformed host, literal private
+// addresses outside the allowed ranges, localhost, and numbers in unusual
+// notations. The result's host is in lower case and ASCII. Errors match ErrURL,
+// ErrScheme or ErrBlocked.
+//
+// A name that passes may still resolve to a refused address; that is detected
+// when it is dialed.
 func (c *Client) CheckURL(raw string) (*url.URL, error) { return c.policy.checkURL(raw) }
 
 // CheckField is CheckURL for the value of a field. Its errors are for the user

@@ -15,8 +15,8 @@ import (
 type Credential interface {
 	// Fits reports whether a request to u may carry the credential.
 	Fits(u *url.URL) bool
-	// Apply sets the credential in a request that is sent next. It may make
-	// requests of its own.
+	// Apply sets the credential in a request immediately before it is sent. It
+	// may make its own requests.
 	Apply(req *http.Request) error
 	// Renew is called once after a status 401, and reports whether the request
 	// should be repeated.
@@ -148,8 +148,8 @@ func (p *Policy) opened(ctx context.Context, host string) bool {
 	return err == nil && len(found) > 0
 }
 
-// CheckHosts checks hosts that a credential is to be bound to, as ParseHosts
-// does, and that those without https can be reached under the policy.
+// CheckHosts checks the hosts of a credential as ParseHosts does, and that
+// those without https can be reached under the policy.
 func (c *Client) CheckHosts(field string, entries []string) (Hosts, error) {
 	hosts, err := ParseHosts(field, entries)
 	if err != nil {

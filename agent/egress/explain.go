@@ -89,7 +89,7 @@ func isCertificate(err error) bool {
 }
 
 // IsTLS reports whether a connection failed because of its certificate or in
-// TLS. That may be mended within hours, but not within seconds.
+// TLS. Such a failure may be fixed within hours, but not within seconds.
 func IsTLS(err error) bool {
 	var record tls.RecordHeaderError
 	var alert tls.AlertError

@@ -23,9 +23,9 @@ const (
 	tunnelHandshake = 30 * time.Second
 )
 
-// ProxyFailureHeader is set on responses that a Proxy sends in place of those
-// it could not get: ProxyRefused because of their origin, ProxyFailed for any
-// other reason. Servers behind it cannot send it.
+// ProxyFailureHeader is set on responses that a Proxy sends instead of the
+// server's: ProxyRefused if the URL was refused, ProxyFailed for any other
+// failure. Servers cannot send it through the proxy.
 const (
 	ProxyFailureHeader = "X-Satchel-Proxy"
 	ProxyRefused       = "refused"
@@ -39,7 +39,7 @@ type ProxyOptions struct {
 	// address. It then resolves host names, so the policy applies only to hosts
 	// written as addresses.
 	Upstream *url.URL
-	// Port is where the proxy is reached, by credentials of its own; nil is a
+	// Port is where the proxy is reached, with its own credentials; nil means a
 	// loopback port without credentials.
 	Port *ProxyPort
 	// Shut refuses everything.
@@ -132,8 +132,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// keepOutOfProxying keeps a server from answering in place of the proxy: a browser
-// that is asked for credentials again takes those that it has for wrong.
+// keepOutOfProxying prevents a server from imitating the proxy's responses: a
+// browser that is asked for credentials again assumes that those it has are
+// wrong.
 func keepOutOfProxying(r *http.Response) error {
 	r.Header.Del(ProxyFailureHeader)
 	if r.StatusCode == http.StatusProxyAuthRequired {

@@ -91,8 +91,8 @@ func (p *ProxyPort) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	proxy.ServeHTTP(w, r)
 }
 
-// Credentials returns the user name and password of a proxy at a ProxyPort, which
-// are empty for one with a loopback port of its own.
+// Credentials returns the user name and password of a proxy at a ProxyPort.
+// They are empty for a proxy with its own loopback port.
 func (p *Proxy) Credentials() (user, password string) {
 	if p.password == "" {
 		return "", ""

@@ -12,19 +12,7 @@ import (
 // maxURL is the longest URL that CheckURL accepts, in bytes.
 const maxURL = 8192
 
-// CheckURL parses a URL that someone asks the server to fetch, and rejects what
-// the client would reject before resolving a name: schemes other than http and
-// https, user information, a missing or malformed host, literal private
-// addresses, localhost, and numbers in unusual notations. No range is open; a
-// Client's CheckURL applies the ranges of its policy. The result's host is in
-// lower case and ASCII. Errors match ErrURL, ErrScheme or ErrBlocked.
-//
-// A name that passes may still resolve to a refused address; that is detected
-// when it is dialed.
-func CheckURL(raw string) (*url.URL, error) {
-	return (&Policy{}).checkURL(raw)
-}
-
+// checkURL is Client.CheckURL with the ranges that p allows.
 func (p *Policy) checkURL(raw string) (*url.URL, error) {
 	if len(raw) > maxURL {
 		return nil, &Error{Code: CodeURL, Reason: "longer than " + strconv.Itoa(maxURL) + " bytes"}

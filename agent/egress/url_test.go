@@ -55,7 +55,7 @@ func TestCheckURL(t *testing.T) {
 		{"http://%EF%BC%91%EF%BC%92%EF%BC%97.0.0.1/", "", ErrBlocked},
 	}
 	for _, c := range cases {
-		u, err := CheckURL(c.raw)
+		u, err := (&Policy{}).checkURL(c.raw)
 		if !errors.Is(err, c.err) {
 			t.Errorf("%.60q: error %v, want %v", c.raw, err, c.err)
 			continue
@@ -99,12 +99,12 @@ func TestErrorsKeepCredentialsOut(t *testing.T) {
 		"http://hunter2:hunter2@10.0.0.1/hunter2?hunter2", "http://10.0.0.1/hunter2?k=hunter2#hunter2",
 		"http://hunter2%zz/", "hunter2://x", "http://x/%zzhunter2", "http://hunter2@x:99999/",
 	} {
-		_, err := CheckURL(raw)
+		_, err := (&Policy{}).checkURL(raw)
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", raw, err)
 		}
 	}
-	_, err := CheckURL("http://10.0.0.1/")
+	_, err := (&Policy{}).checkURL("http://10.0.0.1/")
 	var refused *Error
 	if !errors.As(err, &refused) || refused.Code != "BLOCKED_ADDRESS" || refused.Host != "10.0.0.1" || refused.Addr != netip.MustParseAddr("10.0.0.1") {
 		t.Errorf("%#v", err)
@@ -169,7 +169,7 @@ func FuzzCheckURL(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		u, err := CheckURL(raw)
+		u, err := (&Policy{}).checkURL(raw)
 		if err != nil {
 			if !errors.Is(err, ErrBlocked) && !errors.Is(err, ErrScheme) && !errors.Is(err, ErrURL) {
 				t.Fatalf("untyped error %v", err)
@@ -188,7 +188,7 @@ func FuzzCheckURL(f *testing.F) {
 		} else if aton(host) {
 			t.Fatalf("%q passed as a name, C reads a number", raw)
 		}
-		again, err := CheckURL(u.String())
+		again, err := (&Policy{}).checkURL(u.String())
 		if err == nil && again.Host != u.Host {
 			t.Fatalf("%q: host %q, then %q", raw, u.Host, again.Host)
 		}

@@ -54,24 +54,6 @@ type Config struct {
 	Embed Embed
 }
 
-// NewConfig fills in omitted values (nil and ""): 1,000 characters, an overlap
-// of 200 or a fifth of a smaller size, and Recursive. Errors name the client's
-// fields: chunk_size, overlap, method.
-func NewConfig(size, overlap *int, method string) (Config, error) {
-	c := Config{Size: agent.DefaultChunking.Size, Method: agent.DefaultChunking.Method}
-	if size != nil {
-		c.Size = *size
-	}
-	c.Overlap = min(agent.DefaultChunking.Overlap, max(c.Size, 0)/5)
-	if overlap != nil {
-		c.Overlap = *overlap
-	}
-	if method != "" {
-		c.Method = method
-	}
-	return c, c.Validate()
-}
-
 // Validate checks the limits of the fields of Config.
 func (c Config) Validate() error {
 	var is agent.Issues
@@ -95,11 +77,11 @@ type Chunk struct {
 	LastLine int      // where it ends
 }
 
-// Split splits doc. Its time is linear in the length of the text, and besides
-// the text itself, of which most chunks are slices, it needs little memory.
-// Each chunk has new text of at least a tenth of the size, whatever the
-// overlap. Errors are those of Validate, of Embed, of ctx, and
-// document.CodeTooComplex for more than MaxChunks.
+// Split splits doc. Its time is linear in the length of the text, and it needs
+// little memory, since most chunks are slices of the text. Each chunk has new
+// text of at least a tenth of the size, whatever the overlap. Errors are those
+// of Validate, of Embed, of ctx, and document.CodeTooComplex for more than
+// MaxChunks.
 func Split(ctx context.Context, doc *document.Document, c Config) ([]Chunk, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

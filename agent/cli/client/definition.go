@@ -22,7 +22,7 @@ type kind struct {
 	route  string   // under the agent; empty: name
 	list   string   // the key of lists; empty: name
 	fields []string // that are kept
-	each   bool     // the list leaves fields out: each record is read by itself
+	each   bool     // the list omits fields, so each record is read separately
 	fixed  []string // fields that cannot be changed later
 	shown  []string // fields that are written for readers, and never sent
 	byHand bool     // only compared: a secret is needed to create one
@@ -122,8 +122,8 @@ func (s *session) readKind(ctx context.Context, k kind, d *definition) error {
 	return nil
 }
 
-// passed reports whether a record is no part of a definition: a schedule that
-// has had its only run, a task that is over or cancelled, or an archived workflow.
+// passed reports whether a record is not part of a definition: a schedule after
+// its only run, a task that is over or cancelled, or an archived workflow.
 func passed(k kind, r record) bool {
 	switch k.name {
 	case "schedules":
@@ -185,8 +185,8 @@ func (d *definition) free(folder, name string) string {
 	return path
 }
 
-// reference begins a text that stands for the id of a record of the definition,
-// such as "@workflows/welcome".
+// reference is the prefix of a text that refers to a record of the definition
+// by its file, such as "@workflows/welcome".
 const reference = "@"
 
 // replaceIDs puts references in the place of the ids of the definition's own
@@ -209,7 +209,7 @@ func mapTexts(value any, to map[string]string) any {
 	return agent.MapStrings(value, func(text string) any { return cmp.Or(to[text], text) })
 }
 
-// references returns what each reference stands for on the server.
+// references returns the id on the server for each reference.
 func (d *definition) references() map[string]string {
 	to := map[string]string{}
 	for path, id := range d.ids {

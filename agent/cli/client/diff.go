@@ -8,8 +8,8 @@ const diffContext = 2
 // maxDiff is how many lines a side may have to be compared line by line.
 const maxDiff = 3000
 
-// diff returns how one text becomes another: lines with -, with +, and a few
-// around them. "null" stands for no text.
+// diff returns the difference of two texts: lines with -, lines with +, and a
+// few lines around them. "null" means no text.
 func diff(before, after string) string {
 	a, b := lines(before), lines(after)
 	var out []string

@@ -55,9 +55,9 @@ func (s *session) printLogs(ctx context.Context, filter url.Values, limit int, f
 	return s.followLogs(ctx, filter, newest)
 }
 
-// followLogs prints new entries until ctx is done, also while the server is down for
-// a moment. Entries of the newest moment are asked for again, because more of that
-// moment may come.
+// followLogs prints new entries until ctx is done, even if the server is down
+// for a moment. Entries with the newest time are requested again, because there
+// may be more with the same time.
 func (s *session) followLogs(ctx context.Context, filter url.Values, shown []record) error {
 	filter.Set("order", "asc")
 	for away := false; ; {

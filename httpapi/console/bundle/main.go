@@ -28,7 +28,16 @@ func main() {
 	flag.Parse()
 	root, err := console()
 	if err == nil {
-		err = run(root, *watch, *check, *packages)
+		build := writeApp
+		switch {
+		case *packages:
+			build = buildPackages
+		case *check:
+			build = checkApp
+		case *watch:
+			build = watchApp
+		}
+		err = build(root)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bundle:", err)
@@ -41,18 +50,6 @@ func main() {
 func console() (string, error) {
 	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	return filepath.Join(strings.TrimSpace(string(module)), "httpapi", "console"), err
-}
-
-func run(root string, watch, check, packages bool) error {
-	switch {
-	case packages:
-		return buildPackages(root)
-	case check:
-		return checkApp(root)
-	case watch:
-		return watchApp(root)
-	}
-	return writeApp(root)
 }
 
 // writeApp builds dist/app and removes what is no longer built.
