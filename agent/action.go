@@ -19,7 +19,7 @@ type Action struct {
 	Selector  string          `json:"selector,omitempty" doc:"CSS, text=…, xpath=…, or aria-ref=… of a snapshot; the first element that matches." example:"#send"`
 	Button    string          `json:"button,omitempty" enum:"left,right,middle" doc:"click: default left."`
 	Clicks    int             `json:"clicks,omitempty" minimum:"1" maximum:"3" doc:"click: 2 for a double click."`
-	Text      *string         `json:"text,omitempty" doc:"type: what to type, key by key."`
+	Text      *string         `json:"text,omitempty" doc:"type: the text to type, key by key."`
 	Clear     bool            `json:"clear,omitempty" doc:"type: empty the field first."`
 	Delay     int             `json:"delay,omitempty" minimum:"0" maximum:"1000" doc:"type: milliseconds between keys."`
 	Key       string          `json:"key,omitempty" doc:"press: a key such as Enter, ArrowDown, a, Control+A." example:"Enter"`

@@ -60,8 +60,8 @@ func (a *Agent) Validate() error {
 // NameKey returns the form in which agent names are compared.
 func NameKey(name string) string { return strings.ToLower(name) }
 
-// NumberedName returns an agent name with a number behind it, such as name-2, cut to
-// the longest that is allowed.
+// NumberedName returns an agent name with a number appended, such as name-2,
+// cut to the maximum length.
 func NumberedName(name string, n int) string {
 	suffix := fmt.Sprintf("-%d", n)
 	return strings.TrimRight(name[:min(len(name), MaxNameLength-len(suffix))], "-") + suffix

@@ -45,7 +45,7 @@ type APIUse struct {
 // CredentialDraft is a credential as a description asks for it.
 type CredentialDraft struct {
 	Name    string                 `json:"name" example:"shop"`
-	Schemes []string               `json:"schemes" doc:"Security schemes of the description that it stands for." example:"[\"bearerAuth\"]"`
+	Schemes []string               `json:"schemes" doc:"Security schemes of the description that it satisfies." example:"[\"bearerAuth\"]"`
 	Type    CredentialType         `json:"type" enum:"header,query,basic,oauth2" example:"header"`
 	Hosts   []string               `json:"hosts" example:"[\"api.example.com\"]"`
 	Config  CredentialConfig       `json:"config"`

@@ -20,7 +20,7 @@ const (
 type PlannedAction struct {
 	Action      string  `json:"action" enum:"click,type,press,select,hover,scroll" example:"click"`
 	Selector    string  `json:"selector,omitempty" doc:"The element; also valid when the page is loaded again, if the page allows that." example:"role=button[name=\"Sign in\"]"`
-	Text        *string `json:"text,omitempty" doc:"type: what is typed; %name% stands for the value of a variable." example:"%email%"`
+	Text        *string `json:"text,omitempty" doc:"type: the text to type; %name% is replaced by the value of a variable." example:"%email%"`
 	Clear       bool    `json:"clear,omitempty" doc:"type: the field is emptied first."`
 	Key         string  `json:"key,omitempty" doc:"press: the key." example:"Enter"`
 	Label       *string `json:"label,omitempty" doc:"select: the option's text."`
@@ -84,8 +84,9 @@ func CheckInstruction(text string) error {
 // BrowseStatus is the state of a browse.
 type BrowseStatus string
 
-// The states of a browse: a model acts; a person is asked for; the goal is
-// reached; it cannot be; a limit was reached; it failed; it was cancelled.
+// The states of a browse: the model acts; it waits for a person; the goal is
+// reached; it cannot be reached; a limit was reached; it failed; it was
+// cancelled.
 const (
 	BrowseRunning   BrowseStatus = "running"
 	BrowseWaiting   BrowseStatus = "waiting"
@@ -112,7 +113,7 @@ type BrowseOptions struct {
 	MaxTokens    *int            `json:"max_tokens,omitempty" minimum:"1000" maximum:"5000000" doc:"The most tokens that the language model may read and write. Default: 500000."`
 	Hosts        []string        `json:"hosts,omitempty" doc:"Where it may go: entries such as example.com, *.example.com, http://10.0.0.5:8080; * alone is everywhere, without variables. On another page it ends. Default: the domain of the first page." example:"[\"example.com\",\"*.example.com\"]"`
 	OutputSchema json.RawMessage `json:"output_schema,omitempty" types:"object" doc:"JSON Schema of the result. Default: a text."`
-	Takeover     *bool           `json:"takeover,omitempty" doc:"Whether to ask for a person when it is stuck, and go on afterwards. Default: true."`
+	Takeover     *bool           `json:"takeover,omitempty" doc:"Whether to request a person when it is stuck, and continue afterwards. Default: true."`
 	Variables    Variables       `json:"variables,omitempty" doc:"Values that are typed where the model writes %name%. It does not see them; they are not stored."`
 }
 
@@ -134,14 +135,14 @@ func (o *BrowseOptions) Validate() error {
 type Browse struct {
 	ID           string       `json:"id" example:"browse-06f1q2s3t4v5a6b7c8d9"`
 	SessionID    string       `json:"session_id" example:"session-06f1q2s3t4v5a6b7c8d9"`
-	Status       BrowseStatus `json:"status" enum:"running,waiting,done,stuck,limit,error,cancelled" doc:"waiting: a person is asked for; stuck: the goal could not be reached; limit: a limit of steps, tokens or time was reached; error: it failed, or was interrupted." example:"done"`
+	Status       BrowseStatus `json:"status" enum:"running,waiting,done,stuck,limit,error,cancelled" doc:"waiting: it waits for a person; stuck: the goal could not be reached; limit: a limit of steps, tokens or time was reached; error: it failed, or was interrupted." example:"done"`
 	Goal         string       `json:"goal" example:"Find the opening hours and tell them."`
 	MaxSteps     int          `json:"max_steps" example:"25"`
 	MaxTokens    int          `json:"max_tokens" example:"500000"`
 	Hosts        []string     `json:"hosts" doc:"Where it may go."`
 	Variables    []string     `json:"variables" doc:"Names of the values that it may type."`
 	Takeover     bool         `json:"takeover" doc:"Whether it may ask for a person."`
-	Result       any          `json:"result" doc:"A text, or what the schema describes; null without one." types:"any"`
+	Result       any          `json:"result" doc:"A text, or a value of the schema; null if there is none." types:"any"`
 	Reason       string       `json:"reason" doc:"Why it did not reach its goal, or waits." example:""`
 	TakeoverID   string       `json:"takeover_id,omitempty" doc:"The takeover that it waits for."`
 	StepCount    int          `json:"step_count" example:"4"`
@@ -154,7 +155,7 @@ type Browse struct {
 // BrowseStep is something that a browse did.
 type BrowseStep struct {
 	Step        int    `json:"step" example:"1"`
-	Action      string `json:"action" doc:"An action, or takeover: a person was asked for." example:"click"`
+	Action      string `json:"action" doc:"An action, or takeover: a person was requested." example:"click"`
 	Selector    string `json:"selector,omitempty" example:"role=link[name=\"Contact\"]"`
 	Text        string `json:"text,omitempty" doc:"What was typed, chosen or pressed, or the URL; of a takeover, the person's note." example:"%email%"`
 	Description string `json:"description" doc:"What it was for, in the words of the model." example:"Open the contact page."`

@@ -117,7 +117,7 @@ func (c *CredentialConfig) endpoints() [5]string {
 	return [5]string{c.AuthURL, c.TokenURL, c.DeviceURL, c.RevokeURL, c.Issuer}
 }
 
-// Seal returns what is to be sealed of a credential with a secret.
+// Seal returns the parts of a credential that are encrypted, with its secret.
 func (c *Credential) Seal(values map[string]string) SealedCredential {
 	return SealedCredential{Type: c.Type, Hosts: c.Hosts, Endpoints: c.Config.endpoints(), Values: values}
 }
@@ -315,7 +315,8 @@ func CredentialRef(data map[string]any) (ref, issue string) {
 	return ref, ""
 }
 
-// checkCredential checks the field credential of a config beside its auth.
+// checkCredential checks the field credential of a config that may also have
+// auth.
 func (i *Issues) checkCredential(field, ref string, auth *APIAuth) {
 	i.Check(!strings.Contains(ref, "{{"), field, "must be the name or id of a credential, without a template")
 	i.Check(ref == "" || auth == nil || auth.Type == "none" || auth.Type == "", field, "cannot be combined with auth")

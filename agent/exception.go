@@ -16,8 +16,8 @@ const MaxExceptions = 500
 const maxExceptionText = 100_000
 
 // TaskException is an occurrence of a recurring task that differs from the
-// others: it is cancelled, or has a time or a text of its own. In iCalendar it is
-// an EXDATE, or an event with a RECURRENCE-ID (RFC 5545, sections 3.8.5.1 and
+// others: it is cancelled, or has its own time or text. In iCalendar it is an
+// EXDATE, or an event with a RECURRENCE-ID (RFC 5545, sections 3.8.5.1 and
 // 3.8.4.4).
 type TaskException struct {
 	OriginalStart Time   `json:"original_start" format:"date-time" doc:"When the occurrence would start by the recurrence."`
@@ -28,8 +28,8 @@ type TaskException struct {
 	Description   string `json:"description,omitempty" doc:"Default: the task's." example:"In the large room"`
 }
 
-// DecodeExceptions parses stored exceptions. Of a text written by SQL that is not
-// a list of them, it makes one that Validate refuses.
+// DecodeExceptions parses stored exceptions. If SQL has stored a text that is
+// not a list of them, the result is rejected by Validate.
 func DecodeExceptions(raw []byte) []TaskException {
 	list := []TaskException{}
 	if json.Unmarshal(raw, &list) != nil {

@@ -21,7 +21,7 @@ const (
 // ExecutionStatuses lists every status of an execution.
 var ExecutionStatuses = []ExecutionStatus{ExecutionQueued, ExecutionRunning, ExecutionComplete, ExecutionErrored, ExecutionTerminated}
 
-// Ended reports whether the execution is over.
+// Ended reports whether the execution has ended.
 func (s ExecutionStatus) Ended() bool { return s != ExecutionQueued && s != ExecutionRunning }
 
 // TriggerTest is the trigger of an execution that tests a graph.
@@ -92,7 +92,7 @@ type NodeResult struct {
 	Items       json.RawMessage `json:"-"` // of a running loop
 }
 
-// Approval is what a person is asked to decide.
+// Approval is what a person has to decide.
 type Approval struct {
 	Title   string `json:"title" doc:"With its templates filled." example:"Pay 120.50?"`
 	Message string `json:"message" doc:"With its templates filled. It is plain text."`

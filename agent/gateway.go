@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// GatewayType is the kind of platform behind a gateway.
+// GatewayType is a gateway's kind of platform.
 type GatewayType string
 
 // The types of gateways. Their names on the wire differ from those of the

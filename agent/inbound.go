@@ -25,8 +25,9 @@ type Inbound struct {
 	Hashed bool
 	// Person says that the sender asks for a person: automatic answers rest.
 	Person bool
-	// Email is an address that the sender gives without proof. It is kept on
-	// the contact when nobody else has it, and finds nobody.
+	// Email is an address that the sender claims without proof. It is stored on
+	// the contact unless another contact has it, and never used to find a
+	// contact.
 	Email string
 }
 
@@ -35,7 +36,7 @@ type Answering struct {
 	// Public says that anybody may have written it: the agent's tools are not
 	// offered.
 	Public bool
-	// OnText gets the answer while it is made; nil: nobody wants it.
+	// OnText receives the answer as it is generated; may be nil.
 	OnText func(piece string)
 	// Handover is called when the model hands the conversation over to a person;
 	// nil: it cannot.

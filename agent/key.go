@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// AllAgents in Key.Agents stands for every agent that the key's creator can
-// access.
+// AllAgents in Key.Agents means every agent that the key's creator can access.
 const AllAgents = "*"
 
 // keyPrefixLength is how much of a key is stored in clear, to recognize it.
@@ -46,7 +45,7 @@ func (k *Key) Covers(other *Key) bool {
 }
 
 // EndWith makes k expire no later than the key that creates it. It returns an
-// error if k has a later expiry of its own.
+// error if k was given a later expiry.
 func (k *Key) EndWith(maker *Key) error {
 	if maker.ExpiresAt.IsZero() {
 		return nil

@@ -34,7 +34,7 @@ type MCPServer struct {
 	URL        string    `json:"url" doc:"Empty for a program." example:"https://mcp.example.com/mcp"`
 	Command    string    `json:"command" doc:"For a server that runs as a program: the name of its command in the operator's file. Empty for one with a URL." example:""`
 	AuthType   string    `json:"auth_type" enum:"none,bearer,basic,header,oauth2,login" doc:"How the agent authenticates. The credentials themselves are never returned." example:"bearer"`
-	Credential string    `json:"credential" doc:"Name or id of the credential that its requests carry; for login: the id of the one that connecting made; empty: those of auth_type." example:"tickets"`
+	Credential string    `json:"credential" doc:"Name or id of the credential for its requests; for login: the id of the credential that connecting created; empty: the credentials of auth_type." example:"tickets"`
 	Status     MCPStatus `json:"status" enum:"connected,disconnected,error,needs_login" doc:"connected: it responds; disconnected: it cannot be reached; error: it responds with an error, or not with MCP; needs_login: a person has to connect it." example:"connected"`
 	LastError  string    `json:"last_error" doc:"Why the last check failed; empty if it succeeded."`
 	CheckedAt  Time      `json:"checked_at" format:"date-time" nullable:"true" doc:"The time of the last check; null before the first."`
@@ -165,7 +165,7 @@ func (a MCPAuth) checkOAuth2(is *Issues, need func(field, value string, limit in
 	a.checkText(is, "scope", a.Scope, maxMCPShortText)
 }
 
-// checkLogin checks what a person's login may be told beforehand.
+// checkLogin checks the fields of a login that may be set in advance.
 func (a MCPAuth) checkLogin(is *Issues) {
 	is.checkURL("auth.issuer", a.Issuer)
 	is.Check(a.TokenURL == "", "auth.token_url", "cannot be set for login: the server's metadata tells it")

@@ -34,8 +34,8 @@ type Cell struct {
 }
 
 // Cells checks the values of a row. A new row has all columns, a change those
-// that are given. field is the row's own in issues. The columns that the
-// program sets are passed over.
+// that are given. field is the row's name in issues. Columns that the program
+// sets are ignored.
 func (t *Table) Cells(row Row, isNew bool, field string) ([]Cell, error) {
 	var is Issues
 	cells := make([]Cell, 0, len(t.Columns))

@@ -66,7 +66,7 @@ type SessionOptions struct {
 	Dialogs   string        `json:"dialogs,omitempty" enum:"accept,dismiss" doc:"How alert, confirm and prompt are answered. Default: accept." example:"accept"`
 	Persist   bool          `json:"persist,omitempty" doc:"Start with the cookies and storage of the agent's last persistent session, and keep them at the end."`
 	Proxy     *SessionProxy `json:"proxy,omitempty"`
-	CDP       bool          `json:"cdp,omitempty" doc:"Open it in a Chromium of its own, which a client of the Chrome DevTools Protocol, such as Playwright, can use too. The server must allow it."`
+	CDP       bool          `json:"cdp,omitempty" doc:"Open it in a separate Chromium, which a client of the Chrome DevTools Protocol, such as Playwright, can use too. The server must allow it."`
 }
 
 // SessionProxy is an HTTP proxy for a session's requests.

@@ -50,8 +50,8 @@ const (
 	maxOptionBytes  = 16 << 10
 )
 
-// RowColumns are the columns that every table has besides its own. The program
-// sets them.
+// RowColumns are the columns that every table has in addition to its own. The
+// program sets them.
 var RowColumns = []TableColumn{
 	{Name: "id", Type: ColumnText, Required: true, Unique: true},
 	{Name: "created_at", Type: ColumnTime, Required: true},
@@ -132,17 +132,17 @@ func (t *Table) Column(name string) (TableColumn, bool) {
 // TableChange is an update of a table. Columns are all of its columns then.
 type TableChange struct {
 	Name    Optional[string]         `json:"name,omitempty" example:"leads"`
-	Columns Optional[[]ColumnChange] `json:"columns,omitempty" doc:"All columns, in their order; one that is missing goes with its values."`
+	Columns Optional[[]ColumnChange] `json:"columns,omitempty" doc:"All columns, in their order; a column that is not listed is deleted with its values."`
 }
 
-// ColumnChange is a column as it is to be.
+// ColumnChange is a column of a changed table.
 type ColumnChange struct {
 	TableColumn
 	From string `json:"from,omitempty" doc:"What the column is called now, to rename it." example:"mail"`
 }
 
-// Apply returns the table as it is to be, and for each of its columns the name
-// of the present one that it comes from; "" for a new one.
+// Apply returns the changed table, and for each of its columns the name of the
+// existing column that it comes from; "" for a new one.
 func (ch TableChange) Apply(t Table) (Table, []string, error) {
 	var is Issues
 	ch.Name.Into(&t.Name)

@@ -5,8 +5,8 @@ import "time"
 // TakeoverStatus is the state of a takeover.
 type TakeoverStatus string
 
-// The states of a takeover: nobody has come; a person is in control; the person
-// is done; the time ran out; it was cancelled or its session ended.
+// The states of a takeover: no one has come yet; a person is in control; the
+// person is done; the time ran out; it was cancelled or its session ended.
 const (
 	TakeoverPending   TakeoverStatus = "pending"
 	TakeoverActive    TakeoverStatus = "active"

@@ -54,7 +54,7 @@ type Task struct {
 	RecurrenceDays  []int           `json:"recurrence_days" doc:"weekly: 0 (Sunday) to 6; monthly: 1 to 31, or -1 for the last day; empty: the day of start_time." example:"[1,3,5]"`
 	RecurrenceEnd   Time            `json:"recurrence_end" nullable:"true" format:"date-time" doc:"No occurrence starts later; null for no end."`
 	RecurrenceCount int             `json:"recurrence_count" doc:"Number of occurrences; 0 for no limit." example:"0"`
-	Exceptions      []TaskException `json:"exceptions" doc:"Occurrences that are cancelled, moved or named differently; empty for what is listed as one occurrence."`
+	Exceptions      []TaskException `json:"exceptions" doc:"Occurrences that are cancelled, moved or named differently; empty for an item that is an occurrence."`
 	WorkflowID      string          `json:"workflow_id" doc:"The workflow that runs at start_time." example:""`
 	Status          TaskStatus      `json:"status" enum:"pending,running,completed,failed,cancelled" example:"pending"`
 	NextRun         Time            `json:"next_run" nullable:"true" format:"date-time" doc:"When the next occurrence starts; null if there are no more."`
@@ -255,8 +255,8 @@ func (t *Task) Plan(was *Task, now Time) error {
 	return nil
 }
 
-// Replan sets the next start of a changed task. Unless its status is to be
-// kept, a task with a future start becomes pending.
+// Replan sets the next start of a changed task. Unless keep is set, a task with
+// a future start becomes pending.
 func (t *Task) Replan(keep bool, now Time) {
 	next := t.NextStart(At(now.Add(-LateRun)))
 	if !keep && !next.IsZero() {

@@ -18,7 +18,7 @@ type Tool struct {
 	Description string          `json:"description" doc:"What it does and when to use it, for the model." example:"Tells the weather in a city"`
 	Type        string          `json:"type" enum:"api,function,mcp,operation,api-set,workflow" example:"function"`
 	Enabled     bool            `json:"enabled" doc:"Off: models do not see it, and calls of it fail." example:"true"`
-	Config      json.RawMessage `json:"config" doc:"By type: what it calls, and parameters, the JSON Schema of its arguments. Secrets come back masked."`
+	Config      json.RawMessage `json:"config" doc:"Depends on the type; parameters is the JSON Schema of its arguments. Secrets are returned masked."`
 	CreatedAt   Time            `json:"created_at" format:"date-time"`
 	UpdatedAt   Time            `json:"updated_at" format:"date-time"`
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Limits of the files that a website's visitors send. They count for a day, and
-// keep visitors from displacing the files that an agent has of others.
+// Limits of the files that a website's visitors send. They apply per day, and
+// keep visitors from displacing an agent's other files.
 const (
 	MaxVisitorFileBytes = 50 << 20  // of a visitor
 	MaxWidgetFileBytes  = 200 << 20 // of all visitors of a widget
@@ -84,7 +84,7 @@ func fileExtension(name string) string {
 	return strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))
 }
 
-// FileMedia returns the media type that a file's name stands for.
+// FileMedia returns the media type for the extension of a file's name.
 func FileMedia(name string) string {
 	return cmp.Or(fileMedia[fileExtension(name)], "application/octet-stream")
 }
@@ -111,7 +111,7 @@ func (c *WidgetConfig) CheckFile(name string, head []byte, media string) error {
 	return nil
 }
 
-// FilesText stands for the text of a message that has only files.
+// FilesText returns the text of a message that has only files.
 func FilesText(files []Attachment) string {
 	var text []string
 	for _, f := range files {

@@ -12,7 +12,7 @@ const (
 type Waiting struct {
 	Kind           string `json:"kind" enum:"approval,takeover,handover" doc:"approval: a workflow asks for a decision; takeover: a browser session needs a person; handover: a contact wrote in a muted conversation or asked for a person." example:"approval"`
 	Title          string `json:"title" doc:"With its templates filled." example:"Refund 20 euros?"`
-	Message        string `json:"message" doc:"With its templates filled; for a handover, what the contact wrote." example:"Order 4711 came broken."`
+	Message        string `json:"message" doc:"With its templates filled in; for a handover, the contact's message." example:"Order 4711 came broken."`
 	AskedAt        Time   `json:"asked_at" format:"date-time"`
 	ExpiresAt      Time   `json:"expires_at" format:"date-time" nullable:"true" doc:"When it times out; null if it does not."`
 	ExecutionID    string `json:"execution_id,omitempty" doc:"The waiting execution; node_id and path locate its node." example:"execution-06f1q2s3t4v5a6b7c8d9"`

@@ -35,9 +35,9 @@ type WidgetConfigChange struct {
 	Title             Optional[string]   `json:"title,omitempty" doc:"web: the title of the widget; at most 100 characters." example:"Ask us"`
 	Greeting          Optional[string]   `json:"greeting,omitempty" doc:"web: the first message of a conversation; at most 1000 characters." example:"Hello! How can we help?"`
 	Color             Optional[string]   `json:"color,omitempty" doc:"web: color of the button and the header." example:"#1f6f54"`
-	AskEmail          Optional[string]   `json:"askEmail,omitempty" enum:"offline,always,never" doc:"web: when visitors are asked for their email address: when nobody can answer (offline), before their first message (always), or never." example:"offline"`
+	AskEmail          Optional[string]   `json:"askEmail,omitempty" enum:"offline,always,never" doc:"web: when visitors are asked for their email address: if no one can answer (offline), before their first message (always), or never." example:"offline"`
 	Hours             Optional[string]   `json:"hours,omitempty" doc:"web: opening hours in the agent's time zone. Empty: always open." example:"Mon-Fri 09:00-17:00, Sat 10:00-14:00"`
-	OfflineMessage    Optional[string]   `json:"offlineMessage,omitempty" doc:"web: shown when nobody can answer; at most 1000 characters." example:"Nobody is here right now. Leave your email address, and we answer there."`
+	OfflineMessage    Optional[string]   `json:"offlineMessage,omitempty" doc:"web: shown when no one can answer; at most 1000 characters." example:"Nobody is here right now. Leave your email address, and we answer there."`
 	MessagesPerMinute Optional[int]      `json:"messagesPerMinute,omitempty" doc:"web: messages per minute of one visitor, 1 to 100." example:"10"`
 	MessagesPerDay    Optional[int]      `json:"messagesPerDay,omitempty" doc:"web: messages per day (UTC) of all visitors, 1 to 100000." example:"500"`
 	Files             Optional[bool]     `json:"files,omitempty" doc:"web: visitors may send files; default: true." example:"true"`
@@ -48,7 +48,7 @@ type WidgetConfigChange struct {
 
 // When visitors are asked for their email address.
 const (
-	AskEmailOffline = "offline" // when nobody can answer now
+	AskEmailOffline = "offline" // when no one can answer now
 	AskEmailAlways  = "always"  // before the first message
 	AskEmailNever   = "never"
 )

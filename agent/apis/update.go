@@ -21,18 +21,19 @@ type Change struct {
 	Confirm    string                 `json:"confirm,omitempty" doc:"The sha256 of a description whose changes were answered and are wanted."`
 }
 
-// Updated is an API after a change, or before one that is to be confirmed.
+// Updated is an API after a change, or before a change that needs a
+// confirmation.
 type Updated struct {
 	agent.API
 	Added   []string `json:"added" doc:"Ids of operations." example:"[\"listRefunds\"]"`
 	Removed []string `json:"removed"`
 	Changed []string `json:"changed"`
 	Confirm string   `json:"confirm" doc:"Not empty: nothing was changed yet, for the reasons in reasons. Send it as confirm to agree."`
-	Reasons []string `json:"reasons" doc:"Operations in use that are gone, and servers that changed."`
+	Reasons []string `json:"reasons" doc:"Operations in use that no longer exist, and servers that changed."`
 }
 
-// errConfirm ends a change that is to be confirmed first.
-var errConfirm = errors.New("the change is to be confirmed")
+// errConfirm is returned for a change that needs a confirmation.
+var errConfirm = errors.New("the change needs a confirmation")
 
 // Update changes an API.
 func (a *APIs) Update(ctx context.Context, db *store.DB, ref string, change Change) (Updated, error) {
@@ -132,8 +133,8 @@ func (u *Updated) compare(stored []store.StoredOperation, operations []agent.Ope
 	return nil
 }
 
-// newServers tells of servers of single operations on hosts that were not called
-// before.
+// newServers returns the reasons for a confirmation because single operations
+// have servers on hosts that were not called before.
 func newServers(stored []store.StoredOperation, operations []agent.OperationDefinition, server string) (reasons []string) {
 	known := map[string]bool{"": true, openapi.HostOf(server): true}
 	for _, o := range stored {
@@ -148,7 +149,8 @@ func newServers(stored []store.StoredOperation, operations []agent.OperationDefi
 	return reasons
 }
 
-// missing tells of operations that are called and that are gone.
+// missing returns the reasons for a confirmation because operations that are in
+// use no longer exist.
 func missing(uses []agent.APIUse, operations []agent.OperationDefinition) (reasons []string) {
 	known := map[string]bool{"": true}
 	for i := range operations {

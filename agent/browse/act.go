@@ -37,9 +37,9 @@ const actPrompt = `You control a web browser. Choose the actions that carry out 
 Where the instruction or a field needs the value of a variable, write its name as %name%; you do not see the value. If the page has nothing for the instruction, answer with no actions and the reason; else leave the reason empty.` + untrusted
 
 // Act carries out an instruction on the active tab's page. The actions are
-// stored if they can be performed again: with the same instruction, page and
-// names of variables, no model is asked while each of their selectors finds
-// exactly one element.
+// stored if they can be performed again: for the same instruction, page and
+// names of variables, the model is not called as long as each of their
+// selectors finds exactly one element.
 func (n *Navigator) Act(ctx context.Context, s *browser.Session, a Act) (Acted, error) {
 	if err := agent.CheckInstruction(a.Instruction); err != nil {
 		return Acted{}, err
@@ -173,7 +173,7 @@ func (n *Navigator) plan(ctx context.Context, s *browser.Session, system, instru
 	return out, used, nil
 }
 
-// namesOf tells a model which variables there are.
+// namesOf returns the part of a prompt that lists the variables.
 func namesOf(v agent.Variables) string {
 	if len(v) == 0 {
 		return ""

@@ -31,7 +31,7 @@ func domainOf(u *url.URL) []string {
 		hosts = append(hosts, scheme+domain)
 	}
 	hosts = append(hosts, scheme+"*."+domain)
-	if scheme != "" && u.Port() == "" { // most sites go on with https
+	if scheme != "" && u.Port() == "" { // most sites redirect to https
 		hosts = append(hosts, domain, "*."+domain)
 	}
 	return hosts

@@ -82,8 +82,8 @@ More actions:
 - done: when the goal is reached, or clearly cannot be; text is the result for the user.
 Where a field needs the value of a variable, write its name as %name%; you do not see the value. In note, write down facts from the page that the result needs, since you will not see the page again; else leave it empty.` + untrusted
 
-// loop performs steps until the browse is over. An error is a failure of the
-// model or the session, or the end of ctx.
+// loop performs steps until the browse ends. An error is a failure of the model
+// or the session, or the end of ctx.
 func (r *run) loop(ctx context.Context) (agent.BrowseStatus, string, error) {
 	if r.o.URL != "" {
 		if err := r.step(ctx, chosen{Action: "navigate", Text: r.o.URL, Description: "Open the first page."}, page{}); err != nil {

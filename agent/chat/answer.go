@@ -10,11 +10,11 @@ import (
 	"satchel/store"
 )
 
-// Answer answers a message that was stored before, by itself: after the
-// messages before it and the answers to them, whatever was said meanwhile. keep
-// stores the answer, before another turn of the conversation begins. An answer
-// that was cut short is stored with metadata.partial, not kept, and an error.
-// Tools get the agent and the message, see WithKey.
+// Answer automatically answers a stored message. The model sees the messages
+// before it and their answers, whatever was written since. keep stores the
+// answer, before another turn of the conversation begins. An answer that was
+// cut short is stored with metadata.partial, not kept, and returned with an
+// error. Tools get the agent and the message; see WithKey.
 func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, how agent.Answering, keep func(agent.Message) error) error {
 	release, err := c.turns.take(ctx, turnKey{db.ID(), said.ConversationID})
 	if err != nil {

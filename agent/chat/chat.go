@@ -103,13 +103,13 @@ type ToolCall struct {
 
 // Exchange describes one answer to generate.
 type Exchange struct {
-	Messages    []llm.Message // the last one is to be answered
+	Messages    []llm.Message // the last one is the one to answer
 	System      string        // overrides the agent's system prompt if set
 	Model       string        // overrides the agent's model if set
 	Temperature *float64      // overrides the agent's temperature if set
 	MaxTokens   int           // overrides the agent's limit if set
 	Tools       Choice
-	Extra       []Tool // offered beside Tools
+	Extra       []Tool // offered in addition to Tools
 	Sources     Choice
 	Schema      json.RawMessage // JSON Schema that the answer must follow; nil: free text
 	MaxRounds   int             // rounds of tool calls; 0: MaxRounds
@@ -233,11 +233,11 @@ func (c *Chat) Step(ctx context.Context, db *store.DB, conversationID, key strin
 	})
 }
 
-// Ask has an agent answer a prompt that nobody sent, such as that of a
-// schedule. The prompt and the answer are stored in the conversation, once per
-// key; without a conversation, in one created for the key, with the metadata
-// about, a JSON object. A key that was answered before returns the same answer
-// without calling the model. Tools receive the key as in Step.
+// Ask makes an agent answer a prompt that is not a person's message, such as a
+// schedule's. The prompt and the answer are stored in the conversation, once
+// per key; without a conversation, in one created for the key, with the
+// metadata about, a JSON object. A key that was answered before returns the
+// same answer without calling the model. Tools receive the key as in Step.
 func (c *Chat) Ask(ctx context.Context, db *store.DB, conversationID, key, prompt string, about json.RawMessage) (Answer, error) {
 	said := agent.Message{ConversationID: conversationID, Role: agent.MessageUser, Content: prompt, Metadata: json.RawMessage("{}")}
 	if err := said.Validate(); err != nil {

@@ -11,7 +11,7 @@ import (
 	"satchel/vector"
 )
 
-// Limits of what is stored with an answer besides its text, in bytes.
+// Limits of the data stored with an answer, in bytes.
 const (
 	maxMetadata  = 1 << 20 // total
 	keptOfResult = 8 << 10 // of a tool's result, and of its arguments

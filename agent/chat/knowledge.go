@@ -110,11 +110,12 @@ func asked(messages []llm.Message) string {
 	return question
 }
 
-// unanswered tells the model that the agent's knowledge does not answer.
+// unanswered is the part of the prompt which says that the agent's knowledge
+// has no answer.
 const unanswered = "\n\nNothing in your knowledge answers the last message. If it asks for facts that only your knowledge could have, " +
 	"say that you do not know rather than guess."
 
-// systemPrompt tells the model who it is and what the agent knows.
+// systemPrompt describes the agent and its knowledge to the model.
 func systemPrompt(a agent.Agent, s store.Settings, own string, passages []Citation) string {
 	var b strings.Builder
 	switch {

@@ -68,7 +68,7 @@ func (b *Toolbox) Tools(ctx context.Context, db *store.DB, which Choice) ([]Tool
 		}
 		offered, err := b.offered(ctx, db, t, c)
 		if agent.ErrorCode(err) == agent.CodeNotFound {
-			b.options.Log.Warn("skip a tool of an operation that is gone", "agent", db.ID(), "tool", t.ID, "error", err)
+			b.options.Log.Warn("skip a tool whose operation no longer exists", "agent", db.ID(), "tool", t.ID, "error", err)
 			continue
 		} else if err != nil {
 			return nil, err

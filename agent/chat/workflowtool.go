@@ -11,12 +11,12 @@ import (
 	"satchel/store"
 )
 
-// workflowTimeout is how long a workflow may run for a tool that has no time limit
-// of its own.
+// workflowTimeout is how long a workflow may run for a tool without its own
+// time limit.
 const workflowTimeout = 60 * time.Second
 
-// answerMargin is how long before a model stops to wait it is told that a workflow
-// is still running.
+// answerMargin is how long before a model's time limit it gets the answer that
+// a workflow is still running.
 const answerMargin = time.Second
 
 // WorkflowRun is a workflow that a tool runs.
@@ -24,7 +24,7 @@ type WorkflowRun struct {
 	WorkflowID string
 	Input      json.RawMessage
 	Key        string    // a second run with the same key is the first; empty: none
-	AnswerBy   time.Time // when the tool has to answer, while the execution goes on; zero: the tool waits for its end
+	AnswerBy   time.Time // when the tool must answer although the execution continues; zero: it waits for the end
 }
 
 // WorkflowRunning is the result of a tool whose workflow takes longer than a model

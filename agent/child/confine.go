@@ -11,9 +11,9 @@ import (
 	"satchel/agent"
 )
 
-// Confinement is what the kernel denies a child, besides Limits: files, the
-// network, other processes and other programs. A child only has its standard
-// input and output.
+// Confinement is what the kernel denies a child in addition to Limits: files,
+// the network, other processes and other programs. A child only has its
+// standard input and output.
 type Confinement struct {
 	NoNewPrivileges bool
 	Landlock        int  // version of its ABI; 0 if it is not available
@@ -26,7 +26,7 @@ func (c Confinement) None() bool { return c.Landlock == 0 && !c.Seccomp }
 // Warn logs a warning if the kernel offers no confinement.
 func (c Confinement) Warn(log *slog.Logger) {
 	if c.None() {
-		log.Warn("this system offers neither Landlock nor seccomp: scripts and readers of documents have limits of time and memory only")
+		log.Warn("this system offers neither Landlock nor seccomp: scripts and document parsers are limited in time and memory only")
 	}
 }
 

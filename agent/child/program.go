@@ -18,9 +18,9 @@ type Program struct {
 	Stderr io.Writer // what it writes there goes here
 }
 
-// Start starts the program in a process group of its own (on Windows: a job),
-// which EndTree ends as a whole. It inherits no open file. On Linux it dies with
-// the thread that calls Start, so the caller must lock its goroutine to a thread
+// Start starts the program in its own process group (on Windows, a job), which
+// EndTree ends as a whole. It inherits no open file. On Linux it dies with the
+// thread that calls Start, so the caller must lock its goroutine to a thread
 // while the program lives. The caller must call EndTree.
 func (p Program) Start() (*Process, error) {
 	started := &Process{cmd: exec.Command(p.Path, p.Args...), done: make(chan struct{})}
@@ -52,7 +52,7 @@ func (p *Process) EndTree(grace time.Duration) {
 	}
 	<-p.done
 	p.treeEnded.Do(func() {
-		p.tree.kill() // what it started and left behind
+		p.tree.kill() // remaining processes that it started
 		p.tree.close()
 		p.Stdout.Close()
 	})

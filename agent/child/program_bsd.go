@@ -4,6 +4,6 @@ package child
 
 import "syscall"
 
-// groupAttributes put a program into a process group of its own. It ends when
-// its standard input ends.
+// groupAttributes put a program into its own process group. It ends when its
+// standard input ends.
 func groupAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

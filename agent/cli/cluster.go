@@ -24,7 +24,7 @@ type Cluster interface {
 	// Recover puts agents of a stopped server's folder of which the database has lost
 	// commits back into it, and returns how many.
 	Recover(ctx context.Context, folder string) (int, error)
-	// Continue has the servers go on with what the database has.
+	// Continue lets the servers continue with the state of the database.
 	Continue(ctx context.Context) error
 	Close()
 }

@@ -149,8 +149,8 @@ func unknownCommand(c *cobra.Command, name string) error {
 	return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 }
 
-// explainArguments has errors of a command's arguments, and of those below it, say
-// what it takes.
+// explainArguments makes errors about the arguments of a command, and of its
+// subcommands, include its usage.
 func explainArguments(c *cobra.Command) {
 	check := c.Args
 	if c.SuggestionsMinimumDistance = 2; check != nil {
@@ -176,7 +176,8 @@ func (p *Program) client() client.Options {
 
 const versionFlag = "version"
 
-// wantsVersion reports whether the version is asked for, whatever the settings are.
+// wantsVersion reports whether the version is requested, whatever the settings
+// are.
 func wantsVersion(c *cobra.Command) bool {
 	f := c.LocalNonPersistentFlags().Lookup(versionFlag)
 	return f != nil && f.Changed
@@ -367,7 +368,7 @@ type command struct {
 	use, short, long string
 	example          string   // without the program's name
 	args             int      // number of arguments
-	shows            []string // flags of the settings that it uses, besides --config; nil: it reads none
+	shows            []string // flags of the settings that it uses, in addition to --config; nil: it reads none
 	run              func(*cobra.Command, []string) error
 }
 

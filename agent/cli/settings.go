@@ -27,7 +27,7 @@ type Setting struct {
 	show  func(*Config) string // the effective value as text, "" if not set
 }
 
-// Names that Load needs besides the table.
+// Names that Load needs in addition to the table.
 const (
 	nameAddr       = "addr"
 	namePublicURL  = "public_url"

@@ -43,7 +43,7 @@ type Credentials struct {
 
 	mu    sync.Mutex
 	locks map[string]*keyLock  // by agent and credential: held while tokens are renewed
-	polls map[string]time.Time // by agent and credential: when a device may be asked for next
+	polls map[string]time.Time // by agent and credential: when a device may be polled next
 }
 
 // New returns Credentials.

@@ -75,7 +75,8 @@ func (c *Credentials) pollDevice(ctx context.Context, db *store.DB, o store.Open
 	return false, err
 }
 
-// mayPoll reports whether a device may be asked for now, and notes when next.
+// mayPoll reports whether a device may be polled now, and if so records when it
+// may be next.
 func (c *Credentials) mayPoll(key string, interval time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +93,7 @@ func (c *Credentials) mayPoll(key string, interval time.Duration) bool {
 	return true
 }
 
-// delayPoll waits longer before a device is asked for again.
+// delayPoll increases the time until a device may be polled again.
 func (c *Credentials) delayPoll(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -44,7 +44,7 @@ type login struct {
 // Connection is how a person connects a credential.
 type Connection struct {
 	URL             string     `json:"url,omitempty" doc:"For authorization_code: the address to open in a browser. It works once."`
-	UserCode        string     `json:"user_code,omitempty" doc:"For device_code: what to type at verification_url." example:"WDJB-MJHT"`
+	UserCode        string     `json:"user_code,omitempty" doc:"For device_code: the code to type at verification_url." example:"WDJB-MJHT"`
 	VerificationURL string     `json:"verification_url,omitempty" doc:"For device_code."`
 	Interval        int        `json:"interval,omitempty" doc:"For device_code: how many seconds to wait before each connect/complete." example:"5"`
 	RedirectURL     string     `json:"redirect_url,omitempty" doc:"For authorization_code: the redirect address, to be registered with the provider."`
@@ -141,8 +141,8 @@ func same(hashed, text string) bool {
 	return hashed != "" && subtle.ConstantTimeCompare([]byte(hashed), []byte(hash(text))) == 1
 }
 
-// takeLogin gives fn the login under way of a credential and stores what it
-// returns in its place; nil for none.
+// takeLogin calls fn with a credential's current login and stores the login
+// that fn returns instead; nil for none.
 func (c *Credentials) takeLogin(ctx context.Context, db *store.DB, id string, fn func(login) (*login, error)) error {
 	return db.TakeLogin(ctx, id, func(raw string) (string, error) {
 		var l login

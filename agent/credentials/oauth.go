@@ -238,8 +238,8 @@ func refusal(status int, fields map[string]any, secrets []string) error {
 	return e
 }
 
-// oauthCode returns the code with which a provider refused a request for good,
-// or "".
+// oauthCode returns the code with which a provider permanently refused a
+// request, or "".
 func oauthCode(err error) string {
 	e, ok := err.(*agent.Error)
 	if !ok {
@@ -249,7 +249,7 @@ func oauthCode(err error) string {
 	return code
 }
 
-// secretsOf are the texts of a request for tokens that nobody may see.
+// secretsOf returns the secret texts in a request for tokens.
 func secretsOf(o store.OpenCredential, form url.Values) []string {
 	all := []string{o.Tokens.AccessToken, o.Tokens.RefreshToken}
 	for _, v := range o.Values {

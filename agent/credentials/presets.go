@@ -12,8 +12,8 @@ import (
 	"satchel/agent"
 )
 
-// Preset is what is known of a service's credentials. {name} in hosts, config
-// and secret stands for the value of a field.
+// Preset describes a known service. {name} in hosts, config and secret is
+// replaced by the value of a field.
 type Preset struct {
 	ID       string                 `json:"id" example:"github"`
 	Title    string                 `json:"title" example:"GitHub"`
@@ -25,7 +25,7 @@ type Preset struct {
 	Fields   []PresetField          `json:"fields" doc:"What to ask for."`
 	KeysURL  string                 `json:"keys_url" doc:"Where the key or the OAuth client is made." example:"https://github.com/settings/tokens"`
 	DocsURL  string                 `json:"docs_url" doc:"The provider's documentation."`
-	Note     string                 `json:"note" doc:"What else is to be known."`
+	Note     string                 `json:"note" doc:"Further information."`
 	Checked  bool                   `json:"checked" doc:"Hosts and addresses were compared with the provider's documentation."`
 }
 

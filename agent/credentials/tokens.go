@@ -13,9 +13,9 @@ const (
 	young  = time.Minute // a token this new is not renewed because of a status 401
 )
 
-// token returns an access token. rejected is one that the server answered 401
-// to, or "". The renewal itself goes on when ctx ends: a provider that rotates
-// refresh tokens must not be asked in vain.
+// token returns an access token. rejected is one that the server answered with
+// 401, or "". The renewal itself continues when ctx ends, because the result of
+// a request to a provider that rotates refresh tokens must not be lost.
 func (c *Credentials) token(ctx context.Context, db *store.DB, id, rejected string) (string, error) {
 	if token, done, err := c.keptToken(ctx, db, id, rejected); done || err != nil {
 		return token, err
@@ -69,7 +69,7 @@ func needsLogin(o store.OpenCredential) error {
 	return agent.Errorf(agent.CodeCredentialLogin, "the credential %s has to be connected: a person signs in under Credentials", o.Name).With("credential_id", o.ID)
 }
 
-// renew gets new tokens, unless somebody else just did.
+// renew gets new tokens, unless another goroutine just did.
 func (c *Credentials) renew(ctx context.Context, db *store.DB, id, rejected string) (string, error) {
 	unlock, err := c.lock(ctx, key(db, id))
 	if err != nil {

@@ -96,7 +96,8 @@ func (a *api) once(ctx context.Context, call egress.Call) (_ *http.Response, wai
 }
 
 // retryAfter returns when a refused request may be tried again: below 0 never,
-// 0 after the usual time. OpenAI sends milliseconds beside the standard header.
+// 0 after the usual time. OpenAI sends milliseconds in addition to the standard
+// header.
 func retryAfter(resp *http.Response) time.Duration {
 	if status := resp.StatusCode; status < 500 && status != http.StatusRequestTimeout && status != http.StatusConflict && status != http.StatusTooManyRequests {
 		return -1

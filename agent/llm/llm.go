@@ -106,8 +106,8 @@ type Client struct {
 type Options struct {
 	Allow   []netip.Prefix // private ranges that requests may reach
 	Timeout time.Duration  // of one request; 0: DefaultTimeout
-	// HTTP makes the requests; nil: a client guarded by agent/egress. Its responses
-	// are streamed, so they need a Transport without a limit of its own.
+	// HTTP makes the requests; nil: a client guarded by agent/egress. Responses
+	// are streamed, so its Transport must not have a time limit.
 	HTTP *http.Client
 	// CheckURL rejects a URL that HTTP would refuse to call; nil accepts all.
 	CheckURL func(raw string) (*url.URL, error)

@@ -88,7 +88,7 @@ func (i registryInput) input() CatalogueInput {
 	return CatalogueInput{Name: agent.Clip(i.Name, 200), Description: agent.Clip(i.Description, 500), Required: i.IsRequired, Secret: i.IsSecret, Value: agent.Clip(cmp.Or(i.Value, i.Default), 1000)}
 }
 
-// text is the value of an argument, or what is to be filled in.
+// text returns the value of an argument, or a placeholder.
 func (i registryInput) text() string {
 	return agent.Clip(cmp.Or(i.Value, i.Default, "<"+cmp.Or(i.ValueHint, strings.TrimLeft(i.Name, "-"), "value")+">"), 1000)
 }

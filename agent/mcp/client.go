@@ -47,7 +47,7 @@ type Server struct {
 	Credential egress.Credential
 }
 
-// secrets are texts that nobody may see.
+// secrets returns the secret texts of a server's configuration.
 func (s Server) secrets() []string {
 	all := s.Auth.Secrets()
 	if s.Program != nil {
@@ -86,7 +86,7 @@ func New(o Options) *Client {
 	c := &Client{options: o, now: time.Now, known: map[string]era{}, mirrored: map[string]bool{},
 		tokens: map[tokenKey]token{}, issuers: map[string]string{},
 		sdk: sdk.NewClient(&sdk.Implementation{Name: "satchel", Title: "Satchel", Version: o.Version},
-			// Nobody is available to answer what a server asks.
+			// Requests of a server to the client are declined.
 			&sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}})}
 	o.Programs.sdk = c.sdk
 	return c

@@ -70,8 +70,8 @@ func (c *Client) DiscoverLogin(ctx context.Context, s Server) (Login, error) {
 	return l, l.check(s.URL, authority)
 }
 
-// Offline reports whether refresh tokens are asked for, which an OpenID provider
-// grants only if it asks the person.
+// Offline reports whether refresh tokens are requested, which an OpenID
+// provider grants only with the person's consent.
 func (l *Login) Offline() bool { return slices.Contains(strings.Fields(l.Scope), offlineAccess) }
 
 // check refuses an authorization server that cannot be used safely, and drops
@@ -136,13 +136,13 @@ type LoginClient struct {
 	Ends       time.Time // when the secret ends; zero: never
 }
 
-// Client returns the client with an id that somebody registered.
+// Client returns a client with a preregistered id.
 func (l *Login) Client(id, secret string) LoginClient {
 	return LoginClient{ID: id, Secret: secret, InBody: len(l.methods) > 0 && !slices.Contains(l.methods, secretInHeader) && slices.Contains(l.methods, secretInBody)}
 }
 
-// method is how a client that registers itself authenticates: without a secret
-// if it may, for nobody needs to keep one then.
+// method returns how a client that registers itself authenticates: without a
+// secret if the server allows that, so that none has to be kept.
 func (l *Login) method() string {
 	for _, method := range []string{"none", secretInHeader, secretInBody} {
 		if slices.Contains(l.methods, method) {

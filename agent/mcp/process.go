@@ -107,7 +107,7 @@ func (p *process) start(of Program) error {
 	}
 }
 
-// watch waits for the program to end by itself.
+// watch waits for the program to exit.
 func (p *process) watch() {
 	<-p.child.Done()
 	p.end(0, "", true)
@@ -120,7 +120,8 @@ func (p *process) end(grace time.Duration, why string, failed bool) {
 		defer close(p.gone)
 		if p.child != nil {
 			p.child.EndTree(grace)
-			// A program that failed by itself says more than what was noticed of it.
+			// The program's own exit status says more than the reason for
+			// ending it.
 			if ended := p.child.Ended(); why == "" || strings.HasPrefix(ended, "exit status") && ended != "exit status 0" {
 				why = "it ended: " + ended
 			}

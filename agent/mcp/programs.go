@@ -23,7 +23,7 @@ const (
 	maxPrograms   = 20
 	idleProgram   = 10 * time.Minute // a program that was not used this long is ended
 	startTimeout  = 2 * time.Minute  // until it speaks MCP; it may have to be downloaded first
-	endGrace      = 5 * time.Second  // until it is asked to end, and until it is killed
+	endGrace      = 5 * time.Second  // between closing its input, SIGTERM and killing it
 	minRestart    = time.Second
 	maxRestart    = 5 * time.Minute
 	steady        = time.Minute     // a program that ran this long is restarted as if for the first time
@@ -41,7 +41,7 @@ type ProgramOptions struct {
 
 // Program is a server that is started as a command of the operator.
 type Program struct {
-	Agent, Server string // ids: each pair has a process of its own
+	Agent, Server string // ids: each pair has its own process
 	Command       string // name of one of the operator's commands
 	Env           map[string]string
 }

@@ -134,8 +134,8 @@ func (b *builder) add(p agent.OperationParam, schema any, required bool) {
 	b.params = append(b.params, p)
 }
 
-// swaggerSchema is the schema in a parameter of Swagger 2, beside its other
-// fields.
+// swaggerSchema returns the schema that a parameter of Swagger 2 contains among
+// its other fields.
 func swaggerSchema(p map[string]any) map[string]any {
 	schema := maps.Clone(p)
 	for _, key := range []string{"name", "in", "required", "description", "schema", "collectionFormat", "allowEmptyValue"} {

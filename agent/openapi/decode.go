@@ -151,7 +151,7 @@ func text(v any) string {
 	return ""
 }
 
-// truth reports whether a value is true, also as text.
+// truth reports whether a value is true or the text "true".
 func truth(v any) bool { return v == true || v == "true" }
 
 var errUnknownFormat = errors.New("not a known format")

@@ -11,7 +11,7 @@ package openapi
 
 import "time"
 
-// Limits of a description, besides those of package agent.
+// Limits of a description, in addition to those of package agent.
 const (
 	maxDepth     = 200       // nesting of the document
 	maxValues    = 4_000_000 // in the document, with its YAML aliases expanded

@@ -118,8 +118,8 @@ func (c *collection) fillIn(s string) string {
 
 var pathVariable = regexp.MustCompile(`(^|/):([^/]+)`)
 
-// split splits an address into its server and its path, whose variables are in
-// braces. The server is "" if a variable without a value stands for it.
+// split splits a URL into its server and its path, whose variables are in
+// braces. The server is "" if it is a variable without a value.
 func (c *collection) split(raw string) (server, path string) {
 	scheme, rest, ok := strings.Cut(strings.TrimSpace(raw), "://")
 	if !ok {

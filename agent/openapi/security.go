@@ -24,8 +24,8 @@ func (r *reader) security() {
 	}
 }
 
-// requirements lists the schemes that are asked for, each time together, first
-// those of the whole API.
+// requirements returns the combinations of schemes that operations require,
+// beginning with those of the whole API.
 func (r *reader) requirements(schemes map[string]any) (found [][]string) {
 	add := func(requirement []string) {
 		if len(requirement) > 0 && !slices.ContainsFunc(found, func(known []string) bool { return slices.Equal(known, requirement) }) {

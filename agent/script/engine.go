@@ -67,8 +67,8 @@ func newEngine(h host) (*engine, error) {
 	return e, e.reset()
 }
 
-// reset restores the engine to its initial state, discarding everything a
-// script left behind.
+// reset restores the engine to its initial state, discarding all changes made
+// by scripts.
 func (e *engine) reset() error { return e.restore() }
 
 // limits are enforced by the harness itself, in characters.

@@ -260,7 +260,7 @@ type jsError struct {
 
 func (e *jsError) Error() string { return e.Name + ": " + e.Message }
 
-// The other ways in which a call into a machine fails, besides a jsError.
+// Errors of a call into a machine other than jsError.
 var (
 	errTime   = errors.New("script: out of time")
 	errMemory = errors.New("script: out of memory")

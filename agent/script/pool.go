@@ -212,7 +212,7 @@ func (p *Pool) admit(owner string) {
 	p.work.Add(1)
 }
 
-// leave ends a turn and gives it to the first waiting script that may start.
+// leave ends a turn and hands it to the first waiting script that may start.
 func (p *Pool) leave(owner string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -115,8 +115,8 @@ func (p *part) entry(at int, key string, value any) error {
 	return err
 }
 
-// outlines reports whether there is room for an object's small entries besides
-// references to the large ones, and takes it.
+// outlines reports whether there is room for an object's small entries as well
+// as references to its large ones, and reserves it.
 func (p *part) outlines(object map[string]any) bool {
 	left := p.left
 	for key, entry := range object {

@@ -24,8 +24,8 @@ type Options[K comparable] struct {
 	// take turns, so that a group with many keys does not hold up the others.
 	// By default every key is its own group.
 	Group func(key K) any
-	// GroupLimit returns how many turns of a group run at the same time; 0
-	// means no limit besides the queue's. It is called with the queue locked.
+	// GroupLimit returns how many turns of a group may run at the same time; 0
+	// means only the queue's limit. It is called with the queue locked.
 	GroupLimit func(group any) int
 	// Backoff returns how long a key waits after a number of consecutive
 	// failures, from 1, the last of which is err. The default is one second,
@@ -57,22 +57,22 @@ type Stats struct {
 }
 
 // Queue runs a function for each key. Its methods may be called at any time
-// and from turns, also before Start and after Stop, and none of them blocks
-// but Wait and Stop. The queue guarantees:
+// and from turns, before Start and after Stop too. Only Wait and Stop block. The
+// queue guarantees:
 //
 //   - A key has one turn at a time. A key that is enqueued during its own turn
-//     has another one after it, so that no announcement is lost. Announcements
-//     of a key that waits for its turn are one.
+//     has another one after it, so that no announcement is lost. Several
+//     announcements of a waiting key are combined.
 //   - Groups with work that is due take turns in the order in which it became
 //     due, and so do the keys of a group. Turns that EnqueueFirst requested come
 //     before all others, in the same order.
 //   - Turns within Limit and GroupLimit run at once. A turn that called Release
-//     no longer counts. TryBegin passes nobody who waits for the same slot.
-//   - A turn that fails, or panics, comes again after Backoff. Enqueue does not
+//     no longer counts. TryBegin never overtakes keys that wait for the same slot.
+//   - A turn that fails, or panics, is repeated after Backoff. Enqueue does not
 //     shorten that time, Retry does. Success ends the count of failures.
-//   - Times are met by the wall clock, also when it is set, within half a minute
-//     then. Backoff and rest are elapsed time.
-//   - Nothing is kept of a key that has no work.
+//   - Times follow the wall clock, even if it is set, then within half a minute.
+//     Backoff and rest are elapsed time.
+//   - A key without work uses no memory.
 type Queue[K comparable] struct {
 	options Options[K]
 
@@ -176,9 +176,9 @@ func (q *Queue[K]) halt() {
 // Enqueue requests a turn of a key as soon as there is a slot.
 func (q *Queue[K]) Enqueue(key K) { q.EnqueueAt(key, soon) }
 
-// EnqueueFirst is like Enqueue, but the turn comes before those that the other methods
-// requested: somebody waits for it. A turn of the key that was requested before is
-// brought forward.
+// EnqueueFirst is like Enqueue, but the turn precedes those requested by the
+// other methods, because a caller waits for it. If the key is already waiting,
+// its turn is brought forward.
 func (q *Queue[K]) EnqueueFirst(key K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
