@@ -18,8 +18,8 @@ import (
 	"satchel/agent/egress"
 )
 
-// Codes of a page that could not be read, besides those of egress and of text
-// extraction.
+// Codes of a page that could not be read, in addition to those of egress and of
+// text extraction.
 const (
 	CodeRobots    agent.Code = "ROBOTS_DISALLOWED" // robots.txt disallows it
 	CodeLeftSite  agent.Code = "LEFT_SITE"         // the server redirects to another site

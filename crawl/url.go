@@ -62,8 +62,8 @@ func normalHost(host string) (string, bool) {
 	return host, true
 }
 
-// pathSigns are the characters besides letters and digits that are not encoded
-// in a path: unreserved, sub-delims, ":", "@" and "/".
+// pathSigns are the characters other than letters and digits that are not
+// encoded in a path: unreserved, sub-delims, ":", "@" and "/".
 const pathSigns = "-._~!$&'()*+,;=:@/"
 
 const unreservedSigns = "-._~"

@@ -119,7 +119,7 @@ func (a *Answerer) answering(ctx context.Context, db *store.DB, m agent.Message,
 	return how, func() { visitors.clearPartial(key) }, nil
 }
 
-// wakeVisitor tells the visitor of a website that there will be no answer.
+// wakeVisitor notifies the visitor of a website that there will be no answer.
 func (a *Answerer) wakeVisitor(ctx context.Context, db *store.DB, m *agent.Message) {
 	if gateway, thread, visitor, err := db.VisitorOf(ctx, m.ConversationID); err == nil && visitor {
 		a.gateways.visitors.notify(visitKey{db.ID(), gateway, thread})

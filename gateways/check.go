@@ -12,8 +12,8 @@ import (
 	"satchel/store"
 )
 
-// credentialFields name, by what is behind a gateway, the config field that a
-// platform refuses when it does not know the account.
+// credentialFields has, by platform, the config field that is wrong if the
+// platform does not know the account.
 var credentialFields = map[agent.GatewayType]string{
 	agent.GatewayTelegram: "config.botToken", agent.GatewaySlack: "config.botToken", agent.GatewayDiscord: "config.botToken",
 	agent.GatewaySMS: "config.authToken", agent.GatewayWhatsApp: "config.authToken", agent.GatewayWebhook: "config.url",
@@ -63,8 +63,8 @@ type Tested struct {
 	Error string        // why it was not sent; empty when it was
 }
 
-// SendTest sends a text through one gateway, outside of any conversation. What
-// the platform refuses is no error but told in the outcome.
+// SendTest sends a text through one gateway, outside of any conversation. A
+// refusal by the platform is reported in the outcome, not as an error.
 func (g *Gateways) SendTest(ctx context.Context, db *store.DB, id string, m TestMessage) (t Tested, err error) {
 	gateway, err := db.Gateway(ctx, id)
 	if err != nil {

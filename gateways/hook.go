@@ -30,7 +30,7 @@ type HookInfo struct {
 
 func (hook) missing(c agent.GatewayConfig) []string { return emptyFields("url", c.URL) }
 
-// verifyReceiver checks a gateway without a URL: with a secret of its own for
+// verifyReceiver checks a gateway without a URL: with its own secret for
 // senders it only receives posts, without one its config is incomplete.
 func (hook) verifyReceiver(o store.OpenGateway) (any, error) {
 	if !slices.Contains(o.ConfiguredFields, "secret") {

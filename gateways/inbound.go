@@ -62,7 +62,7 @@ func errorWord(text string) string {
 	return text
 }
 
-// bodyHash returns the id of a post that has none of its own.
+// bodyHash returns the id of a post that does not have its own.
 func bodyHash(body []byte) string {
 	sum := sha256.Sum256(body)
 	return hex.EncodeToString(sum[:])

@@ -245,7 +245,7 @@ func slackForm(p Post) (Parsed, error) {
 }
 
 // byBot reports whether an event was caused by a bot, this one or another.
-// Answering it could go on endlessly.
+// Answering it could start an endless exchange.
 func (p *slackPost) byBot() bool {
 	for _, e := range []*slackEvent{&p.Event, p.Event.Message, p.Event.PreviousMessage} {
 		if e == nil {

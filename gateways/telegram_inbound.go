@@ -62,7 +62,7 @@ type telegramOther struct {
 	Venue *struct {
 		Title   string `json:"title"`
 		Address string `json:"address"`
-	} `json:"venue"` // beside location
+	} `json:"venue"` // in addition to location
 	Poll *struct {
 		Question string           `json:"question"`
 		Options  []telegramOption `json:"options"`

@@ -27,7 +27,7 @@ type unwritten struct {
 
 type startedExecution struct {
 	id  string
-	due time.Time // when it is to be written
+	due time.Time // when it is written at the latest
 }
 
 type endedRun struct {

@@ -1,5 +1,5 @@
-// Package callbacks implements what schedules call besides webhooks: workflows,
-// prompts to the agent, sources and tools.
+// Package callbacks implements what schedules call other than webhooks:
+// workflows, prompts to the agent, sources and tools.
 package callbacks
 
 import (
