@@ -12,7 +12,7 @@ import (
 type workflowSlots struct {
 	agent   *agentState
 	id      string
-	limit   int // of those that are running
+	limit   int // of running executions
 	running int // running now; suspended executions do not count
 	queued  int // queued in the file; may include executions that are gone from it
 }

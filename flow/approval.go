@@ -103,7 +103,7 @@ func (e *Engine) onTakeoverEnded(db *store.DB, execution, id string) {
 	})
 }
 
-// endCancelledTakeover ends the approval of a takeover that nobody completed.
+// endCancelledTakeover ends the approval of a takeover that was cancelled.
 func (e *Engine) endCancelledTakeover(db *store.DB, execution, id string) error {
 	waits, err := db.ExecutionWaits(e.work, execution)
 	if err != nil {

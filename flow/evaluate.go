@@ -72,7 +72,7 @@ func evaluated(text string, nodeArgs any, values []any) (script string, args any
 	return out.String(), list, nil
 }
 
-// scriptPlace is where a template stands in a script.
+// scriptPlace is the kind of place of a template in a script.
 type scriptPlace int
 
 const (

@@ -94,8 +94,8 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 		w = e.addWaiter(x.ID)
 		defer e.removeWaiter(x.ID, w)
 	}
-	// Nobody knows of an execution before its end if the caller waits for that,
-	// so its row is first written together with its results.
+	// Until its end, only the waiting caller knows of the execution, so its row
+	// is first written together with its results.
 	unsaved := s != nil && (q.Wait > 0 && q.IdempotencyKey == "" && q.Replay == "" || q.started != nil)
 	if !unsaved {
 		entered, err := db.InsertExecutions(ctx, []store.StartedExecution{{Execution: x, Name: p.workflow.Name, IdempotencyKey: q.IdempotencyKey, Replay: q.Replay}})

@@ -16,8 +16,8 @@ import (
 )
 
 // body returns the request's body and media type. Without body_type a string is
-// sent as it is, and anything else as JSON; with files, its fields are parts beside
-// them.
+// sent as it is, and anything else as JSON; with files, the body's fields
+// become parts of the same form.
 func (c *Call) body(ctx context.Context) (body []byte, media string, err error) {
 	v, kind := c.Data["body"], c.Text("body_type")
 	if files := c.Data["files"]; files != nil || kind == "multipart" {

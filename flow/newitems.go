@@ -47,7 +47,7 @@ func runNewItems(ctx context.Context, c *Call) (Outcome, error) {
 	return Outcome{Output: output(positions), Recorded: recorded}, nil
 }
 
-// itemKeys returns what tells the items apart: the value at a path in each, or
+// itemKeys returns what identifies the items: the value at a path in each, or
 // the whole item without a path.
 func itemKeys(items []any, key string) ([]string, error) {
 	path, err := template.ParsePath(key)

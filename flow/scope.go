@@ -75,7 +75,7 @@ func (r *run) newScope(parent *scope, loop *loopState, index, home int) *scope {
 	return s
 }
 
-// ended reports whether a scope or a surrounding one is over.
+// ended reports whether a scope or a surrounding one has ended.
 func (s *scope) ended() bool {
 	for ; s != nil; s = s.parent {
 		if s.abandoned {

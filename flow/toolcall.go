@@ -34,11 +34,11 @@ func (c callers) outer() callers { return c[:max(len(c)-1, 0)] }
 // wait reports whether an execution of a workflow is among the callers.
 func (c callers) wait(workflowID string) bool { return slices.Contains(c, workflowID) }
 
-// RunTool runs an active workflow for a tool and returns its output. An execution
-// that has not ended by the deadline of ctx is terminated; one that has not by
-// run.AnswerBy goes on, and a chat.WorkflowRunning is returned. A second call with
-// the same key, unless it is empty, starts nothing and waits for the execution of the
-// first.
+// RunTool runs an active workflow for a tool and returns its output. An
+// execution that has not ended by the deadline of ctx is terminated; one that
+// has not ended by run.AnswerBy continues, and a chat.WorkflowRunning is
+// returned. A second call with the same key, unless it is empty, starts nothing
+// and waits for the execution of the first.
 func (e *Engine) RunTool(ctx context.Context, db *store.DB, run chat.WorkflowRun) (any, error) {
 	key, own := run.Key, ctx
 	if !run.AnswerBy.IsZero() {

@@ -89,7 +89,7 @@ func (c *consumer) set(db *store.DB, f failing) {
 type turn struct {
 	passed        bool // some events were passed
 	more          bool // there may be more events
-	noSubscribers bool // nobody subscribes to any event of this agent
+	noSubscribers bool // no event of this agent has a subscriber
 }
 
 func (t turn) next() work.Next {

@@ -20,7 +20,7 @@ type Graph struct {
 }
 
 // Link is an edge between node indexes. Handle is the handle by which it leaves
-// its source: "" if there is only one besides "error".
+// its source: "" if the source has only one in addition to "error".
 type Link struct {
 	ID             string
 	Source, Target int

@@ -21,7 +21,7 @@ type Entry struct {
 	Icon          string          `json:"icon" doc:"Name of a Lucide icon." example:"Clock"`
 	Summary       string          `json:"summary" example:"Waits for a time, until a moment, or for an event."`
 	Synonyms      []string        `json:"synonyms"`
-	Handles       []string        `json:"handles" doc:"The handles besides error; empty if there is only one."`
+	Handles       []string        `json:"handles" doc:"The handles other than error; empty if there is only one."`
 	HandlesFrom   string          `json:"handles_from,omitempty" doc:"The field of data whose entries' ids are also handles." example:"cases"`
 	NormalHandle  string          `json:"normal_handle,omitempty" doc:"The handle of edges without a sourceHandle." example:"default"`
 	Data          Schema          `json:"data" doc:"JSON Schema of the data, with x- keys for an editor. Any value may also be a string with a template."`

@@ -16,7 +16,7 @@ type Type struct {
 
 	Data  []Field
 	OneOf []string // an executable node has exactly one of these fields
-	// Handles are the handles besides "error"; nil: one, with any name. With
+	// Handles are the handles other than "error"; nil: one, with any name. With
 	// Cases, the ids of its cases are handles too.
 	Handles []string
 	Cases   bool

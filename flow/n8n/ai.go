@@ -236,7 +236,7 @@ func convertServer(c *converter, u *unit) {
 // answer looks like in n8n.
 type promptPart struct {
 	messages, answer string
-	js               string // T stands for the text
+	js               string // T is replaced by the text
 }
 
 // promptParts are the nodes of single providers.

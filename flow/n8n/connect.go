@@ -39,7 +39,7 @@ func loopOutput(u *unit) int {
 	return 0
 }
 
-// reach returns the units behind an output, without passing through the unit.
+// reach returns the units after an output, without passing through the unit.
 func (c *converter) reach(u *unit, output int) map[*unit]bool {
 	found := map[*unit]bool{}
 	open := c.targets(u, output)
@@ -65,9 +65,9 @@ func (c *converter) targets(u *unit, output int) (all []*unit) {
 	return all
 }
 
-// order puts units behind all that they need: what flows into them, those whose
-// items they read by name, their helpers, and, behind the last round of a loop,
-// its body. What leads back in a cycle is left to the graph.
+// order sorts units after everything that they need: the units that flow into
+// them, those whose items they read by name, their helpers, and, for the units
+// after a loop, its body. Cycles are left to the check of the graph.
 func (c *converter) order() {
 	c.follow()
 	byPlace := slices.Clone(c.units)
@@ -100,8 +100,9 @@ func (c *converter) order() {
 	c.units = sorted
 }
 
-// follow notes what units need besides what flows into them: what comes behind a
-// loop its body, agents their helpers, and readers the nodes that they name.
+// follow records what units need in addition to their inputs: units after a
+// loop need its body, agents need their helpers, and readers need the nodes
+// that they name.
 func (c *converter) follow() {
 	for _, u := range c.units {
 		for _, target := range c.targets(u, doneOutput(u)) {

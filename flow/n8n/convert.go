@@ -44,7 +44,7 @@ type unit struct {
 	unsupported bool
 	done        string // id of the node that it became
 	tool        string // id of the tool that it became
-	incomplete  bool   // the tool is switched off until somebody completes it
+	incomplete  bool   // the tool is switched off until it is completed
 }
 
 // port is an output of a unit.
@@ -70,7 +70,7 @@ type region struct {
 	loop     string // id of the loop node
 	parent   *region
 	variable string // name of the current item
-	implicit bool   // it stands for n8n's repetition of nodes, not for a node
+	implicit bool   // it represents n8n's repetition of nodes, not a node
 	same     []*unit
 	effects  []*unit // units with side effects in it
 }

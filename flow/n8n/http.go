@@ -60,7 +60,7 @@ func (r *request) address(address string) {
 	r.data["url"] = strings.TrimRight(fmt.Sprint(r.e.text(address)), "?&")
 }
 
-// secret leaves a secret out and asks for a credential in its place.
+// secret omits a secret and adds a needed credential instead.
 func (r *request) secret(kind, name string) {
 	u := r.e.u
 	u.approximate("SECRET", fmt.Sprintf("The value of %s was a secret in the workflow; it is not imported. Make the credential that this node names.", clip(name, 60)))

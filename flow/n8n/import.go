@@ -52,7 +52,8 @@ type DraftTool struct {
 	Config      json.RawMessage `json:"config"`
 }
 
-// NeededCredential is a credential that the workflows name and that is to be made.
+// NeededCredential is a credential that the workflows name and that the user
+// has to create.
 type NeededCredential struct {
 	Name   string   `json:"name" doc:"The name by which the nodes refer to it." example:"Google Sheets account"`
 	Type   string   `json:"n8n_type" doc:"Its type in n8n." example:"googleSheetsOAuth2Api"`

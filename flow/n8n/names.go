@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// forbidden are names in expressions and code that nothing here stands for.
+// forbidden are names in expressions and code that have no equivalent here.
 var forbidden = []struct {
 	pattern *regexp.Regexp
 	code    string

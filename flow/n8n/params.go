@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// params are the parameters of a node. What has another type than asked for is
-// as if absent.
+// params are the parameters of a node. A parameter whose type is not the
+// requested one counts as absent.
 type params map[string]any
 
 func (p params) text(path string) string {

@@ -56,7 +56,7 @@ func assemble(code string) string {
 	return out.String() + code
 }
 
-// mentioned reports whether code has a name as a word of its own. A method,
+// mentioned reports whether code contains a name as a separate word. A method,
 // written with its dot, must be called.
 func mentioned(code, name string) bool {
 	for at := 0; ; {

@@ -20,9 +20,9 @@ type serviceKind struct {
 	Operations map[string]operation // by RESOURCE.OPERATION
 }
 
-// operation is a request. {path} in its texts stands for a parameter, {a|b} for
-// the first that is there, {a=x} for x without it, {a#form} for another form of
-// it. B in Items and Item stands for the response.
+// operation is a request. In its texts, {path} is replaced by a parameter,
+// {a|b} by the first that is present, {a=x} by x if a is absent, and {a#form}
+// by another form of a. B in Items and Item is the response.
 type operation struct {
 	Method, URL string
 	Query       map[string]any
@@ -33,7 +33,7 @@ type operation struct {
 	Response    string         // the type of the response: base64 is the field data of the item
 	Items, Item string         // JavaScript: a list of items, or one
 	Note        string
-	Keeps       bool // n8n gives out what came in
+	Keeps       bool // n8n outputs its input
 }
 
 //go:embed services.json

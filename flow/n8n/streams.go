@@ -101,7 +101,7 @@ func taken(s *stream) string {
 	return s.taken
 }
 
-// collect returns a JavaScript list of the items of streams, the edges behind
+// collect returns a JavaScript list of the items of streams, the edges after
 // which it can be read, and where.
 func (c *converter) collect(u *unit, all []*stream) (js string, from []exit, at *region) {
 	at = contextOf(all)
@@ -155,7 +155,7 @@ func (c *converter) eachOf(u *unit, s *stream) *stream {
 	if !s.list {
 		return s
 	}
-	if at := s.at.context(); at != s.at { // lists of a loop's iterations become one list behind it
+	if at := s.at.context(); at != s.at { // lists of a loop's iterations become one list after it
 		js, from := c.itemsOf(u, s, at)
 		s = &stream{from: from, at: at, list: true, ref: ref{js: js}, guards: map[string]string{}, same: s.same}
 	}
