@@ -23,8 +23,8 @@ func dieWithParent() error {
 	return nil
 }
 
-// childAttributes puts a child into a process group of its own, and has the
-// kernel kill it when the thread that started it ends.
+// childAttributes puts a child into its own process group, and makes the kernel
+// kill it when the thread that started it ends.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -247,7 +247,8 @@ func (c *Client) carry(step cdp.Step) error {
 	return nil
 }
 
-// ErrClientLost is why a client is disconnected whose session goes on.
+// ErrClientLost is the reason for disconnecting a client although its session
+// continues.
 var ErrClientLost = errors.New("browser: the connection between a client and Chromium was lost")
 
 // Next returns the next message for the client. io.EOF is the end of the
@@ -276,8 +277,8 @@ func (c *Client) lost() error {
 	return ErrClientLost
 }
 
-// Close disconnects the client. What it intercepted or paused goes on, and
-// dialogs that it left are answered.
+// Close disconnects the client. Whatever it intercepted or paused continues,
+// and its open dialogs are answered.
 func (c *Client) Close() {
 	c.closing.Do(func() {
 		close(c.done)

@@ -19,7 +19,7 @@ const (
 	DefaultMaxDownload = 25 << 20         // bytes per download
 	maxDownloading     = 5                // per session at the same time
 	downloadTimeout    = 10 * time.Minute // per download
-	maxUnclaimed       = 50               // downloads per session that nobody waited for
+	maxUnclaimed       = 50               // downloads per session without a waiting caller
 	sizeCheckEvery     = 500 * time.Millisecond
 )
 

@@ -41,9 +41,9 @@ func typeText(_ context.Context, st *step) (map[string]any, error) {
 	return nil, e.PressSequentially(*st.Text, playwright.LocatorPressSequentiallyOptions{Delay: playwright.Float(float64(st.Delay)), Timeout: st.milliseconds()})
 }
 
-// caretToEnd focuses a field and puts the caret behind what is in it, where the
-// kind of field has a caret that can be put. It reports whether the field is for
-// a secret.
+// caretToEnd focuses a field and moves the caret to its end, if that kind of
+// field has a caret that can be moved. It reports whether the field is for a
+// secret.
 const caretToEnd = `e => {
 	e.focus();
 	try { e.setSelectionRange(e.value.length, e.value.length); } catch {}

@@ -181,7 +181,7 @@ func (s *Session) onPageClosed(p *Page) {
 			s.active = kept[len(kept)-1]
 		}
 	}
-	p.cancel() // now that nobody can find it anymore
+	p.cancel() // now that it can no longer be found
 	s.changedLocked()
 	if len(kept) == 0 && s.life.Err() == nil {
 		s.inbox.put(s.replaceLast)

@@ -17,8 +17,9 @@ import (
 
 // Remote is a Chromium on another machine, reached by the Chrome DevTools Protocol.
 type Remote struct {
-	// URL is its endpoint: ws:// or wss://, or http:// of a debugging port, which is
-	// asked for the former. User information and query may hold credentials.
+	// URL is its endpoint: ws:// or wss://, or http:// of a debugging port,
+	// from which the former is read. User information and query may contain
+	// credentials.
 	URL string
 	// ProxyAddr is where this server listens for the requests of pages, and where the
 	// remote Chromium reaches it: host:port.
@@ -143,7 +144,7 @@ func (c *chromium) newProfile(ctx context.Context, proxy *egress.Proxy, o playwr
 	made, err := Within(ctx, func() (playwright.BrowserContext, error) {
 		made, err := c.browser.NewContext(o)
 		if err == nil && ctx.Err() != nil {
-			return nil, made.Close() // nobody is waiting for it anymore
+			return nil, made.Close() // no caller is waiting anymore
 		}
 		return made, err
 	})
@@ -201,7 +202,7 @@ type proxyLogin struct {
 	user, password string
 }
 
-// proceed lets a request go on.
+// proceed lets a request continue.
 func (l *proxyLogin) proceed(e map[string]any) {
 	_, _ = l.cdp.Send("Fetch.continueRequest", map[string]any{"requestId": e["requestId"]}) // else the page's load fails
 }

@@ -103,7 +103,7 @@ func (s *Session) describe(row *agent.Session) {
 	}
 }
 
-// Touch notes that somebody does something with the session.
+// Touch records activity of the session.
 func (s *Session) Touch() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -104,8 +104,8 @@ func shrink(raw []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// average scales a picture down: each pixel is the average of those that it
-// covers.
+// average scales a picture down: each pixel is the average of the pixels that
+// it covers.
 func average(full image.Image, width, height int) *image.RGBA {
 	from, to := full.Bounds(), image.NewRGBA(image.Rect(0, 0, width, height))
 	for y := range height {

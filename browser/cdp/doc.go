@@ -1,7 +1,7 @@
 // Package cdp lets a client of the Chrome DevTools Protocol, such as Playwright
 // or Puppeteer, use a Chromium that Playwright's driver controls already.
 //
-// Mux runs in the process that is started in place of Chromium. It shares
+// Mux runs in the process that is started instead of Chromium. It shares
 // Chromium's pipe between the driver and one client at a time, which connects
 // by a Unix socket. Filter runs in the server, between that socket and the
 // client: it decides which commands pass, and shows the client the targets of

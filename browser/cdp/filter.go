@@ -40,7 +40,7 @@ type Filter struct {
 	o Options
 
 	mu       sync.Mutex
-	sessions map[string]string   // made by the client, besides the root: their targets
+	sessions map[string]string   // created by the client, in addition to the root: their targets
 	targets  map[string]struct{} // of the context, as far as the client has seen them
 	pending  map[int64]pending   // commands without an answer yet, by id on the pipe
 }
@@ -78,9 +78,9 @@ func NewFilter(o Options) *Filter {
 	return &Filter{o: o, sessions: map[string]string{}, targets: map[string]struct{}{}, pending: map[int64]pending{}}
 }
 
-// Parse reads a frame of a client. Without a command, the step has the answer.
-// What goes on to Chromium is written anew, since it could read a name that
-// occurs twice, or in other case, differently.
+// Parse reads a client's frame. If there is no command, the step has the
+// response. A command that is passed on is encoded again, because Chromium
+// might interpret a name that occurs twice, or in another case, differently.
 func Parse(frame []byte) (*Command, Step) {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(frame, &m) != nil || m == nil {

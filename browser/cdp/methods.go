@@ -12,8 +12,8 @@ import (
 var pageDomains = set(`Accessibility Audits CSS Console DOM DOMDebugger DOMSnapshot DOMStorage Debugger Emulation Fetch HeapProfiler IO Input
 	Log Network Overlay Page Performance Profiler Runtime Security ServiceWorker WebAuthn`)
 
-// refused are commands of those domains that read files of this machine, write
-// them, or bypass a check.
+// refused are commands of the allowed domains that read or write files of this
+// machine, or bypass a check.
 var refused = set(`DOM.setFileInputFiles DOM.getFileInfo Page.setDownloadBehavior Network.loadNetworkResource
 	Network.setRequestInterception Network.continueInterceptedRequest`)
 
@@ -56,12 +56,12 @@ var checks = map[string]struct {
 	"Input.dispatchDragEvent":     {check: drag},
 }
 
-// resuming are commands that let a page go on. They pass while others wait for
-// a person.
+// resuming are commands that let a page continue. They pass while others wait
+// for a person.
 var resuming = set(`Runtime.runIfWaitingForDebugger Debugger.resume Debugger.disable Target.detachFromTarget
 	Fetch.continueRequest Fetch.continueResponse Fetch.continueWithAuth Fetch.failRequest Fetch.fulfillRequest Fetch.disable`)
 
-// Resumes reports whether a command lets a page go on that would otherwise wait.
+// Resumes reports whether a command lets a waiting page continue.
 func (c *Command) Resumes() bool {
 	_, ok := resuming[c.Method]
 	return ok

@@ -267,7 +267,8 @@ func (m *Mux) answeredLocked(e message) {
 	}
 }
 
-// closeLocked disconnects a client. What it paused or intercepted goes on.
+// closeLocked disconnects a client. Whatever it paused or intercepted
+// continues.
 func (m *Mux) closeLocked(c *muxClient) {
 	if c.closed {
 		return

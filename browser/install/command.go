@@ -55,8 +55,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lastErrorLine is the line of a program's output that tells most: the last one that
-// speaks of an error, else the last one.
+// lastErrorLine returns the most informative line of a program's output: the
+// last one that mentions an error, otherwise the last one.
 func lastErrorLine(output string) string {
 	var last string
 	for line := range strings.Lines(output) {

@@ -1,12 +1,12 @@
-// Package install finds the browser that sessions run in, and gets it where
-// there is none: a Chromium, and the driver that speaks to it (Playwright's
-// Node.js program at the one version that our client library understands).
+// Package install finds the browser for sessions, and installs it if there is
+// none: a Chromium, and the driver that controls it (Playwright's Node.js
+// program, in the one version that our client library supports).
 //
-// A Chromium is looked for where the settings say, on PATH and in the usual
-// places; failing that, Playwright's own download and then the system's package
-// manager are asked. The driver comes from the npm registry and is checked
+// A Chromium is searched for in the configured place, on PATH and in the usual
+// places; otherwise Playwright's own download and then the system's package
+// manager are tried. The driver comes from the npm registry and is checked
 // against a hash in this package. What this package downloads itself goes
-// through agent/egress, as the operator's word: private mirrors are allowed.
-// Playwright's download and package managers are programs of their own, with
+// through agent/egress, with the operator's rights: private mirrors are allowed.
+// Playwright's download and package managers are separate programs, with
 // the system's settings for proxies.
 package install

@@ -34,8 +34,8 @@ type Options struct {
 	pins     map[string]pinnedPackage // nil is what the program pins
 }
 
-// Paths is where a working browser is. Driver holds Playwright's package and
-// its node beside it.
+// Paths are the paths of a working browser. Driver is the folder with
+// Playwright's package and its node.
 type Paths struct {
 	Chromium, Driver, Node string
 	ChromiumVersion        string // as the browser prints it

@@ -162,7 +162,7 @@ func (c npmConf) read(path string, getenv func(string) string) {
 	c.parse(string(text), getenv)
 }
 
-// parse reads "key = value" lines; ${NAME} stands for a variable.
+// parse reads "key = value" lines; ${NAME} is replaced by a variable.
 func (c npmConf) parse(text string, getenv func(string) string) {
 	for line := range strings.Lines(text) {
 		key, value, ok := strings.Cut(strings.TrimSpace(line), "=")
@@ -174,7 +174,7 @@ func (c npmConf) parse(text string, getenv func(string) string) {
 	}
 }
 
-// expand replaces ${NAME}; a $ without braces stands for itself.
+// expand replaces ${NAME}; a $ without braces is kept.
 func expand(text string, getenv func(string) string) string {
 	var out strings.Builder
 	for {

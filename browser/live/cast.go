@@ -130,7 +130,7 @@ func (c *cast) wanted() (w Watch, any bool) {
 	return w, any
 }
 
-// run casts until nobody watches, the tab is closed or ctx ends.
+// run casts until there are no viewers, the tab is closed or ctx ends.
 func (c *cast) run(ctx context.Context) {
 	defer close(c.done)
 	defer c.remove()

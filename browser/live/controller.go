@@ -222,8 +222,8 @@ func (c *Controller) key(ctx context.Context, page *browser.Page, k Key) error {
 	return send(ctx, c.cdp, "Input.dispatchKeyEvent", params)
 }
 
-// navigate goes somewhere else without waiting: a page that loads slowly keeps
-// nobody from moving the mouse, or from going elsewhere.
+// navigate starts a navigation without waiting for it: a page that loads slowly
+// must not block mouse input or another navigation.
 func (c *Controller) navigate(ctx context.Context, page *browser.Page, in Input) error {
 	c.cancelNavigation()
 	ctx, c.cancelNavigation = context.WithTimeout(context.WithoutCancel(ctx), navigateTimeout)

@@ -38,9 +38,9 @@ type Key struct {
 	Modifiers int
 }
 
-// message is a viewer's message as it comes: the specification puts fields
-// beside each other and names the event in "event"; Steel's viewer puts them
-// into an object "event" whose "type" is the event.
+// message is a viewer's message as it arrives: in the specification the fields
+// are next to each other and "event" is the event's name; Steel's viewer puts
+// them into an object "event" whose "type" is the name.
 type message struct {
 	Type   string          `json:"type"`
 	PageID string          `json:"pageId"`

@@ -31,12 +31,12 @@ const (
 // can start there.
 const metaEvent = 4
 
-// recording keeps what happens in the tabs of a session, from the first time
-// that somebody asks for it until the session ends.
+// recording keeps the events of a session's tabs, from the first request for a
+// recording until the session ends.
 type recording struct {
 	live     *Live
 	session  *browser.Session
-	binding  string // the name by which scripts hand events over, known to nobody else
+	binding  string // the secret name of the function by which scripts pass events
 	script   string
 	payloads chan payload
 	done     chan struct{} // closed when nothing more comes
@@ -103,14 +103,14 @@ func (r *Recording) Next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// Close does nothing: a recording goes on for who comes later.
+// Close does nothing: the recording continues for later viewers.
 func (r *Recording) Close() {}
 
 // since gives events from *next on, as far as they fit into one message.
 func (r *recording) since(next *int64, pageID string) (raw []byte, added <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	*next = max(*next, r.first) // a viewer that was too slow goes on with what is kept
+	*next = max(*next, r.first) // a viewer that was too slow continues with the oldest kept event
 	for ; *next < r.first+int64(len(r.events)) && len(raw) < maxReplayPiece; *next++ {
 		e := r.events[*next-r.first]
 		if pageID != "" && pageID != e.pageID {
@@ -178,7 +178,7 @@ func (r *recording) run(ctx context.Context) {
 func (r *recording) recordPage(ctx context.Context, p *browser.Page) {
 	cdp, err := p.CDP(ctx)
 	if err != nil {
-		return // it was closed meanwhile
+		return // it has been closed since
 	}
 	cdp.On("Runtime.bindingCalled", func(params map[string]any) { r.onBinding(p.ID(), params) })
 	for _, call := range []struct {
@@ -218,8 +218,8 @@ func (r *recording) onBinding(pageID string, params map[string]any) {
 	}
 }
 
-// add keeps the events of a batch; one that is no array of rrweb's events is
-// passed over.
+// add keeps the events of a batch; a batch that is not an array of rrweb's
+// events is ignored.
 func (r *recording) add(p payload) {
 	events := parseEvents(p)
 	if len(events) == 0 {

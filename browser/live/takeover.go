@@ -18,7 +18,7 @@ type takeover struct {
 	id    string
 	url   string
 	until time.Time
-	ended context.Context // ends when it is over
+	ended context.Context // done when the takeover has ended
 	end   context.CancelFunc
 
 	transition sync.Mutex // held while its state is changed
@@ -32,7 +32,7 @@ func (t *takeover) current() agent.Takeover {
 	return t.state
 }
 
-// RequestTakeover asks for a person. Scripted actions go on until one comes.
+// RequestTakeover requests a person. Scripted actions continue until one comes.
 func (l *Live) RequestTakeover(ctx context.Context, s *browser.Session, o agent.TakeoverOptions) (agent.Takeover, error) {
 	if err := o.Validate(); err != nil {
 		return agent.Takeover{}, err
@@ -57,7 +57,8 @@ func (l *Live) RequestTakeover(ctx context.Context, s *browser.Session, o agent.
 	return made, nil
 }
 
-// awaitEnd waits for the end of a takeover, and ends it when its time is over.
+// awaitEnd waits for the end of a takeover, and ends it when its time has run
+// out.
 func (l *Live) awaitEnd(life context.Context, s *browser.Session, t *takeover) {
 	timer := time.NewTimer(time.Until(t.until))
 	defer timer.Stop()
@@ -101,19 +102,19 @@ func (l *Live) openTakeover(s *browser.Session, id string) *takeover {
 	return nil
 }
 
-// MoveTakeover brings a takeover into another state: active when a person
-// came, completed, or cancelled. Scripted actions are refused only while it is
-// active. One that is over is CONFLICT.
+// MoveTakeover changes the state of a takeover: active when a person has come,
+// completed, or cancelled. Scripted actions are refused only while it is
+// active. If it has ended, the error is CONFLICT.
 func (l *Live) MoveTakeover(ctx context.Context, s *browser.Session, id string, to agent.TakeoverStatus) (agent.Takeover, error) {
 	t := l.openTakeover(s, id)
 	if t == nil {
-		return s.DB().MoveTakeover(ctx, s.ID(), id, to) // an error: it is over, or unknown
+		return s.DB().MoveTakeover(ctx, s.ID(), id, to) // an error: it has ended or is unknown
 	}
 	return l.move(ctx, s, t, to)
 }
 
-// CancelTakeover cancels an open takeover of an agent by its id; one that is over
-// stays as it is.
+// CancelTakeover cancels an open takeover of an agent by its id; one that has
+// ended is not changed.
 func (l *Live) CancelTakeover(ctx context.Context, db *store.DB, id string) error {
 	l.mu.Lock()
 	sessionID := ""
@@ -142,7 +143,8 @@ func (l *Live) move(ctx context.Context, s *browser.Session, t *takeover, to age
 	}
 	active := t.current().Status == agent.TakeoverActive
 	if active {
-		// Whoever is notified that it is over finds the session ready for actions.
+		// Subscribers that are notified of its end find the session ready for
+		// actions.
 		if err := s.Takeover(ctx, false); err != nil {
 			return t.current(), err
 		}
@@ -193,8 +195,8 @@ type takeoverState struct {
 	ExpiresAt agent.Time           `json:"expires_at"`
 }
 
-// OnTakeoverEnd has run called when an open takeover is over; at once when it is no
-// longer open. stop takes that back.
+// OnTakeoverEnd calls run when an open takeover ends, or immediately if it is
+// no longer open. stop cancels that.
 func (l *Live) OnTakeoverEnd(s *browser.Session, id string, run func()) (stop func()) {
 	t := l.openTakeover(s, id)
 	if t == nil {

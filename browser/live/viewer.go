@@ -15,8 +15,7 @@ import (
 // under it.
 const retryCast = time.Second
 
-// maxReplies limits the queued replies besides pictures: answers to the
-// viewer's own requests.
+// maxReplies limits the queued replies to a viewer's own requests.
 const maxReplies = 16
 
 // Viewer is a subscriber to a session's pictures and tabs. Next is for one goroutine; the other
@@ -87,9 +86,9 @@ func (v *Viewer) reply() []byte {
 	return first
 }
 
-// Next waits for the next message to the viewer, as JSON: what changed since
-// the last one, at the moment it is asked for. It is io.EOF when there is
-// nothing more to see.
+// Next waits for the next message to the viewer, as JSON: everything that has
+// changed since the last one, at the time of the call. It returns io.EOF when
+// nothing more will follow.
 func (v *Viewer) Next(ctx context.Context) ([]byte, error) {
 	for {
 		select {
@@ -239,7 +238,8 @@ type activeTab struct {
 }
 
 // tabsMessage reports closed tabs one by one, then those that are open, then
-// which is active: Steel's viewer shows the last of a list until it is told.
+// which is active: without the last, Steel's viewer shows the last tab of the
+// list.
 func (v *Viewer) tabsMessage() []byte {
 	pages := v.session.Pages()
 	list := tabList{Type: "tabList", Tabs: make([]tab, 0, len(pages))}
