@@ -96,7 +96,8 @@ func (ix *Index) earlier(ctx context.Context, db *store.DB, m model, q Query) ([
 	return list, nil
 }
 
-// maxEarlier limits the models beside the agent's own that a search asks.
+// maxEarlier limits the models that a search uses in addition to the agent's
+// own.
 const maxEarlier = 2
 
 // Reembed begins to embed the sources again whose vectors are of another model, in

@@ -7,8 +7,8 @@ import (
 	"satchel/store/search/terms"
 )
 
-// MainLanguages returns the languages of texts, most frequent first: of those that
-// a tenth of them is in.
+// MainLanguages returns the languages of texts, most frequent first, without
+// those of fewer than a tenth of the texts.
 func MainLanguages(texts []string) []string {
 	counts := map[string]int{}
 	for _, text := range texts {

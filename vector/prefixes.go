@@ -65,8 +65,9 @@ func knownPrefixesOf(name string) prefixes {
 	return prefixes{}
 }
 
-// prefixMark is the part of a model's name that says which prefix passages have,
-// since their vectors cannot be compared with those of passages with another one.
+// prefixMark returns the part of a model's name that identifies the prefix of
+// its passages, since vectors of passages with different prefixes cannot be
+// compared.
 func prefixMark(to agent.Embedding) string {
 	return knownPrefixesOf(to.Model).mark(prefixesOf(to).passage)
 }

@@ -13,7 +13,7 @@ import (
 // ranking orders the candidates of one search and rates them.
 type ranking struct {
 	mode       Mode
-	trust      float64 // how much the cosine says, 0 to 1
+	trust      float64 // how meaningful the cosine is, 0 to 1
 	local      bool    // with the built-in model
 	scale      scale   // of the cosines
 	background float64 // the value of chunks that have nothing to do with the query; see rate
@@ -45,10 +45,10 @@ const nameShare = 1
 // paraphrases; the less it can be trusted, the more each word that is there counts.
 const eachOnce = 1 / 2.2
 
-// trusted returns how much the cosines to a text say with an embedder. The
-// built-in model knows English: there its tokens have some four characters, in
-// other languages two, in codes one and a half. Only words count: markup in a
-// question says nothing about its language.
+// trusted returns how meaningful an embedder's cosines to a text are. The
+// built-in model is trained on English: there its tokens have about four
+// characters, in other languages two, in codes one and a half. Only words
+// count, because markup in a question has no language.
 func trusted(e Embedder, text string) float64 {
 	tokenizer, ok := e.(interface{ TokenLength(text string) float64 })
 	if !ok {
@@ -59,23 +59,23 @@ func trusted(e Embedder, text string) float64 {
 	return max(known*known, leastTrust)
 }
 
-// The characters of a token in text of which the model knows nothing, and in
-// text that it knows, and the least trust. What the model says of text that it
-// half knows is worth a quarter, by the tune half of the languages of the command
-// quality.
+// The characters per token in text that the model does not know, and in text
+// that it knows, and the lowest trust. For text that the model half knows,
+// cosines have a quarter of the weight, according to the tuning half of the
+// languages of the command quality.
 const (
 	foreignToken = 1.2
 	knownToken   = 2.8
 	leastTrust   = 0.2
 )
 
-// backgroundRank is the place of the candidate that stands for chunks which have
+// backgroundRank is the rank of the candidate that represents chunks which have
 // nothing to do with the query.
 const backgroundRank = 15
 
 // The cosine of the built-in model to text that has nothing to do with a query,
-// in a language that it knows, and by how much it is higher in one that it does
-// not: there the cosine says little more than which language it is. Measured with
+// in a language that it knows, and how much higher it is in one that it does
+// not: there the cosine hardly depends on more than the language. Measured with
 // the questions of TestThreshold of the package chat.
 const (
 	unrelated        = 0.2

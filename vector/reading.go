@@ -13,7 +13,8 @@ import (
 	"satchel/vector/document"
 )
 
-// Codes of a source that could not be indexed, besides those of document.
+// Codes of a source that could not be indexed, in addition to those of
+// document.
 const (
 	// CodeNoFile means that a source has no file to read.
 	CodeNoFile agent.Code = "NO_FILE"

@@ -31,9 +31,9 @@ func (q Query) widened() Query {
 	return q
 }
 
-// rerank orders the results of an answer by how well they answer the query, as an
-// installed reranker reads them: its estimates are their scores. Without one, or
-// if it fails, the order stays and the notice says so.
+// rerank sorts results by the estimates of an installed reranker, which become
+// their scores. Without a reranker, or if it fails, the order stays and the
+// notice gives the reason.
 func (ix *Index) rerank(ctx context.Context, q Query, a *Answer) {
 	name := ix.files.Reranker()
 	switch {

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// scale is what cosines of a model are for a query and texts that have nothing to
-// do with it. With one model these are around 0.1, with another between 0.7 and
-// 0.8, so a cosine says little until that is taken off. The zero value stands for
-// cosines that are taken as they are.
+// scale describes a model's cosines between a query and unrelated texts. With
+// one model these are around 0.1, with another between 0.7 and 0.8, so a cosine
+// means little until that is subtracted. The zero value leaves cosines as they
+// are.
 type scale struct{ mean, spread float64 }
 
 // usual is the scale of the built-in model, which the weights of a ranking were

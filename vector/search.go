@@ -49,8 +49,8 @@ type Result struct {
 	SourceID string  `json:"source_id" example:"source-06f1q2s3t4v5a6b7c8d9"`
 	Content  string  `json:"content" doc:"The text of the chunk, or of up to three overlapping chunks without repetition."`
 	Score    float64 `json:"score" doc:"Estimated probability that the result answers the query, 0 to 1. Results come in its order." example:"0.734512"`
-	// The cosine says little by itself: how high it is depends on the model and
-	// the language.
+	// The cosine alone means little: its level depends on the model and the
+	// language.
 	Similarity float64        `json:"similarity" doc:"Cosine similarity of the best chunk to the query, 0 to 1; 0 if unknown." example:"0.612043"`
 	Metadata   ResultMetadata `json:"metadata"`
 
@@ -205,7 +205,7 @@ func (ix *Index) find(ctx context.Context, db *store.DB, m model, q Query) (Answ
 	found := pick(s.found, q, s.ranking, max(maxJoined*q.Limit, backgroundRank+1))
 	answer := Answer{Mode: q.Mode}
 	if failed != nil {
-		ix.log.Warn("search by earlier vectors", "agent", db.ID(), "error", failed)
+		ix.log.Warn("search by the vectors of earlier models", "agent", db.ID(), "error", failed)
 		answer.Notice = noModel
 	} else if err := ix.complete(ctx, db, m, found, s.vector); err != nil {
 		return Answer{}, err

@@ -15,7 +15,7 @@ const maxPhrase = 8
 // The weights of the words of a query that count otherwise than prose.
 const (
 	nameWeight     = 2   // nothing else answers a question about a code
-	partWeight     = 0.5 // of a name that counts by itself
+	partWeight     = 0.5 // of a part of a name
 	functionWeight = 0.4 // "how", "the", "warum"
 )
 
@@ -159,8 +159,9 @@ func isName(field string) bool {
 	return len(cutName(field)) > 1
 }
 
-// isCode reports whether a field of a query says by itself which chunks are meant:
-// it is a name, joins words with other signs than a hyphen, and is no small number.
+// isCode reports whether a field of a query identifies chunks on its own: it is
+// a name, joins words with signs other than a hyphen, and is not a small
+// number.
 func isCode(field string) bool {
 	bare := strings.TrimFunc(field, separates)
 	if isAll(bare, unicode.IsDigit) {

@@ -195,8 +195,7 @@ func (m *mdScanner) table(pos int) int {
 }
 
 // list finds a list. It continues over blank lines as long as an item or an
-// indented line follows, and ends at a code fence, which is a block of its
-// own.
+// indented line follows, and ends at a code fence, which is a separate block.
 func (m *mdScanner) list(pos int) int {
 	_, next := m.line(pos)
 	blank := false

@@ -12,8 +12,8 @@ import (
 	"satchel/agent/markup"
 )
 
-// Limits on a page's tree, which takes about 60 bytes per node besides the
-// text.
+// Limits on a page's tree, which takes about 60 bytes per node in addition to
+// the text.
 const (
 	maxNodes     = 500_000 // of a page that is parsed in this process
 	maxTreeDepth = 250     // deeper elements are flattened to this depth

@@ -30,7 +30,7 @@ const (
 	maxNextPage = 4096 // bytes of a cursor
 )
 
-// Codes of an API that could not be read, besides those of agent/egress.
+// Codes of an API that could not be read, in addition to those of agent/egress.
 const (
 	CodeAnswer agent.Code = "UNEXPECTED_ANSWER" // not JSON, or not of the form that the config describes
 	CodeLeft   agent.Code = "LEFT_SITE"         // the API redirects to another host

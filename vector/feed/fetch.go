@@ -30,8 +30,8 @@ func (c *Client) fetch(ctx context.Context, p *plan, target *url.URL) ([]byte, e
 	}
 }
 
-// once makes one request. wait says whether to retry after an error: not if
-// negative, immediately if 0, otherwise after that time.
+// once makes one request. wait determines whether to retry after an error:
+// never if negative, immediately if 0, otherwise after that time.
 func (c *Client) once(ctx context.Context, p *plan, target *url.URL) (body []byte, wait time.Duration, err error) {
 	limited, cancel := context.WithTimeout(ctx, pageTime)
 	defer cancel()

@@ -78,8 +78,8 @@ func Decode(file string) (*Table, error) {
 	return t, nil
 }
 
-// Encode encodes words and their vectors, which must have the same length.
-// Each vector is quantized to 8 bits with a scale of its own.
+// Encode encodes words and their vectors, which must have the same length. Each
+// vector is quantized to 8 bits with its own scale.
 func Encode(words []string, vectors [][]float32) []byte {
 	list := strings.Join(words, "\n") + "\n"
 	file := []byte(magic)

@@ -17,7 +17,7 @@ import (
 	"satchel/agent/egress"
 )
 
-// Install says which model to download.
+// Install specifies the model to download.
 type Install struct {
 	// Model is a name that Known lists, or a repository of the hub such as
 	// "intfloat/e5-small-v2".
@@ -98,7 +98,7 @@ func (o Install) pin() (known, error) {
 	return known{repository: o.Model, revision: cmp.Or(o.Revision, "main"), sums: map[string]string{weights: o.SHA256}}, nil
 }
 
-// mark tells the downloads of different versions apart.
+// mark returns a name that distinguishes the downloads of different versions.
 func (k known) mark() string { return k.sums[weights][:min(12, len(k.sums[weights]))] }
 
 const weights = "model.safetensors"

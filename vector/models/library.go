@@ -62,7 +62,7 @@ func IsNotInstalled(err error) bool {
 	return errors.As(err, &known) && known.Code == agent.CodeUpstream && strings.Contains(known.Message, "is not installed on this server")
 }
 
-// Info returns what the manifest of a model says, or NotInstalled.
+// Info returns the description in a model's manifest, or NotInstalled.
 func (l *Library) Info(name string) (Info, error) {
 	if CheckName(name) != nil {
 		return Info{}, NotInstalled(name)
