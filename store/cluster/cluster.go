@@ -123,7 +123,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 		return nil, fmt.Errorf("use the cluster's database: %w", err)
 	}
 	if err := tune(ctx, pool); err != nil {
-		o.Log.Warn("have the cluster's database keep commits in fewer rows", "error", err)
+		o.Log.Warn("reduce the rows per commit in the cluster's database", "error", err)
 	}
 	return c, nil
 }

@@ -66,7 +66,7 @@ func (c *Cluster) recordCopy(id string, f copied) {
 		err = os.WriteFile(c.copyPath(id), raw, 0o600)
 	}
 	if err != nil {
-		c.Log.Warn("the copy of an agent's file will be made again", "agent", id, "error", errors.Join(err, store.RemoveIfThere(c.copyPath(id))))
+		c.Log.Warn("the copy of an agent's file will be created again", "agent", id, "error", errors.Join(err, store.RemoveIfThere(c.copyPath(id))))
 	}
 }
 
@@ -94,7 +94,7 @@ func (c *Cluster) recordedCopy(record, path string) (r copyRecord, ok bool) {
 func (c *Cluster) recordRefused(id string, f copied) {
 	path := c.folder.FilePath(id)
 	if store.HasWAL(path) {
-		c.Log.Warn("the file of an agent was not closed", "agent", id)
+		c.Log.Warn("the file of an agent was not closed properly", "agent", id)
 		return
 	}
 	f.head, f.stamp = f.head+1, store.StampOf(path)
@@ -155,7 +155,7 @@ func (c *Cluster) clear(id, path string, trusted bool) error {
 	}
 	err = errors.Join(err, c.removeUnclosed(id))
 	to := filepath.Join(c.lostPath(), fmt.Sprintf("%s-%d.db", id, time.Now().UnixNano()))
-	c.Log.Info("the copy of an agent's file was not closed, and is made again", "agent", id, "kept", to)
+	c.Log.Info("the copy of an agent's file was not closed properly and is created again", "agent", id, "kept", to)
 	if e := os.Rename(path+"-wal", to+"-wal"); e != nil && !errors.Is(e, fs.ErrNotExist) {
 		err = errors.Join(err, e)
 	}

@@ -33,7 +33,7 @@ func (c *Cluster) followDisk(ctx context.Context) {
 	case idle:
 	case full:
 		if !before {
-			c.Log.Error("the disk of this server is full: it gives its agents to others", "path", c.Path, "free", free)
+			c.Log.Error("the disk of this server is full: its agents move to other servers", "path", c.Path, "free", free)
 		}
 		if emptying {
 			c.parts.Go(func() { c.empty(ctx) })
@@ -54,7 +54,7 @@ func (c *Cluster) empty(ctx context.Context) {
 	c.emptied = err
 	c.mu.Unlock()
 	if err != nil && !repeated && ctx.Err() == nil {
-		c.Log.Warn("not all agents of this server, whose disk is full, could be given to others", "error", err)
+		c.Log.Warn("move all agents of this server, whose disk is full, to other servers", "error", err)
 	}
 }
 
@@ -68,7 +68,7 @@ func (c *Cluster) takePart(ctx context.Context) error {
 		c.mu.Unlock()
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	c.Log.Info("the disk of this server has room again: it takes part in the cluster")
+	c.Log.Info("the disk of this server has space again: it takes agents again")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.leaving = c.drained || c.retired

@@ -83,7 +83,7 @@ func (c *Cluster) enterUnread(k known) {
 	case errors.Is(err, errBehind):
 		c.stopAgent(k.id, err)
 	case agent.IgnoreNotFound(err) != nil:
-		c.Log.Warn("take an agent over", "agent", k.id, "error", err)
+		c.Log.Warn("take over an agent", "agent", k.id, "error", err)
 	}
 }
 

@@ -110,7 +110,7 @@ func (c *Cluster) logStep(ctx context.Context, err error, before string) (failin
 	switch {
 	case err == nil:
 		if before != "" {
-			c.Log.Info("this server is in touch with its cluster again")
+			c.Log.Info("this server is connected to its cluster again")
 		}
 		return ""
 	case errors.Is(err, errSameURL), errors.Is(err, errRecovering), errors.Is(err, errRestored):

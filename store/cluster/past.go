@@ -64,7 +64,7 @@ func (c *Cluster) writePast() {
 		err = os.WriteFile(pastPath(c.Path), raw, 0o600)
 	}
 	if err != nil {
-		c.Log.Warn("keep what was seen of the cluster", "error", err)
+		c.Log.Warn("store the state of the cluster", "error", err)
 	}
 }
 

@@ -106,7 +106,7 @@ func (c *Cluster) recoverCopies(ctx context.Context, folder string, quiet bool) 
 		path := filepath.Join(folder, "agents", id+".db")
 		was, ok := c.recordedCopy(record, path)
 		if !ok {
-			c.Log.Warn("this agent's file was not closed, and is not recovered", "agent", id, "file", path)
+			c.Log.Warn("an agent's file was not closed properly and is not recovered", "agent", id, "file", path)
 			continue
 		}
 		missing, err := c.lacks(ctx, id, was.Head, quiet)
@@ -116,7 +116,7 @@ func (c *Cluster) recoverCopies(ctx context.Context, folder string, quiet bool) 
 			}
 		}
 		if agent.ErrorCode(err) == agent.CodeAgentNameExists { // one that was deleted or renamed since
-			c.Log.Warn("another agent has the name of this one, which is not recovered", "agent", id, "file", path, "error", err)
+			c.Log.Warn("an agent is not recovered because another one has its name", "agent", id, "file", path, "error", err)
 			err = nil
 		}
 		if err != nil {

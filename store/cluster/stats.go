@@ -78,6 +78,6 @@ func (c *Cluster) compareClock(p polled, now time.Time) {
 	c.stats.Ahead = ahead
 	c.mu.Unlock()
 	if wrong := ahead.Abs() > clockTolerance; wrong && was.Abs() <= clockTolerance {
-		c.Log.Warn("the clocks of this server and of the cluster's database differ: schedules here are carried out at wrong times", "ahead", ahead)
+		c.Log.Warn("the clocks of this server and of the cluster's database differ: schedules on this server run at the wrong times", "ahead", ahead)
 	}
 }
