@@ -55,7 +55,7 @@ func (f *Folder) create(ctx context.Context, a agent.Agent) (*DB, error) {
 	return db, nil
 }
 
-// keep keeps a name for an agent that is being made, renamed or taken in.
+// keep reserves a name for an agent that is being created, renamed or imported.
 // Release it once the catalog has the agent under this name.
 func (f *Folder) keep(name, id string) (release func(), err error) {
 	f.mu.Lock()
@@ -87,8 +87,8 @@ func (f *Folder) keepLocked(name string) (release func()) {
 	})
 }
 
-// nameFree reports whether the agent with this id may have the name: nobody
-// else has it as a name or as an id. The caller holds f.mu.
+// nameFree reports whether the agent with this id may have the name: no other
+// agent has it as a name or id. The caller holds f.mu.
 func (f *Folder) nameFree(name, id string) bool {
 	key := agent.NameKey(name)
 	for _, other := range []*DB{f.names[key], f.byID[name], f.byID[key]} {
@@ -174,7 +174,7 @@ func (f *Folder) rename(db *DB, from, to string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.byID[db.id] != db {
-		return // deleted meanwhile
+		return // it has been deleted since
 	}
 	f.unname(db, from)
 	if key := agent.NameKey(to); f.names[key] == nil {

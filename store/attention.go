@@ -37,7 +37,8 @@ const handovers = `conversations v WHERE v.status = 'open' AND (v.needs_human = 
 const approvals = "kind = 'approval' AND child_id = '' AND execution_id NOT IN (SELECT id FROM executions WHERE trigger = 'test')"
 
 // failedExecutions are those with ids from ?2 that ended in an error, without
-// tests and without those whose retry has ended: the retry tells how it is now.
+// tests and without those whose retry has ended, since the retry shows the
+// current state.
 const failedExecutions = `executions WHERE status = 'errored' AND ` + executionEnded + ` AND id >= ?2 AND trigger <> 'test'
 	AND id NOT IN (SELECT retried_from FROM executions WHERE status IN ('complete','errored') AND id >= ?2 AND trigger = 'retry')`
 

@@ -21,8 +21,8 @@ func (tx *Tx) log(level agent.Level, source, message string, data any) error {
 	return err
 }
 
-// audit logs a change made by a person or a key; what the program does by
-// itself is not audited.
+// audit logs a change made by a person or a key; the program's own changes are
+// not audited.
 func (tx *Tx) audit(message string, data map[string]any) error {
 	if tx.actor == "" {
 		return nil
@@ -108,7 +108,7 @@ func (lf LogFilter) filter(order []Order) (f filter) {
 	return f
 }
 
-// listPage runs a listing in a read transaction of its own.
+// listPage runs a listing in its own read transaction.
 func listPage[T any](ctx context.Context, db *DB, l listing[T], f filter, p Page) ([]T, int, error) {
 	var total int
 	page, err := Read(ctx, db, func(tx *Tx) (page []T, err error) {
@@ -118,7 +118,7 @@ func listPage[T any](ctx context.Context, db *DB, l listing[T], f filter, p Page
 	return page, total, err
 }
 
-// rawJSON scans a TEXT column into a json.RawMessage of its own.
+// rawJSON scans a copy of a TEXT column into a json.RawMessage.
 type rawJSON json.RawMessage
 
 // Scan implements sql.Scanner; NULL becomes null.

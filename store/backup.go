@@ -69,10 +69,9 @@ func (db *DB) copyTo(ctx context.Context, path string) error {
 	return explain(dropKeys(path))
 }
 
-// copyDatabase copies a database as it is at one moment, whoever writes it
-// meanwhile, in this process or another
-// (https://www.sqlite.org/c3ref/backup_finish.html). The copy is
-// whole without a -wal.
+// copyDatabase copies a database as of one moment, even while this process or
+// another one writes to it (https://www.sqlite.org/c3ref/backup_finish.html).
+// The copy is complete without a -wal.
 func copyDatabase(ctx context.Context, to string, from sqlite.Source) error {
 	if err := makePrivate(to); err != nil {
 		return fmt.Errorf("copy the database: %w", err)
@@ -209,8 +208,8 @@ func invalidFile(issue string, cause error) error {
 
 // arrival says how a copy becomes an agent.
 type arrival struct {
-	name     string               // kept for the copy, which gets an id of its own; empty: the name that it has
-	owner    string               // becomes an owner of the copy; empty: nobody
+	name     string               // reserved for the copy, which gets a new id; empty: the original's name
+	owner    string               // becomes an owner of the copy; empty: no one
 	entitled func(id string) bool // reports whether the credentials of the agent with this id may be used in the copy
 }
 

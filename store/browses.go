@@ -62,9 +62,9 @@ func scanBrowseStep(rows *sqlite.Rows) (s agent.BrowseStep, err error) {
 	return s, rows.Scan(&s.Step, &s.Action, &s.Selector, &s.Text, &s.Description, &s.URL, &s.Error, &s.DurationMS, &s.CreatedAt)
 }
 
-// CreateBrowse writes a browse that begins. While another of its session has
-// not ended, it is CONFLICT, with that one's id. Of the agent's browses that
-// ended, the oldest beyond the limit are deleted.
+// CreateBrowse stores a new browse. While another browse of its session has not
+// ended, it returns CONFLICT with that one's id. Of the agent's ended browses,
+// the oldest beyond the limit are deleted.
 func (db *DB) CreateBrowse(ctx context.Context, b agent.Browse) error {
 	hosts, err := json.Marshal(b.Hosts)
 	if err != nil {

@@ -52,7 +52,7 @@ func (db *DB) newCapture() *capture.File {
 	return capture.Open(db.id, db.path, func() string { return stampOf(db.path) }, db.folder.sink)
 }
 
-// captureNew has the capture of an agent that was just added begin.
+// captureNew starts capturing an agent that was just added.
 func (f *Folder) captureNew(db *DB) {
 	if f.sink != nil && f.cluster == nil && db.Problem() == nil {
 		f.sink.Lost(db.id, nil)
@@ -107,8 +107,7 @@ func (f *file) captureRest() error {
 	return f.capture.Close(f.writer.checkpoint)
 }
 
-// emptyWAL writes the -wal into the file, unless somebody is busy. The caller
-// leads.
+// emptyWAL moves the -wal into the file, unless it is in use. The caller leads.
 func (f *file) emptyWAL(c *conn) (busy bool, err error) {
 	if f.capture != nil {
 		return f.capture.Rest(c.checkpoint)
@@ -124,9 +123,9 @@ func (c *conn) checkpoint(mode string) (busy, frames, moved int, err error) {
 	return busy, frames, moved, err
 }
 
-// How long a snapshot waits until nobody reads an older state than the newest, and
-// how long between two looks. Some looks in a row keep writes waiting, so that no
-// newer state comes meanwhile.
+// How long a snapshot waits until no reader uses an older state than the
+// newest, and the time between two attempts. Some consecutive attempts block
+// writes, so that no newer state is created meanwhile.
 const (
 	snapshotWait  = 10 * time.Second
 	snapshotPause = 200 * time.Millisecond
@@ -154,7 +153,7 @@ func (db *DB) Snapshot(ctx context.Context, out io.Writer, fresh bool) (capture.
 	return s.At, s.Write(ctx, out, pageSize)
 }
 
-// holdSnapshot has the file kept as it is for a snapshot.
+// holdSnapshot keeps the file unchanged for a snapshot.
 func (f *file) holdSnapshot(ctx context.Context, fresh bool) (s capture.Snapshot, err error) {
 	ctx, cancel := context.WithTimeout(ctx, snapshotWait)
 	defer cancel()
@@ -189,9 +188,9 @@ func (db *DB) CaptureRest(ctx context.Context) error {
 	return nil
 }
 
-// Capture has the sink of the folder's commits take what was committed to the agent's
-// file since the last time. It does not wait for writes, and does nothing when the
-// file is closed: then it is captured.
+// Capture passes what was committed to the agent's file since the last time to
+// the sink of the folder's commits. It does not wait for writes, and does
+// nothing if the file is closed: then everything has been captured.
 func (db *DB) Capture() {
 	db.mu.Lock()
 	f := db.file

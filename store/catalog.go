@@ -59,7 +59,7 @@ func (f *Folder) load() error {
 }
 
 func (f *Folder) warnForeign(id string) {
-	f.log.Warn("ignore database that belongs to no agent", "file", id+".db")
+	f.log.Warn("ignore a database that does not belong to an agent", "file", id+".db")
 }
 
 // mustAdopt reports whether a sound file is not simply an agent in its own
@@ -71,7 +71,7 @@ func (f *Folder) mustAdopt(id string, found row) bool {
 }
 
 // listFiles returns the ids of the files in the agents folder, sorted. Links
-// are passed over: one file must not be two agents.
+// are ignored, because one file must not be two agents.
 func (f *Folder) listFiles() ([]string, error) {
 	entries, err := os.ReadDir(f.agentsPath())
 	if err != nil {

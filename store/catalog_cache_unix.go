@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// fileNumber differs for files that have the same name, one after the other.
+// fileNumber returns a number that differs between successive files with the
+// same name.
 func fileNumber(info fs.FileInfo) uint64 {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(s.Ino)

@@ -10,7 +10,8 @@ import (
 	"satchel/agent"
 )
 
-// Kinds of changes beside those of records, which have the kinds of their ids.
+// Kinds of changes other than those of records, which have the kinds of their
+// ids.
 const (
 	KindMessage  = "message"
 	KindTable    = "table" // of the user's own, or rows of it; the id is its name
@@ -79,10 +80,11 @@ var rowTables = map[string]rowTable{
 // maxRows bounds the changes of one commit that are listed one by one.
 const maxRows = 1_000
 
-// Watch calls fn after each commit with the records that it changed, until
-// stop is called, which does not wait. There is one such fn at a time. It is called by the goroutine
-// that writes, in the order of the commits, and must return at once without
-// using the agent's file. Where nobody watches, nothing is noted.
+// Watch calls fn after each commit with the records that it changed, until stop
+// is called, which does not wait. There is one such fn at a time. It is called
+// by the goroutine that writes, in the order of the commits, and must return
+// quickly without using the agent's file. Without a watcher, changes are not
+// recorded.
 func (db *DB) Watch(ctx context.Context, fn func([]Change)) (stop func(), err error) {
 	if !db.watcher.CompareAndSwap(nil, &fn) {
 		return nil, fmt.Errorf("agent %s is watched already", db.id)
@@ -99,7 +101,8 @@ func (db *DB) Watch(ctx context.Context, fn func([]Change)) (stop func(), err er
 	return stop, nil
 }
 
-// unwatchRows has the writer note no rows, unless somebody watches again.
+// unwatchRows makes the writer stop recording rows, unless there is a new
+// watcher.
 func (db *DB) unwatchRows(f *file) error {
 	return f.submit(&job{ctx: context.Background(), alone: true, run: func(c *conn) error {
 		c.watchRows(db.watcher.Load() != nil)
@@ -129,8 +132,8 @@ func (db *DB) changed(rows []Change) {
 	}
 }
 
-// watchRows has the connection note the rows that its statements change, see
-// https://www.sqlite.org/c3ref/preupdate_blobwrite.html.
+// watchRows sets whether the connection records the rows that its statements
+// change; see https://www.sqlite.org/c3ref/preupdate_blobwrite.html.
 func (c *conn) watchRows(on bool) {
 	if on {
 		c.sql.OnRow(c.noteRow)

@@ -29,7 +29,7 @@ type Work struct {
 	Chunked  bool // the text has been cut, or the site walked; vectors may be missing
 	Attempts int  // how often its reading began before
 	Model    string
-	Reading  bool // it is to be read, cut or made ready for the model; else embedded
+	Reading  bool // it has to be read, split or prepared for the model; otherwise it has to be embedded
 	HeldUp   bool // NoteProblem said so
 }
 
@@ -40,11 +40,11 @@ type WorkWanted struct {
 	Embedding bool   // to embed chunks, and to end a source that has none left
 }
 
-// NextWork returns the oldest source that is to be read, so that words are
-// found soon, else the oldest whose vectors are missing, or nil. A source whose
-// pages or items are fetched over the network counts only while some of what
-// was fetched waits. A source that is only to be embedded with another model comes
-// last, so that one at a time is without its vectors.
+// NextWork returns the oldest source that has to be read, so that it can soon
+// be found by words, otherwise the oldest whose vectors are missing, or nil. A
+// source whose pages or items are fetched over the network counts only while
+// there is fetched data to process. A source that only has to be embedded with
+// another model comes last, so that one at a time is without its vectors.
 func (db *DB) NextWork(ctx context.Context, want WorkWanted) (*Work, error) {
 	return Read(ctx, db, func(tx *Tx) (*Work, error) {
 		return tx.oneWork(`WITH work AS (SELECT s.*, CASE
@@ -137,8 +137,8 @@ func (db *DB) Purge(ctx context.Context) (more bool, err error) {
 }
 
 // AppendChunks adds chunks to a source, the first at position from, in several
-// writes. They are found by full text from then on. A source deleted meanwhile
-// is NOT_FOUND.
+// writes. Full-text search finds them from then on. For a source that has been
+// deleted the error is NOT_FOUND.
 func (db *DB) AppendChunks(ctx context.Context, sourceID string, from int, chunks []NewChunk) error {
 	for len(chunks) > 0 {
 		batch := chunks[:min(len(chunks), chunkBatch)]

@@ -42,7 +42,7 @@ type conn struct {
 
 	growth growth // see writing_parts.go
 
-	rows []Change // of the transaction, where somebody watches; see watchRows
+	rows []Change // changed by the transaction, if there is a watcher; see watchRows
 }
 
 // source names a database file. Pragmas are applied in order.
@@ -59,9 +59,9 @@ var writerPragmas = []string{
 	"journal_size_limit(16777216)", "wal_autocheckpoint(2000)",
 }
 
-// unlocked names a file that is only to be read, without taking locks and
-// without leaving anything beside it. What a crash left in the -wal is seen,
-// and stays there. Someone who writes meanwhile can make the file look damaged.
+// unlocked names a file to read without taking locks and without creating files
+// next to it. Data that a crash left in the -wal is read and stays there. A
+// concurrent writer can make the file look damaged.
 func unlocked(path string) sqlite.Source {
 	s := source(path, sqlite.ReadOnly, "query_only(1)")
 	s.Immutable = !HasWAL(path)

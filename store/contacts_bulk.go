@@ -11,8 +11,8 @@ import (
 	"satchel/store/sqlite"
 )
 
-// TagContacts adds tags to contacts and takes others off, in one commit. It
-// returns the ids of those whose tags changed.
+// TagContacts adds tags to contacts and removes others, in one commit. It
+// returns the ids of the contacts whose tags changed.
 func (db *DB) TagContacts(ctx context.Context, ids, add, remove []string) ([]string, error) {
 	return Write(ctx, db, func(tx *Tx) ([]string, error) {
 		changed := []string{}
@@ -50,8 +50,8 @@ func (tx *Tx) tagContact(id string, add, remove []string) (bool, error) {
 	return true, tx.saveContact(&c)
 }
 
-// DeleteContacts removes contacts in one commit; their conversations stay. It
-// returns the ids of those that were there.
+// DeleteContacts deletes contacts in one commit; their conversations are kept.
+// It returns the ids of the contacts that existed.
 func (db *DB) DeleteContacts(ctx context.Context, ids []string) ([]string, error) {
 	return Write(ctx, db, func(tx *Tx) ([]string, error) {
 		deleted := []string{}

@@ -240,8 +240,8 @@ func (db *DB) AppendMessage(ctx context.Context, m agent.Message) (agent.Message
 	})
 }
 
-// answered notes that a conversation goes on, by the answer of a person or not.
-// A person's mutes automatic replies.
+// answered updates a conversation after an answer, by a person or not. A
+// person's answer mutes automatic replies.
 func (tx *Tx) answered(c *agent.Conversation, byPerson bool) error {
 	_, err := tx.exec("UPDATE conversations SET muted = ?, needs_human = ?, updated_at = ? WHERE id = ?", c.Muted || byPerson, c.NeedsHuman && !byPerson, tx.Now, c.ID)
 	return err
@@ -293,10 +293,10 @@ func titled(question string) json.RawMessage {
 	return json.RawMessage(`{"title":` + string(title) + `}`)
 }
 
-// AskOnce stores what the program itself asks an agent under a key, once,
-// however often it is called: in a conversation of the key's own, with the
-// metadata about, when m names none. It returns the message as it is stored.
-// Nobody sent it, so no message.received reports it.
+// AskOnce stores a prompt of the program itself to an agent once per key,
+// however often it is called: in the conversation that m names, or in one
+// created for the key with the metadata about. It returns the stored message.
+// There is no message.received event for it, because no person sent it.
 func (db *DB) AskOnce(ctx context.Context, key string, about json.RawMessage, m agent.Message) (agent.Message, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Message, error) {
 		m := m

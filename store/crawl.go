@@ -14,7 +14,7 @@ func (db *DB) CreateCrawlSource(ctx context.Context, sourceType, name string, co
 	return db.createSource(ctx, agent.Source{Type: sourceType, Name: name, Status: agent.SourceCrawling}, config, nil)
 }
 
-// CrawlWork is a source whose site is to be walked, or walked on.
+// CrawlWork is a source whose crawl has to be started or continued.
 type CrawlWork struct {
 	SourceID string
 	Plan     agent.CrawlPlan
@@ -45,9 +45,9 @@ func (tx *Tx) forgetCrawl(sourceID string) error {
 	return err
 }
 
-// crawlProgress counts pages: those that wait to be fetched, cut or embedded
-// are queued. Of the addresses in the frontier only as many count as the plan
-// has room for, since the others are never fetched.
+// crawlProgress counts pages; those that wait to be fetched, split or embedded
+// are queued. URLs in the frontier count only as far as the plan has room for
+// them, since the others are never fetched.
 func (tx *Tx) crawlProgress(source agent.Source) (*agent.Progress, error) {
 	plan, err := agent.ReadCrawlPlan(source.Type, source.Config)
 	if err != nil {
@@ -154,8 +154,8 @@ func (tx *Tx) setConfig(sourceID string, fields map[string]any) error {
 	return err
 }
 
-// failedPages lists what this crawl could not read; problem is that of the
-// first of them and of those that were passed over, nil without any.
+// failedPages lists the pages that this crawl could not read; problem is that
+// of the first of them and of the skipped ones, nil if there are none.
 func (tx *Tx) failedPages(sourceID string) (failed []agent.FailedPage, problem *agent.SourceError, err error) {
 	type row struct {
 		agent.FailedPage

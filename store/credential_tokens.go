@@ -59,9 +59,10 @@ func (db *DB) openCredential(ctx context.Context, ref string) (OpenCredential, e
 	})
 }
 
-// PutTokens stores new tokens of a credential, which then is ready; MCP servers
-// that waited for it are due to be checked. The tokens are for the credential as
-// it was opened: one that was changed or deleted meanwhile is a CONFLICT.
+// PutTokens stores new tokens of a credential, which is then ready; MCP servers
+// that waited for it are due to be checked. The tokens are for the credential
+// as it was opened: if it has been changed or deleted since, the error is
+// CONFLICT.
 func (db *DB) PutTokens(ctx context.Context, o OpenCredential, tokens agent.CredentialTokens, account string) error {
 	raw, err := json.Marshal(tokens)
 	if err != nil {

@@ -277,9 +277,9 @@ func (db *DB) ConfirmCredential(ctx context.Context, ref string) (agent.Credenti
 	return db.Credential(ctx, c.ID)
 }
 
-// unconfirmCredentials has the credentials of a copied file confirmed before
-// they are used: of two copies of a token that rotates, the first to renew it
-// ends the other.
+// unconfirmCredentials marks the credentials of a copied file as unconfirmed:
+// if two copies share a rotating refresh token, the first renewal invalidates
+// the other copy's.
 func (tx *Tx) unconfirmCredentials() error {
 	if _, err := tx.exec("UPDATE _credentials SET status = 'needs_confirm'"); err != nil {
 		return err

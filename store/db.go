@@ -27,13 +27,13 @@ type DB struct {
 	// Times of the last use, in Unix nanoseconds: by anyone, and by a client.
 	lastUse, lastClient atomic.Int64
 
-	gone atomic.Bool // closed for good
+	gone atomic.Bool // permanently closed
 
 	anchors anchorCache   // of lists
 	chunks  search.Memory // while the file is open
 
-	// Parts of the schema that were asked for, by name, and whether making or
-	// filling them is to go on.
+	// Parts of the schema that were requested, by name, and whether creating or
+	// filling them has to continue.
 	wanted  sync.Map
 	growing atomic.Bool
 
@@ -222,8 +222,8 @@ func (db *DB) closeIdle() (closed bool, err error) {
 	return true, db.closeLocked()
 }
 
-// closeWhenUnused waits until nobody uses the file, then closes it; with
-// forever set no one can open it again.
+// closeWhenUnused waits until the file is no longer in use, then closes it;
+// with forever set it can not be opened again.
 func (db *DB) closeWhenUnused(forever bool) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()

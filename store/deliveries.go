@@ -48,8 +48,8 @@ func (db *DB) Deliveries(ctx context.Context, webhookID string, states []string,
 	return page, total, err
 }
 
-// AllDeliveries lists the deliveries of all subscriptions, or of those named,
-// newest first, of any of the states named.
+// AllDeliveries lists the deliveries of all or the given subscriptions, newest
+// first, in any of the given states.
 func (db *DB) AllDeliveries(ctx context.Context, webhookIDs, states []string, p Page) ([]agent.Delivery, int, error) {
 	var f filter
 	f.add("true") // _counts has no row for them
@@ -93,7 +93,7 @@ func (db *DB) EnqueueDeliveries(ctx context.Context, events []agent.Event, now a
 		return 0, err
 	}
 	return Write(ctx, db, func(tx *Tx) (int, error) {
-		wanted, err := tx.pendingDeliveries(events) // one may have been switched off meanwhile
+		wanted, err := tx.pendingDeliveries(events) // one may have been switched off since
 		made := 0
 		for i := 0; err == nil && i < len(wanted); i++ {
 			var n int
@@ -202,9 +202,9 @@ type Due struct {
 	IDs       []string
 }
 
-// DueDeliveries returns what is due at now, up to limit of each subscription,
-// one of those whose last try failed, and when the next one after now falls
-// due; zero for never.
+// DueDeliveries returns the deliveries that are due at now, at most limit per
+// subscription and one per subscription whose last attempt failed, and when the
+// next one after now is due; zero for never.
 func (db *DB) DueDeliveries(ctx context.Context, now agent.Time, limit int) (due []Due, next agent.Time, err error) {
 	due, err = Read(ctx, db, func(tx *Tx) ([]Due, error) {
 		if err := tx.value(&next, "SELECT min(next_attempt_at) FROM _deliveries WHERE status = 'pending' AND next_attempt_at > ?", now); err != nil {
@@ -266,7 +266,7 @@ type Attempt struct {
 	Duration              time.Duration
 	Error                 string     // empty: delivered
 	Next                  agent.Time // when it is tried again; zero: not
-	Gone                  bool       // the target asked for no more
+	Gone                  bool       // the target wants no more deliveries
 }
 
 // EndAttempt notes the outcome of a try. A subscription whose target is gone is
@@ -295,7 +295,7 @@ func (db *DB) EndAttempt(ctx context.Context, a Attempt) (off bool, err error) {
 			return false, err
 		}
 		if done.Changes == 0 {
-			return false, err // deleted or switched off meanwhile
+			return false, err // it has been deleted or switched off since
 		}
 		return tx.noteAttempt(a, status, state)
 	})

@@ -76,9 +76,9 @@ func (tx *Tx) eventRange(f EventFilter) (low, high int64, err error) {
 	return low, high, nil
 }
 
-// firstEventAt returns the number of the first event at or after a time, of
-// those from low up to high; high when there is none. Numbers are in the order
-// of times.
+// firstEventAt returns the number of the first event at or after a time, among
+// those from low to high; high if there is none. Numbers are in the order of
+// times.
 func (tx *Tx) firstEventAt(at agent.Time, low, high int64) (int64, error) {
 	for low < high {
 		middle := low + (high-low)/2

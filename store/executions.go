@@ -121,8 +121,7 @@ func (ef ExecutionFilter) filter(order []Order, tests bool) (f filter) {
 	return f
 }
 
-// sortedBy reports whether a list is in the order of a field, which is that of
-// its own accord.
+// sortedBy reports whether a list is already in the order of a field.
 func sortedBy(order []Order, field string) bool {
 	return len(order) == 0 || len(order) == 1 && order[0].Field == field
 }
@@ -227,13 +226,13 @@ func (t *WorkflowText) Workflow() (agent.Workflow, error) {
 // NewExecution is what an execution starts from.
 type NewExecution struct {
 	Text     WorkflowText
-	Contact  json.RawMessage // the one that was asked for; nil when it is not there
+	Contact  json.RawMessage // the requested contact; nil if it does not exist
 	Repeated bool            // there is an execution of the idempotency key; the rest is empty then
 }
 
-// NewExecution reads a workflow that is to be executed, a contact unless
-// contactID is empty, and whether an idempotency key, unless that is empty, has started
-// an execution before.
+// NewExecution reads a workflow to execute, a contact unless contactID is
+// empty, and whether an idempotency key, unless that is empty, has already
+// started an execution.
 func (db *DB) NewExecution(ctx context.Context, workflowID, contactID, key string) (n NewExecution, err error) {
 	if contactID == "" && key == "" {
 		n.Text, err = ReadOne(ctx, db, func(tx *Tx) (WorkflowText, error) { return tx.workflowText(workflowID) })

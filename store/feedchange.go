@@ -11,10 +11,9 @@ import (
 type SourceChange struct {
 	Name *string // nil: as it is
 
-	// Config, when not nil, is what the client says of a source of type
-	// database or api, in place of what it said before. Secrets are those that
-	// it gave, by the names of the fields that Config shows masked; of those
-	// that are stored the ones named in Keep stay.
+	// Config, if not nil, replaces the config of a source of type database or
+	// api. Secrets are the new ones, by the names of the fields that Config
+	// shows masked; of the stored ones, those named in Keep are kept.
 	Config  any
 	Secrets map[string]string
 	Keep    []string

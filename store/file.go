@@ -41,7 +41,7 @@ type file struct {
 
 	announce func(madeWork) // passes on what a commit may have made
 	changed  func([]Change) // passes on what a commit changed
-	watched  func() bool    // reports whether somebody wants to know that
+	watched  func() bool    // reports whether there is a watcher
 
 	sandbox *sqlsandbox.Pool // connections for SQL of clients
 
@@ -117,7 +117,7 @@ func (f *file) openWriter(check func(*conn) error) error {
 	return nil
 }
 
-// mustBeCurrent brings a file up to date unless it has the present version.
+// mustBeCurrent migrates a file unless it has the current version.
 func mustBeCurrent(c *conn) error {
 	var version int
 	if err := c.value(&version, "PRAGMA user_version"); err != nil || version == fileVersion() {
@@ -297,7 +297,8 @@ func Read[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (T, error
 	})
 }
 
-// ReadOne is Read for a single statement, which is of one moment by itself.
+// ReadOne is Read for a single statement, which sees one moment without a
+// transaction.
 func ReadOne[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (T, error) {
 	return onReader(ctx, db, func(tx *Tx) (T, bool, error) {
 		result, err := fn(tx)

@@ -68,8 +68,8 @@ func (c condition) sql(hidden bool) (string, []any) {
 	return column + " IN (" + placeholders(len(c.values)) + ")", anys(c.values)
 }
 
-// countBy has the records counted by the rows of _filter_counts of a list, whose
-// values are those of columns.
+// countBy sets that the total is counted by the rows of _filter_counts of a
+// list, whose values are those of columns.
 func (f *filter) countBy(list string, columns ...string) {
 	where := []condition{{text: "list = ?", args: []any{list}}}
 	for _, c := range f.where {
@@ -95,7 +95,7 @@ func (f *filter) search(columns []string, text string) {
 	f.add(condition, args...)
 }
 
-// by has the records found by another table for the last condition.
+// by sets that the records are found by another table for the last condition.
 func (f *filter) by(from string, args []any) {
 	for i := range f.where {
 		f.where[i].byFrom = i == len(f.where)-1

@@ -30,7 +30,7 @@ type Options struct {
 	Linked     string       // an agent's file outside of the folder, served from where it lies; may be empty
 	Log        *slog.Logger // nil: slog.Default()
 	Capture    capture.Sink // receives all that agents' files commit; nil: nothing is captured
-	Cluster    Cluster      // has the agents; nil: the folder has. Then Capture and Linked must be empty
+	Cluster    Cluster      // has the agents; nil: the folder has them. With a Cluster, Capture and Linked must be empty
 }
 
 // Folder is an open data folder. Only one process can have it open.
@@ -43,7 +43,7 @@ type Folder struct {
 	linked    linkedFile
 	sink      capture.Sink // nil when commits are not captured
 	cluster   Cluster      // nil: the folder has its agents for itself
-	absent    *DB          // of a cluster: stands for the default agent where another server has it
+	absent    *DB          // in a cluster: represents the default agent while another server owns it
 
 	mu     sync.RWMutex
 	byID   map[string]*DB
@@ -77,7 +77,7 @@ type Folder struct {
 	workedAt, releasedAt time.Time
 }
 
-// ErrLocked says that another server has the data folder open.
+// ErrLocked is returned if another server has the data folder open.
 var ErrLocked = errors.New("another Satchel server uses this data folder")
 
 // ErrClosed says that the data folder was closed.
@@ -248,8 +248,9 @@ func (f *Folder) Agents() []*DB {
 	return all
 }
 
-// opened notes an open file and has the least recently used ones beyond the limit
-// closed, for which nobody waits. Files in use stay open, whatever the limit.
+// opened records an open file and starts closing the least recently used ones
+// beyond the limit, without waiting. Files in use stay open, whatever the
+// limit.
 func (f *Folder) opened(db *DB) {
 	f.openMu.Lock()
 	defer f.openMu.Unlock()

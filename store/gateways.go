@@ -286,8 +286,8 @@ func (db *DB) DeleteGateway(ctx context.Context, id string) error {
 	return err
 }
 
-// EndVerify notes what verifying a gateway came to: active, or with a problem
-// error. A gateway that changed meanwhile stays as it is.
+// EndVerify stores the result of verifying a gateway: active, or error with a
+// problem. A gateway that has changed since is left unchanged.
 func (db *DB) EndVerify(ctx context.Context, g agent.Gateway, problem string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		status, at := agent.GatewayActive, agent.Time{}

@@ -32,7 +32,7 @@ func (db *DB) Hook(ctx context.Context, workflowID, event string) (Hook, error) 
 		if len(auth) == 0 || string(auth) == "null" {
 			return h, nil
 		}
-		if json.Unmarshal(auth, &h.Auth) != nil || h.Auth.Type == "" { // by SQL: whom it means, nobody knows
+		if json.Unmarshal(auth, &h.Auth) != nil || h.Auth.Type == "" { // written by SQL, in an unknown form
 			h.Auth = agent.HookAuth{Type: "unknown"}
 			return h, nil
 		}

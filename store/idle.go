@@ -11,8 +11,8 @@ import (
 	"satchel/agent"
 )
 
-// How long an agent rests from its clients before its file is made whole by itself, before its
-// connections close, and between two runs of retention.
+// How long an agent is idle before its file is checkpointed, and before its
+// connections close, and the time between two runs of retention.
 const (
 	checkpointAfter = 1500 * time.Millisecond
 	closeAfter      = 60 * time.Second
@@ -20,7 +20,7 @@ const (
 	tryAgainAfter   = 30 * time.Second // when that failed, as on a full disk
 )
 
-// Bounds of what grows by itself, beside retention_days.
+// Limits of growing tables, in addition to retention_days.
 const (
 	maxLogs       = 200_000
 	maxEvents     = 100_000 // delivered or not
@@ -175,7 +175,7 @@ func (f *file) rest(c *conn) error {
 	}
 	if !busy {
 		f.queueMu.Lock()
-		f.dirty = len(f.queue) > 1 // besides this job itself
+		f.dirty = len(f.queue) > 1 // other than this job itself
 		f.queueMu.Unlock()
 	}
 	return nil

@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// dropProgramPages lets go of the program's own code and constants: they are
-// pages of its file, which the system reads again where they are needed
-// (madvise(2), MADV_DONTNEED). It leaves a mapping alone that can be written to or
-// has been: the dynamic linker of a program that was built with cgo writes
-// addresses and then makes their pages read-only (RELRO).
+// dropProgramPages releases the pages of the program's own code and constants,
+// which the system reads from the file again when they are needed (madvise(2),
+// MADV_DONTNEED). It skips mappings that are writable or have been written to:
+// in a program built with cgo, the dynamic linker writes addresses and then
+// makes their pages read-only (RELRO).
 func dropProgramPages() {
 	exe, err := os.Readlink("/proc/self/exe")
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Receipt is what a platform posted to a gateway at once, or one update that
-// it was asked for.
+// Receipt is the content of one post of a platform to a gateway, or one polled
+// update.
 type Receipt struct {
 	EventID  string          // by which a repeat is known; empty: repeats are not recognized
 	Hashed   bool            // EventID is a hash of what was said, as in agent.Inbound
-	Delivery string          // by which a repeat is known besides, where nothing proves it; empty: none
+	Delivery string          // an unsigned id that also identifies a repeat; empty: none
 	Messages []agent.Inbound // none: it reports something else
 	Files    []*Upload       // of the only message: its attachments that are stored, in their order
 	Payload  json.RawMessage // without messages: the payload of the event gateway.event; free of secrets
@@ -33,10 +33,11 @@ type Received struct {
 	Messages []agent.Message // those that were stored
 }
 
-// ReceiveInbound takes in what came to a gateway: for each message, its contact
-// and its conversation are found or made and it is stored, for each other
-// receipt there is an event; and it is counted. What the agent is to answer by
-// itself is queued for that. A repeat changes nothing. next above 0 is noted as where the next poll begins, see PollFrom.
+// ReceiveInbound stores what a gateway received, and counts it. For each
+// message, its contact and conversation are found or created; for each other
+// receipt there is an event. Messages that the agent should answer
+// automatically are queued. A repeat changes nothing. If next is above 0, it is
+// stored as the start of the next poll; see PollFrom.
 func (db *DB) ReceiveInbound(ctx context.Context, gatewayID string, receipts []Receipt, next int64) (Received, error) {
 	r, err := Write(ctx, db, func(tx *Tx) (Received, error) {
 		g, err := tx.gateway(gatewayID)
@@ -212,9 +213,9 @@ func inboundKey(key string) string {
 	return "h:" + hex.EncodeToString(sum[:])
 }
 
-// sender finds or makes the contact who sent a message. Whom the platform
-// knows by an id of its own is known by that from then on: a handle that
-// somebody else takes over later does not make them the same.
+// sender finds or creates the contact who sent a message. If the platform has a
+// permanent id for the sender, that id identifies the contact from then on, so
+// that a person who later takes over the handle is not mistaken for them.
 func (tx *Tx) sender(g *agent.Gateway, in *agent.Inbound) (contactID string, err error) {
 	c := in.Sender()
 	account := c.ExternalID

@@ -17,7 +17,7 @@ type ConversationFilter struct {
 	GatewayIDs []string
 	Chat       bool // those without a gateway
 	Status     agent.ConversationStatus
-	Assignee   agent.Optional[string] // "": nobody's
+	Assignee   agent.Optional[string] // "": unassigned
 	Unread     bool
 	NeedsHuman bool
 }

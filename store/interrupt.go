@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// interruptEvery is how often statements are interrupted once their time is
-// over: what was interrupted may try again.
+// interruptEvery is how often statements are interrupted once their time has
+// run out, since an interrupted caller may try again.
 const interruptEvery = 50 * time.Millisecond
 
 // EndBy interrupts, from a point in time until Close returns, the statements on

@@ -161,8 +161,8 @@ func (f *Folder) CreateKey(ctx context.Context, k agent.Key) (agent.Key, string,
 	return k, key, f.loadKeys()
 }
 
-// DeleteKey revokes a key for good, with the keys that it made, and those that
-// they made.
+// DeleteKey permanently revokes a key, the keys that it created, and those that
+// they created.
 func (f *Folder) DeleteKey(ctx context.Context, id string) error {
 	_, err := Write(ctx, f.Default(), func(tx *Tx) (struct{}, error) {
 		done, err := tx.exec(`UPDATE _keys SET revoked_at = ?1 WHERE revoked_at IS NULL AND id IN (
@@ -201,9 +201,9 @@ func (f *Folder) ExtendKey(ctx context.Context, k *agent.Key, agentID string) er
 	return f.loadKeys()
 }
 
-// dropKeys takes the API keys out of a copy that nobody has open, with what
-// pages that are free or were rewritten still hold of them: the copy is written
-// anew. VACUUM INTO keeps the row numbers that other tables refer to.
+// dropKeys removes the API keys from a copy that is not open, including remains
+// in free or rewritten pages: the copy is written again. VACUUM INTO keeps the
+// row numbers that other tables refer to.
 func dropKeys(path string) error {
 	c, err := openConn(source(path, sqlite.ReadWrite))
 	if err != nil {

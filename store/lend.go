@@ -10,10 +10,10 @@ import (
 // So a file that is used by one at a time has one connection: a read runs on the
 // writer when that is free. While a read has it, the read leads like a commit.
 
-// borrowWait is how long a read waits for the writer before it opens a connection
-// of its own, and how long a write waits for a read that has the writer before it
-// opens another: to open one takes about as much time, and half a megabyte.
-// Background work waits longer.
+// borrowWait is how long a read waits for the writer before it opens its own
+// connection, and how long a write waits for a read that has borrowed the
+// writer before it opens another one: opening one takes about as much time, and
+// half a megabyte. Background work waits longer.
 const (
 	borrowWait           = 50 * time.Millisecond
 	backgroundBorrowWait = time.Second
@@ -61,7 +61,7 @@ func (f *file) awaitTurn(ctx context.Context, turn chan *conn) *conn {
 		return nil
 	}
 	if c == nil {
-		c = <-turn // it was given meanwhile
+		c = <-turn // it has been handed over since
 	}
 	replaced := f.lent != c
 	f.queueMu.Unlock()
@@ -117,7 +117,7 @@ func (f *file) awaitLead(j *job, behindRead bool) bool {
 	case <-timer.C:
 	}
 	f.queueMu.Lock()
-	if f.lent == nil { // it was given back meanwhile
+	if f.lent == nil { // it has been returned since
 		f.queueMu.Unlock()
 		return <-j.turn
 	}

@@ -19,8 +19,9 @@ type linkedFile struct {
 	id, path string // path is absolute, without symbolic links
 }
 
-// link finds out whose the file of Options.Linked is. It returns an error if that
-// is no agent's file, or if a server has the data folder open that contains it.
+// link finds out which agent the file of Options.Linked belongs to. It returns
+// an error if the file is not an agent's, or if a server has the data folder
+// open that contains it.
 func (f *Folder) link(path string) error {
 	abs, err := filepath.Abs(path)
 	if err == nil {

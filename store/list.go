@@ -29,7 +29,7 @@ type Page struct {
 	Next   *Next   // where the list notes what follows the page; nil: nowhere
 }
 
-// Next is where a list goes on behind a page.
+// Next is the position after a page, from which the list continues.
 type Next struct {
 	Known  bool    // the list has cursors
 	Cursor *Cursor // nil at its end
@@ -38,7 +38,7 @@ type Next struct {
 // listing knows how one kind of record is listed.
 type listing[T any] struct {
 	table   string
-	key     string // the column that tells records apart; empty: id
+	key     string // the column that identifies records; empty: id
 	columns string
 	order   Order             // unless the client orders
 	sort    map[string]string // field -> column, which is never NULL
@@ -81,8 +81,8 @@ func (l listing[T]) find(tx *Tx, f *filter, text string) error {
 // page.
 const maxOnce = 1_000
 
-// once runs a search whose rows are found, and returns what stands for it where
-// it found few.
+// once runs a search, and if it finds few rows, returns a condition with these
+// rows instead.
 func (tx *Tx) once(from string, args []any) (string, []any, error) {
 	found, err := all(tx, scanID, "SELECT CAST(found AS TEXT) FROM "+from+" LIMIT ?", append(slices.Clip(args), maxOnce+1)...)
 	if err != nil || len(found) > maxOnce {
@@ -305,8 +305,8 @@ func all[T any](tx *Tx, scan func(*sqlite.Rows) (T, error), query string, args .
 	return out, rows.Err()
 }
 
-// one reads the record of an id by a query for it. An error that there is none calls
-// it a noun.
+// one reads the record with an id by a query. If there is none, the error names
+// the noun.
 func one[T any](tx *Tx, scan func(*sqlite.Rows) (T, error), noun, query, id string) (record T, err error) {
 	rows, err := tx.query(query, id)
 	if err != nil {

@@ -16,8 +16,8 @@ const clusterFolder = "cluster"
 // errOfCluster says that a data folder has copies of a cluster's agents.
 var errOfCluster = errors.New("this data folder belongs to a server of a cluster, and its files may be old copies: start the server with --cluster, and use its API or a data folder made by \"satchel cluster export\" for the rest")
 
-// ErrOwnAgents says that a data folder, which is to have copies of a cluster's agents,
-// has agents of its own.
+// ErrOwnAgents is returned for a data folder with its own agents where copies
+// of a cluster's agents are expected.
 var ErrOwnAgents = errors.New("this data folder has agents of its own: bring them into the cluster with \"satchel cluster import\", and start with an empty --data")
 
 // checkUse refuses to use a folder in a cluster and without one.
@@ -83,8 +83,8 @@ func CopyMarked(ctx context.Context, from, to, mark string) error {
 	return Mark(to, mark)
 }
 
-// Mark has an agent's file, which nobody has open, belong to a data folder or a
-// cluster.
+// Mark makes an agent's file, which must not be open, belong to a data folder
+// or a cluster.
 func Mark(path, mark string) error {
 	c, err := openConn(source(path, sqlite.ReadWrite, "journal_mode(WAL)", "synchronous(FULL)"))
 	if err != nil {

@@ -189,9 +189,9 @@ func (db *DB) DeleteMCPServer(ctx context.Context, id string) error {
 	return err
 }
 
-// NoteMCPServer stores what a look at a server found; its tools are kept as
-// they were when tools is nil. A server that is gone, or was moved to another
-// address meanwhile, is no error and left alone.
+// NoteMCPServer stores the result of checking a server; if tools is nil, its
+// known tools are kept. A server that has been deleted or moved to another
+// address since is ignored without an error.
 func (db *DB) NoteMCPServer(ctx context.Context, s agent.MCPServer, tools []agent.MCPTool) error {
 	listed, err := listedTools(tools)
 	if err != nil {

@@ -15,10 +15,9 @@ func (db *DB) MCPLogin(ctx context.Context, s agent.MCPServer) (agent.MCPAuth, M
 	return kept.MCPAuth, kept.Client, err
 }
 
-// PutMCPLogin stores the credential with which a person logs in to a server, the
-// authorization server that it is from, and the client that was registered for
-// it. s is the server as it was read: one that was changed meanwhile is a
-// CONFLICT.
+// PutMCPLogin stores the credential with which a person logs in to a server,
+// its authorization server, and the client that was registered for it. s is the
+// server as it was read: if it has been changed since, the error is CONFLICT.
 func (db *DB) PutMCPLogin(ctx context.Context, s agent.MCPServer, credential, issuer string, client MCPClient) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		now, err := tx.mcpServer(s.ID)

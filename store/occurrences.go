@@ -9,8 +9,8 @@ import (
 	"satchel/store/sqlite"
 )
 
-// StartedTask is an occurrence of a task whose workflow is to be started: its
-// row says that it runs.
+// StartedTask is an occurrence of a task whose workflow has to be started; its
+// row is already marked as running.
 type StartedTask struct {
 	Task       agent.Task
 	Occurrence agent.Occurrence
@@ -61,8 +61,8 @@ func (tx *Tx) fireTask(t *agent.Task) (start []StartedTask, err error) {
 	return start, err
 }
 
-// startOccurrence writes that an occurrence is due, and reports whether its
-// workflow is to be started. One that is over and comes late has failed.
+// startOccurrence stores that an occurrence is due, and reports whether its
+// workflow has to be started. A late one that is already over has failed.
 func (tx *Tx) startOccurrence(t *agent.Task, o agent.Occurrence) (start bool, err error) {
 	missed := o.EndTime.Before(tx.Now.Time) && o.StartTime.Before(tx.Now.Add(-agent.LateRun))
 	if missed && t.WorkflowID == "" {

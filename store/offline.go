@@ -104,9 +104,10 @@ func RestoreFile(ctx context.Context, folder, from string) (id string, err error
 	return id, nil
 }
 
-// PutFile puts a whole agent's file that has no -wal among the agents of a data
-// folder as it is, under an id that is free there: it is the same agent, with its
-// API keys, and a copy unless the folder has the path that it comes from.
+// PutFile adds an agent's complete file, without a -wal, to a data folder
+// unchanged, under an id that is free there. It is the same agent, with its API
+// keys, and counts as a copy unless the folder has the path that the file comes
+// from.
 func PutFile(ctx context.Context, folder, from, id string) error {
 	if !fileName.MatchString(id) {
 		return fmt.Errorf("%q is no agent's id", agent.Clip(id, 60))

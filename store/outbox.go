@@ -10,7 +10,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Consumers of the outbox, each with a cursor of its own in every file.
+// Consumers of the outbox. Each has a cursor in every file.
 const (
 	ConsumerWorkflows = "workflows"
 	ConsumerWebhooks  = "webhooks"
@@ -52,11 +52,11 @@ func (tx *Tx) activateAgent() error {
 // as of one moment: DB.Agent may be older than the change that an event
 // is about.
 type Undelivered struct {
-	Events        []agent.Event // those that somebody listens to, oldest first
+	Events        []agent.Event // those with subscribers, oldest first
 	After         int64         // how far the consumer has come
 	Last          int64         // how far it has come once it is done with Events
 	More          bool          // there may be others behind Last
-	NoSubscribers bool          // nobody listens to any event
+	NoSubscribers bool          // no event has a subscriber
 }
 
 // subscriptions returns, for the consumers of this program, the names and patterns of
@@ -168,8 +168,8 @@ func (c *conn) passEvents(consumer string, seq int64) error {
 	return err
 }
 
-// forgetUndelivered passes over what a copied file was about to deliver: the
-// file that it was copied from does that.
+// forgetUndelivered skips the undelivered events of a copied file, because the
+// original delivers them.
 func (tx *Tx) forgetUndelivered() error {
 	if _, err := tx.exec("UPDATE _cursors SET seq = max(seq, (SELECT coalesce(max(seq), 0) FROM _events))"); err != nil {
 		return err
@@ -235,9 +235,9 @@ func (tx *Tx) emitOf(id, event string, data any) error {
 	return err
 }
 
-// notReceived takes back the events that triggers write for user messages that an execution
-// wrote, such as the prompt of a chat node: nobody sent them, and a workflow
-// that starts on messages must not start on its own.
+// notReceived deletes the events that triggers write for user messages of an
+// execution, such as the prompt of a chat node: they were not sent by a person,
+// and must not start workflows.
 const notReceived = "DELETE FROM _events WHERE seq > ? AND type = 'message.received'"
 
 func (tx *Tx) chained(chain agent.Chain, change func() error) error {

@@ -15,9 +15,9 @@ import (
 // MaxWaiting bounds the messages of an agent that wait for their platforms.
 const MaxWaiting = 2000
 
-// SendMessage adds a message of the assistant's to a conversation, and to the
-// queue of what its gateway's platform is to get. An automatic one is CONFLICT
-// when a person answers the conversation meanwhile; one of a person mutes it.
+// SendMessage adds an assistant's message to a conversation and to its
+// gateway's outgoing queue. An automatic one is CONFLICT if a person has
+// answered the conversation since; a person's message mutes automatic replies.
 func (db *DB) SendMessage(ctx context.Context, m agent.Message, automatic bool) (agent.Message, error) {
 	return db.sendMessage(ctx, m, automatic, func(*Tx) error { return nil }, func(*Tx, *agent.Message) error { return nil })
 }
@@ -272,7 +272,7 @@ func (db *DB) EndSending(ctx context.Context, s *Sending, e Ended) error {
 			return struct{}{}, err
 		}
 		if done.Changes == 0 {
-			return struct{}{}, err // the message was deleted meanwhile
+			return struct{}{}, err // the message has been deleted since
 		}
 		if status != "pending" {
 			if err := tx.putSecret(s.Conversation.ID, sendingField(s.MessageID), ""); err != nil {

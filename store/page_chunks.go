@@ -30,9 +30,9 @@ func (db *DB) PendingPage(ctx context.Context, sourceID string) (*PendingPage, e
 	})
 }
 
-// ReplacePageChunks stores chunks in place of those of a page, in several
-// writes, or forgets the page if it is to be dropped. When the page has changed
-// meanwhile it stays pending.
+// ReplacePageChunks replaces the chunks of a page, in several writes, or
+// deletes the page if it has to be dropped. If the page has changed since, it
+// stays pending.
 func (db *DB) ReplacePageChunks(ctx context.Context, sourceID string, p PendingPage, chunks []NewChunk) error {
 	for {
 		n, err := Write(ctx, db, func(tx *Tx) (int64, error) {

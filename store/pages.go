@@ -25,7 +25,7 @@ type QueuedPage struct {
 	Known        string // address of the page that it led to, "" when it is new
 	ETag         string
 	LastModified string
-	Links        []string // of that page; nil when KnownLinks is to be asked
+	Links        []string // of that page; nil: read them with KnownLinks
 }
 
 // Frontier returns the first n addresses in the queue of a walk, in breadth

@@ -10,9 +10,9 @@ import (
 	"sync"
 )
 
-// A part of the schema is not in a file from the beginning: indexes that few
-// rows do not need, or that serve an order or a search that nobody has asked
-// for. A new file is smaller without them, and what is written to it cheaper.
+// A part of the schema is not in a file from the beginning: indexes that are
+// not needed for few rows, or that serve an order or a search that has not been
+// used yet. Without them a new file is smaller, and writes to it are cheaper.
 type part struct {
 	name   string
 	since  int    // the version of the file from which on it is made
@@ -25,7 +25,7 @@ type part struct {
 
 const (
 	partRows   = 128   // rows of a table from which on its indexes are made
-	wantedRows = 1_000 // records of a list from which on one is worth an index of its own
+	wantedRows = 1_000 // records of a list that justify an index of its own
 )
 
 //go:embed migrations/parts.sql
@@ -203,7 +203,7 @@ func (f *file) tablesToCount(tx *Tx) (tables []string, err error) {
 	return tables, nil
 }
 
-// noteInserts has the tables counted that a client's SQL has changed.
+// noteInserts marks the tables that a client's SQL has changed to be counted.
 func (f *file) noteInserts(tables map[string]bool) {
 	for table := range tables {
 		f.growing.inserts.Store(table, true)

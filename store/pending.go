@@ -22,7 +22,7 @@ type Pending struct {
 	Answers     agent.Time `json:"answers,omitzero"`    // to messages, by the agent itself
 	Schedules   agent.Time `json:"schedules,omitzero"`  // and tasks to run
 	Runs        agent.Time `json:"runs,omitzero"`       // of both that had not ended when the file was read or closed
-	Executions  agent.Time `json:"executions,omitzero"` // to begin or go on with
+	Executions  agent.Time `json:"executions,omitzero"` // to start or continue
 	Gateways    agent.Time `json:"gateways,omitzero"`   // that ask their platform for what is new
 	MCPServers  agent.Time `json:"mcp_servers,omitzero"`
 	Sessions    agent.Time `json:"sessions,omitzero"`    // of a browser that are open
@@ -54,17 +54,18 @@ const (
 
 	workAll = workChanged<<1 - 1
 
-	// workSubscriptions is no work: somebody may have subscribed to events.
+	// workSubscriptions is not a kind of work: there may be new subscriptions
+	// to events.
 	workSubscriptions workKinds = workAll + 1
 )
 
 // dueNow is a time that is past on every clock.
 var dueNow = agent.At(time.Unix(0, 0))
 
-// dueTimes has, for each kind of work in the order of the constants, its field of
-// Pending and the SQL of when it is due, in which ?1 is dueNow. Files are asked
-// before they are migrated: since is the first version that has the tables, 0 if all
-// have.
+// dueTimes has, for each kind of work in the order of the constants, its field
+// of Pending and the SQL for the time when it is due, in which ?1 is dueNow. It
+// is used before files are migrated: since is the first version that has the
+// tables, 0 if all have.
 var dueTimes = [...]struct {
 	field func(*Pending) *agent.Time
 	due   string
@@ -168,10 +169,11 @@ func workOfTables(tables map[string]bool) (kinds workKinds) {
 	return kinds
 }
 
-// watchTables has a connection note, as it compiles a statement, which work the
-// statement can make: also by way of triggers and foreign keys, which SQLite
-// compiles into it. So no commit needs to look what it changed. The file, which must have the
-// present version, gets the parts of the schema that the statement needs.
+// watchTables makes a connection record, when it compiles a statement, which
+// kinds of work the statement can cause, including through triggers and foreign
+// keys, which SQLite compiles into it. So a commit does not need to look up
+// what it changed. The file, which must have the current version, gets the
+// parts of the schema that the statement needs.
 func (c *conn) watchTables() error {
 	c.sql.Refused = c.makeLacking
 	c.sql.OnRollback(c.forgetParts)
@@ -262,9 +264,9 @@ func (db *DB) notify(made, taken workKinds) {
 	db.publish(p)
 }
 
-// Pending returns what is to be done in the agent's file: as it was when the
-// file was read or closed last, and, while it is open, all that may have been
-// added since. It does not touch the file.
+// Pending returns the work that is due in the agent's file: as of when the file
+// was last read or closed and, while it is open, including all that may have
+// been added since. It does not access the file.
 func (db *DB) Pending() Pending {
 	p := db.record.Load().pending
 	p.add(workKinds(db.recent.Load()) &^ workChanged)
@@ -301,7 +303,7 @@ func selectPending(version int) string {
 	return query
 }
 
-// pending reads what is to be done in a file, which may be of any version.
+// pending reads the work that is due in a file, which may have any version.
 func (c *conn) pending() (p Pending, err error) {
 	var version int
 	if err := c.value(&version, "PRAGMA user_version"); err != nil {

@@ -64,8 +64,8 @@ func (db *DB) NextFetch(ctx context.Context) (*Work, error) {
 	})
 }
 
-// BeginFeed begins a reading of a source, or takes up one that was cut between
-// two pages. NOT_FOUND means that nothing is to be read any more.
+// BeginFeed begins reading a source, or resumes a reading that was interrupted
+// between two pages. NOT_FOUND means that there is nothing left to read.
 func (db *DB) BeginFeed(ctx context.Context, sourceID string) (Feed, error) {
 	return Write(ctx, db, func(tx *Tx) (f Feed, err error) {
 		if err := tx.underWay(sourceID); err != nil {

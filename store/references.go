@@ -10,7 +10,7 @@ import (
 
 // reference is a place of an agent's file that names a record by its id or name.
 type reference struct {
-	kind, id, name string // of the record that has the place
+	kind, id, name string // of the record with the reference
 	ref            string // what it names; "" if only detail may
 	detail         string // code that may name a credential; the operation of an API
 }

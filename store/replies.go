@@ -38,8 +38,8 @@ func (tx *Tx) keepReplyToken(conversationID string, in agent.Inbound) error {
 	return tx.putReplyTokens(conversationID, tokens[max(0, len(tokens)-maxReplyTokens):])
 }
 
-// takeReplyToken returns the oldest token of a conversation that is still
-// good, which nobody gets again; "" for none.
+// takeReplyToken removes and returns the oldest valid token of a conversation;
+// "" if there is none.
 func (tx *Tx) takeReplyToken(conversationID string) (string, error) {
 	tokens, err := tx.replyTokens(conversationID)
 	if err != nil || len(tokens) == 0 {

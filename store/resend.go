@@ -17,8 +17,9 @@ type MessageDelivery struct {
 	NextAttemptAt agent.Time `json:"next_attempt_at" format:"date-time" nullable:"true"`
 }
 
-// MessageDeliveries returns what came of sending each of some messages, nil for
-// one that nobody sends: from its metadata, and while it waits from the queue.
+// MessageDeliveries returns the delivery status of each of some messages, nil
+// for messages that are not sent: from their metadata and, while they wait,
+// from the queue.
 func (db *DB) MessageDeliveries(ctx context.Context, messages []agent.Message) ([]*MessageDelivery, error) {
 	out := make([]*MessageDelivery, len(messages))
 	waiting := false

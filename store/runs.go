@@ -14,8 +14,8 @@ func scanRun(rows *sqlite.Rows) (r agent.Run, err error) {
 	return r, rows.Scan(&r.ID, &r.ScheduledFor, &r.ExecutedAt, &r.Status, &r.DurationMS, &r.ExecutionID, &r.Error)
 }
 
-// ScheduledRun is a run of a schedule that is to be started: its row says that
-// it runs.
+// ScheduledRun is a run of a schedule that has to be started; its row is
+// already marked as running.
 type ScheduledRun struct {
 	Schedule agent.Schedule
 	Run      agent.Run
@@ -244,9 +244,9 @@ func (tx *Tx) finishRun(r agent.Run) (next []ScheduledRun, err error) {
 	return next, tx.emitOf(s.ID, agent.EventScheduleExecuted, map[string]any{"schedule": s, "run": r})
 }
 
-// Interrupted returns the runs that have started and not ended: those under way
-// and, after a restart, those that were interrupted. Of a schedule whose runs
-// all wait the first is started.
+// Interrupted returns the runs that have started but not ended: those in
+// progress and, after a restart, those that were interrupted. If all runs of a
+// schedule are waiting, the first is started.
 func (db *DB) Interrupted(ctx context.Context) (DueRuns, error) {
 	return Write(ctx, db, func(tx *Tx) (d DueRuns, err error) {
 		if _, err := tx.exec(`UPDATE runs SET executed_at = ? WHERE status = 'running' AND executed_at IS NULL AND seq IN

@@ -186,8 +186,8 @@ func (tx *Tx) updateSchedule(s *agent.Schedule) error {
 	return err
 }
 
-// DeleteSchedule removes a schedule with its runs. One that is under way goes
-// on and leaves nothing behind.
+// DeleteSchedule deletes a schedule with its runs. A run in progress continues
+// and stores nothing.
 func (db *DB) DeleteSchedule(ctx context.Context, id string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		if err := tx.deleteRow("schedules", "schedule", id); err != nil {

@@ -35,8 +35,8 @@ func (tx *Tx) Knowledge(sourceID, model string) (*Knowledge, error) {
 		EXISTS (SELECT 1 FROM sources WHERE embedding_model NOT IN ('', ?))`, model)
 }
 
-// Whole makes Nearest look at every vector, as it does by itself when there are few.
-// It takes seconds where there are many, and serves to find out what it misses.
+// Whole makes Nearest scan every vector, as it does anyway if there are few.
+// With many it takes seconds; it is for measuring what the index misses.
 func (k *Knowledge) Whole() { k.whole = true }
 
 // Words are what full text looks for, Matches what it finds.

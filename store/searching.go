@@ -50,9 +50,9 @@ func candidates(index, text string) (query string, arg []any, ok bool) {
 // more than what it leaves out.
 const maxPieces = 3
 
-// rarest returns the pieces of a text that few records are likely to have: of
-// two that look alike the later, since what comes last tells numbers and names
-// apart.
+// rarest returns the trigrams of a text that few records are likely to have. Of
+// two similar ones it prefers the later, since numbers and names usually differ
+// at their end.
 func rarest(runes []rune) []string {
 	pieces := make([]string, 0, len(runes)-2)
 	for i := len(runes) - 3; i >= 0; i-- {
@@ -129,7 +129,7 @@ const (
 	blockRows     = 64
 	indexedBlocks = 16 // of blockRows entries of the log
 	indexingTime  = 200 * time.Millisecond
-	quietIndexing = 400 * time.Millisecond // while nobody writes
+	quietIndexing = 400 * time.Millisecond // without writes
 	maxLogChanges = 2_000                  // of entries that came out of order; with more the log is indexed anew
 )
 

@@ -18,7 +18,7 @@ type SeenQuery struct {
 	WorkflowID, NodeID string
 	ExecutionID        string   // "" when a node is tested on its own: nothing is written
 	Keys               []string // of the items
-	// SkipFirst has the items of the first time count as seen.
+	// SkipFirst makes the items of the first call count as seen.
 	SkipFirst bool
 }
 

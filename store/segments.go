@@ -139,7 +139,7 @@ func (db *DB) sweepSegment(ctx context.Context, id int64) (swept int, err error)
 	kept, err := Read(ctx, db, func(tx *Tx) (p part, err error) {
 		found, err := all(tx, func(rows *sqlite.Rows) (p part, err error) { return p, rows.Scan(&p.dims, &p.n, &p.data) },
 			"SELECT dims, n, data FROM _vector_segments WHERE id = ?", id)
-		if err != nil || len(found) == 0 { // merged meanwhile
+		if err != nil || len(found) == 0 { // merged since
 			return p, err
 		}
 		p = found[0]

@@ -114,8 +114,8 @@ func (db *DB) EndSession(ctx context.Context, id string, end SessionEnd) error {
 	return err
 }
 
-// endApprovals has the approvals that wait for a takeover of a session that
-// has ended be due at once.
+// endApprovals makes approvals that wait for a takeover of an ended session due
+// immediately.
 func (tx *Tx) endApprovals(sessionID string) error {
 	_, err := tx.exec("UPDATE _waits SET due_at = ? WHERE kind = ? AND child_id IN (SELECT id FROM takeovers WHERE session_id = ? AND status = ?)",
 		tx.Now, string(WaitApproval), sessionID, agent.TakeoverCancelled)
@@ -158,8 +158,8 @@ func (db *DB) Thumbnail(ctx context.Context, id string) ([]byte, error) {
 	})
 }
 
-// LogAction adds an action to the log of a session, which keeps the newest
-// ones, and where it led to. A session that is gone is passed over.
+// LogAction adds an action and the resulting address to the log of a session,
+// which keeps the newest ones. A session that no longer exists is ignored.
 func (db *DB) LogAction(ctx context.Context, id string, a agent.SessionAction, title string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
 		if _, err := tx.exec("UPDATE sessions SET url = ?, title = ? WHERE id = ? AND closed_at IS NULL AND (url, title) <> (?, ?)", a.URL, title, id, a.URL, title); err != nil {

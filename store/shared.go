@@ -18,7 +18,8 @@ type Cluster interface {
 	// Mark is what agents' files say that they belong to, in place of the path of
 	// a data folder.
 	Mark() string
-	// Fetch makes the agent's file, which nobody has open, as the cluster has it.
+	// Fetch writes the agent's file as the cluster has it. The file must not be
+	// open.
 	Fetch(id, path string) error
 	// Refused is called once when a commit of an agent's file does not count, and
 	// must return at once.
@@ -70,8 +71,8 @@ func (s Summary) record() record {
 	return record{agent: s.Agent, admins: s.Admins, pending: s.Pending, attention: s.Attention, attended: s.Attended}
 }
 
-// ErrNotOwner says that another server of the cluster has an agent, or nobody:
-// nothing of what was asked for was done.
+// ErrNotOwner is returned if another server of the cluster, or none, owns an
+// agent. Nothing has been done.
 var ErrNotOwner = errors.New("another server of the cluster has this agent")
 
 func notOwner(id string) error { return agent.NotFound("agent", id).Because(ErrNotOwner) }
@@ -207,8 +208,8 @@ func (f *Folder) FilePath(id string) string { return f.filePath(id) }
 // StampOf identifies the state of a database file; "" when there is none.
 func StampOf(path string) string { return stampOf(path) }
 
-// Hold keeps the agent's file as it is at one moment, complete and without a -wal,
-// until the Snapshot is released; commits go on.
+// Hold keeps the agent's file unchanged, complete and without a -wal, until the
+// Snapshot is released; commits continue.
 func (db *DB) Hold(ctx context.Context) (capture.Snapshot, error) {
 	f, err := db.acquire(Background(ctx))
 	if err != nil {

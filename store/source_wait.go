@@ -27,7 +27,7 @@ func (db *DB) AwaitSource(ctx context.Context, id string) (agent.Source, error) 
 // broadcast wakes everyone who waits for the next of something.
 type broadcast struct {
 	mu      sync.Mutex
-	waiting chan struct{} // nil: nobody waits
+	waiting chan struct{} // nil: no one waits
 }
 
 // next returns a channel that is closed when it happens next.

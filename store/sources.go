@@ -269,8 +269,8 @@ func (db *DB) SourceFile(ctx context.Context, sourceID string) (File, error) {
 	})
 }
 
-// WriteTo writes the file part by part; a source that is deleted meanwhile
-// cuts it short with an error.
+// WriteTo writes the file part by part. If the source is deleted while it
+// writes, it stops with an error.
 func (f File) WriteTo(ctx context.Context, w io.Writer) error {
 	for written, n := int64(0), 0; written < f.Size; n++ {
 		part, err := Read(ctx, f.db, func(tx *Tx) (part []byte, err error) {

@@ -14,8 +14,8 @@ import (
 type Access struct {
 	Write bool // change data; without it only reading statements run
 	// Record, unless nil, receives the result of a statement that changes data
-	// and gives what becomes of a node by it: both are committed, or neither.
-	// ErrEnded when the execution has ended meanwhile.
+	// and returns the result of a node: both are committed, or neither. The
+	// error is ErrEnded if the execution has ended since.
 	Record func(Result) (executionID string, result agent.NodeResult, err error)
 }
 

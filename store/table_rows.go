@@ -10,9 +10,9 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Recorder receives the rows that a write made or changed, and gives what
-// becomes of a node by it: both are committed, or neither. ErrEnded when the
-// execution has ended meanwhile. It may be nil.
+// Recorder receives the rows that a write created or changed, and returns the
+// result of a node: both are committed, or neither. The error is ErrEnded if
+// the execution has ended since. It may be nil.
 type Recorder func(rows []json.RawMessage) (executionID string, result agent.NodeResult, err error)
 
 func scanRow(rows *sqlite.Rows) (raw json.RawMessage, err error) {
@@ -196,8 +196,9 @@ func (db *DB) UpdateRows(ctx context.Context, table string, where []agent.RowCon
 	})
 }
 
-// fewRows is the WHERE clause of conditions that not too many rows meet. There
-// must be one: nobody means to change all rows by leaving it out.
+// fewRows returns the WHERE clause of conditions that not too many rows meet.
+// At least one condition is required, so that omitting them does not change all
+// rows.
 func (tx *Tx) fewRows(t *agent.Table, where []agent.RowCondition) (string, []any, error) {
 	if len(where) == 0 {
 		return "", nil, agent.Invalid("where", "needs a condition that says which rows are meant")

@@ -121,8 +121,8 @@ func (tx *Tx) refuseTable(name string) error {
 	return nil
 }
 
-// changeTables runs fn, which changes the schema, and has the SQL sandbox
-// notice.
+// changeTables runs fn, which changes the schema, and makes the SQL sandbox
+// reload it.
 func (db *DB) changeTables(ctx context.Context, fn func(*Tx) (agent.Table, error)) (agent.Table, error) {
 	t, err := Write(ctx, db, fn)
 	if err != nil {
@@ -134,7 +134,8 @@ func (db *DB) changeTables(ctx context.Context, fn func(*Tx) (agent.Table, error
 	})
 }
 
-// noteTable tells who watches of a table that came, changed or went.
+// noteTable records for the watcher that a table was created, changed or
+// deleted.
 func (tx *Tx) noteTable(name string, op Op) {
 	if tx.db.watcher.Load() != nil {
 		tx.conn.note(Change{Kind: KindTable, ID: name, Op: op})

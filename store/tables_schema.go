@@ -146,7 +146,7 @@ func tableParts(t *agent.Table) []object {
 	}
 }
 
-// tableObjects is what the schema has of a table.
+// tableObjects returns the objects of a table in the schema.
 func tableObjects(t *agent.Table) schema {
 	table := tablePrefix + t.Name
 	objects := schema{{kind: "table", name: table, table: table, sql: tableSQL(t, table)}: true}
@@ -227,7 +227,7 @@ func parseQuoted(list string) (texts []string) {
 	return texts
 }
 
-// withTables returns a schema that has the user's tables too that a file has.
+// withTables returns a schema that includes the user's tables of a file.
 func withTables(base schema, rows [][]any) (schema, error) {
 	joined, tables := maps.Clone(base), 0
 	for _, row := range rows {

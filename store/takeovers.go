@@ -29,7 +29,7 @@ func (db *DB) Takeover(ctx context.Context, sessionID, id string) (agent.Takeove
 	return ReadOne(ctx, db, func(tx *Tx) (agent.Takeover, error) { return tx.takeover(sessionID, id) })
 }
 
-// TakeoverCompleted reports whether a person has done what a takeover asked for.
+// TakeoverCompleted reports whether a person has completed a takeover.
 func (db *DB) TakeoverCompleted(ctx context.Context, id string) (bool, error) {
 	return Read(ctx, db, func(tx *Tx) (done bool, err error) {
 		return done, tx.value(&done, "SELECT EXISTS (SELECT 1 FROM takeovers WHERE id = ? AND status = ?)", id, agent.TakeoverCompleted)
@@ -84,8 +84,8 @@ func (db *DB) NoteTakeover(ctx context.Context, sessionID, id, note string) erro
 	return err
 }
 
-// MoveTakeover brings an open takeover into another state, with its event. One
-// that is over is CONFLICT; one that is active already stays as it is.
+// MoveTakeover changes the state of an open takeover and emits the event. If it
+// has ended, the error is CONFLICT; if it is already active, nothing changes.
 func (db *DB) MoveTakeover(ctx context.Context, sessionID, id string, to agent.TakeoverStatus) (agent.Takeover, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Takeover, error) {
 		t, err := tx.takeover(sessionID, id)

@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// unsubscribed is what an open file knows of consumers of its outbox that look for
-// events to which nobody subscribes. They are notified of none, and write no cursor
-// for each: their cursors follow when the file is checkpointed or closed, or when
-// somebody subscribes.
+// unsubscribed records which consumers of an open file's outbox wait for events
+// without subscribers. They are not notified of such events, and no cursor is
+// written for each: their cursors follow when the file is checkpointed or
+// closed, or when there is a subscription.
 type unsubscribed struct {
 	mu      sync.Mutex
-	changes uint64          // guarded by mu: how often somebody may have subscribed
+	changes uint64          // guarded by mu: number of possible new subscriptions
 	asked   map[string]bool // guarded by mu: consumers since then, and whether they have no subscribers
 	behind  bool            // guarded by mu: a cursor may have to follow
 }
 
-// now returns a number that changes when somebody may have subscribed.
+// now returns a number that changes when there may be a new subscription.
 func (u *unsubscribed) now() uint64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -63,7 +63,8 @@ func (u *unsubscribed) follow() {
 	u.behind = false
 }
 
-// announce returns the work of a commit without the events that nobody waits for.
+// announce returns the work of a commit without events that have no
+// subscribers.
 func (u *unsubscribed) announce(kinds workKinds) workKinds {
 	if kinds&(workSubscriptions|workEvents) == 0 {
 		return kinds
@@ -75,7 +76,7 @@ func (u *unsubscribed) announce(kinds workKinds) workKinds {
 		clear(u.asked)
 	}
 	if kinds&workEvents == 0 || kinds&workChanged != 0 || len(u.asked) < len(subscriptions) || slices.Contains(slices.Collect(maps.Values(u.asked)), false) {
-		return kinds &^ workSubscriptions // somebody subscribes, or a consumer has not asked yet
+		return kinds &^ workSubscriptions // there is a subscription, or a consumer has not asked yet
 	}
 	u.behind = true
 	return kinds &^ (workSubscriptions | workEvents)
@@ -92,8 +93,8 @@ func (f *file) passUnsubscribed(c *conn, seq int64) error {
 	return nil
 }
 
-// passAllUnsubscribed does so for all events. The caller leads, and nobody else
-// writes.
+// passAllUnsubscribed does so for all events. The caller leads, and there is no
+// other writer.
 func (f *file) passAllUnsubscribed(c *conn) error {
 	if !f.unsubscribed.isBehind() {
 		return nil
@@ -115,8 +116,8 @@ func (f *file) eventsBefore(c *conn) (last int64, err error) {
 	return last, c.value(&last, lastEvent)
 }
 
-// subscribe gives somebody who may have subscribed in a write only the events of
-// that write and later ones. The caller leads.
+// subscribe ensures that a possible new subscription in a write gets only the
+// events of that write and later ones. The caller leads.
 func (f *file) subscribe(c *conn, kinds workKinds, before int64) error {
 	if kinds&workSubscriptions == 0 || before == 0 {
 		return nil

@@ -16,11 +16,12 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Vectors lie in one table for each length, since sqlite-vec wants a table's
-// vectors to be of one: _chunk_vectors, made with the first chunk, holds those of
-// the model inside the program; the others are made when the first vector of their
-// length comes. A row has the seq of its chunk. The schema's trigger takes
-// vectors out of the first with their chunk, deleteChunks out of the others.
+// Vectors are in one table for each length, since sqlite-vec requires a table's
+// vectors to have the same length: _chunk_vectors, created with the first
+// chunk, has those of the built-in model; the others are created with the first
+// vector of their length. A row has the seq of its chunk. When a chunk is
+// deleted, a trigger of the schema deletes its vector in the first table, and
+// deleteChunks in the others.
 const (
 	vectorTable  = "_chunk_vectors"
 	vectorLength = 512
@@ -91,8 +92,8 @@ func (tx *Tx) deleteChunks(which string, args ...any) (int64, error) {
 	return done.Changes, nil
 }
 
-// PutVectors stores the vectors of chunks by their Seq; all have one length, of
-// 1 to MaxVectorLength. Chunks that are gone meanwhile are passed over.
+// PutVectors stores the vectors of chunks by their Seq; all have the same
+// length, 1 to MaxVectorLength. Chunks that no longer exist are skipped.
 func (db *DB) PutVectors(ctx context.Context, vectors map[int64][]float32) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		records := map[int][]byte{} // of the search index, by the length of the vectors
@@ -141,9 +142,9 @@ func packVector(v []float32) []byte {
 	return b
 }
 
-// AdoptModel notes which model the vectors of a source are of. Those of another
-// model are dropped first, in several writes; the chunks stay as they are, and
-// are found by their words meanwhile.
+// AdoptModel stores which model a source's vectors are from. Vectors of another
+// model are deleted first, in several writes; the chunks are kept, and can be
+// found by their words.
 func (db *DB) AdoptModel(ctx context.Context, sourceID, model string) error {
 	for after := -1; ; {
 		next, err := Write(ctx, db, func(tx *Tx) (int, error) { return tx.dropVectors(sourceID, after) })

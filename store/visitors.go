@@ -74,7 +74,7 @@ func (db *DB) KeepGivenEmail(ctx context.Context, conversationID, email string) 
 // Visit is a conversation as its visitor of a website sees it.
 type Visit struct {
 	ConversationID string // empty: nothing was said yet
-	Bot            bool   // the agent answers by itself
+	Bot            bool   // the agent answers automatically
 	Answering      bool   // an automatic answer is to come
 	NeedsHuman     bool
 	Muted          bool

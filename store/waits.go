@@ -14,7 +14,7 @@ type Wait struct {
 	Path        string // in which iterations of the loops around it
 	Type        string // of the node
 	Kind        WaitKind
-	DueAt       agent.Time // when it ends by itself; zero: never
+	DueAt       agent.Time // when it times out; zero: never
 	Event       string     // that it waits for
 	ChildID     string     // the execution that it waits for
 	StartedAt   agent.Time
@@ -76,8 +76,8 @@ type WaitEnd struct {
 	Result      agent.NodeResult
 }
 
-// EndWaits ends waits with their results, each of those that have not ended
-// otherwise meanwhile, and returns those. Their executions are awake then.
+// EndWaits ends waits with their results, except those that have ended
+// otherwise, and returns the ended ones. Their executions are then awake.
 func (db *DB) EndWaits(ctx context.Context, ends []WaitEnd) ([]WaitEnd, error) {
 	return Write(ctx, db, func(tx *Tx) ([]WaitEnd, error) {
 		tx.takesOn(workExecutions)

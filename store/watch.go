@@ -208,7 +208,7 @@ func (f *Folder) forgetReplaced() {
 	}
 }
 
-// drop closes an agent's file for good and takes the agent out of the
+// drop permanently closes an agent's file and removes the agent from the
 // catalog; the default agent stays there, closed, until another takes its
 // place. The caller has claimed the file.
 func (f *Folder) drop(db *DB) {

@@ -150,8 +150,8 @@ func (db *DB) UpdateWorkflow(ctx context.Context, id string, change func(*agent.
 	})
 }
 
-// sealNodes seals the secrets of nodes and leaves their masks. A mask stands
-// for the secret that is stored, and only for the host that it was given for.
+// sealNodes encrypts the secrets of nodes and leaves their masks. A mask refers
+// to the stored secret, and only for the host that it was set for.
 func (tx *Tx) sealNodes(w *agent.Workflow) error {
 	nodes, secrets, err := agent.TakeNodeSecrets(w.Nodes)
 	if err != nil {
@@ -177,8 +177,8 @@ func (tx *Tx) sealNodes(w *agent.Workflow) error {
 	return nil
 }
 
-// keepNodeSecret checks that a mask stands for a secret that is stored, and
-// that was given for the host that the node calls.
+// keepNodeSecret checks that a mask refers to a stored secret that was set for
+// the host that the node calls.
 func (tx *Tx) keepNodeSecret(workflowID, name string, secrets agent.NodeSecrets) error {
 	s, known, err := tx.sealedSecret(workflowID, name)
 	if err != nil {

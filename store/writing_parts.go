@@ -86,7 +86,8 @@ func (c *conn) makeWritingParts(parts []part) (made bool, err error) {
 	return true, nil
 }
 
-// forgetParts has the parts looked up again, since some may have been rolled back.
+// forgetParts makes the parts be looked up again, since some may have been
+// rolled back.
 func (c *conn) forgetParts() { c.growth.there = nil }
 
 // allWritingParts returns the parts that any write needs.

@@ -39,7 +39,7 @@ func (r *Replicator) load() {
 		p, err = decodePositions(raw)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.Log.Warn("every replica begins anew with a snapshot", "error", err)
+		r.Log.Warn("all replicas start again with a snapshot", "error", err)
 	}
 	r.used = err == nil && p.Target == r.Target.String()
 	if !r.used {
@@ -143,6 +143,6 @@ func (r *Replicator) saveLocked() {
 		err = os.Rename(r.positionsPath()+".new", r.positionsPath())
 	}
 	if r.saved = err == nil; err != nil {
-		r.Log.Warn("replicas begin anew with snapshots at the next start", "error", err)
+		r.Log.Warn("replicas will start again with snapshots at the next start", "error", err)
 	}
 }

@@ -301,7 +301,7 @@ func (r *Replicator) succeeded() {
 	r.failed = nil
 	r.mu.Unlock()
 	if recovered {
-		r.Log.Info("replicas are brought up to date again")
+		r.Log.Info("replicas are being updated again")
 	}
 }
 

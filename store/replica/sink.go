@@ -37,7 +37,7 @@ func (r *Replicator) Commit(id string, c capture.Commit) bool {
 		return false
 	}
 	if a.size+size > maxWaiting || r.waiting+size > maxAllWaiting {
-		r.Log.Warn("too many changes of an agent wait for their upload: a snapshot will take their place", "agent", id)
+		r.Log.Warn("too many changes of an agent are waiting for their upload: a snapshot will replace them", "agent", id)
 		r.dropLocked(a)
 		r.lostLocked(id, a)
 		return false
@@ -116,7 +116,7 @@ func (r *Replicator) lostLocked(id string, a *replicated) {
 // Lost implements capture.Sink.
 func (r *Replicator) Lost(id string, reason error) {
 	if reason != nil {
-		r.Log.Info("the replica of an agent begins anew with a snapshot", "agent", id, "reason", reason)
+		r.Log.Info("the replica of an agent starts again with a snapshot", "agent", id, "reason", reason)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

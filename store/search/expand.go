@@ -153,8 +153,8 @@ func (ex *expander) holds(word string) (bool, error) {
 	return n > 0, err
 }
 
-// counted returns how many chunks hold each of some terms of the index, of those
-// that some do.
+// counted returns how many chunks contain each of some terms, for those that
+// occur in any.
 func (x *Text) counted(list []string) (map[string]int, error) {
 	found := map[string]int{}
 	for _, term := range list[:min(len(list), mostCounted)] {

@@ -8,9 +8,9 @@ import (
 	"satchel/store/search/bitcode"
 )
 
-// indexMemory bounds the segments that are kept in memory, over all agents: they
-// take 80 bytes for a vector of 512 dimensions, so three million fit. Of an
-// agent with more, what does not fit is read for each search.
+// indexMemory limits the segments that are kept in memory, over all agents.
+// They take 80 bytes for a vector of 512 dimensions, so three million fit.
+// Segments of an agent that do not fit are read for each search.
 const indexMemory = 256 << 20
 
 // Index keeps segments of agents, or other owners, in memory. Those of the one
@@ -65,8 +65,8 @@ type keptSegment struct {
 // are still under way, few at a time.
 const keptLookups = 16
 
-// segments returns those that heads lists, of which it reads with load what is
-// missing. One that there is no room for is nil.
+// segments returns the segments listed by heads; it reads missing ones with
+// load. A segment for which there is no room is nil.
 func (c *Index[K]) segments(owner K, dims int, heads []Head, load func(Head) (*segment, error)) ([]*segment, error) {
 	a, list, missing := c.lookup(owner, heads)
 	if missing == 0 {
@@ -150,7 +150,7 @@ func (c *Index[K]) reserve(owner K, size int64) bool {
 func (c *Index[K]) keep(owner K, a *owned, id int64, s *segment, size int64, failed error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if failed != nil || c.owners[owner] != a || a.segments[id] != nil { // or it made room for another meanwhile
+	if failed != nil || c.owners[owner] != a || a.segments[id] != nil { // or it has been evicted since
 		c.held -= size
 		return
 	}

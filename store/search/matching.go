@@ -32,12 +32,12 @@ type termKey struct {
 
 // Matches are chunks that hold some of the words of a search.
 type Matches struct {
-	// Scores are by seq. Each is the part that a chunk reaches of the best bm25
-	// possible for the words, 0 to 1: a chunk that repeats each of them without
-	// end would have 1. Of the ways to write a word the best counts.
+	// Scores are by seq: the chunk's share, from 0 to 1, of the best bm25
+	// possible for the words, which a chunk would reach by repeating each of
+	// them endlessly. Of several spellings of a word, the best one counts.
 	Scores map[int64]float64
-	// Names are the parts of the query's names that a chunk holds, 0 to 1, of
-	// those that few chunks hold.
+	// Names are the parts of the query's names that a chunk contains, 0 to 1,
+	// counting only names that few chunks contain.
 	Names map[int64]float64
 
 	corpus corpus
@@ -48,8 +48,8 @@ type Matches struct {
 
 // Matching returns the n chunks that rank highest by bm25 for some words.
 //
-// Words that are in over half of many chunks are passed over, and only the
-// rarest of many words are looked for.
+// If there are many chunks, words in over half of them are ignored, and of many
+// words only the rarest are used.
 func (x *Text) Matching(w Words, n int) (*Matches, error) {
 	m := &Matches{Scores: map[int64]float64{}, Names: map[int64]float64{}}
 	var err error
@@ -191,8 +191,8 @@ const (
 	maxPrefixed = 1000
 )
 
-// list returns the chunks that hold a term. It is cut where more than half of many
-// do, unless all are asked for.
+// list returns the chunks that contain a term. Unless all is set, it is cut if
+// there are many chunks and more than half of them contain the term.
 func (x *Text) list(key termKey, all bool) (l postings.List, err error) {
 	l, ok := x.lists[key]
 	if ok && !(l.Cut && all) {

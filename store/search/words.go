@@ -30,9 +30,9 @@ type Way struct {
 
 func (w Word) weight() float64 { return cmp.Or(w.Weight, 1) }
 
-// The bounds on the terms of one search: how many are counted, how many of
-// those are looked for, and how many chunks a term that discriminates nothing may be in
-// before it is passed over.
+// Limits on the terms of one search: how many are counted, how many of those
+// are used, and in how many chunks a term may be before it is ignored as too
+// common.
 const (
 	maxTerms     = 64
 	maxMatched   = 32

@@ -32,7 +32,7 @@ const (
 type Source struct {
 	Path      string // of the file; empty: a new database in memory
 	Mode      Mode
-	Immutable bool     // nobody writes the file: it is read without locks, and nothing is left beside it
+	Immutable bool     // the file has no writer: it is read without locks, and no files are created next to it
 	Pragmas   []string // applied in order
 
 	// KeepWAL is for Conn.KeepWAL, which is called before anything else.
@@ -240,11 +240,11 @@ func (c *Conn) Interrupted() bool {
 
 // Result says what a statement did.
 type Result struct {
-	Changes int64 // rows that it inserted, updated or deleted by itself
+	Changes int64 // rows that it inserted, updated or deleted directly
 	LastID  int64 // row number of the last row that the connection inserted
 }
 
-// Exec runs a statement and passes over its rows.
+// Exec runs a statement and ignores its rows.
 func (c *Conn) Exec(query string, args ...any) (Result, error) {
 	s, err := c.statement(query)
 	if err != nil {

@@ -67,8 +67,8 @@ func (r Row) Scan(dst ...any) error {
 // RawBytes takes a text or blob without a copy: it is valid until the next row.
 type RawBytes []byte
 
-// Scanner reads a column by itself: nil, an int64, float64, or a []byte that is
-// valid during the call.
+// Scanner converts a column: nil, an int64, float64, or a []byte that is valid
+// during the call.
 type Scanner interface{ Scan(value any) error }
 
 // Scan copies the row's columns to what dst points at. It converts only what

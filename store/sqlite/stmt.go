@@ -125,7 +125,7 @@ func (s *Stmt) alone(query string, rest int) (*Stmt, error) {
 	return nil, &Error{code: lib.SQLITE_ERROR, Text: MoreStatements, Offset: rest}
 }
 
-// again reports whether a statement that failed with err is to be tried again,
+// again reports whether a statement that failed with err has to be tried again,
 // and returns the error that remains.
 func (c *Conn) again(err error) (bool, error) {
 	if e, ok := err.(*Error); !ok || e.code != lib.SQLITE_AUTH || c.Refused == nil {

@@ -81,8 +81,8 @@ var registerVFS = sync.OnceValue(func() error {
 	return nil
 })
 
-// openFile opens a file and, when it is a temporary one, a -wal or a database, puts our
-// methods in front of its own.
+// openFile opens a file and, if it is a temporary one, a -wal or a database,
+// overrides some of its methods.
 func openFile(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32 {
 	rc := defaultOpen(tls, vfs, name, file, flags, outFlags)
 	if rc != lib.SQLITE_OK {

@@ -20,7 +20,7 @@ type BoundQuery struct {
 	pieces []queryPiece
 	prefix string // of the names given to spans, which no parameter of the query has
 	quoted []bool // by span: it was a text in single quotes
-	params int    // how many parameters the query has of its own
+	params int    // how many parameters the query itself has
 }
 
 // queryPiece is literal SQL, a parameter that the query had, or a span.
@@ -76,8 +76,7 @@ func CutSpans(query string, spans []Span) (*BoundQuery, error) {
 	for strings.Contains(query, b.prefix) {
 		b.prefix += "_"
 	}
-	// In marked each span is a token of its own, so that what is inside of it
-	// does not matter.
+	// In marked each span is one token, so that its content does not matter.
 	var marked strings.Builder
 	places := make([]Span, len(spans)) // of the marks
 	last := 0

@@ -111,6 +111,6 @@ func (c *Conn) Trusted(query string, args ...any) ([][]any, error) {
 	}
 }
 
-// OnRow has fn told of each row that the transaction changes from now on, also
-// through triggers and foreign keys.
+// OnRow sets a function that is called for each row that the transaction
+// changes from now on, including through triggers and foreign keys.
 func (c *Conn) OnRow(fn sqlite.RowFunc) { c.sql.OnRow(fn) }

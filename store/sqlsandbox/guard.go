@@ -34,7 +34,7 @@ type guard struct {
 	// The client's statement, and what it was seen to do.
 	statement *Statement
 	changed   map[string]bool // tables it changes, also through triggers
-	targets   map[string]bool // tables it changes by itself
+	targets   map[string]bool // tables it changes directly
 	refused   *agent.Error    // the first refusal
 }
 
@@ -213,10 +213,10 @@ func (g *guard) inside(context string) bool {
 	return (fired && g.changed[table] || g.views[context]) && isHidden(context) && !g.statement.spelt[context]
 }
 
-// follows reports whether SQLite looks after a foreign key from table to one
-// that the statement changes. It names no context for that, but a statement
-// changes one table by itself, and that one comes first; and it reads no
-// closed table by itself, for it cannot spell one.
+// follows reports whether SQLite enforces a foreign key from table to one that
+// the statement changes. SQLite names no context for that. But a statement
+// directly changes only one table, which comes first, and it cannot directly
+// read a hidden table, since it cannot name one.
 func (g *guard) follows(table string, key func(foreignKey) bool) bool {
 	return slices.ContainsFunc(g.foreign[table], func(k foreignKey) bool { return g.changed[k.parent] && key(k) })
 }
@@ -251,7 +251,7 @@ func (g *guard) mayAsk(name, argument string) bool {
 	return true
 }
 
-// Targets lists the tables that the last statement changed by itself.
+// Targets lists the tables that the last statement changed directly.
 func (c *Conn) Targets() []string { return slices.Sorted(maps.Keys(c.guard.targets)) }
 
 // openModules are the virtual tables that need no table: they read nothing

@@ -1,6 +1,6 @@
-// Package sqlsandbox runs SQL that comes from clients on an agent's file: one
-// statement at a time, on connections of its own that refuse to compile what is
-// not allowed, within limits of time, memory, temporary files and answer size.
+// Package sqlsandbox runs clients' SQL on an agent's file: one statement at a
+// time, on separate connections that refuse to compile what is not allowed,
+// within limits of time, memory, temporary files and response size.
 package sqlsandbox
 
 import (

@@ -120,7 +120,7 @@ func (t *tokenizer) while(in func(byte) bool) {
 	}
 }
 
-// quoted moves past a quoted token, in which a doubled quote stands for itself.
+// quoted moves past a quoted token, in which a doubled quote is one quote.
 func (t *tokenizer) quoted(quote byte, kind tokenKind) tokenKind {
 	for t.at++; t.at < len(t.text); t.at++ {
 		if t.text[t.at] != quote {

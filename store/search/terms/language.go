@@ -14,8 +14,8 @@ import (
 	"github.com/blevesearch/snowballstem/spanish"
 )
 
-// Language is a language whose words have a stemmer, besides English, whose
-// stemmer the index has itself.
+// Language is a language whose words have a stemmer. English is not among them,
+// because the index itself has its stemmer.
 type Language struct {
 	Code      string     // ISO 639-1
 	Compounds bool       // words are put together without spaces
