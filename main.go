@@ -353,7 +353,7 @@ func (a *app) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
 	if err := a.cluster.Drain(ctx); err != nil {
-		a.log.Info("the other servers of the cluster take the agents over when this one has stopped", "reason", err)
+		a.log.Info("this server could not move its agents: the other servers take them over once it has stopped", "reason", err)
 	}
 }
 

@@ -32,7 +32,7 @@ type changeFeed struct {
 	db     *store.DB
 	start  sync.Once
 	failed error         // of open
-	wake   chan struct{} // something is to be sent
+	wake   chan struct{} // there is something to send
 	ended  chan struct{}
 
 	mu       sync.Mutex // guards the fields below

@@ -11,7 +11,7 @@ import (
 	"satchel/store/cluster"
 )
 
-// drainTime bounds how long a server gives its agents away.
+// drainTime is how long a server may take to move its agents to others.
 const drainTime = 10 * time.Minute
 
 type clusterNode struct {
@@ -164,7 +164,7 @@ func (s *Server) drainNode(c *rest.Call, in *drainNodeIn) (Success, error) {
 	go func() {
 		defer cancel()
 		if err := d.Drain(ctx); err != nil {
-			s.log.Error("give the agents of this server to others", "error", err)
+			s.log.Error("move the agents of this server to others", "error", err)
 		}
 	}()
 	return Success{true, "the server gives its agents to the others, and gets no more until it is restarted"}, nil

@@ -11,7 +11,7 @@ import (
 	"satchel/agent"
 )
 
-// Limits of a contacts file, besides its size.
+// Limits of a contacts file, in addition to its size.
 const (
 	maxContactColumns  = 200
 	maxColumnName      = 100      // characters

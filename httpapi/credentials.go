@@ -25,7 +25,7 @@ func (s *Server) listCredentials(c *rest.Call, in *listCredentialsIn) (credentia
 
 type createCredentialIn struct {
 	Body struct {
-		Preset string            `json:"preset,omitempty" doc:"A preset of /api/credential-presets, which fills what is not given." example:"github"`
+		Preset string            `json:"preset,omitempty" doc:"A preset of /api/credential-presets, which fills in omitted fields." example:"github"`
 		Values map[string]string `json:"values,omitempty" doc:"Values for the fields of the preset." example:"{\"token\":\"YOUR_TOKEN\"}"`
 		agent.CredentialChange
 	}

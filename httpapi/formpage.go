@@ -111,7 +111,7 @@ func (v formView) form() (nodes []*html.Node) {
 	return append(nodes, form)
 }
 
-// node returns a field with its label and what is to be said of it.
+// node returns a field with its label, help and error.
 func (f fieldView) node() *html.Node {
 	class := ""
 	if f.Error != "" {

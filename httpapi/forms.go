@@ -126,8 +126,8 @@ func (s *Server) showForm(c echo.Context) error {
 	return sendPage(c, http.StatusOK, viewOf(&f.Form, c.QueryParams(), nil))
 }
 
-// failForm says why a form cannot be used: to people in words of theirs, to
-// programs as any other error.
+// failForm responds that a form cannot be used: with a page for people, and
+// with a normal error for programs.
 func (s *Server) failForm(c echo.Context, err error) error {
 	e := rest.AsError(err)
 	status := rest.StatusOf(e.Code)
@@ -236,8 +236,8 @@ func (s *Server) submit(c echo.Context, f *openForm, sent *submission, values ma
 	return s.thank(c, f)
 }
 
-// answerForm shows what a webhook-response says: a text as a page, anything
-// else as a hook would answer it.
+// answerForm responds with the result of a webhook-response: a text as a page,
+// anything else as the response of a hook.
 func (s *Server) answerForm(c echo.Context, f *openForm, result *agent.NodeResult) error {
 	var answer struct {
 		Status  float64

@@ -33,8 +33,8 @@ type submittedFile struct {
 	Data     string `json:"data"` // base64
 }
 
-// trapName is a field that people do not see, and programs that send spam fill
-// in; tokenName says which showing of a page a submission is of.
+// trapName is a hidden field that only spam bots fill in; tokenName identifies
+// the page view that a submission comes from.
 const (
 	trapName  = "_url"
 	tokenName = "_token"

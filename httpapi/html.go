@@ -54,7 +54,7 @@ func element(name string, attributes []html.Attribute, children ...*html.Node) *
 // textNode returns text, which is escaped when it is written.
 func textNode(s string) *html.Node { return &html.Node{Type: html.TextNode, Data: s} }
 
-// foreign returns text that somebody else wrote, in whichever direction it runs.
+// foreign returns text from users in its own writing direction.
 func foreign(s string) *html.Node { return element("bdi", nil, textNode(s)) }
 
 // attributes returns attributes of names and values, which alternate. Values are

@@ -99,12 +99,12 @@ func (s *Server) noteTakeover(ctx context.Context, db *store.DB, session, id str
 func (s *Server) endTakeover(c *rest.Call, in *takeoverIn, to agent.TakeoverStatus) (agent.Takeover, error) {
 	session, err := s.options.Browser.Session(c.DB, in.ID)
 	if err != nil {
-		return c.DB.MoveTakeover(c, in.ID, in.TakeoverID, to) // which returns that it is over, or unknown
+		return c.DB.MoveTakeover(c, in.ID, in.TakeoverID, to) // whose error says that it has ended or is unknown
 	}
 	return s.options.Live.MoveTakeover(c, session, in.TakeoverID, to)
 }
 
-// livePages registers the requests of the live view besides its socket. Their
+// livePages registers the routes of the live view other than its socket. Their
 // link gives access.
 func (s *Server) livePages() {
 	s.echo.GET(livePath+"/:session/state", s.liveState)

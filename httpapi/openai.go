@@ -24,7 +24,7 @@ func (s *Server) openAIFault(handle func(*rest.Call) error) func(*rest.Call) err
 	}
 }
 
-// openAIError has the fields of OpenAI's errors besides ours.
+// openAIError has the fields of OpenAI's errors in addition to ours.
 type openAIError struct {
 	Error openAIErrorContent `json:"error"`
 }

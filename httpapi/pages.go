@@ -63,8 +63,8 @@ func policyOf(name string) string {
 	return pagePolicy
 }
 
-// packed is the extension of embedded files that gzip has compressed: those that
-// never change but with a version of somebody else.
+// packed is the extension of embedded files that are compressed with gzip:
+// third-party files, which only change with a new version.
 const packed = ".gz"
 
 // page is an embedded file. It is hashed, and compressed unless it is, on first use.

@@ -44,7 +44,8 @@ type response struct {
 	Store             bool                `json:"store"`
 	Metadata          map[string]string   `json:"metadata"`
 
-	// Fields that are the same in every answer: what they tune is passed over.
+	// Fields that are the same in every response, because the parameters that
+	// they reflect are ignored.
 	ParallelToolCalls bool              `json:"parallel_tool_calls"`
 	Truncation        string            `json:"truncation" example:"disabled"`
 	TopP              float64           `json:"top_p"`
@@ -93,7 +94,7 @@ type responseItem struct {
 	Status    string         `json:"status" enum:"in_progress,completed,incomplete" example:"completed"`
 	Role      string         `json:"role,omitempty" example:"assistant"`
 	Content   []responsePart `json:"content,omitzero" doc:"Of a message."`
-	CallID    string         `json:"call_id,omitempty" doc:"Of a call: what function_call_output names."`
+	CallID    string         `json:"call_id,omitempty" doc:"Of a call: its id, which function_call_output refers to."`
 	Name      string         `json:"name,omitempty"`
 	Arguments *string        `json:"arguments,omitempty"`
 }
@@ -176,7 +177,7 @@ func (in *responseIn) response(model string) response {
 	return out
 }
 
-// token returns the part of an id behind its prefix.
+// token returns the part of a new id after its prefix.
 func token() string {
 	_, token, _ := strings.Cut(agent.NewID("resp"), "-")
 	return token
@@ -213,8 +214,8 @@ func callItem(id string, i int, call llm.ToolCall) responseItem {
 
 var citedNumber = regexp.MustCompile(`\[(\d{1,3})\]`)
 
-// citationsOf returns where a text cites passages. A source without an address of
-// its own is cited by its page in the console.
+// citationsOf returns the citations of passages in a text. A source without a
+// URL is cited by its page in the console.
 func (s *Server) citationsOf(c *rest.Call, a agentchat.Answer) []responseCitation {
 	list := []responseCitation{}
 	for _, at := range citedNumber.FindAllStringSubmatchIndex(a.Text, -1) {

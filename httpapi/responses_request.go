@@ -28,7 +28,7 @@ type responseText struct {
 type responseIn struct {
 	Body struct {
 		Model           string            `json:"model,omitempty" doc:"Any name; the model is determined by the agent's settings." example:"support"`
-		Input           json.RawMessage   `json:"input" required:"true" types:"string,[]object" doc:"A text, or items: message, function_call, function_call_output, item_reference; reasoning is passed over." sample:"\"How do I get my money back?\""`
+		Input           json.RawMessage   `json:"input" required:"true" types:"string,[]object" doc:"A text, or items: message, function_call, function_call_output, item_reference; reasoning is ignored." sample:"\"How do I get my money back?\""`
 		Instructions    *string           `json:"instructions,omitempty" nullable:"true" doc:"A system message before the input. Those of earlier responses do not count."`
 		Tools           []responseTool    `json:"tools,omitempty" nullable:"true" doc:"Functions run by the caller. If set, the agent's own tools are not used."`
 		ToolChoice      json.RawMessage   `json:"tool_choice,omitempty" types:"string,object,null" doc:"auto, required, or one of the functions; none also disables the agent's own tools."`
@@ -234,8 +234,8 @@ func (r *responseReader) checkCalls() error {
 	return nil
 }
 
-// readItem reads an item and returns it as it is kept, nil for one that is passed
-// over.
+// readItem reads an item and returns it in the form in which it is kept, or nil
+// for one that is ignored.
 func (r *responseReader) readItem(i int, raw json.RawMessage) (json.RawMessage, error) {
 	at := fmt.Sprintf("input[%d]", i)
 	var item inputItem

@@ -156,7 +156,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("GET", "/agents/{id}/credentials/{credentialId}", 200, "Read a credential and what uses it", s.getCredential),
 		rest.JSON("PUT", "/agents/{id}/credentials/{credentialId}", 200, "Update a credential; another host, endpoint or type needs the secret again", s.updateCredential).Fails(agent.CodeConflict),
 		rest.JSON("DELETE", "/agents/{id}/credentials/{credentialId}", 204, "Delete a credential that nothing uses", s.deleteCredential).Fails(agent.CodeConflict),
-		rest.JSON("POST", "/agents/{id}/credentials/{credentialId}/test", 200, "Test a credential by its request; one that fails answers success false", s.testCredential).Fails(agent.CodeConflict),
+		rest.JSON("POST", "/agents/{id}/credentials/{credentialId}/test", 200, "Test a credential with its test request; a failure is success false", s.testCredential).Fails(agent.CodeConflict),
 		rest.JSON("POST", "/agents/{id}/credentials/{credentialId}/confirm", 200, "Confirm a credential that was copied with its agent", s.confirmCredential),
 		rest.JSON("POST", "/agents/{id}/credentials/{credentialId}/connect", 200, "Begin to connect a credential: a person signs in", s.connectCredential).Fails(agent.CodeConflict, agent.CodeUpstream),
 		rest.JSON("POST", "/agents/{id}/credentials/{credentialId}/connect/complete", 200, "Complete a sign-in by hand, or ask whether a device was allowed", s.completeConnection).Fails(agent.CodeConflict, agent.CodeUpstream),

@@ -109,8 +109,8 @@ func (s *Server) socket(c echo.Context) error {
 	return nil
 }
 
-// socketQuery parses a query in which a second "?" stands for "&", as Steel's
-// viewer writes it.
+// socketQuery parses a query in which a second "?" means "&", as Steel's viewer
+// writes it.
 func socketQuery(raw string) url.Values {
 	values, _ := url.ParseQuery(strings.ReplaceAll(raw, "?", "&")) // invalid parameters are ignored
 	return values
@@ -160,7 +160,7 @@ func (s *Server) visitor(c echo.Context, id, token string) (visit, error) {
 
 var errDisabled = agent.Errorf(agent.CodeAgentDisabled, "this agent is disabled; set its status to active to use it")
 
-// checkTakeover rejects the link of a takeover that is over.
+// checkTakeover rejects the link of a takeover that has ended.
 func (s *Server) checkTakeover(ctx context.Context, session *browser.Session, id string) error {
 	if id == "" {
 		return nil
@@ -213,8 +213,8 @@ func numberIn(query url.Values, name string, least, most int) (int, error) {
 	return n, nil
 }
 
-// serveSocket keeps a socket until either side ends it, the session ends, the
-// visitor's takeover is over, or the server stops.
+// serveSocket serves a socket until either side closes it, the session or the
+// visitor's takeover ends, or the server stops.
 func (s *Server) serveSocket(conn *websocket.Conn, v visit, out messages, pageID string) {
 	ctx, cancel := context.WithCancelCause(store.WithActor(s.streams, "live view"))
 	// Cancelling a read closes the connection, so reading ends after the close frame.

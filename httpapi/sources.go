@@ -137,8 +137,8 @@ func (s *Server) createSource(c *rest.Call) error {
 	return s.answerSource(c, source, wait)
 }
 
-// answerSource answers with a new source once it is ready or failed, the wait
-// is over, or the server stops.
+// answerSource responds with a new source once it is ready or failed, the time
+// to wait has passed, or the server stops.
 func (s *Server) answerSource(c *rest.Call, source agent.Source, wait time.Duration) error {
 	if err := allowWait(c, wait); err != nil {
 		return err
@@ -151,8 +151,8 @@ func (s *Server) answerSource(c *rest.Call, source agent.Source, wait time.Durat
 	return rest.WriteJSON(c.HTTP, http.StatusCreated, source)
 }
 
-// awaitSource returns a new source, or as it is once it is ready or failed, the
-// wait is over, or the server stops.
+// awaitSource returns a new source once it is ready or failed, the time to wait
+// has passed, or the server stops.
 func (s *Server) awaitSource(c *rest.Call, source agent.Source, wait time.Duration) (agent.Source, error) {
 	if wait <= 0 {
 		return source, nil

@@ -21,7 +21,8 @@ type searchIn struct {
 	Rerank   reranking `query:"rerank" json:"rerank,omitempty" enum:"true,llm,false" types:"boolean,string" doc:"true: an installed reranker reads the first 20 results, for up to 3 seconds. llm: the agent's language model rates them, which requires the role admin. The ratings are the scores." example:"true"`
 }
 
-// reranking is who rates the results: rerankByModel, rerankByLLM, or nobody.
+// reranking is how results are rated: rerankByModel, rerankByLLM, or not at
+// all.
 type reranking string
 
 const (

@@ -84,8 +84,8 @@ type sqlOut = store.Result
 const mediaCSV = "text/csv"
 
 // sendCSV streams the rows of a statement as CSV (RFC 4180) with a header row.
-// If not all rows can be sent, the connection is closed, so that nobody takes
-// a part for the whole.
+// If not all rows can be sent, the connection is closed, so that a part is not
+// mistaken for the whole.
 func sendCSV(c *rest.Call, in *sqlIn) error {
 	h := c.HTTP.Response().Header()
 	out := csv.NewWriter(c.HTTP.Response())

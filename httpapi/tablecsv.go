@@ -88,8 +88,8 @@ func rowCell(raw json.RawMessage) string {
 
 type importRowsIn struct {
 	tableIn
-	DryRun bool   `query:"dry_run" doc:"true: nothing is stored, the answer says what would be; may also be a form field."`
-	Key    string `query:"key" doc:"The column by which rows are found that are there already: id, or one that is unique. Without it all rows are added. May also be a form field." example:"email"`
+	DryRun bool   `query:"dry_run" doc:"true: store nothing and return what would be stored. Also accepted as a form field."`
+	Key    string `query:"key" doc:"The column that identifies existing rows: id, or a unique one. Without it, all rows are added. Also accepted as a form field." example:"email"`
 }
 
 // importRows reads a CSV file into a table.
@@ -152,8 +152,8 @@ func columnOf(t *agent.Table, cell string) (agent.TableColumn, bool) {
 	return agent.TableColumn{}, false
 }
 
-// readRowsCSV reads a file as readContactsCSV does. A column that the table does
-// not have is an error; created_at and updated_at are passed over.
+// readRowsCSV reads a file as readContactsCSV does. A column that the table
+// does not have is an error; created_at and updated_at are ignored.
 func readRowsCSV(t *agent.Table, text string) ([]csvRow[[]agent.Cell], error) {
 	records, err := openRecords(text, func(cell string) bool { _, known := columnOf(t, cell); return known })
 	if err != nil {

@@ -33,7 +33,7 @@ type listTablesIn struct{ rest.ListParams }
 type createTableIn struct {
 	Body struct {
 		Name    string              `json:"name" required:"true" doc:"Lower-case letters, digits and _; SQL calls the table data_NAME." example:"leads"`
-		Columns []agent.TableColumn `json:"columns" required:"true" doc:"1 to 64 columns. Every table has id, created_at and updated_at besides."`
+		Columns []agent.TableColumn `json:"columns" required:"true" doc:"1 to 64 columns. Every table also has id, created_at and updated_at."`
 	}
 }
 
@@ -174,7 +174,7 @@ func (s *Server) deleteRow(c *rest.Call, in *rowIn) (none, error) {
 type upsertRowIn struct {
 	tableIn
 	Body struct {
-		Key string    `json:"key" required:"true" doc:"The column by which the row is found: id, or one that is unique." example:"email"`
+		Key string    `json:"key" required:"true" doc:"The column that identifies the row: id, or a unique one." example:"email"`
 		Row agent.Row `json:"row" required:"true" example:"{\"email\":\"ada@example.com\",\"status\":\"won\"}"`
 	}
 }

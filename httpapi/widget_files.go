@@ -34,7 +34,7 @@ func visitorFiles(attachments []agent.Attachment) []visitorFile {
 	return files
 }
 
-// filesAllowed says which files visitors may send.
+// filesAllowed describes the files that visitors may send.
 type filesAllowed struct {
 	Max     int      `json:"max"`      // of one message
 	MaxSize int64    `json:"max_size"` // bytes of a file

@@ -22,7 +22,7 @@ type importWorkflowsIn struct {
 
 // importedWorkflows is what a document became.
 type importedWorkflows struct {
-	Workflows   []agent.Workflow       `json:"workflows" doc:"Drafts. Nodes that cannot be run here keep their type; what n8n had is in imported of the data of nodes that are not exact."`
+	Workflows   []agent.Workflow       `json:"workflows" doc:"Drafts. Unsupported nodes keep their n8n type; nodes that are not exact have the original in data.imported."`
 	Schedules   []n8n.DraftSchedule    `json:"schedules" doc:"Schedules of the workflows; they are created paused."`
 	Tools       []n8n.DraftTool        `json:"tools" doc:"Tools that chat nodes of the workflows call."`
 	Credentials []n8n.NeededCredential `json:"credentials" doc:"Credentials to make, by the names that nodes and tools refer to. Secrets are never imported."`

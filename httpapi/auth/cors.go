@@ -38,8 +38,8 @@ func (p *Policy) SetCORS(h http.Header, r *http.Request) {
 	h["Access-Control-Expose-Headers"] = exposeList
 }
 
-// SetPreflight sets the headers that answer a browser's question what it may
-// send; more are headers beside the usual ones.
+// SetPreflight sets the headers of a response to a browser's preflight request;
+// more are additional allowed headers.
 func (p *Policy) SetPreflight(h http.Header, more ...string) {
 	h.Set("Access-Control-Allow-Methods", corsMethods)
 	h.Set("Access-Control-Allow-Headers", strings.Join(append([]string{corsHeaders}, more...), ", "))

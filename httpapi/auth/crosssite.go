@@ -40,10 +40,10 @@ func (p *Policy) keyed(r *http.Request) bool {
 	return key != nil && (p.options.Verifier == nil || !proxied)
 }
 
-// checkOrigin judges what the browser says of the page that sends the request.
-// Programs say nothing and pass. Pages of the same site but of another origin,
-// such as a sibling subdomain or another port, count as foreign, also when they
-// send no Origin, as for an image.
+// checkOrigin checks the headers by which a browser identifies the page that
+// sends the request. Programs do not send them and pass. Pages of the same site
+// but of another origin, such as a sibling subdomain or another port, count as
+// foreign, even if they send no Origin, as for an image.
 func (p *Policy) checkOrigin(r *http.Request) error {
 	sites, origins := r.Header.Values("Sec-Fetch-Site"), r.Header.Values("Origin")
 	cross, same := false, true

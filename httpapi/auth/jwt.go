@@ -67,7 +67,7 @@ func NewVerifier(ctx context.Context, opts VerifierOptions) (*Verifier, error) {
 		opts.Log = slog.Default()
 	}
 	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
-		opts.Log.Warn("the identity proxy's keys are fetched without encryption: who can change that answer can sign in as anyone",
+		opts.Log.Warn("the identity proxy's keys are fetched without encryption: anyone who can change the response can sign in as anyone",
 			"host", u.Host)
 	}
 	checks := []jwt.ParserOption{
@@ -90,10 +90,10 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
 }
 
-// Verify returns the person that a token is about: the email address in lower
+// Verify returns the person that a token identifies: the email address in lower
 // case, and the name, which may be empty. Every error is an *agent.Error with
-// CodeUnauthorized, which says what is wrong and shows nothing of the token.
-// It may wait for the keys, at most fetchTimeout or until ctx ends.
+// CodeUnauthorized, which explains the problem without showing any part of the
+// token. It may wait for the keys, at most fetchTimeout or until ctx ends.
 func (v *Verifier) Verify(ctx context.Context, token string) (email, name string, err error) {
 	if len(token) > maxToken {
 		return "", "", explainToken(errTokenSize)
@@ -147,7 +147,8 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// tokenPerson is what a verified token says, true from since to before until.
+// tokenPerson is the content of a verified token, valid from since to before
+// until.
 type tokenPerson struct {
 	email, name  string
 	since, until time.Time
@@ -175,10 +176,10 @@ func readClaims(claims jwt.MapClaims) (person tokenPerson, err error) {
 	return person, nil
 }
 
-// isSafeEmail reports whether normal looks like an email address and can be
-// taken for no other than original: characters that cannot be seen are
-// refused, and those whose lower case is an ASCII letter, such as the Kelvin
-// sign, would let one person sign in as another.
+// isSafeEmail reports whether normal looks like an email address and cannot be
+// confused with original: invisible characters are refused, and so are
+// characters whose lower case is an ASCII letter, such as the Kelvin sign,
+// which would let one person sign in as another.
 func isSafeEmail(normal, original string) bool {
 	for _, r := range strings.TrimSpace(original) {
 		if !unicode.IsPrint(r) || r == utf8.RuneError || r >= utf8.RuneSelf && unicode.ToLower(r) < utf8.RuneSelf {
@@ -204,8 +205,8 @@ var (
 	errNoKeys     = errors.New("no keys")
 )
 
-// explainToken says in our own words why a token was refused; errors of the
-// libraries quote parts of it.
+// explainToken returns why a token was refused in our own words, because errors
+// of the libraries quote parts of it.
 func explainToken(err error) error {
 	why := "is not valid"
 	for _, known := range []struct {

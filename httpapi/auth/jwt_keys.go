@@ -27,7 +27,7 @@ const (
 	refetchEvery = time.Minute      // a set is fetched again, and a failed fetch repeated
 	keysLast     = 24 * time.Hour   // through an outage, from the last good fetch
 	fetchTimeout = 5 * time.Second  // from dialling to the last byte
-	maxKeyBytes  = 512 << 10        // of a key set; some publish certificates beside the keys
+	maxKeyBytes  = 512 << 10        // of a key set; some include certificates
 	maxKeys      = 64               // of a key set: a token without kid is tried with each
 	rememberFor  = 60 * time.Second // a verified token
 	rememberMost = 4096             // verified tokens
@@ -183,15 +183,15 @@ func (k *signingKeys) download(now time.Time) (*keySet, error) {
 // keySet is one state of the published keys, with the tokens that they have
 // verified: both go when the next one comes.
 type keySet struct {
-	at  time.Time // when it was asked for
+	at  time.Time // when it was requested
 	key jwt.Keyfunc
 
 	mu       sync.RWMutex
 	verified map[[sha256.Size]byte]tokenPerson
 }
 
-// readKeySet reads a JSON Web Key Set. Keys that are broken, too weak or made
-// for something else are left out; a set without any is one that trusts nobody.
+// readKeySet reads a JSON Web Key Set. Keys that are broken, too weak or for
+// another purpose are left out; a set without any verifies no token.
 func readKeySet(body []byte, at time.Time) (*keySet, error) {
 	if len(body) > maxKeyBytes {
 		return nil, fmt.Errorf("the key set has more than %d bytes", maxKeyBytes)

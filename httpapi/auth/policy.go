@@ -15,7 +15,8 @@ import (
 // specification's name and the one that Cloudflare Access uses.
 var TokenHeaders = [2]string{"Edge-Access-Jwt-Assertion", "Cf-Access-Jwt-Assertion"}
 
-// KeyHeader is the header for an API key, beside Authorization: Bearer.
+// KeyHeader is the header for an API key, as an alternative to Authorization:
+// Bearer.
 const KeyHeader = "X-API-Key"
 
 // Options say who may use the service, and from which pages.
@@ -53,8 +54,8 @@ func (p *Policy) Open() bool {
 	return p.options.Verifier == nil && !p.options.Folder.KeyMade()
 }
 
-// Identify returns who makes a request. A token or key that is present and bad
-// is an error, never nobody.
+// Identify returns who makes a request. An invalid token or key is an error,
+// not an anonymous caller.
 func (p *Policy) Identify(r *http.Request) (agent.Identity, error) {
 	if p.Open() {
 		return agent.Identity{Open: true}, nil
@@ -151,8 +152,8 @@ func (p *Policy) RequireOwnRole(caller agent.Identity, db *store.DB, need agent.
 	return nil
 }
 
-// ownRole is the caller's own role on an agent: the role that everyone has on
-// the default agent is nobody's own.
+// ownRole returns the role that was granted to the caller on an agent; the role
+// that everyone has on the default agent does not count.
 func ownRole(caller agent.Identity, db *store.DB) agent.Role {
 	return caller.OwnRole(db.ID(), db.Roles())
 }

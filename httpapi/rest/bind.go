@@ -235,9 +235,9 @@ func bodyTooLarge() error {
 	return agent.Errorf(agent.CodeFileTooLarge, "a JSON body may have at most %d MB", maxJSONBody>>20).With("limit_bytes", maxJSONBody)
 }
 
-// bindObject decodes a JSON object field by field, so that a wrong type is
-// named by its field and unknown fields are passed over. An absent body
-// is an empty object.
+// bindObject decodes a JSON object field by field, so that an error names the
+// field with a wrong type and unknown fields are ignored. An absent body is an
+// empty object.
 func bindObject(data []byte, body reflect.Value, fields []boundField, issues *agent.Issues) error {
 	if len(data) == 0 {
 		return nil
@@ -279,7 +279,8 @@ func syntaxPlace(err error) string {
 	return "it ends too early"
 }
 
-// ExplainJSON says in words what is wrong with a field's value.
+// ExplainJSON returns the field and the reason why its value could not be
+// decoded.
 func ExplainJSON(field string, err error) (string, string) {
 	var typeError *json.UnmarshalTypeError
 	if !errors.As(err, &typeError) {

@@ -31,7 +31,7 @@ type compressWriter struct {
 var varyEncoding = []string{echo.HeaderAcceptEncoding} // shared by all answers
 
 var gzipWriters = sync.Pool{New: func() any {
-	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // a level that there is
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the error is only for an unknown level
 	return w
 }}
 
@@ -149,8 +149,8 @@ func compressible(status int, h http.Header) bool {
 	return media == echo.MIMEApplicationJSON || media == echo.MIMEApplicationXML || media == echo.MIMEApplicationJavaScript
 }
 
-// acceptsGzip reports whether the client reads gzip. What it says of gzip
-// counts before what it says of any coding.
+// acceptsGzip reports whether the client accepts gzip. A rule for gzip takes
+// precedence over one for any coding.
 func acceptsGzip(r *http.Request) bool {
 	anyCoding := false
 	for part := range strings.SplitSeq(r.Header.Get(echo.HeaderAcceptEncoding), ",") {
@@ -226,7 +226,7 @@ func (p *Packed) Serve(c echo.Context) error {
 	return c.Blob(http.StatusOK, p.media, data)
 }
 
-// matchesETag reports whether the client already has what the tag stands for.
+// matchesETag reports whether the client already has the content with this tag.
 func matchesETag(r *http.Request, tag string) bool {
 	tag = strings.TrimPrefix(tag, "W/")
 	for known := range strings.SplitSeq(r.Header.Get("If-None-Match"), ",") {

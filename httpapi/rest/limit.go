@@ -110,8 +110,8 @@ func (l *Limiter) client(r *http.Request, name string) client {
 	return client{prefix: network(l.address(r))}
 }
 
-// Check counts the request, sets the three headers, and refuses what is over
-// the limit. It counts for name, or without one for its address.
+// Check counts the request, sets the three headers, and refuses requests over
+// the limit. It counts for name or, without one, for the client's address.
 func (l *Limiter) Check(c echo.Context, class Class, name string) error {
 	if l == nil || class == Unlimited {
 		return nil
@@ -129,8 +129,8 @@ func (l *Limiter) Check(c echo.Context, class Class, name string) error {
 	return tooMany(limit, wait)
 }
 
-// Count counts what a request does beside what its route counts for, such as
-// the call of a tool, and refuses what is over the limit.
+// Count counts a request in a class in addition to that of its route, for
+// instance for the call of a tool, and refuses it over the limit.
 func (l *Limiter) Count(c echo.Context, class Class) error {
 	if l == nil || l.limits[class] == 0 {
 		return nil
@@ -142,7 +142,7 @@ func (l *Limiter) Count(c echo.Context, class Class) error {
 	return tooMany(limit, l.wait(reset))
 }
 
-// CountOf counts what a request does for a name, against a limit of its own.
+// CountOf counts a request for a name, against a separate limit.
 func (l *Limiter) CountOf(c echo.Context, class Class, name string, limit int) error {
 	if l == nil {
 		return nil

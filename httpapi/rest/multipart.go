@@ -12,7 +12,7 @@ import (
 	"satchel/agent"
 )
 
-// Bounds of a multipart request beside its file.
+// Limits of a multipart request other than that of its file.
 const (
 	maxFormField  = 64 << 10
 	maxFormFields = 100
@@ -29,7 +29,7 @@ type FilePartReader struct {
 }
 
 // FilePart reads a multipart request up to its file. Text fields named in
-// fields are stored there; those behind the file are read by Rest.
+// fields are stored there; those after the file are read by Rest.
 func FilePart(c echo.Context, name string, fields map[string]string) (*FilePartReader, error) {
 	if err := checkMedia(c.Request(), echo.MIMEMultipartForm); err != nil {
 		return nil, err
@@ -81,14 +81,14 @@ func (f *FilePartReader) next(name string, fields map[string]string) error {
 	}
 }
 
-// NextFile goes on to the next file called name, and reports whether there is
-// one. What was not read of the file before is passed over.
+// NextFile advances to the next file called name, and reports whether there is
+// one. The unread rest of the previous file is skipped.
 func (f *FilePartReader) NextFile(name string, fields map[string]string) (bool, error) {
 	err := f.next(name, fields)
 	return f.Part != nil, err
 }
 
-// Rest reads the text fields behind the file.
+// Rest reads the text fields after the file.
 func (f *FilePartReader) Rest(fields map[string]string) error { return f.next("", fields) }
 
 func (f *FilePartReader) extend() error {

@@ -27,13 +27,13 @@ type API struct {
 	Components            map[string]string             // names of types where the rule gives no good one
 	Aliases               map[reflect.Type]reflect.Type // types that are described as others
 	ErrorTypes            map[string]reflect.Type       // by area, where errors have a shape of their own
-	DefaultAnswer         string                        // describes what a route with a secret of its own may answer
+	DefaultAnswer         string                        // describes other responses of a route with its own secret
 }
 
 // Scheme is a way by which callers prove who they are, in OpenAPI's words.
 type Scheme struct{ Type, In, Name, Scheme, Description string }
 
-// Area is a group of routes: those whose first word behind the agent is one of
+// Area is a group of routes: those whose first word after the agent is one of
 // its words.
 type Area struct{ Name, Words, About string }
 

@@ -67,7 +67,7 @@ func (d *description) tags() []*huma.Tag {
 	return tags
 }
 
-// rules says in words what a route asks of its caller.
+// rules describes what a route requires of its caller.
 func rules(r *Route) string {
 	var said []string
 	switch r.Access {

@@ -188,9 +188,9 @@ func allowNull(s *huma.Schema) {
 	}
 }
 
-// example makes a value of a schema out of the examples of its fields. Of an
-// object it shows what is required or has an example; ok is false when that
-// is nothing.
+// example builds a value of a schema from the examples of its fields. An object
+// has the fields that are required or have an example; ok is false if there are
+// none.
 func (t *types) example(s *huma.Schema) (value any, ok bool) {
 	s = t.resolve(s)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"satchel/store"
 )
 
-// Meta says where in a list a page stands.
+// Meta is the position of a page in its list.
 type Meta struct {
 	Total  int    `json:"total" doc:"Total number of records." example:"1"`
 	Limit  int    `json:"limit" example:"50"`
@@ -61,7 +61,7 @@ func (p ListParams) Page(sortable ...string) (store.Page, error) {
 // offsetCursor begins the cursors of lists that are whole in memory.
 const offsetCursor = "offset-"
 
-// continueAt has a page begin where the cursor says.
+// continueAt makes a page begin at the cursor.
 func (p ListParams) continueAt(page *store.Page) (err error) {
 	if p.Cursor == "" {
 		return nil

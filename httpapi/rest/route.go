@@ -34,10 +34,10 @@ type Call struct {
 	Identity agent.Identity
 	Role     agent.Role
 	DB       *store.DB // the agent of the path; nil on other routes
-	Refused  error     // why the table refuses the caller, on a route with a secret of its own
+	Refused  error     // why the table refuses the caller, on a route with its own secret
 }
 
-// Route is one line of the route table. Its methods set what a line says beyond
+// Route is one line of the route table. Its methods set properties other than
 // method, path, status and summary, and return the route.
 type Route struct {
 	Method  string
@@ -66,7 +66,7 @@ type Form struct {
 	File   string
 	Most   int               // how many files may come under that name; 0: one
 	Fields map[string]string // name and description
-	JSON   reflect.Type      // of the JSON body that may come in its place; nil for none
+	JSON   reflect.Type      // of the JSON body that is accepted instead; nil for none
 }
 
 // JSON makes a line of the table out of a typed handler: In is bound from path,
@@ -154,7 +154,7 @@ func (r *Route) Attaches(media ...string) *Route { r.Media, r.Attached = media, 
 // Accepts names the media types of a body that the handler reads itself.
 func (r *Route) Accepts(media ...string) *Route { r.Accepted = media; return r }
 
-// Takes says that the request is a multipart form.
+// Takes declares that the request is a multipart form.
 func (r *Route) Takes(f Form) *Route { r.Form = &f; return r }
 
 // Returns describes the JSON that a raw handler answers.
@@ -163,7 +163,7 @@ func (r *Route) Returns(out any) *Route { r.Out = reflect.TypeOf(out); return r 
 // Locates sets the Location header of a 201 from what was made.
 func (r *Route) Locates(where func(*Call, any) string) *Route { r.location = where; return r }
 
-// Tagged says that the answer has an ETag.
+// Tagged declares that the response has an ETag.
 func (r *Route) Tagged() *Route { r.tagged = true; return r }
 
 // EchoPath is the path below /api in echo's notation.
@@ -178,7 +178,7 @@ type Parameter struct {
 	Field reflect.StructField // of In
 }
 
-// Parameters returns what the route binds beside its body.
+// Parameters returns what the route binds other than its body.
 func (r *Route) Parameters() []Parameter {
 	var all []Parameter
 	for _, p := range newBinding(r.In).params {

@@ -57,8 +57,8 @@ type ErrorBody struct {
 	Error ErrorContent `json:"error"`
 }
 
-// ErrorContent says what went wrong, for programs by code and details, for
-// people by message.
+// ErrorContent describes an error: code and details are for programs, message
+// is for people.
 type ErrorContent struct {
 	Code    agent.Code     `json:"code" example:"VALIDATION_ERROR"`
 	Message string         `json:"message" example:"name is required"`
@@ -67,8 +67,8 @@ type ErrorContent struct {
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// lengthByItself is the size up to which net/http sends the length of an answer
-// that is written at once by itself.
+// lengthByItself is the size up to which net/http adds the Content-Length of a
+// response that is written at once.
 const lengthByItself = 1 << 10
 
 var jsonType = []string{echo.MIMEApplicationJSON} // shared by all answers
