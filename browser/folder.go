@@ -95,7 +95,7 @@ func (f *folder) remove() error {
 func removeOrphans() error {
 	entries, err := os.ReadDir(os.TempDir())
 	if err != nil {
-		return fmt.Errorf("browser: look for what a killed server left: %w", err)
+		return fmt.Errorf("browser: find the remains of a killed server: %w", err)
 	}
 	var failed error
 	for _, e := range entries {

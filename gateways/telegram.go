@@ -91,7 +91,7 @@ func telegramRefusal(err error) error {
 	case status.status == http.StatusConflict:
 		return newClientError("another program fetches this bot's messages, or a webhook is set (409)", err)
 	case says("chat not found"):
-		return newClientError("Telegram has no such chat, or nobody there has written to the bot yet (400)", err)
+		return newClientError("Telegram has no such chat, or its members have not written to the bot yet (400)", err)
 	case says("can't parse entities"):
 		return newClientError("Telegram cannot parse the message's markup with this parse_mode (400)", err)
 	case says("webhook"):

@@ -335,7 +335,7 @@ func (ix *Index) complete(ctx context.Context, db *store.DB, m model, list []can
 	}
 	vectors, err := ix.embedFor(ctx, db, m, texts...)
 	if err != nil {
-		return fmt.Errorf("embed what was found: %w", err)
+		return fmt.Errorf("embed results: %w", err)
 	}
 	if len(vectors[0]) != len(vector) {
 		return fmt.Errorf("vectors of %d and %d numbers of one model", len(vector), len(vectors[0]))

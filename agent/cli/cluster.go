@@ -48,7 +48,7 @@ func (c *Config) NodeURL(listener net.Addr) (string, error) {
 
 func (p *Program) cluster(root *cobra.Command) *cobra.Command {
 	shows := []string{"cluster", "master-key"}
-	all := &cobra.Command{Use: "cluster", Short: "Manage the servers of a cluster, bring agents into it and out of it", Example: "  satchel cluster status"}
+	all := &cobra.Command{Use: "cluster", Short: "Manage the servers of a cluster, import and export its agents", Example: "  satchel cluster status"}
 	all.AddCommand(client.ClusterCommands(p.client())...)
 	all.AddCommand(
 		command{use: "import DIR", short: "Add the agents of a data folder, whose server is stopped, to the cluster", example: "cluster import ./data", args: 1, shows: shows,

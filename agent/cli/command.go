@@ -61,7 +61,7 @@ func (p *Program) Run(ctx context.Context, args []string) error {
 	const short = "Self-hosted agent automation: one program, one file for each agent"
 	root := &cobra.Command{
 		Use: "satchel", Short: short, Example: "  satchel --data /srv/satchel",
-		Long:         short + ".\n\nWithout a command it serves; \"satchel serve --help\" shows the settings.",
+		Long:         short + ".\n\nWithout a command it starts the server; \"satchel serve --help\" shows the settings.",
 		SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
 		PersistentPreRunE: p.load,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -323,7 +323,7 @@ func (p *Program) doctors(root *cobra.Command) *cobra.Command {
 			return p.doctor(c, args)
 		},
 	}.under(root)
-	c.Flags().BoolVar(&probe, "probe", false, "only ask the server at --addr whether it is ready; for health checks")
+	c.Flags().BoolVar(&probe, "probe", false, "only check whether the server at --addr is ready; for health checks")
 	return c
 }
 

@@ -43,7 +43,7 @@ type Evaluation struct {
 var ofModels = []string{"data", "outbound-allow"}
 
 func (p *Program) models(root *cobra.Command) *cobra.Command {
-	models := &cobra.Command{Use: "model", Short: "Add, install, check and remove models for search; the server may run", Example: "  satchel model install multilingual-e5-small"}
+	models := &cobra.Command{Use: "model", Short: "Add, install, check and remove models for search, even while the server runs", Example: "  satchel model install multilingual-e5-small"}
 	var name string
 	add := command{
 		use: "add PATH", short: "Add a model from a folder with model.safetensors, config.json and tokenizer.json, or from a .gguf file", example: "model add ~/models/e5-small", args: 1, shows: ofModels[:1],
@@ -51,7 +51,7 @@ func (p *Program) models(root *cobra.Command) *cobra.Command {
 			return p.Models(p.config).Add(c.Context(), args[0], name, p.Out)
 		},
 	}.under(root)
-	add.Flags().StringVar(&name, "name", "", "its name in Satchel; else that of the folder or file")
+	add.Flags().StringVar(&name, "name", "", "its name in Satchel (default: the name of the folder or file)")
 	var from ModelDownload
 	install := command{
 		use: "install NAME", short: "Download a model, or continue to, and check its SHA-256", example: "model install multilingual-e5-small", args: 1, shows: ofModels,
@@ -61,10 +61,10 @@ func (p *Program) models(root *cobra.Command) *cobra.Command {
 			return p.Models(p.config).Install(c.Context(), from, p.Out)
 		},
 	}.under(root)
-	install.Flags().StringVar(&from.Name, "name", "", "its name in Satchel; else the last part of NAME")
-	install.Flags().StringVar(&from.Revision, "revision", "", "commit, branch or tag of a repository; else main")
-	install.Flags().StringVar(&from.SHA256, "sha256", "", "the SHA-256 of model.safetensors, needed for a repository")
-	install.Flags().StringVar(&from.Mirror, "mirror", "", "address to download from in place of https://huggingface.co")
+	install.Flags().StringVar(&from.Name, "name", "", "its name in Satchel (default: the last part of NAME)")
+	install.Flags().StringVar(&from.Revision, "revision", "", "commit, branch or tag of a repository (default: main)")
+	install.Flags().StringVar(&from.SHA256, "sha256", "", "the SHA-256 of model.safetensors, required for a repository")
+	install.Flags().StringVar(&from.Mirror, "mirror", "", "URL to download from instead of https://huggingface.co")
 	models.AddCommand(add, install,
 		command{use: "list", short: "List the models", example: "model list", shows: ofModels[:1],
 			run: func(*cobra.Command, []string) error { return p.Models(p.config).List(p.Out) }}.under(root),
@@ -91,7 +91,7 @@ func (p *Program) checkModel(root *cobra.Command) *cobra.Command {
 			return errors.Join(err, p.Models(p.config).Evaluate(c.Context(), e, p.Out))
 		},
 	}.under(root)
-	check.Flags().StringVar(&e.Questions, "questions", "", "CSV file of questions, and the documents that answer them")
+	check.Flags().StringVar(&e.Questions, "questions", "", "CSV file with questions and the documents that answer them")
 	check.Flags().StringVar(&e.Documents, "documents", "", "folder of the documents")
 	return check
 }

@@ -47,7 +47,7 @@ func (p *Program) restores(root *cobra.Command) *cobra.Command {
 	}
 	c.Flags().StringVar(&f.from, "from", "", "restore from the replicas in this folder or s3:// URL")
 	c.Flags().StringVar(&f.at, "at", "", "as of this time, as 2026-11-23T10:30:00Z or, in local time, \"2026-11-23 10:30\" (default the newest)")
-	c.Flags().StringVar(&f.to, "to", "", "write the file, as it was, to this data folder")
+	c.Flags().StringVar(&f.to, "to", "", "write the file unchanged to this data folder")
 	c.Flags().BoolVar(&f.all, "all", false, "restore every agent that was not deleted; needs --from and --to")
 	return c
 }

@@ -229,5 +229,5 @@ func (c *Credentials) lock(ctx context.Context, key string) (unlock func(), err 
 	}
 }
 
-// errStale says that tokens were changed while they were renewed.
-var errStale = errors.New("the credential was changed meanwhile")
+// errStale is returned if tokens were changed while they were being renewed.
+var errStale = errors.New("the credential has been changed in the meantime")

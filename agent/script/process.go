@@ -124,7 +124,7 @@ func (x *exchange) converse(ctx context.Context, values *variables) (end ending,
 		case kind == frameResult:
 			return end, payload, nil
 		default:
-			err = errors.New("script: a child sends what it should not")
+			err = errors.New("script: a child sends an unexpected message")
 		}
 		if err != nil {
 			return end, nil, err

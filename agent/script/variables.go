@@ -185,7 +185,7 @@ func room(value any, left int) int {
 }
 
 // errRead is the error if a child requests what it was not offered.
-var errRead = errors.New("script: a child reads what is not there")
+var errRead = errors.New("script: a child reads a variable that does not exist")
 
 // read answers a request of the child.
 func (v *variables) read(payload []byte) ([]byte, error) {

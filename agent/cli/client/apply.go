@@ -230,7 +230,7 @@ func (s *session) make(ctx context.Context, c *change, remote *definition) error
 	}
 	err := s.api.call(ctx, http.MethodPut, k.path(s, id), nil, body, &updated)
 	if err == nil && updated.Confirm != "" {
-		return fmt.Errorf("the description changes what is in use, so the API was left as it is: %s; change it in the console or with \"confirm\"", strings.Join(updated.Reasons, "; "))
+		return fmt.Errorf("the new description affects operations in use, so the API was not changed: %s; change it in the console or with \"confirm\"", strings.Join(updated.Reasons, "; "))
 	}
 	return err
 }

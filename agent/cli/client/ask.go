@@ -48,8 +48,8 @@ type answer struct {
 
 func (s *session) ask() *cobra.Command {
 	conversation, model := "", ""
-	c := &cobra.Command{Use: "ask QUESTION", Short: "Ask an agent; the answer is printed as it comes, with what it cites", Args: cobra.ExactArgs(1),
-		Long:    "Ask an agent; the answer is printed as it comes, with what it cites.\n\nQUESTION may be - for the standard input, or @FILE. Without a language model the passages that answer are printed.",
+	c := &cobra.Command{Use: "ask QUESTION", Short: "Ask an agent; the answer is streamed, followed by the passages that it cites", Args: cobra.ExactArgs(1),
+		Long:    "Ask an agent; the answer is streamed, followed by the passages that it cites.\n\nQUESTION may be - for standard input, or @FILE. Without a language model, the passages that contain the answer are printed.",
 		Example: `  satchel ask "How do I get my money back?" --agent bakery`,
 		RunE: func(c *cobra.Command, args []string) error {
 			question, err := s.argument(args[0])
@@ -151,7 +151,7 @@ func (s *session) search() *cobra.Command {
 			}
 			return s.printFound(found)
 		}}
-	c.Flags().IntVarP(&limit, "limit", "n", 5, "how many passages at most")
+	c.Flags().IntVarP(&limit, "limit", "n", 5, "maximum number of passages")
 	return c
 }
 

@@ -19,8 +19,8 @@ var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.Met
 
 func (s *session) call() *cobra.Command {
 	field := ""
-	c := &cobra.Command{Use: "api [METHOD] PATH [BODY]", Short: "Call any route of the API and print its answer", Args: cobra.RangeArgs(1, 3),
-		Long: "Call any route of the API and print its answer.\n\nA PATH that begins with / is one of the API's, any other one is the agent's. BODY is JSON; - is the standard input, @FILE a file." +
+	c := &cobra.Command{Use: "api [METHOD] PATH [BODY]", Short: "Call any route of the API and print the response", Args: cobra.RangeArgs(1, 3),
+		Long: "Call any route of the API and print the response.\n\nA PATH that begins with / is relative to the API, any other to the agent. BODY is JSON; - is standard input, @FILE a file." +
 			" METHOD is GET, or POST where there is a body.",
 		Example: `  satchel api PUT settings '{"llm_provider":"ollama","llm_model":"llama3.2"}' --agent bakery`,
 		RunE: func(c *cobra.Command, args []string) error {

@@ -34,7 +34,7 @@ func clusterCommands(s *session) []*cobra.Command {
 
 func (s *session) clusterStatus() *cobra.Command {
 	agents, limit := false, 0
-	c := &cobra.Command{Use: "status", Short: "List the servers of the cluster, or its agents with the servers that have them", Example: "  satchel cluster status", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "status", Short: "List the servers of the cluster, or its agents with their servers", Example: "  satchel cluster status", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			nodes, err := s.nodes(c.Context())
 			switch {
@@ -101,8 +101,8 @@ func (s *session) clusterMove() *cobra.Command {
 
 func (s *session) clusterDrain() *cobra.Command {
 	noWait := false
-	c := &cobra.Command{Use: "drain SERVER", Short: "Give all agents of a server of the cluster to the others", Example: "  satchel cluster drain node-2", Args: cobra.ExactArgs(1),
-		Long: "Give all agents of a server of the cluster to the others.\n\nIt gets no more until it is restarted, and can be stopped without anybody waiting.",
+	c := &cobra.Command{Use: "drain SERVER", Short: "Move all agents of a server to the other servers of the cluster", Example: "  satchel cluster drain node-2", Args: cobra.ExactArgs(1),
+		Long: "Move all agents of a server to the other servers of the cluster.\n\nThe server gets no more agents until it is restarted, and can be stopped without delaying requests.",
 		RunE: func(c *cobra.Command, args []string) error {
 			n, err := s.node(c.Context(), args[0])
 			if err != nil {
@@ -115,7 +115,7 @@ func (s *session) clusterDrain() *cobra.Command {
 			}
 			return s.printDone(s.awaitDrained(c.Context(), id), "%s has no agents any more", name)
 		}}
-	c.Flags().BoolVar(&noWait, "no-wait", false, "end when the server has begun")
+	c.Flags().BoolVar(&noWait, "no-wait", false, "do not wait until the agents have moved")
 	return c
 }
 

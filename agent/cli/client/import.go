@@ -15,10 +15,10 @@ import (
 const maxDocument = 4 << 20
 
 func (s *session) importing() *cobra.Command {
-	c := &cobra.Command{Use: "import", Short: "Import workflows of other programs", Example: "  satchel import n8n leads.json"}
+	c := &cobra.Command{Use: "import", Short: "Import workflows from other programs", Example: "  satchel import n8n leads.json"}
 	dry := false
-	n8n := &cobra.Command{Use: "n8n FILE...", Short: "Import workflows of n8n as drafts", Args: cobra.MinimumNArgs(1),
-		Long:    "Import workflows of n8n as drafts, and print what is not exact.\n\nFiles are what Download in n8n's editor saves. Workflows of one file keep their references to each other.",
+	n8n := &cobra.Command{Use: "n8n FILE...", Short: "Import n8n workflows as drafts", Args: cobra.MinimumNArgs(1),
+		Long:    "Import n8n workflows as drafts, and print what is not exact.\n\nUse the files that Download in n8n's editor saves. Workflows in the same file keep their references to each other.",
 		Example: "  satchel import n8n leads.json --dry-run",
 		RunE: func(c *cobra.Command, files []string) error {
 			for _, file := range files {

@@ -26,10 +26,10 @@ func (s *session) logs() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			return s.printLogs(c.Context(), url.Values{"level": levels, "source": sources}, limit, follow)
 		}}
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is logged from now on")
-	c.Flags().IntVarP(&limit, "limit", "n", 50, "how many entries at most, the newest")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "continue with new entries")
+	c.Flags().IntVarP(&limit, "limit", "n", 50, "maximum number of entries, the newest")
 	c.Flags().StringArrayVar(&levels, "level", nil, "debug, info, warn or error; may be repeated")
-	c.Flags().StringArrayVar(&sources, "source", nil, "what wrote it; may be repeated")
+	c.Flags().StringArrayVar(&sources, "source", nil, "source of the entries; may be repeated")
 	return c
 }
 
@@ -115,7 +115,7 @@ func (s *session) printLog(entry record) error {
 func (s *session) sql() *cobra.Command {
 	csv, readOnly := false, false
 	c := &cobra.Command{Use: "sql STATEMENT [PARAMETER...]", Short: "Run one SQL statement on an agent's tables", Args: cobra.MinimumNArgs(1),
-		Long:    "Run one SQL statement on an agent's tables.\n\nSTATEMENT may be - for the standard input, or @FILE. Each ? takes a parameter: numbers, true, false and null are read as such, all else is text.",
+		Long:    "Run one SQL statement on an agent's tables.\n\nSTATEMENT may be - for standard input, or @FILE. Each ? takes a parameter: numbers, true, false and null have their types, everything else is text.",
 		Example: `  satchel sql "SELECT name, email FROM contacts WHERE created_at > ?" 2026-01-01 --agent bakery`,
 		RunE: func(c *cobra.Command, args []string) error {
 			statement, err := s.argument(args[0])

@@ -16,7 +16,7 @@ import (
 func (s *session) run() *cobra.Command {
 	input, detach := "", false
 	c := &cobra.Command{Use: "run WORKFLOW", Short: "Execute a workflow, by id or name, and print its output", Args: cobra.ExactArgs(1),
-		Long:    "Execute a workflow, by id or name, and print its output.\n\nThe steps go to the standard error. It fails when the workflow does.",
+		Long:    "Execute a workflow, by id or name, and print its output.\n\nThe steps go to standard error. The command fails if the workflow does.",
 		Example: `  satchel run welcome --input '{"email":"ada@example.com"}' --agent bakery`,
 		RunE: func(c *cobra.Command, args []string) error {
 			body, err := s.object(input)
@@ -25,8 +25,8 @@ func (s *session) run() *cobra.Command {
 			}
 			return s.execute(c.Context(), args[0], body, detach)
 		}}
-	c.Flags().StringVarP(&input, "input", "i", "", "input as a JSON object; - is the standard input, @FILE a file")
-	c.Flags().BoolVar(&detach, "detach", false, "print the id of the execution and do not wait for its end")
+	c.Flags().StringVarP(&input, "input", "i", "", "input as a JSON object; - is standard input, @FILE a file")
+	c.Flags().BoolVar(&detach, "detach", false, "print the execution's id and do not wait for its end")
 	return c
 }
 

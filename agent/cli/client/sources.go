@@ -35,14 +35,14 @@ func (s *session) sources() *cobra.Command {
 
 func (s *session) addSources() *cobra.Command {
 	o := adding{session: s}
-	c := &cobra.Command{Use: "add PATH...", Short: "Add files, all files of folders, or pages by their addresses", Args: cobra.MinimumNArgs(1),
-		Long: "Add files, all files of folders, or pages by their addresses, and wait until they are read.\n\n" +
-			"The files of a folder are named by their path in it; those whose name a source has are left out, so that a command may be repeated. Hidden files are left out too.",
+	c := &cobra.Command{Use: "add PATH...", Short: "Add files, all files of folders, or pages by URL", Args: cobra.MinimumNArgs(1),
+		Long: "Add files, all files of folders, or pages by URL, and wait until they are indexed.\n\n" +
+			"The files of a folder are named by their path in it. Hidden files are skipped, and so are files with the name of an existing source, so that the command can be repeated.",
 		Example: "  satchel sources add ./handbook https://example.com/hours --agent bakery",
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) }}
-	c.Flags().BoolVar(&o.replace, "replace", false, "replace sources of the same name instead of leaving them")
+	c.Flags().BoolVar(&o.replace, "replace", false, "replace sources with the same name instead of skipping the files")
 	c.Flags().BoolVar(&o.crawl, "crawl", false, "follow the links of a page through its site")
-	c.Flags().BoolVar(&o.noWait, "no-wait", false, "end when everything is sent, without waiting until it is read")
+	c.Flags().BoolVar(&o.noWait, "no-wait", false, "do not wait until everything is indexed")
 	return c
 }
 

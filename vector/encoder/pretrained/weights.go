@@ -120,7 +120,7 @@ func (w *weights) unused() error {
 			known = known || strings.HasPrefix(strings.TrimPrefix(name, w.prefix), prefix)
 		}
 		if !known {
-			return fmt.Errorf("tensor %.100q is of a part that this program cannot compute", name)
+			return fmt.Errorf("tensor %.100q belongs to an unsupported part", name)
 		}
 	}
 	return nil

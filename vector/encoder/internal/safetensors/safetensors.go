@@ -95,7 +95,7 @@ func header(data []byte) (map[string]entry, error) {
 		return nil, errors.New("the header is not a JSON object")
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("the header goes on after its JSON object")
+		return nil, errors.New("the header has data after its JSON object")
 	}
 	return entries, nil
 }
