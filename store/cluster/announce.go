@@ -14,9 +14,9 @@ import (
 // errSameURL says that the others could not tell two servers apart.
 var errSameURL = errors.New("another server of the cluster has the same URL: set --cluster-url on each to where the others reach it")
 
-// announce adds the session to the servers of the cluster. While another server has
-// the same URL it waits: it fails when that one gives a sign of life, and takes it for
-// dead when there was none for as long as quiet.
+// announce adds the session to the servers of the cluster. While another server
+// has the same URL it waits: it fails if that server sends a heartbeat, and
+// considers it dead if there was none for as long as quiet.
 func (c *Cluster) announce(ctx context.Context, quiet time.Duration) error {
 	var last observed
 	for began := time.Now(); ; {

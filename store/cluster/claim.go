@@ -13,8 +13,9 @@ import (
 	"satchel/store"
 )
 
-// claim takes this server's share of the agents whose owner is dead. Each survivor
-// computes the shares by itself; should two differ, the first statement wins.
+// claim takes this server's share of the agents whose owner is dead. Each
+// surviving server computes the shares independently; should two differ, the
+// first statement wins.
 func (c *Cluster) claim(ctx context.Context, session string, dead map[string]bool) error {
 	c.mu.Lock()
 	alive := c.aliveLocked()
@@ -79,7 +80,7 @@ func share(id string, version int, alive []*observed) (session string) {
 	return session
 }
 
-// reconcile has the folder have the agents that this server owns, and no others.
+// reconcile makes the folder have exactly the agents that this server owns.
 func (c *Cluster) reconcile(session string) {
 	if c.folder == nil {
 		return

@@ -42,7 +42,7 @@ type Cluster struct {
 	folder *store.Folder
 	stop   context.CancelFunc
 	parts  sync.WaitGroup
-	wake   chan struct{} // has the loop poll at once; of room 1
+	wake   chan struct{} // makes the loop poll immediately; has a buffer of 1
 
 	free    func(folder string) (bytes int64, err error)
 	enters  *work.Queue[string] // agents whose files are to be read before the folder has them
@@ -206,7 +206,8 @@ func (c *Cluster) expire(session string) {
 	c.poke()
 }
 
-// poke has the database polled at once, and the folder compared with it.
+// poke makes the loop poll the database immediately and compare the folder with
+// it.
 func (c *Cluster) poke() {
 	c.mu.Lock()
 	c.unsettled = true
@@ -249,7 +250,7 @@ func (c *Cluster) Append(id string, commit capture.Commit) error {
 	f := c.files[id]
 	c.mu.Unlock()
 	if f == nil || uint64(f.head)+1 != commit.TXID {
-		return fmt.Errorf("commit %d of agent %s does not continue what the cluster has", commit.TXID, id)
+		return fmt.Errorf("commit %d of agent %s does not follow the last one in the cluster", commit.TXID, id)
 	}
 	s := &shipment{id: id, session: f.session, head: f.head, body: commit.Data, began: time.Now(), done: make(chan error, 1)}
 	c.beginShipment(s)

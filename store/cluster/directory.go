@@ -58,7 +58,7 @@ func (c *Cluster) readAgent(ctx context.Context, idOrName string) (known, error)
 	return k, nil
 }
 
-// find returns what memory has of an agent.
+// find returns an agent from memory.
 func (c *Cluster) find(idOrName string) (known, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,7 +129,7 @@ func (c *Cluster) Agents(context.Context) ([]Entry, error) {
 	return all, nil
 }
 
-// note is what is to be written of an agent.
+// note is information about an agent to write to the database.
 type note struct {
 	session string
 	head    int64 // at which it is complete; 0: never
@@ -147,8 +147,8 @@ func (c *Cluster) Note(id string, s store.Summary, rested bool) {
 	c.notes[id] = n
 }
 
-// noteWritten notes what is waiting in the agents that were written lately, for the
-// other servers' lists.
+// noteWritten writes the pending work of recently written agents to the
+// database, for the other servers' lists.
 func (c *Cluster) noteWritten(ctx context.Context, now time.Time) {
 	for _, id := range c.writtenLately(now) {
 		db, err := c.folder.Agent(id)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// How many bytes a server's disk has free when it gives its agents to the others, and
-// when it takes part again.
+// Free bytes on a server's disk below which its agents move to other servers,
+// and from which it takes agents again.
 const (
 	diskFull = 64 << 20
 	diskRoom = 256 << 20

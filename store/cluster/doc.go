@@ -28,21 +28,22 @@ type Directory interface {
 	// The error is an ErrUnavailable. nil: it may.
 	Ready() error
 
-	// Owner returns the server that owns an agent, found by id, else by name
-	// ignoring case, and the agent's id. It is answered from memory, which follows
-	// the database within two seconds; what is not there is looked up. The error
-	// has agent.CodeNotFound when there is no such agent; it is an ErrUnavailable
-	// while nobody owns it or the database does not answer.
+	// Owner returns the server that owns an agent, found by id or else by name
+	// ignoring case, and the agent's id. It reads from memory, which follows
+	// the database within two seconds; agents that are not in memory are looked
+	// up. The error has agent.CodeNotFound if there is no such agent, and is an
+	// ErrUnavailable while it has no owner or the database does not respond.
 	Owner(ctx context.Context, idOrName string) (Node, string, error)
 
 	// Refresh looks an agent's owner up in the database, after a server answered
 	// that it does not own the agent, or not at all.
 	Refresh(ctx context.Context, id string) (Node, error)
 
-	// Await waits until the folder of this server, which owns an agent, has it: its
-	// file may have to be fetched first, before those of agents that nobody waits for,
-	// or the agent is being given to another server. The error is ErrNotOwner if this
-	// server does not own it; an ErrUnavailable says that ctx ended.
+	// Await waits until the folder of this server, which owns an agent, has it:
+	// its file may have to be fetched first, before those of agents without
+	// waiting requests, or the agent is being moved to another server. The
+	// error is ErrNotOwner if this server does not own it; an ErrUnavailable
+	// means that ctx ended.
 	Await(ctx context.Context, id string) error
 
 	// Nodes returns the servers that are alive, and those that died within an hour.
@@ -84,7 +85,7 @@ type Node struct {
 	Lag     time.Duration // see Stats, when it was last seen
 	Self    bool          // it is this server
 	Alive   bool
-	Leaving bool // it gives its agents away, and gets no more
+	Leaving bool // its agents move to other servers, and it gets no more
 }
 
 // Stats is what a server counted since it started.
@@ -106,8 +107,8 @@ type Entry struct {
 	Attention store.Attention // some seconds old at most
 }
 
-// ErrNotOwner says that this server does not own an agent, or no longer: nothing of
-// what was asked for was done. The owner can be asked again.
+// ErrNotOwner is returned if this server does not, or no longer, own an agent.
+// Nothing has been done, so the request can be sent to the owner.
 var ErrNotOwner = store.ErrNotOwner
 
 // ErrUnavailable says that the cluster cannot answer at present. A write that failed

@@ -11,8 +11,8 @@ import (
 	"satchel/agent/work"
 )
 
-// How many agents' files are read at a time before the folder has them, and how many
-// of those are only of agents that somebody waits for.
+// How many agents' files are read at a time before the folder has them, and how
+// many of these are reserved for agents that requests wait for.
 const (
 	entersAtOnce   = 4
 	entersReserved = 2
@@ -39,9 +39,9 @@ func (c *Cluster) toEnter(id string) (k known, is bool) {
 	return k, false
 }
 
-// enterAll adds agents to the folder: at once those whose due work is known, without
-// their files; of the others first those whose work is due first. The default agent's
-// file has the API keys.
+// enterAll adds agents to the folder: immediately, without their files, those
+// whose due work is known; the others in the order in which their work is due.
+// The default agent's file has the API keys.
 func (c *Cluster) enterAll(enter []known) {
 	slices.SortFunc(enter, func(a, b known) int { return a.due().Compare(b.due()) })
 	for _, k := range enter {
@@ -64,8 +64,8 @@ func (k known) due() time.Time {
 	return time.Unix(1<<40, 0) // none
 }
 
-// isRested reports whether the row has all that is to be known of an agent to add it
-// to the folder.
+// isRested reports whether the row has everything that is needed to add the
+// agent to the folder.
 func (k known) isRested() bool { return k.infoHead == k.head && k.id != agent.DefaultID }
 
 // enterUnread adds an agent to the folder, whose file is read first unless the agent is
@@ -109,8 +109,8 @@ func (c *Cluster) Await(ctx context.Context, id string) error {
 	return nil
 }
 
-// awaited says what is to be waited for: that an agent was given away, or that its file
-// was read.
+// awaited returns what to wait for: that an agent has been moved away, or that
+// its file has been read.
 func (c *Cluster) awaited(id string) (moved <-chan struct{}, read bool, err error) {
 	_, absent := c.folder.Agent(id)
 	c.mu.Lock()

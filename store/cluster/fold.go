@@ -26,8 +26,8 @@ const (
 	foldEvery = 5 * time.Second // looks
 )
 
-// foldAll folds the logs of this server's agents, one at a time, and notes what is
-// waiting in them.
+// foldAll folds the logs of this server's agents, one at a time, and records
+// their pending work.
 func (c *Cluster) foldAll(ctx context.Context) {
 	ticker := time.NewTicker(foldEvery)
 	defer ticker.Stop()
@@ -129,8 +129,9 @@ func (c *Cluster) countLog(ctx context.Context, id string, f *copied) error {
 	return nil
 }
 
-// putBase writes a complete file, which nobody changes, as the base of an agent at a
-// commit: the blocks that differ from those of the base before.
+// putBase stores a complete file, which must not change meanwhile, as the base
+// of an agent at a commit: the blocks that differ from those of the previous
+// base.
 func putBase(ctx context.Context, tx pgx.Tx, id string, file *os.File, seq int64) error {
 	info, err := file.Stat()
 	if err != nil {

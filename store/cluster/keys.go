@@ -51,7 +51,8 @@ func (c *Cluster) readKeys(ctx context.Context) (keys []*agent.Key, made bool, v
 	return keys, made, version, nil
 }
 
-// followKeys has the folder know the API keys of the cluster when they changed.
+// followKeys updates the folder's copy of the cluster's API keys after they
+// changed.
 func (c *Cluster) followKeys(ctx context.Context, version int64) error {
 	c.mu.Lock()
 	same := c.keys == version

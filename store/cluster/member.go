@@ -70,7 +70,7 @@ func (c *Cluster) rejoin(ctx context.Context) error {
 	return c.join(ctx)
 }
 
-// retire has the others take over what this server owns.
+// retire makes the other servers take over this server's agents.
 func (c *Cluster) retire(ctx context.Context) {
 	c.mu.Lock()
 	c.leaving, c.retired = true, true
@@ -252,8 +252,8 @@ func (p *polled) read(results pgx.BatchResults) (err error) {
 	return rows.Err()
 }
 
-// observeNothing begins all observations anew: while the database is away nobody is
-// taken for dead.
+// observeNothing restarts all observations: while the database cannot be
+// reached, no server is considered dead.
 func (c *Cluster) observeNothing() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,9 +17,9 @@ import (
 // serves them until the operator has chosen.
 const stopped = "stopped"
 
-// restoredBeats is by how many beats, which are seconds, the database must be older
-// than it was to be taken for one that was restored from a backup. A standby that was
-// promoted may lack less; then only agents of which commits are missing are stopped.
+// restoredBeats is by how many beats, which are seconds, the database must be
+// behind to be considered restored from a backup. A promoted standby may lack
+// fewer; then only agents with missing commits are stopped.
 const restoredBeats = 10
 
 // Why a server takes no part in its cluster.
@@ -143,7 +143,7 @@ func (c *Cluster) halt() error {
 	return errRestored
 }
 
-// awaitResume joins again once the operator had the servers go on.
+// awaitResume joins the cluster again after the operator has run resume.
 func (c *Cluster) awaitResume(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()

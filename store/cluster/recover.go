@@ -174,8 +174,8 @@ func (c *Cluster) recoverCopy(ctx context.Context, id, path, temp string, head i
 	})
 }
 
-// replaceAgent makes a file the base of an agent at a commit. A server that is told to
-// go on takes it over.
+// replaceAgent makes a file the base of an agent at a commit. Servers take it
+// over when they continue.
 func (c *Cluster) replaceAgent(ctx context.Context, f store.AgentFile, path string, head int64) error {
 	var there bool
 	if err := c.pool.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM agent WHERE id = $1)", f.ID).Scan(&there); err != nil {
@@ -203,8 +203,8 @@ func (c *Cluster) replaceAgent(ctx context.Context, f store.AgentFile, path stri
 	return nameError(err, name)
 }
 
-// Continue has the servers go on with what the database has, after it was restored or
-// agents of it were stopped.
+// Continue lets the servers continue with the state of the database, after it
+// was restored or agents in it were stopped.
 func (c *Cluster) Continue(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
 		b := &pgx.Batch{}

@@ -11,8 +11,9 @@ import (
 	"satchel/agent/egress"
 )
 
-// A server that ended is told from one that is slow by its address: when the machine
-// refuses connections there, a shorter silence is enough.
+// A server that has ended is distinguished from a slow one by its address: if
+// the machine refuses connections there, a shorter time without heartbeats is
+// enough.
 const (
 	refusedAfter = 3 * time.Second // without a beat
 	probeTime    = time.Second
@@ -21,8 +22,8 @@ const (
 // prober reaches the addresses of the cluster's servers, which are the operator's.
 var prober = egress.New(egress.Policy{AllowPrivate: true, DialTimeout: probeTime})
 
-// probe finds out whether a server refuses connections, and has the database polled if
-// it does. The caller holds mu.
+// probe checks whether a server refuses connections, and if so makes the loop
+// poll the database. The caller holds mu.
 func (c *Cluster) probe(n *observed) {
 	if n.probed == n.beat {
 		return

@@ -54,9 +54,10 @@ CREATE TABLE IF NOT EXISTS base (agent text PRIMARY KEY, seq bigint NOT NULL, si
 CREATE TABLE IF NOT EXISTS block (agent text NOT NULL, no int NOT NULL, sha bytea NOT NULL, body bytea NOT NULL, PRIMARY KEY (agent, no));
 CREATE TABLE IF NOT EXISTS api_key (hash text PRIMARY KEY, key text NOT NULL)`
 
-// tuple is the longest row, in bytes, that the log keeps in one piece: nearly all commits
-// are shorter. Longer ones lie out of line, as three rows or more, each with an entry of
-// an index. Servers of older versions go on beside it.
+// tuple is the longest row, in bytes, that the log keeps in one piece; nearly
+// all commits are shorter. Longer ones are stored out of line, as three rows or
+// more, each with an index entry. Servers of older versions can use the same
+// database.
 const tuple = 8160
 
 // How many connections a server has at most, and how long a transaction may stand
@@ -112,8 +113,8 @@ func prepare(ctx context.Context, pool *pgxpool.Pool) error {
 	}
 }
 
-// tune has the log keep rows up to tuple in one piece, unless it does or the operator
-// has chosen another length. It is of no harm if it fails.
+// tune makes the log keep rows up to tuple in one piece, unless it already does
+// or the operator has chosen another length. A failure does no harm.
 func tune(ctx context.Context, pool *pgxpool.Pool) error {
 	var chosen bool
 	err := pool.QueryRow(ctx, `SELECT coalesce(reloptions::text LIKE '%toast_tuple_target=%', false) FROM pg_class WHERE oid = 'satchel.log'::regclass`).Scan(&chosen)
@@ -132,8 +133,9 @@ func tune(ctx context.Context, pool *pgxpool.Pool) error {
 // errMasterKey says that a server's master key is not the cluster's.
 var errMasterKey = errors.New("the master key is not the cluster's: SATCHEL_MASTER_KEY must be the same on all servers")
 
-// identify returns the id of the cluster, which the first server gives it, and checks
-// that the master keys are the cluster's. One that replaces the cluster's becomes it.
+// identify returns the id of the cluster, which the first server sets, and
+// checks that the master keys are the cluster's. A key that replaces the
+// cluster's becomes it.
 func identify(ctx context.Context, pool *pgxpool.Pool, masterKeys [][]byte) (id string, err error) {
 	id = rand.Text()
 	_, err = pool.Exec(ctx, `INSERT INTO cluster(one, id, format, master_key) VALUES (1, $1, $2, $3) ON CONFLICT DO NOTHING`,

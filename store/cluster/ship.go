@@ -19,7 +19,7 @@ const (
 )
 
 // Times of shipping: how long one statement may take, how long a commit may be
-// uncertain before this server gives its session up, and the pauses between two
+// uncertain before this server ends its session, and the pauses between two
 // attempts.
 const (
 	statementTime = 5 * time.Second
@@ -160,7 +160,7 @@ func (s *shipper) resolve(ctx context.Context, batch []*shipment) (uncertain []*
 	for _, c := range batch {
 		switch a := at[c.id]; {
 		case a.owner != c.session:
-			c.done <- fmt.Errorf("%w: the agent was taken over meanwhile", ErrUnavailable)
+			c.done <- fmt.Errorf("%w: the agent has been taken over", ErrUnavailable)
 		case a.head == c.head+1: // an agent has one commit on its way, so it is this one
 			c.done <- nil
 		case a.head == c.head:
@@ -179,7 +179,7 @@ func (s *shipper) resolve(ctx context.Context, batch []*shipment) (uncertain []*
 	for _, c := range again {
 		if taken[c.id] {
 			c.done <- nil
-		} else { // the first statement arrived meanwhile, or another owner came
+		} else { // the first statement has arrived since, or there is another owner
 			uncertain = append(uncertain, c)
 		}
 	}

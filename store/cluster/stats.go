@@ -42,7 +42,7 @@ func (c *Cluster) lagLocked() time.Duration {
 	return lag
 }
 
-// takeLag returns the lag that a beat tells, and begins anew.
+// takeLag returns the lag for a heartbeat, and resets it.
 func (c *Cluster) takeLag() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
