@@ -111,9 +111,9 @@ func (db *DB) LastMessages(ctx context.Context, ids []string) (map[string]agent.
 	return at, err
 }
 
-var errDryRun = errors.New("nothing is to be stored")
+var errDryRun = errors.New("dry run")
 
-// TryImport says what ImportContacts would do, and stores nothing.
+// TryImport returns what ImportContacts would do, and stores nothing.
 func (db *DB) TryImport(ctx context.Context, rows []agent.ContactChange, on OnDuplicate) (out []Imported, err error) {
 	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		var err error

@@ -38,7 +38,7 @@ type StartedExecution struct {
 var ErrEnded = errors.New("the execution has ended")
 
 // ErrRepeated is returned if an execution with the same idempotency key exists.
-var ErrRepeated = errors.New("what starts the execution has started one before")
+var ErrRepeated = errors.New("an execution with this idempotency key exists")
 
 // CommitExecution writes a step of an execution. ended is a wait in another
 // execution that this one's end has ended. ErrEnded: it had ended already, and

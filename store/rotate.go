@@ -25,7 +25,7 @@ func RotateKey(o Options) (resealed int, err error) {
 	}
 	for _, db := range f.Agents() {
 		if db.Problem() != nil {
-			return 0, fmt.Errorf("agent %s is refused, so its credentials cannot be sealed anew; the old key is kept: %w", db.id, db.Problem())
+			return 0, fmt.Errorf("agent %s is refused, so its credentials cannot be encrypted again; the old key is kept: %w", db.id, db.Problem())
 		}
 	}
 	fromFile := len(o.MasterKeys) == 0

@@ -77,7 +77,7 @@ func compareSchema(version int, rows [][]any) error {
 		case !ours:
 			return fmt.Errorf("%w: the %s %q", errForeign, agent.Clip(o.kind, 20), agent.Clip(o.name, 60))
 		case seen[o], paged != (page > 0), pages[page]:
-			return fmt.Errorf("%w: the %s %q is there twice or has no pages of its own", errForeign, o.kind, o.name)
+			return fmt.Errorf("%w: the %s %q exists twice or has no pages of its own", errForeign, o.kind, o.name)
 		}
 		seen[o], pages[page] = true, paged
 	}

@@ -153,7 +153,7 @@ func (db *DB) indexSearched(ctx context.Context, f *file) error {
 				return tx.indexRows(table)
 			}})
 			if err != nil {
-				return fmt.Errorf("index what is searched: %w", err)
+				return fmt.Errorf("index records for search: %w", err)
 			}
 		}
 	}

@@ -1,30 +1,30 @@
-// Package capture turns what a SQLite database in WAL mode commits into LTX
+// Package capture converts the commits of a SQLite database in WAL mode into LTX
 // files (https://github.com/superfly/ltx), from which the database file can be
-// made again byte for byte: one for what was committed within about a second, each
-// page once, and snapshots of the whole file. It has no goroutine and keeps nothing
-// open.
+// restored byte for byte: one for all commits within about a second, with each
+// changed page once, and snapshots of the whole file. It has no goroutine and keeps
+// no files open.
 //
 // # What it relies on
 //
 // Committed frames leave the -wal only after a checkpoint has moved them into
 // the database file, which changes that file's time of modification. The program
-// therefore makes all checkpoints through File.Checkpoint, after everything in
-// the -wal was captured. A -wal that was begun anew while the file is as that
-// left it holds all that was committed since; in every other case, as when
+// therefore checkpoints only through File.Checkpoint, after everything in
+// the -wal was captured. A -wal that was started again while the file is as that
+// left it has everything committed since; in every other case, as when
 // another program made a checkpoint or replaced the file, frames may be missing.
-// Then the capture stops, the sink is told, and a new snapshot starts a new
+// Then the capture stops, the sink is notified, and a new snapshot starts a new
 // generation.
 //
-// So what is committed need not be captured before the next checkpoint, and the -wal
+// So commits need not be captured before the next checkpoint, and the -wal
 // can be read while the next transaction is written behind it: SQLite only appends,
-// and the commit that is written last ends where its frame says so. One that fails
-// when it is there already, since the disk does, loses the generation.
+// and the end of the last commit is marked in its frame. A commit that fails
+// after it was written, because the disk fails, ends the generation.
 //
 // A position of the capture also says where it is in the -wal. After a kill the
-// capture continues behind it if the -wal has that salt and, up to there, that
-// checksum: SQLite only appends to it, so that all that was committed since lies
-// behind. If everything up to the position was in the database file, which is as it
-// was then, all of the -wal lies behind. In every other case a new generation starts.
+// capture continues after it if the -wal has that salt and, up to there, that
+// checksum: SQLite only appends to it, so that everything committed since is
+// after it. If everything up to the position was in the database file, which is as it
+// was then, all of the -wal is newer. In every other case a new generation starts.
 // The checksum of each frame is verified
 // (https://www.sqlite.org/fileformat2.html#the_write_ahead_log).
 package capture
@@ -78,12 +78,13 @@ type Sink interface {
 	Deleted(id string)
 }
 
-// Durable is a Sink that a commit does not count without. A file of which a commit
-// could not be captured, or was refused, is of no use any more: it has what nobody
-// else has. So such a file begins only where Resume says, and no new generation is
-// ever begun; Committed, Commit and Lost are not called.
+// Durable is a Sink that must accept each commit. If a commit of a file could
+// not be captured, or was refused, the file can no longer be used, because it
+// has data that is stored nowhere else. Such a file therefore starts only where
+// Resume says, and never begins a new generation; Committed, Commit and Lost
+// are not called.
 type Durable interface {
 	Sink
-	// Append keeps a commit for good before it returns.
+	// Append stores a commit durably before it returns.
 	Append(id string, c Commit) error
 }

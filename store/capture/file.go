@@ -87,9 +87,9 @@ func (f *File) mustContinue(at Position) error {
 	return nil
 }
 
-// continues reports whether all that was committed behind a position lies in the
-// -wal: behind the same place of the same -wal, or in any if the database file is
-// as it was with everything up to the position in it.
+// continues reports whether everything committed after a position is in the
+// -wal: after the same place of the same -wal, or in any -wal if the database
+// file is as it was when it contained everything up to the position.
 func (f *File) continues(at Position) bool {
 	if at.WAL == (WALPosition{}) {
 		return at.Stamp == f.stamp()
@@ -254,9 +254,9 @@ func (f *File) frames() int64 {
 	return (f.at.WAL.Offset - walHeader) / f.frameSize
 }
 
-// Checkpoint captures what was committed and moves it into the database file; with
-// truncate set it also empties the -wal. busy reports that not all was moved, since
-// somebody reads, or a snapshot holds the file.
+// Checkpoint captures new commits and moves them into the database file; with
+// truncate set it also empties the -wal. busy reports that not everything could
+// be moved, because of a reader or a snapshot.
 func (f *File) Checkpoint(run Checkpointer, truncate bool) (busy bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -279,7 +279,7 @@ func (f *File) Checkpoint(run Checkpointer, truncate bool) (busy bool, err error
 	if !truncate || blocked != 0 || f.failed != nil {
 		return blocked != 0 || moved < frames, f.failed
 	}
-	// The file has not changed unless another program wrote meanwhile.
+	// The file has not changed unless another program wrote to it.
 	if blocked, _, _, err = run("TRUNCATE"); err != nil || blocked != 0 {
 		return blocked != 0, err
 	}
@@ -287,8 +287,8 @@ func (f *File) Checkpoint(run Checkpointer, truncate bool) (busy bool, err error
 	return false, nil
 }
 
-// Rest is Checkpoint of a file that nobody uses at present, which empties the -wal
-// once all of it is uploaded; busy reports that it is to be tried again.
+// Rest is Checkpoint for a file that is not in use, which empties the -wal once
+// all of it is uploaded; busy reports that it has to be tried again.
 func (f *File) Rest(run Checkpointer) (busy bool, err error) {
 	if err := f.Capture(); err != nil {
 		return false, err

@@ -69,8 +69,8 @@ func begin(enc *ltx.Encoder, h ltx.Header) error {
 	return enc.EncodeHeader(h)
 }
 
-// writeSnapshot writes a database file that nobody changes meanwhile as an LTX
-// file that holds everything up to a transaction.
+// writeSnapshot writes a database file, which must not change meanwhile, as an
+// LTX file with everything up to a transaction.
 func writeSnapshot(ctx context.Context, out io.Writer, path string, pageSize uint32, txid uint64, at int64) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -146,7 +146,7 @@ func Apply(file *os.File, part io.Reader) error {
 			return fmt.Errorf("read a page: %w", err)
 		}
 		if p.Pgno > h.Commit {
-			return fmt.Errorf("page %d lies behind the end of the database", p.Pgno)
+			return fmt.Errorf("page %d is after the end of the database", p.Pgno)
 		}
 		if _, err := file.WriteAt(page, int64(p.Pgno-1)*int64(h.PageSize)); err != nil {
 			return err

@@ -10,12 +10,13 @@ import (
 	"time"
 )
 
-// ErrBusy says that a snapshot cannot begin, since somebody reads or writes.
+// ErrBusy is returned if a snapshot cannot begin because of a reader or writer.
 var ErrBusy = errors.New("the file is in use")
 
-// Hold makes the database file complete and keeps it as it is until Release, so
-// that a snapshot can be made of it; commits go to the -wal meanwhile. A fresh
-// snapshot begins a generation. It returns ErrBusy when it is to be tried again.
+// Hold makes the database file complete and keeps it unchanged until Release,
+// so that a snapshot can be made of it; commits go to the -wal meanwhile. A
+// fresh snapshot begins a generation. It returns ErrBusy if it has to be tried
+// again.
 func (f *File) Hold(run Checkpointer, fresh bool) (Snapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

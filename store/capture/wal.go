@@ -38,7 +38,7 @@ type span struct {
 	frames []frame
 	size   uint32 // of the database after it, in pages
 	end    WALPosition
-	more   bool // than were asked for
+	more   bool // than were requested
 }
 
 var (
@@ -179,7 +179,7 @@ func (w *wal) walk(p WALPosition, visit func(raw []byte, end WALPosition) (more 
 			raw := block[:w.frameSize()]
 			sum := w.checksum(w.checksum(p.Sum, raw[:8]), raw[frameHeader:])
 			if binary.BigEndian.Uint64(raw[8:]) != w.salt || sum != sumAt(raw[16:]) {
-				return nil // what lies here is older
+				return nil // the following frames are older
 			}
 			p.Offset, p.Sum = p.Offset+w.frameSize(), sum
 			if !visit(raw, p) {

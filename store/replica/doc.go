@@ -1,10 +1,10 @@
-// Package replica keeps copies of agents' files in a folder or a bucket that
-// speaks Amazon's S3, a second or two behind, and makes files again from them as
-// they were at a time.
+// Package replica keeps copies of agents' files in a folder or an S3-compatible
+// bucket, a second or two behind, and restores files from them as they were at a
+// given time.
 //
 // # Objects
 //
-// Everything of an agent lies under its id:
+// All objects of an agent are under its id:
 //
 //	ID/agent.json                              its name, and when it was deleted
 //	ID/GENERATION/LEVEL/FIRST-LAST-TIME.ltx    what the transactions FIRST to LAST changed

@@ -55,7 +55,7 @@ func (f *folder) prepare(used bool) error {
 func (f *folder) isThere() error {
 	_, err := os.Stat(f.path(marker))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s has no file %s: is its disk mounted? To begin anew there, stop the server and remove replica.json of the data folder", f.root, marker)
+		return fmt.Errorf("%s has no file %s: is its disk mounted? To start over in it, stop the server and remove replica.json of the data folder", f.root, marker)
 	}
 	return err
 }
@@ -97,7 +97,7 @@ func (f *folder) list(ctx context.Context, prefix string) (keys []string, err er
 	err = filepath.WalkDir(f.path(prefix), func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return f.isThere() // then there is none, or it was removed meanwhile
+			return f.isThere() // then there is none, or it has been removed since
 		case err != nil || ctx.Err() != nil:
 			return errors.Join(err, ctx.Err())
 		case entry.Type().IsRegular():

@@ -15,7 +15,8 @@ import (
 	"satchel/store/capture"
 )
 
-// keptFolder has the files of keep, each with the commits of one agent.
+// keptFolder returns the folder with the files of keep, each with the commits
+// of one agent.
 func (r *Replicator) keptFolder() string { return filepath.Join(r.Path, "replica") }
 
 func (r *Replicator) keptPath(id string) string { return filepath.Join(r.keptFolder(), id) }

@@ -17,7 +17,7 @@ const (
 // settled is how long after its end a window is merged.
 const settled = time.Minute
 
-// merge is an object that is to be made of others.
+// merge is an object to create from others.
 type merge struct {
 	made  object
 	parts []object

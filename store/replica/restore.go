@@ -121,7 +121,7 @@ func Restore(ctx context.Context, t Target, id string, at time.Time, path string
 	return time.UnixMilli(parts[len(parts)-1].at), nil
 }
 
-// applyAll applies objects in their order, and reads the next ones meanwhile.
+// applyAll applies objects in their order, and prefetches the next ones.
 func applyAll(ctx context.Context, s storage, id string, parts []object, file *os.File) error {
 	dir, err := os.MkdirTemp(filepath.Dir(file.Name()), "restore-")
 	if err != nil {

@@ -103,7 +103,7 @@ func (r *Replicator) dropLocked(a *replicated) {
 
 // lostLocked has a snapshot made that begins a new generation.
 func (r *Replicator) lostLocked(id string, a *replicated) {
-	if a.resumed { // nobody knows whether the replica ends before what waits
+	if a.resumed { // it is not known whether the replica ends before the waiting commits
 		r.dropLocked(a)
 		a.resumed = false
 	}

@@ -31,7 +31,7 @@ type storage interface {
 	remove(ctx context.Context, key string) error
 }
 
-// errNotThere says that there is no object of this key.
+// errNotThere is returned if there is no object with this key.
 var errNotThere = errors.New("there is no such object")
 
 // Target is where replicas are kept.
@@ -98,7 +98,7 @@ func openBucket(u *url.URL, getenv func(string) string) (Target, error) {
 	case prefix != "" && !prefixName.MatchString(prefix) || strings.Contains(prefix, ".."):
 		return Target{}, errors.New("has a prefix of other characters than letters, digits, and -._/")
 	case len(query) > 0:
-		return Target{}, errors.New("has parameters besides region and endpoint")
+		return Target{}, errors.New("has parameters other than region and endpoint")
 	case b.key.ID == "" || b.key.Secret == "":
 		return Target{}, errors.New("needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment")
 	}

@@ -126,8 +126,8 @@ func (r *Replicator) uploaded(id string, n, dropped int, size int64) (next work.
 	return next
 }
 
-// standsLocked notes that the replica has the oldest n commits, which are no longer
-// kept. The caller holds mu.
+// standsLocked records that the replica has the oldest n commits, which are
+// then no longer kept. The caller holds mu.
 func (r *Replicator) standsLocked(a *replicated, n int) {
 	for _, c := range a.pending[:n] {
 		a.size -= int64(len(c.Data))
@@ -140,10 +140,10 @@ func (r *Replicator) standsLocked(a *replicated, n int) {
 	}
 }
 
-// align finds out where the replica of an agent that an earlier start uploaded ends:
-// where the file of positions says, or at most behind the upload that was under way.
-// What waits and is there is not uploaded again. When it ends elsewhere, a new
-// snapshot takes the place of what waits.
+// align determines where the replica of an agent from an earlier start ends: at
+// the position in the file of positions, or at most after the upload that was
+// in progress. Waiting commits that it already has are not uploaded again. If
+// it ends elsewhere, a new snapshot replaces the waiting commits.
 func (r *Replicator) align(ctx context.Context, id string) error {
 	r.mu.Lock()
 	a := r.agents[id]
