@@ -76,9 +76,9 @@ func main() {
 	}
 }
 
-// runChild reports whether the program was started by itself, to drive the browser,
-// to read a document or the description of an API, to run scripts or for doctor;
-// the work is then done.
+// runChild reports whether the program was started by itself, to control the
+// browser, to read a document or an API description, to run scripts or for
+// doctor; the work is then done.
 func runChild(args []string) bool {
 	return browser.RunChild(args) || document.RunChild(args[1:]) || openapi.RunChild(args[1:]) || script.RunChild(args[1:]) || child.RunChild(args[1:])
 }
@@ -191,7 +191,7 @@ func (a *app) listen(ctx context.Context) error {
 	return nil
 }
 
-// replicate has the folder's commits sent to where the operator wants replicas.
+// replicate sends the folder's commits to the operator's target for replicas.
 func (a *app) replicate(options *store.Options) error {
 	c := a.config
 	target, err := replica.Open(c.Replicate, os.Getenv)
@@ -203,7 +203,7 @@ func (a *app) replicate(options *store.Options) error {
 	return nil
 }
 
-// share has the folder's agents belong to a cluster.
+// share makes the folder's agents belong to a cluster.
 func (a *app) share(ctx context.Context, options *store.Options) (err error) {
 	c := a.config
 	switch {
@@ -342,8 +342,8 @@ func (a *app) run(ctx context.Context, stdout io.Writer) error {
 	}
 }
 
-// drainTime is how long the agents of a server that stops are given to others, one
-// after the other. These take the rest when it has stopped.
+// drainTime is how long a server that stops may take to move its agents to
+// others, one after another. The others take over the rest once it has stopped.
 const drainTime = 20 * time.Second
 
 func (a *app) drain(ctx context.Context) {

@@ -18,7 +18,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("GET", "/templates", 200, "List workflow templates", s.listTemplates).Role(rest.Anyone),
 
 		rest.JSON("GET", "/mcp-catalogue", 200, "Search the catalogue of MCP servers", s.mcpCatalogue).Role(rest.Identified).Fails(agent.CodeUpstream),
-		rest.JSON("GET", "/credential-presets", 200, "List presets of credentials", s.listPresets).Role(rest.Anyone),
+		rest.JSON("GET", "/credential-presets", 200, "List credential presets", s.listPresets).Role(rest.Anyone),
 
 		rest.JSON("GET", "/console", 200, "Read the initial data of a console page", s.console).Role(rest.Anyone).Fails(agent.CodeUnavailable),
 
@@ -27,7 +27,7 @@ func (s *Server) api() []*rest.Route {
 			Role(rest.Identified).Fails(agent.CodeNotFound, agent.CodeUnavailable),
 		rest.JSON("POST", "/cluster/agents/{agent}/move", 200, "Move an agent to another server of the cluster", s.moveAgent).
 			Role(rest.Identified).Fails(agent.CodeConflict, agent.CodeUnavailable),
-		rest.JSON("POST", "/cluster/nodes/{nodeId}/drain", 202, "Give all agents of a server of the cluster to the others", s.drainNode).
+		rest.JSON("POST", "/cluster/nodes/{nodeId}/drain", 202, "Move all agents of a server to the others of the cluster", s.drainNode).
 			Role(rest.Identified).Fails(agent.CodeUnavailable),
 
 		rest.JSON("GET", "/agents", 200, "List agents", s.listAgents).Role(rest.Anyone).Fails(agent.CodeUnavailable),
@@ -158,14 +158,14 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("DELETE", "/agents/{id}/credentials/{credentialId}", 204, "Delete a credential that nothing uses", s.deleteCredential).Fails(agent.CodeConflict),
 		rest.JSON("POST", "/agents/{id}/credentials/{credentialId}/test", 200, "Test a credential with its test request; a failure is success false", s.testCredential).Fails(agent.CodeConflict),
 		rest.JSON("POST", "/agents/{id}/credentials/{credentialId}/confirm", 200, "Confirm a credential that was copied with its agent", s.confirmCredential),
-		rest.JSON("POST", "/agents/{id}/credentials/{credentialId}/connect", 200, "Begin to connect a credential: a person signs in", s.connectCredential).Fails(agent.CodeConflict, agent.CodeUpstream),
-		rest.JSON("POST", "/agents/{id}/credentials/{credentialId}/connect/complete", 200, "Complete a sign-in by hand, or ask whether a device was allowed", s.completeConnection).Fails(agent.CodeConflict, agent.CodeUpstream),
-		rest.JSON("DELETE", "/agents/{id}/credentials/{credentialId}/connection", 204, "Disconnect a credential: its tokens are forgotten, and revoked where possible", s.deleteConnection),
+		rest.JSON("POST", "/agents/{id}/credentials/{credentialId}/connect", 200, "Start connecting a credential; a person then signs in", s.connectCredential).Fails(agent.CodeConflict, agent.CodeUpstream),
+		rest.JSON("POST", "/agents/{id}/credentials/{credentialId}/connect/complete", 200, "Complete a sign-in manually, or check whether a device was authorized", s.completeConnection).Fails(agent.CodeConflict, agent.CodeUpstream),
+		rest.JSON("DELETE", "/agents/{id}/credentials/{credentialId}/connection", 204, "Disconnect a credential: its tokens are deleted, and revoked if possible", s.deleteConnection),
 
 		rest.JSON("GET", "/agents/{id}/apis", 200, "List APIs and what calls them", s.listAPIs),
 		rest.JSON("POST", "/agents/{id}/apis", 201, "Create an API from its description", s.createAPI).Limit(rest.Bulk).Locates(apiLocation).Fails(agent.CodeConflict, agent.CodeInvalidFile, agent.CodeFileTooLarge),
 		rest.JSON("GET", "/agents/{id}/apis/{apiId}", 200, "Read an API", s.getAPI),
-		rest.JSON("PUT", "/agents/{id}/apis/{apiId}", 200, "Update an API, or read its description again; some changes are to be confirmed", s.updateAPI).Limit(rest.Bulk).Fails(agent.CodeConflict, agent.CodeInvalidFile, agent.CodeFileTooLarge),
+		rest.JSON("PUT", "/agents/{id}/apis/{apiId}", 200, "Update an API, or read its description again; some changes need a confirmation", s.updateAPI).Limit(rest.Bulk).Fails(agent.CodeConflict, agent.CodeInvalidFile, agent.CodeFileTooLarge),
 		rest.JSON("DELETE", "/agents/{id}/apis/{apiId}", 204, "Delete an API that nothing calls", s.deleteAPI).Fails(agent.CodeConflict),
 		rest.JSON("GET", "/agents/{id}/apis/{apiId}/operations", 200, "List the operations of an API", s.listOperations),
 		rest.JSON("GET", "/agents/{id}/apis/{apiId}/operations/{operation}", 200, "Read an operation with the schema of its arguments", s.getOperation),
@@ -176,7 +176,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("POST", "/agents/{id}/mcp", 201, "Register and check an MCP server", s.createMCPServer).Locates(mcpServerLocation).Fails(agent.CodeConflict),
 		rest.JSON("DELETE", "/agents/{id}/mcp", 204, "Delete an MCP server", s.deleteMCPServer),
 		rest.JSON("PUT", "/agents/{id}/mcp/{serverId}", 200, "Update and check an MCP server", s.updateMCPServer).Fails(agent.CodeConflict),
-		rest.JSON("POST", "/agents/{id}/mcp/{serverId}/connect", 200, "Begin a login at an MCP server: a person signs in", s.connectMCPServer).Fails(agent.CodeConflict, agent.CodeUpstream),
+		rest.JSON("POST", "/agents/{id}/mcp/{serverId}/connect", 200, "Start a login to an MCP server; a person then signs in", s.connectMCPServer).Fails(agent.CodeConflict, agent.CodeUpstream),
 		rest.JSON("POST", "/agents/{id}/mcp/{serverId}/call", 200, "Call a tool of an MCP server; success is false if it fails", s.callMCPTool),
 		rest.JSON("GET", "/agents/{id}/mcp/{serverId}/tools", 200, "List the tools of an MCP server, or the last known ones if it is unreachable", s.listMCPTools).
 			Fails(agent.CodeUpstream, agent.CodeConflict),
@@ -188,7 +188,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("POST", "/agents/{id}/chat/{runId}/stop", 200, "Stop a chat turn by its run_id; its text so far is kept", s.stopRun),
 		rest.JSON("GET", "/agents/{id}/models", 200, "List the language models of the provider", s.listModels).Role(rest.Admin).
 			Fails(agent.CodeUpstream, agent.CodeConflict),
-		rest.JSON("GET", "/agents/{id}/embedding-models", 200, "List the models for search that are installed on the server", s.listEmbeddingModels).Role(rest.Admin),
+		rest.JSON("GET", "/agents/{id}/embedding-models", 200, "List the search models that are installed on the server", s.listEmbeddingModels).Role(rest.Admin),
 		rest.Raw[struct{}]("GET", "/agents/{id}/v1/models", 200, "List the agent as a model of the OpenAI API", s.openAIFault(s.openAIModels)).Limit(rest.Chat).
 			Returns(openAIModels{}),
 		rest.Raw[openAIModelIn]("GET", "/agents/{id}/v1/models/{model}", 200, "Read the agent as a model of the OpenAI API", s.openAIFault(s.openAIModel)).Limit(rest.Chat).
@@ -209,7 +209,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("POST", "/agents/{id}/workflows", 201, "Create a workflow", s.createWorkflow).Locates(workflowLocation).Tagged(),
 		rest.JSON("POST", "/agents/{id}/workflows/execute", 200, "Execute a workflow and optionally wait for its end", s.executeWorkflow).
 			Fails(agent.CodeAlreadyRunning, agent.CodeConflict, agent.CodeBudget),
-		rest.JSON("POST", "/agents/{id}/workflows/import", 200, "Import workflows of another program as drafts", s.importWorkflows),
+		rest.JSON("POST", "/agents/{id}/workflows/import", 200, "Import workflows from another program as drafts", s.importWorkflows),
 		rest.JSON("POST", "/agents/{id}/workflows/validate", 200, "Validate a graph without saving it", s.validateWorkflow),
 		rest.JSON("POST", "/agents/{id}/workflows/test", 200, "Test a graph without saving it", s.testWorkflow),
 		rest.JSON("GET", "/agents/{id}/workflows/executions", 200, "List executions, newest first", s.listExecutions),
@@ -262,7 +262,7 @@ func (s *Server) api() []*rest.Route {
 		rest.Raw[sessionIn]("GET", "/agents/{id}/browser/{sessionId}/thumbnail", 200, "Read a thumbnail of a session's active tab, or the last one if it has ended", s.sessionThumbnail).
 			Limit(rest.Unlimited).Answers("image/jpeg"),
 		rest.JSON("GET", "/agents/{id}/browser/{sessionId}/live-view", 200, "Get the URL of a session's live view", s.liveView).Limit(rest.Browser),
-		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/takeover", 201, "Request that a person takes over a session", s.createTakeover).Limit(rest.Browser).Locates(takeoverLocation).Fails(agent.CodeConflict),
+		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/takeover", 201, "Request that a person take over a session", s.createTakeover).Limit(rest.Browser).Locates(takeoverLocation).Fails(agent.CodeConflict),
 		rest.JSON("GET", "/agents/{id}/browser/{sessionId}/takeover/{takeoverId}", 200, "Read a takeover", s.getTakeover).Limit(rest.Browser),
 		rest.JSON("DELETE", "/agents/{id}/browser/{sessionId}/takeover/{takeoverId}", 204, "Cancel a takeover", s.cancelTakeover).Limit(rest.Browser).Fails(agent.CodeConflict),
 		rest.JSON("POST", "/agents/{id}/browser/{sessionId}/takeover/{takeoverId}/complete", 200, "Complete a takeover", s.completeTakeover).Limit(rest.Browser).Fails(agent.CodeConflict),
@@ -278,7 +278,7 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("DELETE", "/agents/{id}/tables/{table}", 204, "Delete a table with its rows", s.deleteTable),
 		rest.JSON("GET", "/agents/{id}/tables/{table}/rows", 200, "List rows", s.listRows),
 		rest.JSON("POST", "/agents/{id}/tables/{table}/rows", 201, "Add one row or several", s.createRows).Locates(rowLocation).Fails(agent.CodeConflict),
-		rest.JSON("POST", "/agents/{id}/tables/{table}/rows/upsert", 200, "Update the row that a column finds, or add it", s.upsertRow).Fails(agent.CodeConflict),
+		rest.JSON("POST", "/agents/{id}/tables/{table}/rows/upsert", 200, "Update the row with the same value in a unique column, or add it", s.upsertRow).Fails(agent.CodeConflict),
 		rest.JSON("POST", "/agents/{id}/tables/{table}/rows/batch", 200, "Change or delete several rows", s.batchRows).Fails(agent.CodeConflict),
 		rest.JSON("GET", "/agents/{id}/tables/{table}/rows/{rowId}", 200, "Read a row", s.getRow),
 		rest.JSON("PUT", "/agents/{id}/tables/{table}/rows/{rowId}", 200, "Update a row", s.updateRow).Fails(agent.CodeConflict),
