@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// AttachmentStatus says what became of a file that came with a message.
+// AttachmentStatus is the download status of a file that came with a message.
 type AttachmentStatus string
 
 // The states of an attachment. One without a status is not downloaded.

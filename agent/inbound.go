@@ -23,7 +23,8 @@ type Inbound struct {
 	// Hashed reports that ID is a hash of the content rather than an id. People
 	// repeat themselves, so it is only remembered for signature.MaxAge.
 	Hashed bool
-	// Person says that the sender asks for a person: automatic answers rest.
+	// Person reports that the sender asks for a person, which mutes automatic
+	// answers.
 	Person bool
 	// Email is an address that the sender claims without proof. It is stored on
 	// the contact unless another contact has it, and never used to find a
@@ -31,9 +32,9 @@ type Inbound struct {
 	Email string
 }
 
-// Answering says how a message is answered automatically.
+// Answering specifies how a message is answered automatically.
 type Answering struct {
-	// Public says that anybody may have written it: the agent's tools are not
+	// Public reports that anyone may have written it: the agent's tools are not
 	// offered.
 	Public bool
 	// OnText receives the answer as it is generated; may be nil.

@@ -29,7 +29,7 @@ type Run struct {
 // Firing is what a due schedule does.
 type Firing struct {
 	Start     []Time // runs to start, oldest first
-	CatchUp   bool   // the runs were missed and are caught up, one after the other
+	CatchUp   bool   // the runs were missed and are caught up, one after another
 	Missed    []Time // the newest dropped runs, oldest first
 	MissedAll int    // number of dropped runs; counted up to a few thousand
 	Next      Time   // the next run; zero if there is none

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// WidgetConfig says how a website's widget looks and whom it talks to. It is
+// WidgetConfig specifies how a website's widget looks and whom it talks to. It is
 // the part of a gateway's config that counts for the type web. Nothing of it
 // is secret.
 type WidgetConfig struct {

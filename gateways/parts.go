@@ -15,7 +15,7 @@ const maxParts = 25
 const whitespace = " \t\r\n"
 
 // sendParts sends the parts of a message after the first m.Skip, each of at
-// most limit UTF-16 code units, one after the other. key is the same for each
+// most limit UTF-16 code units, one after another. key is the same for each
 // attempt of a part, and empty without m.Key. An error is returned with the
 // number of parts sent.
 func sendParts(m Message, limit int, one func(text, key string) (Sent, error)) (Sent, error) {

@@ -206,7 +206,7 @@ func invalidFile(issue string, cause error) error {
 	return agent.Errorf(agent.CodeInvalidFile, "file %s", issue).With("field", "file").With("issue", issue).Because(cause)
 }
 
-// arrival says how a copy becomes an agent.
+// arrival specifies how a copy becomes an agent.
 type arrival struct {
 	name     string               // reserved for the copy, which gets a new id; empty: the original's name
 	owner    string               // becomes an owner of the copy; empty: no one

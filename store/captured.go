@@ -84,7 +84,7 @@ func (f *file) captureCommit() error {
 	return nil
 }
 
-// captureDoubt begins the capture anew when a commit failed that may have been
+// captureDoubt begins the capture again when a commit failed that may have been
 // captured already: the disk failed after SQLite had written it.
 func (f *file) captureDoubt(err error) {
 	if code := sqliteCode(err) & 0xff; f.capture != nil && (code == codeIOErr || code == codeFull) {

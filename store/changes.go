@@ -31,7 +31,7 @@ const (
 	OpDelete Op = "delete"
 )
 
-// Change says that a commit changed a record.
+// Change is a change of a record by a commit.
 type Change struct {
 	Kind   string
 	ID     string
@@ -39,8 +39,8 @@ type Change struct {
 	Parent string // of a message its conversation, of a run its schedule
 }
 
-// rowTable says which records the rows of a table are. Columns are counted from
-// 0; a kind without an id has -1.
+// rowTable specifies the records that the rows of a table represent. Columns
+// are counted from 0; a kind without an id has -1.
 type rowTable struct {
 	kind       string
 	id, parent int

@@ -33,7 +33,7 @@ type Work struct {
 	HeldUp   bool // NoteProblem said so
 }
 
-// WorkWanted says which work NextWork looks for.
+// WorkWanted specifies which work NextWork looks for.
 type WorkWanted struct {
 	Model     string // that vectors are to be of
 	Reading   bool   // to read, to cut, and to adopt Model

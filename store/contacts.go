@@ -251,7 +251,7 @@ func (tx *Tx) resolveContact(field, value string) (agent.Contact, error) {
 	return found[0], nil
 }
 
-// OnDuplicate says what an import does with a row whose contact is there.
+// OnDuplicate specifies what an import does with a row whose contact exists.
 type OnDuplicate string
 
 // The choices of an import.

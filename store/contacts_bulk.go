@@ -89,7 +89,7 @@ func (db *DB) ContactTags(ctx context.Context, prefix string, limit int) ([]stri
 	})
 }
 
-// LastMessages says when the newest message of each contact's conversations
+// LastMessages returns the time of the newest message of each contact's conversations
 // was written; contacts without one are absent.
 func (db *DB) LastMessages(ctx context.Context, ids []string) (map[string]agent.Time, error) {
 	list, err := json.Marshal(ids)

@@ -10,7 +10,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// vectorPlace says where vec0 keeps the vector of a chunk: in which block of its
+// vectorPlace specifies where vec0 keeps the vector of a chunk: in which block of its
 // shadow table, and as which of the block's vectors. See
 // https://github.com/asg017/sqlite-vec/blob/main/ARCHITECTURE.md.
 type vectorPlace struct{ seq, block, slot int64 }
@@ -18,7 +18,7 @@ type vectorPlace struct{ seq, block, slot int64 }
 // cosines returns the cosine similarities between vector and those whose places the
 // query which selects.
 //
-// The vectors are read from their blocks, a block at a time: vec0 opens the block anew
+// The vectors are read from their blocks, a block at a time: vec0 opens the block again
 // for each of them, and SQLite finds a part of a block only by way of all pages before
 // it.
 func (tx *Tx) cosines(vector []float32, which string, args ...any) (found map[int64]float64, err error) {

@@ -205,7 +205,7 @@ func (db *DB) UpdateCredential(ctx context.Context, ref string, change agent.Cre
 	return db.Credential(ctx, updated.ID)
 }
 
-// storeCredential writes a changed credential. One that was sealed anew, or that
+// storeCredential writes a changed credential. One that was sealed again, or that
 // is another client, loses its tokens.
 func (tx *Tx) storeCredential(c, before agent.Credential, values map[string]string, resealed bool) (agent.Credential, error) {
 	if resealed {

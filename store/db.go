@@ -85,7 +85,7 @@ func (db *DB) Agent() agent.Agent { return db.record.Load().agent }
 // not be changed.
 func (db *DB) Roles() map[string]agent.Role { return db.record.Load().admins }
 
-// Problem says why the agent's file is refused, or nil.
+// Problem returns why the agent's file is refused, or nil.
 func (db *DB) Problem() error { return db.record.Load().problem }
 
 type backgroundKey struct{}

@@ -8,7 +8,7 @@ import (
 	"satchel/agent"
 )
 
-// EventFilter says which events of the outbox are wanted; zero fields do not count.
+// EventFilter specifies which events of the outbox are wanted; zero fields do not count.
 type EventFilter struct {
 	Types     []string // names, or patterns such as "workflow.*"
 	From, To  agent.Time

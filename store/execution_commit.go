@@ -34,7 +34,7 @@ type StartedExecution struct {
 	Replay string
 }
 
-// ErrEnded says that an execution ended, or was deleted, by another hand.
+// ErrEnded reports that an execution has ended or was deleted in the meantime.
 var ErrEnded = errors.New("the execution has ended")
 
 // ErrRepeated is returned if an execution with the same idempotency key exists.

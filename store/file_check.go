@@ -10,7 +10,7 @@ import (
 	"satchel/agent"
 )
 
-// errNoAgent says that a file is a database, but not an agent's.
+// errNoAgent reports that a file is a database, but not an agent's.
 var errNoAgent = agent.Errorf(agent.CodeAgentDamaged,
 	"the file in this agent's place is not an agent's; it was left as it is, see satchel doctor")
 

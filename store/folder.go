@@ -80,7 +80,7 @@ type Folder struct {
 // ErrLocked is returned if another server has the data folder open.
 var ErrLocked = errors.New("another Satchel server uses this data folder")
 
-// ErrClosed says that the data folder was closed.
+// ErrClosed reports that the data folder was closed.
 var ErrClosed = errors.New("the data folder is closed")
 
 // lockWait is how long Open waits for the lock, which "satchel doctor" holds
@@ -262,7 +262,7 @@ func (f *Folder) opened(db *DB) {
 }
 
 // closeExcess closes files beyond the limit, and some more, so that it does not
-// begin anew at once.
+// start again at once.
 func (f *Folder) closeExcess() {
 	f.openMu.Lock()
 	victims := f.leastUsed(len(f.open) - f.openLimit + f.openLimit/16)

@@ -10,7 +10,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// ConversationFilter says which conversations are listed. Its zero value takes
+// ConversationFilter specifies the conversations to list. Its zero value takes
 // in all.
 type ConversationFilter struct {
 	ContactIDs []string

@@ -19,7 +19,7 @@ type Order struct {
 	Desc  bool
 }
 
-// Page says which part of a list is wanted.
+// Page specifies the requested part of a list.
 type Page struct {
 	Limit  int
 	Offset int

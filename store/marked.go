@@ -13,7 +13,7 @@ import (
 // clusterFolder is where a server of a cluster keeps what it knows of its copies.
 const clusterFolder = "cluster"
 
-// errOfCluster says that a data folder has copies of a cluster's agents.
+// errOfCluster reports that a data folder has copies of a cluster's agents.
 var errOfCluster = errors.New("this data folder belongs to a server of a cluster, and its files may be old copies: start the server with --cluster, and use its API or a data folder made by \"satchel cluster export\" for the rest")
 
 // ErrOwnAgents is returned for a data folder with its own agents where copies

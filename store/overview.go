@@ -74,7 +74,7 @@ func (tx *Tx) counts() (map[string]int, error) {
 	return counts, rows.Err()
 }
 
-// checklist says which first steps are done.
+// checklist returns the first steps, and which of them are done.
 func (tx *Tx) checklist(model bool) ([]agent.ChecklistItem, error) {
 	list := []agent.ChecklistItem{{ID: "knowledge"}, {ID: "model", Done: model}, {ID: "ask"}, {ID: "channel"}, {ID: "workflow"}}
 	return list, tx.row(`SELECT EXISTS (SELECT 1 FROM sources), EXISTS (SELECT 1 FROM messages WHERE role = 'assistant'),

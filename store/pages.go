@@ -114,7 +114,7 @@ type ReadPage struct {
 // and ends long before it has fetched that many.
 const maxFrontier = 1000
 
-// WalkEnd says when a walk is at its end: when nothing waits in its queue, or
+// WalkEnd specifies when a walk ends: when nothing waits in its queue, or
 // as many pages are indexed, or as many addresses were tried.
 type WalkEnd struct{ Indexed, Tried int }
 

@@ -11,8 +11,8 @@ import (
 	"satchel/agent"
 )
 
-// Pending says when each kind of background work of an agent is due: the zero
-// time when there is none, a time that is past when there is some now.
+// Pending has the time when each kind of an agent's background work is due: the
+// zero time if there is none, a time in the past if there is some now.
 type Pending struct {
 	Sources     agent.Time `json:"sources,omitzero"`    // to read, index or purge
 	Pages       agent.Time `json:"pages,omitzero"`      // of crawls, to fetch or index
@@ -120,7 +120,7 @@ func (p *Pending) add(kinds workKinds) {
 // no column, of its rows in any way.
 type tableChange struct{ table, column string }
 
-// tableWork says which changes of tables make which work.
+// tableWork maps changes of tables to the work that they cause.
 var tableWork = map[tableChange]workKinds{
 	{"sources", ""}:                   workSources,
 	{"_purge", ""}:                    workSources,

@@ -22,7 +22,7 @@ func (db *DB) PolledGateways(ctx context.Context) ([]string, error) {
 }
 
 // pollMemory is how long it counts where a gateway was: after a week without
-// any, Telegram numbers updates anew. What comes twice then changes nothing.
+// any, Telegram numbers updates again. What comes twice then changes nothing.
 const pollMemory = 6 * 24 * time.Hour
 
 // PollFrom opens a gateway and returns where its next poll begins, as

@@ -8,7 +8,7 @@ import (
 )
 
 // RotateKey replaces the master key of a folder that no server uses and seals
-// every credential anew. When it is cut, the next start opens both the old
+// every credential again. When it is cut, the next start opens both the old
 // and the new seals, and RotateKey can be run again. With keys given (they
 // come from the environment) the first seals, and no file is written.
 //

@@ -28,7 +28,7 @@ type schema map[object]bool
 // far fewer rows.
 const schemaRows = "SELECT type, name, tbl_name, sql, rootpage FROM sqlite_schema LIMIT 5000"
 
-// errForeign says that a file's schema holds what this program does not make.
+// errForeign reports that a file's schema has objects that this program does not create.
 var errForeign = errors.New("the schema is not one that Satchel makes")
 
 // checkSchema refuses a file unless its tables, indexes and triggers are

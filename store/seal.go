@@ -45,7 +45,7 @@ func newMasterKey(key []byte) (masterKey, error) {
 	return masterKey{id: hex.EncodeToString(sum[:4]), bytes: key, aead: aead}, nil
 }
 
-// errLocked says that a secret was sealed with a master key that is not here.
+// errLocked reports that a secret was encrypted with another master key.
 var errLocked = errors.New("sealed with another master key")
 
 // seal encrypts a secret with AES-256-GCM under the first key. The secret can

@@ -130,7 +130,7 @@ const (
 	indexedBlocks = 16 // of blockRows entries of the log
 	indexingTime  = 200 * time.Millisecond
 	quietIndexing = 400 * time.Millisecond // without writes
-	maxLogChanges = 2_000                  // of entries that came out of order; with more the log is indexed anew
+	maxLogChanges = 2_000                  // of entries that came out of order; with more the log is indexed again
 )
 
 // indexSearched indexes what searches look at, as far as the time allows.

@@ -33,7 +33,7 @@ func (s secret) isFor(address string) bool {
 	return origin != "" && slices.Contains(strings.Fields(s.hosts), origin)
 }
 
-// errOtherHost says that a secret was given for another host.
+// errOtherHost reports that a secret was given for another host.
 var errOtherHost = errors.New("given for another host")
 
 // openFor opens a secret that is about to be sent to an address: errOtherHost

@@ -120,7 +120,7 @@ func (db *DB) UpdateSettings(ctx context.Context, change agent.SettingsChange) (
 }
 
 // keepsHosts refuses a change by which a stored credential that is not given
-// anew would be sent to another host.
+// again would be sent to another host.
 func (tx *Tx) keepsHosts(before, after agent.Settings, given map[string]string) error {
 	for _, name := range agent.Credentials {
 		if _, ok := given[name]; ok {

@@ -121,7 +121,7 @@ type Upload struct {
 	db *DB
 }
 
-// ErrTooLarge says that a file is longer than the upload limit.
+// ErrTooLarge reports that a file is longer than the upload limit.
 var ErrTooLarge = errors.New("file too large")
 
 // ReceiveFile stores what r yields, at most limit bytes; a longer file is

@@ -10,7 +10,7 @@ import (
 	"satchel/store/sqlsandbox"
 )
 
-// Access says what a SQL statement's sender may do.
+// Access specifies what the sender of a SQL statement may do.
 type Access struct {
 	Write bool // change data; without it only reading statements run
 	// Record, unless nil, receives the result of a statement that changes data

@@ -7,7 +7,7 @@ import (
 	"satchel/agent"
 )
 
-// RowQuery says which rows of a table are wanted.
+// RowQuery specifies which rows of a table are wanted.
 type RowQuery struct {
 	Where  []agent.RowCondition // all must hold
 	Search string               // a part of any text

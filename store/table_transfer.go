@@ -73,7 +73,7 @@ func (db *DB) ImportRows(ctx context.Context, table, key string, rows [][]agent.
 	return out, err
 }
 
-// ImportMode says whether an import stores anything.
+// ImportMode specifies whether an import stores anything.
 type ImportMode bool
 
 // Modes of an import.

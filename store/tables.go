@@ -265,7 +265,7 @@ func (tx *Tx) dropParts(t *agent.Table) error {
 	return nil
 }
 
-// rebuild makes a table anew, moves the rows into it, and puts it in the place of
+// rebuild creates a table again, moves the rows into it, and puts it in the place of
 // the old one, so that its statement is one that tableSQL writes.
 func (tx *Tx) rebuild(old, t *agent.Table, from []string) error {
 	if err := tx.conn.script(tableSQL(t, rebuilt)); err != nil {

@@ -213,7 +213,7 @@ func (tx *Tx) checkTaskWorkflow(t *agent.Task) error {
 }
 
 // UpdateTask changes the given fields of a task, when check accepts what comes
-// of it, and plans it anew where its times or status changed.
+// of it, and plans it again where its times or status changed.
 func (db *DB) UpdateTask(ctx context.Context, id string, change agent.TaskChange, check func(*agent.Task) error) (agent.Task, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Task, error) {
 		was, err := tx.task(id)

@@ -123,7 +123,7 @@ func (db *DB) CreateOperationTools(ctx context.Context, apiRef string, operation
 	})
 }
 
-// describeOperation says what an operation does, to a model.
+// describeOperation returns what an operation does, to a model.
 func describeOperation(o *agent.OperationDefinition) string {
 	switch {
 	case o.Summary == "":

@@ -22,7 +22,7 @@ type Wait struct {
 	Message     string
 }
 
-// WaitKind says what a node waits for.
+// WaitKind specifies what a node waits for.
 type WaitKind string
 
 // The kinds of waits.

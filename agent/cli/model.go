@@ -23,7 +23,7 @@ type Models interface {
 // which rates a text that answers a question no higher than another text.
 var ErrNoBetter = errors.New("the model finds the text that answers no better than the other")
 
-// ModelDownload says which model is downloaded, and from where.
+// ModelDownload specifies which model is downloaded, and from where.
 type ModelDownload struct {
 	Model    string // a name that the program knows, or a repository
 	Name     string // in the data folder

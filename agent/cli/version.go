@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Version says which build of the program this is.
+// Version identifies the build of the program.
 type Version struct {
 	Number   string
 	Commit   string // short hash; "" is unknown
@@ -45,7 +45,7 @@ func (v Version) String() string {
 	return fmt.Sprintf("%s (%s)", v.Number, strings.Join(parts, ", "))
 }
 
-// upgrade says how to get a newer version: packages own their files, so the
+// upgrade returns how to get a newer version: packages own their files, so the
 // program never replaces itself.
 func (v Version) upgrade() string {
 	var b strings.Builder

@@ -46,7 +46,7 @@ func (c Cron) after(minute int) (int, bool) {
 
 func timeOfDay(hour, minute int) string { return fmt.Sprintf("%02d:%02d", hour, minute) }
 
-// intervalWords says what a day looks like on which there are many runs.
+// intervalWords describes a day with many runs.
 func (c Cron) intervalWords() string {
 	minutes, hours := members(c.minutes), members(uint64(c.hours))
 	minuteStep, hourStep := step(minutes, 60), step(hours, 24)

@@ -93,7 +93,7 @@ func (f *Filter) checkLocked(c *Command) error {
 	return nil
 }
 
-// read decodes the parameters, which are then written anew.
+// read decodes the parameters, which are then written again.
 func (c *Command) read() error {
 	c.params = map[string]json.RawMessage{}
 	if c.raw == nil {

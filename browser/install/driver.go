@@ -15,7 +15,7 @@ import (
 // oldestNode is the first major version of Node.js that the driver runs on.
 const oldestNode = 18
 
-// checkDriver says what is wrong with the driver, "" when it works.
+// checkDriver returns what is wrong with the driver, "" when it works.
 func (f *finder) checkDriver(ctx context.Context) string {
 	if reason := f.checkPackage(); reason != "" {
 		return reason
@@ -43,7 +43,7 @@ func (f *finder) checkPackage() string {
 	return ""
 }
 
-// checkNode says what is wrong with a node, "" when it serves.
+// checkNode returns what is wrong with a node, "" if it can be used.
 func checkNode(ctx context.Context, path string) string {
 	version, err := programVersion(ctx, path) // v22.14.0
 	if err != nil {

@@ -154,7 +154,7 @@ func (c *cast) run(ctx context.Context) {
 }
 
 // remove takes a cast that cannot run from the list, so that the next viewer
-// tries anew.
+// tries again.
 func (c *cast) remove() {
 	c.live.mu.Lock()
 	defer c.live.mu.Unlock()
@@ -206,7 +206,7 @@ func (c *cast) stream(ctx context.Context, cdp playwright.CDPSession, frames *fr
 	}
 }
 
-// start begins the screencast, or begins it anew with other sizes.
+// start starts the screencast, or restarts it with other sizes.
 func (c *cast) start(ctx context.Context, cdp playwright.CDPSession, w Watch) error {
 	size := c.page.Session().Viewport()
 	return send(ctx, cdp, "Page.startScreencast", map[string]any{"format": "jpeg", "quality": w.Quality, "everyNthFrame": 1,

@@ -194,7 +194,7 @@ func answerEvent(name string, data []byte) (event AnswerEvent, err error) {
 	return AnswerEvent{Tool: bytes.Clone(data)}, nil
 }
 
-// ExecutionError says that a workflow did not complete.
+// ExecutionError reports that a workflow did not complete.
 type ExecutionError struct{ Execution Execution }
 
 // Error returns how the execution ended, and why.

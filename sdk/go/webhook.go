@@ -15,7 +15,7 @@ import (
 // tolerance is how far the timestamp of a delivery may be from now.
 const tolerance = 5 * time.Minute
 
-// ErrNotGenuine says that a delivery was not signed with the secret, or is old.
+// ErrNotGenuine reports that a delivery was not signed with the secret, or is old.
 var ErrNotGenuine = errors.New("satchel: the delivery is not genuine")
 
 // Event is what a webhook delivers. Ignore duplicates by its ID.

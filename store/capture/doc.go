@@ -69,7 +69,7 @@ type Sink interface {
 	// Checkpointed reports that everything up to a position is in the database file;
 	// commits after it were not made yet.
 	Checkpointed(id string, at Position)
-	// Lost reports that a file has to begin anew with a snapshot; reason is nil when
+	// Lost reports that a file has to start again with a snapshot; reason is nil when
 	// nothing of it was captured yet.
 	Lost(id string, reason error)
 	// Closed reports that a file was closed, and where its capture stands.

@@ -65,7 +65,7 @@ func (r *Replicator) Uploading(id string) bool {
 }
 
 // Checkpointed implements capture.Sink. The position is saved at once: the next
-// commit may begin the -wal anew.
+// commit may begin the -wal again.
 func (r *Replicator) Checkpointed(id string, at capture.Position) {
 	r.mu.Lock()
 	waits := r.checkpointedLocked(id, at)

@@ -88,7 +88,7 @@ type (
 // looked up for a count.
 var counted atomic.Int32
 
-// errMemory says why the allocator could not be put in place. That has to
+// errMemory is the reason why the allocator could not be installed. That has to
 // happen before any connection opens, and with SQLite shut down, since the
 // start of package vec has initialized it; hence a variable's initialization.
 var errMemory = setMemory()

@@ -18,7 +18,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Mode says what may become of a file that is opened.
+// Mode specifies how a file is opened.
 type Mode string
 
 // The modes of opening a file.
@@ -238,7 +238,7 @@ func (c *Conn) Interrupted() bool {
 	return c.struck
 }
 
-// Result says what a statement did.
+// Result is the effect of a statement.
 type Result struct {
 	Changes int64 // rows that it inserted, updated or deleted directly
 	LastID  int64 // row number of the last row that the connection inserted
@@ -276,7 +276,7 @@ func (c *Conn) ExecOnce(query string, args ...any) (Result, error) {
 	return c.Result(), nil
 }
 
-// Result says what the last statement did.
+// Result returns the effect of the last statement.
 func (c *Conn) Result() Result {
 	return Result{Changes: lib.Xsqlite3_changes64(c.tls, c.db), LastID: lib.Xsqlite3_last_insert_rowid(c.tls, c.db)}
 }
@@ -345,7 +345,7 @@ func (c *Conn) Script(text string) error {
 	return nil
 }
 
-// KeepWAL says whether the -wal stays as it is when this connection is the last one
+// KeepWAL sets whether the -wal stays as it is when this connection is the last one
 // that closes, which else makes a checkpoint.
 func (c *Conn) KeepWAL(keep bool) error {
 	return c.Configure(lib.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep)

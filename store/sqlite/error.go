@@ -8,7 +8,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// ErrNoRows says that a statement gave no row.
+// ErrNoRows reports that a statement returned no row.
 var ErrNoRows = errors.New("no rows")
 
 var errNoMemory = errors.New("out of memory")

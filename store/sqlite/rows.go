@@ -238,7 +238,7 @@ func setNull(dst any) error {
 	return fmt.Errorf("cannot read NULL into a %T", dst)
 }
 
-// errNoFit says that a value has no place in a type.
+// errNoFit reports that a value has no place in a type.
 var errNoFit = fmt.Errorf("no fit")
 
 // setOther sets what a pointer to another type points at; where that is a

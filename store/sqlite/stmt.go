@@ -30,7 +30,7 @@ type Stmt struct {
 	texts buffer     // what SQLite reads of them; it lives as long as they are bound
 }
 
-// statement returns the statement for a query, compiled anew unless one is kept
+// statement returns the statement for a query, compiled again unless one is kept
 // and free. Give it back by release.
 func (c *Conn) statement(query string) (*Stmt, error) {
 	if s, ok := c.kept[query]; ok && !s.inUse {

@@ -23,7 +23,7 @@ var inspectBounds = []struct{ name, value int32 }{
 	{lib.SQLITE_LIMIT_COMPOUND_SELECT, 20},
 }
 
-// ErrLimit says that reading a file took too long or too much memory.
+// ErrLimit reports that reading a file took too long or too much memory.
 var ErrLimit = errors.New("the file takes too long or too much memory to read")
 
 // Inspect runs check, which may use Trusted, on a connection to a file that may be

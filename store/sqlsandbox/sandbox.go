@@ -26,7 +26,7 @@ type Options struct {
 	LaterTables []string
 }
 
-// Rule says what may be changed in a table that is open to reading.
+// Rule specifies what may be changed in a table that may be read.
 type Rule struct {
 	Delete bool
 	Update []string // columns

@@ -79,7 +79,7 @@ func (d *download) check(name, part string) error {
 	return errors.Join(fmt.Errorf("its SHA-256 is %s, not %s: it was deleted", got, want), os.Remove(part))
 }
 
-// attempt appends to the part that is there, or begins anew if the server does
+// attempt appends to the part that is there, or starts again if the server does
 // not continue.
 func (d *download) attempt(ctx context.Context, name, part string) error {
 	f, err := os.OpenFile(part, os.O_CREATE|os.O_RDWR, 0o600)

@@ -24,7 +24,7 @@ type citation struct {
 	Score float64 `json:"score"`
 }
 
-// place says where the passage is.
+// place returns where the passage is.
 func (c *citation) place() string {
 	text := c.Metadata.Source
 	if c.Metadata.Place != "" {

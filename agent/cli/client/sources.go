@@ -219,7 +219,7 @@ func openForm(it item) upload {
 	return upload{body: reader, mediaType: form.FormDataContentType()}
 }
 
-// progress says what became of an item: a line each.
+// progress prints the outcome of an item on a line.
 func (o *adding) progress(name, what string) {
 	fmt.Fprintf(o.Notes, "%s %d/%d  %s: %s\n", bar(o.done, o.total), o.done, o.total, cell(name), cell(what))
 }
