@@ -11,7 +11,7 @@ import (
 	"satchel/store"
 )
 
-// errSameURL says that the others could not tell two servers apart.
+// errSameURL reports that the others could not tell two servers apart.
 var errSameURL = errors.New("another server of the cluster has the same URL: set --cluster-url on each to where the others reach it")
 
 // announce adds the session to the servers of the cluster. While another server

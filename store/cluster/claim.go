@@ -188,7 +188,7 @@ func (c *Cluster) giveUp(id string, reason error) {
 		c.Log.Warn("look up an agent's owner", "agent", id, "error", err)
 	}
 	c.entered(id)
-	c.poke()
+	c.notify()
 }
 
 // Nodes implements Directory.
@@ -259,7 +259,7 @@ func (c *Cluster) give(ctx context.Context, id string, to *observed) error {
 		delete(c.moving, id)
 		c.mu.Unlock()
 		close(moved)
-		c.poke()
+		c.notify()
 	}()
 	c.enters.Forget(id)
 	if err := c.enters.Wait(ctx, id); err != nil {

@@ -203,12 +203,12 @@ func (c *Cluster) expire(session string) {
 		c.expired = true
 	}
 	c.mu.Unlock()
-	c.poke()
+	c.notify()
 }
 
-// poke makes the loop poll the database immediately and compare the folder with
+// notify makes the loop poll the database immediately and compare the folder with
 // it.
-func (c *Cluster) poke() {
+func (c *Cluster) notify() {
 	c.mu.Lock()
 	c.unsettled = true
 	c.mu.Unlock()

@@ -34,7 +34,7 @@ const (
 // fetchesAtOnce is how many files are fetched at a time.
 const fetchesAtOnce = 4
 
-// copyRecord says that the closed file of an agent is as the cluster had it. It is
+// copyRecord reports that the closed file of an agent is as the cluster had it. It is
 // of no use after the machine stopped: the file was never written durably.
 type copyRecord struct {
 	Cluster string `json:"cluster"`
@@ -45,7 +45,7 @@ type copyRecord struct {
 
 	Incarnation string `json:"incarnation,omitempty"` // of the database
 
-	// Unsure says that it is not known whether the cluster took the newest commit.
+	// Unsure reports that it is not known whether the cluster took the newest commit.
 	Unsure bool `json:"unsure,omitempty"`
 }
 

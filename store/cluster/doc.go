@@ -111,6 +111,6 @@ type Entry struct {
 // Nothing has been done, so the request can be sent to the owner.
 var ErrNotOwner = store.ErrNotOwner
 
-// ErrUnavailable says that the cluster cannot answer at present. A write that failed
+// ErrUnavailable reports that the cluster cannot answer at present. A write that failed
 // with it may have been done.
 var ErrUnavailable = errors.New("the cluster is not available at present")

@@ -18,7 +18,7 @@ const (
 	pollTime   = 3 * time.Second  // of one poll
 	silence    = 6 * time.Second  // of the database, after which a server does not answer
 	deadAfter  = 8 * time.Second  // without a beat
-	pollGap    = 4 * time.Second  // between two polls, after which observations begin anew
+	pollGap    = 4 * time.Second  // between two polls, after which observations start again
 	nodesKept  = time.Hour        // after they died
 	readAll    = time.Minute      // how often all agents are listed
 	overlap    = 10 * time.Second // that a row may be visible after it says to have changed

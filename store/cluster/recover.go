@@ -54,7 +54,7 @@ func (c *Cluster) Recover(ctx context.Context, folder string) (n int, err error)
 	return c.recoverCopies(ctx, folder, quiet)
 }
 
-// errInUse says that a database cannot become another cluster's.
+// errInUse reports that a database cannot become another cluster's.
 var errInUse = errors.New("the database is not empty, and of another cluster than this data folder: recover into a new one, before any server starts on it")
 
 // adopt makes an empty database that of the cluster of a folder, whose own was lost.

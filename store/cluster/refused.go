@@ -39,7 +39,7 @@ func (c *Cluster) probe(n *observed) {
 			n.refused = true
 		}
 		c.mu.Unlock()
-		c.poke()
+		c.notify()
 	})
 }
 

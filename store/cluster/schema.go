@@ -130,7 +130,7 @@ func tune(ctx context.Context, pool *pgxpool.Pool) error {
 	})
 }
 
-// errMasterKey says that a server's master key is not the cluster's.
+// errMasterKey reports that a server's master key is not the cluster's.
 var errMasterKey = errors.New("the master key is not the cluster's: SATCHEL_MASTER_KEY must be the same on all servers")
 
 // identify returns the id of the cluster, which the first server sets, and

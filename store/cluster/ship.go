@@ -38,7 +38,7 @@ type shipment struct {
 	done        chan error // of room 1
 }
 
-// errBehind says that the database has less than it had, as after the loss of a
+// errBehind reports that the database has less than it had, as after the loss of a
 // primary whose standby was behind.
 var errBehind = errors.New("the database has lost commits that it had taken")
 
