@@ -381,7 +381,7 @@ func (a *app) Close() error {
 	return err
 }
 
-// linkedText says where the console shows the agent of "satchel open".
+// linkedText returns where the console shows the agent of "satchel open".
 func linkedText(db *store.DB, publicURL string) string {
 	if db == nil {
 		return ""

@@ -14,7 +14,7 @@ import (
 	"satchel/vector"
 )
 
-// ownKinds returns the node types that need nothing but the engine.
+// ownKinds returns the node types that need only the engine.
 func (e *Engine) ownKinds() map[string]*Kind {
 	kinds := e.logicKinds()
 	maps.Copy(kinds, map[string]*Kind{

@@ -27,7 +27,7 @@ const (
 	retryAfter      = "2"     // seconds
 )
 
-// errMoved says that the server to which a request was forwarded does not have what
+// errMoved reports that the server to which a request was forwarded does not have what
 // the request is for: nothing was done.
 var errMoved = errors.New("another server of the cluster has it by now")
 
@@ -160,7 +160,7 @@ func (f *forwarder) answer(c echo.Context, next echo.HandlerFunc, id string) err
 	return err
 }
 
-// owner returns the server that has an agent, looked up anew after it had moved, and
+// owner returns the server that has an agent, looked up again after it had moved, and
 // the agent's id.
 func (f *forwarder) owner(ctx context.Context, ref string, again bool) (node cluster.Node, id string, err error) {
 	node, id, err = f.directory.Owner(ctx, ref)
@@ -199,7 +199,7 @@ func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error
 		if !body.rewind() {
 			return err
 		}
-		// Who takes over from an owner that does not answer, this server hears by itself.
+		// If the owner does not answer, this server learns of its successor without asking.
 		moved = errors.Is(err, errMoved)
 		select {
 		case <-time.After(pause):

@@ -58,7 +58,7 @@ type hop struct {
 	to     *url.URL
 	from   string // the address of the client, and where it connected to
 	cancel context.CancelFunc
-	stop   func() bool // has the end of this server not cancel it; nil for what ends by itself
+	stop   func() bool // stops the server's end from cancelling it; nil for requests that end on their own
 	err    error
 }
 
@@ -92,7 +92,7 @@ func (f *forwarder) forward(c echo.Context, node cluster.Node) error {
 	f.proxy.ServeHTTP(w, out)
 	f.requests.WithLabelValues(outcomeOf(h.err)).Inc()
 	if c.Response().Committed || w.hijacked {
-		return nil // what failed after the beginning of the answer cannot be mended
+		return nil // a response that has begun cannot become an error
 	}
 	return h.err
 }

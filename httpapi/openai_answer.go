@@ -65,8 +65,8 @@ func (s *Server) openAIChat(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	message := openAISaid{Role: "assistant", ToolCalls: openAICalls(answer.Foreign, false)}
-	if answer.Text != "" || len(answer.Foreign) == 0 {
+	message := openAISaid{Role: "assistant", ToolCalls: openAICalls(answer.ClientCalls, false)}
+	if answer.Text != "" || len(answer.ClientCalls) == 0 {
 		message.Content = &answer.Text
 	}
 	out.Choices = []openAIChoice{{Message: message, FinishReason: finish(answer)}}
@@ -76,7 +76,7 @@ func (s *Server) openAIChat(c *rest.Call) error {
 
 func finish(a agentchat.Answer) string {
 	switch {
-	case len(a.Foreign) > 0:
+	case len(a.ClientCalls) > 0:
 		return "tool_calls"
 	case a.Truncated:
 		return "length"

@@ -97,7 +97,7 @@ func (in *openAIChatIn) request() (agentchat.Exchange, error) {
 		if len(t.Function.Parameters) == 0 {
 			t.Function.Parameters = agent.NoParameters
 		}
-		x.Foreign = append(x.Foreign, llm.Tool{Name: t.Function.Name, Description: t.Function.Description, Parameters: t.Function.Parameters})
+		x.ClientTools = append(x.ClientTools, llm.Tool{Name: t.Function.Name, Description: t.Function.Description, Parameters: t.Function.Parameters})
 	}
 	is.Check(b.Temperature == nil || *b.Temperature >= 0 && *b.Temperature <= 2, "temperature", "must be from 0 to 2")
 	is.Check(b.MaxTokens >= 0, "max_tokens", "must be at least 1")
@@ -154,13 +154,13 @@ func readToolChoice(is *agent.Issues, raw json.RawMessage, x *agentchat.Exchange
 	switch {
 	case len(raw) == 0 || string(raw) == "null":
 	case json.Unmarshal(raw, &word) == nil && word == "none":
-		x.Foreign, x.Tools.None = nil, true
+		x.ClientTools, x.Tools.None = nil, true
 	case word == "auto":
-	case word == "required" && len(x.Foreign) > 0:
-		x.ForeignChoice = llm.AnyTool
+	case word == "required" && len(x.ClientTools) > 0:
+		x.ClientToolChoice = llm.AnyTool
 	case word == "" && json.Unmarshal(raw, &one) == nil && one.Type == "function" &&
-		slices.ContainsFunc(x.Foreign, func(t llm.Tool) bool { return t.Name == one.Function.Name }):
-		x.ForeignChoice = one.Function.Name
+		slices.ContainsFunc(x.ClientTools, func(t llm.Tool) bool { return t.Name == one.Function.Name }):
+		x.ClientToolChoice = one.Function.Name
 	default:
 		is.Add("tool_choice", "must be none or auto or, with tools, required or one of their functions")
 	}

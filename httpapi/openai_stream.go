@@ -55,8 +55,8 @@ func (s *Server) streamOpenAI(c *rest.Call, x agentchat.Exchange, chunk openAICh
 		s.logError(c, err)
 		return to.Event("", openAIErrorOf(rest.AsError(err)))
 	}
-	if len(answer.Foreign) > 0 {
-		if err := send(openAIDelta{ToolCalls: openAICalls(answer.Foreign, true)}, nil); err != nil {
+	if len(answer.ClientCalls) > 0 {
+		if err := send(openAIDelta{ToolCalls: openAICalls(answer.ClientCalls, true)}, nil); err != nil {
 			return err
 		}
 	}

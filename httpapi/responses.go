@@ -193,12 +193,12 @@ func (s *Server) finishResponse(c *rest.Call, out *response, a agentchat.Answer)
 	}
 	usage := &responseUsage{InputTokens: a.Usage.Input, OutputTokens: a.Usage.Output, TotalTokens: a.Usage.Input + a.Usage.Output}
 	out.Usage = usage
-	if a.Text != "" || len(a.Foreign) == 0 {
+	if a.Text != "" || len(a.ClientCalls) == 0 {
 		item := messageItem(out.ID, out.Status)
 		item.Content = []responsePart{{Type: "output_text", Text: a.Text, Annotations: s.citationsOf(c, a), Logprobs: []json.RawMessage{}}}
 		out.Output = append(out.Output, item)
 	}
-	for i, call := range a.Foreign {
+	for i, call := range a.ClientCalls {
 		out.Output = append(out.Output, callItem(out.ID, i, call))
 	}
 }

@@ -85,7 +85,7 @@ func (in *responseIn) exchange() (agentchat.Exchange, error) {
 		if len(tool.Parameters) == 0 || string(tool.Parameters) == "null" {
 			tool.Parameters = agent.NoParameters
 		}
-		x.Foreign = append(x.Foreign, tool)
+		x.ClientTools = append(x.ClientTools, tool)
 	}
 	isNull := func(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 	is.Check(!b.Background, "background", "must be false: a response is answered at once")

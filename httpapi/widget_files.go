@@ -22,7 +22,7 @@ type visitorFile struct {
 	Name     string `json:"name"`
 	MimeType string `json:"mime_type"`
 	Size     int64  `json:"size"`
-	Removed  bool   `json:"removed,omitempty"` // it is not kept any longer
+	Removed  bool   `json:"removed,omitempty"` // it is no longer kept
 }
 
 // visitorFiles converts the attachments of a message.

@@ -86,7 +86,7 @@ var errNoElement = agent.Errorf(agent.CodeUpstream, "the language model chose an
 // errPassword is the error of typing a password that is in no variable.
 var errPassword = agent.InvalidAction("type", "variables", "must have what is typed into a field for a password, a code or a card")
 
-// typing says what may be typed where.
+// typing specifies where the values of variables may be typed.
 type typing struct {
 	variables agent.Variables
 	hosts     egress.Hosts // of documents that a variable may be typed into

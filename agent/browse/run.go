@@ -20,7 +20,7 @@ import (
 // Limits of a browse.
 const (
 	maxDuration    = time.Hour
-	maxRepeats     = 3         // identical pages or failures one after the other, until it is stuck
+	maxRepeats     = 3         // consecutive identical pages or failures until it is stuck
 	maxTakeovers   = 3         // of one browse
 	takeoverTime   = 15 * 60   // seconds that it waits for a person
 	pause          = 2_000     // milliseconds of the action wait
@@ -50,7 +50,7 @@ type run struct {
 	done      chan struct{} // closed when the end is stored
 }
 
-// repeats counts equal values one after the other.
+// repeats counts consecutive equal values.
 type repeats struct {
 	last string
 	n    int
@@ -112,7 +112,7 @@ func (r *run) loop(ctx context.Context) (agent.BrowseStatus, string, error) {
 			return "", "", err
 		}
 		if next.Action == "done" {
-			return agent.BrowseDone, "", r.conclude(ctx, p, next.Text)
+			return agent.BrowseDone, "", r.setResult(ctx, p, next.Text)
 		}
 		status, reason, err := r.follow(ctx, p, next)
 		if err != nil || status != "" {
@@ -361,9 +361,9 @@ func (r *run) awaitPerson(ctx context.Context, reason string) (agent.Takeover, e
 	return r.db.Takeover(ctx, r.s.ID(), t.ID)
 }
 
-// conclude sets the result: the model's text, or with a schema what it makes of
+// setResult sets the result: the model's text, or with a schema what it makes of
 // it.
-func (r *run) conclude(ctx context.Context, p page, text string) error {
+func (r *run) setResult(ctx context.Context, p page, text string) error {
 	r.row.Result = agent.Clip(r.s.Hidden(text), maxResultBytes)
 	if r.o.OutputSchema == nil {
 		return nil

@@ -114,25 +114,25 @@ type Exchange struct {
 	Schema      json.RawMessage // JSON Schema that the answer must follow; nil: free text
 	MaxRounds   int             // rounds of tool calls; 0: MaxRounds
 	Stop        []string        // texts at which the answer ends, excluding them
-	// Foreign are tools that the caller runs itself. If there are any, the
+	// ClientTools are tools that the caller runs itself. If there are any, the
 	// agent's own are not offered, and the answer may consist of calls.
-	Foreign []llm.Tool
-	// ForeignChoice is llm.Request.ToolChoice for Foreign.
-	ForeignChoice string
+	ClientTools []llm.Tool
+	// ClientToolChoice is llm.Request.ToolChoice for ClientTools.
+	ClientToolChoice string
 }
 
 // Answer is the result of an Exchange.
 type Answer struct {
-	Text      string
-	JSON      json.RawMessage // with a schema: the answer as JSON
-	ToolCalls []ToolCall
-	Sources   []Citation
-	Queries   []string // by which Sources were found, if the model made them from the conversation
-	Usage     llm.Usage
-	Mode      Mode           // how it was generated
-	Truncated bool           // it reached the maximum length
-	Foreign   []llm.ToolCall // calls of foreign tools, which end the exchange
-	Model     string
+	Text        string
+	JSON        json.RawMessage // with a schema: the answer as JSON
+	ToolCalls   []ToolCall
+	Sources     []Citation
+	Queries     []string // by which Sources were found, if the model made them from the conversation
+	Usage       llm.Usage
+	Mode        Mode           // how it was generated
+	Truncated   bool           // it reached the maximum length
+	ClientCalls []llm.ToolCall // calls of client tools, which end the exchange
+	Model       string
 }
 
 // Complete answers an exchange without storing anything. If onEvent is set, the
@@ -149,12 +149,12 @@ func (c *Chat) Complete(ctx context.Context, db *store.DB, x Exchange, onEvent f
 // answer is Complete with a model that has been resolved.
 func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settings store.Settings, x Exchange, onEvent func(Event) error) (_ Answer, err error) {
 	r := &toolLoop{chat: c, db: db, model: model, exchange: x, onEvent: onEvent, keys: callKeys{answer: keyOf(ctx)}, answer: Answer{Model: model.Name, ToolCalls: []ToolCall{}, Sources: []Citation{}}}
-	if x.Foreign == nil && !x.Tools.None {
+	if x.ClientTools == nil && !x.Tools.None {
 		if r.tools, err = c.tools(ctx, db, x.Tools); err != nil {
 			return r.answer, err
 		}
 	}
-	if c.pages != nil && settings.ChatBrowser && x.Foreign == nil && !x.Tools.None && len(x.Tools.IDs) == 0 {
+	if c.pages != nil && settings.ChatBrowser && x.ClientTools == nil && !x.Tools.None && len(x.Tools.IDs) == 0 {
 		tools, done := c.pages(db)
 		defer done()
 		r.offer(tools)

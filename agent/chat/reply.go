@@ -28,7 +28,7 @@ func passagesText(n int, unset error) string {
 	return strings.ToUpper(reason[:1]) + reason[1:] + ". These are the best matching passages from the knowledge."
 }
 
-// noModel says why no language model can be called: the settings have the error
+// noModel returns why no language model can be called: the settings have the error
 // unset.
 func noModel(unset error) string {
 	if e, ok := errors.AsType[*agent.Error](unset); ok {

@@ -59,7 +59,7 @@ func (r *toolLoop) run(ctx context.Context) error {
 	if r.exchange.MaxRounds > 0 {
 		limit = min(r.exchange.MaxRounds, MaxRounds)
 	}
-	mended := false
+	retried := false
 	for round := 0; ; round++ {
 		offered := r.offered()
 		if round >= limit || r.calls >= maxCalls {
@@ -72,8 +72,8 @@ func (r *toolLoop) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if r.exchange.Foreign != nil && len(reply.ToolCalls) > 0 {
-			r.answer.Foreign = reply.ToolCalls
+		if r.exchange.ClientTools != nil && len(reply.ToolCalls) > 0 {
+			r.answer.ClientCalls = reply.ToolCalls
 			return nil
 		}
 		if len(reply.ToolCalls) == 0 || offered == nil {
@@ -81,10 +81,10 @@ func (r *toolLoop) run(ctx context.Context) error {
 			if problem == "" {
 				return r.emitFormed()
 			}
-			if mended {
+			if retried {
 				return agent.Errorf(agent.CodeUpstream, "the language model's answer does not follow the schema: %s", problem)
 			}
-			mended = true
+			retried = true
 			r.answer.Text = ""
 			messages = append(messages, llm.Message{Role: agent.MessageAssistant, Content: reply.Text},
 				llm.Message{Role: agent.MessageUser, Content: "That does not follow the JSON Schema: " + problem + ". Answer again with JSON alone."})
@@ -122,8 +122,8 @@ func (r *toolLoop) endParagraph() error {
 }
 
 func (r *toolLoop) offered() []llm.Tool {
-	if r.exchange.Foreign != nil {
-		return r.exchange.Foreign
+	if r.exchange.ClientTools != nil {
+		return r.exchange.ClientTools
 	}
 	list := make([]llm.Tool, len(r.tools))
 	for i, t := range r.tools {
@@ -134,8 +134,8 @@ func (r *toolLoop) offered() []llm.Tool {
 
 func (r *toolLoop) ask(ctx context.Context, messages []llm.Message, tools []llm.Tool) (llm.Reply, error) {
 	request := llm.Request{System: r.system, Messages: messages, Tools: tools, Stop: r.exchange.Stop, Schema: r.exchange.Schema}
-	if r.exchange.Foreign != nil {
-		request.ToolChoice = r.exchange.ForeignChoice
+	if r.exchange.ClientTools != nil {
+		request.ToolChoice = r.exchange.ClientToolChoice
 	}
 	// An answer with a schema is sent as a whole, once it conforms.
 	if r.onEvent == nil || r.exchange.Schema != nil {

@@ -146,8 +146,8 @@ func (p *Pool) takeIdle() *process {
 	return child
 }
 
-// giveBack returns a child for the next script, or replaces it.
-func (p *Pool) giveBack(l *life, child *process, last bool) {
+// release returns a child for the next script, or replaces it.
+func (p *Pool) release(l *life, child *process, last bool) {
 	if last {
 		p.forget(child)
 	} else {

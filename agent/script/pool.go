@@ -141,7 +141,7 @@ func (p *Pool) try(ctx context.Context, l *life, o order, values *variables, fet
 	defer cancel()
 	defer context.AfterFunc(l.ctx, cancel)()
 	result, last, err := child.run(running, o, values, fetch)
-	p.giveBack(l, child, last)
+	p.release(l, child, last)
 	return result, err
 }
 

@@ -61,8 +61,8 @@ type NeededCredential struct {
 	Nodes  []string `json:"nodes" doc:"Names of the nodes that use it." example:"[\"Get rows\"]"`
 }
 
-// ReportLine says what became of a node. A node with several problems has a line for
-// each.
+// ReportLine reports how a node was imported. A node with several problems has
+// a line for each.
 type ReportLine struct {
 	Workflow string `json:"workflow" doc:"Name of the workflow." example:"Leads"`
 	Node     string `json:"node" doc:"Name of the node in n8n; empty for the workflow itself." example:"Get rows"`

@@ -109,7 +109,7 @@ func (e *env) request(data map[string]any, kind serviceKind, op operation) {
 	}
 }
 
-// serviceOutput says how the response becomes items.
+// serviceOutput sets how the response becomes items.
 func (e *env) serviceOutput(s *stream, op operation) {
 	body := fmt.Sprintf("nodes[%q]?.body", e.u.id)
 	with := func(js string) string { return "(" + bodyName.ReplaceAllString(js, body) + ")" }
