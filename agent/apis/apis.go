@@ -1,5 +1,5 @@
-// Package apis keeps the APIs of agents, whose operations are read from
-// descriptions, and builds the requests of their operations.
+// Package apis manages an agent's APIs, whose operations are read from
+// descriptions, and builds requests for their operations.
 package apis
 
 import (

@@ -1,3 +1,2 @@
-// Package clock computes with wall clock times: cron expressions and time
-// zones.
+// Package clock handles wall clock times: cron expressions and time zones.
 package clock

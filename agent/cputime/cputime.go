@@ -1,2 +1,2 @@
-// Package cputime measures processor time, for tests and benchmarks.
+// Package cputime measures CPU time, for tests and benchmarks.
 package cputime

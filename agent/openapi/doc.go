@@ -1,10 +1,10 @@
-// Package openapi reads descriptions of APIs and builds requests of their
+// Package openapi reads API descriptions and builds requests for their
 // operations: OpenAPI 3.0 and 3.1, Swagger 2.0 and Postman collections 2.1, in
 // JSON or YAML.
 //
-// The reader works on decoded values and takes what it can use: descriptions
-// in use break their own specification in many places. What it cannot use
-// becomes a warning. References are followed within the document only.
+// The reader is tolerant, because real descriptions violate their specification
+// in many places. Parts that it cannot use become warnings. References are
+// followed within the document only.
 //
 // Read parses in a child process. Schemas become JSON Schema 2020-12.
 package openapi

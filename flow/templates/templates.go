@@ -1,5 +1,5 @@
-// Package templates has ready-made workflows that are set up by a few values,
-// each with the gateway, source and schedule that it needs.
+// Package templates has ready-made workflows. Setting one up takes a few values
+// and creates the gateway, source and schedule that it needs.
 package templates
 
 import (

@@ -1,5 +1,5 @@
-// Package rest is what every route of the interface has in common: the line of
-// the route table, binding a request, writing answers and errors, pages of
-// lists, multipart uploads, server-sent events, compression, rate limits, and
-// the OpenAPI description of a table. It knows no handler.
+// Package rest has what all routes of the API share: the lines of the route
+// table, binding requests, writing responses and errors, pages of lists,
+// multipart uploads, server-sent events, compression, rate limits, and the
+// OpenAPI description. It does not know any handler.
 package rest

@@ -1,9 +1,10 @@
-// Package cluster lets several servers share their agents through one PostgreSQL
-// database. Each agent belongs to one server at a time, its owner, which has its
-// file open as a server alone has. Who owns an agent, and every commit of its file,
-// are rows of the database: a commit counts once its row is there, and the statement
-// that inserts it checks the owner. So an agent is never lost with a server, and
-// two servers never write one agent, however wrong they are about each other.
+// Package cluster lets several servers share their agents through one
+// PostgreSQL database. Each agent belongs to one server at a time, its owner,
+// which opens its file as a single server does. The owner of an agent and every
+// commit of its file are rows of the database: a commit counts once its row is
+// stored, and the statement that inserts it checks the owner. So no agent is
+// lost when a server fails, and two servers never write to the same agent, even
+// if each believes that it is the owner.
 package cluster
 
 import (

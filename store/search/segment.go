@@ -1,5 +1,6 @@
-// Package search finds chunks: by words, ranking what full text matches, and by
-// meaning, with an index in memory of one bit a dimension of each vector.
+// Package search finds chunks: by words, ranking the matches of full text
+// search, and by meaning, with an in-memory index of one bit per dimension of
+// each vector.
 package search
 
 import (

@@ -1,10 +1,9 @@
 // Package sqlite is the program's connection to SQLite. It is a thin layer over
-// SQLite's C interface (https://www.sqlite.org/cintro.html), as package lib of
-// modernc.org/sqlite carries it over to Go.
+// SQLite's C interface (https://www.sqlite.org/cintro.html), which package lib of
+// modernc.org/sqlite translates to Go.
 //
-// A Conn is for one goroutine at a time: it opens with SQLite's own locks off.
-// It keeps the statements that it has compiled. Only Interrupt may be called by
-// others.
+// A Conn is for one goroutine at a time: it is opened without SQLite's mutexes.
+// It caches compiled statements. Other goroutines may only call Interrupt.
 package sqlite
 
 import (

@@ -1,10 +1,10 @@
-// Package bitcode keeps vectors as one bit a dimension and estimates from that
-// how similar they are to a query. It finds candidates; what is found is to be
-// compared again by the vectors themselves.
+// Package bitcode encodes vectors as one bit per dimension and estimates from that
+// how similar they are to a query. It finds candidates, which then have to be
+// compared by their full vectors.
 //
-// A code is the signs of a vector's numbers and one factor, as in RaBitQ (Gao
+// A code consists of the signs of a vector's numbers and a factor, as in RaBitQ (Gao
 // and Long, "RaBitQ: Quantizing High-Dimensional Vectors with a Theoretical
-// Error Bound", 2024) without its rotation. The query keeps some bits a
+// Error Bound", 2024) without its rotation. The query keeps several bits per
 // dimension, so a comparison is AND and a count of bits.
 package bitcode
 

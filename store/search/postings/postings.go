@@ -1,6 +1,6 @@
-// Package postings reads the inverted index of an FTS5 table: which rows hold a
-// word, how often, and where. FTS5 itself goes through a term's rows once for each
-// thing that is asked of it, some two microseconds a row; here a term is read once,
+// Package postings reads the inverted index of an FTS5 table: which rows contain a
+// word, how often, and where. FTS5 itself iterates over a term's rows once for each
+// function call, at about two microseconds per row; here a term is read once,
 // in about a twentieth of that.
 //
 // The format of the shadow tables is described at the beginning of SQLite's

@@ -1,7 +1,7 @@
-// Package terms says what the words of a text are for full text: it cuts
-// scripts that have no spaces into pieces that an index can hold, and makes of
-// words what SQLite's FTS5 does with the tokenizer of the schema,
-// "porter unicode61 remove_diacritics 2" with marks as a part of words.
+// Package terms splits text into words for full text search: it cuts scripts
+// without spaces into n-grams that an index can hold, and normalizes words like
+// the FTS5 tokenizer of the schema, "porter unicode61 remove_diacritics 2",
+// with combining marks as parts of words.
 package terms
 
 import (

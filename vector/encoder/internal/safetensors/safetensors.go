@@ -3,7 +3,7 @@
 // type, shape and place of each tensor, and the tensors' bytes. The format is
 // described at https://github.com/huggingface/safetensors.
 //
-// Files are foreign: everything the header says is checked before a byte of a
+// Files are untrusted: the whole header is checked before a byte of a
 // tensor is read.
 package safetensors
 

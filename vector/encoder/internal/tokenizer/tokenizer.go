@@ -1,10 +1,10 @@
-// Package tokenizer turns text into the ids of a model's vocabulary, as the file
-// tokenizer.json of the model says (the format of Hugging Face's library
-// tokenizers). It reads WordPiece and Unigram and the parts that text encoders
-// have beside them. A part or option that it does not know is an error, so that
-// no text is encoded otherwise than the model was trained.
+// Package tokenizer converts text to the ids of a model's vocabulary, as specified by
+// the model's tokenizer.json (the format of Hugging Face's library
+// tokenizers). It supports WordPiece and Unigram and the other parts that text
+// encoders use. An unknown part or option is an error, so that
+// text is never encoded differently than in training.
 //
-// Two things differ from the library on purpose. The names of special tokens in
+// There are two deliberate differences from the library. The names of special tokens in
 // a text are text: a document that says "[SEP]" cannot end a passage. And
 // settings for truncation and padding are ignored: callers limit the ids.
 package tokenizer

@@ -1,5 +1,5 @@
-// Package sample writes small models for tests, with what PyTorch computes for
-// them. Their words are w4 to w119. make.py makes golden.json.
+// Package sample writes small models for tests, with the results that PyTorch
+// computes for them. Their words are w4 to w119. make.py generates golden.json.
 package sample
 
 import (
