@@ -20,7 +20,7 @@ type Credential struct {
 	Hosts            []string         `json:"hosts" doc:"Where it may be sent: host, host:port, *.host, or with http:// in front." example:"[\"sheets.googleapis.com\"]"`
 	Config           CredentialConfig `json:"config"`
 	ConfiguredFields []string         `json:"configured_fields" doc:"Names in the secret; their values never come back." example:"[\"client_secret\"]"`
-	Status           CredentialStatus `json:"status" enum:"ready,needs_login,needs_confirm,failing,locked" doc:"needs_login: a person is to connect it; needs_confirm: it was copied with its agent; failing: it was refused last; locked: sealed with another master key." example:"ready"`
+	Status           CredentialStatus `json:"status" enum:"ready,needs_login,needs_confirm,failing,locked" doc:"needs_login: a person has to connect it; needs_confirm: it was copied with its agent; failing: the provider refused it the last time; locked: encrypted with another master key." example:"ready"`
 	Account          string           `json:"account" doc:"Whose account it is, where that is known." example:"ada@example.com"`
 	ExpiresAt        Time             `json:"expires_at" format:"date-time" nullable:"true" doc:"When the access token ends; it is renewed before."`
 	LastError        string           `json:"last_error"`
@@ -176,7 +176,7 @@ func (c *Credential) Validate(values map[string]string) error {
 	is.Check(!strings.HasPrefix(c.Name, KindCredential+"-"), "name", "must not look like an id")
 	is.Check(slices.Contains(CredentialTypes, c.Type), "type", "must be header, query, basic, oauth2, aws or env")
 	is.Check(len(c.Hosts) > 0 || c.Type == CredentialEnv, "hosts", "must name the hosts that it may be sent to")
-	is.Check(c.Type != CredentialEnv || len(c.Hosts) == 0, "hosts", "cannot be set for type env: it is sent nowhere")
+	is.Check(c.Type != CredentialEnv || len(c.Hosts) == 0, "hosts", "cannot be set for type env, which is never sent")
 	c.Config.check(c.Type, &is)
 	if values != nil {
 		c.checkSecret(values, &is)

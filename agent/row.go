@@ -54,7 +54,7 @@ func (t *Table) Cells(row Row, isNew bool, field string) ([]Cell, error) {
 	}
 	for name := range row {
 		if _, known := t.Column(name); !known {
-			is.Add(join(field, Clip(name, 60)), "is no column of the table "+t.Name)
+			is.Add(join(field, Clip(name, 60)), "is not a column of the table "+t.Name)
 		}
 	}
 	slices.SortStableFunc(is, func(a, b Issue) int { return strings.Compare(a.Field, b.Field) })

@@ -72,7 +72,7 @@ func TestTableNodeFails(t *testing.T) {
 		`{"table":"leads","operation":"insert","row":{"email":"a","x":1}}`:                                               "x is no column",
 		`{"table":"leads","operation":"delete","conditions":[]}`:                                                         "which rows are meant",
 		`{"table":"leads","operation":"upsert","key":"amount","row":{"email":"a"}}`:                                      "column that is unique",
-		`{"table":"leads","operation":"update","conditions":[{"column":"x","operator":"equals"}],"row":{"amount":1}}`:    "no column of the table",
+		`{"table":"leads","operation":"update","conditions":[{"column":"x","operator":"equals"}],"row":{"amount":1}}`:    "not a column of the table",
 		`{"table":"leads","operation":"update","conditions":[{"column":"amount","operator":"like"}],"row":{"amount":1}}`: "operator is unknown",
 		`{"table":"leads","conditions":[{"column":"amount","operator":"gt","value":"many"}]}`:                            "must be a number",
 	} {

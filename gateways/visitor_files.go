@@ -88,7 +88,7 @@ type Upload struct {
 // BeginUpload begins to receive files of a visitor. The caller closes it.
 func (w *Widget) BeginUpload(ctx context.Context, v Visitor) (*Upload, error) {
 	if !w.TakesFiles() {
-		return nil, agent.Errorf(agent.CodeForbidden, "this chat takes no files")
+		return nil, agent.Errorf(agent.CodeForbidden, "this chat does not accept files")
 	}
 	room, err := w.db.VisitorFileRoom(ctx, w.ID, v.ID)
 	if err != nil {

@@ -60,7 +60,7 @@ func (g *Gateways) Widget(ctx context.Context, db *store.DB, id string) (*Widget
 // within TicketLife.
 func (w *Widget) Ticket(origin string) (string, error) {
 	if !w.Allows(origin) {
-		return "", agent.Errorf(agent.CodeForbidden, "this widget does not show on pages of this origin; its settings list those that may show it").With("origin", agent.Clip(origin, 300))
+		return "", agent.Errorf(agent.CodeForbidden, "this widget is not shown on pages of this origin; its settings list the allowed origins").With("origin", agent.Clip(origin, 300))
 	}
 	return w.token(Visitor{Kind: ticketKind, Origin: origin, ID: randomID()}, TicketLife), nil
 }

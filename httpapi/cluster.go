@@ -36,7 +36,7 @@ type clusterOut struct {
 func (s *Server) directory(c *rest.Call) (cluster.Directory, error) {
 	d := s.options.Cluster
 	if d == nil {
-		return nil, agent.Errorf(agent.CodeNotFound, "this server belongs to no cluster")
+		return nil, agent.Errorf(agent.CodeNotFound, "this server does not belong to a cluster")
 	}
 	entries, err := d.Agents(c)
 	if err != nil {

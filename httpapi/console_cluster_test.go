@@ -55,7 +55,7 @@ func TestConsoleCluster(t *testing.T) {
 	first.cluster.mu.Lock()
 	first.cluster.failing = true
 	first.cluster.mu.Unlock()
-	p.waitFor(`document.querySelector("#main .card.bad")?.textContent.includes("does not answer at present")`) // the page asks again by itself
+	p.waitFor(`document.querySelector("#main .card.bad")?.textContent.includes("is not responding")`) // the page asks again by itself
 	p.checkPage("failing")
 	first.cluster.mu.Lock()
 	first.cluster.failing = false

@@ -84,7 +84,7 @@ func hasMoved(c echo.Context, err error) bool {
 
 // unavailable is the error for a request that no server answers at present.
 func unavailable(cause error) error {
-	return agent.Errorf(agent.CodeUnavailable, "the server that has this agent does not answer at present; try again").Because(cause)
+	return agent.Errorf(agent.CodeUnavailable, "the server that owns this agent is not responding; try again").Because(cause)
 }
 
 // target is what a request is for: an agent, by id or name, a browser session, or a

@@ -38,7 +38,7 @@ func (s *Server) health(*rest.Call, *none) (health, error) {
 func (s *Server) ready(c *rest.Call, _ *none) (health, error) {
 	if s.options.Cluster != nil {
 		if err := s.options.Cluster.Ready(); err != nil {
-			return health{}, agent.Errorf(agent.CodeUnavailable, "this server has lost touch with its cluster").Because(err)
+			return health{}, agent.Errorf(agent.CodeUnavailable, "this server has lost the connection to its cluster").Because(err)
 		}
 		return health{Status: "ready"}, nil
 	}

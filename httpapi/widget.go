@@ -116,7 +116,7 @@ func (s *Server) fromPage(c echo.Context) (w *gateways.Widget, origin string, er
 	}
 	origins := c.Request().Header.Values(echo.HeaderOrigin)
 	if len(origins) != 1 || !w.Allows(origins[0]) {
-		return nil, "", agent.Errorf(agent.CodeForbidden, "pages of this origin may not show this widget: its settings list those that may")
+		return nil, "", agent.Errorf(agent.CodeForbidden, "pages of this origin may not show this widget; its settings list the allowed origins")
 	}
 	c.Response().Header().Set(echo.HeaderAccessControlAllowOrigin, origins[0])
 	return w, origins[0], nil

@@ -197,7 +197,7 @@ func (db *DB) DeleteAPI(ctx context.Context, ref string) error {
 			return struct{}{}, err
 		}
 		if uses := usesOfAPI(&a, references); len(uses) > 0 {
-			return struct{}{}, agent.Errorf(agent.CodeConflict, "the API is used; remove it there first").With("used_by", uses)
+			return struct{}{}, agent.Errorf(agent.CodeConflict, "the API is in use; remove it there first").With("used_by", uses)
 		}
 		if err := tx.deleteRow("_apis", "API", a.ID); err != nil {
 			return struct{}{}, err

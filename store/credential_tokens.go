@@ -21,7 +21,7 @@ type OpenCredential struct {
 func (db *DB) OpenCredential(ctx context.Context, ref string) (OpenCredential, error) {
 	o, err := db.openCredential(ctx, ref)
 	if err == nil && o.Status == agent.CredentialNeedsConfirm {
-		return o, agent.Errorf(agent.CodeConflict, "the credential %s was copied with its agent and is not used before it is confirmed", o.Name).With("credential_id", o.ID)
+		return o, agent.Errorf(agent.CodeConflict, "the credential %s was copied with its agent and has to be confirmed before it is used", o.Name).With("credential_id", o.ID)
 	}
 	return o, err
 }
@@ -43,7 +43,7 @@ func (db *DB) openCredential(ctx context.Context, ref string) (OpenCredential, e
 		}
 		switch {
 		case errors.Is(err, errLocked):
-			return o, agent.Errorf(agent.CodeConflict, "the credential %s is locked: it was sealed with another master key; give its secret again", o.Name).With("credential_id", o.ID).Because(err)
+			return o, agent.Errorf(agent.CodeConflict, "the credential %s is locked: it was encrypted with another master key; give its secret again", o.Name).With("credential_id", o.ID).Because(err)
 		case err != nil:
 			return o, err
 		case !ok:
@@ -89,7 +89,7 @@ func (db *DB) changeTokens(ctx context.Context, o OpenCredential, fn func(*Tx) e
 			return struct{}{}, err
 		}
 		if sealed := o.Credential.Seal(nil); !sealed.Is(&now) || now.Config.ClientID != o.Config.ClientID {
-			return struct{}{}, agent.Errorf(agent.CodeConflict, "the credential was changed meanwhile")
+			return struct{}{}, agent.Errorf(agent.CodeConflict, "the credential has been changed in the meantime")
 		}
 		return struct{}{}, fn(tx)
 	})

@@ -242,7 +242,7 @@ func (db *DB) DeleteCredential(ctx context.Context, ref string) error {
 			return struct{}{}, err
 		}
 		if uses := usesOfCredential(&c, references); len(uses) > 0 {
-			return struct{}{}, agent.Errorf(agent.CodeConflict, "the credential is used; remove it there first").With("used_by", uses)
+			return struct{}{}, agent.Errorf(agent.CodeConflict, "the credential is in use; remove it there first").With("used_by", uses)
 		}
 		if err := tx.deleteRow("_credentials", "credential", c.ID); err != nil {
 			return struct{}{}, err

@@ -234,7 +234,7 @@ type Outgoing struct {
 	agent.Delivery
 	URL     string
 	Failing bool     // the last try to this subscription failed
-	Secrets []string // to sign with; none: missing, or sealed with another master key
+	Secrets []string // to sign with; none: missing, or encrypted with another master key
 	Body    []byte
 	Chain   agent.Chain // of the executions that led to the event
 }

@@ -133,7 +133,7 @@ func (f *Folder) examineOnce(id string) agent.Finding {
 		finding.Message += ", copied here: will start paused"
 	}
 	if locked > 0 {
-		finding.Message += fmt.Sprintf(", %d credentials locked: sealed with another master key", locked)
+		finding.Message += fmt.Sprintf(", %d credentials locked: encrypted with another master key", locked)
 	}
 	return finding
 }

@@ -96,6 +96,6 @@ func foreign(cause error) *agent.Error {
 		cause = fmt.Errorf("%w: %w", errForeign, cause)
 	}
 	return agent.Errorf(agent.CodeAgentDamaged,
-		"this agent's file has a schema that is not as Satchel makes it; it was left as it is, see satchel doctor").
+		"this agent's file has a schema that was not created by Satchel; it was left as it is, see satchel doctor").
 		Because(cause)
 }

@@ -162,7 +162,7 @@ func (db *DB) SendingGateway(ctx context.Context, t agent.GatewayType, id string
 		case o.Status != agent.GatewayActive:
 			return o, agent.Invalid("gateway_id", "names a gateway that is not active: verify it first")
 		case o.Locked:
-			return o, agent.Errorf(agent.CodeConflict, "the gateway's config is locked: it was sealed with another master key; set it again")
+			return o, agent.Errorf(agent.CodeConflict, "the gateway's config is locked: it was encrypted with another master key; set it again")
 		}
 		return o, nil
 	})

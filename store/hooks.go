@@ -47,7 +47,7 @@ func (db *DB) Hook(ctx context.Context, workflowID, event string) (Hook, error) 
 	case errors.Is(err, sqlite.ErrNoRows):
 		err = agent.NotFound("active workflow with a "+event+" trigger", workflowID)
 	case errors.Is(err, errLocked):
-		err = agent.Errorf(agent.CodeExecution, "the secret of this hook is locked: it was sealed with another master key; set it again").Because(err)
+		err = agent.Errorf(agent.CodeExecution, "the secret of this hook is locked: it was encrypted with another master key; set it again").Because(err)
 	}
 	return h, err
 }

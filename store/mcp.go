@@ -250,7 +250,7 @@ func (db *DB) MCPListing(ctx context.Context, id string) ([]agent.MCPTool, error
 }
 
 // MCPCredentials opens the credentials of a server. Those that are missing,
-// sealed with another master key, or for another address are a CONFLICT that
+// encrypted with another master key, or for another address are a CONFLICT that
 // says so.
 func (db *DB) MCPCredentials(ctx context.Context, s agent.MCPServer) (agent.MCPAuth, error) {
 	if s.AuthType == agent.MCPAuthNone {
@@ -263,7 +263,7 @@ func (db *DB) MCPCredentials(ctx context.Context, s agent.MCPServer) (agent.MCPA
 func (tx *Tx) mcpSecret(s agent.MCPServer) (kept mcpSecret, err error) {
 	raw, err := tx.secret(s.ID, authField)
 	if errors.Is(err, errLocked) {
-		return kept, agent.Errorf(agent.CodeConflict, "the server's credentials are locked: they were sealed with another master key; register the server again").Because(err)
+		return kept, agent.Errorf(agent.CodeConflict, "the server's credentials are locked: they were encrypted with another master key; register the server again").Because(err)
 	}
 	if err != nil {
 		return kept, err

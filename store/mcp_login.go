@@ -29,7 +29,7 @@ func (db *DB) PutMCPLogin(ctx context.Context, s agent.MCPServer, credential, is
 			return struct{}{}, err
 		}
 		if now.Credential != s.Credential || now.URL != s.URL || now.AuthType != s.AuthType {
-			return struct{}{}, agent.Errorf(agent.CodeConflict, "the MCP server was changed meanwhile")
+			return struct{}{}, agent.Errorf(agent.CodeConflict, "the MCP server has been changed in the meantime")
 		}
 		kept.Issuer, kept.Client = issuer, client
 		sealed, err := json.Marshal(kept)

@@ -84,7 +84,7 @@ func (db *DB) ResendMessage(ctx context.Context, conversationID string, id int64
 			return m, err
 		}
 		if behind {
-			return m, agent.Errorf(agent.CodeConflict, "newer messages of the conversation are being sent; try again when they are out")
+			return m, agent.Errorf(agent.CodeConflict, "newer messages of the conversation are being sent; try again when they have been sent")
 		}
 		c, err := tx.conversation(conversationID)
 		if err != nil {

@@ -203,7 +203,7 @@ func (db *DB) DeleteSchedule(ctx context.Context, id string) error {
 func (db *DB) ScheduleSecret(ctx context.Context, id string) (string, error) {
 	secret, err := Read(ctx, db, func(tx *Tx) (string, error) { return tx.secret(id, secretField) })
 	if errors.Is(err, errLocked) {
-		err = agent.Errorf(agent.CodeConflict, "secret is locked: it was sealed with another master key; set it again").Because(err)
+		err = agent.Errorf(agent.CodeConflict, "secret is locked: it was encrypted with another master key; set it again").Because(err)
 	}
 	return secret, err
 }

@@ -46,7 +46,7 @@ func newMasterKey(key []byte) (masterKey, error) {
 }
 
 // errLocked reports that a secret was encrypted with another master key.
-var errLocked = errors.New("sealed with another master key")
+var errLocked = errors.New("encrypted with another master key")
 
 // seal encrypts a secret with AES-256-GCM under the first key. The secret can
 // only be opened again for the same agent, owner, field and hosts.

@@ -51,7 +51,7 @@ func unusable(code agent.Code, field string, err error) error {
 	if errors.Is(err, errOtherHost) {
 		return agent.Errorf(code, "%s was given for another host and is not sent to this one; give it again", field).With("field", field).Because(err)
 	}
-	return agent.Errorf(code, "%s is locked: it was sealed with another master key; set it again", field).With("field", field).Because(err)
+	return agent.Errorf(code, "%s is locked: it was encrypted with another master key; set it again", field).With("field", field).Because(err)
 }
 
 // secrets reads the sealed secrets of a record.
@@ -150,7 +150,7 @@ func (tx *Tx) changeSecrets(owner, address string, given map[string]string, keep
 }
 
 // Secrets opens the secrets of a record, by the names of their fields, to be
-// sent to an address. One that was sealed with another master key, or given for
+// sent to an address. One that was encrypted with another master key, or given for
 // another host, is an error that says so.
 func (db *DB) Secrets(ctx context.Context, owner, address string) (map[string]string, error) {
 	return Read(ctx, db, func(tx *Tx) (map[string]string, error) {

@@ -169,7 +169,7 @@ func (tx *Tx) credentialHosts(settings agent.Settings, name string) (string, err
 }
 
 // SettingsCredential opens one credential of the settings, to be sent to an address. It
-// is "" when there is none; one that was sealed with another master key, or
+// is "" when there is none; one that was encrypted with another master key, or
 // given for another host, is an error that says so.
 func (db *DB) SettingsCredential(ctx context.Context, name, address string) (string, error) {
 	return Read(ctx, db, func(tx *Tx) (string, error) {

@@ -85,7 +85,7 @@ func (db *DB) EachRow(ctx context.Context, query string, params Params, each fun
 		return Result{}, err
 	}
 	if s.Writes() {
-		return Result{}, agent.Errorf(agent.CodeForbiddenOperation, "a %s statement changes data; only reading statements are answered as CSV", s.Kind).With("statement", s.Kind)
+		return Result{}, agent.Errorf(agent.CodeForbiddenOperation, "a %s statement changes data; only queries can return CSV", s.Kind).With("statement", s.Kind)
 	}
 	return db.runSQL(ctx, s, Access{}, limits)
 }
@@ -100,7 +100,7 @@ func (db *DB) Rows(ctx context.Context, query string, limit int) (Result, error)
 		return Result{}, err
 	}
 	if s.Kind != "SELECT" {
-		return Result{}, agent.Errorf(agent.CodeForbiddenOperation, "a %s statement gives no records; it must be a SELECT", s.Kind).With("statement", s.Kind)
+		return Result{}, agent.Errorf(agent.CodeForbiddenOperation, "a %s statement returns no records; it must be a SELECT", s.Kind).With("statement", s.Kind)
 	}
 	limits := sqlsandbox.DefaultLimits
 	limits.Rows, limits.Bytes = limit, MaxSourceBytes

@@ -44,7 +44,7 @@ func rowFilter(t *agent.Table, where []agent.RowCondition, search string) (strin
 		field := fmt.Sprintf("where[%d].", i)
 		column, known := t.Column(c.Column)
 		operator, named := rowOperators[c.Operator]
-		is.Check(known, field+"column", "is no column of the table "+t.Name)
+		is.Check(known, field+"column", "is not a column of the table "+t.Name)
 		is.Check(named, field+"operator", "is unknown")
 		if !known || !named {
 			continue
@@ -140,7 +140,7 @@ func rowOrder(t *agent.Table, order []Order) (string, error) {
 	for i, o := range order {
 		column, known := t.Column(o.Field)
 		if !known {
-			return "", agent.Invalid("sort", fmt.Sprintf("%s is no column of the table %s", agent.Clip(o.Field, 60), t.Name))
+			return "", agent.Invalid("sort", fmt.Sprintf("%s is not a column of the table %s", agent.Clip(o.Field, 60), t.Name))
 		}
 		key := quoted(column.Name)
 		if column.Type == agent.ColumnText || column.Type == agent.ColumnChoice {

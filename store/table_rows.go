@@ -210,7 +210,7 @@ func (tx *Tx) fewRows(t *agent.Table, where []agent.RowCondition) (string, []any
 	var n int
 	err = tx.value(&n, fmt.Sprintf("SELECT count(*) FROM %q%s", tablePrefix+t.Name, text), args...)
 	if err == nil && n > agent.MaxRowBatch {
-		err = agent.Errorf(agent.CodeValidation, "%d rows meet the conditions; at most %d can be changed at once", n, agent.MaxRowBatch).With("field", "where")
+		err = agent.Errorf(agent.CodeValidation, "%d rows match the conditions; at most %d can be changed at once", n, agent.MaxRowBatch).With("field", "where")
 	}
 	return text, args, err
 }

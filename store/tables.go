@@ -114,7 +114,7 @@ func (db *DB) CreateTable(ctx context.Context, t agent.Table) (agent.Table, erro
 func (tx *Tx) refuseTable(name string) error {
 	switch _, err := tx.table(name); {
 	case err == nil:
-		return agent.Errorf(agent.CodeConflict, "there is a table %s already", name).With("field", "name")
+		return agent.Errorf(agent.CodeConflict, "a table %s already exists", name).With("field", "name")
 	case agent.ErrorCode(err) != agent.CodeNotFound:
 		return err
 	}

@@ -52,7 +52,7 @@ func (tx *Tx) keepFiles(gatewayID string, m *agent.Message, files []*Upload) err
 
 // TooManyFiles is the error that a day's room for visitors' files is used up.
 func TooManyFiles() error {
-	return agent.Errorf(agent.CodeRateLimited, "too many files were sent here today")
+	return agent.Errorf(agent.CodeRateLimited, "too many files were sent in this chat today")
 }
 
 // visitorFileRoom returns how many bytes of files a visitor may send now; below 0

@@ -215,7 +215,7 @@ func invalidSecret(name, issue string) error {
 const maxNodeSecret = 8192
 
 // NodeSecret opens a secret of a workflow's node, to be sent to an address. One
-// that was sealed with another master key, or given for another host, is an
+// that was encrypted with another master key, or given for another host, is an
 // error that says so.
 func (db *DB) NodeSecret(ctx context.Context, workflowID, name, address string) (string, error) {
 	return Read(ctx, db, func(tx *Tx) (string, error) {
@@ -225,7 +225,7 @@ func (db *DB) NodeSecret(ctx context.Context, workflowID, name, address string) 
 		}
 		_, field, _ := strings.Cut(name, "/")
 		if !ok {
-			return "", agent.Errorf(agent.CodeExecution, "%s is a mask without a secret behind it; set it again", field)
+			return "", agent.Errorf(agent.CodeExecution, "%s is a mask, but no secret is stored for it; set it again", field)
 		}
 		plain, err := db.openFor(s, address)
 		if err != nil {

@@ -129,7 +129,7 @@ func (c *Credentials) find(joined string) (db *store.DB, id, secret string, err 
 
 // errLogin is the error of a login that is unknown, used or over.
 func errLogin() error {
-	return agent.Errorf(agent.CodeValidation, "this sign-in is over or was used already; begin again from Credentials").With("field", "state")
+	return agent.Errorf(agent.CodeValidation, "this sign-in has expired or was already used; start again from Credentials").With("field", "state")
 }
 
 func hash(text string) string {
@@ -282,9 +282,9 @@ func (c *Credentials) finish(ctx context.Context, db *store.DB, id string, query
 	}
 	switch iss := query.Get("iss"); {
 	case cookie != nil && !same(taken.Cookie, *cookie):
-		return agent.Errorf(agent.CodeValidation, "this browser did not begin the sign-in; begin again from Credentials, or paste the address of this page there").With("field", "state")
+		return agent.Errorf(agent.CodeValidation, "this browser did not start the sign-in; start again from Credentials, or paste the address of this page there").With("field", "state")
 	case taken.Issuer != "" && iss != taken.Issuer && (iss != "" || taken.Required):
-		return agent.Errorf(agent.CodeValidation, "the answer comes from another provider than the one that was asked").With("field", "iss")
+		return agent.Errorf(agent.CodeValidation, "the response comes from a different provider than the request was sent to").With("field", "iss")
 	case query.Get("error") != "":
 		return refusal(http.StatusBadRequest, map[string]any{"error": query.Get("error"), "error_description": query.Get("error_description")}, nil)
 	case query.Get("code") == "":

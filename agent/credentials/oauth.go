@@ -51,7 +51,7 @@ func (c *Credentials) endpoints(ctx context.Context, o store.OpenCredential) (en
 	found.Auth, found.Token = cmp.Or(e.Auth, found.Auth), cmp.Or(e.Token, found.Token)
 	found.Device, found.Revoke = cmp.Or(e.Device, found.Device), cmp.Or(e.Revoke, found.Revoke)
 	if found.Token == "" {
-		return found, agent.Errorf(agent.CodeUpstream, "the metadata of the issuer names no token endpoint")
+		return found, agent.Errorf(agent.CodeUpstream, "the metadata of the issuer has no token endpoint")
 	}
 	return found, nil
 }
@@ -85,7 +85,7 @@ func (c *Credentials) getJSON(ctx context.Context, address string, into any) err
 	}
 	status, raw, _, err := c.ask(req)
 	if err == nil && (status != http.StatusOK || json.Unmarshal(raw, into) != nil) {
-		err = agent.Errorf(agent.CodeUpstream, "the issuer answers with no metadata (status %d)", status).With("status", status)
+		err = agent.Errorf(agent.CodeUpstream, "the issuer did not return metadata (status %d)", status).With("status", status)
 	}
 	return err
 }

@@ -61,7 +61,7 @@ func (p *Policy) checkOrigin(r *http.Request) error {
 	case same && len(sites) > 0 && len(origins) < 2:
 		return nil
 	}
-	return agent.Errorf(agent.CodeForbidden, "a page of another site may not use this server; name its origin in SATCHEL_CORS_ORIGINS to allow it")
+	return agent.Errorf(agent.CodeForbidden, "a page of another site may not use this server; add its origin to SATCHEL_CORS_ORIGINS to allow it")
 }
 
 // allowedByHand reports whether the operator named every one of the origins, or

@@ -293,7 +293,7 @@ func (c *Cluster) Drain(ctx context.Context) error {
 func (c *Cluster) drain(ctx context.Context) error {
 	alive, byID := c.others()
 	if len(alive) == 0 {
-		return agent.Errorf(agent.CodeConflict, "there is no other server that could have the agents")
+		return agent.Errorf(agent.CodeConflict, "there is no other server that could take the agents")
 	}
 	if _, err := c.pool.Exec(ctx, "UPDATE node SET leaving = true WHERE session = $1", c.Self().Session); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
