@@ -16,7 +16,7 @@ type API struct {
 	Version    string            `json:"version" doc:"Of the API, as the description says." example:"2.1.0"`
 	Format     string            `json:"format" enum:"swagger-2.0,openapi-3.0,openapi-3.1,postman-2.1" example:"openapi-3.1"`
 	URL        string            `json:"url" doc:"Where the description was read; empty if it was sent." example:"https://api.example.com/openapi.json"`
-	ServerURL  string            `json:"server_url" doc:"What the paths of operations are added to." example:"https://api.example.com/v2"`
+	ServerURL  string            `json:"server_url" doc:"Base URL of the operations' paths." example:"https://api.example.com/v2"`
 	Servers    []APIServer       `json:"servers" doc:"The servers that the description names."`
 	Credential string            `json:"credential" doc:"Name or id of the credential that calls carry unless they name another; it goes to the API's own hosts only." example:"shop"`
 	Operations int               `json:"operations" doc:"How many there are." example:"24"`

@@ -22,9 +22,9 @@ type Credential struct {
 	ConfiguredFields []string         `json:"configured_fields" doc:"Names in the secret; their values never come back." example:"[\"client_secret\"]"`
 	Status           CredentialStatus `json:"status" enum:"ready,needs_login,needs_confirm,failing,locked" doc:"needs_login: a person has to connect it; needs_confirm: it was copied with its agent; failing: the provider refused it the last time; locked: encrypted with another master key." example:"ready"`
 	Account          string           `json:"account" doc:"Whose account it is, where that is known." example:"ada@example.com"`
-	ExpiresAt        Time             `json:"expires_at" format:"date-time" nullable:"true" doc:"When the access token ends; it is renewed before."`
+	ExpiresAt        Time             `json:"expires_at" format:"date-time" nullable:"true" doc:"When the access token expires; it is renewed before that."`
 	LastError        string           `json:"last_error"`
-	UsedBy           []CredentialUse  `json:"used_by" doc:"What names it: workflows, tools, sources, MCP servers and APIs."`
+	UsedBy           []CredentialUse  `json:"used_by" doc:"What refers to it: workflows, tools, sources, MCP servers and APIs."`
 	CreatedAt        Time             `json:"created_at" format:"date-time"`
 	UpdatedAt        Time             `json:"updated_at" format:"date-time"`
 }

@@ -95,7 +95,7 @@ type NodeResult struct {
 // Approval is what a person has to decide.
 type Approval struct {
 	Title   string `json:"title" doc:"With its templates filled." example:"Pay 120.50?"`
-	Message string `json:"message" doc:"With its templates filled. It is plain text."`
+	Message string `json:"message" doc:"Plain text with its templates filled in."`
 }
 
 // LogLine is a line that a script wrote to its console.

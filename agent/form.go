@@ -18,7 +18,7 @@ const TriggerForm = "form"
 // Form is a page that people fill in to start a workflow: the data of a trigger
 // whose event is form.
 type Form struct {
-	Title       string      `json:"title,omitempty" doc:"The workflow's name when it is not given." example:"Contact us"`
+	Title       string      `json:"title,omitempty" doc:"By default, the workflow's name." example:"Contact us"`
 	Description string      `json:"description,omitempty" example:"We answer within a day."`
 	Fields      []FormField `json:"fields,omitempty"`
 	Submit      string      `json:"submit,omitempty" doc:"The text of the button." example:"Send"`
@@ -28,7 +28,7 @@ type Form struct {
 // FormField is a field of a Form.
 type FormField struct {
 	Name     string   `json:"name" doc:"Letters, digits and _; the workflow knows the value by it." example:"email"`
-	Label    string   `json:"label,omitempty" doc:"What people read; the name when it is not given." example:"Your e-mail"`
+	Label    string   `json:"label,omitempty" doc:"The label that people see; by default, the name." example:"Your e-mail"`
 	Type     string   `json:"type,omitempty" enum:"text,long_text,email,phone,url,number,boolean,date,choice,choices,file" example:"email"`
 	Required bool     `json:"required,omitempty"`
 	Options  []string `json:"options,omitempty" doc:"Of choice and choices."`

@@ -138,7 +138,7 @@ type TableChange struct {
 // ColumnChange is a column of a changed table.
 type ColumnChange struct {
 	TableColumn
-	From string `json:"from,omitempty" doc:"What the column is called now, to rename it." example:"mail"`
+	From string `json:"from,omitempty" doc:"The current name of the column, to rename it." example:"mail"`
 }
 
 // Apply returns the changed table, and for each of its columns the name of the

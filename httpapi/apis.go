@@ -28,7 +28,7 @@ type createAPIIn struct {
 		Name       string `json:"name" required:"true" example:"shop"`
 		URL        string `json:"url,omitempty" doc:"Where the description is: OpenAPI 3, Swagger 2.0 or a Postman collection 2.1, in JSON or YAML, at most 20 MB." example:"https://api.example.com/openapi.json"`
 		Document   string `json:"document,omitempty" doc:"The description itself, in place of url."`
-		Server     string `json:"server,omitempty" doc:"What paths are added to. Default: the first server of the description." example:"https://api.example.com/v2"`
+		Server     string `json:"server,omitempty" doc:"Base URL of the paths. Default: the first server of the description." example:"https://api.example.com/v2"`
 		Credential string `json:"credential,omitempty" doc:"Name or id of the credential that calls carry." example:"shop"`
 	}
 }

@@ -37,7 +37,7 @@ type createSessionIn struct {
 type sessionOut struct {
 	agent.Session
 	LiveViewURL string `json:"live_view_url" doc:"URL of a page where a person can watch the session."`
-	CDPURL      string `json:"cdp_url,omitempty" doc:"WebSocket of the Chrome DevTools Protocol for Playwright, Puppeteer and others, if the session was opened with cdp. Whoever has it controls the session, while that is open." example:"wss://satchel.example.com/v1/sessions/session-06f1q2s3t4v5a6b7c8d9/cdp?token=…"`
+	CDPURL      string `json:"cdp_url,omitempty" doc:"WebSocket of the Chrome DevTools Protocol for Playwright, Puppeteer and others, if the session was opened with cdp. Anyone who has it controls the session while it is open." example:"wss://satchel.example.com/v1/sessions/session-06f1q2s3t4v5a6b7c8d9/cdp?token=…"`
 }
 
 func sessionLocation(c *rest.Call, out any) string {

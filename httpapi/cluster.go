@@ -22,7 +22,7 @@ type clusterNode struct {
 	Agents  int        `json:"agents" doc:"Number of agents that it owns." example:"12"`
 	LagMS   int64      `json:"lag_ms" doc:"The longest that a commit of about its last second has waited for the database, in milliseconds." example:"4"`
 	Alive   bool       `json:"alive" doc:"Servers that died are listed for an hour."`
-	Leaving bool       `json:"leaving" doc:"It gives its agents to the others, and gets no more."`
+	Leaving bool       `json:"leaving" doc:"Its agents move to the other servers, and it gets no more."`
 	Self    bool       `json:"self" doc:"It answers this request."`
 	SeenAt  agent.Time `json:"seen_at" format:"date-time" doc:"When it was last seen alive."`
 }

@@ -17,7 +17,7 @@ type searchIn struct {
 	SourceID string    `query:"source_id" json:"source_id,omitempty" doc:"Only in this source."`
 	MinScore float64   `query:"min_score" json:"min_score,omitempty" doc:"Minimum score, 0 to 1." example:"0"`
 	Mode     string    `query:"mode" json:"mode,omitempty" enum:"hybrid,vector,keyword" doc:"Default: hybrid." example:"hybrid"`
-	Expand   bool      `query:"expand" json:"expand,omitempty" doc:"Also look for the query in other words, by the agent's language model. Requires the role admin."`
+	Expand   bool      `query:"expand" json:"expand,omitempty" doc:"Also search for rephrasings of the query by the agent's language model. Requires the role admin."`
 	Rerank   reranking `query:"rerank" json:"rerank,omitempty" enum:"true,llm,false" types:"boolean,string" doc:"true: an installed reranker reads the first 20 results, for up to 3 seconds. llm: the agent's language model rates them, which requires the role admin. The ratings are the scores." example:"true"`
 }
 
@@ -65,7 +65,7 @@ type searchOut struct {
 	Mode    vector.Mode `json:"mode" doc:"The mode used: the requested one, or keyword if the query could not be embedded." enum:"hybrid,vector,keyword" example:"hybrid"`
 	Notice  string      `json:"notice,omitempty" doc:"A problem with the results, such as an embedding provider that does not respond."`
 
-	Queries  []string  `json:"queries,omitempty" doc:"With expand: all that was searched for, the query first."`
+	Queries  []string  `json:"queries,omitempty" doc:"With expand: all queries, beginning with the original one."`
 	Reranked bool      `json:"reranked,omitempty" doc:"With rerank: the scores are those of the reranker or the language model."`
 	Meta     rest.Meta `json:"meta"`
 }

@@ -25,8 +25,8 @@ type importedWorkflows struct {
 	Workflows   []agent.Workflow       `json:"workflows" doc:"Drafts. Unsupported nodes keep their n8n type; nodes that are not exact have the original in data.imported."`
 	Schedules   []n8n.DraftSchedule    `json:"schedules" doc:"Schedules of the workflows; they are created paused."`
 	Tools       []n8n.DraftTool        `json:"tools" doc:"Tools that chat nodes of the workflows call."`
-	Credentials []n8n.NeededCredential `json:"credentials" doc:"Credentials to make, by the names that nodes and tools refer to. Secrets are never imported."`
-	Report      []n8n.ReportLine       `json:"report" doc:"What became of every node."`
+	Credentials []n8n.NeededCredential `json:"credentials" doc:"Credentials to create, by the names that nodes and tools refer to. Secrets are never imported."`
+	Report      []n8n.ReportLine       `json:"report" doc:"The outcome for every node."`
 }
 
 // importWorkflows creates all that a document becomes, or nothing.

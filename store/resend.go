@@ -13,7 +13,7 @@ type MessageDelivery struct {
 	Status        string     `json:"status" enum:"pending,sending,sent,failed" example:"sent"`
 	Error         string     `json:"error" doc:"Why the last try failed." example:""`
 	SentAt        agent.Time `json:"sent_at" format:"date-time" nullable:"true"`
-	Attempt       int        `json:"attempt" doc:"Tries so far; 0 when that is not known any more." example:"1"`
+	Attempt       int        `json:"attempt" doc:"Attempts so far; 0 if unknown." example:"1"`
 	NextAttemptAt agent.Time `json:"next_attempt_at" format:"date-time" nullable:"true"`
 }
 

@@ -54,8 +54,8 @@ type Result struct {
 	Similarity float64        `json:"similarity" doc:"Cosine similarity of the best chunk to the query, 0 to 1; 0 if unknown." example:"0.612043"`
 	Metadata   ResultMetadata `json:"metadata"`
 
-	Matches      [][]int `json:"matches" doc:"Where words of the query stand in content, in any form: from and to, in UTF-16 code units." example:"[[11,17]]"`
-	BestSentence []int   `json:"best_sentence,omitempty" doc:"Where the sentence of content is that answers the query best: from and to, in UTF-16 code units." example:"[0,42]"`
+	Matches      [][]int `json:"matches" doc:"Positions of the query's words in content, in any form: from and to, in UTF-16 code units." example:"[[11,17]]"`
+	BestSentence []int   `json:"best_sentence,omitempty" doc:"Position of the sentence in content that answers the query best: from and to, in UTF-16 code units." example:"[0,42]"`
 }
 
 // ResultMetadata is the origin of a result.

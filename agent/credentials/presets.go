@@ -23,7 +23,7 @@ type Preset struct {
 	Config   agent.CredentialConfig `json:"config"`
 	Secret   map[string]string      `json:"secret" doc:"How the secret is made of the fields." example:"{\"Authorization\":\"Bearer {token}\"}"`
 	Fields   []PresetField          `json:"fields" doc:"What to ask for."`
-	KeysURL  string                 `json:"keys_url" doc:"Where the key or the OAuth client is made." example:"https://github.com/settings/tokens"`
+	KeysURL  string                 `json:"keys_url" doc:"Page where the key or the OAuth client is created." example:"https://github.com/settings/tokens"`
 	DocsURL  string                 `json:"docs_url" doc:"The provider's documentation."`
 	Note     string                 `json:"note" doc:"Further information."`
 	Checked  bool                   `json:"checked" doc:"Hosts and addresses were compared with the provider's documentation."`

@@ -15,7 +15,7 @@ type Result struct {
 	Columns      []string `json:"columns"`
 	Rows         [][]any  `json:"rows"`
 	RowCount     int      `json:"row_count" doc:"Rows in this answer, or rows changed by a statement that returns none."`
-	Truncated    bool     `json:"truncated" doc:"There were more rows than an answer holds: 1,000, or 16 MB."`
+	Truncated    bool     `json:"truncated" doc:"There were more rows than a response can have: 1,000, or 16 MB."`
 	Changes      int64    `json:"changes" doc:"Rows inserted, updated or deleted by the statement itself."`
 	LastInsertID *int64   `json:"last_insert_id" doc:"Row number of the last row inserted, if any."`
 	DurationMS   float64  `json:"duration_ms"`
