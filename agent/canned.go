@@ -11,7 +11,7 @@ type CannedReply struct {
 	UpdatedAt Time   `json:"updated_at" format:"date-time"`
 }
 
-// CannedReplyChange is what clients set on a canned reply.
+// CannedReplyChange is a partial update of a canned reply.
 type CannedReplyChange struct {
 	Shortcut Optional[string] `json:"shortcut,omitempty" doc:"At most 50 characters without spaces. Unique, ignoring case." example:"hours"`
 	Text     Optional[string] `json:"text,omitempty" doc:"At most 5000 characters." example:"We are open from 9 to 17."`

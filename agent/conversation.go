@@ -72,7 +72,7 @@ type GatewayPreview struct {
 	Status GatewayStatus `json:"status" example:"active"`
 }
 
-// ConversationChange is what clients set on a conversation; null clears.
+// ConversationChange is a partial update of a conversation; null clears.
 type ConversationChange struct {
 	ContactID Optional[string]          `json:"contact_id,omitempty" example:"contact-06f1q2s3t4v5a6b7c8d9"`
 	GatewayID Optional[string]          `json:"gateway_id,omitempty"`
@@ -81,7 +81,7 @@ type ConversationChange struct {
 	InboxChange
 }
 
-// InboxChange is what people set on conversations in their inbox.
+// InboxChange is a partial update of conversations in the inbox.
 type InboxChange struct {
 	Status     Optional[ConversationStatus] `json:"status,omitempty" enum:"open,snoozed,resolved" doc:"Resolving marks the conversation as read."`
 	Assignee   Optional[string]             `json:"assignee,omitempty" doc:"Email address, or me; null for none." example:"me"`
@@ -196,7 +196,7 @@ type Feedback struct {
 	Comment string `json:"comment" doc:"At most 2000 characters." example:"Names the right page."`
 }
 
-// FeedbackChange is what clients set on a message's feedback; null clears.
+// FeedbackChange is a partial update of a message's feedback; null clears.
 type FeedbackChange struct {
 	Rating  Optional[int]    `json:"rating,omitempty" minimum:"-1" maximum:"1" doc:"1 for good, -1 for bad, null for neither." example:"1"`
 	Comment Optional[string] `json:"comment,omitempty" doc:"At most 2000 characters." example:"Names the right page."`

@@ -135,7 +135,7 @@ type CredentialTokens struct {
 	IssuedAt     Time   `json:"issued_at"`
 }
 
-// CredentialChange is what clients change of a credential. A secret is given as
+// CredentialChange is a partial update of a credential. A secret is given as
 // a whole.
 type CredentialChange struct {
 	Name   Optional[string]            `json:"name,omitempty" example:"google"`

@@ -79,7 +79,7 @@ type Gateway struct {
 	UpdatedAt        Time          `json:"updated_at" format:"date-time"`
 }
 
-// GatewayChange is what clients set on a gateway. The type is set on creation
+// GatewayChange is a partial update of a gateway. The type is set on creation
 // and cannot change.
 type GatewayChange struct {
 	Name      Optional[string]              `json:"name,omitempty" example:"Support mail"`

@@ -75,7 +75,7 @@ type MCPAuth struct {
 	Scope        string `json:"scope,omitempty" doc:"For oauth2 and login: space-separated scopes. Default: the scopes that the server requests."`
 }
 
-// MCPServerChange is what clients change of an MCP server. Credentials are
+// MCPServerChange is a partial update of an MCP server. Credentials are
 // given as a whole.
 type MCPServerChange struct {
 	Name       Optional[string]  `json:"name,omitempty" example:"Tickets"`

@@ -95,7 +95,7 @@ type Schedule struct {
 	UpdatedAt      Time            `json:"updated_at" format:"date-time"`
 }
 
-// ScheduleChange is what clients set on a schedule. null resets an optional
+// ScheduleChange is a partial update of a schedule. null resets an optional
 // field to its default. next_run applies to type once only.
 type ScheduleChange struct {
 	Name           Optional[string]          `json:"name,omitempty" example:"Morning report"`

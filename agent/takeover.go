@@ -53,7 +53,7 @@ func (o *TakeoverOptions) Validate() error {
 	return is.Err()
 }
 
-// TakeoverEnd is what a person says when they give control back.
+// TakeoverEnd is a person's request to hand back control.
 type TakeoverEnd struct {
 	Note string `json:"note,omitempty" maxLength:"2000" doc:"A note for the agent; for an approval, its comment." example:"Signed in as Ada."`
 }

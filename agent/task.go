@@ -95,7 +95,7 @@ func (b Bound) midnight(zone *time.Location, days int) Time {
 	return At(at)
 }
 
-// TaskChange is what clients set on a task. null resets an optional field to
+// TaskChange is a partial update of a task. null resets an optional field to
 // its default.
 type TaskChange struct {
 	Title           Optional[string]          `json:"title,omitempty" example:"Weekly review"`

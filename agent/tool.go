@@ -34,7 +34,7 @@ const (
 	ToolWorkflow  = "workflow"  // runs a workflow with the arguments as its input
 )
 
-// ToolChange is what clients set on a tool. A config replaces the whole config;
+// ToolChange is a partial update of a tool. A config replaces the whole config;
 // a mask in it keeps the stored secret.
 type ToolChange struct {
 	Name        Optional[string]          `json:"name,omitempty" example:"weather"`

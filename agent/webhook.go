@@ -18,7 +18,7 @@ type Webhook struct {
 	LastStatus     *int     `json:"last_status" doc:"HTTP status of the last attempt; null if there was no response."`
 }
 
-// WebhookChange is what clients set on a subscription.
+// WebhookChange is a partial update of a subscription.
 type WebhookChange struct {
 	URL    Optional[string]   `json:"url,omitempty" doc:"An http or https URL. Private addresses are refused unless the operator allows them." example:"https://example.com/hooks/satchel"`
 	Events Optional[[]string] `json:"events,omitempty" doc:"Event names, or patterns such as workflow.* and *." example:"[\"workflow.complete\",\"message.received\"]"`

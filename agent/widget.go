@@ -156,7 +156,7 @@ func (c *WidgetConfig) fields() (set []string) {
 	return set
 }
 
-// VisitorMessage is what a visitor of a website says.
+// VisitorMessage is a message from a visitor of a website.
 type VisitorMessage struct {
 	ID     string `json:"id" required:"true" doc:"An id set by the visitor's browser. A repeated message is ignored."`
 	Text   string `json:"text,omitempty" doc:"May be empty if there are files."`

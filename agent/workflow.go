@@ -84,7 +84,7 @@ type WorkflowSettingsChange struct {
 	StrictTemplates Optional[bool]   `json:"strict_templates,omitempty"`
 }
 
-// WorkflowChange is what clients set on a workflow.
+// WorkflowChange is a partial update of a workflow.
 type WorkflowChange struct {
 	Name        Optional[string]                 `json:"name,omitempty" example:"Welcome"`
 	Description Optional[string]                 `json:"description,omitempty" doc:"At most 2000 characters." example:"Greets new contacts"`

@@ -19,7 +19,7 @@ const (
 	childConfigFile = "satchel-start.json" // next to them: what they stand for
 )
 
-// childConfig is what the names in a folder stand for.
+// childConfig is the configuration of the names in a folder.
 type childConfig struct {
 	Node        string   `json:"node"`
 	Chromium    string   `json:"chromium"`

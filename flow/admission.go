@@ -41,7 +41,8 @@ const (
 	maxQueued       = 10_000 // per workflow
 )
 
-// atLimit is what becomes of an execution whose workflow has reached its limit.
+// atLimit specifies what to do with an execution whose workflow has reached its
+// limit.
 type atLimit int
 
 const (

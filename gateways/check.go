@@ -56,7 +56,7 @@ type TestMessage struct {
 	Text string
 }
 
-// Tested is what became of a test message.
+// Tested is the outcome of a test message.
 type Tested struct {
 	ID    string        // the platform's id of the message
 	Took  time.Duration // until the platform had answered

@@ -16,7 +16,8 @@ import (
 // server.
 const formPolicy = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// formView is what a page shows: the form, or what became of it.
+// formView is the content of a form's page: the form, or the outcome of its
+// submission.
 type formView struct {
 	Title, Description, Submit string
 	Fields                     []fieldView
@@ -203,7 +204,7 @@ func when(is bool, name string, of []html.Attribute) []html.Attribute {
 	return of
 }
 
-// failures are what people read in place of a form, by the status.
+// failures are the texts shown instead of a form, by status.
 var failures = map[int]string{
 	http.StatusNotFound:              "There is no form here, or it is closed at the moment.",
 	http.StatusUnauthorized:          "This form needs a password.",

@@ -19,7 +19,7 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// submission is what was sent.
+// submission is a submitted form.
 type submission struct {
 	entered map[string][]string
 	files   map[string][]submittedFile

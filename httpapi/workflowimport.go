@@ -20,7 +20,7 @@ type importWorkflowsIn struct {
 	}
 }
 
-// importedWorkflows is what a document became.
+// importedWorkflows are the workflows imported from a document.
 type importedWorkflows struct {
 	Workflows   []agent.Workflow       `json:"workflows" doc:"Drafts. Unsupported nodes keep their n8n type; nodes that are not exact have the original in data.imported."`
 	Schedules   []n8n.DraftSchedule    `json:"schedules" doc:"Schedules of the workflows; they are created paused."`
@@ -61,7 +61,7 @@ func (s *Server) importWorkflows(c *rest.Call, in *importWorkflowsIn) (importedW
 	return out, err
 }
 
-// draftIssues returns what a draft cannot be saved with.
+// draftIssues returns the issues that prevent saving a draft.
 func (s *Server) draftIssues(nodes []agent.RawNode, edges []agent.RawEdge) (all []agent.Issue) {
 	for _, is := range s.flow.Validate(nodes, edges, agent.WorkflowDraft) {
 		if is.Severity == "error" {

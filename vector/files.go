@@ -53,7 +53,7 @@ func (ix *Index) fromFile(to agent.Embedding) model {
 	return m
 }
 
-// embedBy returns what embeds texts with a model on this machine.
+// embedBy returns the function that embeds texts with a model on this machine.
 func (ix *Index) embedBy(m model) embedding {
 	if m.to.Local() {
 		return ix.embed

@@ -24,7 +24,7 @@ type Provider interface {
 	Embed(ctx context.Context, to agent.Embedding, key string, texts []string) ([][]float32, error)
 }
 
-// Remote is what an Index uses over the network.
+// Remote is an Index's access to services over the network.
 type Remote struct {
 	Provider Provider     // nil: only the built-in model is available
 	Feeds    *feed.Client // nil: a client that reaches public addresses

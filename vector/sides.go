@@ -11,7 +11,7 @@ import (
 // noModel is the notice of a search by vectors of earlier models.
 const noModel = "the agent's embedding model cannot be used: these results are by words and by vectors of an earlier model"
 
-// side is what was found with one model.
+// side are the results of one model.
 type side struct {
 	vector  []float32 // of the query
 	ranking ranking

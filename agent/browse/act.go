@@ -24,7 +24,7 @@ type Act struct {
 	NoCache bool
 }
 
-// Acted is what was done.
+// Acted is the result of Act.
 type Acted struct {
 	Actions []agent.PlannedAction `json:"actions" doc:"What was done, in order."`
 	Cached  bool                  `json:"cached" doc:"The actions are those of an earlier request; no model was asked."`
@@ -218,7 +218,7 @@ type Extract struct {
 	Selector    string          // only within this element; "": the whole page
 }
 
-// Extracted is what was read.
+// Extracted is the result of Extract.
 type Extracted struct {
 	Value any       `json:"value" doc:"What the schema describes; without one, a text."`
 	URL   string    `json:"url" example:"https://example.com/"`

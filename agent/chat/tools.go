@@ -157,7 +157,7 @@ func (b *Toolbox) ExecuteMCP(ctx context.Context, db *store.DB, serverID, tool s
 	return b.outcome(ctx, db, began, result, err)
 }
 
-// outcome is what a call came to that began at a moment.
+// outcome returns the result of a call that began at a given time.
 func (b *Toolbox) outcome(ctx context.Context, db *store.DB, began time.Time, result any, err error) (ToolOutcome, error) {
 	x := ToolOutcome{Success: err == nil, Result: result, Duration: time.Since(began).Milliseconds()}
 	var known *agent.Error

@@ -16,7 +16,7 @@ import (
 // LinkLife is how long the link of a live view works.
 const LinkLife = time.Hour
 
-// Grant is what a signed link allows whoever has it.
+// Grant is the access given by a signed link.
 type Grant struct {
 	SessionID string `json:"s"`
 	Control   bool   `json:"c,omitempty"` // act, and not only watch

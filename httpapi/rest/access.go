@@ -2,7 +2,7 @@ package rest
 
 import "satchel/agent"
 
-// Access is what a route asks of the caller.
+// Access is what a route requires of the caller.
 type Access int
 
 // From open to strict. Routes under an agent ask for a role on it.
