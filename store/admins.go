@@ -26,8 +26,8 @@ func (tx *Tx) insertAdmin(a *agent.Admin) error {
 	return err
 }
 
-// CreateAdmin gives a person a role. An email that has one already is a
-// conflict.
+// CreateAdmin gives a person a role. If the email already has one, the error is
+// CONFLICT.
 func (db *DB) CreateAdmin(ctx context.Context, a agent.Admin) (agent.Admin, error) {
 	a.Email = agent.NormalEmail(a.Email)
 	if err := a.Validate(); err != nil {

@@ -18,9 +18,9 @@ import (
 	"satchel/store/sqlite"
 )
 
-// blank is a database of the present version without records, compressed. It is
-// made once in a process, since the migrations take a hundred times as long as
-// inflating it.
+// blank is a compressed database of the current version without records. It is
+// created once per process, since the migrations take a hundred times as long
+// as decompressing it.
 var blank struct {
 	mu     sync.Mutex
 	of     [sha256.Size]byte // guarded by mu: the migrations that made it

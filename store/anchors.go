@@ -19,8 +19,8 @@ type anchors struct {
 // anchorKey are the values of the keys of a list, the id last.
 type anchorKey [2]string
 
-// anchorStep is how many records lie between two anchors; a shorter way is gone
-// without them.
+// anchorStep is the number of records between two anchors; shorter distances
+// are skipped row by row.
 const anchorStep = 1_000
 
 // anchorCache keeps the anchors of an agent's lists, by table.
@@ -54,8 +54,8 @@ func (l listing[T]) anchored(keys []sortKey) bool {
 // when a row goes or its keys change.
 var anchoredTables = map[string]bool{"contacts": true, "conversations": true}
 
-// skip returns a cursor that stands nearer to an offset, and the rest of the
-// offset; nil where there is none. The list has total records.
+// skip returns a cursor closer to an offset, and the rest of the offset; nil if
+// there is none. The list has total records.
 func (l listing[T]) skip(tx *Tx, keys []sortKey, offset, total int) (*Cursor, int, error) {
 	var moved int
 	if err := tx.value(&moved, "SELECT n FROM _filter_counts WHERE list = 'moved' AND value_1 = ?", l.table); errors.Is(err, sqlite.ErrNoRows) {

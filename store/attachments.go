@@ -10,7 +10,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// queueAttachments notes the files of a message that are to be downloaded.
+// queueAttachments queues the files of a message for download.
 func (tx *Tx) queueAttachments(g *agent.Gateway, m *agent.Message) error {
 	for n, a := range attachmentsOf(m.Metadata) {
 		if a.Status != agent.AttachmentPending {

@@ -105,8 +105,8 @@ func makePrivate(path string) error {
 	return f.Close()
 }
 
-// finishCopy opens a fresh copy once and closes it, so that what WAL mode
-// left beside it is gone.
+// finishCopy opens a new copy once and closes it, which removes the remains of
+// WAL mode.
 func finishCopy(path string) error {
 	c, err := openConn(source(path, sqlite.ReadWrite))
 	if err != nil {
@@ -115,10 +115,10 @@ func finishCopy(path string) error {
 	return errors.Join(checkHeader(c, path), c.close())
 }
 
-// Import takes in a backup as a new, paused agent: under its old id when that
-// is free, and under its old name or name-2, name-3, …. owner, when not empty,
-// becomes an owner of it. More than limit bytes are ErrTooLarge; what is no
-// whole agent's file of a known version, with the schema of that version, is
+// Import adds a backup as a new, paused agent: under its old id if that is
+// free, and under its old name or name-2, name-3, …. owner, if not empty,
+// becomes an owner of it. More than limit bytes are ErrTooLarge; anything but a
+// complete agent's file of a known version, with the schema of that version, is
 // INVALID_FILE.
 func (f *Folder) Import(ctx context.Context, r io.Reader, limit int64, by agent.Identity) (*DB, error) {
 	if f.ended.Load() {
@@ -188,8 +188,8 @@ func checkImport(ctx context.Context, path string) error {
 	return nil
 }
 
-// asInvalid turns the reason why a file is refused into what the sender of the
-// file is answered; other errors stay as they are.
+// asInvalid converts the reason for refusing a file to an error for the file's
+// sender; other errors are returned unchanged.
 func asInvalid(err error) error {
 	switch code := agent.ErrorCode(err); {
 	case code == agent.CodeAgentNewer:
@@ -236,8 +236,8 @@ func (f *Folder) bringIn(ctx context.Context, temp string, a arrival) (*DB, erro
 	return db, db.Problem()
 }
 
-// claimCopy claims the id that a copy is to have: its old one when nothing
-// has it and the copy is not to be another agent.
+// claimCopy claims the id for a copy: its old one if that is free and the copy
+// does not have to become another agent.
 func (f *Folder) claimCopy(old string, another bool) (id string, unclaim func()) {
 	if !another && fileName.MatchString(old) {
 		if unclaim, free := f.claim(old); free {

@@ -95,8 +95,8 @@ func (db *DB) CreateBrowse(ctx context.Context, b agent.Browse) error {
 	return err
 }
 
-// UpdateBrowse stores the state of a browse that has not ended, and the steps
-// that are new. One that has ended stays as it is.
+// UpdateBrowse stores the state of a browse that has not ended, and its new
+// steps. One that has ended is not changed.
 func (db *DB) UpdateBrowse(ctx context.Context, b agent.Browse, steps ...agent.BrowseStep) error {
 	result, err := json.Marshal(b.Result)
 	if err != nil {

@@ -24,7 +24,7 @@ var fileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
 type row struct {
 	record
 	id, folder string // the mark: whose file it is, and where it lay
-	locked     bool   // its credentials are to stay sealed as they are
+	locked     bool   // its credentials stay encrypted as they are
 }
 
 // load fills the catalog at start: files in their own place first, then
@@ -203,8 +203,8 @@ func (f *Folder) enter(id string, found row) *DB {
 	return db
 }
 
-// adopt takes in a file that was copied here: it is paused so that it does
-// nothing twice, and its name gives way when it is taken.
+// adopt adds a file that was copied here: it is paused so that it does nothing
+// twice, and gets another name if its own is taken.
 func (f *Folder) adopt(id string, found row) *DB {
 	name := cleanName(found.agent.Name)
 	if f.cluster != nil {
@@ -219,8 +219,8 @@ func (f *Folder) adopt(id string, found row) *DB {
 	return f.adoptAs(id, name, found)
 }
 
-// adoptAs takes in a copied file under a name that is kept for it. Its
-// secrets are sealed for its new place.
+// adoptAs adds a copied file under a name that is reserved for it. Its secrets
+// are encrypted for its new folder.
 func (f *Folder) adoptAs(id, name string, found row) *DB {
 	from := found.agent
 	found.agent.ID, found.agent.Name, found.agent.Status = id, name, agent.StatusPaused
@@ -301,8 +301,8 @@ func cleanName(name string) string {
 	return name
 }
 
-// reseal seals every secret of a file for another agent id. What cannot be
-// opened stays as it is and reads as locked.
+// reseal encrypts every secret of a file for another agent id. Secrets that
+// cannot be decrypted are left as they are and shown as locked.
 func (f *Folder) reseal(tx *Tx, from, to string) error {
 	secrets, err := all(tx, scanSecret, "SELECT "+secretColumns+" FROM _secrets")
 	if err != nil {

@@ -35,7 +35,7 @@ type catalogEntry struct {
 	Attended  bool      `json:"attended,omitempty"` // attention is known
 }
 
-// catalogFile is what the cache holds. It is of no use to another folder.
+// catalogFile is the content of the cache. It is not valid for another folder.
 type catalogFile struct {
 	Folder  string                  `json:"folder"`
 	Version int                     `json:"file_version"`

@@ -35,7 +35,7 @@ type Work struct {
 
 // WorkWanted specifies which work NextWork looks for.
 type WorkWanted struct {
-	Model     string // that vectors are to be of
+	Model     string // that vectors have to be from
 	Reading   bool   // to read, to cut, and to adopt Model
 	Embedding bool   // to embed chunks, and to end a source that has none left
 }

@@ -237,8 +237,8 @@ func (f *file) publishRows() {
 	}
 }
 
-// inSavepoint runs one job of a group. The error is not the job's own: it
-// means that the whole transaction is gone.
+// inSavepoint runs one job of a group. An error is not the job's own: it means
+// that the whole transaction was rolled back.
 func inSavepoint(w *conn, j *job) error {
 	if _, err := w.exec("SAVEPOINT job"); err != nil {
 		return err

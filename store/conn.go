@@ -50,10 +50,11 @@ func source(path string, mode sqlite.Mode, pragmas ...string) sqlite.Source {
 	return sqlite.Source{Path: path, Mode: mode, Pragmas: pragmas}
 }
 
-// The journals of savepoints and statements stay in memory (temp_store): as
-// temporary files they cost more than the writes they guard. The -wal may stay
-// longer than it grows between two checkpoints: one that is cut and grows again
-// costs the file system a fifth of all writing. An agent at rest has none.
+// The journals of savepoints and statements stay in memory (temp_store), since
+// as temporary files they would cost more than the writes that they guard. The
+// -wal may remain longer than it grows between two checkpoints: truncating and
+// growing it again would cost the file system a fifth of all writing. An idle
+// agent has none.
 var writerPragmas = []string{
 	"synchronous(FULL)", "foreign_keys(1)", "recursive_triggers(1)", "cache_size(-1024)", "temp_store(MEMORY)",
 	"journal_size_limit(16777216)", "wal_autocheckpoint(2000)",
@@ -126,8 +127,8 @@ func sqliteCode(err error) int {
 	return 0
 }
 
-// explain turns failures of SQLite and the file system that a client should
-// tell apart into errors of ours; everything else stays as it is.
+// explain converts failures of SQLite and the file system that matter to
+// clients to errors of ours; other errors are returned unchanged.
 func explain(err error) error {
 	if err == nil {
 		return nil

@@ -95,7 +95,8 @@ func (db *DB) Contacts(ctx context.Context, tags []string, p Page) ([]agent.Cont
 	return listPage(ctx, db, contactListing, taggedAny(tags), p)
 }
 
-// taggedAny takes in the contacts with any of the tags; all when there are none.
+// taggedAny selects the contacts with any of the tags, or all if there are no
+// tags.
 func taggedAny(tags []string) (f filter) {
 	if len(tags) == 0 {
 		return f

@@ -29,8 +29,8 @@ func (db *DB) TagContacts(ctx context.Context, ids, add, remove []string) ([]str
 	})
 }
 
-// tagContact reports whether it changed the tags of a contact; one that is
-// gone has none.
+// tagContact reports whether it changed the tags of a contact; for a deleted
+// one it did not.
 func (tx *Tx) tagContact(id string, add, remove []string) (bool, error) {
 	c, err := tx.contact(id)
 	if agent.ErrorCode(err) == agent.CodeNotFound {

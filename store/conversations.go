@@ -198,8 +198,9 @@ func (db *DB) Messages(ctx context.Context, conversationID string, after int64, 
 	return page, false, err
 }
 
-// Question returns the message of a person that an answer is to: the one that
-// its metadata names, else the last before it. Without either it is NOT_FOUND.
+// Question returns the person's message that an answer refers to: the one in
+// its metadata, otherwise the last one before it. Without either it is
+// NOT_FOUND.
 func (db *DB) Question(ctx context.Context, answerID int64) (agent.Message, error) {
 	return Read(ctx, db, func(tx *Tx) (m agent.Message, err error) {
 		found, err := all(tx, scanMessage, "SELECT "+messageColumns+` FROM messages WHERE role = 'user'

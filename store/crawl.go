@@ -110,8 +110,8 @@ func (tx *Tx) endWalk(sourceID string) (Ending, error) {
 	return WalkFailed, tx.finishSource(sourceID, problem)
 }
 
-// gone are the pages of the crawl before that this one did not find again. A
-// page that fails for another reason than not being there keeps its text.
+// gone are the pages of the previous crawl that this one did not find again. A
+// page that failed for another reason than not existing keeps its text.
 const gone = "hash <> '' AND state <> 'indexed' AND NOT (state = 'failed' AND status NOT IN (404, 410))"
 
 func (tx *Tx) endCrawl(sourceID string, failed []agent.FailedPage) error {

@@ -104,7 +104,7 @@ func (db *DB) EnqueueDeliveries(ctx context.Context, events []agent.Event, now a
 	})
 }
 
-// pendingDelivery is the events that a subscription is to receive.
+// pendingDelivery are the events that a subscription has to receive.
 type pendingDelivery struct {
 	webhookID string
 	events    []agent.Event
@@ -269,10 +269,10 @@ type Attempt struct {
 	Gone                  bool       // the target wants no more deliveries
 }
 
-// EndAttempt notes the outcome of a try. A subscription whose target is gone is
-// switched off, and so is one when a delivery has used up its tries and no
-// other succeeded since it was made. The deliveries that are due then are not
-// announced: the caller looks for them.
+// EndAttempt stores the outcome of an attempt. A subscription whose target no
+// longer exists is switched off, and so is one if a delivery has used up its
+// attempts and no other has succeeded since it was created. Deliveries that
+// become due are not announced: the caller looks for them.
 func (db *DB) EndAttempt(ctx context.Context, a Attempt) (off bool, err error) {
 	return Write(ctx, db, func(tx *Tx) (bool, error) {
 		tx.takesOn(workDeliveries)

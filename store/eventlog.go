@@ -108,7 +108,7 @@ func (f EventFilter) conditions(low, high int64) []condition {
 	return where.where
 }
 
-// matchingEvents returns the names that patterns take in.
+// matchingEvents returns the event names that match patterns.
 func matchingEvents(patterns []string) []string {
 	var names []string
 	for _, name := range agent.EventNames {

@@ -108,8 +108,8 @@ func (tx *Tx) executionWork(now agent.Time, limit int) (w ExecutionWork, err err
 	return w, tx.value(&w.Next, "SELECT min(due_at) FROM _waits WHERE due_at > ?"+notPaused, now)
 }
 
-// BeginQueued begins the execution of a workflow that has been in the queue
-// for longest, and returns its id, or "" when there is none.
+// BeginQueued begins the execution of a workflow that has been queued longest,
+// and returns its id, or "" if there is none.
 func (db *DB) BeginQueued(ctx context.Context, workflowID string) (string, error) {
 	return Write(ctx, db, func(tx *Tx) (string, error) {
 		tx.takesOn(workExecutions)

@@ -52,10 +52,10 @@ type file struct {
 	refused func(error) // is called when a cluster did not take a commit; nil without one
 }
 
-// openFile opens an existing agent's file and brings it to the present
-// version. It writes nothing to a file that is damaged, newer or no agent's. One
-// that is as this program, or another server of the cluster, last closed it needs no
-// check.
+// openFile opens an existing agent's file and migrates it to the current
+// version. It does not write to a file that is damaged, newer or not an
+// agent's. A file that has not changed since this program, or another server of
+// the cluster, closed it needs no check.
 func openFile(path string, unchanged bool, captured *capture.File) (*file, error) {
 	if !unchanged {
 		if err := checkFile(path); err != nil {
@@ -250,8 +250,8 @@ type Tx struct {
 
 type actorKey struct{}
 
-// actorContext is a context with the label of an actor. Each request has one, and
-// context.WithValue would make two objects of it.
+// actorContext is a context with the label of an actor. Each request has one,
+// and context.WithValue would allocate two objects for it.
 type actorContext struct {
 	context.Context
 	label string
@@ -282,7 +282,8 @@ func newTx(ctx context.Context, c *conn, db *DB) *Tx {
 	return &Tx{conn: c, db: db, Now: agent.Now(), actor: Actor(ctx)}
 }
 
-// Read runs fn in a read transaction: all it reads is of one moment.
+// Read runs fn in a read transaction: everything it reads is from the same
+// moment.
 func Read[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (T, error) {
 	return onReader(ctx, db, func(tx *Tx) (result T, sound bool, err error) {
 		if _, err := tx.exec("BEGIN"); err != nil {

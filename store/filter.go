@@ -15,8 +15,8 @@ type filter struct {
 	fromArgs []any
 	// indexed reports that an index finds the records in the requested order.
 	indexed bool
-	// split is the column of a condition that is met by one of some values, each
-	// of which is a range of such an index.
+	// split is the column of a condition that is met by any of several values,
+	// each of which is a range of such an index.
 	split string
 	// count is a query for how many records meet the conditions, when they need
 	// not be counted.

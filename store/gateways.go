@@ -193,8 +193,8 @@ func (tx *Tx) insertGateway(g agent.Gateway, config agent.GatewayConfig, secret 
 	return tx.gateway(g.ID)
 }
 
-// makeDefault sets whether a gateway is the default of its type, of which
-// there is one at most.
+// makeDefault sets whether a gateway is the default of its type, of which there
+// is at most one.
 func (tx *Tx) makeDefault(g agent.Gateway) error {
 	if g.IsDefault {
 		if _, err := tx.exec("UPDATE gateways SET is_default = 0 WHERE type = ? AND is_default = 1 AND id <> ?", g.Type, g.ID); err != nil {

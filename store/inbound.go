@@ -75,7 +75,7 @@ func (db *DB) ReceiveInbound(ctx context.Context, gatewayID string, receipts []R
 	return r, err
 }
 
-// receive takes in one receipt and adds its outcome to r.
+// receive stores one receipt and adds its outcome to r.
 func (tx *Tx) receive(g *agent.Gateway, receipt *Receipt, r *Received) error {
 	if !r.Active || len(receipt.Messages) == 0 {
 		key := "e:" + receipt.EventID

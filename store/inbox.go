@@ -10,8 +10,8 @@ import (
 	"satchel/store/sqlite"
 )
 
-// ConversationFilter specifies the conversations to list. Its zero value takes
-// in all.
+// ConversationFilter specifies the conversations to list. Its zero value
+// matches all.
 type ConversationFilter struct {
 	ContactIDs []string
 	GatewayIDs []string

@@ -97,7 +97,8 @@ func (f *Folder) KeyMade() bool {
 	return f.apiKeys.made || !f.apiKeys.read
 }
 
-// Key finds a live key by what HashKey makes of it, or nil. It must not be changed.
+// Key returns the valid key with a hash, as HashKey computes it, or nil. It
+// must not be changed.
 func (f *Folder) Key(hash string) *agent.Key {
 	f.apiKeys.mu.RLock()
 	defer f.apiKeys.mu.RUnlock()

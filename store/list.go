@@ -184,10 +184,10 @@ func (l listing[T]) page(tx *Tx, page []T, f filter, keys []sortKey, p Page, tot
 	return page, rows.Err()
 }
 
-// query is the statement that reads a page, with its arguments but for the
-// limit and the offset. When no index serves the filter and the order, the
-// shorter of two ways is gone: in the order, passing over what the filter leaves
-// out, or by the filter, sorting what it finds.
+// query returns the statement that reads a page, with its arguments except for
+// the limit and the offset. If no index serves both the filter and the order,
+// it uses the cheaper one: reading in the order and skipping what the filter
+// excludes, or reading by the filter and sorting.
 func (l listing[T]) query(tx *Tx, f filter, keys []sortKey, need, found int) (string, []any, error) {
 	if at := slices.IndexFunc(f.where, func(c condition) bool { return c.column != "" && c.column == f.split }); at >= 0 && f.indexed {
 		switch n := len(f.where[at].values); {

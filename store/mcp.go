@@ -29,8 +29,9 @@ func scanMCPServer(rows *sqlite.Rows) (s agent.MCPServer, err error) {
 	return s, rows.Scan(&s.ID, &s.Name, &s.URL, &s.Command, &s.AuthType, &s.Credential, &s.Status, &s.LastError, &s.CheckedAt, &s.CreatedAt)
 }
 
-// mcpSecret is what is sealed: the credentials, and for whom they are. A
-// server whose address was changed from outside does not get them.
+// mcpSecret is the encrypted data of a server: the credentials, and the address
+// that they are for. A server whose address was changed from outside does not
+// get them.
 type mcpSecret struct {
 	agent.MCPAuth
 	URL    string    `json:"url"`
@@ -58,8 +59,8 @@ func (tx *Tx) mcpServer(id string) (agent.MCPServer, error) {
 	return one(tx, scanMCPServer, "MCP server", "SELECT "+mcpColumns+" FROM mcp_servers WHERE id = ?", id)
 }
 
-// CreateMCPServer adds an MCP server with what a look at it found. Its
-// credentials are sealed; tools is its listing, nil when there is none.
+// CreateMCPServer adds an MCP server with the result of its first check. Its
+// credentials are encrypted; tools is its list of tools, nil if there is none.
 func (db *DB) CreateMCPServer(ctx context.Context, s agent.MCPServer, auth agent.MCPAuth, tools []agent.MCPTool) (agent.MCPServer, error) {
 	if err := s.Validate(auth); err != nil {
 		return s, err

@@ -66,8 +66,9 @@ func forTables(script string, tables ...string) string {
 // fileVersion is the version this program writes.
 func fileVersion() int { return len(migrations) }
 
-// migrate brings a file to the present version, one transaction a step, so
-// that a cut leaves the version before or after the step and never between.
+// migrate brings a file to the current version, one transaction per step, so
+// that an interruption leaves the version before or after the step and never a
+// mixture.
 func migrate(c *conn) error { return migrateTo(c, fileVersion()) }
 
 func migrateTo(c *conn, target int) error {

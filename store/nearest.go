@@ -5,10 +5,11 @@ import (
 	"satchel/store/sqlite"
 )
 
-// nearestByIndex is Nearest through the index in memory.
+// nearestByIndex is Nearest with the index in memory.
 //
-// A record of a chunk that is deleted since is found out here, for its vector
-// is gone. When that leaves few, more are put forward.
+// Entries of chunks that have been deleted since are detected here, because
+// their vectors are missing. If that leaves too few results, more candidates
+// are examined.
 func (k *Knowledge) nearestByIndex(heads []search.Head, vector []float32, n int) (map[int64]float64, error) {
 	sources, err := k.sources()
 	if err != nil {

@@ -114,7 +114,7 @@ func (tx *Tx) replanTask(r replanned, zone string) error {
 	return tx.updateTask(&t)
 }
 
-// occurrenceStatus is what the end of a run makes of an occurrence.
+// occurrenceStatus maps the outcome of a run to the status of its occurrence.
 var occurrenceStatus = map[agent.RunStatus]agent.TaskStatus{agent.RunSuccess: agent.TaskCompleted, agent.RunError: agent.TaskFailed}
 
 func (tx *Tx) finishOccurrence(o agent.Run) error {

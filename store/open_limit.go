@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// openFilesFor returns how many files may be open in a process that has this much
-// memory, in bytes; 0: it is not known. An open file takes up to 1 MB, so they
-// take a quarter of it at most.
+// openFilesFor returns how many files may be open in a process with this much
+// memory, in bytes; 0: unknown. An open file takes up to 1 MB, so they take at
+// most a quarter of it.
 func openFilesFor(memory int64) int {
 	const each, fallback, most = 4 << 20, 256, 2000
 	if memory == 0 {

@@ -6,7 +6,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// PendingPage is a page whose chunks are to be made again, or dropped.
+// PendingPage is a page whose chunks have to be created again or dropped.
 type PendingPage struct {
 	Seq   int64
 	URL   string

@@ -2,10 +2,10 @@ package store
 
 import "encoding/json"
 
-// pageWriter stores outcomes within one commit. An address that one of them leads
-// to gets no row before one is needed: most such addresses are outcomes of the
-// same commit themselves, and are written once, as what they came to. What the
-// rows are in the end, and their order, is as if each had been queued first.
+// pageWriter stores outcomes within one commit. A URL that one of them leads to
+// gets a row only when one is needed: most such URLs are outcomes of the same
+// commit themselves, and are written once, in their final state. The resulting
+// rows, and their order, are as if each had been queued first.
 type pageWriter struct {
 	*Tx
 	source   string
@@ -46,8 +46,8 @@ func (p *pageWriter) put(o PageOutcome) error {
 	return p.queue(o.Links, o.Depth+1, maxFrontier)
 }
 
-// rename stores an outcome whose address is, or was, another name of a page. A
-// page that was read already in this crawl, under another name, stays as it is.
+// rename stores an outcome whose URL is, or was, another name of a page. A page
+// that was already read in this crawl under another name is not changed.
 func (p *pageWriter) rename(o PageOutcome) error {
 	if err := p.insertUnqueued(); err != nil {
 		return err

@@ -43,8 +43,8 @@ func partsOf(version int) []part {
 	return schemaParts[:n]
 }
 
-// readParts reads sections that begin with "-- part NAME: TABLE". A line "-- since
-// VERSION" says of which version those below it are.
+// readParts reads sections that begin with "-- part NAME: TABLE". A line "--
+// since VERSION" gives the version of the sections below it.
 func readParts(text string) []part {
 	const heading, version = "-- part ", "-- since "
 	var list []part

@@ -94,7 +94,8 @@ func (p *Pending) field(kind workKinds) *agent.Time {
 	return dueTimes[bits.TrailingZeros32(uint32(kind))].field(p)
 }
 
-// Earliest returns when the first of it is due, the zero time when there is none.
+// Earliest returns when the first kind of work is due, the zero time if there
+// is none.
 func (p Pending) Earliest() (due agent.Time) {
 	for i := range dueTimes {
 		if at := *dueTimes[i].field(&p); !at.IsZero() && (due.IsZero() || at.Before(due.Time)) {
@@ -150,7 +151,7 @@ var tableWork = map[tableChange]workKinds{
 // may be a subscriber more.
 var subscriptionTables = map[string]workKinds{"webhooks": workSubscriptions, "_triggers": workSubscriptions, "_waits": workSubscriptions}
 
-// columnsWatched are the tables of which tableWork names columns.
+// columnsWatched are the tables for which tableWork names columns.
 var columnsWatched = func() map[string]workKinds {
 	kinds := map[string]workKinds{}
 	for change, work := range tableWork {

@@ -13,8 +13,8 @@ import (
 // platform cannot reach this server.
 const polled = "type = 'chatbot_a' AND status = 'active' AND webhook_base = ''"
 
-// PolledGateways lists the ids of the gateways that are to ask their platform
-// for what is new, on a server that the world cannot reach.
+// PolledGateways lists the ids of the gateways that poll their platform, on a
+// server that platforms cannot reach.
 func (db *DB) PolledGateways(ctx context.Context) ([]string, error) {
 	return Read(ctx, db, func(tx *Tx) ([]string, error) {
 		return all(tx, func(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) }, "SELECT id FROM gateways WHERE "+polled+" ORDER BY id")

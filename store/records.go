@@ -123,9 +123,9 @@ type Record struct {
 	Chunks []NewChunk
 }
 
-// PutRecords notes that a reading met records, and stores the chunks of those
-// that are new or changed in place of what they had, in several writes. A
-// record that is cut between two of them is unknown to the next reading.
+// PutRecords records that a reading found records, and replaces the chunks of
+// those that are new or changed, in several writes. A record that is
+// interrupted between two writes is unknown to the next reading.
 func (db *DB) PutRecords(ctx context.Context, f Feed, records []Record) error {
 	for len(records) > 0 {
 		n, chunks := 0, 0

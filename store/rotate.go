@@ -7,13 +7,14 @@ import (
 	"fmt"
 )
 
-// RotateKey replaces the master key of a folder that no server uses and seals
-// every credential again. When it is cut, the next start opens both the old
-// and the new seals, and RotateKey can be run again. With keys given (they
-// come from the environment) the first seals, and no file is written.
+// RotateKey replaces the master key of a folder that is not in use and encrypts
+// every credential again. If it is interrupted, the next start can decrypt with
+// both the old and the new key, and RotateKey can be run again. With keys given
+// (they come from the environment) the first one encrypts, and no file is
+// written.
 //
-// A refused agent stops it before anything changes. Credentials that no key
-// at hand opens were locked before and stay so.
+// A refused agent stops it before anything changes. Credentials that none of
+// the keys can decrypt were locked before and remain so.
 func RotateKey(o Options) (resealed int, err error) {
 	f, err := prepareFolder(o)
 	if err != nil {

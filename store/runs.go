@@ -45,10 +45,10 @@ const (
 	maxWaiting = 1000
 )
 
-// TakeDue takes what is due: in one commit the rows of the runs are written
-// and the schedules move on to their next run, so that a run is started at
-// most once, and one whose start was cut is found by Interrupted. What the
-// program cannot plan is paused and says why.
+// TakeDue takes the due runs: one commit writes their rows and advances the
+// schedules to their next run, so that a run is started at most once, and one
+// whose start was interrupted is found by Interrupted. Schedules that the
+// program cannot plan are paused, and their error says why.
 func (db *DB) TakeDue(ctx context.Context) (DueRuns, error) {
 	return Write(ctx, db, func(tx *Tx) (d DueRuns, err error) {
 		tx.takesOn(workSchedules)
@@ -187,8 +187,8 @@ func (db *DB) StartRun(ctx context.Context, id string, check func(*agent.Schedul
 }
 
 // UpdateRuns writes the outcome of runs, emits the events of their ends, and
-// returns the runs of the same schedules that waited for them. Those that are
-// gone or have ended change nothing.
+// returns the runs of the same schedules that waited for them. Runs that no
+// longer exist or have ended are ignored.
 func (db *DB) UpdateRuns(ctx context.Context, changes RunChanges) (next []ScheduledRun, err error) {
 	return Write(ctx, db, func(tx *Tx) (next []ScheduledRun, err error) {
 		tx.takesOn(workSchedules) // the due times stay

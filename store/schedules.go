@@ -150,8 +150,8 @@ func (tx *Tx) scheduleWritten(id string, change agent.ScheduleChange) error {
 	return err
 }
 
-// UpdateSchedule changes the given fields of a schedule, when check accepts
-// what comes of it, and plans it again where its timing or status changed.
+// UpdateSchedule changes the given fields of a schedule, if check accepts the
+// result, and plans it again if its timing or status changed.
 func (db *DB) UpdateSchedule(ctx context.Context, id string, change agent.ScheduleChange, check func(*agent.Schedule) error) (agent.Schedule, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Schedule, error) {
 		was, err := tx.schedule(id)

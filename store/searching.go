@@ -19,7 +19,7 @@ import (
 // rows first; rows that it does not have yet, and those that changed since
 // (_search_changes), are looked at one by one.
 
-// searched are the tables with an index, and what of them it takes in.
+// searched are the tables with a search index, and what the index contains.
 var searched = map[string]string{
 	"contacts":      "name || char(1,1) || email || char(1,1) || phone || char(1,1)",
 	"conversations": "external_thread_id || char(1,1) || metadata || char(1,1)",
@@ -215,8 +215,8 @@ func (tx *Tx) indexRows(table string) error {
 	return err
 }
 
-// indexLogs adds blocks of entries to the index of the log, and removes those
-// of entries that are gone.
+// indexLogs adds blocks of entries to the index of the log, and removes blocks
+// of deleted entries.
 func (tx *Tx) indexLogs() error {
 	var changes int
 	if err := tx.value(&changes, "SELECT count(*) FROM _search_changes WHERE list = 'logs'"); err != nil {

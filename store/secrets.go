@@ -88,9 +88,9 @@ func (tx *Tx) secretFor(owner, field, address string) (string, error) {
 	return tx.db.openFor(s, address)
 }
 
-// keepsHost refuses to let a stored secret go to another host than it was
-// given for: who may change an address cannot read the secret by that. name is
-// the field that the client is to give again.
+// keepsHost refuses to send a stored secret to another host than it was set
+// for, so that changing an address does not reveal the secret. name is the
+// field that the client has to set again.
 func (tx *Tx) keepsHost(owner, field, address, name string) error {
 	s, ok, err := tx.sealedSecret(owner, field)
 	if err != nil || !ok || s.isFor(address) {

@@ -23,8 +23,8 @@ type SeenQuery struct {
 }
 
 // NewItems returns the positions of items that a node has not seen, each key
-// once, and remembers them. record gives what becomes of the node: both are
-// committed, or neither. Items are forgotten when the execution fails.
+// once, and remembers them. record returns the node's result: both are
+// committed, or neither. Items are forgotten if the execution fails.
 func (db *DB) NewItems(ctx context.Context, q SeenQuery, record func(positions []int) (executionID string, result agent.NodeResult, err error)) ([]int, error) {
 	if q.ExecutionID == "" || record == nil {
 		return Read(ctx, db, func(tx *Tx) ([]int, error) {

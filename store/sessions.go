@@ -73,8 +73,8 @@ func (db *DB) CreateSession(ctx context.Context, s agent.Session) error {
 	return err
 }
 
-// NoteSession stores the state of an open session. One that has ended or is
-// gone stays as it is.
+// NoteSession stores the state of an open session. One that has ended or been
+// deleted is not changed.
 func (db *DB) NoteSession(ctx context.Context, id string, status agent.SessionStatus, lastActivity agent.Time) error {
 	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
 		return tx.exec("UPDATE sessions SET status = ?, last_activity = ? WHERE id = ? AND closed_at IS NULL", status, lastActivity, id)

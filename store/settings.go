@@ -168,9 +168,9 @@ func (tx *Tx) credentialHosts(settings agent.Settings, name string) (string, err
 	return strings.Join(slices.Compact(hosts), " "), nil
 }
 
-// SettingsCredential opens one credential of the settings, to be sent to an address. It
-// is "" when there is none; one that was encrypted with another master key, or
-// given for another host, is an error that says so.
+// SettingsCredential decrypts one credential of the settings, to be sent to an
+// address. It is "" if there is none; for one that was encrypted with another
+// master key, or set for another host, the error says so.
 func (db *DB) SettingsCredential(ctx context.Context, name, address string) (string, error) {
 	return Read(ctx, db, func(tx *Tx) (string, error) {
 		plain, err := tx.secretFor(settingsOwner, name, address)

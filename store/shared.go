@@ -115,7 +115,7 @@ func (f *Folder) enterShared(id string, found row) {
 	}
 }
 
-// EnterUnread is Enter for an agent of which only its file says what there is to do.
+// EnterUnread is Enter for an agent whose due work is only known from its file.
 func (f *Folder) EnterUnread(id string) error {
 	unclaim, free := f.claim(id)
 	if !free {
