@@ -3,6 +3,7 @@
 export * from "./catalog";
 export * from "./graph";
 export * from "./layout";
+export * from "./names";
 export * from "./parts";
 export * from "./run";
 export * from "./state";

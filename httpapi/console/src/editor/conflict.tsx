@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { agentId, get, path } from "../data";
 import { Button, Dialog, ErrorCard, Name, Segments, Skeleton, When } from "../ui";
-import { type Doc, type Editor, type Link, nameOf, readGraph, type Step } from "./base";
+import { type Doc, type Editor, type Link, readGraph, type Step } from "./base";
 
 const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
 const core = (n?: Step) => n && { ...n, position: undefined };
@@ -63,8 +63,8 @@ export function ConflictDialog({ editor, base, close, reload, overwrite, copy }:
         <section class="stack">
           <h3>Changed in both</h3>
           <ul class="plain">{merged.both.map((c) => (
-            <li key={c.id} class="row"><span class="grow"><Name>{nameOf(c.mine ?? c.theirs)}</Name>{!c.mine && <span class="muted"> (you removed it)</span>}{!c.theirs && <span class="muted"> (it was removed)</span>}</span>
-              <Segments label={`Which ${nameOf(c.mine ?? c.theirs)}`} value={theirs.has(c.id) ? "theirs" : "mine"} options={[["mine", "Mine"], ["theirs", "Theirs"]]}
+            <li key={c.id} class="row"><span class="grow"><Name>{editor.nameOf(c.mine ?? c.theirs ?? c.id)}</Name>{!c.mine && <span class="muted"> (you removed it)</span>}{!c.theirs && <span class="muted"> (it was removed)</span>}</span>
+              <Segments label={`Which ${editor.nameOf(c.mine ?? c.theirs ?? c.id)}`} value={theirs.has(c.id) ? "theirs" : "mine"} options={[["mine", "Mine"], ["theirs", "Theirs"]]}
                 onChange={(v) => { const next = new Set(theirs); if (v === "theirs") next.add(c.id); else next.delete(c.id); setTheirs(next); }} /></li>
           ))}</ul>
         </section>

@@ -5,10 +5,9 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { agentId, ApiError, get, go, href, mayEdit, onChange, path, post, put, route, setQuery } from "../data";
 import { Badge, Button, ErrorCard, Icon, Menu, Name, openDialog, Segments, Skeleton, tell, When, type MenuItem } from "../ui";
 import type { CanvasActions } from "./canvas";
-import { Canvas, copyText, type Doc, Editor, fingerprint, GraphJson, isNote, loadCatalog, NodePanel, type NodeType, Outline, paste, placed, readCopy, readExecution, readGraph, removeFrom, TestPanel, tidy, typeOf, Versions, wayOf, waysOut, writeGraph, zone } from "./base";
+import { Canvas, copyText, type Doc, Editor, fingerprint, GraphJson, isNote, loadCatalog, NodePanel, NodeShelf, type NodeType, Outline, paste, placed, readCopy, readExecution, readGraph, removeFrom, TestPanel, tidy, typeOf, Versions, wayOf, waysOut, writeGraph, zone } from "./base";
 import { dropDraft, type Draft, openDraft, readDraft } from "./drafts";
 import { editorKeys } from "./keys";
-import { NodePalette, NodeShelf } from "./palette";
 import { Others } from "./presence";
 import { Problems } from "./problems";
 import { type TestMode, type TestState, useTest } from "./starttest";
@@ -20,6 +19,10 @@ export { copyText, paste, readCopy, readGraph, removeFrom, tidy, writeGraph } fr
 /** The smaller dialogs of the editor. */
 const more = () => import("./more");
 const openMore = (dialog: (parts: Awaited<ReturnType<typeof more>>, close: () => void) => VNode) => more().then((parts) => { openDialog((close) => dialog(parts, close)); }, tell);
+
+/** The dialog that finds a type of node. */
+const palette = () => import("./palette");
+const openPalette = (triggers: boolean, pick: (t: NodeType) => void) => palette().then(({ NodePalette }) => { openDialog((close) => <NodePalette title="Add a node" triggers={triggers} close={close} pick={pick} />); }, tell);
 
 const workflowAt = <const M extends string[]>(id: string, ...more: M) => path("agents", agentId.value, "workflows", id, ...more);
 const docOf = (w: any): Doc => ({ name: w.name, description: w.description ?? "", settings: w.settings, ...readGraph(w) });
@@ -71,7 +74,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
   const mine = useMemo(() => openDraft(agentId.value, id), []);
   useDrafts(editor, workflow, mine);
   useSamples(editor, id);
-  useEffect(() => whenIdle(() => { for (const part of [NodePanel, TestPanel, Versions, GraphJson]) part.preload().catch(() => { /* it is loaded when it is shown */ }); }), []);
+  useEffect(() => whenIdle(() => { for (const load of [palette, NodePanel.preload, TestPanel.preload, Versions.preload, GraphJson.preload]) load().catch(() => { /* it is loaded when it is shown */ }); }), []);
   useEffect(() => onChange("workflow", async (c) => { // another tab or person saved it
     if (c.id !== id || c.op !== "update" || (c.row && c.row.version === workflow.version && c.row.status === workflow.status)) return;
     if (!editor.dirty.value) await reload(false);
@@ -121,7 +124,8 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
   const runTest = (mode: TestMode, nodeId?: string) => { setQuery({ tab: "test" }); return run(mode, payloadNow(), nodeId); };
 
   const actions = useMemo(() => {
-    const add: CanvasActions["add"] = (to) => { openDialog((close) => <NodePalette title="Add a node" close={close} triggers={!to.after && !to.edge} pick={(t) => { editor.add(t, to); }} />); };
+    const add: CanvasActions["add"] = (to) => { openPalette(!to.after && !to.edge, (t) => { editor.add(t, to); }); };
+    const pick = (t: NodeType) => { const at = editor.one.value; editor.add(t, at && t.type !== "trigger" ? freeWay(editor, at.id) : {}); };
     const remove = (ids: Set<string>) => {
       const edges = new Set(editor.selectedEdge.value ? [editor.selectedEdge.value] : []);
       if (!ids.size && !edges.size) return;
@@ -152,7 +156,8 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
       fit: () => flow.current?.fitView({ maxZoom: 1, padding: 0.15, duration: matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 200 }),
       zoom: (by: number) => flow.current?.zoomTo(flow.current.getZoom() * by),
       connect: () => { const from = editor.one.value; if (from) void openMore(({ ConnectDialog }, close) => <ConnectDialog editor={editor} from={from} close={close} />); },
-      palette: () => { const at = editor.one.value; openDialog((close) => <NodePalette title="Add a node" triggers={!at} close={close} pick={(t: NodeType) => { editor.add(t, at && t.type !== "trigger" ? freeWay(editor, at.id) : {}); }} />); },
+      pick,
+      palette: () => openPalette(!editor.one.value, pick),
     };
   }, [editor, may]);
   const help = () => { void openMore(({ KeyHelp }, close) => <KeyHelp close={close} />); };
@@ -214,7 +219,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
       {draft && <DraftOffer draft={draft} version={workflow.version} keep={async () => { const doc = { ...draft.doc, ...await placed(draft.doc) }; editor.change(doc); await mine.keep(workflow.version, doc); await dropOffered(); }} drop={dropOffered} />}
       {drafted && dirty && <div class="banner draft-offer" role="status"><Icon name="Sparkles" size={16} /><span class="grow"><bdi>{drafted.summary || "The draft is on the canvas."}</bdi> It isn't saved yet.</span><Button onClick={() => { editor.change(drafted.before); setDrafted(undefined); }}>Drop it</Button><Button kind="primary" onClick={() => setDrafted(undefined)}>Keep it</Button></div>}
       <div class={`editor-body ${node ? "with-panel" : ""} ${outline ? "as-outline" : ""}`}>
-        {may && !outline && <NodeShelf pick={(t) => { editor.add(t, editor.one.value && t.type !== "trigger" ? freeWay(editor, editor.one.value.id) : {}); }} />}
+        {may && !outline && <NodeShelf pick={actions.pick} />}
         <div class="editor-center">
           <div class="editor-view" tabIndex={0} role="application" aria-label="Workflow graph" aria-roledescription="graph" onKeyDown={keys.canvas}>
             {outline ? <Outline editor={editor} open={actions.open} menu={actions.canvas.menu} add={may ? actions.add : undefined} />

@@ -17,9 +17,6 @@ export const onlyWay = "out";
 
 const text = (value: unknown) => (typeof value === "string" || typeof value === "number" ? String(value) : "");
 
-/** What a node is called: its label, else its id. */
-export const nameOf = (node?: Step) => text(node?.data?.label).trim() || text(node?.id);
-
 // Ids that the editor gave to edges that came without one begin so; they are not saved.
 const ownId = "~";
 
@@ -77,8 +74,19 @@ export function writeGraph({ nodes, edges, notes }: Graph): { nodes: any[]; edge
 const sorted = (_: string, value: any) =>
   value && typeof value === "object" && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value;
 
+const written = new WeakMap<object, string>(); // of nodes and edges, which are never changed in place
+
 /** A text that is the same for equal documents. */
-export const fingerprint = (doc: Doc) => JSON.stringify({ name: doc.name, description: doc.description, settings: doc.settings, ...writeGraph(doc) }, sorted);
+export function fingerprint(doc: Doc): string {
+  const { notes, ...graph } = doc;
+  const texts = (list: (Step | Link)[], write: (one: Step | Link) => unknown) => list.map((one) => {
+    let text = written.get(one);
+    if (text === undefined) written.set(one, text = JSON.stringify(write(one), sorted));
+    return text;
+  });
+  return JSON.stringify([graph.name, graph.description, graph.settings, notes?.map(({ id: _, ...note }) => note) ?? [],
+    texts(graph.nodes, (n) => writeGraph({ nodes: [n as Step], edges: [] }).nodes), texts(graph.edges, (e) => writeGraph({ nodes: [], edges: [e as Link] }).edges)], sorted);
+}
 
 const caseIds = (node: Step, field: string): string[] =>
   (Array.isArray(node.data?.[field]) ? node.data![field] : []).map((c: any) => text(c?.id)).filter(Boolean);

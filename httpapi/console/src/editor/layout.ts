@@ -5,8 +5,8 @@ import { typeOf } from "./catalog";
 
 export const nodeWidth = 220;
 
-/** The height of a node, which grows with its ways out. */
-export const nodeHeight = (ways: number) => 58 + (ways > 1 ? ways * 24 : 0);
+/** The height of a node, which grows with its ways out; see editor.css. */
+export const nodeHeight = (ways: number) => 58 + (ways > 1 ? ways * 24 + 6 : 0);
 
 /** The graph with each node of ids (all without it) at a place of its own. */
 export async function tidy(graph: Graph, ids?: Set<string>): Promise<Graph> {

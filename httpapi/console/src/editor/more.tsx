@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 
 import { absolute, agent, agentId, saveFile } from "../data";
 import { Button, CopyButton, Dialog, FormDialog, SelectField, type MenuItem, openMenu, Switch, TextArea, TextField, tell } from "../ui";
-import { type Editor, nameOf, onlyWay, placed, readGraph, type Step, typeOf, waysOut, writeGraph } from "./base";
+import { type Editor, onlyWay, placed, readGraph, type Step, typeName, typeOf, waysOut, writeGraph } from "./base";
 
 /** Name, description and how executions meet each other. */
 export function SettingsDialog({ editor, close }: { editor: Editor; close: () => void }) {
@@ -62,10 +62,10 @@ export function ConnectDialog({ editor, from, close }: { editor: Editor; from: S
   const [way, setWay] = useState(ways[0]);
   const [to, setTo] = useState(others[0]?.id ?? "");
   return (
-    <Dialog title={`Connect ${nameOf(from)}`} close={close}>
+    <Dialog title={`Connect ${editor.nameOf(from)}`} close={close}>
       <form class="stack" onSubmit={(e) => { e.preventDefault(); if (to) editor.connect(from.id, way, to); close(); }}>
         <SelectField label="By" value={way} options={ways.map((w) => [w, w === onlyWay ? "its way out" : w])} onChange={setWay} />
-        {others.length ? <SelectField label="To" value={to} options={others.map((n) => [n.id, `${nameOf(n)} (${typeOf(n.type)?.label ?? n.type})`])} onChange={setTo} /> : <p class="muted">There are no other nodes.</p>}
+        {others.length ? <SelectField label="To" value={to} options={others.map((n) => [n.id, n.data?.label ? `${editor.nameOf(n)} (${typeName(n.type)})` : editor.nameOf(n)])} onChange={setTo} /> : <p class="muted">There are no other nodes.</p>}
         <div class="row end"><Button onClick={close}>Cancel</Button><Button kind="primary" submit disabled={!to}>Connect</Button></div>
       </form>
     </Dialog>

@@ -1,27 +1,16 @@
 // Notes that lie on the canvas: they are moved, sized, written and coloured.
-import { NodeResizer } from "@xyflow/react";
+import { type NodeProps, NodeResizer } from "@xyflow/react";
 import { memo } from "preact/compat";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { Icon } from "../ui";
-import { type Editor, noteColors, type Note, noteNode, smallestNote } from "./base";
+import { noteColors, type Note, noteNode, smallestNote } from "./base";
+import type { NoteShape } from "./shapes";
 
 const longest = 4000;
 
-/** A note as a node of the canvas; one that has not changed stays the same object. */
-export function noteNodes(editor: Editor, before: Map<string, any>): any[] {
-  const selected = editor.selected.value;
-  return (editor.doc.value.notes ?? []).map((note) => {
-    const id = noteNode(note.id);
-    const old = before.get(id);
-    const on = selected.has(id);
-    if (old && old.data.note === note && old.selected === on) return old;
-    const data = old && old.data.note === note ? old.data : { note, editor };
-    return { ...old, id, type: "note", position: { x: note.x, y: note.y }, width: note.width, height: note.height, zIndex: -1, data, selected: on, ariaLabel: `Note: ${note.text.slice(0, 80)}` };
-  });
-}
-
-export const NoteNode = memo(function NoteNode({ data: { note, editor }, selected }: { data: { note: Note; editor: Editor }; selected?: boolean }) {
+/** A note as a node of the canvas. */
+export const NoteNode = memo(function NoteNode({ data: { note, editor }, selected }: NodeProps<NoteShape>) {
   const [writing, setWriting] = useState(false);
   const [typed, setTyped] = useState(note.text);
   const field = useRef<HTMLTextAreaElement>(null);

@@ -1,6 +1,6 @@
 // The graph as a nested list, for phones and screen readers.
 import { Button, Icon, Name } from "../ui";
-import { type Editor, type Link, nameOf, onlyWay, type Step, typeOf, wayOf, waysOut } from "./base";
+import { type Editor, type Link, onlyWay, type Step, typeOf, wayOf, waysOut } from "./base";
 
 type Row = { node: Step; way: string; depth: number; again: boolean };
 
@@ -54,11 +54,11 @@ export function Outline({ editor, open, menu, add }: { editor: Editor; open: (id
             <button type="button" class={`outline-node group-${(type?.group ?? "none").toLowerCase()} ${mark?.status ?? ""} ${node.data?.disabled ? "disabled" : ""}`} aria-current={editor.selected.value.has(node.id) ? "true" : undefined} onClick={() => open(node.id)}
               onContextMenu={(e) => { if (!menu) return; e.preventDefault(); menu(node.id, e); }}>
               <span class="node-icon"><Icon name={type?.icon ?? "CircleHelp"} size={16} /></span>
-              <span class="grow"><strong><Name>{nameOf(node)}</Name></strong><small class="muted"><Name>{again ? "goes on above" : type?.label ?? node.type}</Name></small></span>
+              <span class="grow"><strong><Name>{editor.nameOf(node)}</Name></strong><small class="muted"><Name>{again ? "goes on above" : type?.label ?? node.type}</Name></small></span>
               {issues.has(node.id) && <Icon name="CircleAlert" size={16} label="Has a problem" />}
               {mark && mark.status !== "skipped" && <span class={`badge ${{ success: "good", error: "bad", running: "busy", waiting: "warn" }[mark.status] ?? ""}`}>{mark.status}</span>}
             </button>
-            {add && !again && open_.length > 0 && <span class="row outline-add">{open_.map((w) => <Button kind="quiet" icon="Plus" label={`Add after ${nameOf(node)}`} onClick={() => add({ after: node.id, way: w })}>{w === onlyWay ? undefined : w}</Button>)}</span>}
+            {add && !again && open_.length > 0 && <span class="row outline-add">{open_.map((w) => <Button kind="quiet" icon="Plus" label={`Add after ${editor.nameOf(node)}`} onClick={() => add({ after: node.id, way: w })}>{w === onlyWay ? undefined : w}</Button>)}</span>}
           </li>
         );
       })}

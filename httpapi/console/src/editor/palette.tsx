@@ -1,4 +1,5 @@
 // Finds a type of node to add: by group, label and synonyms.
+import { memo } from "preact/compat";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agent, agentId, get, path } from "../data";
@@ -61,7 +62,7 @@ export function NodePalette({ title, pick, close, triggers }: { title: string; p
 }
 
 /** The types beside the canvas, to be dragged onto it. */
-export function NodeShelf({ pick }: { pick: (t: NodeType) => void }) {
+export const NodeShelf = memo(function NodeShelf({ pick }: { pick: (t: NodeType) => void }) {
   const [typed, setTyped] = useState("");
   const missing = useMissing();
   const shown = groups(searchTypes(typed), typed);
@@ -80,4 +81,4 @@ export function NodeShelf({ pick }: { pick: (t: NodeType) => void }) {
       ))}
     </aside>
   );
-}
+});

@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { Badge, Button, Icon, JsonTree, Menu, Name, Segments, span, tell, TextArea, TextField, type MenuItem } from "../ui";
-import { catalog, type Editor, fieldsOf, nameOf, needText, renameNode, type Step, typeOf } from "./base";
+import { catalog, type Editor, fieldsOf, needText, renameNode, type Step, typeOf } from "./base";
 import { Fields, JsonField, SchemaField } from "./fields";
 import { PathTree } from "./pathtree";
 import { sampleOf, scopeOf } from "./template";
@@ -45,10 +45,10 @@ export function NodePanel({ editor, node, actions }: { editor: Editor; node: Ste
     { label: "Delete", icon: "Trash2", danger: true, run: () => actions.remove(new Set([node.id])) },
   ];
   return (
-    <aside ref={ref} class="editor-panel" aria-label={`Node ${nameOf(node)}`}>
+    <aside ref={ref} class="editor-panel" aria-label={`Node ${editor.nameOf(node)}`}>
       <header class="panel-head">
         <span class={`node-icon group-${(type?.group ?? "none").toLowerCase()}`}><Icon name={type?.icon ?? "CircleHelp"} size={18} /></span>
-        <div class="grow"><h2 class="clip"><Name>{nameOf(node)}</Name></h2><p class="muted small clip"><Name>{type?.label ?? node.type}</Name> · <code>{node.id}</code></p></div>
+        <div class="grow"><h2 class="clip"><Name>{editor.nameOf(node)}</Name></h2><p class="muted small clip"><Name>{type?.label ?? node.type}</Name> · <code>{node.id}</code></p></div>
         {!readonly && actions.test && <Button icon="Play" kind="quiet" label="Test this node" onClick={() => actions.test!("node", node.id)} />}
         {!readonly && <Menu label="Node actions" items={items} />}
         <Button kind="quiet" icon="X" label="Close" onClick={actions.close} />
@@ -118,7 +118,7 @@ function NodeFields({ editor, node }: { editor: Editor; node: Step }) {
       {node.data?.disabled && <div class="card warn row"><span class="grow">Disabled: its input passes through.</span><Button disabled={editor.readonly.value} onClick={() => editor.setData(node.id, ["disabled"], undefined)}>Enable</Button></div>}
       {type && <p class="muted small">{type.summary}{type.needs.map(needText).filter(Boolean).map((n) => <> <Badge tone="warn">{n}</Badge></>)}</p>}
       {rest.map(([field, issue]) => <p class="issue" role="alert">{field && <><code>{field}</code> </>}{issue}</p>)}
-      <TextField label="Name" value={data.label ?? ""} placeholder={node.id} disabled={editor.readonly.value} onInput={(v) => editor.setData(node.id, ["label"], v || undefined)} />
+      <TextField label="Name" value={data.label ?? ""} placeholder={editor.nameOf(node)} disabled={editor.readonly.value} onInput={(v) => editor.setData(node.id, ["label"], v || undefined)} />
       {!type && <JsonData editor={editor} node={node} />}
       {type && oneOf ? <OneOf names={oneOf} editor={editor} node={node} set={set} find={issues.find} /> : type && <Fields schema={type.data} value={data} onChange={set} path="" issue={issues.find} />}
       {type && node.type !== "trigger" && (
@@ -189,7 +189,7 @@ function Input({ editor, node }: { editor: Editor; node: Step }) {
       <p class="muted small">Values you can use here. Choose one to insert it at the cursor.</p>
       <Tree title="Input" value={input} path={["input"]} />
       {Object.keys(payload).length > 0 && <Tree title="Payload and variables" value={payload} path={[]} />}
-      {Object.entries(nodes as object).map(([id, value]) => <Tree key={id} title={nameOf(editor.node(id)) || id} value={value} path={["nodes", id]} />)}
+      {Object.entries(nodes as object).map(([id, value]) => <Tree key={id} title={editor.nameOf(id)} value={value} path={["nodes", id]} />)}
       <Tree title="Always available" value={{ now, execution, workflow, agent }} path={[]} />
     </div>
   );

@@ -10,6 +10,8 @@ export const Canvas = later(() => Promise.all([import("./canvas"), style("../lib
 /** The graph as a list. */
 export const Outline = later(() => import("./outline").then((m) => m.Outline));
 export const NodePanel = later(() => import("./panel").then((m) => m.NodePanel), PanelFrame);
+/** The types of nodes, to be dragged onto the canvas. */
+export const NodeShelf = later(() => import("./palette").then((m) => m.NodeShelf), () => <aside class="node-shelf" aria-label="Nodes" />);
 export const OutputSchemaField = later(() => import("./schemafield").then((m) => m.OutputSchemaField));
 export const TestPanel = later(() => import("./test").then((m) => m.TestPanel));
 export const Versions = later(() => import("./versions").then((m) => m.Versions));

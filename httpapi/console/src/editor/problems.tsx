@@ -1,6 +1,6 @@
 // What is wrong with the graph, each with a way to its field.
 import { Icon, Name } from "../ui";
-import { type Editor, type Issue, nameOf, typeOf } from "./base";
+import { type Editor, type Issue, typeOf } from "./base";
 
 /** Shows the node of a problem and focuses the field. */
 export function showIssue(editor: Editor, issue: Issue) {
@@ -27,7 +27,7 @@ export function Problems({ editor }: { editor: Editor }) {
         const title = node && typeOf(node.type)?.data.properties?.[field]?.title;
         return (
           <li key={n} class={i.severity}><button type="button" onClick={() => showIssue(editor, i)}>
-            <Icon name={i.severity === "warning" ? "TriangleAlert" : "CircleAlert"} size={16} label={i.severity === "warning" ? "Warning" : "Error"} /><span><strong><Name>{node ? nameOf(node) : i.edge_id ? "Edge" : "Workflow"}</Name></strong>{field && <>: <bdi>{title ?? field}</bdi></>} <bdi>{i.issue}</bdi></span>
+            <Icon name={i.severity === "warning" ? "TriangleAlert" : "CircleAlert"} size={16} label={i.severity === "warning" ? "Warning" : "Error"} /><span><strong><Name>{node ? editor.nameOf(node) : i.edge_id ? "Edge" : "Workflow"}</Name></strong>{field && <>: <bdi>{title ?? field}</bdi></>} <bdi>{i.issue}</bdi></span>
           </button></li>
         );
       })}

@@ -22,8 +22,8 @@ export const executionAt = <const M extends string[]>(agent: string, id: string,
 // What became of a node over its iterations is the last of these that one came to.
 const weight = ["skipped", "success", "cancelled", "running", "waiting", "error"];
 
-/** What became of each node over its iterations. */
-export function marksOf(results: Iterable<NodeResult>): Map<string, Mark> {
+/** What became of each node over its iterations; a mark that has not changed stays the same object. */
+export function marksOf(results: Iterable<NodeResult>, before: ReadonlyMap<string, Mark> = new Map()): Map<string, Mark> {
   const found = new Map<string, Mark>();
   for (const r of results) {
     const before = found.get(r.node_id);
@@ -34,6 +34,7 @@ export function marksOf(results: Iterable<NodeResult>): Map<string, Mark> {
       error: r.error?.message ?? before?.error,
     });
   }
+  for (const [id, mark] of found) { const was = before.get(id); if (JSON.stringify(was) === JSON.stringify(mark)) found.set(id, was!); }
   return found;
 }
 

@@ -23,7 +23,7 @@ export function useTest(editor: Editor, workflow: string, refresh: (s: TestState
     refresh({ ...state });
     const show = onceAFrame(() => {
       if (mine.signal.aborted) return;
-      editor.marks.value = marksOf(results.values());
+      editor.marks.value = marksOf(results.values(), editor.marks.value);
       const outputs = [...results.values()].filter((r) => r.output !== undefined).map((r) => [r.node_id, r.output]);
       editor.samples.value = { ...editor.samples.value, ...Object.fromEntries(outputs) };
       refresh({ ...state, results: [...results.values()] });

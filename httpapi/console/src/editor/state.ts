@@ -6,6 +6,7 @@ import type { API } from "../data";
 import { newData, type NodeType, typeOf } from "./catalog";
 import { type Doc, fingerprint, type Graph, freshId, isNote, makeLink, type Note, noteNode, onlyWay, type Step, waysOut, writeGraph } from "./graph";
 import { nodeWidth } from "./layout";
+import { nameOf, namesOf } from "./names";
 
 export type Issue = API.GraphIssue;
 /** What became of a node, over its iterations. */
@@ -34,15 +35,21 @@ export class Editor {
   issuesOf = computed(() => {
     const by = new Map<string, Issue[]>();
     for (const i of this.issues.value) if (i.node_id) by.set(i.node_id, [...(by.get(i.node_id) ?? []), i]);
-    return by;
+    for (const [id, list] of by) { const was = this.#issuesBefore.get(id); if (JSON.stringify(was) === JSON.stringify(list)) by.set(id, was!); }
+    return (this.#issuesBefore = by);
   });
   canUndo = signal(false);
   canRedo = signal(false);
 
+  #issuesBefore = new Map<string, Issue[]>(); // the lists of nodes whose issues stay are kept, so that only others are drawn again
   #past: Doc[] = [];
   #future: Doc[] = [];
   #merge = { key: "", at: 0 };
 
+  /** What the nodes are called, by id. */
+  names = computed(() => namesOf(this.doc.value.nodes));
+  /** What a node is called, by itself or its id. */
+  nameOf = (at: Step | string): string => { const id = typeof at === "string" ? at : at.id; return this.names.value.get(id) ?? (typeof at === "string" ? id : nameOf(at)); };
   node = (id: string) => this.doc.value.nodes.find((n) => n.id === id);
 
   /** Shows another document, such as one that was loaded; the history begins anew. */

@@ -1,6 +1,6 @@
 // Templates: what a path leads to, what may stand in one, and what a text
 // with templates comes to.
-import { type Editor, nameOf, type Step, typeOf, upstream, zone } from "./base";
+import { type Editor, type Step, typeOf, upstream, zone } from "./base";
 
 export const filters: [string, string][] = [
   ["default:\"\"", "in place of what is missing"], ["optional", "null if it is missing"], ["text", "as text"], ["upper", "in capitals"], ["lower", "in small letters"], ["trim", "without space around it"], ["json", "as JSON"],
@@ -178,4 +178,4 @@ export function suggest(text: string, cursor: number, scope: Record<string, any>
   return { from: open + 2 + (typed.length - written.length), list: list.slice(0, 40) };
 }
 
-export const labelsOf = (editor: Editor) => (id: string) => nameOf(editor.node(id)) || id;
+export const labelsOf = (editor: Editor) => (id: string) => editor.nameOf(id);

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { agentId, get, href, path } from "../data";
 import { Badge, Button, ErrorCard, JsonTree, Name, Segments, span, tell } from "../ui";
-import { type Editor, keyOf, nameOf, readExecution, typeOf } from "./base";
+import { type Editor, keyOf, readExecution, typeOf } from "./base";
 import type { TestMode, TestState } from "./starttest";
 
 
@@ -20,7 +20,7 @@ function acts(editor: Editor, mode: TestMode, id?: string): string[] {
   }
   return doc.nodes.filter((n) => (mode === "all" || within.has(n.id)) && !n.data?.disabled && n.metadata?.pin === undefined)
     .filter((n) => typeOf(n.type)?.group === "Messages" || acting.has(n.type) && !(n.type === "http-request" && [undefined, "GET", "HEAD"].includes(n.data?.method)) && !(n.type === "sql" && /^\s*(select|with|pragma|explain)\b/i.test(String(n.data?.query ?? ""))))
-    .map(nameOf);
+    .map((n) => editor.nameOf(n));
 }
 
 export function TestPanel({ editor, workflow, state, run, compact }: { editor: Editor; workflow: string; state: TestState; run: (mode: TestMode, input: any, nodeId?: string) => Promise<void>; compact?: boolean }) {
@@ -63,7 +63,7 @@ export function TestPanel({ editor, workflow, state, run, compact }: { editor: E
         {state.execution && <p class="row"><Badge>{state.execution.status ?? ""}</Badge>{state.execution.error && <span class="issue">{state.execution.error.message}</span>}<a href={href(agentId.value, "workflows", "executions", state.execution.id!)}>Open execution</a></p>}
         <ul class="plain">{state.results.filter((r) => r.status !== "skipped").slice(0, 200).map((r) => (
           <li key={keyOf(r)}><details>
-            <summary class="row"><strong class="grow clip"><Name>{nameOf(editor.node(r.node_id)) || r.node_id}</Name></strong><Badge>{r.status}</Badge><span class="muted small">{span(r.duration_ms)}</span></summary>
+            <summary class="row"><strong class="grow clip"><Name>{editor.nameOf(r.node_id)}</Name></strong><Badge>{r.status}</Badge><span class="muted small">{span(r.duration_ms)}</span></summary>
             {r.error && <p class="issue">{r.error.message}</p>}
             {r.warnings?.map((w) => <p class="muted small">{w}</p>)}
             {r.output !== undefined && <JsonTree value={r.output} />}

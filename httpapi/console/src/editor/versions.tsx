@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { agentId, get, path, post, useQuery } from "../data";
 import { Badge, Button, Dialog, JsonTree, Load, Name, openDialog, Pager, plural, Table, tell, When } from "../ui";
-import { Canvas, Editor, nameOf, placed, readGraph, type Step } from "./base";
+import { Canvas, Editor, namesOf, placed, readGraph, type Step } from "./base";
 
 const workflowAt = <const M extends (string | number)[]>(id: string, ...more: M) => path("agents", agentId.value, "workflows", id, ...more);
 
@@ -61,13 +61,15 @@ function OldVersion({ old, now, close, restore }: { old: any; now: Step[]; close
     return e;
   });
   const changes = differences(old.nodes, now);
+  const names = namesOf(now);
+  const name = (n: Step) => names.get(n.id) ?? shown.nameOf(n);
   return (
     <Dialog title={`Version ${old.version}`} close={close} wide>
       <div class="version-canvas"><Canvas editor={shown} actions={noActions} /></div>
       <section class="stack">
         <h3>{changes.length ? `${plural(changes.length, "node")} ${changes.length === 1 ? "differs" : "differ"} from what the editor shows` : "Identical to the graph in the editor"}</h3>
         <ul class="plain">{changes.map(({ node, what, fields }) => (
-          <li key={node.id}><strong><Name>{nameOf(node)}</Name></strong> <Badge tone={what.startsWith("removed") ? "bad" : what.startsWith("added") ? "good" : "warn"}>{what}</Badge>
+          <li key={node.id}><strong><Name>{name(node)}</Name></strong> <Badge tone={what.startsWith("removed") ? "bad" : what.startsWith("added") ? "good" : "warn"}>{what}</Badge>
             {fields.map((f) => <p class="small field-diff"><code>{f.name}</code> <del><bdi>{words(f.from)}</bdi></del> <ins><bdi>{words(f.to)}</bdi></ins></p>)}</li>
         ))}</ul>
         <details><summary>JSON</summary><JsonTree value={{ nodes: old.nodes, edges: old.edges }} /></details>

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { agentId, get, href, path, route, setQuery, useQuery } from "../data";
 import { Badge, Empty, ErrorCard, JsonTree, Load, Name, SelectField, Skeleton, span } from "../ui";
-import { type Editor, type Execution, keyOf, nameOf, type NodeResult, placeOf, readExecution } from "../editor/base";
+import { type Editor, type Execution, keyOf, type NodeResult, placeOf, readExecution } from "../editor/base";
 
 const listed = 50;
 
@@ -59,7 +59,7 @@ function Against({ x, results, id, editor }: { x: Execution; results: NodeResult
         const r = (a ?? b)!;
         return (
           <li key={key}><details>
-            <summary><span class="compare-name clip"><Name>{nameOf(editor.node(r.node_id)) || r.node_id}</Name>{placeOf(r) !== "" && <span class="muted"> {placeOf(r).split(".").map((n) => Number(n) + 1).join(".")}</span>}</span>
+            <summary><span class="compare-name clip"><Name>{editor.nameOf(r.node_id)}</Name>{placeOf(r) !== "" && <span class="muted"> {placeOf(r).split(".").map((n) => Number(n) + 1).join(".")}</span>}</span>
               <Outcome r={a} /><Outcome r={b} /><span class={what ? "warn-text small" : "muted small"}>{what === "status" || what === "output" ? `${what} differs` : what || "same"}</span></summary>
             <div class="compare-sides"><JsonTree value={a?.error ?? a?.output ?? "–"} /><JsonTree value={b?.error ?? b?.output ?? "–"} /></div>
           </details></li>

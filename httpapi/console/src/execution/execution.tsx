@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { agentId, get, go, href, listHref, mayEdit, path, post, route, setQuery } from "../data";
 import { Badge, Button, confirm, CopyButton, ErrorCard, Icon, JsonTree, Name, Segments, size, Skeleton, tell, When } from "../ui";
-import { Canvas, Compare, Editor, type Execution, executionAt, follow, isOver, keyOf, loadCatalog, marksOf, nameOf, type NodeResult, onceAFrame, Outline, placed, type Preview, readExecution, readGraph } from "../editor/base";
+import { Canvas, Compare, Editor, type Execution, executionAt, follow, isOver, keyOf, loadCatalog, marksOf, type NodeResult, onceAFrame, Outline, placed, type Preview, readExecution, readGraph } from "../editor/base";
 import { triggerWord } from "../workflows/words";
 import { took } from "../workflows/executions";
 import { NodeRun } from "./node";
@@ -30,7 +30,7 @@ export function ExecutionPage({ id }: { id: string }) {
     const found = new Map<string, NodeResult>();
     const show = onceAFrame(() => {
       if (abort.signal.aborted) return;
-      editor.marks.value = marksOf(found.values());
+      editor.marks.value = marksOf(found.values(), editor.marks.value);
       setResults([...found.values()]);
     });
     const run = async () => {
@@ -125,7 +125,7 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
         {may && repeatable && <Button kind="primary" icon="RotateCcw" onClick={() => retry()}>Retry</Button>}
         <a class="button" href={`${href(agentId.value, "workflows", x.workflow_id)}${node ? `?node=${encodeURIComponent(node.id)}` : ""}`}><Icon name="Pencil" size={16} /><span>Edit</span></a>
       </header>
-      {x.error && <div class="card bad execution-error"><p>{failedNode && <><button type="button" class="link" onClick={() => editor.select([failedNode.id])}><Name>{nameOf(failedNode)}</Name></button>: </>}<bdi>{x.error.message}</bdi></p><p class="small muted">{x.error.code}{may && repeatable && " · A retry begins at the node that failed, by the workflow as it is now."}</p></div>}
+      {x.error && <div class="card bad execution-error"><p>{failedNode && <><button type="button" class="link" onClick={() => editor.select([failedNode.id])}><Name>{editor.nameOf(failedNode)}</Name></button>: </>}<bdi>{x.error.message}</bdi></p><p class="small muted">{x.error.code}{may && repeatable && " · A retry begins at the node that failed, by the workflow as it is now."}</p></div>}
       <div class={`editor-body ${node ? "with-panel" : ""} ${outline ? "as-outline" : ""}`}>
         <div class="editor-center">
           <div class="editor-view">
@@ -136,7 +136,7 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
             <Below x={x} results={results} editor={editor} />
           </section>
         </div>
-        {node && <NodeRun key={node.id} x={x} node={node} results={results.filter((r) => r.node_id === node.id)} may={may} retry={retry} close={() => editor.select([])} />}
+        {node && <NodeRun key={node.id} x={x} node={node} name={editor.nameOf(node)} results={results.filter((r) => r.node_id === node.id)} may={may} retry={retry} close={() => editor.select([])} />}
       </div>
     </div>
   );

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 
 import { Icon, Name, span } from "../ui";
-import { type Editor, type Execution, isOver, keyOf, nameOf, type NodeResult, placeOf, typeOf } from "../editor/base";
+import { type Editor, type Execution, isOver, keyOf, type NodeResult, placeOf, typeOf } from "../editor/base";
 
 const rowHeight = 30;
 const windowed = 300;
@@ -31,7 +31,7 @@ export function Waterfall({ x, results, editor }: { x: Execution; results: NodeR
           return (
             <li key={keyOf(r)} style={many ? { position: "absolute", top: `${(from + i) * rowHeight}px`, insetInline: 0 } : undefined}>
               <button type="button" class={r.status} aria-current={editor.one.value?.id === r.node_id ? "true" : undefined} onClick={() => editor.select([r.node_id])}>
-                <span class="fall-name clip" style={{ paddingInlineStart: `${place === "" ? 0 : place.split(".").length * 0.9}rem` }}><Icon name={typeOf(r.type)?.icon ?? "CircleHelp"} size={14} /> <Name>{nameOf(node) || r.node_id}</Name>{place !== "" && <span class="muted"> {place.split(".").map((n) => Number(n) + 1).join(".")}</span>}</span>
+                <span class="fall-name clip" style={{ paddingInlineStart: `${place === "" ? 0 : place.split(".").length * 0.9}rem` }}><Icon name={typeOf(r.type)?.icon ?? "CircleHelp"} size={14} /> <Name>{editor.nameOf(r.node_id)}</Name>{place !== "" && <span class="muted"> {place.split(".").map((n) => Number(n) + 1).join(".")}</span>}</span>
                 <span class="fall-line">{!kept(r) && <i style={{ insetInlineStart: share(beginning(r)), width: `max(3px, ${share(r.duration_ms)})` }} />}</span>
                 <span class="fall-time muted small">{["running", "waiting"].includes(r.status) ? r.status : kept(r) ? "kept" : span(r.duration_ms)}</span>
               </button>

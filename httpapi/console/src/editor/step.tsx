@@ -1,0 +1,108 @@
+// How the canvas draws a node and an edge.
+import { BaseEdge, type EdgeProps, type EdgeTypes, EdgeLabelRenderer, getBezierPath, getSmoothStepPath, Handle, type NodeProps, type NodeTypes, Position } from "@xyflow/react";
+import { useComputed } from "@preact/signals";
+import { createContext } from "preact";
+import { memo } from "preact/compat";
+import { useContext } from "preact/hooks";
+
+import { Icon, Name, span, type IconName } from "../ui";
+import { Editor, fieldsOf, type Mark, type NodeType, onlyWay, shortText, type Step, typeName } from "./base";
+import { NoteNode } from "./notes";
+import { shownWays, type EdgeShape, type StepShape } from "./shapes";
+
+export type CanvasActions = {
+  /** Asks for a node behind another, or in an edge. */
+  add?: (to: { after?: string; way?: string; edge?: string; at?: { x: number; y: number } }) => void;
+  open?: (id: string) => void;
+  /** Shows what can be done with a node. */
+  menu?: (id: string, at: MouseEvent) => void;
+};
+
+/** What nodes and edges need of the canvas that shows them. */
+export const Shared = createContext<{ editor: Editor; actions: CanvasActions }>({ editor: new Editor(), actions: {} });
+
+const markIcons: Record<string, IconName> = { success: "Check", error: "X", running: "LoaderCircle", waiting: "Hand", cancelled: "Square", skipped: "ArrowRight" };
+
+/** What became of a node, in a corner of it. */
+function NodeMark({ mark }: { mark: Mark }) {
+  return (
+    <span class={`node-mark ${mark.status}`} title={mark.error ?? mark.status}>
+      <Icon name={markIcons[mark.status] ?? "Check"} size={12} label={mark.status} />
+      {mark.count > 1 && <span>{mark.count}×</span>}
+      {mark.status === "waiting" ? <span>waiting</span> : mark.ms !== undefined && mark.status !== "running" && <span>{span(mark.ms)}</span>}
+    </span>
+  );
+}
+
+const scripts = ["javascript", "sql"];
+
+/** The second line of a node: its type, or, where that is its name, the first text among its fields. */
+function detailOf(node: Step, type: NodeType | undefined): string {
+  if (shortText(node.data?.label)) return typeName(node.type);
+  for (const [name, field] of fieldsOf(type?.data)) {
+    const value = node.data?.[name];
+    const shown = !field.writeOnly && !scripts.includes(field["x-widget"] ?? "") && (field["x-ref"] ?? "event") === "event";
+    if (shown && shortText(value)) return shortText(value).slice(0, 80);
+  }
+  return "";
+}
+
+const StepNode = memo(function StepNode({ data, selected }: NodeProps<StepShape>) {
+  const { editor, actions } = useContext(Shared);
+  const { node, type, name } = data;
+  const { ways, stale } = shownWays(data);
+  const used = data.used.split("\n");
+  // Only a node whose own mark or issues change is drawn again.
+  const mark = useComputed(() => editor.marks.value.get(node.id)).value;
+  const issues = useComputed(() => editor.issuesOf.value.get(node.id)).value;
+  const wrong = issues?.some((i) => i.severity !== "warning");
+  const many = ways.length + stale.length > 1;
+  const writable = !editor.readonly.value && actions.add;
+  const detail = detailOf(node, type);
+  const exit = (way: string, old = false) => (
+    <div class={old ? "node-way stale" : "node-way"} key={way} title={old ? "This output no longer exists" : undefined}>
+      {way !== onlyWay && <span>{way}</span>}
+      <Handle type="source" position={Position.Right} id={way} />
+      {writable && !used.includes(way) && <button type="button" class="node-add nodrag nopan" tabIndex={-1} aria-label={`Add a node after ${name}`} title="Add a node" onClick={(e) => { e.stopPropagation(); actions.add!({ after: node.id, way }); }} />}
+    </div>
+  );
+  return (
+    <div class={`node ${mark?.status ?? ""} ${selected ? "selected" : ""} ${issues ? (wrong ? "wrong" : "doubt") : ""} ${node.data?.disabled ? "disabled" : ""} ${node.metadata?.pin !== undefined ? "pinned" : ""} group-${(type?.group ?? "none").toLowerCase()}`}>
+      {node.type !== "trigger" && <Handle type="target" position={Position.Left} id="in" />}
+      <div class="node-head">
+        <span class="node-icon"><Icon name={type?.icon ?? "CircleHelp"} size={18} /></span>
+        <span class="node-text clip"><strong><Name>{name}</Name></strong>{detail && <><br /><small><Name>{detail}</Name></small></>}</span>
+        {issues && <span class="node-wrong" title={issues.map((i) => i.issue).join("\n")}><Icon name={wrong ? "CircleAlert" : "TriangleAlert"} size={16} label={wrong ? "Has a problem" : "Has a warning"} /></span>}
+        {node.metadata?.pin !== undefined && <span class="node-pin" title="Tests use the pinned output"><Icon name="Pin" size={13} label="Pinned" /></span>}
+        {!many && exit(ways[0] ?? stale[0] ?? onlyWay, !ways.length && stale.length > 0)}
+      </div>
+      {many && <div class="node-ways">{ways.map((w) => exit(w))}{stale.map((w) => exit(w, true))}</div>}
+      {typeof node.metadata?.note === "string" && node.metadata.note && <div class="node-note"><bdi>{node.metadata.note}</bdi></div>}
+      <Handle type="source" position={Position.Bottom} id="error" className={used.includes("error") ? "handle-error used" : "handle-error"} title="When it fails" />
+      {mark && mark.status !== "skipped" && <NodeMark mark={mark} />}
+    </div>
+  );
+});
+
+const StepEdge = memo(function StepEdge({ id, sourceX, sourceY, targetX, targetY, sourcePosition, targetPosition, selected, markerEnd }: EdgeProps<EdgeShape>) {
+  const { editor, actions } = useContext(Shared);
+  const back = targetX < sourceX; // an edge that leads back passes below the nodes
+  const shape = { sourceX, sourceY, targetX, targetY, sourcePosition, targetPosition };
+  const [d, x, y] = back ? getSmoothStepPath({ ...shape, borderRadius: 16, offset: 26, centerY: Math.max(sourceY, targetY) + 80 }) : getBezierPath(shape);
+  return (
+    <>
+      <BaseEdge id={id} path={d} markerEnd={markerEnd} interactionWidth={22} />
+      {selected && actions.add && !editor.readonly.value && (
+        <EdgeLabelRenderer>
+          <div class="edge-tools nodrag nopan" style={{ transform: `translate(-50%, -50%) translate(${x}px, ${y}px)` }}>
+            <button type="button" aria-label="Add a node here" title="Add a node here" onClick={() => actions.add!({ edge: id })}><Icon name="Plus" size={14} /></button>
+            <button type="button" aria-label="Remove edge" title="Remove edge" onClick={() => { editor.change({ edges: editor.doc.value.edges.filter((e) => e.id !== id) }); editor.selectedEdge.value = ""; }}><Icon name="X" size={14} /></button>
+          </div>
+        </EdgeLabelRenderer>
+      )}
+    </>
+  );
+});
+
+export const nodeTypes: NodeTypes = { step: StepNode, note: NoteNode };
+export const edgeTypes: EdgeTypes = { step: StepEdge };
