@@ -22,7 +22,7 @@ export function FieldFrame({ title, schema, required, error, path, children, id,
     <div class={error ? "field wrong" : "field"} data-field={path}>
       <div class="row nowrap field-head"><label for={id} class="grow">{title}{required && <span class="muted" aria-hidden="true"> *</span>}{schema?.["x-unit"] && <span class="muted"> in {schema["x-unit"]}</span>}</label>{extra}</div>
       {children}
-      {error ? <small class="issue" role="alert">{error}</small> : schema?.description && <small class="muted">{schema.description}</small>}
+      {error ? <small class="issue" role="alert">{error}</small> : schema?.description && !(schema["x-ref"] && is(schema, "array")) && <small class="muted">{schema.description}</small>}
     </div>
   );
 }
@@ -179,7 +179,7 @@ function ReferenceField({ id, schema, value, onChange }: FieldProps & { id: stri
     return (
       <div class="stack tight">
         <select id={id} disabled={readonly} value={mode} onChange={(e) => onChange({ "": undefined, all: true, none: false, some: [] }[e.currentTarget.value])}>
-          {[["", "As usual"], ["all", "All"], ["none", "None"], ["some", "Some of them"]].map(([v, t]) => <option value={v} selected={v === mode}>{t}</option>)}
+          {[["", "Default"], ["all", "All"], ["none", "None"], ["some", "Some of them"]].map(([v, t]) => <option value={v} selected={v === mode}>{t}</option>)}
         </select>
         {mode === "some" && <div class="picks">{rows.map(([v, name]) => <label key={v}><input type="checkbox" checked={chosen.includes(v)} disabled={readonly} onChange={(e) => onChange(e.currentTarget.checked ? [...chosen, v] : chosen.filter((c) => c !== v))} /> <bdi>{name}</bdi></label>)}{!rows.length && <span class="muted small">None yet.</span>}</div>}
       </div>

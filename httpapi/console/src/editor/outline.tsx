@@ -1,6 +1,7 @@
 // The graph as a nested list, for phones and screen readers.
 import { Button, Icon, Name } from "../ui";
 import { type Editor, type Link, onlyWay, type Step, typeOf, wayOf, waysOut } from "./base";
+import { detailOf } from "./detail";
 
 type Row = { node: Step; way: string; depth: number; again: boolean };
 
@@ -54,7 +55,7 @@ export function Outline({ editor, open, menu, add }: { editor: Editor; open: (id
             <button type="button" class={`outline-node group-${(type?.group ?? "none").toLowerCase()} ${mark?.status ?? ""} ${node.data?.disabled ? "disabled" : ""}`} aria-current={editor.selected.value.has(node.id) ? "true" : undefined} onClick={() => open(node.id)}
               onContextMenu={(e) => { if (!menu) return; e.preventDefault(); menu(node.id, e); }}>
               <span class="node-icon"><Icon name={type?.icon ?? "CircleHelp"} size={16} /></span>
-              <span class="grow"><strong><Name>{editor.nameOf(node)}</Name></strong><small class="muted"><Name>{again ? "goes on above" : type?.label ?? node.type}</Name></small></span>
+              <span class="grow"><strong><Name>{editor.nameOf(node)}</Name></strong><small class="muted clip"><Name>{again ? "continues above" : detailOf(node, type)}</Name></small></span>
               {issues.has(node.id) && <Icon name="CircleAlert" size={16} label="Has a problem" />}
               {mark && mark.status !== "skipped" && <span class={`badge ${{ success: "good", error: "bad", running: "busy", waiting: "warn" }[mark.status] ?? ""}`}>{mark.status}</span>}
             </button>

@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { Badge, Button, Icon, JsonTree, Menu, Name, Segments, span, tell, TextArea, TextField, type MenuItem } from "../ui";
-import { catalog, type Editor, fieldsOf, needText, renameNode, type Step, typeOf } from "./base";
+import { catalog, type Editor, fieldsOf, needText, renameNode, type Step, typeName, typeOf } from "./base";
 import { Fields, JsonField, SchemaField } from "./fields";
 import { PathTree } from "./pathtree";
 import { sampleOf, scopeOf } from "./template";
@@ -48,7 +48,7 @@ export function NodePanel({ editor, node, actions }: { editor: Editor; node: Ste
     <aside ref={ref} class="editor-panel" aria-label={`Node ${editor.nameOf(node)}`}>
       <header class="panel-head">
         <span class={`node-icon group-${(type?.group ?? "none").toLowerCase()}`}><Icon name={type?.icon ?? "CircleHelp"} size={18} /></span>
-        <div class="grow"><h2 class="clip"><Name>{editor.nameOf(node)}</Name></h2><p class="muted small clip"><Name>{type?.label ?? node.type}</Name> · <code>{node.id}</code></p></div>
+        <div class="grow"><h2 class="clip"><Name>{editor.nameOf(node)}</Name></h2><p class="muted small clip">{node.data?.label && <><Name>{typeName(node.type)}</Name> · </>}<code>{node.id}</code></p></div>
         {!readonly && actions.test && <Button icon="Play" kind="quiet" label="Test this node" onClick={() => actions.test!("node", node.id)} />}
         {!readonly && <Menu label="Node actions" items={items} />}
         <Button kind="quiet" icon="X" label="Close" onClick={actions.close} />

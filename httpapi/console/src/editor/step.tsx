@@ -6,7 +6,8 @@ import { memo } from "preact/compat";
 import { useContext } from "preact/hooks";
 
 import { Icon, Name, span, type IconName } from "../ui";
-import { Editor, fieldsOf, type Mark, type NodeType, onlyWay, shortText, type Step, typeName } from "./base";
+import { Editor, type Mark, onlyWay } from "./base";
+import { detailOf } from "./detail";
 import { NoteNode } from "./notes";
 import { shownWays, type EdgeShape, type StepShape } from "./shapes";
 
@@ -32,19 +33,6 @@ function NodeMark({ mark }: { mark: Mark }) {
       {mark.status === "waiting" ? <span>waiting</span> : mark.ms !== undefined && mark.status !== "running" && <span>{span(mark.ms)}</span>}
     </span>
   );
-}
-
-const scripts = ["javascript", "sql"];
-
-/** The second line of a node: its type, or, where that is its name, the first text among its fields. */
-function detailOf(node: Step, type: NodeType | undefined): string {
-  if (shortText(node.data?.label)) return typeName(node.type);
-  for (const [name, field] of fieldsOf(type?.data)) {
-    const value = node.data?.[name];
-    const shown = !field.writeOnly && !scripts.includes(field["x-widget"] ?? "") && (field["x-ref"] ?? "event") === "event";
-    if (shown && shortText(value)) return shortText(value).slice(0, 80);
-  }
-  return "";
 }
 
 const StepNode = memo(function StepNode({ data, selected }: NodeProps<StepShape>) {

@@ -55,7 +55,7 @@ export function TestPanel({ editor, workflow, state, run, compact }: { editor: E
         <div class="field"><label for="test-payload">Trigger payload</label>
           <textarea id="test-payload" class="code" rows={compact ? 6 : 5} spellcheck={false} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
           {wrong && <small class="issue" role="alert">{wrong}</small>}</div>
-        <div class="row"><Button icon="History" onClick={newest}>From the latest execution</Button><Button onClick={example}>Example</Button></div>
+        <div class="row"><Button icon="History" onClick={newest} label="Use the input of the latest execution">Latest input</Button><Button label="Use the example of the trigger" onClick={example}>Example</Button></div>
         {sends.length > 0 && <p class="small warn-text">These nodes really send or write: <bdi>{sends.slice(0, 5).join(", ")}</bdi>{sends.length > 5 && ` and ${sends.length - 5} more`}. Pin their outputs to skip them.</p>}
       </section>
       <section class="stack test-results" aria-live="polite">

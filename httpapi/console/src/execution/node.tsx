@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { agentId, ApiError, get, post } from "../data";
 import { Badge, Button, Dialog, ErrorCard, Icon, JsonTree, Name, openDialog, Pager, size, span, tell, When } from "../ui";
-import { type Execution, executionAt, isOver, keyOf, type NodeResult, placeOf, type Step, typeOf } from "../editor/base";
+import { type Execution, executionAt, isOver, keyOf, type NodeResult, placeOf, type Step, typeName, typeOf } from "../editor/base";
 
 const pageSize = 50;
 const iterationWords = (r: NodeResult) => placeOf(r).split(".").map((n) => Number(n) + 1).join(" of ");
@@ -19,7 +19,7 @@ export function NodeRun({ x, node, name, results, may, retry, close }: { x: Exec
     <aside class="editor-panel" aria-label={`Node ${name}`}>
       <header class="panel-head">
         <span class={`node-icon group-${(type?.group ?? "none").toLowerCase()}`}><Icon name={type?.icon ?? "CircleHelp"} size={18} /></span>
-        <div class="grow"><h2 class="clip"><Name>{name}</Name></h2><p class="muted small clip"><Name>{type?.label ?? node.type}</Name> · <code>{node.id}</code></p></div>
+        <div class="grow"><h2 class="clip"><Name>{name}</Name></h2><p class="muted small clip">{node.data?.label && <><Name>{typeName(node.type)}</Name> · </>}<code>{node.id}</code></p></div>
         <Button kind="quiet" icon="X" label="Close" onClick={close} />
       </header>
       <div class="panel-body stack">
