@@ -1,20 +1,23 @@
 // Calls to the service that this page came from.
 import { signal } from "@preact/signals";
 
-import type { Routes } from "./types";
+import type { GraphIssue, Routes } from "./types";
 
 const base = new URL("api/", document.baseURI);
+
+/** What is wrong with a request: one issue, or several. The rest depends on the error. */
+export type ErrorDetails = { field?: string; issue?: string; node_id?: string; edge_id?: string; status?: number; errors?: GraphIssue[]; [detail: string]: unknown };
 
 /** What the service answers when it cannot do something. */
 export class ApiError extends Error {
   status: number;
   code: string;
-  details: any;
+  details: ErrorDetails;
   requestId: string | null;
   /** Seconds to wait before the call is made again; 0 unless the status is 429. */
   retryAfter: number;
 
-  constructor(status: number, body: any, headers?: { get(name: string): string | null }) {
+  constructor(status: number, body: { error?: { message?: string; code?: string; details?: ErrorDetails } } | null, headers?: { get(name: string): string | null }) {
     super(body?.error?.message ?? `The server answered with status ${status}.`);
     this.status = status;
     this.code = body?.error?.code ?? String(status);
@@ -119,8 +122,8 @@ export async function request(method: string, at: string, { query, body, signal,
   let response: Response;
   try {
     response = await fetch(address(at, query), { method, headers, signal, keepalive, body: body === undefined ? undefined : JSON.stringify(body) });
-  } catch (error: any) {
-    if (error.name === "AbortError") throw error;
+  } catch (error) {
+    if (asError(error).name === "AbortError") throw error;
     online.value = false;
     throw new OfflineError();
   }
@@ -159,10 +162,11 @@ export const post = <const A extends string>(at: A, body: unknown = {}, signal?:
 export const put = <const A extends string>(at: A, body: unknown, headers?: Record<string, string>) => call<Answer<A, "PUT">>("PUT", at, { body, headers });
 export const remove = <const A extends string>(at: A, query?: Query) => call<Answer<A, "DELETE">>("DELETE", at, { query });
 
-export type ServerEvent = { event: string; id: string; data: any };
+/** An event of a stream; what its data are depends on its name. */
+export type ServerEvent<T = unknown> = { event: string; id: string; data: T };
 
 /** Reads server-sent events until their stream ends. An EventSource could not send the API key. */
-export async function events(method: string, at: string, options: Options, each: (e: ServerEvent) => void): Promise<void> {
+export async function events<T>(method: string, at: string, options: Options, each: (e: ServerEvent<T>) => void): Promise<void> {
   const response = await request(method, at, { ...options, accept: "text/event-stream" });
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
@@ -178,18 +182,18 @@ export async function events(method: string, at: string, options: Options, each:
 }
 
 /** Reads the events of a GET until they end; each gets the name of an event and its data. */
-export const stream = (at: string, signal: AbortSignal, each: (event: string, data: any) => void) =>
-  events("GET", at, { signal }, (e) => each(e.event, e.data));
+export const stream = <T>(at: string, signal: AbortSignal, each: (event: string, data: T) => void) =>
+  events<T>("GET", at, { signal }, (e) => each(e.event, e.data));
 
 /** Sends a form with files; progress hears of the share that is sent, 0 to 1. A full rate limit is waited for. */
-export function upload(at: string, fields: Record<string, string | Blob>, progress: (share: number) => void = () => {}): Promise<any> {
+export function upload<const A extends string>(at: A, fields: Record<string, string | Blob>, progress: (share: number) => void = () => {}): Promise<Answer<A, "POST">> {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) form.append(name, value);
   return patient(() => send(at, form, progress));
 }
 
 /** Sends one form, whose fields may repeat. */
-export function send(at: string, form: FormData, progress: (share: number) => void = () => {}): Promise<any> {
+export function send<const A extends string>(at: A, form: FormData, progress: (share: number) => void = () => {}): Promise<Answer<A, "POST">> {
   return new Promise((resolve, reject) => {
     const xhr = new XMLHttpRequest();
     xhr.open("POST", address(at));

@@ -7,8 +7,15 @@ import { useEffect } from "preact/hooks";
 
 import { ApiError, events, path, put } from "./api";
 import { agentId } from "./route";
+import type * as API from "./types";
 
-export type Change = { kind: string; id: string; op: "create" | "update" | "delete"; row?: any; /** Of a run: the schedule that it belongs to. */ schedule_id?: string };
+/** The rows that changes bring, by kind, as the lists have them. */
+type Rows = {
+  source: API.Source; contact: API.Contact; conversation: API.ConversationSummary; message: API.MessageDetails; workflow: API.WorkflowItem; execution: API.ExecutionItem;
+  schedule: API.ScheduleSummary; run: API.ScheduleRun; table: API.Table;
+};
+
+export type Change<K extends string = string> = { kind: K; id: string; op: "create" | "update" | "delete"; row?: K extends keyof Rows ? Rows[K] : unknown; /** Of a run: the schedule that it belongs to. */ schedule_id?: string };
 
 export type LiveState = "connecting" | "open" | "off";
 
@@ -16,8 +23,9 @@ export type LiveState = "connecting" | "open" | "off";
 export const live = signal<LiveState>("off");
 /** What waits for a person and what is unread, as the stream says. */
 export const counts = signal<{ waiting: number; unread: number }>({ waiting: 0, unread: 0 });
+type Progress = { kind: string; id: string; done: number; total: number; rate?: number };
 /** Work that reports progress, by id. */
-export const progress = signal<Record<string, { kind: string; id: string; done: number; total: number; rate?: number }>>({});
+export const progress = signal<Record<string, Progress>>({});
 
 export type Presence = { who: string; at: string; editing: boolean; stream: string };
 
@@ -39,10 +47,11 @@ const listeners = new Map<string, Set<(c: Change) => void>>();
 const resets = new Set<() => void>();
 
 /** Calls run at each change of records of a kind ("*": of all) until the returned function is called. */
-export function onChange(kind: string, run: (c: Change) => void): () => void {
+export function onChange<const K extends string>(kind: K, run: (c: Change<K>) => void): () => void {
   const set = listeners.get(kind) ?? new Set();
-  listeners.set(kind, set.add(run));
-  return () => set.delete(run);
+  const each = run as (c: Change) => void; // it gets changes of its kind only
+  listeners.set(kind, set.add(each));
+  return () => set.delete(each);
 }
 
 /** Calls run when changes may have been missed, so that lists are to be asked for again. */
@@ -60,7 +69,16 @@ let connected = "";
 let abort: AbortController | undefined;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-function handle(event: string, id: string, data: any) {
+/** What the events of the stream bring, by name. */
+type Streamed =
+  | { event: "hello"; data: { stream?: string; last?: number; waiting?: number; unread?: number } }
+  | { event: "reset"; data: unknown }
+  | { event: "counts"; data: { waiting: number; unread: number } }
+  | { event: "presence"; data: Presence }
+  | { event: "progress"; data: Progress }
+  | { event: "change"; data: Change };
+
+function handle(id: string, { event, data }: Streamed) {
   if (id) last = id;
   if (event === "hello") {
     present.value = {};
@@ -79,7 +97,7 @@ function handle(event: string, id: string, data: any) {
   } else if (event === "progress") {
     progress.value = { ...progress.value, [data.id]: data };
   } else if (event === "change") {
-    if (data.kind === "source" && data.row && data.row.status !== "crawling") {
+    if (data.kind === "source" && data.row && (data.row as API.Source).status !== "crawling") {
       const { [data.id]: _, ...others } = progress.value;
       progress.value = others;
     }
@@ -97,8 +115,8 @@ async function connect(agent: string, failures = 0): Promise<void> {
   let opened = false;
   try {
     await events("GET", path("agents", agent, "stream"), { signal: mine.signal, headers: last ? { "Last-Event-ID": last } : {} },
-      (e) => { opened = true; handle(e.event, e.id, e.data); });
-  } catch (error: any) {
+      (e) => { opened = true; handle(e.id, e as Streamed); });
+  } catch (error) {
     if (mine.signal.aborted) return;
     if (error instanceof ApiError && [401, 403, 404].includes(error.status)) {
       live.value = "off";

@@ -3,7 +3,7 @@
 import { batch, signal, type Signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 
-import { type Answer, get, type Query } from "./api";
+import { type Answer, asError, get, type Query } from "./api";
 
 export type Result<T> = {
   data: Signal<T | undefined>;
@@ -17,7 +17,7 @@ export type Result<T> = {
   set: (change: (data: T) => T) => void;
 };
 
-type Entry = Result<any> & { used: number; abort?: AbortController; at: number };
+type Entry = Result<unknown> & { used: number; abort?: AbortController; at: number };
 
 const cache = new Map<string, Entry>();
 const cacheSize = 60;
@@ -49,7 +49,8 @@ function make(at: string, query?: Query): Entry {
         if (entry.abort !== abort) return;
         batch(() => { entry.data.value = data; entry.error.value = undefined; entry.loading.value = false; });
         entry.at = Date.now();
-      } catch (error: any) {
+      } catch (thrown) {
+        const error = asError(thrown);
         if (entry.abort !== abort || error.name === "AbortError") return;
         batch(() => { entry.error.value = error; entry.loading.value = false; });
       }
@@ -61,7 +62,7 @@ function make(at: string, query?: Query): Entry {
 /** The answer to a GET, shared by all who show it. at null: none is made. */
 export function useQuery<const A extends string>(at: A | null, query?: Query): Result<Answer<A, "GET">>;
 export function useQuery<T>(at: string | null, query?: Query): Result<T>;
-export function useQuery(at: string | null, query?: Query): Result<any> {
+export function useQuery(at: string | null, query?: Query): Result<unknown> {
   const name = at === null ? "" : keyOf(at, query);
   const entry = useMemo(() => {
     if (at === null) return make("");

@@ -1,7 +1,7 @@
 // Who is at the console, and which agents they may see.
 import { computed, signal } from "@preact/signals";
 
-import { borrowKey, get, key } from "./api";
+import { asError, borrowKey, get, key } from "./api";
 import { forgetAll } from "./query";
 import { restartLive } from "./live";
 import { agentId } from "./route";
@@ -26,8 +26,8 @@ export async function loadSession() {
     await borrowKey();
     session.value = await get("console", { agent: agentId.value });
     sessionError.value = undefined;
-  } catch (error: any) {
-    sessionError.value = error;
+  } catch (error) {
+    sessionError.value = asError(error);
   }
 }
 

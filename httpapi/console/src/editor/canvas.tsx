@@ -7,6 +7,7 @@ import { GraphMap } from "./map";
 import { edgeShapes, type EdgeShape, nodeShapes, type Shape } from "./shapes";
 import { type CanvasActions, edgeTypes, nodeTypes, Shared } from "./step";
 
+export { detailOf } from "./detail";
 export { edgeShapes, nodeShapes };
 export type { CanvasActions };
 /** The library's canvas, by which its view is moved. */

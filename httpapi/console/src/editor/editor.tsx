@@ -14,7 +14,7 @@ import { type TestMode, type TestState, useTest } from "./starttest";
 import { Execute } from "../workflows/execute";
 import { whenIdle } from "../parts/later";
 
-export { copyText, paste, readCopy, readGraph, removeFrom, tidy, writeGraph } from "./base";
+export { copyText, namesOf, paste, readCopy, readGraph, removeFrom, tidy, writeGraph } from "./base";
 
 /** The smaller dialogs of the editor. */
 const more = () => import("./more");
@@ -104,7 +104,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
         openDialog((close) => <ConflictDialog editor={editor} base={workflow} close={close} reload={reload} overwrite={(joined, newest) => { editor.change(joined); return save(status, newest); }} copy={copyAside} />);
         return;
       }
-      const issues = e instanceof ApiError ? (e.details.errors ?? (e.details.field ? [{ node_id: e.details.node_id, edge_id: e.details.edge_id, field: e.details.field, issue: e.details.issue ?? e.message }] : [])) : [];
+      const issues = e instanceof ApiError ? (e.details.errors ?? (e.details.field ? [{ node_id: e.details.node_id, edge_id: e.details.edge_id, field: e.details.field, issue: e.details.issue ?? e.message, severity: "error" as const }] : [])) : [];
       if (!issues.length) throw e;
       editor.issues.value = issues;
       setQuery({ tab: "problems" });

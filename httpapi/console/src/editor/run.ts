@@ -42,10 +42,10 @@ export function marksOf(results: Iterable<NodeResult>, before: ReadonlyMap<strin
 export async function follow(agent: string, id: string, signal: AbortSignal, on: { node: (r: NodeResult) => void; end: (x: Partial<Execution>) => void }) {
   let over = false;
   for (let wait = 1000; !over && !signal.aborted; wait = Math.min(wait * 2, 30_000)) {
-    await stream(executionAt(agent, id, "events"), signal, (name, data) => {
+    await stream<NodeResult | Partial<Execution>>(executionAt(agent, id, "events"), signal, (name, data) => {
       wait = 1000;
-      if (name.startsWith("node.")) on.node(data);
-      else if (name !== "ping") { over = true; on.end(data); }
+      if (name.startsWith("node.")) on.node(data as NodeResult);
+      else if (name !== "ping") { over = true; on.end(data as Partial<Execution>); }
     }).catch(() => {});
     if (!over && !signal.aborted) await new Promise((done) => setTimeout(done, wait));
   }

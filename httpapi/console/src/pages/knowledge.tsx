@@ -52,7 +52,8 @@ function List() {
     const offs = [
       onChange("source", (c) => {
         const known = found.data.value?.sources.some((s: API.Source) => s.id === c.id);
-        if (c.op === "update" && known && c.row) found.set((d) => ({ ...d, sources: d.sources.map((s) => (s.id === c.id ? c.row : s)) }));
+        const { row } = c;
+        if (c.op === "update" && known && row) found.set((d) => ({ ...d, sources: d.sources.map((s) => (s.id === c.id ? row : s)) }));
         else found.soon();
       })];
     return () => offs.forEach((off) => off());

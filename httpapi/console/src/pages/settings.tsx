@@ -78,7 +78,7 @@ function ModelForm({ s, done }: FormProps) {
     return () => { clearTimeout(timer); abort.abort(); };
   }, [form.values.llm_provider, form.values.llm_base_url, form.values.key]);
   const misfit = unlisted instanceof ApiError ? unlisted.issues : {};
-  const refused = unlisted instanceof ApiError && [401, 403].includes(unlisted.details.status) ? "The provider rejects this key." : undefined;
+  const refused = unlisted instanceof ApiError && [401, 403].includes(unlisted.details.status ?? 0) ? "The provider rejects this key." : undefined;
   const lacksModel = () => {
     if (chosen && !form.values.llm_model) form.setIssues({ llm_model: "Choose a model first." });
     return Boolean(chosen && !form.values.llm_model);

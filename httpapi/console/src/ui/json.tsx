@@ -11,14 +11,14 @@ function Leaf({ value }: { value: unknown }) {
 }
 
 /** A value; name is its key in what it is part of. */
-export function JsonTree({ value, name, depth = 0 }: { value: any; name?: string; depth?: number }) {
+export function JsonTree({ value, name, depth = 0 }: { value: unknown; name?: string; depth?: number }) {
   const [open, setOpen] = useState(depth < 2);
   const [shown, setShown] = useState(pageSize);
   const label = name !== undefined && <span class="json-key">{name}: </span>;
   if (value === null || typeof value !== "object") return <div class="json">{label}<Leaf value={value} /></div>;
   const list = Array.isArray(value);
   const keys = list ? value.length : Object.keys(value).length;
-  const entries: [string, any][] = open ? (list ? value.slice(0, shown).map((v, i) => [String(i), v]) : Object.entries(value).slice(0, shown)) : [];
+  const entries: [string, unknown][] = open ? (list ? value.slice(0, shown).map((v, i) => [String(i), v]) : Object.entries(value).slice(0, shown)) : [];
   return (
     <div class="json">
       <button type="button" class="json-toggle" aria-expanded={open} onClick={() => setOpen(!open)}>

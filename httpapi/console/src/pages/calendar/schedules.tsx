@@ -70,10 +70,11 @@ export function ScheduleList({ add }: { add: () => void }) {
   useEffect(() => {
     const off = onChange("schedule", (c) => {
       const known = found.data.value?.schedules.some((s) => s.id === c.id);
-      if (c.op === "update" && known && c.row) found.set((d) => ({ ...d, schedules: d.schedules.map((s) => (s.id === c.id ? c.row : s)) }));
+      const { row } = c;
+      if (c.op === "update" && known && row) found.set((d) => ({ ...d, schedules: d.schedules.map((s) => (s.id === c.id ? row : s)) }));
       else found.soon();
     });
-    const runs = onChange("run", (c) => { if (c.row) found.set((d) => ({ ...d, schedules: d.schedules.map((s) => (s.id === c.schedule_id && (!s.newest_run || s.newest_run.id <= c.id) ? { ...s, newest_run: c.row } : s)) })); });
+    const runs = onChange("run", (c) => { const { row } = c; if (row) found.set((d) => ({ ...d, schedules: d.schedules.map((s) => (s.id === c.schedule_id && (!s.newest_run || s.newest_run.id <= c.id) ? { ...s, newest_run: row } : s)) })); });
     return () => { off(); runs(); };
   }, [found]);
   return (

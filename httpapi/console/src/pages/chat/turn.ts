@@ -28,7 +28,10 @@ function make(run: string, conversation: string, question: string): Turn {
   return { run, conversation, question, text: signal(""), sources: signal([]), tools: signal([]), state: signal("asking"), error: signal(undefined), abort: new AbortController() };
 }
 
-const errorOf = (data: { error?: unknown }) => new ApiError(0, data.error ? data : { error: { message: "The answer failed." } });
+/** What the events of an answer bring; each has some of it. */
+type Streamed = { text?: string; sources?: Citation[]; id?: string; name: string; arguments?: unknown; result?: unknown; ms?: number; duration_ms?: number; error?: string | { message?: string; code?: string } };
+
+const errorOf = (data: Pick<Streamed, "error">) => new ApiError(0, typeof data.error === "object" ? { error: data.error } : { error: { message: "The answer failed." } });
 
 /** Takes in what the stream tells; text is painted once a frame. */
 function receiver(turn: Turn) {
@@ -39,7 +42,7 @@ function receiver(turn: Turn) {
     turn.text.value += waiting;
     waiting = "";
   };
-  return ({ event, data }: ServerEvent) => {
+  return ({ event, data }: ServerEvent<Streamed>) => {
     if (event === "delta") {
       waiting += data.text ?? "";
       turn.state.value = "writing";
@@ -49,7 +52,7 @@ function receiver(turn: Turn) {
     } else if (event === "tool_call") {
       turn.tools.value = [...turn.tools.value, { id: data.id ?? String(turn.tools.value.length), name: data.name, arguments: data.arguments, done: false }];
     } else if (event === "tool_result") {
-      turn.tools.value = turn.tools.value.map((t) => (t.id === data.id || (!data.id && !t.done) ? { ...t, done: true, result: data.result, ms: data.ms ?? data.duration_ms, error: data.error?.message ?? data.error } : t));
+      turn.tools.value = turn.tools.value.map((t) => (t.id === data.id || (!data.id && !t.done) ? { ...t, done: true, result: data.result, ms: data.ms ?? data.duration_ms, error: typeof data.error === "object" ? data.error.message : data.error } : t));
     } else if (event === "done" || event === "stopped") {
       cancelAnimationFrame(frame);
       flush();

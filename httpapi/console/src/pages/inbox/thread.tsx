@@ -17,8 +17,9 @@ export function Thread({ id, conversation, colleagues, toggleDetails, change }: 
   const view = useRef<HTMLDivElement>(null);
   const now = found.data.value;
   useEffect(() => onChange("message", (m) => {
-    if (m.row?.conversation_id !== conversation) return;
-    found.set((d) => ({ ...d, messages: [...d.messages.filter((x) => x.id !== m.row.id), m.row].sort((a, b) => a.id - b.id) }));
+    const { row } = m;
+    if (row?.conversation_id !== conversation) return;
+    found.set((d) => ({ ...d, messages: [...d.messages.filter((x) => x.id !== row.id), row].sort((a, b) => a.id - b.id) }));
   }), [found]);
   useEffect(() => onChange("conversation", (x) => { if (x.id === conversation && x.row) found.set((d) => ({ ...d, ...x.row })); }), [found]);
   useEffect(() => { if (now?.unread && mayEdit.value && !document.hidden) void put(path("agents", id, "conversations", conversation), { read: true }).catch(() => {}); }, [now?.unread]);

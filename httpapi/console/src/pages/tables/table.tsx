@@ -31,7 +31,8 @@ export function TablePage({ name }: { name: string }) {
     let due: ReturnType<typeof setTimeout> | undefined;
     const off = onChange("table", (c) => {
       if (c.id !== name || c.op === "delete") return;
-      if (c.row) table.set(() => c.row);
+      const { row } = c;
+      if (row) table.set(() => row);
       clearTimeout(due);
       due = setTimeout(() => { if (!saving.current) void found.reload(); }, 400);
     });
