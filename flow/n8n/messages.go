@@ -21,12 +21,20 @@ func convertTelegram(c *converter, u *unit) {
 		return
 	}
 	e := c.each(u)
-	if u.p.or("resource", "message") != "message" || u.p.or("operation", "sendMessage") != "sendMessage" {
-		u.fail("OPERATION", "Only text messages are sent; an http-request node can call Telegram's API for everything else.")
-	}
 	data := map[string]any{"to": e.textOf("chatId"), "message": e.textOf("text")}
 	if mode := u.p.text("additionalFields.parse_mode"); mode == "HTML" || mode == "MarkdownV2" || mode == "Markdown" {
 		data["parse_mode"] = mode
+	}
+	switch operation := u.p.or("operation", "sendMessage"); {
+	case u.p.or("resource", "message") != "message":
+		u.fail("OPERATION", telegramSends)
+	case telegramFiles[operation]:
+		e.fileLinks(data)
+	case operation != "sendMessage":
+		u.fail("OPERATION", telegramSends)
+	}
+	if u.p.or("replyMarkup", "none") != "none" {
+		u.approximate("KEYBOARD", "The message is sent without its keyboard.")
 	}
 	u.through("Telegram")
 	s := e.emit("chatbot_a", data)
@@ -35,6 +43,42 @@ func convertTelegram(c *converter, u *unit) {
 		s.ref = ref{fields: map[string]string{"result.message_id": "nodes." + u.id + ".message_id", "result.chat.id": "nodes." + u.id + ".chat_id"}, closed: true,
 			js: fmt.Sprintf("({ ok: true, result: { message_id: %s?.message_id, chat: { id: %s?.chat_id } } })", at, at)}
 	}
+}
+
+// telegramFiles are the operations that send files.
+var telegramFiles = map[string]bool{"sendPhoto": true, "sendDocument": true, "sendVideo": true, "sendAudio": true, "sendAnimation": true, "sendMediaGroup": true}
+
+const telegramSends = "The Telegram channel sends text and links to files, and nothing else."
+
+// fileLinks makes a message of the links to the files that n8n sends, which
+// Telegram gets from there, below their captions.
+func (e *env) fileLinks(data map[string]any) {
+	u, lines := e.u, []string{}
+	add := func(caption, file any) {
+		link := fmt.Sprint(e.value(file))
+		if text, _ := file.(string); text == "" || !computed(text) && !strings.Contains(text, "://") {
+			u.fail("FILE", "The Telegram channel sends no files, only links to them, and this file has no address.")
+		}
+		if caption != nil && caption != "" {
+			lines = append(lines, fmt.Sprint(e.value(caption)))
+		}
+		lines = append(lines, link)
+	}
+	switch media := u.p.objects("media.media"); {
+	case u.p.flag("binaryData"):
+		u.fail("FILE", "The Telegram channel sends no files, only links to them.")
+	case len(media) > 0:
+		for _, m := range media {
+			add(m.at("additionalFields.caption"), m["media"])
+		}
+	default:
+		add(u.p.at("additionalFields.caption"), u.p.at("file"))
+	}
+	if data["parse_mode"] != "HTML" {
+		delete(data, "parse_mode") // Markdown would read a link's underscores
+	}
+	data["message"] = strings.Join(lines, "\n")
+	u.approximate("FILE", "The file is sent as a link, of which Telegram shows a preview; ids of files on Telegram's servers are not links.")
 }
 
 func convertSlack(c *converter, u *unit) {
@@ -77,17 +121,35 @@ func convertDiscord(c *converter, u *unit) {
 		return
 	}
 	e := c.each(u)
-	if u.version < 2 || u.p.or("resource", "message") == "webhook" || u.p.text("authentication") == "webhook" {
-		u.fail("OPERATION", "It posts to a webhook address, which n8n keeps as a secret: use an http-request node with a credential, or a Discord channel.")
-	} else if u.p.or("resource", "message") != "message" || u.p.or("operation", "send") != "send" {
-		u.fail("OPERATION", "Only messages are sent; an http-request node can call Discord's API for everything else.")
-	}
 	data := map[string]any{"channel": e.textOf("channelId"), "message": e.textOf("content")}
-	if u.p.text("sendTo") == "user" {
+	switch {
+	case u.version < 2 || u.p.text("authentication") == "webhook":
+		e.discordWebhook(data)
+	case u.p.or("resource", "channel") != "message" || u.p.or("operation", "send") != "send":
+		u.fail("OPERATION", "Only messages are sent; an http-request node can call Discord's API for everything else.")
+	case u.p.text("sendTo") == "user":
 		data["channel"] = e.textOf("userId")
+	}
+	if u.p.has("embeds.values") || u.p.has("files.values") {
+		u.approximate("MESSAGE", "Only the text of the message is sent, without embeds and files.")
 	}
 	u.through("Discord")
 	e.emit("community_chat", data)
+}
+
+// discordWebhook sets what is sent in place of a post to a webhook address. The
+// address is a secret that stands for a channel, which nothing else names.
+func (e *env) discordWebhook(data map[string]any) {
+	data["channel"] = ""
+	if e.u.version < 2 {
+		data["message"] = e.textOf("text")
+	}
+	e.u.approximate("CHANNEL_ID", "n8n posts to a webhook address, which is a secret and is not imported. Name the channel by its id before you activate the workflow.")
+	for name := range e.u.p.object("options") {
+		if name != "wait" {
+			e.u.approximate("MESSAGE", "Only the text of the message is sent, without embeds, files, and a name and picture of its own.")
+		}
+	}
 }
 
 func convertTwilio(c *converter, u *unit) {

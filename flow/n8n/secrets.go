@@ -8,7 +8,7 @@ import (
 )
 
 // secretName matches names of headers, parameters and fields that hold secrets.
-var secretName = regexp.MustCompile(`(?i)authorization|api[-_ ]?key|apikey|^key$|-key$|_key$|token$|secret|passw|cookie`)
+var secretName = regexp.MustCompile(`(?i)authorization|api[-_ ]?key|apikey|^key$|-key$|_key$|token$|secret|passw|cookie|webhookUri`)
 
 // secretText matches keys of well-known services, bearer tokens and JWTs.
 var secretText = regexp.MustCompile(`\b(sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|xox[abeprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,}|glpat-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{20,}|pat[A-Za-z0-9]{14}\.[0-9a-f]{30,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+)|(\b[Bb]earer +)[A-Za-z0-9._~+/-]{16,}=*`)
