@@ -260,7 +260,11 @@ func providerPart(u *unit) (part promptPart, complete bool) {
 		} else if resource == "chat" {
 			resource = "text"
 		}
-		if operation == "complete" {
+		if v, ok := u.p.at("simplifyOutput").(bool); ok && !v {
+			part.answer = "choices.0." + part.answer
+			part.js = "({ choices: [" + part.js + "] })"
+		}
+		if operation == "complete" || operation == "edit" && complete {
 			operation = "message"
 		}
 	case u.version >= 2 && shortKind(u.kind) == "openAi":
@@ -282,8 +286,8 @@ func providerPart(u *unit) (part promptPart, complete bool) {
 // served reports whether the operation of a provider's node is a request of
 // services.json.
 func served(u *unit) bool {
-	kind, known := services()[shortKind(u.kind)]
-	if !known || !strings.HasPrefix(u.kind, "@n8n/") {
+	kind, known := services()[serviceName(u)]
+	if !known {
 		return false
 	}
 	resource := u.p.or("resource", kind.Resource)
@@ -302,7 +306,10 @@ func convertProvider(c *converter, u *unit) {
 	data := map[string]any{"prompt": ""}
 	if complete {
 		prompt := u.p.at("prompt")
-		if u.p.has("text") {
+		if u.p.text("operation") == "edit" {
+			prompt = u.p.at("input")
+			join(data, "system_prompt", e.textOf("instruction"))
+		} else if u.p.has("text") {
 			prompt = u.p.at("text")
 		} else if u.p.text("resource") == "assistant" && prompt == nil {
 			prompt = "={{ $json.chatInput }}"

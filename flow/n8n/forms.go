@@ -31,6 +31,9 @@ func init() {
 		"notionProperties": notionProperties, "hubspot": hubspotFilters, "docs": docsRequests,
 		"mime": mimeOf, "base64": base64Of, "driveText": driveText, "driveFile": driveFile,
 		"imageContent": imageContent, "author": authorOf,
+		"imageFormat": func(_ *env, v any, _ string) (any, bool) {
+			return map[bool]string{true: "url", false: "b64_json"}[v == "imageUrl"], true
+		},
 		"file": func(e *env, v any, _ string) (any, bool) {
 			field, _ := v.(string)
 			return e.file(field), true

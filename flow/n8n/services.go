@@ -50,9 +50,18 @@ var services = sync.OnceValue(func() map[string]serviceKind {
 // convertService makes an http-request of a node for a service.
 func convertService(c *converter, u *unit) { c.service(c.each(u)) }
 
+// serviceName returns the name of a node in services.json: the older node of
+// OpenAI has other parameters than the one that followed it.
+func serviceName(u *unit) string {
+	if u.kind == "n8n-nodes-base.openAi" {
+		return "openAiOld"
+	}
+	return shortKind(u.kind)
+}
+
 func (c *converter) service(e *env) {
 	u := e.u
-	kind := services()[shortKind(u.kind)]
+	kind := services()[serviceName(u)]
 	resource := u.p.or("resource", kind.Resource)
 	name := u.p.or("operation", kind.Defaults[resource])
 	op, known := kind.Operations[resource+"."+name]
