@@ -14,20 +14,31 @@ import (
 // shorter texts occur by chance.
 const minMasked = 12
 
+// maskable returns the secrets that are masked, longer ones first: one may
+// contain another.
+func maskable(secrets []string) []string {
+	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return len(s) < minMasked })
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	return secrets
+}
+
+// Masker returns what masks secrets in a text that somebody sent. Secrets of
+// fewer than 12 bytes are left.
+func Masker(secrets []string) *strings.Replacer {
+	var pairs []string
+	for _, s := range maskable(secrets) {
+		pairs = append(pairs, s, agent.Mask)
+	}
+	return strings.NewReplacer(pairs...)
+}
+
 // maskResponse masks the secrets that an answer repeats, in its headers and as
 // its body is read.
 func maskResponse(resp *http.Response, secrets []string) {
-	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return len(s) < minMasked })
-	if len(secrets) == 0 {
+	if secrets = maskable(secrets); len(secrets) == 0 {
 		return
 	}
-	// Longer ones first: one may contain another.
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, s := range secrets {
-		pairs = append(pairs, s, agent.Mask)
-	}
-	replacer := strings.NewReplacer(pairs...)
+	replacer := Masker(secrets)
 	for _, values := range resp.Header {
 		for i := range values {
 			values[i] = replacer.Replace(values[i])

@@ -17,6 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"satchel/agent"
+	"satchel/agent/egress"
 )
 
 // roleVariable makes the test binary a program of these tests.
@@ -116,7 +117,8 @@ func callProgram(t *testing.T, c *Client, tool, arguments string) string {
 }
 
 // TestProgram: a program is started once for all calls, with no more of this
-// process's environment than it needs, and gone after Stop.
+// process's environment than it needs, and gone after Stop. A secret that it
+// repeats is masked.
 func TestProgram(t *testing.T) {
 	c, ps := newPrograms(t, nil)
 	var first string
@@ -134,12 +136,12 @@ func TestProgram(t *testing.T) {
 		t.Errorf("%v, %v", tools, err)
 	}
 	env := callProgram(t, c, "environment", `{}`)
-	for _, want := range []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "VAULT_TOKEN=swordfish-4711", "FROM_FILE=yes", "HOME=" + ps.options.Folder} {
+	for _, want := range []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "VAULT_TOKEN=********", "FROM_FILE=yes", "HOME=" + ps.options.Folder} {
 		if !strings.Contains(env, want) {
 			t.Errorf("the environment has no %s:\n%s", want, env)
 		}
 	}
-	for _, never := range []string{"SATCHEL_", "PROXY", "NODE_OPTIONS", "LD_", "AWS_", "HOME=/root"} {
+	for _, never := range []string{"SATCHEL_", "PROXY", "NODE_OPTIONS", "LD_", "AWS_", "HOME=/root", "swordfish-4711"} {
 		if strings.Contains(env, never) {
 			t.Errorf("the environment has %s", never)
 		}
@@ -160,6 +162,19 @@ func TestProgram(t *testing.T) {
 	ps.Stop()
 	if _, err := c.Tools(t.Context(), programServer("server")); StatusOf(err) != agent.MCPDisconnected {
 		t.Errorf("after Stop: %v", err)
+	}
+}
+
+// TestMaskedResult: a result that a server gives as JSON is masked wherever a
+// secret is in it; short ones occur by chance.
+func TestMaskedResult(t *testing.T) {
+	var result any
+	if err := json.Unmarshal([]byte(`{"env": [{"value": "a swordfish-4711, a short"}], "n": 1}`), &result); err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(masked(result, egress.Masker([]string{"swordfish-4711", "short"})))
+	if want := `{"env":[{"value":"a ********, a short"}],"n":1}`; err != nil || string(got) != want {
+		t.Errorf("%s, %v", got, err)
 	}
 }
 

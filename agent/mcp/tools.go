@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"satchel/agent"
+	"satchel/agent/egress"
 )
 
 // Tools returns the tools of a server. An invalid listing is a *Fault.
@@ -156,7 +157,26 @@ func (c *Client) Call(ctx context.Context, s Server, tool string, arguments json
 	if err != nil {
 		return nil, err
 	}
-	return resultOf(result, s.secrets())
+	value, err := resultOf(result, s.secrets())
+	return masked(value, egress.Masker(s.secrets())), err
+}
+
+// masked returns a result without the secrets that a server repeats in it: a
+// program knows those of its environment.
+func masked(v any, masker *strings.Replacer) any {
+	switch v := v.(type) {
+	case string:
+		return masker.Replace(v)
+	case []any:
+		for i := range v {
+			v[i] = masked(v[i], masker)
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = masked(v[key], masker)
+		}
+	}
+	return v
 }
 
 func resultOf(r *sdk.CallToolResult, secrets []string) (any, error) {
