@@ -16,6 +16,8 @@ type ranking struct {
 	trust      float64 // how meaningful the cosine is, 0 to 1
 	local      bool    // with the built-in model
 	scale      scale   // of the cosines
+	leader     int64   // the chunk that leads by words
+	lead       float64 // by how much; see singleOut
 	background float64 // the value of chunks that have nothing to do with the query; see rate
 }
 
@@ -27,7 +29,31 @@ func (r ranking) rank(c *candidate) float64 {
 	case Keyword:
 		return c.words + c.names
 	}
-	return r.trust*(c.level()+relatedShare*c.related) + c.words*math.Pow(min(c.words/eachOnce, 1), r.trust) + nameShare*c.names
+	value := r.trust*(c.level()+relatedShare*c.related) + c.words*math.Pow(min(c.words/eachOnce, 1), r.trust) + nameShare*c.names
+	if c.Seq == r.leader {
+		value += leadShare * r.lead
+	}
+	return value
+}
+
+// leadShare is the weight of the lead that one chunk has by words: the fewer chunks
+// hold the words of a query, the more they say. Tuned with the tune halves of the
+// command quality.
+const leadShare = 0.3
+
+// singleOut notes which candidate of a hybrid search leads by words, and by how
+// much it exceeds the second.
+func (r *ranking) singleOut(list []candidate) {
+	if r.mode != Hybrid {
+		return
+	}
+	first, second := 0.0, 0.0
+	for _, c := range list {
+		if second = max(second, min(c.words, first)); c.words > first {
+			first, r.leader = c.words, c.Seq
+		}
+	}
+	r.lead = first - second
 }
 
 // relatedShare is the weight of the lexicon's similarity relative to the

@@ -58,3 +58,21 @@ func TestMarkupKeepsTheTrust(t *testing.T) {
 		t.Errorf("a code has a trust of %.2f", got)
 	}
 }
+
+// A chunk that leads by words comes before one that is a little nearer by meaning;
+// where two hold the words alike, they do not count more.
+func TestLeadByWords(t *testing.T) {
+	near := candidate{FoundChunk: found(1, ""), cosine: 0.5, words: 0.2, known: true}
+	lead := candidate{FoundChunk: found(2, ""), cosine: 0.38, words: 0.3, known: true}
+	alike := candidate{FoundChunk: found(3, ""), cosine: 0.1, words: 0.3, known: true}
+	for _, c := range []struct {
+		list  []candidate
+		first int64
+	}{{[]candidate{near, lead}, 2}, {[]candidate{near, lead, alike}, 1}} {
+		r := ranking{mode: Hybrid, trust: 1, local: true}
+		r.singleOut(c.list)
+		if r.order(c.list); c.list[0].Seq != c.first {
+			t.Errorf("chunk %d of %d is first, want %d", c.list[0].Seq, len(c.list), c.first)
+		}
+	}
+}

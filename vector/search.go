@@ -202,6 +202,7 @@ func (ix *Index) find(ctx context.Context, db *store.DB, m model, q Query) (Answ
 	if err := relate(s.found, s.ranking, q); err != nil {
 		return Answer{}, err
 	}
+	s.ranking.singleOut(s.found)
 	found := pick(s.found, q, s.ranking, max(maxJoined*q.Limit, backgroundRank+1))
 	answer := Answer{Mode: q.Mode}
 	if failed != nil {
