@@ -1,6 +1,7 @@
 package vector
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -40,6 +41,22 @@ func TestMatches(t *testing.T) {
 		if len(r[0].BestSentence) != 2 || units(r[0].Content, r[0].BestSentence) != c.best {
 			t.Errorf("%q: the best sentence is %v of %q, want %q", c.query, r[0].BestSentence, r[0].Content, c.best)
 		}
+	}
+}
+
+// What a query writes apart is found where the text writes it as one word.
+func TestWordsWrittenApart(t *testing.T) {
+	folder := openFolder(t, t.TempDir())
+	db, ix := folder.Default(), newIndex(t, folder, Local())
+	upload(t, db, "a.txt", []byte("Backup runs at night."), agent.DefaultChunking)
+	for i, text := range []string{"We close at noon.", "We open at nine.", "The shop has two floors.", "Pay by card.", "Dogs wait outside."} {
+		upload(t, db, fmt.Sprintf("b%d.txt", i), []byte(text), agent.DefaultChunking)
+	}
+	start(t, ix)
+	wait(t, ix, db)
+	r := search(t, ix, db, Query{Text: "how do I back up", Mode: Keyword, Limit: 2})
+	if len(r) == 0 || r[0].Content != "Backup runs at night." || len(r[0].Matches) != 1 {
+		t.Errorf("got %+v", r)
 	}
 }
 

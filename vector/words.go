@@ -38,7 +38,7 @@ func wordsOf(query string) (store.Words, []string) {
 	l := &wordList{seen: map[string]bool{}}
 	fields := l.addGrams(query)
 	l.spoken = terms.Spoken(strings.FieldsFunc(query, separates))
-	before := ""
+	before, compounds := "", []string{}
 	for _, field := range fields {
 		parts := slices.DeleteFunc(strings.FieldsFunc(field, separates), isBare)
 		if len(parts) == 0 {
@@ -47,12 +47,30 @@ func wordsOf(query string) (store.Words, []string) {
 		}
 		l.addField(field, parts)
 		one := strings.Join(parts, "")
-		if isAll(before, unicode.IsLetter) && isAll(one, unicode.IsDigit) {
+		switch {
+		case !isAll(before, unicode.IsLetter):
+		case isAll(one, unicode.IsDigit):
 			l.addPair(before, one)
+		case isAll(one, unicode.IsLetter) && !terms.IsFunctionWord(before, l.spoken):
+			compounds = append(compounds, strings.ToLower(before+one))
 		}
 		before = one
 	}
+	l.addCompounds(compounds)
 	return l.words, l.spoken
+}
+
+// maxCompounds limits the pairs of words that are looked for as one.
+const maxCompounds = 8
+
+// addCompounds adds words that are written apart and that texts may write as one:
+// "back up" and "backup". They come after all others, which they do not displace.
+func (l *wordList) addCompounds(list []string) {
+	for _, one := range list[:min(len(list), maxCompounds)] {
+		if !terms.IsFunctionWord(one, l.spoken) {
+			l.add(store.Word{Ways: []store.Way{{Text: one}}, Optional: true})
+		}
+	}
 }
 
 // addField adds a field of a query, whose words are parts.
