@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"satchel/store"
 	"satchel/store/search/terms"
@@ -40,7 +41,7 @@ func wordsOf(query string) (store.Words, []string) {
 	l.spoken = terms.Spoken(strings.FieldsFunc(query, separates))
 	before, compounds := "", []string{}
 	for _, field := range fields {
-		parts := slices.DeleteFunc(strings.FieldsFunc(field, separates), isBare)
+		parts := partsOf(field)
 		if len(parts) == 0 {
 			before = ""
 			continue
@@ -58,6 +59,16 @@ func wordsOf(query string) (store.Words, []string) {
 	}
 	l.addCompounds(compounds)
 	return l.words, l.spoken
+}
+
+// partsOf returns the words of a field, without a letter that an apostrophe ties to
+// another word: "doctor's", "l'eau".
+func partsOf(field string) []string {
+	parts := slices.DeleteFunc(strings.FieldsFunc(field, separates), isBare)
+	if len(parts) != 2 || !strings.ContainsAny(field, "'’") || strings.ContainsFunc(field, unicode.IsDigit) {
+		return parts
+	}
+	return slices.DeleteFunc(parts, func(part string) bool { return utf8.RuneCountInString(part) == 1 })
 }
 
 // maxCompounds limits the pairs of words that are looked for as one.
