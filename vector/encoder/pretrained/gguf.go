@@ -162,15 +162,15 @@ func (v vocabulary) wordPiece(parts map[string]any) error {
 			upper++
 		}
 	}
-	first, err := v.special("[CLS]", "cls", "bos")
+	first, err := v.special("[CLS]")
 	if err != nil {
 		return err
 	}
-	last, err := v.special("[SEP]", "seperator", "eos")
+	last, err := v.special("[SEP]")
 	if err != nil {
 		return err
 	}
-	unknown, err := v.special("[UNK]", "unknown")
+	unknown, err := v.special("[UNK]")
 	if err != nil {
 		return err
 	}
@@ -198,15 +198,15 @@ func (v vocabulary) unigram(parts map[string]any) error {
 	for id, token := range v.tokens {
 		pieces[id] = [2]any{token, scores[id]}
 	}
-	first, err := v.special("<s>", "bos", "cls")
+	first, err := v.special("<s>")
 	if err != nil {
 		return err
 	}
-	last, err := v.special("</s>", "eos", "seperator")
+	last, err := v.special("</s>")
 	if err != nil {
 		return err
 	}
-	unknown, err := v.special("<unk>", "unknown")
+	unknown, err := v.special("<unk>")
 	if err != nil {
 		return err
 	}
@@ -218,17 +218,11 @@ func (v vocabulary) unigram(parts map[string]any) error {
 	return nil
 }
 
-// special returns a special token, its text and its id: the first that one of
-// some keys names, else the one that is called so.
-func (v vocabulary) special(name string, keys ...string) (pair [2]any, err error) {
-	for _, key := range keys {
-		id := v.file.Number("tokenizer.ggml."+key+"_token_id", maxVocabulary)
-		if id < uint64(len(v.tokens)) {
-			return [2]any{v.tokens[id], id}, nil
-		}
-	}
+// special returns a special token, its text and its id. A vocabulary that calls it
+// otherwise is of another tokenizer than it says.
+func (v vocabulary) special(name string) (pair [2]any, err error) {
 	for id, token := range v.tokens {
-		if token == name {
+		if token == name && v.types[id] != tokenNormal {
 			return [2]any{token, id}, nil
 		}
 	}

@@ -15,11 +15,11 @@ import (
 
 // GGUF writes a file of that format.
 type GGUF struct {
-	Version          uint32 // 0: 3
-	keys, tensors    bytes.Buffer
-	data             []byte
-	nKeys, nTensors  uint64
-	Keys, TensorList uint64 // said in place of the right number; 0: the right one
+	Version               uint32 // 0: 3
+	keys, tensors         bytes.Buffer
+	data                  []byte
+	nKeys, nTensors       uint64
+	SaysKeys, SaysTensors uint64 // said in place of the right number; 0: the right one
 }
 
 // put writes numbers, texts and lists of them.
@@ -134,7 +134,7 @@ func appendQ80(data []byte, block []float32) []byte {
 func (g *GGUF) Bytes() []byte {
 	var b bytes.Buffer
 	b.WriteString("GGUF")
-	version, tensors, keys := g.Version, g.TensorList, g.Keys
+	version, tensors, keys := g.Version, g.SaysTensors, g.SaysKeys
 	if version == 0 {
 		version = 3
 	}
