@@ -18,27 +18,34 @@ type ranking struct {
 	scale      scale   // of the cosines
 	leader     int64   // the chunk that leads by words
 	lead       float64 // by how much; see singleOut
+	below      float64 // the value of the candidate after the one that leads
 	background float64 // the value of chunks that have nothing to do with the query; see rate
 }
 
 // rank returns the value by which candidates are sorted.
 func (r ranking) rank(c *candidate) float64 {
-	switch r.mode {
-	case Vector:
-		return c.level()
-	case Keyword:
-		return c.words + c.names
-	}
-	value := r.trust*(c.level()+relatedShare*c.related) + c.words*math.Pow(min(c.words/eachOnce, 1), r.trust) + nameShare*c.names
+	value := r.value(c)
 	if c.Seq == r.leader {
 		value += leadShare * r.lead
 	}
 	return value
 }
 
+// value is rank without the lead by words.
+func (r ranking) value(c *candidate) float64 {
+	switch r.mode {
+	case Vector:
+		return c.level()
+	case Keyword:
+		return c.words + c.names
+	}
+	return r.trust*(c.level()+relatedShare*c.related) + c.words*math.Pow(min(c.words/eachOnce, 1), r.trust) + nameShare*c.names
+}
+
 // leadShare is the weight of the lead that one chunk has by words: the fewer chunks
-// hold the words of a query, the more they say. Tuned with the tune halves of the
-// command quality.
+// hold the words of a query, the more they say. It decides between chunks and is
+// no part of a score: a chunk that leads need not answer. Tuned with the tune
+// halves of the command quality.
 const leadShare = 0.3
 
 // singleOut notes which candidate of a hybrid search leads by words, and by how
@@ -118,7 +125,11 @@ const unrelatedModel = 0.3
 // source can be.
 func (r *ranking) rate(list []candidate) {
 	if r.background = 0; len(list) > backgroundRank {
-		r.background = r.rank(&list[backgroundRank])
+		r.background = r.value(&list[backgroundRank])
+	}
+	at := slices.IndexFunc(list, func(c candidate) bool { return c.Seq == r.leader })
+	if r.below = 0; at >= 0 && at+1 < len(list) {
+		r.below = r.value(&list[at+1])
 	}
 	switch {
 	case r.mode == Hybrid && r.local:
@@ -139,8 +150,11 @@ var calibrations = map[Mode]struct{ constant, slope float64 }{
 // score estimates how likely a candidate answers the query, rounded to
 // millionths, so that the shown value and the comparison with min_score agree.
 func (r ranking) score(c *candidate) float64 {
-	by := calibrations[r.mode]
-	return millionths(1 / (1 + math.Exp(-by.constant-by.slope*(r.rank(c)-r.background))))
+	by, value := calibrations[r.mode], r.value(c)
+	if c.Seq == r.leader {
+		value = max(value, r.below) // results come in the order of their scores
+	}
+	return millionths(1 / (1 + math.Exp(-by.constant-by.slope*(value-r.background))))
 }
 
 func millionths(x float64) float64 { return math.Round(min(max(x, 0), 1)*1e6) / 1e6 }

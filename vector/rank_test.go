@@ -74,5 +74,11 @@ func TestLeadByWords(t *testing.T) {
 		if r.order(c.list); c.list[0].Seq != c.first {
 			t.Errorf("chunk %d of %d is first, want %d", c.list[0].Seq, len(c.list), c.first)
 		}
+		r.rate(c.list)
+		alone := ranking{mode: Hybrid, trust: 1, local: true}
+		alone.rate([]candidate{near})
+		if first, second := r.score(&c.list[0]), r.score(&c.list[1]); first < second || first != alone.score(&near) {
+			t.Errorf("the scores are %v and %v, want none that the lead raises above %v", first, second, alone.score(&near))
+		}
 	}
 }
