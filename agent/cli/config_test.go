@@ -402,3 +402,20 @@ func TestKeysDoNotShow(t *testing.T) {
 		t.Errorf("the mask is missing in\n%s", shown)
 	}
 }
+
+// TestSettingsAreDocumented holds that docs/operate.md has a row for each setting,
+// with its flag and its variable.
+func TestSettingsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operate.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range table {
+		row := slices.IndexFunc(strings.Split(string(page), "\n"), func(line string) bool {
+			return strings.HasPrefix(line, "| `--") && strings.Contains(line, "`--"+s.Flag+"`") && strings.Contains(line, "`"+s.Env+"`")
+		})
+		if row < 0 {
+			t.Errorf("docs/operate.md has no row for --%s and %s", s.Flag, s.Env)
+		}
+	}
+}
