@@ -138,7 +138,7 @@ var apiID = regexp.MustCompile(`^` + KindAPI + `-[0-9a-v]{20}$`)
 // is checked elsewhere.
 func (a *API) Validate() error {
 	var is Issues
-	is.Check(credentialName.MatchString(a.Name), "name", "must be 1 to 64 letters, digits, spaces and . _ - @ ( ) +, and begin with a letter or digit")
+	is.Check(isDisplayName(a.Name), "name", "must be 1 to 64 letters, digits, spaces and . _ - @ ( ) +, and begin with a letter or digit")
 	is.Check(!apiID.MatchString(a.Name), "name", "must not look like an id")
 	is.Check(a.ServerURL != "", "server", "is required: the description names no server")
 	is.Check(!strings.ContainsAny(a.ServerURL, "{}"), "server", "must be given: the server of the description has variables without a value: "+Clip(a.ServerURL, 200))

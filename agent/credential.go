@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Credential is a secret that the agent's requests may carry to its hosts. The
@@ -166,13 +167,20 @@ const (
 	maxCredentialText  = 16 << 10 // bytes of a value
 )
 
-var credentialName = regexp.MustCompile(`^[\pL\pN][\pL\pN ._@()+-]{0,63}$`)
+// displayName is the form of names that people read. Their length is checked
+// apart: a pattern that bounds it would repeat \pL, and compile to megabytes.
+var displayName = regexp.MustCompile(`^[\pL\pN][\pL\pN ._@()+-]*$`)
+
+// isDisplayName reports whether a credential or an API may have this name.
+func isDisplayName(name string) bool {
+	return utf8.RuneCountInString(name) <= 64 && displayName.MatchString(name)
+}
 
 // Validate checks a credential. values is its secret, nil when that stays as it
 // is stored. Whether its hosts can be reached is checked elsewhere.
 func (c *Credential) Validate(values map[string]string) error {
 	var is Issues
-	is.Check(credentialName.MatchString(c.Name), "name", "must be 1 to 64 letters, digits, spaces and . _ - @ ( ) +, and begin with a letter or digit")
+	is.Check(isDisplayName(c.Name), "name", "must be 1 to 64 letters, digits, spaces and . _ - @ ( ) +, and begin with a letter or digit")
 	is.Check(!strings.HasPrefix(c.Name, KindCredential+"-"), "name", "must not look like an id")
 	is.Check(slices.Contains(CredentialTypes, c.Type), "type", "must be header, query, basic, oauth2, aws or env")
 	is.Check(len(c.Hosts) > 0 || c.Type == CredentialEnv, "hosts", "must name the hosts that it may be sent to")

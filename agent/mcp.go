@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // MCPStatus is the result of the last check of an MCP server.
@@ -117,11 +118,13 @@ func (s *MCPServer) Validate(auth MCPAuth) error {
 	return is.Err()
 }
 
-var commandName = regexp.MustCompile(`^[\pL\pN][\pL\pN ._@/-]{0,99}$`)
+var commandPattern = regexp.MustCompile(`^[\pL\pN][\pL\pN ._@/-]*$`) // its length is checked apart, see displayName
 
 // IsCommandName reports whether a command in the operator's file may have this
 // name.
-func IsCommandName(name string) bool { return commandName.MatchString(name) }
+func IsCommandName(name string) bool {
+	return utf8.RuneCountInString(name) <= 100 && commandPattern.MatchString(name)
+}
 
 func (a MCPAuth) check(is *Issues) {
 	need := func(field, value string, limit int) {

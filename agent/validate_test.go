@@ -169,3 +169,23 @@ func TestCheckSourceName(t *testing.T) {
 	check(t, "blank", CheckSourceName(" \t"), "name")
 	check(t, "long", CheckSourceName(strings.Repeat("x", 201)), "name")
 }
+
+func TestNamesThatPeopleRead(t *testing.T) {
+	for name, want := range map[string]struct{ display, command bool }{
+		"google":                 {true, true},
+		"7 Straße (a@b) +_-.":    {true, false},
+		"tools/git":              {false, true},
+		strings.Repeat("ä", 64):  {true, true},
+		strings.Repeat("ä", 65):  {false, true},
+		strings.Repeat("東", 100): {false, true},
+		strings.Repeat("東", 101): {false, false},
+		"":                       {false, false},
+		" a":                     {false, false},
+		"a\n":                    {false, false},
+		"a\xff":                  {false, false},
+	} {
+		if isDisplayName(name) != want.display || IsCommandName(name) != want.command {
+			t.Errorf("%.10q: %v, %v, want %v", name, isDisplayName(name), IsCommandName(name), want)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// initTrace matches a line of GODEBUG=inittrace=1: a package, and the bytes that
+// its initialization allocated.
+var initTrace = regexp.MustCompile(`(?m)^init (\S+) @.*, (\d+) bytes, \d+ allocs$`)
+
+// TestInitAllocatesLittle holds what each package allocates before main runs. Every
+// process of the program pays for it, those of scripts and documents too.
+func TestInitAllocatesLittle(t *testing.T) {
+	const limit = 1 << 20
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "version")
+	cmd.Env = append(os.Environ(), asProgram+"=1", "GODEBUG=inittrace=1")
+	var trace bytes.Buffer
+	cmd.Stderr = &trace
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, trace.Bytes())
+	}
+	ours := 0
+	for _, m := range initTrace.FindAllStringSubmatch(trace.String(), -1) {
+		if !strings.HasPrefix(m[1], "satchel/") {
+			continue
+		}
+		ours++
+		if allocated, err := strconv.Atoi(m[2]); err != nil || allocated > limit {
+			t.Errorf("%s allocates %s bytes, at most %d (%v)", m[1], m[2], limit, err)
+		}
+	}
+	if ours < 10 {
+		t.Errorf("only %d packages of ours in the trace:\n%s", ours, trace.Bytes())
+	}
+}
