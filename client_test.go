@@ -145,7 +145,9 @@ const shopAPI = `{"openapi":"3.0.0","info":{"title":"Shop","version":"1"},"serve
 
 // TestDefinition exports an agent, brings it to another one, and changes it.
 func TestDefinition(t *testing.T) {
-	s := start(t, "--data", filepath.Join(t.TempDir(), "data"), "--outbound-allow", "127.0.0.1/32")
+	programs := filepath.Join(t.TempDir(), "programs.json")
+	write(t, programs, `{"mcpServers": {"files": {"command": "no-such-program"}}}`)
+	s := start(t, "--data", filepath.Join(t.TempDir(), "data"), "--outbound-allow", "127.0.0.1/32", "--allow-stdio-mcp", programs)
 	s.call(t, "POST", "/agents", map[string]any{"name": "bakery", "description": "Bread"}, 201)
 	const of = "/agents/bakery"
 	s.call(t, "PUT", of+"/settings", map[string]any{"system_prompt": "Be brief", "openai_api_key": "sk-secret-of-mine"}, 200)
@@ -161,6 +163,7 @@ func TestDefinition(t *testing.T) {
 	credential := s.call(t, "POST", of+"/credentials", map[string]any{"name": "crm", "type": "header", "hosts": []string{"crm.example.com"}, "secret": map[string]any{"X-Key": "secret-of-mine"}}, 201)
 	s.call(t, "POST", of+"/tools", map[string]any{"name": "customers", "type": "api", "description": "Customers", "config": map[string]any{"url": "https://crm.example.com/c", "credential": credential["id"]}}, 201)
 	s.call(t, "POST", of+"/mcp", map[string]any{"name": "Tickets", "url": "https://tickets.example.invalid/mcp"}, 201)
+	s.call(t, "POST", of+"/mcp", map[string]any{"name": "Files", "command": "files"}, 201)
 	s.call(t, "POST", of+"/tables", map[string]any{"name": "orders", "columns": []any{map[string]any{"name": "product", "type": "text", "required": true}}}, 201)
 	s.call(t, "POST", of+"/webhooks", map[string]any{"url": "https://example.com/events", "events": []string{"workflow.*"}}, 201)
 	s.call(t, "POST", of+"/schedules", map[string]any{"name": "Daily", "type": "cron", "cron_expression": "0 9 * * *", "callback_type": "workflow", "callback_id": caller["id"]}, 201)
@@ -179,7 +182,7 @@ func TestDefinition(t *testing.T) {
 	s.prints(t, []string{"export", "bakery", dir})
 	text := readAll(t, dir)
 	for _, want := range []string{`"name": "bakery"`, `"system_prompt": "Be brief"`, `"callback_id": "@workflows/ask-answer"`, `"workflow_id": "@workflows/called"`, `"workflow_id": "@workflows/ask-answer"`, `"server": "https://shop.example.com/v2"`, "apis/sent.json", `"api_id": "@apis/shop"`, "calendar/weekly-review.json", `"cancelled": true`, `"configured_fields"`,
-		`"credential": "@credentials/crm"`, `"name": "orders"`, `"url": "https://tickets.example.invalid/mcp"`, `"workflow.*"`} {
+		`"credential": "@credentials/crm"`, `"name": "orders"`, `"url": "https://tickets.example.invalid/mcp"`, `"command": "files"`, `"workflow.*"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the definition has no %s:\n%s", want, text)
 		}

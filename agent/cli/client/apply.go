@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"satchel/agent"
 )
 
 func (s *session) apply() *cobra.Command {
@@ -44,6 +46,7 @@ type applyMode struct {
 type change struct {
 	path          string
 	before, after record // nil: there is none
+	authType      string // of an MCP server, which is not sent
 }
 
 // verb returns what is done: create, update or delete.
@@ -105,7 +108,7 @@ func compare(from, to *definition, prune bool) []change {
 			before = without(before, field)
 		}
 		if before == nil || !sameJSON(before, after) {
-			changes = append(changes, change{path: path, before: before, after: after})
+			changes = append(changes, change{path: path, before: before, after: after, authType: to.files[path].text("auth_type")})
 		}
 	}
 	for _, path := range slices.Backward(from.paths()) {
@@ -215,9 +218,12 @@ func (s *session) make(ctx context.Context, c *change, remote *definition) error
 	if c.before == nil {
 		var made record
 		err := s.api.call(ctx, http.MethodPost, k.path(s), nil, body, &made)
+		if err != nil {
+			return err
+		}
 		remote.ids[c.path] = cmp.Or(made.text("id"), made.text("name"))
 		s.nameMissing(c)
-		return err
+		return nil
 	}
 	for _, field := range k.fixed {
 		if body[field] != nil {
@@ -319,7 +325,7 @@ func (s *session) nameMissing(c *change) {
 	switch k := kindOf(c.path); {
 	case k.name == "gateways":
 		fmt.Fprintf(s.Notes, "%s: its config is still to be set\n", c.path)
-	case k.name == "mcp" && c.after.text("auth_type") != "none":
+	case k.name == "mcp" && c.authType != "" && c.authType != agent.MCPAuthNone:
 		fmt.Fprintf(s.Notes, "%s: its credentials are still to be set\n", c.path)
 	}
 }

@@ -268,3 +268,28 @@ func TestDrainWaits(t *testing.T) {
 		t.Errorf("%v, printed %s", err, out)
 	}
 }
+
+// TestNamesWhatIsMissing names the records that cannot work until somebody sets
+// what a definition leaves out, and no others.
+func TestNamesWhatIsMissing(t *testing.T) {
+	local := &definition{files: map[string]record{
+		"mcp/open.json":      {"name": "open", "url": "https://mcp.example.com", "auth_type": "none"},
+		"mcp/plain.json":     {"name": "plain", "url": "https://mcp.example.com"},
+		"mcp/token.json":     {"name": "token", "url": "https://mcp.example.com", "auth_type": "bearer"},
+		"gateways/shop.json": {"name": "shop", "type": "webhook"},
+		"tools/weather.json": {"name": "weather", "config": map[string]any{"token": "********"}},
+		"tools/time.json":    {"name": "time", "config": map[string]any{}},
+	}}
+	var notes bytes.Buffer
+	s := &session{Options: Options{Notes: &notes}}
+	for _, c := range compare(&definition{}, local, false) {
+		s.nameMissing(&c)
+	}
+	const want = `mcp/token.json: its credentials are still to be set
+tools/weather.json: its credentials are still to be set
+gateways/shop.json: its config is still to be set
+`
+	if notes.String() != want {
+		t.Errorf("names\n%swant\n%s", notes.String(), want)
+	}
+}

@@ -34,7 +34,7 @@ type kind struct {
 var kinds = []kind{
 	{name: "credentials", fields: []string{"name", "type", "preset", "hosts", "config", "configured_fields"}, byHand: true},
 	{name: "apis", fields: []string{"name", "url", "server", "credential", "sha256"}, shown: []string{"sha256"}},
-	{name: "mcp", list: "servers", fields: []string{"name", "url", "credential", "auth_type"}, shown: []string{"auth_type"}},
+	{name: "mcp", list: "servers", fields: []string{"name", "url", "command", "credential", "auth_type"}, shown: []string{"auth_type"}},
 	{name: "tools", fields: []string{"name", "description", "type", "enabled", "config"}, each: true},
 	{name: "gateways", fields: []string{"name", "type", "is_default", "configured_fields"}, fixed: []string{"type"}, shown: []string{"configured_fields"}},
 	{name: "tables", fields: []string{"name", "columns"}, named: true, lasts: true},
