@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -13,6 +14,21 @@ import (
 // errNoAgent reports that a file is a database, but not an agent's.
 var errNoAgent = agent.Errorf(agent.CodeAgentDamaged,
 	"the file in this agent's place is not an agent's; it was left as it is, see satchel doctor")
+
+// checkRegular returns an error if there is no file at a path: nothing, or a folder
+// or a pipe.
+func checkRegular(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder, not an agent's file", path)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a regular file", path)
+	}
+	return nil
+}
 
 // checkFile reads a file's header through SQLite and refuses what is not a
 // sound agent's file of a known version.

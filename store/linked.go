@@ -23,6 +23,9 @@ type linkedFile struct {
 // an error if the file is not an agent's, or if a server has the data folder
 // open that contains it.
 func (f *Folder) link(path string) error {
+	if err := checkRegular(path); err != nil {
+		return err
+	}
 	abs, err := filepath.Abs(path)
 	if err == nil {
 		abs, err = filepath.EvalSymlinks(abs)

@@ -77,6 +77,14 @@ func TestLinkedFileRefused(t *testing.T) {
 	if _, err := linked(t, t.TempDir(), note); agent.ErrorCode(err) != agent.CodeAgentDamaged {
 		t.Errorf("a note: %v", err)
 	}
+	for _, place := range []string{t.TempDir(), os.DevNull} {
+		if _, err := linked(t, t.TempDir(), place); err == nil || !strings.HasPrefix(err.Error(), place+" is ") {
+			t.Errorf("opened %s: %v", place, err)
+		}
+		if _, err := RestoreFile(t.Context(), t.TempDir(), place); err == nil || !strings.HasPrefix(err.Error(), place+" is ") {
+			t.Errorf("restored %s: %v", place, err)
+		}
+	}
 	closeFolder(t, from)
 	if _, err := linked(t, from.Path(), own); err == nil || !strings.Contains(err.Error(), "has this agent") {
 		t.Errorf("in the folder anyway: %v", err)

@@ -66,7 +66,7 @@ func findFile(folder, idOrName string) (string, error) {
 // stopped one when it starts; the agent is paused either way. It returns the
 // agent's id.
 func RestoreFile(ctx context.Context, folder, from string) (id string, err error) {
-	if _, err := os.Stat(from); err != nil {
+	if err := checkRegular(from); err != nil {
 		return "", err
 	}
 	if err := checkUse(folder, false); err != nil {
