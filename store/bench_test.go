@@ -251,7 +251,8 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkInspect is what a start without the catalog's cache does with each file.
+// BenchmarkInspect is what a start without the catalog's cache does with each file, when
+// there are few and when there are many.
 func BenchmarkInspect(b *testing.B) {
 	const n = 100
 	path := b.TempDir()
@@ -261,13 +262,22 @@ func BenchmarkInspect(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	done := measureCPU(b)
-	for i := range b.N {
-		if r := inspect(f.filePath(ids[i%len(ids)])); r.problem != nil {
-			b.Fatal(r.problem)
-		}
+	many := readers(b)
+	for name, read := range map[string]func(string) bool{
+		"few":  func(path string) bool { return inspect(path).problem == nil },
+		"many": func(path string) bool { _, ok := many.read(path); return ok },
+	} {
+		b.Run(name, func(b *testing.B) {
+			read(f.filePath(ids[0]))
+			done := measureCPU(b)
+			for i := range b.N {
+				if id := ids[i%len(ids)]; !read(f.filePath(id)) {
+					b.Fatal(id)
+				}
+			}
+			done()
+		})
 	}
-	done()
 }
 
 func openOnce(b *testing.B, path string) {

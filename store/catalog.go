@@ -100,8 +100,10 @@ func (f *Folder) inspectAll(ids []string) []row {
 	var workers sync.WaitGroup
 	for range min(len(ids), runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
+			var readers fileReaders
+			defer readers.close()
 			for i := range next {
-				rows[i] = f.recallOr(ids[i])
+				rows[i] = f.recallOr(ids[i], &readers)
 			}
 		})
 	}
@@ -115,14 +117,17 @@ func (f *Folder) inspectAll(ids []string) []row {
 
 // recallOr reads what a file says of its agent, unless it has not changed
 // since it was last read.
-func (f *Folder) recallOr(id string) row {
+func (f *Folder) recallOr(id string, readers *fileReaders) row {
 	path := f.filePath(id)
 	if f.cache != nil {
 		if r, ok := f.cache.find(id, path, f.path); ok {
 			return r
 		}
 	}
-	r := inspect(path)
+	r, ok := readers.read(path)
+	if !ok {
+		r = inspect(path)
+	}
 	if f.cache != nil && r.problem == nil && r.id == id && r.folder == f.path {
 		f.cache.note(id, path, r.record)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"satchel/agent"
@@ -279,7 +280,8 @@ func TestForeignDatabaseIsLeftAlone(t *testing.T) {
 }
 
 // FuzzFile reads an agent's file in which a stretch of bytes was changed, or
-// whose end was cut off: it is refused or read, and nothing worse.
+// whose end was cut off: it is refused or read, and nothing worse. What is read of it
+// together with other files is what is read of it alone.
 func FuzzFile(f *testing.F) {
 	file := template(f, "Support")
 	good, err := os.ReadFile(file)
@@ -292,6 +294,7 @@ func FuzzFile(f *testing.F) {
 	}
 	f.Add(uint32(0), []byte{}, uint32(4096))
 	f.Add(uint32(0), []byte{}, uint32(5000))
+	together := readers(f)
 	f.Fuzz(func(t *testing.T, at uint32, change []byte, length uint32) {
 		data := bytes.Clone(good[:min(int(length), len(good))])
 		if int(at) < len(data) {
@@ -301,7 +304,14 @@ func FuzzFile(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if inspect(path).problem == nil {
+		found := inspect(path)
+		if r, ok := together.read(path); ok && !reflect.DeepEqual(r, found) {
+			t.Errorf("%+v, want %+v", r, found)
+		}
+		if r, ok := together.read(file); !ok || r.agent.Name != "Support" {
+			t.Errorf("after it a sound file was read as %+v", r)
+		}
+		if found.problem == nil {
 			_ = checkImport(t.Context(), path)
 		}
 		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, data) {

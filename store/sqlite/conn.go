@@ -36,6 +36,9 @@ type Source struct {
 
 	// KeepWAL is for Conn.KeepWAL, which is called before anything else.
 	KeepWAL bool
+	// Pages, unless nil, has the database's pages in place of a file, whose path is just a
+	// name then. Mode must be ReadOnly.
+	Pages Pages
 	// Prepare, unless nil, is called before the pragmas.
 	Prepare func(*Conn) error
 }
@@ -66,6 +69,7 @@ type Conn struct {
 	authorizer Authorizer
 	onRow      RowFunc
 	onRollback func()
+	pages      Pages // nil: a file has them
 	bound      bound // of the statements that run, see Bound
 	gathered   gathered
 
@@ -125,10 +129,10 @@ const busyTimeout = 10_000
 
 // Open opens a connection.
 func Open(s Source) (*Conn, error) {
-	if err := errors.Join(errMemory, registerVFS()); err != nil {
+	if err := errors.Join(errMemory, registerVFS(), registerPages()); err != nil {
 		return nil, err
 	}
-	c := &Conn{tls: libc.NewTLS(), kept: map[string]*Stmt{}, loose: map[*Stmt]bool{}}
+	c := &Conn{tls: libc.NewTLS(), kept: map[string]*Stmt{}, loose: map[*Stmt]bool{}, pages: s.Pages}
 	conns.Store(c.tls, c)
 	if err := c.open(s); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -174,7 +178,11 @@ func (c *Conn) connect(s Source) error {
 		return err
 	}
 	defer libc.Xfree(c.tls, name)
-	vfs, err := libc.CString(vfsName)
+	system := vfsName
+	if s.Pages != nil {
+		system = pagesVFS
+	}
+	vfs, err := libc.CString(system)
 	if err != nil {
 		return err
 	}

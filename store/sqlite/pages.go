@@ -1,0 +1,163 @@
+package sqlite
+
+import (
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// PageSize is the size of the pages that Pages has, in bytes.
+const PageSize = 4096
+
+// Pages has the pages of a database that is only read, see Source.Pages.
+type Pages interface {
+	// ReadPage reads page n, the first of which is 1, and reports whether there is one.
+	ReadPage(n uint32, page []byte) bool
+	// Count returns how many pages there are.
+	Count() uint32
+}
+
+// pagesVFS names the file system of databases that are Pages: there are no files
+// beside them, and nobody locks them.
+const pagesVFS = "satchel-pages"
+
+type (
+	accessFunc  = func(tls *libc.TLS, vfs, name uintptr, flags int32, out uintptr) int32
+	reservedFn  = func(tls *libc.TLS, file, out uintptr) int32
+	levelFunc   = func(tls *libc.TLS, file uintptr, level int32) int32
+	controlFunc = func(tls *libc.TLS, file uintptr, op int32, arg uintptr) int32
+	numberFunc  = func(tls *libc.TLS, file uintptr) int32
+)
+
+// registerPages makes the file system known to SQLite, and its files' methods.
+var registerPages = sync.OnceValue(func() error {
+	tls := libc.NewTLS()
+	defer tls.Close()
+	name, err := libc.CString(pagesVFS) // SQLite keeps it
+	if err != nil {
+		return err
+	}
+	var methods lib.Tsqlite3_io_methods
+	if pageMethods, err = libc.CString(string(make([]byte, unsafe.Sizeof(methods)))); err != nil {
+		return err
+	}
+	*at[lib.Tsqlite3_io_methods](pageMethods) = lib.Tsqlite3_io_methods{
+		FiVersion:               1,
+		FxClose:                 pointerTo[closeFunc](closePages),
+		FxRead:                  pointerTo[transfer](readPages),
+		FxWrite:                 pointerTo[transfer](writePages),
+		FxTruncate:              pointerTo[truncateFunc](truncatePages),
+		FxSync:                  pointerTo[syncFunc](syncPages),
+		FxFileSize:              pointerTo[lengthFunc](lengthOfPages),
+		FxLock:                  pointerTo[levelFunc](lockPages),
+		FxUnlock:                pointerTo[levelFunc](lockPages),
+		FxCheckReservedLock:     pointerTo[reservedFn](reservedPages),
+		FxFileControl:           pointerTo[controlFunc](controlPages),
+		FxSectorSize:            pointerTo[numberFunc](sectorOfPages),
+		FxDeviceCharacteristics: pointerTo[numberFunc](closePages),
+	}
+	base := lib.Xsqlite3_vfs_find(tls, 0)
+	if base == 0 {
+		return fmt.Errorf("SQLite has no file system")
+	}
+	var layout lib.Tsqlite3_vfs
+	vfs, err := copyOf(base, unsafe.Sizeof(layout))
+	if err != nil {
+		return err
+	}
+	v := at[lib.Tsqlite3_vfs](vfs)
+	v.FzName, v.FxOpen, v.FxAccess = name, pointerTo[openFunc](openPages), pointerTo[accessFunc](accessPages)
+	if rc := lib.Xsqlite3_vfs_register(tls, vfs, 0); rc != lib.SQLITE_OK {
+		return fmt.Errorf("register a file system: SQLite code %d", rc)
+	}
+	return nil
+})
+
+// pageMethods are the methods of a file that is Pages, set once by registerPages.
+var pageMethods uintptr
+
+// PagesChanged has the connection read pages anew. No transaction may be open.
+func (c *Conn) PagesChanged() error {
+	c.enter()
+	defer c.leave()
+	name, err := c.sql.put(c.tls, "main")
+	if err != nil {
+		return err
+	}
+	if rc := lib.Xsqlite3_file_control(c.tls, c.db, name, lib.SQLITE_FCNTL_RESET_CACHE, 0); rc != lib.SQLITE_OK {
+		return c.fail(rc)
+	}
+	return nil
+}
+
+func openPages(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32 {
+	if flags&lib.SQLITE_OPEN_MAIN_DB == 0 {
+		return openFile(tls, vfs, name, file, flags, outFlags) // a temporary one
+	}
+	if flags&lib.SQLITE_OPEN_READONLY == 0 {
+		return lib.SQLITE_CANTOPEN
+	}
+	poke(file, pageMethods)
+	if outFlags != 0 {
+		*at[int32](outFlags) = flags
+	}
+	return lib.SQLITE_OK
+}
+
+// accessPages reports that no file is there.
+func accessPages(_ *libc.TLS, _, _ uintptr, _ int32, out uintptr) int32 {
+	*at[int32](out) = 0
+	return lib.SQLITE_OK
+}
+
+func readPages(tls *libc.TLS, _, buffer uintptr, n int32, at lib.Tsqlite3_int64) int32 {
+	c := connOf(tls)
+	if c == nil || c.pages == nil {
+		return lib.SQLITE_IOERR_READ
+	}
+	number, within := uint32(at/PageSize)+1, int(at%PageSize)
+	to := view(buffer, int(n))
+	if within == 0 && n == PageSize {
+		if !c.pages.ReadPage(number, to) {
+			clear(to)
+			return lib.SQLITE_IOERR_SHORT_READ
+		}
+		return lib.SQLITE_OK
+	}
+	var page [PageSize]byte // SQLite reads a part of the header
+	if within+int(n) > PageSize || !c.pages.ReadPage(number, page[:]) {
+		clear(to)
+		return lib.SQLITE_IOERR_SHORT_READ
+	}
+	copy(to, page[within:])
+	return lib.SQLITE_OK
+}
+
+func lengthOfPages(tls *libc.TLS, _, size uintptr) int32 {
+	c := connOf(tls)
+	if c == nil || c.pages == nil {
+		return lib.SQLITE_IOERR_FSTAT
+	}
+	*at[int64](size) = int64(c.pages.Count()) * PageSize
+	return lib.SQLITE_OK
+}
+
+func writePages(_ *libc.TLS, _, _ uintptr, _ int32, _ lib.Tsqlite3_int64) int32 {
+	return lib.SQLITE_READONLY
+}
+
+func truncatePages(_ *libc.TLS, _ uintptr, _ lib.Tsqlite3_int64) int32 { return lib.SQLITE_READONLY }
+func syncPages(_ *libc.TLS, _ uintptr, _ int32) int32                  { return lib.SQLITE_OK }
+func lockPages(_ *libc.TLS, _ uintptr, _ int32) int32                  { return lib.SQLITE_OK }
+func closePages(_ *libc.TLS, _ uintptr) int32                          { return lib.SQLITE_OK }
+func sectorOfPages(_ *libc.TLS, _ uintptr) int32                       { return PageSize }
+
+func reservedPages(_ *libc.TLS, _, out uintptr) int32 {
+	*at[int32](out) = 0
+	return lib.SQLITE_OK
+}
+
+func controlPages(_ *libc.TLS, _ uintptr, _ int32, _ uintptr) int32 { return lib.SQLITE_NOTFOUND }
