@@ -295,6 +295,9 @@ func FuzzFile(f *testing.F) {
 	f.Add(uint32(0), []byte{}, uint32(4096))
 	f.Add(uint32(0), []byte{}, uint32(5000))
 	together := readers(f)
+	if _, ok := together.read(file); !ok || inspect(file).problem != nil {
+		f.Fatal("a sound file was not read")
+	}
 	f.Fuzz(func(t *testing.T, at uint32, change []byte, length uint32) {
 		data := bytes.Clone(good[:min(int(length), len(good))])
 		if int(at) < len(data) {
