@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -23,16 +25,48 @@ import (
 type clusterNode struct {
 	url     string
 	process *exec.Cmd
-	log     string
 	key     string // that requests are made with; "" for none
+
+	patience time.Duration // with an answer; 0: 2 minutes
+
+	database, folder string
+	args             []string // that the command has beside the usual ones
 }
 
-func startNode(t *testing.T, database string) *clusterNode {
+func startNode(t *testing.T, database string, args ...string) *clusterNode {
 	t.Helper()
-	folder := t.TempDir()
-	n := &clusterNode{log: filepath.Join(folder, "log"), process: exec.Command(os.Args[0], "serve", "--addr", "127.0.0.1:0", "--rate-limits", "off", "--data", filepath.Join(folder, "data"))}
-	n.process.Env = append(os.Environ(), asProgram+"=1", "SATCHEL_OUTBOUND_ALLOW=127.0.0.0/8", "SATCHEL_CLUSTER="+database, "SATCHEL_MASTER_KEY="+base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
-	log, err := os.Create(n.log)
+	n := &clusterNode{database: database, folder: t.TempDir(), args: args}
+	n.start(t)
+	t.Cleanup(func() {
+		n.kill()
+		if t.Failed() {
+			text, _ := os.ReadFile(n.log())
+			t.Logf("%s:\n%s", n.url, text[max(0, len(text)-64<<10):])
+		}
+	})
+	return n
+}
+
+func (n *clusterNode) log() string { return filepath.Join(n.folder, "log") }
+
+func (n *clusterNode) kill() {
+	_ = n.process.Process.Kill()
+	_ = n.process.Wait()
+}
+
+// command is the program with the settings of the server.
+func (n *clusterNode) command(args ...string) *exec.Cmd {
+	c := exec.Command(os.Args[0], args...)
+	c.Env = append(os.Environ(), asProgram+"=1", "SATCHEL_OUTBOUND_ALLOW=127.0.0.0/8", "SATCHEL_CLUSTER="+n.database,
+		"SATCHEL_MASTER_KEY="+base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)))
+	return c
+}
+
+// start starts the server, again after kill.
+func (n *clusterNode) start(t *testing.T) {
+	t.Helper()
+	n.process = n.command(append([]string{"serve", "--addr", "127.0.0.1:0", "--rate-limits", "off", "--data", filepath.Join(n.folder, "data")}, n.args...)...)
+	log, err := os.OpenFile(n.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,31 +79,25 @@ func startNode(t *testing.T, database string) *clusterNode {
 	if err := n.process.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = n.process.Process.Kill()
-		_ = n.process.Wait()
-		if t.Failed() {
-			text, _ := os.ReadFile(n.log)
-			t.Logf("%s:\n%s", n.url, text)
-		}
-	})
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if m := listens.FindStringSubmatch(lines.Text()); m != nil {
 			n.url = m[1] + "/api"
 			go func() { _, _ = io.Copy(io.Discard, out) }()
-			return n
+			return
 		}
 	}
-	t.Fatal("the server ended")
-	return nil
+	text, _ := os.ReadFile(n.log())
+	t.Fatalf("the server ended:\n%s", text)
 }
 
 // ask makes a request and returns the status and the body, to which the header
-// Retry-After is added.
+// Retry-After is added. The status is 0 if there is no answer.
 func (n *clusterNode) ask(t *testing.T, method, path string, body any) (int, map[string]any) {
 	t.Helper()
 	text, _ := json.Marshal(body)
-	req, err := http.NewRequestWithContext(t.Context(), method, n.url+path, bytes.NewReader(text))
+	ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(n.patience, 2*time.Minute))
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, n.url+path, bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,6 +34,10 @@ func TestCluster(t *testing.T) {
 		t.Error("the agent was not moved")
 	}
 	first.must(t, 404, "POST", "/api/cluster/nodes/nowhere/drain", "")
+	first.cluster.failing = true
+	if a := first.send(t, "GET", "/api/cluster", ""); a.StatusCode != 503 || a.Header.Get("Retry-After") == "" {
+		t.Errorf("while the database does not answer: %d %v", a.StatusCode, a.Header)
+	}
 }
 
 // A server is drained by itself, whichever server was asked.

@@ -1,11 +1,9 @@
 package httpapi
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,8 +21,7 @@ const (
 	forwardPatience = 15 * time.Second      // for an owner that has gone, or is changing
 	forwardPause    = 20 * time.Millisecond // before the second attempt; each further one waits twice as long
 	longestPause    = 500 * time.Millisecond
-	keptBody        = 1 << 20 // bytes of a body that can be sent a second time
-	retryAfter      = "2"     // seconds
+	retryAfter      = "2" // seconds
 )
 
 // errMoved reports that the server to which a request was forwarded does not have what
@@ -41,6 +38,7 @@ func (s *Server) forwardRequest(next echo.HandlerFunc) echo.HandlerFunc {
 			return next(c)
 		}
 		r := c.Request()
+		sent := r.Body
 		forwarded := f.directory.Verify(r)
 		r.Header.Del(cluster.Header)
 		if forwarded {
@@ -64,10 +62,10 @@ func (s *Server) forwardRequest(next echo.HandlerFunc) echo.HandlerFunc {
 		if err == nil || c.Response().Committed {
 			return err
 		}
+		drain(c, sent)
 		if forwarded && errors.Is(err, errMoved) {
 			return c.NoContent(http.StatusMisdirectedRequest)
 		}
-		c.Response().Header().Set(echo.HeaderRetryAfter, retryAfter)
 		return s.admitRequest(func(echo.Context) error { return unavailable(err) })(c)
 	}
 }
@@ -163,6 +161,8 @@ func (f *forwarder) answer(c echo.Context, next echo.HandlerFunc, id string) err
 // owner returns the server that has an agent, looked up again after it had moved, and
 // the agent's id.
 func (f *forwarder) owner(ctx context.Context, ref string, again bool) (node cluster.Node, id string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, f.patience)
+	defer cancel()
 	node, id, err = f.directory.Owner(ctx, ref)
 	if err == nil && again {
 		node, err = f.directory.Refresh(ctx, id)
@@ -170,18 +170,18 @@ func (f *forwarder) owner(ctx context.Context, ref string, again bool) (node clu
 	return node, id, err
 }
 
-// route has the owner of an agent answer: this server or another one. Until something
-// of the request has been received, it looks for the owner for a while.
+// route has the owner of an agent answer: this server or another one. As long as nothing
+// was done and the body can be sent again, it looks for the owner for a while.
 func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error {
-	body, err := keepBody(c.Request())
+	body, err := f.bodies.keep(c.Request())
 	if err != nil {
 		return next(c) // the client has gone, or sends too slowly
 	}
-	ctx, cancel := context.WithTimeout(c.Request().Context(), f.patience)
-	defer cancel()
+	defer body.discard()
+	var over <-chan time.Time // since it failed first
 	pause := forwardPause
 	for moved := false; ; {
-		node, id, err := f.owner(ctx, t.agent, moved)
+		node, id, err := f.owner(c.Request().Context(), t.agent, moved)
 		switch {
 		case agent.ErrorCode(err) == agent.CodeNotFound:
 			return next(c)
@@ -196,15 +196,20 @@ func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error
 				return err
 			}
 		}
-		if !body.rewind() {
+		if !body.rewind(c) {
 			return err
 		}
 		// If the owner does not answer, this server learns of its successor without asking.
 		moved = errors.Is(err, errMoved)
+		if over == nil {
+			over = time.After(f.patience)
+		}
 		select {
 		case <-time.After(pause):
 			pause = min(2*pause, longestPause)
-		case <-ctx.Done():
+		case <-over:
+			return err
+		case <-c.Request().Context().Done():
 			return err
 		}
 	}
@@ -215,10 +220,11 @@ func (f *forwarder) findSession(c echo.Context, next echo.HandlerFunc, t target)
 	if f.hasSession(t.session) {
 		return f.answer(c, next, "")
 	}
-	body, err := keepBody(c.Request())
+	body, err := f.bodies.keep(c.Request())
 	if err != nil {
 		return next(c) // the client has gone, or sends too slowly
 	}
+	defer body.discard()
 	nodes, err := f.directory.Nodes(c.Request().Context())
 	if err != nil {
 		return err
@@ -228,7 +234,7 @@ func (f *forwarder) findSession(c echo.Context, next echo.HandlerFunc, t target)
 		if err := f.forward(c, node); err == nil || !retriable(err, c.Request()) {
 			return err
 		}
-		if !body.rewind() {
+		if !body.rewind(c) {
 			return errMoved
 		}
 	}
@@ -245,50 +251,4 @@ func (f *forwarder) toNode(c echo.Context, next echo.HandlerFunc, t target) erro
 		return f.forward(c, meant[0])
 	}
 	return next(c) // it is this server, there is none, or it is not clear which
-}
-
-// body is that of a request which may have to be sent again.
-type body struct {
-	io.ReadCloser
-	kept []byte // all of it, if whole
-	rest *bytes.Reader
-	read bool // part of a body that is not kept is gone
-}
-
-// keepBody makes the body of a request one that can be sent again: always when it is
-// small, otherwise as long as nothing of it was read.
-func keepBody(r *http.Request) (*body, error) {
-	b := &body{ReadCloser: r.Body}
-	if r.ContentLength >= 0 && r.ContentLength <= keptBody {
-		kept, err := io.ReadAll(io.LimitReader(r.Body, keptBody))
-		if err != nil {
-			return nil, err
-		}
-		b.kept, b.rest = kept, bytes.NewReader(kept)
-	}
-	if r.ContentLength != 0 {
-		r.Body = b
-	}
-	return b, nil
-}
-
-// Read reads the body, from its beginning after rewind.
-func (b *body) Read(p []byte) (int, error) {
-	if b.rest != nil {
-		return b.rest.Read(p)
-	}
-	b.read = true
-	return b.ReadCloser.Read(p)
-}
-
-// Close does nothing: net/http closes the body with the request, and a connection
-// that could not be made must not.
-func (b *body) Close() error { return nil }
-
-// rewind makes the body ready to be sent again. It returns false if it is gone.
-func (b *body) rewind() bool {
-	if b.rest != nil {
-		b.rest.Reset(b.kept)
-	}
-	return !b.read
 }

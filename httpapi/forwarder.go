@@ -33,13 +33,14 @@ type forwarder struct {
 	limiter    *rest.Limiter        // knows the address of a client
 	streams    context.Context      // done when the server begins to stop
 	patience   time.Duration
+	bodies     *bodies
 	proxy      *httputil.ReverseProxy
 	requests   *prometheus.CounterVec
 }
 
 // newForwarder returns the forwarder of a server in a cluster.
 func (s *Server) newForwarder(directory cluster.Directory) *forwarder {
-	f := &forwarder{directory: directory, limiter: s.limiter, streams: s.streams, patience: forwardPatience,
+	f := &forwarder{directory: directory, limiter: s.limiter, streams: s.streams, patience: forwardPatience, bodies: newBodies(s.folder.Path()),
 		hasSession: func(id string) bool { return s.options.Browser.Find(id) != nil },
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "satchel_cluster_forwarded_total", Help: "Requests forwarded to other servers of the cluster, by outcome."}, []string{"outcome"})}

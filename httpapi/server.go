@@ -254,6 +254,9 @@ func (s *Server) handleError(err error, c echo.Context) {
 	if errors.Is(err, cluster.ErrUnavailable) && agent.ErrorCode(err) != agent.CodeUnavailable {
 		err = unavailable(err)
 	}
+	if agent.ErrorCode(err) == agent.CodeUnavailable {
+		c.Response().Header().Set(echo.HeaderRetryAfter, retryAfter)
+	}
 	rest.WriteError(c, err, s.log)
 }
 

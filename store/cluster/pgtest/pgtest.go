@@ -20,6 +20,8 @@ type Server struct {
 	bin    string
 	folder string
 	port   string
+
+	started bool // once
 }
 
 // unprivileged is the user and group of the server where the test runs as root, as
@@ -32,32 +34,47 @@ const unprivileged = 65534
 // fails.
 func Start(t testing.TB) *Server {
 	t.Helper()
+	s := newServer(t)
+	s.run("initdb", "-D", s.data(), "-U", "satchel", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions")
+	s.Up()
+	return s
+}
+
+// newServer returns a server without data.
+func newServer(t testing.TB) *Server {
+	t.Helper()
 	folder, err := os.MkdirTemp("", "satchel-postgres-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	s := &Server{t: t, bin: find(t), folder: folder, port: freePort(t)}
+	t.Cleanup(func() {
+		if _, err := os.Stat(s.data()); err == nil {
+			_ = s.command("pg_ctl", "-D", s.data(), "-m", "immediate", "-w", "stop").Run()
+		}
+		s.remove()
+	})
 	if os.Getuid() == 0 {
 		if err := os.Chown(folder, unprivileged, unprivileged); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s := &Server{t: t, bin: find(t), folder: folder, port: freePort(t)}
-	s.run("initdb", "-D", s.data(), "-U", "satchel", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions")
-	if s.start() != nil { // another program may have taken the port
-		s.port = freePort(t)
-		s.Up()
-	}
-	t.Cleanup(func() { _ = s.command("pg_ctl", "-D", s.data(), "-m", "immediate", "-w", "stop").Run() })
 	return s
 }
 
+func (s *Server) remove() { _ = os.RemoveAll(s.folder) }
+
 func (s *Server) data() string { return filepath.Join(s.folder, "data") }
 
-// Up starts the server after Kill.
+// Up starts the server, for the first time or after Kill.
 func (s *Server) Up() {
 	s.t.Helper()
-	if err := s.start(); err != nil {
+	err := s.start()
+	if err != nil && !s.started { // another program may have taken the port
+		s.port = freePort(s.t)
+		err = s.start()
+	}
+	if s.started = true; err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -80,7 +97,7 @@ func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", s.port) }
 func (s *Server) Database(name string) string {
 	s.t.Helper()
 	s.run("createdb", "-h", "127.0.0.1", "-p", s.port, "-U", "satchel", name)
-	return fmt.Sprintf("postgres://satchel@%s/%s?sslmode=disable", s.Addr(), name)
+	return s.URL(name)
 }
 
 // command is a program of PostgreSQL, run as a user who may.

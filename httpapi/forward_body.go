@@ -1,0 +1,180 @@
+package httpapi
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"satchel/httpapi/rest"
+)
+
+// Limits of what is kept of bodies that may have to be sent again, and of what is read of
+// one that nobody needs any more.
+const (
+	keptInMemory = 1 << 20   // of a body that is no longer
+	keptOfOthers = 64 << 10  // of another one in memory
+	keptInFile   = 64 << 20  // of a body
+	keptInFiles  = 512 << 20 // of all bodies
+	drainLimit   = keptInFile
+)
+
+// bodies keeps what was read of the bodies of requests.
+type bodies struct {
+	path  string       // folder for files
+	files atomic.Int64 // bytes in them
+}
+
+// body is that of a request. What was read of it is kept, so that it can be sent again.
+type body struct {
+	*bodies
+	request *http.Request // as it came
+	from    io.Reader
+
+	inMemory int // bytes at most
+
+	mu     sync.Mutex // held while something is read of the client
+	memory []byte     // the beginning
+	file   *os.File   // what follows
+	named  bool       // the file could not be removed while it is open
+	filed  int64      // bytes in it
+	size   int64      // that was read
+	err    error      // of the end
+	gone   bool       // it is not kept
+}
+
+// errGone says that the beginning of a body was not kept.
+var errGone = errors.New("the request's body cannot be sent again")
+
+// keep has a request's body be kept as it is read. A small one is read at once; the error
+// is that of its client.
+func (b *bodies) keep(r *http.Request) (*body, error) {
+	kept := &body{bodies: b, request: r, from: r.Body, inMemory: keptOfOthers}
+	if r.ContentLength == 0 {
+		return kept, nil
+	}
+	r.Body = &copyOfBody{body: kept}
+	if r.ContentLength > keptInMemory || r.ContentLength < 0 {
+		return kept, nil
+	}
+	kept.inMemory, kept.memory = keptInMemory, make([]byte, 0, r.ContentLength)
+	_, err := io.Copy(io.Discard, &copyOfBody{body: kept})
+	return kept, err
+}
+
+// rewind has the request be as it came, with its body from the beginning. It returns false
+// if that is gone.
+func (b *body) rewind(c echo.Context) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.gone {
+		return false
+	}
+	if b.request.ContentLength != 0 {
+		b.request.Body = &copyOfBody{body: b}
+	}
+	c.SetRequest(b.request)
+	return true
+}
+
+// discard removes what was kept.
+func (b *body) discard() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.discardLocked()
+}
+
+func (b *body) discardLocked() {
+	b.gone = true
+	if b.file != nil {
+		_ = b.file.Close()
+		if b.named {
+			_ = os.Remove(b.file.Name())
+		}
+	}
+	b.files.Add(-b.filed)
+	b.memory, b.file, b.filed = nil, nil, 0
+}
+
+// keepLocked keeps a part that was read.
+func (b *body) keepLocked(p []byte) {
+	if b.gone {
+		return
+	}
+	n := min(len(p), b.inMemory-len(b.memory))
+	b.memory = append(b.memory, p[:n]...)
+	if err := b.fileLocked(p[n:]); err != nil { // the disk is full, say: the request is answered all the same
+		b.discardLocked()
+	}
+}
+
+// fileLocked keeps a part in the file.
+func (b *body) fileLocked(p []byte) (err error) {
+	if len(p) == 0 {
+		return nil
+	}
+	if b.file == nil {
+		if b.file, err = os.CreateTemp(b.path, "body-"); err != nil {
+			return err
+		}
+		b.named = os.Remove(b.file.Name()) != nil // whatever ends the program, its space is free then
+	}
+	b.filed += int64(len(p))
+	if b.files.Add(int64(len(p))) > keptInFiles || b.filed > keptInFile {
+		return errGone
+	}
+	_, err = b.file.Write(p)
+	return err
+}
+
+// copyOfBody reads a body from the beginning: what is kept, then what the client sends.
+type copyOfBody struct {
+	*body
+	at int64
+}
+
+// Read implements io.Reader. One copy may still be read by an attempt that has failed while
+// the next one is read.
+func (c *copyOfBody) Read(p []byte) (n int, err error) {
+	b := c.body
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case c.at < b.size && b.gone:
+		return 0, errGone
+	case c.at < int64(len(b.memory)):
+		n = copy(p, b.memory[c.at:])
+	case c.at < b.size:
+		p = p[:min(int64(len(p)), b.size-c.at)]
+		n, err = b.file.ReadAt(p, c.at-int64(len(b.memory)))
+	case b.err != nil:
+		return 0, b.err
+	default:
+		n, b.err = b.from.Read(p)
+		b.keepLocked(p[:n])
+		b.size, err = b.size+int64(n), b.err
+	}
+	c.at += int64(n)
+	return n, err
+}
+
+// Close does nothing: net/http closes the client's body with the request.
+func (c *copyOfBody) Close() error { return nil }
+
+// drain reads what a client still sends, within limits: while it sends, it does not read
+// the answer.
+func drain(c echo.Context, sent io.Reader) {
+	control, now := http.NewResponseController(c.Response()), time.Now()
+	_ = errors.Join(control.SetReadDeadline(now.Add(rest.ReadTimeout)), control.SetWriteDeadline(now.Add(rest.ReadTimeout+rest.WriteTimeout))) // a test's recorder has none
+	_, _ = io.CopyN(io.Discard, sent, drainLimit)
+}
+
+// newBodies returns bodies whose files are in the folder for temporary ones of a data
+// folder, which is emptied when the server starts.
+func newBodies(folder string) *bodies { return &bodies{path: filepath.Join(folder, "tmp")} }
