@@ -241,6 +241,7 @@ func (f *faultyCluster) survive(t *testing.T, seed uint64) {
 	end := sync.OnceFunc(func() { close(stop); clients.Wait() })
 	defer end()
 	w.more(t, 5)
+	f.spread(t, r.Perm(len(f.nodes)))
 	which, order := r.Perm(len(faults)), r.Perm(len(f.nodes))
 	var ends []func()
 	said := fmt.Sprintf("seed %d:", seed)
@@ -266,6 +267,36 @@ func (f *faultyCluster) survive(t *testing.T, seed uint64) {
 		total += len(names)
 	}
 	t.Logf("%s all agents are written %.1fs later; %d writes acknowledged, %d refused, %d without an answer", said, back.Seconds(), total, w.refused, w.unknown)
+}
+
+// spread moves agents until each server has one.
+func (f *faultyCluster) spread(t *testing.T, order []int) {
+	t.Helper()
+	for deadline := time.Now().Add(longestGap); ; {
+		urls, owners := map[any]any{}, map[any]any{}
+		for _, n := range f.must(t, "GET", "/cluster", nil)["nodes"].([]any) {
+			urls[n.(map[string]any)["id"]] = n.(map[string]any)["url"]
+		}
+		for _, a := range f.must(t, "GET", "/cluster/agents", nil)["agents"].([]any) {
+			owners[a.(map[string]any)["name"]] = urls[a.(map[string]any)["node"]]
+		}
+		there := 0
+		for i, agent := range faultyAgents {
+			n := f.nodes[order[i]]
+			if url := "http://" + n.fromPeers.Addr(); owners[agent] != url {
+				n.client().ask(t, "POST", "/cluster/agents/"+agent+"/move", map[string]any{"node": url})
+			} else {
+				there++
+			}
+		}
+		switch {
+		case there == len(faultyAgents):
+			return
+		case time.Now().After(deadline):
+			t.Fatalf("the agents' owners are %v", owners)
+		}
+		<-time.After(100 * time.Millisecond)
+	}
 }
 
 // must makes a request to any server until it succeeds.
