@@ -120,6 +120,9 @@ func (c *Cluster) node(session string) (Node, error) {
 func (c *Cluster) Agents(context.Context) ([]Entry, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.full.IsZero() || c.agents[agent.DefaultID] == nil {
+		return nil, fmt.Errorf("%w: this server does not know the agents yet", ErrUnavailable)
+	}
 	all, now := make([]Entry, 0, len(c.agents)), agent.Now()
 	for _, k := range c.agents {
 		if !k.deleted {

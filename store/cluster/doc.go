@@ -51,7 +51,7 @@ type Directory interface {
 	Nodes(ctx context.Context) ([]Node, error)
 
 	// Agents returns all agents of the cluster, in no order. What it returns must
-	// not be changed.
+	// not be changed. The error is an ErrUnavailable until this server has read them.
 	Agents(ctx context.Context) ([]Entry, error)
 
 	// Move has an agent's owner, which must be this server, give it to a server,

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"slices"
 	"testing"
@@ -16,6 +17,9 @@ func testFollow(t *testing.T, url string) {
 	a := serve(t, url, "a", t.TempDir())
 	a.agent(t, agent.DefaultID)
 	b := serve(t, url, "b", t.TempDir())
+	if _, err := open(t, url, t.TempDir()).Agents(t.Context()); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("the agents, of a server that has not read them: %v", err)
+	}
 	bakery, florist, butcher := a.make(t, "Bakery").ID(), a.make(t, "Florist").ID(), a.make(t, "Butcher").ID()
 	poll := func(all bool) {
 		t.Helper()
