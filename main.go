@@ -352,7 +352,7 @@ func (a *app) drain(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
-	if err := a.cluster.Drain(ctx); err != nil {
+	if err := a.cluster.Drain(ctx, cluster.Stopping); err != nil {
 		a.log.Info("this server could not move its agents: the other servers take them over once it has stopped", "reason", err)
 	}
 }

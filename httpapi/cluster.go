@@ -23,6 +23,7 @@ type clusterNode struct {
 	LagMS   int64      `json:"lag_ms" doc:"The longest that a commit of about its last second has waited for the database, in milliseconds." example:"4"`
 	Alive   bool       `json:"alive" doc:"Servers that died are listed for an hour."`
 	Leaving bool       `json:"leaving" doc:"Its agents move to the other servers, and it gets no more."`
+	Reason  string     `json:"reason,omitempty" enum:"drained,stopping,disk_full" doc:"Why it is leaving. After disk_full it gets agents again once there is space." example:"drained"`
 	Self    bool       `json:"self" doc:"It answers this request."`
 	SeenAt  agent.Time `json:"seen_at" format:"date-time" doc:"When it was last seen alive."`
 }
@@ -67,7 +68,7 @@ func (s *Server) getCluster(c *rest.Call, _ *none) (clusterOut, error) {
 	for _, n := range nodes {
 		out.Nodes = append(out.Nodes, clusterNode{
 			ID: n.Session, Name: n.Name, URL: n.URL, Version: n.Version, Agents: n.Agents,
-			LagMS: n.Lag.Milliseconds(), Alive: n.Alive, Leaving: n.Leaving, Self: n.Self, SeenAt: agent.At(n.Seen),
+			LagMS: n.Lag.Milliseconds(), Alive: n.Alive, Leaving: n.Leaving, Reason: string(n.Reason), Self: n.Self, SeenAt: agent.At(n.Seen),
 		})
 	}
 	slices.SortFunc(out.Nodes, func(a, b clusterNode) int {
@@ -163,7 +164,7 @@ func (s *Server) drainNode(c *rest.Call, in *drainNodeIn) (Success, error) {
 	ctx, cancel := context.WithTimeout(s.streams, drainTime) // a server that stops drains itself
 	go func() {
 		defer cancel()
-		if err := d.Drain(ctx); err != nil {
+		if err := d.Drain(ctx, cluster.Drained); err != nil {
 			s.log.Error("move the agents of this server to others", "error", err)
 		}
 	}()

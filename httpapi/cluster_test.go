@@ -47,6 +47,9 @@ func TestDrain(t *testing.T) {
 		n.cluster.nodes[1].drained = make(chan struct{})
 		n.must(t, 202, "POST", "/api/cluster/nodes/node-2/drain", "")
 		<-second.drained
+		if got := n.must(t, 200, "GET", "/api/cluster", ""); at(got, "nodes.1.leaving") != true || at(got, "nodes.1.reason") != "drained" {
+			t.Errorf("the servers: %v", got)
+		}
 	}
 }
 

@@ -51,6 +51,7 @@ type fakeNode struct {
 	server  *Server
 	down    error
 	drained chan struct{}
+	reason  cluster.Reason
 }
 
 func (n *fakeNode) node(of *fakeNode) cluster.Node {
@@ -61,7 +62,7 @@ func (n *fakeNode) node(of *fakeNode) cluster.Node {
 	case n.cluster.hostile:
 		name += hostile
 	}
-	return cluster.Node{Session: of.session(), Name: name, URL: of.url, Lag: 7 * time.Millisecond, Seen: time.Now(), Self: of == n, Alive: true}
+	return cluster.Node{Session: of.session(), Name: name, URL: of.url, Lag: 7 * time.Millisecond, Seen: time.Now(), Self: of == n, Alive: true, Leaving: of.reason != "", Reason: of.reason}
 }
 
 func (n *fakeNode) session() string {
@@ -142,7 +143,8 @@ func (n *fakeNode) Move(_ context.Context, id, node string) error {
 	return agent.NotFound("server", node)
 }
 
-func (n *fakeNode) Drain(context.Context) error {
+func (n *fakeNode) Drain(_ context.Context, why cluster.Reason) error {
+	n.reason = why
 	close(n.drained)
 	return nil
 }

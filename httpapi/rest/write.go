@@ -118,7 +118,11 @@ func LogFailure(c echo.Context, err error, log *slog.Logger) {
 	if StatusOf(e.Code) != http.StatusInternalServerError {
 		return
 	}
-	log.LogAttrs(c.Request().Context(), slog.LevelError, "a request failed",
+	level := slog.LevelError
+	if errors.Is(err, context.Canceled) && c.Request().Context().Err() != nil { // its client has gone
+		level = slog.LevelDebug
+	}
+	log.LogAttrs(c.Request().Context(), level, "a request failed",
 		slog.String("request_id", c.Response().Header().Get(echo.HeaderXRequestID)),
 		slog.String("method", c.Request().Method), slog.String("path", c.Path()),
 		slog.String("code", string(e.Code)), slog.Any("error", err))

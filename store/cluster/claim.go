@@ -278,24 +278,24 @@ func (c *Cluster) give(ctx context.Context, id string, to *observed) error {
 }
 
 // Drain implements Directory.
-func (c *Cluster) Drain(ctx context.Context) error {
+func (c *Cluster) Drain(ctx context.Context, why Reason) error {
 	c.mu.Lock()
 	before := c.drained
 	c.drained = true
 	c.mu.Unlock()
-	err := c.drain(ctx)
+	err := c.drain(ctx, why)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drained = before || c.leaving
 	return err
 }
 
-func (c *Cluster) drain(ctx context.Context) error {
+func (c *Cluster) drain(ctx context.Context, why Reason) error {
 	alive, byID := c.others()
 	if len(alive) == 0 {
 		return agent.Errorf(agent.CodeConflict, "there is no other server that could take the agents")
 	}
-	if _, err := c.pool.Exec(ctx, "UPDATE node SET leaving = true WHERE session = $1", c.Self().Session); err != nil {
+	if _, err := c.pool.Exec(ctx, "UPDATE node SET leaving = true, reason = $2 WHERE session = $1", c.Self().Session, why); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	c.mu.Lock()

@@ -27,6 +27,7 @@ func TestCluster(t *testing.T) {
 		"keys":         testKeysAreEverywhere,
 		"move":         testMove,
 		"lost answers": testLostAnswers,
+		"cut off":      testRestoreIsCutOff,
 		"went back":    testDatabaseWentBack,
 		"master key":   testMasterKey,
 		"restored":     testRestoredDatabase,
@@ -286,7 +287,7 @@ func testMove(t *testing.T, url string) {
 		t.Errorf("lost: %v", lost)
 	}
 	a.eventually(t, "to see b", func() bool { _, err := a.target("b"); return err == nil })
-	if err := a.Drain(t.Context()); err != nil {
+	if err := a.Drain(t.Context(), Drained); err != nil {
 		t.Fatal(err)
 	}
 	if lost := missing(t, b.agent(t, id), ids); lost != nil {
@@ -296,7 +297,7 @@ func testMove(t *testing.T, url string) {
 		t.Error("a server that was drained still has agents")
 	}
 	b.eventually(t, "to see that a leaves", func() bool { _, err := b.target("a"); return err != nil })
-	if err := b.Drain(t.Context()); err == nil {
+	if err := b.Drain(t.Context(), Drained); err == nil {
 		t.Error("the last server was drained")
 	}
 }

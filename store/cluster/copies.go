@@ -224,13 +224,14 @@ func (c *Cluster) write(ctx context.Context, id, path string, old older) (head, 
 	defer func() { err = errors.Join(err, out.Close()) }()
 	tx, err := c.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, unanswered(err)
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
 	var seq, size int64
 	err = tx.QueryRow(ctx, "SELECT a.head, b.seq, b.size FROM agent a JOIN base b ON b.agent = a.id WHERE a.id = $1", id).Scan(&head, &seq, &size)
 	switch {
 	case err != nil:
+		err = unanswered(err)
 	case old.head >= seq && old.head <= head:
 		seq, logged = old.head, old.logged
 		err = copyFile(out, old.path)
@@ -260,7 +261,7 @@ func copyFile(out *os.File, from string) error {
 func writeBlocks(ctx context.Context, tx pgx.Tx, id string, out *os.File, size int64, from string) error {
 	sums, err := blockSums(ctx, tx, id)
 	if err != nil {
-		return err
+		return unanswered(err)
 	}
 	var missing []int
 	at := make([]byte, blockSize)
@@ -298,7 +299,7 @@ func fetchBlocks(ctx context.Context, tx pgx.Tx, id string, out *os.File, missin
 	}
 	rows, err := tx.Query(ctx, "SELECT no, body FROM block WHERE agent = $1 AND no = ANY($2)", id, missing)
 	if err != nil {
-		return err
+		return unanswered(err)
 	}
 	defer rows.Close()
 	fetched := 0
@@ -306,7 +307,7 @@ func fetchBlocks(ctx context.Context, tx pgx.Tx, id string, out *os.File, missin
 		var no int
 		var body []byte
 		if err := rows.Scan(&no, &body); err != nil {
-			return err
+			return unanswered(err)
 		}
 		at := int64(no) * blockSize
 		if sum := sha256.Sum256(body); !bytes.Equal(sum[:], sums[no]) || int64(len(body)) != min(blockSize, size-at) {
@@ -319,20 +320,20 @@ func fetchBlocks(ctx context.Context, tx pgx.Tx, id string, out *os.File, missin
 	if rows.Err() == nil && fetched != len(missing) {
 		return fmt.Errorf("%d of %d blocks are missing", len(missing)-fetched, len(missing))
 	}
-	return rows.Err()
+	return unanswered(rows.Err())
 }
 
 func applyLog(ctx context.Context, tx pgx.Tx, id string, out *os.File, seq, head int64) (logged int64, err error) {
 	rows, err := tx.Query(ctx, "SELECT seq, body FROM log WHERE agent = $1 AND seq > $2 ORDER BY seq", id, seq)
 	if err != nil {
-		return 0, err
+		return 0, unanswered(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var n int64
 		var body []byte
 		if err := rows.Scan(&n, &body); err != nil {
-			return 0, err
+			return 0, unanswered(err)
 		}
 		if n != seq+1 {
 			return 0, fmt.Errorf("commit %d is missing", seq+1)
@@ -345,5 +346,13 @@ func applyLog(ctx context.Context, tx pgx.Tx, id string, out *os.File, seq, head
 	if rows.Err() == nil && seq != head {
 		return 0, fmt.Errorf("the log ends at commit %d of %d", seq, head)
 	}
-	return logged, rows.Err()
+	return logged, unanswered(rows.Err())
+}
+
+// unanswered is the error of a statement that the database did not answer in full.
+func unanswered(err error) error {
+	if err == nil || errors.Is(err, pgx.ErrNoRows) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }

@@ -47,7 +47,7 @@ func (c *Cluster) followDisk(ctx context.Context) {
 
 // empty gives the agents away. What remains is tried again at the next poll.
 func (c *Cluster) empty(ctx context.Context) {
-	err := c.drain(ctx)
+	err := c.drain(ctx, DiskFull)
 	c.mu.Lock()
 	c.emptying = false
 	repeated := c.emptied != nil && err != nil && c.emptied.Error() == err.Error()
@@ -62,7 +62,7 @@ func (c *Cluster) empty(ctx context.Context) {
 func (c *Cluster) takePart(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
-	if _, err := c.pool.Exec(ctx, "UPDATE node SET leaving = false WHERE session = $1", c.Self().Session); err != nil {
+	if _, err := c.pool.Exec(ctx, "UPDATE node SET leaving = false, reason = '' WHERE session = $1", c.Self().Session); err != nil {
 		c.mu.Lock()
 		c.noRoom = true // so that it is tried again
 		c.mu.Unlock()

@@ -25,7 +25,7 @@ func testFullDisk(t *testing.T, url string) {
 	mustWrite(t, a.agent(t, id), "there is no other server")
 
 	b := serve(t, url, "b", t.TempDir())
-	leaving := func() bool { return b.leavingServer("a") }
+	leaving := func() bool { return b.leavingServer("a") == DiskFull }
 	a.eventually(t, "to have given its agents away", func() bool { return a.Stats().Owned == 0 })
 	if lost := missing(t, b.agent(t, id), []string{note}); lost != nil {
 		t.Errorf("acknowledged writes are lost: %v", lost)
@@ -44,9 +44,10 @@ func testFullDisk(t *testing.T, url string) {
 	}
 	mustWrite(t, a.agent(t, id), "goes on")
 
-	if err := a.Drain(t.Context()); err != nil {
+	if err := a.Drain(t.Context(), Drained); err != nil {
 		t.Fatal(err)
 	}
+	b.eventually(t, "to see that the other was drained", func() bool { return b.leavingServer("a") == Drained })
 	for _, bytes := range []int64{0, diskRoom} {
 		free.Store(bytes)
 		if err := a.step(t.Context()); err != nil || !a.isLeaving() {
@@ -61,16 +62,16 @@ func (s *server) isLeaving() bool {
 	return s.leaving
 }
 
-// leavingServer reports whether the server sees another leave.
-func (s *server) leavingServer(name string) bool {
+// leavingServer returns why another server leaves, as this one sees it.
+func (s *server) leavingServer(name string) Reason {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, n := range s.nodes {
 		if n.Name == name && n.Alive {
-			return n.Leaving
+			return n.Reason
 		}
 	}
-	return false
+	return ""
 }
 
 func TestFreeSpace(t *testing.T) {

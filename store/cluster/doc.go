@@ -63,7 +63,7 @@ type Directory interface {
 	// Drain has this server give all its agents to the others, and own no more.
 	// It returns when all are gone, or with the error of the first that could not
 	// be given.
-	Drain(ctx context.Context) error
+	Drain(context.Context, Reason) error
 
 	// Stats returns what this server counted.
 	Stats() Stats
@@ -86,8 +86,19 @@ type Node struct {
 	Lag     time.Duration // see Stats, when it was last seen
 	Self    bool          // it is this server
 	Alive   bool
-	Leaving bool // its agents move to other servers, and it gets no more
+	Leaving bool   // its agents move to other servers, and it gets no more
+	Reason  Reason // why it is leaving; "" if an older version of the program does not report it
 }
+
+// Reason is why a server gives its agents away.
+type Reason string
+
+// The reasons.
+const (
+	Drained  Reason = "drained"   // by the operator: it gets none until it is restarted
+	Stopping Reason = "stopping"  // it ends
+	DiskFull Reason = "disk_full" // it gets some again once there is room
+)
 
 // Stats is what a server counted since it started.
 type Stats struct {

@@ -161,7 +161,7 @@ func (c *Cluster) poll(whole context.Context) error {
 	seen := polled{began: began, gap: gap, all: all}
 	b := &pgx.Batch{}
 	b.Queue("UPDATE node SET beat = beat + 1, lag = $2 WHERE session = $1 AND alive", session, c.takeLag().Milliseconds())
-	b.Queue("SELECT session, name, url, version, file_version, beat, alive, leaving, lag, coalesce(extract(epoch FROM clock_timestamp() - died), 0)::float8 FROM node")
+	b.Queue("SELECT session, name, url, version, file_version, beat, alive, leaving, reason, lag, coalesce(extract(epoch FROM clock_timestamp() - died), 0)::float8 FROM node")
 	b.Queue("SELECT keys_version, joins, incarnation, clock_timestamp() FROM cluster")
 	b.Queue("SELECT id, changed FROM agent WHERE changed > $1", since)
 	if err := seen.read(c.pool.SendBatch(ctx, b)); err != nil {
@@ -227,7 +227,7 @@ func (p *polled) read(results pgx.BatchResults) (err error) {
 		var n observed
 		var died float64
 		var lag int64
-		if err := rows.Scan(&n.Session, &n.Name, &n.URL, &n.Version, &n.fileVersion, &n.beat, &n.Alive, &n.Leaving, &lag, &died); err != nil {
+		if err := rows.Scan(&n.Session, &n.Name, &n.URL, &n.Version, &n.fileVersion, &n.beat, &n.Alive, &n.Leaving, &n.Reason, &lag, &died); err != nil {
 			return err
 		}
 		n.Lag = time.Duration(lag) * time.Millisecond

@@ -24,7 +24,7 @@ const format = 1
 // advisory locks.
 //
 // A node is one start of a server; it adds to its beat as long as it lives, and gets
-// no agents once it is leaving. Its lag is that of Stats, in milliseconds; place says
+// no agents once it is leaving, for a Reason. Its lag is that of Stats, in milliseconds; place says
 // which data folder on which machine it has. joins counts the nodes that there ever
 // were, and incarnation changes when an operator had the servers go on after the
 // database was restored; no server joins while recovering. An agent
@@ -52,7 +52,8 @@ CREATE TABLE IF NOT EXISTS log (agent text NOT NULL, seq bigint NOT NULL, body b
 ALTER TABLE log ALTER COLUMN body SET STORAGE EXTERNAL;
 CREATE TABLE IF NOT EXISTS base (agent text PRIMARY KEY, seq bigint NOT NULL, size bigint NOT NULL);
 CREATE TABLE IF NOT EXISTS block (agent text NOT NULL, no int NOT NULL, sha bytea NOT NULL, body bytea NOT NULL, PRIMARY KEY (agent, no));
-CREATE TABLE IF NOT EXISTS api_key (hash text PRIMARY KEY, key text NOT NULL)`
+CREATE TABLE IF NOT EXISTS api_key (hash text PRIMARY KEY, key text NOT NULL);
+ALTER TABLE node ADD COLUMN IF NOT EXISTS reason text NOT NULL DEFAULT ''`
 
 // tuple is the longest row, in bytes, that the log keeps in one piece; nearly
 // all commits are shorter. Longer ones are stored out of line, as three rows or
@@ -102,7 +103,7 @@ const readOnlyTransaction = "25006"
 func prepare(ctx context.Context, pool *pgxpool.Pool) error {
 	for attempt := 1; ; attempt++ {
 		var there bool
-		if err := pool.QueryRow(ctx, "SELECT to_regclass('satchel.api_key') IS NOT NULL").Scan(&there); err != nil || there {
+		if err := pool.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('satchel.node') AND attname = 'reason')").Scan(&there); err != nil || there {
 			return err
 		}
 		_, err := pool.Exec(ctx, tables, pgx.QueryExecModeSimpleProtocol)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,24 @@ func testLostAnswers(t *testing.T, url string) {
 	r.Lose(false)
 	c.eventually(t, "to begin a new session", func() bool { return c.Self().Session != old && c.Ready() == nil })
 	c.eventually(t, "to see that somebody has the agent", func() bool { _, _, err := c.Owner(t.Context(), db.ID()); return err == nil })
+}
+
+// A file that cannot be fetched since the database does not answer is not damaged.
+func testRestoreIsCutOff(t *testing.T, url string) {
+	r, through := between(t, url)
+	a := serve(t, through, "a", t.TempDir())
+	db := a.agent(t, agent.DefaultID)
+	to := filepath.Join(t.TempDir(), "restored")
+	if _, _, err := a.write(t.Context(), db.ID(), to, older{}); err != nil {
+		t.Fatal(err)
+	}
+	a.stepping.Lock() // what is asked is asked by the test
+	defer a.stepping.Unlock()
+	r.Lose(true)
+	if _, _, err := a.write(t.Context(), db.ID(), to, older{}); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("restored without the database: %v", err)
+	}
+	r.Lose(false)
 }
 
 // What a read sees of a commit is not returned before the cluster has taken it.

@@ -259,10 +259,13 @@ func TestDrainWaits(t *testing.T) {
 		if r.Method == http.MethodPost {
 			t.Errorf("one of two servers of a name is drained: %s", r.URL.Path)
 		}
-		_, _ = io.WriteString(w, `{"nodes":[{"id":"1","name":"node","alive":true},{"id":"2","name":"node","alive":true}]}`)
+		_, _ = io.WriteString(w, `{"nodes":[{"id":"1","name":"node","alive":true},{"id":"2","name":"node","alive":true},{"id":"3","name":"full","alive":true,"leaving":true,"reason":"disk_full"},{"id":"4","name":"last","alive":true,"leaving":true,"reason":"stopping"}]}`)
 	})
 	if _, _, _, err := line(t, alike, "drain", "node"); err == nil || !strings.Contains(err.Error(), `2 servers have the name "node"`) {
 		t.Errorf("a name that two servers have: %v", err)
+	}
+	if out, _, _, err := line(t, alike, "status"); err != nil || !strings.Contains(out, "disk full") || !strings.Contains(out, "stopping") {
+		t.Errorf("%v, printed %s", err, out)
 	}
 	if out, _, _, err := line(t, server, "status"); err != nil || !strings.Contains(out, "draining") || !strings.Contains(out, "gone") || !strings.Contains(out, "4 ms") {
 		t.Errorf("%v, printed %s", err, out)

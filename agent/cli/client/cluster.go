@@ -68,10 +68,14 @@ func nodeState(n record) string {
 	switch {
 	case n["alive"] != true:
 		return "gone"
-	case n["leaving"] == true:
-		return "draining"
+	case n["leaving"] != true:
+		return "alive"
+	case n["reason"] == "disk_full":
+		return "disk full"
+	case n["reason"] == "stopping":
+		return "stopping"
 	}
-	return "alive"
+	return "draining"
 }
 
 func (s *session) printPlaces(ctx context.Context, nodes []record, limit int) error {

@@ -65,6 +65,8 @@ const slow = 1000;
 
 function State({ n }: { n: Node }) {
   if (!n.alive) return <Badge tone="bad">gone</Badge>;
+  if (n.leaving && n.reason === "disk_full") return <Badge tone="bad" title="It gives its agents to the others, and gets some again once there is room.">disk full</Badge>;
+  if (n.leaving && n.reason === "stopping") return <Badge tone="busy">stopping</Badge>;
   if (n.leaving) return n.agents ? <Badge tone="busy">draining</Badge> : <Badge tone="warn" title="It gets no agents until it restarts.">drained</Badge>;
   return n.lag_ms > slow ? <Badge tone="warn">slow</Badge> : <Badge tone="good">alive</Badge>;
 }
