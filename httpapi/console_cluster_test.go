@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"satchel/agent"
+	"satchel/store/cluster"
 )
 
 // TestConsoleCluster shows the servers of a cluster, moves an agent to another one,
@@ -47,6 +48,10 @@ func TestConsoleCluster(t *testing.T) {
 	p.waitFor(`document.querySelector(".switcher a[href='#/cluster']")`)
 	p.base = "#/cluster"
 	p.open("?q=nobody", hasText("No agent matches"))
+	second.reason.Store(cluster.DiskFull)
+	p.waitFor(hasText("disk full")) // the page asks again by itself
+	second.reason.Store(cluster.Reason(""))
+	p.waitFor("!(" + hasText("disk full") + ")")
 	p.click("Drain") // of the first in the list, which the test's server is
 	p.waitFor(`document.querySelector("dialog[open]").textContent.includes("gets no more until it is restarted")`)
 	p.click("Drain")

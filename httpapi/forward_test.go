@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,7 +52,7 @@ type fakeNode struct {
 	server  *Server
 	down    error
 	drained chan struct{}
-	reason  cluster.Reason
+	reason  atomic.Value // why it leaves, a cluster.Reason
 }
 
 func (n *fakeNode) node(of *fakeNode) cluster.Node {
@@ -62,7 +63,8 @@ func (n *fakeNode) node(of *fakeNode) cluster.Node {
 	case n.cluster.hostile:
 		name += hostile
 	}
-	return cluster.Node{Session: of.session(), Name: name, URL: of.url, Lag: 7 * time.Millisecond, Seen: time.Now(), Self: of == n, Alive: true, Leaving: of.reason != "", Reason: of.reason}
+	why, _ := of.reason.Load().(cluster.Reason)
+	return cluster.Node{Session: of.session(), Name: name, URL: of.url, Lag: 7 * time.Millisecond, Seen: time.Now(), Self: of == n, Alive: true, Leaving: why != "", Reason: why}
 }
 
 func (n *fakeNode) session() string {
@@ -144,7 +146,7 @@ func (n *fakeNode) Move(_ context.Context, id, node string) error {
 }
 
 func (n *fakeNode) Drain(_ context.Context, why cluster.Reason) error {
-	n.reason = why
+	n.reason.Store(why)
 	close(n.drained)
 	return nil
 }
