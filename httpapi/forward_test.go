@@ -42,6 +42,7 @@ type fakeCluster struct {
 
 	hostile bool // in names of servers
 	alike   bool // the servers have one name
+	dead    []cluster.Node
 	failing bool
 }
 
@@ -112,6 +113,7 @@ func (n *fakeNode) Refresh(ctx context.Context, id string) (cluster.Node, error)
 func (n *fakeNode) Nodes(context.Context) (all []cluster.Node, _ error) {
 	n.cluster.mu.Lock()
 	failing := n.cluster.failing
+	all = slices.Clone(n.cluster.dead)
 	n.cluster.mu.Unlock()
 	if failing {
 		return nil, cluster.ErrUnavailable
@@ -334,6 +336,35 @@ func TestOwnerStaysAway(t *testing.T) {
 		t.Errorf("ready: %d", a.StatusCode)
 	}
 	first.must(t, 200, "GET", "/api/health", "")
+}
+
+// A request to a server that was suspended does not wait for it once the others have taken
+// it for dead: one that only reads goes to the new owner.
+func TestOwnerIsSuspended(t *testing.T) {
+	first, second := newCluster(t)
+	far := second.own(t, "far")
+	first.server.forwarder.check = time.Millisecond
+	for method, want := range map[string]int{"GET": 200, "PUT": 503} {
+		asked := make(chan struct{})
+		ts := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			close(asked)
+			<-r.Context().Done()
+		}))
+		t.Cleanup(ts.Close)
+		suspended := &fakeNode{testClient: &testClient{url: ts.URL}, cluster: first.cluster}
+		first.cluster.owners[far.ID()] = suspended
+		go func() {
+			<-asked
+			first.cluster.mu.Lock()
+			defer first.cluster.mu.Unlock()
+			first.cluster.owners[far.ID()] = second
+			first.cluster.dead = append(first.cluster.dead, cluster.Node{Session: suspended.session()})
+		}()
+		if a := first.send(t, method, "/api/agents/far", `{"description":"x"}`); a.StatusCode != want || want == 503 && a.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: %d %s", method, a.StatusCode, a.text)
+		}
+	}
 }
 
 // Events arrive as they happen, and end when the server in between stops.
