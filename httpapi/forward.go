@@ -37,8 +37,8 @@ func (s *Server) forwardRequest(next echo.HandlerFunc) echo.HandlerFunc {
 		if f == nil {
 			return next(c)
 		}
+		sent := bodyOf(c)
 		r := c.Request()
-		sent := r.Body
 		forwarded := f.directory.Verify(r)
 		r.Header.Del(cluster.Header)
 		if forwarded {

@@ -63,7 +63,7 @@ func (b *bodies) keep(r *http.Request) (*body, error) {
 	if r.ContentLength > keptInMemory || r.ContentLength < 0 {
 		return kept, nil
 	}
-	kept.inMemory, kept.memory = keptInMemory, make([]byte, 0, r.ContentLength)
+	kept.inMemory = keptInMemory
 	_, err := io.Copy(io.Discard, &copyOfBody{body: kept})
 	return kept, err
 }
@@ -167,9 +167,35 @@ func (c *copyOfBody) Read(p []byte) (n int, err error) {
 // Close does nothing: net/http closes the client's body with the request.
 func (c *copyOfBody) Close() error { return nil }
 
+// sentBody is a request's body as its client sends it.
+type sentBody struct {
+	io.ReadCloser
+	begun bool
+}
+
+// bodyOf returns the body of a request, and has it be noted when it is read. net/http must
+// find its own body in its own request: it reads any other one before it answers.
+func bodyOf(c echo.Context) *sentBody {
+	r := c.Request().WithContext(c.Request().Context())
+	sent := &sentBody{ReadCloser: r.Body}
+	if r.ContentLength != 0 {
+		r.Body = sent
+	}
+	c.SetRequest(r)
+	return sent
+}
+
+func (s *sentBody) Read(p []byte) (int, error) {
+	s.begun = true
+	return s.ReadCloser.Read(p)
+}
+
 // drain reads what a client still sends, within limits: while it sends, it does not read
-// the answer.
-func drain(c echo.Context, sent io.Reader) {
+// the answer. One that waits until it is asked for its body is not asked.
+func drain(c echo.Context, sent *sentBody) {
+	if c.Request().Header.Get("Expect") != "" && !sent.begun {
+		return
+	}
 	control, now := http.NewResponseController(c.Response()), time.Now()
 	_ = errors.Join(control.SetReadDeadline(now.Add(rest.ReadTimeout)), control.SetWriteDeadline(now.Add(rest.ReadTimeout+rest.WriteTimeout))) // a test's recorder has none
 	_, _ = io.CopyN(io.Discard, sent, drainLimit)

@@ -367,6 +367,24 @@ func TestOwnerIsSuspended(t *testing.T) {
 	}
 }
 
+// A client that waits until it is asked for its body is not asked for it in vain.
+func TestBodyIsNotAskedFor(t *testing.T) {
+	first, second := newCluster(t)
+	far := second.own(t, "far")
+	first.server.forwarder.patience = time.Millisecond
+	first.cluster.owners[far.ID()] = &fakeNode{testClient: &testClient{url: "http://127.0.0.1:1"}}
+	conn, err := net.Dial("tcp", strings.TrimPrefix(first.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST /api/agents/far/sources HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", 2<<20)
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil || !strings.Contains(line, " 503 ") {
+		t.Errorf("%q, %v", line, err)
+	}
+}
+
 // Events arrive as they happen, and end when the server in between stops.
 func TestEventsAreForwarded(t *testing.T) {
 	first, second := newCluster(t)

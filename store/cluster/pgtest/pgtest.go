@@ -74,7 +74,8 @@ func (s *Server) Up() {
 		s.port = freePort(s.t)
 		err = s.start()
 	}
-	if s.started = true; err != nil {
+	s.started = true
+	if err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -98,6 +99,11 @@ func (s *Server) Database(name string) string {
 	s.t.Helper()
 	s.run("createdb", "-h", "127.0.0.1", "-p", s.port, "-U", "satchel", name)
 	return s.URL(name)
+}
+
+// URL is that of a database of the server.
+func (s *Server) URL(database string) string {
+	return fmt.Sprintf("postgres://satchel@%s/%s?sslmode=disable", s.Addr(), database)
 }
 
 // command is a program of PostgreSQL, run as a user who may.

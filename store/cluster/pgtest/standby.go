@@ -56,8 +56,3 @@ func (s *Server) Query(database, statement string) string {
 	}
 	return strings.TrimSpace(string(out))
 }
-
-// URL is that of a database of the server.
-func (s *Server) URL(database string) string {
-	return fmt.Sprintf("postgres://satchel@%s/%s?sslmode=disable", s.Addr(), database)
-}
