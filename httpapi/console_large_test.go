@@ -119,6 +119,9 @@ func TestConsoleLargeGraph(t *testing.T) {
 		t.Errorf("sizes of nodes or places of handles are not what the canvas takes them to be: %s", got)
 	}
 
+	if got := p.eval(`["n2", "n6"].map((id) => document.querySelector(".react-flow__node[data-id=" + id + "] .node-text").innerText).join(", ")`); got != "HTTP request\nGET example.com/{{trigger.id}}, HTTP request 2\nGET example.com/{{trigger.id}}" {
+		t.Errorf("two nodes of one type without labels say %q", got)
+	}
 	if got := p.eval(sameShapes).(string); got != "" {
 		t.Errorf("made anew with a node and an edge added to the first node: %s", got)
 	}

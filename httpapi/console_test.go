@@ -226,7 +226,7 @@ func TestConsoleGraphs(t *testing.T) {
 	scope, examples := documentedTemplates(t)
 	p := newTestServer(t).openConsole(t, 800)
 	wrong := p.eval(`(async () => {
-		const { copyText, paste, readCopy, readGraph, removeFrom, tidy, writeGraph } = await import("/console/app/editor-editor.js");
+		const { copyText, namesOf, paste, readCopy, readGraph, removeFrom, tidy, writeGraph } = await import("/console/app/editor-editor.js");
 		const { merge } = await import("/console/app/editor-conflict.js");
 		const { fill, suggest } = await import("/console/app/editor-panel.js");
 		const faults = [];
@@ -263,6 +263,8 @@ func TestConsoleGraphs(t *testing.T) {
 		same("notes", noted.notes, [{ id: "note", text: "Why", x: 5, y: 6, width: 300, height: 90, color: "blue" }, { id: "note2", text: "Broken", x: 0, y: 0, width: 240, height: 120 }]);
 		same("nodes with notes", noted.nodes, [{ id: "a", type: "set", metadata: { pin: 1 } }, { id: "b", type: "set" }]);
 		same("notes after a node went", writeGraph(removeFrom(noted, new Set(["a"]), new Set())).nodes, [{ id: "b", type: "set", metadata: { notes: [{ text: "Why", x: 5, y: 6, width: 300, height: 90, color: "blue" }, { text: "Broken", x: 0, y: 0, width: 240, height: 120 }] } }]);
+
+		same("names", [...namesOf([{ id: "n1", type: "set" }, { id: "n2", type: "set" }, { id: "n3", type: "set", data: { label: " set 3 " } }, { id: "n4", type: "set", data: { label: "" } }, { id: "n5", type: "code" }])], [["n3", "set 3"], ["n1", "set"], ["n2", "set 2"], ["n4", "set 4"], ["n5", "code"]]);
 
 		const change = (g, id, data) => ({ ...g, nodes: g.nodes.map((n) => (n.id === id ? { ...n, data } : n)) });
 		const joined = merge(graph, change(change(graph, "a", { x: 1 }), "c", { x: 1 }), change(change({ nodes: [...graph.nodes, { id: "d", type: "set" }], edges: graph.edges.slice(1) }, "b", { y: 1 }), "c", { y: 1 }));

@@ -2,14 +2,16 @@
 // on the canvas; nothing is stored before somebody saves it.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { agentId, get, href, path, post, useQuery } from "../data";
+import { agentId, asError, get, href, path, post, useQuery } from "../data";
 import { Button, Dialog, Load, tell } from "../ui";
-import { catalog, type Doc, type Editor, type Issue, readGraph, type Schema, tidy, writeGraph } from "./base";
+import { catalog, type Doc, type Editor, type Issue, readGraph, type Schema, type Stored, tidy, writeGraph } from "./base";
 
 const longestSentence = 4000;
 const listed = 30; // records of a kind that the model is given
 
-type Answer = { name: string; summary: string; nodes: any[]; edges: any[] };
+type Answer = Required<Stored> & { name: string; summary: string };
+/** What the list of something in the agent has of one. */
+type Listed = { id?: string; type?: string; name: string; columns?: { name: string }[] };
 
 const shape = {
   type: "object", required: ["name", "summary", "nodes", "edges"],
@@ -33,8 +35,8 @@ const typesText = () => catalog.value.types.map((t) => [
 
 /** What the agent has that nodes can name. */
 async function recordsText(signal: AbortSignal): Promise<string> {
-  const kinds: [string, (r: any) => string][] = [["gateways", (r) => `${r.id}: ${r.type} ${r.name}`], ["tables", (r) => `${r.name}(${r.columns.map((c: any) => c.name).join(", ")})`], ["tools", (r) => `${r.id}: ${r.name}`], ["sources", (r) => `${r.id}: ${r.name}`], ["credentials", (r) => r.name]];
-  const lists = await Promise.all(kinds.map(([kind, say]) => get(path("agents", agentId.value, kind), { limit: listed }, signal).then((d) => `${kind}: ${(d as Record<string, unknown[]>)[kind].map(say).join("; ") || "none"}`)));
+  const kinds: [string, (r: Listed) => string][] = [["gateways", (r) => `${r.id}: ${r.type} ${r.name}`], ["tables", (r) => `${r.name}(${r.columns!.map((c) => c.name).join(", ")})`], ["tools", (r) => `${r.id}: ${r.name}`], ["sources", (r) => `${r.id}: ${r.name}`], ["credentials", (r) => r.name]];
+  const lists = await Promise.all(kinds.map(([kind, say]) => get(path("agents", agentId.value, kind), { limit: listed }, signal).then((d) => `${kind}: ${(d as Record<string, Listed[]>)[kind].map(say).join("; ") || "none"}`)));
   return lists.join("\n");
 }
 
@@ -50,7 +52,7 @@ Answer with the JSON alone.`;
 /** Asks the model for a workflow; once more when the service finds problems in it. */
 async function draft(sentence: string, editor: Editor, signal: AbortSignal): Promise<{ answer: Answer; issues: Issue[] }> {
   const now = editor.doc.value.nodes.length ? `\nThe workflow now, which your answer replaces as a whole:\n${JSON.stringify({ name: editor.doc.value.name, ...writeGraph(editor.doc.value) })}` : "";
-  const messages: any[] = [
+  const messages: unknown[] = [
     { role: "system", content: `${rules}\n\n# Types\n${typesText()}\n\n# Records\n${await recordsText(signal)}` },
     { role: "user", content: sentence + now },
   ];
@@ -66,12 +68,12 @@ async function draft(sentence: string, editor: Editor, signal: AbortSignal): Pro
 
 /** Reads the model's answer; throws when it is no graph. */
 function read(content: string): Answer {
-  let value: any;
+  let value: (Stored & { name?: unknown; summary?: unknown }) | undefined;
   try { value = JSON.parse(content.replace(/^\s*```(json)?|```\s*$/g, "")); } catch { /* said below */ }
-  const objects = (list: any) => Array.isArray(list) && list.every((v) => v && typeof v === "object" && !Array.isArray(v));
-  if (!objects(value?.nodes) || !objects(value?.edges) || !value.nodes.length || value.nodes.some((n: any) => typeof n.id !== "string" || !n.id || typeof n.type !== "string")) throw new Error("The model's answer is not a workflow. Rephrase it, or choose another model.");
+  const objects = <T extends object>(list?: T[]): list is T[] => Array.isArray(list) && list.every((v) => v && typeof v === "object" && !Array.isArray(v));
+  if (!objects(value?.nodes) || !objects(value?.edges) || !value.nodes.length || value.nodes.some((n) => typeof n.id !== "string" || !n.id || typeof n.type !== "string")) throw new Error("The model's answer is not a workflow. Rephrase it, or choose another model.");
   const text = (v: unknown) => (typeof v === "string" ? v : "");
-  return { name: text(value.name), summary: text(value.summary), nodes: value.nodes.map(({ id, type, data }: any) => ({ id, type, data: data ?? {} })), edges: value.edges.map(({ source, target, sourceHandle }: any) => ({ source, target, ...(sourceHandle && { sourceHandle }) })) };
+  return { name: text(value.name), summary: text(value.summary), nodes: value.nodes.map(({ id, type, data }) => ({ id, type, data: data ?? {} })), edges: value.edges.map(({ source, target, sourceHandle }) => ({ source, target, ...(sourceHandle && { sourceHandle }) })) };
 }
 
 export function DraftDialog({ editor, done, close }: { editor: Editor; done: (summary: string, before: Doc) => void; close: () => void }) {
@@ -94,15 +96,15 @@ export function DraftDialog({ editor, done, close }: { editor: Editor; done: (su
       editor.issues.value = issues;
       done(answer.summary, before);
       close();
-    } catch (error: any) {
-      if (error.name !== "AbortError") setFailed(error.message);
+    } catch (error) {
+      if (asError(error).name !== "AbortError") setFailed(asError(error).message);
     }
     setBusy(false);
   };
   const replaces = editor.doc.value.nodes.length > 0;
   return (
     <Dialog title="Draft with AI" close={close}>
-      <Load of={settings}>{(s: any) => !s.llm_provider || !s.llm_model ? (
+      <Load of={settings}>{(s) => !s.llm_provider || !s.llm_model ? (
         <p>Drafting needs a language model, and this agent doesn't have one yet. <a href={href(agentId.value, "settings")} onClick={close}>Choose a model</a></p>
       ) : (
         <form class="stack" onSubmit={(e) => { e.preventDefault(); if (!busy && sentence.trim()) void run().catch(tell); }}>

@@ -6,13 +6,13 @@ import type { IconName } from "../ui";
 import type { Data } from "./graph";
 
 export type Schema = {
-  type?: string | string[]; title?: string; description?: string; enum?: any[]; default?: any; properties?: Record<string, Schema>; required?: string[]; items?: Schema;
+  type?: string | string[]; title?: string; description?: string; enum?: string[]; default?: unknown; properties?: Record<string, Schema>; required?: string[]; items?: Schema;
   minimum?: number; maximum?: number; writeOnly?: boolean; oneOf?: { required: string[] }[];
   "x-order"?: string[]; "x-widget"?: string; "x-ref"?: string; "x-unit"?: string; "x-advanced"?: boolean; "x-when"?: Record<string, string[]>;
 };
 export type NodeType = {
   type: string; label: string; group: string; icon: IconName; summary: string; synonyms: string[]; handles: string[]; handles_from?: string; normal_handle?: string;
-  data: Schema; example: Data; output: { schema: Schema; example: any }; needs: string[]; docs: string;
+  data: Schema; example: Data; output: { schema: Schema; example: unknown }; needs: string[]; docs: string;
 };
 export type Catalog = { groups: string[]; common: Schema; types: NodeType[]; byType: Map<string, NodeType> };
 

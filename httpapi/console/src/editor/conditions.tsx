@@ -7,7 +7,7 @@ import { hasTemplate } from "./template";
 import { NodeContext, TemplateField } from "./templatefield";
 import { JsonField } from "./fields";
 
-type Condition = { left?: any; operator?: string; right?: any };
+type Condition = { left?: unknown; operator?: string; right?: unknown };
 
 const operators: [string, string][] = [
   ["equals", "equals"], ["not_equals", "does not equal"], ["contains", "contains"], ["not_contains", "does not contain"], ["starts_with", "starts with"], ["ends_with", "ends with"],
@@ -16,15 +16,15 @@ const operators: [string, string][] = [
 ];
 const single = new Set(["is_empty", "is_not_empty", "is_true", "is_false", "exists", "not_exists"]);
 
-const written = (v: any) => (v === undefined || v === null ? "" : typeof v === "string" ? v : JSON.stringify(v));
+const written = (v: unknown) => (v === undefined || v === null ? "" : typeof v === "string" ? v : JSON.stringify(v));
 
 /** Reads what was typed: numbers, true, false and lists as such, anything else as text. */
-function typed(t: string): any {
+function typed(t: string): unknown {
   if (hasTemplate(t) || !/^(-?\d+(\.\d+)?|true|false|null|\[.*\])$/s.test(t.trim())) return t;
   try { return JSON.parse(t); } catch { return t; }
 }
 
-export function ConditionsField({ value, onChange, path }: { value: any; onChange: (v: any) => void; path: string }) {
+export function ConditionsField({ value, onChange, path }: { value: unknown; onChange: (v: unknown) => void; path: string }) {
   const { readonly } = useContext(NodeContext);
   if (value !== undefined && !Array.isArray(value)) return <JsonField value={value} onChange={onChange} />;
   const list: Condition[] = value ?? [];
@@ -50,7 +50,7 @@ export function ConditionsField({ value, onChange, path }: { value: any; onChang
 }
 
 /** Conditions on columns of a table. */
-export function RowConditionsField({ value, onChange, path }: { value: any; onChange: (v: any) => void; path: string }) {
+export function RowConditionsField({ value, onChange, path }: { value: unknown; onChange: (v: unknown) => void; path: string }) {
   const { readonly } = useContext(NodeContext);
   if (value !== undefined && !Array.isArray(value)) return <JsonField value={value} onChange={onChange} />;
   const list: RowCondition[] = value ?? [];
@@ -74,10 +74,10 @@ export function RowConditionsField({ value, onChange, path }: { value: any; onCh
   );
 }
 
-type Case = { id?: string; value?: any; conditions?: Condition[]; combinator?: string };
+type Case = { id?: string; value?: unknown; conditions?: Condition[]; combinator?: string };
 
 /** The cases of a switch. Each is a way out; a renamed one keeps its edges. */
-export function CasesField({ value, onChange, path }: { value: any; onChange: (v: any) => void; path: string }) {
+export function CasesField({ value, onChange, path }: { value: unknown; onChange: (v: unknown) => void; path: string }) {
   const { editor, node, readonly } = useContext(NodeContext);
   if (value !== undefined && !Array.isArray(value)) return <JsonField value={value} onChange={onChange} />;
   const list: Case[] = value ?? [];
@@ -107,7 +107,7 @@ export function CasesField({ value, onChange, path }: { value: any; onChange: (v
           </div>
           {!readonly && <Segments label={`Case ${i + 1} by`} value={c?.conditions ? "conditions" : "value"} options={[["value", "Value"], ["conditions", "Conditions"]]}
             onChange={(v) => onChange(list.map((x, j) => (j !== i ? x : v === "value" ? { id: x.id, value: "" } : { id: x.id, conditions: [{ left: "", operator: "equals", right: "" }] })))} />}
-          {c?.conditions ? <ConditionsField value={c.conditions} path={`${path}[${i}].conditions`} onChange={(v) => set(i, { conditions: v ?? [] })} />
+          {c?.conditions ? <ConditionsField value={c.conditions} path={`${path}[${i}].conditions`} onChange={(v) => set(i, { conditions: (v ?? []) as Condition[] })} />
             : <TemplateField value={written(c?.value)} onInput={(t) => set(i, { value: typed(t) })} label={`Value of case ${i + 1}`} />}
           {(c?.conditions?.length ?? 0) > 1 && !readonly && <Segments label="Combine by" value={c.combinator ?? "and"} options={[["and", "All hold"], ["or", "One holds"]]} onChange={(v) => set(i, { combinator: v })} />}
         </div>

@@ -2,7 +2,7 @@
 // themselves, others by choice.
 import { useEffect, useState } from "preact/hooks";
 
-import { agentId, get, path } from "../data";
+import { agentId, type API, get, path } from "../data";
 import { Button, Dialog, ErrorCard, Name, Segments, Skeleton, When } from "../ui";
 import { type Doc, type Editor, type Link, readGraph, type Step } from "./base";
 
@@ -13,7 +13,7 @@ export type Merged = { nodes: Step[]; edges: Link[]; both: { id: string; mine?: 
 
 /** Joins two changes of one graph, node by node. Where both sides changed a node, mine is taken and it is named. */
 export function merge(base: { nodes: Step[]; edges: Link[] }, mine: { nodes: Step[]; edges: Link[] }, theirs: { nodes: Step[]; edges: Link[] }): Merged {
-  const by = (l: { id: string }[]) => new Map(l.map((x) => [x.id, x as any]));
+  const by = <T extends { id: string }>(l: T[]) => new Map(l.map((x) => [x.id, x]));
   const [b, m, t] = [by(base.nodes), by(mine.nodes), by(theirs.nodes)];
   const both: Merged["both"] = [];
   const nodes: Step[] = [];
@@ -41,9 +41,9 @@ const choose = (merged: Merged, theirs: ReadonlySet<string>): { nodes: Step[]; e
 };
 
 export function ConflictDialog({ editor, base, close, reload, overwrite, copy }: {
-  editor: Editor; base: any; close: () => void; reload: () => Promise<void>; overwrite: (doc: Partial<Doc>, version: number) => Promise<void>; copy: () => Promise<void>;
+  editor: Editor; base: API.Workflow; close: () => void; reload: () => Promise<void>; overwrite: (doc: Partial<Doc>, version: number) => Promise<void>; copy: () => Promise<void>;
 }) {
-  const [now, setNow] = useState<any>();
+  const [now, setNow] = useState<API.Workflow>();
   const [error, setError] = useState<Error>();
   const [theirs, setTheirs] = useState<ReadonlySet<string>>(new Set());
   useEffect(() => { get(path("agents", agentId.value, "workflows", base.id)).then(setNow, setError); }, []);
@@ -52,7 +52,7 @@ export function ConflictDialog({ editor, base, close, reload, overwrite, copy }:
   const merged = merge(before, editor.doc.value, theirGraph);
   const join = async () => {
     const doc = editor.doc.value;
-    const other = (name: "name" | "description" | "settings") => (same(doc[name], base[name] ?? "") ? now[name] ?? doc[name] : doc[name]);
+    const other = <K extends "name" | "description" | "settings">(name: K): Doc[K] => (same(doc[name], base[name] ?? "") ? (now[name] ?? doc[name]) as Doc[K] : doc[name]);
     await overwrite({ ...choose(merged, theirs), notes: same(doc.notes, before.notes) ? theirGraph.notes : doc.notes, name: other("name"), description: other("description"), settings: other("settings") }, now.version);
     close();
   };

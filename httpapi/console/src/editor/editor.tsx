@@ -2,10 +2,10 @@
 import type { VNode } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { agentId, ApiError, get, go, href, mayEdit, onChange, path, post, put, route, setQuery } from "../data";
+import { agentId, type API, ApiError, asError, get, go, href, mayEdit, onChange, path, post, put, route, setQuery } from "../data";
 import { Badge, Button, ErrorCard, Icon, Menu, Name, openDialog, Segments, Skeleton, tell, When, type MenuItem } from "../ui";
-import type { CanvasActions } from "./canvas";
-import { Canvas, copyText, type Doc, Editor, fingerprint, GraphJson, isNote, loadCatalog, NodePanel, NodeShelf, type NodeType, Outline, paste, placed, readCopy, readExecution, readGraph, removeFrom, TestPanel, tidy, typeOf, Versions, wayOf, waysOut, writeGraph, zone } from "./base";
+import type { CanvasActions, Flow } from "./canvas";
+import { Canvas, copyText, type Doc, Editor, fingerprint, GraphJson, isNote, loadCatalog, NodePanel, NodeShelf, type NodeType, Outline, paste, placed, type Preview, readCopy, readExecution, readGraph, removeFrom, TestPanel, tidy, typeOf, Versions, wayOf, waysOut, writeGraph, zone } from "./base";
 import { dropDraft, type Draft, openDraft, readDraft } from "./drafts";
 import { editorKeys } from "./keys";
 import { Others } from "./presence";
@@ -25,11 +25,11 @@ const palette = () => import("./palette");
 const openPalette = (triggers: boolean, pick: (t: NodeType) => void) => palette().then(({ NodePalette }) => { openDialog((close) => <NodePalette title="Add a node" triggers={triggers} close={close} pick={pick} />); }, tell);
 
 const workflowAt = <const M extends string[]>(id: string, ...more: M) => path("agents", agentId.value, "workflows", id, ...more);
-const docOf = (w: any): Doc => ({ name: w.name, description: w.description ?? "", settings: w.settings, ...readGraph(w) });
+const docOf = (w: API.Workflow): Doc => ({ name: w.name, description: w.description ?? "", settings: w.settings, ...readGraph(w) });
 
 /** Loads a workflow and the draft of it, and shows the editor. */
 export function EditorPage({ id }: { id: string }) {
-  const [loaded, setLoaded] = useState<{ workflow: any; editor: Editor; draft?: Draft }>();
+  const [loaded, setLoaded] = useState<{ workflow: API.Workflow; editor: Editor; draft?: Draft }>();
   const [error, setError] = useState<Error>();
   const load = async () => {
     try {
@@ -43,7 +43,7 @@ export function EditorPage({ id }: { id: string }) {
       const chosen = route.value.query.get("node");
       if (chosen && editor.node(chosen)) editor.select([chosen]);
       setLoaded({ workflow, editor, draft: draft && fingerprint(draft.doc) !== editor.saved.value ? draft : undefined });
-    } catch (e: any) { setError(e); }
+    } catch (e) { setError(asError(e)); }
   };
   useEffect(() => { void load(); }, [id]);
   if (error) return <div class="page"><p class="crumb"><a href={href(agentId.value, "workflows")}>Workflows</a></p><h1 tabIndex={-1}>Workflow</h1><ErrorCard error={error} retry={load} /></div>;
@@ -54,13 +54,13 @@ export function EditorPage({ id }: { id: string }) {
 const phone = () => matchMedia("(max-width: 48rem)").matches;
 type Tab = "" | "problems" | "test" | "versions" | "json";
 
-function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; editor: Editor; draft?: Draft }) {
+function Workflow({ workflow: first, editor, draft: kept }: { workflow: API.Workflow; editor: Editor; draft?: Draft }) {
   const [workflow, setWorkflow] = useState(first);
   const [draft, setDraft] = useState(kept);
   const [outline, setOutline] = useState(phone);
   const [drafted, setDrafted] = useState<{ summary: string; before: Doc }>();
   const [test, setTest] = useState<TestState>({ running: false, results: [] });
-  const flow = useRef<any>(null);
+  const flow = useRef<Flow | null>(null);
   const root = useRef<HTMLDivElement>(null);
   const id = workflow.id;
   const tab = (route.value.query.get("tab") ?? "") as Tab;
@@ -98,7 +98,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: any; edi
       const was = workflow;
       setWorkflow(now);
       tell(status && status !== was.status ? { active: "It is live", paused: "It is paused", draft: "Back to draft", archived: "It is archived" }[status] ?? "Saved" : now.version === was.version ? "Saved" : `Saved as version ${now.version}`);
-    } catch (e: any) {
+    } catch (e) {
       if (e instanceof ApiError && (e.status === 409 || e.status === 412)) {
         const { ConflictDialog } = await import("./conflict");
         openDialog((close) => <ConflictDialog editor={editor} base={workflow} close={close} reload={reload} overwrite={(joined, newest) => { editor.change(joined); return save(status, newest); }} copy={copyAside} />);
@@ -329,7 +329,7 @@ function useSamples(editor: Editor, id: string) {
   }, [id]);
 }
 
-const placeTruncated = (output: any) => output && typeof output === "object" && output.truncated === true && typeof output.head === "string";
+const placeTruncated = (output: unknown) => { const o = output as Partial<Preview> | null; return o?.truncated === true && typeof o.head === "string"; };
 
 function DraftOffer({ draft, version, keep, drop }: { draft: Draft; version: number; keep: () => Promise<void>; drop: () => Promise<void> }) {
   return (

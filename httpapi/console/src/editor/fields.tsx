@@ -12,7 +12,7 @@ import { SqlField } from "./sqlfield";
 import { hasTemplate } from "./template";
 import { NodeContext, TemplateField } from "./templatefield";
 
-export type FieldProps = { name: string; schema: Schema; value: any; onChange: (v: any) => void; required?: boolean; path: string; issue?: (path: string) => string | undefined };
+export type FieldProps = { name: string; schema: Schema; value: unknown; onChange: (v: unknown) => void; required?: boolean; path: string; issue?: (path: string) => string | undefined };
 
 export const is = (s: Schema, kind: string) => [s.type].flat().includes(kind);
 
@@ -27,10 +27,12 @@ export function FieldFrame({ title, schema, required, error, path, children, id,
   );
 }
 
-const pretty = (v: any) => (v === undefined ? "" : typeof v === "string" ? v : JSON.stringify(v, null, 2));
+/** A value in a field of text. */
+const asText = (v: unknown) => (v === undefined || v === null ? "" : typeof v === "string" ? v : JSON.stringify(v));
+const pretty = (v: unknown) => (v === undefined ? "" : typeof v === "string" ? v : JSON.stringify(v, null, 2));
 
 /** JSON as text; what is no JSON yet stays on the page. With text, text that is no JSON is a value too. */
-export function JsonField({ id, value, onChange, rows = 4, text, label }: { id?: string; value: any; onChange: (v: any) => void; rows?: number; text?: boolean; label?: string }) {
+export function JsonField({ id, value, onChange, rows = 4, text, label }: { id?: string; value: unknown; onChange: (v: unknown) => void; rows?: number; text?: boolean; label?: string }) {
   const [typed, setTyped] = useState(pretty(value));
   const [wrong, setWrong] = useState(false);
   const { readonly } = useContext(NodeContext);
@@ -64,15 +66,15 @@ function NumberField({ id, schema, value, onChange }: FieldProps & { id: string 
 /** Yes or no, or a template. */
 function TruthField({ id, schema, value, onChange }: FieldProps & { id: string }) {
   const { readonly } = useContext(NodeContext);
-  if (hasTemplate(value)) return <TemplateField id={id} value={value} onInput={(v) => onChange(v || undefined)} />;
+  if (typeof value === "string" && hasTemplate(value)) return <TemplateField id={id} value={value} onInput={(v) => onChange(v || undefined)} />;
   const on = value ?? schema.default ?? false;
   return <span class="switch"><input id={id} type="checkbox" role="switch" checked={on === true} disabled={readonly} onChange={(e) => onChange(e.currentTarget.checked === (schema.default ?? false) ? undefined : e.currentTarget.checked)} /></span>;
 }
 
 function ChoiceField({ id, schema, value, onChange }: FieldProps & { id: string }) {
   const { readonly } = useContext(NodeContext);
-  if (hasTemplate(value)) return <TemplateField id={id} value={value} onInput={(v) => onChange(v || undefined)} />;
-  const now = value ?? schema.default ?? "";
+  if (typeof value === "string" && hasTemplate(value)) return <TemplateField id={id} value={value} onInput={(v) => onChange(v || undefined)} />;
+  const now = asText(value ?? schema.default);
   const pick = (v: string) => onChange(v === schema.default ? undefined : v || undefined);
   if (schema.enum!.length <= 3 && schema.default !== undefined && !readonly) return <Segments label={schema.title ?? ""} value={String(now)} options={schema.enum!.map((v) => [v, v])} onChange={pick} />;
   return (
@@ -111,14 +113,14 @@ function ChipsField({ id, value, onChange }: FieldProps & { id: string }) {
 function KeyValueField({ id, schema, value, onChange, path }: FieldProps & { id: string }) {
   const { readonly } = useContext(NodeContext);
   const [asJson, setAsJson] = useState(false);
-  const object = value && typeof value === "object" && !Array.isArray(value) ? value as Record<string, any> : undefined;
-  const [rows, setRows] = useState<[string, any][]>(Object.entries(object ?? {}));
+  const object = value && typeof value === "object" && !Array.isArray(value) ? value as Record<string, unknown> : undefined;
+  const [rows, setRows] = useState<[string, unknown][]>(Object.entries(object ?? {}));
   useEffect(() => {
     const now = Object.fromEntries(rows.filter(([k]) => k));
     if (JSON.stringify(now) !== JSON.stringify(object ?? {})) setRows(Object.entries(object ?? {}));
   }, [JSON.stringify(object)]);
   if (asJson || (value !== undefined && !object)) return <><JsonField id={id} value={value} onChange={onChange} />{object !== undefined || value === undefined ? <button type="button" class="link small" onClick={() => setAsJson(false)}>As rows</button> : null}</>;
-  const set = (next: [string, any][]) => {
+  const set = (next: [string, unknown][]) => {
     setRows(next);
     const made = Object.fromEntries(next.filter(([k]) => k));
     onChange(Object.keys(made).length ? made : undefined);
@@ -144,10 +146,13 @@ function SecretField({ id, value, onChange }: FieldProps & { id: string }) {
   const [open, setOpen] = useState(false);
   const stored = typeof value === "string" && /^\*+$/.test(value);
   if (stored && !open) return <div class="row"><span class="muted">is set</span>{!readonly && <Button onClick={() => { setOpen(true); onChange(undefined); }}>Replace</Button>}</div>;
-  return <input id={id} type={(hasTemplate(value) ? "text" : "password") as "password"} autocomplete="off" value={value ?? ""} readOnly={readonly} onInput={(e) => onChange(e.currentTarget.value || undefined)} />;
+  return <input id={id} type={(hasTemplate(value) ? "text" : "password") as "password"} autocomplete="off" value={asText(value)} readOnly={readonly} onInput={(e) => onChange(e.currentTarget.value || undefined)} />;
 }
 
-const lists: Record<string, { at: string[]; list: string; section: string; name: (r: any) => string }> = {
+/** What the list of something in the agent has of one. */
+type Listed = { id?: string; name: string; title?: string; url?: string };
+
+const lists: Record<string, { at: string[]; list: string; section: string; name: (r: Listed) => string }> = {
   gateway: { at: ["gateways"], list: "gateways", section: "channels", name: (r) => r.name },
   source: { at: ["sources"], list: "sources", section: "knowledge", name: (r) => r.name },
   table: { at: ["tables"], list: "tables", section: "tables", name: (r) => r.name },
@@ -155,7 +160,7 @@ const lists: Record<string, { at: string[]; list: string; section: string; name:
   credential: { at: ["credentials"], list: "credentials", section: "credentials", name: (r) => r.name },
   api: { at: ["apis"], list: "apis", section: "apis", name: (r) => r.name },
   workflow: { at: ["workflows"], list: "workflows", section: "workflows", name: (r) => r.name },
-  session: { at: ["browser"], list: "sessions", section: "browser", name: (r) => r.title || r.url || r.id },
+  session: { at: ["browser"], list: "sessions", section: "browser", name: (r) => r.title || r.url || r.id! },
 };
 const events = ["manual", "webhook", "form", "schedule", "calendar", "message.received", "message.sent", "conversation.created", "contact.created", "contact.updated", "contact.deleted", "row.created", "row.updated", "row.deleted", "source.ready", "source.error",
   "workflow.complete", "workflow.errored", "workflow.terminated", "schedule.missed", "gateway.active", "gateway.error", "gateway.event", "browser.takeover.completed", "browser.takeover.expired"];
@@ -170,7 +175,7 @@ function ReferenceField({ id, schema, value, onChange }: FieldProps & { id: stri
     const from = lists[kind];
     if (kind === "event") setRows(events.map((e) => [e, e]));
     if (!from) return;
-    get(at("agents", agentId.value, ...from.at), { limit: 200 }).then((d) => setRows(((d as Record<string, any[]>)[from.list] ?? []).map((r: any) => [r.id ?? r.name, from.name(r)])), () => {});
+    get(at("agents", agentId.value, ...from.at), { limit: 200 }).then((d) => setRows(((d as Record<string, Listed[]>)[from.list] ?? []).map((r) => [r.id ?? r.name, from.name(r)])), () => {});
   }, [kind]);
   const listId = useId();
   if (many && (typeof value === "boolean" || value === undefined || Array.isArray(value))) {
@@ -187,11 +192,11 @@ function ReferenceField({ id, schema, value, onChange }: FieldProps & { id: stri
   }
   const known = rows.some(([v]) => v === value);
   if (kind === "event" || kind === "model" || hasTemplate(value) || (value && !known)) {
-    return <><input id={id} value={value ?? ""} list={listId} readOnly={readonly} placeholder={schema.default} onInput={(e) => onChange(e.currentTarget.value || undefined)} /><datalist id={listId}>{rows.map(([v, name]) => <option value={v}>{name}</option>)}</datalist></>;
+    return <><input id={id} value={asText(value)} list={listId} readOnly={readonly} placeholder={asText(schema.default)} onInput={(e) => onChange(e.currentTarget.value || undefined)} /><datalist id={listId}>{rows.map(([v, name]) => <option value={v}>{name}</option>)}</datalist></>;
   }
   return (
     <div class="row nowrap">
-      <select id={id} class="grow" disabled={readonly} value={value ?? ""} onChange={(e) => onChange(e.currentTarget.value === "{{" ? "{{}}" : e.currentTarget.value || undefined)}>
+      <select id={id} class="grow" disabled={readonly} value={asText(value)} onChange={(e) => onChange(e.currentTarget.value === "{{" ? "{{}}" : e.currentTarget.value || undefined)}>
         <option value="" selected={!value}>{rows.length ? "–" : "None yet"}</option>
         {rows.map(([v, name]) => <option value={v} selected={v === value}>{name}</option>)}
         {kind !== "credential" && kind !== "api" && <option value="{{">Use a template…</option>}
@@ -212,12 +217,12 @@ function FormFieldsField({ value, onChange, path, issue }: FieldProps) {
   return <FormFields value={value ?? []} readonly={readonly} issue={(p) => issue?.(path + p)} onChange={(list) => onChange(list.length ? list : undefined)} />;
 }
 
-const widgets: Record<string, (p: FieldProps & { id: string }) => any> = {
-  textarea: (p) => (typeof p.value === "string" || (p.value === undefined && is(p.schema, "string")) ? <TemplateField id={p.id} rows={3} value={p.value ?? ""} onInput={(v) => p.onChange(v || undefined)} /> : <JsonField id={p.id} value={p.value} onChange={p.onChange} text />),
+const widgets: Record<string, (p: FieldProps & { id: string }) => ComponentChildren> = {
+  textarea: (p) => (typeof p.value === "string" || (p.value === undefined && is(p.schema, "string")) ? <TemplateField id={p.id} rows={3} value={asText(p.value)} onInput={(v) => p.onChange(v || undefined)} /> : <JsonField id={p.id} value={p.value} onChange={p.onChange} text />),
   template: (p) => <JsonField id={p.id} value={p.value} onChange={p.onChange} rows={1} text />,
   javascript: (p) => <ScriptField {...p} />,
-  sql: (p) => <SqlField label={p.schema.title ?? p.name} value={p.value ?? ""} invalid={Boolean(p.issue?.(p.path))} onInput={(v) => p.onChange(v || undefined)} />,
-  selector: (p) => <TemplateField id={p.id} code value={p.value ?? ""} onInput={(v) => p.onChange(v || undefined)} placeholder="#id, .class, text=…" />,
+  sql: (p) => <SqlField label={p.schema.title ?? p.name} value={asText(p.value)} invalid={Boolean(p.issue?.(p.path))} onInput={(v) => p.onChange(v || undefined)} />,
+  selector: (p) => <TemplateField id={p.id} code value={asText(p.value)} onInput={(v) => p.onChange(v || undefined)} placeholder="#id, .class, text=…" />,
   duration: (p) => <NumberField {...p} />,
   chips: (p) => <ChipsField {...p} />,
   keyvalue: (p) => <KeyValueField {...p} />,
@@ -240,7 +245,7 @@ export function SchemaField(props: FieldProps) {
     : schema["x-ref"] === "operation" ? <OperationField {...p} />
     : schema["x-ref"] ? <ReferenceField {...p} />
     : schema["x-widget"] && widgets[schema["x-widget"]] ? widgets[schema["x-widget"]](p)
-    : schema.properties ? <fieldset class="nested"><Fields schema={schema} value={value ?? {}} path={path} issue={issue} onChange={(v) => onChange(Object.keys(v).length ? v : undefined)} /></fieldset>
+    : schema.properties ? <fieldset class="nested"><Fields schema={schema} value={(value ?? {}) as Record<string, unknown>} path={path} issue={issue} onChange={(v) => onChange(Object.keys(v).length ? v : undefined)} /></fieldset>
     : schema.enum ? <ChoiceField {...p} />
     : is(schema, "boolean") ? <TruthField {...p} />
     : is(schema, "number") && !is(schema, "string") ? <NumberField {...p} />
@@ -252,10 +257,10 @@ export function SchemaField(props: FieldProps) {
 }
 
 /** The fields of an object; those for few are folded away unless one is set or wrong. */
-export function Fields({ schema, value, onChange, path, issue }: { schema: Schema; value: Record<string, any>; onChange: (v: Record<string, any>) => void; path: string; issue?: (path: string) => string | undefined }) {
-  const holds = (other: string, values: string[]) => values.includes(value[other] ?? schema.properties?.[other]?.default);
+export function Fields({ schema, value, onChange, path, issue }: { schema: Schema; value: Record<string, unknown>; onChange: (v: Record<string, unknown>) => void; path: string; issue?: (path: string) => string | undefined }) {
+  const holds = (other: string, values: string[]) => values.includes(asText(value[other] ?? schema.properties?.[other]?.default));
   const all = fieldsOf(schema).filter(([name, s]) => value[name] !== undefined || Object.entries(s["x-when"] ?? {}).every(([other, values]) => holds(other, values)));
-  const set = (name: string) => (v: any) => {
+  const set = (name: string) => (v: unknown) => {
     const next = { ...value };
     if (v === undefined) delete next[name]; else next[name] = v;
     onChange(next);

@@ -3,9 +3,13 @@
 import type { API } from "../data";
 import type { NodeType } from "./catalog";
 
-export type Data = Record<string, any>;
-export type Step = { id: string; type: string; position?: { x: number; y: number }; data?: Data; metadata?: any; [key: string]: any };
-export type Link = { id: string; source: string; target: string; sourceHandle?: string; [key: string]: any };
+export type Data = Record<string, unknown>;
+/** What the editor keeps with a node: an output that tests use in place of running it, a note below it, and with the first node the notes on the canvas. */
+export type Metadata = { pin?: unknown; note?: unknown; notes?: unknown; [key: string]: unknown };
+export type Step = { id: string; type: string; position?: { x: number; y: number }; data?: Data; metadata?: Metadata; [key: string]: unknown };
+/** A graph as it is sent and stored: its edges need no id. */
+export type Stored = { nodes?: Step[]; edges?: { id?: string; source: string; target: string; sourceHandle?: string; [key: string]: unknown }[] };
+export type Link = { id: string; source: string; target: string; sourceHandle?: string; [key: string]: unknown };
 /** A note on the canvas. */
 export type Note = { id: string; text: string; x: number; y: number; width: number; height: number; color?: string };
 export type Graph = { nodes: Step[]; edges: Link[]; notes?: Note[] };
@@ -32,13 +36,13 @@ export const isNote = (id: string) => id.startsWith(noteMark);
 const number = (v: unknown, otherwise: number) => (typeof v === "number" && Number.isFinite(v) ? v : otherwise);
 
 /** Notes are kept with the metadata of a node, which needs no version. */
-function readNotes(nodes: any[]): Note[] {
+function readNotes(nodes: Step[]): Note[] {
   const found = nodes.flatMap((n) => (Array.isArray(n.metadata?.notes) ? n.metadata.notes : [])).filter((n) => n && typeof n.text === "string");
   const taken = new Set<string>();
   return found.map((n) => ({ id: freshId("note", taken), text: n.text, x: number(n.x, 0), y: number(n.y, 0), width: Math.max(smallestNote, number(n.width, 240)), height: Math.max(smallestNote / 2, number(n.height, 120)), ...(noteColors.includes(n.color) && n.color && { color: n.color }) }));
 }
 
-function withoutNotes(n: any) {
+function withoutNotes(n: Step): Step {
   if (n.metadata?.notes === undefined) return n;
   const { notes: _, ...metadata } = n.metadata;
   const { metadata: _m, ...rest } = n;
@@ -46,7 +50,7 @@ function withoutNotes(n: any) {
 }
 
 /** Reads the graph of a workflow; edges without an id get one for the editor. */
-export function readGraph(w: { nodes?: any[]; edges?: any[] }): Graph {
+export function readGraph(w: Stored): Graph {
   const seen = new Set<string>();
   const edges = (w.edges ?? []).map((e) => {
     let id = text(e.id) || `${ownId}${e.source}:${e.sourceHandle ?? ""}:${e.target}`;
@@ -62,8 +66,8 @@ export function readGraph(w: { nodes?: any[]; edges?: any[] }): Graph {
 const ofCanvas = ["selected", "dragging", "measured"];
 
 /** The graph as it is saved. */
-export function writeGraph({ nodes, edges, notes }: Graph): { nodes: any[]; edges: any[] } {
-  const clean = (o: any) => Object.fromEntries(Object.entries(o).filter(([k]) => !ofCanvas.includes(k)));
+export function writeGraph({ nodes, edges, notes }: Graph): { nodes: Step[]; edges: Omit<Link, "id">[] } {
+  const clean = <T extends object>(o: T) => Object.fromEntries(Object.entries(o).filter(([k]) => !ofCanvas.includes(k))) as T;
   const held = (n: Step, i: number) => (i === 0 && notes?.length ? { metadata: { ...n.metadata, notes: notes.map(({ id: _, ...note }) => note) } } : {});
   return {
     nodes: nodes.map((n, i) => clean({ ...n, ...held(n, i), ...(n.position && { position: { x: Math.round(n.position.x), y: Math.round(n.position.y) } }) })),
@@ -71,7 +75,7 @@ export function writeGraph({ nodes, edges, notes }: Graph): { nodes: any[]; edge
   };
 }
 
-const sorted = (_: string, value: any) =>
+const sorted = (_: string, value: unknown) =>
   value && typeof value === "object" && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value;
 
 const written = new WeakMap<object, string>(); // of nodes and edges, which are never changed in place
@@ -89,7 +93,7 @@ export function fingerprint(doc: Doc): string {
 }
 
 const caseIds = (node: Step, field: string): string[] =>
-  (Array.isArray(node.data?.[field]) ? node.data![field] : []).map((c: any) => text(c?.id)).filter(Boolean);
+  (Array.isArray(node.data?.[field]) ? node.data![field] : []).map((c: { id?: unknown } | null) => text(c?.id)).filter(Boolean);
 
 /** The ways out of a node beside error; [onlyWay] where it has one. */
 export function waysOut(node: Step, type?: NodeType): string[] {
@@ -151,7 +155,8 @@ export function paste(graph: Graph, part: Graph, dx: number, dy: number): { grap
   return { graph: { nodes: [...graph.nodes, ...nodes], edges: [...graph.edges, ...edges] }, ids: nodes.map((n) => n.id) };
 }
 
-function renameIn(value: any, names: Map<string, string>): any {
+function renameIn<T>(value: T, names: Map<string, string>): T;
+function renameIn(value: unknown, names: Map<string, string>): unknown {
   if (typeof value === "string") {
     return value.replace(/\{\{[^{}]*\}\}/g, (t) => t.replace(/\bnodes\.([A-Za-z0-9_-]+)/g, (m, id) => (names.has(id) ? `nodes.${names.get(id)}` : m)));
   }

@@ -1,7 +1,7 @@
 // Smaller parts of the editor: settings, the webhook's address, connecting by a list, and the graph as text.
 import { useState } from "preact/hooks";
 
-import { absolute, agent, agentId, saveFile } from "../data";
+import { absolute, agent, agentId, type API, asError, saveFile } from "../data";
 import { Button, CopyButton, Dialog, FormDialog, SelectField, type MenuItem, openMenu, Switch, TextArea, TextField, tell } from "../ui";
 import { type Editor, onlyWay, placed, readGraph, type Step, typeName, typeOf, waysOut, writeGraph } from "./base";
 
@@ -35,10 +35,10 @@ const callers: Record<string, string> = { "standard-webhooks": "Calls are signed
   bearer: "Calls include a bearer token.", basic: "Calls include a user name and password.", none: "Anyone who knows the address can call it." };
 
 /** The address that starts the workflow, and how it is called. */
-export function HookCard({ workflow, close }: { workflow: any; close: () => void }) {
+export function HookCard({ workflow, close }: { workflow: Pick<API.Workflow, "id" | "status"> & { nodes: Step[] }; close: () => void }) {
   const address = absolute("agents", agent.value?.id ?? agentId.value, "hooks", workflow.id);
-  const trigger = workflow.nodes.find((n: Step) => n.type === "trigger" && n.data?.event === "webhook");
-  const kind = trigger?.data?.auth?.type;
+  const trigger = workflow.nodes.find((n) => n.type === "trigger" && n.data?.event === "webhook");
+  const kind = (trigger?.data?.auth as { type?: string } | undefined)?.type;
   const who = kind && Object.hasOwn(callers, kind) ? callers[kind] : "The caller needs an identity or an API key with the admin role. To let others in, change “Who may call the webhook” in the trigger.";
   const curl = `curl -X POST ${address} \\\n  -H 'Content-Type: application/json' \\\n  -d '{}'`;
   return (
@@ -83,14 +83,14 @@ export function GraphJson({ editor }: { editor: Editor }) {
   const apply = async () => {
     try {
       const value = JSON.parse(typed);
-      const objects = (list: any) => Array.isArray(list) && list.every((v) => v && typeof v === "object" && !Array.isArray(v));
+      const objects = (list: unknown) => Array.isArray(list) && list.every((v) => v && typeof v === "object" && !Array.isArray(v));
       if (!objects(value?.nodes) || !objects(value?.edges ?? [])) throw new Error("A graph is an object with the arrays nodes and edges.");
-      if (value.nodes.some((n: any) => typeof n.id !== "string" || !n.id || typeof n.type !== "string")) throw new Error("Every node needs an id and a type.");
-      if (new Set(value.nodes.map((n: any) => n.id)).size !== value.nodes.length) throw new Error("Two nodes have the same id.");
+      if (value.nodes.some((n: Step) => typeof n.id !== "string" || !n.id || typeof n.type !== "string")) throw new Error("Every node needs an id and a type.");
+      if (new Set(value.nodes.map((n: Step) => n.id)).size !== value.nodes.length) throw new Error("Two nodes have the same id.");
       editor.set(await placed(readGraph(value)));
       setWrong("");
       tell("Applied");
-    } catch (error: any) { setWrong(error instanceof SyntaxError ? `Not valid JSON: ${error.message}` : error.message); }
+    } catch (error) { setWrong(error instanceof SyntaxError ? `Not valid JSON: ${error.message}` : asError(error).message); }
   };
   return (
     <div class="stack pad">
@@ -129,7 +129,7 @@ export function KeyHelp({ close }: { close: () => void }) {
 /** Saves the workflow as a file, without what tests pinned. */
 export function exportFile(editor: Editor) {
   const doc = editor.doc.value;
-  const { nodes, edges } = writeGraph({ nodes: doc.nodes.map(({ metadata, ...n }) => { const { pin: _, ...rest } = metadata ?? {}; return (Object.keys(rest).length ? { ...n, metadata: rest } : n) as any; }), edges: doc.edges, notes: doc.notes });
+  const { nodes, edges } = writeGraph({ nodes: doc.nodes.map(({ metadata, ...n }) => { const { pin: _, ...rest } = metadata ?? {}; return (Object.keys(rest).length ? { ...n, metadata: rest } : n) as Step; }), edges: doc.edges, notes: doc.notes });
   const text = JSON.stringify({ satchel: "workflow/1", name: doc.name, description: doc.description, settings: doc.settings, nodes, edges }, null, 2);
   saveFile(new Blob([text], { type: "application/json" }), `${doc.name || "workflow"}.json`);
 }

@@ -13,8 +13,9 @@ type Schema = { type?: string | string[]; description?: string; enum?: unknown[]
 const apiAt = <const M extends string[]>(...more: M) => at("agents", agentId.value, "apis", ...more);
 
 /** Chooses an operation of the node's API by words. */
-export function OperationField({ id, value, onChange }: { id: string; value: any; onChange: (v: any) => void }) {
+export function OperationField({ id, value: given, onChange }: { id: string; value: unknown; onChange: (v: unknown) => void }) {
   const { node, readonly } = useContext(NodeContext);
+  const value = typeof given === "string" ? given : "";
   const api = String(node.data?.api ?? "");
   const [search, setSearch] = useState("");
   const [open, setOpen] = useState(false);
@@ -50,7 +51,7 @@ function typed(text: string, schema: Schema): unknown {
 const written = (v: unknown) => (v === undefined ? "" : typeof v === "string" ? v : JSON.stringify(v, null, 2));
 
 /** The arguments of the node's operation, those that must be given first. */
-export function ArgumentsField({ id, value, onChange, path }: { id: string; value: any; onChange: (v: any) => void; path: string }) {
+export function ArgumentsField({ id, value, onChange, path }: { id: string; value: unknown; onChange: (v: unknown) => void; path: string }) {
   const { node, readonly } = useContext(NodeContext);
   const { api, operation } = (node.data ?? {}) as { api?: string; operation?: string };
   const found = useQuery(api && operation ? apiAt(api, "operations", operation) : null);
@@ -58,7 +59,7 @@ export function ArgumentsField({ id, value, onChange, path }: { id: string; valu
   const more = useId();
   if (!api || !operation) return <p id={id} class="muted small">Choose an operation first.</p>;
   const schema = found.data.value?.parameters as Schema | undefined;
-  const object: Record<string, any> = value && typeof value === "object" && !Array.isArray(value) ? value : {};
+  const object: Record<string, unknown> = value && typeof value === "object" && !Array.isArray(value) ? value as Record<string, unknown> : {};
   const properties = schema?.properties;
   if (!properties || json || (value !== undefined && object !== value)) return <><JsonField id={id} value={value} onChange={onChange} />{properties && object === value && <button type="button" class="link small" onClick={() => setJson(false)}>As a form</button>}</>;
   const set = (name: string, v: unknown) => {

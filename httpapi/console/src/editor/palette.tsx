@@ -20,7 +20,7 @@ function useMissing(): (t: NodeType) => string {
   const [have, setHave] = useState<Set<string> | null>(null);
   useEffect(() => {
     Promise.all([get(path("agents", agentId.value, "gateways"), { limit: 200 }), get(path("agents", agentId.value, "settings"))]).then(([g, s]) => {
-      setHave(new Set([...(g.gateways ?? []).flatMap((x: any) => [`gateway:${x.type}`, `gateway:${kinds[x.type] ?? x.type}`]), ...(s.llm_provider ? ["model"] : []), "browser"]));
+      setHave(new Set([...(g.gateways ?? []).flatMap((x) => [`gateway:${x.type}`, `gateway:${kinds[x.type] ?? x.type}`]), ...(s.llm_provider ? ["model"] : []), "browser"]));
     }, () => {});
   }, [agent.value?.id]);
   return (t) => (have ? t.needs.filter((n) => !have.has(n)).map(needText).join(", ") : "");

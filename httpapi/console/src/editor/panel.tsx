@@ -1,8 +1,9 @@
 // The panel of the node that is selected: its fields, what flows in, what came out, and its JSON.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
+import { asError } from "../data";
 import { Badge, Button, Icon, JsonTree, Menu, Name, Segments, span, tell, TextArea, TextField, type MenuItem } from "../ui";
-import { catalog, type Editor, fieldsOf, needText, renameNode, type Step, typeName, typeOf } from "./base";
+import { catalog, type Data, type Editor, fieldsOf, needText, renameNode, type Step, typeName, typeOf } from "./base";
 import { Fields, JsonField, SchemaField } from "./fields";
 import { PathTree } from "./pathtree";
 import { sampleOf, scopeOf } from "./template";
@@ -106,7 +107,7 @@ function NodeFields({ editor, node }: { editor: Editor; node: Step }) {
   const common = catalog.value.common;
   const issues = issueFinder(editor, node);
   const data = node.data ?? {};
-  const set = (next: Record<string, any>) => {
+  const set = (next: Record<string, unknown>) => {
     const changed = [...new Set([...Object.keys(next), ...Object.keys(data)])].filter((k) => next[k] !== data[k]);
     editor.changeNode(node.id, (n) => ({ ...n, data: { ...next } }), changed.join());
   };
@@ -118,7 +119,7 @@ function NodeFields({ editor, node }: { editor: Editor; node: Step }) {
       {node.data?.disabled && <div class="card warn row"><span class="grow">Disabled: its input passes through.</span><Button disabled={editor.readonly.value} onClick={() => editor.setData(node.id, ["disabled"], undefined)}>Enable</Button></div>}
       {type && <p class="muted small">{type.summary}{type.needs.map(needText).filter(Boolean).map((n) => <> <Badge tone="warn">{n}</Badge></>)}</p>}
       {rest.map(([field, issue]) => <p class="issue" role="alert">{field && <><code>{field}</code> </>}{issue}</p>)}
-      <TextField label="Name" value={data.label ?? ""} placeholder={editor.nameOf(node)} disabled={editor.readonly.value} onInput={(v) => editor.setData(node.id, ["label"], v || undefined)} />
+      <TextField label="Name" value={typeof data.label === "string" ? data.label : ""} placeholder={editor.nameOf(node)} disabled={editor.readonly.value} onInput={(v) => editor.setData(node.id, ["label"], v || undefined)} />
       {!type && <JsonData editor={editor} node={node} />}
       {type && oneOf ? <OneOf names={oneOf} editor={editor} node={node} set={set} find={issues.find} /> : type && <Fields schema={type.data} value={data} onChange={set} path="" issue={issues.find} />}
       {type && node.type !== "trigger" && (
@@ -136,7 +137,7 @@ function NodeFields({ editor, node }: { editor: Editor; node: Step }) {
 }
 
 /** Fields of which a node has one: they are chosen by name. */
-function OneOf({ names, editor, node, set, find }: { names: string[]; editor: Editor; node: Step; set: (d: Record<string, any>) => void; find: (p: string) => string | undefined }) {
+function OneOf({ names, editor, node, set, find }: { names: string[]; editor: Editor; node: Step; set: (d: Record<string, unknown>) => void; find: (p: string) => string | undefined }) {
   const type = typeOf(node.type)!;
   const data = node.data ?? {};
   const [mode, setMode] = useState(names.find((n) => data[n] !== undefined) ?? names[0]);
@@ -155,13 +156,13 @@ function OneOf({ names, editor, node, set, find }: { names: string[]; editor: Ed
 
 /** The data of a node of a type that the catalogue does not know. */
 function JsonData({ editor, node }: { editor: Editor; node: Step }) {
-  return <div class="field"><label>Data</label><JsonField label="Data" rows={10} value={node.data ?? {}} onChange={(v) => { if (v && typeof v === "object" && !Array.isArray(v)) editor.changeNode(node.id, (n) => ({ ...n, data: v }), "data"); }} /></div>;
+  return <div class="field"><label>Data</label><JsonField label="Data" rows={10} value={node.data ?? {}} onChange={(v) => { if (v && typeof v === "object" && !Array.isArray(v)) editor.changeNode(node.id, (n) => ({ ...n, data: v as Data }), "data"); }} /></div>;
 }
 
 /** A note for people, which stands below the node on the canvas. */
 function NodeNote({ editor, node }: { editor: Editor; node: Step }) {
   const set = (text: string) => editor.changeNode(node.id, (n) => { const { note: _, ...rest } = n.metadata ?? {}; const metadata = text ? { ...rest, note: text } : rest; const { metadata: _m, ...bare } = n; return Object.keys(metadata).length ? { ...n, metadata } : bare as Step; }, "note");
-  return <details class="more-fields" open={Boolean(node.metadata?.note)}><summary>Note</summary><TextArea label="Note on the canvas" rows={2} value={node.metadata?.note ?? ""} disabled={editor.readonly.value} onInput={set} /></details>;
+  return <details class="more-fields" open={Boolean(node.metadata?.note)}><summary>Note</summary><TextArea label="Note on the canvas" rows={2} value={typeof node.metadata?.note === "string" ? node.metadata.note : ""} disabled={editor.readonly.value} onInput={set} /></details>;
 }
 
 function NodeId({ editor, node }: { editor: Editor; node: Step }) {
@@ -195,7 +196,7 @@ function Input({ editor, node }: { editor: Editor; node: Step }) {
   );
 }
 
-const Tree = ({ title, value, path }: { title: string; value: any; path: (string | number)[] }) => <section><h3><Name>{title}</Name></h3><PathTree value={value} path={path} /></section>;
+const Tree = ({ title, value, path }: { title: string; value: unknown; path: (string | number)[] }) => <section><h3><Name>{title}</Name></h3><PathTree value={value} path={path} /></section>;
 
 function Output({ editor, node, pin }: { editor: Editor; node: Step; pin: () => void }) {
   const pinned = node.metadata?.pin !== undefined;
@@ -208,7 +209,7 @@ function Output({ editor, node, pin }: { editor: Editor; node: Step; pin: () => 
       {pinned ? (
         <>
           <p class="card warn">Tests use this output instead of running the node. Live executions ignore it.</p>
-          <JsonField label="Pinned output" rows={12} value={node.metadata.pin} onChange={(v) => editor.changeNode(node.id, (n) => ({ ...n, metadata: { ...n.metadata, pin: v ?? {} } }), "pin")} />
+          <JsonField label="Pinned output" rows={12} value={node.metadata?.pin} onChange={(v) => editor.changeNode(node.id, (n) => ({ ...n, metadata: { ...n.metadata, pin: v ?? {} } }), "pin")} />
         </>
       ) : known ? <JsonTree value={editor.samples.value[node.id]} />
         : <><p class="muted">Not run yet. Its output looks like this:</p><JsonTree value={sampleOf(editor, node)} /></>}
@@ -231,7 +232,7 @@ function NodeJson({ editor, node }: { editor: Editor; node: Step }) {
       editor.select([value.id]);
       setWrong("");
       tell("Applied");
-    } catch (error: any) { setWrong(error.message); }
+    } catch (error) { setWrong(asError(error).message); }
   };
   return (
     <div class="stack">

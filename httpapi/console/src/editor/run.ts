@@ -1,17 +1,18 @@
 // Executions as they happen: results of nodes by place, and what they make of
 // the marks on the canvas.
 import { get, path, stream } from "../data";
+import type { Stored } from "./graph";
 import type { Mark } from "./state";
 
 export type NodeResult = {
   node_id: string; type: string; status: string; started_at: string; duration_ms: number; attempt: number; iteration?: number; path?: string; handle?: string;
-  output?: any; output_bytes?: number; error?: { message: string; code: string; node_id?: string }; warnings?: string[]; logs?: { level: string; message: string }[]; approval?: { title?: string; message?: string };
+  output?: unknown; output_bytes?: number; error?: { message: string; code: string; node_id?: string }; warnings?: string[]; logs?: { level: string; message: string }[]; approval?: { title?: string; message?: string };
 };
 /** The beginning of a value that is too long to come along. */
 export type Preview = { truncated: true; bytes: number; head: string };
 export type Execution = {
-  id: string; workflow_id: string; version: number; status: string; trigger: string; input: any; output?: any; error?: { message: string; code: string; node_id?: string };
-  input_preview?: Preview; output_preview?: Preview; retried_from?: string; parent_id?: string; created_at: string; started_at?: string; completed_at?: string; node_results: NodeResult[]; nodes?: any[]; edges?: any[];
+  id: string; workflow_id: string; version: number; status: string; trigger: string; input?: Record<string, unknown>; output?: unknown; error?: { message: string; code: string; node_id?: string };
+  input_preview?: Preview; output_preview?: Preview; retried_from?: string; parent_id?: string; created_at: string; started_at?: string; completed_at?: string; node_results: NodeResult[]; nodes?: Stored["nodes"]; edges?: Stored["edges"];
 };
 
 export const isOver = (x: { status: string }) => !["queued", "running"].includes(x.status);

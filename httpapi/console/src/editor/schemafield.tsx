@@ -12,22 +12,26 @@ const types: [string, string][] = [["string", "Text"], ["number", "Number"], ["i
 const known = new Set(["type", "properties", "required", "additionalProperties"]);
 const knownOfField = new Set(["type", "description", "enum", "items"]);
 
+/** A schema as far as rows can say it. */
+type FieldSchema = { type?: string; enum?: unknown[]; items?: FieldSchema; properties?: Record<string, FieldSchema>; required?: string[]; description?: string; additionalProperties?: unknown };
+
 /** The rows of a schema; undefined when it says more than rows can. */
-export function rowsOf(schema: any): Row[] | undefined {
+export function rowsOf(value: unknown): Row[] | undefined {
+  const schema = value as FieldSchema | undefined;
   if (schema === undefined) return [];
-  if (!schema || typeof schema !== "object" || schema.type !== "object" || Object.keys(schema).some((k) => !known.has(k)) || ![undefined, false].includes(schema.additionalProperties)) return undefined;
+  if (!schema || typeof schema !== "object" || schema.type !== "object" || Object.keys(schema).some((k) => !known.has(k)) || schema.additionalProperties !== undefined && schema.additionalProperties !== false) return undefined;
   const rows: Row[] = [];
-  for (const [name, field] of Object.entries<any>(schema.properties ?? {})) {
+  for (const [name, field] of Object.entries(schema.properties ?? {})) {
     if (!field || typeof field !== "object" || Object.keys(field).some((k) => !knownOfField.has(k))) return undefined;
     const type = field.enum ? "enum" : field.type === "array" ? `${field.items?.type}[]` : field.type;
-    if (!types.some(([t]) => t === type) || field.items && Object.keys(field.items).length > 1 || field.enum?.some((o: unknown) => typeof o !== "string" || o.includes(","))) return undefined;
+    if (!type || !types.some(([t]) => t === type) || field.items && Object.keys(field.items).length > 1 || field.enum?.some((o) => typeof o !== "string" || o.includes(","))) return undefined;
     rows.push({ name, type, required: (schema.required ?? []).includes(name), description: field.description ?? "", options: (field.enum ?? []).join(", ") });
   }
   return rows;
 }
 
 /** The schema of rows; undefined when none has a name. */
-export function schemaOf(rows: Row[]): any {
+export function schemaOf(rows: Row[]): unknown {
   const named = rows.filter((r) => r.name);
   if (!named.length) return undefined;
   const field = (r: Row) => ({
@@ -37,7 +41,7 @@ export function schemaOf(rows: Row[]): any {
   return { type: "object", properties: Object.fromEntries(named.map((r) => [r.name, field(r)])), required: named.filter((r) => r.required).map((r) => r.name), additionalProperties: false };
 }
 
-export function OutputSchemaField({ id, value, onChange }: { id: string; value: any; onChange: (v: any) => void }) {
+export function OutputSchemaField({ id, value, onChange }: { id: string; value: unknown; onChange: (v: unknown) => void }) {
   const { readonly } = useContext(NodeContext);
   const [asJson, setAsJson] = useState(false);
   const [rows, setRows] = useState<Row[]>(rowsOf(value) ?? []);

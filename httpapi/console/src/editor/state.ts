@@ -4,7 +4,7 @@ import { computed, signal } from "@preact/signals";
 
 import type { API } from "../data";
 import { newData, type NodeType, typeOf } from "./catalog";
-import { type Doc, fingerprint, type Graph, freshId, isNote, makeLink, type Note, noteNode, onlyWay, type Step, waysOut, writeGraph } from "./graph";
+import { type Data, type Doc, fingerprint, type Graph, freshId, isNote, makeLink, type Note, noteNode, onlyWay, type Step, waysOut, writeGraph } from "./graph";
 import { nodeWidth } from "./layout";
 import { nameOf, namesOf } from "./names";
 
@@ -24,8 +24,8 @@ export class Editor {
   issues = signal<Issue[]>([]);
   marks = signal<ReadonlyMap<string, Mark>>(new Map());
   /** The output of nodes, of the last test or the newest execution, by id. */
-  samples = signal<Record<string, any>>({});
-  payload = signal<any>(undefined);
+  samples = signal<Record<string, unknown>>({});
+  payload = signal<Record<string, unknown> | undefined>(undefined);
   readonly = signal(false);
   /** The field to focus: the path within the node that is shown. */
   focus = signal<{ field: string; at: number } | null>(null);
@@ -102,7 +102,7 @@ export class Editor {
 
   /** Sets a value of a node's data by its path; undefined removes the key. */
   setData(id: string, path: (string | number)[], value: unknown) {
-    this.changeNode(id, (n) => ({ ...n, data: setIn(n.data ?? {}, path, value) }), path.join("."));
+    this.changeNode(id, (n) => ({ ...n, data: setIn(n.data ?? {}, path, value) as Data }), path.join("."));
   }
 
   /** Adds a node: behind another by a way out, into an edge, or at a place. */
@@ -177,7 +177,7 @@ export class Editor {
 }
 
 /** A copy of a value with another at a path; undefined removes it. */
-export function setIn(value: any, path: (string | number)[], to: unknown): any {
+export function setIn(value: unknown, path: (string | number)[], to: unknown): unknown {
   if (!path.length) return to;
   const [key, ...rest] = path;
   if (Array.isArray(value)) {
@@ -186,7 +186,7 @@ export function setIn(value: any, path: (string | number)[], to: unknown): any {
     if (inner === undefined && !rest.length) list.splice(key as number, 1); else list[key as number] = inner;
     return list;
   }
-  const object: any = value && typeof value === "object" ? { ...value } : {};
+  const object: Record<string, unknown> = value && typeof value === "object" ? { ...value } : {};
   const inner = setIn(object[key], rest, to);
   if (inner === undefined) delete object[key]; else object[key] = inner;
   return object;

@@ -25,9 +25,9 @@ export function readPath(text: string): (string | number)[] | null {
 export const writePath = (path: (string | number)[]) =>
   path.map((p, i) => (typeof p === "number" ? `[${p}]` : /^[\p{L}_$][\p{L}\p{N}_$-]*$/u.test(p) ? (i ? `.${p}` : p) : `[${JSON.stringify(p)}]`)).join("");
 
-export const lookup = (scope: any, path: (string | number)[]) => path.reduce((v, key) => (v !== null && typeof v === "object" && Object.hasOwn(v, key) ? v[key] : undefined), scope);
+export const lookup = (scope: unknown, path: (string | number)[]) => path.reduce((v, key) => (v !== null && typeof v === "object" && Object.hasOwn(v, key) ? (v as Record<string | number, unknown>)[key] : undefined), scope);
 
-const asText = (v: any) => (v === null || v === undefined ? "" : typeof v === "object" ? JSON.stringify(v) : String(v));
+const asText = (v: unknown) => (v === null || v === undefined ? "" : typeof v === "object" ? JSON.stringify(v) : String(v));
 
 const months = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
 const days = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
@@ -42,7 +42,7 @@ function offsetOf(at: Date, timeZone: string): number {
 }
 
 /** Writes a moment by a format and the agent's time zone. */
-function writeDate(value: any, format: string): any {
+function writeDate(value: unknown, format: string): unknown {
   const moment = new Date(typeof value === "number" ? (Math.abs(value) < 1e11 ? value * 1000 : value) : String(value));
   if (Number.isNaN(moment.getTime())) return value;
   const ahead = offsetOf(moment, zone.value);
@@ -57,7 +57,7 @@ function writeDate(value: any, format: string): any {
   return format.replace(/\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DD|D|dddd|ddd|d|HH|H|hh|h|mm|m|ss|s|SSS|A|a|ZZ|Z|X|x/g, (t, literal) => (literal !== undefined ? literal : String(tokens[t])));
 }
 
-function applyFilter(value: any, filter: string): any {
+function applyFilter(value: unknown, filter: string): unknown {
   const [name, ...args] = filter.trim().split(/:(.*)/s);
   let argument = "";
   try { argument = args[0] ? JSON.parse(args[0].trim()) : ""; } catch { argument = args[0]; }
@@ -82,7 +82,7 @@ function applyFilter(value: any, filter: string): any {
 const inside = /\{\{((?:"(?:[^"\\]|\\.)*"|[^{}])*)\}\}/g;
 
 /** Fills the templates of a text. missing lists what leads nowhere. */
-export function fill(text: string, scope: any): { text: string; missing: string[] } {
+export function fill(text: string, scope: unknown): { text: string; missing: string[] } {
   const missing: string[] = [];
   const filled = text.replace(inside, (template, expression: string) => {
     const [head, ...rest] = expression.split(/\|(?=(?:[^"]*"[^"]*")*[^"]*$)/);
@@ -105,7 +105,7 @@ const examplePayload = (editor: Editor) => {
 };
 
 /** What a node gives, from its pin, the last test, the newest execution, or the catalogue's example. */
-export function sampleOf(editor: Editor, node: Step): any {
+export function sampleOf(editor: Editor, node: Step): unknown {
   if (node.metadata?.pin !== undefined) return node.metadata.pin;
   const samples = editor.samples.value;
   if (Object.hasOwn(samples, node.id)) return samples[node.id];
@@ -117,18 +117,18 @@ export function sampleOf(editor: Editor, node: Step): any {
 const passed = new Set(["if-else", "switch"]);
 
 /** What templates of a node see, with sample values. */
-export function scopeOf(editor: Editor, node: Step): Record<string, any> {
+export function scopeOf(editor: Editor, node: Step): Record<string, unknown> {
   const doc = editor.doc.value;
   const before = upstream(doc, node.id).filter((n) => n.id !== node.id);
   const trigger = before.find((n) => n.type === "trigger") ?? doc.nodes.find((n) => n.type === "trigger");
   const payload = trigger ? sampleOf(editor, trigger) : {};
-  const nodes: Record<string, any> = {};
+  const nodes: Record<string, unknown> = {};
   for (const n of before) nodes[n.id] = sampleOf(editor, n);
-  const loops: Record<string, any> = {};
+  const loops: Record<string, unknown> = {};
   for (const n of before.filter((b) => b.type === "loop").reverse()) {
     const items = n.data?.items;
     const path = typeof items === "string" ? readPath(items.replace(/^\{\{|\}\}$/g, "")) : null;
-    const list = Array.isArray(items) ? items : path ? lookup({ ...payload, nodes }, path) : undefined;
+    const list = Array.isArray(items) ? items : path ? lookup({ ...(payload as object), nodes }, path) : undefined;
     loops[String(n.data?.item_variable ?? "item")] = Array.isArray(list) ? list[0] : null;
     loops.index = 0;
   }
@@ -137,7 +137,7 @@ export function scopeOf(editor: Editor, node: Step): Record<string, any> {
 }
 
 /** What flows into a node: the output of the one before it, past decisions. */
-function inputOf(editor: Editor, node: Step, nodes: Record<string, any>): any {
+function inputOf(editor: Editor, node: Step, nodes: Record<string, unknown>): unknown {
   const doc = editor.doc.value;
   const from = (id: string, seen = new Set<string>()): Step[] => doc.edges.filter((e) => e.target === id && !seen.has(e.source)).flatMap((e) => {
     seen.add(e.source);
@@ -149,10 +149,10 @@ function inputOf(editor: Editor, node: Step, nodes: Record<string, any>): any {
   return Object.fromEntries(sources.map((s) => [s.id, nodes[s.id]]));
 }
 
-export type Suggestion = { insert: string; label: string; value?: any; note?: string };
+export type Suggestion = { insert: string; label: string; value?: unknown; note?: string };
 
 /** What may stand at the cursor of a text with templates: the start of what is replaced, and the suggestions. Null outside of a template. */
-export function suggest(text: string, cursor: number, scope: Record<string, any>, names: (id: string) => string): { from: number; list: Suggestion[] } | null {
+export function suggest(text: string, cursor: number, scope: Record<string, unknown>, names: (id: string) => string): { from: number; list: Suggestion[] } | null {
   const before = text.slice(0, cursor);
   const open = before.lastIndexOf("{{");
   if (open < 0 || before.indexOf("}}", open) >= 0) return null;
@@ -173,7 +173,7 @@ export function suggest(text: string, cursor: number, scope: Record<string, any>
   const fits = (k: string | number) => String(k).toLowerCase().includes(word) || (parent[0] === "nodes" && parent.length === 1 && names(String(k)).toLowerCase().includes(word));
   const list = keys.filter(fits).map((k) => {
     const path = writePath([...parent, k]);
-    return { insert: path, label: path, value: holder[k as any], note: parent[0] === "nodes" && parent.length === 1 ? names(String(k)) : undefined };
+    return { insert: path, label: path, value: (holder as Record<string | number, unknown>)[k], note: parent[0] === "nodes" && parent.length === 1 ? names(String(k)) : undefined };
   });
   return { from: open + 2 + (typed.length - written.length), list: list.slice(0, 40) };
 }

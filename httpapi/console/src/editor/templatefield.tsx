@@ -2,11 +2,11 @@
 import { createContext } from "preact";
 import { useContext, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import type { Editor, Step } from "./base";
+import { Editor, type Step } from "./base";
 import { fill, hasTemplate, labelsOf, scopeOf, suggest, type Suggestion } from "./template";
 
 /** The node whose fields are shown. */
-export const NodeContext = createContext<{ editor: Editor; node: Step; readonly: boolean }>(null as any);
+export const NodeContext = createContext<{ editor: Editor; node: Step; readonly: boolean }>({ editor: new Editor(), node: { id: "", type: "" }, readonly: true });
 
 /** The field that was last typed into: a path of the input tree goes there. */
 let lastField: { el: HTMLElement; insert: (text: string) => void } | null = null;
@@ -21,7 +21,7 @@ export function insertTemplate(path: string): boolean {
   return true;
 }
 
-const short = (v: any) => {
+const short = (v: unknown) => {
   const text = v === undefined ? "" : typeof v === "string" ? v : JSON.stringify(v);
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 };

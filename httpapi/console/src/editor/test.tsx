@@ -19,18 +19,18 @@ function acts(editor: Editor, mode: TestMode, id?: string): string[] {
     for (const at of within) for (const e of doc.edges) if (e.target === at) within.add(e.source);
   }
   return doc.nodes.filter((n) => (mode === "all" || within.has(n.id)) && !n.data?.disabled && n.metadata?.pin === undefined)
-    .filter((n) => typeOf(n.type)?.group === "Messages" || acting.has(n.type) && !(n.type === "http-request" && [undefined, "GET", "HEAD"].includes(n.data?.method)) && !(n.type === "sql" && /^\s*(select|with|pragma|explain)\b/i.test(String(n.data?.query ?? ""))))
+    .filter((n) => typeOf(n.type)?.group === "Messages" || acting.has(n.type) && !(n.type === "http-request" && ["GET", "HEAD"].includes(String(n.data?.method ?? "GET"))) && !(n.type === "sql" && /^\s*(select|with|pragma|explain)\b/i.test(String(n.data?.query ?? ""))))
     .map((n) => editor.nameOf(n));
 }
 
-export function TestPanel({ editor, workflow, state, run, compact }: { editor: Editor; workflow: string; state: TestState; run: (mode: TestMode, input: any, nodeId?: string) => Promise<void>; compact?: boolean }) {
+export function TestPanel({ editor, workflow, state, run, compact }: { editor: Editor; workflow: string; state: TestState; run: (mode: TestMode, input: Record<string, unknown>, nodeId?: string) => Promise<void>; compact?: boolean }) {
   const [typed, setTyped] = useState(() => JSON.stringify(editor.payload.value ?? {}, null, 2));
   const [mode, setMode] = useState<TestMode>("all");
   const payload = editor.payload.value;
   useEffect(() => { if (payload !== undefined) setTyped(JSON.stringify(payload, null, 2)); }, [payload]);
   const one = editor.one.value;
   const current = one ? mode : "all";
-  let input: any;
+  let input: Record<string, unknown> = {};
   let wrong = "";
   try {
     input = JSON.parse(typed.trim() || "{}");

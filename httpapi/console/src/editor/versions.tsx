@@ -1,9 +1,9 @@
 // The versions of a workflow: what they changed, and the way back to one.
 import { useEffect, useState } from "preact/hooks";
 
-import { agentId, get, path, post, useQuery } from "../data";
+import { agentId, type API, get, path, post, useQuery } from "../data";
 import { Badge, Button, Dialog, JsonTree, Load, Name, openDialog, Pager, plural, Table, tell, When } from "../ui";
-import { Canvas, Editor, namesOf, placed, readGraph, type Step } from "./base";
+import { Canvas, Editor, type Graph, namesOf, placed, readGraph, type Step } from "./base";
 
 const workflowAt = <const M extends (string | number)[]>(id: string, ...more: M) => path("agents", agentId.value, "workflows", id, ...more);
 
@@ -19,7 +19,7 @@ export function Versions({ id, version, editor, restored }: { id: string; versio
   return (
     <div class="pad"><Load of={found}>{({ versions, meta }) => (
       <>
-        <Table rows={versions as any[]} keyOf={(v) => v.version} columns={[
+        <Table rows={versions} keyOf={(v) => v.version} columns={[
           { title: "Version", cell: (v) => <>{v.version} {v.current && <Badge tone="good">current</Badge>}</> },
           { title: "Nodes", cell: (v) => v.nodes, class: "number" }, { title: "Edges", cell: (v) => v.edges, class: "number" },
             { title: "By", cell: (v) => <><Name>{v.author}</Name>{v.note && <small class="muted"> <bdi>{v.note}</bdi></small>}</> },
@@ -38,7 +38,7 @@ export function Versions({ id, version, editor, restored }: { id: string; versio
 function differences(old: Step[], now: Step[]) {
   const [before, after] = [new Map(old.map((n) => [n.id, n])), new Map(now.map((n) => [n.id, n]))];
   const core = (n: Step) => JSON.stringify([n.type, n.data ?? {}]);
-  const changes: { node: Step; what: string; fields: { name: string; from: any; to: any }[] }[] = [];
+  const changes: { node: Step; what: string; fields: { name: string; from: unknown; to: unknown }[] }[] = [];
   for (const n of now) {
     const was = before.get(n.id);
     if (!was) changes.push({ node: n, what: "added since", fields: [] });
@@ -51,9 +51,9 @@ function differences(old: Step[], now: Step[]) {
   return changes;
 }
 
-const words = (v: any) => (v === undefined ? "nothing" : typeof v === "string" ? v : JSON.stringify(v));
+const words = (v: unknown) => (v === undefined ? "nothing" : typeof v === "string" ? v : JSON.stringify(v));
 
-function OldVersion({ old, now, close, restore }: { old: any; now: Step[]; close: () => void; restore?: () => Promise<void> }) {
+function OldVersion({ old, now, close, restore }: { old: API.Workflow & Graph; now: Step[]; close: () => void; restore?: () => Promise<void> }) {
   const [shown] = useState(() => {
     const e = new Editor();
     e.load({ name: old.name, description: "", settings: old.settings, nodes: old.nodes, edges: old.edges });

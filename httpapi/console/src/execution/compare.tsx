@@ -2,16 +2,16 @@
 // where their outputs differ.
 import { useEffect, useState } from "preact/hooks";
 
-import { agentId, get, href, path, route, setQuery, useQuery } from "../data";
+import { agentId, type API, get, href, path, route, setQuery, useQuery } from "../data";
 import { Badge, Empty, ErrorCard, JsonTree, Load, Name, SelectField, Skeleton, span } from "../ui";
 import { type Editor, type Execution, keyOf, type NodeResult, placeOf, readExecution } from "../editor/base";
 
 const listed = 50;
 
-const title = (x: any) => `${new Date(x.created_at).toLocaleString()}, ${x.status}${x.trigger === "test" ? ", a test" : ""}`;
+const title = (x: API.ExecutionItem) => `${new Date(x.created_at).toLocaleString()}, ${x.status}${x.trigger === "test" ? ", a test" : ""}`;
 
 export function Compare({ x, results, editor }: { x: Execution; results: NodeResult[]; editor: Editor }) {
-  const found = useQuery<{ executions: any[] }>(path("agents", agentId.value, "workflows", "executions"), { workflow_id: x.workflow_id, limit: listed, tests: true });
+  const found = useQuery(path("agents", agentId.value, "workflows", "executions"), { workflow_id: x.workflow_id, limit: listed, tests: true });
   return <div class="pad stack"><Load of={found} lines={3}>{({ executions }) => {
     const others = executions.filter((o) => o.id !== x.id);
     const wanted = route.value.query.get("with") ?? "";
@@ -53,7 +53,7 @@ function Against({ x, results, id, editor }: { x: Execution; results: NodeResult
     <>
       <p class="row"><span class="grow">{differing ? `${differing} of ${rows.length} results differ.` : "All results are identical."}{other.version !== x.version && ` This one is of version ${x.version}, the other of version ${other.version}.`} <a href={href(agentId.value, "workflows", "executions", id)}>Open the other</a></span>
         <label class="switch"><input type="checkbox" role="switch" checked={all} onChange={(e) => setAll(e.currentTarget.checked)} /><span>Show identical results too</span></label></p>
-      {output({ output: x.input } as any) !== output({ output: other.input } as any) && <Side title="Input" a={x.input} b={other.input} />}
+      {JSON.stringify(x.input ?? null) !== JSON.stringify(other.input ?? null) && <Side title="Input" a={x.input} b={other.input} />}
       {shown.length > 0 && <p class="compare-head muted small" aria-hidden="true"><span>Node</span><span>This one</span><span>The other</span></p>}
       <ul class="plain compare">{shown.map(({ key, a, b, what }) => {
         const r = (a ?? b)!;
@@ -72,4 +72,4 @@ function Against({ x, results, id, editor }: { x: Execution; results: NodeResult
 
 const Outcome = ({ r }: { r?: NodeResult }) => <span class="row nowrap">{r ? <><Badge>{r.status}</Badge><span class="muted small desk">{span(r.duration_ms)}</span></> : <span class="muted">–</span>}</span>;
 
-const Side = ({ title: words, a, b }: { title: string; a: any; b: any }) => <details><summary>{words} differs</summary><div class="compare-sides"><JsonTree value={a ?? "–"} /><JsonTree value={b ?? "–"} /></div></details>;
+const Side = ({ title: words, a, b }: { title: string; a: unknown; b: unknown }) => <details><summary>{words} differs</summary><div class="compare-sides"><JsonTree value={a ?? "–"} /><JsonTree value={b ?? "–"} /></div></details>;

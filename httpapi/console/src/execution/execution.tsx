@@ -144,7 +144,7 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
 
 /** The input or the output of an execution; a long one is asked for when it is wanted. */
 function Whole({ x, part, preview }: { x: Execution; part: "input" | "output"; preview?: Preview }) {
-  const [value, setValue] = useState<any>();
+  const [value, setValue] = useState<unknown>();
   if (!preview || value !== undefined) return <JsonTree value={value ?? x[part] ?? {}} />;
   return <><pre class="json preview"><bdi>{preview.head.slice(0, 2000)}</bdi>…</pre><Button onClick={async () => setValue((await get(executionAt(agentId.value, x.id)))[part])}>{`Show all, ${size(preview.bytes)}`}</Button></>;
 }

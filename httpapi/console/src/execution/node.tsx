@@ -1,7 +1,7 @@
 // What became of one node, in each of its iterations.
 import { useEffect, useState } from "preact/hooks";
 
-import { agentId, ApiError, get, post } from "../data";
+import { agentId, ApiError, asError, get, post } from "../data";
 import { Badge, Button, Dialog, ErrorCard, Icon, JsonTree, Name, openDialog, Pager, size, span, tell, When } from "../ui";
 import { type Execution, executionAt, isOver, keyOf, type NodeResult, placeOf, type Step, typeName, typeOf } from "../editor/base";
 
@@ -59,11 +59,11 @@ function Result({ x, r, may, retry }: { x: Execution; r: NodeResult; may: boolea
 /** A part of a result. What is not stored, or is long, is asked for when it is wanted. */
 function Part({ x, r, part }: { x: Execution; r: NodeResult; part: "input" | "resolved" | "output" }) {
   const own = part === "output" ? r.output : undefined;
-  const [value, setValue] = useState<any>(own);
+  const [value, setValue] = useState<unknown>(own);
   const [error, setError] = useState<Error>();
   const load = async () => {
     setError(undefined);
-    try { setValue((await get(executionAt(agentId.value, x.id, "nodes", r.node_id), { path: placeOf(r), part })).value); } catch (e: any) { setError(e); }
+    try { setValue((await get(executionAt(agentId.value, x.id, "nodes", r.node_id), { path: placeOf(r), part })).value); } catch (e) { setError(asError(e)); }
   };
   useEffect(() => { setValue(own); }, [own]);
   useEffect(() => { if (part !== "output") void load(); }, [part, r.status]);
@@ -97,7 +97,7 @@ function GoOn({ close, resume }: { close: () => void; resume: (data: unknown) =>
   const run = async () => {
     let data: unknown;
     try { data = JSON.parse(typed); } catch { setWrong("Not valid JSON."); return; }
-    try { await resume(data); close(); } catch (error: any) { setWrong(error.message); }
+    try { await resume(data); close(); } catch (error) { setWrong(asError(error).message); }
   };
   return (
     <Dialog title="Continue now" close={close}>
