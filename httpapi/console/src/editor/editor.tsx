@@ -10,7 +10,7 @@ import { dropDraft, type Draft, openDraft, readDraft } from "./drafts";
 import { editorKeys } from "./keys";
 import { Others } from "./presence";
 import { Problems } from "./problems";
-import { type TestMode, type TestState, useTest } from "./starttest";
+import { issuesOf, type TestMode, type TestState, useTest } from "./starttest";
 import { Execute } from "../workflows/execute";
 import { whenIdle } from "../parts/later";
 
@@ -104,7 +104,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: API.Work
         openDialog((close) => <ConflictDialog editor={editor} base={workflow} close={close} reload={reload} overwrite={(joined, newest) => { editor.change(joined); return save(status, newest); }} copy={copyAside} />);
         return;
       }
-      const issues = e instanceof ApiError ? (e.details.errors ?? (e.details.field ? [{ node_id: e.details.node_id, edge_id: e.details.edge_id, field: e.details.field, issue: e.details.issue ?? e.message, severity: "error" as const }] : [])) : [];
+      const issues = issuesOf(e);
       if (!issues.length) throw e;
       editor.issues.value = issues;
       setQuery({ tab: "problems" });

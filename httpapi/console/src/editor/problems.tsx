@@ -23,7 +23,7 @@ export function Problems({ editor }: { editor: Editor }) {
     <ul class="problems" aria-label="Problems">
       {issues.map((i, n) => {
         const node = i.node_id ? editor.node(i.node_id) : undefined;
-        const field = i.field.replace(/^(nodes|edges)\[\d+\]\.?/, "").replace(/^data\./, "");
+        const field = i.field.replace(/^(nodes|edges)\[\d+\]\.?/, "").replace(/^data(\.|$)/, "");
         const title = node && typeOf(node.type)?.data.properties?.[field]?.title;
         return (
           <li key={n} class={i.severity}><button type="button" onClick={() => showIssue(editor, i)}>

@@ -2,7 +2,8 @@
 import { useEffect, useRef } from "preact/hooks";
 
 import { agentId, ApiError, asError, path, post } from "../data";
-import { type Editor, type Execution, follow, isOver, keyOf, marksOf, type NodeResult, onceAFrame, readExecution } from "./base";
+import { plural } from "../ui";
+import { type Editor, type Execution, follow, isOver, type Issue, keyOf, marksOf, type NodeResult, onceAFrame, readExecution } from "./base";
 
 /** What is tested: the whole graph, what leads to a node, or one node. */
 export type TestMode = "all" | "to" | "node";
@@ -37,11 +38,26 @@ export function useTest(editor: Editor, workflow: string, refresh: (s: TestState
       if (last) { state.execution = last; for (const r of last.node_results) results.set(keyOf(r), r); }
     } catch (error) {
       if (asError(error).name === "AbortError") return;
-      if (error instanceof ApiError && error.details?.errors?.some((e) => e.node_id)) editor.issues.value = error.details.errors;
-      state.error = error instanceof ApiError && [404, 405].includes(error.status) && !error.details?.field ? new Error("This server can only test saved graphs.") : asError(error);
+      const issues = issuesOf(error).filter((e) => e.node_id);
+      if (issues.length) editor.issues.value = issues;
+      state.error = issues.length ? new Error(whatToFix(editor, issues))
+        : error instanceof ApiError && [404, 405].includes(error.status) && !error.details.field ? new Error("This server can only test saved graphs.") : asError(error);
     }
     state.running = false;
     show();
     refresh({ ...state, results: [...results.values()] });
   };
+}
+
+/** What the service found wrong with a graph. */
+export function issuesOf(error: unknown): Issue[] {
+  if (!(error instanceof ApiError)) return [];
+  const { errors, field, issue = error.message, node_id, edge_id } = error.details;
+  return errors ?? (field ? [{ node_id, edge_id, field, issue, severity: "error" }] : []);
+}
+
+/** Says of the first of some issues which node has it, by its name. */
+function whatToFix(editor: Editor, [first, ...others]: Issue[]): string {
+  const field = first.field.replace(/^(nodes\[\d+\]\.?)?(data(\.|$))?/, "");
+  return `${editor.nameOf(first.node_id!)}: ${[field, first.issue].filter(Boolean).join(" ")}${others.length ? `. ${plural(others.length, "more problem")} in Problems.` : ""}`;
 }

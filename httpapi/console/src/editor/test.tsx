@@ -50,7 +50,7 @@ export function TestPanel({ editor, workflow, state, run, compact }: { editor: E
       <section class="stack">
         <div class="row">
           <Button kind="primary" icon="Play" disabled={Boolean(wrong) || state.running || editor.readonly.value} onClick={() => run(current, input, current === "all" ? undefined : one?.id)}>{state.running ? "Running…" : "Run the test"}</Button>
-          {one && <Segments label="What to test" value={mode} options={[["all", "Whole"], ["to", "To here"], ["node", "This node"]]} onChange={(v) => setMode(v as TestMode)} />}
+          {one && <Segments label="What to test" value={mode} options={[["all", "All"], ["to", "To here"], ["node", "This node"]]} onChange={(v) => setMode(v as TestMode)} />}
         </div>
         <div class="field"><label for="test-payload">Trigger payload</label>
           <textarea id="test-payload" class="code" rows={compact ? 6 : 5} spellcheck={false} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
