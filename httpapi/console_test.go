@@ -266,6 +266,10 @@ func TestConsoleGraphs(t *testing.T) {
 
 		same("names", [...namesOf([{ id: "n1", type: "set" }, { id: "n2", type: "set" }, { id: "n3", type: "set", data: { label: " set 3 " } }, { id: "n4", type: "set", data: { label: "" } }, { id: "n5", type: "code" }])], [["n3", "set 3"], ["n1", "set"], ["n2", "set 2"], ["n4", "set 4"], ["n5", "code"]]);
 
+		const { detailOf } = await import("/console/app/editor-canvas.js");
+		const kind = { data: { properties: { method: { enum: ["GET", "POST"], default: "GET" }, token: { writeOnly: true }, code: { "x-widget": "javascript" }, conditions: { "x-widget": "conditions" }, url: {} } } };
+		for (const [data, want] of [[{}, ""], [{ url: "https://a.b/c" }, "GET a.b/c"], [{ method: "POST" }, "POST"], [{ token: "t", code: "c", url: "u" }, "GET u"], [{ conditions: [{ left: "{{a.b}}", operator: "gte", right: 3 }, {}] }, "GET a.b ≥ 3, …"], [{ label: "Mine", url: "u" }, "set"]]) same("detail of " + JSON.stringify(data), detailOf({ id: "a", type: "set", data }, kind), want);
+
 		const change = (g, id, data) => ({ ...g, nodes: g.nodes.map((n) => (n.id === id ? { ...n, data } : n)) });
 		const joined = merge(graph, change(change(graph, "a", { x: 1 }), "c", { x: 1 }), change(change({ nodes: [...graph.nodes, { id: "d", type: "set" }], edges: graph.edges.slice(1) }, "b", { y: 1 }), "c", { y: 1 }));
 		same("joined", joined.nodes.map((n) => [n.id, n.data]), [["a", { x: 1 }], ["b", { y: 1 }], ["c", { x: 1 }], ["d", undefined]]);

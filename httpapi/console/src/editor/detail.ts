@@ -20,12 +20,14 @@ function words(value: unknown, field: Schema): string {
 /** The second line of a node: its type, or, where that is its name already, the first of its fields; a choice and what it is about together, as in "GET example.com". */
 export function detailOf(node: Step, type: NodeType | undefined): string {
   if (shortText(node.data?.label)) return typeName(node.type);
-  let choice = "";
+  let choice = "", chosen = ""; // a default choice is said only with what it is about
   for (const [name, field] of fieldsOf(type?.data)) {
-    const said = words(node.data?.[name] ?? (field.enum ? field.default : undefined), field);
+    const given = node.data?.[name];
+    const said = words(given ?? (field.enum ? field.default : undefined), field);
     if (!said) continue;
     if (!field.enum || choice) return `${choice} ${said.replace(/^https?:\/\//, "")}`.trim().slice(0, longest);
     choice = said;
+    if (given !== undefined) chosen = said;
   }
-  return choice;
+  return chosen;
 }

@@ -61,7 +61,7 @@ export function TestPanel({ editor, workflow, state, run, compact }: { editor: E
       <section class="stack test-results" aria-live="polite">
         {state.error && <ErrorCard error={state.error} />}
         {state.execution && <p class="row"><Badge>{state.execution.status ?? ""}</Badge>{state.execution.error && <span class="issue">{state.execution.error.message}</span>}<a href={href(agentId.value, "workflows", "executions", state.execution.id!)}>Open execution</a></p>}
-        <ul class="plain">{state.results.filter((r) => r.status !== "skipped").slice(0, 200).map((r) => (
+        <ul class="plain">{state.results.filter((r) => r.status !== "skipped").sort((a, b) => Date.parse(a.started_at) - Date.parse(b.started_at)).slice(0, 200).map((r) => (
           <li key={keyOf(r)}><details>
             <summary class="row"><strong class="grow clip"><Name>{editor.nameOf(r.node_id)}</Name></strong><Badge>{r.status}</Badge><span class="muted small">{span(r.duration_ms)}</span></summary>
             {r.error && <p class="issue">{r.error.message}</p>}
