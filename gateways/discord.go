@@ -347,5 +347,8 @@ func commandText(name string, options []discordOption) string {
 // register sets the endpoint URL at Discord, which immediately tests it with a
 // ping.
 func (d discord) register(ctx context.Context, g *Gateways, o store.OpenGateway, webhookURL string) (string, error) {
+	if err := g.reachable(o); err != nil {
+		return "", err
+	}
 	return "", d.call(ctx, g, o.Config, http.MethodPatch, "/applications/@me", true, map[string]string{"interactions_endpoint_url": webhookURL}, nil)
 }

@@ -333,7 +333,7 @@ func TestRegister(t *testing.T) {
 	number := "POST /2010-04-01/Accounts/" + twilioSID + "/IncomingPhoneNumbers/PN1.json"
 	v := newFakePlatform(t, map[string][]string{"PATCH /applications/@me": {`200 {}`}, numbers: {`200 {"incoming_phone_numbers":[{"sid":"PN1"}]}`, `200 {"incoming_phone_numbers":[]}`}, number: {"200 {}"}})
 	account := func(name, phone string) store.OpenGateway {
-		return store.OpenGateway{Config: agent.GatewayConfig{APIBaseURL: v.URL, BotToken: "b", AccountSID: twilioSID, AuthToken: "t", PhoneNumber: phone}}
+		return store.OpenGateway{WebhookBase: "https://satchel.example", Config: agent.GatewayConfig{APIBaseURL: v.URL, BotToken: "b", AccountSID: twilioSID, AuthToken: "t", PhoneNumber: phone}}
 	}
 	for _, c := range []struct {
 		p           registrar

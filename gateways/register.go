@@ -30,11 +30,8 @@ func (g *Gateways) Register(ctx context.Context, db *store.DB, id, base string) 
 		return Registered{}, err
 	}
 	p, ok := platformOf(o.Type, o.Config).(registrar)
-	switch local := o.Type == agent.GatewayWebhook || o.Type == agent.GatewayTelegram; {
-	case !ok:
+	if !ok {
 		return Registered{}, agent.Invalid("gatewayId", "refers to a gateway that does not receive messages, so there is nothing to register")
-	case base == "" && !g.public && !local:
-		return Registered{}, agent.Invalid("baseUrl", "is required: SATCHEL_PUBLIC_URL is not set, so the platform could not reach this server")
 	}
 	o.WebhookBase = base
 	r := Registered{WebhookURL: g.base(o) + agent.WebhookPath(db.ID(), o.ID)}
@@ -56,7 +53,20 @@ func (g *Gateways) registerWebhook(ctx context.Context, p registrar, o store.Ope
 	if missing := p.missing(o.Config); len(missing) > 0 && o.Type != agent.GatewayWebhook { // there is no platform to call
 		return "", newClientError(missingFields(missing), nil)
 	}
-	return p.register(ctx, g, o, address)
+	how, err := p.register(ctx, g, o, address)
+	local := o.Type == agent.GatewayWebhook || o.Type == agent.GatewayTelegram
+	if how != "" && !local && g.reachable(o) != nil {
+		how = "The platform cannot reach this address until SATCHEL_PUBLIC_URL is set. " + how
+	}
+	return how, err
+}
+
+// reachable returns why a platform cannot reach the webhook's URL, if so.
+func (g *Gateways) reachable(o store.OpenGateway) error {
+	if o.WebhookBase == "" && !g.public {
+		return newClientError("SATCHEL_PUBLIC_URL is not set, so the platform could not reach this server; baseUrl may name another address", nil)
+	}
+	return nil
 }
 
 const lockedConfig = "the config is locked: it was encrypted with another master key; set it again"

@@ -210,7 +210,7 @@ func chatID(to string) any {
 // register sets the webhook at Telegram. If Telegram cannot reach the server,
 // messages are polled and there is nothing to set.
 func (tg telegram) register(ctx context.Context, g *Gateways, o store.OpenGateway, webhookURL string) (string, error) {
-	if o.WebhookBase == "" && !g.public {
+	if g.reachable(o) != nil {
 		return "There is nothing to register: SATCHEL_PUBLIC_URL is not set, so messages are fetched from Telegram by long polling.", nil
 	}
 	if strings.Trim(o.Config.WebhookSecret, secretTokenLetters) != "" || len(o.Config.WebhookSecret) > 256 {

@@ -256,6 +256,9 @@ func (t twilio) register(ctx context.Context, g *Gateways, o store.OpenGateway, 
 	case isService(o.Config.PhoneNumber):
 		return "Open https://console.twilio.com, choose Messaging, then Services, then the service, then Integration, choose \"Send a webhook\" and set the Request URL to " + webhookURL + " with HTTP POST.", nil
 	}
+	if err := g.reachable(o); err != nil {
+		return "", err
+	}
 	var found struct {
 		Numbers []struct {
 			SID string `json:"sid"`

@@ -151,3 +151,30 @@ func TestGatewayTest(t *testing.T) {
 		t.Errorf("without a text: %d %s", a.StatusCode, a.text)
 	}
 }
+
+// TestRegisterWithoutPublicURL: baseUrl is optional. Without any public address
+// nothing is changed at a platform, and what people are to do says so.
+func TestRegisterWithoutPublicURL(t *testing.T) {
+	c := newTestClient(t)
+	calls := 0
+	platform := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls++ }))
+	t.Cleanup(platform.Close)
+	for kind, config := range map[string]string{
+		"team_chat":      `"botToken":"x","signingSecret":"s"`,
+		"chatbot_b":      `"provider":"sms_provider","accountSid":"AC1","authToken":"t","phoneNumber":"+1"`,
+		"email":          `"provider":"email_provider_a","fromAddress":"a@example.com","apiKey":"k"`,
+		"community_chat": `"botToken":"b","applicationId":"1","publicKey":"` + strings.Repeat("ab", 32) + `"`,
+		"sms":            `"accountSid":"AC1","authToken":"t","phoneNumber":"+1"`,
+	} {
+		made := c.must(t, 201, "POST", "/api/agents/default/gateways", `{"type":"`+kind+`","name":"x","config":{"apiBaseUrl":"`+platform.URL+`",`+config+`}}`)
+		got := c.must(t, 200, "POST", "/api/agents/default/gateways/"+made["id"].(string)+"/webhook/register", "")
+		byHand := kind != "community_chat" && kind != "sms"
+		reason, _ := got[map[bool]string{true: "instructions", false: "error"}[byHand]].(string)
+		if got["success"] != byHand || !strings.Contains(reason, "SATCHEL_PUBLIC_URL") || byHand && !strings.HasSuffix(fmt.Sprint(got["webhookUrl"]), fmt.Sprint(made["webhook_url"])) {
+			t.Errorf("%s: %v", kind, got)
+		}
+	}
+	if calls != 0 {
+		t.Errorf("platforms were called %d times", calls)
+	}
+}
