@@ -78,6 +78,9 @@ func (e *env) fileLinks(data map[string]any) {
 		delete(data, "parse_mode") // Markdown would read a link's underscores
 	}
 	data["message"] = strings.Join(lines, "\n")
+	if u.unsupported {
+		return
+	}
 	u.approximate("FILE", "The file is sent as a link, of which Telegram shows a preview; ids of files on Telegram's servers are not links.")
 }
 
