@@ -61,8 +61,8 @@ func (l *Library) Add(ctx context.Context, from, name string) (Info, error) {
 		return Info{}, err
 	}
 	defer os.RemoveAll(staged)
-	for file, path := range names {
-		if err := copyFile(ctx, filepath.Join(staged, file), path); err != nil {
+	for file, at := range names {
+		if err := copyFile(ctx, filepath.Join(staged, file), at); err != nil {
 			return Info{}, fmt.Errorf("%s: %w", file, err)
 		}
 	}

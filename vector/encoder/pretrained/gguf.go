@@ -102,6 +102,13 @@ type vocabulary struct {
 	types  []int32
 }
 
+// specialToken is an entry of added_tokens in a tokenizer.json.
+type specialToken struct {
+	ID      int    `json:"id"`
+	Content string `json:"content"`
+	Special bool   `json:"special"`
+}
+
 // ggufTokenizer returns a file's tokenizer in the form of a tokenizer.json.
 func ggufTokenizer(g *gguf.File) ([]byte, error) {
 	v := vocabulary{file: g}
@@ -112,12 +119,12 @@ func ggufTokenizer(g *gguf.File) ([]byte, error) {
 	if v.types, err = g.Integers("tokenizer.ggml.token_type", len(v.tokens)); err != nil {
 		return nil, err
 	}
-	special := []map[string]any{}
+	special := []specialToken{}
 	for id, kind := range v.types {
 		switch kind {
 		case tokenNormal:
 		case tokenUnknown, tokenControl, tokenUnused:
-			special = append(special, map[string]any{"id": id, "content": v.tokens[id], "special": true})
+			special = append(special, specialToken{id, v.tokens[id], true})
 		default:
 			return nil, fmt.Errorf("token %d has type %d, which this program cannot read", id, kind)
 		}
