@@ -121,15 +121,27 @@ func (f *Folder) examineOnce(id string) agent.Finding {
 		finding.Message = fmt.Sprintf("damaged: %v %v", verdict, errOrNothing(err))
 		return finding
 	}
+	return f.describe(c, finding)
+}
+
+// describe says what there is to know of a file that is not damaged.
+func (f *Folder) describe(c *conn, finding agent.Finding) agent.Finding {
+	var version int
 	r, err := readRow(c)
+	if err == nil {
+		err = c.value(&version, "PRAGMA user_version")
+	}
 	if err != nil {
 		finding.Message = "damaged: " + err.Error()
 		return finding
 	}
 	locked := f.lockedSecrets(c, r.id)
 	finding.OK = locked == 0
-	finding.Message = fmt.Sprintf("sound, agent %q, %s", r.agent.Name, r.agent.Status)
-	if r.id != id || r.folder != f.path {
+	finding.Message = fmt.Sprintf("sound, agent %q, %s, file version %d", r.agent.Name, r.agent.Status, version)
+	if version < fileVersion() {
+		finding.Message += fmt.Sprintf(" (%d once it is opened)", fileVersion())
+	}
+	if r.id+".db" != finding.Subject || r.folder != f.path {
 		finding.Message += ", copied here: will start paused"
 	}
 	if locked > 0 {

@@ -193,6 +193,7 @@ func TestDoctor(t *testing.T) {
 		}
 	}
 	copyClosed(t, f.filePath("copied"), template(t, "Other"))
+	unpackFixture(t, fileVersion()-1, f.filePath("older"))
 	good, err := os.ReadFile(template(t, "Cut"))
 	if err != nil {
 		t.Fatal(err)
@@ -215,8 +216,8 @@ func TestDoctor(t *testing.T) {
 	}
 	put("torn.db", torn)
 	want := map[string]string{
-		f.Path(): "ok in use by a running server", "master key": "ok present", sound.id + ".db": `ok sound, agent "Support", active`, "default.db": `ok sound, agent "default"`,
-		"copied.db": "1 credentials locked", "cut.db": "damaged", "empty.db": "damaged", "text.db": "damaged", "newer.db": "version 99",
+		f.Path(): "ok in use by a running server", "master key": "ok present", sound.id + ".db": fmt.Sprintf(`ok sound, agent "Support", active, file version %d`, fileVersion()), "default.db": `ok sound, agent "default"`,
+		"copied.db": "1 credentials locked", "older.db": fmt.Sprintf("file version %d (%d once it is opened), copied here", fileVersion()-1, fileVersion()), "cut.db": "damaged", "empty.db": "damaged", "text.db": "damaged", "newer.db": "version 99",
 		"foreign.db": "left alone", "gone.db": "damaged", "note.txt": "does not belong", "odd name.db": "does not belong", "torn.db": "damaged",
 	}
 	check := func() {
