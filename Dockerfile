@@ -13,9 +13,10 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-ARG TARGETOS TARGETARCH VERSION=0.1.0-dev
-RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /out/satchel . \
+ARG TARGETOS TARGETARCH VERSION=0.1.0-dev COMMIT DATE RELEASES
+RUN commit=$(printf %.8s "$COMMIT") \
+ && CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
+    go build -trimpath -ldflags "-s -w -X main.version=${VERSION#v} -X main.commit=$commit -X main.date=$DATE -X main.releases=$RELEASES" -o /out/satchel . \
  && install -d -o 65532 -g 65532 /out/data
 
 FROM gcr.io/distroless/static-debian12:nonroot AS slim

@@ -107,3 +107,27 @@ func TestInstallScript(t *testing.T) {
 		}
 	}
 }
+
+// TestImageKnowsItsVersion holds that a build of the image gets the version without
+// the tag's v, the commit, its date and the page of releases, as archives do.
+func TestImageKnowsItsVersion(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs sh")
+	}
+	dockerfile, err := os.ReadFile("Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, script, found := strings.Cut(string(dockerfile), "\nRUN commit=")
+	if !found {
+		t.Fatal("the Dockerfile has no step that builds")
+	}
+	script, _, _ = strings.Cut("commit="+script, "\n\n")
+	built := exec.CommandContext(t.Context(), "sh", "-euc", "go() { echo \"$*\"; }\ninstall() { :; }\n"+script)
+	built.Env = append(os.Environ(), "TARGETOS=linux", "TARGETARCH=arm64", "VERSION=v1.2.3", "COMMIT=0123456789abcdef", "DATE=2026-11-26T10:00:00Z", "RELEASES=https://example.com/releases")
+	out, err := built.CombinedOutput()
+	const want = "-X main.version=1.2.3 -X main.commit=01234567 -X main.date=2026-11-26T10:00:00Z -X main.releases=https://example.com/releases"
+	if err != nil || !strings.Contains(string(out), want) {
+		t.Errorf("builds by\n%swant %s (%v)", out, want, err)
+	}
+}
