@@ -78,7 +78,7 @@ func compare(c *sqlsandbox.Conn) error {
 }
 
 // pageSize is that of every file that this program makes, in bytes.
-const pageSize = 4096
+const pageSize = sqlite.PageSize
 
 // pragma returns what a PRAGMA answers.
 func pragma(c *sqlsandbox.Conn, name string) (any, error) {

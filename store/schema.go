@@ -52,11 +52,7 @@ func scanObject(rows *sqlite.Rows) ([]any, error) {
 
 // compareSchema compares the rows of a file's schema with that of its version.
 func compareSchema(version int, rows [][]any) error {
-	want, err := wantedSchema(version, rows)
-	if err != nil {
-		return err
-	}
-	optional, err := patterns.optional(version)
+	want, optional, err := wantedSchema(version, rows)
 	if err != nil {
 		return err
 	}
@@ -115,14 +111,15 @@ func parseObject(row []any) (o object, page int64, err error) {
 const maxVectorTables = 100
 
 // wantedSchema is the schema of a version, with the tables for vectors of the
-// lengths that the file has tables for, and the user's own tables.
-func wantedSchema(version int, rows [][]any) (schema, error) {
+// lengths that the file has tables for, and the user's own tables. The file may also
+// have the optional parts.
+func wantedSchema(version int, rows [][]any) (want schema, optional *optionalParts, err error) {
 	if version < 1 || version > fileVersion() {
-		return nil, fmt.Errorf("%w: version %d is unknown", errForeign, version)
+		return nil, nil, fmt.Errorf("%w: version %d is unknown", errForeign, version)
 	}
-	want, err := patterns.of(version)
+	want, optional, err = patterns.of(version)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	tables := 0
 	for _, row := range rows {
@@ -132,16 +129,17 @@ func wantedSchema(version int, rows [][]any) (schema, error) {
 			continue
 		}
 		if tables++; tables > maxVectorTables {
-			return nil, fmt.Errorf("%w: it has more than %d tables of vectors", errForeign, maxVectorTables)
+			return nil, nil, fmt.Errorf("%w: it has more than %d tables of vectors", errForeign, maxVectorTables)
 		}
 		if want, err = withVectors(want, n); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if version < tablesSince {
-		return want, nil
+		return want, optional, nil
 	}
-	return withTables(want, rows)
+	want, err = withTables(want, rows)
+	return want, optional, err
 }
 
 // tablesSince is the first version whose files may have tables of the user's own.
@@ -178,19 +176,28 @@ type patternCache struct {
 
 var patterns = patternCache{versions: map[string]schema{}, parts: map[string]*optionalParts{}, lengths: map[int]schema{}}
 
-// of returns the schema of a version. It must not be changed.
-func (p *patternCache) of(version int) (schema, error) {
+// of returns the schema of a version, and what parts.sql makes in its files. Neither
+// must be changed.
+func (p *patternCache) of(version int) (schema, *optionalParts, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := keyOf(version)
-	if s, ok := p.versions[key]; ok {
-		return s, nil
+	if o, ok := p.parts[key]; ok {
+		return p.versions[key], o, nil
 	}
-	s, err := buildSchema(func(c *conn) error { return migrateTo(c, version) })
+	o := &optionalParts{schema{}, map[object]string{}, map[string]int{}}
+	s, err := buildSchema(func(c *conn) error { return migrateTo(c, version) }, func(c *conn) error {
+		for _, part := range partsOf(version) {
+			if err := o.add(c, part); err != nil {
+				return fmt.Errorf("part %s: %w", part.name, err)
+			}
+		}
+		return nil
+	})
 	if err == nil {
-		p.versions[key] = s
+		p.versions[key], p.parts[key] = s, o
 	}
-	return s, err
+	return s, o, err
 }
 
 // keyOf returns the text of the migrations up to a version.
@@ -201,31 +208,6 @@ type optionalParts struct {
 	schema schema
 	part   map[object]string // the name of the part that makes it
 	size   map[string]int    // of each part
-}
-
-// optional returns what parts.sql makes in files of a version.
-func (p *patternCache) optional(version int) (*optionalParts, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if o, ok := p.parts[keyOf(version)]; ok {
-		return o, nil
-	}
-	o := &optionalParts{schema{}, map[object]string{}, map[string]int{}}
-	_, err := buildSchema(func(c *conn) error {
-		if err := migrateTo(c, version); err != nil {
-			return err
-		}
-		for _, part := range partsOf(version) {
-			if err := o.add(c, part); err != nil {
-				return fmt.Errorf("part %s: %w", part.name, err)
-			}
-		}
-		return nil
-	})
-	if err == nil {
-		p.parts[keyOf(version)] = o
-	}
-	return o, err
 }
 
 // add makes a part and notes its objects.
@@ -256,15 +238,16 @@ func (p *patternCache) vectors(n int) (schema, error) {
 	if s, ok := p.lengths[n]; ok {
 		return s, nil
 	}
-	s, err := buildSchema(func(c *conn) error { return (&Tx{conn: c}).makeVectors(n) })
+	s, err := buildSchema(func(c *conn) error { return (&Tx{conn: c}).makeVectors(n) }, nil)
 	if err == nil && len(p.lengths) < maxVectorTables {
 		p.lengths[n] = s
 	}
 	return s, err
 }
 
-// buildSchema returns the schema of a database in memory that make has filled.
-func buildSchema(make func(*conn) error) (schema, error) {
+// buildSchema returns the schema of a database in memory that make has filled, and
+// calls then, unless nil, with the database.
+func buildSchema(make, then func(*conn) error) (schema, error) {
 	c, err := openConn(sqlite.Source{})
 	if err != nil {
 		return nil, err
@@ -285,5 +268,8 @@ func buildSchema(make func(*conn) error) (schema, error) {
 		}
 		s[o] = page > 0
 	}
-	return s, nil
+	if then != nil {
+		err = then(c)
+	}
+	return s, err
 }

@@ -65,7 +65,7 @@ func TestTableSchema(t *testing.T) {
 			return err
 		}
 		return (&Tx{conn: c}).makeParts(&want)
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -132,8 +132,8 @@ func setMemory() error {
 	return nil
 }
 
-// setPageCache has SQLite use the cache of this package, and no memory of a
-// connection's own for small pieces, which the allocator is as quick with.
+// setPageCache has SQLite use the cache of this package, and no lookaside memory, which
+// connections get once they are busy.
 func setPageCache(tls *libc.TLS, args uintptr) error {
 	methods, err := libc.CString(string(make([]byte, unsafe.Sizeof(lib.Tsqlite3_pcache_methods2{}))))
 	if err != nil {

@@ -5,9 +5,9 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Lookaside memory is a connection's own, for small pieces that are soon freed: it
-// takes no lock, and a tenth off the time of a write. Most agents are used too
-// little for it to be worth the memory, so a connection gets it once it is busy.
+// Lookaside memory is a connection's own, for small pieces that are soon freed. It needs
+// no lock, and saves a tenth of the time of a write. Most agents are used too little for
+// it to be worth the memory, so a connection gets it once it is busy.
 // See https://www.sqlite.org/malloc.html#lookaside.
 const (
 	busyAfter      = 5_000 // uses of statements

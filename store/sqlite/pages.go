@@ -25,11 +25,11 @@ type Pages interface {
 const pagesVFS = "satchel-pages"
 
 type (
-	accessFunc  = func(tls *libc.TLS, vfs, name uintptr, flags int32, out uintptr) int32
-	reservedFn  = func(tls *libc.TLS, file, out uintptr) int32
-	levelFunc   = func(tls *libc.TLS, file uintptr, level int32) int32
-	controlFunc = func(tls *libc.TLS, file uintptr, op int32, arg uintptr) int32
-	numberFunc  = func(tls *libc.TLS, file uintptr) int32
+	accessFunc   = func(tls *libc.TLS, vfs, name uintptr, flags int32, out uintptr) int32
+	reservedFunc = func(tls *libc.TLS, file, out uintptr) int32
+	levelFunc    = func(tls *libc.TLS, file uintptr, level int32) int32
+	controlFunc  = func(tls *libc.TLS, file uintptr, op int32, arg uintptr) int32
+	numberFunc   = func(tls *libc.TLS, file uintptr) int32
 )
 
 // registerPages makes the file system known to SQLite, and its files' methods.
@@ -54,10 +54,10 @@ var registerPages = sync.OnceValue(func() error {
 		FxFileSize:              pointerTo[lengthFunc](lengthOfPages),
 		FxLock:                  pointerTo[levelFunc](lockPages),
 		FxUnlock:                pointerTo[levelFunc](lockPages),
-		FxCheckReservedLock:     pointerTo[reservedFn](reservedPages),
+		FxCheckReservedLock:     pointerTo[reservedFunc](reservedPages),
 		FxFileControl:           pointerTo[controlFunc](controlPages),
 		FxSectorSize:            pointerTo[numberFunc](sectorOfPages),
-		FxDeviceCharacteristics: pointerTo[numberFunc](closePages),
+		FxDeviceCharacteristics: pointerTo[numberFunc](traitsOfPages),
 	}
 	base := lib.Xsqlite3_vfs_find(tls, 0)
 	if base == 0 {
@@ -154,6 +154,7 @@ func syncPages(_ *libc.TLS, _ uintptr, _ int32) int32                  { return 
 func lockPages(_ *libc.TLS, _ uintptr, _ int32) int32                  { return lib.SQLITE_OK }
 func closePages(_ *libc.TLS, _ uintptr) int32                          { return lib.SQLITE_OK }
 func sectorOfPages(_ *libc.TLS, _ uintptr) int32                       { return PageSize }
+func traitsOfPages(_ *libc.TLS, _ uintptr) int32                       { return 0 }
 
 func reservedPages(_ *libc.TLS, _, out uintptr) int32 {
 	*at[int32](out) = 0
