@@ -7,6 +7,7 @@ import (
 	"unicode/utf16"
 
 	"satchel/agent"
+	"satchel/store/search/terms"
 )
 
 // units cuts a range of UTF-16 code units out of a text.
@@ -69,7 +70,7 @@ func TestBestSentenceIsNoHeading(t *testing.T) {
 		{"bent wheel", "Prices\n\n| Mirror | 9 euros |\n| Bent wheel | 45 euros |", "| Bent wheel | 45 euros |"},
 		{"bent wheel", "Bent wheel\n\nCall the office on weekdays.", "Bent wheel"},
 	} {
-		found := NewHighlighter(c.query).finder.Find(c.text)
+		found := terms.NewFinder(c.query).Find(c.text)
 		if b := bestSentence(c.query, c.text, found); c.text[b[0]:b[1]] != c.want {
 			t.Errorf("%q: %q, want %q", c.query, c.text[b[0]:b[1]], c.want)
 		}
