@@ -112,6 +112,7 @@ func (f *Folder) inspectAll(ids []string) []row {
 	}
 	close(next)
 	workers.Wait()
+	forgetTemplates()
 	return rows
 }
 

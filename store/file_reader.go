@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"io"
-	"maps"
 	"os"
 
 	lib "modernc.org/sqlite/lib"
@@ -200,7 +199,7 @@ func (r *fileReaders) read(path string) (row, bool) {
 }
 
 func (r *fileReaders) close() {
-	for reader := range maps.Values(r.byVersion) {
+	for _, reader := range r.byVersion {
 		if reader != nil {
 			_ = reader.c.close()
 		}

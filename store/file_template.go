@@ -39,7 +39,7 @@ type fileTemplate struct {
 	query   string                // for what is pending
 
 	mu    sync.Mutex
-	known map[[sha256.Size]byte][]uint32 // guarded by mu: schemas of files, see fileReader.roots; nil: not for a fileReader
+	known map[[sha256.Size]byte][]uint32 // guarded by mu: schemas of files, see fileReader.at; nil: not for a fileReader
 }
 
 // maxKnownSchemas bounds the schemas that a template knows.
@@ -70,6 +70,13 @@ func templateOf(version int) (*fileTemplate, error) {
 		fileTemplates.of[key] = t
 	}
 	return t, err
+}
+
+// forgetTemplates gives up the memory of templates, of which only a start needs any.
+func forgetTemplates() {
+	fileTemplates.mu.Lock()
+	defer fileTemplates.mu.Unlock()
+	fileTemplates.of = nil
 }
 
 func newTemplate(version int, want schema) (*fileTemplate, error) {
