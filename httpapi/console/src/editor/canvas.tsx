@@ -83,8 +83,9 @@ function Inner({ editor, actions, minimap, onReady }: Props) {
     if (others.length) setNodes((old) => applyNodeChanges(others, old).map((n) => { if (!resized.has(n.id) || !n.handles) return n; const { handles: _, ...rest } = n; return rest as Shape; }));
   }, [editor]);
 
-  const onMoveStart = useCallback(() => { frame.current?.classList.add("panning"); }, []);
-  const onMoveEnd = useCallback(() => { frame.current?.classList.remove("panning"); }, []);
+  const still = useRef<ReturnType<typeof setTimeout>>(undefined); // making a layer costs more than a move: it stays for the next ones
+  const onMoveStart = useCallback(() => { clearTimeout(still.current); frame.current?.classList.add("panning"); }, []);
+  const onMoveEnd = useCallback(() => { clearTimeout(still.current); still.current = setTimeout(() => frame.current?.classList.remove("panning"), 600); }, []);
   const onDragStart = useCallback(() => { moving.current = true; frame.current?.classList.add("moving"); }, []);
   const onDragStop = useCallback((event: Pointed, _: unknown, dragged: Shape[]) => {
     moving.current = false;
