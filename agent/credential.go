@@ -50,8 +50,8 @@ const (
 	CredentialEnv    CredentialType = "env" // the environment of a program
 )
 
-// CredentialTypes lists the types of credentials.
-var CredentialTypes = []CredentialType{CredentialHeader, CredentialQuery, CredentialBasic, CredentialOAuth2, CredentialAWS, CredentialEnv}
+// credentialTypes lists the types of credentials.
+var credentialTypes = []CredentialType{CredentialHeader, CredentialQuery, CredentialBasic, CredentialOAuth2, CredentialAWS, CredentialEnv}
 
 // CredentialStatus is whether a credential can be used.
 type CredentialStatus string
@@ -182,7 +182,7 @@ func (c *Credential) Validate(values map[string]string) error {
 	var is Issues
 	is.Check(isDisplayName(c.Name), "name", "must be 1 to 64 letters, digits, spaces and . _ - @ ( ) +, and begin with a letter or digit")
 	is.Check(!strings.HasPrefix(c.Name, KindCredential+"-"), "name", "must not look like an id")
-	is.Check(slices.Contains(CredentialTypes, c.Type), "type", "must be header, query, basic, oauth2, aws or env")
+	is.Check(slices.Contains(credentialTypes, c.Type), "type", "must be header, query, basic, oauth2, aws or env")
 	is.Check(len(c.Hosts) > 0 || c.Type == CredentialEnv, "hosts", "must name the hosts that it may be sent to")
 	is.Check(c.Type != CredentialEnv || len(c.Hosts) == 0, "hosts", "cannot be set for type env, which is never sent")
 	c.Config.check(c.Type, &is)

@@ -9,8 +9,8 @@ import (
 	"satchel/agent/clock"
 )
 
-// MaxExceptions is how many exceptions a task may have.
-const MaxExceptions = 500
+// maxExceptions is how many exceptions a task may have.
+const maxExceptions = 500
 
 // maxExceptionText limits the texts of a task's exceptions together, in bytes.
 const maxExceptionText = 100_000
@@ -53,7 +53,7 @@ func (t *Task) exceptionAt(start Time) (int, bool) {
 
 // regular returns the occurrence that starts at a time by the recurrence.
 func (t *Task) regular(start Time) Occurrence {
-	return Occurrence{ID: OccurrenceID(t.ID, start), OriginalStart: start, StartTime: start, EndTime: At(start.Add(t.EndTime.Sub(t.StartTime.Time)))}
+	return Occurrence{ID: occurrenceID(t.ID, start), OriginalStart: start, StartTime: start, EndTime: At(start.Add(t.EndTime.Sub(t.StartTime.Time)))}
 }
 
 // changed returns the occurrences that have an exception and take place.
@@ -89,7 +89,7 @@ func (t *Task) Occurrence(start Time) (o Occurrence, err error) {
 		return s.Before(start.Time)
 	})
 	if o.ID == "" {
-		return o, NotFound("occurrence", OccurrenceID(t.ID, start))
+		return o, NotFound("occurrence", occurrenceID(t.ID, start))
 	}
 	if e, ok := t.exception(o.StartTime); ok {
 		o = t.occurrenceOf(e)
@@ -263,7 +263,7 @@ func (t *Task) AlignExceptions() {
 
 // checkExceptions checks the exceptions without the recurrence.
 func (t *Task) checkExceptions(is *Issues) {
-	is.Check(len(t.Exceptions) <= MaxExceptions, "exceptions", fmt.Sprintf("must be at most %d; end the task and begin a new one", MaxExceptions))
+	is.Check(len(t.Exceptions) <= maxExceptions, "exceptions", fmt.Sprintf("must be at most %d; end the task and begin a new one", maxExceptions))
 	text := 0
 	for i, e := range t.Exceptions {
 		field := func(name string) string { return fmt.Sprintf("exceptions[%d].%s", i, name) }

@@ -58,7 +58,7 @@ func TestExceptionsValidate(t *testing.T) {
 		`{"original_start":"2026-03-02T09:00:00Z","start_time":"2300-01-01"}`:                                                   "exceptions[0].start_time",
 		`{"original_start":"2026-03-02T09:00:00Z","start_time":"2026-03-02T10:00:00Z","end_time":"2026-03-02T09:00:00Z"}`:       "exceptions[0].end_time",
 		`{"original_start":"2026-03-02T09:00:00Z","title":"` + strings.Repeat("x", 201) + `"}`:                                  "exceptions[0].title",
-		strings.TrimSuffix(strings.Repeat(`{"original_start":"2026-03-02T09:00:00Z","cancelled":true},`, MaxExceptions+1), ","): "exceptions",
+		strings.TrimSuffix(strings.Repeat(`{"original_start":"2026-03-02T09:00:00Z","cancelled":true},`, maxExceptions+1), ","): "exceptions",
 	} {
 		task, err := taskOf(t, `{"title":"t",`+dailyAtNine+`,"exceptions":[`+exceptions+`]}`)
 		if err == nil {

@@ -104,13 +104,13 @@ type LogLine struct {
 	Message string `json:"message"`
 }
 
-// MaxListedOutput is the size of the largest output that a list of node results
+// maxListedOutput is the size of the largest output that a list of node results
 // includes, in bytes.
-const MaxListedOutput = 256 << 10
+const maxListedOutput = 256 << 10
 
 // Cut removes an output that is too large for a list.
 func (r *NodeResult) Cut() {
-	if len(r.Output) > MaxListedOutput {
+	if len(r.Output) > maxListedOutput {
 		r.OutputBytes, r.Output = len(r.Output), nil
 	}
 }

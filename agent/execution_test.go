@@ -24,12 +24,12 @@ func TestPathOfResult(t *testing.T) {
 }
 
 func TestCutOfResult(t *testing.T) {
-	r := NodeResult{Output: []byte(strings.Repeat("x", MaxListedOutput))}
-	if r.Cut(); len(r.Output) != MaxListedOutput || r.OutputBytes != 0 {
+	r := NodeResult{Output: []byte(strings.Repeat("x", maxListedOutput))}
+	if r.Cut(); len(r.Output) != maxListedOutput || r.OutputBytes != 0 {
 		t.Error("an output of the limit was cut")
 	}
 	r.Output = append(r.Output, 'x')
-	if r.Cut(); r.Output != nil || r.OutputBytes != MaxListedOutput+1 {
+	if r.Cut(); r.Output != nil || r.OutputBytes != maxListedOutput+1 {
 		t.Errorf("%d bytes left, said to be %d", len(r.Output), r.OutputBytes)
 	}
 }

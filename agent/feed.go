@@ -108,11 +108,11 @@ type Pagination struct {
 	MaxPages int    `json:"max_pages" required:"false" doc:"Maximum number of pages to read, 1 to 1000. Default: 100." example:"100"`
 }
 
-// DefaultMaxPages is the default maximum number of API pages to read.
-const DefaultMaxPages = 100
+// defaultMaxPages is the default maximum number of API pages to read.
+const defaultMaxPages = 100
 
-// SecretHeader reports whether a header of this name carries a secret.
-func SecretHeader(name string) bool {
+// secretHeader reports whether a header of this name carries a secret.
+func secretHeader(name string) bool {
 	name = strings.ToLower(name)
 	return slices.ContainsFunc([]string{"authorization", "key", "token", "secret", "cookie"}, func(word string) bool { return strings.Contains(name, word) })
 }
@@ -141,7 +141,7 @@ func (c *APIConfig) Fill() {
 		set(&c.Pagination.Param, "page")
 	}
 	if c.Pagination.MaxPages == 0 {
-		c.Pagination.MaxPages = DefaultMaxPages
+		c.Pagination.MaxPages = defaultMaxPages
 	}
 	headers := map[string]string{}
 	for name, value := range c.Headers {
@@ -156,7 +156,7 @@ func (c *APIConfig) Fill() {
 func (c *APIConfig) Validate() error {
 	var is Issues
 	is.Check(c.URL != "", "config.url", "is required")
-	is.Check(len(c.URL) <= MaxURLLength, "config.url", fmt.Sprintf("must have at most %d characters", MaxURLLength))
+	is.Check(len(c.URL) <= maxURLLength, "config.url", fmt.Sprintf("must have at most %d characters", maxURLLength))
 	is.Check(c.Method == "GET" || c.Method == "POST", "config.method", "must be GET or POST")
 	is.Check(len(c.Body) == 0 || string(c.Body) == "null" || c.Method == "POST", "config.body", "can only be sent with POST")
 	is.Check(len(c.Body) <= 100_000, "config.body", "must have at most 100000 bytes")
@@ -263,7 +263,7 @@ func takeSecrets(fields map[string]*string, headers map[string]string) (given ma
 		*field = take(name, *field)
 	}
 	for name, value := range headers {
-		if SecretHeader(name) {
+		if secretHeader(name) {
 			headers[name] = take("headers."+name, value)
 		}
 	}
@@ -278,7 +278,7 @@ func putSecrets(fields map[string]*string, headers map[string]string, secrets ma
 		}
 	}
 	for name, value := range headers {
-		if value == Mask && SecretHeader(name) {
+		if value == Mask && secretHeader(name) {
 			headers[name] = secrets["headers."+name]
 		}
 	}

@@ -35,8 +35,8 @@ type FormField struct {
 	Help     string   `json:"help,omitempty" doc:"A line below the field."`
 }
 
-// FormFieldTypes are the types of fields.
-var FormFieldTypes = []string{"text", "long_text", "email", "phone", "url", "number", "boolean", "date", "choice", "choices", "file"}
+// formFieldTypes are the types of fields.
+var formFieldTypes = []string{"text", "long_text", "email", "phone", "url", "number", "boolean", "date", "choice", "choices", "file"}
 
 // Limits of forms.
 const (
@@ -76,7 +76,7 @@ func (f *Form) Check(executable bool, complain func(field, issue string)) {
 func (f *FormField) check(is *Issues, at string, executable bool) {
 	is.Check(fieldName.MatchString(f.Name) || f.Name == "" && !executable, at+"name", "must be 1 to 60 letters, digits and _, beginning with a letter")
 	is.Check(!slices.Contains(takenFields, f.Name), at+"name", "is taken: submissions have values and submitted_at")
-	is.Check(f.Type == "" || slices.Contains(FormFieldTypes, f.Type), at+"type", "must be "+strings.Join(FormFieldTypes, ", "))
+	is.Check(f.Type == "" || slices.Contains(formFieldTypes, f.Type), at+"type", "must be "+strings.Join(formFieldTypes, ", "))
 	is.checkText(at+"label", f.Label, 200)
 	is.checkText(at+"help", f.Help, 500)
 	is.Check(len(f.Options) <= maxOptions, at+"options", fmt.Sprintf("must have at most %d entries", maxOptions))

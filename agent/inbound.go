@@ -44,15 +44,15 @@ type Answering struct {
 	Handover func()
 }
 
-// NoText replaces the text of a message that has none.
-const NoText = "[attachment]"
+// noText replaces the text of a message that has none.
+const noText = "[attachment]"
 
 // Message returns the message to store: its text within the limits of a
 // message, and its metadata with the platform's id as external_id.
 func (in *Inbound) Message() Message {
 	m := Message{Role: MessageUser, Content: Clip(plain(in.Text), MaxMessageLength)}
 	if strings.TrimSpace(m.Content) == "" {
-		m.Content = NoText
+		m.Content = noText
 	}
 	facts := map[string]json.RawMessage{}
 	var is Issues

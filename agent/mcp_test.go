@@ -17,7 +17,7 @@ func TestMCPServerValidate(t *testing.T) {
 		return (&MCPServer{Name: "Tickets", URL: url}).Validate(auth)
 	}
 	check(t, "empty", (&MCPServer{Name: " "}).Validate(MCPAuth{}), "name", "url")
-	check(t, "long", (&MCPServer{Name: strings.Repeat("x", 101), URL: "https://a.example/" + strings.Repeat("x", MaxURLLength)}).Validate(MCPAuth{}), "name", "url")
+	check(t, "long", (&MCPServer{Name: strings.Repeat("x", 101), URL: "https://a.example/" + strings.Repeat("x", maxURLLength)}).Validate(MCPAuth{}), "name", "url")
 	for _, url := range []string{"https://a.example/mcp", "http://a.example:8080", "http://[::1]/mcp"} {
 		check(t, url, valid(url, MCPAuth{}))
 	}

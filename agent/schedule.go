@@ -46,8 +46,8 @@ const (
 	CallbackTool     = "tool"
 )
 
-// CallbackTypes lists every callback_type.
-var CallbackTypes = []string{CallbackWorkflow, CallbackAgent, CallbackWebhook, CallbackSource, CallbackTool}
+// callbackTypes lists every callback_type.
+var callbackTypes = []string{CallbackWorkflow, CallbackAgent, CallbackWebhook, CallbackSource, CallbackTool}
 
 // What happens to missed runs: one run replaces them all, none is caught up, or
 // all are.
@@ -175,7 +175,7 @@ func (s *Schedule) Validate() error {
 	is.checkText("name", s.Name, 200)
 	is.Check(slices.Contains(ScheduleTypes, s.Type), "type", "must be once, delayed or cron")
 	s.checkTiming(&is)
-	is.Check(slices.Contains(CallbackTypes, s.CallbackType), "callback_type", "must be "+strings.Join(CallbackTypes, ", "))
+	is.Check(slices.Contains(callbackTypes, s.CallbackType), "callback_type", "must be "+strings.Join(callbackTypes, ", "))
 	s.checkCallback(&is)
 	is.checkObject("payload", s.Payload)
 	is.Check(slices.Contains(misfirePolicies, s.MisfirePolicy), "misfire_policy", "must be run_once, skip or run_all")
@@ -201,7 +201,7 @@ func (s *Schedule) checkTiming(is *Issues) {
 }
 
 func (s *Schedule) checkCallback(is *Issues) {
-	is.checkText("callback_id", s.CallbackID, MaxURLLength)
+	is.checkText("callback_id", s.CallbackID, maxURLLength)
 	if s.CallbackType == CallbackAgent {
 		var payload struct {
 			Prompt string `json:"prompt"`

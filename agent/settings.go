@@ -195,8 +195,8 @@ func (s *Settings) Validate() error {
 	return is.Err()
 }
 
-// MaxURLLength limits URLs from clients, in bytes.
-const MaxURLLength = 2048
+// maxURLLength limits URLs from clients, in bytes.
+const maxURLLength = 2048
 
 func (i *Issues) checkURL(field, raw string) {
 	if raw == "" {
@@ -204,8 +204,8 @@ func (i *Issues) checkURL(field, raw string) {
 	}
 	u, err := url.Parse(raw)
 	switch {
-	case len(raw) > MaxURLLength:
-		i.Add(field, fmt.Sprintf("must have at most %d characters", MaxURLLength))
+	case len(raw) > maxURLLength:
+		i.Add(field, fmt.Sprintf("must have at most %d characters", maxURLLength))
 	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
 		i.Add(field, "must be an http or https URL")
 	case u.User != nil:

@@ -26,7 +26,7 @@ func TestSettingsValidate(t *testing.T) {
 		"scheme":       {`{"llm_base_url":"file:///etc/passwd"}`, []string{"llm_base_url"}},
 		"relative":     {`{"llm_base_url":"/v1"}`, []string{"llm_base_url"}},
 		"userinfo":     {`{"llm_base_url":"https://me:pw@models.example/v1"}`, []string{"llm_base_url"}},
-		"long address": {`{"llm_base_url":"https://x/` + strings.Repeat("y", MaxURLLength) + `"}`, []string{"llm_base_url"}},
+		"long address": {`{"llm_base_url":"https://x/` + strings.Repeat("y", maxURLLength) + `"}`, []string{"llm_base_url"}},
 		"zone":         {`{"timezone":"Europe/Berlin"}`, nil},
 		"no zone":      {`{"timezone":"Mars/Olympus"}`, []string{"timezone"}},
 		"local zone":   {`{"timezone":"Local"}`, []string{"timezone"}},

@@ -77,15 +77,15 @@ const (
 	MaxChunkSize = 20_000
 )
 
-// ChunkMethods lists the methods of splitting text.
-var ChunkMethods = []string{"fixed", "sentence", "recursive", "markdown", "semantic"}
+// chunkMethods lists the methods of splitting text.
+var chunkMethods = []string{"fixed", "sentence", "recursive", "markdown", "semantic"}
 
 // Validate checks the fields that clients set.
 func (c *Chunking) Validate() error {
 	var is Issues
 	is.Check(c.Size >= MinChunkSize && c.Size <= MaxChunkSize, "chunk_size", fmt.Sprintf("must be from %d to %d", MinChunkSize, MaxChunkSize))
 	is.Check(c.Overlap >= 0 && c.Overlap < c.Size, "overlap", "must be from 0 to less than chunk_size")
-	is.Check(slices.Contains(ChunkMethods, c.Method), "method", "must be "+strings.Join(ChunkMethods, ", "))
+	is.Check(slices.Contains(chunkMethods, c.Method), "method", "must be "+strings.Join(chunkMethods, ", "))
 	return is.Err()
 }
 

@@ -284,9 +284,9 @@ type Occurrence struct {
 // occurrenceLayout is how ids of occurrences write the time.
 const occurrenceLayout = "20060102T150405Z"
 
-// OccurrenceID returns the id of the occurrence that starts at a time by the
+// occurrenceID returns the id of the occurrence that starts at a time by the
 // recurrence.
-func OccurrenceID(taskID string, start Time) string {
+func occurrenceID(taskID string, start Time) string {
 	return taskID + "@" + start.Format(occurrenceLayout)
 }
 

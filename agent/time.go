@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// TimeLayout is the format of times on the wire and in files: RFC 3339, UTC,
+// timeLayout is the format of times on the wire and in files: RFC 3339, UTC,
 // milliseconds.
-const TimeLayout = "2006-01-02T15:04:05.000Z"
+const timeLayout = "2006-01-02T15:04:05.000Z"
 
 // Time is a time in UTC with millisecond precision. It is written as
-// TimeLayout; the zero Time is written as null.
+// timeLayout; the zero Time is written as null.
 type Time struct{ time.Time }
 
 // Now returns the current time in milliseconds.
@@ -20,21 +20,21 @@ func Now() Time { return At(time.Now()) }
 // At converts t to a Time.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
 
-// String returns t as TimeLayout, or "" for the zero Time.
+// String returns t as timeLayout, or "" for the zero Time.
 func (t Time) String() string {
 	if t.IsZero() {
 		return ""
 	}
-	return string(t.append(make([]byte, 0, len(TimeLayout))))
+	return string(t.append(make([]byte, 0, len(timeLayout))))
 }
 
-// append appends t as TimeLayout. The time package would parse the layout each
+// append appends t as timeLayout. The time package would parse the layout each
 // time, and times are a large part of what is written.
 func (t Time) append(b []byte) []byte {
 	u := t.UTC()
 	year, month, day := u.Date()
 	if year < 0 || year > 9999 {
-		return u.AppendFormat(b, TimeLayout)
+		return u.AppendFormat(b, timeLayout)
 	}
 	hour, minute, second := u.Clock()
 	b = append(digits(b, year, 4), '-')
@@ -62,7 +62,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	if t.IsZero() {
 		return []byte("null"), nil
 	}
-	b := make([]byte, 0, len(TimeLayout)+2)
+	b := make([]byte, 0, len(timeLayout)+2)
 	b = append(b, '"')
 	b = t.append(b)
 	return append(b, '"'), nil

@@ -115,7 +115,7 @@ func FuzzTimeString(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, seconds, nanoseconds int64) {
 		at := Time{time.Unix(seconds, nanoseconds)}
-		want := at.UTC().Format(TimeLayout)
+		want := at.UTC().Format(timeLayout)
 		if at.IsZero() {
 			want = ""
 		}
