@@ -190,7 +190,7 @@ func (b *Browser) spawn(run func()) bool {
 
 // warm starts Chromium before it is needed.
 func (b *Browser) warm(ctx context.Context) {
-	c, err := b.acquireChromium(ctx, true)
+	c, err := b.acquireChromium(true)
 	if err == nil {
 		b.releaseChromium(c)
 	} else if ctx.Err() == nil {

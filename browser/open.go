@@ -146,7 +146,7 @@ func (s *Session) open(ctx context.Context, upstream *url.URL) (err error) {
 	if s.options.CDP {
 		s.chromium, err = s.browser.ownChromium(headless)
 	} else {
-		s.chromium, err = s.browser.acquireChromium(ctx, headless)
+		s.chromium, err = s.browser.acquireChromium(headless)
 	}
 	if err != nil {
 		s.cancel()

@@ -36,7 +36,7 @@ func (b *Browser) Render(ctx context.Context, address string) (agent.RenderedPag
 	if _, err := b.guard.CheckURL(address); err != nil {
 		return agent.RenderedPage{}, err
 	}
-	c, err := b.acquireChromium(ctx, true)
+	c, err := b.acquireChromium(true)
 	if err != nil {
 		return agent.RenderedPage{}, err
 	}

@@ -23,7 +23,7 @@ type mode struct {
 
 // acquireChromium returns the running Chromium for new sessions, starting it if
 // needed. The caller releases it with releaseChromium.
-func (b *Browser) acquireChromium(ctx context.Context, headless bool) (*chromium, error) {
+func (b *Browser) acquireChromium(headless bool) (*chromium, error) {
 	k := &b.modes[0]
 	if !headless && b.port == nil {
 		k = &b.modes[1]
@@ -39,8 +39,7 @@ func (b *Browser) acquireChromium(ctx context.Context, headless bool) (*chromium
 	}
 	// Others wait for this Chromium too, so it is started even if the first
 	// caller leaves.
-	ctx = life
-	c, release, err := b.begin(ctx, kind{headless: headless})
+	c, release, err := b.begin(life, kind{headless: headless})
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package gateways
 
 import (
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -12,8 +11,6 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
-
-	"satchel/agent"
 )
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
@@ -101,5 +98,3 @@ func verify(tb testing.TB, secret string, d delivered) {
 		tb.Errorf("the library refuses the signature: %v\n%v\n%s", err, d.header, d.body)
 	}
 }
-
-func asAgentError(err error, e **agent.Error) bool { return errors.As(err, e) }

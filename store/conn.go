@@ -37,8 +37,7 @@ type conn struct {
 
 	writes bool // it is its file's writer
 
-	touched workKinds // that statements made since takeWork
-	taken   workKinds // see Tx.takesOn
+	taken workKinds // see Tx.takesOn
 
 	growth growth // see writing_parts.go
 

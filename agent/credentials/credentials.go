@@ -10,7 +10,6 @@ package credentials
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -228,6 +227,3 @@ func (c *Credentials) lock(ctx context.Context, key string) (unlock func(), err 
 		return nil, ctx.Err()
 	}
 }
-
-// errStale is returned if tokens were changed while they were being renewed.
-var errStale = errors.New("the credential has been changed in the meantime")

@@ -214,24 +214,6 @@ func TestSlowAgent(t *testing.T) {
 	}
 }
 
-// passed waits until no consumer has work left for an agent.
-func passed(tb testing.TB, d *Dispatcher, db *store.DB) {
-	tb.Helper()
-	d.Stop()
-	for _, c := range d.consumers {
-		for {
-			turn, err := c.turn(tb.Context(), db, batchSize)
-			if err != nil {
-				tb.Fatal(err)
-			}
-			if !turn.more {
-				break
-			}
-		}
-	}
-	begin(tb, d)
-}
-
 // newRecordingDispatcher returns a dispatcher whose backoff delays pass
 // immediately and are recorded.
 func newRecordingDispatcher(f *store.Folder, consumers ...Consumer) (*Dispatcher, chan time.Duration) {

@@ -12,14 +12,10 @@ const maxDiff = 3000
 // few lines around them. "null" means no text.
 func diff(before, after string) string {
 	a, b := lines(before), lines(after)
-	var out []string
 	if len(a) > maxDiff || len(b) > maxDiff {
 		return "  (too long to be compared line by line)\n"
 	}
-	for _, l := range edit(a, b) {
-		out = append(out, l)
-	}
-	return strings.Join(near(out), "")
+	return strings.Join(near(edit(a, b)), "")
 }
 
 func lines(text string) []string {
