@@ -69,7 +69,7 @@ func TestTableNodeFails(t *testing.T) {
 	for data, want := range map[string]string{
 		`{"table":"nobody"}`: "there is no table nobody",
 		`{"table":"leads","operation":"insert","row":{"amount":1}}`:                                                      "email is required",
-		`{"table":"leads","operation":"insert","row":{"email":"a","x":1}}`:                                               "x is no column",
+		`{"table":"leads","operation":"insert","row":{"email":"a","x":1}}`:                                               "x is not a column",
 		`{"table":"leads","operation":"delete","conditions":[]}`:                                                         "which rows are meant",
 		`{"table":"leads","operation":"upsert","key":"amount","row":{"email":"a"}}`:                                      "column that is unique",
 		`{"table":"leads","operation":"update","conditions":[{"column":"x","operator":"equals"}],"row":{"amount":1}}`:    "not a column of the table",
