@@ -11,23 +11,24 @@ import (
 	"satchel/store/sqlite"
 )
 
-// manyFiles is how many files are worth a fileReader.
+// manyFiles is the number of files above which a fileReader is created.
 const manyFiles = 8
 
-// Bounds of the schema of a file that may be anyone's. What the program makes stays far
-// below them.
+// Limits on the schema of an untrusted file. The schemas that this program creates are
+// far smaller.
 const (
 	maxSchemaValue = 1 << 20 // bytes of a value
 	maxSchemaText  = 4 << 20 // bytes in all
 )
 
-// fileReader reads what files say of their agents, one after another.
+// fileReader reads the rows of the catalog from many files, one after another, through
+// one connection.
 type fileReader struct {
 	*fileTemplate
 	c    *conn
-	file *os.File // that is read
-	// at has the pages of the file at which tables and indexes begin, by their pages in
-	// the image; nil until its schema is known.
+	file *os.File // the file being read
+	// at maps the root pages of tables and indexes in the image to those in the file; nil
+	// until the file's schema is known.
 	at []uint32
 }
 
@@ -71,7 +72,7 @@ func (r *fileReader) readFile(n uint32, page []byte) bool {
 	return got == pageSize && (err == nil || err == io.EOF)
 }
 
-// moveHeader makes the first page of a file, which begins with the file's header, one
+// moveHeader removes the file's header from its first page, which makes it a b-tree page
 // like the others.
 func moveHeader(page []byte) bool {
 	const fileHeader = 100
@@ -87,8 +88,8 @@ func moveHeader(page []byte) bool {
 	return true
 }
 
-// read reads what a file says of its agent. It reports false when the file is not as it
-// should be, or has to be read with its whole schema.
+// read reads the catalog's row from a file. It reports false if the file is not as
+// expected, or must be read with its whole schema.
 func (r *fileReader) read(file *os.File) (row, bool) {
 	r.file, r.at = file, nil
 	defer func() { r.file, r.at = nil, nil }()
@@ -104,8 +105,8 @@ func (r *fileReader) read(file *os.File) (row, bool) {
 	return found, err == nil
 }
 
-// rootsOf returns the pages at which tables and indexes begin in the file; nil when it is
-// not for a fileReader.
+// rootsOf returns the root pages of tables and indexes in the file, or nil if a
+// fileReader cannot read the file.
 func (r *fileReader) rootsOf() ([]uint32, error) {
 	rows, key, err := r.schemaOfFile()
 	if err != nil {
@@ -128,7 +129,7 @@ func (r *fileReader) rootsOf() ([]uint32, error) {
 	return at, nil
 }
 
-// schemaOfFile reads the rows of the file's sqlite_schema, and makes a hash of them.
+// schemaOfFile returns the rows of the file's sqlite_schema, and their hash.
 func (r *fileReader) schemaOfFile() (rows [][]any, key [sha256.Size]byte, err error) {
 	found, err := r.c.query("SELECT type, name, tbl_name, sql, rootpage FROM " + fileSchema + " LIMIT 5000")
 	if err != nil {

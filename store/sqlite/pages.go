@@ -12,7 +12,7 @@ import (
 // PageSize is the size of the pages that Pages has, in bytes.
 const PageSize = 4096
 
-// Pages has the pages of a database that is only read, see Source.Pages.
+// Pages is a database that is only read, page by page; see Source.Pages.
 type Pages interface {
 	// ReadPage reads page n, the first of which is 1, and reports whether there is one.
 	ReadPage(n uint32, page []byte) bool
@@ -20,8 +20,8 @@ type Pages interface {
 	Count() uint32
 }
 
-// pagesVFS names the file system of databases that are Pages: there are no files
-// beside them, and nobody locks them.
+// pagesVFS is the name of the file system of databases given as Pages. These have no
+// journal beside them and are never locked.
 const pagesVFS = "satchel-pages"
 
 type (
@@ -32,7 +32,7 @@ type (
 	numberFunc   = func(tls *libc.TLS, file uintptr) int32
 )
 
-// registerPages makes the file system known to SQLite, and its files' methods.
+// registerPages creates the methods of pagesVFS and registers it with SQLite.
 var registerPages = sync.OnceValue(func() error {
 	tls := libc.NewTLS()
 	defer tls.Close()
@@ -79,7 +79,8 @@ var registerPages = sync.OnceValue(func() error {
 // pageMethods are the methods of a file that is Pages, set once by registerPages.
 var pageMethods uintptr
 
-// PagesChanged has the connection read pages anew. No transaction may be open.
+// PagesChanged discards the pages that the connection has cached. No transaction may be
+// open.
 func (c *Conn) PagesChanged() error {
 	c.enter()
 	defer c.leave()
@@ -107,7 +108,7 @@ func openPages(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uin
 	return lib.SQLITE_OK
 }
 
-// accessPages reports that no file is there.
+// accessPages reports that a file does not exist.
 func accessPages(_ *libc.TLS, _, _ uintptr, _ int32, out uintptr) int32 {
 	*at[int32](out) = 0
 	return lib.SQLITE_OK
