@@ -15,45 +15,46 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// Limits of what is kept of bodies that may have to be sent again, and of what is read of
-// one that nobody needs any more.
+// Limits on request bodies that are buffered so that they can be sent again, and on what
+// is read of a body that is not needed any more.
 const (
-	keptInMemory = 1 << 20   // of a body that is no longer
-	keptOfOthers = 64 << 10  // of another one in memory
-	keptInFile   = 64 << 20  // of a body
-	keptInFiles  = 512 << 20 // of all bodies
+	keptInMemory = 1 << 20   // for a body of up to this length
+	keptOfOthers = 64 << 10  // in memory, for a longer one
+	keptInFile   = 64 << 20  // per body
+	keptInFiles  = 512 << 20 // for all bodies
 	drainLimit   = keptInFile
 )
 
-// bodies keeps what was read of the bodies of requests.
+// bodies buffers the bodies of requests.
 type bodies struct {
 	path  string       // folder for files
 	files atomic.Int64 // bytes in them
 }
 
-// body is that of a request. What was read of it is kept, so that it can be sent again.
+// body is the body of a request. What was read of it is buffered, so that it can be sent
+// again.
 type body struct {
 	*bodies
-	request *http.Request // as it came
+	request *http.Request // as it arrived
 	from    io.Reader
 
-	inMemory int // bytes at most
+	inMemory int // largest number of bytes in memory
 
-	mu     sync.Mutex // held while something is read of the client
-	memory []byte     // the beginning
-	file   *os.File   // what follows
-	named  bool       // the file could not be removed while it is open
+	mu     sync.Mutex // held while reading from the client
+	memory []byte     // the beginning of the body
+	file   *os.File   // the rest
+	named  bool       // the file could not be unlinked while it is open
 	filed  int64      // bytes in it
-	size   int64      // that was read
-	err    error      // of the end
-	gone   bool       // it is not kept
+	size   int64      // bytes read so far
+	err    error      // how the body ended
+	gone   bool       // nothing is buffered any more
 }
 
-// errGone says that the beginning of a body was not kept.
+// errGone is returned when the beginning of a body is no longer buffered.
 var errGone = errors.New("the request's body cannot be sent again")
 
-// keep has a request's body be kept as it is read. A small one is read at once; the error
-// is that of its client.
+// keep buffers a request's body while it is read. A small one is read at once; the error
+// is the client's.
 func (b *bodies) keep(r *http.Request) (*body, error) {
 	kept := &body{bodies: b, request: r, from: r.Body, inMemory: keptOfOthers}
 	if r.ContentLength == 0 {
@@ -68,8 +69,8 @@ func (b *bodies) keep(r *http.Request) (*body, error) {
 	return kept, err
 }
 
-// rewind has the request be as it came, with its body from the beginning. It returns false
-// if that is gone.
+// rewind restores the request as it arrived, with its body from the beginning. It returns
+// false if that is no longer buffered.
 func (b *body) rewind(c echo.Context) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,7 +84,7 @@ func (b *body) rewind(c echo.Context) bool {
 	return true
 }
 
-// discard removes what was kept.
+// discard releases the buffer.
 func (b *body) discard() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,19 +103,19 @@ func (b *body) discardLocked() {
 	b.memory, b.file, b.filed = nil, nil, 0
 }
 
-// keepLocked keeps a part that was read.
+// keepLocked buffers a part that was read.
 func (b *body) keepLocked(p []byte) {
 	if b.gone {
 		return
 	}
 	n := min(len(p), b.inMemory-len(b.memory))
 	b.memory = append(b.memory, p[:n]...)
-	if err := b.fileLocked(p[n:]); err != nil { // the disk is full, say: the request is answered all the same
+	if err := b.fileLocked(p[n:]); err != nil { // such as a full disk: the request is still answered
 		b.discardLocked()
 	}
 }
 
-// fileLocked keeps a part in the file.
+// fileLocked appends a part to the file.
 func (b *body) fileLocked(p []byte) (err error) {
 	if len(p) == 0 {
 		return nil
@@ -123,7 +124,7 @@ func (b *body) fileLocked(p []byte) (err error) {
 		if b.file, err = os.CreateTemp(b.path, "body-"); err != nil {
 			return err
 		}
-		b.named = os.Remove(b.file.Name()) != nil // whatever ends the program, its space is free then
+		b.named = os.Remove(b.file.Name()) != nil // its space is freed however the program ends
 	}
 	b.filed += int64(len(p))
 	if b.files.Add(int64(len(p))) > keptInFiles || b.filed > keptInFile {
@@ -133,7 +134,7 @@ func (b *body) fileLocked(p []byte) (err error) {
 	return err
 }
 
-// copyOfBody reads a body from the beginning: what is kept, then what the client sends.
+// copyOfBody reads a body from the beginning: first the buffer, then from the client.
 type copyOfBody struct {
 	*body
 	at int64
@@ -173,8 +174,9 @@ type sentBody struct {
 	begun bool
 }
 
-// bodyOf returns the body of a request, and has it be noted when it is read. net/http must
-// find its own body in its own request: it reads any other one before it answers.
+// bodyOf returns the body of a request, which records whether it was read. The wrapper is
+// set on a copy of the request: if net/http found another body in its own request, it
+// would read it before responding.
 func bodyOf(c echo.Context) *sentBody {
 	r := c.Request().WithContext(c.Request().Context())
 	sent := &sentBody{ReadCloser: r.Body}
@@ -190,8 +192,9 @@ func (s *sentBody) Read(p []byte) (int, error) {
 	return s.ReadCloser.Read(p)
 }
 
-// drain reads what a client still sends, within limits: while it sends, it does not read
-// the answer. One that waits until it is asked for its body is not asked.
+// drain reads what a client still sends, within limits, because a client that is sending
+// does not read the response. A client that waits for 100 Continue is not asked for its
+// body.
 func drain(c echo.Context, sent *sentBody) {
 	if c.Request().Header.Get("Expect") != "" && !sent.begun {
 		return
@@ -201,6 +204,6 @@ func drain(c echo.Context, sent *sentBody) {
 	_, _ = io.CopyN(io.Discard, sent, drainLimit)
 }
 
-// newBodies returns bodies whose files are in the folder for temporary ones of a data
-// folder, which is emptied when the server starts.
+// newBodies returns bodies with their files in the data folder's folder for temporary
+// files, which is emptied when the server starts.
 func newBodies(folder string) *bodies { return &bodies{path: filepath.Join(folder, "tmp")} }
