@@ -374,7 +374,7 @@ func TestSQLSchema(t *testing.T) {
 		t.Errorf("executions: %+v", tables[i].Columns)
 	}
 	b, _ := json.Marshal(tables[slices.Index(names, "messages")].Columns[0])
-	if string(b) != `{"name":"id","type":"INTEGER","nullable":false,"primary_key":true,"description":"Its id, in the order of writing."}` {
+	if string(b) != `{"name":"id","type":"INTEGER","nullable":false,"primary_key":true,"description":"Its id, in the order of creation."}` {
 		t.Errorf("a column in JSON: %s", b)
 	}
 }
