@@ -103,6 +103,7 @@ type OperationEncoding struct {
 // OperationBody is how the argument body is written.
 type OperationBody struct {
 	Media    string                       `json:"media"`
+	Others   []string                     `json:"others,omitempty"`   // further media types that a file may have, such as image/*
 	Encoding map[string]OperationEncoding `json:"encoding,omitempty"` // by property, of a form
 	Files    []string                     `json:"files,omitempty"`    // properties of a multipart form that are files
 }

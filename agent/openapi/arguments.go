@@ -188,6 +188,7 @@ func mediaRank(media string) int {
 const (
 	formMedia      = "application/x-www-form-urlencoded"
 	multipartMedia = "multipart/form-data"
+	octetMedia     = "application/octet-stream"
 )
 
 func mediaType(media string) string {
@@ -210,9 +211,11 @@ func (b *builder) requestBody(op map[string]any) {
 	if len(content) == 0 {
 		return
 	}
-	media := slices.MinFunc(slices.Sorted(maps.Keys(content)), func(x, y string) int { return mediaRank(x) - mediaRank(y) })
+	all := slices.Sorted(maps.Keys(content))
+	media := slices.MinFunc(all, func(x, y string) int { return mediaRank(x) - mediaRank(y) })
 	chosen := b.r.resolve(content[media])
 	b.setBody(media, chosen["schema"], object(chosen["encoding"]), text(body["description"]))
+	b.otherMedia(all)
 	if truth(body["required"]) {
 		b.required = append(b.required, bodyProperty)
 	}
@@ -240,6 +243,14 @@ func (b *builder) setBody(media string, schema any, encoding map[string]any, des
 		b.texts(map[string]any{"description": description}, m)
 	}
 	b.properties[bodyProperty] = converted
+}
+
+// otherMedia keeps all the media types of a body that is a file, because the
+// file determines which of them is sent.
+func (b *builder) otherMedia(all []string) {
+	if len(all) > 1 && mediaRank(b.body.Media) == 6 {
+		b.body.Others = all
+	}
 }
 
 // encodings reads how the properties of a form are written.
@@ -320,6 +331,11 @@ func (b *builder) swaggerBody(order []string, found map[string]map[string]any, o
 		switch text(p["in"]) {
 		case "body":
 			b.setBody(bodyMedia(consumes), p["schema"], nil, text(p["description"]))
+			var all []string
+			for _, media := range consumes {
+				all = append(all, text(media))
+			}
+			b.otherMedia(all)
 			if truth(p["required"]) {
 				b.required = append(b.required, bodyProperty)
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -179,7 +180,21 @@ func body(b *agent.OperationBody, v any) (raw []byte, media string, err error) {
 		return []byte(scalarText(v)), b.Media, nil
 	}
 	f, err := fileOf(v)
-	return f.Data, cmp.Or(f.MediaType, b.Media), err
+	return f.Data, fileMedia(b, f.MediaType), err
+}
+
+// fileMedia is the media type of a body that is a file: the file's own if the
+// description allows it, otherwise the one in the description.
+func fileMedia(b *agent.OperationBody, own string) string {
+	for _, allowed := range append([]string{b.Media}, b.Others...) {
+		if matches, err := path.Match(mediaType(allowed), mediaType(own)); err == nil && matches {
+			return own
+		}
+	}
+	if strings.Contains(b.Media, "*") { // a range is no type of a body
+		return cmp.Or(own, octetMedia)
+	}
+	return b.Media
 }
 
 func multipartBody(b *agent.OperationBody, fields map[string]any) ([]byte, string, error) {

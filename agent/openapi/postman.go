@@ -252,7 +252,8 @@ func (c *collection) bodyArguments(b *builder, body map[string]any) {
 	case "formdata":
 		c.formBody(b, multipartMedia, list(body["formdata"]))
 	case "file":
-		b.setBody("application/octet-stream", nil, nil, "")
+		b.setBody(octetMedia, nil, nil, "")
+		b.body.Others = []string{"*/*"} // a collection does not say which
 	case "graphql":
 		b.setBody("application/json", map[string]any{"type": "object", "required": []any{"query"}, "properties": map[string]any{
 			"query":     map[string]any{"type": "string", "example": text(object(body["graphql"])["query"])},

@@ -103,3 +103,32 @@ func TestMultipartBody(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFileBodies sends files with a media type that the description allows.
+func TestFileBodies(t *testing.T) {
+	content := func(types string) string {
+		return `{"openapi":"3.1.0","info":{"title":"T","version":"1"},"servers":[{"url":"https://a.test"}],"paths":{"/":{"put":{"requestBody":{"content":{` + types + `}}}}}}`
+	}
+	collection := `{"info":{"name":"T","schema":"https://schema.getpostman.com/json/collection/v2.1.0/collection.json"},"item":[{"name":"PUT /",
+		"request":{"method":"PUT","url":{"raw":"https://a.test/"},"body":{"mode":"file"}}}]}`
+	swagger := `{"swagger":"2.0","info":{"title":"T","version":"1"},"host":"a.test","consumes":["image/gif","image/png"],
+		"paths":{"/":{"put":{"parameters":[{"name":"b","in":"body","schema":{}}]}}}}`
+	for _, c := range []struct{ name, document, own, want string }{
+		{"another type", content(`"application/octet-stream":{}`), "image/png", "application/octet-stream"},
+		{"no type", content(`"image/png":{}`), "", "image/png"},
+		{"parameters", content(`"image/png":{}`), "IMAGE/PNG; x=1", "IMAGE/PNG; x=1"},
+		{"range", content(`"image/*":{}`), "image/png", "image/png"},
+		{"range and no type", content(`"image/*":{}`), "", "application/octet-stream"},
+		{"one of two", content(`"image/gif":{},"image/png":{}`), "image/png", "image/png"},
+		{"none of two", content(`"image/gif":{},"image/png":{}`), "text/csv", "image/gif"},
+		{"Swagger 2", swagger, "image/png", "image/png"},
+		{"Postman", collection, "image/png", "image/png"},
+		{"Postman without a type", collection, "", "application/octet-stream"},
+	} {
+		doc := read(t, c.document, "")
+		call, err := Request("https://a.test", &doc.Operations[0], map[string]any{"body": map[string]any{"data": "aGk=", "mime_type": c.own}})
+		if err != nil || call.MediaType != c.want || string(call.Body) != "hi" {
+			t.Errorf("%s: %+v %v", c.name, call, err)
+		}
+	}
+}
