@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
@@ -50,7 +51,8 @@ func optional(form url.Values, name, value string) {
 	}
 }
 
-// assertion is the signed request of a service account (RFC 7523).
+// assertion is the signed request of a service account (RFC 7523). audience is
+// the token endpoint's URL, unless the config names another.
 func (c *Credentials) assertion(o store.OpenCredential, audience string) (string, error) {
 	account, err := agent.ReadServiceAccount(o.Values["service_account"])
 	if err != nil {
@@ -61,7 +63,7 @@ func (c *Credentials) assertion(o store.OpenCredential, audience string) (string
 		return "", err
 	}
 	now := c.now()
-	claims := map[string]any{"iss": account.ClientEmail, "aud": audience, "iat": now.Unix(), "exp": now.Add(assertionLife).Unix()}
+	claims := map[string]any{"iss": account.ClientEmail, "aud": cmp.Or(o.Config.Audience, audience), "iat": now.Unix(), "exp": now.Add(assertionLife).Unix()}
 	if o.Config.Scope != "" {
 		claims["scope"] = o.Config.Scope
 	}
