@@ -11,6 +11,7 @@ import (
 	"satchel/agent"
 	"satchel/store/sqlite"
 	"strings"
+	"sync"
 )
 
 // packedOperation is an operation as it is stored.
@@ -158,8 +159,20 @@ func (tx *Tx) operation(apiID, ref string) (o agent.OperationDefinition, err err
 	if len(found) == 0 {
 		return o, agent.NotFound("operation", ref)
 	}
-	err = json.NewDecoder(io.LimitReader(flate.NewReader(bytes.NewReader(found[0])), maxDefinition)).Decode(&o)
+	err = unpackOperation(found[0], &o)
 	return o, err
+}
+
+// inflaters are reused, since each has a window and tables of 40 KB.
+var inflaters = sync.Pool{New: func() any { return flate.NewReader(nil) }}
+
+func unpackOperation(packed []byte, o *agent.OperationDefinition) error {
+	inflater := inflaters.Get().(io.ReadCloser)
+	defer inflaters.Put(inflater)
+	if err := inflater.(flate.Resetter).Reset(bytes.NewReader(packed), nil); err != nil {
+		return err
+	}
+	return json.NewDecoder(io.LimitReader(inflater, maxDefinition)).Decode(o)
 }
 
 // maxDefinition limits the JSON of an operation, in bytes.
