@@ -171,7 +171,7 @@ func (c *copyOfBody) Close() error { return nil }
 // sentBody is a request's body as its client sends it.
 type sentBody struct {
 	io.ReadCloser
-	begun bool
+	begun atomic.Bool // an attempt that has failed may still be reading
 }
 
 // bodyOf returns the body of a request, which records whether it was read. The wrapper is
@@ -188,7 +188,7 @@ func bodyOf(c echo.Context) *sentBody {
 }
 
 func (s *sentBody) Read(p []byte) (int, error) {
-	s.begun = true
+	s.begun.Store(true)
 	return s.ReadCloser.Read(p)
 }
 
@@ -196,7 +196,7 @@ func (s *sentBody) Read(p []byte) (int, error) {
 // does not read the response. A client that waits for 100 Continue is not asked for its
 // body.
 func drain(c echo.Context, sent *sentBody) {
-	if c.Request().Header.Get("Expect") != "" && !sent.begun {
+	if c.Request().Header.Get("Expect") != "" && !sent.begun.Load() {
 		return
 	}
 	control, now := http.NewResponseController(c.Response()), time.Now()
