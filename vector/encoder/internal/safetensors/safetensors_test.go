@@ -66,7 +66,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		"more than":                  append(huge, make([]byte, 100)...),
 		"within its header":          file(`{}`, "")[:9],
 		"not a JSON object":          file(`[1]`, ""),
-		"goes on after":              file(`{}{}`, ""),
+		"has data after":             file(`{}{}`, ""),
 		"metadata":                   file(`{"__metadata__":3}`, ""),
 		"wrongly":                    file(`{"a":{"dtype":7}}`, ""),
 		"no data_offsets":            file(`{"a":{"dtype":"F32","shape":[2]}}`, eight),
