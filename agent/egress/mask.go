@@ -22,8 +22,8 @@ func maskable(secrets []string) []string {
 	return secrets
 }
 
-// Masker returns what masks secrets in a text that somebody sent. Secrets of
-// fewer than 12 bytes are left.
+// Masker returns a Replacer that masks secrets in received text. Secrets shorter
+// than 12 bytes are not masked.
 func Masker(secrets []string) *strings.Replacer {
 	var pairs []string
 	for _, s := range maskable(secrets) {

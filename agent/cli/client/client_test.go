@@ -272,7 +272,7 @@ func TestDrainWaits(t *testing.T) {
 	}
 }
 
-// TestNamesWhatIsMissing names the records that cannot work until somebody sets
+// TestNamesWhatIsMissing names the records that cannot work until someone sets
 // what a definition leaves out, and no others.
 func TestNamesWhatIsMissing(t *testing.T) {
 	local := &definition{files: map[string]record{

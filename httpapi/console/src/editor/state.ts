@@ -48,7 +48,7 @@ export class Editor {
 
   /** What the nodes are called, by id. */
   names = computed(() => namesOf(this.doc.value.nodes));
-  /** What a node is called, by itself or its id. */
+  /** The name of a node, given the node or its id. */
   nameOf = (at: Step | string): string => { const id = typeof at === "string" ? at : at.id; return this.names.value.get(id) ?? (typeof at === "string" ? id : nameOf(at)); };
   node = (id: string) => this.doc.value.nodes.find((n) => n.id === id);
 

@@ -24,7 +24,7 @@ export const Shared = createContext<{ editor: Editor; actions: CanvasActions }>(
 
 const markIcons: Record<string, IconName> = { success: "Check", error: "X", running: "LoaderCircle", waiting: "Hand", cancelled: "Square", skipped: "ArrowRight" };
 
-/** What became of a node, in a corner of it. */
+/** The outcome of a node, in its corner. */
 function NodeMark({ mark }: { mark: Mark }) {
   return (
     <span class={`node-mark ${mark.status}`} title={mark.error ?? mark.status}>

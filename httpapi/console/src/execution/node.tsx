@@ -1,4 +1,4 @@
-// What became of one node, in each of its iterations.
+// The outcome of one node, in each of its iterations.
 import { useEffect, useState } from "preact/hooks";
 
 import { agentId, ApiError, asError, get, post } from "../data";
