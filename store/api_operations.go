@@ -8,10 +8,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
-	"satchel/agent"
-	"satchel/store/sqlite"
 	"strings"
 	"sync"
+
+	"satchel/agent"
+	"satchel/store/sqlite"
 )
 
 // packedOperation is an operation as it is stored.

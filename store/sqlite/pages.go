@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"fmt"
 	"sync"
 	"unsafe"
 
@@ -33,13 +32,7 @@ type (
 )
 
 // registerPages creates the methods of pagesVFS and registers it with SQLite.
-var registerPages = sync.OnceValue(func() error {
-	tls := libc.NewTLS()
-	defer tls.Close()
-	name, err := libc.CString(pagesVFS) // SQLite keeps it
-	if err != nil {
-		return err
-	}
+var registerPages = sync.OnceValue(func() (err error) {
 	var methods lib.Tsqlite3_io_methods
 	if pageMethods, err = libc.CString(string(make([]byte, unsafe.Sizeof(methods)))); err != nil {
 		return err
@@ -59,21 +52,10 @@ var registerPages = sync.OnceValue(func() error {
 		FxSectorSize:            pointerTo[numberFunc](sectorOfPages),
 		FxDeviceCharacteristics: pointerTo[numberFunc](traitsOfPages),
 	}
-	base := lib.Xsqlite3_vfs_find(tls, 0)
-	if base == 0 {
-		return fmt.Errorf("SQLite has no file system")
-	}
-	var layout lib.Tsqlite3_vfs
-	vfs, err := copyOf(base, unsafe.Sizeof(layout))
-	if err != nil {
-		return err
-	}
-	v := at[lib.Tsqlite3_vfs](vfs)
-	v.FzName, v.FxOpen, v.FxAccess = name, pointerTo[openFunc](openPages), pointerTo[accessFunc](accessPages)
-	if rc := lib.Xsqlite3_vfs_register(tls, vfs, 0); rc != lib.SQLITE_OK {
-		return fmt.Errorf("register a file system: SQLite code %d", rc)
-	}
-	return nil
+	return registerCopy(pagesVFS, func(vfs uintptr) {
+		v := at[lib.Tsqlite3_vfs](vfs)
+		v.FxOpen, v.FxAccess = pointerTo[openFunc](openPages), pointerTo[accessFunc](accessPages)
+	})
 })
 
 // pageMethods are the methods of a file that is Pages, set once by registerPages.

@@ -55,11 +55,21 @@ var (
 	classOf                     sync.Map // uintptr -> fileClass
 )
 
-// registerVFS makes the file system known to SQLite.
+// registerVFS registers the file system of agents' files with SQLite.
 var registerVFS = sync.OnceValue(func() error {
+	return registerCopy(vfsName, func(vfs uintptr) {
+		v := at[lib.Tsqlite3_vfs](vfs)
+		defaultOpen = funcAt[openFunc](vfs + unsafe.Offsetof(v.FxOpen))
+		v.FxOpen = pointerTo[openFunc](openFile)
+	})
+})
+
+// registerCopy registers a copy of SQLite's default file system under a name, after change
+// has replaced some of its methods at the address vfs.
+func registerCopy(name string, change func(vfs uintptr)) error {
 	tls := libc.NewTLS()
 	defer tls.Close()
-	name, err := libc.CString(vfsName) // SQLite keeps it
+	kept, err := libc.CString(name) // SQLite keeps it
 	if err != nil {
 		return err
 	}
@@ -67,19 +77,17 @@ var registerVFS = sync.OnceValue(func() error {
 	if base == 0 {
 		return fmt.Errorf("SQLite has no file system")
 	}
-	var layout lib.Tsqlite3_vfs
-	vfs, err := copyOf(base, unsafe.Sizeof(layout))
+	vfs, err := copyOf(base, unsafe.Sizeof(lib.Tsqlite3_vfs{}))
 	if err != nil {
 		return err
 	}
-	defaultOpen = funcAt[openFunc](base + unsafe.Offsetof(layout.FxOpen))
-	poke(vfs+unsafe.Offsetof(layout.FzName), name)
-	poke(vfs+unsafe.Offsetof(layout.FxOpen), pointerTo[openFunc](openFile))
+	at[lib.Tsqlite3_vfs](vfs).FzName = kept
+	change(vfs)
 	if rc := lib.Xsqlite3_vfs_register(tls, vfs, 0); rc != lib.SQLITE_OK {
 		return fmt.Errorf("register a file system: SQLite code %d", rc)
 	}
 	return nil
-})
+}
 
 // openFile opens a file and, if it is a temporary one, a -wal or a database,
 // overrides some of its methods.

@@ -12,7 +12,7 @@ const lead = 160;
 const inlineMarks = [/\*\*(?=\S)(.+?)\*\*/g, /`([^`]+)`/g, /!?\[([^\]]*)\]\([^)\s]*\)/g];
 
 /** What Markdown marks in a text: headings, strong words, and the marks themselves, which are hidden. Code keeps its text. */
-export function markdownSpans(text: string): Span[] {
+function markdownSpans(text: string): Span[] {
   const spans: Span[] = [];
   const hide = (from: number, to: number) => { if (to > from) spans.push({ kind: "hidden", from, to }); };
   let at = 0, code = false;
