@@ -52,6 +52,7 @@ func (f *file) lead() {
 	done := false
 	defer func() {
 		if !done { // a panic in SQLite itself, or the goroutine was ended
+			f.markDirty()
 			for _, j := range group {
 				j.err = errCut
 			}
@@ -67,7 +68,11 @@ func (f *file) lead() {
 			j.err = f.runAlone(j)
 		}
 	} else {
+		before := f.writer.sql.PagesWritten()
 		f.commit(group)
+		if f.writer.sql.PagesWritten() != before {
+			f.markDirty()
+		}
 	}
 	done = true
 }
@@ -134,9 +139,6 @@ func (f *file) next() []*job {
 	n := 1
 	for !f.queue[0].alone && n < len(f.queue) && n < groupSize && !f.queue[n].alone {
 		n++
-	}
-	if !f.queue[0].alone {
-		f.dirty, f.written = true, true
 	}
 	return f.queue[:n:n]
 }

@@ -175,7 +175,7 @@ func (f *file) rest(c *conn) error {
 	}
 	if !busy {
 		f.queueMu.Lock()
-		f.dirty = len(f.queue) > 1 // other than this job itself
+		f.dirty = false
 		f.queueMu.Unlock()
 	}
 	return nil

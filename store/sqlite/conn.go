@@ -292,6 +292,13 @@ func (c *Conn) Result() Result {
 // connection was opened, also by triggers and in what was rolled back.
 func (c *Conn) TotalChanges() int64 { return lib.Xsqlite3_total_changes64(c.tls, c.db) }
 
+// PagesWritten is how many pages the connection has written to the file or its -wal
+// since it was opened.
+func (c *Conn) PagesWritten() int32 {
+	lib.Xsqlite3_db_status(c.tls, c.db, lib.SQLITE_DBSTATUS_CACHE_WRITE, c.out, c.out+16, 0)
+	return *at[int32](c.out)
+}
+
 // SetLastID sets what Result says until a row is inserted.
 func (c *Conn) SetLastID(id int64) { lib.Xsqlite3_set_last_insert_rowid(c.tls, c.db, id) }
 
