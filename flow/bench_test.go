@@ -3,6 +3,9 @@ package flow
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -10,6 +13,8 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/apis"
+	"satchel/agent/cputime"
 	"satchel/store"
 )
 
@@ -143,4 +148,48 @@ func BenchmarkMemory(b *testing.B) {
 	inParallel(b, b.N, 16, one)
 	b.StopTimer()
 	b.ReportMetric(heap()-before, "MB-grown")
+}
+
+// BenchmarkOperation compares loops over a node of type operation with loops over
+// the same http-request, in turns. "of-http" is the processor time of an operation
+// relative to that of the request; both include the server's.
+func BenchmarkOperation(b *testing.B) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"ok":true,"n":1}`)
+	}))
+	defer server.Close()
+	db, e := open(b)
+	e.Register(map[string]*Kind{"operation": OperationKind(apis.New(e.options.Env))})
+	if _, err := db.CreateAPI(b.Context(), agent.API{Name: "p", ServerURL: server.URL}, []agent.OperationDefinition{{
+		Operation: agent.Operation{ID: "put", Name: "put", Method: "POST", Path: "/items/{id}", Parameters: json.RawMessage(`{"type":"object","properties":{"id":{"type":"integer"},"q":{"type":"string"},"X-H":{"type":"string"},
+			"body":{"type":"object","properties":{"name":{"type":"string"},"n":{"type":"integer"}}}},"required":["id"],"additionalProperties":false}`)},
+		Accept: "application/json", Body: &agent.OperationBody{Media: "application/json"},
+		Params: []agent.OperationParam{{Property: "id", Name: "id", In: "path"}, {Property: "q", Name: "q", In: "query"}, {Property: "X-H", Name: "X-H", In: "header"}},
+	}}); err != nil {
+		b.Fatal(err)
+	}
+	flows := []agent.Workflow{
+		createWorkflow(b, db, e, loopOver("http-request", `{"method":"POST","url":"`+server.URL+`/items/{{item.n}}?q=abc","headers":{"X-H":"v"},"body":{"name":"Ada","n":5}}`)),
+		createWorkflow(b, db, e, loopOver("operation", `{"api":"p","operation":"put","arguments":{"id":"{{item.n}}","q":"abc","X-H":"v","body":{"name":"Ada","n":5}}}`)),
+	}
+	input := numbered(100, 0)
+	var used [2]time.Duration
+	for b.Loop() {
+		for i, w := range flows {
+			began := processorTime(b)
+			mustComplete(b, execute(b, db, e, w, input))
+			used[i] += processorTime(b) - began
+		}
+	}
+	b.ReportMetric(float64(used[1])/float64(used[0]), "of-http")
+	b.ReportMetric(float64((used[1]-used[0]).Nanoseconds())/float64(100*b.N), "more-ns/call")
+}
+
+func processorTime(tb testing.TB) time.Duration {
+	used, err := cputime.Used()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return used
 }

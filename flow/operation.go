@@ -48,11 +48,12 @@ func (c *Call) operation(ctx context.Context, a *apis.APIs) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	arguments, err := json.Marshal(withoutNull(object(c.Data["arguments"])))
+	raw, err := json.Marshal(withoutNull(object(c.Data["arguments"])))
 	if err != nil {
 		return Outcome{}, agent.Invalid("arguments", "must be a JSON object")
 	}
-	if err := chat.CheckArguments(o.Parameters, arguments); err != nil {
+	arguments, err := chat.DecodeArguments(o.Parameters, raw)
+	if err != nil {
 		return Outcome{}, err
 	}
 	credential, issue := agent.CredentialRef(c.Node.Data)

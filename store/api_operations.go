@@ -26,7 +26,7 @@ type packedOperation struct {
 func packOperations(operations []agent.OperationDefinition) ([]packedOperation, error) {
 	packed := make([]packedOperation, len(operations))
 	var out bytes.Buffer
-	w, err := flate.NewWriter(&out, flate.DefaultCompression)
+	w, err := flate.NewWriter(&out, flate.BestSpeed)
 	if err != nil {
 		return nil, err
 	}
@@ -135,18 +135,6 @@ func HashOperation(o *agent.OperationDefinition) (string, error) {
 func operationHash(raw []byte) string {
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:16])
-}
-
-// Operation reads an API and one of its operations, by its id or its name.
-func (db *DB) Operation(ctx context.Context, apiRef, ref string) (a agent.API, o agent.OperationDefinition, err error) {
-	_, err = Read(ctx, db, func(tx *Tx) (struct{}, error) {
-		if a, err = tx.api(apiRef); err != nil {
-			return struct{}{}, err
-		}
-		o, err = tx.operation(a.ID, ref)
-		return struct{}{}, err
-	})
-	return a, o, err
 }
 
 func (tx *Tx) operation(apiID, ref string) (o agent.OperationDefinition, err error) {

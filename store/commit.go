@@ -96,6 +96,7 @@ func (f *file) runAlone(j *job) error {
 		f.writer.rows = nil
 		return errors.Join(refused, err)
 	}
+	f.operations.note(made.announced | made.taken)
 	f.announce(made)
 	f.publishRows()
 	return err
@@ -226,6 +227,7 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 		return true
 	}
 	f.changes.Add(w.sql.TotalChanges() - changes)
+	f.operations.note(made.announced | made.taken)
 	f.announce(made)
 	f.publishRows()
 	return true

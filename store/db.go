@@ -158,7 +158,7 @@ func (db *DB) open() error {
 		f.refused = func(err error) { db.folder.cluster.Refused(db.id, err) }
 	}
 	if db.inPlace { // others are being made, and have no work before
-		f.announce = func(made madeWork) { db.notify(f.unsubscribed.announce(made.announced), made.taken&workAll) }
+		f.announce = func(made madeWork) { db.notify(f.unsubscribed.announce(made.announced)&workAll, made.taken&workAll) }
 		f.changed = db.changed
 		f.watched = func() bool { return db.watcher.Load() != nil }
 		f.writer.watchRows(f.watched())

@@ -46,6 +46,7 @@ type file struct {
 	sandbox *sqlsandbox.Pool // connections for SQL of clients
 
 	unsubscribed unsubscribed
+	operations   operationCache
 
 	capture *capture.File // the leader's; nil when commits are not captured
 	answers atomic.Pointer[answers]

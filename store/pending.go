@@ -57,6 +57,9 @@ const (
 	// workSubscriptions is not a kind of work: there may be new subscriptions
 	// to events.
 	workSubscriptions workKinds = workAll + 1
+
+	// workOperations is not a kind of work: operations of APIs may have changed.
+	workOperations workKinds = workSubscriptions << 1
 )
 
 // dueNow is a time that is past on every clock.
@@ -143,6 +146,8 @@ var tableWork = map[tableChange]workKinds{
 	{"mcp_servers", ""}:               workMCPServers,
 	{"sessions", ""}:                  workSessions,
 	{"_attachments", ""}:              workAttachments,
+	{"_apis", ""}:                     workOperations,
+	{"_api_operations", ""}:           workOperations,
 	{"_agent", "status"}:              workAll,
 	{"_agent", "settings"}:            workAll,
 }

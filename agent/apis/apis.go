@@ -3,11 +3,9 @@
 package apis
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -150,23 +148,15 @@ func unreadable(err error) error {
 
 // Call is a call of an operation.
 type Call struct {
-	Arguments  json.RawMessage // checked against the operation's schema
-	Credential string          // in place of the API's
-	Key        string          // for the header Idempotency-Key; "" sends none
+	Arguments  map[string]any // checked against the operation's schema; numbers are json.Number
+	Credential string         // in place of the API's
+	Key        string         // for the header Idempotency-Key; "" sends none
 }
 
 // Request builds the request of an operation. Its credential goes to the host of
 // the operation's server only.
 func (a *APIs) Request(ctx context.Context, db *store.DB, api *agent.API, o *agent.OperationDefinition, c Call) (*http.Request, error) {
-	var arguments map[string]any
-	if len(c.Arguments) > 0 {
-		dec := json.NewDecoder(bytes.NewReader(c.Arguments))
-		dec.UseNumber()
-		if err := dec.Decode(&arguments); err != nil {
-			return nil, agent.Invalid("arguments", "must be a JSON object").Because(err)
-		}
-	}
-	call, err := openapi.Request(api.ServerURL, o, arguments)
+	call, err := openapi.Request(api.ServerURL, o, c.Arguments)
 	if err != nil {
 		return nil, err
 	}

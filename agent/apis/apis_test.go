@@ -155,7 +155,7 @@ func TestCredentialGoesToTheServerOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req, err := a.Request(t.Context(), db, &api, &o, Call{Arguments: json.RawMessage(`{"id":"7"}`), Credential: "any", Key: "k"})
+	req, err := a.Request(t.Context(), db, &api, &o, Call{Arguments: map[string]any{"id": "7"}, Credential: "any", Key: "k"})
 	if err != nil || req.Header.Get("Idempotency-Key") != "k" {
 		t.Fatal(req, err)
 	}

@@ -113,12 +113,13 @@ func (b *Toolbox) runOperation(ctx context.Context, db *store.DB, c agent.ToolCo
 
 // callOperation calls an operation after checking its arguments.
 func (b *Toolbox) callOperation(ctx context.Context, db *store.DB, api *agent.API, o *agent.OperationDefinition, c agent.ToolConfig, arguments json.RawMessage) (any, error) {
-	if err := CheckArguments(o.Parameters, arguments); err != nil {
+	decoded, err := DecodeArguments(o.Parameters, arguments)
+	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := withinLimit(ctx, c, apiTimeout)
 	defer cancel()
-	req, err := b.options.APIs.Request(ctx, db, api, o, apis.Call{Arguments: arguments, Credential: c.Credential, Key: keyOf(ctx)})
+	req, err := b.options.APIs.Request(ctx, db, api, o, apis.Call{Arguments: decoded, Credential: c.Credential, Key: keyOf(ctx)})
 	if err != nil {
 		return nil, err
 	}
