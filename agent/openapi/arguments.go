@@ -17,7 +17,6 @@ const bodyProperty = "body"
 // builder collects the arguments of one operation.
 type builder struct {
 	schemas
-	limit      int
 	path       string
 	properties map[string]any
 	required   []any
@@ -25,13 +24,13 @@ type builder struct {
 	body       *agent.OperationBody
 }
 
-func newBuilder(r *reader, d detail, limit int, path string) *builder {
-	return &builder{schemas: schemas{r: r, detail: d, defs: map[string]any{}, names: map[string]string{}, taken: map[string]bool{}, left: limit * 5 / 4},
-		limit: limit, path: path, properties: map[string]any{}}
+func newBuilder(r *reader, d detail, path string) *builder {
+	return &builder{schemas: schemas{r: r, detail: d, left: agent.MaxOperationSchema * 5 / 4}, path: path, properties: map[string]any{}}
 }
 
-// schema returns the schema of the arguments.
-func (b *builder) schema() (json.RawMessage, error) {
+// schema returns the schema of the arguments, without the definitions that it refers
+// to.
+func (b *builder) schema() (*form, error) {
 	if b.left < 0 {
 		return nil, errSchemaSize
 	}
@@ -39,14 +38,11 @@ func (b *builder) schema() (json.RawMessage, error) {
 	if len(b.required) > 0 {
 		out["required"] = b.required
 	}
-	if len(b.defs) > 0 {
-		out["$defs"] = b.defs
-	}
 	raw, err := json.Marshal(out)
-	if err == nil && len(raw) > b.limit {
+	if err == nil && len(raw) > agent.MaxOperationSchema {
 		err = errSchemaSize
 	}
-	return raw, err
+	return &form{raw: raw, refs: b.refs, cut: b.cut}, err
 }
 
 // places are where parameters go, in the order in which they get their names.

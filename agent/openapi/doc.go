@@ -16,7 +16,7 @@ const (
 	maxDepth     = 200       // nesting of the document
 	maxValues    = 4_000_000 // in the document, with its YAML aliases expanded
 	maxHops      = 20        // references that lead to references
-	maxTotal     = 48 << 20  // bytes of all operations
+	maxTotal     = 24 << 20  // bytes of the schemas of all operations
 	maxText      = 1000      // characters of a description: a stranger's words to a model
 	maxLine      = 200       // characters of a summary, a title or a tag
 	maxWarnings  = 50
@@ -26,6 +26,6 @@ const (
 	maxName      = 200 // bytes of an operation's id or a parameter's name
 	readTime     = 10 * time.Second
 	readMemory   = 256 << 20
-	smallSchema  = 2 << 10 // bytes of a schema once maxTotal is used up
+	smallSchema  = 2 << 10 // bytes that a schema may take in any case
 	maxPathBytes = 2000
 )

@@ -84,13 +84,12 @@ func (c *collection) request(name, folder string, request map[string]any) {
 	}
 	o := c.newOperation(name, method, path, op)
 	o.Server, o.Accept = server, "*/*"
-	c.fill(&o, func(b *builder) {
+	c.add(o, func(b *builder) {
 		c.pathArguments(b, list(address["variable"]))
 		c.queryArguments(b, address, query)
 		c.headerArguments(b, request["header"])
 		c.bodyArguments(b, object(request["body"]))
 	})
-	c.add(o)
 }
 
 // description is a text, or an object with one.

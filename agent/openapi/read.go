@@ -1,8 +1,6 @@
 package openapi
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -21,7 +19,12 @@ type reader struct {
 	doc    agent.APIDocument
 	names  map[string]bool // of operations as tools
 	ids    map[string]bool
-	total  int // bytes of operations so far
+	drafts []draft // of the operations of doc
+	kept   int     // bytes of the drafts' own schemas
+
+	definitions map[string]*definition // by reference; nil: it leads to no schema
+	defNames    map[string]bool
+	searches    int // see definition.seen
 }
 
 // parse reads a description in this process. base is the address that it was
@@ -34,7 +37,7 @@ func parse(data []byte, base string) (agent.APIDocument, error) {
 	if err != nil {
 		return agent.APIDocument{}, err
 	}
-	r := &reader{root: object(v), names: map[string]bool{}, ids: map[string]bool{}}
+	r := &reader{root: object(v), names: map[string]bool{}, ids: map[string]bool{}, definitions: map[string]*definition{}, defNames: map[string]bool{}}
 	if base != "" {
 		if r.base, err = url.Parse(base); err != nil {
 			return agent.APIDocument{}, agent.Invalid("url", "must be a valid URL")
@@ -49,6 +52,7 @@ func parse(data []byte, base string) (agent.APIDocument, error) {
 	} else {
 		r.openAPI()
 	}
+	r.finish()
 	if len(r.doc.Operations) == 0 {
 		return agent.APIDocument{}, agent.Invalid("document", "describes no operation")
 	}
@@ -166,11 +170,10 @@ func (r *reader) operation(path, method string, item, op map[string]any) {
 		o.Server = r.ownServer(servers)
 	}
 	o.Accept = r.accept(op)
-	r.fill(&o, func(b *builder) {
+	r.add(o, func(b *builder) {
 		b.parameters(item, op)
 		b.requestBody(op)
 	})
-	r.add(o)
 }
 
 // newOperation returns an operation with all but its arguments.
@@ -201,39 +204,6 @@ func (r *reader) newOperation(id, method, path string, op map[string]any) agent.
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// fill reads the arguments of an operation. If their schema is too large, they
-// are read again with less detail.
-func (r *reader) fill(o *agent.OperationDefinition, read func(*builder)) {
-	limit := agent.MaxOperationSchema
-	if r.total > maxTotal {
-		limit = smallSchema
-		r.warn("the description is large, so the arguments of operations from %s on are cut short", o.ID)
-	}
-	for i, d := range details {
-		b := newBuilder(r, d, limit, o.Path)
-		read(b)
-		o.Params, o.Body = b.params, b.body
-		raw, err := b.schema()
-		if err == nil {
-			o.Parameters = raw
-			if i > 0 || b.cut {
-				r.warn("the arguments of %s are too large and are cut short", o.ID)
-			}
-			return
-		}
-		if !errors.Is(err, errSchemaSize) {
-			break
-		}
-	}
-	o.Parameters = json.RawMessage(`{"type":"object"}`)
-	r.warn("the arguments of %s are too large and are left open", o.ID)
-}
-
-func (r *reader) add(o agent.OperationDefinition) {
-	r.total += len(o.Parameters) + 500
-	r.doc.Operations = append(r.doc.Operations, o)
-}
 
 // accept is JSON if an answer may be JSON.
 func (r *reader) accept(op map[string]any) string {

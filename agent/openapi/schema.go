@@ -14,23 +14,22 @@ import (
 // detail is how much of schemas is kept.
 type detail struct {
 	texts bool // descriptions and examples
-	depth int  // of nested schemas and references
+	depth int  // of nested schemas
 }
 
-// details are tried in turn until the schema of an operation is small enough.
+// details are tried in turn until a schema is small enough.
 var details = []detail{{true, 100}, {false, 100}, {false, 10}, {false, 7}, {false, 5}, {false, 4}, {false, 3}, {false, 2}, {false, 1}}
 
 var errSchemaSize = errors.New("the schema is too large")
 
-// schemas converts the schemas of one operation to JSON Schema 2020-12.
+// schemas converts the schemas of one operation, or of one definition, to JSON
+// Schema 2020-12.
 type schemas struct {
 	r      *reader
 	detail detail
-	defs   map[string]any    // what references lead to
-	names  map[string]string // their names, by reference
-	taken  map[string]bool
-	left   int  // rough count of bytes; below 0: too large
-	cut    bool // something was nested too deep
+	refs   []*definition // that they refer to, each once
+	left   int           // rough count of bytes; below 0: too large
+	cut    bool          // something was nested too deep
 }
 
 // convert converts a schema.
@@ -56,21 +55,15 @@ func (s *schemas) convert(v any, depth int) any {
 // reference converts a reference to one into $defs. Siblings count as the version
 // of the description says.
 func (s *schemas) reference(ref string, m map[string]any, depth int) any {
-	name, known := s.names[ref]
-	if !known {
-		target := s.r.at(ref)
-		if inner, ok := object(target)["$ref"].(string); ok {
-			target = s.r.resolve(map[string]any{"$ref": inner})
-		}
-		if _, isBool := target.(bool); !isBool && object(target) == nil || depth >= s.detail.depth {
-			return map[string]any{}
-		}
-		name = unique(propertyName(ref[strings.LastIndexByte(ref, '/')+1:]), s.taken)
-		s.names[ref] = name
-		s.defs[name] = s.convert(target, depth+1)
+	d := s.r.definition(ref)
+	if d == nil {
+		return map[string]any{}
 	}
-	s.left -= len(name) + 20
-	out := map[string]any{"$ref": "#/$defs/" + name}
+	if !slices.Contains(s.refs, d) {
+		s.refs = append(s.refs, d)
+	}
+	s.left -= len(d.name) + 20
+	out := map[string]any{"$ref": "#/$defs/" + d.name}
 	if s.r.format == agent.FormatOpenAPI31 {
 		siblings := maps.Clone(m)
 		delete(siblings, "$ref")

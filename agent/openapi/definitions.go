@@ -1,0 +1,221 @@
+package openapi
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"satchel/agent"
+)
+
+// definition is what a reference leads to. It is converted once, for all operations.
+type definition struct {
+	name   string // in $defs
+	target any
+	forms  [2]*form // without and with texts; nil until one is needed
+	seen   int      // number of the search that found it
+}
+
+// form is a converted schema.
+type form struct {
+	raw  json.RawMessage
+	refs []*definition // that it refers to, each once
+	cut  bool
+}
+
+// definition returns what a reference leads to, or nil.
+func (r *reader) definition(ref string) *definition {
+	if d, known := r.definitions[ref]; known {
+		return d
+	}
+	target := r.at(ref)
+	if inner, ok := object(target)["$ref"].(string); ok {
+		target = r.resolve(map[string]any{"$ref": inner})
+	}
+	var d *definition
+	if _, isBool := target.(bool); isBool || object(target) != nil {
+		d = &definition{name: unique(propertyName(ref[strings.LastIndexByte(ref, '/')+1:]), r.defNames), target: target}
+	}
+	r.definitions[ref] = d
+	return d
+}
+
+// form returns the converted definition, in as much detail as it may have.
+func (r *reader) form(d *definition, texts bool) *form {
+	i := 0
+	if texts {
+		i = 1
+	}
+	if d.forms[i] != nil {
+		return d.forms[i]
+	}
+	made := &form{raw: json.RawMessage("{}"), cut: true}
+	for n, detail := range details {
+		if detail.texts && !texts {
+			continue
+		}
+		s := schemas{r: r, detail: detail, left: agent.MaxOperationSchema * 5 / 4}
+		raw, err := json.Marshal(s.convert(d.target, 1))
+		if err == nil && s.left >= 0 && len(raw) <= agent.MaxOperationSchema {
+			made = &form{raw: raw, refs: s.refs, cut: s.cut || n > 0 && texts}
+			break
+		}
+	}
+	d.forms[i] = made
+	return made
+}
+
+// open is the schema of a definition that is left out.
+const open = "{}"
+
+// entrySize is what a definition that is left open takes in $defs.
+func entrySize(d *definition) int { return len(d.name) + len(`"":,`) + len(open) }
+
+// entry is a definition in $defs.
+type entry struct {
+	*definition
+	raw json.RawMessage
+}
+
+// reach returns the definitions that an operation's own schema leads to, the nearest
+// first, as far as all fit into limit bytes. The others are left open, and cut is
+// true. It reports false if not even they fit.
+func (r *reader) reach(own *form, texts bool, limit int) (entries []entry, size int, cut, fits bool) {
+	r.searches++
+	size, cut = len(own.raw)+len(`"$defs":{},`), own.cut
+	var queue []*definition
+	add := func(refs []*definition) (more int) {
+		for _, d := range refs {
+			if d.seen != r.searches {
+				d.seen = r.searches
+				queue = append(queue, d)
+				more += entrySize(d)
+			}
+		}
+		return more
+	}
+	size += add(own.refs)
+	for i := 0; i < len(queue) && size <= limit; i++ {
+		d := queue[i]
+		f, known := r.form(d, texts), len(queue)
+		more := len(f.raw) - len(open)
+		if size+more <= limit {
+			more += add(f.refs)
+		}
+		if size+more > limit {
+			for _, left := range queue[known:] {
+				left.seen = 0
+			}
+			queue, cut = queue[:known], true
+			entries = append(entries, entry{d, json.RawMessage(open)})
+			continue
+		}
+		size, cut = size+more, cut || f.cut
+		entries = append(entries, entry{d, f.raw})
+	}
+	return entries, size, cut, size <= limit
+}
+
+// join returns an operation's own schema with definitions.
+func join(own json.RawMessage, entries []entry) json.RawMessage {
+	if len(entries) == 0 {
+		return own
+	}
+	slices.SortFunc(entries, func(x, y entry) int { return strings.Compare(x.name, y.name) })
+	size := len(own) + len(`"$defs":{},`)
+	for _, e := range entries {
+		size += len(e.name) + len(`"":,`) + len(e.raw)
+	}
+	out := append(make([]byte, 0, size), `{"$defs":{`...)
+	for i, e := range entries {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, '"'), e.name...), `":`...) // the name needs no escaping
+		out = append(out, e.raw...)
+	}
+	return append(append(out, "},"...), own[1:]...)
+}
+
+// draft is an operation whose arguments have been read once.
+type draft struct {
+	read  func(*builder)
+	own   *form // with texts; nil when it is to be read again
+	size  int   // in full, at most agent.MaxOperationSchema
+	whole bool  // it has no more than that, and nothing is cut
+}
+
+// add adds an operation whose arguments read finds. It is called again when they are
+// to be read in less detail.
+func (r *reader) add(o agent.OperationDefinition, read func(*builder)) {
+	b := newBuilder(r, details[0], o.Path)
+	read(b)
+	o.Params, o.Body = b.params, b.body
+	d := draft{read: read, size: agent.MaxOperationSchema}
+	if own, err := b.schema(); err == nil {
+		_, size, cut, fits := r.reach(own, true, agent.MaxOperationSchema)
+		if d.whole = fits && !cut; d.whole {
+			d.size = size
+		}
+		if r.kept += len(own.raw); r.kept <= maxTotal {
+			d.own = own
+		}
+	}
+	r.doc.Operations, r.drafts = append(r.doc.Operations, o), append(r.drafts, d)
+}
+
+// finish sets the arguments of all operations, which share what they may take.
+func (r *reader) finish() {
+	sizes := make([]int, len(r.drafts))
+	for i := range r.drafts {
+		sizes[i] = r.drafts[i].size
+	}
+	limit := max(share(sizes, maxTotal), smallSchema)
+	if limit < agent.MaxOperationSchema {
+		r.warn("the description is large, so the arguments of an operation take at most %d KB", limit>>10)
+	}
+	for i := range r.drafts {
+		r.fill(&r.doc.Operations[i], &r.drafts[i], limit)
+		r.drafts[i] = draft{}
+	}
+}
+
+// share returns the limit of each size with which all together take at most total.
+func share(sizes []int, total int) int {
+	slices.Sort(sizes)
+	for i, size := range sizes {
+		if left := len(sizes) - i; size*left > total {
+			return total / left
+		}
+		total -= size
+	}
+	return agent.MaxOperationSchema
+}
+
+// fill sets the arguments of an operation, in as much detail as the limit allows.
+func (r *reader) fill(o *agent.OperationDefinition, d *draft, limit int) {
+	for i, detail := range details {
+		if i == 0 && (!d.whole || d.size > limit) {
+			continue
+		}
+		own := d.own
+		if i > 0 || own == nil {
+			b := newBuilder(r, detail, o.Path)
+			d.read(b)
+			var err error
+			if own, err = b.schema(); err != nil {
+				continue
+			}
+		}
+		entries, _, cut, fits := r.reach(own, detail.texts, limit)
+		if !fits {
+			continue
+		}
+		if o.Parameters = join(own.raw, entries); i > 0 || cut {
+			r.warn("the arguments of %s are too large and are cut short", o.ID)
+		}
+		return
+	}
+	o.Parameters = json.RawMessage(`{"type":"object"}`)
+	r.warn("the arguments of %s are too large and are left open", o.ID)
+}
