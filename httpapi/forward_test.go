@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -41,6 +42,7 @@ type fakeCluster struct {
 	alike   bool // the servers have one name
 	dead    []cluster.Node
 	failing bool
+	ends    map[string]context.Context // lifetimes of servers that do not live forever, by session
 }
 
 // fakeNode is a server's view of a fakeCluster.
@@ -119,6 +121,12 @@ func (n *fakeNode) Nodes(context.Context) (all []cluster.Node, _ error) {
 		all = append(all, n.node(of))
 	}
 	return all, nil
+}
+
+func (n *fakeNode) Lifetime(session string) context.Context {
+	n.cluster.mu.Lock()
+	defer n.cluster.mu.Unlock()
+	return cmp.Or(n.cluster.ends[session], context.Background())
 }
 
 func (n *fakeNode) Agents(context.Context) (all []cluster.Entry, _ error) {
@@ -340,7 +348,6 @@ func TestOwnerStaysAway(t *testing.T) {
 func TestOwnerIsSuspended(t *testing.T) {
 	first, second := newCluster(t)
 	far := second.own(t, "far")
-	first.server.forwarder.check = time.Millisecond
 	for method, want := range map[string]int{"GET": 200, "PUT": 503} {
 		asked := make(chan struct{})
 		ts := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -351,12 +358,14 @@ func TestOwnerIsSuspended(t *testing.T) {
 		t.Cleanup(ts.Close)
 		suspended := &fakeNode{testClient: &testClient{url: ts.URL}, cluster: first.cluster}
 		first.cluster.owners[far.ID()] = suspended
+		lifetime, end := context.WithCancel(t.Context())
+		first.cluster.ends = map[string]context.Context{suspended.session(): lifetime}
 		go func() {
 			<-asked
 			first.cluster.mu.Lock()
-			defer first.cluster.mu.Unlock()
 			first.cluster.owners[far.ID()] = second
-			first.cluster.dead = append(first.cluster.dead, cluster.Node{Session: suspended.session()})
+			first.cluster.mu.Unlock()
+			end()
 		}()
 		if a := first.send(t, method, "/api/agents/far", `{"description":"x"}`); a.StatusCode != want || want == 503 && a.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: %d %s", method, a.StatusCode, a.text)

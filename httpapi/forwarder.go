@@ -11,7 +11,6 @@ import (
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,10 +26,6 @@ import (
 // own work much sooner.
 const forwardAnswer = time.Hour
 
-// hopCheck is how often it is looked whether a server that has a request still lives: one
-// that was suspended, or cannot be reached any more, never answers.
-const hopCheck = 2 * time.Second
-
 // forwarder forwards requests to other servers of the cluster.
 type forwarder struct {
 	directory  cluster.Directory
@@ -38,7 +33,6 @@ type forwarder struct {
 	limiter    *rest.Limiter        // knows the address of a client
 	streams    context.Context      // done when the server begins to stop
 	patience   time.Duration
-	check      time.Duration // see hopCheck
 	bodies     *bodies
 	proxy      *httputil.ReverseProxy
 	requests   *prometheus.CounterVec
@@ -46,7 +40,7 @@ type forwarder struct {
 
 // newForwarder returns the forwarder of a server in a cluster.
 func (s *Server) newForwarder(directory cluster.Directory) *forwarder {
-	f := &forwarder{directory: directory, limiter: s.limiter, streams: s.streams, patience: forwardPatience, check: hopCheck, bodies: newBodies(s.folder.Path()),
+	f := &forwarder{directory: directory, limiter: s.limiter, streams: s.streams, patience: forwardPatience, bodies: newBodies(s.folder.Path()),
 		hasSession: func(id string) bool { return s.options.Browser.Find(id) != nil },
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "satchel_cluster_forwarded_total", Help: "Requests forwarded to other servers of the cluster, by outcome."}, []string{"outcome"})}
@@ -95,7 +89,8 @@ func (f *forwarder) forward(c echo.Context, node cluster.Node) error {
 			h.stop()
 		}
 	}()
-	go f.cancelIfGone(ctx, node.Session, cancel)
+	// A server that was suspended, or cannot be reached any more, never answers.
+	defer context.AfterFunc(f.directory.Lifetime(node.Session), cancel)()
 	w := &patientWriter{ResponseWriter: c.Response(), control: control}
 	f.proxy.ServeHTTP(w, out)
 	f.requests.WithLabelValues(outcomeOf(h.err)).Inc()
@@ -103,24 +98,6 @@ func (f *forwarder) forward(c echo.Context, node cluster.Node) error {
 		return nil // a response that has begun cannot become an error
 	}
 	return h.err
-}
-
-// cancelIfGone cancels a request to a server, which ctx ends, once the cluster has taken the
-// server for dead.
-func (f *forwarder) cancelIfGone(ctx context.Context, session string, cancel func()) {
-	ticker := time.NewTicker(f.check)
-	defer ticker.Stop()
-	isGone := func(n cluster.Node) bool { return n.Session == session && !n.Alive }
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		if nodes, err := f.directory.Nodes(ctx); err == nil && slices.ContainsFunc(nodes, isGone) {
-			cancel()
-		}
-	}
 }
 
 func outcomeOf(err error) string {

@@ -206,6 +206,18 @@ func (c *Cluster) Nodes(context.Context) ([]Node, error) {
 	return all, nil
 }
 
+// Lifetime implements Directory.
+func (c *Cluster) Lifetime(session string) context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := c.nodes[session]; n != nil {
+		return n.lifetime
+	}
+	ended, end := context.WithCancel(context.Background())
+	end()
+	return ended
+}
+
 // Move implements Directory.
 func (c *Cluster) Move(ctx context.Context, id, node string) error {
 	target, err := c.target(node)

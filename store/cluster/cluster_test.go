@@ -38,6 +38,7 @@ func TestCluster(t *testing.T) {
 		"attention":    testAttention,
 		"reads wait":   testReadsWaitForTheCluster,
 		"follow":       testFollow,
+		"lifetime":     testLifetime,
 		"no changes":   testDatabaseTakesNoChanges,
 		"format":       testFormat,
 		"full disk":    testFullDisk,

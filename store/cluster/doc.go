@@ -50,6 +50,10 @@ type Directory interface {
 	// Nodes returns the servers that are alive, and those that died within an hour.
 	Nodes(ctx context.Context) ([]Node, error)
 
+	// Lifetime returns a context that is done once a server, given by its Session,
+	// has left or was taken for dead, or if this server does not know it.
+	Lifetime(session string) context.Context
+
 	// Agents returns all agents of the cluster, in no order. What it returns must
 	// not be changed. The error is an ErrUnavailable until this server has read them.
 	Agents(ctx context.Context) ([]Entry, error)

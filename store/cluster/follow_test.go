@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/store"
 )
 
 // A poll reads the agents that changed and no others, and one that lists all agents
@@ -34,12 +35,6 @@ func testFollow(t *testing.T, url string) {
 			t.Fatal(err)
 		}
 	}
-	exec := func(statement string, args ...any) {
-		t.Helper()
-		if _, err := a.pool.Exec(t.Context(), statement, args...); err != nil {
-			t.Fatal(err)
-		}
-	}
 	row := func(id string) *known {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -51,7 +46,7 @@ func testFollow(t *testing.T, url string) {
 	}
 	poll(false)
 	before := row(florist)
-	exec("UPDATE agent SET name = 'Baker', changed = clock_timestamp() WHERE id = $1", bakery)
+	a.exec(t, "UPDATE agent SET name = 'Baker', changed = clock_timestamp() WHERE id = $1", bakery)
 	poll(false)
 	if name(bakery) != "Baker" {
 		t.Errorf("an agent that was renamed is %q", name(bakery))
@@ -59,10 +54,10 @@ func testFollow(t *testing.T, url string) {
 	if row(florist) != before {
 		t.Error("an agent that did not change was read again")
 	}
-	exec("UPDATE agent SET name = 'Miller', changed = clock_timestamp() - interval '1 hour' WHERE id = $1", bakery)
-	exec("UPDATE agent SET changed = changed - interval '1 hour' WHERE id = $1", butcher)
+	a.exec(t, "UPDATE agent SET name = 'Miller', changed = clock_timestamp() - interval '1 hour' WHERE id = $1", bakery)
+	a.exec(t, "UPDATE agent SET changed = changed - interval '1 hour' WHERE id = $1", butcher)
 	poll(true)
-	exec("DELETE FROM agent WHERE id = $1", butcher)
+	a.exec(t, "DELETE FROM agent WHERE id = $1", butcher)
 	poll(false)
 	if name(bakery) != "Miller" || name(butcher) == "" {
 		t.Errorf("agents are %q and %q", name(bakery), name(butcher))
@@ -74,6 +69,46 @@ func testFollow(t *testing.T, url string) {
 	nodes, err := b.Nodes(t.Context())
 	if i := slices.IndexFunc(nodes, func(n Node) bool { return n.Name == "a" }); err != nil || i < 0 || nodes[i].Agents != 3 {
 		t.Errorf("the servers are %+v, %v", nodes, err)
+	}
+}
+
+// The lifetime of a server ends when this one takes it for dead, when the database says
+// that it left, and when the database does not have it any more.
+func testLifetime(t *testing.T, url string) {
+	s := serve(t, url, "a", t.TempDir())
+	own, unknown := s.Lifetime(s.Self().Session), s.Lifetime("unknown")
+	for session, end := range map[string]func(){
+		"silent": func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.nodes["silent"].at = time.Now().Add(-time.Hour)
+		},
+		"left":    func() { s.exec(t, "UPDATE node SET alive = false, died = clock_timestamp() WHERE session = 'left'") },
+		"removed": func() { s.exec(t, "DELETE FROM node WHERE session = 'removed'") },
+	} {
+		s.exec(t, "INSERT INTO node(session, name, url, version, file_version) VALUES ($1, $1, $1, '1', $2)", session, store.FileVersion())
+		s.eventually(t, "to know a server", func() bool { return s.Lifetime(session).Err() == nil })
+		lifetime := s.Lifetime(session)
+		if err := s.step(t.Context()); err != nil || lifetime.Err() != nil || s.Lifetime(session) != lifetime {
+			t.Errorf("the lifetime of a server that lives: %v, %v", lifetime.Err(), err)
+		}
+		s.eventually(t, "the end of a server that is "+session, func() bool {
+			end()
+			return lifetime.Err() != nil
+		})
+		if s.Lifetime(session).Err() == nil {
+			t.Errorf("a server that is %s has a lifetime again", session)
+		}
+	}
+	if own.Err() != nil || unknown.Err() == nil {
+		t.Errorf("the lifetime of this server: %v, of an unknown one: %v", own.Err(), unknown.Err())
+	}
+}
+
+func (s *server) exec(t *testing.T, statement string, args ...any) {
+	t.Helper()
+	if _, err := s.pool.Exec(t.Context(), statement, args...); err != nil {
+		t.Fatal(err)
 	}
 }
 

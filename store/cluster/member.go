@@ -33,6 +33,9 @@ type observed struct {
 	at          time.Time // when the beat changed last, or observations began
 	probed      int64     // at which beat its address was tried
 	refused     bool      // it refused a connection since the beat changed
+
+	lifetime context.Context // see Directory
+	end      context.CancelFunc
 }
 
 // join makes the session known, unless another server is reached at the same URL.
@@ -275,13 +278,24 @@ func (c *Cluster) note(session string, p polled) bool {
 	for i, n := range p.nodes {
 		old := c.nodes[n.Session]
 		n.at, n.Self = p.began, n.Session == session
+		if old != nil {
+			n.lifetime, n.end = old.lifetime, old.end
+		} else {
+			n.lifetime, n.end = context.WithCancel(context.Background())
+		}
 		if old != nil && old.beat == n.beat && !p.gap {
 			n.at, n.probed, n.refused = old.at, old.probed, old.refused
 		}
 		if n.Seen = n.at; !n.Alive {
 			n.Seen = p.began.Add(-p.died[i])
+			n.end()
 		}
 		nodes[n.Session] = &n
+	}
+	for id, old := range c.nodes {
+		if nodes[id] == nil {
+			old.end()
+		}
 	}
 	c.nodes = nodes
 	return true
@@ -301,6 +315,7 @@ func (c *Cluster) settle(ctx context.Context, session string) {
 			dead[n.Session] = true
 			c.mu.Lock()
 			n.Alive = false
+			n.end()
 			c.mu.Unlock()
 		}
 	}
