@@ -174,7 +174,7 @@ func (c *converter) convert() {
 // convertUnit makes the nodes of a unit.
 func (c *converter) convertUnit(u *unit) {
 	kind := shortKind(u.kind)
-	convert := converters[kind]
+	convert := converterOf(kind)
 	switch {
 	case kind == "stickyNote":
 		return

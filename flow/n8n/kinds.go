@@ -1,6 +1,7 @@
 package n8n
 
-// converters are the types of nodes that are known, without their packages.
+// converters are the types of nodes that are known, without their packages. Those of
+// services.json are not among them, see converterOf.
 var converters map[string]func(*converter, *unit)
 
 func init() {
@@ -22,9 +23,6 @@ func init() {
 	for kind := range hooked {
 		converters[kind] = convertHooked
 	}
-	for kind := range services() {
-		converters[kind] = convertService
-	}
 	for _, kind := range []string{"InMemory", "Pinecone", "Qdrant", "Supabase", "PGVector", "Weaviate", "Milvus", "MongoDBAtlas", "Zep", "Redis", "AzureAISearch", "ChromaDB"} {
 		converters["vectorStore"+kind] = convertStore
 	}
@@ -42,6 +40,18 @@ func init() {
 	for kind := range messageTriggers {
 		converters[kind] = convertMessageTrigger
 	}
+}
+
+// converterOf returns the converter of a type of node, or nil. The file of services is
+// read only when it is needed, since it takes longer than all else before main.
+func converterOf(kind string) func(*converter, *unit) {
+	if convert := converters[kind]; convert != nil {
+		return convert
+	}
+	if _, ok := services()[kind]; ok {
+		return convertService
+	}
+	return nil
 }
 
 // presets are the presets of types of credentials of n8n.
