@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"satchel/flow/graph"
 )
 
 // TestConsoleIcons checks that every icon that the console names is in its
@@ -37,5 +39,10 @@ func TestConsoleIcons(t *testing.T) {
 	})
 	if err != nil || found < 100 {
 		t.Fatalf("%d icons, %v", found, err)
+	}
+	for _, kind := range graph.Types {
+		if !bundled[kind.Icon] {
+			t.Errorf("nodes of type %s have the icon %s", kind.Name, kind.Icon)
+		}
 	}
 }

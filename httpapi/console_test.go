@@ -188,6 +188,7 @@ func walkWorkflowForms(t *testing.T, _ *testServer, p *consolePage) {
 	p.click("Versions")
 	p.waitFor(`document.querySelectorAll("#main tbody tr").length === 2`)
 	p.click("Restore")
+	p.click("Restore and go live")
 	p.waitFor(countNodes("") + ` === 2 && ` + hasText("Say hello") + ` && ` + hasText("3 current"))
 	p.click("Pause")
 	p.waitFor(`document.querySelector(".editor-bar .badge").textContent === "paused"`)

@@ -9,7 +9,7 @@ import { catalog, type Doc, type Editor, type Issue, readGraph, type Schema, typ
 const longestSentence = 4000;
 const listed = 30; // records of a kind that the model is given
 
-type Answer = Required<Stored> & { name: string; summary: string };
+type Answer = Required<Pick<Stored, "nodes" | "edges">> & { name: string; summary: string };
 /** What the list of something in the agent has of one. */
 type Listed = { id?: string; type?: string; name: string; columns?: { name: string }[] };
 

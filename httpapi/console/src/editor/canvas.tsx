@@ -2,7 +2,7 @@
 import { applyNodeChanges, Background, type Connection, type EdgeChange, type FinalConnectionState, type NodeChange, ReactFlow, type ReactFlowInstance, ReactFlowProvider, SelectionMode, useReactFlow, useStoreApi, useUpdateNodeInternals } from "@xyflow/react";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { catalog, type Editor, isNote, nodeWidth, noteNode, onlyWay, type Step, typeOf, waysOut } from "./base";
+import { catalog, type Editor, isNote, makeLink, nodeWidth, noteNode, onlyWay, type Step, typeOf, waysOut } from "./base";
 import { GraphMap } from "./map";
 import { edgeShapes, type EdgeShape, nodeShapes, type Shape } from "./shapes";
 import { type CanvasActions, edgeTypes, nodeTypes, Shared } from "./step";
@@ -195,8 +195,8 @@ function insertInto(editor: Editor, edgeId: string, id: string) {
   if (!edge || !node || node.type === "trigger") return;
   const type = typeOf(node.type);
   const way = type?.normal_handle ?? waysOut(node, type)[0];
-  editor.change({ edges: edges.map((e) => (e === edge ? { ...e, target: id } : e)) }, "insert");
-  editor.connect(id, way, edge.target);
+  const taken = new Set(edges.map((e) => e.id));
+  editor.change({ edges: [...edges.map((e) => (e === edge ? { ...e, target: id } : e)), makeLink(id, way, edge.target, taken)] }, "move"); // undone with the move
 }
 
 /** The graph of an editor, to be changed unless it is read-only. */

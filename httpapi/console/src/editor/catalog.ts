@@ -68,4 +68,7 @@ export function searchTypes(typed: string): NodeType[] {
   return scored.filter((s) => s.score > 0).sort((a, b) => b.score - a.score).map((s) => s.t);
 }
 
-export const needText = (need: string) => (need === "model" ? "Needs a model" : need === "browser" ? "Needs a browser" : need.startsWith("gateway:") ? `Needs a ${need.slice(8)} gateway` : "");
+export const needText = (need: string) => (need === "model" ? "Needs a model" : need === "browser" ? "Needs a browser" : channelOf(need) ? `Needs ${channelOf(need)}` : "");
+
+const channels: Record<string, string> = { email: "an email channel", telegram: "a Telegram channel", whatsapp: "a WhatsApp channel", sms: "an SMS channel", slack: "a Slack channel", discord: "a Discord channel" };
+const channelOf = (need: string) => (need.startsWith("gateway:") ? channels[need.slice(8)] ?? "a channel" : "");

@@ -5,9 +5,10 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { agentId, type API, ApiError, asError, get, go, href, mayEdit, onChange, path, post, put, route, setQuery } from "../data";
 import { Badge, Button, ErrorCard, Icon, Menu, Name, openDialog, Segments, Skeleton, tell, When, type MenuItem } from "../ui";
 import type { CanvasActions, Flow } from "./canvas";
-import { Canvas, copyText, type Doc, Editor, fingerprint, GraphJson, isNote, loadCatalog, NodePanel, NodeShelf, type NodeType, Outline, paste, placed, type Preview, readCopy, readExecution, readGraph, removeFrom, TestPanel, tidy, typeOf, Versions, wayOf, waysOut, writeGraph, zone } from "./base";
+import { Canvas, copyText, type Doc, Editor, fingerprint, type Graph, GraphJson, loadCatalog, NodePanel, NodeShelf, type NodeType, Outline, paste, placed, type Preview, readCopy, readExecution, readGraph, removeFrom, TestPanel, tidy, typeOf, Versions, wayOf, waysOut, writeGraph, zone } from "./base";
 import { dropDraft, type Draft, openDraft, readDraft } from "./drafts";
 import { editorKeys } from "./keys";
+import { besides, pastePlace, readForeign } from "./pasting";
 import { Others } from "./presence";
 import { Problems } from "./problems";
 import { issuesOf, type TestMode, type TestState, useTest } from "./starttest";
@@ -62,6 +63,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: API.Work
   const [test, setTest] = useState<TestState>({ running: false, results: [] });
   const flow = useRef<Flow | null>(null);
   const root = useRef<HTMLDivElement>(null);
+  const pointer = useRef({ x: 0, y: 0 }); // of the mouse over the graph
   const id = workflow.id;
   const tab = (route.value.query.get("tab") ?? "") as Tab;
   const setTab = (t: Tab) => setQuery({ tab: t === tab ? null : t });
@@ -129,26 +131,30 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: API.Work
     const remove = (ids: Set<string>) => {
       const edges = new Set(editor.selectedEdge.value ? [editor.selectedEdge.value] : []);
       if (!ids.size && !edges.size) return;
-      editor.removeNotes(ids);
-      if (edges.size || ![...ids].every(isNote)) editor.set(removeFrom(editor.doc.value, ids, edges));
+      editor.set(removeFrom(editor.doc.value, ids, edges));
       editor.select([]);
       editor.selectedEdge.value = "";
     };
-    const insert = (text: string) => {
-      const part = readCopy(text);
-      if (!part?.nodes.length) return false;
-      const { graph, ids } = paste(editor.doc.value, part, 40, 60);
+    const view = () => root.current?.querySelector<HTMLElement>(".editor-view");
+    const insert = (part: Graph, place = besides(editor.doc.value, part)) => {
+      const { graph, ids } = paste(editor.doc.value, part, place.x, place.y);
       editor.set(graph);
       editor.select(ids);
-      return true;
     };
-    const duplicate = (nodeId?: string) => insert(copyText(editor.doc.value, nodeId ? new Set([nodeId]) : new Set(editor.selected.value)));
+    const pasteText = async (text: string) => {
+      const part = readCopy(text) ?? await readForeign(text);
+      if (part && (part.nodes.length || part.notes?.length)) insert(part, pastePlace(editor.doc.value, part, flow.current, view(), pointer.current));
+    };
+    const duplicate = (nodeId?: string) => {
+      const part = readCopy(copyText(editor.doc.value, nodeId ? new Set([nodeId]) : new Set(editor.selected.value)));
+      if (part && (part.nodes.length || part.notes?.length)) insert(part);
+    };
     const open = (nodeId: string) => { editor.select([nodeId]); editor.focus.value = { field: "", at: Date.now() }; };
     return {
-      canvas: { add: may ? add : undefined, open, menu: (nodeId: string, at: MouseEvent) => { void more().then((m) => m.nodeMenu(editor, nodeId, at, { open, duplicate, remove, test: may && runTest }), tell); } }, add, remove, insert, open, duplicate,
+      canvas: { add: may ? add : undefined, open, menu: (nodeId: string, at: MouseEvent) => { void more().then((m) => m.nodeMenu(editor, nodeId, at, { open, duplicate, remove, test: may && runTest }), tell); } }, add, remove, paste: pasteText, open, duplicate,
       copy: () => copyText(editor.doc.value, new Set(editor.selected.value)),
       note: () => {
-        const box = root.current?.querySelector(".editor-view")?.getBoundingClientRect();
+        const box = view()?.getBoundingClientRect();
         const at = box && flow.current?.screenToFlowPosition({ x: box.left + box.width / 2, y: box.top + box.height / 2 });
         if (at && editor.doc.value.nodes.length) editor.addNote(at.x - 120, at.y - 60);
       },
@@ -221,7 +227,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: API.Work
       <div class={`editor-body ${node ? "with-panel" : ""} ${outline ? "as-outline" : ""}`}>
         {may && !outline && <NodeShelf pick={actions.pick} />}
         <div class="editor-center">
-          <div class="editor-view" tabIndex={0} role="application" aria-label="Workflow graph" aria-roledescription="graph" onKeyDown={keys.canvas}>
+          <div class="editor-view" tabIndex={0} role="application" aria-label="Workflow graph" aria-roledescription="graph" onKeyDown={keys.canvas} onMouseMove={(e) => { pointer.current.x = e.clientX; pointer.current.y = e.clientY; }}>
             {outline ? <Outline editor={editor} open={actions.open} menu={actions.canvas.menu} add={may ? actions.add : undefined} />
               : <Canvas editor={editor} actions={actions.canvas} minimap onReady={(f) => { flow.current = f; }} />}
             {!editor.doc.value.nodes.length && <div class="canvas-empty"><p>Every workflow starts with a trigger.</p>{may && <Button kind="primary" icon="Plus" onClick={() => actions.palette()}>Add a node</Button>}{may && <Button icon="Sparkles" onClick={draftWithAI}>Draft with AI</Button>}</div>}
@@ -243,7 +249,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: API.Work
             {tab && <div class="bottom-body">
               {tab === "problems" && <Problems editor={editor} />}
               {tab === "test" && may && <TestPanel editor={editor} workflow={id} state={test} run={run} compact={phone()} />}
-              {tab === "versions" && <Versions id={id} version={workflow.version} editor={editor} restored={() => reload(false)} />}
+              {tab === "versions" && <Versions id={id} version={workflow.version} live={live} editor={editor} restored={() => reload(false)} />}
               {tab === "json" && <GraphJson editor={editor} />}
             </div>}
           </section>

@@ -8,7 +8,7 @@ export type Data = Record<string, unknown>;
 export type Metadata = { pin?: unknown; note?: unknown; notes?: unknown; [key: string]: unknown };
 export type Step = { id: string; type: string; position?: { x: number; y: number }; data?: Data; metadata?: Metadata; [key: string]: unknown };
 /** A graph as it is sent and stored: its edges need no id. */
-export type Stored = { nodes?: Step[]; edges?: { id?: string; source: string; target: string; sourceHandle?: string; [key: string]: unknown }[] };
+export type Stored = { nodes?: Step[]; notes?: unknown; edges?: { id?: string; source: string; target: string; sourceHandle?: string; [key: string]: unknown }[] };
 export type Link = { id: string; source: string; target: string; sourceHandle?: string; [key: string]: unknown };
 /** A note on the canvas. */
 export type Note = { id: string; text: string; x: number; y: number; width: number; height: number; color?: string };
@@ -36,8 +36,8 @@ export const isNote = (id: string) => id.startsWith(noteMark);
 const number = (v: unknown, otherwise: number) => (typeof v === "number" && Number.isFinite(v) ? v : otherwise);
 
 /** Notes are kept with the metadata of a node, which needs no version. */
-function readNotes(nodes: Step[]): Note[] {
-  const found = nodes.flatMap((n) => (Array.isArray(n.metadata?.notes) ? n.metadata.notes : [])).filter((n) => n && typeof n.text === "string");
+function readNotes(nodes: Step[], others: unknown = []): Note[] {
+  const found = [...nodes.map((n) => n.metadata?.notes), others].flatMap((list) => (Array.isArray(list) ? list : [])).filter((n) => n && typeof n.text === "string");
   const taken = new Set<string>();
   return found.map((n) => ({ id: freshId("note", taken), text: n.text, x: number(n.x, 0), y: number(n.y, 0), width: Math.max(smallestNote, number(n.width, 240)), height: Math.max(smallestNote / 2, number(n.height, 120)), ...(noteColors.includes(n.color) && n.color && { color: n.color }) }));
 }
@@ -59,7 +59,7 @@ export function readGraph(w: Stored): Graph {
     return { ...e, id };
   });
   const nodes = w.nodes ?? [];
-  return { nodes: nodes.map(withoutNotes), edges, notes: readNotes(nodes) };
+  return { nodes: nodes.map(withoutNotes), edges, notes: readNotes(nodes, w.notes) };
 }
 
 // What the canvas adds to nodes and edges and the service does not need.
@@ -126,10 +126,11 @@ export function makeLink(source: string, way: string, target: string, taken: Set
 
 const copyMark = "workflow/1";
 
-/** Nodes and the edges between them, as text for other editors. */
+/** Nodes, the edges between them, and notes, as text for other editors. */
 export function copyText(graph: Graph, ids: Set<string>): string {
+  const notes = (graph.notes ?? []).filter((n) => ids.has(noteNode(n.id)));
   const part = writeGraph({ nodes: graph.nodes.filter((n) => ids.has(n.id)), edges: graph.edges.filter((e) => ids.has(e.source) && ids.has(e.target)) });
-  return JSON.stringify({ satchel: copyMark, ...part }, null, 2);
+  return JSON.stringify({ satchel: copyMark, ...part, ...(notes.length && { notes }) }, null, 2);
 }
 
 /** Reads what copyText wrote, or an exported workflow; null when the text is neither. */
@@ -143,7 +144,7 @@ export function readCopy(copied: string): (Graph & { name?: string; description?
   }
 }
 
-/** Adds nodes and edges with fresh ids, moved by dx and dy; templates follow their nodes. */
+/** Adds nodes, edges and notes with fresh ids, moved by dx and dy; templates follow their nodes. */
 export function paste(graph: Graph, part: Graph, dx: number, dy: number): { graph: Graph; ids: string[] } {
   const taken = new Set(graph.nodes.map((n) => n.id));
   const takenEdges = new Set(graph.edges.map((e) => e.id));
@@ -152,7 +153,9 @@ export function paste(graph: Graph, part: Graph, dx: number, dy: number): { grap
   const nodes = part.nodes.map((n) => ({ ...n, id: renamed.get(n.id)!, data: renameIn(n.data, renamed), position: { x: (n.position?.x ?? 0) + dx, y: (n.position?.y ?? 0) + dy } }));
   const edges = part.edges.filter((e) => renamed.has(e.source) && renamed.has(e.target))
     .map((e) => ({ ...e, id: freshId("e", takenEdges), source: renamed.get(e.source)!, target: renamed.get(e.target)! }));
-  return { graph: { nodes: [...graph.nodes, ...nodes], edges: [...graph.edges, ...edges] }, ids: nodes.map((n) => n.id) };
+  const takenNotes = new Set(graph.notes?.map((n) => n.id));
+  const notes = (part.notes ?? []).map((n) => ({ ...n, id: freshId("note", takenNotes), x: n.x + dx, y: n.y + dy }));
+  return { graph: { nodes: [...graph.nodes, ...nodes], edges: [...graph.edges, ...edges], notes: [...graph.notes ?? [], ...notes] }, ids: [...nodes.map((n) => n.id), ...notes.map((n) => noteNode(n.id))] };
 }
 
 function renameIn<T>(value: T, names: Map<string, string>): T;
@@ -174,7 +177,7 @@ export function renameNode(graph: Graph, from: string, to: string): Graph {
   };
 }
 
-/** Removes nodes and edges; the neighbours of one removed node in a row are joined. */
+/** Removes nodes, notes and edges; the neighbours of one removed node in a row are joined. */
 export function removeFrom(graph: Graph, ids: Set<string>, edgeIds: Set<string>): Graph {
   let edges = graph.edges.filter((e) => !edgeIds.has(e.id));
   if (ids.size === 1) {
@@ -183,7 +186,7 @@ export function removeFrom(graph: Graph, ids: Set<string>, edgeIds: Set<string>)
     const out = edges.filter((e) => e.source === id && e.target !== id && e.sourceHandle !== "error");
     if (into.length === 1 && out.length === 1) edges = edges.map((e) => (e === into[0] ? { ...e, target: out[0].target } : e));
   }
-  return { ...graph, nodes: graph.nodes.filter((n) => !ids.has(n.id)), edges: edges.filter((e) => !ids.has(e.source) && !ids.has(e.target)) };
+  return { ...graph, notes: graph.notes?.filter((n) => !ids.has(noteNode(n.id))), nodes: graph.nodes.filter((n) => !ids.has(n.id)), edges: edges.filter((e) => !ids.has(e.source) && !ids.has(e.target)) };
 }
 
 /** The nodes that lead to one, the nearest first. */

@@ -1,8 +1,8 @@
 // The keys of the editor.
 import { tell } from "../ui";
-import { type Editor, noteNode, readCopy } from "./base";
+import { type Editor, noteNode } from "./base";
 
-type Actions = { add: unknown; remove: (ids: Set<string>) => void; insert: (text: string) => boolean; open: (id: string) => void; duplicate: () => unknown; copy: () => string; fit: () => void; connect: () => void; palette: () => void; note: () => void };
+type Actions = { add: unknown; remove: (ids: Set<string>) => void; paste: (text: string) => Promise<void>; open: (id: string) => void; duplicate: () => unknown; copy: () => string; fit: () => void; connect: () => void; palette: () => void; note: () => void };
 
 const typing = (el: EventTarget | null) => el instanceof HTMLElement && (el.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(el.tagName));
 
@@ -53,7 +53,7 @@ export function editorKeys({ editor, actions, save, test, help }: { editor: Edit
     const onButton = (e.target as HTMLElement).tagName === "BUTTON";
     const done = () => { e.preventDefault(); e.stopPropagation(); };
     if (e.ctrlKey || e.metaKey) {
-      if (e.key.toLowerCase() === "a") { done(); editor.select(editor.doc.value.nodes.map((n) => n.id)); }
+      if (e.key.toLowerCase() === "a") { done(); editor.select([...editor.doc.value.nodes.map((n) => n.id), ...(editor.doc.value.notes ?? []).map((n) => noteNode(n.id))]); }
       else if (e.key.toLowerCase() === "d" && writable()) { done(); actions.duplicate(); }
       return;
     }
@@ -84,7 +84,9 @@ export function editorKeys({ editor, actions, save, test, help }: { editor: Edit
     if (typing(document.activeElement) || document.querySelector("dialog[open]") || String(getSelection()) && e.type !== "paste") return;
     if (e.type === "paste") {
       const text = e.clipboardData?.getData("text/plain") ?? "";
-      if (writable() && readCopy(text) && actions.insert(text)) e.preventDefault();
+      if (!writable() || !text.trim().startsWith("{")) return;
+      e.preventDefault();
+      void actions.paste(text).catch(tell);
       return;
     }
     if (!editor.selected.value.size) return;

@@ -4,7 +4,7 @@ import { memo } from "preact/compat";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { Icon } from "../ui";
-import { noteColors, type Note, noteNode, smallestNote } from "./base";
+import { noteColors, type Note, smallestNote } from "./base";
 import type { NoteShape } from "./shapes";
 
 const longest = 4000;
@@ -26,7 +26,7 @@ export const NoteNode = memo(function NoteNode({ data: { note, editor }, selecte
         <div class="note-tools nodrag nopan">
           {noteColors.map((c) => <button type="button" class={`note-color ${c}`} aria-label={`Colour: ${c || "yellow"}`} aria-pressed={(note.color ?? "") === c} onClick={() => change({ color: c || undefined })} />)}
           <button type="button" aria-label="Write" title="Edit (double-click)" onClick={() => setWriting(true)}><Icon name="Pencil" size={14} /></button>
-          <button type="button" aria-label="Delete note" title="Delete (Del)" onClick={() => editor.removeNotes(new Set([noteNode(note.id)]))}><Icon name="Trash2" size={14} /></button>
+          <button type="button" aria-label="Delete note" title="Delete (Del)" onClick={() => editor.removeNote(note.id)}><Icon name="Trash2" size={14} /></button>
         </div>
       )}
       {writing

@@ -4,8 +4,8 @@ import { computed, signal } from "@preact/signals";
 
 import type { API } from "../data";
 import { newData, type NodeType, typeOf } from "./catalog";
-import { type Data, type Doc, fingerprint, type Graph, freshId, isNote, makeLink, type Note, noteNode, onlyWay, type Step, waysOut, writeGraph } from "./graph";
-import { nodeWidth } from "./layout";
+import { type Data, type Doc, fingerprint, type Graph, freshId, makeLink, type Note, noteNode, onlyWay, type Step, waysOut, writeGraph } from "./graph";
+import { nodeHeight, nodeWidth } from "./layout";
 import { nameOf, namesOf } from "./names";
 
 export type Issue = API.GraphIssue;
@@ -160,19 +160,22 @@ export class Editor {
   written = () => writeGraph(this.doc.value);
   set = (graph: Graph) => this.change({ nodes: graph.nodes, edges: graph.edges, ...(graph.notes && { notes: graph.notes }) });
 
-  /** Adds an empty note at a place, and selects it. */
+  /** Adds an empty note at a place, or below what stands there, and selects it. */
   addNote(x: number, y: number) {
-    const notes = this.doc.value.notes ?? [];
+    const { nodes, notes = [] } = this.doc.value;
     const id = freshId("note", new Set(notes.map((n) => n.id)));
-    this.change({ notes: [...notes, { id, text: "", x: Math.round(x), y: Math.round(y), width: 240, height: 120 }] });
+    const note = { id, text: "", x: Math.round(x), y: Math.round(y), width: 240, height: 120 };
+    const boxes = [...notes, ...nodes.map((n) => ({ x: 0, y: 0, ...n.position, width: nodeWidth, height: nodeHeight(waysOut(n, typeOf(n.type)).length) }))];
+    const over = () => boxes.find((b) => note.x < b.x + b.width && b.x < note.x + note.width && note.y < b.y + b.height && b.y < note.y + note.height);
+    for (let b = over(); b; b = over()) note.y = Math.round(b.y + b.height + 20);
+    this.change({ notes: [...notes, note] });
     this.select([noteNode(id)]);
   }
   changeNote(id: string, part: Partial<Note>, key = "") {
     this.change({ notes: this.doc.value.notes?.map((n) => (n.id === id ? { ...n, ...part } : n)) }, key && `${id}/${key}`);
   }
-  /** Removes the notes among nodes of the canvas. */
-  removeNotes(ids: ReadonlySet<string>) {
-    if ([...ids].some(isNote)) this.change({ notes: this.doc.value.notes?.filter((n) => !ids.has(noteNode(n.id))) });
+  removeNote(id: string) {
+    this.change({ notes: this.doc.value.notes?.filter((n) => n.id !== id) });
   }
 }
 

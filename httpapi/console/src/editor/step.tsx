@@ -22,7 +22,7 @@ export type CanvasActions = {
 /** What nodes and edges need of the canvas that shows them. */
 export const Shared = createContext<{ editor: Editor; actions: CanvasActions }>({ editor: new Editor(), actions: {} });
 
-const markIcons: Record<string, IconName> = { success: "Check", error: "X", running: "LoaderCircle", waiting: "Hand", cancelled: "Square", skipped: "ArrowRight" };
+const markIcons: Record<string, IconName> = { success: "Check", error: "X", running: "LoaderCircle", waiting: "Hand", cancelled: "Square", skipped: "ArrowRight", added: "Plus", changed: "Pencil", removed: "Trash2" };
 
 /** The outcome of a node, in its corner. */
 function NodeMark({ mark }: { mark: Mark }) {

@@ -1,11 +1,10 @@
 // Tests of the graph that is edited: whole, to a node, or one node alone.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, get, href, path } from "../data";
 import { Badge, Button, ErrorCard, JsonTree, Name, Segments, span, tell } from "../ui";
 import { type Editor, keyOf, readExecution, typeOf } from "./base";
 import type { TestMode, TestState } from "./starttest";
-
 
 // Node types whose test reaches other people or systems, or changes data.
 const acting = new Set(["http-request", "tool", "sql", "workflow"]);
@@ -28,6 +27,8 @@ export function TestPanel({ editor, workflow, state, run, compact }: { editor: E
   const [mode, setMode] = useState<TestMode>("all");
   const payload = editor.payload.value;
   useEffect(() => { if (payload !== undefined) setTyped(JSON.stringify(payload, null, 2)); }, [payload]);
+  const results = useRef<HTMLElement>(null);
+  useEffect(() => { if (compact && (state.execution || state.error)) results.current?.scrollIntoView({ block: "start" }); }, [state.execution?.id, state.error]); // they stand below the payload
   const one = editor.one.value;
   const current = one ? mode : "all";
   let input: Record<string, unknown> = {};
@@ -58,7 +59,7 @@ export function TestPanel({ editor, workflow, state, run, compact }: { editor: E
         <div class="row"><Button icon="History" onClick={newest} label="Use the input of the latest execution">Latest input</Button><Button label="Use the example of the trigger" onClick={example}>Example</Button></div>
         {sends.length > 0 && <p class="small warn-text">These nodes really send or write: <bdi>{sends.slice(0, 5).join(", ")}</bdi>{sends.length > 5 && ` and ${sends.length - 5} more`}. Pin their outputs to skip them.</p>}
       </section>
-      <section class="stack test-results" aria-live="polite">
+      <section ref={results} class="stack test-results" aria-live="polite">
         {state.error && <ErrorCard error={state.error} />}
         {state.execution && <p class="row"><Badge>{state.execution.status ?? ""}</Badge>{state.execution.error && <span class="issue">{state.execution.error.message}</span>}<a href={href(agentId.value, "workflows", "executions", state.execution.id!)}>Open execution</a></p>}
         <ul class="plain">{state.results.filter((r) => r.status !== "skipped").sort((a, b) => Date.parse(a.started_at) - Date.parse(b.started_at)).slice(0, 200).map((r) => (
