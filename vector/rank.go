@@ -45,7 +45,7 @@ func (r ranking) value(c *candidate) float64 {
 // leadShare is the weight of the lead that one chunk has by words: the fewer chunks
 // hold the words of a query, the more they say. It decides between chunks and is
 // no part of a score: a chunk that leads need not answer. Tuned with the tune
-// halves of the command quality.
+// halves of the sets of lab/quality.
 const leadShare = 0.3
 
 // singleOut notes which candidate of a hybrid search leads by words, and by how
@@ -64,7 +64,7 @@ func (r *ranking) singleOut(list []candidate) {
 }
 
 // relatedShare is the weight of the lexicon's similarity relative to the
-// cosine, tuned with the tune halves of the command quality.
+// cosine, tuned with the tune halves of the sets of lab/quality.
 const relatedShare = 0.15
 
 // nameShare is as much as two cosines can differ by: a chunk with a code, name or
@@ -94,8 +94,8 @@ func trusted(e Embedder, text string) float64 {
 
 // The characters per token in text that the model does not know, and in text
 // that it knows, and the lowest trust. For text that the model half knows,
-// cosines have a quarter of the weight, according to the tuning half of the
-// languages of the command quality.
+// cosines have a quarter of the weight, according to the tune half of
+// lab/quality's set of languages.
 const (
 	foreignToken = 1.2
 	knownToken   = 2.8
@@ -142,7 +142,7 @@ func (r *ranking) rate(list []candidate) {
 
 // calibrations turn how much a candidate's value is above the background into the
 // probability that it answers the query: fitted by logistic regression to the
-// first results of the sets of the command quality and of TestThreshold.
+// first results of the sets of lab/quality and of TestThreshold.
 var calibrations = map[Mode]struct{ constant, slope float64 }{
 	Hybrid: {-1.17, 3.98}, Vector: {-2.27, 9.28}, Keyword: {-2.24, 7.5},
 }

@@ -12,7 +12,7 @@ import (
 type scale struct{ mean, spread float64 }
 
 // usual is the scale of the built-in model, which the weights of a ranking were
-// tuned for: over the questions of the command quality.
+// tuned for: over the questions of lab/quality.
 var usual = scale{0.12, 0.1}
 
 // level converts a cosine to what the built-in model would say.

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"satchel/vector/encoder/internal/gemm"
-	"satchel/vector/encoder/internal/modelfile"
+	"satchel/vector/internal/modelfile"
 )
 
 // prose is plain English of some 4.3 characters a token, as manuals and

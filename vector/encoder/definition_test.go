@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"satchel/vector/encoder/internal/modelfile"
+	"satchel/vector/internal/modelfile"
 )
 
 // TestTheNetworkIsItsDefinition compares the packed, blocked network with one

@@ -12,7 +12,7 @@ import (
 	"weak"
 
 	"satchel/vector/encoder/internal/gemm"
-	"satchel/vector/encoder/internal/modelfile"
+	"satchel/vector/internal/modelfile"
 )
 
 func TestEveryVectorHasLengthOne(t *testing.T) {

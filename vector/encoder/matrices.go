@@ -4,8 +4,8 @@ import (
 	"math"
 
 	"satchel/vector/encoder/internal/gemm"
-	"satchel/vector/encoder/internal/modelfile"
 	"satchel/vector/encoder/internal/nn"
+	"satchel/vector/internal/modelfile"
 )
 
 // matrices reads the parts of the network from a file. After the first error

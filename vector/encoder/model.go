@@ -8,8 +8,8 @@ import (
 	"weak"
 
 	"satchel/vector/encoder/internal/gemm"
-	"satchel/vector/encoder/internal/modelfile"
 	"satchel/vector/encoder/internal/unigram"
+	"satchel/vector/internal/modelfile"
 )
 
 // Dims is the length of every vector.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"satchel/vector/encoder/internal/gemm"
-	"satchel/vector/encoder/internal/modelfile"
 	"satchel/vector/encoder/internal/nn"
+	"satchel/vector/internal/modelfile"
 )
 
 // The sizes of the network.

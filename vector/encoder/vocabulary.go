@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"satchel/vector/encoder/internal/modelfile"
 	"satchel/vector/encoder/internal/unigram"
+	"satchel/vector/internal/modelfile"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"satchel/vector/encoder/internal/modelfile"
+	"satchel/vector/internal/modelfile"
 )
 
 // pieces returns the vocabulary of the embedded model.

@@ -79,7 +79,7 @@ func TestLettersAreThoseOfFTS5(t *testing.T) {
 // TestWordsAreThoseOfFTS5 compares all that the repository's texts hold.
 func TestWordsAreThoseOfFTS5(t *testing.T) {
 	want := reference(t)
-	files, _ := filepath.Glob("../../../vector/quality/testdata/*.md")
+	files, _ := filepath.Glob("../../../vector/lab/quality/testdata/*.md")
 	more, _ := filepath.Glob("../../../docs/*.md")
 	own, _ := filepath.Glob("../../[a-r]*[a-s].go")
 	words := 0

@@ -5,5 +5,5 @@
 // for NEON, and one in plain Go for every architecture.
 package gemm
 
-//go:generate sh -c "cd ../../gen && go run . -pkg gemm -out ../internal/gemm/tile_amd64.s -stubs ../internal/gemm/tile_amd64.go"
-//go:generate sh -c "cd ../../gen/neon && go run . -out ../../internal/gemm/tile_arm64.s"
+//go:generate go run -C ../../../lab ./kernels/gemm -pkg gemm -out ../encoder/internal/gemm/tile_amd64.s -stubs ../encoder/internal/gemm/tile_amd64.go
+//go:generate go run -C ../../../lab ./kernels/neon -out ../encoder/internal/gemm/tile_arm64.s

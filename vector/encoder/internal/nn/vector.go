@@ -2,7 +2,7 @@ package nn
 
 import "satchel/vector/encoder/internal/gemm"
 
-//go:generate sh -c "cd ../../gen/elementwise && go run . -pkg nn -out ../../internal/nn/elementwise_amd64.s -stubs ../../internal/nn/elementwise_amd64.go"
+//go:generate go run -C ../../../lab ./kernels/elementwise -pkg nn -out ../encoder/internal/nn/elementwise_amd64.s -stubs ../encoder/internal/nn/elementwise_amd64.go
 
 // Functions computes the functions of single values that cost most, with the
 // instructions of a kernel.

@@ -3,9 +3,9 @@
 // folder, indexes with the real index and uses the real search, so every figure
 // is one that an agent would get.
 //
-//	go run ./vector/quality
-//	go run ./vector/quality -misses tune
-//	go run ./vector/quality -pool 60
+//	go run -C vector/lab ./quality
+//	go run -C vector/lab ./quality -misses tune
+//	go run -C vector/lab ./quality -pool 60
 //
 // The figures depend only on this repository and, for the technical set, on the
 // release of Go whose doc comments are read. docs/figures.md holds the current

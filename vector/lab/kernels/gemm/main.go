@@ -1,6 +1,5 @@
-// Command gen writes the matrix multiplication micro-kernels of
-// vector/encoder/internal/gemm as Go assembly. It is a module of its own so
-// that the assembler generator does not become a dependency of the service.
+// Command gemm writes the matrix multiplication micro-kernels of
+// vector/encoder/internal/gemm for amd64 as Go assembly.
 //
 // Run it with `go generate ./vector/encoder/internal/gemm`.
 package main

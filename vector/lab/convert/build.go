@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"satchel/vector/encoder/internal/modelfile"
+	"satchel/vector/internal/modelfile"
 )
 
 // modelName identifies the vectors. It must change whenever the vectors do.

@@ -9,7 +9,7 @@ import (
 	"math"
 	"slices"
 
-	"satchel/vector/encoder/internal/modelfile"
+	"satchel/vector/internal/modelfile"
 )
 
 // source is the published model: its vocabulary and its float32 matrices.

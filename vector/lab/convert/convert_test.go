@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"satchel/vector/encoder"
-	"satchel/vector/encoder/internal/modelfile"
+	"satchel/vector/internal/modelfile"
 )
 
 // published gives each matrix of the layout its rows and columns as published.
