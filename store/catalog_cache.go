@@ -24,7 +24,7 @@ type catalogCache struct {
 	written time.Time
 }
 
-// catalogEntry is one file as it was left.
+// catalogEntry describes one file as of its last close.
 type catalogEntry struct {
 	Stamp   string                `json:"stamp"`
 	Agent   agent.Agent           `json:"agent"`
@@ -35,7 +35,7 @@ type catalogEntry struct {
 	Attended  bool      `json:"attended,omitempty"` // attention is known
 }
 
-// catalogFile is the content of the cache. It is not valid for another folder.
+// catalogFile is the content of the cache. It applies to one folder only.
 type catalogFile struct {
 	Folder  string                  `json:"folder"`
 	Version int                     `json:"file_version"`
@@ -47,8 +47,7 @@ const cacheInterval = time.Minute
 
 func cachePath(folder string) string { return filepath.Join(folder, "catalog.json") }
 
-// openCatalogCache reads the cache of a folder; whatever is wrong with it, it is
-// empty then.
+// openCatalogCache reads the cache of a folder. If it cannot be read, it is empty.
 func openCatalogCache(folder string) *catalogCache {
 	r := &catalogCache{path: cachePath(folder), entries: map[string]catalogEntry{}, written: time.Now()}
 	raw, err := os.ReadFile(r.path)
@@ -59,14 +58,14 @@ func openCatalogCache(folder string) *catalogCache {
 	return r
 }
 
-// stamp identifies a state of a file: which file, how long, and
-// when it was written. A file with a -wal is in no state to be cached.
+// stamp identifies a state of a file: which file it is, its length and its time of
+// change. ok is false for a file with a -wal, whose state cannot be cached.
 func stamp(path string) (string, bool) {
 	s := stampOf(path)
 	return s, s != "" && !HasWAL(path)
 }
 
-// stampOf is stamp without regard to a -wal; "" when there is no file.
+// stampOf is stamp regardless of a -wal; "" if there is no file.
 func stampOf(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -92,7 +91,7 @@ func (r *catalogCache) find(id, path, folder string) (row, bool) {
 	return row{record: record{agent: m.Agent, admins: m.Admins, pending: m.Pending, attention: m.Attention, attended: m.Attended}, id: id, folder: folder}, true
 }
 
-// matches reports whether a file is as it was when it was noted.
+// matches reports whether a file is unchanged since it was noted.
 func (r *catalogCache) matches(id, path string) bool {
 	r.mu.Lock()
 	m, ok := r.entries[id]
@@ -118,7 +117,7 @@ func (r *catalogCache) note(id, path string, rec record) {
 	r.changed = true
 }
 
-// drop forgets a file, whose next close notes it again.
+// drop removes a file's entry until its next close.
 func (r *catalogCache) drop(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,7 +131,7 @@ func (r *catalogCache) dropLocked(id string) {
 	}
 }
 
-// save writes the cache when it changed; keep names the agents that are left.
+// save writes the cache if it has changed; keep reports which agents still exist.
 func (r *catalogCache) save(folder string, keep func(id string) bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,8 +158,8 @@ func (r *catalogCache) save(folder string, keep func(id string) bool) error {
 	return nil
 }
 
-// saveCacheWhenDue writes the cache from time to time, so that a kill costs the
-// next start little.
+// saveCacheWhenDue writes the cache from time to time, so that the next start after
+// a kill is not slow.
 func (f *Folder) saveCacheWhenDue(now time.Time) {
 	f.cache.mu.Lock()
 	due := f.cache.changed && now.Sub(f.cache.written) >= cacheInterval
@@ -177,6 +176,6 @@ func (f *Folder) saveCache() {
 		return f.byID[id] != nil
 	})
 	if err != nil {
-		f.log.Warn("write catalog cache; the next start will take longer", "error", err)
+		f.log.Warn("write catalog cache; the next start will be slower", "error", err)
 	}
 }

@@ -4,5 +4,5 @@ package store
 
 import "io/fs"
 
-// fileNumber is not known here; size and time of change must do.
+// fileNumber is unknown here; size and time of change have to suffice.
 func fileNumber(fs.FileInfo) uint64 { return 0 }

@@ -7,12 +7,12 @@ import (
 	"runtime/debug"
 )
 
-// groupSize bounds how many writes share a commit, so that the first of them
-// does not wait long for the last.
+// groupSize limits how many writes share a commit, so that the first does not wait
+// long for the last.
 const groupSize = 64
 
-// cautiousFor is how many commits take the precaution of savepoints after a
-// job of a shared one failed: failures come in runs.
+// cautiousFor is how many commits use savepoints after a job in a shared one failed,
+// since failures come in runs.
 const cautiousFor = 16
 
 // job is a write that waits for its turn.
@@ -45,13 +45,13 @@ func (f *file) submit(j *job) error {
 	return j.err
 }
 
-// lead runs the jobs at the head of the queue, the caller's own first among
-// them, and passes the lead on.
+// lead runs the jobs at the head of the queue, starting with the caller's own, and
+// passes the lead on.
 func (f *file) lead() {
 	group := f.next()
 	done := false
 	defer func() {
-		if !done { // a panic in SQLite itself, or the goroutine was ended
+		if !done { // a panic in SQLite itself, or runtime.Goexit
 			f.markDirty()
 			for _, j := range group {
 				j.err = errCut
@@ -77,9 +77,9 @@ func (f *file) lead() {
 	done = true
 }
 
-// runAlone runs a job outside a transaction. One that subscribes to events does so
-// in another commit than the cursors follow in, and a crash between them leaves
-// events from before for the subscriber.
+// runAlone runs a job outside a transaction. If the job subscribes to events, the
+// cursors follow in another commit, and a crash between the two leaves earlier
+// events for the subscriber.
 func (f *file) runAlone(j *job) error {
 	before, err := f.eventsBefore(f.writer)
 	if err != nil {
@@ -105,8 +105,8 @@ func (f *file) runAlone(j *job) error {
 // errCut reports a write whose outcome is unknown.
 var errCut = errors.New("the write was cut short")
 
-// pass hands the lead to the first in line, a read when no write waits, and
-// reports the group its outcomes.
+// pass hands the lead to the first in line, or to a read if no write is waiting, and
+// reports their outcomes to the group.
 func (f *file) pass(group []*job) {
 	f.queueMu.Lock()
 	f.queue = f.queue[len(group):]
@@ -125,15 +125,15 @@ func (f *file) pass(group []*job) {
 	}
 }
 
-// isWriting reports whether writes run or wait.
+// isWriting reports whether writes are running or waiting.
 func (f *file) isWriting() bool {
 	f.queueMu.Lock()
 	defer f.queueMu.Unlock()
 	return len(f.queue) > 0 || f.running && f.lent == nil
 }
 
-// next returns the jobs of the next commit, which stay in the queue until
-// they are done.
+// next returns the jobs of the next commit. They stay in the queue until they are
+// done.
 func (f *file) next() []*job {
 	f.queueMu.Lock()
 	defer f.queueMu.Unlock()
@@ -144,10 +144,10 @@ func (f *file) next() []*job {
 	return f.queue[:n:n]
 }
 
-// commit runs the jobs of a group and sets their outcomes. Savepoints, which
-// undo one job alone, cost as much as a write, so the jobs run without them at
-// first; when one fails, all run again with them. When even so the whole
-// transaction is lost, perhaps for one job's sake, each gets its own.
+// commit runs the jobs of a group and sets their outcomes. Savepoints, which undo a
+// single job, cost as much as a write, so the jobs first run without them; if one
+// fails, all run again with them. If the whole transaction is lost even so, perhaps
+// because of one job, each gets its own.
 func (f *file) commit(group []*job) {
 	if len(group) > 1 {
 		if f.cautious == 0 {
@@ -166,8 +166,8 @@ func (f *file) commit(group []*job) {
 	}
 }
 
-// attempt runs the jobs in one transaction. It is false when the transaction
-// was undone: no job took effect then, and all have an error.
+// attempt runs the jobs in one transaction. It returns false if the transaction was
+// rolled back: then no job took effect, and all have an error.
 func (f *file) attempt(group []*job, savepoints bool) bool {
 	w := f.writer
 	lost := func(err error) bool {
@@ -186,7 +186,7 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 	if err != nil {
 		return lost(err)
 	}
-	w.takeWork() // of what was undone
+	w.takeWork() // drop that of the jobs that were undone
 	changed, made := false, madeWork{}
 	for _, j := range group {
 		if j.err = j.ctx.Err(); j.err != nil {
@@ -233,7 +233,7 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 	return true
 }
 
-// publishRows passes on which rows the writer changed.
+// publishRows passes on the rows that the writer changed.
 func (f *file) publishRows() {
 	if rows := f.writer.rows; len(rows) > 0 {
 		f.writer.rows = nil
@@ -241,8 +241,8 @@ func (f *file) publishRows() {
 	}
 }
 
-// inSavepoint runs one job of a group. An error is not the job's own: it means
-// that the whole transaction was rolled back.
+// inSavepoint runs one job of a group. A returned error is not the job's own: it
+// means that the whole transaction was rolled back.
 func inSavepoint(w *conn, j *job) error {
 	if _, err := w.exec("SAVEPOINT job"); err != nil {
 		return err
@@ -257,8 +257,8 @@ func inSavepoint(w *conn, j *job) error {
 	return err
 }
 
-// guarded runs fn and turns a panic into an error, so that a fault in one
-// write is not everybody's.
+// guarded runs fn and turns a panic into an error, so that a bug in one write does
+// not fail the others.
 func guarded(fn func(*conn) error, c *conn) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -33,15 +33,15 @@ const (
 // conn is one SQLite connection.
 type conn struct {
 	sql  *sqlite.Conn
-	path string // of its file
+	path string // of the database file
 
-	writes bool // it is its file's writer
+	writes bool // this is the file's writer
 
 	taken workKinds // see Tx.takesOn
 
 	growth growth // see writing_parts.go
 
-	rows []Change // changed by the transaction, if there is a watcher; see watchRows
+	rows []Change // changed by the transaction, recorded for a watcher; see watchRows
 }
 
 // source names a database file. Pragmas are applied in order.
@@ -68,13 +68,13 @@ func unlocked(path string) sqlite.Source {
 	return s
 }
 
-// HasWAL reports whether a database has a -wal that is not empty.
+// HasWAL reports whether a database has a non-empty -wal.
 func HasWAL(path string) bool {
 	wal, err := os.Stat(path + "-wal")
 	return err == nil && wal.Size() > 0
 }
 
-// shared names a database that others may be writing.
+// shared names a database that others may be writing to.
 func shared(path string) sqlite.Source { return source(path, sqlite.ReadWrite, "query_only(1)") }
 
 var readerPragmas = []string{"query_only(1)", "cache_size(-1024)"}
@@ -106,15 +106,15 @@ func (c *conn) query(query string, args ...any) (*sqlite.Rows, error) {
 	return c.sql.Query(query, args...)
 }
 
-// row reads the first row of a query; its error is sqlite.ErrNoRows without one.
+// row reads the first row of a query; without one, its error is sqlite.ErrNoRows.
 func (c *conn) row(query string, args ...any) sqlite.Row { return c.sql.QueryRow(query, args...) }
 
-// value reads one value of one row; the error is sqlite.ErrNoRows without one.
+// value reads a single value; without a row, the error is sqlite.ErrNoRows.
 func (c *conn) value(dst any, query string, args ...any) error {
 	return c.sql.QueryRow(query, args...).Scan(dst)
 }
 
-// script runs statements that are used once and not worth keeping.
+// script runs statements that are used once and not worth caching.
 func (c *conn) script(text string) error { return c.sql.Script(text) }
 
 // sqliteCode returns SQLite's extended result code of err, or 0.
@@ -126,8 +126,8 @@ func sqliteCode(err error) int {
 	return 0
 }
 
-// explain converts failures of SQLite and the file system that matter to
-// clients to errors of ours; other errors are returned unchanged.
+// explain converts failures of SQLite and the file system that matter to clients
+// into errors of ours; other errors are returned unchanged.
 func explain(err error) error {
 	if err == nil {
 		return nil
@@ -150,20 +150,19 @@ func explain(err error) error {
 	return err
 }
 
-// errOutside is in the chain of a refusal whose reason lies outside the file
-// and may pass.
-var errOutside = errors.New("the reason lies outside the file")
+// errOutside marks a refusal whose cause is outside the file and may go away.
+var errOutside = errors.New("the cause is outside the file")
 
-// refused turns what went wrong with a file into why its agent is refused.
+// refused turns an error about a file into the reason why its agent is refused.
 func refused(err error) error {
 	outside := errors.Join(err, errOutside)
 	switch sqliteCode(err) & 0xff {
 	case codePerm, codeBusy, codeIOErr, codeCantOpen:
 		return agent.Errorf(agent.CodeAgentDamaged, "this agent's file cannot be opened, see satchel doctor").Because(outside)
 	case codeFull:
-		return agent.Errorf(agent.CodeDiskFull, "the disk was full when this agent's file was to be loaded").Because(outside)
+		return agent.Errorf(agent.CodeDiskFull, "this agent's file was not loaded, because the disk was full").Because(outside)
 	case codeReadOnly:
-		return agent.Errorf(agent.CodeReadOnly, "this agent's file cannot be written, so it was not loaded").Because(outside)
+		return agent.Errorf(agent.CodeReadOnly, "this agent's file was not loaded, because it is read-only").Because(outside)
 	}
 	var known *agent.Error
 	if errors.As(err, &known) {
@@ -183,7 +182,8 @@ func isUnique(err error) bool {
 	return code == codeUnique || code == codePrimaryKey
 }
 
-// escapeLike makes text stand for itself in a LIKE pattern with ESCAPE '\'.
+// escapeLike escapes text so that it is taken literally in a LIKE pattern with
+// ESCAPE '\'.
 func escapeLike(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text)
 }

@@ -75,10 +75,10 @@ func newDB(folder *Folder, id, path string) *DB {
 	return db
 }
 
-// ID is the agent's id: the name of its file.
+// ID returns the agent's id, which is the name of its file.
 func (db *DB) ID() string { return db.id }
 
-// Agent is the agent as the catalog knows it, without touching the file.
+// Agent returns the agent as the catalog knows it, without using the file.
 func (db *DB) Agent() agent.Agent { return db.record.Load().agent }
 
 // Roles maps the emails of the agent's admins to their roles. The map must
@@ -90,9 +90,9 @@ func (db *DB) Problem() error { return db.record.Load().problem }
 
 type backgroundKey struct{}
 
-// Background returns a context for the program's own work. It keeps a file
-// open as any use does, but only clients' use postpones that a file is made
-// whole: what a client wrote must be in it soon after.
+// Background returns a context for the program's own work. Like any use it keeps a
+// file open, but only use by clients postpones the checkpoint that makes the file
+// complete: what a client wrote must be in it soon afterwards.
 func Background(ctx context.Context) context.Context {
 	return context.WithValue(ctx, backgroundKey{}, true)
 }
@@ -167,9 +167,9 @@ func (db *DB) open() error {
 	return nil
 }
 
-// verify compares a file that has just been opened with the catalog. Another
-// may have taken its place since it was closed: one of this agent, as when a copy
-// was put back, is taken as it is, and any other is left to the watcher.
+// verify compares a file that has just been opened with the catalog, since it may
+// have been replaced while it was closed. A file of the same agent, such as a
+// restored copy, is accepted; any other is left to the watcher.
 func (db *DB) verify(f *file) error {
 	if !db.inPlace {
 		return nil
@@ -182,7 +182,7 @@ func (db *DB) verify(f *file) error {
 	found.agent.ID = db.id
 	if found.id != db.id || found.folder != db.folder.mark() || found.agent.Validate() != nil {
 		db.gone.Store(true)
-		return agent.Errorf(agent.CodeConflict, "this agent's file was replaced by another, which is loaded within two seconds")
+		return agent.Errorf(agent.CodeConflict, "this agent's file was replaced by another, which will be loaded within two seconds")
 	}
 	if found.agent == known.agent && maps.Equal(found.admins, known.admins) && found.pending == known.pending {
 		return nil
@@ -222,8 +222,8 @@ func (db *DB) closeIdle() (closed bool, err error) {
 	return true, db.closeLocked()
 }
 
-// closeWhenUnused waits until the file is no longer in use, then closes it;
-// with forever set it can not be opened again.
+// closeWhenUnused waits until the file is no longer in use, then closes it. With
+// forever, it cannot be opened again.
 func (db *DB) closeWhenUnused(forever bool) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -268,8 +268,8 @@ func (db *DB) closeLocked() error {
 	return nil
 }
 
-// summarize reads what the catalog keeps of a file that is about to be closed.
-// Where nothing was written it knows that already.
+// summarize reads what the catalog keeps of a file that is about to be closed. If
+// nothing was written, the catalog has it already.
 func (f *file) summarize(rec *record) (err error) {
 	if !f.written && rec.attended && !f.unsubscribed.isBehind() {
 		return nil
@@ -289,7 +289,7 @@ func (f *file) summarize(rec *record) (err error) {
 	return nil
 }
 
-// replaced reports whether another file lies where the open one was opened.
+// replaced reports whether the path of the open file now belongs to another file.
 func (db *DB) replaced() bool {
 	db.mu.Lock()
 	f := db.file

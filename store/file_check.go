@@ -15,8 +15,7 @@ import (
 var errNoAgent = agent.Errorf(agent.CodeAgentDamaged,
 	"the file in this agent's place is not an agent's; it was left as it is, see satchel doctor")
 
-// checkRegular returns an error if there is no file at a path: nothing, or a folder
-// or a pipe.
+// checkRegular returns an error if there is no regular file at path.
 func checkRegular(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -30,8 +29,8 @@ func checkRegular(path string) error {
 	return nil
 }
 
-// checkFile reads a file's header through SQLite and refuses what is not a
-// sound agent's file of a known version.
+// checkFile checks a file through SQLite and refuses anything but a sound agent's
+// file of a known version.
 func checkFile(path string) error {
 	c, err := openConn(unlocked(path))
 	if err != nil {
@@ -41,8 +40,8 @@ func checkFile(path string) error {
 	return checkHeader(c, path)
 }
 
-// checkHeader reads what SQLite finds without reading the schema, which is
-// most of the work of opening a file.
+// checkHeader checks what SQLite can read without parsing the schema, which is most
+// of the work of opening a file.
 func checkHeader(c *conn, path string) error {
 	var id, version int
 	for query, dst := range map[string]*int{"PRAGMA application_id": &id, "PRAGMA user_version": &version} {
@@ -66,14 +65,14 @@ var (
 	errShort = errors.New("the file is shorter than its header says")
 )
 
-// isEmpty reports whether a file and its -wal hold nothing.
+// isEmpty reports whether a file and its -wal are empty.
 func isEmpty(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Size() == 0 && !HasWAL(path)
 }
 
-// isShort reports whether a file lacks pages at its end, as a copy under way
-// does. What a -wal may hold is not missing.
+// isShort reports whether pages are missing at the end of a file, as while it is
+// being copied. Pages that may be in a -wal are not missing.
 func isShort(path string) bool {
 	file, err := os.Open(path)
 	if err != nil {

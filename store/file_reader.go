@@ -21,14 +21,14 @@ const (
 	maxSchemaText  = 4 << 20 // bytes in all
 )
 
-// fileReader reads the rows of the catalog from many files, one after another, through
+// fileReader reads the catalog's rows from many files, one after another, through
 // one connection.
 type fileReader struct {
 	*fileTemplate
 	c    *conn
 	file *os.File // the file being read
-	// at maps the root pages of tables and indexes in the image to those in the file; nil
-	// until the file's schema is known.
+	// at maps the root pages of tables and indexes in the image to those in the
+	// file; nil until the file's schema is known.
 	at []uint32
 }
 
@@ -72,8 +72,8 @@ func (r *fileReader) readFile(n uint32, page []byte) bool {
 	return got == pageSize && (err == nil || err == io.EOF)
 }
 
-// moveHeader removes the file's header from its first page, which makes it a b-tree page
-// like the others.
+// moveHeader removes the file's header from its first page, which makes it a b-tree
+// page like any other.
 func moveHeader(page []byte) bool {
 	const fileHeader = 100
 	header := 8
@@ -88,8 +88,8 @@ func moveHeader(page []byte) bool {
 	return true
 }
 
-// read reads the catalog's row from a file. It reports false if the file is not as
-// expected, or must be read with its whole schema.
+// read reads the catalog's row from a file. It returns false if the file is not as
+// expected, or has to be read with its whole schema.
 func (r *fileReader) read(file *os.File) (row, bool) {
 	r.file, r.at = file, nil
 	defer func() { r.file, r.at = nil, nil }()
@@ -165,10 +165,11 @@ func (r *fileReader) schemaOfFile() (rows [][]any, key [sha256.Size]byte, err er
 	return rows, key, found.Err()
 }
 
-// fileReaders has a fileReader for each version once there are many files to read.
+// fileReaders holds a fileReader for each version, once there are many files to
+// read.
 type fileReaders struct {
 	files     int
-	byVersion map[int]*fileReader // nil: there can be none
+	byVersion map[int]*fileReader // nil: the version cannot have one
 }
 
 // read is fileReader.read for the file at path.

@@ -12,37 +12,37 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Most of the time of opening a file is SQLite's, which parses the whole schema on each
+// Most of the cost of opening a file is SQLite's parsing of the whole schema, on each
 // connection. A start that has to read thousands of files reads most of them through
-// one connection, whose schema has the tables that all files of a version have. Their
-// first pages, which differ from file to file, have numbers there beyond any file's:
-// virtualPages and more. The fileReader knows which page of the file each stands for.
-// What is not exactly as it expects it leaves to inspect.
+// one connection instead. Its schema has the tables that all files of a version have,
+// but their root pages, which differ from file to file, have numbers beyond the end of
+// any file, from virtualPages on. The fileReader knows which page of the current file
+// each of them stands for. A file with anything unexpected is left to inspect.
 
-// virtualPages is the number of a page that no file has.
+// virtualPages is a page number beyond the end of any file.
 const virtualPages = 1 << 30
 
-// fileSchema is the table that stands for the sqlite_schema of the file that is read.
+// fileSchema is the table that stands for the sqlite_schema of the current file.
 const fileSchema = "_file_schema"
 
-// objectName is the name of an object in its file.
+// objectName identifies an object of a file's schema.
 type objectName struct{ kind, name string }
 
-// fileTemplate is a database that has the tables of a version, whose first pages are
+// fileTemplate is a database with the tables of a version, whose root pages are
 // virtual.
 type fileTemplate struct {
 	version int
-	image   []byte                // its pages
-	roots   map[objectName]uint32 // of tables and indexes, by their pages in the image
-	isRoot  []bool                // by page of the image
-	schema  uint32                // the page of fileSchema
-	query   string                // for what is pending
+	image   []byte                // of the database
+	roots   map[objectName]uint32 // root pages in the image of tables and indexes
+	isRoot  []bool                // by page number in the image
+	schema  uint32                // root page of fileSchema
+	query   string                // reads what is pending
 
 	mu    sync.Mutex
 	known map[[sha256.Size]byte][]uint32 // guarded by mu: schemas of files, see fileReader.at; nil: not for a fileReader
 }
 
-// maxKnownSchemas bounds the schemas that a template knows.
+// maxKnownSchemas limits the schemas that a template remembers.
 const maxKnownSchemas = 1000
 
 var fileTemplates struct {
@@ -72,7 +72,7 @@ func templateOf(version int) (*fileTemplate, error) {
 	return t, err
 }
 
-// forgetTemplates gives up the memory of templates, of which only a start needs any.
+// forgetTemplates frees the memory of templates, which only a start needs.
 func forgetTemplates() {
 	fileTemplates.mu.Lock()
 	defer fileTemplates.mu.Unlock()
@@ -110,7 +110,8 @@ func newTemplate(version int, want schema) (*fileTemplate, error) {
 	return t, t.makeVirtual()
 }
 
-// templateScript makes the tables and indexes that all files of a version have.
+// templateScript returns the SQL that creates the tables and indexes that all files
+// of a version have.
 func templateScript(version int, want schema) string {
 	var tables, indexes []string
 	for o, paged := range want {
@@ -126,7 +127,7 @@ func templateScript(version int, want schema) string {
 		fmt.Sprintf(";\nCREATE TABLE %s(type, name, tbl_name, rootpage, sql);\nPRAGMA user_version = %d", fileSchema, version)
 }
 
-var errTemplate = errors.New("the template of files has another form than expected")
+var errTemplate = errors.New("the template database does not have the expected form")
 
 // makeVirtual gives the pages of the template's own schema virtual numbers, and all
 // pages a place in the database.
@@ -173,8 +174,8 @@ func (t *fileTemplate) page(n uint32) []byte {
 	return t.image[(n-1)*pageSize : n*pageSize]
 }
 
-// needsAll reports whether a file has an index for what is pending that is not in the
-// template: its tables are large.
+// needsAll reports whether a file has an index for pending work that the template
+// lacks: its tables are large.
 func (t *fileTemplate) needsAll(names map[string]bool) bool {
 	for _, p := range partsOf(t.version) {
 		if p.table != "" && names[p.first] && strings.Contains(t.query, " FROM "+p.table+" ") {
@@ -184,8 +185,8 @@ func (t *fileTemplate) needsAll(names map[string]bool) bool {
 	return false
 }
 
-// rootsIn returns the pages at which the tables and indexes of the template begin in a
-// file with a schema.
+// rootsIn returns the root pages that the template's tables and indexes have in a
+// file with this schema.
 func (t *fileTemplate) rootsIn(rows [][]any) ([]uint32, error) {
 	if err := compareSchema(t.version, rows); err != nil {
 		return nil, err

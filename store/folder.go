@@ -22,15 +22,15 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Options say how a data folder is opened.
+// Options configure how a data folder is opened.
 type Options struct {
-	Path       string       // the data folder; made when missing
-	MasterKeys [][]byte     // 32 bytes each, the first seals; empty: Path/master.key
-	OpenFiles  int          // agents whose files may be open at once; 0: as the memory allows
-	Linked     string       // an agent's file outside of the folder, served from where it lies; may be empty
+	Path       string       // the data folder; created if missing
+	MasterKeys [][]byte     // 32 bytes each, the first encrypts; empty: Path/master.key
+	OpenFiles  int          // how many agents' files may be open at once; 0: depends on memory
+	Linked     string       // an agent's file outside the folder, used where it is; may be empty
 	Log        *slog.Logger // nil: slog.Default()
-	Capture    capture.Sink // receives all that agents' files commit; nil: nothing is captured
-	Cluster    Cluster      // has the agents; nil: the folder has them. With a Cluster, Capture and Linked must be empty
+	Capture    capture.Sink // receives all commits; nil: nothing is captured
+	Cluster    Cluster      // nil: the folder owns its agents. With a Cluster, Capture and Linked must be empty
 }
 
 // Folder is an open data folder. Only one process can have it open.
@@ -42,14 +42,14 @@ type Folder struct {
 	openLimit int
 	linked    linkedFile
 	sink      capture.Sink // nil when commits are not captured
-	cluster   Cluster      // nil: the folder has its agents for itself
+	cluster   Cluster      // nil: the folder owns its agents
 	absent    *DB          // in a cluster: represents the default agent while another server owns it
 
 	mu     sync.RWMutex
 	byID   map[string]*DB
 	names  map[string]*DB  // by agent.NameKey; refused files have no name
-	kept   map[string]bool // names, by agent.NameKey, of agents that are being made
-	making map[string]bool // ids whose files are being made, taken in or removed
+	kept   map[string]bool // names, by agent.NameKey, of agents that are being created
+	making map[string]bool // ids whose files are being created, imported or removed
 
 	watcher folderWatcher // the watcher's own
 	vectors search.Index[*DB]
@@ -73,7 +73,7 @@ type Folder struct {
 
 	finished chan struct{} // closed when Close is done
 
-	// The watcher's own: when a file was used last, and memory freed.
+	// The watcher's own: when a file was last used, and when memory was last freed.
 	workedAt, releasedAt time.Time
 }
 
@@ -116,7 +116,7 @@ func Open(o Options) (*Folder, error) {
 	return folder, nil
 }
 
-// lockFolder takes a data folder, so that no other server uses it.
+// lockFolder locks a data folder, so that no other server uses it.
 func lockFolder(path string) (*flock.Flock, error) {
 	lock := flock.New(filepath.Join(path, lockFile))
 	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
@@ -131,8 +131,8 @@ func lockFolder(path string) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// LockCopies takes the data folder of a cluster's server that is stopped, until release
-// is called.
+// LockCopies locks the data folder of a stopped server of a cluster until release is
+// called.
 func LockCopies(path string) (release func() error, err error) {
 	if _, err := os.Stat(filepath.Join(path, clusterFolder)); err != nil {
 		return nil, fmt.Errorf("%s is not the data folder of a server of a cluster", path)
@@ -178,7 +178,7 @@ func prepareFolder(o Options) (*Folder, error) {
 	return f, nil
 }
 
-// makeFolder makes the data folder and returns its true path.
+// makeFolder creates the data folder and returns its path without symbolic links.
 func makeFolder(path string) (string, error) {
 	if err := os.MkdirAll(filepath.Join(path, "agents"), 0o700); err != nil {
 		return "", fmt.Errorf("make the data folder: %w", err)
@@ -193,8 +193,8 @@ func makeFolder(path string) (string, error) {
 	return path, nil
 }
 
-// clearTemp empties the folder for work that a crash may leave behind. Only
-// the holder of the lock may do so.
+// clearTemp empties the folder for temporary files, where a crash may have left
+// some. Only the holder of the lock may do so.
 func (f *Folder) clearTemp() error {
 	if err := os.RemoveAll(f.tempPath("")); err != nil {
 		return fmt.Errorf("clear the data folder's tmp: %w", err)
@@ -205,7 +205,7 @@ func (f *Folder) clearTemp() error {
 	return nil
 }
 
-// Path is the data folder's absolute path.
+// Path returns the data folder's absolute path.
 func (f *Folder) Path() string { return f.path }
 
 func (f *Folder) agentsPath() string          { return filepath.Join(f.path, "agents") }
@@ -227,7 +227,7 @@ func (f *Folder) Agent(idOrName string) (*DB, error) {
 	return nil, agent.NotFound("agent", idOrName)
 }
 
-// Default is the built-in agent.
+// Default returns the built-in agent.
 func (f *Folder) Default() *DB {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -237,7 +237,8 @@ func (f *Folder) Default() *DB {
 	return f.absent
 }
 
-// Agents lists every agent of the catalog in no order, refused ones included.
+// Agents returns all agents of the catalog in no particular order, including refused
+// ones.
 func (f *Folder) Agents() []*DB {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -248,9 +249,8 @@ func (f *Folder) Agents() []*DB {
 	return all
 }
 
-// opened records an open file and starts closing the least recently used ones
-// beyond the limit, without waiting. Files in use stay open, whatever the
-// limit.
+// opened records an open file and starts closing the least recently used ones beyond
+// the limit, without waiting. Files in use stay open even so.
 func (f *Folder) opened(db *DB) {
 	f.openMu.Lock()
 	defer f.openMu.Unlock()
@@ -261,8 +261,8 @@ func (f *Folder) opened(db *DB) {
 	}
 }
 
-// closeExcess closes files beyond the limit, and some more, so that it does not
-// start again at once.
+// closeExcess closes files beyond the limit, and a few more, so that it does not
+// have to run again immediately.
 func (f *Folder) closeExcess() {
 	f.openMu.Lock()
 	victims := f.leastUsed(len(f.open) - f.openLimit + f.openLimit/16)
@@ -275,8 +275,8 @@ func (f *Folder) closeExcess() {
 	}
 }
 
-// leastUsed returns the n open files whose last use is longest ago, none when n is
-// below zero: others may have closed since it was counted. The caller holds openMu.
+// leastUsed returns the n least recently used open files; none if n is negative,
+// since others may have been closed since it was computed. The caller holds openMu.
 func (f *Folder) leastUsed(n int) []*DB {
 	all := slices.SortedFunc(maps.Keys(f.open), func(a, b *DB) int { return cmp.Compare(a.lastUse.Load(), b.lastUse.Load()) })
 	return all[:max(0, min(n, len(all)))]
@@ -288,7 +288,7 @@ func (f *Folder) closed(db *DB) {
 	f.openMu.Unlock()
 }
 
-// openDBs lists the agents whose files are open.
+// openDBs returns the agents whose files are open.
 func (f *Folder) openDBs() []*DB {
 	f.openMu.Lock()
 	defer f.openMu.Unlock()
@@ -306,12 +306,12 @@ func (f *Folder) OpenCount() int {
 	return len(f.open)
 }
 
-// tick is how often the folder is looked at; a new file is adopted when two
-// looks found it alike, so within two seconds.
+// tick is how often the folder is checked. A new file is adopted once two checks
+// find it unchanged, that is, within two seconds.
 const tick = 500 * time.Millisecond
 
 // Start begins to watch the folder and to maintain idle files, until ctx ends or
-// Stop is called. It returns at once and may be called twice.
+// Stop is called. It does not block and may be called twice.
 func (f *Folder) Start(ctx context.Context) error {
 	f.startMu.Lock()
 	defer f.startMu.Unlock()
@@ -356,7 +356,7 @@ func (f *Folder) runOnce(ctx context.Context, now time.Time) {
 	f.releaseMemory(now)
 }
 
-// Stop ends what Start began and waits for it.
+// Stop ends what Start began and waits for it to finish.
 func (f *Folder) Stop() {
 	f.startMu.Lock()
 	defer f.startMu.Unlock()
@@ -368,9 +368,9 @@ func (f *Folder) Stop() {
 	f.stop = nil
 }
 
-// Close stops, waits for running transactions, closes every file so that
-// nothing is left beside it, and gives the folder free. Calls that come later
-// answer ErrClosed. It may be called twice.
+// Close stops background work, waits for running transactions, closes every file so
+// that nothing is left beside it, and unlocks the folder. Later calls return
+// ErrClosed. It may be called twice.
 func (f *Folder) Close() error {
 	if f.ended.Swap(true) {
 		return nil

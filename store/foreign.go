@@ -13,16 +13,16 @@ import (
 	"satchel/store/sqlsandbox"
 )
 
-// examine reads the header and the schema of a file that may be anyone's and
-// refuses all but those of an agent's file as this program makes it, before
-// anything in it can run. The connection is one of the SQL sandbox: its memory
-// and its time are bounded. file names the file at path.
+// examine checks the header and schema of a file that may come from anyone, and
+// refuses anything but an agent's file as this program creates it, before anything
+// in the file can run. It uses a connection of the SQL sandbox, so memory and time
+// are limited. file names the file at path.
 func examine(ctx context.Context, path string, file sqlite.Source) error {
 	return examineAndRead(ctx, path, file, func(*conn) error { return nil })
 }
 
-// examineAndRead is examine, and has read called for a file that is not refused. It
-// reads on the same connection, since SQLite parses the whole schema on each.
+// examineAndRead is examine, and then calls read if the file is not refused. read
+// gets the same connection, since SQLite parses the whole schema on each.
 func examineAndRead(ctx context.Context, path string, file sqlite.Source, read func(*conn) error) error {
 	if isEmpty(path) {
 		return damaged(errEmpty)
@@ -48,7 +48,7 @@ func examineAndRead(ctx context.Context, path string, file sqlite.Source, read f
 	return refused(err)
 }
 
-// compare compares the header before SQLite has to read the schema for more.
+// compare checks the header before SQLite has to read the schema.
 func compare(c *sqlsandbox.Conn) error {
 	var header [3]int64
 	for i, name := range []string{"application_id", "user_version", "page_size"} {
@@ -77,10 +77,10 @@ func compare(c *sqlsandbox.Conn) error {
 	return compareSchema(version, rows)
 }
 
-// pageSize is that of every file that this program makes, in bytes.
+// pageSize is the page size, in bytes, of every file that this program creates.
 const pageSize = sqlite.PageSize
 
-// pragma returns what a PRAGMA answers.
+// pragma returns the value of a PRAGMA.
 func pragma(c *sqlsandbox.Conn, name string) (any, error) {
 	rows, err := c.Trusted("PRAGMA " + name)
 	if err != nil || len(rows) == 0 || len(rows[0]) == 0 {
@@ -89,8 +89,8 @@ func pragma(c *sqlsandbox.Conn, name string) (any, error) {
 	return rows[0][0], nil
 }
 
-// foreign refuses a file whose schema or header is not as this program makes
-// them.
+// foreign refuses a file whose schema or header differs from those that this program
+// creates.
 func foreign(cause error) *agent.Error {
 	if !errors.Is(cause, errForeign) {
 		cause = fmt.Errorf("%w: %w", errForeign, cause)

@@ -17,38 +17,39 @@ const (
 	checkpointAfter = 1500 * time.Millisecond
 	closeAfter      = 60 * time.Second
 	retentionEvery  = time.Hour
-	tryAgainAfter   = 30 * time.Second // when that failed, as on a full disk
+	tryAgainAfter   = 30 * time.Second // after a failure, such as a full disk
 )
 
 // Limits of growing tables, in addition to retention_days.
 const (
 	maxLogs       = 200_000
 	maxEvents     = 100_000 // delivered or not
-	maxDeliveries = 50_000  // of those that have ended
-	maxRuns       = 100_000 // and as many occurrences
+	maxDeliveries = 50_000  // ended ones
+	maxRuns       = 100_000 // the same number of occurrences
 	maxInbound    = 500_000 // ids of platforms' messages
 	trimBatch     = 5_000
 
-	trimExecutions = 1_000 // their journals go with them
+	trimExecutions = 1_000 // their journals are deleted with them
 )
 
-// Bounds of the work on a file that has come to rest: it must be done a second
-// later. At most freedAtRest pages are freed at a time.
+// Limits on the work on an idle file, which must be finished a second later. At most
+// freedAtRest pages are freed at a time.
 const (
 	trimStepsAtRest = 4
 	freedAtRest     = 2_000
 )
 
-// retentionsAtOnce is how many files retention begins with at a look: of many that
-// were just opened it is due in all.
+// retentionsAtOnce limits the files on which one tick begins retention, since it is
+// due on all of many files that were opened at the same time.
 const retentionsAtOnce = 4
 
-// tendedAtOnce is how many files are looked after at a time: many that come to
-// rest together must all be whole a second later.
+// tendedAtOnce is how many files are maintained concurrently: if many become idle
+// together, all of them must be complete a second later.
 const tendedAtOnce = 8
 
-// maintain looks after open files: after checkpointAfter of rest the -wal is empty and
-// a plain copy of the file is complete, after closeAfter it is closed.
+// maintain looks after open files: once a file has been idle for checkpointAfter,
+// its -wal is emptied, so that a plain copy of it is complete; after closeAfter it
+// is closed.
 func (f *Folder) maintain(ctx context.Context, now time.Time) {
 	var running sync.WaitGroup
 	slots := make(chan struct{}, tendedAtOnce)
@@ -83,15 +84,15 @@ func (db *DB) maintain(ctx context.Context, now time.Time, retentions *atomic.In
 	return err
 }
 
-// rests reports whether no client has used the file for checkpointAfter. While the
-// program itself writes, the file is made whole once in that time.
+// rests reports whether no client has used the file for checkpointAfter. If the
+// program itself keeps writing, the file is checkpointed once in that time.
 func (db *DB) rests(now time.Time) bool {
 	client := time.Unix(0, db.lastClient.Load())
 	return now.Sub(client) >= checkpointAfter && (now.Sub(db.rested) >= checkpointAfter || db.rested.Before(client))
 }
 
-// checkpoint applies retention when it is due and, on a file that rests, gives
-// free pages back and empties the -wal. It does not count as use.
+// checkpoint applies retention when it is due and, on an idle file, frees pages and
+// empties the -wal. It does not count as use.
 func (db *DB) checkpoint(ctx context.Context, now time.Time, rests bool, retentions *atomic.Int32) error {
 	db.mu.Lock()
 	f := db.file
@@ -117,9 +118,9 @@ func (db *DB) checkpoint(ctx context.Context, now time.Time, rests bool, retenti
 	return f.submit(&job{ctx: ctx, alone: true, run: f.rest})
 }
 
-// applyRetention deletes what is too old: one step on a file in use, so that
-// its writes do not wait, and some on one that rests. What is left over goes
-// at the next tick.
+// applyRetention deletes what is too old: in one step on a file in use, so that
+// writes do not have to wait, and in several on an idle one. The rest is deleted at
+// the next tick.
 func (db *DB) applyRetention(ctx context.Context, f *file, now time.Time, rests bool) error {
 	steps := 1
 	if rests {
@@ -152,7 +153,7 @@ func (f *file) needsCheckpoint() bool {
 	return (f.dirty || f.unsubscribed.isBehind()) && !f.running
 }
 
-// rest gives free pages back and writes the -wal into the file.
+// rest frees pages and writes the -wal into the file.
 func (f *file) rest(c *conn) error {
 	if err := f.passAllUnsubscribed(c); err != nil {
 		return err
@@ -166,7 +167,7 @@ func (f *file) rest(c *conn) error {
 	}
 	if free > 64 && free*10 > pages {
 		if err := c.script(fmt.Sprintf("PRAGMA incremental_vacuum(%d)", min(free, freedAtRest))); err != nil {
-			return fmt.Errorf("give free pages back: %w", err)
+			return fmt.Errorf("free pages: %w", err)
 		}
 	}
 	busy, err := f.emptyWAL(c)
@@ -181,8 +182,8 @@ func (f *file) rest(c *conn) error {
 	return nil
 }
 
-// trim deletes what is older than the agent keeps it, oldest first, a batch of
-// each kind, and reports whether more is left.
+// trim deletes what is older than the agent keeps, oldest first, one batch of each
+// kind, and reports whether there is more.
 func trim(tx *Tx) (more bool, err error) {
 	settings, err := tx.settings()
 	if err != nil {
@@ -216,7 +217,7 @@ func trim(tx *Tx) (more bool, err error) {
 		{"executions", trimManyExecutions, []any{trimExecutions, maxExecutions}},
 		{"_workflow_versions", trimVersions, []any{keptVersions, trimExecutions}},
 	} {
-		if !filled[step.table] { // to compile a statement costs more than to run it
+		if !filled[step.table] { // compiling the statement costs more than running it
 			continue
 		}
 		done, err := tx.sql.ExecOnce(step.query, step.args...)
@@ -228,11 +229,11 @@ func trim(tx *Tx) (more bool, err error) {
 	return more, tx.dropLostUploads()
 }
 
-// trimmedTables are those that trim deletes from.
+// trimmedTables are the tables that trim deletes from.
 var trimmedTables = []string{"logs", "_events", "runs", "occurrences", "_deliveries", "_outgoing", "_inbound", "downloads", "_responses", "executions", "_workflow_versions"}
 
-// trimRuns deletes, of the oldest rows of a table, those that have ended and
-// are too old or too many.
+// trimRuns returns the SQL that deletes, from a table's oldest rows, those that have
+// ended and are too old or too many.
 func trimRuns(table, column string) string {
 	return fmt.Sprintf(`DELETE FROM %[1]s WHERE seq IN (SELECT seq FROM (SELECT seq, %[2]s AS at, status FROM %[1]s ORDER BY seq LIMIT ?)
 		WHERE status <> 'running' AND (at < ? OR seq <= (SELECT max(seq) FROM %[1]s) - ?))`, table, column)

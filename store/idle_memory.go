@@ -7,16 +7,16 @@ import (
 	"satchel/store/sqlite"
 )
 
-// How long nothing must have been read or written before the process gives
-// memory back, and how long it then keeps what it takes again.
+// How long nothing must have been read or written before the process releases
+// memory, and how long it then keeps memory that it uses again.
 const (
 	releaseAfter = 3 * time.Second
 	keepFor      = time.Minute
 )
 
-// releaseMemory returns to the system what only work needed, once the folder has
-// come to rest: garbage, and the pages of the program that a start or a burst
-// of work has touched.
+// releaseMemory returns to the system what was only needed for work, once the folder
+// is idle: garbage, and the pages of the program that a start or a burst of work has
+// touched.
 func (f *Folder) releaseMemory(now time.Time) {
 	for _, db := range f.openDBs() {
 		if used := time.Unix(0, db.lastUse.Load()); used.After(f.workedAt) {
@@ -31,7 +31,7 @@ func (f *Folder) releaseMemory(now time.Time) {
 		return
 	}
 	if err := f.maker.close(); err != nil {
-		f.log.Error("close the pattern of new agents", "error", err)
+		f.log.Error("close the blank database of new agents", "error", err)
 	}
 	sqlite.ReleaseMemory()
 	debug.FreeOSMemory()

@@ -36,7 +36,7 @@ func dropProgramPages() {
 				}
 			}
 		case fields[0] == "Anonymous:" && fields[1] == "0" && from < to: // no page differs from the file
-			_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, from, to-from, syscall.MADV_DONTNEED) // nothing is lost when it fails
+			_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, from, to-from, syscall.MADV_DONTNEED) // a failure loses nothing
 		}
 	}
 }

@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// Each connection holds the whole schema in memory, and reads it when it opens.
-// So a file that is used by one at a time has one connection: a read runs on the
-// writer when that is free. While a read has it, the read leads like a commit.
+// Each connection reads the whole schema when it opens and holds it in memory. So a
+// file that is used by one caller at a time has a single connection: a read runs on
+// the writer if that is free. While a read has it, the read leads like a commit.
 
-// borrowWait is how long a read waits for the writer before it opens its own
-// connection, and how long a write waits for a read that has borrowed the
-// writer before it opens another one: opening one takes about as much time, and
-// half a megabyte. Background work waits longer.
+// borrowWait is how long a read waits for the writer before it opens a connection of
+// its own, and how long a write waits for a read that has borrowed the writer before
+// it opens another. Opening one takes about as long, and half a megabyte. Background
+// work waits longer.
 const (
 	borrowWait           = 50 * time.Millisecond
 	backgroundBorrowWait = time.Second
 )
 
-// borrow returns the writer for a read, or nil when that takes too long, or
-// others wait for it already. Return it with giveBack.
+// borrow returns the writer for a read, or nil if that takes too long or others are
+// already waiting for it. Return it with giveBack.
 func (f *file) borrow(ctx context.Context) *conn {
 	f.queueMu.Lock()
 	switch {
 	case !f.running && f.writer != nil:
-		c := f.writer // a write that waits for too long takes it from the file
+		c := f.writer // a write that has waited too long replaces it
 		f.running, f.lent = true, c
 		f.queueMu.Unlock()
 		c.sql.ReadOnly = true
@@ -61,11 +61,11 @@ func (f *file) awaitTurn(ctx context.Context, turn chan *conn) *conn {
 		return nil
 	}
 	if c == nil {
-		c = <-turn // it has been handed over since
+		c = <-turn // it has been handed over in the meantime
 	}
 	replaced := f.lent != c
 	f.queueMu.Unlock()
-	if replaced { // by a write that has waited for too long
+	if replaced { // by a write that waited too long
 		_ = c.close()
 		return nil
 	}
@@ -73,16 +73,15 @@ func (f *file) awaitTurn(ctx context.Context, turn chan *conn) *conn {
 	return c
 }
 
-// nextRead gives the writer to a read that waits. The caller leads, and holds
-// queueMu.
+// nextRead gives the writer to a waiting read. The caller leads and holds queueMu.
 func (f *file) nextRead() {
 	f.lent = f.writer
 	f.waiting[0] <- f.writer
 	f.waiting = f.waiting[1:]
 }
 
-// giveBack ends what borrow began. A connection in doubt is closed, and one that
-// a write has not waited for.
+// giveBack returns what borrow lent. A connection that may be unsound is closed, and
+// so is one that a write has replaced.
 func (f *file) giveBack(c *conn, sound bool) {
 	c.sql.ReadOnly = false
 	f.queueMu.Lock()
@@ -102,9 +101,8 @@ func (f *file) giveBack(c *conn, sound bool) {
 	}
 }
 
-// awaitLead reports whether a job that waits shall lead the next commit, and
-// false when its outcome is there. A job behind a read alone does not wait for it
-// for long.
+// awaitLead reports whether a waiting job has to lead the next commit; false means
+// that its outcome is known. A job behind only a read does not wait for it for long.
 func (f *file) awaitLead(j *job, behindRead bool) bool {
 	if !behindRead {
 		return <-j.turn
@@ -117,7 +115,7 @@ func (f *file) awaitLead(j *job, behindRead bool) bool {
 	case <-timer.C:
 	}
 	f.queueMu.Lock()
-	if f.lent == nil { // it has been returned since
+	if f.lent == nil { // it was returned in the meantime
 		f.queueMu.Unlock()
 		return <-j.turn
 	}
@@ -126,7 +124,7 @@ func (f *file) awaitLead(j *job, behindRead bool) bool {
 	return true
 }
 
-// ensureWriter opens the writer again where it was left to a read. The caller
+// ensureWriter opens a new writer if the old one was left to a read. The caller
 // leads.
 func (f *file) ensureWriter() error {
 	if f.writer != nil {

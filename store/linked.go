@@ -13,15 +13,14 @@ import (
 	"satchel/agent"
 )
 
-// linkedFile is an agent's file that is served from where it lies, outside of the
-// data folder.
+// linkedFile is an agent's file outside the data folder that is used where it is.
 type linkedFile struct {
 	id, path string // path is absolute, without symbolic links
 }
 
-// link finds out which agent the file of Options.Linked belongs to. It returns
-// an error if the file is not an agent's, or if a server has the data folder
-// open that contains it.
+// link determines which agent the file of Options.Linked belongs to. It returns an
+// error if the file is not an agent's, or if a server has the data folder open that
+// contains it.
 func (f *Folder) link(path string) error {
 	if err := checkRegular(path); err != nil {
 		return err
@@ -57,8 +56,8 @@ func (f *Folder) link(path string) error {
 	return nil
 }
 
-// notServed returns an error if a server has a folder open, which may be no data
-// folder.
+// notServed returns an error if a server has a folder open. The folder need not be a
+// data folder.
 func notServed(folder string) error {
 	path := filepath.Join(folder, lockFile)
 	if _, err := os.Stat(path); err != nil {
@@ -97,5 +96,5 @@ func (f *Folder) withLinked(ids []string) []string {
 	return slices.Insert(ids, at, f.linked.id)
 }
 
-// Linked returns the agent whose file lies outside of the data folder, or nil.
+// Linked returns the agent whose file is outside the data folder, or nil.
 func (f *Folder) Linked() *DB { return f.known(f.linked.id) }

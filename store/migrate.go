@@ -12,8 +12,8 @@ import (
 // https://www.sqlite.org/pragma.html#pragma_application_id.
 const applicationID = 0x53544348
 
-// migrations only ever grows: element n takes a file from version n to n+1. One
-// that was released never changes.
+// migrations only ever grows: element n takes a file from version n to n+1. Released
+// ones never change.
 var migrations = []string{
 	version1,
 	version2,
@@ -41,20 +41,19 @@ var (
 	version6 string
 )
 
-// countRows keeps the number of a table's rows in _counts, so that meta.total
-// costs one row however long the list is.
+// countRows keeps the number of a table's rows in _counts, so that meta.total costs
+// one row, however long the list is.
 const countRows = `
 DROP TRIGGER IF EXISTS _TABLE_counted;
 DROP TRIGGER IF EXISTS _TABLE_uncounted;
 CREATE TRIGGER _TABLE_counted AFTER INSERT ON TABLE BEGIN UPDATE _counts SET n = n + 1 WHERE name = 'TABLE'; END;
 CREATE TRIGGER _TABLE_uncounted AFTER DELETE ON TABLE BEGIN UPDATE _counts SET n = n - 1 WHERE name = 'TABLE'; END;`
 
-// deleteSecrets deletes the secrets of a row with it.
+// deleteSecrets deletes a row's secrets with it.
 const deleteSecrets = `
 CREATE TRIGGER _TABLE_forgotten AFTER DELETE ON TABLE BEGIN DELETE FROM _secrets WHERE owner = old.id; END;`
 
-// forTables returns a script once for each table, whose name is in the
-// place of TABLE.
+// forTables returns a script once for each table, with TABLE replaced by its name.
 func forTables(script string, tables ...string) string {
 	var all strings.Builder
 	for _, table := range tables {
@@ -63,12 +62,12 @@ func forTables(script string, tables ...string) string {
 	return all.String()
 }
 
-// fileVersion is the version this program writes.
+// fileVersion is the version that this program writes.
 func fileVersion() int { return len(migrations) }
 
-// migrate brings a file to the current version, one transaction per step, so
-// that an interruption leaves the version before or after the step and never a
-// mixture.
+// migrate brings a file to the current version, with one transaction per step, so
+// that an interruption leaves either the version before the step or the one after
+// it.
 func migrate(c *conn) error { return migrateTo(c, fileVersion()) }
 
 func migrateTo(c *conn, target int) error {
@@ -97,8 +96,8 @@ func migrateTo(c *conn, target int) error {
 	return nil
 }
 
-// chunkIndexLater is the version from which on a file gets the index of its chunks
-// with the first of them.
+// chunkIndexLater is the version since which a file gets the index of its chunks
+// only with its first chunk.
 const chunkIndexLater = 5
 
 // dropChunkIndex drops the index of chunks from a file that has none.

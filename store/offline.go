@@ -22,7 +22,7 @@ func BackupFile(folder, idOrName, to string) error {
 		return err
 	}
 	if _, err := os.Lstat(to); err == nil {
-		return fmt.Errorf("%s exists already", to)
+		return fmt.Errorf("%s already exists", to)
 	}
 	temp := to + ".partial"
 	if err := RemoveIfThere(temp); err != nil {
@@ -61,10 +61,9 @@ func findFile(folder, idOrName string) (string, error) {
 	return "", fmt.Errorf("no agent %q in %s", idOrName, path)
 }
 
-// RestoreFile puts a backup among the agents of a data folder, under its old
-// id when that is free. A running server takes it in within two seconds, a
-// stopped one when it starts; the agent is paused either way. It returns the
-// agent's id.
+// RestoreFile puts a backup among the agents of a data folder, under its old id if
+// that is free, and returns the agent's id. A running server adopts it within two
+// seconds, a stopped one when it starts; either way the agent is paused.
 func RestoreFile(ctx context.Context, folder, from string) (id string, err error) {
 	if err := checkRegular(from); err != nil {
 		return "", err
@@ -110,7 +109,7 @@ func RestoreFile(ctx context.Context, folder, from string) (id string, err error
 // from.
 func PutFile(ctx context.Context, folder, from, id string) error {
 	if !fileName.MatchString(id) {
-		return fmt.Errorf("%q is no agent's id", agent.Clip(id, 60))
+		return fmt.Errorf("%q is not an agent's id", agent.Clip(id, 60))
 	}
 	if err := checkImport(ctx, from); err != nil {
 		return err
@@ -124,14 +123,14 @@ func PutFile(ctx context.Context, folder, from, id string) error {
 	}
 	f := &Folder{path: path}
 	if err := place(from, f.filePath(id)); errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists already", f.filePath(id))
+		return fmt.Errorf("%s already exists", f.filePath(id))
 	} else if err != nil {
 		return err
 	}
 	return nil
 }
 
-// copyBackup copies a backup, which may lie where nothing can be written.
+// copyBackup copies a backup, which may be in a folder that cannot be written.
 func copyBackup(ctx context.Context, to, from string) error {
 	err := copyDatabase(ctx, to, shared(from))
 	switch sqliteCode(err) & 0xff {

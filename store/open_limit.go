@@ -7,8 +7,8 @@ import (
 )
 
 // openFilesFor returns how many files may be open in a process with this much
-// memory, in bytes; 0: unknown. An open file takes up to 1 MB, so they take at
-// most a quarter of it.
+// memory, in bytes; 0 means unknown. An open file takes up to 1 MB, so together they
+// take at most a quarter of it.
 func openFilesFor(memory int64) int {
 	const each, fallback, most = 4 << 20, 256, 2000
 	if memory == 0 {
@@ -17,8 +17,8 @@ func openFilesFor(memory int64) int {
 	return int(min(max(memory/each, 32), most))
 }
 
-// memoryLimit returns the memory that the process may use: the machine's, or that
-// of its container, where Linux says so; else 0.
+// memoryLimit returns how much memory the process may use: that of the machine or,
+// on Linux, of its container; 0 if unknown.
 func memoryLimit() int64 {
 	limit := int64(0)
 	if text, err := os.ReadFile("/proc/meminfo"); err == nil {

@@ -10,21 +10,21 @@ import (
 	"sync"
 )
 
-// A part of the schema is not in a file from the beginning: indexes that are
-// not needed for few rows, or that serve an order or a search that has not been
-// used yet. Without them a new file is smaller, and writes to it are cheaper.
+// A part of the schema is not in a file from the beginning: indexes that are not
+// needed for few rows, or that serve an order or a search that has not been used
+// yet. Without them a new file is smaller, and writing to it is cheaper.
 type part struct {
 	name   string
-	since  int    // the version of the file from which on it is made
-	table  string // it is made when this has partRows rows; empty: when it is wanted
+	since  int    // the first version of files that can have it
+	table  string // it is created when this has partRows rows; empty: when it is wanted
 	script string
-	first  string // the name of the first object that it makes
+	first  string // the name of the first object that it creates
 
-	writing []string // it is made before the first write to one of these tables, see writing_parts.go
+	writing []string // it is created before the first write to one of these tables, see writing_parts.go
 }
 
 const (
-	partRows   = 128   // rows of a table from which on its indexes are made
+	partRows   = 128   // rows at which a table gets its indexes
 	wantedRows = 1_000 // records of a list that justify an index of its own
 )
 
@@ -71,7 +71,7 @@ func readParts(text string) []part {
 	return list
 }
 
-// want asks for a part that would have made a list faster. It is made soon, in
+// want requests a part that would have made a list faster. It is created soon, in
 // the background.
 func (db *DB) want(name string) {
 	if _, asked := db.wanted.LoadOrStore(name, true); !asked {
@@ -79,7 +79,7 @@ func (db *DB) want(name string) {
 	}
 }
 
-// wantFor asks for a part when a table has enough rows for it.
+// wantFor requests a part if a table has enough rows for it.
 func (tx *Tx) wantFor(table, part string) error {
 	var rows int
 	err := tx.value(&rows, "SELECT n FROM _counts WHERE name = ?", table)
@@ -89,28 +89,28 @@ func (tx *Tx) wantFor(table, part string) error {
 	return err
 }
 
-// isWanted reports whether there is a part of that name to want.
+// isWanted reports whether there is a part of that name that can be wanted.
 func isWanted(name string) bool {
 	return slices.ContainsFunc(schemaParts, func(p part) bool { return p.name == name && p.table == "" && p.writing == nil })
 }
 
-// emptyPages is about how many pages a file has whose tables are all small.
+// emptyPages is roughly how many pages a file has whose tables are all small.
 const emptyPages = 108
 
-// lookEvery is after how many changed rows of an open file the rows of its tables
-// are counted again.
+// lookEvery is how many rows of an open file have to change before its tables are
+// counted again.
 const lookEvery = partRows / 2
 
-// growing is what maintain knows of the parts that an open file lacks.
+// growing is what maintain knows about the parts that an open file lacks.
 type growing struct {
 	lacking []*part  // nil: unknown
 	looked  bool     // the tables were counted
-	changes int64    // of the file when they were
-	inserts sync.Map // the tables into which rows may have come, which the writer notes
+	changes int64    // changes of the file when they were
+	inserts sync.Map // tables that may have gained rows, set by the writer
 }
 
-// grow makes the parts of the schema that the file needs by now, and indexes
-// some of what searches look at.
+// grow creates the parts of the schema that the file needs by now, and indexes some
+// of the rows that are searched.
 func (db *DB) grow(ctx context.Context) error {
 	return db.ifOpen(func(f *file) (err error) {
 		changes := f.changes.Load()
@@ -184,8 +184,8 @@ func (db *DB) dueParts(ctx context.Context, f *file) (due []*part, err error) {
 	return due, err
 }
 
-// tablesToCount lists the tables that may have got so many rows that they need a
-// part which the file lacks: when it is looked at first, all unless it is small.
+// tablesToCount lists the tables that may have gained enough rows to need a part
+// that the file lacks: at the first check, all of them unless the file is small.
 func (f *file) tablesToCount(tx *Tx) (tables []string, err error) {
 	var pages int64
 	if !f.growing.looked {
@@ -203,7 +203,7 @@ func (f *file) tablesToCount(tx *Tx) (tables []string, err error) {
 	return tables, nil
 }
 
-// noteInserts marks the tables that a client's SQL has changed to be counted.
+// noteInserts marks the tables that a client's SQL has changed for counting.
 func (f *file) noteInserts(tables map[string]bool) {
 	for table := range tables {
 		f.growing.inserts.Store(table, true)
@@ -211,9 +211,9 @@ func (f *file) noteInserts(tables map[string]bool) {
 	f.changes.Add(lookEvery)
 }
 
-// counted is the table whose rows decide whether the part is made; "" when it is
-// wanted. A file of an earlier version may lack what it writes with, whatever rows
-// it has.
+// counted returns the table whose rows decide whether the part is created; "" if it
+// is created when wanted. A file of an earlier version may lack parts needed for
+// writing, regardless of its rows.
 func (p *part) counted() string {
 	if p.writing != nil {
 		return p.writing[0]
@@ -243,7 +243,7 @@ func (tx *Tx) haveRows(tables []string, n int) (map[string]bool, error) {
 	return have, rows.Err()
 }
 
-// firstObject is the name of the first object that a part makes.
+// firstObject returns the name of the first object that a part creates.
 func firstObject(script string) string {
 	words := strings.Fields(script)
 	if words[1] == "VIRTUAL" || words[1] == "UNIQUE" {
@@ -263,8 +263,8 @@ func (tx *Tx) lackingParts() (lacking []*part, err error) {
 	return lacking, err
 }
 
-// partsThere returns the names of the parts that the file has. It leaves the
-// schema's pages out of the cache, which are a third of a small file.
+// partsThere returns the names of the parts that the file has. It keeps the pages of
+// the schema, a third of a small file, out of the cache.
 func (tx *Tx) partsThere() (map[string]bool, error) {
 	defer tx.sql.DropPages()
 	names, err := all(tx, scanID, "SELECT name FROM sqlite_schema")

@@ -12,10 +12,10 @@ import (
 	"satchel/store/sqlite"
 )
 
-// object is a row of sqlite_schema: a table, index, trigger or view. SQLite
-// keeps the statement that made it, and runs that again to load the schema
-// (https://www.sqlite.org/schematab.html), so two schemas whose rows are the
-// same text are the same.
+// object is a row of sqlite_schema: a table, index, trigger or view. SQLite stores
+// the statement that created it and runs that again to load the schema
+// (https://www.sqlite.org/schematab.html), so two schemas with the same rows are the
+// same.
 type object struct {
 	kind, name, table string
 	sql               string // empty for the index of a PRIMARY KEY or UNIQUE
@@ -24,15 +24,15 @@ type object struct {
 // schema holds the objects of a file, and whether each has pages of its own.
 type schema map[object]bool
 
-// schemaRows reads what compareSchema takes. The schema of a file of ours has
-// far fewer rows.
+// schemaRows reads the input of compareSchema. The schema of one of our files has
+// far fewer rows than the limit.
 const schemaRows = "SELECT type, name, tbl_name, sql, rootpage FROM sqlite_schema LIMIT 5000"
 
 // errForeign reports that a file's schema has objects that this program does not create.
-var errForeign = errors.New("the schema is not one that Satchel makes")
+var errForeign = errors.New("the schema is not one that Satchel creates")
 
-// checkSchema refuses a file unless its tables, indexes and triggers are
-// exactly those that this program makes for the file's version.
+// checkSchema refuses a file unless its tables, indexes and triggers are exactly
+// those that this program creates for the file's version.
 func checkSchema(c *conn) error {
 	var version int
 	if err := c.value(&version, "PRAGMA user_version"); err != nil {
@@ -79,7 +79,7 @@ func compareSchema(version int, rows [][]any) error {
 	}
 	for part, n := range lacking {
 		if n != 0 && n != optional.size[part] {
-			return fmt.Errorf("%w: its part %s is not whole", errForeign, part)
+			return fmt.Errorf("%w: its part %s is incomplete", errForeign, part)
 		}
 	}
 	for o := range want {
@@ -90,7 +90,7 @@ func compareSchema(version int, rows [][]any) error {
 	return nil
 }
 
-// parseObject reads a row of sqlite_schema and the number of its first page.
+// parseObject parses a row of sqlite_schema and the number of its root page.
 func parseObject(row []any) (o object, page int64, err error) {
 	for i, dst := range []*string{&o.kind, &o.name, &o.table, &o.sql} {
 		text, ok := row[i].(string)
@@ -106,11 +106,11 @@ func parseObject(row []any) (o object, page int64, err error) {
 	return o, page, nil
 }
 
-// maxVectorTables bounds the lengths of vectors that a file may have tables
-// for in addition to the usual one.
+// maxVectorTables limits the vector lengths, besides the usual one, that a file may
+// have tables for.
 const maxVectorTables = 100
 
-// wantedSchema is the schema of a version, with the tables for vectors of the
+// wantedSchema returns the schema of a version, with the tables for the vector
 // lengths that the file has tables for, and the user's own tables. The file may also
 // have the optional parts.
 func wantedSchema(version int, rows [][]any) (want schema, optional *optionalParts, err error) {
@@ -142,19 +142,17 @@ func wantedSchema(version int, rows [][]any) (want schema, optional *optionalPar
 	return want, optional, err
 }
 
-// tablesSince is the first version whose files may have tables of the user's own.
+// tablesSince is the first version whose files may have users' own tables.
 const tablesSince = 4
 
-// lengthOf returns the length of the vectors that a table made by makeVectors
-// holds.
+// lengthOf returns the length of the vectors in a table created by makeVectors.
 func lengthOf(table string) (n int, ok bool) {
 	digits, ok := strings.CutPrefix(table, vectorTable+"_")
 	n, err := strconv.Atoi(digits)
 	return n, ok && err == nil && n >= 1 && n <= MaxVectorLength && vectorsOf(n) == table
 }
 
-// withVectors returns a schema that has the tables for vectors of n numbers
-// too.
+// withVectors returns a schema with the tables for vectors of n dimensions added.
 func withVectors(base schema, n int) (schema, error) {
 	more, err := patterns.vectors(n)
 	if err != nil {
@@ -165,8 +163,8 @@ func withVectors(base schema, n int) (schema, error) {
 	return joined, nil
 }
 
-// patternCache keeps the schemas that this program makes, each built once in
-// memory.
+// patternCache caches the schemas that this program creates, each of which is built
+// once in memory.
 type patternCache struct {
 	mu       sync.Mutex
 	versions map[string]schema         // by the text of the migrations
@@ -176,8 +174,8 @@ type patternCache struct {
 
 var patterns = patternCache{versions: map[string]schema{}, parts: map[string]*optionalParts{}, lengths: map[int]schema{}}
 
-// of returns the schema of a version, and what parts.sql makes in its files. Neither
-// must be changed.
+// of returns the schema of a version, and the parts that parts.sql creates in its
+// files. Neither must be modified.
 func (p *patternCache) of(version int) (schema, *optionalParts, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -210,7 +208,7 @@ type optionalParts struct {
 	size   map[string]int    // of each part
 }
 
-// add makes a part and notes its objects.
+// add creates a part and records its objects.
 func (o *optionalParts) add(c *conn, part part) error {
 	var last int64
 	if err := errors.Join(c.value(&last, "SELECT max(rowid) FROM sqlite_schema"), c.script(part.script)); err != nil {
@@ -231,7 +229,7 @@ func (o *optionalParts) add(c *conn, part part) error {
 	return nil
 }
 
-// vectors returns the tables for vectors of n numbers. It must not be changed.
+// vectors returns the tables for vectors of n dimensions. It must not be modified.
 func (p *patternCache) vectors(n int) (schema, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -245,8 +243,8 @@ func (p *patternCache) vectors(n int) (schema, error) {
 	return s, err
 }
 
-// buildSchema returns the schema of a database in memory that make has filled, and
-// calls then, unless nil, with the database.
+// buildSchema returns the schema of a database in memory that make has filled. It
+// then calls then, unless that is nil, with the database.
 func buildSchema(make, then func(*conn) error) (schema, error) {
 	c, err := openConn(sqlite.Source{})
 	if err != nil {

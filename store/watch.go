@@ -11,32 +11,32 @@ import (
 	"satchel/agent"
 )
 
-// folderWatcher is what the watcher remembers between looks.
+// folderWatcher is what the watcher remembers between checks.
 type folderWatcher struct {
-	saved  map[string]fileState // files that are no working agents
-	folder time.Time            // the folder's modification time, when the last look was thorough; else zero
+	saved  map[string]fileState // files that are not working agents
+	folder time.Time            // the folder's modification time if the last check was thorough; else zero
 	rounds int
 }
 
 func newFolderWatcher() folderWatcher { return folderWatcher{saved: map[string]fileState{}} }
 
-// fileState is how a file looked at the last look.
+// fileState is the state of a file at the last check.
 type fileState struct {
 	stamp   string
 	settled bool // nothing more to do until it changes
 }
 
-// retryEvery is how many looks pass before a file is tried again that could
-// not be taken in for a reason outside it, such as a full disk.
+// retryEvery is how many checks pass before a file is tried again that could not be
+// loaded for a reason outside it, such as a full disk.
 const retryEvery = 60
 
-// mtimeGrace is how long after a change of the folder its modification time is
-// not trusted: several changes can share one.
+// mtimeGrace is how long after a change to the folder its modification time is not
+// trusted: several changes can share one.
 const mtimeGrace = 2 * time.Second
 
-// watch compares the folder with the catalog: files that appeared and have
-// stopped growing are adopted, refused files that changed are tried again,
-// agents whose files are gone are forgotten.
+// watch compares the folder with the catalog: new files that have stopped growing
+// are adopted, refused files that have changed are tried again, and agents whose
+// files are gone are forgotten.
 func (f *Folder) watch() {
 	f.watcher.rounds++
 	f.forgetReplaced()
@@ -52,8 +52,8 @@ func (f *Folder) watch() {
 	f.reloadKeys()
 }
 
-// folderChanged reports whether files may have come or gone since the last
-// look, so that ten thousand agents at rest cost one look at the folder.
+// folderChanged reports whether files may have been added or removed since the last
+// check, so that ten thousand idle agents cost only one check of the folder.
 func (f *Folder) folderChanged() bool {
 	info, err := os.Stat(f.agentsPath())
 	if err != nil {
@@ -70,8 +70,8 @@ func (f *Folder) folderChanged() bool {
 	return true
 }
 
-// compare lists the folder: what is not in the catalog is looked at from now
-// on, and what is in the catalog only is forgotten.
+// compare lists the folder: files that are not in the catalog are checked from now
+// on, and agents whose files are gone are forgotten.
 func (f *Folder) compare() {
 	ids, err := f.listFiles()
 	if err != nil {
@@ -109,8 +109,8 @@ func (f *Folder) known(id string) *DB {
 	return f.byID[id]
 }
 
-// stamp changes with a file's size and time, and those of its -wal. It is ""
-// when the file is gone.
+// stamp changes with a file's size and time, and those of its -wal. It is "" if the
+// file does not exist.
 func (f *Folder) stamp(id string) string {
 	info, err := os.Stat(f.filePath(id))
 	if err != nil {
@@ -127,8 +127,8 @@ func fileStamp(info os.FileInfo) string {
 	return info.ModTime().UTC().Format(time.RFC3339Nano) + "/" + strconv.FormatInt(info.Size(), 36)
 }
 
-// consider looks at a file that is new or was refused. It is taken once two
-// looks found it alike, so that a file being copied is left alone.
+// consider checks a file that is new or was refused. It is loaded once two checks
+// find it unchanged, so that a file being copied is left alone.
 func (f *Folder) consider(id string) {
 	db := f.known(id)
 	if db != nil && db.Problem() == nil && !db.gone.Load() {
@@ -146,8 +146,8 @@ func (f *Folder) consider(id string) {
 	f.watcher.saved[id] = now
 }
 
-// take enters or adopts a file that appeared while the server runs. It is
-// false when something else is done with the file at this moment.
+// take enters or adopts a file that appeared while the server is running. It returns
+// false if something else is being done with the file at the moment.
 func (f *Folder) take(id string) bool {
 	unclaim, free := f.claim(id)
 	if !free {
@@ -155,7 +155,7 @@ func (f *Folder) take(id string) bool {
 	}
 	defer unclaim()
 	if db := f.known(id); db != nil && db.Problem() == nil && !db.gone.Load() {
-		return true // made here in the meantime
+		return true // created here in the meantime
 	}
 	found := inspect(f.filePath(id))
 	switch {
@@ -169,14 +169,14 @@ func (f *Folder) take(id string) bool {
 	return true
 }
 
-// forget drops an agent whose file was taken away.
+// forget drops an agent whose file was removed.
 func (f *Folder) forget(db *DB) {
 	unclaim, free := f.claim(db.id)
 	if !free {
-		return // it is being made or deleted
+		return // it is being created or deleted
 	}
 	if _, err := os.Lstat(db.path); err == nil {
-		unclaim() // made since the folder was listed
+		unclaim() // created since the folder was listed
 		return
 	}
 	f.log.Warn("agent file is missing", "agent", db.id)
@@ -187,13 +187,13 @@ func (f *Folder) forget(db *DB) {
 	}
 	if err := f.makeDefault(); err != nil {
 		f.log.Error("default agent is missing", "error", err)
-		f.watcher.folder = time.Time{} // try again at the next look
+		f.watcher.folder = time.Time{} // try again at the next check
 	}
 }
 
-// forgetReplaced drops agents in whose place another file was put while they
-// were open, so that nothing more is written to the old one. The new file is
-// then taken in like any that appears.
+// forgetReplaced drops agents whose file was replaced while it was open, so that
+// nothing more is written to the old one. The new file is then loaded like any other
+// that appears.
 func (f *Folder) forgetReplaced() {
 	for _, db := range f.openDBs() {
 		if !db.replaced() {
@@ -208,9 +208,9 @@ func (f *Folder) forgetReplaced() {
 	}
 }
 
-// drop permanently closes an agent's file and removes the agent from the
-// catalog; the default agent stays there, closed, until another takes its
-// place. The caller has claimed the file.
+// drop permanently closes an agent's file and removes the agent from the catalog.
+// The default agent stays there, closed, until another takes its place. The caller
+// has claimed the file.
 func (f *Folder) drop(db *DB) {
 	if err := db.closeWhenUnused(true); err != nil {
 		f.log.Error("close agent whose file is missing", "agent", db.id, "error", err)

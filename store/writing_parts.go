@@ -2,13 +2,13 @@ package store
 
 import "sync"
 
-// What else a write to a table changes (counts, tags, full text, events) is done by
-// triggers, and each connection keeps the triggers of all tables in memory, about 2 KB
-// each; an index takes a page of the file. So a file gets both, as parts of the schema,
-// with the first write to a table. The authorizer of the writer sees the write while
-// SQLite compiles the statement, also one that comes from a trigger or a foreign key.
-// It refuses the statement, the parts are made in the same transaction, and the
-// statement is compiled again.
+// The other effects of writing to a table (counts, tags, full text, events) come
+// from triggers, and each connection keeps the triggers of all tables in memory,
+// about 2 KB each; an index takes a page of the file. So a file gets both, as parts
+// of the schema, only with the first write to a table. The writer's authorizer sees
+// the write when SQLite compiles the statement, even if it comes from a trigger or a
+// foreign key. It refuses the statement, the parts are created in the same
+// transaction, and the statement is compiled again.
 
 // writingParts are the parts that a write to a table needs.
 var writingParts = func() map[string][]part {
@@ -21,10 +21,10 @@ var writingParts = func() map[string][]part {
 	return parts
 }()
 
-// growth is what a writer knows of the parts that writes need.
+// growth is what a writer knows about the parts that writes need.
 type growth struct {
-	there map[string]bool // the names of those that the file has; nil: unknown
-	lacks string          // the table whose parts the statement lacks that was refused
+	there map[string]bool // names of the parts that the file has; nil: unknown
+	lacks string          // the table whose parts were missing for the refused statement
 
 	inserts *sync.Map // of the file, see growing; nil when it has none
 }
@@ -40,15 +40,15 @@ func (c *conn) mayWrite(table string) bool {
 	return true
 }
 
-// noteInsert notes that rows may come into a table.
+// noteInsert records that a table may gain rows.
 func (c *conn) noteInsert(table string) {
 	if c.growth.inserts != nil {
 		c.growth.inserts.Store(table, true)
 	}
 }
 
-// makeLacking makes the parts that a refused statement lacks, and reports whether it
-// was refused for that.
+// makeLacking creates the parts that a refused statement lacks, and reports whether
+// it was refused for that reason.
 func (c *conn) makeLacking() (bool, error) {
 	table := c.growth.lacks
 	if table == "" {
@@ -59,7 +59,7 @@ func (c *conn) makeLacking() (bool, error) {
 	return err == nil, err
 }
 
-// makeWritingParts makes those of the parts that the file lacks, all or none.
+// makeWritingParts creates those of the parts that the file lacks, all or none.
 func (c *conn) makeWritingParts(parts []part) (made bool, err error) {
 	if c.growth.there == nil {
 		if c.growth.there, err = (&Tx{conn: c}).partsThere(); err != nil {
@@ -86,11 +86,11 @@ func (c *conn) makeWritingParts(parts []part) (made bool, err error) {
 	return true, nil
 }
 
-// forgetParts makes the parts be looked up again, since some may have been
-// rolled back.
+// forgetParts makes the parts be looked up again, since some may have been rolled
+// back.
 func (c *conn) forgetParts() { c.growth.there = nil }
 
-// allWritingParts returns the parts that any write needs.
+// allWritingParts returns the parts that writes to any table need.
 func allWritingParts() (all []part) {
 	for _, p := range schemaParts {
 		if p.writing != nil {

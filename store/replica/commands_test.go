@@ -33,7 +33,7 @@ func TestCommands(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(to, "agents", id+".db")); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%d bytes, want %d, %v", len(got), len(want), err)
 	}
-	if _, _, err := c.Put(t.Context(), id, time.Time{}, to); err == nil || !strings.Contains(err.Error(), "exists already") {
+	if _, _, err := c.Put(t.Context(), id, time.Time{}, to); err == nil || !strings.Contains(err.Error(), "already exists") {
 		t.Error(err)
 	}
 	s = serveAt(t, s.path, target)
