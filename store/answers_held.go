@@ -4,18 +4,18 @@ import (
 	"context"
 )
 
-// In a cluster a commit is in the agent's file before the cluster has taken it, and
-// readers see it there. What they read must not leave the program before, since
-// it would never have been if the cluster refuses it.
+// In a cluster, a commit is in the agent's file, where readers see it, before the
+// cluster has accepted it. What they read must not leave the program until then: if
+// the cluster refuses the commit, it never happened.
 
-// answers holds answers back while a commit is on its way to the cluster.
+// answers holds back answers while a commit is being sent to the cluster.
 type answers struct {
-	shipped chan struct{} // closed when it is known
-	err     error         // why the cluster did not take it; set before shipped is closed
+	shipped chan struct{} // closed once the outcome is known
+	err     error         // why the cluster refused it; set before shipped is closed
 }
 
-// holdAnswers holds back what reads return from now on; nil without a cluster. The
-// caller leads, and is about to commit.
+// holdAnswers holds back everything that is read from now on. It returns nil without
+// a cluster. The caller leads and is about to commit.
 func (f *file) holdAnswers() *answers {
 	if f.capture == nil || !f.capture.Durable() {
 		return nil
@@ -25,8 +25,8 @@ func (f *file) holdAnswers() *answers {
 	return a
 }
 
-// release lets what was held back go; with an error it fails, and so does all that
-// is read later.
+// release lets what was held back go. With an error, it fails instead, and so does
+// everything that is read later.
 func (f *file) release(a *answers, err error) {
 	if a == nil {
 		return
@@ -35,8 +35,8 @@ func (f *file) release(a *answers, err error) {
 	close(a.shipped)
 }
 
-// awaitShipped waits until the cluster has taken all that reads of the file have
-// seen so far.
+// awaitShipped waits until the cluster has accepted everything that reads of the
+// file have seen so far.
 func (f *file) awaitShipped(ctx context.Context) error {
 	a := f.answers.Load()
 	if a == nil {
@@ -50,8 +50,8 @@ func (f *file) awaitShipped(ctx context.Context) error {
 	}
 }
 
-// eachShipped is each, whose first row waits as awaitShipped does: all rows are of
-// one moment.
+// eachShipped returns each with its first call delayed as by awaitShipped. That is
+// enough, since all rows come from one snapshot.
 func (f *file) eachShipped(ctx context.Context, each func([]string, []any) error) func([]string, []any) error {
 	if each == nil || f.capture == nil || !f.capture.Durable() {
 		return each
@@ -68,7 +68,7 @@ func (f *file) eachShipped(ctx context.Context, each func([]string, []any) error
 	}
 }
 
-// useless returns why the file can no longer be used; nil: it can. The caller leads.
+// useless returns why the file can no longer be used, or nil. The caller leads.
 func (f *file) useless() error {
 	if f.capture == nil {
 		return nil

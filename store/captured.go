@@ -10,8 +10,8 @@ import (
 	"satchel/store/sqlsandbox"
 )
 
-// noCheckpoint is the pragma of connections to captured files: the program makes
-// their checkpoints itself, see package capture.
+// noCheckpoint is the pragma for connections to captured files, whose checkpoints
+// the program makes itself; see package capture.
 const noCheckpoint = "wal_autocheckpoint(0)"
 
 // capturedSandbox is sandboxOptions for files that are captured.
@@ -22,8 +22,8 @@ var capturedSandbox = func() sqlsandbox.Options {
 	return o
 }()
 
-// noSync is the pragma of connections to files that belong to a cluster: a file is
-// never trusted after a crash.
+// noSync is the pragma for connections to files in a cluster: after a crash such a
+// file is never trusted.
 const noSync = "synchronous(OFF)"
 
 // sharedSandbox is sandboxOptions for files that belong to a cluster.
@@ -44,7 +44,7 @@ func sandboxOptionsOf(c *capture.File) *sqlsandbox.Options {
 }
 
 // newCapture returns the capture of the agent's file, which is about to be opened;
-// nil when nothing is captured.
+// nil if commits are not captured.
 func (db *DB) newCapture() *capture.File {
 	if !db.inPlace || db.folder.sink == nil {
 		return nil
@@ -59,15 +59,15 @@ func (f *Folder) captureNew(db *DB) {
 	}
 }
 
-// captureCommitting notes that a commit begins. The caller leads.
+// captureCommitting notes that a commit is beginning. The caller leads.
 func (f *file) captureCommitting() {
 	if f.capture != nil {
 		f.capture.Committing()
 	}
 }
 
-// captureCommit has captured, soon, what was committed. The error says that a cluster
-// did not take it: it does not count. The caller leads.
+// captureCommit captures what was committed. An error means that the cluster refused
+// the commit, which then does not count. The caller leads.
 func (f *file) captureCommit() error {
 	if f.capture == nil {
 		return nil
@@ -84,22 +84,22 @@ func (f *file) captureCommit() error {
 	return nil
 }
 
-// captureDoubt begins the capture again when a commit failed that may have been
-// captured already: the disk failed after SQLite had written it.
+// captureDoubt starts the capture anew after a commit failed that may already have
+// been captured, because the disk failed after SQLite had written it.
 func (f *file) captureDoubt(err error) {
 	if code := sqliteCode(err) & 0xff; f.capture != nil && (code == codeIOErr || code == codeFull) {
 		f.capture.Lose(err)
 	}
 }
 
-// captureRest captures the rest of a file that is about to be closed, and empties
+// captureRest captures what remains of a file that is about to be closed and empties
 // the -wal. The writer is its only connection.
 func (f *file) captureRest() error {
 	if f.capture == nil {
 		return nil
 	}
 	if err := f.capture.Err(); err != nil {
-		return nil // it is of no use any more
+		return nil // it can no longer be used
 	}
 	if err := f.ensureWriter(); err != nil {
 		return err
@@ -107,7 +107,8 @@ func (f *file) captureRest() error {
 	return f.capture.Close(f.writer.checkpoint)
 }
 
-// emptyWAL moves the -wal into the file, unless it is in use. The caller leads.
+// emptyWAL moves the contents of the -wal into the file, unless it is in use. The
+// caller leads.
 func (f *file) emptyWAL(c *conn) (busy bool, err error) {
 	if f.capture != nil {
 		return f.capture.Rest(c.checkpoint)
@@ -116,7 +117,7 @@ func (f *file) emptyWAL(c *conn) (busy bool, err error) {
 	return waits != 0, err
 }
 
-// checkpoint runs a checkpoint in a mode of
+// checkpoint runs a checkpoint in one of the modes described at
 // https://www.sqlite.org/pragma.html#pragma_wal_checkpoint.
 func (c *conn) checkpoint(mode string) (busy, frames, moved int, err error) {
 	err = c.row("PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &frames, &moved)
@@ -133,9 +134,9 @@ const (
 	snapshotLooks = 10
 )
 
-// Snapshot writes the agent's file as it is at one moment to out, as an LTX file,
-// while the agent works. Commits after that moment are captured; fresh begins a
-// new generation with it. Only a folder that was opened with a sink can do this.
+// Snapshot writes the agent's file as of one moment to out, as an LTX file, while
+// the agent works. Later commits are captured; fresh begins a new generation with
+// the snapshot. It needs a folder that was opened with a sink.
 func (db *DB) Snapshot(ctx context.Context, out io.Writer, fresh bool) (capture.Position, error) {
 	f, err := db.acquire(Background(ctx))
 	if err != nil {
@@ -188,9 +189,9 @@ func (db *DB) CaptureRest(ctx context.Context) error {
 	return nil
 }
 
-// Capture passes what was committed to the agent's file since the last time to
-// the sink of the folder's commits. It does not wait for writes, and does
-// nothing if the file is closed: then everything has been captured.
+// Capture passes what has been committed to the agent's file since the last call to
+// the sink of the folder's commits. It does not wait for writes, and does nothing if
+// the file is closed: then everything has been captured.
 func (db *DB) Capture() {
 	db.mu.Lock()
 	f := db.file
@@ -201,11 +202,11 @@ func (db *DB) Capture() {
 	db.users++
 	db.mu.Unlock()
 	defer db.leave()
-	_ = f.capture.Capture() // the writer's turn sees the error of a durable sink
+	_ = f.capture.Capture() // the next write reports the error of a durable sink
 }
 
-// CapturedAt reports whether the agent's file, unless it is open, is as it was at
-// this position.
+// CapturedAt reports whether the agent's file is closed and in the state of this
+// position.
 func (db *DB) CapturedAt(at capture.Position) bool {
 	if db.isOpen() {
 		return true

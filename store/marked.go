@@ -10,7 +10,8 @@ import (
 	"satchel/store/sqlite"
 )
 
-// clusterFolder is where a server of a cluster keeps what it knows of its copies.
+// clusterFolder is where a server of a cluster stores what it knows about its
+// copies.
 const clusterFolder = "cluster"
 
 // errOfCluster reports that a data folder has copies of a cluster's agents.
@@ -20,7 +21,7 @@ var errOfCluster = errors.New("this data folder belongs to a server of a cluster
 // of a cluster's agents are expected.
 var ErrOwnAgents = errors.New("this data folder has agents of its own: bring them into the cluster with \"satchel cluster import\", and start with an empty --data")
 
-// checkUse refuses to use a folder in a cluster and without one.
+// checkUse refuses to use a folder both in a cluster and without one.
 func checkUse(path string, shared bool) error {
 	_, err := os.Stat(filepath.Join(path, clusterFolder))
 	switch {
@@ -35,7 +36,7 @@ func checkUse(path string, shared bool) error {
 	return os.MkdirAll(filepath.Join(path, clusterFolder), 0o700)
 }
 
-// AgentFile is an agent's file of a data folder that no server has open.
+// AgentFile is an agent's file in a data folder that no server has open.
 type AgentFile struct {
 	ID, Path string
 	Summary
@@ -44,7 +45,7 @@ type AgentFile struct {
 	KeyMade bool         // an API key was ever made
 }
 
-// EachFile calls fn with each agent's file of a data folder that no server has open.
+// EachFile calls fn with each agent's file in a data folder that no server has open.
 func EachFile(folder string, masterKeys [][]byte, fn func(AgentFile) error) error {
 	if _, err := os.Stat(filepath.Join(folder, "agents")); err != nil {
 		return err
@@ -71,8 +72,8 @@ func EachFile(folder string, masterKeys [][]byte, fn func(AgentFile) error) erro
 	return nil
 }
 
-// CopyMarked copies an agent's file, with its API keys, to a new one that belongs to
-// mark.
+// CopyMarked copies an agent's file, with its API keys, to a new file that belongs
+// to mark.
 func CopyMarked(ctx context.Context, from, to, mark string) error {
 	if err := RemoveIfThere(to); err != nil {
 		return err
@@ -83,8 +84,8 @@ func CopyMarked(ctx context.Context, from, to, mark string) error {
 	return Mark(to, mark)
 }
 
-// Mark makes an agent's file, which must not be open, belong to a data folder
-// or a cluster.
+// Mark makes an agent's file, which must not be open, belong to a data folder or a
+// cluster.
 func Mark(path, mark string) error {
 	c, err := openConn(source(path, sqlite.ReadWrite, "journal_mode(WAL)", "synchronous(FULL)"))
 	if err != nil {

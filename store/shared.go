@@ -9,32 +9,33 @@ import (
 	"satchel/store/capture"
 )
 
-// Cluster is what the agents of a Folder belong to when several servers share them.
-// The Folder has those that this server owns; their files are copies of what the
-// cluster has. Its methods are safe for concurrent use.
+// Cluster owns the agents of a Folder if several servers share them. The Folder has
+// those that this server owns; their files are copies of the cluster's state. Its
+// methods are safe for concurrent use.
 type Cluster interface {
 	capture.Durable
 
-	// Mark is what agents' files say that they belong to, in place of the path of
+	// Mark returns what agents' files record as their owner, in place of the path of
 	// a data folder.
 	Mark() string
-	// Fetch writes the agent's file as the cluster has it. The file must not be
+	// Fetch writes the agent's file in the cluster's state. The file must not be
 	// open.
 	Fetch(id, path string) error
-	// Refused is called once when a commit of an agent's file does not count, and
-	// must return at once.
+	// Refused is called once when a commit to an agent's file does not count. It
+	// must return immediately.
 	Refused(id string, err error)
-	// Create adds an agent, whose file is complete at path and will be in its place.
-	// An agent of this id or name is an AGENT_NAME_EXISTS.
+	// Create adds an agent, whose file is complete at path and will be moved to its
+	// place. If an agent with this id or name exists, the error is
+	// AGENT_NAME_EXISTS.
 	Create(id, path string, s Summary) error
-	// FreeName returns the name, with a number behind it if an agent has it.
+	// FreeName returns the name, with a number appended if an agent has it.
 	FreeName(name string) (string, error)
-	// Rename changes an agent's name, see Create.
+	// Rename changes an agent's name; see Create.
 	Rename(id, name string) error
 	// Delete removes an agent.
 	Delete(id string) error
-	// Note takes what is now known of an agent. rested reports that its file was
-	// closed just now, so that this is all that is known of it.
+	// Note stores what is now known about an agent. rested reports that its file was
+	// just closed, so that this is everything known about it.
 	Note(id string, s Summary, rested bool)
 	// Keys returns the API keys that are not revoked, and whether one was ever made.
 	Keys() (keys []*agent.Key, made bool, err error)
@@ -42,7 +43,7 @@ type Cluster interface {
 	SaveKeys(keys []*agent.Key, made bool) error
 }
 
-// Summary is what the catalog knows of an agent without its file.
+// Summary is what the catalog knows about an agent without its file.
 type Summary struct {
 	Agent   agent.Agent           `json:"agent"`
 	Admins  map[string]agent.Role `json:"admins,omitempty"`
@@ -56,7 +57,8 @@ func (r *record) summary() Summary {
 	return Summary{Agent: r.agent, Admins: r.admins, Pending: r.pending, Attention: r.attention, Attended: r.attended}
 }
 
-// Summary returns what the catalog knows of the agent, with what is waiting in it now.
+// Summary returns what the catalog knows about the agent, with the work that is now
+// pending in it.
 func (db *DB) Summary(ctx context.Context) (Summary, error) {
 	a, err := db.Attention(ctx)
 	s := db.record.Load().summary()
@@ -71,13 +73,13 @@ func (s Summary) record() record {
 	return record{agent: s.Agent, admins: s.Admins, pending: s.Pending, attention: s.Attention, attended: s.Attended}
 }
 
-// ErrNotOwner is returned if another server of the cluster, or none, owns an
-// agent. Nothing has been done.
+// ErrNotOwner is returned if another server of the cluster, or none, owns an agent.
+// Nothing has been done.
 var ErrNotOwner = errors.New("another server of the cluster has this agent")
 
 func notOwner(id string) error { return agent.NotFound("agent", id).Because(ErrNotOwner) }
 
-// mark is what files of this folder say that they belong to.
+// mark returns what files of this folder record as their owner.
 func (f *Folder) mark() string {
 	if f.cluster != nil {
 		return f.cluster.Mark()
@@ -94,7 +96,7 @@ func (f *Folder) join() error {
 	return err
 }
 
-// Enter adds an agent that this server owns from now on. Its file need not be there.
+// Enter adds an agent that this server now owns. Its file need not exist.
 func (f *Folder) Enter(id string, s Summary) error {
 	unclaim, free := f.claim(id)
 	if !free {
@@ -127,7 +129,7 @@ func (f *Folder) EnterUnread(id string) error {
 	}
 	found := inspectShared(f.filePath(id))
 	if found.problem == nil && (found.id != id || found.folder != f.mark()) {
-		return fmt.Errorf("the file of agent %s is another agent's", id)
+		return fmt.Errorf("the file of agent %s belongs to another agent", id)
 	}
 	if found.problem == nil {
 		f.cluster.Note(id, found.summary(), true)
@@ -154,13 +156,13 @@ func inspectShared(path string) row {
 	return r
 }
 
-// EnterStopped adds an agent that does nothing, and answers with an error.
+// EnterStopped adds an agent that does no work and answers requests with an error.
 func (f *Folder) EnterStopped(id string, problem error) {
 	f.enter(id, row{record: record{problem: problem}})
 }
 
-// Leave closes an agent's file and takes the agent out of the folder: it is not this
-// server's from now on. The file stays in its place. It waits for running
+// Leave closes an agent's file and removes the agent from the folder, since this
+// server no longer owns it. The file stays in its place. It waits for running
 // transactions.
 func (f *Folder) Leave(id string) error {
 	unclaim, free := f.claim(id)
@@ -183,7 +185,7 @@ func (f *Folder) Leave(id string) error {
 	return err
 }
 
-// MakeDefault makes the default agent of a cluster that has none.
+// MakeDefault creates the default agent of a cluster that has none.
 func (f *Folder) MakeDefault() error { return f.makeDefault() }
 
 // SetKeys replaces the API keys that the folder knows.
@@ -198,14 +200,14 @@ func (f *Folder) SetKeys(keys []*agent.Key, made bool) {
 	f.apiKeys.made = f.apiKeys.made || made // taking the default agent's file away must not turn access control off
 }
 
-// FileVersion is the version of agents' files that this program writes; it reads
-// that and all before.
+// FileVersion returns the version of agents' files that this program writes; it
+// reads that and all earlier ones.
 func FileVersion() int { return fileVersion() }
 
-// FilePath is where the file of an agent lies.
+// FilePath returns the path of an agent's file.
 func (f *Folder) FilePath(id string) string { return f.filePath(id) }
 
-// StampOf identifies the state of a database file; "" when there is none.
+// StampOf identifies the state of a database file; "" if there is none.
 func StampOf(path string) string { return stampOf(path) }
 
 // Hold keeps the agent's file unchanged, complete and without a -wal, until the
