@@ -78,8 +78,8 @@ func scanOperation(rows *sqlite.Rows) (o agent.Operation, err error) {
 	return o, err
 }
 
-// Operations lists the operations of an API, without their arguments. A search
-// finds those with all of its words. tag may be "".
+// Operations lists the operations of an API, without their arguments. A search finds
+// those that contain all of its words. tag may be "".
 func (db *DB) Operations(ctx context.Context, apiRef, tag string, p Page) ([]agent.Operation, int, error) {
 	var total int
 	page, err := Read(ctx, db, func(tx *Tx) (page []agent.Operation, err error) {
@@ -102,7 +102,7 @@ func (db *DB) Operations(ctx context.Context, apiRef, tag string, p Page) ([]age
 	return page, total, err
 }
 
-// AllOperations returns an API and every operation of it, without arguments.
+// AllOperations returns an API and all of its operations, without arguments.
 func (db *DB) AllOperations(ctx context.Context, apiRef string) (agent.API, []agent.Operation, error) {
 	var a agent.API
 	found, err := Read(ctx, db, func(tx *Tx) (found []agent.Operation, err error) {
@@ -114,7 +114,7 @@ func (db *DB) AllOperations(ctx context.Context, apiRef string) (agent.API, []ag
 	return a, found, err
 }
 
-// StoredOperation is what two readings of a description are compared by.
+// StoredOperation holds what is compared when a description is read again.
 type StoredOperation struct{ ID, Server, Hash string }
 
 // StoredOperations returns the operations of an API as they are stored.

@@ -59,7 +59,7 @@ func (db *DB) API(ctx context.Context, ref string) (agent.API, error) {
 	})
 }
 
-// api reads an API without what uses it.
+// api reads an API without the list of its users.
 func (tx *Tx) api(ref string) (agent.API, error) {
 	found, err := all(tx, scanAPI, "SELECT "+apiColumns+" FROM _apis WHERE id = ?1 OR name = ?1 ORDER BY id <> ?1 LIMIT 1", ref)
 	if err != nil {
@@ -111,7 +111,7 @@ func (db *DB) CreateAPI(ctx context.Context, a agent.API, operations []agent.Ope
 	})
 }
 
-// checkCredentialRef refuses the name of a credential that is not there.
+// checkCredentialRef refuses a reference to a credential that does not exist.
 func (tx *Tx) checkCredentialRef(ref string) error {
 	if ref == "" {
 		return nil
@@ -143,8 +143,8 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// UpdateAPI stores an API as it is now, and its operations unless they are nil.
-// check is given the places that call the API, and may refuse.
+// UpdateAPI stores an API in its current state, with its operations unless they are
+// nil. check gets the places that call the API and may refuse the update.
 func (db *DB) UpdateAPI(ctx context.Context, a agent.API, operations []agent.OperationDefinition, check func([]agent.APIUse) error) (agent.API, error) {
 	packed, err := packOperations(operations)
 	if err != nil {
@@ -185,7 +185,7 @@ func (db *DB) UpdateAPI(ctx context.Context, a agent.API, operations []agent.Ope
 	})
 }
 
-// DeleteAPI removes an API that nothing calls any more.
+// DeleteAPI removes an API that is no longer called from anywhere.
 func (db *DB) DeleteAPI(ctx context.Context, ref string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		a, err := tx.api(ref)

@@ -8,15 +8,15 @@ import (
 	"satchel/store/sqlite"
 )
 
-// reference is a place of an agent's file that names a record by its id or name.
+// reference is a place in an agent's file that refers to a record by id or name.
 type reference struct {
 	kind, id, name string // of the record with the reference
-	ref            string // what it names; "" if only detail may
-	detail         string // code that may name a credential; the operation of an API
+	ref            string // what it refers to; "" if only detail may
+	detail         string // code that may refer to a credential, or the operation of an API
 }
 
-// credentialReferences selects the places that may name credentials, with the code
-// that may.
+// credentialReferences selects the places that may refer to credentials, including
+// code.
 const credentialReferences = `
 SELECT DISTINCT 'workflow', w.id, w.name, n.value ->> '$.data.credential', iif(n.value ->> '$.type' = 'code', n.value ->> '$.data.code', NULL)
 	FROM workflows w, json_each(w.nodes) n WHERE w.nodes LIKE '%credential%' AND n.type = 'object'
@@ -26,7 +26,7 @@ UNION ALL SELECT 'source', id, name, config ->> '$.credential', NULL FROM source
 UNION ALL SELECT 'mcp', id, name, credential, NULL FROM mcp_servers WHERE credential <> ''
 UNION ALL SELECT 'api', id, name, credential, NULL FROM _apis WHERE credential <> ''`
 
-// apiReferences selects the places that may name APIs, with the operation.
+// apiReferences selects the places that may refer to APIs, with the operation.
 const apiReferences = `
 SELECT 'workflow', w.id, w.name, n.value ->> '$.data.api', n.value ->> '$.data.operation'
 	FROM workflows w, json_each(w.nodes) n WHERE w.nodes LIKE '%"operation"%' AND n.type = 'object' AND n.value ->> '$.type' = 'operation'
@@ -48,12 +48,13 @@ func (tx *Tx) references(query string) ([]reference, error) {
 	}, query)
 }
 
-// names reports whether the place names the record with this id and name.
+// names reports whether the place refers to the record with this id and name.
 func (r reference) names(id, name string) bool {
 	return r.ref == id || strings.EqualFold(r.ref, name)
 }
 
-// codeNames reports whether the place is code with the id or name in quotes.
+// codeNames reports whether the place is code that contains the id or name in
+// quotes.
 func (r reference) codeNames(id, name string) bool {
 	for _, quote := range []string{`"`, "'", "`"} {
 		if strings.Contains(r.detail, quote+id+quote) || strings.Contains(strings.ToLower(r.detail), quote+strings.ToLower(name)+quote) {
@@ -63,7 +64,7 @@ func (r reference) codeNames(id, name string) bool {
 	return false
 }
 
-// usesOfCredential returns the places that name a credential.
+// usesOfCredential returns the places that refer to a credential.
 func usesOfCredential(c *agent.Credential, references []reference) (uses []agent.CredentialUse) {
 	for _, r := range references {
 		if r.names(c.ID, c.Name) || r.codeNames(c.ID, c.Name) {
@@ -73,7 +74,7 @@ func usesOfCredential(c *agent.Credential, references []reference) (uses []agent
 	return uses
 }
 
-// usesOfAPI returns the places that name an API, each operation once.
+// usesOfAPI returns the places that refer to an API, each operation once.
 func usesOfAPI(a *agent.API, references []reference) []agent.APIUse {
 	uses := []agent.APIUse{}
 	for _, r := range references {

@@ -12,7 +12,7 @@ import (
 
 const toolColumns = "id, name, description, type, enabled, config, created_at, updated_at"
 
-// maxTools bounds the tools of an agent: a model gets all of them.
+// maxTools limits an agent's tools, since a model gets all of them.
 const maxTools = 200
 
 var toolListing = listing[agent.Tool]{
@@ -28,19 +28,19 @@ func scanTool(rows *sqlite.Rows) (t agent.Tool, err error) {
 	return t, rows.Scan(&t.ID, &t.Name, &t.Description, &t.Type, &t.Enabled, (*rawJSON)(&t.Config), &t.CreatedAt, &t.UpdatedAt)
 }
 
-// Tools lists tools, their secrets masked.
+// Tools lists tools with their secrets masked.
 func (db *DB) Tools(ctx context.Context, p Page) ([]agent.Tool, int, error) {
 	return listPage(ctx, db, toolListing, filter{}, p)
 }
 
-// AllTools returns every tool of the agent, in the order of their names.
+// AllTools returns all tools of the agent, ordered by name.
 func (db *DB) AllTools(ctx context.Context) ([]agent.Tool, error) {
 	return Read(ctx, db, func(tx *Tx) ([]agent.Tool, error) {
 		return all(tx, scanTool, "SELECT "+toolColumns+" FROM tools ORDER BY name LIMIT ?", maxTools)
 	})
 }
 
-// Tool reads one tool, its secrets masked.
+// Tool reads one tool with its secrets masked.
 func (db *DB) Tool(ctx context.Context, id string) (agent.Tool, error) {
 	return ReadOne(ctx, db, func(tx *Tx) (agent.Tool, error) { return tx.tool(id) })
 }
@@ -49,7 +49,7 @@ func (tx *Tx) tool(id string) (agent.Tool, error) {
 	return one(tx, scanTool, "tool", "SELECT "+toolColumns+" FROM tools WHERE id = ?", id)
 }
 
-// CreateTool adds a tool. A name that is taken is a CONFLICT.
+// CreateTool adds a tool. If its name is taken, the error is CONFLICT.
 func (db *DB) CreateTool(ctx context.Context, change agent.ToolChange) (agent.Tool, error) {
 	t := agent.Tool{Enabled: true}
 	change.Apply(&t)
@@ -86,8 +86,8 @@ func (tx *Tx) insertTool(t agent.Tool, secrets map[string]string) (agent.Tool, e
 	return t, tx.audit("tool created", map[string]any{"tool_id": t.ID})
 }
 
-// CreateOperationTools makes a tool of each operation of an API, or none. Names
-// begin with the prefix.
+// CreateOperationTools creates a tool for each of an API's operations, or none.
+// Their names begin with the prefix.
 func (db *DB) CreateOperationTools(ctx context.Context, apiRef string, operations []string, prefix string) ([]agent.Tool, error) {
 	if len(operations) == 0 {
 		return nil, agent.Invalid("operations", "must name at least one")
@@ -101,7 +101,7 @@ func (db *DB) CreateOperationTools(ctx context.Context, apiRef string, operation
 		for i, ref := range operations {
 			o, err := tx.operation(a.ID, ref)
 			if agent.ErrorCode(err) == agent.CodeNotFound {
-				return nil, agent.Invalid(fmt.Sprintf("operations[%d]", i), "is no operation of this API")
+				return nil, agent.Invalid(fmt.Sprintf("operations[%d]", i), "is not an operation of this API")
 			} else if err != nil {
 				return nil, err
 			}
@@ -123,7 +123,7 @@ func (db *DB) CreateOperationTools(ctx context.Context, apiRef string, operation
 	})
 }
 
-// describeOperation returns what an operation does, to a model.
+// describeOperation returns a description of an operation for a model.
 func describeOperation(o *agent.OperationDefinition) string {
 	switch {
 	case o.Summary == "":
@@ -134,8 +134,8 @@ func describeOperation(o *agent.OperationDefinition) string {
 	return o.Summary + "\n" + o.Description
 }
 
-// UpdateTool changes the given fields of a tool. Masks in a new config keep
-// the secrets that are stored.
+// UpdateTool changes the given fields of a tool. A mask in a new config keeps the
+// stored secret.
 func (db *DB) UpdateTool(ctx context.Context, id string, change agent.ToolChange) (agent.Tool, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Tool, error) {
 		t, err := tx.tool(id)
@@ -186,7 +186,7 @@ func (tx *Tx) checkCalled(t agent.Tool) error {
 		field, issue = "config.api_id", "names no API of this agent"
 		var a agent.API
 		if a, err = tx.api(c.APIID); err == nil && t.Type == agent.ToolOperation {
-			field, issue = "config.operation", "is no operation of this API"
+			field, issue = "config.operation", "is not an operation of this API"
 			_, err = tx.operation(a.ID, c.Operation)
 		}
 	}
@@ -196,7 +196,7 @@ func (tx *Tx) checkCalled(t agent.Tool) error {
 	return err
 }
 
-// DeleteTool removes a tool; its secrets go by trigger, as when SQL deletes it.
+// DeleteTool removes a tool; a trigger deletes its secrets, as if SQL deleted it.
 func (db *DB) DeleteTool(ctx context.Context, id string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		if err := tx.deleteRow("tools", "tool", id); err != nil {
@@ -207,10 +207,10 @@ func (db *DB) DeleteTool(ctx context.Context, id string) error {
 	return err
 }
 
-// ToolConfig returns a tool's config with its secrets in place, to call it
-// with. What it returns must not reach a client.
+// ToolConfig returns a tool's config with its secrets filled in, for calling it. The
+// result must not reach a client.
 func (db *DB) ToolConfig(ctx context.Context, t agent.Tool) (agent.ToolConfig, error) {
-	c, err := t.Validate() // SQL may have written it
+	c, err := t.Validate() // it may have been written by SQL
 	if err != nil {
 		return c, err
 	}
@@ -222,8 +222,8 @@ func (db *DB) ToolConfig(ctx context.Context, t agent.Tool) (agent.ToolConfig, e
 	return c, nil
 }
 
-// sealable checks a tool and takes the secrets out of its config: those that
-// are given, and the names of those that stay as they are stored.
+// sealable validates a tool and takes the secrets out of its config: the given ones,
+// and the names of those that stay as stored.
 func sealable(t *agent.Tool) (given map[string]string, keep []string, err error) {
 	c, err := t.Validate()
 	if err != nil {
