@@ -167,7 +167,7 @@ func (s *Server) checkTakeover(ctx context.Context, session *browser.Session, id
 	}
 	t, err := s.options.Live.Takeover(ctx, session, id)
 	if err == nil && !t.Status.Open() {
-		return agent.Errorf(agent.CodeConflict, "the takeover is over: it is %s", t.Status).With("status", t.Status)
+		return agent.Errorf(agent.CodeConflict, "the takeover has ended: it is %s", t.Status).With("status", t.Status)
 	}
 	return err
 }

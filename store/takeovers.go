@@ -36,9 +36,9 @@ func (db *DB) TakeoverCompleted(ctx context.Context, id string) (bool, error) {
 	})
 }
 
-// CreateTakeover writes a pending takeover of an open session, with its event,
-// which gives the address that the person is to go to. While another is open
-// it is CONFLICT, with that one's id.
+// CreateTakeover creates a pending takeover of an open session and emits its event,
+// which gives the address for the person to open. If another takeover is open, the
+// error is CONFLICT with that one's id.
 func (db *DB) CreateTakeover(ctx context.Context, t agent.Takeover) (agent.Takeover, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Takeover, error) {
 		open, err := all(tx, scanTakeover, "SELECT "+takeoverColumns+" FROM takeovers WHERE session_id = ? AND ended_at IS NULL", t.SessionID)
@@ -60,12 +60,12 @@ func (db *DB) CreateTakeover(ctx context.Context, t agent.Takeover) (agent.Takeo
 	})
 }
 
-// takeoverEvents are the events of states.
+// takeoverEvents are the events for each status.
 var takeoverEvents = map[agent.TakeoverStatus]string{
 	agent.TakeoverCompleted: agent.EventTakeoverCompleted, agent.TakeoverExpired: agent.EventTakeoverExpired,
 }
 
-// OpenTakeover returns the open takeover of a session; nil when there is none.
+// OpenTakeover returns the open takeover of a session, or nil.
 func (db *DB) OpenTakeover(ctx context.Context, sessionID string) (*agent.Takeover, error) {
 	return Read(ctx, db, func(tx *Tx) (*agent.Takeover, error) {
 		open, err := all(tx, scanTakeover, "SELECT "+takeoverColumns+" FROM takeovers WHERE session_id = ? AND ended_at IS NULL", sessionID)
@@ -76,7 +76,7 @@ func (db *DB) OpenTakeover(ctx context.Context, sessionID string) (*agent.Takeov
 	})
 }
 
-// NoteTakeover stores what the person says about an open takeover.
+// NoteTakeover stores a person's note on an open takeover.
 func (db *DB) NoteTakeover(ctx context.Context, sessionID, id, note string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
 		return tx.exec("UPDATE takeovers SET note = ? WHERE id = ? AND session_id = ? AND ended_at IS NULL", note, id, sessionID)
@@ -84,8 +84,8 @@ func (db *DB) NoteTakeover(ctx context.Context, sessionID, id, note string) erro
 	return err
 }
 
-// MoveTakeover changes the state of an open takeover and emits the event. If it
-// has ended, the error is CONFLICT; if it is already active, nothing changes.
+// MoveTakeover changes the status of an open takeover and emits the event. If it has
+// ended, the error is CONFLICT; if it is already active, nothing changes.
 func (db *DB) MoveTakeover(ctx context.Context, sessionID, id string, to agent.TakeoverStatus) (agent.Takeover, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Takeover, error) {
 		t, err := tx.takeover(sessionID, id)
@@ -93,7 +93,7 @@ func (db *DB) MoveTakeover(ctx context.Context, sessionID, id string, to agent.T
 			return t, err
 		}
 		if !t.Status.Open() {
-			return t, agent.Errorf(agent.CodeConflict, "the takeover is over: it is %s", t.Status).With("status", t.Status)
+			return t, agent.Errorf(agent.CodeConflict, "the takeover has ended: it is %s", t.Status).With("status", t.Status)
 		}
 		t.Status = to
 		if to == agent.TakeoverActive {
