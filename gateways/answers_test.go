@@ -268,7 +268,7 @@ func TestAnswerFails(t *testing.T) {
 		t.Fatalf("logged %v, %v", logs, err)
 	}
 	all := fmt.Sprintf("%s %s %s %s", logs[3].Data, logs[2].Data, logs[1].Data, logs[0].Data)
-	for _, want := range []string{"the model gave no answer", "internal error", "is locked", "needs an active gateway"} {
+	for _, want := range []string{"the model gave no answer", "internal error", "is locked", "requires an active gateway"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the log lacks %q: %s", want, all)
 		}

@@ -69,7 +69,7 @@ func (db *DB) DeleteAdmin(ctx context.Context, id string) error {
 	})
 }
 
-// changeAdmins runs a write and brings the catalog's roles up to it.
+// changeAdmins runs a write and updates the catalog's roles from it.
 func (db *DB) changeAdmins(ctx context.Context, change func(*Tx) error) error {
 	db.changing.Lock()
 	defer db.changing.Unlock()
@@ -90,7 +90,7 @@ func (db *DB) changeAdmins(ctx context.Context, change func(*Tx) error) error {
 	return err
 }
 
-// NoteName keeps the name that the identity proxy gives a person.
+// NoteName stores the name that the identity proxy has for a person.
 func (db *DB) NoteName(ctx context.Context, email, name string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
 		return tx.exec("UPDATE _admins SET name = ? WHERE email = ? AND name <> ?", name, email, name)

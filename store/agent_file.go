@@ -61,13 +61,13 @@ func makeBlank() ([]byte, error) {
 	return c.sql.Image()
 }
 
-// useWAL has an image opened in WAL mode, as journal_mode(WAL) does
+// useWAL makes SQLite open an image in WAL mode, as journal_mode(WAL) does
 // (https://www.sqlite.org/fileformat2.html#file_format_version_numbers).
 func useWAL(image []byte) { image[18], image[19] = 2, 2 }
 
-// maker makes agents' files. It keeps a blank database open: an agent's file is its
-// image in a transaction that inserts the agent's rows and is then rolled back. So
-// no schema is parsed for a new file, and it needs no -wal.
+// maker makes agents' files. It keeps a blank database open: a new file is an image
+// of it, taken in a transaction that inserts the agent's rows and is then rolled
+// back. So no schema is parsed for a new file, and no -wal is needed.
 type maker struct {
 	mu sync.Mutex
 	c  *conn // guarded by mu; nil until it is needed
@@ -89,7 +89,7 @@ func (m *maker) open(path string) error {
 	return m.c.watchTables()
 }
 
-// image returns the file of an agent, whose rows insert writes.
+// image returns the bytes of a new agent's file, whose rows insert writes.
 func (m *maker) image(path string, insert func(*conn) error) (image []byte, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,7 +131,7 @@ func (m *maker) closeLocked() error {
 	return err
 }
 
-// fill makes a file with the agent's own rows in it, durably.
+// fill durably writes a file with the agent's own rows.
 func (f *Folder) fill(ctx context.Context, path string, a agent.Agent) (map[string]agent.Role, error) {
 	image, err := f.maker.image(f.tempPath("blank"), func(c *conn) error {
 		tx := newTx(ctx, c, newDB(f, a.ID, path))
@@ -153,9 +153,10 @@ func (f *Folder) fill(ctx context.Context, path string, a agent.Agent) (map[stri
 	return admins, writeSynced(path, image)
 }
 
-// place moves a finished file among the agents, durably, and never over
-// another: fs.ErrExist then. A -wal that an earlier file of this name left
-// behind would be read as this one's, so it goes first.
+// place moves a finished file to its place among the agents, durably. It never
+// replaces another file, but returns fs.ErrExist. A -wal left behind by an earlier
+// file of the same name would be read as part of the new one, so it is removed
+// first.
 func place(temp, path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s: %w", path, fs.ErrExist)
@@ -167,7 +168,7 @@ func place(temp, path string) error {
 	switch {
 	case err == nil:
 		err = os.Remove(temp)
-	case !errors.Is(err, fs.ErrExist): // the file system knows no links
+	case !errors.Is(err, fs.ErrExist): // the file system does not support links
 		err = os.Rename(temp, path)
 	}
 	return errors.Join(err, syncFolder(filepath.Dir(path)))

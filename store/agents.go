@@ -56,7 +56,7 @@ func (f *Folder) create(ctx context.Context, a agent.Agent) (*DB, error) {
 }
 
 // keep reserves a name for an agent that is being created, renamed or imported.
-// Release it once the catalog has the agent under this name.
+// Release it once the catalog has the agent under that name.
 func (f *Folder) keep(name, id string) (release func(), err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -87,8 +87,8 @@ func (f *Folder) keepLocked(name string) (release func()) {
 	})
 }
 
-// nameFree reports whether the agent with this id may have the name: no other
-// agent has it as a name or id. The caller holds f.mu.
+// nameFree reports whether the agent with this id may have the name: no other agent
+// has it as a name or id. The caller holds f.mu.
 func (f *Folder) nameFree(name, id string) bool {
 	key := agent.NameKey(name)
 	for _, other := range []*DB{f.names[key], f.byID[name], f.byID[key]} {
@@ -99,8 +99,8 @@ func (f *Folder) nameFree(name, id string) bool {
 	return !f.kept[key]
 }
 
-// claim marks a file that is being made, taken in or removed, so that the
-// watcher lets it be. It is false when someone has claimed it.
+// claim marks a file that is being created, imported or removed, so that the watcher
+// ignores it. ok is false if it is already claimed.
 func (f *Folder) claim(id string) (release func(), ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -182,15 +182,15 @@ func (f *Folder) rename(db *DB, from, to string) {
 	}
 }
 
-// unname takes a name from the agent. The caller holds f.mu.
+// unname releases the agent's name. The caller holds f.mu.
 func (f *Folder) unname(db *DB, name string) {
 	if key := agent.NameKey(name); f.names[key] == db {
 		delete(f.names, key)
 	}
 }
 
-// DeleteAgent removes an agent with all its data. It waits for running
-// transactions; the default agent stays.
+// DeleteAgent removes an agent with all its data. It waits for running transactions.
+// The default agent cannot be deleted.
 func (f *Folder) DeleteAgent(db *DB) error {
 	if db.id == agent.DefaultID {
 		return agent.Errorf(agent.CodeForbidden, "the default agent cannot be deleted")
@@ -245,8 +245,7 @@ func (db *DB) Stats(ctx context.Context) (agent.Stats, error) {
 	})
 }
 
-// makeDefault makes the built-in agent, under another name when its own is
-// taken.
+// makeDefault makes the built-in agent, under another name if its own is taken.
 func (f *Folder) makeDefault() error {
 	f.mu.RLock()
 	a := agent.Agent{ID: agent.DefaultID, Name: agent.DefaultID, Status: agent.StatusActive}

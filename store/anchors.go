@@ -7,16 +7,17 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Anchors are places in the usual order of a big list, one every anchorStep
-// records from its oldest on, so that a page far from both ends is found without
-// passing over all before it. They are kept in memory and hold while no record
-// goes and none comes among those that they count: what comes is behind them.
+// Anchors are positions in the usual order of a long list, one every anchorStep
+// records counted from the oldest, so that a page far from both ends is found
+// without passing over everything before it. They are kept in memory. They stay
+// valid as long as no record among those they count is deleted or added; new records
+// normally come after them.
 type anchors struct {
-	moved int // how often records went or moved until they were noted
+	moved int // how often records had been deleted or moved when the anchors were made
 	keys  []anchorKey
 }
 
-// anchorKey are the values of the keys of a list, the id last.
+// anchorKey holds the values of a list's sort keys, the id last.
 type anchorKey [2]string
 
 // anchorStep is the number of records between two anchors; shorter distances
@@ -44,22 +45,22 @@ func (c *anchorCache) put(table string, a anchors) {
 	c.lists[table] = a
 }
 
-// anchored reports whether a list in this order has anchors: it is in the order
-// of two keys that never change, in the same direction.
+// anchored reports whether a list in this order has anchors: both sort keys never
+// change and have the same direction.
 func (l listing[T]) anchored(keys []sortKey) bool {
 	return anchoredTables[l.table] && len(keys) == 2 && keys[0].column == "created_at" && keys[0].desc == keys[1].desc
 }
 
-// anchoredTables have a row "moved" in _filter_counts, which triggers count up
-// when a row goes or its keys change.
+// anchoredTables have a row "moved" in _filter_counts, which triggers increment when
+// a row is deleted or its keys change.
 var anchoredTables = map[string]bool{"contacts": true, "conversations": true}
 
-// skip returns a cursor closer to an offset, and the rest of the offset; nil if
-// there is none. The list has total records.
+// skip returns a cursor closer to an offset and how much of the offset remains; the
+// cursor is nil if there is none. The list has total records.
 func (l listing[T]) skip(tx *Tx, keys []sortKey, offset, total int) (*Cursor, int, error) {
 	var moved int
 	if err := tx.value(&moved, "SELECT n FROM _filter_counts WHERE list = 'moved' AND value_1 = ?", l.table); errors.Is(err, sqlite.ErrNoRows) {
-		return nil, offset, nil // the part of the schema that counts is not there yet
+		return nil, offset, nil // the counting triggers have not been created yet
 	} else if err != nil {
 		return nil, 0, err
 	}
@@ -67,7 +68,8 @@ func (l listing[T]) skip(tx *Tx, keys []sortKey, offset, total int) (*Cursor, in
 	if err != nil {
 		return nil, 0, err
 	}
-	// Anchor i is the record number (i+1)*anchorStep from the oldest, which is 1.
+	// Anchor i is the record with number (i+1)*anchorStep, counted from the oldest,
+	// which is 1.
 	i := offset/anchorStep - 1
 	rest := offset - (i+1)*anchorStep
 	if keys[0].desc {
@@ -82,8 +84,8 @@ func (l listing[T]) skip(tx *Tx, keys []sortKey, offset, total int) (*Cursor, in
 	return at, rest, nil
 }
 
-// anchorsFor returns anchors that hold in this transaction, none when there are
-// records among those that they count which were not there.
+// anchorsFor returns anchors that are valid in this transaction: none if records
+// have been added among those that they count.
 func (l listing[T]) anchorsFor(tx *Tx, moved, total int) (a anchors, err error) {
 	a = tx.db.anchors.get(l.table)
 	if a.moved != moved {
@@ -104,7 +106,7 @@ func (l listing[T]) anchorsFor(tx *Tx, moved, total int) (a anchors, err error) 
 	switch {
 	case err != nil:
 		return anchors{}, err
-	case n > 0 && n*anchorStep+behind != total && known > 0: // one came among the others
+	case n > 0 && n*anchorStep+behind != total && known > 0: // one was added among the others
 		tx.db.anchors.put(l.table, anchors{})
 		return l.anchorsFor(tx, moved, total)
 	case n > 0 && n*anchorStep+behind != total:
@@ -116,7 +118,7 @@ func (l listing[T]) anchorsFor(tx *Tx, moved, total int) (a anchors, err error) 
 	return a, nil
 }
 
-// nextAnchor adds the anchor behind the last, if there are as many records.
+// nextAnchor adds the anchor after the last one, if there are enough records.
 func (l listing[T]) nextAnchor(tx *Tx, keys []anchorKey) ([]anchorKey, bool, error) {
 	var last anchorKey
 	if len(keys) > 0 {

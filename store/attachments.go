@@ -24,8 +24,8 @@ func (tx *Tx) queueAttachments(g *agent.Gateway, m *agent.Message) error {
 	return nil
 }
 
-// attachmentsOf returns the attachments in the metadata of a message; none when
-// they are not as this program writes them.
+// attachmentsOf returns the attachments in the metadata of a message; none if this
+// program did not write them.
 func attachmentsOf(metadata json.RawMessage) []agent.Attachment {
 	var m struct {
 		Attachments []agent.Attachment `json:"attachments"`
@@ -36,8 +36,8 @@ func attachmentsOf(metadata json.RawMessage) []agent.Attachment {
 	return m.Attachments
 }
 
-// DueAttachments returns up to limit conversations with a file to download at
-// now, and when the next after now falls due; zero for never.
+// DueAttachments returns up to limit conversations with a file that is due for
+// download at now, and when the next one after now is due; zero for never.
 func (db *DB) DueAttachments(ctx context.Context, now agent.Time, limit int) (conversations []string, next agent.Time, err error) {
 	conversations, err = Read(ctx, db, func(tx *Tx) ([]string, error) {
 		if err := tx.value(&next, "SELECT min(next_attempt_at) FROM _attachments WHERE upload = '' AND next_attempt_at > ?", now); err != nil {
@@ -53,16 +53,16 @@ func (db *DB) DueAttachments(ctx context.Context, now agent.Time, limit int) (co
 // AttachmentDownload is a file of a message whose download has begun.
 type AttachmentDownload struct {
 	MessageID  int64
-	N          int // which of the message's files
-	Attempt    int // this one
+	N          int // index among the message's files
+	Attempt    int // number of this attempt
 	Attachment agent.Attachment
 	ExternalID string      // the platform's id of the message
-	Gateway    OpenGateway // without an id: it does not exist any more
+	Gateway    OpenGateway // without an id: it no longer exists
 }
 
 // BeginAttachment counts an attempt to download the first due file of a
-// conversation's messages, and returns the file; nil when none is due at now.
-// The count is kept whatever happens to the program.
+// conversation's messages and returns the file; nil if none is due at now. The count
+// survives a crash.
 func (db *DB) BeginAttachment(ctx context.Context, conversationID string, now agent.Time) (*AttachmentDownload, error) {
 	return Write(ctx, db, func(tx *Tx) (*AttachmentDownload, error) {
 		tx.takesOn(workAttachments)
@@ -95,9 +95,8 @@ func (db *DB) BeginAttachment(ctx context.Context, conversationID string, now ag
 	})
 }
 
-// EndAttachment keeps a file that was downloaded, with its bytes, which came by
-// ReceiveFile. The oldest of the agent's make room. The message says that it is
-// stored.
+// EndAttachment stores a downloaded file, whose bytes ReceiveFile took, and marks it
+// as stored in the message. The agent's oldest files are deleted to make room.
 func (db *DB) EndAttachment(ctx context.Context, d *AttachmentDownload, file *Upload) error {
 	kept, err := Write(ctx, db, func(tx *Tx) (bool, error) {
 		tx.takesOn(workAttachments)
@@ -119,8 +118,9 @@ func (db *DB) EndAttachment(ctx context.Context, d *AttachmentDownload, file *Up
 	return err
 }
 
-// FailAttachment notes why a file was not downloaded, and tries it again at
-// next; zero: not, and the message says that it failed.
+// FailAttachment notes why a file was not downloaded and schedules the next attempt
+// at next. If that is zero there is none, and the message says that the download
+// failed.
 func (db *DB) FailAttachment(ctx context.Context, d *AttachmentDownload, problem string, next agent.Time) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		tx.takesOn(workAttachments)
@@ -140,7 +140,7 @@ func (db *DB) FailAttachment(ctx context.Context, d *AttachmentDownload, problem
 	return err
 }
 
-// describeAttachment writes into a message what became of one of its files.
+// describeAttachment updates the state of one of a message's files in the message.
 func (tx *Tx) describeAttachment(messageID int64, n int, a agent.Attachment) error {
 	raw, err := json.Marshal(a)
 	if err != nil {
@@ -150,7 +150,7 @@ func (tx *Tx) describeAttachment(messageID int64, n int, a agent.Attachment) err
 	return err
 }
 
-// dropOldAttachments removes the oldest files that are more than an agent keeps.
+// dropOldAttachments removes the oldest files beyond what an agent keeps.
 func (tx *Tx) dropOldAttachments() error {
 	type old struct {
 		message int64
@@ -175,8 +175,8 @@ func (tx *Tx) dropOldAttachments() error {
 	return nil
 }
 
-// Attachment returns a file that came with a message: NOT_FOUND when there is no
-// such file, CONFLICT while it is not downloaded.
+// Attachment returns a file that came with a message: NOT_FOUND if there is no such
+// file, CONFLICT if it has not been downloaded yet.
 func (db *DB) Attachment(ctx context.Context, messageID int64, n int) (File, error) {
 	return Read(ctx, db, func(tx *Tx) (File, error) {
 		f := File{db: db}

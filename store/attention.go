@@ -10,7 +10,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Attention counts what an agent has for people to look at.
+// Attention counts what needs a person's attention.
 type Attention struct {
 	Waiting  int        `json:"waiting,omitempty"`  // approvals, open takeovers and conversations that wait for a person
 	Failures int        `json:"failures,omitempty"` // executions of the last FailureAge that ended in an error, and were not repeated since
@@ -20,20 +20,21 @@ type Attention struct {
 // FailureAge is how long a failed execution counts in Attention.
 const FailureAge = 24 * time.Hour
 
-// maxHandovers bounds the muted conversations that are looked at, those that
-// changed last.
+// maxHandovers limits how many muted conversations are checked, the most recently
+// changed first.
 const maxHandovers = 1_000
 
-// maxApprovals bounds the approvals, and the takeovers, that are listed.
+// maxApprovals limits how many approvals, and how many takeovers, are listed.
 const maxApprovals = 1_000
 
-// handovers are the open conversations that wait for a person: they are muted
-// and the contact spoke last, or they are marked.
+// handovers are the open conversations that are waiting for a person: they are muted
+// and the contact wrote last, or they are marked.
 const handovers = `conversations v WHERE v.status = 'open' AND (v.needs_human = 1 OR (SELECT role FROM messages WHERE id = v.last_message_id) = 'user')
 	AND v.rowid IN (SELECT rowid FROM (SELECT rowid FROM conversations WHERE muted = 1 ORDER BY updated_at DESC LIMIT ?1)
 		UNION SELECT rowid FROM (SELECT rowid FROM conversations WHERE needs_human = 1 ORDER BY last_message_id DESC LIMIT ?1))`
 
-// approvals are those of no takeover, which is counted itself, and of no test.
+// approvals leaves out those that belong to a takeover, which is counted itself, and
+// those of tests.
 const approvals = "kind = 'approval' AND child_id = '' AND execution_id NOT IN (SELECT id FROM executions WHERE trigger = 'test')"
 
 // failedExecutions are those with ids from ?2 that ended in an error, without
@@ -51,9 +52,8 @@ func (c *conn) attention(now agent.Time) (a Attention, err error) {
 	return a, c.row(selectAttention, maxHandovers, agent.FirstID(agent.KindExecution, now.Add(-FailureAge))).Scan(&a.Waiting, &a.Failures, &a.FailedAt)
 }
 
-// Attention counts what the agent has for people to look at. Of a file that is
-// closed it is what was kept when it was closed, and nothing for one that was
-// never open: the file is not opened.
+// Attention counts what needs a person's attention. It does not open a closed file:
+// for one it returns the counts as of its last close, or none if it was never open.
 func (db *DB) Attention(ctx context.Context) (Attention, error) {
 	a, open, now := Attention{}, false, agent.Now()
 	err := db.ifOpen(func(f *file) error {
@@ -74,7 +74,7 @@ func (db *DB) Attention(ctx context.Context) (Attention, error) {
 	return db.record.Load().attention.At(now), nil
 }
 
-// At returns what was counted earlier, without failures that are too old by now.
+// At returns the counts without failures that have become too old.
 func (a Attention) At(now agent.Time) Attention {
 	if now.Sub(a.FailedAt.Time) > FailureAge {
 		a.Failures = 0
@@ -82,7 +82,7 @@ func (a Attention) At(now agent.Time) Attention {
 	return a
 }
 
-// Waiting lists what waits for a person, the newest first.
+// Waiting lists what is waiting for a person, newest first.
 func (db *DB) Waiting(ctx context.Context) ([]agent.Waiting, error) {
 	return Read(ctx, db, func(tx *Tx) ([]agent.Waiting, error) {
 		found := []agent.Waiting{}
@@ -120,7 +120,7 @@ func waitingTakeovers(tx *Tx) ([]agent.Waiting, error) {
 		WHERE t.ended_at IS NULL ORDER BY t.created_at DESC LIMIT ?`, maxApprovals)
 }
 
-// maxPreview bounds what is shown of the message that a handover is about, in
+// maxPreview limits the excerpt of the message that a handover is about, in
 // characters.
 const maxPreview = 500
 

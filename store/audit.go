@@ -34,8 +34,8 @@ func (tx *Tx) audit(message string, data map[string]any) error {
 	return tx.log(agent.LevelInfo, agent.SourceAudit, message, data)
 }
 
-// Audit logs an act of the request's person or key that is no write of the
-// store's own, such as a backup.
+// Audit logs an action by the request's person or key that does not write to the
+// store, such as a backup.
 func (db *DB) Audit(ctx context.Context, message string, data map[string]any) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.audit(message, data) })
 	return err
@@ -66,7 +66,7 @@ var logListing = listing[agent.Log]{
 	},
 }
 
-// Logs lists log entries, newest first, and how many there are in all.
+// Logs lists log entries, newest first, and returns their total number.
 func (db *DB) Logs(ctx context.Context, lf LogFilter, p Page) ([]agent.Log, int, error) {
 	var total int
 	page, err := Read(ctx, db, func(tx *Tx) (page []agent.Log, err error) {
@@ -136,7 +136,7 @@ func (r *rawJSON) Scan(src any) error {
 	return nil
 }
 
-// unmarshalInto decodes stored JSON over the defaults in dst.
+// unmarshalInto decodes stored JSON into dst, over the defaults that it holds.
 func unmarshalInto(raw rawJSON, dst any) error {
 	if err := json.Unmarshal(raw, dst); err != nil {
 		return fmt.Errorf("stored JSON: %w", err)

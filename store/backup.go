@@ -23,8 +23,8 @@ func (b *Backup) Close() error {
 	return errors.Join(b.File.Close(), os.Remove(b.Name()))
 }
 
-// Backup makes a copy of the agent's file as it is at one moment, while the
-// agent works. The caller reads it and closes it.
+// Backup makes a consistent copy of the agent's file while the agent works. The
+// caller reads and closes it.
 func (db *DB) Backup(ctx context.Context) (*Backup, error) {
 	temp := db.folder.tempPath(agent.NewID("backup"))
 	if err := db.copyTo(ctx, temp); err != nil {
@@ -52,8 +52,8 @@ func openBackup(path string) (*Backup, error) {
 	return &Backup{File: f, Size: info.Size()}, nil
 }
 
-// copyTo copies the file through SQLite's backup interface, keeping it open, but
-// for its API keys.
+// copyTo copies the file, without its API keys, through SQLite's backup interface,
+// keeping it open.
 func (db *DB) copyTo(ctx context.Context, path string) error {
 	f, err := db.acquire(ctx)
 	if err != nil {
@@ -95,8 +95,8 @@ func copyDatabase(ctx context.Context, to string, from sqlite.Source) error {
 	return finishCopy(to)
 }
 
-// makePrivate makes an empty file that only its owner can read, as SQLite would
-// not: what is copied into it is an agent's data.
+// makePrivate makes an empty file that only its owner can read. SQLite would not,
+// and what is copied into it is an agent's data.
 func makePrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 	if err != nil {
@@ -105,8 +105,7 @@ func makePrivate(path string) error {
 	return f.Close()
 }
 
-// finishCopy opens a new copy once and closes it, which removes the remains of
-// WAL mode.
+// finishCopy opens and closes a new copy, which removes the remains of WAL mode.
 func finishCopy(path string) error {
 	c, err := openConn(source(path, sqlite.ReadWrite))
 	if err != nil {
@@ -115,11 +114,10 @@ func finishCopy(path string) error {
 	return errors.Join(checkHeader(c, path), c.close())
 }
 
-// Import adds a backup as a new, paused agent: under its old id if that is
-// free, and under its old name or name-2, name-3, …. owner, if not empty,
-// becomes an owner of it. More than limit bytes are ErrTooLarge; anything but a
-// complete agent's file of a known version, with the schema of that version, is
-// INVALID_FILE.
+// Import adds a backup as a new, paused agent: under its old id if that is free, and
+// under its old name or name-2, name-3, …. owner, if not empty, becomes an owner of
+// it. A file larger than limit bytes is ErrTooLarge; anything but a complete agent's
+// file of a known version, with the schema of that version, is INVALID_FILE.
 func (f *Folder) Import(ctx context.Context, r io.Reader, limit int64, by agent.Identity) (*DB, error) {
 	if f.ended.Load() {
 		return nil, ErrClosed
@@ -138,8 +136,8 @@ func (f *Folder) Import(ctx context.Context, r io.Reader, limit int64, by agent.
 	return f.bringIn(ctx, temp, arrival{owner: by.Email, entitled: func(id string) bool { return f.entitled(by, id) }})
 }
 
-// entitled reports whether someone has a role of their own on the agent with
-// this id. What a file says of its admins proves nothing.
+// entitled reports whether someone has a role of their own on the agent with this
+// id. The admins that a file lists prove nothing.
 func (f *Folder) entitled(by agent.Identity, id string) bool {
 	db := f.known(id)
 	return by.Open || db != nil && by.RoleOn(id, db.Roles(), agent.RoleNone) != agent.RoleNone
@@ -157,8 +155,8 @@ func receiveTemp(path string, r io.Reader, limit int64) error {
 	return errors.Join(err, dst.Sync(), dst.Close())
 }
 
-// checkImport refuses a file that is not a whole agent's file as this program
-// makes them: a trigger in it, say, would run in every write.
+// checkImport refuses a file that is not a complete agent's file as this program
+// makes them: a trigger in it, for example, would run in every write.
 func checkImport(ctx context.Context, path string) error {
 	err := examine(ctx, path, unlocked(path))
 	if ctx.Err() != nil {
@@ -188,8 +186,8 @@ func checkImport(ctx context.Context, path string) error {
 	return nil
 }
 
-// asInvalid converts the reason for refusing a file to an error for the file's
-// sender; other errors are returned unchanged.
+// asInvalid turns the reason for refusing a file into an error for the client; other
+// errors are returned unchanged.
 func asInvalid(err error) error {
 	switch code := agent.ErrorCode(err); {
 	case code == agent.CodeAgentNewer:
@@ -213,14 +211,15 @@ type arrival struct {
 	entitled func(id string) bool // reports whether the credentials of the agent with this id may be used in the copy
 }
 
-// bringIn moves a checked copy among the agents and adopts it, under its old
-// id when that is free.
+// bringIn moves a checked copy among the agents and adopts it, under its old id if
+// that is free.
 func (f *Folder) bringIn(ctx context.Context, temp string, a arrival) (*DB, error) {
 	found, err := prepareCopy(ctx, temp, a.owner)
 	if err != nil {
 		return nil, explain(errors.Join(err, RemoveIfThere(temp)))
 	}
-	// Under its old id the credentials would open: they are sealed for that.
+	// Under its old id the credentials could be decrypted: they are encrypted for
+	// that id.
 	found.locked = !a.entitled(found.id)
 	id, unclaim := f.claimCopy(found.id, a.name != "" || found.locked)
 	defer unclaim()
@@ -236,8 +235,8 @@ func (f *Folder) bringIn(ctx context.Context, temp string, a arrival) (*DB, erro
 	return db, db.Problem()
 }
 
-// claimCopy claims the id for a copy: its old one if that is free and the copy
-// does not have to become another agent.
+// claimCopy claims an id for a copy: its old one if that is free and the copy need
+// not become another agent.
 func (f *Folder) claimCopy(old string, another bool) (id string, unclaim func()) {
 	if !another && fileName.MatchString(old) {
 		if unclaim, free := f.claim(old); free {
@@ -252,9 +251,9 @@ func (f *Folder) claimCopy(old string, another bool) (id string, unclaim func())
 	return id, unclaim
 }
 
-// prepareCopy brings a copy up to date and marks it as lying nowhere, so that
-// it is adopted as a copy even under its old id. It returns what the copy says
-// of itself.
+// prepareCopy migrates a copy to the current version and clears its location, so
+// that it is adopted as a copy even under its old id. It returns what the copy says
+// about its agent.
 func prepareCopy(ctx context.Context, path, owner string) (found row, err error) {
 	c, err := openConn(source(path, sqlite.ReadWrite, writerPragmas...))
 	if err != nil {
@@ -306,7 +305,8 @@ func (f *Folder) Fork(ctx context.Context, db *DB, name, owner string) (*DB, err
 	return f.bringIn(ctx, temp, arrival{name: name, owner: owner, entitled: func(id string) bool { return id == db.id }})
 }
 
-// RemoveIfThere removes a file, and what SQLite has beside a database of this name.
+// RemoveIfThere removes a file and the files that SQLite keeps next to a database of
+// that name.
 func RemoveIfThere(path string) error {
 	var errs []error
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {

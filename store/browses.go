@@ -62,9 +62,9 @@ func scanBrowseStep(rows *sqlite.Rows) (s agent.BrowseStep, err error) {
 	return s, rows.Scan(&s.Step, &s.Action, &s.Selector, &s.Text, &s.Description, &s.URL, &s.Error, &s.DurationMS, &s.CreatedAt)
 }
 
-// CreateBrowse stores a new browse. While another browse of its session has not
-// ended, it returns CONFLICT with that one's id. Of the agent's ended browses,
-// the oldest beyond the limit are deleted.
+// CreateBrowse stores a new browse. If another browse of its session has not ended,
+// it returns CONFLICT with that one's id. The agent's oldest ended browses beyond
+// the limit are deleted.
 func (db *DB) CreateBrowse(ctx context.Context, b agent.Browse) error {
 	hosts, err := json.Marshal(b.Hosts)
 	if err != nil {
@@ -80,7 +80,7 @@ func (db *DB) CreateBrowse(ctx context.Context, b agent.Browse) error {
 			return struct{}{}, err
 		}
 		if len(open) > 0 {
-			return struct{}{}, agent.Errorf(agent.CodeConflict, "the session already pursues another goal").With("existing_id", open[0].ID)
+			return struct{}{}, agent.Errorf(agent.CodeConflict, "the session is already working on another goal").With("existing_id", open[0].ID)
 		}
 		if _, err := tx.exec(`DELETE FROM _browses WHERE ended_at IS NOT NULL AND id NOT IN
 				(SELECT id FROM _browses ORDER BY created_at DESC, id DESC LIMIT ?)`, maxBrowses-1); err != nil {
@@ -95,8 +95,8 @@ func (db *DB) CreateBrowse(ctx context.Context, b agent.Browse) error {
 	return err
 }
 
-// UpdateBrowse stores the state of a browse that has not ended, and its new
-// steps. One that has ended is not changed.
+// UpdateBrowse stores the state and the new steps of a browse. One that has ended is
+// not changed.
 func (db *DB) UpdateBrowse(ctx context.Context, b agent.Browse, steps ...agent.BrowseStep) error {
 	result, err := json.Marshal(b.Result)
 	if err != nil {

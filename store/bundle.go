@@ -7,8 +7,8 @@ import (
 	"satchel/agent"
 )
 
-// Bundle is a workflow with what it needs around it. The ids of its gateways,
-// source and workflow are given, so that they can name each other.
+// Bundle is a workflow with everything that it needs. The ids of its gateways,
+// source and workflow are given, so that they can refer to each other.
 type Bundle struct {
 	Gateways []BundledGateway
 	Source   *agent.Source // of type url
@@ -17,25 +17,25 @@ type Bundle struct {
 
 	// CheckSchedule refuses a schedule whose callback cannot be called.
 	CheckSchedule func(*agent.Schedule) error
-	// Uses are records that the workflow names and that must be there.
+	// Uses are records that the workflow refers to and that must exist.
 	Uses []BundleUse
 }
 
-// BundledGateway is a gateway of a bundle with what is sealed of it.
+// BundledGateway is a gateway of a bundle with its secret config.
 type BundledGateway struct {
 	Gateway agent.Gateway
 	Config  agent.GatewayConfig
 	Secret  string
 }
 
-// BundleUse names a record of another kind. Gateways have a type, sources have
+// BundleUse refers to a record of another kind. A gateway has a type, a source has
 // none.
 type BundleUse struct {
 	Field, ID string
 	Gateway   agent.GatewayType
 }
 
-// Bundled is what a bundle became.
+// Bundled is what was created from a bundle.
 type Bundled struct {
 	Gateways []agent.Gateway
 	Source   *agent.Source
@@ -43,7 +43,7 @@ type Bundled struct {
 	Schedule *agent.Schedule
 }
 
-// CreateBundle creates all that a bundle holds, or nothing.
+// CreateBundle creates everything in a bundle, or nothing.
 func (db *DB) CreateBundle(ctx context.Context, b Bundle) (Bundled, error) {
 	return Write(ctx, db, func(tx *Tx) (out Bundled, err error) {
 		for _, use := range b.Uses {
@@ -74,7 +74,7 @@ func (db *DB) CreateBundle(ctx context.Context, b Bundle) (Bundled, error) {
 	})
 }
 
-// checkUse refuses the id of a record that is not there, or of another type.
+// checkUse refuses the id of a record that does not exist or has another type.
 func (tx *Tx) checkUse(use BundleUse) error {
 	var err error
 	if use.Gateway == "" {
@@ -87,7 +87,7 @@ func (tx *Tx) checkUse(use BundleUse) error {
 	}
 	var e *agent.Error
 	if errors.As(err, &e) && e.Code == agent.CodeNotFound {
-		return agent.Invalid(use.Field, "names nothing that is there")
+		return agent.Invalid(use.Field, "does not exist")
 	}
 	return err
 }

@@ -18,7 +18,7 @@ var cannedListing = listing[agent.CannedReply]{
 	scan:    scanCanned,
 }
 
-// maxCanned bounds the canned replies of an agent.
+// maxCanned limits an agent's canned replies.
 const maxCanned = 1_000
 
 func scanCanned(rows *sqlite.Rows) (r agent.CannedReply, err error) {
@@ -30,7 +30,8 @@ func (db *DB) CannedReplies(ctx context.Context, p Page) ([]agent.CannedReply, i
 	return listPage(ctx, db, cannedListing, filter{}, p)
 }
 
-// CreateCannedReply adds a canned reply. A shortcut that is taken is a CONFLICT.
+// CreateCannedReply adds a canned reply. It returns CONFLICT if the shortcut is
+// taken.
 func (db *DB) CreateCannedReply(ctx context.Context, change agent.CannedReplyChange) (agent.CannedReply, error) {
 	var r agent.CannedReply
 	change.Apply(&r)

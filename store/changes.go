@@ -10,14 +10,13 @@ import (
 	"satchel/agent"
 )
 
-// Kinds of changes other than those of records, which have the kinds of their
-// ids.
+// Kinds of changes besides those of records, whose kinds are those of their ids.
 const (
 	KindMessage  = "message"
-	KindTable    = "table" // of the user's own, or rows of it; the id is its name
+	KindTable    = "table" // a user's own table, or its rows; the id is its name
 	KindSetting  = "setting"
-	KindWaiting  = "waiting"  // something began to wait for a person, or ended; there is no id
-	KindProgress = "progress" // work on sources went on; there is no id
+	KindWaiting  = "waiting"  // something started or stopped waiting for a person; no id
+	KindProgress = "progress" // work on sources progressed; no id
 	KindReset    = "reset"    // more changed than is reported row by row
 )
 
@@ -31,12 +30,12 @@ const (
 	OpDelete Op = "delete"
 )
 
-// Change is a change of a record by a commit.
+// Change is a change to a record made by a commit.
 type Change struct {
 	Kind   string
 	ID     string
 	Op     Op
-	Parent string // of a message its conversation, of a run its schedule
+	Parent string // the conversation of a message, the schedule of a run
 }
 
 // rowTable specifies the records that the rows of a table represent. Columns
@@ -44,7 +43,7 @@ type Change struct {
 type rowTable struct {
 	kind       string
 	id, parent int
-	partOf     bool // a change of a row, whatever it is, updates the record
+	partOf     bool // any change to a row is an update of the record
 }
 
 // rowTables are the tables whose changes are published.
@@ -77,14 +76,14 @@ var rowTables = map[string]rowTable{
 	"_records":        {kind: KindProgress, id: -1},
 }
 
-// maxRows bounds the changes of one commit that are listed one by one.
+// maxRows limits how many changes of one commit are listed individually.
 const maxRows = 1_000
 
-// Watch calls fn after each commit with the records that it changed, until stop
-// is called, which does not wait. There is one such fn at a time. It is called
-// by the goroutine that writes, in the order of the commits, and must return
-// quickly without using the agent's file. Without a watcher, changes are not
-// recorded.
+// Watch calls fn after each commit with the records that it changed, until stop is
+// called, which does not wait. There can be only one watcher at a time. fn is called
+// by the writing goroutine, in the order of the commits, and must return quickly
+// without using the agent's file. Changes are only recorded while there is a
+// watcher.
 func (db *DB) Watch(ctx context.Context, fn func([]Change)) (stop func(), err error) {
 	if !db.watcher.CompareAndSwap(nil, &fn) {
 		return nil, fmt.Errorf("agent %s is watched already", db.id)
@@ -101,8 +100,7 @@ func (db *DB) Watch(ctx context.Context, fn func([]Change)) (stop func(), err er
 	return stop, nil
 }
 
-// unwatchRows makes the writer stop recording rows, unless there is a new
-// watcher.
+// unwatchRows stops the recording of rows, unless there is a new watcher.
 func (db *DB) unwatchRows(f *file) error {
 	return f.submit(&job{ctx: context.Background(), alone: true, run: func(c *conn) error {
 		c.watchRows(db.watcher.Load() != nil)
@@ -110,7 +108,7 @@ func (db *DB) unwatchRows(f *file) error {
 	}})
 }
 
-// ifOpen runs fn with the file unless that is closed.
+// ifOpen runs fn with the file if it is open.
 func (db *DB) ifOpen(fn func(*file) error) error {
 	db.mu.Lock()
 	f := db.file
@@ -125,7 +123,7 @@ func (db *DB) ifOpen(fn func(*file) error) error {
 	return fn(f)
 }
 
-// changed passes on what a commit changed.
+// changed passes on the changes of a commit.
 func (db *DB) changed(rows []Change) {
 	if fn := db.watcher.Load(); fn != nil {
 		(*fn)(rows)
@@ -142,7 +140,7 @@ func (c *conn) watchRows(on bool) {
 	}
 }
 
-// noteRow notes one row that changes, as a RowFunc.
+// noteRow is the RowFunc that notes each changed row.
 func (c *conn) noteRow(table string, op int32, column func(i int) any) {
 	if name, ok := strings.CutPrefix(table, tablePrefix); ok {
 		c.note(Change{Kind: KindTable, ID: name, Op: OpUpdate})
@@ -169,8 +167,8 @@ func (c *conn) noteRow(table string, op int32, column func(i int) any) {
 	c.note(change)
 }
 
-// note adds a change, once where it comes again and again, and in place of too
-// many that everything changed.
+// note adds a change, merging repeated ones. If there are too many, a single reset
+// replaces them.
 func (c *conn) note(change Change) {
 	if n := len(c.rows); n > maxRows || n > 0 && c.rows[n-1] == change {
 		return

@@ -86,8 +86,8 @@ func conversationRecords(tx *Tx, ids string) (map[string]any, error) {
 	return records, err
 }
 
-// Records reads records of several kinds by their ids, as their lists show
-// them. Those that are not there are left out.
+// Records reads records of several kinds by their ids, as their lists show them.
+// Those that do not exist are left out.
 func (db *DB) Records(ctx context.Context, ids map[string][]string) (map[string]map[string]any, error) {
 	return Read(ctx, db, func(tx *Tx) (map[string]map[string]any, error) {
 		records := map[string]map[string]any{}
@@ -108,7 +108,7 @@ func (db *DB) Records(ctx context.Context, ids map[string][]string) (map[string]
 	})
 }
 
-// SourcesAtWork lists the sources that are worked on, at most 50, with their
+// SourcesAtWork lists up to 50 sources that are being processed, with their
 // progress.
 func (db *DB) SourcesAtWork(ctx context.Context) ([]agent.Source, error) {
 	return Read(ctx, db, func(tx *Tx) ([]agent.Source, error) {
@@ -128,14 +128,14 @@ func (db *DB) SourcesAtWork(ctx context.Context) ([]agent.Source, error) {
 	})
 }
 
-// Inbox counts what an agent has for people, as it is now.
+// Inbox counts what currently needs a person's attention.
 type Inbox struct {
 	Waiting int `json:"waiting"`
 	Unread  int `json:"unread"` // conversations with messages that were neither read nor answered
 }
 
-// Inbox counts the items that wait for a person, and the conversations with something
-// unread.
+// Inbox counts the items that are waiting for a person, and the conversations with
+// unread messages.
 func (db *DB) Inbox(ctx context.Context) (Inbox, error) {
 	return Read(ctx, db, func(tx *Tx) (i Inbox, err error) {
 		a, err := tx.attention(tx.Now)

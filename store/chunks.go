@@ -9,7 +9,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// NewChunk is a chunk before it is stored.
+// NewChunk is a chunk that has not been stored yet.
 type NewChunk struct {
 	Content string
 	Section string
@@ -20,31 +20,31 @@ type NewChunk struct {
 	Line, LastLine int      // of the file; 0 for none
 }
 
-// Work is a source that waits to be read or embedded.
+// Work is a source that is waiting to be read or embedded.
 type Work struct {
 	ID       string
 	Type     string
 	Name     string
 	Chunking agent.Chunking
-	Chunked  bool // the text has been cut, or the site walked; vectors may be missing
-	Attempts int  // how often its reading began before
+	Chunked  bool // the text has been split, or the site crawled; vectors may be missing
+	Attempts int  // how often reading it was begun before
 	Model    string
-	Reading  bool // it has to be read, split or prepared for the model; otherwise it has to be embedded
-	HeldUp   bool // NoteProblem said so
+	Reading  bool // it has to be read, split or prepared for the model; otherwise, embedded
+	HeldUp   bool // NoteProblem reported a delay
 }
 
 // WorkWanted specifies which work NextWork looks for.
 type WorkWanted struct {
-	Model     string // that vectors have to be from
-	Reading   bool   // to read, to cut, and to adopt Model
-	Embedding bool   // to embed chunks, and to end a source that has none left
+	Model     string // that the vectors have to be from
+	Reading   bool   // reading, splitting, and switching to Model
+	Embedding bool   // embedding chunks, and finishing sources that have none left
 }
 
-// NextWork returns the oldest source that has to be read, so that it can soon
-// be found by words, otherwise the oldest whose vectors are missing, or nil. A
-// source whose pages or items are fetched over the network counts only while
-// there is fetched data to process. A source that only has to be embedded with
-// another model comes last, so that one at a time is without its vectors.
+// NextWork returns the oldest source that has to be read, so that it can soon be
+// found by words; otherwise the oldest whose vectors are missing; or nil. A source
+// whose pages or items are fetched over the network counts only while there is
+// fetched data to process. A source that only has to be embedded again with another
+// model comes last, so that only one at a time is without vectors.
 func (db *DB) NextWork(ctx context.Context, want WorkWanted) (*Work, error) {
 	return Read(ctx, db, func(tx *Tx) (*Work, error) {
 		return tx.oneWork(`WITH work AS (SELECT s.*, CASE
@@ -75,8 +75,8 @@ func (tx *Tx) oneWork(query string, args ...any) (*Work, error) {
 	return &found[0], nil
 }
 
-// BeginReading notes that a source's file is about to be read, so that one
-// which takes the program down with it is not tried for ever.
+// BeginReading notes that a source's file is about to be read, so that a file that
+// crashes the program is not retried forever.
 func (db *DB) BeginReading(ctx context.Context, id string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
 		return tx.exec("UPDATE sources SET attempts = attempts + 1 WHERE id = ?", id)
@@ -84,8 +84,8 @@ func (db *DB) BeginReading(ctx context.Context, id string) error {
 	return err
 }
 
-// ForgetReading takes BeginReading back: the reading was not cut off, but put
-// off by the program itself.
+// ForgetReading undoes BeginReading, because the program itself postponed the
+// reading.
 func (db *DB) ForgetReading(ctx context.Context, id string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
 		return tx.exec("UPDATE sources SET attempts = max(attempts - 1, 0) WHERE id = ?", id)
@@ -93,11 +93,11 @@ func (db *DB) ForgetReading(ctx context.Context, id string) error {
 	return err
 }
 
-// chunkBatch bounds how many chunks one write adds or deletes, so that other
-// writes of the agent wait for a few milliseconds only.
+// chunkBatch limits how many chunks one write adds or deletes, so that the agent's
+// other writes wait only a few milliseconds.
 const chunkBatch = 100
 
-// DropChunks deletes every chunk of a source, in several writes.
+// DropChunks deletes all chunks of a source, in several writes.
 func (db *DB) DropChunks(ctx context.Context, sourceID string) error {
 	for {
 		n, err := Write(ctx, db, func(tx *Tx) (int64, error) { return tx.dropChunks(sourceID) })
@@ -111,7 +111,7 @@ func (tx *Tx) dropChunks(sourceID string) (int64, error) {
 	return tx.deleteChunks("SELECT seq FROM chunks WHERE source_id = ? LIMIT ?", sourceID, chunkBatch)
 }
 
-// Purge deletes some chunks of deleted sources and reports whether more is left.
+// Purge deletes some chunks of deleted sources and reports whether there are more.
 func (db *DB) Purge(ctx context.Context) (more bool, err error) {
 	return Write(ctx, db, func(tx *Tx) (bool, error) {
 		var id string
@@ -137,8 +137,8 @@ func (db *DB) Purge(ctx context.Context) (more bool, err error) {
 }
 
 // AppendChunks adds chunks to a source, the first at position from, in several
-// writes. Full-text search finds them from then on. For a source that has been
-// deleted the error is NOT_FOUND.
+// writes. Full-text search finds them immediately. If the source has been deleted,
+// the error is NOT_FOUND.
 func (db *DB) AppendChunks(ctx context.Context, sourceID string, from int, chunks []NewChunk) error {
 	for len(chunks) > 0 {
 		batch := chunks[:min(len(chunks), chunkBatch)]
@@ -176,8 +176,8 @@ func (tx *Tx) insertChunk(sourceID string, position int, record int64, c NewChun
 	return err
 }
 
-// EndChunks notes that a source's text has been cut whole, and which model
-// its vectors will be of.
+// EndChunks notes that a source's text has been split completely, and which model
+// its vectors will be from.
 func (db *DB) EndChunks(ctx context.Context, sourceID, model string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
 		return tx.exec("UPDATE sources SET chunked = 1, embedding_model = ?, updated_at = ? WHERE id = ?", model, tx.Now, sourceID)
@@ -201,8 +201,8 @@ func (db *DB) Unembedded(ctx context.Context, sourceID string, limit int) ([]Une
 	})
 }
 
-// NoteProblem shows on a source, whose work continues, what delays it; nil takes
-// that back.
+// NoteProblem shows on a source what is delaying its processing, which continues;
+// nil clears that.
 func (db *DB) NoteProblem(ctx context.Context, id string, problem *agent.SourceError) error {
 	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
 		p := agent.SourceError{}
@@ -214,8 +214,8 @@ func (db *DB) NoteProblem(ctx context.Context, id string, problem *agent.SourceE
 	return err
 }
 
-// FinishSource ends work on a source: ready, or failed with problem, and
-// writes the event about it.
+// FinishSource marks a source as ready, or as failed with problem, and emits the
+// event.
 func (db *DB) FinishSource(ctx context.Context, id string, problem *agent.SourceError) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.finishSource(id, problem) })
 	return err
@@ -239,8 +239,8 @@ func (tx *Tx) finishSource(id string, problem *agent.SourceError) error {
 	return tx.emit(event, map[string]any{"source": s})
 }
 
-// RestartSource sends a source that is finished through its work again.
-// A source under work is a conflict.
+// RestartSource processes a finished source again. It returns CONFLICT while the
+// source is being processed.
 func (db *DB) RestartSource(ctx context.Context, id string, status agent.SourceStatus) (agent.Source, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Source, error) { return tx.restartSource(id, status) })
 }
@@ -285,7 +285,7 @@ func (db *DB) Chunks(ctx context.Context, sourceID string, p Page) ([]agent.Chun
 
 const chunkColumns = "id, position, content, " + placeColumns
 
-// placeColumns are those that placeOf returns fields for.
+// placeColumns are the columns that placeOf returns fields for.
 const placeColumns = "section, page, url, further_sections, line, last_line"
 
 func scanChunk(source string) func(*sqlite.Rows) (agent.Chunk, error) {
@@ -298,7 +298,7 @@ func scanChunk(source string) func(*sqlite.Rows) (agent.Chunk, error) {
 	}
 }
 
-// chunkPlace reads where a chunk is.
+// chunkPlace says where in its source a chunk is.
 type chunkPlace struct {
 	*agent.ChunkMetadata
 	further string
@@ -322,8 +322,8 @@ func (p *chunkPlace) set(source string) {
 	p.SetPlace()
 }
 
-// EachChunk calls fn with the chunks of a source from a first position to a
-// last, in their order.
+// EachChunk calls fn with the chunks of a source from position first to last, in
+// order.
 func (tx *Tx) EachChunk(sourceID string, first, last int, fn func(agent.Chunk)) error {
 	s, err := tx.source(sourceID)
 	if err != nil {
@@ -340,11 +340,11 @@ func (tx *Tx) EachChunk(sourceID string, first, last int, fn func(agent.Chunk)) 
 	return err
 }
 
-// sampledLength is how many characters of a chunk SourceTexts returns.
+// sampledLength limits the characters of a chunk that SourceTexts returns.
 const sampledLength = 300
 
-// SourceTexts returns the beginnings of chunks from the middle of the newest
-// sources, at most limit: enough to tell what the sources are like.
+// SourceTexts returns the beginnings of up to limit chunks from the middle of the
+// newest sources, as a sample of their content.
 func (db *DB) SourceTexts(ctx context.Context, limit int) ([]string, error) {
 	return Read(ctx, db, func(tx *Tx) ([]string, error) {
 		return all(tx, func(rows *sqlite.Rows) (text string, err error) {

@@ -36,8 +36,8 @@ func scanContact(rows *sqlite.Rows) (c agent.Contact, err error) {
 	return c, err
 }
 
-// decodeTags reads the tags of a contact. What is no text among them, put
-// there by SQL, is shown as the JSON that it is.
+// decodeTags reads the tags of a contact. Elements that are not strings, written by
+// SQL, are shown as their JSON.
 func decodeTags(raw string) ([]string, error) {
 	if tags, ok := plainTexts(raw); ok {
 		return tags, nil
@@ -59,8 +59,8 @@ func decodeTags(raw string) ([]string, error) {
 	return tags, nil
 }
 
-// plainTexts splits a JSON list of texts if it is written without escapes and spaces,
-// as nearly all tags are. Lists of contacts decode one for each.
+// plainTexts splits a JSON list of strings that has no escapes or spaces, as nearly
+// all lists of tags do. A list of contacts decodes one for each.
 func plainTexts(raw string) ([]string, bool) {
 	if raw == "[]" {
 		return []string{}, true
@@ -75,8 +75,8 @@ func plainTexts(raw string) ([]string, bool) {
 	return texts, !slices.ContainsFunc(texts, quoted)
 }
 
-// identity of contacts: for each identifier the expression of its unique
-// index, with ? or the column in place of %s, and the index's condition.
+// contactKeys are the identifiers of contacts: for each, the expression of its
+// unique index, with ? or the column in place of %s, and the index's condition.
 var contactKeys = map[string]string{
 	"email":       "lower(trim(%s))",
 	"phone":       "replace(replace(replace(replace(replace(replace(replace(replace(%s,' ',''),'-',''),'(',''),')',''),'+',''),'.',''),'/',''),char(160),'')",
@@ -90,7 +90,7 @@ func contactMatch(field string) string {
 	return strings.ReplaceAll(key, "%s", field) + " = " + strings.ReplaceAll(key, "%s", "?") + " AND " + field + " <> ''"
 }
 
-// Contacts lists contacts, those with any of the tags when some are named.
+// Contacts lists contacts; if tags are given, those with any of them.
 func (db *DB) Contacts(ctx context.Context, tags []string, p Page) ([]agent.Contact, int, error) {
 	return listPage(ctx, db, contactListing, taggedAny(tags), p)
 }
@@ -129,9 +129,9 @@ func (tx *Tx) contact(id string) (agent.Contact, error) {
 	return one(tx, scanContact, "contact", "SELECT "+contactColumns+" FROM contacts WHERE id = ?", id)
 }
 
-// CreateContact adds a contact made of the given fields. One that shares an
-// identifier with another is a DUPLICATE_CONTACT error naming the field and
-// the other's id.
+// CreateContact adds a contact with the given fields. If it shares an identifier
+// with another contact, the error is DUPLICATE_CONTACT with the field and the
+// other's id.
 func (db *DB) CreateContact(ctx context.Context, change agent.ContactChange) (agent.Contact, error) {
 	var c agent.Contact
 	change.Apply(&c)
@@ -212,7 +212,7 @@ func (tx *Tx) saveContact(c *agent.Contact) error {
 	return tx.explainDuplicate(err, c)
 }
 
-// DeleteContact removes a contact; its conversations stay.
+// DeleteContact removes a contact; its conversations are kept.
 func (db *DB) DeleteContact(ctx context.Context, id string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		if err := tx.deleteRow("contacts", "contact", id); err != nil {
@@ -223,7 +223,7 @@ func (db *DB) DeleteContact(ctx context.Context, id string) error {
 	return err
 }
 
-// deleteRow deletes one row by id; noun names it to the client.
+// deleteRow deletes one row by id; noun is its name in the error.
 func (tx *Tx) deleteRow(table, noun, id string) error {
 	done, err := tx.exec("DELETE FROM "+table+" WHERE id = ?", id)
 	if err != nil {
@@ -235,8 +235,7 @@ func (tx *Tx) deleteRow(table, noun, id string) error {
 	return nil
 }
 
-// ResolveContact finds the contact that has this identifier, compared as for
-// duplicates.
+// ResolveContact finds the contact with this identifier, compared as for duplicates.
 func (db *DB) ResolveContact(ctx context.Context, field, value string) (agent.Contact, error) {
 	return ReadOne(ctx, db, func(tx *Tx) (agent.Contact, error) { return tx.resolveContact(field, value) })
 }
@@ -252,7 +251,7 @@ func (tx *Tx) resolveContact(field, value string) (agent.Contact, error) {
 	return found[0], nil
 }
 
-// OnDuplicate specifies what an import does with a row whose contact exists.
+// OnDuplicate says what an import does with a row whose contact exists.
 type OnDuplicate string
 
 // The choices of an import.
@@ -268,8 +267,8 @@ type Imported struct {
 	Err     error
 }
 
-// ImportContacts adds or updates contacts in one transaction, one outcome per
-// change. A bad row is reported and does not stop the others.
+// ImportContacts adds or updates contacts in one transaction, with one outcome per
+// row. A bad row is reported and does not affect the others.
 func (db *DB) ImportContacts(ctx context.Context, rows []agent.ContactChange, on OnDuplicate) ([]Imported, error) {
 	return Write(ctx, db, func(tx *Tx) ([]Imported, error) {
 		out, err := tx.importContacts(ctx, rows, on)
@@ -296,8 +295,7 @@ func (tx *Tx) importContacts(ctx context.Context, rows []agent.ContactChange, on
 	return out, nil
 }
 
-// importContact updates the contact that one of the identifiers names, or
-// adds one.
+// importContact updates the contact that has one of the identifiers, or adds one.
 func (tx *Tx) importContact(change agent.ContactChange, on OnDuplicate) (string, error) {
 	var c agent.Contact
 	change.Apply(&c)
@@ -332,7 +330,8 @@ func (tx *Tx) importContact(change agent.ContactChange, on OnDuplicate) (string,
 	return "updated", nil
 }
 
-// contactLike finds a contact that shares an identifier with c, nil without one.
+// contactLike finds a contact that shares an identifier with c; nil if there is
+// none.
 func (tx *Tx) contactLike(c *agent.Contact) (*agent.Contact, error) {
 	for _, field := range agent.ContactIdentifiers {
 		value := c.Identifier(field)
@@ -362,8 +361,8 @@ func mergeObjects(into, from json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(merged)
 }
 
-// EachContact calls fn with every contact, oldest first, reading in batches
-// so that a slow reader holds no transaction open.
+// EachContact calls fn with every contact, oldest first. It reads in batches, so
+// that a slow reader does not hold a transaction open.
 func (db *DB) EachContact(ctx context.Context, fn func(agent.Contact) error) error {
 	var after agent.Contact
 	for {

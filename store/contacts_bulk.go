@@ -29,8 +29,8 @@ func (db *DB) TagContacts(ctx context.Context, ids, add, remove []string) ([]str
 	})
 }
 
-// tagContact reports whether it changed the tags of a contact; for a deleted
-// one it did not.
+// tagContact changes the tags of a contact and reports whether they changed; a
+// deleted contact is not an error.
 func (tx *Tx) tagContact(id string, add, remove []string) (bool, error) {
 	c, err := tx.contact(id)
 	if agent.ErrorCode(err) == agent.CodeNotFound {
@@ -68,9 +68,8 @@ func (db *DB) DeleteContacts(ctx context.Context, ids []string) ([]string, error
 	})
 }
 
-// ContactTags lists the tags that contacts have and that begin with a text, in
-// order, at most limit of them. Each costs one look into an index, however
-// many contacts have it.
+// ContactTags lists up to limit tags of contacts that begin with a prefix, in order.
+// Each costs one index lookup, however many contacts have it.
 func (db *DB) ContactTags(ctx context.Context, prefix string, limit int) ([]string, error) {
 	return Read(ctx, db, func(tx *Tx) ([]string, error) {
 		tags := []string{}
@@ -89,8 +88,8 @@ func (db *DB) ContactTags(ctx context.Context, prefix string, limit int) ([]stri
 	})
 }
 
-// LastMessages returns the time of the newest message of each contact's conversations
-// was written; contacts without one are absent.
+// LastMessages returns when the newest message in each contact's conversations was
+// written; contacts without one are absent.
 func (db *DB) LastMessages(ctx context.Context, ids []string) (map[string]agent.Time, error) {
 	list, err := json.Marshal(ids)
 	if err != nil {

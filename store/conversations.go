@@ -36,8 +36,8 @@ func scanConversation(rows *sqlite.Rows) (c agent.Conversation, err error) {
 		&c.Unread, &c.LastMessageID, (*rawJSON)(&c.Metadata), &c.CreatedAt, &c.UpdatedAt)
 }
 
-// Conversation reads one conversation with its newest messages, oldest of
-// them first.
+// Conversation reads a conversation with its newest messages, in chronological
+// order.
 func (db *DB) Conversation(ctx context.Context, id string, newest int) (agent.Conversation, []agent.Message, error) {
 	var c agent.Conversation
 	messages, err := Read(ctx, db, func(tx *Tx) (messages []agent.Message, err error) {
@@ -53,8 +53,8 @@ func (tx *Tx) conversation(id string) (agent.Conversation, error) {
 	return one(tx, scanConversation, "conversation", "SELECT "+conversationColumns+" FROM conversations WHERE id = ?", id)
 }
 
-// CreateConversation opens a conversation. Contact and gateway must exist
-// when they are named.
+// CreateConversation opens a conversation. If a contact or gateway is given, it must
+// exist.
 func (db *DB) CreateConversation(ctx context.Context, change agent.ConversationChange) (agent.Conversation, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Conversation, error) {
 		var c agent.Conversation
@@ -148,7 +148,7 @@ func scanMessage(rows *sqlite.Rows) (m agent.Message, err error) {
 	return m, err
 }
 
-// UpdateFeedback changes what a person thinks of an answer.
+// UpdateFeedback changes a person's rating of an answer.
 func (db *DB) UpdateFeedback(ctx context.Context, id int64, change agent.FeedbackChange) (agent.Message, error) {
 	return Write(ctx, db, func(tx *Tx) (m agent.Message, err error) {
 		found, err := all(tx, scanMessage, "SELECT "+messageColumns+" FROM messages WHERE id = ?", id)
@@ -158,7 +158,7 @@ func (db *DB) UpdateFeedback(ctx context.Context, id int64, change agent.Feedbac
 		case len(found) == 0:
 			return m, agent.NotFound("message", strconv.FormatInt(id, 10))
 		case found[0].Role != agent.MessageAssistant:
-			return m, agent.Invalid("messageId", "must be of an answer: a message of the assistant")
+			return m, agent.Invalid("messageId", "must be an answer, which is a message of the assistant")
 		}
 		m = found[0]
 		if m.Feedback, err = change.Apply(m.Feedback); err != nil {
@@ -175,9 +175,9 @@ func (db *DB) UpdateFeedback(ctx context.Context, id int64, change agent.Feedbac
 	})
 }
 
-// Messages returns up to limit messages of a conversation behind the message
-// with id after, oldest first; with newestFirst, those before it, newest
-// first, and after 0 means from the newest on. more reports whether others follow.
+// Messages returns up to limit messages of a conversation after the message with id
+// after, oldest first. With newestFirst it returns those before it, newest first,
+// and 0 means from the newest on. more reports whether others follow.
 func (db *DB) Messages(ctx context.Context, conversationID string, after int64, limit int, newestFirst bool) (page []agent.Message, more bool, err error) {
 	page, err = Read(ctx, db, func(tx *Tx) ([]agent.Message, error) {
 		if _, err := tx.conversation(conversationID); err != nil {
@@ -198,8 +198,8 @@ func (db *DB) Messages(ctx context.Context, conversationID string, after int64, 
 	return page, false, err
 }
 
-// Question returns the person's message that an answer refers to: the one in
-// its metadata, otherwise the last one before it. Without either it is
+// Question returns the person's message that an answer refers to: the one given in
+// its metadata, otherwise the last one before it. If there is neither, the error is
 // NOT_FOUND.
 func (db *DB) Question(ctx context.Context, answerID int64) (agent.Message, error) {
 	return Read(ctx, db, func(tx *Tx) (m agent.Message, err error) {
@@ -216,8 +216,8 @@ func (db *DB) Question(ctx context.Context, answerID int64) (agent.Message, erro
 	})
 }
 
-// AppendMessage adds a message to a conversation. What a person writes as the
-// assistant mutes the conversation's automatic replies.
+// AppendMessage adds a message to a conversation. A message that a person writes as
+// the assistant mutes the conversation's automatic replies.
 func (db *DB) AppendMessage(ctx context.Context, m agent.Message) (agent.Message, error) {
 	if len(m.Metadata) == 0 {
 		m.Metadata = json.RawMessage("{}")
@@ -241,8 +241,8 @@ func (db *DB) AppendMessage(ctx context.Context, m agent.Message) (agent.Message
 	})
 }
 
-// answered updates a conversation after an answer, by a person or not. A
-// person's answer mutes automatic replies.
+// answered updates a conversation after an answer. If a person answered, automatic
+// replies are muted.
 func (tx *Tx) answered(c *agent.Conversation, byPerson bool) error {
 	_, err := tx.exec("UPDATE conversations SET muted = ?, needs_human = ?, updated_at = ? WHERE id = ?", c.Muted || byPerson, c.NeedsHuman && !byPerson, tx.Now, c.ID)
 	return err
@@ -259,9 +259,9 @@ func (tx *Tx) appendMessage(m *agent.Message) error {
 	return nil
 }
 
-// BeginTurn stores what a person says, in a new conversation when the message
-// names none, and returns it with the conversation's newest messages, itself
-// last among them.
+// BeginTurn stores what a person says, in a new conversation if the message names
+// none, and returns it with the conversation's newest messages, of which it is the
+// last.
 func (db *DB) BeginTurn(ctx context.Context, m agent.Message, contactID string, newest int) (agent.Message, []agent.Message, error) {
 	var history []agent.Message
 	said, err := Write(ctx, db, func(tx *Tx) (agent.Message, error) {
@@ -287,17 +287,17 @@ func (db *DB) BeginTurn(ctx context.Context, m agent.Message, contactID string, 
 	return said, history, err
 }
 
-// titled returns the metadata of a conversation that is named after its first
-// question, as the console names those that it opens.
+// titled returns the metadata of a conversation named after its first question, as
+// the console names those that it creates.
 func titled(question string) json.RawMessage {
 	title, _ := json.Marshal(agent.Clip(strings.Join(strings.Fields(question), " "), 80))
 	return json.RawMessage(`{"title":` + string(title) + `}`)
 }
 
-// AskOnce stores a prompt of the program itself to an agent once per key,
-// however often it is called: in the conversation that m names, or in one
-// created for the key with the metadata about. It returns the stored message.
-// There is no message.received event for it, because no person sent it.
+// AskOnce stores a prompt from the program itself to an agent once per key, however
+// often it is called: in the conversation that m names, or in one created for the
+// key with the metadata about. It returns the stored message. There is no
+// message.received event, because no person sent it.
 func (db *DB) AskOnce(ctx context.Context, key string, about json.RawMessage, m agent.Message) (agent.Message, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Message, error) {
 		m := m
@@ -328,8 +328,8 @@ func (db *DB) AskOnce(ctx context.Context, key string, about json.RawMessage, m 
 	})
 }
 
-// AnswerUnder returns the answer that is stored in a conversation under a key,
-// as chat writes it into the metadata; nil when there is none.
+// AnswerUnder returns the answer stored in a conversation under a key, which chat
+// writes into the metadata; nil if there is none.
 func (db *DB) AnswerUnder(ctx context.Context, conversationID, key string) (*agent.Message, error) {
 	return Read(ctx, db, func(tx *Tx) (*agent.Message, error) {
 		found, err := all(tx, scanMessage, "SELECT "+messageColumns+` FROM messages INDEXED BY messages_answered WHERE metadata ->> '$.key' IS NOT NULL AND metadata ->> '$.key' = ?
@@ -341,8 +341,8 @@ func (db *DB) AnswerUnder(ctx context.Context, conversationID, key string) (*age
 	})
 }
 
-// conversationOf finds the conversation that m names or that the key opened
-// before, or opens one for the key.
+// conversationOf finds the conversation that m names or that was created for the
+// key, or creates it.
 func (tx *Tx) conversationOf(key string, about json.RawMessage, m *agent.Message) error {
 	if m.ConversationID != "" {
 		_, err := tx.conversation(m.ConversationID)
@@ -370,7 +370,7 @@ func (db *DB) AppendReply(ctx context.Context, m agent.Message) (agent.Message, 
 	})
 }
 
-// appendTurn adds a message and notes that the conversation continues.
+// appendTurn adds a message and updates the conversation.
 func (tx *Tx) appendTurn(m *agent.Message) error {
 	if err := tx.appendMessage(m); err != nil {
 		return err

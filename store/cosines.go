@@ -10,16 +10,16 @@ import (
 	"satchel/store/sqlite"
 )
 
-// vectorPlace specifies where vec0 keeps the vector of a chunk: in which block of its
-// shadow table, and as which of the block's vectors. See
+// vectorPlace is where vec0 stores the vector of a chunk: which block of its shadow
+// table, and which slot in the block. See
 // https://github.com/asg017/sqlite-vec/blob/main/ARCHITECTURE.md.
 type vectorPlace struct{ seq, block, slot int64 }
 
-// cosines returns the cosine similarities between vector and those whose places the
-// query which selects.
+// cosines returns the cosine similarities between vector and the vectors whose
+// places the query which selects.
 //
-// The vectors are read from their blocks, a block at a time: vec0 opens the block again
-// for each of them, and SQLite finds a part of a block only by way of all pages before
+// The vectors are read one block at a time: vec0 would open the block again for each
+// vector, and SQLite reaches a part of a block only through all pages before it.
 // it.
 func (tx *Tx) cosines(vector []float32, which string, args ...any) (found map[int64]float64, err error) {
 	places, err := all(tx, func(rows *sqlite.Rows) (p vectorPlace, err error) { return p, rows.Scan(&p.seq, &p.block, &p.slot) }, which, args...)
@@ -47,11 +47,11 @@ func (tx *Tx) cosines(vector []float32, which string, args ...any) (found map[in
 	return found, nil
 }
 
-// placesIn is the table with the places of vectors of n numbers.
+// placesIn is the table with the places of vectors of n dimensions.
 func placesIn(n int) string { return vectorsOf(n) + "_rowids" }
 
-// cosine returns the cosine similarity between a vector and one as packVector lays
-// it out; 0 when one has no direction.
+// cosine returns the cosine similarity between a vector and one packed by
+// packVector; 0 if either is zero.
 func cosine(a []float32, packed []byte) float64 {
 	var dot, ofA, ofB float32
 	for i, x := range a {

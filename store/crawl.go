@@ -8,8 +8,8 @@ import (
 	"satchel/store/sqlite"
 )
 
-// CreateCrawlSource makes a source of type crawl or url, which is crawling
-// from then on. config is written as it is and holds the plan.
+// CreateCrawlSource creates a source of type crawl or url with the status crawling.
+// config is stored unchanged and holds the plan.
 func (db *DB) CreateCrawlSource(ctx context.Context, sourceType, name string, config any) (agent.Source, error) {
 	return db.createSource(ctx, agent.Source{Type: sourceType, Name: name, Status: agent.SourceCrawling}, config, nil)
 }
@@ -20,7 +20,7 @@ type CrawlWork struct {
 	Plan     agent.CrawlPlan
 }
 
-// CrawlWork returns the sources whose walk has not ended, oldest first.
+// CrawlWork returns the sources whose crawl has not ended, oldest first.
 func (db *DB) CrawlWork(ctx context.Context) ([]CrawlWork, error) {
 	return Read(ctx, db, func(tx *Tx) ([]CrawlWork, error) {
 		return all(tx, func(rows *sqlite.Rows) (w CrawlWork, err error) {
@@ -36,7 +36,7 @@ func (db *DB) CrawlWork(ctx context.Context) ([]CrawlWork, error) {
 	})
 }
 
-// forgetCrawl makes a source's pages those of the crawl before.
+// forgetCrawl turns a source's pages into those of the previous crawl.
 func (tx *Tx) forgetCrawl(sourceID string) error {
 	if _, err := tx.exec("DELETE FROM _pages WHERE source_id = ? AND hash = '' AND target = ''", sourceID); err != nil {
 		return err
@@ -45,9 +45,9 @@ func (tx *Tx) forgetCrawl(sourceID string) error {
 	return err
 }
 
-// crawlProgress counts pages; those that wait to be fetched, split or embedded
-// are queued. URLs in the frontier count only as far as the plan has room for
-// them, since the others are never fetched.
+// crawlProgress counts pages; those waiting to be fetched, split or embedded count
+// as queued. URLs in the frontier count only up to the plan's limit of pages, since
+// the others are never fetched.
 func (tx *Tx) crawlProgress(source agent.Source) (*agent.Progress, error) {
 	plan, err := agent.ReadCrawlPlan(source.Type, source.Config)
 	if err != nil {
@@ -68,18 +68,18 @@ func (tx *Tx) crawlProgress(source agent.Source) (*agent.Progress, error) {
 	return &p, nil
 }
 
-// Ending is the state of a walk after a write.
+// Ending is the state of a crawl after a write.
 type Ending int
 
-// The endings of a walk.
+// The endings of a crawl.
 const (
 	WalksOn    Ending = iota
-	WalkEnded         // its pages are left to be cut and embedded
-	WalkFailed        // no page could be read: the source is done, as what the crawl before knew
+	WalkEnded         // its pages remain to be split and embedded
+	WalkFailed        // no page could be read: the source is finished with the pages of the previous crawl
 )
 
-// EndCrawl ends a walk: it writes what it came to into the source's config and
-// marks the pages that vanished.
+// EndCrawl ends a crawl: it writes the results into the source's config and marks
+// the pages that have disappeared.
 func (db *DB) EndCrawl(ctx context.Context, sourceID string) (Ending, error) {
 	return Write(ctx, db, func(tx *Tx) (Ending, error) {
 		if err := tx.underWay(sourceID); err != nil {
@@ -110,8 +110,8 @@ func (tx *Tx) endWalk(sourceID string) (Ending, error) {
 	return WalkFailed, tx.finishSource(sourceID, problem)
 }
 
-// gone are the pages of the previous crawl that this one did not find again. A
-// page that failed for another reason than not existing keeps its text.
+// gone selects the pages of the previous crawl that this one did not find. A page
+// that failed for a reason other than not existing keeps its text.
 const gone = "hash <> '' AND state <> 'indexed' AND NOT (state = 'failed' AND status NOT IN (404, 410))"
 
 func (tx *Tx) endCrawl(sourceID string, failed []agent.FailedPage) error {
@@ -140,7 +140,7 @@ func (tx *Tx) endCrawl(sourceID string, failed []agent.FailedPage) error {
 	})
 }
 
-// setConfig sets fields of a crawled source's config, none of them to null.
+// setConfig sets fields of a crawled source's config, none of which may be null.
 func (tx *Tx) setConfig(sourceID string, fields map[string]any) error {
 	raw, err := json.Marshal(fields)
 	if err != nil {
@@ -154,8 +154,8 @@ func (tx *Tx) setConfig(sourceID string, fields map[string]any) error {
 	return err
 }
 
-// failedPages lists the pages that this crawl could not read; problem is that
-// of the first of them and of the skipped ones, nil if there are none.
+// failedPages lists the pages that this crawl could not read; problem is that of the
+// first failed or skipped one, nil if there is none.
 func (tx *Tx) failedPages(sourceID string) (failed []agent.FailedPage, problem *agent.SourceError, err error) {
 	type row struct {
 		agent.FailedPage

@@ -9,24 +9,24 @@ import (
 	"satchel/agent"
 )
 
-// OpenCredential is a credential with what is sealed of it.
+// OpenCredential is a credential with its secrets decrypted.
 type OpenCredential struct {
 	agent.Credential
 	Values map[string]string
 	Tokens agent.CredentialTokens // zero: none
 }
 
-// OpenCredential opens a credential by its id or name, to be used. One that
-// may not be used now is an error that says so.
+// OpenCredential decrypts a credential, given by id or name, for use. If it must not
+// be used now, the error says why.
 func (db *DB) OpenCredential(ctx context.Context, ref string) (OpenCredential, error) {
 	o, err := db.openCredential(ctx, ref)
 	if err == nil && o.Status == agent.CredentialNeedsConfirm {
-		return o, agent.Errorf(agent.CodeConflict, "the credential %s was copied with its agent and has to be confirmed before it is used", o.Name).With("credential_id", o.ID)
+		return o, agent.Errorf(agent.CodeConflict, "the credential %s was copied with its agent and must be confirmed before it can be used", o.Name).With("credential_id", o.ID)
 	}
 	return o, err
 }
 
-// OpenUnconfirmed is OpenCredential for one that need not be confirmed.
+// OpenUnconfirmed is OpenCredential for credentials that may be unconfirmed.
 func (db *DB) OpenUnconfirmed(ctx context.Context, ref string) (OpenCredential, error) {
 	return db.openCredential(ctx, ref)
 }
@@ -60,9 +60,8 @@ func (db *DB) openCredential(ctx context.Context, ref string) (OpenCredential, e
 }
 
 // PutTokens stores new tokens of a credential, which is then ready; MCP servers
-// that waited for it are due to be checked. The tokens are for the credential
-// as it was opened: if it has been changed or deleted since, the error is
-// CONFLICT.
+// waiting for it become due for a check. The tokens belong to the credential as it
+// was opened: if it has been changed or deleted since, the error is CONFLICT.
 func (db *DB) PutTokens(ctx context.Context, o OpenCredential, tokens agent.CredentialTokens, account string) error {
 	raw, err := json.Marshal(tokens)
 	if err != nil {
@@ -81,7 +80,8 @@ func (db *DB) PutTokens(ctx context.Context, o OpenCredential, tokens agent.Cred
 	})
 }
 
-// changeTokens runs fn in a write unless the credential is not as it was opened.
+// changeTokens runs fn in a write if the credential has not changed since it was
+// opened.
 func (db *DB) changeTokens(ctx context.Context, o OpenCredential, fn func(*Tx) error) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		now, err := tx.credential(o.ID)
@@ -96,7 +96,7 @@ func (db *DB) changeTokens(ctx context.Context, o OpenCredential, fn func(*Tx) e
 	return err
 }
 
-// DropTokens forgets the tokens of a credential, and a login under way.
+// DropTokens deletes the tokens of a credential and any login in progress.
 func (db *DB) DropTokens(ctx context.Context, id string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		c, err := tx.credential(id)
@@ -114,8 +114,8 @@ func (db *DB) DropTokens(ctx context.Context, id string) error {
 	return err
 }
 
-// FailCredential notes why a credential does not work. Its tokens are forgotten
-// when a person has to connect it again. The event is emitted once.
+// FailCredential notes why a credential does not work. If a person has to connect it
+// again, its tokens are deleted. The event is emitted once.
 func (db *DB) FailCredential(ctx context.Context, o OpenCredential, status agent.CredentialStatus, reason string) error {
 	return db.changeTokens(ctx, o, func(tx *Tx) error {
 		now, err := tx.credential(o.ID)
@@ -138,8 +138,7 @@ func (db *DB) FailCredential(ctx context.Context, o OpenCredential, status agent
 	})
 }
 
-// WorkCredential notes that a credential works, and whose account it is when
-// that is known.
+// WorkCredential notes that a credential works, and whose account it is if known.
 func (db *DB) WorkCredential(ctx context.Context, o OpenCredential, account string) error {
 	return db.changeTokens(ctx, o, func(tx *Tx) error {
 		_, err := tx.exec("UPDATE _credentials SET status = iif(status = 'failing', 'ready', status), last_error = '', account = iif(? <> '', ?, account), updated_at = ? WHERE id = ?",
@@ -148,8 +147,8 @@ func (db *DB) WorkCredential(ctx context.Context, o OpenCredential, account stri
 	})
 }
 
-// PutLogin stores what a login under way needs, in place of an earlier one of
-// the same credential.
+// PutLogin stores the state of a login in progress, replacing an earlier one for the
+// same credential.
 func (db *DB) PutLogin(ctx context.Context, id, login string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		if _, err := tx.credential(id); err != nil {
@@ -160,8 +159,9 @@ func (db *DB) PutLogin(ctx context.Context, id, login string) error {
 	return err
 }
 
-// TakeLogin passes the login under way of a credential to take, "" for none,
-// and stores what that returns in its place. Two calls never see the same login.
+// TakeLogin passes the login in progress of a credential to take, "" if there is
+// none, and stores what take returns in its place. Two calls never get the same
+// login.
 func (db *DB) TakeLogin(ctx context.Context, id string, take func(login string) (next string, err error)) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		login, err := tx.secret(id, loginField)

@@ -65,7 +65,7 @@ func (db *DB) Credential(ctx context.Context, ref string) (agent.Credential, err
 	})
 }
 
-// credential reads a credential without what uses it.
+// credential reads a credential without the list of its users.
 func (tx *Tx) credential(ref string) (agent.Credential, error) {
 	found, err := all(tx, scanCredential, "SELECT "+credentialColumns+" FROM _credentials WHERE id = ?1 OR name = ?1 ORDER BY id <> ?1 LIMIT 1", ref)
 	if err != nil {
@@ -77,7 +77,7 @@ func (tx *Tx) credential(ref string) (agent.Credential, error) {
 	return found[0], nil
 }
 
-// completeCredentials fills in what uses credentials, and which are locked.
+// completeCredentials fills in where credentials are used, and which are locked.
 func (tx *Tx) completeCredentials(page []agent.Credential) error {
 	references, err := tx.references(credentialReferences)
 	if err != nil {
@@ -95,8 +95,8 @@ func (tx *Tx) completeCredentials(page []agent.Credential) error {
 	return nil
 }
 
-// openCredential opens what is sealed of a credential. ok is false when it is
-// not for the credential as it is now.
+// openCredential decrypts the secrets of a credential. ok is false if they were
+// sealed for the credential in another state.
 func (tx *Tx) openCredential(c *agent.Credential) (sealed agent.SealedCredential, ok bool, err error) {
 	raw, err := tx.secret(c.ID, credentialField)
 	if err != nil || raw == "" {
@@ -117,7 +117,7 @@ func (tx *Tx) sealCredential(c *agent.Credential, values map[string]string) erro
 	return tx.putSecret(c.ID, credentialField, string(raw))
 }
 
-// CreateCredential stores a credential that was checked, and seals its secret.
+// CreateCredential stores a validated credential and seals its secret.
 func (db *DB) CreateCredential(ctx context.Context, c agent.Credential, values map[string]string) (agent.Credential, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Credential, error) {
 		c := c
@@ -170,9 +170,9 @@ func credentialTaken(err error, name string) error {
 	return agent.Errorf(agent.CodeConflict, "a credential of this name already exists").With("field", "name").With("name", name)
 }
 
-// UpdateCredential changes a credential. check is given it as it will be, with
-// the secret that it will have; values are a new secret, nil for the one that is
-// stored. Another place to send it to needs the secret again.
+// UpdateCredential changes a credential. check is given its new state and the secret
+// that it will have; values are a new secret, or nil to keep the stored one. Sending
+// it to another place requires the secret again.
 func (db *DB) UpdateCredential(ctx context.Context, ref string, change agent.CredentialChange, check func(*agent.Credential, map[string]string) error) (agent.Credential, error) {
 	updated, err := Write(ctx, db, func(tx *Tx) (agent.Credential, error) {
 		c, err := tx.credential(ref)
@@ -192,7 +192,7 @@ func (db *DB) UpdateCredential(ctx context.Context, ref string, change agent.Cre
 		} else if err != nil && !errors.Is(err, errLocked) {
 			return c, err
 		} else if err != nil || !same && len(values) > 0 {
-			return c, agent.Invalid("secret", "must be given again, for the type, the hosts or the addresses change")
+			return c, agent.Invalid("secret", "must be given again, because the type, the hosts or the addresses change")
 		}
 		if err := check(&c, values); err != nil {
 			return c, err
@@ -205,8 +205,8 @@ func (db *DB) UpdateCredential(ctx context.Context, ref string, change agent.Cre
 	return db.Credential(ctx, updated.ID)
 }
 
-// storeCredential writes a changed credential. One that was sealed again, or that
-// is another client, loses its tokens.
+// storeCredential writes a changed credential. If it was sealed again, or is now
+// another client, its tokens are deleted.
 func (tx *Tx) storeCredential(c, before agent.Credential, values map[string]string, resealed bool) (agent.Credential, error) {
 	if resealed {
 		if err := tx.sealCredential(&c, values); err != nil {
@@ -230,7 +230,7 @@ func (tx *Tx) storeCredential(c, before agent.Credential, values map[string]stri
 	return c, tx.audit("credential updated", map[string]any{"credential_id": c.ID, "name": c.Name})
 }
 
-// DeleteCredential removes a credential that nothing names any more.
+// DeleteCredential removes a credential that is no longer used anywhere.
 func (db *DB) DeleteCredential(ctx context.Context, ref string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		c, err := tx.credential(ref)
@@ -252,7 +252,7 @@ func (db *DB) DeleteCredential(ctx context.Context, ref string) error {
 	return err
 }
 
-// ConfirmCredential lets a credential be used that was copied with its agent.
+// ConfirmCredential allows the use of a credential that was copied with its agent.
 func (db *DB) ConfirmCredential(ctx context.Context, ref string) (agent.Credential, error) {
 	c, err := Write(ctx, db, func(tx *Tx) (agent.Credential, error) {
 		c, err := tx.credential(ref)

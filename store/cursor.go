@@ -10,10 +10,10 @@ import (
 	"satchel/agent"
 )
 
-// Cursor is a place in a list: behind the record with these values of the keys
-// that the list is sorted by.
+// Cursor is a position in a list: after the record with these values of the list's
+// sort keys.
 type Cursor struct {
-	Order  string `json:"order"` // of what list it is a place
+	Order  string `json:"order"` // of the list that it belongs to
 	Values []any  `json:"values"`
 }
 
@@ -21,14 +21,14 @@ type Cursor struct {
 func (c *Cursor) String() string {
 	raw, err := json.Marshal(c)
 	if err != nil {
-		return "" // not of texts and numbers
+		return "" // other values than strings and numbers
 	}
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// ParseCursor reads what String returned.
+// ParseCursor parses what String returned.
 func ParseCursor(text string) (*Cursor, error) {
-	invalid := agent.Invalid("cursor", "must be the cursor that a page of this list ended with")
+	invalid := agent.Invalid("cursor", "must be a cursor returned with a page of this list")
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
 		return nil, invalid
@@ -57,10 +57,10 @@ func notScalar(v any) bool {
 	return true
 }
 
-// checkCursor refuses a cursor of a list that is sorted otherwise.
+// checkCursor refuses a cursor of a list with another order.
 func checkCursor(keys []sortKey, c *Cursor) error {
 	if c != nil && (c.Order != orderOf(keys) || len(c.Values) != len(keys)) {
-		return agent.Invalid("cursor", "is of a list that is sorted otherwise")
+		return agent.Invalid("cursor", "belongs to a list with a different order")
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func orderOf(keys []sortKey) string {
 	return strings.Join(parts, ",")
 }
 
-// cursor returns the place behind a record.
+// cursor returns the position after a record.
 func (l listing[T]) cursor(keys []sortKey, record T) (*Cursor, error) {
 	raw, err := json.Marshal(record)
 	if err != nil {

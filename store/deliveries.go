@@ -12,8 +12,8 @@ import (
 	"satchel/store/sqlite"
 )
 
-// MaxPending bounds the deliveries that wait for one subscription. What comes
-// on top fails at once, and can be delivered manually.
+// MaxPending limits the deliveries waiting for one subscription. Further ones fail
+// immediately and can be delivered manually.
 const MaxPending = 10_000
 
 const deliveryColumns = "id, event, event_id, webhook_id, attempt, status, response_status, duration_ms, error, next_attempt_at, created_at"
@@ -31,8 +31,8 @@ func scanDelivery(rows *sqlite.Rows) (d agent.Delivery, err error) {
 	return d, rows.Scan(&d.ID, &d.Event, &d.EventID, &d.WebhookID, &d.Attempt, &d.Status, &d.ResponseStatus, &d.DurationMS, &d.Error, &d.NextAttemptAt, &d.CreatedAt)
 }
 
-// Deliveries lists the deliveries of a subscription, newest first, of any of
-// the states named.
+// Deliveries lists the deliveries of a subscription in any of the given states,
+// newest first.
 func (db *DB) Deliveries(ctx context.Context, webhookID string, states []string, p Page) ([]agent.Delivery, int, error) {
 	var total int
 	page, err := Read(ctx, db, func(tx *Tx) (page []agent.Delivery, err error) {
@@ -84,16 +84,16 @@ func (tx *Tx) delivery(webhookID, id string) (agent.Delivery, error) {
 	return found[0], nil
 }
 
-// EnqueueDeliveries makes a delivery, due at once, of each event for each
-// active subscription that wants it and was active when it happened. An event
-// that has its deliveries already gets no others. It returns how many it made.
+// EnqueueDeliveries creates a delivery, due immediately, of each event for each
+// active subscription that wants it and was active when it happened. Events that
+// already have deliveries get no others. It returns how many it created.
 func (db *DB) EnqueueDeliveries(ctx context.Context, events []agent.Event, now agent.Time) (int, error) {
 	wanted, err := Read(ctx, db, func(tx *Tx) ([]pendingDelivery, error) { return tx.pendingDeliveries(events) })
 	if err != nil || len(wanted) == 0 {
 		return 0, err
 	}
 	return Write(ctx, db, func(tx *Tx) (int, error) {
-		wanted, err := tx.pendingDeliveries(events) // one may have been switched off since
+		wanted, err := tx.pendingDeliveries(events) // a subscription may have been switched off since
 		made := 0
 		for i := 0; err == nil && i < len(wanted); i++ {
 			var n int
@@ -104,7 +104,7 @@ func (db *DB) EnqueueDeliveries(ctx context.Context, events []agent.Event, now a
 	})
 }
 
-// pendingDelivery are the events that a subscription has to receive.
+// pendingDelivery holds the events that a subscription is to receive.
 type pendingDelivery struct {
 	webhookID string
 	events    []agent.Event
@@ -141,7 +141,7 @@ func (tx *Tx) pendingDeliveries(events []agent.Event) ([]pendingDelivery, error)
 	return wanted, nil
 }
 
-// enqueue makes the deliveries of one subscription.
+// enqueue creates the deliveries of one subscription.
 func (tx *Tx) enqueue(w pendingDelivery, now agent.Time) (int, error) {
 	var waiting int
 	if err := tx.value(&waiting, "SELECT count(*) FROM _deliveries WHERE webhook_id = ? AND status = 'pending'", w.webhookID); err != nil {
@@ -170,7 +170,7 @@ func (tx *Tx) enqueue(w pendingDelivery, now agent.Time) (int, error) {
 	return made, nil
 }
 
-// EventBody is the JSON that is delivered of an event.
+// EventBody returns the JSON body in which an event is delivered.
 func EventBody(e agent.Event, agentID string) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -186,7 +186,7 @@ func (tx *Tx) insertDelivery(d agent.Delivery, body []byte, chain agent.Chain) (
 		d.ID, d.Event, d.EventID, d.WebhookID, d.Attempt, d.Status, d.ResponseStatus, d.DurationMS, d.Error, d.NextAttemptAt, d.CreatedAt, string(body), chain.Depth, chain.Root)
 }
 
-// NoteDelivery stores a delivery that was tried outside the queue.
+// NoteDelivery stores a delivery that was attempted outside the queue.
 func (db *DB) NoteDelivery(ctx context.Context, d agent.Delivery, body []byte) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		_, err := tx.insertDelivery(d, body, agent.Chain{})
@@ -195,7 +195,7 @@ func (db *DB) NoteDelivery(ctx context.Context, d agent.Delivery, body []byte) e
 	return err
 }
 
-// Due are the deliveries of one subscription that are due, in that order.
+// Due lists the deliveries of one subscription that are due, in that order.
 type Due struct {
 	WebhookID string
 	URL       string
@@ -229,17 +229,17 @@ func (db *DB) DueDeliveries(ctx context.Context, now agent.Time, limit int) (due
 	return due, next, err
 }
 
-// Outgoing is a delivery with all that a try needs.
+// Outgoing is a delivery with everything needed for an attempt.
 type Outgoing struct {
 	agent.Delivery
 	URL     string
-	Failing bool     // the last try to this subscription failed
+	Failing bool     // the last attempt for this subscription failed
 	Secrets []string // to sign with; none: missing, or encrypted with another master key
 	Body    []byte
 	Chain   agent.Chain // of the executions that led to the event
 }
 
-// Outgoing reads a delivery to try it at now; nil when it is not due.
+// Outgoing reads a delivery to attempt at now; nil if it is not due.
 func (db *DB) Outgoing(ctx context.Context, id string, now agent.Time) (*Outgoing, error) {
 	return Read(ctx, db, func(tx *Tx) (*Outgoing, error) {
 		found, err := all(tx, func(rows *sqlite.Rows) (o *Outgoing, err error) {
@@ -258,14 +258,14 @@ func (db *DB) Outgoing(ctx context.Context, id string, now agent.Time) (*Outgoin
 	})
 }
 
-// Attempt is the outcome of one try of a delivery.
+// Attempt is the outcome of one attempt of a delivery.
 type Attempt struct {
 	DeliveryID, WebhookID string
 	At                    agent.Time
-	Status                int // of HTTP; 0 without an answer
+	Status                int // of HTTP; 0 without a response
 	Duration              time.Duration
 	Error                 string     // empty: delivered
-	Next                  agent.Time // when it is tried again; zero: not
+	Next                  agent.Time // time of the next attempt; zero for none
 	Gone                  bool       // the target wants no more deliveries
 }
 
@@ -295,13 +295,13 @@ func (db *DB) EndAttempt(ctx context.Context, a Attempt) (off bool, err error) {
 			return false, err
 		}
 		if done.Changes == 0 {
-			return false, err // it has been deleted or switched off since
+			return false, err // deleted or switched off in the meantime
 		}
 		return tx.noteAttempt(a, status, state)
 	})
 }
 
-// noteAttempt keeps the subscription's own account of its deliveries.
+// noteAttempt updates the subscription's own record of its deliveries.
 func (tx *Tx) noteAttempt(a Attempt, status *int, state agent.DeliveryStatus) (off bool, err error) {
 	if state == agent.DeliveryDelivered {
 		_, err := tx.exec("UPDATE webhooks SET failure_count = 0, last_delivery_at = ?1, last_success_at = ?1, last_status = ?2 WHERE id = ?3",
@@ -330,8 +330,8 @@ func (tx *Tx) noteAttempt(a Attempt, status *int, state agent.DeliveryStatus) (o
 	return true, tx.log(agent.LevelWarn, "webhooks", "a subscription was switched off: "+why, map[string]any{"webhook_id": a.WebhookID})
 }
 
-// Redeliver makes a delivery due again, with all its tries and under the same
-// webhook-id. The subscription must be active.
+// Redeliver makes a delivery due again, with a full number of attempts and under the
+// same webhook-id. The subscription must be active.
 func (db *DB) Redeliver(ctx context.Context, webhookID, id string, now agent.Time) (agent.Delivery, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Delivery, error) {
 		w, err := tx.webhook(webhookID)

@@ -85,8 +85,8 @@ func examineKeys(path string, given [][]byte) (keyring, agent.Finding) {
 	return ring, finding
 }
 
-// examine reads one agent's file whole. What looks wrong while someone writes
-// the file is looked at again.
+// examine reads one agent's file completely. If something looks wrong while the file
+// is being written, it checks again.
 func (f *Folder) examine(id string) agent.Finding {
 	before := f.stamp(id)
 	finding := f.examineOnce(id)
@@ -124,7 +124,7 @@ func (f *Folder) examineOnce(id string) agent.Finding {
 	return f.describe(c, finding)
 }
 
-// describe says what there is to know of a file that is not damaged.
+// describe fills in the finding about a file that is not damaged.
 func (f *Folder) describe(c *conn, finding agent.Finding) agent.Finding {
 	var version int
 	r, err := readRow(c)

@@ -22,7 +22,7 @@ func scanDownload(rows *sqlite.Rows) (d agent.Download, err error) {
 	return d, rows.Scan(&d.ID, &d.SessionID, &d.Name, &d.URL, &d.Size, &d.Status, &d.Error, &d.CreatedAt)
 }
 
-// Downloads lists what pages gave out, newest first; sessionID narrows it to
+// Downloads lists files downloaded by pages, newest first; sessionID limits it to
 // one session unless it is "".
 func (db *DB) Downloads(ctx context.Context, sessionID string, p Page) ([]agent.Download, int, error) {
 	f := filter{indexed: sessionID == ""}
@@ -33,8 +33,8 @@ func (db *DB) Downloads(ctx context.Context, sessionID string, p Page) ([]agent.
 	return listPage(ctx, db, downloadListing, f, p)
 }
 
-// CreateDownload keeps a download with its bytes, which came by ReceiveFile;
-// file is nil when it failed. The oldest downloads make room.
+// CreateDownload stores a download, whose bytes ReceiveFile took; file is nil if it
+// failed. The oldest downloads are deleted to make room.
 func (db *DB) CreateDownload(ctx context.Context, d agent.Download, file *Upload) (agent.Download, error) {
 	upload := ""
 	if file != nil {
@@ -58,7 +58,7 @@ func (db *DB) CreateDownload(ctx context.Context, d agent.Download, file *Upload
 	return made, err
 }
 
-// DownloadFile finds the bytes of a download.
+// DownloadFile returns the bytes of a download.
 func (db *DB) DownloadFile(ctx context.Context, id string) (File, error) {
 	return Read(ctx, db, func(tx *Tx) (File, error) {
 		f := File{db: db, MediaType: "application/octet-stream"}

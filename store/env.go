@@ -9,8 +9,8 @@ import (
 	"satchel/agent/egress"
 )
 
-// Env is what every background part of the program is given. Each part's
-// Options embed it.
+// Env is what every background part of the program needs. Each part's Options embed
+// it.
 type Env struct {
 	Folder  *Folder
 	Allow   []netip.Prefix // private ranges that outbound requests may reach
@@ -18,7 +18,7 @@ type Env struct {
 	Version string         // of the program, for the User-Agent
 	Log     *slog.Logger   // nil: slog.Default(), see Logger
 
-	// Credentials finds an agent's credential by its name or id; nil: there are
+	// Credentials finds an agent's credential by its name or id; nil if there are
 	// none.
 	Credentials CredentialFinder
 }
@@ -27,7 +27,7 @@ type Env struct {
 // attached to requests.
 type CredentialFinder func(ctx context.Context, db *DB, ref string) (egress.Credential, error)
 
-// Find returns a credential; nil when ref is empty.
+// Find returns a credential, or nil if ref is empty.
 func (f CredentialFinder) Find(ctx context.Context, db *DB, ref string) (egress.Credential, error) {
 	switch {
 	case ref == "":
@@ -38,7 +38,7 @@ func (f CredentialFinder) Find(ctx context.Context, db *DB, ref string) (egress.
 	return f(ctx, db, ref)
 }
 
-// Logger returns the log to write to.
+// Logger returns the logger to use.
 func (e Env) Logger() *slog.Logger {
 	if e.Log == nil {
 		return slog.Default()

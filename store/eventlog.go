@@ -8,24 +8,24 @@ import (
 	"satchel/agent"
 )
 
-// EventFilter specifies which events of the outbox are wanted; zero fields do not count.
+// EventFilter selects events of the outbox; empty fields select all.
 type EventFilter struct {
 	Types     []string // names, or patterns such as "workflow.*"
 	From, To  agent.Time
-	Search    string // a part of the data, in JSON
+	Search    string // a substring of the data as JSON
 	GatewayID string // of the gateway that the event is about
 	Before    int64  // only events with smaller numbers
 }
 
 // Bounds of one page of events.
 const (
-	eventWindow   = 20_000  // numbers that are looked at
+	eventWindow   = 20_000  // numbers that are examined
 	maxEventBytes = 4 << 20 // of data
 )
 
-// EventLog returns up to limit events of the outbox, newest first, and the
-// Before of the next page; 0 at the end. A page may be short, or empty, with
-// more behind it: it looks at a bounded part of the outbox.
+// EventLog returns up to limit events of the outbox, newest first, and the value of
+// Before for the next page, 0 at the end. A page can be short or even empty although
+// more follow, since only a limited part of the outbox is examined.
 func (db *DB) EventLog(ctx context.Context, f EventFilter, limit int) (events []agent.Event, next int64, err error) {
 	events, err = Read(ctx, db, func(tx *Tx) ([]agent.Event, error) {
 		low, high, err := tx.eventRange(f)
@@ -50,8 +50,8 @@ func (db *DB) EventLog(ctx context.Context, f EventFilter, limit int) (events []
 	return events, next, err
 }
 
-// eventRange returns the numbers that the times and the cursor of a filter
-// allow: from low up to, not including, high.
+// eventRange returns the range of numbers, from low up to but not including high,
+// that a filter's times and cursor allow.
 func (tx *Tx) eventRange(f EventFilter) (low, high int64, err error) {
 	if err := tx.value(&low, "SELECT coalesce(min(seq), 0) FROM _events"); err != nil {
 		return 0, 0, err
@@ -76,9 +76,8 @@ func (tx *Tx) eventRange(f EventFilter) (low, high int64, err error) {
 	return low, high, nil
 }
 
-// firstEventAt returns the number of the first event at or after a time, among
-// those from low to high; high if there is none. Numbers are in the order of
-// times.
+// firstEventAt returns the number of the first event at or after a time, among those
+// from low to high; high if there is none. Numbers are in chronological order.
 func (tx *Tx) firstEventAt(at agent.Time, low, high int64) (int64, error) {
 	for low < high {
 		middle := low + (high-low)/2
@@ -119,7 +118,7 @@ func matchingEvents(patterns []string) []string {
 	return names
 }
 
-// cutEvents leaves out the last events of a page whose data is too long in all.
+// cutEvents drops events from the end of a page whose data is too long in total.
 func cutEvents(events []agent.Event) (kept []agent.Event, cut bool) {
 	size := 0
 	for i, e := range events {

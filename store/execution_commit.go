@@ -9,17 +9,17 @@ import (
 	"satchel/agent"
 )
 
-// ExecutionStep is what one step of an execution writes, all of it or nothing.
+// ExecutionStep is what one step of an execution writes atomically.
 type ExecutionStep struct {
 	Execution      *agent.Execution
 	Name           string             // of the workflow, for events
-	New            bool               // the execution's row is not there yet
+	New            bool               // the execution has no row yet
 	IdempotencyKey string             // with New, as in StartedExecution
-	Begin          bool               // it runs from now on
+	Begin          bool               // it starts running
 	Results        []agent.NodeResult // the outcome of nodes
-	Waits          []Wait             // nodes that wait from now on
-	Unwaits        []WaitEnd          // nodes that wait no more, since their results do not matter
-	Suspended      bool               // only waits are left
+	Waits          []Wait             // nodes that start waiting
+	Unwaits        []WaitEnd          // nodes that stop waiting, since their results no longer matter
+	Suspended      bool               // only waits remain
 	Waiting        int                // how many, with Suspended
 	Children       []StartedExecution // executions that it starts
 }
@@ -28,7 +28,7 @@ type ExecutionStep struct {
 type StartedExecution struct {
 	*agent.Execution
 	Name           string // of its workflow
-	IdempotencyKey string // a second one with the same key is not entered
+	IdempotencyKey string // a second one with the same key is not inserted
 	// Replay identifies the start for signature.MaxAge: within that time,
 	// another start with the same value is refused.
 	Replay string
@@ -40,9 +40,9 @@ var ErrEnded = errors.New("the execution has ended")
 // ErrRepeated is returned if an execution with the same idempotency key exists.
 var ErrRepeated = errors.New("an execution with this idempotency key exists")
 
-// CommitExecution writes a step of an execution. ended is a wait in another
-// execution that this one's end has ended. ErrEnded: it had ended already, and
-// nothing was written.
+// CommitExecution writes a step of an execution. ended are waits in other executions
+// that ended because this one did. If the execution has already ended, the error is
+// ErrEnded and nothing is written.
 func (db *DB) CommitExecution(ctx context.Context, p ExecutionStep) (ended []WaitEnd, err error) {
 	var journal string
 	if len(p.Results) > 0 {
@@ -60,7 +60,8 @@ func (db *DB) CommitExecution(ctx context.Context, p ExecutionStep) (ended []Wai
 	})
 }
 
-// commitExecution writes a step; its journal and its events are JSON already.
+// commitExecution writes a step whose journal and events are already encoded as
+// JSON.
 func (tx *Tx) commitExecution(p ExecutionStep, journal string, events executionEvents) ([]WaitEnd, error) {
 	if err := tx.saveExecution(p); err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func (tx *Tx) commitExecution(p ExecutionStep, journal string, events executionE
 }
 
 // settleWaits deletes the waits of an execution that has ended. A suspended
-// execution is left awake if one of its waits has ended since.
+// execution stays awake if one of its waits has ended in the meantime.
 func (tx *Tx) settleWaits(p ExecutionStep, over bool) (err error) {
 	if over && !p.New {
 		if err := tx.settleSeen(p.Execution.ID, p.Execution.Status); err != nil {
@@ -115,8 +116,8 @@ func (tx *Tx) settleWaits(p ExecutionStep, over bool) (err error) {
 	return err
 }
 
-// saveExecution brings the execution's row up to date, or finds that it has
-// ended by another hand.
+// saveExecution updates the execution's row, or finds that it has been ended by
+// something else.
 func (tx *Tx) saveExecution(p ExecutionStep) error {
 	e := p.Execution
 	if p.New {
@@ -150,8 +151,8 @@ func (tx *Tx) saveExecution(p ExecutionStep) error {
 	return nil
 }
 
-// isRunning is answered by an index alone: the row holds the input, which may be
-// large.
+// isRunning is answered from an index alone, because the row contains the input,
+// which may be large.
 const isRunning = `SELECT EXISTS (SELECT 1 FROM executions INDEXED BY executions_unfinished
 	WHERE status IN ('queued','running') AND status = 'running' AND suspended IN (0,1) AND workflow_id = ? AND id = ?)`
 
@@ -240,7 +241,8 @@ func (tx *Tx) endParentsWait(e *agent.Execution) ([]WaitEnd, error) {
 	return ended, nil
 }
 
-// ResultOf is the result of a node that waited for an execution which ended.
+// ResultOf returns the result of a node that waited for an execution, which has
+// ended.
 func (w *Wait) ResultOf(e *agent.Execution, now agent.Time) agent.NodeResult {
 	r := w.Result()
 	r.Status, r.DurationMS = agent.NodeSuccess, float64(now.Sub(w.StartedAt.Time).Milliseconds())

@@ -7,16 +7,17 @@ import (
 	"satchel/agent"
 )
 
-// maxEventValue is the longest input or output that an event carries.
+// maxEventValue limits the length of an input or output in an event.
 const maxEventValue = 64 << 10
 
-// eventsOfEnd are the events about an end.
+// eventsOfEnd are the events for each way an execution can end.
 var eventsOfEnd = map[agent.ExecutionStatus]string{
 	agent.ExecutionComplete: agent.EventWorkflowComplete, agent.ExecutionErrored: agent.EventWorkflowErrored,
 	agent.ExecutionTerminated: agent.EventWorkflowTerminated,
 }
 
-// transition is what happened to an execution; both for one of pure nodes.
+// transition is what happened to an execution; an execution of pure nodes begins and
+// ends in one transition.
 type transition struct{ began, ended bool }
 
 // executionEvents are the events of a transition as JSON; "" for none.

@@ -8,18 +8,18 @@ import (
 	"satchel/store/sqlite"
 )
 
-// TestGraph is what a test goes by in place of a version of its workflow.
+// TestGraph is what a test runs in place of a version of its workflow.
 type TestGraph struct {
 	Nodes []agent.RawNode
 	Edges []agent.RawEdge
 	Plan  json.RawMessage // how much of it runs, and with which outputs; see flow
 }
 
-// keptTests is how many tests of a workflow are kept.
+// keptTests is how many tests are kept per workflow.
 const keptTests = 20
 
-// EnterTest writes an execution that tests a graph which is not saved, and
-// forgets the oldest tests of its workflow that have ended.
+// EnterTest inserts an execution that tests a graph which has not been saved, and
+// deletes the workflow's oldest finished tests.
 func (db *DB) EnterTest(ctx context.Context, x *agent.Execution, g TestGraph) error {
 	nodes, edges, _, err := writeGraph(&agent.Workflow{Nodes: g.Nodes, Edges: g.Edges})
 	if err != nil {

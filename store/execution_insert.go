@@ -9,8 +9,8 @@ import (
 	"satchel/store/sqlite"
 )
 
-// InsertExecutions writes executions that begin or queue. entered reports which of them
-// were: one whose idempotency key or replay is known is not.
+// InsertExecutions inserts executions that begin or queue. entered reports which
+// were inserted: those with a known idempotency key or replay are not.
 func (db *DB) InsertExecutions(ctx context.Context, started []StartedExecution) (entered []bool, err error) {
 	return Write(ctx, db, func(tx *Tx) ([]bool, error) {
 		tx.takesOn(workExecutions)
@@ -41,8 +41,8 @@ func (db *DB) InsertExecutions(ctx context.Context, started []StartedExecution) 
 	})
 }
 
-// RetryExecution enters an execution that repeats another, with the results
-// that it takes over.
+// RetryExecution inserts an execution that repeats another, reusing the given
+// results of it.
 func (db *DB) RetryExecution(ctx context.Context, s StartedExecution, results []agent.NodeResult) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		tx.takesOn(workExecutions)
@@ -62,8 +62,8 @@ func (db *DB) RetryExecution(ctx context.Context, s StartedExecution, results []
 	return err
 }
 
-// executionOf returns the execution of an idempotency key, or of a replay
-// within signature.MaxAge; "" for none.
+// executionOf returns the execution with an idempotency key, or with a replay within
+// signature.MaxAge; "" if there is none.
 func (tx *Tx) executionOf(key, replay string) (id string, err error) {
 	if key != "" {
 		if err = tx.value(&id, "SELECT id FROM executions WHERE idempotency_key = ? AND idempotency_key <> ''", key); !errors.Is(err, sqlite.ErrNoRows) {
@@ -81,8 +81,8 @@ func (tx *Tx) executionOf(key, replay string) (id string, err error) {
 	return id, err
 }
 
-// noteReplay remembers what an execution was started by, and forgets what is
-// no replay any more.
+// noteReplay remembers what started an execution and forgets what is too old to
+// count as a replay.
 func (tx *Tx) noteReplay(replay, executionID string) error {
 	if replay == "" {
 		return nil
@@ -94,7 +94,7 @@ func (tx *Tx) noteReplay(replay, executionID string) error {
 	return err
 }
 
-// ExecutionOf finds the execution of an idempotency key or a replay; see
+// ExecutionOf finds the execution with an idempotency key or a replay; see
 // StartedExecution.
 func (db *DB) ExecutionOf(ctx context.Context, key, replay string) (string, error) {
 	id, err := Read(ctx, db, func(tx *Tx) (string, error) { return tx.executionOf(key, replay) })

@@ -6,8 +6,8 @@ import (
 	"satchel/agent"
 )
 
-// Terminate ends an execution that has not ended, and those that its nodes
-// wait for. It returns all that it ended, the one that was named first, and the
+// Terminate ends an execution that has not ended, and those that its nodes are
+// waiting for. It returns all executions that it ended, the given one first, and the
 // waits in other executions that this ended.
 func (db *DB) Terminate(ctx context.Context, id string) (terminated []agent.Execution, resumed []WaitEnd, err error) {
 	terminated, err = Write(ctx, db, func(tx *Tx) ([]agent.Execution, error) {

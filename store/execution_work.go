@@ -8,8 +8,8 @@ import (
 	"satchel/store/sqlite"
 )
 
-// WorkingExecution is an execution as it is loaded to continue: with the graph
-// of its version.
+// WorkingExecution is an execution loaded to continue, with the graph of its
+// version.
 type WorkingExecution struct {
 	agent.Execution
 	Workflow agent.Workflow
@@ -44,11 +44,11 @@ func (db *DB) WorkingExecution(ctx context.Context, id string) (WorkingExecution
 	})
 }
 
-// ExecutionWork is what an agent's executions have to do.
+// ExecutionWork is the pending work of an agent's executions.
 type ExecutionWork struct {
-	Running []string       // those that are awake, oldest first
+	Running []string       // those not suspended, oldest first
 	Queued  map[string]int // by workflow
-	Due     []Wait         // that have come to their end, the longest due first
+	Due     []Wait         // those that have ended or timed out, the longest due first
 	Next    agent.Time     // when the next of the other waits times out; zero: never
 }
 
@@ -108,8 +108,8 @@ func (tx *Tx) executionWork(now agent.Time, limit int) (w ExecutionWork, err err
 	return w, tx.value(&w.Next, "SELECT min(due_at) FROM _waits WHERE due_at > ?"+notPaused, now)
 }
 
-// BeginQueued begins the execution of a workflow that has been queued longest,
-// and returns its id, or "" if there is none.
+// BeginQueued begins the execution of a workflow that has been queued longest and
+// returns its id; "" if there is none.
 func (db *DB) BeginQueued(ctx context.Context, workflowID string) (string, error) {
 	return Write(ctx, db, func(tx *Tx) (string, error) {
 		tx.takesOn(workExecutions)

@@ -38,16 +38,16 @@ func scanExecution(rows *sqlite.Rows) (e agent.Execution, err error) {
 	return e, nil
 }
 
-// ExecutionFilter narrows the list of executions; empty fields do not narrow.
+// ExecutionFilter selects executions; empty fields select all.
 type ExecutionFilter struct {
 	WorkflowID string
 	Statuses   []string
 	Triggers   []string
 	ContactID  string // the contact of its input
-	Tests      bool   // too, without Triggers
+	Tests      bool   // include tests, if Triggers is empty
 }
 
-// Executions lists executions, newest first, and how many there are in all.
+// Executions lists executions, newest first, and returns their total number.
 func (db *DB) Executions(ctx context.Context, ef ExecutionFilter, p Page) ([]agent.Execution, int, error) {
 	var total int
 	page, err := Read(ctx, db, func(tx *Tx) (page []agent.Execution, err error) {
@@ -74,15 +74,15 @@ func (db *DB) Executions(ctx context.Context, ef ExecutionFilter, p Page) ([]age
 	return page, total, err
 }
 
-// Executions that have ended, and those that have not, as partial indexes name
-// them.
+// Conditions for executions that have ended and for those that have not, as in the
+// partial indexes.
 const (
 	executionEnded      = "status IN ('complete','errored','terminated')"
 	executionUnfinished = "status IN ('queued','running')"
 )
 
-// filter returns the conditions of a list in an order; with tests it takes those
-// in as the others.
+// filter returns the conditions for a list in an order. With tests, they are
+// included like the others.
 func (ef ExecutionFilter) filter(order []Order, tests bool) (f filter) {
 	if ef.WorkflowID != "" {
 		f.in("workflow_id", ef.WorkflowID)
@@ -134,8 +134,8 @@ func textsOf[T ~string](values []T) []string {
 	return out
 }
 
-// Execution reads an execution with the outcome of its nodes so far, in the
-// order in which they ended; those that wait come last.
+// Execution reads an execution with the results of its nodes so far, in the order in
+// which they ended; nodes that are waiting come last.
 func (db *DB) Execution(ctx context.Context, id string) (agent.Execution, []agent.NodeResult, error) {
 	var results []agent.NodeResult
 	e, err := Read(ctx, db, func(tx *Tx) (agent.Execution, error) {
@@ -166,14 +166,14 @@ func (tx *Tx) execution(id string) (agent.Execution, error) {
 	return one(tx, scanExecution, "execution", "SELECT "+executionColumns+" FROM executions WHERE id = ?", id)
 }
 
-// journalled is a node result as the journal keeps it.
+// journalled is a node result in the form of the journal.
 type journalled struct {
 	agent.NodeResult
 	Items json.RawMessage `json:"items,omitempty"`
 }
 
-// journal reads the outcome of an execution's nodes. A node that began and
-// ended is there by its end only.
+// journal reads the results of an execution's nodes. A node that began and ended is
+// listed only once, at its end.
 func (tx *Tx) journal(id string) ([]agent.NodeResult, error) {
 	rows, err := all(tx, func(rows *sqlite.Rows) (part []journalled, err error) {
 		var raw sqlite.RawBytes
@@ -199,7 +199,7 @@ func (tx *Tx) journal(id string) ([]agent.NodeResult, error) {
 				if j.NodeResult.Items == nil {
 					j.NodeResult.Items = results[i].Items
 				}
-				results[i].NodeID = "" // it stands where it ended
+				results[i].NodeID = "" // it is listed where it ended
 			}
 			began[at] = len(results)
 			results = append(results, j.NodeResult)
@@ -208,8 +208,8 @@ func (tx *Tx) journal(id string) ([]agent.NodeResult, error) {
 	return slices.DeleteFunc(results, func(r agent.NodeResult) bool { return r.NodeID == "" }), nil
 }
 
-// WorkflowText is a workflow as stored: what has to be read for
-// each execution, to be compared with what was made of it before.
+// WorkflowText is a workflow as stored, which is read for each execution and
+// compared with what was compiled from it before.
 type WorkflowText struct {
 	ID, Name               string
 	Nodes, Edges, Settings string
@@ -223,16 +223,15 @@ func (t *WorkflowText) Workflow() (agent.Workflow, error) {
 	return w, readGraph(&w, []byte(t.Nodes), []byte(t.Edges), []byte(t.Settings))
 }
 
-// NewExecution is what an execution starts from.
+// NewExecution is what is needed to start an execution.
 type NewExecution struct {
 	Text     WorkflowText
 	Contact  json.RawMessage // the requested contact; nil if it does not exist
-	Repeated bool            // there is an execution of the idempotency key; the rest is empty then
+	Repeated bool            // an execution with the idempotency key exists; the rest is empty
 }
 
-// NewExecution reads a workflow to execute, a contact unless contactID is
-// empty, and whether an idempotency key, unless that is empty, has already
-// started an execution.
+// NewExecution reads a workflow to execute, a contact unless contactID is empty, and
+// whether key, unless it is empty, has already started an execution.
 func (db *DB) NewExecution(ctx context.Context, workflowID, contactID, key string) (n NewExecution, err error) {
 	if contactID == "" && key == "" {
 		n.Text, err = ReadOne(ctx, db, func(tx *Tx) (WorkflowText, error) { return tx.workflowText(workflowID) })
@@ -268,7 +267,7 @@ func (tx *Tx) workflowText(id string) (t WorkflowText, err error) {
 
 func scanID(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) }
 
-// Retention of executions that have ended, beside the agent's retention_days.
+// Retention of executions that have ended, in addition to the agent's retention_days.
 const maxExecutions = 200_000
 
 const (

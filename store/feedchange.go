@@ -7,20 +7,20 @@ import (
 	"satchel/agent"
 )
 
-// SourceChange is a change of a source.
+// SourceChange is a change to a source.
 type SourceChange struct {
-	Name *string // nil: as it is
+	Name *string // nil: unchanged
 
-	// Config, if not nil, replaces the config of a source of type database or
-	// api. Secrets are the new ones, by the names of the fields that Config
-	// shows masked; of the stored ones, those named in Keep are kept.
+	// Config, if not nil, replaces the config of a source of type database or api.
+	// Secrets are the new ones, by the names of the fields that Config shows masked;
+	// the stored ones named in Keep are kept.
 	Config  any
 	Secrets map[string]string
 	Keep    []string
 }
 
-// UpdateSource changes a source. Its config cannot be changed while it is
-// worked on: CONFLICT.
+// UpdateSource changes a source. Its config cannot be changed while the source is
+// being processed: CONFLICT.
 func (db *DB) UpdateSource(ctx context.Context, id string, change SourceChange) (agent.Source, error) {
 	if change.Name != nil {
 		if err := agent.CheckSourceName(*change.Name); err != nil {
@@ -64,7 +64,7 @@ func (tx *Tx) changeConfig(s agent.Source, change SourceChange) error {
 	if err := unmarshalInto(rawJSON(raw), &given); err != nil {
 		return err
 	}
-	delete(config, "body") // the one field that is left out when it is empty
+	delete(config, "body") // the only field that is omitted when empty
 	for name, value := range given {
 		config[name] = value
 	}

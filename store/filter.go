@@ -9,17 +9,17 @@ import (
 // filter collects the conditions of a list.
 type filter struct {
 	where []condition
-	// from finds the records through another table, which is better where they
-	// are few; it stands in place of the conditions marked byFrom.
+	// from finds the records through another table, which is faster if they are few;
+	// it replaces the conditions marked byFrom.
 	from     string
 	fromArgs []any
-	// indexed reports that an index finds the records in the requested order.
+	// indexed reports whether an index finds the records in the requested order.
 	indexed bool
-	// split is the column of a condition that is met by any of several values,
-	// each of which is a range of such an index.
+	// split is the column of a condition that several values meet, each of which is
+	// a range of such an index.
 	split string
-	// count is a query for how many records meet the conditions, when they need
-	// not be counted.
+	// count is a query for the number of matching records, if they need not be
+	// counted.
 	count     string
 	countArgs []any
 }
@@ -28,12 +28,12 @@ type filter struct {
 type condition struct {
 	text   string
 	args   []any
-	column string // the condition is that this is one of values; empty: another
+	column string // the condition is that this column is one of values; empty: another condition
 	values []string
 	byFrom bool
-	hide   bool // text begins with a column that can be hidden, see sql
-	// counted is the condition on _filter_counts, where that is not the same with
-	// another column.
+	hide   bool // text begins with a column that can be hidden from indexes, see sql
+	// counted is the condition on _filter_counts, if it is not the same with another
+	// column name.
 	counted string
 }
 
@@ -41,7 +41,7 @@ func (f *filter) add(text string, args ...any) {
 	f.where = append(f.where, condition{text: text, args: args})
 }
 
-// in adds "column IN (values)"; no values, no condition.
+// in adds "column IN (values)", or nothing if there are no values.
 func (f *filter) in(column string, values ...string) {
 	values = slices.Compact(slices.Sorted(slices.Values(values)))
 	if len(values) > 0 {
@@ -49,8 +49,8 @@ func (f *filter) in(column string, values ...string) {
 	}
 }
 
-// sql is the text of a condition, with its arguments. A hidden one is not seen
-// by the choice of an index, for the + before its column.
+// sql returns the text of a condition and its arguments. If hidden, a + before the
+// column keeps SQLite from choosing an index for it.
 func (c condition) sql(hidden bool) (string, []any) {
 	if c.column == "" && hidden && c.hide {
 		return "+" + c.text, c.args
@@ -95,7 +95,7 @@ func (f *filter) search(columns []string, text string) {
 	f.add(condition, args...)
 }
 
-// by sets that the records are found by another table for the last condition.
+// by makes the list find the records of the last condition through another table.
 func (f *filter) by(from string, args []any) {
 	for i := range f.where {
 		f.where[i].byFrom = i == len(f.where)-1
@@ -103,7 +103,7 @@ func (f *filter) by(from string, args []any) {
 	f.from, f.fromArgs = from, args
 }
 
-// likeAny is the condition that one of the columns contains a text.
+// likeAny returns the condition that one of the columns contains a text.
 func likeAny(columns []string, text string) (string, []any) {
 	pattern := "%" + escapeLike(text) + "%"
 	var conditions []string
@@ -115,7 +115,7 @@ func likeAny(columns []string, text string) (string, []any) {
 	return "(" + strings.Join(conditions, " OR ") + ")", args
 }
 
-// clause is the WHERE clause of conditions, with its arguments.
+// clause returns the WHERE clause of conditions, with its arguments.
 func clause(where []condition, hidden bool) (string, []any) {
 	if len(where) == 0 {
 		return "", nil

@@ -37,13 +37,13 @@ func scanGateway(rows *sqlite.Rows) (g agent.Gateway, err error) {
 	return g, err
 }
 
-// within fills in what a gateway's place makes of it.
+// within fills in the fields that depend on the agent that a gateway belongs to.
 func (tx *Tx) within(g agent.Gateway) agent.Gateway {
 	g.WebhookURL = agent.WebhookPath(tx.db.id, g.ID)
 	return g
 }
 
-// GatewayFilter narrows the list of gateways; empty fields do not narrow.
+// GatewayFilter selects gateways; empty fields select all.
 type GatewayFilter struct{ Types, States []string }
 
 // Gateways lists gateways, newest first.
@@ -78,23 +78,23 @@ func (tx *Tx) gateway(id string) (agent.Gateway, error) {
 	return tx.within(found[0]), nil
 }
 
-// OpenGateway is a gateway with what is sealed of it.
+// OpenGateway is a gateway with its secrets decrypted.
 type OpenGateway struct {
 	agent.Gateway
 	Config        agent.GatewayConfig
 	WebhookSecret string
-	WebhookBase   string // the address that the platform posts to, when it is not the server's usual one
-	Locked        bool   // another master key sealed it: config and secret are empty
+	WebhookBase   string // the base address that the platform posts to, if not the server's usual one
+	Locked        bool   // encrypted with another master key: config and secret are empty
 }
 
-// OpenGateway reads a gateway and opens its config, filled in as it is used: a
-// secret that signs or checks is the webhook's where the config has none, and a
-// bot's token that of the agent's settings.
+// OpenGateway reads a gateway and decrypts its config, completed for use: if the
+// config has no secret to sign or verify with, the webhook's is used, and if it has
+// no bot token, that of the agent's settings.
 func (db *DB) OpenGateway(ctx context.Context, id string) (OpenGateway, error) {
 	return Read(ctx, db, func(tx *Tx) (OpenGateway, error) { return tx.openGateway(id) })
 }
 
-// openGateway opens a gateway as OpenGateway returns it.
+// openGateway is OpenGateway within a transaction.
 func (tx *Tx) openGateway(id string) (OpenGateway, error) {
 	o, err := tx.storedGateway(id)
 	if err != nil || o.Locked {
@@ -108,13 +108,13 @@ func (tx *Tx) openGateway(id string) (OpenGateway, error) {
 	}
 	if o.Type == agent.GatewayTelegram && o.Config.BotToken == "" {
 		if o.Config.BotToken, err = tx.secretFor(settingsOwner, telegramToken, o.Config.APIAddress(o.Type)); errors.Is(err, errLocked) || errors.Is(err, errOtherHost) {
-			return o, nil // as good as none
+			return o, nil // treated as missing
 		}
 	}
 	return o, err
 }
 
-// storedGateway opens a gateway with its config as it was given.
+// storedGateway decrypts a gateway with its config as it was given.
 func (tx *Tx) storedGateway(id string) (o OpenGateway, err error) {
 	if o.Gateway, err = tx.gateway(id); err != nil {
 		return o, err
@@ -138,15 +138,15 @@ func (tx *Tx) storedGateway(id string) (o OpenGateway, err error) {
 	return o, nil
 }
 
-// SendingGateway opens, as OpenGateway does, the gateway that a message goes
-// through: the named one,
-// else the default of the type, else its only active one or its oldest.
+// SendingGateway opens, as OpenGateway does, the gateway to send a message through:
+// the given one, else the default of the type, else its only active one or its
+// oldest.
 func (db *DB) SendingGateway(ctx context.Context, t agent.GatewayType, id string) (OpenGateway, error) {
 	return Read(ctx, db, func(tx *Tx) (OpenGateway, error) {
 		if id == "" {
 			err := tx.value(&id, "SELECT id FROM gateways WHERE type = ? ORDER BY is_default DESC, status = 'active' DESC, created_at, id LIMIT 1", t)
 			if errors.Is(err, sqlite.ErrNoRows) {
-				return OpenGateway{}, agent.Invalid("gateway_id", fmt.Sprintf("is needed: the agent has no gateway of the type %s", t))
+				return OpenGateway{}, agent.Invalid("gateway_id", fmt.Sprintf("is required: the agent has no gateway of type %s", t))
 			} else if err != nil {
 				return OpenGateway{}, err
 			}
@@ -158,9 +158,9 @@ func (db *DB) SendingGateway(ctx context.Context, t agent.GatewayType, id string
 		case err != nil:
 			return o, err
 		case o.Type != t:
-			return o, agent.Invalid("gateway_id", fmt.Sprintf("names a gateway of the type %s, and this needs one of %s", o.Type, t))
+			return o, agent.Invalid("gateway_id", fmt.Sprintf("names a gateway of type %s; this needs one of type %s", o.Type, t))
 		case o.Status != agent.GatewayActive:
-			return o, agent.Invalid("gateway_id", "names a gateway that is not active: verify it first")
+			return o, agent.Invalid("gateway_id", "names a gateway that is not active; verify it first")
 		case o.Locked:
 			return o, agent.Errorf(agent.CodeConflict, "the gateway's config is locked: it was encrypted with another master key; set it again")
 		}
@@ -168,8 +168,8 @@ func (db *DB) SendingGateway(ctx context.Context, t agent.GatewayType, id string
 	})
 }
 
-// CreateGateway adds a gateway, inactive, with its config and the secret of
-// its webhook, both sealed.
+// CreateGateway adds an inactive gateway with its config and the secret of its
+// webhook, both encrypted.
 func (db *DB) CreateGateway(ctx context.Context, g agent.Gateway, config agent.GatewayConfig, secret string) (agent.Gateway, error) {
 	g.ID = agent.NewID(agent.KindGateway)
 	return Write(ctx, db, func(tx *Tx) (agent.Gateway, error) { return tx.insertGateway(g, config, secret) })
@@ -205,8 +205,8 @@ func (tx *Tx) makeDefault(g agent.Gateway) error {
 	return err
 }
 
-// putConfig seals and stores the config of a gateway. One that relies on the
-// token of the settings must not lead it to another host.
+// putConfig encrypts and stores the config of a gateway. If it relies on the token
+// in the settings, it must not send that token to another host.
 func (tx *Tx) putConfig(id string, t agent.GatewayType, config agent.GatewayConfig) error {
 	if t == agent.GatewayTelegram && config.BotToken == "" {
 		if err := tx.keepsHost(settingsOwner, telegramToken, config.APIAddress(t), "config.botToken"); err != nil {
@@ -227,8 +227,8 @@ func (tx *Tx) putConfig(id string, t agent.GatewayType, config agent.GatewayConf
 	return tx.putSecret(id, configField, string(raw))
 }
 
-// UpdateGateway changes the given fields. A new config takes the gateway back
-// to inactive, to be verified again; check sees it before it is stored.
+// UpdateGateway changes the given fields. A new config makes the gateway inactive
+// until it is verified again; check gets it before it is stored.
 func (db *DB) UpdateGateway(ctx context.Context, id string, change agent.GatewayChange, check func(agent.GatewayType, *agent.GatewayConfig) error) (agent.Gateway, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Gateway, error) {
 		o, err := tx.storedGateway(id)
@@ -275,7 +275,7 @@ func (db *DB) UpdateGateway(ctx context.Context, id string, change agent.Gateway
 	})
 }
 
-// DeleteGateway removes a gateway. Its conversations stay.
+// DeleteGateway removes a gateway; its conversations are kept.
 func (db *DB) DeleteGateway(ctx context.Context, id string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		if err := tx.deleteRow("gateways", "gateway", id); err != nil {
@@ -287,7 +287,7 @@ func (db *DB) DeleteGateway(ctx context.Context, id string) error {
 }
 
 // EndVerify stores the result of verifying a gateway: active, or error with a
-// problem. A gateway that has changed since is left unchanged.
+// problem. If the gateway has changed in the meantime, it is left unchanged.
 func (db *DB) EndVerify(ctx context.Context, g agent.Gateway, problem string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		status, at := agent.GatewayActive, agent.Time{}

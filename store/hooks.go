@@ -9,15 +9,14 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Hook is the trigger that a call of a workflow's hook starts.
+// Hook is the trigger that a call of a workflow's hook fires.
 type Hook struct {
 	NodeID string
-	Auth   agent.HookAuth // with its secret; what it seals must not reach a client
+	Auth   agent.HookAuth // with its secret, which must not reach a client
 }
 
-// Hook finds the trigger of an active workflow that a call of its hook starts
-// (webhook), or its form, the first of them. A workflow that has none, or that is
-// not active, is a NOT_FOUND.
+// Hook finds the first trigger of an active workflow that its hook (webhook) or its
+// form fires. If the workflow has none, or is not active, the error is NOT_FOUND.
 func (db *DB) Hook(ctx context.Context, workflowID, event string) (Hook, error) {
 	h, err := Read(ctx, db, func(tx *Tx) (h Hook, err error) {
 		found, err := all(tx, func(rows *sqlite.Rows) (auth []byte, err error) { return auth, rows.Scan(&h.NodeID, &auth) },
@@ -52,7 +51,7 @@ func (db *DB) Hook(ctx context.Context, workflowID, event string) (Hook, error) 
 	return h, err
 }
 
-// FormOf is a form with the workflow that it starts.
+// FormOf is a form and the workflow that it starts.
 type FormOf struct {
 	agent.Form
 	WorkflowID   string               `json:"workflow_id" example:"workflow-06f1q2s3t4v5a6b7c8d9"`
@@ -71,24 +70,24 @@ func scanForm(rows *sqlite.Rows) (f FormOf, err error) {
 	if err := rows.Scan(&f.WorkflowID, &f.WorkflowName, &f.Status, &f.NodeID, &f.Auth, &data); err != nil {
 		return f, err
 	}
-	_ = json.Unmarshal([]byte(data), &f.Form) // what SQL put there is shown as far as it can be read
+	_ = json.Unmarshal([]byte(data), &f.Form) // what SQL wrote is shown as far as it can be decoded
 	if f.Title == "" {
 		f.Title = f.WorkflowName
 	}
 	return f, nil
 }
 
-// maxForms bounds the forms that are listed.
+// maxForms limits the forms that are listed.
 const maxForms = 1000
 
-// Forms lists the forms of all workflows, the newest first.
+// Forms lists the forms of all workflows, newest first.
 func (db *DB) Forms(ctx context.Context) ([]FormOf, error) {
 	return Read(ctx, db, func(tx *Tx) ([]FormOf, error) {
 		return all(tx, scanForm, selectForms+" ORDER BY w.created_at DESC, w.id DESC, n.key LIMIT ?", maxForms)
 	})
 }
 
-// Form reads the form that a trigger of a workflow has.
+// Form reads the form of a workflow's trigger.
 func (db *DB) Form(ctx context.Context, workflowID, nodeID string) (FormOf, error) {
 	return Read(ctx, db, func(tx *Tx) (f FormOf, err error) {
 		found, err := all(tx, scanForm, selectForms+" AND w.id = ? AND n.value ->> '$.id' = ?", workflowID, nodeID)

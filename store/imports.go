@@ -7,19 +7,19 @@ import (
 	"satchel/agent"
 )
 
-// WorkflowImport has workflows with the schedules and tools that belong to them. All
-// ids are given, so that they can name each other.
+// WorkflowImport has workflows and the schedules and tools that belong to them. All
+// ids are given, so that they can refer to each other.
 type WorkflowImport struct {
 	Workflows []agent.Workflow
 	Schedules []agent.ScheduleChange
-	Tools     []agent.Tool // one whose name is taken gets another
+	Tools     []agent.Tool // renamed if the name is taken
 
 	// CheckSchedule refuses a schedule whose callback cannot be called.
 	CheckSchedule func(*agent.Schedule) error
 }
 
-// CreateImported creates all workflows, schedules and tools, or nothing. It
-// returns them as they were stored.
+// CreateImported creates all workflows, schedules and tools, or none. It returns
+// them as they were stored.
 func (db *DB) CreateImported(ctx context.Context, in WorkflowImport) (out WorkflowImport, schedules []agent.Schedule, err error) {
 	type made struct {
 		WorkflowImport
@@ -57,8 +57,8 @@ func (db *DB) CreateImported(ctx context.Context, in WorkflowImport) (out Workfl
 	return all.WorkflowImport, all.schedules, err
 }
 
-// freeToolName returns a name for a tool, with a number behind it if the name
-// is taken.
+// freeToolName returns a name for a tool, with a number appended if the name is
+// taken.
 func (tx *Tx) freeToolName(name string) (string, error) {
 	free := name
 	for n := 2; ; n++ {

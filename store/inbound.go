@@ -15,29 +15,29 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Receipt is the content of one post of a platform to a gateway, or one polled
+// Receipt is the content of one post from a platform to a gateway, or of one polled
 // update.
 type Receipt struct {
-	EventID  string          // by which a repeat is known; empty: repeats are not recognized
-	Hashed   bool            // EventID is a hash of what was said, as in agent.Inbound
+	EventID  string          // identifies a repeat; empty: repeats are not recognized
+	Hashed   bool            // EventID is a hash of the content, as in agent.Inbound
 	Delivery string          // an unsigned id that also identifies a repeat; empty: none
-	Messages []agent.Inbound // none: it reports something else
-	Files    []*Upload       // of the only message: its attachments that are stored, in their order
+	Messages []agent.Inbound // empty: it reports something else
+	Files    []*Upload       // the stored attachments of the only message, in order
 	Payload  json.RawMessage // without messages: the payload of the event gateway.event; free of secrets
 }
 
 // Received is the outcome of receipts.
 type Received struct {
-	Active   bool            // the gateway is; of one that is not, receipts are only counted
-	New      int             // receipts that were no repeats
+	Active   bool            // the gateway is active; otherwise receipts are only counted
+	New      int             // receipts that were not repeats
 	Messages []agent.Message // those that were stored
 }
 
-// ReceiveInbound stores what a gateway received, and counts it. For each
-// message, its contact and conversation are found or created; for each other
-// receipt there is an event. Messages that the agent should answer
-// automatically are queued. A repeat changes nothing. If next is above 0, it is
-// stored as the start of the next poll; see PollFrom.
+// ReceiveInbound stores and counts what a gateway received. For each message, its
+// contact and conversation are found or created; for any other receipt there is an
+// event. Messages that the agent should answer automatically are queued. A repeat
+// changes nothing. If next is positive, it is stored as the start of the next poll;
+// see PollFrom.
 func (db *DB) ReceiveInbound(ctx context.Context, gatewayID string, receipts []Receipt, next int64) (Received, error) {
 	r, err := Write(ctx, db, func(tx *Tx) (Received, error) {
 		g, err := tx.gateway(gatewayID)
@@ -113,8 +113,8 @@ func (tx *Tx) receive(g *agent.Gateway, receipt *Receipt, r *Received) error {
 	return nil
 }
 
-// eventPayload returns the payload that an event holds of a receipt, null when
-// it is too long.
+// eventPayload returns the payload of the event for a receipt, or null if it is too
+// long.
 func (r *Receipt) eventPayload() json.RawMessage {
 	if len(r.Payload) == 0 || len(r.Payload) > maxEventValue || !json.Valid(r.Payload) {
 		return json.RawMessage("null")
@@ -122,19 +122,19 @@ func (r *Receipt) eventPayload() json.RawMessage {
 	return r.Payload
 }
 
-// eventGateway returns the gateway as events hold it; triggers write the same.
+// eventGateway returns the gateway in the form of events; triggers write the same.
 func eventGateway(g *agent.Gateway) map[string]any {
 	return map[string]any{"id": g.ID, "type": g.Type, "name": g.Name, "status": g.Status, "is_default": g.IsDefault, "verified": g.Verified}
 }
 
-// maxThread bounds a platform's name of a thread, in characters.
+// maxThread limits a platform's id of a thread, in characters.
 const maxThread = 1000
 
-// maxInboundKey is the longest id that is kept as it is.
+// maxInboundKey is the length up to which an id is stored unchanged.
 const maxInboundKey = 200
 
-// firstTime notes an id of a platform and reports whether it is new. An empty
-// one always is, and a hash is again after signature.MaxAge.
+// firstTime records an id of a platform and reports whether it is new. An empty one
+// always is, and a hash becomes new again after signature.MaxAge.
 func (tx *Tx) firstTime(gatewayID, key string, hashed bool) (bool, error) {
 	if key == "" {
 		return true, nil
@@ -151,8 +151,8 @@ func (tx *Tx) firstTime(gatewayID, key string, hashed bool) (bool, error) {
 	return done.Changes > 0, nil
 }
 
-// receiveMessage stores one message with the files that came with it; nil when it
-// was stored before.
+// receiveMessage stores a message and its files; it returns nil if the message is
+// already stored.
 func (tx *Tx) receiveMessage(g *agent.Gateway, in *agent.Inbound, files []*Upload) (*agent.Message, error) {
 	key := ""
 	if in.ID != "" {
@@ -172,7 +172,7 @@ func (tx *Tx) receiveMessage(g *agent.Gateway, in *agent.Inbound, files []*Uploa
 	}
 	m := in.Message()
 	m.ConversationID = c.ID
-	if c.ContactID != contactID { // one of several who speak in this thread
+	if c.ContactID != contactID { // one of several people in this thread
 		if m.Metadata, err = mergeObjects(m.Metadata, json.RawMessage(`{"contact_id":"`+contactID+`"}`)); err != nil {
 			return nil, err
 		}
@@ -197,14 +197,14 @@ func (tx *Tx) receiveMessage(g *agent.Gateway, in *agent.Inbound, files []*Uploa
 	return &m, tx.keepReplyToken(c.ID, *in)
 }
 
-// KnowsInbound reports whether a gateway has taken in a message of this id.
+// KnowsInbound reports whether a gateway has received a message with this id.
 func (db *DB) KnowsInbound(ctx context.Context, gatewayID, messageID string) (bool, error) {
 	return Read(ctx, db, func(tx *Tx) (known bool, err error) {
 		return known, tx.value(&known, "SELECT EXISTS (SELECT 1 FROM _inbound WHERE gateway_id = ? AND external_id = ?)", gatewayID, inboundKey("m:"+messageID))
 	})
 }
 
-// inboundKey is how an id of a platform is kept.
+// inboundKey returns the stored form of a platform's id.
 func inboundKey(key string) string {
 	if len(key) <= maxInboundKey {
 		return key
@@ -253,7 +253,7 @@ func (tx *Tx) sender(g *agent.Gateway, in *agent.Inbound) (contactID string, err
 	return c.ID, tx.putAccount(g.Type, account, c.ID)
 }
 
-// hasAccount reports whether a contact is known by another account of a platform.
+// hasAccount reports whether a contact has another account on the platform.
 func (tx *Tx) hasAccount(contactID string, t agent.GatewayType, account string) (other bool, err error) {
 	if account == "" {
 		return false, nil
@@ -269,7 +269,7 @@ func (tx *Tx) putAccount(t agent.GatewayType, account, contactID string) error {
 	return err
 }
 
-// thread finds or makes the conversation of a message.
+// thread finds or creates the conversation of a message.
 func (tx *Tx) thread(g *agent.Gateway, in *agent.Inbound, contactID string) (agent.Conversation, error) {
 	thread := agent.Clip(strings.ToValidUTF8(strings.ReplaceAll(cmp.Or(in.Thread, contactID), "\x00", "\uFFFD"), "\uFFFD"), maxThread)
 	found, err := all(tx, scanConversation, "SELECT "+conversationColumns+" FROM conversations WHERE gateway_id = ? AND external_thread_id = ? AND external_thread_id <> ''", g.ID, thread)
@@ -293,12 +293,12 @@ func (tx *Tx) thread(g *agent.Gateway, in *agent.Inbound, contactID string) (age
 	return c, err
 }
 
-// errorNoticeEvery is how often at most the same trouble of a gateway is
-// written down, so that a flood of bad posts does not become one of writes.
+// errorNoticeEvery limits how often the same error of a gateway is stored, so that a
+// flood of bad posts does not cause a flood of writes.
 const errorNoticeEvery = time.Second
 
-// NoteGatewayError notes trouble with a gateway as last_error. Its status
-// stays.
+// NoteGatewayError stores an error of a gateway as last_error, without changing its
+// status.
 func (db *DB) NoteGatewayError(ctx context.Context, id, problem string) error {
 	return db.noteGatewayError(ctx, id, agent.Clip(problem, 500), agent.At(time.Now().Add(-errorNoticeEvery)))
 }
@@ -318,7 +318,7 @@ func (db *DB) noteGatewayError(ctx context.Context, id, problem string, before a
 	return err
 }
 
-// SetWebhookBase notes below which address a gateway's platform posts; "" for
+// SetWebhookBase stores the base address that a gateway's platform posts to; "" for
 // the server's usual one.
 func (db *DB) SetWebhookBase(ctx context.Context, id, base string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {

@@ -10,8 +10,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// ConversationFilter specifies the conversations to list. Its zero value
-// matches all.
+// ConversationFilter selects conversations. Its zero value selects all.
 type ConversationFilter struct {
 	ContactIDs []string
 	GatewayIDs []string
@@ -22,8 +21,8 @@ type ConversationFilter struct {
 	NeedsHuman bool
 }
 
-// maxMessagesSearched bounds the messages that a search of conversations looks
-// at, the newest of the agent.
+// maxMessagesSearched limits a search of conversations to the agent's newest
+// messages.
 const maxMessagesSearched = 200_000
 
 func (cf ConversationFilter) filter(order []Order) (f filter) {
@@ -59,7 +58,7 @@ func (cf ConversationFilter) filter(order []Order) (f filter) {
 	return f
 }
 
-// nonEmpty lists a value unless it is the zero one.
+// nonEmpty returns a list with the value, or nil if it is zero.
 func nonEmpty[T comparable](value T) (list []T) {
 	var zero T
 	if value != zero {
@@ -68,9 +67,9 @@ func nonEmpty[T comparable](value T) (list []T) {
 	return list
 }
 
-// findConversations narrows a filter to the conversations in which a text is:
-// in what the platform says of them, in the name or address of the contact, in
-// one of the agent's newest messages.
+// findConversations narrows a filter to the conversations that contain a text: in
+// their data from the platform, in the contact's name or address, or in one of the
+// agent's newest messages.
 func (tx *Tx) findConversations(f *filter, text string) error {
 	if text == "" {
 		return nil
@@ -101,8 +100,8 @@ func (tx *Tx) findConversations(f *filter, text string) error {
 	return err
 }
 
-// Conversations lists conversations with what a list shows of each. A search
-// looks at names and addresses of contacts and at the newest messages.
+// Conversations lists conversations with what the list shows of each. A search
+// covers names and addresses of contacts and the newest messages.
 func (db *DB) Conversations(ctx context.Context, cf ConversationFilter, p Page) ([]agent.ConversationSummary, int, error) {
 	f := cf.filter(p.Order)
 	var total int
@@ -182,8 +181,8 @@ func scanGatewayPreview(rows *sqlite.Rows, id *string) (g agent.GatewayPreview, 
 	return g, rows.Scan(id, &g.ID, &g.Type, &g.Name, &g.Status)
 }
 
-// related reads the records that conversations name, by their ids. The query
-// returns the id before what scan reads.
+// related reads the records that conversations refer to, by their ids. The query
+// returns the id before the columns that scan reads.
 func related[K comparable, T any](tx *Tx, page []agent.Conversation, key func(agent.Conversation) K, scan func(*sqlite.Rows, *K) (T, error), query string) (map[K]*T, error) {
 	found := map[K]*T{}
 	var none K
@@ -209,7 +208,7 @@ func related[K comparable, T any](tx *Tx, page []agent.Conversation, key func(ag
 	return found, err
 }
 
-// InboxCounts is how many conversations the tabs of the inbox have.
+// InboxCounts holds the numbers of conversations on the tabs of the inbox.
 type InboxCounts struct {
 	Mine       int `json:"mine" doc:"Open ones of the caller." example:"2"`
 	Open       int `json:"open" example:"9"`
@@ -218,12 +217,12 @@ type InboxCounts struct {
 	NeedsHuman int `json:"needs_human" doc:"Open ones whose contact waits for a person." example:"1"`
 }
 
-// countConversations counts conversations by more conditions behind it.
+// countConversations is followed by further conditions.
 const countConversations = "SELECT coalesce(sum(n), 0) FROM _filter_counts WHERE list = 'conversations'"
 
 const selectUnread = countConversations + " AND value_4 = '1'"
 
-// InboxCounts counts conversations; mine are those of an email address.
+// InboxCounts counts conversations; email decides which are mine.
 func (db *DB) InboxCounts(ctx context.Context, email string) (InboxCounts, error) {
 	return Read(ctx, db, func(tx *Tx) (c InboxCounts, err error) {
 		for dst, query := range map[*int]string{
@@ -243,8 +242,8 @@ func (db *DB) InboxCounts(ctx context.Context, email string) (InboxCounts, error
 	})
 }
 
-// UpdateConversations makes the same change to conversations, in one commit. It
-// returns the ids of those that exist.
+// UpdateConversations makes the same change to several conversations in one commit.
+// It returns the ids of those that exist.
 func (db *DB) UpdateConversations(ctx context.Context, ids []string, change agent.ConversationChange) ([]string, error) {
 	return Write(ctx, db, func(tx *Tx) ([]string, error) {
 		changed := []string{}
@@ -268,7 +267,7 @@ type Draft struct {
 	UpdatedAt agent.Time `json:"updated_at" format:"date-time" nullable:"true"`
 }
 
-// Draft reads what a person began to answer in a conversation.
+// Draft reads a person's draft of an answer in a conversation.
 func (db *DB) Draft(ctx context.Context, conversationID, author string) (Draft, error) {
 	return Read(ctx, db, func(tx *Tx) (Draft, error) {
 		if _, err := tx.conversation(conversationID); err != nil {
@@ -283,8 +282,8 @@ func (db *DB) Draft(ctx context.Context, conversationID, author string) (Draft, 
 	})
 }
 
-// PutDraft keeps what a person began to answer in a conversation; nothing
-// removes it.
+// PutDraft stores a person's draft of an answer in a conversation; an empty one is
+// deleted.
 func (db *DB) PutDraft(ctx context.Context, conversationID, author, text string) (Draft, error) {
 	return Write(ctx, db, func(tx *Tx) (Draft, error) {
 		if _, err := tx.conversation(conversationID); err != nil {

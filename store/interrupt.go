@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// interruptEvery is how often statements are interrupted once their time has
-// run out, since an interrupted caller may try again.
+// interruptEvery is how often statements are interrupted after the deadline, since
+// an interrupted caller may try again.
 const interruptEvery = 50 * time.Millisecond
 
-// EndBy interrupts, from a point in time until Close returns, the statements on
-// files of this folder, so that Close returns whatever they do. Nothing of a
-// write that was interrupted remains.
+// EndBy interrupts the statements on files of this folder from a point in time until
+// Close returns, so that Close cannot be held up. An interrupted write is undone.
 func (f *Folder) EndBy(at time.Time) {
 	go func() {
 		timer := time.NewTimer(time.Until(at))

@@ -12,16 +12,15 @@ import (
 	"satchel/store/sqlite"
 )
 
-// apiKeys is the folder's memory of the API keys, which are rows of the
-// default agent's file.
+// apiKeys caches the API keys, which are rows in the default agent's file.
 type apiKeys struct {
 	loading sync.Mutex // held while they are read, so that the last read wins
 
 	mu     sync.RWMutex
 	byHash map[string]*agent.Key
-	made   bool   // a key was made once, though it may be revoked by now
-	read   bool   // they could be read at least once
-	stamp  string // how the default agent's file looked when they were read
+	made   bool   // a key was created at some time, even if it has been revoked
+	read   bool   // they were read successfully at least once
+	stamp  string // of the default agent's file when they were read
 }
 
 const keyColumns = "id, name, prefix, hash, role, agents, maker, parent_id, created_at, expires_at"
@@ -35,7 +34,7 @@ func scanKey(rows *sqlite.Rows) (*agent.Key, error) {
 	return &k, json.Unmarshal([]byte(agents), &k.Agents)
 }
 
-// loadKeys reads all keys into memory. It does not count as use of the agent.
+// loadKeys reads all keys into the cache. It does not count as use of the agent.
 func (f *Folder) loadKeys() error {
 	f.apiKeys.loading.Lock()
 	defer f.apiKeys.loading.Unlock()
@@ -58,7 +57,7 @@ func (f *Folder) loadKeys() error {
 	return nil
 }
 
-// readKeys returns the live keys, and whether one was ever made.
+// readKeys returns the keys that are not revoked, and whether one was ever created.
 func readKeys(db *DB) (keys []*agent.Key, made bool, err error) {
 	keys, err = Read(Background(context.Background()), db, func(tx *Tx) ([]*agent.Key, error) {
 		if err := tx.value(&made, "SELECT EXISTS (SELECT 1 FROM _keys)"); err != nil {
@@ -69,9 +68,9 @@ func readKeys(db *DB) (keys []*agent.Key, made bool, err error) {
 	return keys, made, err
 }
 
-// reloadKeys reads the keys again when another process, such as "satchel
-// key", may have written the default agent's file. While that file is refused,
-// the last read wins.
+// reloadKeys reads the keys again if another process, such as "satchel key", may
+// have written the default agent's file. While that file is refused, the keys read
+// last stay in force.
 func (f *Folder) reloadKeys() {
 	db := f.Default()
 	if db.gone.Load() || db.Problem() != nil {
@@ -88,8 +87,8 @@ func (f *Folder) reloadKeys() {
 	}
 }
 
-// KeyMade reports whether an API key was ever made: access control is on from
-// then. While the keys cannot be read, one counts as made, lest a damaged file
+// KeyMade reports whether an API key was ever created, which turns access control
+// on. While the keys cannot be read it returns true, so that a damaged file does not
 // turn access control off.
 func (f *Folder) KeyMade() bool {
 	f.apiKeys.mu.RLock()
@@ -97,8 +96,8 @@ func (f *Folder) KeyMade() bool {
 	return f.apiKeys.made || !f.apiKeys.read
 }
 
-// Key returns the valid key with a hash, as HashKey computes it, or nil. It
-// must not be changed.
+// Key returns the valid key with a hash computed by HashKey, or nil. It must not be
+// modified.
 func (f *Folder) Key(hash string) *agent.Key {
 	f.apiKeys.mu.RLock()
 	defer f.apiKeys.mu.RUnlock()
@@ -116,8 +115,8 @@ func (f *Folder) Keys(ctx context.Context) ([]*agent.Key, error) {
 	})
 }
 
-// endWithParent makes a key end no later than the key that makes it, which
-// must be live.
+// endWithParent limits a key's lifetime to that of the key that creates it, which
+// must be valid.
 func (tx *Tx) endWithParent(k *agent.Key) error {
 	if k.Parent == "" {
 		return nil
@@ -127,13 +126,14 @@ func (tx *Tx) endWithParent(k *agent.Key) error {
 		return err
 	}
 	if len(parents) == 0 || parents[0].Expired(tx.Now) {
-		return agent.Errorf(agent.CodeUnauthorized, "the key that makes this one was revoked or has expired")
+		return agent.Errorf(agent.CodeUnauthorized, "the key that creates this one was revoked or has expired")
 	}
 	return k.EndWith(parents[0])
 }
 
-// CreateKey makes an API key and returns it with the key itself, which is
-// known only now. One with a Parent ends no later than that, and with it.
+// CreateKey creates an API key and returns it with the secret key, which cannot be
+// read again. A key with a Parent expires no later than its parent and is revoked
+// with it.
 func (f *Folder) CreateKey(ctx context.Context, k agent.Key) (agent.Key, string, error) {
 	if err := k.Validate(agent.Now()); err != nil {
 		return k, "", err
@@ -184,8 +184,9 @@ func (f *Folder) DeleteKey(ctx context.Context, id string) error {
 	return f.loadKeys()
 }
 
-// ExtendKey lets a key reach one more agent, one that it made itself, and the
-// keys that made that key as well: none is weaker than what it made.
+// ExtendKey gives a key access to one more agent, which it created itself, and also
+// to the keys that created that key, since none may have less access than what it
+// created.
 func (f *Folder) ExtendKey(ctx context.Context, k *agent.Key, agentID string) error {
 	if k.Reaches(agentID) {
 		return nil
@@ -202,9 +203,9 @@ func (f *Folder) ExtendKey(ctx context.Context, k *agent.Key, agentID string) er
 	return f.loadKeys()
 }
 
-// dropKeys removes the API keys from a copy that is not open, including remains
-// in free or rewritten pages: the copy is written again. VACUUM INTO keeps the
-// row numbers that other tables refer to.
+// dropKeys removes the API keys from a closed copy. Since remains could be left in
+// free or rewritten pages, the copy is written anew. VACUUM INTO keeps the row
+// numbers that other tables refer to.
 func dropKeys(path string) error {
 	c, err := openConn(source(path, sqlite.ReadWrite))
 	if err != nil {
@@ -223,7 +224,7 @@ func dropKeys(path string) error {
 		_, err = c.exec("VACUUM INTO ?", clean)
 	}
 	if err := errors.Join(err, c.close()); err != nil {
-		return errors.Join(fmt.Errorf("take the API keys out of a copy: %w", err), RemoveIfThere(clean))
+		return errors.Join(fmt.Errorf("remove the API keys from a copy: %w", err), RemoveIfThere(clean))
 	}
 	return os.Rename(clean, path)
 }

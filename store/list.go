@@ -13,7 +13,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Order is one key to sort by. Field is a name of the interface.
+// Order is one key to sort by. Field is a field name of the API.
 type Order struct {
 	Field string
 	Desc  bool
@@ -25,8 +25,8 @@ type Page struct {
 	Offset int
 	Order  []Order
 	Search string
-	After  *Cursor // the page behind this place; nil: from the beginning
-	Next   *Next   // where the list notes what follows the page; nil: nowhere
+	After  *Cursor // start after this position; nil: from the beginning
+	Next   *Next   // if not nil, receives the position after the page
 }
 
 // Next is the position after a page, from which the list continues.
@@ -35,20 +35,20 @@ type Next struct {
 	Cursor *Cursor // nil at its end
 }
 
-// listing knows how one kind of record is listed.
+// listing describes how one kind of record is listed.
 type listing[T any] struct {
 	table   string
 	key     string // the column that identifies records; empty: id
 	columns string
-	order   Order             // unless the client orders
+	order   Order             // unless the client requests another
 	sort    map[string]string // field -> column, which is never NULL
-	search  []string          // columns that a search looks at
+	search  []string          // columns that are searched
 	scan    func(*sqlite.Rows) (T, error)
-	value   func(record T, field string) any // of a field to sort by that the record's JSON does not show; nil: there is none
+	value   func(record T, field string) any // value of a sort field that is not in the record's JSON; nil if there is none
 }
 
-// find narrows a filter to the records that contain a text, through the index
-// where there is one.
+// find narrows a filter to the records that contain a text, using the index if there
+// is one.
 func (l listing[T]) find(tx *Tx, f *filter, text string) error {
 	if text == "" || len(l.search) == 0 {
 		return nil
@@ -77,11 +77,11 @@ func (l listing[T]) find(tx *Tx, f *filter, text string) error {
 	return nil
 }
 
-// maxOnce bounds the records that a search finds once, for the total and for the
-// page.
+// maxOnce is how many records a search may find to be run only once for both the
+// total and the page.
 const maxOnce = 1_000
 
-// once runs a search, and if it finds few rows, returns a condition with these
+// once runs a search and, if it finds few rows, returns a condition that lists these
 // rows instead.
 func (tx *Tx) once(from string, args []any) (string, []any, error) {
 	found, err := all(tx, scanID, "SELECT CAST(found AS TEXT) FROM "+from+" LIMIT ?", append(slices.Clip(args), maxOnce+1)...)
@@ -92,8 +92,8 @@ func (tx *Tx) once(from string, args []any) (string, []any, error) {
 	return "(SELECT value AS found FROM json_each(?))", []any{string(list)}, err
 }
 
-// list returns one page of records, never nil, and how many there are in all.
-// Without conditions the total is one row of _counts.
+// list returns one page of records, never nil, and their total number. Without
+// conditions the total is read from _counts.
 func (l listing[T]) list(tx *Tx, f filter, p Page) ([]T, int, error) {
 	keys := l.keys(p.Order)
 	if err := checkCursor(keys, p.After); err != nil {
@@ -138,8 +138,8 @@ func (l listing[T]) total(tx *Tx, f filter) (total int, err error) {
 	return total, err
 }
 
-// driven is the rest of a query for the records of a filter, behind FROM, that
-// finds them by the filter.
+// driven returns the part after FROM of a query that finds the records by the
+// filter.
 func (l listing[T]) driven(f filter) (string, []any) {
 	if f.from == "" {
 		text, args := clause(f.where, false)
@@ -184,10 +184,10 @@ func (l listing[T]) page(tx *Tx, page []T, f filter, keys []sortKey, p Page, tot
 	return page, rows.Err()
 }
 
-// query returns the statement that reads a page, with its arguments except for
-// the limit and the offset. If no index serves both the filter and the order,
-// it uses the cheaper one: reading in the order and skipping what the filter
-// excludes, or reading by the filter and sorting.
+// query returns the statement that reads a page, and its arguments except the limit
+// and the offset. If no index serves both the filter and the order, it uses the
+// cheaper way: reading in the order and skipping what the filter excludes, or
+// reading by the filter and sorting.
 func (l listing[T]) query(tx *Tx, f filter, keys []sortKey, need, found int) (string, []any, error) {
 	if at := slices.IndexFunc(f.where, func(c condition) bool { return c.column != "" && c.column == f.split }); at >= 0 && f.indexed {
 		switch n := len(f.where[at].values); {
@@ -213,7 +213,7 @@ func (l listing[T]) query(tx *Tx, f filter, keys []sortKey, need, found int) (st
 	return fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT ? OFFSET ?", l.columns, l.table, where, orderBy(keys, "")), args, nil
 }
 
-// rows returns how many records there are, 0 where they are not counted.
+// rows returns the number of records, or 0 if they are not counted.
 func (l listing[T]) rows(tx *Tx) (n int, err error) {
 	err = tx.value(&n, "SELECT n FROM _counts WHERE name = ?", l.table)
 	if errors.Is(err, sqlite.ErrNoRows) {
@@ -222,8 +222,8 @@ func (l listing[T]) rows(tx *Tx) (n int, err error) {
 	return n, err
 }
 
-// merged reads a page from one range of an index for each value of f.split,
-// which SQLite merges, so that nothing is sorted but the page.
+// merged reads a page from one index range for each value of f.split. SQLite merges
+// the ranges, so that only the page is sorted.
 func (l listing[T]) merged(f filter, at int, keys []sortKey) (string, []any) {
 	names := make([]string, len(keys))
 	order := make([]sortKey, len(keys))
@@ -245,7 +245,7 @@ func (l listing[T]) merged(f filter, at int, keys []sortKey) (string, []any) {
 	return query, args
 }
 
-// maxSplit bounds the ranges that one list is merged from.
+// maxSplit limits the ranges that a list is merged from.
 const maxSplit = 20
 
 // sortKey is one column that a list is sorted by.
@@ -255,8 +255,8 @@ type sortKey struct {
 	desc   bool
 }
 
-// keys are what a list is sorted by. The last is its key, in the direction of the
-// first key, so that an index serves both.
+// keys returns what a list is sorted by. The last is its key column, in the
+// direction of the first, so that an index serves both.
 func (l listing[T]) keys(order []Order) []sortKey {
 	var keys []sortKey
 	for _, o := range order {
@@ -274,8 +274,8 @@ func (l listing[T]) keys(order []Order) []sortKey {
 	return append(keys, sortKey{last, last, keys[0].desc})
 }
 
-// orderBy is the list of an ORDER BY; a prefix of + hides the columns from the
-// choice of an index.
+// orderBy returns the terms of an ORDER BY; a prefix of + keeps SQLite from choosing
+// an index for them.
 func orderBy(keys []sortKey, prefix string) string {
 	parts := make([]string, len(keys))
 	for i, k := range keys {
@@ -287,7 +287,7 @@ func orderBy(keys []sortKey, prefix string) string {
 	return strings.Join(parts, ", ")
 }
 
-// all reads every row of a query whose size is bounded by its text.
+// all reads every row of a query whose number of rows is bounded.
 func all[T any](tx *Tx, scan func(*sqlite.Rows) (T, error), query string, args ...any) ([]T, error) {
 	rows, err := tx.query(query, args...)
 	if err != nil {
@@ -305,8 +305,7 @@ func all[T any](tx *Tx, scan func(*sqlite.Rows) (T, error), query string, args .
 	return out, rows.Err()
 }
 
-// one reads the record with an id by a query. If there is none, the error names
-// the noun.
+// one reads the record with an id. If there is none, the error names the noun.
 func one[T any](tx *Tx, scan func(*sqlite.Rows) (T, error), noun, query, id string) (record T, err error) {
 	rows, err := tx.query(query, id)
 	if err != nil {

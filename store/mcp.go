@@ -29,20 +29,19 @@ func scanMCPServer(rows *sqlite.Rows) (s agent.MCPServer, err error) {
 	return s, rows.Scan(&s.ID, &s.Name, &s.URL, &s.Command, &s.AuthType, &s.Credential, &s.Status, &s.LastError, &s.CheckedAt, &s.CreatedAt)
 }
 
-// mcpSecret is the encrypted data of a server: the credentials, and the address
-// that they are for. A server whose address was changed from outside does not
-// get them.
+// mcpSecret is the encrypted data of a server: the credentials and the address that
+// they are for. If SQL changed the server's address, it does not get them.
 type mcpSecret struct {
 	agent.MCPAuth
 	URL    string    `json:"url"`
-	Client MCPClient `json:"client,omitzero"` // of a login
+	Client MCPClient `json:"client,omitzero"` // for a login
 }
 
 // MCPClient is the client that was registered for a login.
 type MCPClient struct {
 	ID          string     `json:"id"`
 	RedirectURL string     `json:"redirect_url"`
-	Ends        agent.Time `json:"ends,omitzero"` // when its secret ends; zero: never
+	Ends        agent.Time `json:"ends,omitzero"` // when its secret expires; zero: never
 }
 
 // MCPServers lists MCP servers, newest first.
@@ -96,8 +95,8 @@ func (db *DB) CreateMCPServer(ctx context.Context, s agent.MCPServer, auth agent
 	})
 }
 
-// UpdateMCPServer stores a server that was changed and looked at, with its
-// credentials, which are sealed; its tools are kept when tools is nil.
+// UpdateMCPServer stores a server that was changed and checked, and its credentials,
+// encrypted. If tools is nil, its tools are kept.
 func (db *DB) UpdateMCPServer(ctx context.Context, s agent.MCPServer, auth agent.MCPAuth, tools []agent.MCPTool) (agent.MCPServer, error) {
 	listed, err := listedTools(tools)
 	if err != nil {
@@ -130,14 +129,14 @@ func (db *DB) UpdateMCPServer(ctx context.Context, s agent.MCPServer, auth agent
 	})
 }
 
-// resealMCP returns what is sealed of a changed server; "" without credentials.
+// resealMCP returns the encrypted data of a changed server; "" without credentials.
 func (tx *Tx) resealMCP(before, s agent.MCPServer, auth agent.MCPAuth) (string, error) {
 	if cmp.Or(auth.Type, agent.MCPAuthNone) == agent.MCPAuthNone {
 		return "", nil
 	}
 	now := mcpSecret{MCPAuth: auth, URL: s.URL}
 	if before.AuthType == agent.MCPAuthLogin && s.Credential == before.Credential {
-		if kept, err := tx.mcpSecret(before); err == nil { // else a client is registered again
+		if kept, err := tx.mcpSecret(before); err == nil { // otherwise a client is registered again
 			now.Client = kept.Client
 		}
 	}
@@ -145,7 +144,7 @@ func (tx *Tx) resealMCP(before, s agent.MCPServer, auth agent.MCPAuth) (string, 
 	return string(sealed), err
 }
 
-// CheckMCPServerLimit is a CONFLICT when the agent has as many MCP servers as it
+// CheckMCPServerLimit returns CONFLICT if the agent has as many MCP servers as it
 // may have.
 func (db *DB) CheckMCPServerLimit(ctx context.Context) error {
 	_, err := Read(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.checkMCPServerLimit() })
@@ -163,7 +162,7 @@ func (tx *Tx) checkMCPServerLimit() error {
 	return nil
 }
 
-// listedTools is a listing as it is stored; NULL for none.
+// listedTools returns a listing in its stored form; NULL for none.
 func listedTools(tools []agent.MCPTool) (any, error) {
 	if tools == nil {
 		return nil, nil
@@ -190,9 +189,9 @@ func (db *DB) DeleteMCPServer(ctx context.Context, id string) error {
 	return err
 }
 
-// NoteMCPServer stores the result of checking a server; if tools is nil, its
-// known tools are kept. A server that has been deleted or moved to another
-// address since is ignored without an error.
+// NoteMCPServer stores the result of checking a server; if tools is nil, its known
+// tools are kept. If the server has been deleted or moved to another address in the
+// meantime, nothing is stored.
 func (db *DB) NoteMCPServer(ctx context.Context, s agent.MCPServer, tools []agent.MCPTool) error {
 	listed, err := listedTools(tools)
 	if err != nil {
@@ -207,8 +206,8 @@ func (db *DB) NoteMCPServer(ctx context.Context, s agent.MCPServer, tools []agen
 	return err
 }
 
-// KeepMCPIssuer adds to a server's sealed credentials the authorization server
-// that they are for, unless they name one or are no longer those of s.
+// KeepMCPIssuer adds the authorization server that a server's credentials are for,
+// unless they name one or are no longer those of s.
 func (db *DB) KeepMCPIssuer(ctx context.Context, s agent.MCPServer, issuer string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		raw, err := tx.secret(s.ID, authField)
@@ -232,7 +231,7 @@ func (db *DB) KeepMCPIssuer(ctx context.Context, s agent.MCPServer, issuer strin
 	return err
 }
 
-// MCPListing is the listing of a server that was stored last; nil when its tools
+// MCPListing returns the most recently stored listing of a server; nil if its tools
 // were never listed.
 func (db *DB) MCPListing(ctx context.Context, id string) ([]agent.MCPTool, error) {
 	return Read(ctx, db, func(tx *Tx) (tools []agent.MCPTool, err error) {
@@ -244,15 +243,15 @@ func (db *DB) MCPListing(ctx context.Context, id string) ([]agent.MCPTool, error
 			return nil, nil
 		}
 		if err := json.Unmarshal([]byte(*raw), &tools); err != nil {
-			return nil, nil // SQL wrote what is no listing
+			return nil, nil // SQL wrote something else
 		}
 		return tools, nil
 	})
 }
 
-// MCPCredentials opens the credentials of a server. Those that are missing,
-// encrypted with another master key, or for another address are a CONFLICT that
-// says so.
+// MCPCredentials decrypts the credentials of a server. If they are missing,
+// encrypted with another master key, or for another address, the error is a CONFLICT
+// that says so.
 func (db *DB) MCPCredentials(ctx context.Context, s agent.MCPServer) (agent.MCPAuth, error) {
 	if s.AuthType == agent.MCPAuthNone {
 		return agent.MCPAuth{}, nil
@@ -276,7 +275,7 @@ func (tx *Tx) mcpSecret(s agent.MCPServer) (kept mcpSecret, err error) {
 		return mcpSecret{}, fmt.Errorf("sealed credentials of %s: %w", s.ID, err)
 	}
 	if kept.URL != s.URL || kept.Type != s.AuthType {
-		return mcpSecret{}, agent.Errorf(agent.CodeConflict, "the server's address was changed, and its credentials are not for this one; register the server again")
+		return mcpSecret{}, agent.Errorf(agent.CodeConflict, "the server's address was changed, and its credentials are for another one; register the server again")
 	}
 	return kept, nil
 }

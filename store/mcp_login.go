@@ -7,17 +7,16 @@ import (
 	"satchel/agent"
 )
 
-// MCPLogin opens what is sealed of a server with a login: what its owner set,
-// and the client that was registered for it, if any. Errors are those of
-// MCPCredentials.
+// MCPLogin decrypts what belongs to a login at a server: what its owner set, and the
+// client that was registered for it, if any. Errors are those of MCPCredentials.
 func (db *DB) MCPLogin(ctx context.Context, s agent.MCPServer) (agent.MCPAuth, MCPClient, error) {
 	kept, err := Read(ctx, db, func(tx *Tx) (mcpSecret, error) { return tx.mcpSecret(s) })
 	return kept.MCPAuth, kept.Client, err
 }
 
-// PutMCPLogin stores the credential with which a person logs in to a server,
-// its authorization server, and the client that was registered for it. s is the
-// server as it was read: if it has been changed since, the error is CONFLICT.
+// PutMCPLogin stores the credential with which a person logs in to a server, its
+// authorization server, and the client that was registered for it. s is the server
+// as it was read: if it has changed since, the error is CONFLICT.
 func (db *DB) PutMCPLogin(ctx context.Context, s agent.MCPServer, credential, issuer string, client MCPClient) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		now, err := tx.mcpServer(s.ID)
@@ -45,8 +44,8 @@ func (db *DB) PutMCPLogin(ctx context.Context, s agent.MCPServer, credential, is
 	return err
 }
 
-// dropLogin deletes the credential of a login that the server named before,
-// unless something names it still.
+// dropLogin deletes the login credential that the server used before, unless it is
+// still in use.
 func (tx *Tx) dropLogin(before agent.MCPServer) error {
 	if before.AuthType != agent.MCPAuthLogin || before.Credential == "" {
 		return nil

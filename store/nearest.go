@@ -7,9 +7,8 @@ import (
 
 // nearestByIndex is Nearest with the index in memory.
 //
-// Entries of chunks that have been deleted since are detected here, because
-// their vectors are missing. If that leaves too few results, more candidates
-// are examined.
+// Entries of chunks that have been deleted are detected here, because their vectors
+// are missing. If that leaves too few results, more candidates are examined.
 func (k *Knowledge) nearestByIndex(heads []search.Head, vector []float32, n int) (map[int64]float64, error) {
 	sources, err := k.sources()
 	if err != nil {
@@ -32,7 +31,7 @@ func (k *Knowledge) nearestByIndex(heads []search.Head, vector []float32, n int)
 	}
 }
 
-// sources returns the seqs of the sources whose vectors count; nil means all.
+// sources returns the seqs of the sources whose vectors are searched; nil means all.
 func (k *Knowledge) sources() (map[uint32]bool, error) {
 	if k.text.Source == 0 && !k.text.Mixed {
 		return nil, nil

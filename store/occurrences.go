@@ -16,12 +16,12 @@ type StartedTask struct {
 	Occurrence agent.Occurrence
 }
 
-// maxDueOccurrences bounds the occurrences of one task that are looked at when
-// it was due for long; the oldest beyond them leave no row.
+// maxDueOccurrences limits how many occurrences of a task are considered if it has
+// been due for a long time; older ones leave no row.
 const maxDueOccurrences = 100
 
-// takeTasks takes the tasks that are due, emits the events of those occurrences that are
-// not over, and returns those that start a workflow.
+// takeTasks takes the tasks that are due, emits the events of the occurrences that
+// have not ended, and returns those that start a workflow.
 func (tx *Tx) takeTasks() (start []StartedTask, err error) {
 	due, err := all(tx, scanTask, "SELECT "+taskColumns+" FROM tasks WHERE next_run <= ? ORDER BY next_run, id LIMIT ?", tx.Now, dueBatch)
 	if err != nil {
@@ -44,7 +44,7 @@ func (tx *Tx) fireTask(t *agent.Task) (start []StartedTask, err error) {
 	list := t.Occurrences(t.NextRun, agent.At(tx.Now.Add(time.Millisecond)), 20*maxDueOccurrences)
 	for _, o := range list[max(0, len(list)-maxDueOccurrences):] {
 		if o.StartTime.Before(t.NextRun.Time) || o.StartTime.After(tx.Now.Time) {
-			continue // it only reaches in
+			continue // it began earlier
 		}
 		started, err := tx.startOccurrence(t, o)
 		if err != nil {
@@ -61,8 +61,8 @@ func (tx *Tx) fireTask(t *agent.Task) (start []StartedTask, err error) {
 	return start, err
 }
 
-// startOccurrence stores that an occurrence is due, and reports whether its
-// workflow has to be started. A late one that is already over has failed.
+// startOccurrence records that an occurrence is due and reports whether its workflow
+// has to be started. One that has already ended by then has failed.
 func (tx *Tx) startOccurrence(t *agent.Task, o agent.Occurrence) (start bool, err error) {
 	missed := o.EndTime.Before(tx.Now.Time) && o.StartTime.Before(tx.Now.Add(-agent.LateRun))
 	if missed && t.WorkflowID == "" {
@@ -79,7 +79,7 @@ func (tx *Tx) startOccurrence(t *agent.Task, o agent.Occurrence) (start bool, er
 			return false, err
 		}
 		if done.Changes == 0 {
-			return false, err // it took place already
+			return false, err // it has already taken place
 		}
 		if t.Recurrence == agent.RecurNone {
 			t.Status = status
@@ -91,7 +91,7 @@ func (tx *Tx) startOccurrence(t *agent.Task, o agent.Occurrence) (start bool, er
 	return t.WorkflowID != "", tx.emitOf(t.ID, agent.EventCalendarDue, map[string]any{"task": t.Of(o), "occurrence": o})
 }
 
-// failBroken ends a task that SQL left without sense.
+// failBroken ends a task that SQL made invalid.
 func (tx *Tx) failBroken(t *agent.Task, why error) error {
 	if _, err := tx.exec("UPDATE tasks SET next_run = NULL, status = 'failed' WHERE id = ?", t.ID); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (tx *Tx) finishOccurrence(o agent.Run) error {
 	return err
 }
 
-// tasksUnderWay returns the occurrences that have started and not ended.
+// tasksUnderWay returns the occurrences that have started but not ended.
 func (tx *Tx) tasksUnderWay() (under []StartedTask, err error) {
 	type owned struct {
 		id, task string
@@ -153,8 +153,8 @@ func (tx *Tx) tasksUnderWay() (under []StartedTask, err error) {
 	return under, nil
 }
 
-// startedOccurrence returns the occurrence of a row. A task whose times changed
-// since has none at that time any more: then it lasts as long as the others.
+// startedOccurrence returns the occurrence of a row. If the task's times have
+// changed so that it has none at that time, its length is that of the others.
 func startedOccurrence(t *agent.Task, id string, start agent.Time) agent.Occurrence {
 	_, text, _ := strings.Cut(id, "@")
 	if original, err := agent.ParseOccurrenceStart(text); err == nil {

@@ -8,9 +8,9 @@ import (
 	"satchel/agent"
 )
 
-// WithKeys runs fn on a folder on which the API keys can be managed: the whole
-// folder, or, when a server has it open, the default agent's file beside that
-// server, which sees the change within a second.
+// WithKeys runs fn on a folder whose API keys can be managed: the whole folder or,
+// if a server has it open, only the default agent's file. That server sees the
+// change within a second.
 func WithKeys(o Options, fn func(*Folder) error) error {
 	f, err := Open(o)
 	if errors.Is(err, ErrLocked) {
@@ -36,22 +36,22 @@ func besideServer(o Options, fn func(*Folder) error) error {
 	return errors.Join(err, f.Default().closeWhenUnused(true))
 }
 
-// Offline is a data folder as the commands use it that work without a server
-// or beside one.
+// Offline is a data folder for the commands that work without a server or beside
+// one.
 type Offline struct{ Options }
 
-// Doctor is the function Doctor on this folder.
+// Doctor calls Doctor for this folder.
 func (o Offline) Doctor() ([]agent.Finding, error) { return Doctor(o.Path, o.MasterKeys) }
 
-// Backup is BackupFile on this folder.
+// Backup calls BackupFile for this folder.
 func (o Offline) Backup(idOrName, to string) error { return BackupFile(o.Path, idOrName, to) }
 
-// Restore is RestoreFile on this folder.
+// Restore calls RestoreFile for this folder.
 func (o Offline) Restore(ctx context.Context, from string) (id string, err error) {
 	return RestoreFile(ctx, o.Path, from)
 }
 
-// CreateKey makes an API key and returns it, for the only time.
+// CreateKey creates an API key and returns it; it cannot be read again.
 func (o Offline) CreateKey(ctx context.Context, k agent.Key) (key string, err error) {
 	err = WithKeys(o.Options, func(f *Folder) error {
 		_, key, err = f.CreateKey(ctx, k)
@@ -74,5 +74,5 @@ func (o Offline) DeleteKey(ctx context.Context, id string) error {
 	return WithKeys(o.Options, func(f *Folder) error { return f.DeleteKey(ctx, id) })
 }
 
-// RotateKey is the function RotateKey on this folder.
+// RotateKey calls RotateKey for this folder.
 func (o Offline) RotateKey() (credentials int, err error) { return RotateKey(o.Options) }

@@ -33,36 +33,35 @@ func scanEvent(rows *sqlite.Rows) (e agent.Event, err error) {
 	return e, rows.Scan(&e.Seq, &e.ID, &e.Type, (*rawJSON)(&e.Data), &e.Depth, &e.Root, &e.CreatedAt)
 }
 
-// Events returns up to limit events of the outbox behind sequence number
-// after, oldest first.
+// Events returns up to limit events of the outbox after sequence number after,
+// oldest first.
 func (db *DB) Events(ctx context.Context, after int64, limit int) ([]agent.Event, error) {
 	return Read(ctx, db, func(tx *Tx) ([]agent.Event, error) {
 		return tx.eventsBehind(after, nil, true, limit)
 	})
 }
 
-// activateAgent notes that the agent becomes active: events until now start
-// nothing, however late they are read.
+// activateAgent records that the agent becomes active: earlier events start nothing,
+// however late they are read.
 func (tx *Tx) activateAgent() error {
 	_, err := tx.exec("UPDATE _agent SET active_since_seq = (SELECT coalesce(max(seq), 0) FROM _events)")
 	return err
 }
 
-// Undelivered is what a consumer has to do about an agent's events, all of it
-// as of one moment: DB.Agent may be older than the change that an event
-// is about.
+// Undelivered is what a consumer has to do about an agent's events, all read in one
+// transaction: DB.Agent may be older than the change that an event reports.
 type Undelivered struct {
 	Events        []agent.Event // those with subscribers, oldest first
 	After         int64         // how far the consumer has come
-	Last          int64         // how far it has come once it is done with Events
-	More          bool          // there may be others behind Last
+	Last          int64         // how far it will have come after Events
+	More          bool          // there may be others after Last
 	NoSubscribers bool          // no event has a subscriber
 }
 
 // subscriptions returns, for the consumers of this program, the names and patterns of
 // the events that have subscribers. Others receive all.
 var subscriptions = map[string]func(*Tx) ([]string, error){
-	ConsumerWebhooks: func(tx *Tx) ([]string, error) { // what changed about an agent may let deliveries continue
+	ConsumerWebhooks: func(tx *Tx) ([]string, error) { // a change to an agent may let deliveries continue
 		return all(tx, scanID, `SELECT j.value FROM webhooks w, json_each(w.events) j WHERE w.active = 1
 			UNION SELECT ? FROM webhooks WHERE active = 1`, agent.EventAgentUpdated)
 	},
@@ -72,8 +71,8 @@ var subscriptions = map[string]func(*Tx) ([]string, error){
 	},
 }
 
-// everyPattern is all that a trigger or a wait can listen to, as a JSON list: to
-// look for each takes as long, however many executions wait.
+// everyPattern is everything that a trigger or a wait can listen to, as a JSON list.
+// Looking up each takes the same time, however many executions are waiting.
 var everyPattern = func() string {
 	var patterns []string
 	for _, name := range agent.EventNames {
@@ -102,8 +101,8 @@ func (tx *Tx) subscribedEvents(consumer string) (names []string, all bool, err e
 	return names, len(names) == len(agent.EventNames), err
 }
 
-// Undelivered returns up to limit events that a consumer has not passed yet.
-// Those without a subscriber are left out without being read. A consumer without
+// Undelivered returns up to limit events that a consumer has not passed yet. Events
+// without a subscriber are skipped without being read. A consumer without
 // subscribers is moved past all events.
 func (db *DB) Undelivered(ctx context.Context, consumer string, limit int) (Undelivered, error) {
 	f, err := db.acquire(ctx)
@@ -186,14 +185,14 @@ func (tx *Tx) forgetUndelivered() error {
 	return nil
 }
 
-// lastEvent is the number of the newest event.
+// lastEvent selects the number of the newest event.
 const lastEvent = "SELECT coalesce(max(seq), 0) FROM _events"
 
 type chainKey struct{}
 
-// WithChain returns a context whose writes, by SQL too, write events of this
-// chain of executions. An execution that an event of depth n started writes
-// with depth n+1.
+// WithChain returns a context whose writes, including those by SQL, emit events of
+// this chain of executions. An execution started by an event of depth n emits events
+// of depth n+1.
 func WithChain(ctx context.Context, c agent.Chain) context.Context {
 	return context.WithValue(ctx, chainKey{}, c)
 }
@@ -204,8 +203,8 @@ func ChainOf(ctx context.Context) agent.Chain {
 	return chain
 }
 
-// setChain marks the events that change writes. Triggers write most of them
-// and know nothing of chains.
+// setChain marks the events of a write with its chain. Triggers write most events
+// and do not know about chains.
 const setChain = "UPDATE _events SET depth = ?, root = ? WHERE seq > ?"
 
 // What executions start later counts along their chain.
@@ -214,8 +213,8 @@ const (
 	endChain   = "DELETE FROM _chains WHERE id = ''"
 )
 
-// ScheduledChain returns the chain that made or timed a schedule or a task. It
-// is one long, since what is scheduled is not nested in what scheduled it.
+// ScheduledChain returns the chain that created or timed a schedule or a task. Its
+// length is one, since what is scheduled is not nested in what scheduled it.
 func (db *DB) ScheduledChain(ctx context.Context, id string) (agent.Chain, error) {
 	return Read(ctx, db, func(tx *Tx) (c agent.Chain, err error) {
 		if err := tx.value(&c.Root, "SELECT coalesce((SELECT root FROM _chains WHERE id = ?), '')", id); err != nil || c.Root == "" {
@@ -226,7 +225,7 @@ func (db *DB) ScheduledChain(ctx context.Context, id string) (agent.Chain, error
 	})
 }
 
-// emitOf is emit of an event about a schedule or a task.
+// emitOf emits an event about a schedule or a task.
 func (tx *Tx) emitOf(id, event string, data any) error {
 	if err := tx.emit(event, data); err != nil {
 		return err

@@ -12,17 +12,17 @@ import (
 	"satchel/store/sqlite"
 )
 
-// MaxWaiting bounds the messages of an agent that wait for their platforms.
+// MaxWaiting limits an agent's messages that are waiting to be sent.
 const MaxWaiting = 2000
 
-// SendMessage adds an assistant's message to a conversation and to its
-// gateway's outgoing queue. An automatic one is CONFLICT if a person has
-// answered the conversation since; a person's message mutes automatic replies.
+// SendMessage adds a message by the assistant to a conversation and to its gateway's
+// outgoing queue. An automatic one is refused with CONFLICT if a person has answered
+// in the meantime; a person's message mutes automatic replies.
 func (db *DB) SendMessage(ctx context.Context, m agent.Message, automatic bool) (agent.Message, error) {
 	return db.sendMessage(ctx, m, automatic, func(*Tx) error { return nil }, func(*Tx, *agent.Message) error { return nil })
 }
 
-// sendMessage is SendMessage with something to do before and after in the same
+// sendMessage is SendMessage with functions that run before and after it in the same
 // commit.
 func (db *DB) sendMessage(ctx context.Context, m agent.Message, automatic bool, before func(*Tx) error, after func(*Tx, *agent.Message) error) (agent.Message, error) {
 	if len(m.Metadata) == 0 {
@@ -41,7 +41,7 @@ func (db *DB) sendMessage(ctx context.Context, m agent.Message, automatic bool, 
 			return m, err
 		}
 		if automatic && c.Muted {
-			return m, agent.Errorf(agent.CodeConflict, "a person answers this conversation")
+			return m, agent.Errorf(agent.CodeConflict, "a person has taken over this conversation")
 		}
 		if err := tx.sendable(&c, m.Role); err != nil {
 			return m, err
@@ -65,18 +65,18 @@ func (db *DB) sendMessage(ctx context.Context, m agent.Message, automatic bool, 
 	})
 }
 
-// sendable returns why a message of a conversation cannot be sent. A
-// conversation by phone gets its thread: the number, so that an answer finds it.
+// sendable returns why a message of a conversation cannot be sent. A conversation by
+// phone gets its number as its thread, so that replies find it.
 func (tx *Tx) sendable(c *agent.Conversation, role agent.MessageRole) error {
 	if role != agent.MessageAssistant {
-		return agent.Invalid("send", "needs the role assistant")
+		return agent.Invalid("send", "requires the role assistant")
 	}
 	if c.GatewayID == "" {
-		return agent.Invalid("send", "needs a conversation with a gateway")
+		return agent.Invalid("send", "requires a conversation with a gateway")
 	}
 	g, err := tx.gateway(c.GatewayID)
 	if agent.ErrorCode(err) == agent.CodeNotFound || err == nil && g.Status != agent.GatewayActive {
-		return agent.Invalid("send", "needs an active gateway")
+		return agent.Invalid("send", "requires an active gateway")
 	} else if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (tx *Tx) sendable(c *agent.Conversation, role agent.MessageRole) error {
 	}
 	to := c.Recipient(g.Type, &contact)
 	if to == "" {
-		return agent.Invalid("send", "needs a contact whom the gateway's platform can reach, or a conversation that began there")
+		return agent.Invalid("send", "requires a contact whom the gateway's platform can reach, or a conversation that began there")
 	}
 	var waiting int
 	if err := tx.value(&waiting, "SELECT count(*) FROM _outgoing WHERE status IN ('pending','sending')"); err != nil {
@@ -101,7 +101,8 @@ func (tx *Tx) sendable(c *agent.Conversation, role agent.MessageRole) error {
 	return err
 }
 
-// dialled is a phone number without what people write between its digits.
+// dialled returns a phone number without the characters that people write between
+// its digits.
 func dialled(number string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r == '+' {
@@ -111,7 +112,7 @@ func dialled(number string) string {
 	}, number)
 }
 
-// contactOf is the contact of a conversation; the zero Contact when there is
+// contactOf returns the contact of a conversation; the zero Contact if there is
 // none.
 func (tx *Tx) contactOf(c *agent.Conversation) (agent.Contact, error) {
 	contact, err := tx.contact(c.ContactID)
@@ -121,8 +122,8 @@ func (tx *Tx) contactOf(c *agent.Conversation) (agent.Contact, error) {
 	return contact, err
 }
 
-// queueMessage queues a message behind those of its conversation, with the token that
-// it is sent by when an inbound message has left one.
+// queueMessage queues a message after those of its conversation, with the token to
+// send it with, if an inbound message left one.
 func (tx *Tx) queueMessage(c *agent.Conversation, id int64) error {
 	token, err := tx.takeReplyToken(c.ID)
 	if err != nil {
@@ -140,17 +141,17 @@ func (tx *Tx) queueMessage(c *agent.Conversation, id int64) error {
 	return err
 }
 
-// sendingField is the field of _secrets with the token of a queued message.
+// sendingField returns the field of _secrets with the token of a queued message.
 func sendingField(id int64) string { return replyField + "-" + strconv.FormatInt(id, 10) }
 
-// DueMessage names a conversation whose first message is due.
+// DueMessage identifies a conversation whose first message is due.
 type DueMessage struct {
 	ConversationID string
-	Sending        bool // a try of it has begun and not ended, or was interrupted
+	Sending        bool // an attempt is in progress, or was interrupted
 }
 
-// DueMessages returns up to limit conversations with a message that is due at
-// now, and when the next after now falls due; zero for never.
+// DueMessages returns up to limit conversations with a message that is due at now,
+// and when the next after now is due; zero for never.
 func (db *DB) DueMessages(ctx context.Context, now agent.Time, limit int) (due []DueMessage, next agent.Time, err error) {
 	due, err = Read(ctx, db, func(tx *Tx) ([]DueMessage, error) {
 		if err := tx.value(&next, "SELECT min(next_attempt_at) FROM _outgoing WHERE status IN ('pending','sending') AND next_attempt_at > ?", now); err != nil {
@@ -162,32 +163,33 @@ func (db *DB) DueMessages(ctx context.Context, now agent.Time, limit int) (due [
 	return due, next, err
 }
 
-// Sending is a message that is being sent, with all that a try needs.
+// Sending is a message that is being sent, with everything needed for an attempt.
 type Sending struct {
 	MessageID    int64
-	Interrupted  bool // the program was ended in the middle of the try
+	Interrupted  bool // the program stopped in the middle of the attempt
 	Text         string
-	Attempt      int // this one
+	Attempt      int // number of this attempt
 	FirstAt      agent.Time
-	Parts        int    // that are out
+	Parts        int    // that have been sent
 	ExternalID   string // of the first
 	Channel      string
 	Token        string // to answer an inbound message with; empty: none
 	Conversation agent.Conversation
 	Contact      agent.Contact
-	Answers      json.RawMessage // metadata of the newest message of the contact's before; nil: there is none
-	Gateway      OpenGateway     // without an id: it does not exist any more
+	Answers      json.RawMessage // metadata of the contact's newest message before it; nil if there is none
+	Gateway      OpenGateway     // without an id: it no longer exists
 }
 
-// Key is the same each time that the message is tried.
+// Key returns the idempotency key of the message, which is the same for each
+// attempt.
 func (s *Sending) Key(agentID string) string {
 	return agentID + ":message:" + strconv.FormatInt(s.MessageID, 10)
 }
 
-// BeginSending marks the first message of a conversation as being sent and
-// returns it; nil when none is due at now. The mark stays until EndSending,
-// whatever happens to the program: a message that has it already is returned as
-// interrupted. The caller has no other try of the conversation under way.
+// BeginSending marks the first message of a conversation as being sent and returns
+// it; nil if none is due at now. The mark stays until EndSending, even across a
+// crash: a message that already has it is returned as interrupted. The caller has no
+// other attempt in progress for the conversation.
 func (db *DB) BeginSending(ctx context.Context, conversationID string, now agent.Time) (*Sending, error) {
 	return Write(ctx, db, func(tx *Tx) (*Sending, error) {
 		tx.takesOn(workMessages)
@@ -205,8 +207,7 @@ func (db *DB) BeginSending(ctx context.Context, conversationID string, now agent
 	})
 }
 
-// sending returns the message of a conversation that is being sent; nil for
-// none.
+// sending returns the message of a conversation that is being sent, or nil.
 func (tx *Tx) sending(conversationID string) (*Sending, error) {
 	gatewayID := ""
 	found, err := all(tx, func(rows *sqlite.Rows) (s Sending, err error) {
@@ -246,16 +247,16 @@ func (tx *Tx) completeSending(s *Sending, gatewayID string) (err error) {
 
 // Ended is the outcome of sending a message.
 type Ended struct {
-	Parts      int // that are out, of all tries
+	Parts      int // that have been sent, in all attempts
 	ExternalID string
 	Channel    string
 	Problem    string     // empty: sent
-	Next       agent.Time // with a problem: when it is tried again; zero: not
+	Next       agent.Time // time of the next attempt after a problem; zero for none
 }
 
-// EndSending notes the outcome of a try: on the message, and a problem on its
-// gateway too. The event message.sent is written with a success. What the
-// conversation sends next is not announced: the caller looks for it.
+// EndSending records the outcome of an attempt on the message, and a problem also on
+// its gateway. A success emits the event message.sent. What the conversation sends
+// next is not announced: the caller looks for it.
 func (db *DB) EndSending(ctx context.Context, s *Sending, e Ended) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		tx.takesOn(workMessages)
@@ -272,7 +273,7 @@ func (db *DB) EndSending(ctx context.Context, s *Sending, e Ended) error {
 			return struct{}{}, err
 		}
 		if done.Changes == 0 {
-			return struct{}{}, err // the message has been deleted since
+			return struct{}{}, err // the message was deleted in the meantime
 		}
 		if status != "pending" {
 			if err := tx.putSecret(s.Conversation.ID, sendingField(s.MessageID), ""); err != nil {

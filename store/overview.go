@@ -12,7 +12,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Bounds of what an overview looks at.
+// Limits on what an overview examines.
 const (
 	maxDurations     = 500   // executions of a day, the newest
 	maxFailures      = 2_000 // errored executions that are grouped, the newest
@@ -20,7 +20,7 @@ const (
 	nextRuns         = 5
 )
 
-// Overview reads an agent at a glance; its series have so many days.
+// Overview summarizes an agent; its series cover the given number of days.
 func (db *DB) Overview(ctx context.Context, days int) (agent.Overview, error) {
 	return Read(ctx, db, func(tx *Tx) (o agent.Overview, err error) {
 		settings, err := tx.settings()
@@ -74,14 +74,14 @@ func (tx *Tx) counts() (map[string]int, error) {
 	return counts, rows.Err()
 }
 
-// checklist returns the first steps, and which of them are done.
+// checklist returns the first steps, and which of them have been done.
 func (tx *Tx) checklist(model bool) ([]agent.ChecklistItem, error) {
 	list := []agent.ChecklistItem{{ID: "knowledge"}, {ID: "model", Done: model}, {ID: "ask"}, {ID: "channel"}, {ID: "workflow"}}
 	return list, tx.row(`SELECT EXISTS (SELECT 1 FROM sources), EXISTS (SELECT 1 FROM messages WHERE role = 'assistant'),
 		EXISTS (SELECT 1 FROM gateways WHERE status = 'active'), EXISTS (SELECT 1 FROM workflows WHERE status = 'active')`).Scan(&list[0].Done, &list[2].Done, &list[3].Done, &list[4].Done)
 }
 
-// series counts by days of a time zone.
+// series counts by day in a time zone.
 func (tx *Tx) series(timezone string, days int) (s agent.OverviewSeries, err error) {
 	zone, err := clock.Zone(timezone)
 	if err != nil {
@@ -103,7 +103,7 @@ func (tx *Tx) series(timezone string, days int) (s agent.OverviewSeries, err err
 	return s, err
 }
 
-// executionsOf adds a day: the executions with ids of a range.
+// executionsOf adds a day: the executions with ids in a range.
 func (tx *Tx) executionsOf(s *agent.OverviewSeries, from, to string) error {
 	for status, series := range map[agent.ExecutionStatus]*[]int{agent.ExecutionComplete: &s.Executions.Complete, agent.ExecutionErrored: &s.Executions.Errored, agent.ExecutionTerminated: &s.Executions.Terminated} {
 		var n int
@@ -127,8 +127,8 @@ func (tx *Tx) executionsOf(s *agent.OverviewSeries, from, to string) error {
 	return nil
 }
 
-// percentile returns the value of a sorted list that so many percent do not
-// exceed; 0 of an empty one.
+// percentile returns the value of a sorted list that this many percent do not
+// exceed; 0 for an empty list.
 func percentile(sorted []int, percent int) int {
 	if len(sorted) == 0 {
 		return 0
@@ -136,7 +136,7 @@ func percentile(sorted []int, percent int) int {
 	return sorted[(len(sorted)*percent+99)/100-1]
 }
 
-// messagesOf adds a day: the messages with ids of a range.
+// messagesOf adds a day: the messages with ids in a range.
 func (tx *Tx) messagesOf(s *agent.OverviewSeries, from, to int64) error {
 	var in, out int
 	if err := tx.row(`SELECT (SELECT count(*) FROM messages WHERE role = 'user' AND id >= ?1 AND id < ?2),
@@ -147,9 +147,8 @@ func (tx *Tx) messagesOf(s *agent.OverviewSeries, from, to int64) error {
 	return nil
 }
 
-// firstMessage returns the least id of a message that was written at a moment
-// or later, or an id beyond all. Ids of messages grow with time, so it is found
-// by halving.
+// firstMessage returns the smallest id of a message written at or after a time, or
+// an id beyond all. Ids of messages grow with time, so it is found by binary search.
 func (tx *Tx) firstMessage(at time.Time) (int64, error) {
 	var low, high int64
 	if err := tx.value(&high, "SELECT coalesce(max(id), 0) + 1 FROM messages"); err != nil {
@@ -173,7 +172,7 @@ func (tx *Tx) firstMessage(at time.Time) (int64, error) {
 	return low, nil
 }
 
-// failures groups the executions that failed of late and were not repeated since.
+// failures groups the executions that failed recently and were not repeated since.
 func (tx *Tx) failures() ([]agent.FailureGroup, error) {
 	groups, err := all(tx, func(rows *sqlite.Rows) (g agent.FailureGroup, err error) {
 		return g, rows.Scan(&g.WorkflowID, &g.NodeID, &g.Error, &g.Count, &g.ExecutionID, &g.LastAt)
@@ -199,7 +198,7 @@ func (tx *Tx) failures() ([]agent.FailureGroup, error) {
 	return groups, nil
 }
 
-// labelOf returns the label of a node, or its id when it has none.
+// labelOf returns the label of a node, or its id if it has none.
 func labelOf(nodes []agent.RawNode, id string) string {
 	for _, raw := range nodes {
 		var node struct {

@@ -6,7 +6,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// PendingPage is a page whose chunks have to be created again or dropped.
+// PendingPage is a page whose chunks have to be recreated or deleted.
 type PendingPage struct {
 	Seq   int64
 	URL   string

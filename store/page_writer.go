@@ -2,16 +2,16 @@ package store
 
 import "encoding/json"
 
-// pageWriter stores outcomes within one commit. A URL that one of them leads to
-// gets a row only when one is needed: most such URLs are outcomes of the same
-// commit themselves, and are written once, in their final state. The resulting
-// rows, and their order, are as if each had been queued first.
+// pageWriter stores outcomes within one commit. A URL that one of them leads to gets
+// a row only when one is needed: most such URLs are outcomes of the same commit
+// themselves, and are written once, in their final state. The resulting rows and
+// their order are as if each had been queued first.
 type pageWriter struct {
 	*Tx
 	source   string
 	counted  bool
-	met      int            // addresses of this crawl that have a row, at most
-	turn     int            // the last that was given
+	met      int            // upper bound on the addresses of this crawl that have a row
+	turn     int            // the last one assigned
 	unqueued []unqueuedPage // in the order of the queue
 }
 
@@ -23,7 +23,7 @@ type unqueuedPage struct {
 }
 
 func (p *pageWriter) put(o PageOutcome) error {
-	if o.Depth == 0 { // the start is not in the queue yet
+	if o.Depth == 0 { // the start page is not in the queue yet
 		if err := p.queue([]string{o.URL}, 0, 1); err != nil {
 			return err
 		}
@@ -46,8 +46,8 @@ func (p *pageWriter) put(o PageOutcome) error {
 	return p.queue(o.Links, o.Depth+1, maxFrontier)
 }
 
-// rename stores an outcome whose URL is, or was, another name of a page. A page
-// that was already read in this crawl under another name is not changed.
+// rename stores an outcome whose URL is, or was, another name of a page. A page that
+// this crawl has already read under another name is not changed.
 func (p *pageWriter) rename(o PageOutcome) error {
 	if err := p.insertUnqueued(); err != nil {
 		return err
@@ -80,8 +80,8 @@ func (p *pageWriter) rename(o PageOutcome) error {
 	return p.write(o)
 }
 
-// What becomes of a row, and of one that waits in the queue. In all of it ?1 is
-// the source and ?2 the address.
+// What happens to a row, and to one that is waiting in the queue. In all of them ?1
+// is the source and ?2 the address.
 const (
 	setIndexed = `state = 'indexed', target = '', status = ?3, etag = ?4, last_modified = ?5, links = ?6, title = ?7, text = ?8,
 		changed = hash <> ?9, pending = CASE WHEN hash <> ?9 THEN 'cut' ELSE pending END, hash = ?9`
@@ -91,8 +91,8 @@ const (
 	whereQueued = " WHERE source_id = ?1 AND url = ?2 AND state = 'queued'"
 )
 
-// The same for an address that has no row yet. If it has one after all, that is
-// as if the address had been queued: what this crawl has met before stays.
+// The same for an address that has no row yet. If it has one after all, this works
+// as if the address had been queued: what this crawl has already met is kept.
 const (
 	insertIndexed = `INSERT INTO _pages(source_id, url, status, etag, last_modified, links, title, text, hash, depth, turn, state, changed, pending)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'indexed', 1, 'cut')` + unlessMet + setIndexed + whereNew
@@ -105,7 +105,7 @@ const (
 	whereNew = " WHERE state IN ('earlier','queued')"
 )
 
-// write writes to the row of the page itself.
+// write writes the row of the page itself.
 func (p *pageWriter) write(o PageOutcome) error {
 	args := []any{p.source, o.Final, o.Status}
 	var set, insert string
@@ -136,8 +136,8 @@ func (p *pageWriter) write(o PageOutcome) error {
 	return p.insert(insert, append(args, at.depth, at.turn)...)
 }
 
-// insert runs a statement that makes a row, or of one of the crawl before one
-// of this crawl.
+// insert runs a statement that creates a row, or turns one of the previous crawl
+// into one of this crawl.
 func (p *pageWriter) insert(statement string, args ...any) error {
 	done, err := p.exec(statement, args...)
 	if err != nil {
@@ -147,7 +147,7 @@ func (p *pageWriter) insert(statement string, args ...any) error {
 	return nil
 }
 
-// insertUnqueued gives a row to each address that has none.
+// insertUnqueued creates a row for each address that has none.
 func (p *pageWriter) insertUnqueued() error {
 	for _, page := range p.unqueued {
 		if err := p.insert(`INSERT INTO _pages(source_id, url, state, depth, turn) VALUES (?,?,'queued',?,?)
@@ -160,8 +160,7 @@ func (p *pageWriter) insertUnqueued() error {
 	return nil
 }
 
-// queue appends addresses to the queue unless this crawl has met them, or as
-// many as limit says.
+// queue appends addresses to the queue unless this crawl has met them, up to limit.
 func (p *pageWriter) queue(urls []string, depth, limit int) error {
 	if len(urls) == 0 {
 		return nil

@@ -9,28 +9,28 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Frontier is what a walk knows of itself: it is the same after a restart.
+// Frontier is the state of a crawl, which survives a restart.
 type Frontier struct {
 	Next    []QueuedPage // at the head of the queue
 	Indexed int          // pages read in this crawl
 	Tried   int          // addresses fetched in this crawl
-	Begun   bool         // something of this crawl is stored
+	Begun   bool         // something has been stored by this crawl
 }
 
-// QueuedPage is an address that waits to be fetched, with what the crawl
-// before knew of it.
+// QueuedPage is an address waiting to be fetched, with what the previous crawl knew
+// about it.
 type QueuedPage struct {
 	URL          string
 	Depth        int
-	Known        string // address of the page that it led to, "" when it is new
+	Known        string // address of the page that it led to; "" if it is new
 	ETag         string
 	LastModified string
 	Links        []string // of that page; nil: read them with KnownLinks
 }
 
-// Frontier returns the first n addresses in the queue of a walk, in breadth
-// first order. A walk that has not begun has none; its start is queued when the
-// outcome of it is put.
+// Frontier returns the first n addresses in the queue of a crawl, in breadth-first
+// order. A crawl that has not begun has none; its start page is queued when its
+// outcome is stored.
 func (db *DB) Frontier(ctx context.Context, sourceID string, n int) (Frontier, error) {
 	return Read(ctx, db, func(tx *Tx) (Frontier, error) {
 		f, _, err := tx.walked(sourceID)
@@ -46,8 +46,8 @@ func (db *DB) Frontier(ctx context.Context, sourceID string, n int) (Frontier, e
 // characters.
 const keptLinks = 4 << 10
 
-// KnownPages returns what the crawl before knew of addresses that this one has
-// not met yet, by their addresses and with no depth.
+// KnownPages returns what the previous crawl knew about addresses that this one has
+// not met yet, by address and without a depth.
 func (db *DB) KnownPages(ctx context.Context, sourceID string) (map[string]QueuedPage, error) {
 	return Read(ctx, db, func(tx *Tx) (map[string]QueuedPage, error) {
 		list, err := all(tx, func(rows *sqlite.Rows) (q QueuedPage, err error) {
@@ -84,51 +84,51 @@ type PageOutcome struct {
 	URL   string // as it was queued
 	Final string // address of the page: URL, unless the server or the page names another
 
-	// Page is what was read; nil when there is none. Known says that the page
-	// is as the crawl before knew it. With neither and no Problem, URL is just
-	// another name of Final, which is queued at the same depth when Queue says so.
+	// Page is what was read; nil if there is none. Known means that the page is
+	// unchanged since the previous crawl. With neither, and no Problem, URL is just
+	// another name of Final, which is queued at the same depth if Queue is set.
 	Page    *ReadPage
 	Known   bool
 	Problem *agent.SourceError
-	Skip    bool // the problem is not shown to clients while other pages are read
+	Skip    bool // the problem is not shown to clients if other pages were read
 	Queue   bool
-	Again   bool // URL is not in the queue: it was another name, which led to nothing
-	Status  int  // of HTTP; 0 without an answer
+	Again   bool // URL is not in the queue: it was another name and led to nothing
+	Status  int  // of HTTP; 0 without a response
 
 	Links []string // to be queued one level deeper
 	Depth int
 
-	// Same reports of the address of a page with the same text whether it is
-	// another name of this one, which is then not kept twice. May be nil.
+	// Same reports whether the address of a page with the same text is another name
+	// of this one, which is then not stored twice. It may be nil.
 	Same func(address string) bool
 }
 
-// ReadPage is a page as it is kept.
+// ReadPage is a page in its stored form.
 type ReadPage struct {
 	Title, Text, Hash  string
 	ETag, LastModified string
-	Links              []string // all that lead to pages of the site
+	Links              []string // all links to pages of the site
 }
 
 // maxFrontier bounds the addresses of one crawl. A walk is first in first out
 // and ends long before it has fetched that many.
 const maxFrontier = 1000
 
-// WalkEnd specifies when a walk ends: when nothing waits in its queue, or
-// as many pages are indexed, or as many addresses were tried.
+// WalkEnd says when a crawl ends: when its queue is empty, or this many pages are
+// indexed, or this many addresses were tried.
 type WalkEnd struct{ Indexed, Tried int }
 
 func (e *WalkEnd) reached(f Frontier, queued int) bool {
 	return e != nil && (queued == 0 || f.Indexed >= e.Indexed || f.Tried >= e.Tried)
 }
 
-// PutPages stores outcomes in their order and queues what they led to, and ends
-// the walk if it is at its end, all in one commit. end is nil while other
-// addresses are under way. A source that is deleted or no longer crawled is
+// PutPages stores outcomes in order, queues what they led to, and ends the crawl if
+// it is finished, all in one commit. end is nil while other addresses are being
+// fetched. If the source was deleted or is no longer being crawled, the error is
 // NOT_FOUND.
 func (db *DB) PutPages(ctx context.Context, sourceID string, outcomes []PageOutcome, end *WalkEnd) (Ending, error) {
 	return Write(ctx, db, func(tx *Tx) (Ending, error) {
-		tx.takesOn(workSources) // by the walk that stores them
+		tx.takesOn(workSources) // the crawl that stores them does the work
 		if err := tx.underWay(sourceID); err != nil {
 			return WalksOn, err
 		}
@@ -149,8 +149,8 @@ func (db *DB) PutPages(ctx context.Context, sourceID string, outcomes []PageOutc
 	})
 }
 
-// duplicate is the address under which this crawl has read a page already, "" when
-// it has not.
+// duplicate returns the address under which this crawl has already read a page; ""
+// if it has not.
 func (tx *Tx) duplicate(sourceID string, o PageOutcome) (string, error) {
 	urls, err := all(tx, func(rows *sqlite.Rows) (url string, err error) { return url, rows.Scan(&url) },
 		"SELECT url FROM _pages WHERE source_id = ? AND state = 'indexed' AND hash = ? AND url <> ? ORDER BY depth, turn", sourceID, o.Page.Hash, o.Final)
@@ -162,8 +162,8 @@ func (tx *Tx) duplicate(sourceID string, o PageOutcome) (string, error) {
 	return "", err
 }
 
-// Aliases returns, of the addresses that others led to in this crawl, the first
-// that did, without what is known of it.
+// Aliases returns, for each address that others led to in this crawl, the first that
+// did, without what is known about it.
 func (db *DB) Aliases(ctx context.Context, sourceID string) (map[string]QueuedPage, error) {
 	return Read(ctx, db, func(tx *Tx) (map[string]QueuedPage, error) {
 		first := map[string]QueuedPage{}
@@ -179,7 +179,7 @@ func (db *DB) Aliases(ctx context.Context, sourceID string) (map[string]QueuedPa
 	})
 }
 
-// KnownLinks returns the links of a page as it was read last.
+// KnownLinks returns the links of a page as it was last read.
 func (db *DB) KnownLinks(ctx context.Context, sourceID, url string) ([]string, error) {
 	return Read(ctx, db, func(tx *Tx) (links []string, err error) {
 		var raw rawJSON

@@ -16,24 +16,24 @@ import (
 type Pending struct {
 	Sources     agent.Time `json:"sources,omitzero"`    // to read, index or purge
 	Pages       agent.Time `json:"pages,omitzero"`      // of crawls, to fetch or index
-	Events      agent.Time `json:"events,omitzero"`     // that some consumer has not passed
+	Events      agent.Time `json:"events,omitzero"`     // that some consumer has not passed yet
 	Deliveries  agent.Time `json:"deliveries,omitzero"` // of events to subscriptions
 	Messages    agent.Time `json:"messages,omitzero"`   // to send to platforms
 	Answers     agent.Time `json:"answers,omitzero"`    // to messages, by the agent itself
 	Schedules   agent.Time `json:"schedules,omitzero"`  // and tasks to run
-	Runs        agent.Time `json:"runs,omitzero"`       // of both that had not ended when the file was read or closed
+	Runs        agent.Time `json:"runs,omitzero"`       // of both, not ended when the file was last read or closed
 	Executions  agent.Time `json:"executions,omitzero"` // to start or continue
-	Gateways    agent.Time `json:"gateways,omitzero"`   // that ask their platform for what is new
+	Gateways    agent.Time `json:"gateways,omitzero"`   // that poll their platform
 	MCPServers  agent.Time `json:"mcp_servers,omitzero"`
-	Sessions    agent.Time `json:"sessions,omitzero"`    // of a browser that are open
+	Sessions    agent.Time `json:"sessions,omitzero"`    // open browser sessions
 	Attachments agent.Time `json:"attachments,omitzero"` // of messages, to download
 
-	// Changed reports that the agent's status or settings may have changed, so
-	// that work which failed or was paused may continue.
+	// Changed reports that the agent's status or settings may have changed, so that
+	// work which failed or was paused may continue.
 	Changed bool `json:"-"`
 }
 
-// workKinds is a set of kinds of work; dueTimes says more of each.
+// workKinds is a set of kinds of work; see dueTimes.
 type workKinds uint32
 
 const (
@@ -62,13 +62,13 @@ const (
 	workOperations workKinds = workSubscriptions << 1
 )
 
-// dueNow is a time that is past on every clock.
+// dueNow is a time that is in the past on every clock.
 var dueNow = agent.At(time.Unix(0, 0))
 
-// dueTimes has, for each kind of work in the order of the constants, its field
-// of Pending and the SQL for the time when it is due, in which ?1 is dueNow. It
-// is used before files are migrated: since is the first version that has the
-// tables, 0 if all have.
+// dueTimes has, for each kind of work in the order of the constants, its field of
+// Pending and the SQL for the time when it is due, in which ?1 is dueNow. It is also
+// used before files are migrated: since is the first version that has the tables, 0
+// if all have them.
 var dueTimes = [...]struct {
 	field func(*Pending) *agent.Time
 	due   string
@@ -97,8 +97,7 @@ func (p *Pending) field(kind workKinds) *agent.Time {
 	return dueTimes[bits.TrailingZeros32(uint32(kind))].field(p)
 }
 
-// Earliest returns when the first kind of work is due, the zero time if there
-// is none.
+// Earliest returns when the first work is due; the zero time if there is none.
 func (p Pending) Earliest() (due agent.Time) {
 	for i := range dueTimes {
 		if at := *dueTimes[i].field(&p); !at.IsZero() && (due.IsZero() || at.Before(due.Time)) {
@@ -120,11 +119,11 @@ func (p *Pending) add(kinds workKinds) {
 	}
 }
 
-// tableChange is a kind of change of a table: of a column of its rows, or, with
-// no column, of its rows in any way.
+// tableChange is a kind of change to a table: to a column of its rows or, without a
+// column, any change to its rows.
 type tableChange struct{ table, column string }
 
-// tableWork maps changes of tables to the work that they cause.
+// tableWork maps changes to tables to the work that they cause.
 var tableWork = map[tableChange]workKinds{
 	{"sources", ""}:                   workSources,
 	{"_purge", ""}:                    workSources,
@@ -152,8 +151,8 @@ var tableWork = map[tableChange]workKinds{
 	{"_agent", "settings"}:            workAll,
 }
 
-// subscriptionTables say who subscribes to events: a row that comes or changes there
-// may be a subscriber more.
+// subscriptionTables contain the subscribers to events: a new or changed row may be
+// a new subscriber.
 var subscriptionTables = map[string]workKinds{"webhooks": workSubscriptions, "_triggers": workSubscriptions, "_waits": workSubscriptions}
 
 // columnsWatched are the tables for which tableWork names columns.
@@ -167,7 +166,7 @@ var columnsWatched = func() map[string]workKinds {
 	return kinds
 }()
 
-// workOfTables returns the work that any change of tables may make.
+// workOfTables returns the work that changes to tables may cause.
 func workOfTables(tables map[string]bool) (kinds workKinds) {
 	for table := range tables {
 		kinds |= tableWork[tableChange{table, ""}] | columnsWatched[table] | subscriptionTables[table]
@@ -175,10 +174,11 @@ func workOfTables(tables map[string]bool) (kinds workKinds) {
 	return kinds
 }
 
-// watchTables makes a connection record, when it compiles a statement, which
-// kinds of work the statement can cause, including through triggers and foreign
-// keys, which SQLite compiles into it. So a commit does not need to look up
-// what it changed. The file, which must have the current version, gets the
+// watchTables makes a connection record, when it compiles a statement, which kinds
+// of work the statement can cause, including through triggers and foreign keys,
+// which SQLite compiles into it. So a commit does not have to look up what it
+// changed. The file, which must have the current version, gets the parts of the
+// schema that the statement needs.
 // parts of the schema that the statement needs.
 func (c *conn) watchTables() error {
 	c.sql.Refused = c.makeLacking
@@ -199,17 +199,17 @@ func (c *conn) watchTables() error {
 	})
 }
 
-// takesOn keeps work that the transaction makes from being announced: its
-// caller does that work itself.
+// takesOn keeps work that the transaction causes from being announced, because the
+// caller does it itself.
 func (tx *Tx) takesOn(kinds workKinds) { tx.taken |= kinds }
 
-// madeWork is work that a commit may have made.
+// madeWork is work that a commit may have caused.
 type madeWork struct {
 	announced workKinds
-	taken     workKinds // on by those who wrote, see Tx.takesOn
+	taken     workKinds // done by the writers themselves, see Tx.takesOn
 }
 
-// takeWork returns the work that statements made since it was last called.
+// takeWork returns the work that statements have caused since the last call.
 func (c *conn) takeWork() madeWork {
 	touched := workKinds(c.sql.Used)
 	made := madeWork{touched &^ c.taken, touched & c.taken}
@@ -220,13 +220,13 @@ func (c *conn) takeWork() madeWork {
 // subscribers are notified of work.
 type subscribers = []func(*DB, Pending)
 
-// OnPending adds a subscriber that is notified of work of agents: at once of what
-// is pending, then of agents that appear and of each commit that may have made
-// some, and of all kinds, with Changed, when an agent's status or settings
-// changed, and when it was deleted or its file taken away (DB.Gone). A due time
-// is a hint: the subscriber reads from the file what there is. It is called
-// often, by several goroutines at once, and must return at once without using
-// the agent's file.
+// OnPending adds a subscriber that is notified of agents' work: at once of what is
+// already pending, then of agents that appear and of each commit that may have
+// caused work, and of all kinds, with Changed, when an agent's status or settings
+// have changed, or it was deleted or its file removed (DB.Gone). A due time is a
+// hint: the subscriber reads from the file what there is to do. It is called often,
+// by several goroutines at once, and must return immediately without using the
+// agent's file.
 func (f *Folder) OnPending(subscriber func(*DB, Pending)) {
 	for {
 		old := f.subscribers.Load()
@@ -255,8 +255,8 @@ func (db *DB) publish(p Pending) {
 	}
 }
 
-// notify passes on that a commit may have made work, except what those who wrote
-// have taken on.
+// notify announces that a commit may have caused work, except what the writers do
+// themselves.
 func (db *DB) notify(made, taken workKinds) {
 	if made|taken == 0 {
 		return
@@ -270,31 +270,31 @@ func (db *DB) notify(made, taken workKinds) {
 	db.publish(p)
 }
 
-// Pending returns the work that is due in the agent's file: as of when the file
-// was last read or closed and, while it is open, including all that may have
-// been added since. It does not access the file.
+// Pending returns the work that is due in the agent's file: as of when the file was
+// last read or closed and, while it is open, with anything that may have been added
+// since. It does not access the file.
 func (db *DB) Pending() Pending {
 	p := db.record.Load().pending
 	p.add(workKinds(db.recent.Load()) &^ workChanged)
 	return p
 }
 
-// Gone reports whether the agent was deleted, or its file taken away or
-// replaced: it has no work any more.
+// Gone reports whether the agent was deleted, or its file removed or replaced. Then
+// it has no more work.
 func (db *DB) Gone() bool { return db.gone.Load() }
 
-// Suspended reports whether the background work of the agent waits until its
-// status or its file changes.
+// Suspended reports whether the agent's background work is on hold until its status
+// or its file changes.
 func (db *DB) Suspended() bool {
 	return db.Gone() || db.Problem() != nil || db.Agent().Status == agent.StatusDisabled
 }
 
-// selectNextRun is when the next schedule or task is due.
+// selectNextRun selects when the next schedule or task is due.
 const selectNextRun = `SELECT min(t) FROM (
 		SELECT min(next_run) AS t FROM schedules WHERE status = 'active' AND next_run IS NOT NULL
 		UNION ALL SELECT min(next_run) FROM tasks WHERE next_run IS NOT NULL)`
 
-// selectPending returns the query for dueTimes in a file of a version.
+// selectPending returns the query for dueTimes in a file of this version.
 func selectPending(version int) string {
 	columns := make([]string, len(dueTimes))
 	for i := range dueTimes {
@@ -309,7 +309,7 @@ func selectPending(version int) string {
 	return query
 }
 
-// pending reads the work that is due in a file, which may have any version.
+// pending reads the work that is due in a file of any version.
 func (c *conn) pending() (p Pending, err error) {
 	var version int
 	if err := c.value(&version, "PRAGMA user_version"); err != nil {

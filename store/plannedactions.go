@@ -10,8 +10,8 @@ import (
 
 const maxPlannedActions = 5_000
 
-// PlannedActions returns the actions that were stored under a key, or nil, and
-// notes that they are used.
+// PlannedActions returns the actions stored under a key, or nil, and marks them as
+// used.
 func (db *DB) PlannedActions(ctx context.Context, key []byte) (actions []agent.PlannedAction, err error) {
 	found, err := Read(ctx, db, func(tx *Tx) ([]string, error) {
 		return all(tx, func(rows *sqlite.Rows) (s string, err error) { return s, rows.Scan(&s) }, "SELECT actions FROM _planned_actions WHERE key = ?", key)
@@ -28,8 +28,8 @@ func (db *DB) PlannedActions(ctx context.Context, key []byte) (actions []agent.P
 	return actions, err
 }
 
-// SetPlannedActions stores actions under a key; those that were not used for
-// longest are dropped. No actions forget the key.
+// SetPlannedActions stores actions under a key, dropping the least recently used
+// ones. An empty list deletes the key.
 func (db *DB) SetPlannedActions(ctx context.Context, key []byte, actions []agent.PlannedAction) error {
 	raw, err := json.Marshal(actions)
 	if err != nil {

@@ -14,8 +14,8 @@ type replanned struct {
 	keep bool // its next run was written, or does not depend on what changed
 }
 
-// replan plans the schedules and tasks whose timing SQL changed. What is not
-// valid is paused and says why.
+// replan plans the schedules and tasks whose timing SQL changed. Invalid ones are
+// paused with the reason.
 func (tx *Tx) replan() error {
 	changed, err := all(tx, func(rows *sqlite.Rows) (r replanned, err error) { return r, rows.Scan(&r.id, &r.keep) }, "SELECT id, keep FROM _replan")
 	if err != nil || len(changed) == 0 {
@@ -54,7 +54,7 @@ func (tx *Tx) replanSchedule(r replanned, zone string) error {
 	return tx.updateSchedule(&s)
 }
 
-// pauseBroken pauses a schedule that cannot be planned and says why in its
+// pauseBroken pauses a schedule that cannot be planned and gives the reason in its
 // runs and in the log.
 func (tx *Tx) pauseBroken(s *agent.Schedule, why error) error {
 	if agent.ErrorCode(why) != agent.CodeValidation {
@@ -71,9 +71,10 @@ func (tx *Tx) pauseBroken(s *agent.Schedule, why error) error {
 	return tx.log(agent.LevelError, "schedule", "a schedule cannot be planned and was paused", map[string]any{"schedule_id": s.ID, "error": reason})
 }
 
-// planChanges plans what a statement of the SQL sandbox changed, in the same turn
-// of the writer. The statement is kept, so a failure is made good when the
-// schedules are looked at next, which the statement announces.
+// planChanges plans what a statement of the SQL sandbox changed, in the same turn of
+// the writer. The statement itself has been committed, so after a failure the
+// planning is repeated when the schedules are next checked, which the statement
+// announces.
 func (db *DB) planChanges(ctx context.Context, c *conn) {
 	err := c.script("BEGIN IMMEDIATE")
 	if err == nil {
@@ -88,8 +89,8 @@ func (db *DB) planChanges(ctx context.Context, c *conn) {
 	}
 }
 
-// leavePlans leaves to the original of a copied file what was due or under way
-// when it was copied: it is not to happen twice.
+// leavePlans leaves what was due or running in a copied file to the original, so
+// that it does not happen twice.
 func (tx *Tx) leavePlans() error {
 	for _, statement := range []string{
 		"UPDATE runs SET status = 'error', error = 'cut: the file was copied' WHERE status = 'running' AND ?1 = ?1",

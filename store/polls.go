@@ -9,8 +9,8 @@ import (
 	"satchel/store/sqlite"
 )
 
-// polled are the gateways that ask their platform for what is new, while the
-// platform cannot reach this server.
+// polled selects the gateways that poll their platform, because the platform cannot
+// reach this server.
 const polled = "type = 'chatbot_a' AND status = 'active' AND webhook_base = ''"
 
 // PolledGateways lists the ids of the gateways that poll their platform, on a
@@ -21,13 +21,14 @@ func (db *DB) PolledGateways(ctx context.Context) ([]string, error) {
 	})
 }
 
-// pollMemory is how long it counts where a gateway was: after a week without
-// any, Telegram numbers updates again. What comes twice then changes nothing.
+// pollMemory is how long the position of a gateway's last poll is used: after a week
+// without updates, Telegram numbers them anew. Updates that are received twice then
+// have no effect.
 const pollMemory = 6 * 24 * time.Hour
 
-// PollFrom opens a gateway and returns where its next poll begins, as
-// ReceiveInbound noted it; 0 from the beginning. ok is false when it is not to
-// ask, or not there.
+// PollFrom opens a gateway and returns the position of its next poll, as stored by
+// ReceiveInbound; 0 means from the beginning. ok is false if the gateway does not
+// exist or must not poll.
 func (db *DB) PollFrom(ctx context.Context, id string) (o OpenGateway, next int64, ok bool, err error) {
 	o, err = Read(ctx, db, func(tx *Tx) (OpenGateway, error) {
 		if err := tx.value(&ok, "SELECT EXISTS (SELECT 1 FROM gateways WHERE id = ? AND "+polled+")", id); err != nil || !ok {

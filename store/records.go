@@ -10,14 +10,14 @@ import (
 	"satchel/store/sqlite"
 )
 
-// CreateFeedSource makes a source of type database or api, which is processing
-// from then on. config is written as it is; secrets, by the names of the fields
-// that config shows masked, are sealed.
+// CreateFeedSource creates a source of type database or api with the status
+// processing. config is stored unchanged; secrets, by the names of the fields that
+// config shows masked, are encrypted.
 func (db *DB) CreateFeedSource(ctx context.Context, sourceType, name string, config any, secrets map[string]string) (agent.Source, error) {
 	return db.createSource(ctx, agent.Source{Type: sourceType, Name: name, Status: agent.SourceProcessing}, config, secrets)
 }
 
-// createSource stores a source that a config describes in full, and its secrets.
+// createSource stores a source that is fully described by a config, and its secrets.
 func (db *DB) createSource(ctx context.Context, s agent.Source, config any, secrets map[string]string) (agent.Source, error) {
 	if err := agent.CheckSourceName(s.Name); err != nil {
 		return agent.Source{}, err
@@ -42,7 +42,7 @@ func (tx *Tx) insertSource(s agent.Source, secrets map[string]string) (agent.Sou
 	return s, tx.audit("source created", map[string]any{"source_id": s.ID, "name": s.Name})
 }
 
-// Feed is a source that is read record by record, and how far it has been.
+// Feed is a source that is read record by record, and how far the reading has come.
 type Feed struct {
 	SourceID string
 	Type     string
@@ -52,11 +52,11 @@ type Feed struct {
 	Run      int    // number of this reading
 	Page     int    // pages of it that are done
 	Next     string // where the next page is, as given to TurnPage
-	More     bool   // for EndFeed: there are pages that were not read
+	More     bool   // for EndFeed: some pages were not read
 }
 
-// NextFetch returns the oldest source of type api that has not been read to
-// its end, or nil.
+// NextFetch returns the oldest source of type api that has not been read completely,
+// or nil.
 func (db *DB) NextFetch(ctx context.Context) (*Work, error) {
 	return Read(ctx, db, func(tx *Tx) (*Work, error) {
 		return tx.oneWork(`SELECT id, type, name, config, chunked, attempts, embedding_model, 1, error_code <> '' FROM sources
@@ -83,7 +83,7 @@ func (db *DB) BeginFeed(ctx context.Context, sourceID string) (Feed, error) {
 	})
 }
 
-// KnownRecord is what is kept of a record.
+// KnownRecord is what is stored about a record.
 type KnownRecord struct {
 	Hash string
 	Run  int
@@ -114,8 +114,8 @@ func (db *DB) KnownRecords(ctx context.Context, sourceID string, ids []string) (
 	})
 }
 
-// Record is a record as a reading met it. Of one whose hash is known already
-// Chunks are not looked at.
+// Record is a record as found by a reading. If its hash is already known, Chunks is
+// not used.
 type Record struct {
 	ID     string
 	Hash   string
@@ -123,9 +123,9 @@ type Record struct {
 	Chunks []NewChunk
 }
 
-// PutRecords records that a reading found records, and replaces the chunks of
-// those that are new or changed, in several writes. A record that is
-// interrupted between two writes is unknown to the next reading.
+// PutRecords stores that a reading found records, and replaces the chunks of those
+// that are new or changed, in several writes. A record that is interrupted between
+// two writes is unknown to the next reading.
 func (db *DB) PutRecords(ctx context.Context, f Feed, records []Record) error {
 	for len(records) > 0 {
 		n, chunks := 0, 0
@@ -174,7 +174,7 @@ func (tx *Tx) putRecord(f Feed, r Record) error {
 	return tx.endRecord(f, seq, r)
 }
 
-// putLargeRecord stores a record of more chunks than one write takes.
+// putLargeRecord stores a record with more chunks than one write takes.
 func (db *DB) putLargeRecord(ctx context.Context, f Feed, r Record) error {
 	seq, err := Write(ctx, db, func(tx *Tx) (int64, error) {
 		if err := tx.underWay(f.SourceID); err != nil {
@@ -198,7 +198,7 @@ func (db *DB) putLargeRecord(ctx context.Context, f Feed, r Record) error {
 	return err
 }
 
-// beginRecord takes the chunks of a record away and returns its seq.
+// beginRecord removes the chunks of a record and returns its seq.
 func (tx *Tx) beginRecord(f Feed, r Record) (seq int64, err error) {
 	err = tx.value(&seq, `INSERT INTO _records(source_id, id, hash, run) VALUES (?,?,'',?)
 		ON CONFLICT (source_id, id) DO UPDATE SET hash = '', run = excluded.run RETURNING seq`, f.SourceID, r.ID, f.Run)
@@ -208,7 +208,7 @@ func (tx *Tx) beginRecord(f Feed, r Record) (seq int64, err error) {
 	return seq, tx.deleteRecordChunks(f, seq)
 }
 
-// deleteRecordChunks takes the chunks of records away, whose seqs are given.
+// deleteRecordChunks removes the chunks of the records with these seqs.
 func (tx *Tx) deleteRecordChunks(f Feed, seqs ...int64) error {
 	n, err := tx.deleteChunks("SELECT seq FROM chunks WHERE record_seq IN (SELECT value FROM json_each(?)) AND record_seq <> 0", search.ListJSON(seqs))
 	if err == nil && n > 0 {
@@ -236,7 +236,7 @@ func (tx *Tx) endRecord(f Feed, seq int64, r Record) error {
 	return err
 }
 
-// CountRecords returns how many records a reading has met.
+// CountRecords returns how many records a reading has found.
 func (db *DB) CountRecords(ctx context.Context, f Feed) (int, error) {
 	return Read(ctx, db, func(tx *Tx) (n int, err error) {
 		return n, tx.value(&n, "SELECT count(*) FROM _records WHERE source_id = ? AND run = ?", f.SourceID, f.Run)
@@ -255,9 +255,9 @@ func (db *DB) TurnPage(ctx context.Context, f Feed, next string) error {
 	return err
 }
 
-// EndFeed ends a reading: records that it did not meet are dropped with their
-// chunks, and what it came to is written into the source's config. Its chunks
-// are left to be embedded.
+// EndFeed ends a reading: records that it did not find are deleted with their
+// chunks, and the results are written into the source's config. Its chunks remain to
+// be embedded.
 func (db *DB) EndFeed(ctx context.Context, f Feed) error {
 	removed := 0
 	for {
@@ -282,7 +282,7 @@ func (db *DB) EndFeed(ctx context.Context, f Feed) error {
 	return err
 }
 
-// dropVanished drops some records that a reading did not meet.
+// dropVanished deletes some records that a reading did not find.
 func (tx *Tx) dropVanished(f Feed) (int, error) {
 	if err := tx.underWay(f.SourceID); err != nil {
 		return 0, err
@@ -316,8 +316,8 @@ func (tx *Tx) endFeed(f Feed, removed int) error {
 	return err
 }
 
-// closeGaps gives the chunks of a source positions without gaps, in their
-// order, in several writes.
+// closeGaps renumbers the chunks of a source without gaps, in order, in several
+// writes.
 func (db *DB) closeGaps(ctx context.Context, sourceID string) error {
 	type row struct {
 		seq      int64
@@ -329,9 +329,9 @@ func (db *DB) closeGaps(ctx context.Context, sourceID string) error {
 				"SELECT seq, position FROM chunks WHERE source_id = ? AND position > ? ORDER BY position LIMIT ?", sourceID, after, 10*chunkBatch)
 			for i, r := range found {
 				if err != nil || r.position == next+i {
-					continue // where it belongs
+					continue // already in place
 				}
-				// The one that stood there moved before, or there was none.
+				// The chunk that had this position has already moved, or there was none.
 				_, err = tx.exec("UPDATE chunks SET position = ? WHERE seq = ?", next+i, r.seq)
 			}
 			return found, err
@@ -344,8 +344,8 @@ func (db *DB) closeGaps(ctx context.Context, sourceID string) error {
 	}
 }
 
-// underWay is NOT_FOUND unless the source is there and its reading, or its
-// walk, continues.
+// underWay returns NOT_FOUND unless the source exists and its reading or crawl
+// continues.
 func (tx *Tx) underWay(sourceID string) error {
 	var going bool
 	err := tx.value(&going, "SELECT status NOT IN ('ready','error') AND NOT chunked FROM sources WHERE id = ?", sourceID)

@@ -11,21 +11,21 @@ import (
 	"satchel/store/sqlite"
 )
 
-// replyField is the field of _secrets where a conversation keeps what its
-// messages can be answered with.
+// replyField is the field of _secrets with the tokens for replying to a
+// conversation's messages.
 const replyField = "reply"
 
-// maxReplyTokens bounds the messages of a conversation that wait for an answer
-// with a token of their own. The oldest go first.
+// maxReplyTokens limits a conversation's messages that wait for an answer with a
+// token of their own. The oldest are dropped first.
 const maxReplyTokens = 20
 
-// replyToken answers one message.
+// replyToken is for replying to one message.
 type replyToken struct {
 	Token string     `json:"token"`
 	Until agent.Time `json:"until"`
 }
 
-// keepReplyToken seals the token that an inbound message is answered with.
+// keepReplyToken encrypts and stores the token for replying to an inbound message.
 func (tx *Tx) keepReplyToken(conversationID string, in agent.Inbound) error {
 	if in.ReplyToken == "" {
 		return nil
@@ -48,8 +48,8 @@ func (tx *Tx) takeReplyToken(conversationID string) (string, error) {
 	return tokens[0].Token, tx.putReplyTokens(conversationID, tokens[1:])
 }
 
-// replyTokens are those that are still good. What another master key sealed
-// counts as none.
+// replyTokens returns the tokens that are still valid. Those encrypted with another
+// master key do not count.
 func (tx *Tx) replyTokens(conversationID string) ([]replyToken, error) {
 	raw, err := tx.secret(conversationID, replyField)
 	if errors.Is(err, errLocked) || err == nil && raw == "" {
@@ -76,8 +76,8 @@ func (tx *Tx) putReplyTokens(conversationID string, tokens []replyToken) error {
 	return tx.putSecret(conversationID, replyField, string(raw))
 }
 
-// TakeReplyToken takes what a message of a gateway's thread can be answered
-// with; "" for none.
+// TakeReplyToken removes and returns the token for replying to a message of a
+// gateway's thread; "" if there is none.
 func (db *DB) TakeReplyToken(ctx context.Context, gatewayID, thread string) (string, error) {
 	id, err := Read(ctx, db, func(tx *Tx) (id string, err error) {
 		err = tx.value(&id, `SELECT v.id FROM conversations v JOIN _secrets s ON s.owner = v.id AND s.field = ?

@@ -8,7 +8,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// MessageDelivery is what came of sending a message.
+// MessageDelivery is the outcome of sending a message.
 type MessageDelivery struct {
 	Status        string     `json:"status" enum:"pending,sending,sent,failed" example:"sent"`
 	Error         string     `json:"error" doc:"Why the last try failed." example:""`
@@ -17,9 +17,8 @@ type MessageDelivery struct {
 	NextAttemptAt agent.Time `json:"next_attempt_at" format:"date-time" nullable:"true"`
 }
 
-// MessageDeliveries returns the delivery status of each of some messages, nil
-// for messages that are not sent: from their metadata and, while they wait,
-// from the queue.
+// MessageDeliveries returns the delivery status of messages, nil for those that are
+// not sent: from their metadata or, while they are waiting, from the queue.
 func (db *DB) MessageDeliveries(ctx context.Context, messages []agent.Message) ([]*MessageDelivery, error) {
 	out := make([]*MessageDelivery, len(messages))
 	waiting := false
@@ -60,8 +59,8 @@ func (db *DB) MessageDeliveries(ctx context.Context, messages []agent.Message) (
 	return out, err
 }
 
-// ResendMessage queues a message whose sending failed once more. What is out of
-// it already is not sent again.
+// ResendMessage queues a message whose sending failed once more. Parts of it that
+// have been sent are not sent again.
 func (db *DB) ResendMessage(ctx context.Context, conversationID string, id int64) (agent.Message, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Message, error) {
 		found, err := all(tx, scanMessage, "SELECT "+messageColumns+" FROM messages WHERE id = ? AND conversation_id = ?", id, conversationID)
@@ -100,8 +99,8 @@ func (db *DB) ResendMessage(ctx context.Context, conversationID string, id int64
 	})
 }
 
-// requeueMessage queues a message that was queued before, with the parts of it
-// that are out.
+// requeueMessage queues a message that was queued before, with its parts that have
+// been sent.
 func (tx *Tx) requeueMessage(c *agent.Conversation, m *agent.Message) error {
 	var err error
 	if m.Metadata, err = mergeObjects(m.Metadata, json.RawMessage(`{"delivery":{"status":"pending"}}`)); err != nil {

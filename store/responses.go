@@ -10,24 +10,24 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Limits of the answers that are kept for clients of the Responses API.
+// Limits on the responses stored for clients of the Responses API.
 const (
 	ResponseLife     = 7 * 24 * time.Hour
 	maxResponses     = 10_000
-	maxResponseBytes = 64 << 20 // of all together
-	maxChain         = 100      // answers of one conversation that are read
+	maxResponseBytes = 64 << 20 // in total
+	maxChain         = 100      // responses of one conversation that are read
 	maxChainBytes    = 4 << 20
 )
 
-// Response is an answer that is kept, with what was asked.
+// Response is a stored response and its request.
 type Response struct {
 	ID       string
-	Previous string          // the answer that it continues; "" for none
-	Input    json.RawMessage // items that were sent, an array
-	Body     json.RawMessage // the answer, an object with its items in output
+	Previous string          // the response that it continues; "" for none
+	Input    json.RawMessage // the items of the request, an array
+	Body     json.RawMessage // the response, an object with its items in output
 }
 
-// PutResponse keeps an answer, and drops those that are too old or too many.
+// PutResponse stores a response and deletes those that are too old or too many.
 func (db *DB) PutResponse(ctx context.Context, r Response) error {
 	size := len(r.Input) + len(r.Body)
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
@@ -40,7 +40,7 @@ func (db *DB) PutResponse(ctx context.Context, r Response) error {
 	return err
 }
 
-// trimResponses drops answers beyond the limits, the oldest first.
+// trimResponses deletes responses beyond the limits, oldest first.
 func (tx *Tx) trimResponses() error {
 	var n, size int64
 	if err := tx.value(&n, "SELECT count(*) FROM _responses"); err != nil {
@@ -65,7 +65,7 @@ func scanResponse(rows *sqlite.Rows) (r Response, err error) {
 	return r, err
 }
 
-// Response reads an answer that is kept.
+// Response reads a stored response.
 func (db *DB) Response(ctx context.Context, id string) (Response, error) {
 	return Read(ctx, db, func(tx *Tx) (Response, error) {
 		found, err := all(tx, scanResponse, "SELECT id, previous_id, input, body FROM _responses WHERE id = ? AND created_at > ?", id, agent.At(tx.Now.Add(-ResponseLife)))
@@ -79,8 +79,8 @@ func (db *DB) Response(ctx context.Context, id string) (Response, error) {
 	})
 }
 
-// ResponseChain reads an answer with those that it continues, the oldest first: as
-// many as are still kept, at most 100 and 4 MB. whole is false if there are more.
+// ResponseChain reads a response and those that it continues, oldest first: as many
+// as are still stored, at most 100 and 4 MB. whole is false if there are more.
 func (db *DB) ResponseChain(ctx context.Context, id string) (chain []Response, whole bool, err error) {
 	size := 0
 	for next := id; ; {
@@ -104,7 +104,7 @@ func (db *DB) ResponseChain(ctx context.Context, id string) (chain []Response, w
 	return chain, whole, nil
 }
 
-// DeleteResponse drops an answer that is kept.
+// DeleteResponse deletes a stored response.
 func (db *DB) DeleteResponse(ctx context.Context, id string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		return struct{}{}, tx.deleteRow("_responses", "response", id)

@@ -26,7 +26,7 @@ func RotateKey(o Options) (resealed int, err error) {
 	}
 	for _, db := range f.Agents() {
 		if db.Problem() != nil {
-			return 0, fmt.Errorf("agent %s is refused, so its credentials cannot be encrypted again; the old key is kept: %w", db.id, db.Problem())
+			return 0, fmt.Errorf("agent %s is refused, so its credentials cannot be encrypted again and the old key is kept: %w", db.id, db.Problem())
 		}
 	}
 	fromFile := len(o.MasterKeys) == 0
@@ -64,8 +64,8 @@ func (f *Folder) addMasterKey() error {
 	return writeMasterFile(f.path, all)
 }
 
-// resealAll seals every credential of an agent with the first key and returns
-// how many it could open.
+// resealAll encrypts every credential of an agent with the first key and returns how
+// many it could decrypt.
 func (f *Folder) resealAll(db *DB) (int, error) {
 	return Write(context.Background(), db, func(tx *Tx) (int, error) {
 		secrets, err := all(tx, scanSecret, "SELECT "+secretColumns+" FROM _secrets")

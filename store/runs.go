@@ -25,30 +25,30 @@ type ScheduledRun struct {
 type DueRuns struct {
 	Runs  []ScheduledRun
 	Tasks []StartedTask
-	Next  agent.Time // when something is due next: past when there was more than one transaction's worth, zero for never
+	Next  agent.Time // when something is due next: in the past if there is more than fits into one transaction, zero for never
 }
 
 // RunChanges is the outcome of runs of schedules and of occurrences of tasks.
 type RunChanges struct {
-	Started     map[string]string // executions of those that continue, by the id of the run or the occurrence
+	Started     map[string]string // executions of those still in progress, by the id of the run or occurrence
 	Runs        []agent.Run       // that ended, with their status, duration, execution and error
 	Occurrences []agent.Run       // that ended, likewise
 }
 
-// dueBatch is how many records one transaction takes, so that other writes do
-// not wait long.
+// dueBatch is how many records one transaction takes, so that other writes do not
+// have to wait long.
 const dueBatch = 200
 
-// Bounds of the runs of one schedule that are under way or wait.
+// Limits on the runs of one schedule that are in progress or waiting.
 const (
 	maxRunning = 100
 	maxWaiting = 1000
 )
 
 // TakeDue takes the due runs: one commit writes their rows and advances the
-// schedules to their next run, so that a run is started at most once, and one
-// whose start was interrupted is found by Interrupted. Schedules that the
-// program cannot plan are paused, and their error says why.
+// schedules to their next run, so that a run is started at most once, and
+// Interrupted finds one whose start was interrupted. Schedules that cannot be
+// planned are paused with the reason.
 func (db *DB) TakeDue(ctx context.Context) (DueRuns, error) {
 	return Write(ctx, db, func(tx *Tx) (d DueRuns, err error) {
 		tx.takesOn(workSchedules)
@@ -74,7 +74,7 @@ func (db *DB) TakeDue(ctx context.Context) (DueRuns, error) {
 	})
 }
 
-// fire writes the runs of a schedule that is due and moves it on.
+// fire writes the runs of a schedule that is due and advances it.
 func (tx *Tx) fire(s *agent.Schedule) ([]ScheduledRun, error) {
 	f, err := s.Fire(tx.Now)
 	if err != nil {
@@ -110,8 +110,8 @@ func (tx *Tx) fire(s *agent.Schedule) ([]ScheduledRun, error) {
 	return runs, err
 }
 
-// admit writes the rows of the runs that are due, as far as the schedule's
-// overlap lets them run, and returns those to start now.
+// admit writes the rows of the due runs that the schedule's overlap policy allows,
+// and returns those to start now.
 func (tx *Tx) admit(s *agent.Schedule, f agent.Firing) (start []ScheduledRun, err error) {
 	var under int
 	if err := tx.value(&under, "SELECT count(*) FROM runs WHERE schedule_id = ? AND status = 'running'", s.ID); err != nil {
@@ -150,12 +150,13 @@ func (tx *Tx) insertRun(scheduleID string, r agent.Run) error {
 	return err
 }
 
-// StartRun writes the row of a run that a person asks for, whatever the
-// schedule's status, when check lets it; its next run stays. While another run is under way a
-// schedule that skips is a CONFLICT, and one that queues gives a run to wait.
+// StartRun writes the row of a run requested by a person, whatever the schedule's
+// status, if check allows it; its next run is unaffected. While another run is in
+// progress, a schedule that skips returns CONFLICT, and one that queues makes the
+// run wait.
 func (db *DB) StartRun(ctx context.Context, id string, check func(*agent.Schedule) error) (ScheduledRun, error) {
 	return Write(ctx, db, func(tx *Tx) (ScheduledRun, error) {
-		tx.takesOn(workSchedules) // the due time stays
+		tx.takesOn(workSchedules) // the due time does not change
 		s, err := tx.schedule(id)
 		if err != nil {
 			return ScheduledRun{}, err
@@ -186,12 +187,12 @@ func (db *DB) StartRun(ctx context.Context, id string, check func(*agent.Schedul
 	})
 }
 
-// UpdateRuns writes the outcome of runs, emits the events of their ends, and
-// returns the runs of the same schedules that waited for them. Runs that no
+// UpdateRuns writes the outcomes of runs, emits the events of their ends, and
+// returns the runs of the same schedules that were waiting for them. Runs that no
 // longer exist or have ended are ignored.
 func (db *DB) UpdateRuns(ctx context.Context, changes RunChanges) (next []ScheduledRun, err error) {
 	return Write(ctx, db, func(tx *Tx) (next []ScheduledRun, err error) {
-		tx.takesOn(workSchedules) // the due times stay
+		tx.takesOn(workSchedules) // the due times do not change
 		for id, execution := range changes.Started {
 			for _, table := range []string{"runs", "occurrences"} {
 				if _, err := tx.exec("UPDATE "+table+" SET execution_id = ? WHERE id = ? AND status = 'running'", execution, id); err != nil {
@@ -261,7 +262,7 @@ func (db *DB) Interrupted(ctx context.Context) (DueRuns, error) {
 	})
 }
 
-// RunUnderWay reports whether a run or an occurrence has not ended.
+// RunUnderWay reports whether a run or an occurrence is still in progress.
 func (db *DB) RunUnderWay(ctx context.Context, id string) (bool, error) {
 	return Read(ctx, db, func(tx *Tx) (running bool, err error) {
 		return running, tx.value(&running, `SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1 AND status = 'running')

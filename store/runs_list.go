@@ -7,7 +7,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// LastRuns reads the newest run of each schedule; those that never ran are
+// LastRuns reads the newest run of each schedule; schedules that have never run are
 // absent.
 func (db *DB) LastRuns(ctx context.Context, ids []string) (map[string]agent.Run, error) {
 	return Read(ctx, db, func(tx *Tx) (map[string]agent.Run, error) {
@@ -25,10 +25,9 @@ func (db *DB) LastRuns(ctx context.Context, ids []string) (map[string]agent.Run,
 	})
 }
 
-// ScheduleDays reads what schedules did on some days, and which schedules have
-// runs to come before the end of the last. The days are given by their first
-// moments and the end of the last; the date of what is returned is empty, and
-// it is in the list of its day.
+// ScheduleDays reads what schedules did on a range of days, and which of them will
+// run before the end of the last. days holds the first moment of each day and the
+// end of the last; the result has no dates, but one list for each day.
 func (db *DB) ScheduleDays(ctx context.Context, days []agent.Time) (past [][]agent.ScheduleDay, coming []agent.Schedule, err error) {
 	coming, err = Read(ctx, db, func(tx *Tx) (coming []agent.Schedule, err error) {
 		for i := range len(days) - 1 {

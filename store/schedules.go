@@ -26,7 +26,7 @@ func scanSchedule(rows *sqlite.Rows) (s agent.Schedule, err error) {
 		(*rawJSON)(&s.Payload), &s.Timezone, &s.MisfirePolicy, &s.Overlap, &s.Status, &s.CreatedAt, &s.UpdatedAt)
 }
 
-// ScheduleFilter narrows the list of schedules to any of the values named.
+// ScheduleFilter selects schedules with any of the given values.
 type ScheduleFilter struct {
 	Statuses []string
 	Types    []string
@@ -56,8 +56,8 @@ func (tx *Tx) schedule(id string) (agent.Schedule, error) {
 	return one(tx, scanSchedule, "schedule", "SELECT "+scheduleColumns+" FROM schedules WHERE id = ?", id)
 }
 
-// CreateSchedule makes a schedule that check accepts and plans its first run.
-// The secret, when there is one, is sealed.
+// CreateSchedule creates a schedule that check accepts and plans its first run. The
+// secret, if there is one, is encrypted.
 func (db *DB) CreateSchedule(ctx context.Context, change agent.ScheduleChange, check func(*agent.Schedule) error) (agent.Schedule, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Schedule, error) { return tx.insertSchedule(change, check) })
 }
@@ -84,8 +84,8 @@ func (tx *Tx) insertSchedule(change agent.ScheduleChange, check func(*agent.Sche
 	return s, tx.audit("schedule created", map[string]any{"schedule_id": s.ID, "name": s.Name})
 }
 
-// planSchedule checks a schedule as a whole and plans its next run. was is nil
-// for a new one.
+// planSchedule validates a schedule and plans its next run. was is nil for a new
+// one.
 func (tx *Tx) planSchedule(s, was *agent.Schedule, change agent.ScheduleChange, check func(*agent.Schedule) error) error {
 	if err := s.Validate(); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (tx *Tx) planSchedule(s, was *agent.Schedule, change agent.ScheduleChange, 
 	return s.Plan(was, change.Times(s.Type), tx.Now)
 }
 
-// checkRoom refuses one more record where an agent may have no more than most.
+// checkRoom refuses a new record if the agent already has the maximum.
 func (tx *Tx) checkRoom(table string, most int) error {
 	var there int
 	if err := tx.value(&there, "SELECT n FROM _counts WHERE name = ?", table); err != nil {
@@ -120,7 +120,7 @@ func tooMany(table string, most int) error {
 	return agent.Errorf(agent.CodeConflict, "an agent may have at most %d %s", most, table).With("limit", most)
 }
 
-// callbackTables hold what schedules call, by callback_type.
+// callbackTables are the tables of what schedules can call, by callback_type.
 var callbackTables = map[string]string{
 	agent.CallbackWorkflow: "workflows", agent.CallbackSource: "sources", agent.CallbackTool: "tools",
 }
@@ -138,8 +138,8 @@ func (tx *Tx) checkCallback(s *agent.Schedule) error {
 	return err
 }
 
-// scheduleWritten ends a write of a schedule by the API: it is planned
-// already, and its secret is sealed.
+// scheduleWritten completes a write of a schedule through the API: it marks the
+// schedule as planned and encrypts its secret.
 func (tx *Tx) scheduleWritten(id string, change agent.ScheduleChange) error {
 	if change.Secret.Given {
 		if err := tx.putSecret(id, secretField, change.Secret.Value); err != nil {
@@ -186,8 +186,8 @@ func (tx *Tx) updateSchedule(s *agent.Schedule) error {
 	return err
 }
 
-// DeleteSchedule deletes a schedule with its runs. A run in progress continues
-// and stores nothing.
+// DeleteSchedule deletes a schedule with its runs. A run in progress continues, but
+// stores nothing.
 func (db *DB) DeleteSchedule(ctx context.Context, id string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		if err := tx.deleteRow("schedules", "schedule", id); err != nil {
@@ -198,8 +198,8 @@ func (db *DB) DeleteSchedule(ctx context.Context, id string) error {
 	return err
 }
 
-// ScheduleSecret opens the secret that signs a schedule's webhook; "" when it
-// has none.
+// ScheduleSecret decrypts the secret that signs a schedule's webhook; "" if it has
+// none.
 func (db *DB) ScheduleSecret(ctx context.Context, id string) (string, error) {
 	secret, err := Read(ctx, db, func(tx *Tx) (string, error) { return tx.secret(id, secretField) })
 	if errors.Is(err, errLocked) {
@@ -208,7 +208,7 @@ func (db *DB) ScheduleSecret(ctx context.Context, id string) (string, error) {
 	return secret, err
 }
 
-// SetScheduleSecret seals the secret of a schedule.
+// SetScheduleSecret encrypts and stores the secret of a schedule.
 func (db *DB) SetScheduleSecret(ctx context.Context, id, secret string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		if _, err := tx.schedule(id); err != nil {

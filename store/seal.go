@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// keyring holds the master keys of a folder: the first seals, all open.
+// keyring holds the master keys of a folder: the first encrypts, all decrypt.
 type keyring []masterKey
 
 type masterKey struct {
@@ -48,8 +48,8 @@ func newMasterKey(key []byte) (masterKey, error) {
 // errLocked reports that a secret was encrypted with another master key.
 var errLocked = errors.New("encrypted with another master key")
 
-// seal encrypts a secret with AES-256-GCM under the first key. The secret can
-// only be opened again for the same agent, owner, field and hosts.
+// seal encrypts a secret with AES-256-GCM under the first key. It can only be
+// decrypted for the same agent, owner, field and hosts.
 func (k keyring) seal(agentID string, s secret, plain string) (keyID string, sealed []byte) {
 	aead := k[0].aead
 	nonce := make([]byte, aead.NonceSize(), aead.NonceSize()+len(plain)+aead.Overhead())
@@ -57,7 +57,8 @@ func (k keyring) seal(agentID string, s secret, plain string) (keyID string, sea
 	return k[0].id, aead.Seal(nonce, nonce, []byte(plain), sealContext(agentID, s))
 }
 
-// open decrypts what seal made; errLocked when the key is not in the ring.
+// open decrypts what seal returned; the error is errLocked if the key is not in the
+// ring.
 func (k keyring) open(agentID string, s secret) (string, error) {
 	for _, key := range k {
 		if key.id != s.keyID || len(s.sealed) < key.aead.NonceSize() {
@@ -81,8 +82,8 @@ func sealContext(agentID string, s secret) []byte {
 	return []byte(context)
 }
 
-// loadKeyring takes the given keys, else those of master.key, which is made
-// when it is missing.
+// loadKeyring uses the given keys or, without any, those in master.key, which is
+// created if it is missing.
 func loadKeyring(folder string, given [][]byte) (keyring, error) {
 	keys := given
 	if len(keys) == 0 {
@@ -131,7 +132,7 @@ func readMasterFile(folder string) ([][]byte, error) {
 	return keys, nil
 }
 
-// writeMasterFile replaces master.key at once or not at all.
+// writeMasterFile replaces master.key atomically.
 func writeMasterFile(folder string, keys [][]byte) error {
 	var text strings.Builder
 	for _, key := range keys {

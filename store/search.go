@@ -10,8 +10,8 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Knowledge is what a search may see of an agent's chunks, in one transaction:
-// those of sources that exist, and vectors of one model.
+// Knowledge is the part of an agent's chunks that a search sees, in one transaction:
+// chunks of sources that exist, and vectors of one model.
 type Knowledge struct {
 	tx    *Tx
 	model string
@@ -19,9 +19,9 @@ type Knowledge struct {
 	whole bool
 }
 
-// Knowledge opens the chunks for a search. model names the model whose vectors
-// count. sourceID narrows the search to one source, which is NOT_FOUND when it
-// is not there; empty, all are searched.
+// Knowledge opens the chunks for a search. model is the model whose vectors are
+// searched. sourceID limits the search to one source, which is NOT_FOUND if it does
+// not exist; if empty, all are searched.
 func (tx *Tx) Knowledge(sourceID, model string) (*Knowledge, error) {
 	k := &Knowledge{tx: tx, model: model, text: search.Text{Query: tx.query, SourceID: sourceID, Memory: &tx.db.chunks}}
 	if sourceID != "" {
@@ -35,11 +35,11 @@ func (tx *Tx) Knowledge(sourceID, model string) (*Knowledge, error) {
 		EXISTS (SELECT 1 FROM sources WHERE embedding_model NOT IN ('', ?))`, model)
 }
 
-// Whole makes Nearest scan every vector, as it does anyway if there are few.
-// With many it takes seconds; it is for measuring what the index misses.
+// Whole makes Nearest scan every vector, as it does anyway if there are few. With
+// many vectors that takes seconds; it is for measuring the recall of the index.
 func (k *Knowledge) Whole() { k.whole = true }
 
-// Words are what full text looks for, Matches what it finds.
+// Words are what full-text search looks for, Matches what it finds.
 type (
 	Words     = search.Words
 	Word      = search.Word
@@ -48,7 +48,7 @@ type (
 	Expansion = search.Expansion
 )
 
-// Expand adds to words the other ways in which chunks write them; see
+// Expand adds to words the other forms in which chunks contain them; see
 // search.Text.
 func (k *Knowledge) Expand(w Words, e Expansion) (expanded Words, corrected map[string]string, err error) {
 	return k.text.Expand(w, e)
@@ -59,19 +59,19 @@ func (k *Knowledge) Matching(w Words, n int) (*Matches, error) {
 	return k.text.Matching(w, n)
 }
 
-// Also adds to matches those of the given chunks that match too.
+// Also adds those of the given chunks that match, too.
 func (k *Knowledge) Also(m *Matches, seqs []int64) error { return k.text.Also(m, seqs) }
 
-// MaxNearest is the most neighbours that are found at once.
+// MaxNearest limits how many neighbours are found at once.
 const MaxNearest = 4096
 
-// leastCoded is how many vectors a file has before the index in memory is
-// searched in place of the vectors themselves.
+// leastCoded is the number of vectors from which on the index in memory is searched
+// instead of the vectors themselves.
 const leastCoded = fullSegment
 
-// Nearest returns the n chunks whose vectors are most like vector, by their
-// seq, each with its cosine similarity. Of few chunks they are exactly the
-// nearest, of many nearly so.
+// Nearest returns, by seq, the n chunks whose vectors are most similar to vector,
+// each with its cosine similarity. Among few chunks the result is exact, among many
+// approximate.
 func (k *Knowledge) Nearest(vector []float32, n int) (map[int64]float64, error) {
 	heads, err := k.tx.segmentHeads(len(vector), 1, math.MaxInt64)
 	if err != nil {
@@ -112,15 +112,15 @@ func (k *Knowledge) Cosines(vector []float32, seqs []int64) (map[int64]float64, 
 		WHERE c.embedded = 1 AND s.embedding_model = ?`, search.ListJSON(seqs), k.model)
 }
 
-// FoundChunk is a chunk as a search finds it.
+// FoundChunk is a chunk found by a search.
 type FoundChunk struct {
 	agent.Chunk
 	Seq      int64
 	SourceID string
 }
 
-// Chunks returns the given chunks, in the order of seqs; of deleted sources
-// there are none.
+// Chunks returns the given chunks in the order of seqs, without those of deleted
+// sources.
 func (k *Knowledge) Chunks(seqs []int64) ([]FoundChunk, error) {
 	return all(k.tx, func(rows *sqlite.Rows) (f FoundChunk, err error) {
 		var source string

@@ -12,12 +12,11 @@ import (
 	"satchel/store/sqlite"
 )
 
-// A search finds records that contain a text. Beyond some rows it looks at an
-// index of the pieces of three characters (trigrams) in them, which is a part
-// of the schema that the first search asks for: what the index finds is
-// compared with the text itself. The index is made in the background, oldest
-// rows first; rows that it does not have yet, and those that changed since
-// (_search_changes), are looked at one by one.
+// A search finds records that contain a text. In large tables it uses an index of
+// trigrams, which is a part of the schema that the first search requests; what the
+// index finds is compared with the text itself. The index is built in the
+// background, oldest rows first. Rows that it does not contain yet, and rows that
+// have changed since (_search_changes), are examined one by one.
 
 // searched are the tables with a search index, and what the index contains.
 var searched = map[string]string{
@@ -26,9 +25,10 @@ var searched = map[string]string{
 	"messages":      "content || char(1,1)",
 }
 
-// candidates is a query for the rows of an index that may contain a text; ok is
-// false for one that the index does not help with. Every piece in the index is of
-// three characters, with two behind the end of each text, so that a shorter text
+// candidates returns a query for the rows of an index that may contain a text; ok is
+// false if the index does not help. Each trigram in the index is three characters
+// long, padded with two after the end of each text, so that a shorter text is found
+// where a trigram begins with it.
 // is where a piece begins with it.
 func candidates(index, text string) (query string, arg []any, ok bool) {
 	runes := []rune(text)
@@ -46,13 +46,13 @@ func candidates(index, text string) (query string, arg []any, ok bool) {
 	return "SELECT rowid FROM " + index + " WHERE " + index + " MATCH ?", []any{strings.Join(pieces, " ")}, true
 }
 
-// maxPieces bounds the pieces of a text that are looked up: a frequent one costs
-// more than what it leaves out.
+// maxPieces limits how many trigrams of a text are looked up: a frequent one costs
+// more than it excludes.
 const maxPieces = 3
 
-// rarest returns the trigrams of a text that few records are likely to have. Of
-// two similar ones it prefers the later, since numbers and names usually differ
-// at their end.
+// rarest returns the trigrams of a text that are likely to be in few records. Of two
+// similar ones it prefers the later, since numbers and names usually differ at the
+// end.
 func rarest(runes []rune) []string {
 	pieces := make([]string, 0, len(runes)-2)
 	for i := len(runes) - 3; i >= 0; i-- {
@@ -62,10 +62,10 @@ func rarest(runes []rune) []string {
 	return pieces[:min(len(pieces), maxPieces)]
 }
 
-// frequentFirst are the characters of common text, the most frequent first.
+// frequentFirst are the characters of ordinary text, most frequent first.
 const frequentFirst = " etaoinsrhldcumfpgwybvk"
 
-// rarity is greater for what is rarer.
+// rarity returns a larger number for a rarer trigram.
 func rarity(piece string) (sum int) {
 	for _, r := range strings.ToLower(piece) {
 		if i := strings.IndexRune(frequentFirst, r); i >= 0 {
@@ -77,8 +77,8 @@ func rarity(piece string) (sum int) {
 	return sum
 }
 
-// indexedTo returns the first row of a table that the index of its texts does
-// not have, 0 without one. A table that is worth an index gets one.
+// indexedTo returns the first row of a table that its index does not contain; 0 if
+// there is no index. A table that is large enough gets one.
 func (tx *Tx) indexedTo(table string) (next int64, err error) {
 	err = tx.value(&next, "SELECT n FROM _filter_counts WHERE list = 'search' AND value_1 = ?", table)
 	if !errors.Is(err, sqlite.ErrNoRows) {
@@ -87,8 +87,8 @@ func (tx *Tx) indexedTo(table string) (next int64, err error) {
 	return 0, tx.wantFor(table, "search_"+table)
 }
 
-// found is a query for column of the rows of a table that contain a text in one
-// of the columns, of those from the row oldest on.
+// found returns a query for column of the rows, from row oldest on, that contain a
+// text in one of the columns.
 func (tx *Tx) found(table, column string, columns []string, text string, oldest int64) (string, []any, error) {
 	like, args := likeAny(columns, text)
 	next, err := tx.indexedTo(table)
@@ -106,7 +106,7 @@ func (tx *Tx) found(table, column string, columns []string, text string, oldest 
 	return query, slices.Concat(some, []any{oldest}, args, []any{max(next, oldest)}, args, []any{table, oldest}, args), nil
 }
 
-// foundLogs is found for the log, whose index has blocks of entries.
+// foundLogs is found for the log, whose index is in blocks of entries.
 func (tx *Tx) foundLogs(columns []string, text string) (string, []any, error) {
 	next, err := tx.indexedTo("logs")
 	which, some, ok := candidates("_search_logs", text)
@@ -122,18 +122,18 @@ func (tx *Tx) foundLogs(columns []string, text string) (string, []any, error) {
 	return query, slices.Concat(some, args, args, args), nil
 }
 
-// How much is indexed at a time: in one write, and in one look at a file.
+// How much is indexed at a time: in one write, and in one check of a file.
 const (
 	indexedRows   = 500
-	unindexedRows = 64 // that a search looks at one by one
+	unindexedRows = 64 // that a search examines one by one
 	blockRows     = 64
 	indexedBlocks = 16 // of blockRows entries of the log
 	indexingTime  = 200 * time.Millisecond
 	quietIndexing = 400 * time.Millisecond // without writes
-	maxLogChanges = 2_000                  // of entries that came out of order; with more the log is indexed again
+	maxLogChanges = 2_000                  // to entries out of order; after more, the log is indexed again
 )
 
-// indexSearched indexes what searches look at, as far as the time allows.
+// indexSearched indexes the rows that are searched, as far as time allows.
 func (db *DB) indexSearched(ctx context.Context, f *file) error {
 	for begun := time.Now(); ; {
 		lacking, err := db.unindexed(ctx, f)
@@ -159,7 +159,7 @@ func (db *DB) indexSearched(ctx context.Context, f *file) error {
 	}
 }
 
-// unindexed lists the tables whose index lacks enough to be worth a write.
+// unindexed lists the tables whose index lacks enough rows to be worth a write.
 func (db *DB) unindexed(ctx context.Context, f *file) (tables []string, err error) {
 	err = db.look(ctx, f, func(tx *Tx) error {
 		indexed, err := all(tx, scanID, "SELECT value_1 FROM _filter_counts WHERE list = 'search'")
@@ -182,10 +182,11 @@ func (db *DB) unindexed(ctx context.Context, f *file) (tables []string, err erro
 	return tables, err
 }
 
-// behindBlocks is the condition that an entry of the log is in no block yet.
+// behindBlocks is the condition that an entry of the log is not in a block yet.
 const behindBlocks = "(created_at, id) > (SELECT to_at, to_id FROM _search_log_blocks UNION ALL SELECT '', '' ORDER BY 1 DESC, 2 DESC LIMIT 1)"
 
-// indexRows adds rows to the index of a table, first those that changed.
+// indexRows adds rows to the index of a table, starting with those that have
+// changed.
 func (tx *Tx) indexRows(table string) error {
 	text := searched[table]
 	for _, step := range []struct {
@@ -244,7 +245,7 @@ func (tx *Tx) indexLogs() error {
 
 const emptyBlocks = "(to_at, to_id) < (SELECT created_at, id FROM logs ORDER BY created_at, id LIMIT 1)"
 
-// addBlock indexes the next blockRows entries of the log, if there are as many.
+// addBlock indexes the next blockRows entries of the log, if there are that many.
 func (tx *Tx) addBlock() (more bool, err error) {
 	type key struct {
 		at, id string

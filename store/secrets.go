@@ -11,10 +11,10 @@ import (
 	"satchel/store/sqlite"
 )
 
-// secret is a row of _secrets. hosts are the origins that it may be sent to,
-// see agent.Origin, with spaces between; "" for a secret that is sent nowhere.
-// They are authenticated with it: a file that was edited does not open it for
-// another host.
+// secret is a row of _secrets. hosts are the origins that it may be sent to, see
+// agent.Origin, separated by spaces; "" for a secret that is not sent anywhere. They
+// are authenticated with it, so that editing the file does not release it to another
+// host.
 type secret struct {
 	owner, field, keyID string
 	sealed              []byte
@@ -36,8 +36,8 @@ func (s secret) isFor(address string) bool {
 // errOtherHost reports that a secret was given for another host.
 var errOtherHost = errors.New("given for another host")
 
-// openFor opens a secret that is about to be sent to an address: errOtherHost
-// when it was given for another host.
+// openFor decrypts a secret that is about to be sent to an address; the error is
+// errOtherHost if it was given for another host.
 func (db *DB) openFor(s secret, address string) (string, error) {
 	plain, err := db.folder.keys.open(db.id, s)
 	if err == nil && !s.isFor(address) {
@@ -46,7 +46,7 @@ func (db *DB) openFor(s secret, address string) (string, error) {
 	return plain, err
 }
 
-// unusable is an error that says why a secret cannot be used.
+// unusable returns an error that says why a secret cannot be used.
 func unusable(code agent.Code, field string, err error) error {
 	if errors.Is(err, errOtherHost) {
 		return agent.Errorf(code, "%s was given for another host and is not sent to this one; give it again", field).With("field", field).Because(err)
@@ -54,12 +54,12 @@ func unusable(code agent.Code, field string, err error) error {
 	return agent.Errorf(code, "%s is locked: it was encrypted with another master key; set it again", field).With("field", field).Because(err)
 }
 
-// secrets reads the sealed secrets of a record.
+// secrets reads the encrypted secrets of a record.
 func (tx *Tx) secrets(owner string) ([]secret, error) {
 	return all(tx, scanSecret, "SELECT "+secretColumns+" FROM _secrets WHERE owner = ?", owner)
 }
 
-// sealedSecret reads a record's sealed secret; ok is false when there is none.
+// sealedSecret reads an encrypted secret of a record; ok is false if there is none.
 func (tx *Tx) sealedSecret(owner, field string) (s secret, ok bool, err error) {
 	found, err := all(tx, scanSecret, "SELECT "+secretColumns+" FROM _secrets WHERE owner = ? AND field = ?", owner, field)
 	if err != nil || len(found) == 0 {
@@ -68,9 +68,9 @@ func (tx *Tx) sealedSecret(owner, field string) (s secret, ok bool, err error) {
 	return found[0], true, nil
 }
 
-// secret opens a record's sealed secret that is not to be sent, or that says
-// itself where to; "" when there is none, errLocked in the chain when another
-// master key sealed it.
+// secret decrypts a secret of a record that is not sent anywhere, or that itself
+// says where to; "" if there is none. If it was encrypted with another master key,
+// the error wraps errLocked.
 func (tx *Tx) secret(owner, field string) (string, error) {
 	s, ok, err := tx.sealedSecret(owner, field)
 	if err != nil || !ok {
@@ -79,7 +79,7 @@ func (tx *Tx) secret(owner, field string) (string, error) {
 	return tx.db.folder.keys.open(tx.db.id, s)
 }
 
-// secretFor is secret for one that is about to be sent to an address.
+// secretFor is secret for a secret that is about to be sent to an address.
 func (tx *Tx) secretFor(owner, field, address string) (string, error) {
 	s, ok, err := tx.sealedSecret(owner, field)
 	if err != nil || !ok {
@@ -88,25 +88,25 @@ func (tx *Tx) secretFor(owner, field, address string) (string, error) {
 	return tx.db.openFor(s, address)
 }
 
-// keepsHost refuses to send a stored secret to another host than it was set
-// for, so that changing an address does not reveal the secret. name is the
-// field that the client has to set again.
+// keepsHost refuses to send a stored secret to a host other than the one that it was
+// set for, so that changing an address does not reveal the secret. name is the field
+// that the client has to set again.
 func (tx *Tx) keepsHost(owner, field, address, name string) error {
 	s, ok, err := tx.sealedSecret(owner, field)
 	if err != nil || !ok || s.isFor(address) {
 		return err
 	}
-	return agent.Invalid(name, "must be given again, or removed, for it was given for another host than it would be sent to now")
+	return agent.Invalid(name, "must be given again or removed, because it was given for another host than the one it would now be sent to")
 }
 
-// putSecret seals and stores a secret that is sent nowhere, or that says itself
-// where to; an empty one is removed.
+// putSecret encrypts and stores a secret that is not sent anywhere, or that itself
+// says where to; an empty one is removed.
 func (tx *Tx) putSecret(owner, field, value string) error {
 	return tx.putSecretFor("", owner, field, value)
 }
 
-// putSecretFor seals and stores a secret that may be sent to hosts and nowhere
-// else; an empty one is removed.
+// putSecretFor encrypts and stores a secret that may only be sent to hosts; an empty
+// one is removed.
 func (tx *Tx) putSecretFor(hosts, owner, field, value string) error {
 	if value == "" {
 		_, err := tx.exec("DELETE FROM _secrets WHERE owner = ? AND field = ?", owner, field)
@@ -119,8 +119,8 @@ func (tx *Tx) putSecretFor(hosts, owner, field, value string) error {
 	return err
 }
 
-// putSecrets seals and stores the secrets of a record, by the names of their
-// fields, which may be sent to the host of an address.
+// putSecrets encrypts and stores the secrets of a record by their fields. They may
+// be sent to the host of an address.
 func (tx *Tx) putSecrets(owner, address string, secrets map[string]string) error {
 	for field, value := range secrets {
 		if err := tx.putSecretFor(agent.Origin(address), owner, field, value); err != nil {
@@ -130,9 +130,9 @@ func (tx *Tx) putSecrets(owner, address string, secrets map[string]string) error
 	return nil
 }
 
-// changeSecrets stores the secrets given, which may be sent to the host of an
-// address, and removes all others of the record but those to keep. These must
-// be for that host too; the error names a field of config.
+// changeSecrets stores the given secrets, which may be sent to the host of an
+// address, and removes all others of the record except those to keep. These must
+// have been given for that host too; otherwise the error names a field of config.
 func (tx *Tx) changeSecrets(owner, address string, given map[string]string, keep []string) error {
 	for _, field := range keep {
 		if err := tx.keepsHost(owner, field, address, "config."+field); err != nil {
@@ -149,9 +149,9 @@ func (tx *Tx) changeSecrets(owner, address string, given map[string]string, keep
 	return tx.putSecrets(owner, address, given)
 }
 
-// Secrets opens the secrets of a record, by the names of their fields, to be
-// sent to an address. One that was encrypted with another master key, or given for
-// another host, is an error that says so.
+// Secrets decrypts the secrets of a record, by the names of their fields, to be sent
+// to an address. If one was encrypted with another master key, or given for another
+// host, the error says so.
 func (db *DB) Secrets(ctx context.Context, owner, address string) (map[string]string, error) {
 	return Read(ctx, db, func(tx *Tx) (map[string]string, error) {
 		sealed, err := tx.secrets(owner)
@@ -167,16 +167,16 @@ func (db *DB) Secrets(ctx context.Context, owner, address string) (map[string]st
 	})
 }
 
-// addressOf reads the address out of a config of a tool or a source.
+// addressOf returns the address in the config of a tool or a source.
 func addressOf(config []byte) string {
 	var c struct {
 		URL string `json:"url"`
 	}
-	_ = json.Unmarshal(config, &c) // what is no config names no address
+	_ = json.Unmarshal(config, &c) // an invalid config has no address
 	return c.URL
 }
 
-// bindSecrets brings the secrets of a file that was just opened up to date.
+// bindSecrets binds the secrets of a file that was just opened to their hosts.
 func (db *DB) bindSecrets(f *file) error {
 	var unbound bool
 	if err := f.writer.value(&unbound, "SELECT EXISTS (SELECT 1 FROM _secrets WHERE hosts IS NULL)"); err != nil || !unbound {
@@ -196,9 +196,8 @@ func (db *DB) bindSecrets(f *file) error {
 	return explain(err)
 }
 
-// bindSecrets notes the hosts of secrets that were stored before hosts were:
-// those that their addresses name now. What another master key sealed stays
-// without any.
+// bindSecrets records the hosts of secrets stored before hosts were: those that
+// their addresses have now. Secrets encrypted with another master key get none.
 func (tx *Tx) bindSecrets() error {
 	unbound, err := all(tx, scanSecret, "SELECT "+secretColumns+" FROM _secrets WHERE hosts IS NULL")
 	if err != nil {
@@ -220,7 +219,7 @@ func (tx *Tx) bindSecrets() error {
 	return nil
 }
 
-// hostsNow are the origins that a stored secret would be sent to as things are.
+// hostsNow returns the origins that a stored secret would currently be sent to.
 func (tx *Tx) hostsNow(s secret) (string, error) {
 	if s.owner == settingsOwner {
 		settings, err := tx.settings()
@@ -236,8 +235,8 @@ func (tx *Tx) hostsNow(s secret) (string, error) {
 	}
 	w, err := tx.workflow(s.owner)
 	if err != nil {
-		return "", nil // of a record whose secrets are sent nowhere, or say where to
+		return "", nil // secrets that are not sent anywhere, or that say where to
 	}
-	_, secrets, _ := agent.TakeNodeSecrets(w.Nodes) // what it refuses is sent nowhere
+	_, secrets, _ := agent.TakeNodeSecrets(w.Nodes) // what it refuses is not sent anywhere
 	return agent.Origin(secrets.Sent[s.field]), nil
 }

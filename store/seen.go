@@ -7,7 +7,7 @@ import (
 	"satchel/agent"
 )
 
-// maxSeen is how many keys of items a node remembers, the newest.
+// maxSeen is how many keys of items a node remembers; the newest are kept.
 const maxSeen = 100_000
 
 // MaxNewItems limits the items that NewItems is given at once.
@@ -44,8 +44,8 @@ func (db *DB) NewItems(ctx context.Context, q SeenQuery, record func(positions [
 	})
 }
 
-// unseen returns the positions of new items, and the hashes of all keys. The
-// empty key says that the node has been run before.
+// unseen returns the positions of new items, and the hashes of all keys. The empty
+// key records that the node has been run before.
 func (tx *Tx) unseen(q SeenQuery) (fresh []int, hashes [][]byte, err error) {
 	var before bool
 	const find = "SELECT EXISTS (SELECT 1 FROM _seen WHERE workflow_id = ? AND node_id = ? AND key = ?)"
@@ -73,7 +73,7 @@ func (tx *Tx) unseen(q SeenQuery) (fresh []int, hashes [][]byte, err error) {
 	return fresh, append(hashes, []byte{}), nil
 }
 
-// remember writes what a node has seen. A key that is seen again stays among the
+// remember writes what a node has seen. A key that is seen again counts among the
 // newest.
 func (tx *Tx) remember(q SeenQuery, hashes [][]byte) error {
 	var last int64
@@ -92,8 +92,8 @@ func (tx *Tx) remember(q SeenQuery, hashes [][]byte) error {
 	return err
 }
 
-// settleSeen keeps what the nodes of an execution have seen, or forgets it when
-// the execution failed.
+// settleSeen keeps what the nodes of an execution have seen, or forgets it if the
+// execution failed.
 func (tx *Tx) settleSeen(executionID string, status agent.ExecutionStatus) error {
 	statement := "DELETE FROM _seen WHERE execution_id = ? AND execution_id <> ''"
 	if status == agent.ExecutionComplete {

@@ -11,12 +11,12 @@ import (
 	"satchel/store/sqlite"
 )
 
-// New vectors come as small segments (see package search) that are merged as
-// they grow in number; records of deleted chunks stay until SweepVectors, and
-// whoever finds one looks whether the chunk is there.
+// New vectors are added as small segments (see package search), which are merged as
+// their number grows. Records of deleted chunks stay until SweepVectors, and whoever
+// finds one checks whether the chunk exists.
 
-// The sizes of segments, in records: as many small ones are merged at a time,
-// and full ones no more.
+// The sizes of segments, in records: small ones are merged this many at a time; full
+// ones are not merged any further.
 const (
 	smallSegment  = 256
 	fullSegment   = 4096
@@ -45,8 +45,8 @@ func (tx *Tx) insertSegment(dims int, records []byte) error {
 	return err
 }
 
-// mergeSegments makes one segment of those that have at least from records and
-// fewer than below, once they are many or hold enough for one of the next size.
+// mergeSegments merges the segments with at least from and fewer than below records
+// into one, once there are many or they hold enough for one of the next size.
 func (tx *Tx) mergeSegments(dims, from, below int) error {
 	heads, err := tx.segmentHeads(dims, from, below)
 	total := search.CountRecords(heads)
@@ -64,8 +64,8 @@ func (tx *Tx) mergeSegments(dims, from, below int) error {
 	return tx.insertSegment(dims, merged)
 }
 
-// segmentHeads lists segments that have at least from records and fewer than
-// below, smallest first.
+// segmentHeads lists segments with at least from and fewer than below records,
+// smallest first.
 func (tx *Tx) segmentHeads(dims, from, below int) ([]search.Head, error) {
 	return all(tx, scanSegmentHead, "SELECT id, n FROM _vector_segments WHERE dims = ? AND n >= ? AND n < ? ORDER BY n", dims, from, below)
 }
@@ -74,7 +74,7 @@ func scanSegmentHead(rows *sqlite.Rows) (h search.Head, err error) {
 	return h, rows.Scan(&h.ID, &h.Records)
 }
 
-// segment reads the records of a segment; of one that is not there, none.
+// segment reads the records of a segment; none if it does not exist.
 func (tx *Tx) segment(h search.Head) (data []byte, err error) {
 	err = tx.value(&data, "SELECT data FROM _vector_segments WHERE id = ?", h.ID)
 	if errors.Is(err, sqlite.ErrNoRows) {
@@ -90,8 +90,8 @@ const (
 	sweepLeast = 1000
 )
 
-// SweepVectors takes the records of deleted chunks out of the search index when
-// they have become many, one segment a write. It reads outside of writes.
+// SweepVectors removes the records of deleted chunks from the search index once
+// there are many, one segment per write. It reads outside of writes.
 func (db *DB) SweepVectors(ctx context.Context) error {
 	var gone int
 	heads, err := Read(ctx, db, func(tx *Tx) ([]search.Head, error) {
@@ -128,9 +128,9 @@ func (tx *Tx) countGone(by int) error {
 	return err
 }
 
-// sweepSegment puts a segment of the chunks that are there in place of one, and
-// returns how many records that took out. Chunks that are deleted while it
-// works wait for the next sweep.
+// sweepSegment replaces a segment by one of the chunks that still exist, and returns
+// how many records that removed. Chunks deleted while it works are left for the next
+// sweep.
 func (db *DB) sweepSegment(ctx context.Context, id int64) (swept int, err error) {
 	type part struct {
 		dims, n int
@@ -139,7 +139,7 @@ func (db *DB) sweepSegment(ctx context.Context, id int64) (swept int, err error)
 	kept, err := Read(ctx, db, func(tx *Tx) (p part, err error) {
 		found, err := all(tx, func(rows *sqlite.Rows) (p part, err error) { return p, rows.Scan(&p.dims, &p.n, &p.data) },
 			"SELECT dims, n, data FROM _vector_segments WHERE id = ?", id)
-		if err != nil || len(found) == 0 { // merged since
+		if err != nil || len(found) == 0 { // merged in the meantime
 			return p, err
 		}
 		p = found[0]
@@ -167,7 +167,7 @@ func (db *DB) sweepSegment(ctx context.Context, id int64) (swept int, err error)
 	})
 }
 
-// living returns the records whose chunks are there and have a vector.
+// living returns the records whose chunks exist and have a vector.
 func (tx *Tx) living(data []byte, size int) ([]byte, error) {
 	var seqs []int64
 	for r := range slices.Chunk(data, size) {

@@ -51,8 +51,8 @@ func (db *DB) Session(ctx context.Context, id string) (agent.Session, error) {
 	})
 }
 
-// CreateSession writes the row of a session that was opened; rows of sessions
-// that ended long ago, or are too many, go.
+// CreateSession writes the row of a session that was opened. Rows of sessions that
+// ended long ago, or are too many, are deleted.
 func (db *DB) CreateSession(ctx context.Context, s agent.Session) error {
 	viewport, err := json.Marshal(s.Viewport)
 	if err != nil {
@@ -82,14 +82,14 @@ func (db *DB) NoteSession(ctx context.Context, id string, status agent.SessionSt
 	return err
 }
 
-// SessionEnd is what a session leaves: why it broke, "" when it did not, and
-// what its active tab showed, as far as that is known.
+// SessionEnd is what remains of a session: why it failed, "" if it did not, and what
+// its active tab showed, if known.
 type SessionEnd struct {
 	Problem, URL, Title string
 	Thumbnail           []byte // JPEG
 }
 
-// EndSession stores that a session has ended.
+// EndSession records that a session has ended.
 func (db *DB) EndSession(ctx context.Context, id string, end SessionEnd) error {
 	status := agent.SessionClosed
 	if end.Problem != "" {
@@ -122,8 +122,8 @@ func (tx *Tx) endApprovals(sessionID string) error {
 	return err
 }
 
-// EndLostSessions ends the sessions whose rows say that they are open and that
-// live does not know: those of a server that was killed.
+// EndLostSessions ends the sessions that are open according to their rows but
+// unknown to live: those of a server that was killed.
 func (db *DB) EndLostSessions(ctx context.Context, live func(id string) bool, problem string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		open, err := all(tx, func(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) }, "SELECT id FROM sessions WHERE closed_at IS NULL")
@@ -146,8 +146,8 @@ func (db *DB) EndLostSessions(ctx context.Context, live func(id string) bool, pr
 	return err
 }
 
-// Thumbnail returns the last picture of a session that has ended; NOT_FOUND when
-// there is none.
+// Thumbnail returns the last picture of a session that has ended; NOT_FOUND if there
+// is none.
 func (db *DB) Thumbnail(ctx context.Context, id string) ([]byte, error) {
 	return Read(ctx, db, func(tx *Tx) ([]byte, error) {
 		found, err := all(tx, func(rows *sqlite.Rows) (image []byte, err error) { return image, rows.Scan(&image) }, "SELECT image FROM _thumbnails WHERE session_id = ?", id)
@@ -208,16 +208,15 @@ func (db *DB) DeleteSession(ctx context.Context, id string) error {
 	return err
 }
 
-// The owner and field of _secrets under which a browser's cookies and storage
-// are sealed.
+// The owner and field of _secrets for a browser's encrypted cookies and storage.
 const (
 	browserOwner = "browser"
 	browserField = "state"
 )
 
-// BrowserState opens the cookies and storage that the agent's last persistent
-// session left; "" when there are none. locked says that another master key
-// sealed them.
+// BrowserState decrypts the cookies and storage that the agent's last persistent
+// session left; "" if there are none. locked reports that they were encrypted with
+// another master key.
 func (db *DB) BrowserState(ctx context.Context) (state string, locked bool, err error) {
 	state, err = Read(ctx, db, func(tx *Tx) (string, error) { return tx.secret(browserOwner, browserField) })
 	if errors.Is(err, errLocked) {
@@ -226,7 +225,8 @@ func (db *DB) BrowserState(ctx context.Context) (state string, locked bool, err 
 	return state, false, err
 }
 
-// SetBrowserState seals the cookies and storage of a session; "" forgets them.
+// SetBrowserState encrypts and stores the cookies and storage of a session; ""
+// deletes them.
 func (db *DB) SetBrowserState(ctx context.Context, state string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		return struct{}{}, tx.putSecret(browserOwner, browserField, state)

@@ -13,14 +13,14 @@ import (
 	"satchel/store/sqlite"
 )
 
-// settingsOwner owns the credentials of the agent's settings in _secrets.
+// settingsOwner is the owner in _secrets of the credentials in the agent's settings.
 const settingsOwner = "settings"
 
-// Settings are an agent's settings with the names of its credentials.
+// Settings are an agent's settings with the names of the credentials that are set.
 type Settings struct {
 	agent.Settings
-	Configured []string // credentials that are there, sorted
-	Locked     []string // of these, the ones that cannot be opened
+	Configured []string // credentials that are set, sorted
+	Locked     []string // those that cannot be decrypted
 	UpdatedAt  agent.Time
 }
 
@@ -62,7 +62,7 @@ func (tx *Tx) allSettings() (s Settings, err error) {
 	return s, err
 }
 
-// Embedding reads which model makes the agent's vectors.
+// Embedding reads which model computes the agent's vectors.
 func (db *DB) Embedding(ctx context.Context) (agent.Embedding, error) {
 	return Read(ctx, db, func(tx *Tx) (agent.Embedding, error) {
 		s, err := tx.settings()
@@ -119,8 +119,8 @@ func (db *DB) UpdateSettings(ctx context.Context, change agent.SettingsChange) (
 	})
 }
 
-// keepsHosts refuses a change by which a stored credential that is not given
-// again would be sent to another host.
+// keepsHosts refuses a change after which a stored credential would be sent to
+// another host, unless it is given again.
 func (tx *Tx) keepsHosts(before, after agent.Settings, given map[string]string) error {
 	for _, name := range agent.Credentials {
 		if _, ok := given[name]; ok {
@@ -142,8 +142,8 @@ func (tx *Tx) keepsHosts(before, after agent.Settings, given map[string]string) 
 // their own use.
 const telegramToken = "chatbot_a_token"
 
-// credentialHosts are the origins that a credential of the settings is for when
-// it is given now. That of Telegram is for the gateways that rely on it, too.
+// credentialHosts returns the origins that a credential of the settings is for if it
+// is given now. Telegram's is also for the gateways that rely on it.
 func (tx *Tx) credentialHosts(settings agent.Settings, name string) (string, error) {
 	address, _ := settings.CredentialAddress(name)
 	hosts := []string{agent.Origin(address)}

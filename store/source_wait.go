@@ -7,8 +7,8 @@ import (
 	"satchel/agent"
 )
 
-// AwaitSource returns a source once it is ready or has failed. When ctx ends first,
-// it returns the source as it is then known, and the cause.
+// AwaitSource returns a source once it is ready or has failed. If ctx ends first, it
+// returns the source as last known, and the cause.
 func (db *DB) AwaitSource(ctx context.Context, id string) (agent.Source, error) {
 	for {
 		changed := db.sourceChanges.next()
@@ -24,13 +24,13 @@ func (db *DB) AwaitSource(ctx context.Context, id string) (agent.Source, error) 
 	}
 }
 
-// broadcast wakes everyone who waits for the next of something.
+// broadcast wakes everyone who is waiting for the next event of some kind.
 type broadcast struct {
 	mu      sync.Mutex
-	waiting chan struct{} // nil: no one waits
+	waiting chan struct{} // nil: no one is waiting
 }
 
-// next returns a channel that is closed when it happens next.
+// next returns a channel that is closed at the next event.
 func (b *broadcast) next() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -40,7 +40,7 @@ func (b *broadcast) next() <-chan struct{} {
 	return b.waiting
 }
 
-// send wakes those who wait.
+// send wakes everyone who is waiting.
 func (b *broadcast) send() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

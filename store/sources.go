@@ -36,13 +36,13 @@ func scanSource(rows *sqlite.Rows) (s agent.Source, err error) {
 	return s, err
 }
 
-// SourceFilter narrows the list of sources to any of the values named.
+// SourceFilter selects sources with any of the given values.
 type SourceFilter struct {
 	Types    []string
 	Statuses []string
 }
 
-// Sources lists sources, newest first; those that are worked on with their progress.
+// Sources lists sources, newest first; those being processed with their progress.
 func (db *DB) Sources(ctx context.Context, sf SourceFilter, p Page) ([]agent.Source, int, error) {
 	var f filter
 	f.in("type", sf.Types...)
@@ -58,7 +58,7 @@ func (db *DB) Sources(ctx context.Context, sf SourceFilter, p Page) ([]agent.Sou
 	return list, total, err
 }
 
-// Source reads one source; while it is worked on, with its progress.
+// Source reads one source, with its progress if it is being processed.
 func (db *DB) Source(ctx context.Context, id string) (agent.Source, error) {
 	return Read(ctx, db, func(tx *Tx) (agent.Source, error) { return tx.source(id) })
 }
@@ -76,8 +76,8 @@ func (tx *Tx) source(id string) (agent.Source, error) {
 	return s, err
 }
 
-// sourceProgress counts the pages or chunks of a source that is worked on; of
-// others it is nil.
+// sourceProgress counts the pages or chunks of a source that is being processed; nil
+// for others.
 func (tx *Tx) sourceProgress(s agent.Source) (*agent.Progress, error) {
 	if s.Status == agent.SourceReady || s.Status == agent.SourceFailed {
 		return nil, nil
@@ -93,8 +93,8 @@ func (tx *Tx) sourceProgress(s agent.Source) (*agent.Progress, error) {
 	return &p, nil
 }
 
-// DeleteSource removes a source with its file. Its chunks are out of reach at
-// once and deleted by Purge.
+// DeleteSource removes a source with its file. Its chunks become invisible
+// immediately and are deleted by Purge.
 func (db *DB) DeleteSource(ctx context.Context, id string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
 		if err := tx.deleteRow("sources", "source", id); err != nil {
@@ -105,12 +105,12 @@ func (db *DB) DeleteSource(ctx context.Context, id string) error {
 	return err
 }
 
-// partSize is how much of a file is stored in one row, and so the longest
-// that an upload keeps other writes waiting.
+// partSize is how much of a file is stored in one row, which limits how long an
+// upload keeps other writes waiting.
 const partSize = 256 << 10
 
-// Upload is a file whose bytes are in the agent's file and which belongs to
-// no source yet.
+// Upload is a file whose bytes are stored in the agent's file and that does not
+// belong to a source yet.
 type Upload struct {
 	Name      string // base name, as given by the client
 	MediaType string
@@ -124,8 +124,8 @@ type Upload struct {
 // ErrTooLarge reports that a file is longer than the upload limit.
 var ErrTooLarge = errors.New("file too large")
 
-// ReceiveFile stores what r yields, at most limit bytes; a longer file is
-// ErrTooLarge. End the upload with CreateFileSource or Discard.
+// ReceiveFile stores the bytes of r, up to limit; a longer file is ErrTooLarge. End
+// the upload with CreateFileSource or Discard.
 func (db *DB) ReceiveFile(ctx context.Context, name, mediaType string, r io.Reader, limit int64) (*Upload, error) {
 	u := &Upload{Name: name, MediaType: mediaType, id: agent.NewID("upload"), db: db}
 	db.mu.Lock()
@@ -169,8 +169,8 @@ func (u *Upload) receive(ctx context.Context, r io.Reader, limit int64) error {
 	}
 }
 
-// Discard removes an upload that became no source. It may be called after
-// CreateFileSource, and does nothing then.
+// Discard removes an upload that did not become a source. It may be called after
+// CreateFileSource; it then does nothing.
 func (u *Upload) Discard() {
 	if !u.finish() {
 		return
@@ -178,12 +178,12 @@ func (u *Upload) Discard() {
 	_, err := Write(context.Background(), u.db, func(tx *Tx) (sqlite.Result, error) {
 		return tx.exec("DELETE FROM _file_parts WHERE upload = ?", u.id)
 	})
-	if err != nil && !errors.Is(err, ErrNotOwner) { // whoever opens the file next drops it
+	if err != nil && !errors.Is(err, ErrNotOwner) { // the server that opens the file next removes it
 		u.db.folder.log.Error("discard upload", "agent", u.db.id, "error", err)
 	}
 }
 
-// finish ends the upload and reports whether it was under way until now.
+// finish ends the upload and reports whether it was still in progress.
 func (u *Upload) finish() bool {
 	u.db.mu.Lock()
 	defer u.db.mu.Unlock()
@@ -192,8 +192,8 @@ func (u *Upload) finish() bool {
 	return was
 }
 
-// dropLostUploads removes parts that no source and no running upload owns:
-// what a crash left behind.
+// dropLostUploads removes parts that no source and no upload in progress owns, which
+// a crash left behind.
 func (tx *Tx) dropLostUploads() error {
 	lost, err := all(tx, func(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) },
 		"SELECT DISTINCT upload FROM _file_parts WHERE upload NOT IN (SELECT upload FROM _files) AND upload NOT IN (SELECT upload FROM downloads) AND upload NOT IN (SELECT upload FROM _attachments)")
@@ -214,7 +214,7 @@ func (tx *Tx) dropLostUploads() error {
 	return nil
 }
 
-// CreateFileSource makes a source of an upload; it is processing from then on.
+// CreateFileSource creates a source from an upload, with the status processing.
 func (db *DB) CreateFileSource(ctx context.Context, name string, chunking agent.Chunking, u *Upload) (agent.Source, error) {
 	if err := agent.CheckSourceName(name); err != nil {
 		return agent.Source{}, err
@@ -243,7 +243,7 @@ func (db *DB) CreateFileSource(ctx context.Context, name string, chunking agent.
 	return s, err
 }
 
-// File is the original of a file source.
+// File is the original file of a source.
 type File struct {
 	Name      string
 	MediaType string
@@ -254,7 +254,7 @@ type File struct {
 	db     *DB
 }
 
-// SourceFile finds the original of a source.
+// SourceFile returns the original file of a source.
 func (db *DB) SourceFile(ctx context.Context, sourceID string) (File, error) {
 	return Read(ctx, db, func(tx *Tx) (File, error) {
 		f := File{db: db}
@@ -269,8 +269,8 @@ func (db *DB) SourceFile(ctx context.Context, sourceID string) (File, error) {
 	})
 }
 
-// WriteTo writes the file part by part. If the source is deleted while it
-// writes, it stops with an error.
+// WriteTo writes the file part by part. If the source is deleted in the meantime, it
+// stops with an error.
 func (f File) WriteTo(ctx context.Context, w io.Writer) error {
 	for written, n := int64(0), 0; written < f.Size; n++ {
 		part, err := Read(ctx, f.db, func(tx *Tx) (part []byte, err error) {

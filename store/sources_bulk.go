@@ -6,8 +6,8 @@ import (
 	"satchel/agent"
 )
 
-// DeleteSources deletes sources as DeleteSource does, in one commit. It
-// returns the ids of those that existed.
+// DeleteSources deletes several sources in one commit, like DeleteSource. It returns
+// the ids of those that existed.
 func (db *DB) DeleteSources(ctx context.Context, ids []string) ([]string, error) {
 	return Write(ctx, db, func(tx *Tx) ([]string, error) {
 		deleted := []string{}
@@ -24,9 +24,9 @@ func (db *DB) DeleteSources(ctx context.Context, ids []string) ([]string, error)
 	})
 }
 
-// ReindexSources sends sources that are finished through their work again, in
-// one commit. It returns the ids of those that it restarted; sources under
-// work and those that do not exist are left out.
+// ReindexSources processes finished sources again, in one commit. It returns the ids
+// of those that it restarted; sources that are being processed or do not exist are
+// skipped.
 func (db *DB) ReindexSources(ctx context.Context, ids []string) ([]string, error) {
 	return Write(ctx, db, func(tx *Tx) ([]string, error) {
 		restarted := []string{}

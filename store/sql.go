@@ -13,19 +13,19 @@ import (
 // Access specifies what the sender of a SQL statement may do.
 type Access struct {
 	Write bool // change data; without it only reading statements run
-	// Record, unless nil, receives the result of a statement that changes data
-	// and returns the result of a node: both are committed, or neither. The
-	// error is ErrEnded if the execution has ended since.
+	// Record, unless nil, receives the result of a statement that changes data and
+	// returns the result of a node: both are committed, or neither. The error is
+	// ErrEnded if the execution has ended in the meantime.
 	Record func(Result) (executionID string, result agent.NodeResult, err error)
 }
 
-// Params are the parameters of a SQL statement, Result is its answer.
+// Params are the parameters of a SQL statement, Result is its result.
 type (
 	Params = sqlsandbox.Params
 	Result = sqlsandbox.Result
 )
 
-// sandboxOptions are what the SQL sandbox has to know of an agent's file.
+// sandboxOptions are what the SQL sandbox needs to know about an agent's file.
 var sandboxOptions = sqlsandbox.Options{
 	ReaderPragmas: readerPragmas,
 	WriterPragmas: writerPragmas,
@@ -46,37 +46,37 @@ var sandboxOptions = sqlsandbox.Options{
 	},
 }
 
-// SQL runs one statement of a client's: SELECT, INSERT, UPDATE, DELETE, PRAGMA
-// or EXPLAIN, also behind WITH. Tables whose names begin with "_" are closed to
-// it. A write is one transaction of its own; what the API's writes bring about
-// through triggers (events, counts, tags) a write by SQL does too, and it is
-// audited without the values in it.
+// SQL runs one statement for a client: SELECT, INSERT, UPDATE, DELETE, PRAGMA or
+// EXPLAIN, possibly with WITH. It cannot access tables whose names begin with "_". A
+// write is a transaction of its own; it has the same effects through triggers
+// (events, counts, tags) as writes through the API, and it is audited without the
+// values in it.
 //
-// Errors: INVALID_QUERY for a statement that SQLite refuses or that breaks a
-// constraint, since both are the sender's to mend, with SQLite's own words
-// about it; FORBIDDEN_OPERATION for what no one may do; FORBIDDEN for a write
-// without Access.Write; EXECUTION_ERROR for one that runs longer than 10
-// seconds or needs more than 24 MB of memory or 128 MB of temporary files.
-// Nothing remains of a write that failed.
+// Errors: INVALID_QUERY for a statement that SQLite refuses or that violates a
+// constraint, since both are for the client to correct, with SQLite's own message;
+// FORBIDDEN_OPERATION for what no one may do; FORBIDDEN for a write without
+// Access.Write; EXECUTION_ERROR for a statement that takes longer than 10 seconds or
+// needs more than 24 MB of memory or 128 MB of temporary files. A write that fails
+// is undone completely.
 func (db *DB) SQL(ctx context.Context, query string, params Params, access Access) (Result, error) {
 	return db.sql(ctx, query, params, access, sqlsandbox.DefaultLimits)
 }
 
-// Bounds of the rows that a source of type database is made of.
+// Limits on the rows of a source of type database.
 const (
 	MaxSourceRows  = 50_000
 	MaxSourceBytes = 16 << 20 // of all rows as JSON
 	maxSourceTime  = 30 * time.Second
 )
 
-// Bounds of a statement whose rows are handed out one by one.
+// Limits on a statement whose rows are passed on one by one.
 const (
 	MaxEachRows  = 100_000
 	maxEachBytes = 64 << 20
 )
 
-// EachRow runs one reading statement in the SQL sandbox and hands its rows to
-// each; more is there when Truncated. Errors as those of SQL.
+// EachRow runs one reading statement in the SQL sandbox and passes its rows to each;
+// if Truncated, there are more. Errors are those of SQL.
 func (db *DB) EachRow(ctx context.Context, query string, params Params, each func(columns []string, row []any) error) (Result, error) {
 	limits := sqlsandbox.DefaultLimits
 	limits.Rows, limits.Bytes, limits.Time, limits.Each = MaxEachRows, maxEachBytes, maxSourceTime, each
@@ -90,10 +90,9 @@ func (db *DB) EachRow(ctx context.Context, query string, params Params, each fun
 	return db.runSQL(ctx, s, Access{}, limits)
 }
 
-// Rows runs one SELECT in the SQL sandbox and returns at most limit rows, of at
-// most MaxSourceBytes together; more is there when Truncated. With a limit of 0
-// it checks that the query can be run, and returns its columns. Errors as those
-// of SQL.
+// Rows runs one SELECT in the SQL sandbox and returns at most limit rows and
+// MaxSourceBytes; if Truncated, there are more. With a limit of 0 it checks that the
+// query can be run and returns its columns. Errors are those of SQL.
 func (db *DB) Rows(ctx context.Context, query string, limit int) (Result, error) {
 	s, err := sqlsandbox.Parse(query, Params{})
 	if err != nil {
@@ -177,15 +176,15 @@ func (db *DB) writeSQL(ctx context.Context, f *file, s *sqlsandbox.Statement, li
 	return r, err
 }
 
-// markDirty notes that the -wal has to be written back when the file rests.
+// markDirty records that the -wal has to be written back when the file is idle.
 func (f *file) markDirty() {
 	f.queueMu.Lock()
 	defer f.queueMu.Unlock()
 	f.dirty, f.written = true, true
 }
 
-// runAudited runs a changing statement, marks the events that it wrote with the
-// chain of ctx, and writes its audit entry and its node's result.
+// runAudited runs a statement that changes data, marks the events that it wrote with
+// the chain of ctx, and writes its audit entry and its node's result.
 func runAudited(ctx context.Context, c *sqlsandbox.Conn, s *sqlsandbox.Statement, limits sqlsandbox.Limits, record recorder) (r Result, err error) {
 	before, err := beginSQLChain(ctx, c)
 	if err != nil {
@@ -203,7 +202,7 @@ func runAudited(ctx context.Context, c *sqlsandbox.Conn, s *sqlsandbox.Statement
 	return r, recordSQL(c, record, r)
 }
 
-// beginSQLChain returns the number of the newest event, when there is a chain.
+// beginSQLChain returns the number of the newest event if there is a chain.
 func beginSQLChain(ctx context.Context, c *sqlsandbox.Conn) (before any, err error) {
 	chain := ChainOf(ctx)
 	if chain.Depth == 0 {
@@ -237,8 +236,7 @@ func endSQLChain(ctx context.Context, c *sqlsandbox.Conn, before any) error {
 // recorder is Access.Record.
 type recorder func(Result) (executionID string, result agent.NodeResult, err error)
 
-// recordSQL writes what a node becomes by a statement into its execution's
-// journal.
+// recordSQL writes a node's result from a statement into its execution's journal.
 func recordSQL(c *sqlsandbox.Conn, record recorder, r Result) error {
 	if record == nil {
 		return nil

@@ -28,15 +28,15 @@ type Column struct {
 //go:embed descriptions.txt
 var descriptionsText string
 
-// descriptions say what each table and column holds, by the name of the table
-// and by "table.column". A column of anyTable is described for all tables that
-// do not describe it themselves.
+// descriptions say what each table and column contains, by the name of the table and
+// by "table.column". A column of anyTable is described for all tables that do not
+// describe it themselves.
 var descriptions = readDescriptions(descriptionsText)
 
 const anyTable = "any table"
 
-// readDescriptions reads "name: text" lines: a table, and below it, indented,
-// its columns.
+// readDescriptions reads lines of the form "name: text": a table, followed by its
+// columns, indented.
 func readDescriptions(text string) map[string]string {
 	found := map[string]string{}
 	table := ""
@@ -52,12 +52,12 @@ func readDescriptions(text string) map[string]string {
 	return found
 }
 
-// describe returns what a column holds.
+// describe returns what a column contains.
 func describe(table, column string) string {
 	return cmp.Or(descriptions[table+"."+column], descriptions[anyTable+"."+column])
 }
 
-// describeTable returns what a table holds.
+// describeTable returns what a table contains.
 func describeTable(name string) string {
 	if own, ok := strings.CutPrefix(name, tablePrefix); ok {
 		return "Rows of the agent's own table " + own + "."

@@ -7,11 +7,11 @@ import (
 	"satchel/agent"
 )
 
-// RowQuery specifies which rows of a table are wanted.
+// RowQuery selects rows of a table.
 type RowQuery struct {
-	Where  []agent.RowCondition // all must hold
-	Search string               // a part of any text
-	Order  []Order              // by columns; without one, as they were added
+	Where  []agent.RowCondition // all must be met
+	Search string               // a substring of any text column
+	Order  []Order              // by columns; empty: in the order in which they were added
 	Limit  int
 	Offset int
 }
@@ -27,14 +27,14 @@ var rowOperators = map[string]string{
 	"is_true": "%[1]s = 1", "is_false": "%[1]s = 0",
 }
 
-// maxConditions bounds the conditions of a query, maxInValues the values that
-// one compares with.
+// maxConditions limits the conditions of a query, maxInValues the values that one
+// compares with.
 const (
 	maxConditions = 20
 	maxInValues   = 1000
 )
 
-// rowFilter is the WHERE clause of conditions and a search, with its arguments.
+// rowFilter returns the WHERE clause of conditions and a search, with its arguments.
 func rowFilter(t *agent.Table, where []agent.RowCondition, search string) (string, []any, error) {
 	var is agent.Issues
 	var texts []string
@@ -99,8 +99,8 @@ func rowCondition(column *agent.TableColumn, operator string, c agent.RowConditi
 	return fmt.Sprintf(operator, name), []any{cell}, issue
 }
 
-// compared is a value that a column is compared with. A text that is no option
-// of a choice is fine: no row has it.
+// compared returns a value that a column is compared with. A text that is not an
+// option of a choice is fine: no row has it.
 func compared(column *agent.TableColumn, value any) (any, string) {
 	c := *column
 	if c.Type == agent.ColumnChoice {
@@ -116,7 +116,7 @@ func agentText(value any) (string, string) {
 	return s, issue
 }
 
-// listOf reads a list, or values parted by commas.
+// listOf reads a list, or values separated by commas.
 func listOf(value any) []any {
 	switch v := value.(type) {
 	case []any:
@@ -133,7 +133,7 @@ func listOf(value any) []any {
 	return []any{value}
 }
 
-// rowOrder is the ORDER BY of a query.
+// rowOrder returns the ORDER BY of a query.
 func rowOrder(t *agent.Table, order []Order) (string, error) {
 	var keys []string
 	desc := ""

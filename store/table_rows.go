@@ -22,7 +22,7 @@ func scanRow(rows *sqlite.Rows) (raw json.RawMessage, err error) {
 }
 
 // TableRows lists rows of a table, as JSON with their columns in order, and counts
-// all that meet the conditions.
+// all that match.
 func (db *DB) TableRows(ctx context.Context, table string, q RowQuery) (t agent.Table, rows []json.RawMessage, total int, err error) {
 	_, err = Read(ctx, db, func(tx *Tx) (struct{}, error) {
 		if t, err = tx.table(table); err != nil {
@@ -93,7 +93,7 @@ func (db *DB) writeRows(ctx context.Context, table, done string, record Recorder
 	})
 }
 
-// recordNode writes what a node becomes into its execution's journal.
+// recordNode writes a node's result into its execution's journal.
 func (tx *Tx) recordNode(record func() (string, agent.NodeResult, error)) error {
 	id, result, err := record()
 	if err != nil {
@@ -185,7 +185,7 @@ func (tx *Tx) updateCells(t *agent.Table, cells []agent.Cell, where string, args
 	return rows, refusedRow(err, t, "")
 }
 
-// UpdateRows changes the rows that meet conditions, at most MaxRowBatch of them.
+// UpdateRows changes the rows that match the conditions, at most MaxRowBatch.
 func (db *DB) UpdateRows(ctx context.Context, table string, where []agent.RowCondition, row agent.Row, record Recorder) ([]json.RawMessage, error) {
 	return db.writeRows(ctx, table, "rows updated", record, func(tx *Tx, t *agent.Table) ([]json.RawMessage, error) {
 		text, args, err := tx.fewRows(t, where)
@@ -196,12 +196,11 @@ func (db *DB) UpdateRows(ctx context.Context, table string, where []agent.RowCon
 	})
 }
 
-// fewRows returns the WHERE clause of conditions that not too many rows meet.
-// At least one condition is required, so that omitting them does not change all
-// rows.
+// fewRows returns the WHERE clause of conditions that not too many rows match. At
+// least one condition is required, so that omitting them does not change all rows.
 func (tx *Tx) fewRows(t *agent.Table, where []agent.RowCondition) (string, []any, error) {
 	if len(where) == 0 {
-		return "", nil, agent.Invalid("where", "needs a condition that says which rows are meant")
+		return "", nil, agent.Invalid("where", "must have at least one condition")
 	}
 	text, args, err := rowFilter(t, where, "")
 	if err != nil {
@@ -231,8 +230,8 @@ func (tx *Tx) deleteRows(t *agent.Table, where string, args []any) ([]json.RawMe
 	return all(tx, scanRow, fmt.Sprintf("DELETE FROM %q%s RETURNING %s", tablePrefix+t.Name, where, rowJSON(t)), args...)
 }
 
-// DeleteRows deletes the rows that meet conditions, at most MaxRowBatch of them,
-// and returns them.
+// DeleteRows deletes the rows that match the conditions, at most MaxRowBatch, and
+// returns them.
 func (db *DB) DeleteRows(ctx context.Context, table string, where []agent.RowCondition, record Recorder) ([]json.RawMessage, error) {
 	return db.writeRows(ctx, table, "rows deleted", record, func(tx *Tx, t *agent.Table) ([]json.RawMessage, error) {
 		text, args, err := tx.fewRows(t, where)
@@ -289,8 +288,8 @@ func (tx *Tx) upsertRow(t *agent.Table, key *agent.TableColumn, row agent.Row) (
 	return raw, true, err
 }
 
-// refusedRow explains why a row could not be written: values were checked, but
-// for what others have.
+// refusedRow explains why a row could not be written. Its values have been checked,
+// except against other rows.
 func refusedRow(err error, t *agent.Table, field string) error {
 	if sqliteCode(err)&0xff != codeConstraint {
 		return err

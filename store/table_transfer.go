@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// eachRows is how many rows EachTableRow reads at a time, so that a slow reader
-// holds no transaction.
+// eachRows is how many rows EachTableRow reads at a time, so that a slow reader does
+// not hold a transaction open.
 const eachRows = 500
 
 // EachTableRow calls each with every row of a table, in the order in which they
@@ -73,7 +73,7 @@ func (db *DB) ImportRows(ctx context.Context, table, key string, rows [][]agent.
 	return out, err
 }
 
-// ImportMode specifies whether an import stores anything.
+// ImportMode says whether an import stores anything.
 type ImportMode bool
 
 // Modes of an import.

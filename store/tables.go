@@ -37,7 +37,7 @@ func (tx *Tx) tables(name string) ([]agent.Table, error) {
 	for _, r := range found {
 		t, ok := parseTable(r.sql)
 		if !ok {
-			return nil, fmt.Errorf("table of the user's own cannot be read: %s", agent.Clip(r.sql, 100))
+			return nil, fmt.Errorf("the user's table cannot be parsed: %s", agent.Clip(r.sql, 100))
 		}
 		t.Rows = r.rows
 		tables = append(tables, t)
@@ -63,7 +63,7 @@ func noTable(name string) error {
 	return agent.Errorf(agent.CodeNotFound, "there is no table %s", agent.Clip(name, 60)).With("id", agent.Clip(name, 100))
 }
 
-// tableRecords reads tables for those who watch.
+// tableRecords reads tables for watchers.
 func tableRecords(tx *Tx, ids string) (map[string]any, error) {
 	var names []string
 	if err := json.Unmarshal([]byte(ids), &names); err != nil {
@@ -82,7 +82,7 @@ func tableRecords(tx *Tx, ids string) (map[string]any, error) {
 	return records, nil
 }
 
-// CreateTable makes a table of the user's own.
+// CreateTable creates a table of the user's own.
 func (db *DB) CreateTable(ctx context.Context, t agent.Table) (agent.Table, error) {
 	t.Rows = 0
 	if err := t.Validate(); err != nil {
@@ -110,7 +110,7 @@ func (db *DB) CreateTable(ctx context.Context, t agent.Table) (agent.Table, erro
 	})
 }
 
-// refuseTable is a CONFLICT when there is a table of that name.
+// refuseTable returns CONFLICT if a table of that name exists.
 func (tx *Tx) refuseTable(name string) error {
 	switch _, err := tx.table(name); {
 	case err == nil:
@@ -170,16 +170,16 @@ func (db *DB) DeleteTable(ctx context.Context, name string) error {
 	return err
 }
 
-// dropTable drops a table with its triggers; dropping writes no events.
+// dropTable drops a table with its triggers, which emits no events.
 func (tx *Tx) dropTable(name string) error {
 	return tx.conn.script(fmt.Sprintf("DROP VIEW _%[1]s_json; DROP TABLE %[1]q", tablePrefix+name))
 }
 
-// rebuilt is what a table is called while its rows move into it.
+// rebuilt is the name of a table while its rows are moved into it.
 const rebuilt = "_data_rebuilt"
 
-// UpdateTable renames a table or changes its columns. Values are converted where
-// a column gets another type. When a row would not fit, nothing is changed.
+// UpdateTable renames a table or changes its columns. If a column gets another type,
+// its values are converted. If a row would not fit, nothing is changed.
 func (db *DB) UpdateTable(ctx context.Context, name string, wanted agent.TableChange) (agent.Table, error) {
 	return db.changeTables(ctx, func(tx *Tx) (agent.Table, error) {
 		old, err := tx.table(name)
@@ -208,9 +208,9 @@ func (db *DB) UpdateTable(ctx context.Context, name string, wanted agent.TableCh
 	})
 }
 
-// keepsRows reports whether the rows stay as they are when a table changes: its
-// columns have other names or more options, are no longer required, or there are
-// more of them, at the end.
+// keepsRows reports whether the rows stay unchanged when a table changes: its
+// columns have other names or more options, are no longer required, or new ones are
+// added at the end.
 func keepsRows(old, t *agent.Table, from []string) bool {
 	if len(t.Columns) < len(old.Columns) {
 		return false
@@ -232,7 +232,7 @@ func keepsRows(old, t *agent.Table, from []string) bool {
 	return true
 }
 
-// redefine changes the definition of a table and leaves its rows alone, see
+// redefine changes the definition of a table without touching its rows; see
 // https://www.sqlite.org/lang_altertable.html#otheralter.
 func (tx *Tx) redefine(old, t *agent.Table, _ []string) error {
 	table := tablePrefix + t.Name
@@ -265,8 +265,8 @@ func (tx *Tx) dropParts(t *agent.Table) error {
 	return nil
 }
 
-// rebuild creates a table again, moves the rows into it, and puts it in the place of
-// the old one, so that its statement is one that tableSQL writes.
+// rebuild creates a table anew, moves the rows into it and replaces the old one with
+// it, so that its statement is one that tableSQL writes.
 func (tx *Tx) rebuild(old, t *agent.Table, from []string) error {
 	if err := tx.conn.script(tableSQL(t, rebuilt)); err != nil {
 		return err
@@ -296,8 +296,8 @@ func (tx *Tx) rebuild(old, t *agent.Table, from []string) error {
 
 func quoted(column string) string { return `"` + column + `"` }
 
-// converted is an expression for the values of a column as another type stores
-// them. What cannot be converted breaks a constraint of the new column.
+// converted returns an expression that converts a column's values to another type. A
+// value that cannot be converted violates a constraint of the new column.
 func converted(from, to *agent.TableColumn) string {
 	x := quoted(from.Name)
 	text := from.Type == agent.ColumnText || from.Type == agent.ColumnChoice || from.Type == agent.ColumnTime
@@ -321,7 +321,7 @@ func converted(from, to *agent.TableColumn) string {
 	return x
 }
 
-// brokenColumn finds the column in what SQLite says about a constraint.
+// brokenColumn finds the column in SQLite's message about a constraint.
 var brokenColumn = regexp.MustCompile(`(?:constraint failed: |column )(?:[a-z0-9_]+\.)?([A-Za-z0-9_ ]+)`)
 
 // refusedColumn explains why rows do not fit into a table's columns.

@@ -8,22 +8,22 @@ import (
 	"satchel/agent"
 )
 
-// A table of the user's own is a STRICT table with triggers that count its rows
-// and write its events. Its definition is nowhere but in the statement that made
-// it: parseTable reads that, and takes only what tableSQL writes. So a file may
-// have any tables of this form, and nothing else.
+// A user's own table is a STRICT table with triggers that count its rows and write
+// its events. Its definition exists only in the statement that created it:
+// parseTable parses that and accepts only what tableSQL writes. So a file can have
+// any tables of this form, and nothing else.
 
-// tablePrefix begins the names of such tables in SQL.
+// tablePrefix is the prefix of such tables' names in SQL.
 const tablePrefix = "data_"
 
 const (
 	rowIDColumn   = `  "id" TEXT PRIMARY KEY NOT NULL DEFAULT ('row-' || lower(hex(randomblob(10)))),`
 	rowTimeColumn = `  %q TEXT NOT NULL DEFAULT (strftime('%%Y-%%m-%%dT%%H:%%M:%%fZ','now')) CONSTRAINT %q CHECK (%q GLOB ` + timePattern + `),`
 	timePattern   = `'[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9].[0-9][0-9][0-9]Z'`
-	rowSize       = "row size" // the constraint that bounds a row
+	rowSize       = "row size" // the constraint that limits a row
 )
 
-// tableSQL is the statement that makes a table under a name of SQL.
+// tableSQL returns the statement that creates a table under a name in SQL.
 func tableSQL(t *agent.Table, name string) string {
 	lines := []string{fmt.Sprintf("CREATE TABLE %q (", name), rowIDColumn}
 	for _, c := range []string{"created_at", "updated_at"} {
@@ -74,7 +74,7 @@ func columnSQL(c *agent.TableColumn) string {
 	return def
 }
 
-// quoteAll writes texts as a list of string literals.
+// quoteAll returns texts as a list of string literals.
 func quoteAll(texts []string) string {
 	quoted := make([]string, len(texts))
 	for i, t := range texts {
@@ -83,8 +83,8 @@ func quoteAll(texts []string) string {
 	return strings.Join(quoted, ",")
 }
 
-// balanced joins terms by an operator in groups, so that the expression of a
-// wide table is not deep.
+// balanced joins terms with an operator in nested groups, so that the expression of
+// a wide table is not deep.
 func balanced(terms []string, operator string) string {
 	for len(terms) > 8 {
 		var groups []string
@@ -96,7 +96,7 @@ func balanced(terms []string, operator string) string {
 	return strings.Join(terms, operator)
 }
 
-// rowJSON is an expression for a row as JSON, of columns behind a prefix such as
+// rowJSON returns an expression for a row as JSON, of columns with a prefix such as
 // "new.".
 func rowJSON(t *agent.Table) string {
 	terms := []string{`'{"id":' || json_quote("id")`}
@@ -118,8 +118,8 @@ func cellJSON(c *agent.TableColumn) string {
 	return fmt.Sprintf(`json_quote(%q)`, c.Name)
 }
 
-// tableParts are the statements that make what belongs to a table: a view that
-// writes its rows as JSON, and its triggers.
+// tableParts returns the statements that create what belongs to a table: a view of
+// its rows as JSON, and its triggers.
 func tableParts(t *agent.Table) []object {
 	table := tablePrefix + t.Name
 	own := "_" + table
@@ -165,8 +165,8 @@ func tableObjects(t *agent.Table) schema {
 	return objects
 }
 
-// parseTable reads the definition of a table from the statement that made it.
-// It is false for any statement that tableSQL does not write.
+// parseTable parses the definition of a table from the statement that created it. ok
+// is false for any statement that tableSQL would not write.
 func parseTable(sql string) (t agent.Table, ok bool) {
 	lines := strings.Split(sql, "\n")
 	if len(lines) < 7 {
@@ -180,8 +180,8 @@ func parseTable(sql string) (t agent.Table, ok bool) {
 	return t, t.Validate() == nil && tableSQL(&t, tablePrefix+name) == sql
 }
 
-// parseColumn reads what columnSQL writes; of anything else it makes something
-// else.
+// parseColumn parses what columnSQL writes. For other input the result is some other
+// column.
 func parseColumn(def string) (c agent.TableColumn) {
 	c.Name, def, _ = strings.Cut(strings.TrimPrefix(def, `"`), `" `)
 	kind, rest, _ := strings.Cut(def, " ")
@@ -207,7 +207,7 @@ func parseColumn(def string) (c agent.TableColumn) {
 	return c
 }
 
-// parseQuoted reads what quoteAll writes.
+// parseQuoted parses what quoteAll writes.
 func parseQuoted(list string) (texts []string) {
 	for strings.HasPrefix(list, "'") {
 		list = list[1:]
@@ -241,7 +241,7 @@ func withTables(base schema, rows [][]any) (schema, error) {
 			continue // foreign
 		}
 		if tables++; tables > agent.MaxTables {
-			return nil, fmt.Errorf("%w: it has more than %d tables of the user's own", errForeign, agent.MaxTables)
+			return nil, fmt.Errorf("%w: it has more than %d user tables", errForeign, agent.MaxTables)
 		}
 		maps.Copy(joined, tableObjects(&t))
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // UpdateOccurrence changes one occurrence of a recurring task, which then takes
-// place even if it was cancelled. start is when it starts by the recurrence. One
-// that has started cannot be moved.
+// place even if it was cancelled. start is its start according to the recurrence. An
+// occurrence that has started cannot be moved.
 func (db *DB) UpdateOccurrence(ctx context.Context, id string, start agent.Time, change agent.TaskChange) (agent.Task, error) {
 	return db.changeOccurrence(ctx, id, start, func(tx *Tx, t *agent.Task) error {
 		before, err := t.Occurrence(start)
@@ -22,7 +22,8 @@ func (db *DB) UpdateOccurrence(ctx context.Context, id string, start agent.Time,
 		if after, err := t.Occurrence(start); err != nil || after == before {
 			return err
 		}
-		// One that was missed can be moved to where it starts after all.
+		// A missed occurrence can be moved to a later time and then starts after
+		// all.
 		if _, err := tx.exec("DELETE FROM occurrences WHERE id = ? AND executed_at IS NULL", before.ID); err != nil {
 			return err
 		}
@@ -43,8 +44,7 @@ func (db *DB) CancelOccurrence(ctx context.Context, id string, start agent.Time)
 	return err
 }
 
-// checkOccurrence returns a conflict if the row of an occurrence meets a
-// condition.
+// checkOccurrence returns CONFLICT if the row of an occurrence meets a condition.
 func (tx *Tx) checkOccurrence(id, where, problem string) error {
 	var there bool
 	err := tx.value(&there, "SELECT EXISTS (SELECT 1 FROM occurrences WHERE id = ? AND "+where+")", id)
@@ -114,7 +114,7 @@ func (db *DB) UpdateFollowing(ctx context.Context, id string, start agent.Time, 
 	})
 }
 
-// splitTask ends a task, and stores the rest of it as a new one.
+// splitTask ends a task and stores the rest of it as a new one.
 func (tx *Tx) splitTask(t, was, rest *agent.Task) error {
 	if err := tx.checkRoom("tasks", agent.MaxTasks); err != nil {
 		return err

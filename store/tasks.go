@@ -13,7 +13,7 @@ import (
 const taskColumns = `id, title, description, start_time, end_time, timezone, recurrence, recurrence_days, recurrence_end, recurrence_count,
 	exceptions, workflow_id, status, next_run, created_at, updated_at`
 
-// terseTask leaves the description out, for reading many.
+// terseTask are the columns without the description, for reading many.
 var terseTask = strings.Replace(taskColumns, " description,", " '',", 1)
 
 var taskListing = listing[agent.Task]{
@@ -26,7 +26,7 @@ var taskListing = listing[agent.Task]{
 	scan:   scanTask,
 }
 
-// scanTask reads a task. Its days are nil when SQL wrote what are none.
+// scanTask reads a task. Its days are nil if SQL wrote invalid ones.
 func scanTask(rows *sqlite.Rows) (t agent.Task, err error) {
 	var days, exceptions rawJSON
 	err = rows.Scan(&t.ID, &t.Title, &t.Description, &t.StartTime, &t.EndTime, &t.Timezone, &t.Recurrence, &days, &t.RecurrenceEnd,
@@ -55,8 +55,8 @@ func (tx *Tx) task(id string) (agent.Task, error) {
 	return one(tx, scanTask, "task", "SELECT "+taskColumns+" FROM tasks WHERE id = ?", id)
 }
 
-// EachTask calls yield with every task, in no order, some at a time, so that
-// not all are in memory.
+// EachTask calls yield with every task, in no particular order, reading a few at a
+// time so that not all are in memory.
 func (db *DB) EachTask(ctx context.Context, yield func(agent.Task) error) error {
 	for last := ""; ; {
 		some, err := Read(ctx, db, func(tx *Tx) ([]agent.Task, error) {
@@ -75,14 +75,14 @@ func (db *DB) EachTask(ctx context.Context, yield func(agent.Task) error) error 
 }
 
 // TasksBetween returns, without their descriptions, the tasks that may have
-// occurrences in a range, and the statuses of occurrences that are written, by
-// id. A zero from or to leaves that end open.
+// occurrences in a range, and the statuses of stored occurrences, by id. A zero from
+// or to leaves that end open.
 func (db *DB) TasksBetween(ctx context.Context, from, to agent.Time, statuses []string, search string) (tasks []agent.Task, known map[string]agent.TaskStatus, err error) {
 	var f filter
 	f.in("status", statuses...)
 	f.search(taskListing.search, search)
 	if !to.IsZero() {
-		f.add("(start_time < ? OR exceptions <> '[]')", to) // one may be moved to before the first
+		f.add("(start_time < ? OR exceptions <> '[]')", to) // one may have been moved to before the first
 	}
 	if !from.IsZero() {
 		f.add("(recurrence <> 'none' OR end_time >= ?)", from)
@@ -130,7 +130,7 @@ func (db *DB) TaskDescriptions(ctx context.Context, ids []string) (map[string]st
 	return texts, err
 }
 
-// CreateTask makes a task that check accepts.
+// CreateTask creates a task that check accepts.
 func (db *DB) CreateTask(ctx context.Context, change agent.TaskChange, check func(*agent.Task) error) (agent.Task, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Task, error) {
 		settings, err := tx.settings()
@@ -159,7 +159,7 @@ func (tx *Tx) insertTask(t *agent.Task) error {
 	return errors.Join(err, tx.planned(t.ID))
 }
 
-// planned notes that a task that was written is planned.
+// planned marks a task that was written as planned.
 func (tx *Tx) planned(id string) error {
 	_, err := tx.exec("DELETE FROM _replan WHERE id = ?", id)
 	return err
@@ -174,8 +174,7 @@ func taskJSON(t *agent.Task) (days, exceptions string, err error) {
 	return string(d), string(e), err
 }
 
-// planTask checks a task as a whole and plans its next start. was is nil for a
-// new one.
+// planTask validates a task and plans its next start. was is nil for a new one.
 func (tx *Tx) planTask(t, was *agent.Task, check func(*agent.Task) error) error {
 	if err := tx.checkTask(t, was, check); err != nil {
 		return err
@@ -188,8 +187,7 @@ func (tx *Tx) planTask(t, was *agent.Task, check func(*agent.Task) error) error 
 	return t.Plan(was, tx.Now)
 }
 
-// checkTask checks a task as a whole, and its workflow if that is another than
-// before.
+// checkTask validates a task, and its workflow if that has changed.
 func (tx *Tx) checkTask(t, was *agent.Task, check func(*agent.Task) error) error {
 	if err := t.Validate(); err != nil || was != nil && t.WorkflowID == was.WorkflowID {
 		return err
@@ -207,13 +205,13 @@ func (tx *Tx) checkTaskWorkflow(t *agent.Task) error {
 	var there bool
 	err := tx.value(&there, "SELECT EXISTS (SELECT 1 FROM workflows WHERE id = ?)", t.WorkflowID)
 	if err == nil && !there {
-		err = agent.Invalid("workflow_id", "names no workflow")
+		err = agent.Invalid("workflow_id", "does not name a workflow of this agent")
 	}
 	return err
 }
 
-// UpdateTask changes the given fields of a task, when check accepts what comes
-// of it, and plans it again where its times or status changed.
+// UpdateTask changes the given fields of a task, if check accepts the result, and
+// plans it again if its times or status changed.
 func (db *DB) UpdateTask(ctx context.Context, id string, change agent.TaskChange, check func(*agent.Task) error) (agent.Task, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Task, error) {
 		was, err := tx.task(id)

@@ -8,7 +8,7 @@ import (
 
 // unsubscribed records which consumers of an open file's outbox wait for events
 // without subscribers. They are not notified of such events, and no cursor is
-// written for each: their cursors follow when the file is checkpointed or
+// written for each event: their cursors follow when the file is checkpointed or
 // closed, or when there is a subscription.
 type unsubscribed struct {
 	mu      sync.Mutex
@@ -24,7 +24,7 @@ func (u *unsubscribed) now() uint64 {
 	return u.changes
 }
 
-// note keeps whether a consumer had no subscribers, in a transaction that began
+// note stores whether a consumer had no subscribers, in a transaction that began
 // after now returned at.
 func (u *unsubscribed) note(consumer string, none bool, at uint64) {
 	u.mu.Lock()
@@ -37,7 +37,7 @@ func (u *unsubscribed) note(consumer string, none bool, at uint64) {
 	u.behind = u.behind || none
 }
 
-// consumers returns those without subscribers.
+// consumers returns the consumers without subscribers.
 func (u *unsubscribed) consumers() (names []string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -63,8 +63,7 @@ func (u *unsubscribed) follow() {
 	u.behind = false
 }
 
-// announce returns the work of a commit without events that have no
-// subscribers.
+// announce removes from the work of a commit that of events without subscribers.
 func (u *unsubscribed) announce(kinds workKinds) workKinds {
 	if kinds&(workSubscriptions|workEvents) == 0 {
 		return kinds
@@ -82,8 +81,8 @@ func (u *unsubscribed) announce(kinds workKinds) workKinds {
 	return kinds &^ (workSubscriptions | workEvents)
 }
 
-// passUnsubscribed moves the cursors of consumers without subscribers behind an
-// event. The caller leads.
+// passUnsubscribed moves the cursors of consumers without subscribers past an event.
+// The caller leads.
 func (f *file) passUnsubscribed(c *conn, seq int64) error {
 	for _, name := range f.unsubscribed.consumers() {
 		if err := c.passEvents(name, seq); err != nil {
@@ -93,8 +92,8 @@ func (f *file) passUnsubscribed(c *conn, seq int64) error {
 	return nil
 }
 
-// passAllUnsubscribed does so for all events. The caller leads, and there is no
-// other writer.
+// passAllUnsubscribed does the same for all events. The caller leads and is the only
+// writer.
 func (f *file) passAllUnsubscribed(c *conn) error {
 	if !f.unsubscribed.isBehind() {
 		return nil
@@ -107,7 +106,7 @@ func (f *file) passAllUnsubscribed(c *conn) error {
 	return f.passUnsubscribed(c, last)
 }
 
-// eventsBefore returns the number of the newest event before a write, when there are
+// eventsBefore returns the number of the newest event before a write if there are
 // consumers without subscribers. The caller leads.
 func (f *file) eventsBefore(c *conn) (last int64, err error) {
 	if len(f.unsubscribed.consumers()) == 0 {

@@ -16,21 +16,21 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Vectors are in one table for each length, since sqlite-vec requires a table's
-// vectors to have the same length: _chunk_vectors, created with the first
-// chunk, has those of the built-in model; the others are created with the first
-// vector of their length. A row has the seq of its chunk. When a chunk is
-// deleted, a trigger of the schema deletes its vector in the first table, and
-// deleteChunks in the others.
+// There is one table of vectors for each length, because sqlite-vec requires all
+// vectors of a table to have the same length: _chunk_vectors, created with the first
+// chunk, holds those of the built-in model; the others are created with the first
+// vector of their length. A row has the seq of its chunk. When a chunk is deleted, a
+// trigger of the schema deletes its vector from the first table, and deleteChunks
+// from the others.
 const (
 	vectorTable  = "_chunk_vectors"
 	vectorLength = 512
 )
 
-// MaxVectorLength is the longest vector that can be stored, in numbers.
+// MaxVectorLength is the largest number of dimensions that can be stored.
 const MaxVectorLength = 8192
 
-// vectorsOf names the table for vectors of n numbers.
+// vectorsOf returns the name of the table for vectors of n dimensions.
 func vectorsOf(n int) string {
 	if n == vectorLength {
 		return vectorTable
@@ -38,43 +38,43 @@ func vectorsOf(n int) string {
 	return vectorTable + "_" + strconv.Itoa(n)
 }
 
-// otherVectors lists the vector tables that are not of the schema.
+// otherVectors lists the vector tables that are not part of the schema.
 func (tx *Tx) otherVectors() ([]string, error) {
 	found, err := all(tx, func(rows *sqlite.Rows) (name string, err error) { return name, rows.Scan(&name) },
 		"SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB '_chunk_vectors_[0-9]*'")
 	return slices.DeleteFunc(found, func(name string) bool {
 		_, err := strconv.Atoi(strings.TrimPrefix(name, vectorTable+"_"))
-		return err != nil // a shadow table of one
+		return err != nil // a shadow table
 	}), err
 }
 
-// hasVectors reports whether there is a table for vectors of n numbers.
+// hasVectors reports whether there is a table for vectors of n dimensions.
 func (tx *Tx) hasVectors(n int) (has bool, err error) {
 	return has, tx.value(&has, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?)", vectorsOf(n))
 }
 
-// vectorBlock is how many bytes of vectors sqlite-vec keeps in one block: as
-// many as one of the schema's table has.
+// vectorBlock is how many bytes of vectors sqlite-vec keeps in one block: as many as
+// in the schema's table.
 const vectorBlock = 256 * vectorLength * 4
 
-// makeVectors makes the table for vectors of n numbers unless it is there.
+// makeVectors creates the table for vectors of n dimensions unless it exists.
 func (tx *Tx) makeVectors(n int) error {
 	if n < 1 || n > MaxVectorLength {
-		return fmt.Errorf("a vector of %d numbers cannot be stored", n)
+		return fmt.Errorf("a vector of %d dimensions cannot be stored", n)
 	}
-	if n == vectorLength { // the chunk brought it
+	if n == vectorLength { // created with the first chunk
 		return nil
 	}
 	if has, err := tx.hasVectors(n); err != nil || has {
 		return err
 	}
-	rows := min(max(vectorBlock/(4*n)/8*8, 8), 1024) // sqlite-vec wants a multiple of 8, and not too many
+	rows := min(max(vectorBlock/(4*n)/8*8, 8), 1024) // sqlite-vec requires a multiple of 8, and not too many
 	_, err := tx.exec(fmt.Sprintf("CREATE VIRTUAL TABLE %s USING vec0(source INTEGER, embedding float[%d] distance_metric=cosine, chunk_size=%d)", vectorsOf(n), n, rows))
 	return err
 }
 
-// deleteChunks deletes the chunks whose seq the query which selects, with their
-// vectors, and returns how many they were.
+// deleteChunks deletes the chunks whose seq the query which selects, and their
+// vectors, and returns their number.
 func (tx *Tx) deleteChunks(which string, args ...any) (int64, error) {
 	others, err := tx.otherVectors()
 	if err != nil {
@@ -117,8 +117,8 @@ func (db *DB) PutVectors(ctx context.Context, vectors map[int64][]float32) error
 	return err
 }
 
-// putVector stores one vector and returns the seq of its chunk's source. A
-// chunk that is gone or has a vector is sqlite.ErrNoRows.
+// putVector stores one vector and returns the seq of its chunk's source. If the
+// chunk no longer exists or already has a vector, the error is sqlite.ErrNoRows.
 func (tx *Tx) putVector(seq int64, vector []float32) (source int64, err error) {
 	if err := tx.value(&source, "SELECT s.seq FROM chunks c JOIN sources s ON s.id = c.source_id WHERE c.seq = ? AND c.embedded = 0", seq); err != nil {
 		return 0, err
@@ -133,7 +133,7 @@ func (tx *Tx) putVector(seq int64, vector []float32) (source int64, err error) {
 	return source, err
 }
 
-// packVector lays a vector out as sqlite-vec reads it: little-endian float32.
+// packVector encodes a vector as sqlite-vec reads it: little-endian float32.
 func packVector(v []float32) []byte {
 	b := make([]byte, 0, 4*len(v))
 	for _, x := range v {
@@ -143,7 +143,7 @@ func packVector(v []float32) []byte {
 }
 
 // AdoptModel stores which model a source's vectors are from. Vectors of another
-// model are deleted first, in several writes; the chunks are kept, and can be
+// model are deleted first, in several writes; the chunks are kept and can still be
 // found by their words.
 func (db *DB) AdoptModel(ctx context.Context, sourceID, model string) error {
 	for after := -1; ; {
@@ -169,8 +169,8 @@ func (db *DB) AdoptModel(ctx context.Context, sourceID, model string) error {
 	return err
 }
 
-// dropVectors drops some vectors of a source, those of its first chunks behind
-// a position, and returns the position of the last of them.
+// dropVectors deletes some vectors of a source, those of its first chunks after a
+// position, and returns the position of the last of them.
 func (tx *Tx) dropVectors(sourceID string, after int) (int, error) {
 	tables, err := tx.otherVectors()
 	if err != nil {
@@ -199,15 +199,15 @@ func (tx *Tx) dropVectors(sourceID string, after int) (int, error) {
 }
 
 // VectorModels lists the models whose vectors an agent's sources have; sourceID
-// narrows it to one source.
+// limits it to one source.
 func (tx *Tx) VectorModels(sourceID string) ([]string, error) {
 	return all(tx, func(rows *sqlite.Rows) (name string, err error) { return name, rows.Scan(&name) },
 		"SELECT DISTINCT embedding_model FROM sources WHERE embedding_model <> '' AND (id = ?1 OR ?1 = '') ORDER BY 1", sourceID)
 }
 
-// ReembedSources sends the finished sources whose vectors are of another model
-// through the rest of their work again: their chunks stay, and get vectors of
-// model. like narrows it to models whose names match a GLOB pattern.
+// ReembedSources embeds finished sources again whose vectors are from another model:
+// their chunks stay and get vectors of model. like limits it to models whose names
+// match a GLOB pattern.
 func (db *DB) ReembedSources(ctx context.Context, model, like string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
 		return tx.exec(`UPDATE sources SET status = 'updating', updated_at = ?1

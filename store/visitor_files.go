@@ -12,14 +12,14 @@ import (
 	"satchel/store/sqlite"
 )
 
-// finishAll ends uploads that are kept.
+// finishAll ends uploads that have been kept.
 func finishAll(files []*Upload) {
 	for _, f := range files {
 		f.finish()
 	}
 }
 
-// Attachments describes files that came with a message.
+// Attachments describes the files of a message.
 func Attachments(files []*Upload) []agent.Attachment {
 	var described []agent.Attachment
 	for _, f := range files {
@@ -29,7 +29,8 @@ func Attachments(files []*Upload) []agent.Attachment {
 }
 
 // keepFiles keeps the files of a message, as its attachments describe them. The
-// oldest of the agent's make room. Visitors of websites may send so many a day.
+// agent's oldest files are deleted to make room. Visitors of websites can send only
+// so many per day.
 func (tx *Tx) keepFiles(gatewayID string, m *agent.Message, files []*Upload) error {
 	if len(files) == 0 {
 		return nil
@@ -50,13 +51,14 @@ func (tx *Tx) keepFiles(gatewayID string, m *agent.Message, files []*Upload) err
 	return tx.dropOldAttachments()
 }
 
-// TooManyFiles is the error that a day's room for visitors' files is used up.
+// TooManyFiles returns the error that a visitor's daily limit on files has been
+// reached.
 func TooManyFiles() error {
 	return agent.Errorf(agent.CodeRateLimited, "too many files were sent in this chat today")
 }
 
-// visitorFileRoom returns how many bytes of files a visitor may send now; below 0
-// there are too many.
+// visitorFileRoom returns how many bytes of files a visitor may still send now;
+// negative if there are too many files.
 func (tx *Tx) visitorFileRoom(gatewayID, conversationID string) (room int64, err error) {
 	var all, own int64
 	err = tx.row(`SELECT coalesce(sum(a.size), 0), coalesce(sum(a.size) FILTER (WHERE m.conversation_id = ?), 0)
@@ -65,8 +67,9 @@ func (tx *Tx) visitorFileRoom(gatewayID, conversationID string) (room int64, err
 	return min(agent.MaxWidgetFileBytes-all, agent.MaxVisitorFileBytes-own), err
 }
 
-// VisitorFileRoom returns how many bytes of files a visitor may send now, in the
-// conversation of a gateway's thread. None left is RATE_LIMITED.
+// VisitorFileRoom returns how many bytes of files a visitor may still send now, in
+// the conversation of a gateway's thread. If none are left, the error is
+// RATE_LIMITED.
 func (db *DB) VisitorFileRoom(ctx context.Context, gatewayID, thread string) (int64, error) {
 	return Read(ctx, db, func(tx *Tx) (int64, error) {
 		var conversation string
@@ -82,8 +85,8 @@ func (db *DB) VisitorFileRoom(ctx context.Context, gatewayID, thread string) (in
 	})
 }
 
-// VisitorFile returns a file of a message that the visitor of a gateway's thread
-// sees, see Visit.
+// VisitorFile returns a file of a message that the visitor of a gateway's thread can
+// see; see Visit.
 func (db *DB) VisitorFile(ctx context.Context, gatewayID, thread string, messageID int64, n int) (File, error) {
 	seen, err := Read(ctx, db, func(tx *Tx) (seen bool, err error) {
 		return seen, tx.value(&seen, `SELECT EXISTS (SELECT 1 FROM messages m JOIN conversations v ON v.id = m.conversation_id
@@ -98,8 +101,8 @@ func (db *DB) VisitorFile(ctx context.Context, gatewayID, thread string, message
 	return db.Attachment(ctx, messageID, n)
 }
 
-// TakesFiles returns an error unless people can send files in a conversation:
-// only visitors of websites get them.
+// TakesFiles returns an error if files cannot be sent in a conversation: only
+// visitors of websites get them.
 func (db *DB) TakesFiles(ctx context.Context, conversationID string) error {
 	_, err := Read(ctx, db, func(tx *Tx) (string, error) { return tx.takesFiles(conversationID) })
 	return err
@@ -119,7 +122,7 @@ func (tx *Tx) takesFiles(conversationID string) (gatewayID string, err error) {
 	return c.GatewayID, err
 }
 
-// SendFiles is SendMessage for a person's message with files, which come by
+// SendFiles is SendMessage for a person's message with files, received by
 // ReceiveFile. See TakesFiles.
 func (db *DB) SendFiles(ctx context.Context, m agent.Message, files []*Upload) (agent.Message, error) {
 	described := Attachments(files)

@@ -11,24 +11,24 @@ import (
 	"satchel/store/sqlite"
 )
 
-// DerivedKey returns a key for a purpose of the program, made of the folder's
-// master key.
+// DerivedKey returns a key for one of the program's purposes, derived from the
+// folder's master key.
 func (f *Folder) DerivedKey(purpose string) []byte {
 	mac := hmac.New(sha256.New, f.keys[0].bytes)
 	mac.Write([]byte("satchel " + purpose))
 	return mac.Sum(nil)
 }
 
-// handOver leaves a conversation to people: it waits for one, and automatic
-// answers rest.
+// handOver leaves a conversation to people: it waits for one, and automatic answers
+// are muted.
 func (tx *Tx) handOver(conversationID string) error {
 	_, err := tx.exec("UPDATE conversations SET needs_human = 1, muted = 1, updated_at = ? WHERE id = ?", tx.Now, conversationID)
 	return err
 }
 
-// keepGivenEmail keeps an address that the contact of a conversation gave
-// without proof: on the conversation, and on the contact unless another has it,
-// which a note says.
+// keepGivenEmail stores an email address that the contact of a conversation gave
+// without proof: on the conversation, and on the contact unless another contact has
+// it, which a note then says.
 func (tx *Tx) keepGivenEmail(conversationID, email string) error {
 	email = agent.NormalEmail(email)
 	if email == "" {
@@ -65,20 +65,20 @@ func (tx *Tx) keepGivenEmail(conversationID, email string) error {
 	return tx.saveContact(&contact)
 }
 
-// KeepGivenEmail keeps the email address that a visitor of a website gives.
+// KeepGivenEmail stores the email address given by a visitor of a website.
 func (db *DB) KeepGivenEmail(ctx context.Context, conversationID, email string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.keepGivenEmail(conversationID, email) })
 	return err
 }
 
-// Visit is a conversation as its visitor of a website sees it.
+// Visit is a conversation as the visitor of a website sees it.
 type Visit struct {
-	ConversationID string // empty: nothing was said yet
+	ConversationID string // empty: nothing has been said yet
 	Bot            bool   // the agent answers automatically
-	Answering      bool   // an automatic answer is to come
+	Answering      bool   // an automatic answer is on its way
 	NeedsHuman     bool
 	Muted          bool
-	Email          string // that the visitor gave, or the contact has
+	Email          string // given by the visitor, or the contact's
 	Messages       []agent.Message
 }
 
@@ -86,9 +86,9 @@ type Visit struct {
 // what was sent to them.
 const visitorSees = "(m.role = 'user' OR m.role = 'assistant' AND m.metadata ->> '$.delivery.status' IN ('pending','sent'))"
 
-// Visit reads the conversation of a gateway's thread with its messages behind
-// the one with id after, at most limit and the newest of them: what the contact
-// said, and what was sent to them.
+// Visit reads the conversation of a gateway's thread with its newest messages after
+// the one with id after, at most limit: what the contact said, and what was sent to
+// them.
 func (db *DB) Visit(ctx context.Context, gatewayID, thread string, after int64, limit int) (Visit, error) {
 	return Read(ctx, db, func(tx *Tx) (Visit, error) {
 		bot, err := tx.answersGateway(&agent.Gateway{ID: gatewayID, Type: agent.GatewayWeb})

@@ -7,11 +7,11 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Wait is a node that waits.
+// Wait is a node that is waiting.
 type Wait struct {
 	ExecutionID string
 	NodeID      string
-	Path        string // in which iterations of the loops around it
+	Path        string // iterations of the loops around the node
 	Type        string // of the node
 	Kind        WaitKind
 	DueAt       agent.Time // when it times out; zero: never
@@ -33,7 +33,7 @@ const (
 	WaitExecution WaitKind = "execution"
 )
 
-// Result is the waiting node as a listing shows it.
+// Result returns the waiting node as a listing shows it.
 func (w *Wait) Result() agent.NodeResult {
 	r := agent.NodeResult{NodeID: w.NodeID, Type: w.Type, Status: agent.NodeWaiting, StartedAt: w.StartedAt, Attempt: 1}
 	r.SetPath(w.Path)
@@ -57,7 +57,7 @@ func (tx *Tx) insertWait(w *Wait) error {
 	return err
 }
 
-// notPaused leaves out executions that came with a copied file.
+// notPaused excludes executions that came with a copied file.
 const notPaused = " AND NOT EXISTS (SELECT 1 FROM executions e WHERE e.id = execution_id AND e.paused)"
 
 // ExecutionWaits returns the waits of one execution.
@@ -70,14 +70,14 @@ func (db *DB) ExecutionWaits(ctx context.Context, id string) ([]Wait, error) {
 	})
 }
 
-// WaitEnd is what a wait came to.
+// WaitEnd is the outcome of a wait.
 type WaitEnd struct {
 	ExecutionID string
 	Result      agent.NodeResult
 }
 
-// EndWaits ends waits with their results, except those that have ended
-// otherwise, and returns the ended ones. Their executions are then awake.
+// EndWaits ends waits with their results, except those that have already ended in
+// another way, and returns the ended ones. Their executions are then awake.
 func (db *DB) EndWaits(ctx context.Context, ends []WaitEnd) ([]WaitEnd, error) {
 	return Write(ctx, db, func(tx *Tx) ([]WaitEnd, error) {
 		tx.takesOn(workExecutions)

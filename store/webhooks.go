@@ -36,11 +36,11 @@ func scanWebhook(rows *sqlite.Rows) (w agent.Webhook, err error) {
 	return w, nil
 }
 
-// stringsIn returns the texts of a stored list, which SQL may have written, and
-// skips the others.
+// stringsIn returns the strings of a stored list, which SQL may have written, and
+// skips other elements.
 func stringsIn(raw rawJSON) []string {
 	var values []any
-	_ = json.Unmarshal(raw, &values) // the column holds a list
+	_ = json.Unmarshal(raw, &values) // the column contains a list
 	texts := []string{}
 	for _, v := range values {
 		if text, ok := v.(string); ok {
@@ -64,7 +64,7 @@ func (tx *Tx) webhook(id string) (agent.Webhook, error) {
 	return one(tx, scanWebhook, "webhook", "SELECT "+webhookColumns+" FROM webhooks WHERE id = ?", id)
 }
 
-// CreateWebhook adds a subscription with its secret, which is sealed.
+// CreateWebhook adds a subscription with its secret, which is encrypted.
 func (db *DB) CreateWebhook(ctx context.Context, w agent.Webhook, secret string) (agent.Webhook, error) {
 	if err := w.Validate(); err != nil {
 		return w, err
@@ -92,8 +92,8 @@ func (db *DB) CreateWebhook(ctx context.Context, w agent.Webhook, secret string)
 	})
 }
 
-// UpdateWebhook changes the given fields of a subscription. Switching it off
-// ends what is still to be delivered; switching it on forgets its failures.
+// UpdateWebhook changes the given fields of a subscription. Switching it off cancels
+// its pending deliveries; switching it on clears its failures.
 func (db *DB) UpdateWebhook(ctx context.Context, id string, change agent.WebhookChange) (agent.Webhook, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Webhook, error) {
 		w, err := tx.webhook(id)
@@ -152,8 +152,8 @@ func (db *DB) DeleteWebhook(ctx context.Context, id string) error {
 	return err
 }
 
-// WebhookSecrets opens the secrets that sign for a subscription at a moment:
-// the present one first, then the one before while it counts.
+// WebhookSecrets decrypts the secrets that sign for a subscription at a time: the
+// current one first, then the previous one while it is valid.
 func (db *DB) WebhookSecrets(ctx context.Context, id string, now agent.Time) ([]string, error) {
 	return Read(ctx, db, func(tx *Tx) ([]string, error) { return tx.webhookSecrets(id, now) })
 }

@@ -14,7 +14,7 @@ import (
 
 const workflowColumns = "id, name, description, nodes, edges, settings, status, version, created_at, updated_at, updated_by"
 
-// triggerNodes are the triggers of a workflow's nodes.
+// triggerNodes selects the triggers among a workflow's nodes.
 const triggerNodes = "(SELECT json_group_array(json(value)) FROM json_each(nodes) WHERE CASE type WHEN 'object' THEN value ->> '$.type' END = 'trigger')"
 
 var workflowListing = listing[agent.Workflow]{
@@ -34,8 +34,8 @@ func scanWorkflow(rows *sqlite.Rows) (w agent.Workflow, err error) {
 	return w, readGraph(&w, nodes, edges, settings)
 }
 
-// readGraph decodes the columns of a graph. Settings that were written by SQL
-// and are no settings read as the defaults.
+// readGraph decodes the columns of a graph. Invalid settings, written by SQL, are
+// read as the defaults.
 func readGraph(w *agent.Workflow, nodes, edges, settings []byte) error {
 	w.Nodes, w.Edges, w.Settings = []agent.RawNode{}, []agent.RawEdge{}, agent.DefaultWorkflowSettings()
 	if err := json.Unmarshal(nodes, &w.Nodes); err != nil {
@@ -51,8 +51,8 @@ func readGraph(w *agent.Workflow, nodes, edges, settings []byte) error {
 	return nil
 }
 
-// Workflows lists workflows of any of the statuses named, of their nodes the
-// triggers only and without their edges, and how many there are in all.
+// Workflows lists workflows with any of the given statuses, without edges and with
+// only the triggers among their nodes, and returns their total number.
 func (db *DB) Workflows(ctx context.Context, statuses []string, p Page) ([]agent.Workflow, int, error) {
 	var f filter
 	f.in("status", statuses...)
@@ -68,7 +68,7 @@ func (tx *Tx) workflow(id string) (agent.Workflow, error) {
 	return one(tx, scanWorkflow, "workflow", "SELECT "+workflowColumns+" FROM workflows WHERE id = ?", id)
 }
 
-// CreateWorkflow makes a workflow. The caller has checked it.
+// CreateWorkflow creates a workflow, which the caller has validated.
 func (db *DB) CreateWorkflow(ctx context.Context, w agent.Workflow) (agent.Workflow, error) {
 	w.ID = agent.NewID(agent.KindWorkflow)
 	return Write(ctx, db, func(tx *Tx) (agent.Workflow, error) { return tx.insertWorkflow(w) })
@@ -103,7 +103,7 @@ func writeGraph(w *agent.Workflow) (nodes, edges, settings string, err error) {
 	return string(raw[0]), string(raw[1]), string(raw[2]), nil
 }
 
-// signWorkflow notes who saved a workflow, and the note about its version.
+// signWorkflow records who saved a workflow, and the note about its version.
 func (tx *Tx) signWorkflow(w *agent.Workflow, made bool) error {
 	w.UpdatedBy = tx.actor
 	if _, err := tx.exec("UPDATE workflows SET updated_by = ? WHERE id = ?", w.UpdatedBy, w.ID); err != nil || !made && w.Note == "" {
@@ -113,8 +113,8 @@ func (tx *Tx) signWorkflow(w *agent.Workflow, made bool) error {
 	return err
 }
 
-// UpdateWorkflow changes a workflow by change, which is given it as it is and
-// may refuse. A changed graph is a new version.
+// UpdateWorkflow changes a workflow by calling change with its current state; change
+// may refuse. A changed graph becomes a new version.
 func (db *DB) UpdateWorkflow(ctx context.Context, id string, change func(*agent.Workflow) error) (agent.Workflow, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Workflow, error) {
 		w, err := tx.workflow(id)
@@ -196,27 +196,27 @@ func (tx *Tx) keepNodeSecret(workflowID, name string, secrets agent.NodeSecrets)
 	return nil
 }
 
-// checkNodeHost refuses a node that holds a secret and whose host is not fixed.
+// checkNodeHost refuses a node that has a secret and whose host is not fixed.
 func checkNodeHost(name string, secrets agent.NodeSecrets) error {
 	if address := secrets.Sent[name]; address == "" || agent.Origin(address) != "" {
 		return nil
 	}
 	node, _, _ := strings.Cut(name, "/")
-	return agent.Invalid("data.url", "must name scheme, host and port without a template, for the node holds a credential that is stored").With("node_id", node)
+	return agent.Invalid("data.url", "must have scheme, host and port without a template, because the node has a stored credential").With("node_id", node)
 }
 
-// invalidSecret is a validation error about a secret of a node.
+// invalidSecret returns a validation error about a secret of a node.
 func invalidSecret(name, issue string) error {
 	node, field, _ := strings.Cut(name, "/")
 	return agent.Invalid("data."+field, issue).With("node_id", node)
 }
 
-// maxNodeSecret bounds a secret of a node, in bytes.
+// maxNodeSecret limits a secret of a node, in bytes.
 const maxNodeSecret = 8192
 
-// NodeSecret opens a secret of a workflow's node, to be sent to an address. One
-// that was encrypted with another master key, or given for another host, is an
-// error that says so.
+// NodeSecret decrypts a secret of a workflow's node, to be sent to an address. If it
+// was encrypted with another master key, or given for another host, the error says
+// so.
 func (db *DB) NodeSecret(ctx context.Context, workflowID, name, address string) (string, error) {
 	return Read(ctx, db, func(tx *Tx) (string, error) {
 		s, ok, err := tx.sealedSecret(workflowID, name)
@@ -246,8 +246,8 @@ func (db *DB) DeleteWorkflow(ctx context.Context, id string) error {
 	return err
 }
 
-// WorkflowVersions lists the versions of a workflow that are kept, newest
-// first, and how many there are.
+// WorkflowVersions lists the stored versions of a workflow, newest first, and
+// returns their total number.
 func (db *DB) WorkflowVersions(ctx context.Context, id string, p Page) ([]agent.WorkflowVersion, int, error) {
 	var total int
 	found, err := Read(ctx, db, func(tx *Tx) ([]agent.WorkflowVersion, error) {
@@ -268,8 +268,8 @@ func (db *DB) WorkflowVersions(ctx context.Context, id string, p Page) ([]agent.
 	return found, total, err
 }
 
-// WorkflowVersion reads the graph of a version into a workflow that is
-// otherwise as it is now.
+// WorkflowVersion reads the graph of a version into a workflow that otherwise has
+// its current state.
 func (db *DB) WorkflowVersion(ctx context.Context, id string, version int) (agent.Workflow, error) {
 	return Read(ctx, db, func(tx *Tx) (agent.Workflow, error) {
 		w, err := tx.workflow(id)
@@ -295,17 +295,17 @@ func (tx *Tx) version(w *agent.Workflow, version int) error {
 	return readGraph(w, found[0][0], found[0][1], found[0][2])
 }
 
-// keptVersions is how many versions of a workflow are kept beside those that
-// executions go by.
+// keptVersions is how many versions of a workflow are kept besides those that
+// executions use.
 const keptVersions = 100
 
-// trimVersions forgets old versions, a batch at a time.
+// trimVersions deletes old versions, a batch at a time.
 const trimVersions = `DELETE FROM _workflow_versions WHERE rowid IN (SELECT v.rowid FROM _workflow_versions v JOIN workflows w ON w.id = v.workflow_id
 	WHERE v.version <= w.version - ? AND NOT EXISTS (SELECT 1 FROM executions e WHERE e.workflow_id = v.workflow_id AND e.version = v.version
 	AND e.status IN ('queued','running')) LIMIT ?)`
 
-// Listener is a trigger of an active workflow, and the event or the pattern
-// that it names. Events up to number Since are from before it listened.
+// Listener is a trigger of an active workflow, and the event or pattern that it
+// listens to. Events up to number Since are from before it listened.
 type Listener struct {
 	WorkflowID, NodeID, Pattern string
 	Since                       int64
@@ -317,13 +317,13 @@ type Subscribers struct {
 	Listeners []Listener
 	Waits     []Wait
 	Status    agent.Status // of the agent
-	// ActiveSince is the newest event of before the agent became active last:
+	// ActiveSince is the newest event from before the agent last became active:
 	// events up to it start nothing.
 	ActiveSince int64
 }
 
-// Subscribers returns the triggers and the waits that name any of these events, by
-// themselves or by a pattern.
+// Subscribers returns the triggers and waits that listen to any of these events, by
+// name or by a pattern.
 func (db *DB) Subscribers(ctx context.Context, events []string) (Subscribers, error) {
 	var args []any
 	seen := map[string]bool{}
