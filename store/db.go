@@ -66,6 +66,8 @@ type record struct {
 
 	attention Attention // when the file was closed last
 	attended  bool      // attention is known
+
+	trimmed time.Time // see DB, when the file was closed
 }
 
 func newDB(folder *Folder, id, path string) *DB {
@@ -163,6 +165,9 @@ func (db *DB) open() error {
 		f.watched = func() bool { return db.watcher.Load() != nil }
 		f.writer.watchRows(f.watched())
 	}
+	if db.trimmed.IsZero() {
+		db.trimmed = db.record.Load().trimmed
+	}
 	db.file = f
 	return nil
 }
@@ -243,6 +248,7 @@ func (db *DB) closeWhenUnused(forever bool) error {
 func (db *DB) closeLocked() error {
 	known := db.record.Load()
 	rec := *known
+	rec.trimmed = db.trimmed
 	db.chunks.Forget()
 	unknown := db.file.summarize(&rec)
 	err := db.file.close()

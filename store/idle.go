@@ -96,7 +96,7 @@ func (db *DB) rests(now time.Time) bool {
 func (db *DB) checkpoint(ctx context.Context, now time.Time, rests bool, retentions *atomic.Int32) error {
 	db.mu.Lock()
 	f := db.file
-	due := f != nil && now.Sub(db.trimmed) >= retentionEvery && retentions.Add(-1) >= 0
+	due := f != nil && (now.Sub(db.trimmed) >= retentionEvery || now.Before(db.trimmed)) && retentions.Add(-1) >= 0
 	rests = rests && f != nil && f.needsCheckpoint()
 	if f == nil || !rests && !due {
 		db.mu.Unlock()

@@ -72,6 +72,41 @@ func TestFilesAtRestAreWhole(t *testing.T) {
 	}
 }
 
+// A file that was only read is left as it is, and retention that ran within the last
+// hour does not run again after a start.
+func TestReadingIsAllThatIsDone(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir()
+	f := openAt(t, path)
+	createContact(t, f.Default(), named("Ada"))
+	f.maintain(t.Context(), time.Now())
+	trimmed := f.Default().trimmed
+	closeFolder(t, f)
+	f = openAt(t, path)
+	db := f.Default()
+	read := func() {
+		t.Helper()
+		if n := value[int](t, db, "SELECT count(*) FROM contacts"); n != 1 {
+			t.Errorf("%d contacts", n)
+		}
+	}
+	read()
+	f.maintain(t.Context(), time.Now().Add(retentionEvery/2))
+	read()
+	if trimmed.IsZero() || !db.trimmed.Equal(trimmed) {
+		t.Errorf("retention ran at %v, and again at %v", trimmed, db.trimmed)
+	}
+	later := time.Now().Add(2 * retentionEvery)
+	useAt(db, later)
+	f.maintain(t.Context(), later)
+	if !db.trimmed.Equal(later) {
+		t.Errorf("retention was due at %v, and ran at %v", later, db.trimmed)
+	}
+	if db.file.isDirty() || db.file.written {
+		t.Error("retention that deleted nothing has the file written")
+	}
+}
+
 // useAt has the agent used by a client at a time of the test's own.
 func useAt(db *DB, at time.Time) {
 	db.lastUse.Store(at.UnixNano())
