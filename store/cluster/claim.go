@@ -289,48 +289,6 @@ func (c *Cluster) give(ctx context.Context, id string, to *observed) error {
 	return err
 }
 
-// Drain implements Directory.
-func (c *Cluster) Drain(ctx context.Context, why Reason) error {
-	c.mu.Lock()
-	before := c.drained
-	c.drained = true
-	c.mu.Unlock()
-	err := c.drain(ctx, why)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.drained = before || c.leaving
-	return err
-}
-
-func (c *Cluster) drain(ctx context.Context, why Reason) error {
-	alive, byID := c.others()
-	if len(alive) == 0 {
-		return agent.Errorf(agent.CodeConflict, "there is no other server that could take the agents")
-	}
-	if _, err := c.pool.Exec(ctx, "UPDATE node SET leaving = true, reason = $2 WHERE session = $1", c.Self().Session, why); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	c.mu.Lock()
-	c.leaving = true
-	var mine []*known
-	for _, k := range c.agents {
-		if k.owner == c.self.Session && !k.deleted {
-			mine = append(mine, k)
-		}
-	}
-	c.mu.Unlock()
-	for _, k := range mine {
-		to := byID[share(k.id, k.fileVersion, alive)]
-		if to == nil {
-			return agent.Errorf(agent.CodeConflict, "no other server can open agent %s: they have older versions of Satchel", k.id)
-		}
-		if err := c.give(ctx, k.id, to); agent.IgnoreNotFound(err) != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // others returns the servers that can be given agents, and all servers by session.
 func (c *Cluster) others() (alive []*observed, byID map[string]*observed) {
 	c.mu.Lock()

@@ -48,7 +48,8 @@ type Cluster struct {
 	enters  *work.Queue[string] // agents whose files are to be read before the folder has them
 	fetches chan struct{}       // has room for the files that are being fetched
 
-	stepping sync.Mutex // held while the database is polled
+	stepping sync.Mutex    // held while the database is polled
+	draining chan struct{} // has room for one who gives all agents away
 
 	mu        sync.Mutex // guards what follows
 	self      Node
@@ -58,10 +59,9 @@ type Cluster struct {
 	problem   error     // why this server cannot join
 	answered  time.Time // when the last poll began that the database answered
 	leaving   bool      // it takes no agents any more
-	drained   bool      // by the operator
+	ordered   Reason    // why this server was told to give its agents away, Drained or Stopping; "": it was not
 	noRoom    bool      // the disk is full
-	emptying  bool      // the agents are being given away because the disk is full
-	emptied   error     // the error of the last attempt at that
+	undrained error     // the error of the last giveRest
 	retired   bool      // the others know that it has none
 	stats     Stats     // but for Owned and Lag
 	lags      lags
@@ -110,7 +110,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 		files: map[string]*copied{}, notes: map[string]note{}, nodes: map[string]*observed{}, agents: map[string]*known{},
 		lags:   lags{waiting: map[*shipment]bool{}},
 		byName: map[string]string{}, owned: map[string]int{}, entering: map[string]bool{}, moving: map[string]chan struct{}{}, keys: -1,
-		fetches: make(chan struct{}, fetchesAtOnce)}
+		fetches: make(chan struct{}, fetchesAtOnce), draining: make(chan struct{}, 1)}
 	c.enters, c.free = c.newEnters(), freeSpace
 	c.ship = &shipper{pool: pool, log: o.Log, queue: make(chan *shipment), expired: c.expire, failed: c.countError, uncertain: uncertainTime}
 	c.self = Node{Session: rand.Text(), Name: o.Name, Version: o.Version, Self: true}

@@ -297,6 +297,14 @@ func testMove(t *testing.T, url string) {
 	if len(a.f.Agents()) > 0 {
 		t.Error("a server that was drained still has agents")
 	}
+	// One that is given to it while others do not know yet moves on.
+	if _, err := a.pool.Exec(t.Context(), "UPDATE agent SET owner = $1, changed = clock_timestamp() WHERE id = $2", a.Self().Session, id); err != nil {
+		t.Fatal(err)
+	}
+	a.eventually(t, "to get an agent and give it away", func() bool { n, err := a.Refresh(t.Context(), id); return err == nil && n.Name == "b" })
+	if lost := missing(t, b.agent(t, id), ids); lost != nil {
+		t.Errorf("lost: %v", lost)
+	}
 	b.eventually(t, "to see that a leaves", func() bool { _, err := b.target("a"); return err != nil })
 	if err := b.Drain(t.Context(), Drained); err == nil {
 		t.Error("the last server was drained")

@@ -12,8 +12,8 @@ const (
 	diskRoom = 256 << 20
 )
 
-// followDisk has this server give its agents to the others while its disk is full, and
-// take part again once there is room. An operator's drain stays.
+// followDisk finds out whether the disk of this server is full, and has it take part again
+// once there is room. An operator's drain stays.
 func (c *Cluster) followDisk(ctx context.Context) {
 	free, err := c.free(c.Path)
 	if err != nil {
@@ -22,39 +22,19 @@ func (c *Cluster) followDisk(ctx context.Context) {
 	c.mu.Lock()
 	before := c.noRoom
 	full := free < diskFull || before && free < diskRoom
-	idle := c.drained || c.retired || c.emptying
+	idle := c.ordered != "" || c.retired || len(c.draining) > 0
 	if !idle {
 		c.noRoom = full
-		c.emptying = full && c.owned[c.self.Session] > 0
 	}
-	emptying := c.emptying
 	c.mu.Unlock()
 	switch {
 	case idle:
-	case full:
-		if !before {
-			c.Log.Error("the disk of this server is full: its agents move to other servers", "path", c.Path, "free", free)
-		}
-		if emptying {
-			c.parts.Go(func() { c.empty(ctx) })
-		}
-	case before:
+	case full && !before:
+		c.Log.Error("the disk of this server is full: its agents move to other servers", "path", c.Path, "free", free)
+	case before && !full:
 		if err := c.takePart(ctx); err != nil {
 			c.Log.Warn("take part in the cluster again", "error", err)
 		}
-	}
-}
-
-// empty gives the agents away. What remains is tried again at the next poll.
-func (c *Cluster) empty(ctx context.Context) {
-	err := c.drain(ctx, DiskFull)
-	c.mu.Lock()
-	c.emptying = false
-	repeated := c.emptied != nil && err != nil && c.emptied.Error() == err.Error()
-	c.emptied = err
-	c.mu.Unlock()
-	if err != nil && !repeated && ctx.Err() == nil {
-		c.Log.Warn("move all agents of this server, whose disk is full, to other servers", "error", err)
 	}
 }
 
@@ -71,7 +51,7 @@ func (c *Cluster) takePart(ctx context.Context) error {
 	c.Log.Info("the disk of this server has space again: it takes agents again")
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.leaving = c.drained || c.retired
+	c.leaving = c.ordered != "" || c.retired
 	c.unsettled = true
 	return nil
 }

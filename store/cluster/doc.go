@@ -65,8 +65,8 @@ type Directory interface {
 	Move(ctx context.Context, id, node string) error
 
 	// Drain has this server give all its agents to the others, and own no more.
-	// It returns when all are gone, or with the error of the first that could not
-	// be given.
+	// It returns when those that it knows to own are gone, or with the error of the
+	// first that could not be given; unless it is Stopping, it goes on with the rest.
 	Drain(context.Context, Reason) error
 
 	// Stats returns what this server counted.

@@ -146,6 +146,7 @@ func (c *Cluster) step(ctx context.Context) error {
 	if err := c.poll(ctx); err != nil {
 		return err
 	}
+	c.giveRest(ctx)
 	return c.flushNotes(ctx)
 }
 

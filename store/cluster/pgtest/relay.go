@@ -20,6 +20,7 @@ type Relay struct {
 	lose  bool
 	conns map[net.Conn]bool
 	gate  chan struct{} // closed when answers may go on; nil: they may
+	stall chan struct{} // closed when anything may go on; nil: it may
 	about string        // what requests are looked through for
 }
 
@@ -31,7 +32,7 @@ func NewRelay(t testing.TB) *Relay {
 		t.Fatal(err)
 	}
 	r := &Relay{listener: l, Seen: make(chan struct{}, 1), Lost: make(chan struct{}, 1), conns: map[net.Conn]bool{}}
-	t.Cleanup(func() { l.Close(); r.To("") })
+	t.Cleanup(func() { l.Close(); r.To(""); r.resume() })
 	go func() {
 		for {
 			in, err := l.Accept()
@@ -101,13 +102,15 @@ func (r *Relay) carry(in net.Conn) {
 		delete(r.conns, out)
 	}()
 	go func() {
-		_, _ = io.Copy(io.MultiWriter(out, seer{r}), in)
+		_, _ = io.Copy(io.MultiWriter(passer{r}, out, seer{r}), in)
+		r.pass()
 		_ = out.Close()
 	}()
 	b := make([]byte, 64<<10)
 	for {
 		n, err := out.Read(b)
 		if err != nil {
+			r.pass()
 			return
 		}
 		r.mu.Lock()
@@ -123,6 +126,7 @@ func (r *Relay) carry(in net.Conn) {
 		if gate != nil {
 			<-gate
 		}
+		r.pass()
 		if _, err := in.Write(b[:n]); err != nil {
 			return
 		}
@@ -142,6 +146,45 @@ func (r *Relay) Hold(about string) (release func()) {
 		r.gate, r.about = nil, ""
 		close(gate)
 	})
+}
+
+// Stall has nothing arrive, in either direction, until the function that it returns is
+// called, as when a network loses all packets: no connection is closed, new ones get no
+// answer, and what was sent arrives then.
+func (r *Relay) Stall() (resume func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stall == nil {
+		r.stall = make(chan struct{})
+	}
+	return r.resume
+}
+
+func (r *Relay) resume() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stall != nil {
+		close(r.stall)
+		r.stall = nil
+	}
+}
+
+// pass waits while nothing may arrive.
+func (r *Relay) pass() {
+	r.mu.Lock()
+	stall := r.stall
+	r.mu.Unlock()
+	if stall != nil {
+		<-stall
+	}
+}
+
+// passer passes requests on once they may arrive.
+type passer struct{ *Relay }
+
+func (p passer) Write(b []byte) (int, error) {
+	p.pass()
+	return len(b), nil
 }
 
 // seer looks through requests.

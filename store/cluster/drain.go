@@ -1,0 +1,90 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"satchel/agent"
+)
+
+// Drain implements Directory.
+func (c *Cluster) Drain(ctx context.Context, why Reason) error {
+	select {
+	case c.draining <- struct{}{}:
+		defer func() { <-c.draining }()
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+	}
+	c.mu.Lock()
+	before := c.ordered
+	c.ordered = why
+	c.mu.Unlock()
+	err := c.drain(ctx, why)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.leaving {
+		c.ordered = before
+	}
+	return err
+}
+
+// giveRest has a server that was drained, or whose disk is full, give away what it owns:
+// what it could not give before, and what it got while the others did not know.
+func (c *Cluster) giveRest(ctx context.Context) {
+	c.mu.Lock()
+	why := c.ordered
+	if why == "" && c.noRoom {
+		why = DiskFull
+	}
+	rest := c.owned[c.self.Session] > 0 && !c.retired && (why == Drained || why == DiskFull)
+	c.mu.Unlock()
+	if !rest {
+		return
+	}
+	select {
+	case c.draining <- struct{}{}:
+	default:
+		return
+	}
+	c.parts.Go(func() {
+		defer func() { <-c.draining }()
+		err := c.drain(ctx, why)
+		c.mu.Lock()
+		repeated := c.undrained != nil && err != nil && c.undrained.Error() == err.Error()
+		c.undrained = err
+		c.mu.Unlock()
+		if err != nil && !repeated && ctx.Err() == nil {
+			c.Log.Warn("move all agents of this server to other servers", "why", why, "error", err)
+		}
+	})
+}
+
+// drain gives away the agents that this server knows to own. The caller holds draining.
+func (c *Cluster) drain(ctx context.Context, why Reason) error {
+	alive, byID := c.others()
+	if len(alive) == 0 {
+		return agent.Errorf(agent.CodeConflict, "there is no other server that could take the agents")
+	}
+	if _, err := c.pool.Exec(ctx, "UPDATE node SET leaving = true, reason = $2 WHERE session = $1", c.Self().Session, why); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	c.mu.Lock()
+	c.leaving = true
+	var mine []*known
+	for _, k := range c.agents {
+		if k.owner == c.self.Session && !k.deleted {
+			mine = append(mine, k)
+		}
+	}
+	c.mu.Unlock()
+	for _, k := range mine {
+		to := byID[share(k.id, k.fileVersion, alive)]
+		if to == nil {
+			return agent.Errorf(agent.CodeConflict, "no other server can open agent %s: they have older versions of Satchel", k.id)
+		}
+		if err := c.give(ctx, k.id, to); agent.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
