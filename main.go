@@ -208,7 +208,7 @@ func (a *app) share(ctx context.Context, options *store.Options) (err error) {
 	c := a.config
 	switch {
 	case len(options.MasterKeys) == 0:
-		return errors.New("SATCHEL_MASTER_KEY must be set, to the same on all servers")
+		return errors.New("SATCHEL_MASTER_KEY must be set, to the same value on all servers")
 	case c.Replicate != "":
 		return errors.New("replicas cannot be kept of a cluster: back its database up, and unset --replicate")
 	case c.Linked != "":

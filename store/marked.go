@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -48,7 +49,7 @@ type AgentFile struct {
 // EachFile calls fn with each agent's file in a data folder that no server has open.
 func EachFile(folder string, masterKeys [][]byte, fn func(AgentFile) error) error {
 	if _, err := os.Stat(filepath.Join(folder, "agents")); err != nil {
-		return err
+		return fmt.Errorf("%s is not a data folder: %w", folder, err)
 	}
 	f, err := Open(Options{Path: folder, MasterKeys: masterKeys})
 	if err != nil {

@@ -41,6 +41,7 @@ func TestCluster(t *testing.T) {
 		"lifetime":     testLifetime,
 		"no changes":   testDatabaseTakesNoChanges,
 		"format":       testFormat,
+		"rights":       testRights,
 		"full disk":    testFullDisk,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, pg.Database("t"+strings.ReplaceAll(name, " ", "_"))) })

@@ -81,3 +81,19 @@ func testFormat(t *testing.T, url string) {
 		t.Errorf("the server that runs beside: %v, %v", err, a.Ready())
 	}
 }
+
+// The error says what a user lacks who may not make the tables.
+func testRights(t *testing.T, url string) {
+	pool, err := connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if _, err := pool.Exec(t.Context(), "CREATE ROLE guest LOGIN"); err != nil {
+		t.Fatal(err)
+	}
+	as := strings.Replace(url, "satchel@", "guest@", 1)
+	if _, err := Open(t.Context(), Options{URL: as, MasterKeys: [][]byte{testKey}, Path: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "must own the database") {
+		t.Errorf("a user who may not create a schema: %v", err)
+	}
+}

@@ -98,6 +98,9 @@ func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 // operator has reset since.
 const readOnlyTransaction = "25006"
 
+// insufficientPrivilege is PostgreSQL's code of a statement that the user may not execute.
+const insufficientPrivilege = "42501"
+
 // prepare makes the tables that are missing. Two servers may do so at a time: one of
 // them is refused, and tries again.
 func prepare(ctx context.Context, pool *pgxpool.Pool) error {
@@ -108,7 +111,12 @@ func prepare(ctx context.Context, pool *pgxpool.Pool) error {
 		}
 		_, err := pool.Exec(ctx, tables, pgx.QueryExecModeSimpleProtocol)
 		var refused *pgconn.PgError
-		if err == nil || attempt == 5 || !errors.As(err, &refused) {
+		switch {
+		case err == nil || !errors.As(err, &refused):
+			return err
+		case refused.Code == insufficientPrivilege:
+			return fmt.Errorf("its user must own the database, or have the privilege CREATE on it: %w", err)
+		case attempt == 5:
 			return err
 		}
 	}

@@ -87,12 +87,12 @@ func (s *session) printPlaces(ctx context.Context, nodes []record, limit int) er
 		return writeJSON(s.Out, agents)
 	}
 	for _, a := range agents {
-		a["server"] = a["node"] // of one that is gone, or "stopped"
+		a["server"] = a["node"] // of one that left long ago, or "stopped"
 		if i := slices.IndexFunc(nodes, func(n record) bool { return n["id"] == a["node"] }); i >= 0 {
-			a["server"] = nodes[i]["name"]
+			a["server"], a["url"] = nodes[i]["name"], nodes[i]["url"] // the name need not be unique
 		}
 	}
-	return writeTable(s.Out, agents, columns("name", "id", "server"))
+	return writeTable(s.Out, agents, columns("name", "id", "server", "url"))
 }
 
 func (s *session) clusterMove() *cobra.Command {
