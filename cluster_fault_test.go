@@ -71,7 +71,7 @@ func startFaultyCluster(t *testing.T) *faultyCluster {
 	for range 3 {
 		n := &faultyNode{toDatabase: pgtest.NewRelay(t), fromPeers: pgtest.NewRelay(t)}
 		n.toDatabase.To(f.pg.Addr())
-		n.clusterNode = startNode(t, strings.Replace(url, f.pg.Addr(), n.toDatabase.Addr(), 1), "--cluster-url", "http://"+n.fromPeers.Addr())
+		n.clusterNode = startNode(t, strings.Replace(url, f.pg.Addr(), n.toDatabase.Addr(), 1), "--cluster-url", n.peerURL())
 		n.fromPeers.To(n.address())
 		f.nodes = append(f.nodes, n)
 	}
@@ -177,6 +177,12 @@ var faults = []fault{
 		n.fromPeers.Lose(true)
 		return func() { n.fromPeers.Lose(false) }
 	}},
+	{"and the database do not hear of each other", func(_ *testing.T, _ *faultyCluster, n *faultyNode, _ *writes) func() {
+		return n.toDatabase.Stall()
+	}},
+	{"and the other servers do not hear of each other", func(_ *testing.T, _ *faultyCluster, n *faultyNode, _ *writes) func() {
+		return n.fromPeers.Stall()
+	}},
 	{"loses some answers of the database", func(_ *testing.T, _ *faultyCluster, n *faultyNode, _ *writes) func() {
 		for range 5 {
 			n.toDatabase.Lose(true)
@@ -210,7 +216,8 @@ var faults = []fault{
 
 // TestClusterSurvivesFaults has three servers and their database fail, two ways at a
 // time, while clients write through all servers. Each write that was acknowledged is
-// there once, and no other one twice.
+// there once, and no other one twice; the files that the database has are those of the
+// owners, byte for byte.
 func TestClusterSurvivesFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
@@ -261,6 +268,7 @@ func (f *faultyCluster) survive(t *testing.T, seed uint64) {
 	}
 	back := w.more(t, 10)
 	end()
+	f.compareFiles(t)
 	total := 0
 	for agent, names := range w.acked {
 		f.check(t, agent, names)
@@ -273,18 +281,11 @@ func (f *faultyCluster) survive(t *testing.T, seed uint64) {
 func (f *faultyCluster) spread(t *testing.T, order []int) {
 	t.Helper()
 	for deadline := time.Now().Add(longestGap); ; {
-		urls, owners := map[any]any{}, map[any]any{}
-		for _, n := range f.must(t, "GET", "/cluster", nil)["nodes"].([]any) {
-			urls[n.(map[string]any)["id"]] = n.(map[string]any)["url"]
-		}
-		for _, a := range f.must(t, "GET", "/cluster/agents", nil)["agents"].([]any) {
-			owners[a.(map[string]any)["name"]] = urls[a.(map[string]any)["node"]]
-		}
-		there := 0
+		owners, there := f.owners(), 0
 		for i, agent := range faultyAgents {
 			n := f.nodes[order[i]]
-			if url := "http://" + n.fromPeers.Addr(); owners[agent] != url {
-				n.client().ask(t, "POST", "/cluster/agents/"+agent+"/move", map[string]any{"node": url})
+			if owners[agent].owner != n {
+				n.client().ask(t, "POST", "/cluster/agents/"+agent+"/move", map[string]any{"node": n.peerURL()})
 			} else {
 				there++
 			}

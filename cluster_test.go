@@ -180,6 +180,30 @@ func TestClusterSurvivesAKill(t *testing.T) {
 	if status, answer := c.ask(t, "GET", fmt.Sprintf("/agents/bakery/contacts/%v", ids[0]), nil); status != 200 {
 		t.Errorf("after the other stopped: %d %v", status, answer)
 	}
+	for deadline := time.Now().Add(time.Minute); ; { // it hears of it by its next poll
+		left := c.node(t, b)
+		if left["alive"] == false && left["leaving"] == true && left["reason"] == "stopping" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("a server that was stopped is %v", left)
+		}
+	}
+}
+
+// node returns what the server knows of another.
+func (n *clusterNode) node(t *testing.T, other *clusterNode) map[string]any {
+	t.Helper()
+	status, answer := n.ask(t, "GET", "/cluster", nil)
+	if status != 200 {
+		t.Fatalf("the servers: %d %v", status, answer)
+	}
+	for _, found := range answer["nodes"].([]any) {
+		if found := found.(map[string]any); found["url"] == strings.TrimSuffix(other.url, "/api") {
+			return found
+		}
+	}
+	return nil
 }
 
 // TestClusterRevokesKeys creates a key through one server and revokes it through

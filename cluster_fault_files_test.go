@@ -1,0 +1,116 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/store"
+)
+
+// agentFile is an agent's file as its owner has it.
+type agentFile struct{ file, wal []byte }
+
+func (a agentFile) equal(b agentFile) bool {
+	return bytes.Equal(a.file, b.file) && bytes.Equal(a.wal, b.wal)
+}
+
+// compareFiles compares the files of the agents that are written, as their owners have
+// them, with what the database has, byte for byte, and examines them. The clients must
+// have stopped.
+func (f *faultyCluster) compareFiles(t *testing.T) {
+	t.Helper()
+	temp, err := os.MkdirTemp("", "satchel-faults-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(temp)
+	exported := filepath.Join(temp, "exported")
+	files := f.ownersFiles(t)
+	for deadline := time.Now().Add(longestGap); ; {
+		if out, err := f.nodes[0].command("cluster", "export", exported).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		before := files
+		if files = f.ownersFiles(t); maps.EqualFunc(before, files, agentFile.equal) { // nothing was written meanwhile
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the agents' files change all the time")
+		}
+		if err := os.RemoveAll(exported); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, owners := range files {
+		got, want := filepath.Join(exported, "agents", id+".db"), filepath.Join(temp, id+".db")
+		if err := errors.Join(os.WriteFile(want, owners.file, 0o600), os.WriteFile(want+"-wal", owners.wal, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Mark(want, exported); err != nil { // as the export does; it completes the file, too
+			t.Fatal(err)
+		}
+		a, e1 := os.ReadFile(got)
+		b, e2 := os.ReadFile(want)
+		if e1 != nil || e2 != nil || !bytes.Equal(a, b) {
+			t.Errorf("the restored file of %s, of %d bytes, is not that of its owner, of %d bytes: %v, %v", id, len(a), len(b), e1, e2)
+		}
+		if err := store.PutFile(t.Context(), filepath.Join(temp, "checked"), got, id); err != nil { // examines it
+			t.Errorf("the restored file of %s: %v", id, err)
+		}
+	}
+}
+
+// ownersFiles reads the files of the agents that are written, by id.
+func (f *faultyCluster) ownersFiles(t *testing.T) map[string]agentFile {
+	t.Helper()
+	files := map[string]agentFile{}
+	for _, a := range f.owners() {
+		path := filepath.Join(a.owner.folder, "data", "agents", a.id+".db")
+		var read agentFile
+		var err error
+		if read.file, err = os.ReadFile(path); err == nil {
+			read.wal, err = os.ReadFile(path + "-wal")
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		files[a.id] = read
+	}
+	if len(files) != len(faultyAgents) {
+		t.Fatalf("of the agents that are written, only %d have owners", len(files))
+	}
+	return files
+}
+
+// ownedAgent is one of the agents that are written, and its owner.
+type ownedAgent struct {
+	id    string
+	owner *faultyNode
+}
+
+// owners returns the agents that are written, by name, as the database has them.
+func (f *faultyCluster) owners() map[string]ownedAgent {
+	owners := map[string]ownedAgent{}
+	for line := range strings.Lines(f.pg.Query("satchel", "SELECT a.name, a.id, n.url FROM satchel.agent a JOIN satchel.node n ON n.session = a.owner")) {
+		row := strings.Split(strings.TrimSpace(line), "|")
+		for _, n := range f.nodes {
+			if slices.Contains(faultyAgents, row[0]) && n.peerURL() == row[2] {
+				owners[row[0]] = ownedAgent{id: row[1], owner: n}
+			}
+		}
+	}
+	return owners
+}
+
+// peerURL is where the other servers reach the server.
+func (n *faultyNode) peerURL() string { return "http://" + n.fromPeers.Addr() }
