@@ -278,6 +278,8 @@ func (c *Cluster) give(ctx context.Context, id string, to *observed) error {
 		return err
 	}
 	c.leave(id)
+	ctx, cancel := context.WithTimeout(ctx, statementTime)
+	defer cancel()
 	if err := c.flushNotes(ctx); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}

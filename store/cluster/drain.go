@@ -65,7 +65,9 @@ func (c *Cluster) drain(ctx context.Context, why Reason) error {
 	if len(alive) == 0 {
 		return agent.Errorf(agent.CodeConflict, "there is no other server that could take the agents")
 	}
-	if _, err := c.pool.Exec(ctx, "UPDATE node SET leaving = true, reason = $2 WHERE session = $1", c.Self().Session, why); err != nil {
+	bounded, cancel := context.WithTimeout(ctx, statementTime)
+	defer cancel()
+	if _, err := c.pool.Exec(bounded, "UPDATE node SET leaving = true, reason = $2 WHERE session = $1", c.Self().Session, why); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	c.mu.Lock()

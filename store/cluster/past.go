@@ -60,8 +60,10 @@ func (c *Cluster) writePast() {
 	p := c.past
 	c.mu.Unlock()
 	raw, err := json.Marshal(p)
-	if err == nil && p.ID != "" {
-		err = os.WriteFile(pastPath(c.Path), raw, 0o600)
+	if path := pastPath(c.Path); err == nil && p.ID != "" {
+		if err = os.WriteFile(path+".new", raw, 0o600); err == nil { // a full disk, or a kill, leaves the old one whole
+			err = os.Rename(path+".new", path)
+		}
 	}
 	if err != nil {
 		c.Log.Warn("store the state of the cluster", "error", err)

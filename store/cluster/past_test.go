@@ -28,10 +28,24 @@ func open(t *testing.T, url, path string) *Cluster {
 // and URL, even if its data folder was copied.
 func testClone(t *testing.T, url string) {
 	a := serve(t, url, "x", t.TempDir())
-	a.writePast()
-	raw, err := os.ReadFile(pastPath(a.path))
+	before := filepath.Join(t.TempDir(), "before")
+	if err := os.Link(pastPath(a.path), before); err != nil {
+		t.Fatal(err)
+	}
+	first, err := os.ReadFile(before)
 	if err != nil {
 		t.Fatal(err)
+	}
+	a.mu.Lock()
+	a.past.Beat = -1
+	a.mu.Unlock()
+	a.writePast()
+	if kept, err := os.ReadFile(before); err != nil || !bytes.Equal(kept, first) {
+		t.Errorf("what a server saw is written over, not replaced: %s, %v", kept, err)
+	}
+	raw, err := os.ReadFile(pastPath(a.path))
+	if err != nil || bytes.Equal(raw, first) {
+		t.Fatalf("%s, %v", raw, err)
 	}
 	copied := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(copied, "cluster"), 0o700); err != nil {
