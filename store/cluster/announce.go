@@ -44,7 +44,9 @@ func (c *Cluster) insertSelf(ctx context.Context, last observed, dead bool) (oth
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
 	const end = "UPDATE node SET alive = false, died = clock_timestamp() WHERE alive AND "
-	self := c.Self()
+	c.mu.Lock()
+	self, leaving, why := c.self, c.leaving, c.reasonLocked()
+	c.mu.Unlock()
 	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
 		// Servers that start at the same time do so one after the other.
 		var recovering bool
@@ -69,8 +71,8 @@ func (c *Cluster) insertSelf(ctx context.Context, last observed, dead bool) (oth
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
-		_, err = tx.Exec(ctx, "INSERT INTO node(session, name, url, version, file_version, place) VALUES ($1,$2,$3,$4,$5,$6)",
-			self.Session, self.Name, self.URL, self.Version, store.FileVersion(), c.place)
+		_, err = tx.Exec(ctx, "INSERT INTO node(session, name, url, version, file_version, place, leaving, reason) VALUES ($1,$2,$3,$4,$5,$6,$7,$8)",
+			self.Session, self.Name, self.URL, self.Version, store.FileVersion(), c.place, leaving, why)
 		return err
 	})
 	return other, err

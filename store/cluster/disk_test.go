@@ -54,6 +54,18 @@ func testFullDisk(t *testing.T, url string) {
 			t.Errorf("a server that was drained takes part with %d bytes free: %v", bytes, err)
 		}
 	}
+	session := a.Self().Session
+	a.die(t)
+	a.eventually(t, "to begin a new session", func() bool { return a.Self().Session != session && a.Ready() == nil })
+	b.eventually(t, "to see that the other is still drained", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		n := b.nodes[a.Self().Session]
+		if n != nil && !n.Leaving {
+			t.Fatal("a server that was drained takes part in a new session")
+		}
+		return n != nil && n.Reason == Drained
+	})
 }
 
 func (s *server) isLeaving() bool {

@@ -28,14 +28,20 @@ func (c *Cluster) Drain(ctx context.Context, why Reason) error {
 	return err
 }
 
+// reasonLocked returns why this server is to give its agents away; "": it is not. The
+// caller holds mu.
+func (c *Cluster) reasonLocked() Reason {
+	if c.ordered == "" && c.noRoom {
+		return DiskFull
+	}
+	return c.ordered
+}
+
 // giveRest has a server that was drained, or whose disk is full, give away what it owns:
 // what it could not give before, and what it got while the others did not know.
 func (c *Cluster) giveRest(ctx context.Context) {
 	c.mu.Lock()
-	why := c.ordered
-	if why == "" && c.noRoom {
-		why = DiskFull
-	}
+	why := c.reasonLocked()
 	rest := c.owned[c.self.Session] > 0 && !c.retired && (why == Drained || why == DiskFull)
 	c.mu.Unlock()
 	if !rest {

@@ -134,13 +134,13 @@ func (c *Cluster) step(ctx context.Context) error {
 	c.stepping.Lock()
 	defer c.stepping.Unlock()
 	c.mu.Lock()
-	over, leaving, restored := c.expired || !c.self.Alive, c.leaving, c.restored
+	over, stopping, restored := c.expired || !c.self.Alive, c.retired || c.ordered == Stopping, c.restored
 	c.mu.Unlock()
 	if restored {
 		return c.awaitResume(ctx)
 	}
 	c.followDisk(ctx)
-	if over && !leaving {
+	if over && !stopping {
 		return c.rejoin(ctx)
 	}
 	if err := c.poll(ctx); err != nil {
