@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -173,6 +174,7 @@ func TestClusterSurvivesAKill(t *testing.T) {
 	if status, answer := c.ask(t, "GET", fmt.Sprintf("/agents/bakery/contacts/%v", ids[0]), nil); status != 200 {
 		t.Errorf("through a server that joined: %d %v", status, answer)
 	}
+	b.awaitNode(t, c, func(joined map[string]any) bool { return joined["alive"] == true })
 	if err := b.process.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -180,30 +182,32 @@ func TestClusterSurvivesAKill(t *testing.T) {
 	if status, answer := c.ask(t, "GET", fmt.Sprintf("/agents/bakery/contacts/%v", ids[0]), nil); status != 200 {
 		t.Errorf("after the other stopped: %d %v", status, answer)
 	}
-	for deadline := time.Now().Add(time.Minute); ; { // it hears of it by its next poll
-		left := c.node(t, b)
-		if left["alive"] == false && left["leaving"] == true && left["reason"] == "stopping" {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("a server that was stopped is %v", left)
-		}
-	}
+	c.awaitNode(t, b, func(left map[string]any) bool {
+		return left["alive"] == false && left["leaving"] == true && left["reason"] == "stopping"
+	})
 }
 
-// node returns what the server knows of another.
-func (n *clusterNode) node(t *testing.T, other *clusterNode) map[string]any {
+// awaitNode waits until the server has polled often enough to know of another one what
+// is says.
+func (n *clusterNode) awaitNode(t *testing.T, other *clusterNode, is func(map[string]any) bool) {
 	t.Helper()
-	status, answer := n.ask(t, "GET", "/cluster", nil)
-	if status != 200 {
-		t.Fatalf("the servers: %d %v", status, answer)
-	}
-	for _, found := range answer["nodes"].([]any) {
-		if found := found.(map[string]any); found["url"] == strings.TrimSuffix(other.url, "/api") {
-			return found
+	for deadline := time.Now().Add(time.Minute); ; {
+		status, answer := n.ask(t, "GET", "/cluster", nil)
+		if status != 200 {
+			t.Fatalf("the servers: %d %v", status, answer)
 		}
+		url := strings.TrimSuffix(other.url, "/api")
+		if slices.ContainsFunc(answer["nodes"].([]any), func(found any) bool {
+			node := found.(map[string]any)
+			return node["url"] == url && is(node)
+		}) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("of server %s another one knows only: %v", url, answer)
+		}
+		<-time.After(50 * time.Millisecond) // the servers need the processor, too
 	}
-	return nil
 }
 
 // TestClusterRevokesKeys creates a key through one server and revokes it through
