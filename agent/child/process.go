@@ -116,6 +116,13 @@ func (p *Process) Err() error {
 	return fmt.Errorf("%w: %s", p.err, bytes.TrimSpace(p.stderr.bytes()))
 }
 
+// ProcessorTime waits for the child to end and returns the processor time that it
+// used.
+func (p *Process) ProcessorTime() time.Duration {
+	<-p.done
+	return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+}
+
 // OutOfMemory waits for the child to end and reports whether it needed more
 // memory than allowed.
 func (p *Process) OutOfMemory() bool {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	"satchel/agent"
 	"satchel/agent/child"
@@ -24,6 +25,7 @@ const role = "read-api"
 type task struct {
 	Size int
 	Base string
+	CPU  time.Duration
 }
 
 type answer struct {
@@ -65,7 +67,7 @@ func serveChild(stdin *bufio.Reader, stdout io.Writer) error {
 	}
 	debug.SetMemoryLimit(readMemory * 3 / 4)
 	most := child.Memory() + readMemory
-	if err := (child.Limits{Memory: readMemory, CPU: 2 * readTime}).Apply(); err != nil {
+	if err := (child.Limits{Memory: readMemory, CPU: t.CPU}).Apply(); err != nil {
 		return err
 	}
 	go child.WatchMemory(func() uint64 { return most })
@@ -102,14 +104,19 @@ func answerTo(data []byte, base string) (a answer) {
 	return answer{Document: doc}
 }
 
-// Read reads a description in a child process, within limits of size, time and
-// memory. base is the address that it was read from, or "": relative addresses
+// Read reads a description in a child process, within limits of size, processor time
+// and memory. base is the address that it was read from, or "": relative addresses
 // count from it.
 func Read(ctx context.Context, data []byte, base string) (agent.APIDocument, error) {
+	return readWithin(ctx, data, base, readTime)
+}
+
+// readWithin is Read with a limit of processor time, in whole seconds.
+func readWithin(ctx context.Context, data []byte, base string, limit time.Duration) (agent.APIDocument, error) {
 	if len(data) > agent.MaxAPIDocument {
 		return agent.APIDocument{}, tooLarge()
 	}
-	timed, cancel := context.WithTimeout(ctx, readTime)
+	timed, cancel := context.WithTimeout(ctx, readWait)
 	defer cancel()
 	// Linux kills the child when the thread that started it exits.
 	runtime.LockOSThread()
@@ -123,7 +130,7 @@ func Read(ctx context.Context, data []byte, base string) (agent.APIDocument, err
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		line, err := json.Marshal(task{len(data), base})
+		line, err := json.Marshal(task{Size: len(data), Base: base, CPU: limit})
 		if err != nil {
 			return
 		}
@@ -135,8 +142,14 @@ func Read(ctx context.Context, data []byte, base string) (agent.APIDocument, err
 	err = json.NewDecoder(io.LimitReader(p.Stdout, maxAnswer)).Decode(&a)
 	p.Close() // unblocks sending, if the child no longer reads
 	<-sent
+	if err != nil && ctx.Err() == nil && p.ProcessorTime() >= limit*9/10 { // the kernel counts more coarsely
+		err = errTime
+	}
 	return result(ctx, timed, a, err, p)
 }
+
+// errTime is for a child that used up its processor time.
+var errTime = errors.New("too much processor time")
 
 // result is what the answer of a child, or its end, means.
 func result(ctx, timed context.Context, a answer, err error, p *child.Process) (agent.APIDocument, error) {
@@ -154,8 +167,10 @@ func result(ctx, timed context.Context, a answer, err error, p *child.Process) (
 		return a.Document, e
 	case ctx.Err() != nil:
 		return a.Document, ctx.Err()
+	case errors.Is(err, errTime):
+		return a.Document, invalid("reading the description takes more than %s of processor time", readTime)
 	case timed.Err() != nil:
-		return a.Document, invalid("reading the description took longer than %s", readTime)
+		return a.Document, invalid("reading the description took longer than %s", readWait)
 	case p.OutOfMemory():
 		return a.Document, invalid("reading the description takes more than %d MB of memory", readMemory>>20)
 	}

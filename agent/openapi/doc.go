@@ -23,8 +23,9 @@ const (
 	maxServers   = 50
 	maxSecurity  = 10
 	maxTags      = 20
-	maxName      = 200 // bytes of an operation's id or a parameter's name
-	readTime     = 10 * time.Second
+	maxName      = 200              // bytes of an operation's id or a parameter's name
+	readTime     = 10 * time.Second // of the processor, for reading
+	readWait     = time.Minute      // for reading on a busy machine
 	readMemory   = 256 << 20
 	smallSchema  = 2 << 10 // bytes that a schema may take in any case
 	maxPathBytes = 2000

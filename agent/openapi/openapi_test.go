@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -316,6 +318,22 @@ func TestReadInChild(t *testing.T) {
 	}
 	large := `{"openapi":"3.0.0","paths":{"/a":{"get":{}}},"x":[` + strings.TrimSuffix(strings.Repeat(`{"a":[{}]},`, 1_700_000), ",") + `]}`
 	if _, err = Read(t.Context(), []byte(large), ""); agent.ErrorCode(err) != agent.CodeInvalidFile {
+		t.Errorf("%v", err)
+	}
+}
+
+// A description that takes too long is given up after its processor time, however
+// busy the machine is.
+func TestReadTakesTooLong(t *testing.T) {
+	if testing.Short() || runtime.GOOS != "linux" {
+		t.Skip()
+	}
+	var paths []string
+	for i := range 4000 { // each pattern takes a millisecond or two
+		paths = append(paths, fmt.Sprintf(`"/%d":{"get":{"parameters":[{"name":"q","in":"query","schema":{"pattern":"%s"}}]}}`, i, strings.Repeat(`[\\pL\\pN]`, 100)))
+	}
+	_, err := readWithin(t.Context(), []byte(`{"openapi":"3.0.0","paths":{`+strings.Join(paths, ",")+`}}`), "", time.Second)
+	if agent.ErrorCode(err) != agent.CodeInvalidFile || !strings.Contains(err.Error(), "processor time") {
 		t.Errorf("%v", err)
 	}
 }
