@@ -3,8 +3,10 @@ package flow
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"satchel/agent"
 	"satchel/agent/apis"
@@ -48,12 +50,11 @@ func (c *Call) operation(ctx context.Context, a *apis.APIs) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	raw, err := json.Marshal(withoutNull(object(c.Data["arguments"])))
+	arguments, err := decoded(withoutNull(object(c.Data["arguments"])))
 	if err != nil {
-		return Outcome{}, agent.Invalid("arguments", "must be a JSON object")
+		return Outcome{}, err
 	}
-	arguments, err := chat.DecodeArguments(o.Parameters, raw)
-	if err != nil {
+	if err := chat.CheckObject(o.Parameters, arguments); err != nil {
 		return Outcome{}, err
 	}
 	credential, issue := agent.CredentialRef(c.Node.Data)
@@ -92,4 +93,38 @@ func withoutNull(arguments map[string]any) map[string]any {
 		}
 	}
 	return given
+}
+
+// decoded returns arguments as they are when decoded from JSON, which those of most
+// nodes are already.
+func decoded(arguments map[string]any) (map[string]any, error) {
+	if isDecoded(arguments) {
+		return arguments, nil
+	}
+	raw, err := json.Marshal(arguments)
+	if err != nil {
+		return nil, agent.Invalid("arguments", "must be a JSON object")
+	}
+	return object(decodeOr(raw)), nil
+}
+
+// isDecoded reports whether a value consists of what decoding JSON with json.Number
+// results in.
+func isDecoded(v any) bool {
+	switch v := v.(type) {
+	case nil, bool, json.Number:
+		return true
+	case string:
+		return utf8.ValidString(v)
+	case []any:
+		return !slices.ContainsFunc(v, func(entry any) bool { return !isDecoded(entry) })
+	case map[string]any:
+		for name, entry := range v {
+			if !utf8.ValidString(name) || !isDecoded(entry) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
 }

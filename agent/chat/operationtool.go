@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -113,8 +114,13 @@ func (b *Toolbox) runOperation(ctx context.Context, db *store.DB, c agent.ToolCo
 
 // callOperation calls an operation after checking its arguments.
 func (b *Toolbox) callOperation(ctx context.Context, db *store.DB, api *agent.API, o *agent.OperationDefinition, c agent.ToolConfig, arguments json.RawMessage) (any, error) {
-	decoded, err := DecodeArguments(o.Parameters, arguments)
-	if err != nil {
+	var decoded map[string]any
+	dec := json.NewDecoder(bytes.NewReader(arguments))
+	dec.UseNumber()
+	if err := dec.Decode(&decoded); err != nil || decoded == nil {
+		return nil, agent.Invalid("arguments", "must be a JSON object")
+	}
+	if err := CheckObject(o.Parameters, decoded); err != nil {
 		return nil, err
 	}
 	ctx, cancel := withinLimit(ctx, c, apiTimeout)

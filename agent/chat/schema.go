@@ -41,18 +41,12 @@ func CheckArguments(schema, arguments json.RawMessage) error {
 	return nil
 }
 
-// DecodeArguments is CheckArguments for an object, which it returns. Its numbers are
-// json.Number.
-func DecodeArguments(schema, arguments json.RawMessage) (map[string]any, error) {
-	value, problem := decodeChecked(schema, arguments)
-	if problem != "" {
-		return nil, agent.Invalid("arguments", problem)
+// CheckObject is CheckArguments for arguments that were decoded from JSON.
+func CheckObject(schema json.RawMessage, arguments map[string]any) error {
+	if problem := valueProblem(schema, arguments); problem != "" {
+		return agent.Invalid("arguments", problem)
 	}
-	decoded, ok := value.(map[string]any)
-	if !ok {
-		return nil, agent.Invalid("arguments", "must be a JSON object")
-	}
-	return decoded, nil
+	return nil
 }
 
 // noLoader rejects references: a schema must be self-contained.
@@ -118,25 +112,23 @@ func (s *schemas) compiled(schema json.RawMessage) (*jsonschema.Schema, error) {
 // schemaProblem describes in one line where a value violates a schema, or
 // returns "".
 func schemaProblem(schema, value json.RawMessage) string {
-	_, problem := decodeChecked(schema, value)
-	return problem
-}
-
-// decodeChecked decodes a value, and describes as schemaProblem does where it
-// violates a schema.
-func decodeChecked(schema, value json.RawMessage) (decoded any, problem string) {
-	compiled, err := known.compiled(schema)
-	if err != nil {
-		return nil, "cannot be checked: the schema is not a valid JSON Schema"
-	}
 	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
 	if err != nil {
-		return nil, "is not valid JSON"
+		return "is not valid JSON"
 	}
-	err = compiled.Validate(instance)
+	return valueProblem(schema, instance)
+}
+
+// valueProblem is schemaProblem for a value that was decoded from JSON.
+func valueProblem(schema json.RawMessage, value any) string {
+	compiled, err := known.compiled(schema)
+	if err != nil {
+		return "cannot be checked: the schema is not a valid JSON Schema"
+	}
+	err = compiled.Validate(value)
 	var wrong *jsonschema.ValidationError
 	if !errors.As(err, &wrong) {
-		return instance, ""
+		return ""
 	}
 	for len(wrong.Causes) > 0 {
 		wrong = wrong.Causes[0]
@@ -145,5 +137,5 @@ func decodeChecked(schema, value json.RawMessage) (decoded any, problem string) 
 	if place != "" {
 		place += ": "
 	}
-	return nil, agent.Clip(place+wrong.ErrorKind.LocalizedString(printer), 300)
+	return agent.Clip(place+wrong.ErrorKind.LocalizedString(printer), 300)
 }
