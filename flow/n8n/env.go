@@ -65,13 +65,22 @@ func (e *env) emit(kind string, data map[string]any) *stream {
 	if e.u.onError == "continueErrorOutput" {
 		failed := *s
 		failed.from = []exit{{e.u.id, "error", e.at}}
-		failed.taken, failed.ref = "false", ref{path: "", js: "({ error: nodes[" + quote(e.u.id) + "]?.error })"}
+		failed.taken, failed.ref = "false", ref{path: "", js: "({ " + e.input() + "error: nodes[" + quote(e.u.id) + "]?.error })"}
 		failed.guards = withGuard(s.guards, e.u.id, "error")
 		s.guards = withGuard(s.guards, e.u.id, "")
 		e.u.outputs[1] = &failed
 	}
 	e.u.outputs[0] = s
 	return s
+}
+
+// input is JavaScript for the fields of the item that the unit has, which leave it
+// with an error, too.
+func (e *env) input() string {
+	if e.in.list || e.in.ref.closed || e.in.ref.js == "" {
+		return ""
+	}
+	return "..." + e.in.ref.js + ", "
 }
 
 // pass adds a node whose input flows on unchanged.

@@ -197,6 +197,9 @@ func convertRemoveDuplicates(c *converter, u *unit) {
 // prefixes begin the names of fields that summarize writes.
 var prefixes = map[string]string{"append": "appended_", "average": "average_", "concatenate": "concatenated_", "count": "count_", "countUnique": "unique_count_", "max": "max_", "min": "min_", "sum": "sum_"}
 
+// summaryNames makes a path the name of a field.
+var summaryNames = strings.NewReplacer("[", "", "]", "", `"`, "", " ", "_", ".", "_")
+
 func convertSummarize(c *converter, u *unit) {
 	e, items := c.whole(u)
 	fields := []any{}
@@ -211,9 +214,12 @@ func convertSummarize(c *converter, u *unit) {
 			separator = f.text("customSeparator")
 		}
 		name := f.text("field")
-		fields = append(fields, map[string]any{"name": name, "how": how, "empty": f.flag("includeEmpty"), "separator": strings.NewReplacer(`\n`, "\n").Replace(separator), "to": prefixes[how] + strings.ReplaceAll(name, ".", "_")})
+		fields = append(fields, map[string]any{"name": name, "how": how, "empty": f.flag("includeEmpty"), "separator": strings.NewReplacer(`\n`, "\n").Replace(separator), "to": prefixes[how] + summaryNames.Replace(name)})
 	}
-	by := words(u.p.text("fieldsToSplitBy"))
+	by := [][2]string{} // paths, and the names of their fields in the summary
+	for _, path := range words(u.p.text("fieldsToSplitBy")) {
+		by = append(by, [2]string{path, summaryNames.Replace(path)})
+	}
 	js := fmt.Sprintf("$summarized(%s, %s, %s)", items[0], quote(fields), quote(by))
 	if u.p.text("options.outputFormat") == "singleItem" && len(by) > 0 {
 		u.approximate("SUMMARY", "The summary has one item for each group instead of one item with all.")
@@ -330,7 +336,12 @@ func (e *env) byFields(mode, one, two string) {
 	case "mergeByKey":
 		how = "enrichInput1"
 	}
-	e.emitList(fmt.Sprintf("$joined(%s, %s, %s, %s, %s, %t)", one, two, quote(fields), quote(how), quote(output), p.or("options.multipleMatches", "all") == "all"))
+	prefer := "preferInput2"
+	if how == "enrichInput2" {
+		prefer = "preferInput1"
+	}
+	prefer = p.or("options.clashHandling.values.resolveClash", prefer)
+	e.emitList(fmt.Sprintf("$joined(%s, %s, %s, %s, %s, %t, %t)", one, two, quote(fields), quote(how), quote(output), p.or("options.multipleMatches", "all") == "all", prefer == "preferInput1"))
 }
 
 // convertLoop makes a loop of a splitInBatches node.

@@ -139,8 +139,10 @@ func uploaded(r *http.Request) map[string]any {
 	return out
 }
 
-// fixture is a workflow of n8n, and the items that leave its nodes there.
+// fixture is a workflow of n8n, and the items that leave its nodes there. Those
+// whose names begin with recorded have the items of a run of n8n itself.
 type fixture struct {
+	N8N      string                      `json:"n8n"` // the version that ran it
 	Document json.RawMessage             `json:"document"`
 	Input    json.RawMessage             `json:"input"`
 	Expect   map[string][]map[string]any `json:"expect"` // items by node
@@ -181,6 +183,9 @@ func TestFixtures(t *testing.T) {
 	executed := 0
 	for name, f := range fixtures(t) {
 		t.Run(name, func(t *testing.T) {
+			if strings.HasPrefix(name, "recorded-") != (f.N8N != "") {
+				t.Error("the version of n8n that ran it is missing")
+			}
 			document := strings.ReplaceAll(string(f.Document), "SERVER", server.URL)
 			read, err := n8n.Read(json.RawMessage(document), issuesOf(e))
 			if err != nil {

@@ -47,6 +47,7 @@ class DateTime {
   get weekday() { return this.#date.getUTCDay() || 7 }
   get quarter() { return Math.ceil(this.month / 3) }
   get daysInMonth() { return new Date(Date.UTC(this.year, this.month, 0)).getUTCDate() }
+  get isInLeapYear() { return new Date(Date.UTC(this.year, 2, 0)).getUTCDate() === 29 }
   get ordinal() { return Math.round((Date.UTC(this.year, this.month - 1, this.day) - Date.UTC(this.year, 0, 1)) / 86400000) + 1 }
   get weekNumber() {
     const thursday = new Date(Date.UTC(this.year, this.month - 1, this.day + 4 - this.weekday))

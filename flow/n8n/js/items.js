@@ -139,12 +139,12 @@ const $summaries = {
 const $summarized = (items, fields, by) => {
   const groups = new Map()
   for (const json of items) {
-    const key = $key(by.map((name) => $get(json, name)))
+    const key = $key(by.map(([path]) => $get(json, path)))
     if (!groups.has(key)) groups.set(key, [])
     groups.get(key).push(json)
   }
   return [...groups.values()].map((group) => {
-    const out = by.reduce((o, name) => $set(o, name, $get(group[0], name)), {})
+    const out = Object.fromEntries(by.map(([path, name]) => [name, $get(group[0], path)]))
     for (const f of fields) {
       let values = group.map((json) => $get(json, f.name))
       if (!f.empty || f.how !== "append" && f.how !== "concatenate") values = values.filter((v) => v !== undefined && v !== null && v !== "")
@@ -156,7 +156,7 @@ const $summarized = (items, fields, by) => {
 //@ $joined
 // Two lists of items, joined where fields are equal. An item that lacks one of them
 // has no match.
-const $joined = (one, two, fields, how, output, multiple) => {
+const $joined = (one, two, fields, how, output, multiple, first) => {
   const key = (json, side) => {
     const values = fields.map((f) => $get(json, f[side]))
     return values.includes(undefined) ? undefined : $key(values)
@@ -169,13 +169,15 @@ const $joined = (one, two, fields, how, output, multiple) => {
     }
   }
   const pairs = (json) => { const found = inTwo.get(key(json, 0)) ?? []; return multiple ? found : found.slice(0, 1) }
-  const matched = one.flatMap((json) => pairs(json).map((other) => ({ ...json, ...other })))
+  const both = (a, b) => (first ? { ...b, ...a } : { ...a, ...b })
+  const marked = (list, _source) => list.map((json) => ({ ...json, _source }))
+  const matched = one.flatMap((json) => pairs(json).map((other) => both(json, other)))
   const loneOne = one.filter((json) => !inTwo.has(key(json, 0))), loneTwo = two.filter((json) => !inOne.has(key(json, 1)))
   switch (how) {
-    case "keepNonMatches": return output === "input1" ? loneOne : output === "input2" ? loneTwo : [...loneOne, ...loneTwo]
+    case "keepNonMatches": return output === "input1" ? loneOne : output === "input2" ? loneTwo : [...marked(loneOne, "input1"), ...marked(loneTwo, "input2")]
     case "keepEverything": return [...matched, ...loneOne, ...loneTwo]
     case "enrichInput1": return [...matched, ...loneOne]
-    case "enrichInput2": return [...two.flatMap((json) => { const found = inOne.get(key(json, 1)) ?? []; return (multiple ? found : found.slice(0, 1)).map((other) => ({ ...other, ...json })) }), ...loneTwo]
+    case "enrichInput2": return [...two.flatMap((json) => { const found = inOne.get(key(json, 1)) ?? []; return (multiple ? found : found.slice(0, 1)).map((other) => both(other, json)) }), ...loneTwo]
   }
   return output === "input1" ? one.filter((json) => inTwo.has(key(json, 0))) : output === "input2" ? two.filter((json) => inOne.has(key(json, 1))) : matched
 }
