@@ -37,7 +37,7 @@ func (p PlannedAction) AsAction(timeout int) Action {
 type Variables map[string]string
 
 var (
-	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	variableUse  = regexp.MustCompile(`%([A-Za-z_][A-Za-z0-9_]{0,63})%`)
 )
 
@@ -46,7 +46,7 @@ func (v Variables) Validate() error {
 	var is Issues
 	is.Check(len(v) <= maxVariables, "variables", fmt.Sprintf("must be at most %d", maxVariables))
 	for name, value := range v {
-		is.Check(variableName.MatchString(name), "variables."+Clip(name, 64), "must have a name of letters, digits and underscores")
+		is.Check(matches(variableName, name, 64), "variables."+Clip(name, 64), "must have a name of letters, digits and underscores")
 		is.Check(value != "", "variables."+Clip(name, 64), "must not be empty")
 		is.checkText("variables."+Clip(name, 64), value, maxVariable)
 	}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"net/textproto"
-	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -165,15 +165,23 @@ const (
 	MaxCredentials     = 200 // per agent
 	maxCredentialNames = 8
 	maxCredentialText  = 16 << 10 // bytes of a value
+	maxEnvName         = 100
 )
-
-// displayName is the form of names that people read. Their length is checked
-// apart: a pattern that bounds it would repeat \pL, and compile to megabytes.
-var displayName = regexp.MustCompile(`^[\pL\pN][\pL\pN ._@()+-]*$`)
 
 // isDisplayName reports whether a credential or an API may have this name.
 func isDisplayName(name string) bool {
-	return utf8.RuneCountInString(name) <= 64 && displayName.MatchString(name)
+	return utf8.RuneCountInString(name) <= 64 && beginsAndHas(name, " ._@()+-")
+}
+
+// beginsAndHas reports whether a name begins with a letter or number of any
+// language, and has only these and some other characters.
+func beginsAndHas(name, others string) bool {
+	for i, r := range name {
+		if !unicode.IsLetter(r) && !unicode.IsNumber(r) && (i == 0 || !strings.ContainsRune(others, r)) {
+			return false
+		}
+	}
+	return name != ""
 }
 
 // Validate checks a credential. values is its secret, nil when that stays as it
@@ -281,18 +289,16 @@ func (c *Credential) checkNames(values map[string]string, is *Issues) {
 		case CredentialQuery:
 			is.Check(name != "" && len(name) <= 200 && isHeaderValue(name), field, "must be the name of a parameter")
 		case CredentialEnv:
-			is.Check(envName.MatchString(name) && !reservedEnv(name), field, "must be the name of an environment variable that may be set")
+			is.Check(matches(variableName, name, maxEnvName) && !reservedEnv(name), field, "must be the name of an environment variable that may be set")
 		}
 	}
 }
-
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
 
 // IsEnvName reports whether a program may be given an environment variable of
 // this name by the operator: those that would change this program, its proxies or
 // how others are loaded are not.
 func IsEnvName(name string) bool {
-	return envName.MatchString(name) && (!reservedEnv(name) || slices.Contains(ownFolders, strings.ToUpper(name)))
+	return matches(variableName, name, maxEnvName) && (!reservedEnv(name) || slices.Contains(ownFolders, strings.ToUpper(name)))
 }
 
 // ownFolders are variables that programs have anyway.

@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"regexp"
 )
 
 // Code is a kind of failure as clients see it. The writer of package httpapi
@@ -163,6 +164,12 @@ func (i *Issues) Check(ok bool, field, issue string) {
 	if !ok {
 		i.Add(field, issue)
 	}
+}
+
+// matches reports whether a text has a form and at most so many bytes. The form must
+// not bound its length: each repetition of a pattern is compiled by itself.
+func matches(form *regexp.Regexp, text string, limit int) bool {
+	return len(text) <= limit && form.MatchString(text)
 }
 
 // Err returns nil if there are no issues, or a validation error. Its details

@@ -49,7 +49,7 @@ const (
 
 var takenFields = []string{"values", "submitted_at"}
 
-var fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,59}$`)
+var fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
 
 // Check checks the form in the data of a trigger. That of an executable
 // workflow must have a field.
@@ -74,7 +74,7 @@ func (f *Form) Check(executable bool, complain func(field, issue string)) {
 }
 
 func (f *FormField) check(is *Issues, at string, executable bool) {
-	is.Check(fieldName.MatchString(f.Name) || f.Name == "" && !executable, at+"name", "must be 1 to 60 letters, digits and _, beginning with a letter")
+	is.Check(matches(fieldName, f.Name, 60) || f.Name == "" && !executable, at+"name", "must be 1 to 60 letters, digits and _, beginning with a letter")
 	is.Check(!slices.Contains(takenFields, f.Name), at+"name", "is taken: submissions have values and submitted_at")
 	is.Check(f.Type == "" || slices.Contains(formFieldTypes, f.Type), at+"type", "must be "+strings.Join(formFieldTypes, ", "))
 	is.checkText(at+"label", f.Label, 200)

@@ -10,7 +10,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -118,12 +117,10 @@ func (s *MCPServer) Validate(auth MCPAuth) error {
 	return is.Err()
 }
 
-var commandPattern = regexp.MustCompile(`^[\pL\pN][\pL\pN ._@/-]*$`) // its length is checked apart, see displayName
-
 // IsCommandName reports whether a command in the operator's file may have this
 // name.
 func IsCommandName(name string) bool {
-	return utf8.RuneCountInString(name) <= 100 && commandPattern.MatchString(name)
+	return utf8.RuneCountInString(name) <= 100 && beginsAndHas(name, " ._@/-")
 }
 
 func (a MCPAuth) check(is *Issues) {

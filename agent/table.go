@@ -43,6 +43,7 @@ var ColumnTypes = []ColumnType{ColumnText, ColumnNumber, ColumnBoolean, ColumnTi
 const (
 	MaxTables       = 100 // of an agent
 	MaxTableColumns = 64
+	maxTableName    = 48 // and of a column
 	MaxRowBytes     = 256 << 10
 	MaxRowBatch     = 1000 // rows of one request
 	maxUnique       = 10   // columns of a table
@@ -58,16 +59,13 @@ var RowColumns = []TableColumn{
 	{Name: "updated_at", Type: ColumnTime, Required: true},
 }
 
-var (
-	tableName  = regexp.MustCompile(`^[a-z][a-z0-9_]{0,47}$`)
-	columnName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,47}$`)
-)
+var tableName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 // takenColumns are names that SQLite or the program gives a meaning.
 var takenColumns = []string{"id", "created_at", "updated_at", "rowid", "oid"}
 
 // ValidTableName reports whether a table can have the name.
-func ValidTableName(name string) bool { return tableName.MatchString(name) }
+func ValidTableName(name string) bool { return matches(tableName, name, maxTableName) }
 
 // Validate checks the definition of a table.
 func (t *Table) Validate() error {
@@ -96,7 +94,7 @@ func (t *Table) Validate() error {
 }
 
 func (c *TableColumn) validate(is *Issues, field string) {
-	is.Check(columnName.MatchString(c.Name), field+"name", "must be 1 to 48 letters, digits and _, beginning with a letter")
+	is.Check(matches(fieldName, c.Name, maxTableName), field+"name", "must be 1 to 48 letters, digits and _, beginning with a letter")
 	is.Check(!slices.Contains(takenColumns, strings.ToLower(c.Name)), field+"name", "is taken: every table has id, created_at and updated_at")
 	is.Check(slices.Contains(ColumnTypes, c.Type), field+"type", "must be text, number, boolean, time, json or choice")
 	is.Check(!c.Unique || c.Type != ColumnJSON, field+"unique", "does not go with the type json")

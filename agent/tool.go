@@ -101,13 +101,13 @@ const (
 	MaxToolName = 64
 )
 
-var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // Validate checks a tool and returns its config. The package that reads schemas
 // checks that parameters are a JSON Schema.
 func (t *Tool) Validate() (ToolConfig, error) {
 	var is Issues
-	is.Check(toolName.MatchString(t.Name), "name", "must be 1 to 64 letters, digits, _ or -")
+	is.Check(matches(toolName, t.Name, MaxToolName), "name", "must be 1 to 64 letters, digits, _ or -")
 	is.checkText("description", t.Description, 4000)
 	is.Check(slices.Contains([]string{ToolAPI, ToolFunction, ToolMCP, ToolOperation, ToolAPISet, ToolWorkflow}, t.Type), "type", "must be api, function, mcp, operation, api-set or workflow")
 	is.checkObject("config", t.Config)

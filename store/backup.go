@@ -238,7 +238,7 @@ func (f *Folder) bringIn(ctx context.Context, temp string, a arrival) (*DB, erro
 // claimCopy claims an id for a copy: its old one if that is free and the copy need
 // not become another agent.
 func (f *Folder) claimCopy(old string, another bool) (id string, unclaim func()) {
-	if !another && fileName.MatchString(old) {
+	if !another && isFileName(old) {
 		if unclaim, free := f.claim(old); free {
 			if _, err := os.Lstat(f.filePath(old)); errors.Is(err, fs.ErrNotExist) && f.known(old) == nil {
 				return old, unclaim

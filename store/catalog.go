@@ -17,8 +17,10 @@ import (
 	"satchel/store/sqlite"
 )
 
-// fileName is what an agent's file may be called: its id.
-var fileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
+var fileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+
+// isFileName reports whether an agent's file may have this name, which is its id.
+func isFileName(id string) bool { return len(id) <= 100 && fileName.MatchString(id) }
 
 // row is what a file says of its agent.
 type row struct {
@@ -90,7 +92,7 @@ func (f *Folder) listFiles() ([]string, error) {
 // file, and of which id.
 func agentFile(e fs.DirEntry) (id string, ok bool) {
 	id, ok = strings.CutSuffix(e.Name(), ".db")
-	return id, ok && e.Type().IsRegular() && fileName.MatchString(id)
+	return id, ok && e.Type().IsRegular() && isFileName(id)
 }
 
 // inspectAll reads many files at once, on as many processors as there are.

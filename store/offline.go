@@ -90,7 +90,7 @@ func RestoreFile(ctx context.Context, folder, from string) (id string, err error
 		return "", errors.Join(err, RemoveIfThere(temp))
 	}
 	f := &Folder{path: path}
-	if id = found.id; !fileName.MatchString(id) {
+	if id = found.id; !isFileName(id) {
 		id = agent.NewID(agent.KindAgent)
 	}
 	if err = place(temp, f.filePath(id)); errors.Is(err, fs.ErrExist) {
@@ -108,7 +108,7 @@ func RestoreFile(ctx context.Context, folder, from string) (id string, err error
 // keys, and counts as a copy unless the folder has the path that the file comes
 // from.
 func PutFile(ctx context.Context, folder, from, id string) error {
-	if !fileName.MatchString(id) {
+	if !isFileName(id) {
 		return fmt.Errorf("%q is not an agent's id", agent.Clip(id, 60))
 	}
 	if err := checkImport(ctx, from); err != nil {

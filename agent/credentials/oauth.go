@@ -204,7 +204,7 @@ func text(v any) string {
 	return ""
 }
 
-var oauthError = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,60}$`)
+var oauthError = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
 // passing are refusals that may be over at the next attempt.
 var passing = map[string]bool{"": true, "temporarily_unavailable": true, "server_error": true, "slow_down": true}
@@ -216,7 +216,7 @@ func refusal(status int, fields map[string]any, secrets []string) error {
 	if inner, ok := fields["error"].(map[string]any); ok {
 		code, said = text(inner["type"]), text(inner["message"])
 	}
-	if !oauthError.MatchString(code) {
+	if len(code) > 60 || !oauthError.MatchString(code) {
 		code = ""
 	}
 	for _, s := range secrets {

@@ -97,7 +97,7 @@ func (r Result) Object() map[string]any {
 	return map[string]any{"result": r.Value}
 }
 
-var identifier = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]{0,99}$`)
+var identifier = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]*$`)
 
 // reserved are words that cannot be the name of a variable.
 const reserved = " arguments async await break case catch class const continue debugger default delete do else enum eval export extends false finally for function if implements import in instanceof interface let new null of package private protected public return static super switch this throw true try typeof var void while with yield undefined NaN Infinity "
@@ -105,7 +105,7 @@ const reserved = " arguments async await break case catch class const continue d
 // CheckName returns the issue if a name cannot be a script's variable, or "".
 // The issue is suitable for agent.Invalid.
 func CheckName(name string) (issue string) {
-	if !identifier.MatchString(name) || strings.Contains(reserved, " "+name+" ") {
+	if len(name) > 100 || !identifier.MatchString(name) || strings.Contains(reserved, " "+name+" ") {
 		return "must be a valid JavaScript variable name: letters, digits, _ and $, and not a reserved word"
 	}
 	return ""

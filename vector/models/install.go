@@ -70,12 +70,18 @@ func (l *Library) Install(ctx context.Context, o Install) (Info, error) {
 	return info, nil
 }
 
-// A repository, a revision and a hash as they may be given.
+// A part of a repository or a revision, and a hash, as they may be given.
 var (
-	repositories = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}$`)
-	revisions    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,95}$`)
-	hashes       = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	parts  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	hashes = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
+
+func isPart(s string) bool { return len(s) <= 96 && parts.MatchString(s) }
+
+func isRepository(s string) bool {
+	owner, name, _ := strings.Cut(s, "/")
+	return isPart(owner) && isPart(name)
+}
 
 // pin returns what to download.
 func (o Install) pin() (known, error) {
@@ -88,11 +94,11 @@ func (o Install) pin() (known, error) {
 		return known{}, fmt.Errorf("%s is pinned to another revision or hash; name its repository, %s, to install another version", o.Model, pin.repository)
 	case ok:
 		return pin, nil
-	case !repositories.MatchString(o.Model):
+	case !isRepository(o.Model):
 		return known{}, fmt.Errorf("%.80q is not a known model (%s) nor a repository such as intfloat/e5-small-v2", o.Model, strings.Join(Known(), ", "))
 	case o.SHA256 == "":
 		return known{}, fmt.Errorf("give the SHA-256 of model.safetensors with --sha256: the page of the file in %s/%s shows it", hub, o.Model)
-	case o.Revision != "" && !revisions.MatchString(o.Revision):
+	case o.Revision != "" && !isPart(o.Revision):
 		return known{}, errors.New("--revision has to be a commit, branch or tag")
 	}
 	return known{repository: o.Model, revision: cmp.Or(o.Revision, "main"), sums: map[string]string{weights: o.SHA256}}, nil
@@ -151,7 +157,7 @@ func (d *download) modules(ctx context.Context) error {
 		if m.Path == "" || strings.HasSuffix(m.Type, ".Normalize") {
 			continue
 		}
-		if !revisions.MatchString(m.Path) {
+		if !isPart(m.Path) {
 			return fmt.Errorf("modules.json names the folder %.80q", m.Path)
 		}
 		if err := d.file(ctx, m.Path+"/config.json"); err != nil {
