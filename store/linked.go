@@ -34,7 +34,7 @@ func (f *Folder) link(path string) error {
 	}
 	found := inspect(abs)
 	if found.problem != nil {
-		return fmt.Errorf("%s cannot be opened: %w", path, found.problem)
+		return aboutFile(path, found.problem)
 	}
 	if home := filepath.Dir(filepath.Dir(abs)); home != f.path {
 		err := notServed(home)
@@ -46,7 +46,7 @@ func (f *Folder) link(path string) error {
 		}
 	}
 	id := found.id
-	if id == agent.DefaultID || !fileName.MatchString(id) {
+	if id == agent.DefaultID || !isFileName(id) {
 		id = agent.NewID(agent.KindAgent)
 	}
 	if _, err := os.Lstat(f.filePath(id)); err == nil {

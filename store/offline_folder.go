@@ -48,7 +48,8 @@ func (o Offline) Backup(idOrName, to string) error { return BackupFile(o.Path, i
 
 // Restore calls RestoreFile for this folder.
 func (o Offline) Restore(ctx context.Context, from string) (id string, err error) {
-	return RestoreFile(ctx, o.Path, from)
+	id, err = RestoreFile(ctx, o.Path, from)
+	return id, aboutFile(from, err)
 }
 
 // CreateKey creates an API key and returns it; it cannot be read again.
