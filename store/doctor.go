@@ -145,7 +145,7 @@ func (f *Folder) describe(c *conn, finding agent.Finding) agent.Finding {
 		finding.Message += ", copied here: will start paused"
 	}
 	if locked > 0 {
-		finding.Message += fmt.Sprintf(", %d credentials locked: encrypted with another master key", locked)
+		finding.Message += fmt.Sprintf(", credentials encrypted with another master key: %d", locked)
 	}
 	return finding
 }

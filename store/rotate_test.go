@@ -217,7 +217,7 @@ func TestDoctor(t *testing.T) {
 	put("torn.db", torn)
 	want := map[string]string{
 		f.Path(): "ok in use by a running server", "master key": "ok present", sound.id + ".db": fmt.Sprintf(`ok sound, agent "Support", active, file version %d`, fileVersion()), "default.db": `ok sound, agent "default"`,
-		"copied.db": "1 credentials locked", "older.db": fmt.Sprintf("file version %d (%d once it is opened), copied here", fileVersion()-1, fileVersion()), "cut.db": "damaged", "empty.db": "damaged", "text.db": "damaged", "newer.db": "version 99",
+		"copied.db": "with another master key: 1", "older.db": fmt.Sprintf("file version %d (%d once it is opened), copied here", fileVersion()-1, fileVersion()), "cut.db": "damaged", "empty.db": "damaged", "text.db": "damaged", "newer.db": "version 99",
 		"foreign.db": "left alone", "gone.db": "damaged", "note.txt": "does not belong", "odd name.db": "does not belong", "torn.db": "damaged",
 	}
 	check := func() {
@@ -253,7 +253,7 @@ func TestDoctor(t *testing.T) {
 	if err := os.Remove(masterPath(f.Path())); err != nil {
 		t.Fatal(err)
 	}
-	want["master key"], want[sound.id+".db"] = "missing", "1 credentials locked"
+	want["master key"], want[sound.id+".db"] = "missing", "with another master key: 1"
 	check()
 	if findings, err := Doctor(filepath.Join(t.TempDir(), "none"), nil); err != nil || len(findings) != 1 || !findings[0].OK {
 		t.Errorf("a folder that is not there: %+v, %v", findings, err)

@@ -114,7 +114,7 @@ var lists = []listing{
 	{use: "workflows", short: "List workflows", path: "workflows", key: "workflows", fields: []string{"id", "name", "status", "triggers", "version", "updated_at"}},
 	{use: "executions", short: "List executions of workflows, newest first", path: "workflows/executions", key: "executions", fields: []string{"id", "workflow_id", "status", "trigger", "created_at", "completed_at", "error.message"}},
 	{use: "schedules", short: "List schedules", path: "schedules", key: "schedules", fields: []string{"id", "name", "status", "words", "next_run", "last_run"}},
-	{use: "contacts", short: "List contacts", path: "contacts", key: "contacts", fields: []string{"id", "name", "email", "phone", "updated_at"}},
+	{use: "contacts", short: "List contacts", path: "contacts", key: "contacts", fields: []string{"id", "name", "email", "phone", "created_at"}},
 	{use: "conversations", short: "List conversations", path: "conversations", key: "conversations", fields: []string{"id", "status", "contact.name", "last_message.content", "updated_at"}},
 }
 

@@ -44,7 +44,7 @@ func (s *session) writeDefinition(ctx context.Context, dir string) error {
 	}
 	removed, err := removeFiles(dir, before, d)
 	if err == nil {
-		fmt.Fprintf(s.Notes, "%d files in %s, %d removed\n", len(d.files), dir, removed)
+		fmt.Fprintf(s.Notes, "Files in %s: %d, removed: %d\n", dir, len(d.files), removed)
 	}
 	return err
 }
