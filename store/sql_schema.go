@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"strings"
+	"sync"
 
 	"satchel/store/sqlite"
 )
@@ -31,7 +32,7 @@ var descriptionsText string
 // descriptions say what each table and column contains, by the name of the table and
 // by "table.column". A column of anyTable is described for all tables that do not
 // describe it themselves.
-var descriptions = readDescriptions(descriptionsText)
+var descriptions = sync.OnceValue(func() map[string]string { return readDescriptions(descriptionsText) })
 
 const anyTable = "any table"
 
@@ -54,7 +55,7 @@ func readDescriptions(text string) map[string]string {
 
 // describe returns what a column contains.
 func describe(table, column string) string {
-	return cmp.Or(descriptions[table+"."+column], descriptions[anyTable+"."+column])
+	return cmp.Or(descriptions()[table+"."+column], descriptions()[anyTable+"."+column])
 }
 
 // describeTable returns what a table contains.
@@ -62,7 +63,7 @@ func describeTable(name string) string {
 	if own, ok := strings.CutPrefix(name, tablePrefix); ok {
 		return "Rows of the agent's own table " + own + "."
 	}
-	return descriptions[name]
+	return descriptions()[name]
 }
 
 // Schema lists the tables that are open to SQL, by name, with their columns.

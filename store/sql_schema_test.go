@@ -20,11 +20,11 @@ func TestSQLDescriptions(t *testing.T) {
 	for _, name := range names {
 		table, column, _ := strings.Cut(name, ".")
 		known[table], known[name], known[anyTable+"."+column] = true, true, true
-		if descriptions[table] == "" || describe(table, column) == "" {
+		if descriptions()[table] == "" || describe(table, column) == "" {
 			t.Errorf("%s is not described", name)
 		}
 	}
-	for name := range descriptions {
+	for name := range descriptions() {
 		if !known[name] {
 			t.Errorf("%q is described and is not there", name)
 		}
