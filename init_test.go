@@ -17,7 +17,7 @@ var initTrace = regexp.MustCompile(`(?m)^init (\S+) @.*, (\d+) bytes, \d+ allocs
 // TestInitAllocatesLittle holds what each package allocates before main runs. Every
 // process of the program pays for it, those of scripts and documents too.
 func TestInitAllocatesLittle(t *testing.T) {
-	const limit = 1 << 20
+	const limit = 700 << 10
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "version")
 	cmd.Env = append(os.Environ(), asProgram+"=1", "GODEBUG=inittrace=1")
 	var trace bytes.Buffer
