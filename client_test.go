@@ -77,6 +77,7 @@ func TestClientCommands(t *testing.T) {
 	s.prints(t, []string{"logs"}, "audit")
 	s.prints(t, []string{"api", "contacts", `{"name":"Ada"}`}, `"name": "Ada"`)
 	s.prints(t, []string{"api", "contacts?search=ada", "--field", "contacts.0.name"}, "Ada\n")
+	s.prints(t, []string{"contacts"}, "CREATED", "  20")
 	s.prints(t, []string{"api", "PUT", "/agents/bakery", `{"description":"Bread"}`, "--field", "description"}, "Bread\n")
 	for _, args := range [][]string{{"contacts", "{"}, {"https://example.com/x"}, {"GET"}, {"contacts", "--field", "nothing"}, {"contacts/contact-none"}} {
 		if out, err := s.line(t, append([]string{"api"}, args...)...); err == nil {
