@@ -227,7 +227,8 @@ func TestConsoleGraphs(t *testing.T) {
 	scope, examples := documentedTemplates(t)
 	p := newTestServer(t).openConsole(t, 800)
 	wrong := p.eval(`(async () => {
-		const { copyText, namesOf, paste, readCopy, readGraph, removeFrom, tidy, writeGraph } = await import("/console/app/editor-editor.js");
+		const { copyText, namesOf, readCopy, readGraph, removeFrom, tidy, writeGraph } = await import("/console/app/editor-editor.js");
+		const { paste } = await import("/console/app/editor-pasting.js");
 		const { merge } = await import("/console/app/editor-conflict.js");
 		const { fill, suggest } = await import("/console/app/editor-panel.js");
 		const faults = [];

@@ -149,3 +149,34 @@ func TestConsolePaste(t *testing.T) {
 		t.Errorf("%v nodes", got)
 	}
 }
+
+// TestConsoleAddsAtTheEnd adds a node on a phone with nothing selected: it
+// stands behind the one end of the graph, where it is executed.
+func TestConsoleAddsAtTheEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","data":{}},{"id":"end","type":"set","data":{"values":{"a":1}}}]`, `[{"source":"start","target":"end"}]`, "")
+	p := ts.openConsole(t, 375)
+	p.open("workflows/"+id, countNodes("")+` === 2`)
+	p.eval(`void document.querySelector(".canvas-tools button[aria-label^='Add a node']").click()`)
+	p.waitFor(`document.querySelector("dialog .node-option")`)
+	p.typeText("search know")
+	p.waitFor(`document.querySelector(".node-option[aria-selected=true] strong")?.textContent === "Search knowledge"`)
+	p.pressKeys("Enter")
+	p.waitFor(`document.querySelector("[data-field=query] textarea")`)
+	p.checkPage("a new node")
+	p.eval(`document.querySelector("[data-field=query] textarea").focus()`)
+	p.typeText("opening hours")
+	p.pressKeys("Escape")
+	p.click("Save and go live")
+	p.waitFor(`document.querySelector(".saved-state").textContent.startsWith("Saved")`)
+	if stored := ts.must(t, 200, "GET", flowBase+"/"+id, ""); at(stored, "edges.1.source") != "end" || at(stored, "edges.1.target") != "search" {
+		t.Errorf("edges: %v", stored["edges"])
+	}
+	if got := p.eval(`new Set([...document.querySelectorAll(".editor-bar > *")].filter((e) => e.checkVisibility()).map((e) => Math.round(e.getBoundingClientRect().top / 40))).size`); got.(float64) > 2 {
+		t.Errorf("the bar has %v rows", got)
+	}
+}

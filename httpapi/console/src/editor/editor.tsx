@@ -5,21 +5,27 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { agentId, type API, ApiError, asError, get, go, href, mayEdit, onChange, path, post, put, route, setQuery } from "../data";
 import { Badge, Button, ErrorCard, Icon, Menu, Name, openDialog, Segments, Skeleton, tell, When, type MenuItem } from "../ui";
 import type { CanvasActions, Flow } from "./canvas";
-import { Canvas, copyText, type Doc, Editor, fingerprint, type Graph, GraphJson, loadCatalog, NodePanel, NodeShelf, type NodeType, Outline, paste, placed, type Preview, readCopy, readExecution, readGraph, removeFrom, TestPanel, tidy, typeOf, Versions, wayOf, waysOut, writeGraph, zone } from "./base";
+import { Canvas, copyText, type Doc, Editor, fingerprint, GraphJson, loadCatalog, NodePanel, NodeShelf, type NodeType, Outline, placed, type Preview, readCopy, readExecution, readGraph, removeFrom, TestPanel, tidy, typeOf, Versions, wayOf, waysOut, writeGraph, zone } from "./base";
 import { dropDraft, type Draft, openDraft, readDraft } from "./drafts";
 import { editorKeys } from "./keys";
-import { besides, pastePlace, readForeign } from "./pasting";
 import { Others } from "./presence";
-import { Problems } from "./problems";
-import { issuesOf, type TestMode, type TestState, useTest } from "./starttest";
+import { issuesOf, Problems } from "./problems";
+import type { TestMode, TestState } from "./starttest";
 import { Execute } from "../workflows/execute";
 import { whenIdle } from "../parts/later";
 
-export { copyText, namesOf, paste, readCopy, readGraph, removeFrom, tidy, writeGraph } from "./base";
+export { copyText, namesOf, readCopy, readGraph, removeFrom, tidy, writeGraph } from "./base";
 
 /** The smaller dialogs of the editor. */
 const more = () => import("./more");
 const openMore = (dialog: (parts: Awaited<ReturnType<typeof more>>, close: () => void) => VNode) => more().then((parts) => { openDialog((close) => dialog(parts, close)); }, tell);
+
+/** Pasting, and what was copied in n8n. */
+const pasting = () => import("./pasting");
+
+/** What starts tests. */
+const testing = () => import("./starttest");
+const loadTests = (editor: Editor, id: string, refresh: (s: TestState) => void) => testing().then((m) => m.tests(editor, id, refresh));
 
 /** The dialog that finds a type of node. */
 const palette = () => import("./palette");
@@ -76,7 +82,7 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: API.Work
   const mine = useMemo(() => openDraft(agentId.value, id), []);
   useDrafts(editor, workflow, mine);
   useSamples(editor, id);
-  useEffect(() => whenIdle(() => { for (const load of [palette, NodePanel.preload, TestPanel.preload, Versions.preload, GraphJson.preload]) load().catch(() => { /* it is loaded when it is shown */ }); }), []);
+  useEffect(() => whenIdle(() => { for (const load of [palette, pasting, testing, NodePanel.preload, TestPanel.preload, Versions.preload, GraphJson.preload]) load().catch(() => { /* it is loaded when it is shown */ }); }), []);
   useEffect(() => onChange("workflow", async (c) => { // another tab or person saved it
     if (c.id !== id || c.op !== "update" || (c.row && c.row.version === workflow.version && c.row.status === workflow.status)) return;
     if (!editor.dirty.value) await reload(false);
@@ -121,13 +127,15 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: API.Work
     editor.saved.value = fingerprint(doc);
     go(href(agentId.value, "workflows", made.id));
   };
-  const run = useTest(editor, id, setTest);
+  const tests = useRef<ReturnType<typeof loadTests>>(undefined);
+  useEffect(() => () => void tests.current?.then(({ stop }) => stop(), () => { /* none was started */ }), []);
+  const run = async (...asked: [TestMode, Record<string, unknown>, string?]) => (await (tests.current ??= loadTests(editor, id, setTest).catch((e) => { tests.current = undefined; throw e; }))).run(...asked);
   const payloadNow = () => editor.payload.value ?? {};
   const runTest = (mode: TestMode, nodeId?: string) => { setQuery({ tab: "test" }); return run(mode, payloadNow(), nodeId); };
 
   const actions = useMemo(() => {
     const add: CanvasActions["add"] = (to) => { openPalette(!to.after && !to.edge, (t) => { editor.add(t, to); }); };
-    const pick = (t: NodeType) => { const at = editor.one.value; editor.add(t, at && t.type !== "trigger" ? freeWay(editor, at.id) : {}); };
+    const pick = (t: NodeType) => { const at = editor.one.value ?? onlyEnd(editor); editor.add(t, at && t.type !== "trigger" ? freeWay(editor, at.id) : {}); };
     const remove = (ids: Set<string>) => {
       const edges = new Set(editor.selectedEdge.value ? [editor.selectedEdge.value] : []);
       if (!ids.size && !edges.size) return;
@@ -136,22 +144,19 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: API.Work
       editor.selectedEdge.value = "";
     };
     const view = () => root.current?.querySelector<HTMLElement>(".editor-view");
-    const insert = (part: Graph, place = besides(editor.doc.value, part)) => {
-      const { graph, ids } = paste(editor.doc.value, part, place.x, place.y);
+    const insert = async (text: string, mouse?: typeof pointer.current) => {
+      const { besides, paste, pastePlace, readForeign } = await pasting();
+      const part = readCopy(text) ?? await readForeign(text);
+      if (!part?.nodes.length && !part?.notes?.length) return;
+      const by = mouse ? pastePlace(editor.doc.value, part, flow.current, view(), mouse) : besides(editor.doc.value, part);
+      const { graph, ids } = paste(editor.doc.value, part, by.x, by.y);
       editor.set(graph);
       editor.select(ids);
     };
-    const pasteText = async (text: string) => {
-      const part = readCopy(text) ?? await readForeign(text);
-      if (part && (part.nodes.length || part.notes?.length)) insert(part, pastePlace(editor.doc.value, part, flow.current, view(), pointer.current));
-    };
-    const duplicate = (nodeId?: string) => {
-      const part = readCopy(copyText(editor.doc.value, nodeId ? new Set([nodeId]) : new Set(editor.selected.value)));
-      if (part && (part.nodes.length || part.notes?.length)) insert(part);
-    };
+    const duplicate = (nodeId?: string) => void insert(copyText(editor.doc.value, nodeId ? new Set([nodeId]) : new Set(editor.selected.value))).catch(tell);
     const open = (nodeId: string) => { editor.select([nodeId]); editor.focus.value = { field: "", at: Date.now() }; };
     return {
-      canvas: { add: may ? add : undefined, open, menu: (nodeId: string, at: MouseEvent) => { void more().then((m) => m.nodeMenu(editor, nodeId, at, { open, duplicate, remove, test: may && runTest }), tell); } }, add, remove, paste: pasteText, open, duplicate,
+      canvas: { add: may ? add : undefined, open, menu: (nodeId: string, at: MouseEvent) => { void more().then((m) => m.nodeMenu(editor, nodeId, at, { open, duplicate, remove, test: may && runTest }), tell); } }, add, remove, paste: (text: string) => insert(text, pointer.current), open, duplicate,
       copy: () => copyText(editor.doc.value, new Set(editor.selected.value)),
       note: () => {
         const box = view()?.getBoundingClientRect();
@@ -266,6 +271,13 @@ function freeWay(editor: Editor, id: string) {
   const ways = waysOut(node, type);
   const used = editor.doc.value.edges.filter((e) => e.source === id).map((e) => wayOf(e, node, type));
   return { after: id, way: ways.find((w) => !used.includes(w)) ?? ways[0] };
+}
+
+/** The node at which the graph ends, if it has one end. */
+function onlyEnd(editor: Editor) {
+  const { nodes, edges } = editor.doc.value;
+  const ends = nodes.filter((n) => !edges.some((e) => e.source === n.id && e.sourceHandle !== "error"));
+  return ends.length === 1 ? ends[0] : undefined;
 }
 
 /** The selected node stands in the address, and an address selects its node. */

@@ -144,22 +144,9 @@ export function readCopy(copied: string): (Graph & { name?: string; description?
   }
 }
 
-/** Adds nodes, edges and notes with fresh ids, moved by dx and dy; templates follow their nodes. */
-export function paste(graph: Graph, part: Graph, dx: number, dy: number): { graph: Graph; ids: string[] } {
-  const taken = new Set(graph.nodes.map((n) => n.id));
-  const takenEdges = new Set(graph.edges.map((e) => e.id));
-  const renamed = new Map<string, string>();
-  for (const n of part.nodes) renamed.set(n.id, taken.has(n.id) ? freshId(n.id.replace(/\d+$/, "") || n.type, taken) : (taken.add(n.id), n.id));
-  const nodes = part.nodes.map((n) => ({ ...n, id: renamed.get(n.id)!, data: renameIn(n.data, renamed), position: { x: (n.position?.x ?? 0) + dx, y: (n.position?.y ?? 0) + dy } }));
-  const edges = part.edges.filter((e) => renamed.has(e.source) && renamed.has(e.target))
-    .map((e) => ({ ...e, id: freshId("e", takenEdges), source: renamed.get(e.source)!, target: renamed.get(e.target)! }));
-  const takenNotes = new Set(graph.notes?.map((n) => n.id));
-  const notes = (part.notes ?? []).map((n) => ({ ...n, id: freshId("note", takenNotes), x: n.x + dx, y: n.y + dy }));
-  return { graph: { nodes: [...graph.nodes, ...nodes], edges: [...graph.edges, ...edges], notes: [...graph.notes ?? [], ...notes] }, ids: [...nodes.map((n) => n.id), ...notes.map((n) => noteNode(n.id))] };
-}
-
-function renameIn<T>(value: T, names: Map<string, string>): T;
-function renameIn(value: unknown, names: Map<string, string>): unknown {
+/** A value with the nodes that its templates name renamed. */
+export function renameIn<T>(value: T, names: Map<string, string>): T;
+export function renameIn(value: unknown, names: Map<string, string>): unknown {
   if (typeof value === "string") {
     return value.replace(/\{\{[^{}]*\}\}/g, (t) => t.replace(/\bnodes\.([A-Za-z0-9_-]+)/g, (m, id) => (names.has(id) ? `nodes.${names.get(id)}` : m)));
   }

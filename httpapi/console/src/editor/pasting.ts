@@ -1,13 +1,27 @@
-// Where pasted nodes stand, and nodes that were copied in n8n.
+// Pasting nodes: under which ids, where they stand, and those that were copied in n8n.
 import { agentId, path, post } from "../data";
 import { plural, tell } from "../ui";
 import type { Flow } from "./canvas";
-import { type Graph, nodeWidth, placed, readGraph, type Step } from "./base";
+import { freshId, type Graph, nodeWidth, noteNode, placed, readGraph, renameIn, type Step } from "./base";
 
 type Place = { x: number; y: number };
 
 const round = (n: number) => Math.round(n / 10) * 10;
 const spots = (part: Graph) => [...part.nodes.map((n) => n.position ?? { x: 0, y: 0 }), ...(part.notes ?? [])];
+
+/** Adds nodes, edges and notes with fresh ids, moved by dx and dy; templates follow their nodes. */
+export function paste(graph: Graph, part: Graph, dx: number, dy: number): { graph: Graph; ids: string[] } {
+  const taken = new Set(graph.nodes.map((n) => n.id));
+  const takenEdges = new Set(graph.edges.map((e) => e.id));
+  const renamed = new Map<string, string>();
+  for (const n of part.nodes) renamed.set(n.id, taken.has(n.id) ? freshId(n.id.replace(/\d+$/, "") || n.type, taken) : (taken.add(n.id), n.id));
+  const nodes = part.nodes.map((n) => ({ ...n, id: renamed.get(n.id)!, data: renameIn(n.data, renamed), position: { x: (n.position?.x ?? 0) + dx, y: (n.position?.y ?? 0) + dy } }));
+  const edges = part.edges.filter((e) => renamed.has(e.source) && renamed.has(e.target))
+    .map((e) => ({ ...e, id: freshId("e", takenEdges), source: renamed.get(e.source)!, target: renamed.get(e.target)! }));
+  const takenNotes = new Set(graph.notes?.map((n) => n.id));
+  const notes = (part.notes ?? []).map((n) => ({ ...n, id: freshId("note", takenNotes), x: n.x + dx, y: n.y + dy }));
+  return { graph: { nodes: [...graph.nodes, ...nodes], edges: [...graph.edges, ...edges], notes: [...graph.notes ?? [], ...notes] }, ids: [...nodes.map((n) => n.id), ...notes.map((n) => noteNode(n.id))] };
+}
 
 /** The way from where nodes were copied to a free place beside it. */
 export function besides(graph: Graph, part: Graph): Place {

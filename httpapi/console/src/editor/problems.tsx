@@ -1,6 +1,14 @@
 // What is wrong with the graph, each with a way to its field.
+import { ApiError } from "../data";
 import { Icon, Name } from "../ui";
 import { type Editor, type Issue, typeOf } from "./base";
+
+/** What the service found wrong with a graph. */
+export function issuesOf(error: unknown): Issue[] {
+  if (!(error instanceof ApiError)) return [];
+  const { errors, field, issue = error.message, node_id, edge_id } = error.details;
+  return errors ?? (field ? [{ node_id, edge_id, field, issue, severity: "error" }] : []);
+}
 
 /** Shows the node of a problem and focuses the field. */
 export function showIssue(editor: Editor, issue: Issue) {

@@ -1,21 +1,20 @@
 // Starts tests of the graph that is edited, and follows them.
-import { useEffect, useRef } from "preact/hooks";
-
 import { agentId, ApiError, asError, path, post } from "../data";
 import { plural } from "../ui";
 import { type Editor, type Execution, follow, isOver, type Issue, keyOf, marksOf, type NodeResult, onceAFrame, readExecution } from "./base";
+import { issuesOf } from "./problems";
 
 /** What is tested: the whole graph, what leads to a node, or one node. */
 export type TestMode = "all" | "to" | "node";
 export type TestState = { running: boolean; execution?: Partial<Execution>; results: NodeResult[]; error?: Error };
 
-/** Starts tests and keeps what the last one came to. */
-export function useTest(editor: Editor, workflow: string, refresh: (s: TestState) => void) {
-  const abort = useRef<AbortController | undefined>(undefined);
-  useEffect(() => () => abort.current?.abort(), []);
-  return async (mode: TestMode, input: Record<string, unknown>, nodeId?: string) => {
-    abort.current?.abort();
-    const mine = abort.current = new AbortController();
+/** Returns what starts tests and follows the last one, and what ends that. */
+export function tests(editor: Editor, workflow: string, refresh: (s: TestState) => void) {
+  let last: AbortController | undefined;
+  const stop = () => last?.abort();
+  const run = async (mode: TestMode, input: Record<string, unknown>, nodeId?: string) => {
+    stop();
+    const mine = last = new AbortController();
     const agent = agentId.value;
     const pins = Object.fromEntries(editor.doc.value.nodes.filter((n) => n.metadata?.pin !== undefined && !(mode === "node" && n.id === nodeId)).map((n) => [n.id, n.metadata!.pin]));
     const results = new Map<string, NodeResult>();
@@ -47,13 +46,7 @@ export function useTest(editor: Editor, workflow: string, refresh: (s: TestState
     show();
     refresh({ ...state, results: [...results.values()] });
   };
-}
-
-/** What the service found wrong with a graph. */
-export function issuesOf(error: unknown): Issue[] {
-  if (!(error instanceof ApiError)) return [];
-  const { errors, field, issue = error.message, node_id, edge_id } = error.details;
-  return errors ?? (field ? [{ node_id, edge_id, field, issue, severity: "error" }] : []);
+  return { run, stop };
 }
 
 /** Says of the first of some issues which node has it, by its name. */

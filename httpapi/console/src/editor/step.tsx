@@ -3,7 +3,7 @@ import { BaseEdge, type EdgeProps, type EdgeTypes, EdgeLabelRenderer, getBezierP
 import { useComputed } from "@preact/signals";
 import { createContext } from "preact";
 import { memo } from "preact/compat";
-import { useContext } from "preact/hooks";
+import { useContext, useState } from "preact/hooks";
 
 import { Icon, Name, span, type IconName } from "../ui";
 import { Editor, type Mark, onlyWay } from "./base";
@@ -35,11 +35,19 @@ function NodeMark({ mark }: { mark: Mark }) {
   );
 }
 
+/** The handle for failures. Few nodes use theirs, and each of the library's handles follows every change of the canvas: it is one only when it is needed. */
+function ErrorHandle({ node, used, near }: { node: string; used: boolean; near: boolean }) {
+  const look = used ? "handle-error used" : "handle-error";
+  if (used || near) return <Handle type="source" position={Position.Bottom} id="error" className={look} title="When it fails" />;
+  return <div class={`react-flow__handle react-flow__handle-bottom source ${look}`} data-nodeid={node} data-handleid="error" data-handlepos="bottom" />;
+}
+
 const StepNode = memo(function StepNode({ data, selected }: NodeProps<StepShape>) {
   const { editor, actions } = useContext(Shared);
   const { node, type, name } = data;
   const { ways, stale } = shownWays(data);
   const used = data.used.split("\n");
+  const [near, setNear] = useState(false);
   // Only a node whose own mark or issues change is drawn again.
   const mark = useComputed(() => editor.marks.value.get(node.id)).value;
   const issues = useComputed(() => editor.issuesOf.value.get(node.id)).value;
@@ -55,7 +63,7 @@ const StepNode = memo(function StepNode({ data, selected }: NodeProps<StepShape>
     </div>
   );
   return (
-    <div class={`node ${mark?.status ?? ""} ${selected ? "selected" : ""} ${issues ? (wrong ? "wrong" : "doubt") : ""} ${node.data?.disabled ? "disabled" : ""} ${node.metadata?.pin !== undefined ? "pinned" : ""} group-${(type?.group ?? "none").toLowerCase()}`}>
+    <div class={`node ${mark?.status ?? ""} ${selected ? "selected" : ""} ${issues ? (wrong ? "wrong" : "doubt") : ""} ${node.data?.disabled ? "disabled" : ""} ${node.metadata?.pin !== undefined ? "pinned" : ""} group-${(type?.group ?? "none").toLowerCase()}`} onPointerEnter={() => setNear(true)}>
       {node.type !== "trigger" && <Handle type="target" position={Position.Left} id="in" />}
       <div class="node-head">
         <span class="node-icon"><Icon name={type?.icon ?? "CircleHelp"} size={18} /></span>
@@ -66,7 +74,7 @@ const StepNode = memo(function StepNode({ data, selected }: NodeProps<StepShape>
       </div>
       {many && <div class="node-ways">{ways.map((w) => exit(w))}{stale.map((w) => exit(w, true))}</div>}
       {typeof node.metadata?.note === "string" && node.metadata.note && <div class="node-note"><bdi>{node.metadata.note}</bdi></div>}
-      <Handle type="source" position={Position.Bottom} id="error" className={used.includes("error") ? "handle-error used" : "handle-error"} title="When it fails" />
+      <ErrorHandle node={node.id} used={used.includes("error")} near={near || selected} />
       {mark && mark.status !== "skipped" && <NodeMark mark={mark} />}
     </div>
   );

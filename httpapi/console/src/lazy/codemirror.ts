@@ -1,6 +1,6 @@
 // CodeMirror in a shadow root: there its styles are constructed sheets, which
 // the policy of the page allows, and the styles of the page do not reach it.
-import type { Completion, CompletionContext } from "@codemirror/autocomplete";
+import type { Completion, CompletionContext, CompletionSource } from "@codemirror/autocomplete";
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { javascript } from "@codemirror/lang-javascript";
@@ -59,7 +59,7 @@ function base({ label, rows, placeholder, templates }: Options): Extension[] {
 /** The sources of completion where a text has templates: their values within {{ }}, and those of the language elsewhere. */
 function withTemplates(templates: CodeTemplates) {
   const values = (c: CompletionContext) => templates(c.state.doc.toString(), c.pos);
-  const ofLanguage = (n: number) => (c: CompletionContext) => (values(c) ? null : c.state.languageDataAt<(c: CompletionContext) => any>("autocomplete", c.pos)[n]?.(c) ?? null);
+  const ofLanguage = (n: number) => (c: CompletionContext) => (values(c) ? null : c.state.languageDataAt<CompletionSource>("autocomplete", c.pos)[n]?.(c) ?? null);
   const own = (c: CompletionContext) => {
     const found = values(c);
     if (!found?.list.length) return null;

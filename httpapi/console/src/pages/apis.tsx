@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { agentId, go, href, invalidate, mayEdit, path, post, put, remove, route, setQuery, useQuery, type API } from "../data";
-import { Badge, Button, confirm, Empty, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, plural, SearchField, Segments, tell, TextArea, TextField, When, type FormState, type MenuItem, type Values } from "../ui";
+import { Badge, Button, confirm, Empty, FormDialog, Icon, Load, Menu, Name, openDialog, Pager, plural, SearchField, Segments, tell, TextArea, TextField, When, type MenuItem } from "../ui";
 import { CredentialSelect } from "../parts/credentials";
 import { useFollow } from "../parts/follow";
 import { Operation, Operations } from "./apis/operations";
@@ -52,15 +52,16 @@ function List() {
 /** Imports an API from an address or a text. */
 function Import({ close }: { close: () => void }) {
   const [from, setFrom] = useState("url");
-  const run = async (v: Values) => {
+  const initial = { name: "", url: "", document: "", server: "", credential: "" };
+  const run = async (v: typeof initial) => {
     const made: API.API = await post(apisAt(), { name: v.name, ...(from === "url" ? { url: v.url.trim() } : { document: v.document }), ...(v.server && { server: v.server }), ...(v.credential && { credential: v.credential }) });
     invalidate(apisAt());
     tell(`${plural(made.operations, "operation")} imported`);
     go(to(made.id));
   };
   return (
-    <FormDialog title="Import API" close={close} action="Import" wide run={run} initial={{ name: "", url: "", document: "", server: "", credential: "" }}>
-      {(f: FormState) => (
+    <FormDialog title="Import API" close={close} action="Import" wide run={run} initial={initial}>
+      {(f) => (
         <>
           <TextField label="Name" autoFocus required placeholder="shop" hint="Workflows and tools refer to the API by this name." {...f.text("name")} />
           <Segments label="Description" value={from} onChange={setFrom} options={[["url", "From an address"], ["document", "Paste it"]]} />
@@ -128,7 +129,7 @@ function Actions({ a, changed }: { a: API.API; changed: () => Promise<void> }) {
 function Edit({ a, close, changed }: { a: API.API; close: () => void; changed: () => Promise<void> }) {
   return (
     <FormDialog title={`Edit ${a.name}`} close={close} action="Save" run={async (v) => { await put(apisAt(a.id), v); tell("Saved"); await refresh(changed); }} initial={{ name: a.name, server: a.server_url, credential: a.credential }}>
-      {(f: FormState) => <><TextField label="Name" autoFocus required {...f.text("name")} /><TextField label="Server" type="url" required list={a.servers.map((s) => s.url)} hint="Operation paths are appended to it." {...f.text("server")} /><CredentialSelect value={f.values.credential} onChange={(id) => f.set("credential", id)} error={f.issue("credential")} /></>}
+      {(f) => <><TextField label="Name" autoFocus required {...f.text("name")} /><TextField label="Server" type="url" required list={a.servers.map((s) => s.url)} hint="Operation paths are appended to it." {...f.text("server")} /><CredentialSelect value={f.values.credential} onChange={(id) => f.set("credential", id)} error={f.issue("credential")} /></>}
     </FormDialog>
   );
 }
@@ -136,7 +137,7 @@ function Edit({ a, close, changed }: { a: API.API; close: () => void; changed: (
 function Replace({ a, close, changed }: { a: API.API; close: () => void; changed: () => Promise<void> }) {
   return (
     <FormDialog title={`Replace description of ${a.name}`} close={close} action="Read it" wide run={(v) => update(a, v.url.trim() ? { url: v.url.trim() } : { document: v.document }, changed)} initial={{ url: a.url, document: "" }}>
-      {(f: FormState) => <><TextField label="Description address" type="url" {...f.text("url")} /><TextArea label="Or paste the description" code rows={8} hint="Leave the address empty." {...f.text("document")} /></>}
+      {(f) => <><TextField label="Description address" type="url" {...f.text("url")} /><TextArea label="Or paste the description" code rows={8} hint="Leave the address empty." {...f.text("document")} /></>}
     </FormDialog>
   );
 }

@@ -123,7 +123,7 @@ function grouped(messages: Message[]) {
       out.push({ question: m });
     }
     else if (m.role === "assistant") {
-      const earlier = byId.get(m.metadata?.retry_of);
+      const earlier = byId.get(m.metadata?.retry_of ?? 0);
       const answers = earlier ?? [];
       answers.push(m);
       byId.set(m.id, answers);

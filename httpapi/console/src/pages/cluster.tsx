@@ -2,7 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 
 import { ApiError, type API, href, path, post, route, setQuery, useQuery } from "../data";
-import { Badge, Button, confirm, Empty, FormDialog, Load, Name, openDialog, Pager, plural, SearchField, SelectField, span, Table, tell, When, type Values } from "../ui";
+import { Badge, Button, confirm, Empty, FormDialog, Load, Name, openDialog, Pager, plural, SearchField, SelectField, span, Table, tell, When } from "../ui";
 
 type Node = API.ClusterNode;
 
@@ -107,7 +107,7 @@ function Agents({ nodes, moved }: { nodes: Node[]; moved: () => Promise<void> })
 }
 
 function Move({ a, to, close, done }: { a: API.ClusterAgent; to: Node[]; close: () => void; done: () => Promise<void> }) {
-  const run = async (v: Values) => {
+  const run = async (v: { node: string }) => {
     await post(path("cluster", "agents", a.id, "move"), { node: v.node });
     tell(`${a.name} is with ${to.find((n) => n.id === v.node)?.name} now.`);
     void done();

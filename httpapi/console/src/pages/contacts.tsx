@@ -154,7 +154,7 @@ function NewContact({ known, close }: { known: string[]; close: () => void }) {
     go(href(agentId.value, "contacts", made.id));
   };
   return (
-    <FormDialog title="New contact" close={close} action="Add" initial={{ name: "", email: "", phone: "", tags: [], notes: "" }} run={run}>
+    <FormDialog title="New contact" close={close} action="Add" initial={{ name: "", email: "", phone: "", tags: [] as string[], notes: "" }} run={run}>
       {(f) => (
         <>
           <TextField label="Name" required autoFocus {...f.text("name")} />

@@ -61,7 +61,7 @@ const fieldOf: Record<string, FormField["type"]> = { text: "text", number: "numb
 function NewForm({ close }: { close: () => void }) {
   const tables = useQuery<{ tables: DataTable[] }>(tablesAt(), { limit: 200 });
   const list = tables.data.value?.tables ?? [];
-  const run = async ({ title, table, open }: Values) => {
+  const run = async ({ title, table, open }: { title: string; table: string; open: boolean }) => {
     const chosen = list.find((t) => t.name === table);
     const fields: FormField[] = chosen ? chosen.columns.filter((c) => c.type !== "json").map((c) => ({ name: c.name, label: c.name.replaceAll("_", " ").replace(/^./, (x) => x.toUpperCase()), type: /^e?_?mail$/i.test(c.name) ? "email" : fieldOf[c.type], ...(c.required && { required: true }), ...(c.options && { options: c.options }) }))
       : [{ name: "email", label: "Your e-mail", type: "email", required: true }, { name: "message", label: "Message", type: "long_text", required: true }];

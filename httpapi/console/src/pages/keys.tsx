@@ -1,6 +1,6 @@
 // API keys: by which programs, and this console, use the server.
 import { get, key, loadSession, path, post, remove, session, setQuery, route, strangersText, useQuery, type API } from "../data";
-import { Badge, Button, confirm, Empty, FormDialog, Load, Name, openDialog, Pager, SelectField, showOnce, Switch, Table, TextField, When, type Values } from "../ui";
+import { Badge, Button, confirm, Empty, FormDialog, Load, Name, openDialog, Pager, SelectField, showOnce, Switch, Table, TextField, When } from "../ui";
 
 const roles: [string, string][] = [["viewer", "Viewer: read-only"], ["admin", "Admin: can change everything"], ["owner", "Owner: can also manage roles and delete it"]];
 
@@ -50,7 +50,8 @@ export default function Keys() {
 const Agents = ({ ids }: { ids: string[] }) => <Name>{ids.map((id) => session.value!.agents.find((a) => a.id === id)?.name ?? id).join(", ")}</Name>;
 
 function NewKey({ close, first, strangers, agents, done }: { close: () => void; first: boolean; strangers: string; agents: API.Agent[]; done: () => Promise<void> }) {
-  const run = async (v: Values) => {
+  const initial = { name: first ? "console" : "", role: first ? "owner" : "viewer", agents: "*", expires_at: "", sure: !first };
+  const run = async (v: typeof initial) => {
     const made = await post("keys", { name: v.name, role: v.role, agents: [v.agents], expires_at: v.expires_at ? new Date(v.expires_at).toISOString() : undefined });
     if (first) key.set(made.key); // else this tab would be shut out
     void showOnce("The key", `It's shown only once. Store it with your other secrets.${first ? " This tab uses it until the tab is closed." : ""}`, made.key)
@@ -58,7 +59,7 @@ function NewKey({ close, first, strangers, agents, done }: { close: () => void; 
   };
   return (
     <FormDialog title={first ? "Create the first key" : "New key"} close={close} action={first ? "Close the server and create the key" : "Create key"} run={run}
-      initial={{ name: first ? "console" : "", role: first ? "owner" : "viewer", agents: "*", expires_at: "", sure: !first }} ready={(v) => v.sure}>
+      initial={initial} ready={(v) => v.sure}>
       {(f) => (
         <>
           {first ? <div class="card warn stack"><p>{closing}</p><p>{strangers}</p></div> : <p class="muted">{strangers}</p>}

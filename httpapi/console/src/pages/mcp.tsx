@@ -2,8 +2,8 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { agent, agentId, ApiError, go, href, listHref, invalidate, mayEdit, path, post, put, remove, route, session, setQuery, useQuery, type API, type Result } from "../data";
-import { Badge, Button, confirm, CopyField, Empty, ErrorCard, FormDialog, Icon, LinkButton, Load, Menu, Name, openDialog, Pager, plural, SelectField, Skeleton, tell, TextField, When, type FormState, type MenuItem, type Values } from "../ui";
-import { authOf, credentialOf, credentialTitle, CredentialFields, CredentialSelect } from "../parts/credentials";
+import { Badge, Button, confirm, CopyField, Empty, ErrorCard, FormDialog, Icon, LinkButton, Load, Menu, Name, openDialog, Pager, plural, SelectField, Skeleton, tell, TextField, When, type MenuItem } from "../ui";
+import { authOf, credentialOf, credentialTitle, CredentialFields, CredentialSelect, type AuthValues } from "../parts/credentials";
 import { connectServer } from "../parts/connect";
 import { useFollow } from "../parts/follow";
 import { TryTool } from "../parts/try";
@@ -60,7 +60,8 @@ function List() {
 function Edit({ now, commands, close, done }: { now?: API.MCPServer; commands: string[]; close: () => void; done: (s: API.MCPServer) => unknown }) {
   const login = now?.auth_type === "login";
   const [replace, setReplace] = useState(!now || now.auth_type === "none" || Boolean(now.credential) && !login);
-  const save = async (v: Values) => {
+  const initial: { name: string; url: string; command: string } & AuthValues = { name: now?.name ?? "", url: now?.url ?? "", command: now?.command ?? "", "auth.type": now?.credential && !login && !now.command ? "stored" : now?.auth_type ?? "none", "auth.credential": login ? "" : now?.credential ?? "" };
+  const save = async (v: typeof initial) => {
     const body = v.command ? { name: v.name, url: "", command: v.command, auth: { type: "none" }, credential: v["auth.credential"] ?? "" }
       : { name: v.name, url: v.url, command: "", ...(replace && { auth: authOf(v), credential: credentialOf(v) }) };
     const s = await (now ? put(mcpAt(now.id), body) : post(mcpAt(), body)).catch((error) => {
@@ -72,8 +73,8 @@ function Edit({ now, commands, close, done }: { now?: API.MCPServer; commands: s
     await done(s);
   };
   return (
-    <FormDialog title={now ? `Edit ${now.name}` : "Add MCP server"} close={close} action={now ? "Save" : "Add"} run={save} initial={{ name: now?.name ?? "", url: now?.url ?? "", command: now?.command ?? "", "auth.type": now?.credential && !login && !now.command ? "stored" : now?.auth_type ?? "none", "auth.credential": login ? "" : now?.credential ?? "" }}>
-      {(f: FormState) => (
+    <FormDialog title={now ? `Edit ${now.name}` : "Add MCP server"} close={close} action={now ? "Save" : "Add"} run={save} initial={initial}>
+      {(f) => (
         <>
           <TextField label="Name" autoFocus required placeholder="Tickets" {...f.text("name")} />
           {(commands.length > 0 || now?.command) && <SelectField label="Kind" options={[["", "Server address"], ...[...new Set([...commands, ...(now?.command ? [now.command] : [])])].map((c) => [c, `Program: ${c}`] as [string, string])]} {...f.choice("command")} />}

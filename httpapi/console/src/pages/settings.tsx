@@ -40,10 +40,10 @@ function Model() {
 type FormProps = { s: API.Settings; done: () => Promise<void> };
 
 /** Saves what a form changed and shows what the service finds wrong at its field. */
-async function save(form: ReturnType<typeof useForm>, now: API.Settings, names: readonly string[], done: () => Promise<void>) {
-  const s = now as Record<string, unknown>;
+async function save(form: Pick<ReturnType<typeof useForm>, "setIssues"> & { values: object }, now: API.Settings, names: readonly string[], done: () => Promise<void>) {
+  const s: Record<string, unknown> = now, values = form.values as Record<string, unknown>;
   const change: Record<string, unknown> = {};
-  for (const name of names) if (form.values[name] !== undefined && form.values[name] !== (s[name] ?? "")) change[name] = form.values[name] === "" && (typeof s[name] === "number" || name.endsWith("_prefix")) ? null : form.values[name];
+  for (const name of names) if (values[name] !== undefined && values[name] !== (s[name] ?? "")) change[name] = values[name] === "" && (typeof s[name] === "number" || name.endsWith("_prefix")) ? null : values[name];
   form.setIssues({});
   try {
     await put(at("settings"), change);
@@ -92,8 +92,8 @@ function ModelForm({ s, done }: FormProps) {
   };
   const submit = async () => {
     if (lacksModel()) return;
-    if (form.values.key && chosen?.key) form.values[chosen.key] = form.values.key;
-    await save(form, s, ["llm_provider", "llm_model", "llm_base_url", ...(form.values.key && chosen?.key ? [chosen.key] : [])], done).catch(() => {});
+    const key = form.values.key && chosen?.key ? { [chosen.key]: form.values.key } : {};
+    await save({ setIssues: form.setIssues, values: { ...form.values, ...key } }, s, ["llm_provider", "llm_model", "llm_base_url", ...Object.keys(key)], done).catch(() => {});
   };
   return (
     <form class="card stack settings-form" onSubmit={(e) => { e.preventDefault(); void submit(); }}>
@@ -143,7 +143,7 @@ function EmbeddingForm({ s, done }: FormProps) {
   if (embedders.length || provider === "file") kinds.splice(1, 0, ["file", "A model installed on this server"]);
   if (provider === "file" && s.embedding_model && s.embedding_provider === "file" && installed.data.value && !embedders.some(([name]) => name === s.embedding_model)) embedders.unshift([s.embedding_model, `${s.embedding_model} (no longer installed)`]);
   const choose = (to: string) => {
-    form.set("embedding_provider", to);
+    form.set("embedding_provider", to as API.Settings["embedding_provider"]);
     if (to === "file" && !embedders.some(([name]) => name === form.values.embedding_model)) form.set("embedding_model", embedders[0]?.[0] ?? "");
     if (to === "openai-compatible" && provider === "file") form.set("embedding_model", "");
   };

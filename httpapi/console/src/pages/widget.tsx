@@ -5,7 +5,7 @@ import { go, href, mayEdit, onChange, path, remove, route, session, useQuery, ty
 import { Badge, Button, confirm, CopyButton, Empty, Icon, LinkButton, Load, Segments, Table, tell, When, type Values } from "../ui";
 import { style } from "../parts/styles";
 import { View, type Said, type State } from "../widget/view";
-import { usual, WidgetForm } from "./widget/form";
+import { usual, WidgetForm, type WidgetValues } from "./widget/form";
 import "../css/widget.css";
 
 export const styles = style("./widget.css");
@@ -119,10 +119,10 @@ const scenes: Record<string, { state: State; messages: Said[] }> = {
 };
 
 /** The widget as visitors see it; nothing in it can be used. */
-function Preview({ look }: { look: Values }) {
+function Preview({ look }: { look: Partial<WidgetValues> }) {
   const [scene, setScene] = useState("answer");
   const of = (name: keyof typeof usual) => look[name] || usual[name];
-  const color = /^#[0-9a-f]{6}$/i.test(look.color) ? look.color : usual.color;
+  const color = /^#[0-9a-f]{6}$/i.test(look.color ?? "") ? look.color! : usual.color;
   return (
     <section class="widget-preview" aria-label="Preview">
       <Segments label="Preview" value={scene} onChange={setScene} options={[["answer", "Answer"], ["person", "Person"], ["away", "Away"]]} />

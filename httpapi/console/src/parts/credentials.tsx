@@ -1,6 +1,6 @@
 // How a call shows who it is: credentials of tools and MCP servers.
 import { agentId, href, path, session, useQuery } from "../data";
-import { CopyField, SecretField, SelectField, TextField, type FormState, type Values } from "../ui";
+import { CopyField, SecretField, SelectField, TextField, type FormState } from "../ui";
 
 type AuthField = { name: string; label: string; secret?: boolean; hint?: string };
 
@@ -13,6 +13,9 @@ const kinds: Record<string, { title: string; fields: AuthField[] }> = {
   login: { title: "A person signs in", fields: [{ name: "client_id", label: "Client id" }, { name: "client_secret", label: "Client secret", secret: true }, { name: "scope", label: "Scopes", hint: "Empty: those the server asks for." }] },
   oauth2: { title: "OAuth 2 (client credentials)", fields: [{ name: "client_id", label: "Client id" }, { name: "client_secret", label: "Client secret", secret: true }, { name: "token_url", label: "Token address", hint: "Empty: from the server's metadata." }, { name: "scope", label: "Scopes" }] },
 };
+
+/** The fields of credentials in a form: auth.type, auth.token and so on; auth.token.stored says that one is stored. */
+export type AuthValues = { [field: `auth.${string}`]: string };
 
 const masked = (v: unknown) => typeof v === "string" && /^\*+$/.test(v);
 
@@ -29,13 +32,13 @@ export function CredentialSelect({ label = "Credential", env = false, value, onC
   return <SelectField label={label} options={options} value={named?.id ?? value} onChange={onChange} error={error} disabled={disabled} hint={<a href={href(agentId.value, "credentials")} target="_blank">Manage credentials</a>} />;
 }
 
-/** The fields of credentials; values of the form are auth.type, auth.token and so on. */
-export function CredentialFields({ form: f, kinds: which, disabled }: { form: FormState; kinds: string[]; disabled?: boolean }) {
+/** The fields of credentials. */
+export function CredentialFields({ form: f, kinds: which, disabled }: { form: FormState<AuthValues>; kinds: string[]; disabled?: boolean }) {
   const type = f.values["auth.type"] || "none";
   const fields = kinds[type].fields.map(({ name, label, secret, hint }) => {
-    const at = `auth.${name}`;
+    const at = `auth.${name}` as const;
     const common = { label, hint, disabled, value: f.values[at] ?? "", error: f.issue(at) ?? f.issue(`config.${at}`), onInput: (v: string) => f.set(at, v) };
-    return secret ? <SecretField key={at} {...common} stored={f.values[`${at}.stored`]} /> : <TextField key={at} {...common} />;
+    return secret ? <SecretField key={at} {...common} stored={Boolean(f.values[`${at}.stored`])} /> : <TextField key={at} {...common} />;
   });
   return (
     <>
@@ -53,7 +56,7 @@ export function CredentialFields({ form: f, kinds: which, disabled }: { form: Fo
 }
 
 /** The credentials of a form, as the API takes them; secrets that were not typed stay masked when they are stored. */
-export function authOf(values: Values): Record<string, string> {
+export function authOf(values: AuthValues): Record<string, string> {
   const type = values["auth.type"] === "stored" ? "none" : values["auth.type"] || "none";
   const auth: Record<string, string> = { type };
   for (const { name, secret } of kinds[type].fields) {
@@ -64,16 +67,16 @@ export function authOf(values: Values): Record<string, string> {
 }
 
 /** The id of the stored credential that a form chooses, or "". */
-export const credentialOf = (values: Values): string => (values["auth.type"] === "stored" ? values["auth.credential"] ?? "" : "");
+export const credentialOf = (values: AuthValues): string => (values["auth.type"] === "stored" ? values["auth.credential"] ?? "" : "");
 
 /** The values of a form for credentials whose secrets are masked, or for a stored one. */
-export function authValues(auth?: Values | null, credential?: string): Values {
+export function authValues(auth?: Record<string, string> | null, credential?: string): AuthValues {
   if (credential) return { "auth.type": "stored", "auth.credential": credential };
-  const values: Values = { "auth.type": auth?.type ?? "none" };
+  const values: AuthValues = { "auth.type": auth?.type ?? "none" };
   for (const [name, value] of Object.entries(auth ?? {})) {
     if (name === "type") continue;
     values[`auth.${name}`] = masked(value) ? "" : value;
-    if (masked(value)) values[`auth.${name}.stored`] = true;
+    if (masked(value)) values[`auth.${name}.stored`] = "yes";
   }
   return values;
 }

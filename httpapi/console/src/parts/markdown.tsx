@@ -1,10 +1,9 @@
 // Markdown as elements. Raw HTML stays text, images become links, and links
 // lead to http(s) and mailto only, so no text can become markup.
-import { lexer } from "marked";
+import { lexer, type MarkedToken, type Token, type Tokens } from "marked";
 import type { ComponentChildren, ComponentType } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 
-type Token = any;
 export type InlineText = (text: string) => ComponentChildren;
 type CodeType = ComponentType<{ text: string }>;
 
@@ -17,7 +16,8 @@ function Link({ href, children }: { href: string; children: ComponentChildren })
 const decode = (text: string) => text.replace(/&(amp|lt|gt|quot|#39);/g, (_, name) => ({ amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" })[name as "amp"]!);
 
 function inline(tokens: Token[] | undefined, text: InlineText): ComponentChildren {
-  return tokens?.map((t) => {
+  return tokens?.map((token) => {
+    const t = token as MarkedToken; // there are no others without extensions
     switch (t.type) {
       case "strong": return <strong>{inline(t.tokens, text)}</strong>;
       case "em": return <em>{inline(t.tokens, text)}</em>;
@@ -27,13 +27,14 @@ function inline(tokens: Token[] | undefined, text: InlineText): ComponentChildre
       case "link": return <Link href={t.href}>{inline(t.tokens, text)}</Link>;
       case "image": return <Link href={t.href}>{t.text || t.href}</Link>;
       case "escape": return t.text;
-      case "text": return t.tokens ? inline(t.tokens, text) : text(decode(t.text));
+      case "text": return "tokens" in t && t.tokens ? inline(t.tokens, text) : text(decode(t.text));
       default: return t.raw;
     }
   });
 }
 
-function block(t: Token, text: InlineText, Code?: CodeType): ComponentChildren {
+function block(token: Token, text: InlineText, Code?: CodeType): ComponentChildren {
+  const t = token as MarkedToken;
   switch (t.type) {
     case "space": case "def": return null;
     case "heading": {
@@ -41,18 +42,18 @@ function block(t: Token, text: InlineText, Code?: CodeType): ComponentChildren {
       return <Tag>{inline(t.tokens, text)}</Tag>;
     }
     case "paragraph": return <p>{inline(t.tokens, text)}</p>;
-    case "text": return <p>{t.tokens ? inline(t.tokens, text) : text(decode(t.text))}</p>;
+    case "text": return <p>{"tokens" in t && t.tokens ? inline(t.tokens, text) : text(decode(t.text))}</p>;
     case "code": return Code ? <Code text={t.text} /> : <pre><code>{t.text}</code></pre>;
     case "hr": return <hr />;
-    case "blockquote": return <blockquote>{t.tokens.map((x: Token) => block(x, text, Code))}</blockquote>;
+    case "blockquote": return <blockquote>{t.tokens.map((x) => block(x, text, Code))}</blockquote>;
     case "list": {
       const Tag = (t.ordered ? "ol" : "ul") as "ol";
-      return <Tag start={t.ordered && t.start !== 1 ? t.start : undefined}>{t.items.map((item: Token) => <li>{item.tokens.map((x: Token) => (x.type === "text" ? inline(x.tokens ?? [x], text) : block(x, text, Code)))}</li>)}</Tag>;
+      return <Tag start={t.ordered && t.start !== 1 ? Number(t.start) : undefined}>{t.items.map((item) => <li>{item.tokens.map((x) => (x.type === "text" ? inline((x as Tokens.Text).tokens ?? [x], text) : block(x, text, Code)))}</li>)}</Tag>;
     }
     case "table": return (
       <div class="table-frame"><table class="table plain-table">
-        <thead><tr>{t.header.map((c: Token) => <th>{inline(c.tokens, text)}</th>)}</tr></thead>
-        <tbody>{t.rows.map((row: Token[]) => <tr>{row.map((c) => <td>{inline(c.tokens, text)}</td>)}</tr>)}</tbody>
+        <thead><tr>{t.header.map((c) => <th>{inline(c.tokens, text)}</th>)}</tr></thead>
+        <tbody>{t.rows.map((row) => <tr>{row.map((c) => <td>{inline(c.tokens, text)}</td>)}</tr>)}</tbody>
       </table></div>
     );
     default: return <p>{t.raw}</p>;
@@ -63,7 +64,7 @@ function block(t: Token, text: InlineText, Code?: CodeType): ComponentChildren {
  * inlineText may replace parts of the plain text, such as citations; Code shows blocks of code. */
 export function Markdown({ text, inlineText = (t) => t, Code }: { text: string; inlineText?: InlineText; Code?: CodeType }) {
   const kept = useRef(new Map<string, ComponentChildren>());
-  const tokens = useMemo(() => lexer(text, { gfm: true }) as Token[], [text]);
+  const tokens = useMemo(() => [...lexer(text, { gfm: true })], [text]);
   const made = new Map<string, ComponentChildren>();
   const blocks = tokens.map((t, i) => {
     const key = `${i}:${t.raw}`;

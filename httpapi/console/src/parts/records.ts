@@ -1,13 +1,18 @@
-import type { Values } from "../ui";
 // The records that an event is about: what they are called, and where they are.
 import { agentId, href } from "../data";
 
-type Data = Values;
+type Thing = { id?: string; name?: string; title?: string };
+type Failed = Thing & { error?: { message?: string } | null };
+/** What an event says of the records that it is about. */
+export type EventData = {
+  message?: { content?: string }; conversation?: Thing & { status?: string; gateway_id?: string }; contact?: Thing; execution?: Failed; workflow?: Thing; source?: Failed; takeover?: { reason?: string }; schedule?: Thing; task?: Thing;
+  session?: Thing; gateway?: Thing & { last_error?: string }; table?: string; row?: Thing; agent?: Thing;
+};
 
 /** One line about an event. */
-export function aboutRecord({ type, data }: { type: string; data: Data }): string {
+export function aboutRecord({ type, data }: { type: string; data?: EventData | null }): string {
   const d = data ?? {};
-  const name = (r?: Values) => r?.name ?? r?.title ?? r?.id ?? "";
+  const name = (r?: Thing) => r?.name ?? r?.title ?? r?.id ?? "";
   if (d.message) return [name(d.contact), d.message.content].filter(Boolean).join(": ");
   if (d.execution) return [name(d.workflow), d.execution.error?.message].filter(Boolean).join(": ");
   if (d.source) return [name(d.source), d.source.error?.message].filter(Boolean).join(": ");
@@ -23,10 +28,10 @@ export function aboutRecord({ type, data }: { type: string; data: Data }): strin
 }
 
 /** The pages of the records of an event. */
-export function recordLinks({ data }: { data: Data }): [title: string, to: string][] {
+export function recordLinks({ data }: { data?: EventData | null }): [title: string, to: string][] {
   const d = data ?? {};
   const id = agentId.value;
-  const found: [any, string, string[]][] = [
+  const found: [Thing | undefined, string, (string | undefined)[]][] = [
     [d.conversation, "Conversation", d.gateway || d.conversation?.gateway_id ? ["inbox", d.conversation?.id] : ["chat", d.conversation?.id]],
     [d.contact, "Contact", ["contacts", d.contact?.id]],
     [d.execution, "Execution", ["workflows", "executions", d.execution?.id]],
@@ -35,8 +40,8 @@ export function recordLinks({ data }: { data: Data }): [title: string, to: strin
     [d.schedule, "Schedule", ["schedules", d.schedule?.id]],
     [d.task, "Calendar", ["calendar"]],
     [d.session, "Browser session", ["browser", d.session?.id]],
-    [d.table && { id: d.table }, "Table", ["tables", d.table]],
+    [d.table ? { id: d.table } : undefined, "Table", ["tables", d.table]],
     [d.gateway, "Channel", ["channels", d.gateway?.id]],
   ];
-  return found.filter(([r]) => r?.id).map(([, title, to]) => [title, href(id, ...to)]);
+  return found.filter(([r]) => r?.id).map(([, title, to]) => [title, href(id, ...to.map((part) => part ?? ""))]);
 }

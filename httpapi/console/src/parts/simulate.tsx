@@ -1,6 +1,6 @@
 // A message as if somebody had sent it over a channel.
 import { go, href, path, post, useQuery } from "../data";
-import { Dialog, FormDialog, Load, platformName, SelectField, TextArea, TextField, type Values } from "../ui";
+import { Dialog, FormDialog, Load, platformName, SelectField, TextArea, TextField } from "../ui";
 
 /** Takes in a message as if somebody had sent it over a channel: the one that is named, or the first active one. */
 export function Simulate({ id, close, gateway }: { id: string; close: () => void; gateway?: string }) {
@@ -12,12 +12,13 @@ export function Simulate({ id, close, gateway }: { id: string; close: () => void
     </Dialog>
   );
   const chosen = active.some((g) => g.id === gateway) ? gateway : active[0].id;
-  const send = async (v: Values) => {
+  const initial = { gateway: chosen!, from: "", name: "", text: "" };
+  const send = async (v: typeof initial) => {
     const m = await post(path("agents", id, "gateways", v.gateway, "simulate"), { from: v.from, name: v.name, text: v.text });
     go(href(id, "inbox", m.conversation_id));
   };
   return (
-    <FormDialog title="Simulate a message" close={close} action="Send" initial={{ gateway: chosen, from: "", name: "", text: "" }} ready={(v) => Boolean(v.from.trim() && v.text.trim())} run={send}>
+    <FormDialog title="Simulate a message" close={close} action="Send" initial={initial} ready={(v) => Boolean(v.from.trim() && v.text.trim())} run={send}>
       {(f) => <>
         <p class="muted">Treated like a real message: workflows start, and replies are really sent to this person.</p>
         <SelectField label="Channel" options={active.map((g): [string, string] => [g.id, `${platformName(g.type)}: ${g.name}`])} {...f.choice("gateway")} />

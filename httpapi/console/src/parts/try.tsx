@@ -2,14 +2,14 @@
 import { useState } from "preact/hooks";
 
 import { type API, ApiError } from "../data";
-import { Button, Icon, JsonTree, span, tell, type Values } from "../ui";
+import { Button, Icon, JsonTree, span, tell } from "../ui";
 import { ArgumentsForm, defaultsOf, type Schema } from "./arguments";
 
 type Outcome = API.ToolOutcome;
 
 /** A form for a tool's arguments, and the outcome of a call with them. */
 export function TryTool({ schema, run, reason }: { schema?: Schema; run: (args: Record<string, unknown>) => Promise<Outcome>; reason?: string }) {
-  const [value, setValue] = useState<Values>(() => defaultsOf(schema));
+  const [value, setValue] = useState<Record<string, unknown>>(() => defaultsOf(schema));
   const [outcome, setOutcome] = useState<Outcome>();
   const [issue, setIssue] = useState("");
   const [busy, setBusy] = useState(false);
@@ -31,7 +31,7 @@ export function TryTool({ schema, run, reason }: { schema?: Schema; run: (args: 
           <>
             <p class={outcome.success ? "row test-good" : "row issue"}><Icon name={outcome.success ? "CircleCheck" : "CircleAlert"} /> {outcome.success ? "Answered" : "Failed"} in {span(outcome.duration_ms)}</p>
             {outcome.error && <div class="card bad"><p><bdi>{outcome.error.message}</bdi></p><p class="small muted">{outcome.error.code}</p></div>}
-            {outcome.success && <div class="card"><Result value={outcome.result as Values} /></div>}
+            {outcome.success && <div class="card"><Result value={outcome.result} /></div>}
           </>
         )}
       </div>
@@ -40,8 +40,9 @@ export function TryTool({ schema, run, reason }: { schema?: Schema; run: (args: 
 }
 
 /** A result: text as text, the text of an MCP answer as text, anything else as a tree. */
-function Result({ value }: { value: Values }) {
+function Result({ value }: { value: unknown }) {
   if (typeof value === "string") return <pre><bdi>{value}</bdi></pre>;
-  const texts = Array.isArray(value?.content) && value.content.every((c: Values) => c?.type === "text") ? value.content.map((c: Values) => c.text).join("\n") : undefined;
+  const content = (value as { content?: unknown } | null | undefined)?.content;
+  const texts = Array.isArray(content) && content.every((c: { type?: string } | null) => c?.type === "text") ? content.map((c: { text?: string }) => c.text).join("\n") : undefined;
   return texts !== undefined ? <pre><bdi>{texts}</bdi></pre> : value === undefined ? <span class="muted">Nothing</span> : <JsonTree value={value} />;
 }

@@ -7,20 +7,25 @@ import { Button } from "./button";
 import { tell } from "./feedback";
 import { Dialog } from "./overlay";
 
-/** The values of a form by the names of its fields; what a field holds is its own affair. */
-export type Values = Record<string, any>;
+/** Values by the names of fields that only the page that shows them knows. */
+export type Values = Record<string, unknown>;
 
-export type FormState = {
-  values: Values;
+export type FormState<V extends object> = {
+  values: V;
   /** The value of a field and what sets it, with its issue, to be spread into the field. */
-  text: (name: string) => { value: string; onInput: (v: string) => void; error?: string };
-  choice: (name: string) => { value: string; onChange: (v: string) => void; error?: string };
-  set: (name: string, value: unknown) => void;
-  issue: (name: string) => string | undefined;
+  text(name: keyof V & string): { value: string; onInput: (v: string) => void; error?: string };
+  choice(name: keyof V & string): { value: string; onChange: (v: string) => void; error?: string };
+  set<K extends keyof V & string>(name: K, value: V[K]): void;
+  issue(name: string): string | undefined;
 };
 
+/** What setting a text field needs of a form, where a page adds to it. */
+export type TextOf<V extends object> = (name: keyof V & string) => { value: string; onInput: (v: string) => void; error?: string; disabled?: boolean };
+
+const asText = (v: unknown) => (v === undefined || v === null ? "" : String(v));
+
 /** Holds the values of a form and the issues that the service found in them. */
-export function useForm(initial: Values): FormState & { setIssues: (i: Record<string, string>) => void; issues: Record<string, string> } {
+export function useForm<V extends object>(initial: V): FormState<V> & { setIssues: (i: Record<string, string>) => void; issues: Record<string, string> } {
   const [values, setValues] = useState(initial);
   const [issues, setIssues] = useState<Record<string, string>>({});
   const set = (name: string, value: unknown) => { // what was said of it is no longer so
@@ -30,17 +35,17 @@ export function useForm(initial: Values): FormState & { setIssues: (i: Record<st
   const issue = (name: string) => issues[name] ?? issues[name.split(".").at(-1)!];
   return {
     values, set, issues, setIssues, issue,
-    text: (name) => ({ value: values[name] ?? "", onInput: (v) => set(name, v), error: issue(name) }),
-    choice: (name) => ({ value: values[name] ?? "", onChange: (v) => set(name, v), error: issue(name) }),
+    text: (name) => ({ value: asText(values[name]), onInput: (v) => set(name, v), error: issue(name) }),
+    choice: (name) => ({ value: asText(values[name]), onChange: (v) => set(name, v), error: issue(name) }),
   };
 }
 
 /** A dialog that sends a form. What run throws about fields is shown at them, anything else below. */
-export function FormDialog({ title, close, action, initial, run, children, wide, ready }: {
-  title: string; close: () => void; action: string; initial: Values; wide?: boolean;
+export function FormDialog<V extends object>({ title, close, action, initial, run, children, wide, ready }: {
+  title: string; close: () => void; action: string; initial: V; wide?: boolean;
   /** Reports whether the form may be sent. */
-  ready?: (values: Values) => boolean;
-  run: (values: Values) => Promise<unknown>; children: (form: FormState) => ComponentChildren;
+  ready?: (values: V) => boolean;
+  run: (values: V) => Promise<unknown>; children: (form: FormState<V>) => ComponentChildren;
 }) {
   const form = useForm(initial);
   const [busy, setBusy] = useState(false);

@@ -98,7 +98,7 @@ export function View({ look, state, messages, partial, trouble, Markdown, draft,
   };
   const leaveEmail = async () => {
     if (!mailIsGood()) return;
-    try { await giveEmail(email.trim()); area.current?.focus(); } catch (error: any) { setEmailIssue(error.message); }
+    try { await giveEmail(email.trim()); area.current?.focus(); } catch (error) { setEmailIssue(error instanceof Error ? error.message : String(error)); }
   };
   const mailField = <>
     <label for={emailId}>{words.email}</label>

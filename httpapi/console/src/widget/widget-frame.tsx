@@ -4,7 +4,7 @@ import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { View, type Look, type MarkdownType, type Said, type State } from "./view";
-import { follow, getFile, keep, post, postForm, WireError } from "./wire";
+import { follow, getFile, type Heard, keep, post, postForm, WireError } from "./wire";
 import "./view.css";
 import { language, words } from "./words";
 
@@ -15,7 +15,8 @@ document.documentElement.classList.add("sw-page");
 /** The page that holds the frame, from its first message on. */
 let page = "";
 let user: { user?: string; userHash?: string } = {};
-let ticketCame: ((t: any) => void) | undefined;
+type Ticket = { ticket?: string; failed?: number };
+let ticketCame: ((t: Ticket) => void) | undefined;
 const heard = new Set<(kind: string) => void>();
 
 addEventListener("message", (e) => {
@@ -35,7 +36,7 @@ const tellPage = (kind: string, more = {}) => { if (page) parent.postMessage({ s
 /** Gets a token for the conversation, by a ticket of the page. */
 async function enter() {
   if (keep.get("token")) return;
-  const given = await new Promise<any>((resolve) => { ticketCame = resolve; tellPage("ticket?"); setTimeout(() => resolve({ failed: 0 }), 20_000); });
+  const given = await new Promise<Ticket>((resolve) => { ticketCame = resolve; tellPage("ticket?"); setTimeout(() => resolve({ failed: 0 }), 20_000); });
   if (!given.ticket) throw new WireError(given.failed || 0, words.unreachable, 0);
   const answer = await (await post("session", { ticket: given.ticket, origin: page, ...(user.user ? { user: user.user, user_hash: user.userHash ?? "" } : {}) })).json();
   keep.set("token", answer.token);
@@ -63,7 +64,7 @@ function useConversation() {
     let timer: ReturnType<typeof setTimeout>;
     let open: AbortController | undefined;
     let failures = 0;
-    const each = (event: string, data: any) => {
+    const each = ({ event, data }: Heard) => {
       failures = 0;
       setTrouble("");
       if (event === "hello") setLook(data);
@@ -82,8 +83,9 @@ function useConversation() {
       try {
         await enter();
         await follow(last.current, mine.signal, each);
-      } catch (error: any) {
+      } catch (thrown) {
         if (mine.signal.aborted) return;
+        const error = failureOf(thrown);
         if (error.status === 401) { keep.set("token", ""); last.current = 0; setMessages([]); }
         if ([400, 403, 404].includes(error.status)) { // 400: the website's proof of its user is wrong
           console.warn(`Satchel widget: ${error.message}`);
@@ -111,7 +113,9 @@ function useConversation() {
   return { look, state, messages, setMessages, partial, trouble, gone, restart };
 }
 
-const failureText = (error: any) => (error.status === 429 ? words.tooMuch(error.retryAfter) : error.status >= 400 && error.status < 500 ? error.message : words.notSent);
+/** What was thrown, as an error of the server's; without a status if it was none. */
+const failureOf = (thrown: unknown) => (thrown instanceof WireError ? thrown : new WireError(0, thrown instanceof Error ? thrown.message : String(thrown), 0));
+const failureText = (error: WireError) => (error.status === 429 ? words.tooMuch(error.retryAfter) : error.status >= 400 && error.status < 500 ? error.message : words.notSent);
 
 type Asked = { person?: boolean; email?: string; files?: File[] };
 
@@ -159,7 +163,7 @@ function Frame() {
         await postForm("messages", formOf(m, more, files), abort.signal, (progress) => change({ progress }));
       } else await post("messages", { id: m.client_id, text: m.text, ...more });
       change({ sending: false });
-    } catch (error: any) { change({ sending: false, failed: failureText(error) }); }
+    } catch (thrown) { change({ sending: false, failed: failureText(failureOf(thrown)) }); }
     sending.current.delete(m.client_id!);
   };
   const asked = useRef(new Map<string, Asked>());

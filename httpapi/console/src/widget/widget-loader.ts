@@ -102,12 +102,12 @@
     }
   });
 
-  (window as any).Satchel = {
+  Object.assign(window, { Satchel: {
     open: () => show(true),
     close: () => show(false),
     /** Names the user whom the website vouches for, or with nothing nobody. */
     identify: (user?: string, userHash?: string) => { options.user = user; options.userHash = userHash; tell({ kind: "user", ...options }); },
-  };
+  } });
 
   const begin = () => fetch(`${at.href}/settings`, { credentials: "omit" })
     .then(async (answer) => { if (!answer.ok) throw new Error(); const { title, color } = await answer.json(); draw(title, color); })

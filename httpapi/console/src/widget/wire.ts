@@ -1,4 +1,5 @@
 // What the frame asks of the server that it came from.
+import type { Look, Said, State } from "./view";
 import { words } from "./words";
 
 /** The address of the widget: that of this document. */
@@ -60,8 +61,11 @@ export function postForm(what: string, form: FormData, signal: AbortSignal, note
 /** Gets a file of a message. */
 export const getFile = async (message: number, index: number) => (await call("GET", `files/${message}/${index}`, {})).blob();
 
+/** An event of the conversation. */
+export type Heard = { event: "hello"; data: Look } | { event: "state"; data: State } | { event: "partial"; data: { text: string; goes_on?: boolean } } | { event: "message"; data: Said };
+
 /** Reads the events of the conversation behind a message until they end. */
-export async function follow(after: number, signal: AbortSignal, each: (event: string, data: any) => void) {
+export async function follow(after: number, signal: AbortSignal, each: (heard: Heard) => void) {
   const answer = await call("GET", "stream", { signal, headers: after ? { "Last-Event-ID": String(after) } : {} });
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
@@ -70,7 +74,7 @@ export async function follow(after: number, signal: AbortSignal, each: (event: s
     text = blocks.pop()!;
     for (const block of blocks) {
       const of = (name: string) => block.split("\n").find((l) => l.startsWith(`${name}: `))?.slice(name.length + 2) ?? "";
-      if (of("data")) each(of("event"), JSON.parse(of("data")));
+      if (of("data")) each({ event: of("event"), data: JSON.parse(of("data")) } as Heard);
     }
   }
 }

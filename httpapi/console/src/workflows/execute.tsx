@@ -1,9 +1,9 @@
 import { agentId, ApiError, go, href, path, post, asError } from "../data";
-import { FormDialog, TextArea, type Values } from "../ui";
+import { FormDialog, TextArea } from "../ui";
 
 /** Executes a workflow as it is stored, and shows the execution. */
 export function Execute({ workflow, unsaved, input, close }: { workflow: { id: string; name: string }; unsaved?: boolean; input?: unknown; close: () => void }) {
-  const run = async (values: Values) => {
+  const run = async (values: { input: string }) => {
     const started = await post(path("agents", agentId.value, "workflows", "execute"), { workflow_id: workflow.id, input: readObject(values.input) });
     go(href(agentId.value, "workflows", "executions", started.id));
   };

@@ -1,12 +1,12 @@
 import { agentId, go, href, invalidate, path, post } from "../data";
-import { Button, FormDialog, SelectField, tell, TextField, type Values } from "../ui";
+import { Button, FormDialog, SelectField, tell, TextField } from "../ui";
 
 const beginnings: [string, string][] = [["manual", "by hand, or from other programs"], ["webhook", "when an address is called"], ["message.received", "when a message comes in"], ["row.created", "when a row is added to a table"],
   ["contact.created", "when a contact is made"], ["schedule", "by a schedule"], ["calendar", "by a task of the calendar"]];
 
 /** Makes a workflow with a trigger and opens its editor. */
 export function NewWorkflow({ close }: { close: () => void }) {
-  const run = async ({ name, event }: Values) => {
+  const run = async ({ name, event }: { name: string; event: string }) => {
     const at = path("agents", agentId.value, "workflows");
     const made = await post(at, { name, edges: [{ id: "e", source: "start", target: "hello" }],
       nodes: [{ id: "start", type: "trigger", position: { x: 0, y: 0 }, data: { label: "Start", event } },

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { agentId, href, invalidate, mayEdit, path, post, route, setQuery, useQuery, type API } from "../../data";
-import { Badge, Button, Empty, FormDialog, Load, Name, openDialog, Pager, plural, SearchField, tell, TextField, type FormState, type Values } from "../../ui";
+import { Badge, Button, Empty, FormDialog, Load, Name, openDialog, Pager, plural, SearchField, tell, TextField } from "../../ui";
 import type { Schema } from "../../parts/arguments";
 import { TryTool } from "../../parts/try";
 import { apisAt } from "../apis";
@@ -44,7 +44,7 @@ export function Operations({ api }: { api: API.API }) {
 
 /** Makes tools of operations: one each, or one set for the whole API. */
 function MakeTools({ api, operations, close, done }: { api: API.API; operations: string[]; close: () => void; done: () => void }) {
-  const run = async (v: Values) => {
+  const run = async (v: { prefix: string }) => {
     const { tools } = await post(apisAt(api.id, "tools"), { operations, prefix: v.prefix });
     invalidate(path("agents", agentId.value, "tools"));
     invalidate(apisAt());
@@ -53,7 +53,7 @@ function MakeTools({ api, operations, close, done }: { api: API.API; operations:
   };
   return (
     <FormDialog title={`Create ${plural(operations.length, "tool")}`} close={close} action="Make" run={run} initial={{ prefix: "" }}>
-      {(f: FormState) => (
+      {(f) => (
         <>
           <p>The agent may call {operations.length === 1 ? "this operation" : "these operations"} from then on.</p>
           <TextField label="Name prefix" autoFocus placeholder="shop_" hint="Optional; letters, digits, _ and -." {...f.text("prefix")} error={f.issue("prefix") ?? f.issue("name") ?? f.issue("operations")} />

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { type API, mayEdit, onChange, post, useQuery } from "../../data";
-import { Badge, Button, Empty, FormDialog, Icon, JsonTree, Load, objectOf, openDialog, PairsField, plural, SelectField, span, Switch, TextArea, TextField, When, type Values } from "../../ui";
+import { Badge, Button, Empty, FormDialog, Icon, JsonTree, Load, objectOf, openDialog, PairsField, plural, SelectField, span, Switch, TextArea, TextField, When, type Pair } from "../../ui";
 import { at, stepIcons, toAddress } from "./data";
 
 type Browse = API.BrowseDetails;
@@ -92,7 +92,8 @@ function StepLine({ s }: { s: Step }) {
 /** Asks for a goal, and begins with it. */
 function GoalForm({ id, url, close, begun }: { id: string; url: string; close: () => void; begun: () => Promise<void> }) {
   const page = /^https?:/.test(url) ? url : "";
-  const run = async (v: Values) => {
+  const initial = { goal: "", url: "", hosts: "", max_steps: "25", takeover: true, variables: [] as Pair[] };
+  const run = async (v: typeof initial) => {
     const hosts = v.hosts.split(/[\s,]+/).filter(Boolean);
     await post(at(id, "browse"), {
       goal: v.goal, takeover: v.takeover, max_steps: Number(v.max_steps), variables: objectOf(v.variables),
@@ -101,7 +102,7 @@ function GoalForm({ id, url, close, begun }: { id: string; url: string; close: (
     await begun();
   };
   return (
-    <FormDialog title="Set a goal" action="Start" close={close} run={run} initial={{ goal: "", url: "", hosts: "", max_steps: "25", takeover: true, variables: [] }}>
+    <FormDialog title="Set a goal" action="Start" close={close} run={run} initial={initial}>
       {(f) => (
         <>
           <TextArea label="Goal" rows={3} placeholder="Find the latest invoice and report its total." {...f.text("goal")} />

@@ -15,12 +15,14 @@ const kinds: Record<string, { hint: string; placeholder: string; action: string 
   extract: { hint: "Reads a value from the page.", placeholder: "The names and prices of all products.", action: "Extract" },
 };
 
+const blank = { instruction: "", variables: [] as Pair[], schema: "" };
+
 /** What was asked last in each session, kept while other tabs are open. */
-const last = new Map<string, { kind: string; outcome: Outcome; values: Record<string, unknown> }>();
+const last = new Map<string, { kind: string; outcome: Outcome; values: typeof blank }>();
 
 export function Instruct({ id }: { id: string }) {
   const before = last.get(id);
-  const form = useForm(before?.values ?? { instruction: "", variables: [] as Pair[], schema: "" });
+  const form = useForm(before?.values ?? blank);
   const [kind, setKind] = useState(before?.kind ?? "act");
   const [outcome, setOutcome] = useState<Outcome>(before?.outcome ?? {});
   const [busy, setBusy] = useState(false);

@@ -1,13 +1,15 @@
 import { ApiError, post, session } from "../../data";
-import { FormDialog, SelectField, Switch, TextField, tell, type Values } from "../../ui";
+import { FormDialog, SelectField, Switch, TextField, tell } from "../../ui";
 import { at, toAddress, type Session } from "./data";
+
+const initial = { url: "", size: "1280x720", "viewport.width": "1280", "viewport.height": "720", locale: "", timezone: "", user_agent: "", dialogs: "accept", persist: false, window: false, cdp: false, "proxy.server": "", "proxy.username": "", "proxy.password": "" };
 
 const sizes: [string, string][] = [["1280x720", "Laptop, 1280 × 720"], ["1920x1080", "Desktop, 1920 × 1080"], ["820x1180", "Tablet, 820 × 1180"], ["390x844", "Phone, 390 × 844"], ["own", "Another size"]];
 
 /** Asks how a session is to be, and opens it. */
 export function OpenSessionForm({ close, made, missing }: { close: () => void; made: (s: Session) => void; missing: (text: string) => void }) {
   const scripts = (session.value?.limits.cdp_sessions ?? 0) > 0;
-  const run = async (v: Values) => {
+  const run = async (v: typeof initial) => {
     const [width, height] = v.size === "own" ? [v["viewport.width"], v["viewport.height"]] : v.size.split("x");
     let s: Session;
     try {
@@ -23,7 +25,7 @@ export function OpenSessionForm({ close, made, missing }: { close: () => void; m
     made(s);
   };
   return (
-    <FormDialog title="Open session" action="Open" close={close} run={run} initial={{ url: "", size: "1280x720", "viewport.width": "1280", "viewport.height": "720", locale: "", timezone: "", user_agent: "", dialogs: "accept", persist: false, window: false, cdp: false, "proxy.server": "", "proxy.username": "", "proxy.password": "" }}>
+    <FormDialog title="Open session" action="Open" close={close} run={run} initial={initial}>
       {(f) => (
         <>
           <TextField label="Address" placeholder="example.com" autoFocus hint="The first page to open." {...f.text("url")} />

@@ -18,16 +18,19 @@ function initialOf(s: API.Schedule | undefined, zone: string, start?: string) {
   const home = s?.timezone ?? zone;
   const rule = s?.cron_expression ? ruleOf(s.cron_expression) : undefined;
   const delay = delays.find(([, , n]) => s?.delay_seconds && s.delay_seconds % n === 0 && (n !== 60 || s.delay_seconds < 3600 || s.delay_seconds % 3600)) ?? delays[1];
+  const payload: Values = s && s.callback_type !== "agent" ? s.payload : {};
   return {
     name: s?.name ?? "", type: s ? (s.type === "cron" ? (rule ? "every" : "cron") : s.type) : start ? "once" : "every", rule: rule ?? usualRule, cron_expression: s?.cron_expression ?? "",
     next_run: s?.type === "once" && s.next_run ? wallOf(s.next_run, home) : start ?? "", delay_seconds: String(s?.delay_seconds ? s.delay_seconds / delay[2] : 1), unit: delay[0], timezone: home,
-    callback_type: s?.callback_type ?? "workflow", callback_id: s?.callback_id ?? "", "payload.prompt": s?.callback_type === "agent" ? s.payload.prompt : "", payload: s && s.callback_type !== "agent" ? s.payload : {},
+    callback_type: s?.callback_type ?? "workflow", callback_id: s?.callback_id ?? "", "payload.prompt": s?.callback_type === "agent" ? String(s.payload.prompt ?? "") : "", payload,
     misfire_policy: s?.misfire_policy ?? "run_once", overlap: s?.overlap ?? "skip",
   };
 }
 
+type ScheduleValues = ReturnType<typeof initialOf>;
+
 /** What the form says about when, as the service takes it. */
-function timing(v: Values, zone: string) {
+function timing(v: ScheduleValues, zone: string) {
   const timezone = v.timezone || undefined;
   if (v.type === "once") return { type: "once", next_run: v.next_run ? instantOf(v.next_run, v.timezone || zone).toISOString() : undefined, timezone };
   if (v.type === "delayed") return { type: "delayed", delay_seconds: Math.round(Number(v.delay_seconds) * delays.find(([u]) => u === v.unit)![2]) || 0, timezone };
@@ -36,7 +39,7 @@ function timing(v: Values, zone: string) {
 
 /** Makes a schedule, or changes one. */
 export function ScheduleForm({ schedule: s, zone, start, top, close, made }: { schedule?: API.Schedule; zone: string; start?: string; top?: ComponentChildren; close: () => void; made?: (s: API.Schedule) => void }) {
-  const run = async (v: Values) => {
+  const run = async (v: ScheduleValues) => {
     const payload = v.callback_type === "agent" ? { ...(s?.callback_type === "agent" ? s.payload : {}), prompt: v["payload.prompt"] } : v.payload;
     const when: Record<string, unknown> = timing(v, zone);
     if (s && when.type === "once" && s.type === "once" && v.next_run === initialOf(s, zone).next_run) delete when.next_run;
@@ -75,7 +78,7 @@ export function ScheduleForm({ schedule: s, zone, start, top, close, made }: { s
   );
 }
 
-function When({ f }: { f: FormState }) {
+function When({ f }: { f: FormState<ScheduleValues> }) {
   const v = f.values;
   if (v.type === "cron") return <TextField label="Cron expression" placeholder="0 9 * * MON-FRI" required hint="Minute, hour, day of the month, month, day of the week." {...f.text("cron_expression")} />;
   if (v.type === "once") return <TextField label="At" type="datetime-local" required {...f.text("next_run")} />;
@@ -120,13 +123,13 @@ function Preview({ query, zone }: { query: Values; zone: string }) {
 const fieldNames: Record<string, string> = { cron_expression: "The expression", timezone: "The time zone", next_run: "The time", delay_seconds: "The delay" };
 
 /** What a schedule calls, with what goes along. */
-function Target({ f }: { f: FormState }) {
+function Target({ f }: { f: FormState<ScheduleValues> }) {
   const v = f.values;
   const tool = useQuery(v.callback_type === "tool" && v.callback_id ? path("agents", agentId.value, "tools", v.callback_id) : null);
   const pick = (kind: "workflows" | "tools" | "sources", label: string) => <PickField label={label} kind={kind} value={v.callback_id} onChange={(id) => f.set("callback_id", id)} error={f.issue("callback_id")?.replace(/^is required.*/, "is required")} />;
   return (
     <>
-      <SelectField label="Calls" options={calls} value={v.callback_type} error={f.issue("callback_type")} onChange={(t) => { f.set("callback_type", t); f.set("callback_id", ""); }} />
+      <SelectField label="Calls" options={calls} value={v.callback_type} error={f.issue("callback_type")} onChange={(t) => { f.set("callback_type", t as ScheduleValues["callback_type"]); f.set("callback_id", ""); }} />
       {v.callback_type === "workflow" && pick("workflows", "Workflow")}
       {v.callback_type === "tool" && pick("tools", "Tool")}
       {v.callback_type === "source" && pick("sources", "Source")}

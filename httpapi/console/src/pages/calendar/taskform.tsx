@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 
 import { invalidate, post, put, type API } from "../../data";
-import { FormDialog, SelectField, TextArea, TextField, type FormState, type Values } from "../../ui";
+import { FormDialog, SelectField, TextArea, TextField, type FormState } from "../../ui";
 import { PickField } from "../../parts/pick";
 import { instantOf, wallOf, zones } from "../../parts/zone";
 import type { Task } from "./data";
@@ -11,16 +11,18 @@ import { tasksAt, weekdays } from "./words";
 const recurrences: [string, string][] = [["none", "Once"], ["daily", "Every day"], ["weekly", "Every week"], ["monthly", "Every month"]];
 const statuses: [string, string][] = [["pending", "Pending"], ["completed", "Completed"], ["failed", "Failed"], ["cancelled", "Cancelled"]];
 
+type TaskValues = { title: string; description: string; start_time: string; end_time: string; timezone: string; recurrence: API.Task["recurrence"]; recurrence_days: number[]; recurrence_end: string; recurrence_count: string; workflow_id: string; status: API.Task["status"] };
+
 /** Makes a task that begins at a wall time, or changes one; one is the occurrence that was opened. */
 export function TaskForm({ task, one, zone, start = "", top, close, saved }: { task?: API.Task; one?: Task; zone: string; start?: string; top?: ComponentChildren; close: () => void; saved?: (scope?: Scope) => void }) {
   const home = task?.timezone ?? zone;
   const shown = one ?? task;
-  const initial = {
+  const initial: TaskValues = {
     title: shown?.title ?? "", description: shown?.description ?? "", start_time: shown ? wallOf(shown.start_time, home) : start, end_time: shown ? wallOf(shown.end_time, home) : "", timezone: home,
     recurrence: task?.recurrence ?? "none", recurrence_days: task?.recurrence_days ?? [], recurrence_end: task?.recurrence_end ? wallOf(task.recurrence_end, home).slice(0, 10) : "",
     recurrence_count: task?.recurrence_count ? String(task.recurrence_count) : "", workflow_id: task?.workflow_id ?? "", status: task?.status ?? "pending",
   };
-  const run = async (v: Values) => {
+  const run = async (v: TaskValues) => {
     const at = (wall: string) => (wall ? instantOf(wall, v.timezone || zone).toISOString() : undefined);
     const again = v.recurrence !== "none";
     const body: API.TaskChange = { title: v.title, description: v.description, start_time: at(v.start_time), end_time: at(v.end_time), timezone: v.timezone || undefined, recurrence: v.recurrence, workflow_id: v.workflow_id,
@@ -67,7 +69,7 @@ async function saveOccurrences(one: Task, task: API.Task, body: API.TaskChange, 
 }
 
 /** Moves the beginning, and the end along with it. */
-function begin(f: FormState, start: string) {
+function begin(f: FormState<TaskValues>, start: string) {
   const { start_time: was, end_time: end } = f.values;
   const moved = Date.parse(`${start}Z`) - Date.parse(`${was}Z`);
   if (end && moved) f.set("end_time", new Date(Date.parse(`${end}Z`) + moved).toISOString().slice(0, 16));
@@ -75,14 +77,14 @@ function begin(f: FormState, start: string) {
 }
 
 /** How often a task takes place. */
-function Repeats({ f }: { f: FormState }) {
+function Repeats({ f }: { f: FormState<TaskValues> }) {
   const often = f.values.recurrence;
-  const days: number[] = f.values.recurrence_days;
+  const days = f.values.recurrence_days;
   const turn = (d: number) => f.set("recurrence_days", days.includes(d) ? days.filter((x) => x !== d) : [...days, d]);
   return (
     <>
       <div class="row">
-        <SelectField label="Repeats" options={recurrences} value={often} error={f.issue("recurrence")} onChange={(v) => { f.set("recurrence", v); f.set("recurrence_days", []); }} />
+        <SelectField label="Repeats" options={recurrences} value={often} error={f.issue("recurrence")} onChange={(v) => { f.set("recurrence", v as TaskValues["recurrence"]); f.set("recurrence_days", []); }} />
         {often !== "none" && <><TextField label="Until" type="date" {...f.text("recurrence_end")} /><TextField label="How many times" type="number" placeholder="no limit" {...f.text("recurrence_count")} /></>}
       </div>
       {often === "weekly" && <DayButtons label="On" days={[1, 2, 3, 4, 5, 6, 0].map((d) => [d, weekdays[d].slice(0, 2), weekdays[d]])} chosen={days} turn={turn} hint="Empty: the day it starts." />}

@@ -2,38 +2,42 @@
 import { useState } from "preact/hooks";
 
 import { ApiError, mayEdit, asError } from "../../data";
-import { Button, ErrorCard, objectOf, PairsField, SecretField, SelectField, TextField, useForm, type Pair, type Values } from "../../ui";
+import { Button, ErrorCard, objectOf, PairsField, SecretField, SelectField, TextField, useForm, type Pair } from "../../ui";
 import type { Platform, PlatformField } from "./platforms";
 
-type Form = ReturnType<typeof useForm>;
+/** The values of the fields by their names: texts, and the rows of those of kind pairs. */
+type ChannelValues = Record<string, string | Pair[]>;
+
+const textIn = (v: string | Pair[] | undefined) => (typeof v === "string" ? v : "");
+const pairsIn = (v: string | Pair[] | undefined) => (typeof v === "object" ? v : []);
 
 /** The fields that were filled in, as the API takes them. */
-function configOf(fields: PlatformField[], values: Values) {
-  const config: Values = {};
+function configOf(fields: PlatformField[], values: ChannelValues) {
+  const config: Record<string, unknown> = {};
   for (const f of fields) {
     const value = values[f.name];
-    if (f.kind === "pairs") { if ((value as Pair[]).length) config[f.name] = objectOf(value); continue; }
+    if (f.kind === "pairs") { if (pairsIn(value).length) config[f.name] = objectOf(pairsIn(value)); continue; }
     if (value === "" || value === undefined) continue;
     config[f.name] = f.kind === "number" ? Number(value) : value;
   }
   return config;
 }
 
-function Input({ f, form, stored, disabled }: { f: PlatformField; form: Form; stored: boolean; disabled: boolean }) {
+function Input({ f, form, stored, disabled }: { f: PlatformField; form: ReturnType<typeof useForm<ChannelValues>>; stored: boolean; disabled: boolean }) {
   const error = form.issues[`config.${f.name}`] ?? form.issues[f.name];
   const hint = stored && f.kind !== "secret" ? "Saved and hidden. Type to replace it." : f.hint;
   const common = { label: f.label, disabled, error, hint };
-  if (f.kind === "secret") return <SecretField {...common} hint={f.hint} stored={stored} required={f.required} value={form.values[f.name]} onInput={(v) => form.set(f.name, v)} />;
-  if (f.kind === "pairs") return <PairsField {...common} pairs={form.values[f.name]} onChange={(v) => form.set(f.name, v)} />;
-  if (f.kind === "choice") return <SelectField {...common} value={form.values[f.name]} onChange={(v) => form.set(f.name, v)} options={stored ? [["", "As it is"], ...f.options!.map(([v, t]): [string, string] => [v || "starttls", t])] : f.options!} />;
-  return <TextField {...common} type={f.kind ?? "text"} required={f.required && !stored} placeholder={stored ? "Set" : f.placeholder} value={form.values[f.name]} onInput={(v) => form.set(f.name, v)} />;
+  if (f.kind === "secret") return <SecretField {...common} hint={f.hint} stored={stored} required={f.required} value={textIn(form.values[f.name])} onInput={(v) => form.set(f.name, v)} />;
+  if (f.kind === "pairs") return <PairsField {...common} pairs={pairsIn(form.values[f.name])} onChange={(v) => form.set(f.name, v)} />;
+  if (f.kind === "choice") return <SelectField {...common} value={textIn(form.values[f.name])} onChange={(v) => form.set(f.name, v)} options={stored ? [["", "As it is"], ...f.options!.map(([v, t]): [string, string] => [v || "starttls", t])] : f.options!} />;
+  return <TextField {...common} type={f.kind ?? "text"} required={f.required && !stored} placeholder={stored ? "Set" : f.placeholder} value={textIn(form.values[f.name])} onInput={(v) => form.set(f.name, v)} />;
 }
 
 /** The name and the credentials of a channel. save stores and verifies them; what it throws about fields is shown at them. */
 export function ChannelForm({ platform, name, stored, action, cancel, save }: {
   platform: Platform; name: string; stored: string[]; action: string; cancel?: () => void; save: (name: string, config: Record<string, unknown>) => Promise<unknown>;
 }) {
-  const empty = () => ({ name, ...Object.fromEntries(platform.fields.map((f) => [f.name, f.kind === "pairs" ? [] : ""])) });
+  const empty = (): ChannelValues => ({ name, ...Object.fromEntries(platform.fields.map((f) => [f.name, f.kind === "pairs" ? [] : ""])) });
   const form = useForm(empty());
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState<Error>();
@@ -46,7 +50,7 @@ export function ChannelForm({ platform, name, stored, action, cancel, save }: {
     setFailed(undefined);
     form.setIssues({});
     try {
-      await save(form.values.name, configOf(platform.fields, form.values));
+      await save(textIn(form.values.name), configOf(platform.fields, form.values));
       for (const f of platform.fields) form.set(f.name, f.kind === "pairs" ? [] : "");
     } catch (error) {
       const issues = error instanceof ApiError ? error.issues : {};

@@ -4,12 +4,15 @@ import { useState } from "preact/hooks";
 import { agentId, href, mayEdit, path, put } from "../../data";
 import { Badge, Button, CopyButton, Icon, JsonTree, plural, span, tell, TextArea, When, type Values } from "../../ui";
 import { Highlighted } from "../../parts/highlight";
-import { cited, citationsOf, placeOf, withCitations, type Citation } from "../../parts/citations";
+import { cited, citationsOf, placeOf, withCitations, type Citation, type Cited } from "../../parts/citations";
 import { CodeBlock } from "../../parts/codeblock";
 import { Markdown } from "../../parts/markdown";
 import type { ToolRow } from "./turn";
 
-export type Message = { id: number; role: string; content: string; metadata: Values; created_at: string; feedback?: { rating: 1 | -1 | null; comment?: string } };
+type ToolCall = { id?: string; name: string; arguments?: unknown; result?: unknown; ms?: number; duration_ms?: number; error?: string | { message?: string } };
+/** What is kept with a message. */
+export type MessageMetadata = { sources?: Cited[]; tool_calls?: ToolCall[]; queries?: string[]; mode?: string; partial?: boolean; author?: string; model?: string; usage?: { total_tokens?: number }; retry_of?: number };
+export type Message = { id: number; role: string; content: string; metadata: MessageMetadata | null; created_at: string; feedback?: { rating: 1 | -1 | null; comment?: string } };
 
 /** What a person asked. */
 export function Question({ text, edit }: { text: string; edit?: () => void }) {
@@ -71,8 +74,8 @@ export function AnswerText({ text, sources, queries, open }: { text: string; sou
   );
 }
 
-export function toolRows(metadata: Values): ToolRow[] {
-  return (metadata?.tool_calls ?? []).map((t: Values, i: number) => ({ id: t.id ?? String(i), name: t.name, arguments: t.arguments, result: t.result, ms: t.ms ?? t.duration_ms, error: t.error?.message ?? t.error, done: true }));
+export function toolRows(metadata: MessageMetadata | null | undefined): ToolRow[] {
+  return (metadata?.tool_calls ?? []).map((t, i) => ({ id: t.id ?? String(i), name: t.name, arguments: t.arguments, result: t.result, ms: t.ms ?? t.duration_ms, error: typeof t.error === "object" ? t.error.message : t.error, done: true }));
 }
 
 type AnswerProps = {

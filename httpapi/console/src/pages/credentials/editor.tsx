@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { ApiError, post, put, type API, asError } from "../../data";
-import { Button, ErrorCard, LinkButton, SecretField, SelectField, tell, TextArea, TextField, useForm, type FormState, type Values } from "../../ui";
+import { Button, ErrorCard, LinkButton, SecretField, SelectField, tell, TextArea, TextField, useForm, type FormState, type TextOf } from "../../ui";
 import { credentialsAt } from "../credentials";
 
 const types: [string, string][] = [["header", "Headers"], ["query", "Query parameters"], ["basic", "User and password"], ["oauth2", "OAuth 2"], ["aws", "AWS signature"], ["env", "Program environment"]];
@@ -11,24 +11,27 @@ const named = ["header", "query", "env"];
 
 type Row = { name: string; value: string };
 
+const configFields = ["grant", "auth_url", "token_url", "device_url", "issuer", "client_id", "scope", "token_auth", "subject", "region", "service"] as const;
+type CredentialValues = Record<typeof configFields[number], string> & { name: string; type: API.Credential["type"]; hosts: string; rows: Row[]; test: string } & { [secret: `secret.${string}`]: string };
+
 /** The config of the form, over what it does not show. */
-function configOf(now: API.Credential | undefined, v: Values) {
-  const config: Values = { ...now?.config };
+function configOf(now: API.Credential | undefined, v: CredentialValues) {
+  const config: Record<string, unknown> = { ...now?.config };
   const set = (name: string, value: string) => { if (value) config[name] = value; else delete config[name]; };
-  if (v.type === "oauth2") for (const name of ["grant", "auth_url", "token_url", "device_url", "issuer", "client_id", "scope", "token_auth", "subject"]) set(name, v[name].trim());
-  if (v.type === "aws") for (const name of ["region", "service"]) set(name, v[name].trim());
+  if (v.type === "oauth2") for (const name of configFields.slice(0, 9)) set(name, v[name].trim());
+  if (v.type === "aws") for (const name of configFields.slice(9)) set(name, v[name].trim());
   if (v.test) config.test = { ...now?.config.test, url: v.test.trim() }; else delete config.test;
   return config;
 }
 
 /** The secret of the form; undefined when none was typed. */
-function secretOf(v: Values): Record<string, string> | undefined {
-  const given = named.includes(v.type) ? Object.fromEntries((v.rows as Row[]).filter((r) => r.name.trim()).map((r) => [r.name.trim(), r.value]))
+function secretOf(v: CredentialValues): Record<string, string> | undefined {
+  const given = named.includes(v.type) ? Object.fromEntries(v.rows.filter((r) => r.name.trim()).map((r) => [r.name.trim(), r.value]))
     : Object.fromEntries(fieldsOf(v).map(([name]) => [name, v[`secret.${name}`] ?? ""]));
   return Object.values(given).some(Boolean) ? Object.fromEntries(Object.entries(given).filter(([, value]) => value)) : undefined;
 }
 
-function fieldsOf(v: Values): [name: string, label: string, plain?: boolean][] {
+function fieldsOf(v: CredentialValues): [name: string, label: string, plain?: boolean][] {
   if (v.type === "basic") return [["username", "User name", true], ["password", "Password"]];
   if (v.type === "aws") return [["access_key_id", "Access key ID", true], ["secret_access_key", "Secret access key"], ["session_token", "Session token"]];
   if (v.type === "oauth2") return v.grant === "jwt_bearer" ? [["service_account", "JSON key"]] : [["client_secret", "Client secret"]];
@@ -37,8 +40,8 @@ function fieldsOf(v: Values): [name: string, label: string, plain?: boolean][] {
 
 export function Editor({ now, saved, cancel }: { now?: API.Credential; saved: (c: API.Credential) => unknown; cancel: string | (() => void) }) {
   const f = now?.config ?? {};
-  const form = useForm({
-    name: now?.name ?? "", type: now?.type ?? "header", hosts: now?.hosts.join("\n") ?? "", rows: [{ name: now && named.includes(now.type) ? "" : "Authorization", value: "" }] as Row[],
+  const form = useForm<CredentialValues>({
+    name: now?.name ?? "", type: now?.type ?? "header", hosts: now?.hosts.join("\n") ?? "", rows: [{ name: now && named.includes(now.type) ? "" : "Authorization", value: "" }],
     grant: f.grant ?? "authorization_code", auth_url: f.auth_url ?? "", token_url: f.token_url ?? "", device_url: f.device_url ?? "", issuer: f.issuer ?? "", client_id: f.client_id ?? "", scope: f.scope ?? "", token_auth: f.token_auth ?? "", subject: f.subject ?? "",
     region: f.region ?? "", service: f.service ?? "", test: f.test?.url ?? "",
   });
@@ -47,7 +50,7 @@ export function Editor({ now, saved, cancel }: { now?: API.Credential; saved: (c
   const [failed, setFailed] = useState<Error>();
   const [busy, setBusy] = useState(false);
   const issue = (name: string) => form.issues[name] ?? form.issues[`config.${name}`] ?? (name === "test" ? form.issues["config.test.url"] : undefined);
-  const text = (name: string) => ({ ...form.text(name), error: issue(name) });
+  const text: TextOf<CredentialValues> = (name) => ({ ...form.text(name), error: issue(name) });
   const submit = async () => {
     setBusy(true);
     setFailed(undefined);
@@ -83,7 +86,7 @@ export function Editor({ now, saved, cancel }: { now?: API.Credential; saved: (c
   );
 }
 
-function OAuth({ form, text }: { form: FormState; text: (name: string) => any }) {
+function OAuth({ form, text }: { form: FormState<CredentialValues>; text: TextOf<CredentialValues> }) {
   const grant = form.values.grant;
   return (
     <>
@@ -100,20 +103,20 @@ function OAuth({ form, text }: { form: FormState; text: (name: string) => any })
   );
 }
 
-function Secret({ form, now }: { form: FormState; now?: API.Credential }) {
+function Secret({ form, now }: { form: FormState<CredentialValues>; now?: API.Credential }) {
   const v = form.values;
   const error = form.issue("secret");
   if (!named.includes(v.type)) return (
     <>
       {fieldsOf(v).map(([name, label, plain]) => {
-        const at = `secret.${name}`;
+        const at = `secret.${name}` as const;
         const field = { label, value: v[at] ?? "", error: form.issue(at), onInput: (value: string) => form.set(at, value) };
         return name === "service_account" ? <TextArea key={at} code rows={6} {...field} /> : plain ? <TextField key={at} {...field} /> : <SecretField key={at} {...field} hint={now && v.type === now.type ? "This replaces the whole secret." : undefined} />;
       })}
       {error && <p class="issue small" role="alert">The secret {error}.</p>}
     </>
   );
-  const rows = v.rows as Row[];
+  const rows = v.rows;
   const set = (i: number, row: Row) => form.set("rows", rows.map((r, j) => (j === i ? row : r)));
   const issues = rows.map((r) => form.issue(`secret.${r.name.trim()}`)).filter(Boolean);
   return (

@@ -45,7 +45,7 @@ export function PresetForm({ id, saved, cancel }: { id: string; saved: (c: API.C
 }
 
 function Form({ p, redirect, saved, cancel }: { p: Preset; redirect?: string; saved: (c: API.Credential) => void; cancel: string }) {
-  const form = useForm({ name: p.title, ...Object.fromEntries(p.fields.map((f) => [`values.${f.name}`, f.default])) });
+  const form = useForm<Record<string, string>>({ name: p.title, ...Object.fromEntries(p.fields.map((f) => [`values.${f.name}`, f.default])) });
   const [failed, setFailed] = useState<Error>();
   const [busy, setBusy] = useState(false);
   const submit = async () => {

@@ -14,7 +14,8 @@ const withScheme = (url: string) => (/^[a-z]+:\/\//i.test(url) ? url : /^(localh
 const hostOf = (url: string) => { try { return new URL(url).host; } catch { return url; } };
 
 export function AddSite({ close, url = "" }: { close: () => void; url?: string }) {
-  const run = async (v: Values) => {
+  const initial = { url, name: "", scope: "site", maxPages: "50", maxDepth: "3", includePatterns: "", excludePatterns: "", render: false };
+  const run = async (v: typeof initial) => {
     const address = withScheme(v.url.trim());
     await post(`${sourcesAt()}/crawl`, {
       name: v.name || hostOf(address), url: address, maxPages: v.scope === "page" ? 1 : Number(v.maxPages) || 50, maxDepth: v.scope === "page" ? 0 : Number(v.maxDepth),
@@ -23,7 +24,7 @@ export function AddSite({ close, url = "" }: { close: () => void; url?: string }
     added();
   };
   return (
-    <FormDialog title="Add site" close={close} action="Add" run={run} initial={{ url, name: "", scope: "site", maxPages: "50", maxDepth: "3", includePatterns: "", excludePatterns: "", render: false }}>
+    <FormDialog title="Add site" close={close} action="Add" run={run} initial={initial}>
       {(f) => (
         <>
           <TextField label="Address" placeholder="https://docs.example.com" autoFocus required {...f.text("url")} />
@@ -64,20 +65,21 @@ export function AddTable({ close }: { close: () => void }) {
   );
 }
 
-const authFields: Record<string, [string, string, InputType?][]> = {
+const authFields: Record<string, ["token" | "username" | "password" | "header" | "value", string, InputType?][]> = {
   stored: [],
   none: [], bearer: [["token", "Token", "password"]], basic: [["username", "User"], ["password", "Password", "password"]], header: [["header", "Header"], ["value", "Value", "password"]],
 };
 
 export function AddApi({ close }: { close: () => void }) {
-  const run = async (v: Values) => {
+  const initial = { name: "", url: "", auth: "none", credential: "", token: "", username: "", password: "", header: "", value: "", items_path: "", id_path: "", content_template: "" };
+  const run = async (v: typeof initial) => {
     const auth = { none: undefined, bearer: { type: "bearer", token: v.token }, basic: { type: "basic", username: v.username, password: v.password }, header: { type: "header", name: v.header, value: v.value } }[v.auth as "none"];
     await post(sourcesAt(), { type: "api", name: v.name || hostOf(v.url), config: { url: v.url, auth, credential: v.auth === "stored" ? v.credential : undefined, items_path: v.items_path || undefined, id_path: v.id_path || undefined, content_template: v.content_template || undefined } });
     added();
   };
   return (
     <FormDialog title="Add an API" close={close} action="Add" run={run}
-      initial={{ name: "", url: "", auth: "none", credential: "", token: "", username: "", password: "", header: "", value: "", items_path: "", id_path: "", content_template: "" }}>
+      initial={initial}>
       {(f) => (
         <>
           <TextField label="Address" placeholder="https://api.example.com/articles" autoFocus required {...f.text("url")} />

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { agentId, go, href, invalidate, mayEdit, path, post, route, setQuery, useQuery, type API } from "../../data";
-import { Badge, Button, CopyField, Empty, FormDialog, Load, Name, openDialog, SearchField, SecretField, tell, TextField, type FormState, type Values } from "../../ui";
+import { Badge, Button, CopyField, Empty, FormDialog, Load, Name, openDialog, SearchField, SecretField, tell, TextField } from "../../ui";
 import { connectServer } from "../../parts/connect";
 
 type Input = { name: string; description: string; required: boolean; secret: boolean; value: string };
@@ -83,7 +83,8 @@ function Add({ s, close }: { s: Listed; close: () => void }) {
   const [remote] = s.remotes;
   const inputs = [...remote.variables.map((v) => ({ ...v, at: `url.${v.name}` })), ...remote.headers.map((h) => ({ ...h, at: `header.${h.name}` }))];
   const plain = (v: Input) => (/\{[^}]*\}/.test(v.value) ? "" : v.value);
-  const save = async (v: Values) => {
+  const initial: Record<string, string> = { name: s.title.slice(0, 60), ...Object.fromEntries(inputs.map((i) => [i.at, plain(i)])) };
+  const save = async (v: typeof initial) => {
     const url = remote.variables.reduce((address, x) => address.replaceAll(`{${x.name}}`, encodeURIComponent(v[`url.${x.name}`] ?? "")), remote.url);
     const headers = remote.headers.filter((h) => v[`header.${h.name}`]).map((h) => [h.name, filled(h.value, v[`header.${h.name}`])] as [string, string]);
     const made = await post(path("agents", agentId.value, "mcp"), { name: v.name, url, ...await authFor(v.name, url, headers) });
@@ -93,9 +94,9 @@ function Add({ s, close }: { s: Listed; close: () => void }) {
     if (made.status === "needs_login") void connectServer(made);
   };
   return (
-    <FormDialog title={`Add ${s.title}`} close={close} action="Add" run={save} initial={{ name: s.title.slice(0, 60), ...Object.fromEntries(inputs.map((i) => [i.at, plain(i)])) }}
+    <FormDialog title={`Add ${s.title}`} close={close} action="Add" run={save} initial={initial}
       ready={(v) => inputs.every((i) => !i.required || v[i.at])}>
-      {(f: FormState) => (
+      {(f) => (
         <>
           <TextField label="Name" autoFocus required {...f.text("name")} />
           <CopyField label="Address" text={remote.url} />

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, ApiError, download, go, href, invalidate, mayEdit, onChange, post, put, remove, route, setQuery, useQuery, type API } from "../../data";
-import { Button, confirm, deleteLater, Empty, ErrorCard, FormDialog, Menu, openDialog, Pager, plural, SearchField, SelectField, Skeleton, TextArea, TextField, type Sorting, type Values } from "../../ui";
+import { Button, confirm, deleteLater, Empty, ErrorCard, FormDialog, Menu, openDialog, Pager, plural, SearchField, SelectField, Skeleton, TextArea, TextField, type Sorting } from "../../ui";
 import { DataTabs } from "../../parts/datatabs";
 import { useSelection } from "../../parts/selection";
 import { tablesAt, typed, written, type DataTable, type Row, type TableColumn } from "../../parts/tables";
@@ -110,7 +110,7 @@ export function ValueField({ column, value, onInput, error }: { column: TableCol
 }
 
 function NewRow({ table, close, done }: { table: DataTable; close: () => void; done: () => void }) {
-  const run = async (values: Values) => {
+  const run = async (values: Record<string, string>) => {
     const row: Record<string, unknown> = {};
     for (const c of table.columns) {
       const value = typed(values[c.name] ?? "", c.type);
@@ -120,7 +120,7 @@ function NewRow({ table, close, done }: { table: DataTable; close: () => void; d
     done();
   };
   return (
-    <FormDialog title="Add a row" close={close} action="Add" initial={Object.fromEntries(table.columns.map((c) => [c.name, ""]))} run={run}>
+    <FormDialog title="Add a row" close={close} action="Add" initial={Object.fromEntries(table.columns.map((c): [string, string] => [c.name, ""]))} run={run}>
       {(f) => table.columns.map((c) => <ValueField key={c.name} column={c} value={written(f.values[c.name], "text")} error={f.issue(c.name)} onInput={(v) => f.set(c.name, v)} />)}
     </FormDialog>
   );

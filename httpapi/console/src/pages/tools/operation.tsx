@@ -1,9 +1,10 @@
 // Tools that call operations of an API: one operation, or a set that the model searches.
 import { agentId, href, path, post, useQuery, type API } from "../../data";
-import { Name, SelectField, Skeleton, TextArea, TextField, type FormState, type Values } from "../../ui";
+import { Name, SelectField, Skeleton, TextArea, TextField, type FormState, type TextOf } from "../../ui";
 import type { Schema } from "../../parts/arguments";
 import { CredentialSelect } from "../../parts/credentials";
 import { TryTool } from "../../parts/try";
+import type { ToolConfig, ToolValues } from "./values";
 import { seenArguments } from "./workflow";
 
 const apiAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "apis", ...more);
@@ -11,26 +12,20 @@ const words = (text: string) => text.split(/[\s,]+/).filter(Boolean);
 
 export const operationTypes = ["operation", "api-set"];
 
-/** The values of the form for a config. */
-export const operationValues = (c: Values) => ({
-  api_id: c.api_id ?? "", operation: c.operation ?? "", defaults: c.defaults ? JSON.stringify(c.defaults, null, 2) : "", credential: c.credential ?? "",
-  tags: (c.allow?.tags ?? []).join("\n"), methods: (c.allow?.methods ?? []).join(" "), operations: (c.allow?.operations ?? []).join("\n"),
-});
-
 /** The config that a form says. parse reads JSON. */
-export function operationConfig(type: string, v: Values, parse: (text: string, field: string) => unknown): Values {
-  const config: Values = { api_id: v.api_id };
+export function operationConfig(type: string, v: ToolValues, parse: (text: string, field: string) => unknown): Record<string, unknown> {
+  const config: Record<string, unknown> = { api_id: v.api_id };
   if (v.credential) config.credential = v.credential;
   if (v.timeout_ms) config.timeout_ms = Number(v.timeout_ms);
   if (type === "api-set") {
-    const allow = Object.fromEntries([["tags", v.tags.split("\n").map((t: string) => t.trim()).filter(Boolean)], ["methods", words(v.methods)], ["operations", v.operations.split("\n").map((t: string) => t.trim()).filter(Boolean)]].filter(([, list]) => list.length));
+    const allow = Object.fromEntries([["tags", v.tags.split("\n").map((t) => t.trim()).filter(Boolean)], ["methods", words(v.methods)], ["operations", v.operations.split("\n").map((t) => t.trim()).filter(Boolean)]].filter(([, list]) => list.length));
     return Object.keys(allow).length ? { ...config, allow } : config;
   }
   const defaults = parse(v.defaults, "config.defaults");
-  return { ...config, operation: v.operation, ...(defaults !== undefined && { defaults }), ...(v.response_path && { response_path: v.response_path }) };
+  return { ...config, operation: v.operation, ...(defaults === undefined ? {} : { defaults }), ...(v.response_path && { response_path: v.response_path }) };
 }
 
-export function OperationFields({ type, form, text, issue, off }: { type: string; form: FormState; text: (name: string) => any; issue: (name: string) => string | undefined; off: boolean }) {
+export function OperationFields({ type, form, text, issue, off }: { type: string; form: FormState<ToolValues>; text: TextOf<ToolValues>; issue: (name: string) => string | undefined; off: boolean }) {
   const found = useQuery(apiAt(), { limit: 50 });
   const apis = found.data.value?.apis ?? [];
   const v = form.values;
@@ -66,11 +61,11 @@ const setSchema = { type: "object", properties: { query: { type: "string", descr
 
 /** Tries a tool whose arguments are those of its operation. */
 export function TryOperation({ t, reason }: { t: API.Tool; reason?: string }) {
-  const c = t.config as Values;
-  const found = useQuery(t.type === "operation" ? apiAt(c.api_id, "operations", c.operation) : null);
+  const c = t.config as ToolConfig;
+  const found = useQuery(t.type === "operation" ? apiAt(c.api_id!, "operations", c.operation!) : null);
   const run = (args: Record<string, unknown>) => post(path("agents", agentId.value, "tools", t.id, "execute"), { arguments: args });
   if (t.type === "api-set") return <TryTool schema={setSchema} run={run} reason={reason} />;
-  if (found.error.value) return <p class="issue">The operation <Name>{c.operation}</Name> is gone from the description.</p>;
+  if (found.error.value) return <p class="issue">The operation <Name>{c.operation ?? ""}</Name> is gone from the description.</p>;
   const schema = found.data.value?.parameters as Schema | undefined;
   if (!schema) return <Skeleton lines={3} />;
   return <TryTool schema={seenArguments(schema, c.defaults)} run={run} reason={reason} />;

@@ -2,15 +2,15 @@
 import { useState } from "preact/hooks";
 
 import { agentId, ApiError, go, href, invalidate, mayEdit, path, post, put, remove, route, setQuery, useQuery, type API, asError } from "../../data";
-import { Badge, Button, Code, confirm, Empty, ErrorCard, LinkButton, Load, Menu, objectOf, pairsOf, PairsField, Segments, SelectField, Switch, tell, TextArea, TextField, useForm, type Pair, type Values } from "../../ui";
+import { Badge, Button, Code, confirm, Empty, ErrorCard, LinkButton, Load, Menu, objectOf, pairsOf, PairsField, Segments, SelectField, Switch, tell, TextArea, TextField, useForm, type FormState, type TextOf } from "../../ui";
 import { ArgumentsSchema, type Schema } from "../../parts/arguments";
-import { authOf, authValues, credentialOf, CredentialFields } from "../../parts/credentials";
+import { authOf, credentialOf, CredentialFields } from "../../parts/credentials";
 import { TryTool } from "../../parts/try";
-import { operationConfig, OperationFields, operationTypes, operationValues, TryOperation } from "./operation";
+import { operationConfig, OperationFields, operationTypes, TryOperation } from "./operation";
+import { type ToolConfig, type ToolValues, valuesOf } from "./values";
 import { seenArguments, workflowConfig, WorkflowFields } from "./workflow";
 
 const toolsAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "tools", ...more);
-const none: Schema = { type: "object", properties: {} };
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 
 export function ToolPage({ id }: { id: string }) {
@@ -43,7 +43,7 @@ function Tool({ t, changed }: { t: API.Tool; changed: () => Promise<void> }) {
       {tab === "edit" ? <Editor t={t} type={t.type} saved={changed} /> : (
         <section class="card stack narrow-card" aria-label="Try">
           {t.description && <p class="muted"><bdi>{t.description}</bdi></p>}
-          {may && operationTypes.includes(t.type) ? <TryOperation t={t} reason={t.enabled ? undefined : "It's switched off."} /> : may ? <TryTool schema={seenArguments(t.config.parameters as Schema | undefined, t.config.defaults as Values | undefined)} reason={t.enabled ? undefined : "It's switched off."} run={(args) => post(toolsAt(t.id, "execute"), { arguments: args })} /> : <p class="muted">Read-only access: calling tools needs the admin role.</p>}
+          {may && operationTypes.includes(t.type) ? <TryOperation t={t} reason={t.enabled ? undefined : "It's switched off."} /> : may ? <TryTool schema={seenArguments(t.config.parameters as Schema | undefined, (t.config as ToolConfig).defaults)} reason={t.enabled ? undefined : "It's switched off."} run={(args) => post(toolsAt(t.id, "execute"), { arguments: args })} /> : <p class="muted">Read-only access: calling tools needs the admin role.</p>}
         </section>
       )}
     </>
@@ -58,41 +58,36 @@ function jsonOf(text: string, field: string): unknown {
   }
 }
 
-
 /** The config that a form says. */
-function configOf(type: string, v: Values): Values {
+function configOf(type: string, v: ToolValues): Record<string, unknown> {
   if (type === "function") return { code: v.code, parameters: v.parameters };
   if (operationTypes.includes(type)) return operationConfig(type, v, jsonOf);
   if (type === "workflow") return workflowConfig(v, jsonOf);
   if (type === "mcp") return { server_id: v.server_id, tool_name: v.tool_name, parameters: v.parameters };
-  const config: Values = { method: v.method, url: v.url, parameters: v.parameters };
+  const config: Record<string, unknown> = { method: v.method, url: v.url, parameters: v.parameters };
   const auth = authOf(v);
   if (auth.type !== "none") config.auth = auth;
   if (credentialOf(v)) config.credential = credentialOf(v);
-  if ((v.headers as Pair[]).length) config.headers = objectOf(v.headers);
-  if ((v.query as Pair[]).length) config.query = objectOf(v.query);
+  if (v.headers.length) config.headers = objectOf(v.headers);
+  if (v.query.length) config.query = objectOf(v.query);
   const body = v.method === "GET" ? undefined : jsonOf(v.body, "config.body");
   if (body !== undefined) config.body = body;
   if (v.method !== "GET" && v.body_type) config.body_type = v.body_type;
-  if (v.body_type === "multipart" && (v.files as Pair[]).length) config.files = objectOf(v.files);
+  if (v.body_type === "multipart" && v.files.length) config.files = objectOf(v.files);
   if (v.response_path) config.response_path = v.response_path;
   if (v.timeout_ms) config.timeout_ms = Number(v.timeout_ms);
   return config;
 }
 
 function Editor({ t, type: given, saved }: { t?: API.Tool; type: string; saved: (t: API.Tool) => unknown }) {
-  const c: Values = t?.config ?? {};
+  const c: ToolConfig = t?.config ?? {};
   const [type, setType] = useState(given);
-  const form = useForm({
-    name: t?.name ?? "", description: t?.description ?? "", code: c.code ?? "return { sum: args.a + args.b };", parameters: c.parameters ?? none,
-    method: c.method || "GET", url: c.url ?? "", headers: pairsOf(c.headers), query: pairsOf(c.query), body: c.body === undefined ? "" : JSON.stringify(c.body, null, 2), body_type: c.body_type ?? "", files: pairsOf(c.files),
-    response_path: c.response_path ?? "", timeout_ms: c.timeout_ms ? String(c.timeout_ms) : "", server_id: c.server_id ?? "", tool_name: c.tool_name ?? "", workflow_id: c.workflow_id ?? "", ...operationValues(c), ...authValues(c.auth, c.credential),
-  });
+  const form = useForm(valuesOf(t));
   const [failed, setFailed] = useState<Error>();
   const [busy, setBusy] = useState(false);
   const off = !mayEdit.value;
   const issue = (name: string) => form.issues[`config.${name}`] ?? form.issues[name];
-  const text = (name: string) => ({ ...form.text(name), error: issue(name), disabled: off });
+  const text: TextOf<ToolValues> = (name) => ({ ...form.text(name), error: issue(name), disabled: off });
   const submit = async () => {
     setBusy(true);
     form.setIssues({});
@@ -118,14 +113,14 @@ function Editor({ t, type: given, saved }: { t?: API.Tool; type: string; saved: 
       <TextArea label="Description" rows={2} hint="What it does and when to call it. The model reads this." {...text("description")} />
       {type === "api" && <Api form={form} text={text} issue={issue} off={off} />}
       {type === "function" && <div class={issue("code") ? "field wrong" : "field"}><span class="label">Code</span><Code language="javascript" label="Code" rows={8} value={form.values.code} onInput={(v) => form.set("code", v)} readonly={off} invalid={Boolean(issue("code"))} />{issue("code") ? <small class="issue" role="alert">{issue("code")}</small> : <small class="muted">The body of an async function; arguments are in args.</small>}</div>}
-      {operationTypes.includes(type) ? <OperationFields type={type} form={form} text={text} issue={issue} off={off} /> : type === "workflow" ? <WorkflowFields form={form} text={text} issue={issue} off={off} /> : type === "mcp" ? <dl class="facts-list"><dt>MCP server</dt><dd><a href={href(agentId.value, "mcp", c.server_id)}>Open it</a></dd><dt>Its tool</dt><dd><code>{c.tool_name}</code></dd></dl> : <ArgumentsSchema value={form.values.parameters} onChange={(s) => form.set("parameters", s)} disabled={off} error={issue("parameters")} />}
+      {operationTypes.includes(type) ? <OperationFields type={type} form={form} text={text} issue={issue} off={off} /> : type === "workflow" ? <WorkflowFields form={form} text={text} issue={issue} off={off} /> : type === "mcp" ? <dl class="facts-list"><dt>MCP server</dt><dd><a href={href(agentId.value, "mcp", form.values.server_id)}>Open it</a></dd><dt>Its tool</dt><dd><code>{c.tool_name}</code></dd></dl> : <ArgumentsSchema value={form.values.parameters} onChange={(s) => form.set("parameters", s)} disabled={off} error={issue("parameters")} />}
       {failed && <ErrorCard error={failed} />}
       {!off && <div class="row end">{!t && <LinkButton href={href(agentId.value, "tools")}>Cancel</LinkButton>}<Button kind="primary" submit disabled={busy}>{t ? "Save" : "Create"}</Button></div>}
     </form>
   );
 }
 
-function Api({ form, text, issue, off }: { form: ReturnType<typeof useForm>; text: (name: string) => any; issue: (name: string) => string | undefined; off: boolean }) {
+function Api({ form, text, issue, off }: { form: FormState<ToolValues>; text: TextOf<ToolValues>; issue: (name: string) => string | undefined; off: boolean }) {
   const v = form.values;
   const more = [v.response_path, v.timeout_ms, v.query.length].some(Boolean) || ["response_path", "timeout_ms", "query"].some(issue);
   return (

@@ -1,20 +1,20 @@
 // Tools that run a workflow.
 import { agentId, href } from "../../data";
-import { TextArea, TextField, type FormState, type Values } from "../../ui";
+import { TextArea, TextField, type FormState, type TextOf } from "../../ui";
 import { ArgumentsSchema, type Schema } from "../../parts/arguments";
 import { PickField } from "../../parts/pick";
-
+import type { ToolValues } from "./values";
 
 /** The config that a form says. parse reads JSON. */
-export function workflowConfig(v: Values, parse: (text: string, field: string) => unknown): Values {
+export function workflowConfig(v: ToolValues, parse: (text: string, field: string) => unknown): Record<string, unknown> {
   const defaults = parse(v.defaults, "config.defaults");
   return {
-    workflow_id: v.workflow_id, parameters: v.parameters, ...(defaults !== undefined && { defaults }),
+    workflow_id: v.workflow_id, parameters: v.parameters, ...(defaults === undefined ? {} : { defaults }),
     ...(v.response_path && { response_path: v.response_path }), ...(v.timeout_ms && { timeout_ms: Number(v.timeout_ms) }),
   };
 }
 
-export function WorkflowFields({ form, text, issue, off }: { form: FormState; text: (name: string) => any; issue: (name: string) => string | undefined; off: boolean }) {
+export function WorkflowFields({ form, text, issue, off }: { form: FormState<ToolValues>; text: TextOf<ToolValues>; issue: (name: string) => string | undefined; off: boolean }) {
   const v = form.values;
   return (
     <>
@@ -32,7 +32,7 @@ export function WorkflowFields({ form, text, issue, off }: { form: FormState; te
 }
 
 /** The arguments that a model sees: those that are not set. */
-export function seenArguments(schema: Schema | undefined, defaults: Values = {}): Schema | undefined {
+export function seenArguments(schema: Schema | undefined, defaults: Record<string, unknown> = {}): Schema | undefined {
   if (!schema) return undefined;
   const seen = (name: string) => !(name in defaults);
   return { ...schema, properties: Object.fromEntries(Object.entries(schema.properties ?? {}).filter(([name]) => seen(name))), required: (schema.required ?? []).filter(seen) };

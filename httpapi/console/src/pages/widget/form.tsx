@@ -2,19 +2,23 @@
 import { useState } from "preact/hooks";
 
 import { ApiError, mayEdit, path, post, put, type API } from "../../data";
-import { Button, CopyButton, Dialog, openDialog, SelectField, tell, TextArea, TextField, useForm, type Values } from "../../ui";
+import { Button, CopyButton, Dialog, openDialog, SelectField, tell, TextArea, TextField, useForm } from "../../ui";
 
 /** What the service uses where the config has nothing. */
 export const usual = { title: "Ask us", greeting: "Hello! How can we help?", color: "#1f6f54", askEmail: "offline", offlineMessage: "Nobody can answer right now. Your messages are kept.", hours: "", messagesPerMinute: 10, messagesPerDay: 500, files: true, maxFiles: 5, maxFileSize: 10, fileTypes: [] as string[] };
 
 const asks: [string, string][] = [["offline", "When nobody can answer"], ["always", "Before the first message"], ["never", "Never"]];
 
-const numbers = ["messagesPerMinute", "messagesPerDay", "maxFiles", "maxFileSize"];
+const texts = ["title", "greeting", "color", "askEmail", "hours", "offlineMessage"] as const;
+const numbers = ["messagesPerMinute", "messagesPerDay", "maxFiles", "maxFileSize"] as const;
+
+/** The values of the form, all of them as text. */
+export type WidgetValues = Record<typeof texts[number] | typeof numbers[number] | "name" | "allowedOrigins" | "files" | "fileTypes" | "secret", string>;
 
 /** The config that the values of the form stand for. */
-function configOf(values: Values) {
+function configOf(values: WidgetValues) {
   const config: Record<string, unknown> = { allowedOrigins: values.allowedOrigins.split(/[\s,]+/).filter(Boolean) };
-  for (const name of ["title", "greeting", "color", "askEmail", "hours", "offlineMessage"]) config[name] = values[name] === "" ? null : values[name];
+  for (const name of texts) config[name] = values[name] === "" ? null : values[name];
   for (const name of numbers) config[name] = values[name] === "" ? null : Number(values[name]);
   config.files = values.files === "true";
   config.fileTypes = values.fileTypes.split(/[\s,]+/).filter(Boolean);
@@ -31,18 +35,18 @@ type Props = {
   options?: API.WidgetDetails;
   done: (gateway: string) => Promise<unknown> | unknown;
   /** Hears of each change, for a preview. */
-  onLook?: (values: Values) => void;
+  onLook?: (values: WidgetValues) => void;
 };
 
 /** Makes or changes a widget, and has it verified at once. */
 export function WidgetForm({ id, gateway, options, done, onLook }: Props) {
   const given = { ...usual, ...options?.config };
-  const form = useForm({ ...given, name: gateway?.name ?? "Website", allowedOrigins: (options?.config.allowedOrigins ?? []).join("\n"), messagesPerMinute: String(given.messagesPerMinute), messagesPerDay: String(given.messagesPerDay),
+  const form = useForm<WidgetValues>({ title: given.title, greeting: given.greeting, color: given.color, askEmail: given.askEmail, hours: given.hours, offlineMessage: given.offlineMessage, name: gateway?.name ?? "Website", allowedOrigins: (options?.config.allowedOrigins ?? []).join("\n"), messagesPerMinute: String(given.messagesPerMinute), messagesPerDay: String(given.messagesPerDay),
     files: String(given.files), fileTypes: (given.fileTypes ?? []).join(" "), maxFiles: String(given.maxFiles), maxFileSize: String(given.maxFileSize), secret: "" });
   const [busy, setBusy] = useState(false);
   const locked = !mayEdit.value;
-  const set = (name: string, value: string) => { form.set(name, value); onLook?.({ ...form.values, [name]: value }); };
-  const text = (name: string) => ({ ...form.text(name), disabled: locked, onInput: (v: string) => set(name, v) });
+  const set = (name: keyof WidgetValues, value: string) => { form.set(name, value); onLook?.({ ...form.values, [name]: value }); };
+  const text = (name: keyof WidgetValues) => ({ ...form.text(name), disabled: locked, onInput: (v: string) => set(name, v) });
   const save = async () => {
     setBusy(true);
     form.setIssues({});
