@@ -125,7 +125,7 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
         {may && repeatable && <Button kind="primary" icon="RotateCcw" onClick={() => retry()}>Retry</Button>}
         <a class="button" href={`${href(agentId.value, "workflows", x.workflow_id)}${node ? `?node=${encodeURIComponent(node.id)}` : ""}`}><Icon name="Pencil" size={16} /><span>Edit</span></a>
       </header>
-      {x.error && <div class="card bad execution-error"><p>{failedNode && <><button type="button" class="link" onClick={() => editor.select([failedNode.id])}><Name>{editor.nameOf(failedNode)}</Name></button>: </>}<bdi>{x.error.message}</bdi></p><p class="small muted">{x.error.code}{may && repeatable && " · A retry begins at the node that failed, by the workflow as it is now."}</p></div>}
+      {x.error && <div class="card bad execution-error"><p>{failedNode && <><button type="button" class="link" onClick={() => editor.select([failedNode.id])}><Name>{editor.nameOf(failedNode)}</Name>:</button> </>}<bdi>{x.error.message}</bdi></p><p class="small muted">{x.error.code}{may && repeatable && " · A retry begins at the node that failed, by the workflow as it is now."}</p></div>}
       <div class={`editor-body ${node ? "with-panel" : ""} ${outline ? "as-outline" : ""}`}>
         <div class="editor-center">
           <div class="editor-view">
