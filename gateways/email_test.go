@@ -347,10 +347,10 @@ func TestSendingGateway(t *testing.T) {
 			t.Errorf("%q: %v, want %q", gateway, err, text)
 		}
 	}
-	wants("", "no gateway of the type email")
+	wants("", "no gateway of type email")
 	wants("gateway-x", "does not exist")
 	hook, _ := o.gateway(t, "webhook", map[string]any{"url": f.URL})
-	wants(hook.ID, "of the type webhook")
+	wants(hook.ID, "of type webhook")
 	bad, _ := o.gateway(t, "resend", resendConfig(f, "re_wrong"))
 	wants(bad.ID, "not active")
 	good, _ := o.gateway(t, "resend", resendConfig(f, "re_right"))
