@@ -56,7 +56,7 @@ func FuzzSQL(f *testing.F) {
 		if err != nil && !errors.As(err, &e) {
 			t.Fatalf("%q: %v", query, err)
 		}
-		if e != nil && e.Message == "query holds more than one statement" && e.Err != nil {
+		if e != nil && e.Message == "query contains more than one statement" && e.Err != nil {
 			t.Fatalf("%q is several statements to SQLite only", query)
 		}
 		if r.Changes == 0 {

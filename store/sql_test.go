@@ -196,8 +196,8 @@ func TestSQLSaysWhatIsWrong(t *testing.T) {
 		"":                                   "query holds no statement",
 		" -- nothing\n/* at all":             "query holds no statement",
 		";":                                  "query holds no statement",
-		"SELECT 1; SELECT 2":                 "query holds more than one statement",
-		"SELECT 1 ; x":                       "query holds more than one statement",
+		"SELECT 1; SELECT 2":                 "query contains more than one statement",
+		"SELECT 1 ; x":                       "query contains more than one statement",
 		"SELECT 1\x00":                       "query must not contain NUL characters",
 		"SELECT '\xff'":                      "query must be UTF-8",
 		"SELECT " + strings.Repeat(" ", 2e5): "query is longer than 200000 bytes",
@@ -275,10 +275,10 @@ func TestSQLParams(t *testing.T) {
 func TestSQLRefusesParams(t *testing.T) {
 	db := openForSQL(t)
 	for _, c := range []struct{ query, params, want string }{
-		{"SELECT ?", `[]`, "the statement takes 1 parameters and params holds 0"},
-		{"SELECT ?", `null`, "the statement takes 1 parameters and params holds 0"},
-		{"SELECT 1", `[1]`, "the statement takes 0 parameters and params holds 1"},
-		{"SELECT ?4", `[1,2]`, "the statement takes 4 parameters and params holds 2"},
+		{"SELECT ?", `[]`, "the statement takes 1 parameters, but params has 0"},
+		{"SELECT ?", `null`, "the statement takes 1 parameters, but params has 0"},
+		{"SELECT 1", `[1]`, "the statement takes 0 parameters, but params has 1"},
+		{"SELECT ?4", `[1,2]`, "the statement takes 4 parameters, but params has 2"},
 		{"SELECT :a, :b", `{"a": 1}`, "params lacks :b"},
 		{"SELECT :a", `{"a": 1, "c": 2}`, "the statement has no parameter c"},
 		{"SELECT ?", `{"a": 1}`, "parameter 1 of the statement has no name, but params is an object"},

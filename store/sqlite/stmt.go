@@ -10,7 +10,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// keptStatements bounds the statements that a connection keeps.
+// keptStatements limits the statements that a connection caches.
 const keptStatements = 150
 
 // Stmt is a compiled statement.
@@ -21,17 +21,17 @@ type Stmt struct {
 	columns int
 	reads   bool // it changes nothing
 
-	query string // under which it is kept; empty: it is not
+	query string // key in the cache; empty: not cached
 	mark  uint32 // what the authorizer noted, see Conn.Compiling
 	inUse bool
-	used  uint64 // when it was used last
+	used  uint64 // when it was last used
 
-	args  []argument // of the execution that is bound, reused
-	texts buffer     // what SQLite reads of them; it lives as long as they are bound
+	args  []argument // currently bound, reused
+	texts buffer     // their bytes, which SQLite reads as long as they are bound
 }
 
-// statement returns the statement for a query, compiled again unless one is kept
-// and free. Give it back by release.
+// statement returns the statement for a query: a cached one that is free, or a newly
+// compiled one. Return it with release.
 func (c *Conn) statement(query string) (*Stmt, error) {
 	if s, ok := c.kept[query]; ok && !s.inUse {
 		if err := s.check(); err != nil {
@@ -41,7 +41,7 @@ func (c *Conn) statement(query string) (*Stmt, error) {
 		s.used, s.inUse = c.uses, true
 		c.Used |= s.mark
 		return s, nil
-	} else if ok { // rows of the same query are being read
+	} else if ok { // its rows are being read
 		return c.Prepare(query)
 	}
 	s, rest, err := c.compile(query, lib.SQLITE_PREPARE_PERSISTENT)
@@ -60,7 +60,7 @@ func (c *Conn) statement(query string) (*Stmt, error) {
 	return s, nil
 }
 
-// check refuses what changes something on a connection that must not.
+// check refuses a statement that changes something on a read-only connection.
 func (s *Stmt) check() error {
 	if s.reads || !s.c.ReadOnly {
 		return nil
@@ -68,7 +68,7 @@ func (s *Stmt) check() error {
 	return NewError(lib.SQLITE_READONLY, "attempt to write on a connection that only reads")
 }
 
-// dropOldest makes room for one more kept statement.
+// dropOldest makes room for another statement in the cache.
 func (c *Conn) dropOldest() {
 	if len(c.kept) < keptStatements {
 		return
@@ -84,10 +84,10 @@ func (c *Conn) dropOldest() {
 	}
 }
 
-// Queries returns the texts of the kept statements.
+// Queries returns the texts of the cached statements.
 func (c *Conn) Queries() []string { return slices.Collect(maps.Keys(c.kept)) }
 
-// release gives a statement back: a kept one for its next use.
+// release returns a statement, which stays in the cache if it is cached.
 func (s *Stmt) release() {
 	if s.query == "" {
 		s.Close()
@@ -97,8 +97,8 @@ func (s *Stmt) release() {
 	s.inUse = false
 }
 
-// Prepare compiles one statement, which query must hold and nothing behind it.
-// It is not kept: close it.
+// Prepare compiles a statement, which must be the only one in query. It is not
+// cached: close it.
 func (c *Conn) Prepare(query string) (*Stmt, error) {
 	s, rest, err := c.compile(query, 0)
 	if err != nil {
@@ -111,10 +111,11 @@ func (c *Conn) Prepare(query string) (*Stmt, error) {
 	return s, nil
 }
 
-// MoreStatements is what the error says of a text that is not one statement.
-const MoreStatements = "query holds more than one statement"
+// MoreStatements is the error text for a query with more than one statement.
+const MoreStatements = "query contains more than one statement"
 
-// alone returns the statement unless there is none or something follows it.
+// alone returns the statement, or an error if there is none or it is followed by
+// another.
 func (s *Stmt) alone(query string, rest int) (*Stmt, error) {
 	if s != nil && strings.TrimSpace(query[rest:]) == "" {
 		return s, nil
@@ -125,8 +126,8 @@ func (s *Stmt) alone(query string, rest int) (*Stmt, error) {
 	return nil, &Error{code: lib.SQLITE_ERROR, Text: MoreStatements, Offset: rest}
 }
 
-// again reports whether a statement that failed with err has to be tried again,
-// and returns the error that remains.
+// again reports whether a statement that failed with err should be tried again, and
+// returns the error otherwise.
 func (c *Conn) again(err error) (bool, error) {
 	if e, ok := err.(*Error); !ok || e.code != lib.SQLITE_AUTH || c.Refused == nil {
 		return false, err
@@ -138,8 +139,8 @@ func (c *Conn) again(err error) (bool, error) {
 	return again, err
 }
 
-// compile compiles the first statement of a text and returns where it ends; there
-// is none in a text of white space and comments.
+// compile compiles the first statement of a text and returns where it ends; s is nil
+// for a text of only white space and comments.
 func (c *Conn) compile(text string, flags uint32) (s *Stmt, rest int, err error) {
 	for again := true; again; {
 		s, rest, err = c.compileOnce(text, flags)
@@ -179,7 +180,7 @@ func (c *Conn) compileOnce(text string, flags uint32) (s *Stmt, rest int, err er
 	return s, rest, nil
 }
 
-// Close ends the statement; it may be called twice.
+// Close frees the statement; it may be called twice.
 func (s *Stmt) Close() {
 	if s.p == 0 {
 		return
@@ -208,8 +209,8 @@ func (s *Stmt) reset() {
 	s.texts.shrink(s.c.tls)
 }
 
-// Step moves to the next row and reports whether there is one. Where the schema
-// has changed, SQLite compiles the statement again, which may be refused.
+// Step moves to the next row and reports whether there is one. If the schema has
+// changed, SQLite compiles the statement again, which may be refused.
 func (s *Stmt) Step() (row bool, err error) {
 	for again := true; again; {
 		row, err = s.step()
@@ -243,8 +244,8 @@ func (s *Stmt) finish() error {
 // ReadOnly reports whether the statement changes nothing.
 func (s *Stmt) ReadOnly() bool { return s.reads }
 
-// Params returns the names of the statement's parameters with their sign, ""
-// for a plain ?.
+// Params returns the names of the statement's parameters with their prefix, "" for a
+// plain ?.
 func (s *Stmt) Params() []string {
 	names := make([]string, s.params)
 	for i := range names {
@@ -262,7 +263,7 @@ func (s *Stmt) Columns() []string {
 	return names
 }
 
-// Size is the length in bytes of the text or blob in column i of the row.
+// Size returns the length in bytes of the text or blob in column i of the row.
 func (s *Stmt) Size(i int) int {
 	switch lib.Xsqlite3_column_type(s.c.tls, s.p, int32(i)) {
 	case lib.SQLITE_TEXT, lib.SQLITE_BLOB:
@@ -286,7 +287,7 @@ func (s *Stmt) Value(i int) any {
 	return nil
 }
 
-// text is SQLite's own memory of a text, valid until the next step.
+// text returns SQLite's memory of a text, valid until the next step.
 func (s *Stmt) text(i int32) []byte {
 	p := lib.Xsqlite3_column_text(s.c.tls, s.p, i)
 	return view(p, int(lib.Xsqlite3_column_bytes(s.c.tls, s.p, i)))

@@ -176,7 +176,7 @@ func paramNumber(spelt string) int {
 func (b *BoundQuery) With(own Params, values []any) (string, Params, error) {
 	if own.Named == nil {
 		if len(own.List) != b.params {
-			return "", own, badQuery("the statement takes %d parameters and params holds %d", b.params, len(own.List)).
+			return "", own, badQuery("the statement takes %d parameters, but params has %d", b.params, len(own.List)).
 				With("expected", b.params).With("given", len(own.List))
 		}
 		all := Params{List: slices.Clone(own.List)}

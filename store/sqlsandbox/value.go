@@ -119,7 +119,7 @@ func (a *arguments) argument(field string, value any) (any, error) {
 func (a arguments) match(params []string) ([]any, error) {
 	if a.named == nil {
 		if len(a.list) != len(params) {
-			return nil, badQuery("the statement takes %d parameters and params holds %d", len(params), len(a.list)).
+			return nil, badQuery("the statement takes %d parameters, but params has %d", len(params), len(a.list)).
 				With("expected", len(params)).With("given", len(a.list))
 		}
 		return a.list, nil
