@@ -8,34 +8,34 @@ import (
 	"modernc.org/libc/sys/types"
 )
 
-// SQLite's memory comes from spans: 64 KB of slots of one size. The sizes lie close
-// to each other, as each open file holds thousands of small pieces, and each size
-// has a lock of its own. libc's allocator, which the spans come from, rounds every
-// size up to a power of two, and has one lock for all.
+// SQLite's memory comes from spans: 64 KB of slots of one size. The sizes are close
+// together, because each open file has thousands of small allocations, and each size
+// has its own lock. libc's allocator, which provides the spans, rounds every size up
+// to a power of two and has a single lock.
 
 const (
 	spanSize     = 64 << 10
-	spansAtOnce  = 15       // taken from libc: with one lost to alignment, a megabyte
-	largestSlot  = 16 << 10 // larger pieces have a span of their own, as large as they need
+	spansAtOnce  = 15       // requested from libc: a megabyte, including one lost to alignment
+	largestSlot  = 16 << 10 // larger allocations have a span of their own
 	sizeStep     = 8        // all sizes are multiples of it
 	classOfLarge = -1
 )
 
-// span is the head of a span, at an address that is a multiple of spanSize.
+// span is the header of a span, which is aligned to spanSize.
 type span struct {
 	class      int32
 	used       int32   // slots
 	fresh      uintptr // offset of the first slot that was never used
-	free       uintptr // slots that were given back, each of which begins with the next
+	free       uintptr // list of freed slots, each of which begins with the address of the next
 	next, prev uintptr // spans of the class with free slots
-	size       uintptr // of a slot; of a span of its own, of that
-	base       uintptr // of a span of its own: what libc gave
+	size       uintptr // of a slot, or of the only allocation
+	base       uintptr // address from libc, for a span with a single allocation
 }
 
 const spanHead = (unsafe.Sizeof(span{}) + 63) &^ 63
 
-// pageSlot is the size of a page of a file in the cache, with what SQLite keeps
-// beside it.
+// pageSlot is the size of a page of a file in the cache, including SQLite's data
+// about it.
 const pageSlot = 4360
 
 // slotSizes are the sizes of slots, an eighth to a sixteenth apart.
@@ -53,8 +53,8 @@ var slotSizes = func() (sizes []uintptr) {
 	return sizes
 }()
 
-// classOfSize is the index in slotSizes of the smallest that has room for a
-// multiple of sizeStep.
+// classOfSize is the index in slotSizes of the smallest size for a multiple of
+// sizeStep.
 var classOfSize = func() (classes [largestSlot/sizeStep + 1]uint8) {
 	class := 0
 	for i := range classes {
@@ -75,13 +75,13 @@ type slotClass struct {
 
 var slotClasses [256]slotClass
 
-// spareSpans are those of which no slot is used.
+// spareSpans are the spans without used slots.
 var spareSpans struct {
 	mu   sync.Mutex
 	list []uintptr // guarded by mu
 }
 
-// allocate returns the address of n bytes, or 0.
+// allocate returns the address of n bytes, or 0 if there is no memory.
 func allocate(tls *libc.TLS, n uintptr) uintptr {
 	if n > largestSlot {
 		return allocateLarge(tls, n)
@@ -129,7 +129,7 @@ func (c *slotClass) unlink(s *span) {
 	s.next, s.prev = 0, 0
 }
 
-// deallocate gives back what allocate returned.
+// deallocate frees memory that allocate returned.
 func deallocate(tls *libc.TLS, p uintptr) {
 	head := p &^ (spanSize - 1)
 	s := at[span](head)
@@ -156,8 +156,8 @@ func deallocate(tls *libc.TLS, p uintptr) {
 	}
 }
 
-// reallocate returns the address of n bytes that begin as those at p, which it
-// gives back, or 0.
+// reallocate returns the address of n bytes with the content of those at p, which it
+// frees, or 0.
 func reallocate(tls *libc.TLS, p, n uintptr) uintptr {
 	have := allocated(p)
 	if n <= have && n > have/2 {
@@ -171,10 +171,10 @@ func reallocate(tls *libc.TLS, p, n uintptr) uintptr {
 	return to
 }
 
-// allocated returns how many bytes there are at p.
+// allocated returns the size of the allocation at p.
 func allocated(p uintptr) uintptr { return at[span](p &^ (spanSize - 1)).size }
 
-// allocateLarge makes a span for one piece of memory.
+// allocateLarge makes a span for a single allocation.
 func allocateLarge(tls *libc.TLS, n uintptr) uintptr {
 	base := libc.Xmalloc(tls, types.Size_t(n+spanHead+spanSize))
 	if base == 0 {
@@ -207,7 +207,7 @@ func takeSpan(tls *libc.TLS) uintptr {
 	return p
 }
 
-// ReleaseMemory gives memory that is not used back to the system.
+// ReleaseMemory returns unused memory to the system.
 func ReleaseMemory() {
 	spareSpans.mu.Lock()
 	defer spareSpans.mu.Unlock()

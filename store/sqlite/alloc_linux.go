@@ -2,5 +2,5 @@ package sqlite
 
 import "syscall"
 
-// releasePages gives memory back to the system. Its content is lost.
-func releasePages(b []byte) { _ = syscall.Madvise(b, syscall.MADV_DONTNEED) } // nothing is lost when it fails
+// releasePages returns memory to the system; its content is lost.
+func releasePages(b []byte) { _ = syscall.Madvise(b, syscall.MADV_DONTNEED) } // a failure does no harm

@@ -8,7 +8,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// copyStep is how many pages are copied between two looks at the context.
+// copyStep is how many pages are copied between two checks of the context.
 const copyStep = 4096
 
 // CopyTo copies the whole database over another,

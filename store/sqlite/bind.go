@@ -7,11 +7,11 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Valuer is an argument that says what is stored for it: nil, an int64, float64,
+// Valuer is an argument that returns the value to store: nil, an int64, float64,
 // bool, string or []byte.
 type Valuer interface{ Value() any }
 
-// argument is a value as SQLite takes it.
+// argument is a value in the form that SQLite takes.
 type argument struct {
 	kind    byte // one of the constants below
 	integer int64
@@ -61,7 +61,7 @@ func (a *argument) set(value any) error {
 	return nil
 }
 
-// reflect sets an argument of a type that is made of one that set knows.
+// reflect sets an argument of a type derived from one that set knows.
 func (a *argument) reflect(v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -90,11 +90,11 @@ func (a *argument) reflect(v reflect.Value) error {
 	return fmt.Errorf("cannot store a %s", v.Type())
 }
 
-// length is how much room the argument's text or blob takes.
+// length returns how much memory the argument's text or blob takes.
 func (a *argument) length() int {
 	switch a.kind {
 	case text:
-		return len(a.text) + 1 // a zero behind it, which saves SQLite a copy
+		return len(a.text) + 1 // a zero byte after it saves SQLite a copy
 	case blob:
 		return len(a.blob)
 	}
@@ -104,7 +104,7 @@ func (a *argument) length() int {
 // Bind sets the statement's parameters.
 func (s *Stmt) Bind(args ...any) error {
 	if len(args) != s.params {
-		return fmt.Errorf("the statement takes %d arguments and got %d", s.params, len(args))
+		return fmt.Errorf("the statement takes %d arguments, but got %d", s.params, len(args))
 	}
 	if len(args) == 0 {
 		return nil
@@ -134,7 +134,7 @@ func (s *Stmt) Bind(args ...any) error {
 	return nil
 }
 
-// bind sets one parameter, whose text or blob it copies to the address at.
+// bind sets one parameter. It copies a text or blob to the address at.
 func (s *Stmt) bind(i int32, a *argument, at uintptr) int32 {
 	const static = 0 // SQLITE_STATIC: the memory stays as it is while it is bound
 	tls := s.c.tls

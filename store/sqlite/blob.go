@@ -7,9 +7,9 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Blob reads parts of the values of one column, without the rest of them, see
-// https://www.sqlite.org/c3ref/blob_open.html. It ends with the transaction that it
-// was opened in.
+// Blob reads parts of one column's values without reading the rest of them; see
+// https://www.sqlite.org/c3ref/blob_open.html. It ends with the transaction in which
+// it was opened.
 type Blob struct {
 	c    *Conn
 	p    uintptr
@@ -50,7 +50,7 @@ func (b *Blob) Go(row int64) error {
 	return nil
 }
 
-// Read returns n bytes at an offset of the value, which are valid until the next call.
+// Read returns n bytes of the value from an offset, valid until the next call.
 func (b *Blob) Read(offset, n int) ([]byte, error) {
 	b.c.enter()
 	defer b.c.leave()

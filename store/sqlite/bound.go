@@ -12,26 +12,26 @@ import (
 	"modernc.org/sqlite/vec"
 )
 
-// Budget is what statements may use, in bytes; 0 is no bound.
+// Budget limits what statements may use, in bytes; 0 means no limit.
 type Budget struct {
 	Memory int64 // that SQLite holds for them
 	Temp   int64 // written to temporary files
 }
 
-// bound is what the statements that run may still use.
+// bound is what the running statements may still use.
 type bound struct {
-	ctx     context.Context // nil: they are not bound
+	ctx     context.Context // nil: they are not limited
 	counted bool            // their memory is
 	left    Budget
-	starved bool // they wanted more memory
+	starved bool // they were refused more memory
 }
 
-// clockEvery is how many steps of its program SQLite runs before it looks at
-// the clock: some 10 microseconds, of which looking costs under a hundredth.
+// clockEvery is how many steps of its program SQLite runs between two checks of the
+// clock: some 10 microseconds, of which a check takes less than a hundredth.
 const clockEvery = 500
 
-// Bound bounds what the connection's statements may use until Unbound, and ends
-// them when ctx does, with the code of an interrupt.
+// Bound limits what the connection's statements may use until Unbound is called.
+// When ctx ends, they are interrupted.
 func (c *Conn) Bound(ctx context.Context, budget Budget) {
 	if budget.Temp == 0 {
 		budget.Temp = math.MaxInt64
@@ -43,7 +43,7 @@ func (c *Conn) Bound(ctx context.Context, budget Budget) {
 	lib.Xsqlite3_progress_handler(c.tls, c.db, clockEvery, pointerTo[func(*libc.TLS, uintptr) int32](checkClock), 0)
 }
 
-// Unbound ends what Bound began. Starved and Spilled still say how it went.
+// Unbound ends what Bound began. Starved and Spilled keep their values.
 func (c *Conn) Unbound() {
 	if c.bound.counted {
 		counted.Add(-1)
@@ -52,17 +52,17 @@ func (c *Conn) Unbound() {
 	lib.Xsqlite3_progress_handler(c.tls, c.db, 0, 0, 0)
 }
 
-// Late reports whether the bounded statements have to stop.
+// Late reports whether the limited statements have to stop.
 func (c *Conn) Late() bool { return c.bound.ctx != nil && c.bound.ctx.Err() != nil }
 
-// Starved reports whether the bounded statements wanted more memory than they had.
+// Starved reports whether the limited statements needed more memory than they had.
 func (c *Conn) Starved() bool { return c.bound.starved }
 
-// Spilled reports whether they wanted more room for temporary files.
+// Spilled reports whether they needed more space for temporary files.
 func (c *Conn) Spilled() bool { return c.bound.left.Temp < 0 }
 
-// checkClock stops a statement whose time is up, and one that was refused
-// memory: some aggregates keep that to themselves until their last row.
+// checkClock stops a statement whose time is up, or that was refused memory: some
+// aggregates report that only with their last row.
 func checkClock(tls *libc.TLS, _ uintptr) int32 {
 	if c := connOf(tls); c != nil && c.bound.ctx != nil && (c.bound.starved || c.Late()) {
 		return 1
@@ -70,12 +70,12 @@ func checkClock(tls *libc.TLS, _ uintptr) int32 {
 	return 0
 }
 
-// SQLite can bound the memory of a process, but not that of a statement, and
-// a statement has many ways to grow: sorters, temporary tables, registers, and
-// json_group_array, which minds no limit at all. So its allocator is ours, behind a
-// count for bounded statements. One that wants too much gets none, which SQLite
-// reports as SQLITE_NOMEM and takes back cleanly.
-// See https://www.sqlite.org/malloc.html#alternative_low_level_memory_allocators.
+// SQLite can limit the memory of a process, but not that of a statement, and a
+// statement has many ways to grow: sorters, temporary tables, registers, and
+// json_group_array, which ignores every limit. So it uses our allocator, behind a
+// counter for limited statements. A statement that wants too much gets nothing,
+// which SQLite reports as SQLITE_NOMEM and rolls back cleanly. See
+// https://www.sqlite.org/malloc.html#alternative_low_level_memory_allocators.
 
 type (
 	mallocFunc  = func(tls *libc.TLS, n int32) uintptr
@@ -84,13 +84,13 @@ type (
 	sizeFunc    = func(tls *libc.TLS, p uintptr) int32
 )
 
-// counted is how many connections count memory; while none does, nothing is
-// looked up for a count.
+// counted is how many connections count memory; if none does, the counter costs
+// nothing.
 var counted atomic.Int32
 
-// errMemory is the reason why the allocator could not be installed. That has to
-// happen before any connection opens, and with SQLite shut down, since the
-// start of package vec has initialized it; hence a variable's initialization.
+// errMemory is why the allocator could not be installed. It has to be installed
+// before any connection opens and while SQLite is shut down, since package vec has
+// initialized it; hence the initialization of a variable.
 var errMemory = setMemory()
 
 func setMemory() error {
@@ -124,16 +124,16 @@ func setMemory() error {
 	if err := setPageCache(tls, args); err != nil {
 		return err
 	}
-	// The shutdown has forgotten what package vec registered: sqlite-vec for each
-	// connection, see https://www.sqlite.org/c3ref/auto_extension.html.
+	// The shutdown has dropped what package vec registered: sqlite-vec for each
+	// connection; see https://www.sqlite.org/c3ref/auto_extension.html.
 	if rc := lib.Xsqlite3_auto_extension(tls, pointerTo(vec.Xsqlite3_vec_init)); rc != lib.SQLITE_OK {
 		return fmt.Errorf("register an extension: SQLite code %d", rc)
 	}
 	return nil
 }
 
-// setPageCache has SQLite use the cache of this package, and no lookaside memory, which
-// connections get once they are busy.
+// setPageCache makes SQLite use this package's cache, and no lookaside memory, which
+// connections only get once they are busy.
 func setPageCache(tls *libc.TLS, args uintptr) error {
 	methods, err := libc.CString(string(make([]byte, unsafe.Sizeof(lib.Tsqlite3_pcache_methods2{}))))
 	if err != nil {
@@ -150,7 +150,7 @@ func setPageCache(tls *libc.TLS, args uintptr) error {
 	return nil
 }
 
-// countedConn is the connection whose bounded statement allocates, or nil.
+// countedConn returns the connection whose limited statement is allocating, or nil.
 func countedConn(tls *libc.TLS) *Conn {
 	if counted.Load() == 0 {
 		return nil
@@ -161,7 +161,7 @@ func countedConn(tls *libc.TLS) *Conn {
 	return nil
 }
 
-// take counts n more bytes and reports whether they may be had.
+// take counts n more bytes and reports whether they are within the limit.
 func (c *Conn) take(n int32) bool {
 	if c.bound.left.Memory < int64(n) {
 		c.bound.starved = true

@@ -24,7 +24,7 @@ type Mode string
 const (
 	ReadOnly  Mode = "ro"
 	ReadWrite Mode = "rw"
-	Create    Mode = "rwc" // when it is missing
+	Create    Mode = "rwc" // creates a missing file
 )
 
 // Source names a database and says how it is opened.
@@ -34,16 +34,16 @@ type Source struct {
 	Immutable bool     // the file has no writer: it is read without locks, and no files are created next to it
 	Pragmas   []string // applied in order
 
-	// KeepWAL is for Conn.KeepWAL, which is called before anything else.
+	// KeepWAL calls Conn.KeepWAL before anything else.
 	KeepWAL bool
-	// Pages, unless nil, has the database's pages in place of a file, whose path is just a
-	// name then. Mode must be ReadOnly.
+	// Pages, unless nil, provides the database's pages instead of a file, whose path
+	// is then just a name. Mode must be ReadOnly.
 	Pages Pages
 	// Prepare, unless nil, is called before the pragmas.
 	Prepare func(*Conn) error
 }
 
-// name is the file name that SQLite opens, see https://www.sqlite.org/uri.html.
+// name returns the file name for SQLite; see https://www.sqlite.org/uri.html.
 func (s Source) name() string {
 	if s.Path == "" {
 		return "file::memory:"
@@ -59,34 +59,34 @@ func (s Source) name() string {
 type Conn struct {
 	tls *libc.TLS
 	db  uintptr
-	out uintptr // room for two pointers that SQLite returns by address
+	out uintptr // space for two pointers that SQLite returns by address
 	sql buffer  // the text that is compiled
 
 	kept  map[string]*Stmt
-	loose map[*Stmt]bool // open, but not kept
-	uses  uint64         // of kept statements, to find the one used least recently
+	loose map[*Stmt]bool // open, but not cached
+	uses  uint64         // of cached statements, to find the least recently used one
 
 	authorizer Authorizer
 	onRow      RowFunc
 	onRollback func()
-	pages      Pages // nil: a file has them
-	bound      bound // of the statements that run, see Bound
+	pages      Pages // nil: they are in a file
+	bound      bound // of the running statements, see Bound
 	gathered   gathered
 
-	// Compiling is for the authorizer: what it adds while a statement is compiled
-	// is the statement's own, and Used collects that of all statements that were
-	// used.
+	// Compiling is for the authorizer: bits that it sets while a statement is
+	// compiled belong to that statement, and Used collects the bits of all
+	// statements that were used.
 	Compiling, Used uint32
 
 	interrupts sync.Mutex
 	struck     bool // guarded by interrupts: one may still be pending
 	closed     bool // guarded by interrupts
 
-	// Refused, unless nil, is called when the authorizer has refused a statement,
-	// and reports whether to compile the statement again.
+	// Refused, unless nil, is called when the authorizer has refused a statement. It
+	// reports whether to compile the statement again.
 	Refused func() (again bool, err error)
 
-	// ReadOnly has statements refused that would change something.
+	// ReadOnly refuses statements that would change something.
 	ReadOnly bool
 
 	busy atomic.Bool // with CheckUse: a goroutine is in SQLite
@@ -107,8 +107,8 @@ func Count() (n int) {
 	return n
 }
 
-// CheckUse has every connection panic when two goroutines use it at a time. Tests
-// set it before they open the first.
+// CheckUse makes every connection panic when two goroutines use it at the same time.
+// Tests set it before they open the first.
 var CheckUse bool
 
 func (c *Conn) enter() {
@@ -161,11 +161,11 @@ func (c *Conn) open(s Source) error {
 			return err
 		}
 	}
-	c.DropPages() // of the schema, which has been read
+	c.DropPages() // those of the schema are no longer needed
 	return nil
 }
 
-// DropPages gives up the pages in the connection's cache that no transaction has
+// DropPages drops the pages in the connection's cache that no transaction has
 // changed.
 func (c *Conn) DropPages() { lib.Xsqlite3_db_release_memory(c.tls, c.db) }
 
@@ -195,7 +195,7 @@ func (c *Conn) connect(s Source) error {
 	return nil
 }
 
-// Close closes the connection and every statement of it.
+// Close closes the connection and all of its statements.
 func (c *Conn) Close() error {
 	c.interrupts.Lock()
 	struck := c.struck && !c.closed
@@ -225,7 +225,7 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// Interrupt ends the statement that runs, if any. Any goroutine may call it.
+// Interrupt interrupts the running statement, if any. Any goroutine may call it.
 func (c *Conn) Interrupt() {
 	c.interrupts.Lock()
 	defer c.interrupts.Unlock()
@@ -267,7 +267,7 @@ func (c *Conn) Exec(query string, args ...any) (Result, error) {
 	return c.Result(), nil
 }
 
-// ExecOnce is Exec for a statement that is not worth keeping.
+// ExecOnce is Exec for a statement that is not worth caching.
 func (c *Conn) ExecOnce(query string, args ...any) (Result, error) {
 	s, err := c.Prepare(query)
 	if err != nil {
@@ -288,8 +288,8 @@ func (c *Conn) Result() Result {
 	return Result{Changes: lib.Xsqlite3_changes64(c.tls, c.db), LastID: lib.Xsqlite3_last_insert_rowid(c.tls, c.db)}
 }
 
-// TotalChanges is how many rows were inserted, updated or deleted since the
-// connection was opened, also by triggers and in what was rolled back.
+// TotalChanges returns how many rows have been inserted, updated or deleted since
+// the connection was opened, including by triggers and in rolled-back transactions.
 func (c *Conn) TotalChanges() int64 { return lib.Xsqlite3_total_changes64(c.tls, c.db) }
 
 // PagesWritten is how many pages the connection has written to the file or its -wal
@@ -299,14 +299,14 @@ func (c *Conn) PagesWritten() int32 {
 	return *at[int32](c.out)
 }
 
-// SetLastID sets what Result says until a row is inserted.
+// SetLastID sets the LastID that Result returns until a row is inserted.
 func (c *Conn) SetLastID(id int64) { lib.Xsqlite3_set_last_insert_rowid(c.tls, c.db, id) }
 
 // InTransaction reports whether a transaction is open.
 func (c *Conn) InTransaction() bool { return lib.Xsqlite3_get_autocommit(c.tls, c.db) == 0 }
 
-// Query begins to run a statement. Its rows are to be read or closed before the
-// connection serves another goroutine.
+// Query starts a statement. Its rows have to be read or closed before another
+// goroutine uses the connection.
 func (c *Conn) Query(query string, args ...any) (*Rows, error) {
 	s, err := c.statement(query)
 	if err != nil {
@@ -319,7 +319,7 @@ func (c *Conn) Query(query string, args ...any) (*Rows, error) {
 	return &Rows{s: s}, nil
 }
 
-// QueryOnce is Query for a statement that is not worth keeping.
+// QueryOnce is Query for a statement that is not worth caching.
 func (c *Conn) QueryOnce(query string, args ...any) (*Rows, error) {
 	s, err := c.Prepare(query)
 	if err != nil {
@@ -332,13 +332,13 @@ func (c *Conn) QueryOnce(query string, args ...any) (*Rows, error) {
 	return &Rows{s: s}, nil
 }
 
-// QueryRow runs a statement whose first row is wanted.
+// QueryRow runs a statement for its first row.
 func (c *Conn) QueryRow(query string, args ...any) Row {
 	rows, err := c.Query(query, args...)
 	return Row{rows, err}
 }
 
-// Script runs statements one after another, none of which is kept.
+// Script runs statements one after another without caching them.
 func (c *Conn) Script(text string) error {
 	for text != "" {
 		s, rest, err := c.compile(text, 0)
@@ -359,18 +359,18 @@ func (c *Conn) Script(text string) error {
 	return nil
 }
 
-// KeepWAL sets whether the -wal stays as it is when this connection is the last one
-// that closes, which else makes a checkpoint.
+// KeepWAL sets whether the -wal is kept if this is the last connection to close.
+// Otherwise it is checkpointed and removed.
 func (c *Conn) KeepWAL(keep bool) error {
 	return c.Configure(lib.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep)
 }
 
 // Limit sets a run-time limit, see https://www.sqlite.org/c3ref/limit.html, and
-// returns what it was before; -1 sets nothing.
+// returns its previous value; -1 changes nothing.
 func (c *Conn) Limit(kind, value int32) int { return int(lib.Xsqlite3_limit(c.tls, c.db, kind, value)) }
 
-// Configure turns a setting of the connection on or off that SQL cannot change,
-// see https://www.sqlite.org/c3ref/c_dbconfig_defensive.html.
+// Configure switches a setting of the connection that SQL cannot change; see
+// https://www.sqlite.org/c3ref/c_dbconfig_defensive.html.
 func (c *Conn) Configure(setting int32, on bool) error {
 	args := libc.Xmalloc(c.tls, 2*16)
 	if args == 0 {

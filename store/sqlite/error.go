@@ -17,15 +17,16 @@ var errNoMemory = errors.New("out of memory")
 type Error struct {
 	code   int
 	Text   string
-	Offset int // of what it is about, in bytes of the statement; -1 when it is about none
+	Offset int // position in the statement, in bytes; -1 if unknown
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Text, e.code) }
 
-// Code is SQLite's extended result code, see https://www.sqlite.org/rescode.html.
+// Code returns SQLite's extended result code; see
+// https://www.sqlite.org/rescode.html.
 func (e *Error) Code() int { return e.code }
 
-// NewError makes an error of SQLite's codes that is not about a place in the
+// NewError returns an error with a code of SQLite's and no position in the
 // statement.
 func NewError(code int, text string) *Error { return &Error{code: code, Text: text, Offset: -1} }
 

@@ -7,12 +7,13 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Authorizer decides whether an action may be compiled, see
-// https://www.sqlite.org/c3ref/set_authorizer.html. inside is the trigger, view
-// or subquery that it comes from.
+// Authorizer reports whether an action is allowed; see
+// https://www.sqlite.org/c3ref/set_authorizer.html. inside is the trigger, view or
+// subquery that it comes from.
 type Authorizer func(action int32, a, b, database, inside string) bool
 
-// Authorize has fn asked about all that statements do while they are compiled.
+// Authorize makes the connection call fn for each action when statements are
+// compiled.
 func (c *Conn) Authorize(fn Authorizer) error {
 	c.authorizer = fn
 	if rc := lib.Xsqlite3_set_authorizer(c.tls, c.db, pointerTo[authorizerFunc](authorize), 0); rc != lib.SQLITE_OK {
@@ -31,12 +32,12 @@ func authorize(tls *libc.TLS, _ uintptr, action int32, a, b, database, inside ui
 	return lib.SQLITE_DENY
 }
 
-// RowFunc is called for each row that changes: its table, SQLite's operation, and by
-// column its values, those that it had before unless it is inserted.
+// RowFunc is called for each row that changes, with its table, SQLite's operation,
+// and its values by column: the previous ones, or the new ones of an inserted row.
 type RowFunc func(table string, op int32, column func(i int) any)
 
-// OnRow calls fn for each row that changes from now on, also through triggers
-// and foreign keys; nil ends that.
+// OnRow calls fn for each row that changes from now on, including through triggers
+// and foreign keys; nil stops that.
 func (c *Conn) OnRow(fn RowFunc) {
 	c.onRow = fn
 	var hook uintptr
@@ -71,8 +72,8 @@ func noteRow(tls *libc.TLS, _, db uintptr, op int32, _, table uintptr, _, _ int6
 	})
 }
 
-// OnRollback has fn called whenever a transaction is rolled back, also by SQLite
-// itself, but not when a savepoint is.
+// OnRollback calls fn whenever a transaction is rolled back, including by SQLite
+// itself, but not for a savepoint.
 func (c *Conn) OnRollback(fn func()) {
 	c.onRollback = fn
 	lib.Xsqlite3_rollback_hook(c.tls, c.db, pointerTo[rollbackFunc](noteRollback), 0)
@@ -86,21 +87,21 @@ func noteRollback(tls *libc.TLS, _ uintptr) {
 	}
 }
 
-// functions are those that Function made, in the order of their numbers.
+// functions are those made by NewFunction, in the order of their numbers.
 var functions struct {
 	mu   sync.Mutex
 	list []*Function // guarded by mu
 }
 
-// Function is a function of one text that SQL can call.
+// Function is a function of one text that can be called in SQL.
 type Function struct {
 	name   string
 	number uintptr
 	fn     func(string) string
 }
 
-// NewFunction makes a function known, which Register then gives to connections.
-// It must always return the same for the same text.
+// NewFunction defines a function, which Register then adds to connections. It must
+// be deterministic.
 func NewFunction(name string, fn func(string) string) *Function {
 	functions.mu.Lock()
 	defer functions.mu.Unlock()
@@ -109,7 +110,7 @@ func NewFunction(name string, fn func(string) string) *Function {
 	return f
 }
 
-// Register makes a function part of the connection's SQL.
+// Register makes a function available in the connection's SQL.
 func (c *Conn) Register(f *Function) error {
 	name, err := libc.CString(f.name)
 	if err != nil {

@@ -29,10 +29,10 @@ func poke(p, value uintptr) {
 	binary.NativeEndian.PutUint64(b, uint64(value))
 }
 
-// at is the value of type T at address p.
+// at returns a pointer to the value of type T at address p.
 func at[T any](p uintptr) *T { return *(**T)(unsafe.Pointer(&p)) }
 
-// view is n bytes of C memory, valid as long as its owner says.
+// view returns n bytes of C memory, valid as long as their owner says.
 func view(p uintptr, n int) []byte {
 	if p == 0 || n == 0 {
 		return nil
@@ -40,7 +40,7 @@ func view(p uintptr, n int) []byte {
 	return libc.GoBytes(p, n)
 }
 
-// putText copies a text to address p, with a zero behind it.
+// putText copies a text to address p, followed by a zero byte.
 func putText(p uintptr, s string) {
 	b := libc.GoBytes(p, len(s)+1)
 	copy(b, s)
@@ -50,12 +50,12 @@ func putText(p uintptr, s string) {
 // copyOf returns a copy of the n bytes at p that is never freed.
 func copyOf(p, n uintptr) (uintptr, error) { return libc.CString(string(libc.GoBytes(p, int(n)))) }
 
-// pointerTo makes a C function pointer of a function that is declared at the
-// top level, as the transpiled code expects it: the first word of the function
-// value, see https://go.dev/s/go11func.
+// pointerTo returns a C function pointer for a top-level function, in the form that
+// the transpiled code expects: the first word of the function value; see
+// https://go.dev/s/go11func.
 func pointerTo[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&struct{ f F }{f})) }
 
-// funcAt reads the C function pointer at address p as a function of type F.
+// funcAt returns the C function pointer at address p as a function of type F.
 func funcAt[F any](p uintptr) F {
 	return *(*F)(unsafe.Pointer(&struct{ p uintptr }{peek(p)}))
 }
@@ -72,8 +72,8 @@ const (
 	largestBuffer = 16 << 10
 )
 
-// reserve returns the address of room for n bytes, which is never 0. What was in
-// the buffer is lost.
+// reserve returns the address of space for n bytes, which is never 0. The previous
+// content is lost.
 func (b *buffer) reserve(tls *libc.TLS, n int) (uintptr, error) {
 	if b.p != 0 && n <= b.size {
 		return b.p, nil
@@ -92,7 +92,7 @@ func (b *buffer) reserve(tls *libc.TLS, n int) (uintptr, error) {
 	return p, nil
 }
 
-// put copies a text into the buffer, with a zero behind it.
+// put copies a text into the buffer, followed by a zero byte.
 func (b *buffer) put(tls *libc.TLS, s string) (uintptr, error) {
 	p, err := b.reserve(tls, len(s)+1)
 	if err == nil {

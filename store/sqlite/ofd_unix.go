@@ -7,8 +7,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// KeepLocks makes SQLite's locks survive that the file is opened and closed by
-// other means, where the platform can. It has to be called before the first
+// KeepLocks makes SQLite's locks survive the file being opened and closed by other
+// means, if the platform supports that. It has to be called before the first
 // connection opens.
 func KeepLocks() {
 	tls := libc.NewTLS()

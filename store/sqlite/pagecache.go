@@ -8,39 +8,39 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// The pages of files that SQLite keeps in memory, see
-// https://www.sqlite.org/c3ref/pcache_methods2.html. SQLite's own cache, as package
-// lib is built, is one for all connections of the process, behind one lock. Here
-// each connection has its own, which only the goroutine that uses it reaches.
+// The cache of files' pages; see https://www.sqlite.org/c3ref/pcache_methods2.html.
+// SQLite's own cache, the way package lib is built, is shared by all connections of
+// the process, behind one lock. Here each connection has its own, which only the
+// goroutine using it accesses.
 
-// keptPages are how many pages all caches may hold together before those that are
+// keptPages is how many pages all caches may hold together. Beyond that, those
 // larger than smallCache shrink to it.
 const (
 	keptPages  = (40 << 20) / pageSlot
 	smallCache = 24
 )
 
-// cachedPages counts the pages of all caches.
+// cachedPages counts the pages in all caches.
 var cachedPages atomic.Int64
 
-// cachedPage is what SQLite knows a page by. Behind it are the page's content and
-// what SQLite keeps of it.
+// cachedPage is SQLite's handle of a page. It is followed by the page's content and
+// SQLite's data about it.
 type cachedPage struct {
-	content, extra uintptr // as sqlite3_pcache_page has them
+	content, extra uintptr // as in sqlite3_pcache_page
 	next           uintptr // in its bucket
-	newer, older   uintptr // in the list of pages that are not in use; 0 while it is
+	newer, older   uintptr // in the list of unpinned pages; 0 while it is pinned
 	key            uint32
 }
 
-// pageCache is the cache of one file of one connection. It is in SQLite's memory.
+// pageCache is the cache of one file for one connection. It is in SQLite's memory.
 type pageCache struct {
 	content, extra uintptr // sizes of both
-	purgeable      bool    // pages that are not in use may go
-	most           uint32  // pages that are wanted
+	purgeable      bool    // unpinned pages may be dropped
+	most           uint32  // maximum number of pages
 	pages, unused  uint32
 	buckets        uint32 // a power of two
 	table          uintptr
-	ends           cachedPage // of the list of pages that are not in use: older is the newest
+	ends           cachedPage // of the list of unpinned pages: older is the newest
 }
 
 const leastBuckets = 64
@@ -58,7 +58,7 @@ type (
 	cacheFunc         = func(tls *libc.TLS, cache uintptr)
 )
 
-// pageCacheMethods returns the methods of the cache as SQLite takes them.
+// pageCacheMethods returns the methods of the cache for SQLite.
 func pageCacheMethods() lib.Tsqlite3_pcache_methods2 {
 	return lib.Tsqlite3_pcache_methods2{
 		FiVersion:   1,
@@ -96,7 +96,7 @@ func createCache(tls *libc.TLS, content, extra, purgeable int32) uintptr {
 	return p
 }
 
-// grow doubles the buckets and reports whether there was memory for it.
+// grow doubles the buckets and reports whether there was memory for that.
 func (c *pageCache) grow(tls *libc.TLS) bool {
 	buckets := max(leastBuckets, 2*c.buckets)
 	table := countedMalloc(tls, int32(buckets)*int32(unsafe.Sizeof(uintptr(0))))
@@ -151,7 +151,7 @@ func fetchPage(tls *libc.TLS, cache uintptr, key uint32, create int32) uintptr {
 	return c.add(tls, key)
 }
 
-// use takes a page from the list of those that are not in use, if it is there.
+// use removes a page from the list of unpinned pages, if it is there.
 func (c *pageCache) use(page *cachedPage) {
 	if page.newer == 0 {
 		return
@@ -162,11 +162,11 @@ func (c *pageCache) use(page *cachedPage) {
 	c.unused--
 }
 
-// add returns a new page, in the memory of the one that was used least recently
-// when there are enough.
+// add returns a new page, reusing the memory of the least recently used one if there
+// are enough.
 func (c *pageCache) add(tls *libc.TLS, key uint32) uintptr {
 	if c.pages >= c.buckets {
-		c.grow(tls) // else the buckets are fuller
+		c.grow(tls) // without it the buckets are just fuller
 	}
 	for c.purgeable && c.unused > 1 && c.pages > smallCache && cachedPages.Load() > keptPages {
 		c.remove(tls, c.ends.newer)
@@ -186,11 +186,11 @@ func (c *pageCache) add(tls *libc.TLS, key uint32) uintptr {
 	*at[cachedPage](p) = cachedPage{content: content, extra: content + c.content, next: *b, key: key}
 	*b = p
 	c.pages++
-	*at[uintptr](content + c.content) = 0 // by which SQLite sees that it is new
+	*at[uintptr](content + c.content) = 0 // tells SQLite that the page is new
 	return p
 }
 
-// detach takes a page out of the cache.
+// detach removes a page from the cache.
 func (c *pageCache) detach(p uintptr) {
 	page := at[cachedPage](p)
 	c.use(page)

@@ -8,19 +8,19 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// PageSize is the size of the pages that Pages has, in bytes.
+// PageSize is the size of the pages of Pages, in bytes.
 const PageSize = 4096
 
 // Pages is a database that is only read, page by page; see Source.Pages.
 type Pages interface {
-	// ReadPage reads page n, the first of which is 1, and reports whether there is one.
+	// ReadPage reads page n, counted from 1, and reports whether it exists.
 	ReadPage(n uint32, page []byte) bool
-	// Count returns how many pages there are.
+	// Count returns the number of pages.
 	Count() uint32
 }
 
-// pagesVFS is the name of the file system of databases given as Pages. These have no
-// journal beside them and are never locked.
+// pagesVFS is the name of the file system for databases given as Pages. They have no
+// journal and are never locked.
 const pagesVFS = "satchel-pages"
 
 type (
@@ -58,7 +58,7 @@ var registerPages = sync.OnceValue(func() (err error) {
 	})
 })
 
-// pageMethods are the methods of a file that is Pages, set once by registerPages.
+// pageMethods are the methods of a file backed by Pages, set once by registerPages.
 var pageMethods uintptr
 
 // PagesChanged discards the pages that the connection has cached. No transaction may be
@@ -110,7 +110,7 @@ func readPages(tls *libc.TLS, _, buffer uintptr, n int32, at lib.Tsqlite3_int64)
 		}
 		return lib.SQLITE_OK
 	}
-	var page [PageSize]byte // SQLite reads a part of the header
+	var page [PageSize]byte // SQLite reads parts of the header
 	if within+int(n) > PageSize || !c.pages.ReadPage(number, page[:]) {
 		clear(to)
 		return lib.SQLITE_IOERR_SHORT_READ

@@ -10,15 +10,14 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Rows are the rows of a statement that runs. They end by themselves behind the
-// last one.
+// Rows are the rows of a running statement. After the last one they close
+// themselves.
 type Rows struct {
 	s   *Stmt // nil at the end
 	err error
 }
 
-// Next moves to the next row, the first at first, and reports whether there is
-// one.
+// Next moves to the next row, initially the first, and reports whether there is one.
 func (r *Rows) Next() bool {
 	if r.s == nil {
 		return false
@@ -48,8 +47,8 @@ type Row struct {
 	err  error
 }
 
-// Scan copies the row's columns as Rows.Scan does. The error is ErrNoRows when
-// there is no row.
+// Scan copies the row's columns as Rows.Scan does. Without a row, the error is
+// ErrNoRows.
 func (r Row) Scan(dst ...any) error {
 	if r.err != nil {
 		return r.err
@@ -64,17 +63,18 @@ func (r Row) Scan(dst ...any) error {
 	return r.rows.Scan(dst...)
 }
 
-// RawBytes takes a text or blob without a copy: it is valid until the next row.
+// RawBytes receives a text or blob without copying it: it is valid until the next
+// row.
 type RawBytes []byte
 
 // Scanner converts a column: nil, an int64, float64, or a []byte that is valid
 // during the call.
 type Scanner interface{ Scan(value any) error }
 
-// Scan copies the row's columns to what dst points at. It converts only what
-// keeps its value: an integer to text, say, but no text to an integer, and NULL
-// only to pointers, slices of bytes and any. A text goes to UnmarshalText where
-// there is one, and all else to a Scanner as it is.
+// Scan copies the row's columns to the values that dst points to. It converts only
+// without loss: an integer to text, for example, but not text to an integer, and
+// NULL only to pointers, byte slices and any. Text is passed to UnmarshalText if the
+// type has it, and anything else unchanged to a Scanner.
 func (r *Rows) Scan(dst ...any) error {
 	if r.s == nil {
 		return fmt.Errorf("there is no row")
@@ -127,7 +127,7 @@ func setInteger(dst any, n int64) error {
 	return nil
 }
 
-// setNumber sets what is made of a type of number, or of text.
+// setNumber sets a value whose kind is a number or a string.
 func setNumber(v reflect.Value, n int64) error {
 	switch v.Kind() {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
@@ -181,7 +181,7 @@ func setFloat(dst any, f float64) error {
 	})
 }
 
-// setBytes takes a text, or a blob, that is in SQLite's memory.
+// setBytes sets dst to a text or blob in SQLite's memory.
 func setBytes(dst any, b []byte, isText bool) error {
 	switch d := dst.(type) {
 	case *string:
@@ -238,11 +238,11 @@ func setNull(dst any) error {
 	return fmt.Errorf("cannot read NULL into a %T", dst)
 }
 
-// errNoFit reports that a value has no place in a type.
+// errNoFit reports that a type cannot hold a value.
 var errNoFit = fmt.Errorf("no fit")
 
-// setOther sets what a pointer to another type points at; where that is a
-// pointer, it is made.
+// setOther sets a value of another type that dst points to, allocating it if it is a
+// pointer.
 func setOther(dst any, what string, set func(reflect.Value) error) error {
 	v := reflect.ValueOf(dst)
 	if v.Kind() != reflect.Pointer || v.IsNil() {

@@ -9,15 +9,16 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// vfsName names the file system of all connections: SQLite's default one, with other
-// ways to read and write two kinds of files. See https://www.sqlite.org/c3ref/vfs.html.
+// vfsName is the name of the file system of all connections: SQLite's default one,
+// with its own ways to read and write two kinds of files. See
+// https://www.sqlite.org/c3ref/vfs.html.
 //
-// What a statement reads and writes in temporary files ends with its time and is
-// bounded. Without that, one ORDER BY over a few gigabytes of generated text fills
-// the disk and merges for minutes, since SQLite looks at the clock between two steps
-// of its program only.
+// Reading and writing temporary files is limited in time and size. Otherwise, one
+// ORDER BY over a few gigabytes of generated text could fill the disk and merge for
+// minutes, since SQLite checks the clock only between two steps of its program.
 //
-// What is written to a -wal is gathered, and written before the database's lock is
+// Writes to a -wal are gathered and written before the database's lock is released;
+// see wal.go.
 // released, see wal.go.
 const vfsName = "satchel"
 
@@ -35,21 +36,21 @@ type (
 	lockFunc     = func(tls *libc.TLS, file uintptr, offset, n, flags int32) int32
 )
 
-// fileClass are the default methods that ours call.
+// fileClass holds the default methods that ours call.
 type fileClass struct {
 	read, write transfer
 	truncate    truncateFunc
 	sync        syncFunc
 	length      lengthFunc
 	close       closeFunc
-	lock        lockFunc // of the shared memory beside a -wal
+	lock        lockFunc // of the shared memory of a -wal
 }
 
 var (
 	defaultOpen openFunc // set once, before the file system is registered
 
-	// Tables of methods: SQLite's to ours, of temporary files, of a -wal and of a
-	// database, and ours to what they call.
+	// Tables of methods: from SQLite's to ours, for temporary files, a -wal and a
+	// database, and from ours to what they call.
 	classesMu                   sync.Mutex
 	bounded, gathering, locking = map[uintptr]uintptr{}, map[uintptr]uintptr{}, map[uintptr]uintptr{}
 	classOf                     sync.Map // uintptr -> fileClass
@@ -64,8 +65,8 @@ var registerVFS = sync.OnceValue(func() error {
 	})
 })
 
-// registerCopy registers a copy of SQLite's default file system under a name, after change
-// has replaced some of its methods at the address vfs.
+// registerCopy registers a copy of SQLite's default file system under a name, after
+// change has replaced some of the methods at the address vfs.
 func registerCopy(name string, change func(vfs uintptr)) error {
 	tls := libc.NewTLS()
 	defer tls.Close()
@@ -123,8 +124,8 @@ func openFile(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uint
 	return lib.SQLITE_OK
 }
 
-// ownMethods makes a copy of a table of methods, from which classAt finds what is in
-// the table.
+// ownMethods copies a table of methods. classAt finds the original methods from the
+// copy.
 func ownMethods(methods uintptr) (uintptr, error) {
 	var layout lib.Tsqlite3_io_methods
 	ours, err := copyOf(methods, unsafe.Sizeof(layout))
@@ -143,8 +144,8 @@ func ownMethods(methods uintptr) (uintptr, error) {
 	return ours, nil
 }
 
-// boundTransfers sets the methods of temporary files. Version 1 keeps SQLite from
-// mapping files into memory, past those methods.
+// boundTransfers replaces the methods of temporary files. Version 1 keeps SQLite
+// from bypassing them by mapping files into memory.
 func boundTransfers(methods *lib.Tsqlite3_io_methods) {
 	methods.FiVersion = 1
 	methods.FxRead = pointerTo[transfer](readTemporary)
@@ -170,7 +171,7 @@ func writeTemporary(tls *libc.TLS, file, buffer uintptr, n int32, at lib.Tsqlite
 	return classAt(file).write(tls, file, buffer, n, at)
 }
 
-// classAt finds the default methods of a file that has ours.
+// classAt returns the default methods of a file that has ours.
 func classAt(file uintptr) fileClass {
 	c, _ := classOf.Load(peek(file))
 	return c.(fileClass)

@@ -6,34 +6,34 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// SQLite writes the pages of a commit to the -wal one by one, each behind a header of
-// its own (https://www.sqlite.org/fileformat2.html#walformat): a dozen calls of the
-// system for one row. Here they are gathered and written at once, before the -wal is
-// synced or read, at the end of each commit and before another connection may write:
-// only after that do others see the commit, in the shared memory beside the file. What
-// else a transaction has written only its own connection reads; when the transaction
-// is undone, others write in its place. What was written before and is written again, as a
-// page that a transaction changes twice, is not gathered.
+// SQLite writes the pages of a commit to the -wal one by one, each after a header of
+// its own (https://www.sqlite.org/fileformat2.html#walformat): a dozen system calls
+// for one row. Here they are gathered and written at once, before the -wal is synced
+// or read, at the end of each commit, and before another connection may write: only
+// after that do others see the commit, through the shared memory beside the file.
+// Whatever else a transaction has written is read only by its own connection; if the
+// transaction is rolled back, others overwrite it. A page that is written again,
+// because a transaction changes it twice, is not gathered.
 
 const (
 	frameHeader  = 24        // bytes of the header of a page in a -wal
-	gatheredSize = 128 << 10 // of a buffer: a commit that is larger is written in parts
+	gatheredSize = 128 << 10 // of a buffer: a larger commit is written in parts
 	sparePieces  = 16        // buffers that are kept for the next commit
 )
 
-// gathered are bytes that follow each other in a -wal and are not written yet.
+// gathered are consecutive bytes of a -wal that have not been written yet.
 type gathered struct {
 	file   uintptr // of the -wal
-	p      uintptr // the buffer; 0 when there is nothing
+	p      uintptr // the buffer; 0 if there is none
 	at     lib.Tsqlite3_int64
 	n      int
 	commit bool               // the last header was that of a commit's last page
-	end    lib.Tsqlite3_int64 // behind all that the connection has written since the -wal was begun
+	end    lib.Tsqlite3_int64 // end of what the connection has written since the -wal was started
 }
 
 var spareBuffers = make(chan uintptr, sparePieces)
 
-// gatherWrites sets the methods of a -wal.
+// gatherWrites replaces the methods of a -wal.
 func gatherWrites(methods *lib.Tsqlite3_io_methods) {
 	methods.FxRead = pointerTo[transfer](readWAL)
 	methods.FxWrite = pointerTo[transfer](writeWAL)
@@ -43,17 +43,17 @@ func gatherWrites(methods *lib.Tsqlite3_io_methods) {
 	methods.FxClose = pointerTo[closeFunc](closeWAL)
 }
 
-// writeBeforeUnlock sets the methods of a database.
+// writeBeforeUnlock replaces the methods of a database.
 func writeBeforeUnlock(methods *lib.Tsqlite3_io_methods) {
 	methods.FxShmLock = pointerTo[lockFunc](lockWAL)
 }
 
-// writeLock is the place of the lock of those who write to a -wal, see
+// writeLock is the index of the lock for writing to a -wal; see
 // https://www.sqlite.org/walformat.html#wal_locks.
 const writeLock = 0
 
-// lockWAL takes or releases locks. An error of a write that comes this late is of a
-// transaction that was undone.
+// lockWAL takes or releases locks. A write error this late belongs to a transaction
+// that was rolled back.
 func lockWAL(tls *libc.TLS, file uintptr, offset, n, flags int32) int32 {
 	const release = lib.SQLITE_SHM_UNLOCK | lib.SQLITE_SHM_EXCLUSIVE
 	if offset == writeLock && flags&release == release {
@@ -88,8 +88,8 @@ func writeWAL(tls *libc.TLS, file, buffer uintptr, n int32, at lib.Tsqlite3_int6
 	return lib.SQLITE_OK
 }
 
-// appends notes n bytes at a place of a -wal, and reports whether they are the first
-// ones there.
+// appends records n bytes at an offset of a -wal and reports whether they are the
+// first ones there.
 func (g *gathered) appends(file uintptr, n int32, at lib.Tsqlite3_int64) bool {
 	if g.file != file || at == 0 {
 		g.file, g.end = file, at
@@ -112,7 +112,7 @@ func (g *gathered) begin(tls *libc.TLS, at lib.Tsqlite3_int64) bool {
 	return true
 }
 
-// write writes what is gathered.
+// write writes what has been gathered.
 func (g *gathered) write(tls *libc.TLS) int32 {
 	if g.p == 0 {
 		return lib.SQLITE_OK
@@ -121,7 +121,7 @@ func (g *gathered) write(tls *libc.TLS) int32 {
 	return classAt(g.file).write(tls, g.file, g.p, int32(g.n), g.at)
 }
 
-// drop gives the buffer back.
+// drop returns the buffer.
 func (g *gathered) drop(tls *libc.TLS) {
 	select {
 	case spareBuffers <- g.p:
@@ -131,7 +131,7 @@ func (g *gathered) drop(tls *libc.TLS) {
 	g.p = 0
 }
 
-// writeGathered writes what was gathered for a -wal.
+// writeGathered writes what has been gathered for a -wal.
 func writeGathered(tls *libc.TLS, file uintptr) int32 {
 	if c := connOf(tls); c != nil && c.gathered.file == file {
 		return c.gathered.write(tls)
