@@ -8,34 +8,34 @@ import (
 	"time"
 )
 
-// Limits: the frames that are captured at a time, and in one commit, beyond which a
-// snapshot is made; the length of the -wal from which Due reports true; how many
-// commits Due lets pass while nothing is captured; and how many commits, and how long,
-// a capture is put off.
+// Limits: the frames captured at a time, and in one commit, beyond which a snapshot
+// is made; the length of the -wal at which Due returns true; how many commits Due
+// lets pass while nothing is captured; and for how many commits, and how long, a
+// capture is postponed.
 const (
 	maxFrames       = 8192
-	maxDurable      = 32768 // as maxFrames, where no snapshot can be made instead
+	maxDurable      = 32768 // like maxFrames, if no snapshot can be made instead
 	checkpointAfter = 2000
 	uncapturedAfter = 256
 	lateCommits     = 256
 	lateTime        = 2 * time.Second
 )
 
-// Checkpointer runs PRAGMA wal_checkpoint in a mode and returns what that answers.
+// Checkpointer runs PRAGMA wal_checkpoint in a mode and returns its result.
 type Checkpointer func(mode string) (busy, frames, moved int, err error)
 
-// File captures one database file while it is open. Its methods are called in the
-// turn of the file's writer, but Capture and Release.
+// File captures one database file while it is open. Its methods, except Capture and
+// Release, are called in the turn of the file's writer.
 type File struct {
 	id, path string
 	stamp    func() string // identifies the state of the database file; "" if there is none
 	sink     Sink
-	durable  Durable // the sink, when commits do not count without it; else nil
+	durable  Durable // the sink, if commits do not count without it; else nil
 
 	mu         sync.Mutex // guards what follows but held, and is held while the -wal is read
-	failed     error      // of a durable sink: why the file is of no use any more
-	at         Position   // Generation is "" while nothing is captured
-	used       uint64     // transactions up to this one are not given to one commit alone, see Sink.Resume
+	failed     error      // of a durable sink: why the file can no longer be used
+	at         Position   // Generation is "" while nothing has been captured
+	used       uint64     // transactions up to this one are combined into one commit, see Sink.Resume
 	frameSize  int64
 	uncaptured int // commits since the last checkpoint, while nothing is captured
 	late       late
@@ -47,7 +47,7 @@ type File struct {
 type late struct {
 	n           int
 	first, last time.Time
-	writing     bool // another one may be in the -wal already
+	writing     bool // another one may already be in the -wal
 }
 
 // Open returns the capture of a file that is about to be opened, or nil if sink is
@@ -69,27 +69,27 @@ func Open(id, path string, stamp func() string, sink Sink) *File {
 	case f.continues(at):
 		f.at, f.used = at, used
 	default:
-		sink.Lost(id, errors.New("the file is not as it was when it was captured"))
+		sink.Lost(id, errors.New("the file has changed since it was captured"))
 	}
 	return f
 }
 
-// mustContinue reports why a file with a durable sink does not continue a position,
-// at which it was closed; nil: it does.
+// mustContinue returns why a file with a durable sink does not continue from a
+// position, at which it was closed; nil if it does.
 func (f *File) mustContinue(at Position) error {
 	w, err := openWAL(f.path)
 	if w != nil {
 		w.close()
 	}
 	if err != nil || w != nil || at.Generation == "" || at.WAL != (WALPosition{}) || at.Stamp != f.stamp() {
-		return errors.Join(errors.New("the file is not as it was left"), err)
+		return errors.Join(errors.New("the file has changed since it was closed"), err)
 	}
 	return nil
 }
 
-// continues reports whether everything committed after a position is in the
-// -wal: after the same place of the same -wal, or in any -wal if the database
-// file is as it was when it contained everything up to the position.
+// continues reports whether everything committed after a position is in the -wal:
+// after the same place in the same -wal or, if the database file is in the state in
+// which it contained everything up to the position, in any -wal.
 func (f *File) continues(at Position) bool {
 	if at.WAL == (WALPosition{}) {
 		return at.Stamp == f.stamp()
@@ -102,7 +102,7 @@ func (f *File) continues(at Position) bool {
 	return w.holds(at.WAL)
 }
 
-// Committing notes that a commit begins, which Commit follows when it succeeds.
+// Committing notes that a commit is beginning. Commit follows if it succeeds.
 func (f *File) Committing() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,8 +110,8 @@ func (f *File) Committing() {
 }
 
 // Commit notes that something was committed, which is captured soon: by the sink's
-// Capture, or here after many commits or a while. With a durable sink it is captured
-// at once; the error is that sink's, and final.
+// Capture, or here after many commits or some time. With a durable sink it is
+// captured immediately; an error is that sink's, and final.
 func (f *File) Commit() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -134,7 +134,7 @@ func (f *File) Commit() error {
 	return nil
 }
 
-// Capture captures what was committed since the last time. The error is a durable
+// Capture captures what was committed since the last call. An error is a durable
 // sink's, and final.
 func (f *File) Capture() error {
 	f.mu.Lock()
@@ -153,17 +153,17 @@ func (f *File) captureLocked() error {
 	return f.failed
 }
 
-// Durable reports whether the sink is one that commits do not count without.
+// Durable reports whether commits only count once the sink has accepted them.
 func (f *File) Durable() bool { return f.durable != nil }
 
-// Err returns why a file with a durable sink is of no use any more; nil: it is.
+// Err returns why a file with a durable sink can no longer be used, or nil.
 func (f *File) Err() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.failed
 }
 
-// captureSome captures commits of at most so many frames together as one, and reports
+// captureSome captures commits with a limited number of frames as one, and reports
 // whether there may be more.
 func (f *File) captureSome() (more bool, err error) {
 	w, err := openWAL(f.path)
@@ -218,7 +218,7 @@ func (f *File) take(w *wal, s span) error {
 	return nil
 }
 
-// Lose gives the generation up: what was captured may never have been committed.
+// Lose abandons the generation: what was captured may never have been committed.
 func (f *File) Lose(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -255,8 +255,8 @@ func (f *File) frames() int64 {
 }
 
 // Checkpoint captures new commits and moves them into the database file; with
-// truncate set it also empties the -wal. busy reports that not everything could
-// be moved, because of a reader or a snapshot.
+// truncate it also empties the -wal. busy reports that not everything could be
+// moved, because of a reader or a snapshot.
 func (f *File) Checkpoint(run Checkpointer, truncate bool) (busy bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -287,8 +287,8 @@ func (f *File) Checkpoint(run Checkpointer, truncate bool) (busy bool, err error
 	return false, nil
 }
 
-// Rest is Checkpoint for a file that is not in use, which empties the -wal once
-// all of it is uploaded; busy reports that it has to be tried again.
+// Rest is Checkpoint for an idle file: it empties the -wal once all of it is
+// uploaded; busy reports that it has to be tried again.
 func (f *File) Rest(run Checkpointer) (busy bool, err error) {
 	if err := f.Capture(); err != nil {
 		return false, err
@@ -299,21 +299,21 @@ func (f *File) Rest(run Checkpointer) (busy bool, err error) {
 	return f.Checkpoint(run, true)
 }
 
-// checkpointedLocked notes a checkpoint of a -wal with this many frames, all of which
-// must have been captured: another program may have written some. So many were
-// moved into the file.
+// checkpointedLocked records a checkpoint of a -wal with this many frames, of which
+// moved are now in the file. All must have been captured: another program may have
+// written some.
 func (f *File) checkpointedLocked(frames, moved int64) {
 	if f.at.Generation == "" {
 		return
 	}
 	stamp := f.stamp()
 	if frames != f.frames() {
-		_ = f.captureLocked() // what it loses is seen below
+		_ = f.captureLocked() // a loss is detected below
 	}
 	switch {
 	case f.at.Generation == "":
 	case frames != f.frames():
-		f.loseLocked(fmt.Errorf("%d frames were moved into the file, of %d that were captured", frames, f.frames()))
+		f.loseLocked(fmt.Errorf("%d frames were moved into the file, but %d were captured", frames, f.frames()))
 	default:
 		f.at.Stamp = stamp
 		if moved == frames {
@@ -322,7 +322,7 @@ func (f *File) checkpointedLocked(frames, moved int64) {
 	}
 }
 
-// whole returns the position if everything up to it is in the database file.
+// whole returns the position if the database file contains everything up to it.
 func (f *File) whole() Position {
 	at := f.at
 	at.WAL = WALPosition{}
@@ -330,13 +330,13 @@ func (f *File) whole() Position {
 }
 
 // Close captures what is left and empties the -wal. The caller has closed all
-// connections but that of run, and calls Closed when this is closed too.
+// connections except that of run, and calls Closed once it is closed too.
 func (f *File) Close(run Checkpointer) error {
 	_, err := f.Checkpoint(run, true)
 	return err
 }
 
-// Closed reports to the sink where the capture stands.
+// Closed reports the capture's position to the sink.
 func (f *File) Closed() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

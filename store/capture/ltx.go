@@ -14,8 +14,8 @@ import (
 	"github.com/superfly/ltx"
 )
 
-// encoder is an LTX encoder that can be used again: one is 140 KB, nearly all of them the
-// compressor's table, and a commit changes a few pages.
+// encoder is a reusable LTX encoder: one takes 140 KB, nearly all of it for the
+// compressor's table, while a commit changes only a few pages.
 type encoder struct {
 	ltx.Encoder
 	unused ltx.Encoder
@@ -41,7 +41,7 @@ func encode(w *wal, s span, first, last uint64, at int64) ([]byte, error) {
 	page := make([]byte, w.pageSize)
 	for i, f := range s.frames {
 		if i+1 < len(s.frames) && s.frames[i+1].page == f.page || f.page > s.size {
-			continue // there is a newer one, or the database became shorter
+			continue // there is a newer one, or the database has become shorter
 		}
 		if err := w.page(f, page); err != nil {
 			return nil, err
@@ -56,7 +56,8 @@ func encode(w *wal, s span, first, last uint64, at int64) ([]byte, error) {
 	return bytes.Clone(enc.out.Bytes()), nil
 }
 
-// release gives the encoder back, unless a large commit made it too large to keep.
+// release returns the encoder for reuse, unless a large commit has made it too
+// large.
 func (e *encoder) release() {
 	if e.out.Cap() <= 1<<20 {
 		e.out.Reset()
@@ -69,8 +70,8 @@ func begin(enc *ltx.Encoder, h ltx.Header) error {
 	return enc.EncodeHeader(h)
 }
 
-// writeSnapshot writes a database file, which must not change meanwhile, as an
-// LTX file with everything up to a transaction.
+// writeSnapshot writes a database file, which must not change meanwhile, as an LTX
+// file that contains everything up to a transaction.
 func writeSnapshot(ctx context.Context, out io.Writer, path string, pageSize uint32, txid uint64, at int64) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -110,7 +111,7 @@ func writeSnapshot(ctx context.Context, out io.Writer, path string, pageSize uin
 	return enc.Close()
 }
 
-// Merge writes LTX files that follow each other, in any order, as one.
+// Merge merges consecutive LTX files, given in any order, into one.
 func Merge(ctx context.Context, out io.Writer, parts []io.Reader) error {
 	c, err := ltx.NewCompactor(out, parts)
 	if err != nil {
@@ -120,7 +121,7 @@ func Merge(ctx context.Context, out io.Writer, parts []io.Reader) error {
 	return c.Compact(ctx)
 }
 
-// Verify reports what is wrong with an LTX file.
+// Verify returns what is wrong with an LTX file.
 func Verify(part io.Reader) error {
 	dec := ltx.NewDecoder(part)
 	dec.SetRetainPageIndex(false)
@@ -128,8 +129,8 @@ func Verify(part io.Reader) error {
 }
 
 // Apply writes the pages of an LTX file into a database file, which is empty or
-// has everything before it, and makes it as long as it was then. The checksum of
-// the LTX file is verified.
+// contains everything before it, and sets the file's length. The checksum of the LTX
+// file is verified.
 func Apply(file *os.File, part io.Reader) error {
 	dec := ltx.NewDecoder(part)
 	dec.SetRetainPageIndex(false)

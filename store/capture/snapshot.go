@@ -13,10 +13,9 @@ import (
 // ErrBusy is returned if a snapshot cannot begin because of a reader or writer.
 var ErrBusy = errors.New("the file is in use")
 
-// Hold makes the database file complete and keeps it unchanged until Release,
-// so that a snapshot can be made of it; commits go to the -wal meanwhile. A
-// fresh snapshot begins a generation. It returns ErrBusy if it has to be tried
-// again.
+// Hold makes the database file complete and keeps it unchanged until Release, so
+// that a snapshot can be made of it; commits go to the -wal meanwhile. A fresh
+// snapshot begins a generation. If it has to be tried again, the error is ErrBusy.
 func (f *File) Hold(run Checkpointer, fresh bool) (Snapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -41,14 +40,14 @@ func (f *File) Hold(run Checkpointer, fresh bool) (Snapshot, error) {
 		}
 	} else if f.failed != nil {
 		return Snapshot{}, f.failed
-	} else if f.at.Generation == "" { // lost just now
+	} else if f.at.Generation == "" { // just lost
 		return Snapshot{}, ErrBusy
 	}
 	f.held.Add(1)
 	return Snapshot{file: f, At: f.whole()}, nil
 }
 
-// begin begins a generation behind this many frames of the -wal.
+// begin begins a generation after this many frames of the -wal.
 func (f *File) begin(frames int64) error {
 	var behind WALPosition
 	if frames > 0 {
@@ -70,20 +69,20 @@ func (f *File) begin(frames int64) error {
 	return nil
 }
 
-// newGeneration returns a name that sorts by time and is used once.
+// newGeneration returns a unique name that sorts by time.
 func newGeneration(at time.Time) string {
 	random := make([]byte, 5)
 	_, _ = rand.Read(random)
 	return fmt.Sprintf("%011x", at.UnixMilli()) + hex.EncodeToString(random)
 }
 
-// Snapshot is a database file that is kept as it is.
+// Snapshot is a database file that is kept unchanged.
 type Snapshot struct {
 	file *File
 	At   Position
 }
 
-// Write writes the file as LTX. It may be called once, from any goroutine.
+// Write writes the file as LTX. It may be called once, by any goroutine.
 func (s Snapshot) Write(ctx context.Context, out io.Writer, pageSize int) error {
 	if err := writeSnapshot(ctx, out, s.file.path, uint32(pageSize), s.At.TXID, s.At.Time); err != nil {
 		return err

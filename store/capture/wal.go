@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Sizes of the -wal's parts, in bytes, and the magic number in its header without
-// the lowest bit, which is set when checksums are of big-endian words
+// Sizes of the parts of a -wal, in bytes, and the magic number in its header without
+// the lowest bit, which is set if checksums use big-endian words
 // (https://www.sqlite.org/fileformat2.html#walformat).
 const (
 	walHeader   = 32
@@ -19,30 +19,30 @@ const (
 	walMagic    = 0x377f0682
 )
 
-// WALPosition is a place in a -wal: behind a frame that ends a commit. The zero
-// value is before the first frame, whichever -wal it is.
+// WALPosition is a position in a -wal: after a frame that ends a commit. The zero
+// value is before the first frame of any -wal.
 type WALPosition struct {
-	Salt   uint64    `json:"salt"`   // of the -wal's header, which is another for each
+	Salt   uint64    `json:"salt"`   // from the -wal's header, different for each
 	Offset int64     `json:"offset"` // bytes
-	Sum    [2]uint32 `json:"sum"`    // the checksum of everything up to there
+	Sum    [2]uint32 `json:"sum"`    // checksum of everything before it
 }
 
-// frame is the place of a page in the -wal.
+// frame is the location of a page in the -wal.
 type frame struct {
 	page   uint32
 	offset int64 // of the page's content
 }
 
-// span is what was committed behind a position.
+// span is what was committed after a position.
 type span struct {
 	frames []frame
 	size   uint32 // of the database after it, in pages
 	end    WALPosition
-	more   bool // than were requested
+	more   bool // there are more commits than requested
 }
 
 var (
-	errMany   = errors.New("one commit changed more than is captured at a time")
+	errMany   = errors.New("a single commit changed more than can be captured at a time")
 	errHeader = errors.New("the -wal has no valid header")
 )
 
@@ -55,8 +55,8 @@ type wal struct {
 	order    binary.ByteOrder
 }
 
-// openWAL opens the -wal of the database at path. It is nil when that has none, or
-// an empty one.
+// openWAL opens the -wal of the database at path. It returns nil if there is none,
+// or an empty one.
 func openWAL(path string) (*wal, error) {
 	file, err := os.Open(path + "-wal")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,7 +66,7 @@ func openWAL(path string) (*wal, error) {
 	}
 	w := &wal{file: file}
 	err = w.readHeader()
-	if errors.Is(err, errHeader) { // it may have been written at this moment
+	if errors.Is(err, errHeader) { // it may be in the middle of being written
 		err = w.readHeader()
 	}
 	if err != nil {
@@ -102,12 +102,12 @@ func (w *wal) close() { _ = w.file.Close() }
 
 func (w *wal) frameSize() int64 { return frameHeader + w.pageSize }
 
-// begin returns the place before the first frame.
+// begin returns the position before the first frame.
 func (w *wal) begin() WALPosition {
 	return WALPosition{Salt: w.salt, Offset: walHeader, Sum: w.start}
 }
 
-// behind returns the place behind the first n frames.
+// behind returns the position after the first n frames.
 func (w *wal) behind(n int64) (WALPosition, error) {
 	p := w.begin()
 	if n == 0 {
@@ -130,11 +130,11 @@ const readFrames = 16
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// read returns what was committed behind p: commits of at most limit frames together.
-// The error of a single commit that has more is errMany.
+// read returns what was committed after p: commits with at most limit frames in
+// total. If a single commit has more, the error is errMany.
 func (w *wal) read(p WALPosition, limit int) (s span, err error) {
 	s.end = p
-	var open []frame // of a commit that has not ended
+	var open []frame // of an incomplete commit
 	many := false
 	err = w.walk(p, func(raw []byte, end WALPosition) (more bool) {
 		open = append(open, frame{binary.BigEndian.Uint32(raw), end.Offset - w.pageSize})
@@ -152,7 +152,7 @@ func (w *wal) read(p WALPosition, limit int) (s span, err error) {
 	return s, err
 }
 
-// holds reports whether a frame ends at p and everything before it is as it was.
+// holds reports whether a frame ends at p and everything before it is unchanged.
 func (w *wal) holds(p WALPosition) (found bool) {
 	err := w.walk(w.begin(), func(_ []byte, end WALPosition) (more bool) {
 		found = end == p
@@ -161,8 +161,8 @@ func (w *wal) holds(p WALPosition) (found bool) {
 	return err == nil && found
 }
 
-// walk calls visit with the valid frames behind p and where each of them ends,
-// until it returns false.
+// walk calls visit with each valid frame after p and the position where it ends,
+// until visit returns false.
 func (w *wal) walk(p WALPosition, visit func(raw []byte, end WALPosition) (more bool)) error {
 	kept := buffers.Get().(*[]byte)
 	defer buffers.Put(kept)
@@ -201,10 +201,10 @@ func (w *wal) page(f frame, b []byte) error {
 	return nil
 }
 
-// checksum continues a checksum over b, whose length is a multiple of 8.
+// checksum continues a checksum with b, whose length is a multiple of 8.
 func (w *wal) checksum(sum [2]uint32, b []byte) [2]uint32 {
 	s0, s1 := sum[0], sum[1]
-	if w.order == binary.LittleEndian { // nearly always: written on such a machine
+	if w.order == binary.LittleEndian { // nearly always
 		for ; len(b) >= 8; b = b[8:] {
 			s0 += binary.LittleEndian.Uint32(b) + s1
 			s1 += binary.LittleEndian.Uint32(b[4:]) + s0
