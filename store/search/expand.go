@@ -14,34 +14,35 @@ import (
 
 // Expansion controls what Expand adds.
 type Expansion struct {
-	Asked []string               // the codes of the languages that the query is in; nil: unknown
-	Known func(word string) bool // words that are spelled correctly, although no chunk holds them; nil: none
+	Asked []string               // codes of the query's languages; nil: unknown
+	Known func(word string) bool // reports words that are spelled correctly although no chunk contains them; nil: none
 }
 
 // The shares of what Expand adds.
 const (
 	nearShare     = 0.5 // words that differ by a letter or two
-	compoundShare = 0.6 // words that a word is put together with others to
+	compoundShare = 0.6 // compounds that contain a word
 )
 
-// The bounds of what Expand adds to one word.
+// Limits on what Expand adds to a word.
 const (
 	maxForms    = 6
 	maxNear     = 3
-	leastStem   = 3 // characters of the stem of other forms
-	leastWord   = 4 // characters of a word that may be mistyped, and of the parts of one
-	leastPart   = 5 // characters of a part of a compound
+	leastStem   = 3 // minimum characters of the stem of other forms
+	leastWord   = 4 // of a word that may be mistyped, and of its parts
+	leastPart   = 5 // of a part of a compound
 	maxVocab    = 20_000
 	allVocab    = 1_000_000
-	mostCounted = 300    // of these whose chunks are counted
+	mostCounted = 300    // candidates whose chunks are counted
 	maxCounted  = 10_000 // chunks
 )
 
-// Expand adds to plain words the other ways in which chunks write them: ß as ss
-// and ü as ue, the other forms of German, Spanish, French, Italian, Portuguese and
-// Dutch words, German and Dutch compounds that begin with them, and, of a word that
-// no chunk holds, the parts of a compound, or else compounds that end with it, or
-// else the most similar words that chunks hold. corrected are the most similar ones, by what was asked for.
+// Expand adds to plain words the other forms in which chunks contain them: ß as ss
+// and ü as ue; inflected forms of German, Spanish, French, Italian, Portuguese and
+// Dutch words; German and Dutch compounds that begin with them. For a word that no
+// chunk contains it adds the parts of a compound, otherwise compounds that end with
+// the word, otherwise the most similar words that chunks contain. corrected holds
+// the most similar ones by the word of the query.
 func (x *Text) Expand(w Words, e Expansion) (expanded Words, corrected map[string]string, err error) {
 	c, err := x.open()
 	if err != nil || c.chunks == 0 {
@@ -73,8 +74,8 @@ type expander struct {
 	corrected map[string]string
 }
 
-// languages returns those that a query may be in: what its function words say, or
-// the languages of the chunks.
+// languages returns the possible languages of a query: those of its function words,
+// otherwise those of the chunks.
 func (x *Text) languages(c corpus, asked []string) ([]terms.Language, error) {
 	if len(asked) == 0 {
 		return x.Memory.languagesOf(c, x.written)
@@ -82,9 +83,9 @@ func (x *Text) languages(c corpus, asked []string) ([]terms.Language, error) {
 	return slices.DeleteFunc(slices.Clone(terms.Languages), func(l terms.Language) bool { return !slices.Contains(asked, l.Code) }), nil
 }
 
-// written returns the languages that some chunk is in.
+// written returns the languages of the chunks.
 func (x *Text) written() (list []terms.Language, err error) {
-	defer func(rows int) { x.rows = rows }(x.rows) // they are not the query's
+	defer func(rows int) { x.rows = rows }(x.rows) // the rows read here do not count
 	for _, l := range terms.Languages {
 		for _, pair := range l.Marks {
 			both, err := x.together(pair)
@@ -100,7 +101,7 @@ func (x *Text) written() (list []terms.Language, err error) {
 	return list, nil
 }
 
-// together reports whether some chunk holds all of some words.
+// together reports whether some chunk contains all of some words.
 func (x *Text) together(words []string) (bool, error) {
 	var lists []postings.List
 	for _, word := range words {
@@ -147,7 +148,7 @@ func (ex *expander) expand(w Word) (Word, error) {
 	return w, err
 }
 
-// holds reports whether some chunk holds a word.
+// holds reports whether some chunk contains a word.
 func (ex *expander) holds(word string) (bool, error) {
 	n, err := ex.count(word)
 	return n > 0, err
@@ -226,11 +227,11 @@ func commonPrefix(list []string) string {
 	return prefix
 }
 
-// links are put between the parts of a compound.
+// links can connect the parts of a compound.
 var links = []string{"", "s", "n", "en", "es", "er", "e"}
 
-// split adds the parts of a compound that no chunk holds, and reports whether
-// it has such parts: two, of which some chunk holds each.
+// split adds the parts of a compound that no chunk contains, and reports whether it
+// found any: two parts, each of which some chunk contains.
 func (ex *expander) split(text string) (bool, error) {
 	if !slices.ContainsFunc(ex.languages, func(l terms.Language) bool { return l.Compounds }) {
 		return false, nil
@@ -261,9 +262,8 @@ func (ex *expander) split(text string) (bool, error) {
 	return false, nil
 }
 
-// tails returns the compounds of the index that end with a word, in any of its
-// forms. It reads the whole vocabulary, so it finds
-// none where that is large.
+// tails returns the indexed compounds that end with a word, in any of its forms. It
+// reads the whole vocabulary, so it finds none if that is large.
 func (ex *expander) tails(text string) (found []string, err error) {
 	for _, l := range ex.languages {
 		stem := l.Stem(text)
@@ -283,11 +283,11 @@ func (ex *expander) tails(text string) (found []string, err error) {
 	return found, nil
 }
 
-// largeVocabulary is how many chunks have so many words that near only looks at
+// largeVocabulary is the number of different words from which on near only considers
 // those that agree with a word in two of its first letters.
 const largeVocabulary = 30_000
 
-// near returns the index's words that are most similar to a word, at most two
+// near returns the indexed words that are most similar to a word, at most two
 // letters apart.
 func (ex *expander) near(text string) ([]string, error) {
 	folded, stem := terms.Fold(text), terms.Stemmed(text)

@@ -8,13 +8,13 @@ import (
 	"satchel/store/search/bitcode"
 )
 
-// indexMemory limits the segments that are kept in memory, over all agents.
-// They take 80 bytes for a vector of 512 dimensions, so three million fit.
-// Segments of an agent that do not fit are read for each search.
+// indexMemory limits the memory for segments, of all agents together. A vector of
+// 512 dimensions takes 80 bytes, so three million fit. Segments of an agent that do
+// not fit are read for each search.
 const indexMemory = 256 << 20
 
-// Index keeps segments of agents, or other owners, in memory. Those of the one
-// whose last search is longest ago make room for others.
+// Index keeps segments of agents, or other owners, in memory. The segments of the
+// least recently searched owner are evicted to make room for others.
 type Index[K comparable] struct {
 	Limit int64 // bytes; 0: 256 MB
 
@@ -24,9 +24,9 @@ type Index[K comparable] struct {
 	owners map[K]*owned
 }
 
-// Nearest returns the keep chunks that are estimated to be nearest to vector,
-// in order, of sources alone unless that is nil. heads lists the segments of
-// the owner; load reads the data of one that is not in memory.
+// Nearest returns, in order, the keep chunks that are estimated to be nearest to
+// vector; sources, unless nil, limits the search. heads lists the segments of the
+// owner; load reads the data of one that is not in memory.
 func (c *Index[K]) Nearest(owner K, vector []float32, heads []Head, sources map[uint32]bool, keep int, load func(Head) ([]byte, error)) ([]int64, error) {
 	read := func(h Head) (*segment, error) {
 		data, err := load(h)
@@ -41,13 +41,13 @@ func (c *Index[K]) Nearest(owner K, vector []float32, heads []Head, sources map[
 	}
 	s := &scan{query: bitcode.NewQuery(vector), sources: sources, keep: keep}
 	found, err := s.run(segments, func(i int) (*segment, error) { return read(heads[i]) })
-	slices.Sort(found) // those that lie together are read together
+	slices.Sort(found) // neighbours are read together
 	return found, err
 }
 
-// owned are the segments in memory of one owner.
+// owned holds one owner's segments in memory.
 type owned struct {
-	loading  sync.Mutex // held by the one who reads what is missing
+	loading  sync.Mutex // held while missing segments are read
 	segments map[int64]*keptSegment
 	turn     int64 // counts its lookups
 	used     int64 // the clock at the last of them
@@ -57,12 +57,12 @@ type owned struct {
 type keptSegment struct {
 	*segment
 	bytes int64
-	turn  int64 // when it was listed last
+	turn  int64 // when it was last listed
 }
 
-// keptLookups is after how many of its owner's lookups a segment is dropped
-// that none of them listed: it was merged or swept. Searches that began before
-// are still under way, few at a time.
+// keptLookups is how many lookups of its owner a segment that none of them listed
+// survives: it has been merged or swept, but searches that began earlier may still
+// use it.
 const keptLookups = 16
 
 // segments returns the segments listed by heads; it reads missing ones with
@@ -74,7 +74,7 @@ func (c *Index[K]) segments(owner K, dims int, heads []Head, load func(Head) (*s
 	}
 	a.loading.Lock()
 	defer a.loading.Unlock()
-	_, list, _ = c.lookup(owner, heads) // another may have read them
+	_, list, _ = c.lookup(owner, heads) // another search may have read them
 	for i, h := range heads {
 		size := segmentBytes(dims, h.Records)
 		if list[i] != nil || !c.reserve(owner, size) {
@@ -90,7 +90,7 @@ func (c *Index[K]) segments(owner K, dims int, heads []Head, load func(Head) (*s
 	return list, nil
 }
 
-// lookup finds what is in memory, and drops of the owner what is out of date.
+// lookup returns what is in memory, and drops the owner's outdated segments.
 func (c *Index[K]) lookup(owner K, heads []Head) (a *owned, list []*segment, missing int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,8 +124,8 @@ func (c *Index[K]) lookup(owner K, heads []Head) (a *owned, list []*segment, mis
 	return a, list, missing
 }
 
-// reserve makes room for a segment at the cost of other owners, and reports
-// whether there is.
+// reserve makes room for a segment by evicting other owners, and reports whether
+// there is room.
 func (c *Index[K]) reserve(owner K, size int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,11 +146,11 @@ func (c *Index[K]) reserve(owner K, size int64) bool {
 	return true
 }
 
-// keep enters what reserve made room for, or gives the room back.
+// keep stores a segment in the space from reserve, or frees the space.
 func (c *Index[K]) keep(owner K, a *owned, id int64, s *segment, size int64, failed error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if failed != nil || c.owners[owner] != a || a.segments[id] != nil { // or it has been evicted since
+	if failed != nil || c.owners[owner] != a || a.segments[id] != nil { // or it has been evicted in the meantime
 		c.held -= size
 		return
 	}
@@ -158,7 +158,7 @@ func (c *Index[K]) keep(owner K, a *owned, id int64, s *segment, size int64, fai
 	a.held += size
 }
 
-// Drop forgets an owner.
+// Drop removes an owner.
 func (c *Index[K]) Drop(owner K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,7 +168,7 @@ func (c *Index[K]) Drop(owner K) {
 	}
 }
 
-// Bytes is the memory that is held.
+// Bytes returns how much memory is in use.
 func (c *Index[K]) Bytes() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,28 +9,28 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Text is full text over an agent's chunks, as one search may see them, in one
-// transaction.
+// Text is full-text search over the part of an agent's chunks that a search sees, in
+// one transaction.
 type Text struct {
 	Query    func(query string, args ...any) (*sqlite.Rows, error)
-	Source   int64  // only chunks of the source with this seq; 0: of all
+	Source   int64  // seq of the only source to search; 0: all
 	SourceID string // its id
 	Mixed    bool   // some chunks are of deleted sources
 	Memory   *Memory
 
 	index   *postings.Index
-	lists   map[termKey]postings.List // that were read
+	lists   map[termKey]postings.List // already read
 	rows    int                       // of them
 	members []int64                   // the chunks of the source, if they are few
 }
 
-// termKey is what a list of postings is of.
+// termKey identifies a list of postings.
 type termKey struct {
 	text   string
 	prefix bool
 }
 
-// Matches are chunks that hold some of the words of a search.
+// Matches are chunks that contain some of the words of a search.
 type Matches struct {
 	// Scores are by seq: the chunk's share, from 0 to 1, of the best bm25
 	// possible for the words, which a chunk would reach by repeating each of
@@ -46,10 +46,10 @@ type Matches struct {
 	best   float64
 }
 
-// Matching returns the n chunks that rank highest by bm25 for some words.
+// Matching returns the n chunks that rank highest for some words by bm25.
 //
-// If there are many chunks, words in over half of them are ignored, and of many
-// words only the rarest are used.
+// If there are many chunks, words that occur in more than half of them are ignored,
+// and of many words only the rarest are used.
 func (x *Text) Matching(w Words, n int) (*Matches, error) {
 	m := &Matches{Scores: map[int64]float64{}, Names: map[int64]float64{}}
 	var err error
@@ -73,7 +73,7 @@ func (m *Matches) add(h hit) {
 	}
 }
 
-// Also adds to matches those of the given chunks that match too.
+// Also adds those of the given chunks that match, too.
 func (x *Text) Also(m *Matches, seqs []int64) error {
 	if len(m.terms) == 0 {
 		return nil
@@ -102,13 +102,13 @@ func (x *Text) Also(m *Matches, seqs []int64) error {
 	return nil
 }
 
-// corpus is what full text knows of its chunks as a whole.
+// corpus is what full-text search knows about its chunks as a whole.
 type corpus struct {
 	chunks int
-	words  int // of all chunks
+	words  int // in all chunks
 }
 
-// open opens the index, which is made with the first chunk.
+// open opens the index, which is created with the first chunk.
 func (x *Text) open() (corpus, error) {
 	if x.index == nil {
 		var chunks bool
@@ -127,7 +127,7 @@ func (x *Text) open() (corpus, error) {
 	return corpus{x.index.Rows, x.index.Words}, nil
 }
 
-// fewMembers is how many chunks a source may have to list them.
+// fewMembers is up to how many chunks of a source are listed.
 const fewMembers = 20_000
 
 func (x *Text) readMembers() error {
@@ -155,7 +155,7 @@ func (x *Text) readMembers() error {
 	return rows.Err()
 }
 
-// has reports whether this search may see a chunk.
+// has reports whether the search sees a chunk.
 func (x *Text) has(seq int64) (in bool, err error) {
 	switch {
 	case x.members != nil:
@@ -184,8 +184,8 @@ func (x *Text) value(dst any, query string, args ...any) error {
 	return rows.Err()
 }
 
-// The most rows that are read for one search, some ten million a second, and the
-// words that may begin with a prefix.
+// Limits on the rows read for one search, of which some ten million per second can
+// be read, and on the words that may begin with a prefix.
 const (
 	maxRows     = 4_000_000
 	maxPrefixed = 1000
@@ -242,8 +242,8 @@ func (x *Text) phrase(words []string) (postings.List, error) {
 	return postings.Phrase(lists), nil
 }
 
-// count returns how many chunks hold a term: of one that is in more than half of
-// many, that many.
+// count returns how many chunks contain a term. For a term in more than half of many
+// chunks, the count is cut off there.
 func (x *Text) count(text string) (int, error) {
 	l, err := x.list(termKey{text: text}, false)
 	return len(l.Rows), err
@@ -275,7 +275,7 @@ type hit struct {
 	score, names float64
 }
 
-// compareHits puts the better one first, of equal ones the older.
+// compareHits sorts the better one first and, of equal ones, the older.
 func compareHits(a, b hit) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.seq, b.seq))
 }

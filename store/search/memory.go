@@ -7,18 +7,18 @@ import (
 	"satchel/store/search/terms"
 )
 
-// Memory keeps what searches of one file need again: how long its chunks are, and
-// which languages they are in. The text of a chunk never changes. It must be
-// forgotten when the file may be another.
+// Memory caches what the searches of one file need repeatedly: the lengths of its
+// chunks, and their languages. The text of a chunk never changes. It must be cleared
+// if the file may have been replaced.
 type Memory struct {
 	mu        sync.Mutex
 	lengths   map[int64][]uint16 // of lengthBlock chunks each, in words; 0: unknown
-	corpus    corpus             // that has the languages
+	corpus    corpus             // to which the languages apply
 	languages []terms.Language
 }
 
-// lengthBlock chunks' lengths are read together, and maxLengthBlocks are kept: two
-// bytes for each of eight million chunks.
+// lengthBlock lengths of chunks are read at a time, and maxLengthBlocks blocks are
+// kept: two bytes for each of eight million chunks.
 const (
 	lengthBlock     = 1024
 	maxLengthBlocks = 8192
@@ -34,13 +34,13 @@ func (m *Memory) Forget() {
 // lengthReader reads lengths for one search.
 type lengthReader struct {
 	*Text
-	block   int64 // that was read last
+	block   int64 // last block read
 	lengths []uint16
 }
 
 func (x *Text) lengths() *lengthReader { return &lengthReader{Text: x, block: -1} }
 
-// of returns how many words a chunk has.
+// of returns the number of words of a chunk.
 func (r *lengthReader) of(seq int64) (int, error) {
 	block, at := seq/lengthBlock, seq%lengthBlock
 	if block != r.block || r.lengths[at] == 0 {
@@ -57,8 +57,8 @@ func (r *lengthReader) of(seq int64) (int, error) {
 	return int(r.lengths[at]), nil
 }
 
-// read reads the lengths of a block, of which full text has one number for each
-// column.
+// read reads a block of lengths. Full-text search stores one number per column for
+// each chunk.
 func (r *lengthReader) read(block int64) ([]uint16, error) {
 	lengths := make([]uint16, lengthBlock)
 	rows, err := r.Query("SELECT id, sz FROM _chunk_text_docsize WHERE id BETWEEN ? AND ?", block*lengthBlock, (block+1)*lengthBlock-1)
@@ -92,7 +92,8 @@ func (m *Memory) keep(block int64, lengths []uint16) {
 	m.lengths[block] = lengths
 }
 
-// languagesOf returns the languages of a file's chunks, which read finds.
+// languagesOf returns the languages of a file's chunks, calling read if they are
+// unknown.
 func (m *Memory) languagesOf(c corpus, read func() ([]terms.Language, error)) ([]terms.Language, error) {
 	m.mu.Lock()
 	known, list := m.corpus == c, m.languages

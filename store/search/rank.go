@@ -13,26 +13,26 @@ const (
 	b  = 0.75
 )
 
-// ranker works the bm25 of chunks out as FTS5 does, see
-// https://www.sqlite.org/fts5.html#the_bm25_function, but that all ways to write a
-// word are one.
+// ranker computes bm25 as FTS5 does, see
+// https://www.sqlite.org/fts5.html#the_bm25_function, except that all ways to write
+// a word count as one.
 type ranker struct {
 	*Matches
 	lengths *lengthReader
 	average float64 // words of a chunk
-	counts  []int32 // how often the chunk at hand holds each term
+	counts  []int32 // how often the current chunk contains each term
 	cursors []cursor
 }
 
-// cursor goes through the chunks that hold a term.
+// cursor iterates over the chunks that contain a term.
 type cursor struct {
 	postings.List
 	term int
 	at   int
-	most float64 // that the term adds to a score
+	most float64 // maximum that the term adds to a score
 }
 
-// row is the chunk at which the cursor is, the highest number at its end.
+// row returns the chunk at the cursor, or the highest number at the end.
 func (c *cursor) row() int64 {
 	if c.at < len(c.Rows) {
 		return c.Rows[c.at]
@@ -40,15 +40,15 @@ func (c *cursor) row() int64 {
 	return math.MaxInt64
 }
 
-// seek moves to a chunk, or behind it.
+// seek moves to a chunk, or to the next one after it.
 func (c *cursor) seek(seq int64) {
 	if c.row() < seq {
 		c.at = c.At(seq, c.at)
 	}
 }
 
-// newRanker returns one whose cursors are at the beginning: first those of terms by
-// which no chunks are looked for, then those that add most last.
+// newRanker returns a ranker whose cursors are at the beginning: first those of
+// terms that do not select chunks, then the others, by how much they add.
 func (x *Text) newRanker(m *Matches) *ranker {
 	r := &ranker{Matches: m, lengths: x.lengths(), counts: make([]int32, len(m.terms)),
 		average: math.Max(float64(m.corpus.words)/float64(m.corpus.chunks), 1)}
@@ -58,7 +58,7 @@ func (x *Text) newRanker(m *Matches) *ranker {
 	return r
 }
 
-// rate works out one chunk. The cursors only move on, or else begin again.
+// rate rates one chunk. The cursors only move forward, or start again.
 func (r *ranker) rate(seq int64) (hit, error) {
 	for i := range r.cursors {
 		c := &r.cursors[i]
@@ -70,7 +70,7 @@ func (r *ranker) rate(seq int64) (hit, error) {
 	return r.hit(seq)
 }
 
-// note moves a cursor to a chunk and notes how often that has its term.
+// note moves a cursor to a chunk and notes how often the chunk contains its term.
 func (r *ranker) note(c *cursor, seq int64) bool {
 	c.seek(seq)
 	if r.counts[c.term] = 0; c.row() == seq {
@@ -80,7 +80,7 @@ func (r *ranker) note(c *cursor, seq int64) bool {
 	return false
 }
 
-// hit is a chunk by its counts.
+// hit returns a chunk's rating from its counts.
 func (r *ranker) hit(seq int64) (hit, error) {
 	length, err := r.lengths.of(seq)
 	if err != nil {
@@ -104,7 +104,7 @@ func (r *ranker) hit(seq int64) (hit, error) {
 	return h, nil
 }
 
-// reached is the part of its weight that a word reaches in a chunk.
+// reached returns the part of its maximum weight that a word reaches in a chunk.
 func (w rated) reached(list []term, counts []int32, norm float64) (best float64) {
 	own := 0.0
 	for _, j := range w.terms {
@@ -117,18 +117,18 @@ func (w rated) reached(list []term, counts []int32, norm float64) (best float64)
 	return max(best, own/(own+norm))
 }
 
-// top returns the n best chunks. It goes through the lists of all terms at once,
-// and once n are found, only looks at chunks whose terms can add up to more than
-// the last of them has (Turtle and Flood's MaxScore).
+// top returns the n best chunks. It goes through the lists of all terms at once and,
+// once n have been found, only considers chunks whose terms can add up to more than
+// the last of them (Turtle and Flood's MaxScore).
 func (x *Text) top(m *Matches, n int) ([]hit, error) {
 	r := x.newRanker(m)
 	light := r.arrange()
-	sums := make([]float64, len(r.cursors)+1) // what the first cursors can add up to
+	sums := make([]float64, len(r.cursors)+1) // maximum sum of the first cursors
 	for i, c := range r.cursors {
 		sums[i+1] = sums[i] + c.most/m.best
 	}
 	var found []hit
-	first, least := light, 0.0 // the first cursor whose chunks are looked at, and the score to exceed
+	first, least := light, 0.0 // the first cursor whose chunks are considered, and the score to exceed
 	for {
 		seq := x.next(r.cursors[first:])
 		if seq == math.MaxInt64 {
@@ -158,8 +158,8 @@ func (x *Text) top(m *Matches, n int) ([]hit, error) {
 	}
 }
 
-// arrange sorts the cursors by what they add, behind those by which no chunks are
-// looked for, and returns how many these are.
+// arrange sorts the cursors by how much they add, after those that do not select
+// chunks, and returns the number of the latter.
 func (r *ranker) arrange() (light int) {
 	isLight := func(c cursor) bool { return r.terms[c.term].weight < leastWeight }
 	for _, c := range r.cursors {
@@ -188,8 +188,8 @@ func (r *ranker) arrange() (light int) {
 	return light
 }
 
-// next returns the next chunk at which one of some cursors is, which may be one of
-// the source, and the highest number at the end.
+// next returns the next chunk at one of some cursors that can belong to the source;
+// the highest number at the end.
 func (x *Text) next(cursors []cursor) int64 {
 	for {
 		seq := int64(math.MaxInt64)
@@ -212,7 +212,7 @@ func (x *Text) next(cursors []cursor) int64 {
 	}
 }
 
-// consider rates a chunk at which a cursor from first on is, and moves those on.
+// consider rates a chunk at one of the cursors from first on, and advances those.
 // The score is 0 if it does not exceed least.
 func (r *ranker) consider(seq int64, first int, sums []float64, least float64) (hit, error) {
 	most := sums[first]

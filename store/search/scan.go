@@ -11,13 +11,13 @@ import (
 	"satchel/store/search/bitcode"
 )
 
-// Shortlist is how many chunks Index.Nearest is to put forward for the n
-// nearest of total; their vectors decide. Of 40,000 texts and the binary's own
-// model, √total of the estimates hold 994 of 1,000 of the ten nearest, and 2√total
-// 999; four times as many texts need less than twice as many.
+// Shortlist returns how many candidates Index.Nearest should return for the n
+// nearest chunks among total; their vectors decide. For 40,000 texts and the
+// built-in model, √total candidates contain 994 of 1,000 of the ten nearest, and
+// 2√total contain 999; four times as many texts need less than twice as many.
 func Shortlist(n, total int) int { return max(4*n, int(math.Sqrt(float64(total)))) }
 
-// ListJSON lets a statement take a list as one parameter.
+// ListJSON encodes a list so that it can be a single parameter of a statement.
 func ListJSON(seqs []int64) string {
 	if len(seqs) == 0 {
 		return "[]"
@@ -49,11 +49,11 @@ type scan struct {
 	keep    int             // how many of the best are kept
 }
 
-// scanPart is how many records make it worth while to use one more processor.
+// scanPart is how many records justify one more processor.
 const scanPart = 64 << 10
 
-// run returns the chunks that are estimated to be nearest, best first. Segments
-// that are nil are loaded, one at a time.
+// run returns the chunks that are estimated to be nearest, best first. Segments that
+// are nil are loaded, one at a time.
 func (s *scan) run(segments []*segment, load func(i int) (*segment, error)) ([]int64, error) {
 	total := 0
 	for _, seg := range segments {
@@ -110,14 +110,13 @@ func (s *scan) segment(seg *segment, t *top) {
 	}
 }
 
-// estimate is a chunk with about its similarity.
+// estimate is a chunk with its estimated similarity.
 type estimate struct {
 	seq   int64
 	score float32
 }
 
-// top keeps the highest of the estimates offered, in a heap with the lowest at
-// its root.
+// top keeps the highest estimates, in a heap with the lowest at its root.
 type top struct {
 	keep int
 	heap []estimate
@@ -139,7 +138,7 @@ func (t *top) offer(e estimate) {
 	}
 }
 
-// sink puts the root where it belongs.
+// sink moves the root down to its place.
 func (t *top) sink() {
 	for i := 0; ; {
 		least := i
@@ -156,7 +155,7 @@ func (t *top) sink() {
 	}
 }
 
-// seqs lists what was kept, highest first.
+// seqs returns what was kept, highest first.
 func (t *top) seqs() []int64 {
 	slices.SortFunc(t.heap, func(a, b estimate) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.seq, b.seq)) })
 	list := make([]int64, len(t.heap))

@@ -11,20 +11,20 @@ import (
 	"satchel/store/search/bitcode"
 )
 
-// Segments hold one bit a dimension of every vector of a file, so that an index
-// in memory is read in little time. A record is the chunk's seq and its
-// source's as little-endian numbers of 64 and 32 bits, and a code of bitcode.
+// Segments contain one bit per dimension of every vector of a file, so that an index
+// in memory can be read quickly. A record consists of the chunk's seq and its
+// source's, as little-endian numbers of 64 and 32 bits, and a code of bitcode.
 //
-// A segment never changes, and its id is random: what memory holds of it is
-// right for every file, copy and moment in which it is listed.
+// A segment never changes and its id is random, so a cached segment is valid for
+// every file, copy and moment in which it is listed.
 
-// Head is what a search reads of a segment that is in memory already.
+// Head is what a search reads of a segment that is already in memory.
 type Head struct {
 	ID      int64
 	Records int
 }
 
-// CountRecords adds up the records of segments.
+// CountRecords returns the total number of records in segments.
 func CountRecords(heads []Head) (n int) {
 	for _, h := range heads {
 		n += h.Records
@@ -32,13 +32,13 @@ func CountRecords(heads []Head) (n int) {
 	return n
 }
 
-// recordHead is the length of a record before its code.
+// recordHead is the length of the part of a record before its code.
 const recordHead = 12
 
-// RecordSize is the length of a record of a vector, in bytes.
+// RecordSize returns the length of the record of a vector, in bytes.
 func RecordSize(dims int) int { return recordHead + bitcode.Size(dims) }
 
-// Record is the record of one vector.
+// Record returns the record of a vector.
 func Record(seq, source int64, vector []float32) []byte {
 	b := make([]byte, 0, RecordSize(len(vector)))
 	b = binary.LittleEndian.AppendUint64(b, uint64(seq))
@@ -46,7 +46,7 @@ func Record(seq, source int64, vector []float32) []byte {
 	return bitcode.Append(b, vector)
 }
 
-// Seq is the chunk of a record.
+// Seq returns the seq of a record's chunk.
 func Seq(record []byte) int64 { return int64(binary.LittleEndian.Uint64(record)) }
 
 // segment is a segment in memory.
@@ -56,7 +56,7 @@ type segment struct {
 	codes   *bitcode.List
 }
 
-// segmentBytes is the memory that a segment of n records holds.
+// segmentBytes returns how much memory a segment of n records takes.
 func segmentBytes(dims, n int) int64 { return int64(n*RecordSize(dims) + 256) }
 
 func newSegment(dims int, data []byte) (*segment, error) {

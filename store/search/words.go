@@ -8,31 +8,30 @@ import (
 	"satchel/store/search/postings"
 )
 
-// Words are what full text looks for. They stand for themselves: nothing in
-// them is an operator.
+// Words are what full-text search looks for. They are taken literally: there are no
+// operators in them.
 type Words []Word
 
-// Word is something that a query asks for.
+// Word is something that a query looks for.
 type Word struct {
-	Ways     []Way   // in which texts may write it; the best one counts
-	Weight   float64 // how much it counts beside others; 0: 1
+	Ways     []Way   // how texts may write it; the best one counts
+	Weight   float64 // relative to the other words; 0: 1
 	Name     bool    // a code, a name or a number: see Matches.Names
-	Optional bool    // where no chunk holds it, it does not count
-	Plain    bool    // prose, of which Expand adds other forms
+	Optional bool    // if no chunk contains it, it does not count
+	Plain    bool    // an ordinary word, whose other forms Expand adds
 }
 
 // Way is one way of writing a word.
 type Way struct {
-	Text   string  // a word, or words in a row
-	Prefix bool    // what begins with it matches too
-	Share  float64 // of the word's weight; 0: all of it
+	Text   string  // a word, or consecutive words
+	Prefix bool    // words that begin with it match too
+	Share  float64 // of the word's weight; 0: 1
 }
 
 func (w Word) weight() float64 { return cmp.Or(w.Weight, 1) }
 
-// Limits on the terms of one search: how many are counted, how many of those
-// are used, and in how many chunks a term may be before it is ignored as too
-// common.
+// Limits on the terms of one search: how many are counted, how many of those are
+// used, and the number of chunks from which on a term is ignored as too common.
 const (
 	maxTerms     = 64
 	maxMatched   = 32
@@ -40,7 +39,7 @@ const (
 	fewChunks    = 1000
 )
 
-// term is a way of writing a word, with how often texts do.
+// term is a way of writing a word, with its frequency.
 type term struct {
 	text   string
 	prefix bool // words that begin with it
@@ -61,10 +60,10 @@ type rated struct {
 	terms  []int // its ways that are looked for
 }
 
-// weigh counts the ways of each word, picks the terms to look for, and returns
-// the best possible bm25 for the query: the sum of idf·(k1+1), with FTS5's own
-// idf, see https://www.sqlite.org/fts5.html#the_bm25_function. A word that is in
-// no chunk counts too, for no chunk answers that part of the query, unless it is
+// weigh counts the ways of writing each word, picks the terms to look for, and
+// returns the best possible bm25 for the query: the sum of idf·(k1+1), with FTS5's
+// own idf, see https://www.sqlite.org/fts5.html#the_bm25_function. A word that is in
+// no chunk counts too, because no chunk answers that part of the query, unless it is
 // optional.
 func (x *Text) weigh(c corpus, w Words) (words []rated, found []term, best float64, err error) {
 	counted := 0
@@ -103,8 +102,8 @@ func (x *Text) weigh(c corpus, w Words) (words []rated, found []term, best float
 	return words, found, best * (k1 + 1), nil
 }
 
-// rate sets the frequency of a word, which is that of the ways that are the word
-// itself, or of the most frequent other one.
+// rate sets the frequency of a word: that of the ways that are the word itself, or
+// of the most frequent other one.
 func (r *rated) rate(c corpus, i int, found []term) {
 	most := 0
 	for _, t := range found {
@@ -121,18 +120,18 @@ func (r *rated) rate(c corpus, i int, found []term) {
 	r.idf = idf(c.chunks, r.chunks)
 }
 
-// isRare reports whether so few chunks hold a name that it says which are meant.
+// isRare reports whether few enough chunks contain a name for it to identify them.
 func (r rated) isRare(c corpus) bool {
 	return r.Name && r.chunks > 0 && r.chunks <= max(min(fewHolders, c.chunks/10), c.chunks/holdersOf, 1)
 }
 
-// The most chunks that hold what isRare, and their part of all.
+// The maximum number of chunks that contain what isRare, and their share of all.
 const (
 	fewHolders = 3
 	holdersOf  = 200
 )
 
-// leastIDF is the idf that FTS5 gives to what is in half of the rows or more.
+// leastIDF is the idf that FTS5 assigns to what occurs in at least half of the rows.
 const leastIDF = 1e-6
 
 func idf(total, chunks int) float64 {
@@ -140,8 +139,8 @@ func idf(total, chunks int) float64 {
 	return max(math.Log((float64(total)-n+0.5)/(n+0.5)), leastIDF)
 }
 
-// discriminating leaves out terms that cost much and discriminate nothing, unless there are
-// no others, and keeps the rarest.
+// discriminating removes terms that are expensive but do not discriminate, unless
+// there are no others, and keeps the rarest.
 func discriminating(terms []term) []term {
 	slices.SortStableFunc(terms, func(a, b term) int { return cmp.Compare(a.chunks, b.chunks) })
 	n := min(len(terms), maxMatched)
@@ -151,6 +150,6 @@ func discriminating(terms []term) []term {
 	return terms[:n]
 }
 
-// leastWeight is the weight of words that chunks are looked for by, unless a
-// query has no others.
+// leastWeight is the minimum weight of words that select chunks, unless a query has
+// no others.
 const leastWeight = 0.5

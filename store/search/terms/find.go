@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// common are English words that say nothing about what a text is about.
+// common are English words that say nothing about the subject of a text.
 var common = words(`a an and any are as at be by can could do does for from has have how i if in into is it its
 	me my no not of on or our so than that the their then there they this to was we were what when where which who why will with would you your`)
 
@@ -18,15 +18,15 @@ func words(list string) map[string]bool {
 	return set
 }
 
-// Finder finds the words of a query in texts, in any form that full text takes
-// for the same. It may be used by several goroutines.
+// Finder finds the words of a query in texts, in any form that full-text search
+// treats as the same. It is safe for concurrent use.
 type Finder struct {
 	stems map[string]bool
 	grams []string // of scripts without spaces
 }
 
-// NewFinder returns a Finder of a query's words. Common ones are left out
-// unless the query has no others.
+// NewFinder returns a Finder of a query's words. Common words are ignored unless the
+// query has no others.
 func NewFinder(query string) *Finder {
 	f := &Finder{stems: map[string]bool{}}
 	idle := map[string]bool{}
@@ -53,8 +53,8 @@ func NewFinder(query string) *Finder {
 	return f
 }
 
-// Find returns where the words are in a text, as offsets in bytes, in their
-// order and without overlaps.
+// Find returns where the words occur in a text, as byte offsets, in order and
+// without overlaps.
 func (f *Finder) Find(text string) [][2]int {
 	var found [][2]int
 	at := 0
@@ -73,7 +73,7 @@ func (f *Finder) Find(text string) [][2]int {
 	return found
 }
 
-// findGrams finds the query's pieces in a run without spaces that begins at an
+// findGrams finds the query's n-grams in a run without spaces that begins at an
 // offset of the text.
 func (f *Finder) findGrams(run string, at int) [][2]int {
 	var found [][2]int
@@ -97,7 +97,7 @@ func (f *Finder) findGrams(run string, at int) [][2]int {
 	return slices.Clip(found)
 }
 
-// eachWord calls fn with where the words of a text begin and end.
+// eachWord calls fn with the beginning and end of each word of a text.
 func eachWord(text string, fn func(from, to int)) {
 	for i := 0; i < len(text); {
 		start := i

@@ -14,17 +14,17 @@ import (
 	"github.com/blevesearch/snowballstem/spanish"
 )
 
-// Language is a language whose words have a stemmer. English is not among them,
-// because the index itself has its stemmer.
+// Language is a language with a stemmer. English is not among them, because the
+// index has its own stemmer for it.
 type Language struct {
 	Code      string     // ISO 639-1
-	Compounds bool       // words are put together without spaces
-	Marks     [][]string // function words, of which only texts in the language hold two of a pair
+	Compounds bool       // compounds are written without spaces
+	Marks     [][]string // pairs of function words that occur together only in texts in the language
 
 	stem func(*snowball.Env) bool
 }
 
-// Languages are those that Stem knows.
+// Languages are the languages that have a stemmer.
 var Languages = []Language{
 	{"de", true, [][]string{{"und", "der"}, {"und", "die"}, {"ist", "der"}, {"ist", "die"}, {"mit", "den"}}, german.Stem},
 	{"es", false, [][]string{{"que", "los"}, {"el", "del"}, {"las", "que"}, {"con", "los"}, {"los", "del"}}, spanish.Stem},
@@ -34,15 +34,15 @@ var Languages = []Language{
 	{"nl", true, [][]string{{"het", "een"}, {"van", "het"}, {"van", "een"}, {"niet", "een"}, {"wordt", "het"}}, dutch.Stem},
 }
 
-// Stem returns the stem of a word in small letters, without accents.
+// Stem returns the stem of a lower-case word without accents.
 func (l Language) Stem(word string) string {
 	env := snowball.NewEnv(word)
 	l.stem(env)
 	return string(fold([]byte(env.Current())))
 }
 
-// functionWords are words by which questions are put and that hold sentences
-// together, in small letters without accents.
+// functionWords are words that introduce questions or connect sentences, in lower
+// case without accents.
 var functionWords = map[string]map[string]bool{
 	"en": setOf(`a an and any are as at be by can could did do does for from had has have how i if in is it its me my no not of on or our so than that
 		the their them then there they this to was we were what when where which who whom whose why will with would you your`),
@@ -72,12 +72,12 @@ func setOf(list string) map[string]bool {
 	return set
 }
 
-// Fold returns a word in small letters without accents, as the index has it before
-// it is stemmed.
+// Fold returns a word in lower case without accents, as in the index before
+// stemming.
 func Fold(word string) string { return string(fold([]byte(word))) }
 
-// Spoken returns the codes of the languages that most function words of a text
-// belong to, English and Swedish among them; none if it has none.
+// Spoken returns the codes of the languages, including English and Swedish, that
+// most function words of a text belong to; none if it has none.
 func Spoken(words []string) (codes []string) {
 	most := 0
 	for code, list := range functionWords {
@@ -98,8 +98,8 @@ func Spoken(words []string) (codes []string) {
 	return codes
 }
 
-// scripts are those that tell a language, or nearly so, by its code. Japanese is
-// written in Han too.
+// scripts are those that determine a language, or nearly so. Japanese is also
+// written in Han.
 var scripts = []struct {
 	code string
 	of   *unicode.RangeTable
@@ -108,8 +108,8 @@ var scripts = []struct {
 	{"el", unicode.Greek}, {"ar", unicode.Arabic}, {"he", unicode.Hebrew}, {"hi", unicode.Devanagari},
 }
 
-// Written returns the codes of the languages that a text is most likely written
-// in: by its script, or else those of Spoken.
+// Written returns the codes of the most likely languages of a text: from its script,
+// otherwise those of Spoken.
 func Written(text string) []string {
 	letters, counts := 0, map[string]int{}
 	for _, r := range text {
@@ -135,8 +135,8 @@ func Written(text string) []string {
 	return Spoken(strings.FieldsFunc(text, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M) }))
 }
 
-// IsFunctionWord reports whether a word holds sentences together, in one of some
-// languages, by their codes.
+// IsFunctionWord reports whether a word is a function word in one of the languages
+// with these codes.
 func IsFunctionWord(word string, codes []string) bool {
 	word = Fold(word)
 	return slices.ContainsFunc(codes, func(code string) bool { return functionWords[code][word] })

@@ -1,9 +1,8 @@
 package terms
 
-// stem cuts a lower-case word down to its stem, in place, and returns it. It is
-// the algorithm of M. F. Porter, "An algorithm for suffix stripping" (1980), as
-// FTS5's tokenizer porter has it: words of less than 3 or more than 64 bytes
-// stay as they are.
+// stem reduces a lower-case word to its stem, in place, and returns it. It
+// implements M. F. Porter, "An algorithm for suffix stripping" (1980), like FTS5's
+// tokenizer porter: words of less than 3 or more than 64 bytes stay unchanged.
 func stem(w []byte) []byte {
 	if len(w) < 3 || len(w) > 64 {
 		return w
@@ -25,7 +24,7 @@ func stem(w []byte) []byte {
 	return w
 }
 
-// plural takes off what ends in s: step 1a.
+// plural removes plural endings: step 1a.
 func plural(w []byte) []byte {
 	n := len(w)
 	switch {
@@ -37,7 +36,7 @@ func plural(w []byte) []byte {
 	return w[:n-1]
 }
 
-// past takes off -ed and -ing: step 1b.
+// past removes -ed and -ing: step 1b.
 func past(w []byte) []byte {
 	n := len(w)
 	switch {
@@ -80,8 +79,8 @@ var (
 	}
 )
 
-// replace changes the first suffix that w ends with, when what is before it has
-// at least a measure.
+// replace replaces the first suffix that w ends with, if the part before it has at
+// least the given measure.
 func replace(w []byte, list []suffix, least int) []byte {
 	for _, s := range list {
 		if !ends(w, s.from) {

@@ -2,9 +2,9 @@ package terms
 
 import "strings"
 
-// Distance returns how many letters are to be inserted, deleted, replaced or
-// swapped with the next one to change a word into another, or most+1 where they are
-// more than most. It is the optimal string alignment distance.
+// Distance returns how many letters have to be inserted, deleted, replaced or
+// swapped with their neighbour to change one word into another, or most+1 if there
+// are more than most. It is the optimal string alignment distance.
 func Distance(from, to string, most int) int {
 	a, b := []rune(from), []rune(to)
 	if len(a)-len(b) > most || len(b)-len(a) > most {
@@ -37,15 +37,15 @@ func Distance(from, to string, most int) int {
 	return min(last[len(b)], most+1)
 }
 
-// Stemmed returns the term under which the index has a word.
+// Stemmed returns the index term of a word.
 func Stemmed(word string) string { return string(stem(fold([]byte(word)))) }
 
-// suffixes are cut off by the stemmer of the index.
+// suffixes are removed by the stemmer of the index.
 var suffixes = []string{"", "s", "e", "es", "ed", "ing", "ion", "ation", "ate", "ator", "er", "or", "al", "ly", "ment", "ement", "ness", "able", "ive", "ize", "ous", "ism", "ity", "y", "ic", "ical", "ance", "ence", "ant", "ent"}
 
-// FormDistance returns the Distance of a word from the nearest of the words with
-// an ending that the index has under a term, or most+1: of "fermentaton" from
-// "ferment" it is 1, since "fermentation" is under it.
+// FormDistance returns the Distance of a word from the nearest of the inflected
+// words that share an index term, or most+1. From "ferment" to "fermentaton" it is
+// 1, since "fermentation" has the same term.
 func FormDistance(word, term string, most int) int {
 	if longer := len(word) - len(term); longer < 1 || longer > longestSuffix+most || Distance(word[:len(term)], term, most) > most {
 		return most + 1
@@ -62,8 +62,8 @@ func FormDistance(word, term string, most int) int {
 // longestSuffix is the length of the longest of suffixes.
 const longestSuffix = 5
 
-// WordOf returns a word that the index has under a term, or "" when it finds
-// none: a stem is not always its own.
+// WordOf returns a word that has an index term, or "" if it finds none: the stem of
+// a stem can be another.
 func WordOf(term string) string {
 	for _, suffix := range suffixes {
 		if word := term + suffix; Stemmed(word) == term {
@@ -76,8 +76,8 @@ func WordOf(term string) string {
 	return ""
 }
 
-// Variants returns other spellings of a word in small letters: ß and ss, and an
-// umlaut and its two letters, whose accent the index does not have.
+// Variants returns other spellings of a lower-case word: ß and ss, and an umlaut as
+// two letters, since the index drops its accent.
 func Variants(word string) []string {
 	var list []string
 	for _, pair := range [][2]string{{"ß", "ss"}, {"ss", "ß"}, {"ä", "ae"}, {"ö", "oe"}, {"ü", "ue"}, {"ae", "a"}, {"oe", "o"}, {"ue", "u"}, {"œ", "oe"}, {"oe", "œ"}, {"æ", "ae"}} {

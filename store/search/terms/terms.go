@@ -1,7 +1,7 @@
-// Package terms splits text into words for full text search: it cuts scripts
-// without spaces into n-grams that an index can hold, and normalizes words like
-// the FTS5 tokenizer of the schema, "porter unicode61 remove_diacritics 2",
-// with combining marks as parts of words.
+// Package terms splits text into words for full-text search: it cuts scripts without
+// spaces into n-grams that an index can hold, and normalizes words like the FTS5
+// tokenizer of the schema, "porter unicode61 remove_diacritics 2", with combining
+// marks as parts of words.
 package terms
 
 import (
@@ -13,12 +13,12 @@ import (
 // Run is a part of a text in one kind of script.
 type Run struct {
 	Text string
-	Gram int // characters of the pieces to cut it into; 0: words have spaces between them
+	Gram int // length of the n-grams to cut it into; 0: words are separated by spaces
 }
 
-// unspaced are the scripts that put no spaces between words, or, as Korean,
-// join particles to them. Two characters of Chinese, Japanese and Korean are
-// about a word; of the others, which write vowels as marks, three are.
+// unspaced are the scripts that put no spaces between words or, like Korean, attach
+// particles to them. Two characters of Chinese, Japanese and Korean are about a
+// word; of the others, which write vowels as marks, three are.
 var unspaced = []struct {
 	script *unicode.RangeTable
 	gram   int
@@ -31,12 +31,12 @@ var unspaced = []struct {
 // later too.
 const firstUnspaced = 0x0E00
 
-// gramOf returns how many characters of r's script make a piece, or 0.
+// gramOf returns the length of the n-grams for r's script, or 0.
 func gramOf(r rune) int {
 	switch {
 	case r < firstUnspaced:
 		return 0
-	case r == 'ー' || r == 'ｰ': // the mark of a long vowel, which no script owns
+	case r == 'ー' || r == 'ｰ': // the mark of a long vowel, which belongs to no script
 		return 2
 	case !unicode.In(r, unicode.L, unicode.N, unicode.M):
 		return 0
@@ -49,8 +49,8 @@ func gramOf(r rune) int {
 	return 0
 }
 
-// Runs cuts a text where its kind of script changes. Marks stay with the
-// character before them.
+// Runs splits a text where the kind of script changes. Marks stay with the character
+// before them.
 func Runs(text string) []Run {
 	var runs []Run
 	start, gram := 0, 0
@@ -72,10 +72,10 @@ func Runs(text string) []Run {
 	return runs
 }
 
-// Grams are the pieces of a run that overlap and cover it, or the run itself
-// when it is no longer than a piece.
+// Grams returns the overlapping n-grams that cover a run, or the run itself if it is
+// not longer than one.
 func (r Run) Grams() []string {
-	at := make([]int, 0, len(r.Text)) // where characters begin
+	at := make([]int, 0, len(r.Text)) // offsets of the characters
 	for i := range r.Text {
 		at = append(at, i)
 	}
@@ -90,13 +90,13 @@ func (r Run) Grams() []string {
 	return grams
 }
 
-// Short reports whether a run is shorter than its pieces, so that only the
-// beginnings of pieces can equal it.
+// Short reports whether a run is shorter than its n-grams, so that it can only match
+// the beginning of one.
 func (r Run) Short() bool { return utf8.RuneCountInString(r.Text) < r.Gram }
 
-// Separate returns a text as the index is to see it: runs without spaces are
-// cut into their grams, and the last of them into what it ends with, so that
-// every character begins a word of the index. Other texts come back unchanged.
+// Separate returns a text in the form to be indexed: runs without spaces are cut
+// into n-grams, and the last n-gram also into its endings, so that a word of the
+// index begins at every character. Other texts are returned unchanged.
 func Separate(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return gramOf(r) > 0 }) {
 		return text

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Terms returns the words of a text as the index has them, in their order.
+// Terms returns the words of a text as they are indexed, in order.
 func Terms(text string) (list []string) {
 	eachWord(text, func(from, to int) {
 		if word := fold([]byte(text[from:to])); len(word) > 0 {
@@ -18,8 +18,8 @@ func Terms(text string) (list []string) {
 	return list
 }
 
-// wordChar returns the length of the character that text begins with, 0 when no
-// word holds it.
+// wordChar returns the length of the character at the beginning of text, or 0 if it
+// cannot be in a word.
 func wordChar(text string) int {
 	if c := text[0]; c < utf8.RuneSelf {
 		if '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' {
@@ -34,8 +34,8 @@ func wordChar(text string) int {
 	return 0
 }
 
-// fold makes letters small and takes the accents off Latin ones, as FTS5's tokenizer
-// does (remove_diacritics 2), in place where that is possible.
+// fold converts letters to lower case and removes the accents of Latin ones, like
+// FTS5's tokenizer (remove_diacritics 2), in place if possible.
 func fold(word []byte) []byte {
 	for i, b := range word {
 		if b >= utf8.RuneSelf {
@@ -67,10 +67,10 @@ func dropped(r rune) bool {
 	return r >= 0x300 && r < 0x300+64 && uint64(marks)>>(r-0x300)&1 == 1
 }
 
-// small is a letter's case folding: through the capital, which letters have
-// in common that differ in form alone, such as µ and μ, or ς and σ.
+// small returns a letter's case folding, by way of its capital, which letters have
+// in common that differ only in form, such as µ and μ, or ς and σ.
 func small(r rune) rune {
-	if r == 'ı' { // its capital is that of another letter
+	if r == 'ı' { // its capital belongs to another letter
 		return r
 	}
 	return unicode.ToLower(unicode.ToUpper(r))
