@@ -1,6 +1,7 @@
 package store
 
 import (
+	"math/bits"
 	"reflect"
 	"sync"
 	"testing"
@@ -196,5 +197,24 @@ func TestPendingIsKept(t *testing.T) {
 	}
 	if db.isOpen() {
 		t.Error("the file was opened")
+	}
+}
+
+// TestKindsOfWork: each kind of work has its line in dueTimes, and is caused by a
+// change to some table; runs are not, since the scheduler knows those that it starts.
+func TestKindsOfWork(t *testing.T) {
+	if n := bits.TrailingZeros32(uint32(workChanged)); len(dueTimes) != n {
+		t.Errorf("dueTimes has %d lines for %d kinds", len(dueTimes), n)
+	}
+	var caused workKinds
+	for _, kinds := range tableWork {
+		if kinds != workAll { // the agent's own settings
+			caused |= kinds
+		}
+	}
+	for i := range dueTimes {
+		if kind := workKinds(1) << i; caused&kind == 0 && kind != workRuns {
+			t.Errorf("tableWork has no table for the work that %s finds", dueTimes[i].due)
+		}
 	}
 }
