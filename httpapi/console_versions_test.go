@@ -26,8 +26,11 @@ func TestConsoleVersions(t *testing.T) {
 	id := fmt.Sprint(first["id"])
 	ts.must(t, 200, "PUT", flowBase+"/"+id, graph("const rate = 0.07; // food\nreturn {rate};", `,{"id":"mail","type":"set","position":{"x":600,"y":0},"data":{"label":"Tell Ada","values":{"a":2}}}`, `,{"source":"start","target":"mail"}`)+`"note":`+quoted(hostile)+`}`)
 	ts.must(t, 200, "PUT", flowBase+"/"+id, graph("const rate = 0.07; // food\nreturn {rate};", `,{"id":"mail","type":"set","position":{"x":600,"y":0},"data":{"label":"Tell Ada","values":{"a":2}}}`, `,{"source":"pay","target":"mail"}`)+`"status":"active"}`)
-	for _, width := range []int{1280, 375} {
-		p := ts.openConsole(t, width)
+	source := axe(t)
+	for _, look := range axeLooks {
+		p := ts.openConsole(t, look.width)
+		p.colorScheme(look.scheme)
+		p.eval(source + `; void 0`)
 		rows := `document.querySelectorAll(".versions tbody tr")`
 		compare := func(version int) {
 			p.eval(fmt.Sprintf(`[...%s].find((r) => parseInt(r.textContent) === %d).querySelector(".actions button").click()`, rows, version))
@@ -40,6 +43,7 @@ func TestConsoleVersions(t *testing.T) {
 			t.Errorf("the code differs by\n%v", got)
 		}
 		p.checkPage("version 1 beside the editor")
+		p.checkAccessible("version 1 beside the editor, " + look.scheme)
 		p.pressKeys("Escape")
 		p.waitFor(`!document.querySelector("dialog")`)
 		compare(3) // the current one, beside the one before
