@@ -336,7 +336,7 @@ func TestFilesThatTheServerDoesNotHave(t *testing.T) {
 
 func TestPins(t *testing.T) {
 	for name, k := range knownModels {
-		if CheckName(name) != nil || !repositories.MatchString(k.repository) || len(k.revision) != 40 || k.sums[weights] == "" {
+		if CheckName(name) != nil || !isRepository(k.repository) || len(k.revision) != 40 || k.sums[weights] == "" {
 			t.Errorf("%s: %+v", name, k)
 		}
 		for file, sum := range k.sums {
