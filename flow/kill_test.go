@@ -105,6 +105,9 @@ func runInChild(path string) error {
 		}
 	}()
 	x, err := e.Await(ctx, db, id)
+	if err != nil {
+		fmt.Println("await:", err)
+	}
 	fmt.Println("ended as", x.Status)
 	e.Stop()
 	return folder.Close()
