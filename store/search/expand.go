@@ -148,8 +148,12 @@ func (ex *expander) expand(w Word) (Word, error) {
 	return w, err
 }
 
-// holds reports whether some chunk contains a word.
+// holds reports whether some chunk contains a word. It does not read all of them,
+// since the search by meaning waits for the corrections of the query.
 func (ex *expander) holds(word string) (bool, error) {
+	if list := terms.Terms(word); len(list) == 1 {
+		return ex.index.Contains(list[0])
+	}
 	n, err := ex.count(word)
 	return n > 0, err
 }

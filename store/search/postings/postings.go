@@ -13,6 +13,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"satchel/store/sqlite"
@@ -191,22 +192,51 @@ func (x *Index) placeOf(s segment, term []byte) (page int64, err error) {
 // makes it. With positions, it also says where. Past limit rows, if that is not 0,
 // the list is cut.
 func (x *Index) Term(term string, positions bool, limit int) (List, error) {
+	parts, err := x.parts(term, positions, limit)
+	return merge(parts), err
+}
+
+// Contains reports whether some row contains a term, by the first of its rows if it
+// can.
+func (x *Index) Contains(term string) (bool, error) {
+	parts, err := x.parts(term, false, 1)
+	if err != nil {
+		return false, err
+	}
+	known := int64(math.MaxInt64) // up to this row, the parts have all there is
+	for _, p := range parts {
+		if p.Cut {
+			known = min(known, p.Rows[len(p.Rows)-1])
+		}
+	}
+	first := merge(parts)
+	if len(first.Rows) > 0 && first.Rows[0] <= known {
+		return true, nil
+	}
+	if known == math.MaxInt64 {
+		return false, nil
+	}
+	all, err := x.Term(term, false, 0)
+	return len(all.Rows) > 0, err
+}
+
+// parts returns what each segment says of a term, oldest first.
+func (x *Index) parts(term string, positions bool, limit int) (parts []List, err error) {
 	wanted := append([]byte{mainIndex}, term...)
-	var parts []List
 	for _, s := range x.segments {
 		page, err := x.placeOf(s, wanted)
 		if err != nil {
-			return List{}, err
+			return nil, err
 		}
 		d := decoder{limit: limit, positions: positions}
 		if err := x.leaves(s, page, func(l leaf) (bool, error) { return d.read(l, wanted) }); err != nil {
-			return List{}, fmt.Errorf("read the rows of a term: %w", err)
+			return nil, fmt.Errorf("read the rows of a term: %w", err)
 		}
 		if len(d.list.Rows) > 0 {
 			parts = append(parts, d.list)
 		}
 	}
-	return merge(parts), nil
+	return parts, nil
 }
 
 // Terms returns terms that begin with a prefix, in order and no more than limit.

@@ -94,6 +94,12 @@ func (tb *table) check(t *testing.T, when string) {
 			compare(t, when+", "+term+" "+next, Phrase([]List{read(term), read(next)}), tb.expected(term+" "+next))
 		}
 	}
+	for n := range 100 {
+		term := fmt.Sprint("w", n)
+		if has, err := x.Contains(term); err != nil || has != vocabulary[term] {
+			t.Errorf("%s: contains %s: %v, %v", when, term, has, err)
+		}
+	}
 	terms, err := x.Terms("w1", 10_000)
 	for _, term := range sorted {
 		if _, has := slices.BinarySearch(terms, term); has != strings.HasPrefix(term, "w1") {
@@ -196,6 +202,7 @@ func FuzzDamaged(f *testing.F) {
 			return
 		}
 		for _, term := range []string{"some", "w3", "words"} {
+			_, _ = x.Contains(term)
 			if l, err := x.Term(term, true, 1000); err == nil {
 				Phrase([]List{l, l})
 			}
