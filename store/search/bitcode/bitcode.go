@@ -8,6 +8,8 @@
 // dimension, so a comparison is AND and a count of bits.
 package bitcode
 
+//go:generate go run -C ../../../vector/lab ./kernels/bitcode -pkg bitcode -out ../../store/search/bitcode/sums_amd64.s -stubs ../../store/search/bitcode/sums_amd64.go
+
 import (
 	"encoding/binary"
 	"math"
@@ -148,18 +150,22 @@ func weigh(n, b int) int32 {
 
 // sums8 is Sums for vectors of 449 to 512 dimensions.
 func sums8(planes *[queryBits][]uint64, signs []uint64, out []int32) {
-	var p [queryBits][8]uint64
+	var p [8 * queryBits]uint64
 	for b := range planes {
-		copy(p[b][:], planes[b])
+		copy(p[8*b:], planes[b])
+	}
+	if native && len(out) > 0 {
+		sums512(&p, &signs[0], &out[0], len(out))
+		return
 	}
 	for i := range out {
 		c := (*[8]uint64)(signs[8*i:])
 		n0, n1, n2, n3 := 0, 0, 0, 0
 		for w, word := range c {
-			n0 += bits.OnesCount64(word & p[0][w])
-			n1 += bits.OnesCount64(word & p[1][w])
-			n2 += bits.OnesCount64(word & p[2][w])
-			n3 += bits.OnesCount64(word & p[3][w])
+			n0 += bits.OnesCount64(word & p[w])
+			n1 += bits.OnesCount64(word & p[8+w])
+			n2 += bits.OnesCount64(word & p[16+w])
+			n3 += bits.OnesCount64(word & p[24+w])
 		}
 		out[i] = int32(n0 + n1<<1 + n2<<2 - n3<<3)
 	}

@@ -58,35 +58,52 @@ func TestEstimates(t *testing.T) {
 	}
 }
 
-// TestSums compares with the definition, from any code on.
+// TestSums compares with the definition, from any code on, with assembly and without.
 func TestSums(t *testing.T) {
-	for _, dims := range []int{3, 64, 130, 512} {
-		r := rand.New(rand.NewPCG(2, uint64(dims)))
-		v := random(r, dims)
-		q, l := NewQuery(v), NewList(dims, 50)
-		var signs [][]float32
-		for range 50 {
-			s := random(r, dims)
-			signs = append(signs, s)
-			l.Add(Append(nil, s))
+	defer func(was bool) { native = was }(native)
+	for _, native = range []bool{false, native} {
+		for _, dims := range []int{3, 64, 130, 512} {
+			r := rand.New(rand.NewPCG(2, uint64(dims)))
+			compareSums(t, r, random(r, dims))
 		}
-		most := 0.0
-		for _, x := range v {
-			most = max(most, math.Abs(float64(x)))
+		negative := make([]float32, 512)
+		for i := range negative {
+			negative[i] = -1
 		}
-		for _, from := range []int{0, 1, 49, 50} {
-			out := make([]int32, 50-from)
-			q.Sums(l, from, out)
-			for i, got := range out {
-				var want int32
-				for j, x := range signs[from+i] {
-					if x > 0 {
-						want += int32(math.Round(float64(v[j]) / (most / 7)))
-					}
+		compareSums(t, rand.New(rand.NewPCG(3, 4)), negative)
+	}
+}
+
+func compareSums(t *testing.T, r *rand.Rand, v []float32) {
+	t.Helper()
+	q, l := NewQuery(v), NewList(len(v), 50)
+	var signs [][]float32
+	for i := range 50 {
+		s := random(r, len(v))
+		for j := range s {
+			if i == 7 {
+				s[j] = 1
+			}
+		}
+		signs = append(signs, s)
+		l.Add(Append(nil, s))
+	}
+	most := 0.0
+	for _, x := range v {
+		most = max(most, math.Abs(float64(x)))
+	}
+	for _, from := range []int{0, 1, 49, 50} {
+		out := make([]int32, 50-from)
+		q.Sums(l, from, out)
+		for i, got := range out {
+			var want int32
+			for j, x := range signs[from+i] {
+				if x > 0 {
+					want += int32(math.Round(float64(v[j]) / (most / 7)))
 				}
-				if got != want {
-					t.Fatalf("%d dimensions, from %d: sum %d is %d, want %d", dims, from, i, got, want)
-				}
+			}
+			if got != want {
+				t.Fatalf("%d dimensions, assembly %v, from %d: sum %d is %d, want %d", len(v), native, from, i, got, want)
 			}
 		}
 	}
