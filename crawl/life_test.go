@@ -16,6 +16,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/work"
+	"satchel/agent/work/worktest"
 	"satchel/store"
 	"satchel/vector/document"
 )
@@ -233,6 +234,24 @@ func TestStoppedAndDisabledWalksGoOn(t *testing.T) {
 	waitIndexed(t, c, db, id)
 	if o := outcomeOf(t, db, id, s.URL); o.paths() != "/ /held" || s.count("/") != 1 {
 		t.Errorf("pages %s; the start was asked for %d times", o.paths(), s.count("/"))
+	}
+}
+
+// TestStartStop starts and stops repeatedly while sources are created.
+func TestStartStop(t *testing.T) {
+	s := newSite(t)
+	s.page("/", "start", "/a", "/b")
+	s.page("/a", "first")
+	s.page("/b", "second")
+	folder := openFolder(t, t.TempDir())
+	c, db := newCrawler(t, folder, nil), newAgent(t, folder, "a")
+	var ids []string
+	worktest.Stress(t, c, 10, func(int) { ids = append(ids, create(t, db, planOf(s.URL))) })
+	waitIndexed(t, c, db, ids...)
+	for _, id := range ids {
+		if o := outcomeOf(t, db, id, s.URL); o.paths() != "/ /a /b" {
+			t.Errorf("pages %s", o.paths())
+		}
 	}
 }
 

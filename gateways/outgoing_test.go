@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/work/worktest"
 	"satchel/store"
 )
 
@@ -635,18 +636,12 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
+// TestOutboundStartStop starts and stops repeatedly while messages are written: each is
+// sent once.
 func TestOutboundStartStop(t *testing.T) {
 	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {slackOK}})
 	conversation := c.conversation(t, "C1")
-	for i := range 20 {
-		c.createMessage(t, conversation, fmt.Sprint(i))
-		if i%2 == 0 {
-			c.Stop()
-		}
-		if err := c.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
+	worktest.Stress(t, c, 20, func(i int) { c.createMessage(t, conversation, fmt.Sprint(i)) })
 	for range 20 {
 		if e := c.waitAttempt(t); e.Problem != "" {
 			t.Errorf("%+v", e)

@@ -15,6 +15,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/work"
+	"satchel/agent/work/worktest"
 	"satchel/store"
 )
 
@@ -495,26 +496,12 @@ func TestClockJumps(t *testing.T) {
 	})
 }
 
-// TestStartStop calls both twice, in either order, and concurrently.
+// TestStartStop starts and stops repeatedly while schedules are made.
 func TestStartStop(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
-		if err := h.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		h.Stop()
-		h.Stop()
-		var wg sync.WaitGroup
-		for range 20 {
-			wg.Go(func() { _ = h.Start(t.Context()) })
-			wg.Go(h.Stop)
-		}
-		wg.Wait()
-		h.make(t, `{"type":"delayed","delay_seconds":5}`)
-		if err := h.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		worktest.Stress(t, h, 20, func(int) { h.make(t, `{"type":"delayed","delay_seconds":5}`) })
 		pass(5 * time.Second)
-		want(t, "calls", h.calls.count(), 1)
+		want(t, "calls", h.calls.count(), 20)
 	})
 }
 

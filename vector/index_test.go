@@ -3,6 +3,7 @@ package vector
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"satchel/agent"
+	"satchel/agent/work/worktest"
 	"satchel/store"
 )
 
@@ -235,29 +237,19 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestStartAndStop calls them twice, in either order and from many goroutines.
-func TestStartAndStop(t *testing.T) {
+// TestStartStop starts and stops repeatedly while documents arrive.
+func TestStartStop(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db := folder.Default()
 	ix := newIndex(t, folder, &fake{model: "fake"})
-	ix.Stop()
-	s := upload(t, db, "a.txt", lines("otter", 50), small)
-	var group sync.WaitGroup
-	for range 4 {
-		group.Go(func() {
-			for range 10 {
-				if err := ix.Start(context.Background()); err != nil {
-					t.Error(err)
-				}
-				ix.Stop()
-			}
-		})
-	}
-	group.Wait()
-	start(t, ix)
-	start(t, ix)
+	var sources []string
+	worktest.Stress(t, ix, 10, func(i int) {
+		sources = append(sources, upload(t, db, fmt.Sprintf("%d.txt", i), lines("otter", 50), small).ID)
+	})
 	wait(t, ix, db)
-	counts(t, db, s.ID, "fake", 50)
+	for _, id := range sources {
+		counts(t, db, id, "fake", 50)
+	}
 	ix.Stop()
 	ix.Stop()
 	stacks := make([]byte, 1<<20)

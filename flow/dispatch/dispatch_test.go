@@ -12,6 +12,7 @@ import (
 
 	"satchel/agent"
 	"satchel/agent/work"
+	"satchel/agent/work/worktest"
 	"satchel/store"
 )
 
@@ -318,25 +319,10 @@ func TestStartStop(t *testing.T) {
 	e := newRecorder()
 	d := run(t, f, e.consumer("c"))
 	const events = 400
-	written := make(chan struct{})
-	go func() {
-		defer close(written)
-		for i := range events {
-			contact(t, f.Default(), fmt.Sprint(i))
-		}
-	}()
-	seen, last := map[string]bool{}, -1
-	for len(seen) < events {
-		got := e.next(t)
-		seen[got.ID] = true
-		if n := len(seen); n%20 == 0 && n != last {
-			last = n
-			d.Stop()
-			begin(t, d)
-			begin(t, d)
-		}
+	worktest.Stress(t, d, events, func(i int) { contact(t, f.Default(), fmt.Sprint(i)) })
+	for seen := map[string]bool{}; len(seen) < events; {
+		seen[e.next(t).ID] = true
 	}
-	<-written
 	idle(t, f.Default(), e)
 	if err := d.Wait(t.Context(), f.Default()); err != nil {
 		t.Error(err)

@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/agent/work/worktest"
 )
 
 // TestOrderOfDeliveries queues many events for one target: their first attempts
@@ -174,31 +174,13 @@ func TestStartStop(t *testing.T) {
 	h := newFixture(t)
 	r := newReceiver(t, nil)
 	subscribe(t, h, r.URL, "contact.created")
-	ctx, cancel := context.WithCancel(t.Context())
-	wrote := make(chan int)
-	go func() {
-		n := 0
-		for ctx.Err() == nil {
-			if _, err := h.db.CreateContact(ctx, agent.ContactChange{Name: agent.Some("x")}); err == nil {
-				n++
-			}
+	const events = 100
+	worktest.Stress(t, h.subscriptions, events, func(int) {
+		if _, err := h.db.CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("x")}); err != nil {
+			t.Error(err)
 		}
-		wrote <- n
-	}()
-	for range 20 {
-		r.next(t)
-		h.subscriptions.Stop()
-		h.subscriptions.Stop()
-		if err := h.subscriptions.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := h.subscriptions.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cancel()
-	n := <-wrote
-	for done := 0; done < n; done++ {
+	})
+	for range events {
 		if a := h.try(t); a.Error != "" {
 			t.Fatal(a.Error)
 		}

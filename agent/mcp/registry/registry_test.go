@@ -20,6 +20,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"satchel/agent"
+	"satchel/agent/work/worktest"
 	"satchel/store"
 )
 
@@ -256,6 +257,30 @@ func TestClock(t *testing.T) {
 		if s, _, err := db.MCPServers(t.Context(), store.Page{Limit: 5}); db.Agent().Name == "with" && (err != nil || s[0].Status != agent.MCPDisconnected) {
 			t.Errorf("stored: %v, %v", s, err)
 		}
+	}
+}
+
+// TestStartStop starts and stops repeatedly while servers are registered: all are
+// checked afterwards.
+func TestStartStop(t *testing.T) {
+	folder, r := openIdle(t, t.TempDir())
+	db, err := folder.CreateAgent(t.Context(), agent.Agent{Name: "a", Status: agent.StatusActive}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newTestServer(t)
+	checked := make(chan string)
+	r.checked = func(_ *store.DB, s agent.MCPServer) {
+		select {
+		case checked <- s.ID:
+		default: // the next check is as good
+		}
+	}
+	r.every = 10 * time.Millisecond
+	left := map[string]bool{}
+	worktest.Stress(t, r, 5, func(int) { left[register(t, r, db, p.URL, agent.MCPAuth{}).ID] = true })
+	for len(left) > 0 {
+		delete(left, <-checked)
 	}
 }
 

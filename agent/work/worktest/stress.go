@@ -1,0 +1,54 @@
+// Package worktest tests packages that do background work by a queue of agent/work.
+package worktest
+
+import (
+	"context"
+	"sync"
+	"testing"
+)
+
+// Part does background work.
+type Part interface {
+	Start(context.Context) error
+	Stop()
+}
+
+// Limits of a Stress.
+const (
+	callers = 4  // goroutines that start and stop the part
+	rounds  = 10 // of each
+)
+
+// Stress starts and stops a part from several goroutines at once, before its first
+// Start and twice in a row as well, while add is called with the numbers below n, one
+// after the other, to cause work. Then it starts the part for good: the caller checks
+// that all work is done, each piece as often as the part promises. It is most valuable
+// under the race detector.
+func Stress(t *testing.T, p Part, n int, add func(i int)) {
+	t.Helper()
+	start := func() {
+		if err := p.Start(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(p.Stop)
+	p.Stop()
+	var running sync.WaitGroup
+	running.Go(func() {
+		for i := range n {
+			add(i)
+		}
+	})
+	for range callers {
+		running.Go(func() {
+			for range rounds {
+				start()
+				p.Stop()
+			}
+		})
+	}
+	running.Wait()
+	p.Stop()
+	start()
+	start()
+}
