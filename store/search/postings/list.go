@@ -262,8 +262,11 @@ func (d *decoder) remainder(b []byte) int {
 }
 
 // entries reads rows: each is the distance to the last one, twice the length of
-// its positions, plus 1 where an earlier one is deleted, and its positions.
+// its positions, plus 1 where an earlier one is deleted, and its positions. It
+// collects them in local slices: to change those of the decoder for each row takes
+// longer than to read it.
 func (d *decoder) entries(b []byte) error {
+	rows, counts := d.list.Rows, d.list.Counts
 	for len(b) > 0 {
 		var distance, size uint64
 		distance, b = varint(b)
@@ -272,16 +275,23 @@ func (d *decoder) entries(b []byte) error {
 		n := int(size / 2)
 		if n > len(b) {
 			d.part, d.rest = append(d.part[:0], b...), n-len(b)
-			return nil
+			break
 		}
-		d.enter(b[:n])
+		rows, counts = append(rows, d.row), append(counts, count(b[:n]))
+		d.keepPositions(b[:n])
 		b = b[n:]
 	}
+	d.list.Rows, d.list.Counts = rows, counts
 	return nil
 }
 
+// enter adds the row whose positions are complete.
 func (d *decoder) enter(positions []byte) {
 	d.list.Rows, d.list.Counts = append(d.list.Rows, d.row), append(d.list.Counts, count(positions))
+	d.keepPositions(positions)
+}
+
+func (d *decoder) keepPositions(positions []byte) {
 	if d.positions {
 		d.list.bytes = append(d.list.bytes, positions...)
 		d.list.ends = append(d.list.ends, len(d.list.bytes))
