@@ -70,7 +70,7 @@ func TestTableNodeFails(t *testing.T) {
 		`{"table":"nobody"}`: "there is no table nobody",
 		`{"table":"leads","operation":"insert","row":{"amount":1}}`:                                                      "email is required",
 		`{"table":"leads","operation":"insert","row":{"email":"a","x":1}}`:                                               "x is not a column",
-		`{"table":"leads","operation":"delete","conditions":[]}`:                                                         "which rows are meant",
+		`{"table":"leads","operation":"delete","conditions":[]}`:                                                         "at least one condition",
 		`{"table":"leads","operation":"upsert","key":"amount","row":{"email":"a"}}`:                                      "column that is unique",
 		`{"table":"leads","operation":"update","conditions":[{"column":"x","operator":"equals"}],"row":{"amount":1}}`:    "not a column of the table",
 		`{"table":"leads","operation":"update","conditions":[{"column":"amount","operator":"like"}],"row":{"amount":1}}`: "operator is unknown",

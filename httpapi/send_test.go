@@ -89,7 +89,7 @@ func TestSendInConversation(t *testing.T) {
 			t.Errorf("%s is not in %v", want, heard)
 		}
 	}
-	if text, failed := callTool(t, session, "send_message", `{"conversation_id":"`+id+`","message":"Too late."}`); !failed || !strings.HasPrefix(text, "CONFLICT: a person answers") {
+	if text, failed := callTool(t, session, "send_message", `{"conversation_id":"`+id+`","message":"Too late."}`); !failed || !strings.HasPrefix(text, "CONFLICT: a person has taken over") {
 		t.Errorf("a muted conversation: %s", text)
 	}
 	for _, body := range []string{`{"role":"user","content":"x","send":true}`, `{"role":"assistant","content":"","send":true}`} {
