@@ -1,11 +1,11 @@
-// Package bitcode encodes vectors as one bit per dimension and estimates from that
-// how similar they are to a query. It finds candidates, which then have to be
+// Package bitcode encodes vectors as one bit per dimension and estimates from the codes
+// how similar the vectors are to a query. It finds candidates, which must then be
 // compared by their full vectors.
 //
-// A code consists of the signs of a vector's numbers and a factor, as in RaBitQ (Gao
-// and Long, "RaBitQ: Quantizing High-Dimensional Vectors with a Theoretical
-// Error Bound", 2024) without its rotation. The query keeps several bits per
-// dimension, so a comparison is AND and a count of bits.
+// A code consists of the signs of a vector's components and a factor, as in RaBitQ (Gao
+// and Long, "RaBitQ: Quantizing High-Dimensional Vectors with a Theoretical Error
+// Bound", 2024) without its rotation. The query keeps several bits per dimension, so a
+// comparison consists of AND and population counts.
 package bitcode
 
 //go:generate go run -C ../../../vector/lab ./kernels/bitcode -pkg bitcode -out ../../store/search/bitcode/sums_amd64.s -stubs ../../store/search/bitcode/sums_amd64.go
@@ -16,14 +16,14 @@ import (
 	"math/bits"
 )
 
-// Words is how many words of 64 bits the signs of a vector take.
+// Words returns the number of 64-bit words that hold the signs of a vector.
 func Words(dims int) int { return (dims + 63) / 64 }
 
-// Size is how many bytes Append adds for a vector.
+// Size returns the number of bytes that Append adds for a vector.
 func Size(dims int) int { return 4 + 8*Words(dims) }
 
-// Append adds the code of v to b: its factor as a little-endian float32, then
-// its signs as little-endian words. The length of v does not matter.
+// Append appends the code of v to b: its factor as a little-endian float32, then its
+// signs as little-endian 64-bit words. The magnitude of v does not matter.
 func Append(b []byte, v []float32) []byte {
 	var square, sum float64
 	for _, x := range v {
@@ -47,19 +47,19 @@ func Append(b []byte, v []float32) []byte {
 	return b
 }
 
-// List holds codes of vectors of one number of dimensions.
+// List holds the codes of vectors with the same number of dimensions.
 type List struct {
 	words   int
 	factors []float32
 	signs   []uint64
 }
 
-// NewList makes a List with room for n codes.
+// NewList returns a List with capacity for n codes.
 func NewList(dims, n int) *List {
 	return &List{words: Words(dims), factors: make([]float32, 0, n), signs: make([]uint64, 0, n*Words(dims))}
 }
 
-// Add appends a code as Append wrote it.
+// Add adds a code in the form written by Append.
 func (l *List) Add(code []byte) {
 	l.factors = append(l.factors, math.Float32frombits(binary.LittleEndian.Uint32(code)))
 	for code = code[4:]; len(code) >= 8; code = code[8:] {
@@ -67,24 +67,24 @@ func (l *List) Add(code []byte) {
 	}
 }
 
-// Len is the number of codes.
+// Len returns the number of codes.
 func (l *List) Len() int { return len(l.factors) }
 
-// Bytes is the memory that the List holds.
+// Bytes returns the amount of memory that the List uses.
 func (l *List) Bytes() int { return 4*cap(l.factors) + 8*cap(l.signs) }
 
-// queryBits is how many bits a dimension of the query keeps, as a number in
+// queryBits is the number of bits to which each component of a query is quantized, in
 // two's complement.
 const queryBits = 4
 
 // Query is a vector to compare codes with.
 type Query struct {
-	planes [queryBits][]uint64 // bit b of each dimension's number
-	step   float32             // what a number is to be multiplied with
-	sum    float32             // of all numbers, multiplied
+	planes [queryBits][]uint64 // plane b holds bit b of each quantized component
+	step   float32             // the factor that restores the scale of a quantized component
+	sum    float32             // of all quantized components, scaled
 }
 
-// NewQuery prepares a vector. Its length does not matter.
+// NewQuery returns a Query for a vector, whose magnitude does not matter.
 func NewQuery(v []float32) *Query {
 	var most, square float64
 	for _, x := range v {
@@ -113,14 +113,15 @@ func NewQuery(v []float32) *Query {
 	return q
 }
 
-// Estimate returns about the cosine similarity of the query and the vector of
-// code i, given its result of Sums.
+// Estimate returns the estimated cosine similarity between the query and the vector of
+// code i. sum is the result of Sums for that code.
 func (q *Query) Estimate(l *List, i int, sum int32) float32 {
 	return l.factors[i] * (2*q.step*float32(sum) - q.sum)
 }
 
-// Sums adds up, for each code from on, the query's numbers of the dimensions
-// whose sign is positive. It fills out, whose length says how many.
+// Sums fills out for consecutive codes, beginning with code from: each result is the
+// sum of the query's quantized components in the dimensions where the code's sign is
+// positive.
 func (q *Query) Sums(l *List, from int, out []int32) {
 	signs := l.signs[from*l.words : (from+len(out))*l.words]
 	if l.words == 8 {
@@ -140,7 +141,7 @@ func (q *Query) Sums(l *List, from int, out []int32) {
 	}
 }
 
-// weigh gives a count of bits b its weight in two's complement.
+// weigh returns n times the weight of bit b in two's complement.
 func weigh(n, b int) int32 {
 	if b == queryBits-1 {
 		return -int32(n) << b

@@ -5,18 +5,18 @@ import (
 	"sort"
 )
 
-// List is the rows that hold a term, in order.
+// List holds the rows that contain a term, in ascending order.
 type List struct {
 	Rows   []int64
-	Counts []int32 // how often each holds it
-	Cut    bool    // there are more rows
+	Counts []int32 // how often each row contains the term
+	Cut    bool    // further rows were omitted
 
-	ends  []int  // of each row's positions in bytes
-	bytes []byte // positions as FTS5 has them
+	ends  []int  // where each row's positions end in bytes
+	bytes []byte // positions in FTS5's encoding
 }
 
-// At returns the place of a row in the list, from a place on at which it is not
-// yet passed, or of the first row behind it.
+// At returns the index of a row in the list, or of the first row after it. The search
+// begins at index from, which must not be past the row.
 func (l *List) At(row int64, from int) int {
 	step := 1
 	for from+step < len(l.Rows) && l.Rows[from+step] < row {
@@ -27,8 +27,8 @@ func (l *List) At(row int64, from int) int {
 	return from + sort.Search(end-from, func(i int) bool { return l.Rows[from+i] >= row })
 }
 
-// positions are those of the row at a place: the column in the upper half, the
-// word's number in the lower.
+// positions decodes the positions of the row at index i into into: the column in the
+// upper 32 bits, the word's number within it in the lower ones.
 func (l *List) positions(i int, into []int64) []int64 {
 	from := 0
 	if i > 0 {
@@ -48,8 +48,8 @@ func (l *List) positions(i int, into []int64) []int64 {
 	return into
 }
 
-// count returns how many positions there are in b: numbers, of which a 1 and the
-// next one change the column.
+// count returns the number of positions encoded in b, a sequence of numbers in which a
+// 1 announces that the next number is a column.
 func count(b []byte) (n int32) {
 	for i := 0; i < len(b); i++ {
 		if b[i] == 1 {
@@ -64,8 +64,8 @@ func count(b []byte) (n int32) {
 	return n
 }
 
-// Phrase returns the rows that hold the terms of lists one after the other, which
-// were read with positions.
+// Phrase returns the rows that contain the terms of lists consecutively. The lists must
+// have been read with positions.
 func Phrase(lists []List) List {
 	var found List
 	at, places := make([]int, len(lists)), make([][]int64, len(lists))
@@ -89,7 +89,8 @@ func Phrase(lists []List) List {
 	return found
 }
 
-// inARow counts the positions of the first word that those of the next follow.
+// inARow counts the positions of the first term that are followed by those of the
+// others.
 func inARow(places [][]int64) (n int32) {
 	for _, p := range places[0] {
 		follows := true
@@ -103,7 +104,7 @@ func inARow(places [][]int64) (n int32) {
 	return n
 }
 
-// Overlap reports whether some row holds both of two terms.
+// Overlap reports whether some row contains both terms.
 func Overlap(a, b List) bool {
 	for at, i := 0, 0; i < len(a.Rows); i++ {
 		if at = b.At(a.Rows[i], at); at == len(b.Rows) {
@@ -116,7 +117,7 @@ func Overlap(a, b List) bool {
 	return false
 }
 
-// Union returns the rows that hold any of some terms.
+// Union returns the rows that contain any of the terms.
 func Union(lists []List) List {
 	sums := map[int64]int32{}
 	for _, l := range lists {
@@ -135,8 +136,8 @@ func Union(lists []List) List {
 	return u
 }
 
-// merge makes one list of those of segments, oldest first. A row without
-// positions is deleted.
+// merge merges the lists of several segments, oldest first. A row without positions has
+// been deleted.
 func merge(parts []List) List {
 	if len(parts) == 0 {
 		return List{}
@@ -152,7 +153,7 @@ func merge(parts []List) List {
 	return all.living()
 }
 
-// replace merges two lists; where both have a row, the newer one counts.
+// replace merges two lists; for a row in both, the newer list takes precedence.
 func replace(old, newer List) List {
 	merged := List{Cut: old.Cut || newer.Cut}
 	for i, j := 0, 0; i < len(old.Rows) || j < len(newer.Rows); {
@@ -171,7 +172,7 @@ func replace(old, newer List) List {
 	return merged
 }
 
-// concat appends a list whose rows all come later.
+// concat appends a list whose rows all follow those of l.
 func (l List) concat(next List) List {
 	for _, end := range next.ends {
 		l.ends = append(l.ends, len(l.bytes)+end)
@@ -179,7 +180,7 @@ func (l List) concat(next List) List {
 	return List{Rows: append(l.Rows, next.Rows...), Counts: append(l.Counts, next.Counts...), Cut: l.Cut || next.Cut, ends: l.ends, bytes: append(l.bytes, next.bytes...)}
 }
 
-// add appends a row of another list.
+// add appends the row at an index of another list.
 func (l *List) add(from *List, at int) {
 	l.Rows, l.Counts = append(l.Rows, from.Rows[at]), append(l.Counts, from.Counts[at])
 	if from.ends != nil {
@@ -212,13 +213,13 @@ type decoder struct {
 	limit     int
 	positions bool
 
-	begun bool   // the term was found
-	row   int64  // the last one
-	rest  int    // bytes of its positions on the next page
-	part  []byte // those on the pages before
+	begun bool   // the term has been found
+	row   int64  // the last one read
+	rest  int    // bytes of its positions that are on following pages
+	part  []byte // those on previous pages
 }
 
-// read reads a page and reports whether the next has more of the term.
+// read reads a page and reports whether the term continues on the next one.
 func (d *decoder) read(l leaf, term []byte) (more bool, err error) {
 	from, to := 4, l.firstTerm()
 	if !d.begun {
@@ -240,7 +241,7 @@ func (d *decoder) read(l leaf, term []byte) (more bool, err error) {
 	return to == l.size, nil
 }
 
-// reserve makes room for the rows of some bytes, of which a row takes three or more.
+// reserve reserves capacity for the rows in some bytes; each row takes at least three.
 func (d *decoder) reserve(bytes int) {
 	if n := bytes / 3; cap(d.list.Rows)-len(d.list.Rows) < n {
 		n = max(n, len(d.list.Rows))
@@ -248,8 +249,8 @@ func (d *decoder) reserve(bytes int) {
 	}
 }
 
-// remainder reads the rest of the positions that the page before begins with, and
-// returns its length.
+// remainder reads the positions at the beginning of a page that continue those of the
+// last row on the previous page, and returns their length.
 func (d *decoder) remainder(b []byte) int {
 	n := min(d.rest, len(b))
 	if n > 0 {
@@ -261,10 +262,10 @@ func (d *decoder) remainder(b []byte) int {
 	return n
 }
 
-// entries reads rows: each is the distance to the last one, twice the length of
-// its positions, plus 1 where an earlier one is deleted, and its positions. It
-// collects them in local slices: to change those of the decoder for each row takes
-// longer than to read it.
+// entries reads rows. Each consists of the difference from the previous row's number,
+// twice the length of its positions plus a flag that an older entry is deleted, and the
+// positions. Rows are appended to local slices, since storing the slices in the decoder
+// for each row takes longer than decoding it.
 func (d *decoder) entries(b []byte) error {
 	rows, counts := d.list.Rows, d.list.Counts
 	for len(b) > 0 {
@@ -298,11 +299,11 @@ func (d *decoder) keepPositions(positions []byte) {
 	}
 }
 
-// find returns where the rows of a term begin and end on a page, 0 when it is not
-// there. Terms are written as the length of what they have in common with the one
-// before, which the first lacks, the length of the rest, and the rest.
+// find returns where the rows of a term begin and end on a page, or 0 if the term is
+// not on it. A term is encoded as the length of the prefix that it shares with the
+// previous one (omitted for the first), the length of the rest, and the rest.
 func (l leaf) find(wanted []byte) (from, to int) {
-	at, matched := 0, 0 // the last term is below wanted, and has so much in common with it
+	at, matched := 0, 0 // the previous term sorts before wanted and shares this many bytes with it
 	for index, first := l.index, true; len(index) > 0; first = false {
 		var step, common, n int
 		step, index = length(index)
@@ -338,8 +339,8 @@ func (l leaf) find(wanted []byte) (from, to int) {
 	return 0, 0
 }
 
-// terms calls fn with the terms of a page until it returns false, and reports
-// whether it did not.
+// terms calls fn with the terms of a page until it returns false. It returns true if fn
+// never did.
 func (l leaf) terms(fn func(term []byte) bool) (bool, error) {
 	var term []byte
 	at := 0
