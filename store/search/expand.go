@@ -333,7 +333,7 @@ func (ex *expander) near(text string) ([]string, error) {
 	return near, nil
 }
 
-// beginnings returns the prefixes of words that letters may be meant for.
+// beginnings returns the prefixes of words for which letters may be a misspelling.
 func (ex *expander) beginnings(letters []rune) []string {
 	first, second, third := string(letters[0]), string(letters[1]), string(letters[2])
 	if ex.corpus.chunks < largeVocabulary {

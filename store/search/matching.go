@@ -73,7 +73,7 @@ func (m *Matches) add(h hit) {
 	}
 }
 
-// Also adds those of the given chunks that match, too.
+// Also adds to m those of the given chunks that match.
 func (x *Text) Also(m *Matches, seqs []int64) error {
 	if len(m.terms) == 0 {
 		return nil
@@ -127,7 +127,7 @@ func (x *Text) open() (corpus, error) {
 	return corpus{x.index.Rows, x.index.Words}, nil
 }
 
-// fewMembers is up to how many chunks of a source are listed.
+// fewMembers is the maximum number of chunks of a source that are read into a list.
 const fewMembers = 20_000
 
 func (x *Text) readMembers() error {

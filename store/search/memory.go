@@ -17,8 +17,8 @@ type Memory struct {
 	languages []terms.Language
 }
 
-// lengthBlock lengths of chunks are read at a time, and maxLengthBlocks blocks are
-// kept: two bytes for each of eight million chunks.
+// Lengths are read in blocks of lengthBlock chunks, and at most maxLengthBlocks blocks
+// are kept: two bytes for each of eight million chunks.
 const (
 	lengthBlock     = 1024
 	maxLengthBlocks = 8192

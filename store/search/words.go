@@ -42,11 +42,11 @@ const (
 // term is a way of writing a word, with its frequency.
 type term struct {
 	text   string
-	prefix bool // words that begin with it
-	word   int  // of the words
+	prefix bool // the way is a prefix of words
+	word   int  // index in the query's words
 	share  float64
 	weight float64 // of the word
-	chunks int     // that hold it
+	chunks int     // number of chunks that contain it
 	idf    float64
 	list   postings.List
 }
@@ -54,10 +54,10 @@ type term struct {
 // rated is a word with the weight that its frequency gives it.
 type rated struct {
 	Word
-	chunks int // that hold it
+	chunks int // number of chunks that contain it
 	idf    float64
-	rare   bool  // it is a name, and so few chunks hold it that it says which are meant
-	terms  []int // its ways that are looked for
+	rare   bool  // a name that few enough chunks contain to identify them
+	terms  []int // indexes of its ways in the list of terms
 }
 
 // weigh counts the ways of writing each word, picks the terms to look for, and
@@ -125,7 +125,7 @@ func (r rated) isRare(c corpus) bool {
 	return r.Name && r.chunks > 0 && r.chunks <= max(min(fewHolders, c.chunks/10), c.chunks/holdersOf, 1)
 }
 
-// The maximum number of chunks that contain what isRare, and their share of all.
+// Limits for isRare: a number of chunks, and the divisor for their share of all chunks.
 const (
 	fewHolders = 3
 	holdersOf  = 200
@@ -139,8 +139,8 @@ func idf(total, chunks int) float64 {
 	return max(math.Log((float64(total)-n+0.5)/(n+0.5)), leastIDF)
 }
 
-// discriminating removes terms that are expensive but do not discriminate, unless
-// there are no others, and keeps the rarest.
+// discriminating removes terms that are expensive to search for and too common to
+// discriminate, unless there are no others, and keeps the rarest.
 func discriminating(terms []term) []term {
 	slices.SortStableFunc(terms, func(a, b term) int { return cmp.Compare(a.chunks, b.chunks) })
 	n := min(len(terms), maxMatched)

@@ -19,39 +19,39 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Query runs a statement in the transaction that is read.
+// Query runs a statement in the transaction in which the index is read.
 type Query func(query string, args ...any) (*sqlite.Rows, error)
 
-// The records of the data table that are no page, and how a page's id is made of
-// its segment's id and its number.
+// The ids of the data table's records that are not pages, and the number of bits of a
+// page's id below its segment's id.
 const (
 	averagesID  = 1
 	structureID = 10
 	segmentBits = 37
 )
 
-// mainIndex is put before each term of the index of whole words.
+// mainIndex is the prefix of terms in the index of whole words.
 const mainIndex = '0'
 
-// Index is the inverted index of one table.
+// Index is the inverted index of an FTS5 table.
 type Index struct {
 	query    Query
-	data     string // statements
+	data     string // SQL statements
 	pages    string
 	place    string
 	segments []segment // oldest first
 
-	Rows  int // of the table
-	Words int // of all rows
+	Rows  int // number of rows in the table
+	Words int // number of words in all rows
 }
 
-// segment is a sorted list of terms with their rows, on pages of its own. What a
-// later segment says of a row and term replaces what an earlier one does.
+// segment is a sorted list of terms with their rows, on its own pages. For the same row
+// and term, a later segment replaces an earlier one.
 type segment struct{ id, first, last int64 }
 
 var errDamaged = errors.New("the full text index is damaged")
 
-// Open reads what there is of an FTS5 table.
+// Open opens the index of an FTS5 table.
 func Open(query Query, table string) (*Index, error) {
 	x := &Index{
 		query: query,
@@ -73,21 +73,21 @@ func Open(query Query, table string) (*Index, error) {
 	return x, err
 }
 
-// segmentsOf reads the record that lists the segments by levels, each of which has
-// the results of merging that of the one before; within one, later ones are newer.
+// segmentsOf parses the record that lists the segments by level. Merging the segments
+// of a level yields one of the next level; within a level, later ones are newer.
 func segmentsOf(b []byte) (list []segment, err error) {
 	if len(b) < 4 {
 		return nil, errDamaged
 	}
 	levels, b := varint(b[4:])
-	_, b = varint(b) // how many segments there are
-	_, b = varint(b) // how many pages were written
+	_, b = varint(b) // number of segments
+	_, b = varint(b) // number of pages written
 	for range levels {
 		if len(b) == 0 {
 			return nil, errDamaged
 		}
 		var n uint64
-		_, b = varint(b) // how many are being merged
+		_, b = varint(b) // number of segments being merged
 		n, b = varint(b)
 		level := make([]segment, 0, min(n, 100))
 		for range n {
@@ -119,8 +119,8 @@ func (x *Index) block(id int64) (block []byte, err error) {
 	return block, errors.Join(err, rows.Err())
 }
 
-// leaf is a page of a segment: terms, each followed by its rows. An index at the
-// end of the page, from size on, says where terms begin.
+// leaf is a page of a segment: terms, each followed by its rows. The index that follows
+// at offset size lists where terms begin.
 type leaf struct {
 	data  []byte
 	size  int
@@ -138,7 +138,8 @@ func newLeaf(block []byte) (leaf, error) {
 	return leaf{block[:size], size, block[size:]}, nil
 }
 
-// firstTerm is where the first term of a page begins, its size without one.
+// firstTerm returns where the first term of a page begins, or the page's size if it has
+// none.
 func (l leaf) firstTerm() int {
 	if len(l.index) == 0 {
 		return l.size
@@ -147,8 +148,8 @@ func (l leaf) firstTerm() int {
 	return min(max(at, 4), l.size)
 }
 
-// leaves calls fn with the pages of a segment from a number on, until it returns
-// false. The page is valid during the call.
+// leaves calls fn with the pages of a segment, beginning with a page number, until it
+// returns false. A page is only valid during the call.
 func (x *Index) leaves(s segment, from int64, fn func(leaf) (bool, error)) error {
 	rows, err := x.query(x.pages, s.id<<segmentBits+max(from, s.first), s.id<<segmentBits+s.last)
 	if err != nil {
@@ -171,8 +172,8 @@ func (x *Index) leaves(s segment, from int64, fn func(leaf) (bool, error)) error
 	return rows.Err()
 }
 
-// placeOf returns the number of the page of a segment on which a term is, if the
-// segment has it.
+// placeOf returns the number of the page of a segment that contains a term, if the
+// segment contains it.
 func (x *Index) placeOf(s segment, term []byte) (page int64, err error) {
 	if s.first == s.last {
 		return s.first, nil
@@ -188,22 +189,22 @@ func (x *Index) placeOf(s segment, term []byte) (page int64, err error) {
 	return max(page, s.first), errors.Join(err, rows.Err())
 }
 
-// Term returns the rows that hold a term, which is a word as the table's tokenizer
-// makes it. With positions, it also says where. Past limit rows, if that is not 0,
-// the list is cut.
+// Term returns the rows that contain a term, in the form that the table's tokenizer
+// produces. With positions, the list includes where the term occurs in each row. If
+// limit is not 0, the list may be cut after that many rows.
 func (x *Index) Term(term string, positions bool, limit int) (List, error) {
 	parts, err := x.parts(term, positions, limit)
 	return merge(parts), err
 }
 
-// Contains reports whether some row contains a term, by the first of its rows if it
-// can.
+// Contains reports whether some row contains a term. It reads only the first rows if
+// they suffice.
 func (x *Index) Contains(term string) (bool, error) {
 	parts, err := x.parts(term, false, 1)
 	if err != nil {
 		return false, err
 	}
-	known := int64(math.MaxInt64) // up to this row, the parts have all there is
+	known := int64(math.MaxInt64) // up to this row, all parts are complete
 	for _, p := range parts {
 		if p.Cut {
 			known = min(known, p.Rows[len(p.Rows)-1])
@@ -220,7 +221,7 @@ func (x *Index) Contains(term string) (bool, error) {
 	return len(all.Rows) > 0, err
 }
 
-// parts returns what each segment says of a term, oldest first.
+// parts returns the rows of a term in each segment, oldest segment first.
 func (x *Index) parts(term string, positions bool, limit int) (parts []List, err error) {
 	wanted := append([]byte{mainIndex}, term...)
 	for _, s := range x.segments {
@@ -239,8 +240,8 @@ func (x *Index) parts(term string, positions bool, limit int) (parts []List, err
 	return parts, nil
 }
 
-// Terms returns terms that begin with a prefix, in order and no more than limit.
-// Some may be in rows that are deleted alone.
+// Terms returns up to limit terms with a prefix, in order. Some may occur only in
+// deleted rows.
 func (x *Index) Terms(prefix string, limit int) ([]string, error) {
 	wanted := append([]byte{mainIndex}, prefix...)
 	var list []string
@@ -274,7 +275,7 @@ func comparePrefix(term, prefix []byte) int {
 	return slices.Compare(term[:min(len(term), len(prefix))], prefix)
 }
 
-// Sum adds up numbers that are written one after the other, as sizes of columns are.
+// Sum returns the sum of consecutive encoded numbers, such as the sizes of columns.
 func Sum(b []byte) (sum int) {
 	for len(b) > 0 {
 		var n uint64
@@ -284,8 +285,8 @@ func Sum(b []byte) (sum int) {
 	return sum
 }
 
-// varint reads a number as SQLite's file format has it, highest bits first, and
-// returns what follows it.
+// varint decodes a variable-length integer of SQLite's file format, most significant
+// bits first, and returns it with the remaining bytes.
 func varint(b []byte) (n uint64, rest []byte) {
 	for i, x := range b {
 		if i == 8 {
@@ -298,7 +299,7 @@ func varint(b []byte) (n uint64, rest []byte) {
 	return n, nil
 }
 
-// length reads a number that is the length of something on a page.
+// length decodes a length on a page.
 func length(b []byte) (n int, rest []byte) {
 	long, rest := varint(b)
 	return int(min(long, 1<<16)), rest

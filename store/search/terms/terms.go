@@ -16,9 +16,9 @@ type Run struct {
 	Gram int // length of the n-grams to cut it into; 0: words are separated by spaces
 }
 
-// unspaced are the scripts that put no spaces between words or, like Korean, attach
-// particles to them. Two characters of Chinese, Japanese and Korean are about a
-// word; of the others, which write vowels as marks, three are.
+// unspaced lists the scripts that put no spaces between words or, like Korean, attach
+// particles to them. A word has about two characters in Chinese, Japanese and Korean,
+// and about three in the others, which write vowels as marks.
 var unspaced = []struct {
 	script *unicode.RangeTable
 	gram   int
@@ -27,8 +27,7 @@ var unspaced = []struct {
 	{unicode.Thai, 3}, {unicode.Lao, 3}, {unicode.Khmer, 3}, {unicode.Myanmar, 3},
 }
 
-// firstUnspaced is below all of these scripts but Hangul's Jamo, which come
-// later too.
+// firstUnspaced is below all characters of these scripts.
 const firstUnspaced = 0x0E00
 
 // gramOf returns the length of the n-grams for r's script, or 0.
