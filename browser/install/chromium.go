@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// machine is what this package needs to know of where it runs.
+// machine describes the machine on which the browser is searched for and installed.
 type machine struct {
 	look  func(name string) (string, error) // finds a program on PATH
-	usual []string                          // where browsers are kept, as file patterns
-	npmrc []string                          // npm's settings of the whole machine
-	root  bool                              // may install packages
+	usual []string                          // paths where browsers are usually installed, as glob patterns
+	npmrc []string                          // paths of npm's machine-wide settings
+	root  bool                              // the user is root and may install packages
 }
 
 func thisMachine() *machine {
 	return &machine{look: exec.LookPath, usual: usualPlaces[runtime.GOOS], npmrc: npmrc, root: os.Geteuid() == 0}
 }
 
-// programNames are the names of Chromium on PATH, the open one first.
+// programNames are the names of Chromium on PATH, open-source builds first.
 var programNames = []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome"}
 
 var usualPlaces = map[string][]string{
@@ -38,12 +38,13 @@ var usualPlaces = map[string][]string{
 	},
 }
 
-// downloaded is where Playwright puts the program inside its browsers' folder.
+// downloaded are the paths, as glob patterns, of the executable within Playwright's
+// folder of browsers.
 var downloaded = []string{
 	"chromium-*/chrome-linux/chrome", "chromium-*/chrome-mac/Chromium.app/Contents/MacOS/Chromium",
 }
 
-// chromium returns a browser that runs, and what it says of its version.
+// chromium returns the path and version of a browser that runs.
 func (f *finder) chromium(ctx context.Context) (path, version string, err error) {
 	if f.Chromium != "" {
 		version, err := programVersion(ctx, f.Chromium)
@@ -75,7 +76,7 @@ func (f *finder) candidates() []string {
 		patterns = append(patterns, filepath.Join(f.browsers, inside))
 	}
 	for _, pattern := range patterns {
-		paths, _ := filepath.Glob(pattern) // the patterns are ours and parse
+		paths, _ := filepath.Glob(pattern) // the patterns are constants and valid
 		found = append(found, paths...)
 	}
 	return found
@@ -83,8 +84,8 @@ func (f *finder) candidates() []string {
 
 var digits = regexp.MustCompile(`\d+\.\d+`)
 
-// programVersion starts a program with --version and returns the first line
-// that holds a version. A browser whose libraries are missing fails here.
+// programVersion runs a program with --version and returns the first line that contains
+// a version. A browser whose libraries are missing fails here.
 func programVersion(ctx context.Context, path string) (string, error) {
 	out, err := command{limit: 20 * time.Second, name: path, args: []string{"--version"}}.run(ctx)
 	if err != nil {
@@ -98,7 +99,7 @@ func programVersion(ctx context.Context, path string) (string, error) {
 	return "", fmt.Errorf("it says %q in the place of a version", lastErrorLine(out))
 }
 
-// getChromium gets a browser where there is none.
+// getChromium installs a browser if there is none.
 func (f *finder) getChromium(ctx context.Context) error {
 	path, version, err := f.chromium(ctx)
 	if err == nil {
@@ -106,7 +107,7 @@ func (f *finder) getChromium(ctx context.Context) error {
 		return nil
 	}
 	if f.Chromium != "" {
-		return err // what the operator named is not replaced by another
+		return err // a browser that the operator configured is not replaced
 	}
 	f.report("No Chromium on this machine")
 	var tried []string
@@ -128,7 +129,7 @@ func (f *finder) getChromium(ctx context.Context) error {
 	return &Missing{What: "Chromium", Reason: strings.Join(tried, "; ") + "; or install one and name it with --chromium", Run: line}
 }
 
-// installWithPlaywright lets Playwright download the Chromium that it was made with.
+// installWithPlaywright has Playwright download the Chromium that it was built for.
 func (f *finder) installWithPlaywright(ctx context.Context) error {
 	f.report("Playwright downloads one to %s", f.browsers)
 	_, err := command{
@@ -145,11 +146,11 @@ func (f *finder) installWithPlaywright(ctx context.Context) error {
 // packageManager is a package manager, and how it installs Chromium.
 type packageManager struct {
 	program string
-	before  []string // run first; nil for nothing
+	before  []string // run first; nil for none
 	install []string
 }
 
-// line is what a person types.
+// line returns the command line, as a person would type it.
 func (m packageManager) line() string { return m.program + " " + strings.Join(m.install, " ") }
 
 var managers = []packageManager{
@@ -168,7 +169,8 @@ func (f *finder) manager() (packageManager, bool) {
 	return packageManager{}, false
 }
 
-// installPackage asks the system's package manager, which only root may.
+// installPackage installs Chromium with the system's package manager, which requires
+// root.
 func (f *finder) installPackage(ctx context.Context) error {
 	m, ok := f.manager()
 	if !ok {

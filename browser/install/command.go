@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// maxOutput is how much of a program's output is kept: its end, where the
-// reason of a failure stands.
+// maxOutput limits the output of a program that is kept: its end, where the reason for
+// a failure is.
 const maxOutput = 64 << 10
 
 // command is one run of another program.
@@ -18,11 +18,11 @@ type command struct {
 	limit time.Duration
 	name  string
 	args  []string
-	env   []string // added to ours
+	env   []string // added to our own
 }
 
-// run returns standard output. The error of a run that fails holds the last
-// line that it wrote.
+// run runs the command and returns its standard output. If it fails, the error contains
+// the most informative line of its standard error.
 func (c command) run(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
@@ -44,7 +44,7 @@ func (c command) run(ctx context.Context) (string, error) {
 	return "", err
 }
 
-// tail is a writer that keeps the end of what it is given.
+// tail is a writer that keeps the end of what is written to it.
 type tail []byte
 
 func (t *tail) Write(p []byte) (int, error) {

@@ -15,7 +15,7 @@ import (
 // oldestNode is the first major version of Node.js that the driver runs on.
 const oldestNode = 18
 
-// checkDriver returns what is wrong with the driver, "" when it works.
+// checkDriver returns what is wrong with the driver, or "" if it works.
 func (f *finder) checkDriver(ctx context.Context) string {
 	if reason := f.checkPackage(); reason != "" {
 		return reason
@@ -23,8 +23,8 @@ func (f *finder) checkDriver(ctx context.Context) string {
 	return checkNode(ctx, filepath.Join(f.driver, "node"))
 }
 
-// checkPackage looks at Playwright's package. It is put in place by one
-// renaming, so what is there is whole.
+// checkPackage returns what is wrong with Playwright's package, or "". The package is
+// installed with a single rename, so it is never incomplete.
 func (f *finder) checkPackage() string {
 	raw, err := os.ReadFile(filepath.Join(f.driver, "package", "package.json"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -43,7 +43,7 @@ func (f *finder) checkPackage() string {
 	return ""
 }
 
-// checkNode returns what is wrong with a node, "" if it can be used.
+// checkNode returns what is wrong with a Node.js executable, or "" if it can be used.
 func checkNode(ctx context.Context, path string) string {
 	version, err := programVersion(ctx, path) // v22.14.0
 	if err != nil {
@@ -56,7 +56,7 @@ func checkNode(ctx context.Context, path string) string {
 	return ""
 }
 
-// getDriver puts the driver in place, or the part of it that is missing.
+// getDriver installs the driver, or the missing part of it.
 func (f *finder) getDriver(ctx context.Context) error {
 	if f.checkDriver(ctx) == "" {
 		f.report("The driver is at %s", f.driver)
@@ -83,7 +83,7 @@ func (f *finder) getDriver(ctx context.Context) error {
 	if err := f.download(ctx, "playwright-core", filepath.Join(fresh, "package"), everything); err != nil {
 		return &Missing{What: "the browser driver", Reason: err.Error()}
 	}
-	if err := os.Chmod(fresh, 0o755); err != nil { // MkdirTemp makes it private
+	if err := os.Chmod(fresh, 0o755); err != nil { // MkdirTemp creates it with mode 0700
 		return err
 	}
 	if err := os.RemoveAll(f.driver); err != nil {
@@ -96,8 +96,8 @@ func (f *finder) getDriver(ctx context.Context) error {
 	return nil
 }
 
-// checkReplaceable refuses to remove what the operator keeps in a folder that the
-// settings name. Our own folder may be replaced.
+// checkReplaceable returns an error if installing the driver would delete what the
+// operator keeps in a configured folder. Our own folder may be replaced.
 func (f *finder) checkReplaceable() error {
 	entries, err := os.ReadDir(f.driver)
 	if f.Driver == "" || errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
@@ -106,7 +106,7 @@ func (f *finder) checkReplaceable() error {
 	return &Missing{What: "the browser driver", Reason: f.checkPackage() + "; name an empty or a new folder with --browser-driver"}
 }
 
-// getNode puts a node into a folder: a link to the one on PATH, or npm's.
+// getNode puts Node.js into a folder: a link to the one on PATH, or else npm's.
 func (f *finder) getNode(ctx context.Context, folder string) error {
 	reason := "there is no node on PATH"
 	for _, name := range []string{"node", "nodejs"} {

@@ -12,41 +12,41 @@ import (
 	"satchel/agent"
 )
 
-// DriverVersion is the only version of playwright-core that the client library
-// of package browser speaks to.
+// DriverVersion is the only version of playwright-core that the client library of
+// package browser supports.
 const DriverVersion = "1.52.0"
 
-// Command is the command that gets what is missing.
+// Command is the command that installs what is missing.
 const Command = "satchel browser install"
 
-// lockTimeout bounds the wait for another installer of the same driver.
+// lockTimeout limits the wait for another installer of the same driver.
 const lockTimeout = 20 * time.Minute
 
-// Options say where to look. The zero value looks everywhere and keeps what it
+// Options specify where to search. The zero value searches everywhere and keeps
 // downloads in the user's cache folder.
 type Options struct {
-	Chromium string                   // path of the browser; "" looks for one
-	Driver   string                   // folder of the driver; "" is one in the user's cache folder
+	Chromium string                   // path of the browser; "" searches for one
+	Driver   string                   // folder of the driver; "" means one in the user's cache folder
 	Remote   bool                     // Chromium runs on another machine: only the driver is needed
-	Getenv   func(string) string      // the environment; nil is an empty one
-	Out      func(string)             // receives a line for each step; may be nil
-	on       *machine                 // nil is this one
-	pins     map[string]pinnedPackage // nil is what the program pins
+	Getenv   func(string) string      // the environment; nil means an empty one
+	Out      func(string)             // is called with a line for each step; may be nil
+	on       *machine                 // nil means this one
+	pins     map[string]pinnedPackage // nil means pins
 }
 
-// Paths are the paths of a working browser. Driver is the folder with
-// Playwright's package and its node.
+// Paths are the paths of a working browser and its driver. Driver is the folder with
+// Playwright's package and its Node.js.
 type Paths struct {
 	Chromium, Driver, Node string
-	ChromiumVersion        string // as the browser prints it
+	ChromiumVersion        string // as reported by the browser
 }
 
-// Missing is what Find and Ready fail with: no Chromium or no driver that
-// works, why, and the command to run.
+// Missing is the error of Find and Ready if there is no working Chromium or no working
+// driver. It includes the reason and the command to run.
 type Missing struct {
 	What   string // "Chromium" or "the browser driver"
 	Reason string
-	Run    string // a command line; "" when none would help
+	Run    string // a command line; "" if none would help
 }
 
 func (m *Missing) Error() string {
@@ -57,8 +57,8 @@ func (m *Missing) Error() string {
 	return text
 }
 
-// Find looks for both without changing anything. It starts each once to see
-// that it works, which takes a fraction of a second.
+// Find looks for the browser and its driver without changing anything. It runs each
+// once to check that it works, which takes a fraction of a second.
 func Find(ctx context.Context, o Options) (Paths, error) {
 	f, err := newFinder(o)
 	if err != nil {
@@ -74,9 +74,9 @@ func Find(ctx context.Context, o Options) (Paths, error) {
 	return p, err
 }
 
-// Ready finds both or gets them, which may take minutes: it downloads, and as
-// root it installs a package of the system. Two at a time wait for each other.
-// The error says what was tried.
+// Ready finds the browser and its driver, or installs them, which may take minutes: it
+// downloads files and, as root, installs a package of the system. Concurrent calls wait
+// for each other. The error says what was tried.
 func Ready(ctx context.Context, o Options) (Paths, error) {
 	if p, err := Find(ctx, o); err == nil {
 		return p, nil
@@ -106,8 +106,8 @@ func Ready(ctx context.Context, o Options) (Paths, error) {
 	return Find(ctx, o)
 }
 
-// Doctor reports what works. A server without a browser does all but browser
-// sessions, so only settings that name something broken need attention.
+// Doctor reports what works. A server without a browser does everything but browser
+// sessions, so a missing browser is only a problem if the settings require one.
 func (o Options) Doctor(ctx context.Context) []agent.Finding {
 	p, err := Find(ctx, o)
 	var missing *Missing
@@ -122,8 +122,8 @@ func (o Options) Doctor(ctx context.Context) []agent.Finding {
 	}
 }
 
-// Install is the command "satchel browser install": Ready, with its steps and
-// its outcome written to w.
+// Install implements the command "satchel browser install": it calls Ready, and writes
+// its steps and its outcome to w.
 func (o Options) Install(ctx context.Context, w io.Writer) error {
 	o.Out = func(line string) { fmt.Fprintln(w, line) }
 	p, err := Ready(ctx, o)
@@ -134,7 +134,7 @@ func (o Options) Install(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// browser returns which browser it is and where.
+// browser returns the browser's version and path.
 func (p Paths) browser() string {
 	if p.Chromium == "" {
 		return "on another machine"
@@ -142,11 +142,11 @@ func (p Paths) browser() string {
 	return p.ChromiumVersion + " at " + p.Chromium
 }
 
-// finder is one search with its options filled in.
+// finder is one search, with the defaults of its options filled in.
 type finder struct {
 	Options
 	driver   string // folder
-	browsers string // where Playwright's own browsers are put
+	browsers string // where Playwright installs its own browsers
 }
 
 func newFinder(o Options) (*finder, error) {

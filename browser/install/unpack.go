@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Bounds of what a package unpacks to.
+// Limits of an unpacked package.
 const (
 	maxUnpacked = 512 << 20 // bytes
 	maxEntries  = 20_000
@@ -20,10 +20,10 @@ const (
 
 func everything(string) bool { return true }
 
-// unpack writes the files of an npm package, a gzipped tar whose entries lie
-// under "package/", into a folder that it makes. Names that lead out of it,
-// links and devices are refused; keep gets names without "package/". What was
-// written before a failure stays for the caller to remove.
+// unpack writes the files of an npm package, a gzipped tar whose entries are below
+// "package/", to a folder that it creates. Names that lead out of the folder, links and
+// devices are rejected; keep gets names without "package/". After an error the caller
+// must remove what was written.
 func unpack(packed io.Reader, folder string, keep func(name string) bool) error {
 	plain, err := gzip.NewReader(packed)
 	if err != nil {
@@ -57,12 +57,12 @@ func unpack(packed io.Reader, folder string, keep func(name string) bool) error 
 	return fmt.Errorf("has more than %d entries", maxEntries)
 }
 
-// writeEntry writes one entry of an archive.
+// writeEntry writes an entry of an archive.
 func writeEntry(root *os.Root, header *tar.Header, content io.Reader, keep func(string) bool) error {
 	name, ok := strings.CutPrefix(path.Clean(header.Name), "package/")
 	switch {
 	case header.Typeflag == tar.TypeDir, header.Typeflag == tar.TypeXGlobalHeader:
-		return nil // folders are made for their files
+		return nil // folders are created with their files
 	case header.Typeflag != tar.TypeReg:
 		return fmt.Errorf("%.100q is neither a file nor a folder", header.Name)
 	case !ok || !filepath.IsLocal(filepath.FromSlash(name)):

@@ -25,8 +25,8 @@ func completeAddress(text string) string {
 	return "https://" + text
 }
 
-// prefersHTTP reports whether a host, with its port if it has one, is more likely
-// reached by http than by https.
+// prefersHTTP reports whether a host, with its port if any, is more likely to be
+// reachable by http than by https.
 func prefersHTTP(hostPort string) bool {
 	host, port, err := net.SplitHostPort(hostPort)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"satchel/browser"
 )
 
-// What a viewer gets that asks for nothing else, and the most it may ask for.
+// Defaults and limits of what a viewer may request.
 const (
 	DefaultFPS     = 12
 	DefaultQuality = 75 // of JPEG, 1 to 100
@@ -20,18 +20,18 @@ const (
 	minScale       = 0.1
 )
 
-// titleEvery is how often the title of a tab that is watched is read.
+// titleEvery is how often the title of a watched tab is read.
 const titleEvery = 500 * time.Millisecond
 
 // Watch is what a viewer wants to see. Zero values mean the defaults.
 type Watch struct {
 	PageID  string  // of the tab; "" follows the active one and lists all tabs
-	FPS     int     // pictures a second at most, 1 to 30
+	FPS     int     // maximum pictures per second, 1 to 30
 	Quality int     // of the JPEGs, 1 to 100
-	Scale   float64 // of the pictures against the viewport, 0.1 to 1
-	Status  bool    // send the state of the session, too
-	// TabsOnly wants no pictures, as Steel's viewer does of the socket by which
-	// it learns of tabs.
+	Scale   float64 // of the pictures relative to the viewport, 0.1 to 1
+	Status  bool    // also send the state of the session
+	// TabsOnly requests no pictures, like the socket by which Steel's viewer learns
+	// about tabs.
 	TabsOnly bool
 }
 
@@ -55,7 +55,7 @@ type frame struct {
 	encoded func() []byte
 }
 
-// frameMessage is a frame as it goes out.
+// frameMessage is a frame in the form that viewers receive.
 type frameMessage struct {
 	PageID  string `json:"pageId"`
 	URL     string `json:"url"`
@@ -64,22 +64,22 @@ type frameMessage struct {
 	Data    string `json:"data"` // JPEG in base64
 }
 
-// cast asks Chromium for pictures of one tab, for all who watch it.
+// cast requests pictures of one tab from Chromium, for all of its viewers.
 type cast struct {
 	live *Live
 	page *browser.Page
-	wake chan struct{} // holds one token when viewers or what they want changed
-	done chan struct{} // closed when no more pictures come
+	wake chan struct{} // holds one token when the viewers, or what they want, have changed
+	done chan struct{} // closed when no more pictures follow
 
 	mu      sync.Mutex
 	viewers map[*Viewer]Watch
 	last    *frame
 	seq     int64
-	shown   frameMessage // what last was made of
+	shown   frameMessage // the message that last was encoded from
 }
 
-// attach makes v a viewer of a tab; the first one starts the cast. A picture
-// that is there already is seen at once.
+// attach makes v a viewer of a tab; the first viewer starts the cast. If there is a
+// picture already, the viewer gets it at once.
 func (l *Live) attach(v *Viewer, p *browser.Page) (*cast, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +98,7 @@ func (l *Live) attach(v *Viewer, p *browser.Page) (*cast, error) {
 	return c, nil
 }
 
-// detach ends the cast with its last viewer.
+// detach removes a viewer. The cast ends with its last one.
 func (c *cast) detach(v *Viewer) {
 	c.live.mu.Lock()
 	defer c.live.mu.Unlock()
@@ -111,7 +111,7 @@ func (c *cast) detach(v *Viewer) {
 	notify(c.wake)
 }
 
-// notify puts a token into a channel that has none.
+// notify puts a token into a channel unless it holds one.
 func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -119,7 +119,7 @@ func notify(c chan struct{}) {
 	}
 }
 
-// wanted is the most that any viewer wants; false when there is none left.
+// wanted returns the maximum that any viewer wants, or false if there are no viewers.
 func (c *cast) wanted() (w Watch, any bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,7 +142,7 @@ func (c *cast) run(ctx context.Context) {
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 		defer cancel()
-		_, _ = browser.Within(ctx, func() (any, error) { return nil, cdp.Detach() }) // a tab that is gone takes it along
+		_, _ = browser.Within(ctx, func() (any, error) { return nil, cdp.Detach() }) // fails if the tab is closed, which detaches it anyway
 	}()
 	frames := &frameBuffer{ready: make(chan struct{}, 1)}
 	cdp.On("Page.screencastFrame", frames.add)
@@ -153,8 +153,7 @@ func (c *cast) run(ctx context.Context) {
 	icons.running.Wait()
 }
 
-// remove takes a cast that cannot run from the list, so that the next viewer
-// tries again.
+// remove removes a cast that has ended, so that the next viewer starts a new one.
 func (c *cast) remove() {
 	c.live.mu.Lock()
 	defer c.live.mu.Unlock()
@@ -163,10 +162,10 @@ func (c *cast) remove() {
 	}
 }
 
-// stream takes pictures as fast as the fastest viewer wants them: Chromium makes
-// the next one when the one before is acknowledged.
+// stream requests pictures as fast as the fastest viewer wants them: Chromium sends the
+// next one when the previous one is acknowledged.
 func (c *cast) stream(ctx context.Context, cdp playwright.CDPSession, frames *frameBuffer, changed <-chan struct{}, icons *icons) {
-	var on Watch // what the screencast runs with; zero while it does not
+	var on Watch // settings of the running screencast; zero if none runs
 	var next time.Time
 	due := time.NewTimer(0)
 	defer due.Stop()
@@ -206,18 +205,18 @@ func (c *cast) stream(ctx context.Context, cdp playwright.CDPSession, frames *fr
 	}
 }
 
-// start starts the screencast, or restarts it with other sizes.
+// start starts the screencast, or restarts it with other settings.
 func (c *cast) start(ctx context.Context, cdp playwright.CDPSession, w Watch) error {
 	size := c.page.Session().Viewport()
 	return send(ctx, cdp, "Page.startScreencast", map[string]any{"format": "jpeg", "quality": w.Quality, "everyNthFrame": 1,
 		"maxWidth": int(math.Round(float64(size.Width) * w.Scale)), "maxHeight": int(math.Round(float64(size.Height) * w.Scale))})
 }
 
-// acknowledge lets Chromium make the next picture; false when there was
+// acknowledge lets Chromium send the next picture. It returns false if there was
 // nothing to acknowledge.
 func acknowledge(ctx context.Context, cdp playwright.CDPSession, ids []any) bool {
 	for _, id := range ids {
-		_ = send(ctx, cdp, "Page.screencastFrameAck", map[string]any{"sessionId": id}) // the loop ends with the tab
+		_ = send(ctx, cdp, "Page.screencastFrameAck", map[string]any{"sessionId": id}) // an error does not matter: the loop ends with the tab
 	}
 	return len(ids) > 0
 }
@@ -228,7 +227,7 @@ func send(ctx context.Context, cdp playwright.CDPSession, method string, params 
 	return err
 }
 
-// call is send with the answer.
+// call is send with a result.
 func call(ctx context.Context, cdp playwright.CDPSession, method string, params map[string]any) (map[string]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -245,7 +244,7 @@ func (c *cast) publish(data string) {
 	c.update(func(p *frameMessage) { p.Data = data })
 }
 
-// refresh sends the last picture again when address, title or icon changed.
+// refresh sends the last picture again if the address, title or icon has changed.
 func (c *cast) refresh() { c.update(func(*frameMessage) {}) }
 
 func (c *cast) update(change func(*frameMessage)) {
@@ -261,7 +260,7 @@ func (c *cast) update(change func(*frameMessage)) {
 	c.shown = p
 	c.seq++
 	c.last = &frame{seq: c.seq, encoded: sync.OnceValue(func() []byte {
-		raw, _ := json.Marshal(p) // a struct of strings
+		raw, _ := json.Marshal(p) // a struct of strings cannot fail
 		return raw
 	})}
 	for v := range c.viewers {
@@ -269,16 +268,16 @@ func (c *cast) update(change func(*frameMessage)) {
 	}
 }
 
-// newest is the last picture; nil before the first.
+// newest returns the last picture, or nil before the first.
 func (c *cast) newest() *frame {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.last
 }
 
-// frameBuffer keeps the newest picture, as it comes from Playwright's handler, which must
-// neither block nor call Playwright. Chromium has a few unacknowledged ones
-// under way at most.
+// frameBuffer keeps the newest picture received by Playwright's handler, which must
+// neither block nor call Playwright. Chromium sends at most a few pictures before one
+// is acknowledged.
 type frameBuffer struct {
 	mu    sync.Mutex
 	data  string

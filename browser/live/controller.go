@@ -22,26 +22,26 @@ const (
 // navigateTimeout bounds a person's navigation.
 const navigateTimeout = 60 * time.Second
 
-// maxSelection is how much of a selected text is handed over, in bytes.
+// maxSelection limits the selected text that is returned, in bytes.
 const maxSelection = 256 << 10
 
-// Controller acts in a session for one person. Do is for one goroutine.
+// Controller controls a session for one person. Do must not be called concurrently.
 type Controller struct {
 	live    *Live
 	session *browser.Session
-	pageID  string // acts here when a message names no open tab; "": in the active one
+	pageID  string // tab to act in when a message names no open tab; "" means the active one
 
 	page             *browser.Page // whose DevTools session cdp is
 	cdp              playwright.CDPSession
-	pressed          int    // buttons that are down, as DOM's MouseEvent.buttons
-	typed            string // what the last key typed as it went down, until a char repeats it
+	pressed          int    // buttons that are down, as in DOM's MouseEvent.buttons
+	typed            string // text typed by the last keyDown, until a char event repeats it
 	clicks           clicks
-	cancelNavigation context.CancelFunc // ends the navigation under way
+	cancelNavigation context.CancelFunc // cancels the navigation in progress
 }
 
-// Controller makes a person's controller of a session. It acts in the tab of
-// this id unless a message names another open one; "" is the active one. The
-// caller closes it.
+// Controller returns a controller of a session for one person. It acts in the tab with
+// this id unless a message names another open one; "" means the active tab. The caller
+// must close it.
 func (l *Live) Controller(s *browser.Session, pageID string) *Controller {
 	return &Controller{live: l, session: s, pageID: pageID, cancelNavigation: func() {}}
 }
@@ -54,8 +54,8 @@ func (c *Controller) Close() {
 	c.detach(ctx)
 }
 
-// Do passes a person's input on, as soon as the page accepts it. answer is what
-// to send back; nil for nothing. Faults of the message are INVALID_ACTION.
+// Do performs a person's input. answer is the reply to send, or nil. An invalid message
+// is INVALID_ACTION.
 func (c *Controller) Do(ctx context.Context, in Input) (answer []byte, err error) {
 	c.session.Touch()
 	page, err := c.target(in)
@@ -80,16 +80,16 @@ func (c *Controller) Do(ctx context.Context, in Input) (answer []byte, err error
 		return c.selection(ctx, page)
 	case "closeTab":
 		return nil, page.Close(ctx)
-	default: // newTab: ParseInput knows no other
+	default: // newTab; ParseInput accepts no others
 		_, err := c.session.OpenPage(ctx)
 		return nil, err
 	}
 }
 
-// target returns the tab that a message means: the one that it names, else the
-// one that h is bound to, else the active one. Viewers have names of their own
-// for what they show ("default"), so an unknown id counts as none, but for
-// closing and selecting tabs, where it is that of a tab which is gone.
+// target returns the tab that a message refers to: the one that it names, or else the
+// one that c is bound to, or else the active one. Viewers use names of their own
+// ("default") for what they show, so an unknown id is ignored, except for closing and
+// selecting tabs, where it means that the tab is gone.
 func (c *Controller) target(in Input) (*browser.Page, error) {
 	if in.PageID != "" && in.PageID != defaultPage {
 		page := c.session.Page(in.PageID)
@@ -110,11 +110,11 @@ func (c *Controller) target(in Input) (*browser.Page, error) {
 	return page, nil
 }
 
-// defaultPage is what Steel's viewer calls the only tab that it shows.
+// defaultPage is the id that Steel's viewer uses for the only tab that it shows.
 const defaultPage = "default"
 
-// attach opens a DevTools session with a tab, and keeps it until another tab is
-// acted in.
+// attach opens a DevTools session with a tab and keeps it until input is for another
+// tab.
 func (c *Controller) attach(ctx context.Context, page *browser.Page) error {
 	if c.page == page {
 		return nil
@@ -140,7 +140,7 @@ func (c *Controller) detach(ctx context.Context) {
 		}
 	}
 	cdp := c.cdp
-	_, _ = browser.Within(ctx, func() (any, error) { return nil, cdp.Detach() }) // a tab that is gone takes it along
+	_, _ = browser.Within(ctx, func() (any, error) { return nil, cdp.Detach() }) // fails if the tab is closed, which detaches it anyway
 	c.page, c.cdp, c.pressed, c.typed = nil, nil, 0, ""
 }
 
@@ -161,8 +161,8 @@ func (c *clicks) press(m Mouse, now time.Time) int {
 	return c.n
 }
 
-// mouse passes a mouse event on. Viewers need not send which buttons are down
-// while the mouse moves: it is remembered here, so that dragging works.
+// mouse sends a mouse event to the page. Viewers need not report which buttons are down
+// while the mouse moves: they are remembered here, so that dragging works.
 func (c *Controller) mouse(ctx context.Context, page *browser.Page, m Mouse) error {
 	if err := c.attach(ctx, page); err != nil {
 		return err
@@ -191,8 +191,8 @@ func (c *Controller) mouse(ctx context.Context, page *browser.Page, m Mouse) err
 	return send(ctx, c.cdp, "Input.dispatchMouseEvent", params)
 }
 
-// key passes a key on. A printable key that goes down types itself; a char
-// that follows for the same key is not typed again.
+// key sends a key event to the page. A printable key types its character on keyDown; a
+// char event that follows for the same key is not typed again.
 func (c *Controller) key(ctx context.Context, page *browser.Page, k Key) error {
 	if err := c.attach(ctx, page); err != nil {
 		return err
@@ -234,7 +234,7 @@ func (c *Controller) navigate(ctx context.Context, page *browser.Page, in Input)
 		defer cancel()
 		stop := context.AfterFunc(life, cancel)
 		defer stop()
-		// What comes of it is seen in the picture.
+		// The outcome is visible in the picture.
 		switch in.Action {
 		case "goto":
 			_ = page.Navigate(ctx, in.URL)
@@ -248,8 +248,8 @@ func (c *Controller) navigate(ctx context.Context, page *browser.Page, in Input)
 	})
 }
 
-// selectionScript is the text that is marked, in a field or on the page; never
-// that of a password.
+// selectionScript returns the selected text of a field or of the page, but never that
+// of a password.
 const selectionScript = `(() => {
 	const field = document.activeElement;
 	if (field && /^(input|textarea)$/i.test(field.tagName) && field.type !== "password") {

@@ -12,25 +12,25 @@ import (
 	"satchel/browser"
 )
 
-// Bounds of a page's icon.
+// Limits of a page's icon.
 const (
 	maxIcon   = 32 << 10               // bytes of the image
-	iconDelay = 700 * time.Millisecond // after a new address, for the page to name its icon
+	iconDelay = 700 * time.Millisecond // after a change of address, for the page to declare its icon
 )
 
-// icons finds the icon of each page that a tab shows. Chromium loads it, so it
-// comes by the session's own way out and with its cookies.
+// icons finds the icon of each page that a tab shows. Chromium loads it, so it is
+// requested through the session's proxy and with its cookies.
 type icons struct {
 	cdp     playwright.CDPSession
 	cast    *cast
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	address string // whose icon was fetched last
+	address string // address whose icon was fetched last
 	busy    bool
 }
 
-// refresh fetches the icon of a new address; one fetch at a time.
+// refresh fetches the icon for a new address, unless a fetch is in progress.
 func (i *icons) refresh(ctx context.Context, address string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -47,7 +47,7 @@ func (i *icons) refresh(ctx context.Context, address string) {
 	})
 }
 
-// setIcon remembers the icon of a tab as long as it is open.
+// setIcon stores the icon of a tab while the tab is open.
 func (l *Live) setIcon(p *browser.Page, icon string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,14 +61,14 @@ func (l *Live) setIcon(p *browser.Page, icon string) {
 	}
 }
 
-// icon is the icon that a tab is known to have; "" for none.
+// icon returns the known icon of a tab, or "".
 func (l *Live) icon(p *browser.Page) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.icons[p]
 }
 
-// iconScript is the address of the icon that a page names, or of the usual one.
+// iconScript returns the address of the icon that a page declares, or the default one.
 const iconScript = `(document.querySelector('link[rel~="icon" i][href]') || {href: location.origin + "/favicon.ico"}).href`
 
 func (i *icons) fetch(ctx context.Context, address string) string {
@@ -95,8 +95,8 @@ func (i *icons) fetch(ctx context.Context, address string) string {
 	return ""
 }
 
-// load has Chromium fetch an image and gives it as a data URL; "" when it is
-// none, or too large.
+// load has Chromium fetch an image and returns it as a data URL, or "" if it is not an
+// image or too large.
 func (i *icons) load(ctx context.Context, href string) string {
 	tree, err := call(ctx, i.cdp, "Page.getFrameTree", map[string]any{})
 	if err != nil {
@@ -123,7 +123,7 @@ func (i *icons) load(ctx context.Context, href string) string {
 	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(image)
 }
 
-// read reads a stream of Chromium's; nil when it is longer than maxIcon.
+// read reads one of Chromium's streams, and returns nil if it is longer than maxIcon.
 func (i *icons) read(ctx context.Context, stream string) []byte {
 	var image []byte
 	for len(image) <= maxIcon {
@@ -149,7 +149,8 @@ func (i *icons) read(ctx context.Context, stream string) []byte {
 	return image
 }
 
-// imageKind returns the type of an image by its first bytes, whatever the server called it.
+// imageKind returns the type of an image, detected from its first bytes regardless of
+// the server's Content-Type.
 func imageKind(image []byte) string {
 	head := string(image[:min(len(image), 512)])
 	switch {

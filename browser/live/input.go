@@ -8,10 +8,10 @@ import (
 	"satchel/agent"
 )
 
-// Input is one message of a viewer who acts.
+// Input is one input message of a viewer.
 type Input struct {
 	Kind   string // mouseEvent, keyEvent, insertText, navigation, closeTab, newTab, selectTab or getSelectedText
-	PageID string // of the tab that is meant; "" is the one that is shown
+	PageID string // tab to act in; "" means the one shown
 	Mouse  Mouse
 	Key    Key
 	Action string // of a navigation: goto, back, forward or refresh
@@ -19,22 +19,22 @@ type Input struct {
 	Text   string // to insert where the cursor is
 }
 
-// Mouse is what a mouse did, at a place in viewport pixels.
+// Mouse is a mouse event, with its position in viewport pixels.
 type Mouse struct {
 	Type           string // mousePressed, mouseReleased, mouseMoved or mouseWheel
 	X, Y           float64
 	Button         string // none, left, middle, right, back or forward
 	DeltaX, DeltaY float64
 	Modifiers      int // 1 Alt, 2 Control, 4 Meta, 8 Shift
-	Clicks         int // 0: to be counted here
+	Clicks         int // 0: they are counted here
 }
 
-// Key is what a keyboard did.
+// Key is a keyboard event.
 type Key struct {
 	Type      string // keyDown, keyUp or char
 	Key, Code string // as in DOM events
-	Text      string // what it types; "" for what follows from Key
-	VirtualID int    // Windows' number of the key; 0 for what follows from Code and Key
+	Text      string // text that it types; "" to derive it from Key
+	VirtualID int    // Windows virtual-key code; 0 to derive it from Code and Key
 	Modifiers int
 }
 
@@ -64,7 +64,7 @@ type fields struct {
 	URL        string   `json:"url"`
 }
 
-// Bounds of a message's values.
+// Limits of a message's values.
 const (
 	maxCoordinate = 100_000
 	maxKeyText    = 64
@@ -72,8 +72,8 @@ const (
 	maxInsert     = 32 << 10
 )
 
-// ParseInput reads a viewer's message. What it does not understand is
-// INVALID_ACTION, naming the field.
+// ParseInput parses a viewer's message. An invalid one is INVALID_ACTION, and the error
+// names the field.
 func ParseInput(raw []byte) (Input, error) {
 	var m message
 	if err := json.Unmarshal(raw, &m); err != nil {
@@ -124,7 +124,7 @@ func invalid(field, issue string) error {
 
 var mouseTypes = map[string]bool{"mousePressed": true, "mouseReleased": true, "mouseMoved": true, "mouseWheel": true}
 
-// buttonBits are the buttons with their numbers in DOM's MouseEvent.buttons.
+// buttonBits maps the buttons to their bits in DOM's MouseEvent.buttons.
 var buttonBits = map[string]int{"none": 0, "left": 1, "right": 2, "middle": 4, "back": 8, "forward": 16}
 
 func (m *Mouse) from(what string, f fields) error {

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// virtualIDs are Windows' numbers of keys that type nothing, or something else
-// than their name, by DOM's name of the key:
-// https://learn.microsoft.com/windows/win32/inputdev/virtual-key-codes
+// virtualIDs maps DOM key names to Windows virtual-key codes, for keys that type
+// nothing or something other than their name, see
+// https://learn.microsoft.com/windows/win32/inputdev/virtual-key-codes.
 var virtualIDs = map[string]int{
 	"Backspace": 8, "Tab": 9, "Enter": 13, "Shift": 16, "Control": 17, "Alt": 18, "Pause": 19, "CapsLock": 20, "Escape": 27,
 	"PageUp": 33, "PageDown": 34, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40,
@@ -15,19 +15,19 @@ var virtualIDs = map[string]int{
 	"F1": 112, "F2": 113, "F3": 114, "F4": 115, "F5": 116, "F6": 117, "F7": 118, "F8": 119, "F9": 120, "F10": 121, "F11": 122, "F12": 123,
 }
 
-// punctuation are the numbers of keys on an American keyboard by their code.
+// punctuation maps codes of punctuation keys on a US keyboard to virtual-key codes.
 var punctuation = map[string]int{
 	"Space": 32, "Semicolon": 186, "Equal": 187, "Comma": 188, "Minus": 189, "Period": 190, "Slash": 191, "Backquote": 192,
 	"BracketLeft": 219, "Backslash": 220, "BracketRight": 221, "Quote": 222,
 }
 
-// Modifiers that make a key a command in place of a letter.
+// Modifiers that turn a key into a command.
 const commandModifiers = 2 | 4 // Control, Meta
 
-// text is what a key types when it goes down; "" for nothing.
+// text returns what a key types on keyDown, or "".
 func (k Key) text() string {
 	switch {
-	case k.Modifiers&commandModifiers != 0 && k.Modifiers&1 == 0: // with Alt it is AltGr
+	case k.Modifiers&commandModifiers != 0 && k.Modifiers&1 == 0: // together with Alt it is AltGr
 		return ""
 	case k.Text == "\n" || k.Key == "Enter":
 		return "\r"
@@ -39,7 +39,7 @@ func (k Key) text() string {
 	return ""
 }
 
-// virtualID is Windows' number of the key; 0 when it has none.
+// virtualID returns the Windows virtual-key code of the key, or 0 if it has none.
 func (k Key) virtualID() int {
 	if k.VirtualID > 0 && k.VirtualID < 256 && utf8.RuneCountInString(k.Key) != 1 {
 		return k.VirtualID

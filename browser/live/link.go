@@ -13,25 +13,25 @@ import (
 	"satchel/agent"
 )
 
-// LinkLife is how long the link of a live view works.
+// LinkLife is how long a link to a live view is valid.
 const LinkLife = time.Hour
 
 // Grant is the access given by a signed link.
 type Grant struct {
 	SessionID string `json:"s"`
-	Control   bool   `json:"c,omitempty"` // act, and not only watch
+	Control   bool   `json:"c,omitempty"` // may act, not only watch
 	Takeover  string `json:"t,omitempty"` // complete this takeover
 	Expires   int64  `json:"e"`           // Unix seconds
 	Nonce     string `json:"n"`           // 128 random bits
 }
 
-// Link is the address of a live view, and when it stops working.
+// Link is the URL of a live view, and when it expires.
 type Link struct {
 	URL       string
 	ExpiresAt time.Time
 }
 
-// Link makes the address of a session's live view: to watch, or to act too.
+// Link returns a link to a session's live view, for watching only or with control.
 func (l *Live) Link(sessionID string, control bool) Link {
 	return l.link(Grant{SessionID: sessionID, Control: control}, agent.Now().Add(LinkLife))
 }
@@ -40,7 +40,7 @@ func (l *Live) link(g Grant, until time.Time) Link {
 	nonce := make([]byte, 16)
 	_, _ = rand.Read(nonce) // never fails, see crypto/rand
 	g.Expires, g.Nonce = until.Unix(), encode(nonce)
-	raw, _ := json.Marshal(g) // a struct of plain values
+	raw, _ := json.Marshal(g) // a struct of plain values cannot fail
 	payload := encode(raw)
 	address := l.options.PublicURL + "/live/" + url.PathEscape(g.SessionID) + "?token=" + payload + "." + encode(l.sign(payload))
 	return Link{address, time.Unix(g.Expires, 0).UTC()}
@@ -57,8 +57,8 @@ func (l *Live) sign(payload string) []byte {
 // maxToken is the longest token that is parsed, in bytes.
 const maxToken = 1024
 
-// Grant returns what a token allows. One that is forged, of another server or
-// too old is UNAUTHORIZED.
+// Grant returns what a token allows. A token that is forged, expired or of another
+// server is UNAUTHORIZED.
 func (l *Live) Grant(token string) (Grant, error) {
 	var g Grant
 	payload, signature, ok := strings.Cut(token, ".")

@@ -12,7 +12,7 @@ import (
 	"satchel/browser"
 )
 
-// callTimeout bounds one call to the browser that should take milliseconds.
+// callTimeout limits a call to the browser that should take milliseconds.
 const callTimeout = 5 * time.Second
 
 // Options configure live views.
@@ -22,23 +22,23 @@ type Options struct {
 	Log       *slog.Logger // nil: slog.Default()
 }
 
-// Live shows open sessions. Make one with New.
+// Live provides live views of open sessions. Create it with New.
 type Live struct {
 	options Options
 	log     *slog.Logger
-	key     []byte // signs links; links and sessions end with the process
+	key     []byte // for signing links; links and sessions end with the process
 
 	mu         sync.Mutex
 	life       context.Context // ends with Stop; nil while it is stopped
 	stop       context.CancelFunc
 	running    sync.WaitGroup
 	casts      map[*browser.Page]*cast
-	icons      map[*browser.Page]string // data URLs, of open tabs
+	icons      map[*browser.Page]string // data URLs, for open tabs
 	recordings map[*browser.Session]*recording
 	takeovers  map[string]*takeover // open ones, by session
 }
 
-// New makes a Live; nothing is shown before Start.
+// New returns a Live. Nothing can be watched before Start.
 func New(o Options) *Live {
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -49,7 +49,7 @@ func New(o Options) *Live {
 		recordings: map[*browser.Session]*recording{}, takeovers: map[string]*takeover{}}
 }
 
-// Start lets sessions be watched until Stop.
+// Start allows sessions to be watched until Stop.
 func (l *Live) Start(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,8 +59,8 @@ func (l *Live) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends every cast, recording and takeover, and returns when nothing of
-// them is left. Viewers end with it.
+// Stop ends every cast, recording and takeover, and waits until all of them have ended.
+// Viewers of tabs then get an error from Next.
 func (l *Live) Stop() {
 	l.mu.Lock()
 	if l.life == nil {
@@ -85,5 +85,5 @@ func (l *Live) spawnLocked(run func(context.Context)) error {
 	return nil
 }
 
-// errStopping is what is answered while the server stops.
+// errStopping is the error for requests while the server is stopping.
 var errStopping = agent.Errorf(agent.CodeBrowser, "the server is stopping").Because(errors.New("live: stopped"))

@@ -19,12 +19,12 @@ var rrweb string
 //go:embed script.js
 var recordScript string
 
-// Bounds of a session's recording.
+// Limits of a session's recording.
 const (
 	maxEvents      = 10_000
-	maxEventBytes  = 32 << 20 // of all kept events
-	maxPayloads    = 256      // batches that wait to be read
-	maxReplayPiece = 1 << 20  // bytes of one message to a viewer, unless one event is longer
+	maxEventBytes  = 32 << 20 // of all events kept
+	maxPayloads    = 256      // batches waiting to be parsed
+	maxReplayPiece = 1 << 20  // bytes per message to a viewer, unless a single event is longer
 )
 
 // metaEvent is rrweb's type of the event that a snapshot begins with: a replay
@@ -39,7 +39,7 @@ type recording struct {
 	binding  string // the secret name of the function by which scripts pass events
 	script   string
 	payloads chan payload
-	done     chan struct{} // closed when nothing more comes
+	done     chan struct{} // closed when no more events follow
 
 	mu     sync.Mutex
 	events []event
@@ -48,25 +48,26 @@ type recording struct {
 	added  chan struct{} // closed and replaced with each batch
 }
 
-// payload is a batch as a page's script hands it over.
+// payload is a batch of events from a page's script.
 type payload struct{ pageID, events string }
 
-// event is one of rrweb's, with the id of its tab put in.
+// event is an rrweb event with the id of its tab added.
 type event struct {
 	pageID string
 	kind   int
 	raw    json.RawMessage
 }
 
-// Recording reads what happens in a session; it may be made more than once.
+// Recording reads the events of a session. A session may have several readers.
 type Recording struct {
 	recording *recording
-	pageID    string // of the only tab that is wanted; "" wants all
+	pageID    string // the only tab to include; "" means all
 	next      int64
 }
 
-// Recording begins to record a session, unless that has begun, and replays
-// what is kept. pageID wants one tab only; "" wants all.
+// Recording starts to record a session, unless it is being recorded already, and
+// returns a reader of all events kept so far and those that follow. With a pageID, it
+// only reads the events of that tab.
 func (l *Live) Recording(s *browser.Session, pageID string) (*Recording, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,7 +86,7 @@ func (l *Live) Recording(s *browser.Session, pageID string) (*Recording, error) 
 	return &Recording{recording: r, pageID: pageID}, nil
 }
 
-// Next waits for more events and gives them as a JSON array. It is io.EOF when
+// Next waits for more events and returns them as a JSON array. It returns io.EOF when
 // the session has ended.
 func (r *Recording) Next(ctx context.Context) ([]byte, error) {
 	for {
@@ -106,11 +107,11 @@ func (r *Recording) Next(ctx context.Context) ([]byte, error) {
 // Close does nothing: the recording continues for later viewers.
 func (r *Recording) Close() {}
 
-// since gives events from *next on, as far as they fit into one message.
+// since returns the events from *next on, as many as fit into one message.
 func (r *recording) since(next *int64, pageID string) (raw []byte, added <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	*next = max(*next, r.first) // a viewer that was too slow continues with the oldest kept event
+	*next = max(*next, r.first) // a viewer that is too slow continues with the oldest event kept
 	for ; *next < r.first+int64(len(r.events)) && len(raw) < maxReplayPiece; *next++ {
 		e := r.events[*next-r.first]
 		if pageID != "" && pageID != e.pageID {
@@ -132,7 +133,7 @@ func (r *recording) since(next *int64, pageID string) (raw []byte, added <-chan 
 	return raw, r.added
 }
 
-// run records every tab, those that open later too, until the session ends.
+// run records every tab, including those opened later, until the session ends.
 func (r *recording) run(ctx context.Context) {
 	var recorders sync.WaitGroup
 	defer func() {
@@ -173,12 +174,12 @@ func (r *recording) run(ctx context.Context) {
 	}
 }
 
-// recordPage has a tab's documents report what happens, the one that is there and
-// those to come, until the tab is closed.
+// recordPage has a tab's documents, the current one and later ones, report their events
+// until the tab is closed.
 func (r *recording) recordPage(ctx context.Context, p *browser.Page) {
 	cdp, err := p.CDP(ctx)
 	if err != nil {
-		return // it has been closed since
+		return // the tab has been closed in the meantime
 	}
 	cdp.On("Runtime.bindingCalled", func(params map[string]any) { r.onBinding(p.ID(), params) })
 	for _, call := range []struct {
@@ -202,11 +203,11 @@ func (r *recording) recordPage(ctx context.Context, p *browser.Page) {
 	}
 	ended, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
-	_, _ = browser.Within(ended, func() (any, error) { return nil, cdp.Detach() }) // a tab that is gone takes it along
+	_, _ = browser.Within(ended, func() (any, error) { return nil, cdp.Detach() }) // fails if the tab is closed, which detaches it anyway
 }
 
-// onBinding is Playwright's handler: it neither blocks nor calls Playwright. What
-// comes faster than it is read is dropped.
+// onBinding is Playwright's handler. It neither blocks nor calls Playwright; batches
+// that arrive faster than they are parsed are dropped.
 func (r *recording) onBinding(pageID string, params map[string]any) {
 	if params["name"] != r.binding {
 		return
@@ -218,8 +219,8 @@ func (r *recording) onBinding(pageID string, params map[string]any) {
 	}
 }
 
-// add keeps the events of a batch; a batch that is not an array of rrweb's
-// events is ignored.
+// add stores the events of a batch. A batch that is not an array of rrweb events is
+// ignored.
 func (r *recording) add(p payload) {
 	events := parseEvents(p)
 	if len(events) == 0 {
@@ -236,7 +237,7 @@ func (r *recording) add(p payload) {
 	r.added = make(chan struct{})
 }
 
-// parseEvents reads a batch and puts the tab's id into each event.
+// parseEvents parses a batch and adds the tab's id to each event.
 func parseEvents(p payload) []event {
 	var raws []json.RawMessage
 	if json.Unmarshal([]byte(p.events), &raws) != nil {
@@ -257,8 +258,8 @@ func parseEvents(p payload) []event {
 	return events
 }
 
-// trim drops the oldest events when there are too many, and those after them
-// that cannot be replayed without them, up to the next snapshot if there is one.
+// trim drops the oldest events if there are too many, and those after them that cannot
+// be replayed without them, up to the next snapshot if there is one.
 func (r *recording) trim() {
 	n, bytes := 0, r.bytes
 	for n < len(r.events) && (len(r.events)-n > maxEvents || bytes > maxEventBytes) {

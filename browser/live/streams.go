@@ -14,11 +14,11 @@ type Logs struct {
 	last    int64
 }
 
-// Logs reads the console of all tabs of a session, from the oldest line that
-// is kept on.
+// Logs returns a reader of the console lines of all tabs of a session, beginning with
+// the oldest line kept.
 func (l *Live) Logs(s *browser.Session) *Logs { return &Logs{session: s} }
 
-// Next waits for more lines and gives them as a JSON array. It is io.EOF when
+// Next waits for more lines and returns them as a JSON array. It returns io.EOF when
 // the session has ended.
 func (l *Logs) Next(ctx context.Context) ([]byte, error) {
 	for {
@@ -37,10 +37,10 @@ func (l *Logs) Next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// Close does nothing; it is there because streams are closed.
+// Close does nothing. Logs has it because every stream is closed.
 func (l *Logs) Close() {}
 
-// ActivePages reads which tab is the active one.
+// ActivePages reports which tab of a session is active.
 type ActivePages struct {
 	session     *browser.Session
 	changed     <-chan struct{}
@@ -48,15 +48,16 @@ type ActivePages struct {
 	last        string
 }
 
-// ActivePages streams which tab of a session is active, now and at every change.
+// ActivePages returns a stream of the session's active tab: the current one, then each
+// change.
 func (l *Live) ActivePages(s *browser.Session) *ActivePages {
 	a := &ActivePages{session: s}
 	a.changed, a.unsubscribe = s.Changes()
 	return a
 }
 
-// Next waits until another tab is active and gives {"pageId"}. It is io.EOF
-// when the session has ended.
+// Next waits until another tab is active and returns {"pageId"}. It returns io.EOF when
+// the session has ended.
 func (a *ActivePages) Next(ctx context.Context) ([]byte, error) {
 	for {
 		if p := a.session.ActivePage(); p != nil && p.ID() != a.last {
@@ -73,5 +74,5 @@ func (a *ActivePages) Next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// Close ends the reading.
+// Close unsubscribes from the session.
 func (a *ActivePages) Close() { a.unsubscribe() }

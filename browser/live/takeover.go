@@ -12,8 +12,8 @@ import (
 	"satchel/store"
 )
 
-// takeover is one that is open. Its goroutine ends it with its time or with
-// its session.
+// takeover is an open takeover. Its goroutine ends it when its time is up or its
+// session ends.
 type takeover struct {
 	id    string
 	url   string
@@ -21,7 +21,7 @@ type takeover struct {
 	ended context.Context // done when the takeover has ended
 	end   context.CancelFunc
 
-	transition sync.Mutex // held while its state is changed
+	transition sync.Mutex // held while its state changes
 	mu         sync.Mutex
 	state      agent.Takeover
 }
@@ -57,8 +57,7 @@ func (l *Live) RequestTakeover(ctx context.Context, s *browser.Session, o agent.
 	return made, nil
 }
 
-// awaitEnd waits for the end of a takeover, and ends it when its time has run
-// out.
+// awaitEnd waits for the end of a takeover, and ends it when its time is up.
 func (l *Live) awaitEnd(life context.Context, s *browser.Session, t *takeover) {
 	timer := time.NewTimer(time.Until(t.until))
 	defer timer.Stop()
@@ -72,7 +71,7 @@ func (l *Live) awaitEnd(life context.Context, s *browser.Session, t *takeover) {
 	}()
 	select {
 	case <-t.ended.Done():
-	case <-s.Done(): // the row ends with the session's
+	case <-s.Done(): // its row ends with the session's
 	case <-life.Done():
 	case <-timer.C:
 		ctx, cancel := context.WithTimeout(life, callTimeout)
@@ -83,7 +82,7 @@ func (l *Live) awaitEnd(life context.Context, s *browser.Session, t *takeover) {
 	}
 }
 
-// Takeover reads a takeover, open or over; while it is open, with its address.
+// Takeover returns a takeover, open or ended, and includes its URL while it is open.
 func (l *Live) Takeover(ctx context.Context, s *browser.Session, id string) (agent.Takeover, error) {
 	t, err := s.DB().Takeover(ctx, s.ID(), id)
 	if open := l.openTakeover(s, id); err == nil && open != nil && t.Status.Open() {
@@ -167,7 +166,7 @@ func (l *Live) move(ctx context.Context, s *browser.Session, t *takeover, to age
 	return moved, s.Takeover(ctx, moved.Status == agent.TakeoverActive)
 }
 
-// status is the message with the state of a session.
+// status returns the message with the state of a session.
 func (l *Live) status(s *browser.Session) []byte {
 	l.mu.Lock()
 	t := l.takeovers[s.ID()]
@@ -183,11 +182,11 @@ func (l *Live) status(s *browser.Session) []byte {
 			message.Takeover = &takeoverState{ID: t.id, Status: now.Status, Reason: now.Reason, ExpiresAt: now.ExpiresAt}
 		}
 	}
-	raw, _ := json.Marshal(message) // plain values
+	raw, _ := json.Marshal(message) // plain values cannot fail
 	return raw
 }
 
-// takeoverState is what watchers see of a takeover; never its address.
+// takeoverState is what viewers see of a takeover, which never includes its URL.
 type takeoverState struct {
 	ID        string               `json:"takeover_id"`
 	Status    agent.TakeoverStatus `json:"status"`

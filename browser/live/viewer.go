@@ -11,28 +11,28 @@ import (
 	"satchel/browser"
 )
 
-// retryCast is how long a viewer waits before it tries a cast again that ended
-// under it.
+// retryCast is how long a viewer waits before it retries a cast that ended while it was
+// watching.
 const retryCast = time.Second
 
 // maxReplies limits the queued replies to a viewer's own requests.
 const maxReplies = 16
 
-// Viewer is a subscriber to a session's pictures and tabs. Next is for one goroutine; the other
-// methods are for any.
+// Viewer is a subscriber to a session's pictures and tabs. Only Reply may be called
+// concurrently with Next.
 type Viewer struct {
 	live        *Live
 	session     *browser.Session
 	watch       Watch
 	wake        chan struct{}
 	changed     <-chan struct{}
-	unsubscribe func() // ends changed
+	unsubscribe func() // unsubscribes from changed
 
 	tabs       []string // ids of the tabs that the viewer knows of
-	sentList   string   // the tab list as it was sent last
-	sentActive string   // the active tab as it was sent last
-	sentStatus string   // as it was sent last
-	cast       *cast    // what is watched; nil for nothing
+	sentList   string   // the tab list that was sent last
+	sentActive string   // the active tab that was sent last
+	sentStatus string   // the status that was sent last
+	cast       *cast    // the cast being watched, or nil
 	sentFrame  int64    // number of the picture that was sent last
 	next       time.Time
 
@@ -40,8 +40,8 @@ type Viewer struct {
 	replies [][]byte
 }
 
-// Watch makes a viewer of a session. A tab that is not open is NOT_FOUND. The
-// caller closes the viewer.
+// Watch returns a viewer of a session. A tab that is not open is NOT_FOUND. The caller
+// must close the viewer.
 func (l *Live) Watch(s *browser.Session, w Watch) (*Viewer, error) {
 	if w.PageID != "" && s.Page(w.PageID) == nil {
 		return nil, agent.NotFound("page", w.PageID)
@@ -51,7 +51,7 @@ func (l *Live) Watch(s *browser.Session, w Watch) (*Viewer, error) {
 	return v, nil
 }
 
-// Close ends the watching. Call it when Next is no longer called.
+// Close ends watching. Next must not be running, and must not be called afterwards.
 func (v *Viewer) Close() {
 	v.detach()
 	v.unsubscribe()
@@ -64,8 +64,8 @@ func (v *Viewer) detach() {
 	}
 }
 
-// Reply has Next give a message before the next picture. One too many is
-// dropped: the viewer does not read.
+// Reply has Next return a message before the next picture. If too many replies are
+// queued, it is dropped, because the viewer does not read them.
 func (v *Viewer) Reply(message []byte) {
 	v.mu.Lock()
 	if len(v.replies) < maxReplies {
@@ -86,9 +86,9 @@ func (v *Viewer) reply() []byte {
 	return first
 }
 
-// Next waits for the next message to the viewer, as JSON: everything that has
-// changed since the last one, at the time of the call. It returns io.EOF when
-// nothing more will follow.
+// Next waits for the next message to the viewer, as JSON: a reply, a change of the
+// session or its tabs, or the newest picture. It returns io.EOF when no more messages
+// follow.
 func (v *Viewer) Next(ctx context.Context) ([]byte, error) {
 	for {
 		select {
@@ -119,7 +119,7 @@ func (v *Viewer) Next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// wait waits until there may be something to send.
+// wait waits until there may be a message to send.
 func (v *Viewer) wait(ctx context.Context, wait time.Duration) error {
 	var ended chan struct{}
 	if v.cast != nil {
@@ -148,7 +148,7 @@ func (v *Viewer) wait(ctx context.Context, wait time.Duration) error {
 	return nil
 }
 
-// page is the tab that the viewer wants to see; nil when there is none.
+// page returns the tab that the viewer wants to see, or nil.
 func (v *Viewer) page() *browser.Page {
 	if v.watch.TabsOnly {
 		return nil
@@ -159,7 +159,7 @@ func (v *Viewer) page() *browser.Page {
 	return v.session.ActivePage()
 }
 
-// attach watches a tab in place of the one before.
+// attach watches a tab instead of the previous one.
 func (v *Viewer) attach(page *browser.Page) error {
 	if v.cast != nil && v.cast.page == page || v.cast == nil && page == nil {
 		return nil
@@ -173,7 +173,7 @@ func (v *Viewer) attach(page *browser.Page) error {
 	return err
 }
 
-// newFrame is the newest picture; nil when the viewer has it.
+// newFrame returns the newest picture, or nil if the viewer has it already.
 func (v *Viewer) newFrame() *frame {
 	if v.cast == nil {
 		return nil
@@ -184,7 +184,7 @@ func (v *Viewer) newFrame() *frame {
 	return nil
 }
 
-// nextMessage is the next message other than a picture; nil for nothing.
+// nextMessage returns the next message other than a picture, or nil.
 func (v *Viewer) nextMessage() []byte {
 	if message := v.reply(); message != nil {
 		return message
@@ -206,12 +206,12 @@ type tabClosed struct {
 	PageID string `json:"pageId"`
 }
 
-// closedMessage is sent once, when the viewer's only tab was closed.
+// closedMessage returns, once, the message that the viewer's only tab was closed.
 func (v *Viewer) closedMessage() []byte {
 	if v.session.Page(v.watch.PageID) != nil || v.sentList != "" {
 		return nil
 	}
-	raw, _ := json.Marshal(tabClosed{"tabClosed", v.watch.PageID}) // strings
+	raw, _ := json.Marshal(tabClosed{"tabClosed", v.watch.PageID}) // strings cannot fail
 	v.sentList = string(raw)
 	return raw
 }
