@@ -39,7 +39,8 @@ type step struct {
 	deadline      time.Time
 	scriptStarted atomic.Bool // evaluate: the script was compiled and may have run
 	shows         atomic.Bool // type: into a field that shows what is typed
-	// how does it in place of the function in actions; nil: that function.
+	// how performs the action instead of its function in actions; nil: that function
+	// does.
 	how func(context.Context, *step) (map[string]any, error)
 }
 
@@ -107,7 +108,7 @@ func (s *Session) logged(ctx context.Context, st *step) (map[string]any, error) 
 	return result, err
 }
 
-// logTimeout bounds the write of an action's log.
+// logTimeout limits the time for writing an action's log.
 const logTimeout = 5 * time.Second
 
 // log adds the action to the log of its session.
@@ -169,8 +170,8 @@ func (st *step) isPause() bool {
 	return st.Action.Action == "wait" && st.Selector == "" && st.Action.URL == "" && !st.Download
 }
 
-// isOfTab reports whether the action ends with its tab. One that waits for a time or
-// for a download of any tab does not.
+// isOfTab reports whether the action ends if its tab is closed. One that waits for a
+// time, or for a download of any tab, does not.
 func (st *step) isOfTab() bool {
 	return st.Action.Action != "wait" || st.Selector != "" || st.Action.URL != "" || st.PageID != ""
 }
@@ -199,7 +200,8 @@ func (st *step) choosePage(ctx context.Context) error {
 	}
 }
 
-// run performs the action, or ends it with the tab, the session or its timeout.
+// run performs the action. It returns early if the tab or the session is closed, or the
+// time is up.
 func (st *step) run(ctx context.Context) (map[string]any, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -306,7 +308,8 @@ func isWrongElement(text string) bool {
 	return false
 }
 
-// refusedSince reports whether a page was refused an address since a time.
+// refusedSince reports whether a connection of a page has been refused since a time,
+// and to which host.
 func (s *Session) refusedSince(began time.Time) (host string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -136,8 +136,7 @@ func (b *Browser) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop closes every session and ends Chromium. It returns when all of it is
-// gone.
+// Stop closes every session and ends Chromium, and waits until all of it has ended.
 func (b *Browser) Stop() {
 	b.mu.Lock()
 	if b.life == nil {

@@ -12,7 +12,7 @@ import (
 // dieWithParent makes the kernel kill this process when its parent ends, even
 // after it has become another program.
 func dieWithParent() error {
-	runtime.LockOSThread() // the setting belongs to the thread, and the one that calls exec remains
+	runtime.LockOSThread() // the setting applies to the thread, and the thread that calls exec survives it
 	parent := os.Getppid()
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0, 0, 0); err != nil {
 		return err

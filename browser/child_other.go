@@ -8,5 +8,5 @@ import "syscall"
 // when its pipe to the driver closes, and the driver when its input ends.
 func dieWithParent() error { return nil }
 
-// childAttributes has a child end with the pipe to it.
+// childAttributes returns nil: a child ends when the pipe to it closes.
 func childAttributes() *syscall.SysProcAttr { return nil }

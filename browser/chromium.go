@@ -56,8 +56,8 @@ type kind struct {
 	own      bool // for one session, with a socket for a client of the DevTools protocol
 }
 
-// flags returns Chromium's flags, in addition to Playwright's. offscreen is for
-// windows without a display.
+// flags returns Chromium's flags, in addition to Playwright's. offscreen means that
+// windows are rendered without a display.
 func flags(offscreen bool) []string {
 	out := []string{"--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
 		"--disable-component-update", "--disable-sync", "--disable-features=" + disabledFeatures,
@@ -69,8 +69,8 @@ func flags(offscreen bool) []string {
 	return out
 }
 
-// hasDisplay reports whether windows can be shown. If not, they are kept in
-// memory.
+// hasDisplay reports whether there is a display for windows. Without one they are
+// rendered offscreen.
 func (p Program) hasDisplay() bool {
 	return slices.ContainsFunc(p.Environment, func(line string) bool {
 		name, value, _ := strings.Cut(line, "=")
@@ -99,7 +99,8 @@ func start(ctx context.Context, p Program, kind kind, proxy string, log *slog.Lo
 	})
 }
 
-// begin starts the driver and opens a browser with it. If it fails, nothing is left.
+// begin starts the driver and opens a browser with it. If it fails, nothing is left
+// running.
 func (c *chromium) begin(ctx context.Context, open func() (playwright.Browser, error)) (*chromium, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Codes of errors, as Chromium's.
+// Error codes, as used by Chromium.
 const (
 	codeParse   = -32700
 	codeInvalid = -32600
@@ -15,7 +15,7 @@ const (
 	codeSession = -32001
 )
 
-// maxPending limits the commands of a client that wait for an answer.
+// maxPending limits the commands of a client that are waiting for an answer.
 const maxPending = 4096
 
 // problem returns the error of an answer.
@@ -29,9 +29,10 @@ func problem(code int, text string) json.RawMessage {
 // Options configure a Filter.
 type Options struct {
 	Root    string       // the client's session with the browser as a whole
-	Context string       // the browser context whose targets it may use
-	NextID  func() int64 // ids of commands, at least FirstID, each once in the life of Chromium
-	// CheckURL returns an address that pages may open, or why it may not be opened.
+	Context string       // the browser context whose targets the client may use
+	NextID  func() int64 // returns ids of commands: at least FirstID, each only once in the life of a Chromium
+	// CheckURL returns the address if pages may open it, or the reason why not as an
+	// error.
 	CheckURL func(string) (string, error)
 }
 
@@ -40,9 +41,9 @@ type Filter struct {
 	o Options
 
 	mu       sync.Mutex
-	sessions map[string]string   // created by the client, in addition to the root: their targets
-	targets  map[string]struct{} // of the context, as far as the client has seen them
-	pending  map[int64]pending   // commands without an answer yet, by id on the pipe
+	sessions map[string]string   // targets of sessions created by the client, in addition to the root, by session
+	targets  map[string]struct{} // targets of the context that the client has seen
+	pending  map[int64]pending   // commands that have not been answered, by id on the pipe
 }
 
 // pending is a command that waits for its answer.
@@ -59,14 +60,14 @@ type Command struct {
 
 	id      json.RawMessage
 	raw     json.RawMessage // params; nil if there are none
-	session string          // "" is the root
+	session string          // "" means the root
 
-	params map[string]json.RawMessage // of a checked command; they are written in place of raw
+	params map[string]json.RawMessage // of a checked command; encoded in place of raw
 	result func(f *Filter, result json.RawMessage) json.RawMessage
-	answer any // answers the command, which is not sent then
+	answer any // answers the command, which is then not sent
 }
 
-// Step is what follows from a frame.
+// Step is the result of handling a frame.
 type Step struct {
 	ToBrowser [][]byte
 	ToClient  [][]byte
@@ -111,7 +112,7 @@ func Parse(frame []byte) (*Command, Step) {
 
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
-// answered is a frame with the client's own id.
+// answered is an answer that has the client's own id.
 type answered struct {
 	ID        json.RawMessage `json:"id"`
 	Result    json.RawMessage `json:"result,omitempty"`
@@ -124,10 +125,10 @@ func (c *Command) fail(code int, text string) Step {
 	return Step{ToClient: [][]byte{encode(answered{ID: c.id, Error: problem(code, text), SessionID: c.session})}}
 }
 
-// Refuse answers a command with why it is not executed.
+// Refuse answers a command with the reason why it is not executed.
 func (c *Command) Refuse(why string) Step { return c.fail(codeServer, c.Method+": "+why) }
 
-// Admit checks a command and sends it on, or answers it.
+// Admit checks a command, and passes it on or answers it.
 func (f *Filter) Admit(c *Command) Step {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -153,7 +154,7 @@ func (f *Filter) Admit(c *Command) Step {
 	return Step{ToBrowser: [][]byte{f.sendLocked(c.Method, params, c.session, pending{c.id, c.session, c.result})}}
 }
 
-// sendLocked returns a command for Chromium.
+// sendLocked returns a command to send to Chromium.
 func (f *Filter) sendLocked(method string, params json.RawMessage, session string, p pending) []byte {
 	if session == "" {
 		session = f.o.Root
@@ -163,7 +164,7 @@ func (f *Filter) sendLocked(method string, params json.RawMessage, session strin
 	return encode(message{ID: id, Method: method, Params: params, SessionID: session})
 }
 
-// FromBrowser handles a frame of Chromium.
+// FromBrowser handles a frame from Chromium.
 func (f *Filter) FromBrowser(frame []byte) Step {
 	var m message
 	if json.Unmarshal(frame, &m) != nil {
@@ -182,7 +183,7 @@ func (f *Filter) FromBrowser(frame []byte) Step {
 	return f.eventLocked(m)
 }
 
-// answerLocked passes the answer to a command.
+// answerLocked passes an answer on to the client.
 func (f *Filter) answerLocked(m message) Step {
 	p, ok := f.pending[m.ID]
 	delete(f.pending, m.ID)
@@ -195,7 +196,7 @@ func (f *Filter) answerLocked(m message) Step {
 	return Step{ToClient: [][]byte{encode(answered{ID: p.id, Result: m.Result, Error: m.Error, SessionID: p.session})}}
 }
 
-// eventLocked passes an event of one of the client's sessions.
+// eventLocked passes an event of one of the client's sessions on.
 func (f *Filter) eventLocked(m message) Step {
 	pass := true
 	switch {
@@ -214,7 +215,7 @@ func (f *Filter) eventLocked(m message) Step {
 			delete(f.targets, id)
 		}
 	case strings.HasPrefix(m.Method, "Browser.download"):
-		m.Params = without(m.Params, "filePath") // of this machine
+		m.Params = without(m.Params, "filePath") // a path on this machine
 	default:
 		pass = m.SessionID != "" && !strings.HasPrefix(m.Method, "Target.")
 	}
@@ -224,7 +225,7 @@ func (f *Filter) eventLocked(m message) Step {
 	return Step{ToClient: [][]byte{encode(m)}}
 }
 
-// attachedLocked passes a new session to the client if its target is one of the
+// attachedLocked passes a new session on to the client if its target belongs to the
 // context. Otherwise it ends the session.
 func (f *Filter) attachedLocked(m message) Step {
 	id := attached(m.Params)
@@ -238,7 +239,7 @@ func (f *Filter) attachedLocked(m message) Step {
 	}}
 }
 
-// targetInfo is the part of Target.TargetInfo that decides.
+// targetInfo is the part of Target.TargetInfo on which decisions depend.
 type targetInfo struct {
 	TargetID  string `json:"targetId"`
 	Type      string `json:"type"`
@@ -251,7 +252,7 @@ func infoIn(params json.RawMessage) targetInfo {
 		TargetID   string     `json:"targetId"`
 		TargetInfo targetInfo `json:"targetInfo"`
 	}
-	_ = json.Unmarshal(params, &p) // Chromium's own
+	_ = json.Unmarshal(params, &p) // sent by Chromium, so valid
 	if p.TargetID != "" {
 		p.TargetInfo.TargetID = p.TargetID
 	}
@@ -261,8 +262,8 @@ func infoIn(params json.RawMessage) targetInfo {
 // shownTypes are the types of targets that clients see.
 var shownTypes = set("page tab iframe worker shared_worker service_worker worklet auction_worklet shared_storage_worklet")
 
-// seeLocked reports whether a client may see a target, and remembers it. What
-// belongs to a page is in the page's context.
+// seeLocked reports whether a client may see a target, and remembers it. Targets that
+// belong to a page are in the page's context.
 func (f *Filter) seeLocked(t targetInfo, ofBrowser bool) bool {
 	ours := t.ContextID == f.o.Context || t.ContextID == "" && !ofBrowser
 	if _, shown := shownTypes[t.Type]; !shown || !ours {
@@ -272,11 +273,11 @@ func (f *Filter) seeLocked(t targetInfo, ofBrowser bool) bool {
 	return true
 }
 
-// maxTargets limits the targets that are remembered. Chromium does not tell
-// every client about their ends.
+// maxTargets limits the targets that are remembered. Chromium does not notify every
+// client when a target ends.
 const maxTargets = 10_000
 
-// rememberLocked lets the client name a target. When there are too many, only
+// rememberLocked allows the client to use a target's id. If there are too many, only
 // those with a session are kept.
 func (f *Filter) rememberLocked(id string) {
 	if len(f.targets) >= maxTargets {

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// FirstID is the first id of a client's commands on the pipe. Ids are 32 bit
-// integers there.
+// FirstID is the first id of a client's commands on the pipe, where ids are 32-bit
+// integers.
 const FirstID = 1 << 30
 
 // firstOwnID is the first id of commands of the Mux itself.

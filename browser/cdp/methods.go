@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// pageDomains are the domains whose commands pass in sessions with pages, frames
-// and workers, except those in refused and those with a check.
+// pageDomains are the domains whose commands are passed on in sessions with pages,
+// frames and workers, except those in refused and those with a check.
 var pageDomains = set(`Accessibility Audits CSS Console DOM DOMDebugger DOMSnapshot DOMStorage Debugger Emulation Fetch HeapProfiler IO Input
 	Log Network Overlay Page Performance Profiler Runtime Security ServiceWorker WebAuthn`)
 
@@ -17,11 +17,11 @@ var pageDomains = set(`Accessibility Audits CSS Console DOM DOMDebugger DOMSnaps
 var refused = set(`DOM.setFileInputFiles DOM.getFileInfo Page.setDownloadBehavior Network.loadNetworkResource
 	Network.setRequestInterception Network.continueInterceptedRequest`)
 
-// check changes the parameters of a command, or returns why it is refused.
+// check modifies the parameters of a command, or returns why it is refused.
 type check func(f *Filter, c *Command) error
 
-// checks has the commands that are not only passed. Where root is true they may
-// be sent to the browser as a whole.
+// checks has the commands that are not simply passed on. If root is true, they may be
+// sent to the browser as a whole.
 var checks = map[string]struct {
 	root  bool
 	check check
@@ -56,7 +56,7 @@ var checks = map[string]struct {
 	"Input.dispatchDragEvent":     {check: drag},
 }
 
-// resuming are commands that let a page continue. They pass while others wait
+// resuming are commands that let a page continue. They are passed on while others wait
 // for a person.
 var resuming = set(`Runtime.runIfWaitingForDebugger Debugger.resume Debugger.disable Target.detachFromTarget
 	Fetch.continueRequest Fetch.continueResponse Fetch.continueWithAuth Fetch.failRequest Fetch.fulfillRequest Fetch.disable`)
@@ -77,7 +77,7 @@ var (
 	errRedirect = errors.New("the address of the redirect may not be opened")
 )
 
-// checkLocked checks a command, and may change or answer it.
+// checkLocked checks a command, and may modify or answer it.
 func (f *Filter) checkLocked(c *Command) error {
 	if rule, ok := checks[c.Method]; ok {
 		if c.session == "" && !rule.root {
@@ -93,7 +93,7 @@ func (f *Filter) checkLocked(c *Command) error {
 	return nil
 }
 
-// read decodes the parameters, which are then written again.
+// read decodes the parameters, which are then encoded again.
 func (c *Command) read() error {
 	c.params = map[string]json.RawMessage{}
 	if c.raw == nil {
@@ -123,13 +123,14 @@ func ignore(_ *Filter, c *Command) error {
 	return nil
 }
 
-// noContexts lists none: clients then use the only one as their default.
+// noContexts answers with an empty list: clients then use the only context as their
+// default.
 func noContexts(_ *Filter, c *Command) error {
 	c.answer = map[string][]string{"browserContextIds": {}}
 	return nil
 }
 
-// inContext has a command apply to the session's context.
+// inContext makes a command apply to the session's context.
 func inContext(f *Filter, c *Command) error {
 	if err := c.read(); err != nil {
 		return err
@@ -191,7 +192,7 @@ func detachFromTarget(f *Filter, c *Command) error {
 	return nil
 }
 
-// targetParams are the parameters of Target.createTarget that pass.
+// targetParams are the parameters of Target.createTarget that are passed on.
 var targetParams = set("url left top width height windowState newWindow background forTab focus browserContextId")
 
 func createTarget(f *Filter, c *Command) error {
@@ -215,7 +216,7 @@ func getTargets(_ *Filter, c *Command) error {
 		var all struct {
 			TargetInfos []json.RawMessage `json:"targetInfos"`
 		}
-		_ = json.Unmarshal(result, &all) // Chromium's own
+		_ = json.Unmarshal(result, &all) // sent by Chromium, so valid
 		shown := []json.RawMessage{}
 		for _, raw := range all.TargetInfos {
 			var t targetInfo
@@ -248,8 +249,8 @@ func (f *Filter) checkURL(c *Command) error {
 	return nil
 }
 
-// respond checks a response that takes the place of a server's: it may not lead
-// where Page.navigate may not.
+// respond checks a response that replaces a server's: it may not redirect to where
+// Page.navigate may not go.
 func respond(f *Filter, c *Command) error {
 	if err := c.read(); err != nil {
 		return err
@@ -274,7 +275,7 @@ func respond(f *Filter, c *Command) error {
 			return errRedirect
 		}
 		if to.Scheme == "" {
-			continue // it is on the same server, or one that the proxy checks
+			continue // on the same server, or on one that the proxy checks
 		}
 		if _, err := f.o.CheckURL(to.String()); err != nil {
 			return errRedirect
@@ -284,7 +285,7 @@ func respond(f *Filter, c *Command) error {
 	return nil
 }
 
-// drag refuses to drop files, which are read from this machine.
+// drag refuses to drop files, which would be read from this machine.
 func drag(_ *Filter, c *Command) error {
 	if err := c.read(); err != nil {
 		return err

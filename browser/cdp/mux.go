@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// maxQueued limits the bytes that wait for a client that reads too slowly; then
-// it is disconnected.
+// maxQueued limits the bytes queued for a client that reads too slowly. Beyond it, the
+// client is disconnected.
 const maxQueued = MaxToClient + 32<<20
 
-// Commands that a client may send. More of them wait, so that a script in a loop
-// does not take Chromium from the live view and the API.
+// Limits of a client's commands. Further ones are delayed, so that a script in a loop
+// does not block Chromium for the live view and the API.
 const (
 	commandInterval = time.Second / 2000
 	commandBurst    = 4000
@@ -30,14 +30,14 @@ type Mux struct {
 	chromium *FrameWriter
 	driver   *FrameWriter
 
-	maxFrame, maxQueue int // bytes for a client: of a frame, and waiting
+	maxFrame, maxQueue int // bytes for a client: of a frame, and queued
 	pause              func(time.Duration)
 
 	mu       sync.Mutex
 	lastID   int64
 	client   *muxClient            // nil without one
-	sessions map[string]*muxClient // by id: those that clients have made; all others are the driver's
-	waiting  map[int64]*muxClient  // by the id of a command of the Mux: whom the answer concerns
+	sessions map[string]*muxClient // by id: sessions created by clients; all others are the driver's
+	waiting  map[int64]*muxClient  // by the id of one of the Mux's own commands: the client that it concerns
 }
 
 // muxClient is a connected client. The Mux's lock guards it.
@@ -59,7 +59,7 @@ func NewMux(toChromium, toDriver io.Writer) *Mux {
 // FromDriver passes the driver's commands to Chromium until r ends.
 func (m *Mux) FromDriver(r io.Reader) error { return m.pass(r, math.MaxInt-1, func() {}) }
 
-// pass passes frames to Chromium and calls before ahead of each.
+// pass passes frames on to Chromium and calls before ahead of each.
 func (m *Mux) pass(r io.Reader, limit int, before func()) error {
 	in := bufio.NewReaderSize(r, readBuffer)
 	for {
@@ -74,7 +74,7 @@ func (m *Mux) pass(r io.Reader, limit int, before func()) error {
 	}
 }
 
-// FromChromium passes answers and events to whom they belong until r ends.
+// FromChromium passes each answer and event on to its recipient until r ends.
 func (m *Mux) FromChromium(r io.Reader) error {
 	in := bufio.NewReaderSize(r, readBuffer)
 	for {
@@ -91,7 +91,7 @@ func (m *Mux) FromChromium(r io.Reader) error {
 	}
 }
 
-// route handles a frame that is not the driver's; false if it is.
+// route handles a frame unless it is the driver's, for which it returns false.
 func (m *Mux) route(frame []byte) bool {
 	var e message
 	if json.Unmarshal(frame, &e) != nil {
@@ -112,7 +112,7 @@ func (m *Mux) route(frame []byte) bool {
 	owner := m.sessions[e.SessionID]
 	if owner == nil {
 		if c := m.client; c != nil && c.root != "" && strings.HasPrefix(e.Method, "Browser.download") {
-			e.SessionID = c.root // only who has set the folder is notified
+			e.SessionID = c.root // only the client that set the folder is notified
 			m.toClientLocked(c, e, encode(e))
 		}
 		return false
@@ -133,7 +133,7 @@ func attached(raw json.RawMessage) string {
 	var p struct {
 		SessionID string `json:"sessionId"`
 	}
-	_ = json.Unmarshal(raw, &p) // Chromium's own
+	_ = json.Unmarshal(raw, &p) // sent by Chromium, so valid
 	return p.SessionID
 }
 
@@ -175,8 +175,8 @@ func (m *Mux) Serve(l net.Listener) error {
 	}
 }
 
-// serve passes a client's commands to Chromium. The first frame that it gets is
-// the id of its session with the browser, which its commands must contain.
+// serve passes a client's commands on to Chromium. The first frame that the client
+// receives is the id of its session with the browser, which its commands must contain.
 func (m *Mux) serve(conn net.Conn) {
 	c := &muxClient{conn: conn, queued: make(chan struct{}, 1)}
 	m.mu.Lock()
@@ -197,10 +197,10 @@ func (m *Mux) serve(conn net.Conn) {
 	m.closeLocked(c)
 }
 
-// pacer returns a function that pauses as long as a client has sent more commands
-// than it may.
+// pacer returns a function that pauses while a client has sent more commands than it
+// may.
 func (m *Mux) pacer(now func() time.Time) func() {
-	var next time.Time // when the next command would be in time
+	var next time.Time // when the next command would be on time
 	return func() {
 		at := now()
 		if earliest := at.Add(-commandBurst * commandInterval); next.Before(earliest) {
@@ -212,14 +212,14 @@ func (m *Mux) pacer(now func() time.Time) func() {
 	}
 }
 
-// nextLocked returns the id of a command of the Mux that concerns a client.
+// nextLocked returns an id for one of the Mux's own commands, which concerns a client.
 func (m *Mux) nextLocked(c *muxClient) int64 {
 	m.lastID++
 	m.waiting[m.lastID] = c
 	return m.lastID
 }
 
-// write sends a client what is queued for it.
+// write sends a client the frames queued for it.
 func (m *Mux) write(c *muxClient) {
 	w := NewFrameWriter(c.conn)
 	for range c.queued {
@@ -239,8 +239,8 @@ func (m *Mux) write(c *muxClient) {
 	}
 }
 
-// answeredLocked handles the answer to a command of the Mux: the first of a
-// client makes its session, the second ends it with all that it made.
+// answeredLocked handles the answer to one of the Mux's own commands: a client's first
+// command creates its session, the second ends it with all sessions created from it.
 func (m *Mux) answeredLocked(e message) {
 	c := m.waiting[e.ID]
 	delete(m.waiting, e.ID)
@@ -267,7 +267,7 @@ func (m *Mux) answeredLocked(e message) {
 	}
 }
 
-// closeLocked disconnects a client. Whatever it paused or intercepted
+// closeLocked disconnects a client. Whatever the client paused or intercepted
 // continues.
 func (m *Mux) closeLocked(c *muxClient) {
 	if c.closed {
@@ -287,5 +287,5 @@ func (m *Mux) closeLocked(c *muxClient) {
 func (m *Mux) detachLocked(c *muxClient) {
 	params := encode(map[string]string{"sessionId": c.root})
 	frame := encode(message{ID: m.nextLocked(c), Method: "Target.detachFromTarget", Params: params})
-	go func() { _ = m.chromium.Write(frame) }() // Chromium may be busy, and it may have ended
+	go func() { _ = m.chromium.Write(frame) }() // in the background, since Chromium may be busy or have ended
 }
