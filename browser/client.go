@@ -20,17 +20,17 @@ import (
 // Limits of a client of the DevTools protocol.
 const (
 	connectTimeout = 10 * time.Second
-	writeTimeout   = 10 * time.Second // for a command, when Chromium does not read
+	writeTimeout   = 10 * time.Second // for a command, if Chromium does not read
 	maxHeld        = 256              // commands that wait while a person controls the session
 	maxHeldSize    = cdp.MaxFromClient
 
 	// MaxClientMessage limits a message of a client, in bytes.
 	MaxClientMessage = cdp.MaxFromClient
-	clientBuffer     = 16 // messages that wait for the client's connection; more wait in the Mux
+	clientBuffer     = 16 // messages queued for the client's connection; further ones wait in the Mux
 )
 
-// Client is a connection of a client of the DevTools protocol to the session's
-// Chromium. It sees and uses the session's own targets only.
+// Client is the connection of a client of the DevTools protocol to the session's
+// Chromium. It sees and uses only the session's own targets.
 type Client struct {
 	session *Session
 	conn    net.Conn
@@ -41,12 +41,12 @@ type Client struct {
 	closing sync.Once
 
 	mu       sync.Mutex
-	held     []*cdp.Command // wait for the end of a takeover
+	held     []*cdp.Command // waiting for the end of a takeover
 	heldSize int
 }
 
-// ClientSessions returns how many sessions for clients of the DevTools protocol may
-// be open at the same time; 0 if they are not possible here.
+// ClientSessions returns how many sessions for clients of the DevTools protocol may be
+// open at the same time, or 0 if such sessions are not possible on this server.
 func (b *Browser) ClientSessions() int {
 	if b.options.Remote.URL != "" || runtime.GOOS == "windows" {
 		return 0
@@ -54,8 +54,8 @@ func (b *Browser) ClientSessions() int {
 	return b.options.CDP
 }
 
-// mayShare checks whether a session may be opened for clients of the DevTools
-// protocol.
+// mayShare returns an error if a session that is for clients of the DevTools protocol
+// cannot be opened.
 func (b *Browser) mayShare(o agent.SessionOptions) error {
 	switch {
 	case !o.CDP:
@@ -70,22 +70,22 @@ func (b *Browser) mayShare(o agent.SessionOptions) error {
 	return nil
 }
 
-// CDPToken returns the secret with which a client of the DevTools protocol can
-// connect while the session is open; "" if the session is not for one.
+// CDPToken returns the secret with which a client of the DevTools protocol can connect
+// while the session is open, or "" if the session is not for such clients.
 func (s *Session) CDPToken() string { return s.token }
 
-// FitsCDPToken reports whether a secret is the session's.
+// FitsCDPToken reports whether a secret is that of the session.
 func (s *Session) FitsCDPToken(token string) bool {
 	return s.token != "" && subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
 }
 
-// contextID returns Chromium's id of the profile that a tab is in.
+// contextID returns Chromium's id of the profile that a tab belongs to.
 func (p *Page) contextID(ctx context.Context) (string, error) {
 	session, err := p.CDP(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _, _ = result(ctx, p.session, func() (any, error) { return nil, session.Detach() }) }() // it ends with the tab
+	defer func() { _, _ = result(ctx, p.session, func() (any, error) { return nil, session.Detach() }) }() // otherwise it is detached with the tab
 	got, err := result(ctx, p.session, func() (any, error) { return session.Send("Target.getTargetInfo", nil) })
 	if err != nil {
 		return "", err
@@ -99,8 +99,8 @@ func (p *Page) contextID(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-// ConnectCDP connects a client of the DevTools protocol. There can be one at a
-// time. The caller closes it.
+// ConnectCDP connects a client of the DevTools protocol. There can be one at a time.
+// The caller must close it.
 func (s *Session) ConnectCDP(ctx context.Context) (*Client, error) {
 	if !s.options.CDP {
 		return nil, agent.Errorf(agent.CodeConflict, "this session was not opened with cdp")
@@ -200,8 +200,8 @@ func (c *Client) Send(frame []byte) error {
 	return nil
 }
 
-// awaitPerson executes the commands that waited when a person gives control
-// back. It is the body of a goroutine.
+// awaitPerson executes the held commands when the takeover has ended. It is the body of
+// a goroutine.
 func (c *Client) awaitPerson(changed <-chan struct{}, unsubscribe func()) {
 	defer unsubscribe()
 	for {
@@ -227,7 +227,7 @@ func (c *Client) awaitPerson(changed <-chan struct{}, unsubscribe func()) {
 	}
 }
 
-// carry sends frames where they belong.
+// carry sends the frames of a step to Chromium and to the client.
 func (c *Client) carry(step cdp.Step) error {
 	for _, frame := range step.ToBrowser {
 		if err := errors.Join(c.conn.SetWriteDeadline(time.Now().Add(writeTimeout)), c.frames.Write(frame)); err != nil {
@@ -251,8 +251,8 @@ func (c *Client) carry(step cdp.Step) error {
 // continues.
 var ErrClientLost = errors.New("browser: the connection between a client and Chromium was lost")
 
-// Next returns the next message for the client. io.EOF is the end of the
-// session.
+// Next returns the next message for the client. It returns io.EOF when the session has
+// ended.
 func (c *Client) Next(ctx context.Context) ([]byte, error) {
 	select {
 	case frame := <-c.out:
@@ -269,7 +269,7 @@ func (c *Client) Next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// lost returns why the connection has ended.
+// lost returns the reason why the connection has ended.
 func (c *Client) lost() error {
 	if c.session.life.Err() != nil {
 		return io.EOF

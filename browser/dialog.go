@@ -18,11 +18,11 @@ func (s *Session) onDialog(d playwright.Dialog) {
 	s.answerLater(d)
 }
 
-// answerLater answers a dialog without waiting.
+// answerLater answers a dialog in the background.
 func (s *Session) answerLater(d playwright.Dialog) {
 	s.inbox.put(func(ctx context.Context) {
-		// Each in its own goroutine, because a page that is closing may block
-		// one.
+		// Each in its own goroutine, because answering a dialog of a page that is being
+		// closed may block.
 		s.browser.spawn(func() { s.answerDialog(ctx, d) })
 	})
 }
@@ -38,11 +38,11 @@ func (s *Session) answerDialog(ctx context.Context, d playwright.Dialog) {
 	})
 }
 
-// maxLeft limits the dialogs that are left to a client.
+// maxLeft limits the dialogs left to a client.
 const maxLeft = 100
 
-// leaveDialog leaves a dialog to the client of the DevTools protocol, if there
-// is one and no person controls the session.
+// leaveDialog leaves a dialog to the client of the DevTools protocol and returns true,
+// if there is a client and no person controls the session.
 func (s *Session) leaveDialog(d playwright.Dialog) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,8 +55,8 @@ func (s *Session) leaveDialog(d playwright.Dialog) bool {
 	return true
 }
 
-// answerLeft answers the dialogs that were left to a client, which may have
-// answered them.
+// answerLeft answers the dialogs that were left to a client. The client may have
+// answered some of them already.
 func (s *Session) answerLeft() {
 	s.mu.Lock()
 	left := s.dialogs

@@ -97,7 +97,8 @@ func (s *Session) downloaded(d agent.Download) {
 	s.changedLocked()
 }
 
-// claimDownload returns the first download that ended and was not waited for.
+// claimDownload removes and returns the first ended download that no action has waited
+// for.
 func (s *Session) claimDownload() (d agent.Download, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 // Limits of what a session hides.
 const (
 	maxHidden = 100 // values; the oldest are forgotten
-	// minHidden is the length in bytes from which a value is hidden wherever it
-	// is. A shorter one is hidden only as the whole value of a field.
+	// minHidden is the minimum length in bytes of a value that is hidden wherever it
+	// occurs. A shorter one is hidden only if it is the whole value of a field.
 	minHidden = 4
 )
 
@@ -20,12 +20,11 @@ const (
 type hiddenValue struct {
 	name, value string
 	forms       []string
-	alone       *regexp.Regexp // for a short value: the value of a field in a snapshot
+	alone       *regexp.Regexp // for a short value: matches it as the value of a field in a snapshot
 }
 
-// Hide has the session show %name% in place of each value: in addresses, titles
-// and what Hidden returns, as long as the session is open. Values are kept in
-// memory only.
+// Hide makes the session show %name% in place of each value, in addresses, titles and
+// the results of Hidden, while the session is open. The values are only kept in memory.
 func (s *Session) Hide(values map[string]string) {
 	s.hiding.Lock()
 	defer s.hiding.Unlock()
@@ -46,7 +45,7 @@ func newHidden(name, value string) hiddenValue {
 		h.alone = regexp.MustCompile(`(?m)(: "?)` + regexp.QuoteMeta(value) + `("?)$`)
 		return h
 	}
-	quoted, _ := json.Marshal(value) // text is always valid
+	quoted, _ := json.Marshal(value) // a string can always be encoded
 	h.forms = []string{value, url.QueryEscape(value), url.PathEscape(value), strings.Trim(string(quoted), `"`), strings.Join(strings.Fields(value), " "),
 		strings.ReplaceAll(value, "'", "''")}
 	slices.SortFunc(h.forms, func(a, b string) int { return len(b) - len(a) })
@@ -54,7 +53,7 @@ func newHidden(name, value string) hiddenValue {
 	return h
 }
 
-// Hidden returns a text with the names of hidden values in place of them.
+// Hidden returns a text in which hidden values are replaced by their names.
 func (s *Session) Hidden(text string) string {
 	s.hiding.Lock()
 	defer s.hiding.Unlock()

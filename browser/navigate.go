@@ -244,7 +244,7 @@ func snapshot(_ context.Context, st *step) (map[string]any, error) {
 // fieldLine is a line of a snapshot with the value of a field.
 var fieldLine = regexp.MustCompile(`(?m)^(\s*- [a-z]+ .*\[ref=(\w+)\](?: \[[^\]]*\])*): .+$`)
 
-// hiddenWhole is what a line ends with whose value is that of a variable, see Session.Hide.
+// hiddenWhole matches the end of a line whose value is a hidden one, see Session.Hide.
 var hiddenWhole = regexp.MustCompile(`^: "?%[^%]+%"?$`)
 
 // maskSecrets masks the values of secret fields in the snapshot of an element, except

@@ -15,11 +15,11 @@ import (
 )
 
 // relay passes the driver's connection on to a remote Chromium, through agent/egress.
-// The driver, whose errors contain addresses, does not know the endpoint's.
+// The driver does not learn the endpoint's address, which its errors would reveal.
 type relay struct {
 	*egress.Server // its connection ends with the driver
 
-	path string // secret: other programs of this machine cannot use it
+	path string // secret, so that other programs on this machine cannot use it
 
 	mu  sync.Mutex
 	err error // why the last connection failed

@@ -91,8 +91,8 @@ func discover(ctx context.Context, address string) (endpoint, error) {
 	return e, err
 }
 
-// socketPath asks a debugging port for the path of the browser's WebSocket, which is
-// another one after each start.
+// socketPath asks a debugging port for the path of the browser's WebSocket, which
+// changes with each start.
 func (e endpoint) socketPath(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
 	defer cancel()
@@ -124,8 +124,8 @@ func (e endpoint) socketPath(ctx context.Context) (string, error) {
 	return socket.Path, nil
 }
 
-// remoteClient returns a client for the endpoint, which the operator configures, so it
-// may be private.
+// remoteClient returns a client for the endpoint. The operator configures the endpoint,
+// so its address may be private.
 func remoteClient(maxResponse int64) *egress.Client {
 	return egress.New(egress.Policy{AllowPrivate: true, MaxResponse: maxResponse, HeaderTimeout: startTimeout})
 }
@@ -162,9 +162,9 @@ func (c *chromium) newProfile(ctx context.Context, proxy *egress.Proxy, o playwr
 	return made, nil
 }
 
-// authorize gives the credentials of its proxy to a new profile, whose network stack
-// keeps them. Playwright would answer every server's question for credentials with
-// them, and send all requests through the driver.
+// authorize provides a new profile with the credentials of its proxy, which the
+// profile's network stack then remembers. Playwright would send them to every server
+// that asks for credentials, and route all requests through the driver.
 func authorize(ctx context.Context, profile playwright.BrowserContext, user, password string) error {
 	ctx, cancel := context.WithTimeout(ctx, authorizeTimeout)
 	defer cancel()
@@ -191,12 +191,12 @@ func authorize(ctx context.Context, profile playwright.BrowserContext, user, pas
 		if resp == nil || resp.Status() != http.StatusOK {
 			return nil, errors.New("it was not let in")
 		}
-		return nil, page.Close() // and with it the interception
+		return nil, page.Close() // which ends the interception
 	})
 	return err
 }
 
-// proxyLogin answers the questions of a page for the credentials of its proxy.
+// proxyLogin answers the requests of a profile's proxy for credentials.
 type proxyLogin struct {
 	cdp            playwright.CDPSession
 	user, password string
@@ -204,14 +204,14 @@ type proxyLogin struct {
 
 // proceed lets a request continue.
 func (l *proxyLogin) proceed(e map[string]any) {
-	_, _ = l.cdp.Send("Fetch.continueRequest", map[string]any{"requestId": e["requestId"]}) // else the page's load fails
+	_, _ = l.cdp.Send("Fetch.continueRequest", map[string]any{"requestId": e["requestId"]}) // otherwise the page fails to load
 }
 
-// logIn answers a proxy's question, and no server's.
+// logIn answers a proxy's request for credentials, but never a server's.
 func (l *proxyLogin) logIn(e map[string]any) {
 	answer := map[string]any{"response": "CancelAuth"}
 	if challenge, _ := e["authChallenge"].(map[string]any); challenge["source"] == "Proxy" {
 		answer = map[string]any{"response": "ProvideCredentials", "username": l.user, "password": l.password}
 	}
-	_, _ = l.cdp.Send("Fetch.continueWithAuth", map[string]any{"requestId": e["requestId"], "authChallengeResponse": answer}) // as above
+	_, _ = l.cdp.Send("Fetch.continueWithAuth", map[string]any{"requestId": e["requestId"], "authChallengeResponse": answer}) // as in proceed
 }

@@ -54,15 +54,15 @@ type Session struct {
 	surplus        int
 	downloading    int              // number of downloads in progress
 	lastDownload   time.Time        // when the last one started
-	downloads      []agent.Download // those that ended and were not waited for
+	downloads      []agent.Download // those that ended and that no action has waited for
 	watchers       map[chan struct{}]struct{}
 	refused        []refusal
 	thumbnail      thumbnail
 
-	token     string              // lets such a client in; "" if the session is not for one
+	token     string              // lets clients of the DevTools protocol in; "" if the session is not for them
 	contextID string              // Chromium's id of the profile, if the session is for clients of the DevTools protocol
-	client    *Client             // of that protocol; nil without one
-	dialogs   []playwright.Dialog // left to it, the newest last
+	client    *Client             // the connected client of the DevTools protocol, or nil
+	dialogs   []playwright.Dialog // dialogs left to the client, the newest last
 }
 
 // ID returns the session's id.

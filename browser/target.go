@@ -14,22 +14,21 @@ import (
 
 // Target is an element of a page.
 type Target struct {
-	Selector string // finds exactly this element, also in a later document; "" if none does
-	Secret   bool   // it is a field for a password, a one-time code or a card
+	Selector string // matches exactly this element, also in a later document; "" if none does
+	Secret   bool   // it is a field for a password, a one-time code or payment card data
 }
 
 // isSecret reports whether a field is for a secret.
 const isSecret = `(e => e.type === "password" || /password|one-time-code|^cc-/.test(e.autocomplete || ""))`
 
-// masked takes the place of what was typed into a field for a secret.
+// masked replaces what was typed into a field for a secret.
 const masked = "********"
 
-// isOnly reports whether an element is the only one of those that a selector
-// finds.
+// isOnly reports whether an element is the only one that a selector matches.
 const isOnly = `(found, e) => found.length === 1 && found[0] === e`
 
-// describeElement returns whether a field is for a secret, and CSS selectors of
-// the element: by attributes that pages keep, then by its place.
+// describeElement returns whether a field is for a secret, and CSS selectors for the
+// element: first by attributes that are usually stable, then by its position.
 const describeElement = `e => {
 	const quote = v => JSON.stringify(v), tag = e.localName, css = [];
 	for (const name of ["data-testid", "data-test", "id", "name", "aria-label", "placeholder", "href"]) {
@@ -46,9 +45,8 @@ const describeElement = `e => {
 	return {css, secret: ` + isSecret + `(e)};
 }`
 
-// Locate describes the element that a selector finds, such as one of a
-// snapshot. The candidates are selectors that are tried first for finding the
-// element again.
+// Locate describes the element that a selector matches, such as one of a snapshot. The
+// candidates are selectors to try first for finding the element again.
 func (s *Session) Locate(ctx context.Context, selector string, milliseconds int, candidates ...string) (t Target, err error) {
 	_, err = s.perform(ctx, agent.Action{Action: "locate", Selector: selector, Timeout: &milliseconds}, func(_ context.Context, st *step) (map[string]any, error) {
 		t, err = st.locate(candidates)
@@ -85,8 +83,8 @@ func (st *step) locate(candidates []string) (t Target, err error) {
 	return t, nil
 }
 
-// Fits reports whether each of the selectors finds exactly one element of the
-// active tab.
+// Fits reports whether each of the selectors matches exactly one element of the active
+// tab.
 func (s *Session) Fits(ctx context.Context, selectors []string) (fits bool, err error) {
 	_, err = s.perform(ctx, agent.Action{Action: "locate"}, func(_ context.Context, st *step) (map[string]any, error) {
 		for _, selector := range selectors {
@@ -100,9 +98,9 @@ func (s *Session) Fits(ctx context.Context, selectors []string) (fits bool, err 
 	return fits, err
 }
 
-// Fill puts a text into a field in place of what is in it, if allowed returns
-// nil for the URL of the document that has the field. The text goes into that
-// document or nowhere. The log has the action as it is given, without the text.
+// Fill replaces the content of a field with a text, if allowed returns nil for the URL
+// of the document that contains the field. The text is never entered into another
+// document. The log contains the action as given, without the text.
 func (s *Session) Fill(ctx context.Context, a agent.Action, text string, allowed func(document *url.URL) error) (map[string]any, error) {
 	if err := a.Validate(""); err != nil {
 		return nil, err
@@ -132,15 +130,15 @@ func (s *Session) Fill(ctx context.Context, a agent.Action, text string, allowed
 	}})
 }
 
-// How long Settle waits: before it looks whether the page loads, and for the
+// How long Settle waits: before it checks whether the page is loading, and for the
 // load.
 const (
 	settlePause = 150 * time.Millisecond
 	settleLoad  = 5 * time.Second
 )
 
-// Settle waits a short time for what an action has started, the load of another
-// page or changes of this one, and returns the location of the active tab.
+// Settle briefly waits for the effects of an action, such as the load of another page
+// or changes of this one, and returns the location of the active tab.
 func (s *Session) Settle(ctx context.Context) (address, title string, err error) {
 	select {
 	case <-time.After(settlePause):
@@ -151,7 +149,7 @@ func (s *Session) Settle(ctx context.Context) (address, title string, err error)
 	at, err := s.perform(ctx, agent.Action{Action: "wait"}, func(_ context.Context, st *step) (map[string]any, error) {
 		err := st.page.page.WaitForLoadState(playwright.PageWaitForLoadStateOptions{State: playwright.LoadStateLoad, Timeout: playwright.Float(float64(settleLoad.Milliseconds()))})
 		if errors.Is(err, playwright.ErrTimeout) {
-			err = nil // a page that never ends loading is used as it is
+			err = nil // a page that never finishes loading is used as it is
 		}
 		return nil, err
 	})
@@ -160,7 +158,7 @@ func (s *Session) Settle(ctx context.Context) (address, title string, err error)
 	return address, title, err
 }
 
-// Peek is Do for an action that changes nothing, which is not logged.
+// Peek is Do for an action that changes nothing and is not logged.
 func (s *Session) Peek(ctx context.Context, a agent.Action) (map[string]any, error) {
 	if err := a.Validate(""); err != nil {
 		return nil, err
@@ -168,7 +166,8 @@ func (s *Session) Peek(ctx context.Context, a agent.Action) (map[string]any, err
 	return s.perform(ctx, a, nil)
 }
 
-// perform does something in the active tab like an action, which is not logged.
+// perform runs how in the active tab like an action, or the action itself if how is
+// nil. It is not logged.
 func (s *Session) perform(ctx context.Context, a agent.Action, how func(context.Context, *step) (map[string]any, error)) (map[string]any, error) {
 	st := &step{Action: &a, session: s, started: time.Now(), how: how}
 	return st.do(ctx)

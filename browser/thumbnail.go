@@ -12,22 +12,22 @@ import (
 	"satchel/agent"
 )
 
-// Bounds of thumbnails.
+// Limits of thumbnails.
 const (
 	thumbnailWidth   = 480 // pixels
 	thumbnailEvery   = 5 * time.Second
 	thumbnailTimeout = 3 * time.Second
 )
 
-// thumbnail is the last small picture of a session.
+// thumbnail is the latest thumbnail of a session.
 type thumbnail struct {
-	slot chan struct{} // holds one token: whoever has it may make one
+	slot chan struct{} // holds one token, for making a thumbnail
 	at   time.Time     // when it was made; used by the holder of the slot
 	jpeg []byte
 }
 
-// Thumbnail returns a small picture of the active tab, JPEG, a few seconds old
-// at most.
+// Thumbnail returns a small JPEG picture of the active tab that is at most a few
+// seconds old.
 func (s *Session) Thumbnail(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, thumbnailTimeout)
 	defer cancel()
@@ -48,8 +48,8 @@ func (s *Session) Thumbnail(ctx context.Context) ([]byte, error) {
 	return made, err
 }
 
-// lastThumbnail returns the picture that a session leaves; nil when it broke or
-// there is none in time.
+// lastThumbnail returns the thumbnail to keep when a session ends, or nil if the
+// session failed or none can be made in time.
 func (s *Session) lastThumbnail(problem string) []byte {
 	if problem != "" || s.context == nil {
 		return nil
@@ -63,7 +63,7 @@ func (s *Session) lastThumbnail(problem string) []byte {
 	return made
 }
 
-// capture makes a picture of the active tab.
+// capture returns a new thumbnail of the active tab.
 func (s *Session) capture(ctx context.Context) ([]byte, error) {
 	p := s.ActivePage()
 	if p == nil {
@@ -73,7 +73,7 @@ func (s *Session) capture(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _, _ = Within(ctx, func() (any, error) { return nil, cdp.Detach() }) }() // a tab that is gone takes it along
+	defer func() { _, _ = Within(ctx, func() (any, error) { return nil, cdp.Detach() }) }() // fails if the tab is closed, which detaches it anyway
 	answer, err := result(ctx, s, func() (any, error) {
 		return cdp.Send("Page.captureScreenshot", map[string]any{"format": "jpeg", "quality": 70, "optimizeForSpeed": true})
 	})
@@ -89,7 +89,7 @@ func (s *Session) capture(ctx context.Context) ([]byte, error) {
 	return shrink(raw)
 }
 
-// shrink makes a JPEG as narrow as a thumbnail is.
+// shrink scales a JPEG down to the width of thumbnails.
 func shrink(raw []byte) ([]byte, error) {
 	full, err := jpeg.Decode(bytes.NewReader(raw))
 	if err != nil {
@@ -104,8 +104,7 @@ func shrink(raw []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// average scales a picture down: each pixel is the average of the pixels that
-// it covers.
+// average scales a picture down: each pixel is the average of those that it covers.
 func average(full image.Image, width, height int) *image.RGBA {
 	from, to := full.Bounds(), image.NewRGBA(image.Rect(0, 0, width, height))
 	for y := range height {

@@ -101,7 +101,7 @@ func (c *chromium) awaitHeartbeat(ctx context.Context) error {
 		if p == nil && c.relay == nil {
 			p = newProbe(c.folder.pid(driverName), c.folder.pid(chromiumName))
 		}
-		// A remote Chromium may be busy: it has the whole time.
+		// A remote Chromium may be busy and cannot be probed, so it gets the full time.
 		if err := h.missed(c.relay != nil || p.busy()); err != nil {
 			return err
 		}
