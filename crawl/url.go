@@ -131,7 +131,7 @@ func withoutDots(p string) string {
 	return "/" + strings.Join(kept, "/")
 }
 
-// lineBreaks removes from a link what browsers ignore in it.
+// lineBreaks removes the characters of a link that browsers ignore.
 var lineBreaks = strings.NewReplacer("\t", "", "\r", "", "\n", "")
 
 // resolve returns the normalized URL of a link on a page.
@@ -163,9 +163,8 @@ func siteOf(u *url.URL) site {
 
 func (s site) holds(u *url.URL) bool { return siteOf(u) == s }
 
-// pageKey returns what a URL has in common with others under which servers
-// often show the same page: without scheme, www, query, index file and trailing
-// slash.
+// pageKey returns the part of a URL that is shared by URLs under which servers often
+// show the same page: it is without scheme, www, query, index file and trailing slash.
 func pageKey(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -139,11 +139,11 @@ func (w *walk) fill(ctx context.Context, frontier *store.Frontier, pending []pen
 	return pending
 }
 
-// gather waits for the first pending URL and takes more of them, in order, for
-// one commit: until one is not done after linger, the results are needed to
-// keep the host busy, there are many or large ones, or one was replaced by
-// another page, which comes before those of the next depth. A walk that was not
-// resumed knows everything in the queue, so it follows links before they are
+// gather waits for the first pending URL and takes further ones, in order, for one
+// commit. It stops when the next one is not done within batchWait, when the results are
+// needed to keep the host busy, when there are many or large ones, or when one was
+// replaced by another page, which comes before those of the next depth. A walk that was
+// not resumed knows everything in the queue, so it follows links before they are
 // stored.
 func (w *walk) gather(ctx context.Context, frontier *store.Frontier, pending *[]pendingFetch) []store.PageOutcome {
 	var b batch
@@ -183,13 +183,13 @@ func (w *walk) gather(ctx context.Context, frontier *store.Frontier, pending *[]
 type batch struct {
 	ready  []store.PageOutcome
 	size   int  // of its text, in bytes
-	urgent bool // there is more to fetch, or room for it, once it is stored
+	urgent bool // once it is stored, there is more to fetch, or space to fetch more
 }
 
 // add adds an outcome to a batch, and its links to the frontier if they are
 // known before it is stored.
 func (w *walk) add(b *batch, o store.PageOutcome, frontier *store.Frontier) {
-	w.queued[o.Final] = 0 // no link to it need be queued
+	w.queued[o.Final] = 0 // links to it need not be queued
 	o.Links = w.unqueued(o.Links, o.Depth+1)
 	if w.known != nil {
 		frontier.Next = append(frontier.Next, w.expected(o.Links, o.Depth+1)...)
@@ -249,8 +249,8 @@ func (w *walk) compare(o *store.PageOutcome) {
 	w.contentHashes[o.Page.Hash] = true
 }
 
-// unqueued returns the links that no earlier page led to at the same depth or
-// nearer, usually all, since the queue is first in first out.
+// unqueued returns the links that no earlier page contained at the same or a lower
+// depth. These are usually all, since the queue is first in, first out.
 func (w *walk) unqueued(links []string, depth int) []string {
 	return slices.DeleteFunc(links, func(link string) bool {
 		if before, met := w.queued[link]; met && before <= depth {

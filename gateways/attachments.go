@@ -36,19 +36,19 @@ var filePauses = [fileAttempts - 1]time.Duration{5 * time.Second, 30 * time.Seco
 // fileHost is a platform from which the files of messages are downloaded.
 type fileHost interface {
 	platform
-	// file returns where a file of a message is.
+	// file returns how to download a file of a message.
 	file(ctx context.Context, g *Gateways, d *store.AttachmentDownload) (fileRequest, error)
 }
 
 // fileRequest is how to download a file.
 type fileRequest struct {
 	url string
-	// credential is set in header Authorization, and is sent only to hosts.
-	// Empty: none is.
+	// credential is the value of the header Authorization, which is only sent to hosts;
+	// empty: none.
 	credential string
 	hosts      []string
 	direct     bool   // url has a credential in it: redirects are not followed
-	name       string // if the message has none
+	name       string // used if the message has none
 }
 
 // attachments downloads the files of messages.
@@ -57,8 +57,8 @@ type attachments struct {
 	guard *egress.Client
 }
 
-// newAttachments returns the queue that downloads the files of messages. Their rows
-// in the agent's file are the work.
+// newAttachments returns the queue that downloads the files of messages. Its work is
+// stored as rows of the agent's file.
 func newAttachments(g *Gateways, guard *egress.Client) *attachments {
 	q := newConversationQueue(conversationOptions{
 		task: "download attachments", limit: filesAtOnce, ofAgent: filesOfAgent, log: g.log,
@@ -74,9 +74,9 @@ func newAttachments(g *Gateways, guard *egress.Client) *attachments {
 	return &attachments{q, guard}
 }
 
-// downloadNext tries to download the first due file of a conversation. Each
-// attempt is counted before it begins, so that a file which ends the program is
-// not downloaded without end.
+// downloadNext tries to download the first due file of a conversation. Each attempt is
+// counted before it begins, so that a file that crashes the program is not downloaded
+// again and again.
 func (g *Gateways) downloadNext(ctx context.Context, key conversation) error {
 	if key.db.Suspended() {
 		return nil
@@ -85,7 +85,7 @@ func (g *Gateways) downloadNext(ctx context.Context, key conversation) error {
 	if err != nil || d == nil {
 		return err
 	}
-	if d.Attempt > fileAttempts { // the program was ended in the last ones
+	if d.Attempt > fileAttempts { // the program ended during the last attempt
 		return key.db.FailAttachment(ctx, d, "the download was cut off each time", agent.Time{})
 	}
 	fetch, cancel := context.WithTimeout(ctx, fileTimeout)
@@ -103,7 +103,7 @@ func (g *Gateways) downloadNext(ctx context.Context, key conversation) error {
 	return key.db.FailAttachment(stored, d, fileProblem(err), g.nextFileAttempt(d, err))
 }
 
-// nextFileAttempt returns when a failed download is tried again; zero for never.
+// nextFileAttempt returns when a failed download is tried again, or zero for never.
 func (g *Gateways) nextFileAttempt(d *store.AttachmentDownload, err error) agent.Time {
 	var lasting *clientError
 	status := statusOf(err)
@@ -119,7 +119,7 @@ func (g *Gateways) nextFileAttempt(d *store.AttachmentDownload, err error) agent
 	return agent.At(g.now().Add(pause))
 }
 
-// fileProblem returns why a file was not downloaded, for people.
+// fileProblem returns the reason why a file was not downloaded, as a text for people.
 func fileProblem(err error) string {
 	var refused *egress.Error
 	switch {
@@ -131,7 +131,7 @@ func fileProblem(err error) string {
 	return clientMessage(err)
 }
 
-// download receives a file into the agent's file.
+// download downloads a file into the agent's file.
 func (g *Gateways) download(ctx context.Context, db *store.DB, d *store.AttachmentDownload) (*store.Upload, error) {
 	host, ok := platformOf(d.Gateway.Type, d.Gateway.Config).(fileHost)
 	switch {
@@ -198,8 +198,9 @@ func (g *Gateways) openFile(ctx context.Context, from fileRequest) (*http.Respon
 	return resp, nil
 }
 
-// mediaOf returns the media type of a file by its first bytes. If they do not show
-// it, it is what the platform says, unless that is a type which they would show.
+// mediaOf returns the media type of a file, detected from its first bytes. If they do
+// not identify it, it is the type that the platform stated, unless that is one that the
+// first bytes would have shown.
 func mediaOf(head []byte, said string) string {
 	found, _, _ := mime.ParseMediaType(http.DetectContentType(head))
 	given, _, err := mime.ParseMediaType(said)
@@ -221,8 +222,8 @@ func mediaOf(head []byte, said string) string {
 	return found
 }
 
-// fileName returns the name of a file: the message's, the platform's, or one by
-// its kind.
+// fileName returns the name of a file: the one in the message, the platform's, or one
+// made up from its type.
 func fileName(a agent.Attachment, from fileRequest, h http.Header, media string) string {
 	_, params, _ := mime.ParseMediaType(h.Get("Content-Disposition"))
 	if name := cmp.Or(a.Name, params["filename"], from.name); name != "" {
@@ -246,7 +247,7 @@ func fileExtension(media string) string {
 	return ""
 }
 
-// hostsOf returns the hosts that get a platform's credential: its own, and that
+// hostsOf returns the hosts that may receive a platform's credential: its own, and that
 // of a base URL in the config.
 func hostsOf(configured string, own ...string) []string {
 	if u, err := url.Parse(configured); err == nil && u.Host != "" {
@@ -255,31 +256,30 @@ func hostsOf(configured string, own ...string) []string {
 	return own
 }
 
-// file returns the address of a file that Slack's post named.
+// file returns the URL of a file that Slack's post contained.
 func (slack) file(_ context.Context, _ *Gateways, d *store.AttachmentDownload) (fileRequest, error) {
 	c := d.Gateway.Config
 	return fileRequest{url: d.Attachment.URL, credential: "Bearer " + c.BotToken, hosts: hostsOf(c.APIBaseURL, "slack.com", "*.slack.com")}, nil
 }
 
-// file returns the address of a file of Discord's, which is signed.
+// file returns the URL of a file at Discord, which is signed.
 func (discord) file(_ context.Context, _ *Gateways, d *store.AttachmentDownload) (fileRequest, error) {
 	return fileRequest{url: d.Attachment.URL}, nil
 }
 
-// file returns the address of a file that a custom webhook named.
+// file returns the URL of a file that a custom webhook's post contained.
 func (hook) file(_ context.Context, _ *Gateways, d *store.AttachmentDownload) (fileRequest, error) {
 	return fileRequest{url: d.Attachment.URL}, nil
 }
 
-// file returns the address of a file at Twilio, which redirects to its storage.
+// file returns the URL of a file at Twilio, which redirects to its storage.
 func (twilio) file(_ context.Context, _ *Gateways, d *store.AttachmentDownload) (fileRequest, error) {
 	c := d.Gateway.Config
 	return fileRequest{url: d.Attachment.URL, credential: "Basic " + base64.StdEncoding.EncodeToString([]byte(c.AccountSID+":"+c.AuthToken)), hosts: hostsOf(c.APIBaseURL, "twilio.com", "*.twilio.com")}, nil
 }
 
-// file asks Telegram where a file is, see
-// https://core.telegram.org/bots/api#getfile. The bot's token is part of the
-// address.
+// file asks Telegram for the location of a file, see
+// https://core.telegram.org/bots/api#getfile. The bot's token is part of the URL.
 func (tg telegram) file(ctx context.Context, g *Gateways, d *store.AttachmentDownload) (fileRequest, error) {
 	c := d.Gateway.Config
 	var found struct {
@@ -303,9 +303,9 @@ func (tg telegram) file(ctx context.Context, g *Gateways, d *store.AttachmentDow
 	return fileRequest{url: address, direct: true, name: cmp.Or(d.Attachment.Type, "file") + path.Ext(found.Path)}, nil
 }
 
-// file asks Resend where a file is, see
-// https://resend.com/docs/api-reference/emails/retrieve-received-email-attachment.
-// The address is signed.
+// file asks Resend for the location of a file, see
+// https://resend.com/docs/api-reference/emails/retrieve-received-email-attachment. The
+// URL is signed.
 func (r resend) file(ctx context.Context, g *Gateways, d *store.AttachmentDownload) (fileRequest, error) {
 	var found struct {
 		URL string `json:"download_url"`
@@ -317,14 +317,14 @@ func (r resend) file(ctx context.Context, g *Gateways, d *store.AttachmentDownlo
 	return fileRequest{url: found.URL}, nil
 }
 
-// StoredFile is a file of a message, read whole.
+// StoredFile is a file of a message with its content.
 type StoredFile struct {
 	Name, MediaType string
 	Data            []byte
 }
 
-// Attachment returns a file of a message with its bytes, at most 10 MB, and waits
-// for one whose download is due.
+// Attachment returns a file of a message with its content, at most 10 MB. If its
+// download is due, Attachment waits for it.
 func (g *Gateways) Attachment(ctx context.Context, db *store.DB, messageID int64, n int) (StoredFile, error) {
 	f, err := db.Attachment(ctx, messageID, n)
 	if agent.ErrorCode(err) == agent.CodeConflict {
@@ -333,7 +333,7 @@ func (g *Gateways) Attachment(ctx context.Context, db *store.DB, messageID int64
 			return StoredFile{}, e
 		}
 		key := conversation{db, id}
-		for range agent.MaxMessageAttachments { // one a step
+		for range agent.MaxMessageAttachments { // each step handles one file
 			g.files.queue.steps.Enqueue(key)
 			if err := g.files.queue.steps.Wait(ctx, key); err != nil {
 				return StoredFile{}, err

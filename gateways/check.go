@@ -12,8 +12,8 @@ import (
 	"satchel/store"
 )
 
-// credentialFields has, by platform, the config field that is wrong if the
-// platform does not know the account.
+// credentialFields maps each platform to the config field that is wrong if the platform
+// does not know the account.
 var credentialFields = map[agent.GatewayType]string{
 	agent.GatewayTelegram: "config.botToken", agent.GatewaySlack: "config.botToken", agent.GatewayDiscord: "config.botToken",
 	agent.GatewaySMS: "config.authToken", agent.GatewayWhatsApp: "config.authToken", agent.GatewayWebhook: "config.url",
@@ -21,8 +21,8 @@ var credentialFields = map[agent.GatewayType]string{
 
 var namedField = regexp.MustCompile(`config\.[A-Za-z]+`)
 
-// fieldAtFault returns the config field that a failed verification is about;
-// "" when no single one is.
+// fieldAtFault returns the config field that caused a verification to fail, or "" if it
+// is no single one.
 func fieldAtFault(o store.OpenGateway, err error) string {
 	if field := namedField.FindString(clientMessage(err)); field != "" {
 		return field
@@ -50,17 +50,17 @@ func fieldAtFault(o store.OpenGateway, err error) string {
 	return ""
 }
 
-// TestMessage is a text to try a gateway with.
+// TestMessage is a text for trying out a gateway.
 type TestMessage struct {
-	To   string // whom the platform would name: a chat, a channel, a number, an address
+	To   string // the recipient, as the platform identifies it: a chat, channel, number or address
 	Text string
 }
 
 // Tested is the outcome of a test message.
 type Tested struct {
 	ID    string        // the platform's id of the message
-	Took  time.Duration // until the platform had answered
-	Error string        // why it was not sent; empty when it was
+	Took  time.Duration // until the platform answered
+	Error string        // why it was not sent; empty if it was
 }
 
 // SendTest sends a text through one gateway, outside of any conversation. A

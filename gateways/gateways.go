@@ -18,7 +18,7 @@ import (
 // Options configure the gateways.
 type Options struct {
 	store.Env
-	Address string // this server's own, without a trailing slash
+	Address string // of this server, without a trailing slash
 	Public  bool   // platforms can reach it
 }
 
@@ -130,9 +130,9 @@ func (g *Gateways) validateConfig(t agent.GatewayType, config *agent.GatewayConf
 // Verified is the result of verifying a gateway.
 type Verified struct {
 	Success bool
-	Info    any    // what the platform returned of the account; nil without success
-	Error   string // why not; empty with success
-	Field   string // the config field that it is about; empty when no single one is
+	Info    any    // what the platform returned about the account; nil on failure
+	Error   string // why it failed; empty on success
+	Field   string // the config field that caused the error; empty if it is no single one
 }
 
 // clientError is an error with a text for clients.

@@ -222,7 +222,7 @@ func parseHookMessage(body []byte) (agent.Inbound, bool) {
 	}, true
 }
 
-// hookFiles returns the files that a post names by their addresses.
+// hookFiles returns the files whose URLs a post contains.
 func hookFiles(raw json.RawMessage) (files []agent.Attachment) {
 	var named []struct {
 		URL      string `json:"url"`

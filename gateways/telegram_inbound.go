@@ -112,8 +112,8 @@ type telegramFile struct {
 	Emoji    string `json:"emoji"` // of a sticker
 }
 
-// readUpdate parses an update of a bot and its id, or 0 if it is invalid. An
-// update whose message has an unknown form has no message.
+// readUpdate parses an update of a bot and returns it with its id, or 0 if it is
+// invalid. An update whose message has an unknown form has no message.
 func readUpdate(bot string, raw []byte) (int64, Parsed) {
 	var id struct {
 		ID int64 `json:"update_id"`
@@ -228,8 +228,8 @@ func (m *telegramMessage) content() (string, []agent.Attachment) {
 	return cmp.Or(m.Text, m.Caption, named), files
 }
 
-// described describes in brackets what is no text and no file. It returns "" for
-// service messages.
+// described returns a description, in brackets, of content that is neither text nor a
+// file. It returns "" for service messages.
 func (o *telegramOther) described() string {
 	inner := ""
 	switch {
@@ -253,7 +253,7 @@ func (o *telegramOther) described() string {
 	return "[" + agent.Clip(inner, 4000) + "]"
 }
 
-// listed returns a title with its options.
+// listed returns a title followed by its options.
 func listed(title string, options []telegramOption) string {
 	texts := make([]string, len(options))
 	for i, o := range options {

@@ -91,7 +91,7 @@ func (t twilio) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) 
 	return TwilioInfo{AccountSID: account.SID, FriendlyName: account.FriendlyName, Status: account.Status, Type: account.Type}, nil
 }
 
-// parenthesized returns a text in parentheses after a space; "" stays.
+// parenthesized returns a text in parentheses after a space, or "" if it is empty.
 func parenthesized(text string) string {
 	if text == "" {
 		return ""
@@ -186,8 +186,8 @@ func (t twilio) message(id string, form url.Values) agent.Inbound {
 	return in
 }
 
-// twilioText returns the text of a message. What has none is described in brackets:
-// files by their kind, and a location of WhatsApp.
+// twilioText returns the text of a message. A message without text is described in
+// brackets: its files by type, and a location from WhatsApp.
 func twilioText(form url.Values, files []agent.Attachment) string {
 	if text := form.Get("Body"); text != "" {
 		return text
@@ -211,8 +211,8 @@ func twilioText(form url.Values, files []agent.Attachment) string {
 	return strings.Join(kinds, " ")
 }
 
-// twilioForm verifies the signature of a form and parses it, or verifies that
-// of JSON, whose hash is a part of the signed URL.
+// twilioForm verifies the signature of a form and parses it, or verifies the signature
+// of a JSON body, whose hash is part of the signed URL.
 func twilioForm(token string, p Post) (url.Values, bool) {
 	form, data := url.Values{}, ""
 	if u, err := url.Parse(p.URL); err == nil && u.Query().Has("bodySHA256") {

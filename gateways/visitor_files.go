@@ -11,7 +11,7 @@ import (
 	"satchel/store"
 )
 
-// Limits on visitors' uploads that run at the same time.
+// Limits on concurrent uploads of visitors.
 const (
 	maxUploads        = 32
 	maxWidgetUploads  = 8
@@ -21,7 +21,7 @@ const (
 // uploadTime is how long a visitor's upload may take.
 const uploadTime = 5 * time.Minute
 
-// Files are the files of a message that are being received.
+// Files receives the files of a message.
 type Files struct {
 	db    *store.DB
 	max   int
@@ -29,13 +29,14 @@ type Files struct {
 	files []*store.Upload
 }
 
-// NewFiles returns Files of an agent: at most max of at most limit bytes each.
+// NewFiles returns a Files for an agent: at most max files of at most limit bytes each.
 func NewFiles(db *store.DB, max int, limit int64) *Files {
 	return &Files{db: db, max: max, limit: limit}
 }
 
-// Receive receives a file with the name that the client gave it. What its bytes
-// show decides its type; check, unless nil, gets name, first bytes and type.
+// Receive receives a file with the name that the client gave it. Its type is detected
+// from its first bytes. check, unless nil, is called with the name, the first bytes and
+// the type.
 func (f *Files) Receive(ctx context.Context, name string, r io.Reader, check func(name string, head []byte, media string) error) error {
 	if len(f.files) >= f.max {
 		return agent.Invalid("file", "is one too many in a message").With("limit", f.max)
@@ -65,10 +66,10 @@ func (f *Files) Receive(ctx context.Context, name string, r io.Reader, check fun
 	return nil
 }
 
-// Stored returns what was received.
+// Stored returns the files that were received.
 func (f *Files) Stored() []*store.Upload { return f.files }
 
-// Discard removes files that became part of no message.
+// Discard deletes the files that did not become part of a message.
 func (f *Files) Discard() {
 	for _, file := range f.files {
 		file.Discard()
@@ -81,11 +82,11 @@ type Upload struct {
 	visitor Visitor
 	ctx     context.Context
 	files   *Files
-	room    int64 // bytes
+	room    int64 // bytes that the visitor may still send
 	end     func()
 }
 
-// BeginUpload begins to receive files of a visitor. The caller closes it.
+// BeginUpload begins to receive files from a visitor. The caller must close the Upload.
 func (w *Widget) BeginUpload(ctx context.Context, v Visitor) (*Upload, error) {
 	if !w.TakesFiles() {
 		return nil, agent.Errorf(agent.CodeForbidden, "this chat does not accept files")
@@ -104,13 +105,13 @@ func (w *Widget) BeginUpload(ctx context.Context, v Visitor) (*Upload, error) {
 	}}, nil
 }
 
-// Close ends the upload and discards files that became part of no message.
+// Close ends the upload and discards the files that did not become part of a message.
 func (u *Upload) Close() {
 	u.files.Discard()
 	u.end()
 }
 
-// MaxBytes returns the bytes that all files of a message may have.
+// MaxBytes returns the maximum size of all files of a message together.
 func (w *Widget) MaxBytes() int64 { return int64(w.MaxFiles) * int64(w.MaxFileSize) << 20 }
 
 // Receive receives a file.
@@ -129,13 +130,13 @@ func (u *Upload) Finish(ctx context.Context, m agent.VisitorMessage) (isNew bool
 	return u.widget.Receive(ctx, u.visitor, m, u.files.files...)
 }
 
-// boundedReader reads until its context ends.
+// boundedReader is a reader that fails once its context has ended.
 type boundedReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-// Read reads, unless the context has ended.
+// Read reads unless the context has ended.
 func (b *boundedReader) Read(p []byte) (int, error) {
 	if b.ctx.Err() != nil {
 		return 0, agent.Errorf(agent.CodeValidation, "sending the files took too long")
@@ -143,7 +144,8 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	return b.r.Read(p)
 }
 
-// beginUpload reports whether a visitor may send files now; endUpload follows.
+// beginUpload reports whether a visitor may send files now. If so, the caller must call
+// endUpload.
 func (vs *visitors) beginUpload(key visitKey) bool {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
@@ -170,7 +172,7 @@ func (vs *visitors) endUpload(key visitKey) {
 	}
 }
 
-// File returns a file of a message that a visitor sees.
+// File returns a file of a message that the visitor can see.
 func (w *Widget) File(ctx context.Context, v Visitor, messageID int64, n int) (store.File, error) {
 	return w.db.VisitorFile(ctx, w.ID, v.ID, messageID, n)
 }

@@ -29,7 +29,7 @@ type visitors struct {
 	open    map[string]int // number of streams by gateway
 	partial map[visitKey]string
 	used    map[string]time.Time // expiry of used tickets
-	uploads map[visitKey]int     // running, of a visitor, of a widget (without a thread) and in all (the zero key)
+	uploads map[visitKey]int     // number of running uploads: of a visitor, of a widget (without a thread) and in total (the zero key)
 }
 
 func newVisitors(key []byte) *visitors {
@@ -112,7 +112,7 @@ func (vs *visitors) wakeLocked(key visitKey) {
 	}
 }
 
-// appendPartial appends to the answer that is being generated for a visitor.
+// appendPartial appends text to the answer that is being generated for a visitor.
 func (vs *visitors) appendPartial(key visitKey, piece string) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()

@@ -95,8 +95,8 @@ func (w *Widget) Enter(e Entry) (token string, v Visitor, err error) {
 	return w.token(v, VisitorLife), v, nil
 }
 
-// Visitor verifies a token. One that is forged, expired, of another widget, or
-// of an origin that is no longer allowed is UNAUTHORIZED.
+// Visitor verifies a token. A token that is forged, expired, of another widget, or of
+// an origin that is no longer allowed is UNAUTHORIZED.
 func (w *Widget) Visitor(token string) (Visitor, error) {
 	return w.read(token, visitorKind)
 }
@@ -137,8 +137,8 @@ func (w *Widget) read(token, kind string) (v Visitor, err error) {
 	return Visitor{}, agent.Errorf(agent.CodeUnauthorized, "the visitor's token is missing, invalid or expired")
 }
 
-// Receive receives a visitor's message, like those of all platforms, with its
-// files, which came by ReceiveFile; isNew is false for a duplicate.
+// Receive receives a visitor's message like that of any platform, with files that have
+// already been received. isNew is false for a duplicate.
 func (w *Widget) Receive(ctx context.Context, v Visitor, m agent.VisitorMessage, files ...*store.Upload) (isNew bool, err error) {
 	if err := m.Validate(len(files)); err != nil {
 		return false, err
@@ -187,8 +187,8 @@ func (w *Widget) SetEmail(ctx context.Context, v Visitor, address string) error 
 	return w.db.KeepGivenEmail(ctx, visit.ConversationID, address)
 }
 
-// Hours reports whether the widget is within its opening hours, and when it is
-// next.
+// Hours reports whether the widget is within its opening hours, and if not, when it
+// next will be.
 func (w *Widget) Hours(ctx context.Context) (open bool, next time.Time) {
 	hours, err := agent.ParseHours(w.WidgetConfig.Hours)
 	if err != nil {

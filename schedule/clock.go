@@ -8,9 +8,9 @@ import (
 	"github.com/go-co-op/gocron/v2"
 )
 
-// How often the wall clock is compared with elapsed time, and by how much it
-// must differ to count as set. The queue waits by elapsed time, which stops
-// while the machine sleeps, and would notice within half a minute.
+// How often the wall clock is compared with elapsed time, and the difference from which
+// on it counts as set. The queue waits by elapsed time, which stops while the machine
+// sleeps. By itself it could take half a minute to notice.
 const (
 	clockInterval = 2 * time.Second
 	maxDrift      = 100 * time.Millisecond

@@ -18,7 +18,7 @@ import (
 type Feed struct {
 	w     *bufio.Writer
 	zones map[string]bool // zones already described
-	until time.Time       // how far zones are described
+	until time.Time       // up to when zones are described
 }
 
 // feedYears is how many years ahead the clock changes of a zone are described.
@@ -197,8 +197,8 @@ func (f *Feed) describe(name string, zone *time.Location, from time.Time) {
 	f.line("END", "VTIMEZONE")
 }
 
-// observe writes the offset of a zone from a time on. before is the previous
-// offset, in seconds.
+// observe writes the offset of a zone that applies from a time on. before is the
+// previous offset, in seconds.
 func (f *Feed) observe(at time.Time, before int) {
 	kind := "STANDARD"
 	if at.IsDST() {

@@ -25,7 +25,7 @@ type Options struct {
 const (
 	maxDue       = 4   // agents whose due runs are being taken
 	maxRuns      = 256 // calls
-	maxAgentRuns = 32  // calls of one agent, so that its slow receivers do not block the others
+	maxAgentRuns = 32  // calls of one agent, so that its slow receivers do not block those of others
 	// Agents whose results are being written. When many runs end together they
 	// share commits, and API requests find a processor free.
 	maxWriters = 2
