@@ -13,7 +13,7 @@ type candidate struct {
 	known            bool    // the cosine is known
 	scale            scale   // of the cosine
 	words            float64 // part of the best possible bm25
-	names            float64 // part of the query's names that few chunks hold
+	names            float64 // part of the query's names that few chunks contain
 	related          float64 // similarity according to the lexicon
 }
 
@@ -74,8 +74,8 @@ func merge(near, cosines map[int64]float64, matching *store.Matches, s scale) []
 	return list
 }
 
-// pick keeps the best n candidates. Of chunks without a vector it keeps the best by words, up to the limit:
-// each costs an embedding.
+// pick keeps the best n candidates. Of the chunks without a vector it keeps those that
+// are best by words, up to the limit, because each costs an embedding.
 func pick(list []candidate, q Query, r ranking, n int) []candidate {
 	r.order(list)
 	kept := list[:0]

@@ -8,7 +8,7 @@ import (
 	"satchel/agent"
 )
 
-// prefixes are put before texts for a model that was trained with them.
+// prefixes are prepended to texts, for a model that was trained with them.
 type prefixes struct{ query, passage string }
 
 const (
@@ -16,8 +16,8 @@ const (
 	instruct  = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
 )
 
-// knownPrefixes are those of models by a part of their names, from their authors'
-// descriptions. The first that fits counts.
+// knownPrefixes maps parts of models' names to prefixes, as given by the models'
+// authors. The first match applies.
 var knownPrefixes = []struct {
 	name string
 	prefixes
@@ -38,13 +38,13 @@ var knownPrefixes = []struct {
 	{"qwen3-embedding", prefixes{instruct, ""}},
 }
 
-// prefixesOf returns the prefixes of a model: those of the settings, else those by
-// its name at a provider.
+// prefixesOf returns the prefixes of a model: those in the settings, or else those
+// known for its name.
 func prefixesOf(to agent.Embedding) prefixes {
 	return knownPrefixesOf(to.Model).replaced(to)
 }
 
-// replaced returns the prefixes with those of the settings in their place.
+// replaced returns the prefixes; those in the settings take precedence.
 func (p prefixes) replaced(to agent.Embedding) prefixes {
 	if to.QueryPrefix != nil {
 		p.query = *to.QueryPrefix
@@ -85,10 +85,10 @@ func (p prefixes) mark(passage string) string {
 	}
 }
 
-// prefix is put before the passages of a model.
+// prefix returns the prefix of the model's passages.
 func (m model) prefix() string { return m.prefixes.passage }
 
-// query returns a query as the model wants it.
+// query returns a query in the form that the model expects.
 func (m model) query(text string) string {
 	if m.to.Local() {
 		return asQuestion(text)

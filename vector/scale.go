@@ -15,7 +15,7 @@ type scale struct{ mean, spread float64 }
 // tuned for: over the questions of lab/quality.
 var usual = scale{0.12, 0.1}
 
-// level converts a cosine to what the built-in model would say.
+// level converts a cosine to the scale of the built-in model.
 func (s scale) level(cosine float64) float64 {
 	if s.spread == 0 {
 		return cosine
@@ -23,12 +23,12 @@ func (s scale) level(cosine float64) float64 {
 	return min(usual.mean+usual.spread*(cosine-s.mean)/s.spread, 1)
 }
 
-// leastSpread keeps a model whose cosines are all alike from making a difference of
-// nothing large.
+// leastSpread prevents a model whose cosines are all alike from turning tiny
+// differences into large ones.
 const leastSpread = 0.01
 
-// scaleOf returns the scale of a model for a query's vector. Models of providers
-// have none, since each of their vectors costs.
+// scaleOf returns the scale of a model for a query's vector. Models of providers have
+// none, because computing their vectors costs money.
 func (ix *Index) scaleOf(ctx context.Context, m model, query []float32) (scale, error) {
 	if !m.to.File() {
 		return scale{}, nil
@@ -47,10 +47,10 @@ func (ix *Index) scaleOf(ctx context.Context, m model, query []float32) (scale, 
 	return scale{mean, max(math.Sqrt(max(squares/n-mean*mean, 0)), leastSpread)}, nil
 }
 
-// maxBackgrounds limits the models whose vectors of everyday are kept.
+// maxBackgrounds limits the models whose background vectors are cached.
 const maxBackgrounds = 8
 
-// backgroundOf returns a model's vectors of everyday. They are computed once.
+// backgroundOf returns a model's vectors of the everyday texts. They are computed once.
 func (ix *Index) backgroundOf(ctx context.Context, m model) ([][]float32, error) {
 	ix.mu.Lock()
 	vectors := ix.backgrounds[m.name]

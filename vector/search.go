@@ -81,16 +81,15 @@ func (q Query) check() (Query, error) {
 // errors, NOT_FOUND for an unknown source, and those of the store and of the
 // embedder.
 //
-// Hybrid results are ordered by the cosine similarity of their embeddings plus
-// the part they reach of the best possible bm25 for the query's words, where
-// small parts are weighted down further; rank fusion would let weak word
-// matches drown a good paraphrase. With the built-in model, the lexicon's word
-// similarities are added for the best results. The command eval, next to this
-// package, measures the effect.
+// Hybrid results are ordered by the cosine similarity of their embeddings plus the part
+// they reach of the best possible bm25 for the query's words, where small parts are
+// weighted down further; rank fusion would let weak word matches drown a good
+// paraphrase. With the built-in model, the lexicon's word similarities are added for
+// the best results. The command in vector/lab/quality measures the effect.
 //
-// The score says by how much a result stands out. For chunks whose embedding is
-// not stored yet, it is computed during the search, for at most as many chunks as
-// the limit; until then they are found by words only.
+// The score estimates the probability that a result answers the query. Chunks whose
+// embedding is not stored yet are found by words only; for up to Limit of them, the
+// embedding is computed during the search.
 //
 // If a provider of embeddings does not respond, the search uses words only,
 // regardless of MinScore; a search by meaning only fails with UPSTREAM_ERROR.

@@ -27,8 +27,8 @@ func (s *splitter) overlapFrom(start, end int) int {
 	return at
 }
 
-// beginning returns the best position from there on, before s.done, to start a
-// chunk.
+// beginning returns the best position to start a chunk, from an offset on and before
+// s.done.
 func (s *splitter) beginning(from int) int {
 	if at := s.firstBoundary(atHeading, atHeading, from, s.done); at >= 0 {
 		return at

@@ -137,8 +137,8 @@ func breaksLine(space, after string) bool {
 	return n > 1 || n == 1 && (strings.ContainsAny(after[:1], "#|>") || isItem(after))
 }
 
-// isItem reports whether a line begins an item of a list: a mark or a number, and
-// a space. A number alone may just be where a line was wrapped.
+// isItem reports whether a line begins a list item: with a bullet or a number, and a
+// space. A number alone may only be where a line was wrapped.
 func isItem(line string) bool {
 	rest := strings.TrimLeft(line, "0123456789")
 	marks := "-*+"

@@ -88,10 +88,10 @@ func (s *splitter) cut(start, end, most int) int {
 // maxTitleLine is the longest line that beforeTitle takes for a title, in bytes.
 const maxTitleLine = 80
 
-// beforeTitle returns where a chunk ends that would end at an offset: earlier, but
-// not before least, if it would end with a line by itself that ends no sentence. In
-// text without headings, such as that of a PDF, such a line is one, and belongs to
-// what follows.
+// beforeTitle returns where to end a chunk instead of at an offset. If the chunk would
+// end with a short line by itself that does not end a sentence, it ends before that
+// line, but not before least: in text without headings, such as that of a PDF, the line
+// is likely a heading and belongs to what follows.
 func (s *splitter) beforeTitle(at, least int) int {
 	blocks := s.doc.Blocks
 	i := s.blockAt(at)

@@ -98,7 +98,7 @@ type xmlValue struct {
 	Val string `xml:"val,attr"`
 }
 
-// number returns the value as a number, or or if it is not one.
+// number returns the value as a number, or its argument if it is not one.
 func (v *xmlValue) number(or int) int {
 	if v == nil {
 		return or

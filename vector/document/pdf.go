@@ -106,8 +106,8 @@ func title(file *pdf.Reader) (text string) {
 	return realTitle(clipTitle(clean(value(file.Trailer(), "Info", "Title").Text())))
 }
 
-// realTitle returns a title unless it is the name of the file that a program made
-// the PDF of, as browsers and word processors put there.
+// realTitle returns a title, or "" if it is only the name of the file that the PDF was
+// made from, which browsers and word processors store as its title.
 func realTitle(title string) string {
 	name := strings.ToLower(title)
 	if strings.HasPrefix(name, "microsoft ") && strings.Contains(name, " - ") || name == "untitled" || formats[path.Ext(name)] {
@@ -116,7 +116,7 @@ func realTitle(title string) string {
 	return title
 }
 
-// formats are the ends of names of files that PDFs are made of.
+// formats are the extensions of files that PDFs are made from.
 var formats = map[string]bool{".html": true, ".htm": true, ".doc": true, ".docx": true, ".odt": true, ".rtf": true, ".txt": true, ".md": true,
 	".tex": true, ".dvi": true, ".ppt": true, ".pptx": true, ".xls": true, ".xlsx": true, ".indd": true, ".pages": true, ".pdf": true}
 

@@ -5,6 +5,6 @@
 // second. It is too weak to search with; it is useful for reranking the
 // results of another search.
 //
-// The table is derived from WordNet alone by the command in the folder train;
+// The table is derived from WordNet alone by the command in vector/lab/train;
 // MODEL_CARD.md describes how.
 package lexicon

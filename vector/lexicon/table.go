@@ -103,8 +103,7 @@ func Encode(words []string, vectors [][]float32) []byte {
 	return binary.LittleEndian.AppendUint32(file, crc32.Checksum(file, castagnoli))
 }
 
-// Knows reports whether a word in small letters, or one that it is a form of, is
-// known.
+// Knows reports whether a lower-case word, or one that it is a form of, is known.
 func (t *Table) Knows(word string) bool { return functionWords[word] || t.row(word) >= 0 }
 
 // row returns the row of the known word that a word is a form of, or -1. The

@@ -16,7 +16,7 @@ import (
 	"satchel/vector/encoder/pretrained"
 )
 
-// The largest files that are copied: those that package pretrained reads.
+// Maximum sizes of the files that are copied, as in package pretrained.
 const (
 	maxWeights = 4 << 30
 	maxOther   = 64 << 20
@@ -25,16 +25,16 @@ const (
 // single are the files of a model outside the folders of its modules.
 var single = []string{"config.json", "tokenizer.json", "model.safetensors", "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"}
 
-// Exists is the error for a name that is taken.
+// exists returns the error for a name that is already in use.
 func exists(name string) error {
 	return agent.Errorf(agent.CodeConflict, "a model named %s already exists; remove it first with \"satchel model remove %s\"", name, name)
 }
 
-// ggufEnd ends the names of files that have a whole model.
+// ggufEnd is the extension of files that contain a whole model.
 const ggufEnd = ".gguf"
 
-// Add copies the model of a folder, or of a GGUF file, into the library and checks
-// it. The name is that of the folder or file if it is empty.
+// Add copies the model in a folder, or a GGUF file, into the library and checks it. If
+// name is empty, it is that of the folder or file.
 func (l *Library) Add(ctx context.Context, from, name string) (Info, error) {
 	from, err := filepath.Abs(from)
 	if err != nil {

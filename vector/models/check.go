@@ -18,9 +18,8 @@ type Report struct {
 	// Published is whether the model computes what its publishers state; nil if
 	// nothing of the kind is known.
 	Published *bool
-	// Answer and Other say how much a question is like a text that answers it, and
-	// like one about something else: cosines of an embedder, probabilities of a
-	// reranker.
+	// Answer and Other say how similar a question is to a text that answers it, and to
+	// one about something else: cosines of an embedder, probabilities of a reranker.
 	Answer, Other float64
 }
 
@@ -110,8 +109,8 @@ func (m *Model) cosine(ctx context.Context, a, b string) (float64, error) {
 	return sum, nil
 }
 
-// published compares with what the publishers state, if these are the weights of
-// which they do.
+// published compares the model's results with those that its publishers state, if these
+// are the weights that those belong to.
 func (r *Report) published(ctx context.Context, m *Model) error {
 	stated := knownModels["all-MiniLM-L6-v2"].sums[weights]
 	for _, f := range r.Files {

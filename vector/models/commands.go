@@ -27,8 +27,8 @@ func (c Commands) Add(ctx context.Context, path, name string, out io.Writer) err
 	return added(info, err, out)
 }
 
-// Install downloads a model. The address of a mirror is the operator's word, so
-// it may be private.
+// Install downloads a model. The operator chooses the mirror, so its address may be
+// private.
 func (c Commands) Install(ctx context.Context, from cli.ModelDownload, out io.Writer) error {
 	client := egress.New(egress.Policy{Allow: c.Allow, AllowPrivate: from.Mirror != "", MaxResponse: maxWeights + 1})
 	defer client.CloseIdleConnections()
@@ -75,7 +75,7 @@ func added(info Info, err error, out io.Writer) error {
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-// plain returns an error as people read it, without its code.
+// plain returns an error for people, without its code.
 func plain(err error) error {
 	var known *agent.Error
 	if errors.As(err, &known) {

@@ -34,8 +34,7 @@ type download struct {
 // errNoFile means that the server does not have a file.
 var errNoFile = errors.New("the server does not have it")
 
-// file fetches one file unless it is there. It continues what an earlier attempt
-// left.
+// file downloads a file unless it exists already. It continues an earlier attempt, if any.
 func (d *download) file(ctx context.Context, name string) error {
 	target := filepath.Join(d.folder, filepath.FromSlash(name))
 	if _, err := os.Stat(target); err == nil {
@@ -60,7 +59,7 @@ func (d *download) file(ctx context.Context, name string) error {
 	return os.Rename(part, target)
 }
 
-// goesOn reports whether another attempt can help.
+// goesOn reports whether another attempt may help.
 func goesOn(ctx context.Context, err error) bool {
 	var failed *os.PathError // of this machine's disk
 	return ctx.Err() == nil && !errors.Is(err, errNoFile) && !errors.As(err, &failed) && !egress.IsRefused(err) && !egress.IsPermanent(err) && !egress.IsTLS(err)
@@ -79,7 +78,7 @@ func (d *download) check(name, part string) error {
 	return errors.Join(fmt.Errorf("its SHA-256 is %s, not %s: it was deleted", got, want), os.Remove(part))
 }
 
-// attempt appends to the part that is there, or starts again if the server does
+// attempt appends to the existing part of a file, or starts again if the server does
 // not continue.
 func (d *download) attempt(ctx context.Context, name, part string) error {
 	f, err := os.OpenFile(part, os.O_CREATE|os.O_RDWR, 0o600)

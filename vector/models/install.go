@@ -24,7 +24,7 @@ type Install struct {
 	Model    string
 	Name     string // in the library; empty: the last part of Model
 	Revision string // of a repository; empty: main
-	SHA256   string // of model.safetensors; has to be given for a repository
+	SHA256   string // of model.safetensors; required for a repository
 	Mirror   string // address in place of the hub's; empty: the hub
 	Client   *egress.Client
 	// Progress is called as bytes arrive; total is 0 if it is unknown.
@@ -70,7 +70,7 @@ func (l *Library) Install(ctx context.Context, o Install) (Info, error) {
 	return info, nil
 }
 
-// A part of a repository or a revision, and a hash, as they may be given.
+// The valid forms of a part of a repository's name, of a revision and of a hash.
 var (
 	parts  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 	hashes = regexp.MustCompile(`^[0-9a-f]{64}$`)
@@ -132,8 +132,7 @@ func (d *download) all(ctx context.Context) error {
 	return d.file(ctx, weights)
 }
 
-// isReranker reports whether config.json is of a classifier, which has no
-// modules.
+// isReranker reports whether config.json describes a classifier, which has no modules.
 func (d *download) isReranker() bool {
 	var c struct {
 		Architectures []string `json:"architectures"`
@@ -141,7 +140,7 @@ func (d *download) isReranker() bool {
 	return d.decode("config.json", &c) == nil && len(c.Architectures) == 1 && strings.HasSuffix(c.Architectures[0], "ForSequenceClassification")
 }
 
-// modules downloads modules.json and what it names.
+// modules downloads modules.json and the files of the modules.
 func (d *download) modules(ctx context.Context) error {
 	if err := d.file(ctx, "modules.json"); err != nil {
 		return err

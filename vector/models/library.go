@@ -56,7 +56,7 @@ func NotInstalled(name string) *agent.Error {
 	return agent.Errorf(agent.CodeUpstream, "the model %s is not installed on this server: \"satchel model list\" shows those that are", name)
 }
 
-// IsNotInstalled reports whether an error is NotInstalled's.
+// IsNotInstalled reports whether an error was returned by NotInstalled.
 func IsNotInstalled(err error) bool {
 	var known *agent.Error
 	return errors.As(err, &known) && known.Code == agent.CodeUpstream && strings.Contains(known.Message, "is not installed on this server")
@@ -78,8 +78,8 @@ func (l *Library) Info(name string) (Info, error) {
 	return info, nil
 }
 
-// List returns the models by name. What is no model, such as an unfinished
-// download, is left out.
+// List returns the models sorted by name. Folders that are not models, such as
+// unfinished downloads, are skipped.
 func (l *Library) List() ([]Info, error) {
 	entries, err := os.ReadDir(l.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -154,7 +154,7 @@ func (l *Library) Reranker() string {
 	return list[at].Name
 }
 
-// Remove deletes a model. Calls that use it end undisturbed.
+// Remove deletes a model. Calls that are using it are not affected.
 func (l *Library) Remove(name string) error {
 	if _, err := l.Info(name); err != nil {
 		return err
@@ -169,8 +169,8 @@ func (l *Library) Remove(name string) error {
 // maxName limits names, in bytes.
 const maxName = 64
 
-// CheckName checks the name for a model: letters, digits, dots, hyphens and
-// underscores, of which the first is a letter or digit.
+// CheckName validates the name of a model: letters, digits, dots, hyphens and
+// underscores, beginning with a letter or digit.
 func CheckName(name string) error {
 	ok := name != "" && len(name) <= maxName
 	for i, r := range name {

@@ -33,7 +33,7 @@ type Info struct {
 	Prompts *Prompts        `json:"prompts,omitempty"`
 }
 
-// Prompts are put before texts. They are nil if the files say nothing of them.
+// Prompts are prepended to texts. They are nil if the files do not specify any.
 type Prompts struct {
 	Query   string `json:"query"`
 	Passage string `json:"passage"`
@@ -54,12 +54,10 @@ func (i Info) Size() (bytes int64) {
 	return bytes
 }
 
-// Vectors is the name that identifies the vectors of the model, as sources have
-// it.
+// Vectors returns the name that identifies the model's vectors, as stored with sources.
 func (i Info) Vectors() string { return i.Name + VectorMark + i.ID }
 
-// VectorMark stands between the name and the id of a model in the names of its
-// vectors.
+// VectorMark separates the name and the id of a model in the names of its vectors.
 const VectorMark = "@file/"
 
 func readManifest(folder string) (info Info, err error) {

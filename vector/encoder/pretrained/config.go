@@ -32,8 +32,7 @@ type config struct {
 	OldActivation string `json:"sbert_ce_default_activation_function"`
 }
 
-// The largest sizes of a network: those of the largest BERT and XLM-RoBERTa and
-// some more.
+// Maximum sizes of a network, somewhat above those of the largest BERT and XLM-RoBERTa.
 const (
 	maxWidth      = 2048
 	maxInner      = 8192
@@ -42,8 +41,8 @@ const (
 	maxVocabulary = 1 << 20
 )
 
-// maxTokens is the number of tokens of the longest input, whatever the model
-// takes: longer texts are read in parts.
+// maxTokens is the maximum number of tokens of an input, even if the model accepts
+// more: longer texts are read in parts.
 const maxTokens = 512
 
 func readConfig(data []byte) (config, error) {
@@ -99,8 +98,8 @@ func (c *config) checkSizes() error {
 	return nil
 }
 
-// offset is the position of the first token: RoBERTa counts on from the padding
-// token's id.
+// offset returns the position of the first token. RoBERTa's positions begin after the
+// padding token's id.
 func (c *config) offset() int {
 	if c.ModelType == "xlm-roberta" {
 		return *c.Padding + 1
@@ -113,8 +112,8 @@ func (c *config) classifies() bool {
 	return len(c.Architectures) == 1 && strings.HasSuffix(c.Architectures[0], "ForSequenceClassification")
 }
 
-// checkReranker checks that the classifier gives one number, of which this
-// program takes the sigmoid.
+// checkReranker checks that the classifier returns a single number, of which this
+// program computes the sigmoid.
 func (c *config) checkReranker() error {
 	if len(c.Labels) > 1 {
 		return errors.New("config.json: a classifier of several labels cannot rank")

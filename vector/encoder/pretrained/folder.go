@@ -11,7 +11,7 @@ import (
 	"satchel/vector/encoder/internal/tensor"
 )
 
-// The largest files that are read.
+// Maximum sizes of files.
 const (
 	maxWeights   = 4 << 30
 	maxTokenizer = 64 << 20
@@ -21,7 +21,7 @@ const (
 // folder reads the files of a model. Paths cannot leave it.
 type folder struct {
 	root  *os.Root
-	keep  *mapping // the weights, which are used after reading
+	keep  *mapping // the mapped weights, which stay in use after reading
 	names []string // what was read, for Files
 }
 
@@ -33,7 +33,7 @@ func openFolder(path string) (*folder, error) {
 	return &folder{root: root}, nil
 }
 
-// Close ends reading; the weights stay.
+// Close closes the folder; the mapped weights stay.
 func (f *folder) Close() error { return f.root.Close() }
 
 // open opens a file of at most limit bytes.
@@ -58,13 +58,13 @@ func (f *folder) open(name string, limit int64) (*os.File, int64, error) {
 	return nil, 0, errors.Join(fmt.Errorf("%s: %w", name, err), file.Close())
 }
 
-// has reports whether there is a file.
+// has reports whether a file exists.
 func (f *folder) has(name string) bool {
 	_, err := f.root.Stat(name)
 	return err == nil
 }
 
-// Missing is the error for a file that a model needs.
+// Missing is the error for a required file that does not exist.
 type Missing struct{ Name string }
 
 func (m *Missing) Error() string { return m.Name + " is missing" }

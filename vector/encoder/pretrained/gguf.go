@@ -10,7 +10,7 @@ import (
 	"satchel/vector/encoder/internal/tokenizer"
 )
 
-// GGUF is the name of a file that has a whole model.
+// GGUF is the name of a file that contains a whole model.
 const GGUF = "model.gguf"
 
 // readGGUF reads an embedder from a GGUF file, as llama.cpp's converter writes them
@@ -43,7 +43,7 @@ func readGGUF(f *folder) (s source, err error) {
 	return s, err
 }
 
-// ggufNames turns the names of tensors into those that GGUF has for them.
+// ggufNames replaces parts of tensor names by those used in GGUF files.
 var ggufNames = strings.NewReplacer(
 	"embeddings.word_embeddings", "token_embd", "embeddings.token_type_embeddings", "token_types",
 	"embeddings.position_embeddings", "position_embd", "embeddings.LayerNorm", "token_embd_norm", "encoder.layer.", "blk.",
@@ -72,7 +72,7 @@ func ggufConfig(g *gguf.File) (config, error) {
 	return c, c.check()
 }
 
-// ggufPooling returns how the vectors of tokens become one.
+// ggufPooling returns how the vectors of tokens are combined into one.
 func ggufPooling(g *gguf.File) (pooling, error) {
 	switch kind := g.Number("bert.pooling_type", 0); kind {
 	case 1:
@@ -86,8 +86,7 @@ func ggufPooling(g *gguf.File) (pooling, error) {
 	}
 }
 
-// The types of tokens. Those that are not listed here have no place in the
-// vocabularies of these encoders.
+// The types of tokens that may occur in the vocabularies of these encoders.
 const (
 	tokenNormal  = 1
 	tokenUnknown = 2
@@ -225,8 +224,8 @@ func (v vocabulary) unigram(parts map[string]any) error {
 	return nil
 }
 
-// special returns a special token, its text and its id. A vocabulary that calls it
-// otherwise is of another tokenizer than it says.
+// special returns a special token: its text and its id. If the file uses a different
+// text for it, the tokenizer is not the one that the file declares.
 func (v vocabulary) special(name string) (pair [2]any, err error) {
 	for id, token := range v.tokens {
 		if token == name && v.types[id] != tokenNormal {

@@ -73,7 +73,7 @@ func openWith(path string, kernel *gemm.Kernel) (m *Model, err error) {
 	return m, nil
 }
 
-// source is what a model is made of, whichever files have it.
+// source holds the parts of a model, regardless of which files they were read from.
 type source struct {
 	config    config
 	tokenizer *tokenizer.Tokenizer
@@ -189,7 +189,7 @@ func projections(list []projection, width int, kernel *gemm.Kernel) (int, []fini
 	return width, out, nil
 }
 
-// fits checks that the tokenizer, the network and the limits go together.
+// fits checks that tokenizer, network and limits match.
 func (m *Model) fits(c *config) error {
 	switch {
 	case m.tokenizer.Size() > c.Vocabulary:
@@ -233,9 +233,9 @@ func (m *Model) Embed(ctx context.Context, text string) ([]float32, error) {
 	return sum, nil
 }
 
-// Score returns the probability, as the model estimates it, that a passage
-// answers a query: the sigmoid of what the classifier says. What does not fit into
-// one input is cut off the longer of the two.
+// Score returns the model's estimate of the probability that a passage answers a query:
+// the sigmoid of the classifier's output. If both do not fit into one input, the longer
+// one is truncated.
 func (m *Model) Score(ctx context.Context, query, passage string) (float64, error) {
 	if m.Kind != Reranker {
 		return 0, errors.New("the model is no reranker")
@@ -322,12 +322,12 @@ func unit(v []float32) {
 	}
 }
 
-// errFault means that a mapped file was cut off after it was opened, or that its
-// disk cannot be read.
+// errFault means that a mapped file was truncated after it was opened, or that its disk
+// cannot be read.
 var errFault = errors.New("the model's file can no longer be read")
 
-// guard runs fn and turns failing reads of mapped files into errFault: a file
-// that is cut off while it is in use must not end the program.
+// guard runs fn and converts failed reads of mapped files to errFault: a file that is
+// truncated while in use must not crash the program.
 func guard(fn func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

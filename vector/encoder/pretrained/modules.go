@@ -17,13 +17,13 @@ type module struct {
 	Type string `json:"type"`
 }
 
-// head is what follows an encoder that gives vectors.
+// head is what follows an encoder in an embedder.
 type head struct {
 	pooling pooling
 	dense   []projection
 }
 
-// pooling is how the vectors of tokens become one.
+// pooling is how the vectors of tokens are combined into one.
 type pooling string
 
 const (
@@ -39,7 +39,7 @@ type projection struct {
 	weights tensor.Set
 }
 
-// readHead reads modules.json and what it names.
+// readHead reads modules.json and the files of the modules.
 func readHead(f *folder, width int) (h head, err error) {
 	var list []module
 	if err := f.json("modules.json", &list); err != nil {
@@ -129,8 +129,8 @@ func readProjection(f *folder, at string, width int) (p projection, err error) {
 	return p, err
 }
 
-// Prompts are put before texts. Known is false if the files say nothing of them:
-// many models were trained with some that only their descriptions mention.
+// Prompts are prepended to texts. Known is false if the files do not specify any: many
+// models were trained with prompts that only their descriptions mention.
 type Prompts struct {
 	Query, Passage string
 	Known          bool
@@ -171,8 +171,9 @@ func readPrompts(f *folder) (p Prompts, err error) {
 // maxPrompt limits prompts, in bytes.
 const maxPrompt = 1024
 
-// readLength returns how many tokens an input may have: as many as there are
-// positions, the model wants and this package takes.
+// readLength returns the maximum number of tokens of an input: the minimum of the
+// number of positions, the model's own limit and maxTokens. lower reports whether texts
+// are converted to lower case.
 func readLength(f *folder, c *config) (tokens int, lower bool, err error) {
 	s := struct {
 		Tokens *int `json:"max_seq_length"`
@@ -188,7 +189,7 @@ func readLength(f *folder, c *config) (tokens int, lower bool, err error) {
 	return tokens, s.Lower, nil
 }
 
-// decodeJSON decodes foreign JSON of a named file.
+// decodeJSON decodes the untrusted JSON of a named file.
 func decodeJSON(name string, data []byte, to any) error {
 	if err := json.Unmarshal(data, to); err != nil {
 		return fmt.Errorf("%s: %w", name, err)

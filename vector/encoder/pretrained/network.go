@@ -9,13 +9,13 @@ import (
 	"satchel/vector/encoder/internal/tokenizer"
 )
 
-// network is the encoder: layers over the sum of what a token, its position and
-// its type stand for.
+// network is the encoder: layers over the sum of the embeddings of each token, its
+// position and its type.
 type network struct {
 	width, heads, inner int
 	functions           nn.Functions
 
-	words     *tensor.Tensor // a row for each token; read where it lies
+	words     *tensor.Tensor // a row for each token, read in place
 	positions []float32      // from the first token's on
 	types     []float32
 	norm      nn.Norm

@@ -31,8 +31,8 @@ func newWeights(file tensor.Set, kernel *gemm.Kernel) *weights {
 	return w
 }
 
-// tensor returns a tensor, to be read before err is checked only if it is not
-// nil.
+// tensor returns a tensor. If it is missing or has another shape, tensor records the
+// error and returns nil.
 func (w *weights) tensor(name string, shape ...int) *tensor.Tensor {
 	if w.rename != nil {
 		name = w.rename(name)
@@ -107,12 +107,11 @@ func (w *weights) unbiased(in, out int, names ...string) nn.Dense {
 	return d
 }
 
-// ignored are tensors that training leaves in files: what they are for is not
-// computed here.
+// ignored are tensors that training leaves in files and that are not used here.
 var ignored = []string{"pooler.", "embeddings.position_ids", "cls.", "lm_head."}
 
-// unused returns an error if the file has a tensor that nothing read, since the
-// network then is another than it seems.
+// unused returns an error if the file has a tensor that nothing has read, because then
+// the network differs from what was assumed.
 func (w *weights) unused() error {
 	for _, name := range w.file.Names() {
 		known := w.used[name]

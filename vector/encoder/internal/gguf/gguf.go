@@ -1,9 +1,8 @@
-// Package gguf reads the file format of that name, in its versions 2 and 3: a
-// list of keys with values, a list of tensors, and the tensors' bytes. The format
-// is described at https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.
+// Package gguf reads GGUF files of versions 2 and 3: a list of keys with values, a
+// list of tensors, and the tensors' bytes. The format is described at
+// https://github.com/ggml-org/ggml/blob/master/docs/gguf.md.
 //
-// Files are foreign: everything the header says is checked before a byte of a
-// tensor is read.
+// Files are untrusted: the whole header is checked before a byte of a tensor is read.
 package gguf
 
 import (
@@ -26,15 +25,15 @@ const (
 // File is a file whose header is correct. It shares the memory it was parsed
 // from.
 type File struct {
-	Tensors tensor.Set // the rows of a matrix are its last dimension
+	Tensors tensor.Set // the last dimension of a matrix is the length of its rows
 	values  map[string]value
 }
 
-// types are the types of tensors that can be read.
+// types maps the numbers of tensor types to the types that can be read.
 var types = map[uint32]tensor.Type{0: tensor.F32, 1: tensor.F16, 8: tensor.Q80, 30: tensor.BF16}
 
-// Parse reads the header of a file and checks that the tensors follow one another
-// as the format demands.
+// Parse parses the header of a file and checks that the tensors follow one another as
+// the format requires.
 func Parse(data []byte) (*File, error) {
 	r := &reader{data: data[:min(len(data), maxHeader)], whole: len(data) <= maxHeader}
 	magic, version := string(r.take(4)), r.uint32()
@@ -68,7 +67,7 @@ func Parse(data []byte) (*File, error) {
 	return f, f.place(entries, data, r.at)
 }
 
-// entry is what the header says of a tensor.
+// entry is a tensor's entry in the header.
 type entry struct {
 	name   string
 	shape  []int64
@@ -76,8 +75,7 @@ type entry struct {
 	offset uint64
 }
 
-// entries reads the list of tensors. Their dimensions are listed from the
-// innermost on.
+// entries reads the list of tensors, whose dimensions are stored innermost first.
 func (r *reader) entries(n int) ([]entry, error) {
 	var list []entry
 	for range n {
@@ -99,8 +97,8 @@ func (r *reader) entries(n int) ([]entry, error) {
 	return list, r.err
 }
 
-// place finds the tensors' bytes, which begin after the header. Each begins where
-// the one before ends, rounded up.
+// place locates the tensors' bytes, which follow the header. Each tensor begins where
+// the previous one ends, rounded up to the alignment.
 func (f *File) place(entries []entry, data []byte, header int) error {
 	align := f.Number("general.alignment", 32)
 	if align == 0 || align > maxAlignment || align&(align-1) != 0 {
@@ -135,7 +133,7 @@ func (f *File) place(entries []entry, data []byte, header int) error {
 	return nil
 }
 
-// reader reads a header. After the first error its results are zero.
+// reader reads a header. After the first error its methods return zero values.
 type reader struct {
 	data  []byte
 	whole bool // data is the whole file

@@ -20,18 +20,18 @@ const (
 	typeUint64  = 10
 )
 
-// sizes are the bytes of values of fixed length, by type.
+// sizes has the size in bytes of each type with a fixed length.
 var sizes = map[uint32]uint64{typeUint8: 1, typeInt8: 1, 2: 2, 3: 2, typeUint32: 4, typeInt32: 4, typeFloat32: 4, typeBool: 1, typeUint64: 8, 11: 8, 12: 8}
 
-// value is a value, or an array of values, as the file has it.
+// value is a value, or an array of values, in the file's encoding.
 type value struct {
-	kind  uint32 // of the elements of an array
+	kind  uint32 // for an array, the type of its elements
 	array bool
 	count int
-	data  []byte // of texts, each after its length
+	data  []byte // texts are each preceded by their length
 }
 
-// value reads a value. An array cannot be in another one.
+// value reads a value. Nested arrays are an error.
 func (r *reader) value() (v value) {
 	v.kind, v.count = r.uint32(), 1
 	if v.kind == typeArray {
@@ -52,10 +52,10 @@ func (r *reader) value() (v value) {
 	return v
 }
 
-// Has reports whether there is a value of a key.
+// Has reports whether the file has a value for a key.
 func (f *File) Has(key string) bool { _, ok := f.values[key]; return ok }
 
-// Text returns a text, "" if there is none.
+// Text returns a text, or "" if there is none.
 func (f *File) Text(key string) string {
 	if v, ok := f.values[key]; ok && v.kind == typeText && !v.array {
 		return string(v.data[8:])
@@ -63,7 +63,7 @@ func (f *File) Text(key string) string {
 	return ""
 }
 
-// Number returns a whole number that is not negative, or other if there is none.
+// Number returns a non-negative integer, or other if there is none.
 func (f *File) Number(key string, other uint64) uint64 {
 	switch v := f.values[key]; {
 	case v.array || len(v.data) == 0:
@@ -75,7 +75,7 @@ func (f *File) Number(key string, other uint64) uint64 {
 	return other
 }
 
-// Float returns a number, 0 if there is none.
+// Float returns a number, or 0 if there is none.
 func (f *File) Float(key string) float64 {
 	if v := f.values[key]; v.kind == typeFloat32 && !v.array && len(v.data) == 4 {
 		return float64(math.Float32frombits(binary.LittleEndian.Uint32(v.data)))
@@ -83,7 +83,7 @@ func (f *File) Float(key string) float64 {
 	return 0
 }
 
-// Bool returns a truth value, or other if there is none.
+// Bool returns a boolean, or other if there is none.
 func (f *File) Bool(key string, other bool) bool {
 	if v := f.values[key]; v.kind == typeBool && !v.array && len(v.data) == 1 {
 		return v.data[0] != 0
@@ -91,7 +91,7 @@ func (f *File) Bool(key string, other bool) bool {
 	return other
 }
 
-// Texts returns an array of texts in UTF-8 with at most a number of elements.
+// Texts returns an array of at most most texts, which must be valid UTF-8.
 func (f *File) Texts(key string, most int) ([]string, error) {
 	v := f.values[key]
 	if v.kind != typeText || !v.array || v.count > most {
@@ -134,7 +134,7 @@ func (f *File) Integers(key string, n int) ([]int32, error) {
 	return list, nil
 }
 
-// Bytes returns an array of bytes, nil if there is none.
+// Bytes returns an array of bytes, or nil if there is none.
 func (f *File) Bytes(key string) []byte {
 	if v := f.values[key]; v.array && (v.kind == typeUint8 || v.kind == typeInt8) {
 		return v.data

@@ -1,5 +1,5 @@
-// Package nn has the parts that the networks of text encoders share: layers,
-// attention and functions of single values, in float32.
+// Package nn has the parts that the networks of text encoders share: layers, attention
+// and elementwise functions, in float32.
 package nn
 
 import (

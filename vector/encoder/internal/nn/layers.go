@@ -30,8 +30,7 @@ func (d *Dense) Add(c, a gemm.Rows, rows int) {
 	d.Weights.MulAdd(c, a, rows)
 }
 
-// Attention is the working memory of attention heads. It is for one run at a
-// time.
+// Attention is the working memory of attention heads. It must not be used concurrently.
 type Attention struct {
 	functions Functions
 	scores    []float32

@@ -4,14 +4,14 @@ import "satchel/vector/encoder/internal/gemm"
 
 //go:generate go run -C ../../../lab ./kernels/elementwise -pkg nn -out ../encoder/internal/nn/elementwise_amd64.s -stubs ../encoder/internal/nn/elementwise_amd64.go
 
-// Functions computes the functions of single values that cost most, with the
-// instructions of a kernel.
+// Functions computes the most expensive elementwise functions, with the instructions of
+// a kernel.
 type Functions struct {
 	softmax func(values *float32, n int, scale float32)
 	gelu    func(values *float32, n int)
 }
 
-// group is a multiple of the values that each of the functions of Functions takes
+// group is a multiple of the number of values that each function of Functions processes
 // at a time.
 const group = 32
 

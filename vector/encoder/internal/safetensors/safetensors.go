@@ -1,10 +1,9 @@
-// Package safetensors reads the file format of that name: the length of the
-// header as a little-endian uint64, the header, which is a JSON object with the
-// type, shape and place of each tensor, and the tensors' bytes. The format is
-// described at https://github.com/huggingface/safetensors.
+// Package safetensors reads safetensors files: the length of the header as a
+// little-endian uint64, the header, which is a JSON object with the type, shape and
+// position of each tensor, and the tensors' bytes. The format is described at
+// https://github.com/huggingface/safetensors.
 //
-// Files are untrusted: the whole header is checked before a byte of a
-// tensor is read.
+// Files are untrusted: the whole header is checked before a byte of a tensor is read.
 package safetensors
 
 import (
@@ -25,7 +24,7 @@ const (
 	maxTensors = 20_000
 )
 
-// kinds are the types that may occur, each with its size in bytes.
+// kinds are the types that a tensor may have, each with its size in bytes.
 var kinds = map[string]struct {
 	kind tensor.Type
 	size int64
@@ -34,16 +33,16 @@ var kinds = map[string]struct {
 	"I64": {tensor.Other, 8}, "I32": {tensor.Other, 4}, "U8": {tensor.Other, 1}, "I8": {tensor.Other, 1}, "BOOL": {tensor.Other, 1},
 }
 
-// entry is what the header says of a tensor.
+// entry is a tensor's entry in the header.
 type entry struct {
 	Type    string  `json:"dtype"`
 	Shape   []int64 `json:"shape"`
 	Offsets []int64 `json:"data_offsets"`
 }
 
-// Parse reads the header of a file and checks that the tensors fill the rest
-// without holes and without overlapping, as the format demands. They share the
-// memory of the file.
+// Parse parses the header of a file and checks that the tensors fill the rest of it
+// without gaps or overlaps, as the format requires. The tensors share the memory of
+// data.
 func Parse(data []byte) (tensor.Set, error) {
 	if len(data) < 8 {
 		return nil, errors.New("the file is cut off before the length of its header")
@@ -100,7 +99,7 @@ func header(data []byte) (map[string]entry, error) {
 	return entries, nil
 }
 
-// place finds the tensors' bytes.
+// place locates the tensors' bytes.
 func place(entries map[string]entry, data []byte) (tensor.Set, error) {
 	names := make([]string, 0, len(entries))
 	for name, e := range entries {
@@ -135,7 +134,7 @@ func place(entries map[string]entry, data []byte) (tensor.Set, error) {
 	return set, nil
 }
 
-// bytes returns the length of a tensor by its type and shape.
+// bytes returns the length of a tensor in bytes, computed from its type and shape.
 func (e entry) bytes() (int64, error) {
 	k, ok := kinds[e.Type]
 	if !ok {

@@ -1,5 +1,5 @@
-// Package tensor has the arrays of numbers that files of models consist of, as
-// the file formats store them.
+// Package tensor has the arrays of numbers in model files, in the encoding in which the
+// files store them.
 package tensor
 
 import (
@@ -10,10 +10,10 @@ import (
 	"slices"
 )
 
-// Type is how numbers are stored.
+// Type is the encoding of a tensor's numbers.
 type Type uint8
 
-// The types of numbers.
+// The encodings of numbers.
 const (
 	Other Type = iota // integers, which no layer reads
 	F32
@@ -28,10 +28,10 @@ const (
 	blockBytes = 2 + block
 )
 
-// maxDims is how many dimensions a tensor may have.
+// maxDims is the maximum number of dimensions of a tensor.
 const maxDims = 8
 
-// Bytes returns the length of a tensor of a type that is not Other.
+// Bytes returns the length in bytes of a tensor of a type other than Other.
 func (t Type) Bytes(shape []int64) (int64, error) {
 	switch t {
 	case F32:
@@ -42,8 +42,8 @@ func (t Type) Bytes(shape []int64) (int64, error) {
 	return SizeOf(shape, 1, 2)
 }
 
-// SizeOf returns the length of a tensor whose rows are blocks of as many numbers
-// as unit, which have size bytes.
+// SizeOf returns the length in bytes of a tensor whose rows consist of blocks of unit
+// numbers, each block of size bytes.
 func SizeOf(shape []int64, unit, size int64) (int64, error) {
 	if len(shape) > maxDims {
 		return 0, fmt.Errorf("it has more than %d dimensions", maxDims)
@@ -63,14 +63,14 @@ func SizeOf(shape []int64, unit, size int64) (int64, error) {
 	return size, nil
 }
 
-// Tensor is one array of numbers, row by row.
+// Tensor is an array of numbers, row by row.
 type Tensor struct {
 	Shape []int
 	Type  Type
-	Data  []byte // as long as Bytes says
+	Data  []byte // its length is that returned by Bytes
 }
 
-// New returns a tensor of a shape.
+// New returns a tensor with a shape.
 func New(t Type, shape []int64, data []byte) *Tensor {
 	made := &Tensor{Type: t, Data: data}
 	for _, n := range shape {
@@ -79,8 +79,8 @@ func New(t Type, shape []int64, data []byte) *Tensor {
 	return made
 }
 
-// Row converts the row at an index of the first dimension; dst is as long as a
-// row.
+// Row decodes the row at an index of the first dimension into dst, which must have the
+// length of a row.
 func (t *Tensor) Row(index int, dst []float32) {
 	switch t.Type {
 	case F32:
@@ -109,7 +109,7 @@ func (t *Tensor) Row(index int, dst []float32) {
 	}
 }
 
-// half converts a number of IEEE 754 binary16.
+// half converts an IEEE 754 binary16 number.
 func half(bits uint16) float32 {
 	sign := uint32(bits>>15) << 31
 	exponent, fraction := uint32(bits>>10)&31, uint32(bits)&1023
@@ -123,10 +123,10 @@ func half(bits uint16) float32 {
 	return math.Float32frombits(sign | (exponent+112)<<23 | fraction<<13)
 }
 
-// Set is the tensors of a file by name.
+// Set holds the tensors of a file by name.
 type Set map[string]*Tensor
 
-// Names returns the names of all tensors, in no order.
+// Names returns the names of all tensors, in no particular order.
 func (s Set) Names() []string {
 	names := make([]string, 0, len(s))
 	for name := range s {
@@ -135,10 +135,11 @@ func (s Set) Names() []string {
 	return names
 }
 
-// Has reports whether there is a tensor of a name.
+// Has reports whether there is a tensor with a name.
 func (s Set) Has(name string) bool { return s[name] != nil }
 
-// Tensor returns a tensor that has to be there, of numbers and of a shape.
+// Tensor returns the tensor with a name, which must exist, not be of type Other, and
+// have the given shape.
 func (s Set) Tensor(name string, shape ...int) (*Tensor, error) {
 	t := s[name]
 	switch {

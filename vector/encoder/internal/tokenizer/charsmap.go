@@ -10,15 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// charsmap is SentencePiece's precompiled map of characters: a double-array trie
-// (Darts-clone) from texts to offsets in a list of texts that end with a zero
-// byte.
+// charsmap is SentencePiece's precompiled character map: a double-array trie
+// (Darts-clone) from texts to offsets in a list of zero-terminated texts.
 type charsmap struct {
 	units []uint32
 	texts []byte
 }
 
-// precompiled reads a normalizer that has such a map.
+// precompiled reads a normalizer with a precompiled character map.
 func precompiled(part json.RawMessage) (func(string) string, error) {
 	var s struct {
 		Type string
@@ -57,8 +56,8 @@ func parseCharsmap(data []byte) (*charsmap, error) {
 	return m, nil
 }
 
-// normalize replaces the longest text of the map at each position. Expansion
-// ends at MaxText.
+// normalize replaces the longest matching text of the map at each position. The result
+// grows to at most about MaxText.
 func (m *charsmap) normalize(text string) string {
 	var b strings.Builder
 	for text != "" && b.Len() <= MaxText {
@@ -74,8 +73,8 @@ func (m *charsmap) normalize(text string) string {
 	return b.String()
 }
 
-// longest returns the length of the longest text of the map that begins here,
-// and what replaces it. 0: none does.
+// longest returns the length of the longest text of the map at the beginning of text,
+// and its replacement; 0 if there is none.
 func (m *charsmap) longest(text string) (n int, by []byte) {
 	at := offsetOf(m.units[0])
 	for i := 0; i < len(text); i++ {

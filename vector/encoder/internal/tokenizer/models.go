@@ -13,10 +13,10 @@ import (
 // wordPiece cuts a word from its start into the longest pieces of a vocabulary.
 type wordPiece struct {
 	ids     map[string]int32 // of pieces at the start of a word
-	inside  map[string]int32 // of pieces further on, without their prefix
+	inside  map[string]int32 // of pieces within a word, without their prefix
 	longest int              // bytes of the longest piece
 	unknown int32
-	maxRune int // words of more characters are unknown
+	maxRune int // words with more characters are unknown
 }
 
 func (t *Tokenizer) readWordPiece(part json.RawMessage, special map[string]bool) error {
@@ -56,8 +56,8 @@ func (t *Tokenizer) readWordPiece(part json.RawMessage, special map[string]bool)
 	return nil
 }
 
-// encode returns the ids of a word, or the unknown one if a part of it is in no
-// piece.
+// encode returns the ids of a word's pieces, or the unknown id if pieces do not cover
+// the whole word.
 func (w *wordPiece) encode(word string) []int32 {
 	if utf8.RuneCountInString(word) > w.maxRune {
 		return []int32{w.unknown}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxNested limits sequences of parts in one another.
+// maxNested limits how deeply sequences of parts are nested.
 const maxNested = 4
 
 func (t *Tokenizer) readNormalizer(f file) error {
@@ -29,7 +29,7 @@ var simple = map[string]func(string) string{
 	"Lowercase": lower, "StripAccents": withoutMarks,
 }
 
-// normalizers reads one normalizer or a sequence.
+// normalizers reads a normalizer or a sequence of them.
 func normalizers(part json.RawMessage, depth int) ([]func(string) string, error) {
 	kind, err := typeOf(part)
 	if err != nil || kind == "" {
@@ -67,7 +67,7 @@ func normalizerSequence(part json.RawMessage, depth int) ([]func(string) string,
 	return sequence(s.Normalizers, depth, normalizers)
 }
 
-// sequence reads the parts of a sequence, which may be sequences again.
+// sequence reads the parts of a sequence, which may themselves be sequences.
 func sequence[T any](parts []json.RawMessage, depth int, read func(json.RawMessage, int) ([]T, error)) ([]T, error) {
 	if depth == maxNested || len(parts) > 16 {
 		return nil, errors.New("the sequence is too long")
@@ -212,7 +212,7 @@ func separateIdeographs(text string) string {
 	return b.String()
 }
 
-// withoutMarks drops the marks that letters carry, after a decomposition.
+// withoutMarks removes combining marks from a text in decomposed form.
 func withoutMarks(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Mn, r) {
@@ -222,8 +222,7 @@ func withoutMarks(text string) string {
 	}, text)
 }
 
-// lower is strings.ToLower, and for the one letter whose small form is two
-// characters these.
+// lower is strings.ToLower, except that it converts İ to i and a combining dot above.
 func lower(text string) string {
 	return strings.ToLower(strings.ReplaceAll(text, "\u0130", "i\u0307"))
 }

@@ -16,7 +16,7 @@ func (t *Tokenizer) readSplit(f file) (err error) {
 	return nil
 }
 
-// splitters reads one pre-tokenizer or a sequence.
+// splitters reads a pre-tokenizer or a sequence of them.
 func splitters(part json.RawMessage, depth int) ([]splitter, error) {
 	kind, err := typeOf(part)
 	if err != nil {
@@ -72,8 +72,8 @@ func bertSplit(part string, _ bool) []string {
 	return words
 }
 
-// isPunctuation reports whether BERT's tokenizer takes a character for
-// punctuation: all of ASCII that is no letter, digit or space is.
+// isPunctuation reports whether BERT's tokenizer treats a character as punctuation,
+// which includes all ASCII characters other than letters, digits and spaces.
 func isPunctuation(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r > ' ' && r < 0x7f && !('0' <= r && r <= '9' || 'a' <= r|0x20 && r|0x20 <= 'z')
@@ -81,9 +81,9 @@ func isPunctuation(r rune) bool {
 	return unicode.IsPunct(r)
 }
 
-// metaspace reads the pre-tokenizer of SentencePiece: spaces become a visible
-// character, which is put in front of the text too, and words are split before
-// it.
+// metaspace reads the pre-tokenizer of SentencePiece: it replaces spaces by a visible
+// character and, depending on its options, also puts that in front of the text and
+// splits the text before it.
 func metaspace(part json.RawMessage) (splitter, error) {
 	s := struct {
 		Type        string

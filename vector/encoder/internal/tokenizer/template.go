@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Input is what a network reads: the ids of tokens, and the type of each: 0 or,
-// in the second text of a pair, what the tokenizer says.
+// Input is the input of a network: token ids, and the type of each token: 0 or, in the
+// second text of a pair, the one that the tokenizer specifies.
 type Input struct {
 	IDs   []int32
 	Types []int32
@@ -29,11 +29,11 @@ func (t *Tokenizer) Single(ids []int32, limit int) Input {
 	return fill(t.single, ids[:min(len(ids), limit-t.Special())], nil)
 }
 
-// Special returns how many special tokens Single adds.
+// Special returns the number of special tokens that Single adds.
 func (t *Tokenizer) Special() int { return specials(t.single) }
 
-// CanPair reports whether two texts can be put into one input, and within limit
-// tokens with some room for both.
+// CanPair reports whether two texts can be combined into one input of at most limit
+// tokens, with space for part of each.
 func (t *Tokenizer) CanPair(limit int) bool { return t.pair != nil && limit >= specials(t.pair)+2 }
 
 // Pair returns the input for two texts, with at most limit tokens. The longer

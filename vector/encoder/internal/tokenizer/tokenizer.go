@@ -91,7 +91,7 @@ func Parse(data []byte) (*Tokenizer, error) {
 // Size returns a number that is larger than every id.
 func (t *Tokenizer) Size() int { return t.size }
 
-// strict decodes JSON without fields that are not known.
+// strict decodes JSON and rejects unknown fields.
 func strict(data []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -104,8 +104,7 @@ func strict(data []byte, to any) error {
 	return nil
 }
 
-// typeOf returns the field type of a part, or "" if the part is null or not
-// there.
+// typeOf returns the field type of a part, or "" if the part is null or missing.
 func typeOf(part json.RawMessage) (string, error) {
 	if len(part) == 0 || string(part) == "null" {
 		return "", nil
