@@ -71,9 +71,9 @@ func (ix *Index) embedBy(m model) embedding {
 	}
 }
 
-// earlier returns the models of vectors that are not of m but that this machine
-// can compare with queries: sources that wait to be embedded again are found by
-// what they have.
+// earlier returns the models other than m that have vectors in the file and whose
+// vectors this machine can compare with queries. With them, sources that wait to be
+// embedded again are found by their previous vectors.
 func (ix *Index) earlier(ctx context.Context, db *store.DB, m model, q Query) ([]model, error) {
 	names, err := store.Read(ctx, db, func(tx *store.Tx) ([]string, error) { return tx.VectorModels(q.SourceID) })
 	if err != nil {
@@ -100,9 +100,9 @@ func (ix *Index) earlier(ctx context.Context, db *store.DB, m model, q Query) ([
 // own.
 const maxEarlier = 2
 
-// Reembed begins to embed the sources again whose vectors are of another model, in
-// the background: all of them for a model from a file, and those with vectors of
-// one for the built-in model. It is for changes of the settings.
+// Reembed begins to embed, in the background, the sources whose vectors are of another
+// model: all of them if the agent uses a model from a file, and those with vectors of
+// such a model if it uses the built-in one. It is called when the settings change.
 func (ix *Index) Reembed(ctx context.Context, db *store.DB) error {
 	m, err := ix.model(ctx, db)
 	if err != nil || !m.onMachine() {

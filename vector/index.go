@@ -26,9 +26,9 @@ type Index struct {
 	log      *slog.Logger
 	step     func(name string) // called at each step of the work; for tests
 
-	// processors holds a token for each computing goroutine. There is room for
-	// one less than there are processors, so that requests find one free: with
-	// as many, a small request took ten times as long at the 99th percentile.
+	// processors holds a token for each computing goroutine. Its capacity is one less
+	// than the number of processors, so that requests find one free: without that, a
+	// small request took ten times as long at the 99th percentile.
 	processors chan struct{}
 
 	// The work of an agent is split between three queues: local computation,

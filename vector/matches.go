@@ -79,9 +79,9 @@ func bestSentence(query, text string, found [][2]int) (best [2]int) {
 	return best
 }
 
-// isTitle reports whether a part of a text is more likely a heading than a
-// sentence: it has no end mark, or hardly a word, and is no item or row. What it
-// announces answers better.
+// isTitle reports whether a part of a text is more likely a heading than a sentence: it
+// does not begin like a list item or a table row, and it has no end mark or hardly a
+// word. The text below a heading is a better answer than the heading itself.
 func isTitle(text string) bool {
 	if strings.ContainsAny(text[:1], "-*|+0123456789") && !strings.HasPrefix(text, "**") {
 		return false

@@ -43,9 +43,9 @@ func (r ranking) value(c *candidate) float64 {
 }
 
 // leadShare is the weight of the lead that one chunk has by words: the fewer chunks
-// hold the words of a query, the more they say. It decides between chunks and is
-// no part of a score: a chunk that leads need not answer. Tuned with the tune
-// halves of the sets of lab/quality.
+// contain the words of a query, the more significant they are. It affects the order of
+// chunks but not their scores, because a chunk that leads need not be an answer. Tuned
+// with the tune halves of the sets of lab/quality.
 const leadShare = 0.3
 
 // singleOut notes which candidate of a hybrid search leads by words, and by how
@@ -67,8 +67,8 @@ func (r *ranking) singleOut(list []candidate) {
 // cosine, tuned with the tune halves of the sets of lab/quality.
 const relatedShare = 0.15
 
-// nameShare is as much as two cosines can differ by: a chunk with a code, name or
-// number that few others have comes first.
+// nameShare is the maximum difference of two cosines, so that a chunk with a code, name
+// or number that few others have comes first.
 const nameShare = 1
 
 // eachOnce is the part of the best possible bm25 reached by a chunk of average

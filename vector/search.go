@@ -215,16 +215,16 @@ func (ix *Index) find(ctx context.Context, db *store.DB, m model, q Query) (Answ
 	return answer, nil
 }
 
-// question is a query as it is looked for.
+// question is a query prepared for searching.
 type question struct {
 	words   store.Words
 	text    string
 	matches func() (*store.Matches, error) // waits for the chunks that match
 }
 
-// prepare adds to a query's words the other ways in which chunks write them, and
-// to its text the words that mistyped ones are most like. What matches the words is
-// looked for while the caller embeds the text.
+// prepare adds to a query's words the other ways in which chunks write them, and to its
+// text the words that mistyped ones most resemble. Chunks that match the words are
+// searched for while the caller embeds the text.
 func (ix *Index) prepare(ctx context.Context, db *store.DB, m model, q Query) (question, error) {
 	type outcome struct {
 		matches *store.Matches
@@ -265,7 +265,7 @@ func (ix *Index) knows(word string) bool {
 	return err == nil && table.Knows(word)
 }
 
-// withCorrections adds to the mistyped words of a text what they are most like.
+// withCorrections adds to a text the words that its mistyped words most resemble.
 func withCorrections(text string, corrected map[string]string) string {
 	if len(corrected) == 0 {
 		return text

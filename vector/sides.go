@@ -32,8 +32,8 @@ func (ix *Index) side(ctx context.Context, db *store.DB, m model, q Query, asked
 	return side{vectors[0], r, found}, err
 }
 
-// add adds what was found with an earlier model. Of chunks that both found, the
-// one with a vector counts.
+// add adds what was found with an earlier model. If both found a chunk, the candidate
+// with a vector is kept.
 func (s *side) add(more side) {
 	if s.vector == nil {
 		*s = more

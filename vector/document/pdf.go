@@ -263,6 +263,6 @@ func unpack(v pdf.Value) (data []byte) {
 	}
 	r := v.Reader()
 	defer r.Close()
-	data, _ = io.ReadAll(io.LimitReader(r, maxContent)) // of a truncated stream, what there is
+	data, _ = io.ReadAll(io.LimitReader(r, maxContent)) // of a truncated stream, whatever can be read
 	return data
 }

@@ -51,7 +51,7 @@ func within(code string, s pdfCodeSpace) bool {
 	return true
 }
 
-// readCMap parses a CMap; nil if it is empty.
+// readCMap parses a CMap, and returns nil if it is empty.
 func readCMap(data []byte) *pdfCMap {
 	m := &pdfCMap{text: map[string]string{}}
 	l := &pdfLexer{data: data}

@@ -84,7 +84,7 @@ func fontOf(v pdf.Value, known map[string]*pdfFont) *pdfFont {
 	return f
 }
 
-// readFont reads a font; nil if it is unreadable.
+// readFont reads a font, and returns nil if it is unreadable.
 func readFont(v pdf.Value) (f *pdfFont) {
 	defer func() {
 		if recover() != nil {

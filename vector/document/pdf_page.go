@@ -35,7 +35,7 @@ func newResources(v pdf.Value) *pdfResources {
 	return &pdfResources{value: v, fonts: map[string]*pdfFont{}}
 }
 
-// font returns the font with a name; nil if it is unreadable.
+// font returns the font with a name, or nil if it is unreadable.
 func (r *pdfResources) font(name string, known map[string]*pdfFont) *pdfFont {
 	f, ok := r.fonts[name]
 	if !ok {

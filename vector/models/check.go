@@ -83,7 +83,7 @@ func (l *Library) Check(ctx context.Context, name string) (Report, error) {
 	return r, r.published(ctx, m)
 }
 
-// compare measures a question against two texts.
+// compare compares a question with two texts.
 func (r *Report) compare(ctx context.Context, like func(ctx context.Context, a, b string) (float64, error)) (err error) {
 	if r.Answer, err = like(ctx, question, answering); err != nil {
 		return err

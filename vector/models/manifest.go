@@ -14,8 +14,8 @@ import (
 	"satchel/vector/encoder/pretrained"
 )
 
-// manifestName is the file in which this package describes a model. It is
-// written last: a folder without it is no model.
+// manifestName is the file in which this package describes a model. It is written last:
+// a folder without it is not a model.
 const manifestName = "satchel.json"
 
 // Info describes an installed model.

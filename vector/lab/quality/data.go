@@ -20,13 +20,13 @@ type document struct {
 	name, text string
 }
 
-// question is one that a place of a set's documents answers.
+// question is a question that a part of a set's documents answers.
 type question struct {
 	text   string
 	answer string // see set.answers
 }
 
-// set is a body of knowledge and questions to it.
+// set is a body of knowledge with questions about it.
 type set struct {
 	name      string
 	documents []document
@@ -68,7 +68,7 @@ func loadParaphrases() (*set, error) {
 	return loadPassages(paraphrases, "everyday", "everyday")
 }
 
-// loadHelpDesk reads what a few small businesses answer their customers, and
+// loadHelpDesk reads the answers that a few small businesses give their customers, and
 // questions as customers type them.
 func loadHelpDesk() (*set, error) {
 	return loadPassages(helpDesk, "helpdesk", "helpdesk")

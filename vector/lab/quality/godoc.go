@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// goRoot finds the source tree of the Go tool in the PATH. Its doc comments
-// are read where they lie, and none of them is copied.
+// goRoot returns the root of the source tree of the Go tool on PATH. Its doc comments
+// are read in place; none is copied.
 func goRoot() (string, error) {
 	out, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -25,10 +25,10 @@ func goRoot() (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// manualOf writes what the doc comments of a package of the standard library
-// say as Markdown: a section for the package, and one for each exported
-// constant block, variable block, function, type and method, with its
-// declaration. It is that of linux/amd64 without cgo on every machine.
+// manualOf returns the doc comments of a package of the standard library as Markdown: a
+// section for the package, and one for each exported constant block, variable block,
+// function, type and method, with its declaration. The result is that of linux/amd64
+// without cgo on every machine.
 func manualOf(root, importPath string) (document, error) {
 	c := build.Default
 	c.GOROOT, c.GOOS, c.GOARCH, c.CgoEnabled = root, "linux", "amd64", false
@@ -56,13 +56,13 @@ func manualOf(root, importPath string) (document, error) {
 	return document{name: strings.ReplaceAll(importPath, "/", "_") + ".md", text: m.out.String()}, nil
 }
 
-// manual is the text of a package under way.
+// manual is the text of a package being written.
 type manual struct {
 	files *token.FileSet
 	pkg   *doc.Package
 	links *comment.Printer
 	out   bytes.Buffer
-	err   error // the first
+	err   error // the first error
 }
 
 func (m *manual) write() error {

@@ -77,8 +77,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	return nil
 }
 
-// measureSets measures the set of a name, or each when it is empty. With a
-// pool, it draws so many questions from those that can be drawn from.
+// measureSets measures the set with a name, or every set if it is empty. With a pool,
+// it measures only sets whose passages can be drawn from, with that many questions
+// each.
 func measureSets(ctx context.Context, b *bench, name string, pool int) ([]outcome, error) {
 	var outcomes []outcome
 	for _, l := range loaders {

@@ -14,7 +14,7 @@ import (
 	"satchel/vector"
 )
 
-// depth is how many results are looked at: the 10 of MRR@10.
+// depth is the number of results that are considered: the 10 of MRR@10.
 const depth = 10
 
 // modes are the ways of searching that are compared.
@@ -24,7 +24,7 @@ var modes = []vector.Mode{vector.Keyword, vector.Vector, vector.Hybrid}
 // of a set: 1 is the first, 0 is none of the first ten.
 type ranks map[vector.Mode][]int
 
-// outcome is what was measured of a set.
+// outcome is the result of measuring a set.
 type outcome struct {
 	set    *set
 	chunks int
@@ -38,7 +38,7 @@ type first struct {
 	right bool
 }
 
-// bench is a data folder with a working index, as a server has them.
+// bench is a data folder with a running index, like that of a server.
 type bench struct {
 	path   string
 	keep   bool // the folder stays for the next run
@@ -46,8 +46,8 @@ type bench struct {
 	index  *vector.Index
 }
 
-// openBench makes one in a folder, or in a temporary one without its name. End it
-// with close.
+// openBench opens a bench in a folder, or in a temporary folder if path is empty. The
+// caller must call close.
 func openBench(ctx context.Context, path string) (*bench, error) {
 	keep, err := path != "", error(nil)
 	if !keep {
@@ -121,8 +121,8 @@ func (b *bench) agent(ctx context.Context, s *set, o *outcome) (*store.DB, error
 	return db, nil
 }
 
-// learn makes a source of a document and waits until it is ready. One at a
-// time, so that chunks are numbered alike in every run.
+// learn creates a source from a document and waits until it is ready. Sources are
+// created one at a time, so that chunks have the same numbers in every run.
 func (b *bench) learn(ctx context.Context, db *store.DB, d document, c agent.Chunking) (chunks int, err error) {
 	u, err := db.ReceiveFile(ctx, d.name, "", strings.NewReader(d.text), int64(len(d.text)))
 	if err != nil {
@@ -143,7 +143,7 @@ func (b *bench) learn(ctx context.Context, db *store.DB, d document, c agent.Chu
 	return ready.Chunks, err
 }
 
-// rank returns the place of the first right result, 0 when there is none.
+// rank returns the position of the first right result, or 0 if there is none.
 func (s *set) rank(found []vector.Result, q question) int {
 	for i, r := range found {
 		if s.answers(r, q.answer) {

@@ -14,9 +14,9 @@ const draws = 10
 // pooled reports whether a set's passages can be drawn from.
 func pooled(name string) bool { return name == paraphrases || name == helpDesk }
 
-// measurePools asks n questions of a set of just the passages that answer them,
-// ten times others, and puts the ranks together: how well search finds depends
-// on how much there is to choose from.
+// measurePools asks n questions of a set, knowing only the passages that answer them.
+// It does so ten times with different questions and combines the ranks: how well search
+// works depends on how much there is to choose from.
 func (b *bench) measurePools(ctx context.Context, s *set, n int) (outcome, error) {
 	if n = min(n, len(s.questions)) &^ 1; n == 0 {
 		return outcome{}, fmt.Errorf("a pool has two questions at least")
@@ -36,8 +36,8 @@ func (b *bench) measurePools(ctx context.Context, s *set, n int) (outcome, error
 	return total, nil
 }
 
-// draw picks questions, as many of either half, in turns as the halves are, and
-// the passages that answer them.
+// draw picks n questions, equally many from both halves and alternating like the
+// halves, and the passages that answer them.
 func (s *set) draw(n int, seed uint64) *set {
 	drawn := &set{name: fmt.Sprintf("%s-%d-%d", s.name, n, seed), answers: s.answers, questions: make([]question, n)}
 	random := rand.New(rand.NewPCG(seed, uint64(n)))

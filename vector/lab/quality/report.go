@@ -9,8 +9,8 @@ import (
 	"satchel/vector"
 )
 
-// half is a part of a set's questions. What is changed in the search is chosen
-// by the tune half alone; the held-out half reports whether it was a good choice.
+// half is a part of a set's questions. Changes to the search are chosen by the tune
+// half alone; the held-out half shows whether they were good choices.
 type half string
 
 const (

@@ -27,8 +27,7 @@ var libraryPackages = []string{
 	"container/heap", "compress/gzip", "mime/multipart", "reflect", "unicode/utf8",
 }
 
-// loadLibrary reads a second technical set, of which nothing in the search was
-// tuned.
+// loadLibrary reads a second technical set, with which nothing in the search was tuned.
 func loadLibrary() (*set, error) { return loadManuals(library, libraryPackages, "library.tsv") }
 
 // loadTypos reads the help desk's passages, and keywords with typing errors.
@@ -51,10 +50,11 @@ func loadRules() (*set, error) { return loadPassages(rules, "rules", "rules") }
 func loadReference() (*set, error) { return loadPassages(reference, "reference", "reference") }
 
 // loadUnanswered reads the help desk's passages, and questions that none of them
-// answers: no result is right.
+// answers, so no result is right.
 func loadUnanswered() (*set, error) { return loadPassages(unanswered, "helpdesk", "unanswered") }
 
-// codeRecords is how many records the set of codes has: about as many chunks.
+// codeRecords is the number of records in the set of codes, and about the number of its
+// chunks.
 const codeRecords = 4000
 
 // loadCodes makes up the stock list of a workshop, a paragraph for each part,

@@ -97,7 +97,7 @@ func (b *bench) close() error {
 	return errors.Join(b.folder.Close(), os.RemoveAll(b.path))
 }
 
-// load makes a source of each file below a folder, except hidden ones.
+// load creates a source for each file below a folder, except hidden ones.
 func (b *bench) load(ctx context.Context, dir string) error {
 	documents := os.DirFS(dir)
 	err := fs.WalkDir(documents, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -188,7 +188,7 @@ func (b *bench) report(ctx context.Context, info models.Info, questions []questi
 	return errors.Join(w.Flush(), printMissed(out, questions, ranks))
 }
 
-// use makes the vectors of all documents with a model.
+// use computes the vectors of all documents with a model.
 func (b *bench) use(ctx context.Context, model string) error {
 	_, err := b.db.UpdateSettings(ctx, agent.SettingsChange{EmbeddingProvider: agent.Some(agent.FileEmbedding), EmbeddingModel: agent.Some(model)})
 	if err != nil {

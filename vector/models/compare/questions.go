@@ -74,5 +74,5 @@ func readQuestions(path string) ([]question, error) {
 	return questions, nil
 }
 
-// folded returns text with single spaces, as passages are compared.
+// folded returns a text with single spaces, which is how passages are compared.
 func folded(text string) string { return strings.Join(strings.Fields(text), " ") }

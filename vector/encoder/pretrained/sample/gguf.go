@@ -13,13 +13,13 @@ import (
 	"testing"
 )
 
-// GGUF writes a file of that format.
+// GGUF builds a GGUF file.
 type GGUF struct {
 	Version               uint32 // 0: 3
 	keys, tensors         bytes.Buffer
 	data                  []byte
 	nKeys, nTensors       uint64
-	SaysKeys, SaysTensors uint64 // said in place of the right number; 0: the right one
+	SaysKeys, SaysTensors uint64 // written instead of the correct number; 0: the correct one
 }
 
 // put writes numbers, texts and lists of them.
@@ -49,7 +49,7 @@ func put(b *bytes.Buffer, list ...any) {
 	}
 }
 
-// Key adds a key with its value; one of no known type is written as it is.
+// Key adds a key with its value. A value of an unknown type is written as it is.
 func (g *GGUF) Key(name string, value any) {
 	g.nKeys++
 	put(&g.keys, name)
@@ -75,10 +75,10 @@ func (g *GGUF) Key(name string, value any) {
 	}
 }
 
-// Raw is the type and the value of a key, or the entry of a tensor, in bytes.
+// Raw is encoded: the type and value of a key, or the entry of a tensor.
 type Raw []byte
 
-// RawOf returns numbers and texts one after another.
+// RawOf encodes numbers and texts one after another.
 func RawOf(list ...any) Raw {
 	var b bytes.Buffer
 	put(&b, list...)
@@ -88,7 +88,7 @@ func RawOf(list ...any) Raw {
 // The types of tensors.
 var ggufTypes = map[string]uint32{"F32": 0, "F16": 1, "Q8_0": 8, "BF16": 30}
 
-// Tensor adds a tensor of numbers of a type.
+// Tensor adds a tensor of numbers, encoded as a type.
 func (g *GGUF) Tensor(name, kind string, shape []int, numbers []float32) {
 	put(&g.tensors, name, uint32(len(shape)))
 	for _, n := range slices.Backward(shape) {
@@ -108,7 +108,7 @@ func (g *GGUF) Tensor(name, kind string, shape []int, numbers []float32) {
 	}
 }
 
-// Entry adds an entry of a tensor as it is.
+// Entry adds an encoded entry of a tensor.
 func (g *GGUF) Entry(r Raw) { g.nTensors++; g.tensors.Write(r) }
 
 func (g *GGUF) align() {
@@ -117,7 +117,7 @@ func (g *GGUF) align() {
 	}
 }
 
-// appendQ80 appends a block of Q8_0: a scale, and how often each number has it.
+// appendQ80 appends a block of Q8_0: a scale, and each number as a multiple of it.
 func appendQ80(data []byte, block []float32) []byte {
 	most := 0.0
 	for _, v := range block {
