@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// API is an API whose operations were read from a description of it.
+// API is an external API whose operations were read from its description.
 type API struct {
 	ID         string            `json:"id" example:"api-06f1q2s3t4v5a6b7c8d9"`
 	Name       string            `json:"name" doc:"Unique in the agent." example:"shop"`
@@ -42,7 +42,7 @@ type APIUse struct {
 	Operation string `json:"operation,omitempty" doc:"The operation that it names." example:"getOrder"`
 }
 
-// CredentialDraft is a credential as a description asks for it.
+// CredentialDraft describes a credential that an API description asks for.
 type CredentialDraft struct {
 	Name    string                 `json:"name" example:"shop"`
 	Schemes []string               `json:"schemes" doc:"Security schemes of the description that it satisfies." example:"[\"bearerAuth\"]"`
@@ -72,7 +72,7 @@ type Operation struct {
 	Parameters  json.RawMessage `json:"parameters,omitempty" doc:"JSON Schema (2020-12) of its arguments; body is the body of the request."`
 }
 
-// OperationDefinition is an operation with how its request is made.
+// OperationDefinition is an operation and how to build its request.
 type OperationDefinition struct {
 	Operation
 	Server string           `json:"server,omitempty"` // in place of the API's
@@ -82,25 +82,26 @@ type OperationDefinition struct {
 	Body   *OperationBody   `json:"body,omitempty"`
 }
 
-// OperationParam is where an argument goes, and how it is written there.
+// OperationParam describes where an argument goes in the request and how it is
+// encoded there.
 type OperationParam struct {
 	Property string `json:"property"`
 	Name     string `json:"name"`
 	In       string `json:"in"` // path, query, header or cookie
 	OperationEncoding
-	Media   string `json:"media,omitempty"`   // the value is written as this; only JSON
+	Media   string `json:"media,omitempty"`   // media type of the value; only JSON
 	Default string `json:"default,omitempty"` // sent if there is no argument
 }
 
-// OperationEncoding is how a value is written, in the words of OpenAPI. Style is
-// also tabDelimited, of Swagger 2.
+// OperationEncoding is how a value is serialized, in the terms of OpenAPI. Style
+// may also be tabDelimited, from Swagger 2.
 type OperationEncoding struct {
 	Style         string `json:"style,omitempty"`
 	Explode       bool   `json:"explode,omitempty"`
 	AllowReserved bool   `json:"allow_reserved,omitempty"`
 }
 
-// OperationBody is how the argument body is written.
+// OperationBody describes how the argument named body is encoded.
 type OperationBody struct {
 	Media    string                       `json:"media"`
 	Others   []string                     `json:"others,omitempty"`   // further media types that a file may have, such as image/*
@@ -108,7 +109,7 @@ type OperationBody struct {
 	Files    []string                     `json:"files,omitempty"`    // properties of a multipart form that are files
 }
 
-// APIDocument is what a description says.
+// APIDocument is the parsed content of an API description.
 type APIDocument struct {
 	Title, Version, Format string
 	Servers                []APIServer
@@ -135,7 +136,7 @@ const (
 
 var apiID = regexp.MustCompile(`^` + KindAPI + `-[0-9a-v]{20}$`)
 
-// Validate checks what clients set of an API. Whether its server can be reached
+// Validate checks the fields that clients set. Whether the server can be reached
 // is checked elsewhere.
 func (a *API) Validate() error {
 	var is Issues
@@ -149,8 +150,8 @@ func (a *API) Validate() error {
 	return is.Err()
 }
 
-// APIAllow limits the operations of an API. An operation must fit each list that
-// is not empty.
+// APIAllow limits the operations of an API. An operation must match every
+// non-empty list.
 type APIAllow struct {
 	Tags       []string `json:"tags,omitempty"`
 	Methods    []string `json:"methods,omitempty"`

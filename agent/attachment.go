@@ -15,11 +15,11 @@ const (
 	AttachmentPending AttachmentStatus = "pending"
 	AttachmentStored  AttachmentStatus = "stored"
 	AttachmentFailed  AttachmentStatus = "failed"
-	AttachmentRemoved AttachmentStatus = "removed" // newer ones needed the room
+	AttachmentRemoved AttachmentStatus = "removed" // to make room for newer ones
 )
 
-// Attachment describes a file that came with a message, as metadata.attachments
-// of the message has it.
+// Attachment describes a file that came with a message. It is stored in the
+// message's metadata.attachments.
 type Attachment struct {
 	Type     string           `json:"type,omitempty"` // the platform's type, such as voice
 	ID       string           `json:"id,omitempty"`   // the platform's id of the file
@@ -34,18 +34,18 @@ type Attachment struct {
 // Limits of the files that come with messages.
 const (
 	MaxMessageAttachments   = 20        // of a message
-	MaxAttachmentBytes      = 20 << 20  // of a file, which is also what Telegram gives to bots
+	MaxAttachmentBytes      = 20 << 20  // of a file; also Telegram's limit for bots
 	MaxAttachments          = 10_000    // of an agent; the oldest are removed first
 	MaxStoredAttachmentSize = 512 << 20 // of all of an agent's, in bytes; the oldest are removed first
 )
 
-// shownMedia are media types that browsers show or play without running what a
-// file contains.
+// shownMedia are media types that browsers show or play without executing
+// anything in the file.
 var shownMedia = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp",
 	"audio/mpeg", "audio/ogg", "audio/wav", "audio/aiff", "audio/mp4", "audio/webm", "video/mp4", "video/webm", "video/ogg", "application/pdf"}
 
-// IsShownMedia reports whether a file of a media type may be sent to browsers
-// under its type. SVG and HTML may not: they can have scripts.
+// IsShownMedia reports whether a file may be served to browsers under its media
+// type. SVG and HTML may not: they can contain scripts.
 func IsShownMedia(mediaType string) bool {
 	media, _, err := mime.ParseMediaType(mediaType)
 	return err == nil && slices.Contains(shownMedia, strings.ToLower(media))

@@ -15,8 +15,8 @@ const (
 	maxVariable    = 2_000 // characters of a value
 )
 
-// PlannedAction is an action that a language model chose for a page. Its fields
-// are those of Action, which takes it.
+// PlannedAction is an action that a language model chose for a page. AsAction
+// converts it to an Action, whose fields of the same name have the same meaning.
 type PlannedAction struct {
 	Action      string  `json:"action" enum:"click,type,press,select,hover,scroll" example:"click"`
 	Selector    string  `json:"selector,omitempty" doc:"The element; also valid when the page is loaded again, if the page allows that." example:"role=button[name=\"Sign in\"]"`
@@ -33,7 +33,8 @@ func (p PlannedAction) AsAction(timeout int) Action {
 	return Action{Action: p.Action, Selector: p.Selector, Text: p.Text, Clear: p.Clear, Key: p.Key, Label: p.Label, Direction: p.Direction, Timeout: &timeout}
 }
 
-// Variables are values that a language model does not see: it writes %name%.
+// Variables are values hidden from the language model, which writes %name%
+// instead.
 type Variables map[string]string
 
 var (
@@ -53,7 +54,7 @@ func (v Variables) Validate() error {
 	return is.Err()
 }
 
-// In reports whether a text has the name of a variable.
+// In reports whether a text contains %name% for one of the variables.
 func (v Variables) In(text string) bool {
 	for _, found := range variableUse.FindAllStringSubmatch(text, -1) {
 		if _, ok := v[found[1]]; ok {
@@ -63,7 +64,7 @@ func (v Variables) In(text string) bool {
 	return false
 }
 
-// Expand returns a text with the values in place of the names.
+// Expand returns a text with each %name% replaced by the variable's value.
 func (v Variables) Expand(text string) string {
 	return variableUse.ReplaceAllStringFunc(text, func(use string) string {
 		if value, ok := v[strings.Trim(use, "%")]; ok {
@@ -105,7 +106,7 @@ const (
 	MaxBrowseTokens     = 5_000_000
 )
 
-// BrowseOptions say what a browse is to reach and what it may use.
+// BrowseOptions specify the goal of a browse and what it may use.
 type BrowseOptions struct {
 	Goal         string          `json:"goal" required:"true" maxLength:"10000" doc:"What to reach, in words." example:"Find the opening hours and tell them."`
 	URL          string          `json:"url,omitempty" doc:"Where to begin. Default: the active tab." example:"https://example.com/"`

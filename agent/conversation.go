@@ -141,10 +141,10 @@ const (
 	WebContact      = "visitor:"
 )
 
-// Recipient returns where a message in the conversation goes through a gateway
-// of a type: the platform's thread or, if there is none yet, the contact's id
-// on the platform. Email goes to the contact's address. It is "" if there is no
-// recipient.
+// Recipient returns the recipient of messages in the conversation on a gateway
+// of the given type: the platform's thread or, if there is none yet, the
+// contact's id on the platform. Email goes to the contact's address. It returns
+// "" if there is no recipient.
 func (c *Conversation) Recipient(t GatewayType, contact *Contact) string {
 	switch {
 	case t == GatewayEmail:

@@ -53,7 +53,7 @@ const (
 // credentialTypes lists the types of credentials.
 var credentialTypes = []CredentialType{CredentialHeader, CredentialQuery, CredentialBasic, CredentialOAuth2, CredentialAWS, CredentialEnv}
 
-// CredentialStatus is whether a credential can be used.
+// CredentialStatus says whether a credential can be used.
 type CredentialStatus string
 
 // The states of a credential.
@@ -104,8 +104,8 @@ type CredentialTest struct {
 // NeedsPerson reports whether a person signs in to get tokens.
 func (c *CredentialConfig) NeedsPerson() bool { return c.Grant == GrantCode || c.Grant == GrantDevice }
 
-// SealedCredential is what is sealed of a credential: the secret and where it
-// may go.
+// SealedCredential is the part of a credential that is stored sealed: the secret
+// and where it may be sent.
 type SealedCredential struct {
 	Type      CredentialType    `json:"type"`
 	Hosts     []string          `json:"hosts"`
@@ -123,7 +123,8 @@ func (c *Credential) Seal(values map[string]string) SealedCredential {
 	return SealedCredential{Type: c.Type, Hosts: c.Hosts, Endpoints: c.Config.endpoints(), Values: values}
 }
 
-// Is reports whether what was sealed is for the credential as it is now.
+// Is reports whether s was sealed for c with its current type, hosts and
+// endpoints.
 func (s *SealedCredential) Is(c *Credential) bool {
 	return s.Type == c.Type && slices.Equal(s.Hosts, c.Hosts) && s.Endpoints == c.Config.endpoints()
 }
@@ -173,8 +174,8 @@ func isDisplayName(name string) bool {
 	return utf8.RuneCountInString(name) <= 64 && beginsAndHas(name, " ._@()+-")
 }
 
-// beginsAndHas reports whether a name begins with a letter or number of any
-// language, and has only these and some other characters.
+// beginsAndHas reports whether a name begins with a letter or digit of any
+// language and contains only these and the characters in others.
 func beginsAndHas(name, others string) bool {
 	for i, r := range name {
 		if !unicode.IsLetter(r) && !unicode.IsNumber(r) && (i == 0 || !strings.ContainsRune(others, r)) {
@@ -184,8 +185,8 @@ func beginsAndHas(name, others string) bool {
 	return name != ""
 }
 
-// Validate checks a credential. values is its secret, nil when that stays as it
-// is stored. Whether its hosts can be reached is checked elsewhere.
+// Validate checks a credential. values is its secret; nil keeps the stored one.
+// Whether the hosts can be reached is checked elsewhere.
 func (c *Credential) Validate(values map[string]string) error {
 	var is Issues
 	is.Check(isDisplayName(c.Name), "name", "must be 1 to 64 letters, digits, spaces and . _ - @ ( ) +, and begin with a letter or digit")
@@ -294,14 +295,14 @@ func (c *Credential) checkNames(values map[string]string, is *Issues) {
 	}
 }
 
-// IsEnvName reports whether a program may be given an environment variable of
-// this name by the operator: those that would change this program, its proxies or
-// how others are loaded are not.
+// IsEnvName reports whether the operator may set an environment variable of this
+// name for a program. Variables that configure this program, proxies, Node.js or
+// the dynamic loader are not allowed.
 func IsEnvName(name string) bool {
 	return matches(variableName, name, maxEnvName) && (!reservedEnv(name) || slices.Contains(ownFolders, strings.ToUpper(name)))
 }
 
-// ownFolders are variables that programs have anyway.
+// ownFolders are variables that name a program's folders.
 var ownFolders = []string{"PATH", "HOME", "TMPDIR"}
 
 // reservedEnv reports whether a variable would change how a program is run.
@@ -312,8 +313,8 @@ func reservedEnv(name string) bool {
 }
 
 // CredentialRef returns the credential that data names in its field
-// "credential", or "". A name with a template in it is an error: what a stranger
-// wrote must not choose it.
+// "credential", or "". A template is an error: untrusted input must not choose
+// the credential.
 func CredentialRef(data map[string]any) (ref, issue string) {
 	v, given := data["credential"]
 	if !given || v == nil {

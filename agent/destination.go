@@ -13,9 +13,10 @@ func ProviderAddress(provider string) string {
 	return map[string]string{"openai": OpenAIAPI, "anthropic": AnthropicAPI, "ollama": OllamaAPI}[provider]
 }
 
-// CredentialAddress returns where a credential of the settings is sent, and
-// whether the current settings send it at all. If they do not, the address is
-// the one it would be sent to. The gateways decide about chatbot_a_token.
+// CredentialAddress returns the address to which a credential of the settings is
+// sent, and whether the current settings send it at all. If they do not, the
+// address is the one it would be sent to. Whether chatbot_a_token is sent depends
+// on the gateways, so sent is false for it.
 func (s Settings) CredentialAddress(name string) (address string, sent bool) {
 	provider := map[string]string{"openai_api_key": "openai", "anthropic_api_key": "anthropic"}[name]
 	switch {

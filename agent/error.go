@@ -166,8 +166,9 @@ func (i *Issues) Check(ok bool, field, issue string) {
 	}
 }
 
-// matches reports whether a text has a form and at most so many bytes. The form must
-// not bound its length: each repetition of a pattern is compiled by itself.
+// matches reports whether a text matches form and has at most limit bytes. form
+// must not bound the length itself: regexp compiles a counted repetition into that
+// many copies.
 func matches(form *regexp.Regexp, text string, limit int) bool {
 	return len(text) <= limit && form.MatchString(text)
 }

@@ -38,7 +38,7 @@ func DecodeExceptions(raw []byte) []TaskException {
 	return list
 }
 
-// exception returns the exception of the occurrence that would start at a time.
+// exception returns the exception for the occurrence whose original start is start.
 func (t *Task) exception(start Time) (TaskException, bool) {
 	i, ok := t.exceptionAt(start)
 	if !ok {
@@ -51,7 +51,7 @@ func (t *Task) exceptionAt(start Time) (int, bool) {
 	return slices.BinarySearchFunc(t.Exceptions, start, func(e TaskException, start Time) int { return e.OriginalStart.Compare(start.Time) })
 }
 
-// regular returns the occurrence that starts at a time by the recurrence.
+// regular returns the occurrence that the recurrence puts at start.
 func (t *Task) regular(start Time) Occurrence {
 	return Occurrence{ID: occurrenceID(t.ID, start), OriginalStart: start, StartTime: start, EndTime: At(start.Add(t.EndTime.Sub(t.StartTime.Time)))}
 }
@@ -74,8 +74,8 @@ func (t *Task) occurrenceOf(e TaskException) Occurrence {
 	return o
 }
 
-// Occurrence returns the occurrence that starts at a time by the recurrence, with
-// the time that it was moved to. Fractions of a second are ignored, as the ids of
+// Occurrence returns the occurrence whose original start is start, with the time
+// to which it was moved. Fractions of a second are ignored, since the ids of
 // occurrences have none.
 func (t *Task) Occurrence(start Time) (o Occurrence, err error) {
 	if t.Recurrence == RecurNone {
@@ -112,8 +112,8 @@ func (t Task) Of(o Occurrence) Task {
 	return t
 }
 
-// ParseOccurrenceStart parses the start of an occurrence as addresses have it: as
-// in the id of the occurrence, or as other times are written.
+// ParseOccurrenceStart parses the start of an occurrence in a URL: in the format
+// of occurrence ids, or in any format that Time accepts.
 func ParseOccurrenceStart(text string) (start Time, err error) {
 	if at, err := time.Parse(occurrenceLayout, text); err == nil {
 		return At(at), nil
@@ -176,9 +176,9 @@ func (t *Task) setException(e TaskException) {
 	t.fillExceptions()
 }
 
-// Split ends a recurring task before the occurrence that starts at a time by the
-// recurrence, and returns that and all later ones as a task. Nothing is left of t
-// if it was the first: then whole is true.
+// Split ends a recurring task before the occurrence whose original start is start,
+// and returns that occurrence and all later ones as a new task. whole reports that
+// it was the first, so nothing is left of t.
 func (t *Task) Split(start Time) (rest Task, whole bool, err error) {
 	o, err := t.Occurrence(start)
 	if err != nil {
@@ -280,7 +280,7 @@ func (t *Task) checkExceptions(is *Issues) {
 }
 
 // checkOriginals returns an error about the first exception of a valid task that
-// is of no occurrence.
+// belongs to no occurrence.
 func (t *Task) checkOriginals() error {
 	if len(t.Exceptions) == 0 {
 		return nil
@@ -299,9 +299,9 @@ func (t *Task) checkOriginals() error {
 	return nil
 }
 
-// PlanFurther sets the next start of a task of which only occurrences that have
-// not started changed. was is the task before. One moved to the last minute still
-// starts.
+// PlanFurther sets the next start of a task after a change to occurrences that
+// have not started. was is the task before the change. An occurrence that was
+// moved to a time at most LateRun ago still starts.
 func (t *Task) PlanFurther(was *Task, now Time) {
 	if t.NextRun = (Time{}); t.Status != TaskPending {
 		return

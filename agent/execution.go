@@ -27,7 +27,7 @@ func (s ExecutionStatus) Ended() bool { return s != ExecutionQueued && s != Exec
 // TriggerTest is the trigger of an execution that tests a graph.
 const TriggerTest = "test"
 
-// Execution is one run of a workflow, in the version it had at the start.
+// Execution is one run of a workflow, of the version that was current at its start.
 type Execution struct {
 	ID          string          `json:"id" example:"execution-06f1q2s3t4v5a6b7c8d9"`
 	WorkflowID  string          `json:"workflow_id" example:"workflow-06f1q2s3t4v5a6b7c8d9"`

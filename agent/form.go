@@ -51,8 +51,8 @@ var takenFields = []string{"values", "submitted_at"}
 
 var fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
 
-// Check checks the form in the data of a trigger. That of an executable
-// workflow must have a field.
+// Check checks the form in the data of a trigger. The form of an executable
+// workflow must have at least one field.
 func (f *Form) Check(executable bool, complain func(field, issue string)) {
 	var is Issues
 	is.checkText("title", f.Title, 200)
@@ -90,8 +90,8 @@ func (f *FormField) check(is *Issues, at string, executable bool) {
 // HasOptions reports whether people choose from options.
 func (f *FormField) HasOptions() bool { return f.Type == "choice" || f.Type == "choices" }
 
-// Parse turns what was entered into the value that the workflow gets. The issue
-// is "" when it is fine. Files are not entered.
+// Parse converts what a person entered to the value that the workflow receives.
+// issue is "" if the input is valid. Files are handled elsewhere.
 func (f *FormField) Parse(entered []string) (value any, issue string) {
 	if f.Type == "choices" {
 		return f.parseChoices(entered)
@@ -171,7 +171,7 @@ func (f *FormField) parseChoices(entered []string) (any, string) {
 	return chosen, ""
 }
 
-// Entered is a value that a program sends as JSON, as a page would enter it.
+// Entered converts a JSON value from a program to what the form's page would send.
 func Entered(value any) []string {
 	switch v := value.(type) {
 	case nil:

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Hours are spans of a week. Without any, it is always time.
+// Hours are opening hours within a week. Empty hours are always open.
 type Hours []openSpan
 
-// openSpan is a span of one day, in minutes of its wall clock.
+// openSpan is a span of one day, in minutes since midnight by the wall clock.
 type openSpan struct {
 	day      time.Weekday
 	from, to int
@@ -19,7 +19,7 @@ type openSpan struct {
 
 var errHours = errors.New("no hours such as Mon-Fri 09:00-17:00, Sat 10:00-14:00")
 
-// maxSpans bounds the parts of hours.
+// maxSpans limits the number of spans.
 const maxSpans = 50
 
 // ParseHours reads hours such as "Mon-Fri 09:00-17:00, Sat 10:00-14:00".
@@ -57,14 +57,14 @@ func ParseHours(text string) (Hours, error) {
 	return hours, nil
 }
 
-// weekday returns the number of a day by the first letters of its name; -1 for
-// none.
+// weekday returns the number of a day by the first letters of its name, or -1 if
+// there is no such day.
 func weekday(name string) int {
 	return slices.Index([]string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}, strings.ToLower(name))
 }
 
-// minuteOf returns the minute of a day that a text such as 09:30 names, up to
-// 24:00; -1 for none.
+// minuteOf returns the minute of the day for a text such as 09:30, up to 24:00, or
+// -1 if the text is not a time.
 func minuteOf(text string) int {
 	h, m, ok := strings.Cut(strings.TrimSpace(text), ":")
 	hour, err := strconv.ParseUint(h, 10, 8)
@@ -76,14 +76,15 @@ func minuteOf(text string) int {
 	return at
 }
 
-// Open reports whether a moment lies within the hours. Its location counts.
+// Open reports whether a time lies within the hours, by the wall clock of its
+// location.
 func (h Hours) Open(at time.Time) bool {
 	minute := at.Hour()*60 + at.Minute()
 	return len(h) == 0 || slices.ContainsFunc(h, func(s openSpan) bool { return s.day == at.Weekday() && s.from <= minute && minute < s.to })
 }
 
-// Next returns when the hours begin again after a moment outside them, within a
-// week.
+// Next returns when the next span begins after a time, within a week, or zero if
+// there are no spans.
 func (h Hours) Next(at time.Time) (next time.Time) {
 	for days := range 8 {
 		for _, s := range h {

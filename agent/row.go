@@ -11,10 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// Row are values of a row of a Table, by column. Numbers stay exact.
+// Row holds the values of a row of a Table by column. Decoded numbers are
+// json.Number, so that they stay exact.
 type Row map[string]any
 
-// UnmarshalJSON reads an object, its numbers as json.Number.
+// UnmarshalJSON decodes an object, with numbers as json.Number.
 func (r *Row) UnmarshalJSON(data []byte) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -33,9 +34,9 @@ type Cell struct {
 	Value  any
 }
 
-// Cells checks the values of a row. A new row has all columns, a change those
-// that are given. field is the row's name in issues. Columns that the program
-// sets are ignored.
+// Cells checks the values of a row and returns its cells: all columns for a new
+// row, only the given ones for a change. field names the row in issues. Columns
+// that the program sets are ignored.
 func (t *Table) Cells(row Row, isNew bool, field string) ([]Cell, error) {
 	var is Issues
 	cells := make([]Cell, 0, len(t.Columns))
@@ -87,8 +88,8 @@ func checkRowSize(cells []Cell, field string) error {
 	return Invalid(field, fmt.Sprintf("must have at most %d KB", MaxRowBytes>>10))
 }
 
-// Parse turns a value of JSON into what the column stores. The issue is ""
-// when it can be stored.
+// Parse converts a JSON value to what the column stores. issue is "" if it can be
+// stored.
 func (c *TableColumn) Parse(value any) (cell any, issue string) {
 	if value == nil {
 		return nil, ""
@@ -217,8 +218,8 @@ func parseJSON(value any) (any, string) {
 	return string(raw), ""
 }
 
-// ParseCell turns the text of a cell, as files and forms have it, into what the
-// column stores. An empty text is no value.
+// ParseCell converts the text of a cell, from a file or a form, to what the column
+// stores. An empty text is no value.
 func (c *TableColumn) ParseCell(text string) (cell any, issue string) {
 	if text == "" {
 		return nil, ""
@@ -232,7 +233,7 @@ func (c *TableColumn) ParseCell(text string) (cell any, issue string) {
 	return c.Parse(json.RawMessage(text))
 }
 
-// RowCondition is what rows must meet.
+// RowCondition is a condition that rows must meet.
 type RowCondition struct {
 	Column   string `json:"column" example:"status"`
 	Operator string `json:"operator" enum:"equals,not_equals,contains,not_contains,starts_with,ends_with,gt,gte,lt,lte,in,not_in,is_empty,is_not_empty,is_true,is_false" example:"equals"`

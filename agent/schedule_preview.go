@@ -8,7 +8,7 @@ import (
 	"satchel/agent/clock"
 )
 
-// Words returns in English when a valid schedule runs.
+// Words describes in English when a valid schedule runs.
 func (s *Schedule) Words() string {
 	switch s.Type {
 	case ScheduleCron:
@@ -42,8 +42,8 @@ func durationWords(seconds int) string {
 	return strings.Join(parts, " ")
 }
 
-// Preview checks the timing of a schedule that was filled, and returns its
-// first runs after now, at most n.
+// Preview checks the timing of a schedule after Fill and returns its first runs
+// after now, at most n.
 func (s *Schedule) Preview(now Time, n int) ([]Time, error) {
 	var is Issues
 	s.checkTiming(&is)
@@ -80,14 +80,14 @@ type ScheduleDay struct {
 	Planned    int    `json:"planned" doc:"Planned runs, counted up to 50." example:"0"`
 }
 
-// maxPlannedRuns is up to where the runs of one day are counted that a
-// schedule has to come.
+// maxPlannedRuns is the number up to which a schedule's upcoming runs on one day
+// are counted.
 const maxPlannedRuns = 50
 
-// Planned returns the first run and the number of runs, counted up to 50, that
-// an active schedule has to come on each of some days, by the day's index. The
-// days are given by their first moments and the end of the last; those without
-// runs are absent.
+// Planned returns the first upcoming run of an active schedule on each day, and
+// the number of runs up to maxPlannedRuns, by the day's index. days holds the
+// start of each day and the end of the last one. Days without runs are absent
+// from the result.
 func (s *Schedule) Planned(days []Time) map[int]ScheduleDay {
 	planned := map[int]ScheduleDay{}
 	if s.Status != ScheduleActive || s.NextRun.IsZero() {
@@ -118,8 +118,8 @@ func (s *Schedule) Planned(days []Time) map[int]ScheduleDay {
 	return planned
 }
 
-// nextAfter returns a function that gives the first run after a moment by the
-// cron expression; other schedules have none.
+// nextAfter returns a function that returns the first run after a time by the cron
+// expression, or zero for other schedules.
 func (s *Schedule) nextAfter() func(time.Time) Time {
 	cron, zone, err := s.cron()
 	if s.Type != ScheduleCron || err != nil {

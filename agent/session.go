@@ -22,7 +22,7 @@ const (
 // Ended reports whether the session is closed or has failed.
 func (s SessionStatus) Ended() bool { return s == SessionClosed || s == SessionFailed }
 
-// Bounds of what is kept of sessions that have ended and were not deleted.
+// Limits on what is kept of sessions that have ended and were not deleted.
 const (
 	SessionKept       = 30 * 24 * time.Hour
 	MaxEndedSessions  = 100 // of an agent

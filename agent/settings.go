@@ -34,7 +34,7 @@ type Settings struct {
 type Embedding struct {
 	Provider, Model, BaseURL string
 
-	QueryPrefix, PassagePrefix *string // put before texts; nil: as the model's name says
+	QueryPrefix, PassagePrefix *string // prepended to texts; nil: derived from the model's name
 }
 
 // Embedding returns the embedding settings.

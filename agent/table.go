@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Table is a table of the user's own, made and changed while the agent works.
+// Table is a user-defined table, created and changed at run time.
 type Table struct {
 	Name    string        `json:"name" example:"leads"`
 	Columns []TableColumn `json:"columns"`
@@ -61,7 +61,7 @@ var RowColumns = []TableColumn{
 
 var tableName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// takenColumns are names that SQLite or the program gives a meaning.
+// takenColumns are the reserved names, which SQLite or the program uses.
 var takenColumns = []string{"id", "created_at", "updated_at", "rowid", "oid"}
 
 // ValidTableName reports whether a table can have the name.
@@ -117,7 +117,7 @@ func isControl(r rune) bool {
 	return r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xfffd
 }
 
-// Column returns the column of that name, one of RowColumns too.
+// Column returns the column of that name, which may be one of RowColumns.
 func (t *Table) Column(name string) (TableColumn, bool) {
 	for _, list := range [][]TableColumn{t.Columns, RowColumns} {
 		if i := slices.IndexFunc(list, func(c TableColumn) bool { return c.Name == name }); i >= 0 {
@@ -127,7 +127,8 @@ func (t *Table) Column(name string) (TableColumn, bool) {
 	return TableColumn{}, false
 }
 
-// TableChange is an update of a table. Columns are all of its columns then.
+// TableChange is an update of a table. Columns lists all columns that the table
+// has afterwards.
 type TableChange struct {
 	Name    Optional[string]         `json:"name,omitempty" example:"leads"`
 	Columns Optional[[]ColumnChange] `json:"columns,omitempty" doc:"All columns, in their order; a column that is not listed is deleted with its values."`

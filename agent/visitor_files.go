@@ -37,8 +37,8 @@ var extensionPattern = regexp.MustCompile(`^[a-z0-9]{1,10}$`)
 // TakesFiles reports whether visitors may send files.
 func (c *WidgetConfig) TakesFiles() bool { return c.Files == nil || *c.Files }
 
-// withFileDefaults returns the config with the usual limits of files where it has
-// none.
+// withFileDefaults returns the config with defaults for file limits that are not
+// set.
 func (c WidgetConfig) withFileDefaults() WidgetConfig {
 	takes := c.TakesFiles()
 	c.Files = &takes
@@ -50,7 +50,7 @@ func (c WidgetConfig) withFileDefaults() WidgetConfig {
 	return c
 }
 
-// applyFiles writes the given fields about files into c.
+// applyFiles writes the given file fields into c.
 func (ch *WidgetConfigChange) applyFiles(c *WidgetConfig) {
 	if ch.Files.Given {
 		c.Files = nil
@@ -89,11 +89,11 @@ func FileMedia(name string) string {
 	return cmp.Or(fileMedia[fileExtension(name)], "application/octet-stream")
 }
 
-// programs are the first bytes of programs for Windows, Linux and macOS.
+// programs are the first bytes of executables for Windows, Linux and macOS.
 var programs = [][]byte{[]byte("MZ"), []byte("\x7fELF"), []byte("\xcf\xfa\xed\xfe"), []byte("\xca\xfe\xba\xbe")}
 
 // CheckFile checks a visitor's file by its name, its first bytes and the media
-// type that they show.
+// type detected from them.
 func (c *WidgetConfig) CheckFile(name string, head []byte, media string) error {
 	extension := fileExtension(name)
 	if !slices.Contains(c.FileTypes, extension) {
@@ -111,7 +111,7 @@ func (c *WidgetConfig) CheckFile(name string, head []byte, media string) error {
 	return nil
 }
 
-// FilesText returns the text of a message that has only files.
+// FilesText returns the text of a message that consists only of files.
 func FilesText(files []Attachment) string {
 	var text []string
 	for _, f := range files {

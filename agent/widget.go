@@ -10,9 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// WidgetConfig specifies how a website's widget looks and whom it talks to. It is
-// the part of a gateway's config that counts for the type web. Nothing of it
-// is secret.
+// WidgetConfig specifies the appearance and the limits of a website's widget. It
+// is the part of a gateway's config for the type web and contains no secrets.
 type WidgetConfig struct {
 	AllowedOrigins    []string `json:"allowedOrigins,omitempty"`
 	Title             string   `json:"title,omitempty"`
@@ -62,7 +61,7 @@ const (
 	maxWidgetPerDay    = 100_000
 )
 
-// WithDefaults returns the config with the usual values where it has none.
+// WithDefaults returns the config with defaults for fields that are not set.
 func (c WidgetConfig) WithDefaults() WidgetConfig {
 	c.Title = cmp.Or(c.Title, "Ask us")
 	c.Greeting = cmp.Or(c.Greeting, "Hello! How can we help?")
@@ -109,8 +108,8 @@ var (
 	hostPattern  = regexp.MustCompile(`^([a-z0-9-]+(\.[a-z0-9-]+)*|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`)
 )
 
-// pageOrigin returns an origin as browsers send it in the header Origin. One
-// with more than scheme, host and port is invalid, and so is a pattern.
+// pageOrigin returns an origin as browsers send it in the Origin header. Anything
+// beyond scheme, host and port is invalid, and so is a pattern.
 func pageOrigin(raw string) (string, bool) {
 	u, err := url.Parse(strings.TrimSuffix(strings.TrimSpace(raw), "/"))
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Path != "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Opaque != "" {
@@ -164,7 +163,7 @@ type VisitorMessage struct {
 	Person bool   `json:"person,omitempty" doc:"The visitor asks for a person."`
 }
 
-// Validate checks a visitor's message, which has a number of files.
+// Validate checks a visitor's message that comes with the given number of files.
 func (m *VisitorMessage) Validate(files int) error {
 	var is Issues
 	is.Check(m.ID != "", "id", "is required")
