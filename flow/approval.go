@@ -88,7 +88,7 @@ func takeoverEnd(w *store.Wait, ev agent.Event, data map[string]any) (store.Wait
 	return store.WaitEnd{}, false
 }
 
-// onTakeoverEnd ends the approval of a takeover that was cancelled or whose
+// onTakeoverEnded ends the approval of a takeover that was cancelled or whose
 // session ended; neither emits an event. It locks e.mu itself.
 func (e *Engine) onTakeoverEnded(db *store.DB, execution, id string) {
 	e.mu.Lock()

@@ -145,7 +145,7 @@ func (r *run) failAfterPanic(p any) {
 	r.finishAll()
 }
 
-// begin makes the trigger, and every other node without incoming edges, ready.
+// initialize makes the trigger, and every other node without incoming edges, ready.
 func (r *run) initialize() {
 	r.top = r.newScope(nil, nil, 0, -1)
 	start, _ := r.program.graph.Find(r.execution.TriggerNode)

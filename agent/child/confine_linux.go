@@ -52,7 +52,7 @@ func (c Confinement) apply() error {
 	return nil
 }
 
-// confineAndLook confines this process and returns what the kernel reports. The
+// confineAndReport confines this process and returns what the kernel reports. The
 // kernel does not report Landlock, except by refusing it.
 func confineAndReport() (inForce Confinement, err error) {
 	status, err := os.Open("/proc/self/status")

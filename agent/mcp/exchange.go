@@ -168,7 +168,7 @@ func (x *exchange) answerChallenge(ctx context.Context, req *http.Request, resp 
 	return x.base.RoundTrip(again)
 }
 
-// bear adds an access token to a request.
+// setBearer adds an access token to a request.
 func (x *exchange) setBearer(req *http.Request, value string) {
 	req.Header.Set("Authorization", "Bearer "+value)
 	x.mu.Lock()

@@ -116,7 +116,7 @@ func (x *exchange) quote(text string) string {
 	return agent.Clip(redact(text, x.secrets), maxReport)
 }
 
-// without removes secrets from a text.
+// redact replaces secrets in a text.
 func redact(text string, secrets []string) string {
 	for _, secret := range secrets {
 		if secret != "" {

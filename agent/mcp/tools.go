@@ -64,7 +64,7 @@ func mentions(value any, key string) bool {
 	return false
 }
 
-// mirrors reports whether the server's tools must be listed before one is
+// needsListing reports whether the server's tools must be listed before one is
 // called: from 2026-07-28 on, a tool's schema may also require arguments in
 // headers, and the SDK only knows the tools its session has listed.
 func (c *Client) needsListing(session *sdk.ClientSession, url string) bool {

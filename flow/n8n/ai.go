@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// chatDefaults are the expressions that prompts have in older versions when
-// nothing is set.
+// chatDefault returns the expression that a prompt has when none is set, which
+// depends on the version of the node.
 func chatDefault(u *unit) string {
 	switch {
 	case shortKind(u.kind) == "chainLlm" && u.version < 1.1, shortKind(u.kind) == "agent" && u.version < 1.1:

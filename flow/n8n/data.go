@@ -9,7 +9,7 @@ import (
 // tableOperations are operations of n8n's data tables.
 var tableOperations = map[string]string{"insert": "insert", "get": "find", "deleteRows": "delete", "update": "update", "upsert": "upsert"}
 
-// conditions of n8n's data tables.
+// tableConditions maps the conditions of n8n's data tables to those of a table node.
 var tableConditions = map[string]string{"eq": "equals", "neq": "not_equals", "gt": "gt", "gte": "gte", "lt": "lt", "lte": "lte", "like": "contains", "ilike": "contains", "isEmpty": "is_empty", "isNotEmpty": "is_not_empty", "isTrue": "is_true", "isFalse": "is_false"}
 
 var notInTable = regexp.MustCompile(`[^a-z0-9_]+`)

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// A file of n8n is base64 in a field of the item here, named as the file was.
+// filesAreFields is the note on nodes that handle files: a file of n8n becomes a
+// base64 field of the item, with the file's name.
 const filesAreFields = "Files are base64 in a field of the item here, with the name that the file had in n8n."
 
 // convertFromFile makes code that reads a file.

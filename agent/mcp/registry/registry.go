@@ -112,8 +112,8 @@ func (r *Registry) checkAddresses(s agent.MCPServer, auth agent.MCPAuth) error {
 	return nil
 }
 
-// inspect looks at a server that is not stored yet, and completes it and its
-// credentials by what it finds.
+// inspect checks a server that is not stored yet, and fills in its fields and
+// credentials from the result.
 func (r *Registry) inspect(ctx context.Context, db *store.DB, s *agent.MCPServer, auth *agent.MCPAuth) ([]agent.MCPTool, error) {
 	limited, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -135,7 +135,7 @@ func (r *Registry) inspect(ctx context.Context, db *store.DB, s *agent.MCPServer
 	return tools, nil
 }
 
-// callable returns a server as it is called, with its credential.
+// callable returns a server ready to be called, with its credential.
 func (r *Registry) callable(ctx context.Context, db *store.DB, s agent.MCPServer, auth agent.MCPAuth) (server mcp.Server, err error) {
 	if s.Command == "" {
 		server = mcp.Server{URL: s.URL, Auth: auth}
@@ -149,8 +149,8 @@ func (r *Registry) callable(ctx context.Context, db *store.DB, s agent.MCPServer
 	return server, err
 }
 
-// Update changes a server, which is looked at as when it is registered.
-// Credentials stay with the host that they were given for.
+// Update changes a server, which is checked as on registration. Credentials stay
+// with the host that they were given for.
 func (r *Registry) Update(ctx context.Context, db *store.DB, id string, change agent.MCPServerChange) (agent.MCPServer, error) {
 	before, err := db.MCPServer(ctx, id)
 	if err != nil {
@@ -221,8 +221,8 @@ func (r *Registry) Delete(ctx context.Context, db *store.DB, id string) error {
 // Commands returns the names of the operator's commands, sorted.
 func (r *Registry) Commands() []string { return r.programs.Names() }
 
-// look requests a server's tools, and stores the outcome, also in s. An
-// interrupted request has no outcome.
+// fetchTools requests a server's tools and stores the outcome in the database and
+// in s. An interrupted request has no outcome.
 func (r *Registry) fetchTools(ctx context.Context, db *store.DB, s *agent.MCPServer) ([]agent.MCPTool, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
