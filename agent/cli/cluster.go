@@ -14,23 +14,22 @@ import (
 	"satchel/agent/cli/client"
 )
 
-// Cluster is what the commands do with the database of a cluster.
+// Cluster is what the commands can do with the database of a cluster.
 type Cluster interface {
 	// Import adds the agents of a data folder that no server has open, and returns
 	// how many.
 	Import(ctx context.Context, folder string) (int, error)
-	// Export makes a data folder of all agents, and returns how many.
+	// Export writes all agents to a data folder, and returns how many.
 	Export(ctx context.Context, folder string) (int, error)
-	// Recover puts agents of a stopped server's folder of which the database has lost
-	// commits back into it, and returns how many.
+	// Recover restores, from a stopped server's folder, agents of which the database
+	// has lost commits, and returns how many.
 	Recover(ctx context.Context, folder string) (int, error)
 	// Continue lets the servers continue with the state of the database.
 	Continue(ctx context.Context) error
 	Close()
 }
 
-// NodeURL returns the URL where the other servers of a cluster reach this one, which
-// listens on an address.
+// NodeURL returns the URL at which the other servers of a cluster reach this one.
 func (c *Config) NodeURL(listener net.Addr) (string, error) {
 	if c.ClusterURL != "" {
 		u, err := url.Parse(c.ClusterURL)

@@ -18,7 +18,7 @@ import (
 	"satchel/agent/cli/client"
 )
 
-// Offline is what the commands other than serve do with the data folder.
+// Offline is what commands other than serve can do with the data folder.
 type Offline interface {
 	Doctor() ([]agent.Finding, error)
 	Backup(idOrName, to string) error
@@ -29,7 +29,7 @@ type Offline interface {
 	RotateKey() (credentials int, err error)
 }
 
-// Browser is what the commands do with the browser for sessions.
+// Browser is what the commands can do with the browser for sessions.
 type Browser interface {
 	Install(ctx context.Context, steps io.Writer) error
 	Doctor(context.Context) []agent.Finding
@@ -102,9 +102,9 @@ func (p *Program) Run(ctx context.Context, args []string) error {
 	return cmp.Or(err, *incomplete)
 }
 
-// explainGroups makes it an error to name a command that only has others below it,
-// or to ask for the help of none, where Cobra prints help and succeeds. The
-// error is set once root has run.
+// explainGroups makes it an error to run a command that only has subcommands, or to
+// ask for help on an unknown command, where Cobra prints help and succeeds. The
+// returned error is set once root has run.
 func explainGroups(root *cobra.Command) *error {
 	var failed error
 	help := root.HelpFunc()

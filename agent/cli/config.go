@@ -272,10 +272,10 @@ func (c *Config) Logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// Print reports what is in force, one line for each setting: "name = value  #
-// source". Secrets are masked. It is no settings file: a default that is in
-// a file counts as named by hand, which PublicURLSet and CORSOriginsSet report
-// apart.
+// Print writes the effective settings, one per line: "name = value  # source".
+// Secrets are masked. The output is not meant as a settings file: there, a default
+// would count as set by the operator, which matters to PublicURLSet and
+// CORSOriginsSet.
 func (c *Config) Print(w io.Writer) error {
 	var out strings.Builder
 	for _, s := range table {

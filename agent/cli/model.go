@@ -32,14 +32,14 @@ type ModelDownload struct {
 	Mirror   string // in place of https://huggingface.co
 }
 
-// Evaluation says with which questions a model is measured.
+// Evaluation specifies the questions with which a model is measured.
 type Evaluation struct {
 	Model     string
 	Questions string // a CSV file with the columns question, source and, optionally, passage
 	Documents string // the folder of the sources
 }
 
-// ofModels are the settings that commands for models use.
+// ofModels are the settings used by the commands for models.
 var ofModels = []string{"data", "outbound-allow"}
 
 func (p *Program) models(root *cobra.Command) *cobra.Command {

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// open serves one agent's file from where it lies. What belongs to a server and
-// not to the agent, above all the master key, is kept in a folder of the user's
-// unless --data names one.
+// open serves one agent's file in place. What belongs to the server rather than the
+// agent, above all the master key, is kept in the user's configuration folder
+// unless --data names another.
 func (p *Program) open(c *cobra.Command, args []string) error {
 	path, err := filepath.Abs(args[0])
 	if err != nil {
@@ -29,8 +29,8 @@ func (p *Program) open(c *cobra.Command, args []string) error {
 	return p.Serve(c.Context(), p.config)
 }
 
-// dataFolderOf returns the data folder for one opened file, which is the same each
-// time that it is opened from the same place.
+// dataFolderOf returns the data folder for one opened file. A path always has the
+// same one.
 func dataFolderOf(path string) (string, error) {
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
 		path = resolved

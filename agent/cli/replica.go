@@ -12,11 +12,12 @@ import (
 	"satchel/agent"
 )
 
-// Replicas is what the commands do with the replicas that a server keeps.
+// Replicas is what the commands can do with the replicas that a server keeps.
 type Replicas interface {
 	List(context.Context) ([]agent.Replica, error)
-	// Restore takes an agent, by id or name, as it was at a time, zero for the newest,
-	// in as a new, paused agent of a data folder. last is the time of its last change.
+	// Restore adds an agent, named by id or name, to a data folder as a new, paused
+	// agent in its state at a time; zero is the newest state. last is the time of its
+	// last change.
 	Restore(ctx context.Context, idOrName string, at time.Time, folder string) (id string, last time.Time, err error)
 	// Put puts the agent's file into a data folder as it was, under its id, which
 	// must be free there.
@@ -76,8 +77,8 @@ func (p *Program) restore(c *cobra.Command, args []string, f restoring) error {
 	return p.restoreOne(c.Context(), replicas, args[0], at, f.to)
 }
 
-// restoreAll restores every agent that there was; one that fails does not stop the
-// others.
+// restoreAll restores every agent that existed at a time. A failure does not stop
+// the others.
 func (p *Program) restoreAll(ctx context.Context, replicas Replicas, at time.Time, to string) (failed error) {
 	all, err := replicas.List(ctx)
 	if err != nil {

@@ -15,8 +15,8 @@ type Version struct {
 	Releases string // address of the page with all releases; "" is unknown
 }
 
-// Complete returns v with what Go noted of the checkout at build time in the
-// place of what is unknown.
+// Complete returns v with unknown fields filled in from what Go recorded about the
+// checkout at build time.
 func (v Version) Complete() Version {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || v.Commit != "" {

@@ -42,7 +42,7 @@ type applyMode struct {
 	prune bool // delete what is not in the folder
 }
 
-// change is what has to be done about one file of a definition.
+// change is the change to one file of a definition.
 type change struct {
 	path          string
 	before, after record // nil: there is none
@@ -88,8 +88,9 @@ func (s *session) applyDefinition(ctx context.Context, local *definition, how ap
 	return s.carryOut(ctx, changes, remote)
 }
 
-// compare returns what makes one definition the other, in the order in which it
-// can be done: what others refer to is created first and deleted last.
+// compare returns the changes that turn one definition into the other, in an order
+// in which they can be made: records that others refer to are created first and
+// deleted last.
 func compare(from, to *definition, prune bool) []change {
 	var changes []change
 	for _, path := range to.paths() {
@@ -119,15 +120,15 @@ func compare(from, to *definition, prune bool) []change {
 	return changes
 }
 
-// byHand reports whether a definition lacks what it takes to create a record: a
-// secret, or the description of an API that was sent and not read from a URL.
+// byHand reports whether a record must be created by hand, because its definition
+// lacks a secret or the description of an API that was not read from a URL.
 func byHand(path string, r record) bool {
 	k := kindOf(path)
 	return k.byHand || k.name == "apis" && r.text("url") == "" && r.text("document") == ""
 }
 
-// aboutChange returns agent.json with the name that the agent has: it may be
-// brought to another agent.
+// aboutChange returns agent.json with the agent's current name, since a definition
+// may be applied to another agent.
 func aboutChange(before, after record) record {
 	after = maps.Clone(after)
 	if before != nil {
@@ -136,7 +137,7 @@ func aboutChange(before, after record) record {
 	return after
 }
 
-// hashOf is the SHA-256 that the server gives for a description.
+// hashOf returns the hash by which the server identifies a description.
 func hashOf(document string) string {
 	sum := sha256.Sum256([]byte(document))
 	return hex.EncodeToString(sum[:])
@@ -263,7 +264,7 @@ func (s *session) putAgent(ctx context.Context, c *change) error {
 	return s.api.call(ctx, http.MethodPut, s.path(), nil, map[string]any{"description": c.after["description"]}, nil)
 }
 
-// changed returns the fields of after that before has otherwise.
+// changed returns the fields of after that differ from before.
 func changed(before, after record) record {
 	out := record{}
 	for name, value := range after {
@@ -274,8 +275,8 @@ func changed(before, after record) record {
 	return out
 }
 
-// checkReferences returns an error if a change refers to a record that is neither
-// there nor created.
+// checkReferences returns an error if a change refers to a record that neither
+// exists nor is created.
 func checkReferences(changes []change, remote, local *definition) error {
 	to := remote.references()
 	for path, r := range local.files {
@@ -331,7 +332,7 @@ func (s *session) nameMissing(c *change) {
 }
 
 // nameAbsent names the records of the folder that the agent lacks and that cannot
-// be created of what it has.
+// be created from the folder's files.
 func (s *session) nameAbsent(remote, local *definition) {
 	for _, path := range local.paths() {
 		switch {

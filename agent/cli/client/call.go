@@ -100,7 +100,7 @@ func (s *session) printAnswer(answer []byte, field string) error {
 	return err
 }
 
-// fieldText returns the value at a path such as agents.0.id: a text as it is,
+// fieldText returns the value at a path such as agents.0.id: strings unchanged,
 // anything else as JSON.
 func fieldText(value any, path string) (string, error) {
 	for name := range strings.SplitSeq(path, ".") {

@@ -84,7 +84,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// readKey returns the API key: that of a file if one is named, else of the
+// readKey returns the API key from the file, if one is named, or else from the
 // variable. "" means none.
 func readKey(file, variable string) (string, error) {
 	if file == "" {
@@ -137,9 +137,9 @@ type upload struct {
 	err       error
 }
 
-// send returns a successful answer, whose body the caller closes. A request that
-// the server refused for its rate is sent again when the server says; one that
-// reads is sent again after other passing failures too.
+// send returns a successful response, whose body the caller closes. A request that
+// exceeded a rate limit is sent again when the server allows it; a read is also
+// retried after other temporary failures.
 func (a *api) send(ctx context.Context, r request) (*http.Response, error) {
 	for try := 1; ; try++ {
 		resp, err := a.once(ctx, r)
@@ -187,7 +187,7 @@ func (a *api) once(ctx context.Context, r request) (*http.Response, error) {
 	return a.http.Do(req)
 }
 
-// encode makes the body of one try; without a body all is zero.
+// encode returns the body for one attempt, or the zero upload if there is none.
 func (r *request) encode() (upload, error) {
 	switch {
 	case r.open != nil:

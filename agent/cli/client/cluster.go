@@ -63,7 +63,7 @@ func (s *session) nodes(ctx context.Context) ([]record, error) {
 	return answer.Nodes, err
 }
 
-// nodeState says in a word what a server does.
+// nodeState returns a server's state in one or two words.
 func nodeState(n record) string {
 	switch {
 	case n["alive"] != true:
@@ -123,7 +123,8 @@ func (s *session) clusterDrain() *cobra.Command {
 	return c
 }
 
-// node returns the server that is alive and has this id or URL, or this name alone.
+// node returns the server that is alive and has this id or URL, or is the only one
+// with this name.
 func (s *session) node(ctx context.Context, ref string) (record, error) {
 	nodes, err := s.nodes(ctx)
 	if err != nil {
@@ -151,7 +152,7 @@ func (s *session) node(ctx context.Context, ref string) (record, error) {
 	return nil, fmt.Errorf("%d servers have the name %q: give the id or URL of one", len(named), ref)
 }
 
-// awaitDrained waits until a server has no agents any more.
+// awaitDrained waits until a server has no agents left.
 func (s *session) awaitDrained(ctx context.Context, id string) error {
 	last := -1
 	for range drainLooks {
@@ -178,7 +179,8 @@ func (s *session) awaitDrained(ctx context.Context, id string) error {
 	return fmt.Errorf("%d agents were not given away; the server's log says why", last)
 }
 
-// printDone says that something was done, for programs as JSON.
+// printDone prints that a command succeeded, or with --json an object, unless err is
+// set, which it returns.
 func (s *session) printDone(err error, format string, args ...any) error {
 	switch {
 	case err != nil:

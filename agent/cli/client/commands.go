@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Options are what the commands need of the program.
+// Options are what the commands need from the program.
 type Options struct {
 	Getenv func(string) string
 	In     io.Reader
@@ -55,7 +55,7 @@ func commands(s *session) []*cobra.Command {
 	return all
 }
 
-// calls gives a command what those that call a server have in common.
+// calls adds to a command what all commands that call a server have in common.
 func (s *session) calls(c *cobra.Command) {
 	c.PersistentPreRunE = s.connect
 	f := c.PersistentFlags()

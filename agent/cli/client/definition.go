@@ -54,10 +54,10 @@ func (k kind) path(s *session, id ...string) string {
 var settingFields = []string{"llm_provider", "llm_model", "llm_base_url", "llm_temperature", "llm_max_tokens", "system_prompt", "auto_reply", "chat_browser",
 	"timezone", "retention_days", "embedding_provider", "embedding_model", "embedding_base_url", "embedding_query_prefix", "embedding_passage_prefix"}
 
-// agentFile is where a definition has the agent itself.
+// agentFile is the file of a definition that describes the agent itself.
 const agentFile = "agent.json"
 
-// definition is what an agent is, as text files by their paths in a folder.
+// definition describes an agent as text files by their paths in a folder.
 type definition struct {
 	files map[string]record // agent.json, workflows/welcome.json, …
 	ids   map[string]string // by path: of a server's records only
@@ -134,7 +134,7 @@ func passed(k kind, r record) bool {
 	return k.name == "workflows" && r["status"] == "archived"
 }
 
-// kept returns the fields that a definition has.
+// kept returns the fields of a record that belong to a definition.
 func (k kind) kept(r record) record {
 	out := pick(r, k.fields)
 	switch {
@@ -171,8 +171,8 @@ func firstOf(r record, fields ...string) any {
 
 var notInPaths = regexp.MustCompile(`[^a-z0-9]+`)
 
-// free returns the path for a record of that name; a second one of the same name
-// has a number.
+// free returns an unused path for a record of that name, with a number appended if
+// the name is taken.
 func (d *definition) free(folder, name string) string {
 	slug := strings.Trim(notInPaths.ReplaceAllString(strings.ToLower(name), "-"), "-")
 	if slug = strings.Trim(slug[:min(len(slug), 60)], "-"); slug == "" {
@@ -189,8 +189,8 @@ func (d *definition) free(folder, name string) string {
 // by its file, such as "@workflows/welcome".
 const reference = "@"
 
-// replaceIDs puts references in the place of the ids of the definition's own
-// records, which another agent does not have.
+// replaceIDs replaces the ids of the definition's own records, which another agent
+// does not have, with references.
 func (d *definition) replaceIDs() {
 	to := map[string]string{}
 	for path, id := range d.ids {
@@ -204,7 +204,7 @@ func (d *definition) replaceIDs() {
 	}
 }
 
-// mapTexts replaces every text of a value that is a key of to.
+// mapTexts replaces every string in a value that is a key of to.
 func mapTexts(value any, to map[string]string) any {
 	return agent.MapStrings(value, func(text string) any { return cmp.Or(to[text], text) })
 }

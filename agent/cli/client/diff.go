@@ -2,7 +2,7 @@ package client
 
 import "strings"
 
-// context is how many unchanged lines a diff shows around changes.
+// diffContext is how many unchanged lines a diff shows around changes.
 const diffContext = 2
 
 // maxDiff is how many lines a side may have to be compared line by line.
@@ -59,7 +59,7 @@ func edit(a, b []string) []string {
 	return out
 }
 
-// near leaves out unchanged lines that are far from changes.
+// near drops unchanged lines that are far from any change.
 func near(all []string) []string {
 	keep := make([]bool, len(all))
 	for i, line := range all {
