@@ -42,7 +42,7 @@ func (b *Toolbox) request(ctx context.Context, c agent.ToolConfig, arguments map
 	return b.send(ctx, req, c.ResponsePath)
 }
 
-// send sends the request of a tool and returns the response's body, or what is at
+// send sends the request of a tool and returns the response's body, or the value at
 // a path in it.
 func (b *Toolbox) send(ctx context.Context, req *http.Request, responsePath string) (any, error) {
 	path, err := template.ParsePath(responsePath)

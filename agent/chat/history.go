@@ -51,9 +51,9 @@ func within(history []agent.Message, budget int) []llm.Message {
 	return kept
 }
 
-// spoken returns a conversation as a model sees it: of several answers to one
-// message only the newest, in the place of the first, and without notes and
-// placeholder answers.
+// visibleHistory returns a conversation as a model sees it: of several answers to
+// one message only the newest, in the place of the first, and without notes and
+// answers that consist of passages.
 func visibleHistory(history []agent.Message) []agent.Message {
 	var said []agent.Message
 	place := map[int64]int{} // index in said, by id

@@ -17,7 +17,7 @@ const (
 	keptOfResult = 8 << 10 // of a tool's result, and of its arguments
 )
 
-// kept is stored with an answer, as its message's metadata.
+// answerMetadata is stored with an answer as its message's metadata.
 type answerMetadata struct {
 	InReplyTo int64       `json:"in_reply_to,omitempty"`
 	RetryOf   int64       `json:"retry_of,omitempty"` // the answer to which this is an alternative

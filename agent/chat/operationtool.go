@@ -30,8 +30,8 @@ func (b *Toolbox) operationTool(ctx context.Context, db *store.DB, t agent.Tool,
 		Call: func(ctx context.Context, arguments json.RawMessage) (any, error) { return b.run(ctx, db, t, arguments) }}, nil
 }
 
-// withDefaults returns the arguments of a call, a JSON object, with the defaults of its
-// tool, which come first.
+// withDefaults returns the arguments of a call, a JSON object, with the defaults of
+// its tool, which take precedence.
 func withDefaults(arguments json.RawMessage, defaults map[string]any) (json.RawMessage, error) {
 	given := map[string]json.RawMessage{}
 	if err := json.Unmarshal(arguments, &given); err != nil || given == nil {
@@ -46,7 +46,8 @@ func withDefaults(arguments json.RawMessage, defaults map[string]any) (json.RawM
 	return json.Marshal(given)
 }
 
-// withinLimit returns a context with the time limit of a tool, or the usual one.
+// withinLimit returns a context with the time limit of a tool, or usual if it has
+// none.
 func withinLimit(ctx context.Context, c agent.ToolConfig, usual time.Duration) (context.Context, context.CancelFunc) {
 	if c.TimeoutMS > 0 {
 		usual = time.Duration(c.TimeoutMS) * time.Millisecond
@@ -77,8 +78,8 @@ func withoutDefaults(schema json.RawMessage, defaults map[string]any) (json.RawM
 	return json.Marshal(s)
 }
 
-// apiSetTools returns the two tools by which a model uses an API of any size: one
-// finds operations, one calls them.
+// apiSetTools returns the two tools with which a model uses an API of any size: one
+// finds operations, the other calls them.
 func (b *Toolbox) apiSetTools(ctx context.Context, db *store.DB, t agent.Tool, c agent.ToolConfig) ([]Tool, error) {
 	api, err := db.API(ctx, c.APIID)
 	if err != nil {

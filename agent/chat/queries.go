@@ -14,7 +14,7 @@ import (
 	"satchel/vector"
 )
 
-// Limits of the queries that a model makes, and of what it makes them from.
+// Limits of the queries that a model generates, and of its input.
 const (
 	maxQueries   = 3
 	queryLength  = 300 // characters; longer ones are dropped
@@ -42,9 +42,9 @@ func written(languages []string) string {
 	return fmt.Sprintf("The documents are in %s: write at least one query in each of these, at most %d in total. ", strings.Join(languages, ", "), maxQueries)
 }
 
-// resolve returns the queries by which the model would look for what the last
-// message asks; none if the message can be searched as it is, or the model
-// does not help.
+// resolve returns the queries with which the model would search for what the last
+// message asks. It returns none if the message can be searched as it is or the
+// model does not help.
 func (c *Chat) resolve(ctx context.Context, db *store.DB, model llm.Model, messages []llm.Message, a *Answer) []string {
 	texts, err := db.SourceTexts(ctx, sampledTexts)
 	if err != nil || len(texts) == 0 {
@@ -119,5 +119,5 @@ func conversationText(messages []llm.Message) string {
 	return b.String()
 }
 
-// sampledTexts is how many texts tell the languages of the sources.
+// sampledTexts is how many texts are sampled to detect the languages of the sources.
 const sampledTexts = 24

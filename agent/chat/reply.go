@@ -28,8 +28,8 @@ func passagesText(n int, unset error) string {
 	return strings.ToUpper(reason[:1]) + reason[1:] + ". These are the best matching passages from the knowledge."
 }
 
-// noModel returns why no language model can be called: the settings have the error
-// unset.
+// noModel returns why no language model can be called. unset is the error of the
+// settings.
 func noModel(unset error) string {
 	if e, ok := errors.AsType[*agent.Error](unset); ok {
 		if field, issue := e.Details["field"], e.Details["issue"]; field != "llm_provider" && field != nil {
@@ -90,8 +90,7 @@ func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Eve
 	return reply, answer, inConversation(errors.Join(err, stored), said.ConversationID)
 }
 
-// said returns the message that a turn answers. Unless it was stored before, it
-// has yet to be.
+// said returns the message that a turn answers. It may not be stored yet.
 func (t Turn) said(ctx context.Context, db *store.DB) (agent.Message, error) {
 	if t.RetryOf != 0 {
 		said, err := db.Question(ctx, t.RetryOf)

@@ -15,7 +15,7 @@ import (
 	"satchel/vector"
 )
 
-// Assist is what the agent's language model does for a search.
+// Assist specifies how the agent's language model helps a search.
 type Assist struct {
 	Expand bool // it also looks for the query in other words
 	Rerank bool // it rates the results

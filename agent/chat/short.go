@@ -13,8 +13,8 @@ import (
 	"satchel/store"
 )
 
-// Limits of the short calls of a model that help a search. One that fails is
-// done without, and after it the agent's model is not called for a search for a
+// Limits of the short model calls that help a search. If one fails, the search
+// continues without it, and the agent's model is not called for searches for a
 // while.
 const (
 	queriesTime = 4 * time.Second

@@ -248,7 +248,7 @@ func (r *toolLoop) checkSchema(text string) string {
 	return ""
 }
 
-// unfenced returns the JSON of an answer, which many models wrap in a code
+// stripFence returns the JSON of an answer, which many models wrap in a code
 // fence, or nil if it is not JSON.
 func stripFence(text string) json.RawMessage {
 	text = strings.TrimSpace(text)

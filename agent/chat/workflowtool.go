@@ -15,8 +15,8 @@ import (
 // time limit.
 const workflowTimeout = 60 * time.Second
 
-// answerMargin is how long before a model's time limit it gets the answer that
-// a workflow is still running.
+// answerMargin is how long before its time limit a model is told that a workflow is
+// still running.
 const answerMargin = time.Second
 
 // WorkflowRun is a workflow that a tool runs.
@@ -27,8 +27,8 @@ type WorkflowRun struct {
 	AnswerBy   time.Time // when the tool must answer although the execution continues; zero: it waits for the end
 }
 
-// WorkflowRunning is the result of a tool whose workflow takes longer than a model
-// waits.
+// WorkflowRunning is the result of a tool whose workflow takes longer than the model
+// can wait.
 type WorkflowRunning struct {
 	Status      string `json:"status"` // running
 	ExecutionID string `json:"execution_id"`
@@ -44,7 +44,7 @@ func (b *Toolbox) workflowTool(db *store.DB, t agent.Tool, c agent.ToolConfig) (
 }
 
 // runWorkflow runs the workflow of a tool with the arguments as its input, and
-// returns its output, or what is at a path in it.
+// returns its output, or the value at a path in it.
 func (b *Toolbox) runWorkflow(ctx context.Context, db *store.DB, c agent.ToolConfig, arguments json.RawMessage) (any, error) {
 	path, err := template.ParsePath(c.ResponsePath)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // maxTimesInWords is how many times of day are listed one by one.
 const maxTimesInWords = 6
 
-// Words returns in English when a cron expression runs, such as "Monday to
+// Words describes in English when a cron expression runs, such as "Monday to
 // Friday at 09:00" or "Every 15 minutes".
 func (c Cron) Words() string {
 	days := c.dayWords()
@@ -28,8 +28,8 @@ func (c Cron) Words() string {
 	return capital(c.intervalWords() + ", " + days)
 }
 
-// timesOfDay lists the times of a day that the expression names, one more than
-// are written out at most.
+// timesOfDay lists the times of day that the expression names, at most one more
+// than maxTimesInWords.
 func (c Cron) timesOfDay() (times []string) {
 	for minute, ok := c.minuteOfDay(0); ok && len(times) <= maxTimesInWords; minute, ok = c.after(minute) {
 		times = append(times, timeOfDay(minute/60, minute%60))
@@ -95,7 +95,7 @@ func every(n int, unit string) string {
 	return "every " + strconv.Itoa(n) + " " + unit + "s"
 }
 
-// dayWords says on which days there are runs; "" on all.
+// dayWords describes the days with runs; "" means all days.
 func (c Cron) dayWords() string {
 	var parts []string
 	months := ""
@@ -157,8 +157,8 @@ func members(set uint64) (list []int) {
 	return list
 }
 
-// step returns n when a list is 0, n, 2n and so on below limit, which n
-// divides; 0 when it is anything else.
+// step returns n if a list is 0, n, 2n and so on below limit, which n divides, and
+// 0 otherwise.
 func step(list []int, limit int) int {
 	n := limit / len(list)
 	if len(list) == 1 || n*len(list) != limit || list[0] != 0 {
@@ -174,8 +174,7 @@ func step(list []int, limit int) int {
 
 func contiguous(list []int) bool { return list[len(list)-1]-list[0] == len(list)-1 }
 
-// ranges writes a list of numbers, with what is three or more in a row as
-// "first to last".
+// ranges formats a list of numbers, with runs of three or more as "first to last".
 func ranges(list []int, name func(int) string) (out []string) {
 	for len(list) > 0 {
 		n := 1
