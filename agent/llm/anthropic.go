@@ -16,7 +16,7 @@ const (
 	anthropicVersion = "2023-06-01"
 )
 
-// The shapes of Anthropic's messages, as far as they are used:
+// The parts of Anthropic's Messages API that are used:
 // https://docs.anthropic.com/en/api/messages.
 type (
 	anthropicRequest struct {
@@ -86,7 +86,7 @@ type (
 	}
 )
 
-// anthropic asks over Anthropic's messages.
+// anthropic requests a reply with Anthropic's Messages API.
 func (c *Client) anthropic(ctx context.Context, m Model, r Request, onText func(string) error) (Reply, error) {
 	call, err := anthropicCallOf(m, "/v1/messages")
 	if err != nil {
@@ -116,14 +116,14 @@ func (c *Client) anthropic(ctx context.Context, m Model, r Request, onText func(
 }
 
 // anthropicCallOf returns a call of a route, with the credential. The base
-// address in the settings may end in /v1, as those of other providers do.
+// address in the settings may end in /v1, as for other providers.
 func anthropicCallOf(m Model, route string) (egress.Call, error) {
 	address, err := endpoint(strings.TrimSuffix(strings.TrimSuffix(m.Address(), "/"), "/v1"), route)
 	return egress.Call{URL: address, Headers: map[string]string{"Anthropic-Version": anthropicVersion},
 		Auth: agent.APIAuth{Type: "header", Name: "X-Api-Key", Value: m.Key}}, err
 }
 
-// anthropicAccumulator puts a streamed reply together.
+// anthropicAccumulator assembles a streamed reply.
 type anthropicAccumulator struct {
 	accumulator
 	finished bool
@@ -227,8 +227,8 @@ func newAnthropicRequest(m Model, r Request) *anthropicRequest {
 	return q
 }
 
-// add adds one message. Results of tools are part of the user's message there,
-// and those of one round must be in one message.
+// add adds one message. For Anthropic, tool results are part of a user message, and
+// those of one round must be in one message.
 func (q *anthropicRequest) add(m Message) {
 	switch m.Role {
 	case agent.MessageSystem:

@@ -73,8 +73,8 @@ func (a *api) do(ctx context.Context, call egress.Call, body any) (*http.Respons
 	}
 }
 
-// once makes one attempt. After an error, wait says when the next one makes
-// sense: below 0 never, 0 after the usual time.
+// once makes one attempt. After an error, wait is the time until the next one;
+// below 0 means never, 0 the usual time.
 func (a *api) once(ctx context.Context, call egress.Call) (_ *http.Response, wait time.Duration, err error) {
 	req, err := call.Request(ctx)
 	if err != nil {
@@ -95,9 +95,9 @@ func (a *api) once(ctx context.Context, call egress.Call) (_ *http.Response, wai
 	return nil, retryAfter(resp), &statusError{resp.StatusCode, strings.ToValidUTF8(string(text), "�")}
 }
 
-// retryAfter returns when a refused request may be tried again: below 0 never,
-// 0 after the usual time. OpenAI sends milliseconds in addition to the standard
-// header.
+// retryAfter returns how long to wait before a refused request is tried again;
+// below 0 means never, 0 the usual time. OpenAI sends milliseconds in addition to
+// the standard header.
 func retryAfter(resp *http.Response) time.Duration {
 	if status := resp.StatusCode; status < 500 && status != http.StatusRequestTimeout && status != http.StatusConflict && status != http.StatusTooManyRequests {
 		return -1
@@ -108,7 +108,7 @@ func retryAfter(resp *http.Response) time.Duration {
 	return egress.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
 }
 
-// getJSON makes a request as do does, and decodes its answer.
+// getJSON makes a request with do and decodes the response.
 func (a *api) getJSON(ctx context.Context, call egress.Call, body, answer any) error {
 	resp, err := a.do(ctx, call, body)
 	if err != nil {
@@ -127,7 +127,7 @@ func endpoint(base, route string) (*url.URL, error) {
 	return url.Parse(strings.TrimRight(base, "/") + route)
 }
 
-// events calls on for the data of each event of a response's event stream
+// events calls on with the data of each event of a response's event stream
 // (https://html.spec.whatwg.org/multipage/server-sent-events.html), until the
 // stream ends or on returns an error. The response's body is closed.
 func events(resp *http.Response, on func(data []byte) error) error {

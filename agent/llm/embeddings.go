@@ -81,7 +81,7 @@ func (e *Embeddings) Embed(ctx context.Context, to agent.Embedding, key string, 
 	return vectors, nil
 }
 
-// batch has one request answered.
+// batch makes one request and returns its vectors.
 func (e *Embeddings) batch(ctx context.Context, to agent.Embedding, key string, texts []string) ([][]float32, error) {
 	call, err := openAICallOf(Model{BaseURL: to.BaseURL, Key: key}, "/embeddings")
 	if err != nil {
@@ -154,8 +154,8 @@ func refusedBy(status int) error {
 	return agent.Errorf(agent.CodeUpstream, "%s (status %d)", text, status).With("status", status)
 }
 
-// explainEmbedding turns what went wrong with a provider into an error that
-// says what the agent's owner can do.
+// explainEmbedding converts a provider's failure to an error that says what the
+// agent's owner can do.
 func explainEmbedding(ctx context.Context, err error) error {
 	switch status := statusOf(err); {
 	case status != 0:

@@ -15,9 +15,8 @@ var (
 	errTooLong   = errors.New("the answer is too long")
 )
 
-// explain converts a provider's failure to an error that helps the agent's
-// owner. It contains no text from the provider, which might repeat the
-// credential.
+// explain converts a provider's failure to an error for the agent's owner. It
+// contains no text from the provider, which might repeat the credential.
 func (m Model) explain(ctx context.Context, err error) error {
 	upstream := func(message string, status int) error {
 		e := agent.Errorf(agent.CodeUpstream, "%s", message).Because(m.quoted(err))

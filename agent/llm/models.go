@@ -39,7 +39,7 @@ func (c *Client) Models(ctx context.Context, m Model) ([]string, error) {
 	return names[:min(len(names), maxModels)], nil
 }
 
-// modelList is what both interfaces answer to GET /models.
+// modelList is the response of both APIs to GET /models.
 type modelList struct {
 	Data []struct {
 		ID string `json:"id"`
@@ -63,7 +63,7 @@ func (c *Client) anthropicModels(ctx context.Context, m Model) ([]string, error)
 	return c.list(ctx, call)
 }
 
-// list makes one attempt at a list of models.
+// list requests a list of models once.
 func (c *Client) list(ctx context.Context, call egress.Call) ([]string, error) {
 	once := c.api
 	once.attempts = 1

@@ -9,7 +9,7 @@ import (
 	"satchel/agent/egress"
 )
 
-// The shapes of OpenAI's chat completions, as far as they are used:
+// The parts of OpenAI's chat completions that are used:
 // https://platform.openai.com/docs/api-reference/chat.
 type (
 	openAIRequest struct {
@@ -66,8 +66,8 @@ type (
 	}
 )
 
-// openAI asks over OpenAI's chat completions, which every other provider but
-// Anthropic speaks.
+// openAI requests a reply with OpenAI's chat completions, which every provider but
+// Anthropic supports.
 func (c *Client) openAI(ctx context.Context, m Model, r Request, onText func(string) error) (Reply, error) {
 	call, err := openAICallOf(m, "/chat/completions")
 	if err != nil {
@@ -125,7 +125,7 @@ func (a *openAIAnswer) reply() (Reply, error) {
 	return reply, nil
 }
 
-// usage returns what an answer says of its tokens; before, when it says nothing.
+// usage returns the token counts of an answer, or before if it has none.
 func (a *openAIAnswer) usage(before Usage) Usage {
 	if a.Usage.PromptTokens == 0 && a.Usage.CompletionTokens == 0 {
 		return before
@@ -133,8 +133,8 @@ func (a *openAIAnswer) usage(before Usage) Usage {
 	return Usage{Input: a.Usage.PromptTokens, Output: a.Usage.CompletionTokens}
 }
 
-// openAIAccumulator puts a streamed reply together. Pieces of a tool call carry the
-// index of the call, and only the first of them its id and name.
+// openAIAccumulator assembles a streamed reply. Each piece of a tool call carries
+// the call's index, but only the first carries its id and name.
 type openAIAccumulator struct {
 	accumulator
 	calls    []ToolCall
