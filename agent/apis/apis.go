@@ -59,7 +59,7 @@ func (a *APIs) Create(ctx context.Context, db *store.DB, d Draft) (agent.API, er
 
 func trimServer(address string) string { return strings.TrimRight(strings.TrimSpace(address), "/") }
 
-// check checks an API, and that its servers may be reached.
+// check checks an API, and that requests to its servers are allowed.
 func (a *APIs) check(made *agent.API, operations []agent.OperationDefinition) error {
 	if err := made.Validate(); err != nil {
 		return err
@@ -79,8 +79,8 @@ func (a *APIs) check(made *agent.API, operations []agent.OperationDefinition) er
 // readTime limits how long a description may take to arrive.
 const readTime = 30 * time.Second
 
-// read reads a description, from its address unless it is given, and sets what
-// it says of the API.
+// read reads a description, from its URL unless document is given, and sets the
+// fields of the API that it determines.
 func (a *APIs) read(ctx context.Context, db *store.DB, api *agent.API, document string) ([]agent.OperationDefinition, error) {
 	if (api.URL == "") == (document == "") {
 		return nil, agent.Invalid("url", "or document must be given, and not both")
@@ -103,8 +103,8 @@ func (a *APIs) read(ctx context.Context, db *store.DB, api *agent.API, document 
 	return doc.Operations, nil
 }
 
-// fetch reads a description from its address. The API's credential is sent if
-// it is for that host.
+// fetch downloads a description. The API's credential is sent if it is for that
+// host.
 func (a *APIs) fetch(ctx context.Context, db *store.DB, api *agent.API) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
@@ -179,8 +179,7 @@ func (a *APIs) Request(ctx context.Context, db *store.DB, api *agent.API, o *age
 	return call.Request(ctx)
 }
 
-// ownHost is a credential that goes to an API's own host only, though it may be
-// for more.
+// ownHost restricts a credential to an API's own host.
 type ownHost struct {
 	egress.Credential
 	host egress.Hosts

@@ -25,8 +25,8 @@ type Found struct {
 	Parameters json.RawMessage `json:"parameters,omitempty"`
 }
 
-// Find returns the allowed operations that fit words best, the first ones with
-// the schemas of their arguments. The id of an operation finds it first.
+// Find returns the allowed operations that match words best, the first ones with
+// the schemas of their arguments. An operation whose id is given comes first.
 func (a *APIs) Find(ctx context.Context, db *store.DB, apiID, words string, allow *agent.APIAllow) ([]Found, error) {
 	_, all, err := db.AllOperations(ctx, apiID)
 	if err != nil {
@@ -51,7 +51,7 @@ func (a *APIs) Find(ctx context.Context, db *store.DB, apiID, words string, allo
 	return found, nil
 }
 
-// rank returns the allowed operations with the most of the words, best first.
+// rank returns the allowed operations that contain any of the words, best first.
 func rank(all []agent.Operation, words string, allow *agent.APIAllow) []*agent.Operation {
 	type scored struct {
 		*agent.Operation

@@ -10,8 +10,8 @@ import (
 	"satchel/store"
 )
 
-// Change is what clients change of an API. With a document or a URL, or without
-// any field, the description is read again.
+// Change is a partial update of an API. With a document or a URL, or without any
+// field, the description is read again.
 type Change struct {
 	Name       agent.Optional[string] `json:"name,omitempty" example:"shop"`
 	URL        agent.Optional[string] `json:"url,omitempty" doc:"Reads the description at another address." example:"https://api.example.com/openapi.json"`
@@ -106,7 +106,7 @@ func (a *APIs) readAgain(ctx context.Context, db *store.DB, before, next *agent.
 	return operations, nil
 }
 
-// compare notes which operations came, went and changed.
+// compare records which operations were added, removed and changed.
 func (u *Updated) compare(stored []store.StoredOperation, operations []agent.OperationDefinition) error {
 	hashes := map[string]string{}
 	for _, o := range stored {
@@ -133,8 +133,8 @@ func (u *Updated) compare(stored []store.StoredOperation, operations []agent.Ope
 	return nil
 }
 
-// newServers returns the reasons for a confirmation because single operations
-// have servers on hosts that were not called before.
+// newServers returns reasons to ask for a confirmation: operations with servers of
+// their own on hosts that were not called before.
 func newServers(stored []store.StoredOperation, operations []agent.OperationDefinition, server string) (reasons []string) {
 	known := map[string]bool{"": true, openapi.HostOf(server): true}
 	for _, o := range stored {
@@ -149,8 +149,8 @@ func newServers(stored []store.StoredOperation, operations []agent.OperationDefi
 	return reasons
 }
 
-// missing returns the reasons for a confirmation because operations that are in
-// use no longer exist.
+// missing returns reasons to ask for a confirmation: operations in use that no
+// longer exist.
 func missing(uses []agent.APIUse, operations []agent.OperationDefinition) (reasons []string) {
 	known := map[string]bool{"": true}
 	for i := range operations {
