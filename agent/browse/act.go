@@ -36,10 +36,10 @@ type Acted struct {
 const actPrompt = `You control a web browser. Choose the actions that carry out the user's instruction on this page: usually one, at most 10, all on elements that the page has now. ` + fields + `
 Where the instruction or a field needs the value of a variable, write its name as %name%; you do not see the value. If the page has nothing for the instruction, answer with no actions and the reason; else leave the reason empty.` + untrusted
 
-// Act carries out an instruction on the active tab's page. The actions are
-// stored if they can be performed again: for the same instruction, page and
-// names of variables, the model is not called as long as each of their
-// selectors finds exactly one element.
+// Act carries out an instruction on the active tab's page. Actions that can be
+// repeated are stored: for the same instruction, page and variable names, they are
+// performed without calling the model as long as each of their selectors matches
+// exactly one element.
 func (n *Navigator) Act(ctx context.Context, s *browser.Session, a Act) (Acted, error) {
 	if err := agent.CheckInstruction(a.Instruction); err != nil {
 		return Acted{}, err
@@ -70,7 +70,8 @@ func (n *Navigator) Act(ctx context.Context, s *browser.Session, a Act) (Acted, 
 	})
 }
 
-// key identifies an instruction on a page, or is nil if the page has no address.
+// key returns a hash that identifies an instruction on a page, or nil if the page
+// has no address.
 func (a Act) key(address string) []byte {
 	address, _, _ = strings.Cut(address, "#")
 	address, _, _ = strings.Cut(address, "?")
@@ -84,8 +85,8 @@ func (a Act) key(address string) []byte {
 	return sum.Sum(nil)
 }
 
-// replay performs stored actions. It returns nil if there are none that fit, or
-// the first of them failed.
+// replay performs stored actions. It returns nil if none match or the first one
+// failed.
 func replay(ctx context.Context, s *browser.Session, key []byte, how typing) (*Acted, error) {
 	actions, err := s.DB().PlannedActions(ctx, key)
 	if err != nil || len(actions) == 0 {
@@ -111,7 +112,7 @@ func replay(ctx context.Context, s *browser.Session, key []byte, how typing) (*A
 	return nil, s.DB().SetPlannedActions(ctx, key, nil)
 }
 
-// choose has the model choose actions, performs and stores them.
+// choose has the model choose actions, then performs and stores them.
 func (n *Navigator) choose(ctx context.Context, s *browser.Session, a Act, key []byte, how typing) (Acted, error) {
 	actions, usage, err := n.plan(ctx, s, actPrompt, a.Instruction, a.Variables)
 	if err != nil {
@@ -256,7 +257,7 @@ func (n *Navigator) Extract(ctx context.Context, s *browser.Session, x Extract) 
 	})
 }
 
-// valueOf decodes an answer of a model; that of textSchema is its text.
+// valueOf decodes a model's answer. For textSchema the value is its text.
 func valueOf(raw json.RawMessage, isText bool) (any, error) {
 	var value any
 	err := json.Unmarshal(raw, &value)

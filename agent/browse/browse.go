@@ -50,7 +50,7 @@ func New(o Options) *Navigator {
 	return &Navigator{options: o, log: o.Log, running: map[string]*run{}}
 }
 
-// ask requests an answer of the model that follows a schema.
+// ask requests an answer from the model that conforms to a schema.
 func (n *Navigator) ask(ctx context.Context, db *store.DB, system, text string, schema json.RawMessage) (json.RawMessage, llm.Usage, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	"satchel/browser"
 )
 
-// chosen is an action as a model writes it.
+// chosen is an action as the model returns it.
 type chosen struct {
 	Action      string `json:"action"`
 	Ref         string `json:"ref"`
@@ -80,10 +80,10 @@ func (p page) resolve(ctx context.Context, s *browser.Session, c chosen, v agent
 	return a, nil
 }
 
-// errNoElement is the error of a ref that is not on the page.
+// errNoElement is the error for a ref that is not on the page.
 var errNoElement = agent.Errorf(agent.CodeUpstream, "the language model chose an element that is not on the page")
 
-// errPassword is the error of typing a password that is in no variable.
+// errPassword is the error for typing a password that is not in a variable.
 var errPassword = agent.InvalidAction("type", "variables", "must have what is typed into a field for a password, a code or a card")
 
 // typing specifies where the values of variables may be typed.

@@ -56,7 +56,7 @@ type repeats struct {
 	n    int
 }
 
-// add counts a value and reports whether it came too often.
+// add counts a value and reports whether it was repeated too often.
 func (r *repeats) add(value string) bool {
 	if value != r.last {
 		r.last, r.n = value, 0
@@ -121,8 +121,8 @@ func (r *run) loop(ctx context.Context) (agent.BrowseStatus, string, error) {
 	}
 }
 
-// look reads the page when no person is in control. problem says why the page
-// may not be looked at.
+// look reads the page once no person is in control. problem says why the browse
+// may not be on the page.
 func (r *run) look(ctx context.Context) (p page, problem string, err error) {
 	for {
 		if err := r.awaitControl(ctx); err != nil {
@@ -156,8 +156,8 @@ func (r *run) awaitControl(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// allows reports whether the browse may be on a page. Blank and error pages are
-// of no host.
+// allows reports whether the browse may be on a page. Blank and error pages have no
+// host.
 func (r *run) allows(address string) bool {
 	if r.everywhere || strings.HasPrefix(address, "about:") || strings.HasPrefix(address, "chrome-error:") {
 		return true
@@ -194,8 +194,8 @@ func (r *run) askNext(ctx context.Context, p page) (nextStep, error) {
 	return next, err
 }
 
-// ask asks the model, which gets the progress of the browse before what is given, and
-// counts its tokens.
+// ask calls the model with the progress of the browse before text, and counts its
+// tokens.
 func (r *run) ask(ctx context.Context, system, text string, schema json.RawMessage) (json.RawMessage, error) {
 	raw, usage, err := r.n.ask(ctx, r.db, system, r.progress()+text, schema)
 	r.row.InputTokens += usage.Input
@@ -227,7 +227,7 @@ func (r *run) progress() string {
 	return b.String()
 }
 
-// follow does what the model chose. A status is the end of the browse.
+// follow carries out the model's choice. A non-empty status ends the browse.
 func (r *run) follow(ctx context.Context, p page, next nextStep) (agent.BrowseStatus, string, error) {
 	if next.Action == "ask_person" {
 		reason := strings.TrimSpace(next.Text)
@@ -308,8 +308,8 @@ func (r *run) record(ctx context.Context, s agent.BrowseStep) error {
 	return r.db.UpdateBrowse(ctx, r.row, s)
 }
 
-// stuck asks for a person if that is allowed, and waits. A status is the end of
-// the browse; "" means that the person has helped.
+// stuck asks for a person if that is allowed, and waits. A non-empty status ends the
+// browse; "" means that the person has helped.
 func (r *run) stuck(ctx context.Context, reason string) (agent.BrowseStatus, string, error) {
 	if !r.row.Takeover || r.takeovers >= maxTakeovers || r.row.StepCount >= r.row.MaxSteps {
 		return agent.BrowseStuck, reason, nil
@@ -361,8 +361,8 @@ func (r *run) awaitPerson(ctx context.Context, reason string) (agent.Takeover, e
 	return r.db.Takeover(ctx, r.s.ID(), t.ID)
 }
 
-// setResult sets the result: the model's text, or with a schema what it makes of
-// it.
+// setResult sets the result: the model's text or, with a schema, the value that the
+// model returns for it.
 func (r *run) setResult(ctx context.Context, p page, text string) error {
 	r.row.Result = agent.Clip(r.s.Hidden(text), maxResultBytes)
 	if r.o.OutputSchema == nil {

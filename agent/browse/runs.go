@@ -16,7 +16,7 @@ import (
 	"satchel/store"
 )
 
-// storeTimeout bounds the write of a browse's end.
+// storeTimeout limits how long storing the end of a browse may take.
 const storeTimeout = 10 * time.Second
 
 // Start allows browses until Stop.
@@ -29,7 +29,7 @@ func (n *Navigator) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the browses that run, and returns when their ends are stored.
+// Stop ends the running browses and returns once their ends are stored.
 func (n *Navigator) Stop() {
 	n.mu.Lock()
 	if n.life == nil {
@@ -44,8 +44,8 @@ func (n *Navigator) Stop() {
 	n.mu.Unlock()
 }
 
-// Browse has the agent's model pursue a goal in a session, in the background.
-// It returns the browse as it begins; of a session, one runs at a time.
+// Browse has the agent's model pursue a goal in a session, in the background. It
+// returns the browse as it starts. One browse runs per session at a time.
 func (n *Navigator) Browse(ctx context.Context, s *browser.Session, o agent.BrowseOptions) (agent.Browse, error) {
 	r, err := n.newRun(ctx, s, o)
 	if err != nil {
@@ -68,7 +68,7 @@ func (n *Navigator) Browse(ctx context.Context, s *browser.Session, o agent.Brow
 	return begun, nil
 }
 
-// begin adds a browse to those that run. end removes it.
+// begin adds a browse to the running ones. end removes it.
 func (n *Navigator) begin(r *run) (life context.Context, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -156,7 +156,8 @@ func (r *run) setHosts() error {
 	return nil
 }
 
-// Wait waits for the end of a browse; at once if it does not run.
+// Wait waits for the end of a browse. It returns at once if the browse is not
+// running.
 func (n *Navigator) Wait(ctx context.Context, id string) {
 	n.mu.Lock()
 	r := n.running[id]
@@ -170,8 +171,8 @@ func (n *Navigator) Wait(ctx context.Context, id string) {
 	}
 }
 
-// Cancel ends a browse that runs, and returns when its end is stored. One that
-// has ended is CONFLICT.
+// Cancel ends a running browse and returns once its end is stored. For one that has
+// ended, the error is CONFLICT.
 func (n *Navigator) Cancel(ctx context.Context, db *store.DB, sessionID, id string) error {
 	n.mu.Lock()
 	r := n.running[id]
@@ -204,7 +205,8 @@ func (r *run) pursue(ctx context.Context) {
 	}
 }
 
-// guarded is loop with the browse's time limit and its ends from outside.
+// guarded runs loop within the browse's time limit, until the browse is cancelled,
+// the session ends or the server stops.
 func (r *run) guarded(life context.Context) (status agent.BrowseStatus, reason string) {
 	defer func() {
 		if p := recover(); p != nil {

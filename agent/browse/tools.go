@@ -30,7 +30,7 @@ type chatSession struct {
 	id string
 }
 
-// Tools returns the tools by which a model uses the browser for one answer, and a
+// Tools returns the tools with which a model uses the browser for one answer, and a
 // function that closes the session that they opened.
 func (n *Navigator) Tools(db *store.DB) (tools []chat.Tool, done func()) {
 	c := &chatSession{navigator: n, db: db}
@@ -142,7 +142,7 @@ func (c *chatSession) typeText(ctx context.Context, a *chatArguments) (any, erro
 	return c.page(ctx, false, actions...)
 }
 
-// browse pursues a goal, or waits on for one.
+// browse pursues a goal, or continues to wait for one.
 func (c *chatSession) browse(ctx context.Context, a *chatArguments) (any, error) {
 	s, err := c.session(ctx, a.URL != "")
 	if err != nil {
