@@ -79,7 +79,7 @@ func (b *builder) parameters(item, op map[string]any) {
 
 var placeholder = regexp.MustCompile(`\{([^{}/]+)\}`)
 
-// pathParameters adds the parameters of the path that the description forgot.
+// pathParameters adds parameters of the path that the description does not declare.
 func (b *builder) pathParameters() {
 	for _, m := range placeholder.FindAllStringSubmatch(b.path, -1) {
 		if !slices.ContainsFunc(b.params, func(p agent.OperationParam) bool { return p.In == "path" && p.Name == m[1] }) {
@@ -140,7 +140,7 @@ func swaggerSchema(p map[string]any) map[string]any {
 	return schema
 }
 
-// encodingOf returns how a parameter is written.
+// encodingOf returns how a parameter is serialized.
 func encodingOf(in string, p map[string]any) agent.OperationEncoding {
 	switch text(p["collectionFormat"]) {
 	case "multi":
@@ -249,7 +249,7 @@ func (b *builder) otherMedia(all []string) {
 	}
 }
 
-// encodings reads how the properties of a form are written.
+// encodings reads how the properties of a form are serialized.
 func encodings(given map[string]any) map[string]agent.OperationEncoding {
 	out := map[string]agent.OperationEncoding{}
 	for name, v := range given {
@@ -260,7 +260,7 @@ func encodings(given map[string]any) map[string]agent.OperationEncoding {
 	return out
 }
 
-// file is the schema of a file.
+// file returns the schema of a file.
 func file() map[string]any {
 	property := func(description string) any {
 		return map[string]any{"type": "string", "description": description}
@@ -315,7 +315,7 @@ func isBinary(m map[string]any) bool {
 	return text(m["format"]) == "binary" || text(m["type"]) == "file" || media != "" && !strings.HasPrefix(media, "text/") && !isJSON(media)
 }
 
-// swaggerBody reads the parameters of Swagger 2 that make the body.
+// swaggerBody reads the parameters of Swagger 2 that form the body.
 func (b *builder) swaggerBody(order []string, found map[string]map[string]any, op map[string]any) {
 	consumes := append(list(op["consumes"]), list(b.r.root["consumes"])...)
 	if op["consumes"] != nil {

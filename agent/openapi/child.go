@@ -86,7 +86,7 @@ func serveChild(stdin *bufio.Reader, stdout io.Writer) error {
 	return out.Flush()
 }
 
-// answerTo parses a description. A panic is a description that cannot be read.
+// answerTo parses a description. After a panic, the description counts as unreadable.
 func answerTo(data []byte, base string) (a answer) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -105,8 +105,8 @@ func answerTo(data []byte, base string) (a answer) {
 }
 
 // Read reads a description in a child process, within limits of size, processor time
-// and memory. base is the address that it was read from, or "": relative addresses
-// count from it.
+// and memory. base is the address that it was read from, or ""; relative addresses
+// are resolved against it.
 func Read(ctx context.Context, data []byte, base string) (agent.APIDocument, error) {
 	return readWithin(ctx, data, base, readTime)
 }
@@ -151,7 +151,7 @@ func readWithin(ctx context.Context, data []byte, base string, limit time.Durati
 // errTime is for a child that used up its processor time.
 var errTime = errors.New("too much processor time")
 
-// result is what the answer of a child, or its end, means.
+// result returns what the answer of a child, or its end, means.
 func result(ctx, timed context.Context, a answer, err error, p *child.Process) (agent.APIDocument, error) {
 	invalid := func(format string, args ...any) *agent.Error {
 		return agent.Errorf(agent.CodeInvalidFile, format, args...).With("field", "document")

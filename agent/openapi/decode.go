@@ -114,7 +114,7 @@ func (y *yamlReader) mapping(n *yaml.Node, depth int) (any, error) {
 	return m, nil
 }
 
-// scalar converts a scalar as JSON would have it. Dates are text.
+// scalar converts a scalar to its JSON form. Dates become text.
 func scalar(n *yaml.Node) any {
 	switch n.ShortTag() {
 	case "!!null":

@@ -8,7 +8,7 @@ import (
 	"satchel/agent"
 )
 
-// definition is what a reference leads to. It is converted once, for all operations.
+// definition is the target of a reference. It is converted once, for all operations.
 type definition struct {
 	name   string // in $defs
 	target any
@@ -23,7 +23,7 @@ type form struct {
 	cut  bool
 }
 
-// definition returns what a reference leads to, or nil.
+// definition returns the target of a reference, or nil.
 func (r *reader) definition(ref string) *definition {
 	if d, known := r.definitions[ref]; known {
 		return d
@@ -40,7 +40,7 @@ func (r *reader) definition(ref string) *definition {
 	return d
 }
 
-// form returns the converted definition, in as much detail as it may have.
+// form returns the converted definition, in as much detail as its limit allows.
 func (r *reader) form(d *definition, texts bool) *form {
 	i := 0
 	if texts {
@@ -68,7 +68,7 @@ func (r *reader) form(d *definition, texts bool) *form {
 // open is the schema of a definition that is left out.
 const open = "{}"
 
-// entrySize is what a definition that is left open takes in $defs.
+// entrySize returns the size in $defs of a definition that is left open.
 func entrySize(d *definition) int { return len(d.name) + len(`"":,`) + len(open) }
 
 // entry is a definition in $defs.
@@ -77,9 +77,9 @@ type entry struct {
 	raw json.RawMessage
 }
 
-// reach returns the definitions that an operation's own schema leads to, the nearest
-// first, as far as all fit into limit bytes. The others are left open, and cut is
-// true. It reports false if not even they fit.
+// reach returns the definitions that an operation's own schema refers to, directly or
+// not, the nearest first. Those that do not fit into limit bytes are left open, and
+// cut is true. fits is false if even that takes more than limit.
 func (r *reader) reach(own *form, texts bool, limit int) (entries []entry, size int, cut, fits bool) {
 	r.searches++
 	size, cut = len(own.raw)+len(`"$defs":{},`), own.cut
@@ -137,7 +137,7 @@ func join(own json.RawMessage, entries []entry) json.RawMessage {
 	return append(append(out, "},"...), own[1:]...)
 }
 
-// draft is an operation whose arguments have been read once.
+// draft is an operation whose arguments were read once.
 type draft struct {
 	read  func(*builder)
 	own   *form // with texts; nil when it is to be read again
@@ -164,7 +164,7 @@ func (r *reader) add(o agent.OperationDefinition, read func(*builder)) {
 	r.doc.Operations, r.drafts = append(r.doc.Operations, o), append(r.drafts, d)
 }
 
-// finish sets the arguments of all operations, which share what they may take.
+// finish sets the arguments of all operations, which share a total size.
 func (r *reader) finish() {
 	sizes := make([]int, len(r.drafts))
 	for i := range r.drafts {
@@ -180,7 +180,7 @@ func (r *reader) finish() {
 	}
 }
 
-// share returns the limit of each size with which all together take at most total.
+// share returns the limit per size with which all sizes add up to at most total.
 func share(sizes []int, total int) int {
 	slices.Sort(sizes)
 	for i, size := range sizes {

@@ -99,7 +99,7 @@ func matrix(p agent.OperationParam, v any) string {
 	return name + joined(v, ",", false, url.PathEscape)
 }
 
-// separators are what stands between values, by style.
+// separators are the separators between values by style.
 var separators = map[string]string{"spaceDelimited": "%20", "pipeDelimited": "%7C", "tabDelimited": "%09"}
 
 // pairs writes a value as name=value pairs of a query, a cookie or a form.

@@ -13,7 +13,7 @@ var (
 
 const maxToolName = 64
 
-// toolName returns a name that language models take for a tool.
+// toolName returns a name that language models accept for a tool.
 func toolName(id string) string {
 	if method, path, ok := strings.Cut(id, " /"); ok {
 		id = strings.ToLower(method) + "_" + path
@@ -21,7 +21,7 @@ func toolName(id string) string {
 	return clean(notToolName, id, maxToolName, "operation")
 }
 
-// propertyName returns a name that language models take for an argument.
+// propertyName returns a name that language models accept for an argument.
 func propertyName(name string) string { return clean(notProperty, name, maxToolName, "value") }
 
 func clean(not *regexp.Regexp, name string, most int, fallback string) string {

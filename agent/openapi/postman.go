@@ -92,7 +92,7 @@ func (c *collection) request(name, folder string, request map[string]any) {
 	})
 }
 
-// description is a text, or an object with one.
+// description returns the text of a description, which may be in an object.
 func description(v any) string {
 	if m := object(v); m != nil {
 		return text(m["content"])
@@ -142,7 +142,7 @@ func (c *collection) split(raw string) (server, path string) {
 	return strings.ToLower(scheme) + "://" + variable.ReplaceAllString(host, "{$1}"), path
 }
 
-// chooseServer makes the server of most requests the API's own.
+// chooseServer makes the server of most requests the server of the API.
 func (c *collection) chooseServer() {
 	counts, best := map[string]int{}, ""
 	for i := range c.doc.Operations {
@@ -165,7 +165,7 @@ func (c *collection) chooseServer() {
 	}
 }
 
-// plain is the schema of an argument that is written as text.
+// plain returns the schema of an argument that is sent as text.
 func plain(about string) map[string]any {
 	m := map[string]any{"type": []any{"string", "number", "boolean"}}
 	if about != "" {
@@ -174,8 +174,8 @@ func plain(about string) map[string]any {
 	return m
 }
 
-// argument adds an argument that is written as text, with the value that the
-// collection has for it.
+// argument adds an argument that is sent as text, with its value in the collection
+// as the default.
 func (c *collection) argument(b *builder, in string, m map[string]any) {
 	name, value := variable.ReplaceAllString(text(m["key"]), "$1"), c.fillIn(text(m["value"]))
 	if name == "" || len(name) > maxName {
@@ -288,7 +288,7 @@ func (c *collection) rawBody(b *builder, raw, language string) {
 	b.setBody(media, nil, nil, "For example: "+agent.Clip(sample, maxText-20))
 }
 
-// sampleSchema is a schema that a sample fits.
+// sampleSchema returns a schema that matches a sample.
 func sampleSchema(v any, depth int) map[string]any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -343,7 +343,7 @@ func (c *collection) formBody(b *builder, media string, entries []any) {
 	b.setBody(media, map[string]any{"type": "object", "properties": properties, "required": required}, nil, "")
 }
 
-// security makes a draft of the collection's authorization.
+// security makes a credential draft from the collection's authorization.
 func (c *collection) security() {
 	kind := text(c.auth["type"])
 	values := map[string]string{}

@@ -59,7 +59,7 @@ func Request(server string, o *agent.OperationDefinition, arguments map[string]a
 	return call, err
 }
 
-// value returns what a parameter sends.
+// value returns the value to send for a parameter, and whether to send it.
 func value(p agent.OperationParam, arguments map[string]any) (any, bool) {
 	v := arguments[p.Property]
 	switch {

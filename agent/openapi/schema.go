@@ -52,8 +52,8 @@ func (s *schemas) convert(v any, depth int) any {
 	return nullable(m, out)
 }
 
-// reference converts a reference to one into $defs. Siblings count as the version
-// of the description says.
+// reference converts a reference to one into $defs. Keywords beside $ref are kept
+// for OpenAPI 3.1 only.
 func (s *schemas) reference(ref string, m map[string]any, depth int) any {
 	d := s.r.definition(ref)
 	if d == nil {
@@ -75,7 +75,7 @@ func (s *schemas) reference(ref string, m map[string]any, depth int) any {
 	return nullable(m, out)
 }
 
-// Keywords by what their values are.
+// Keywords by the kind of their values.
 var (
 	numbers = []string{"minimum", "maximum", "multipleOf"}
 	counts  = []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"}
@@ -83,7 +83,7 @@ var (
 	several = []string{"allOf", "anyOf", "prefixItems"}
 )
 
-// scalars copies keywords whose values have no schemas in them.
+// scalars copies keywords whose values contain no schemas.
 func (s *schemas) scalars(m, out map[string]any) {
 	for _, key := range numbers {
 		if n, ok := m[key].(json.Number); ok && (key != "multipleOf" || positive(n)) {
@@ -126,7 +126,7 @@ func (s *schemas) scalars(m, out map[string]any) {
 	s.texts(m, out)
 }
 
-// texts copies what describes a value, if there is room for it.
+// texts copies descriptive keywords, if they fit.
 func (s *schemas) texts(m, out map[string]any) {
 	if !s.detail.texts {
 		return
@@ -151,7 +151,7 @@ func (s *schemas) fits(v any) bool {
 	return err == nil
 }
 
-// distinct leaves out what a list has twice, as JSON Schema asks of an enum.
+// distinct removes duplicates from a list, as JSON Schema requires for an enum.
 func distinct(values []any) []any {
 	seen, out := map[string]bool{}, []any{}
 	for _, v := range values {
@@ -222,7 +222,7 @@ func (s *schemas) all(entries []any, depth int) []any {
 	return out
 }
 
-// properties converts properties. Those that requests must not have are left out.
+// properties converts properties. Those that requests must not contain are left out.
 func (s *schemas) properties(m, out map[string]any, depth int) {
 	hidden := map[string]bool{}
 	if entries, ok := m["properties"].(map[string]any); ok {
@@ -248,7 +248,7 @@ func (s *schemas) properties(m, out map[string]any, depth int) {
 	}
 }
 
-// readOnly reports whether a property is in answers only.
+// readOnly reports whether a property occurs in responses only.
 func (s *schemas) readOnly(v any) bool {
 	return object(v)["readOnly"] == true || object(v)["$ref"] != nil && s.r.resolve(v)["readOnly"] == true
 }
@@ -282,8 +282,8 @@ func positive(n json.Number) bool {
 	return err == nil && f > 0
 }
 
-// isPattern reports whether a pattern can be used here. Those of ECMAScript may
-// have what Go's expressions lack.
+// isPattern reports whether a pattern can be used here. ECMAScript's patterns have
+// features that Go's regular expressions lack.
 func isPattern(pattern string) bool {
 	if len(pattern) > maxText {
 		return false

@@ -8,7 +8,7 @@ import (
 	"satchel/agent"
 )
 
-// security makes drafts of the credentials that the API asks for.
+// security drafts the credentials that the API requires.
 func (r *reader) security() {
 	schemes := object(object(r.root["components"])["securitySchemes"])
 	if r.format == agent.FormatSwagger2 {
@@ -51,7 +51,7 @@ func (r *reader) requirements(schemes map[string]any) (found [][]string) {
 	return found
 }
 
-// draft makes one credential of schemes that are used together.
+// draft drafts one credential from schemes that are used together.
 func (r *reader) draft(names []string, schemes map[string]any) (d agent.CredentialDraft, ok bool) {
 	for i, name := range names {
 		one := r.scheme(r.resolve(schemes[name]))
@@ -72,8 +72,8 @@ func (r *reader) draft(names []string, schemes map[string]any) (d agent.Credenti
 	return d, true
 }
 
-// scheme makes a draft of one security scheme, without a type if it cannot be
-// used.
+// scheme drafts a credential for one security scheme, without a type if the scheme
+// cannot be used.
 func (r *reader) scheme(s map[string]any) (d agent.CredentialDraft) {
 	field := func(name, prefix string) []agent.CredentialDraftField {
 		return []agent.CredentialDraftField{{Name: name, Prefix: prefix, Description: agent.Clip(oneLine(text(s["description"])), maxLine)}}
@@ -108,8 +108,8 @@ func (r *reader) scheme(s map[string]any) (d agent.CredentialDraft) {
 	return d
 }
 
-// oauth2 makes a draft of the flow in which a person signs in, or of the one for
-// programs. The others are obsolete and not used.
+// oauth2 drafts a credential for the flow in which a person signs in, or for the one
+// for programs. The other flows are obsolete and not used.
 func (r *reader) oauth2(s map[string]any) (d agent.CredentialDraft) {
 	flows := object(s["flows"])
 	if r.format == agent.FormatSwagger2 {

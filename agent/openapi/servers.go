@@ -35,7 +35,7 @@ func (r *reader) addServer(address, description string) {
 	}
 }
 
-// maxExpanded limits the addresses that the variables of one server make.
+// maxExpanded limits the addresses that the variables of one server yield.
 const maxExpanded = 20
 
 // expand fills in the variables of a server's address: their defaults first, then
@@ -67,8 +67,8 @@ func (r *reader) expand(address string, variables map[string]any) []string {
 	return done
 }
 
-// absolute returns an address without a slash at the end, relative ones counted
-// from the description's own; "" if that is not known.
+// absolute returns an address without a trailing slash. A relative one is resolved
+// against the description's address; if that is unknown, absolute returns "".
 func (r *reader) absolute(address string) string {
 	address = strings.TrimSpace(address)
 	if strings.Contains(address, "{") { // not to be parsed before it is filled in
@@ -121,7 +121,7 @@ func (r *reader) swaggerServers() {
 	}
 }
 
-// hosts are the hosts of the servers, as credentials name them.
+// hosts returns the hosts of the servers, in the form that credentials use.
 func (r *reader) hosts() []string {
 	var all []string
 	for _, s := range r.doc.Servers {
@@ -135,8 +135,7 @@ func (r *reader) hosts() []string {
 	return all
 }
 
-// HostOf returns the host of a server as the hosts of a credential name it, or
-// "".
+// HostOf returns the host of a server in the form that credentials use, or "".
 func HostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
