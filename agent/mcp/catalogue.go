@@ -27,8 +27,8 @@ const (
 )
 
 // Catalogue searches a registry of MCP servers, see
-// https://github.com/modelcontextprotocol/registry. That a server is listed
-// proves who owns its name, and not that it is harmless.
+// https://github.com/modelcontextprotocol/registry. A listing proves who owns a
+// server's name, not that the server is harmless.
 type Catalogue struct {
 	client  *egress.Client
 	address string
@@ -44,8 +44,8 @@ type keptPage struct {
 	until time.Time
 }
 
-// NewCatalogue returns a Catalogue of the registry at an address, "" for none. The
-// address is the operator's, so it may be private.
+// NewCatalogue returns a Catalogue of the registry at an address; "" means none. The
+// operator sets the address, so it may be private.
 func NewCatalogue(address, version string) *Catalogue {
 	client := egress.New(egress.Policy{AllowPrivate: true, MaxResponse: catalogueBytes})
 	return &Catalogue{client: client, address: strings.TrimSuffix(address, "/"), version: version, now: time.Now, kept: map[string]keptPage{}}
@@ -95,8 +95,8 @@ type CataloguePackage struct {
 	Secrets    []CatalogueInput `json:"secrets" doc:"Variables for a credential of type env."`
 }
 
-// Search returns the servers whose names contain a text, without deleted ones, from the cursor of the
-// page before or "". Answers are kept for an hour.
+// Search returns the servers whose names contain a text, without deleted ones. cursor
+// is that of the previous page, or "". Responses are cached for an hour.
 func (c *Catalogue) Search(ctx context.Context, text, cursor string) (CataloguePage, error) {
 	if c == nil || c.address == "" {
 		return CataloguePage{Servers: []CatalogueServer{}}, nil
@@ -164,7 +164,7 @@ func (c *Catalogue) fetch(ctx context.Context, query string) (CataloguePage, err
 	return page, nil
 }
 
-// MaxCatalogueCursor is how many characters a cursor has at most.
+// MaxCatalogueCursor limits a cursor, in characters.
 const MaxCatalogueCursor = 500
 
 func unreachable(err error) error {

@@ -50,7 +50,7 @@ type registryInput struct {
 	IsRequired, IsSecret                               bool
 }
 
-// server returns a listing as it is shown: texts are a stranger's, and cut.
+// server returns a listing as it is shown, with its untrusted texts cut to length.
 func (s registryServer) server() CatalogueServer {
 	out := CatalogueServer{Name: agent.Clip(s.Name, 200), Title: agent.Clip(cmp.Or(s.Title, s.Name), 200), Description: agent.Clip(s.Description, 1000), Version: agent.Clip(s.Version, 50),
 		Remotes: []CatalogueRemote{}, Packages: []CataloguePackage{}}
@@ -93,9 +93,8 @@ func (i registryInput) text() string {
 	return agent.Clip(cmp.Or(i.Value, i.Default, "<"+cmp.Or(i.ValueHint, strings.TrimLeft(i.Name, "-"), "value")+">"), 1000)
 }
 
-// pack returns a package with its entry for the operator's file. ok is false for
-// one that does not speak over standard input and output, or that no known
-// program starts.
+// pack returns a package with its entry for the operator's file. ok is false if it
+// does not use standard input and output, or if no known program starts it.
 func (p registryPackage) pack() (out CataloguePackage, ok bool) {
 	out = CataloguePackage{Registry: agent.Clip(p.RegistryType, 50), Identifier: agent.Clip(p.Identifier, 300), Version: agent.Clip(p.Version, 50), Secrets: []CatalogueInput{}}
 	out.Entry.Env = map[string]string{}

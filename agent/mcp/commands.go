@@ -17,9 +17,8 @@ const (
 	maxCommands    = 100
 )
 
-// Command is how a server is started that speaks over standard input and output.
-// Only the operator's file has commands: nothing of the API, of SQL or of an
-// import does.
+// Command describes how to start a server that uses standard input and output.
+// Commands come only from the operator's file, never from the API, SQL or an import.
 type Command struct {
 	Command string            `json:"command"`
 	Args    []string          `json:"args"`

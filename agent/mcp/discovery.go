@@ -70,8 +70,8 @@ func (c *Client) discover(ctx context.Context, s Server, challenges []string) (g
 	return g, nil
 }
 
-// authority returns the authorization server of a resource, by the name that the
-// resource gives it, and its metadata.
+// authority returns the authorization server that a resource names, and its
+// metadata.
 func (c *Client) authority(ctx context.Context, s Server, resource oauthex.ProtectedResourceMetadata) (issuer string, said oauthex.AuthServerMeta, err error) {
 	if issuer, err = chooseIssuer(resource.AuthorizationServers, s); err != nil {
 		return "", said, err
@@ -193,8 +193,8 @@ func (c *Client) authorityMetadata(ctx context.Context, issuer string) (oauthex.
 // errNoMetadata is the cause of a Fault about a server without metadata.
 var errNoMetadata = errors.New("the server has no metadata")
 
-// metadata reads a JSON object from the first URL that has one. Without one the
-// Fault says nowhere, because of cause.
+// metadata reads a JSON object from the first URL that has one. If none has, it
+// returns a Fault with the text nowhere and the given cause.
 func metadata[T any](ctx context.Context, c *Client, places []string, cause error, nowhere string) (T, error) {
 	var said T
 	for _, place := range places {

@@ -229,14 +229,14 @@ func (a answered) maySpeakOtherwise(before bool) bool {
 	return before && a.status != 0 && a.status < 300 && a.err == nil
 }
 
-// boundedBody is a response body that counts against what the server may send.
+// boundedBody is a response body that counts against the server's limit.
 type boundedBody struct {
 	io.ReadCloser
 	x      *exchange
 	closed func()
 }
 
-// Read delivers what the server may still send, and then fails.
+// Read reads from the body until the limit is exceeded, and then fails.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.x.left.Add(-int64(n)) < 0 {

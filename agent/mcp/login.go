@@ -16,8 +16,8 @@ import (
 	"satchel/agent"
 )
 
-// Login is what a server and its authorization server say about how a person
-// logs in.
+// Login describes how a person logs in to a server, as stated by the server and its
+// authorization server.
 type Login struct {
 	Issuer, AuthURL, TokenURL, RevokeURL string
 	Resource                             string // what tokens are for (RFC 8707)
@@ -37,8 +37,8 @@ const probe = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol
 // offlineAccess is the scope with which an OpenID provider grants refresh tokens.
 const offlineAccess = "offline_access"
 
-// DiscoverLogin asks a server how a person logs in: its challenge leads to its
-// metadata, and that to its authorization server. A server of the protocol of
+// DiscoverLogin discovers how a person logs in to a server: its challenge leads to
+// its metadata, which names the authorization server. A server of protocol version
 // 2025-03-26 has no metadata and is its own authorization server. Errors are a
 // *Fault.
 func (c *Client) DiscoverLogin(ctx context.Context, s Server) (Login, error) {
@@ -98,7 +98,7 @@ func (l *Login) check(server string, said oauthex.AuthServerMeta) error {
 	return nil
 }
 
-// ownAuthority is the metadata of a server that is its own authorization server.
+// ownAuthority returns the metadata of a server that is its own authorization server.
 func ownAuthority(server string) oauthex.ProtectedResourceMetadata {
 	u, err := url.Parse(server)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"satchel/agent/child"
 )
 
-// process is a program that runs, from its start to its end.
+// process is one run of a program, from its start to its end.
 type process struct {
 	programs    *Programs
 	key         programKey
@@ -69,7 +69,8 @@ func (p *process) begin(of Program) {
 	p.err = p.programs.whyOf(p.key)
 }
 
-// start starts the program on the thread that it lives with.
+// start starts the program on the thread of Programs.keep, since on Linux a program
+// dies with the thread that started it.
 func (p *process) start(of Program) error {
 	command := p.programs.options.Commands[of.Command]
 	home, err := filepath.Abs(p.programs.home(of))
@@ -113,8 +114,8 @@ func (p *process) watch() {
 	p.end(0, "", true)
 }
 
-// end ends the program, for a reason that is shown, and waits until it has ended.
-// One that failed is not started again at once.
+// end ends the program and waits until it has ended. why is the reason that is
+// shown. A program that failed is not restarted at once.
 func (p *process) end(grace time.Duration, why string, failed bool) {
 	p.endOnce.Do(func() {
 		defer close(p.gone)
@@ -187,8 +188,8 @@ func (p *process) quote(text string) string {
 	return text
 }
 
-// askProgram does one thing with a server that is a program. An error is a
-// *Fault, an *agent.Error returned by do, or the context's.
+// askProgram is ask for a server that is a program. An error is a *Fault, an
+// *agent.Error returned by do, or the context's.
 func (c *Client) askProgram(ctx context.Context, s Server, limit time.Duration, do func(context.Context, *sdk.ClientSession) error) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

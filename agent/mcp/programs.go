@@ -39,16 +39,16 @@ type ProgramOptions struct {
 	Environment []string           // of this process; a few harmless variables are passed on
 }
 
-// Program is a server that is started as a command of the operator.
+// Program is a server that is started with one of the operator's commands.
 type Program struct {
 	Agent, Server string // ids: each pair has its own process
 	Command       string // name of one of the operator's commands
 	Env           map[string]string
 }
 
-// Programs runs the servers that speak over standard input and output. They run
-// with the rights of this process and outside its rules for outbound requests. It
-// is safe for concurrent use.
+// Programs runs servers that use standard input and output. They have the rights of
+// this process and are not subject to its rules for outbound requests. It is safe
+// for concurrent use.
 type Programs struct {
 	options ProgramOptions
 	sdk     *sdk.Client
@@ -73,7 +73,7 @@ type programLimits struct {
 
 type programKey struct{ agent, server string }
 
-// failure is how a program ended that should not have.
+// failure describes an unexpected end of a program.
 type failure struct {
 	times int
 	until time.Time // it is not started before
@@ -118,8 +118,8 @@ func (ps *Programs) Start(ctx context.Context) {
 	go ps.keep(ps.life, ps.starts, ps.stopped)
 }
 
-// keep starts every program from one thread, which lives as long as they do: on
-// Linux they die with it.
+// keep starts every program from one thread that outlives them: on Linux they die
+// with it.
 func (ps *Programs) keep(life context.Context, starts chan func(), stopped chan struct{}) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -161,7 +161,7 @@ func (ps *Programs) endAll() {
 	ps.ends.Wait()
 }
 
-// endSoon ends a program that did nothing wrong, in the background.
+// endSoon ends a program that did not fail, in the background.
 func (ps *Programs) endSoon(p *process) {
 	ps.ends.Go(func() { p.end(ps.limits.grace, "it was ended", false) })
 }
@@ -211,8 +211,8 @@ func (ps *Programs) home(p Program) string {
 	return filepath.Join(ps.options.Folder, p.Agent, p.Server)
 }
 
-// use returns the running process of a program, which is started if it does not
-// run. The caller must release it. Errors are a *Fault or the context's.
+// use returns the running process of a program, starting it if necessary. The caller
+// must release it. Errors are a *Fault or the context's.
 func (ps *Programs) use(ctx context.Context, p Program) (*process, error) {
 	run, begin, err := ps.find(p)
 	if err != nil {
@@ -237,7 +237,7 @@ func (ps *Programs) use(ctx context.Context, p Program) (*process, error) {
 	return run, nil
 }
 
-// find returns the process of a program and takes it into use. begin is set if
+// find returns the process of a program and marks it as in use. begin reports that
 // the caller must start it.
 func (ps *Programs) find(p Program) (run *process, begin bool, err error) {
 	ps.mu.Lock()
@@ -266,8 +266,8 @@ func (ps *Programs) find(p Program) (run *process, begin bool, err error) {
 	return run, true, nil
 }
 
-// evictLocked ends the program that was not used for longest; false if all are
-// in use.
+// evictLocked ends the least recently used program. It returns false if all are in
+// use.
 func (ps *Programs) evictLocked() bool {
 	var oldest *process
 	for _, p := range ps.running {
@@ -283,7 +283,7 @@ func (ps *Programs) evictLocked() bool {
 	return true
 }
 
-// fingerprint identifies what a program is started with.
+// fingerprint returns a hash of what a program is started with.
 func (ps *Programs) fingerprint(p Program) [sha256.Size]byte {
 	c := ps.options.Commands[p.Command]
 	parts := []string{p.Command, c.Command, strings.Join(c.Args, "\x00")}
@@ -295,7 +295,7 @@ func (ps *Programs) fingerprint(p Program) [sha256.Size]byte {
 	return sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 }
 
-// passed are the variables of this process that programs get.
+// passed are the variables of this process that are passed to programs.
 var passed = []string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "WINDIR"}
 
 // environment returns the environment of a program.

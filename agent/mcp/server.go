@@ -30,7 +30,7 @@ type Offer struct {
 	Failed        func(error) // called with each error of a function
 }
 
-// Serve answers one HTTP request of an MCP client: POST by streamable HTTP, in
+// Serve handles one HTTP request of an MCP client: POST by streamable HTTP, in
 // the stateless protocol of 2026-07-28 and, also without sessions, in earlier
 // versions. Other methods are answered with 405. The caller must authorize the
 // request and check its Host header.

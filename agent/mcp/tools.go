@@ -35,8 +35,8 @@ func (c *Client) Tools(ctx context.Context, s Server) ([]agent.MCPTool, error) {
 	return tools, nil
 }
 
-// list reads every page of a session's tools, and remembers whether some also
-// want arguments in headers.
+// list reads every page of a session's tools, and remembers whether any of them also
+// requires arguments in headers.
 func (c *Client) list(ctx context.Context, session *sdk.ClientSession, url string) ([]*sdk.Tool, error) {
 	tools, err := pages(ctx, session)
 	if err != nil {

@@ -23,10 +23,10 @@ type Logins interface {
 	Put(ctx context.Context, db *store.DB, ref string, change agent.CredentialChange) (agent.Credential, error)
 }
 
-// PrepareLogin asks a server with a login how a person logs in, makes or corrects
-// the server's credential by the answer, and returns its id. The credential is
-// bound to the server's host. The authorization server that is found first is
-// kept: no other gets the client's secret or a person's login.
+// PrepareLogin discovers how a person logs in to a server, creates or updates the
+// server's credential accordingly, and returns its id. The credential is bound to
+// the server's host. The first authorization server found is stored: no other gets
+// the client's secret or a person's login.
 func (r *Registry) PrepareLogin(ctx context.Context, db *store.DB, id string) (credential string, err error) {
 	s, err := db.MCPServer(ctx, id)
 	if err != nil {
@@ -61,7 +61,7 @@ func (r *Registry) PrepareLogin(ctx context.Context, db *store.DB, id string) (c
 	return made.ID, nil
 }
 
-// login is a login that is prepared.
+// login is a login being prepared.
 type login struct {
 	r      *Registry
 	db     *store.DB
@@ -71,8 +71,8 @@ type login struct {
 	known  agent.Credential // of an earlier login; zero: none
 }
 
-// put makes or corrects the credential. A client that was registered before
-// stays while it can be used.
+// put creates or updates the credential. A client that was registered earlier is
+// kept as long as it can be used.
 func (p *login) put(ctx context.Context, client store.MCPClient) (agent.Credential, store.MCPClient, error) {
 	if p.keeps(client) {
 		config := p.config(mcp.LoginClient{ID: client.ID, InBody: p.known.Config.TokenAuth == "body"})
@@ -101,8 +101,8 @@ func (p *login) put(ctx context.Context, client store.MCPClient) (agent.Credenti
 	return made, client, err
 }
 
-// create names a new credential like the server, with a number where that name is
-// taken.
+// create creates a credential named like the server, with a number appended if that
+// name is taken.
 func (p *login) create(ctx context.Context, change agent.CredentialChange) (made agent.Credential, err error) {
 	name := credentialName(p.server.Name)
 	change.Name = agent.Some(name)
@@ -124,8 +124,8 @@ func (p *login) keeps(client store.MCPClient) bool {
 		c.Issuer == p.found.Issuer && c.AuthURL == p.found.AuthURL && c.TokenURL == p.found.TokenURL && c.RevokeURL == p.found.RevokeURL
 }
 
-// client returns the client of the login: the one that the owner set, else the
-// one that this server describes, else a new one.
+// client returns the client of the login: the one set by the owner, or else the one
+// that this server's client document describes, or else a newly registered one.
 func (p *login) client(ctx context.Context) (as mcp.LoginClient, registered bool, err error) {
 	document := p.r.logins.ClientDocument()
 	switch {
@@ -153,7 +153,7 @@ func (p *login) config(as mcp.LoginClient) agent.CredentialConfig {
 	return config
 }
 
-// hostOf returns a server's host as credentials are bound to it.
+// hostOf returns a server's host in the form that credentials use.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -167,7 +167,7 @@ func hostOf(address string) string {
 
 var notInName = regexp.MustCompile(`[^\pL\pN ._@()+-]+`)
 
-// credentialName turns the name of a server into one of a credential.
+// credentialName converts the name of a server to a valid name of a credential.
 func credentialName(name string) string {
 	name = strings.TrimLeft(notInName.ReplaceAllString(name, " "), " ._@()+-")
 	name = strings.TrimSpace(agent.Clip(strings.Join(strings.Fields(name), " "), 60))

@@ -190,8 +190,8 @@ func (r *Registry) Update(ctx context.Context, db *store.DB, id string, change a
 	return db.UpdateMCPServer(ctx, s, auth, tools)
 }
 
-// findsIssuer reports whether credentials are for the authorization server that
-// the MCP server will be found to have.
+// findsIssuer reports whether the authorization server of credentials has to be
+// discovered, because the credentials name none.
 func findsIssuer(auth agent.MCPAuth) bool {
 	return auth.Type == agent.MCPAuthOAuth2 && auth.TokenURL == "" && auth.Issuer == ""
 }
