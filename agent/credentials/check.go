@@ -10,8 +10,8 @@ import (
 )
 
 // Draft is a credential to be created: a preset with values for its fields, or
-// type, hosts, config and secret, which take precedence, each field of config on
-// its own.
+// type, hosts, config and secret. The latter take precedence over the preset; for
+// config, field by field.
 type Draft struct {
 	Preset string
 	Values map[string]string
@@ -42,7 +42,7 @@ func (c *Credentials) Create(ctx context.Context, db *store.DB, d Draft) (agent.
 	return db.CreateCredential(ctx, made, secret)
 }
 
-// overlay returns a config with the fields that another one has.
+// overlay returns config overwritten with the fields that are set in over.
 func overlay(config, over agent.CredentialConfig) (agent.CredentialConfig, error) {
 	raw, err := json.Marshal(over)
 	if err != nil {
@@ -74,7 +74,8 @@ func (c *Credentials) Update(ctx context.Context, db *store.DB, ref string, chan
 	return db.UpdateCredential(ctx, known.ID, change, c.check)
 }
 
-// check checks a credential with its secret, and where it would be sent.
+// check checks a credential, its secret, and the addresses to which it would be
+// sent.
 func (c *Credentials) check(made *agent.Credential, secret map[string]string) error {
 	if secret == nil {
 		secret = map[string]string{}
@@ -103,8 +104,8 @@ func (c *Credentials) check(made *agent.Credential, secret map[string]string) er
 	return nil
 }
 
-// checkEndpoint refuses an endpoint that cannot be reached, or that secrets are
-// not sent to.
+// checkEndpoint rejects an endpoint that cannot be reached or to which secrets must
+// not be sent.
 func (c *Credentials) checkEndpoint(field, address string) error {
 	if address == "" {
 		return nil

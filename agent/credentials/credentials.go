@@ -139,8 +139,8 @@ func basic(values map[string]string) string {
 	return base64.StdEncoding.EncodeToString([]byte(values["username"] + ":" + values["password"]))
 }
 
-// setQuery sets the parameters of a credential. On a redirect they may be there
-// already.
+// setQuery sets the parameters of a credential. After a redirect they may already be
+// set.
 func setQuery(req *http.Request, values map[string]string) error {
 	query, err := url.ParseQuery(req.URL.RawQuery)
 	if err != nil {
@@ -193,16 +193,16 @@ func (a *attached) Secrets() []string {
 	return all
 }
 
-// key names a credential among those of all agents.
+// key returns a key that identifies a credential across all agents.
 func key(db *store.DB, id string) string { return db.ID() + " " + id }
 
-// keyLock is the lock of one credential. It is dropped with its last user.
+// keyLock is the lock of one credential. It is removed with its last user.
 type keyLock struct {
 	held  chan struct{}
 	users int // guarded by mu of Credentials: that hold it or wait
 }
 
-// lock waits until no one else renews the tokens of a credential.
+// lock locks a credential, waiting for any renewal of its tokens to finish.
 func (c *Credentials) lock(ctx context.Context, key string) (unlock func(), err error) {
 	c.mu.Lock()
 	l := c.locks[key]

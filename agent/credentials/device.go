@@ -48,8 +48,8 @@ func (c *Credentials) connectDevice(ctx context.Context, db *store.DB, o store.O
 	return Connection{UserCode: agent.Clip(text(fields["user_code"]), 100), VerificationURL: page, Interval: interval, ExpiresAt: l.Ends}, nil
 }
 
-// pollDevice asks once whether the person has agreed. A call that comes too soon
-// asks nothing.
+// pollDevice asks the provider once whether the person has agreed. A call that comes
+// too soon makes no request.
 func (c *Credentials) pollDevice(ctx context.Context, db *store.DB, o store.OpenCredential) (bool, error) {
 	var l login
 	err := c.takeLogin(ctx, db, o.ID, func(now login) (*login, error) {
@@ -75,8 +75,8 @@ func (c *Credentials) pollDevice(ctx context.Context, db *store.DB, o store.Open
 	return false, err
 }
 
-// mayPoll reports whether a device may be polled now, and if so records when it
-// may be next.
+// mayPoll reports whether a device may be polled now, and if so records the earliest
+// time of the next poll.
 func (c *Credentials) mayPoll(key string, interval time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

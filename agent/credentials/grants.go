@@ -22,7 +22,7 @@ const (
 	assertionLife = time.Hour
 )
 
-// grantForm is the form that asks for tokens without a person.
+// grantForm returns the form that requests tokens without a person.
 func (c *Credentials) grantForm(o store.OpenCredential, e endpoints) (url.Values, error) {
 	form := url.Values{}
 	optional(form, "resource", o.Config.Resource)
@@ -51,8 +51,8 @@ func optional(form url.Values, name, value string) {
 	}
 }
 
-// assertion is the signed request of a service account (RFC 7523). audience is
-// the token endpoint's URL, unless the config names another.
+// assertion returns the signed assertion of a service account (RFC 7523). audience
+// is the token endpoint's URL, unless the config names another.
 func (c *Credentials) assertion(o store.OpenCredential, audience string) (string, error) {
 	account, err := agent.ReadServiceAccount(o.Values["service_account"])
 	if err != nil {

@@ -26,9 +26,9 @@ const (
 	deviceInterval = 5 * time.Second
 )
 
-// login is a login under way. It is stored sealed with its credential, so it
-// survives a restart; another one takes its place. A ticket starts it, and the
-// state that the start makes ends it: each works once.
+// login is a login in progress. It is stored sealed with its credential, so it
+// survives a restart; a new login replaces it. A ticket starts it, and the state
+// that Start generates completes it. Each works once.
 type login struct {
 	Ticket   string     `json:"ticket,omitempty"` // hash
 	State    string     `json:"state,omitempty"`  // hash
@@ -41,7 +41,7 @@ type login struct {
 	Ends     agent.Time `json:"ends"`
 }
 
-// Connection is how a person connects a credential.
+// Connection tells a person how to connect a credential.
 type Connection struct {
 	URL             string     `json:"url,omitempty" doc:"For authorization_code: the address to open in a browser. It works once."`
 	UserCode        string     `json:"user_code,omitempty" doc:"For device_code: the code to type at verification_url." example:"WDJB-MJHT"`
@@ -51,14 +51,14 @@ type Connection struct {
 	ExpiresAt       agent.Time `json:"expires_at" format:"date-time"`
 }
 
-// RedirectURL is the one redirect address of this server.
+// RedirectURL returns the one redirect address of this server.
 func (c *Credentials) RedirectURL() string { return c.address + callbackPath }
 
 const clientPath = "/oauth/client.json"
 
-// ClientDocument is the address of ClientMetadata, which is this server's id as a
-// client of authorization servers that read it there. It is "" without https,
-// which they require.
+// ClientDocument returns the address of ClientMetadata, which is this server's client
+// id at authorization servers that read the metadata there. It returns "" without
+// https, which they require.
 func (c *Credentials) ClientDocument() string {
 	if !strings.HasPrefix(c.address, "https://") {
 		return ""
@@ -78,7 +78,7 @@ type ClientMetadata struct {
 	TokenAuth     string   `json:"token_endpoint_auth_method"`
 }
 
-// ClientMetadata returns what is at ClientDocument.
+// ClientMetadata returns the document served at ClientDocument.
 func (c *Credentials) ClientMetadata() ClientMetadata {
 	return ClientMetadata{ClientID: c.ClientDocument(), ClientName: "Satchel", ClientURI: c.address, RedirectURIs: []string{c.RedirectURL()},
 		GrantTypes: []string{agent.GrantCode, "refresh_token"}, ResponseTypes: []string{"code"}, TokenAuth: "none"}
@@ -112,10 +112,10 @@ func putLogin(ctx context.Context, db *store.DB, id string, l login) error {
 	return db.PutLogin(ctx, id, string(raw))
 }
 
-// join makes a text that names a credential and holds a secret.
+// join returns a text that identifies a credential and contains a secret.
 func join(db *store.DB, id, secret string) string { return db.ID() + "." + id + "." + secret }
 
-// find returns the agent and the credential of such a text.
+// find returns the agent, the credential id and the secret in a text made by join.
 func (c *Credentials) find(joined string) (db *store.DB, id, secret string, err error) {
 	parts := strings.Split(joined, ".")
 	if len(parts) != 3 || !strings.HasPrefix(parts[1], agent.KindCredential+"-") {
@@ -127,7 +127,7 @@ func (c *Credentials) find(joined string) (db *store.DB, id, secret string, err 
 	return db, parts[1], parts[2], nil
 }
 
-// errLogin is the error of a login that is unknown, used or over.
+// errLogin returns the error for a login that is unknown, used or expired.
 func errLogin() error {
 	return agent.Errorf(agent.CodeValidation, "this sign-in has expired or was already used; start again from Credentials").With("field", "state")
 }
@@ -158,8 +158,8 @@ func (c *Credentials) takeLogin(ctx context.Context, db *store.DB, id string, fn
 	})
 }
 
-// Start begins a login in a browser: it returns where the person signs in, and a
-// cookie that the callback must bring back.
+// Start begins a login in a browser: it returns the address where the person signs
+// in, and a cookie that the callback must present.
 func (c *Credentials) Start(ctx context.Context, ticket string) (location string, cookie *http.Cookie, err error) {
 	db, id, secret, err := c.find(ticket)
 	if err != nil {
@@ -195,7 +195,7 @@ func (c *Credentials) Start(ctx context.Context, ticket string) (location string
 	return location, c.cookie(state, binding), err
 }
 
-// signIn is the address where the person signs in.
+// signIn returns the address where the person signs in.
 func (c *Credentials) signIn(o store.OpenCredential, e endpoints, state, verifier string) (string, error) {
 	u, err := c.client.CheckURL(e.Auth)
 	if err != nil {
@@ -217,8 +217,8 @@ func (c *Credentials) signIn(o store.OpenCredential, e endpoints, state, verifie
 	return u.String(), nil
 }
 
-// cookie binds a login to the browser that began it. Each has its own, so that
-// two at a time do not disturb each other.
+// cookie returns a cookie that binds a login to the browser that began it. Each login
+// has its own, so that two at a time do not interfere.
 func (c *Credentials) cookie(state, value string) *http.Cookie {
 	return &http.Cookie{Name: c.CookieName(state), Value: value, Path: "/", MaxAge: int(loginLife.Seconds()), HttpOnly: true,
 		Secure: strings.HasPrefix(c.address, "https://"), SameSite: http.SameSiteLaxMode}
@@ -243,20 +243,20 @@ func cutState(state string) (agentID, id, secret string) {
 	return "", "", state
 }
 
-// AgentOf returns the id of the agent that a ticket or a state of a login is for, "" if
-// it names none.
+// AgentOf returns the id of the agent named by a ticket or a state of a login, or ""
+// if it names none.
 func AgentOf(state string) string {
 	id, _, _ := cutState(state)
 	return id
 }
 
-// Finished is how a login ended.
+// Finished identifies the login that ended.
 type Finished struct {
 	Agent, Credential string // ids; empty when they are not known
 }
 
-// Callback ends a login with what the provider sent the browser back with.
-// cookie is the value of the login's cookie.
+// Callback completes a login with the query of the provider's redirect. cookie is
+// the value of the login's cookie.
 func (c *Credentials) Callback(ctx context.Context, query url.Values, cookie string) (Finished, error) {
 	db, id, _, err := c.find(query.Get("state"))
 	if err != nil {
@@ -265,8 +265,8 @@ func (c *Credentials) Callback(ctx context.Context, query url.Values, cookie str
 	return Finished{db.ID(), id}, c.finish(ctx, db, id, query, &cookie)
 }
 
-// finish takes the login of a state and exchanges the code. A cookie of nil is
-// not checked: an admin of the agent pasted the address.
+// finish takes the login of a state and exchanges the code. A nil cookie is not
+// checked: an admin of the agent pasted the address.
 func (c *Credentials) finish(ctx context.Context, db *store.DB, id string, query url.Values, cookie *string) error {
 	_, _, secret := cutState(query.Get("state"))
 	var taken login
@@ -319,9 +319,9 @@ func (c *Credentials) exchange(ctx context.Context, db *store.DB, id string, _ l
 	return db.PutTokens(ctx, o, tokens.CredentialTokens, tokens.account)
 }
 
-// Complete ends a login by hand: with the address that the provider sent the
-// browser to, or for a device, by asking once. connected is false while the
-// person has not agreed yet.
+// Complete completes a login by hand: with the address to which the provider
+// redirected the browser or, for a device, by polling once. connected is false until
+// the person has agreed.
 func (c *Credentials) Complete(ctx context.Context, db *store.DB, ref, redirected string) (connected bool, err error) {
 	o, err := db.OpenCredential(ctx, ref)
 	if err != nil {
@@ -342,8 +342,8 @@ func (c *Credentials) Complete(ctx context.Context, db *store.DB, ref, redirecte
 	return err == nil, err
 }
 
-// Disconnect forgets the tokens of a credential, and revokes them where that is
-// known how.
+// Disconnect deletes the tokens of a credential, and revokes them if the revocation
+// endpoint is known.
 func (c *Credentials) Disconnect(ctx context.Context, db *store.DB, ref string) error {
 	o, err := db.OpenCredential(ctx, ref)
 	if err != nil { // locked, or not confirmed: what is stored goes, and the other copy keeps what it has

@@ -134,8 +134,8 @@ type answered struct {
 	account string // of the ID token
 }
 
-// askTokens asks a token endpoint (RFC 6749). A refusal has its code in the
-// details of the error, see oauthCode.
+// askTokens requests tokens from a token endpoint (RFC 6749). The error of a refusal
+// has the code in its details, see oauthCode.
 func (c *Credentials) askTokens(ctx context.Context, o store.OpenCredential, endpoint string, form url.Values) (answered, error) {
 	asked := c.now()
 	status, raw, media, err := c.postClient(ctx, o, endpoint, form)
@@ -176,7 +176,7 @@ func (c *Credentials) postClient(ctx context.Context, o store.OpenCredential, en
 	return c.ask(req)
 }
 
-// readFields reads an answer in JSON, or as a form.
+// readFields decodes a response that is JSON or a form.
 func readFields(raw []byte, media string) map[string]any {
 	fields := map[string]any{}
 	decoder := json.NewDecoder(strings.NewReader(string(raw)))
@@ -206,11 +206,11 @@ func text(v any) string {
 
 var oauthError = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
-// passing are refusals that may be over at the next attempt.
+// passing are the codes of refusals that may be temporary.
 var passing = map[string]bool{"": true, "temporarily_unavailable": true, "server_error": true, "slow_down": true}
 
-// refusal is the error of an answer without tokens. What the provider says is
-// shown with secrets masked.
+// refusal returns the error for a response without tokens. It includes the provider's
+// text, with secrets masked.
 func refusal(status int, fields map[string]any, secrets []string) error {
 	code, said := text(fields["error"]), text(fields["error_description"])
 	if inner, ok := fields["error"].(map[string]any); ok {
@@ -261,8 +261,8 @@ func secretsOf(o store.OpenCredential, form url.Values) []string {
 	return all
 }
 
-// accountOf reads whose account it is out of an ID token. It comes from the
-// token endpoint itself and is only shown, so its signature is not checked.
+// accountOf returns the account named in an ID token. The token comes directly from
+// the token endpoint and is only displayed, so its signature is not checked.
 func accountOf(idToken string) string {
 	parts := strings.Split(idToken, ".")
 	if len(parts) != 3 {

@@ -59,8 +59,8 @@ var presets = sync.OnceValue(func() []Preset {
 	return all
 })
 
-// Presets returns the presets whose title, id or category has every word of a
-// search in it.
+// Presets returns the presets whose title, id or category contains every word of a
+// search.
 func Presets(search string) []Preset {
 	found := []Preset{}
 	words := strings.Fields(strings.ToLower(search))
@@ -75,8 +75,8 @@ func Presets(search string) []Preset {
 
 var placeholder = regexp.MustCompile(`\{([a-z_]+)\}`)
 
-// FillPreset returns the credential of a preset and its secret, with values in
-// the place of its fields.
+// FillPreset returns the credential of a preset and its secret, with the fields
+// replaced by values.
 func FillPreset(id string, values map[string]string) (agent.Credential, map[string]string, error) {
 	at := slices.IndexFunc(presets(), func(p Preset) bool { return p.ID == id })
 	if at < 0 {

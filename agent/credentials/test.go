@@ -14,7 +14,7 @@ import (
 	"satchel/store"
 )
 
-// maxTestAnswer is how much of the answer of a test is read, in bytes.
+// maxTestAnswer is how much of the response to a test is read, in bytes.
 const maxTestAnswer = 1 << 20
 
 // TestResult is the outcome of a test of a credential.
@@ -25,8 +25,8 @@ type TestResult struct {
 	Account string `json:"account" doc:"Whose account it is, where the answer says so."`
 }
 
-// Test makes the request of a credential that shows whether it works. Without
-// one, a credential of type oauth2 works when it gets a token.
+// Test makes a credential's test request to find out whether it works. Without such
+// a request, a credential of type oauth2 works if it gets a token.
 func (c *Credentials) Test(ctx context.Context, db *store.DB, ref string) (TestResult, error) {
 	o, err := db.OpenCredential(ctx, ref)
 	if err != nil {

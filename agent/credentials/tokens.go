@@ -64,7 +64,7 @@ func (c *Credentials) usable(o store.OpenCredential, rejected string) (token str
 	return "", false, nil
 }
 
-// needsLogin is the error of a credential that a person has to connect.
+// needsLogin returns the error for a credential that a person has to connect.
 func needsLogin(o store.OpenCredential) error {
 	return agent.Errorf(agent.CodeCredentialLogin, "the credential %s has to be connected: a person signs in under Credentials", o.Name).With("credential_id", o.ID)
 }
@@ -109,8 +109,8 @@ func (c *Credentials) grant(ctx context.Context, o store.OpenCredential) (answer
 	return c.askTokens(ctx, o, endpoint.Token, form)
 }
 
-// refused notes that a provider refuses a credential, and returns the error for
-// whoever wanted to use it. Failures that pass are not noted.
+// refused records that a provider refuses a credential, and returns the error for the
+// caller that wanted to use it. Temporary failures are not recorded.
 func (c *Credentials) refused(ctx context.Context, db *store.DB, o store.OpenCredential, err error) error {
 	var status agent.CredentialStatus
 	answer := err
