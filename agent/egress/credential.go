@@ -56,7 +56,7 @@ func (g guard) send(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is seen of the request has no credential in its URL or header.
+	// Callers see the request without the credential in its URL or header.
 	resp.Request = req
 	maskResponse(resp, c.Secrets())
 	return resp, nil

@@ -9,20 +9,20 @@ import (
 	"satchel/agent"
 )
 
-// HeaderCredential is a Credential of headers that do not change.
+// HeaderCredential is a Credential that sets fixed headers.
 type HeaderCredential struct {
 	Hosts  Hosts
 	Header map[string]string // values by name
-	// Masked are texts that an answer must not repeat. None where the answer is
-	// a file.
+	// Masked are texts that an answer must not repeat. Leave it empty if the
+	// answer is a file.
 	Masked []string
 }
 
 // Fits reports whether u is at one of the hosts.
 func (c HeaderCredential) Fits(u *url.URL) bool { return c.Hosts.Fit(u) }
 
-// Apply sets the headers. The request may not have set them: one of the two would
-// be lost without a word.
+// Apply sets the headers. It returns an error if the request already sets one of
+// them, since one of the two values would be lost silently.
 func (c HeaderCredential) Apply(req *http.Request) error {
 	for name, value := range c.Header {
 		if len(req.Header.Values(name)) > 0 {

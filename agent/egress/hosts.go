@@ -13,10 +13,10 @@ import (
 	"satchel/agent"
 )
 
-// MaxHosts is how many hosts a credential can be bound to.
+// MaxHosts limits the hosts to which a credential can be bound.
 const MaxHosts = 20
 
-// Hosts are where a credential may be sent.
+// Hosts are the hosts to which a credential may be sent.
 type Hosts []hostRule
 
 // hostRule is one entry of Hosts.

@@ -10,7 +10,7 @@ import (
 	"satchel/agent"
 )
 
-// minMasked is the length from which a secret is masked in an answer, in bytes:
+// minMasked is the minimum length of a secret that is masked in an answer, in bytes:
 // shorter texts occur by chance.
 const minMasked = 12
 
@@ -76,7 +76,7 @@ func (b *maskedBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// take masks what is complete in the held bytes and a chunk.
+// take appends a chunk to the held bytes and masks the secrets that are complete.
 func (b *maskedBody) take(chunk []byte) {
 	text := append(b.held, chunk...)
 	for _, s := range b.secrets {

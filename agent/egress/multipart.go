@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// MaxUpload is how large a request's body with files may be, in bytes.
+// MaxUpload limits a request's body with files, in bytes.
 const MaxUpload = 25 << 20
 
 // File is a file in the body of a request.

@@ -13,8 +13,8 @@ import (
 // Own knows the names and addresses under which this server can be reached.
 type Own struct{ hosts map[string]bool }
 
-// NewOwn returns the Own of a server with a public URL, in addition to the
-// addresses of its machine.
+// NewOwn returns the Own of a server with the given public URL. It includes the names
+// and addresses of this machine.
 func NewOwn(address string) *Own {
 	o := &Own{hosts: map[string]bool{"localhost": true}}
 	if u, err := url.Parse(address); err == nil && u.Hostname() != "" {

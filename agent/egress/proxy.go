@@ -49,9 +49,10 @@ type ProxyOptions struct {
 	Refused func(*Error)
 }
 
-// Proxy is an HTTP proxy, on a loopback port or at a ProxyPort, for a program that opens its own
-// connections, such as a browser: all its traffic goes through the Client. It
-// forwards requests (RFC 9110, 7.6) and opens tunnels with CONNECT (9.3.6).
+// Proxy is an HTTP proxy, on a loopback port or at a ProxyPort, for a program that
+// opens its own connections, such as a browser: all its traffic goes through the
+// Client. It forwards requests (RFC 9110, 7.6) and opens tunnels with CONNECT
+// (9.3.6).
 type Proxy struct {
 	client   *Client
 	options  ProxyOptions

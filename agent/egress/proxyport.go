@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// ProxyCheckURL is answered by every Proxy at a ProxyPort, with status 200, whatever
-// its policy.
+// ProxyCheckURL is a URL that every Proxy at a ProxyPort answers with status 200,
+// whatever its policy.
 const ProxyCheckURL = "http://" + proxyCheckHost + "/"
 
 const proxyCheckHost = "proxy-check.invalid"
