@@ -167,7 +167,7 @@ func (c *worker) run(o order, values []byte) {
 	}
 }
 
-// endingOf returns the ending of a script that did not finish on its own.
+// endingOf returns the ending for a script that failed with err.
 func endingOf(err error, o order) *ending {
 	var e *jsError
 	switch {

@@ -142,7 +142,7 @@ func wrap(o order) string {
 	return "(function(" + strings.Join(o.Names, ",") + "){return (async function script(){" + code + "\n}).call(this)})"
 }
 
-// answer completes a fetch of the script. jobs then runs what became ready.
+// answer completes a fetch of the script. Call jobs to run the promises that settled.
 func (e *engine) answer(head fetchHead, body string) error {
 	err := e.timed(func() error {
 		return e.call(e.settle, head.ID, head.Problem, head.Status, head.StatusText, head.URL, head.headers(), body)

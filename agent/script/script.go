@@ -154,8 +154,8 @@ func (c Call) prepare(inline int) (order, *variables, error) {
 	return o, v, nil
 }
 
-// values also fills in the names of an order. A name without a value comes last
-// in the list, which makes it undefined.
+// values returns the variables' values and sets the names of an order. Names without
+// a value come last, which makes them undefined.
 func (c Call) values(o *order) ([]any, error) {
 	for name := range c.Variables {
 		if issue := CheckName(name); issue != "" {

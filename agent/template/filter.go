@@ -84,7 +84,7 @@ func applyDefault(_ *renderer, v any, c call) (any, string, error) {
 	return v, "", nil
 }
 
-// applyOptional leaves a value as it is: use makes null of what is missing.
+// applyOptional returns a value unchanged: use replaces a missing value with null.
 func applyOptional(_ *renderer, v any, _ call) (any, string, error) { return v, "", nil }
 
 // onText returns a filter that applies a function to text.

@@ -20,7 +20,7 @@ type segment struct {
 const maxPath = 500 // bytes
 
 // ParsePath parses a standalone path, whose names may contain anything except
-// dots and brackets. Its errors tell a client what a path must be.
+// dots and brackets. Its errors say what a path must look like.
 func ParsePath(text string) (Path, error) {
 	if len(text) > maxPath {
 		return nil, fmt.Errorf("must have at most %d bytes", maxPath)

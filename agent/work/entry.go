@@ -125,8 +125,8 @@ func (q *Queue[K]) withdraw(e *entry[K]) {
 	q.offer(e.group)
 }
 
-// place puts an entry that is not running where it belongs: in the ready list,
-// on the timeline, or nowhere.
+// place moves an entry that is not running to where it belongs: the ready list, the
+// timeline, or neither.
 func (q *Queue[K]) place(e *entry[K]) {
 	now := time.Now()
 	at := later(e.retryAt, e.restUntil)
@@ -148,8 +148,8 @@ func (q *Queue[K]) place(e *entry[K]) {
 	}
 }
 
-// offer adds a group to those of the queue's lists of whose rank it has a key that
-// may run, and removes it from the others.
+// offer adds a group to the queue's list of each rank of which it has a key that may
+// run, and removes it from the others.
 func (q *Queue[K]) offer(g *group[K]) {
 	limit := q.options.GroupLimit(g.id)
 	for rank := range ranks {

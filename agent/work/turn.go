@@ -164,7 +164,7 @@ func (q *Queue[K]) free(t *turn[K]) {
 	q.offer(t.entry.group)
 }
 
-// end records what a key needs after its turn.
+// end ends a turn and records what its key needs next.
 func (q *Queue[K]) end(t *turn[K], next Next, err error, cancelled bool) {
 	e, now := t.entry, time.Now()
 	e.turn = nil

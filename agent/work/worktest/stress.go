@@ -1,4 +1,4 @@
-// Package worktest tests packages that do background work by a queue of agent/work.
+// Package worktest tests packages that do background work with a queue of agent/work.
 package worktest
 
 import (
@@ -19,10 +19,10 @@ const (
 	rounds  = 10 // of each
 )
 
-// Stress starts and stops a part from several goroutines at once, before its first
-// Start and twice in a row as well, while add is called with the numbers below n, one
-// after the other, to cause work. Then it starts the part for good: the caller checks
-// that all work is done, each piece as often as the part promises. It is most valuable
+// Stress starts and stops a part from several goroutines at once, including Stop
+// before the first Start and calls twice in a row, while it calls add with each number
+// below n in turn to cause work. Then it starts the part for good: the caller checks
+// that all work is done, each piece as often as the part promises. It is most useful
 // under the race detector.
 func Stress(t *testing.T, p Part, n int, add func(i int)) {
 	t.Helper()
