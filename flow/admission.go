@@ -52,8 +52,8 @@ const (
 )
 
 // admit acquires a slot for a new execution. If there is none, it marks the
-// execution as queued and returns nil. It waits for executions that are ending or being
-// suspended: clients may already see those as ended or waiting.
+// execution as queued and returns nil. It waits for executions that are ending or
+// being suspended, since clients may already see those as ended or waiting.
 func (e *Engine) admit(ctx context.Context, a *agentState, x *agent.Execution, p *program, at atLimit) (*slot, error) {
 	for {
 		s, ending, err := e.tryAdmit(a, x, p, at)
@@ -266,9 +266,8 @@ func (e *Engine) runAsync(r *run) {
 	e.goroutines.Go(r.drive)
 }
 
-// runInline runs an execution in the caller's goroutine, which saves two
-// hand-overs. It is for executions of pure nodes whose caller waits for the
-// end.
+// runInline runs an execution in the caller's goroutine, which saves two goroutine
+// switches. It is for executions of pure nodes whose caller waits for the end.
 func (e *Engine) runInline(r *run) {
 	e.addRun(r)
 	r.drive()

@@ -122,7 +122,7 @@ func (e *Engine) endCancelledTakeover(db *store.DB, execution, id string) error 
 	return nil
 }
 
-// decided returns the end of an approval that a person decided.
+// decided returns how a person's decision ends an approval.
 func decided(w *store.Wait, decision, comment, by string, now agent.Time) store.WaitEnd {
 	end := resumed(w, "", nil, now)
 	end.Result.Handle = decision

@@ -29,7 +29,8 @@ type ownSession struct {
 	id      string
 }
 
-// closeSessionTimeout bounds closing the session of an ended execution.
+// closeSessionTimeout limits how long closing the session of an ended execution may
+// take.
 const closeSessionTimeout = 20 * time.Second
 
 // Browse registers the node types that drive a browser, and lets approvals use

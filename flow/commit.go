@@ -165,7 +165,7 @@ func (r *run) finishAll() {
 }
 
 // suspend stops a run that only has waits left. It returns false if a wait has
-// ended, possibly through what was just written.
+// ended, possibly because of what was just written.
 func (r *run) suspend() bool {
 	if !r.takeInbox() {
 		return false
@@ -183,7 +183,7 @@ func (r *run) suspend() bool {
 	return suspended
 }
 
-// takeInbox processes the inbox. It returns false if there was something in it.
+// takeInbox processes the inbox. It returns false if the inbox was not empty.
 func (r *run) takeInbox() bool {
 	r.mu.Lock()
 	empty := len(r.inbox) == 0

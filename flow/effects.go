@@ -44,8 +44,8 @@ func checkSQL(_ map[string]any, query string, templates []sqlsandbox.Span) error
 	return sqlsandbox.CheckSpans(query, templates)
 }
 
-// checkQuotes rejects templates within quotes. Where quotes have nothing but a
-// template, earlier versions saved it, and it is bound as text.
+// checkQuotes rejects templates within quotes. Earlier versions allowed quotes that
+// contain only a template, which is then bound as text.
 func checkQuotes(query string, templates []sqlsandbox.Span) string {
 	bound, err := sqlsandbox.CutSpans(query, templates)
 	for i := range templates {

@@ -72,7 +72,7 @@ func evaluated(text string, nodeArgs any, values []any) (script string, args any
 	return out.String(), list, nil
 }
 
-// scriptPlace is the kind of place of a template in a script.
+// scriptPlace describes where in a script a template stands.
 type scriptPlace int
 
 const (

@@ -109,8 +109,8 @@ func requestError(ctx context.Context, err error) error {
 	return egress.Explain(err)
 }
 
-// credential finds the credential that the node names. The data is the graph's
-// own: a template does not choose it.
+// credential finds the credential that the node names. The name is read from the
+// graph itself, so a template cannot choose it.
 func (c *Call) credential(ctx context.Context) (egress.Credential, error) {
 	ref, issue := agent.CredentialRef(c.Node.Data)
 	if issue != "" {

@@ -57,8 +57,7 @@ func (c *Call) body(ctx context.Context) (body []byte, media string, err error) 
 	return body, "application/json", err
 }
 
-// multipart returns a multipart/form-data body of fields and files, by name in the
-// order of the names.
+// multipart returns a multipart/form-data body of fields and files, ordered by name.
 func (c *Call) multipart(ctx context.Context, fields, files any) (body []byte, media string, err error) {
 	values, isObject := fields.(map[string]any)
 	if fields != nil && !isObject {
@@ -95,9 +94,9 @@ func (c *Call) multipart(ctx context.Context, fields, files any) (body []byte, m
 	return egress.Multipart(parts)
 }
 
-// file returns a file to send: its bytes, or one that is stored. raw is the value as
-// it is in the graph: only that may name what is stored, since a value that came
-// from elsewhere could name any.
+// file returns a file to send, given by its content or as a reference to a stored
+// file. raw is the value as written in the graph. Only a reference that is written
+// there counts, since untrusted input could name any file.
 func (c *Call) file(ctx context.Context, field string, v, raw any) (egress.File, error) {
 	for key, find := range map[string]func(context.Context, string) (store.File, error){"download_id": c.DB.DownloadFile, "source_id": c.DB.SourceFile} {
 		if object(raw)[key] == nil {
@@ -120,7 +119,7 @@ func (c *Call) file(ctx context.Context, field string, v, raw any) (egress.File,
 	return f, nil
 }
 
-// readStored reads a stored file, which v may give another name and media type.
+// readStored reads a stored file. v may override its name and media type.
 func readStored(ctx context.Context, field string, stored store.File, v map[string]any) (egress.File, error) {
 	f := egress.File{Name: stored.Name, MediaType: stored.MediaType}
 	if name, _ := v["name"].(string); name != "" {

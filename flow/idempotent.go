@@ -9,7 +9,7 @@ import (
 )
 
 // ExecuteIdempotent executes a workflow and returns once the execution has
-// ended; it calls started with the id before that. A second call with the same
+// ended; before that it calls began with the id. A second call with the same
 // q.IdempotencyKey starts nothing and waits for the existing execution. It
 // returns EXECUTION_ERROR if the execution did not complete.
 func (e *Engine) ExecuteIdempotent(ctx context.Context, db *store.DB, q Request, began func(executionID string)) (executionID string, err error) {

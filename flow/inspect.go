@@ -18,9 +18,9 @@ const (
 // NodeParts lists the parts of a node.
 var NodeParts = []string{PartInput, PartResolved, PartOutput}
 
-// NodePart returns a part of a node in an execution, for the loop iterations
-// that path names. Input and resolved data are not stored: they are computed
-// from what is, so {{now}} differs. Credentials are masked.
+// NodePart returns a part of a node in an execution, for the loop iterations that
+// path names. Input and resolved data are not stored but recomputed, so {{now}}
+// differs. Credentials are masked.
 func (e *Engine) NodePart(ctx context.Context, db *store.DB, id, node, path, part string) (any, error) {
 	w, err := db.WorkingExecution(ctx, id)
 	if err != nil {
@@ -62,8 +62,8 @@ func (e *Engine) NodePart(ctx context.Context, db *store.DB, id, node, path, par
 	return masked(f.call.Node, f.call.Data)
 }
 
-// find replays the journal until it reaches the node at a key. It runs and
-// writes nothing.
+// find replays the journal until it reaches the node with a key. It neither runs
+// nodes nor writes anything.
 func (r *run) find(at instanceKey) (instance, bool) {
 	target, known := r.program.graph.Find(at.node)
 	if !known {

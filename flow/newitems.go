@@ -10,8 +10,8 @@ import (
 	"satchel/store"
 )
 
-// runNewItems returns the items of a list that this node has not seen before.
-// What it has seen is committed together with its result.
+// runNewItems returns the items of a list that this node has not seen before. The
+// items are committed as seen together with the node's result.
 func runNewItems(ctx context.Context, c *Call) (Outcome, error) {
 	items, ok := c.Data["items"].([]any)
 	if !ok {

@@ -135,8 +135,8 @@ func (c *Call) Bool(key string, fallback bool) bool {
 
 // Outcome is the result of running a node.
 type Outcome struct {
-	Output   any    // the handle to leave by, if the node has several
-	Handle   string // the way out, of a node that has several
+	Output   any    // what the next nodes can read
+	Handle   string // the handle to leave by, if the node has several
 	Logs     []agent.LogLine
 	Warnings []string
 	// Recorded reports that Record has already committed the result.

@@ -19,8 +19,8 @@ func OperationKind(a *apis.APIs) *Kind {
 	return &Kind{Check: checkOperation, Raw: []string{"api", "operation"}, Run: func(ctx context.Context, c *Call) (Outcome, error) { return c.operation(ctx, a) }}
 }
 
-// checkOperation checks what a template must not choose: a stranger's words would
-// decide what is called.
+// checkOperation rejects templates in fields that determine what is called: untrusted
+// input must not choose it. It also checks the response path.
 func checkOperation(data map[string]any) (field, issue string) {
 	for _, name := range []string{"api", "operation"} {
 		if text, _ := data[name].(string); strings.Contains(text, "{{") {
@@ -83,8 +83,8 @@ func (c *Call) operation(ctx context.Context, a *apis.APIs) (Outcome, error) {
 	return outcome, nil
 }
 
-// withoutNull leaves out arguments that are null, as templates make of values that
-// are not there.
+// withoutNull drops arguments that are null, since templates of missing values yield
+// null.
 func withoutNull(arguments map[string]any) map[string]any {
 	given := map[string]any{}
 	for name, v := range arguments {
@@ -95,8 +95,8 @@ func withoutNull(arguments map[string]any) map[string]any {
 	return given
 }
 
-// decoded returns arguments as they are when decoded from JSON, which those of most
-// nodes are already.
+// decoded returns arguments in the form in which JSON is decoded. For most nodes they
+// already have it.
 func decoded(arguments map[string]any) (map[string]any, error) {
 	if isDecoded(arguments) {
 		return arguments, nil
@@ -108,8 +108,8 @@ func decoded(arguments map[string]any) (map[string]any, error) {
 	return object(decodeOr(raw)), nil
 }
 
-// isDecoded reports whether a value consists of what decoding JSON with json.Number
-// results in.
+// isDecoded reports whether a value consists only of types that decoding JSON with
+// json.Number yields.
 func isDecoded(v any) bool {
 	switch v := v.(type) {
 	case nil, bool, json.Number:

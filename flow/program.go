@@ -184,8 +184,8 @@ func nodeErrors(g *graph.Graph, i int, kind *Kind) (found []error) {
 	return found
 }
 
-// checkSaved returns the error about a valid node with code that only workflows of
-// earlier versions have.
+// checkSaved returns an error if a valid node has code that still runs in workflows of
+// earlier versions but can no longer be saved.
 func checkSaved(g *graph.Graph, i int, kind *Kind) error {
 	if kind == nil || kind.CheckSaved == nil {
 		return nil

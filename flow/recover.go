@@ -19,7 +19,7 @@ func (e *Engine) notify(db *store.DB, p store.Pending) {
 	e.agents.EnqueueAt(db, p.Executions.Time)
 }
 
-// dueAtOnce is how many waits end in one transaction.
+// dueAtOnce limits how many waits end in one transaction.
 const dueAtOnce = 200
 
 // recoverAgent is one turn of an agent: it stops runs whose executions are no

@@ -93,8 +93,8 @@ func addElement(object map[string]any, name string, v any) {
 	}
 }
 
-// readCSV reads rows as objects of the columns that the first row names. The
-// separator is the comma, semicolon or tab that the first row has most of.
+// readCSV reads rows as objects with the columns named by the first row. The
+// separator is the comma, semicolon or tab, whichever is most frequent in that row.
 func readCSV(raw []byte) (any, error) {
 	raw = bytes.TrimPrefix(raw, []byte("\xEF\xBB\xBF"))
 	first, _, _ := bytes.Cut(raw, []byte("\n"))
@@ -136,8 +136,8 @@ func readCSV(raw []byte) (any, error) {
 	}
 }
 
-// columnNames names each column, also those without a name and those whose name is
-// taken.
+// columnNames returns a unique name for each column, including those without a name
+// and those whose name is taken.
 func columnNames(header []string) []string {
 	names, taken := make([]string, len(header)), map[string]bool{}
 	for i, name := range header {

@@ -34,8 +34,8 @@ func runTable(ctx context.Context, c *Call) (Outcome, error) {
 	return run(ctx, c)
 }
 
-// rowsOutput is the output of a table node: all rows, the first of them, and
-// how many they are.
+// rowsOutput returns the output of a table node: the rows, the first row, and their
+// number.
 func rowsOutput(rows []json.RawMessage, count int) map[string]any {
 	output := map[string]any{"rows": rows, "row": nil, "count": count}
 	if len(rows) > 0 {
@@ -82,8 +82,8 @@ func (c *Call) row() (agent.Row, error) {
 	return agent.Row(object), nil
 }
 
-// rowRecorder returns what a store method calls to commit the node's result with its
-// rows, and whether it did.
+// rowRecorder returns the Recorder with which a store method commits the node's result
+// together with its rows, or nil. The Recorder sets the returned bool.
 func (c *Call) rowRecorder(output func([]json.RawMessage) any) (store.Recorder, *bool) {
 	recorded := new(bool)
 	if c.Record == nil {
@@ -97,7 +97,7 @@ func (c *Call) rowRecorder(output func([]json.RawMessage) any) (store.Recorder, 
 
 func changedRows(rows []json.RawMessage) any { return rowsOutput(rows, len(rows)) }
 
-// changed is the outcome of a change.
+// changed returns the outcome of a change.
 func changed(rows []json.RawMessage, recorded *bool, err error) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err

@@ -12,17 +12,19 @@ import (
 
 // callers are the workflows whose executions wait for another one through a tool,
 // the outermost first. Unlike an execution that waits in a workflow node, they are
-// not suspended: what they wait for must not wait for their slots.
+// not suspended, so the execution that they wait for must not wait for their slots.
 type callers []string
 
 type callersKey struct{}
 
-// with returns the context of a node of a workflow that these callers wait for.
+// with returns a context for a node of a workflow, whose callers are c followed by
+// that workflow.
 func (c callers) with(ctx context.Context, workflowID string) context.Context {
 	return context.WithValue(ctx, callersKey{}, append(slices.Clip(c), workflowID))
 }
 
-// callersOf returns the callers of what a node calls, itself the last.
+// callersOf returns the callers of an execution that a node starts; the node's own
+// workflow is the last.
 func callersOf(ctx context.Context) callers {
 	c, _ := ctx.Value(callersKey{}).(callers)
 	return c
@@ -31,7 +33,7 @@ func callersOf(ctx context.Context) callers {
 // outer returns the callers without the innermost.
 func (c callers) outer() callers { return c[:max(len(c)-1, 0)] }
 
-// wait reports whether an execution of a workflow is among the callers.
+// wait reports whether a workflow is among the callers.
 func (c callers) wait(workflowID string) bool { return slices.Contains(c, workflowID) }
 
 // RunTool runs an active workflow for a tool and returns its output. An
@@ -72,8 +74,8 @@ func (e *Engine) RunTool(ctx context.Context, db *store.DB, run chat.WorkflowRun
 	return nil, agent.Errorf(agent.CodeExecution, "the workflow was %s", x.Status).With("execution_id", x.ID)
 }
 
-// terminateLate ends an execution for which a tool waited in vain, and returns the
-// tool's error.
+// terminateLate ends an execution that exceeded the time limit of its tool, and
+// returns the tool's error.
 func (e *Engine) terminateLate(ctx context.Context, db *store.DB, id string) error {
 	late := agent.Errorf(agent.CodeUpstream, "the workflow did not end within the tool's time limit").With("execution_id", id)
 	if id == "" {

@@ -23,7 +23,7 @@ const (
 	severityWarning = "warning"
 )
 
-// Validate returns all problems of saving a graph with this status.
+// Validate returns all problems with saving a graph with this status.
 func (e *Engine) Validate(nodes []agent.RawNode, edges []agent.RawEdge, status agent.WorkflowStatus) []Issue {
 	executable := status == agent.WorkflowActive
 	g, found := graph.Read(nodes, edges, executable)

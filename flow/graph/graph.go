@@ -192,9 +192,9 @@ func missing(id string) string {
 	return fmt.Sprintf("must be the id of a node; there is no node %q", agent.Clip(id, 100))
 }
 
-// exit returns the handle by which an edge leaves a node. Editors use their own
-// handle names, so if a node has only one handle, every name except "error"
-// means that one.
+// exit returns the handle by which an edge leaves a node, and whether it is known.
+// Editors use their own handle names, so if a node has only one handle, every name
+// except "error" means that one.
 func exit(n *agent.Node, handle string) (way string, known bool) {
 	if handle == agent.HandleError {
 		return agent.HandleError, true

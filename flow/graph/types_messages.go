@@ -109,25 +109,25 @@ func browserType(name, label, icon, summary string, synonyms []string, output []
 		Data: append(data, session), Output: slices.Concat(output, []Field{text("url", "URL", "Of the page."), text("title", "Title", "Of the page.")})}
 }
 
-// instructed returns a type of the browser that needs a language model.
+// instructed returns a browser node type that needs a language model.
 func instructed(t Type) Type {
 	t.Needs = []string{"browser", "model"}
 	return t
 }
 
-// The fields of values that a language model may type without seeing them.
+// Fields for values that a language model may type without seeing them.
 var (
 	credentialVariables = text("credential", "Login", "A credential of type env: the model writes %NAME%, and the value is typed.").ref("credential")
 	ownVariables        = object("variables", "Variables", "More values that the model does not see. Passwords belong in a credential.").widget("keyvalue").advanced()
 )
 
-// oneOf sets the fields of which a node has exactly one.
+// oneOf returns the type with the fields of which a node must have exactly one.
 func (t Type) oneOf(fields ...string) Type {
 	t.OneOf = fields
 	return t
 }
 
-// examples sets the examples of a type.
+// examples returns the type with examples.
 func (t Type) examples(data, output string) Type {
 	t.Example, t.ExampleOutput = data, output
 	return t
