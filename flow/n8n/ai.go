@@ -17,7 +17,7 @@ func chatDefault(u *unit) string {
 	return "={{ $json.chatInput }}"
 }
 
-// convertAgent makes a chat node of an agent or a chain, with its helpers.
+// convertAgent converts an agent or a chain, with its helpers, to a chat node.
 func convertAgent(c *converter, u *unit) {
 	e := c.each(u)
 	kind := shortKind(u.kind)
@@ -149,7 +149,7 @@ func (e *env) memory(h *unit, data map[string]any) {
 	h.approximate("MEMORY", "There is no conversation that could be continued; each call starts anew. Set conversation_id to continue one.")
 }
 
-// parser sets the schema that answers conform to.
+// parser sets the schema to which answers conform.
 func (e *env) parser(h *unit, data map[string]any) {
 	h.done = e.u.id
 	if shortKind(h.kind) == "outputParserAutofixing" {
@@ -223,7 +223,7 @@ func exampleSchema(v any, depth int) map[string]any {
 	return map[string]any{}
 }
 
-// convertServer makes the tools that an MCP server of n8n offered.
+// convertServer converts an MCP server of n8n and the tools that it offers.
 func convertServer(c *converter, u *unit) {
 	e := &env{c: c, u: u, in: &stream{ref: payload}}
 	data := map[string]any{}
@@ -247,8 +247,9 @@ var promptParts = map[string]promptPart{
 	"ollama":       {"messages.values", "content", "({ content: T })"},
 }
 
-// providerPart returns the part of a unit by its version, and fails it if it
-// does not answer with text. complete: it has a prompt and no messages.
+// providerPart returns the part of a unit by its version, and fails the unit if it
+// does not answer with text. complete reports that it has a prompt rather than
+// messages.
 func providerPart(u *unit) (part promptPart, complete bool) {
 	part = promptParts[shortKind(u.kind)]
 	resource, operation := u.p.or("resource", "text"), u.p.or("operation", "message")
@@ -283,8 +284,8 @@ func providerPart(u *unit) (part promptPart, complete bool) {
 	return part, complete
 }
 
-// served reports whether the operation of a provider's node is a request of
-// services.json.
+// served reports whether services.json has the request for the operation of a
+// provider's node.
 func served(u *unit) bool {
 	kind, known := services()[serviceName(u)]
 	if !known {
@@ -295,7 +296,7 @@ func served(u *unit) bool {
 	return known
 }
 
-// convertProvider makes a chat node of a node of one provider.
+// convertProvider converts a provider's node to a chat node.
 func convertProvider(c *converter, u *unit) {
 	if served(u) {
 		convertService(c, u)

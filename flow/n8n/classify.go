@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// convertExtractor makes a chat node with a schema.
+// convertExtractor converts an extractor to a chat node with a schema.
 func convertExtractor(c *converter, u *unit) {
 	e := c.each(u)
 	schema, ok := schemaOf(u)
@@ -36,7 +36,8 @@ func convertExtractor(c *converter, u *unit) {
 	}
 }
 
-// convertClassifier makes a chat node that names a category, and a switch.
+// convertClassifier converts a classifier to a chat node that names a category, and a
+// switch node.
 func convertClassifier(c *converter, u *unit) {
 	e := c.each(u)
 	names, lines := []any{}, []string{}
@@ -83,7 +84,7 @@ func convertClassifier(c *converter, u *unit) {
 	}
 }
 
-// convertStore makes a search node of a vector store that is read.
+// convertStore converts a vector store that is read to a search node.
 func convertStore(c *converter, u *unit) {
 	switch u.p.or("mode", "retrieve") {
 	case "load", "getMany":
@@ -111,8 +112,8 @@ func convertStore(c *converter, u *unit) {
 	}
 }
 
-// storeRows makes a table node of a vector store that documents are put into:
-// a source of the table's rows makes them searchable.
+// storeRows converts a vector store into which documents are inserted to a table
+// node. A source of the table's rows makes them searchable.
 func (c *converter) storeRows(u *unit) {
 	e := c.each(u)
 	var loader params

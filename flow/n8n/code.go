@@ -2,10 +2,10 @@ package n8n
 
 import "strings"
 
-// maxCode leaves room for what is put in front of code, in bytes.
+// maxCode limits code, in bytes, so that there is room for what is put before it.
 const maxCode = 500_000
 
-// convertCode makes a code node, with n8n's names in front of the code.
+// convertCode makes a code node, in which declarations of n8n's names precede the code.
 func convertCode(c *converter, u *unit) {
 	kind := shortKind(u.kind)
 	code := u.p.text("jsCode")
@@ -56,7 +56,7 @@ func (c *converter) codeEach(u *unit, code string) {
 	e.emit("code", map[string]any{"code": e.script(code)})
 }
 
-// single reports whether every return of code has one item.
+// single reports whether every return statement in code returns one item.
 func single(code string) bool {
 	returns := 0
 	for at := 0; ; {

@@ -47,8 +47,8 @@ func conditionsOf(p params) tests {
 	return t
 }
 
-// operand returns what a condition of the older nodes compares: what is left out is
-// 0, false or an empty text there.
+// operand returns an operand of a condition in one of the older nodes, in which a
+// missing operand means 0, false or an empty text.
 func operand(kind string, v any) any {
 	if v != nil {
 		return v
@@ -72,7 +72,8 @@ func defaultOperation(kind string) string {
 	return "equal"
 }
 
-// operators are those that exist here too. What has no operand is in unary.
+// operators maps n8n's operators to those that exist here. Those without an operand
+// are in unary.
 var operators = map[string]string{
 	"equals": "equals", "equal": "equals", "notEquals": "not_equals", "notEqual": "not_equals", "contains": "contains", "notContains": "not_contains",
 	"startsWith": "starts_with", "endsWith": "ends_with", "gt": "gt", "larger": "gt", "gte": "gte", "largerEqual": "gte", "lt": "lt", "smaller": "lt", "lte": "lte", "smallerEqual": "lte",
@@ -129,7 +130,7 @@ func (e *env) simple(t test) (condition map[string]any, ok bool) {
 // flagged matches /pattern/i, which only JavaScript reads.
 var flagged = regexp.MustCompile(`(?s)^/.*/[a-z]+$`)
 
-// unslashed takes the slashes off /pattern/.
+// unslashed returns /pattern/ without its slashes.
 func unslashed(pattern string) string {
 	if len(pattern) > 2 && pattern[0] == '/' && pattern[len(pattern)-1] == '/' {
 		return pattern[1 : len(pattern)-1]
@@ -155,7 +156,7 @@ func (e *env) test(t tests) map[string]any {
 	return map[string]any{"condition": "(() => {\n" + code + "\n})()"}
 }
 
-// list translates conditions if all can be.
+// list translates conditions. It returns false unless all of them can be translated.
 func (e *env) list(t tests) ([]any, bool) {
 	scripts, id := len(e.scripts), e.id
 	list := []any{}
@@ -191,7 +192,7 @@ func (e *env) cased(t tests) map[string]any {
 	return v
 }
 
-// testJS writes conditions as JavaScript.
+// testJS returns conditions as JavaScript.
 func (e *env) testJS(t tests) string {
 	parts := make([]string, len(t.list))
 	for i, one := range t.list {
@@ -247,7 +248,7 @@ var comparisons = map[string]string{
 	"lengthEquals": "((L)?.length === R)", "lengthNotEquals": "((L)?.length !== R)", "lengthGt": "((L)?.length > R)", "lengthLt": "((L)?.length < R)", "lengthGte": "((L)?.length >= R)", "lengthLte": "((L)?.length <= R)",
 }
 
-// literalOf reads a text as a value of a type.
+// literalOf parses a text as a value of a type.
 func literalOf(kind, text string) (any, bool) {
 	switch kind {
 	case "number":

@@ -31,7 +31,7 @@ func (c *converter) connect() {
 	}
 }
 
-// loopOutput is the output of a splitInBatches node that leads to its body.
+// loopOutput returns the output of a splitInBatches node that leads to its body.
 func loopOutput(u *unit) int {
 	if u.version >= 3 {
 		return 1
@@ -39,7 +39,8 @@ func loopOutput(u *unit) int {
 	return 0
 }
 
-// reach returns the units after an output, without passing through the unit.
+// reach returns the units that can be reached from an output without passing through
+// the unit again.
 func (c *converter) reach(u *unit, output int) map[*unit]bool {
 	found := map[*unit]bool{}
 	open := c.targets(u, output)
@@ -55,7 +56,7 @@ func (c *converter) reach(u *unit, output int) map[*unit]bool {
 	return found
 }
 
-// targets are the units to which an output leads, or all outputs (-1).
+// targets returns the units to which an output leads; -1 means all outputs.
 func (c *converter) targets(u *unit, output int) (all []*unit) {
 	for _, e := range c.doc.edges {
 		if e.from == u.node && e.kind == "main" && (output < 0 || e.output == output) {
@@ -127,8 +128,8 @@ func (c *converter) follow() {
 	}
 }
 
-// findCycles finds the connections that lead back other than to a loop, as they
-// are met from the triggers on.
+// findCycles finds the connections that lead back, except those to a loop, in the
+// order in which they are reached from the triggers.
 func (c *converter) findCycles(units []*unit) {
 	state := map[*unit]int{} // 1: on the way, 2: done
 	var walk func(u *unit)
@@ -164,11 +165,11 @@ func doneOutput(u *unit) int {
 	return 1 - loopOutput(u)
 }
 
-// incomingEdges are the ports that lead to a unit.
+// incomingEdges returns the ports that lead to a unit.
 func (c *converter) incomingEdges(u *unit) []port { return slices.Concat(u.in...) }
 
-// incoming returns what flows into an input. What leads back in a cycle has no
-// stream yet; the edge is drawn later, and activation refuses it.
+// incoming returns the streams that flow into an input. A connection that leads back
+// in a cycle has no stream yet; its edge is added later, and activation rejects it.
 func (c *converter) incoming(u *unit, input int) (all []*stream) {
 	if input >= len(u.in) {
 		return nil
@@ -223,7 +224,7 @@ func (c *converter) drawCycles() {
 	}
 }
 
-// returnToLoops marks what could not be said before all units were converted.
+// returnToLoops adds the notes on loops that require all units to be converted.
 func (c *converter) returnToLoops() {
 	for _, r := range c.loops {
 		if len(r.effects) < 2 {
@@ -235,7 +236,7 @@ func (c *converter) returnToLoops() {
 	}
 }
 
-// joined is what flows into the first input of a unit.
+// joined returns the stream that flows into the first input of a unit.
 func (c *converter) joined(u *unit) *stream {
 	if u.joined == nil {
 		u.joined = c.combine(u, c.incoming(u, 0))

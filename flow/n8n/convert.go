@@ -9,7 +9,7 @@ import (
 	"satchel/agent"
 )
 
-// converter makes a graph of one document.
+// converter converts one document to a graph.
 type converter struct {
 	doc       *document
 	out       *Import
@@ -25,7 +25,7 @@ type converter struct {
 	cycles [][2]*unit          // connections that lead back
 }
 
-// unit is a node of n8n and what it becomes.
+// unit is a node of n8n and what it is converted to.
 type unit struct {
 	*node
 	p       params
@@ -53,13 +53,13 @@ type port struct {
 	output int
 }
 
-// problem is why a unit is not exact.
+// problem is the reason why the conversion of a unit is not exact.
 type problem struct {
 	code, message string
 	fatal         bool // the workflow cannot be activated with it
 }
 
-// made is a node of the graph that is being made.
+// made is a node of the graph under construction.
 type made struct {
 	node agent.Node
 	unit *unit
@@ -85,7 +85,7 @@ func (r *region) within(other *region) bool {
 	return other == nil
 }
 
-// context is the innermost region that is not implicit.
+// context returns the innermost enclosing region that is not implicit.
 func (r *region) context() *region {
 	for r != nil && r.implicit {
 		r = r.parent
@@ -93,7 +93,7 @@ func (r *region) context() *region {
 	return r
 }
 
-// stream is what leaves an output of a unit: one item, or a list.
+// stream is the data that leaves an output of a unit: one item, or a list.
 type stream struct {
 	from   []exit
 	at     *region
@@ -171,7 +171,7 @@ func (c *converter) convert() {
 	c.noteWorkflow()
 }
 
-// convertUnit makes the nodes of a unit.
+// convertUnit converts a unit to nodes.
 func (c *converter) convertUnit(u *unit) {
 	kind := shortKind(u.kind)
 	convert := converterOf(kind)
@@ -198,7 +198,7 @@ func (c *converter) convertUnit(u *unit) {
 	}
 }
 
-// shortKind is a type without the package it comes from.
+// shortKind returns a type without its package.
 func shortKind(kind string) string {
 	for _, prefix := range []string{"n8n-nodes-base.", "@n8n/n8n-nodes-langchain."} {
 		if short, ok := strings.CutPrefix(kind, prefix); ok {
@@ -215,13 +215,13 @@ func (u *unit) approximate(code, message string) {
 	}
 }
 
-// fail leaves a unit unconverted.
+// fail marks a unit as not convertible.
 func (u *unit) fail(code, message string) {
 	u.unsupported = true
 	u.approximate(code, message)
 }
 
-// passOn makes what flows into a unit flow out of it.
+// passOn makes the input of a unit its output.
 func (c *converter) passOn(u *unit) {
 	s := c.joined(u)
 	for output := range 2 {
@@ -229,8 +229,8 @@ func (c *converter) passOn(u *unit) {
 	}
 }
 
-// keep puts a unit into the graph under its own type, which no workflow can be
-// activated with.
+// keep puts a unit into the graph under its n8n type, which prevents activation of
+// the workflow.
 func (c *converter) keep(u *unit) {
 	u.unsupported = true
 	var from []exit
@@ -247,12 +247,12 @@ func (c *converter) keep(u *unit) {
 	}
 }
 
-// natural is the ref of a node whose output is the item.
+// natural returns the ref of a node whose output is the item.
 func natural(id string) ref {
 	return ref{path: "nodes." + id, js: fmt.Sprintf("nodes[%q]", id), object: true}
 }
 
-// ran is the condition that a node ran.
+// ran returns the condition that a node ran, as JavaScript.
 func ran(id string) string { return fmt.Sprintf("%q in nodes", id) }
 
 // put adds a node and its edges.
@@ -309,8 +309,7 @@ func (c *converter) checked(check Check) agent.Workflow {
 	return w
 }
 
-// reject keeps a node under its type of n8n, because what it would become is
-// refused.
+// reject keeps a node under its n8n type, because its conversion is invalid.
 func (c *converter) reject(is agent.Issue) {
 	for i := range c.nodes {
 		if m := &c.nodes[i]; m.node.ID == is.NodeID {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// tableOperations are operations of n8n's data tables.
+// tableOperations maps the operations of n8n's data tables to those of a table node.
 var tableOperations = map[string]string{"insert": "insert", "get": "find", "deleteRows": "delete", "update": "update", "upsert": "upsert"}
 
 // tableConditions maps the conditions of n8n's data tables to those of a table node.
@@ -56,7 +56,7 @@ func convertTable(c *converter, u *unit) {
 	s.ref = ref{path: "nodes." + u.id + ".row", js: fmt.Sprintf("nodes[%q]?.row", u.id)}
 }
 
-// rowConditions are the conditions by which rows are found.
+// rowConditions returns the conditions that select rows.
 func (e *env) rowConditions() []any {
 	u := e.u
 	conditions := []any{}
@@ -164,7 +164,7 @@ func currentDate(e *env, operation string, date func(string) string, duration fu
 	return "", ""
 }
 
-// convertHTML makes a text of a template, or a table.
+// convertHTML converts an HTML template, or a table, to a text.
 func convertHTML(c *converter, u *unit) {
 	switch u.p.or("operation", "generateHtmlTemplate") {
 	case "generateHtmlTemplate":

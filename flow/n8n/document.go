@@ -123,7 +123,7 @@ func readText(raw json.RawMessage) (string, bool) {
 	return s, err == nil
 }
 
-// readNode reads a node. Optional fields of the wrong type are as if absent.
+// readNode reads a node. Optional fields of the wrong type count as absent.
 func readNode(field string, raw json.RawMessage) (*node, error) {
 	var given map[string]any
 	if json.Unmarshal(raw, &given) != nil || given == nil {

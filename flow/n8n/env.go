@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// env translates the parameters of a unit where it stands.
+// env translates the parameters of a unit at its place in the graph.
 type env struct {
 	c        *converter
 	u        *unit
@@ -20,7 +20,7 @@ type env struct {
 	arguments map[string]argument // of a tool: what the model fills
 }
 
-// each is the environment of a unit that runs once for each item.
+// each returns the environment of a unit that runs once for each item.
 func (c *converter) each(u *unit) *env {
 	s := c.joined(u)
 	if u.executeOnce && (s.list || s.at != s.at.context()) {
@@ -30,7 +30,7 @@ func (c *converter) each(u *unit) *env {
 	return &env{c: c, u: u, in: s, at: s.at}
 }
 
-// firstOf makes a stream of the first item of a list.
+// firstOf returns a stream of the first item of a list.
 func (c *converter) firstOf(u *unit, s *stream) *stream {
 	at := s.at.context()
 	js, from := c.itemsOf(u, s, at)
@@ -39,8 +39,8 @@ func (c *converter) firstOf(u *unit, s *stream) *stream {
 	return &stream{from: []exit{{id, "", at}}, at: at, ref: natural(id), taken: ran(id), guards: map[string]string{}}
 }
 
-// emit adds the unit's node, and before it the one that computes what templates
-// cannot. It returns what leaves the node.
+// emit adds the unit's node and, before it, a node for what templates cannot
+// compute. It returns the node's output.
 func (e *env) emit(kind string, data map[string]any) *stream {
 	if e.u.unsupported {
 		e.c.keep(e.u)
@@ -74,8 +74,8 @@ func (e *env) emit(kind string, data map[string]any) *stream {
 	return s
 }
 
-// input is JavaScript for the fields of the item that the unit has, which leave it
-// with an error, too.
+// input returns JavaScript that spreads the fields of the unit's item, which are part
+// of its output after an error too.
 func (e *env) input() string {
 	if e.in.list || e.in.ref.closed || e.in.ref.js == "" {
 		return ""
@@ -109,8 +109,8 @@ func (e *env) compute(js string) string {
 	return fmt.Sprintf("{{nodes.%s.v%d}}", e.id, len(e.scripts))
 }
 
-// value translates a parameter: expressions become templates, other text stays
-// what it is.
+// value translates a parameter: expressions become templates, other text stays as it
+// is.
 func (e *env) value(v any) any {
 	switch v := unlocated(v).(type) {
 	case string:
@@ -175,11 +175,11 @@ func (e *env) text(s string) any {
 	return out.String()
 }
 
-// plain escapes what templates would read.
+// plain escapes a text that would be parsed as a template.
 func plain(s string) string { return strings.ReplaceAll(s, "{{", `{{"{{"}}`) }
 
-// expression translates one expression. whole: it is all of a text, so the type
-// of its value counts.
+// expression translates one expression. whole reports that it makes up a whole text,
+// so that its value keeps its type.
 func (e *env) expression(source string, whole bool) any {
 	if source == "" {
 		return ""
@@ -201,10 +201,10 @@ func (e *env) expression(source string, whole bool) any {
 	return e.compute(tried(source))
 }
 
-// optional is the filter of paths that give null when they find nothing.
+// optional is the filter for paths that yield null if the value is missing.
 const optional = " | optional"
 
-// tried is an expression as n8n evaluates it: one that fails is null.
+// tried returns an expression as n8n evaluates it: if it fails, the value is null.
 func tried(source string) string {
 	if c, ok := readChain(source); ok && c.root == "" {
 		return quote(c.value)
@@ -256,7 +256,7 @@ func (e *env) js(v any) string {
 	}
 }
 
-// quote writes a plain value as JavaScript.
+// quote returns a plain value as JavaScript.
 func quote(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {

@@ -44,8 +44,8 @@ func split(s string) (all []piece) {
 // write it.
 var itemOf = regexp.MustCompile(`\$item\(\s*["']?(\d+)["']?\s*\)\s*\.\s*\$node\[\s*("[^"]*"|'[^']*')\s*\]`)
 
-// normal returns an expression without what may end it, and with items of other
-// nodes in the way of newer versions.
+// normal returns an expression without trailing characters that may end it, and with
+// items of other nodes in the syntax of newer versions.
 func normal(source string) string {
 	source = strings.TrimRight(strings.TrimSpace(source), "; \t\r\n")
 	return itemOf.ReplaceAllStringFunc(source, func(found string) string {

@@ -92,7 +92,7 @@ func convertToFile(c *converter, u *unit) {
 	}
 }
 
-// convertMoveFile is the older node that reads and writes files.
+// convertMoveFile converts the older node that reads and writes files.
 func convertMoveFile(c *converter, u *unit) {
 	e := c.each(u)
 	u.approximate("FILE", filesAreFields)

@@ -7,7 +7,7 @@ import (
 	"satchel/agent"
 )
 
-// convertNoOp makes an edge.
+// convertNoOp replaces a node that does nothing with an edge.
 func convertNoOp(c *converter, u *unit) {
 	s := c.joined(u)
 	u.outputs[0] = s
@@ -52,7 +52,7 @@ func convertStop(c *converter, u *unit) {
 	e.emit("code", map[string]any{"code": e.script("throw new Error(" + message + ")")})
 }
 
-// convertRespond makes a webhook-response of the first item.
+// convertRespond makes a webhook-response node that answers with the first item.
 func convertRespond(c *converter, u *unit) {
 	s := c.joined(u)
 	in := s
@@ -109,7 +109,7 @@ func (e *env) status() any {
 	return v
 }
 
-// whole is a template of the whole current item.
+// whole returns a template for the whole current item.
 func (e *env) whole() any {
 	if !e.in.list && e.in.ref.path != "" && e.in.ref.fields == nil {
 		return "{{" + e.in.ref.path + "}}"

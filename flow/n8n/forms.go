@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// forms give parameters the form that a service wants. Their argument follows a
-// colon in services.json.
+// forms convert parameters to the form that a service requires. Their argument
+// follows a colon in services.json.
 var forms map[string]func(e *env, v any, argument string) (any, bool)
 
 func init() {
@@ -41,7 +41,7 @@ func init() {
 	}
 }
 
-// wholeOrNamed is the whole item, or the fields of it that are named.
+// wholeOrNamed returns the whole item, or only the named fields.
 func wholeOrNamed(e *env, v any, _ string) (any, bool) {
 	if all, ok := e.u.p.at("addAllFields").(bool); ok && !all || e.u.p.has("updateAllFields") && !e.u.p.flag("updateAllFields") {
 		return e.compute("$only(" + e.current() + ", " + quote(v) + ")"), true
@@ -56,7 +56,7 @@ func fieldsOrItem(e *env, v any, _ string) (any, bool) {
 	return e.rowFields("fields", v)
 }
 
-// baserowFields names fields by their numbers, as Baserow's API does.
+// baserowFields returns fields named by their numbers, as in Baserow's API.
 func baserowFields(e *env, v any, _ string) (any, bool) {
 	fields, ok := fieldsOrItem(e, v, "")
 	object, isObject := fields.(map[string]any)
@@ -85,8 +85,8 @@ func joinedList(e *env, v any, argument string) (any, bool) {
 	return strings.Join(parts, ","), len(parts) > 0
 }
 
-// namedList is a list of names of metrics or dimensions; argument is what n8n
-// has by default.
+// namedList returns a list of names of metrics or dimensions; argument is n8n's
+// default.
 func namedList(e *env, v any, argument string) (any, bool) {
 	names := []any{}
 	list, _ := v.([]any)
@@ -101,7 +101,7 @@ func namedList(e *env, v any, argument string) (any, bool) {
 	return names, len(names) > 0
 }
 
-// notionProperties are properties of a page, from {key: "Name|type", …}.
+// notionProperties returns properties of a page, from {key: "Name|type", …}.
 func notionProperties(e *env, v any, _ string) (any, bool) {
 	properties := map[string]any{}
 	list, _ := v.([]any)
@@ -120,7 +120,7 @@ func notionProperties(e *env, v any, _ string) (any, bool) {
 	return properties, len(properties) > 0
 }
 
-// notionValue is the value of a property of Notion by its type.
+// notionValue returns the value of a Notion property by its type.
 func notionValue(e *env, kind string, p params) (any, bool) {
 	first := func(names ...string) any {
 		for _, name := range names {
@@ -179,7 +179,7 @@ func notionValue(e *env, kind string, p params) (any, bool) {
 	return map[string]any{kind: value}, known
 }
 
-// hubspotFilters are the filters of a search.
+// hubspotFilters returns the filters of a search.
 func hubspotFilters(e *env, v any, _ string) (any, bool) {
 	groups := []any{}
 	list, _ := v.([]any)
@@ -199,7 +199,7 @@ func hubspotFilters(e *env, v any, _ string) (any, bool) {
 	return groups, len(groups) > 0
 }
 
-// docsRequests are changes of a document of Google Docs.
+// docsRequests returns changes to a Google Docs document.
 func docsRequests(e *env, v any, _ string) (any, bool) {
 	requests := []any{}
 	list, _ := v.([]any)
@@ -217,7 +217,7 @@ func docsRequests(e *env, v any, _ string) (any, bool) {
 	return requests, len(requests) > 0
 }
 
-// mimeOf is an email as Gmail's API takes it.
+// mimeOf returns an email in the form that Gmail's API takes.
 func mimeOf(e *env, _ any, _ string) (any, bool) {
 	p, parts := e.u.p, []string{}
 	for _, f := range [][2]string{{"to", "sendTo"}, {"to", "options.sendTo"}, {"subject", "subject"}, {"text", "message"}, {"cc", "options.ccList"}, {"bcc", "options.bccList"}} {
@@ -232,12 +232,12 @@ func base64Of(e *env, v any, _ string) (any, bool) {
 	return e.compute("$base64($text(" + e.js(v) + "))"), true
 }
 
-// driveText is a text file with its name, for Google Drive.
+// driveText returns a text file with its name, for Google Drive.
 func driveText(e *env, v any, _ string) (any, bool) {
 	return e.related(`"text/plain"`, "$base64($text("+e.js(v)+"))"), true
 }
 
-// driveFile is a file that a field of the item holds as base64.
+// driveFile returns a file that a field of the item holds as base64.
 func driveFile(e *env, v any, _ string) (any, bool) {
 	return e.related(`"application/octet-stream"`, "$get("+e.current()+", "+e.js(v)+")"), true
 }
@@ -255,7 +255,7 @@ func (e *env) related(kind, data string) string {
 	return e.compute(fmt.Sprintf("$related({ %s }, %s, %s)", strings.Join(metadata, ", "), kind, data))
 }
 
-// imageContent is a question and the addresses of images.
+// imageContent returns a question and the addresses of images.
 func imageContent(e *env, v any, _ string) (any, bool) {
 	content := []any{map[string]any{"type": "text", "text": e.value(v)}}
 	if e.u.p.text("inputType") == "base64" {
@@ -278,7 +278,7 @@ func imagePart(address any) map[string]any {
 	return map[string]any{"type": "image_url", "image_url": map[string]any{"url": address}}
 }
 
-// authorOf is the author of a post of LinkedIn.
+// authorOf returns the author of a LinkedIn post.
 func authorOf(e *env, v any, _ string) (any, bool) {
 	kind := "person"
 	if v == "organization" {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// request is an http-request node that is being made.
+// request is an http-request node under construction.
 type request struct {
 	e       *env
 	data    map[string]any
@@ -60,7 +60,7 @@ func (r *request) address(address string) {
 	r.data["url"] = strings.TrimRight(fmt.Sprint(r.e.text(address)), "?&")
 }
 
-// secret omits a secret and adds a needed credential instead.
+// secret reports that a secret was omitted, and adds a credential to create instead.
 func (r *request) secret(kind, name string) {
 	u := r.e.u
 	u.approximate("SECRET", fmt.Sprintf("The value of %s was a secret in the workflow; it is not imported. Make the credential that this node names.", clip(name, 60)))
@@ -103,7 +103,7 @@ func (r *request) pairs(list []params, to map[string]any, kind string) {
 	}
 }
 
-// object adds names and values that are written as JSON.
+// object adds names and values given as JSON.
 func (r *request) object(v any, to map[string]any, kind string) {
 	text, _ := v.(string)
 	if text == "" && v == nil {
@@ -172,7 +172,8 @@ func (r *request) oldParts() {
 	}
 }
 
-// body sets the body of a content type: written as a whole, or of pairs.
+// body sets the body for a content type: from one text if written is set, or else
+// from pairs.
 func (r *request) body(kind string, written bool, pairs []params, text any) {
 	e, p := r.e, r.e.u.p
 	switch kind {
@@ -231,7 +232,7 @@ func (r *request) multipart(pairs []params) {
 	}
 }
 
-// file is the file in a field of the item.
+// file returns the file in a field of the item.
 func (e *env) file(field string) any {
 	e.u.approximate("FILE", filesAreFields)
 	if strings.HasPrefix(field, "=") {
@@ -249,7 +250,7 @@ func (r *request) raw(media string, text any) {
 	r.headers["Content-Type"] = r.e.value(media)
 }
 
-// object makes an object of names and values.
+// object returns an object of names and values.
 func (e *env) object(pairs []params) map[string]any {
 	object := map[string]any{}
 	for _, p := range pairs {
@@ -302,7 +303,7 @@ func (e *env) attach(data map[string]any, kind string) {
 	data["credential"] = e.c.out.addCredential(name, kind, presetOf(kind), e.u.name)
 }
 
-// options sets what the options of the node say.
+// options applies the options of the node.
 func (r *request) options() {
 	u, p := r.e.u, r.e.u.p
 	if ms := p.number("options.timeout", 0); ms >= 1 {
@@ -367,7 +368,7 @@ func (r *request) send(method string) {
 	}
 }
 
-// responseRef is the body of a response as an item.
+// responseRef returns the ref to the body of a response as an item.
 func (e *env) responseRef(out, at string) ref {
 	return ref{path: out + ".body", js: fmt.Sprintf("$list(%s?.body)[0]", at), fields: map[string]string{"data": out + ".body.data"}}
 }

@@ -25,7 +25,7 @@ const (
 // Check returns the issues of the graph of a draft.
 type Check func(nodes []agent.RawNode, edges []agent.RawEdge) []agent.Issue
 
-// Import is what a document becomes.
+// Import is the result of converting a document.
 type Import struct {
 	Workflows   []agent.Workflow
 	Schedules   []DraftSchedule
@@ -73,11 +73,11 @@ type ReportLine struct {
 	Message  string `json:"message" example:"Items pass one after another through all nodes of the loop, not node by node."`
 }
 
-// Read converts a document: a workflow as n8n exports it, {"workflow": …} around
-// one, or a list of them. Its errors name the field.
+// Read converts a document: a workflow as exported by n8n, one wrapped in
+// {"workflow": …}, or a list of these. Its errors name the field.
 //
-// check returns what a draft cannot be saved with. Nodes with such an issue are
-// kept under their type of n8n.
+// check returns the issues that prevent saving a draft. Nodes with such an issue are
+// kept under their n8n type.
 func Read(document json.RawMessage, check Check) (*Import, error) {
 	if len(document) > MaxDocument {
 		return nil, agent.Invalid("document", fmt.Sprintf("must have at most %d MB", MaxDocument>>20))
@@ -106,7 +106,7 @@ func Read(document json.RawMessage, check Check) (*Import, error) {
 	return out, out.check()
 }
 
-// check refuses a document whose graph would be larger than a workflow may be.
+// check rejects a document whose graph exceeds the limits of a workflow.
 func (im *Import) check() error {
 	for _, w := range im.Workflows {
 		if len(w.Nodes) > MaxNodes {
@@ -142,7 +142,7 @@ func (im *Import) hasCredential(name string) bool {
 	return false
 }
 
-// credentialName replaces what the name of a credential may not contain.
+// credentialName replaces characters that the name of a credential may not contain.
 func credentialName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if isLetterOrDigit(r) || strings.ContainsRune(" ._@()+-", r) {

@@ -73,8 +73,8 @@ func (e *env) parsed(source string) any {
 
 const mark0, mark1 = "\ue000", "\ue001" // private use
 
-// mark replaces expressions in JSON by marks, in quotes where they stand
-// without.
+// mark replaces expressions in JSON with marks, adding quotes to those that stand
+// outside a string.
 func mark(pieces []piece) (text string, bare map[int]bool) {
 	var out strings.Builder
 	bare = map[int]bool{}
@@ -107,7 +107,7 @@ func mark(pieces []piece) (text string, bare map[int]bool) {
 	return out.String(), bare
 }
 
-// unmark puts expressions in the place of marks.
+// unmark replaces marks with their expressions.
 func (e *env) unmark(v any, pieces []piece, bare map[int]bool) any {
 	switch v := v.(type) {
 	case string:
@@ -152,7 +152,7 @@ func (e *env) unmarkText(text string, pieces []piece, bare map[int]bool) any {
 	}
 }
 
-// setRaw makes the set node of JSON.
+// setRaw converts a set node whose fields are given as JSON.
 func (c *converter) setRaw(e *env) {
 	u := e.u
 	others := u.p.flag("includeOtherFields") || u.version < 3.3 && u.p.or("include", "all") != "none"

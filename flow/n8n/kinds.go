@@ -1,7 +1,7 @@
 package n8n
 
-// converters are the types of nodes that are known, without their packages. Those of
-// services.json are not among them, see converterOf.
+// converters maps node types, without their packages, to their converters, except for
+// those of services.json; see converterOf.
 var converters map[string]func(*converter, *unit)
 
 func init() {
@@ -42,8 +42,9 @@ func init() {
 	}
 }
 
-// converterOf returns the converter of a type of node, or nil. The file of services is
-// read only when it is needed, since parsing it took a quarter of the instructions before main.
+// converterOf returns the converter of a node type, or nil. services.json is parsed
+// only when it is needed, since parsing it took a quarter of the instructions before
+// main.
 func converterOf(kind string) func(*converter, *unit) {
 	if convert := converters[kind]; convert != nil {
 		return convert
@@ -54,7 +55,7 @@ func converterOf(kind string) func(*converter, *unit) {
 	return nil
 }
 
-// presets are the presets of types of credentials of n8n.
+// presets maps n8n's types of credentials to presets.
 var presets = map[string]string{
 	"httpBearerAuth": "bearer", "googleSheetsOAuth2Api": "google-sheets", "googleSheetsTriggerOAuth2Api": "google-sheets", "googleDriveOAuth2Api": "google-drive", "gmailOAuth2": "google-gmail", "googleCalendarOAuth2Api": "google-calendar",
 	"googleDocsOAuth2Api": "google-docs", "googleApi": "google-service-account", "googlePalmApi": "google-gemini", "googleOAuth2Api": "google-drive",

@@ -8,8 +8,8 @@ import (
 	"satchel/agent"
 )
 
-// whole is the environment of a unit that works on all items at once: items is
-// the JavaScript of each input's list.
+// whole returns the environment of a unit that works on all items at once. items
+// holds the JavaScript for each input's list.
 func (c *converter) whole(u *unit) (e *env, items []string) {
 	var all []*stream
 	inputs := max(len(u.in), 1)
@@ -57,7 +57,7 @@ func (c *converter) whole(u *unit) (e *env, items []string) {
 	return e, items
 }
 
-// contextOf is where a node stands that collects streams.
+// contextOf returns the region of a node that collects streams.
 func contextOf(all []*stream) (at *region) {
 	for i, s := range all {
 		if context := s.at.context(); i == 0 || context.within(at) {
@@ -82,7 +82,7 @@ func (e *env) emitList(js string) *stream {
 // keeps marks that the items that leave a unit are those that flowed in.
 func (e *env) keeps(s *stream) { s.same = append([]*unit{e.u}, e.in.same...) }
 
-// fieldNames are names in a parameter: a comma-separated text, or, before
+// fieldNames returns the names in a parameter: a comma-separated text or, before
 // version 3, a list of fields.
 func fieldNames(u *unit, path string) []string {
 	if list := u.p.objects(path + ".fields"); list != nil {
@@ -194,10 +194,10 @@ func convertRemoveDuplicates(c *converter, u *unit) {
 	e.keeps(e.emitList(js))
 }
 
-// prefixes begin the names of fields that summarize writes.
+// prefixes are the prefixes of the names of fields that summarize writes.
 var prefixes = map[string]string{"append": "appended_", "average": "average_", "concatenate": "concatenated_", "count": "count_", "countUnique": "unique_count_", "max": "max_", "min": "min_", "sum": "sum_"}
 
-// summaryNames makes a path the name of a field.
+// summaryNames converts a path to the name of a field.
 var summaryNames = strings.NewReplacer("[", "", "]", "", `"`, "", " ", "_", ".", "_")
 
 func convertSummarize(c *converter, u *unit) {
@@ -231,7 +231,7 @@ func convertSummarize(c *converter, u *unit) {
 	e.emitList(js)
 }
 
-// convertItemLists is the older node for several of these.
+// convertItemLists converts the older node that combines several of these.
 func convertItemLists(c *converter, u *unit) {
 	switch u.p.or("operation", "splitOutItems") {
 	case "concatenateItems", "aggregateItems":
@@ -344,7 +344,7 @@ func (e *env) byFields(mode, one, two string) {
 	e.emitList(fmt.Sprintf("$joined(%s, %s, %s, %s, %s, %t, %t)", one, two, quote(fields), quote(how), quote(output), p.or("options.multipleMatches", "all") == "all", prefer == "preferInput1"))
 }
 
-// convertLoop makes a loop of a splitInBatches node.
+// convertLoop converts a splitInBatches node to a loop.
 func convertLoop(c *converter, u *unit) {
 	e, items := c.whole(u)
 	size := 1.0
@@ -381,8 +381,8 @@ func convertLoop(c *converter, u *unit) {
 	}
 }
 
-// doneStream is what leaves a loop after its last round: all items that came
-// back to it.
+// doneStream returns the output of a loop after its last iteration: all items that
+// came back to it.
 func (c *converter) doneStream(u *unit) *stream {
 	r := u.region
 	if r == nil {

@@ -7,8 +7,8 @@ import (
 	"satchel/agent"
 )
 
-// convertSet makes a set node, or code where other fields stay or JSON is put
-// together of parts.
+// convertSet makes a set node, or a code node if other fields are kept or JSON is
+// assembled from parts.
 func convertSet(c *converter, u *unit) {
 	e := c.each(u)
 	if u.p.flag("duplicateItem") {
@@ -44,7 +44,7 @@ func convertSet(c *converter, u *unit) {
 	e.emit("code", map[string]any{"code": e.script(code.String() + "return out")})
 }
 
-// dotted reports whether dots in names mean objects in objects.
+// dotted reports whether dots in names denote nested objects.
 func (u *unit) dotted() bool {
 	if v, ok := u.p.at("options.dotNotation").(bool); ok {
 		return v
@@ -52,7 +52,7 @@ func (u *unit) dotted() bool {
 	return true
 }
 
-// included is the JavaScript for the fields that stay.
+// included returns the JavaScript for the fields that are kept.
 func included(u *unit) string {
 	include := u.p.or("include", "all")
 	switch {
@@ -72,8 +72,8 @@ type assignment struct {
 	value      any
 }
 
-// assignments reads the fields of a set node, by version, and whether other
-// fields stay.
+// assignments returns the fields that a set node writes, by version, and whether
+// other fields are kept.
 func assignments(u *unit) (all []assignment, others bool) {
 	switch {
 	case u.version < 3:
@@ -100,7 +100,7 @@ func assignments(u *unit) (all []assignment, others bool) {
 	return all, u.p.flag("includeOtherFields")
 }
 
-// put writes a value by a path with dots.
+// put sets the value at a path, which may have dots.
 func put(object map[string]any, path string, v any, dots bool) {
 	for dots {
 		key, rest, more := strings.Cut(path, ".")
@@ -117,7 +117,7 @@ func put(object map[string]any, path string, v any, dots bool) {
 	object[path] = v
 }
 
-// typed is the value of an assignment.
+// typed returns the value of an assignment.
 func (e *env) typed(f assignment) any {
 	text, isText := f.value.(string)
 	if !isText {
@@ -132,7 +132,7 @@ func (e *env) typed(f assignment) any {
 	return e.value(text)
 }
 
-// typedJS is typed as JavaScript.
+// typedJS returns the value of an assignment as JavaScript.
 func (e *env) typedJS(f assignment) string {
 	if text, ok := f.value.(string); ok && !strings.HasPrefix(text, "=") {
 		if v, ok := literalOf(f.kind, text); ok {
@@ -145,8 +145,8 @@ func (e *env) typedJS(f assignment) string {
 	return e.js(f.value)
 }
 
-// fieldValue is the value of an expression. What JavaScript computes is converted
-// to the type of the field.
+// fieldValue returns the value of an expression. A value computed by JavaScript is
+// converted to the type of the field.
 func (e *env) fieldValue(f assignment, text string) any {
 	computed := len(e.scripts)
 	v := e.value(text)
@@ -170,7 +170,7 @@ func (e *env) fieldValue(f assignment, text string) any {
 	return v
 }
 
-// fieldJS is a value in JavaScript, converted to the type of the field.
+// fieldJS returns a value as JavaScript, converted to the type of the field.
 func (e *env) fieldJS(f assignment) string {
 	return "$field(" + quote(f.name) + ", " + quote(f.kind) + ", " + e.js(f.value) + ")"
 }
@@ -182,14 +182,14 @@ func convertIf(c *converter, u *unit) {
 	c.branch(u, s, []string{"true", "false"})
 }
 
-// convertFilter makes an if-else node of which only one way leads on.
+// convertFilter makes an if-else node of which only one branch continues.
 func convertFilter(c *converter, u *unit) {
 	e := c.each(u)
 	s := e.pass(agent.NodeIfElse, e.test(conditionsOf(u.p)))
 	c.branch(u, s, []string{"true", "false"})
 }
 
-// branch gives each output of a unit its handle.
+// branch assigns a handle to each output of a unit.
 func (c *converter) branch(u *unit, s *stream, handles []string) {
 	if u.unsupported {
 		return
@@ -252,7 +252,7 @@ func convertSwitch(c *converter, u *unit) {
 	c.fallback(u, len(handles))
 }
 
-// fallback leads what no rule took where n8n would.
+// fallback routes items that match no rule as n8n does.
 func (c *converter) fallback(u *unit, rules int) {
 	last := u.outputs[rules]
 	extra := u.p.text("options.fallbackOutput") == "extra"

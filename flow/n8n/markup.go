@@ -7,7 +7,7 @@ import (
 	"satchel/agent"
 )
 
-// convertExtraction makes code that reads values out of HTML by selectors.
+// convertExtraction makes code that extracts values from HTML by selectors.
 func convertExtraction(c *converter, u *unit) {
 	e := c.each(u)
 	if u.p.text("sourceData") == "binary" {
@@ -32,7 +32,7 @@ func convertExtraction(c *converter, u *unit) {
 	e.emit("code", map[string]any{"code": e.script(code + fmt.Sprintf("return $extracted(String(Array.isArray(source) ? source[0] : source), %s, %s)", quote(values), options))})
 }
 
-// literal returns a parameter that has to be written out.
+// literal returns a parameter that must not contain an expression.
 func (e *env) literal(text string) string {
 	if strings.HasPrefix(text, "=") && computed(text) {
 		e.u.fail("PARAMETER", "A selector is computed.")
@@ -40,8 +40,7 @@ func (e *env) literal(text string) string {
 	return strings.TrimPrefix(text, "=")
 }
 
-// convertMarkdown makes code that turns Markdown into HTML, or HTML into
-// Markdown.
+// convertMarkdown makes code that converts Markdown to HTML, or HTML to Markdown.
 func convertMarkdown(c *converter, u *unit) {
 	e := c.each(u)
 	js := ""
@@ -56,7 +55,7 @@ func convertMarkdown(c *converter, u *unit) {
 	e.emit("code", map[string]any{"code": e.script("return $set($copy($json), " + quote(u.p.or("destinationKey", "data")) + ", " + js + ")")})
 }
 
-// convertXML makes code that turns XML into an object, or an object into XML.
+// convertXML makes code that converts XML to an object, or an object to XML.
 func convertXML(c *converter, u *unit) {
 	e := c.each(u)
 	name := quote(u.p.or("dataPropertyName", "data"))
@@ -73,7 +72,7 @@ func convertXML(c *converter, u *unit) {
 	e.emit("code", map[string]any{"code": e.script("return { [" + name + "]: $toXML($json, " + quote(options) + ") }")})
 }
 
-// convertCrypto makes code that hashes, or invents an identifier.
+// convertCrypto makes code that hashes, or generates an identifier.
 func convertCrypto(c *converter, u *unit) {
 	e := c.each(u)
 	js, action := "", u.p.or("action", "hash")
@@ -111,7 +110,7 @@ func convertCrypto(c *converter, u *unit) {
 	e.emit("code", map[string]any{"code": e.script("return $set($copy($json), " + quote(field) + ", " + js + ")")})
 }
 
-// convertGraphQL makes a request of a query.
+// convertGraphQL converts a query to an http-request node.
 func convertGraphQL(c *converter, u *unit) {
 	e := c.each(u)
 	r := &request{e: e, data: map[string]any{"method": u.p.or("requestMethod", "POST")}, headers: map[string]any{}, query: map[string]any{}}
@@ -148,8 +147,8 @@ func convertGraphQL(c *converter, u *unit) {
 	s.ref = ref{path: "nodes." + u.id + ".body", js: fmt.Sprintf("nodes[%q]?.body", u.id), object: true}
 }
 
-// convertMarked lets the input flow on; only n8n's list of executions shows what
-// it notes.
+// convertMarked passes the input through: what the node records is only shown in n8n's
+// list of executions.
 func convertMarked(c *converter, u *unit) {
 	u.approximate("OPERATION", "What it notes about the execution is not kept; the input flows on.")
 	convertNoOp(c, u)

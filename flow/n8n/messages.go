@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// through says by which channel a message is sent.
+// through reports the channel by which a message is sent.
 func (u *unit) through(channel string) {
 	u.approximate("CHANNEL", "It is sent by the agent's "+channel+" channel, which has to be connected; credentials of n8n are not used.")
 }
@@ -50,8 +50,8 @@ var telegramFiles = map[string]bool{"sendPhoto": true, "sendDocument": true, "se
 
 const telegramSends = "The Telegram channel sends text and links to files, and nothing else."
 
-// fileLinks makes a message of the links to the files that n8n sends, which
-// Telegram gets from there, below their captions.
+// fileLinks makes a message of the captions and links of the files that n8n sends by
+// their addresses.
 func (e *env) fileLinks(data map[string]any) {
 	u, lines := e.u, []string{}
 	add := func(caption, file any) {
@@ -140,8 +140,8 @@ func convertDiscord(c *converter, u *unit) {
 	e.emit("community_chat", data)
 }
 
-// discordWebhook sets what is sent in place of a post to a webhook address. The
-// address is a secret that stands for a channel, which nothing else names.
+// discordWebhook replaces a post to a webhook address with a message. The address is
+// a secret and the only thing that identifies the channel.
 func (e *env) discordWebhook(data map[string]any) {
 	data["channel"] = ""
 	if e.u.version < 2 {
@@ -204,7 +204,8 @@ func (e *env) copies(data map[string]any, cc, bcc, reply string) {
 	}
 }
 
-// convertGmail sends by the email channel, and calls Gmail for everything else.
+// convertGmail converts sending to an email node, and all other operations to requests
+// to Gmail.
 func convertGmail(c *converter, u *unit) {
 	if u.p.text("operation") == "sendAndWait" {
 		convertSendAndWait(c, u)

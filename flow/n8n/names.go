@@ -26,7 +26,7 @@ var forbidden = []struct {
 
 var named = regexp.MustCompile(`\$\(\s*(?:"([^"\n]*)"|'([^'\n]*)'|` + "`([^`\n]*)`" + `)\s*\)|\$(?:node|items)\s*[\[(]\s*(?:"([^"\n]*)"|'([^'\n]*)')\s*[\])]|\$node\.([A-Za-z_][A-Za-z0-9_]*)`)
 
-// references are the names of the nodes that a script reads.
+// references returns the names of the nodes that a script reads.
 func references(code string) (names []string) {
 	for _, m := range named.FindAllStringSubmatch(code, -1) {
 		for _, name := range m[1:] {
@@ -38,7 +38,7 @@ func references(code string) (names []string) {
 	return names
 }
 
-// script completes code with what n8n's names stand for.
+// script returns code preceded by definitions of n8n's names.
 func (e *env) script(code string) string {
 	for _, f := range forbidden {
 		if m := f.pattern.FindStringSubmatch(code); m != nil {
@@ -90,7 +90,7 @@ func (e *env) names(code string) string {
 	return out.String()
 }
 
-// current is the item in JavaScript.
+// current returns JavaScript for the current item.
 func (e *env) current() string {
 	if e.in.list {
 		return "(" + e.in.ref.js + "[0] ?? {})"
@@ -98,7 +98,7 @@ func (e *env) current() string {
 	return e.in.ref.js
 }
 
-// all are all items that flow in.
+// all returns JavaScript for all input items.
 func (e *env) all() string {
 	if e.in.list {
 		return e.in.ref.js
@@ -184,7 +184,7 @@ func (e *env) repeats(other *unit) *region {
 	return nil
 }
 
-// outputOf is what leaves a unit, by the first output that has anything.
+// outputOf returns the stream of the first output of a unit that has one.
 func outputOf(u *unit) *stream {
 	for output := range 16 {
 		if s := u.outputs[output]; s != nil {

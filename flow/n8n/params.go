@@ -53,7 +53,7 @@ func (p params) list(path string) []any {
 	return v
 }
 
-// objects are the entries of a list that are objects.
+// objects returns the entries of a list that are objects.
 func (p params) objects(path string) []params {
 	var all []params
 	for _, v := range p.list(path) {
@@ -99,7 +99,7 @@ func eachText(v any, visit func(string)) {
 	}
 }
 
-// words are the comma-separated names in a text.
+// words returns the comma-separated names in a text.
 func words(text string) []string {
 	all := []string{}
 	for word := range strings.SplitSeq(text, ",") {

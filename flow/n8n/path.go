@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// path translates a chain to a template's path with filters. whole: the value
-// keeps its type.
+// path translates a chain to a template's path with filters. whole reports that the
+// value keeps its type.
 func (e *env) path(c chain, whole bool) (string, bool) {
 	r, steps, ok := e.start(c)
 	if !ok {
@@ -31,7 +31,7 @@ func (e *env) path(c chain, whole bool) (string, bool) {
 	return path + filters, true
 }
 
-// start finds what a chain reads and the steps into it.
+// start returns the ref that a chain reads, and the steps into it.
 func (e *env) start(c chain) (r ref, steps []step, ok bool) {
 	steps = c.steps
 	next := func(names ...string) bool {
@@ -101,7 +101,7 @@ func (e *env) startOther(c chain, steps []step) (r ref, rest []step, ok bool) {
 	return r, steps[1:], ok
 }
 
-// item is the current item: of a list its first.
+// item returns the current item, which is the first one of a list.
 func (e *env) item(s *stream) ref {
 	if !s.list {
 		return s.ref
@@ -112,8 +112,8 @@ func (e *env) item(s *stream) ref {
 	return ref{path: s.ref.path + "[0]"}
 }
 
-// otherItem is the item of another unit that belongs to the current one, or its
-// first or last.
+// otherItem returns the item of another unit that belongs to the current one, or the
+// unit's first or last item.
 func (e *env) otherItem(other *unit, which string) (ref, bool) {
 	s := outputOf(other)
 	if s == nil {
@@ -179,7 +179,7 @@ func dotted(steps []step) string {
 	return strings.Join(names, ".")
 }
 
-// filtersOf takes the calls off the end of a chain that filters stand for.
+// filtersOf removes trailing calls that correspond to filters, and returns the filters.
 func filtersOf(c chain, steps []step, whole bool) (rest []step, filters string, ok bool) {
 	end := len(steps)
 	for end > 0 && (steps[end-1].call || end == len(steps) && steps[end-1].name == "length" && steps[end-1].index < 0) {
@@ -237,7 +237,7 @@ func nowFilters(steps []step) ([]step, string, bool) {
 	return nil, "", false
 }
 
-// dateTokens are tokens of Luxon and of the filter date.
+// dateTokens maps the tokens of Luxon to those of the date filter.
 var dateTokens = map[string]string{"yyyy": "YYYY", "yy": "YY", "MM": "MM", "M": "M", "LL": "MM", "L": "M", "MMM": "MMM", "LLL": "MMM", "MMMM": "MMMM", "LLLL": "MMMM",
 	"dd": "DD", "d": "D", "HH": "HH", "H": "H", "hh": "hh", "h": "h", "mm": "mm", "m": "m", "ss": "ss", "s": "s", "SSS": "SSS", "a": "A", "EEE": "ddd", "ccc": "ddd", "EEEE": "dddd", "cccc": "dddd", "X": "X", "x": "x"}
 

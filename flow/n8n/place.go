@@ -16,8 +16,8 @@ const (
 	sameColumn  = 100 // positions of n8n that are less apart
 )
 
-// place keeps where nodes stand to each other and makes room for units that
-// became several nodes.
+// place keeps the relative positions of nodes and makes room for units that became
+// several nodes.
 func (c *converter) place() {
 	count := map[*unit]int{}
 	for _, m := range c.nodes {

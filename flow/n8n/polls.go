@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// poll is what a trigger of n8n that asks a service again and again asks for.
+// poll is the request of an n8n trigger that polls a service.
 type poll struct {
 	service, operation string
 	key                string // path to what identifies an entry; empty: a changed entry counts again
 }
 
-// polls are triggers that ask for one thing. Those with several events are in
+// polls are the triggers with a single request. Those with several events are in
 // pollOf.
 var polls = map[string]poll{
 	"gmailTrigger": {"gmail", "trigger.", "id"}, "googleSheetsTrigger": {"googleSheets", "sheet.read", ""}, "googleDriveTrigger": {"googleDrive", "trigger.", ""}, "airtableTrigger": {"airtable", "trigger.", ""}, "notionTrigger": {"notion", "trigger.", ""},
 	"googleCalendarTrigger": {"googleCalendar", "trigger.", ""}, "microsoftOutlookTrigger": {"microsoftOutlook", "trigger.", "id"}, "rssFeedReadTrigger": {},
 }
 
-// pollOf returns the poll of a trigger. Events that something was created count
-// once, others again with each change.
+// pollOf returns the poll of a trigger. A created entry counts once, a changed one
+// again with each change.
 func pollOf(u *unit) poll {
 	p := polls[shortKind(u.kind)]
 	switch u.p.text("event") {
@@ -31,8 +31,8 @@ func pollOf(u *unit) poll {
 	return p
 }
 
-// convertPoll makes a trigger with a paused schedule, the request, and the node
-// that lets through what is new.
+// convertPoll makes a trigger with a paused schedule, the request, and a node that
+// passes only new items.
 func convertPoll(c *converter, u *unit) {
 	times := u.p.objects("pollTimes.item")
 	if len(times) == 0 {
@@ -95,7 +95,8 @@ var hooked = map[string]string{
 	"wufooTrigger": "Wufoo", "zendeskTrigger": "Zendesk", "ciscoWebexTrigger": "Webex", "formIoTrigger": "Form.io", "formstackTrigger": "Formstack", "keapTrigger": "Keap", "getResponseTrigger": "GetResponse", "copperTrigger": "Copper", "boxTrigger": "Box", "autopilotTrigger": "Autopilot", "affinityTrigger": "Affinity",
 }
 
-// convertHooked makes a hook that the service has to be given.
+// convertHooked makes a webhook trigger whose address has to be registered at the
+// service.
 func convertHooked(c *converter, u *unit) {
 	service := hooked[shortKind(u.kind)]
 	u.approximate("ADDRESS", "Register the address of the workflow's hook at "+service+", for the events that are wanted: n8n does that itself. Set the trigger's auth to check the signature of "+service+".")

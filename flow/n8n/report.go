@@ -2,7 +2,7 @@ package n8n
 
 import "strings"
 
-// noteWorkflow reports what belongs to no node.
+// noteWorkflow reports problems that belong to no node.
 func (c *converter) noteWorkflow() {
 	note := func(code, message string) {
 		c.notes = append(c.notes, ReportLine{Workflow: c.doc.name, Level: Approximate, Code: code, Message: message})

@@ -31,7 +31,7 @@ var sections = sync.OnceValue(func() (all []section) {
 	return all
 })
 
-// assemble puts what code mentions in front of it.
+// assemble returns code preceded by the sections that it uses.
 func assemble(code string) string {
 	used := map[string]bool{}
 	for text := code; ; {

@@ -35,7 +35,7 @@ func redact(v any) (out any, found bool) {
 	return v, found
 }
 
-// masked copies parameters, with a mask in the place of secrets.
+// masked returns a copy of parameters with secrets replaced by a mask.
 func masked(v any) any {
 	switch v := v.(type) {
 	case params:
@@ -66,7 +66,7 @@ func masked(v any) any {
 // secretUser matches user and password in a URL.
 var secretUser = regexp.MustCompile(`(://)[^/@\s{}]+:[^/@\s{}]+@`)
 
-// computed reports whether a text has an expression in it.
+// computed reports whether a text contains an expression.
 func computed(text string) bool {
 	source, ok := strings.CutPrefix(text, "=")
 	return ok && strings.Contains(source, "{{")

@@ -11,8 +11,7 @@ import (
 	"sync"
 )
 
-// serviceKind is a node of n8n for one service, and the requests that its
-// operations are.
+// serviceKind is a node of n8n for one service, with the requests of its operations.
 type serviceKind struct {
 	Resource   string
 	Defaults   map[string]string // operations by resource
@@ -47,7 +46,7 @@ var services = sync.OnceValue(func() map[string]serviceKind {
 	return all
 })
 
-// convertService makes an http-request of a node for a service.
+// convertService converts a node for a service to an http-request node.
 func convertService(c *converter, u *unit) { c.service(c.each(u)) }
 
 // serviceName returns the name of a node in services.json: the older node of
@@ -177,7 +176,7 @@ func (e *env) fillObject(object map[string]any) map[string]any {
 	return out
 }
 
-// fill fills a value. ok is false if it only has a parameter that is not there.
+// fill fills a value. ok is false if the value consists only of missing parameters.
 func (e *env) fill(v any) (any, bool) {
 	switch v := v.(type) {
 	case string:
@@ -233,12 +232,12 @@ func (e *env) blank(text string) (any, bool) {
 	return nil, form == "row" || form == "drive"
 }
 
-// ids are ids in addresses, by form.
+// ids matches ids in addresses, by form.
 var ids = map[string]*regexp.Regexp{
 	"id": regexp.MustCompile(`/(?:d|folders)/([\w-]+)`), "base": regexp.MustCompile(`(app\w{14})`), "table": regexp.MustCompile(`(tbl\w{14})`), "notion": regexp.MustCompile(`([0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12})`),
 }
 
-// formed gives a parameter the form that a service wants.
+// formed returns a parameter in the form that a service requires.
 func (e *env) formed(form string, raw any) (any, bool) {
 	v := unlocated(raw)
 	text, isText := v.(string)
@@ -284,7 +283,7 @@ func (e *env) formed(form string, raw any) (any, bool) {
 	return e.value(v), true
 }
 
-// sheet is the name of a sheet, which is also the range of all of it.
+// sheet returns the name of a sheet, which is also the range of the whole sheet.
 func (e *env) sheet(raw any) any {
 	if object, ok := raw.(map[string]any); ok {
 		if name := params(object).text("cachedResultName"); name != "" && object["mode"] == "list" {
@@ -298,7 +297,7 @@ func (e *env) sheet(raw any) any {
 	return e.value(raw)
 }
 
-// columns is the object of a resource mapper, or the whole item.
+// columns returns the object of a resource mapper, or the whole item.
 func (e *env) columns(v any) (any, bool) {
 	mapper, _ := v.(map[string]any)
 	if params(mapper).or("mappingMode", "defineBelow") != "defineBelow" {
@@ -314,7 +313,7 @@ func (e *env) columns(v any) (any, bool) {
 	return object, true
 }
 
-// row is a row of a spreadsheet, in the order of its columns.
+// row returns a row of a spreadsheet, in the order of its columns.
 func (e *env) row(v any) (any, bool) {
 	mapper, _ := v.(map[string]any)
 	value, _ := mapper["value"].(map[string]any)
@@ -341,7 +340,7 @@ func (e *env) row(v any) (any, bool) {
 	return []any{cells}, true
 }
 
-// rowFields makes fields, or conditions of PostgREST, of a list of them.
+// rowFields converts a list of fields to an object, or to conditions of PostgREST.
 func (e *env) rowFields(form string, v any) (any, bool) {
 	object := map[string]any{}
 	list, _ := v.([]any)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// convertSheets makes a request of most operations of Google Sheets. Rows are
-// found and written by code, since that takes two requests.
+// convertSheets converts most operations of Google Sheets to a request. Rows are
+// looked up and updated by code, since that takes two requests.
 func convertSheets(c *converter, u *unit) {
 	e := c.each(u)
 	operation := u.p.or("operation", "read")

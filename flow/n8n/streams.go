@@ -7,7 +7,7 @@ import (
 	"satchel/agent"
 )
 
-// combine makes one stream of all that flow into an input.
+// combine merges the streams that flow into an input.
 func (c *converter) combine(u *unit, all []*stream) *stream {
 	switch {
 	case len(all) == 0:
@@ -35,7 +35,7 @@ func listStream(id string, at *region) *stream {
 	return &stream{from: []exit{{id, "", at}}, at: at, list: true, ref: ref{path: "nodes." + id + ".items", js: "(nodes[" + quote(id) + "]?.items ?? [])"}, guards: map[string]string{}}
 }
 
-// alike reports whether streams carry the same items on different ways.
+// alike reports whether streams carry the same items along different paths.
 func alike(all []*stream) bool {
 	for _, s := range all[1:] {
 		if s.at != all[0].at || s.list != all[0].list || s.ref.js != all[0].ref.js || s.list || s.ref.js == "" {
@@ -62,7 +62,7 @@ func exclusive(all []*stream) bool {
 	return true
 }
 
-// common are the guards that all streams have.
+// common returns the guards that all streams have.
 func common(all []*stream) map[string]string {
 	guards := map[string]string{}
 	for branch, handle := range all[0].guards {
@@ -150,7 +150,7 @@ func (c *converter) leave(u *unit, s *stream) string {
 	return id
 }
 
-// eachOf makes a stream of one item at a time: a list becomes a loop.
+// eachOf returns a stream of one item at a time: a list becomes a loop.
 func (c *converter) eachOf(u *unit, s *stream) *stream {
 	if !s.list {
 		return s
@@ -172,13 +172,13 @@ func (c *converter) eachOf(u *unit, s *stream) *stream {
 	return c.itemStream(r)
 }
 
-// loopKey is what a loop iterates over.
+// loopKey identifies what a loop iterates over.
 type loopKey struct {
 	at *region
 	js string
 }
 
-// listed adds a node that has a list for templates to read.
+// listed adds a node whose output is a list that templates can read.
 func (c *converter) listed(u *unit, s *stream, js string) *stream {
 	id := c.newID(u.id + "_items")
 	c.put(u, id, "code", map[string]any{"code": assemble("return { items: " + js + " }"), "label": u.name + ": items"}, s.from, s.at)
@@ -207,7 +207,7 @@ func (c *converter) loop(u *unit, id, items string, s *stream) *region {
 	return r
 }
 
-// itemStream is the current item of a loop.
+// itemStream returns the stream of the current item of a loop.
 func (c *converter) itemStream(r *region) *stream {
 	return &stream{from: []exit{{r.loop, agent.HandleLoop, r}}, at: r, ref: ref{path: r.variable, js: r.variable, object: true}, guards: map[string]string{}, same: r.same}
 }

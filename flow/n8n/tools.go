@@ -11,8 +11,8 @@ import (
 	"satchel/agent"
 )
 
-// tool makes a tool that a chat node may call, or leaves the helper under its
-// own type.
+// tool converts a helper to a tool that a chat node may call, or keeps it under its own
+// type.
 func (e *env) tool(h *unit, data map[string]any) {
 	build, known := toolKinds[shortKind(h.kind)]
 	if !known && serviceOf(h) != "" {
@@ -75,7 +75,7 @@ func toolName(h *unit) string {
 	return name
 }
 
-// toolKinds make tools of helpers.
+// toolKinds are the converters of helpers to tools.
 var toolKinds = map[string]func(*env, *unit) (DraftTool, bool){
 	"toolCode": codeTool, "toolHttpRequest": requestTool, "httpRequestTool": requestTool, "toolCalculator": calculatorTool, "toolThink": thinkTool, "toolWikipedia": wikipediaTool, "toolWorkflow": workflowTool, "toolSerpApi": serpTool,
 }
@@ -126,8 +126,8 @@ func thinkTool(*env, *unit) (DraftTool, bool) {
 // argument is a parameter that the model fills.
 type argument struct{ kind, description string }
 
-// requestTool makes an api tool of an HTTP request whose parts the model may
-// fill: {placeholders}, and $fromAI in the newer node.
+// requestTool converts an HTTP request, parts of which the model may fill, to an api
+// tool. These parts are {placeholders} and, in the newer node, $fromAI.
 func requestTool(e *env, h *unit) (DraftTool, bool) {
 	arguments := map[string]argument{}
 	for _, p := range h.p.objects("placeholderDefinitions.values") {
@@ -173,7 +173,7 @@ func requestTool(e *env, h *unit) (DraftTool, bool) {
 	return DraftTool{Type: agent.ToolAPI, Config: raw}, true
 }
 
-// toolParts are where the two nodes keep the parts of a request.
+// toolParts are the parameters in which the two nodes keep the parts of a request.
 var toolParts = map[string][]string{
 	"query": {"parametersQuery.values", "queryParameters.parameters"}, "headers": {"parametersHeaders.values", "headerParameters.parameters"}, "body": {"parametersBody.values", "bodyParameters.parameters"},
 }
@@ -199,7 +199,7 @@ func toolValues(h *unit, target string, paths []string, arguments map[string]arg
 	return values
 }
 
-// argumentSchema is the JSON Schema of arguments.
+// argumentSchema returns the JSON Schema of arguments.
 func argumentSchema(arguments map[string]argument) map[string]any {
 	properties, required := map[string]any{}, []any{}
 	for _, name := range sortedKeys(arguments) {
@@ -233,7 +233,7 @@ var (
 	aiComment    = regexp.MustCompile(`/\*n8n-auto-generated-fromAI-override\*/`)
 )
 
-// filled puts templates in the place of what the model fills.
+// filled replaces what the model fills with templates.
 func filled(h *unit, v any, arguments map[string]argument) any {
 	text, isText := v.(string)
 	if !isText {

@@ -18,8 +18,8 @@ func serviceOf(h *unit) string {
 	return service
 }
 
-// serviceTool makes an api tool of a node for a service whose parameters the
-// model may fill.
+// serviceTool converts a node for a service, whose parameters the model may fill, to an
+// api tool.
 func serviceTool(e *env, h *unit) (DraftTool, bool) {
 	t := &env{c: e.c, u: h, in: &stream{ref: ref{js: "args"}}, arguments: map[string]argument{}}
 	kind := services()[serviceOf(h)]
@@ -59,7 +59,7 @@ func (e *env) argument(text string) any {
 
 var argumentName = strings.NewReplacer("{{", "", "}}", "")
 
-// mailTool makes a function that sends an email through Gmail.
+// mailTool makes a function tool that sends an email through Gmail.
 func mailTool(t *env, h *unit) (DraftTool, bool) {
 	fields := []string{}
 	for _, f := range [][2]string{{"to", "sendTo"}, {"subject", "subject"}, {"text", "message"}, {"cc", "options.ccList"}, {"bcc", "options.bccList"}} {

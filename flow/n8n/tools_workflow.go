@@ -46,8 +46,9 @@ func workflowTool(e *env, h *unit) (DraftTool, bool) {
 	return DraftTool{Type: agent.ToolWorkflow, Config: raw}, err == nil
 }
 
-// workflowArguments returns what the model gives a workflow, and what is set: from
-// version 2 on in one list of inputs, before that as a schema and fields.
+// workflowArguments returns the arguments that the model gives a workflow, and the
+// inputs with fixed values. From version 2 on both are in one list of inputs; before,
+// they were a schema and fields.
 func workflowArguments(h *unit) (parameters, defaults map[string]any, ok bool) {
 	if inputs := h.p.object("workflowInputs.value"); len(inputs) > 0 {
 		parameters, defaults = mappedInputs(h, inputs)
@@ -65,8 +66,8 @@ func workflowArguments(h *unit) (parameters, defaults map[string]any, ok bool) {
 	return parameters, defaults, ok && parameters["type"] == "object"
 }
 
-// mappedInputs reads a list of inputs: what $fromAI asks for is an argument, all
-// else is set.
+// mappedInputs reads a list of inputs: those with $fromAI are arguments, all others
+// have fixed values.
 func mappedInputs(h *unit, inputs map[string]any) (parameters, defaults map[string]any) {
 	kinds := map[string]string{}
 	for _, field := range h.p.objects("workflowInputs.schema") {
@@ -90,7 +91,7 @@ func mappedInputs(h *unit, inputs map[string]any) (parameters, defaults map[stri
 	return argumentSchema(arguments), defaults
 }
 
-// askedOfModel returns the parts of a value that is $fromAI and nothing else.
+// askedOfModel returns the parts of a value that consists only of $fromAI.
 func askedOfModel(text string) []string {
 	source, isExpression := expressionOf(text)
 	if !isExpression {

@@ -8,7 +8,7 @@ import (
 	"satchel/agent/clock"
 )
 
-// trigger adds a trigger node and returns what it starts with.
+// trigger adds a trigger node and returns its stream.
 func (c *converter) trigger(u *unit, data map[string]any, r ref) *stream {
 	c.put(u, u.id, agent.NodeTrigger, data, nil, nil)
 	s := &stream{from: []exit{{u.id, "", nil}}, ref: r, taken: ran(u.id), guards: map[string]string{"": u.id}, same: []*unit{u}}
@@ -16,7 +16,7 @@ func (c *converter) trigger(u *unit, data map[string]any, r ref) *stream {
 	return s
 }
 
-// payload is the whole payload as an item.
+// payload is the ref to the whole payload as an item.
 var payload = ref{path: "trigger", js: "trigger", object: true}
 
 func convertManual(c *converter, u *unit) { c.trigger(u, map[string]any{"event": "manual"}, payload) }
@@ -29,8 +29,8 @@ func convertError(c *converter, u *unit) {
 		closed: true, js: "({ execution: { id: trigger.execution_id, error: trigger.error }, workflow: { id: trigger.workflow_id } })"})
 }
 
-// convertWebhook makes a hook. Whoever called the webhook of n8n without
-// credentials cannot call it before its auth is set.
+// convertWebhook makes a webhook trigger. Callers that needed no credentials in n8n
+// cannot call it until its auth is set.
 func convertWebhook(c *converter, u *unit) {
 	data := map[string]any{"event": "webhook"}
 	switch auth := u.p.or("authentication", "none"); auth {
@@ -65,7 +65,7 @@ func methodsOf(u *unit) (all []string) {
 	return all
 }
 
-// credentialOf names the credential of a unit in a report.
+// credentialOf returns the name of a unit's credential for the report.
 func (c *converter) credentialOf(u *unit, fallback string) string {
 	for _, kind := range sortedKeys(u.credentials) {
 		return fmt.Sprintf(" (credential %q)", clip(u.credentials[kind], 60))
@@ -85,7 +85,7 @@ func convertSchedule(c *converter, u *unit) {
 	u.scheduled(c)
 }
 
-// convertCron makes a trigger and schedules of the older node.
+// convertCron converts the older schedule node to a trigger and schedules.
 func convertCron(c *converter, u *unit) {
 	for _, item := range u.p.objects("triggerTimes.item") {
 		c.schedule(u, oldCronOf(item))
@@ -93,7 +93,7 @@ func convertCron(c *converter, u *unit) {
 	u.scheduled(c)
 }
 
-// convertInterval makes a trigger and a schedule of the oldest node.
+// convertInterval converts the oldest schedule node to a trigger and a schedule.
 func convertInterval(c *converter, u *unit) {
 	n := int(u.p.number("interval", 1))
 	switch u.p.or("unit", "seconds") {
@@ -112,7 +112,7 @@ func (u *unit) scheduled(c *converter) {
 		js: `({ timestamp: now, "Readable date": now, Year: now.slice(0, 4), Month: now.slice(5, 7), "Day of month": now.slice(8, 10), Hour: now.slice(11, 13), Minute: now.slice(14, 16) })`})
 }
 
-// schedule notes a schedule, or why there is none.
+// schedule adds a schedule, or reports why there is none.
 func (c *converter) schedule(u *unit, cron string) {
 	if cron == "" {
 		u.approximate("SCHEDULE", "A time cannot be written as a cron expression of five fields (seconds, every so many days or weeks); add a schedule for the workflow.")
@@ -193,7 +193,8 @@ func oldCronOf(item params) string {
 	return ""
 }
 
-// every returns a cron expression for a step, if it divides its range or is one.
+// every returns a cron expression for a step n below of, or of 60 minutes, and ""
+// otherwise.
 func every(n, of int, format string) string {
 	switch {
 	case n == of && of == 60:
@@ -204,7 +205,7 @@ func every(n, of int, format string) string {
 	return strings.Replace(fmt.Sprintf(format, n), "*/1 ", "* ", 1)
 }
 
-// fiveFields drops the field of seconds if it says 0.
+// fiveFields drops the seconds field if it is 0.
 func fiveFields(cron string) string {
 	fields := strings.Fields(strings.TrimPrefix(cron, "="))
 	if len(fields) == 6 && (fields[0] == "0" || fields[0] == "00") {
@@ -216,7 +217,7 @@ func fiveFields(cron string) string {
 	return strings.Join(fields, " ")
 }
 
-// messageTriggers are triggers of messages: what n8n calls the parts of a
+// messageTriggers are the triggers for messages, with n8n's names for the parts of a
 // message.
 var messageTriggers = map[string]struct {
 	platform string
@@ -302,7 +303,7 @@ func cutText(data map[string]any, key string, n int) {
 	}
 }
 
-// fieldName makes the name of a form's field from its label.
+// fieldName returns a name for a form's field, derived from its label.
 func fieldName(label string, i int, used map[string]bool) string {
 	name := strings.Trim(strings.Map(func(r rune) rune {
 		if r < 128 && isWord(byte(r)) && r != '$' {
