@@ -67,7 +67,7 @@ func NumberedName(name string, n int) string {
 	return strings.TrimRight(name[:min(len(name), MaxNameLength-len(suffix))], "-") + suffix
 }
 
-// NameExists is the error for a name that another agent has.
+// NameExists returns the error for a name that another agent has.
 func NameExists(name string) *Error {
 	return Errorf(CodeAgentNameExists, "an agent named %q already exists", Clip(name, MaxNameLength)).
 		With("field", "name").With("issue", "is taken")

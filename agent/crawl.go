@@ -16,7 +16,7 @@ const (
 // Crawled reports whether sources of a type consist of a website's pages.
 func Crawled(sourceType string) bool { return sourceType == SourceCrawl || sourceType == SourceURL }
 
-// ReindexStatus is the status of a source of a type that begins to be read and
+// ReindexStatus returns the status that a source of a type has while it is read and
 // embedded again.
 func ReindexStatus(sourceType string) SourceStatus {
 	if Crawled(sourceType) {

@@ -113,7 +113,7 @@ type SealedCredential struct {
 	Values    map[string]string `json:"values"`
 }
 
-// endpoints are the addresses that may learn the secret or tokens.
+// endpoints returns the addresses to which the secret or tokens may be sent.
 func (c *CredentialConfig) endpoints() [5]string {
 	return [5]string{c.AuthURL, c.TokenURL, c.DeviceURL, c.RevokeURL, c.Issuer}
 }

@@ -85,7 +85,7 @@ type MCPServerChange struct {
 	Credential Optional[string]  `json:"credential,omitempty" doc:"Name or id of a credential, in place of auth." example:"tickets"`
 }
 
-// Secrets are the parts of the credentials that must never be shown.
+// Secrets returns the parts of the credentials that must never be shown.
 func (a MCPAuth) Secrets() []string {
 	return []string{a.Token, a.Password, a.Value, a.ClientSecret, a.PrivateKey}
 }

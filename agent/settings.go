@@ -68,7 +68,7 @@ func (e Embedding) Host() string {
 	return strings.ToLower(u.Host)
 }
 
-// DefaultSettings are the settings of a new agent.
+// DefaultSettings returns the settings of a new agent.
 func DefaultSettings() Settings {
 	return Settings{LLMTemperature: 0.7, Timezone: "UTC", RetentionDays: 30, EmbeddingProvider: LocalEmbedding}
 }

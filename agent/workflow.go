@@ -71,7 +71,7 @@ const (
 	ConflictQueue  = "queue"
 )
 
-// DefaultWorkflowSettings are the settings of a new workflow.
+// DefaultWorkflowSettings returns the settings of a new workflow.
 func DefaultWorkflowSettings() WorkflowSettings {
 	return WorkflowSettings{Concurrency: 1, OnConflict: ConflictReject}
 }

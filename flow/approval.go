@@ -18,7 +18,7 @@ const takeoverEvents = "browser.takeover.*"
 // ends at the last moment.
 const takeoverGrace = 10 * time.Second
 
-// approvalKind is the node type approval: a person approves or rejects. With a
+// approvalKind returns the node type approval: a person approves or rejects. With a
 // browser session, the person takes over the session, and handing it back
 // counts as approval.
 func (e *Engine) approvalKind() *Kind {

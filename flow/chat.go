@@ -13,7 +13,7 @@ import (
 // chatTimeout is the default time limit of a chat node.
 const chatTimeout = 5 * time.Minute
 
-// ChatKind is the node type chat, which asks the agent's language model. In a
+// ChatKind returns the node type chat, which asks the agent's language model. In a
 // conversation the model sees the history, and its answer is appended exactly
 // once, however often the node is attempted.
 func ChatKind(c *chat.Chat) *Kind {

@@ -14,7 +14,7 @@ import (
 	"satchel/agent/template"
 )
 
-// OperationKind is the node type operation: it calls an operation of an API.
+// OperationKind returns the node type operation, which calls an operation of an API.
 func OperationKind(a *apis.APIs) *Kind {
 	return &Kind{Check: checkOperation, Raw: []string{"api", "operation"}, Run: func(ctx context.Context, c *Call) (Outcome, error) { return c.operation(ctx, a) }}
 }

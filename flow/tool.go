@@ -12,7 +12,7 @@ import (
 // toolTimeout is the default time limit of a tool node.
 const toolTimeout = 2 * time.Minute
 
-// ToolKind is the node type tool: it calls one of the agent's tools.
+// ToolKind returns the node type tool, which calls one of the agent's tools.
 func ToolKind(b *chat.Toolbox) *Kind {
 	return &Kind{Timeout: toolTimeout, Run: func(ctx context.Context, c *Call) (Outcome, error) {
 		var arguments json.RawMessage

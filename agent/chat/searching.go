@@ -24,10 +24,10 @@ type Assist struct {
 // Found is the outcome of a search with a model.
 type Found struct {
 	vector.Answer
-	Queries []string // what was looked for, if it is more than the query
+	Queries []string // the queries searched for, if there are others than q
 }
 
-// Search is vector.Index.Ask, helped by the agent's model. Where the model does
+// Search is like vector.Index.Ask, helped by the agent's model. If the model does
 // not help, Notice says so and the results are those without it.
 func (c *Chat) Search(ctx context.Context, db *store.DB, q vector.Query, how Assist) (Found, error) {
 	if how == (Assist{}) {

@@ -15,7 +15,7 @@ type Program struct {
 	Args   []string
 	Env    []string // all of its environment
 	Dir    string
-	Stderr io.Writer // what it writes there goes here
+	Stderr io.Writer // receives its standard error
 }
 
 // Start starts the program in its own process group (on Windows, a job), which

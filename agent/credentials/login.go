@@ -169,7 +169,7 @@ func (c *Credentials) Start(ctx context.Context, ticket string) (location string
 	if err != nil {
 		return "", nil, errLogin()
 	}
-	if err := c.takeLogin(ctx, db, id, func(l login) (*login, error) { // looks only, so that a provider that is away costs no ticket
+	if err := c.takeLogin(ctx, db, id, func(l login) (*login, error) { // only checks, so that an unreachable provider does not use up the ticket
 		if !same(l.Ticket, secret) {
 			return nil, errLogin()
 		}
@@ -346,7 +346,7 @@ func (c *Credentials) Complete(ctx context.Context, db *store.DB, ref, redirecte
 // endpoint is known.
 func (c *Credentials) Disconnect(ctx context.Context, db *store.DB, ref string) error {
 	o, err := db.OpenCredential(ctx, ref)
-	if err != nil { // locked, or not confirmed: what is stored goes, and the other copy keeps what it has
+	if err != nil { // locked or not confirmed: only the stored tokens are deleted
 		known, readErr := db.Credential(ctx, ref)
 		if readErr != nil {
 			return readErr

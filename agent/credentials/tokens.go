@@ -56,7 +56,7 @@ func (c *Credentials) usable(o store.OpenCredential, rejected string) (token str
 		return t.AccessToken, true, nil
 	}
 	if fresh && (now.Before(t.IssuedAt.Add(young)) || o.Config.NeedsPerson() && t.RefreshToken == "") {
-		return t.AccessToken, true, nil // another one would be answered the same, or cannot be had
+		return t.AccessToken, true, nil // a new token would be rejected too, or cannot be obtained
 	}
 	if o.Config.NeedsPerson() && t.RefreshToken == "" {
 		return "", true, needsLogin(o)

@@ -227,7 +227,7 @@ func (g *accumulator) grow(n int) error {
 	return nil
 }
 
-// result is the reply so far.
+// result returns the reply so far.
 func (g *accumulator) result() Reply {
 	g.reply.Text = string(g.text)
 	return g.reply

@@ -161,7 +161,7 @@ func encodingOf(in string, p map[string]any) agent.OperationEncoding {
 	return e
 }
 
-// mediaRank is the order in which the media types of a body are chosen.
+// mediaRank returns the rank by which the media type of a body is chosen.
 func mediaRank(media string) int {
 	kind := mediaType(media)
 	switch {

@@ -17,7 +17,7 @@ const (
 	maxValues    = 4_000_000 // in the document, with its YAML aliases expanded
 	maxHops      = 20        // references that lead to references
 	maxTotal     = 24 << 20  // bytes of the schemas of all operations
-	maxText      = 1000      // characters of a description: a stranger's words to a model
+	maxText      = 1000      // characters of a description, which is untrusted input to a model
 	maxLine      = 200       // characters of a summary, a title or a tag
 	maxWarnings  = 50
 	maxServers   = 50
@@ -27,6 +27,6 @@ const (
 	readTime     = 10 * time.Second // of the processor, for reading
 	readWait     = time.Minute      // for reading on a busy machine
 	readMemory   = 256 << 20
-	smallSchema  = 2 << 10 // bytes that a schema may take in any case
+	smallSchema  = 2 << 10 // bytes that a schema may always take
 	maxPathBytes = 2000
 )

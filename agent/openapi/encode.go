@@ -183,7 +183,7 @@ func body(b *agent.OperationBody, v any) (raw []byte, media string, err error) {
 	return f.Data, fileMedia(b, f.MediaType), err
 }
 
-// fileMedia is the media type of a body that is a file: the file's own if the
+// fileMedia returns the media type of a body that is a file: the file's own if the
 // description allows it, otherwise the one in the description.
 func fileMedia(b *agent.OperationBody, own string) string {
 	for _, allowed := range append([]string{b.Media}, b.Others...) {

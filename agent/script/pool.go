@@ -105,7 +105,7 @@ func (p *Pool) Stop() {
 	p.work.Wait()
 }
 
-// errStopped is the error of calls while the pool is not started.
+// errStopped returns the error for calls while the pool is not started.
 func errStopped() error {
 	return agent.Errorf(CodeKilled, "scripts cannot run: the server is stopping")
 }

@@ -60,7 +60,7 @@ func SignAWS(req *http.Request, key AWSKey, region, service string, now time.Tim
 	return nil
 }
 
-// awsHost reads service and region out of a host such as
+// awsHost returns the service and region named by a host such as
 // sqs.eu-central-1.amazonaws.com.
 func awsHost(host string) (service, region string) {
 	rest, ok := strings.CutSuffix(host, ".amazonaws.com")

@@ -205,8 +205,8 @@ func (q *Queue[K]) EnqueueAt(key K, at time.Time) {
 	q.arm()
 }
 
-// Retry is like Enqueue but ends the key's backoff: something about it changed,
-// or a person asked.
+// Retry is like Enqueue but ends the key's backoff. It is for keys of which something
+// changed, or when a person asks.
 func (q *Queue[K]) Retry(key K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
