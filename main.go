@@ -80,16 +80,17 @@ func main() {
 	}
 }
 
-// delayCollection lets the heap grow to 16 MB before it is first collected, instead of
-// 4 MB: a start allocates less, and each collection takes as long as opening the folder.
+// delayCollection lets the heap grow to 16 MB, instead of 4 MB, before the first garbage
+// collection: starting allocates less than that, and each collection takes as long as
+// opening the folder.
 func delayCollection() {
 	percent := debug.SetGCPercent(400)
 	runtime.AddCleanup(&app{}, func(percent int) { debug.SetGCPercent(percent) }, percent)
 }
 
-// runChild reports whether the program was started by itself, to control the
-// browser, to read a document or an API description, to run scripts or for
-// doctor; the work is then done.
+// runChild reports whether this process is a child that the program started: to control
+// the browser, read a document or an API description, run scripts, or for doctor. If so,
+// its work is done.
 func runChild(args []string) bool {
 	return browser.RunChild(args) || document.RunChild(args[1:]) || openapi.RunChild(args[1:]) || script.RunChild(args[1:]) || child.RunChild(args[1:])
 }
@@ -128,7 +129,7 @@ type worker interface {
 	Stop()
 }
 
-// statementsEnd is how long SQL statements may still run after the stop signal.
+// statementsEnd is how long SQL statements may keep running after the stop signal.
 const statementsEnd = 5 * time.Second
 
 func serve(ctx context.Context, c *cli.Config, stdout io.Writer) (err error) {
@@ -147,8 +148,8 @@ type app struct {
 	folder    *store.Folder
 	listener  net.Listener
 	publicURL string
-	replicas  *replica.Replicator // nil: none are kept
-	cluster   *cluster.Cluster    // nil: the server is alone
+	replicas  *replica.Replicator // nil if none are kept
+	cluster   *cluster.Cluster    // nil if the server is not in a cluster
 	workers   []worker            // in start order
 	started   []worker
 	server    *httpapi.Server
@@ -182,8 +183,8 @@ func open(ctx context.Context, c *cli.Config) (_ *app, err error) {
 	return a, nil
 }
 
-// listen opens the port, once it is clear who may use it, and creates the
-// components, some of which need the server's address.
+// listen opens the port, once access control is settled, and creates the components, some
+// of which need the server's address.
 func (a *app) listen(ctx context.Context) error {
 	c := a.config
 	verifier, err := a.access(ctx)
@@ -214,7 +215,7 @@ func (a *app) replicate(options *store.Options) error {
 	return nil
 }
 
-// share makes the folder's agents belong to a cluster.
+// share makes the folder's agents part of a cluster.
 func (a *app) share(ctx context.Context, options *store.Options) (err error) {
 	c := a.config
 	switch {
@@ -234,7 +235,7 @@ func clusterOptions(c *cli.Config, o store.Options) cluster.Options {
 	return cluster.Options{URL: c.Cluster, MasterKeys: o.MasterKeys, Path: c.Data, Version: version, Log: o.Log}
 }
 
-// openCluster returns a cluster that this program is no server of.
+// openCluster opens a cluster without joining it as a server.
 func openCluster(ctx context.Context, c *cli.Config) (cli.Cluster, error) {
 	return cluster.Open(ctx, clusterOptions(c, storeOptions(c)))
 }
@@ -252,7 +253,7 @@ func (a *app) access(ctx context.Context) (*auth.Verifier, error) {
 	return nil, fmt.Errorf("%s can be reached from other machines and nothing controls access: set EDGE_ACCESS_AUD, make an API key with \"satchel key create\", or start with --no-auth to mean it", c.Addr)
 }
 
-// assemble creates the components, each after those that it uses.
+// assemble creates the components, each after those it uses.
 func (a *app) assemble(verifier *auth.Verifier, programs *mcp.Programs) {
 	c, log := a.config, a.log
 	env := store.Env{Folder: a.folder, Allow: c.OutboundAllow, Own: egress.NewOwn(a.publicURL), Version: version, Log: log}
@@ -353,8 +354,8 @@ func (a *app) run(ctx context.Context, stdout io.Writer) error {
 	}
 }
 
-// drainTime is how long a server that stops may take to move its agents to
-// others, one after another. The others take over the rest once it has stopped.
+// drainTime is how long a stopping server may take to move its agents to other servers,
+// one at a time. The others take over the rest once it has stopped.
 const drainTime = 20 * time.Second
 
 func (a *app) drain(ctx context.Context) {
@@ -392,7 +393,7 @@ func (a *app) Close() error {
 	return err
 }
 
-// linkedText returns where the console shows the agent of "satchel open".
+// linkedText returns the message with the console's URL for the agent of "satchel open".
 func linkedText(db *store.DB, publicURL string) string {
 	if db == nil {
 		return ""
