@@ -15,25 +15,25 @@ import (
 	"satchel/agent/signature"
 )
 
-// bucket is a storage that speaks Amazon's S3
+// bucket is a storage accessed through Amazon's S3 API
 // (https://docs.aws.amazon.com/AmazonS3/latest/API/).
 type bucket struct {
-	base   string // URL of the bucket, with a slash at its end
-	prefix string // of keys, empty or with a slash at its end
+	base   string // URL of the bucket, with a trailing slash
+	prefix string // of keys, empty or with a trailing slash
 	region string
 	key    signature.AWSKey
 	client *egress.Client
 }
 
-// Limits of requests: time for the answer, to which a second is added for each of
-// slowest bytes, and the size of answers other than objects.
+// Limits of requests: the time for the response, plus a second for every slowest bytes,
+// and the size of responses other than objects.
 const (
 	requestTime = time.Minute
 	slowest     = 256 << 10
 	maxAnswer   = 8 << 20
 )
 
-// send sends a request and returns its answer, whose body the caller closes.
+// send sends a request and returns the response, whose body the caller closes.
 func (b *bucket) send(ctx context.Context, method, key string, query url.Values, body io.ReaderAt, size int64) (*http.Response, error) {
 	address := b.base + key
 	if len(query) > 0 {
@@ -62,7 +62,7 @@ func (b *bucket) send(ctx context.Context, method, key string, query url.Values,
 	return nil, refusal(resp)
 }
 
-// refusal returns the error of an answer.
+// refusal returns the error that a response reports.
 func refusal(resp *http.Response) error {
 	var answer struct{ Code, Message string }
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
@@ -115,7 +115,7 @@ func (b *bucket) folders(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// page is an answer of ListObjectsV2.
+// page is a response of ListObjectsV2.
 type page struct {
 	Contents              []struct{ Key string }
 	CommonPrefixes        []struct{ Prefix string }
@@ -123,7 +123,7 @@ type page struct {
 	NextContinuationToken string
 }
 
-// pages lists keys under a prefix, or, with a delimiter, what comes before it.
+// pages lists the keys under a prefix and, with a delimiter, the common prefixes.
 func (b *bucket) pages(ctx context.Context, prefix, delimiter string) (keys, folders []string, err error) {
 	query := url.Values{"list-type": {"2"}, "prefix": {b.prefix + prefix}}
 	if delimiter != "" {

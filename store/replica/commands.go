@@ -12,7 +12,7 @@ import (
 	"satchel/store"
 )
 
-// Commands are what the command line does with the replicas of a target.
+// Commands are the command line's operations on the replicas of a target.
 type Commands struct{ Target Target }
 
 // List lists the replicas.
@@ -20,7 +20,7 @@ func (c Commands) List(ctx context.Context) ([]agent.Replica, error) {
 	return Replicas(ctx, c.Target)
 }
 
-// Restore takes an agent in as it was at a time, as store.RestoreFile does.
+// Restore adds an agent to a data folder as it was at a time, as store.RestoreFile does.
 func (c Commands) Restore(ctx context.Context, idOrName string, at time.Time, folder string) (id string, last time.Time, err error) {
 	return c.restore(ctx, idOrName, at, folder, func(file, _ string) (string, error) { return store.RestoreFile(ctx, folder, file) })
 }
@@ -52,7 +52,7 @@ func (c Commands) restore(ctx context.Context, idOrName string, at time.Time, fo
 	return id, last, err
 }
 
-// Doctor reports whether the target can be read, and what it has.
+// Doctor reports whether the target can be read, and what is in it.
 func (c Commands) Doctor(ctx context.Context) agent.Finding {
 	finding := agent.Finding{Subject: "replicas in " + c.Target.String()}
 	ids, err := c.Target.storage.folders(ctx)

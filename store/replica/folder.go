@@ -14,23 +14,23 @@ import (
 // folder is a storage in a folder of a file system.
 type folder struct {
 	root  string
-	swept sync.Once // of what a kill left in partial
+	swept sync.Once // removes what a kill left in partial
 }
 
-// marker is a file in the folder itself. A disk that is not mounted lacks it, and what
-// is then written would fill the disk that the empty folder is on.
+// marker is a file in the folder itself. It is missing while the disk is not mounted;
+// what is then written would fill the disk with the empty mount point.
 const (
 	marker     = "satchel-replicas"
 	markerText = "Satchel keeps replicas in this folder, and writes to it only while this file is here.\n"
 )
 
-// partial is the folder of files that are being written.
+// partial is the folder for files that are being written.
 const partial = ".partial"
 
 func (f *folder) path(key string) string { return filepath.Join(f.root, filepath.FromSlash(key)) }
 
-// prepare makes the marker in a folder that is used for the first time, and in one
-// with replicas from before there was a marker.
+// prepare creates the marker in a folder that is used for the first time, and in one
+// whose replicas predate the marker.
 func (f *folder) prepare(used bool) error {
 	err := f.isThere()
 	if err == nil {
@@ -42,7 +42,7 @@ func (f *folder) prepare(used bool) error {
 	if err := os.MkdirAll(f.root, 0o700); err != nil {
 		return err
 	}
-	for _, pattern := range []string{"*/*", "*/*/*/*"} { // uploads were written there before the marker was
+	for _, pattern := range []string{"*/*", "*/*/*/*"} { // where uploads were written before there was a marker
 		left, _ := filepath.Glob(f.path(pattern + ".partial"))
 		for _, path := range left {
 			_ = os.Remove(path)
@@ -51,7 +51,7 @@ func (f *folder) prepare(used bool) error {
 	return os.WriteFile(f.path(marker), []byte(markerText), 0o600)
 }
 
-// isThere returns an error unless the folder has the marker.
+// isThere returns an error if the folder lacks the marker.
 func (f *folder) isThere() error {
 	_, err := os.Stat(f.path(marker))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -123,7 +123,7 @@ func (f *folder) folders(context.Context) (names []string, err error) {
 	return names, err
 }
 
-// remove also removes the folders that it leaves empty.
+// remove removes an object, and the folders that become empty.
 func (f *folder) remove(_ context.Context, key string) error {
 	path := f.path(key)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -15,14 +15,14 @@ import (
 	"satchel/store/capture"
 )
 
-// keptFolder returns the folder with the files of keep, each with the commits
-// of one agent.
+// keptFolder returns the folder of the files that keep writes, each with the commits of
+// one agent.
 func (r *Replicator) keptFolder() string { return filepath.Join(r.Path, "replica") }
 
 func (r *Replicator) keptPath(id string) string { return filepath.Join(r.keptFolder(), id) }
 
-// keep writes the commits of an agent that wait, since a checkpoint let them leave
-// the -wal. Until then a kill loses none: the next start captures them again.
+// keep saves an agent's pending commits to a file, since a checkpoint lets them leave the
+// -wal. Until then a kill loses none: the next start captures them again.
 func (r *Replicator) keep(id string) {
 	r.saving.Lock()
 	defer r.saving.Unlock()
@@ -61,8 +61,8 @@ func writeCommits(path string, commits []capture.Commit) error {
 	return os.Rename(path+".new", path)
 }
 
-// unkeep removes the file of keep once everything in it is uploaded, and that is
-// noted in the file of positions. The caller holds saving.
+// unkeep removes the file that keep wrote once all its commits are uploaded and the file
+// of positions says so. The caller holds saving.
 func (r *Replicator) unkeep(id string) {
 	r.mu.Lock()
 	a := r.agents[id]
@@ -78,8 +78,8 @@ func (r *Replicator) unkeep(id string) {
 	}
 }
 
-// loadKept reads what was kept of all agents: what continues where the replica of
-// one stands waits again, and the file of any other is removed.
+// loadKept reads the kept commits of all agents. Those that continue an agent's replica
+// are pending again; files without such commits are removed.
 func (r *Replicator) loadKept() error {
 	entries, err := os.ReadDir(r.keptFolder())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -104,7 +104,7 @@ func (r *Replicator) loadKept() error {
 	return err
 }
 
-// keptAfter reads the commits of a file that continue a position.
+// keptAfter reads the commits from a file that continue after a position.
 func keptAfter(path string, at capture.Position) (commits []capture.Commit) {
 	file, err := os.Open(path)
 	if err != nil {

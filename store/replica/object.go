@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Levels of objects, see the package's comment.
+// Levels of objects; see the package comment.
 const (
 	levelCommits   = 0
 	levelMinutes   = 1
@@ -17,7 +17,7 @@ const (
 	levelSnapshots = 9
 )
 
-// object is one object with what transactions changed.
+// object is an object that holds the changes of a range of transactions.
 type object struct {
 	generation string
 	level      int
@@ -33,7 +33,7 @@ func (o object) name() string {
 
 var objectName = regexp.MustCompile(`^([0-9a-f]{21})/([0129])/([0-9a-f]{16})-([0-9a-f]{16})-([0-9a-f]{11})\.ltx$`)
 
-// parseObject reads a name; what is no object of ours is left out.
+// parseObject parses an object's name. It returns false if the name is not one of ours.
 func parseObject(name string) (object, bool) {
 	m := objectName.FindStringSubmatch(name)
 	if m == nil {
@@ -46,7 +46,7 @@ func parseObject(name string) (object, bool) {
 	return object{generation: m[1], level: level, first: first, last: last, at: at}, first >= 1 && first <= last
 }
 
-// covers reports whether o has the transactions of p.
+// covers reports whether o has all transactions of p.
 func (o object) covers(p object) bool {
 	return o.generation == p.generation && o.first <= p.first && o.last >= p.last
 }
@@ -66,8 +66,8 @@ func byGeneration(all []object) [][]object {
 	return groups
 }
 
-// chain returns the objects that make the file as it was at a time, in Unix
-// milliseconds, in their order; none when nothing is that old.
+// chain returns, in order, the objects from which the file is restored as it was at a
+// time, in Unix milliseconds; none if nothing is that old.
 func chain(all []object, at int64) []object {
 	var best []object
 	for _, generation := range byGeneration(all) {
@@ -98,8 +98,7 @@ func chainOf(generation []object, at int64) []object {
 	return append([]object{snapshot}, follow(rest, snapshot.last)...)
 }
 
-// follow returns the fewest objects, of those given in their order, that continue
-// behind a transaction.
+// follow returns the fewest of the sorted objects that continue after a transaction.
 func follow(sorted []object, last uint64) (found []object) {
 	var next object
 	for {

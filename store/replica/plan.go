@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// How far back the file can be had at which steps: every second, every five
-// minutes, and every hour, for as long as replicas are kept.
+// The resolution of restores: every second for the last hour, every five minutes for a
+// day, then every hour for as long as replicas are kept.
 const (
 	windowMinutes = 5 * time.Minute
 	windowHours   = time.Hour
@@ -17,14 +17,14 @@ const (
 // settled is how long after its end a window is merged.
 const settled = time.Minute
 
-// merge is an object to create from others.
+// merge is an object to be made by merging others.
 type merge struct {
 	made  object
 	parts []object
 }
 
-// plan returns which objects are to be merged and which removed, so that every time
-// since now-keep can be restored.
+// plan returns which objects to merge and which to remove, such that every time since
+// now-keep can be restored.
 func plan(all []object, now time.Time, keep time.Duration) (merges []merge, remove []object) {
 	for _, generation := range byGeneration(all) {
 		merges = append(merges, mergesOf(generation, levelCommits, windowMinutes, now)...)
@@ -43,7 +43,7 @@ func plan(all []object, now time.Time, keep time.Duration) (merges []merge, remo
 	return merges, remove
 }
 
-// mergesOf returns what becomes of one level in windows that are over. A window
+// mergesOf returns the merges of one level's objects in windows that are over. A window
 // waits for the merges of the level below.
 func mergesOf(generation []object, level int, window time.Duration, now time.Time) (merges []merge) {
 	windows := map[int64][]object{}
@@ -68,7 +68,7 @@ func mergesOf(generation []object, level int, window time.Duration, now time.Tim
 	return merges
 }
 
-// covered reports whether an object of the next level has all of o.
+// covered reports whether an object of the next level covers o.
 func covered(generation []object, o object) bool {
 	return slices.ContainsFunc(generation, func(p object) bool { return p.level == o.level+1 && p.covers(o) })
 }
@@ -80,7 +80,7 @@ func waits(generation []object, level int, before time.Time) bool {
 	})
 }
 
-// merged returns the objects of a level before a time that were merged.
+// merged returns the objects of a level from before a time that have been merged.
 func merged(generation []object, level int, before time.Time) (found []object) {
 	for _, o := range generation {
 		if o.level == level && o.at < before.UnixMilli() && covered(generation, o) {
@@ -90,8 +90,8 @@ func merged(generation []object, level int, before time.Time) (found []object) {
 	return found
 }
 
-// expired returns the objects that no time from since on needs: what is older than
-// the newest snapshot before it.
+// expired returns the objects that no restore to since or later needs: those older than
+// the newest snapshot before since.
 func expired(all []object, since time.Time) (found []object) {
 	var base object
 	newest := map[string]int64{}

@@ -12,19 +12,19 @@ import (
 	"satchel/store/capture"
 )
 
-// positions is the file in the data folder that says where replicas stand, so that
-// agents that were not written since need no new snapshot at the next start, and
-// those that were in use at a kill are continued. After one with the positions of
-// all agents, the file has one more for each that changed.
+// positions is a line of the file in the data folder that records how far each replica
+// goes, so that at the next start agents that have not changed need no new snapshot, and
+// those that were in use at a kill continue. The first line has the positions of all
+// agents; each further line updates one of them.
 type positions struct {
 	Target string              `json:"target,omitempty"`
 	Agents map[string]position `json:"agents"`
 }
 
-// position is where the replica of an agent stands.
+// position is how far an agent's replica goes.
 type position struct {
 	At   capture.Position `json:"at"`
-	Sent uint64           `json:"sent,omitzero"` // last transaction of an upload under way
+	Sent uint64           `json:"sent,omitzero"` // last transaction of an upload in progress
 	Base baseline         `json:"base"`
 	Name string           `json:"name"`
 }
@@ -53,8 +53,8 @@ func (r *Replicator) load() {
 	}
 }
 
-// decodePositions reads the file of positions, the last of which a kill may have
-// cut short. An older position does no harm: the replica is found to be ahead.
+// decodePositions reads the file of positions, whose last line a kill may have cut short.
+// An older position does no harm: align finds that the replica is ahead.
 func decodePositions(raw []byte) (p positions, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	if err := decoder.Decode(&p); err != nil {
@@ -69,13 +69,13 @@ func decodePositions(raw []byte) (p positions, err error) {
 	}
 }
 
-// positionLocked returns where the replica of an agent stands, if a start can
+// positionLocked returns how far an agent's replica goes, and whether a start can
 // continue from there. The caller holds mu.
 func (a *replicated) positionLocked() (position, bool) {
 	return position{At: a.stands, Sent: a.sent, Base: a.base, Name: a.name}, a.stands.Generation != "" && a.stands.Generation == a.base.Generation && !a.restarts
 }
 
-// append adds an agent's position to the file if it changed.
+// append appends an agent's position to the file if it changed.
 func (r *Replicator) append(id string) {
 	r.saving.Lock()
 	defer r.saving.Unlock()
@@ -108,11 +108,11 @@ func (r *Replicator) append(id string) {
 		err = errors.Join(err, file.Close())
 	}
 	if err != nil {
-		r.saved = false // half a line may be there: all are written next time
+		r.saved = false // the file may end in half a line: all are written next time
 	}
 }
 
-// save writes all positions if one changed.
+// save writes all positions if any changed.
 func (r *Replicator) save() {
 	r.saving.Lock()
 	defer r.saving.Unlock()

@@ -13,9 +13,9 @@ import (
 	"satchel/store/capture"
 )
 
-// Times of the work on replicas: how long commits are collected before they are
-// uploaded, how often agents are compared with their replicas, when the replica of
-// an agent that was written is merged, and how often all replicas are looked at.
+// Times of the work on replicas: how long commits are collected before they are uploaded,
+// how often agents are compared with their replicas, how long after an upload an agent's
+// replica is merged, and how often all replicas are tidied.
 const (
 	collectTime  = time.Second
 	compareEvery = time.Minute
@@ -24,8 +24,8 @@ const (
 	flushTime    = 5 * time.Second // when the server stops
 )
 
-// Limits of the commits that wait for their upload, in bytes, for one agent and
-// for all. Beyond them a new snapshot takes their place.
+// Limits of the commits waiting to be uploaded, in bytes, for one agent and for all.
+// Beyond them, a new snapshot replaces the commits.
 const (
 	maxWaiting    = 16 << 20
 	maxAllWaiting = 64 << 20
@@ -51,7 +51,7 @@ type Options struct {
 type Replicator struct {
 	Options
 	folder    *store.Folder
-	used      bool                // this data folder had replicas in the target before
+	used      bool                // this data folder has had replicas in the target before
 	prepared  bool                // the target is
 	uploads   *work.Queue[string] // by agent, like those below
 	snapshots *work.Queue[string]
@@ -59,40 +59,39 @@ type Replicator struct {
 
 	mu      sync.Mutex
 	agents  map[string]*replicated
-	waiting int64 // bytes of all that waits
+	waiting int64 // bytes of all pending commits
 	failed  error // of the last upload or snapshot
-	changed bool  // what the file of positions has
+	changed bool  // the positions differ from their file
 
 	saving sync.Mutex // while the file of positions is written
-	saved  bool       // guarded by saving: the file is of this target, so that positions can be appended
+	saved  bool       // guarded by saving: the file is for this target, so positions can be appended
 
 	stop context.CancelFunc
 	done chan struct{}
 }
 
-// replicated is what is known of one agent's replica. The mutex of the Replicator
-// guards it.
+// replicated is the state of one agent's replica. The mutex of the Replicator guards it.
 type replicated struct {
-	at       capture.Position // where the capture stood when the file was closed
-	stands   capture.Position // what the replica has, from which a start after a kill continues
+	at       capture.Position // the position of the capture when the file was closed
+	stands   capture.Position // the end of the replica, where a start after a kill continues
 	unsaved  bool             // the file of positions lacks stands
-	sent     uint64           // last transaction of the upload under way: a kill leaves open whether the replica has it
-	kept     uint64           // last transaction that keep wrote; 0: there is none
-	resumed  bool             // stands is of an earlier start: the replica must be found to end there, or at most at sent
+	sent     uint64           // last transaction of the upload in progress: after a kill, the replica may or may not have it
+	kept     uint64           // last transaction that keep wrote, or 0
+	resumed  bool             // stands is from an earlier start: align must check that the replica ends there, or at most at sent
 	ended    string           // a generation that was given up
 	lost     int              // counts the reasons for a new snapshot
 	restarts bool             // a snapshot is to begin a new generation
 	base     baseline
 
-	uncaptured time.Time // of the oldest commit that is only in the -wal; zero: there is none
+	uncaptured time.Time // of the oldest commit that is only in the -wal, or zero
 	pending    []capture.Commit
 	size       int64     // bytes of pending
 	since      time.Time // when the oldest of them was committed
 	dropped    int       // counts how often pending was given up
 
-	name    string // that agent.json has
+	name    string // in agent.json
 	deleted bool
-	merging bool // a turn of tidying is planned
+	merging bool // tidying is queued
 }
 
 // baseline is the snapshot that an agent's replica builds on.
@@ -103,7 +102,7 @@ type baseline struct {
 	Since      int64  `json:"since"` // bytes uploaded after it
 }
 
-// New returns a Replicator, the sink to open the folder with.
+// New returns a Replicator, to be passed as the sink when the folder is opened.
 func New(o Options) *Replicator {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -130,7 +129,7 @@ func (r *Replicator) Start(ctx context.Context, f *store.Folder) {
 	go r.watch(ctx)
 }
 
-// prepare prepares the target unless that is done.
+// prepare prepares the target unless that has been done.
 func (r *Replicator) prepare() {
 	if r.prepared {
 		return
@@ -141,7 +140,7 @@ func (r *Replicator) prepare() {
 	}
 }
 
-// watch compares the agents with what is known of their replicas.
+// watch compares the agents with what is known about their replicas, every compareEvery.
 func (r *Replicator) watch(ctx context.Context) {
 	defer close(r.done)
 	ticker := time.NewTicker(compareEvery)
@@ -168,9 +167,9 @@ func (r *Replicator) watch(ctx context.Context) {
 	}
 }
 
-// compare has a snapshot made of every agent that has no replica, and has those
-// files opened that are not as they were left: by a kill, whose rest is captured
-// then, or by another program, which takes a snapshot.
+// compare requests a snapshot of every agent that has no replica, and captures the rest
+// of files that are not as they were left: after a kill, the remaining commits are
+// captured; after a change by another program, a snapshot is needed.
 func (r *Replicator) compare(ctx context.Context) {
 	for _, db := range r.folder.Agents() {
 		if db.Problem() != nil || ctx.Err() != nil {
@@ -194,8 +193,8 @@ func (r *Replicator) compare(ctx context.Context) {
 	}
 }
 
-// Stop ends everything but uploads, so that the folder can be closed. It may be
-// called twice.
+// Stop stops everything but uploads, so that the folder can be closed. It may be called
+// twice.
 func (r *Replicator) Stop() {
 	if r.stop == nil {
 		return
@@ -206,8 +205,8 @@ func (r *Replicator) Stop() {
 	r.tidying.Stop()
 }
 
-// Close uploads the queued commits, within a few seconds, and ends. Call it once the folder
-// is closed: what closing it commits is uploaded too.
+// Close uploads the queued commits, within a few seconds, and stops. Call it once the
+// folder is closed: what closing it commits is uploaded too.
 func (r *Replicator) Close() {
 	if r.stop == nil {
 		return
@@ -241,7 +240,7 @@ func (r *Replicator) flush(ctx context.Context) {
 	running.Wait()
 }
 
-// waits reports whether commits of an agent wait for their upload.
+// waits reports whether an agent has commits to upload.
 func (r *Replicator) waits(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -249,10 +248,10 @@ func (r *Replicator) waits(id string) bool {
 	return a != nil && a.waits()
 }
 
-// waits reports whether commits wait for their upload.
+// waits reports whether there are commits to upload.
 func (a *replicated) waits() bool { return len(a.pending) > 0 || !a.uncaptured.IsZero() }
 
-// oldest returns when the oldest of the commits that wait was made.
+// oldest returns when the oldest waiting commit was made.
 func (a *replicated) oldest() time.Time {
 	if len(a.pending) > 0 {
 		return a.since
@@ -272,7 +271,8 @@ func (r *Replicator) ids(are func(*replicated) bool) (ids []string) {
 	return ids
 }
 
-// agentLocked returns what is known of an agent. The caller holds mu.
+// agentLocked returns the state of an agent's replica, creating it if needed. The caller
+// holds mu.
 func (r *Replicator) agentLocked(id string) *replicated {
 	a := r.agents[id]
 	if a == nil {
@@ -308,9 +308,9 @@ func (r *Replicator) succeeded() {
 // Status is the state of all replicas.
 type Status struct {
 	Target    string
-	Behind    time.Duration // age of the oldest commit that waits for its upload
+	Behind    time.Duration // age of the oldest commit that is not uploaded
 	Snapshots int           // agents that wait for a snapshot
-	Failure   error         // why nothing can be uploaded at present; nil: it can
+	Failure   error         // why nothing can be uploaded at present; nil if it can
 }
 
 // Status returns the state of all replicas.

@@ -91,9 +91,9 @@ func Find(ctx context.Context, t Target, idOrName string) (agent.Replica, error)
 // fetchAtOnce is how many objects a restore reads ahead.
 const fetchAtOnce = 8
 
-// Restore makes the file of the agent with this id as it was at a time, zero for
-// the newest, at a path that must not exist. It returns the time of the last commit
-// in it.
+// Restore writes the file of the agent with this id, as it was at a time (zero: the
+// newest state), to a path that must not exist. It returns the time of the last commit in
+// it.
 func Restore(ctx context.Context, t Target, id string, at time.Time, path string) (last time.Time, err error) {
 	objects, err := listed(ctx, t.storage, id+"/")
 	if err != nil {
@@ -121,7 +121,7 @@ func Restore(ctx context.Context, t Target, id string, at time.Time, path string
 	return time.UnixMilli(parts[len(parts)-1].at), nil
 }
 
-// applyAll applies objects in their order, and prefetches the next ones.
+// applyAll applies objects in order, and prefetches the next ones.
 func applyAll(ctx context.Context, s storage, id string, parts []object, file *os.File) error {
 	dir, err := os.MkdirTemp(filepath.Dir(file.Name()), "restore-")
 	if err != nil {
@@ -152,7 +152,7 @@ func applyAll(ctx context.Context, s storage, id string, parts []object, file *o
 	}()
 	var failed error
 	done := 0
-	for one := range coming { // to its end, so that every file is closed
+	for one := range coming { // to the end, so that every file is closed
 		f := <-one
 		if f.file == nil {
 			failed = cmp.Or(failed, f.err)

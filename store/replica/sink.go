@@ -27,8 +27,8 @@ func (r *Replicator) Committed(id string) {
 	}
 }
 
-// Commit implements capture.Sink. Beyond the limits, and in a generation that was
-// given up, nothing more is taken before the next snapshot.
+// Commit implements capture.Sink. It accepts no commit beyond the limits, nor any of an
+// abandoned generation, before the next snapshot.
 func (r *Replicator) Commit(id string, c capture.Commit) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *Replicator) Commit(id string, c capture.Commit) bool {
 	return true
 }
 
-// uploadTime is how long a file at rest waits for the upload of its commits.
+// uploadTime is how long an idle file waits for its commits to be uploaded.
 const uploadTime = 10 * time.Second
 
 // Uploading implements capture.Sink.
@@ -76,9 +76,10 @@ func (r *Replicator) Checkpointed(id string, at capture.Position) {
 	r.append(id)
 }
 
-// checkpointedLocked notes how everything up to a position can be recognized once
-// that is uploaded, unless there is a newer commit. It reports whether commits wait
-// that may leave the -wal now. The caller holds mu.
+// checkpointedLocked replaces the newest position, pending or uploaded, with one of the
+// same transaction that identifies it after the checkpoint, unless there is a newer
+// commit. It reports whether there are pending commits that may leave the -wal now. The
+// caller holds mu.
 func (r *Replicator) checkpointedLocked(id string, at capture.Position) (waits bool) {
 	a := r.agentLocked(id)
 	n := len(a.pending)
@@ -94,14 +95,14 @@ func (r *Replicator) checkpointedLocked(id string, at capture.Position) (waits b
 	return n > 0
 }
 
-// dropLocked gives up what waits for its upload.
+// dropLocked drops the pending commits.
 func (r *Replicator) dropLocked(a *replicated) {
 	r.waiting -= a.size
 	a.pending, a.size, a.uncaptured = nil, 0, time.Time{}
 	a.dropped++
 }
 
-// lostLocked has a snapshot made that begins a new generation.
+// lostLocked requests a snapshot that begins a new generation.
 func (r *Replicator) lostLocked(id string, a *replicated) {
 	if a.resumed { // it is not known whether the replica ends before the waiting commits
 		r.dropLocked(a)
@@ -120,7 +121,8 @@ func (r *Replicator) Lost(id string, reason error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// A file that a snapshot opens has no position either: that is no new loss.
+	// A file that is opened for a snapshot has no position either; that is not a new
+	// loss.
 	if a := r.agentLocked(id); reason != nil || !a.restarts {
 		r.lostLocked(id, a)
 	}
@@ -138,8 +140,8 @@ func (r *Replicator) Closed(id string, at capture.Position) {
 	r.append(id)
 }
 
-// Deleted implements capture.Sink. The replica is kept as long as the past of
-// every agent.
+// Deleted implements capture.Sink. The replica is kept for Options.Keep, like every
+// agent's past.
 func (r *Replicator) Deleted(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,15 +15,15 @@ import (
 	"satchel/agent/signature"
 )
 
-// storage keeps objects by keys of lower-case letters, digits, and -._/ . A key
-// has its content as a whole or not at all.
+// storage stores objects under keys of lower-case letters, digits, and -._/ . An object
+// is stored completely or not at all.
 type storage interface {
 	// prepare is called before the first put, until it succeeds. used reports whether
 	// this data folder had replicas there before.
 	prepare(used bool) error
 	put(ctx context.Context, key string, body io.ReaderAt, size int64) error
 	get(ctx context.Context, key string) (io.ReadCloser, error)
-	// list returns the keys that begin with a prefix that ends with a slash, in no
+	// list returns the keys under a prefix, which ends with a slash, in no particular
 	// order.
 	list(ctx context.Context, prefix string) ([]string, error)
 	// folders returns the first parts of all keys.
@@ -31,7 +31,7 @@ type storage interface {
 	remove(ctx context.Context, key string) error
 }
 
-// errNotThere is returned if there is no object with this key.
+// errNotThere reports that no object has the key.
 var errNotThere = errors.New("there is no such object")
 
 // Target is where replicas are kept.
@@ -43,18 +43,18 @@ type Target struct {
 // String returns the target without secrets.
 func (t Target) String() string { return t.name }
 
-// bucketName and prefixName allow what needs no escaping anywhere.
+// bucketName and prefixName match names that never need escaping.
 var (
 	bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 	prefixName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._/-]*$`)
 )
 
-// Open returns the target that a URL names, without connecting to it: a folder, as
-// a path or a file:// URL, or a bucket:
+// Open returns the target named by a URL, without connecting to it: a folder, as a path
+// or a file:// URL, or a bucket:
 //
 //	s3://BUCKET/PREFIX?region=REGION&endpoint=https://HOST
 //
-// Without endpoint the bucket is one of Amazon's. getenv has the credentials as
+// Without an endpoint the bucket is on Amazon S3. getenv returns the credentials:
 // AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN and AWS_REGION.
 func Open(target string, getenv func(string) string) (Target, error) {
 	u, err := url.Parse(target)
@@ -67,7 +67,7 @@ func Open(target string, getenv func(string) string) (Target, error) {
 	case "", "file":
 		return openFolder(cmp.Or(u.Path, u.Opaque), u)
 	}
-	if len(u.Scheme) == 1 { // a drive of Windows
+	if len(u.Scheme) == 1 { // a Windows drive
 		return openFolder(target, &url.URL{})
 	}
 	return Target{}, fmt.Errorf("has the scheme %q; folders and s3:// are possible", u.Scheme)

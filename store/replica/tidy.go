@@ -17,7 +17,7 @@ import (
 // mergeAtOnce is how many objects are read at a time to be merged.
 const mergeAtOnce = 16
 
-// tidyAll has all replicas looked at, also those of agents that are at rest or
+// tidyAll enqueues all replicas for tidying, including those of agents that are idle or
 // were deleted.
 func (r *Replicator) tidyAll(ctx context.Context) {
 	ids, err := r.Target.storage.folders(ctx)
@@ -38,7 +38,7 @@ func (r *Replicator) tidy(ctx context.Context, id string) (work.Next, error) {
 	r.mu.Unlock()
 	i, err := readInfo(ctx, r.Target.storage, id)
 	if errors.Is(err, errNotThere) {
-		return work.Next{}, nil // no replica of ours
+		return work.Next{}, nil // not one of our replicas
 	} else if err != nil {
 		return work.Next{}, err
 	}
@@ -79,14 +79,14 @@ func (r *Replicator) removeAll(ctx context.Context, id string) error {
 	return r.Target.storage.remove(ctx, infoKey(id))
 }
 
-// merge makes one object of several.
+// merge merges several objects into one.
 func (r *Replicator) merge(ctx context.Context, id string, m merge) error {
 	dir, err := os.MkdirTemp(filepath.Join(r.Path, "tmp"), "merge-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	made := "" // the path of what was merged so far
+	made := "" // the path of the result so far
 	for rest := m.parts; len(rest) > 0; {
 		n := min(len(rest), mergeAtOnce)
 		if made, err = r.mergeSome(ctx, id, dir, made, rest[:n]); err != nil {

@@ -23,7 +23,7 @@ const (
 	maxBatchBytes = 4 << 20
 )
 
-// upload uploads what an agent committed, as one object.
+// upload uploads an agent's oldest pending commits as one object.
 func (r *Replicator) upload(ctx context.Context, id string) (work.Next, error) {
 	r.capture(id)
 	if err := r.align(ctx, id); err != nil {
@@ -36,7 +36,7 @@ func (r *Replicator) upload(ctx context.Context, id string) (work.Next, error) {
 	}
 	first, last := batch[0], batch[len(batch)-1]
 	o := object{generation: first.Generation, level: levelCommits, first: first.First, last: last.TXID, at: last.Time}
-	r.append(id) // with what is sent
+	r.append(id) // includes the commits about to be sent
 	raw, err := joined(ctx, batch)
 	if err == nil {
 		err = r.Target.storage.put(ctx, id+"/"+o.name(), bytes.NewReader(raw), int64(len(raw)))
@@ -50,13 +50,13 @@ func (r *Replicator) upload(ctx context.Context, id string) (work.Next, error) {
 	return next, r.describe(ctx, id)
 }
 
-// capture has captured what an agent committed.
+// capture makes package capture read an agent's new commits from the -wal.
 func (r *Replicator) capture(id string) {
 	r.mu.Lock()
 	a := r.agents[id]
 	noted := a != nil && !a.uncaptured.IsZero()
 	if noted {
-		a.uncaptured = time.Time{} // what is committed from now on is noted again
+		a.uncaptured = time.Time{} // commits from now on are noted again
 	}
 	r.mu.Unlock()
 	if !noted {
@@ -67,8 +67,8 @@ func (r *Replicator) capture(id string) {
 	}
 }
 
-// batch returns the oldest commits that wait, of one generation, which are about to
-// be sent.
+// batch returns the oldest pending commits of one generation, and records that they are
+// about to be sent.
 func (r *Replicator) batch(id string) (batch []capture.Commit, dropped int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,8 +102,8 @@ func joined(ctx context.Context, batch []capture.Commit) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// uploaded notes that the oldest n commits are uploaded, and returns when the next
-// ones are.
+// uploaded records that the oldest n commits are uploaded, and returns when the next
+// upload is due.
 func (r *Replicator) uploaded(id string, n, dropped int, size int64) (next work.Next) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,7 +182,7 @@ func (r *Replicator) align(ctx context.Context, id string) error {
 	return nil
 }
 
-// exceeds reports whether there are transactions behind the one given.
+// exceeds reports whether any object has transactions after last.
 func exceeds(objects []object, last uint64) bool {
 	for _, o := range objects {
 		if o.last > last {
@@ -192,8 +192,8 @@ func exceeds(objects []object, last uint64) bool {
 	return false
 }
 
-// Limits of what a replica builds on: a snapshot is replaced after an hour, once
-// half as many bytes were uploaded after it, and after a week in any case.
+// When the snapshot that a replica builds on is replaced: after an hour, if more than
+// half its size was uploaded since, and after a week in any case.
 const (
 	baseLeast = time.Hour
 	baseMost  = 7 * 24 * time.Hour
@@ -216,13 +216,13 @@ func (r *Replicator) snapshot(ctx context.Context, id string) (work.Next, error)
 		r.forgetUnless(id, db != nil)
 		return work.Next{}, nil
 	}
-	// What is small finds out whether the target can be reached.
+	// A small object first shows whether the target can be reached.
 	if err := r.putInfo(ctx, id, info{ID: id, Name: db.Agent().Name}); err != nil {
 		return work.Next{}, err
 	}
 	at, size, err := r.putSnapshot(ctx, db, fresh)
 	if errors.Is(err, store.ErrClosed) {
-		return work.Next{}, nil // the next start makes it
+		return work.Next{}, nil // the next start makes the snapshot
 	} else if err != nil {
 		return work.Next{}, err
 	}
@@ -232,8 +232,8 @@ func (r *Replicator) snapshot(ctx context.Context, id string) (work.Next, error)
 	return work.Next{Again: again}, nil
 }
 
-// based notes that a snapshot was uploaded, and reports whether another one is
-// needed: the reasons for one were counted before it was made.
+// based records that a snapshot was uploaded, and reports whether another one is needed.
+// lost is the count of reasons from before it was made.
 func (r *Replicator) based(id string, at capture.Position, size int64, lost int, name string) (again bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -251,7 +251,7 @@ func (r *Replicator) based(id string, at capture.Position, size int64, lost int,
 	return false
 }
 
-// agent returns the agent with this id, or nil if there is none that can be opened.
+// agent returns the agent with this id, or nil if it does not exist or cannot be opened.
 func (r *Replicator) agent(id string) *store.DB {
 	db, err := r.folder.Agent(id)
 	if err != nil || db.ID() != id || db.Problem() != nil {
@@ -260,7 +260,7 @@ func (r *Replicator) agent(id string) *store.DB {
 	return db
 }
 
-// forgetUnless forgets an agent that is not there, except that it was deleted.
+// forgetUnless forgets an agent that is not there, unless it was deleted.
 func (r *Replicator) forgetUnless(id string, there bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -291,7 +291,7 @@ func (r *Replicator) putSnapshot(ctx context.Context, db *store.DB, fresh bool) 
 	return at, size, r.Target.storage.put(ctx, db.ID()+"/"+o.name(), temp, size)
 }
 
-// info is what agent.json has.
+// info is the content of agent.json.
 type info struct {
 	ID        string     `json:"id"`
 	Name      string     `json:"name"`
@@ -308,7 +308,7 @@ func (r *Replicator) putInfo(ctx context.Context, id string, i info) error {
 	return r.Target.storage.put(ctx, infoKey(id), bytes.NewReader(raw), int64(len(raw)))
 }
 
-// describe writes the name of an agent if it changed, and when it was deleted.
+// describe updates agent.json if the agent was renamed or deleted.
 func (r *Replicator) describe(ctx context.Context, id string) error {
 	r.mu.Lock()
 	var known replicated
