@@ -19,19 +19,19 @@ type Span struct{ Start, End int }
 type BoundQuery struct {
 	pieces []queryPiece
 	prefix string // of the names given to spans, which no parameter of the query has
-	quoted []bool // by span: it was a text in single quotes
+	quoted []bool // by span: it was a string in single quotes
 	params int    // how many parameters the query itself has
 }
 
-// queryPiece is literal SQL, a parameter that the query had, or a span.
+// queryPiece is literal SQL, one of the query's own parameters, or a span.
 type queryPiece struct {
 	text  string // the SQL; of a parameter as it was written
-	param int    // its number by the rules of SQLite, from 1; 0: none
+	param int    // its number by SQLite's rules, from 1; 0: none
 	span  int    // its number, from 1; 0: none
 }
 
-// Quoted reports whether span i was all of a text in single quotes, so that
-// its value is text whatever its type.
+// Quoted reports whether span i was a whole string in single quotes, so that its value is
+// text whatever its type.
 func (b *BoundQuery) Quoted(i int) bool { return b.quoted[i] }
 
 const (
@@ -39,8 +39,8 @@ const (
 	asName       = "has a template in the place of a name or keyword; templates are bound as parameters and stand for values only"
 )
 
-// CheckSpans is CutSpans of a query that is about to be saved: it also refuses
-// a span that is where SQL takes no value.
+// CheckSpans is CutSpans for a query that is about to be saved: it also refuses spans in
+// places where SQL does not allow a value.
 func CheckSpans(query string, spans []Span) error {
 	b, err := CutSpans(query, spans)
 	if err != nil {
@@ -63,11 +63,10 @@ func CheckSpans(query string, spans []Span) error {
 	return err
 }
 
-// CutSpans puts parameters in the place of spans of a query, which are in order
-// and do not overlap, so that their values are never read as SQL. A span that
-// is all of a text in single quotes takes its quotes along; one in a comment is
-// dropped. The error is INVALID_QUERY when a span is another part of a text or
-// of a name.
+// CutSpans replaces spans of a query, which must be in order and not overlap, with
+// parameters, so that their values are never read as SQL. A span that is a whole string
+// in single quotes is replaced including its quotes; one in a comment is dropped. The
+// error is INVALID_QUERY if a span is only part of a string or name.
 func CutSpans(query string, spans []Span) (*BoundQuery, error) {
 	if len(query) > maxQuery {
 		return nil, badQuery("is longer than %d bytes", maxQuery)
@@ -93,13 +92,13 @@ func CutSpans(query string, spans []Span) (*BoundQuery, error) {
 
 func (b *BoundQuery) name(span int) string { return fmt.Sprintf(":%s%d", b.prefix, span+1) }
 
-// cut makes the pieces of a text with marks.
+// cut splits a text with marks into pieces.
 func (b *BoundQuery) cut(text string, marks []Span) error {
 	var (
-		numbers  = map[string]int{} // of parameters that may come again
-		at       = 0                // where the text is not cut yet
-		next     = 0                // the first mark that no token has covered
-		previous string             // the token before, in upper case
+		numbers  = map[string]int{} // of parameters that may occur again
+		at       = 0                // up to where the text has been cut
+		next     = 0                // the first mark that no token so far has covered
+		previous string             // the previous token, in upper case
 	)
 	for t := (tokenizer{text: text}); ; {
 		tok, ok := t.next()
@@ -143,8 +142,8 @@ func (b *BoundQuery) cut(text string, marks []Span) error {
 	}
 }
 
-// markIn reports whether a mark is all of a text in single quotes. The error
-// says why the token that it is in cannot be a parameter.
+// markIn reports whether a mark is a whole string in single quotes. The error says why
+// the token around it cannot be a parameter.
 func markIn(tok token, mark Span, previous string) (quotes bool, err error) {
 	switch {
 	case previous == "BY":
@@ -159,10 +158,10 @@ func markIn(tok token, mark Span, previous string) (quotes bool, err error) {
 	return false, badQuery("%s", asName)
 }
 
-// maxParams bounds the numbers of parameters, as SQLite does.
+// maxParams is the highest number of a parameter, as in SQLite.
 const maxParams = 32_766
 
-// paramNumber is the number in ?12, or 0.
+// paramNumber returns the number in ?12, or 0.
 func paramNumber(spelt string) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(spelt, "?"))
 	if err != nil {
@@ -196,8 +195,8 @@ func (b *BoundQuery) With(own Params, values []any) (string, Params, error) {
 	return b.text(true), all, nil
 }
 
-// text is the statement with names for its spans, or with numbers for all of
-// its parameters.
+// text returns the statement with names for its spans, or with numbers for all of its
+// parameters.
 func (b *BoundQuery) text(named bool) string {
 	var text strings.Builder
 	number := b.params

@@ -9,18 +9,17 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Conn is a connection of the sandbox to a file. A Conn is for one goroutine at a
-// time.
+// Conn is a connection of the sandbox to a file, for use by one goroutine at a time.
 type Conn struct {
 	sql     *sqlite.Conn
 	guard   guard
-	schemas int // Pool.schemas when it opened
+	schemas int // Pool.schemas when it was opened
 
-	doubtful bool // a failure may have left something behind: close it
+	doubtful bool // a failure may have left it in a bad state: close it
 }
 
-// openConn opens a connection. What is not allowed by its guard cannot be
-// prepared on it: everything, unless Run or Trusted runs.
+// openConn opens a connection. Its guard refuses to compile every statement, except those
+// that Run allows and those of Trusted.
 func openConn(source sqlite.Source) (*Conn, error) {
 	c := &Conn{}
 	c.guard.open = true
@@ -45,7 +44,8 @@ var switches = map[int32]bool{
 	lib.SQLITE_DBCONFIG_ENABLE_ATTACH_WRITE:   false,
 }
 
-// bounds are run-time limits, see https://www.sqlite.org/c3ref/c_limit_attached.html.
+// bounds are SQLite's run-time limits, see
+// https://www.sqlite.org/c3ref/c_limit_attached.html.
 var bounds = map[int32]int32{
 	lib.SQLITE_LIMIT_SQL_LENGTH:          maxQuery,
 	lib.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: maxPattern,
@@ -73,8 +73,8 @@ func (c *Conn) setUp(conn *sqlite.Conn) error {
 	return nil
 }
 
-// boundValues sets how long a value may be, in bytes, and returns how long it
-// could be before; -1 sets nothing.
+// boundValues sets the maximum length of a value, in bytes, and returns the previous one;
+// -1 only returns it.
 func (c *Conn) boundValues(n int) int { return c.sql.Limit(lib.SQLITE_LIMIT_LENGTH, int32(n)) }
 
 func (c *Conn) close() error { return c.sql.Close() }
@@ -84,7 +84,7 @@ func (c *Conn) limit(ctx context.Context, limits Limits) {
 	c.sql.Bound(ctx, sqlite.Budget{Memory: limits.Memory, Temp: limits.Temp})
 }
 
-// Trusted runs a statement of the program's own and returns all of its rows.
+// Trusted runs one of the program's own statements and returns all of its rows.
 func (c *Conn) Trusted(query string, args ...any) ([][]any, error) {
 	c.guard.open = true
 	defer func() { c.guard.open = false }()

@@ -10,35 +10,36 @@ import (
 	"satchel/agent"
 )
 
-// guard decides what the statements of one connection may do. SQLite asks
-// it about what a statement refers to while it is compiled, and again for what
-// a table-valued pragma compiles while it runs; it allows what is listed here
-// and nothing else. See https://www.sqlite.org/c3ref/set_authorizer.html.
+// guard decides what the statements of one connection may do. SQLite asks it about
+// everything that a statement refers to while compiling it, and while running it for what
+// table-valued pragmas compile; guard allows what is listed here and nothing else. See
+// https://www.sqlite.org/c3ref/set_authorizer.html.
 //
-// SQLite does not ask about the columns that NATURAL JOIN and USING compare,
-// with which one could guess what a closed table holds. So a statement may not
-// even spell a closed table, be it as text: that goes by parameter.
+// SQLite does not ask about the columns that NATURAL JOIN and USING compare, which would
+// allow guessing the contents of a closed table. So a statement may not even contain the
+// name of a closed table, not even as text, which must be passed as a parameter.
 type guard struct {
-	open bool // a statement of the program's own is run
+	open bool // a statement of the program itself is running
 
 	rules       map[string]Rule // Options.Rules
 	laterTables []string        // Options.LaterTables
 
-	// What the file holds, in lower case.
+	// What the file contains, in lower case.
 	tables   map[string]bool // and views
 	views    map[string]bool
 	modules  map[string]bool         // of virtual tables
 	triggers map[string]string       // trigger -> its table
-	foreign  map[string][]foreignKey // by the table that refers
+	foreign  map[string][]foreignKey // by the referring table
 
-	// The client's statement, and what it was seen to do.
+	// The client's statement, and what it does as far as SQLite has asked.
 	statement *Statement
 	changed   map[string]bool // tables it changes, also through triggers
 	targets   map[string]bool // tables it changes directly
 	refused   *agent.Error    // the first refusal
 }
 
-// foreignKey refers to another table; cascades says that rows go with those.
+// foreignKey is a reference to another table; if cascades is set, rows are deleted with
+// those that they refer to.
 type foreignKey struct {
 	parent, column string
 	cascades       bool
@@ -49,8 +50,9 @@ const guardedObjects = `SELECT type, name, tbl_name, '' FROM sqlite_schema WHERE
 	UNION ALL SELECT 'foreign key ' || f.on_delete, m.name, f."table", f."from"
 	FROM sqlite_schema m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table'`
 
-// load reads what the file holds. Tables that begin with laterTables may be made
-// later; after any other change the connection is closed, see SchemaChanged.
+// load reads the file's schema. Tables whose names begin with one of laterTables may be
+// created later; after any other change to the schema the connection is closed, see
+// SchemaChanged.
 func (g *guard) load(c *Conn) error {
 	g.tables, g.views, g.modules = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	g.triggers, g.foreign = map[string]string{}, map[string][]foreignKey{}
@@ -75,7 +77,7 @@ func (g *guard) load(c *Conn) error {
 	return err
 }
 
-// begin lets a client's statement be compiled and run.
+// begin allows a client's statement to be compiled and run.
 func (g *guard) begin(s *Statement) {
 	g.statement, g.changed, g.targets, g.refused = s, map[string]bool{}, map[string]bool{}, nil
 }
@@ -83,11 +85,11 @@ func (g *guard) begin(s *Statement) {
 // end refuses everything again.
 func (g *guard) end() { g.statement = nil }
 
-// isHidden reports whether a table, in lower case, is the program's own.
+// isHidden reports whether a table, in lower case, is internal to the program.
 func isHidden(table string) bool { return strings.HasPrefix(table, "_") }
 
-// systemTables are SQLite's own that can be read: definitions of tables, which
-// are no secret, and their last row numbers.
+// systemTables are SQLite's own tables that can be read: the definitions of tables, which
+// are not secret, and their last row numbers.
 var systemTables = set("sqlite_schema sqlite_master sqlite_sequence")
 
 // isClosed reports whether a table, in lower case, cannot be read.
@@ -101,7 +103,7 @@ func (g *guard) isClosed(table string) bool {
 	return g.modules[table] && !openModules[table]
 }
 
-// spellsClosed returns a closed table that the statement spells, or "".
+// spellsClosed returns a closed table whose name the statement contains, or "".
 func (g *guard) spellsClosed() string {
 	found := ""
 	for name := range g.statement.spelt {
@@ -112,7 +114,7 @@ func (g *guard) spellsClosed() string {
 	return found
 }
 
-// refuse notes the first refusal and returns false.
+// refuse records the first refusal and returns false.
 func (g *guard) refuse(detail, value, format string, args ...any) bool {
 	if g.refused == nil {
 		g.refused = agent.Errorf(agent.CodeForbiddenOperation, format, args...).With(detail, agent.Clip(value, 100))
@@ -120,9 +122,9 @@ func (g *guard) refuse(detail, value, format string, args ...any) bool {
 	return false
 }
 
-// allows answers SQLite's question whether an action may be compiled. context
-// is the trigger, view or subquery that it comes from, "" for the statement
-// itself and for what foreign keys do.
+// allows answers SQLite's question whether an action may be compiled. context is the
+// trigger, view or subquery that the action comes from, or "" for the statement itself
+// and for actions of foreign keys.
 func (g *guard) allows(action int32, a, b, database, context string) bool {
 	switch {
 	case g.open:
@@ -145,8 +147,8 @@ func (g *guard) allows(action int32, a, b, database, context string) bool {
 	return g.refuse("statement", g.statement.Kind, "this is not available to SQL")
 }
 
-// mayRead decides about reading a column; column is "" when the table takes
-// part without one, and then table may also name a common table expression.
+// mayRead decides about reading a column; column is "" if the statement uses the table
+// but none of its columns, and then table may also name a common table expression.
 func (g *guard) mayRead(table, column, database, context string) bool {
 	var allowed bool
 	switch {
@@ -170,8 +172,8 @@ func (g *guard) closed(table string) bool {
 	return g.refuse("table", table, "the table %s is closed to SQL", agent.Clip(table, 60))
 }
 
-// checks reports whether the statement is a check of the whole file. It answers
-// with what is wrong and never with what a table holds.
+// checks reports whether the statement is a check of the whole file. Its result says what
+// is wrong and never contains data of a table.
 func (g *guard) checks() bool {
 	return g.statement.Kind == "PRAGMA" && (g.statement.spelt["integrity_check"] || g.statement.spelt["quick_check"])
 }
@@ -196,33 +198,32 @@ func (g *guard) mayChange(action int32, table, column, database, context string)
 	return true
 }
 
-// ruled applies the rules to a change that the statement itself makes.
+// ruled applies the rules to a direct change by the statement.
 func (g *guard) ruled(action int32, table, column string) bool {
 	rule, ok := g.rules[table]
 	allowed := !ok || action == lib.SQLITE_DELETE && rule.Delete || action == lib.SQLITE_UPDATE && slices.Contains(rule.Update, column)
 	return allowed || g.refuse("table", table, "%s", rule.Why)
 }
 
-// inside reports whether context is one of the program's own triggers, fired by
-// a change that was allowed, or a view that such a trigger reads. What the
-// trigger does then is the program's will.
-// Common table expressions and aliases come as a context too, so that nothing
-// in the statement may spell the name.
+// inside reports whether context is one of the program's own triggers, fired by a change
+// that was allowed, or a view that such a trigger reads. What such a trigger does is
+// always allowed. Common table expressions and aliases can be a context too, so the name
+// must not occur in the statement.
 func (g *guard) inside(context string) bool {
 	table, fired := g.triggers[context]
 	return (fired && g.changed[table] || g.views[context]) && isHidden(context) && !g.statement.spelt[context]
 }
 
-// follows reports whether SQLite enforces a foreign key from table to one that
-// the statement changes. SQLite names no context for that. But a statement
-// directly changes only one table, which comes first, and it cannot directly
-// read a hidden table, since it cannot name one.
+// follows reports whether SQLite enforces a foreign key from table to one that the
+// statement changes. SQLite names no context for that. But a statement directly changes
+// only one table, about which SQLite asks first, and it cannot directly read a hidden
+// table, since it cannot name one.
 func (g *guard) follows(table string, key func(foreignKey) bool) bool {
 	return slices.ContainsFunc(g.foreign[table], func(k foreignKey) bool { return g.changed[k.parent] && key(k) })
 }
 
-// openPragmas can be read; true for those that may also be given a table, an
-// index or a number of rows as an argument. None of these sets anything then.
+// openPragmas can be read; true means that an argument is also allowed: a table, an index
+// or a number of rows. None of them sets anything then.
 var openPragmas = map[string]bool{
 	"table_info": true, "table_xinfo": true, "table_list": true, "index_list": true, "index_info": true,
 	"index_xinfo": true, "foreign_key_list": true, "foreign_key_check": true, "integrity_check": true, "quick_check": true,
@@ -254,8 +255,7 @@ func (g *guard) mayAsk(name, argument string) bool {
 // Targets lists the tables that the last statement changed directly.
 func (c *Conn) Targets() []string { return slices.Sorted(maps.Keys(c.guard.targets)) }
 
-// openModules are the virtual tables that need no table: they read nothing
-// but their arguments.
+// openModules are the table-valued functions that read nothing but their arguments.
 var openModules = set("json_each json_tree jsonb_each jsonb_tree")
 
 // openFunctions are the functions that compute from their arguments alone.

@@ -11,12 +11,12 @@ import (
 	"satchel/store/sqlite"
 )
 
-// inspectTime bounds how long the header and the schema of a file are read,
-// also on a machine that is very busy.
+// inspectTime is how long reading a file's header and schema may take, generous enough
+// for a very busy machine.
 const inspectTime = 20 * time.Second
 
-// inspectBounds are limits, in addition to bounds, for reading a schema that
-// may be anyone's. What the program makes stays far below them.
+// inspectBounds are limits, in addition to bounds, for reading a schema that is not
+// trusted. Files that the program creates stay far below them.
 var inspectBounds = []struct{ name, value int32 }{
 	{lib.SQLITE_LIMIT_LENGTH, maxQuery},
 	{lib.SQLITE_LIMIT_EXPR_DEPTH, 50},
@@ -26,10 +26,10 @@ var inspectBounds = []struct{ name, value int32 }{
 // ErrLimit reports that reading a file took too long or too much memory.
 var ErrLimit = errors.New("the file takes too long or too much memory to read")
 
-// Inspect runs check, which may use Trusted, on a connection to a file that may be
-// anyone's. Its time and memory are bounded; ErrLimit is in the chain of check's
-// error when it came up against that. When check returns nil the file is trusted:
-// read runs on the connection without those bounds and without the guard.
+// Inspect runs check, which may use Trusted, on a connection to a file that is not
+// trusted. Its time and memory are bounded; the error wraps ErrLimit if check exceeded
+// that. Once check has returned nil the file is trusted: read runs on the connection
+// without those bounds and without the guard.
 func Inspect(ctx context.Context, source sqlite.Source, check func(*Conn) error, read func(*sqlite.Conn)) error {
 	if err := ctx.Err(); err != nil {
 		return err

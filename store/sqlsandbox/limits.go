@@ -12,14 +12,14 @@ type Limits struct {
 	Bytes  int           // of the answer as JSON; further rows are left out
 	Memory int64         // bytes that SQLite holds for it
 	Temp   int64         // bytes written to temporary files
-	// Each, unless nil, gets the rows one by one, and the answer has none. Its
-	// error ends the statement.
+	// Each, unless nil, is called for each row, and the result has no rows. An error from
+	// it ends the statement.
 	Each func(columns []string, row []any) error
 }
 
-// DefaultLimits are those of the contract, and what a statement may use to
-// compute, sort, group and compare. The process grows by up to twice the
-// memory, since its allocator rounds up, and by the answer.
+// DefaultLimits are the documented limits of time and result size, and what a statement
+// may use to compute, sort, group and compare. The process grows by up to twice the
+// memory, since its allocator rounds up, and by the size of the result.
 var DefaultLimits = Limits{Time: 10 * time.Second, Rows: 1000, Bytes: 16 << 20, Memory: 24 << 20, Temp: 128 << 20}
 
 const (
@@ -28,25 +28,25 @@ const (
 	maxPattern    = 1000    // bytes of a LIKE or GLOB pattern
 )
 
-// SQLite looks at the clock between the steps of its program, and a call is
-// one step however long it takes. So what the calls of one row may cost is
-// bounded beforehand, by the length of the values that they get.
+// SQLite checks the deadline between the steps of its program, and a function call is one
+// step however long it takes. So the cost of the calls for one row is bounded beforehand,
+// by limiting the length of values.
 const (
-	rowCost  = 1e9  // nanoseconds that all calls for a row may take at worst
+	rowCost  = 1e9  // nanoseconds that all calls for a row may take in the worst case
 	callCost = 10.0 // for each byte that a call or || reads
 	argCost  = 8.0  // and for each argument beyond the first, such as a JSON path
 )
 
-// patternCosts are nanoseconds for each byte of a text and each byte of the
-// pattern that is sought in it, at worst: measured with texts of a's and
-// patterns of a's that end in b.
+// patternCosts are the nanoseconds for each byte of a text times each byte of the pattern
+// searched for in it, in the worst case: measured with texts of a's and patterns of a's
+// that end in b.
 var patternCosts = map[string]float64{
 	"trim": 10, "ltrim": 10, "rtrim": 10, "unhex": 10, "like": 3, "glob": 3,
 	"instr": .02, "replace": .02, "json_patch": .2, "jsonb_patch": .2,
 }
 
-// valueLimit is the length in bytes that a value may have in a statement whose
-// longest parameter has param bytes. An error says that no length would do.
+// valueLimit returns the length in bytes that a value may have in a statement whose
+// longest parameter has param bytes. It returns an error if no length is small enough.
 func (w weight) valueLimit(param int) (int, error) {
 	// Calls cost a·L² + b·L for values of length L.
 	var a float64

@@ -12,32 +12,32 @@ import (
 // memory for each byte of a query made only of short terms.
 const maxQuery = 200_000
 
-// Statement is the one statement of a query, with its parameters. Its words
-// serve to set limits and to answer with a fitting error; what it may touch is
-// decided as SQLite compiles it.
+// Statement is the one statement of a query, with its parameters. Its words serve only to
+// set limits and to choose an error; what it may access is decided while SQLite compiles
+// it.
 type Statement struct {
 	Kind string // SELECT, INSERT, UPDATE, DELETE, PRAGMA or EXPLAIN
 
 	text   string          // without comments and semicolons around it
-	before int             // characters of the query in front of text
+	before int             // characters of the query before text
 	spelt  map[string]bool // everything in it that could be a name, in lower case
 	weight weight
 	args   arguments
 }
 
-// Writes reports whether the statement is one that changes data.
+// Writes reports whether the statement is of a kind that changes data.
 func (s *Statement) Writes() bool { return isChange(s.Kind) }
 
 func isChange(kind string) bool { return kind == "INSERT" || kind == "UPDATE" || kind == "DELETE" }
 
-// closedStatements are known to SQLite and refused.
+// closedStatements are SQLite's statements that are refused.
 var closedStatements = map[string]bool{
 	"CREATE": true, "DROP": true, "ALTER": true, "ATTACH": true, "DETACH": true, "VACUUM": true, "REINDEX": true,
 	"ANALYZE": true, "BEGIN": true, "COMMIT": true, "END": true, "ROLLBACK": true, "SAVEPOINT": true, "RELEASE": true,
 	"VALUES": true,
 }
 
-// openStatements maps the words that may begin a statement to its kind.
+// openStatements maps the words with which a statement may begin to its kind.
 var openStatements = map[string]string{
 	"SELECT": "SELECT", "INSERT": "INSERT", "REPLACE": "INSERT", "UPDATE": "UPDATE", "DELETE": "DELETE",
 	"PRAGMA": "PRAGMA", "EXPLAIN": "EXPLAIN",
@@ -47,9 +47,8 @@ func badQuery(format string, args ...any) *agent.Error {
 	return agent.Errorf(agent.CodeInvalidQuery, format, args...)
 }
 
-// Parse finds the one statement of a query and its kind, and checks the
-// parameters. An error is INVALID_QUERY, or FORBIDDEN_OPERATION for a kind of
-// statement that is refused.
+// Parse parses a query, which must be one statement, and checks the parameters. The error
+// is INVALID_QUERY, or FORBIDDEN_OPERATION for a kind of statement that is refused.
 func Parse(query string, params Params) (*Statement, error) {
 	s, err := parse(query)
 	if err != nil {
@@ -91,8 +90,8 @@ func parse(query string) (*Statement, error) {
 	return s, nil
 }
 
-// firstStatement returns the tokens of the first statement in query, and where
-// the next one begins: at the end when there is none.
+// firstStatement returns the tokens of the first statement in query, and where the next
+// one begins, which is the end if there is none.
 func firstStatement(query string) (tokens []token, next int) {
 	ended := false
 	for t := (tokenizer{text: query}); ; {
@@ -113,13 +112,13 @@ func firstStatement(query string) (tokens []token, next int) {
 // offset counts the characters of text before byte n.
 func offset(text string, n int) int { return utf8.RuneCountInString(text[:n]) }
 
-// words are the tokens of a statement with the query they are in.
+// words are the tokens of a statement, with the text of the query.
 type words struct {
 	text   string
 	tokens []token
 }
 
-// word returns token i in upper case when it is a bare word, else "".
+// word returns token i in upper case if it is a bare word, else "".
 func (w words) word(i int) string {
 	if i < 0 || i >= len(w.tokens) || w.tokens[i].kind != tokenWord {
 		return ""
@@ -134,7 +133,7 @@ func (w words) is(i int, op string) bool {
 	return i >= 0 && i < len(w.tokens) && w.tokens[i].kind == tokenOther && w.string(i) == op
 }
 
-// kind is the statement's kind, and what EXPLAIN explains must be allowed too.
+// kind returns the statement's kind. What EXPLAIN explains must be allowed too.
 func (w words) kind() (string, error) {
 	if w.word(0) != "EXPLAIN" {
 		return w.kindAt(0)
@@ -169,8 +168,9 @@ func (w words) kindAt(i int) (string, error) {
 	return "", badQuery("near %q: syntax error", agent.Clip(w.string(i), 40)).With("offset", offset(w.text, w.tokens[i].start))
 }
 
-// checkTarget refuses a change of the schema, which SQLite would take for a
-// mistake: INSERT [OR …] INTO name, UPDATE [OR …] name, DELETE FROM name.
+// checkTarget refuses changes to the schema tables, which SQLite would report as a
+// mistake rather than as forbidden: INSERT [OR …] INTO name, UPDATE [OR …] name, DELETE
+// FROM name.
 func (w words) checkTarget(i int) error {
 	into := w.word(i) != "UPDATE"
 	i++
@@ -192,9 +192,9 @@ func (w words) checkTarget(i int) error {
 	return nil
 }
 
-// behindWith returns the place of the word behind the common table
-// expressions of the WITH at place i: name [(columns)] AS [[NOT] MATERIALIZED]
-// (select), …. A clause of another shape ends the search where it differs.
+// behindWith returns the index of the word after the common table expressions of the WITH
+// at index i: name [(columns)] AS [[NOT] MATERIALIZED] (select), …. If a clause has
+// another form, the search ends where it differs.
 func (w words) behindWith(i int) int {
 	i++
 	if w.word(i) == "RECURSIVE" && w.word(i+1) != "AS" && !w.is(i+1, "(") {
@@ -220,8 +220,8 @@ func (w words) behindWith(i int) int {
 	}
 }
 
-// behindParens returns the place behind the parentheses that open at place i,
-// or i when none open there.
+// behindParens returns the index after the parentheses that open at index i, or i if none
+// open there.
 func (w words) behindParens(i int) int {
 	if !w.is(i, "(") {
 		return i

@@ -9,8 +9,8 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Result is the answer to a statement. Rows and Columns are never nil. Blobs
-// are base64 text, integers beyond 2^53 decimal text.
+// Result is the result of a statement. Rows and Columns are never nil. Blobs are base64
+// text, and integers beyond 2^53 are decimal text.
 type Result struct {
 	Columns      []string `json:"columns"`
 	Rows         [][]any  `json:"rows"`
@@ -21,10 +21,10 @@ type Result struct {
 	DurationMS   float64  `json:"duration_ms"`
 }
 
-// Run compiles a client's statement, binds its parameters and collects its
-// answer, all within the limits. Errors that are the client's to mend are
-// INVALID_QUERY with SQLite's own words, FORBIDDEN_OPERATION what no one may
-// do, EXECUTION_ERROR what exceeds a limit.
+// Run compiles a client's statement, binds its parameters and collects its result, all
+// within the limits. The error is INVALID_QUERY with SQLite's message for a mistake in
+// the statement, FORBIDDEN_OPERATION if the statement is not allowed, or EXECUTION_ERROR
+// if it exceeds a limit.
 func (c *Conn) Run(ctx context.Context, s *Statement, limits Limits) (Result, error) {
 	limited, cancel := context.WithTimeout(ctx, limits.Time)
 	defer cancel()
@@ -74,7 +74,7 @@ func (c *Conn) answer(s *Statement, limits Limits) (Result, error) {
 	return r, nil
 }
 
-// compile prepares a client's statement, or says why it may not run.
+// compile prepares a client's statement. The error says why it may not run.
 func (c *Conn) compile(s *Statement) (*sqlite.Stmt, error) {
 	if table := c.guard.spellsClosed(); table != "" && s.Kind != "PRAGMA" {
 		return nil, agent.Errorf(agent.CodeForbiddenOperation, "the table %s is closed to SQL; if it is meant as text, pass it as a parameter", table).
@@ -88,7 +88,7 @@ func (c *Conn) compile(s *Statement) (*sqlite.Stmt, error) {
 	return stmt, err
 }
 
-// collect reads the rows of an answer.
+// collect reads the statement's rows.
 func (c *Conn) collect(s *sqlite.Stmt, r *Result, limits Limits) error {
 	size := 0
 	for ; ; r.RowCount++ {
@@ -125,7 +125,7 @@ func (c *Conn) collect(s *sqlite.Stmt, r *Result, limits Limits) error {
 	}
 }
 
-// count fills in what the statement changed.
+// count fills in how many rows the statement changed.
 func (c *Conn) count(s *Statement, r *Result) {
 	if !s.Writes() {
 		return
@@ -140,7 +140,7 @@ func (c *Conn) count(s *Statement, r *Result) {
 	}
 }
 
-// judge turns the failure of a client's statement into an error for it.
+// judge turns the failure of a client's statement into the client's error.
 func (c *Conn) judge(ctx context.Context, s *Statement, limits Limits, err error) error {
 	e, ok := err.(*sqlite.Error)
 	if !ok {
@@ -177,7 +177,7 @@ func (c *Conn) judge(ctx context.Context, s *Statement, limits Limits, err error
 	return err
 }
 
-// sayWhy hands on what SQLite says about the client's own statement.
+// sayWhy returns an error with SQLite's message about the client's statement.
 func sayWhy(s *Statement, e *sqlite.Error) error {
 	bad := badQuery("%s", agent.Clip(e.Text, 500)).Because(e)
 	if e.Offset >= 0 {

@@ -17,31 +17,30 @@ type Options struct {
 	ReaderPragmas, WriterPragmas []string
 	KeepWAL                      bool // see sqlite.Source
 
-	// Rules hold the tables that are not open to every change. Those whose names
-	// begin with "_" are closed.
+	// Rules restrict changes to tables. Tables whose names begin with "_" are closed.
 	Rules map[string]Rule
 
-	// LaterTables is how the names of closed tables begin that may be made while
-	// connections are open.
+	// LaterTables are the prefixes of the names of closed tables that may be created
+	// while connections are open.
 	LaterTables []string
 }
 
-// Rule specifies what may be changed in a table that may be read.
+// Rule specifies what may be changed in a readable table.
 type Rule struct {
 	Delete bool
 	Update []string // columns
-	Why    string   // no more
+	Why    string   // not more
 }
 
-// maxReaders bounds the statements on one file that read at the same time, and
-// with them the memory that they hold.
+// maxReaders limits how many statements read one file at the same time, and so the memory
+// that they use.
 const maxReaders = 2
 
 // Pool holds the sandbox's connections to one file. They open on first use.
 type Pool struct {
 	path    string
 	options *Options
-	slots   chan struct{} // one token a reader that may exist
+	slots   chan struct{} // one token per reader in use
 
 	mu      sync.Mutex
 	idle    []*Conn // guarded by mu
@@ -49,12 +48,12 @@ type Pool struct {
 	schemas int     // guarded by mu; how often the schema has changed
 }
 
-// New makes a pool for a file that stays open otherwise too.
+// New returns a pool for a file that the caller also keeps open.
 func New(path string, options *Options) *Pool {
 	return &Pool{path: path, options: options, slots: make(chan struct{}, maxReaders)}
 }
 
-// Close closes the connections that wait for work; others open when needed.
+// Close closes the idle connections; new ones are opened when needed.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	waiting := p.idle
@@ -70,7 +69,7 @@ func (p *Pool) Close() error {
 	return errors.Join(errs...)
 }
 
-// Read runs a reading statement and waits for a connection within ctx.
+// Read runs a statement that only reads. It waits for a connection until ctx is done.
 func (p *Pool) Read(ctx context.Context, s *Statement, limits Limits) (Result, error) {
 	select {
 	case p.slots <- struct{}{}:
@@ -86,9 +85,9 @@ func (p *Pool) Read(ctx context.Context, s *Statement, limits Limits) (Result, e
 	return c.Run(ctx, s, limits)
 }
 
-// Write runs fn in a write transaction, while no one else writes to the file,
-// and returns the tables that were changed, also through triggers. Nothing
-// remains of what fn did when there is an error.
+// Write runs fn in a write transaction, during which nobody else may write to the file,
+// and returns the tables that were changed, also through triggers. On an error,
+// everything that fn did is rolled back.
 func (p *Pool) Write(fn func(*Conn) error) (changed map[string]bool, err error) {
 	c, err := p.takeWriter()
 	if err != nil {
@@ -105,9 +104,9 @@ func (c *Conn) transaction(fn func(*Conn) error) (err error) {
 		return err
 	}
 	defer c.sql.OnRow(nil)
-	defer func() { // also when fn panics
+	defer func() { // even if fn panics
 		if err != nil {
-			_, _ = c.Trusted("ROLLBACK") // fails when SQLite has rolled back already
+			_, _ = c.Trusted("ROLLBACK") // fails if SQLite has already rolled back
 		}
 		c.doubtful = c.doubtful || c.sql.InTransaction()
 	}()
@@ -118,8 +117,8 @@ func (c *Conn) transaction(fn func(*Conn) error) (err error) {
 	return err
 }
 
-// SchemaChanged closes all connections once they are not in use: each knows the
-// tables that there were when it opened.
+// SchemaChanged closes all connections once they are idle: each knows only the tables
+// that existed when it was opened.
 func (p *Pool) SchemaChanged() {
 	p.mu.Lock()
 	p.schemas++
@@ -165,8 +164,8 @@ func (p *Pool) open(mode sqlite.Mode, pragmas []string) (*Conn, error) {
 	return c, nil
 }
 
-// put keeps a connection for the next statement unless it is in doubt, or knows
-// an earlier schema.
+// put keeps a connection for the next statement, or closes it if it is doubtful or was
+// opened with an earlier schema.
 func (p *Pool) put(c *Conn, keep func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

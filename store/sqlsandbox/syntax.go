@@ -7,17 +7,17 @@ import (
 	"satchel/store/sqlite"
 )
 
-// syntax is an empty database in memory, opened on first use, on which
-// statements are compiled to find those that are no SQL. Its guard refuses all
-// that a statement could do, also what some PRAGMAs do as they are compiled; a
-// syntax error is found before.
+// syntax is an empty database in memory, opened on first use, on which statements are
+// compiled to find those that are not SQL. Its guard refuses everything that a statement
+// could do, including what some PRAGMAs do while being compiled; syntax errors are found
+// before that.
 var syntax struct {
 	mu   sync.Mutex
 	conn *Conn
 }
 
-// parses reports whether a statement is SQL by its grammar. Names that are not
-// there are no matter of grammar.
+// parses reports whether a statement is grammatically valid SQL. Names that do not exist
+// are not a matter of grammar.
 func parses(statement string) (bool, error) {
 	syntax.mu.Lock()
 	defer syntax.mu.Unlock()

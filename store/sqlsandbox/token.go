@@ -2,7 +2,7 @@ package sqlsandbox
 
 import "strings"
 
-// tokenKind is a kind of token of SQL, as far as the sandbox needs it.
+// tokenKind is a kind of SQL token, as far as the sandbox distinguishes them.
 type tokenKind uint8
 
 const (
@@ -11,18 +11,18 @@ const (
 	tokenString                  // a string in ''
 	tokenParam                   // ?, ?1, :a, @a, $a
 	tokenOther                   // a number, blob or operator
-	tokenBad                     // SQLite does not know it either
+	tokenBad                     // not valid in SQLite either
 )
 
-// token is a token of SQL and where it is in the text.
+// token is an SQL token and its place in the text.
 type token struct {
 	kind       tokenKind
 	start, end int
 }
 
-// tokenizer cuts SQL into tokens as SQLite's own does, see
-// https://www.sqlite.org/src/file/src/tokenize.c: comments do not nest and may
-// lack their end, a string or name without its closing quote is no token.
+// tokenizer splits SQL into tokens as SQLite's own tokenizer does, see
+// https://www.sqlite.org/src/file/src/tokenize.c: comments do not nest and may be
+// unterminated; a string or name without its closing quote is not a token.
 type tokenizer struct {
 	text string
 	at   int
@@ -39,7 +39,7 @@ func (t *tokenizer) next() (tok token, ok bool) {
 	return token{kind, start, t.at}, true
 }
 
-// peek returns the byte i places ahead, or 0 behind the end.
+// peek returns the byte i places ahead, or 0 past the end.
 func (t *tokenizer) peek(i int) byte {
 	if t.at+i < len(t.text) {
 		return t.text[t.at+i]
@@ -73,8 +73,8 @@ func (t *tokenizer) skip() {
 	}
 }
 
-// to moves n bytes on and past a mark of the given size; n < 0 means that the
-// mark is missing and moves to the end.
+// to moves n bytes ahead and past a mark of the given size; n < 0 means that the mark is
+// missing, and moves to the end.
 func (t *tokenizer) to(n, size int) {
 	if n < 0 {
 		t.at = len(t.text)
@@ -120,7 +120,7 @@ func (t *tokenizer) while(in func(byte) bool) {
 	}
 }
 
-// quoted moves past a quoted token, in which a doubled quote is one quote.
+// quoted moves past a quoted token, in which a doubled quote stands for one.
 func (t *tokenizer) quoted(quote byte, kind tokenKind) tokenKind {
 	for t.at++; t.at < len(t.text); t.at++ {
 		if t.text[t.at] != quote {
@@ -144,8 +144,8 @@ func (t *tokenizer) bracketed() tokenKind {
 	return tokenName
 }
 
-// number moves past a number, digit separators and all. It takes a little
-// more than SQLite would, which then refuses it as a number.
+// number moves past a number, including digit separators. It accepts a little more than
+// SQLite, which then rejects the number.
 func (t *tokenizer) number() tokenKind {
 	hex := t.text[t.at] == '0' && (t.peek(1) == 'x' || t.peek(1) == 'X')
 	for t.at < len(t.text) {
@@ -201,8 +201,8 @@ func (t *tokenizer) operator() tokenKind {
 func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// isNameByte reports whether c may be inside a name. Every byte of a
-// character beyond ASCII may.
+// isNameByte reports whether c may be part of a name, as may every byte of a non-ASCII
+// character.
 func isNameByte(c byte) bool {
 	return c == '_' || c == '$' || c >= 0x80 || isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
@@ -222,7 +222,7 @@ func unquote(text string) string {
 	return lowerASCII(text)
 }
 
-// lowerASCII folds A to Z only, as SQLite does where it compares names.
+// lowerASCII lowers only A to Z, as SQLite does when it compares names.
 func lowerASCII(s string) string {
 	for i := range len(s) {
 		if c := s[i]; c >= 'A' && c <= 'Z' {

@@ -12,10 +12,9 @@ import (
 	"satchel/agent"
 )
 
-// Params are the parameters of a SQL statement: List for ? and ?1, or Named
-// for :name, @name and $name, with or without that sign in the key. Values are
-// nil, bool (1 and 0), string, json.Number, float64, int and int64. In JSON it
-// is an array or an object.
+// Params are the parameters of a SQL statement: List for ? and ?1, or Named for :name,
+// @name and $name, with or without that sign in the key. Values are nil, bool (1 and 0),
+// string, json.Number, float64, int and int64. In JSON they are an array or an object.
 type Params struct {
 	List  []any
 	Named map[string]any
@@ -43,14 +42,15 @@ func (p Params) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p.List)
 }
 
-// arguments are the parameters as SQLite takes them.
+// arguments are the parameters as passed to SQLite.
 type arguments struct {
 	list    []any
 	named   map[string]any
 	longest int // bytes of the longest text
 }
 
-// arguments checks every value. A bad one is INVALID_QUERY naming its place.
+// arguments checks and converts all values. For a bad one the error is INVALID_QUERY and
+// names its field.
 func (p Params) arguments() (arguments, error) {
 	a := arguments{list: make([]any, len(p.List))}
 	for i, v := range p.List {
@@ -114,8 +114,8 @@ func (a *arguments) argument(field string, value any) (any, error) {
 	return bad("must be text, a number, true, false or null")
 }
 
-// match orders the arguments as the statement's parameters want them, which
-// are named with their sign, and "" for a plain ?.
+// match orders the arguments as the statement's parameters require. params has their
+// names, including the sign, and "" for a plain ?.
 func (a arguments) match(params []string) ([]any, error) {
 	if a.named == nil {
 		if len(a.list) != len(params) {
@@ -145,13 +145,13 @@ func (a arguments) match(params []string) ([]any, error) {
 	return values, nil
 }
 
-// exactInteger is the largest integer up to which JSON readers that hold
-// numbers as float64 keep every one apart.
+// exactInteger is the largest integer up to which JSON readers that use float64 represent
+// every integer exactly.
 const exactInteger = 1 << 53
 
-// jsonValue returns a value of SQLite's as the answer shows it, and how many
-// bytes it takes there at least: blobs as base64, integers that a float64
-// cannot hold as decimal text, infinities by name, and text as valid UTF-8.
+// jsonValue returns an SQLite value as it appears in the result, and the minimum number
+// of bytes that it takes there: blobs as base64, integers that a float64 cannot hold as
+// decimal text, infinities by name, and text as valid UTF-8.
 func jsonValue(value any) (any, int) {
 	switch v := value.(type) {
 	case int64:
@@ -179,7 +179,7 @@ func jsonValue(value any) (any, int) {
 	return nil, 5
 }
 
-// jsonLength is how many bytes encoding/json writes for text, and a comma.
+// jsonLength returns how many bytes encoding/json writes for text and a comma.
 func jsonLength(text string) int {
 	n := len(text) + 3
 	for i := range len(text) {

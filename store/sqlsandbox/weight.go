@@ -1,14 +1,14 @@
 package sqlsandbox
 
-// weight is what the calls of a statement cost, as far as its words show it.
+// weight is the cost of the calls in a statement, as far as its text shows.
 type weight struct {
-	calls    int          // calls of functions, and operators that make texts
+	calls    int          // calls of functions, and operators that produce text
 	args     int          // arguments of calls beyond the first
 	patterns []patternUse // calls whose cost grows with the product of two lengths
 }
 
-// patternUse is a call that looks for one text in another. length is that of
-// the pattern in bytes, param when it is a parameter, and -1 when it is not
+// patternUse is a call that looks for one text in another. length is the length of the
+// pattern in bytes, patternParam if it is a parameter, or patternUnknown if it is not
 // known before the call.
 type patternUse struct {
 	function string
@@ -20,8 +20,8 @@ const (
 	patternUnknown = -1
 )
 
-// patternArgs are the functions whose cost is a product of two lengths, and
-// which argument is the pattern.
+// patternArgs are the functions whose cost is a product of two lengths, with the index of
+// the argument that is the pattern.
 var patternArgs = map[string]int{
 	"trim": 1, "ltrim": 1, "rtrim": 1, "instr": 1, "replace": 1, "unhex": 1, "like": 0, "glob": 0,
 	"json_patch": 1, "jsonb_patch": 1,
@@ -29,14 +29,14 @@ var patternArgs = map[string]int{
 
 // call is a pair of parentheses while the statement is weighed.
 type call struct {
-	name   string // what precedes it: a function, or nothing
-	open   int    // the place of (
+	name   string // the function name before it, or ""
+	open   int    // the index of (
 	from   int    // where the argument begins
 	args   int
 	length int // of the argument that is the pattern
 }
 
-// weigh sums up the statement. It errs on the heavy side.
+// weigh adds up the cost of the statement. It overestimates rather than underestimates.
 func (w words) weigh() weight {
 	var sum weight
 	var calls []call
@@ -62,7 +62,7 @@ func (w words) weigh() weight {
 	return sum
 }
 
-// name is what the token in front of a parenthesis could call, or "".
+// name returns the function that token i, before a parenthesis, could call, or "".
 func (w words) name(i int) string {
 	if i < 0 || w.tokens[i].kind > tokenName || w.word(i) == "IN" || w.word(i) == "VALUES" {
 		return ""
@@ -70,7 +70,7 @@ func (w words) name(i int) string {
 	return unquote(w.string(i))
 }
 
-// endArgument notes the argument of c that ends at place i.
+// endArgument records the argument of c that ends at index i.
 func (w words) endArgument(c *call, i int) {
 	if place, ok := patternArgs[c.name]; ok && place == c.args {
 		c.length = w.literal(c.from, i)
@@ -79,7 +79,7 @@ func (w words) endArgument(c *call, i int) {
 	c.from = i + 1
 }
 
-// endCall adds the call whose closing parenthesis is at place i.
+// endCall adds the call whose closing parenthesis is at index i.
 func (w words) endCall(c call, i int, sum *weight) {
 	if c.name == "" {
 		return
@@ -96,8 +96,8 @@ func (w words) endCall(c call, i int, sum *weight) {
 	sum.patterns = append(sum.patterns, patternUse{c.name, c.length})
 }
 
-// operand is the length of the value that tokens [from, to) stand for, unless
-// an operator behind them makes it part of a longer one.
+// operand returns the length of the value that tokens [from, to) stand for, unless an
+// operator after them makes it part of a longer one.
 func (w words) operand(from, to int) int {
 	if to < len(w.tokens) && w.tokens[to].kind == tokenOther && !w.is(to, ")") && !w.is(to, ",") {
 		return patternUnknown
@@ -108,7 +108,7 @@ func (w words) operand(from, to int) int {
 	return w.literal(from, to)
 }
 
-// literal is the length of the value that tokens [from, to) stand for.
+// literal returns the length of the value that tokens [from, to) stand for.
 func (w words) literal(from, to int) int {
 	if to != from+1 || from >= len(w.tokens) {
 		return patternUnknown
