@@ -11,7 +11,8 @@ import (
 	"satchel/store"
 )
 
-// errSameURL reports that the others could not tell two servers apart.
+// errSameURL reports that another server has the same URL, so that the others could not
+// tell them apart.
 var errSameURL = errors.New("another server of the cluster has the same URL: set --cluster-url on each to where the others reach it")
 
 // announce adds the session to the servers of the cluster. While another server
@@ -37,9 +38,9 @@ func (c *Cluster) announce(ctx context.Context, quiet time.Duration) error {
 	}
 }
 
-// insertSelf adds the session, unless another server that lives has its URL, which it
-// returns. dead says that the last one that was returned is not to be waited for if it
-// has given no sign of life since.
+// insertSelf adds the session, unless another live server has its URL; if so, it returns
+// that server. dead means that the server last, returned before, is considered dead if it
+// has sent no heartbeat since.
 func (c *Cluster) insertSelf(ctx context.Context, last observed, dead bool) (other *observed, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
@@ -48,13 +49,13 @@ func (c *Cluster) insertSelf(ctx context.Context, last observed, dead bool) (oth
 	self, leaving, why := c.self, c.leaving, c.reasonLocked()
 	c.mu.Unlock()
 	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
-		// Servers that start at the same time do so one after the other.
+		// This serializes servers that start at the same time.
 		var recovering bool
 		err := tx.QueryRow(ctx, "UPDATE cluster SET joins = joins + 1 RETURNING recovering").Scan(&recovering)
 		if err == nil && recovering {
 			return errRecovering
 		}
-		if err == nil && c.starting() { // a server of the same folder and address was this one before it was started again
+		if err == nil && c.starting() { // a server with the same folder and address is this one before a restart
 			_, err = tx.Exec(ctx, end+"url = $1 AND place = $2 AND session <> $3", self.URL, c.place, self.Session)
 		}
 		if err == nil && dead {

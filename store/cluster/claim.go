@@ -13,9 +13,8 @@ import (
 	"satchel/store"
 )
 
-// claim takes this server's share of the agents whose owner is dead. Each
-// surviving server computes the shares independently; should two differ, the
-// first statement wins.
+// claim takes this server's share of the agents whose owner is dead. Each surviving
+// server computes the shares independently; if they differ, the first statement wins.
 func (c *Cluster) claim(ctx context.Context, session string, dead map[string]bool) error {
 	c.mu.Lock()
 	alive := c.aliveLocked()
@@ -59,8 +58,9 @@ func (c *Cluster) claim(ctx context.Context, session string, dead map[string]boo
 	return rows.Err()
 }
 
-// share returns the session of the server that is to have an agent: the one with the
-// highest hash of both (rendezvous hashing), of those that know the file's version.
+// share returns the session of the server that is to have an agent: of those that can
+// open the file's version, the one with the highest hash of both ids (rendezvous
+// hashing).
 func share(id string, version int, alive []*observed) (session string) {
 	var highest uint64
 	for _, n := range alive {
@@ -80,7 +80,8 @@ func share(id string, version int, alive []*observed) (session string) {
 	return session
 }
 
-// reconcile makes the folder have exactly the agents that this server owns.
+// reconcile adds agents to the folder and removes others, so that it has exactly those
+// that this server owns.
 func (c *Cluster) reconcile(session string) {
 	if c.folder == nil {
 		return
@@ -131,7 +132,7 @@ func (c *Cluster) reconcile(session string) {
 	c.enterAll(enter)
 }
 
-// makeDefault makes the default agent of a new cluster, unless another server does.
+// makeDefault creates the default agent of a new cluster, unless another server does.
 func (c *Cluster) makeDefault() {
 	defer c.entered(agent.DefaultID)
 	if err := c.folder.MakeDefault(); err != nil && agent.ErrorCode(err) != agent.CodeAgentNameExists {
@@ -148,7 +149,7 @@ func (c *Cluster) entered(ids ...string) {
 	}
 }
 
-// leave takes an agent out of the folder.
+// leave removes an agent from the folder.
 func (c *Cluster) leave(id string) {
 	c.mu.Lock()
 	f := c.files[id]
@@ -163,13 +164,13 @@ func (c *Cluster) leave(id string) {
 		refused = *f
 	}
 	c.mu.Unlock()
-	if refused.unsure { // the file has the commit that was refused, too
+	if refused.unsure { // the file also has the commit that was refused
 		c.recordRefused(id, refused)
 	}
 }
 
-// giveUp takes an agent out of the folder of which a commit was not taken. It comes
-// back if it is still this server's.
+// giveUp removes an agent from the folder after one of its commits was refused. It is
+// added again if this server still owns it.
 func (c *Cluster) giveUp(id string, reason error) {
 	c.mu.Lock()
 	if c.entering[id] {
@@ -250,7 +251,7 @@ func (c *Cluster) target(node string) (*observed, error) {
 	return found, nil
 }
 
-// give has another server own an agent of this one.
+// give makes another server the owner of one of this server's agents.
 func (c *Cluster) give(ctx context.Context, id string, to *observed) error {
 	c.mu.Lock()
 	k := c.agents[id]

@@ -19,7 +19,7 @@ import (
 	"satchel/store/capture"
 )
 
-// Options say which server of which cluster this is.
+// Options configure a server's part in a cluster.
 type Options struct {
 	URL        string   // of the PostgreSQL database
 	MasterKeys [][]byte // the same on all servers
@@ -36,7 +36,7 @@ type Cluster struct {
 	Signer
 	pool  *pgxpool.Pool
 	id    string
-	place string // see the table node
+	place string // see node in tables
 	ship  *shipper
 
 	folder *store.Folder
@@ -46,52 +46,52 @@ type Cluster struct {
 
 	free    func(folder string) (bytes int64, err error)
 	enters  *work.Queue[string] // agents whose files are to be read before the folder has them
-	fetches chan struct{}       // has room for the files that are being fetched
+	fetches chan struct{}       // limits how many files are fetched at a time
 
 	stepping sync.Mutex    // held while the database is polled
-	draining chan struct{} // has room for one who gives all agents away
+	draining chan struct{} // held, as a semaphore of 1, while agents are given away
 
 	mu        sync.Mutex // guards what follows
 	self      Node
-	expired   bool      // the session is of no use any more
-	past      past      // what was seen of the database
+	expired   bool      // the session must not be used any more
+	past      past      // what this server last saw of the database
 	restored  bool      // the database is in an older state than it was
 	problem   error     // why this server cannot join
 	answered  time.Time // when the last poll began that the database answered
-	leaving   bool      // it takes no agents any more
-	ordered   Reason    // why this server was told to give its agents away, Drained or Stopping; "": it was not
+	leaving   bool      // it takes no more agents
+	ordered   Reason    // why this server was told to give its agents away, Drained or Stopping, or "" if it was not
 	noRoom    bool      // the disk is full
 	undrained error     // the error of the last giveRest
-	retired   bool      // the others know that it has none
-	stats     Stats     // but for Owned and Lag
+	retired   bool      // the others know that it has no agents
+	stats     Stats     // except Owned and Lag
 	lags      lags
 	files     map[string]*copied
 	notes     map[string]note
 	nodes     map[string]*observed
 	agents    map[string]*known
 	byName    map[string]string        // ids by agent.NameKey
-	owned     map[string]int           // agents by owner, but for those that are deleted
+	owned     map[string]int           // number of agents by owner, without deleted ones
 	asOf      time.Time                // when agents were listed last, by the database's clock
 	full      time.Time                // when all agents were listed last
-	unsettled bool                     // the folder may not have the agents that it should
+	unsettled bool                     // the folder may need to be reconciled
 	keys      int64                    // version of the API keys that the folder has
 	entering  map[string]bool          // agents that are being added to the folder without their files, or taken out of it
 	moving    map[string]chan struct{} // agents that are being given away; closed when that is done or failed
 }
 
-// copied is where the local copy of an agent's file stands.
+// copied is the state of the local copy of an agent's file.
 type copied struct {
-	session string // that had the agent when it was made
+	session string // that owned the agent when the copy was made
 	head    int64  // the newest commit in it
 	stamp   string // of the file while it is closed
 	logged  int64  // bytes of the commits in the log
 	written time.Time
-	noted   time.Time // when noteWritten looked last
+	noted   time.Time // when noteWritten last checked
 	unsure  bool      // see copyRecord
 }
 
-// Open connects to the database and makes what is missing in it. The server joins
-// the cluster by Start.
+// Open connects to the database and creates the tables that are missing. The server joins
+// the cluster with Start.
 func Open(ctx context.Context, o Options) (*Cluster, error) {
 	signer, err := NewSigner(o.MasterKeys)
 	if err != nil {
@@ -131,8 +131,8 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 func (c *Cluster) copiesPath() string { return filepath.Join(c.Path, "cluster") }
 func (c *Cluster) lostPath() string   { return filepath.Join(c.Path, "lost") }
 
-// Start joins the cluster: from now on the folder gets the agents of which this
-// server becomes the owner. The others reach it at a URL. Call it once.
+// Start joins the cluster: from now on the folder gets the agents that this server owns.
+// The other servers reach this one at url. Call it once.
 func (c *Cluster) Start(ctx context.Context, f *store.Folder, url string) error {
 	if err := errors.Join(os.MkdirAll(c.copiesPath(), 0o700), os.MkdirAll(c.lostPath(), 0o700)); err != nil {
 		return err
@@ -156,8 +156,8 @@ func (c *Cluster) Start(ctx context.Context, f *store.Folder, url string) error 
 	return nil
 }
 
-// Close ends what Start began and leaves the cluster. Call it once the folder is
-// closed: closing its files is part of its work.
+// Close stops what Start started and leaves the cluster. Call it after closing the
+// folder, which still uses the cluster while it closes files.
 func (c *Cluster) Close() {
 	if c.stop != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), statementTime)
@@ -196,7 +196,7 @@ func (c *Cluster) Ready() error {
 	return nil
 }
 
-// expire ends a session: nothing of it may be trusted any more.
+// expire ends a session: nothing that it owned may be trusted any more.
 func (c *Cluster) expire(session string) {
 	c.mu.Lock()
 	if session == c.self.Session {
@@ -206,8 +206,7 @@ func (c *Cluster) expire(session string) {
 	c.notify()
 }
 
-// notify makes the loop poll the database immediately and compare the folder with
-// it.
+// notify makes the loop poll the database immediately and reconcile the folder.
 func (c *Cluster) notify() {
 	c.mu.Lock()
 	c.unsettled = true
@@ -222,14 +221,15 @@ func (c *Cluster) notify() {
 var _ store.Cluster = (*Cluster)(nil)
 var _ Directory = (*Cluster)(nil)
 
-// generation is that of all captures: what an agent's head counts.
+// generation is the generation of all captured positions, whose transactions are counted
+// by an agent's head.
 const generation = "cluster"
 
 // Mark implements store.Cluster.
 func (c *Cluster) Mark() string { return "cluster:" + c.id }
 
-// Resume implements capture.Sink. The file is opened: until it is closed, no record
-// beside it says that it is as the cluster has it.
+// Resume implements capture.Sink. The file is being opened: until it is closed, there is
+// no record that it is as the cluster has it.
 func (c *Cluster) Resume(id string) (at capture.Position, used uint64) {
 	if err := store.RemoveIfThere(c.copyPath(id)); err != nil {
 		c.Log.Error("open an agent", "agent", id, "error", err)
@@ -282,7 +282,8 @@ func (c *Cluster) Closed(id string, at capture.Position) {
 	}
 }
 
-// Committed implements capture.Sink; like Commit it is of sinks that are not durable.
+// Committed implements capture.Sink; like Commit, it is only used with sinks that are not
+// capture.Durable.
 func (c *Cluster) Committed(string) {}
 
 // Commit implements capture.Sink.

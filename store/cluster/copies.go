@@ -21,11 +21,11 @@ import (
 	"satchel/store/capture"
 )
 
-// blockSize is how the snapshot of a file is divided, in bytes.
+// blockSize is the size of the blocks into which the base of a file is divided, in bytes.
 const blockSize = 256 << 10
 
-// Times of making copies: how long a restore may take, and how long files with
-// commits that the cluster did not take are kept.
+// Times of local copies: how long a restore may take, and how long files with commits
+// that the cluster did not accept are kept.
 const (
 	restoreTime = 5 * time.Minute
 	lostKept    = 7 * 24 * time.Hour
@@ -34,8 +34,8 @@ const (
 // fetchesAtOnce is how many files are fetched at a time.
 const fetchesAtOnce = 4
 
-// copyRecord reports that the closed file of an agent is as the cluster had it. It is
-// of no use after the machine stopped: the file was never written durably.
+// copyRecord records that an agent's closed file is as the cluster had it. It cannot be
+// relied on after the machine has restarted, because the file was never synced to disk.
 type copyRecord struct {
 	Cluster string `json:"cluster"`
 	Head    int64  `json:"head"`
@@ -45,13 +45,13 @@ type copyRecord struct {
 
 	Incarnation string `json:"incarnation,omitempty"` // of the database
 
-	// Unsure reports that it is not known whether the cluster took the newest commit.
+	// Unsure is set if it is not known whether the cluster accepted the newest commit.
 	Unsure bool `json:"unsure,omitempty"`
 }
 
 func (c *Cluster) copyPath(id string) string { return filepath.Join(c.copiesPath(), id+".json") }
 
-// bootID names the run of the machine's kernel; "" where that is unknown.
+// bootID identifies the current boot of the machine, or is "" where that is unknown.
 func bootID() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(id))
@@ -70,14 +70,15 @@ func (c *Cluster) recordCopy(id string, f copied) {
 	}
 }
 
-// closedCopy returns what is known of the local copy; ok is false when it cannot be
-// trusted.
+// closedCopy returns the record of an agent's local copy; ok is false if the copy cannot
+// be trusted.
 func (c *Cluster) closedCopy(id, path string) (r copyRecord, ok bool) {
 	r, ok = c.recordedCopy(c.copyPath(id), path)
 	return r, ok && !r.Unsure && r.Boot != "" && r.Boot == bootID()
 }
 
-// recordedCopy returns the record of a file that was closed and is as it was then.
+// recordedCopy returns the record of a closed file; ok is false if the file has changed
+// since.
 func (c *Cluster) recordedCopy(record, path string) (r copyRecord, ok bool) {
 	raw, err := os.ReadFile(record)
 	if err != nil || json.Unmarshal(raw, &r) != nil {
@@ -89,8 +90,8 @@ func (c *Cluster) recordedCopy(record, path string) (r copyRecord, ok bool) {
 	return r, r.Cluster == c.id && r.Incarnation == incarnation && r.Stamp == store.StampOf(path) && !store.HasWAL(path)
 }
 
-// recordRefused records the closed file of an agent with its last commit: one that the
-// database refused, since it had lost those before, or may not have.
+// recordRefused records an agent's closed file including its last commit, which the
+// database refused because it had lost earlier ones, or may not have stored.
 func (c *Cluster) recordRefused(id string, f copied) {
 	path := c.folder.FilePath(id)
 	if store.HasWAL(path) {
@@ -111,7 +112,7 @@ func (c *Cluster) Fetch(id, path string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), restoreTime)
 	defer cancel()
-	select { // connections must remain for commits and signs of life
+	select { // connections must remain for commits and heartbeats
 	case c.fetches <- struct{}{}:
 		defer func() { <-c.fetches }()
 	case <-ctx.Done():
@@ -146,8 +147,8 @@ func (c *Cluster) setCopy(id string, f *copied) {
 	c.files[id] = f
 }
 
-// clear makes room for a new copy of an agent's file. What may have commits that the
-// cluster did not take is kept for a while.
+// clear moves an agent's old copy out of the way of a new one. A copy that may have
+// commits that the cluster did not accept is kept for a while.
 func (c *Cluster) clear(id, path string, trusted bool) error {
 	err := store.RemoveIfThere(c.copyPath(id))
 	if _, e := os.Lstat(path); trusted || errors.Is(e, fs.ErrNotExist) {
@@ -162,9 +163,10 @@ func (c *Cluster) clear(id, path string, trusted bool) error {
 	return errors.Join(err, os.Rename(path, to), store.RemoveIfThere(path+"-shm"))
 }
 
-// removeUnclosed removes what clear kept of an agent when a server was killed, which are
-// files with a -wal: a server that is killed again and again would fill its disk with
-// them. Files that were closed stay: the cluster may have lost what they have.
+// removeUnclosed removes the copies of an agent that clear kept after a server was
+// killed, which are those with a -wal: a server that is killed again and again would fill
+// its disk with them. Files that were closed stay: the cluster may have lost their
+// commits.
 func (c *Cluster) removeUnclosed(id string) error {
 	entries, err := os.ReadDir(c.lostPath())
 	for _, e := range entries {
@@ -176,7 +178,7 @@ func (c *Cluster) removeUnclosed(id string) error {
 	return err
 }
 
-// purgeLost removes what clear kept for long enough.
+// purgeLost removes the copies that clear has kept for longer than lostKept.
 func (c *Cluster) purgeLost(now time.Time) {
 	entries, _ := os.ReadDir(c.lostPath())
 	for _, e := range entries {
@@ -186,8 +188,8 @@ func (c *Cluster) purgeLost(now time.Time) {
 	}
 }
 
-// restore makes an agent's file at path as the cluster has it, of an older copy there as
-// far as that can be used.
+// restore writes an agent's file to path as the cluster has it, reusing an older copy
+// there as far as possible.
 func (c *Cluster) restore(ctx context.Context, id, path, session string, local copyRecord, trusted bool) error {
 	old := older{path: path}
 	if trusted {
@@ -208,14 +210,14 @@ func (c *Cluster) restore(ctx context.Context, id, path, session string, local c
 	return nil
 }
 
-// older is a file that an agent had at a commit before; the zero value is none.
+// older is a local file of an agent from an earlier commit.
 type older struct {
 	path   string
 	head   int64 // 0: it may have been changed since
 	logged int64 // bytes of the commits in the log up to head
 }
 
-// write makes a file of an agent's base and log at one moment.
+// write writes an agent's file from its base and log, both read in one transaction.
 func (c *Cluster) write(ctx context.Context, id, path string, old older) (head, logged int64, err error) {
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -256,8 +258,8 @@ func copyFile(out *os.File, from string) error {
 	return err
 }
 
-// writeBlocks writes the blocks of an agent's base. Those that another file has at the
-// same place are taken from there.
+// writeBlocks writes the blocks of an agent's base. Blocks that the file from has in the
+// same place are copied from there.
 func writeBlocks(ctx context.Context, tx pgx.Tx, id string, out *os.File, size int64, from string) error {
 	sums, err := blockSums(ctx, tx, id)
 	if err != nil {
@@ -284,7 +286,7 @@ func writeBlocks(ctx context.Context, tx pgx.Tx, id string, out *os.File, size i
 	return fetchBlocks(ctx, tx, id, out, missing, sums, size)
 }
 
-// readBlock reads a block of a file, and reports whether it has the sum.
+// readBlock reads a block of a file, and reports whether its hash is sum.
 func readBlock(in *os.File, no int, b, sum []byte) bool {
 	if _, err := in.ReadAt(b, int64(no)*blockSize); err != nil {
 		return false
@@ -349,7 +351,8 @@ func applyLog(ctx context.Context, tx pgx.Tx, id string, out *os.File, seq, head
 	return logged, unanswered(rows.Err())
 }
 
-// unanswered is the error of a statement that the database did not answer in full.
+// unanswered returns the error for a statement that the database did not answer
+// completely.
 func unanswered(err error) error {
 	if err == nil || errors.Is(err, pgx.ErrNoRows) {
 		return err

@@ -15,7 +15,7 @@ import (
 	"satchel/store"
 )
 
-// known is a row of agent.
+// known is a row of the table agent.
 type known struct {
 	id, owner      string
 	head, infoHead int64
@@ -34,12 +34,12 @@ func scanAgent(rows pgx.Rows) (k known, err error) {
 		return k, err
 	}
 	if json.Unmarshal([]byte(info), &k.summary) != nil {
-		k.infoHead = 0 // its file says
+		k.infoHead = 0 // the file must be read
 	}
 	return k, nil
 }
 
-// readAgent reads the row of an agent, by id, else by name.
+// readAgent reads the row of an agent, by id or else by name.
 func (c *Cluster) readAgent(ctx context.Context, idOrName string) (known, error) {
 	rows, err := c.pool.Query(ctx, "SELECT "+agentColumns+" FROM agent a WHERE (id = $1 OR name_key = $2) AND NOT deleted ORDER BY id = $1 DESC LIMIT 1",
 		idOrName, agent.NameKey(idOrName))
@@ -132,7 +132,7 @@ func (c *Cluster) Agents(context.Context) ([]Entry, error) {
 	return all, nil
 }
 
-// note is information about an agent to write to the database.
+// note is information about an agent that is to be written to the database.
 type note struct {
 	session string
 	head    int64 // at which it is complete; 0: never
@@ -169,7 +169,7 @@ func (c *Cluster) noteWritten(ctx context.Context, now time.Time) {
 	}
 }
 
-// writtenLately lists the agents that were written since it was called last.
+// writtenLately lists the agents that were written since its last call.
 func (c *Cluster) writtenLately(now time.Time) (ids []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,7 +182,7 @@ func (c *Cluster) writtenLately(now time.Time) (ids []string) {
 	return ids
 }
 
-// flushNotes writes what was noted.
+// flushNotes writes the notes to the database.
 func (c *Cluster) flushNotes(ctx context.Context) error {
 	c.mu.Lock()
 	notes := c.notes
@@ -221,11 +221,11 @@ func (c *Cluster) writeNotes(ctx context.Context, notes map[string]note) error {
 	return err
 }
 
-// uniqueViolation is PostgreSQL's code of it
+// uniqueViolation is PostgreSQL's code for a violated unique constraint
 // (https://www.postgresql.org/docs/current/errcodes-appendix.html).
 const uniqueViolation = "23505"
 
-// nameError turns an error of a statement that gives an agent a name into ours.
+// nameError converts the error of a statement that names an agent.
 func nameError(err error, name string) error {
 	var refused *pgconn.PgError
 	switch {
@@ -283,7 +283,7 @@ func (c *Cluster) insertAgent(ctx context.Context, owner, id, path string, s sto
 	return nameError(err, name)
 }
 
-// isNoID returns an error if a name is the id of another agent than the one with id.
+// isNoID returns an error if a name is the id of an agent other than the one with id.
 func isNoID(ctx context.Context, db interface {
 	QueryRow(context.Context, string, ...any) pgx.Row
 }, name, id string) error {

@@ -12,12 +12,12 @@ const (
 	diskRoom = 256 << 20
 )
 
-// followDisk finds out whether the disk of this server is full, and has it take part again
-// once there is room. An operator's drain stays.
+// followDisk checks whether this server's disk is full, and lets it take agents again
+// once there is room. An operator's drain stays in effect.
 func (c *Cluster) followDisk(ctx context.Context) {
 	free, err := c.free(c.Path)
 	if err != nil {
-		return // the disk cannot be asked here: writes say when it is full
+		return // free space is unknown here: writes fail when the disk is full
 	}
 	c.mu.Lock()
 	before := c.noRoom
@@ -38,7 +38,7 @@ func (c *Cluster) followDisk(ctx context.Context) {
 	}
 }
 
-// takePart has this server get agents again.
+// takePart lets this server take agents again.
 func (c *Cluster) takePart(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()

@@ -17,16 +17,16 @@ import (
 	"satchel/store"
 )
 
-// Directory is what a server knows of the cluster that it belongs to. Its methods
-// are safe for concurrent use.
+// Directory is a server's view of the cluster that it belongs to. Its methods are safe
+// for concurrent use.
 type Directory interface {
-	// Self returns this server. Its Session changes when the others took it for
-	// dead and it joined again.
+	// Self returns this server. Its Session changes if the others considered it dead and
+	// it joined again.
 	Self() Node
 
-	// Ready returns why this server must not answer for any agent at present: it
-	// has had no answer of PostgreSQL for some seconds, or is joining or leaving.
-	// The error is an ErrUnavailable. nil: it may.
+	// Ready returns an ErrUnavailable if this server must not answer for any agent at
+	// present: PostgreSQL has not responded for some seconds, or the server is joining or
+	// leaving.
 	Ready() error
 
 	// Owner returns the server that owns an agent, found by id or else by name
@@ -40,33 +40,32 @@ type Directory interface {
 	// that it does not own the agent, or not at all.
 	Refresh(ctx context.Context, id string) (Node, error)
 
-	// Await waits until the folder of this server, which owns an agent, has it:
-	// its file may have to be fetched first, before those of agents without
-	// waiting requests, or the agent is being moved to another server. The
-	// error is ErrNotOwner if this server does not own it; an ErrUnavailable
-	// means that ctx ended.
+	// Await waits until the folder of this server, which owns an agent, has it: its file
+	// may have to be fetched first, before those of agents without waiting requests, or
+	// the agent is being moved to another server. The error is ErrNotOwner if this server
+	// does not own it, or an ErrUnavailable if ctx ended.
 	Await(ctx context.Context, id string) error
 
 	// Nodes returns the servers that are alive, and those that died within an hour.
 	Nodes(ctx context.Context) ([]Node, error)
 
-	// Lifetime returns a context that is done once a server, given by its Session,
-	// has left or was taken for dead, or if this server does not know it.
+	// Lifetime returns a context that is done once a server, given by its Session, has
+	// left or is considered dead, or if this server does not know it.
 	Lifetime(session string) context.Context
 
-	// Agents returns all agents of the cluster, in no order. What it returns must
+	// Agents returns all agents of the cluster, in no particular order. The result must
 	// not be changed. The error is an ErrUnavailable until this server has read them.
 	Agents(ctx context.Context) ([]Entry, error)
 
-	// Move has an agent's owner, which must be this server, give it to a server,
-	// named by its Session, Name or URL. It returns when the other owns it; the
-	// other serves it within a second. The error has a code of package agent when
-	// there is no such server, or this one does not own the agent.
+	// Move moves an agent, which this server must own, to another server, given by its
+	// Session, Name or URL. It returns once that server owns the agent, which it serves
+	// within a second. The error has a code of package agent if there is no such server,
+	// or this one does not own the agent.
 	Move(ctx context.Context, id, node string) error
 
-	// Drain has this server give all its agents to the others, and own no more.
-	// It returns when those that it knows to own are gone, or with the error of the
-	// first that could not be given; unless it is Stopping, it goes on with the rest.
+	// Drain moves all agents of this server to the others, after which it takes no more.
+	// It returns once those that it knows it owns are gone, or with the error of the
+	// first that could not be moved; unless it is Stopping, it continues with the rest.
 	Drain(context.Context, Reason) error
 
 	// Stats returns what this server counted.
@@ -81,11 +80,11 @@ type Directory interface {
 
 // Node is a server of the cluster.
 type Node struct {
-	Session string        // of one start of the server, never used again
-	Name    string        // that the operator gave, else its host name
+	Session string        // of one start of the server, never reused
+	Name    string        // given by the operator, else its host name
 	URL     string        // where the other servers reach it, like http://10.0.0.1:8787
 	Version string        // of the program
-	Seen    time.Time     // when this server last saw that it lives
+	Seen    time.Time     // when this server last saw its heartbeat change
 	Agents  int           // that it owns
 	Lag     time.Duration // see Stats, when it was last seen
 	Self    bool          // it is this server
@@ -106,12 +105,12 @@ const (
 
 // Stats is what a server counted since it started.
 type Stats struct {
-	Owned  int           // agents that it has now
+	Owned  int           // agents that it owns now
 	Lag    time.Duration // the longest that a commit of about the last second has waited for the database
 	Claims int64         // agents that it took over from servers that left
 	Fences int64         // commits that were refused, since another server had the agent
 	Errors int64         // statements with commits that the database did not answer
-	Ahead  time.Duration // by which this server's clock is ahead of the database's at least; negative: behind
+	Ahead  time.Duration // by which this server's clock is at least ahead of the database's; negative: behind
 }
 
 // Entry is an agent of the cluster.

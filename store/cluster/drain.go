@@ -28,8 +28,8 @@ func (c *Cluster) Drain(ctx context.Context, why Reason) error {
 	return err
 }
 
-// reasonLocked returns why this server is to give its agents away; "": it is not. The
-// caller holds mu.
+// reasonLocked returns why this server is to give its agents away, or "" if it is not.
+// The caller holds mu.
 func (c *Cluster) reasonLocked() Reason {
 	if c.ordered == "" && c.noRoom {
 		return DiskFull
@@ -37,8 +37,9 @@ func (c *Cluster) reasonLocked() Reason {
 	return c.ordered
 }
 
-// giveRest has a server that was drained, or whose disk is full, give away what it owns:
-// what it could not give before, and what it got while the others did not know.
+// giveRest gives away the agents that a server still owns after it was drained, or while
+// its disk is full: those that it could not give away before, and those that it got
+// before the others knew.
 func (c *Cluster) giveRest(ctx context.Context) {
 	c.mu.Lock()
 	why := c.reasonLocked()
@@ -65,7 +66,7 @@ func (c *Cluster) giveRest(ctx context.Context) {
 	})
 }
 
-// drain gives away the agents that this server knows to own. The caller holds draining.
+// drain gives away the agents that this server knows it owns. The caller holds draining.
 func (c *Cluster) drain(ctx context.Context, why Reason) error {
 	alive, byID := c.others()
 	if len(alive) == 0 {

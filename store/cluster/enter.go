@@ -11,8 +11,8 @@ import (
 	"satchel/agent/work"
 )
 
-// How many agents' files are read at a time before the folder has them, and how
-// many of these are reserved for agents that requests wait for.
+// How many agents' files are read at a time before they are added to the folder, and how
+// many of these slots are reserved for agents that requests wait for.
 const (
 	entersAtOnce   = 4
 	entersReserved = 2
@@ -28,7 +28,7 @@ func (c *Cluster) newEnters() *work.Queue[string] {
 	}})
 }
 
-// toEnter returns the row of an agent that the folder is to have, if it is still to.
+// toEnter returns the row of an agent, and whether it is still to be added to the folder.
 func (c *Cluster) toEnter(id string) (k known, is bool) {
 	_, absent := c.folder.Agent(id)
 	c.mu.Lock()
@@ -56,7 +56,8 @@ func (c *Cluster) enterAll(enter []known) {
 	}
 }
 
-// due is when the agent's work is due as far as its row says, which may be old.
+// due returns when the agent's work is due according to its row, which may be out of
+// date.
 func (k known) due() time.Time {
 	if due := k.summary.Pending.Earliest(); !due.IsZero() {
 		return due.Time
@@ -64,12 +65,12 @@ func (k known) due() time.Time {
 	return time.Unix(1<<40, 0) // none
 }
 
-// isRested reports whether the row has everything that is needed to add the
-// agent to the folder.
+// isRested reports whether the row has everything that is needed to add the agent to the
+// folder without reading its file.
 func (k known) isRested() bool { return k.infoHead == k.head && k.id != agent.DefaultID }
 
-// enterUnread adds an agent to the folder, whose file is read first unless the agent is
-// rested. One that fails is tried again at the next poll, unless the database lost
+// enterUnread adds an agent to the folder, reading its file first unless the agent is
+// rested. If that fails, it is tried again at the next poll, unless the database lost
 // commits.
 func (c *Cluster) enterUnread(k known) {
 	defer c.entered(k.id)

@@ -16,9 +16,9 @@ import (
 	"satchel/store"
 )
 
-// When the log of an agent is folded into its base: beyond so many bytes, or this part
-// of the file, since a fold may write all of the file again; and when the agent was not
-// written for so long.
+// When the log of an agent is folded into its base: when it exceeds foldBytes and
+// 1/foldPart of the file, since a fold may rewrite the whole file; or when the agent has
+// not been written for foldRest.
 const (
 	foldBytes = 4 << 20
 	foldPart  = 8
@@ -66,13 +66,13 @@ func (c *Cluster) dueFolds(now time.Time) (ids []string) {
 	return ids
 }
 
-// isLong reports whether a log of so many bytes is long for the agent's file.
+// isLong reports whether a log of this many bytes is long for the agent's file.
 func (c *Cluster) isLong(id string, logged int64) bool {
 	info, err := os.Stat(c.folder.FilePath(id))
 	return err != nil || logged > info.Size()/foldPart
 }
 
-// fold makes the agent's file as it is now the base, and removes the log before.
+// fold makes the agent's file as it is now the base, and removes the log up to then.
 func (c *Cluster) fold(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, restoreTime)
 	defer cancel()
@@ -104,7 +104,7 @@ func (c *Cluster) fold(ctx context.Context, id string) error {
 		if store.StampOf(path) != s.At.Stamp {
 			return errors.New("another program changed the file")
 		}
-		// Last, so that commits wait for this row for a moment only.
+		// Last, so that commits wait only briefly for this row.
 		done, err := tx.Exec(ctx, "UPDATE agent SET changed = changed WHERE id = $1 AND owner = $2 AND NOT deleted AND head >= $3", id, f.session, int64(s.At.TXID))
 		if err == nil && done.RowsAffected() == 0 {
 			return agent.NotFound("agent", id).Because(ErrNotOwner)
@@ -117,7 +117,7 @@ func (c *Cluster) fold(ctx context.Context, id string) error {
 	return c.countLog(ctx, id, f)
 }
 
-// countLog reads how much was logged since the fold.
+// countLog reads the size of the log since the last fold.
 func (c *Cluster) countLog(ctx context.Context, id string, f *copied) error {
 	var bytes int64
 	if err := c.pool.QueryRow(ctx, "SELECT coalesce(sum(length(body)), 0) FROM log WHERE agent = $1", id).Scan(&bytes); err != nil {

@@ -11,14 +11,14 @@ import (
 // followLimit is how many rows of agents are read at a time.
 const followLimit = 1000
 
-// listed is when a row of agent changed.
+// listed is an agent with the time at which its row changed.
 type listed struct {
 	id      string
 	changed time.Time
 }
 
-// follow reads the rows of agents that a poll lists and memory does not have as they
-// are.
+// follow reads those agents listed by a poll whose rows in memory are missing or out of
+// date.
 func (c *Cluster) follow(ctx context.Context, p polled) error {
 	for ids := range slices.Chunk(c.unread(p), followLimit) {
 		read, err := c.readAgents(ctx, ids)
@@ -41,9 +41,9 @@ func (c *Cluster) follow(ctx context.Context, p polled) error {
 	return nil
 }
 
-// unread lists the agents of a poll whose rows memory does not have. If the poll lists
-// all agents, memory forgets those that are not among them, and what it has of the
-// others, should the database's clock have gone back.
+// unread lists the agents of a poll whose rows in memory are missing or out of date. If
+// the poll lists all agents, the others are forgotten, and should the database's clock
+// have gone back, all rows count as out of date.
 func (c *Cluster) unread(p polled) (ids []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +92,7 @@ func (c *Cluster) readAgents(ctx context.Context, ids []string) (read []known, e
 	return read, rows.Err()
 }
 
-// rememberLocked takes a row into memory. The caller holds mu.
+// rememberLocked stores a row in memory. The caller holds mu.
 func (c *Cluster) rememberLocked(k known) {
 	old := c.agents[k.id]
 	if old != nil && k.changed.Before(old.changed) {
@@ -107,7 +107,7 @@ func (c *Cluster) rememberLocked(k known) {
 	}
 }
 
-// forgetLocked has memory take an agent for deleted. The caller holds mu.
+// forgetLocked marks an agent in memory as deleted. The caller holds mu.
 func (c *Cluster) forgetLocked(id string) {
 	k := c.agents[id]
 	if k == nil || k.deleted {

@@ -10,7 +10,7 @@ import (
 	"satchel/agent"
 )
 
-// storedKey is an API key as the database keeps it.
+// storedKey is an API key as stored in the database.
 type storedKey struct {
 	agent.Key
 	Maker string `json:"maker"`
@@ -112,8 +112,8 @@ func replaceKeys(ctx context.Context, tx pgx.Tx, keys []*agent.Key) error {
 }
 
 // importKeys makes the API keys of a folder those of the cluster, which has no default
-// agent yet. They are there before it, so that no server ever takes the cluster for one
-// without access control.
+// agent yet. The keys are stored before that agent, so that no server ever considers the
+// cluster to be without access control.
 func (c *Cluster) importKeys(ctx context.Context, keys []*agent.Key, made bool) error {
 	return pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "UPDATE cluster SET keys_version = keys_version + 1, key_made = key_made OR $1", made); err != nil {

@@ -16,29 +16,29 @@ import (
 const (
 	pollEvery  = time.Second
 	pollTime   = 3 * time.Second  // of one poll
-	silence    = 6 * time.Second  // of the database, after which a server does not answer
-	deadAfter  = 8 * time.Second  // without a beat
+	silence    = 6 * time.Second  // of the database, after which a server no longer serves requests
+	deadAfter  = 8 * time.Second  // without a heartbeat
 	pollGap    = 4 * time.Second  // between two polls, after which observations start again
 	nodesKept  = time.Hour        // after they died
 	readAll    = time.Minute      // how often all agents are listed
-	overlap    = 10 * time.Second // that a row may be visible after it says to have changed
+	overlap    = 10 * time.Second // by which a row may become visible later than its time of change
 	claimLimit = 500              // agents at a poll
 )
 
-// observed is what this server saw of another.
+// observed is what this server has seen of another.
 type observed struct {
 	Node
 	fileVersion int
 	beat        int64
-	at          time.Time // when the beat changed last, or observations began
-	probed      int64     // at which beat its address was tried
-	refused     bool      // it refused a connection since the beat changed
+	at          time.Time // when the heartbeat last changed, or observations began
+	probed      int64     // the heartbeat at which its address was tried
+	refused     bool      // it has refused a connection since the heartbeat changed
 
 	lifetime context.Context // see Directory
 	end      context.CancelFunc
 }
 
-// join makes the session known, unless another server is reached at the same URL.
+// join adds the session to the cluster, unless another server has the same URL.
 func (c *Cluster) join(ctx context.Context) error {
 	began := time.Now()
 	if err := c.announce(ctx, deadAfter); err != nil {
@@ -51,7 +51,7 @@ func (c *Cluster) join(ctx context.Context) error {
 	return c.poll(ctx)
 }
 
-// rejoin begins a new session after the others took this server for dead, or the
+// rejoin begins a new session after the others considered this server dead, or the
 // outcome of a commit remained unknown.
 func (c *Cluster) rejoin(ctx context.Context) error {
 	c.mu.Lock()
@@ -107,8 +107,8 @@ func (c *Cluster) watch(ctx context.Context) {
 	}
 }
 
-// logStep logs the outcome of a step that differs from the one before, and returns in
-// words what fails.
+// logStep logs the outcome of a step if it differs from the previous one, and returns a
+// description of what fails.
 func (c *Cluster) logStep(ctx context.Context, err error, before string) (failing string) {
 	switch {
 	case err == nil:
@@ -150,7 +150,7 @@ func (c *Cluster) step(ctx context.Context) error {
 	return c.flushNotes(ctx)
 }
 
-// poll beats and reads what changed.
+// poll sends a heartbeat and reads what changed.
 func (c *Cluster) poll(whole context.Context) error {
 	ctx, cancel := context.WithTimeout(whole, pollTime)
 	defer cancel()
@@ -197,7 +197,7 @@ func (c *Cluster) poll(whole context.Context) error {
 	return nil
 }
 
-// polled is the answer of a poll.
+// polled is the result of a poll.
 type polled struct {
 	began    time.Time
 	gap, all bool
@@ -266,8 +266,8 @@ func (c *Cluster) observeNothing() {
 	}
 }
 
-// note takes the answer of a poll into memory, and reports whether the session is
-// still that of the poll.
+// note stores the result of a poll in memory, and reports whether the session is still
+// that of the poll.
 func (c *Cluster) note(session string, p polled) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -302,9 +302,9 @@ func (c *Cluster) note(session string, p polled) bool {
 	return true
 }
 
-// settle makes what this server does fit what a poll found: servers that are silent
-// are declared dead, agents of the dead are claimed, and the folder gets the agents
-// that this server owns and no others.
+// settle acts on the result of a poll: servers that are silent are declared dead, agents
+// of the dead are claimed, and the folder gets the agents that this server owns and no
+// others.
 func (c *Cluster) settle(ctx context.Context, session string) {
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
@@ -337,8 +337,8 @@ func (c *Cluster) settle(ctx context.Context, session string) {
 	}
 }
 
-// silent returns the servers that are to be declared dead, and adds those that are
-// dead.
+// silent returns the servers that are to be declared dead, and adds those that already
+// are to dead.
 func (c *Cluster) silent(dead map[string]bool) (silent []*observed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

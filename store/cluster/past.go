@@ -13,16 +13,16 @@ import (
 	"satchel/agent"
 )
 
-// stopped is the owner of agents of which the database has lost commits: no server
-// serves them until the operator has chosen.
+// stopped is the owner of agents whose commits the database has lost: no server serves
+// them until the operator has decided.
 const stopped = "stopped"
 
-// restoredBeats is by how many beats, which are seconds, the database must be
-// behind to be considered restored from a backup. A promoted standby may lack
-// fewer; then only agents with missing commits are stopped.
+// restoredBeats is how many heartbeats, one per second, the database must be behind to be
+// considered restored from a backup. A promoted standby may lack fewer; then only agents
+// with missing commits are stopped.
 const restoredBeats = 10
 
-// Why a server takes no part in its cluster.
+// Reasons why a server does not join its cluster.
 var (
 	errRestored   = errors.New("the cluster's database is in an older state than it was, as after it was restored from a backup: nothing is served until \"satchel cluster recover\" and \"satchel cluster resume\"")
 	errOther      = errors.New("this data folder is of another cluster than the database: if its database was lost, bring the agents into the new one with \"satchel cluster recover\" before any server starts; otherwise start with an empty --data")
@@ -31,8 +31,8 @@ var (
 
 var errBehindAgent = agent.Errorf(agent.CodeAgentDamaged, "the cluster's database has lost changes of this agent: it is stopped until the operator has run \"satchel cluster recover\" and \"satchel cluster resume\"").Because(errBehind)
 
-// past is what a server saw of the database last, and keeps in its folder: by it the
-// server notices a database that is older. ID and Path say which folder it is.
+// past is what a server last saw of the database, saved in its folder: it shows whether
+// the database has gone back to an older state. ID and Path identify the folder.
 type past struct {
 	ID          string `json:"id"`
 	Path        string `json:"path"`
@@ -54,14 +54,14 @@ func readPast(folder string) (p past) {
 	return p
 }
 
-// writePast keeps what was seen of the database.
+// writePast saves what was seen of the database.
 func (c *Cluster) writePast() {
 	c.mu.Lock()
 	p := c.past
 	c.mu.Unlock()
 	raw, err := json.Marshal(p)
 	if path := pastPath(c.Path); err == nil && p.ID != "" {
-		if err = os.WriteFile(path+".new", raw, 0o600); err == nil { // a full disk, or a kill, leaves the old one whole
+		if err = os.WriteFile(path+".new", raw, 0o600); err == nil { // a full disk or a kill leaves the old file intact
 			err = os.Rename(path+".new", path)
 		}
 	}
@@ -70,8 +70,8 @@ func (c *Cluster) writePast() {
 	}
 }
 
-// remember takes up what this server saw of the database before it was started. The
-// error is errRestored if the database is older than that.
+// remember loads what this server saw of the database before it was restarted. The error
+// is errRestored if the database is older than that.
 func (c *Cluster) remember(ctx context.Context) error {
 	path, err := filepath.Abs(c.Path)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *Cluster) remember(ctx context.Context) error {
 	if same && (now.Joins < p.Joins || beat != nil && *beat+restoredBeats < p.Beat) {
 		return errRestored
 	}
-	if p.ID == "" || p.Path != path { // a folder that was copied is another one
+	if p.ID == "" || p.Path != path { // a copied folder counts as another one
 		p.ID = rand.Text()
 	}
 	sum := sha256.Sum256([]byte(p.ID + "\x00" + bootID()))
@@ -112,8 +112,8 @@ func (c *Cluster) starting() bool {
 	return c.past.Session == ""
 }
 
-// isOlder reports whether a poll found the database in an older state than it was. It
-// remembers the state otherwise.
+// isOlder reports whether a poll found the database in an older state than before. If
+// not, it records the state.
 func (c *Cluster) isOlder(session string, p polled) bool {
 	var beat int64
 	for _, n := range p.nodes {
@@ -133,7 +133,7 @@ func (c *Cluster) isOlder(session string, p polled) bool {
 	return false
 }
 
-// halt has this server serve nothing any more, and keep its files as they are.
+// halt makes this server stop serving, and keep its files as they are.
 func (c *Cluster) halt() error {
 	c.mu.Lock()
 	c.restored, c.expired, c.self.Alive = true, true, false
@@ -168,8 +168,8 @@ func (c *Cluster) awaitResume(ctx context.Context) error {
 	return c.rejoin(ctx)
 }
 
-// stopAgent has no server serve an agent any more, of which the database has less than
-// this one.
+// stopAgent stops an agent of which the database has less than this server: no server
+// serves it any more.
 func (c *Cluster) stopAgent(id string, reason error) {
 	c.Log.Error("an agent is stopped: the cluster's database has less of it than this server", "agent", id, "error", reason)
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)

@@ -17,11 +17,11 @@ import (
 	"satchel/store"
 )
 
-// Recover puts the agents of which the database has less than the folder of a server,
-// which is stopped, back into it, and returns how many. Those that no server may have
-// meanwhile are recovered: the stopped ones, and all when no server runs. A database
-// that is empty becomes that of the folder's cluster. No server joins from then on until
-// Continue.
+// Recover writes agents from the data folder of a stopped server back to the database, if
+// the database has fewer of their commits, and returns how many. It recovers only agents
+// that no server can be using: stopped ones, and all if no server is running. An empty
+// database becomes that of the folder's cluster. If no server is running, none can join
+// until Continue.
 func (c *Cluster) Recover(ctx context.Context, folder string) (n int, err error) {
 	release, err := store.LockCopies(folder)
 	if err != nil {
@@ -54,10 +54,10 @@ func (c *Cluster) Recover(ctx context.Context, folder string) (n int, err error)
 	return c.recoverCopies(ctx, folder, quiet)
 }
 
-// errInUse reports that a database cannot become another cluster's.
+// errInUse reports that a database is not empty and so cannot become another cluster's.
 var errInUse = errors.New("the database is not empty, and of another cluster than this data folder: recover into a new one, before any server starts on it")
 
-// adopt makes an empty database that of the cluster of a folder, whose own was lost.
+// adopt makes an empty database that of a folder's cluster, whose own database was lost.
 func (c *Cluster) adopt(ctx context.Context, p past) error {
 	isKey := func(key []byte) bool { return keyCheck(key, p.Cluster) == p.MasterKey }
 	if p.MasterKey != "" && !slices.ContainsFunc(c.MasterKeys, isKey) {
@@ -74,7 +74,7 @@ func (c *Cluster) adopt(ctx context.Context, p past) error {
 	return err
 }
 
-// isQuiet reports whether no server of the cluster gives a sign of life.
+// isQuiet reports whether no server of the cluster sends heartbeats.
 func (c *Cluster) isQuiet(ctx context.Context) (bool, error) {
 	var sums [2]int64
 	for i := range sums {
@@ -92,8 +92,7 @@ func (c *Cluster) isQuiet(ctx context.Context) (bool, error) {
 	return sums[0] == sums[1], nil
 }
 
-// recoverCopies recovers the agents of a folder whose files are as the cluster had
-// them.
+// recoverCopies recovers the agents of a folder whose files were closed properly.
 func (c *Cluster) recoverCopies(ctx context.Context, folder string, quiet bool) (n int, err error) {
 	temps, err := os.MkdirTemp("", "satchel-recover-")
 	if err != nil {
@@ -126,8 +125,8 @@ func (c *Cluster) recoverCopies(ctx context.Context, folder string, quiet bool) 
 	return n, err
 }
 
-// lacks reports whether the database has less of an agent than a commit, and no server
-// can have gone on from there.
+// lacks reports whether the database lacks an agent's commits up to head, and no server
+// can have continued without them.
 func (c *Cluster) lacks(ctx context.Context, id string, head int64, quiet bool) (bool, error) {
 	var now int64
 	var owner string
@@ -144,7 +143,8 @@ func (c *Cluster) lacks(ctx context.Context, id string, head int64, quiet bool) 
 	return true, nil
 }
 
-// recoverCopy makes a file the agent as it was at a commit. temp is a folder for it.
+// recoverCopy writes an agent's file, as of the commit head, to the database. temp is a
+// folder for temporary files.
 func (c *Cluster) recoverCopy(ctx context.Context, id, path, temp string, head int64) error {
 	defer os.RemoveAll(temp)
 	if err := os.MkdirAll(filepath.Join(temp, "agents"), 0o700); err != nil {
@@ -174,8 +174,8 @@ func (c *Cluster) recoverCopy(ctx context.Context, id, path, temp string, head i
 	})
 }
 
-// replaceAgent makes a file the base of an agent at a commit. Servers take it
-// over when they continue.
+// replaceAgent makes a file the base of an agent at a commit. A server takes the agent
+// over after Continue.
 func (c *Cluster) replaceAgent(ctx context.Context, f store.AgentFile, path string, head int64) error {
 	var there bool
 	if err := c.pool.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM agent WHERE id = $1)", f.ID).Scan(&there); err != nil {
@@ -203,8 +203,8 @@ func (c *Cluster) replaceAgent(ctx context.Context, f store.AgentFile, path stri
 	return nameError(err, name)
 }
 
-// Continue lets the servers continue with the state of the database, after it
-// was restored or agents in it were stopped.
+// Continue lets the servers continue from the state of the database, after it was
+// restored or agents were stopped.
 func (c *Cluster) Continue(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
 		b := &pgx.Batch{}

@@ -11,15 +11,15 @@ import (
 	"satchel/agent/egress"
 )
 
-// A server that has ended is distinguished from a slow one by its address: if
-// the machine refuses connections there, a shorter time without heartbeats is
-// enough.
+// A server that has exited is distinguished from a slow one by its address: if
+// connections to it are refused, it is considered dead after a shorter time without
+// heartbeats.
 const (
-	refusedAfter = 3 * time.Second // without a beat
+	refusedAfter = 3 * time.Second // without a heartbeat
 	probeTime    = time.Second
 )
 
-// prober reaches the addresses of the cluster's servers, which are the operator's.
+// prober connects to the servers of the cluster, whose addresses are the operator's.
 var prober = egress.New(egress.Policy{AllowPrivate: true, DialTimeout: probeTime})
 
 // probe checks whether a server refuses connections, and if so makes the loop

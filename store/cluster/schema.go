@@ -16,22 +16,20 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// format is the version of the tables. A program of another version does not use
-// them.
+// format is the version of the tables. Programs with another format do not use them.
 const format = 1
 
-// tables are of PostgreSQL's plain SQL, without extensions, notifications or
-// advisory locks.
+// tables uses plain PostgreSQL, without extensions, notifications or advisory locks.
 //
-// A node is one start of a server; it adds to its beat as long as it lives, and gets
-// no agents once it is leaving, for a Reason. Its lag is that of Stats, in milliseconds; place says
-// which data folder on which machine it has. joins counts the nodes that there ever
-// were, and incarnation changes when an operator had the servers go on after the
-// database was restored; no server joins while recovering. An agent
-// belongs to the session that is its owner, or to nobody but the operator (stopped); head is the number of its newest commit.
-// Its file is the base, whose blocks have 256 KB, with the commits of the log that
-// are newer applied to it; each is an LTX file. info is a store.Summary, complete if
-// info_head is the head.
+// A node is one start of a server; it increments its beat while it is alive, and gets no
+// agents once it is leaving, for a Reason. Its lag is that of Stats, in milliseconds;
+// place identifies its data folder and machine. joins counts all nodes that ever joined,
+// and incarnation changes when an operator lets the servers continue after the database
+// was restored; no server joins while recovering is set. An agent belongs to the session
+// that is its owner, or to none if it is stopped; head is the number of its newest
+// commit. Its file is the base, in blocks of 256 KB, with the newer commits of the log
+// applied to it; each commit is an LTX file. info is a store.Summary, complete if
+// info_head equals head.
 const tables = `
 CREATE SCHEMA IF NOT EXISTS satchel;
 CREATE TABLE IF NOT EXISTS cluster (
@@ -61,8 +59,8 @@ ALTER TABLE node ADD COLUMN IF NOT EXISTS reason text NOT NULL DEFAULT ''`
 // database.
 const tuple = 8160
 
-// How many connections a server has at most, and how long a transaction may stand
-// still, as that of a server that was paused.
+// The maximum number of a server's connections, and how long a transaction may be idle,
+// as when a server is paused.
 const (
 	connections = 8
 	standstill  = "60s"
@@ -78,7 +76,7 @@ func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	config.ConnConfig.ConnectTimeout = 5 * time.Second
 	for name, value := range map[string]string{
 		"search_path":                         "satchel",
-		"synchronous_commit":                  "on", // whatever the role has: a commit counts once it is durable
+		"synchronous_commit":                  "on", // whatever the role's default: a commit counts only once it is durable
 		"default_transaction_isolation":       "read committed",
 		"idle_in_transaction_session_timeout": standstill,
 		"application_name":                    "satchel",
@@ -92,17 +90,18 @@ func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, config)
 }
 
-// readOnlyTransaction is PostgreSQL's code of a change in a read-only transaction
+// readOnlyTransaction is PostgreSQL's code for a change in a read-only transaction
 // (https://www.postgresql.org/docs/current/errcodes-appendix.html). A connection that
 // returns it is closed: its server has become a standby, or it keeps a default that the
 // operator has reset since.
 const readOnlyTransaction = "25006"
 
-// insufficientPrivilege is PostgreSQL's code of a statement that the user may not execute.
+// insufficientPrivilege is PostgreSQL's code for a statement that the user may not
+// execute.
 const insufficientPrivilege = "42501"
 
-// prepare makes the tables that are missing. Two servers may do so at a time: one of
-// them is refused, and tries again.
+// prepare creates the tables that are missing. If two servers do so at the same time, one
+// of them fails and tries again.
 func prepare(ctx context.Context, pool *pgxpool.Pool) error {
 	for attempt := 1; ; attempt++ {
 		var there bool
@@ -122,8 +121,8 @@ func prepare(ctx context.Context, pool *pgxpool.Pool) error {
 	}
 }
 
-// tune makes the log keep rows up to tuple in one piece, unless it already does
-// or the operator has chosen another length. A failure does no harm.
+// tune makes the log store rows up to tuple in one piece, unless it already does or the
+// operator has chosen another length. A failure does no harm.
 func tune(ctx context.Context, pool *pgxpool.Pool) error {
 	var chosen bool
 	err := pool.QueryRow(ctx, `SELECT coalesce(reloptions::text LIKE '%toast_tuple_target=%', false) FROM pg_class WHERE oid = 'satchel.log'::regclass`).Scan(&chosen)
@@ -142,9 +141,9 @@ func tune(ctx context.Context, pool *pgxpool.Pool) error {
 // errMasterKey reports that a server's master key is not the cluster's.
 var errMasterKey = errors.New("the master key is not the cluster's: SATCHEL_MASTER_KEY must be the same on all servers")
 
-// identify returns the id of the cluster, which the first server sets, and
-// checks that the master keys are the cluster's. A key that replaces the
-// cluster's becomes it.
+// identify returns the id of the cluster, which the first server sets, and checks that
+// one of the master keys is the cluster's. If that is not the first, the first becomes
+// the cluster's.
 func identify(ctx context.Context, pool *pgxpool.Pool, masterKeys [][]byte) (id string, err error) {
 	id = rand.Text()
 	_, err = pool.Exec(ctx, `INSERT INTO cluster(one, id, format, master_key) VALUES (1, $1, $2, $3) ON CONFLICT DO NOTHING`,
@@ -172,7 +171,7 @@ func identify(ctx context.Context, pool *pgxpool.Pool, masterKeys [][]byte) (id 
 	return "", errMasterKey
 }
 
-// keyCheck is what the cluster keeps of its master key.
+// keyCheck returns what the cluster stores about its master key.
 func keyCheck(master []byte, id string) string {
 	key, err := hkdf.Key(sha256.New, master, nil, "satchel cluster check", sha256.Size)
 	if err != nil {

@@ -11,16 +11,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Limits of what one statement ships, and of how many run at a time.
+// Limits of one statement, and of how many run at a time.
 const (
 	batchCommits = 64
 	batchBytes   = 8 << 20
 	shippers     = 2
 )
 
-// Times of shipping: how long one statement may take, how long a commit may be
-// uncertain before this server ends its session, and the pauses between two
-// attempts.
+// Times of shipping: how long one statement may take, how long a commit's outcome may be
+// uncertain before this server ends its session, and the pauses between attempts.
 const (
 	statementTime = 5 * time.Second
 	uncertainTime = 30 * time.Second
@@ -32,14 +31,14 @@ const (
 // waits for the outcome.
 type shipment struct {
 	id, session string
-	head        int64 // the agent's before it
+	head        int64 // the agent's head before it
 	body        []byte
 	began       time.Time
-	done        chan error // of room 1
+	done        chan error // with a buffer of 1
 }
 
-// errBehind reports that the database has less than it had, as after the loss of a
-// primary whose standby was behind.
+// errBehind reports that the database has lost commits, as after the loss of a primary
+// whose standby was behind.
 var errBehind = errors.New("the database has lost commits that it had taken")
 
 // shipper inserts commits into the log.
@@ -47,8 +46,8 @@ type shipper struct {
 	pool      *pgxpool.Pool
 	log       *slog.Logger
 	queue     chan *shipment
-	expired   func(session string) // is called when an outcome remained uncertain
-	failed    func()               // is called when a statement was not answered
+	expired   func(session string) // called when an outcome remained uncertain
+	failed    func()               // called when a statement was not answered
 	uncertain time.Duration
 }
 
@@ -70,7 +69,8 @@ func (s *shipper) run(ctx context.Context) {
 	}
 }
 
-// collect returns first with what waits behind it, and what has no room any more.
+// collect returns a batch of first and the shipments queued behind it, and the first
+// shipment that no longer fits.
 func (s *shipper) collect(first *shipment) (batch []*shipment, rest *shipment) {
 	batch, size := []*shipment{first}, len(first.body)
 	for len(batch) < batchCommits {
@@ -87,7 +87,7 @@ func (s *shipper) collect(first *shipment) (batch []*shipment, rest *shipment) {
 	return batch, nil
 }
 
-// ship inserts a batch and reports each its outcome.
+// ship inserts a batch and reports the outcome of each shipment.
 func (s *shipper) ship(ctx context.Context, batch []*shipment) {
 	taken, err := s.insert(ctx, batch)
 	if err == nil {
@@ -109,8 +109,8 @@ func (s *shipper) ship(ctx context.Context, batch []*shipment) {
 	}
 }
 
-// settle reports the outcomes of a statement that was answered: what it did not take
-// was refused for certain.
+// settle reports the outcomes of a statement that was answered: commits that are not in
+// taken were definitely refused.
 func (s *shipper) settle(ctx context.Context, batch []*shipment, taken map[string]bool) {
 	for _, c := range batch {
 		if taken[c.id] {
@@ -125,22 +125,22 @@ func (s *shipper) settle(ctx context.Context, batch []*shipment, taken map[strin
 	}
 }
 
-// misplaced is the error of a commit that does not continue what the owner's agent
-// has in the database.
+// misplaced returns the error for a commit that does not continue the owner's agent in
+// the database.
 func (c *shipment) misplaced(head int64) error {
 	kind := errBehind
 	if head > c.head {
-		kind = ErrUnavailable // the file here is not as it should be; it is made again
+		kind = ErrUnavailable // the local file is wrong and will be restored
 	}
 	return fmt.Errorf("%w: agent %s is at commit %d, and was at %d", kind, c.id, head, c.head)
 }
 
-// giveUp reports that the outcomes remain unknown. The statements may still be
-// carried out, but not after the agents have another owner, so the session ends.
+// giveUp reports that the outcomes remain unknown. The statements may still be executed,
+// but not once the agents have another owner, so the session ends.
 func (s *shipper) giveUp(batch []*shipment, reason error) {
 	text := "the database does not answer"
 	var refused *pgconn.PgError
-	if errors.As(reason, &refused) { // it is full, say, or read-only
+	if errors.As(reason, &refused) { // for instance, its disk is full or it is read-only
 		text = "the database does not take changes: " + refused.Message
 	}
 	for _, c := range batch {
@@ -149,8 +149,8 @@ func (s *shipper) giveUp(batch []*shipment, reason error) {
 	}
 }
 
-// resolve finds out what became of commits whose statement was not answered, and
-// ships again what did not arrive. It returns those that are still uncertain, and why.
+// resolve determines the outcomes of commits whose statement was not answered, and ships
+// those that did not arrive again. It returns those that are still uncertain, and why.
 func (s *shipper) resolve(ctx context.Context, batch []*shipment) (uncertain []*shipment, err error) {
 	at, err := s.lookUp(ctx, batch)
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *shipper) resolve(ctx context.Context, batch []*shipment) (uncertain []*
 		switch a := at[c.id]; {
 		case a.owner != c.session:
 			c.done <- fmt.Errorf("%w: the agent has been taken over", ErrUnavailable)
-		case a.head == c.head+1: // an agent has one commit on its way, so it is this one
+		case a.head == c.head+1: // an agent has one commit in flight, so it is this one
 			c.done <- nil
 		case a.head == c.head:
 			again = append(again, c)
@@ -179,15 +179,15 @@ func (s *shipper) resolve(ctx context.Context, batch []*shipment) (uncertain []*
 	for _, c := range again {
 		if taken[c.id] {
 			c.done <- nil
-		} else { // the first statement has arrived since, or there is another owner
+		} else { // the first statement has been executed since, or there is another owner
 			uncertain = append(uncertain, c)
 		}
 	}
 	return uncertain, nil
 }
 
-// insertCommits inserts commits of agents that are the owners' and as they were
-// before. Row locks put it before or behind a change of the owner, never beside it.
+// insertCommits inserts the commits whose agents still have the given owner and head. Row
+// locks serialize it with changes of the owner.
 const insertCommits = `
 WITH u AS (SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bytea[]) AS u(id, owner, head, body)),
 ok AS (UPDATE agent a SET head = a.head + 1 FROM u WHERE a.id = u.id AND a.owner = u.owner AND a.head = u.head AND NOT a.deleted
@@ -223,13 +223,13 @@ func (s *shipper) insert(ctx context.Context, batch []*shipment) (taken map[stri
 	return taken, rows.Err()
 }
 
-// place is where an agent stands.
+// place is an agent's owner and head in the database.
 type place struct {
 	owner string
 	head  int64
 }
 
-// lookUp returns where agents stand; those that were deleted are missing.
+// lookUp returns the places of agents; deleted ones are missing.
 func (s *shipper) lookUp(ctx context.Context, batch []*shipment) (map[string]place, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()

@@ -20,8 +20,8 @@ const Header = "X-Satchel-Forwarded"
 // Signer signs and verifies requests that servers of a cluster forward to each other.
 type Signer struct{ keys [][]byte }
 
-// NewSigner returns the Signer of a cluster whose servers have these master keys, at
-// least one: the first signs, all verify.
+// NewSigner returns the Signer of a cluster with these master keys, of which there must
+// be at least one: the first signs, all verify.
 func NewSigner(masterKeys [][]byte) (Signer, error) {
 	var s Signer
 	for _, master := range masterKeys {
@@ -37,8 +37,8 @@ func NewSigner(masterKeys [][]byte) (Signer, error) {
 	return s, nil
 }
 
-// Sign marks a request that this server forwards. Call it last: what it signs must
-// not change afterwards.
+// Sign signs a request that this server forwards. Call it last: what it signs must not
+// change afterwards.
 func (s Signer) Sign(r *http.Request) {
 	nonce := make([]byte, 16)
 	_, _ = rand.Read(nonce)

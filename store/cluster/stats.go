@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// lags is how long commits wait for the database.
+// lags records how long commits wait for the database.
 type lags struct {
 	waiting map[*shipment]bool
-	longest time.Duration // of those that ended since the last beat
-	told    time.Duration // of those before, as the last beat said
+	longest time.Duration // of those that ended since the last heartbeat
+	told    time.Duration // as reported by the last heartbeat
 }
 
 func (c *Cluster) beginShipment(s *shipment) {
@@ -18,7 +18,7 @@ func (c *Cluster) beginShipment(s *shipment) {
 	c.lags.waiting[s] = true
 }
 
-// endShipmentLocked counts the outcome of a commit. The caller holds mu.
+// endShipmentLocked records the outcome of a commit. The caller holds mu.
 func (c *Cluster) endShipmentLocked(s *shipment, err error) {
 	delete(c.lags.waiting, s)
 	c.lags.longest = max(c.lags.longest, time.Since(s.began))
@@ -33,7 +33,8 @@ func (c *Cluster) countError() {
 	c.stats.Errors++
 }
 
-// lagLocked returns how long commits waited since the last beat. The caller holds mu.
+// lagLocked returns how long commits have waited since the last heartbeat. The caller
+// holds mu.
 func (c *Cluster) lagLocked() time.Duration {
 	lag := c.lags.longest
 	for s := range c.lags.waiting {
@@ -42,7 +43,7 @@ func (c *Cluster) lagLocked() time.Duration {
 	return lag
 }
 
-// takeLag returns the lag for a heartbeat, and resets it.
+// takeLag returns the lag to report in a heartbeat, and resets it.
 func (c *Cluster) takeLag() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,9 +64,9 @@ func (c *Cluster) Stats() Stats {
 // clockTolerance is by how much a server's clock may differ from the database's.
 const clockTolerance = 2 * time.Second
 
-// compareClock notes by how much this server's clock is ahead of the database's, as the
-// answer of a poll says; what its way may have taken does not count. Nothing but the
-// times of schedules depends on it.
+// compareClock records by how much this server's clock is ahead of the database's, going
+// by the response to a poll and allowing for the time that it took. Only the times of
+// schedules depend on it.
 func (c *Cluster) compareClock(p polled, now time.Time) {
 	ahead := time.Duration(0)
 	if after := p.began.Sub(p.asOf); after > 0 {

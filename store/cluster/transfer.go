@@ -14,10 +14,10 @@ import (
 	"satchel/store"
 )
 
-// Import adds the agents of a data folder, which no server has open, to the cluster,
-// and returns how many. The servers of the cluster take them over. The folder stays as
-// it is. An agent whose id or name the cluster has already is an error; those before
-// it are in the cluster then, and importing again passes over them.
+// Import adds the agents of a data folder, which no server may have open, to the cluster,
+// and returns how many. The servers of the cluster take them over. The folder is not
+// changed. An agent whose id or name is already in the cluster is an error; the agents
+// before it have been imported, and importing again skips them.
 func (c *Cluster) Import(ctx context.Context, folder string) (n int, err error) {
 	temps, err := os.MkdirTemp("", "satchel-import-")
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *Cluster) Import(ctx context.Context, folder string) (n int, err error) 
 		if err := c.insertAgent(ctx, "", f.ID, temp, f.Summary); err != nil {
 			return fmt.Errorf("agent %s: %w", f.ID, err)
 		}
-		// What there is to do, its file says.
+		// Pending work is known only once the file is read.
 		_, err := c.pool.Exec(ctx, "UPDATE agent SET info_head = 0, changed = clock_timestamp() WHERE id = $1", f.ID)
 		n++
 		return err
@@ -54,8 +54,8 @@ func (c *Cluster) Import(ctx context.Context, folder string) (n int, err error) 
 	return n, err
 }
 
-// Export makes a data folder of the agents of the cluster, each as it is at one
-// moment, and returns how many. The folder must not exist, or be empty.
+// Export writes the agents of the cluster, each as of one moment, to a data folder and
+// returns how many. The folder must be empty or not exist.
 func (c *Cluster) Export(ctx context.Context, folder string) (n int, err error) {
 	if entries, err := os.ReadDir(folder); len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, errors.Join(fmt.Errorf("%s is not an empty folder", folder), err)

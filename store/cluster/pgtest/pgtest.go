@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// Server is a PostgreSQL server of a test, which the end of the test removes.
+// Server is a PostgreSQL server for a test, which is removed at the end of the test.
 type Server struct {
 	t      testing.TB
 	bin    string
@@ -24,13 +24,12 @@ type Server struct {
 	started bool // once
 }
 
-// unprivileged is the user and group of the server where the test runs as root, as
-// which PostgreSQL refuses to run: nobody, on all systems that Debian and its
-// descendants count among.
+// unprivileged is the user and group of the server if the test runs as root, as which
+// PostgreSQL refuses to run. It is nobody on Debian and similar systems.
 const unprivileged = 65534
 
-// Start starts an empty server that keeps its data as securely as others do. Where
-// PostgreSQL is not installed, it is if the test runs as root; otherwise the test
+// Start starts an empty server that stores its data as durably as a real one. If
+// PostgreSQL is missing, Start installs it if the test runs as root; otherwise the test
 // fails.
 func Start(t testing.TB) *Server {
 	t.Helper()
@@ -85,28 +84,28 @@ func (s *Server) start() error {
 	return s.try("pg_ctl", "-D", s.data(), "-o", options, "-l", filepath.Join(s.folder, "log"), "-w", "-t", "60", "start")
 }
 
-// Kill stops the server as a crash does.
+// Kill stops the server as a crash would.
 func (s *Server) Kill() {
 	s.t.Helper()
 	s.run("pg_ctl", "-D", s.data(), "-m", "immediate", "-w", "stop")
 }
 
-// Addr is the host and port of the server.
+// Addr returns the host and port of the server.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", s.port) }
 
-// Database makes an empty database and returns its URL.
+// Database creates an empty database and returns its URL.
 func (s *Server) Database(name string) string {
 	s.t.Helper()
 	s.run("createdb", "-h", "127.0.0.1", "-p", s.port, "-U", "satchel", name)
 	return s.URL(name)
 }
 
-// URL is that of a database of the server.
+// URL returns the URL of a database of the server.
 func (s *Server) URL(database string) string {
 	return fmt.Sprintf("postgres://satchel@%s/%s?sslmode=disable", s.Addr(), database)
 }
 
-// command is a program of PostgreSQL, run as a user who may.
+// command returns a command that runs one of PostgreSQL's programs, as a user who may.
 func (s *Server) command(program string, args ...string) *exec.Cmd {
 	c := exec.Command(filepath.Join(s.bin, program), args...)
 	c.Dir = s.folder
@@ -122,7 +121,7 @@ func (s *Server) run(program string, args ...string) {
 }
 
 func (s *Server) try(program string, args ...string) error {
-	out, err := os.CreateTemp("", "satchel-pgtest-") // no pipe: the server inherits it and stays
+	out, err := os.CreateTemp("", "satchel-pgtest-") // not a pipe: the server would inherit it and keep it open
 	if err != nil {
 		return err
 	}
@@ -138,7 +137,7 @@ func (s *Server) try(program string, args ...string) error {
 	return nil
 }
 
-// find returns the folder of PostgreSQL's programs of the newest version.
+// find returns the folder with the programs of the newest installed PostgreSQL.
 func find(t testing.TB) string {
 	t.Helper()
 	if bin := newest(); bin != "" {
@@ -152,13 +151,13 @@ func find(t testing.TB) string {
 	if os.Getuid() != 0 {
 		t.Fatal("PostgreSQL is not installed: sudo apt-get install -y --no-install-recommends postgresql")
 	}
-	// Packages of tests run at the same time: the lock keeps one waiting for the other.
+	// Test packages run at the same time: with the lock, one waits for the other.
 	install := func() ([]byte, error) {
 		return exec.Command("env", "DEBIAN_FRONTEND=noninteractive",
 			"apt-get", "-o", "DPkg::Lock::Timeout=300", "install", "-y", "--no-install-recommends", "postgresql").CombinedOutput()
 	}
 	out, err := install()
-	if err != nil { // a fresh machine has no list of packages
+	if err != nil { // a fresh machine has no package lists
 		_ = exec.Command("apt-get", "update").Run()
 		out, err = install()
 	}
@@ -195,7 +194,7 @@ func freePort(t testing.TB) string {
 	return port
 }
 
-// Processes are the ids of the server's processes.
+// Processes returns the ids of the server's processes.
 func (s *Server) Processes() (ids []int) {
 	s.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))

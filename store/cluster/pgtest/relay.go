@@ -8,23 +8,23 @@ import (
 	"testing"
 )
 
-// Relay stands between a client and a server of a test, both TCP. Its methods are safe
-// for concurrent use.
+// Relay is a TCP relay between a client and a server in a test. Its methods are safe for
+// concurrent use.
 type Relay struct {
 	listener net.Listener
-	Lost     chan struct{} // has one when an answer was lost
-	Seen     chan struct{} // has one when a request had the text of Hold
+	Lost     chan struct{} // receives a value when an answer was lost
+	Seen     chan struct{} // receives a value when a request contained the text given to Hold
 
 	mu    sync.Mutex
 	to    string // address of the server; "": connections are closed at once
 	lose  bool
 	conns map[net.Conn]bool
-	gate  chan struct{} // closed when answers may go on; nil: they may
-	stall chan struct{} // closed when anything may go on; nil: it may
-	about string        // what requests are looked through for
+	gate  chan struct{} // closed when answers may pass; nil: they may
+	stall chan struct{} // closed when anything may pass; nil: it may
+	about string        // the text to look for in requests
 }
 
-// NewRelay starts a relay, which the end of the test stops.
+// NewRelay starts a relay, which is stopped at the end of the test.
 func NewRelay(t testing.TB) *Relay {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -45,10 +45,10 @@ func NewRelay(t testing.TB) *Relay {
 	return r
 }
 
-// Addr is the host and port at which the relay takes connections.
+// Addr returns the host and port at which the relay accepts connections.
 func (r *Relay) Addr() string { return r.listener.Addr().String() }
 
-// To closes all connections and has the next ones go to an address; those to "" are
+// To closes all connections and relays new ones to an address; if it is "", they are
 // closed at once.
 func (r *Relay) To(addr string) {
 	r.mu.Lock()
@@ -59,14 +59,14 @@ func (r *Relay) To(addr string) {
 	}
 }
 
-// Lose has answers be lost, or no longer: their connections are cut when they come.
+// Lose sets whether answers are lost: if so, a connection is cut when an answer arrives.
 func (r *Relay) Lose(lose bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lose = lose
 }
 
-// dial connects to the server and takes both connections down.
+// dial connects to the server and records both connections.
 func (r *Relay) dial(in net.Conn) (out net.Conn, err error) {
 	r.mu.Lock()
 	to := r.to
@@ -133,8 +133,8 @@ func (r *Relay) carry(in net.Conn) {
 	}
 }
 
-// Hold holds answers back until the function that it returns is called. Seen has one
-// when a request has a text in it.
+// Hold holds answers back until the returned function is called. Seen receives a value
+// when a request contains the text about.
 func (r *Relay) Hold(about string) (release func()) {
 	gate := make(chan struct{})
 	r.mu.Lock()
@@ -148,9 +148,9 @@ func (r *Relay) Hold(about string) (release func()) {
 	})
 }
 
-// Stall has nothing arrive, in either direction, until the function that it returns is
-// called, as when a network loses all packets: no connection is closed, new ones get no
-// answer, and what was sent arrives then.
+// Stall lets nothing arrive, in either direction, until the returned function is called,
+// as when a network loses all packets: no connection is closed, new ones get no answer,
+// and what was sent arrives afterwards.
 func (r *Relay) Stall() (resume func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,7 +187,7 @@ func (p passer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// seer looks through requests.
+// seer searches requests for the text of Hold.
 type seer struct{ *Relay }
 
 func (s seer) Write(b []byte) (int, error) {

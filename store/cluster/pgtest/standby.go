@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Standby starts a server that gets what this one has. From now on each commit of this
-// server waits until the standby has it, too.
+// Standby starts a standby that replicates this server. From now on each commit of this
+// server waits until the standby has it too.
 func (s *Server) Standby() *Server {
 	s.t.Helper()
 	s.Query("postgres", "ALTER SYSTEM SET synchronous_standby_names = walreceiver")
@@ -34,20 +34,20 @@ func (s *Server) configure(line string) {
 	}
 }
 
-// Promote makes a standby a server that takes changes, without a standby of its own.
+// Promote makes a standby a primary, which accepts changes and has no standby of its own.
 func (s *Server) Promote() {
 	s.t.Helper()
 	s.run("pg_ctl", "-D", s.data(), "-w", "promote")
 }
 
-// Remove stops the server as a crash does, and removes its files.
+// Remove stops the server as a crash would, and removes its files.
 func (s *Server) Remove() {
 	s.t.Helper()
 	s.Kill()
 	s.remove()
 }
 
-// Query returns what a statement returns, in lines, the columns separated by "|".
+// Query returns the rows of a statement as lines, with "|" between the columns.
 func (s *Server) Query(database, statement string) string {
 	s.t.Helper()
 	out, err := s.command("psql", "-XAt", "-h", "127.0.0.1", "-p", s.port, "-U", "satchel", "-d", database, "-c", statement).CombinedOutput()
