@@ -13,19 +13,19 @@ const (
 	corsExpose  = "ETag, Location, Retry-After, X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-API-Version"
 )
 
-// allowsOrigin reports whether an origin may read answers.
+// allowsOrigin reports whether pages of an origin may read responses.
 func (p *Policy) allowsOrigin(origin string) bool {
 	return slices.Contains(p.options.CORSOrigins, "*") || slices.Contains(p.options.CORSOrigins, origin)
 }
 
-// Header values that all answers share.
+// Header values that all responses share.
 var (
 	anyOrigin  = []string{"*"}
 	exposeList = []string{corsExpose}
 )
 
-// SetCORS sets the headers that let pages of other origins read an answer.
-// Credentials are never allowed.
+// SetCORS sets the headers that let pages of other origins read a response. Credentials
+// are never allowed.
 func (p *Policy) SetCORS(h http.Header, r *http.Request) {
 	if slices.Contains(p.options.CORSOrigins, "*") {
 		h["Access-Control-Allow-Origin"] = anyOrigin

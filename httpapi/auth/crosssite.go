@@ -11,11 +11,10 @@ import (
 	"satchel/agent"
 )
 
-// CheckSite refuses what a page of another site makes a browser send. A request
-// that an API key alone authorizes is exempt, because no page has a browser
-// attach one. Everything else is judged, in every mode of access: the identity
-// of a proxy may come from a cookie, and an open server and the default agent
-// ask for no credential.
+// CheckSite refuses requests that a page of another site makes a browser send. A request
+// that only an API key authorizes is exempt, because a page cannot make a browser attach
+// one. All others are checked, in every access mode: a proxy's identity may come from a
+// cookie, and an open server and the default agent need no credentials.
 func (p *Policy) CheckSite(r *http.Request) error {
 	if p.keyed(r) {
 		return nil
@@ -26,8 +25,8 @@ func (p *Policy) CheckSite(r *http.Request) error {
 	return p.checkHost(r)
 }
 
-// keyed reports whether an API key alone decides what the request may do. An
-// unknown key counts, for Identify refuses it.
+// keyed reports whether only an API key decides what the request may do. An unknown key
+// counts, because Identify refuses it.
 func (p *Policy) keyed(r *http.Request) bool {
 	if p.Open() {
 		return false
@@ -64,8 +63,8 @@ func (p *Policy) checkOrigin(r *http.Request) error {
 	return agent.Errorf(agent.CodeForbidden, "a page of another site may not use this server; add its origin to SATCHEL_CORS_ORIGINS to allow it")
 }
 
-// allowedByHand reports whether the operator named every one of the origins, or
-// all there are.
+// allowedByHand reports whether the operator allowed each of the origins by name, or
+// every origin.
 func (p *Policy) allowedByHand(origins []string) bool {
 	if !p.options.CORSByHand {
 		return false
@@ -74,8 +73,8 @@ func (p *Policy) allowedByHand(origins []string) bool {
 	return slices.Contains(p.options.CORSOrigins, "*") || len(origins) > 0 && !slices.ContainsFunc(origins, foreign)
 }
 
-// ownOrigin reports whether an origin is that of this server, by the public URL
-// or by the Host of the request, in which case the scheme may be either: a proxy
+// ownOrigin reports whether an origin is this server's, according to the public URL or
+// the Host of the request. With the latter, either scheme is accepted, because a proxy
 // may add TLS.
 func (p *Policy) ownOrigin(r *http.Request, origin string) bool {
 	from, err := url.Parse(origin)
@@ -90,8 +89,8 @@ func (p *Policy) ownOrigin(r *http.Request, origin string) bool {
 	return err == nil && public.Host != "" && from.Scheme == public.Scheme && at == authority(public.Scheme, public.Host)
 }
 
-// authority returns host and port in one form, the default port of the scheme
-// included.
+// authority returns host and port in canonical form, with the scheme's default port if
+// none is given.
 func authority(scheme, host string) string {
 	port := (&url.URL{Host: host}).Port()
 	if port == "" {
@@ -100,8 +99,8 @@ func authority(scheme, host string) string {
 	return net.JoinHostPort(hostName(host), port)
 }
 
-// hostName returns the name or address of a Host header in one form: lower
-// case, without port, brackets and the dot of a full name.
+// hostName returns the name or address in a Host header in canonical form: lower case,
+// without port, brackets and trailing dot.
 func hostName(host string) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -109,9 +108,8 @@ func hostName(host string) string {
 	return strings.TrimSuffix(strings.ToLower(strings.Trim(host, "[]")), ".")
 }
 
-// checkHost keeps DNS rebinding out: the Host header must be a loopback name or
-// address, the address that the connection came in on, or the public URL's
-// host.
+// checkHost prevents DNS rebinding: the Host header must be a loopback name or address,
+// the address that the connection came in on, or the public URL's host.
 func (p *Policy) checkHost(r *http.Request) error {
 	host := hostName(r.Host)
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {

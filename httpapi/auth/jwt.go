@@ -24,31 +24,30 @@ import (
 const (
 	maxToken      = 8 << 10          // bytes
 	maxTokenName  = 200              // characters
-	tokenLeeway   = 60 * time.Second // by which clocks may differ
+	tokenLeeway   = 60 * time.Second // by how much clocks may differ
 	lastTokenTime = 253402300799     // the end of the year 9999, in Unix seconds
 )
 
-// VerifierOptions say whose tokens a Verifier takes.
+// VerifierOptions specify which tokens a Verifier accepts.
 type VerifierOptions struct {
 	JWKSURL  string           // where the proxy publishes its keys, http or https
 	Audience string           // must be among the audiences of a token
-	Issuer   string           // must be the issuer of a token; empty: any
+	Issuer   string           // must be the issuer of a token; empty allows any
 	Client   *http.Client     // fetches the keys; nil: a guarded one, which may reach private addresses: the URL is the operator's
 	Log      *slog.Logger     // nil: slog.Default()
 	Clock    func() time.Time // nil: time.Now
 }
 
-// Verifier checks the tokens of an identity proxy: JSON Web Tokens (RFC 7519)
-// signed with RS256 or ES256, following the advice of RFC 8725. It owns no
-// goroutine and may be used by many.
+// Verifier checks the tokens of an identity proxy: JSON Web Tokens (RFC 7519) signed with
+// RS256 or ES256, following the advice of RFC 8725. It is safe for concurrent use.
 type Verifier struct {
 	keys   *signingKeys
 	parser *jwt.Parser
 	clock  func() time.Time
 }
 
-// NewVerifier makes a Verifier. It fails on options that cannot work and makes
-// no call: keys are fetched for the first token. The end of ctx ends calls.
+// NewVerifier returns a Verifier, or an error if the options cannot work. It makes no
+// request: the keys are fetched for the first token. Requests end with ctx.
 func NewVerifier(ctx context.Context, opts VerifierOptions) (*Verifier, error) {
 	u, err := url.Parse(opts.JWKSURL)
 	switch {
@@ -98,7 +97,7 @@ func (v *Verifier) Verify(ctx context.Context, token string) (email, name string
 	if len(token) > maxToken {
 		return "", "", explainToken(errTokenSize)
 	}
-	if strings.ContainsAny(token, "\r\n") { // which base64 skips: one token would have many spellings
+	if strings.ContainsAny(token, "\r\n") { // which base64 ignores: one token would have many forms
 		return "", "", explainToken(jwt.ErrTokenMalformed)
 	}
 	set, fetched := v.keys.current(ctx)
@@ -114,7 +113,7 @@ func (v *Verifier) Verify(ctx context.Context, token string) (email, name string
 	return person.email, person.name, nil
 }
 
-// lacksKey reports whether a newer set of keys may help.
+// lacksKey reports whether a newer key set may resolve the error.
 func lacksKey(err error) bool {
 	return errors.Is(err, jwkset.ErrKeyNotFound) || errors.Is(err, errNoKeys)
 }
@@ -147,14 +146,15 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// tokenPerson is the content of a verified token, valid from since to before
+// tokenPerson is the content of a verified token, valid from since until just before
 // until.
 type tokenPerson struct {
 	email, name  string
 	since, until time.Time
 }
 
-// readClaims reads claims whose signature and standard claims are checked.
+// readClaims reads the claims of a token whose signature and standard claims have been
+// verified.
 func readClaims(claims jwt.MapClaims) (person tokenPerson, err error) {
 	for _, name := range []string{"exp", "nbf", "iat"} {
 		if at, ok := claims[name].(float64); ok && (at < 0 || at > lastTokenTime) {
@@ -190,7 +190,7 @@ func isSafeEmail(normal, original string) bool {
 	return entry.Validate() == nil
 }
 
-// printable drops the characters that a name has no use for.
+// printable maps characters that do not belong in a name to -1.
 func printable(r rune) rune {
 	if r == utf8.RuneError || !unicode.IsPrint(r) {
 		return -1

@@ -22,11 +22,11 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Rules of fetching keys.
+// Limits for fetching and caching keys.
 const (
-	refetchEvery = time.Minute      // a set is fetched again, and a failed fetch repeated
-	keysLast     = 24 * time.Hour   // through an outage, from the last good fetch
-	fetchTimeout = 5 * time.Second  // from dialling to the last byte
+	refetchEvery = time.Minute      // how often a set is fetched again, and a failed fetch retried
+	keysLast     = 24 * time.Hour   // how long keys are used during an outage, from the last successful fetch
+	fetchTimeout = 5 * time.Second  // from dialing to the last byte
 	maxKeyBytes  = 512 << 10        // of a key set; some include certificates
 	maxKeys      = 64               // of a key set: a token without kid is tried with each
 	rememberFor  = 60 * time.Second // a verified token
@@ -35,12 +35,11 @@ const (
 	maxRSABits   = 8192
 )
 
-// signingKeys are the keys that a JSON Web Key Set (RFC 7517) publishes. A set
-// is good for a minute; the first token after that fetches it again, so that
-// a revoked key stops working within the minute. A token with an unknown key
-// fetches it earlier, at most once a minute. One fetch runs at a time, and
-// those who need it wait for it; in an outage, only those who have no use for
-// the last good keys.
+// signingKeys are the keys published in a JSON Web Key Set (RFC 7517). A set is valid for
+// a minute; the first token after that causes a new fetch, so that a revoked key stops
+// working within a minute. A token with an unknown key causes an earlier fetch, at most
+// once a minute. One fetch runs at a time, and callers that need it wait for it; during
+// an outage, only those that the last good keys do not help.
 type signingKeys struct {
 	ctx    context.Context // ends fetches
 	url    string
@@ -51,14 +50,14 @@ type signingKeys struct {
 	good atomic.Pointer[keySet] // the last one fetched
 
 	mu       sync.Mutex
-	fetching chan struct{} // closed when the fetch that runs ends; nil: none runs
+	fetching chan struct{} // closed when the running fetch ends; nil if none is running
 	tried    time.Time     // start of the last fetch
 	forced   time.Time     // start of the last fetch for an unknown key
 	failing  bool          // the last fetch failed
 }
 
-// current returns the keys to verify with now, nil when there are none, and
-// whether they come from a fetch that this call has made or waited for.
+// current returns the keys to verify with now, or nil if there are none, and whether they
+// come from a fetch that this call made or waited for.
 func (k *signingKeys) current(ctx context.Context) (set *keySet, fetched bool) {
 	if set := k.good.Load(); set != nil && within(k.clock(), set.at, refetchEvery) {
 		return set, false
@@ -79,9 +78,9 @@ func (k *signingKeys) current(ctx context.Context) (set *keySet, fetched bool) {
 	return k.usable(k.clock()), true
 }
 
-// newer returns a newer set than seen, in which a key was not found, and nil
-// when there is none and none may be fetched. A set that was just fetched is
-// not fetched again, and counts as what the unknown key may cause.
+// newer returns a newer set than seen, in which a key was not found, or nil if there is
+// none and none may be fetched. A set that was just fetched is not fetched again, and
+// counts as the fetch that an unknown key may cause.
 func (k *signingKeys) newer(ctx context.Context, seen *keySet, justFetched bool) *keySet {
 	k.mu.Lock()
 	now := k.clock()
@@ -109,7 +108,7 @@ func (k *signingKeys) newer(ctx context.Context, seen *keySet, justFetched bool)
 	return nil
 }
 
-// usable is the last good set, nil once it is too old.
+// usable returns the last good set, or nil if it is too old.
 func (k *signingKeys) usable(now time.Time) *keySet {
 	if set := k.good.Load(); set != nil && within(now, set.at, keysLast) {
 		return set
@@ -117,15 +116,15 @@ func (k *signingKeys) usable(now time.Time) *keySet {
 	return nil
 }
 
-// within reports whether now is less than d after then. A clock that was set
-// back makes the answer no, and so a new fetch.
+// within reports whether now is less than d after then. If the clock was set back it
+// returns false, which causes a new fetch.
 func within(now, then time.Time, d time.Duration) bool {
 	age := now.Sub(then)
 	return age >= 0 && age < d
 }
 
-// wait ends with the fetch that runs, or with ctx. k.mu is held before it and
-// free after it.
+// wait waits until the running fetch ends or ctx is done. The caller holds k.mu, which
+// wait unlocks.
 func (k *signingKeys) wait(ctx context.Context) {
 	fetching := k.fetching
 	k.mu.Unlock()
@@ -135,8 +134,8 @@ func (k *signingKeys) wait(ctx context.Context) {
 	}
 }
 
-// fetch fetches the keys for all who wait; a client that leaves does not end
-// it. k.mu is held before it and free after it.
+// fetch fetches the keys for all callers that wait; it does not stop if a client
+// disconnects. The caller holds k.mu, which fetch unlocks.
 func (k *signingKeys) fetch(now time.Time) {
 	fetching := make(chan struct{})
 	k.fetching, k.tried = fetching, now
@@ -180,8 +179,8 @@ func (k *signingKeys) download(now time.Time) (*keySet, error) {
 	return readKeySet(body, now)
 }
 
-// keySet is one state of the published keys, with the tokens that they have
-// verified: both go when the next one comes.
+// keySet is one version of the published keys, with the tokens that they have verified.
+// The next version replaces both.
 type keySet struct {
 	at  time.Time // when it was requested
 	key jwt.Keyfunc
@@ -221,7 +220,7 @@ func readKeySet(body []byte, at time.Time) (*keySet, error) {
 		return nil, err
 	}
 	return &keySet{at: at, verified: map[[sha256.Size]byte]tokenPerson{}, key: func(token *jwt.Token) (any, error) {
-		if _, ok := token.Header["crit"]; ok { // RFC 7515, 4.1.11: what is not understood is refused
+		if _, ok := token.Header["crit"]; ok { // RFC 7515, 4.1.11: extensions that are not understood must be rejected
 			return nil, errTokenCrit
 		}
 		return find.Keyfunc(token)
@@ -235,7 +234,7 @@ func readSigningKey(raw json.RawMessage) (jwkset.JWK, bool) {
 		len(m.KEYOPS) > 0 && !slices.Contains(m.KEYOPS, jwkset.KeyOpsVerify) {
 		return jwkset.JWK{}, false
 	}
-	m.X5U, m.X5C, m.X5T, m.X5TS256 = "", nil, "", "" // the key itself is what is trusted
+	m.X5U, m.X5C, m.X5T, m.X5TS256 = "", nil, "", "" // only the key itself is trusted
 	key, err := jwkset.NewJWKFromMarshal(m, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
 	if err != nil {
 		return jwkset.JWK{}, false
@@ -245,7 +244,7 @@ func readSigningKey(raw json.RawMessage) (jwkset.JWK, bool) {
 		bits := public.N.BitLen()
 		return key, (m.ALG == "" || m.ALG == jwkset.AlgRS256) &&
 			bits >= minRSABits && bits <= maxRSABits && public.E >= 3 && public.E%2 == 1
-	case *ecdsa.PublicKey: // the parser would take a key on any curve for ES256
+	case *ecdsa.PublicKey: // the parser would accept a key on any curve for ES256
 		return key, (m.ALG == "" || m.ALG == jwkset.AlgES256) && public.Curve == elliptic.P256()
 	}
 	return jwkset.JWK{}, false

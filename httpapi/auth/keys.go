@@ -6,9 +6,9 @@ import (
 	"satchel/agent"
 )
 
-// MayManage reports whether a caller may see and revoke a key: the person who
-// made it may, a key of the same maker that is no less powerful, and whoever
-// acts as owner of everything.
+// MayManage reports whether a caller may see and revoke a key: its creator may, a key by
+// the same creator with at least the same power, and anyone who acts as owner of
+// everything.
 func (p *Policy) MayManage(caller agent.Identity, k *agent.Key) bool {
 	own := caller.Key
 	switch {
@@ -22,8 +22,8 @@ func (p *Policy) MayManage(caller agent.Identity, k *agent.Key) bool {
 	return k.Maker == own.Maker && own.Covers(k)
 }
 
-// LimitKey turns names of agents into ids and refuses a key that could do more
-// than the caller, who makes it.
+// LimitKey replaces names of agents with ids, and refuses a key that could do more than
+// the caller who creates it.
 func (p *Policy) LimitKey(caller agent.Identity, k *agent.Key) error {
 	if slices.Contains(k.Agents, agent.AllAgents) {
 		k.Agents = []string{agent.AllAgents}
@@ -42,9 +42,9 @@ func (p *Policy) LimitKey(caller agent.Identity, k *agent.Key) error {
 	return nil
 }
 
-// limitWideKey checks a key for all agents. One made by a person acts on each
-// agent with no more than that person's role at the time, so only a role that
-// the person has nowhere is refused.
+// limitWideKey checks a key for all agents. A person's key acts on each agent with at
+// most that person's role at the time, so only a role that the person has nowhere is
+// refused.
 func (p *Policy) limitWideKey(caller agent.Identity, k *agent.Key) error {
 	if own := caller.Key; own != nil {
 		if !own.Reaches(agent.AllAgents) {

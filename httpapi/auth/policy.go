@@ -19,26 +19,26 @@ var TokenHeaders = [2]string{"Edge-Access-Jwt-Assertion", "Cf-Access-Jwt-Asserti
 // Bearer.
 const KeyHeader = "X-API-Key"
 
-// Options say who may use the service, and from which pages.
+// Options specify who may use the service, and from which pages.
 type Options struct {
 	Folder      *store.Folder
-	Verifier    *Verifier  // nil: no identity proxy
-	NoAuth      bool       // open, whatever else is set
+	Verifier    *Verifier  // nil if there is no identity proxy
+	NoAuth      bool       // open access, whatever else is set
 	DefaultRole agent.Role // of everyone on the default agent
-	CORSOrigins []string   // may read answers; "*" is every origin
+	CORSOrigins []string   // may read responses; "*" means every origin
 	CORSByHand  bool       // CORSOrigins was set by the operator
 	PublicURL   string
 	Log         *slog.Logger // nil: slog.Default()
 }
 
-// Policy decides by the options, by the API keys of the folder and by the roles
-// of its agents. It may be used by many goroutines.
+// Policy decides access by the options, the API keys of the folder and the roles on its
+// agents. It is safe for concurrent use.
 type Policy struct {
 	options   Options
 	warnToken sync.Once
 }
 
-// New makes a policy.
+// New returns a policy.
 func New(o Options) *Policy {
 	if o.Log == nil {
 		o.Log = slog.Default()
@@ -85,8 +85,7 @@ func (p *Policy) Identify(r *http.Request) (agent.Identity, error) {
 	return id, nil
 }
 
-// proxyToken finds the proxy's token. One that is given twice with different
-// values is refused.
+// proxyToken returns the proxy's token. It is an error if there are different ones.
 func proxyToken(h http.Header) (token string, present bool, err error) {
 	for _, name := range TokenHeaders {
 		for _, value := range h.Values(name) {
@@ -99,7 +98,7 @@ func proxyToken(h http.Header) (token string, present bool, err error) {
 	return token, present, nil
 }
 
-// identifyKey finds the API key of a request, nil without one.
+// identifyKey returns the API key of a request, or nil if it has none.
 func (p *Policy) identifyKey(r *http.Request) (*agent.Key, error) {
 	secret := r.Header.Get(KeyHeader)
 	if secret == "" {
@@ -158,8 +157,8 @@ func ownRole(caller agent.Identity, db *store.DB) agent.Role {
 	return caller.OwnRole(db.ID(), db.Roles())
 }
 
-// NoAccess is the error for a caller without a role on an agent, who is not to
-// learn whether it exists.
+// NoAccess returns the error for a caller without a role on an agent, which must not
+// reveal whether the agent exists.
 func NoAccess() error {
 	return agent.Errorf(agent.CodeForbidden, "you have no access to this agent")
 }
