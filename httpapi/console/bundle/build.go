@@ -16,8 +16,8 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// libraries maps the packages that src may import to the files of dist/lib
-// that hold them.
+// libraries maps the packages that src may import to the files of dist/lib that contain
+// them.
 var libraries = map[string]string{
 	"preact":                      "../lib/preact.js",
 	"preact/hooks":                "../lib/preact.js",
@@ -40,16 +40,16 @@ var libraries = map[string]string{
 	"@lezer/highlight":            "../lib/codemirror.js",
 }
 
-// targets are the oldest browsers that the console is built for: those that
-// know light-dark().
+// targets are the oldest browsers that the console is built for: those that support
+// light-dark().
 var targets = []api.Engine{
 	{Name: api.EngineChrome, Version: "123"}, {Name: api.EngineFirefox, Version: "121"}, {Name: api.EngineSafari, Version: "17.5"},
 }
 
-// buildApp builds the files of dist/app by their names: main.js and main.css,
-// one of each for every page, those of the page of live views, of the widget on
-// websites, and of src/lazy. A page is loaded when it is first shown and takes what it shares
-// with others (data, ui) from main.js.
+// buildApp builds the files of dist/app, by name: main.js and main.css, a script and a
+// style sheet for each page, and the files of the live view, of the widget and of
+// src/lazy. A page is loaded when it is first shown; code that it shares with others
+// (data, ui) comes from main.js.
 func buildApp(root string) (map[string][]byte, error) {
 	src := filepath.Join(root, "src")
 	entries, err := filepath.Glob(filepath.Join(src, "pages", "*.tsx"))
@@ -87,8 +87,8 @@ func buildApp(root string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// build bundles one entry; the results carry its name. What the entry loads by
-// import() becomes files of their own, as does what several of these share.
+// build bundles one entry; the resulting files are named after it. What the entry loads
+// with import() goes into separate files, as does code that several of these share.
 func build(entry string, plugin api.Plugin) (map[string][]byte, error) {
 	result := api.Build(api.BuildOptions{
 		EntryPoints: []string{entry}, Bundle: true, Format: api.FormatESModule, Platform: api.PlatformBrowser,
@@ -128,9 +128,9 @@ func build(entry string, plugin api.Plugin) (map[string][]byte, error) {
 	return files, nil
 }
 
-// chunkNames maps the files of a build whose names hold a hash to names that
-// stay: the folder and name of what is imported, or of the longest file that
-// is shared.
+// chunkNames maps the files of a build that have a hash in their names to stable names:
+// the folder and name of the imported file, or of the file that contributes the most to a
+// shared chunk.
 func chunkNames(metafile string) (map[string]string, error) {
 	var meta struct {
 		Outputs map[string]struct {
@@ -160,11 +160,11 @@ func chunkNames(metafile string) (map[string]string, error) {
 	return names, nil
 }
 
-// hashedName is the name of a file of ChunkNames.
+// hashedName matches the names of files that ChunkNames applies to.
 var hashedName = regexp.MustCompile(`-[A-Z0-9]{8}\.js$`)
 
-// resolveApp leaves packages in dist/lib, and for pages what they share in
-// main.js. A package that libraries does not list is an error.
+// resolveApp makes packages, and for pages the code they share, external imports: from
+// dist/lib and from main.js. A package that libraries does not list is an error.
 func resolveApp(src, entry string) api.Plugin {
 	isPage := filepath.Dir(entry) != src
 	return api.Plugin{Name: "app", Setup: func(b api.PluginBuild) {
@@ -194,8 +194,8 @@ func resolveApp(src, entry string) api.Plugin {
 	}}
 }
 
-// buildLib builds the files of dist/lib out of the entries in dir, beside
-// which the packages are installed. Preact stands for React.
+// buildLib builds the files of dist/lib from the entries in dir, where the packages are
+// also installed. Preact replaces React.
 func buildLib(dir string) (map[string][]byte, error) {
 	entries, err := filepath.Glob(filepath.Join(dir, "*.js"))
 	if err != nil {
@@ -214,9 +214,9 @@ func buildLib(dir string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// resolveLib makes every file but preact.js take Preact, also by the name of
-// React, from that one. What calls require for it gets the same file, by a
-// module that only hands it on.
+// resolveLib makes every file except preact.js import Preact, including under the name of
+// React, from that file. Calls of require get the same file through a module that
+// re-exports it.
 func resolveLib(entry string) api.Plugin {
 	const required = "required"
 	return api.Plugin{Name: "lib", Setup: func(b api.PluginBuild) {

@@ -61,8 +61,8 @@ func writeApp(root string) error {
 	return replaceFolder(filepath.Join(root, "dist", "app"), files)
 }
 
-// checkApp returns an error that names the first file of dist/app that differs
-// from what src builds.
+// checkApp returns an error that names the first file of dist/app that differs from the
+// result of building src.
 func checkApp(root string) error {
 	files, err := buildApp(root)
 	if err != nil {
@@ -83,7 +83,7 @@ func checkApp(root string) error {
 	return err
 }
 
-// watchApp builds whenever a file under src is newer than the last build.
+// watchApp rebuilds dist/app whenever a file under src is newer than the last build.
 func watchApp(root string) error {
 	var built time.Time
 	for {
@@ -118,7 +118,7 @@ func newestChange(dir string) (newest time.Time, err error) {
 	return newest, err
 }
 
-// replaceFolder makes the files of dir those given, and removes others.
+// replaceFolder writes files to dir, and removes all others there.
 func replaceFolder(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -139,8 +139,8 @@ func replaceFolder(dir string, files map[string][]byte) error {
 	return err
 }
 
-// buildPackages installs the pinned packages into a temporary folder, where
-// npm compares each with its SHA-512, and builds dist/lib of them.
+// buildPackages installs the pinned packages in a temporary folder, with npm checking the
+// SHA-512 of each, and builds dist/lib from them.
 func buildPackages(root string) error {
 	dir, err := os.MkdirTemp("", "console-packages-")
 	if err != nil {
@@ -181,7 +181,7 @@ func buildPackages(root string) error {
 	return replaceFolder(filepath.Join(root, "dist", "lib"), files)
 }
 
-// pack compresses files, which the server sends as they are.
+// pack compresses files; the server sends them compressed.
 func pack(files map[string][]byte) (map[string][]byte, error) {
 	packed := map[string][]byte{}
 	for name, content := range files {
