@@ -47,7 +47,7 @@ func (s *Server) admit(c *rest.Call, r *rest.Route) error {
 	db, err := s.folder.Agent(c.HTTP.Param("id"))
 	switch {
 	case err != nil && r.Access == rest.Platform:
-		return agent.NotFound("gateway", c.HTTP.Param("gatewayId")) // as for a gateway that does not exist
+		return agent.NotFound("gateway", c.HTTP.Param("gatewayId")) // the same error as for a gateway that does not exist
 	case err != nil && !c.Identity.Known():
 		return auth.NoAccess()
 	case err != nil:

@@ -16,7 +16,7 @@ import (
 	"satchel/store"
 )
 
-// Success is the answer to a deletion that has a body.
+// Success is the response to a deletion that has a body.
 type Success struct {
 	Success bool   `json:"success" example:"true"`
 	Message string `json:"message,omitempty"`
@@ -60,9 +60,9 @@ func (s *Server) listAgents(c *rest.Call, in *listAgentsIn) (agentsOut, error) {
 type visibleAgent struct {
 	agent.Agent
 	role agent.Role
-	db   *store.DB // nil: it is with another server of the cluster
+	db   *store.DB // nil if another server of the cluster owns it
 
-	attention store.Attention // as that server knew it lately
+	attention store.Attention // as last reported by that server
 }
 
 // visible returns the agents on which the caller has a role, of all servers.
@@ -178,8 +178,8 @@ func mayCreate(c *rest.Call) error {
 	return nil
 }
 
-// created answers with an agent that the caller just created, and adds it to the
-// agents of a key that is limited to some.
+// created returns an agent that the caller just created, after adding it to the agents of
+// the caller's key if that is limited to some.
 func (s *Server) created(c *rest.Call, db *store.DB) (agent.Agent, error) {
 	if k := c.Identity.Key; k != nil {
 		if err := s.folder.ExtendKey(c, k, db.ID()); err != nil {

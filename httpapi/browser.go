@@ -133,7 +133,7 @@ func (s *Server) listSessionActions(c *rest.Call, in *listActionsIn) (actionsOut
 	return actionsOut{found, rest.MetaOf(page, total)}, err
 }
 
-// sessionThumbnail sends a small picture of an open or ended session.
+// sessionThumbnail sends a thumbnail of an open or ended session.
 func (s *Server) sessionThumbnail(c *rest.Call) error {
 	in, err := rest.Bind[sessionIn](c)
 	if err != nil {
@@ -155,8 +155,8 @@ func (s *Server) sessionThumbnail(c *rest.Call) error {
 	return c.HTTP.Blob(http.StatusOK, "image/jpeg", image)
 }
 
-// Single is an action as the request body; embedded under its own name it
-// would hide its field action.
+// Single is an action in the request body. Embedded as Action, it would hide its own
+// field of that name.
 type Single = agent.Action
 
 type executeActionsIn struct {
@@ -168,7 +168,7 @@ type executeActionsIn struct {
 	}
 }
 
-// executeActionsOut is the answer to one or several actions.
+// executeActionsOut is the response to one or several actions.
 type executeActionsOut struct {
 	Success         bool               `json:"success"`
 	Result          map[string]any     `json:"result,omitempty" doc:"For one action: url, title and page_id of the active tab, and the action's result: status, value, image, data, text, cookies."`

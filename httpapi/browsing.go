@@ -11,11 +11,11 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// instructionFailures are those of requests that a language model carries out in a
+// instructionFailures are the errors of requests that a language model carries out in a
 // session.
 var instructionFailures = []agent.Code{agent.CodeInvalidAction, agent.CodeActionTimeout, agent.CodeBrowser, agent.CodeUpstream}
 
-// instructed returns a session for a request that a language model carries out.
+// instructed returns the session for a request that a language model carries out.
 func (s *Server) instructed(c *rest.Call, id string) (*browser.Session, error) {
 	open, err := s.openSession(c, id)
 	if err != nil {
@@ -167,7 +167,7 @@ type cancelBrowseIn struct {
 	browseID
 }
 
-// cancelBrowse ends a browse that runs.
+// cancelBrowse cancels a running browse.
 func (s *Server) cancelBrowse(c *rest.Call, in *cancelBrowseIn) (browseOut, error) {
 	if err := s.options.Navigator.Cancel(c, c.DB, in.ID, in.BrowseID); err != nil {
 		return browseOut{}, err

@@ -183,7 +183,7 @@ func (s *Server) deleteTask(c *rest.Call, in *taskIn) (none, error) {
 	return none{}, c.DB.DeleteTask(c, in.ID)
 }
 
-// Which occurrences a change is of.
+// Which occurrences a change applies to.
 const (
 	scopeThis      = "this"
 	scopeFollowing = "following"

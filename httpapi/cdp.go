@@ -12,21 +12,20 @@ import (
 	"satchel/browser"
 )
 
-// cdpStream is the WebSocket of clients of the DevTools protocol.
+// cdpStream is the name of the WebSocket for clients of the DevTools protocol.
 const cdpStream = "cdp"
 
-// cdpURL returns the address for such clients with its secret; "" if there is
-// none.
+// cdpURL returns the URL for such clients, including its secret, or "" if there is none.
 func (s *Server) cdpURL(session *browser.Session) string {
 	if session == nil || session.CDPToken() == "" {
 		return ""
 	}
-	public := "ws" + strings.TrimPrefix(s.options.PublicURL, "http") // and wss of https
+	public := "ws" + strings.TrimPrefix(s.options.PublicURL, "http") // https becomes wss
 	return public + socketPath + "/" + url.PathEscape(session.ID()) + "/" + cdpStream + "?token=" + session.CDPToken()
 }
 
-// cdpVisitor returns a client's access by the session's secret or as an admin.
-// The link of a live view is not sufficient.
+// cdpVisitor returns a client's access, by the session's secret or as an admin. The link
+// of a live view is not sufficient.
 func (s *Server) cdpVisitor(c echo.Context, id, token string) (visit, error) {
 	session := s.options.Browser.Find(id)
 	if session != nil && session.FitsCDPToken(token) {

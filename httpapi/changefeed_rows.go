@@ -21,7 +21,7 @@ type changeOut struct {
 	Row            any      `json:"row"`
 }
 
-// encode encodes JSON on one line, as in answers.
+// encode encodes JSON on one line, as in responses.
 func encode(data any) []byte {
 	var raw bytes.Buffer
 	enc := json.NewEncoder(&raw)
@@ -106,7 +106,7 @@ func (f *changeFeed) agentChanges(ctx context.Context, seen map[record]string) (
 	return events, nil
 }
 
-// listed returns a record as in the answer of the route that lists its kind.
+// listed returns a record as in the response of the route that lists its kind.
 func (f *changeFeed) listed(ctx context.Context, row any) any {
 	switch r := row.(type) {
 	case agent.Contact:
@@ -137,8 +137,9 @@ func (f *changeFeed) listed(ctx context.Context, row any) any {
 	return row
 }
 
-// takeTurn reports whether something that is wanted may be sent now, and takes note
-// of it; otherwise it returns how long to wait, 0 if nothing is wanted.
+// takeTurn reports whether something that is wanted may be sent now, and if so records
+// that it is being sent. Otherwise it returns how long to wait, or 0 if nothing is
+// wanted.
 func (f *changeFeed) takeTurn(wanted *bool, sentAt *time.Time, now time.Time) (next time.Duration, due bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"satchel/store/cluster"
 )
 
-// drainTime is how long a server may take to move its agents to others.
+// drainTime is how long a drained server may take to move its agents to others.
 const drainTime = 10 * time.Minute
 
 type clusterNode struct {
@@ -33,7 +33,7 @@ type clusterOut struct {
 }
 
 // directory returns the cluster, for callers that may manage it: admins of the default
-// agent in their own right.
+// agent by a role of their own.
 func (s *Server) directory(c *rest.Call) (cluster.Directory, error) {
 	d := s.options.Cluster
 	if d == nil {
@@ -123,8 +123,8 @@ type moveAgentIn struct {
 	}
 }
 
-// moveAgent gives an agent of this server to another one: the request was forwarded to
-// its owner.
+// moveAgent moves an agent from this server to another. The request has been forwarded to
+// the agent's owner.
 func (s *Server) moveAgent(c *rest.Call, in *moveAgentIn) (Success, error) {
 	d, err := s.directory(c)
 	if err != nil {
@@ -144,8 +144,8 @@ type drainNodeIn struct {
 	Node string `path:"nodeId" doc:"Id or name of the server." example:"node-2"`
 }
 
-// drainNode begins to give all agents of this server to the others: the request was
-// forwarded to it.
+// drainNode starts moving all agents of this server to the others. The request has been
+// forwarded to the server to be drained.
 func (s *Server) drainNode(c *rest.Call, in *drainNodeIn) (Success, error) {
 	d, err := s.directory(c)
 	if err != nil {
@@ -161,7 +161,7 @@ func (s *Server) drainNode(c *rest.Call, in *drainNodeIn) (Success, error) {
 	case len(meant) == 0 || !meant[0].Self:
 		return Success{}, agent.NotFound("server", in.Node)
 	}
-	ctx, cancel := context.WithTimeout(s.streams, drainTime) // a server that stops drains itself
+	ctx, cancel := context.WithTimeout(s.streams, drainTime) // a stopping server drains itself
 	go func() {
 		defer cancel()
 		if err := d.Drain(ctx, cluster.Drained); err != nil {
@@ -171,8 +171,7 @@ func (s *Server) drainNode(c *rest.Call, in *drainNodeIn) (Success, error) {
 	return Success{true, "the server gives its agents to the others, and gets no more until it is restarted"}, nil
 }
 
-// meantBy returns the server that has an id, or those that have it as their name, of
-// those that are alive.
+// meantBy returns the live server with an id, or the live servers with that name.
 func meantBy(nodes []cluster.Node, idOrName string) (meant []cluster.Node) {
 	for _, n := range nodes {
 		switch {

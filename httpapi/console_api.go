@@ -13,7 +13,7 @@ type consoleIn struct {
 	Agent string `query:"agent" doc:"Id or name of an agent to include in agents, if the caller may see it." example:"default"`
 }
 
-// consoleOut is the data with which a page of the console starts.
+// consoleOut is the initial data of a page of the console.
 type consoleOut struct {
 	Version     string           `json:"version" doc:"Version of the program." example:"0.1.0"`
 	Open        bool             `json:"open" doc:"There is no access control: everyone acts as owner."`

@@ -59,7 +59,7 @@ func (s *Server) executeWorkflow(c *rest.Call, in *executeWorkflowIn) (execution
 	return newExecutionOut(started.Execution, started.Results), err
 }
 
-// checkWait validates the seconds that a client asks to wait.
+// checkWait validates the number of seconds that a client asks to wait.
 func checkWait(seconds int) error {
 	if seconds < 0 || seconds > maxWait {
 		return agent.Invalid("wait", fmt.Sprintf("must be from 0 to %d", maxWait))
@@ -81,8 +81,8 @@ func allowWait(c *rest.Call, wait time.Duration) error {
 	return err
 }
 
-// execute serves a request that may wait for the execution. If the server
-// stops, the answer is the execution as it is.
+// execute serves a request that may wait for the execution. If the server stops, the
+// response is the execution as it is.
 func (s *Server) execute(c *rest.Call, q flow.Request) (flow.Started, error) {
 	if err := allowWait(c, q.Wait); err != nil {
 		return flow.Started{}, err

@@ -12,8 +12,7 @@ import (
 	"satchel/agent"
 )
 
-// formPolicy lets a form's page do nothing but show itself and be sent to this
-// server.
+// formPolicy lets a form's page only display itself and be submitted to this server.
 const formPolicy = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // formView is the content of a form's page: the form, or the outcome of its
@@ -23,8 +22,8 @@ type formView struct {
 	Fields                     []fieldView
 	Token                      string
 	Files                      bool
-	Problem                    string // why what was sent was not taken
-	Done                       string // what people read afterwards
+	Problem                    string // why the submission was rejected
+	Done                       string // shown after the submission
 	Failure                    string // why there is no form
 	Back                       string // the form's address, after a failure
 }
@@ -40,10 +39,10 @@ type choiceView struct {
 	Chosen bool
 }
 
-// inputTypes are the types of HTML's input for types of fields.
+// inputTypes maps types of fields to types of HTML's input element.
 var inputTypes = map[string]string{"email": "email", "phone": "tel", "url": "url", "number": "number", "date": "date"}
 
-// viewOf shows a form with what was entered so far, and what is wrong with it.
+// viewOf returns a form's view with the values entered so far and their issues.
 func viewOf(form *agent.Form, entered map[string][]string, issues map[string]string) formView {
 	v := formView{Title: cmp.Or(form.Title, "Form"), Description: form.Description, Submit: cmp.Or(form.Submit, "Send"), Token: rand.Text()}
 	for i, f := range form.Fields {
@@ -68,12 +67,12 @@ func viewOf(form *agent.Form, entered map[string][]string, issues map[string]str
 	return v
 }
 
-// sendPage answers with a page of a form.
+// sendPage writes a form's page as the response.
 func sendPage(c echo.Context, status int, v formView) error {
 	return htmlPage{Title: v.Title, Style: "/forms/form.css", Body: v.nodes()}.write(c, status, formPolicy)
 }
 
-// nodes returns what the page shows.
+// nodes returns the content of the page.
 func (v formView) nodes() []*html.Node {
 	heading := element("h1", nil, foreign(v.Title))
 	switch {
@@ -145,7 +144,7 @@ func (f fieldView) label() []*html.Node {
 	return []*html.Node{foreign(f.Label), textNode(" "), element("span", attributes("class", "star", "title", "required"), textNode("*"))}
 }
 
-// input returns what a value is entered in.
+// input returns the element in which the value is entered.
 func (f fieldView) input() *html.Node {
 	named := attributes("name", f.Name, "id", f.ID)
 	switch f.Type {
@@ -170,7 +169,7 @@ func (f fieldView) input() *html.Node {
 	return element("input", f.state(named))
 }
 
-// state adds what a browser and a screen reader know of the field.
+// state adds the attributes that tell browsers and screen readers the field's state.
 func (f fieldView) state(of []html.Attribute) []html.Attribute {
 	of = when(f.Required, "required", of)
 	if f.Error != "" {
@@ -184,8 +183,7 @@ func (f fieldView) state(of []html.Attribute) []html.Attribute {
 
 func (f fieldView) noteID() string { return f.ID + "-note" }
 
-// note returns what is wrong with the field, or else its help; nil if there is
-// neither.
+// note returns the field's error, or else its help, or nil if it has neither.
 func (f fieldView) note() *html.Node {
 	switch {
 	case f.Error != "":
@@ -196,7 +194,7 @@ func (f fieldView) note() *html.Node {
 	return nil
 }
 
-// when adds an attribute without a value if something is so.
+// when adds an attribute without a value if is is true.
 func when(is bool, name string, of []html.Attribute) []html.Attribute {
 	if is {
 		of = append(of, html.Attribute{Key: name})

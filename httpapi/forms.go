@@ -19,7 +19,7 @@ import (
 	"satchel/store"
 )
 
-// formPath is where forms are, by agent and workflow.
+// formPath is the path of forms, which continues with the agent and the workflow.
 const formPath = "/f"
 
 // Limits of submissions, each a minute.
@@ -28,7 +28,7 @@ const (
 	formTotalLimit = 300 // of one form
 )
 
-// maxFormBody bounds a submission, in bytes.
+// maxFormBody is the maximum size of a submission, in bytes.
 const maxFormBody = agent.MaxFormFileData + 1<<20
 
 type formsOut struct {
@@ -91,8 +91,8 @@ func (s *Server) form(c echo.Context, body []byte) (f openForm, err error) {
 	return f, err
 }
 
-// admitToForm checks the caller by the auth of the trigger: like a hook's, but
-// that pages of other sites may only send forms that are open to everyone.
+// admitToForm checks the caller by the trigger's auth, like a hook's, except that pages
+// of other sites may only submit forms that are open to everyone.
 func (s *Server) admitToForm(c echo.Context, db *store.DB, hook *store.Hook, body []byte) error {
 	r := c.Request()
 	if hook.Auth.Type == "none" {
@@ -143,7 +143,7 @@ func (s *Server) failForm(c echo.Context, err error) error {
 	return sendPage(c, status, view)
 }
 
-// wantsJSON reports whether a request is a program's.
+// wantsJSON reports whether a request comes from a program and not from a browser.
 func wantsJSON(r *http.Request) bool {
 	accept := r.Header.Get(echo.HeaderAccept)
 	return strings.Contains(accept, echo.MIMEApplicationJSON) && !strings.Contains(accept, "text/html") ||
@@ -189,7 +189,7 @@ func (s *Server) countForm(c echo.Context, id string) error {
 	return s.limiter.CountOf(c, rest.Inbound, "form "+id, formTotalLimit)
 }
 
-// refuseForm shows the form again with what was entered, and what is wrong.
+// refuseForm shows the form again with the entered values and their issues.
 func (s *Server) refuseForm(c echo.Context, f *openForm, sent *submission, issues agent.Issues) error {
 	if wantsJSON(c.Request()) {
 		return issues.Err()
@@ -208,7 +208,7 @@ func (s *Server) thank(c echo.Context, f *openForm) error {
 	return sendPage(c, http.StatusOK, formView{Title: f.Title, Done: cmp.Or(f.Success, "Thank you, this was sent.")})
 }
 
-// submit starts the workflow and answers as it does.
+// submit starts the workflow and responds with its result.
 func (s *Server) submit(c echo.Context, f *openForm, sent *submission, values map[string]any) error {
 	payload := map[string]any{"values": values, "submitted_at": agent.Now()}
 	for name, v := range values {

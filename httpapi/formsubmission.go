@@ -25,7 +25,7 @@ type submission struct {
 	files   map[string][]submittedFile
 }
 
-// submittedFile is a file as workflows see it.
+// submittedFile is a file as passed to workflows.
 type submittedFile struct {
 	Name     string `json:"name"`
 	MIMEType string `json:"mime_type"`
@@ -51,7 +51,7 @@ func (s *submission) token() string {
 	return ""
 }
 
-// maxFormParts bounds the values of a submission.
+// maxFormParts is the maximum number of values in a submission.
 const maxFormParts = 1000
 
 func readSubmission(r *http.Request, raw []byte) (*submission, error) {
@@ -80,7 +80,7 @@ func readSubmission(r *http.Request, raw []byte) (*submission, error) {
 	return s, nil
 }
 
-// values are what the workflow gets, by field, or what is wrong with them.
+// values returns the values to pass to the workflow, by field, or their issues.
 func (s *submission) values(form *agent.Form) (map[string]any, agent.Issues) {
 	values := map[string]any{}
 	var is agent.Issues
@@ -101,8 +101,8 @@ func (s *submission) values(form *agent.Form) (map[string]any, agent.Issues) {
 	return values, is
 }
 
-// newFile makes a file of what a browser sends. Its type is what its content
-// looks like; its name has no folders and nothing invisible.
+// newFile returns a file sent by a browser. Its type is detected from its content; its
+// name has no folders and no invisible characters.
 func newFile(name string, content []byte) submittedFile {
 	name = path.Base(strings.ReplaceAll(strings.ToValidUTF8(name, "\uFFFD"), `\`, "/"))
 	name = strings.Map(func(r rune) rune {
@@ -114,7 +114,7 @@ func newFile(name string, content []byte) submittedFile {
 	return submittedFile{Name: cmp.Or(strings.Trim(agent.Clip(name, 200), "./ "), "file"), MIMEType: http.DetectContentType(content), Size: len(content), Data: base64.StdEncoding.EncodeToString(content)}
 }
 
-// readParts reads a multipart form that is in memory already.
+// readParts reads a multipart form that is already in memory.
 func (s *submission) readParts(raw []byte, boundary string) error {
 	parts, files, total := 0, 0, 0
 	for part, err := range partsOf(raw, boundary) {
@@ -146,7 +146,7 @@ func (s *submission) readParts(raw []byte, boundary string) error {
 	return nil
 }
 
-// partsOf goes over the parts of a multipart body.
+// partsOf iterates over the parts of a multipart body.
 func partsOf(raw []byte, boundary string) iter.Seq2[*multipart.Part, error] {
 	form := multipart.NewReader(bytes.NewReader(raw), boundary)
 	return func(yield func(*multipart.Part, error) bool) {

@@ -18,19 +18,19 @@ import (
 
 // Limits of forwarding.
 const (
-	forwardPatience = 15 * time.Second      // for an owner that has gone, or is changing
+	forwardPatience = 15 * time.Second      // how long to wait for an owner that is gone or changing
 	forwardPause    = 20 * time.Millisecond // before the second attempt; each further one waits twice as long
 	longestPause    = 500 * time.Millisecond
 	retryAfter      = "2" // seconds
 )
 
-// errMoved reports that the server to which a request was forwarded does not have what
-// the request is for: nothing was done.
+// errMoved reports that the server that got a forwarded request does not have its agent
+// or session, so that nothing was done.
 var errMoved = errors.New("another server of the cluster has it by now")
 
-// forwardRequest is the first handler. In a cluster, a request for an agent
-// of another server is forwarded to it, once: a server that gets a forwarded request
-// answers it or refuses it with 421.
+// forwardRequest is the first handler. In a cluster, it forwards a request for another
+// server's agent to that server. A request is forwarded only once: the server that gets
+// it answers it or refuses it with 421.
 func (s *Server) forwardRequest(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		f := s.forwarder
@@ -70,30 +70,30 @@ func (s *Server) forwardRequest(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// forwardable is the key of a request's context that is true while its handler need
-// not answer if another server has the agent.
+// forwardable is the key in a request's context that is true while the request can still
+// be forwarded if another server turns out to have the agent.
 const forwardable = "satchel.forwardable"
 
-// hasMoved reports whether err says that another server has the agent of a request,
-// which can still be forwarded to it.
+// hasMoved reports whether err means that another server has the agent of a request that
+// can still be forwarded.
 func hasMoved(c echo.Context, err error) bool {
 	return errors.Is(err, cluster.ErrNotOwner) && c.Get(forwardable) == true
 }
 
-// unavailable is the error for a request that no server answers at present.
+// unavailable returns the error for a request that no server answers at present.
 func unavailable(cause error) error {
 	return agent.Errorf(agent.CodeUnavailable, "the server that owns this agent is not responding; try again").Because(cause)
 }
 
 // target is what a request is for: an agent, by id or name, a browser session, or a
-// server, by id or name. The zero value is none of them.
+// server, by id or name. The zero value means none of them.
 type target struct{ agent, session, node string }
 
 // targetOf returns what a request is for, by its path.
 func targetOf(c echo.Context) target {
 	switch path := c.Path(); {
 	case strings.HasPrefix(path, "/api/keys"):
-		return target{agent: agent.DefaultID} // whose file has the keys
+		return target{agent: agent.DefaultID} // whose file stores the keys
 	case strings.HasPrefix(path, socketPath+"/"):
 		return target{session: cmp.Or(c.Param("session"), socketQuery(c.Request().URL.RawQuery).Get("sessionId"))}
 	case strings.HasPrefix(path, livePath+"/:session/"):
@@ -116,7 +116,7 @@ func (f *forwarder) serveOwn(c echo.Context, next echo.HandlerFunc, t target) er
 		return f.answer(c, next, "")
 	}
 	if t.node != "" {
-		return next(c) // which checks that it is meant
+		return next(c) // which checks that it is for this server
 	}
 	node, id, err := f.owner(c.Request().Context(), t.agent, false)
 	if err == nil && !node.Self {
@@ -124,7 +124,7 @@ func (f *forwarder) serveOwn(c echo.Context, next echo.HandlerFunc, t target) er
 	}
 	switch {
 	case agent.ErrorCode(err) == agent.CodeNotFound:
-		return next(c) // which answers as it does for any agent that does not exist
+		return next(c) // which responds as for any agent that does not exist
 	case err != nil:
 		return err
 	case !node.Self:
@@ -133,9 +133,9 @@ func (f *forwarder) serveOwn(c echo.Context, next echo.HandlerFunc, t target) er
 	return f.answer(c, next, id)
 }
 
-// answer has this server answer, if it may at present. What is for an agent waits
-// until the agent is there. A handler that finds its agent with another server is
-// errMoved.
+// answer runs the handler on this server, if the server may answer at present. A request
+// for an agent first waits until the folder has the agent. If the agent turns out to be
+// with another server, answer returns errMoved.
 func (f *forwarder) answer(c echo.Context, next echo.HandlerFunc, id string) error {
 	err := f.directory.Ready()
 	if err == nil && id != "" {
@@ -158,8 +158,8 @@ func (f *forwarder) answer(c echo.Context, next echo.HandlerFunc, id string) err
 	return err
 }
 
-// owner returns the server that has an agent, looked up again after it had moved, and
-// the agent's id.
+// owner returns the server that owns an agent, and the agent's id. again looks the owner
+// up in the database, as after a move.
 func (f *forwarder) owner(ctx context.Context, ref string, again bool) (node cluster.Node, id string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, f.patience)
 	defer cancel()
@@ -170,15 +170,16 @@ func (f *forwarder) owner(ctx context.Context, ref string, again bool) (node clu
 	return node, id, err
 }
 
-// route has the owner of an agent answer: this server or another one. As long as nothing
-// was done and the body can be sent again, it looks for the owner for a while.
+// route lets the owner of an agent answer: this server or another one. If that fails, it
+// looks for the owner again for a while, provided that nothing was done and the body can
+// be sent again.
 func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error {
 	body, err := f.bodies.keep(c.Request())
 	if err != nil {
 		return next(c) // the client has gone, or sends too slowly
 	}
 	defer body.discard()
-	var over <-chan time.Time // since it failed first
+	var over <-chan time.Time // since the first failure
 	pause := forwardPause
 	for moved := false; ; {
 		node, id, err := f.owner(c.Request().Context(), t.agent, moved)
@@ -215,7 +216,8 @@ func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error
 	}
 }
 
-// findSession has the server answer that has a browser session, which only it knows.
+// findSession lets the server that has a browser session answer. Only that server knows
+// about the session.
 func (f *forwarder) findSession(c echo.Context, next echo.HandlerFunc, t target) error {
 	if f.hasSession(t.session) {
 		return f.answer(c, next, "")
@@ -238,10 +240,10 @@ func (f *forwarder) findSession(c echo.Context, next echo.HandlerFunc, t target)
 			return errMoved
 		}
 	}
-	return next(c) // which answers as it does for any session that there is not
+	return next(c) // which responds as for any session that does not exist
 }
 
-// toNode has a certain server answer.
+// toNode lets the given server answer.
 func (f *forwarder) toNode(c echo.Context, next echo.HandlerFunc, t target) error {
 	nodes, err := f.directory.Nodes(c.Request().Context())
 	if err != nil {
@@ -250,5 +252,5 @@ func (f *forwarder) toNode(c echo.Context, next echo.HandlerFunc, t target) erro
 	if meant := meantBy(nodes, t.node); len(meant) == 1 && !meant[0].Self {
 		return f.forward(c, meant[0])
 	}
-	return next(c) // it is this server, there is none, or it is not clear which
+	return next(c) // it is this server, or there is none, or the name is ambiguous
 }

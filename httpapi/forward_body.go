@@ -15,8 +15,8 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// Limits on request bodies that are buffered so that they can be sent again, and on what
-// is read of a body that is not needed any more.
+// Limits on request bodies that are buffered so that they can be sent again, and on how
+// much is read of a body that is no longer needed.
 const (
 	keptInMemory = 1 << 20   // for a body of up to this length
 	keptOfOthers = 64 << 10  // in memory, for a longer one
@@ -31,8 +31,8 @@ type bodies struct {
 	files atomic.Int64 // bytes in them
 }
 
-// body is the body of a request. What was read of it is buffered, so that it can be sent
-// again.
+// body is the body of a request. The part already read is buffered, so that it can be
+// sent again.
 type body struct {
 	*bodies
 	request *http.Request // as it arrived
@@ -47,10 +47,10 @@ type body struct {
 	filed  int64      // bytes in it
 	size   int64      // bytes read so far
 	err    error      // how the body ended
-	gone   bool       // nothing is buffered any more
+	gone   bool       // the buffer was discarded
 }
 
-// errGone is returned when the beginning of a body is no longer buffered.
+// errGone reports that the beginning of a body is no longer buffered.
 var errGone = errors.New("the request's body cannot be sent again")
 
 // keep buffers a request's body while it is read. A small one is read at once; the error
@@ -103,7 +103,7 @@ func (b *body) discardLocked() {
 	b.memory, b.file, b.filed = nil, nil, 0
 }
 
-// keepLocked buffers a part that was read.
+// keepLocked buffers a part of the body that was just read.
 func (b *body) keepLocked(p []byte) {
 	if b.gone {
 		return
@@ -124,7 +124,7 @@ func (b *body) fileLocked(p []byte) (err error) {
 		if b.file, err = os.CreateTemp(b.path, "body-"); err != nil {
 			return err
 		}
-		b.named = os.Remove(b.file.Name()) != nil // its space is freed however the program ends
+		b.named = os.Remove(b.file.Name()) != nil // so its space is freed however the program ends
 	}
 	b.filed += int64(len(p))
 	if b.files.Add(int64(len(p))) > keptInFiles || b.filed > keptInFile {

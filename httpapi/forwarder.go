@@ -22,8 +22,8 @@ import (
 	"satchel/store/cluster"
 )
 
-// forwardAnswer is how long another server may take to begin its answer. It ends its
-// own work much sooner.
+// forwardAnswer is how long another server may take to begin its response. Its own time
+// limits are much shorter.
 const forwardAnswer = time.Hour
 
 // forwarder forwards requests to other servers of the cluster.
@@ -59,7 +59,7 @@ type hop struct {
 	to     *url.URL
 	from   string // the address of the client, and where it connected to
 	cancel context.CancelFunc
-	stop   func() bool // stops the server's end from cancelling it; nil for requests that end on their own
+	stop   func() bool // keeps a stop of the server from canceling it; nil for requests that end on their own
 	err    error
 }
 
@@ -67,7 +67,8 @@ type hopKey struct{}
 
 func hopOf(r *http.Request) *hop { return r.Context().Value(hopKey{}).(*hop) }
 
-// forward has another server answer. An error means that nothing was answered.
+// forward forwards a request to another server. An error means that no response was
+// written.
 func (f *forwarder) forward(c echo.Context, node cluster.Node) error {
 	to, err := url.Parse(node.URL)
 	if err != nil {
@@ -77,8 +78,8 @@ func (f *forwarder) forward(c echo.Context, node cluster.Node) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	h := &hop{to: to, from: f.limiter.Address(r).String() + ", " + localAddress(r), cancel: cancel}
-	// The limits of this connection are extended as bytes move; waiting is limited by
-	// the other server.
+	// The deadlines of this connection are extended as bytes move; the other server
+	// limits how long it waits.
 	_ = errors.Join(control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Time{})) // a test's recorder has none
 	out := r.WithContext(context.WithValue(ctx, hopKey{}, h))
 	if r.ContentLength != 0 {
@@ -89,7 +90,7 @@ func (f *forwarder) forward(c echo.Context, node cluster.Node) error {
 			h.stop()
 		}
 	}()
-	// A server that was suspended, or cannot be reached any more, never answers.
+	// A server that was suspended or can no longer be reached never answers.
 	defer context.AfterFunc(f.directory.Lifetime(node.Session), cancel)()
 	w := &patientWriter{ResponseWriter: c.Response(), control: control}
 	f.proxy.ServeHTTP(w, out)
@@ -110,8 +111,8 @@ func outcomeOf(err error) string {
 	return "failed"
 }
 
-// rewrite makes the request that the other server gets: the same one, with the
-// client's address, signed.
+// rewrite prepares the request for the other server: the same request with the client's
+// address, signed.
 func (f *forwarder) rewrite(p *httputil.ProxyRequest) {
 	h := hopOf(p.In)
 	p.Out.URL.Scheme, p.Out.URL.Host = h.to.Scheme, h.to.Host
@@ -121,8 +122,8 @@ func (f *forwarder) rewrite(p *httputil.ProxyRequest) {
 	f.directory.Sign(p.Out)
 }
 
-// receive looks at the beginning of an answer. What never ends by itself ends when
-// this server begins to stop.
+// receive checks the header of a response. Responses that never end by themselves are
+// ended when this server begins to stop.
 func (f *forwarder) receive(resp *http.Response) error {
 	if resp.StatusCode == http.StatusMisdirectedRequest {
 		return errMoved
@@ -140,8 +141,7 @@ func retriable(err error, r *http.Request) bool {
 	return errors.Is(err, errMoved) || egress.IsUnsent(err) || r.Context().Err() == nil && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 }
 
-// adoptClient has a forwarded request come from its client, as it did to the server
-// that forwarded it.
+// adoptClient makes a forwarded request appear to come from the original client.
 func adoptClient(c echo.Context) {
 	r := c.Request()
 	client, local, _ := strings.Cut(r.Header.Get(echo.HeaderXForwardedFor), ", ")
@@ -161,7 +161,7 @@ func localAddress(r *http.Request) string {
 	return ""
 }
 
-// patientBody is a body whose sender has a time limit for each part of it.
+// patientBody is a request body with a read deadline for each part instead of the whole.
 type patientBody struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -176,7 +176,8 @@ func (b *patientBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// patientWriter writes to a client that has a time limit for each part.
+// patientWriter writes a response with a write deadline for each part instead of the
+// whole.
 type patientWriter struct {
 	http.ResponseWriter
 	control  *http.ResponseController
@@ -195,5 +196,5 @@ func (w *patientWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// Unwrap has http.ResponseController find what the writer can do.
+// Unwrap lets http.ResponseController find the features of the underlying writer.
 func (w *patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
