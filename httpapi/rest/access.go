@@ -5,7 +5,7 @@ import "satchel/agent"
 // Access is what a route requires of the caller.
 type Access int
 
-// From open to strict. Routes under an agent ask for a role on it.
+// From open to strict. Routes under an agent require a role on it.
 const (
 	Anyone     Access = iota // no check at all
 	Platform                 // no identity: the handler checks a signature
@@ -17,8 +17,8 @@ const (
 	Owner // never the role of everyone
 )
 
-// Role returns the role that the caller must have on the agent, RoleNone where
-// none is required.
+// Role returns the role that the caller must have on the agent, or RoleNone if none is
+// required.
 func (a Access) Role() agent.Role {
 	switch a {
 	case Viewer, OwnViewer:

@@ -20,12 +20,12 @@ import (
 	"satchel/agent"
 )
 
-// maxJSONBody bounds a JSON request, in bytes.
+// maxJSONBody is the maximum size of a JSON request, in bytes.
 const maxJSONBody = 10 << 20
 
-// binding is the plan by which requests are bound to one In type. Fields are
-// found by their tags: path:"name", query:"name", header:"name"; a field named Body is the
-// JSON body, its fields found by their json names, exactly.
+// binding is the plan for binding requests to one In type. Fields are found by their
+// tags: path:"name", query:"name", header:"name"; a field named Body is the JSON body,
+// whose fields are found by their exact json names.
 type binding struct {
 	params []boundField
 	body   []int // index of Body; nil without one
@@ -72,8 +72,8 @@ func jsonFields(t reflect.Type) []boundField {
 	return fields
 }
 
-// pathParam returns a part of the path as the client meant it: clients may escape
-// what need not be, such as colons.
+// pathParam returns an unescaped path parameter: clients may escape characters without
+// need, such as colons.
 func pathParam(c echo.Context, name string) string {
 	value := c.Param(name)
 	if c.Request().URL.RawPath == "" {
@@ -85,7 +85,7 @@ func pathParam(c echo.Context, name string) string {
 	return value
 }
 
-// bind fills in from the request. The error names every field that is off.
+// bind sets the fields of in from the request. The error names every invalid field.
 func (b *binding) bind(c echo.Context, in reflect.Value) error {
 	var issues agent.Issues
 	var query url.Values
@@ -120,7 +120,7 @@ func (b *binding) bind(c echo.Context, in reflect.Value) error {
 	return issues.Err()
 }
 
-// setParam parses a path or query parameter; the issue is "" when it is fine.
+// setParam parses a path or query parameter; issue is "" if it is valid.
 func setParam(field reflect.Value, values []string) (issue string) {
 	last := values[len(values)-1]
 	for _, v := range values {
@@ -192,8 +192,8 @@ func checkMedia(r *http.Request, allowed ...string) error {
 	return nil
 }
 
-// checkBodyMedia refuses a body of a kind that a page may send to another site
-// without asking, on routes that read no body too.
+// checkBodyMedia refuses a body of a media type that a page may send to another site
+// without a CORS preflight, even on routes that read no body.
 func checkBodyMedia(r *http.Request) error {
 	if r.ContentLength == 0 || r.ContentLength < 0 && r.Header.Get(echo.HeaderContentType) == "" { // the latter may still be empty
 		return nil
@@ -201,7 +201,7 @@ func checkBodyMedia(r *http.Request) error {
 	return checkMedia(r, echo.MIMEApplicationJSON, echo.MIMEMultipartForm)
 }
 
-// readBody reads a JSON body. A request without any body reads as nothing.
+// readBody reads a JSON body. It returns nothing for a request without a body.
 func readBody(r *http.Request) ([]byte, error) {
 	if r.ContentLength > maxJSONBody {
 		return nil, bodyTooLarge()
@@ -308,7 +308,7 @@ func typeWord(t reflect.Type) string {
 	return "an object"
 }
 
-// ListParams are the parameters that every list takes.
+// ListParams are the parameters that all lists have.
 type ListParams struct {
 	Limit  *int     `query:"limit" doc:"Maximum number of records, 1 to 200. Higher values are reduced to 200." minimum:"1" default:"50" example:"50"`
 	Offset int      `query:"offset" doc:"Number of records to skip." minimum:"0" default:"0" example:"0"`
@@ -318,13 +318,13 @@ type ListParams struct {
 	Order  []string `query:"order" doc:"asc or desc for each field of sort, separated by commas." enum:"asc,desc" explode:"false"`
 }
 
-// The bounds of a page of a list: what it is without limit, and the most.
+// The default and the maximum length of a page of a list.
 const (
 	DefaultLimit = 50
 	MaxLimit     = 200
 )
 
-// CommaList splits values that may hold several, with commas between.
+// CommaList splits values that may each be a comma-separated list.
 func CommaList(values []string) []string {
 	var out []string
 	for _, v := range values {
@@ -337,7 +337,7 @@ func CommaList(values []string) []string {
 	return out
 }
 
-// CheckLimit applies the rules of limit; fallback is used where none is given.
+// CheckLimit applies the rules of the parameter limit; fallback is used if limit is nil.
 func CheckLimit(limit *int, fallback, most int) (int, error) {
 	if limit == nil {
 		return fallback, nil
@@ -355,7 +355,7 @@ func Bind[In any](c *Call) (In, error) {
 	return in, err
 }
 
-// BindBody binds the JSON body alone to body.
+// BindBody binds only the JSON body.
 func BindBody[Body any](c *Call, body *Body) error {
 	data, err := readBody(c.HTTP.Request())
 	if err != nil {

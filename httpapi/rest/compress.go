@@ -14,12 +14,12 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// compressFrom is the size from which an answer is compressed.
+// compressFrom is the minimum size of a response to be compressed, in bytes.
 const compressFrom = 1 << 10
 
-// compressWriter compresses an answer with gzip if its media type gains by it
-// and it has compressFrom bytes. Until that many are written they are held
-// back, unless the Content-Length is known.
+// compressWriter compresses a response with gzip if its media type benefits from it and
+// it has at least compressFrom bytes. Until that many are written it holds them back,
+// unless the Content-Length is known.
 type compressWriter struct {
 	http.ResponseWriter
 	status int // of a header that is held back, else 0
@@ -28,16 +28,15 @@ type compressWriter struct {
 	plain  bool
 }
 
-var varyEncoding = []string{echo.HeaderAcceptEncoding} // shared by all answers
+var varyEncoding = []string{echo.HeaderAcceptEncoding} // shared by all responses
 
 var gzipWriters = sync.Pool{New: func() any {
 	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the error is only for an unknown level
 	return w
 }}
 
-// Compress compresses what is written as the answer, if the client reads
-// gzip. The func that it returns ends the answer. If nothing was written, another
-// handler can answer then.
+// Compress compresses the response if the client accepts gzip. The returned function ends
+// the response. If nothing has been written by then, another handler can still respond.
 func Compress(c echo.Context) (end func()) {
 	response := c.Response()
 	response.Header()[echo.HeaderVary] = varyEncoding
@@ -91,7 +90,7 @@ func (w *compressWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// FlushError sends what was written so far.
+// FlushError sends what has been written so far.
 func (w *compressWriter) FlushError() error {
 	if w.gzip != nil {
 		if err := w.gzip.Flush(); err != nil {
@@ -133,8 +132,8 @@ func (w *compressWriter) end() {
 	}
 }
 
-// compressible reports whether an answer can be made smaller. Streams of
-// events are not, because a reader is to have each at once.
+// compressible reports whether a response can be made smaller. Event streams are
+// excluded, because each event must be sent immediately.
 func compressible(status int, h http.Header) bool {
 	if status < http.StatusOK || status == http.StatusNoContent || status == http.StatusPartialContent || status == http.StatusNotModified || h.Get(echo.HeaderContentEncoding) != "" {
 		return false
@@ -170,14 +169,14 @@ func acceptsGzip(r *http.Request) bool {
 	return anyCoding
 }
 
-// Packed is an answer that stays the same, compressed once.
+// Packed is a response that stays the same, compressed once.
 type Packed struct {
 	media       string
-	plain, gzip []byte // gzip is nil where it would not be smaller, plain where only gzip is kept
+	plain, gzip []byte // gzip is nil if it would not be smaller, plain if only gzip is kept
 	tag         string
 }
 
-// Unpack is Pack for an answer that gzip has compressed already.
+// Unpack is Pack for a response that is already compressed with gzip.
 func Unpack(media string, gzip []byte) Packed {
 	return Packed{media: media, gzip: gzip, tag: tagOf(gzip)}
 }
@@ -187,12 +186,12 @@ func tagOf(content []byte) string {
 	return `W/"` + hex.EncodeToString(sum[:12]) + `"`
 }
 
-// Pack compresses an answer.
+// Pack compresses a response.
 func Pack(media string, plain []byte) Packed {
 	p := Packed{media: media, plain: plain, tag: tagOf(plain)}
 	var buf bytes.Buffer
 	w := gzip.NewWriter(&buf)
-	_, _ = w.Write(plain) // a Buffer takes everything
+	_, _ = w.Write(plain) // a Buffer never fails
 	_ = w.Close()
 	if buf.Len() < len(plain) {
 		p.gzip = bytes.Clone(buf.Bytes())
@@ -200,9 +199,8 @@ func Pack(media string, plain []byte) Packed {
 	return p
 }
 
-// Serve sends the answer, whose Vary the caller has set. Clients may keep it
-// and ask each time whether it is still the same, so a new version of the
-// program shows at once.
+// Serve sends the response; the caller must have set Vary. Clients may cache it but must
+// revalidate each time, so a new version of the program shows immediately.
 func (p *Packed) Serve(c echo.Context) error {
 	h := c.Response().Header()
 	h.Set(echo.HeaderCacheControl, "no-cache")

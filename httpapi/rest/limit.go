@@ -15,17 +15,17 @@ import (
 	"satchel/agent"
 )
 
-// window is the length of a rate window. Windows are fixed and shared: they
-// begin with each minute of Unix time.
+// window is the length of a rate window. Windows are fixed and shared by all clients: one
+// begins with each minute of Unix time.
 const window = 60 * time.Second
 
-// maxClients bounds the clients counted one by one in a window. Beyond it
-// newcomers share 4096 counters, so that a flood of addresses costs no memory.
+// maxClients limits the clients that are counted individually in a window. Beyond it, new
+// clients share 4096 counters, so that a flood of addresses uses no more memory.
 const maxClients = 50_000
 
-// Limiter counts requests by client and class. Nil counts nothing.
+// Limiter counts requests by client and class. A nil Limiter counts nothing.
 type Limiter struct {
-	limits  map[Class]int // requests a window; a class that is missing is not limited
+	limits  map[Class]int // requests per window; missing classes are not limited
 	proxies []netip.Prefix
 	now     func() time.Time
 	seed    maphash.Seed
@@ -38,16 +38,16 @@ type Limiter struct {
 type client struct {
 	class  Class
 	prefix netip.Prefix
-	name   string // of what is counted in place of an address
-	bucket uint16 // of the shared counters, else 0
+	name   string // counted instead of an address
+	bucket uint16 // one of the shared counters, else 0
 }
 
-// inboundLimit is how many posts a minute one gateway takes, and how many calls
-// of hooks one client may make.
+// inboundLimit is how many posts per minute one gateway accepts, and how many calls of
+// hooks per minute one client may make.
 const inboundLimit = 600
 
-// NewLimiter makes a limiter of requests a minute by class; nil limits mean
-// none. X-Forwarded-For counts as far as proxies vouch for it.
+// NewLimiter returns a limiter of requests per minute by class, or nil if limits is nil.
+// X-Forwarded-For is trusted as far as it was set by one of the proxies.
 func NewLimiter(limits map[string]int, proxies []netip.Prefix, now func() time.Time) *Limiter {
 	if limits == nil {
 		return nil
@@ -60,8 +60,8 @@ func NewLimiter(limits map[string]int, proxies []netip.Prefix, now func() time.T
 	return l
 }
 
-// take counts a request and returns how many are left and when the window ends;
-// left is negative when the request is one too many.
+// take counts a request and returns how many are left and when the window ends; left is
+// negative if the request is over the limit.
 func (l *Limiter) take(c Class, key client) (limit, left int, reset time.Time) {
 	limit = l.limits[c]
 	left, reset = l.takeOf(limit, c, key)
@@ -87,7 +87,7 @@ func (l *Limiter) takeOf(limit int, c Class, key client) (left int, reset time.T
 	return limit - l.counts[key], time.Unix((current+1)*int64(window/time.Second), 0)
 }
 
-// network is what counts as one client: an IPv4 address, or an IPv6 /64.
+// network returns the network that counts as one client: an IPv4 address, or an IPv6 /64.
 func network(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap().WithZone("")
 	bits := 32
@@ -101,8 +101,8 @@ func network(addr netip.Addr) netip.Prefix {
 	return p
 }
 
-// client is whom a request counts for: the name, or without one the address
-// that it comes from.
+// client returns whom a request counts for: the name or, without one, the address that it
+// comes from.
 func (l *Limiter) client(r *http.Request, name string) client {
 	if name != "" {
 		return client{name: name}
@@ -129,8 +129,8 @@ func (l *Limiter) Check(c echo.Context, class Class, name string) error {
 	return tooMany(limit, wait)
 }
 
-// Count counts a request in a class in addition to that of its route, for
-// instance for the call of a tool, and refuses it over the limit.
+// Count counts a request in a class in addition to that of its route, for instance for a
+// tool call, and refuses it if it is over the limit.
 func (l *Limiter) Count(c echo.Context, class Class) error {
 	if l == nil || l.limits[class] == 0 {
 		return nil
@@ -156,7 +156,7 @@ func (l *Limiter) CountOf(c echo.Context, class Class, name string, limit int) e
 	return tooMany(limit, wait)
 }
 
-// wait is how many seconds it is until a window ends.
+// wait returns the number of seconds until a window ends.
 func (l *Limiter) wait(reset time.Time) int {
 	return max(int(reset.Sub(l.now()).Seconds()+0.999), 1)
 }
@@ -166,8 +166,8 @@ func tooMany(limit, wait int) error {
 		With("limit", limit).With("window_seconds", int(window.Seconds())).With("retry_after", wait)
 }
 
-// address is the address a request comes from. X-Forwarded-For counts only
-// as far as configured proxies vouch for it, read from its end.
+// address returns the address that a request comes from. X-Forwarded-For is read from its
+// end, and trusted only as far as it was set by configured proxies.
 func (l *Limiter) address(r *http.Request) netip.Addr {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -191,7 +191,7 @@ func (l *Limiter) address(r *http.Request) netip.Addr {
 	return addr
 }
 
-// Address is the address that a request comes from, as far as it is known.
+// Address returns the address that a request comes from, as far as it is known.
 func (l *Limiter) Address(r *http.Request) netip.Addr {
 	if l == nil {
 		l = &Limiter{}
@@ -199,7 +199,7 @@ func (l *Limiter) Address(r *http.Request) netip.Addr {
 	return l.address(r)
 }
 
-// Network is the network that a request comes from, which counts as one client.
+// Network returns the network that a request comes from, which counts as one client.
 func (l *Limiter) Network(r *http.Request) netip.Prefix {
 	return network(l.Address(r))
 }

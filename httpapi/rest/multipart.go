@@ -18,11 +18,11 @@ const (
 	maxFormFields = 100
 )
 
-// FilePartReader reads the file of a multipart request as it arrives; no part
-// is kept on disk. Every read extends the deadline of the connection.
+// FilePartReader reads the files of a multipart request as they arrive; nothing is stored
+// on disk. Every read extends the deadline of the connection.
 type FilePartReader struct {
 	*multipart.Part
-	Size    int64 // bytes of files that were read so far
+	Size    int64 // bytes of files read so far
 	form    *multipart.Reader
 	control *http.ResponseController
 	seen    int

@@ -15,30 +15,30 @@ import (
 	"satchel/agent"
 )
 
-// API is a table of routes with the names by which it is described.
+// API is a table of routes with the names used in its description.
 type API struct {
 	Title, Version, About string
-	URL                   string // of the server, without a slash at the end
+	URL                   string // of the server, without a trailing slash
 	Routes                []*Route
 	Areas                 []Area
-	Schemes               map[string]Scheme             // ways to prove who calls; each alone suffices
+	Schemes               map[string]Scheme             // ways to authenticate; each alone suffices
 	SchemeOrder           []string                      // their names, in order
-	OperationIDs          map[string]string             // of "METHOD path" where the rule gives no good one
+	OperationIDs          map[string]string             // by "METHOD path", where the rule gives no good one
 	Components            map[string]string             // names of types where the rule gives no good one
-	Aliases               map[reflect.Type]reflect.Type // types that are described as others
-	ErrorTypes            map[string]reflect.Type       // by area, where errors have a shape of their own
+	Aliases               map[reflect.Type]reflect.Type // types that are described as other types
+	ErrorTypes            map[string]reflect.Type       // by area, where errors have a different shape
 	DefaultAnswer         string                        // describes other responses of a route with its own secret
 }
 
-// Scheme is a way by which callers prove who they are, in OpenAPI's words.
+// Scheme is a security scheme, in OpenAPI's terms.
 type Scheme struct{ Type, In, Name, Scheme, Description string }
 
 // Area is a group of routes: those whose first word after the agent is one of
 // its words.
 type Area struct{ Name, Words, About string }
 
-// Describe writes the OpenAPI 3.1 description of the table as JSON. The same
-// table always gives the same bytes.
+// Describe writes the OpenAPI 3.1 description of the table as JSON. The result is always
+// the same for the same table.
 func (a *API) Describe() ([]byte, error) {
 	d := &description{api: a, types: newTypes(a), paths: map[string]*huma.PathItem{}, failures: map[string]*huma.Response{}}
 	for _, r := range a.Routes {
@@ -74,7 +74,7 @@ func (a *API) Describe() ([]byte, error) {
 	})
 }
 
-// security lists the ways to come in; the first, none at all, is open mode and
+// security lists the ways to authenticate. The first is none at all, for open mode and
 // the default agent.
 func (a *API) security() []map[string][]string {
 	ways := []map[string][]string{{}}
@@ -84,7 +84,7 @@ func (a *API) security() []map[string][]string {
 	return ways
 }
 
-// description grows route by route.
+// description is a description under construction, route by route.
 type description struct {
 	api      *API
 	types    *types
@@ -166,8 +166,8 @@ func (d *description) parameters(r *Route) []*huma.Param {
 	return params
 }
 
-// uploadFirst is a body whose upload comes first: some generators read the
-// first media type only.
+// uploadFirst is a request body that lists the upload first: some generators read only
+// the first media type.
 type uploadFirst huma.RequestBody
 
 // MarshalJSON writes the media types in their order; a map sorts them.
@@ -184,7 +184,7 @@ func (b uploadFirst) MarshalJSON() ([]byte, error) {
 		echo.MIMEMultipartForm, upload, echo.MIMEApplicationJSON, other), nil
 }
 
-// body describes the body of a route's request, nil without one.
+// body describes the body of a route's request, or returns nil if it has none.
 func (d *description) body(r *Route) *huma.RequestBody {
 	if r.Form != nil {
 		content := map[string]*huma.MediaType{echo.MIMEMultipartForm: {Schema: formSchema(r.Form)}}
@@ -227,7 +227,7 @@ func formSchema(f *Form) *huma.Schema {
 	return schema
 }
 
-// success describes the answer of a request that worked.
+// success describes the response to a successful request.
 func (d *description) success(r *Route) *huma.Response {
 	answer := &huma.Response{Description: http.StatusText(r.Status), Headers: headersOf(r)}
 	for _, media := range r.Media {
@@ -235,7 +235,7 @@ func (d *description) success(r *Route) *huma.Response {
 	}
 	if r.Out != nil && r.Status != http.StatusNoContent {
 		media := &huma.MediaType{Schema: d.types.schema(r.Out, d.api.OperationID(r))}
-		if r.OwnSecret { // a workflow may answer anything
+		if r.OwnSecret { // a workflow may respond with anything
 			media.Schema = &huma.Schema{AnyOf: append([]*huma.Schema{media.Schema}, anyJSON...)}
 		}
 		d.media = append(d.media, media)
@@ -244,7 +244,7 @@ func (d *description) success(r *Route) *huma.Response {
 	return answer
 }
 
-// anyJSON are the schemas of which every JSON value but null fits one.
+// anyJSON are schemas of which every JSON value except null matches one.
 var anyJSON = []*huma.Schema{
 	{Type: huma.TypeObject}, {Type: huma.TypeArray, Items: &huma.Schema{}},
 	{Type: huma.TypeString}, {Type: huma.TypeNumber}, {Type: huma.TypeBoolean},
@@ -258,7 +258,7 @@ func withMedia(content map[string]*huma.MediaType, name string, media *huma.Medi
 	return content
 }
 
-// mediaSchema describes a body that has no type of ours.
+// mediaSchema describes a body that has no Go type.
 func mediaSchema(media string) *huma.Schema {
 	switch {
 	case media == echo.MIMEApplicationJSON:

@@ -12,7 +12,7 @@ import (
 	"satchel/agent"
 )
 
-// answerHeaders are the headers that answers carry.
+// answerHeaders are the headers of responses.
 var answerHeaders = map[string]*huma.Param{
 	"X-Request-Id":          header(huma.TypeString, "Names this request in the server's log."),
 	"X-API-Version":         header(huma.TypeInteger, "Version of this interface."),
@@ -39,7 +39,7 @@ func headerRefs(names ...string) map[string]*huma.Param {
 
 var rateHeaders = []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"}
 
-// headersOf are the headers of a route's success.
+// headersOf returns the headers of a route's successful response.
 func headersOf(r *Route) map[string]*huma.Param {
 	names := []string{"X-Request-Id", "X-API-Version"}
 	if r.Class != Unlimited {
@@ -57,8 +57,8 @@ func headersOf(r *Route) map[string]*huma.Param {
 	return headerRefs(names...)
 }
 
-// failureStatuses are the statuses of the errors that a route can answer. Any
-// route meets a bad key (401), a strange Host (403) and our own faults (500).
+// failureStatuses returns the statuses of the errors that a route can return. Every route
+// can fail on an invalid key (401), an unknown Host (403) and internal errors (500).
 func failureStatuses(r *Route) []int {
 	statuses := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError}
 	hasBody := r.HasBody()
@@ -84,7 +84,8 @@ func failureStatuses(r *Route) []int {
 	return slices.Compact(statuses)
 }
 
-// failure refers to the shared answer of a status, making it the first time.
+// failure returns a reference to the shared response for a status, which it creates on
+// first use.
 func (d *description) failure(r *Route, status int) *huma.Response {
 	name, body := strings.ReplaceAll(http.StatusText(status), " ", ""), reflect.TypeFor[ErrorBody]()
 	if own, ok := d.api.ErrorTypes[d.api.Area(r)]; ok {
@@ -112,7 +113,7 @@ func (d *description) failure(r *Route, status int) *huma.Response {
 	return &huma.Response{Ref: "#/components/responses/" + name}
 }
 
-// failureDocs say what each status means here.
+// failureDocs describe what each status means.
 var failureDocs = map[int]string{
 	http.StatusBadRequest:            "The request is not right; details name the field.",
 	http.StatusUnauthorized:          "An identity is needed, or the one that was sent is not valid.",
@@ -127,7 +128,7 @@ var failureDocs = map[int]string{
 	http.StatusServiceUnavailable:    "No server of the cluster answers for this agent at present.",
 }
 
-// sampleErrors show one error of every code.
+// sampleErrors has one error of every code.
 var sampleErrors = []*agent.Error{
 	agent.Invalid("name", "is required"),
 	agent.Errorf(agent.CodeInvalidJSON, "the request body is not JSON: error at byte %d", 17).With("offset", 17),

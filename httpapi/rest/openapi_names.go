@@ -8,8 +8,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// OperationID names a route for programs. It comes from method and path, which
-// never change, and not from names in the code: listContacts, getContact,
+// OperationID returns the operation id of a route. It is derived from method and path,
+// which never change, and not from names in the code: listContacts, getContact,
 // createContact, reindexSource, exportContacts.
 func (a *API) OperationID(r *Route) string {
 	if id, ok := a.OperationIDs[r.Method+" "+r.Path]; ok {
@@ -56,7 +56,7 @@ func (a *API) Area(r *Route) string {
 	return title(word)
 }
 
-// tags describes the areas that have routes, in their order.
+// tags describes the areas that have routes, in order.
 func (d *description) tags() []*huma.Tag {
 	var tags []*huma.Tag
 	for _, a := range d.api.Areas {

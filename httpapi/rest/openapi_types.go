@@ -12,10 +12,10 @@ import (
 	"satchel/agent"
 )
 
-// The lists that this service answers are never null.
+// Lists in this service's responses are never null.
 func init() { huma.DefaultArrayNullable = false }
 
-// types turns Go types into the schemas of the description.
+// types converts Go types to the schemas of the description.
 type types struct {
 	api      *API
 	registry huma.Registry
@@ -38,8 +38,9 @@ func newTypes(a *API) *types {
 	return t
 }
 
-// componentName names a schema: agentsOut is AgentList, agentOut AgentDetails.
-// Types without a name are called by the hint, their operation or field.
+// componentName returns the name of a schema: agentsOut is AgentList, agentOut
+// AgentDetails. Types without a name get the hint, their operation or field, as their
+// name.
 func (a *API) componentName(t reflect.Type, hint string) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -63,20 +64,20 @@ func (a *API) componentName(t reflect.Type, hint string) string {
 	return title(name)
 }
 
-// schema is the schema of a type: a reference for structs.
+// schema returns the schema of a type, which is a reference for structs.
 func (t *types) schema(of reflect.Type, hint string) *huma.Schema {
 	t.prepare(of)
 	return t.registry.Schema(of, true, hint)
 }
 
-// field is the schema of a parameter, with what its tags say.
+// field returns the schema of a parameter, including its tags.
 func (t *types) field(f reflect.StructField) *huma.Schema {
 	t.prepare(f.Type)
 	return huma.SchemaFromField(t.registry, f, f.Name)
 }
 
-// prepare lets every Optional that is met in a type be described as a pointer
-// to its value, on which examples and enumerations work.
+// prepare makes every Optional within a type be described as a pointer to its value,
+// which supports examples and enumerations.
 func (t *types) prepare(of reflect.Type) {
 	if t.prepared[of] {
 		return
@@ -97,7 +98,7 @@ func (t *types) prepare(of reflect.Type) {
 	}
 }
 
-// optionalValue is the type inside an agent.Optional.
+// optionalValue returns the type inside an agent.Optional.
 func optionalValue(of reflect.Type) (reflect.Type, bool) {
 	if of.PkgPath() != reflect.TypeFor[agent.Agent]().PkgPath() || !strings.HasPrefix(of.Name(), "Optional[") {
 		return nil, false
@@ -114,13 +115,13 @@ func (t *types) resolve(s *huma.Schema) *huma.Schema {
 	return s
 }
 
-// keepsUnknown are the types whose unknown fields are kept and answered.
+// keepsUnknown are the types whose unknown fields are stored and returned.
 var keepsUnknown = []reflect.Type{reflect.TypeFor[agent.Node](), reflect.TypeFor[agent.Edge]()}
 
-// settle finishes the schemas when all are there: objects may have fields that
-// are not named, because requests may hold any and answers gain new ones;
-// optional fields of any type may be null; a field with a tag types is of one of
-// these, and one with a tag sample, which is JSON, has that as its example.
+// settle completes the schemas once all exist: objects may have additional fields,
+// because requests may contain any and responses gain new ones; optional fields of any
+// type may be null; a field with a types tag has one of these types, and one with a
+// sample tag, which is JSON, has that as its example.
 func (t *types) settle() {
 	for name, schema := range t.registry.Map() {
 		of := t.registry.TypeFromRef(schemaPrefix + name)
@@ -148,9 +149,9 @@ func (t *types) settle() {
 	}
 }
 
-// describeTypes makes a schema one of several types: "any", or JSON's names
-// with commas between and [] before those of a list's items. "null" alone adds
-// null to what the schema is. An enumeration is that of the strings.
+// describeTypes makes a schema one of several types: "any", or JSON's type names
+// separated by commas, with [] before those of a list's items. "null" alone makes the
+// schema nullable. An enumeration applies to the strings.
 func describeTypes(s *huma.Schema, words string) {
 	if words == "null" {
 		allowNull(s)
@@ -188,9 +189,8 @@ func allowNull(s *huma.Schema) {
 	}
 }
 
-// example builds a value of a schema from the examples of its fields. An object
-// has the fields that are required or have an example; ok is false if there are
-// none.
+// example builds an example value for a schema from the examples of its fields. An object
+// has the fields that are required or have an example; ok is false if there are none.
 func (t *types) example(s *huma.Schema) (value any, ok bool) {
 	s = t.resolve(s)
 	switch {
@@ -215,7 +215,7 @@ func (t *types) example(s *huma.Schema) (value any, ok bool) {
 	return blank(s), false
 }
 
-// blank is the plainest value of a schema that has no example.
+// blank returns the simplest value for a schema that has no example.
 func blank(s *huma.Schema) any {
 	switch {
 	case !s.Nullable && len(s.AnyOf) > 0:

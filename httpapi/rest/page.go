@@ -17,8 +17,8 @@ type Meta struct {
 	Cursor string `json:"cursor,omitempty" doc:"Cursor of the next page; absent at the end of the list."`
 }
 
-// Page turns the parameters into a page of the store, allowing just these
-// fields to sort by.
+// Page converts the parameters to a page of the store. Only the sortable fields may be
+// sorted by.
 func (p ListParams) Page(sortable ...string) (store.Page, error) {
 	limit, err := CheckLimit(p.Limit, DefaultLimit, MaxLimit)
 	if err != nil {
@@ -58,7 +58,7 @@ func (p ListParams) Page(sortable ...string) (store.Page, error) {
 	return page, nil
 }
 
-// offsetCursor begins the cursors of lists that are whole in memory.
+// offsetCursor is the prefix of the cursors of lists that are completely in memory.
 const offsetCursor = "offset-"
 
 // continueAt makes a page begin at the cursor.
@@ -79,7 +79,7 @@ func (p ListParams) continueAt(page *store.Page) (err error) {
 	return err
 }
 
-// MetaOf returns where a page of so many records stands.
+// MetaOf returns the position of a page in a list of total records.
 func MetaOf(p store.Page, total int) Meta {
 	m := Meta{Total: total, Limit: p.Limit, Offset: p.Offset}
 	switch {
@@ -91,7 +91,7 @@ func MetaOf(p store.Page, total int) Meta {
 	return m
 }
 
-// Cut takes a page out of a list that is whole in memory.
+// Cut returns a page of a list that is completely in memory.
 func Cut[T any](all []T, p store.Page) []T {
 	from := min(p.Offset, len(all))
 	page := slices.Clone(all[from:min(from+p.Limit, len(all))])

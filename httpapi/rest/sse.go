@@ -15,28 +15,28 @@ import (
 // EventStream is the media type of server-sent events.
 const EventStream = "text/event-stream"
 
-// heartbeat is how often a quiet stream shows that it lives.
+// heartbeat is how often an idle stream shows that it is alive.
 const heartbeat = 15 * time.Second
 
 // EventWriter writes server-sent events, see
-// https://html.spec.whatwg.org/multipage/server-sent-events.html. It may be
-// used by several goroutines.
+// https://html.spec.whatwg.org/multipage/server-sent-events.html. It is safe for
+// concurrent use.
 type EventWriter struct {
 	mu      sync.Mutex
 	out     *echo.Response
 	control *http.ResponseController
 }
 
-// NewEventWriter begins a stream of events as the answer.
+// NewEventWriter starts an event stream as the response.
 func NewEventWriter(c *Call) *EventWriter {
 	out := c.HTTP.Response()
 	out.Header().Set(echo.HeaderContentType, EventStream)
-	out.Header().Set("X-Accel-Buffering", "no") // proxies pass it on at once
+	out.Header().Set("X-Accel-Buffering", "no") // proxies must not buffer it
 	out.WriteHeader(http.StatusOK)
 	return &EventWriter{out: out, control: http.NewResponseController(out)}
 }
 
-// Write sends text as it is, within the time that a client may take for it.
+// Write sends text unchanged, with a time limit for slow clients.
 func (s *EventWriter) Write(text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +66,7 @@ func (s *EventWriter) Event(name string, data any) error {
 	return s.Write(fmt.Sprintf("%sdata: %s\n\n", head, bytes.TrimSpace(raw.Bytes())))
 }
 
-// Beat keeps the stream alive until the func that it returns is called.
+// Beat keeps the stream alive until the returned function is called.
 func (s *EventWriter) Beat() (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup

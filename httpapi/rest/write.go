@@ -18,7 +18,7 @@ import (
 	"satchel/store"
 )
 
-// statuses maps each code to its HTTP status; what is missing is 500.
+// statuses maps codes to their HTTP status; missing codes are 500.
 var statuses = map[agent.Code]int{
 	agent.CodeValidation:         http.StatusBadRequest,
 	agent.CodeInvalidJSON:        http.StatusBadRequest,
@@ -52,7 +52,7 @@ func StatusOf(code agent.Code) int {
 	return http.StatusInternalServerError
 }
 
-// ErrorBody is the one shape of every error.
+// ErrorBody is the body of error responses.
 type ErrorBody struct {
 	Error ErrorContent `json:"error"`
 }
@@ -67,8 +67,8 @@ type ErrorContent struct {
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// lengthByItself is the size up to which net/http adds the Content-Length of a
-// response that is written at once.
+// lengthByItself is the size up to which net/http adds a Content-Length to a response
+// that is written in one call.
 const lengthByItself = 1 << 10
 
 var jsonType = []string{echo.MIMEApplicationJSON} // shared by all answers
@@ -98,8 +98,8 @@ func WriteJSON(c echo.Context, status int, v any) error {
 	return c.Blob(status, echo.MIMEApplicationJSON, buf.Bytes())
 }
 
-// WriteError writes an error of the service, routing errors included, and logs
-// what the client must not see.
+// WriteError writes an error response, including routing errors, and logs what the client
+// must not see.
 func WriteError(c echo.Context, err error, log *slog.Logger) {
 	if c.Response().Committed {
 		log.Debug("write response", "path", c.Path(), "error", err)
@@ -112,14 +112,14 @@ func WriteError(c echo.Context, err error, log *slog.Logger) {
 	}
 }
 
-// LogFailure logs what the client must not see of a failure on this side.
+// LogFailure logs the details of an internal error that the client must not see.
 func LogFailure(c echo.Context, err error, log *slog.Logger) {
 	e := AsError(err)
 	if StatusOf(e.Code) != http.StatusInternalServerError {
 		return
 	}
 	level := slog.LevelError
-	if errors.Is(err, context.Canceled) && c.Request().Context().Err() != nil { // its client has gone
+	if errors.Is(err, context.Canceled) && c.Request().Context().Err() != nil { // the client is gone
 		level = slog.LevelDebug
 	}
 	log.LogAttrs(c.Request().Context(), level, "a request failed",
@@ -128,7 +128,7 @@ func LogFailure(c echo.Context, err error, log *slog.Logger) {
 		slog.String("code", string(e.Code)), slog.Any("error", err))
 }
 
-// BodyOf is what clients see of an error.
+// BodyOf returns what clients see of an error.
 func BodyOf(e *agent.Error) ErrorBody {
 	body := ErrorBody{ErrorContent{Code: e.Code, Message: e.Message, Details: e.Details}}
 	if body.Error.Details == nil {
@@ -137,8 +137,8 @@ func BodyOf(e *agent.Error) ErrorBody {
 	return body
 }
 
-// AsError turns any error into one for clients; foreign ones show nothing of
-// their text.
+// AsError converts any error to one for clients; the text of unknown errors is not
+// revealed.
 func AsError(err error) *agent.Error {
 	var known *agent.Error
 	if errors.As(err, &known) {
