@@ -139,8 +139,8 @@ func streamed(e agentchat.Event) (name string, data any) {
 	return eventDelta, map[string]any{"text": e.Delta}
 }
 
-// lateStream is a stream that starts with its first event, so that earlier
-// errors are ordinary error answers.
+// lateStream is a stream that starts with its first event, so that earlier errors are
+// ordinary error responses.
 type lateStream struct {
 	call *rest.Call
 	out  *rest.EventWriter

@@ -9,7 +9,7 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// runTurn answers a message with a turn that continues if the connection ends.
+// runTurn answers a message with a turn that continues even if the connection ends.
 func (s *Server) runTurn(c *rest.Call, turn agentchat.Turn, id string, stream bool) error {
 	db := c.DB // the goroutine outlives the call, so it must not use it
 	r, err := s.runs.start(c.Context, runKey{db.ID(), id}, func(ctx context.Context, r *run) (chatOut, error) {

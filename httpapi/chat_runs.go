@@ -235,7 +235,7 @@ func (r *run) since(at *runPosition) (events []runEvent, more <-chan struct{}) {
 		e := r.events[at.event]
 		if e.name == eventDelta {
 			if piece := string(e.text[at.text:]); piece != "" {
-				e.data, _ = json.Marshal(map[string]string{"text": piece}) // a string can be encoded
+				e.data, _ = json.Marshal(map[string]string{"text": piece}) // strings can always be encoded
 				events = append(events, e)
 			}
 			if at.text = len(e.text); at.event == len(r.events)-1 {
@@ -254,7 +254,7 @@ func (r *run) end(out chatOut, err error) {
 	if err != nil {
 		name, data = eventError, rest.BodyOf(rest.AsError(err))
 	}
-	raw, _ := json.Marshal(data) // both can be encoded
+	raw, _ := json.Marshal(data) // both can always be encoded
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.out, r.err = out, err

@@ -54,7 +54,7 @@ type conversationIn struct {
 	ID string `path:"conversationId" doc:"Id of the conversation." example:"conversation-06f1q2s3t4v5a6b7c8d9"`
 }
 
-// newestMessages is the number of messages in the answer of a conversation.
+// newestMessages is the number of messages in the response with a conversation.
 const newestMessages = 200
 
 type conversationOut struct {

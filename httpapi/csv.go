@@ -54,7 +54,8 @@ type importResult struct {
 	Errors   []rowIssue `json:"errors"`
 }
 
-// isDryRun reports whether the fields of an import say that nothing is stored.
+// isDryRun reports whether the fields of an import ask for a dry run, which stores
+// nothing.
 func isDryRun(fields map[string]string) (bool, error) {
 	switch fields["dry_run"] {
 	case "true":
@@ -65,7 +66,7 @@ func isDryRun(fields map[string]string) (bool, error) {
 	return false, agent.Invalid("dry_run", "must be true or false")
 }
 
-// importInBatches gives run the valid rows, size at a time.
+// importInBatches passes the valid rows to run, size at a time.
 func importInBatches[T any](rows []csvRow[T], size int, run func(changes []T) ([]store.Imported, error)) (importResult, error) {
 	result := importResult{Success: true, Total: len(rows), Errors: []rowIssue{}}
 	for batch := range slices.Chunk(rows, size) {
@@ -109,9 +110,8 @@ func (r *importResult) count(row int, outcome store.Imported) {
 	}
 }
 
-// startExport starts the answer of an export, "csv" unless another format is
-// given, and reports whether it is JSON. name is that of the file, without its
-// extension.
+// startExport starts the response of an export, which is CSV by default, and reports
+// whether it is JSON. name is the name of the file without its extension.
 func startExport(c *rest.Call, format, name string) (asJSON bool, err error) {
 	media := mediaCSV + "; charset=utf-8"
 	switch format {
@@ -129,7 +129,7 @@ func startExport(c *rest.Call, format, name string) (asJSON bool, err error) {
 	return format == "json", nil
 }
 
-// streamList writes {"name":[…]} with the records that each gives to write.
+// streamList writes {"name":[…]} with the records that each passes to write.
 func streamList(w io.Writer, name string, each func(write func(record json.RawMessage) error) error) error {
 	if _, err := io.WriteString(w, `{"`+name+`":[`); err != nil {
 		return err

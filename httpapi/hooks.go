@@ -97,9 +97,8 @@ func (s *Server) admitHook(c *rest.Call, workflowID string, body []byte) (store.
 	return hook, err
 }
 
-// deliveryHeaders identify a delivery, so that it counts once however often it
-// is sent. Those of Standard Webhooks come first, as their signatures cover
-// them.
+// deliveryHeaders identify a delivery, so that it is handled once however often it is
+// sent. Those of Standard Webhooks come first, because their signatures cover them.
 var deliveryHeaders = []string{"Webhook-Id", "Svix-Id", "Idempotency-Key", "X-GitHub-Delivery", "X-Shopify-Webhook-Id"}
 
 // maxDeliveryID limits the id of a delivery, in bytes.

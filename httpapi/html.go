@@ -7,15 +7,15 @@ import (
 	"golang.org/x/net/html"
 )
 
-// htmlPage is a page that this server writes for people who are not in the
-// console. It is made of elements instead of a template: a template that calls
-// methods by name has the linker keep the methods of all types.
+// htmlPage is a page for people outside the console. It is built from elements instead of
+// a template: a template calls methods by name, which would make the linker keep the
+// methods of all types.
 type htmlPage struct {
 	Title, Style string // Style is the address of the style sheet
 	Body         []*html.Node
 }
 
-// write answers with the page, under a content security policy. No other page may
+// write sends the page as the response, with a content security policy. No other page may
 // frame it, and it is not cached.
 func (p htmlPage) write(c echo.Context, status int, policy string) error {
 	root := &html.Node{Type: html.DocumentNode}
@@ -40,7 +40,7 @@ func (p htmlPage) write(c echo.Context, status int, policy string) error {
 	return c.HTMLBlob(status, out.Bytes())
 }
 
-// element returns an HTML element with those of its children that are not nil.
+// element returns an HTML element with the children that are not nil.
 func element(name string, attributes []html.Attribute, children ...*html.Node) *html.Node {
 	n := &html.Node{Type: html.ElementNode, Data: name, Attr: attributes}
 	for _, child := range children {
@@ -54,11 +54,11 @@ func element(name string, attributes []html.Attribute, children ...*html.Node) *
 // textNode returns text, which is escaped when it is written.
 func textNode(s string) *html.Node { return &html.Node{Type: html.TextNode, Data: s} }
 
-// foreign returns text from users in its own writing direction.
+// foreign returns text from users, isolated so that it keeps its own writing direction.
 func foreign(s string) *html.Node { return element("bdi", nil, textNode(s)) }
 
-// attributes returns attributes of names and values, which alternate. Values are
-// escaped when they are written; an address must be one of this server.
+// attributes returns attributes from alternating names and values. Values are escaped
+// when they are written; URLs must be on this server.
 func attributes(pairs ...string) (all []html.Attribute) {
 	for i := 0; i < len(pairs); i += 2 {
 		all = append(all, html.Attribute{Key: pairs[i], Val: pairs[i+1]})

@@ -13,7 +13,7 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// receivedOut describes the JSON answer to a webhook request.
+// receivedOut describes the JSON response to a webhook request.
 type receivedOut struct {
 	Success bool   `json:"success,omitempty" doc:"For a custom webhook." example:"true"`
 	Type    int    `json:"type,omitempty" doc:"For Discord: the type of the response."`

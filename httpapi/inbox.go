@@ -197,7 +197,7 @@ func (s *Server) attachmentFile(c *rest.Call) error {
 	return writeAttachment(c, file)
 }
 
-// writeAttachment sends a file under a type under which nothing in it runs.
+// writeAttachment sends a file with a media type with which browsers run nothing in it.
 func writeAttachment(c *rest.Call, file store.File) error {
 	if !agent.IsShownMedia(file.MediaType) {
 		file.MediaType = echo.MIMEOctetStream

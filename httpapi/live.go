@@ -119,7 +119,7 @@ type liveStateOut struct {
 	Viewport  agent.Viewport `json:"viewport"`
 }
 
-// admitLink admits a request with a link of a live view.
+// admitLink admits a request with the token of a live view's link.
 func (s *Server) admitLink(c echo.Context) (visit, error) {
 	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
 	if err := s.limiter.Check(c, rest.Browser, ""); err != nil {
@@ -163,7 +163,7 @@ func boundPage(session *browser.Session, query url.Values) (string, error) {
 	return pages[n].ID(), nil
 }
 
-// liveComplete completes the takeover for the page's button.
+// liveComplete serves the live view's button that completes the takeover.
 func (s *Server) liveComplete(c echo.Context) error {
 	v, err := s.admitLink(c)
 	if err != nil {

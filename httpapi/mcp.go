@@ -106,8 +106,8 @@ func (s *Server) functions(c *rest.Call) ([]mcp.Function, error) {
 	return s.withTools(c, append(offered, workflows...))
 }
 
-// withTools adds the agent's tools that run workflows, unless one of the name is
-// offered already.
+// withTools adds the agent's stored tools that run workflows, except those whose name is
+// already offered.
 func (s *Server) withTools(c *rest.Call, offered []mcp.Function) ([]mcp.Function, error) {
 	stored, err := c.DB.AllTools(c)
 	if err != nil {

@@ -27,8 +27,8 @@ const browseToolWait = 50
 
 const variablesProperty = `"variables":{"type":"object","additionalProperties":{"type":"string"},"description":"Values that are typed where the instruction says %name%; the page's model does not see them."}`
 
-// instructionFunctions returns the tools by which a caller instructs a session
-// in words.
+// instructionFunctions returns the tools with which a caller instructs a session in
+// natural language.
 func (s *Server) instructionFunctions(c *rest.Call) []mcp.Function {
 	instruction := sessionProperty + `,"instruction":{"type":"string","description":"In words."}`
 	return []mcp.Function{

@@ -71,7 +71,7 @@ func (m *metrics) cluster(d cluster.Directory) {
 		counter("ship_errors_total", "Statements with commits that the database did not answer.", func(s cluster.Stats) int64 { return s.Errors }))
 }
 
-// observe counts one answer. All paths without a route count as one.
+// observe counts one response. All paths without a route count as one.
 func (m *metrics) observe(r *rest.Route, status int, took time.Duration) {
 	path, method := "none", "any"
 	if r != nil {

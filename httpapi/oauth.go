@@ -12,15 +12,15 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// The addresses of a sign-in.
+// The paths of a sign-in.
 const (
 	oauthStart    = "/oauth/start/:ticket"
 	oauthCallback = "/oauth/callback"
 )
 
-// oauthPages registers the two addresses of a sign-in with a provider, which are
-// opened by a browser whose cookie is bound to the login, and the document that
-// describes this server to authorization servers. None asks for an identity.
+// oauthPages registers the two pages of a sign-in with a provider, which are for browsers
+// with a cookie bound to the login, and the document that describes this server to
+// authorization servers. None requires an identity.
 func (s *Server) oauthPages() {
 	s.echo.GET(oauthStart, s.limited(s.startLogin))
 	s.echo.GET(oauthCallback, s.limited(s.finishLogin))
@@ -49,7 +49,7 @@ func (s *Server) clientDocument(c echo.Context) error {
 	return c.JSON(http.StatusOK, s.options.Credentials.ClientMetadata())
 }
 
-// oauthPolicy lets the page run nothing and load only its style.
+// oauthPolicy lets the page run nothing and load only its style sheet.
 const oauthPolicy = "default-src 'none'; style-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 
 type oauthPageData struct{ Title, Text, Back string }
@@ -89,8 +89,8 @@ func (s *Server) finishLogin(c echo.Context) error {
 	return s.showLogin(c, http.StatusOK, oauthPageData{Title: "Connected", Text: "The credential is ready. You can close this window.", Back: backTo(done)})
 }
 
-// isNavigation reports whether a browser opens the address as a page. Programs
-// that do not say are let through.
+// isNavigation reports whether a browser opens the address as a page. Clients that do not
+// send these headers are let through.
 func isNavigation(r *http.Request) bool {
 	mode, dest := r.Header.Get("Sec-Fetch-Mode"), r.Header.Get("Sec-Fetch-Dest")
 	return (mode == "" || mode == "navigate") && (dest == "" || dest == "document")

@@ -8,7 +8,7 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// An agent as a model of OpenAI's API, so that clients of it can talk to one:
+// Serves an agent as a model of OpenAI's API, so that clients of that API can talk to it:
 // https://platform.openai.com/docs/api-reference.
 
 // openAIFault writes errors in OpenAI's format.

@@ -16,7 +16,7 @@ import (
 // maxEmbedded limits the texts of one embeddings request.
 const maxEmbedded = 256
 
-// texts is one text or several.
+// texts is one string or several.
 type texts []string
 
 // UnmarshalJSON accepts both forms; null is empty.

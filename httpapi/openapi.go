@@ -28,7 +28,7 @@ func (s *Server) description() *rest.API {
 			"bearerKey":     {Type: "http", Scheme: "bearer", Description: "An API key, made with POST /keys."},
 			"headerKey":     {Type: "apiKey", In: "header", Name: auth.KeyHeader, Description: "The same API key in a header of its own."},
 		},
-		Aliases: map[reflect.Type]reflect.Type{ // of several types, by the types of their fields
+		Aliases: map[reflect.Type]reflect.Type{ // for fields that accept several JSON types, keyed by their Go types
 			reflect.TypeFor[store.Params](): reflect.TypeFor[any](), reflect.TypeFor[chat.Choice](): reflect.TypeFor[any](),
 			reflect.TypeFor[text](): reflect.TypeFor[any](), reflect.TypeFor[texts](): reflect.TypeFor[any](),
 		},

@@ -2,7 +2,7 @@ package httpapi
 
 import "satchel/httpapi/rest"
 
-// irregularIDs are the operation ids that differ from the rule of rest.API.
+// irregularIDs are the operation ids that deviate from the rule of rest.API.
 var irregularIDs = map[string]string{
 	"GET /openapi.json":                                         "getDescription",
 	"GET /console":                                              "getConsole",
@@ -122,7 +122,7 @@ var areasOf = []rest.Area{
 	{Name: "Logs", Words: "logs", About: "An agent's log and audit log."},
 }
 
-// componentNames are the names of types that differ from the rule of rest.API.
+// componentNames are the names of types that deviate from the rule of rest.API.
 var componentNames = map[string]string{
 	"rest.ErrorBody":          "Error",
 	"rest.Meta":               "PageMeta",

@@ -14,14 +14,14 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// The console and the page of the API's description. All files they load are
-// embedded, so both work without any other network.
+// The console and the page of the API's description. All files they load are embedded, so
+// both work offline.
 //
 //go:embed console/dist docs/index.html docs/start.js docs/page.css docs/swagger-ui.css.gz docs/swagger-ui-bundle.js.gz forms/form.css
 var pageFiles embed.FS
 
-// pagePolicy only allows a page the scripts and content of this server's own
-// files, so that users' text can never run as a script.
+// pagePolicy only allows scripts and content from this server's own files, so that users'
+// text can never run as a script.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src blob:; connect-src 'self'; " +
 	"form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 
@@ -67,7 +67,8 @@ func policyOf(name string) string {
 // third-party files, which only change with a new version.
 const packed = ".gz"
 
-// page is an embedded file. It is hashed, and compressed unless it is, on first use.
+// page is an embedded file. It is hashed on first use, and compressed unless it already
+// is.
 type page func() rest.Packed
 
 // pageMedia are the media types of pages' files by extension.

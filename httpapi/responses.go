@@ -22,7 +22,7 @@ import (
 // The Responses API of OpenAI, as Open Responses describes it
 // (https://www.openresponses.org). The caller runs the tools of a request.
 
-// response is an answer. Every field is there; null if it is empty.
+// response is a response object. Every field is present; it is null if it is empty.
 type response struct {
 	ID                string              `json:"id" example:"resp_06f1q2s3t4v5a6b7c8d9"`
 	Object            string              `json:"object" example:"response"`
@@ -87,7 +87,7 @@ type responseUsage struct {
 	TotalTokens int64 `json:"total_tokens"`
 }
 
-// responseItem is a message or a call of a function.
+// responseItem is a message or a function call.
 type responseItem struct {
 	Type      string         `json:"type" enum:"message,function_call" example:"message"`
 	ID        string         `json:"id" example:"msg_06f1q2s3t4v5a6b7c8d9"`
@@ -106,8 +106,8 @@ type responsePart struct {
 	Logprobs    []json.RawMessage  `json:"logprobs"`
 }
 
-// responseCitation is where a text cites a passage of the knowledge, in
-// characters.
+// responseCitation is a place, in characters, where a text cites a passage of the
+// knowledge.
 type responseCitation struct {
 	Type       string `json:"type" example:"url_citation"`
 	StartIndex int    `json:"start_index"`
@@ -122,7 +122,7 @@ const (
 	callPrefix     = "fc_"
 )
 
-// createResponse answers a request of the Responses API.
+// createResponse handles a request of the Responses API.
 func (s *Server) createResponse(c *rest.Call) error {
 	in, err := rest.Bind[responseIn](c)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *Server) createResponse(c *rest.Call) error {
 	return rest.WriteJSON(c.HTTP, http.StatusOK, out)
 }
 
-// response returns an answer that has just begun.
+// response returns a new response that is in progress.
 func (in *responseIn) response(model string) response {
 	b := in.Body
 	out := response{ID: responsePrefix + token(), Object: "response", CreatedAt: time.Now().Unix(), Status: "in_progress", Model: cmp.Or(b.Model, model), Output: []responseItem{},
@@ -183,8 +183,8 @@ func token() string {
 	return token
 }
 
-// finishResponse completes an answer with what the agent said. The ids of its
-// items are derived from its own, so that an item names the answer that it is of.
+// finishResponse completes a response with the agent's answer. The ids of its items are
+// derived from its own, so that an item's id identifies its response.
 func (s *Server) finishResponse(c *rest.Call, out *response, a agentchat.Answer) {
 	now := time.Now().Unix()
 	out.Status, out.CompletedAt = "completed", &now
@@ -233,7 +233,7 @@ func (s *Server) citationsOf(c *rest.Call, a agentchat.Answer) []responseCitatio
 	return list
 }
 
-// keepResponse stores an answer unless the caller asked not to.
+// keepResponse stores a response unless the caller asked not to.
 func (s *Server) keepResponse(c *rest.Call, in *responseIn, input []json.RawMessage, out response) error {
 	if !in.stores() {
 		return nil

@@ -71,7 +71,7 @@ func (s *Server) responseExchange(c *rest.Call, in *responseIn) (agentchat.Excha
 	return x, input, nil
 }
 
-// exchange converts all but the input.
+// exchange converts everything except the input.
 func (in *responseIn) exchange() (agentchat.Exchange, error) {
 	var x agentchat.Exchange
 	var is agent.Issues
@@ -109,7 +109,7 @@ func (in *responseIn) exchange() (agentchat.Exchange, error) {
 	return x, agentchat.CheckSchema("text.format.schema", x.Schema)
 }
 
-// nestedChoice returns the choice of a function as chat completions have it.
+// nestedChoice converts the choice of a function to the form that chat completions use.
 func nestedChoice(raw json.RawMessage) json.RawMessage {
 	var one struct {
 		Type string `json:"type"`
@@ -118,7 +118,7 @@ func nestedChoice(raw json.RawMessage) json.RawMessage {
 	if json.Unmarshal(raw, &one) != nil || one.Type != "function" {
 		return raw
 	}
-	nested, _ := json.Marshal(map[string]any{"type": one.Type, "function": map[string]string{"name": one.Name}}) // texts can always be encoded
+	nested, _ := json.Marshal(map[string]any{"type": one.Type, "function": map[string]string{"name": one.Name}}) // strings can always be encoded
 	return nested
 }
 
@@ -144,7 +144,7 @@ func readTextFormat(is *agent.Issues, raw json.RawMessage, x *agentchat.Exchange
 	}
 }
 
-// responseReader turns items into messages of a model.
+// responseReader converts items to messages for a model.
 type responseReader struct {
 	server   *Server
 	call     *rest.Call
@@ -163,7 +163,7 @@ type inputItem struct {
 	Output    json.RawMessage `json:"output"`
 }
 
-// readChain reads the response that is continued, and those before it.
+// readChain reads the response that the request continues, and those before it.
 func (r *responseReader) readChain(id string) error {
 	chain, whole, err := r.call.DB.ResponseChain(r.call, id)
 	if agent.ErrorCode(err) == agent.CodeNotFound {
@@ -186,7 +186,7 @@ func (r *responseReader) readChain(id string) error {
 			}
 		}
 	}
-	if !whole { // what comes first may answer a call that is not there
+	if !whole { // the first messages may be outputs of missing calls
 		first := slices.IndexFunc(r.messages, func(m llm.Message) bool { return m.Role == agent.MessageUser })
 		r.messages = r.messages[max(first, 0):]
 	}
@@ -220,7 +220,7 @@ func (r *responseReader) readInput(raw json.RawMessage) ([]json.RawMessage, erro
 	return append([]json.RawMessage{}, read...), r.checkCalls()
 }
 
-// checkCalls refuses an output whose call is nowhere.
+// checkCalls refuses an output whose call is missing.
 func (r *responseReader) checkCalls() error {
 	calls := map[string]bool{}
 	for _, m := range r.messages {
@@ -291,7 +291,7 @@ func (r *responseReader) readMessage(at string, item inputItem) error {
 	return nil
 }
 
-// addCall adds a call to the assistant's turn, which it may begin.
+// addCall adds a call to the assistant's message, starting one if needed.
 func (r *responseReader) addCall(call llm.ToolCall) {
 	if n := len(r.messages); n > 0 && r.messages[n-1].Role == agent.MessageAssistant {
 		r.messages[n-1].ToolCalls = append(r.messages[n-1].ToolCalls, call)
@@ -300,7 +300,7 @@ func (r *responseReader) addCall(call llm.ToolCall) {
 	r.messages = append(r.messages, llm.Message{Role: agent.MessageAssistant, ToolCalls: []llm.ToolCall{call}})
 }
 
-// referred returns an item of a kept response. Its id has that of the response.
+// referred returns an item of a stored response, whose id is part of the item's.
 func (r *responseReader) referred(at, id string) (json.RawMessage, error) {
 	unknown := agent.Invalid(at+".id", "names no item of a response that is kept; send the item itself")
 	token, ok := strings.CutPrefix(id, messagePrefix)
@@ -330,7 +330,7 @@ func (r *responseReader) referred(at, id string) (json.RawMessage, error) {
 	return nil, unknown
 }
 
-// responseInputText is a text, or parts of which all are texts.
+// responseInputText is a string, or a list of parts that are all text.
 type responseInputText string
 
 // UnmarshalJSON accepts both forms.

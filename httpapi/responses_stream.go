@@ -18,7 +18,7 @@ type responseStream struct {
 	begun   response
 }
 
-// event writes an event. Each has its number.
+// event writes an event with the next sequence number.
 func (r *responseStream) event(kind string, fields map[string]any) error {
 	if r.out == nil {
 		r.out = rest.NewEventWriter(r.call)
@@ -44,7 +44,7 @@ func (r *responseStream) all(events ...func() error) error {
 	return nil
 }
 
-// text writes a piece of the message, which it may begin.
+// text writes a piece of the message, starting the message if needed.
 func (r *responseStream) text(delta string) error {
 	if err := r.begin(); err != nil {
 		return err
@@ -112,8 +112,8 @@ func (r *responseStream) callItem(index int, item responseItem) error {
 		})
 }
 
-// streamResponse streams a response. One that fails before its first event is
-// answered like one that is not streamed.
+// streamResponse streams a response. If it fails before its first event, the error is
+// sent as for a response that is not streamed.
 func (s *Server) streamResponse(c *rest.Call, in *responseIn, x agentchat.Exchange, input []json.RawMessage, out response) error {
 	r := &responseStream{call: c, stop: func() {}, begun: out, message: messageItem(out.ID, "in_progress")}
 	defer func() { r.stop() }()
@@ -144,7 +144,7 @@ func (s *Server) streamResponse(c *rest.Call, in *responseIn, x agentchat.Exchan
 	return r.out.Write("data: [DONE]\n\n")
 }
 
-// items writes what ends the items of an output.
+// items writes the events that end the items of an output.
 func (r *responseStream) items(out response, answer agentchat.Answer) error {
 	if !r.open && answer.Text != "" {
 		if err := r.text(answer.Text); err != nil {

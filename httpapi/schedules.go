@@ -216,7 +216,7 @@ type scheduleIn struct {
 	ID string `path:"scheduleId" doc:"Id of the schedule." example:"schedule-06f1q2s3t4v5a6b7c8d9"`
 }
 
-// newestRuns is the number of runs in the answer of a schedule.
+// newestRuns is the number of runs in the response with a schedule.
 const newestRuns = 100
 
 type scheduleOut struct {

@@ -11,7 +11,7 @@ import (
 
 var sendFilesForm = rest.Form{File: "file", Fields: map[string]string{"content": "The text of the message; may be empty."}}
 
-// sendFiles sends files of a person to the visitor of a website.
+// sendFiles sends a person's files to a visitor of a website.
 func (s *Server) sendFiles(c *rest.Call) error {
 	in, err := rest.Bind[conversationIn](c)
 	if err != nil {

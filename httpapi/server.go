@@ -55,21 +55,21 @@ type Parts struct {
 	Browser     *browser.Browser
 	Navigator   *browse.Navigator // carries out instructions in browser sessions
 	Live        *live.Live
-	Replicas    *replica.Replicator // nil: none are kept
+	Replicas    *replica.Replicator // nil if none are kept
 	Cluster     cluster.Directory   // nil: the server is alone
 }
 
 // Options configure the server.
 type Options struct {
 	Parts
-	Verifier       *auth.Verifier // nil: no identity proxy
+	Verifier       *auth.Verifier // nil if there is no identity proxy
 	NoAuth         bool           // no access control, regardless of other settings
 	DefaultRole    agent.Role
 	RateLimits     map[string]int // requests per minute by class; nil: no limits
 	TrustedProxies []netip.Prefix
 	CORSOrigins    []string
 	CORSByHand     bool   // CORSOrigins was set by the operator
-	PublicURL      string // without a slash at the end
+	PublicURL      string // without a trailing slash
 	MaxUpload      int64  // bytes of a file
 	Version        string
 	Log            *slog.Logger
@@ -169,7 +169,7 @@ func (s *Server) Open() bool { return s.policy.Open() }
 // Handler returns the complete service as an http.Handler.
 func (s *Server) Handler() http.Handler { return s.echo }
 
-// Headers that are the same in all answers share their values.
+// Headers that are the same in all responses share their values.
 var noSniff, noReferrer, noStore, apiVersion = []string{"nosniff"}, []string{"no-referrer"}, []string{"no-store"}, []string{"1"}
 
 // admitRequest is the first handler of every request: it sets the request id, checks
@@ -239,9 +239,9 @@ func (s *Server) preflight(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-// rateKey returns whom a request counts for instead of its address:
-// requests of platforms count for their gateway. A gateway that is not known
-// yet may not exist, so that its requests count for the address.
+// rateKey returns whom a request counts for instead of its address, or "": requests of
+// platforms count for their gateway. A gateway that is not yet known may not exist, so
+// its requests count for the address.
 func (s *Server) rateKey(c echo.Context, class rest.Class) string {
 	if id := c.Param("gatewayId"); class == rest.Inbound && s.gateways.known(id) {
 		return id
@@ -300,8 +300,8 @@ func (s *Server) Done() <-chan struct{} {
 	return s.served
 }
 
-// Stop stops listening, lets accepted requests finish for a few seconds, then
-// cuts the rest.
+// Stop stops listening, gives accepted requests a few seconds to finish, then closes
+// their connections.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,8 +35,8 @@ const (
 	missedPings   = 2 // a client that misses this many is considered dead
 )
 
-// messages are what one socket sends. Next waits for the next one; io.EOF is
-// the end of the session.
+// messages is the source of what one socket sends. Next waits for the next message;
+// io.EOF means that the session ended.
 type messages interface {
 	Next(context.Context) ([]byte, error)
 	Close()
@@ -355,8 +355,8 @@ type sockets struct {
 	none    chan struct{} // closed when the last socket has ended after stop
 }
 
-// enter counts a socket until done; false when there are too many, or the
-// server stops.
+// enter counts a socket until done is called; ok is false if there are too many, or the
+// server is stopping.
 func (k *sockets) enter() (done func(), ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -62,15 +62,15 @@ func (s *Server) listSources(c *rest.Call, in *listSourcesIn) (sourcesOut, error
 	return sourcesOut{found, rest.MetaOf(page, total)}, err
 }
 
-// stale reports whether the vectors of a source are of another model than the
-// agent's current one, also while it waits to be embedded again.
+// stale reports whether a source's vectors are from another model than the agent's
+// current one, even while it waits to be embedded again.
 func stale(s *agent.Source, model string) bool {
 	settled := s.Status == agent.SourceReady || s.Status == agent.SourceFailed
 	waits := s.Status == agent.SourceUpdating && s.EmbeddingModel != ""
 	return (settled || waits) && s.Chunks > 0 && s.EmbeddingModel != model
 }
 
-// withStale sets the fields of a source that the store does not know.
+// withStale sets the fields of a source that the store does not set.
 func (s *Server) withStale(c *rest.Call, source agent.Source, err error) (agent.Source, error) {
 	if err != nil {
 		return source, err
@@ -166,7 +166,7 @@ func (s *Server) awaitSource(c *rest.Call, source agent.Source, wait time.Durati
 		return source, c.Err()
 	case ctx.Err() == nil:
 		return now, err
-	case now.ID == "": // the wait was over while it was read
+	case now.ID == "": // the wait ended while it was read
 		return source, nil
 	}
 	return now, nil
@@ -327,7 +327,7 @@ func (s *Server) sourceText(c *rest.Call, in *sourceTextIn) (vector.SourceText, 
 	return vector.Text(c, c.DB, in.ID, window)
 }
 
-// restarted is the answer to restarting work on a source.
+// restarted is the response to restarting work on a source.
 type restarted struct {
 	ID      string             `json:"id" example:"source-06f1q2s3t4v5a6b7c8d9"`
 	Type    string             `json:"type" example:"file"`

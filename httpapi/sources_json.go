@@ -19,8 +19,8 @@ type sourceBody struct {
 	Config sourceConfig `json:"config,omitempty"`
 }
 
-// sourceConfig has the config fields of all types created by JSON. A field
-// that is nil was not given.
+// sourceConfig has the config fields of all types created from JSON. A nil field was not
+// given.
 type sourceConfig struct {
 	Depth    *int `json:"depth,omitempty" doc:"url: maximum number of links followed from the page, 0 to 5. Default: 0." example:"0"`
 	MaxPages *int `json:"max_pages,omitempty" doc:"url: maximum number of pages to index, 1 to 50. Default: 50." example:"1"`

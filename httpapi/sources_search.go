@@ -21,8 +21,7 @@ type searchIn struct {
 	Rerank   reranking `query:"rerank" json:"rerank,omitempty" enum:"true,llm,false" types:"boolean,string" doc:"true: an installed reranker reads the first 20 results, for up to 3 seconds. llm: the agent's language model rates them, which requires the role admin. The ratings are the scores." example:"true"`
 }
 
-// reranking is how results are rated: rerankByModel, rerankByLLM, or not at
-// all.
+// reranking is how results are reranked: rerankByModel, rerankByLLM, or not at all.
 type reranking string
 
 const (
@@ -70,7 +69,7 @@ type searchOut struct {
 	Meta     rest.Meta `json:"meta"`
 }
 
-// Limits of a search's answer.
+// Limits of the number of results.
 const (
 	defaultResults = 10
 	maxResults     = 50

@@ -37,8 +37,8 @@ type sqlIn struct {
 	}
 }
 
-// sqlExecute executes one statement. A viewer's may only read. A client that
-// accepts text/csv gets the rows as CSV.
+// sqlExecute executes one statement. A viewer may only read. A client that accepts
+// text/csv gets the rows as CSV.
 func (s *Server) sqlExecute(c *rest.Call) error {
 	in, err := rest.Bind[sqlIn](c)
 	if err != nil {
@@ -83,9 +83,9 @@ type sqlOut = store.Result
 
 const mediaCSV = "text/csv"
 
-// sendCSV streams the rows of a statement as CSV (RFC 4180) with a header row.
-// If not all rows can be sent, the connection is closed, so that a part is not
-// mistaken for the whole.
+// sendCSV streams the rows of a statement as CSV (RFC 4180) with a header row. If not all
+// rows can be sent, it closes the connection, so that the client does not take a part for
+// the whole.
 func sendCSV(c *rest.Call, in *sqlIn) error {
 	h := c.HTTP.Response().Header()
 	out := csv.NewWriter(c.HTTP.Response())

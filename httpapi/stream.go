@@ -25,14 +25,14 @@ const (
 type viewer struct {
 	id    string
 	who   string
-	sees  bool // may see who else is present: the role was granted to this identity
+	sees  bool // may see who else is present, because the role was granted to this identity
 	queue chan string
 	lost  atomic.Bool // events, because the queue was full
 
 	presence presenceOut // guarded by the feed
 }
 
-// changeFeeds are the feeds of agents with current or recent viewers.
+// changeFeeds holds the feeds of agents with current or recent viewers.
 type changeFeeds struct {
 	server *Server
 
@@ -108,8 +108,8 @@ func (fs *changeFeeds) drop(db *store.DB) {
 	}
 }
 
-// agentChanged handles a change of an agent's status or settings, which are in
-// the catalog already, and its deletion.
+// agentChanged handles changes of an agent's status or settings, which are already in the
+// catalog, and its deletion.
 func (fs *changeFeeds) agentChanged(db *store.DB, p store.Pending) {
 	if db.Gone() {
 		fs.drop(db)

@@ -73,8 +73,8 @@ func sendRowsCSV(c *rest.Call, t *agent.Table) error {
 	return w.Error()
 }
 
-// rowCell writes a value as a cell: text as it is, what a spreadsheet would take
-// for a formula with an apostrophe before it, anything else as JSON.
+// rowCell returns a value as a cell: text as it is, with an apostrophe before what a
+// spreadsheet would take for a formula, and anything else as JSON.
 func rowCell(raw json.RawMessage) string {
 	var text string
 	switch {
@@ -124,7 +124,7 @@ func (s *Server) importRows(c *rest.Call) error {
 	}
 	mode, size := store.StoreImport, importBatch
 	if dry {
-		mode, size = store.TryImport, max(len(rows), 1) // all at once, so that rows meet those before them
+		mode, size = store.TryImport, max(len(rows), 1) // all at once, so that rows are also compared with those before them
 	}
 	result, err := importInBatches(rows, size, func(cells [][]agent.Cell) ([]store.Imported, error) {
 		return c.DB.ImportRows(c, t.Name, fields["key"], cells, mode)
@@ -135,8 +135,8 @@ func (s *Server) importRows(c *rest.Call) error {
 	return rest.WriteJSON(c.HTTP, http.StatusOK, result)
 }
 
-// columnOf finds the column that a cell of a header row names: in any case, with
-// _ for what is neither a letter nor a digit.
+// columnOf returns the column named by a cell of a header row. Case is ignored, and
+// spaces, hyphens, dots and slashes count as _.
 func columnOf(t *agent.Table, cell string) (agent.TableColumn, bool) {
 	name := strings.Map(func(r rune) rune {
 		if r == ' ' || r == '-' || r == '.' || r == '/' {

@@ -94,7 +94,7 @@ func (s *Server) listRows(c *rest.Call, in *listRowsIn) (rowsOut, error) {
 	return rowsOut{rows, rest.MetaOf(page, total)}, err
 }
 
-// columnNames lists the columns of a table, those that every table has too.
+// columnNames lists the columns of a table, including those that every table has.
 func columnNames(t *agent.Table) []string {
 	var names []string
 	for _, c := range slices.Concat(t.Columns, agent.RowColumns) {
@@ -127,7 +127,7 @@ type newRowsOut struct {
 
 func rowLocation(c *rest.Call, out any) string {
 	var first struct{ ID string }
-	_ = json.Unmarshal(out.(newRowsOut).Rows[0], &first) // it is ours
+	_ = json.Unmarshal(out.(newRowsOut).Rows[0], &first) // our own JSON is valid
 	return "/api/agents/" + c.DB.ID() + "/tables/" + c.HTTP.Param("table") + "/rows/" + first.ID
 }
 

@@ -66,7 +66,7 @@ func (s *Server) useTemplate(c *rest.Call, in *useTemplateIn) (fromTemplate, err
 	return out, nil
 }
 
-// bundle validates the records of a template like their own routes do.
+// bundle validates the records of a template as their own routes do.
 func (s *Server) bundle(built *templates.Built) (store.Bundle, error) {
 	b := store.Bundle{Workflow: built.Workflow, Schedule: built.Schedule, CheckSchedule: s.options.Scheduler.Check}
 	for _, g := range built.Gateways {

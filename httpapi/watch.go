@@ -49,7 +49,7 @@ func (s *Server) follow(c *rest.Call, stream *rest.EventWriter, live <-chan flow
 		case ev, ok := <-live:
 			switch {
 			case !ok:
-				return nil // it did not keep up; the client reconnects and reads everything again
+				return nil // the client did not keep up; it reconnects and reads everything again
 			case ev.Execution != nil:
 				return sendEnd(stream, ev.Execution)
 			case sent[ev.Type+ev.Node.NodeID+"@"+ev.Node.At()]:
@@ -68,7 +68,7 @@ func sendNode(to *rest.EventWriter, name string, result *agent.NodeResult) error
 	return to.Event(name, shown)
 }
 
-// sendEnd sends the event of an execution's end.
+// sendEnd sends the event for the end of an execution.
 func sendEnd(to *rest.EventWriter, x *agent.Execution) error {
 	names := map[agent.ExecutionStatus]string{
 		agent.ExecutionComplete: flow.EventExecutionComplete, agent.ExecutionErrored: flow.EventExecutionErrored,

@@ -12,8 +12,8 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// The paths of the widget: its script and, below widgetPath by agent and
-// gateway, its requests.
+// The paths of the widget: its script, and its requests, which are below widgetPath by
+// agent and gateway.
 const (
 	widgetScript = "/widget.js"
 	widgetPath   = "/widget"
@@ -50,8 +50,8 @@ func (s *Server) widgetOptions(c *rest.Call, in *gatewayIn) (widgetOut, error) {
 	return out, nil
 }
 
-// widgetPages registers the requests of websites and their visitors. A page's
-// origin gets a ticket, the ticket a visitor's token, and only that gives
+// widgetPages registers the requests of websites and their visitors. A page's origin is
+// exchanged for a ticket and the ticket for a visitor's token. Only the token gives
 // access: neither identities nor cookies do.
 func (s *Server) widgetPages() {
 	loader, frame := newPage(consoleFiles+"app/widget-loader.js"), newPage(consoleFiles+"app/widget-frame.html")

@@ -41,7 +41,7 @@ type filesAllowed struct {
 	Types   []string `json:"types"`    // extensions
 }
 
-// visitorFilesAllowed returns nil when a widget takes no files.
+// visitorFilesAllowed returns the files that a widget accepts, or nil if it accepts none.
 func visitorFilesAllowed(w *gateways.Widget) *filesAllowed {
 	if !w.TakesFiles() {
 		return nil

@@ -29,7 +29,7 @@ type importedWorkflows struct {
 	Report      []n8n.ReportLine       `json:"report" doc:"The outcome for every node."`
 }
 
-// importWorkflows creates all that a document becomes, or nothing.
+// importWorkflows creates everything that a document describes, or nothing.
 func (s *Server) importWorkflows(c *rest.Call, in *importWorkflowsIn) (importedWorkflows, error) {
 	if in.Body.Format != formatN8N {
 		return importedWorkflows{}, agent.Invalid("format", "must be n8n")

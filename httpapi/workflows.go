@@ -15,7 +15,7 @@ import (
 	"satchel/httpapi/rest"
 )
 
-// nodeCatalog is the catalogue of node types as an answer.
+// nodeCatalog is the catalogue of node types as a response.
 var nodeCatalog = sync.OnceValues(func() (rest.Packed, error) {
 	raw, err := json.Marshal(graph.MakeCatalog())
 	return rest.Pack("application/json; charset=UTF-8", raw), err
@@ -195,7 +195,7 @@ type workflowVersionIn struct {
 	Version int `path:"version" doc:"Number of the version." example:"1"`
 }
 
-// getWorkflowVersion reads an old graph; name and status are those of now.
+// getWorkflowVersion reads an old graph; name and status are the current ones.
 func (s *Server) getWorkflowVersion(c *rest.Call, in *workflowVersionIn) (agent.Workflow, error) {
 	return c.DB.WorkflowVersion(c, in.ID, in.Version)
 }
@@ -225,7 +225,7 @@ type validateWorkflowOut struct {
 	Issues []flow.Issue `json:"issues"`
 }
 
-// validateWorkflow checks a graph and saves nothing.
+// validateWorkflow validates a graph without saving it.
 func (s *Server) validateWorkflow(_ *rest.Call, in *validateWorkflowIn) (validateWorkflowOut, error) {
 	status := in.Body.Status
 	if status == "" {
