@@ -90,7 +90,7 @@ func delayCollection() {
 
 // runChild reports whether this process is a child that the program started: to control
 // the browser, read a document or an API description, run scripts, or for doctor. If so,
-// its work is done.
+// it has done its work.
 func runChild(args []string) bool {
 	return browser.RunChild(args) || document.RunChild(args[1:]) || openapi.RunChild(args[1:]) || script.RunChild(args[1:]) || child.RunChild(args[1:])
 }

@@ -44,7 +44,7 @@ type changeFeed struct {
 	ring     []numberedChange   // the newest changes, oldest first
 	pending  map[record]*change // not sent yet
 	sentAt   map[record]time.Time
-	reset    bool // viewers must reload, as more changed than is listed
+	reset    bool // viewers must reload, because more changed than is listed
 	viewers  map[*viewer]bool
 	idle     *time.Timer // closes a feed without viewers
 	counting bool        // counts may have changed

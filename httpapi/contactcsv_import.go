@@ -126,7 +126,7 @@ func (in *contactReader) columnName(i int) string {
 	return in.columns[i].name
 }
 
-// fill reads the cells of a record that has as many as the header.
+// fill reads the cells of a record that has as many cells as the header.
 func (in *contactReader) fill(row *contactRow) {
 	var object string
 	var pairs []metadataPair

@@ -99,7 +99,7 @@ func (s *Server) noteTakeover(ctx context.Context, db *store.DB, session, id str
 func (s *Server) endTakeover(c *rest.Call, in *takeoverIn, to agent.TakeoverStatus) (agent.Takeover, error) {
 	session, err := s.options.Browser.Session(c.DB, in.ID)
 	if err != nil {
-		return c.DB.MoveTakeover(c, in.ID, in.TakeoverID, to) // whose error says that it has ended or is unknown
+		return c.DB.MoveTakeover(c, in.ID, in.TakeoverID, to) // its error says that the takeover has ended or is unknown
 	}
 	return s.options.Live.MoveTakeover(c, session, in.TakeoverID, to)
 }

@@ -58,8 +58,8 @@ func (s *Server) instructionFunctions(c *rest.Call) []mcp.Function {
 	}
 }
 
-// extractFunction returns browser_extract, which reads what a selector finds or
-// what an instruction asks for.
+// extractFunction returns browser_extract, which reads the elements that a selector
+// matches, or what an instruction asks for.
 func (s *Server) extractFunction(c *rest.Call) mcp.Function {
 	return function("browser_extract", "Read text, HTML, a value or an attribute of elements of the page, or have a language model read what an instruction asks for.",
 		`{"type":"object","properties":{`+sessionProperty+`,`+selectorProperty+`,"attribute":{"type":"string","description":"text, html, value or the name of an attribute; text without it."},"all":{"type":"boolean","description":"Of all elements that match."},"instruction":{"type":"string","description":"In words; the selector may then be left out."},"schema":{"type":"object","description":"JSON Schema of the value, with an instruction."}},"required":["session_id"]}`, true,

@@ -50,13 +50,13 @@ type Parts struct {
 	Toolbox     *agentchat.Toolbox
 	APIs        *apis.APIs
 	MCP         *registry.Registry
-	Catalogue   *mcp.Catalogue // nil: it is off
+	Catalogue   *mcp.Catalogue // nil if it is off
 	Credentials *credentials.Credentials
 	Browser     *browser.Browser
 	Navigator   *browse.Navigator // carries out instructions in browser sessions
 	Live        *live.Live
 	Replicas    *replica.Replicator // nil if none are kept
-	Cluster     cluster.Directory   // nil: the server is alone
+	Cluster     cluster.Directory   // nil if the server is not in a cluster
 }
 
 // Options configure the server.
@@ -65,7 +65,7 @@ type Options struct {
 	Verifier       *auth.Verifier // nil if there is no identity proxy
 	NoAuth         bool           // no access control, regardless of other settings
 	DefaultRole    agent.Role
-	RateLimits     map[string]int // requests per minute by class; nil: no limits
+	RateLimits     map[string]int // requests per minute by class; nil for no limits
 	TrustedProxies []netip.Prefix
 	CORSOrigins    []string
 	CORSByHand     bool   // CORSOrigins was set by the operator
@@ -98,7 +98,7 @@ type Server struct {
 	pingEvery time.Duration
 	gateways  gatewayCache
 	runs      runs
-	forwarder *forwarder // nil: the server is alone
+	forwarder *forwarder // nil if the server is not in a cluster
 
 	mu     sync.Mutex
 	served chan struct{}

@@ -56,8 +56,8 @@ type visit struct {
 	takeover string // the takeover that the link is for
 }
 
-// socket opens a stream of a session. All checks are before the upgrade, so
-// that clients get an error answer.
+// socket opens a stream of a session. All checks are before the upgrade, so that clients
+// get an error response.
 func (s *Server) socket(c echo.Context) error {
 	query := socketQuery(c.Request().URL.RawQuery)
 	id := c.Param("session")

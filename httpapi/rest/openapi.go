@@ -27,7 +27,7 @@ type API struct {
 	Components            map[string]string             // names of types where the rule gives no good one
 	Aliases               map[reflect.Type]reflect.Type // types that are described as other types
 	ErrorTypes            map[string]reflect.Type       // by area, where errors have a different shape
-	DefaultAnswer         string                        // describes other responses of a route with its own secret
+	DefaultAnswer         string                        // description of other responses of routes with their own secret
 }
 
 // Scheme is a security scheme, in OpenAPI's terms.

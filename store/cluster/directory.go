@@ -107,7 +107,7 @@ func (c *Cluster) Refresh(ctx context.Context, id string) (Node, error) {
 func (c *Cluster) node(session string) (Node, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if session == c.self.Session || session == stopped { // of which every server says so
+	if session == c.self.Session || session == stopped { // every server can report that an agent is stopped
 		return c.self, nil
 	}
 	if n := c.nodes[session]; n != nil && n.Alive {

@@ -68,7 +68,7 @@ type Directory interface {
 	// first that could not be moved; unless it is Stopping, it continues with the rest.
 	Drain(context.Context, Reason) error
 
-	// Stats returns what this server counted.
+	// Stats returns this server's counters.
 	Stats() Stats
 
 	// Sign marks a request that this server forwards to an agent's owner; Verify
@@ -98,19 +98,19 @@ type Reason string
 
 // The reasons.
 const (
-	Drained  Reason = "drained"   // by the operator: it gets none until it is restarted
+	Drained  Reason = "drained"   // by the operator: it takes no agents until it is restarted
 	Stopping Reason = "stopping"  // it ends
-	DiskFull Reason = "disk_full" // it gets some again once there is room
+	DiskFull Reason = "disk_full" // it takes agents again once there is room
 )
 
-// Stats is what a server counted since it started.
+// Stats are a server's counters since it started.
 type Stats struct {
 	Owned  int           // agents that it owns now
 	Lag    time.Duration // the longest that a commit of about the last second has waited for the database
 	Claims int64         // agents that it took over from servers that left
 	Fences int64         // commits that were refused, since another server had the agent
 	Errors int64         // statements with commits that the database did not answer
-	Ahead  time.Duration // by which this server's clock is at least ahead of the database's; negative: behind
+	Ahead  time.Duration // minimum difference between this server's clock and the database's; negative if it is behind
 }
 
 // Entry is an agent of the cluster.

@@ -10,9 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Times of membership. None of them is needed for safety: a server that is wrong
-// about another costs time only. They are measured by each server's own monotonic
-// clock.
+// Times of membership. Safety does not depend on them: a server that is wrong about
+// another only costs time. They are measured by each server's own monotonic clock.
 const (
 	pollEvery  = time.Second
 	pollTime   = 3 * time.Second  // of one poll

@@ -168,8 +168,8 @@ func (c *Cluster) awaitResume(ctx context.Context) error {
 	return c.rejoin(ctx)
 }
 
-// stopAgent stops an agent of which the database has less than this server: no server
-// serves it any more.
+// stopAgent stops an agent whose commits the database has lost: no server serves it any
+// more.
 func (c *Cluster) stopAgent(id string, reason error) {
 	c.Log.Error("an agent is stopped: the cluster's database has less of it than this server", "agent", id, "error", reason)
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)

@@ -19,7 +19,7 @@ const (
 	probeTime    = time.Second
 )
 
-// prober connects to the servers of the cluster, whose addresses are the operator's.
+// prober connects to the servers of the cluster, whose addresses the operator sets.
 var prober = egress.New(egress.Policy{AllowPrivate: true, DialTimeout: probeTime})
 
 // probe checks whether a server refuses connections, and if so makes the loop

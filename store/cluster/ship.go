@@ -37,8 +37,8 @@ type shipment struct {
 	done        chan error // with a buffer of 1
 }
 
-// errBehind reports that the database has lost commits, as after the loss of a primary
-// whose standby was behind.
+// errBehind reports that the database has lost commits, as when a standby that was behind
+// is promoted.
 var errBehind = errors.New("the database has lost commits that it had taken")
 
 // shipper inserts commits into the log.

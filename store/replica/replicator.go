@@ -37,7 +37,7 @@ const (
 	snapshotsAtOnce = 2
 )
 
-// Options say how replicas are kept.
+// Options configure a Replicator.
 type Options struct {
 	Target Target
 	Path   string        // the data folder
@@ -117,7 +117,7 @@ func New(o Options) *Replicator {
 	return r
 }
 
-// Start begins to upload what the agents of the folder have committed since it was
+// Start starts uploading what the folder's agents have committed since the folder was
 // opened. Call it once.
 func (r *Replicator) Start(ctx context.Context, f *store.Folder) {
 	r.folder = f
@@ -206,7 +206,7 @@ func (r *Replicator) Stop() {
 }
 
 // Close uploads the queued commits, within a few seconds, and stops. Call it once the
-// folder is closed: what closing it commits is uploaded too.
+// folder is closed: commits made while closing it are uploaded too.
 func (r *Replicator) Close() {
 	if r.stop == nil {
 		return
@@ -259,7 +259,7 @@ func (a *replicated) oldest() time.Time {
 	return a.uncaptured
 }
 
-// ids returns the agents for which are returns true.
+// ids returns the ids of the agents for which are returns true.
 func (r *Replicator) ids(are func(*replicated) bool) (ids []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Options say how a file is opened and what its tables allow.
+// Options specify how a file is opened and what its tables allow.
 type Options struct {
 	ReaderPragmas, WriterPragmas []string
 	KeepWAL                      bool // see sqlite.Source

@@ -31,7 +31,7 @@ func (p *Params) UnmarshalJSON(data []byte) error {
 	return d.Decode(&p.List)
 }
 
-// MarshalJSON writes what UnmarshalJSON reads.
+// MarshalJSON writes the form that UnmarshalJSON reads.
 func (p Params) MarshalJSON() ([]byte, error) {
 	if p.Named != nil {
 		return json.Marshal(p.Named)
