@@ -194,7 +194,7 @@ func (f fieldView) note() *html.Node {
 	return nil
 }
 
-// when adds an attribute without a value if is is true.
+// when adds an attribute without a value if the condition holds.
 func when(is bool, name string, of []html.Attribute) []html.Attribute {
 	if is {
 		of = append(of, html.Attribute{Key: name})
