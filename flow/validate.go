@@ -35,6 +35,7 @@ func (e *Engine) Validate(nodes []agent.RawNode, edges []agent.RawEdge, status a
 		return issues
 	}
 	upstream := upstreamOf(g)
+	triggers := triggersOf(g)
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		typeField := fmt.Sprintf("nodes[%d].type", i)
@@ -55,6 +56,9 @@ func (e *Engine) Validate(nodes []agent.RawNode, edges []agent.RawEdge, status a
 			issues = append(issues, Issue{issueOfError(err), severityError})
 		}
 		issues = append(issues, unreachableReferences(g, i, kind, upstream[i])...)
+		if neverRuns(n, triggers, upstream[i]) {
+			issues = append(issues, Issue{agent.Issue{Field: fmt.Sprintf("nodes[%d]", i), Issue: "is not connected to a trigger, so it never runs", NodeID: n.ID}, severityWarning})
+		}
 	}
 	return issues
 }
@@ -92,6 +96,23 @@ func upstreamOf(g *graph.Graph) []map[string]bool {
 		}
 	}
 	return all
+}
+
+// triggersOf returns the ids of the triggers of a graph.
+func triggersOf(g *graph.Graph) (ids []string) {
+	for _, n := range g.Nodes {
+		if n.Type == agent.NodeTrigger {
+			ids = append(ids, n.ID)
+		}
+	}
+	return ids
+}
+
+// neverRuns reports whether no path leads from a trigger to an enabled node.
+// In a graph without triggers that says nothing about the node.
+func neverRuns(n *agent.Node, triggers []string, upstream map[string]bool) bool {
+	leads := func(trigger string) bool { return upstream[trigger] }
+	return len(triggers) > 0 && n.Type != agent.NodeTrigger && n.Data["disabled"] != true && !slices.ContainsFunc(triggers, leads)
 }
 
 // unreachableReferences warns about templates that read the output of a node

@@ -238,6 +238,9 @@ func TestConsoleShelf(t *testing.T) {
 	p.checkPage("completed")
 	p.typeCode("SELECT * FROM contacts WHERE id = {{trigger.id}}")
 	p.checkPage("a statement")
+	p.eval(`void [...document.querySelectorAll("button")].find((b) => b.textContent.startsWith("Problems")).click()`)
+	p.waitFor(`["Wait", "SQL"].every((name) => [...document.querySelectorAll(".problems .warning")].some((l) => l.textContent.includes(name + " is not connected to a trigger")))`)
+	p.checkPage("nodes that are not connected")
 	p.click("Save")
 	p.waitFor(`document.querySelector(".saved-state").textContent.startsWith("Saved")`)
 	if stored := ts.must(t, 200, "GET", flowBase+"/"+id, ""); at(stored, "nodes.0.metadata.notes.0.text") != "Ask Ada before this changes" {

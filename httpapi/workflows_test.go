@@ -124,8 +124,9 @@ func TestNodeTypes(t *testing.T) {
 func TestValidate(t *testing.T) {
 	c := newTestClient(t)
 	nodes := `[{"id":"t","type":"trigger"},{"id":"h","type":"http-request","data":{"method":"STEAL","headers":{"a":"{{oops"}}},{"id":"i","type":"if-else","data":{"conditions":[{"left":1,"operator":"loves"}]}},
-		{"id":"x","type":"teleport"},{"id":"s","type":"set","data":{"values":{"a":["{{nodes.t.name}}","{{nodes.late.name}}"],"b":"{{nodes.ghost.name}}"}}},{"id":"late","type":"set","data":{"values":{}}}]`
-	edges := `[{"id":"e1","source":"t","target":"h"},{"id":"e2","source":"i","target":"s","sourceHandle":"maybe"},{"id":"e3","source":"t","target":"i"},{"id":"e4","source":"s","target":"late"}]`
+		{"id":"x","type":"teleport"},{"id":"s","type":"set","data":{"values":{"a":["{{nodes.t.name}}","{{nodes.late.name}}"],"b":"{{nodes.ghost.name}}"}}},{"id":"late","type":"set","data":{"values":{}}},
+		{"id":"alone","type":"set","data":{"values":{}}},{"id":"after","type":"set","data":{"values":{}}},{"id":"off","type":"set","data":{"disabled":true,"values":{}}}]`
+	edges := `[{"id":"e5","source":"alone","target":"after"},{"id":"e1","source":"t","target":"h"},{"id":"e2","source":"i","target":"s","sourceHandle":"maybe"},{"id":"e3","source":"t","target":"i"},{"id":"e4","source":"s","target":"late"}]`
 	issues := func(body string) string {
 		t.Helper()
 		var lines []string
@@ -137,7 +138,7 @@ func TestValidate(t *testing.T) {
 		slices.Sort(lines)
 		return strings.Join(lines, "\n")
 	}
-	warnings := "warning s  nodes[4].data.values.a[1]\nwarning s  nodes[4].data.values.b\nwarning x  nodes[3].type"
+	warnings := "warning after  nodes[7]\nwarning alone  nodes[6]\nwarning s  nodes[4].data.values.a[1]\nwarning s  nodes[4].data.values.b\nwarning x  nodes[3].type"
 	drafted := "error h  nodes[1].data.headers.a\nerror h  nodes[1].data.method\nerror i  nodes[2].data.conditions[0].operator\n"
 	active := "error h  nodes[1].data.headers.a\nerror h  nodes[1].data.method\nerror h  nodes[1].data.url\nerror i  nodes[2].data.conditions[0].operator\nerror i e2 nodes[2].sourceHandle\n"
 	graph := `"nodes":` + nodes + `,"edges":` + edges
