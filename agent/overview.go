@@ -40,7 +40,8 @@ type FailureGroup struct {
 	WorkflowID   string `json:"workflow_id" example:"workflow-06f1q2s3t4v5a6b7c8d9"`
 	WorkflowName string `json:"workflow_name" example:"Welcome"`
 	NodeID       string `json:"node_id" doc:"Empty if no node caused it." example:"fetch"`
-	NodeLabel    string `json:"node_label" example:"Fetch prices"`
+	NodeType     string `json:"node_type" doc:"Empty if the node is no longer in the workflow." example:"http-request"`
+	NodeLabel    string `json:"node_label" doc:"The node's label, or what its type is called." example:"Fetch prices"`
 	Error        string `json:"error" example:"the server answered with status 503"`
 	Count        int    `json:"count" example:"3"`
 	LastAt       Time   `json:"last_at" format:"date-time"`

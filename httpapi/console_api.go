@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"satchel/agent"
+	"satchel/flow/graph"
 	"satchel/httpapi/rest"
 )
 
@@ -137,5 +138,13 @@ func (s *Server) overview(c *rest.Call, in *overviewIn) (agent.Overview, error) 
 	if in.Days < 0 || in.Days > 90 {
 		return agent.Overview{}, agent.Invalid("days", "must be 1 to 90")
 	}
-	return c.DB.Overview(c, cmp.Or(in.Days, 14))
+	o, err := c.DB.Overview(c, cmp.Or(in.Days, 14))
+	for i := range o.Failures {
+		f := &o.Failures[i]
+		if t, ok := graph.Lookup(f.NodeType); ok {
+			f.NodeLabel = cmp.Or(f.NodeLabel, t.Label)
+		}
+		f.NodeLabel = cmp.Or(f.NodeLabel, f.NodeID)
+	}
+	return o, err
 }

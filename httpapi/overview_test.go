@@ -24,7 +24,8 @@ func TestOverview(t *testing.T) {
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"timezone":"Pacific/Kiritimati","llm_provider":"openai"}`) // 14 hours ahead
 	good := createFlow(t, c, simpleNodes, simpleEdges, "")
 	bad := createFlow(t, c, `[{"id":"t","type":"trigger"},{"id":"s","type":"http-request","data":{"label":"Fetch","url":"http://127.0.0.1:1/"}}]`, `[{"source":"t","target":"s"}]`, "")
-	for _, id := range []string{good, bad, bad} {
+	nameless := createFlow(t, c, `[{"id":"t","type":"trigger"},{"id":"node7","type":"http-request","data":{"url":"http://127.0.0.1:1/"}}]`, `[{"source":"t","target":"node7"}]`, "")
+	for _, id := range []string{good, nameless, bad, bad} {
 		c.must(t, 200, "POST", flowBase+"/execute?wait=30", `{"workflow_id":"`+id+`"}`)
 	}
 	conversation := createHandover(t, c)
@@ -34,9 +35,10 @@ func TestOverview(t *testing.T) {
 	got := c.must(t, 200, "GET", "/api/agents/default/overview?days=2", "")
 	for path, want := range map[string]string{
 		"checklist.0.done": "false", "checklist.1.done": "true", "checklist.2.done": "true", "checklist.3.done": "false", "checklist.4.done": "true",
-		"series.executions.complete": "[0 1]", "series.executions.errored": "[0 2]", "series.executions.terminated": "[0 0]",
-		"series.messages.in": "[0 1]", "series.messages.out": "[0 1]", "counts.executions": "3", "counts.contacts": "1",
-		"failures.0.workflow_name": "Flow", "failures.0.node_id": "s", "failures.0.node_label": "Fetch", "failures.0.count": "2", "failures.1": "<nil>",
+		"series.executions.complete": "[0 1]", "series.executions.errored": "[0 3]", "series.executions.terminated": "[0 0]",
+		"series.messages.in": "[0 1]", "series.messages.out": "[0 1]", "counts.executions": "4", "counts.contacts": "1",
+		"failures.0.workflow_name": "Flow", "failures.0.node_id": "s", "failures.0.node_label": "Fetch", "failures.0.count": "2",
+		"failures.1.node_id": "node7", "failures.1.node_type": "http-request", "failures.1.node_label": "HTTP request", "failures.2": "<nil>",
 		"next_runs.0.schedule_id": schedule["id"].(string), "next_runs.0.name": "Later", "sessions_open": "0", "sources_at_work": "0",
 		"series.days.1": agent.Now().UTC().Add(14 * 3600e9).Format("2006-01-02"),
 	} {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"satchel/agent"
@@ -193,23 +194,26 @@ func (tx *Tx) failures() ([]agent.FailureGroup, error) {
 			}
 			known[g.WorkflowID] = w
 		}
-		g.WorkflowName, g.NodeLabel = w.Name, labelOf(w.Nodes, g.NodeID)
+		g.WorkflowName = w.Name
+		g.NodeType, g.NodeLabel = describeNode(w.Nodes, g.NodeID)
 	}
 	return groups, nil
 }
 
-// labelOf returns the label of a node, or its id if it has none.
-func labelOf(nodes []agent.RawNode, id string) string {
+// describeNode returns the type and the label of a node.
+func describeNode(nodes []agent.RawNode, id string) (kind, label string) {
 	for _, raw := range nodes {
 		var node struct {
 			ID   string `json:"id"`
+			Type string `json:"type"`
 			Data struct {
-				Label string `json:"label"`
+				Label any `json:"label"`
 			} `json:"data"`
 		}
-		if json.Unmarshal(raw, &node) == nil && node.ID == id && node.Data.Label != "" {
-			return node.Data.Label
+		if json.Unmarshal(raw, &node) == nil && node.ID == id {
+			label, _ = node.Data.Label.(string)
+			return node.Type, strings.TrimSpace(label)
 		}
 	}
-	return id
+	return "", ""
 }

@@ -62,7 +62,7 @@ func TestSeries(t *testing.T) {
 			t.Errorf("day %s: %d complete, %d messages in, %d and %d ms", s.Days[5+i], n, s.Messages.In[5+i], s.Duration.P50[5+i], s.Duration.P95[5+i])
 		}
 	}
-	if len(o.Failures) != 7 || o.Failures[0].Count < 2 || o.Failures[0].NodeLabel != "n" {
+	if len(o.Failures) != 7 || o.Failures[0].Count < 2 || o.Failures[0].NodeID != "n" {
 		t.Errorf("failures: %+v", o.Failures)
 	}
 }
