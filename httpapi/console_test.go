@@ -189,6 +189,7 @@ func walkWorkflowForms(t *testing.T, _ *testServer, p *consolePage) {
 	p.waitFor(`document.querySelectorAll("#main tbody tr").length === 2`)
 	p.click("Restore")
 	p.click("Restore and go live")
+	p.waitFor(`((toast) => toast && toast.top > document.querySelector(".editor-bar").getBoundingClientRect().bottom && toast.bottom < document.querySelector("nav.bottom").getBoundingClientRect().top)(document.querySelector(".toast")?.getBoundingClientRect())`)
 	p.waitFor(countNodes("") + ` === 2 && ` + hasText("Say hello") + ` && ` + hasText("3 current"))
 	p.click("Pause")
 	p.waitFor(`document.querySelector(".editor-bar .badge").textContent === "paused"`)
