@@ -320,6 +320,9 @@ func walkEvents(t *testing.T, ts *testServer, p *consolePage) {
 	made("Logged")
 	p.eval(`void document.querySelector("td button.link").click()`)
 	p.waitFor(`document.querySelector(".drawer .json")`)
+	if text := fmt.Sprint(p.eval(`document.getElementById("main").textContent`)); !strings.Contains(text, "Anyone (no login)") || strings.Contains(text, "open mode") {
+		t.Errorf("the log says %s", text)
+	}
 	p.checkPage("a log entry")
 	p.eval(`void (location.hash = "#/agents/default/logs")`) // an address of before
 	p.waitFor(`location.hash === "#/agents/default/activity/log"`)

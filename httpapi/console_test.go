@@ -187,6 +187,9 @@ func walkWorkflowForms(t *testing.T, _ *testServer, p *consolePage) {
 	p.waitFor(`document.querySelector(".editor-bar .badge").textContent === "active" && !document.querySelector(".tab-count")`)
 	p.click("Versions")
 	p.waitFor(`document.querySelectorAll("#main tbody tr").length === 2`)
+	if by := p.eval(`[...new Set([...document.querySelectorAll(".versions td[data-label=By]")].map((e) => e.textContent))].join()`); by != "Anyone (no login)" {
+		t.Errorf("the versions are by %v", by)
+	}
 	p.click("Restore")
 	p.click("Restore and go live")
 	p.waitFor(`((toast) => toast && toast.top > document.querySelector(".editor-bar").getBoundingClientRect().bottom && toast.bottom < document.querySelector("nav.bottom").getBoundingClientRect().top)(document.querySelector(".toast")?.getBoundingClientRect())`)

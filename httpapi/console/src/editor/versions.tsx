@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { agentId, type API, get, path, post, useQuery } from "../data";
-import { Badge, Button, confirm, Dialog, ErrorCard, JsonTree, Load, Name, openDialog, Pager, plural, Segments, Skeleton, Table, tell, When } from "../ui";
+import { Author, Badge, Button, confirm, Dialog, ErrorCard, JsonTree, Load, Name, openDialog, Pager, plural, Segments, Skeleton, Table, tell, When } from "../ui";
 import { Canvas, Editor, type Graph, type Link, namesOf, onlyWay, placed, readGraph, type Step, typeOf, wayOf } from "./base";
 import { type Change, edgeChanges, fieldTitle, lineChanges, nearChanges, nodeChanges } from "./diff";
 
@@ -45,7 +45,7 @@ export function Versions({ id, version, live, editor, restored }: { id: string; 
         <Table rows={versions} keyOf={(v) => v.version} columns={[
           { title: "Version", cell: (v) => <span>{v.version} {v.current && <Badge tone="good">current</Badge>}</span> },
           { title: "Note", class: "version-note", cell: (v) => <bdi class={v.note ? "" : "muted"}>{v.note || "–"}</bdi> },
-          { title: "By", cell: (v) => <Name>{v.author}</Name> },
+          { title: "By", cell: (v) => <Author who={v.author} /> },
           { title: "Saved", cell: (v) => <When time={v.created_at} /> },
           { title: "", class: "actions", cell: (v) => <>{(v.version > 1 || !v.current) && <Button onClick={() => show(v.version)}>Compare</Button>} {may && !v.current && <Button onClick={() => restore(v.version)}>Restore</Button>}</> },
         ]} />

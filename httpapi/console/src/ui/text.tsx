@@ -4,6 +4,9 @@ import type { ComponentChildren } from "preact";
 /** A name that somebody chose, kept apart from the text around it whatever its direction. */
 export const Name = ({ children }: { children: ComponentChildren }) => <bdi>{children}</bdi>;
 
+/** Who did something, as versions and the log have it. Without access control nobody is known. */
+export const Author = ({ who }: { who: string }) => (who === "open mode" ? <>Anyone (no login)</> : who === "anonymous" ? <>Anonymous</> : <Name>{who}</Name>);
+
 /** A time span in milliseconds as people say it. */
 export function span(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;

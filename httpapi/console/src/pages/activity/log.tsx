@@ -1,12 +1,15 @@
 // The agent's own log: what went wrong, and who changed what.
-import { agentId, get, path, route, setQuery, useQuery } from "../../data";
-import { Badge, Drawer, Empty, JsonTree, Load, Moment, Pager, SearchField, Table } from "../../ui";
+import { agentId, get, path, route, setQuery, useQuery, type API } from "../../data";
+import { Author, Badge, Drawer, Empty, JsonTree, Load, Moment, Pager, SearchField, Table } from "../../ui";
 import { ExportMenu } from "../../parts/export";
 import { useFollow } from "../../parts/follow";
 import { Follow, TimeRange } from "./filters";
 
 const levels: [string, string][] = [["", "All levels"], ["debug", "Debug"], ["info", "Info"], ["warn", "Warnings"], ["error", "Errors"]];
 const tones: Record<string, "warn" | "bad"> = { warn: "warn", error: "bad" };
+
+/** Who did what an entry tells; empty if it was nobody. */
+const doer = (data: API.LogEntry["data"]) => String(data?.by ?? data?.email ?? data?.key ?? "");
 
 export function Log() {
   const { query } = route.value;
@@ -25,6 +28,7 @@ export function Log() {
     }
   }
   const shown = found.data.value?.logs.find((l) => l.id === open);
+  const { by: _, ...rest } = shown?.data ?? {};
   return (
     <div class={shown ? "beside open" : "beside"}>
       <div class="stack">
@@ -45,7 +49,7 @@ export function Log() {
               { title: "Level", cell: (l) => <Badge tone={tones[l.level]}>{l.level}</Badge> },
               { title: "Source", cell: (l) => l.source },
               { title: "Message", cell: (l) => <button type="button" class="link" aria-expanded={open === l.id} onClick={() => setQuery({ entry: l.id })}><bdi>{l.message}</bdi></button> },
-              { title: "By", class: "wide", cell: (l) => <bdi class="muted small">{l.data?.by ?? l.data?.email ?? l.data?.key ?? ""}</bdi> },
+              { title: "By", class: "wide", cell: (l) => <span class="muted small"><Author who={doer(l.data)} /></span> },
             ]} /></div>
             <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />
           </>
@@ -55,8 +59,8 @@ export function Log() {
         <Drawer title="Log entry" close={() => setQuery({ entry: null })}>
           <div class="stack">
             <p><bdi>{shown.message}</bdi></p>
-            <dl class="facts-list"><dt>Time</dt><dd><Moment time={shown.created_at} /></dd><dt>Level</dt><dd><Badge tone={tones[shown.level]}>{shown.level}</Badge></dd><dt>Source</dt><dd>{shown.source}</dd></dl>
-            {shown.data && Object.keys(shown.data).length > 0 && <JsonTree value={shown.data} />}
+            <dl class="facts-list"><dt>Time</dt><dd><Moment time={shown.created_at} /></dd><dt>Level</dt><dd><Badge tone={tones[shown.level]}>{shown.level}</Badge></dd><dt>Source</dt><dd>{shown.source}</dd>{doer(shown.data) && <><dt>By</dt><dd><Author who={doer(shown.data)} /></dd></>}</dl>
+            {Object.keys(rest).length > 0 && <JsonTree value={rest} />}
           </div>
         </Drawer>
       )}
