@@ -97,7 +97,7 @@ func TestConsoleSourcesAreDeleted(t *testing.T) {
 	if left := ts.must(t, 200, "GET", base, "")["sources"].([]any); len(left) != 3 {
 		t.Fatalf("before its time is over %d sources are left", len(left))
 	}
-	p.eval(`void [...document.querySelectorAll(".toasts button")].find((b) => b.textContent === "Undo").click()`)
+	p.clickOn(`[...document.querySelectorAll(".toasts button")].find((b) => b.textContent === "Undo")`)
 	p.waitFor(`document.querySelectorAll(".source-row").length === 2 && !document.querySelector(".toast")`)
 	p.eval(`for (const run of late.splice(0)) run()`) // the time of what was undone
 	both()
