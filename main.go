@@ -13,7 +13,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"syscall"
 	"time"
@@ -70,7 +69,7 @@ func main() {
 		runtime.GOMAXPROCS(2 * work.Processors)
 	}
 	if os.Getenv("GOGC") == "" {
-		delayCollection()
+		work.DelayCollection()
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program immediately
@@ -78,14 +77,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, "satchel:", err)
 		os.Exit(1)
 	}
-}
-
-// delayCollection lets the heap grow to 16 MB, instead of 4 MB, before the first garbage
-// collection: starting allocates less than that, and each collection takes as long as
-// opening the folder.
-func delayCollection() {
-	percent := debug.SetGCPercent(400)
-	runtime.AddCleanup(&app{}, func(percent int) { debug.SetGCPercent(percent) }, percent)
 }
 
 // runChild reports whether this process is a child that the program started: to control
