@@ -59,7 +59,7 @@ type Cluster struct {
 	problem   error     // why this server cannot join
 	answered  time.Time // when the last poll began that the database answered
 	leaving   bool      // it takes no more agents
-	ordered   Reason    // why this server was told to give its agents away, Drained or Stopping, or "" if it was not
+	ordered   Reason    // why this server has to give its agents away, Drained or Stopping, or "" if it keeps them
 	noRoom    bool      // the disk is full
 	undrained error     // the error of the last giveRest
 	retired   bool      // the others know that it has no agents

@@ -7,9 +7,9 @@ import (
 
 // lags records how long commits wait for the database.
 type lags struct {
-	waiting map[*shipment]bool
-	longest time.Duration // of those that ended since the last heartbeat
-	told    time.Duration // as reported by the last heartbeat
+	waiting  map[*shipment]bool
+	longest  time.Duration // of those that ended since the last heartbeat
+	reported time.Duration // by the last heartbeat
 }
 
 func (c *Cluster) beginShipment(s *shipment) {
@@ -47,8 +47,8 @@ func (c *Cluster) lagLocked() time.Duration {
 func (c *Cluster) takeLag() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lags.told, c.lags.longest = c.lagLocked(), 0
-	return c.lags.told
+	c.lags.reported, c.lags.longest = c.lagLocked(), 0
+	return c.lags.reported
 }
 
 // Stats implements Directory.
@@ -56,7 +56,7 @@ func (c *Cluster) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.stats
-	s.Lag = max(c.lags.told, c.lagLocked())
+	s.Lag = max(c.lags.reported, c.lagLocked())
 	s.Owned = c.owned[c.self.Session]
 	return s
 }
