@@ -19,6 +19,7 @@ import (
 	"satchel/browser/live"
 	"satchel/crawl"
 	"satchel/flow"
+	"satchel/httpapi/apitest"
 	"satchel/httpapi/rest"
 	"satchel/schedule"
 	"satchel/store"
@@ -60,14 +61,14 @@ func openWith(t *testing.T, change func(*Options)) (*testClient, *Server) {
 type proxiedServer struct {
 	*testClient
 	server *Server
-	proxy  *identityProxy
+	proxy  *apitest.IdentityProxy
 }
 
 func newProxiedServer(t *testing.T, change func(*Options)) *proxiedServer {
 	t.Helper()
 	proxy := newIdentityProxy(t)
 	c, server := openWith(t, func(o *Options) {
-		o.Verifier = proxy.verifier
+		o.Verifier = proxy.Verifier
 		if change != nil {
 			change(o)
 		}
@@ -78,7 +79,7 @@ func newProxiedServer(t *testing.T, change func(*Options)) *proxiedServer {
 // as returns a client with the identity of a person.
 func (c *proxiedServer) as(t *testing.T, email string) *testClient {
 	t.Helper()
-	return c.with("Edge-Access-JWT-Assertion", c.proxy.token(t, email))
+	return c.with("Edge-Access-JWT-Assertion", c.proxy.Token(t, email))
 }
 
 // TestRolesOverTheWholeTable asks every route as everybody: what the table

@@ -1,17 +1,14 @@
 package httpapi
 
 import (
-	"bufio"
-	"bytes"
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
+	"satchel/httpapi/apitest"
 	"satchel/store"
 )
 
@@ -43,25 +40,8 @@ func (c *testClient) with(name, value string) *testClient {
 // that the agent's stream tells of a change.
 func (c *testClient) until(t *testing.T, path, what string, holds func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	agent := strings.Split(path, "/")[3] // /api/agents/ID
-	req, err := http.NewRequestWithContext(ctx, "GET", c.url+"/api/agents/"+agent+"/stream", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header = c.header.Clone()
-	resp, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		if lines.Text() == "" && holds() { // the end of an event
-			return
-		}
-	}
-	t.Fatalf("not within a minute: %s %s", path, what)
+	apitest.Until(t, c.header, c.url+"/api/agents/"+agent+"/stream", path+" "+what, holds)
 }
 
 // answer is a response with its body read and, if it is JSON, decoded.
@@ -84,35 +64,9 @@ func (c *testClient) do(tb testing.TB, method, path string, body io.Reader, medi
 		sent = make([]byte, text.Len())
 		_, _ = text.ReadAt(sent, 0) // a Reader of a text has it all
 	}
-	req, err := http.NewRequestWithContext(tb.Context(), method, c.url+path, body)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	req.Header = c.header.Clone()
-	if host := req.Header.Get("Host"); host != "" {
-		req.Host = host
-	}
-	if media != "" && req.ContentLength != 0 {
-		req.Header.Set("Content-Type", media)
-	}
-	resp, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	a := answer{Response: resp, text: string(raw)}
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && resp.Header.Get("Content-Encoding") == "" {
-		dec := json.NewDecoder(bytes.NewReader(raw))
-		dec.UseNumber()
-		if err := dec.Decode(&a.json); err != nil {
-			tb.Fatalf("%s %s: %v in %s", method, path, err, raw)
-		}
-	}
-	checkContract(tb, req, sent, a)
+	r := apitest.Send(tb, c.header, method, c.url+path, body, media)
+	a := answer{r.Response, r.Text, r.JSON}
+	checkContract(tb, r.Request, sent, a)
 	return a
 }
 
@@ -124,25 +78,6 @@ func (c *testClient) must(tb testing.TB, status int, method, path, body string) 
 		tb.Fatalf("%s %s %s: %d, want %d\n%s", method, path, body, a.StatusCode, status, a.text)
 	}
 	return a.json
-}
-
-// at follows a path such as "error.details.field" or "agents.0.name".
-func at(value any, path string) any {
-	for key := range strings.SplitSeq(path, ".") {
-		switch v := value.(type) {
-		case map[string]any:
-			value = v[key]
-		case []any:
-			i := int(key[0] - '0')
-			if i >= len(v) {
-				return nil
-			}
-			value = v[i]
-		default:
-			return nil
-		}
-	}
-	return value
 }
 
 // apiCase is one request and what must come back: want maps paths in the

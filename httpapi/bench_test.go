@@ -3,14 +3,9 @@ package httpapi
 import (
 	"bufio"
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strconv"
 	"sync"
@@ -21,26 +16,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
-	"satchel/agent/apis"
-	"satchel/agent/browse"
-	agentchat "satchel/agent/chat"
-	"satchel/agent/credentials"
-	"satchel/agent/egress"
-	"satchel/agent/llm"
-	"satchel/agent/mcp/registry"
-	"satchel/agent/script"
-	"satchel/browser"
-	"satchel/browser/live"
-	"satchel/crawl"
-	"satchel/flow"
-	"satchel/flow/dispatch"
-	"satchel/gateways"
-	"satchel/gateways/webhook"
-	"satchel/schedule"
-	"satchel/schedule/callbacks"
 	"satchel/store"
-	"satchel/vector"
-	"satchel/vector/document"
 )
 
 // connections is how many clients send at once.
@@ -145,81 +121,6 @@ func get(path string) []byte {
 func post(path, body string) []byte {
 	return []byte("POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
 		strconv.Itoa(len(body)) + "\r\n\r\n" + body)
-}
-
-// openService makes a whole service with rate limits off.
-func openService(tb testing.TB) (*store.Folder, *Server) {
-	tb.Helper()
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	folder, err := store.Open(store.Options{Path: tb.TempDir(), Log: quiet})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	index := vector.New(folder, vector.Local(), quiet)
-	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-	creds := credentials.New(credentials.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, Address: "http://localhost"})
-	index.SetRemote(vector.NewRemote(store.Env{Allow: loopback, Version: "test", Credentials: creds.Find}))
-	if err := index.Start(context.Background()); err != nil {
-		tb.Fatal(err)
-	}
-	crawler := crawl.New(crawl.Options{Env: store.Env{Folder: folder, Allow: loopback, Log: quiet},
-		Extract: document.ReadPage, Politeness: crawl.Politeness{Delay: -1}})
-	if err := crawler.Start(context.Background()); err != nil {
-		tb.Fatal(err)
-	}
-	webhooks := webhook.New(store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet})
-	scripts := script.New(script.Options{Fetch: egress.New(egress.Policy{Allow: loopback}).Do})
-	engine := flow.New(flow.Options{Env: store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Version: "test", Log: quiet, Credentials: creds.Find}, Index: index, Scripts: scripts})
-	servers := registry.New(registry.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet, Credentials: creds.Find}, Logins: creds})
-	described := apis.New(store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet, Credentials: creds.Find})
-	toolbox := agentchat.NewToolbox(agentchat.ToolOptions{Scripts: scripts, MCP: servers.Call, Workflow: engine.RunTool, HTTP: egress.New(egress.Policy{Allow: loopback}), Credentials: creds.Find, APIs: described, Version: "test", Log: quiet})
-	chats := agentchat.New(agentchat.Options{Model: llm.New(llm.Options{Allow: loopback}), Index: index, Tools: toolbox.Tools, Log: quiet})
-	engine.Register(map[string]*flow.Kind{"chat": flow.ChatKind(chats), "tool": flow.ToolKind(toolbox), "operation": flow.OperationKind(described)})
-	platforms := gateways.New(gateways.Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, Address: "http://127.0.0.1:8787"})
-	engine.Register(flow.MessageKinds(platforms))
-	poller, answerer := gateways.NewPoller(platforms), gateways.NewAnswerer(platforms, chats.Answer)
-	dispatcher := dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: webhooks.Handle}, dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: engine.OnEvents})
-	browsers := browser.New(browser.Options{Env: store.Env{Folder: folder, Allow: loopback, Log: quiet}, CDP: 2,
-		Find: func(context.Context) (browser.Program, error) { return installedBrowser() }})
-	views := live.New(live.Options{Browser: browsers, PublicURL: "http://localhost", Log: quiet})
-	engine.Browse(browsers, views)
-	navigator := browse.New(browse.Options{Chat: chats, Live: views, Log: quiet})
-	engine.Instruct(navigator, credentials.New(credentials.Options{Env: store.Env{Folder: folder, Log: quiet}}).Variables)
-	if err := errors.Join(scripts.Start(context.Background()), engine.Start(context.Background()), webhooks.Start(context.Background()), platforms.Start(context.Background()),
-		poller.Start(context.Background()), answerer.Start(context.Background()), dispatcher.Start(context.Background())); err != nil {
-		tb.Fatal(err)
-	}
-	scheduler := schedule.New(schedule.Options{Env: store.Env{Folder: folder, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: quiet},
-		Runners: callbacks.Callbacks{Engine: engine, Chat: chats, Toolbox: toolbox}.Runners()})
-	if err := scheduler.Start(context.Background()); err != nil {
-		tb.Fatal(err)
-	}
-	if err := errors.Join(browsers.Start(context.Background()), views.Start(context.Background()), navigator.Start(context.Background())); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		navigator.Stop()
-		views.Stop()
-		browsers.Stop()
-		dispatcher.Stop()
-		answerer.Stop()
-		poller.Stop()
-		platforms.Stop()
-		webhooks.Stop()
-		scheduler.Stop()
-		crawler.Stop()
-		engine.Stop()
-		scripts.Stop()
-		index.Stop()
-		if err := folder.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-	return folder, New(Options{Parts: Parts{
-		Folder: folder, Gateways: platforms, Index: index, Crawler: crawler, Scheduler: scheduler, Flow: engine, Webhooks: webhooks, Chat: chats,
-		Toolbox: toolbox, APIs: described, Browser: browsers, Live: views, Navigator: navigator, MCP: servers, Credentials: creds},
-		CORSOrigins: []string{"*"},
-		MaxUpload:   25 << 20, PublicURL: "http://localhost", Version: "test", Log: quiet})
 }
 
 func fill(tb testing.TB, db *store.DB, n int) {

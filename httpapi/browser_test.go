@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	"satchel/agent"
@@ -15,14 +13,6 @@ import (
 	"satchel/browser/install"
 	"satchel/store"
 )
-
-// installedBrowser makes Chromium and its driver ready by the product's own
-// installer, once.
-var installedBrowser = sync.OnceValues(func() (browser.Program, error) {
-	p, err := install.Ready(context.Background(), install.Options{
-		Chromium: os.Getenv("SATCHEL_CHROMIUM"), Driver: os.Getenv("SATCHEL_BROWSER_DRIVER"), Getenv: os.Getenv})
-	return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
-})
 
 func (w *contractClient) checkBrowser(t *testing.T, at string) {
 	at += "/browser"

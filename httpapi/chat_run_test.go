@@ -59,7 +59,7 @@ func TestChatWithoutModel(t *testing.T) {
 	m := newModelServer(t, func(int, map[string]any) string { return "Within thirty days." })
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_api_key":null,"llm_base_url":"`+m.URL+`/v1"}`)
 	again := c.must(t, 200, "POST", chat, `{"message":"And now?","fallback":"passages","conversation_id":"`+conversation+`"}`)
-	if told := fmt.Sprint(m.messages(0)); again["mode"] != nil || strings.Contains(told, "No language model") || !strings.Contains(told, "How do I return goods?") {
+	if told := fmt.Sprint(m.Messages(0)); again["mode"] != nil || strings.Contains(told, "No language model") || !strings.Contains(told, "How do I return goods?") {
 		t.Errorf("told %s, answered %v", told, again)
 	}
 }
@@ -95,10 +95,10 @@ func TestChatRetry(t *testing.T) {
 	c.must(t, 200, "POST", chat, `{"message":"Why?","conversation_id":"`+conversation+`"}`)
 	id := fmt.Sprint(at(first, "message.id"))
 	second := c.must(t, 200, "POST", chat, `{"retry_of":`+id+`,"model":"m-2"}`)
-	if second["conversation_id"] != conversation || at(second, "message.content") != "Answer 3." || m.requests[2]["model"] != "m-2" {
-		t.Errorf("%v, asked of %v", second, m.requests[2]["model"])
+	if second["conversation_id"] != conversation || at(second, "message.content") != "Answer 3." || m.Requests[2]["model"] != "m-2" {
+		t.Errorf("%v, asked of %v", second, m.Requests[2]["model"])
 	}
-	if told := m.messages(2); len(told) != 2 || at(told[1], "content") != "How?" {
+	if told := m.Messages(2); len(told) != 2 || at(told[1], "content") != "How?" {
 		t.Errorf("told %v", told)
 	}
 	kept := c.must(t, 200, "GET", "/api/agents/default/conversations/"+conversation, "")["messages"].([]any)
@@ -108,7 +108,7 @@ func TestChatRetry(t *testing.T) {
 	c.must(t, 200, "POST", chat, `{"retry_of":`+fmt.Sprint(at(second, "message.id"))+`}`) // of a retry
 	c.must(t, 200, "POST", chat, `{"message":"Thanks","conversation_id":"`+conversation+`"}`)
 	var told []string
-	for _, said := range m.messages(4)[1:] {
+	for _, said := range m.Messages(4)[1:] {
 		told = append(told, fmt.Sprint(at(said, "content")))
 	}
 	if got := strings.Join(told, "|"); got != "How?|Answer 4.|Why?|Answer 2.|Thanks" {

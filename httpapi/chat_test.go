@@ -4,73 +4,20 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
+
+	"satchel/httpapi/apitest"
 )
-
-// modelServer is a fake language model provider that records its requests.
-type modelServer struct {
-	*httptest.Server
-	mu       sync.Mutex
-	requests []map[string]any
-}
-
-// newModelServer answers the nth request with what say returns: the text of the
-// answer, or the whole body if it begins with "{".
-func newModelServer(t *testing.T, say func(n int, asked map[string]any) string) *modelServer {
-	m := &modelServer{}
-	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var body map[string]any
-		_ = json.NewDecoder(r.Body).Decode(&body)
-		m.mu.Lock()
-		m.requests = append(m.requests, body)
-		n := len(m.requests)
-		m.mu.Unlock()
-		text := say(n, body)
-		switch {
-		case text == "broken":
-			w.WriteHeader(http.StatusInternalServerError)
-		case body["stream"] == true && text == called:
-			w.Header().Set("Content-Type", "text/event-stream")
-			io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Rome\"}"}}]},"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n")
-		case body["stream"] == true:
-			w.Header().Set("Content-Type", "text/event-stream")
-			pieces := strings.SplitAfter(text, " ")
-			for _, piece := range pieces {
-				if piece == "CUT" {
-					return
-				}
-				raw, _ := json.Marshal(piece)
-				fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%s}}]}\n\n", raw)
-			}
-			io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n")
-		case strings.HasPrefix(text, "{"):
-			w.Header().Set("Content-Type", "application/json")
-			io.WriteString(w, text)
-		default:
-			w.Header().Set("Content-Type", "application/json")
-			raw, _ := json.Marshal(text)
-			fmt.Fprintf(w, `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":%s}}],"usage":{"prompt_tokens":5,"completion_tokens":3}}`, raw)
-		}
-	}))
-	t.Cleanup(m.Close)
-	return m
-}
 
 // newClientWithModel returns a client of a service whose default agent has a
 // language model.
-func newClientWithModel(t *testing.T, say func(n int, asked map[string]any) string) (*testClient, *modelServer) {
+func newClientWithModel(t *testing.T, say func(n int, asked map[string]any) string) (*testClient, *apitest.ModelServer) {
 	c, m := newTestClient(t), newModelServer(t, say)
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_base_url":"`+m.URL+`/v1","llm_api_key":"sk-x","system_prompt":"Be kind."}`)
 	return c, m
 }
-
-func (m *modelServer) messages(n int) []any { return m.requests[n]["messages"].([]any) }
 
 func TestChat(t *testing.T) {
 	c, m := newClientWithModel(t, func(n int, _ map[string]any) string { return fmt.Sprintf("Answer %d.", n) })
@@ -85,12 +32,12 @@ func TestChat(t *testing.T) {
 	if !strings.Contains(fmt.Sprint(at(first, "sources.0.content")), "thirty days") || at(first, "sources.0.metadata.section") != "Returns" {
 		t.Errorf("sources: %v", first["sources"])
 	}
-	system := fmt.Sprint(at(m.messages(0)[0], "content"))
+	system := fmt.Sprint(at(m.Messages(0)[0], "content"))
 	if !strings.HasPrefix(system, "Be kind.") || !strings.Contains(system, "thirty days") {
 		t.Errorf("the model was told %s", system)
 	}
 	c.must(t, 200, "POST", "/api/agents/default/chat", `{"message":"Thanks","conversation_id":"`+conversation+`","sources":false}`)
-	told := m.messages(1)
+	told := m.Messages(1)
 	if len(told) != 4 || at(told[0], "content") != "Be kind." || at(told[1], "content") != "How do I get my money back?" || at(told[2], "content") != "Answer 1." || at(told[3], "content") != "Thanks" {
 		t.Errorf("second turn: %v", told)
 	}
@@ -194,8 +141,8 @@ func TestChatIsChecked(t *testing.T) {
 		}
 		one.run(t, c)
 	}
-	if len(m.requests) != 0 {
-		t.Errorf("the model was asked %d times", len(m.requests))
+	if len(m.Requests) != 0 {
+		t.Errorf("the model was asked %d times", len(m.Requests))
 	}
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":null}`)
 	apiCase{"no provider", "POST", "/api/agents/default/chat", `{"message":"x"}`, 400, invalid("llm_provider")}.run(t, c)
@@ -221,7 +168,7 @@ func TestOpenAIRoutes(t *testing.T) {
 	if at(plain, "choices.0.message.content") != "Hello there." || at(plain, "choices.0.finish_reason") != "stop" || at(plain, "usage.total_tokens") != json.Number("8") || plain["object"] != "chat.completion" {
 		t.Errorf("%v", plain)
 	}
-	if told := fmt.Sprint(m.messages(0)); !strings.Contains(told, "Be kind.") || !strings.Contains(told, "Be brief.") || m.requests[0]["model"] != "m-1" {
+	if told := fmt.Sprint(m.Messages(0)); !strings.Contains(told, "Be kind.") || !strings.Contains(told, "Be brief.") || m.Requests[0]["model"] != "m-1" {
 		t.Errorf("told %s", told)
 	}
 	foreign := c.must(t, 200, "POST", "/api/agents/default/v1/chat/completions", `{`+ask+`,"tools":[{"type":"function","function":{"name":"f"}}]}`)
@@ -260,8 +207,8 @@ func TestChatFollowsASchema(t *testing.T) {
 	c, m := newClientWithModel(t, func(n int, _ map[string]any) string { return replies[n-1] })
 	got := c.must(t, 200, "POST", "/api/agents/default/v1/chat/completions",
 		`{"messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}}}`)
-	if !strings.Contains(fmt.Sprint(at(got, "choices.0.message.content")), `"n": 3`) || len(m.requests) != 2 {
-		t.Errorf("%v after %d", got, len(m.requests))
+	if !strings.Contains(fmt.Sprint(at(got, "choices.0.message.content")), `"n": 3`) || len(m.Requests) != 2 {
+		t.Errorf("%v after %d", got, len(m.Requests))
 	}
 }
 
@@ -275,8 +222,8 @@ func TestChatNode(t *testing.T) {
 	if x["status"] != "complete" || at(x, "output.json.mood") != "cross" || at(x, "output.usage.output_tokens") != json.Number("3") {
 		t.Errorf("%v", x)
 	}
-	if told := m.messages(0); at(told[0], "content") != "Be brief." || at(told[1], "content") != "How is Ada?" || m.requests[0]["temperature"] != 0.0 {
-		t.Errorf("told %v", m.requests[0])
+	if told := m.Messages(0); at(told[0], "content") != "Be brief." || at(told[1], "content") != "How is Ada?" || m.Requests[0]["temperature"] != 0.0 {
+		t.Errorf("told %v", m.Requests[0])
 	}
 	bad := strings.Replace(graph, `"type":"string"`, `"type":"strong"`, 1)
 	a := c.send(t, "POST", "/api/agents/default/workflows", bad)

@@ -12,14 +12,14 @@ import (
 // Servers and agents are listed, moved and drained from any server.
 func TestCluster(t *testing.T) {
 	first, second := newCluster(t)
-	far, near := second.own(t, "far"), first.own(t, "near")
+	far, near := second.Own(t, "far"), first.Own(t, "near")
 	for _, n := range []*fakeNode{first, second} {
 		got := n.must(t, 200, "GET", "/api/cluster", "")
 		if nodes := got["nodes"].([]any); len(nodes) != 2 || at(nodes[0], "alive") != true || fmt.Sprint(at(nodes[0], "lag_ms")) != "7" {
 			t.Errorf("the servers: %v", got)
 		}
-		got = n.must(t, 200, "GET", "/api/cluster/agents?node="+first.session(), "")
-		if len(got["agents"].([]any)) != 1 || at(got, "agents.0.id") != near.ID() || at(got, "agents.0.node") != first.session() {
+		got = n.must(t, 200, "GET", "/api/cluster/agents?node="+first.Session(), "")
+		if len(got["agents"].([]any)) != 1 || at(got, "agents.0.id") != near.ID() || at(got, "agents.0.node") != first.Session() {
 			t.Errorf("the agents of the first server: %v", got)
 		}
 		if got := n.must(t, 200, "GET", "/api/cluster/agents?limit=1", ""); fmt.Sprint(at(got, "meta.total")) != "3" {
@@ -28,13 +28,13 @@ func TestCluster(t *testing.T) {
 	}
 	first.must(t, 404, "POST", "/api/cluster/agents/far/move", `{"node":"nowhere"}`)
 	first.must(t, 400, "POST", "/api/cluster/agents/far/move", `{}`)
-	first.must(t, 404, "POST", "/api/cluster/agents/none/move", `{"node":"`+first.session()+`"}`)
-	first.must(t, 200, "POST", "/api/cluster/agents/far/move", `{"node":"`+first.session()+`"}`)
-	if first.cluster.owners[far.ID()] != first {
+	first.must(t, 404, "POST", "/api/cluster/agents/none/move", `{"node":"`+first.Session()+`"}`)
+	first.must(t, 200, "POST", "/api/cluster/agents/far/move", `{"node":"`+first.Session()+`"}`)
+	if first.Cluster.Owners[far.ID()] != first.Node {
 		t.Error("the agent was not moved")
 	}
 	first.must(t, 404, "POST", "/api/cluster/nodes/nowhere/drain", "")
-	first.cluster.failing = true
+	first.Cluster.Failing = true
 	if a := first.send(t, "GET", "/api/cluster", ""); a.StatusCode != 503 || a.Header.Get("Retry-After") == "" {
 		t.Errorf("while the database does not answer: %d %v", a.StatusCode, a.Header)
 	}
@@ -44,9 +44,9 @@ func TestCluster(t *testing.T) {
 func TestDrain(t *testing.T) {
 	first, second := newCluster(t)
 	for _, n := range []*fakeNode{first, second} {
-		n.cluster.nodes[1].drained = make(chan struct{})
+		n.Cluster.Nodes[1].Drained = make(chan struct{})
 		n.must(t, 202, "POST", "/api/cluster/nodes/node-2/drain", "")
-		<-second.drained
+		<-second.Drained
 		if got := n.must(t, 200, "GET", "/api/cluster", ""); at(got, "nodes.1.leaving") != true || at(got, "nodes.1.reason") != "drained" {
 			t.Errorf("the servers: %v", got)
 		}
@@ -56,12 +56,12 @@ func TestDrain(t *testing.T) {
 // A name that several servers have does not say which to drain; an id does.
 func TestDrainOfSeveral(t *testing.T) {
 	first, second := newCluster(t)
-	first.cluster.alike = true
+	first.Cluster.Alike = true
 	first.must(t, 400, "POST", "/api/cluster/nodes/node/drain", "")
 	for _, n := range []*fakeNode{first, second} {
-		second.drained = make(chan struct{})
-		n.must(t, 202, "POST", "/api/cluster/nodes/"+second.session()+"/drain", "")
-		<-second.drained
+		second.Drained = make(chan struct{})
+		n.must(t, 202, "POST", "/api/cluster/nodes/"+second.Session()+"/drain", "")
+		<-second.Drained
 	}
 }
 

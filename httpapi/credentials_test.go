@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"satchel/httpapi/apitest"
 )
 
 const credentialsAt = "/api/agents/default/credentials"
@@ -21,13 +23,13 @@ func (w *contractClient) checkCredentials(t *testing.T, at string) {
 	t.Helper()
 	p := newOAuthProvider(t)
 	w.request(t, 200, "GET", "/api/credential-presets", "")
-	one := at + "/credentials/" + w.create(t, at+"/credentials", p.login("google"))
+	one := at + "/credentials/" + w.create(t, at+"/credentials", p.Login("google"))
 	preset := w.create(t, at+"/credentials", `{"name":"preset","preset":"google-sheets","config":{"client_id":"mine"},"secret":{"client_secret":"s"}}`)
 	if got := w.request(t, 200, "GET", at+"/credentials/"+preset, ""); !strings.Contains(got.text, `"client_id":"mine"`) || !strings.Contains(got.text, `"access_type":"offline"`) {
 		t.Errorf("a preset with a config: %s", got.text)
 	}
 	w.request(t, 204, "DELETE", at+"/credentials/"+preset, "")
-	w.request(t, 409, "POST", at+"/credentials", p.login("Google"))
+	w.request(t, 409, "POST", at+"/credentials", p.Login("Google"))
 	w.request(t, 400, "POST", at+"/credentials", `{"name":"x","type":"header","hosts":["*.com"],"secret":{"X-Key":"k"}}`)
 	w.request(t, 200, "GET", at+"/credentials", "")
 	w.request(t, 200, "GET", one, "")
@@ -39,17 +41,10 @@ func (w *contractClient) checkCredentials(t *testing.T, at string) {
 	w.request(t, 200, "POST", one+"/confirm", "")
 	w.connect(t, p, one)
 	w.request(t, 204, "DELETE", one+"/connection", "")
-	device := at + "/credentials/" + w.create(t, at+"/credentials", strings.Replace(p.login("device"), "authorization_code", "device_code", 1))
+	device := at + "/credentials/" + w.create(t, at+"/credentials", strings.Replace(p.Login("device"), "authorization_code", "device_code", 1))
 	w.request(t, 200, "POST", device+"/connect", "")
 	w.request(t, 200, "POST", device+"/connect/complete", `{}`)
 	w.request(t, 204, "DELETE", one, "")
-}
-
-// login is a credential that a person connects.
-func (p *oauthProvider) login(name string) string {
-	return fmt.Sprintf(`{"name":%q,"type":"oauth2","hosts":[%q],"secret":{"client_secret":"client-secret-4711"},"config":{"grant":"authorization_code",
-		"auth_url":"%[3]s/auth","token_url":"%[3]s/token","device_url":"%[3]s/device","revoke_url":"%[3]s/revoke","client_id":"client","scope":"read write",
-		"test":{"url":"%[3]s/api/me"},"account_fields":["user.email"]}}`, name, p.URL, p.URL)
 }
 
 // start opens the address of a sign-in in a browser, which gets a cookie and is
@@ -76,10 +71,10 @@ func (c *testClient) back(t *testing.T, query url.Values, cookie *http.Cookie) a
 	return c.send(t, "GET", "/oauth/callback?"+query.Encode(), "")
 }
 
-func (c *testClient) connect(t *testing.T, p *oauthProvider, at string) {
+func (c *testClient) connect(t *testing.T, p *apitest.OAuthProvider, at string) {
 	t.Helper()
 	location, cookie := c.start(t, at)
-	if a := c.back(t, p.authorize(t, location), cookie); a.StatusCode != 200 || !strings.Contains(a.text, "Connected") {
+	if a := c.back(t, p.Authorize(t, location), cookie); a.StatusCode != 200 || !strings.Contains(a.text, "Connected") {
 		t.Fatalf("callback: %d %s", a.StatusCode, a.text)
 	}
 }
@@ -94,7 +89,7 @@ func (c *testClient) call(t *testing.T, data string) map[string]any {
 
 func TestSignInWithAProvider(t *testing.T) {
 	c, p := newTestClient(t), newOAuthProvider(t)
-	made := c.must(t, 201, "POST", credentialsAt, p.login("google"))
+	made := c.must(t, 201, "POST", credentialsAt, p.Login("google"))
 	at := credentialsAt + "/" + fmt.Sprint(made["id"])
 	if made["status"] != "needs_login" || fmt.Sprint(made["configured_fields"]) != "[client_secret]" {
 		t.Errorf("it is made as %v", made)
@@ -107,7 +102,7 @@ func TestSignInWithAProvider(t *testing.T) {
 	if q := asked.Query(); q.Get("code_challenge_method") != "S256" || q.Get("redirect_uri") != "http://localhost/oauth/callback" || q.Get("scope") != "read write" || len(q.Get("state")) < 26 {
 		t.Errorf("the provider is asked %s", location)
 	}
-	query := p.authorize(t, location)
+	query := p.Authorize(t, location)
 	if a := c.back(t, query, cookie); a.StatusCode != 200 {
 		t.Fatalf("callback: %d %s", a.StatusCode, a.text)
 	}
@@ -129,8 +124,8 @@ func TestSignInWithAProvider(t *testing.T) {
 		c.mustNotContain(t, secret)
 	}
 	c.must(t, 204, "DELETE", at+"/connection", "")
-	if now := c.must(t, 200, "GET", at, ""); now["status"] != "needs_login" || now["account"] != "" || len(p.revoked) != 1 || !strings.HasPrefix(p.revoked[0], "refresh-token") {
-		t.Errorf("disconnected: %v, revoked %v", now, p.revoked)
+	if now := c.must(t, 200, "GET", at, ""); now["status"] != "needs_login" || now["account"] != "" || len(p.Revoked) != 1 || !strings.HasPrefix(p.Revoked[0], "refresh-token") {
+		t.Errorf("disconnected: %v, revoked %v", now, p.Revoked)
 	}
 }
 
@@ -138,8 +133,8 @@ func at2(v any, path string) any { return at(v, path) }
 
 func TestSignInIsBoundToItsBrowser(t *testing.T) {
 	c, p := newTestClient(t), newOAuthProvider(t)
-	at := credentialsAt + "/" + fmt.Sprint(c.must(t, 201, "POST", credentialsAt, p.login("google"))["id"])
-	other := credentialsAt + "/" + fmt.Sprint(c.must(t, 201, "POST", credentialsAt, p.login("other"))["id"])
+	at := credentialsAt + "/" + fmt.Sprint(c.must(t, 201, "POST", credentialsAt, p.Login("google"))["id"])
+	other := credentialsAt + "/" + fmt.Sprint(c.must(t, 201, "POST", credentialsAt, p.Login("other"))["id"])
 	issued := credentialsAt + "/" + fmt.Sprint(c.must(t, 201, "POST", credentialsAt,
 		`{"name":"issued","type":"oauth2","hosts":["`+p.URL+`"],"secret":{"client_secret":"client-secret-4711"},"config":{"grant":"authorization_code","issuer":"`+p.URL+`","client_id":"client"}}`)["id"])
 	for name, tc := range map[string]struct {
@@ -171,7 +166,7 @@ func TestSignInIsBoundToItsBrowser(t *testing.T) {
 		"no code":       {at, func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) { q.Del("code"); return q, k }},
 		"code of another login": {at, func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) {
 			location, _ := c.start(t, other)
-			q.Set("code", p.authorize(t, location).Get("code"))
+			q.Set("code", p.Authorize(t, location).Get("code"))
 			return q, k
 		}},
 		"refused": {at, func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) {
@@ -186,7 +181,7 @@ func TestSignInIsBoundToItsBrowser(t *testing.T) {
 		"no issuer": {issued, func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) { q.Del("iss"); return q, k }},
 	} {
 		location, cookie := c.start(t, tc.at)
-		query, cookie := tc.turn(p.authorize(t, location), cookie)
+		query, cookie := tc.turn(p.Authorize(t, location), cookie)
 		a := c.back(t, query, cookie)
 		if a.StatusCode < 400 || strings.Contains(a.text, "client-secret") || strings.Contains(a.Header.Get("Content-Security-Policy"), "script-src") {
 			t.Errorf("%s: %d %s", name, a.StatusCode, a.text)
@@ -215,7 +210,7 @@ func TestSignInIsBoundToItsBrowser(t *testing.T) {
 	}
 	// By hand, for a server without a public name.
 	location, _ := c.start(t, at)
-	pasted := "http://localhost/oauth/callback?" + p.authorize(t, location).Encode()
+	pasted := "http://localhost/oauth/callback?" + p.Authorize(t, location).Encode()
 	body, _ := json.Marshal(map[string]string{"redirected_to": pasted})
 	if a := c.send(t, "POST", other+"/connect/complete", string(body)); a.StatusCode != 400 {
 		t.Errorf("the login of another credential: %d %s", a.StatusCode, a.text)
@@ -230,10 +225,10 @@ func TestSignInIsBoundToItsBrowser(t *testing.T) {
 
 func TestTokensAreRenewedOnce(t *testing.T) {
 	c, p := newTestClient(t), newOAuthProvider(t)
-	p.expires = 30 // less than the minute before which a token is renewed
-	at := credentialsAt + "/" + fmt.Sprint(c.must(t, 201, "POST", credentialsAt, p.login("google"))["id"])
+	p.Expires = 30 // less than the minute before which a token is renewed
+	at := credentialsAt + "/" + fmt.Sprint(c.must(t, 201, "POST", credentialsAt, p.Login("google"))["id"])
 	c.connect(t, p, at)
-	p.set(func() { p.expires = 3600 })
+	p.Set(func() { p.Expires = 3600 })
 	tool := c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"me","type":"api","config":{"url":"`+p.URL+`/api/me","credential":"google","response_path":"user.email"}}`)
 	var all sync.WaitGroup
 	for range 20 {
@@ -244,11 +239,11 @@ func TestTokensAreRenewedOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := p.count("refresh_token"); n != 1 {
+	if n := p.Count("refresh_token"); n != 1 {
 		t.Errorf("the token was renewed %d times", n)
 	}
 	// The provider ends the connection: a person has to sign in again.
-	p.set(func() { p.expires, p.fail = 3600, "invalid_grant"; clear(p.access) })
+	p.Set(func() { p.Expires, p.Fail = 3600, "invalid_grant"; clear(p.Access) })
 	run := func() map[string]any {
 		return c.must(t, 200, "POST", fmt.Sprint("/api/agents/default/tools/", tool["id"], "/execute"), `{}`)
 	}
@@ -265,7 +260,7 @@ func TestTokensAreRenewedOnce(t *testing.T) {
 	if now["status"] != "needs_login" || !strings.Contains(fmt.Sprint(now["last_error"]), "invalid_grant") || strings.Contains(fmt.Sprint(now["last_error"]), "refresh-token") {
 		t.Errorf("it is %v", now)
 	}
-	if n := p.count("refresh_token"); n != 2 {
+	if n := p.Count("refresh_token"); n != 2 {
 		t.Errorf("it was tried %d times in all", n)
 	}
 	events := c.must(t, 200, "GET", "/api/agents/default/events?type=credential.failed", "")
@@ -309,14 +304,14 @@ func TestGrantsWithoutAPerson(t *testing.T) {
 			t.Errorf("%s: %v", name, out)
 		}
 	}
-	device := credentialsAt + "/" + fmt.Sprint(c.must(t, 201, "POST", credentialsAt, strings.Replace(p.login("device"), "authorization_code", "device_code", 1))["id"])
+	device := credentialsAt + "/" + fmt.Sprint(c.must(t, 201, "POST", credentialsAt, strings.Replace(p.Login("device"), "authorization_code", "device_code", 1))["id"])
 	if a := c.must(t, 200, "POST", device+"/connect", ""); a["user_code"] != "WDJB-MJHT" || a["verification_url"] != "https://example.com/device" {
 		t.Errorf("connect: %v", a)
 	}
 	if a := c.must(t, 200, "POST", device+"/connect/complete", `{}`); a["connected"] != false {
 		t.Errorf("not allowed yet: %v", a)
 	}
-	p.set(func() { p.html = true })
+	p.Set(func() { p.HTML = true })
 	bad := c.must(t, 201, "POST", credentialsAt, strings.ReplaceAll(`{"name":"html","type":"oauth2","hosts":["{URL}"],"secret":{"client_secret":"client-secret-4711"},"config":{"grant":"client_credentials","client_id":"client","token_url":"{URL}/token"}}`, "{URL}", p.URL))
 	if a := c.must(t, 200, "POST", fmt.Sprint(credentialsAt, "/", bad["id"], "/test"), ""); a["success"] != false || !strings.Contains(fmt.Sprint(a["error"]), "403") {
 		t.Errorf("a provider that answers HTML: %v", a)
@@ -336,7 +331,7 @@ func TestCredentialStaysWithItsHosts(t *testing.T) {
 		if text := fmt.Sprint(r.Header, r.URL); strings.Contains(text, secret) {
 			stolen = append(stolen, text)
 		}
-		writeTestJSON(w, 200, map[string]any{"ok": true})
+		apitest.WriteJSON(w, 200, map[string]any{"ok": true})
 	}))
 	t.Cleanup(evil.Close)
 	var home *httptest.Server
@@ -345,7 +340,7 @@ func TestCredentialStaysWithItsHosts(t *testing.T) {
 			http.Redirect(w, r, to, http.StatusTemporaryRedirect)
 			return
 		}
-		writeTestJSON(w, 200, map[string]any{"ok": r.Header.Get("X-Api-Key") == secret})
+		apitest.WriteJSON(w, 200, map[string]any{"ok": r.Header.Get("X-Api-Key") == secret})
 	}))
 	t.Cleanup(home.Close)
 	made := c.must(t, 201, "POST", credentialsAt, `{"name":"crm","type":"header","hosts":["`+home.URL+`"],"secret":{"X-Api-Key":"`+secret+`"}}`)

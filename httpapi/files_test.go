@@ -11,35 +11,6 @@ import (
 	"testing"
 )
 
-// multipartForm makes a multipart body: text fields, then the file, then late fields.
-func multipartForm(t *testing.T, fields map[string]string, name string, content []byte, late map[string]string) (io.Reader, string) {
-	t.Helper()
-	var buf bytes.Buffer
-	w := multipart.NewWriter(&buf)
-	write := func(fields map[string]string) {
-		for name, value := range fields {
-			if err := w.WriteField(name, value); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	write(fields)
-	if name != "" {
-		part, err := w.CreateFormFile("file", name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := part.Write(content); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(late)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return &buf, w.FormDataContentType()
-}
-
 func (c *testClient) upload(t *testing.T, path, name, content string, fields map[string]string) answer {
 	t.Helper()
 	body, media := multipartForm(t, fields, name, []byte(content), nil)

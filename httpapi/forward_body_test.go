@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"satchel/httpapi/apitest"
 )
 
 // upload sends a file of 14 MB to the agent far.
@@ -34,12 +36,12 @@ func (n *fakeNode) upload(t *testing.T) answer {
 // A large upload is not kept in memory on its way.
 func TestUploadsAreForwarded(t *testing.T) {
 	first, second := newCluster(t)
-	far := second.own(t, "far")
+	far := second.Own(t, "far")
 	if a := first.upload(t); a.StatusCode != 201 || at(a.json, "name") != "loaf.txt" {
 		t.Fatalf("%d %s", a.StatusCode, a.text)
 	}
-	first.cluster.owners[far.ID()] = &fakeNode{testClient: &testClient{url: "http://127.0.0.1:1"}}
-	first.cluster.next = map[string]*fakeNode{far.ID(): second}
+	first.Cluster.Owners[far.ID()] = &apitest.Node{URL: "http://127.0.0.1:1"}
+	first.Cluster.Next = map[string]*apitest.Node{far.ID(): second.Node}
 	if a := first.upload(t); a.StatusCode != 201 {
 		t.Errorf("after a server that refused the connection: %d %s", a.StatusCode, a.text)
 	}
@@ -58,16 +60,16 @@ func TestUploadsFollowTheAgent(t *testing.T) {
 		}
 	})
 	first, second := newCluster(t)
-	far := second.own(t, "far")
+	far := second.Own(t, "far")
 	var status int
 	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.CopyN(io.Discard, r.Body, 5<<20)
 		if status == 0 {
 			panic(http.ErrAbortHandler)
 		}
-		first.cluster.mu.Lock()
-		first.cluster.owners[far.ID()] = second
-		first.cluster.mu.Unlock()
+		first.Cluster.Mu.Lock()
+		first.Cluster.Owners[far.ID()] = second.Node
+		first.Cluster.Mu.Unlock()
 		w.WriteHeader(status)
 	}))
 	t.Cleanup(gone.Close)
@@ -85,13 +87,13 @@ func TestUploadsFollowTheAgent(t *testing.T) {
 		b := newBodies(first.folder.Path())
 		b.files.Store(c.kept)
 		used, first.server.forwarder.bodies = append(used, b), b
-		first.cluster.owners[far.ID()] = &fakeNode{testClient: &testClient{url: gone.URL}}
+		first.Cluster.Owners[far.ID()] = &apitest.Node{URL: gone.URL}
 		a := first.upload(t)
 		if a.StatusCode != c.want || c.want == 503 && (a.Header.Get("Retry-After") == "" || at(a.json, "error.code") != "UNAVAILABLE") {
 			t.Errorf("an agent %s: %d %s", c.what, a.StatusCode, a.text)
 		}
 	}
-	first.cluster.owners[far.ID()] = second
+	first.Cluster.Owners[far.ID()] = second.Node
 	if got := first.must(t, 200, "GET", "/api/agents/far/sources", ""); fmt.Sprint(at(got, "meta.total")) != "1" {
 		t.Errorf("the sources: %v", got)
 	}
@@ -100,9 +102,9 @@ func TestUploadsFollowTheAgent(t *testing.T) {
 // A client that waits until it is asked for its body is not asked for it in vain.
 func TestBodyIsNotAskedFor(t *testing.T) {
 	first, second := newCluster(t)
-	far := second.own(t, "far")
+	far := second.Own(t, "far")
 	first.server.forwarder.patience = time.Millisecond
-	first.cluster.owners[far.ID()] = &fakeNode{testClient: &testClient{url: "http://127.0.0.1:1"}}
+	first.Cluster.Owners[far.ID()] = &apitest.Node{URL: "http://127.0.0.1:1"}
 	conn, err := net.Dial("tcp", strings.TrimPrefix(first.url, "http://"))
 	if err != nil {
 		t.Fatal(err)

@@ -2,20 +2,14 @@ package httpapi
 
 import (
 	"bufio"
-	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
-	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,190 +17,40 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
-	"satchel/store"
+	"satchel/httpapi/apitest"
 	"satchel/store/cluster"
 )
 
-// fakeCluster says who owns what to the servers of a test.
-type fakeCluster struct {
-	cluster.Signer
-	nodes []*fakeNode
-
-	mu     sync.Mutex
-	owners map[string]*fakeNode // by id
-	names  map[string]string    // id by name
-	next   map[string]*fakeNode // who owns it once its owner was given, by id
-	asked  func()               // called when an owner is looked up anew
-
-	hostile bool // in names of servers
-	alike   bool // the servers have one name
-	dead    []cluster.Node
-	failing bool
-	ends    map[string]context.Context // lifetimes of servers that do not live forever, by session
-}
-
-// fakeNode is a server's view of a fakeCluster.
+// fakeNode is a server of a cluster that a test makes up.
 type fakeNode struct {
 	*testClient
-	cluster *fakeCluster
-	server  *Server
-	down    error
-	drained chan struct{}
-	reason  atomic.Value // why it leaves, a cluster.Reason
+	*apitest.Node
+	server *Server
 }
-
-func (n *fakeNode) node(of *fakeNode) cluster.Node {
-	name := "node-" + strconv.Itoa(slices.Index(n.cluster.nodes, of)+1)
-	switch {
-	case n.cluster.alike:
-		name = "node"
-	case n.cluster.hostile:
-		name += hostile
-	}
-	why, _ := of.reason.Load().(cluster.Reason)
-	return cluster.Node{Session: of.session(), Name: name, URL: of.url, Lag: 7 * time.Millisecond, Seen: time.Now(), Self: of == n, Alive: true, Leaving: why != "", Reason: why}
-}
-
-func (n *fakeNode) session() string {
-	return strings.NewReplacer("http://", "", ":", "-").Replace(n.url)
-}
-
-func (n *fakeNode) Self() cluster.Node { return n.node(n) }
-func (n *fakeNode) Ready() error       { return n.down }
-
-func (n *fakeNode) Stats() cluster.Stats {
-	return cluster.Stats{Owned: 2, Lag: 1500 * time.Millisecond, Claims: 3, Fences: 4, Errors: 5, Ahead: -3 * time.Second}
-}
-
-func (n *fakeNode) Owner(_ context.Context, ref string) (cluster.Node, string, error) {
-	c := n.cluster
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if id, ok := c.names[ref]; ok {
-		ref = id
-	}
-	owner, ok := c.owners[ref]
-	if next := c.next[ref]; next != nil {
-		c.owners[ref] = next
-		delete(c.next, ref)
-	}
-	switch {
-	case !ok:
-		return cluster.Node{}, "", agent.NotFound("agent", ref)
-	case owner == nil:
-		return cluster.Node{}, ref, cluster.ErrUnavailable
-	}
-	return n.node(owner), ref, nil
-}
-
-func (n *fakeNode) Await(context.Context, string) error { return nil }
-
-func (n *fakeNode) Refresh(ctx context.Context, id string) (cluster.Node, error) {
-	if n.cluster.asked != nil {
-		n.cluster.asked()
-	}
-	node, _, err := n.Owner(ctx, id)
-	return node, err
-}
-
-func (n *fakeNode) Nodes(context.Context) (all []cluster.Node, _ error) {
-	n.cluster.mu.Lock()
-	failing := n.cluster.failing
-	all = slices.Clone(n.cluster.dead)
-	n.cluster.mu.Unlock()
-	if failing {
-		return nil, cluster.ErrUnavailable
-	}
-	for _, of := range n.cluster.nodes {
-		all = append(all, n.node(of))
-	}
-	return all, nil
-}
-
-func (n *fakeNode) Lifetime(session string) context.Context {
-	n.cluster.mu.Lock()
-	defer n.cluster.mu.Unlock()
-	return cmp.Or(n.cluster.ends[session], context.Background())
-}
-
-func (n *fakeNode) Agents(context.Context) (all []cluster.Entry, _ error) {
-	for _, of := range n.cluster.nodes {
-		for _, db := range of.folder.Agents() {
-			if of == n.cluster.owners[db.ID()] {
-				all = append(all, cluster.Entry{Agent: db.Agent(), Admins: db.Roles(), Owner: of.session(), Attention: store.Attention{Waiting: 3}})
-			}
-		}
-	}
-	return all, nil
-}
-
-func (n *fakeNode) Move(_ context.Context, id, node string) error {
-	n.cluster.mu.Lock()
-	defer n.cluster.mu.Unlock()
-	for _, to := range n.cluster.nodes {
-		if n.cluster.owners[id] == n && to.session() == node {
-			n.cluster.owners[id] = to
-			return nil
-		}
-	}
-	return agent.NotFound("server", node)
-}
-
-func (n *fakeNode) Drain(_ context.Context, why cluster.Reason) error {
-	n.reason.Store(why)
-	close(n.drained)
-	return nil
-}
-
-func (n *fakeNode) Sign(r *http.Request)        { n.cluster.Signer.Sign(r) }
-func (n *fakeNode) Verify(r *http.Request) bool { return n.cluster.Signer.Verify(r) }
 
 // newCluster starts two servers with a folder each. The second one owns all agents.
 func newCluster(t *testing.T) (first, second *fakeNode) {
 	t.Helper()
-	key := make([]byte, 32)
-	_, _ = rand.Read(key)
-	signer, err := cluster.NewSigner([][]byte{key})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &fakeCluster{Signer: signer, owners: map[string]*fakeNode{}, names: map[string]string{}}
-	for range 2 {
-		_, server := openService(t)
-		n := &fakeNode{cluster: c, server: server, drained: make(chan struct{})}
-		server.forwarder = server.newForwarder(n)
-		server.options.Cluster = n
+	var nodes []*fakeNode
+	one, two := apitest.NewCluster(t, func(parts apitest.Parts) string {
+		server := newService(parts)
 		ts := httptest.NewServer(server.Handler())
 		t.Cleanup(func() {
 			server.Stop()
 			ts.Close()
 		})
-		n.testClient = &testClient{url: ts.URL, folder: server.folder, header: http.Header{}}
-		c.nodes = append(c.nodes, n)
-	}
-	first, second = c.nodes[0], c.nodes[1]
-	c.owners[agent.DefaultID] = second
-	return first, second
-}
-
-// own creates an agent on a server.
-func (n *fakeNode) own(t *testing.T, name string) *store.DB {
-	t.Helper()
-	db, err := n.folder.CreateAgent(t.Context(), agent.Agent{Name: name}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.cluster.mu.Lock()
-	defer n.cluster.mu.Unlock()
-	n.cluster.owners[db.ID()], n.cluster.names[name] = n, db.ID()
-	return db
+		nodes = append(nodes, &fakeNode{testClient: &testClient{url: ts.URL, folder: server.folder, header: http.Header{}}, server: server})
+		return ts.URL
+	})
+	nodes[0].Node, nodes[1].Node = one, two
+	return nodes[0], nodes[1]
 }
 
 // Either server answers for every agent, by id or name, and for those that there are
 // not, and lists all.
 func TestAnyServerAnswers(t *testing.T) {
 	first, second := newCluster(t)
-	far, near := second.own(t, "far"), first.own(t, "near")
+	far, near := second.Own(t, "far"), first.Own(t, "near")
 	for _, n := range []*fakeNode{first, second} {
 		for _, ref := range []string{far.ID(), "far", near.ID(), "near", agent.DefaultID} {
 			if got := n.must(t, 200, "GET", "/api/agents/"+ref, ""); got["role"] != "owner" {
@@ -243,7 +87,7 @@ func TestKeysAreMadeAtTheirOwner(t *testing.T) {
 // The owner authenticates, and sees the client as the first server did.
 func TestOwnerJudgesTheClient(t *testing.T) {
 	first, second := newCluster(t)
-	second.own(t, "far")
+	second.Own(t, "far")
 	seen := make(chan *http.Request, 1)
 	second.server.echo.GET("/api/agents/:id/seen", func(c echo.Context) error {
 		seen <- c.Request()
@@ -265,7 +109,7 @@ func TestOwnerJudgesTheClient(t *testing.T) {
 // A forwarded request is answered by the owner or refused, never forwarded again.
 func TestForwardedOnce(t *testing.T) {
 	first, second := newCluster(t)
-	first.own(t, "near")
+	first.Own(t, "near")
 	req, err := http.NewRequestWithContext(t.Context(), "GET", second.url+"/api/agents/near", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -294,7 +138,7 @@ func TestForwardedOnce(t *testing.T) {
 // While an agent moves, requests wait for its new owner, with the same body.
 func TestRequestsFollowTheAgent(t *testing.T) {
 	first, second := newCluster(t)
-	near := first.own(t, "near")
+	near := first.Own(t, "near")
 	wrong := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !first.Verify(r) {
 			t.Error("a request that is not signed")
@@ -302,17 +146,17 @@ func TestRequestsFollowTheAgent(t *testing.T) {
 		w.WriteHeader(http.StatusMisdirectedRequest)
 	}))
 	t.Cleanup(wrong.Close)
-	for what, before := range map[string]*fakeNode{"nobody": nil, "the wrong server": {testClient: &testClient{url: wrong.URL}}, "a server that has gone": {testClient: &testClient{url: "http://127.0.0.1:1"}}} {
-		first.cluster.owners[near.ID()] = before
-		first.cluster.asked = nil
+	for what, before := range map[string]*apitest.Node{"nobody": nil, "the wrong server": {URL: wrong.URL}, "a server that has gone": {URL: "http://127.0.0.1:1"}} {
+		first.Cluster.Owners[near.ID()] = before
+		first.Cluster.Asked = nil
 		if what == "the wrong server" {
-			first.cluster.asked = func() {
-				first.cluster.mu.Lock()
-				first.cluster.owners[near.ID()] = first
-				first.cluster.mu.Unlock()
+			first.Cluster.Asked = func() {
+				first.Cluster.Mu.Lock()
+				first.Cluster.Owners[near.ID()] = first.Node
+				first.Cluster.Mu.Unlock()
 			}
 		} else { // only one that had the agent is a reason to look its owner up anew
-			first.cluster.next = map[string]*fakeNode{near.ID(): first}
+			first.Cluster.Next = map[string]*apitest.Node{near.ID(): first.Node}
 		}
 		if a := second.send(t, "POST", "/api/agents/near/contacts", `{"name":"`+what+`"}`); a.StatusCode != 201 || a.json["name"] != what {
 			t.Errorf("%s: %d %s", what, a.StatusCode, a.text)
@@ -323,19 +167,19 @@ func TestRequestsFollowTheAgent(t *testing.T) {
 // An owner that stays away is 503, and so is a server that does not know the cluster.
 func TestOwnerStaysAway(t *testing.T) {
 	first, second := newCluster(t)
-	far := second.own(t, "far")
+	far := second.Own(t, "far")
 	first.server.forwarder.patience = time.Millisecond
-	first.cluster.owners[far.ID()] = &fakeNode{testClient: &testClient{url: "http://127.0.0.1:1"}}
+	first.Cluster.Owners[far.ID()] = &apitest.Node{URL: "http://127.0.0.1:1"}
 	for range 2 {
 		a := first.send(t, "GET", "/api/agents/far", "")
 		if a.StatusCode != 503 || a.Header.Get("Retry-After") == "" || at(a.json, "error.code") != "UNAVAILABLE" || a.Header.Get("X-Request-Id") == "" {
 			t.Errorf("%d %v %s", a.StatusCode, a.Header, a.text)
 		}
-		first.down = cluster.ErrUnavailable
+		first.Down = cluster.ErrUnavailable
 	}
-	first.cluster.owners[far.ID()] = second // who can still be asked
+	first.Cluster.Owners[far.ID()] = second.Node // who can still be asked
 	first.must(t, 200, "GET", "/api/agents/far", "")
-	near := first.own(t, "near")
+	near := first.Own(t, "near")
 	first.must(t, 503, "GET", "/api/agents/"+near.ID(), "")
 	if a := first.send(t, "GET", "/api/ready", ""); a.StatusCode != 503 {
 		t.Errorf("ready: %d", a.StatusCode)
@@ -347,7 +191,7 @@ func TestOwnerStaysAway(t *testing.T) {
 // it for dead: one that only reads goes to the new owner.
 func TestOwnerIsSuspended(t *testing.T) {
 	first, second := newCluster(t)
-	far := second.own(t, "far")
+	far := second.Own(t, "far")
 	for method, want := range map[string]int{"GET": 200, "PUT": 503} {
 		asked := make(chan struct{})
 		ts := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -356,15 +200,15 @@ func TestOwnerIsSuspended(t *testing.T) {
 			<-r.Context().Done()
 		}))
 		t.Cleanup(ts.Close)
-		suspended := &fakeNode{testClient: &testClient{url: ts.URL}, cluster: first.cluster}
-		first.cluster.owners[far.ID()] = suspended
+		suspended := &apitest.Node{URL: ts.URL, Cluster: first.Cluster}
+		first.Cluster.Owners[far.ID()] = suspended
 		lifetime, end := context.WithCancel(t.Context())
-		first.cluster.ends = map[string]context.Context{suspended.session(): lifetime}
+		first.Cluster.Ends = map[string]context.Context{suspended.Session(): lifetime}
 		go func() {
 			<-asked
-			first.cluster.mu.Lock()
-			first.cluster.owners[far.ID()] = second
-			first.cluster.mu.Unlock()
+			first.Cluster.Mu.Lock()
+			first.Cluster.Owners[far.ID()] = second.Node
+			first.Cluster.Mu.Unlock()
 			end()
 		}()
 		if a := first.send(t, method, "/api/agents/far", `{"description":"x"}`); a.StatusCode != want || want == 503 && a.Header.Get("Retry-After") == "" {
@@ -376,7 +220,7 @@ func TestOwnerIsSuspended(t *testing.T) {
 // Events arrive as they happen, and end when the server in between stops.
 func TestEventsAreForwarded(t *testing.T) {
 	first, second := newCluster(t)
-	far := second.own(t, "far")
+	far := second.Own(t, "far")
 	req, err := http.NewRequestWithContext(t.Context(), "GET", first.url+"/api/agents/far/stream", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -410,7 +254,7 @@ func TestEventsAreForwarded(t *testing.T) {
 // A WebSocket works through the other server.
 func TestSocketsAreForwarded(t *testing.T) {
 	first, second := newCluster(t)
-	second.own(t, "far")
+	second.Own(t, "far")
 	first.server.echo.GET("/api/agents/:id/echo", func(echo.Context) error { return errors.New("not here") })
 	second.server.echo.GET("/api/agents/:id/echo", func(c echo.Context) error {
 		conn, err := websocket.Accept(c.Response(), c.Request(), nil)

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"satchel/httpapi/apitest"
 )
 
 // TestMCPInstructions has a model sign in, look, read and browse in one session
@@ -16,7 +18,7 @@ func TestMCPInstructions(t *testing.T) {
 	t.Parallel()
 	ts := newTestServer(t)
 	m := newModelServer(t, func(_ int, asked map[string]any) string {
-		return `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":` + quoted(sayOfShop(fmt.Sprint(asked["messages"]))) + `}}]}`
+		return `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":` + quoted(apitest.SayOfShop(fmt.Sprint(asked["messages"]))) + `}}]}`
 	})
 	tools := ts.mcpSession(t, "default", "2026-07-28")
 	text, failed := callTool(t, tools, "browser_open", `{"url":"`+ts.site+`/"}`)
@@ -50,27 +52,10 @@ func TestMCPInstructions(t *testing.T) {
 			t.Errorf("%s without a session: %s", tool, text)
 		}
 	}
-	for _, asked := range m.requests {
+	for _, asked := range m.Requests {
 		if strings.Contains(fmt.Sprint(asked), "hunter22") {
 			t.Errorf("the model was told the value: %v", asked)
 		}
 	}
 	call("close", "", "", false)
-}
-
-// sayOfShop is what a model says to a prompt about the first page of the site.
-func sayOfShop(prompt string) string {
-	ref := "none"
-	if m := regexp.MustCompile(`textbox.*?\[ref=(\w+)\]`).FindStringSubmatch(prompt); m != nil {
-		ref = m[1]
-	}
-	switch {
-	case strings.Contains(prompt, "Buy a boat."):
-		return `{"actions":[],"reason":"There is no boat."}`
-	case strings.Contains(prompt, "You read a web page"):
-		return `{"name":"it is hidden"}`
-	case strings.Contains(prompt, "to reach a user's goal"):
-		return `{"note":"","action":"done","ref":"","text":"It is a shop.","description":""}`
-	}
-	return `{"actions":[{"action":"type","ref":"` + ref + `","text":"%name%","description":"Write the name."}],"reason":""}`
 }

@@ -3,75 +3,16 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"satchel/agent/credentials"
+	"satchel/httpapi/apitest"
 	"satchel/httpapi/rest"
 	"satchel/store"
 )
-
-// mcpLogin is an MCP server that wants a login, with its authorization server.
-// Tokens are those of an oauthProvider.
-type mcpLogin struct {
-	*httptest.Server
-	provider *oauthProvider
-	mu       sync.Mutex
-	to       string   // another server to redirect to
-	tokens   []string // Authorization of the requests
-}
-
-func newMCPLogin(t *testing.T) *mcpLogin {
-	t.Helper()
-	m := &mcpLogin{provider: newOAuthProvider(t)}
-	p := m.provider
-	inner := newMCPServer(t, "inner").Config.Handler
-	mux := http.NewServeMux()
-	mux.HandleFunc("/.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, r *http.Request) {
-		writeTestJSON(w, 200, map[string]any{"resource": m.URL + "/mcp", "authorization_servers": []string{m.URL}, "scopes_supported": []string{"tools"}})
-	})
-	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, r *http.Request) {
-		writeTestJSON(w, 200, map[string]any{"issuer": m.URL, "authorization_endpoint": p.URL + "/auth", "token_endpoint": p.URL + "/token", "registration_endpoint": m.URL + "/register",
-			"code_challenge_methods_supported": []string{"S256"}, "authorization_response_iss_parameter_supported": true})
-	})
-	mux.HandleFunc("POST /register", func(w http.ResponseWriter, r *http.Request) {
-		writeTestJSON(w, 201, map[string]any{"client_id": "client", "client_secret": "client-secret-4711"})
-	})
-	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
-		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		m.mu.Lock()
-		m.tokens = append(m.tokens, token)
-		to := m.to
-		m.mu.Unlock()
-		p.mu.Lock()
-		known := p.access[token]
-		p.mu.Unlock()
-		switch {
-		case to != "":
-			http.Redirect(w, r, to, http.StatusTemporaryRedirect)
-		case !known:
-			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+m.URL+`/.well-known/oauth-protected-resource/mcp"`)
-			http.Error(w, "who are you", http.StatusUnauthorized)
-		default:
-			r.Header.Set("Authorization", "Bearer inner")
-			inner.ServeHTTP(w, r)
-		}
-	})
-	m.Server = httptest.NewServer(mux)
-	t.Cleanup(m.Close)
-	return m
-}
-
-// agree is the person who agrees at the provider, which names the issuer.
-func (m *mcpLogin) agree(t *testing.T, location string) url.Values {
-	query := m.provider.authorize(t, location)
-	query.Set("iss", m.URL)
-	return query
-}
 
 // TestMCPLogin connects a server as a person does, and attacks the login: nothing
 // of it works in another browser, for another login, from another issuer, or is
@@ -90,7 +31,7 @@ func TestMCPLogin(t *testing.T) {
 	credential := credentialsAt + "/" + fmt.Sprint(begun["credential_id"])
 	for name, turn := range map[string]func(url.Values, *http.Cookie) (url.Values, *http.Cookie){
 		"another issuer": func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) {
-			q.Set("iss", m.provider.URL)
+			q.Set("iss", m.Provider.URL)
 			return q, k
 		},
 		"no issuer": func(q url.Values, k *http.Cookie) (url.Values, *http.Cookie) { q.Del("iss"); return q, k },
@@ -101,7 +42,7 @@ func TestMCPLogin(t *testing.T) {
 		"another browser": func(q url.Values, _ *http.Cookie) (url.Values, *http.Cookie) { return q, nil },
 	} {
 		location, cookie := c.start(t, path)
-		query, cookie := turn(m.agree(t, location), cookie)
+		query, cookie := turn(m.Agree(t, location), cookie)
 		if a := c.back(t, query, cookie); a.StatusCode < 400 {
 			t.Errorf("%s: %d %s", name, a.StatusCode, a.text)
 		}
@@ -113,7 +54,7 @@ func TestMCPLogin(t *testing.T) {
 	if q, _ := url.Parse(location); q.Query().Get("resource") != m.URL+"/mcp" || q.Query().Get("scope") != "tools" || q.Query().Get("code_challenge_method") != "S256" {
 		t.Errorf("the provider is asked %s", location)
 	}
-	if a := c.back(t, m.agree(t, location), cookie); a.StatusCode != 200 {
+	if a := c.back(t, m.Agree(t, location), cookie); a.StatusCode != 200 {
 		t.Fatalf("callback: %d %s", a.StatusCode, a.text)
 	}
 	if now := c.must(t, 200, "GET", "/api/agents/default/mcp", ""); at(now, "servers.0.checked_at") != nil { // although it was checked a moment ago
@@ -131,7 +72,7 @@ func TestMCPLogin(t *testing.T) {
 	c.mcpTokenStays(t, m, path)
 
 	// The provider ends the connection.
-	m.provider.set(func() { clear(m.provider.access); m.provider.fail = "invalid_grant" })
+	m.Provider.Set(func() { clear(m.Provider.Access); m.Provider.Fail = "invalid_grant" })
 	o, err := c.folder.Default().OpenCredential(t.Context(), fmt.Sprint(begun["credential_id"]))
 	if err != nil {
 		t.Fatal(err)
@@ -158,18 +99,18 @@ func TestMCPLogin(t *testing.T) {
 
 // mcpTokenStays leads the token of a connected server elsewhere, and looks for
 // it there.
-func (c *testClient) mcpTokenStays(t *testing.T, m *mcpLogin, path string) {
+func (c *testClient) mcpTokenStays(t *testing.T, m *apitest.MCPLogin, path string) {
 	t.Helper()
 	evil := newMCPLogin(t)
-	m.mu.Lock()
-	m.to = evil.URL + "/mcp"
-	m.mu.Unlock()
+	m.Mu.Lock()
+	m.To = evil.URL + "/mcp"
+	m.Mu.Unlock()
 	if a := c.must(t, 200, "POST", path+"/call", `{"tool":"open"}`); a["success"] != false {
 		t.Errorf("a redirect to another host: %v", a)
 	}
-	m.mu.Lock()
-	m.to = ""
-	m.mu.Unlock()
+	m.Mu.Lock()
+	m.To = ""
+	m.Mu.Unlock()
 	c.sql(t, `UPDATE mcp_servers SET url = '`+evil.URL+`/mcp'`)
 	if a := c.must(t, 200, "POST", path+"/call", `{"tool":"open"}`); a["success"] != false {
 		t.Errorf("an address changed by SQL: %v", a)
@@ -182,7 +123,7 @@ func (c *testClient) mcpTokenStays(t *testing.T, m *mcpLogin, path string) {
 		t.Errorf("an address and a type changed by SQL: %v", a)
 	}
 	c.sql(t, `UPDATE mcp_servers SET url = '`+m.URL+`/mcp', auth_type = 'login'`)
-	for _, token := range evil.tokens {
+	for _, token := range evil.Tokens {
 		if token != "" {
 			t.Errorf("the token %q came to another host", token)
 		}

@@ -1,35 +1,9 @@
 package httpapi
 
 import (
-	"context"
-	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
-
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// newMCPServer is a server of the SDK with one tool, which requires a token.
-func newMCPServer(t *testing.T, token string) *httptest.Server {
-	t.Helper()
-	s := sdk.NewServer(&sdk.Implementation{Name: "peer", Version: "1"}, nil)
-	s.AddTool(&sdk.Tool{Name: "open", Description: "Opens a ticket", InputSchema: json.RawMessage(`{"type":"object","properties":{"title":{"type":"string"}}}`)},
-		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			return &sdk.CallToolResult{}, nil
-		})
-	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true})
-	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer "+token {
-			http.Error(w, "no", http.StatusUnauthorized)
-			return
-		}
-		handler.ServeHTTP(w, r)
-	}))
-	t.Cleanup(ts.Close)
-	return ts
-}
 
 func (w *contractClient) checkMCPServers(t *testing.T, agent string) {
 	t.Helper()

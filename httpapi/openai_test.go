@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"satchel/httpapi/apitest"
 )
 
 // openAI posts to a route of the default agent's OpenAI interface, with the
@@ -16,7 +18,7 @@ func (c *testClient) openAI(t *testing.T, route, fields string) answer {
 
 const (
 	hi         = `"model":"gpt-5","messages":[{"role":"developer","content":"Be brief."},{"role":"user","content":"Hi"}]`
-	called     = `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Rome\"}"}}]}}]}`
+	called     = apitest.WeatherCall
 	moodSchema = `"response_format":{"type":"json_schema","json_schema":{"name":"mood","schema":{"type":"object","properties":{"mood":{"type":"string"}},"required":["mood"]}}}`
 )
 
@@ -68,7 +70,7 @@ func TestOpenAICompletions(t *testing.T) {
 	if at(plain, "choices.0.message.content") != "Hello there." || at(plain, "choices.0.finish_reason") != "stop" || at(plain, "usage.total_tokens") != json.Number("8") || plain["model"] != "gpt-5" {
 		t.Errorf("plain: %v", plain)
 	}
-	if asked := m.requests[0]; asked["max_tokens"] != 9.0 || asked["temperature"] != 0.1 || fmt.Sprint(asked["stop"]) != "[END]" || asked["model"] != "m-1" {
+	if asked := m.Requests[0]; asked["max_tokens"] != 9.0 || asked["temperature"] != 0.1 || fmt.Sprint(asked["stop"]) != "[END]" || asked["model"] != "m-1" {
 		t.Errorf("the provider was asked %v", asked)
 	}
 	text, pieces, finish, usage := deltas(t, c.openAI(t, "chat/completions", hi+`,"stream":true,"stream_options":{"include_usage":true}`))
@@ -100,7 +102,7 @@ func TestOpenAITools(t *testing.T) {
 	if call := at(first.json, "choices.0.message.tool_calls.0"); at(call, "id") != "c1" || at(call, "function.name") != "weather" || at(call, "function.arguments") != `{"city":"Rome"}` {
 		t.Errorf("call %v", call)
 	}
-	if got := fmt.Sprint(m.requests[0]["tool_choice"]); got != "map[function:map[name:weather] type:function]" {
+	if got := fmt.Sprint(m.Requests[0]["tool_choice"]); got != "map[function:map[name:weather] type:function]" {
 		t.Errorf("the provider was asked with %s", got)
 	}
 	message, _ := json.Marshal(at(first.json, "choices.0.message"))
@@ -108,7 +110,7 @@ func TestOpenAITools(t *testing.T) {
 	if at(second.json, "choices.0.message.content") != "Sunny." {
 		t.Fatalf("%s", second.text)
 	}
-	if asked := m.messages(1); at(asked[4], "tool_call_id") != "c1" || at(asked[3], "tool_calls.0.function.name") != "weather" || m.requests[1]["tool_choice"] != nil {
+	if asked := m.Messages(1); at(asked[4], "tool_call_id") != "c1" || at(asked[3], "tool_calls.0.function.name") != "weather" || m.Requests[1]["tool_choice"] != nil {
 		t.Errorf("asked with %v", asked)
 	}
 }
@@ -156,8 +158,8 @@ func TestOpenAIRequests(t *testing.T) {
 			t.Errorf("%s: %s", body, a.text)
 		}
 	}
-	if len(m.requests) != 0 {
-		t.Errorf("the model was asked %d times", len(m.requests))
+	if len(m.Requests) != 0 {
+		t.Errorf("the model was asked %d times", len(m.Requests))
 	}
 	for _, body := range []string{
 		`"n":null,"stop":null,"tools":[],"tool_choice":null,"response_format":null,"modalities":null,"functions":null,"logprobs":null,"temperature":null,"max_tokens":null,"stream":null,"stream_options":null`,
@@ -169,8 +171,8 @@ func TestOpenAIRequests(t *testing.T) {
 			t.Errorf("%s: %s", body, a.text)
 		}
 	}
-	if m.requests[3]["tool_choice"] != "required" || m.requests[4]["tools"] != nil {
-		t.Errorf("the provider was asked %v", m.requests[3:])
+	if m.Requests[3]["tool_choice"] != "required" || m.Requests[4]["tools"] != nil {
+		t.Errorf("the provider was asked %v", m.Requests[3:])
 	}
 	for path, status := range map[string]int{"models/other": 404, "nothing": 404} {
 		if a := c.send(t, "GET", "/api/agents/default/v1/"+path, ""); a.StatusCode != status || at(a.json, "error.message") == "" {

@@ -33,13 +33,13 @@ func TestResponses(t *testing.T) {
 			t.Errorf("the field %s is missing", field)
 		}
 	}
-	if asked := m.requests[0]; asked["max_tokens"] != 9.0 || asked["temperature"] != 0.1 || at(asked, "messages.1.content") != "Be brief." && at(asked, "messages.0.content") == nil {
+	if asked := m.Requests[0]; asked["max_tokens"] != 9.0 || asked["temperature"] != 0.1 || at(asked, "messages.1.content") != "Be brief." && at(asked, "messages.0.content") == nil {
 		t.Errorf("the provider was asked %v", asked)
 	}
 	saw := func(n int, want string) {
 		t.Helper()
 		var said []string
-		for _, message := range m.requests[n]["messages"].([]any) {
+		for _, message := range m.Requests[n]["messages"].([]any) {
 			if role := at(message, "role"); role != "system" {
 				said = append(said, fmt.Sprintf("%v:%v", role, at(message, "content")))
 			}

@@ -5,10 +5,11 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"satchel/httpapi/apitest"
 )
 
-const leadsTable = `{"name":"leads","columns":[{"name":"name","type":"text","required":true},{"name":"email","type":"text","unique":true},
-	{"name":"amount","type":"number"},{"name":"vip","type":"boolean"},{"name":"status","type":"choice","options":["new","won"]}]}`
+const leadsTable = apitest.LeadsTable
 
 // TestTables makes a table, writes rows in every way, and reads them back.
 func TestTables(t *testing.T) {

@@ -3,103 +3,19 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"satchel/httpapi/apitest"
 )
-
-// telegramBot is a fake Telegram with one bot and one user.
-type telegramBot struct {
-	*httptest.Server
-	heard chan string // what the bot sends
-
-	mu      sync.Mutex
-	updates []string
-	last    int
-	changed chan struct{}
-}
-
-func newTelegramBot(t *testing.T) *telegramBot {
-	b := &telegramBot{heard: make(chan string, 100), changed: make(chan struct{})}
-	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var in struct {
-			Offset int    `json:"offset"`
-			Text   string `json:"text"`
-			ChatID int    `json:"chat_id"`
-		}
-		_ = json.NewDecoder(r.Body).Decode(&in)
-		result := "true"
-		switch strings.TrimPrefix(r.URL.Path, "/bot77:secret-of-the-bot/") {
-		case "getMe":
-			result = `{"id":77,"is_bot":true,"first_name":"Shop","username":"shop_bot"}`
-		case "getUpdates":
-			result = b.updatesFrom(r, in.Offset)
-		case "sendMessage":
-			result = fmt.Sprintf(`{"message_id":500,"chat":{"id":%d}}`, in.ChatID)
-			b.heard <- in.Text
-		case "deleteWebhook":
-		default:
-			w.WriteHeader(http.StatusUnauthorized)
-			result = "false"
-		}
-		_, _ = io.WriteString(w, `{"ok":true,"result":`+result+`}`)
-	}))
-	t.Cleanup(b.Close)
-	return b
-}
-
-// updatesFrom lists the updates from an offset, and waits briefly for the first.
-func (b *telegramBot) updatesFrom(r *http.Request, offset int) string {
-	for {
-		b.mu.Lock()
-		for b.last-len(b.updates)+1 < offset && len(b.updates) > 0 {
-			b.updates = b.updates[1:]
-		}
-		list, came := strings.Join(b.updates, ","), b.changed
-		b.mu.Unlock()
-		if list != "" {
-			return "[" + list + "]"
-		}
-		select {
-		case <-came:
-		case <-r.Context().Done():
-			return "[]"
-		case <-time.After(50 * time.Millisecond):
-			return "[]"
-		}
-	}
-}
-
-func (b *telegramBot) receive(text string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.last++
-	quoted, _ := json.Marshal(text)
-	b.updates = append(b.updates, fmt.Sprintf(`{"update_id":%d,"message":{"message_id":%d,"date":1,"chat":{"id":42,"type":"private"},"from":{"id":42,"is_bot":false,"first_name":"Ada","username":"ada"},"text":%s}}`, b.last, b.last, quoted))
-	close(b.changed)
-	b.changed = make(chan struct{})
-}
-
-func (b *telegramBot) answer(t *testing.T) string {
-	t.Helper()
-	select {
-	case text := <-b.heard:
-		return text
-	case <-time.After(30 * time.Second):
-		t.Fatal("the bot says nothing")
-		return ""
-	}
-}
 
 // TestConversationOnTelegram: a user writes to a bot, the agent searches its
 // knowledge, calls a tool and answers; then a person takes over and hands back.
 func TestConversationOnTelegram(t *testing.T) {
-	bot := newTelegramBot(t)
+	bot := apitest.NewTelegramBot(t)
 	var mu sync.Mutex
 	var told []string
 	c, _ := newClientWithModel(t, func(n int, asked map[string]any) string {
@@ -130,8 +46,8 @@ func TestConversationOnTelegram(t *testing.T) {
 	if r := c.must(t, 200, "POST", at1+"/webhook/register", ""); r["success"] != true || !strings.Contains(fmt.Sprint(r["instructions"]), "polling") {
 		t.Errorf("registered %v", r)
 	}
-	bot.receive("Where is order 17, and can I send it back?")
-	if got := bot.answer(t); got != "Order 17 is on its way. You may send it back within thirty days." {
+	bot.Receive("Where is order 17, and can I send it back?")
+	if got := bot.Answer(t); got != "Order 17 is on its way. You may send it back within thirty days." {
 		t.Fatalf("the bot says %q", got)
 	}
 	mu.Lock()
@@ -165,13 +81,13 @@ func TestConversationOnTelegram(t *testing.T) {
 	}
 
 	c.must(t, 201, "POST", conversation+"/messages", `{"role":"assistant","content":"A person here: it arrives today.","send":true}`)
-	if got := bot.answer(t); got != "A person here: it arrives today." {
+	if got := bot.Answer(t); got != "A person here: it arrives today." {
 		t.Errorf("the bot says %q", got)
 	}
 	if v := c.must(t, 200, "GET", conversation, ""); v["muted"] != true {
 		t.Errorf("a person's answer left %v", v["muted"])
 	}
-	bot.receive("Thank you, person.")
+	bot.Receive("Thank you, person.")
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		if len(c.must(t, 200, "GET", conversation, "")["messages"].([]any)) == 4 {
 			break
@@ -181,8 +97,8 @@ func TestConversationOnTelegram(t *testing.T) {
 		}
 	}
 	c.must(t, 200, "PUT", conversation, `{"muted":false}`)
-	bot.receive("And now?")
-	if got := bot.answer(t); got != "Answer 4." {
+	bot.Receive("And now?")
+	if got := bot.Answer(t); got != "Answer 4." {
 		t.Errorf("the bot says %q", got)
 	}
 	mu.Lock()

@@ -125,7 +125,7 @@ func TestChatCallsTools(t *testing.T) {
 	if at(got, "message.content") != "It is 42." || at(got, "tool_calls.0.name") != "double" || at(got, "tool_calls.0.result") != json.Number("42") {
 		t.Errorf("%v", got)
 	}
-	if told := m.messages(1); at(told[len(told)-1], "content") != "42" {
+	if told := m.Messages(1); at(told[len(told)-1], "content") != "42" {
 		t.Errorf("the model was told %v", told)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"satchel/agent"
+	"satchel/httpapi/apitest"
 	"satchel/httpapi/rest"
 )
 
@@ -156,7 +157,7 @@ func anyEvent(map[string]any) bool { return true }
 // then by a person; visitors do not see each other's messages.
 func TestVisitorTalks(t *testing.T) {
 	c := newTestClient(t)
-	model := fakeModel(t, "Within two days [1]. "+hostile)
+	model := apitest.NewFixedModel(t, "Within two days [1]. "+hostile)
 	c.must(t, 201, "POST", "/api/agents/default/tools", `{"name":"refund","description":"Pays back","type":"function","config":{"code":"return 1"}}`)
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_base_url":"`+model+`","llm_api_key":"k","llm_model":"small","auto_reply":true}`)
 	source := c.upload(t, "/api/agents/default/sources", "handbook.md", handbook, nil)

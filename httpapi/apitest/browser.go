@@ -1,0 +1,95 @@
+package apitest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/browser"
+	"satchel/browser/install"
+)
+
+// Chromium makes Chromium and its driver ready by the product's own
+// installer, once.
+var Chromium = sync.OnceValues(func() (browser.Program, error) {
+	p, err := install.Ready(context.Background(), install.Options{
+		Chromium: os.Getenv("SATCHEL_CHROMIUM"), Driver: os.Getenv("SATCHEL_BROWSER_DRIVER"), Getenv: os.Getenv})
+	return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
+})
+
+// sitePages are the pages of the site by path.
+var sitePages = map[string]string{
+	"/": `<title>Shop</title><body style="margin:0"><input autofocus id=name style="position:absolute;left:0;top:0;width:400px;height:200px;font-size:60px" oninput="document.title='name:'+value">
+<div onclick="document.title='clicked'" style="position:absolute;left:0;top:300px;width:800px;height:300px;background:#36c"></div>`,
+	"/evil": `<title><img src=x onerror=document.title=1></title><body style="background:#c00"><script>console.log('<b>bold</b>')</script>`,
+	"/spin": `<title>Spin</title><style>@keyframes s{to{transform:rotate(1turn)}}div{width:300px;height:300px;background:linear-gradient(red,blue);animation:s 1s linear infinite}</style><div></div>`,
+}
+
+// NewSite serves a small shop whose pages sessions may visit, and returns its address:
+// / has a field and an area that set the title, /evil has markup in its texts, and
+// /spin never stops changing.
+func NewSite(tb testing.TB) string {
+	tb.Helper()
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, sitePages[r.URL.Path])
+	}))
+	tb.Cleanup(site.Close)
+	return site.URL
+}
+
+// OpenSession opens a session of the default agent at an address.
+func (p Parts) OpenSession(tb testing.TB, width, height int, address string) *browser.Session {
+	tb.Helper()
+	row, err := p.Browser.Create(tb.Context(), p.Folder.Default(), agent.SessionOptions{Viewport: &agent.Viewport{Width: width, Height: height}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := p.Browser.Find(row.ID)
+	if err := s.ActivePage().Navigate(tb.Context(), address); err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// OpenLoaded opens a session at an address and waits until its page has a title.
+func (p Parts) OpenLoaded(tb testing.TB, address string) *browser.Session {
+	tb.Helper()
+	s := p.OpenSession(tb, 800, 600, address)
+	changed, end := s.Changes()
+	defer end()
+	for s.ActivePage().Title() == "" {
+		select {
+		case <-changed:
+		case <-tb.Context().Done():
+			tb.Fatal("the page has no title")
+		}
+	}
+	return s
+}
+
+// WaitTitle waits until the session's page has a title.
+func WaitTitle(t *testing.T, s *browser.Session, title string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	changed, end := s.Changes()
+	defer end()
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for s.ActivePage().Title() != title {
+		select {
+		case <-changed:
+		case <-ticker.C:
+			s.ActivePage().RefreshTitle()
+		case <-ctx.Done():
+			t.Fatalf("the title is %q, want %q", s.ActivePage().Title(), title)
+		}
+	}
+}

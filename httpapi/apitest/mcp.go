@@ -1,0 +1,93 @@
+package apitest
+
+import (
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// NewMCPServer is a server of the SDK with one tool, which requires a token.
+func NewMCPServer(t *testing.T, token string) *httptest.Server {
+	t.Helper()
+	s := sdk.NewServer(&sdk.Implementation{Name: "peer", Version: "1"}, nil)
+	s.AddTool(&sdk.Tool{Name: "open", Description: "Opens a ticket", InputSchema: json.RawMessage(`{"type":"object","properties":{"title":{"type":"string"}}}`)},
+		func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return &sdk.CallToolResult{}, nil
+		})
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true})
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+token {
+			http.Error(w, "no", http.StatusUnauthorized)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(ts.Close)
+	return ts
+}
+
+// MCPLogin is an MCP server that wants a login, with its authorization server.
+// Tokens are those of an OAuthProvider.
+type MCPLogin struct {
+	*httptest.Server
+	Provider *OAuthProvider
+	Mu       sync.Mutex
+	To       string   // another server to redirect to
+	Tokens   []string // Authorization of the requests
+}
+
+// NewMCPLogin starts a server that wants a login.
+func NewMCPLogin(t *testing.T) *MCPLogin {
+	t.Helper()
+	m := &MCPLogin{Provider: NewOAuthProvider(t)}
+	p := m.Provider
+	inner := NewMCPServer(t, "inner").Config.Handler
+	mux := http.NewServeMux()
+	mux.HandleFunc("/.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, r *http.Request) {
+		WriteJSON(w, 200, map[string]any{"resource": m.URL + "/mcp", "authorization_servers": []string{m.URL}, "scopes_supported": []string{"tools"}})
+	})
+	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, r *http.Request) {
+		WriteJSON(w, 200, map[string]any{"issuer": m.URL, "authorization_endpoint": p.URL + "/auth", "token_endpoint": p.URL + "/token", "registration_endpoint": m.URL + "/register",
+			"code_challenge_methods_supported": []string{"S256"}, "authorization_response_iss_parameter_supported": true})
+	})
+	mux.HandleFunc("POST /register", func(w http.ResponseWriter, r *http.Request) {
+		WriteJSON(w, 201, map[string]any{"client_id": "client", "client_secret": "client-secret-4711"})
+	})
+	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		m.Mu.Lock()
+		m.Tokens = append(m.Tokens, token)
+		to := m.To
+		m.Mu.Unlock()
+		p.Mu.Lock()
+		known := p.Access[token]
+		p.Mu.Unlock()
+		switch {
+		case to != "":
+			http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+		case !known:
+			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+m.URL+`/.well-known/oauth-protected-resource/mcp"`)
+			http.Error(w, "who are you", http.StatusUnauthorized)
+		default:
+			r.Header.Set("Authorization", "Bearer inner")
+			inner.ServeHTTP(w, r)
+		}
+	})
+	m.Server = httptest.NewServer(mux)
+	t.Cleanup(m.Close)
+	return m
+}
+
+// Agree is the person who agrees at the provider, which names the issuer.
+func (m *MCPLogin) Agree(t *testing.T, location string) url.Values {
+	query := m.Provider.Authorize(t, location)
+	query.Set("iss", m.URL)
+	return query
+}

@@ -1,0 +1,121 @@
+package apitest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// WeatherCall is an answer of a model that calls the tool weather for Rome.
+const WeatherCall = `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Rome\"}"}}]}}]}`
+
+// ModelServer is a fake language model provider that records its requests.
+type ModelServer struct {
+	*httptest.Server
+	mu       sync.Mutex
+	Requests []map[string]any
+}
+
+// NewModelServer answers the nth request with what say returns: the text of the
+// answer, or the whole body if it begins with "{".
+func NewModelServer(t testing.TB, say func(n int, asked map[string]any) string) *ModelServer {
+	m := &ModelServer{}
+	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body map[string]any
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		m.mu.Lock()
+		m.Requests = append(m.Requests, body)
+		n := len(m.Requests)
+		m.mu.Unlock()
+		text := say(n, body)
+		switch {
+		case text == "broken":
+			w.WriteHeader(http.StatusInternalServerError)
+		case body["stream"] == true && text == WeatherCall:
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Rome\"}"}}]},"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n")
+		case body["stream"] == true:
+			w.Header().Set("Content-Type", "text/event-stream")
+			pieces := strings.SplitAfter(text, " ")
+			for _, piece := range pieces {
+				if piece == "CUT" {
+					return
+				}
+				raw, _ := json.Marshal(piece)
+				fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%s}}]}\n\n", raw)
+			}
+			io.WriteString(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":3}}\n\ndata: [DONE]\n\n")
+		case strings.HasPrefix(text, "{"):
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, text)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			raw, _ := json.Marshal(text)
+			fmt.Fprintf(w, `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":%s}}],"usage":{"prompt_tokens":5,"completion_tokens":3}}`, raw)
+		}
+	}))
+	t.Cleanup(m.Close)
+	return m
+}
+
+// Messages returns the messages of a request, numbered from 0.
+func (m *ModelServer) Messages(n int) []any { return m.Requests[n]["messages"].([]any) }
+
+// NewFixedModel is a model provider that gives one answer and rejects every key but
+// "k". It returns its URL.
+func NewFixedModel(t testing.TB, answer string) string {
+	t.Helper()
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Header.Get("Authorization") != "Bearer k" {
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(w, `{"error":{"message":"wrong key"}}`)
+			return
+		}
+		if strings.HasSuffix(r.URL.Path, "/models") {
+			fmt.Fprint(w, `{"object":"list","data":[{"id":"small"},{"id":"large"}]}`)
+			return
+		}
+		var asked struct{ Stream bool }
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+			t.Error(err)
+		}
+		if !asked.Stream {
+			fmt.Fprintf(w, `{"id":"1","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":"stop"}]}`, Quoted(answer))
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, word := range strings.SplitAfter(answer, " ") {
+			fmt.Fprintf(w, "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":%s}}]}\n\n", Quoted(word))
+		}
+		fmt.Fprint(w, "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+	}))
+	t.Cleanup(ts.Close)
+	return ts.URL + "/v1"
+}
+
+// SayOfShop is what a model says to a prompt about the first page of the site.
+func SayOfShop(prompt string) string {
+	ref := "none"
+	if m := regexp.MustCompile(`textbox.*?\[ref=(\w+)\]`).FindStringSubmatch(prompt); m != nil {
+		ref = m[1]
+	}
+	switch {
+	case strings.Contains(prompt, "Buy a boat."):
+		return `{"actions":[],"reason":"There is no boat."}`
+	case strings.Contains(prompt, "You read a web page"):
+		return `{"name":"it is hidden"}`
+	case strings.Contains(prompt, "to reach a user's goal"):
+		return `{"note":"","action":"done","ref":"","text":"It is a shop.","description":""}`
+	}
+	return `{"actions":[{"action":"type","ref":"` + ref + `","text":"%name%","description":"Write the name."}],"reason":""}`
+}
+
+// Handbook is a document in Markdown that a model can answer from.
+const Handbook = "# Handbook\n\n## Returns\n\nYou may return bread within two days with the receipt.\n\n## Opening\n\nWe open at seven."

@@ -1,0 +1,72 @@
+package httpapi
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"satchel/browser"
+	"satchel/httpapi/apitest"
+	"satchel/store"
+)
+
+// What the tests of the console use as well.
+var (
+	at               = apitest.At
+	quoted           = apitest.Quoted
+	multipartForm    = apitest.Form
+	newModelServer   = apitest.NewModelServer
+	newOAuthProvider = apitest.NewOAuthProvider
+	newMCPServer     = apitest.NewMCPServer
+	newMCPLogin      = apitest.NewMCPLogin
+	newIdentityProxy = apitest.NewIdentityProxy
+	waitTitle        = apitest.WaitTitle
+)
+
+const (
+	hostile  = apitest.Hostile
+	handbook = apitest.Handbook
+)
+
+// openService makes a whole service with rate limits off.
+func openService(tb testing.TB) (*store.Folder, *Server) {
+	tb.Helper()
+	server := newService(apitest.Open(tb))
+	return server.folder, server
+}
+
+// newService makes a service of its parts with rate limits off.
+func newService(parts apitest.Parts) *Server {
+	return New(Options{Parts: Parts(parts), CORSOrigins: []string{"*"}, MaxUpload: 25 << 20, PublicURL: "http://localhost", Version: "test", Log: slog.New(slog.DiscardHandler)})
+}
+
+// testServer is a service with a browser, and a site that its sessions may visit.
+type testServer struct {
+	*testClient
+	server *Server
+	site   string
+}
+
+func newTestServer(tb testing.TB) *testServer {
+	tb.Helper()
+	_, server := openService(tb)
+	ts := httptest.NewServer(server.Handler())
+	tb.Cleanup(func() {
+		server.Stop() // sockets end with it
+		ts.Close()
+	})
+	return &testServer{testClient: &testClient{url: ts.URL, folder: server.folder, header: http.Header{}}, server: server, site: apitest.NewSite(tb)}
+}
+
+// openSession opens a session at an address.
+func (ts *testServer) openSession(tb testing.TB, width, height int, address string) *browser.Session {
+	tb.Helper()
+	return apitest.Parts(ts.server.options.Parts).OpenSession(tb, width, height, address)
+}
+
+// openLoaded opens a session at a page of the site and waits until it has loaded.
+func (ts *testServer) openLoaded(tb testing.TB, path string) *browser.Session {
+	tb.Helper()
+	return apitest.Parts(ts.server.options.Parts).OpenLoaded(tb, ts.site+path)
+}

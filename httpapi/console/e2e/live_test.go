@@ -1,0 +1,169 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"satchel/agent"
+	"satchel/browser"
+)
+
+// browserPage controls a page of the service in a browser.
+type browserPage struct {
+	t    *testing.T
+	walk *walk // nil while nothing is counted
+	send func(method string, params map[string]any) (any, error)
+}
+
+// openPage opens an address of the service in a new browser session.
+func (ts *testServer) openPage(t *testing.T, width, height int, address string) *browserPage {
+	t.Helper()
+	s := ts.OpenSession(t, width, height, strings.Replace(address, "http://localhost", ts.url, 1))
+	cdp, err := s.ActivePage().CDP(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &browserPage{t: t, send: cdp.Send}
+}
+
+func (p *browserPage) cdp(method string, params map[string]any) map[string]any {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), 20*time.Second)
+	defer cancel()
+	out, err := browser.Within(ctx, func() (any, error) { return p.send(method, params) })
+	if err != nil {
+		p.t.Fatalf("%s: %v", method, err)
+	}
+	fields, _ := out.(map[string]any)
+	return fields
+}
+
+func (p *browserPage) eval(expression string) any {
+	p.t.Helper()
+	result := p.cdp("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": true})
+	if result["exceptionDetails"] != nil {
+		p.t.Fatalf("%s: %v", expression, result["exceptionDetails"])
+	}
+	return result["result"].(map[string]any)["value"]
+}
+
+// waitFor waits until an expression is true in the page.
+func (p *browserPage) waitFor(expression string) {
+	p.t.Helper()
+	said := p.eval(`new Promise((done) => {
+		const end = performance.now() + 15000;
+		const look = () => {
+			try { if (` + expression + `) return done(""); } catch {}
+			if (performance.now() > end) return done(document.body ? document.body.innerText : "no page");
+			setTimeout(look, 20);
+		};
+		look();
+	})`)
+	if said != "" {
+		p.t.Fatalf("never true: %s\nthe page says: %v", expression, said)
+	}
+}
+
+// clickScreen clicks the live view where it shows a point of the session's
+// viewport.
+func (p *browserPage) clickScreen(x, y, width, height int) {
+	p.t.Helper()
+	at := p.eval(fmt.Sprintf(`(() => {
+		const box = document.getElementById("screen").getBoundingClientRect(), scale = Math.min(box.width / %[3]d, box.height / %[4]d);
+		return [box.left + (box.width - %[3]d * scale) / 2 + %[1]d * scale, box.top + (box.height - %[4]d * scale) / 2 + %[2]d * scale];
+	})()`, x, y, width, height)).([]any)
+	p.walk.clicked()
+	for _, kind := range []string{"mousePressed", "mouseReleased"} {
+		p.cdp("Input.dispatchMouseEvent", map[string]any{"type": kind, "x": at[0], "y": at[1], "button": "left", "clickCount": 1})
+	}
+}
+
+// TestTakeoverWalk is a person's way: the agent asks, the person opens the
+// link, sees the page, types and clicks in it, and gives control back.
+func TestTakeoverWalk(t *testing.T) {
+	ts := newTestServer(t)
+	s := ts.openLoaded(t, "/")
+	at := "/api/agents/default/browser/" + s.ID()
+	made := ts.must(t, 201, "POST", at+"/takeover", `{"reason":"Please <b>sign in</b>."}`)
+	status := func(want string) {
+		t.Helper()
+		if got := ts.must(t, 200, "GET", at+"/takeover/"+made["takeover_id"].(string), "")["status"]; got != want {
+			t.Errorf("the takeover is %v, want %s", got, want)
+		}
+	}
+	// A link preview fetches the page and starts nothing.
+	address := strings.Replace(made["takeover_url"].(string), "http://localhost", "", 1)
+	preview := ts.send(t, "GET", address, "")
+	if preview.StatusCode != 200 || preview.Header.Get("Referrer-Policy") != "no-referrer" || !strings.Contains(preview.Header.Get("Content-Security-Policy"), "script-src 'self'") {
+		t.Errorf("%d %v", preview.StatusCode, preview.Header)
+	}
+	status("pending")
+	ts.must(t, 200, "POST", at+"/execute", `{"action":"evaluate","script":"1"}`)
+
+	person := ts.openPage(t, 1000, 800, made["takeover_url"].(string))
+	person.waitFor(`document.getElementById("state").textContent === "You are in control" && document.getElementById("screen").dataset.frames > 0`)
+	person.waitFor(`document.getElementById("reason").textContent === "Please <b>sign in</b>." && !document.getElementById("takeover").hidden`)
+	status("active")
+	if s.Status() != agent.SessionTakeover {
+		t.Errorf("the session is %s", s.Status())
+	}
+	if refused := ts.must(t, 400, "POST", at+"/execute", `{"action":"evaluate","script":"1"}`); refused["error"].(map[string]any)["code"] != "INVALID_ACTION" {
+		t.Errorf("%v", refused)
+	}
+	person.waitFor(`document.getElementById("address").value === ` + fmt.Sprintf("%q", ts.site+"/"))
+	person.clickScreen(200, 100, 800, 600)
+	for _, letter := range "Ada" {
+		person.cdp("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": string(letter), "text": string(letter)})
+		person.cdp("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": string(letter)})
+	}
+	waitTitle(t, s, "name:Ada")
+	person.waitFor(`document.querySelector(".tab.active .name").textContent === "name:Ada"`)
+	person.clickScreen(400, 450, 800, 600)
+	waitTitle(t, s, "clicked")
+	// An address without a scheme, of a server that speaks http.
+	person.eval(fmt.Sprintf(`(() => { document.getElementById("address").value = %q; document.getElementById("bar").requestSubmit(); })()`,
+		strings.TrimPrefix(ts.site, "http://")+"/spin"))
+	waitTitle(t, s, "Spin")
+
+	person.eval(`document.getElementById("done").click()`)
+	person.waitFor(`/Thank you/.test(document.getElementById("note").textContent)`)
+	status("completed")
+	if s.Status() != agent.SessionActive {
+		t.Errorf("the session is %s", s.Status())
+	}
+	ts.must(t, 200, "POST", at+"/execute", `{"action":"evaluate","script":"1"}`)
+	late := ts.openPage(t, 400, 700, made["takeover_url"].(string))
+	late.waitFor(`/takeover has ended/.test(document.getElementById("note").textContent)`)
+}
+
+// TestLiveViewShowsTextAsText has a page try to get its script into the view.
+func TestLiveViewShowsTextAsText(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	s := ts.openLoaded(t, "/evil")
+	link := ts.must(t, 200, "GET", "/api/agents/default/browser/"+s.ID()+"/live-view", "")
+	if until, err := time.Parse(time.RFC3339, link["expires_at"].(string)); err != nil || time.Until(until) < 59*time.Minute {
+		t.Errorf("%v", link)
+	}
+	person := ts.openPage(t, 1000, 700, link["url"].(string))
+	person.waitFor(`document.querySelector(".tab.active .name").textContent === "<img src=x onerror=document.title=1>"`)
+	person.eval(`document.getElementById("console").click()`)
+	person.waitFor(`document.getElementById("lines").textContent.includes("<b>bold</b>")`)
+	if n := person.eval(`document.querySelectorAll("#lines b, .tab .name img").length`); n != 0.0 {
+		t.Errorf("%v elements came out of the session's text", n)
+	}
+	person.eval(`document.getElementById("new").click()`)
+	person.waitFor(`document.querySelectorAll(".tab").length === 2`)
+	person.eval(`document.querySelector(".tab .name").click()`)
+	person.waitFor(`document.querySelector(".tab").classList.contains("active")`)
+	person.eval(`document.querySelectorAll(".tab .shut")[1].click()`)
+	person.waitFor(`document.querySelectorAll(".tab").length === 1`)
+	ts.must(t, 200, "DELETE", "/api/agents/default/browser?id="+s.ID(), "")
+	person.waitFor(`/session has ended/.test(document.getElementById("note").textContent)`)
+}

@@ -1,0 +1,154 @@
+package e2e
+
+import (
+	"cmp"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"satchel/agent"
+	"satchel/agent/openapi"
+	"satchel/agent/script"
+	"satchel/browser"
+	"satchel/httpapi"
+	"satchel/httpapi/apitest"
+	"satchel/vector/document"
+)
+
+// TestMain is also the child that reads documents.
+func TestMain(m *testing.M) {
+	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || openapi.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) {
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// What the tests of the API use as well.
+var (
+	at        = apitest.At
+	quoted    = apitest.Quoted
+	waitTitle = apitest.WaitTitle
+)
+
+const (
+	hostile  = apitest.Hostile
+	handbook = apitest.Handbook
+	flowBase = "/api/agents/default/workflows"
+)
+
+// testClient sends requests to a service.
+type testClient struct {
+	url    string
+	header http.Header
+}
+
+// with returns a client that sends one more header.
+func (c *testClient) with(name, value string) *testClient {
+	header := c.header.Clone()
+	header.Set(name, value)
+	return &testClient{c.url, header}
+}
+
+// send makes a request with a body of JSON.
+func (c *testClient) send(tb testing.TB, method, path, body string) apitest.Response {
+	tb.Helper()
+	return apitest.Send(tb, c.header, method, c.url+path, strings.NewReader(body), "application/json")
+}
+
+// must is send for a request whose status is known.
+func (c *testClient) must(tb testing.TB, status int, method, path, body string) map[string]any {
+	tb.Helper()
+	a := c.send(tb, method, path, body)
+	if a.StatusCode != status {
+		tb.Fatalf("%s %s %s: %d, want %d\n%s", method, path, body, a.StatusCode, status, a.Text)
+	}
+	return a.JSON
+}
+
+// upload sends a file in a form.
+func (c *testClient) upload(tb testing.TB, path, name, content string, fields map[string]string) apitest.Response {
+	tb.Helper()
+	body, media := apitest.Form(tb, fields, name, []byte(content), nil)
+	return apitest.Send(tb, c.header, "POST", c.url+path, body, media)
+}
+
+// until waits until a condition about the default agent holds.
+func (c *testClient) until(tb testing.TB, path, what string, holds func() bool) {
+	tb.Helper()
+	apitest.Until(tb, c.header, c.url+"/api/agents/default/stream", path+" "+what, holds)
+}
+
+// waitIndexed asks for a source until the work on it has ended, and returns it.
+func (c *testClient) waitIndexed(tb testing.TB, path string) (source map[string]any) {
+	tb.Helper()
+	c.until(tb, path, "is read", func() bool {
+		source = c.must(tb, 200, "GET", path, "")
+		return source["status"] == "ready" || source["status"] == "error"
+	})
+	return source
+}
+
+// createFlow creates an active workflow; settings may be "".
+func createFlow(tb testing.TB, c *testClient, nodes, edges, settings string) string {
+	tb.Helper()
+	return c.must(tb, 201, "POST", flowBase, `{"name":"Flow","status":"active","nodes":`+nodes+`,"edges":`+edges+`,"settings":`+cmp.Or(settings, "{}")+`}`)["id"].(string)
+}
+
+// createWidget creates an active widget and returns its id and path.
+func (c *testClient) createWidget(tb testing.TB, config string) (id, path string) {
+	tb.Helper()
+	id = c.must(tb, 201, "POST", "/api/agents/default/gateways", `{"type":"web","name":"Shop","config":`+config+`}`)["id"].(string)
+	if v := c.must(tb, 200, "POST", "/api/agents/default/gateways/"+id+"/verify", ""); v["success"] != true {
+		tb.Fatalf("verified %v", v)
+	}
+	return id, "/widget/default/" + id
+}
+
+// testServer is a service with a browser, and a site that its sessions may visit.
+type testServer struct {
+	*testClient
+	apitest.Parts
+	handler http.Handler
+	site    string
+}
+
+// newTestServer starts a service without access control, with options that changes make.
+func newTestServer(tb testing.TB, changes ...func(*httpapi.Options)) *testServer {
+	tb.Helper()
+	return serve(tb, apitest.Open(tb), changes...)
+}
+
+// serve starts a service of its parts.
+func serve(tb testing.TB, parts apitest.Parts, changes ...func(*httpapi.Options)) *testServer {
+	tb.Helper()
+	o := httpapi.Options{Parts: httpapi.Parts(parts), CORSOrigins: []string{"*"}, MaxUpload: 25 << 20, PublicURL: "http://localhost", Version: "test", Log: slog.New(slog.DiscardHandler)}
+	for _, change := range changes {
+		change(&o)
+	}
+	server := httpapi.New(o)
+	ts := httptest.NewServer(server.Handler())
+	tb.Cleanup(func() {
+		server.Stop() // sockets end with it
+		ts.Close()
+	})
+	return &testServer{testClient: &testClient{ts.URL, http.Header{}}, Parts: parts, handler: server.Handler(), site: apitest.NewSite(tb)}
+}
+
+// openLoaded opens a session at a page of the site and waits until it has loaded.
+func (ts *testServer) openLoaded(tb testing.TB, path string) *browser.Session {
+	tb.Helper()
+	return ts.OpenLoaded(tb, ts.site+path)
+}
+
+// withKey makes an API key and returns a client that sends it.
+func (ts *testServer) withKey(tb testing.TB, role agent.Role, agents ...string) *testClient {
+	tb.Helper()
+	_, secret, err := ts.Folder.CreateKey(tb.Context(), agent.Key{Name: "k", Role: role, Agents: agents})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return ts.with("X-API-Key", secret)
+}
