@@ -3,7 +3,6 @@ package chat
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -150,8 +149,5 @@ func (c *Chat) Test(ctx context.Context, db *store.DB, p Provider) (Tested, erro
 		return out, err
 	}
 	out.Error = known.Message
-	if status := known.Details["status"]; status != nil {
-		out.Error += fmt.Sprintf(" (status %v)", status)
-	}
 	return out, nil
 }

@@ -89,12 +89,12 @@ func (e *Embeddings) batch(ctx context.Context, to agent.Embedding, key string, 
 	}
 	resp, err := e.api.do(ctx, call, map[string]any{"model": to.Model, "input": texts})
 	if err != nil {
-		return nil, explainEmbedding(ctx, err)
+		return nil, explainEmbedding(ctx, err, key)
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, embedAnswer+1))
 	if err != nil {
-		return nil, explainEmbedding(ctx, err)
+		return nil, explainEmbedding(ctx, err, key)
 	}
 	return readVectors(raw, len(texts))
 }
@@ -138,8 +138,8 @@ func readVectors(raw []byte, n int) ([][]float32, error) {
 }
 
 // refusedBy returns the error for a status of the provider, in terms of the
-// agent's settings.
-func refusedBy(status int) error {
+// agent's settings and with the provider's description.
+func refusedBy(status int, description string) error {
 	text := "the embedding provider rejected the request"
 	switch {
 	case status == 401 || status == 403:
@@ -151,15 +151,15 @@ func refusedBy(status int) error {
 	case status >= 500:
 		text = "the embedding provider failed"
 	}
-	return agent.Errorf(agent.CodeUpstream, "%s (status %d)", text, status).With("status", status)
+	return agent.Errorf(agent.CodeUpstream, "%s (status %d)%s", text, status, description).With("status", status)
 }
 
 // explainEmbedding converts a provider's failure to an error that says what the
 // agent's owner can do.
-func explainEmbedding(ctx context.Context, err error) error {
+func explainEmbedding(ctx context.Context, err error, key string) error {
 	switch status := statusOf(err); {
 	case status != 0:
-		return refusedBy(status)
+		return refusedBy(status, described(err, key))
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
 	case egress.IsRefused(err):

@@ -1,7 +1,9 @@
 package llm
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 
@@ -15,15 +17,14 @@ var (
 	errTooLong   = errors.New("the answer is too long")
 )
 
-// explain converts a provider's failure to an error for the agent's owner. It
-// contains no text from the provider, which might repeat the credential.
+// explain converts a provider's failure to an error for the agent's owner, with
+// the provider's own description and without the credential.
 func (m Model) explain(ctx context.Context, err error) error {
 	upstream := func(message string, status int) error {
-		e := agent.Errorf(agent.CodeUpstream, "%s", message).Because(m.quoted(err))
-		if status != 0 {
-			e = e.With("status", status)
+		if status == 0 {
+			return agent.Errorf(agent.CodeUpstream, "%s", message).Because(m.quoted(err))
 		}
-		return e
+		return agent.Errorf(agent.CodeUpstream, "%s (status %d)%s", message, status, described(err, m.Key)).Because(m.quoted(err)).With("status", status)
 	}
 	var known *agent.Error
 	if errors.As(err, &known) {
@@ -58,14 +59,66 @@ func (m Model) explain(ctx context.Context, err error) error {
 	return upstream("the language model's provider returned no usable answer", 0)
 }
 
-// quoted returns an error for the log, with the credential removed: a provider
-// may repeat what it was sent.
-func (m Model) quoted(err error) error {
-	text := err.Error()
-	if m.Key != "" {
-		text = strings.ReplaceAll(text, m.Key, "…")
+// Limits of a provider's description of a failure.
+const (
+	maxDescription = 300 // characters
+	minKeyPart     = 12  // bytes of the credential that are masked
+)
+
+// described returns a provider's description of its failure as a sentence to
+// append, on one line and without the credential; "" if there is none.
+func described(err error, key string) string {
+	var refused *statusError
+	if !errors.As(err, &refused) {
+		return ""
 	}
-	return errors.New(agent.Clip(text, 500))
+	var body struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+	}
+	if json.Unmarshal([]byte(refused.Body), &body) != nil {
+		return ""
+	}
+	var text string
+	var nested struct {
+		Message string `json:"message"`
+	}
+	_ = json.Unmarshal(body.Error, &text) // a string or an object
+	_ = json.Unmarshal(body.Error, &nested)
+	text = strings.Join(strings.Fields(withoutKey(cmp.Or(nested.Message, text, body.Message), key)), " ")
+	if text == "" {
+		return ""
+	}
+	return ". The provider says: " + agent.Clip(text, maxDescription)
+}
+
+// withoutKey masks a credential, and every long part of it, in a text: a
+// provider may repeat what it was sent.
+func withoutKey(text, key string) string {
+	part := min(len(key), minKeyPart)
+	if part == 0 {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		end := i + part
+		if end > len(text) || !strings.Contains(key, text[i:end]) {
+			b.WriteByte(text[i])
+			i++
+			continue
+		}
+		for end < len(text) && strings.Contains(key, text[i:end+1]) {
+			end++
+		}
+		b.WriteString("…")
+		i = end
+	}
+	return b.String()
+}
+
+// quoted returns an error for the log, without the credential.
+func (m Model) quoted(err error) error {
+	return errors.New(agent.Clip(withoutKey(err.Error(), m.Key), 500))
 }
 
 func statusOf(err error) int {

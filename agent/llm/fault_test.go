@@ -1,0 +1,40 @@
+package llm
+
+import (
+	"strings"
+	"testing"
+
+	"satchel/agent"
+)
+
+// An error contains the provider's own description, in the form of each API, and
+// no part of the credential.
+func TestErrorsDescribe(t *testing.T) {
+	const key = "sk-proj-0123456789abcdefghijklmnop"
+	for _, c := range []struct {
+		name, provider, body string
+		status               int
+		want                 string // "" for no description
+	}{
+		{"OpenAI, key", OpenAI, `{"error":{"message":"Incorrect API key provided: sk-proj-****mnop.","type":"invalid_request_error","code":"invalid_api_key"}}`, 401, "Incorrect API key provided: sk-proj-****mnop."},
+		{"OpenAI, model", OpenAI, `{"error":{"message":"The model 'gpt-9' does not exist or you do not have access to it.","code":"model_not_found"}}`, 404, "The model 'gpt-9' does not exist or you do not have access to it."},
+		{"Anthropic, key", Anthropic, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"},"request_id":"req_1"}`, 401, "invalid x-api-key"},
+		{"Anthropic, model", Anthropic, `{"type":"error","error":{"type":"not_found_error","message":"model: claude-9"}}`, 404, "model: claude-9"},
+		{"Ollama, model", Ollama, `{"error":"model \"llama9\" not found, try pulling it first"}`, 404, `model "llama9" not found, try pulling it first`},
+		{"a message beside", Compatible, `{"object":"error","message":"Context too\n long","code":40303}`, 400, "Context too long"},
+		{"the key", OpenAI, `{"error":{"message":"Bad key ` + key + `!"}}`, 401, "Bad key …!"},
+		{"a part of the key", OpenAI, `{"error":{"message":"Bad key ` + key[:20] + ` given"}}`, 401, "Bad key … given"},
+		{"long", OpenAI, `{"error":{"message":"` + strings.Repeat("ä", 1000) + `"}}`, 400, strings.Repeat("ä", maxDescription-1) + "…"},
+		{"HTML", OpenAI, `<html>nginx</html>`, 404, ""},
+		{"another form", OpenAI, `{"error":[1]}`, 400, ""},
+	} {
+		err := Model{Provider: c.provider, Key: key}.explain(t.Context(), &statusError{c.status, c.body})
+		_, said, found := strings.Cut(agent.Explain(err), ". The provider says: ")
+		if said != c.want || found != (c.want != "") {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if err := explainEmbedding(t.Context(), &statusError{c.status, c.body}, key); c.want != "" && !strings.HasSuffix(agent.Explain(err), "says: "+c.want) {
+			t.Errorf("%s, embeddings: %v", c.name, err)
+		}
+	}
+}
