@@ -151,7 +151,7 @@ type app struct {
 func open(ctx context.Context, c *cli.Config) (_ *app, err error) {
 	options := storeOptions(c)
 	a := &app{config: c, log: options.Log}
-	child.Offered().Warn(a.log)
+	child.SupportedConfinement().Warn(a.log)
 	if c.Replicate != "" {
 		if err := a.replicate(&options); err != nil {
 			return nil, err

@@ -53,7 +53,7 @@ const (
 	MaxActionTimeout     = 120_000
 	MaxActions           = 50 // in a batch
 	maxSelector          = 2_000
-	maxTyped             = 20_000
+	maxTypedText         = 20_000
 	maxScript            = 100_000
 	maxUploads           = 10
 )
@@ -125,7 +125,7 @@ func (a *Action) checks() []actionCheck {
 		{isSelect, "value", "is required, unless values or label is set"},
 		{isWait, "selector", "is required, unless url, download or timeout is set"},
 		{len(a.Selector) <= maxSelector, "selector", "is too long"},
-		{a.Text == nil || len(*a.Text) <= maxTyped, "text", "must have at most " + strconv.Itoa(maxTyped) + " bytes"},
+		{a.Text == nil || len(*a.Text) <= maxTypedText, "text", "must have at most " + strconv.Itoa(maxTypedText) + " bytes"},
 		{len(a.Script) <= maxScript, "script", "must have at most " + strconv.Itoa(maxScript) + " bytes"},
 		{len(a.Files) <= maxUploads, "files", "must be at most " + strconv.Itoa(maxUploads)},
 		{within(a.Delay, 1000), "delay", "must be 0 to 1000 milliseconds"},

@@ -54,8 +54,8 @@ func (v Variables) Validate() error {
 	return is.Err()
 }
 
-// In reports whether a text contains %name% for one of the variables.
-func (v Variables) In(text string) bool {
+// UsedIn reports whether a text contains %name% for one of the variables.
+func (v Variables) UsedIn(text string) bool {
 	for _, found := range variableUse.FindAllStringSubmatch(text, -1) {
 		if _, ok := v[found[1]]; ok {
 			return true

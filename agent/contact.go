@@ -55,7 +55,7 @@ func (ch ContactChange) Apply(c *Contact) {
 		*field = strings.TrimSpace(*field)
 	}
 	c.Tags = CleanTags(c.Tags)
-	c.Metadata = orObject(c.Metadata)
+	c.Metadata = defaultObject(c.Metadata)
 }
 
 // CleanTags trims tags and drops blanks and duplicates, keeping their order. It
@@ -72,7 +72,7 @@ func CleanTags(tags []string) []string {
 	return clean
 }
 
-func orObject(raw json.RawMessage) json.RawMessage {
+func defaultObject(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return json.RawMessage("{}")
 	}

@@ -116,7 +116,7 @@ func (ch ConversationChange) Apply(c *Conversation) {
 	ch.Muted.Into(&c.Muted)
 	ch.Metadata.Into(&c.Metadata)
 	ch.InboxChange.Apply(c)
-	c.Metadata = orObject(c.Metadata)
+	c.Metadata = defaultObject(c.Metadata)
 }
 
 // Validate checks the fields that clients set.
@@ -227,9 +227,9 @@ func (ch FeedbackChange) Apply(before *Feedback) (*Feedback, error) {
 // MaxMessageLength limits the content of a message, in characters.
 const MaxMessageLength = 100_000
 
-// SaidToChat is the metadata of a message to chat, which answers it itself:
+// ChatMessageMetadata is the metadata of a message to chat, which answers it itself:
 // message.received is emitted but starts no workflow.
-var SaidToChat = json.RawMessage(`{"via":"chat"}`)
+var ChatMessageMetadata = json.RawMessage(`{"via":"chat"}`)
 
 // Validate checks the fields that clients set.
 func (m *Message) Validate() error {

@@ -101,8 +101,8 @@ type CredentialTest struct {
 	Body   string `json:"body,omitempty" doc:"JSON, of a POST."`
 }
 
-// NeedsPerson reports whether a person signs in to get tokens.
-func (c *CredentialConfig) NeedsPerson() bool { return c.Grant == GrantCode || c.Grant == GrantDevice }
+// NeedsSignIn reports whether a person signs in to get tokens.
+func (c *CredentialConfig) NeedsSignIn() bool { return c.Grant == GrantCode || c.Grant == GrantDevice }
 
 // SealedCredential is the part of a credential that is stored sealed: the secret
 // and where it may be sent.
@@ -171,12 +171,12 @@ const (
 
 // isDisplayName reports whether a credential or an API may have this name.
 func isDisplayName(name string) bool {
-	return utf8.RuneCountInString(name) <= 64 && beginsAndHas(name, " ._@()+-")
+	return utf8.RuneCountInString(name) <= 64 && hasOnlyNameCharacters(name, " ._@()+-")
 }
 
-// beginsAndHas reports whether a name begins with a letter or digit of any
+// hasOnlyNameCharacters reports whether a name begins with a letter or digit of any
 // language and contains only these and the characters in others.
-func beginsAndHas(name, others string) bool {
+func hasOnlyNameCharacters(name, others string) bool {
 	for i, r := range name {
 		if !unicode.IsLetter(r) && !unicode.IsNumber(r) && (i == 0 || !strings.ContainsRune(others, r)) {
 			return false
@@ -210,7 +210,7 @@ func (c *CredentialConfig) check(t CredentialType, is *Issues) {
 	}
 	is.Check(len(c.AuthParams) <= 20, "config.auth_params", "must have at most 20 items")
 	for name := range c.AuthParams {
-		is.Check(!slices.Contains(ownAuthParams, name), "config.auth_params."+Clip(name, 60), "is set by Satchel")
+		is.Check(!slices.Contains(reservedAuthParams, name), "config.auth_params."+Clip(name, 60), "is set by Satchel")
 	}
 	is.Check(slices.Contains([]string{"", "header", "body"}, c.TokenAuth), "config.token_auth", "must be header or body")
 	if test := c.TestRequest; test != nil {
@@ -225,9 +225,9 @@ func (c *CredentialConfig) check(t CredentialType, is *Issues) {
 	}
 }
 
-// ownAuthParams are the parameters of an authorization request that are never
+// reservedAuthParams are the parameters of an authorization request that are never
 // taken from a config.
-var ownAuthParams = []string{"client_id", "redirect_uri", "response_type", "state", "code_challenge", "code_challenge_method", "scope", "request", "request_uri"}
+var reservedAuthParams = []string{"client_id", "redirect_uri", "response_type", "state", "code_challenge", "code_challenge_method", "scope", "request", "request_uri"}
 
 func (c *CredentialConfig) checkGrant(is *Issues) {
 	is.Check(slices.Contains([]string{GrantCode, GrantClient, GrantDevice, GrantJWT}, c.Grant), "config.grant", "must be authorization_code, client_credentials, device_code or jwt_bearer")
@@ -284,7 +284,7 @@ func (c *Credential) checkNames(values map[string]string, is *Issues) {
 		switch c.Type {
 		case CredentialHeader:
 			canonical := textproto.CanonicalMIMEHeaderKey(name)
-			is.Check(isHeaderName(name) && !slices.Contains(ownHeaders, canonical), field, "must be a header name that may be set")
+			is.Check(isHeaderName(name) && !slices.Contains(reservedHeaders, canonical), field, "must be a header name that may be set")
 			is.Check(!seen[canonical], field, "is there twice")
 			seen[canonical] = true
 		case CredentialQuery:
@@ -299,16 +299,16 @@ func (c *Credential) checkNames(values map[string]string, is *Issues) {
 // name for a program. Variables that configure this program, proxies, Node.js or
 // the dynamic loader are not allowed.
 func IsEnvName(name string) bool {
-	return matches(variableName, name, maxEnvName) && (!reservedEnv(name) || slices.Contains(ownFolders, strings.ToUpper(name)))
+	return matches(variableName, name, maxEnvName) && (!reservedEnv(name) || slices.Contains(folderVariables, strings.ToUpper(name)))
 }
 
-// ownFolders are variables that name a program's folders.
-var ownFolders = []string{"PATH", "HOME", "TMPDIR"}
+// folderVariables are variables that name a program's folders.
+var folderVariables = []string{"PATH", "HOME", "TMPDIR"}
 
 // reservedEnv reports whether a variable would change how a program is run.
 func reservedEnv(name string) bool {
 	name = strings.ToUpper(name)
-	return slices.Contains(ownFolders, name) || slices.Contains([]string{"NODE_OPTIONS", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"}, name) ||
+	return slices.Contains(folderVariables, name) || slices.Contains([]string{"NODE_OPTIONS", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"}, name) ||
 		strings.HasPrefix(name, "SATCHEL_") || strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_")
 }
 

@@ -65,7 +65,7 @@ func (c *GatewayConfig) mailAddress() string {
 // hostChange is a change of an address by fields of a config.
 type hostChange struct{ by, to, from string }
 
-func (h hostChange) moves() bool { return h.to != "" && Origin(h.to) != Origin(h.from) }
+func (h hostChange) changesHost() bool { return h.to != "" && Origin(h.to) != Origin(h.from) }
 
 // CheckHosts rejects a config that would send a stored credential to another
 // host than before, unless the change also sets the credential.
@@ -75,7 +75,7 @@ func (c *GatewayConfig) CheckHosts(t GatewayType, before GatewayConfig, change G
 	hook := hostChange{"url", c.URL, before.URL}
 	var is Issues
 	check := func(field string, stored bool, h hostChange, given bool) {
-		is.Check(!stored || given || !h.moves(), "config."+field, "must be set again because "+h.by+" changes the host that it is sent to")
+		is.Check(!stored || given || !h.changesHost(), "config."+field, "must be set again because "+h.by+" changes the host that it is sent to")
 	}
 	check("botToken", c.BotToken != "", api, change.BotToken.Given)
 	check("webhookSecret", c.WebhookSecret != "" && t == GatewayTelegram, api, change.WebhookSecret.Given)

@@ -46,7 +46,7 @@ func TestGatewayConfig(t *testing.T) {
 	}
 	config = GatewayConfig{APIKey: "k", FromName: "kept"}
 	ch.Apply(&config)
-	config.Only(GatewayEmail)
+	config.ClearOtherTypes(GatewayEmail)
 	if config.Provider != ProviderSMTP || config.APIKey != "" || config.BotToken != "" || config.Headers != nil || config.SMTPPort != 25 || config.FromName != "kept" {
 		t.Errorf("%+v", config)
 	}

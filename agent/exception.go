@@ -51,13 +51,13 @@ func (t *Task) exceptionAt(start Time) (int, bool) {
 	return slices.BinarySearchFunc(t.Exceptions, start, func(e TaskException, start Time) int { return e.OriginalStart.Compare(start.Time) })
 }
 
-// regular returns the occurrence that the recurrence puts at start.
-func (t *Task) regular(start Time) Occurrence {
+// regularOccurrence returns the occurrence that the recurrence puts at start.
+func (t *Task) regularOccurrence(start Time) Occurrence {
 	return Occurrence{ID: occurrenceID(t.ID, start), OriginalStart: start, StartTime: start, EndTime: At(start.Add(t.EndTime.Sub(t.StartTime.Time)))}
 }
 
-// changed returns the occurrences that have an exception and take place.
-func (t *Task) changed() (list []Occurrence) {
+// changedOccurrences returns the occurrences that have an exception and take place.
+func (t *Task) changedOccurrences() (list []Occurrence) {
 	for _, e := range t.Exceptions {
 		if !e.Cancelled {
 			list = append(list, t.occurrenceOf(e))
@@ -67,7 +67,7 @@ func (t *Task) changed() (list []Occurrence) {
 }
 
 func (t *Task) occurrenceOf(e TaskException) Occurrence {
-	o := t.regular(e.OriginalStart)
+	o := t.regularOccurrence(e.OriginalStart)
 	if !e.StartTime.IsZero() {
 		o.StartTime, o.EndTime = e.StartTime, e.EndTime
 	}
@@ -82,9 +82,9 @@ func (t *Task) Occurrence(start Time) (o Occurrence, err error) {
 		return o, Invalid("taskId", "does not recur: change the task itself")
 	}
 	second := func(at Time) time.Time { return at.Truncate(time.Second) }
-	t.each(start, func(s Time) bool {
+	t.eachStart(start, func(s Time) bool {
 		if second(s).Equal(second(start)) {
-			o = t.regular(s)
+			o = t.regularOccurrence(s)
 		}
 		return s.Before(start.Time)
 	})
@@ -97,9 +97,9 @@ func (t *Task) Occurrence(start Time) (o Occurrence, err error) {
 	return o, nil
 }
 
-// Of returns the task as one of its occurrences shows it: with the texts of that
+// WithOccurrence returns the task as one of its occurrences shows it: with the texts of that
 // occurrence, and without exceptions.
-func (t Task) Of(o Occurrence) Task {
+func (t Task) WithOccurrence(o Occurrence) Task {
 	if e, ok := t.exception(o.OriginalStart); ok {
 		if e.Title != "" {
 			t.Title = e.Title
@@ -127,7 +127,7 @@ func ParseOccurrenceStart(text string) (start Time, err error) {
 // ChangeOccurrence applies a change to one occurrence. Fields that only a whole
 // task has are an error. A cancelled occurrence takes place again.
 func (t *Task) ChangeOccurrence(start Time, c TaskChange) error {
-	if field := c.wholeField(); field != "" {
+	if field := c.seriesField(); field != "" {
 		return Invalid(field, "cannot be set for one occurrence; give scope=following to set it for this and all later ones")
 	}
 	was, err := t.Occurrence(start)
@@ -186,14 +186,14 @@ func (t *Task) Split(start Time) (rest Task, whole bool, err error) {
 	}
 	start = o.OriginalStart
 	n := 0
-	t.each(Time{}, func(s Time) bool {
+	t.eachStart(Time{}, func(s Time) bool {
 		if s.Before(start.Time) {
 			n++
 		}
 		return s.Before(start.Time)
 	})
 	rest = *t
-	regular := t.regular(start)
+	regular := t.regularOccurrence(start)
 	rest.StartTime, rest.EndTime = regular.StartTime, regular.EndTime
 	i, _ := t.exceptionAt(start)
 	rest.Exceptions, t.Exceptions = slices.Clone(t.Exceptions[i:]), slices.Clone(t.Exceptions[:i])
@@ -210,7 +210,7 @@ func (t *Task) Split(start Time) (rest Task, whole bool, err error) {
 func (t *Task) fillExceptions() {
 	list := []TaskException{}
 	for _, e := range t.Exceptions {
-		regular := t.regular(e.OriginalStart)
+		regular := t.regularOccurrence(e.OriginalStart)
 		switch {
 		case e.Cancelled:
 			e = TaskException{OriginalStart: e.OriginalStart, Cancelled: true}
@@ -243,7 +243,7 @@ func (t *Task) AlignExceptions() {
 	date := func(at Time) string { return at.In(zone).Format(time.DateOnly) }
 	starts := map[string]Time{}
 	first, last := t.Exceptions[0].OriginalStart, t.Exceptions[len(t.Exceptions)-1].OriginalStart
-	t.each(At(first.AddDate(0, 0, -1)), func(start Time) bool {
+	t.eachStart(At(first.AddDate(0, 0, -1)), func(start Time) bool {
 		starts[date(start)] = start
 		return start.Before(last.AddDate(0, 0, 1))
 	})
@@ -287,7 +287,7 @@ func (t *Task) checkOriginals() error {
 	}
 	known := map[Time]bool{}
 	last := t.Exceptions[len(t.Exceptions)-1].OriginalStart
-	t.each(t.Exceptions[0].OriginalStart, func(start Time) bool {
+	t.eachStart(t.Exceptions[0].OriginalStart, func(start Time) bool {
 		known[start] = true
 		return start.Before(last.Time)
 	})
@@ -301,7 +301,7 @@ func (t *Task) checkOriginals() error {
 
 // PlanFurther sets the next start of a task after a change to occurrences that
 // have not started. was is the task before the change. An occurrence that was
-// moved to a time at most LateRun ago still starts.
+// moved to a time at most MaxLateness ago still starts.
 func (t *Task) PlanFurther(was *Task, now Time) {
 	if t.NextRun = (Time{}); t.Status != TaskPending {
 		return
@@ -311,8 +311,8 @@ func (t *Task) PlanFurther(was *Task, now Time) {
 		after = At(was.NextRun.Add(-time.Millisecond))
 	}
 	t.NextRun = t.NextStart(after)
-	for _, o := range t.changed() {
-		if o.StartTime.After(now.Time) || !o.StartTime.After(now.Add(-LateRun)) || !t.NextRun.IsZero() && !o.StartTime.Before(t.NextRun.Time) {
+	for _, o := range t.changedOccurrences() {
+		if o.StartTime.After(now.Time) || !o.StartTime.After(now.Add(-MaxLateness)) || !t.NextRun.IsZero() && !o.StartTime.Before(t.NextRun.Time) {
 			continue
 		}
 		if before, err := was.Occurrence(o.OriginalStart); err == nil && before.StartTime != o.StartTime {

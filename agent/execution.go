@@ -108,8 +108,8 @@ type LogLine struct {
 // includes, in bytes.
 const maxListedOutput = 256 << 10
 
-// Cut removes an output that is too large for a list.
-func (r *NodeResult) Cut() {
+// OmitLargeOutput removes an output that is too large for a list.
+func (r *NodeResult) OmitLargeOutput() {
 	if len(r.Output) > maxListedOutput {
 		r.OutputBytes, r.Output = len(r.Output), nil
 	}
@@ -132,8 +132,8 @@ func (r *NodeResult) SetPath(path string) {
 	}
 }
 
-// At returns the value passed to SetPath.
-func (r *NodeResult) At() string {
+// FullPath returns the value passed to SetPath.
+func (r *NodeResult) FullPath() string {
 	switch {
 	case r.Path != "":
 		return r.Path

@@ -13,23 +13,23 @@ func TestPathOfResult(t *testing.T) {
 	}{"0": {0, ""}, "12": {12, ""}, "3.1": {1, "3.1"}, "2.0.7": {7, "2.0.7"}} {
 		var r NodeResult
 		r.SetPath(path)
-		if *r.Iteration != want.iteration || r.Path != want.path || r.At() != path {
-			t.Errorf("%s: iteration %d, path %q, at %q", path, *r.Iteration, r.Path, r.At())
+		if *r.Iteration != want.iteration || r.Path != want.path || r.FullPath() != path {
+			t.Errorf("%s: iteration %d, path %q, at %q", path, *r.Iteration, r.Path, r.FullPath())
 		}
 	}
 	var r NodeResult
-	if r.SetPath(""); r.Iteration != nil || r.At() != "" {
+	if r.SetPath(""); r.Iteration != nil || r.FullPath() != "" {
 		t.Errorf("outside of loops: %+v", r)
 	}
 }
 
 func TestCutOfResult(t *testing.T) {
 	r := NodeResult{Output: []byte(strings.Repeat("x", maxListedOutput))}
-	if r.Cut(); len(r.Output) != maxListedOutput || r.OutputBytes != 0 {
+	if r.OmitLargeOutput(); len(r.Output) != maxListedOutput || r.OutputBytes != 0 {
 		t.Error("an output of the limit was cut")
 	}
 	r.Output = append(r.Output, 'x')
-	if r.Cut(); r.Output != nil || r.OutputBytes != maxListedOutput+1 {
+	if r.OmitLargeOutput(); r.Output != nil || r.OutputBytes != maxListedOutput+1 {
 		t.Errorf("%d bytes left, said to be %d", len(r.Output), r.OutputBytes)
 	}
 }

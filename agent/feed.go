@@ -31,12 +31,12 @@ func (c *DatabaseConfig) Validate() error {
 		is.Check(name != "", "config.content_columns", "must not hold empty names")
 		is.checkText("config.content_columns", name, 200)
 	}
-	is = append(is, under("config.", c.Chunking.Validate())...)
+	is = append(is, prefixIssues("config.", c.Chunking.Validate())...)
 	return is.Err()
 }
 
-// under adds a prefix to the fields of a validation error.
-func under(prefix string, err error) Issues {
+// prefixIssues adds a prefix to the fields of a validation error.
+func prefixIssues(prefix string, err error) Issues {
 	e, ok := err.(*Error)
 	if !ok {
 		return nil
@@ -170,7 +170,7 @@ func (c *APIConfig) Validate() error {
 	is.checkText("config.pagination.param", p.Param, 100)
 	is.checkText("config.content_template", c.ContentTemplate, 10_000)
 	chunking := c.Chunking()
-	for _, issue := range under("config.", chunking.Validate()) {
+	for _, issue := range prefixIssues("config.", chunking.Validate()) {
 		if issue.Field == "config.method" {
 			issue.Field = "config.chunk_method"
 		}
@@ -179,8 +179,8 @@ func (c *APIConfig) Validate() error {
 	return is.Err()
 }
 
-// ownHeaders are set by the client itself.
-var ownHeaders = []string{"Host", "Connection", "Content-Length", "Transfer-Encoding", "Upgrade", "Te", "Trailer", "Accept-Encoding", "Proxy-Authorization"}
+// reservedHeaders are set by the client itself.
+var reservedHeaders = []string{"Host", "Connection", "Content-Length", "Transfer-Encoding", "Upgrade", "Te", "Trailer", "Accept-Encoding", "Proxy-Authorization"}
 
 // checkHeaders checks the headers for requests to an API.
 func checkHeaders(headers map[string]string, is *Issues) {
@@ -188,7 +188,7 @@ func checkHeaders(headers map[string]string, is *Issues) {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		field := "config.headers." + Clip(name, 60)
 		is.Check(isToken(name), field, "must be a valid header name")
-		is.Check(!slices.Contains(ownHeaders, name), field, "cannot be set: Satchel sets it itself")
+		is.Check(!slices.Contains(reservedHeaders, name), field, "cannot be set: Satchel sets it itself")
 		is.Check(isHeaderValue(headers[name]), field, "must be one line of at most 8192 bytes")
 	}
 }
@@ -208,7 +208,7 @@ func (a *APIAuth) check(is *Issues) {
 		is.Check(isHeaderValue(a.Password), "config.auth.password", "must be one line of at most 8192 bytes")
 	case "header":
 		need("name", a.Name)
-		is.Check(a.Name == "" || isToken(a.Name) && !slices.Contains(ownHeaders, textproto.CanonicalMIMEHeaderKey(a.Name)), "config.auth.name", "must be a header name that may be set")
+		is.Check(a.Name == "" || isToken(a.Name) && !slices.Contains(reservedHeaders, textproto.CanonicalMIMEHeaderKey(a.Name)), "config.auth.name", "must be a header name that may be set")
 		need("value", a.Value)
 	default:
 		is.Add("config.auth.type", "must be none, bearer, basic or header")

@@ -47,7 +47,7 @@ const (
 	maxFormLongText = 20_000
 )
 
-var takenFields = []string{"values", "submitted_at"}
+var reservedFields = []string{"values", "submitted_at"}
 
 var fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
 
@@ -75,7 +75,7 @@ func (f *Form) Check(executable bool, complain func(field, issue string)) {
 
 func (f *FormField) check(is *Issues, at string, executable bool) {
 	is.Check(matches(fieldName, f.Name, 60) || f.Name == "" && !executable, at+"name", "must be 1 to 60 letters, digits and _, beginning with a letter")
-	is.Check(!slices.Contains(takenFields, f.Name), at+"name", "is taken: submissions have values and submitted_at")
+	is.Check(!slices.Contains(reservedFields, f.Name), at+"name", "is taken: submissions have values and submitted_at")
 	is.Check(f.Type == "" || slices.Contains(formFieldTypes, f.Type), at+"type", "must be "+strings.Join(formFieldTypes, ", "))
 	is.checkText(at+"label", f.Label, 200)
 	is.checkText(at+"help", f.Help, 500)
@@ -171,8 +171,8 @@ func (f *FormField) parseChoices(entered []string) (any, string) {
 	return chosen, ""
 }
 
-// Entered converts a JSON value from a program to what the form's page would send.
-func Entered(value any) []string {
+// FormValues converts a JSON value from a program to what the form's page would send.
+func FormValues(value any) []string {
 	switch v := value.(type) {
 	case nil:
 		return nil
@@ -183,7 +183,7 @@ func Entered(value any) []string {
 	case []any:
 		var all []string
 		for _, entry := range v {
-			all = append(all, Entered(entry)...)
+			all = append(all, FormValues(entry)...)
 		}
 		return all
 	}

@@ -185,8 +185,8 @@ func (g *Gateway) Validate() error {
 	return is.Err()
 }
 
-// Only clears the fields of other types.
-func (c *GatewayConfig) Only(t GatewayType) {
+// ClearOtherTypes clears the fields of other types.
+func (c *GatewayConfig) ClearOtherTypes(t GatewayType) {
 	var kept GatewayConfig
 	switch t {
 	case GatewayTelegram:
@@ -214,7 +214,7 @@ const maxHeaders = 50
 // Validate checks the config for a type. It does not check for missing fields.
 func (c *GatewayConfig) Validate(t GatewayType) error {
 	var is Issues
-	for field, value := range c.texts() {
+	for field, value := range c.textFields() {
 		is.checkText("config."+field, value, 8192)
 		is.Check(!strings.ContainsAny(value, "\r\n"), "config."+field, "must be a single line")
 	}
@@ -243,8 +243,8 @@ func headerName(name string) bool {
 	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
 }
 
-// texts returns the text fields by name.
-func (c *GatewayConfig) texts() map[string]string {
+// textFields returns the text fields by name.
+func (c *GatewayConfig) textFields() map[string]string {
 	return map[string]string{"provider": c.Provider, "botToken": c.BotToken, "webhookSecret": c.WebhookSecret, "fromAddress": c.FromAddress,
 		"fromName": c.FromName, "apiKey": c.APIKey, "smtpHost": c.SMTPHost, "smtpUsername": c.SMTPUsername, "smtpPassword": c.SMTPPassword,
 		"smtpTls": c.SMTPTLS, "phoneNumber": c.PhoneNumber, "accountSid": c.AccountSID, "authToken": c.AuthToken, "signingSecret": c.SigningSecret,
@@ -254,7 +254,7 @@ func (c *GatewayConfig) texts() map[string]string {
 // Fields returns the names of the fields that are set, sorted.
 func (c *GatewayConfig) Fields() []string {
 	fields := []string{}
-	for field, value := range c.texts() {
+	for field, value := range c.textFields() {
 		if value != "" {
 			fields = append(fields, field)
 		}

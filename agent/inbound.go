@@ -32,8 +32,8 @@ type Inbound struct {
 	Email string
 }
 
-// Answering specifies how a message is answered automatically.
-type Answering struct {
+// AnswerOptions specifies how a message is answered automatically.
+type AnswerOptions struct {
 	// Public reports that anyone may have written it: the agent's tools are not
 	// offered.
 	Public bool
@@ -101,7 +101,7 @@ func (in *Inbound) Sender() Contact {
 	}
 	c.Name = Clip(c.Name, 200)
 	if c.Validate() != nil { // tags or metadata are invalid
-		c.Tags, c.Metadata = []string{}, orObject(nil)
+		c.Tags, c.Metadata = []string{}, defaultObject(nil)
 	}
 	return c
 }

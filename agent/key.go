@@ -25,7 +25,7 @@ type Key struct {
 	ExpiresAt  Time     `json:"expires_at" doc:"null if it never expires." nullable:"true" format:"date-time"`
 	Parent     string   `json:"parent_id,omitempty" doc:"The key that created this one. This key expires with it." example:"key-06f1q2s3t4v5a6b7c8d8"`
 	LastUsedAt Time     `json:"-"`
-	Maker      string   `json:"-"` // email of the creator; empty if created without an identity
+	CreatedBy  string   `json:"-"` // email of the creator; empty if created without an identity
 	Hash       string   `json:"-"` // hex SHA-256 of the key
 }
 
@@ -44,9 +44,9 @@ func (k *Key) Covers(other *Key) bool {
 	return k.Role.Covers(other.Role) && !slices.ContainsFunc(other.Agents, beyond)
 }
 
-// EndWith makes k expire no later than the key that creates it. It returns an
+// LimitExpiry makes k expire no later than the key that creates it. It returns an
 // error if k was given a later expiry.
-func (k *Key) EndWith(maker *Key) error {
+func (k *Key) LimitExpiry(maker *Key) error {
 	if maker.ExpiresAt.IsZero() {
 		return nil
 	}

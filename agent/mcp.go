@@ -120,7 +120,7 @@ func (s *MCPServer) Validate(auth MCPAuth) error {
 // IsCommandName reports whether a command in the operator's file may have this
 // name.
 func IsCommandName(name string) bool {
-	return utf8.RuneCountInString(name) <= 100 && beginsAndHas(name, " ._@/-")
+	return utf8.RuneCountInString(name) <= 100 && hasOnlyNameCharacters(name, " ._@/-")
 }
 
 func (a MCPAuth) check(is *Issues) {

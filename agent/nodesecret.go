@@ -13,9 +13,9 @@ import (
 // a secret. A value with a template is not a secret, since it comes from
 // elsewhere.
 type NodeSecrets struct {
-	Given map[string]string // by name: the node's id, "/", and the path of the value in its data
-	Kept  []string          // names whose value was the mask
-	Sent  map[string]string // by name, for secrets that a request carries: the address, see NodeAddress
+	Given     map[string]string // by name: the node's id, "/", and the path of the value in its data
+	Unchanged []string          // names whose value was the mask
+	Addresses map[string]string // by name, for secrets that a request carries: the address, see NodeAddress
 }
 
 // NodeSecret returns the name of a secret of a node.
@@ -25,7 +25,7 @@ func NodeSecret(nodeID, field string) string { return nodeID + "/" + field }
 // Nodes without secrets stay byte for byte, unless an object in them has a
 // duplicate name: then only the last value is kept.
 func TakeNodeSecrets(nodes []RawNode) ([]RawNode, NodeSecrets, error) {
-	taken := NodeSecrets{Given: map[string]string{}, Sent: map[string]string{}}
+	taken := NodeSecrets{Given: map[string]string{}, Addresses: map[string]string{}}
 	out := slices.Clone(nodes)
 	for i, raw := range nodes {
 		if !bytes.Contains(raw, []byte("http-request")) && !bytes.Contains(raw, []byte(`"auth"`)) && !bytes.Contains(raw, []byte(`\u`)) {
@@ -39,13 +39,13 @@ func TakeNodeSecrets(nodes []RawNode) ([]RawNode, NodeSecrets, error) {
 		}
 		data, _ := node["data"].(map[string]any)
 		holds := node["type"] == "http-request" || node["type"] == NodeTrigger && data["auth"] != nil
-		sent := len(taken.Sent)
-		changed := holds && data != nil && taken.takeFrom(node, data)
-		if len(taken.Sent) > sent && setsHost(data) {
+		sent := len(taken.Addresses)
+		changed := holds && data != nil && taken.takeFromNode(node, data)
+		if len(taken.Addresses) > sent && setsHost(data) {
 			id, _ := node["id"].(string)
 			return nil, taken, Invalid("data.headers.Host", "must not be set by a node that holds a stored credential").With("node_id", id)
 		}
-		if !changed && namesIn(node) == namesWritten(raw) {
+		if !changed && countNames(node) == countNamesInText(raw) {
 			continue
 		}
 		masked, err := json.Marshal(node)
@@ -54,29 +54,29 @@ func TakeNodeSecrets(nodes []RawNode) ([]RawNode, NodeSecrets, error) {
 		}
 		out[i] = masked
 	}
-	slices.Sort(taken.Kept)
+	slices.Sort(taken.Unchanged)
 	return out, taken, nil
 }
 
-// namesIn counts the member names in a JSON value.
-func namesIn(v any) (n int) {
+// countNames counts the member names in a JSON value.
+func countNames(v any) (n int) {
 	switch v := v.(type) {
 	case map[string]any:
 		n = len(v)
 		for _, inner := range v {
-			n += namesIn(inner)
+			n += countNames(inner)
 		}
 	case []any:
 		for _, inner := range v {
-			n += namesIn(inner)
+			n += countNames(inner)
 		}
 	}
 	return n
 }
 
-// namesWritten counts the member names in a JSON text, which are more than in
+// countNamesInText counts the member names in a JSON text, which are more than in
 // its value if an object has duplicates. The text is known to be valid.
-func namesWritten(raw []byte) (n int) {
+func countNamesInText(raw []byte) (n int) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	type level struct {
 		object bool
@@ -104,9 +104,9 @@ func namesWritten(raw []byte) (n int) {
 	}
 }
 
-// takeFrom takes the secrets of one node, and reports whether it changed the
+// takeFromNode takes the secrets of one node, and reports whether it changed the
 // data.
-func (s *NodeSecrets) takeFrom(node, data map[string]any) (changed bool) {
+func (s *NodeSecrets) takeFromNode(node, data map[string]any) (changed bool) {
 	nodeID, _ := node["id"].(string)
 	for field, holder := range secretHolders(data) {
 		key := field[strings.IndexByte(field, '.')+1:]
@@ -115,14 +115,14 @@ func (s *NodeSecrets) takeFrom(node, data map[string]any) (changed bool) {
 		case !ok || value == "" || strings.Contains(value, "{{"):
 			continue
 		case value == Mask:
-			s.Kept = append(s.Kept, NodeSecret(nodeID, field))
+			s.Unchanged = append(s.Unchanged, NodeSecret(nodeID, field))
 		default:
 			s.Given[NodeSecret(nodeID, field)] = value
 			holder[key] = Mask
 			changed = true
 		}
 		if node["type"] != NodeTrigger {
-			s.Sent[NodeSecret(nodeID, field)] = NodeAddress(data)
+			s.Addresses[NodeSecret(nodeID, field)] = NodeAddress(data)
 		}
 	}
 	return changed

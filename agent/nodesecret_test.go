@@ -30,8 +30,8 @@ func TestNodeSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fmt.Sprint(taken.Given) != "map[h/auth.token:s1 h/headers.X-Api-Key:s2]" || fmt.Sprint(taken.Kept) != "[i/auth.password]" {
-		t.Errorf("taken %v, kept %v", taken.Given, taken.Kept)
+	if fmt.Sprint(taken.Given) != "map[h/auth.token:s1 h/headers.X-Api-Key:s2]" || fmt.Sprint(taken.Unchanged) != "[i/auth.password]" {
+		t.Errorf("taken %v, kept %v", taken.Given, taken.Unchanged)
 	}
 	if string(masked[0]) != string(nodes[0]) || string(masked[2]) != string(nodes[2]) {
 		t.Error("a node without new secrets was changed")

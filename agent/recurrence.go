@@ -15,16 +15,16 @@ func (t *Task) Occurrences(from, to Time, limit int) (list []Occurrence) {
 	within := func(o Occurrence) bool {
 		return !over(o.StartTime) && (from.IsZero() || o.EndTime.After(from.Time) || !o.StartTime.Before(from.Time))
 	}
-	t.each(from, func(start Time) bool {
+	t.eachStart(from, func(start Time) bool {
 		if over(start) {
 			return false
 		}
-		if _, changed := t.exception(start); !changed && within(t.regular(start)) {
-			list = append(list, t.regular(start))
+		if _, changed := t.exception(start); !changed && within(t.regularOccurrence(start)) {
+			list = append(list, t.regularOccurrence(start))
 		}
 		return len(list) < limit
 	})
-	for _, o := range t.changed() {
+	for _, o := range t.changedOccurrences() {
 		if within(o) {
 			list = append(list, o)
 		}
@@ -36,13 +36,13 @@ func (t *Task) Occurrences(from, to Time, limit int) (list []Occurrence) {
 // NextStart returns the first start of a valid task after a time, or zero if
 // there is none.
 func (t *Task) NextStart(after Time) (next Time) {
-	t.each(after, func(start Time) bool {
+	t.eachStart(after, func(start Time) bool {
 		if _, changed := t.exception(start); !changed && start.After(after.Time) {
 			next = start
 		}
 		return next.IsZero()
 	})
-	for _, o := range t.changed() {
+	for _, o := range t.changedOccurrences() {
 		if o.StartTime.After(after.Time) && (next.IsZero() || o.StartTime.Before(next.Time)) {
 			next = o.StartTime
 		}
@@ -50,14 +50,14 @@ func (t *Task) NextStart(after Time) (next Time) {
 	return next
 }
 
-// each calls yield with the starts of a task by its recurrence, whatever its
+// eachStart calls yield with the starts of a task by its recurrence, whatever its
 // exceptions say, in order until it returns false. Occurrences that end before
 // from may be skipped.
 //
 // The time of day is the wall clock time in the task's zone. As for cron, a
 // skipped wall clock time is shifted by the gap, and the first of a repeated
 // one is used. A month without the day has no occurrence.
-func (t *Task) each(from Time, yield func(start Time) bool) {
+func (t *Task) eachStart(from Time, yield func(start Time) bool) {
 	zone, err := clock.Zone(t.Timezone)
 	if err != nil {
 		return // invalid
@@ -69,7 +69,7 @@ func (t *Task) each(from Time, yield func(start Time) bool) {
 		date = first.AddDate(0, 0, int(skip/(24*time.Hour)))
 	}
 	for n := 0; date.Before(latest) && (t.RecurrenceCount == 0 || n < t.RecurrenceCount); date = date.AddDate(0, 0, 1) {
-		if !t.on(date, first) {
+		if !t.occursOn(date, first) {
 			if t.Recurrence == RecurNone {
 				return
 			}
@@ -89,8 +89,8 @@ func (t *Task) each(from Time, yield func(start Time) bool) {
 	}
 }
 
-// on reports whether a task occurs on a date. first is the date of its start.
-func (t *Task) on(date, first time.Time) bool {
+// occursOn reports whether a task occurs on a date. first is the date of its start.
+func (t *Task) occursOn(date, first time.Time) bool {
 	switch t.Recurrence {
 	case RecurDaily:
 		return true

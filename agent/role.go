@@ -66,7 +66,7 @@ func (i Identity) OwnRole(agentID string, admins map[string]Role) Role {
 		return admins[i.Email]
 	case !i.Key.Reaches(agentID):
 		return RoleNone
-	case i.Key.Maker == "": // created in open mode or on the command line
+	case i.Key.CreatedBy == "": // created in open mode or on the command line
 		return i.Key.Role
 	}
 	return i.Key.Role.Weaker(admins[i.Email])

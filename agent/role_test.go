@@ -27,7 +27,7 @@ func TestRolesOrder(t *testing.T) {
 func TestRoleOn(t *testing.T) {
 	admins := map[string]Role{"own@x": RoleOwner, "adm@x": RoleAdmin, "see@x": RoleViewer}
 	key := func(role Role, maker string, agents ...string) *Key {
-		return &Key{Role: role, Maker: maker, Agents: agents}
+		return &Key{Role: role, CreatedBy: maker, Agents: agents}
 	}
 	for name, c := range map[string]struct {
 		who   Identity
@@ -136,12 +136,12 @@ func TestKey(t *testing.T) {
 		"with the maker":     {now, now, now},
 	} {
 		made := Key{ExpiresAt: c.ends}
-		if err := made.EndWith(&Key{ExpiresAt: c.maker}); err != nil || made.ExpiresAt != c.want {
+		if err := made.LimitExpiry(&Key{ExpiresAt: c.maker}); err != nil || made.ExpiresAt != c.want {
 			t.Errorf("%s: ends %v, %v", name, made.ExpiresAt, err)
 		}
 	}
 	late := Key{ExpiresAt: At(now.Add(time.Hour))}
-	if err := late.EndWith(&Key{ExpiresAt: now}); ErrorCode(err) != CodeForbidden {
+	if err := late.LimitExpiry(&Key{ExpiresAt: now}); ErrorCode(err) != CodeForbidden {
 		t.Errorf("after the maker: %v", err)
 	}
 	secret, prefix, hash := NewKeySecret()

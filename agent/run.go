@@ -42,7 +42,7 @@ const (
 )
 
 // Fire returns what an active schedule has to do at a time not before its next
-// run. If that run is more than LateRun late, all due runs count as missed and
+// run. If that run is more than MaxLateness late, all due runs count as missed and
 // the misfire policy applies.
 func (s *Schedule) Fire(now Time) (Firing, error) {
 	f := Firing{Start: []Time{s.NextRun}}
@@ -64,7 +64,7 @@ func (s *Schedule) Fire(now Time) (Firing, error) {
 			f.Start = append(f.Start, At(at))
 		}
 	}
-	if now.Sub(s.NextRun.Time) <= LateRun {
+	if now.Sub(s.NextRun.Time) <= MaxLateness {
 		return f, nil
 	}
 	keep := 1

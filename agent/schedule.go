@@ -149,7 +149,7 @@ func (c ScheduleChange) Apply(s *Schedule, zone string) {
 // to the type.
 func (s *Schedule) Fill(zone string) {
 	s.Name, s.CronExpression = strings.TrimSpace(s.Name), strings.TrimSpace(s.CronExpression)
-	s.Payload = orObject(s.Payload)
+	s.Payload = defaultObject(s.Payload)
 	for field, fallback := range map[*string]string{
 		&s.CallbackType: CallbackWorkflow, &s.Timezone: zone, &s.MisfirePolicy: MisfireRunOnce, &s.Overlap: OverlapSkip,
 	} {
@@ -186,7 +186,7 @@ func (s *Schedule) Validate() error {
 
 func (s *Schedule) checkTiming(is *Issues) {
 	_, err := clock.Zone(s.Timezone)
-	is.note("timezone", err)
+	is.addError("timezone", err)
 	switch s.Type {
 	case ScheduleCron:
 		if s.CronExpression == "" {
@@ -194,7 +194,7 @@ func (s *Schedule) checkTiming(is *Issues) {
 			return
 		}
 		_, err := clock.ParseCron(s.CronExpression)
-		is.note("cron_expression", err)
+		is.addError("cron_expression", err)
 	case ScheduleDelayed:
 		is.Check(s.DelaySeconds >= 1 && s.DelaySeconds <= MaxDelaySeconds, "delay_seconds", fmt.Sprintf("must be from 1 to %d", MaxDelaySeconds))
 	}
@@ -213,16 +213,16 @@ func (s *Schedule) checkCallback(is *Issues) {
 	is.Check(s.CallbackID != "", "callback_id", "is required for callback_type "+s.CallbackType)
 }
 
-// note adds the issue in err about a field; nil adds nothing.
-func (i *Issues) note(field string, err error) {
+// addError adds the issue in err about a field; nil adds nothing.
+func (i *Issues) addError(field string, err error) {
 	if err != nil {
 		i.Add(field, err.Error())
 	}
 }
 
-// LateRun is how late a run may start without counting as missed, and how far
+// MaxLateness is how late a run may start without counting as missed, and how far
 // in the past the time of a schedule of type once may be.
-const LateRun = time.Minute
+const MaxLateness = time.Minute
 
 // Plan sets the next run, and the status that follows from it, of a valid
 // schedule that was created (was is nil) or changed. timed reports that its
@@ -274,7 +274,7 @@ func (s *Schedule) checkOnce(retimed bool, now Time) error {
 	switch {
 	case s.NextRun.IsZero():
 		return Invalid("next_run", "is required for type once")
-	case retimed && s.NextRun.Before(now.Add(-LateRun)):
+	case retimed && s.NextRun.Before(now.Add(-MaxLateness)):
 		return Invalid("next_run", "is past")
 	}
 	return nil

@@ -106,24 +106,24 @@ type SettingsChange struct {
 // Apply writes the given fields into s. null resets a field to its default.
 func (c SettingsChange) Apply(s *Settings) {
 	d := DefaultSettings()
-	settle(c.LLMProvider, &s.LLMProvider, d.LLMProvider)
-	settle(c.LLMModel, &s.LLMModel, d.LLMModel)
-	settle(c.LLMTemperature, &s.LLMTemperature, d.LLMTemperature)
-	settle(c.LLMBaseURL, &s.LLMBaseURL, d.LLMBaseURL)
-	settle(c.LLMMaxTokens, &s.LLMMaxTokens, d.LLMMaxTokens)
-	settle(c.SystemPrompt, &s.SystemPrompt, d.SystemPrompt)
-	settle(c.Timezone, &s.Timezone, d.Timezone)
-	settle(c.AutoReply, &s.AutoReply, d.AutoReply)
-	settle(c.ChatBrowser, &s.ChatBrowser, d.ChatBrowser)
-	settle(c.RetentionDays, &s.RetentionDays, d.RetentionDays)
-	settle(c.EmbeddingProvider, &s.EmbeddingProvider, d.EmbeddingProvider)
-	settle(c.EmbeddingModel, &s.EmbeddingModel, d.EmbeddingModel)
-	settle(c.EmbeddingBaseURL, &s.EmbeddingBaseURL, d.EmbeddingBaseURL)
-	settleNullable(c.EmbeddingQueryPrefix, &s.EmbeddingQueryPrefix)
-	settleNullable(c.EmbeddingPassagePrefix, &s.EmbeddingPassagePrefix)
+	setField(c.LLMProvider, &s.LLMProvider, d.LLMProvider)
+	setField(c.LLMModel, &s.LLMModel, d.LLMModel)
+	setField(c.LLMTemperature, &s.LLMTemperature, d.LLMTemperature)
+	setField(c.LLMBaseURL, &s.LLMBaseURL, d.LLMBaseURL)
+	setField(c.LLMMaxTokens, &s.LLMMaxTokens, d.LLMMaxTokens)
+	setField(c.SystemPrompt, &s.SystemPrompt, d.SystemPrompt)
+	setField(c.Timezone, &s.Timezone, d.Timezone)
+	setField(c.AutoReply, &s.AutoReply, d.AutoReply)
+	setField(c.ChatBrowser, &s.ChatBrowser, d.ChatBrowser)
+	setField(c.RetentionDays, &s.RetentionDays, d.RetentionDays)
+	setField(c.EmbeddingProvider, &s.EmbeddingProvider, d.EmbeddingProvider)
+	setField(c.EmbeddingModel, &s.EmbeddingModel, d.EmbeddingModel)
+	setField(c.EmbeddingBaseURL, &s.EmbeddingBaseURL, d.EmbeddingBaseURL)
+	setNullableField(c.EmbeddingQueryPrefix, &s.EmbeddingQueryPrefix)
+	setNullableField(c.EmbeddingPassagePrefix, &s.EmbeddingPassagePrefix)
 }
 
-func settleNullable[T any](o Optional[T], dst **T) {
+func setNullableField[T any](o Optional[T], dst **T) {
 	switch {
 	case !o.Given:
 	case o.Null:
@@ -133,7 +133,7 @@ func settleNullable[T any](o Optional[T], dst **T) {
 	}
 }
 
-func settle[T any](o Optional[T], dst *T, fallback T) {
+func setField[T any](o Optional[T], dst *T, fallback T) {
 	switch {
 	case !o.Given:
 	case o.Null:
@@ -179,7 +179,7 @@ func (s *Settings) Validate() error {
 	is.Check(s.LLMMaxTokens >= 0 && s.LLMMaxTokens <= 1_000_000, "llm_max_tokens", "must be from 0 to 1000000")
 	is.checkText("system_prompt", s.SystemPrompt, 100_000)
 	_, err := clock.Zone(s.Timezone)
-	is.note("timezone", err)
+	is.addError("timezone", err)
 	is.Check(s.RetentionDays >= 1 && s.RetentionDays <= 3650, "retention_days", "must be from 1 to 3650")
 	is.Check(slices.Contains([]string{LocalEmbedding, FileEmbedding, "openai-compatible"}, s.EmbeddingProvider), "embedding_provider", "must be local, openai-compatible or file")
 	is.Check(s.EmbeddingProvider != FileEmbedding || s.EmbeddingModel != "", "embedding_model", "is required for file")

@@ -61,8 +61,8 @@ var RowColumns = []TableColumn{
 
 var tableName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// takenColumns are the reserved names, which SQLite or the program uses.
-var takenColumns = []string{"id", "created_at", "updated_at", "rowid", "oid"}
+// reservedColumns are the reserved names, which SQLite or the program uses.
+var reservedColumns = []string{"id", "created_at", "updated_at", "rowid", "oid"}
 
 // ValidTableName reports whether a table can have the name.
 func ValidTableName(name string) bool { return matches(tableName, name, maxTableName) }
@@ -95,7 +95,7 @@ func (t *Table) Validate() error {
 
 func (c *TableColumn) validate(is *Issues, field string) {
 	is.Check(matches(fieldName, c.Name, maxTableName), field+"name", "must be 1 to 48 letters, digits and _, beginning with a letter")
-	is.Check(!slices.Contains(takenColumns, strings.ToLower(c.Name)), field+"name", "is taken: every table has id, created_at and updated_at")
+	is.Check(!slices.Contains(reservedColumns, strings.ToLower(c.Name)), field+"name", "is taken: every table has id, created_at and updated_at")
 	is.Check(slices.Contains(ColumnTypes, c.Type), field+"type", "must be text, number, boolean, time, json or choice")
 	is.Check(!c.Unique || c.Type != ColumnJSON, field+"unique", "does not go with the type json")
 	if c.Type != ColumnChoice {

@@ -65,8 +65,8 @@ func (e *TakeoverEnd) Validate() error {
 	return is.Err()
 }
 
-// Lasts returns the time limit of the takeover.
-func (o *TakeoverOptions) Lasts() time.Duration {
+// Duration returns the time limit of the takeover.
+func (o *TakeoverOptions) Duration() time.Duration {
 	if o.Timeout == nil {
 		return DefaultTakeoverTimeout * time.Second
 	}

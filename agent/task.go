@@ -147,8 +147,8 @@ func (c TaskChange) Apply(t *Task, zone string) {
 	t.fillExceptions()
 }
 
-// wholeField returns the first field given that one occurrence does not have.
-func (c TaskChange) wholeField() string {
+// seriesField returns the first field given that one occurrence does not have.
+func (c TaskChange) seriesField() string {
 	for _, f := range []struct {
 		name  string
 		given bool
@@ -206,7 +206,7 @@ func (t *Task) Validate() error {
 	is.Check(!t.EndTime.Before(t.StartTime.Time), "end_time", "must not be before start_time")
 	is.Check(t.EndTime.Sub(t.StartTime.Time) <= 366*24*time.Hour, "end_time", "must be at most 366 days after start_time")
 	_, err := clock.Zone(t.Timezone)
-	is.note("timezone", err)
+	is.addError("timezone", err)
 	is.Check(slices.Contains(recurrences, t.Recurrence), "recurrence", "must be none, daily, weekly or monthly")
 	t.checkDays(&is)
 	is.Check(t.RecurrenceEnd.IsZero() || !t.RecurrenceEnd.Before(t.StartTime.Time), "recurrence_end", "must not be before start_time")
@@ -258,7 +258,7 @@ func (t *Task) Plan(was *Task, now Time) error {
 // Replan sets the next start of a changed task. Unless keep is set, a task with
 // a future start becomes pending.
 func (t *Task) Replan(keep bool, now Time) {
-	next := t.NextStart(At(now.Add(-LateRun)))
+	next := t.NextStart(At(now.Add(-MaxLateness)))
 	if !keep && !next.IsZero() {
 		t.Status = TaskPending
 	}

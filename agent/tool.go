@@ -51,7 +51,7 @@ func (c ToolChange) Apply(t *Tool) {
 	c.Type.Into(&t.Type)
 	c.Enabled.Into(&t.Enabled)
 	c.Config.Into(&t.Config)
-	t.Config = orObject(t.Config)
+	t.Config = defaultObject(t.Config)
 }
 
 // ToolConfig is the config of a tool of any type. In an api tool, {{argument}}
@@ -118,7 +118,7 @@ func (t *Tool) Validate() (ToolConfig, error) {
 	if err := json.Unmarshal(t.Config, &c); err != nil {
 		return c, Invalid("config", "has a field of the wrong type")
 	}
-	checkSpelling(&is, t.Config)
+	checkFieldCase(&is, t.Config)
 	var schema map[string]any
 	is.Check(len(c.Parameters) == 0 || json.Unmarshal(c.Parameters, &schema) == nil && schema["type"] == "object",
 		"config.parameters", `must be a JSON Schema of type "object"`)
@@ -146,10 +146,10 @@ func (t *Tool) Validate() (ToolConfig, error) {
 	return c, is.Err()
 }
 
-// checkSpelling rejects config fields that may hold secrets if they are written
+// checkFieldCase rejects config fields that may hold secrets if they are written
 // in another case: Go would decode them, but the code that encrypts and masks
 // secrets finds them by exact name.
-func checkSpelling(is *Issues, config []byte) {
+func checkFieldCase(is *Issues, config []byte) {
 	var fields, auth map[string]json.RawMessage
 	check := func(prefix string, in map[string]json.RawMessage, names ...string) {
 		for _, key := range slices.Sorted(maps.Keys(in)) {

@@ -89,8 +89,8 @@ func FileMedia(name string) string {
 	return cmp.Or(fileMedia[fileExtension(name)], "application/octet-stream")
 }
 
-// programs are the first bytes of executables for Windows, Linux and macOS.
-var programs = [][]byte{[]byte("MZ"), []byte("\x7fELF"), []byte("\xcf\xfa\xed\xfe"), []byte("\xca\xfe\xba\xbe")}
+// executableMagic are the first bytes of executables for Windows, Linux and macOS.
+var executableMagic = [][]byte{[]byte("MZ"), []byte("\x7fELF"), []byte("\xcf\xfa\xed\xfe"), []byte("\xca\xfe\xba\xbe")}
 
 // CheckFile checks a visitor's file by its name, its first bytes and the media
 // type detected from them.
@@ -100,7 +100,7 @@ func (c *WidgetConfig) CheckFile(name string, head []byte, media string) error {
 		return Invalid("file", "is of a type that this chat does not take").With("file_types", c.FileTypes)
 	}
 	named, known := fileMedia[extension]
-	mislabelled := known && slices.ContainsFunc(programs, func(start []byte) bool { return bytes.HasPrefix(head, start) })
+	mislabelled := known && slices.ContainsFunc(executableMagic, func(start []byte) bool { return bytes.HasPrefix(head, start) })
 	if IsShownMedia(named) {
 		kind, _, _ := strings.Cut(named, "/")
 		mislabelled = mislabelled || named == "application/pdf" && media != named || kind == "image" && !strings.HasPrefix(media, "image/")

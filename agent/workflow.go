@@ -107,9 +107,9 @@ func (c WorkflowChange) Apply(w *Workflow) {
 		w.Settings = DefaultWorkflowSettings()
 	}
 	d := DefaultWorkflowSettings()
-	settle(c.Settings.Value.Concurrency, &w.Settings.Concurrency, d.Concurrency)
-	settle(c.Settings.Value.OnConflict, &w.Settings.OnConflict, d.OnConflict)
-	settle(c.Settings.Value.StrictTemplates, &w.Settings.StrictTemplates, d.StrictTemplates)
+	setField(c.Settings.Value.Concurrency, &w.Settings.Concurrency, d.Concurrency)
+	setField(c.Settings.Value.OnConflict, &w.Settings.OnConflict, d.OnConflict)
+	setField(c.Settings.Value.StrictTemplates, &w.Settings.StrictTemplates, d.StrictTemplates)
 	if w.Nodes == nil {
 		w.Nodes = []RawNode{}
 	}

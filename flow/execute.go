@@ -264,10 +264,10 @@ func (e *Engine) Execution(ctx context.Context, db *store.DB, id string) (agent.
 	x, results, err := db.Execution(ctx, id)
 	known := map[instanceKey]bool{}
 	for _, r := range results {
-		known[instanceKey{r.NodeID, r.At()}] = true
+		known[instanceKey{r.NodeID, r.FullPath()}] = true
 	}
 	for _, r := range now {
-		if !x.Status.Ended() && !known[instanceKey{r.NodeID, r.At()}] {
+		if !x.Status.Ended() && !known[instanceKey{r.NodeID, r.FullPath()}] {
 			results = append(results, r)
 		}
 	}

@@ -28,7 +28,7 @@ func (e *Engine) NodePart(ctx context.Context, db *store.DB, id, node, path, par
 	}
 	if part == PartOutput {
 		for _, r := range w.Results {
-			if r.NodeID == node && r.At() == path && r.Output != nil {
+			if r.NodeID == node && r.FullPath() == path && r.Output != nil {
 				return decodeOr(r.Output), nil
 			}
 		}
@@ -42,7 +42,7 @@ func (e *Engine) NodePart(ctx context.Context, db *store.DB, id, node, path, par
 	defer r.cancel(nil)
 	r.execution, r.past = &w.Execution, map[instanceKey]agent.NodeResult{}
 	for _, result := range w.Results {
-		r.past[instanceKey{result.NodeID, result.At()}] = result
+		r.past[instanceKey{result.NodeID, result.FullPath()}] = result
 	}
 	r.payload, _ = decodeOr(w.Input).(map[string]any)
 	if r.program, err = e.programFor(db, w, r.payload); err != nil {

@@ -28,7 +28,7 @@ func (r *run) load() bool {
 	r.execution = &w.Execution
 	r.past, r.knownWaits = map[instanceKey]agent.NodeResult{}, map[instanceKey]store.Wait{}
 	for _, result := range w.Results {
-		r.past[instanceKey{result.NodeID, result.At()}] = result
+		r.past[instanceKey{result.NodeID, result.FullPath()}] = result
 	}
 	for _, wait := range w.Waits {
 		r.knownWaits[instanceKey{wait.NodeID, wait.Path}] = wait

@@ -154,7 +154,7 @@ func summarize(results []agent.NodeResult) string {
 	var words []string
 	for _, r := range results {
 		word := r.NodeID
-		if at := r.At(); at != "" {
+		if at := r.FullPath(); at != "" {
 			word += "@" + at
 		}
 		words = append(words, word+"="+string(r.Status))

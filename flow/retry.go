@@ -86,7 +86,7 @@ func reusableResults(p *program, old *agent.Execution, results []agent.NodeResul
 		switch {
 		case from != "" && r.NodeID == from, from == "" && r.Status == agent.NodeFailed && old.Error != nil && failedIn(p, r, old.Error.NodeID),
 			r.Status == agent.NodeCancelled, r.Status == agent.NodeRunning && r.Items == nil, r.Status == agent.NodeWaiting:
-			again[instanceKey{r.NodeID, r.At()}] = true
+			again[instanceKey{r.NodeID, r.FullPath()}] = true
 		}
 	}
 	invalidated := map[instanceKey]bool{}
@@ -98,7 +98,7 @@ func reusableResults(p *program, old *agent.Execution, results []agent.NodeResul
 	}
 	var kept []agent.NodeResult
 	for _, r := range results {
-		at := instanceKey{r.NodeID, r.At()}
+		at := instanceKey{r.NodeID, r.FullPath()}
 		i, known := p.graph.Find(r.NodeID)
 		if !known || p.nodes[i].Type != r.Type {
 			continue

@@ -309,7 +309,7 @@ func (r *run) receive() {
 	r.inbox = nil
 	r.mu.Unlock()
 	for _, end := range ends {
-		at := instanceKey{end.Result.NodeID, end.Result.At()}
+		at := instanceKey{end.Result.NodeID, end.Result.FullPath()}
 		in, ok := r.waiting[at]
 		if !ok {
 			continue

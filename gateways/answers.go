@@ -25,7 +25,7 @@ type Answerer struct {
 
 // AnswerFunc answers a stored message and passes the answer to keep, which
 // stores it.
-type AnswerFunc func(ctx context.Context, db *store.DB, message agent.Message, how agent.Answering, keep func(agent.Message) error) error
+type AnswerFunc func(ctx context.Context, db *store.DB, message agent.Message, how agent.AnswerOptions, keep func(agent.Message) error) error
 
 // Limits of answering.
 const (
@@ -109,13 +109,13 @@ const handoverText = "I have asked a person to answer you here."
 // answering returns how a message is answered. Visitors of websites see the answer
 // as it is generated, and may be handed over to a person. The caller calls end when
 // the answer is complete.
-func (a *Answerer) answering(ctx context.Context, db *store.DB, m agent.Message, handedOver *atomic.Bool) (how agent.Answering, end func(), err error) {
+func (a *Answerer) answering(ctx context.Context, db *store.DB, m agent.Message, handedOver *atomic.Bool) (how agent.AnswerOptions, end func(), err error) {
 	gateway, thread, visitor, err := db.VisitorOf(ctx, m.ConversationID)
 	if err != nil || !visitor {
 		return how, func() {}, err
 	}
 	key, visitors := visitKey{db.ID(), gateway, thread}, a.gateways.visitors
-	how = agent.Answering{Public: true, Handover: func() { handedOver.Store(true) }, OnText: func(piece string) { visitors.appendPartial(key, piece) }}
+	how = agent.AnswerOptions{Public: true, Handover: func() { handedOver.Store(true) }, OnText: func(piece string) { visitors.appendPartial(key, piece) }}
 	return how, func() { visitors.clearPartial(key) }, nil
 }
 

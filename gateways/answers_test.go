@@ -46,7 +46,7 @@ func newAnswerFixture(t *testing.T) *answerFixture {
 // start starts everything that sends and answers, as the program does.
 func (r *answerFixture) start(t *testing.T) {
 	t.Helper()
-	r.answerer = NewAnswerer(r.Gateways, func(ctx context.Context, _ *store.DB, said agent.Message, _ agent.Answering, keep func(agent.Message) error) error {
+	r.answerer = NewAnswerer(r.Gateways, func(ctx context.Context, _ *store.DB, said agent.Message, _ agent.AnswerOptions, keep func(agent.Message) error) error {
 		r.mu.Lock()
 		r.asked = append(r.asked, said.Content)
 		say := r.answer

@@ -112,7 +112,7 @@ func (g *Gateways) Delete(ctx context.Context, db *store.DB, id string) error {
 // validateConfig removes from a config what does not apply to its type, and
 // validates it.
 func (g *Gateways) validateConfig(t agent.GatewayType, config *agent.GatewayConfig) error {
-	config.Only(t)
+	config.ClearOtherTypes(t)
 	if err := config.Validate(t); err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func serveChild(path string, messages int) error {
 		return err
 	}
 	g := New(Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, Address: "http://127.0.0.1:8787"})
-	answerer := NewAnswerer(g, func(_ context.Context, _ *store.DB, said agent.Message, _ agent.Answering, keep func(agent.Message) error) error {
+	answerer := NewAnswerer(g, func(_ context.Context, _ *store.DB, said agent.Message, _ agent.AnswerOptions, keep func(agent.Message) error) error {
 		return keep(agent.Message{ConversationID: said.ConversationID, Role: agent.MessageAssistant, Content: "Answer to " + said.Content, Metadata: json.RawMessage("{}")})
 	})
 	poller := NewPoller(g)

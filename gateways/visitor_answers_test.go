@@ -79,7 +79,7 @@ func visitorAnswers(t *testing.T, answer AnswerFunc) (*hookFixture, *Widget, Vis
 func TestModelHandsOver(t *testing.T) {
 	var mu sync.Mutex
 	calls := 0
-	r, w, v, done := visitorAnswers(t, func(_ context.Context, _ *store.DB, said agent.Message, how agent.Answering, keep func(agent.Message) error) error {
+	r, w, v, done := visitorAnswers(t, func(_ context.Context, _ *store.DB, said agent.Message, how agent.AnswerOptions, keep func(agent.Message) error) error {
 		mu.Lock()
 		calls++
 		n := calls

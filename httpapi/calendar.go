@@ -123,7 +123,7 @@ func (s *Server) expandTasks(c *rest.Call, in *listTasksIn, page store.Page) (ta
 }
 
 func occurrenceItem(t agent.Task, o agent.Occurrence, known map[string]agent.TaskStatus) taskItem {
-	item := taskItem{Task: t.Of(o), OccurrenceID: o.ID, OriginalStart: o.OriginalStart}
+	item := taskItem{Task: t.WithOccurrence(o), OccurrenceID: o.ID, OriginalStart: o.OriginalStart}
 	item.StartTime, item.EndTime, item.Status = o.StartTime, o.EndTime, t.OccurrenceStatus()
 	if status, ok := known[o.ID]; ok && t.Recurrence != agent.RecurNone {
 		item.Status = status

@@ -52,7 +52,7 @@ func (x *executionOut) cutTo(most int) {
 		r := &x.NodeResults[i]
 		if p := previewOf(r.Output, most); p != nil {
 			r.OutputBytes, r.Output = len(r.Output), nil
-			x.NodeOutputs[strings.TrimSuffix(r.NodeID+"/"+r.At(), "/")] = p
+			x.NodeOutputs[strings.TrimSuffix(r.NodeID+"/"+r.FullPath(), "/")] = p
 		}
 	}
 }

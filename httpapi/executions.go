@@ -54,7 +54,7 @@ func (s *Server) executeWorkflow(c *rest.Call, in *executeWorkflowIn) (execution
 	q := flow.Request{WorkflowID: in.Body.WorkflowID, Input: in.Body.Input, Trigger: "manual", Wait: time.Duration(in.Wait) * time.Second}
 	started, err := s.execute(c, q)
 	for i := range started.Results {
-		started.Results[i].Cut()
+		started.Results[i].OmitLargeOutput()
 	}
 	return newExecutionOut(started.Execution, started.Results), err
 }
@@ -174,7 +174,7 @@ func (s *Server) getExecution(c *rest.Call, in *getExecutionIn) (executionOut, e
 	}
 	for i := range results {
 		if !in.Full {
-			results[i].Cut()
+			results[i].OmitLargeOutput()
 		}
 	}
 	return newExecutionOut(x, results), err

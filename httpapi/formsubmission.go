@@ -64,7 +64,7 @@ func readSubmission(r *http.Request, raw []byte) (*submission, error) {
 			return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body is not a JSON object")
 		}
 		for name, value := range object {
-			s.entered[name] = agent.Entered(value)
+			s.entered[name] = agent.FormValues(value)
 		}
 	case echo.MIMEApplicationForm:
 		form, err := url.ParseQuery(string(raw))

@@ -45,7 +45,7 @@ type keyOut struct {
 func keyLocation(_ *rest.Call, out any) string { return "/api/keys/" + out.(keyOut).ID }
 
 func (s *Server) createKey(c *rest.Call, in *createKeyIn) (keyOut, error) {
-	k := agent.Key{Name: in.Body.Name, Role: in.Body.Role, Agents: slices.Clone(in.Body.Agents), ExpiresAt: in.Body.ExpiresAt, Maker: c.Identity.Email}
+	k := agent.Key{Name: in.Body.Name, Role: in.Body.Role, Agents: slices.Clone(in.Body.Agents), ExpiresAt: in.Body.ExpiresAt, CreatedBy: c.Identity.Email}
 	if err := k.Validate(agent.Now()); err != nil {
 		return keyOut{}, err
 	}

@@ -26,7 +26,7 @@ func (s *Server) watchExecution(c *rest.Call) error {
 		if results[i].Finished() {
 			kind = flow.EventNodeFinished
 		}
-		sent[kind+results[i].NodeID+"@"+results[i].At()] = true
+		sent[kind+results[i].NodeID+"@"+results[i].FullPath()] = true
 		if err := sendNode(stream, kind, &results[i]); err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (s *Server) follow(c *rest.Call, stream *rest.EventWriter, live <-chan flow
 				return nil // the client did not keep up; it reconnects and reads everything again
 			case ev.Execution != nil:
 				return sendEnd(stream, ev.Execution)
-			case sent[ev.Type+ev.Node.NodeID+"@"+ev.Node.At()]:
+			case sent[ev.Type+ev.Node.NodeID+"@"+ev.Node.FullPath()]:
 				continue
 			}
 			if err := sendNode(stream, ev.Type, ev.Node); err != nil {
@@ -64,7 +64,7 @@ func (s *Server) follow(c *rest.Call, stream *rest.EventWriter, live <-chan flow
 
 func sendNode(to *rest.EventWriter, name string, result *agent.NodeResult) error {
 	shown := *result
-	shown.Cut()
+	shown.OmitLargeOutput()
 	return to.Event(name, shown)
 }
 

@@ -283,7 +283,7 @@ func (s *Server) testWorkflow(c *rest.Call, in *testWorkflowIn) (executionOut, e
 	}
 	started, err := s.flow.Test(c, c.DB, flow.TestRequest{WorkflowID: b.WorkflowID, Nodes: b.Nodes, Edges: b.Edges, Input: b.Input, Mode: b.Mode, NodeID: b.NodeID, Pins: b.Pins, Wait: wait})
 	for i := range started.Results {
-		started.Results[i].Cut()
+		started.Results[i].OmitLargeOutput()
 	}
 	return newExecutionOut(started.Execution, started.Results), err
 }

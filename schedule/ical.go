@@ -98,7 +98,7 @@ func (f *Feed) Add(t agent.Task) {
 	})
 	for _, e := range t.Exceptions {
 		if o, err := t.Occurrence(e.OriginalStart); err == nil && !e.Cancelled {
-			f.event(t.Of(o), o, zone, func() { f.at("RECURRENCE-ID", t.Timezone, o.OriginalStart.In(zone)) })
+			f.event(t.WithOccurrence(o), o, zone, func() { f.at("RECURRENCE-ID", t.Timezone, o.OriginalStart.In(zone)) })
 		}
 	}
 }

@@ -147,7 +147,7 @@ func (db *DB) CreateCredential(ctx context.Context, c agent.Credential, values m
 
 // unconnected is the status of a credential without tokens.
 func unconnected(c *agent.Credential) agent.CredentialStatus {
-	if c.Type == agent.CredentialOAuth2 && c.Config.NeedsPerson() {
+	if c.Type == agent.CredentialOAuth2 && c.Config.NeedsSignIn() {
 		return agent.CredentialNeedsLogin
 	}
 	return agent.CredentialReady

@@ -77,7 +77,7 @@ func (tx *Tx) commitExecution(p ExecutionStep, journal string, events executionE
 		}
 	}
 	for _, w := range p.Unwaits {
-		if _, err := tx.exec("DELETE FROM _waits WHERE execution_id = ? AND node_id = ? AND path = ?", w.ExecutionID, w.Result.NodeID, w.Result.At()); err != nil {
+		if _, err := tx.exec("DELETE FROM _waits WHERE execution_id = ? AND node_id = ? AND path = ?", w.ExecutionID, w.Result.NodeID, w.Result.FullPath()); err != nil {
 			return nil, err
 		}
 	}

@@ -194,7 +194,7 @@ func (tx *Tx) journal(id string) ([]agent.NodeResult, error) {
 	for _, part := range rows {
 		for _, j := range part {
 			j.NodeResult.Items = j.Items
-			at := place{j.NodeID, j.At()}
+			at := place{j.NodeID, j.FullPath()}
 			if i, ok := began[at]; ok {
 				if j.NodeResult.Items == nil {
 					j.NodeResult.Items = results[i].Items

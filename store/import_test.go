@@ -255,7 +255,7 @@ func TestCredentialsOfAnImportedCopy(t *testing.T) {
 		return raw
 	}
 	key := func(maker string, reaches ...string) agent.Identity {
-		return agent.Identity{Key: &agent.Key{Role: agent.RoleAdmin, Agents: reaches, Maker: maker}}
+		return agent.Identity{Key: &agent.Key{Role: agent.RoleAdmin, Agents: reaches, CreatedBy: maker}}
 	}
 	eve := agent.Identity{Email: "eve@x.y"}
 	check := func(name string, by agent.Identity, data []byte, opens bool) *DB {

@@ -28,7 +28,7 @@ const keyColumns = "id, name, prefix, hash, role, agents, maker, parent_id, crea
 func scanKey(rows *sqlite.Rows) (*agent.Key, error) {
 	var k agent.Key
 	var agents string
-	if err := rows.Scan(&k.ID, &k.Name, &k.Prefix, &k.Hash, &k.Role, &agents, &k.Maker, &k.Parent, &k.CreatedAt, &k.ExpiresAt); err != nil {
+	if err := rows.Scan(&k.ID, &k.Name, &k.Prefix, &k.Hash, &k.Role, &agents, &k.CreatedBy, &k.Parent, &k.CreatedAt, &k.ExpiresAt); err != nil {
 		return nil, err
 	}
 	return &k, json.Unmarshal([]byte(agents), &k.Agents)
@@ -128,7 +128,7 @@ func (tx *Tx) endWithParent(k *agent.Key) error {
 	if len(parents) == 0 || parents[0].Expired(tx.Now) {
 		return agent.Errorf(agent.CodeUnauthorized, "the key that creates this one was revoked or has expired")
 	}
-	return k.EndWith(parents[0])
+	return k.LimitExpiry(parents[0])
 }
 
 // CreateKey creates an API key and returns it with the secret key, which cannot be
@@ -151,7 +151,7 @@ func (f *Folder) CreateKey(ctx context.Context, k agent.Key) (agent.Key, string,
 			return k, err
 		}
 		if _, err := tx.exec("INSERT INTO _keys("+keyColumns+") VALUES (?,?,?,?,?,?,?,?,?,?)",
-			k.ID, k.Name, k.Prefix, k.Hash, k.Role, string(agents), k.Maker, k.Parent, k.CreatedAt, k.ExpiresAt); err != nil {
+			k.ID, k.Name, k.Prefix, k.Hash, k.Role, string(agents), k.CreatedBy, k.Parent, k.CreatedAt, k.ExpiresAt); err != nil {
 			return k, err
 		}
 		return k, tx.audit("key created", map[string]any{"key": k.ID, "role": k.Role})

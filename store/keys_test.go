@@ -34,12 +34,12 @@ func TestKeys(t *testing.T) {
 	}
 	soon := agent.At(time.Now().Add(time.Hour))
 	first := newKey("first", agent.AllAgents)
-	first.ExpiresAt, first.Maker = soon, "ada@example.com"
+	first.ExpiresAt, first.CreatedBy = soon, "ada@example.com"
 	first, secret := createKey(t, f, first)
 	second, _ := createKey(t, f, newKey("second", "default"))
 
 	found := f.Key(agent.HashKey(secret))
-	if found == nil || found.ID != first.ID || found.Maker != "ada@example.com" || found.ExpiresAt != soon || found.Role != agent.RoleAdmin {
+	if found == nil || found.ID != first.ID || found.CreatedBy != "ada@example.com" || found.ExpiresAt != soon || found.Role != agent.RoleAdmin {
 		t.Errorf("%+v", found)
 	}
 	if f.Key(agent.HashKey("satchel_guess")) != nil || f.Key(secret) != nil {

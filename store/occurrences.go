@@ -51,7 +51,7 @@ func (tx *Tx) fireTask(t *agent.Task) (start []StartedTask, err error) {
 			return nil, err
 		}
 		if started {
-			start = append(start, StartedTask{Task: t.Of(o), Occurrence: o})
+			start = append(start, StartedTask{Task: t.WithOccurrence(o), Occurrence: o})
 		}
 	}
 	if t.NextRun = t.NextStart(tx.Now); t.Recurrence == agent.RecurNone {
@@ -64,7 +64,7 @@ func (tx *Tx) fireTask(t *agent.Task) (start []StartedTask, err error) {
 // startOccurrence records that an occurrence is due and reports whether its workflow
 // has to be started. One that has already ended by then has failed.
 func (tx *Tx) startOccurrence(t *agent.Task, o agent.Occurrence) (start bool, err error) {
-	missed := o.EndTime.Before(tx.Now.Time) && o.StartTime.Before(tx.Now.Add(-agent.LateRun))
+	missed := o.EndTime.Before(tx.Now.Time) && o.StartTime.Before(tx.Now.Add(-agent.MaxLateness))
 	if missed && t.WorkflowID == "" {
 		return false, nil
 	}
@@ -88,7 +88,7 @@ func (tx *Tx) startOccurrence(t *agent.Task, o agent.Occurrence) (start bool, er
 	if missed {
 		return false, nil
 	}
-	return t.WorkflowID != "", tx.emitOf(t.ID, agent.EventCalendarDue, map[string]any{"task": t.Of(o), "occurrence": o})
+	return t.WorkflowID != "", tx.emitOf(t.ID, agent.EventCalendarDue, map[string]any{"task": t.WithOccurrence(o), "occurrence": o})
 }
 
 // failBroken ends a task that SQL made invalid.
@@ -148,7 +148,7 @@ func (tx *Tx) tasksUnderWay() (under []StartedTask, err error) {
 			return nil, err
 		}
 		occurrence := startedOccurrence(&t, o.id, o.start)
-		under = append(under, StartedTask{Task: t.Of(occurrence), Occurrence: occurrence})
+		under = append(under, StartedTask{Task: t.WithOccurrence(occurrence), Occurrence: occurrence})
 	}
 	return under, nil
 }

@@ -238,5 +238,5 @@ func (tx *Tx) hostsNow(s secret) (string, error) {
 		return "", nil // secrets that are not sent anywhere, or that say where to
 	}
 	_, secrets, _ := agent.TakeNodeSecrets(w.Nodes) // what it refuses is not sent anywhere
-	return agent.Origin(secrets.Sent[s.field]), nil
+	return agent.Origin(secrets.Addresses[s.field]), nil
 }

@@ -96,7 +96,7 @@ func (db *DB) EndWaits(ctx context.Context, ends []WaitEnd) ([]WaitEnd, error) {
 }
 
 func (tx *Tx) endWait(end WaitEnd) (bool, error) {
-	done, err := tx.exec("DELETE FROM _waits WHERE execution_id = ? AND node_id = ? AND path = ?", end.ExecutionID, end.Result.NodeID, end.Result.At())
+	done, err := tx.exec("DELETE FROM _waits WHERE execution_id = ? AND node_id = ? AND path = ?", end.ExecutionID, end.Result.NodeID, end.Result.FullPath())
 	if err != nil {
 		return false, err
 	}

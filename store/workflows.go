@@ -158,7 +158,7 @@ func (tx *Tx) sealNodes(w *agent.Workflow) error {
 		return err
 	}
 	w.Nodes = nodes
-	for _, name := range secrets.Kept {
+	for _, name := range secrets.Unchanged {
 		if err := tx.keepNodeSecret(w.ID, name, secrets); err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func (tx *Tx) sealNodes(w *agent.Workflow) error {
 		if len(value) > maxNodeSecret {
 			return invalidSecret(name, fmt.Sprintf("must have at most %d bytes", maxNodeSecret))
 		}
-		if err := tx.putSecretFor(agent.Origin(secrets.Sent[name]), w.ID, name, value); err != nil {
+		if err := tx.putSecretFor(agent.Origin(secrets.Addresses[name]), w.ID, name, value); err != nil {
 			return err
 		}
 	}
@@ -190,7 +190,7 @@ func (tx *Tx) keepNodeSecret(workflowID, name string, secrets agent.NodeSecrets)
 	if err := checkNodeHost(name, secrets); err != nil {
 		return err
 	}
-	if address, sent := secrets.Sent[name]; sent && address != "" && !s.isFor(address) {
+	if address, sent := secrets.Addresses[name]; sent && address != "" && !s.isFor(address) {
 		return invalidSecret(name, "must be given again, for it was given for another host than url names now")
 	}
 	return nil
@@ -198,7 +198,7 @@ func (tx *Tx) keepNodeSecret(workflowID, name string, secrets agent.NodeSecrets)
 
 // checkNodeHost refuses a node that has a secret and whose host is not fixed.
 func checkNodeHost(name string, secrets agent.NodeSecrets) error {
-	if address := secrets.Sent[name]; address == "" || agent.Origin(address) != "" {
+	if address := secrets.Addresses[name]; address == "" || agent.Origin(address) != "" {
 		return nil
 	}
 	node, _, _ := strings.Cut(name, "/")

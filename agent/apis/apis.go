@@ -126,7 +126,7 @@ func (a *APIs) fetch(ctx context.Context, db *store.DB, api *agent.API) ([]byte,
 	}
 	resp, err := a.client.Do(req)
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, readError(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -136,10 +136,10 @@ func (a *APIs) fetch(ctx context.Context, db *store.DB, api *agent.API) ([]byte,
 	if errors.Is(err, egress.ErrTooLarge) {
 		return nil, agent.Errorf(agent.CodeFileTooLarge, "the description is larger than %d MB", agent.MaxAPIDocument>>20).With("field", "url").Because(err)
 	}
-	return data, unreadable(err)
+	return data, readError(err)
 }
 
-func unreadable(err error) error {
+func readError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -173,17 +173,17 @@ func (a *APIs) Request(ctx context.Context, db *store.DB, api *agent.API, o *age
 		if err != nil {
 			return nil, err
 		}
-		call.Credential = ownHost{credential, own}
+		call.Credential = hostCredential{credential, own}
 	}
 	call.UserAgent, call.IdempotencyKey = a.userAgent, c.Key
 	return call.Request(ctx)
 }
 
-// ownHost restricts a credential to an API's own host.
-type ownHost struct {
+// hostCredential restricts a credential to an API's own host.
+type hostCredential struct {
 	egress.Credential
 	host egress.Hosts
 }
 
 // Fits implements egress.Credential.
-func (o ownHost) Fits(u *url.URL) bool { return o.host.Fit(u) && o.Credential.Fits(u) }
+func (o hostCredential) Fits(u *url.URL) bool { return o.host.Fit(u) && o.Credential.Fits(u) }

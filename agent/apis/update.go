@@ -48,7 +48,7 @@ func (a *APIs) Update(ctx context.Context, db *store.DB, ref string, change Chan
 	var operations []agent.OperationDefinition
 	others := change.Name.Given || change.Credential.Given || change.Server.Given
 	if change.Document.Given || change.URL.Given || !others {
-		if operations, err = a.readAgain(ctx, db, &before, &next, change, &u); err != nil {
+		if operations, err = a.reread(ctx, db, &before, &next, change, &u); err != nil {
 			return u, err
 		}
 	}
@@ -61,7 +61,7 @@ func (a *APIs) Update(ctx context.Context, db *store.DB, ref string, change Chan
 	confirmed := change.Confirm != "" && change.Confirm == next.SHA256
 	stored, err := db.UpdateAPI(ctx, next, operations, func(uses []agent.APIUse) error {
 		if operations != nil {
-			u.Reasons = append(u.Reasons, missing(uses, operations)...)
+			u.Reasons = append(u.Reasons, missingOperations(uses, operations)...)
 		}
 		if len(u.Reasons) > 0 && !confirmed {
 			return errConfirm
@@ -76,8 +76,8 @@ func (a *APIs) Update(ctx context.Context, db *store.DB, ref string, change Chan
 	return u, err
 }
 
-// readAgain reads the description and compares it with what is stored.
-func (a *APIs) readAgain(ctx context.Context, db *store.DB, before, next *agent.API, change Change, u *Updated) ([]agent.OperationDefinition, error) {
+// reread reads the description and compares it with what is stored.
+func (a *APIs) reread(ctx context.Context, db *store.DB, before, next *agent.API, change Change, u *Updated) ([]agent.OperationDefinition, error) {
 	if change.URL.Into(&next.URL); change.Document.Given {
 		next.URL = change.URL.Value
 	}
@@ -149,9 +149,9 @@ func newServers(stored []store.StoredOperation, operations []agent.OperationDefi
 	return reasons
 }
 
-// missing returns reasons to ask for a confirmation: operations in use that no
+// missingOperations returns reasons to ask for a confirmation: operations in use that no
 // longer exist.
-func missing(uses []agent.APIUse, operations []agent.OperationDefinition) (reasons []string) {
+func missingOperations(uses []agent.APIUse, operations []agent.OperationDefinition) (reasons []string) {
 	known := map[string]bool{"": true}
 	for i := range operations {
 		known[operations[i].ID], known[operations[i].Name] = true, true

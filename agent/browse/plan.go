@@ -74,7 +74,7 @@ func (p page) resolve(ctx context.Context, s *browser.Session, c chosen, v agent
 	if t.Selector != "" {
 		a.Selector = t.Selector
 	}
-	if c.Action == "type" && t.Secret && !v.In(c.Text) {
+	if c.Action == "type" && t.Secret && !v.UsedIn(c.Text) {
 		return a, errPassword
 	}
 	return a, nil
@@ -97,7 +97,7 @@ type typing struct {
 // settled.
 func (t typing) perform(ctx context.Context, s *browser.Session, a agent.PlannedAction) (address, title string, err error) {
 	action := a.AsAction(stepTimeout)
-	if a.Text != nil && (t.all || t.variables.In(*a.Text)) {
+	if a.Text != nil && (t.all || t.variables.UsedIn(*a.Text)) {
 		_, err = s.Fill(ctx, action, t.variables.Expand(*a.Text), t.allowed)
 	} else {
 		_, err = s.Do(ctx, action)

@@ -15,7 +15,7 @@ import (
 // answer, before another turn of the conversation begins. An answer that was
 // cut short is stored with metadata.partial, not kept, and returned with an
 // error. Tools get the agent and the message; see WithKey.
-func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, how agent.Answering, keep func(agent.Message) error) error {
+func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, how agent.AnswerOptions, keep func(agent.Message) error) error {
 	release, err := c.turns.take(ctx, turnKey{db.ID(), said.ConversationID})
 	if err != nil {
 		return err

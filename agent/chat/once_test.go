@@ -77,7 +77,7 @@ func TestToolsSeeKeys(t *testing.T) {
 		{"x:n:0", func() error { _, err := s.chat.Step(t.Context(), s.db, "", "x:n:0", hello); return err }},
 		{"x:m:", func() error { _, err := s.chat.Step(t.Context(), s.db, said.ConversationID, "x:m:", hello); return err }},
 		{fmt.Sprintf("%s:answer:%d", s.db.ID(), said.ID), func() error {
-			return s.chat.Answer(t.Context(), s.db, said, agent.Answering{}, func(agent.Message) error { return nil })
+			return s.chat.Answer(t.Context(), s.db, said, agent.AnswerOptions{}, func(agent.Message) error { return nil })
 		}},
 	} {
 		clear(seen)

@@ -99,7 +99,7 @@ func (t Turn) said(ctx context.Context, db *store.DB) (agent.Message, error) {
 		}
 		return said, err
 	}
-	said := agent.Message{ConversationID: t.ConversationID, Role: agent.MessageUser, Content: t.Message, Metadata: agent.SaidToChat}
+	said := agent.Message{ConversationID: t.ConversationID, Role: agent.MessageUser, Content: t.Message, Metadata: agent.ChatMessageMetadata}
 	return said, asTurn(said.Validate())
 }
 

@@ -51,7 +51,7 @@ func (c Confinement) String() string {
 // and future threads. If the kernel offers a mechanism but refuses to apply it,
 // that is an error and the child must not continue.
 func confine() error {
-	if err := Offered().apply(); err != nil {
+	if err := SupportedConfinement().apply(); err != nil {
 		return fmt.Errorf("child: confinement is offered and refused: %w", err)
 	}
 	return nil
@@ -63,7 +63,7 @@ const reportRole = "report-confinement"
 // RunChild does a child's work and returns true if this process was started by
 // Doctor; otherwise it returns false immediately.
 func RunChild(args []string) bool {
-	if !Is(reportRole, args) {
+	if !HasRole(reportRole, args) {
 		return false
 	}
 	inForce, err := confineAndReport()
@@ -77,8 +77,8 @@ func RunChild(args []string) bool {
 	return true
 }
 
-// Examine starts a child and returns the confinement in effect.
-func Examine(ctx context.Context) (inForce Confinement, err error) {
+// ActiveConfinement starts a child and returns the confinement in effect.
+func ActiveConfinement(ctx context.Context) (inForce Confinement, err error) {
 	p, err := Start(reportRole)
 	if err != nil {
 		return inForce, err
@@ -94,8 +94,8 @@ func Examine(ctx context.Context) (inForce Confinement, err error) {
 
 // Doctor reports how the kernel confines scripts and document parsers.
 func Doctor(ctx context.Context) []agent.Finding {
-	inForce, err := Examine(ctx)
-	return []agent.Finding{finding(Offered(), inForce, err)}
+	inForce, err := ActiveConfinement(ctx)
+	return []agent.Finding{finding(SupportedConfinement(), inForce, err)}
 }
 
 func finding(offered, inForce Confinement, err error) agent.Finding {

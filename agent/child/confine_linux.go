@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Offered returns what the kernel offers.
-func Offered() Confinement {
+// SupportedConfinement returns what the kernel offers.
+func SupportedConfinement() Confinement {
 	abi, err := kernel.LandlockGetABIVersion()
 	if err != nil {
 		abi = 0
@@ -60,7 +60,7 @@ func confineAndReport() (inForce Confinement, err error) {
 		return inForce, fmt.Errorf("child: %w", err)
 	}
 	defer status.Close()
-	offered := Offered()
+	offered := SupportedConfinement()
 	if err := confine(); err != nil {
 		return inForce, err
 	}

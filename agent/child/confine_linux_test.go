@@ -138,7 +138,7 @@ func escapesOf(t *testing.T, c Confinement) map[string]string {
 // What the kernel offers confines a child, each mechanism alone and all
 // together. On a kernel that offers nothing the child still runs.
 func TestEscapes(t *testing.T) {
-	offered := Offered()
+	offered := SupportedConfinement()
 	t.Logf("this kernel offers %s", offered)
 	cases := []struct {
 		name        string
@@ -223,12 +223,12 @@ func TestConfinedChildWorks(t *testing.T) {
 }
 
 func TestDoctor(t *testing.T) {
-	inForce, err := Examine(t.Context())
-	if err != nil || inForce != Offered() {
-		t.Errorf("in force: %s, %v; offered: %s", inForce, err, Offered())
+	inForce, err := ActiveConfinement(t.Context())
+	if err != nil || inForce != SupportedConfinement() {
+		t.Errorf("in force: %s, %v; offered: %s", inForce, err, SupportedConfinement())
 	}
 	findings := Doctor(t.Context())
-	if len(findings) != 1 || !findings[0].OK || !strings.Contains(findings[0].Message, Offered().String()) {
+	if len(findings) != 1 || !findings[0].OK || !strings.Contains(findings[0].Message, SupportedConfinement().String()) {
 		t.Errorf("got %+v", findings)
 	}
 }

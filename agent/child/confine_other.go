@@ -2,8 +2,8 @@
 
 package child
 
-// Offered returns nothing: only Linux can confine a running process.
-func Offered() Confinement { return Confinement{} }
+// SupportedConfinement returns nothing: only Linux can confine a running process.
+func SupportedConfinement() Confinement { return Confinement{} }
 
 func (c Confinement) apply() error { return nil }
 

@@ -17,9 +17,9 @@ const (
 	ExitMemory   = 4 // it uses more memory than allowed
 )
 
-// Is reports whether a process with these arguments, without the program's
+// HasRole reports whether a process with these arguments, without the program's
 // name, was started in a role.
-func Is(role string, args []string) bool { return len(args) == 1 && args[0] == role }
+func HasRole(role string, args []string) bool { return len(args) == 1 && args[0] == role }
 
 // Process is a child as seen by its parent.
 type Process struct {
@@ -39,7 +39,7 @@ type Process struct {
 // Start, so the caller must lock its goroutine to a thread while the child
 // lives. The caller must call Close.
 func Start(role string) (*Process, error) {
-	if Is(role, os.Args[1:]) {
+	if HasRole(role, os.Args[1:]) {
 		return nil, fmt.Errorf("child: this program was started as %q but did not check its role", role)
 	}
 	p := &Process{cmd: exec.Command(executable(), role), done: make(chan struct{})}
@@ -53,7 +53,7 @@ func Start(role string) (*Process, error) {
 
 // start starts the command with pipes as its standard input and output.
 func (p *Process) start() error {
-	inheritNothing()
+	closeOnExec()
 	childStdin, stdin, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("child: %w", err)

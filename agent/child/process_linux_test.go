@@ -16,7 +16,7 @@ import (
 
 func init() {
 	roles["test-parent"] = parent
-	roles["test-limited"] = func() { limitTest(); GiveWay(5); hang() }
+	roles["test-limited"] = func() { limitTest(); LowerPriority(5); hang() }
 }
 
 // parent starts a child that hangs, prints its process id, and waits.

@@ -172,11 +172,11 @@ func TestStderrIsBounded(t *testing.T) {
 
 func TestIs(t *testing.T) {
 	for _, args := range [][]string{nil, {"serve"}, {"role", "x"}, {"x", "role"}} {
-		if Is("role", args) {
+		if HasRole("role", args) {
 			t.Errorf("%q was taken for a child", args)
 		}
 	}
-	if !Is("role", []string{"role"}) {
+	if !HasRole("role", []string{"role"}) {
 		t.Error("a child is not known")
 	}
 }

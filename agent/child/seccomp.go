@@ -19,8 +19,8 @@ import (
 // can handle; a call with the numbers of another architecture kills the
 // process.
 
-// plainCalls are allowed with any arguments.
-var plainCalls = append([]uint32{
+// unconditionalCalls are allowed with any arguments.
+var unconditionalCalls = append([]uint32{
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_PREAD64, unix.SYS_CLOSE, unix.SYS_FSTAT, unix.SYS_LSEEK,
 	unix.SYS_MUNMAP, unix.SYS_MADVISE, unix.SYS_MINCORE, unix.SYS_BRK,
 	unix.SYS_FUTEX, unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY, unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_EXIT, unix.SYS_EXIT_GROUP, unix.SYS_RESTART_SYSCALL,
@@ -37,7 +37,7 @@ type condition struct {
 	mask, value uint32
 }
 
-const all = ^uint32(0)
+const allBits = ^uint32(0)
 
 // conditionalCall is allowed if all its conditions hold. The same call may have
 // several entries.
@@ -52,15 +52,15 @@ func conditionalCalls() []conditionalCall {
 	own := uint32(os.Getpid())
 	calls := []conditionalCall{
 		{unix.SYS_CLONE, []condition{{0, unix.CLONE_THREAD | unix.CLONE_VM | unix.CLONE_PTRACE | namespaces, unix.CLONE_THREAD | unix.CLONE_VM}}},
-		{unix.SYS_TGKILL, []condition{{0, all, own}}},
-		{unix.SYS_KILL, []condition{{0, all, own}}},
+		{unix.SYS_TGKILL, []condition{{0, allBits, own}}},
+		{unix.SYS_KILL, []condition{{0, allBits, own}}},
 		{unix.SYS_MMAP, []condition{{2, unix.PROT_EXEC, 0}}},
 		{unix.SYS_MPROTECT, []condition{{2, unix.PROT_EXEC, 0}}},
-		{unix.SYS_PRCTL, []condition{{0, all, unix.PR_SET_VMA}}},
-		{unix.SYS_SETPRIORITY, []condition{{0, all, syscall.PRIO_PGRP}, {1, all, 0}}},
+		{unix.SYS_PRCTL, []condition{{0, allBits, unix.PR_SET_VMA}}},
+		{unix.SYS_SETPRIORITY, []condition{{0, allBits, syscall.PRIO_PGRP}, {1, allBits, 0}}},
 	}
 	for _, command := range []uint32{unix.F_GETFD, unix.F_SETFD, unix.F_GETFL, unix.F_SETFL} {
-		calls = append(calls, conditionalCall{unix.SYS_FCNTL, []condition{{1, all, command}}})
+		calls = append(calls, conditionalCall{unix.SYS_FCNTL, []condition{{1, allBits, command}}})
 	}
 	return append(calls, archConditionalCalls...)
 }
@@ -81,7 +81,7 @@ func filter() []bpf.Instruction {
 		load(offArch), bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1}, kill,
 		load(offNumber), bpf.JumpIf{Cond: bpf.JumpLessThan, Val: x32Bit, SkipTrue: 1}, kill,
 	}
-	for _, number := range plainCalls {
+	for _, number := range unconditionalCalls {
 		out = append(out, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: number, SkipTrue: 1}, allow)
 	}
 	for _, call := range conditionalCalls() {

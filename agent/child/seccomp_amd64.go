@@ -14,4 +14,4 @@ var archCalls = []uint32{unix.SYS_EPOLL_WAIT, unix.SYS_TIME}
 
 const archSetFS = 0x1002 // sets the base of thread-local storage
 
-var archConditionalCalls = []conditionalCall{{unix.SYS_ARCH_PRCTL, []condition{{0, all, archSetFS}}}}
+var archConditionalCalls = []conditionalCall{{unix.SYS_ARCH_PRCTL, []condition{{0, allBits, archSetFS}}}}

@@ -22,7 +22,7 @@ func init() {
 
 // A system call with the number of another architecture kills the child.
 func TestForeignNumbersEndTheChild(t *testing.T) {
-	if !Offered().Seccomp {
+	if !SupportedConfinement().Seccomp {
 		t.Skip("this kernel has no seccomp")
 	}
 	p := start(t, "test-x32")

@@ -16,10 +16,10 @@ import (
 // upgrade.
 func executable() string { return "/proc/self/exe" }
 
-// inheritNothing marks every open file of this process as close-on-exec. Go
+// closeOnExec marks every open file of this process as close-on-exec. Go
 // does that for files it opens; this is for those inherited from whoever
 // started the server. It requires Linux 5.11 and does nothing on older kernels.
-var inheritNothing = sync.OnceFunc(markOpenFiles)
+var closeOnExec = sync.OnceFunc(markOpenFiles)
 
 func markOpenFiles() { _ = unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC) }
 
@@ -52,9 +52,9 @@ func setLimit(resource int, value uint64) {
 	}
 }
 
-// GiveWay lowers the process's priority: the nearer nice is to 19, the more. It
+// LowerPriority lowers the process's priority: the nearer nice is to 19, the more. It
 // cannot be undone. The process group covers all threads.
-func GiveWay(nice int) { _ = syscall.Setpriority(syscall.PRIO_PGRP, 0, nice) }
+func LowerPriority(nice int) { _ = syscall.Setpriority(syscall.PRIO_PGRP, 0, nice) }
 
 // Memory returns the resident memory of this process in bytes, including files
 // of the program.

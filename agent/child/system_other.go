@@ -17,8 +17,8 @@ func executable() string {
 	return path
 }
 
-// inheritNothing does nothing: Go marks the files that it opens.
-func inheritNothing() {}
+// closeOnExec does nothing: Go marks the files that it opens.
+func closeOnExec() {}
 
 // attributes returns nil: a child exits when its standard input ends.
 func attributes() *syscall.SysProcAttr { return nil }
@@ -26,8 +26,8 @@ func attributes() *syscall.SysProcAttr { return nil }
 // apply does nothing: WatchMemory and the parent's timeout limit a child.
 func (l Limits) apply() {}
 
-// GiveWay does nothing on this system.
-func GiveWay(int) {}
+// LowerPriority does nothing on this system.
+func LowerPriority(int) {}
 
 // Memory returns the bytes of memory that Go uses.
 func Memory() uint64 {

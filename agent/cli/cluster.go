@@ -50,25 +50,25 @@ func (p *Program) cluster(root *cobra.Command) *cobra.Command {
 	all := &cobra.Command{Use: "cluster", Short: "Manage the servers of a cluster, import and export its agents", Example: "  satchel cluster status"}
 	all.AddCommand(client.ClusterCommands(p.client())...)
 	all.AddCommand(
-		command{use: "import DIR", short: "Add the agents of a data folder, whose server is stopped, to the cluster", example: "cluster import ./data", args: 1, shows: shows,
+		command{use: "import DIR", short: "Add the agents of a data folder, whose server is stopped, to the cluster", example: "cluster import ./data", args: 1, settings: shows,
 			run: p.withCluster(func(c *cobra.Command, cluster Cluster, folder string) error {
 				n, err := cluster.Import(c.Context(), folder)
 				return p.print(err, "agents added to the cluster: %d; its servers take them over\n", n)
-			})}.under(root),
-		command{use: "export DIR", short: "Make a data folder of all agents of the cluster", example: "cluster export ./data", args: 1, shows: shows,
+			})}.addTo(root),
+		command{use: "export DIR", short: "Make a data folder of all agents of the cluster", example: "cluster export ./data", args: 1, settings: shows,
 			run: p.withCluster(func(c *cobra.Command, cluster Cluster, folder string) error {
 				n, err := cluster.Export(c.Context(), folder)
 				return p.print(err, "agents written to %[2]s: %[1]d; a server starts on it with the cluster's master key, and without --cluster\n", n, folder)
-			})}.under(root),
-		command{use: "recover DIR", short: "Put agents that the database has lost commits of back into it, from the data folder of a stopped server", example: "cluster recover /srv/satchel", args: 1, shows: shows,
+			})}.addTo(root),
+		command{use: "recover DIR", short: "Put agents that the database has lost commits of back into it, from the data folder of a stopped server", example: "cluster recover /srv/satchel", args: 1, settings: shows,
 			run: p.withCluster(func(c *cobra.Command, cluster Cluster, folder string) error {
 				n, err := cluster.Recover(c.Context(), folder)
 				return p.print(err, "agents recovered: %d; the servers go on after \"satchel cluster resume\"\n", n)
-			})}.under(root),
-		command{use: "resume", short: "Have the servers go on after the database was restored or lost commits", example: "cluster resume", shows: shows,
+			})}.addTo(root),
+		command{use: "resume", short: "Have the servers go on after the database was restored or lost commits", example: "cluster resume", settings: shows,
 			run: p.withCluster(func(c *cobra.Command, cluster Cluster, _ string) error {
 				return p.print(cluster.Continue(c.Context()), "the servers go on with what the database has\n")
-			})}.under(root))
+			})}.addTo(root))
 	return all
 }
 

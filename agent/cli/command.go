@@ -202,9 +202,9 @@ func (p *Program) serve(c *cobra.Command, _ []string) error { return p.Serve(c.C
 
 // The settings that commands other than serve use.
 var (
-	ofFiles   = []string{"data"}
-	ofKeys    = []string{"data", "master-key"}
-	ofBrowser = []string{"chromium", "browser-driver", "browser-cdp"}
+	fileSettings    = []string{"data"}
+	keySettings     = []string{"data", "master-key"}
+	browserSettings = []string{"chromium", "browser-driver", "browser-cdp"}
 )
 
 func (p *Program) commands(root *cobra.Command) []*cobra.Command {
@@ -215,36 +215,36 @@ func (p *Program) commands(root *cobra.Command) []*cobra.Command {
 	version := command{
 		use: "version", short: "Print the version", example: "version",
 		run: func(*cobra.Command, []string) error { return p.print(nil, "%s\n", p.Version) },
-	}.under(root)
+	}.addTo(root)
 	upgrade := command{
 		use: "upgrade", short: "Say where newer versions are and how to install one", example: "upgrade",
 		run: func(*cobra.Command, []string) error { return p.print(nil, "%s", p.Version.upgrade()) },
-	}.under(root)
+	}.addTo(root)
 	for _, c := range []*cobra.Command{version, upgrade} {
 		c.PersistentPreRunE = func(*cobra.Command, []string) error { return nil } // settings do not matter
 	}
 	return []*cobra.Command{
-		command{use: "serve", short: "Serve API and console until stopped", example: "serve --addr 127.0.0.1:9000", shows: all, run: p.serve}.under(root),
+		command{use: "serve", short: "Serve API and console until stopped", example: "serve --addr 127.0.0.1:9000", settings: all, run: p.serve}.addTo(root),
 		command{
-			use: "open FILE", short: "Serve one agent's file from where it lies, as one opens a document", example: "open bakery.db", args: 1, shows: all, run: p.open,
+			use: "open FILE", short: "Serve one agent's file from where it lies, as one opens a document", example: "open bakery.db", args: 1, settings: all, run: p.open,
 			long: "Changes are in the file. Its credentials can be read with the master key of the server that it is from, in SATCHEL_MASTER_KEY.\nThe first time, the agent starts paused, as a copy does.",
-		}.under(root),
+		}.addTo(root),
 		command{
-			use: "config", short: "Print the settings in force and where each comes from", example: "config --addr 127.0.0.1:9000", shows: []string{},
+			use: "config", short: "Print the settings in force and where each comes from", example: "config --addr 127.0.0.1:9000", settings: []string{},
 			long: "It accepts the flags of \"satchel serve\".",
 			run:  func(*cobra.Command, []string) error { return p.config.Print(p.Out) },
-		}.under(root),
-		p.doctors(root),
+		}.addTo(root),
+		p.doctorCommand(root),
 		command{
 			use: "backup AGENT FILE", short: "Copy an agent, by id or name, to a file; the server may run", example: "backup support-bot support-bot.db",
-			args: 2, shows: ofFiles, run: p.onData(p.backup),
-		}.under(root),
-		p.restores(root), p.replicas(root), p.cluster(root), p.keys(root), p.models(root), p.browser(root), version, upgrade,
+			args: 2, settings: fileSettings, run: p.withDataFolder(p.backup),
+		}.addTo(root),
+		p.restoreCommand(root), p.replicas(root), p.cluster(root), p.keys(root), p.models(root), p.browser(root), version, upgrade,
 	}
 }
 
-// onData returns run for commands that need a data folder with agents.
-func (p *Program) onData(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+// withDataFolder returns run for commands that need a data folder with agents.
+func (p *Program) withDataFolder(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		folder, err := filepath.Abs(p.config.Data)
 		if err != nil {
@@ -264,9 +264,9 @@ func (p *Program) backup(_ *cobra.Command, args []string) error {
 func (p *Program) browser(root *cobra.Command) *cobra.Command {
 	browser := &cobra.Command{Use: "browser", Short: "Install the browser for sessions", Example: "  satchel browser install"}
 	browser.AddCommand(command{
-		use: "install", short: "Find Chromium and its driver, or download and install them", example: "browser install --chromium /usr/bin/chromium", shows: ofBrowser,
+		use: "install", short: "Find Chromium and its driver, or download and install them", example: "browser install --chromium /usr/bin/chromium", settings: browserSettings,
 		run: func(c *cobra.Command, _ []string) error { return p.Browser(p.config).Install(c.Context(), p.Out) },
-	}.under(root))
+	}.addTo(root))
 	return browser
 }
 
@@ -275,26 +275,26 @@ func (p *Program) keys(root *cobra.Command) *cobra.Command {
 	var role string
 	var agents []string
 	create := command{
-		use: "create NAME", short: "Create an API key and print it once", example: "key create reports --role viewer --agents support-bot", args: 1, shows: ofKeys,
+		use: "create NAME", short: "Create an API key and print it once", example: "key create reports --role viewer --agents support-bot", args: 1, settings: keySettings,
 		run: func(c *cobra.Command, args []string) error {
 			key, err := p.Offline(p.config).CreateKey(c.Context(), agent.Key{Name: args[0], Role: agent.Role(role), Agents: agents})
 			return p.print(err, "%s\n", key)
 		},
-	}.under(root)
+	}.addTo(root)
 	create.Flags().StringVar(&role, "role", "owner", "owner, admin or viewer")
 	create.Flags().StringSliceVar(&agents, "agents", []string{"*"}, "agent ids, or * for all")
 	keys.AddCommand(create,
-		command{use: "list", short: "List API keys", example: "key list", shows: ofKeys, run: p.onData(p.listKeys)}.under(root),
+		command{use: "list", short: "List API keys", example: "key list", settings: keySettings, run: p.withDataFolder(p.listKeys)}.addTo(root),
 		command{
-			use: "revoke ID", short: "Revoke an API key, and the keys it created", example: "key revoke key-06f1q2s3t4v5a6b7c8d9", args: 1, shows: ofKeys,
-			run: p.onData(func(c *cobra.Command, args []string) error {
+			use: "revoke ID", short: "Revoke an API key, and the keys it created", example: "key revoke key-06f1q2s3t4v5a6b7c8d9", args: 1, settings: keySettings,
+			run: p.withDataFolder(func(c *cobra.Command, args []string) error {
 				return p.Offline(p.config).DeleteKey(c.Context(), args[0])
 			}),
-		}.under(root),
+		}.addTo(root),
 		command{
-			use: "rotate", short: "Replace the master key and re-encrypt every credential; the server must be stopped", example: "key rotate", shows: ofKeys,
-			run: p.onData(p.rotateKey),
-		}.under(root))
+			use: "rotate", short: "Replace the master key and re-encrypt every credential; the server must be stopped", example: "key rotate", settings: keySettings,
+			run: p.withDataFolder(p.rotateKey),
+		}.addTo(root))
 	return keys
 }
 
@@ -312,17 +312,17 @@ func (p *Program) print(failed error, format string, args ...any) error {
 	return err
 }
 
-func (p *Program) doctors(root *cobra.Command) *cobra.Command {
+func (p *Program) doctorCommand(root *cobra.Command) *cobra.Command {
 	var probe bool
 	c := command{
 		use: "doctor", short: "Examine the data folder, the browser and this machine without changing them", example: "doctor --data /srv/satchel",
-		shows: slices.Concat([]string{"addr", "replicate"}, ofKeys, ofBrowser), run: func(c *cobra.Command, args []string) error {
+		settings: slices.Concat([]string{"addr", "replicate"}, keySettings, browserSettings), run: func(c *cobra.Command, args []string) error {
 			if probe {
 				return client.Probe(c.Context(), p.config.LocalAddr())
 			}
 			return p.doctor(c, args)
 		},
-	}.under(root)
+	}.addTo(root)
 	c.Flags().BoolVar(&probe, "probe", false, "only check whether the server at --addr is ready; for health checks")
 	return c
 }
@@ -368,17 +368,17 @@ type command struct {
 	use, short, long string
 	example          string   // without the program's name
 	args             int      // number of arguments
-	shows            []string // flags of the settings that it uses, in addition to --config; nil: it reads none
+	settings         []string // flags of the settings that it uses, in addition to --config; nil: it reads none
 	run              func(*cobra.Command, []string) error
 }
 
-// under adds the command to root, showing the flags that it uses.
-func (d command) under(root *cobra.Command) *cobra.Command {
+// addTo adds the command to root, showing the flags that it uses.
+func (d command) addTo(root *cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: d.use, Short: d.short, Example: "  satchel " + d.example, Args: cobra.ExactArgs(d.args), RunE: d.run}
 	if d.long != "" {
 		c.Long = d.short + ".\n\n" + d.long
 	}
-	names := d.shows
+	names := d.settings
 	if names != nil {
 		names = slices.Concat(names, []string{configFile.Flag})
 	}

@@ -129,14 +129,14 @@ func (o *origin) find(s Setting) (text, source string, ok bool, err error) {
 		return "", "", false, nil
 	}
 	text = strings.TrimSpace(text)
-	if issue := unprintable(text); issue != "" {
+	if issue := lineIssue(text); issue != "" {
 		return "", "", false, &Error{Name: s.Name, Source: source, Issue: issue}
 	}
 	return text, source, true, nil
 }
 
-// unprintable returns what is wrong with a value that is not a line of text.
-func unprintable(text string) string {
+// lineIssue returns what is wrong with a value that is not a line of text.
+func lineIssue(text string) string {
 	switch {
 	case text == "":
 		return "is empty; leave it out to use the default"
@@ -153,7 +153,7 @@ func (c *Config) derive(failed map[string]bool) []error {
 	c.PublicURLSet = c.sources[namePublicURL] != "default"
 	c.CORSOriginsSet = c.sources[nameCORS] != "default"
 	if !c.PublicURLSet {
-		c.PublicURL = "http://" + reachable(c.Addr)
+		c.PublicURL = "http://" + connectAddr(c.Addr)
 	}
 	if c.AccessTeamDomain != "" {
 		derived := "from " + nameTeamDomain
@@ -193,9 +193,9 @@ func (c *Config) withoutAudience(failed map[string]bool) []error {
 	return nil
 }
 
-// reachable converts an address to listen on into one to connect to: all
+// connectAddr converts an address to listen on into one to connect to: all
 // interfaces become localhost.
-func reachable(addr string) string {
+func connectAddr(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return addr

@@ -52,10 +52,10 @@ func (o *origin) readFile(file string) []error {
 		return nil
 	}
 	if err != nil {
-		problem := &Error{Name: configFile.Name, Source: namedBy, Issue: quote(path) + " cannot be read: " + cause(err)}
+		problem := &Error{Name: configFile.Name, Source: namedBy, Issue: quote(path) + " cannot be read: " + fileErrorText(err)}
 		if namedBy == "" {
 			problem.Source = path
-			problem.Issue = "cannot be read: " + cause(err)
+			problem.Issue = "cannot be read: " + fileErrorText(err)
 		}
 		return []error{problem}
 	}
@@ -79,8 +79,8 @@ func readText(path string) (string, error) {
 	return string(text), nil
 }
 
-// cause removes the operation and path that os puts in front of an error.
-func cause(err error) string {
+// fileErrorText removes the operation and path that os puts in front of an error.
+func fileErrorText(err error) string {
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		return at.Err.Error()
@@ -103,7 +103,7 @@ func (o *origin) parse(text string) []error {
 	var problems []error
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		name, known := settingOf(key)
-		source := o.path + ":" + shown(key)
+		source := o.path + ":" + displayKey(key)
 		if !known {
 			problems = append(problems, &Error{Name: key, Source: source, Issue: "is not a setting"})
 			continue
@@ -117,8 +117,8 @@ func (o *origin) parse(text string) []error {
 	return problems
 }
 
-// shown returns a key as shown in errors, without quotes if possible.
-func shown(key string) string {
+// displayKey returns a key as shown in errors, without quotes if possible.
+func displayKey(key string) string {
 	if hostname.MatchString(strings.ToLower(key)) {
 		return key
 	}

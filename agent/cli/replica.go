@@ -25,21 +25,21 @@ type Replicas interface {
 	Doctor(context.Context) agent.Finding
 }
 
-// restoring has the flags of restore.
-type restoring struct {
+// restoreFlags has the flags of restore.
+type restoreFlags struct {
 	from, at, to string
 	all          bool
 }
 
-func (p *Program) restores(root *cobra.Command) *cobra.Command {
-	var f restoring
+func (p *Program) restoreCommand(root *cobra.Command) *cobra.Command {
+	var f restoreFlags
 	c := command{
 		use: "restore FILE|AGENT", short: "Restore a backup, or an agent from its replica, as a paused agent; the server may run",
 		example: "restore support-bot.db",
 		long: "With --from, AGENT is the id or the name of an agent in the replicas there:\n\n  satchel restore support-bot --from s3://backups/satchel --at 2026-11-23T10:30:00Z\n\n" +
 			"With --to, its file is written to another data folder exactly as it was, API keys included:\n\n  satchel restore --all --from s3://backups/satchel --to /srv/satchel",
-		shows: ofFiles, run: func(c *cobra.Command, args []string) error { return p.restore(c, args, f) },
-	}.under(root)
+		settings: fileSettings, run: func(c *cobra.Command, args []string) error { return p.restore(c, args, f) },
+	}.addTo(root)
 	c.Args = func(c *cobra.Command, args []string) error {
 		if f.all {
 			return cobra.NoArgs(c, args)
@@ -53,7 +53,7 @@ func (p *Program) restores(root *cobra.Command) *cobra.Command {
 	return c
 }
 
-func (p *Program) restore(c *cobra.Command, args []string, f restoring) error {
+func (p *Program) restore(c *cobra.Command, args []string, f restoreFlags) error {
 	switch {
 	case f.from == "" && (f.at != "" || f.to != "" || f.all):
 		return errors.New("--at, --to and --all need --from, which says where the replicas are")
@@ -125,9 +125,9 @@ func (p *Program) replicas(root *cobra.Command) *cobra.Command {
 	replicas := &cobra.Command{Use: "replicas", Short: "List the agents that can be restored from replicas", Example: "  satchel replicas list --from s3://backups/satchel"}
 	var from string
 	list := command{
-		use: "list", short: "List the agents that can be restored, and the times as of which", example: "replicas list --from s3://backups/satchel", shows: []string{"replicate"},
+		use: "list", short: "List the agents that can be restored, and the times as of which", example: "replicas list --from s3://backups/satchel", settings: []string{"replicate"},
 		run: func(c *cobra.Command, _ []string) error { return p.listReplicas(c.Context(), from) },
-	}.under(root)
+	}.addTo(root)
 	list.Flags().StringVar(&from, "from", "", "the folder or s3:// URL (default what --replicate says)")
 	replicas.AddCommand(list)
 	return replicas

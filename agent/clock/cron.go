@@ -62,7 +62,7 @@ func ParseCron(expression string) (Cron, error) {
 	}
 	c := Cron{minutes: sets[0], hours: uint32(sets[1]), days: uint32(sets[2]), months: uint16(sets[3]),
 		weekdays: uint8(sets[4]&0x7f | sets[4]>>7), anyDay: isAny(fields[2]), anyWeekday: isAny(fields[4])}
-	if _, ok := c.following(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); !ok {
+	if _, ok := c.nextWallTime(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); !ok {
 		return Cron{}, errors.New("matches no date")
 	}
 	return c, nil
@@ -175,9 +175,9 @@ func (c Cron) onDay(day int, weekday time.Weekday) bool {
 // February, eight years around 1900 and 2100.
 const cronYears = 9
 
-// following returns the first wall clock time after w that matches. Wall clock
+// nextWallTime returns the first wall clock time after w that matches. Wall clock
 // times are represented as times in UTC.
-func (c Cron) following(w time.Time) (time.Time, bool) {
+func (c Cron) nextWallTime(w time.Time) (time.Time, bool) {
 	w = w.Truncate(time.Minute).Add(time.Minute)
 	year, month, day := w.Date()
 	from := w.Hour()*60 + w.Minute()
@@ -219,7 +219,7 @@ func (c Cron) Next(after time.Time, zone *time.Location) time.Time {
 	wall := wallBefore(after, zone)
 	var best time.Time
 	for {
-		next, ok := c.following(wall)
+		next, ok := c.nextWallTime(wall)
 		if !ok {
 			return best
 		}

@@ -176,7 +176,7 @@ func TestNextIsTheFirst(t *testing.T) {
 			c := mustCron(t, expression)
 			named := map[time.Time]bool{} // found minute by minute, wall clock times in order
 			for wall := from.Add(-24 * time.Hour); wall.Before(from.Add(72 * time.Hour)); wall = wall.Add(time.Minute) {
-				if w, ok := c.following(wall.Add(-time.Minute)); ok && w.Equal(wall) {
+				if w, ok := c.nextWallTime(wall.Add(-time.Minute)); ok && w.Equal(wall) {
 					at, _, _ := ToInstant(wall, zone)
 					named[at.UTC()] = true
 				}

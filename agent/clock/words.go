@@ -20,12 +20,12 @@ func (c Cron) Words() string {
 		if days == "" {
 			days = "every day"
 		}
-		return capital(days + " at " + join(times))
+		return capitalize(days + " at " + join(times))
 	}
 	if days == "" {
-		return capital(c.intervalWords())
+		return capitalize(c.intervalWords())
 	}
-	return capital(c.intervalWords() + ", " + days)
+	return capitalize(c.intervalWords() + ", " + days)
 }
 
 // timesOfDay lists the times of day that the expression names, at most one more
@@ -198,4 +198,4 @@ func join(list []string) string {
 	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
 }
 
-func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+func capitalize(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

@@ -41,7 +41,7 @@ type endpoints struct {
 func (c *Credentials) endpoints(ctx context.Context, o store.OpenCredential) (endpoints, error) {
 	f := o.Config
 	e := endpoints{Auth: f.AuthURL, Token: f.TokenURL, Device: f.DeviceURL, Revoke: f.RevokeURL}
-	if f.Issuer == "" || e.Token != "" && !f.NeedsPerson() {
+	if f.Issuer == "" || e.Token != "" && !f.NeedsSignIn() {
 		return e, nil
 	}
 	found, err := c.metadata(ctx, f.Issuer)

@@ -55,10 +55,10 @@ func (c *Credentials) usable(o store.OpenCredential, rejected string) (token str
 	if fresh && t.AccessToken != rejected {
 		return t.AccessToken, true, nil
 	}
-	if fresh && (now.Before(t.IssuedAt.Add(young)) || o.Config.NeedsPerson() && t.RefreshToken == "") {
+	if fresh && (now.Before(t.IssuedAt.Add(young)) || o.Config.NeedsSignIn() && t.RefreshToken == "") {
 		return t.AccessToken, true, nil // a new token would be rejected too, or cannot be obtained
 	}
-	if o.Config.NeedsPerson() && t.RefreshToken == "" {
+	if o.Config.NeedsSignIn() && t.RefreshToken == "" {
 		return "", true, needsLogin(o)
 	}
 	return "", false, nil
@@ -118,7 +118,7 @@ func (c *Credentials) refused(ctx context.Context, db *store.DB, o store.OpenCre
 	case "":
 		return err
 	case "invalid_grant", "interaction_required", "login_required", "consent_required":
-		if status = agent.CredentialFailing; o.Config.NeedsPerson() {
+		if status = agent.CredentialFailing; o.Config.NeedsSignIn() {
 			status, answer = agent.CredentialNeedsLogin, needsLogin(o)
 		}
 	default:

@@ -46,7 +46,7 @@ const maxAnswer = 4 * maxTotal
 // child of Read; otherwise it returns false immediately. A program that calls
 // Read must call it first.
 func RunChild(args []string) bool {
-	if !child.Is(role, args) {
+	if !child.HasRole(role, args) {
 		return false
 	}
 	if err := serveChild(bufio.NewReader(os.Stdin), os.Stdout); err != nil {

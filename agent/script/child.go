@@ -34,7 +34,7 @@ const (
 // RunChild does a child's work and returns true if this process was started as
 // a child of a Pool; otherwise it returns false immediately.
 func RunChild(args []string) bool {
-	if !child.Is(role, args) {
+	if !child.HasRole(role, args) {
 		return false
 	}
 	runtime.GOMAXPROCS(2) // one for the engine, one to monitor it
@@ -56,7 +56,7 @@ func enter() error {
 	if err := (child.Limits{Memory: 2 * MaxMemory, CPU: 2 * maxCPU}).Apply(); err != nil {
 		return err
 	}
-	child.GiveWay(5)
+	child.LowerPriority(5)
 	return c.serve()
 }
 
@@ -99,7 +99,7 @@ func (c *worker) serve() error {
 			return err
 		}
 		c.limit.Store(c.base + uint64(o.Memory) + memorySlack)
-		slow := time.AfterFunc(longRun, func() { child.GiveWay(15) })
+		slow := time.AfterFunc(longRun, func() { child.LowerPriority(15) })
 		c.run(o, values)
 		c.limit.Store(0)
 		c.end.Last = !slow.Stop() || runs >= maxRuns || child.Memory() > c.base+maxGrowth || child.ProcessorTime() > maxCPU

@@ -118,7 +118,7 @@ func TestChildIsBare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, offered := range map[string]bool{"NoNewPrivs:\t1": child.Offered().NoNewPrivileges, "Seccomp:\t2": child.Offered().Seccomp} {
+	for name, offered := range map[string]bool{"NoNewPrivs:\t1": child.SupportedConfinement().NoNewPrivileges, "Seccomp:\t2": child.SupportedConfinement().Seccomp} {
 		if offered != strings.Contains(string(status), "\n"+name+"\n") {
 			t.Errorf("%q is not in its status", name)
 		}

@@ -15,13 +15,13 @@ import (
 // name, and its body. The error is UNAUTHORIZED and does not say what was
 // wrong. Without a configured secret, every request is rejected.
 func VerifyHook(a *agent.HookAuth, header func(name string) string, body []byte, now time.Time) error {
-	if isAllowed(a, header, body, now) {
+	if isAuthorized(a, header, body, now) {
 		return nil
 	}
 	return agent.Errorf(agent.CodeUnauthorized, "the credentials or the signature of this hook are missing or wrong")
 }
 
-func isAllowed(a *agent.HookAuth, header func(string) string, body []byte, now time.Time) bool {
+func isAuthorized(a *agent.HookAuth, header func(string) string, body []byte, now time.Time) bool {
 	if _, secret := a.SecretField(); secret == nil || *secret == "" || *secret == agent.Mask {
 		return a.Type == "none"
 	}

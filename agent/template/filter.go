@@ -9,20 +9,20 @@ import (
 
 // filter describes one filter.
 type filter struct {
-	takes func(arg any) bool
-	wants string // what takes accepts, in words
+	takes      func(arg any) bool
+	takesWords string // what takes accepts, in words
 	// apply transforms a value. why is set if it cannot.
 	apply func(r *renderer, v any, c call) (out any, why string, err error)
 }
 
-func nothing(any) bool      { return false }
-func anything(any) bool     { return true }
-func isText(arg any) bool   { _, ok := arg.(string); return ok }
-func isFormat(arg any) bool { s, ok := arg.(string); return ok && len(s) <= maxFormat }
-func isBlank(v any) bool    { return v == nil || v == "" }
-func first(s string) int    { _, n := utf8.DecodeRuneInString(s); return n }
-func last(s string) int     { _, n := utf8.DecodeLastRuneInString(s); return n }
-func query(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
+func takesNothing(any) bool    { return false }
+func takesAnything(any) bool   { return true }
+func takesText(arg any) bool   { _, ok := arg.(string); return ok }
+func takesFormat(arg any) bool { s, ok := arg.(string); return ok && len(s) <= maxFormat }
+func isBlank(v any) bool       { return v == nil || v == "" }
+func first(s string) int       { _, n := utf8.DecodeRuneInString(s); return n }
+func last(s string) int        { _, n := utf8.DecodeLastRuneInString(s); return n }
+func query(s string) string    { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
 const (
 	noArgument   = "no argument"
@@ -34,19 +34,19 @@ const (
 
 // filters maps names to filters.
 var filters = map[string]*filter{
-	"default":  {anything, "", applyDefault},
-	"optional": {nothing, noArgument, applyOptional},
-	"text":     {nothing, noArgument, applyText},
-	"upper":    {nothing, noArgument, onText(strings.ToUpper)},
-	"lower":    {nothing, noArgument, onText(strings.ToLower)},
-	"trim":     {nothing, noArgument, onText(strings.TrimSpace)},
-	"url":      {nothing, noArgument, onText(query)},
-	"json":     {nothing, noArgument, applyJSON},
-	"length":   {nothing, noArgument, applyLength},
-	"first":    {nothing, noArgument, applyFirst},
-	"last":     {nothing, noArgument, applyLast},
-	"join":     {isText, textArgument, applyJoin},
-	"date":     {isFormat, formatArgument, applyDate},
+	"default":  {takesAnything, "", applyDefault},
+	"optional": {takesNothing, noArgument, applyOptional},
+	"text":     {takesNothing, noArgument, applyText},
+	"upper":    {takesNothing, noArgument, onText(strings.ToUpper)},
+	"lower":    {takesNothing, noArgument, onText(strings.ToLower)},
+	"trim":     {takesNothing, noArgument, onText(strings.TrimSpace)},
+	"url":      {takesNothing, noArgument, onText(query)},
+	"json":     {takesNothing, noArgument, applyJSON},
+	"length":   {takesNothing, noArgument, applyLength},
+	"first":    {takesNothing, noArgument, applyFirst},
+	"last":     {takesNothing, noArgument, applyLast},
+	"join":     {takesText, textArgument, applyJoin},
+	"date":     {takesFormat, formatArgument, applyDate},
 }
 
 // use applies a filter. A missing value is passed through, except by default,
@@ -166,7 +166,7 @@ func applyJoin(r *renderer, v any, c call) (any, string, error) {
 	if c.given {
 		between = c.arg.(string)
 	}
-	if room := r.left; weigh(list, 0, &room) != nil || len(list)*len(between) > room {
+	if room := r.left; subtractSize(list, 0, &room) != nil || len(list)*len(between) > room {
 		return nil, "", errSize
 	}
 	var out strings.Builder

@@ -251,12 +251,12 @@ func index(key string) int {
 	return n
 }
 
-// notInNames are characters that a key may only contain in brackets and quotes,
+// notNameCharacters are characters that a key may only contain in brackets and quotes,
 // so that an expression such as a+b is rejected rather than looked up.
-const notInNames = ".[]{}()|:,;\"'`+*/=<>!?&^~\\"
+const notNameCharacters = ".[]{}()|:,;\"'`+*/=<>!?&^~\\"
 
 func endsName(r rune) bool {
-	return unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune(notInNames, r)
+	return unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune(notNameCharacters, r)
 }
 
 func (p *parser) name() string {
@@ -328,7 +328,7 @@ func (p *parser) filter() (call, error) {
 	}
 	c.given = true
 	if !c.filter.takes(c.arg) {
-		return c, p.errorAt(start, "%s takes %s", c.name, c.filter.wants)
+		return c, p.errorAt(start, "%s takes %s", c.name, c.filter.takesWords)
 	}
 	return c, nil
 }

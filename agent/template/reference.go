@@ -26,7 +26,7 @@ func (v *Value) references(found []Reference, path []string) []Reference {
 			for _, s := range p.expr.path[:min(2, len(p.expr.path))] {
 				names = append(names, s.key)
 			}
-			found = append(found, Reference{Field: place(path), Text: p.expr.source, Names: names})
+			found = append(found, Reference{Field: formatPath(path), Text: p.expr.source, Names: names})
 		}
 	case v.list != nil:
 		for i, element := range v.list {

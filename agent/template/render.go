@@ -89,15 +89,15 @@ func (r *renderer) fail(err error) error {
 }
 
 func (r *renderer) errorf(format string, args ...any) error {
-	return agent.Errorf(CodeTemplate, "%s", r.here(fmt.Sprintf(format, args...))).With("field", place(r.path))
+	return agent.Errorf(CodeTemplate, "%s", r.withPath(fmt.Sprintf(format, args...))).With("field", formatPath(r.path))
 }
 
-// here prefixes a text with the path being rendered.
-func (r *renderer) here(text string) string {
+// withPath prefixes a text with the path being rendered.
+func (r *renderer) withPath(text string) string {
 	if len(r.path) == 0 {
 		return text
 	}
-	return place(r.path) + ": " + text
+	return formatPath(r.path) + ": " + text
 }
 
 // warn adds a warning about an expression, or returns an error if warnings are
@@ -107,7 +107,7 @@ func (r *renderer) warn(e *expression, why string) error {
 		return r.errorf("%s %s", e.source, why)
 	}
 	if len(r.warnings) < maxWarnings {
-		r.warnings = append(r.warnings, r.here(e.source+" "+why))
+		r.warnings = append(r.warnings, r.withPath(e.source+" "+why))
 	} else {
 		r.more++
 	}
@@ -119,7 +119,7 @@ func (r *renderer) template(t *Template) (any, error) {
 	if t.whole && !r.options.HTML {
 		v, err := r.expression(t.parts[0].expr, r.options.NullMissing)
 		if err == nil {
-			err = weigh(v, len(r.path), &r.left)
+			err = subtractSize(v, len(r.path), &r.left)
 		}
 		return v, err
 	}
@@ -149,7 +149,7 @@ func (r *renderer) template(t *Template) (any, error) {
 // text returns Text of a value, within the size limit.
 func (r *renderer) text(v any) (string, error) {
 	room := r.left
-	if err := weigh(v, 0, &room); err != nil {
+	if err := subtractSize(v, 0, &room); err != nil {
 		return "", err
 	}
 	return Text(v), nil

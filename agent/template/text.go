@@ -54,9 +54,9 @@ var (
 	errDepth = errors.New("the value is nested too deep")
 )
 
-// weigh subtracts the approximate JSON size of a value from *left. It stops as
+// subtractSize subtracts the approximate JSON size of a value from *left. It stops as
 // soon as nothing is left, so a huge value costs no more than a large one.
-func weigh(v any, depth int, left *int) error {
+func subtractSize(v any, depth int, left *int) error {
 	if depth > maxDepth {
 		return errDepth
 	}
@@ -68,14 +68,14 @@ func weigh(v any, depth int, left *int) error {
 		cost = len(v)
 	case []any:
 		for _, element := range v {
-			if err := weigh(element, depth+1, left); err != nil {
+			if err := subtractSize(element, depth+1, left); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
 		for key, element := range v {
 			*left -= len(key) + 4
-			if err := weigh(element, depth+1, left); err != nil {
+			if err := subtractSize(element, depth+1, left); err != nil {
 				return err
 			}
 		}

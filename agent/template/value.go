@@ -72,7 +72,7 @@ func (v *Value) Fixed() bool { return v.template == nil && v.list == nil && v.ob
 // compile also reports whether v has a template. path is the path of v.
 func compile(v any, path []string) (*Value, bool, error) {
 	if len(path) > maxDepth {
-		return nil, false, &SyntaxError{Field: place(path), Position: 1, Issue: errDepth.Error()}
+		return nil, false, &SyntaxError{Field: formatPath(path), Position: 1, Issue: errDepth.Error()}
 	}
 	switch v := v.(type) {
 	case string:
@@ -82,7 +82,7 @@ func compile(v any, path []string) (*Value, bool, error) {
 		t, err := Parse(v)
 		if err != nil {
 			syntax := err.(*SyntaxError)
-			syntax.Field = place(path)
+			syntax.Field = formatPath(path)
 			return nil, false, syntax
 		}
 		return &Value{template: t}, true, nil
@@ -129,8 +129,8 @@ func compileObject(v map[string]any, path []string) (*Value, bool, error) {
 	return out, any, nil
 }
 
-// place formats the path of a value, as in data.items[0].
-func place(path []string) string {
+// formatPath formats the path of a value, as in data.items[0].
+func formatPath(path []string) string {
 	return agent.Clip(strings.TrimPrefix(strings.Join(path, ""), "."), 200)
 }
 

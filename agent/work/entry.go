@@ -33,7 +33,7 @@ type group[K comparable] struct {
 // Ready keys are in lists by rank; those of an earlier one run first.
 const (
 	rankFirst = iota // requested by EnqueueFirst
-	rankUsual
+	rankNormal
 	ranks
 )
 
@@ -41,7 +41,7 @@ func (e *entry[K]) rank() int {
 	if e.first {
 		return rankFirst
 	}
-	return rankUsual
+	return rankNormal
 }
 
 func (e *entry[K]) isReady() bool { return e.element != nil }
@@ -92,16 +92,16 @@ func (e *entry[K]) signalIdle() {
 // schedule requests a turn of an entry at a time, unless an earlier one is
 // already requested.
 func (q *Queue[K]) schedule(e *entry[K], at time.Time) {
-	e.request(at)
+	e.requestTurn(at)
 	if e.turn == nil && !e.isReady() {
-		q.place(e)
+		q.reschedule(e)
 	}
 }
 
-// soon is a time in the past on every clock.
-var soon = time.Unix(0, 0)
+// longAgo is a time in the past on every clock.
+var longAgo = time.Unix(0, 0)
 
-func (e *entry[K]) request(at time.Time) {
+func (e *entry[K]) requestTurn(at time.Time) {
 	if at = at.Round(0); !at.IsZero() && (e.due.IsZero() || at.Before(e.due)) {
 		e.due = at
 	}
@@ -110,24 +110,24 @@ func (e *entry[K]) request(at time.Time) {
 // unschedule withdraws the requested turn of an entry.
 func (q *Queue[K]) unschedule(e *entry[K]) {
 	q.timeline.remove(e)
-	q.withdraw(e)
+	q.removeReady(e)
 	e.due, e.first = time.Time{}, false
 }
 
-// withdraw takes an entry out of the ready list if it is there.
-func (q *Queue[K]) withdraw(e *entry[K]) {
+// removeReady takes an entry out of the ready list if it is there.
+func (q *Queue[K]) removeReady(e *entry[K]) {
 	if !e.isReady() {
 		return
 	}
 	e.group.ready[e.rank()].remove(e.element)
 	e.element = nil
 	q.readyLen--
-	q.offer(e.group)
+	q.updateReadyGroups(e.group)
 }
 
-// place moves an entry that is not running to where it belongs: the ready list, the
+// reschedule moves an entry that is not running to where it belongs: the ready list, the
 // timeline, or neither.
-func (q *Queue[K]) place(e *entry[K]) {
+func (q *Queue[K]) reschedule(e *entry[K]) {
 	now := time.Now()
 	at := later(e.retryAt, e.restUntil)
 	if !e.due.IsZero() {
@@ -144,13 +144,13 @@ func (q *Queue[K]) place(e *entry[K]) {
 		q.timeline.remove(e)
 		e.element = e.group.ready[e.rank()].push(e)
 		q.readyLen++
-		q.offer(e.group)
+		q.updateReadyGroups(e.group)
 	}
 }
 
-// offer adds a group to the queue's list of each rank of which it has a key that may
+// updateReadyGroups adds a group to the queue's list of each rank of which it has a key that may
 // run, and removes it from the others.
-func (q *Queue[K]) offer(g *group[K]) {
+func (q *Queue[K]) updateReadyGroups(g *group[K]) {
 	limit := q.options.GroupLimit(g.id)
 	for rank := range ranks {
 		may := g.ready[rank].len > 0 && (limit <= 0 || g.running < limit)

@@ -89,7 +89,7 @@ func (q *Queue[K]) expire() {
 	for len(q.timeline) > 0 && !q.timeline[0].wake.After(now) {
 		e := q.timeline[0]
 		q.timeline.remove(e)
-		q.place(e)
+		q.reschedule(e)
 	}
 	q.fill()
 	q.arm()
@@ -103,7 +103,7 @@ func (q *Queue[K]) followClock() {
 	}
 	q.offset = offset
 	for _, e := range slices.Clone(q.timeline) {
-		q.place(e)
+		q.reschedule(e)
 	}
 }
 

@@ -72,7 +72,7 @@ func (q *Queue[K]) begin(rank int) *turn[K] {
 	q.readyLen--
 	q.running++
 	g.running++
-	q.offer(g)
+	q.updateReadyGroups(g)
 	e.due, e.first = time.Time{}, false
 	t := &turn[K]{queue: q, entry: e}
 	t.ctx, t.cancel = context.WithCancel(context.WithValue(q.base, turnKey{}, t))
@@ -97,7 +97,7 @@ func (q *Queue[K]) TryBegin(key K) (end func(Next, error), ok bool) {
 	e.turn = t
 	q.running++
 	e.group.running++
-	q.offer(e.group)
+	q.updateReadyGroups(e.group)
 	turns := q.turns
 	turns.Add(1)
 	return func(next Next, err error) {
@@ -108,7 +108,7 @@ func (q *Queue[K]) TryBegin(key K) (end func(Next, error), ok bool) {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		q.end(t, next, err, false)
-		q.free(t)
+		q.releaseSlot(t)
 		q.fill()
 		q.arm()
 	}, true
@@ -128,7 +128,7 @@ func (q *Queue[K]) run(t *turn[K], turns *sync.WaitGroup) *turn[K] {
 		q.halt() // the context of Start has ended
 	}
 	q.end(t, next, err, cancelled)
-	q.free(t)
+	q.releaseSlot(t)
 	defer q.arm()
 	rank, may := q.next()
 	if !q.started || q.turns != turns || !may {
@@ -150,18 +150,18 @@ func (q *Queue[K]) call(ctx context.Context, key K) (next Next, err error) {
 func (t *turn[K]) release() {
 	t.queue.mu.Lock()
 	defer t.queue.mu.Unlock()
-	t.queue.free(t)
+	t.queue.releaseSlot(t)
 	t.queue.fill()
 }
 
-func (q *Queue[K]) free(t *turn[K]) {
+func (q *Queue[K]) releaseSlot(t *turn[K]) {
 	if t.released {
 		return
 	}
 	t.released = true
 	q.running--
 	t.entry.group.running--
-	q.offer(t.entry.group)
+	q.updateReadyGroups(t.entry.group)
 }
 
 // end ends a turn and records what its key needs next.
@@ -171,22 +171,22 @@ func (q *Queue[K]) end(t *turn[K], next Next, err error, cancelled bool) {
 	switch {
 	case t.forgotten: // requests since then stay
 	case err != nil && cancelled: // stopped: the next Start runs it again
-		e.request(soon)
+		e.requestTurn(longAgo)
 	case err != nil:
 		e.failures++
 		e.retryAt = now.Add(q.options.Backoff(e.failures, err))
-		e.request(soon)
+		e.requestTurn(longAgo)
 	default:
 		e.failures, e.retryAt = 0, time.Time{}
 		if next.Rest > 0 {
 			e.restUntil = now.Add(next.Rest)
 		}
 		if next.Again {
-			e.request(soon)
+			e.requestTurn(longAgo)
 		}
-		e.request(next.At)
+		e.requestTurn(next.At)
 	}
-	q.place(e)
+	q.reschedule(e)
 	if e.turn == nil && !e.isReady() {
 		e.signalIdle()
 	}

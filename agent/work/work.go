@@ -174,7 +174,7 @@ func (q *Queue[K]) halt() {
 }
 
 // Enqueue requests a turn of a key as soon as there is a slot.
-func (q *Queue[K]) Enqueue(key K) { q.EnqueueAt(key, soon) }
+func (q *Queue[K]) Enqueue(key K) { q.EnqueueAt(key, longAgo) }
 
 // EnqueueFirst is like Enqueue, but the turn precedes those requested by the
 // other methods, because a caller waits for it. If the key is already waiting,
@@ -184,10 +184,10 @@ func (q *Queue[K]) EnqueueFirst(key K) {
 	defer q.mu.Unlock()
 	e := q.entry(key)
 	if !e.first {
-		q.withdraw(e)
+		q.removeReady(e)
 		e.first = true
 	}
-	q.schedule(e, soon)
+	q.schedule(e, longAgo)
 	q.fill()
 	q.arm()
 }
@@ -212,7 +212,7 @@ func (q *Queue[K]) Retry(key K) {
 	defer q.mu.Unlock()
 	e := q.entry(key)
 	e.failures, e.retryAt = 0, time.Time{}
-	q.schedule(e, soon)
+	q.schedule(e, longAgo)
 	q.fill()
 	q.arm()
 }

@@ -38,15 +38,15 @@ func (l *Live) RequestTakeover(ctx context.Context, s *browser.Session, o agent.
 		return agent.Takeover{}, err
 	}
 	now := agent.Now()
-	t := agent.Takeover{ID: agent.NewID(agent.KindTakeover), SessionID: s.ID(), Reason: o.Reason, Timeout: int(o.Lasts() / time.Second),
-		CreatedAt: now, ExpiresAt: agent.At(now.Add(o.Lasts()))}
+	t := agent.Takeover{ID: agent.NewID(agent.KindTakeover), SessionID: s.ID(), Reason: o.Reason, Timeout: int(o.Duration() / time.Second),
+		CreatedAt: now, ExpiresAt: agent.At(now.Add(o.Duration()))}
 	// The link outlives the takeover a little, so that its page can say how it ended.
-	t.TakeoverURL = l.link(Grant{SessionID: s.ID(), Control: true, Takeover: t.ID}, now.Add(o.Lasts()+time.Minute)).URL
+	t.TakeoverURL = l.link(Grant{SessionID: s.ID(), Control: true, Takeover: t.ID}, now.Add(o.Duration()+time.Minute)).URL
 	made, err := s.DB().CreateTakeover(ctx, t)
 	if err != nil {
 		return agent.Takeover{}, err
 	}
-	open := &takeover{id: t.ID, url: t.TakeoverURL, until: now.Add(o.Lasts()), state: made}
+	open := &takeover{id: t.ID, url: t.TakeoverURL, until: now.Add(o.Duration()), state: made}
 	open.ended, open.end = context.WithCancel(context.Background())
 	l.mu.Lock()
 	defer l.mu.Unlock()

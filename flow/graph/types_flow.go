@@ -111,4 +111,4 @@ var hookAuth = object("auth", "Who may call the webhook, or use the form", "If a
 	text("token", "Token", "Of bearer.").secret(), text("username", "User", "Of basic."), text("password", "Password", "Of basic.").secret(),
 	text("name", "Header", "Of header."), text("value", "Value", "Of header.").secret(),
 	text("header", "Signature header", "For hmac. The default is X-Hub-Signature-256."), text("secret", "Secret", "For hmac and standard-webhooks.").secret(),
-	choice("repeats", "Repeated bodies", "For hmac: start, if requests with equal bodies each start an execution.", agent.StartRepeats)).advanced()
+	choice("repeats", "Repeated bodies", "For hmac: start, if requests with equal bodies each start an execution.", agent.RepeatsStart)).advanced()

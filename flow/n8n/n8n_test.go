@@ -347,7 +347,7 @@ func itemsOf(t *testing.T, results []agent.NodeResult, id string) []map[string]a
 			own = append(own, r)
 		}
 	}
-	slices.SortFunc(own, func(a, b agent.NodeResult) int { return cmp.Compare(a.At(), b.At()) })
+	slices.SortFunc(own, func(a, b agent.NodeResult) int { return cmp.Compare(a.FullPath(), b.FullPath()) })
 	items := []map[string]any{}
 	for _, r := range own {
 		var output map[string]any

@@ -15,11 +15,11 @@ func (p *Policy) MayManage(caller agent.Identity, k *agent.Key) bool {
 	case caller.Open:
 		return true
 	case own == nil:
-		return k.Maker != "" && k.Maker == caller.Email
-	case own.Maker == "" && own.Role == agent.RoleOwner && own.Reaches(agent.AllAgents):
+		return k.CreatedBy != "" && k.CreatedBy == caller.Email
+	case own.CreatedBy == "" && own.Role == agent.RoleOwner && own.Reaches(agent.AllAgents):
 		return true
 	}
-	return k.Maker == own.Maker && own.Covers(k)
+	return k.CreatedBy == own.CreatedBy && own.Covers(k)
 }
 
 // LimitKey replaces names of agents with ids, and refuses a key that could do more than

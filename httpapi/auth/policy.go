@@ -80,7 +80,7 @@ func (p *Policy) Identify(r *http.Request) (agent.Identity, error) {
 		return agent.Identity{Email: email, Name: name}, err
 	}
 	if key != nil {
-		return agent.Identity{Email: key.Maker, Key: key}, nil
+		return agent.Identity{Email: key.CreatedBy, Key: key}, nil
 	}
 	return id, nil
 }

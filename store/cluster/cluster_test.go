@@ -232,13 +232,13 @@ func testKeysAreEverywhere(t *testing.T, url string) {
 	if b.f.KeyMade() {
 		t.Error("a key was made")
 	}
-	made, secret, err := a.f.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"*"}, Maker: "ada@example.com"})
+	made, secret, err := a.f.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"*"}, CreatedBy: "ada@example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	hash := agent.HashKey(secret)
 	b.eventually(t, "to know the key", func() bool { return b.f.Key(hash) != nil })
-	if k := b.f.Key(hash); k.ID != made.ID || k.Role != agent.RoleAdmin || k.Maker != "ada@example.com" || !slices.Equal(k.Agents, []string{"*"}) || !k.ExpiresAt.IsZero() || !b.f.KeyMade() {
+	if k := b.f.Key(hash); k.ID != made.ID || k.Role != agent.RoleAdmin || k.CreatedBy != "ada@example.com" || !slices.Equal(k.Agents, []string{"*"}) || !k.ExpiresAt.IsZero() || !b.f.KeyMade() {
 		t.Errorf("the key is %+v", k)
 	}
 	if _, _, err := b.f.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"*"}}); !errors.Is(err, ErrNotOwner) {

@@ -40,7 +40,7 @@ func (c *Cluster) readKeys(ctx context.Context) (keys []*agent.Key, made bool, v
 			if err := json.Unmarshal([]byte(text), &k); err != nil {
 				return err
 			}
-			k.Key.Maker, k.Key.Hash = k.Maker, k.Hash
+			k.Key.CreatedBy, k.Key.Hash = k.Maker, k.Hash
 			keys = append(keys, &k.Key)
 		}
 		return err
@@ -98,7 +98,7 @@ func (c *Cluster) SaveKeys(keys []*agent.Key, made bool) error {
 func replaceKeys(ctx context.Context, tx pgx.Tx, keys []*agent.Key) error {
 	var hashes, texts []string
 	for _, k := range keys {
-		raw, err := json.Marshal(storedKey{*k, k.Maker, k.Hash})
+		raw, err := json.Marshal(storedKey{*k, k.CreatedBy, k.Hash})
 		if err != nil {
 			return err
 		}

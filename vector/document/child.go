@@ -82,7 +82,7 @@ var extractors = map[Format]extractor{
 //		return
 //	}
 func RunChild(args []string) bool {
-	if !child.Is(role, args) {
+	if !child.HasRole(role, args) {
 		return false
 	}
 	out := bufio.NewWriterSize(os.Stdout, 64<<10)

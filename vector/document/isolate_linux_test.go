@@ -41,7 +41,7 @@ func TestReaderIsConfined(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	offered := child.Offered()
+	offered := child.SupportedConfinement()
 	t.Logf("this kernel offers %s", offered)
 	key := t.TempDir() + "/master.key"
 	if err := os.WriteFile(key, []byte("x"), 0o600); err != nil {

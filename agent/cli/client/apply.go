@@ -76,7 +76,7 @@ func (s *session) applyDefinition(ctx context.Context, local *definition, how ap
 	}
 	changes := compare(remote, local, how.prune)
 	s.printChanges(changes)
-	s.nameAbsent(remote, local)
+	s.printAbsent(remote, local)
 	if err := checkReferences(changes, remote, local); err != nil || how.dry || len(changes) == 0 {
 		return err
 	}
@@ -85,7 +85,7 @@ func (s *session) applyDefinition(ctx context.Context, local *definition, how ap
 			return err
 		}
 	}
-	return s.carryOut(ctx, changes, remote)
+	return s.makeChanges(ctx, changes, remote)
 }
 
 // compare returns the changes that turn one definition into the other, in an order
@@ -95,41 +95,41 @@ func compare(from, to *definition, prune bool) []change {
 	var changes []change
 	for _, path := range to.paths() {
 		before, after := from.files[path], to.files[path]
-		if byHand(path, after) && (before == nil || kindOf(path).byHand) {
+		if needsManualCreation(path, after) && (before == nil || kindOf(path).manual) {
 			continue
 		}
 		if path == agentFile {
-			after = aboutChange(before, after)
+			after = keepAgentName(before, after)
 		}
 		if document := after.text("document"); before != nil && document != "" && hashOf(document) == before["sha256"] {
-			after = without(after, "document")
+			after = withoutField(after, "document")
 		}
-		for _, field := range kindOf(path).shown {
-			after = without(after, field)
-			before = without(before, field)
+		for _, field := range kindOf(path).readOnly {
+			after = withoutField(after, field)
+			before = withoutField(before, field)
 		}
 		if before == nil || !sameJSON(before, after) {
 			changes = append(changes, change{path: path, before: before, after: after, authType: to.files[path].text("auth_type")})
 		}
 	}
 	for _, path := range slices.Backward(from.paths()) {
-		if k := kindOf(path); prune && to.files[path] == nil && path != agentFile && !k.byHand && !k.lasts {
+		if k := kindOf(path); prune && to.files[path] == nil && path != agentFile && !k.manual && !k.permanent {
 			changes = append(changes, change{path: path, before: from.files[path]})
 		}
 	}
 	return changes
 }
 
-// byHand reports whether a record must be created by hand, because its definition
+// needsManualCreation reports whether a record must be created by hand, because its definition
 // lacks a secret or the description of an API that was not read from a URL.
-func byHand(path string, r record) bool {
+func needsManualCreation(path string, r record) bool {
 	k := kindOf(path)
-	return k.byHand || k.name == "apis" && r.text("url") == "" && r.text("document") == ""
+	return k.manual || k.name == "apis" && r.text("url") == "" && r.text("document") == ""
 }
 
-// aboutChange returns agent.json with the agent's current name, since a definition
+// keepAgentName returns agent.json with the agent's current name, since a definition
 // may be applied to another agent.
-func aboutChange(before, after record) record {
+func keepAgentName(before, after record) record {
 	after = maps.Clone(after)
 	if before != nil {
 		after["name"] = before["name"]
@@ -143,7 +143,7 @@ func hashOf(document string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func without(r record, field string) record {
+func withoutField(r record, field string) record {
 	r = maps.Clone(r)
 	delete(r, field)
 	return r
@@ -178,9 +178,9 @@ func (s *session) printChanges(changes []change) {
 	}
 }
 
-// carryOut makes the changes. Workflows may refer to each other, so new ones are
+// makeChanges makes the changes. Workflows may refer to each other, so new ones are
 // first created empty.
-func (s *session) carryOut(ctx context.Context, changes []change, remote *definition) error {
+func (s *session) makeChanges(ctx context.Context, changes []change, remote *definition) error {
 	for i := range changes {
 		c := &changes[i]
 		if c.before == nil && kindOf(c.path).name == "workflows" {
@@ -193,7 +193,7 @@ func (s *session) carryOut(ctx context.Context, changes []change, remote *defini
 		}
 	}
 	for i := range changes {
-		if err := s.make(ctx, &changes[i], remote); err != nil {
+		if err := s.makeChange(ctx, &changes[i], remote); err != nil {
 			return fmt.Errorf("%s: %w", changes[i].path, err)
 		}
 	}
@@ -205,8 +205,8 @@ func (s *session) carryOut(ctx context.Context, changes []change, remote *defini
 	return nil
 }
 
-// make makes one change.
-func (s *session) make(ctx context.Context, c *change, remote *definition) error {
+// makeChange makes one change.
+func (s *session) makeChange(ctx context.Context, c *change, remote *definition) error {
 	if c.path == agentFile {
 		return s.putAgent(ctx, c)
 	}
@@ -223,10 +223,10 @@ func (s *session) make(ctx context.Context, c *change, remote *definition) error
 			return err
 		}
 		remote.ids[c.path] = cmp.Or(made.text("id"), made.text("name"))
-		s.nameMissing(c)
+		s.printNeededCredentials(c)
 		return nil
 	}
-	for _, field := range k.fixed {
+	for _, field := range k.immutable {
 		if body[field] != nil {
 			return fmt.Errorf("%s cannot be changed; delete it or give the file another name", field)
 		}
@@ -280,12 +280,12 @@ func changed(before, after record) record {
 func checkReferences(changes []change, remote, local *definition) error {
 	to := remote.references()
 	for path, r := range local.files {
-		if !byHand(path, r) {
+		if !needsManualCreation(path, r) {
 			to[reference+strings.TrimSuffix(path, ".json")] = path
 		}
 	}
 	for i := range changes {
-		if text, ok := unresolved(mapTexts(map[string]any(changes[i].after), to)); ok {
+		if text, ok := unresolvedReference(mapTexts(map[string]any(changes[i].after), to)); ok {
 			if _, byHand := local.files[strings.TrimPrefix(text, reference)+".json"]; byHand {
 				return fmt.Errorf("%s: the agent lacks %s: create that first", changes[i].path, text)
 			}
@@ -295,21 +295,21 @@ func checkReferences(changes []change, remote, local *definition) error {
 	return nil
 }
 
-// unresolved returns a reference that does not refer to anything.
-func unresolved(value any) (string, bool) {
+// unresolvedReference returns a reference that does not refer to anything.
+func unresolvedReference(value any) (string, bool) {
 	switch v := value.(type) {
 	case string:
 		folder, _, found := strings.Cut(v, "/")
 		return v, found && strings.HasPrefix(v, reference) && kindOf(folder[len(reference):]).name != ""
 	case []any:
 		for _, inner := range v {
-			if text, ok := unresolved(inner); ok {
+			if text, ok := unresolvedReference(inner); ok {
 				return text, true
 			}
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if text, ok := unresolved(v[name]); ok {
+			if text, ok := unresolvedReference(v[name]); ok {
 				return text, true
 			}
 		}
@@ -317,8 +317,8 @@ func unresolved(value any) (string, bool) {
 	return "", false
 }
 
-// nameMissing names the credentials that a new record still needs.
-func (s *session) nameMissing(c *change) {
+// printNeededCredentials names the credentials that a new record still needs.
+func (s *session) printNeededCredentials(c *change) {
 	const mask = "********"
 	if strings.Contains(c.after.file(), mask) {
 		fmt.Fprintf(s.Notes, "%s: its credentials are still to be set\n", c.path)
@@ -331,13 +331,13 @@ func (s *session) nameMissing(c *change) {
 	}
 }
 
-// nameAbsent names the records of the folder that the agent lacks and that cannot
+// printAbsent names the records of the folder that the agent lacks and that cannot
 // be created from the folder's files.
-func (s *session) nameAbsent(remote, local *definition) {
+func (s *session) printAbsent(remote, local *definition) {
 	for _, path := range local.paths() {
 		switch {
-		case !byHand(path, local.files[path]) || remote.files[path] != nil:
-		case kindOf(path).byHand:
+		case !needsManualCreation(path, local.files[path]) || remote.files[path] != nil:
+		case kindOf(path).manual:
 			fmt.Fprintf(s.Notes, "%s: the agent has no such credential; create it with its secret\n", path)
 		default:
 			fmt.Fprintf(s.Notes, "%s: the agent has no such API; create it from its description\n", path)

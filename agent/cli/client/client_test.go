@@ -286,7 +286,7 @@ func TestNamesWhatIsMissing(t *testing.T) {
 	var notes bytes.Buffer
 	s := &session{Options: Options{Notes: &notes}}
 	for _, c := range compare(&definition{}, local, false) {
-		s.nameMissing(&c)
+		s.printNeededCredentials(&c)
 	}
 	const want = `mcp/token.json: its credentials are still to be set
 tools/weather.json: its credentials are still to be set

@@ -16,7 +16,7 @@ import (
 // longer than the server tries.
 const (
 	drainInterval = time.Second
-	drainLooks    = 15 * 60
+	maxDrainPolls = 15 * 60
 )
 
 // ClusterCommands returns the commands that manage the cluster of a server.
@@ -155,7 +155,7 @@ func (s *session) node(ctx context.Context, ref string) (record, error) {
 // awaitDrained waits until a server has no agents left.
 func (s *session) awaitDrained(ctx context.Context, id string) error {
 	last := -1
-	for range drainLooks {
+	for range maxDrainPolls {
 		nodes, err := s.nodes(ctx)
 		if err != nil {
 			return err

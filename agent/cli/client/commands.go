@@ -41,7 +41,7 @@ const Group = "client"
 func Commands(o Options) []*cobra.Command { return commands(&session{Options: o, wait: sleep}) }
 
 func commands(s *session) []*cobra.Command {
-	all := []*cobra.Command{s.agents(), s.sources(), s.ask(), s.search(), s.run(), s.logs(), s.sql(), s.call(), s.export(), s.apply(), s.importing()}
+	all := []*cobra.Command{s.agents(), s.sources(), s.ask(), s.search(), s.run(), s.logs(), s.sql(), s.call(), s.export(), s.apply(), s.importCommand()}
 	for _, l := range lists {
 		all = append(all, s.lister(l))
 	}
@@ -158,15 +158,15 @@ func (s *session) agents() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			var made record
 			err := s.api.call(c.Context(), http.MethodPost, "/agents", nil, map[string]any{"name": args[0], "description": description}, &made)
-			return s.printMade(err, made)
+			return s.printCreated(err, made)
 		}}
 	create.Flags().StringVar(&description, "description", "", "what it is for")
 	c.AddCommand(create)
 	return c
 }
 
-// printMade prints a new record: its id, or all of it as JSON.
-func (s *session) printMade(err error, made record) error {
+// printCreated prints a new record: its id, or all of it as JSON.
+func (s *session) printCreated(err error, made record) error {
 	switch {
 	case err != nil:
 		return err

@@ -18,27 +18,27 @@ import (
 
 // kind is a kind of records in an agent's definition.
 type kind struct {
-	name   string   // of the folder
-	route  string   // under the agent; empty: name
-	list   string   // the key of lists; empty: name
-	fields []string // that are kept
-	each   bool     // the list omits fields, so each record is read separately
-	fixed  []string // fields that cannot be changed later
-	shown  []string // fields that are written for readers, and never sent
-	byHand bool     // only compared: a secret is needed to create one
-	named  bool     // records are known by their name, which is the same everywhere
-	lasts  bool     // never deleted: it holds what people wrote
+	name      string   // of the folder
+	route     string   // under the agent; empty: name
+	list      string   // the key of lists; empty: name
+	fields    []string // that are kept
+	readEach  bool     // the list omits fields, so each record is read separately
+	immutable []string // fields that cannot be changed later
+	readOnly  []string // fields that are written for readers, and never sent
+	manual    bool     // only compared: a secret is needed to create one
+	byName    bool     // records are known by their name, which is the same everywhere
+	permanent bool     // never deleted: it holds what people wrote
 }
 
 // kinds are in the order in which records refer to earlier ones.
 var kinds = []kind{
-	{name: "credentials", fields: []string{"name", "type", "preset", "hosts", "config", "configured_fields"}, byHand: true},
-	{name: "apis", fields: []string{"name", "url", "server", "credential", "sha256"}, shown: []string{"sha256"}},
-	{name: "mcp", list: "servers", fields: []string{"name", "url", "command", "credential", "auth_type"}, shown: []string{"auth_type"}},
-	{name: "tools", fields: []string{"name", "description", "type", "enabled", "config"}, each: true},
-	{name: "gateways", fields: []string{"name", "type", "is_default", "configured_fields"}, fixed: []string{"type"}, shown: []string{"configured_fields"}},
-	{name: "tables", fields: []string{"name", "columns"}, named: true, lasts: true},
-	{name: "workflows", fields: []string{"name", "description", "status", "nodes", "edges", "settings"}, each: true},
+	{name: "credentials", fields: []string{"name", "type", "preset", "hosts", "config", "configured_fields"}, manual: true},
+	{name: "apis", fields: []string{"name", "url", "server", "credential", "sha256"}, readOnly: []string{"sha256"}},
+	{name: "mcp", list: "servers", fields: []string{"name", "url", "command", "credential", "auth_type"}, readOnly: []string{"auth_type"}},
+	{name: "tools", fields: []string{"name", "description", "type", "enabled", "config"}, readEach: true},
+	{name: "gateways", fields: []string{"name", "type", "is_default", "configured_fields"}, immutable: []string{"type"}, readOnly: []string{"configured_fields"}},
+	{name: "tables", fields: []string{"name", "columns"}, byName: true, permanent: true},
+	{name: "workflows", fields: []string{"name", "description", "status", "nodes", "edges", "settings"}, readEach: true},
 	{name: "schedules", fields: []string{"name", "type", "cron_expression", "delay_seconds", "next_run", "callback_type", "callback_id", "payload", "timezone", "misfire_policy", "overlap", "status"}},
 	{name: "calendar", list: "tasks", fields: []string{"title", "description", "start_time", "end_time", "timezone", "recurrence", "recurrence_days", "recurrence_end", "recurrence_count", "exceptions", "workflow_id"}},
 	{name: "replies", fields: []string{"shortcut", "text"}},
@@ -108,23 +108,23 @@ func (s *session) readKind(ctx context.Context, k kind, d *definition) error {
 	})
 	for _, r := range all {
 		id := cmp.Or(r.text("id"), r.text("name"))
-		if k.each {
+		if k.readEach {
 			if err := s.api.call(ctx, http.MethodGet, k.path(s, id), nil, nil, &r); err != nil {
 				return err
 			}
 		}
-		if passed(k, r) {
+		if isOver(k, r) {
 			continue
 		}
-		path := d.free(k.name, fmt.Sprint(firstOf(r, "name", "shortcut", "url", "title")))
-		d.files[path], d.ids[path] = k.kept(r), id
+		path := d.freePath(k.name, fmt.Sprint(firstOf(r, "name", "shortcut", "url", "title")))
+		d.files[path], d.ids[path] = k.definitionFields(r), id
 	}
 	return nil
 }
 
-// passed reports whether a record is not part of a definition: a schedule after
+// isOver reports whether a record is not part of a definition: a schedule after
 // its only run, a task that is over or cancelled, or an archived workflow.
-func passed(k kind, r record) bool {
+func isOver(k kind, r record) bool {
 	switch k.name {
 	case "schedules":
 		return r["status"] == "completed"
@@ -134,8 +134,8 @@ func passed(k kind, r record) bool {
 	return k.name == "workflows" && r["status"] == "archived"
 }
 
-// kept returns the fields of a record that belong to a definition.
-func (k kind) kept(r record) record {
+// definitionFields returns the fields of a record that belong to a definition.
+func (k kind) definitionFields(r record) record {
 	out := pick(r, k.fields)
 	switch {
 	case k.name == "schedules" && r["type"] != "once":
@@ -169,12 +169,12 @@ func firstOf(r record, fields ...string) any {
 	return ""
 }
 
-var notInPaths = regexp.MustCompile(`[^a-z0-9]+`)
+var notPathCharacters = regexp.MustCompile(`[^a-z0-9]+`)
 
-// free returns an unused path for a record of that name, with a number appended if
+// freePath returns an unused path for a record of that name, with a number appended if
 // the name is taken.
-func (d *definition) free(folder, name string) string {
-	slug := strings.Trim(notInPaths.ReplaceAllString(strings.ToLower(name), "-"), "-")
+func (d *definition) freePath(folder, name string) string {
+	slug := strings.Trim(notPathCharacters.ReplaceAllString(strings.ToLower(name), "-"), "-")
 	if slug = strings.Trim(slug[:min(len(slug), 60)], "-"); slug == "" {
 		slug = "unnamed"
 	}
@@ -194,7 +194,7 @@ const reference = "@"
 func (d *definition) replaceIDs() {
 	to := map[string]string{}
 	for path, id := range d.ids {
-		if kindOf(path).named {
+		if kindOf(path).byName {
 			continue
 		}
 		to[id] = reference + strings.TrimSuffix(path, ".json")

@@ -15,7 +15,7 @@ func diff(before, after string) string {
 	if len(a) > maxDiff || len(b) > maxDiff {
 		return "  (too long to be compared line by line)\n"
 	}
-	return strings.Join(near(edit(a, b)), "")
+	return strings.Join(nearChanges(markedLines(a, b)), "")
 }
 
 func lines(text string) []string {
@@ -25,8 +25,8 @@ func lines(text string) []string {
 	return strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// edit returns all lines of both texts in order, each marked.
-func edit(a, b []string) []string {
+// markedLines returns all lines of both texts in order, each marked.
+func markedLines(a, b []string) []string {
 	common := make([][]uint16, len(a)+1) // lengths of the longest common subsequences of the rests
 	for i := range common {
 		common[i] = make([]uint16, len(b)+1)
@@ -59,8 +59,8 @@ func edit(a, b []string) []string {
 	return out
 }
 
-// near drops unchanged lines that are far from any change.
-func near(all []string) []string {
+// nearChanges drops unchanged lines that are far from any change.
+func nearChanges(all []string) []string {
 	keep := make([]bool, len(all))
 	for i, line := range all {
 		if line[0] == ' ' {

@@ -18,7 +18,7 @@ type event struct {
 // maxEvent is the largest line of a stream.
 const maxEvent = 16 << 20
 
-var errCut = errors.New("the connection to the server ended before its answer did")
+var errConnectionLost = errors.New("the connection to the server ended before its answer did")
 
 // stream makes a request and calls handle with each event of its answer, until
 // handle reports that it is done.
@@ -63,5 +63,5 @@ func readEvents(body io.Reader, handle func(event) (bool, error)) error {
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
 		return err
 	}
-	return errCut
+	return errConnectionLost
 }

@@ -14,7 +14,7 @@ import (
 // maxDocument is the largest file of workflows that a server reads, in bytes.
 const maxDocument = 4 << 20
 
-func (s *session) importing() *cobra.Command {
+func (s *session) importCommand() *cobra.Command {
 	c := &cobra.Command{Use: "import", Short: "Import workflows from other programs", Example: "  satchel import n8n leads.json"}
 	dry := false
 	n8n := &cobra.Command{Use: "n8n FILE...", Short: "Import n8n workflows as drafts", Args: cobra.MinimumNArgs(1),

@@ -54,7 +54,7 @@ func (s *session) execute(ctx context.Context, workflow string, input map[string
 		return err
 	}
 	if detach {
-		return s.printMade(nil, record{"id": started.ID})
+		return s.printCreated(nil, record{"id": started.ID})
 	}
 	if err := s.watch(ctx, started.ID); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (s *session) watch(ctx context.Context, id string) error {
 			}
 			return false, s.step(ev, seen)
 		})
-		if !errors.Is(err, errCut) {
+		if !errors.Is(err, errConnectionLost) {
 			return err
 		}
 		if err := s.api.wait(ctx, time.Second); err != nil {

@@ -34,7 +34,7 @@ func (s *session) sources() *cobra.Command {
 }
 
 func (s *session) addSources() *cobra.Command {
-	o := adding{session: s}
+	o := sourceAdder{session: s}
 	c := &cobra.Command{Use: "add PATH...", Short: "Add files, all files of folders, or pages by URL", Args: cobra.MinimumNArgs(1),
 		Long: "Add files, all files of folders, or pages by URL, and wait until they are indexed.\n\n" +
 			"The files of a folder are named by their path in it. Hidden files are skipped, and so are files with the name of an existing source, so that the command can be repeated.",
@@ -46,15 +46,15 @@ func (s *session) addSources() *cobra.Command {
 	return c
 }
 
-// adding adds sources.
-type adding struct {
+// sourceAdder adds sources.
+type sourceAdder struct {
 	*session
 	replace, crawl, noWait bool
 
 	total, done int
 	failed      int
-	present     map[string][]string // ids of sources, by name
-	made        []record
+	existing    map[string][]string // ids of sources, by name
+	created     []record
 }
 
 // item is one source to add: a file or a page.
@@ -64,7 +64,7 @@ type item struct {
 	url  string
 }
 
-func (o *adding) run(ctx context.Context, args []string) error {
+func (o *sourceAdder) run(ctx context.Context, args []string) error {
 	items, err := findItems(args)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (o *adding) run(ctx context.Context, args []string) error {
 		}
 	}
 	if o.json {
-		err = writeJSON(o.Out, o.made)
+		err = writeJSON(o.Out, o.created)
 	}
 	if o.failed > 0 {
 		err = errors.Join(err, fmt.Errorf("%d of %d could not be added or read", o.failed, o.total))
@@ -140,20 +140,20 @@ func filesOf(folder string) ([]item, error) {
 
 const maxSources = 100_000 // that a repeated command knows by their names
 
-func (o *adding) readPresent(ctx context.Context) error {
-	o.present = map[string][]string{}
+func (o *sourceAdder) readPresent(ctx context.Context) error {
+	o.existing = map[string][]string{}
 	sources, err := o.api.list(ctx, o.path("sources"), "sources", nil, maxSources)
 	for _, source := range sources {
 		name, _ := source["name"].(string)
 		id, _ := source["id"].(string)
-		o.present[name] = append(o.present[name], id)
+		o.existing[name] = append(o.existing[name], id)
 	}
 	return err
 }
 
 // add adds one source. A file that the server refuses does not stop the others.
-func (o *adding) add(ctx context.Context, it item) error {
-	old := o.present[it.name]
+func (o *sourceAdder) add(ctx context.Context, it item) error {
+	old := o.existing[it.name]
 	if len(old) > 0 && !o.replace {
 		o.progress(it.name, "there already")
 		return nil
@@ -169,7 +169,7 @@ func (o *adding) add(ctx context.Context, it item) error {
 	if err != nil {
 		return err
 	}
-	o.made = append(o.made, made)
+	o.created = append(o.created, made)
 	for _, id := range old {
 		if err := o.api.call(ctx, http.MethodDelete, o.path("sources", id), nil, nil, nil); err != nil {
 			return err
@@ -179,7 +179,7 @@ func (o *adding) add(ctx context.Context, it item) error {
 	return nil
 }
 
-func (o *adding) create(ctx context.Context, it item, made *record) error {
+func (o *sourceAdder) create(ctx context.Context, it item, made *record) error {
 	switch {
 	case it.file != "":
 		return o.upload(ctx, it, made)
@@ -190,7 +190,7 @@ func (o *adding) create(ctx context.Context, it item, made *record) error {
 }
 
 // upload sends a file without holding it in memory.
-func (o *adding) upload(ctx context.Context, it item, made *record) error {
+func (o *sourceAdder) upload(ctx context.Context, it item, made *record) error {
 	resp, err := o.api.send(ctx, request{method: http.MethodPost, path: o.path("sources"), open: func() upload { return openForm(it) }})
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ func openForm(it item) upload {
 }
 
 // progress prints the outcome of an item on a line.
-func (o *adding) progress(name, what string) {
+func (o *sourceAdder) progress(name, what string) {
 	fmt.Fprintf(o.Notes, "%s %d/%d  %s: %s\n", bar(o.done, o.total), o.done, o.total, cell(name), cell(what))
 }
 
@@ -235,7 +235,7 @@ func bar(done, total int) string {
 }
 
 // waitRead waits until all new sources are read, and says which are not.
-func (o *adding) waitRead(ctx context.Context) error {
+func (o *sourceAdder) waitRead(ctx context.Context) error {
 	const interval = 1500 * time.Millisecond
 	for delay := 200 * time.Millisecond; ; delay = min(2*delay, interval) {
 		working, err := o.api.list(ctx, o.path("sources"), "sources", url.Values{"status": {"processing", "crawling", "updating"}}, maxSources)
@@ -244,16 +244,16 @@ func (o *adding) waitRead(ctx context.Context) error {
 		}
 		left := 0
 		now := byID(working)
-		for _, source := range o.made {
+		for _, source := range o.created {
 			if now[source.text("id")] != nil {
 				left++
 			}
 		}
 		if left == 0 {
-			return o.outcomes(ctx)
+			return o.readOutcomes(ctx)
 		}
 		if o.isTerminal() {
-			fmt.Fprintf(o.Notes, "\r%s %d of %d read", bar(len(o.made)-left, len(o.made)), len(o.made)-left, len(o.made))
+			fmt.Fprintf(o.Notes, "\r%s %d of %d read", bar(len(o.created)-left, len(o.created)), len(o.created)-left, len(o.created))
 		}
 		if err := o.api.wait(ctx, delay); err != nil {
 			return err
@@ -269,9 +269,9 @@ func byID(records []record) map[string]record {
 	return out
 }
 
-// outcomes reads the new sources again, and says what they became.
-func (o *adding) outcomes(ctx context.Context) error {
-	if len(o.made) == 0 {
+// readOutcomes reads the new sources again, and says what they became.
+func (o *sourceAdder) readOutcomes(ctx context.Context) error {
+	if len(o.created) == 0 {
 		return nil
 	}
 	if o.isTerminal() {
@@ -282,12 +282,12 @@ func (o *adding) outcomes(ctx context.Context) error {
 		return err
 	}
 	now, chunks := byID(sources), 0.0
-	for i, source := range o.made {
+	for i, source := range o.created {
 		source = now[source.text("id")]
 		if source == nil {
 			continue
 		}
-		o.made[i] = source
+		o.created[i] = source
 		n, _ := source["chunks"].(float64)
 		chunks += n
 		if source.text("status") == "error" {
@@ -295,6 +295,6 @@ func (o *adding) outcomes(ctx context.Context) error {
 			fmt.Fprintf(o.Notes, "%s: %s\n", source.text("name"), source.text("error.message"))
 		}
 	}
-	fmt.Fprintf(o.Notes, "Sources: %d, chunks: %.0f\n", len(o.made), chunks)
+	fmt.Fprintf(o.Notes, "Sources: %d, chunks: %.0f\n", len(o.created), chunks)
 	return nil
 }

@@ -13,17 +13,17 @@ type HookAuth struct {
 	Value    string `json:"value"`  // of the header
 	Header   string `json:"header"` // the header with the HMAC; empty: DefaultSignatureHeader
 	Secret   string `json:"secret"` // for hmac and standard-webhooks
-	// Repeats, for hmac, is StartRepeats if requests with equal bodies each
+	// Repeats, for hmac, is RepeatsStart if requests with equal bodies each
 	// start an execution.
 	Repeats string `json:"repeats"`
 }
 
-// StartRepeats makes each request with an equal body start its workflow.
-const StartRepeats = "start"
+// RepeatsStart makes each request with an equal body start its workflow.
+const RepeatsStart = "start"
 
 // SignsBodyOnly reports whether the signature covers neither an id nor a time,
 // so that a replay can only be recognized by its equal body.
-func (a *HookAuth) SignsBodyOnly() bool { return a.Type == "hmac" && a.Repeats != StartRepeats }
+func (a *HookAuth) SignsBodyOnly() bool { return a.Type == "hmac" && a.Repeats != RepeatsStart }
 
 // DefaultSignatureHeader is the header in which GitHub and others send an HMAC.
 const DefaultSignatureHeader = "X-Hub-Signature-256"
@@ -59,8 +59,8 @@ func CheckHookAuth(given any, executable bool, complain func(field, issue string
 			}
 		}
 	}
-	if repeats, _ := auth["repeats"].(string); repeats != "" && repeats != StartRepeats {
-		complain("data.auth.repeats", "must be "+StartRepeats)
+	if repeats, _ := auth["repeats"].(string); repeats != "" && repeats != RepeatsStart {
+		complain("data.auth.repeats", "must be "+RepeatsStart)
 	}
 	for _, name := range []string{"name", "header"} {
 		if header, _ := auth[name].(string); header != "" && !isToken(header) {
