@@ -247,7 +247,7 @@ func (a *app) access(ctx context.Context) (*auth.Verifier, error) {
 // assemble creates the components, each after those it uses.
 func (a *app) assemble(verifier *auth.Verifier, programs *mcp.Programs) {
 	c, log := a.config, a.log
-	env := store.Env{Folder: a.folder, Allow: c.OutboundAllow, Own: egress.NewOwn(a.publicURL), Version: version, Log: log}
+	env := store.Env{Folder: a.folder, Allow: c.OutboundAllow, Own: egress.NewOwnHosts(a.publicURL), Version: version, Log: log}
 	client := egress.New(egress.Policy{Allow: c.OutboundAllow}) // for URLs of agents' owners
 	p := httpapi.Parts{Folder: a.folder, Replicas: a.replicas}
 	if a.cluster != nil {

@@ -108,7 +108,7 @@ func (b *Browser) begin(ctx context.Context, kind kind) (c *chromium, release fu
 		return c, func() {}, nil
 	}
 	// Traffic of Chromium itself, outside sessions, is refused.
-	shut, err := egress.New(egress.Policy{}).Proxy(egress.ProxyOptions{Shut: true})
+	shut, err := egress.New(egress.Policy{}).Proxy(egress.ProxyOptions{RefuseAll: true})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -44,8 +44,8 @@ func checkChat(data map[string]any) (field, issue string) {
 }
 
 // exchange builds the request to the model from a chat node's data.
-func exchange(c *Call) (x chat.Exchange, err error) {
-	x = chat.Exchange{System: c.Text("system_prompt"), Model: c.Text("model"), MaxRounds: int(c.Number("max_steps", 0)),
+func exchange(c *Call) (x chat.Request, err error) {
+	x = chat.Request{System: c.Text("system_prompt"), Model: c.Text("model"), MaxRounds: int(c.Number("max_steps", 0)),
 		Messages: []llm.Message{{Role: agent.MessageUser, Content: c.Text("prompt")}}}
 	if t, ok := number(c.Data["temperature"]); ok {
 		if t < 0 || t > 2 {

@@ -81,7 +81,7 @@ func (i *instructing) act(ctx context.Context, c *Call) (Outcome, error) {
 		return Outcome{}, err
 	}
 	return i.within(ctx, c, false, func(s *browser.Session) (any, error) {
-		return i.navigator.Act(ctx, s, browse.Act{Instruction: c.Text("instruction"), Variables: v, NoCache: !c.Bool("cache", true)})
+		return i.navigator.Act(ctx, s, browse.ActRequest{Instruction: c.Text("instruction"), Variables: v, NoCache: !c.Bool("cache", true)})
 	})
 }
 
@@ -97,7 +97,7 @@ func (i *instructing) extract(ctx context.Context, c *Call) (Outcome, error) {
 		return Outcome{}, err
 	}
 	return i.within(ctx, c, false, func(s *browser.Session) (any, error) {
-		return i.navigator.Extract(ctx, s, browse.Extract{Instruction: c.Text("instruction"), Schema: schema})
+		return i.navigator.Extract(ctx, s, browse.ExtractRequest{Instruction: c.Text("instruction"), Schema: schema})
 	})
 }
 

@@ -43,9 +43,9 @@ func (c callers) wait(workflowID string) bool { return slices.Contains(c, workfl
 // and waits for the execution of the first.
 func (e *Engine) RunTool(ctx context.Context, db *store.DB, run chat.WorkflowRun) (any, error) {
 	key, own := run.Key, ctx
-	if !run.AnswerBy.IsZero() {
+	if !run.Deadline.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, run.AnswerBy)
+		ctx, cancel = context.WithDeadline(ctx, run.Deadline)
 		defer cancel()
 	}
 	q := Request{WorkflowID: run.WorkflowID, Input: run.Input, Trigger: "workflow", IdempotencyKey: key, Queue: true, Wait: forever, active: true,
@@ -58,8 +58,8 @@ func (e *Engine) RunTool(ctx context.Context, db *store.DB, run chat.WorkflowRun
 		}
 	}
 	switch {
-	case ctx.Err() != nil && own.Err() == nil && !run.AnswerBy.IsZero() && x.ID != "" && !x.Status.Ended():
-		return chat.WorkflowRunning{Status: "running", ExecutionID: x.ID, Message: "The workflow is still running. Its result is not known yet."}, nil
+	case ctx.Err() != nil && own.Err() == nil && !run.Deadline.IsZero() && x.ID != "" && !x.Status.Ended():
+		return chat.RunningWorkflow{Status: "running", ExecutionID: x.ID, Message: "The workflow is still running. Its result is not known yet."}, nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) && !x.Status.Ended():
 		return nil, e.terminateLate(context.WithoutCancel(ctx), db, x.ID)
 	case ctx.Err() != nil:

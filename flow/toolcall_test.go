@@ -101,8 +101,8 @@ func TestRunToolOfItself(t *testing.T) {
 func TestRunToolGoesOn(t *testing.T) {
 	db, e := open(t)
 	w := createWorkflow(t, db, e, sleeper)
-	out, err := e.RunTool(t.Context(), db, chat.WorkflowRun{WorkflowID: w.ID, AnswerBy: time.Now().Add(50 * time.Millisecond)})
-	running, is := out.(chat.WorkflowRunning)
+	out, err := e.RunTool(t.Context(), db, chat.WorkflowRun{WorkflowID: w.ID, Deadline: time.Now().Add(50 * time.Millisecond)})
+	running, is := out.(chat.RunningWorkflow)
 	if err != nil || !is || running.Status != "running" {
 		t.Fatalf("%+v, %v", out, err)
 	}

@@ -34,12 +34,12 @@ type actIn struct {
 }
 
 // actInSession carries out an instruction in a session.
-func (s *Server) actInSession(c *rest.Call, in *actIn) (browse.Acted, error) {
+func (s *Server) actInSession(c *rest.Call, in *actIn) (browse.ActResult, error) {
 	open, err := s.instructed(c, in.ID)
 	if err != nil {
-		return browse.Acted{}, err
+		return browse.ActResult{}, err
 	}
-	return s.options.Navigator.Act(c, open, browse.Act{Instruction: in.Body.Instruction, Variables: in.Body.Variables, NoCache: in.Body.Cache != nil && !*in.Body.Cache})
+	return s.options.Navigator.Act(c, open, browse.ActRequest{Instruction: in.Body.Instruction, Variables: in.Body.Variables, NoCache: in.Body.Cache != nil && !*in.Body.Cache})
 }
 
 type observeIn struct {
@@ -50,10 +50,10 @@ type observeIn struct {
 }
 
 // observeSession finds actions for an instruction.
-func (s *Server) observeSession(c *rest.Call, in *observeIn) (browse.Observed, error) {
+func (s *Server) observeSession(c *rest.Call, in *observeIn) (browse.ObserveResult, error) {
 	open, err := s.instructed(c, in.ID)
 	if err != nil {
-		return browse.Observed{}, err
+		return browse.ObserveResult{}, err
 	}
 	return s.options.Navigator.Observe(c, open, in.Body.Instruction)
 }
@@ -68,12 +68,12 @@ type extractIn struct {
 }
 
 // extractFromSession reads a value from the page.
-func (s *Server) extractFromSession(c *rest.Call, in *extractIn) (browse.Extracted, error) {
+func (s *Server) extractFromSession(c *rest.Call, in *extractIn) (browse.ExtractResult, error) {
 	open, err := s.instructed(c, in.ID)
 	if err != nil {
-		return browse.Extracted{}, err
+		return browse.ExtractResult{}, err
 	}
-	return s.options.Navigator.Extract(c, open, browse.Extract{Instruction: in.Body.Instruction, Schema: in.Body.Schema, Selector: in.Body.Selector})
+	return s.options.Navigator.Extract(c, open, browse.ExtractRequest{Instruction: in.Body.Instruction, Schema: in.Body.Schema, Selector: in.Body.Selector})
 }
 
 type browseIn struct {

@@ -39,7 +39,7 @@ func (s *Server) serveMCP(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	mcp.Serve(c.HTTP.Response(), c.HTTP.Request().WithContext(c.Context), mcp.Offer{Name: c.DB.Agent().Name, Version: s.options.Version,
+	mcp.Serve(c.HTTP.Response(), c.HTTP.Request().WithContext(c.Context), mcp.AgentServer{Name: c.DB.Agent().Name, Version: s.options.Version,
 		Functions: functions, Failed: func(err error) { s.logError(c, err) }})
 	return nil
 }

@@ -121,5 +121,5 @@ func (s *Server) actInBrowser(c *rest.Call, action string, in *browserArguments)
 		return nil, fmt.Errorf("a screenshot is no data URL: %w", err)
 	}
 	delete(result, "image")
-	return mcp.Picture{MediaType: media, Data: data, About: result}, nil
+	return mcp.Image{MediaType: media, Data: data, About: result}, nil
 }

@@ -96,7 +96,7 @@ func isNavigation(r *http.Request) bool {
 	return (mode == "" || mode == "navigate") && (dest == "" || dest == "document")
 }
 
-func backTo(done credentials.Finished) string {
+func backTo(done credentials.FinishedLogin) string {
 	if done.Credential == "" {
 		return ""
 	}

@@ -87,8 +87,8 @@ type openAIChatIn struct {
 
 // request converts a request of OpenAI's API. Unsupported fields are
 // rejected; those that only tune an answer, such as seed, are ignored.
-func (in *openAIChatIn) request() (agentchat.Exchange, error) {
-	var x agentchat.Exchange
+func (in *openAIChatIn) request() (agentchat.Request, error) {
+	var x agentchat.Request
 	var is agent.Issues
 	b := in.Body
 	x.Messages = readMessages(&is, b.Messages)
@@ -143,7 +143,7 @@ func readMessages(is *agent.Issues, messages []openAIMessage) []llm.Message {
 }
 
 // readToolChoice parses none, auto, required, or one function of the tools.
-func readToolChoice(is *agent.Issues, raw json.RawMessage, x *agentchat.Exchange) {
+func readToolChoice(is *agent.Issues, raw json.RawMessage, x *agentchat.Request) {
 	var word string
 	var one struct {
 		Type     string `json:"type"`
@@ -167,7 +167,7 @@ func readToolChoice(is *agent.Issues, raw json.RawMessage, x *agentchat.Exchange
 }
 
 // readFormat parses the response format.
-func readFormat(is *agent.Issues, raw json.RawMessage, x *agentchat.Exchange) {
+func readFormat(is *agent.Issues, raw json.RawMessage, x *agentchat.Request) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return
 	}

@@ -29,7 +29,7 @@ type openAIDelta struct {
 
 // streamOpenAI streams chunks based on x. The agent's own tool calls are not
 // shown.
-func (s *Server) streamOpenAI(c *rest.Call, x agentchat.Exchange, chunk openAIChunk, usage bool) error {
+func (s *Server) streamOpenAI(c *rest.Call, x agentchat.Request, chunk openAIChunk, usage bool) error {
 	var to *rest.EventWriter
 	stop := func() {}
 	defer func() { stop() }()

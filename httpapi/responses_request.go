@@ -49,7 +49,7 @@ func (in *responseIn) stores() bool { return in.Body.Store == nil || *in.Body.St
 
 // responseExchange converts a request to an exchange, and returns the items of its
 // input with references resolved.
-func (s *Server) responseExchange(c *rest.Call, in *responseIn) (agentchat.Exchange, []json.RawMessage, error) {
+func (s *Server) responseExchange(c *rest.Call, in *responseIn) (agentchat.Request, []json.RawMessage, error) {
 	x, err := in.exchange()
 	if err != nil {
 		return x, nil, err
@@ -72,8 +72,8 @@ func (s *Server) responseExchange(c *rest.Call, in *responseIn) (agentchat.Excha
 }
 
 // exchange converts everything except the input.
-func (in *responseIn) exchange() (agentchat.Exchange, error) {
-	var x agentchat.Exchange
+func (in *responseIn) exchange() (agentchat.Request, error) {
+	var x agentchat.Request
 	var is agent.Issues
 	b := in.Body
 	for i, t := range b.Tools {
@@ -123,7 +123,7 @@ func nestedChoice(raw json.RawMessage) json.RawMessage {
 }
 
 // readTextFormat parses the format of the answer.
-func readTextFormat(is *agent.Issues, raw json.RawMessage, x *agentchat.Exchange) {
+func readTextFormat(is *agent.Issues, raw json.RawMessage, x *agentchat.Request) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return
 	}

@@ -114,7 +114,7 @@ func (r *responseStream) callItem(index int, item responseItem) error {
 
 // streamResponse streams a response. If it fails before its first event, the error is
 // sent as for a response that is not streamed.
-func (s *Server) streamResponse(c *rest.Call, in *responseIn, x agentchat.Exchange, input []json.RawMessage, out response) error {
+func (s *Server) streamResponse(c *rest.Call, in *responseIn, x agentchat.Request, input []json.RawMessage, out response) error {
 	r := &responseStream{call: c, stop: func() {}, begun: out, message: messageItem(out.ID, "in_progress")}
 	defer func() { r.stop() }()
 	answer, err := s.chat.Complete(c, c.DB, x, func(e agentchat.Event) error {

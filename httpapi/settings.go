@@ -131,7 +131,7 @@ type testSettingsIn struct {
 }
 
 // testSettings makes one small call with settings, saved or not.
-func (s *Server) testSettings(c *rest.Call, in *testSettingsIn) (agentchat.Tested, error) {
+func (s *Server) testSettings(c *rest.Call, in *testSettingsIn) (agentchat.TestResult, error) {
 	b := &in.Body
 	out, err := s.chat.Test(c, c.DB, agentchat.Provider{Name: b.Provider, Model: b.Model, BaseURL: b.BaseURL, Key: b.Key})
 	return out, keyMissing(err)

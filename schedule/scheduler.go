@@ -44,7 +44,7 @@ type Scheduler struct {
 	runners map[string]Runner
 	tasks   TaskRunner
 	webhook *webhook
-	own     *egress.Own
+	own     *egress.OwnHosts
 	log     *slog.Logger
 	now     func() time.Time // the wall clock
 

@@ -16,16 +16,16 @@ import (
 	"satchel/browser"
 )
 
-// Act is an instruction to do something on a page.
-type Act struct {
+// ActRequest is an instruction to do something on a page.
+type ActRequest struct {
 	Instruction string
 	Variables   agent.Variables
 	// NoCache has the model choose, also where it did before.
 	NoCache bool
 }
 
-// Acted is the result of Act.
-type Acted struct {
+// ActResult is the result of Act.
+type ActResult struct {
 	Actions []agent.PlannedAction `json:"actions" doc:"What was done, in order."`
 	Cached  bool                  `json:"cached" doc:"The actions are those of an earlier request; no model was asked."`
 	URL     string                `json:"url" doc:"URL of the active tab afterwards." example:"https://example.com/account"`
@@ -33,22 +33,22 @@ type Acted struct {
 	Usage   llm.Usage             `json:"usage"`
 }
 
-const actPrompt = `You control a web browser. Choose the actions that carry out the user's instruction on this page: usually one, at most 10, all on elements that the page has now. ` + fields + `
+const actPrompt = `You control a web browser. Choose the actions that carry out the user's instruction on this page: usually one, at most 10, all on elements that the page has now. ` + actionFields + `
 Where the instruction or a field needs the value of a variable, write its name as %name%; you do not see the value. If the page has nothing for the instruction, answer with no actions and the reason; else leave the reason empty.` + untrusted
 
 // Act carries out an instruction on the active tab's page. Actions that can be
 // repeated are stored: for the same instruction, page and variable names, they are
 // performed without calling the model as long as each of their selectors matches
 // exactly one element.
-func (n *Navigator) Act(ctx context.Context, s *browser.Session, a Act) (Acted, error) {
+func (n *Navigator) Act(ctx context.Context, s *browser.Session, a ActRequest) (ActResult, error) {
 	if err := agent.CheckInstruction(a.Instruction); err != nil {
-		return Acted{}, err
+		return ActResult{}, err
 	}
 	if err := a.Variables.Validate(); err != nil {
-		return Acted{}, err
+		return ActResult{}, err
 	}
 	s.Hide(a.Variables)
-	return limited(ctx, "act", func(ctx context.Context) (Acted, error) {
+	return withTimeout(ctx, "act", func(ctx context.Context) (ActResult, error) {
 		var key []byte
 		address := ""
 		if p := s.ActivePage(); p != nil {
@@ -56,11 +56,11 @@ func (n *Navigator) Act(ctx context.Context, s *browser.Session, a Act) (Acted, 
 			key = a.key(p.URL())
 		}
 		hosts, _ := siteOf(address)
-		how := typing{variables: a.Variables, hosts: hosts}
+		how := typingPolicy{variables: a.Variables, hosts: hosts}
 		if !a.NoCache && key != nil {
 			done, err := replay(ctx, s, key, how)
 			if err != nil {
-				return Acted{}, err
+				return ActResult{}, err
 			}
 			if done != nil {
 				return *done, nil
@@ -72,7 +72,7 @@ func (n *Navigator) Act(ctx context.Context, s *browser.Session, a Act) (Acted, 
 
 // key returns a hash that identifies an instruction on a page, or nil if the page
 // has no address.
-func (a Act) key(address string) []byte {
+func (a ActRequest) key(address string) []byte {
 	address, _, _ = strings.Cut(address, "#")
 	address, _, _ = strings.Cut(address, "?")
 	if u, err := url.Parse(address); err != nil || u.Host == "" {
@@ -87,7 +87,7 @@ func (a Act) key(address string) []byte {
 
 // replay performs stored actions. It returns nil if none match or the first one
 // failed.
-func replay(ctx context.Context, s *browser.Session, key []byte, how typing) (*Acted, error) {
+func replay(ctx context.Context, s *browser.Session, key []byte, how typingPolicy) (*ActResult, error) {
 	actions, err := s.DB().PlannedActions(ctx, key)
 	if err != nil || len(actions) == 0 {
 		return nil, err
@@ -113,17 +113,17 @@ func replay(ctx context.Context, s *browser.Session, key []byte, how typing) (*A
 }
 
 // choose has the model choose actions, then performs and stores them.
-func (n *Navigator) choose(ctx context.Context, s *browser.Session, a Act, key []byte, how typing) (Acted, error) {
+func (n *Navigator) choose(ctx context.Context, s *browser.Session, a ActRequest, key []byte, how typingPolicy) (ActResult, error) {
 	actions, usage, err := n.plan(ctx, s, actPrompt, a.Instruction, a.Variables)
 	if err != nil {
-		return Acted{}, err
+		return ActResult{}, err
 	}
 	if len(actions.list) == 0 {
-		return Acted{}, agent.InvalidAction("act", "instruction", "cannot be carried out on this page: "+agent.Clip(strings.TrimSpace(actions.reason), 300))
+		return ActResult{}, agent.InvalidAction("act", "instruction", "cannot be carried out on this page: "+agent.Clip(strings.TrimSpace(actions.reason), 300))
 	}
 	out, _, err := performAll(ctx, s, actions.list, how)
 	if err != nil {
-		return Acted{}, err
+		return ActResult{}, err
 	}
 	out.Usage = usage
 	if key != nil && isDurable(actions.list) {
@@ -133,7 +133,7 @@ func (n *Navigator) choose(ctx context.Context, s *browser.Session, a Act, key [
 }
 
 // performAll performs actions until one fails, and returns how many it did.
-func performAll(ctx context.Context, s *browser.Session, actions []agent.PlannedAction, how typing) (out Acted, done int, err error) {
+func performAll(ctx context.Context, s *browser.Session, actions []agent.PlannedAction, how typingPolicy) (out ActResult, done int, err error) {
 	out.Actions = actions
 	for i, a := range actions {
 		if out.URL, out.Title, err = how.perform(ctx, s, a); err != nil {
@@ -155,7 +155,7 @@ func (n *Navigator) plan(ctx context.Context, s *browser.Session, system, instru
 	if err != nil {
 		return out, used, err
 	}
-	raw, used, err := n.ask(ctx, s.DB(), system, "Instruction: "+s.Hidden(instruction)+"\n"+namesOf(v)+p.prompt(), planSchema)
+	raw, used, err := n.ask(ctx, s.DB(), system, "Instruction: "+s.Hidden(instruction)+"\n"+variablesPrompt(v)+p.prompt(), planSchema)
 	if err != nil {
 		return out, used, err
 	}
@@ -174,8 +174,8 @@ func (n *Navigator) plan(ctx context.Context, s *browser.Session, system, instru
 	return out, used, nil
 }
 
-// namesOf returns the part of a prompt that lists the variables.
-func namesOf(v agent.Variables) string {
+// variablesPrompt returns the part of a prompt that lists the variables.
+func variablesPrompt(v agent.Variables) string {
 	if len(v) == 0 {
 		return ""
 	}
@@ -183,25 +183,25 @@ func namesOf(v agent.Variables) string {
 	return "Variables: %" + strings.Join(names, "%, %") + "%\n"
 }
 
-// Observed are the actions that a page offers for an instruction.
-type Observed struct {
+// ObserveResult are the actions that a page offers for an instruction.
+type ObserveResult struct {
 	Actions []agent.PlannedAction `json:"actions" doc:"The best first; the session's execute takes them. Empty if the page has none."`
 	URL     string                `json:"url" example:"https://example.com/"`
 	Title   string                `json:"title" example:"Example Domain"`
 	Usage   llm.Usage             `json:"usage"`
 }
 
-const observePrompt = `You look at a web page for a user. Find the elements that the user's instruction is about, and answer with the action that each is for, the best first, at most 10. Nothing is done yet. ` + fields + `
+const observePrompt = `You look at a web page for a user. Find the elements that the user's instruction is about, and answer with the action that each is for, the best first, at most 10. Nothing is done yet. ` + actionFields + `
 If the page has none, answer with no actions and the reason; else leave the reason empty.` + untrusted
 
 // Observe finds actions on the active tab's page without performing them.
-func (n *Navigator) Observe(ctx context.Context, s *browser.Session, instruction string) (Observed, error) {
+func (n *Navigator) Observe(ctx context.Context, s *browser.Session, instruction string) (ObserveResult, error) {
 	if err := agent.CheckInstruction(instruction); err != nil {
-		return Observed{}, err
+		return ObserveResult{}, err
 	}
-	return limited(ctx, "observe", func(ctx context.Context) (Observed, error) {
+	return withTimeout(ctx, "observe", func(ctx context.Context) (ObserveResult, error) {
 		found, usage, err := n.plan(ctx, s, observePrompt, instruction, nil)
-		out := Observed{Actions: found.list, Usage: usage}
+		out := ObserveResult{Actions: found.list, Usage: usage}
 		if out.Actions == nil {
 			out.Actions = []agent.PlannedAction{}
 		}
@@ -212,15 +212,15 @@ func (n *Navigator) Observe(ctx context.Context, s *browser.Session, instruction
 	})
 }
 
-// Extract is an instruction to read something from a page.
-type Extract struct {
+// ExtractRequest is an instruction to read something from a page.
+type ExtractRequest struct {
 	Instruction string
 	Schema      json.RawMessage // of the value; nil: a text
 	Selector    string          // only within this element; "": the whole page
 }
 
-// Extracted is the result of Extract.
-type Extracted struct {
+// ExtractResult is the result of Extract.
+type ExtractResult struct {
 	Value any       `json:"value" doc:"What the schema describes; without one, a text."`
 	URL   string    `json:"url" example:"https://example.com/"`
 	Title string    `json:"title" example:"Example Domain"`
@@ -232,33 +232,33 @@ const extractPrompt = `You read a web page for a user. Answer the user's instruc
 var textSchema = json.RawMessage(`{"type":"object","properties":{"value":{"type":"string"}},"required":["value"],"additionalProperties":false}`)
 
 // Extract reads a value from the active tab's page.
-func (n *Navigator) Extract(ctx context.Context, s *browser.Session, x Extract) (Extracted, error) {
+func (n *Navigator) Extract(ctx context.Context, s *browser.Session, x ExtractRequest) (ExtractResult, error) {
 	if err := agent.CheckInstruction(x.Instruction); err != nil {
-		return Extracted{}, err
+		return ExtractResult{}, err
 	}
 	schema := x.Schema
 	if schema == nil {
 		schema = textSchema
 	} else if err := chat.CheckSchema("schema", schema); err != nil {
-		return Extracted{}, err
+		return ExtractResult{}, err
 	}
-	return limited(ctx, "extract", func(ctx context.Context) (Extracted, error) {
+	return withTimeout(ctx, "extract", func(ctx context.Context) (ExtractResult, error) {
 		p, err := snapshot(ctx, s, x.Selector, extractLimit)
 		if err != nil {
-			return Extracted{}, err
+			return ExtractResult{}, err
 		}
 		raw, usage, err := n.ask(ctx, s.DB(), extractPrompt, "Instruction: "+s.Hidden(x.Instruction)+"\n"+p.prompt(), schema)
 		if err != nil {
-			return Extracted{}, err
+			return ExtractResult{}, err
 		}
-		out := Extracted{URL: p.url, Title: p.title, Usage: usage}
-		out.Value, err = valueOf(raw, x.Schema == nil)
+		out := ExtractResult{URL: p.url, Title: p.title, Usage: usage}
+		out.Value, err = decodeValue(raw, x.Schema == nil)
 		return out, err
 	})
 }
 
-// valueOf decodes a model's answer. For textSchema the value is its text.
-func valueOf(raw json.RawMessage, isText bool) (any, error) {
+// decodeValue decodes a model's answer. For textSchema the value is its text.
+func decodeValue(raw json.RawMessage, isText bool) (any, error) {
 	var value any
 	err := json.Unmarshal(raw, &value)
 	if object, ok := value.(map[string]any); ok && isText {

@@ -54,13 +54,13 @@ func New(o Options) *Navigator {
 func (n *Navigator) ask(ctx context.Context, db *store.DB, system, text string, schema json.RawMessage) (json.RawMessage, llm.Usage, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	answer, err := n.options.Chat.Complete(ctx, db, chat.Exchange{System: system, Messages: []llm.Message{{Role: agent.MessageUser, Content: text}},
+	answer, err := n.options.Chat.Complete(ctx, db, chat.Request{System: system, Messages: []llm.Message{{Role: agent.MessageUser, Content: text}},
 		Schema: schema, Tools: chat.Choice{None: true}, Sources: chat.Choice{None: true}}, nil)
 	return answer.JSON, answer.Usage, err
 }
 
-// limited runs an instruction within its time limit.
-func limited[T any](ctx context.Context, name string, run func(context.Context) (T, error)) (T, error) {
+// withTimeout runs an instruction within its time limit.
+func withTimeout[T any](ctx context.Context, name string, run func(context.Context) (T, error)) (T, error) {
 	within, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	out, err := run(within)

@@ -241,7 +241,7 @@ func TestAct(t *testing.T) {
 		}
 	}
 	x.answers(signIn(`button "Sign in"`))
-	act := Act{Instruction: "Sign in.", Variables: agent.Variables{"user": "ada", "password": "hunter22"}}
+	act := ActRequest{Instruction: "Sign in.", Variables: agent.Variables{"user": "ada", "password": "hunter22"}}
 	for i, cached := range []bool{false, true} {
 		x.at("/")
 		out, err := x.Act(t.Context(), x.session, act)
@@ -270,7 +270,7 @@ func TestAct(t *testing.T) {
 		t.Errorf("where two elements fit: %+v, %v", out, err)
 	}
 	x.at("/")
-	if out, err := x.Act(t.Context(), x.session, Act{Instruction: act.Instruction, Variables: act.Variables, NoCache: true}); err != nil || out.Cached || len(x.asked()) != 2 {
+	if out, err := x.Act(t.Context(), x.session, ActRequest{Instruction: act.Instruction, Variables: act.Variables, NoCache: true}); err != nil || out.Cached || len(x.asked()) != 2 {
 		t.Errorf("without the cache: %+v, %v", out, err)
 	}
 }
@@ -301,19 +301,19 @@ func TestActRefuses(t *testing.T) {
 	v := agent.Variables{"password": "hunter22"}
 	for _, c := range []struct {
 		name  string
-		act   Act
+		act   ActRequest
 		say   func(string) string
 		code  agent.Code
 		field string
 	}{
-		{"no instruction", Act{Instruction: " "}, nil, agent.CodeValidation, "instruction"},
-		{"a name of a variable", Act{Instruction: "x", Variables: agent.Variables{"a b": "x"}}, nil, agent.CodeValidation, "variables.a b"},
-		{"nothing fits", Act{Instruction: "Buy a boat."}, func(string) string { return `{"actions":[],"reason":"There is no boat."}` }, agent.CodeInvalidAction, "instruction"},
-		{"another element", Act{Instruction: "x"}, func(string) string { return doing("click|s9e99|") }, agent.CodeUpstream, ""},
-		{"a script", Act{Instruction: "x"}, func(string) string { return doing("evaluate||alert(1)") }, agent.CodeUpstream, ""},
-		{"an upload", Act{Instruction: "x"}, func(p string) string { return doing("upload|" + refOf(p, "Name") + "|/etc/passwd") }, agent.CodeUpstream, ""},
-		{"a password as text", Act{Instruction: "x"}, func(p string) string { return doing("type|" + refOf(p, `"Password"`) + "|1234") }, agent.CodeInvalidAction, "variables"},
-		{"a selector in place of a ref", Act{Instruction: "x", Variables: v}, func(string) string { return doing("type|input|%password%") }, agent.CodeUpstream, ""},
+		{"no instruction", ActRequest{Instruction: " "}, nil, agent.CodeValidation, "instruction"},
+		{"a name of a variable", ActRequest{Instruction: "x", Variables: agent.Variables{"a b": "x"}}, nil, agent.CodeValidation, "variables.a b"},
+		{"nothing fits", ActRequest{Instruction: "Buy a boat."}, func(string) string { return `{"actions":[],"reason":"There is no boat."}` }, agent.CodeInvalidAction, "instruction"},
+		{"another element", ActRequest{Instruction: "x"}, func(string) string { return doing("click|s9e99|") }, agent.CodeUpstream, ""},
+		{"a script", ActRequest{Instruction: "x"}, func(string) string { return doing("evaluate||alert(1)") }, agent.CodeUpstream, ""},
+		{"an upload", ActRequest{Instruction: "x"}, func(p string) string { return doing("upload|" + refOf(p, "Name") + "|/etc/passwd") }, agent.CodeUpstream, ""},
+		{"a password as text", ActRequest{Instruction: "x"}, func(p string) string { return doing("type|" + refOf(p, `"Password"`) + "|1234") }, agent.CodeInvalidAction, "variables"},
+		{"a selector in place of a ref", ActRequest{Instruction: "x", Variables: v}, func(string) string { return doing("type|input|%password%") }, agent.CodeUpstream, ""},
 	} {
 		x.answers(c.say)
 		_, err := x.Act(t.Context(), x.session, c.act)
@@ -342,19 +342,19 @@ func TestObserveAndExtract(t *testing.T) {
 	}
 	x.answers(func(string) string { return `{"opens":9,"closes":17}` })
 	schema := json.RawMessage(`{"type":"object","properties":{"opens":{"type":"integer"},"closes":{"type":"integer"}},"required":["opens","closes"]}`)
-	read, err := x.Extract(t.Context(), x.session, Extract{Instruction: "When is it open?", Schema: schema, Selector: "p"})
+	read, err := x.Extract(t.Context(), x.session, ExtractRequest{Instruction: "When is it open?", Schema: schema, Selector: "p"})
 	if value, _ := json.Marshal(read.Value); err != nil || string(value) != `{"closes":17,"opens":9}` || strings.Contains(x.asked()[0], "Sign in") {
 		t.Errorf("%+v, %v", read, err)
 	}
 	x.answers(func(string) string { return `{"opens":"early"}` })
-	if _, err := x.Extract(t.Context(), x.session, Extract{Instruction: "When is it open?", Schema: schema}); agent.ErrorCode(err) != agent.CodeUpstream {
+	if _, err := x.Extract(t.Context(), x.session, ExtractRequest{Instruction: "When is it open?", Schema: schema}); agent.ErrorCode(err) != agent.CodeUpstream {
 		t.Errorf("a value that does not follow the schema: %v", err)
 	}
 	x.answers(func(string) string { return `{"value":"9 to 5"}` })
-	if read, err := x.Extract(t.Context(), x.session, Extract{Instruction: "When is it open?"}); err != nil || read.Value != "9 to 5" {
+	if read, err := x.Extract(t.Context(), x.session, ExtractRequest{Instruction: "When is it open?"}); err != nil || read.Value != "9 to 5" {
 		t.Errorf("a text: %+v, %v", read, err)
 	}
-	if _, err := x.Extract(t.Context(), x.session, Extract{Instruction: "x", Schema: json.RawMessage(`{"type":"boat"}`)}); agent.ErrorCode(err) != agent.CodeValidation {
+	if _, err := x.Extract(t.Context(), x.session, ExtractRequest{Instruction: "x", Schema: json.RawMessage(`{"type":"boat"}`)}); agent.ErrorCode(err) != agent.CodeValidation {
 		t.Errorf("a schema that is none: %v", err)
 	}
 	if _, err := x.session.Do(t.Context(), found.Actions[0].AsAction(stepTimeout)); err != nil {

@@ -12,16 +12,16 @@ import (
 	"satchel/browser"
 )
 
-// chosen is an action as the model returns it.
-type chosen struct {
+// modelAction is an action as the model returns it.
+type modelAction struct {
 	Action      string `json:"action"`
 	Ref         string `json:"ref"`
 	Text        string `json:"text"`
 	Description string `json:"description"`
 }
 
-// fields explains the fields of an action to a model.
-const fields = `An action has these fields:
+// actionFields explains the fields of an action to a model.
+const actionFields = `An action has these fields:
 - action: click, type (replaces what is in the field), press (a key), select (an option of a list), hover, scroll.
 - ref: the element, as in [ref=s1e7] of the page; empty for press and scroll of the page.
 - text: for type, the text; for press, the key, such as Enter; for select, the option's text; for scroll, up or down; otherwise empty.
@@ -34,13 +34,13 @@ var planSchema = json.RawMessage(`{"type":"object","properties":{"actions":{"typ
 
 // plan is the answer to planSchema.
 type plan struct {
-	Actions []chosen `json:"actions"`
-	Reason  string   `json:"reason"`
+	Actions []modelAction `json:"actions"`
+	Reason  string        `json:"reason"`
 }
 
 // resolve returns the action that the model chose on a page. An error says what
 // is wrong with it, for the model and for clients.
-func (p page) resolve(ctx context.Context, s *browser.Session, c chosen, v agent.Variables) (agent.PlannedAction, error) {
+func (p page) resolve(ctx context.Context, s *browser.Session, c modelAction, v agent.Variables) (agent.PlannedAction, error) {
 	a := agent.PlannedAction{Action: c.Action, Description: agent.Clip(strings.TrimSpace(c.Description), 500)}
 	switch c.Action {
 	case "type":
@@ -86,18 +86,18 @@ var errNoElement = agent.Errorf(agent.CodeUpstream, "the language model chose an
 // errPassword is the error for typing a password that is not in a variable.
 var errPassword = agent.InvalidAction("type", "variables", "must have what is typed into a field for a password, a code or a card")
 
-// typing specifies where the values of variables may be typed.
-type typing struct {
+// typingPolicy specifies where the values of variables may be typed.
+type typingPolicy struct {
 	variables agent.Variables
 	hosts     egress.Hosts // of documents that a variable may be typed into
-	all       bool         // other text is typed only there too
+	textToo   bool         // other text is typed only there too
 }
 
 // perform performs an action in the active tab, and waits until the page has
 // settled.
-func (t typing) perform(ctx context.Context, s *browser.Session, a agent.PlannedAction) (address, title string, err error) {
+func (t typingPolicy) perform(ctx context.Context, s *browser.Session, a agent.PlannedAction) (address, title string, err error) {
 	action := a.AsAction(stepTimeout)
-	if a.Text != nil && (t.all || t.variables.UsedIn(*a.Text)) {
+	if a.Text != nil && (t.textToo || t.variables.UsedIn(*a.Text)) {
 		_, err = s.Fill(ctx, action, t.variables.Expand(*a.Text), t.allowed)
 	} else {
 		_, err = s.Do(ctx, action)
@@ -109,7 +109,7 @@ func (t typing) perform(ctx context.Context, s *browser.Session, a agent.Planned
 }
 
 // allowed returns an error if nothing may be typed into a document.
-func (t typing) allowed(document *url.URL) error {
+func (t typingPolicy) allowed(document *url.URL) error {
 	if t.hosts.Fit(document) {
 		return nil
 	}

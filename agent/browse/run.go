@@ -19,31 +19,31 @@ import (
 
 // Limits of a browse.
 const (
-	maxDuration    = time.Hour
-	maxRepeats     = 3         // consecutive identical pages or failures until it is stuck
-	maxTakeovers   = 3         // of one browse
-	takeoverTime   = 15 * 60   // seconds that it waits for a person
-	pause          = 2_000     // milliseconds of the action wait
-	shownSteps     = 40        // in the model's prompt
-	maxNotes       = 8 << 10   // bytes of the model's notes
-	maxResultBytes = 256 << 10 // bytes of a result
+	maxDuration      = time.Hour
+	maxRepeats       = 3         // consecutive identical pages or failures until it is stuck
+	maxTakeovers     = 3         // of one browse
+	takeoverSeconds  = 15 * 60   // seconds that it waits for a person
+	waitMilliseconds = 2_000     // milliseconds of the action wait
+	shownSteps       = 40        // in the model's prompt
+	maxNotes         = 8 << 10   // bytes of the model's notes
+	maxResultBytes   = 256 << 10 // bytes of a result
 )
 
 // run is a browse in progress. Its fields belong to its goroutine, but for
 // cancelled and done.
 type run struct {
-	n          *Navigator
-	s          *browser.Session
-	db         *store.DB
-	o          agent.BrowseOptions
-	how        typing
-	everywhere bool // it may go to any host
-	row        agent.Browse
-	steps      []agent.BrowseStep
-	notes      string
-	takeovers  int
-	pages      repeats // snapshots after steps
-	failures   repeats // errors of steps
+	n         *Navigator
+	s         *browser.Session
+	db        *store.DB
+	o         agent.BrowseOptions
+	typing    typingPolicy
+	anyHost   bool // it may go to any host
+	row       agent.Browse
+	steps     []agent.BrowseStep
+	notes     string
+	takeovers int
+	pages     repeats // snapshots after steps
+	failures  repeats // errors of steps
 
 	cancel    context.CancelFunc
 	cancelled atomic.Bool
@@ -68,13 +68,13 @@ func (r *repeats) add(value string) bool {
 // nextStep is the model's answer.
 type nextStep struct {
 	Note string `json:"note"`
-	chosen
+	modelAction
 }
 
 var stepSchema = json.RawMessage(`{"type":"object","properties":{"note":{"type":"string"},"action":{"type":"string","enum":["click","type","press","select","hover","scroll","navigate","back","wait","ask_person","done"]},` +
 	actionProperties + `},"required":["note","action","ref","text","description"],"additionalProperties":false}`)
 
-const browsePrompt = `You control a web browser to reach a user's goal. You see the page as it is now, and answer with the one next action. ` + fields + `
+const browsePrompt = `You control a web browser to reach a user's goal. You see the page as it is now, and answer with the one next action. ` + actionFields + `
 More actions:
 - navigate: opens the URL in text. Only pages of the allowed hosts can be opened.
 - back: goes back. wait: waits two seconds.
@@ -86,12 +86,12 @@ Where a field needs the value of a variable, write its name as %name%; you do no
 // or the session, or the end of ctx.
 func (r *run) loop(ctx context.Context) (agent.BrowseStatus, string, error) {
 	if r.o.URL != "" {
-		if err := r.step(ctx, chosen{Action: "navigate", Text: r.o.URL, Description: "Open the first page."}, page{}); err != nil {
+		if err := r.step(ctx, modelAction{Action: "navigate", Text: r.o.URL, Description: "Open the first page."}, page{}); err != nil {
 			return agent.BrowseFailed, agent.Explain(err), ctx.Err()
 		}
 	}
 	for {
-		p, problem, err := r.look(ctx)
+		p, problem, err := r.readPage(ctx)
 		if err != nil || problem != "" {
 			return agent.BrowseFailed, problem, err
 		}
@@ -114,16 +114,16 @@ func (r *run) loop(ctx context.Context) (agent.BrowseStatus, string, error) {
 		if next.Action == "done" {
 			return agent.BrowseDone, "", r.setResult(ctx, p, next.Text)
 		}
-		status, reason, err := r.follow(ctx, p, next)
+		status, reason, err := r.carryOut(ctx, p, next)
 		if err != nil || status != "" {
 			return status, reason, err
 		}
 	}
 }
 
-// look reads the page once no person is in control. problem says why the browse
+// readPage reads the page once no person is in control. problem says why the browse
 // may not be on the page.
-func (r *run) look(ctx context.Context) (p page, problem string, err error) {
+func (r *run) readPage(ctx context.Context) (p page, problem string, err error) {
 	for {
 		if err := r.awaitControl(ctx); err != nil {
 			return p, "", err
@@ -159,11 +159,11 @@ func (r *run) awaitControl(ctx context.Context) error {
 // allows reports whether the browse may be on a page. Blank and error pages have no
 // host.
 func (r *run) allows(address string) bool {
-	if r.everywhere || strings.HasPrefix(address, "about:") || strings.HasPrefix(address, "chrome-error:") {
+	if r.anyHost || strings.HasPrefix(address, "about:") || strings.HasPrefix(address, "chrome-error:") {
 		return true
 	}
 	u, err := url.Parse(address)
-	return err == nil && r.how.hosts.Fit(u)
+	return err == nil && r.typing.hosts.Fit(u)
 }
 
 func hostOf(address string) string {
@@ -207,10 +207,10 @@ func (r *run) ask(ctx context.Context, system, text string, schema json.RawMessa
 func (r *run) progress() string {
 	var b strings.Builder
 	hosts := strings.Join(r.o.Hosts, ", ")
-	if r.everywhere {
+	if r.anyHost {
 		hosts = "all"
 	}
-	fmt.Fprintf(&b, "Goal: %s\nAllowed hosts: %s\n%sStep %d of at most %d.\n", r.row.Goal, hosts, namesOf(r.o.Variables), r.row.StepCount+1, r.row.MaxSteps)
+	fmt.Fprintf(&b, "Goal: %s\nAllowed hosts: %s\n%sStep %d of at most %d.\n", r.row.Goal, hosts, variablesPrompt(r.o.Variables), r.row.StepCount+1, r.row.MaxSteps)
 	if len(r.steps) > 0 {
 		b.WriteString("Done so far:\n")
 	}
@@ -227,8 +227,8 @@ func (r *run) progress() string {
 	return b.String()
 }
 
-// follow carries out the model's choice. A non-empty status ends the browse.
-func (r *run) follow(ctx context.Context, p page, next nextStep) (agent.BrowseStatus, string, error) {
+// carryOut carries out the model's choice. A non-empty status ends the browse.
+func (r *run) carryOut(ctx context.Context, p page, next nextStep) (agent.BrowseStatus, string, error) {
 	if next.Action == "ask_person" {
 		reason := strings.TrimSpace(next.Text)
 		if reason == "" {
@@ -239,7 +239,7 @@ func (r *run) follow(ctx context.Context, p page, next nextStep) (agent.BrowseSt
 	if next.Action == "navigate" && !r.allows(next.Text) {
 		return agent.BrowseFailed, "it was about to leave the allowed hosts for " + hostOf(next.Text), nil
 	}
-	err := r.step(ctx, next.chosen, p)
+	err := r.step(ctx, next.modelAction, p)
 	switch {
 	case ctx.Err() != nil:
 		return "", "", ctx.Err()
@@ -255,7 +255,7 @@ func (r *run) follow(ctx context.Context, p page, next nextStep) (agent.BrowseSt
 }
 
 // step performs an action and stores it.
-func (r *run) step(ctx context.Context, c chosen, p page) error {
+func (r *run) step(ctx context.Context, c modelAction, p page) error {
 	began := time.Now()
 	a, err := r.perform(ctx, c, p)
 	if ctx.Err() != nil {
@@ -272,7 +272,7 @@ func (r *run) step(ctx context.Context, c chosen, p page) error {
 }
 
 // perform performs an action that the model chose.
-func (r *run) perform(ctx context.Context, c chosen, p page) (a agent.PlannedAction, err error) {
+func (r *run) perform(ctx context.Context, c modelAction, p page) (a agent.PlannedAction, err error) {
 	timeout := stepTimeout
 	switch c.Action {
 	case "navigate":
@@ -281,11 +281,11 @@ func (r *run) perform(ctx context.Context, c chosen, p page) (a agent.PlannedAct
 	case "back":
 		_, err = r.s.Do(ctx, agent.Action{Action: "back", Timeout: &timeout})
 	case "wait":
-		timeout = pause
+		timeout = waitMilliseconds
 		_, err = r.s.Do(ctx, agent.Action{Action: "wait", Timeout: &timeout})
 	default:
 		if a, err = p.resolve(ctx, r.s, c, r.o.Variables); err == nil {
-			_, _, err = r.how.perform(ctx, r.s, a)
+			_, _, err = r.typing.perform(ctx, r.s, a)
 		}
 		return a, err
 	}
@@ -337,7 +337,7 @@ func (r *run) stuck(ctx context.Context, reason string) (agent.BrowseStatus, str
 
 // awaitPerson requests a takeover, or joins the open one, and waits for its end.
 func (r *run) awaitPerson(ctx context.Context, reason string) (agent.Takeover, error) {
-	limit := takeoverTime
+	limit := takeoverSeconds
 	t, err := r.n.options.Live.RequestTakeover(ctx, r.s, agent.TakeoverOptions{Reason: agent.Clip(r.s.Hidden(reason), 1_000), Timeout: &limit})
 	var known *agent.Error
 	if errors.As(err, &known) && known.Code == agent.CodeConflict {
@@ -375,7 +375,7 @@ func (r *run) setResult(ctx context.Context, p page, text string) error {
 	if len(raw) > maxResultBytes {
 		return agent.Errorf(agent.CodeUpstream, "the result is longer than %d KB", maxResultBytes>>10)
 	}
-	r.row.Result, err = valueOf(raw, false)
+	r.row.Result, err = decodeValue(raw, false)
 	return err
 }
 

@@ -63,7 +63,7 @@ func (n *Navigator) Browse(ctx context.Context, s *browser.Session, o agent.Brow
 	s.Hide(o.Variables)
 	go func() {
 		defer n.end(r)
-		r.pursue(life)
+		r.execute(life)
 	}()
 	return begun, nil
 }
@@ -136,20 +136,20 @@ func (r *run) setHosts() error {
 	case site == nil:
 		return agent.Invalid("url", "must be an address that begins with https:// or http://")
 	case len(r.o.Hosts) == 0:
-		r.how, r.o.Hosts = typing{variables: r.o.Variables, hosts: site, all: true}, names
+		r.typing, r.o.Hosts = typingPolicy{variables: r.o.Variables, hosts: site, textToo: true}, names
 		return nil
 	case len(r.o.Hosts) == 1 && r.o.Hosts[0] == "*":
 		if len(r.o.Variables) > 0 {
 			return agent.Invalid("hosts", "must name the hosts that may get the variables")
 		}
-		r.everywhere = true
+		r.anyHost = true
 		return nil
 	}
 	hosts, err := egress.ParseHosts("hosts", r.o.Hosts)
 	if err != nil {
 		return err
 	}
-	r.how = typing{variables: r.o.Variables, hosts: hosts, all: true}
+	r.typing = typingPolicy{variables: r.o.Variables, hosts: hosts, textToo: true}
 	if u, err := url.Parse(first); err != nil || !hosts.Fit(u) {
 		return agent.Invalid(field, "must be one of the hosts of the first page")
 	}
@@ -194,9 +194,9 @@ func (n *Navigator) Cancel(ctx context.Context, db *store.DB, sessionID, id stri
 	}
 }
 
-// pursue runs the browse to its end and stores that.
-func (r *run) pursue(ctx context.Context) {
-	status, reason := r.guarded(ctx)
+// execute runs the browse to its end and stores that.
+func (r *run) execute(ctx context.Context) {
+	status, reason := r.runWithLimits(ctx)
 	r.row.Status, r.row.Reason, r.row.TakeoverID, r.row.EndedAt = status, agent.Clip(r.s.Hidden(reason), 1_000), "", agent.Now()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
@@ -205,9 +205,9 @@ func (r *run) pursue(ctx context.Context) {
 	}
 }
 
-// guarded runs loop within the browse's time limit, until the browse is cancelled,
+// runWithLimits runs loop within the browse's time limit, until the browse is cancelled,
 // the session ends or the server stops.
-func (r *run) guarded(life context.Context) (status agent.BrowseStatus, reason string) {
+func (r *run) runWithLimits(life context.Context) (status agent.BrowseStatus, reason string) {
 	defer func() {
 		if p := recover(); p != nil {
 			r.n.log.Error("browse", "browse", r.row.ID, "error", fmt.Sprintf("panic: %v\n%s", p, debug.Stack()))

@@ -16,12 +16,12 @@ import (
 // cut short is stored with metadata.partial, not kept, and returned with an
 // error. Tools get the agent and the message; see WithKey.
 func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, how agent.AnswerOptions, keep func(agent.Message) error) error {
-	release, err := c.turns.take(ctx, turnKey{db.ID(), said.ConversationID})
+	release, err := c.turns.acquire(ctx, turnKey{db.ID(), said.ConversationID})
 	if err != nil {
 		return err
 	}
 	defer release()
-	model, settings, err := c.modelOf(ctx, db, Exchange{})
+	model, settings, err := c.modelOf(ctx, db, Request{})
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, how
 		return err
 	}
 	ctx = WithKey(ctx, db.ID()+":"+store.AnswerKey(said.ID))
-	x := Exchange{Messages: within(upTo(history, said), historyTokens), Tools: Choice{None: how.Public}}
+	x := Request{Messages: newestWithin(historyUpTo(history, said), historyTokens), Tools: Choice{None: how.Public}}
 	handedOver := false
 	if how.Handover != nil {
 		x.Extra = []Tool{handoverTool(func() { handedOver = true; how.Handover() })}
@@ -60,9 +60,9 @@ func (c *Chat) Answer(ctx context.Context, db *store.DB, said agent.Message, how
 	return keep(reply)
 }
 
-// upTo returns a conversation as seen when answering a message: without what
+// historyUpTo returns a conversation as seen when answering a message: without what
 // people said after it, and with the message last.
-func upTo(history []agent.Message, said agent.Message) []agent.Message {
+func historyUpTo(history []agent.Message, said agent.Message) []agent.Message {
 	kept := make([]agent.Message, 0, len(history)+1)
 	for _, m := range history {
 		if m.ID != said.ID && (m.ID < said.ID || m.Role != agent.MessageUser) {

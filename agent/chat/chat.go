@@ -47,7 +47,7 @@ func New(o Options) *Chat {
 		}
 	}
 	return &Chat{model: o.Model, index: o.Index, tools: o.Tools, pages: o.Browser, log: o.Log, turns: turns{waiting: map[turnKey]*turn{}},
-		calls: shortCalls{queries: queriesTime, ratings: ratingsTime}}
+		calls: shortCalls{queries: queriesTimeout, ratings: ratingsTimeout}}
 }
 
 // Choice selects records by id, all of them, or none. The zero value is all.
@@ -101,8 +101,8 @@ type ToolCall struct {
 	Duration  int64           `json:"duration_ms" example:"12"`
 }
 
-// Exchange describes one answer to generate.
-type Exchange struct {
+// Request describes one answer to generate.
+type Request struct {
 	Messages    []llm.Message // the last one is the one to answer
 	System      string        // overrides the agent's system prompt if set
 	Model       string        // overrides the agent's model if set
@@ -138,7 +138,7 @@ type Answer struct {
 // Complete answers an exchange without storing anything. If onEvent is set, the
 // answer is streamed and onEvent receives what happens; its error ends the
 // exchange. On an error the answer contains what was generated until then.
-func (c *Chat) Complete(ctx context.Context, db *store.DB, x Exchange, onEvent func(Event) error) (Answer, error) {
+func (c *Chat) Complete(ctx context.Context, db *store.DB, x Request, onEvent func(Event) error) (Answer, error) {
 	model, settings, err := c.modelOf(ctx, db, x)
 	if err != nil {
 		return Answer{}, err
@@ -147,8 +147,8 @@ func (c *Chat) Complete(ctx context.Context, db *store.DB, x Exchange, onEvent f
 }
 
 // answer is Complete with a model that has been resolved.
-func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settings store.Settings, x Exchange, onEvent func(Event) error) (_ Answer, err error) {
-	r := &toolLoop{chat: c, db: db, model: model, exchange: x, onEvent: onEvent, keys: callKeys{answer: keyOf(ctx)}, answer: Answer{Model: model.Name, ToolCalls: []ToolCall{}, Sources: []Citation{}}}
+func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settings store.Settings, x Request, onEvent func(Event) error) (_ Answer, err error) {
+	r := &toolLoop{chat: c, db: db, model: model, request: x, onEvent: onEvent, keys: callKeys{answer: keyOf(ctx)}, answer: Answer{Model: model.Name, ToolCalls: []ToolCall{}, Sources: []Citation{}}}
 	if x.ClientTools == nil && !x.Tools.None {
 		if r.tools, err = c.tools(ctx, db, x.Tools); err != nil {
 			return r.answer, err
@@ -157,7 +157,7 @@ func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settin
 	if c.pages != nil && settings.ChatBrowser && x.ClientTools == nil && !x.Tools.None && len(x.Tools.IDs) == 0 {
 		tools, done := c.pages(db)
 		defer done()
-		r.offer(tools)
+		r.addTools(tools)
 	}
 	r.tools = append(r.tools, x.Extra...)
 	if err := c.retrieve(ctx, db, &model, x, &r.answer); err != nil {
@@ -173,7 +173,7 @@ func (c *Chat) answer(ctx context.Context, db *store.DB, model llm.Model, settin
 		if _, n, err := db.Sources(ctx, store.SourceFilter{}, store.Page{Limit: 1}); err != nil {
 			return r.answer, err
 		} else if n > 0 {
-			r.system += unanswered
+			r.system += noAnswerPrompt
 		}
 	}
 	err = r.run(ctx)
@@ -187,13 +187,13 @@ func (c *Chat) CheckAddress(raw string) error { return c.model.CheckAddress(raw)
 // CheckModel returns an error that names what is missing in the settings before
 // the agent's model can be called.
 func (c *Chat) CheckModel(ctx context.Context, db *store.DB) error {
-	_, _, err := c.modelOf(ctx, db, Exchange{})
+	_, _, err := c.modelOf(ctx, db, Request{})
 	return err
 }
 
 // modelOf returns the model of the agent's settings, with the overrides of the
 // exchange.
-func (c *Chat) modelOf(ctx context.Context, db *store.DB, x Exchange) (llm.Model, store.Settings, error) {
+func (c *Chat) modelOf(ctx context.Context, db *store.DB, x Request) (llm.Model, store.Settings, error) {
 	s, err := db.Settings(ctx)
 	if err != nil {
 		return llm.Model{}, s, err
@@ -219,13 +219,13 @@ func (c *Chat) modelOf(ctx context.Context, db *store.DB, x Exchange) (llm.Model
 // stored before, or is an instruction of the workflow. The answer is stored
 // under key; if the key was used before, the stored answer is returned. Tools
 // receive the key, see WithKey.
-func (c *Chat) Step(ctx context.Context, db *store.DB, conversationID, key string, x Exchange) (Answer, error) {
+func (c *Chat) Step(ctx context.Context, db *store.DB, conversationID, key string, x Request) (Answer, error) {
 	if conversationID == "" {
 		return c.Complete(WithKey(ctx, key), db, x, nil)
 	}
 	asked := x.Messages[len(x.Messages)-1]
-	return c.once(ctx, db, conversationID, key, x, func(history []agent.Message) []llm.Message {
-		before := within(history, historyTokens)
+	return c.answerOnce(ctx, db, conversationID, key, x, func(history []agent.Message) []llm.Message {
+		before := newestWithin(history, historyTokens)
 		if n := len(before); n == 0 || before[n-1].Role != asked.Role || before[n-1].Content != asked.Content {
 			before = append(before, asked)
 		}
@@ -241,31 +241,31 @@ func (c *Chat) Step(ctx context.Context, db *store.DB, conversationID, key strin
 func (c *Chat) Ask(ctx context.Context, db *store.DB, conversationID, key, prompt string, about json.RawMessage) (Answer, error) {
 	said := agent.Message{ConversationID: conversationID, Role: agent.MessageUser, Content: prompt, Metadata: json.RawMessage("{}")}
 	if err := said.Validate(); err != nil {
-		return Answer{}, asTurn(err)
+		return Answer{}, renameTurnField(err)
 	}
-	if _, _, err := c.modelOf(ctx, db, Exchange{}); err != nil {
+	if _, _, err := c.modelOf(ctx, db, Request{}); err != nil {
 		return Answer{}, err // no model could answer
 	}
 	said, err := db.AskOnce(ctx, key, about, said)
 	if err != nil {
 		return Answer{}, err
 	}
-	return c.once(ctx, db, said.ConversationID, key, Exchange{}, func(history []agent.Message) []llm.Message {
-		return within(upTo(history, said), historyTokens)
+	return c.answerOnce(ctx, db, said.ConversationID, key, Request{}, func(history []agent.Message) []llm.Message {
+		return newestWithin(historyUpTo(history, said), historyTokens)
 	})
 }
 
-// once answers an exchange in a conversation and stores the answer under key,
+// answerOnce answers an exchange in a conversation and stores the answer under key,
 // or returns the answer stored there. messages builds the exchange's messages
 // from the conversation's newest.
-func (c *Chat) once(ctx context.Context, db *store.DB, conversationID, key string, x Exchange, messages func(history []agent.Message) []llm.Message) (Answer, error) {
-	release, err := c.turns.take(ctx, turnKey{db.ID(), conversationID})
+func (c *Chat) answerOnce(ctx context.Context, db *store.DB, conversationID, key string, x Request, messages func(history []agent.Message) []llm.Message) (Answer, error) {
+	release, err := c.turns.acquire(ctx, turnKey{db.ID(), conversationID})
 	if err != nil {
 		return Answer{}, err
 	}
 	defer release()
 	if stored, err := db.AnswerUnder(ctx, conversationID, key); err != nil || stored != nil {
-		return answered(stored, x.Schema != nil), err
+		return storedAnswer(stored, x.Schema != nil), err
 	}
 	_, history, err := db.Conversation(ctx, conversationID, maxHistory)
 	if err != nil {
@@ -276,6 +276,6 @@ func (c *Chat) once(ctx context.Context, db *store.DB, conversationID, key strin
 	if err != nil {
 		return answer, err
 	}
-	_, err = c.keep(ctx, db, conversationID, answerMetadata{Key: key}, answer)
+	_, err = c.storeAnswer(ctx, db, conversationID, answerMetadata{Key: key}, answer)
 	return answer, err
 }

@@ -199,7 +199,7 @@ func TestSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask := func(key, prompt string) string {
-		a, err := s.chat.Step(t.Context(), s.db, said.ConversationID, key, Exchange{Messages: []llm.Message{{Role: agent.MessageUser, Content: prompt}}})
+		a, err := s.chat.Step(t.Context(), s.db, said.ConversationID, key, Request{Messages: []llm.Message{{Role: agent.MessageUser, Content: prompt}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +255,7 @@ func TestHistoryWithinBudget(t *testing.T) {
 	long := strings.Repeat("word ", 400) // 2000 bytes, about 504 tokens
 	history := []agent.Message{say("user", long), say("assistant", long), say("user", long), say("assistant", "short"), say("tool", "7"), say("user", "last")}
 	for budget, want := range map[int]int{0: 1, 8: 1, 600: 4, 1100: 4, 5000: 6} {
-		kept := within(history, budget)
+		kept := newestWithin(history, budget)
 		if len(kept) != want || kept[len(kept)-1].Content != "last" || kept[0].Role == agent.MessageAssistant {
 			t.Errorf("budget %d keeps %d: %v", budget, len(kept), kept)
 		}
@@ -358,7 +358,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 			t.Errorf("limit %d: %+v", limit, got)
 		}
 		var arguments string
-		if want.calls && (json.Unmarshal(got.ToolCalls[0].Arguments, &arguments) != nil || len(arguments) > keptOfResult) || len(got.Sources[1].Content) > keptOfPassage {
+		if want.calls && (json.Unmarshal(got.ToolCalls[0].Arguments, &arguments) != nil || len(arguments) > maxStoredResult) || len(got.Sources[1].Content) > maxStoredPassage {
 			t.Errorf("limit %d: %d bytes of arguments, %d of a passage", limit, len(arguments), len(got.Sources[1].Content))
 		}
 	}
@@ -367,7 +367,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 // TestNotesStayBetweenPeople: a model sees no notes.
 func TestNotesStayBetweenPeople(t *testing.T) {
 	history := []agent.Message{{Role: agent.MessageUser, Content: "Where is it?"}, {Role: agent.MessageNote, Content: "He never pays"}, {Role: agent.MessageUser, Content: "Hello?"}}
-	kept := within(history, historyTokens)
+	kept := newestWithin(history, historyTokens)
 	if len(kept) != 2 || kept[0].Content != "Where is it?" || kept[1].Content != "Hello?" || history[1].Content != "He never pays" {
 		t.Errorf("%+v of %+v", kept, history)
 	}
@@ -419,7 +419,7 @@ func TestChatOffersTheBrowser(t *testing.T) {
 		if _, err := s.db.UpdateSettings(t.Context(), agent.SettingsChange{ChatBrowser: agent.Some(c.on)}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.chat.Complete(t.Context(), s.db, Exchange{Messages: []llm.Message{{Role: agent.MessageUser, Content: "?"}}, Tools: c.tools}, nil); err != nil {
+		if _, err := s.chat.Complete(t.Context(), s.db, Request{Messages: []llm.Message{{Role: agent.MessageUser, Content: "?"}}, Tools: c.tools}, nil); err != nil {
 			t.Fatal(err)
 		}
 		var names []string

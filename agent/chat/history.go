@@ -23,10 +23,10 @@ func tokens(text string) int {
 	return max(characters-(len(text)-characters), 0)/4 + (len(text)-characters)/2 + 4
 }
 
-// within returns the newest part of a conversation, oldest first, that fits
+// newestWithin returns the newest part of a conversation, oldest first, that fits
 // into the budget; the last message is always included. It starts with a user
 // message, since providers reject a history that starts with an answer.
-func within(history []agent.Message, budget int) []llm.Message {
+func newestWithin(history []agent.Message, budget int) []llm.Message {
 	history = visibleHistory(history)
 	from := len(history)
 	for from > 0 {
@@ -58,7 +58,7 @@ func visibleHistory(history []agent.Message) []agent.Message {
 	var said []agent.Message
 	place := map[int64]int{} // index in said, by id
 	for _, m := range history {
-		of := aboutAnswer(m).RetryOf
+		of := readAnswerMetadata(m).RetryOf
 		at, again := place[of]
 		if !again || of == 0 {
 			at, said = len(said), append(said, m)
@@ -66,13 +66,13 @@ func visibleHistory(history []agent.Message) []agent.Message {
 		said[at], place[m.ID] = m, at
 	}
 	return slices.DeleteFunc(said, func(m agent.Message) bool {
-		return m.Role == agent.MessageNote || aboutAnswer(m).Mode == ModePassages
+		return m.Role == agent.MessageNote || readAnswerMetadata(m).Mode == ModePassages
 	})
 }
 
-// aboutAnswer reads the metadata that determines an answer's place in its
+// readAnswerMetadata reads the metadata that determines an answer's place in its
 // conversation.
-func aboutAnswer(m agent.Message) (about struct {
+func readAnswerMetadata(m agent.Message) (about struct {
 	RetryOf int64 `json:"retry_of"`
 	Mode    Mode  `json:"mode"`
 }) {

@@ -15,9 +15,9 @@ import (
 
 // What the model receives from the agent's knowledge.
 const (
-	citations   = 6
-	minScore    = 0.3 // see TestThreshold; a higher one loses passages that answer
-	shortAsking = 40  // characters: a shorter question needs context
+	citations     = 6
+	minScore      = 0.3 // see TestThreshold; a higher one loses passages that answer
+	shortQuestion = 40  // characters: a shorter question needs context
 )
 
 // Citation is a passage that the model received, by its number.
@@ -26,13 +26,13 @@ type Citation struct {
 	vector.Result
 }
 
-// citing matches numbers in brackets, but not the text of a link.
-var citing = regexp.MustCompile(`\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\](\(?)`)
+// citationPattern matches numbers in brackets, but not the text of a link.
+var citationPattern = regexp.MustCompile(`\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\](\(?)`)
 
 // numbersIn returns the numbers cited in a text: 1, 2 and 3 for "[1] [2, 3]".
 func numbersIn(text string) map[int]bool {
 	cited := map[int]bool{}
-	for _, found := range citing.FindAllStringSubmatch(text, -1) {
+	for _, found := range citationPattern.FindAllStringSubmatch(text, -1) {
 		for number := range strings.SplitSeq(found[1], ",") {
 			if n, err := strconv.Atoi(strings.TrimSpace(number)); err == nil && found[2] == "" {
 				cited[n] = true
@@ -44,11 +44,11 @@ func numbersIn(text string) map[int]bool {
 
 // retrieve finds passages for the last message: by the queries that a model
 // makes from the conversation, or by the message itself. model may be nil.
-func (c *Chat) retrieve(ctx context.Context, db *store.DB, model *llm.Model, x Exchange, a *Answer) error {
+func (c *Chat) retrieve(ctx context.Context, db *store.DB, model *llm.Model, x Request, a *Answer) error {
 	if x.Sources.None {
 		return nil
 	}
-	question := asked(x.Messages)
+	question := searchQuery(x.Messages)
 	if strings.TrimSpace(question) == "" {
 		return nil
 	}
@@ -88,9 +88,9 @@ func (c *Chat) findAll(ctx context.Context, db *store.DB, sources, queries []str
 	return found[:min(len(found), citations)], nil
 }
 
-// asked returns the search query: the last message and, if it is short, also
+// searchQuery returns the search query: the last message and, if it is short, also
 // the person's previous message, which it is likely to refer to.
-func asked(messages []llm.Message) string {
+func searchQuery(messages []llm.Message) string {
 	var said []string
 	for i := len(messages) - 1; i >= 0 && len(said) < 2; i-- {
 		if messages[i].Role == agent.MessageUser {
@@ -101,7 +101,7 @@ func asked(messages []llm.Message) string {
 		return ""
 	}
 	question := said[0]
-	if len(said) == 2 && len(question) < shortAsking {
+	if len(said) == 2 && len(question) < shortQuestion {
 		question = said[1] + " " + question
 	}
 	if runes := []rune(question); len(runes) > vector.MaxQuery {
@@ -110,9 +110,9 @@ func asked(messages []llm.Message) string {
 	return question
 }
 
-// unanswered is the part of the prompt which says that the agent's knowledge
+// noAnswerPrompt is the part of the prompt which says that the agent's knowledge
 // has no answer.
-const unanswered = "\n\nNothing in your knowledge answers the last message. If it asks for facts that only your knowledge could have, " +
+const noAnswerPrompt = "\n\nNothing in your knowledge answers the last message. If it asks for facts that only your knowledge could have, " +
 	"say that you do not know rather than guess."
 
 // systemPrompt describes the agent and its knowledge to the model.

@@ -21,9 +21,9 @@ type Provider struct {
 	Key     string // overrides the stored credential; empty: the stored one, if it is for the provider's host
 }
 
-// at returns the model that p describes. An error names the invalid setting; a
+// providerModel returns the model that p describes. An error names the invalid setting; a
 // stored credential for another host is a conflict.
-func (c *Chat) at(ctx context.Context, db *store.DB, p Provider) (llm.Model, error) {
+func (c *Chat) providerModel(ctx context.Context, db *store.DB, p Provider) (llm.Model, error) {
 	s, err := db.Settings(ctx)
 	if err != nil {
 		return llm.Model{}, err
@@ -38,21 +38,21 @@ func (c *Chat) at(ctx context.Context, db *store.DB, p Provider) (llm.Model, err
 		return llm.Model{}, err
 	}
 	if p.Key != "" {
-		m := modelIn(s)
+		m := settingsModel(s)
 		m.Key = p.Key
 		return m, nil
 	}
 	return storedModel(ctx, db, s)
 }
 
-func modelIn(s store.Settings) llm.Model {
+func settingsModel(s store.Settings) llm.Model {
 	return llm.Model{Provider: s.LLMProvider, Name: s.LLMModel, BaseURL: s.LLMBaseURL, Temperature: s.LLMTemperature, MaxTokens: s.LLMMaxTokens}
 }
 
 // storedModel returns the model of the settings, with the stored credential of
 // its provider.
 func storedModel(ctx context.Context, db *store.DB, s store.Settings) (m llm.Model, err error) {
-	if m = modelIn(s); m.Provider != "" {
+	if m = settingsModel(s); m.Provider != "" {
 		m.Key, err = db.SettingsCredential(ctx, llm.CredentialOf(m.Provider), m.Address())
 	}
 	return m, err
@@ -61,7 +61,7 @@ func storedModel(ctx context.Context, db *store.DB, s store.Settings) (m llm.Mod
 // Models returns the names of the models that a provider offers, at most a
 // minute old, and the provider's name.
 func (c *Chat) Models(ctx context.Context, db *store.DB, p Provider) (names []string, provider string, err error) {
-	m, err := c.at(ctx, db, p)
+	m, err := c.providerModel(ctx, db, p)
 	if err != nil {
 		return nil, "", err
 	}
@@ -72,8 +72,8 @@ func (c *Chat) Models(ctx context.Context, db *store.DB, p Provider) (names []st
 
 // Limits of the cached lists of models.
 const (
-	keepList = time.Minute
-	maxLists = 200
+	modelListLifetime = time.Minute
+	maxLists          = 200
 )
 
 type listKey struct {
@@ -108,7 +108,7 @@ func (l *modelLists) of(key listKey, ask func() ([]string, error)) ([]string, er
 	if l.kept == nil || len(l.kept) >= maxLists {
 		l.kept = map[listKey]modelList{}
 	}
-	l.kept[key] = modelList{names, time.Now().Add(keepList)}
+	l.kept[key] = modelList{names, time.Now().Add(modelListLifetime)}
 	return names, nil
 }
 
@@ -119,8 +119,8 @@ const (
 	testReply   = 200 // characters that are shown
 )
 
-// Tested is the outcome of a provider test.
-type Tested struct {
+// TestResult is the outcome of a provider test.
+type TestResult struct {
 	OK       bool   `json:"ok" example:"true"`
 	Duration int64  `json:"ms" doc:"How long the call took." example:"640"`
 	Reply    string `json:"reply" doc:"The beginning of the model's reply." example:"OK"`
@@ -129,17 +129,17 @@ type Tested struct {
 
 // Test sends a tiny prompt to a model. A rejection by its provider is not an
 // error but is reported in Tested.
-func (c *Chat) Test(ctx context.Context, db *store.DB, p Provider) (Tested, error) {
-	m, err := c.at(ctx, db, p)
+func (c *Chat) Test(ctx context.Context, db *store.DB, p Provider) (TestResult, error) {
+	m, err := c.providerModel(ctx, db, p)
 	if err != nil {
-		return Tested{}, err
+		return TestResult{}, err
 	}
 	m.MaxTokens = testTokens
 	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	began := time.Now()
 	reply, err := c.model.Chat(ctx, m, llm.Request{Messages: []llm.Message{{Role: agent.MessageUser, Content: "Reply with the word OK."}}}, nil)
-	out := Tested{OK: err == nil, Duration: time.Since(began).Milliseconds(), Reply: reply.Text}
+	out := TestResult{OK: err == nil, Duration: time.Since(began).Milliseconds(), Reply: reply.Text}
 	if m.Key != "" { // a provider may repeat what it was sent
 		out.Reply = strings.ReplaceAll(out.Reply, m.Key, "…")
 	}

@@ -21,16 +21,16 @@ const ModePassages Mode = "passages"
 // passagesText returns the text of an answer that consists of n passages, since
 // the model's settings have an error.
 func passagesText(n int, unset error) string {
-	reason := noModel(unset)
+	reason := noModelReason(unset)
 	if n == 0 {
 		return "I do not know: nothing in the knowledge answers this, and " + reason + "."
 	}
 	return strings.ToUpper(reason[:1]) + reason[1:] + ". These are the best matching passages from the knowledge."
 }
 
-// noModel returns why no language model can be called. unset is the error of the
+// noModelReason returns why no language model can be called. unset is the error of the
 // settings.
-func noModel(unset error) string {
+func noModelReason(unset error) string {
 	if e, ok := errors.AsType[*agent.Error](unset); ok {
 		if field, issue := e.Details["field"], e.Details["issue"]; field != "llm_provider" && field != nil {
 			return fmt.Sprintf("the language model cannot be used, since the setting %s %s", field, issue)
@@ -56,16 +56,16 @@ type Turn struct {
 // stored with metadata.partial, and returned with the error. The error's
 // details and the returned message name the conversation.
 func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Event) error) (agent.Message, Answer, error) {
-	said, err := t.said(ctx, db)
+	said, err := t.question(ctx, db)
 	if err != nil {
 		return agent.Message{}, Answer{}, err
 	}
-	release, err := c.turns.take(ctx, turnKey{db.ID(), said.ConversationID})
+	release, err := c.turns.acquire(ctx, turnKey{db.ID(), said.ConversationID})
 	if err != nil {
 		return agent.Message{}, Answer{}, err
 	}
 	defer release()
-	x := Exchange{Model: t.Model, Tools: t.Tools, Sources: t.Sources}
+	x := Request{Model: t.Model, Tools: t.Tools, Sources: t.Sources}
 	model, settings, err := c.modelOf(ctx, db, x)
 	unset := err
 	passages := t.Fallback == ModePassages && agent.ErrorCode(err) == agent.CodeValidation
@@ -76,7 +76,7 @@ func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Eve
 	if err != nil {
 		return agent.Message{}, Answer{}, err
 	}
-	x.Messages = within(history, historyTokens)
+	x.Messages = newestWithin(history, historyTokens)
 	var answer Answer
 	if passages {
 		answer, err = c.passages(ctx, db, x, unset, onEvent)
@@ -86,12 +86,12 @@ func (c *Chat) Reply(ctx context.Context, db *store.DB, t Turn, onEvent func(Eve
 	if err != nil && answer.Text == "" {
 		return agent.Message{ConversationID: said.ConversationID}, answer, inConversation(err, said.ConversationID)
 	}
-	reply, stored := c.keep(ctx, db, said.ConversationID, answerMetadata{InReplyTo: said.ID, RetryOf: t.RetryOf, Partial: err != nil}, answer)
+	reply, stored := c.storeAnswer(ctx, db, said.ConversationID, answerMetadata{InReplyTo: said.ID, RetryOf: t.RetryOf, Partial: err != nil}, answer)
 	return reply, answer, inConversation(errors.Join(err, stored), said.ConversationID)
 }
 
-// said returns the message that a turn answers. It may not be stored yet.
-func (t Turn) said(ctx context.Context, db *store.DB) (agent.Message, error) {
+// question returns the message that a turn answers. It may not be stored yet.
+func (t Turn) question(ctx context.Context, db *store.DB) (agent.Message, error) {
 	if t.RetryOf != 0 {
 		said, err := db.Question(ctx, t.RetryOf)
 		if agent.ErrorCode(err) == agent.CodeNotFound || err == nil && t.ConversationID != "" && t.ConversationID != said.ConversationID {
@@ -100,7 +100,7 @@ func (t Turn) said(ctx context.Context, db *store.DB) (agent.Message, error) {
 		return said, err
 	}
 	said := agent.Message{ConversationID: t.ConversationID, Role: agent.MessageUser, Content: t.Message, Metadata: agent.ChatMessageMetadata}
-	return said, asTurn(said.Validate())
+	return said, renameTurnField(said.Validate())
 }
 
 // begin stores the message that a turn answers, unless it was stored before,
@@ -124,7 +124,7 @@ func (t Turn) begin(ctx context.Context, db *store.DB, said agent.Message) (agen
 
 // passages answers with passages from the agent's knowledge, since the model's
 // settings have an error.
-func (c *Chat) passages(ctx context.Context, db *store.DB, x Exchange, unset error, onEvent func(Event) error) (Answer, error) {
+func (c *Chat) passages(ctx context.Context, db *store.DB, x Request, unset error, onEvent func(Event) error) (Answer, error) {
 	a := Answer{Mode: ModePassages, ToolCalls: []ToolCall{}, Sources: []Citation{}}
 	if err := c.retrieve(ctx, db, nil, x, &a); err != nil {
 		return a, err
@@ -138,8 +138,8 @@ func (c *Chat) passages(ctx context.Context, db *store.DB, x Exchange, unset err
 	return a, nil
 }
 
-// asTurn renames the field of a message's content to the turn's field.
-func asTurn(err error) error {
+// renameTurnField renames the field of a message's content to the turn's field.
+func renameTurnField(err error) error {
 	var e *agent.Error
 	if errors.As(err, &e) && e.Details["field"] == "content" {
 		issue, _ := e.Details["issue"].(string)

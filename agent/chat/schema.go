@@ -70,9 +70,9 @@ func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
 	return c.Compile("schema.json")
 }
 
-// maxKept limits the cached schemas, in bytes of their text; compiled they take
+// maxCompiledSchemas limits the cached schemas, in bytes of their text; compiled they take
 // some tens of times as much.
-const maxKept = 256 << 10
+const maxCompiledSchemas = 256 << 10
 
 // schemas caches compiled schemas by their text: each call of a tool needs one,
 // and compiling takes longer than validating.
@@ -82,7 +82,7 @@ type schemas struct {
 	size int
 }
 
-var known = schemas{kept: map[[sha256.Size]byte]*jsonschema.Schema{}}
+var compiledSchemas = schemas{kept: map[[sha256.Size]byte]*jsonschema.Schema{}}
 
 func (s *schemas) compiled(schema json.RawMessage) (*jsonschema.Schema, error) {
 	key := sha256.Sum256(schema)
@@ -101,7 +101,7 @@ func (s *schemas) compiled(schema json.RawMessage) (*jsonschema.Schema, error) {
 	if s.kept[key] != nil {
 		return ready, nil
 	}
-	if s.size += len(schema); s.size > maxKept {
+	if s.size += len(schema); s.size > maxCompiledSchemas {
 		clear(s.kept)
 		s.size = len(schema)
 	}
@@ -121,7 +121,7 @@ func schemaProblem(schema, value json.RawMessage) string {
 
 // valueProblem is schemaProblem for a value that was decoded from JSON.
 func valueProblem(schema json.RawMessage, value any) string {
-	compiled, err := known.compiled(schema)
+	compiled, err := compiledSchemas.compiled(schema)
 	if err != nil {
 		return "cannot be checked: the schema is not a valid JSON Schema"
 	}

@@ -56,7 +56,7 @@ func TestKeptSchemas(t *testing.T) {
 		})
 	}
 	running.Wait()
-	if s.size > maxKept || len(s.kept) > maxKept/40_000 || len(s.kept) == 0 {
+	if s.size > maxCompiledSchemas || len(s.kept) > maxCompiledSchemas/40_000 || len(s.kept) == 0 {
 		t.Errorf("%d schemas of %d bytes are kept", len(s.kept), s.size)
 	}
 	if _, err := s.compiled(json.RawMessage(`{"type":"strong"}`)); err == nil {

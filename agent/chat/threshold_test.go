@@ -23,7 +23,7 @@ var thresholdSet embed.FS
 // thresholdQuestion is a line of threshold.tsv.
 type thresholdQuestion struct{ class, document, text, answer string }
 
-// asked is a question with the passages that it finds.
+// askedQuestion is a question with the passages that it finds.
 type askedQuestion struct {
 	thresholdQuestion
 	found []vector.Result

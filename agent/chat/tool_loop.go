@@ -25,20 +25,20 @@ const (
 
 // toolLoop calls the model until it answers without calling tools.
 type toolLoop struct {
-	chat     *Chat
-	db       *store.DB
-	model    llm.Model
-	system   string
-	exchange Exchange
-	tools    []Tool
-	onEvent  func(Event) error
-	answer   Answer
-	calls    int
-	keys     callKeys
+	chat    *Chat
+	db      *store.DB
+	model   llm.Model
+	system  string
+	request Request
+	tools   []Tool
+	onEvent func(Event) error
+	answer  Answer
+	calls   int
+	keys    callKeys
 }
 
-// offer adds tools, except those of a name that is taken: the agent's own come first.
-func (r *toolLoop) offer(tools []Tool) {
+// addTools adds tools, except those of a name that is taken: the agent's own come first.
+func (r *toolLoop) addTools(tools []Tool) {
 	for _, t := range tools {
 		if !slices.ContainsFunc(r.tools, func(own Tool) bool { return own.Name == t.Name }) {
 			r.tools = append(r.tools, t)
@@ -54,14 +54,14 @@ func (r *toolLoop) emit(e Event) error {
 }
 
 func (r *toolLoop) run(ctx context.Context) error {
-	messages := slices.Clone(r.exchange.Messages)
+	messages := slices.Clone(r.request.Messages)
 	limit := MaxRounds
-	if r.exchange.MaxRounds > 0 {
-		limit = min(r.exchange.MaxRounds, MaxRounds)
+	if r.request.MaxRounds > 0 {
+		limit = min(r.request.MaxRounds, MaxRounds)
 	}
 	retried := false
 	for round := 0; ; round++ {
-		offered := r.offered()
+		offered := r.llmTools()
 		if round >= limit || r.calls >= maxCalls {
 			offered = nil // the budget is spent: it must answer now
 		}
@@ -72,14 +72,14 @@ func (r *toolLoop) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if r.exchange.ClientTools != nil && len(reply.ToolCalls) > 0 {
+		if r.request.ClientTools != nil && len(reply.ToolCalls) > 0 {
 			r.answer.ClientCalls = reply.ToolCalls
 			return nil
 		}
 		if len(reply.ToolCalls) == 0 || offered == nil {
 			problem := r.checkSchema(reply.Text)
 			if problem == "" {
-				return r.emitFormed()
+				return r.emitStructured()
 			}
 			if retried {
 				return agent.Errorf(agent.CodeUpstream, "the language model's answer does not follow the schema: %s", problem)
@@ -102,10 +102,10 @@ func (r *toolLoop) run(ctx context.Context) error {
 	}
 }
 
-// emitFormed emits the answer that conforms to the schema, which was not
+// emitStructured emits the answer that conforms to the schema, which was not
 // streamed while it was being checked.
-func (r *toolLoop) emitFormed() error {
-	if r.exchange.Schema == nil {
+func (r *toolLoop) emitStructured() error {
+	if r.request.Schema == nil {
 		return nil
 	}
 	r.answer.Text = string(r.answer.JSON)
@@ -114,16 +114,16 @@ func (r *toolLoop) emitFormed() error {
 
 // endParagraph separates the text before a round of calls from what follows.
 func (r *toolLoop) endParagraph() error {
-	if r.answer.Text == "" || strings.HasSuffix(r.answer.Text, "\n") || r.exchange.Schema != nil {
+	if r.answer.Text == "" || strings.HasSuffix(r.answer.Text, "\n") || r.request.Schema != nil {
 		return nil
 	}
 	r.answer.Text += "\n\n"
 	return r.emit(Event{Delta: "\n\n"})
 }
 
-func (r *toolLoop) offered() []llm.Tool {
-	if r.exchange.ClientTools != nil {
-		return r.exchange.ClientTools
+func (r *toolLoop) llmTools() []llm.Tool {
+	if r.request.ClientTools != nil {
+		return r.request.ClientTools
 	}
 	list := make([]llm.Tool, len(r.tools))
 	for i, t := range r.tools {
@@ -133,12 +133,12 @@ func (r *toolLoop) offered() []llm.Tool {
 }
 
 func (r *toolLoop) ask(ctx context.Context, messages []llm.Message, tools []llm.Tool) (llm.Reply, error) {
-	request := llm.Request{System: r.system, Messages: messages, Tools: tools, Stop: r.exchange.Stop, Schema: r.exchange.Schema}
-	if r.exchange.ClientTools != nil {
-		request.ToolChoice = r.exchange.ClientToolChoice
+	request := llm.Request{System: r.system, Messages: messages, Tools: tools, Stop: r.request.Stop, Schema: r.request.Schema}
+	if r.request.ClientTools != nil {
+		request.ToolChoice = r.request.ClientToolChoice
 	}
 	// An answer with a schema is sent as a whole, once it conforms.
-	if r.onEvent == nil || r.exchange.Schema != nil {
+	if r.onEvent == nil || r.request.Schema != nil {
 		return r.chat.model.Chat(ctx, r.model, request, nil)
 	}
 	return r.chat.model.Chat(ctx, r.model, request, func(piece string) error { return r.onEvent(Event{Delta: piece}) })
@@ -154,7 +154,7 @@ func (r *toolLoop) callAll(ctx context.Context, calls []llm.ToolCall) ([]llm.Mes
 	slots := make(chan struct{}, callsAtOnce)
 	var running sync.WaitGroup
 	for i, call := range calls {
-		done[i] = called(call)
+		done[i] = reportedCall(call)
 		if err := r.emit(Event{ToolCall: &done[i]}); err != nil {
 			cancel()
 			running.Wait()
@@ -217,12 +217,12 @@ func (r *toolLoop) call(ctx context.Context, c *ToolCall) string {
 	if err != nil {
 		return fail("the tool's result is not valid JSON")
 	}
-	c.Result = clipJSON(raw, keptOfResult)
+	c.Result = clipJSON(raw, maxStoredResult)
 	return agent.Clip(string(raw), maxResult)
 }
 
-// called returns a call as it is reported before it runs.
-func called(call llm.ToolCall) ToolCall {
+// reportedCall returns a call as it is reported before it runs.
+func reportedCall(call llm.ToolCall) ToolCall {
 	c := ToolCall{ID: call.ID, Name: call.Name, Arguments: json.RawMessage(call.Arguments)}
 	var object map[string]json.RawMessage
 	if json.Unmarshal(c.Arguments, &object) != nil || object == nil {
@@ -234,14 +234,14 @@ func called(call llm.ToolCall) ToolCall {
 // checkSchema parses the answer as JSON if it has a schema, and returns what is
 // wrong with it.
 func (r *toolLoop) checkSchema(text string) string {
-	if r.exchange.Schema == nil {
+	if r.request.Schema == nil {
 		return ""
 	}
 	value := stripFence(text)
 	if value == nil {
 		return "it is not valid JSON"
 	}
-	if problem := schemaProblem(r.exchange.Schema, value); problem != "" {
+	if problem := schemaProblem(r.request.Schema, value); problem != "" {
 		return problem
 	}
 	r.answer.JSON = value

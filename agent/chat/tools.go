@@ -66,7 +66,7 @@ func (b *Toolbox) Tools(ctx context.Context, db *store.DB, which Choice) ([]Tool
 		if t.Type == agent.ToolFunction && c.Code == "" {
 			continue
 		}
-		offered, err := b.offered(ctx, db, t, c)
+		offered, err := b.modelTools(ctx, db, t, c)
 		if agent.ErrorCode(err) == agent.CodeNotFound {
 			b.options.Log.Warn("skip a tool whose operation no longer exists", "agent", db.ID(), "tool", t.ID, "error", err)
 			continue
@@ -87,8 +87,8 @@ func (b *Toolbox) Tools(ctx context.Context, db *store.DB, which Choice) ([]Tool
 	return list, nil
 }
 
-// offered returns a stored tool as a model gets it: most are one tool.
-func (b *Toolbox) offered(ctx context.Context, db *store.DB, t agent.Tool, c agent.ToolConfig) ([]Tool, error) {
+// modelTools returns a stored tool as a model gets it: most are one tool.
+func (b *Toolbox) modelTools(ctx context.Context, db *store.DB, t agent.Tool, c agent.ToolConfig) ([]Tool, error) {
 	switch t.Type {
 	case agent.ToolOperation:
 		tool, err := b.operationTool(ctx, db, t, c)

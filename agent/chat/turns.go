@@ -18,9 +18,9 @@ type turn struct {
 	users int
 }
 
-// take waits for the conversation's turn within ctx and returns the func that
+// acquire waits for the conversation's turn within ctx and returns the func that
 // ends it. For a conversation that does not exist yet, it returns immediately.
-func (t *turns) take(ctx context.Context, key turnKey) (release func(), err error) {
+func (t *turns) acquire(ctx context.Context, key turnKey) (release func(), err error) {
 	if key.conversation == "" {
 		return func() {}, nil
 	}

@@ -64,7 +64,7 @@ func (c *Credentials) Find(ctx context.Context, db *store.DB, ref string) (egres
 	if err != nil {
 		return nil, agent.InvalidReference(err, "credential", "credential")
 	}
-	return c.attachable(db, o)
+	return c.attach(db, o)
 }
 
 // Variables returns the environment variables of a credential of type env, by its
@@ -80,7 +80,7 @@ func (c *Credentials) Variables(ctx context.Context, db *store.DB, ref string) (
 	return o.Values, nil
 }
 
-func (c *Credentials) attachable(db *store.DB, o store.OpenCredential) (*attached, error) {
+func (c *Credentials) attach(db *store.DB, o store.OpenCredential) (*attached, error) {
 	if o.Type == agent.CredentialEnv {
 		return nil, agent.Invalid("credential", "names one of type env, which requests cannot carry")
 	}

@@ -32,7 +32,7 @@ func (c *Credentials) connectDevice(ctx context.Context, db *store.DB, o store.O
 	fields := readFields(raw, media)
 	page := cmp.Or(text(fields["verification_uri"]), text(fields["verification_url"]))
 	if status != http.StatusOK || text(fields["device_code"]) == "" || text(fields["user_code"]) == "" || page == "" {
-		return Connection{}, refusal(status, fields, secretsOf(o, form))
+		return Connection{}, refusalError(status, fields, secretsOf(o, form))
 	}
 	if u, err := url.Parse(page); err != nil || u.Scheme != "https" && u.Scheme != "http" {
 		return Connection{}, agent.Errorf(agent.CodeUpstream, "the provider's answer has no usable verification address")
@@ -52,9 +52,9 @@ func (c *Credentials) connectDevice(ctx context.Context, db *store.DB, o store.O
 // too soon makes no request.
 func (c *Credentials) pollDevice(ctx context.Context, db *store.DB, o store.OpenCredential) (bool, error) {
 	var l login
-	err := c.takeLogin(ctx, db, o.ID, func(now login) (*login, error) {
+	err := c.replaceLogin(ctx, db, o.ID, func(now login) (*login, error) {
 		if now.Device == "" {
-			return nil, errLogin()
+			return nil, invalidLoginError()
 		}
 		l = now
 		return &now, nil
@@ -65,7 +65,7 @@ func (c *Credentials) pollDevice(ctx context.Context, db *store.DB, o store.Open
 	err = c.exchange(ctx, db, o.ID, l, url.Values{"grant_type": {grantDevice}, "device_code": {l.Device}})
 	switch {
 	case err == nil:
-		return true, c.takeLogin(ctx, db, o.ID, func(login) (*login, error) { return nil, nil })
+		return true, c.replaceLogin(ctx, db, o.ID, func(login) (*login, error) { return nil, nil })
 	case oauthCode(err) == "authorization_pending":
 		return false, nil
 	case agent.ErrorCode(err) == agent.CodeUpstream && oauthCode(err) == "": // also slow_down

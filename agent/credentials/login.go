@@ -101,7 +101,7 @@ func (c *Credentials) Connect(ctx context.Context, db *store.DB, ref string) (Co
 	if err := putLogin(ctx, db, o.ID, login{Ticket: hash(ticket), Ends: ends}); err != nil {
 		return Connection{}, err
 	}
-	return Connection{URL: c.address + startPath + join(db, o.ID, ticket), RedirectURL: c.RedirectURL(), ExpiresAt: ends}, nil
+	return Connection{URL: c.address + startPath + loginToken(db, o.ID, ticket), RedirectURL: c.RedirectURL(), ExpiresAt: ends}, nil
 }
 
 func putLogin(ctx context.Context, db *store.DB, id string, l login) error {
@@ -112,23 +112,23 @@ func putLogin(ctx context.Context, db *store.DB, id string, l login) error {
 	return db.PutLogin(ctx, id, string(raw))
 }
 
-// join returns a text that identifies a credential and contains a secret.
-func join(db *store.DB, id, secret string) string { return db.ID() + "." + id + "." + secret }
+// loginToken returns a text that identifies a credential and contains a secret.
+func loginToken(db *store.DB, id, secret string) string { return db.ID() + "." + id + "." + secret }
 
-// find returns the agent, the credential id and the secret in a text made by join.
-func (c *Credentials) find(joined string) (db *store.DB, id, secret string, err error) {
+// findByToken returns the agent, the credential id and the secret in a text made by join.
+func (c *Credentials) findByToken(joined string) (db *store.DB, id, secret string, err error) {
 	parts := strings.Split(joined, ".")
 	if len(parts) != 3 || !strings.HasPrefix(parts[1], agent.KindCredential+"-") {
-		return nil, "", "", errLogin()
+		return nil, "", "", invalidLoginError()
 	}
 	if db, err = c.folder.Agent(parts[0]); err != nil || db.ID() != parts[0] || db.Problem() != nil || db.Agent().Status == agent.StatusDisabled {
-		return nil, "", "", errLogin()
+		return nil, "", "", invalidLoginError()
 	}
 	return db, parts[1], parts[2], nil
 }
 
-// errLogin returns the error for a login that is unknown, used or expired.
-func errLogin() error {
+// invalidLoginError returns the error for a login that is unknown, used or expired.
+func invalidLoginError() error {
 	return agent.Errorf(agent.CodeValidation, "this sign-in has expired or was already used; start again from Credentials").With("field", "state")
 }
 
@@ -137,17 +137,17 @@ func hash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func same(hashed, text string) bool {
+func matchesHash(hashed, text string) bool {
 	return hashed != "" && subtle.ConstantTimeCompare([]byte(hashed), []byte(hash(text))) == 1
 }
 
-// takeLogin calls fn with a credential's current login and stores the login
+// replaceLogin calls fn with a credential's current login and stores the login
 // that fn returns instead; nil for none.
-func (c *Credentials) takeLogin(ctx context.Context, db *store.DB, id string, fn func(login) (*login, error)) error {
+func (c *Credentials) replaceLogin(ctx context.Context, db *store.DB, id string, fn func(login) (*login, error)) error {
 	return db.TakeLogin(ctx, id, func(raw string) (string, error) {
 		var l login
 		if raw == "" || json.Unmarshal([]byte(raw), &l) != nil || !c.now().Before(l.Ends.Time) {
-			return "", errLogin()
+			return "", invalidLoginError()
 		}
 		next, err := fn(l)
 		if err != nil || next == nil {
@@ -161,17 +161,17 @@ func (c *Credentials) takeLogin(ctx context.Context, db *store.DB, id string, fn
 // Start begins a login in a browser: it returns the address where the person signs
 // in, and a cookie that the callback must present.
 func (c *Credentials) Start(ctx context.Context, ticket string) (location string, cookie *http.Cookie, err error) {
-	db, id, secret, err := c.find(ticket)
+	db, id, secret, err := c.findByToken(ticket)
 	if err != nil {
 		return "", nil, err
 	}
 	o, err := db.OpenCredential(ctx, id)
 	if err != nil {
-		return "", nil, errLogin()
+		return "", nil, invalidLoginError()
 	}
-	if err := c.takeLogin(ctx, db, id, func(l login) (*login, error) { // only checks, so that an unreachable provider does not use up the ticket
-		if !same(l.Ticket, secret) {
-			return nil, errLogin()
+	if err := c.replaceLogin(ctx, db, id, func(l login) (*login, error) { // only checks, so that an unreachable provider does not use up the ticket
+		if !matchesHash(l.Ticket, secret) {
+			return nil, invalidLoginError()
 		}
 		return &l, nil
 	}); err != nil {
@@ -182,16 +182,16 @@ func (c *Credentials) Start(ctx context.Context, ticket string) (location string
 		return "", nil, err
 	}
 	state, binding, verifier := rand.Text(), rand.Text(), rand.Text()+rand.Text()
-	err = c.takeLogin(ctx, db, id, func(l login) (*login, error) {
-		if !same(l.Ticket, secret) {
-			return nil, errLogin()
+	err = c.replaceLogin(ctx, db, id, func(l login) (*login, error) {
+		if !matchesHash(l.Ticket, secret) {
+			return nil, invalidLoginError()
 		}
 		return &login{State: hash(state), Cookie: hash(binding), Verifier: verifier, Issuer: e.Issuer, Required: e.IssRequired, Ends: l.Ends}, nil
 	})
 	if err != nil {
 		return "", nil, err
 	}
-	location, err = c.signIn(o, e, join(db, id, state), verifier)
+	location, err = c.signIn(o, e, loginToken(db, id, state), verifier)
 	return location, c.cookie(state, binding), err
 }
 
@@ -226,7 +226,7 @@ func (c *Credentials) cookie(state, value string) *http.Cookie {
 
 // CookieName returns the name of the cookie of a login, by its state.
 func (c *Credentials) CookieName(state string) string {
-	_, _, secret := cutState(state)
+	_, _, secret := parseState(state)
 	name := "satchel-login-" + hash(secret)[:16]
 	if strings.HasPrefix(c.address, "https://") {
 		return "__Host-" + name
@@ -234,8 +234,8 @@ func (c *Credentials) CookieName(state string) string {
 	return name
 }
 
-// cutState returns the parts of a state, or of its secret alone.
-func cutState(state string) (agentID, id, secret string) {
+// parseState returns the parts of a state, or of its secret alone.
+func parseState(state string) (agentID, id, secret string) {
 	parts := strings.Split(state, ".")
 	if len(parts) == 3 {
 		return parts[0], parts[1], parts[2]
@@ -246,33 +246,33 @@ func cutState(state string) (agentID, id, secret string) {
 // AgentOf returns the id of the agent named by a ticket or a state of a login, or ""
 // if it names none.
 func AgentOf(state string) string {
-	id, _, _ := cutState(state)
+	id, _, _ := parseState(state)
 	return id
 }
 
-// Finished identifies the login that ended.
-type Finished struct {
+// FinishedLogin identifies the login that ended.
+type FinishedLogin struct {
 	Agent, Credential string // ids; empty when they are not known
 }
 
 // Callback completes a login with the query of the provider's redirect. cookie is
 // the value of the login's cookie.
-func (c *Credentials) Callback(ctx context.Context, query url.Values, cookie string) (Finished, error) {
-	db, id, _, err := c.find(query.Get("state"))
+func (c *Credentials) Callback(ctx context.Context, query url.Values, cookie string) (FinishedLogin, error) {
+	db, id, _, err := c.findByToken(query.Get("state"))
 	if err != nil {
-		return Finished{}, err
+		return FinishedLogin{}, err
 	}
-	return Finished{db.ID(), id}, c.finish(ctx, db, id, query, &cookie)
+	return FinishedLogin{db.ID(), id}, c.finish(ctx, db, id, query, &cookie)
 }
 
 // finish takes the login of a state and exchanges the code. A nil cookie is not
 // checked: an admin of the agent pasted the address.
 func (c *Credentials) finish(ctx context.Context, db *store.DB, id string, query url.Values, cookie *string) error {
-	_, _, secret := cutState(query.Get("state"))
+	_, _, secret := parseState(query.Get("state"))
 	var taken login
-	err := c.takeLogin(ctx, db, id, func(l login) (*login, error) {
-		if !same(l.State, secret) {
-			return nil, errLogin()
+	err := c.replaceLogin(ctx, db, id, func(l login) (*login, error) {
+		if !matchesHash(l.State, secret) {
+			return nil, invalidLoginError()
 		}
 		taken = l
 		return nil, nil
@@ -281,12 +281,12 @@ func (c *Credentials) finish(ctx context.Context, db *store.DB, id string, query
 		return err
 	}
 	switch iss := query.Get("iss"); {
-	case cookie != nil && !same(taken.Cookie, *cookie):
+	case cookie != nil && !matchesHash(taken.Cookie, *cookie):
 		return agent.Errorf(agent.CodeValidation, "this browser did not start the sign-in; start again from Credentials, or paste the address of this page there").With("field", "state")
 	case taken.Issuer != "" && iss != taken.Issuer && (iss != "" || taken.Required):
 		return agent.Errorf(agent.CodeValidation, "the response comes from a different provider than the request was sent to").With("field", "iss")
 	case query.Get("error") != "":
-		return refusal(http.StatusBadRequest, map[string]any{"error": query.Get("error"), "error_description": query.Get("error_description")}, nil)
+		return refusalError(http.StatusBadRequest, map[string]any{"error": query.Get("error"), "error_description": query.Get("error_description")}, nil)
 	case query.Get("code") == "":
 		return agent.Invalid("code", "is missing: the provider sent none")
 	}
@@ -334,7 +334,7 @@ func (c *Credentials) Complete(ctx context.Context, db *store.DB, ref, redirecte
 	if err != nil || redirected == "" || len(redirected) > maxRedirected || u.Path != callbackPath && !strings.HasSuffix(u.Path, callbackPath) {
 		return false, agent.Invalid("redirected_to", "must be the whole address that the browser was sent to, with "+callbackPath)
 	}
-	agentID, id, _ := cutState(u.Query().Get("state"))
+	agentID, id, _ := parseState(u.Query().Get("state"))
 	if agentID != db.ID() || id != o.ID {
 		return false, agent.Invalid("redirected_to", "belongs to the sign-in of another credential")
 	}

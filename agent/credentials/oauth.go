@@ -128,29 +128,29 @@ func (c *Credentials) ask(req *http.Request) (status int, raw []byte, media stri
 	return resp.StatusCode, raw, media, nil
 }
 
-// answered is what a token endpoint granted.
-type answered struct {
+// grantedTokens is what a token endpoint granted.
+type grantedTokens struct {
 	agent.CredentialTokens
 	account string // of the ID token
 }
 
 // askTokens requests tokens from a token endpoint (RFC 6749). The error of a refusal
 // has the code in its details, see oauthCode.
-func (c *Credentials) askTokens(ctx context.Context, o store.OpenCredential, endpoint string, form url.Values) (answered, error) {
+func (c *Credentials) askTokens(ctx context.Context, o store.OpenCredential, endpoint string, form url.Values) (grantedTokens, error) {
 	asked := c.now()
 	status, raw, media, err := c.postClient(ctx, o, endpoint, form)
 	if err != nil {
-		return answered{}, err
+		return grantedTokens{}, err
 	}
 	fields := readFields(raw, media)
 	access := text(fields["access_token"])
 	if status != http.StatusOK || access == "" {
-		return answered{}, refusal(status, fields, secretsOf(o, form))
+		return grantedTokens{}, refusalError(status, fields, secretsOf(o, form))
 	}
 	if kind := text(fields["token_type"]); kind != "" && !strings.EqualFold(kind, "bearer") && kind != "bot" && kind != "user" || !printable(access) {
-		return answered{}, agent.Errorf(agent.CodeUpstream, "the provider's answer has no bearer token")
+		return grantedTokens{}, agent.Errorf(agent.CodeUpstream, "the provider's answer has no bearer token")
 	}
-	a := answered{agent.CredentialTokens{AccessToken: access, RefreshToken: text(fields["refresh_token"]), IssuedAt: agent.At(asked)}, accountOf(text(fields["id_token"]))}
+	a := grantedTokens{agent.CredentialTokens{AccessToken: access, RefreshToken: text(fields["refresh_token"]), IssuedAt: agent.At(asked)}, accountOf(text(fields["id_token"]))}
 	if seconds, err := strconv.ParseFloat(text(fields["expires_in"]), 64); err == nil && seconds > 0 {
 		a.ExpiresAt = agent.At(asked.Add(time.Duration(min(seconds, maxLifetime.Seconds()) * float64(time.Second))))
 	}
@@ -206,12 +206,12 @@ func text(v any) string {
 
 var oauthError = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
-// passing are the codes of refusals that may be temporary.
-var passing = map[string]bool{"": true, "temporarily_unavailable": true, "server_error": true, "slow_down": true}
+// temporaryCodes are the codes of refusals that may be temporary.
+var temporaryCodes = map[string]bool{"": true, "temporarily_unavailable": true, "server_error": true, "slow_down": true}
 
-// refusal returns the error for a response without tokens. It includes the provider's
+// refusalError returns the error for a response without tokens. It includes the provider's
 // text, with secrets masked.
-func refusal(status int, fields map[string]any, secrets []string) error {
+func refusalError(status int, fields map[string]any, secrets []string) error {
 	code, said := text(fields["error"]), text(fields["error_description"])
 	if inner, ok := fields["error"].(map[string]any); ok {
 		code, said = text(inner["type"]), text(inner["message"])
@@ -232,7 +232,7 @@ func refusal(status int, fields map[string]any, secrets []string) error {
 		message += ": " + agent.Clip(said, 300)
 	}
 	e := agent.Errorf(agent.CodeUpstream, "%s", message).With("status", status)
-	if status < 500 && status != http.StatusTooManyRequests && !passing[code] {
+	if status < 500 && status != http.StatusTooManyRequests && !temporaryCodes[code] {
 		e = e.With("oauth_error", code)
 	}
 	return e

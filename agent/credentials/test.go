@@ -41,7 +41,7 @@ func (c *Credentials) Test(ctx context.Context, db *store.DB, ref string) (TestR
 		_, err = c.token(ctx, db, o.ID, "")
 		t.Success = err == nil
 	} else {
-		t, err = c.try(ctx, db, o, test)
+		t, err = c.runTest(ctx, db, o, test)
 	}
 	if ctx.Err() != nil {
 		return t, ctx.Err()
@@ -58,10 +58,10 @@ func (c *Credentials) Test(ctx context.Context, db *store.DB, ref string) (TestR
 	return t, err
 }
 
-func (c *Credentials) try(ctx context.Context, db *store.DB, o store.OpenCredential, test *agent.CredentialTest) (t TestResult, err error) {
+func (c *Credentials) runTest(ctx context.Context, db *store.DB, o store.OpenCredential, test *agent.CredentialTest) (t TestResult, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	a, err := c.attachable(db, o)
+	a, err := c.attach(db, o)
 	if err != nil {
 		return t, err
 	}

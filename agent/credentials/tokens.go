@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	leeway = time.Minute // before its end an access token is renewed
-	young  = time.Minute // a token this new is not renewed because of a status 401
+	renewBefore = time.Minute // before its end an access token is renewed
+	minTokenAge = time.Minute // a token this new is not renewed because of a status 401
 )
 
 // token returns an access token. rejected is one that the server answered with
 // 401, or "". The renewal itself continues when ctx ends, because the result of
 // a request to a provider that rotates refresh tokens must not be lost.
 func (c *Credentials) token(ctx context.Context, db *store.DB, id, rejected string) (string, error) {
-	if token, done, err := c.keptToken(ctx, db, id, rejected); done || err != nil {
+	if token, done, err := c.storedToken(ctx, db, id, rejected); done || err != nil {
 		return token, err
 	}
 	type outcome struct {
@@ -39,23 +39,23 @@ func (c *Credentials) token(ctx context.Context, db *store.DB, id, rejected stri
 	}
 }
 
-// keptToken returns the stored access token if it can be used.
-func (c *Credentials) keptToken(ctx context.Context, db *store.DB, id, rejected string) (token string, done bool, err error) {
+// storedToken returns the stored access token if it can be used.
+func (c *Credentials) storedToken(ctx context.Context, db *store.DB, id, rejected string) (token string, done bool, err error) {
 	o, err := db.OpenCredential(ctx, id)
 	if err != nil {
 		return "", false, agent.InvalidReference(err, "credential", "credential")
 	}
-	return c.usable(o, rejected)
+	return c.usableToken(o, rejected)
 }
 
-func (c *Credentials) usable(o store.OpenCredential, rejected string) (token string, done bool, err error) {
+func (c *Credentials) usableToken(o store.OpenCredential, rejected string) (token string, done bool, err error) {
 	t := o.Tokens
 	now := c.now()
-	fresh := t.AccessToken != "" && (t.ExpiresAt.IsZero() || now.Add(leeway).Before(t.ExpiresAt.Time))
+	fresh := t.AccessToken != "" && (t.ExpiresAt.IsZero() || now.Add(renewBefore).Before(t.ExpiresAt.Time))
 	if fresh && t.AccessToken != rejected {
 		return t.AccessToken, true, nil
 	}
-	if fresh && (now.Before(t.IssuedAt.Add(young)) || o.Config.NeedsSignIn() && t.RefreshToken == "") {
+	if fresh && (now.Before(t.IssuedAt.Add(minTokenAge)) || o.Config.NeedsSignIn() && t.RefreshToken == "") {
 		return t.AccessToken, true, nil // a new token would be rejected too, or cannot be obtained
 	}
 	if o.Config.NeedsSignIn() && t.RefreshToken == "" {
@@ -80,12 +80,12 @@ func (c *Credentials) renew(ctx context.Context, db *store.DB, id, rejected stri
 	if err != nil {
 		return "", agent.InvalidReference(err, "credential", "credential")
 	}
-	if token, done, err := c.usable(o, rejected); done || err != nil {
+	if token, done, err := c.usableToken(o, rejected); done || err != nil {
 		return token, err
 	}
 	tokens, err := c.grant(ctx, o)
 	if err != nil {
-		return "", c.refused(ctx, db, o, err)
+		return "", c.recordRefusal(ctx, db, o, err)
 	}
 	if tokens.RefreshToken == "" {
 		tokens.RefreshToken = o.Tokens.RefreshToken
@@ -97,21 +97,21 @@ func (c *Credentials) renew(ctx context.Context, db *store.DB, id, rejected stri
 }
 
 // grant asks for tokens without a person.
-func (c *Credentials) grant(ctx context.Context, o store.OpenCredential) (answered, error) {
+func (c *Credentials) grant(ctx context.Context, o store.OpenCredential) (grantedTokens, error) {
 	endpoint, err := c.endpoints(ctx, o)
 	if err != nil {
-		return answered{}, err
+		return grantedTokens{}, err
 	}
 	form, err := c.grantForm(o, endpoint)
 	if err != nil {
-		return answered{}, err
+		return grantedTokens{}, err
 	}
 	return c.askTokens(ctx, o, endpoint.Token, form)
 }
 
-// refused records that a provider refuses a credential, and returns the error for the
+// recordRefusal records that a provider refuses a credential, and returns the error for the
 // caller that wanted to use it. Temporary failures are not recorded.
-func (c *Credentials) refused(ctx context.Context, db *store.DB, o store.OpenCredential, err error) error {
+func (c *Credentials) recordRefusal(ctx context.Context, db *store.DB, o store.OpenCredential, err error) error {
 	var status agent.CredentialStatus
 	answer := err
 	switch oauthCode(err) {

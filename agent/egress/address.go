@@ -6,23 +6,23 @@ import "net/netip"
 type class int
 
 const (
-	public   class = iota // open to everyone
-	private               // opened by Policy.AllowPrivate or a range in Policy.Allow
-	reserved              // opened only by a range in Policy.Allow
-	metadata              // opened only by exactly this address in Policy.Allow
-	never                 // not the address of one machine; always closed
+	public     class = iota // open to everyone
+	private                 // opened by Policy.AllowPrivate or a range in Policy.Allow
+	reserved                // opened only by a range in Policy.Allow
+	metadata                // opened only by exactly this address in Policy.Allow
+	unroutable              // not the address of one machine; always closed
 )
 
-type special struct {
+type specialRange struct {
 	prefix netip.Prefix
 	class  class
 	reason string
 }
 
-// specials follows the IANA special-purpose registries for IPv4 and IPv6 (RFC
+// specialRanges follows the IANA special-purpose registries for IPv4 and IPv6 (RFC
 // 6890 and its updates), preceded by the metadata addresses of cloud providers.
 // The first match decides. IPv6 outside 2000::/3 is handled by classify.
-var specials = []special{
+var specialRanges = []specialRange{
 	{netip.MustParsePrefix("169.254.169.254/32"), metadata, "cloud metadata address"}, // AWS, Google, Azure, others
 	{netip.MustParsePrefix("169.254.170.2/32"), metadata, "cloud metadata address"},   // AWS ECS task credentials
 	{netip.MustParsePrefix("169.254.170.23/32"), metadata, "cloud metadata address"},  // AWS EKS pod identity
@@ -33,11 +33,11 @@ var specials = []special{
 	{netip.MustParsePrefix("fd00:ec2::254/128"), metadata, "cloud metadata address"},  // AWS
 	{netip.MustParsePrefix("fd00:ec2::23/128"), metadata, "cloud metadata address"},   // AWS EKS pod identity
 	{netip.MustParsePrefix("fd20:ce::254/128"), metadata, "cloud metadata address"},   // Google
-	{netip.MustParsePrefix("255.255.255.255/32"), never, "broadcast address"},         // RFC 919
-	{netip.MustParsePrefix("0.0.0.0/8"), never, "unspecified address"},                // RFC 791; 0.0.0.0 reaches loopback on Linux
-	{netip.MustParsePrefix("224.0.0.0/4"), never, "multicast address"},                // RFC 5771
-	{netip.MustParsePrefix("::/128"), never, "unspecified address"},                   // RFC 4291
-	{netip.MustParsePrefix("ff00::/8"), never, "multicast address"},                   // RFC 4291
+	{netip.MustParsePrefix("255.255.255.255/32"), unroutable, "broadcast address"},    // RFC 919
+	{netip.MustParsePrefix("0.0.0.0/8"), unroutable, "unspecified address"},           // RFC 791; 0.0.0.0 reaches loopback on Linux
+	{netip.MustParsePrefix("224.0.0.0/4"), unroutable, "multicast address"},           // RFC 5771
+	{netip.MustParsePrefix("::/128"), unroutable, "unspecified address"},              // RFC 4291
+	{netip.MustParsePrefix("ff00::/8"), unroutable, "multicast address"},              // RFC 4291
 	{netip.MustParsePrefix("127.0.0.0/8"), private, "loopback address"},               // RFC 1122
 	{netip.MustParsePrefix("10.0.0.0/8"), private, "private address"},                 // RFC 1918
 	{netip.MustParsePrefix("172.16.0.0/12"), private, "private address"},              // RFC 1918
@@ -75,7 +75,7 @@ func classify(addr netip.Addr) (class, string) {
 		bytes := addr.As16()
 		return classify(netip.AddrFrom4([4]byte(bytes[12:])))
 	}
-	for _, s := range specials {
+	for _, s := range specialRanges {
 		if s.prefix.Contains(addr) {
 			return s.class, s.reason
 		}

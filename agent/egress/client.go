@@ -234,7 +234,7 @@ func (g guard) prepare(req *http.Request) (*http.Request, error) {
 	if left {
 		req = withoutCredentials(req)
 	}
-	return marked(req), nil
+	return withMark(req), nil
 }
 
 // CloseIdleConnections implements http.Client.CloseIdleConnections.

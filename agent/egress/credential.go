@@ -124,14 +124,14 @@ func (g guard) attaches(c Credential, req *http.Request) (bool, error) {
 // CheckPrivate refuses to send secrets to a URL where others may read them: one
 // without https, unless the operator opened its address.
 func (c *Client) CheckPrivate(ctx context.Context, u *url.URL) error {
-	if u.Scheme == "https" || c.policy.opened(ctx, u.Hostname()) {
+	if u.Scheme == "https" || c.policy.opensHost(ctx, u.Hostname()) {
 		return nil
 	}
 	return &Error{Code: CodeCredentialHost, Host: u.Hostname(), Reason: "without https it is only sent to addresses that the operator opened"}
 }
 
-// opened reports whether the operator opened every address of a host.
-func (p *Policy) opened(ctx context.Context, host string) bool {
+// opensHost reports whether the operator opened every address of a host.
+func (p *Policy) opensHost(ctx context.Context, host string) bool {
 	allowed := func(addr netip.Addr) bool { return p.AllowPrivate || p.allows(addr.Unmap(), false) }
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return allowed(addr)
@@ -158,7 +158,7 @@ func (c *Client) CheckHosts(field string, entries []string) (Hosts, error) {
 	for i, h := range hosts {
 		addr, err := netip.ParseAddr(h.name)
 		literal := err == nil || isLocalhost(h.name)
-		if h.scheme == "http" && literal && !c.policy.opened(context.Background(), h.name) {
+		if h.scheme == "http" && literal && !c.policy.opensHost(context.Background(), h.name) {
 			return nil, agent.Invalid(field, "has "+agent.Clip(entries[i], 100)+", which the operator has not opened: see SATCHEL_OUTBOUND_ALLOW")
 		}
 		if reason := c.policy.refusal(addr); err == nil && reason != "" {

@@ -85,15 +85,15 @@ func (b *maskedBody) take(chunk []byte) {
 	keep := 0
 	if b.err == nil {
 		for _, s := range b.secrets {
-			keep = max(keep, beginning(text, s))
+			keep = max(keep, trailingPrefix(text, s))
 		}
 	}
 	b.ready = append(b.ready, text[:len(text)-keep]...)
 	b.held = slices.Clone(text[len(text)-keep:])
 }
 
-// beginning returns how many of the last bytes of text are the beginning of s.
-func beginning(text []byte, s string) int {
+// trailingPrefix returns how many of the last bytes of text are the beginning of s.
+func trailingPrefix(text []byte, s string) int {
 	for n := min(len(text), len(s)-1); n > 0; n-- {
 		if string(text[len(text)-n:]) == s[:n] {
 			return n

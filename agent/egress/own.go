@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Own knows the names and addresses under which this server can be reached.
-type Own struct{ hosts map[string]bool }
+// OwnHosts knows the names and addresses under which this server can be reached.
+type OwnHosts struct{ hosts map[string]bool }
 
-// NewOwn returns the Own of a server with the given public URL. It includes the names
+// NewOwnHosts returns the Own of a server with the given public URL. It includes the names
 // and addresses of this machine.
-func NewOwn(address string) *Own {
-	o := &Own{hosts: map[string]bool{"localhost": true}}
+func NewOwnHosts(address string) *OwnHosts {
+	o := &OwnHosts{hosts: map[string]bool{"localhost": true}}
 	if u, err := url.Parse(address); err == nil && u.Hostname() != "" {
 		o.hosts[strings.ToLower(u.Hostname())] = true
 	}
@@ -35,8 +35,8 @@ func NewOwn(address string) *Own {
 	return o
 }
 
-// is reports whether a request to a host may reach this server.
-func (o *Own) is(host string) bool {
+// includes reports whether a request to a host may reach this server.
+func (o *OwnHosts) includes(host string) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	if o.hosts[host] || strings.HasSuffix(host, ".localhost") {
 		return true
@@ -53,23 +53,23 @@ type markKey struct{}
 
 // mark is a header for requests to this server itself.
 type mark struct {
-	own         *Own
+	own         *OwnHosts
 	name, value string
 }
 
 // Mark returns a context whose requests to this server carry a header. Requests
 // to other servers do not.
-func (o *Own) Mark(ctx context.Context, name, value string) context.Context {
+func (o *OwnHosts) Mark(ctx context.Context, name, value string) context.Context {
 	if o == nil {
 		return ctx
 	}
 	return context.WithValue(ctx, markKey{}, mark{o, name, value})
 }
 
-// marked returns the request with the header of its context.
-func marked(req *http.Request) *http.Request {
+// withMark returns the request with the header of its context.
+func withMark(req *http.Request) *http.Request {
 	m, ok := req.Context().Value(markKey{}).(mark)
-	if !ok || !m.own.is(req.URL.Hostname()) {
+	if !ok || !m.own.includes(req.URL.Hostname()) {
 		return req
 	}
 	req = req.Clone(req.Context())

@@ -20,7 +20,7 @@ func TestMark(t *testing.T) {
 	}))
 	defer server.Close()
 	c := New(Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
-	ask := func(own *Own, url string) {
+	ask := func(own *OwnHosts, url string) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(own.Mark(t.Context(), "Satchel-Chain", "x"), "GET", url, nil)
 		if err != nil {
@@ -35,22 +35,22 @@ func TestMark(t *testing.T) {
 			t.Error("the caller's request was changed")
 		}
 	}
-	ask(NewOwn("https://satchel.example.com"), server.URL)
+	ask(NewOwnHosts("https://satchel.example.com"), server.URL)
 	ask(nil, server.URL)
-	ask(&Own{hosts: map[string]bool{"localhost": true}}, strings.Replace(server.URL, "127.0.0.1", "localhost", 1)+"/?to="+server.URL)
+	ask(&OwnHosts{hosts: map[string]bool{"localhost": true}}, strings.Replace(server.URL, "127.0.0.1", "localhost", 1)+"/?to="+server.URL)
 	if strings.Join(got, ",") != "x,,x,x" {
 		t.Errorf("%q", got)
 	}
 }
 
 func TestOwn(t *testing.T) {
-	own := NewOwn("https://Satchel.Example.com:8443/base")
+	own := NewOwnHosts("https://Satchel.Example.com:8443/base")
 	for host, want := range map[string]bool{
 		"satchel.example.com": true, "SATCHEL.example.com.": true, "localhost": true, "a.localhost": true, "127.0.0.1": true, "127.9.9.9": true,
 		"::1": true, "::ffff:127.0.0.1": true, "0.0.0.0": true, "example.com": false, "satchel.example.com.evil.test": false, "192.0.2.1": false, "": false,
 	} {
 		t.Run(host, func(t *testing.T) {
-			if got := own.is(host); got != want {
+			if got := own.includes(host); got != want {
 				t.Errorf("%v", got)
 			}
 		})

@@ -42,8 +42,8 @@ type ProxyOptions struct {
 	// Port is where the proxy is reached, with its own credentials; nil means a
 	// loopback port without credentials.
 	Port *ProxyPort
-	// Shut refuses everything.
-	Shut bool
+	// RefuseAll refuses everything.
+	RefuseAll bool
 	// Refused is called for each connection that was not made because of its
 	// destination. It must not block.
 	Refused func(*Error)
@@ -81,7 +81,7 @@ func (c *Client) Proxy(o ProxyOptions) (*Proxy, error) {
 	p := &Proxy{client: &direct, options: o, tunnels: map[net.Conn]struct{}{}}
 	quiet := log.New(io.Discard, "", 0)
 	p.forward = &httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}, Transport: guard{&direct}, FlushInterval: -1,
-		ModifyResponse: keepOutOfProxying,
+		ModifyResponse: rejectProxyAuth,
 		ErrorLog:       quiet, ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { p.fail(w, err) }}
 	if o.Port != nil {
 		o.Port.add(p)
@@ -120,7 +120,7 @@ func (p *Proxy) Close() {
 // ServeHTTP handles one request of the program.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case p.options.Shut:
+	case p.options.RefuseAll:
 		http.Error(w, http.StatusText(http.StatusForbidden), http.StatusForbidden)
 	case r.Method == http.MethodConnect:
 		p.connect(w, r)
@@ -133,10 +133,10 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// keepOutOfProxying prevents a server from imitating the proxy's responses: a
+// rejectProxyAuth prevents a server from imitating the proxy's responses: a
 // browser that is asked for credentials again assumes that those it has are
 // wrong.
-func keepOutOfProxying(r *http.Response) error {
+func rejectProxyAuth(r *http.Response) error {
 	r.Header.Del(ProxyFailureHeader)
 	if r.StatusCode == http.StatusProxyAuthRequired {
 		return errors.New("it answers with status 407")
@@ -166,29 +166,29 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer out.Close()
-	if !p.open(out) {
+	if !p.track(out) {
 		http.Error(w, "too many connections", http.StatusServiceUnavailable)
 		return
 	}
-	defer p.shut(out)
+	defer p.untrack(out)
 	in, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
 	}
 	defer in.Close()
-	if !p.open(in) {
+	if !p.track(in) {
 		return
 	}
-	defer p.shut(in)
+	defer p.untrack(in)
 	if _, err := io.WriteString(in, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
 	splice(in, buffered.Reader, out, rest)
 }
 
-// open registers a connection for Close. It returns false if there are too
+// track registers a connection for Close. It returns false if there are too
 // many, or the proxy is closing.
-func (p *Proxy) open(conn net.Conn) bool {
+func (p *Proxy) track(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed || len(p.tunnels) >= 2*maxTunnels {
@@ -199,7 +199,7 @@ func (p *Proxy) open(conn net.Conn) bool {
 	return true
 }
 
-func (p *Proxy) shut(conn net.Conn) {
+func (p *Proxy) untrack(conn net.Conn) {
 	p.mu.Lock()
 	delete(p.tunnels, conn)
 	p.mu.Unlock()

@@ -172,7 +172,7 @@ func TestProxyEnds(t *testing.T) {
 	if _, err := io.Copy(io.Discard, answer); err != nil && !strings.Contains(err.Error(), "reset") {
 		t.Errorf("the tunnel was not cut: %v", err)
 	}
-	shut := newProxy(t, ProxyOptions{Shut: true})
+	shut := newProxy(t, ProxyOptions{RefuseAll: true})
 	if _, err := proxyClient(t, shut, nil).Get("https://" + openedIP + ":1/"); err == nil {
 		t.Error("a shut proxy lets something pass")
 	}

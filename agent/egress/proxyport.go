@@ -78,11 +78,11 @@ func (p *ProxyPort) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// The connection is closed with the proxy, which has no server of its own.
 	conn, ok := r.Context().Value(connKey{}).(net.Conn)
-	if !ok || !proxy.open(conn) {
+	if !ok || !proxy.track(conn) {
 		http.Error(w, "too many connections", http.StatusServiceUnavailable)
 		return
 	}
-	defer proxy.shut(conn)
+	defer proxy.untrack(conn)
 	if r.URL.Host == proxyCheckHost {
 		w.WriteHeader(http.StatusOK)
 		return

@@ -48,9 +48,9 @@ func port(u *url.URL) string {
 	}
 }
 
-// plainHeaders describe a request and its body. Any other header may be a
+// safeHeaders describe a request and its body. Any other header may be a
 // credential, whatever its name.
-var plainHeaders = map[string]bool{
+var safeHeaders = map[string]bool{
 	"Accept": true, "Accept-Encoding": true, "Accept-Language": true, "Cache-Control": true, "Content-Encoding": true,
 	"Content-Language": true, "Content-Length": true, "Content-Type": true, "If-Match": true, "If-Modified-Since": true,
 	"If-None-Match": true, "If-Range": true, "If-Unmodified-Since": true, "Pragma": true, "Range": true, "User-Agent": true,
@@ -62,7 +62,7 @@ func withoutCredentials(req *http.Request) *http.Request {
 	clean := req.Clone(req.Context())
 	credential, _ := clean.Context().Value(credentialKey{}).(string)
 	for name := range clean.Header {
-		if canonical := http.CanonicalHeaderKey(name); canonical == credential || !plainHeaders[canonical] {
+		if canonical := http.CanonicalHeaderKey(name); canonical == credential || !safeHeaders[canonical] {
 			delete(clean.Header, name)
 		}
 	}

@@ -9,9 +9,9 @@ import (
 // Limits on what a provider sends for one request, in bytes on the wire: a
 // streamed answer has some hundred bytes per token.
 const (
-	maxStream = 128 << 20
-	maxWhole  = 32 << 20
-	maxFault  = 1 << 20
+	maxStream        = 128 << 20
+	maxResponse      = 32 << 20
+	maxErrorResponse = 1 << 20
 )
 
 // bounded ends the answers of a RoundTripper when they grow too long.
@@ -29,7 +29,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	limit := b.whole
 	switch {
 	case resp.StatusCode >= 300:
-		limit = min(maxFault, limit)
+		limit = min(maxErrorResponse, limit)
 	case strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
 		limit = b.stream
 	}

@@ -137,9 +137,9 @@ func readVectors(raw []byte, n int) ([][]float32, error) {
 	return vectors, nil
 }
 
-// refusedBy returns the error for a status of the provider, in terms of the
+// embeddingStatusError returns the error for a status of the provider, in terms of the
 // agent's settings and with the provider's description.
-func refusedBy(status int, description string) error {
+func embeddingStatusError(status int, description string) error {
 	text := "the embedding provider rejected the request"
 	switch {
 	case status == 401 || status == 403:
@@ -159,7 +159,7 @@ func refusedBy(status int, description string) error {
 func explainEmbedding(ctx context.Context, err error, key string) error {
 	switch status := statusOf(err); {
 	case status != 0:
-		return refusedBy(status, described(err, key))
+		return embeddingStatusError(status, described(err, key))
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
 	case egress.IsRefused(err):

@@ -22,9 +22,9 @@ var (
 func (m Model) explain(ctx context.Context, err error) error {
 	upstream := func(message string, status int) error {
 		if status == 0 {
-			return agent.Errorf(agent.CodeUpstream, "%s", message).Because(m.quoted(err))
+			return agent.Errorf(agent.CodeUpstream, "%s", message).Because(m.redactKey(err))
 		}
-		return agent.Errorf(agent.CodeUpstream, "%s (status %d)%s", message, status, described(err, m.Key)).Because(m.quoted(err)).With("status", status)
+		return agent.Errorf(agent.CodeUpstream, "%s (status %d)%s", message, status, described(err, m.Key)).Because(m.redactKey(err)).With("status", status)
 	}
 	var known *agent.Error
 	if errors.As(err, &known) {
@@ -116,8 +116,8 @@ func withoutKey(text, key string) string {
 	return b.String()
 }
 
-// quoted returns an error for the log, without the credential.
-func (m Model) quoted(err error) error {
+// redactKey returns an error for the log, without the credential.
+func (m Model) redactKey(err error) error {
 	return errors.New(agent.Clip(withoutKey(err.Error(), m.Key), 500))
 }
 

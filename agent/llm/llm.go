@@ -123,7 +123,7 @@ func New(o Options) *Client {
 		o.HTTP, o.CheckURL = out.HTTP(), out.CheckURL
 	}
 	h := *o.HTTP
-	h.Transport = bounded{h.Transport, maxStream, maxWhole}
+	h.Transport = bounded{h.Transport, maxStream, maxResponse}
 	return &Client{api: api{http: &h, attempts: attempts, backoff: backoff, sleep: clock.Sleep}, timeout: o.Timeout, checkURL: o.CheckURL}
 }
 

@@ -54,17 +54,17 @@ func (r *Reader) Next() Kind {
 		at := bytes.IndexByte(r.page[r.at:], '<')
 		if at < 0 || r.at+at+1 == len(r.page) {
 			r.at = len(r.page)
-			return r.found(start, r.at)
+			return r.textToken(start, r.at)
 		}
 		at += r.at
 		c := r.page[at+1]
-		if !letter(c) && c != '/' && c != '!' && c != '?' {
+		if !isLetter(c) && c != '/' && c != '!' && c != '?' {
 			r.at = at + 1
 			continue
 		}
 		if at > start {
 			r.at = at
-			return r.found(start, at)
+			return r.textToken(start, at)
 		}
 		if kind, ok := r.markup(at, c); ok {
 			return kind
@@ -73,8 +73,8 @@ func (r *Reader) Next() Kind {
 	}
 }
 
-// found returns the text between two offsets, or End if there is none.
-func (r *Reader) found(start, end int) Kind {
+// textToken returns the text between two offsets, or End if there is none.
+func (r *Reader) textToken(start, end int) Kind {
 	r.text, r.verbatim, r.rawText = r.page[start:end], false, false
 	if start == end {
 		return End
@@ -87,7 +87,7 @@ func (r *Reader) found(start, end int) Kind {
 func (r *Reader) markup(at int, c byte) (Kind, bool) {
 	r.at = at + 2
 	switch {
-	case letter(c):
+	case isLetter(c):
 		r.at = at + 1
 		if !r.tag() {
 			r.at = len(r.page)
@@ -98,8 +98,8 @@ func (r *Reader) markup(at int, c byte) (Kind, bool) {
 	case c != '/':
 		r.skipDeclaration(c)
 	case r.at == len(r.page):
-		return r.found(at, r.at), true
-	case letter(r.page[r.at]):
+		return r.textToken(at, r.at), true
+	case isLetter(r.page[r.at]):
 		if !r.tag() {
 			r.at = len(r.page)
 			return End, true
@@ -197,13 +197,13 @@ func (r *Reader) Attr() (key, value []byte, ok bool) {
 	}
 	a := r.attrs[r.next]
 	r.next++
-	return lowered(a.key), resolved(a.value), true
+	return toLower(a.key), resolveReferences(a.value), true
 }
 
-// resolved returns an attribute's value with character references resolved.
+// resolveReferences returns an attribute's value with character references resolved.
 // Attributes have their own rules for these, which the html package does not
 // export.
-func resolved(value []byte) []byte {
+func resolveReferences(value []byte) []byte {
 	if bytes.IndexByte(value, '&') < 0 && bytes.IndexByte(value, '\r') < 0 && bytes.IndexByte(value, 0) < 0 {
 		return value
 	}
@@ -220,8 +220,8 @@ func resolved(value []byte) []byte {
 	return value
 }
 
-// lowered returns a name in lower case.
-func lowered(name []byte) []byte {
+// toLower returns a name in lower case.
+func toLower(name []byte) []byte {
 	for _, c := range name {
 		if 'A' <= c && c <= 'Z' || c == 0 {
 			return bytes.ReplaceAll(lower(name), []byte{0}, []byte("\uFFFD"))
@@ -241,6 +241,6 @@ func lower(name []byte) []byte {
 	return low
 }
 
-func letter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
-func space(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == '\f' }
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == '\f' }

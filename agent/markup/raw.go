@@ -38,22 +38,22 @@ func rawEnd(p []byte, i int, name string) int {
 		if n < 0 {
 			return len(p)
 		}
-		if i += n; endsRaw(p, i+1, name) {
+		if i += n; isNameEnd(p, i+1, name) {
 			return i
 		}
 		i++
 	}
 }
 
-// endsRaw reports whether the name of an end tag may end at i.
-func endsRaw(p []byte, i int, name string) bool {
-	return i < len(p) && p[i] == '/' && isWord(p, i+1, name)
+// isNameEnd reports whether the name of an end tag may end at i.
+func isNameEnd(p []byte, i int, name string) bool {
+	return i < len(p) && p[i] == '/' && hasNameAt(p, i+1, name)
 }
 
-// isWord reports whether a tag's name is at i.
-func isWord(p []byte, i int, name string) bool {
+// hasNameAt reports whether a tag's name is at i.
+func hasNameAt(p []byte, i int, name string) bool {
 	end := i + len(name)
-	return end < len(p) && (space(p[end]) || p[end] == '/' || p[end] == '>') && sameName(p[i:end], []byte(name))
+	return end < len(p) && (isSpace(p[end]) || p[end] == '/' || p[end] == '>') && sameName(p[i:end], []byte(name))
 }
 
 // scriptState is the state of a script, in which the end tag may be hidden in a
@@ -80,20 +80,20 @@ func scriptEnd(p []byte, i int) int {
 		case c == '>' && dashes >= 2:
 			state = inScript
 		case c == '<' && state == hidden:
-			if endsRaw(p, i+1, "script") {
+			if isNameEnd(p, i+1, "script") {
 				state = escaped
 				i += len("</script")
 			}
-		case c == '<' && endsRaw(p, i+1, "script"):
+		case c == '<' && isNameEnd(p, i+1, "script"):
 			return i
 		case c == '<' && state == escaped:
 			if i+1 == len(p) {
 				return len(p)
 			}
-			if isWord(p, i+1, "script") {
+			if hasNameAt(p, i+1, "script") {
 				state = hidden
 				i += len("<script")
-			} else if p[i+1] != '/' && !letter(p[i+1]) {
+			} else if p[i+1] != '/' && !isLetter(p[i+1]) {
 				state = inScript
 			}
 		case c == '<' && bytes.HasPrefix(p[i:], []byte("<!--")):

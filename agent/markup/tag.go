@@ -8,10 +8,10 @@ func (r *Reader) tag() bool {
 	p, i := r.page, r.at
 	r.attrs, r.next = r.attrs[:0], 0
 	var seen map[string]bool
-	for i < len(p) && !space(p[i]) && p[i] != '/' && p[i] != '>' {
+	for i < len(p) && !isSpace(p[i]) && p[i] != '/' && p[i] != '>' {
 		i++
 	}
-	r.name = lowered(p[r.at:i])
+	r.name = toLower(p[r.at:i])
 	for {
 		if i = skipSpace(p, i); i == len(p) {
 			return false
@@ -31,12 +31,12 @@ func (r *Reader) tag() bool {
 	}
 }
 
-// few is how many attributes are compared one by one.
-const few = 16
+// maxCompared is how many attributes are compared one by one.
+const maxCompared = 16
 
 // isNew reports whether a tag has no earlier attribute with a name.
 func (r *Reader) isNew(key []byte, seen *map[string]bool) bool {
-	if len(r.attrs) < few {
+	if len(r.attrs) < maxCompared {
 		for _, a := range r.attrs {
 			if len(a.key) == len(key) && sameName(a.key, key) {
 				return false
@@ -59,7 +59,7 @@ func (r *Reader) isNew(key []byte, seen *map[string]bool) bool {
 // sameName compares two names of equal length, ignoring case.
 func sameName(a, b []byte) bool {
 	for i := range a {
-		if x, y := a[i], b[i]; x != y && (x|' ' != y|' ' || !letter(x)) {
+		if x, y := a[i], b[i]; x != y && (x|' ' != y|' ' || !isLetter(x)) {
 			return false
 		}
 	}
@@ -70,7 +70,7 @@ func sameName(a, b []byte) bool {
 // returns where it ends. ok is false if the page ends inside it.
 func readAttr(p []byte, i int) (a attr, end int, ok bool) {
 	start := i
-	for i < len(p) && !space(p[i]) && p[i] != '/' && p[i] != '>' && (p[i] != '=' || i == start) {
+	for i < len(p) && !isSpace(p[i]) && p[i] != '/' && p[i] != '>' && (p[i] != '=' || i == start) {
 		i++
 	}
 	a.key = p[start:i]
@@ -99,7 +99,7 @@ func readAttr(p []byte, i int) (a attr, end int, ok bool) {
 		return a, i + n + 1, true
 	}
 	start = i
-	for i < len(p) && !space(p[i]) && p[i] != '>' {
+	for i < len(p) && !isSpace(p[i]) && p[i] != '>' {
 		i++
 	}
 	a.value = p[start:i]
@@ -107,7 +107,7 @@ func readAttr(p []byte, i int) (a attr, end int, ok bool) {
 }
 
 func skipSpace(p []byte, i int) int {
-	for i < len(p) && space(p[i]) {
+	for i < len(p) && isSpace(p[i]) {
 		i++
 	}
 	return i

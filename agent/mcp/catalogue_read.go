@@ -69,7 +69,7 @@ func (s registryServer) server() CatalogueServer {
 		out.Remotes = append(out.Remotes, one)
 	}
 	for _, p := range s.Packages[:min(len(s.Packages), maxListed)] {
-		if one, ok := p.pack(); ok {
+		if one, ok := p.cataloguePackage(); ok {
 			out.Packages = append(out.Packages, one)
 		}
 	}
@@ -93,9 +93,9 @@ func (i registryInput) text() string {
 	return agent.Clip(cmp.Or(i.Value, i.Default, "<"+cmp.Or(i.ValueHint, strings.TrimLeft(i.Name, "-"), "value")+">"), 1000)
 }
 
-// pack returns a package with its entry for the operator's file. ok is false if it
+// cataloguePackage returns a package with its entry for the operator's file. ok is false if it
 // does not use standard input and output, or if no known program starts it.
-func (p registryPackage) pack() (out CataloguePackage, ok bool) {
+func (p registryPackage) cataloguePackage() (out CataloguePackage, ok bool) {
 	out = CataloguePackage{Registry: agent.Clip(p.RegistryType, 50), Identifier: agent.Clip(p.Identifier, 300), Version: agent.Clip(p.Version, 50), Secrets: []CatalogueInput{}}
 	out.Entry.Env = map[string]string{}
 	var variables []string
@@ -106,7 +106,7 @@ func (p registryPackage) pack() (out CataloguePackage, ok bool) {
 			out.Entry.Env[agent.Clip(v.Name, 100)] = v.text()
 		}
 	}
-	command, before, what := p.starter(variables)
+	command, before, what := p.startCommand(variables)
 	if command == "" || p.Transport.Type != "" && p.Transport.Type != "stdio" || p.Identifier == "" {
 		return out, false
 	}
@@ -115,9 +115,9 @@ func (p registryPackage) pack() (out CataloguePackage, ok bool) {
 	return out, true
 }
 
-// starter returns the program that starts a package, its arguments before the
+// startCommand returns the program that starts a package, its arguments before the
 // package, and the package as that program names it.
-func (p registryPackage) starter(variables []string) (command string, before []string, what string) {
+func (p registryPackage) startCommand(variables []string) (command string, before []string, what string) {
 	at := func(separator string) string {
 		if p.Version == "" || p.Version == "latest" {
 			return p.Identifier

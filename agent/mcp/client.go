@@ -66,7 +66,7 @@ type Client struct {
 	now     func() time.Time
 
 	mu       sync.Mutex
-	known    map[string]era
+	known    map[string]transport
 	mirrored map[string]bool // by URL: whether tools also want arguments in headers
 	tokens   map[tokenKey]token
 	issuers  map[string]string // by URL: the authorization server that was discovered
@@ -83,7 +83,7 @@ func New(o Options) *Client {
 	if o.Programs == nil {
 		o.Programs = NewPrograms(ProgramOptions{})
 	}
-	c := &Client{options: o, now: time.Now, known: map[string]era{}, mirrored: map[string]bool{},
+	c := &Client{options: o, now: time.Now, known: map[string]transport{}, mirrored: map[string]bool{},
 		tokens: map[tokenKey]token{}, issuers: map[string]string{},
 		sdk: sdk.NewClient(&sdk.Implementation{Name: "satchel", Title: "Satchel", Version: o.Version},
 			// Requests of a server to the client are declined.
@@ -92,13 +92,13 @@ func New(o Options) *Client {
 	return c
 }
 
-// era is a server's version of the transport.
-type era string
+// transport is a server's version of the transport.
+type transport string
 
 const (
-	streamable era = "streamable HTTP, newest protocol"
-	stateful   era = "streamable HTTP, protocol before 2026-07-28"
-	sse        era = "HTTP with SSE"
+	streamable transport = "streamable HTTP, newest protocol"
+	stateful   transport = "streamable HTTP, protocol before 2026-07-28"
+	sse        transport = "HTTP with SSE"
 )
 
 // lastStateful is the newest protocol version that starts with a handshake.
@@ -135,7 +135,7 @@ func (c *Client) askOnce(ctx context.Context, s Server, limit time.Duration, do 
 	if ctx.Err() == context.Canceled {
 		return false, ctx.Err()
 	}
-	a := x.seen()
+	a := x.lastResponse()
 	if a.keptToken && a.status == http.StatusUnauthorized {
 		c.dropToken(s)
 		return true, err
@@ -146,10 +146,10 @@ func (c *Client) askOnce(ctx context.Context, s Server, limit time.Duration, do 
 // connect opens a session with the transport that last worked, or else the
 // newest one that the server supports.
 func (c *Client) connect(ctx context.Context, s Server, x *exchange) (*sdk.ClientSession, error) {
-	ways := []era{streamable, sse}
-	known := c.remembered(s.URL)
+	ways := []transport{streamable, sse}
+	known := c.knownTransport(s.URL)
 	if known != "" && known != streamable {
-		ways = append([]era{known}, ways...)
+		ways = append([]transport{known}, ways...)
 	}
 	var first error
 	var seen answered
@@ -160,13 +160,13 @@ func (c *Client) connect(ctx context.Context, s Server, x *exchange) (*sdk.Clien
 			if way == streamable && session.InitializeResult().ProtocolVersion <= lastStateful {
 				way = stateful
 			}
-			c.remember(s.URL, way)
+			c.rememberTransport(s.URL, way)
 			return session, nil
 		}
 		if i == 0 || way == streamable {
-			first, seen = err, x.seen()
+			first, seen = err, x.lastResponse()
 		}
-		if ctx.Err() != nil || !x.seen().maySpeakOtherwise(way == known) {
+		if ctx.Err() != nil || !x.lastResponse().mayUseOtherTransport(way == known) {
 			break
 		}
 	}
@@ -174,7 +174,7 @@ func (c *Client) connect(ctx context.Context, s Server, x *exchange) (*sdk.Clien
 	return nil, first
 }
 
-func (c *Client) open(ctx context.Context, s Server, x *exchange, way era) (*sdk.ClientSession, error) {
+func (c *Client) open(ctx context.Context, s Server, x *exchange, way transport) (*sdk.ClientSession, error) {
 	if way == sse {
 		return c.sdk.Connect(ctx, &sdk.SSEClientTransport{Endpoint: s.URL, HTTPClient: x.client(), MaxEventSize: MaxBytes},
 			&sdk.ClientSessionOptions{ProtocolVersion: lastStateful})
@@ -187,20 +187,20 @@ func (c *Client) open(ctx context.Context, s Server, x *exchange, way era) (*sdk
 		DisableStandaloneSSE: true, MaxEventSize: MaxBytes}, options)
 }
 
-func (c *Client) remembered(url string) era {
+func (c *Client) knownTransport(url string) transport {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.known[url]
 }
 
-func (c *Client) remember(url string, way era) {
+func (c *Client) rememberTransport(url string, way transport) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	keep(c.known, url, way)
+	cache(c.known, url, way)
 }
 
-// keep stores a value, and clears the map if it has grown too large.
-func keep[K comparable, V any](m map[K]V, key K, value V) {
+// cache stores a value, and clears the map if it has grown too large.
+func cache[K comparable, V any](m map[K]V, key K, value V) {
 	if _, known := m[key]; !known && len(m) >= maxRemembered {
 		clear(m)
 	}

@@ -124,9 +124,9 @@ func conformingServer(address string) error {
 		return Function{Name: name, Description: name, Schema: json.RawMessage(schema),
 			Run: func(context.Context, json.RawMessage) (any, error) { return result, err }}
 	}
-	o := Offer{Name: "conformance", Version: "1", Failed: func(error) {}, Functions: []Function{
+	o := AgentServer{Name: "conformance", Version: "1", Failed: func(error) {}, Functions: []Function{
 		function("test_simple_text", `{"type":"object"}`, "This is a simple text response for testing.", nil),
-		function("test_image_content", `{"type":"object"}`, Picture{MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")}, nil),
+		function("test_image_content", `{"type":"object"}`, Image{MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")}, nil),
 		function("test_error_handling", `{"type":"object"}`, nil, agent.Errorf(agent.CodeExecution, "This tool intentionally returns an error for testing")),
 		function("test_x_mcp_header", `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}},"required":["region"]}`, "eu", nil),
 		function("json_schema_2020_12_tool", richSchema, "ok", nil),

@@ -58,7 +58,7 @@ func (c *Client) discover(ctx context.Context, s Server, challenges []string) (g
 	}
 	g := grant{tokenURL: authority.TokenEndpoint, audience: authority.Issuer, resource: resource.Resource, methods: authority.TokenEndpointAuthMethodsSupported}
 	switch token, err := url.Parse(g.tokenURL); {
-	case err != nil || !usable(token, s.URL):
+	case err != nil || !isUsableURL(token, s.URL):
 		return grant{}, serverFault("has an authorization server without a usable token endpoint")
 	case len(authority.GrantTypesSupported) > 0 && !slices.Contains(authority.GrantTypesSupported, "client_credentials"):
 		return grant{}, serverFault("has an authorization server that does not support client credentials")
@@ -66,7 +66,7 @@ func (c *Client) discover(ctx context.Context, s Server, challenges []string) (g
 	g.scope = cmp.Or(s.Auth.Scope, said["scope"], strings.Join(resource.ScopesSupported, " "))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	keep(c.issuers, s.URL, issuer)
+	cache(c.issuers, s.URL, issuer)
 	return g, nil
 }
 
@@ -99,10 +99,10 @@ func challengeOf(headers []string) map[string]string {
 	return nil
 }
 
-// usable reports whether a URL may be called for a server: http or
+// isUsableURL reports whether a URL may be called for a server: http or
 // https, without user information or fragment, and not http for an https
 // server.
-func usable(u *url.URL, server string) bool {
+func isUsableURL(u *url.URL, server string) bool {
 	if u.Host == "" || u.User != nil || u.Fragment != "" {
 		return false
 	}
@@ -123,7 +123,7 @@ func (c *Client) resourceMetadata(ctx context.Context, server, pointed string) (
 	}
 	if pointed != "" {
 		to, err := url.Parse(pointed)
-		if err != nil || !usable(to, server) || !sameServer(own, to) {
+		if err != nil || !isUsableURL(to, server) || !sameServer(own, to) {
 			return oauthex.ProtectedResourceMetadata{}, serverFault("points to metadata of another host")
 		}
 		places = []string{pointed}
@@ -133,14 +133,14 @@ func (c *Client) resourceMetadata(ctx context.Context, server, pointed string) (
 		return said, err
 	}
 	resource, err := url.Parse(said.Resource)
-	if err != nil || !within(own, resource) {
+	if err != nil || !coversServer(own, resource) {
 		return said, serverFault("has metadata of another resource")
 	}
 	return said, nil
 }
 
-// within reports whether a resource is the server, or contains it by path.
-func within(server, resource *url.URL) bool {
+// coversServer reports whether a resource is the server, or contains it by path.
+func coversServer(server, resource *url.URL) bool {
 	if resource.Host == "" || resource.Fragment != "" || !sameServer(server, resource) {
 		return false
 	}
@@ -163,7 +163,7 @@ func chooseIssuer(named []string, s Server) (string, error) {
 		return "", serverFault("names a different authorization server than the one that issued the credentials; register the server again to accept it")
 	}
 	u, err := url.Parse(named[0])
-	if err != nil || !usable(u, s.URL) || u.RawQuery != "" {
+	if err != nil || !isUsableURL(u, s.URL) || u.RawQuery != "" {
 		return "", serverFault("names an authorization server with an invalid URL")
 	}
 	return named[0], nil
@@ -206,7 +206,7 @@ func metadata[T any](ctx context.Context, c *Client, places []string, cause erro
 		req.Header.Set("User-Agent", "Satchel/"+c.options.Version)
 		resp, err := c.options.HTTP.Transport.RoundTrip(req) // redirects are not followed
 		if err != nil {
-			return said, notReached(ctx, err, "the authorization metadata")
+			return said, unreachableFault(ctx, err, "the authorization metadata")
 		}
 		raw, err := io.ReadAll(io.LimitReader(resp.Body, maxMetadata+1))
 		_ = resp.Body.Close()

@@ -33,10 +33,10 @@ type exchange struct {
 
 	foreign atomic.Bool // it answered a request that was not made
 
-	mu      sync.Mutex
-	asked   map[string]bool // ids of the requests that were made
-	last    answered
-	secrets []string
+	mu         sync.Mutex
+	requestIDs map[string]bool // ids of the requests that were made
+	last       answered
+	secrets    []string
 }
 
 // answered is the outcome of a session's last request. The SDK makes requests
@@ -47,7 +47,7 @@ type answered struct {
 	keptToken bool  // the request used a cached token
 }
 
-func (x *exchange) seen() answered {
+func (x *exchange) lastResponse() answered {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.last
@@ -59,9 +59,9 @@ func (x *exchange) set(a answered) {
 	x.last = a
 }
 
-// note records an outcome while the exchange is alive. Requests cancelled by
+// record records an outcome while the exchange is alive. Requests cancelled by
 // its end say nothing about the server.
-func (x *exchange) note(a answered) {
+func (x *exchange) record(a answered) {
 	if x.life.Err() == nil {
 		x.set(a)
 	}
@@ -72,7 +72,7 @@ func (c *Client) newExchange(life context.Context, s Server) (*exchange, error) 
 	if err != nil {
 		return nil, agent.Invalid("url", "must be an http or https address")
 	}
-	x := &exchange{c: c, server: s, to: to, life: life, asked: map[string]bool{}, base: c.options.HTTP.Transport, secrets: s.Auth.Secrets()}
+	x := &exchange{c: c, server: s, to: to, life: life, requestIDs: map[string]bool{}, base: c.options.HTTP.Transport, secrets: s.Auth.Secrets()}
 	x.left.Store(MaxBytes)
 	return x, nil
 }
@@ -99,14 +99,14 @@ func (x *exchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	unhook := context.AfterFunc(x.life, cancel)
 	end := func() { unhook(); cancel() }
-	asked := x.noteAsked(req)
+	asked := x.recordRequestID(req)
 	resp, kept, err := x.send(ctx, req)
 	if err != nil {
 		end()
-		x.note(answered{err: err})
+		x.record(answered{err: err})
 		return nil, err
 	}
-	x.note(answered{status: resp.StatusCode, keptToken: kept})
+	x.record(answered{status: resp.StatusCode, keptToken: kept})
 	resp.Body = x.checkIDs(asked, resp)
 	resp.Body = &boundedBody{ReadCloser: resp.Body, x: x, closed: end}
 	return resp, nil
@@ -130,7 +130,7 @@ func (x *exchange) send(ctx context.Context, req *http.Request) (resp *http.Resp
 		return drop(errForeign)
 	}
 	if !sameServer(x.to, req.URL) {
-		return drop(errElsewhere)
+		return drop(errOtherHost)
 	}
 	if kept, err = x.authorize(ctx, out); err != nil {
 		return drop(err)
@@ -216,11 +216,11 @@ func port(u *url.URL) string {
 	return "80"
 }
 
-// maySpeakOtherwise reports whether a server that rejected one transport may
+// mayUseOtherTransport reports whether a server that rejected one transport may
 // support another: it responded, but not in a way specific to that transport. A
 // transport that worked before may also fail because the response is not MCP
 // anymore.
-func (a answered) maySpeakOtherwise(before bool) bool {
+func (a answered) mayUseOtherTransport(before bool) bool {
 	switch a.status {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable,
 		http.StatusGone, http.StatusUnsupportedMediaType, http.StatusNotImplemented:
@@ -243,9 +243,9 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 		n, err = 0, errTooLarge
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		a := b.x.seen()
+		a := b.x.lastResponse()
 		a.err = err
-		b.x.note(a)
+		b.x.record(a)
 	}
 	return n, err
 }

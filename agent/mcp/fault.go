@@ -17,8 +17,8 @@ const maxReport = 1000
 
 // Fault is the reason why an MCP server gave no usable response.
 type Fault struct {
-	Away bool         // it could not be reached, or timed out
-	Err  *agent.Error // an UPSTREAM_ERROR that says what is wrong
+	Unreachable bool         // it could not be reached, or timed out
+	Err         *agent.Error // an UPSTREAM_ERROR that says what is wrong
 }
 
 func (f *Fault) Error() string { return f.Err.Error() }
@@ -32,14 +32,14 @@ func StatusOf(err error) agent.MCPStatus {
 		return agent.MCPConnected
 	case agent.ErrorCode(err) == agent.CodeCredentialLogin:
 		return agent.MCPNeedsLogin
-	case errors.As(err, &f) && f.Away:
+	case errors.As(err, &f) && f.Unreachable:
 		return agent.MCPDisconnected
 	}
 	return agent.MCPError
 }
 
 func fault(away bool, cause error, format string, args ...any) *Fault {
-	return &Fault{Away: away, Err: agent.Errorf(agent.CodeUpstream, format, args...).Because(cause)}
+	return &Fault{Unreachable: away, Err: agent.Errorf(agent.CodeUpstream, format, args...).Because(cause)}
 }
 
 // serverFault returns a Fault about something the server sent.
@@ -53,7 +53,7 @@ const rejected = -32005
 
 var (
 	errTooLarge  = errors.New("the server sent too much")
-	errElsewhere = errors.New("the server redirects to another host")
+	errOtherHost = errors.New("the server redirects to another host")
 )
 
 // explain converts the outcome of an exchange to a Fault. It contains only text
@@ -62,7 +62,7 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	a := x.seen()
+	a := x.lastResponse()
 	var f *Fault
 	if errors.As(err, &f) || errors.As(a.err, &f) {
 		return f
@@ -78,7 +78,7 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 		return fault(false, cause, "the MCP server sent more than %d MB", MaxBytes>>20)
 	case x.foreign.Load():
 		return fault(false, cause, "the MCP server answered a different request than the one it was sent")
-	case errors.Is(a.err, errElsewhere):
+	case errors.Is(a.err, errOtherHost):
 		return fault(false, cause, "the MCP server redirects to another host, which is not followed; register that URL instead")
 	case egress.IsRefused(a.err):
 		return fault(true, cause, "url refers to an address that this server may not reach; the operator can allow private addresses with SATCHEL_OUTBOUND_ALLOW")

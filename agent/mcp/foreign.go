@@ -22,19 +22,19 @@ type rpcMessage struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// noteAsked records and returns the id of the JSON-RPC request that is about to
+// recordRequestID records and returns the id of the JSON-RPC request that is about to
 // be sent, or "" if there is none.
-func (x *exchange) noteAsked(req *http.Request) string {
-	id := askedIn(req)
+func (x *exchange) recordRequestID(req *http.Request) string {
+	id := requestID(req)
 	if id != "" {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		x.asked[id] = true
+		x.requestIDs[id] = true
 	}
 	return id
 }
 
-func askedIn(req *http.Request) string {
+func requestID(req *http.Request) string {
 	if req.Method != http.MethodPost || req.GetBody == nil {
 		return ""
 	}
@@ -125,5 +125,5 @@ func (r *idReader) isForeign() bool {
 	}
 	r.x.mu.Lock()
 	defer r.x.mu.Unlock()
-	return !r.x.asked[string(m.ID)]
+	return !r.x.requestIDs[string(m.ID)]
 }

@@ -66,7 +66,7 @@ func TestIDsInStreams(t *testing.T) {
 		"no JSON":             {"data: hello\n\n", false},
 	} {
 		for size := 1; size <= len(tc.text); size++ {
-			x := &exchange{asked: map[string]bool{}}
+			x := &exchange{requestIDs: map[string]bool{}}
 			resp := &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(strings.NewReader(tc.text))}
 			_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{x.checkIDs("7", resp)}, make([]byte, size))
 			if (err == errForeign) != tc.foreign {

@@ -31,8 +31,8 @@ type Login struct {
 	methods         []string // supported client authentication methods; empty if unknown
 }
 
-// probe is a request that a server without a login would answer.
-const probe = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + lastStateful + `","capabilities":{},"clientInfo":{"name":"satchel","version":"1"}}}`
+// probeRequest is a request that a server without a login would answer.
+const probeRequest = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + lastStateful + `","capabilities":{},"clientInfo":{"name":"satchel","version":"1"}}}`
 
 // offlineAccess is the scope with which an OpenID provider grants refresh tokens.
 const offlineAccess = "offline_access"
@@ -79,7 +79,7 @@ func (l *Login) Offline() bool { return slices.Contains(strings.Fields(l.Scope),
 func (l *Login) check(server string, said oauthex.AuthServerMeta) error {
 	ok := func(address string) bool {
 		u, err := url.Parse(address)
-		return err == nil && usable(u, server)
+		return err == nil && isUsableURL(u, server)
 	}
 	if !ok(l.RevokeURL) {
 		l.RevokeURL = ""
@@ -110,7 +110,7 @@ func ownAuthority(server string) oauthex.ProtectedResourceMetadata {
 // challenge returns the challenges with which a server answers a request without
 // a token; none if it answers otherwise.
 func (c *Client) challenge(ctx context.Context, s Server) ([]string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader(probe))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader(probeRequest))
 	if err != nil {
 		return nil, agent.Invalid("url", "must be an http or https address")
 	}
@@ -119,7 +119,7 @@ func (c *Client) challenge(ctx context.Context, s Server) ([]string, error) {
 	req.Header.Set("User-Agent", "Satchel/"+c.options.Version)
 	resp, err := c.options.HTTP.Transport.RoundTrip(req) // redirects are not followed
 	if err != nil {
-		return nil, notReached(ctx, err, "the MCP server")
+		return nil, unreachableFault(ctx, err, "the MCP server")
 	}
 	defer resp.Body.Close()
 	_, _ = io.CopyN(io.Discard, resp.Body, maxDrained)

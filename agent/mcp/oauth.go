@@ -24,10 +24,10 @@ import (
 
 // Limits of access tokens.
 const (
-	maxTokenAnswer = 64 << 10 // bytes
-	unsaidLife     = 5 * time.Minute
-	tokenLeeway    = 30 * time.Second // a token is not used this shortly before it expires
-	assertionLife  = 2 * time.Minute
+	maxTokenAnswer   = 64 << 10 // bytes
+	defaultTokenLife = 5 * time.Minute
+	tokenLeeway      = 30 * time.Second // a token is not used this shortly before it expires
+	assertionLife    = 2 * time.Minute
 )
 
 // tokenKey identifies a token by everything it was requested with.
@@ -63,7 +63,7 @@ func (c *Client) freshToken(ctx context.Context, s Server, g grant) (string, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	keep(c.tokens, keyOf(s), fresh)
+	cache(c.tokens, keyOf(s), fresh)
 	return fresh.value, nil
 }
 
@@ -135,7 +135,7 @@ func (c *Client) requestToken(ctx context.Context, s Server, g grant, way string
 	asked := c.now()
 	resp, err := c.options.HTTP.Transport.RoundTrip(req) // redirects are not followed
 	if err != nil {
-		return token{}, notReached(ctx, err, "the token endpoint")
+		return token{}, unreachableFault(ctx, err, "the token endpoint")
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -144,8 +144,8 @@ func (c *Client) requestToken(ctx context.Context, s Server, g grant, way string
 	return readToken(resp.Body, asked)
 }
 
-// notReached returns a Fault about a URL other than the server's own.
-func notReached(ctx context.Context, err error, what string) *Fault {
+// unreachableFault returns a Fault about a URL other than the server's own.
+func unreachableFault(ctx context.Context, err error, what string) *Fault {
 	switch {
 	case egress.IsRefused(err):
 		return fault(true, err, "%s is at an address that this server may not reach; the operator can allow private addresses with SATCHEL_OUTBOUND_ALLOW", what)
@@ -220,7 +220,7 @@ func readToken(body io.Reader, asked time.Time) (token, error) {
 		answer.AccessToken == "" || !strings.EqualFold(answer.TokenType, "bearer") || !printable(answer.AccessToken) {
 		return token{}, fault(false, nil, "the token endpoint's response contains no bearer token")
 	}
-	life := unsaidLife
+	life := defaultTokenLife
 	if answer.ExpiresIn > 0 {
 		life = time.Duration(min(answer.ExpiresIn, 86400) * float64(time.Second))
 		life -= min(tokenLeeway, life/10)

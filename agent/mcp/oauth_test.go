@@ -336,7 +336,7 @@ func TestUsable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := usable(u, test.server); got != test.want {
+		if got := isUsableURL(u, test.server); got != test.want {
 			t.Errorf("%s for %s: %v", test.address, test.server, got)
 		}
 	}

@@ -24,7 +24,7 @@ type process struct {
 	key         programKey
 	fingerprint [sha256.Size]byte
 	secrets     []string
-	began       time.Time
+	startedAt   time.Time
 	stderr      tail
 	ready       chan struct{} // closed once session or err is set
 	session     *sdk.ClientSession
@@ -66,14 +66,14 @@ func (p *process) begin(of Program) {
 		why = "it did not speak MCP in time"
 	}
 	p.end(p.programs.limits.grace, why, true)
-	p.err = p.programs.whyOf(p.key)
+	p.err = p.programs.lastError(p.key)
 }
 
-// start starts the program on the thread of Programs.keep, since on Linux a program
+// start starts the program on the thread of Programs.runStarter, since on Linux a program
 // dies with the thread that started it.
 func (p *process) start(of Program) error {
 	command := p.programs.options.Commands[of.Command]
-	home, err := filepath.Abs(p.programs.home(of))
+	home, err := filepath.Abs(p.programs.programFolder(of))
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (ps *Programs) remove(p *process, why string, failed bool) {
 		return
 	}
 	f := ps.failed[p.key]
-	if ps.limits.now().Sub(p.began) > steady {
+	if ps.limits.now().Sub(p.startedAt) > stableAfter {
 		f.times = 0
 	}
 	wait := min(ps.limits.restart<<min(f.times, 20), maxRestart)
@@ -157,8 +157,8 @@ func (ps *Programs) remove(p *process, why string, failed bool) {
 	ps.failed[p.key] = f
 }
 
-// whyOf returns why a program failed last.
-func (ps *Programs) whyOf(key programKey) error {
+// lastError returns why a program failed last.
+func (ps *Programs) lastError(key programKey) error {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	if f := ps.failed[key]; f.why != nil {
@@ -177,13 +177,13 @@ func (p *process) fault(why string) *Fault {
 	return fault(true, nil, "the MCP server's program failed: %s%s", why, said)
 }
 
-const maxSaid = 4000 // characters of a program's standard error that are shown
+const maxQuotedStderr = 4000 // characters of a program's standard error that are shown
 
 // quote returns the end of a text of the program, without secrets.
 func (p *process) quote(text string) string {
 	text = strings.ToValidUTF8(redact(text, p.secrets), "�")
-	if runes := []rune(text); len(runes) > maxSaid {
-		return "…" + string(runes[len(runes)-maxSaid:])
+	if runes := []rune(text); len(runes) > maxQuotedStderr {
+		return "…" + string(runes[len(runes)-maxQuotedStderr:])
 	}
 	return text
 }
@@ -216,7 +216,7 @@ func (c *Client) askProgram(ctx context.Context, s Server, limit time.Duration, 
 		return f
 	}
 	p.end(p.programs.limits.grace, "it broke off the conversation", true)
-	return c.options.Programs.whyOf(p.key)
+	return c.options.Programs.lastError(p.key)
 }
 
 // memory returns the resident memory of the program and what it started, in

@@ -26,7 +26,7 @@ const (
 	endGrace      = 5 * time.Second  // between closing its input, SIGTERM and killing it
 	minRestart    = time.Second
 	maxRestart    = 5 * time.Minute
-	steady        = time.Minute     // a program that ran this long is restarted as if for the first time
+	stableAfter   = time.Minute     // a program that ran this long is restarted as if for the first time
 	sweepEvery    = 2 * time.Second // how often memory is measured
 	programMemory = 1 << 30         // bytes of resident memory, of the program and what it starts
 	stderrKept    = 64 << 10        // bytes: the last ones
@@ -115,12 +115,12 @@ func (ps *Programs) Start(ctx context.Context) {
 	}
 	ps.life, ps.stop = context.WithCancel(ctx)
 	ps.starts, ps.stopped = make(chan func()), make(chan struct{})
-	go ps.keep(ps.life, ps.starts, ps.stopped)
+	go ps.runStarter(ps.life, ps.starts, ps.stopped)
 }
 
-// keep starts every program from one thread that outlives them: on Linux they die
+// runStarter starts every program from one thread that outlives them: on Linux they die
 // with it.
-func (ps *Programs) keep(life context.Context, starts chan func(), stopped chan struct{}) {
+func (ps *Programs) runStarter(life context.Context, starts chan func(), stopped chan struct{}) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(stopped)
@@ -156,13 +156,13 @@ func (ps *Programs) endAll() {
 	all := slices.Collect(maps.Values(ps.running))
 	ps.mu.Unlock()
 	for _, p := range all {
-		ps.endSoon(p)
+		ps.endInBackground(p)
 	}
 	ps.ends.Wait()
 }
 
-// endSoon ends a program that did not fail, in the background.
-func (ps *Programs) endSoon(p *process) {
+// endInBackground ends a program that did not fail, in the background.
+func (ps *Programs) endInBackground(p *process) {
 	ps.ends.Go(func() { p.end(ps.limits.grace, "it was ended", false) })
 }
 
@@ -173,7 +173,7 @@ func (ps *Programs) sweep() {
 	for key, p := range ps.running {
 		if p.users == 0 && now.Sub(p.used) >= ps.limits.idle {
 			delete(ps.running, key)
-			ps.endSoon(p)
+			ps.endInBackground(p)
 		}
 	}
 	all := slices.Collect(maps.Values(ps.running))
@@ -196,7 +196,7 @@ func (ps *Programs) Forget(agentID, server string) {
 	p := ps.running[programKey{agentID, server}]
 	delete(ps.failed, programKey{agentID, server})
 	ps.mu.Unlock()
-	folder := ps.home(Program{Agent: agentID, Server: server})
+	folder := ps.programFolder(Program{Agent: agentID, Server: server})
 	if p == nil {
 		_ = os.RemoveAll(folder)
 		return
@@ -207,7 +207,7 @@ func (ps *Programs) Forget(agentID, server string) {
 	})
 }
 
-func (ps *Programs) home(p Program) string {
+func (ps *Programs) programFolder(p Program) string {
 	return filepath.Join(ps.options.Folder, p.Agent, p.Server)
 }
 
@@ -257,11 +257,11 @@ func (ps *Programs) find(p Program) (run *process, begin bool, err error) {
 		return nil, false, f.why
 	}
 	if run != nil { // its command or its environment is another now
-		ps.endSoon(run)
+		ps.endInBackground(run)
 	} else if len(ps.running) >= maxPrograms && !ps.evictLocked() {
 		return nil, false, fault(true, nil, "%d MCP servers run as programs already", maxPrograms)
 	}
-	run = &process{programs: ps, key: key, fingerprint: same, users: 1, ready: make(chan struct{}), gone: make(chan struct{}), began: ps.limits.now(), secrets: slices.Collect(maps.Values(p.Env))}
+	run = &process{programs: ps, key: key, fingerprint: same, users: 1, ready: make(chan struct{}), gone: make(chan struct{}), startedAt: ps.limits.now(), secrets: slices.Collect(maps.Values(p.Env))}
 	ps.running[key] = run
 	return run, true, nil
 }
@@ -279,7 +279,7 @@ func (ps *Programs) evictLocked() bool {
 		return false
 	}
 	delete(ps.running, oldest.key)
-	ps.endSoon(oldest)
+	ps.endInBackground(oldest)
 	return true
 }
 
@@ -295,14 +295,14 @@ func (ps *Programs) fingerprint(p Program) [sha256.Size]byte {
 	return sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 }
 
-// passed are the variables of this process that are passed to programs.
-var passed = []string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "WINDIR"}
+// passedVariables are the variables of this process that are passed to programs.
+var passedVariables = []string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT", "SYSTEMDRIVE", "COMSPEC", "PATHEXT", "WINDIR"}
 
 // environment returns the environment of a program.
 func (ps *Programs) environment(p Program, home, temp string) []string {
 	var env []string
 	for _, line := range ps.options.Environment {
-		if name, _, _ := strings.Cut(line, "="); slices.Contains(passed, strings.ToUpper(name)) {
+		if name, _, _ := strings.Cut(line, "="); slices.Contains(passedVariables, strings.ToUpper(name)) {
 			env = append(env, line)
 		}
 	}

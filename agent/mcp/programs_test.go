@@ -172,7 +172,7 @@ func TestMaskedResult(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"env": [{"value": "a swordfish-4711, a short"}], "n": 1}`), &result); err != nil {
 		t.Fatal(err)
 	}
-	got, err := json.Marshal(masked(result, egress.Masker([]string{"swordfish-4711", "short"})))
+	got, err := json.Marshal(maskResult(result, egress.Masker([]string{"swordfish-4711", "short"})))
 	if want := `{"env":[{"value":"a ********, a short"}],"n":1}`; err != nil || string(got) != want {
 		t.Errorf("%s, %v", got, err)
 	}
@@ -213,7 +213,7 @@ func TestProgramFails(t *testing.T) {
 		_, _ = c.Tools(t.Context(), programServer("crash"))
 	}
 	first := callProgram(t, c, "pid", `{}`)
-	later(2 * steady)
+	later(2 * stableAfter)
 	_, err := c.Call(t.Context(), programServer("server"), "exit", nil)
 	if got := agent.Explain(err); StatusOf(err) != agent.MCPDisconnected || !strings.Contains(got, "exit status 7\nout of paper") {
 		t.Errorf("it ended in a call: %v", err)

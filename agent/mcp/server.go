@@ -23,8 +23,8 @@ type Function struct {
 	Run func(ctx context.Context, arguments json.RawMessage) (any, error)
 }
 
-// Offer is what one agent offers to a client.
-type Offer struct {
+// AgentServer is what one agent offers to a client.
+type AgentServer struct {
 	Name, Version string
 	Functions     []Function
 	Failed        func(error) // called with each error of a function
@@ -34,12 +34,12 @@ type Offer struct {
 // the stateless protocol of 2026-07-28 and, also without sessions, in earlier
 // versions. Other methods are answered with 405. The caller must authorize the
 // request and check its Host header.
-func Serve(w http.ResponseWriter, r *http.Request, o Offer) {
+func Serve(w http.ResponseWriter, r *http.Request, o AgentServer) {
 	sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return o.server() },
 		&sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true}).ServeHTTP(w, r)
 }
 
-func (o Offer) server() *sdk.Server {
+func (o AgentServer) server() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "satchel", Title: o.Name, Version: o.Version},
 		// There are no prompts and resources, but the SDK answers requests to
 		// list them, and a server declares what it answers.
@@ -54,17 +54,17 @@ func (o Offer) server() *sdk.Server {
 	return s
 }
 
-// Picture is a function's result that is sent as an image. About, unless nil,
+// Image is a function's result that is sent as an image. About, unless nil,
 // is sent with it as JSON text.
-type Picture struct {
+type Image struct {
 	MediaType string
 	Data      []byte
 	About     any
 }
 
 // call runs a function. Its result is sent as JSON text and, if it is an
-// object, also as structured content; a Picture is sent as an image with text.
-func (o Offer) call(ctx context.Context, f Function, arguments json.RawMessage) *sdk.CallToolResult {
+// object, also as structured content; an Image is sent as an image with text.
+func (o AgentServer) call(ctx context.Context, f Function, arguments json.RawMessage) *sdk.CallToolResult {
 	raw, picture, err := f.run(ctx, arguments)
 	if err != nil {
 		o.Failed(err)
@@ -91,7 +91,7 @@ func (o Offer) call(ctx context.Context, f Function, arguments json.RawMessage) 
 
 // run recovers from panics, which would end the process: the SDK calls from its
 // own goroutines.
-func (f Function) run(ctx context.Context, arguments json.RawMessage) (raw json.RawMessage, picture *Picture, err error) {
+func (f Function) run(ctx context.Context, arguments json.RawMessage) (raw json.RawMessage, picture *Image, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
@@ -109,7 +109,7 @@ func (f Function) run(ctx context.Context, arguments json.RawMessage) (raw json.
 		return nil, nil, err
 	}
 	size := 0
-	if p, ok := out.(Picture); ok {
+	if p, ok := out.(Image); ok {
 		picture, out, size = &p, p.About, len(p.Data)
 	}
 	if raw, err = json.Marshal(out); err == nil && size+len(raw) > MaxBytes {

@@ -42,24 +42,24 @@ func (c *Client) list(ctx context.Context, session *sdk.ClientSession, url strin
 	if err != nil {
 		return nil, err
 	}
-	mirrored := slices.ContainsFunc(tools, func(t *sdk.Tool) bool { return t != nil && mentions(t.InputSchema, "x-mcp-header") })
+	mirrored := slices.ContainsFunc(tools, func(t *sdk.Tool) bool { return t != nil && containsKey(t.InputSchema, "x-mcp-header") })
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	keep(c.mirrored, url, mirrored)
+	cache(c.mirrored, url, mirrored)
 	return tools, nil
 }
 
-// mentions reports whether a JSON value contains an object with a key.
-func mentions(value any, key string) bool {
+// containsKey reports whether a JSON value contains an object with a key.
+func containsKey(value any, key string) bool {
 	switch v := value.(type) {
 	case map[string]any:
 		for name, inner := range v {
-			if name == key || mentions(inner, key) {
+			if name == key || containsKey(inner, key) {
 				return true
 			}
 		}
 	case []any:
-		return slices.ContainsFunc(v, func(inner any) bool { return mentions(inner, key) })
+		return slices.ContainsFunc(v, func(inner any) bool { return containsKey(inner, key) })
 	}
 	return false
 }
@@ -158,22 +158,22 @@ func (c *Client) Call(ctx context.Context, s Server, tool string, arguments json
 		return nil, err
 	}
 	value, err := resultOf(result, s.secrets())
-	return masked(value, egress.Masker(s.secrets())), err
+	return maskResult(value, egress.Masker(s.secrets())), err
 }
 
-// masked returns a result without the secrets that a server repeats in it: a
+// maskResult returns a result without the secrets that a server repeats in it: a
 // program knows those of its environment.
-func masked(v any, masker *strings.Replacer) any {
+func maskResult(v any, masker *strings.Replacer) any {
 	switch v := v.(type) {
 	case string:
 		return masker.Replace(v)
 	case []any:
 		for i := range v {
-			v[i] = masked(v[i], masker)
+			v[i] = maskResult(v[i], masker)
 		}
 	case map[string]any:
 		for key := range v {
-			v[key] = masked(v[key], masker)
+			v[key] = maskResult(v[key], masker)
 		}
 	}
 	return v

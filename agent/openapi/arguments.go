@@ -109,7 +109,7 @@ func (b *builder) parameter(in string, p map[string]any) {
 		converted = map[string]any{}
 	}
 	b.texts(map[string]any{"description": p["description"], "deprecated": p["deprecated"], "example": p["example"]}, converted)
-	b.add(param, converted, truth(p["required"]) || in == "path")
+	b.add(param, converted, isTrue(p["required"]) || in == "path")
 }
 
 // add adds a parameter under a name that is free.
@@ -212,7 +212,7 @@ func (b *builder) requestBody(op map[string]any) {
 	chosen := b.r.resolve(content[media])
 	b.setBody(media, chosen["schema"], object(chosen["encoding"]), text(body["description"]))
 	b.otherMedia(all)
-	if truth(body["required"]) {
+	if isTrue(body["required"]) {
 		b.required = append(b.required, bodyProperty)
 	}
 }
@@ -332,7 +332,7 @@ func (b *builder) swaggerBody(order []string, found map[string]map[string]any, o
 				all = append(all, text(media))
 			}
 			b.otherMedia(all)
-			if truth(p["required"]) {
+			if isTrue(p["required"]) {
 				b.required = append(b.required, bodyProperty)
 			}
 			return
@@ -341,7 +341,7 @@ func (b *builder) swaggerBody(order []string, found map[string]map[string]any, o
 			schema := swaggerSchema(p)
 			schema["description"] = p["description"]
 			properties[name], encoding[name] = schema, map[string]any{"collectionFormat": p["collectionFormat"], "style": "form"}
-			if truth(p["required"]) {
+			if isTrue(p["required"]) {
 				required = append(required, name)
 			}
 			if text(p["type"]) == "file" || len(consumes) > 0 && mediaType(text(consumes[0])) == multipartMedia {

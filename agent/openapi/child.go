@@ -80,14 +80,14 @@ func serveChild(stdin *bufio.Reader, stdout io.Writer) error {
 		os.Exit(child.ExitOrphaned)
 	}()
 	out := bufio.NewWriterSize(stdout, 64<<10)
-	if err := json.NewEncoder(out).Encode(answerTo(data, t.Base)); err != nil {
+	if err := json.NewEncoder(out).Encode(parseAnswer(data, t.Base)); err != nil {
 		return err
 	}
 	return out.Flush()
 }
 
-// answerTo parses a description. After a panic, the description counts as unreadable.
-func answerTo(data []byte, base string) (a answer) {
+// parseAnswer parses a description. After a panic, the description counts as unreadable.
+func parseAnswer(data []byte, base string) (a answer) {
 	defer func() {
 		if p := recover(); p != nil {
 			a = answer{Error: &problem{Code: agent.CodeInvalidFile, Message: "the description cannot be read"}}

@@ -13,7 +13,7 @@ import (
 	"satchel/agent"
 )
 
-var errComplex = agent.Errorf(agent.CodeInvalidFile, "the description has too many values, or is nested too deep").With("field", "document")
+var errTooComplex = agent.Errorf(agent.CodeInvalidFile, "the description has too many values, or is nested too deep").With("field", "document")
 
 // decode decodes JSON or YAML. Numbers are json.Number.
 func decode(data []byte) (any, error) {
@@ -41,7 +41,7 @@ func decode(data []byte) (any, error) {
 // checkSize limits the nesting and the number of values.
 func checkSize(v any, depth int, left *int) error {
 	if *left--; depth > maxDepth || *left < 0 {
-		return errComplex
+		return errTooComplex
 	}
 	switch v := v.(type) {
 	case map[string]any:
@@ -65,7 +65,7 @@ type yamlReader struct{ left int }
 
 func (y *yamlReader) value(n *yaml.Node, depth int) (any, error) {
 	if y.left--; depth > maxDepth || y.left < 0 {
-		return nil, errComplex
+		return nil, errTooComplex
 	}
 	switch n.Kind {
 	case yaml.DocumentNode:
@@ -151,7 +151,7 @@ func text(v any) string {
 	return ""
 }
 
-// truth reports whether a value is true or the text "true".
-func truth(v any) bool { return v == true || v == "true" }
+// isTrue reports whether a value is true or the text "true".
+func isTrue(v any) bool { return v == true || v == "true" }
 
 var errUnknownFormat = errors.New("not a known format")

@@ -65,11 +65,11 @@ func (r *reader) form(d *definition, texts bool) *form {
 	return made
 }
 
-// open is the schema of a definition that is left out.
-const open = "{}"
+// anySchema is the schema of a definition that is left out.
+const anySchema = "{}"
 
 // entrySize returns the size in $defs of a definition that is left open.
-func entrySize(d *definition) int { return len(d.name) + len(`"":,`) + len(open) }
+func entrySize(d *definition) int { return len(d.name) + len(`"":,`) + len(anySchema) }
 
 // entry is a definition in $defs.
 type entry struct {
@@ -77,10 +77,10 @@ type entry struct {
 	raw json.RawMessage
 }
 
-// reach returns the definitions that an operation's own schema refers to, directly or
+// reachable returns the definitions that an operation's own schema refers to, directly or
 // not, the nearest first. Those that do not fit into limit bytes are left open, and
 // cut is true. fits is false if even that takes more than limit.
-func (r *reader) reach(own *form, texts bool, limit int) (entries []entry, size int, cut, fits bool) {
+func (r *reader) reachable(own *form, texts bool, limit int) (entries []entry, size int, cut, fits bool) {
 	r.searches++
 	size, cut = len(own.raw)+len(`"$defs":{},`), own.cut
 	var queue []*definition
@@ -98,7 +98,7 @@ func (r *reader) reach(own *form, texts bool, limit int) (entries []entry, size 
 	for i := 0; i < len(queue) && size <= limit; i++ {
 		d := queue[i]
 		f, known := r.form(d, texts), len(queue)
-		more := len(f.raw) - len(open)
+		more := len(f.raw) - len(anySchema)
 		if size+more <= limit {
 			more += add(f.refs)
 		}
@@ -107,7 +107,7 @@ func (r *reader) reach(own *form, texts bool, limit int) (entries []entry, size 
 				left.seen = 0
 			}
 			queue, cut = queue[:known], true
-			entries = append(entries, entry{d, json.RawMessage(open)})
+			entries = append(entries, entry{d, json.RawMessage(anySchema)})
 			continue
 		}
 		size, cut = size+more, cut || f.cut
@@ -153,7 +153,7 @@ func (r *reader) add(o agent.OperationDefinition, read func(*builder)) {
 	o.Params, o.Body = b.params, b.body
 	d := draft{read: read, size: agent.MaxOperationSchema}
 	if own, err := b.schema(); err == nil {
-		_, size, cut, fits := r.reach(own, true, agent.MaxOperationSchema)
+		_, size, cut, fits := r.reachable(own, true, agent.MaxOperationSchema)
 		if d.whole = fits && !cut; d.whole {
 			d.size = size
 		}
@@ -207,7 +207,7 @@ func (r *reader) fill(o *agent.OperationDefinition, d *draft, limit int) {
 				continue
 			}
 		}
-		entries, _, cut, fits := r.reach(own, detail.texts, limit)
+		entries, _, cut, fits := r.reachable(own, detail.texts, limit)
 		if !fits {
 			continue
 		}

@@ -47,8 +47,8 @@ func jsonText(v any) string {
 	return strings.TrimSpace(out.String())
 }
 
-// joined writes a value in style simple: parts with a separator between them.
-func joined(v any, separator string, explode bool, escape func(string) string) string {
+// simpleStyle writes a value in style simple: parts with a separator between them.
+func simpleStyle(v any, separator string, explode bool, escape func(string) string) string {
 	var parts []string
 	switch v := v.(type) {
 	case []any:
@@ -74,13 +74,13 @@ func segment(p agent.OperationParam, v any) string {
 	switch p.Style {
 	case "label":
 		if p.Explode {
-			return "." + joined(v, ".", true, url.PathEscape)
+			return "." + simpleStyle(v, ".", true, url.PathEscape)
 		}
-		return "." + joined(v, ",", false, url.PathEscape)
+		return "." + simpleStyle(v, ",", false, url.PathEscape)
 	case "matrix":
 		return matrix(p, v)
 	}
-	return joined(v, ",", p.Explode, url.PathEscape)
+	return simpleStyle(v, ",", p.Explode, url.PathEscape)
 }
 
 func matrix(p agent.OperationParam, v any) string {
@@ -94,9 +94,9 @@ func matrix(p agent.OperationParam, v any) string {
 		}
 		return out.String()
 	case p.Explode && isObject:
-		return ";" + joined(v, ";", true, url.PathEscape)
+		return ";" + simpleStyle(v, ";", true, url.PathEscape)
 	}
-	return name + joined(v, ",", false, url.PathEscape)
+	return name + simpleStyle(v, ",", false, url.PathEscape)
 }
 
 // separators are the separators between values by style.
@@ -109,7 +109,7 @@ func pairs(name string, v any, e agent.OperationEncoding) []string {
 		escape = reservedEscape
 	}
 	if e.Style == "deepObject" {
-		return deep(name, v, escape, nil)
+		return deepObject(name, v, escape, nil)
 	}
 	separator := separators[e.Style]
 	if separator == "" {
@@ -135,20 +135,20 @@ func pairs(name string, v any, e agent.OperationEncoding) []string {
 		}
 		return out
 	}
-	return []string{queryEscape(name) + "=" + joined(v, separator, false, escape)}
+	return []string{queryEscape(name) + "=" + simpleStyle(v, separator, false, escape)}
 }
 
-// deep writes name[key]=value, and name[key][inner]=value below that.
-func deep(name string, v any, escape func(string) string, out []string) []string {
+// deepObject writes name[key]=value, and name[key][inner]=value below that.
+func deepObject(name string, v any, escape func(string) string, out []string) []string {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			out = deep(name+"["+key+"]", v[key], escape, out)
+			out = deepObject(name+"["+key+"]", v[key], escape, out)
 		}
 		return out
 	case []any:
 		for i, entry := range v {
-			out = deep(name+"["+strconv.Itoa(i)+"]", entry, escape, out)
+			out = deepObject(name+"["+strconv.Itoa(i)+"]", entry, escape, out)
 		}
 		return out
 	}

@@ -18,13 +18,13 @@ func toolName(id string) string {
 	if method, path, ok := strings.Cut(id, " /"); ok {
 		id = strings.ToLower(method) + "_" + path
 	}
-	return clean(notToolName, id, maxToolName, "operation")
+	return cleanName(notToolName, id, maxToolName, "operation")
 }
 
 // propertyName returns a name that language models accept for an argument.
-func propertyName(name string) string { return clean(notProperty, name, maxToolName, "value") }
+func propertyName(name string) string { return cleanName(notProperty, name, maxToolName, "value") }
 
-func clean(not *regexp.Regexp, name string, most int, fallback string) string {
+func cleanName(not *regexp.Regexp, name string, most int, fallback string) string {
 	name = strings.Trim(not.ReplaceAllString(name, "_"), "_")
 	if len(name) > most {
 		name = strings.TrimRight(name[:most], "_")

@@ -22,7 +22,7 @@ func (r *reader) postman() {
 	r.doc.Title, r.doc.Version = agent.Clip(text(info["name"]), maxLine), agent.Clip(text(info["version"]), maxLine)
 	c := collection{reader: r, variables: map[string]string{}, auth: object(r.root["auth"])}
 	for _, v := range list(r.root["variable"]) {
-		if name := text(object(v)["key"]); name != "" && !truth(object(v)["disabled"]) {
+		if name := text(object(v)["key"]); name != "" && !isTrue(object(v)["disabled"]) {
 			c.variables[name] = text(object(v)["value"])
 		}
 	}
@@ -102,8 +102,8 @@ func description(v any) string {
 
 var variable = regexp.MustCompile(`\{\{\s*([^{}]+?)\s*\}\}`)
 
-// fillIn fills in the variables whose values the collection has.
-func (c *collection) fillIn(s string) string {
+// expandVariables fills in the variables whose values the collection has.
+func (c *collection) expandVariables(s string) string {
 	for range 3 { // values may have variables
 		s = variable.ReplaceAllStringFunc(s, func(found string) string {
 			if value := c.variables[variable.FindStringSubmatch(found)[1]]; value != "" {
@@ -125,7 +125,7 @@ func (c *collection) split(raw string) (server, path string) {
 		scheme, rest = "", scheme
 	}
 	host, path, _ := strings.Cut(rest, "/")
-	if host = c.fillIn(host); strings.Contains(host, "://") { // the variable is a whole address
+	if host = c.expandVariables(host); strings.Contains(host, "://") { // the variable is a whole address
 		var base string
 		scheme, host, _ = strings.Cut(host, "://")
 		host, base, _ = strings.Cut(host, "/")
@@ -165,8 +165,8 @@ func (c *collection) chooseServer() {
 	}
 }
 
-// plain returns the schema of an argument that is sent as text.
-func plain(about string) map[string]any {
+// textSchema returns the schema of an argument that is sent as text.
+func textSchema(about string) map[string]any {
 	m := map[string]any{"type": []any{"string", "number", "boolean"}}
 	if about != "" {
 		m["description"] = agent.Clip(about, maxText)
@@ -177,19 +177,19 @@ func plain(about string) map[string]any {
 // argument adds an argument that is sent as text, with its value in the collection
 // as the default.
 func (c *collection) argument(b *builder, in string, m map[string]any) {
-	name, value := variable.ReplaceAllString(text(m["key"]), "$1"), c.fillIn(text(m["value"]))
+	name, value := variable.ReplaceAllString(text(m["key"]), "$1"), c.expandVariables(text(m["value"]))
 	if name == "" || len(name) > maxName {
 		return
 	}
 	p := agent.OperationParam{Name: name, In: in}
-	off := truth(m["disabled"])
+	off := isTrue(m["disabled"])
 	if !off && !variable.MatchString(value) {
 		p.Default = value
 	}
 	if in == "query" {
 		p.OperationEncoding = agent.OperationEncoding{Style: "form", Explode: true}
 	}
-	schema := plain(description(m["description"]))
+	schema := textSchema(description(m["description"]))
 	if p.Default != "" {
 		schema["default"] = p.Default
 	}
@@ -235,7 +235,7 @@ func (c *collection) headerArguments(b *builder, v any) {
 		for _, header := range ownHeaders {
 			own = own || header == name
 		}
-		if !own && !truth(m["disabled"]) {
+		if !own && !isTrue(m["disabled"]) {
 			c.argument(b, "header", m)
 		}
 	}
@@ -267,7 +267,7 @@ func (c *collection) rawBody(b *builder, raw, language string) {
 	if strings.TrimSpace(raw) == "" {
 		return
 	}
-	sample := c.fillIn(raw)
+	sample := c.expandVariables(raw)
 	for _, try := range []string{sample, variable.ReplaceAllString(sample, `"$0"`)} {
 		var v any
 		dec := json.NewDecoder(strings.NewReader(try))
@@ -323,7 +323,7 @@ func (c *collection) formBody(b *builder, media string, entries []any) {
 	properties, required := map[string]any{}, []any{}
 	for _, v := range entries {
 		m := object(v)
-		name, value := text(m["key"]), c.fillIn(text(m["value"]))
+		name, value := text(m["key"]), c.expandVariables(text(m["value"]))
 		if name == "" || len(name) > maxName {
 			continue
 		}
@@ -336,7 +336,7 @@ func (c *collection) formBody(b *builder, media string, entries []any) {
 			schema["default"] = value
 		}
 		properties[name] = schema
-		if !truth(m["disabled"]) && value != "" {
+		if !isTrue(m["disabled"]) && value != "" {
 			required = append(required, name)
 		}
 	}

@@ -178,7 +178,7 @@ func (r *reader) operation(path, method string, item, op map[string]any) {
 
 // newOperation returns an operation with all but its arguments.
 func (r *reader) newOperation(id, method, path string, op map[string]any) agent.OperationDefinition {
-	o := agent.OperationDefinition{Operation: agent.Operation{Method: method, Tags: []string{}, Deprecated: truth(op["deprecated"])}}
+	o := agent.OperationDefinition{Operation: agent.Operation{Method: method, Tags: []string{}, Deprecated: isTrue(op["deprecated"])}}
 	path, _, _ = strings.Cut(path, "#")
 	o.Path, o.Query, _ = strings.Cut(path, "?")
 	o.ID = strings.TrimSpace(id)

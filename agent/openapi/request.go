@@ -37,7 +37,7 @@ func Request(server string, o *agent.OperationDefinition, arguments map[string]a
 		case "query":
 			query = append(query, pairs(p.Name, v, p.OperationEncoding)...)
 		case "header":
-			headers[p.Name] = joined(v, ",", p.Explode, unescaped)
+			headers[p.Name] = simpleStyle(v, ",", p.Explode, unescaped)
 		case "cookie":
 			cookies = append(cookies, pairs(p.Name, v, p.OperationEncoding)...)
 		}

@@ -48,7 +48,7 @@ func (s *schemas) convert(v any, depth int) any {
 	out := map[string]any{}
 	s.scalars(m, out)
 	s.types(m, out)
-	s.inner(m, out, depth)
+	s.subschemas(m, out, depth)
 	return nullable(m, out)
 }
 
@@ -77,20 +77,20 @@ func (s *schemas) reference(ref string, m map[string]any, depth int) any {
 
 // Keywords by the kind of their values.
 var (
-	numbers = []string{"minimum", "maximum", "multipleOf"}
-	counts  = []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"}
-	single  = []string{"items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else", "unevaluatedProperties"}
-	several = []string{"allOf", "anyOf", "prefixItems"}
+	numberKeywords     = []string{"minimum", "maximum", "multipleOf"}
+	countKeywords      = []string{"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains"}
+	schemaKeywords     = []string{"items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else", "unevaluatedProperties"}
+	schemaListKeywords = []string{"allOf", "anyOf", "prefixItems"}
 )
 
 // scalars copies keywords whose values contain no schemas.
 func (s *schemas) scalars(m, out map[string]any) {
-	for _, key := range numbers {
+	for _, key := range numberKeywords {
 		if n, ok := m[key].(json.Number); ok && (key != "multipleOf" || positive(n)) {
 			out[key] = n
 		}
 	}
-	for _, key := range counts {
+	for _, key := range countKeywords {
 		if n, ok := m[key].(json.Number); ok && isCount(n) {
 			out[key] = n
 		}
@@ -184,23 +184,23 @@ func (s *schemas) types(m, out map[string]any) {
 	}
 }
 
-// inner converts the schemas in a schema.
-func (s *schemas) inner(m, out map[string]any, depth int) {
-	for _, key := range single {
+// subschemas converts the schemas in a schema.
+func (s *schemas) subschemas(m, out map[string]any, depth int) {
+	for _, key := range schemaKeywords {
 		if entries := list(m[key]); key == "items" && entries != nil { // a tuple, of draft 4
-			out["prefixItems"] = s.all(entries, depth)
+			out["prefixItems"] = s.schemaList(entries, depth)
 		} else if v, given := m[key]; given && v != nil {
 			out[key] = s.convert(v, depth+1)
 		}
 	}
-	for _, key := range several {
+	for _, key := range schemaListKeywords {
 		if entries := list(m[key]); len(entries) > 0 {
-			out[key] = s.all(entries, depth)
+			out[key] = s.schemaList(entries, depth)
 		}
 	}
 	// Alternatives in descriptions often overlap, which oneOf would refuse.
 	if entries := list(m["oneOf"]); len(entries) > 0 && out["anyOf"] == nil {
-		out["anyOf"] = s.all(entries, depth)
+		out["anyOf"] = s.schemaList(entries, depth)
 	}
 	if entries := object(m["patternProperties"]); len(entries) > 0 {
 		kept := map[string]any{}
@@ -214,7 +214,7 @@ func (s *schemas) inner(m, out map[string]any, depth int) {
 	s.properties(m, out, depth)
 }
 
-func (s *schemas) all(entries []any, depth int) []any {
+func (s *schemas) schemaList(entries []any, depth int) []any {
 	out := make([]any, 0, len(entries))
 	for _, v := range entries {
 		out = append(out, s.convert(v, depth+1))

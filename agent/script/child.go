@@ -39,15 +39,15 @@ func RunChild(args []string) bool {
 	}
 	runtime.GOMAXPROCS(2) // one for the engine, one to monitor it
 	debug.SetMemoryLimit(64 << 20)
-	if err := enter(); err != nil {
+	if err := limitAndServe(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	return true
 }
 
-// enter applies the limits to this process and runs scripts.
-func enter() error {
+// limitAndServe applies the limits to this process and runs scripts.
+func limitAndServe() error {
 	c := &worker{frames: make(chan frame, 16)}
 	var err error
 	if c.engine, err = newEngine(c); err != nil {
@@ -75,7 +75,7 @@ type worker struct {
 	logBytes int
 	logs     []Log
 	fetches  fetches
-	held     []frame // fetch frames that arrived while the script waited for a variable
+	deferred []frame // fetch frames that arrived while the script waited for a variable
 }
 
 type frame struct {
@@ -93,7 +93,7 @@ func (c *worker) serve() error {
 		return err
 	}
 	for runs := 1; ; runs++ {
-		c.end, c.result, c.logBytes, c.logs, c.fetches, c.held = nil, "", 0, nil, fetches{}, nil
+		c.end, c.result, c.logBytes, c.logs, c.fetches, c.deferred = nil, "", 0, nil, fetches{}, nil
 		o, values, err := c.nextOrder()
 		if err != nil {
 			return err
@@ -153,7 +153,7 @@ func (c *worker) run(o order, values []byte) {
 		if err = c.engine.jobs(); err != nil || c.end != nil {
 			break
 		}
-		if c.fetches.under == 0 {
+		if c.fetches.inProgress == 0 {
 			c.end = &ending{Code: CodeStalled, Message: "the script is waiting for a promise that never settles"}
 			break
 		}
@@ -186,9 +186,9 @@ func endingOf(err error, o order) *ending {
 // wait waits for the next piece of a fetch, and passes the response to the
 // script once it is complete.
 func (c *worker) wait() error {
-	if len(c.held) > 0 {
-		f := c.held[0]
-		c.held = c.held[1:]
+	if len(c.deferred) > 0 {
+		f := c.deferred[0]
+		c.deferred = c.deferred[1:]
 		return c.fetched(f)
 	}
 	timer := time.NewTimer(time.Until(c.engine.deadline))
@@ -234,7 +234,7 @@ func (c *worker) variable(r readRequest) string {
 			if f.kind == frameValues {
 				return string(f.payload)
 			}
-			c.held = append(c.held, f)
+			c.deferred = append(c.deferred, f)
 		}
 	}
 }

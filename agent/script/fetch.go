@@ -41,8 +41,8 @@ func (c Call) fetcher(fetch func(*http.Request) (*http.Response, error)) fetcher
 	}
 }
 
-// serving holds the requests of one script in the parent.
-type serving struct {
+// fetchServer holds the requests of one script in the parent.
+type fetchServer struct {
 	fetch fetcher
 	to    *frameWriter
 	total int
@@ -51,7 +51,7 @@ type serving struct {
 
 // start makes a request for the child. It rejects requests that the child
 // should not have sent.
-func (s *serving) start(ctx context.Context, payload []byte) error {
+func (s *fetchServer) start(ctx context.Context, payload []byte) error {
 	var r fetchRequest
 	if err := readJSON(payload, &r); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (s *serving) start(ctx context.Context, payload []byte) error {
 
 // serve makes a request and forwards the response in pieces, so that the parent
 // never holds more than one of them.
-func (s *serving) serve(ctx context.Context, r fetchRequest) (problem string) {
+func (s *fetchServer) serve(ctx context.Context, r fetchRequest) (problem string) {
 	req, err := newRequest(ctx, r)
 	if err != nil {
 		return "the URL, the method or a header of a request is not valid"

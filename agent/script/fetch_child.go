@@ -52,11 +52,11 @@ func (h fetchHead) headers() string {
 
 // fetches holds the requests of one script in the child.
 type fetches struct {
-	allowed bool
-	total   int
-	under   int            // requests in progress
-	sent    map[int]*reply // sent to the parent
-	queue   []fetchRequest // to be sent later
+	allowed    bool
+	total      int
+	inProgress int            // requests in progress
+	sent       map[int]*reply // sent to the parent
+	queue      []fetchRequest // to be sent later
 }
 
 type reply struct {
@@ -81,7 +81,7 @@ func (f *fetches) add(r fetchRequest) (now bool, problem string) {
 		return false, "the URL and the headers of a request are too long"
 	}
 	f.total++
-	f.under++
+	f.inProgress++
 	if len(f.sent) >= maxParallel {
 		f.queue = append(f.queue, r)
 		return false, ""
@@ -127,7 +127,7 @@ func (f *fetches) take(in frame) (head fetchHead, body string, complete bool) {
 		return head, "", false
 	}
 	delete(f.sent, head.ID)
-	f.under--
+	f.inProgress--
 	if head.Problem != "" {
 		return head, "", true
 	}

@@ -32,12 +32,12 @@ func FuzzConverse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		p := &process{out: bufio.NewReader(bytes.NewReader(sent))}
 		p.in.out = io.Discard
-		x := &exchange{process: p, serving: serving{to: &p.in, fetch: func(*http.Request, string) (*http.Response, error) { return nil, errors.New("no") }}}
+		x := &exchange{process: p, serving: fetchServer{to: &p.in, fetch: func(*http.Request, string) (*http.Response, error) { return nil, errors.New("no") }}}
 		v := &variables{}
 		if _, err := v.write(nil, []any{rows(20), map[string]any{"a": rows(3)}}); err != nil {
 			t.Fatal(err)
 		}
-		_, _, _ = x.converse(t.Context(), v)
+		_, _, _ = x.serve(t.Context(), v)
 		x.serving.work.Wait()
 		if x.serving.total > MaxFetches+1 {
 			t.Errorf("%d requests", x.serving.total)

@@ -15,7 +15,7 @@ import (
 type heap struct {
 	start, top, end uintptr // the region; used up to top
 	image           []byte  // the region when it was saved
-	others          memory.Allocator
+	fallback        memory.Allocator
 }
 
 const (
@@ -40,7 +40,7 @@ func (h *heap) restore() error {
 	used := h.bytes()
 	clear(used[copy(used, h.image):])
 	h.top = h.start + uintptr(len(h.image))
-	return h.others.Close()
+	return h.fallback.Close()
 }
 
 // bytes returns the used part of the region.
@@ -56,7 +56,7 @@ func (h *heap) allocate(size uintptr) uintptr {
 		h.top = p + size
 		return p
 	}
-	p, err := h.others.UintptrMalloc(int(size))
+	p, err := h.fallback.UintptrMalloc(int(size))
 	if err != nil {
 		return 0
 	}
@@ -67,16 +67,16 @@ func (h *heap) allocate(size uintptr) uintptr {
 // reused.
 func (h *heap) free(p uintptr) {
 	switch {
-	case !h.holds(p):
-		_ = h.others.UintptrFree(p) // fails if p is not a block
+	case !h.contains(p):
+		_ = h.fallback.UintptrFree(p) // fails if p is not a block
 	case p+h.size(p) == h.top:
 		h.top = p - blockHeader
 	}
 }
 
 func (h *heap) resize(p, size uintptr) uintptr {
-	if !h.holds(p) {
-		p, err := h.others.UintptrRealloc(p, int(size))
+	if !h.contains(p) {
+		p, err := h.fallback.UintptrRealloc(p, int(size))
 		if err != nil {
 			return 0
 		}
@@ -101,14 +101,14 @@ func (h *heap) resize(p, size uintptr) uintptr {
 }
 
 func (h *heap) size(p uintptr) uintptr {
-	if h.holds(p) {
+	if h.contains(p) {
 		return *(*uintptr)(at(p - blockHeader))
 	}
 	return uintptr(memory.UintptrUsableSize(p))
 }
 
-// holds reports whether a block is in the region.
-func (h *heap) holds(p uintptr) bool { return p > h.start && p < h.end }
+// contains reports whether a block is in the region.
+func (h *heap) contains(p uintptr) bool { return p > h.start && p < h.end }
 
 // at converts an address outside Go's memory to a pointer.
 func at(address uintptr) unsafe.Pointer { return unsafe.Add(nil, address) }

@@ -88,7 +88,7 @@ func (p *Pool) Start(ctx context.Context) error {
 	l := &life{spawns: make(chan chan<- spawned), refill: make(chan struct{}, 1)}
 	l.ctx, l.stop = context.WithCancel(ctx)
 	p.life, p.owners, p.all = l, map[string]int{}, map[*process]bool{}
-	p.work.Go(func() { p.keep(l) })
+	p.work.Go(func() { p.runStarter(l) })
 	return nil
 }
 
@@ -118,21 +118,21 @@ func (p *Pool) Run(ctx context.Context, call Call) (Result, error) {
 		return Result{}, err
 	}
 	o.Fetch = p.options.Fetch != nil
-	l, err := p.enter(ctx, call.Owner)
+	l, err := p.acquireTurn(ctx, call.Owner)
 	if err != nil {
 		return Result{}, err
 	}
-	defer p.leave(call.Owner)
+	defer p.releaseTurn(call.Owner)
 	fetch := call.fetcher(p.options.Fetch)
-	result, err := p.try(ctx, l, o, values, fetch)
-	if errors.Is(err, errUntouched) {
-		result, err = p.try(ctx, l, o, values, fetch)
+	result, err := p.runOnce(ctx, l, o, values, fetch)
+	if errors.Is(err, errNotStarted) {
+		result, err = p.runOnce(ctx, l, o, values, fetch)
 	}
 	return result, cause(ctx, l, err)
 }
 
-// try runs a script in one child.
-func (p *Pool) try(ctx context.Context, l *life, o order, values *variables, fetch fetcher) (Result, error) {
+// runOnce runs a script in one child.
+func (p *Pool) runOnce(ctx context.Context, l *life, o order, values *variables, fetch fetcher) (Result, error) {
 	child, err := p.take(l)
 	if err != nil {
 		return Result{}, err
@@ -160,8 +160,8 @@ func cause(ctx context.Context, l *life, err error) error {
 	return err
 }
 
-// enter waits for a turn.
-func (p *Pool) enter(ctx context.Context, owner string) (*life, error) {
+// acquireTurn waits for a turn.
+func (p *Pool) acquireTurn(ctx context.Context, owner string) (*life, error) {
 	p.mu.Lock()
 	l := p.life
 	if l == nil {
@@ -196,7 +196,7 @@ func (p *Pool) enter(ctx context.Context, owner string) (*life, error) {
 	}
 	p.mu.Unlock()
 	if i < 0 {
-		p.leave(owner) // the turn came at the same moment
+		p.releaseTurn(owner) // the turn came at the same moment
 	}
 	return nil, err
 }
@@ -212,8 +212,8 @@ func (p *Pool) admit(owner string) {
 	p.work.Add(1)
 }
 
-// leave ends a turn and hands it to the first waiting script that may start.
-func (p *Pool) leave(owner string) {
+// releaseTurn ends a turn and hands it to the first waiting script that may start.
+func (p *Pool) releaseTurn(owner string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.busy--

@@ -61,18 +61,18 @@ func (p *process) ready() error {
 type exchange struct {
 	process *process
 	order   order
-	over    atomic.Bool // the time limit and the grace period are over
-	serving serving
+	expired atomic.Bool // the time limit and the grace period are over
+	serving fetchServer
 }
 
 // run sends the script and serves it until it has ended. last reports that the
 // child cannot be reused.
 func (p *process) run(ctx context.Context, o order, values *variables, fetch fetcher) (r Result, last bool, err error) {
-	x := &exchange{process: p, order: o, serving: serving{fetch: fetch, to: &p.in}}
-	timer := time.AfterFunc(o.Timeout+grace, func() { x.over.Store(true); p.Kill() })
+	x := &exchange{process: p, order: o, serving: fetchServer{fetch: fetch, to: &p.in}}
+	timer := time.AfterFunc(o.Timeout+grace, func() { x.expired.Store(true); p.Kill() })
 	unwatch := context.AfterFunc(ctx, p.Kill)
 	fetching, cancel := context.WithTimeout(ctx, o.Timeout+grace)
-	end, result, err := x.converse(fetching, values)
+	end, result, err := x.serve(fetching, values)
 	r.Sent = values.sent
 	cancel()
 	// If a kill is in progress, the child has run its last script.
@@ -83,7 +83,7 @@ func (p *process) run(ctx context.Context, o order, values *variables, fetch fet
 	}
 	x.serving.work.Wait()
 	if err != nil {
-		return Result{}, last, x.verdict(ctx, err)
+		return Result{}, last, x.endError(ctx, err)
 	}
 	r.Logs = end.Logs
 	if end.Code != "" {
@@ -99,8 +99,8 @@ func (p *process) run(ctx context.Context, o order, values *variables, fetch fet
 	return r, last, nil
 }
 
-// converse serves the child until the script ends or fails.
-func (x *exchange) converse(ctx context.Context, values *variables) (end ending, result []byte, err error) {
+// serve serves the child until the script ends or fails.
+func (x *exchange) serve(ctx context.Context, values *variables) (end ending, result []byte, err error) {
 	p := x.process
 	if err := p.in.sendJSON(frameOrder, x.order, frameValues, values.first); err != nil {
 		return end, nil, err
@@ -132,28 +132,28 @@ func (x *exchange) converse(ctx context.Context, values *variables) (end ending,
 	}
 }
 
-// verdict returns the error for a script whose child ended before the script
+// endError returns the error for a script whose child ended before the script
 // did.
-func (x *exchange) verdict(ctx context.Context, cause error) error {
+func (x *exchange) endError(ctx context.Context, cause error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if x.over.Load() {
+	if x.expired.Load() {
 		return agent.Errorf(CodeTimeout, "the script ran longer than %s", x.order.Timeout)
 	}
 	if x.process.OutOfMemory() {
 		return agent.Errorf(CodeMemory, "the script needs more than %d MB of memory", x.order.Memory>>20)
 	}
 	if x.serving.total == 0 {
-		cause = errors.Join(cause, errUntouched)
+		cause = errors.Join(cause, errNotStarted)
 	}
 	return agent.Errorf(CodeKilled, "the process that ran the script ended").
 		Because(errors.Join(cause, x.process.Err()))
 }
 
-// errUntouched is a cause of the error of a script that has had no outside
+// errNotStarted is a cause of the error of a script that has had no outside
 // effects; its process may have died before. It can run again.
-var errUntouched = errors.New("script: nothing was done yet")
+var errNotStarted = errors.New("script: nothing was done yet")
 
 func readJSON(payload []byte, into any) error {
 	if err := json.Unmarshal(payload, into); err != nil {

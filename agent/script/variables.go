@@ -83,7 +83,7 @@ func (v *variables) write(keys []string, values []any) ([]byte, error) {
 // entries, so that a script need not request each.
 func (p *part) add(at int, value any) error {
 	object, _ := value.(map[string]any)
-	if object == nil || room(object, p.of.inline) >= 0 || !p.outlines(object) {
+	if object == nil || remaining(object, p.of.inline) >= 0 || !p.reserveOutlines(object) {
 		return p.entry(at, "null", value)
 	}
 	for i, key := range slices.Sorted(maps.Keys(object)) {
@@ -104,7 +104,7 @@ func (p *part) add(at int, value any) error {
 
 // entry writes a value, or a reference to it if it is large.
 func (p *part) entry(at int, key string, value any) error {
-	if number, length, ok := p.of.postpone(value); ok {
+	if number, length, ok := p.of.deferValue(value); ok {
 		p.values.WriteString("null")
 		fmt.Fprintf(&p.large, ",[%d,%d,%d,%s]", at, number, length, key)
 		p.of.sent += refBytes
@@ -115,20 +115,20 @@ func (p *part) entry(at int, key string, value any) error {
 	return err
 }
 
-// outlines reports whether there is room for an object's small entries as well
+// reserveOutlines reports whether there is room for an object's small entries as well
 // as references to its large ones, and reserves it.
-func (p *part) outlines(object map[string]any) bool {
+func (p *part) reserveOutlines(object map[string]any) bool {
 	left := p.left
 	for key, entry := range object {
 		left -= len(key) + 4
 		switch entry.(type) {
 		case map[string]any, []any:
-			if room(entry, p.of.inline) < 0 {
+			if remaining(entry, p.of.inline) < 0 {
 				left -= refBytes
 				continue
 			}
 		}
-		if left = room(entry, left); left < 0 {
+		if left = remaining(entry, left); left < 0 {
 			return false
 		}
 	}
@@ -139,9 +139,9 @@ func (p *part) outlines(object map[string]any) bool {
 	return true
 }
 
-// postpone assigns a number to a large object or list. length is -1 for an
+// deferValue assigns a number to a large object or list. length is -1 for an
 // object.
-func (v *variables) postpone(value any) (number, length int, ok bool) {
+func (v *variables) deferValue(value any) (number, length int, ok bool) {
 	length = -1
 	switch value := value.(type) {
 	case map[string]any:
@@ -150,24 +150,24 @@ func (v *variables) postpone(value any) (number, length int, ok bool) {
 	default:
 		return 0, 0, false
 	}
-	if room(value, v.inline) >= 0 {
+	if remaining(value, v.inline) >= 0 {
 		return 0, 0, false
 	}
 	v.large, v.piece = append(v.large, value), append(v.piece, firstPiece)
 	return len(v.large) - 1, length, true
 }
 
-// room returns how much of left bytes remains after a value, encoded as JSON,
+// remaining returns how much of left bytes remains after a value, encoded as JSON,
 // approximately. It is negative if the value needs more. It inspects no more of
 // the value than that.
-func room(value any, left int) int {
+func remaining(value any, left int) int {
 	switch value := value.(type) {
 	case string:
 		return left - len(value) - 2
 	case map[string]any:
 		left -= 2
 		for key, entry := range value {
-			if left = room(entry, left-len(key)-4); left < 0 {
+			if left = remaining(entry, left-len(key)-4); left < 0 {
 				break
 			}
 		}
@@ -175,7 +175,7 @@ func room(value any, left int) int {
 	case []any:
 		left -= 2
 		for _, entry := range value {
-			if left = room(entry, left-1); left < 0 {
+			if left = remaining(entry, left-1); left < 0 {
 				break
 			}
 		}
@@ -244,7 +244,7 @@ func (v *variables) count(number int, entries []any) int {
 	left := v.piece[number]
 	v.piece[number] = min(2*left, maxPiece)
 	for i, entry := range entries {
-		if left -= max(0, v.inline-room(entry, v.inline)) + 1; left < 0 {
+		if left -= max(0, v.inline-remaining(entry, v.inline)) + 1; left < 0 {
 			return max(1, i)
 		}
 	}
@@ -255,7 +255,7 @@ func (v *variables) count(number int, entries []any) int {
 // is false if the script can read a variable without mentioning its name.
 func Mentioned(code string) (names []string, exact bool) {
 	found := map[string]bool{}
-	for word := range strings.FieldsFuncSeq(code, func(r rune) bool { return !inName(r) }) {
+	for word := range strings.FieldsFuncSeq(code, func(r rune) bool { return !isNameRune(r) }) {
 		if name := strings.TrimLeft(word, "0123456789"); name != "" {
 			found[name] = true
 		}
@@ -263,7 +263,7 @@ func Mentioned(code string) (names []string, exact bool) {
 	return slices.Collect(maps.Keys(found)), !found["eval"] && !found["arguments"] && !strings.Contains(code, `\u`)
 }
 
-// inName reports whether the name of a variable may contain r.
-func inName(r rune) bool {
+// isNameRune reports whether the name of a variable may contain r.
+func isNameRune(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '$'
 }

@@ -17,7 +17,7 @@ import (
 // them.
 type Subscriptions struct {
 	guard   *egress.Client
-	own     *egress.Own
+	own     *egress.OwnHosts
 	version string
 	log     *slog.Logger
 	now     func() time.Time

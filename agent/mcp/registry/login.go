@@ -74,7 +74,7 @@ type login struct {
 // put creates or updates the credential. A client that was registered earlier is
 // kept as long as it can be used.
 func (p *login) put(ctx context.Context, client store.MCPClient) (agent.Credential, store.MCPClient, error) {
-	if p.keeps(client) {
+	if p.canReuse(client) {
 		config := p.config(mcp.LoginClient{ID: client.ID, InBody: p.known.Config.TokenAuth == "body"})
 		made, err := p.r.logins.Put(ctx, p.db, p.known.ID, agent.CredentialChange{Config: agent.Some(config)})
 		return made, client, err
@@ -115,9 +115,9 @@ func (p *login) create(ctx context.Context, change agent.CredentialChange) (made
 	return made, err
 }
 
-// keeps reports whether a client that was registered earlier can be used for the
+// canReuse reports whether a client that was registered earlier can be used for the
 // next login.
-func (p *login) keeps(client store.MCPClient) bool {
+func (p *login) canReuse(client store.MCPClient) bool {
 	c := p.known.Config
 	return client.ID != "" && client.ID == c.ClientID && client.RedirectURL == p.r.logins.RedirectURL() && p.known.Status != agent.CredentialFailing &&
 		(client.Ends.IsZero() || p.r.now().Before(client.Ends.Time)) &&
@@ -165,11 +165,11 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-var notInName = regexp.MustCompile(`[^\pL\pN ._@()+-]+`)
+var notNameCharacters = regexp.MustCompile(`[^\pL\pN ._@()+-]+`)
 
 // credentialName converts the name of a server to a valid name of a credential.
 func credentialName(name string) string {
-	name = strings.TrimLeft(notInName.ReplaceAllString(name, " "), " ._@()+-")
+	name = strings.TrimLeft(notNameCharacters.ReplaceAllString(name, " "), " ._@()+-")
 	name = strings.TrimSpace(agent.Clip(strings.Join(strings.Fields(name), " "), 60))
 	name = strings.TrimRight(name, "…")
 	if name == "" || strings.HasPrefix(name, agent.KindCredential+"-") {

@@ -18,12 +18,12 @@ import (
 
 // Timeouts and intervals of checks.
 const (
-	lookTimeout  = 10 * time.Second // for one server
-	listTimeout  = time.Second      // how long a list waits for its checks
-	fresh        = 10 * time.Second // a server is not checked again this soon
-	every        = 5 * time.Minute
-	agentsAtOnce = 8  // agents whose servers are being read
-	checksAtOnce = 64 // servers being checked
+	inspectTimeout = 10 * time.Second // for one server
+	listTimeout    = time.Second      // how long a list waits for its checks
+	recheckAfter   = 10 * time.Second // a server is not checked again this soon
+	checkInterval  = 5 * time.Minute
+	agentsAtOnce   = 8  // agents whose servers are being read
+	checksAtOnce   = 64 // servers being checked
 )
 
 // Options configure a Registry.
@@ -62,7 +62,7 @@ func New(o Options) *Registry {
 		o.Programs = mcp.NewPrograms(mcp.ProgramOptions{})
 	}
 	guard := egress.New(egress.Policy{Allow: o.Allow, MaxResponse: -1, HeaderTimeout: mcp.DefaultCallTimeout})
-	r := &Registry{folder: o.Folder, guard: guard, credentials: o.Credentials, logins: o.Logins, programs: o.Programs, variables: o.Variables, log: o.Logger(), now: time.Now, every: every, wait: listTimeout,
+	r := &Registry{folder: o.Folder, guard: guard, credentials: o.Credentials, logins: o.Logins, programs: o.Programs, variables: o.Variables, log: o.Logger(), now: time.Now, every: checkInterval, wait: listTimeout,
 		client: mcp.New(mcp.Options{HTTP: guard.HTTP(), Version: o.Version, Programs: o.Programs}), checked: func(*store.DB, agent.MCPServer) {}}
 	r.makeQueues()
 	o.Folder.OnPending(r.notify)
@@ -115,10 +115,10 @@ func (r *Registry) checkAddresses(s agent.MCPServer, auth agent.MCPAuth) error {
 // inspect checks a server that is not stored yet, and fills in its fields and
 // credentials from the result.
 func (r *Registry) inspect(ctx context.Context, db *store.DB, s *agent.MCPServer, auth *agent.MCPAuth) ([]agent.MCPTool, error) {
-	limited, cancel := context.WithTimeout(ctx, lookTimeout)
+	limited, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	var tools []agent.MCPTool
-	server, err := r.callable(ctx, db, *s, *auth)
+	server, err := r.prepareCall(ctx, db, *s, *auth)
 	if agent.ErrorCode(err) == agent.CodeValidation || agent.ErrorCode(err) == agent.CodeNotFound {
 		return nil, err
 	}
@@ -128,15 +128,15 @@ func (r *Registry) inspect(ctx context.Context, db *store.DB, s *agent.MCPServer
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	found(s, err)
-	if findsIssuer(*auth) {
+	setOutcome(s, err)
+	if needsDiscovery(*auth) {
 		auth.Issuer = r.client.Issuer(s.URL)
 	}
 	return tools, nil
 }
 
-// callable returns a server ready to be called, with its credential.
-func (r *Registry) callable(ctx context.Context, db *store.DB, s agent.MCPServer, auth agent.MCPAuth) (server mcp.Server, err error) {
+// prepareCall returns a server ready to be called, with its credential.
+func (r *Registry) prepareCall(ctx context.Context, db *store.DB, s agent.MCPServer, auth agent.MCPAuth) (server mcp.Server, err error) {
 	if s.Command == "" {
 		server = mcp.Server{URL: s.URL, Auth: auth}
 		server.Credential, err = r.credentials.Find(ctx, db, s.Credential)
@@ -190,9 +190,9 @@ func (r *Registry) Update(ctx context.Context, db *store.DB, id string, change a
 	return db.UpdateMCPServer(ctx, s, auth, tools)
 }
 
-// findsIssuer reports whether the authorization server of credentials has to be
+// needsDiscovery reports whether the authorization server of credentials has to be
 // discovered, because the credentials name none.
-func findsIssuer(auth agent.MCPAuth) bool {
+func needsDiscovery(auth agent.MCPAuth) bool {
 	return auth.Type == agent.MCPAuthOAuth2 && auth.TokenURL == "" && auth.Issuer == ""
 }
 
@@ -201,8 +201,8 @@ func (r *Registry) checkURL(field, raw string) error {
 	return err
 }
 
-// found sets the outcome of a check in s.
-func found(s *agent.MCPServer, err error) {
+// setOutcome sets the outcome of a check in s.
+func setOutcome(s *agent.MCPServer, err error) {
 	s.Status, s.LastError = mcp.StatusOf(err), ""
 	if err != nil {
 		s.LastError = agent.Explain(err)
@@ -231,7 +231,7 @@ func (r *Registry) fetchTools(ctx context.Context, db *store.DB, s *agent.MCPSer
 	var tools []agent.MCPTool
 	var server mcp.Server
 	if err == nil {
-		server, err = r.callable(ctx, db, *s, auth)
+		server, err = r.prepareCall(ctx, db, *s, auth)
 	}
 	if err == nil {
 		tools, err = r.client.Tools(ctx, server)
@@ -240,12 +240,12 @@ func (r *Registry) fetchTools(ctx context.Context, db *store.DB, s *agent.MCPSer
 		return nil, ctx.Err()
 	}
 	seen := *s
-	found(&seen, err)
+	setOutcome(&seen, err)
 	// The request itself may have used up the time.
-	noted, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+	noted, cancel := context.WithTimeout(context.WithoutCancel(ctx), inspectTimeout)
 	defer cancel()
 	noteErr := db.NoteMCPServer(noted, seen, tools)
-	if issuer := r.client.Issuer(s.URL); noteErr == nil && findsIssuer(auth) && issuer != "" {
+	if issuer := r.client.Issuer(s.URL); noteErr == nil && needsDiscovery(auth) && issuer != "" {
 		noteErr = db.KeepMCPIssuer(noted, seen, issuer)
 	}
 	if noteErr != nil {
@@ -288,7 +288,7 @@ func (r *Registry) Call(ctx context.Context, db *store.DB, serverID, tool string
 	if err != nil {
 		return nil, err
 	}
-	server, err := r.callable(ctx, db, s, auth)
+	server, err := r.prepareCall(ctx, db, s, auth)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func TestToolsSeeKeys(t *testing.T) {
 		}
 		return toolCallsAnswer("note", "{}", "note", "{}")
 	})
-	hello := Exchange{Messages: []llm.Message{{Role: agent.MessageUser, Content: "Hello"}}}
+	hello := Request{Messages: []llm.Message{{Role: agent.MessageUser, Content: "Hello"}}}
 	said, _, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "Hello"}, nil)
 	if err != nil || !maps.Equal(seen, map[string]int{"": 2}) {
 		t.Fatalf("%v, %v", seen, err)

@@ -99,7 +99,7 @@ func (b *Toolbox) buildCall(ctx context.Context, c agent.ToolConfig, arguments m
 	values := target.Query()
 	for name, v := range c.Query {
 		if filled := fillAny(v, arguments); filled != nil {
-			values.Set(name, plain(filled))
+			values.Set(name, plainText(filled))
 		}
 	}
 	call := &egress.Call{Method: c.Method, URL: target, Query: values, Headers: map[string]string{},
@@ -129,7 +129,7 @@ func bodyOf(c agent.ToolConfig, arguments map[string]any) (body []byte, mediaTyp
 		form := url.Values{}
 		for name, v := range fields {
 			for _, one := range listOf(v) {
-				form.Add(name, plain(one))
+				form.Add(name, plainText(one))
 			}
 		}
 		return []byte(form.Encode()), "application/x-www-form-urlencoded", nil
@@ -145,7 +145,7 @@ func multipartOf(fields map[string]any, files map[string]string, arguments map[s
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		for _, one := range listOf(fields[name]) {
 			if one != nil {
-				parts = append(parts, egress.Part{Name: name, Text: plain(one)})
+				parts = append(parts, egress.Part{Name: name, Text: plainText(one)})
 			}
 		}
 	}
@@ -179,7 +179,7 @@ var placeholder = regexp.MustCompile(`\{\{\s*([A-Za-z0-9_.\-]+)\s*\}\}`)
 // fill inserts arguments into a text, each passed through escape.
 func fill(text string, arguments map[string]any, escape func(string) string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(found string) string {
-		return escape(plain(argument(arguments, placeholder.FindStringSubmatch(found)[1])))
+		return escape(plainText(argument(arguments, placeholder.FindStringSubmatch(found)[1])))
 	})
 }
 
@@ -204,8 +204,8 @@ func fillAny(v any, arguments map[string]any) any {
 	})
 }
 
-// plain returns a value as text: strings as they are, anything else as JSON.
-func plain(v any) string {
+// plainText returns a value as text: strings as they are, anything else as JSON.
+func plainText(v any) string {
 	if s, ok := v.(string); ok {
 		return s
 	}

@@ -24,12 +24,12 @@ type WorkflowRun struct {
 	WorkflowID string
 	Input      json.RawMessage
 	Key        string    // a second run with the same key is the first; empty: none
-	AnswerBy   time.Time // when the tool must answer although the execution continues; zero: it waits for the end
+	Deadline   time.Time // when the tool must answer although the execution continues; zero: it waits for the end
 }
 
-// WorkflowRunning is the result of a tool whose workflow takes longer than the model
+// RunningWorkflow is the result of a tool whose workflow takes longer than the model
 // can wait.
-type WorkflowRunning struct {
+type RunningWorkflow struct {
 	Status      string `json:"status"` // running
 	ExecutionID string `json:"execution_id"`
 	Message     string `json:"message"`
@@ -66,13 +66,13 @@ func (b *Toolbox) runWorkflow(ctx context.Context, db *store.DB, c agent.ToolCon
 	defer cancel()
 	run := WorkflowRun{WorkflowID: c.WorkflowID, Input: input, Key: keyOf(ctx)}
 	if until, limited := asked.Deadline(); limited && c.TimeoutMS > int(workflowTimeout.Milliseconds()) {
-		run.AnswerBy = until.Add(-answerMargin)
+		run.Deadline = until.Add(-answerMargin)
 	}
 	if b.options.Workflow == nil {
 		return nil, agent.Errorf(agent.CodeExecution, "this server does not run workflows")
 	}
 	output, err := b.options.Workflow(ctx, db, run)
-	if running, is := output.(WorkflowRunning); err != nil || is {
+	if running, is := output.(RunningWorkflow); err != nil || is {
 		return running, err
 	}
 	found, ok := path.Walk(output)

@@ -8,18 +8,18 @@ import (
 	"fmt"
 )
 
-type keyKey struct{}
+type answerKeyContext struct{}
 
 // WithKey returns a context with the idempotency key for tool calls, so that a
 // call that was interrupted and is made again can be recognized: APIs receive
 // it as Idempotency-Key, functions as idempotencyKey. Different agents must use
 // different keys.
 func WithKey(ctx context.Context, key string) context.Context {
-	return context.WithValue(ctx, keyKey{}, key)
+	return context.WithValue(ctx, answerKeyContext{}, key)
 }
 
 func keyOf(ctx context.Context) string {
-	key, _ := ctx.Value(keyKey{}).(string)
+	key, _ := ctx.Value(answerKeyContext{}).(string)
 	return key
 }
 
@@ -30,7 +30,7 @@ func keyOf(ctx context.Context) string {
 // answer.
 type callKeys struct {
 	answer string
-	before map[string]int
+	counts map[string]int
 }
 
 // next returns the key of the next call, or "" if the answer has none.
@@ -44,9 +44,9 @@ func (k *callKeys) next(tool string, arguments json.RawMessage) string {
 	}
 	sum := sha256.Sum256(append([]byte(tool+"\x00"), arguments...))
 	what := hex.EncodeToString(sum[:8])
-	if k.before == nil {
-		k.before = map[string]int{}
+	if k.counts == nil {
+		k.counts = map[string]int{}
 	}
-	k.before[what]++
-	return fmt.Sprintf("%s:%s:%d", k.answer, what, k.before[what]-1)
+	k.counts[what]++
+	return fmt.Sprintf("%s:%s:%d", k.answer, what, k.counts[what]-1)
 }

@@ -17,22 +17,22 @@ import (
 // continues without it, and the agent's model is not called for searches for a
 // while.
 const (
-	queriesTime = 4 * time.Second
-	ratingsTime = 8 * time.Second
-	shortTokens = 400 // of a reply
-	shortRest   = time.Minute
-	maxResting  = 1000 // agents
+	queriesTimeout   = 4 * time.Second
+	ratingsTimeout   = 8 * time.Second
+	shortTokens      = 400 // of a reply
+	shortCallBackoff = time.Minute
+	maxBackoffs      = 1000 // agents
 )
 
-// errResting means that the model failed to help a search a short time ago.
-var errResting = errors.New("the language model failed recently")
+// errBackoff means that the model failed to help a search a short time ago.
+var errBackoff = errors.New("the language model failed recently")
 
 // shortCalls is how a Chat makes short calls.
 type shortCalls struct {
 	queries, ratings time.Duration // limits; tests shorten them
 
-	mu      sync.Mutex // protects resting
-	resting map[string]time.Time
+	mu           sync.Mutex // protects resting
+	backoffUntil map[string]time.Time
 }
 
 // shortCall is a question to a model.
@@ -45,8 +45,8 @@ type shortCall struct {
 
 // short asks a model for a short reply in JSON.
 func (c *Chat) short(ctx context.Context, db *store.DB, model llm.Model, call shortCall) (llm.Usage, error) {
-	if c.calls.rests(db.ID(), time.Now()) {
-		return llm.Usage{}, errResting
+	if c.calls.inBackoff(db.ID(), time.Now()) {
+		return llm.Usage{}, errBackoff
 	}
 	limited, cancel := context.WithTimeout(ctx, call.limit)
 	defer cancel()
@@ -59,7 +59,7 @@ func (c *Chat) short(ctx context.Context, db *store.DB, model llm.Model, call sh
 		err = call.check()
 	}
 	if err != nil && ctx.Err() == nil {
-		c.calls.rest(db.ID(), time.Now())
+		c.calls.backOff(db.ID(), time.Now())
 		c.log.Warn("search without the language model", "agent", db.ID(), "error", err)
 	}
 	return got.Usage, err
@@ -75,17 +75,17 @@ func decodeObject(text string, into any) error {
 	return json.Unmarshal([]byte(text[from:to+1]), into)
 }
 
-func (s *shortCalls) rests(agentID string, now time.Time) bool {
+func (s *shortCalls) inBackoff(agentID string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return now.Before(s.resting[agentID])
+	return now.Before(s.backoffUntil[agentID])
 }
 
-func (s *shortCalls) rest(agentID string, now time.Time) {
+func (s *shortCalls) backOff(agentID string, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.resting == nil || len(s.resting) >= maxResting {
-		s.resting = map[string]time.Time{}
+	if s.backoffUntil == nil || len(s.backoffUntil) >= maxBackoffs {
+		s.backoffUntil = map[string]time.Time{}
 	}
-	s.resting[agentID] = now.Add(shortRest)
+	s.backoffUntil[agentID] = now.Add(shortCallBackoff)
 }

@@ -15,9 +15,9 @@ type spawned struct {
 	err     error
 }
 
-// keep starts every child from one thread that lives as long as they do, and
+// runStarter starts every child from one thread that lives as long as they do, and
 // ends children that are idle for long. It returns when all of them are gone.
-func (p *Pool) keep(l *life) {
+func (p *Pool) runStarter(l *life) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer p.endAll()

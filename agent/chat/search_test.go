@@ -175,13 +175,13 @@ func TestModelsThatDoNotHelp(t *testing.T) {
 	for name, reply := range badReplies {
 		t.Run(name, func(t *testing.T) {
 			s.bad(reply)
-			s.chat.calls.resting = nil
+			s.chat.calls.backoffUntil = nil
 			_, a, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "Wie ist die phone number von der Firma?"}, nil)
 			if err != nil || a.Text != "Yes." || a.Queries != nil {
 				t.Errorf("%+v %v", a, err)
 			}
 			for _, how := range []Assist{{Expand: true}, {Rerank: true}, {Expand: true, Rerank: true}} {
-				s.chat.calls.resting = nil
+				s.chat.calls.backoffUntil = nil
 				f, err := s.chat.Search(t.Context(), s.db, vector.Query{Text: "phone number"}, how)
 				if err != nil || fmt.Sprint(f.Results) != fmt.Sprint(plain.Results) || f.Queries != nil || f.Reranked {
 					t.Errorf("%+v: %+v %v", how, f, err)

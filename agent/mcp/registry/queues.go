@@ -16,15 +16,15 @@ type serverKey struct {
 }
 
 func (r *Registry) makeQueues() {
-	r.agents = work.New(work.Options[*store.DB]{Run: r.planChecks, Limit: agentsAtOnce, Now: r.clock,
+	r.agents = work.New(work.Options[*store.DB]{Run: r.planChecks, Limit: agentsAtOnce, Now: r.currentTime,
 		OnError: func(db *store.DB, err error) { r.log.Error("read MCP servers", "agent", db.ID(), "error", err) }})
-	r.checks = work.New(work.Options[serverKey]{Run: r.check, Limit: checksAtOnce, Now: r.clock,
+	r.checks = work.New(work.Options[serverKey]{Run: r.check, Limit: checksAtOnce, Now: r.currentTime,
 		OnError: func(k serverKey, err error) {
 			r.log.Error("check MCP server", "agent", k.db.ID(), "server", k.id, "error", err)
 		}})
 }
 
-func (r *Registry) clock() time.Time { return r.now() }
+func (r *Registry) currentTime() time.Time { return r.now() }
 
 func (r *Registry) notify(db *store.DB, p store.Pending) {
 	r.agents.EnqueueAt(db, p.MCPServers.Time)
@@ -81,8 +81,8 @@ func (r *Registry) check(ctx context.Context, key serverKey) (work.Next, error) 
 	case err != nil:
 		return work.Next{}, err
 	}
-	if r.now().Sub(s.CheckedAt.Time) > min(fresh, r.every) {
-		limited, cancel := context.WithTimeout(ctx, lookTimeout)
+	if r.now().Sub(s.CheckedAt.Time) > min(recheckAfter, r.every) {
+		limited, cancel := context.WithTimeout(ctx, inspectTimeout)
 		defer cancel()
 		_, _ = r.fetchTools(limited, key.db, &s) // the server's status holds the outcome
 		if ctx.Err() != nil {
@@ -107,7 +107,7 @@ func (r *Registry) List(ctx context.Context, db *store.DB, p store.Page) ([]agen
 	}
 	var checks []serverKey
 	for _, s := range servers {
-		if r.now().Sub(s.CheckedAt.Time) <= fresh {
+		if r.now().Sub(s.CheckedAt.Time) <= recheckAfter {
 			continue
 		}
 		key := serverKey{db, s.ID}

@@ -13,8 +13,8 @@ import (
 
 // Limits of the data stored with an answer, in bytes.
 const (
-	maxMetadata  = 1 << 20 // total
-	keptOfResult = 8 << 10 // of a tool's result, and of its arguments
+	maxMetadata     = 1 << 20 // total
+	maxStoredResult = 8 << 10 // of a tool's result, and of its arguments
 )
 
 // answerMetadata is stored with an answer as its message's metadata.
@@ -34,7 +34,7 @@ type answerMetadata struct {
 // metadata returns k with the contents of an answer as JSON. If it is longer
 // than limit bytes, the text of passages is dropped, then the calls of tools.
 func (k answerMetadata) metadata(a Answer, limit int) (json.RawMessage, error) {
-	k.Mode, k.Model, k.Usage, k.ToolCalls, k.Sources, k.Queries = a.Mode, a.Model, a.Usage, shortened(a.ToolCalls), references(a.Sources, a.Text), a.Queries
+	k.Mode, k.Model, k.Usage, k.ToolCalls, k.Sources, k.Queries = a.Mode, a.Model, a.Usage, shortenArguments(a.ToolCalls), references(a.Sources, a.Text), a.Queries
 	raw, err := json.Marshal(k)
 	if err == nil && len(raw) > limit {
 		for i := range k.Sources {
@@ -49,8 +49,8 @@ func (k answerMetadata) metadata(a Answer, limit int) (json.RawMessage, error) {
 	return raw, err
 }
 
-// keep stores an answer with its metadata, even if the caller is gone.
-func (c *Chat) keep(ctx context.Context, db *store.DB, conversationID string, k answerMetadata, a Answer) (agent.Message, error) {
+// storeAnswer stores an answer with its metadata, even if the caller is gone.
+func (c *Chat) storeAnswer(ctx context.Context, db *store.DB, conversationID string, k answerMetadata, a Answer) (agent.Message, error) {
 	raw, err := k.metadata(a, maxMetadata)
 	if err != nil {
 		return agent.Message{}, err
@@ -59,9 +59,9 @@ func (c *Chat) keep(ctx context.Context, db *store.DB, conversationID string, k 
 	return db.AppendReply(context.WithoutCancel(ctx), reply)
 }
 
-// answered returns the answer stored as a message. Missing or modified metadata
+// storedAnswer returns the answer stored as a message. Missing or modified metadata
 // is ignored as far as necessary.
-func answered(m *agent.Message, asJSON bool) Answer {
+func storedAnswer(m *agent.Message, asJSON bool) Answer {
 	if m == nil {
 		return Answer{}
 	}
@@ -77,12 +77,12 @@ func answered(m *agent.Message, asJSON bool) Answer {
 	return a
 }
 
-// shortened returns calls with arguments short enough to be stored.
-func shortened(calls []ToolCall) []ToolCall {
+// shortenArguments returns calls with arguments short enough to be stored.
+func shortenArguments(calls []ToolCall) []ToolCall {
 	list := make([]ToolCall, len(calls))
 	for i, c := range calls {
-		if len(c.Arguments) > keptOfResult {
-			c.Arguments, _ = json.Marshal(clipBytes(string(c.Arguments), keptOfResult)) // a string can always be encoded
+		if len(c.Arguments) > maxStoredResult {
+			c.Arguments, _ = json.Marshal(clipBytes(string(c.Arguments), maxStoredResult)) // a string can always be encoded
 		}
 		list[i] = c
 	}
@@ -126,8 +126,8 @@ type reference struct {
 	Cited      bool     `json:"cited"` // the answer cites its number
 }
 
-// keptOfPassage is how many bytes of a passage are stored with the answer.
-const keptOfPassage = 4 << 10
+// maxStoredPassage is how many bytes of a passage are stored with the answer.
+const maxStoredPassage = 4 << 10
 
 func references(list []Citation, text string) []reference {
 	cited := numbersIn(text)
@@ -135,7 +135,7 @@ func references(list []Citation, text string) []reference {
 	for i, c := range list {
 		from := c.Metadata
 		kept[i] = reference{Number: c.Number, SourceID: c.SourceID, SourceName: from.SourceName, ChunkID: c.ID, Page: from.Page, Section: from.Section,
-			URL: from.URL, Line: from.Line, LastLine: from.LastLine, Place: from.Place, Sections: from.Sections, Score: c.Score, Content: clipBytes(c.Content, keptOfPassage), Cited: cited[c.Number], Matches: c.Matches, Best: c.BestSentence}
+			URL: from.URL, Line: from.Line, LastLine: from.LastLine, Place: from.Place, Sections: from.Sections, Score: c.Score, Content: clipBytes(c.Content, maxStoredPassage), Cited: cited[c.Number], Matches: c.Matches, Best: c.BestSentence}
 	}
 	return kept
 }
