@@ -41,20 +41,20 @@ const (
 	maxQueued       = 10_000 // per workflow
 )
 
-// atLimit specifies what to do with an execution whose workflow has reached its
+// limitPolicy specifies what to do with an execution whose workflow has reached its
 // limit.
-type atLimit int
+type limitPolicy int
 
 const (
-	asSettings atLimit = iota // what the workflow's settings say
-	queues                    // it queues, whatever they say
-	exceeds                   // it starts: what runs waits for it
+	limitBySettings limitPolicy = iota // what the workflow's settings say
+	limitQueue                         // it queues, whatever they say
+	limitExceed                        // it starts: what runs waits for it
 )
 
 // admit acquires a slot for a new execution. If there is none, it marks the
 // execution as queued and returns nil. It waits for executions that are ending or
 // being suspended, since clients may already see those as ended or waiting.
-func (e *Engine) admit(ctx context.Context, a *agentState, x *agent.Execution, p *program, at atLimit) (*slot, error) {
+func (e *Engine) admit(ctx context.Context, a *agentState, x *agent.Execution, p *program, at limitPolicy) (*slot, error) {
 	for {
 		s, ending, err := e.tryAdmit(a, x, p, at)
 		if ending == nil {
@@ -70,13 +70,13 @@ func (e *Engine) admit(ctx context.Context, a *agentState, x *agent.Execution, p
 
 // tryAdmit is admit without waiting. If a run is about to release its slot, it
 // returns a channel that is closed when that is decided.
-func (e *Engine) tryAdmit(a *agentState, x *agent.Execution, p *program, at atLimit) (*slot, <-chan struct{}, error) {
+func (e *Engine) tryAdmit(a *agentState, x *agent.Execution, p *program, at limitPolicy) (*slot, <-chan struct{}, error) {
 	settings := p.workflow.Settings
-	mayQueue := at != asSettings || settings.OnConflict == agent.ConflictQueue
+	mayQueue := at != limitBySettings || settings.OnConflict == agent.ConflictQueue
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w := a.workflow(x.WorkflowID, settings.Concurrency)
-	conflict := at != exceeds && (w.running >= w.limit || w.queued > 0)
+	conflict := at != limitExceed && (w.running >= w.limit || w.queued > 0)
 	if !conflict {
 		if end, ok := e.executions.TryBegin(job{agent: a, id: x.ID}); ok {
 			w.running++

@@ -81,9 +81,9 @@ func takeoverEnd(w *store.Wait, ev agent.Event, data map[string]any) (store.Wait
 	switch ev.Type {
 	case agent.EventTakeoverCompleted:
 		note, _ := object(data["takeover"])["note"].(string)
-		return decided(w, "approved", note, "", now), true
+		return decisionEnd(w, "approved", note, "", now), true
 	case agent.EventTakeoverExpired:
-		return timedOut(w, now), true
+		return timeoutEnd(w, now), true
 	}
 	return store.WaitEnd{}, false
 }
@@ -117,16 +117,16 @@ func (e *Engine) endCancelledTakeover(db *store.DB, execution, id string) error 
 		if completed, err := db.TakeoverCompleted(e.work, id); err != nil || completed {
 			return err // its event ends the approval
 		}
-		return e.endWaits(e.work, db, []store.WaitEnd{timedOut(w, agent.Now())})
+		return e.endWaits(e.work, db, []store.WaitEnd{timeoutEnd(w, agent.Now())})
 	}
 	return nil
 }
 
-// decided returns how a person's decision ends an approval.
-func decided(w *store.Wait, decision, comment, by string, now agent.Time) store.WaitEnd {
+// decisionEnd returns how a person's decision ends an approval.
+func decisionEnd(w *store.Wait, decision, comment, by string, now agent.Time) store.WaitEnd {
 	end := resumed(w, "", nil, now)
 	end.Result.Handle = decision
-	end.Result.Output = mustEncode(map[string]any{"decision": decision, "comment": agent.Clip(comment, 10_000), "by": by})
+	end.Result.Output = encodeObject(map[string]any{"decision": decision, "comment": agent.Clip(comment, 10_000), "by": by})
 	return end
 }
 

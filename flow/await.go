@@ -40,8 +40,8 @@ func (e *Engine) removeWaiter(id string, w *awaited) {
 	}
 }
 
-// announceLocked wakes the callers that wait for an execution to end.
-func (e *Engine) announceLocked(id string, r *run, err error) {
+// wakeWaitersLocked wakes the callers that wait for an execution to end.
+func (e *Engine) wakeWaitersLocked(id string, r *run, err error) {
 	w := e.awaited[id]
 	if w == nil || w.ended {
 		return
@@ -86,7 +86,7 @@ func (e *Engine) cancelled(db *store.DB, x *agent.Execution) *run {
 		return a.runs[x.ID]
 	}
 	e.closeSession(x.ID)
-	e.announceLocked(x.ID, nil, nil)
+	e.wakeWaitersLocked(x.ID, nil, nil)
 	return nil
 }
 
@@ -119,9 +119,9 @@ func (e *Engine) released(r *run, why error) {
 	var failed error
 	switch {
 	case r.unsaved: // only callers that wait for it know of it
-		e.announceLocked(r.id, r, why)
+		e.wakeWaitersLocked(r.id, r, why)
 	case over:
-		e.announceLocked(r.id, r, nil)
+		e.wakeWaitersLocked(r.id, r, nil)
 	case errors.Is(why, errInterrupted):
 		next.Again = true
 	default:
@@ -131,7 +131,7 @@ func (e *Engine) released(r *run, why error) {
 }
 
 func (e *Engine) removeLocked(r *run, next work.Next, err error) {
-	r.gone = true
+	r.removed = true
 	delete(r.agent.runs, r.id)
 	e.running--
 	e.releaseLocked(r.slot, next, err)

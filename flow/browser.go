@@ -120,7 +120,7 @@ func (how browserAction) action(c *Call) (a agent.Action, err error) {
 		data["timeout"] = min(max(int(c.Timeout.Milliseconds()), 1), agent.MaxActionTimeout)
 	}
 	if len(c.Values) > 0 {
-		if data["script"], data["args"], err = evaluated(c.Text("script"), data["args"], c.Values); err != nil {
+		if data["script"], data["args"], err = bindTemplates(c.Text("script"), data["args"], c.Values); err != nil {
 			return a, err
 		}
 	}

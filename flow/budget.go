@@ -19,12 +19,12 @@ const (
 
 // budget counts the recent executions that each root caused.
 type budget struct {
-	most int
-	now  func() time.Time
+	limit int
+	now   func() time.Time
 
-	mu    sync.Mutex // protects the fields below
-	roots map[string]*rootUsage
-	swept time.Time
+	mu      sync.Mutex // protects the fields below
+	roots   map[string]*rootUsage
+	sweptAt time.Time
 }
 
 // rootUsage is what one root caused within the window.
@@ -34,7 +34,7 @@ type rootUsage struct {
 }
 
 func newBudget() budget {
-	return budget{most: budgetExecutions, now: time.Now, roots: map[string]*rootUsage{}}
+	return budget{limit: budgetExecutions, now: time.Now, roots: map[string]*rootUsage{}}
 }
 
 // take counts an execution caused by a root. It returns false if the root has
@@ -46,7 +46,7 @@ func (b *budget) take(root string) bool {
 	b.sweepLocked(now)
 	s := b.of(root)
 	s.forget(now)
-	if len(s.starts) >= b.most {
+	if len(s.starts) >= b.limit {
 		return false
 	}
 	s.starts = append(s.starts, now)
@@ -80,10 +80,10 @@ func (b *budget) of(root string) *rootUsage {
 // sweepLocked drops roots that caused nothing within the window. It runs at
 // most once per window.
 func (b *budget) sweepLocked(now time.Time) {
-	if now.Sub(b.swept) < budgetWindow {
+	if now.Sub(b.sweptAt) < budgetWindow {
 		return
 	}
-	b.swept = now
+	b.sweptAt = now
 	for root, s := range b.roots {
 		if s.forget(now); len(s.starts) == 0 && len(s.recorded) == 0 {
 			delete(b.roots, root)
@@ -112,8 +112,8 @@ func (e *Engine) charge(x *agent.Execution) *agent.Error {
 		return agent.Errorf(agent.CodeBudget, "workflows started each other %d times in a row, which is the limit of a chain", agent.MaxEventDepth).
 			With("depth", agent.MaxEventDepth).With("root_id", x.RootID)
 	case x.Depth > 1 && !e.budget.take(x.RootID):
-		return agent.Errorf(agent.CodeBudget, "one execution started %d others within a minute, which is the limit", e.budget.most).
-			With("limit", e.budget.most).With("root_id", x.RootID)
+		return agent.Errorf(agent.CodeBudget, "one execution started %d others within a minute, which is the limit", e.budget.limit).
+			With("limit", e.budget.limit).With("root_id", x.RootID)
 	}
 	return nil
 }
@@ -146,8 +146,8 @@ func logRefusal(ctx context.Context, db *store.DB, x *agent.Execution, why *agen
 		map[string]any{"workflow_id": x.WorkflowID, "parent_id": x.ParentID, "root_id": x.RootID, "code": why.Code})
 }
 
-// chained returns a context in which everything a node does belongs to the
+// withChain returns a context in which everything a node does belongs to the
 // chain: its writes and its requests to this server.
-func (e *Engine) chained(ctx context.Context, c agent.Chain) context.Context {
+func (e *Engine) withChain(ctx context.Context, c agent.Chain) context.Context {
 	return e.options.Own.Mark(store.WithChain(ctx, c), agent.ChainHeader, c.Signed())
 }

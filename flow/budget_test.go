@@ -87,7 +87,7 @@ func TestBudgetOfEvents(t *testing.T) {
 		t -> a`
 	t.Run("by number", func(t *testing.T) {
 		db, e := open(t)
-		e.budget.most = 30
+		e.budget.limit = 30
 		w := createWorkflowWith(t, db, e, insert, many)
 		mustCreate(t, db)
 		dispatchAll(t, db, e)
@@ -120,7 +120,7 @@ func TestBudgetOfEvents(t *testing.T) {
 // A minute later a root may start executions again.
 func TestBudgetIsOfAMinute(t *testing.T) {
 	b := newBudget()
-	b.most = 3
+	b.limit = 3
 	now := time.Now()
 	b.now = func() time.Time { return now }
 	take := func(want ...bool) {
@@ -151,7 +151,7 @@ func TestBudgetOfWorkflowNodes(t *testing.T) {
 	for name, wait := range map[string]string{"waiting": "true", "not waiting": "false"} {
 		t.Run(name, func(t *testing.T) {
 			db, e := open(t)
-			e.budget.most = 20
+			e.budget.limit = 20
 			child := createWorkflowWith(t, db, e, "t trigger\ns set {\"values\":{}}\nt -> s", many)
 			w := createWorkflowWith(t, db, e, loopOver("workflow", `{"workflow_id":"`+child.ID+`","wait":`+wait+`}`), many)
 			s := execute(t, db, e, w, numbered(50, 1))
@@ -172,7 +172,7 @@ func TestBudgetOfWorkflowNodes(t *testing.T) {
 // An execution's requests to the server count for its root.
 func TestBudgetOfRequests(t *testing.T) {
 	db, e := open(t)
-	e.budget.most = 2
+	e.budget.limit = 2
 	w := createWorkflow(t, db, e, "t trigger\ns set {\"values\":{}}\nt -> s")
 	chain, ok := agent.ReadChain(agent.Chain{Root: "execution-x", Depth: 3}.Signed())
 	if !ok || chain != (agent.Chain{Root: "execution-x", Depth: 3, Remote: true}) {

@@ -18,7 +18,7 @@ const chatTimeout = 5 * time.Minute
 // once, however often the node is attempted.
 func ChatKind(c *chat.Chat) *Kind {
 	return &Kind{Timeout: chatTimeout, Check: checkChat, Run: func(ctx context.Context, call *Call) (Outcome, error) {
-		x, err := exchange(call)
+		x, err := chatRequest(call)
 		if err != nil {
 			return Outcome{}, err
 		}
@@ -43,8 +43,8 @@ func checkChat(data map[string]any) (field, issue string) {
 	return issueOf(chat.CheckSchema("data.output_schema", raw))
 }
 
-// exchange builds the request to the model from a chat node's data.
-func exchange(c *Call) (x chat.Request, err error) {
+// chatRequest builds the request to the model from a chat node's data.
+func chatRequest(c *Call) (x chat.Request, err error) {
 	x = chat.Request{System: c.Text("system_prompt"), Model: c.Text("model"), MaxRounds: int(c.Number("max_steps", 0)),
 		Messages: []llm.Message{{Role: agent.MessageUser, Content: c.Text("prompt")}}}
 	if t, ok := number(c.Data["temperature"]); ok {

@@ -16,11 +16,11 @@ import (
 // execution was ended from outside, or the file cannot be written.
 func (r *run) commit(suspended bool) bool {
 	over := r.execution.Status.Ended()
-	if len(r.pending.results) == 0 && len(r.waits) == 0 && len(r.unwaits) == 0 && len(r.children) == 0 && !r.begin && !suspended && !over {
+	if len(r.pending.results) == 0 && len(r.waits) == 0 && len(r.waitEnds) == 0 && len(r.children) == 0 && !r.begin && !suspended && !over {
 		return true
 	}
 	p := store.ExecutionStep{Execution: r.execution, Name: r.program.workflow.Name, New: r.unsaved, IdempotencyKey: r.key, Begin: r.begin, Results: r.pending.results,
-		Waits: r.waits, Unwaits: r.unwaits, Suspended: suspended, Waiting: len(r.waiting)}
+		Waits: r.waits, Unwaits: r.waitEnds, Suspended: suspended, Waiting: len(r.waiting)}
 	for _, c := range r.children {
 		p.Children = append(p.Children, store.StartedExecution{Execution: c.execution, Name: c.program.workflow.Name})
 	}
@@ -62,7 +62,7 @@ func (r *run) committed(suspended bool) {
 	for _, c := range r.children {
 		r.engine.startChild(r.agent, c)
 	}
-	r.pending, r.waits, r.unwaits, r.children = pendingResults{}, nil, nil, nil
+	r.pending, r.waits, r.waitEnds, r.children = pendingResults{}, nil, nil, nil
 	r.mu.Lock()
 	answered := r.response != nil
 	r.mu.Unlock()
@@ -124,7 +124,7 @@ func (r *run) interrupt() {
 	}
 	if over || r.failure != nil || r.top.open == 0 || !r.commit(false) {
 		if !over && (r.failure != nil || r.top.open == 0) {
-			r.finishAll()
+			r.endExecution()
 			return
 		}
 		if over {
@@ -135,8 +135,8 @@ func (r *run) interrupt() {
 	r.engine.released(r, errInterrupted)
 }
 
-// finishAll ends the execution.
-func (r *run) finishAll() {
+// endExecution ends the execution.
+func (r *run) endExecution() {
 	for f := range r.active {
 		f.cancel()
 		r.cancelled(f.in, f.started)
@@ -145,7 +145,7 @@ func (r *run) finishAll() {
 		delete(r.waiting, at)
 		r.journal(r.result(in, agent.NodeCancelled))
 	}
-	r.waits, r.unwaits = nil, nil
+	r.waits, r.waitEnds = nil, nil
 	e := r.execution
 	e.Status, e.CompletedAt = agent.ExecutionComplete, agent.Now()
 	if r.failure != nil {
@@ -167,7 +167,7 @@ func (r *run) finishAll() {
 // suspend stops a run that only has waits left. It returns false if a wait has
 // ended, possibly because of what was just written.
 func (r *run) suspend() bool {
-	if !r.takeInbox() {
+	if !r.processInbox() {
 		return false
 	}
 	decided := make(chan struct{})
@@ -176,15 +176,15 @@ func (r *run) suspend() bool {
 	if !r.commit(true) {
 		return true
 	}
-	suspended := r.takeInbox() && r.engine.suspended(r)
+	suspended := r.processInbox() && r.engine.suspended(r)
 	if !suspended {
 		r.ending.Store(nil)
 	}
 	return suspended
 }
 
-// takeInbox processes the inbox. It returns false if the inbox was not empty.
-func (r *run) takeInbox() bool {
+// processInbox processes the inbox. It returns false if the inbox was not empty.
+func (r *run) processInbox() bool {
 	r.mu.Lock()
 	empty := len(r.inbox) == 0
 	r.mu.Unlock()
@@ -206,18 +206,18 @@ func (r *run) addWait(f *nodeRun) {
 	}
 }
 
-// timedOut returns the end of a wait whose time is up.
-func timedOut(w *store.Wait, now agent.Time) store.WaitEnd {
+// timeoutEnd returns the end of a wait whose time is up.
+func timeoutEnd(w *store.Wait, now agent.Time) store.WaitEnd {
 	result := w.Result()
 	result.Status, result.DurationMS = agent.NodeSuccess, float64(now.Sub(w.StartedAt.Time).Milliseconds())
 	switch w.Kind {
 	case store.WaitApproval:
 		result.Handle = "timeout"
-		result.Output = mustEncode(map[string]any{"decision": "timeout", "comment": "", "by": ""})
+		result.Output = encodeObject(map[string]any{"decision": "timeout", "comment": "", "by": ""})
 	case store.WaitEvent:
-		result.Output = mustEncode(map[string]any{"resumed_by": "timeout", "data": nil})
+		result.Output = encodeObject(map[string]any{"resumed_by": "timeout", "data": nil})
 	default:
-		result.Output = mustEncode(map[string]any{"resumed_by": "timer", "data": nil})
+		result.Output = encodeObject(map[string]any{"resumed_by": "timer", "data": nil})
 	}
 	return store.WaitEnd{ExecutionID: w.ExecutionID, Result: result}
 }
@@ -227,12 +227,12 @@ func timedOut(w *store.Wait, now agent.Time) store.WaitEnd {
 func resumed(w *store.Wait, by string, data any, now agent.Time) store.WaitEnd {
 	result := w.Result()
 	result.Status, result.DurationMS = agent.NodeSuccess, float64(now.Sub(w.StartedAt.Time).Milliseconds())
-	result.Output = mustEncode(map[string]any{"resumed_by": by, "data": data})
+	result.Output = encodeObject(map[string]any{"resumed_by": by, "data": data})
 	return store.WaitEnd{ExecutionID: w.ExecutionID, Result: result}
 }
 
-// mustEncode encodes values that are known to be JSON.
-func mustEncode(v map[string]any) json.RawMessage {
+// encodeObject encodes values that are known to be JSON.
+func encodeObject(v map[string]any) json.RawMessage {
 	raw, err := encode(v)
 	if err != nil {
 		raw, _ = encode(map[string]any{"resumed_by": v["resumed_by"], "data": nil})
@@ -271,7 +271,7 @@ func (r *run) publish(ev Event) { r.engine.publish(r.id, ev) }
 func (r *run) running() []agent.NodeResult {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	list := slices.Collect(maps.Values(r.now))
+	list := slices.Collect(maps.Values(r.runningNodes))
 	slices.SortFunc(list, func(a, b agent.NodeResult) int { return a.StartedAt.Compare(b.StartedAt.Time) })
 	for i := range list {
 		list[i].DurationMS = float64(time.Since(list[i].StartedAt.Time).Milliseconds())

@@ -14,8 +14,8 @@ import (
 	"satchel/vector"
 )
 
-// ownKinds returns the node types that need only the engine.
-func (e *Engine) ownKinds() map[string]*Kind {
+// engineKinds returns the node types that need only the engine.
+func (e *Engine) engineKinds() map[string]*Kind {
 	kinds := e.logicKinds()
 	maps.Copy(kinds, map[string]*Kind{
 		"http-request": {Run: e.runHTTP, Check: checkHTTP},

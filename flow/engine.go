@@ -79,7 +79,7 @@ func New(o Options) *Engine {
 		programs: programs{kept: map[programKey]*program{}}, states: map[*store.DB]*agentState{}, awaited: map[string]*awaited{},
 		watchers: map[string]map[chan Event]bool{}, drain: drainTime, commitInterval: commitInterval, budget: newBudget(), stopping: true,
 	}
-	e.kinds = e.ownKinds()
+	e.kinds = e.engineKinds()
 	e.agents = work.New(work.Options[*store.DB]{Run: e.recoverAgent, Limit: 2 * work.Processors,
 		OnError: func(db *store.DB, err error) {
 			e.log.Error("recover executions", "agent", db.ID(), "error", err)

@@ -31,9 +31,9 @@ func checkEvaluate(data map[string]any, text string, templates []sqlsandbox.Span
 	return nil
 }
 
-// evaluated returns a script in which each template is replaced by an argument,
+// bindTemplates returns a script in which each template is replaced by an argument,
 // and the arguments: those of the node plus the values of the templates.
-func evaluated(text string, nodeArgs any, values []any) (script string, args any, err error) {
+func bindTemplates(text string, nodeArgs any, values []any) (script string, args any, err error) {
 	spans, err := codeSpans(text)
 	if err != nil {
 		return "", nil, err
@@ -128,15 +128,15 @@ func (s *scriptScanner) code() {
 		c := s.text[s.at]
 		switch {
 		case strings.HasPrefix(s.text[s.at:], "//"):
-			s.until("\n", isValue)
+			s.skipTo("\n", isValue)
 		case strings.HasPrefix(s.text[s.at:], "/*"):
 			s.at += 2
-			s.until("*/", isValue)
+			s.skipTo("*/", isValue)
 		case c == '"' || c == '\'':
 			s.quoted(c)
 		case c == '`' || c == '}' && len(s.depth) > 0 && s.depth[len(s.depth)-1] == 0:
 			s.literal(c)
-		case c == '/' && s.beginsPattern():
+		case c == '/' && s.startsRegexp():
 			s.pattern()
 		default:
 			s.plain(c)
@@ -180,8 +180,8 @@ func (s *scriptScanner) placeInCode(end int) scriptPlace {
 	return isValue
 }
 
-// until moves past the next occurrence of mark. Spans before it are at place.
-func (s *scriptScanner) until(mark string, place scriptPlace) {
+// skipTo moves past the next occurrence of mark. Spans before it are at place.
+func (s *scriptScanner) skipTo(mark string, place scriptPlace) {
 	for s.at < len(s.text) {
 		if _, ok := s.span(); ok {
 			s.pass(place)
@@ -245,9 +245,9 @@ func (s *scriptScanner) literal(begin byte) {
 	}
 }
 
-// beginsPattern reports whether a slash here starts a regular expression rather
+// startsRegexp reports whether a slash here starts a regular expression rather
 // than a division.
-func (s *scriptScanner) beginsPattern() bool {
+func (s *scriptScanner) startsRegexp() bool {
 	switch s.word {
 	case "return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "else", "do", "await", "yield":
 		return true

@@ -30,18 +30,18 @@ type Request struct {
 	started  func(executionID string) // for ExecuteIdempotent: called with the execution's id once it is in the file
 }
 
-func (q *Request) atLimit() atLimit {
+func (q *Request) atLimit() limitPolicy {
 	switch {
 	case q.callers.wait(q.WorkflowID):
-		return exceeds
+		return limitExceed
 	case q.Queue:
-		return queues
+		return limitQueue
 	}
-	return asSettings
+	return limitBySettings
 }
 
-// forever is longer than any caller waits.
-const forever = 1 << 62
+// waitForever is longer than any caller waits.
+const waitForever = 1 << 62
 
 // Started is an execution that was started or queued. With Request.Wait it is
 // in the state it had when it ended or the wait timed out.
@@ -80,7 +80,7 @@ func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started,
 		q.Wait = 0
 	}
 	if q.started != nil {
-		q.Wait = forever
+		q.Wait = waitForever
 	}
 	if why := e.charge(x); why != nil {
 		return Started{}, e.refuse(ctx, db, x, p, q.IdempotencyKey, why)

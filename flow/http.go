@@ -93,7 +93,7 @@ func (c *Call) answer(ctx context.Context, resp *http.Response, began time.Time)
 	for name, values := range resp.Header {
 		headers[strings.ToLower(name)] = strings.ToValidUTF8(strings.Join(values, ", "), "\uFFFD")
 	}
-	o := Outcome{Output: map[string]any{"status": resp.StatusCode, "headers": headers, "body": body, "duration_ms": since(began)}}
+	o := Outcome{Output: map[string]any{"status": resp.StatusCode, "headers": headers, "body": body, "duration_ms": elapsedMilliseconds(began)}}
 	if warning != "" {
 		o.Warnings = []string{warning}
 	}

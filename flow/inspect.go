@@ -40,9 +40,9 @@ func (e *Engine) NodePart(ctx context.Context, db *store.DB, id, node, path, par
 	}
 	r := e.newRun(a, id)
 	defer r.cancel(nil)
-	r.execution, r.past = &w.Execution, map[instanceKey]agent.NodeResult{}
+	r.execution, r.journaled = &w.Execution, map[instanceKey]agent.NodeResult{}
 	for _, result := range w.Results {
-		r.past[instanceKey{result.NodeID, result.FullPath()}] = result
+		r.journaled[instanceKey{result.NodeID, result.FullPath()}] = result
 	}
 	r.payload, _ = decodeOr(w.Input).(map[string]any)
 	if r.program, err = e.programFor(db, w, r.payload); err != nil {
@@ -74,11 +74,11 @@ func (r *run) find(at instanceKey) (instance, bool) {
 		in := r.ready[0]
 		r.ready = r.ready[1:]
 		here := r.keyOf(in)
-		past, ended := r.past[here]
+		past, ended := r.journaled[here]
 		switch {
 		case here == at:
-			return in, r.state(in).live
-		case ended && past.Items != nil && r.program.graph.Within(target, in.node):
+			return in, r.state(in).reached
+		case ended && past.Items != nil && r.program.graph.InLoopBody(target, in.node):
 			r.startLoop(in)
 		case ended && past.Finished():
 			r.replay(in, past)

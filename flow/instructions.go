@@ -14,9 +14,9 @@ import (
 	"satchel/store"
 )
 
-// instructing has a language model carry out the instructions of nodes in
+// instructor has a language model carry out the instructions of nodes in
 // browser sessions.
-type instructing struct {
+type instructor struct {
 	*browsing
 	navigator *browse.Navigator
 	// values returns those of a credential of type env.
@@ -29,7 +29,7 @@ const browseTimeout = 30 * time.Minute
 // Instruct registers the node types in which a language model drives a browser.
 // Call it after Browse.
 func (e *Engine) Instruct(n *browse.Navigator, values func(ctx context.Context, db *store.DB, ref string) (map[string]string, error)) {
-	i := &instructing{e.browsing, n, values}
+	i := &instructor{e.browsing, n, values}
 	extract := e.kinds["extract"].Run
 	e.Register(map[string]*Kind{
 		"act":     {Run: i.act, Timeout: browse.Timeout},
@@ -46,7 +46,7 @@ func (e *Engine) Instruct(n *browse.Navigator, values func(ctx context.Context, 
 
 // variables returns the values that a node may type: those of its credential,
 // and its own.
-func (i *instructing) variables(ctx context.Context, c *Call) (agent.Variables, error) {
+func (i *instructor) variables(ctx context.Context, c *Call) (agent.Variables, error) {
 	all := agent.Variables{}
 	if ref := c.Text("credential"); ref != "" {
 		values, err := i.values(ctx, c.DB, ref)
@@ -64,8 +64,8 @@ func (i *instructing) variables(ctx context.Context, c *Call) (agent.Variables, 
 	return all, nil
 }
 
-// within runs an instruction in the node's session.
-func (i *instructing) within(ctx context.Context, c *Call, opens bool, run func(*browser.Session) (any, error)) (Outcome, error) {
+// inSession runs an instruction in the node's session.
+func (i *instructor) inSession(ctx context.Context, c *Call, opens bool, run func(*browser.Session) (any, error)) (Outcome, error) {
 	s, release, err := i.session(ctx, browserAction{opens: opens}, c)
 	if err != nil {
 		return Outcome{}, err
@@ -75,28 +75,28 @@ func (i *instructing) within(ctx context.Context, c *Call, opens bool, run func(
 	return Outcome{Output: out}, err
 }
 
-func (i *instructing) act(ctx context.Context, c *Call) (Outcome, error) {
+func (i *instructor) act(ctx context.Context, c *Call) (Outcome, error) {
 	v, err := i.variables(ctx, c)
 	if err != nil {
 		return Outcome{}, err
 	}
-	return i.within(ctx, c, false, func(s *browser.Session) (any, error) {
+	return i.inSession(ctx, c, false, func(s *browser.Session) (any, error) {
 		return i.navigator.Act(ctx, s, browse.ActRequest{Instruction: c.Text("instruction"), Variables: v, NoCache: !c.Bool("cache", true)})
 	})
 }
 
-func (i *instructing) observe(ctx context.Context, c *Call) (Outcome, error) {
-	return i.within(ctx, c, false, func(s *browser.Session) (any, error) {
+func (i *instructor) observe(ctx context.Context, c *Call) (Outcome, error) {
+	return i.inSession(ctx, c, false, func(s *browser.Session) (any, error) {
 		return i.navigator.Observe(ctx, s, c.Text("instruction"))
 	})
 }
 
-func (i *instructing) extract(ctx context.Context, c *Call) (Outcome, error) {
+func (i *instructor) extract(ctx context.Context, c *Call) (Outcome, error) {
 	schema, err := c.schema("schema")
 	if err != nil {
 		return Outcome{}, err
 	}
-	return i.within(ctx, c, false, func(s *browser.Session) (any, error) {
+	return i.inSession(ctx, c, false, func(s *browser.Session) (any, error) {
 		return i.navigator.Extract(ctx, s, browse.ExtractRequest{Instruction: c.Text("instruction"), Schema: schema})
 	})
 }
@@ -110,12 +110,12 @@ func (c *Call) schema(key string) (json.RawMessage, error) {
 }
 
 // browse pursues a goal until its end.
-func (i *instructing) browse(ctx context.Context, c *Call) (Outcome, error) {
+func (i *instructor) browse(ctx context.Context, c *Call) (Outcome, error) {
 	o, err := i.browseOptions(ctx, c)
 	if err != nil {
 		return Outcome{}, err
 	}
-	return i.within(ctx, c, true, func(s *browser.Session) (any, error) {
+	return i.inSession(ctx, c, true, func(s *browser.Session) (any, error) {
 		b, err := i.navigator.Browse(ctx, s, o)
 		if err != nil {
 			return nil, err
@@ -126,13 +126,13 @@ func (i *instructing) browse(ctx context.Context, c *Call) (Outcome, error) {
 			defer cancel()
 			return nil, errors.Join(ctx.Err(), i.navigator.Cancel(ending, c.DB, s.ID(), b.ID))
 		}
-		return browsed(ctx, c.DB, s, b.ID)
+		return browseOutput(ctx, c.DB, s, b.ID)
 	})
 }
 
-// browsed returns the output of a browse that has ended, or the error of one
+// browseOutput returns the output of a browse that has ended, or the error of one
 // that failed.
-func browsed(ctx context.Context, db *store.DB, s *browser.Session, id string) (any, error) {
+func browseOutput(ctx context.Context, db *store.DB, s *browser.Session, id string) (any, error) {
 	b, steps, err := db.Browse(ctx, s.ID(), id)
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func browsed(ctx context.Context, db *store.DB, s *browser.Session, id string) (
 	return out, nil
 }
 
-func (i *instructing) browseOptions(ctx context.Context, c *Call) (o agent.BrowseOptions, err error) {
+func (i *instructor) browseOptions(ctx context.Context, c *Call) (o agent.BrowseOptions, err error) {
 	o = agent.BrowseOptions{Goal: c.Text("goal"), URL: c.Text("url")}
 	if o.Variables, err = i.variables(ctx, c); err != nil {
 		return o, err

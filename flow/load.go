@@ -26,12 +26,12 @@ func (r *run) load() bool {
 		r.acquire(&w.Workflow)
 	}
 	r.execution = &w.Execution
-	r.past, r.knownWaits = map[instanceKey]agent.NodeResult{}, map[instanceKey]store.Wait{}
+	r.journaled, r.storedWaits = map[instanceKey]agent.NodeResult{}, map[instanceKey]store.Wait{}
 	for _, result := range w.Results {
-		r.past[instanceKey{result.NodeID, result.FullPath()}] = result
+		r.journaled[instanceKey{result.NodeID, result.FullPath()}] = result
 	}
 	for _, wait := range w.Waits {
-		r.knownWaits[instanceKey{wait.NodeID, wait.Path}] = wait
+		r.storedWaits[instanceKey{wait.NodeID, wait.Path}] = wait
 	}
 	r.payload, _ = decodeOr(w.Input).(map[string]any)
 	if r.program, err = r.engine.programFor(r.db, w, r.payload); err != nil {

@@ -19,8 +19,8 @@ func (e *Engine) logicKinds() map[string]*Kind {
 	return map[string]*Kind{
 		agent.NodeTrigger: {Pure: true, Run: runTrigger, Check: func(d map[string]any) (string, string) { return checkConditions(d, "filter", "") },
 			Raw: []string{"filter"}},
-		agent.NodeIfElse:   {Pure: true, Repeatable: true, Run: e.runIfElse, NullMissing: true, Passes: true, Raw: []string{"condition"}, Effect: isScripted, Check: e.checkIfElse},
-		agent.NodeSwitch:   {Pure: true, Run: runSwitch, NullMissing: true, Passes: true, Check: checkCases},
+		agent.NodeIfElse:   {Pure: true, Repeatable: true, Run: e.runIfElse, NullMissing: true, PassesInput: true, Raw: []string{"condition"}, Effect: isScripted, Check: e.checkIfElse},
+		agent.NodeSwitch:   {Pure: true, Run: runSwitch, NullMissing: true, PassesInput: true, Check: checkCases},
 		agent.NodeLoop:     {Pure: true, Check: checkLoop},
 		agent.NodeWait:     {Pure: true, Run: runWait, Check: checkWait},
 		agent.NodeApproval: e.approvalKind(),

@@ -33,7 +33,7 @@ func (r *run) startLoop(in instance) {
 	f := r.newNodeRun(in)
 	result := f.result()
 	l := &loopState{in: in, began: f.began, started: f.started, warnings: f.warnings, running: map[*scope]bool{}, errors: []any{}}
-	past, began := r.past[r.keyOf(in)]
+	past, began := r.journaled[r.keyOf(in)]
 	if began && past.Items != nil {
 		l.started = past.StartedAt
 		l.items, _ = decodeOr(past.Items).([]any)
@@ -150,6 +150,6 @@ func (r *run) endLoop(l *loopState) {
 
 func (l *loopState) result(r *run) agent.NodeResult {
 	result := r.result(l.in, agent.NodeSuccess)
-	result.StartedAt, result.DurationMS, result.Warnings = l.started, since(l.began), l.warnings
+	result.StartedAt, result.DurationMS, result.Warnings = l.started, elapsedMilliseconds(l.began), l.warnings
 	return result
 }

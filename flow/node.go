@@ -49,8 +49,8 @@ type Kind struct {
 	HTML func(data map[string]any, key string) bool
 	// Timeout is the default time limit; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// Passes makes the input, rather than the output, flow on to the next node.
-	Passes bool
+	// PassesInput makes the input, rather than the output, flow on to the next node.
+	PassesInput bool
 }
 
 // DefaultTimeout is the time limit of a node if neither it nor its kind sets

@@ -23,7 +23,7 @@ func (r *run) complete(in instance, result agent.NodeResult, output any, recorde
 	s := r.state(in)
 	s.waiting = false
 	s.output, s.flow = output, output
-	if n.kind != nil && n.kind.Passes && !failed {
+	if n.kind != nil && n.kind.PassesInput && !failed {
 		s.flow = r.inputOf(in)
 	}
 	if result.Status == agent.NodeSuccess || failed {
@@ -95,7 +95,7 @@ func (r *run) resolveEdge(s *scope, target int, taken bool, in input) {
 	t := &s.states[r.program.indexes[target]]
 	t.unresolved--
 	if taken {
-		t.live = true
+		t.reached = true
 		t.sources = append(t.sources, in)
 	}
 	if t.unresolved == 0 {
@@ -126,7 +126,7 @@ func (r *run) skip(in instance) {
 
 func (r *run) skipped(node int, s *scope) {
 	result := r.result(instance{s, node}, agent.NodeSkipped)
-	if _, known := r.past[instanceKey{result.NodeID, s.path}]; !known {
+	if _, known := r.journaled[instanceKey{result.NodeID, s.path}]; !known {
 		r.journal(result)
 	}
 	if r.program.nodes[node].Type == agent.NodeLoop {
@@ -177,7 +177,7 @@ func (r *run) abandon(s *scope) {
 			delete(r.waiting, at)
 			result := r.result(in, agent.NodeCancelled)
 			r.waits = slices.DeleteFunc(r.waits, func(w store.Wait) bool { return w.NodeID == at.node && w.Path == at.path })
-			r.unwaits = append(r.unwaits, store.WaitEnd{ExecutionID: r.execution.ID, Result: result})
+			r.waitEnds = append(r.waitEnds, store.WaitEnd{ExecutionID: r.execution.ID, Result: result})
 			r.journal(result)
 		}
 	}

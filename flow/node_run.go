@@ -99,16 +99,16 @@ func (f *nodeRun) fill(n *step, view template.Scope, strict bool) {
 // start runs a node in its own goroutine.
 func (r *run) start(in instance) {
 	f := r.newNodeRun(in)
-	ctx, cancel := context.WithCancel(r.callers.with(r.engine.chained(r.ctx, r.execution.Chain()), r.execution.WorkflowID))
+	ctx, cancel := context.WithCancel(r.callers.withCaller(r.engine.withChain(r.ctx, r.execution.Chain()), r.execution.WorkflowID))
 	f.cancel = cancel
-	f.effect.Store(!r.program.nodes[in.node].repeats)
+	f.effect.Store(!r.program.nodes[in.node].repeatable)
 	r.active[f] = true
 	running := r.result(in, agent.NodeRunning)
 	r.mu.Lock()
-	if r.now == nil {
-		r.now = map[*nodeRun]agent.NodeResult{}
+	if r.runningNodes == nil {
+		r.runningNodes = map[*nodeRun]agent.NodeResult{}
 	}
-	r.now[f] = running
+	r.runningNodes[f] = running
 	r.mu.Unlock()
 	r.publish(Event{Type: EventNodeStarted, Node: &running})
 	r.engine.goroutines.Go(func() {
@@ -221,7 +221,7 @@ func (f *nodeRun) beforeEffect(ctx context.Context) error {
 	f.effect.Store(true)
 	committed := make(chan struct{})
 	select {
-	case f.run.needs <- committed:
+	case f.run.commitRequests <- committed:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -236,7 +236,7 @@ func (f *nodeRun) beforeEffect(ctx context.Context) error {
 // result returns the node's result as far as the node run knows it.
 func (f *nodeRun) result() agent.NodeResult {
 	result := f.run.result(f.in, agent.NodeSuccess)
-	result.StartedAt, result.DurationMS, result.Attempt = f.started, since(f.began), f.attempt
+	result.StartedAt, result.DurationMS, result.Attempt = f.started, elapsedMilliseconds(f.began), f.attempt
 	return result
 }
 
@@ -245,7 +245,7 @@ func (r *run) join(f *nodeRun) {
 	delete(r.active, f)
 	f.cancel()
 	r.mu.Lock()
-	delete(r.now, f)
+	delete(r.runningNodes, f)
 	r.mu.Unlock()
 	if f.in.scope.ended() {
 		r.releaseChild(f.outcome.child)

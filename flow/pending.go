@@ -48,10 +48,10 @@ func (r *run) commitDue() bool {
 	if !r.commit(false) {
 		return false
 	}
-	for _, committed := range r.needed {
+	for _, committed := range r.commitWaiters {
 		close(committed)
 	}
-	r.needed = nil
+	r.commitWaiters = nil
 	return true
 }
 
@@ -59,11 +59,11 @@ func (r *run) commitDue() bool {
 // effects has finished or is about to start, the results have waited long
 // enough, or there is more to write than results.
 func (r *run) due() bool {
-	if r.pending.urgent || r.pending.full() || r.begin || len(r.needed)+len(r.waits)+len(r.unwaits)+len(r.children) > 0 {
+	if r.pending.urgent || r.pending.full() || r.begin || len(r.commitWaiters)+len(r.waits)+len(r.waitEnds)+len(r.children) > 0 {
 		return true
 	}
 	if len(r.pending.results) > 0 && r.untilCommit() <= 0 {
 		return true
 	}
-	return slices.ContainsFunc(r.effects, func(in instance) bool { return !r.program.nodes[in.node].repeats })
+	return slices.ContainsFunc(r.effects, func(in instance) bool { return !r.program.nodes[in.node].repeatable })
 }

@@ -25,31 +25,31 @@ type program struct {
 	indexes  []int                     // by node: its index in its region
 	responds bool                      // has a webhook-response node
 	pins     map[string]map[string]any // of a test: outputs used instead of running, by node
-	alone    *aloneNode                // of a test of one node
+	isolated *isolatedNode             // of a test of one node
 	slow     bool                      // has nodes that are not pure, or loops
 }
 
 // step is a compiled node.
 type step struct {
 	*agent.Node
-	kind     *Kind
-	data     *template.Value // without the keys that have no templates
-	raw      map[string]any  // those keys
-	coded    bool            // data has the templates of kind.Code under that key
-	pure     bool
-	repeats  bool // may run again after a crash, unless it had side effects
-	disabled bool
-	once     bool
-	timeout  time.Duration
-	retry    retry
-	onError  string
+	kind       *Kind
+	data       *template.Value // without the keys that have no templates
+	raw        map[string]any  // those keys
+	coded      bool            // data has the templates of kind.Code under that key
+	pure       bool
+	repeatable bool // may run again after a crash, unless it had side effects
+	disabled   bool
+	once       bool
+	timeout    time.Duration
+	retry      retry
+	onError    string
 }
 
 // retry is how often a node is attempted, and the delay between attempts.
 type retry struct {
-	attempts    int
-	delay, most time.Duration
-	exponential bool
+	attempts        int
+	delay, maxDelay time.Duration
+	exponential     bool
 }
 
 // region is the body of a loop, or the top level.
@@ -104,7 +104,7 @@ func (e *Engine) prepare(p *program, i int) error {
 	n := &p.graph.Nodes[i]
 	kind, ok := e.kinds[n.Type]
 	if !ok {
-		return graph.InvalidNode(p.graph, i, "type", cannotRun(n.Type)).With("type", n.Type)
+		return graph.InvalidNode(p.graph, i, "type", unavailableIssue(n.Type)).With("type", n.Type)
 	}
 	if err := checkNode(p.graph, i, kind); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (e *Engine) prepare(p *program, i int) error {
 		pure: kind.Pure && (kind.Effect == nil || !kind.Effect(n.Data))}
 	s.disabled, _ = n.Data["disabled"].(bool)
 	s.once, _ = n.Data["at_most_once"].(bool)
-	s.repeats = (s.pure || kind.Repeatable) && !s.once
+	s.repeatable = (s.pure || kind.Repeatable) && !s.once
 	s.onError, _ = n.Data["on_error"].(string)
 	if ms, ok := n.Data["timeout_ms"].(float64); ok {
 		s.timeout = time.Duration(ms) * time.Millisecond
@@ -248,7 +248,7 @@ func codeSpans(text string) ([]sqlsandbox.Span, error) {
 }
 
 func readRetry(v any) retry {
-	r := retry{attempts: 1, delay: time.Second, most: time.Minute}
+	r := retry{attempts: 1, delay: time.Second, maxDelay: time.Minute}
 	given, ok := v.(map[string]any)
 	if !ok {
 		return r
@@ -261,7 +261,7 @@ func readRetry(v any) retry {
 		r.delay = time.Duration(ms) * time.Millisecond
 	}
 	if ms, ok := given["max_delay_ms"].(float64); ok {
-		r.most = time.Duration(ms) * time.Millisecond
+		r.maxDelay = time.Duration(ms) * time.Millisecond
 	}
 	r.exponential = given["backoff"] == "exponential"
 	return r
@@ -273,7 +273,7 @@ func (r retry) pause(attempt int) time.Duration {
 	if r.exponential {
 		d <<= min(attempt-1, 20)
 	}
-	return min(d, max(r.most, 0))
+	return min(d, max(r.maxDelay, 0))
 }
 
 // Check reports whether a workflow may be saved: a draft may be incomplete, but

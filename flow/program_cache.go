@@ -22,7 +22,7 @@ type programKey struct {
 	version  int
 }
 
-const keptPrograms = 2000
+const maxPrograms = 2000
 
 // programOf returns the compiled workflow of a text.
 func (e *Engine) programOf(db *store.DB, t store.WorkflowText) (*program, error) {
@@ -67,7 +67,7 @@ func (p *programs) keep(key programKey, made *program) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for other := range p.kept {
-		if len(p.kept) < keptPrograms {
+		if len(p.kept) < maxPrograms {
 			break
 		}
 		delete(p.kept, other)

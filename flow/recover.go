@@ -19,8 +19,8 @@ func (e *Engine) notify(db *store.DB, p store.Pending) {
 	e.agents.EnqueueAt(db, p.Executions.Time)
 }
 
-// dueAtOnce limits how many waits end in one transaction.
-const dueAtOnce = 200
+// maxDueWaits limits how many waits end in one transaction.
+const maxDueWaits = 200
 
 // recoverAgent is one turn of an agent: it stops runs whose executions are no
 // longer in the file, resumes executions that are not running, and ends the
@@ -40,14 +40,14 @@ func (e *Engine) recoverAgent(ctx context.Context, db *store.DB) (work.Next, err
 		return work.Next{}, err
 	}
 	now := agent.Now()
-	w, err := db.ExecutionWork(ctx, now, dueAtOnce, status == agent.StatusActive)
+	w, err := db.ExecutionWork(ctx, now, maxDueWaits, status == agent.StatusActive)
 	if err != nil {
 		return work.Next{}, err
 	}
 	e.resumeAll(a, w)
 	ends := make([]store.WaitEnd, len(w.Due))
 	for i := range w.Due {
-		ends[i] = timedOut(&w.Due[i], now)
+		ends[i] = timeoutEnd(&w.Due[i], now)
 	}
 	return work.Next{At: w.Next.Time}, e.endWaits(ctx, db, ends)
 }

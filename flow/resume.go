@@ -37,7 +37,7 @@ func (e *Engine) Resume(ctx context.Context, db *store.DB, id string, answer Ans
 		return w.NodeID == answer.NodeID && (answer.Path == "" || w.Path == answer.Path)
 	})
 	if i < 0 {
-		return agent.Execution{}, notWaiting(answer.NodeID)
+		return agent.Execution{}, notWaitingError(answer.NodeID)
 	}
 	end, err := answer.end(&waits[i])
 	if err != nil {
@@ -48,7 +48,7 @@ func (e *Engine) Resume(ctx context.Context, db *store.DB, id string, answer Ans
 		return agent.Execution{}, err
 	}
 	if len(ended) == 0 {
-		return agent.Execution{}, notWaiting(answer.NodeID)
+		return agent.Execution{}, notWaitingError(answer.NodeID)
 	}
 	e.signal(db, end)
 	e.cancelTakeover(ctx, db, &waits[i])
@@ -59,7 +59,7 @@ func (e *Engine) Resume(ctx context.Context, db *store.DB, id string, answer Ans
 	return x, err
 }
 
-func notWaiting(node string) error {
+func notWaitingError(node string) error {
 	return agent.Errorf(agent.CodeConflict, "the node is not waiting in this execution").With("node_id", agent.Clip(node, 100))
 }
 
@@ -86,7 +86,7 @@ func (a Answer) end(w *store.Wait) (store.WaitEnd, error) {
 			return store.WaitEnd{}, agent.Invalid("data.decision", "must be approved or rejected")
 		}
 		comment, _ := said["comment"].(string)
-		return decided(w, decision, comment, a.By, now), nil
+		return decisionEnd(w, decision, comment, a.By, now), nil
 	}
 	return resumed(w, "api", data, now), nil
 }

@@ -41,12 +41,12 @@ func (e *Engine) Retry(ctx context.Context, db *store.DB, id, from string) (agen
 	if start, ok := p.graph.Find(old.TriggerNode); ok && p.nodes[start].Type == agent.NodeTrigger {
 		x.TriggerNode = old.TriggerNode
 	}
-	return e.repeat(ctx, a, x, p, kept)
+	return e.startRetry(ctx, a, x, p, kept)
 }
 
-// repeat starts an execution with reused results, or queues it.
-func (e *Engine) repeat(ctx context.Context, a *agentState, x *agent.Execution, p *program, kept []agent.NodeResult) (agent.Execution, error) {
-	s, err := e.admit(ctx, a, x, p, asSettings)
+// startRetry starts an execution with reused results, or queues it.
+func (e *Engine) startRetry(ctx context.Context, a *agentState, x *agent.Execution, p *program, kept []agent.NodeResult) (agent.Execution, error) {
+	s, err := e.admit(ctx, a, x, p, limitBySettings)
 	if err != nil {
 		return agent.Execution{}, err
 	}
@@ -84,7 +84,7 @@ func reusableResults(p *program, old *agent.Execution, results []agent.NodeResul
 	}
 	for _, r := range results {
 		switch {
-		case from != "" && r.NodeID == from, from == "" && r.Status == agent.NodeFailed && old.Error != nil && failedIn(p, r, old.Error.NodeID),
+		case from != "" && r.NodeID == from, from == "" && r.Status == agent.NodeFailed && old.Error != nil && causedFailure(p, r, old.Error.NodeID),
 			r.Status == agent.NodeCancelled, r.Status == agent.NodeRunning && r.Items == nil, r.Status == agent.NodeWaiting:
 			again[instanceKey{r.NodeID, r.FullPath()}] = true
 		}
@@ -115,9 +115,9 @@ func reusableResults(p *program, old *agent.Execution, results []agent.NodeResul
 	return kept, nil
 }
 
-// failedIn reports whether a failed result is why its execution failed: it is
+// causedFailure reports whether a failed result is why its execution failed: it is
 // of the node itself, or of a loop that failed because of it.
-func failedIn(p *program, r agent.NodeResult, node string) bool {
+func causedFailure(p *program, r agent.NodeResult, node string) bool {
 	if r.NodeID == node {
 		return true
 	}

@@ -125,8 +125,8 @@ func TestRetries(t *testing.T) {
 		r       retry
 		attempt int
 		want    time.Duration
-	}{{retry{delay: time.Second, most: time.Minute}, 5, time.Second}, {retry{delay: time.Second, most: time.Minute, exponential: true}, 4, 8 * time.Second},
-		{retry{delay: time.Second, most: 5 * time.Second, exponential: true}, 10, 5 * time.Second}} {
+	}{{retry{delay: time.Second, maxDelay: time.Minute}, 5, time.Second}, {retry{delay: time.Second, maxDelay: time.Minute, exponential: true}, 4, 8 * time.Second},
+		{retry{delay: time.Second, maxDelay: 5 * time.Second, exponential: true}, 10, 5 * time.Second}} {
 		if got := c.r.pause(c.attempt); got != c.want {
 			t.Errorf("behind attempt %d of %+v: %s, want %s", c.attempt, c.r, got, c.want)
 		}

@@ -40,18 +40,18 @@ type run struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	top        *scope
-	lastError  map[string]any
-	past       map[instanceKey]agent.NodeResult // from the journal, when the execution is resumed
-	knownWaits map[instanceKey]store.Wait       // waits that are already in the file
-	waiting    map[instanceKey]instance
+	top         *scope
+	lastError   map[string]any
+	journaled   map[instanceKey]agent.NodeResult // from the journal, when the execution is resumed
+	storedWaits map[instanceKey]store.Wait       // waits that are already in the file
+	waiting     map[instanceKey]instance
 
-	ready    []instance // nodes to resolve
-	effects  []instance // nodes with side effects, to start once everything before them is committed
-	active   map[*nodeRun]bool
-	finished chan *nodeRun
-	needs    chan chan struct{} // from running nodes, see nodeRun.beforeEffect
-	needed   []chan struct{}    // to be closed after the next commit
+	ready          []instance // nodes to resolve
+	effects        []instance // nodes with side effects, to start once everything before them is committed
+	active         map[*nodeRun]bool
+	finished       chan *nodeRun
+	commitRequests chan chan struct{} // from running nodes, see nodeRun.beforeEffect
+	commitWaiters  []chan struct{}    // to be closed after the next commit
 
 	// What is not committed yet.
 	unsaved  bool // the execution has no row yet
@@ -59,24 +59,24 @@ type run struct {
 	begin    bool
 	pending  pendingResults
 	waits    []store.Wait
-	unwaits  []store.WaitEnd
+	waitEnds []store.WaitEnd
 	children []*child
 
 	failure *agent.ExecutionError
-	gone    bool                          // the engine has removed the run
+	removed bool                          // the engine has removed the run
 	ending  atomic.Pointer[chan struct{}] // closed once the run has released its slot, or continues; nil unless its last write, or one that suspends it, has begun
 
 	results     []agent.NodeResult // all of them, if the caller wants them
 	keepResults bool
 
-	mu       sync.Mutex
-	inbox    []store.WaitEnd
-	wakeup   chan struct{}
-	now      map[*nodeRun]agent.NodeResult
-	response *agent.NodeResult
-	answered chan struct{} // closed when a webhook-response is committed
-	inserted chan struct{} // closed when the execution's row is committed
-	done     chan struct{} // closed when the engine has removed the run
+	mu           sync.Mutex
+	inbox        []store.WaitEnd
+	wakeup       chan struct{}
+	runningNodes map[*nodeRun]agent.NodeResult
+	response     *agent.NodeResult
+	answered     chan struct{} // closed when a webhook-response is committed
+	inserted     chan struct{} // closed when the execution's row is committed
+	done         chan struct{} // closed when the engine has removed the run
 }
 
 // keptResults is how many node results a run keeps for its caller.
@@ -85,7 +85,7 @@ const keptResults = 200
 func (e *Engine) newRun(a *agentState, id string) *run {
 	r := &run{
 		engine: e, db: a.db, agent: a, id: id,
-		waiting: map[instanceKey]instance{}, active: map[*nodeRun]bool{}, finished: make(chan *nodeRun, parallel), needs: make(chan chan struct{}),
+		waiting: map[instanceKey]instance{}, active: map[*nodeRun]bool{}, finished: make(chan *nodeRun, parallel), commitRequests: make(chan chan struct{}),
 		wakeup: make(chan struct{}, 1), answered: make(chan struct{}), inserted: make(chan struct{}), done: make(chan struct{}),
 	}
 	r.written.Store(true)
@@ -105,13 +105,13 @@ func (r *run) drive() {
 	for {
 		r.resolveReady()
 		switch {
-		case r.gone:
+		case r.removed:
 			return
 		case r.ctx.Err() != nil:
 			r.interrupt()
 			return
 		case r.failure != nil || r.top.open == 0:
-			r.finishAll()
+			r.endExecution()
 			return
 		case r.idle():
 			if r.suspend() {
@@ -123,7 +123,7 @@ func (r *run) drive() {
 			return
 		}
 		r.startNodes()
-		if !r.gone && len(r.ready) == 0 && len(r.active) > 0 {
+		if !r.removed && len(r.ready) == 0 && len(r.active) > 0 {
 			r.await()
 		}
 	}
@@ -133,23 +133,23 @@ func (r *run) drive() {
 // does not panic again at every start.
 func (r *run) failAfterPanic(p any) {
 	r.engine.log.Error("panic while running an execution", "agent", r.db.ID(), "execution", r.id, "error", p, "stack", string(debug.Stack()))
-	if r.gone {
+	if r.removed {
 		return
 	}
 	defer func() {
-		if again := recover(); again != nil && !r.gone {
+		if again := recover(); again != nil && !r.removed {
 			r.engine.released(r, fmt.Errorf("end an execution after a panic: %v", again))
 		}
 	}()
 	r.failure = &agent.ExecutionError{Code: string(agent.CodeInternal), Message: "the execution failed with an internal error; see the server's log"}
-	r.finishAll()
+	r.endExecution()
 }
 
 // initialize makes the trigger, and every other node without incoming edges, ready.
 func (r *run) initialize() {
 	r.top = r.newScope(nil, nil, 0, -1)
 	start, _ := r.program.graph.Find(r.execution.TriggerNode)
-	alone := r.program.alone
+	alone := r.program.isolated
 	if alone != nil {
 		for id, output := range alone.outputs {
 			r.top.output[id] = output
@@ -162,7 +162,7 @@ func (r *run) initialize() {
 		}
 		if r.top.states[i].unresolved == 0 {
 			if node == start {
-				r.top.states[i].live = true
+				r.top.states[i].reached = true
 				r.top.states[i].sources = []input{{value: r.payload}}
 				if alone != nil {
 					r.top.states[i].sources = []input{{value: alone.input}}
@@ -197,16 +197,16 @@ func (r *run) idle() bool {
 func (r *run) resolve(in instance) {
 	n := &r.program.nodes[in.node]
 	at := r.keyOf(in)
-	if past, ok := r.past[at]; ok && past.Finished() {
+	if past, ok := r.journaled[at]; ok && past.Finished() {
 		r.replay(in, past)
 		return
 	}
-	if !r.state(in).live {
+	if !r.state(in).reached {
 		r.skip(in)
 		return
 	}
-	if w, ok := r.knownWaits[at]; ok {
-		delete(r.knownWaits, at)
+	if w, ok := r.storedWaits[at]; ok {
+		delete(r.storedWaits, at)
 		r.state(in).waiting = true
 		r.waiting[instanceKey{w.NodeID, w.Path}] = in
 		return
@@ -243,11 +243,13 @@ func (r *run) compute(in instance) {
 	if f.err == nil {
 		f.attemptOnce(r.ctx)
 	}
-	result.DurationMS = since(began)
+	result.DurationMS = elapsedMilliseconds(began)
 	r.record(f, result)
 }
 
-func since(began time.Time) float64 { return float64(time.Since(began).Microseconds()) / 1000 }
+func elapsedMilliseconds(began time.Time) float64 {
+	return float64(time.Since(began).Microseconds()) / 1000
+}
 
 // startNodes starts nodes with side effects, up to the limit of nodes that run
 // at the same time.
@@ -260,7 +262,7 @@ func (r *run) startNodes() {
 		}
 		n := &r.program.nodes[in.node]
 		if n.once {
-			if past, ok := r.past[r.keyOf(in)]; ok && past.Status == agent.NodeRunning {
+			if past, ok := r.journaled[r.keyOf(in)]; ok && past.Status == agent.NodeRunning {
 				r.failInterrupted(in)
 				continue
 			}
@@ -293,8 +295,8 @@ func (r *run) await() {
 	select {
 	case f := <-r.finished:
 		r.join(f)
-	case committed := <-r.needs:
-		r.needed = append(r.needed, committed)
+	case committed := <-r.commitRequests:
+		r.commitWaiters = append(r.commitWaiters, committed)
 	case <-late:
 	case <-r.wakeup:
 		r.receive()
@@ -327,7 +329,7 @@ func (r *run) receive() {
 func (r *run) replay(in instance, past agent.NodeResult) {
 	r.keepResult(past)
 	switch {
-	case past.Status == agent.NodeSkipped && r.state(in).live: // disabled
+	case past.Status == agent.NodeSkipped && r.state(in).reached: // disabled
 		r.complete(in, past, r.inputOf(in), true)
 	case past.Status == agent.NodeSkipped:
 		r.skip(in)

@@ -30,7 +30,7 @@ type scope struct {
 // state is the state of a node in a scope.
 type state struct {
 	unresolved int  // number of incoming edges not yet resolved
-	live       bool // an incoming edge was taken
+	reached    bool // an incoming edge was taken
 	waiting    bool
 	last       bool    // it ran, and no outgoing edge was taken
 	sources    []input // what flows into it

@@ -97,8 +97,8 @@ func (c *Call) rowRecorder(output func([]json.RawMessage) any) (store.Recorder, 
 
 func changedRows(rows []json.RawMessage) any { return rowsOutput(rows, len(rows)) }
 
-// changed returns the outcome of a change.
-func changed(rows []json.RawMessage, recorded *bool, err error) (Outcome, error) {
+// changeOutcome returns the outcome of a change.
+func changeOutcome(rows []json.RawMessage, recorded *bool, err error) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -127,7 +127,7 @@ func insertRows(ctx context.Context, c *Call) (Outcome, error) {
 	}
 	record, recorded := c.rowRecorder(changedRows)
 	added, err := c.DB.InsertRows(ctx, c.Text("table"), rows, record)
-	return changed(added, recorded, err)
+	return changeOutcome(added, recorded, err)
 }
 
 func updateRows(ctx context.Context, c *Call) (Outcome, error) {
@@ -141,7 +141,7 @@ func updateRows(ctx context.Context, c *Call) (Outcome, error) {
 	}
 	record, recorded := c.rowRecorder(changedRows)
 	rows, err := c.DB.UpdateRows(ctx, c.Text("table"), where, row, record)
-	return changed(rows, recorded, err)
+	return changeOutcome(rows, recorded, err)
 }
 
 func deleteRows(ctx context.Context, c *Call) (Outcome, error) {
@@ -151,7 +151,7 @@ func deleteRows(ctx context.Context, c *Call) (Outcome, error) {
 	}
 	record, recorded := c.rowRecorder(changedRows)
 	rows, err := c.DB.DeleteRows(ctx, c.Text("table"), where, record)
-	return changed(rows, recorded, err)
+	return changeOutcome(rows, recorded, err)
 }
 
 func upsertRow(ctx context.Context, c *Call) (Outcome, error) {

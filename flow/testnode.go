@@ -9,8 +9,8 @@ import (
 	"satchel/store"
 )
 
-// Tested is the result of running a node on its own.
-type Tested struct {
+// NodeTest is the result of running a node on its own.
+type NodeTest struct {
 	Status     agent.NodeStatus      `json:"status" enum:"success,error" example:"success"`
 	Output     json.RawMessage       `json:"output,omitempty"`
 	Error      *agent.ExecutionError `json:"error,omitempty"`
@@ -22,33 +22,33 @@ type Tested struct {
 // TestNode runs one node of a workflow on its own, with real effects. The input
 // is both what flows into the node and the trigger's payload. Nodes that wait,
 // and loops, cannot be run this way.
-func (e *Engine) TestNode(ctx context.Context, db *store.DB, workflowID, nodeID string, given json.RawMessage) (Tested, error) {
+func (e *Engine) TestNode(ctx context.Context, db *store.DB, workflowID, nodeID string, given json.RawMessage) (NodeTest, error) {
 	payload, err := readPayload(given)
 	if err != nil {
-		return Tested{}, err
+		return NodeTest{}, err
 	}
 	w, err := db.Workflow(ctx, workflowID)
 	if err != nil {
-		return Tested{}, err
+		return NodeTest{}, err
 	}
 	g, err := graph.Parse(w.Nodes, w.Edges, false)
 	if err != nil {
-		return Tested{}, err
+		return NodeTest{}, err
 	}
 	i, ok := g.Find(nodeID)
 	if !ok {
-		return Tested{}, agent.Invalid("node_id", "is not a node of this workflow")
+		return NodeTest{}, agent.Invalid("node_id", "is not a node of this workflow")
 	}
 	switch g.Nodes[i].Type {
 	case agent.NodeLoop, agent.NodeWait, agent.NodeApproval, "workflow":
-		return Tested{}, agent.Invalid("node_id", "is a node of type "+g.Nodes[i].Type+", which cannot be tested on its own")
+		return NodeTest{}, agent.Invalid("node_id", "is a node of type "+g.Nodes[i].Type+", which cannot be tested on its own")
 	}
 	p := &program{workflow: w, graph: g, nodes: make([]step, len(g.Nodes)), indexes: make([]int, len(g.Nodes)), regions: map[int]*region{-1: {nodes: []int{i}, unresolved: []int{0}}}}
 	if err := g.CheckNode(i); err != nil {
-		return Tested{}, err
+		return NodeTest{}, err
 	}
 	if err := e.prepare(p, i); err != nil {
-		return Tested{}, err
+		return NodeTest{}, err
 	}
 	r := &run{engine: e, db: db, id: "test", program: p, payload: payload,
 		execution: &agent.Execution{ID: agent.NewID("test"), WorkflowID: w.ID, Version: w.Version, Trigger: "manual", Depth: 1, StartedAt: agent.Now()}}
@@ -57,8 +57,8 @@ func (e *Engine) TestNode(ctx context.Context, db *store.DB, workflowID, nodeID 
 	r.state(in).sources = []input{{value: payload}}
 	f := r.newNodeRun(in)
 	f.call.ExecutionID, f.call.Record, f.call.BeforeEffect = "", nil, nil
-	f.execute(e.chained(ctx, r.execution.Chain()))
-	t := Tested{Status: agent.NodeSuccess, Output: f.raw, Logs: f.outcome.Logs, Warnings: append(f.warnings, f.outcome.Warnings...), DurationMS: since(f.began)}
+	f.execute(e.withChain(ctx, r.execution.Chain()))
+	t := NodeTest{Status: agent.NodeSuccess, Output: f.raw, Logs: f.outcome.Logs, Warnings: append(f.warnings, f.outcome.Warnings...), DurationMS: elapsedMilliseconds(f.began)}
 	if t.Logs == nil {
 		t.Logs = []agent.LogLine{}
 	}

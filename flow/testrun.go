@@ -110,7 +110,7 @@ func (e *Engine) newTest(ctx context.Context, w agent.Workflow, plan testPlan, p
 		return nil, err
 	}
 	start := plan.NodeID
-	if p.alone == nil {
+	if p.isolated == nil {
 		start = p.nodes[p.start()].ID
 	}
 	now, id := agent.Now(), agent.NewID(agent.KindExecution)
@@ -169,25 +169,25 @@ func (e *Engine) testProgram(w agent.Workflow, plan testPlan, payload map[string
 		return nil, agent.Invalid("node_id", "is not a node of this graph").With("node_id", agent.Clip(plan.NodeID, 100))
 	}
 	if plan.Mode == TestTo {
-		p, err := e.compile(subgraph(w, g, func(i int) bool { return i == target || g.Within(i, target) || g.Leads(i, target) }))
+		p, err := e.compile(subgraph(w, g, func(i int) bool { return i == target || g.InLoopBody(i, target) || g.HasPath(i, target) }))
 		if err == nil {
 			p.pins = pins
 		}
 		return p, err
 	}
-	alone := subgraph(w, g, func(i int) bool { return i == target || g.Within(i, target) })
+	alone := subgraph(w, g, func(i int) bool { return i == target || g.InLoopBody(i, target) })
 	if g.Nodes[target].Type != agent.NodeTrigger { // a graph needs one
 		alone.Nodes = append(alone.Nodes, agent.RawNode(fmt.Sprintf(`{"id":%q,"type":"trigger"}`, unusedID(g))))
 	}
 	p, err := e.compile(alone)
 	if err == nil {
-		p.alone = &aloneNode{input: e.inputAlone(g, target, pins, payload), outputs: pins}
+		p.isolated = &isolatedNode{input: e.isolatedInput(g, target, pins, payload), outputs: pins}
 	}
 	return p, err
 }
 
-// aloneNode is the environment of a node that is tested on its own.
-type aloneNode struct {
+// isolatedNode is the environment of a node that is tested on its own.
+type isolatedNode struct {
 	input   any
 	outputs map[string]map[string]any
 }
@@ -222,21 +222,21 @@ func subgraph(w agent.Workflow, g *graph.Graph, keep func(i int) bool) agent.Wor
 	return w
 }
 
-// inputAlone returns what would flow into a node, given the outputs of the
+// isolatedInput returns what would flow into a node, given the outputs of the
 // nodes before it.
-func (e *Engine) inputAlone(g *graph.Graph, node int, outputs map[string]map[string]any, payload map[string]any) any {
+func (e *Engine) isolatedInput(g *graph.Graph, node int, outputs map[string]map[string]any, payload map[string]any) any {
 	var values []any
 	all := map[string]any{}
 	for _, edge := range g.Edges {
-		if edge.Target != node || !g.Leads(edge.Source, node) {
+		if edge.Target != node || !g.HasPath(edge.Source, node) {
 			continue
 		}
 		source := &g.Nodes[edge.Source]
 		var v any
 		output, known := outputs[source.ID]
 		switch kind := e.kinds[source.Type]; {
-		case kind != nil && kind.Passes:
-			v = e.inputAlone(g, edge.Source, outputs, payload)
+		case kind != nil && kind.PassesInput:
+			v = e.isolatedInput(g, edge.Source, outputs, payload)
 		case known:
 			v = output
 		case source.Type == agent.NodeTrigger:

@@ -17,9 +17,9 @@ type callers []string
 
 type callersKey struct{}
 
-// with returns a context for a node of a workflow, whose callers are c followed by
+// withCaller returns a context for a node of a workflow, whose callers are c followed by
 // that workflow.
-func (c callers) with(ctx context.Context, workflowID string) context.Context {
+func (c callers) withCaller(ctx context.Context, workflowID string) context.Context {
 	return context.WithValue(ctx, callersKey{}, append(slices.Clip(c), workflowID))
 }
 
@@ -48,7 +48,7 @@ func (e *Engine) RunTool(ctx context.Context, db *store.DB, run chat.WorkflowRun
 		ctx, cancel = context.WithDeadline(ctx, run.Deadline)
 		defer cancel()
 	}
-	q := Request{WorkflowID: run.WorkflowID, Input: run.Input, Trigger: "workflow", IdempotencyKey: key, Queue: true, Wait: forever, active: true,
+	q := Request{WorkflowID: run.WorkflowID, Input: run.Input, Trigger: "workflow", IdempotencyKey: key, Queue: true, Wait: waitForever, active: true,
 		chain: store.ChainOf(ctx), callers: callersOf(ctx)}
 	s, err := e.execute(ctx, db, q)
 	x := s.Execution

@@ -46,7 +46,7 @@ func (e *Engine) Validate(nodes []agent.RawNode, edges []agent.RawEdge, status a
 		}
 		kind := e.kinds[n.Type]
 		if kind == nil && executable {
-			issues = append(issues, Issue{agent.Issue{Field: typeField, Issue: cannotRun(n.Type), NodeID: n.ID}, severityError})
+			issues = append(issues, Issue{agent.Issue{Field: typeField, Issue: unavailableIssue(n.Type), NodeID: n.ID}, severityError})
 		}
 		found := nodeErrors(g, i, kind)
 		if err := checkSaved(g, i, kind); len(found) == 0 && err != nil {
@@ -63,7 +63,7 @@ func (e *Engine) Validate(nodes []agent.RawNode, edges []agent.RawEdge, status a
 	return issues
 }
 
-func cannotRun(kind string) string { return "is " + kind + ", which this version cannot run" }
+func unavailableIssue(kind string) string { return "is " + kind + ", which this version cannot run" }
 
 // issueOfError converts a validation error about a node to an issue.
 func issueOfError(err error) (is agent.Issue) {

@@ -245,9 +245,9 @@ type testNodeIn struct {
 	}
 }
 
-func (s *Server) testNode(c *rest.Call, in *testNodeIn) (flow.Tested, error) {
+func (s *Server) testNode(c *rest.Call, in *testNodeIn) (flow.NodeTest, error) {
 	if in.Body.NodeID == "" {
-		return flow.Tested{}, agent.Invalid("node_id", "is required")
+		return flow.NodeTest{}, agent.Invalid("node_id", "is required")
 	}
 	return s.flow.TestNode(c, c.DB, in.ID, in.Body.NodeID, in.Body.Input)
 }

@@ -14,8 +14,8 @@ import (
 	"satchel/agent/template"
 )
 
-// infallible adapts a test that cannot fail.
-func infallible(test func(left, right any) bool) func(left, right any) (bool, error) {
+// withoutError adapts a test that cannot fail.
+func withoutError(test func(left, right any) bool) func(left, right any) (bool, error) {
 	return func(left, right any) (bool, error) { return test(left, right), nil }
 }
 
@@ -263,10 +263,10 @@ func isEmpty(left, _ any) bool {
 	return false
 }
 
-func isTrue(left, _ any) bool  { return says(left, "true", 1) }
-func isFalse(left, _ any) bool { return says(left, "false", 0) }
+func isTrue(left, _ any) bool  { return meansBool(left, "true", 1) }
+func isFalse(left, _ any) bool { return meansBool(left, "false", 0) }
 
-func says(v any, word string, digit float64) bool {
+func meansBool(v any, word string, digit float64) bool {
 	if _, ok := v.([]any); ok {
 		return false
 	}

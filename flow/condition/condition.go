@@ -41,12 +41,12 @@ type operator struct {
 }
 
 var operators = map[string]operator{
-	"equals":       {test: infallible(equal)},
-	"not_equals":   {test: infallible(equal), negated: true},
-	"contains":     {test: infallible(contains)},
-	"not_contains": {test: infallible(contains), negated: true},
-	"starts_with":  {test: infallible(texts(strings.HasPrefix))},
-	"ends_with":    {test: infallible(texts(strings.HasSuffix))},
+	"equals":       {test: withoutError(equal)},
+	"not_equals":   {test: withoutError(equal), negated: true},
+	"contains":     {test: withoutError(contains)},
+	"not_contains": {test: withoutError(contains), negated: true},
+	"starts_with":  {test: withoutError(texts(strings.HasPrefix))},
+	"ends_with":    {test: withoutError(texts(strings.HasSuffix))},
 	"matches":      {test: matches, right: checkPattern},
 	"gt":           {test: ordered(func(c int) bool { return c > 0 })},
 	"gte":          {test: ordered(func(c int) bool { return c >= 0 })},
@@ -54,12 +54,12 @@ var operators = map[string]operator{
 	"lte":          {test: ordered(func(c int) bool { return c <= 0 })},
 	"in":           {test: isIn, right: checkList},
 	"not_in":       {test: isIn, right: checkList, negated: true},
-	"is_empty":     {test: infallible(isEmpty)},
-	"is_not_empty": {test: infallible(isEmpty), negated: true},
-	"is_true":      {test: infallible(isTrue)},
-	"is_false":     {test: infallible(isFalse)},
-	"exists":       {test: infallible(exists)},
-	"not_exists":   {test: infallible(exists), negated: true},
+	"is_empty":     {test: withoutError(isEmpty)},
+	"is_not_empty": {test: withoutError(isEmpty), negated: true},
+	"is_true":      {test: withoutError(isTrue)},
+	"is_false":     {test: withoutError(isFalse)},
+	"exists":       {test: withoutError(exists)},
+	"not_exists":   {test: withoutError(exists), negated: true},
 }
 
 var aliases = map[string]string{

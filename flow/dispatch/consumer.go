@@ -131,7 +131,7 @@ func (c *consumer) turn(ctx context.Context, db *store.DB, limit int) (turn, err
 func (c *consumer) handle(ctx context.Context, db *store.DB, events []agent.Event) (done int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
 	defer cancel()
-	err = guarded(func() (err error) {
+	err = recoverPanic(func() (err error) {
 		done, err = c.Handle(ctx, db, events)
 		return err
 	})
@@ -141,8 +141,8 @@ func (c *consumer) handle(ctx context.Context, db *store.DB, events []agent.Even
 	return min(max(done, 0), len(events)), err
 }
 
-// guarded calls fn. A panic becomes an error.
-func guarded(fn func() error) (err error) {
+// recoverPanic calls fn. A panic becomes an error.
+func recoverPanic(fn func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())

@@ -60,7 +60,7 @@ type recorder struct {
 func each(act func(ctx context.Context, db *store.DB, e agent.Event) error) func(context.Context, *store.DB, []agent.Event) (int, error) {
 	return func(ctx context.Context, db *store.DB, events []agent.Event) (int, error) {
 		for i, e := range events {
-			if err := guarded(func() error { return act(ctx, db, e) }); err != nil {
+			if err := recoverPanic(func() error { return act(ctx, db, e) }); err != nil {
 				return i, err
 			}
 		}

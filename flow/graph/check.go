@@ -64,13 +64,13 @@ func checkForm(data map[string]any, executable bool, complain func(field, issue 
 // nodeTable is the type of nodes that read and change rows.
 const nodeTable = "table"
 
-// tableNeeds are the fields that the operations of a table node require.
-var tableNeeds = map[string][]string{"update": {"conditions", "row"}, "upsert": {"row", "key"}, "delete": {"conditions"}}
+// requiredTableFields are the fields that the operations of a table node require.
+var requiredTableFields = map[string][]string{"update": {"conditions", "row"}, "upsert": {"row", "key"}, "delete": {"conditions"}}
 
 // checkTable checks that a table node has what its operation requires.
 func checkTable(data map[string]any, complain func(field, issue string)) {
 	operation, _ := data["operation"].(string)
-	for _, name := range tableNeeds[operation] {
+	for _, name := range requiredTableFields[operation] {
 		if v := data[name]; v == nil || v == "" {
 			complain("data."+name, "is required to "+operation)
 		}
@@ -112,7 +112,7 @@ func checkFields(fields []Field, data map[string]any, path string, executable bo
 	}
 }
 
-var kindWords = map[string]string{
+var kindNames = map[string]string{
 	"text": "a string", "number": "a number", "bool": "true or false", "list": "a list", "object": "an object",
 	"conditions": "a list of conditions", "cases": "a list of cases",
 }
@@ -139,7 +139,7 @@ func (f *Field) check(v any) string {
 	}
 	words := make([]string, len(f.Kinds))
 	for i, kind := range f.Kinds {
-		words[i] = kindWords[kind]
+		words[i] = kindNames[kind]
 	}
 	return "must be " + strings.Join(words, " or ")
 }

@@ -75,7 +75,7 @@ func Read(nodes []agent.RawNode, edges []agent.RawEdge, executable bool) (*Graph
 		g.checkNode(i, executable, &is)
 	}
 	if whole && executable {
-		g.checkWhole(&is)
+		g.checkStructure(&is)
 	}
 	if !whole {
 		return nil, is
@@ -169,13 +169,13 @@ func (g *Graph) parseEdge(i int, raw agent.RawEdge, ids map[string]bool, is *age
 	for n, key := range []string{"source", "target"} {
 		at, ok := g.byID[text[n+1]]
 		if !ok {
-			is.AddEdge(text[0], field+"."+key, missing(text[n+1]))
+			is.AddEdge(text[0], field+"."+key, missingNode(text[n+1]))
 			return
 		}
 		ends[n] = at
 	}
 	source := &g.Nodes[ends[0]]
-	handle, known := exit(source, text[3])
+	handle, known := resolveHandle(source, text[3])
 	if !known {
 		handle = text[3] // an executable graph is rejected for it
 	}
@@ -183,19 +183,19 @@ func (g *Graph) parseEdge(i int, raw agent.RawEdge, ids map[string]bool, is *age
 	g.Edges = append(g.Edges, Link{ID: text[0], Source: ends[0], Target: ends[1], Handle: handle})
 }
 
-// missing returns the issue for an edge that refers to a node that does not
+// missingNode returns the issue for an edge that refers to a node that does not
 // exist.
-func missing(id string) string {
+func missingNode(id string) string {
 	if id == "" {
 		return "is required and must be the id of a node"
 	}
 	return fmt.Sprintf("must be the id of a node; there is no node %q", agent.Clip(id, 100))
 }
 
-// exit returns the handle by which an edge leaves a node, and whether it is known.
+// resolveHandle returns the handle by which an edge leaves a node, and whether it is known.
 // Editors use their own handle names, so if a node has only one handle, every name
 // except "error" means that one.
-func exit(n *agent.Node, handle string) (way string, known bool) {
+func resolveHandle(n *agent.Node, handle string) (way string, known bool) {
 	if handle == agent.HandleError {
 		return agent.HandleError, true
 	}

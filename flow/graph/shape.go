@@ -7,16 +7,16 @@ import (
 	"satchel/agent"
 )
 
-// checkWhole checks the rules of an executable graph beyond the data of each
+// checkStructure checks the rules of an executable graph beyond the data of each
 // node, and finds the bodies of its loops.
-func (g *Graph) checkWhole(is *agent.Issues) {
+func (g *Graph) checkStructure(is *agent.Issues) {
 	complain := func(node int, field, issue string) {
 		is.AddNode(g.Nodes[node].ID, fmt.Sprintf("nodes[%d].%s", node, field), issue)
 	}
 	before := len(*is)
 	is.Check(slices.ContainsFunc(g.Nodes, func(n agent.Node) bool { return n.Type == agent.NodeTrigger }), "nodes", "needs a trigger")
 	for _, e := range g.Edges {
-		if _, known := exit(&g.Nodes[e.Source], e.Handle); !known && e.Handle != "" {
+		if _, known := resolveHandle(&g.Nodes[e.Source], e.Handle); !known && e.Handle != "" {
 			complain(e.Source, "sourceHandle", fmt.Sprintf("%q is not a handle of this node", agent.Clip(e.Handle, 60)))
 			(*is)[len(*is)-1].EdgeID = e.ID
 		}
@@ -44,7 +44,7 @@ func (g *Graph) findLoops(complain func(node int, field, issue string)) {
 	var loops []int
 	for i, n := range g.Nodes {
 		if n.Type == agent.NodeLoop {
-			bodies[i] = g.body(i)
+			bodies[i] = g.loopBody(i)
 			loops = append(loops, i)
 		}
 	}
@@ -81,8 +81,8 @@ func (g *Graph) findLoops(complain func(node int, field, issue string)) {
 	}
 }
 
-// body marks the nodes of a loop's body.
-func (g *Graph) body(loop int) []bool {
+// loopBody marks the nodes of a loop's body.
+func (g *Graph) loopBody(loop int) []bool {
 	in := make([]bool, len(g.Nodes))
 	var open []int
 	visit := func(e Link) {
@@ -145,9 +145,9 @@ func (g *Graph) findCycle(complain func(node int, field, issue string)) {
 	}
 }
 
-// Leads reports whether a path leads from one node to another, ignoring edges
+// HasPath reports whether a path leads from one node to another, ignoring edges
 // back into a loop.
-func (g *Graph) Leads(from, to int) bool {
+func (g *Graph) HasPath(from, to int) bool {
 	seen := map[int]bool{}
 	for open := []int{from}; len(open) > 0; {
 		node := open[len(open)-1]
@@ -167,8 +167,8 @@ func (g *Graph) Leads(from, to int) bool {
 	return false
 }
 
-// Within reports whether a node is in the body of a loop.
-func (g *Graph) Within(node, loop int) bool {
+// InLoopBody reports whether a node is in the body of a loop.
+func (g *Graph) InLoopBody(node, loop int) bool {
 	for g.Loop != nil && g.Loop[node] >= 0 {
 		if node = g.Loop[node]; node == loop {
 			return true

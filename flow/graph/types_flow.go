@@ -6,7 +6,7 @@ const handleDefault = "default" // of a switch
 
 const nodesDocs = "workflows.md#nodes"
 
-const longestWait = 31_622_400 // seconds: 366 days
+const maxWaitSeconds = 31_622_400 // seconds: 366 days
 
 var flowTypes = []Type{
 	{
@@ -57,8 +57,8 @@ var flowTypes = []Type{
 		Data: []Field{
 			anything("items", "Items", "A list, or a template that produces one.").widget("template").required(),
 			text("item_variable", "Variable", "The name of the current item in templates of the body; index is its number.").defaultsTo("item"),
-			number("concurrency", "At once", "How many iterations run at a time.").within(1, 100).defaultsTo(1).advanced(),
-			number("max_iterations", "Maximum iterations", "More items than this are an error.").within(1, 10_000).defaultsTo(1000).advanced(),
+			number("concurrency", "At once", "How many iterations run at a time.").bounds(1, 100).defaultsTo(1).advanced(),
+			number("max_iterations", "Maximum iterations", "More items than this are an error.").bounds(1, 10_000).defaultsTo(1000).advanced(),
 			boolean("continue_on_error", "Continue on error", "A failed iteration does not end the loop.").defaultsTo(false).advanced(),
 		},
 		Handles: []string{agent.HandleLoop, agent.HandleDone}, Normal: agent.HandleDone,
@@ -70,11 +70,11 @@ var flowTypes = []Type{
 		Name: agent.NodeWait, Label: "Wait", Group: "Flow", Icon: "Clock", Docs: nodesDocs,
 		Summary: "Waits for a duration, until a time, or for an event.", Synonyms: []string{"delay", "sleep", "pause", "timer", "until"},
 		Data: []Field{
-			number("duration", "Duration", "How long, in the unit.").within(0, longestWait).widget("duration"),
+			number("duration", "Duration", "How long, in the unit.").bounds(0, maxWaitSeconds).widget("duration"),
 			choice("unit", "Unit", "Of the duration.", "seconds", "minutes", "hours", "days").defaultsTo("seconds"),
 			text("until", "Until", "A time such as 2026-01-31T09:00:00Z."),
 			text("event", "Event", "The name of an event to wait for.").ref("event"),
-			number("timeout", "Timeout", "How long to wait for the event. The default is 30 days.").within(0, longestWait).unit("s").advanced(),
+			number("timeout", "Timeout", "How long to wait for the event. The default is 30 days.").bounds(0, maxWaitSeconds).unit("s").advanced(),
 		},
 		OneOf:   []string{"duration", "until", "event"},
 		Output:  []Field{choice("resumed_by", "Ended by", "What ended the wait.", "timer", "event", "api", "timeout").required(), anything("data", "Data", "The event's data, or what the API call sent.")},
@@ -96,7 +96,7 @@ var flowTypes = []Type{
 		Name: "webhook-response", Label: "Webhook response", Group: "Flow", Icon: "Reply", Docs: "workflows.md#hooks",
 		Summary: "Responds to the webhook or the form that started the execution.", Synonyms: []string{"respond", "answer", "http response", "return"},
 		Data: []Field{
-			number("status", "Status", "Of the HTTP response.").within(200, 599).defaultsTo(200),
+			number("status", "Status", "Of the HTTP response.").bounds(200, 599).defaultsTo(200),
 			object("headers", "Headers", "Of the HTTP response.").widget("keyvalue").advanced(),
 			anything("body", "Body", "Text, or JSON.").widget("textarea"),
 		},

@@ -20,7 +20,7 @@ var messageTypes = []Type{
 		Name: "attachment", Label: "Attachment", Group: "Messages", Icon: "Paperclip", Docs: "workflows.md#files-of-messages",
 		Summary: "Reads a file that came with a message.", Synonyms: []string{"file", "photo", "image", "voice", "document", "download", "media"},
 		Data: []Field{
-			number("message_id", "Message", "Its id. In a workflow that message.received starts, {{message.id}}.").orKind("template").required(),
+			number("message_id", "Message", "Its id. In a workflow that message.received starts, {{message.id}}.").allowKind("template").required(),
 			number("index", "Which", "Counted from 0, as in metadata.attachments of the message.").defaultsTo(0),
 		},
 		Output: []Field{text("name", "Name", "").required(), text("mime_type", "Type", "").required(), number("size", "Size", "").unit("bytes").required(),
@@ -32,12 +32,12 @@ var messageTypes = []Type{
 		Name: "email", Label: "Email", Group: "Messages", Icon: "Mail", Docs: messagesDocs, Needs: []string{"gateway:email"},
 		Summary: "Sends an email through Resend or SMTP.", Synonyms: []string{"mail", "resend", "smtp", "send", "newsletter"},
 		Data: []Field{
-			text("to", "To", "Addresses, as a list or comma-separated.").orKind("list").widget("chips").required(),
+			text("to", "To", "Addresses, as a list or comma-separated.").allowKind("list").widget("chips").required(),
 			text("subject", "Subject", ""),
 			text("body", "Text", "").widget("textarea"),
 			boolean("html", "HTML", "The text is HTML; values inserted by templates are escaped.").defaultsTo(false),
-			text("cc", "Copy", "").orKind("list").widget("chips").advanced(),
-			text("bcc", "Blind copy", "").orKind("list").widget("chips").advanced(),
+			text("cc", "Copy", "").allowKind("list").widget("chips").advanced(),
+			text("bcc", "Blind copy", "").allowKind("list").widget("chips").advanced(),
 			text("reply_to", "Reply to", "").advanced(),
 			gatewayField("Email"),
 		},
@@ -48,7 +48,7 @@ var messageTypes = []Type{
 		Name: "chatbot_a", Label: "Telegram", Group: "Messages", Icon: "Send", Docs: messagesDocs, Needs: []string{"gateway:telegram"},
 		Summary: "Sends a Telegram message.", Synonyms: []string{"chat", "bot", "message", "send"},
 		Data: []Field{
-			text("to", "To", "A chat's id, @channel, or a conversation's external_thread_id.").orKind("number").required(),
+			text("to", "To", "A chat's id, @channel, or a conversation's external_thread_id.").allowKind("number").required(),
 			message(),
 			text("parse_mode", "Formatting", "HTML, MarkdownV2 or Markdown.").advanced(),
 			gatewayField("Telegram"),
@@ -109,8 +109,8 @@ func browserType(name, label, icon, summary string, synonyms []string, output []
 		Data: append(data, session), Output: slices.Concat(output, []Field{text("url", "URL", "Of the page."), text("title", "Title", "Of the page.")})}
 }
 
-// instructed returns a browser node type that needs a language model.
-func instructed(t Type) Type {
+// needsModel returns a browser node type that needs a language model.
+func needsModel(t Type) Type {
 	t.Needs = []string{"browser", "model"}
 	return t
 }
@@ -118,7 +118,7 @@ func instructed(t Type) Type {
 // Fields for values that a language model may type without seeing them.
 var (
 	credentialVariables = text("credential", "Login", "A credential of type env: the model writes %NAME%, and the value is typed.").ref("credential")
-	ownVariables        = object("variables", "Variables", "More values that the model does not see. Passwords belong in a credential.").widget("keyvalue").advanced()
+	extraVariables      = object("variables", "Variables", "More values that the model does not see. Passwords belong in a credential.").widget("keyvalue").advanced()
 )
 
 // oneOf returns the type with the fields of which a node must have exactly one.
@@ -135,7 +135,7 @@ func (t Type) examples(data, output string) Type {
 
 var browserTypes = []Type{
 	browserType("navigate", "Open page", "Compass", "Opens a page in the execution's browser session.", []string{"goto", "visit", "url", "website", "browse"},
-		[]Field{text("session_id", "Session", "").required(), number("status", "Status", "Of the HTTP response.").orKind("null"), anything("download", "Download", "Set if the URL is a file.")},
+		[]Field{text("session_id", "Session", "").required(), number("status", "Status", "Of the HTTP response.").allowKind("null"), anything("download", "Download", "Set if the URL is a file.")},
 		text("url", "URL", "").required(), choice("wait_until", "Wait until", "", "load", "domcontentloaded", "networkidle", "commit").defaultsTo("load").advanced()).
 		examples(`{"url":"https://shop.example"}`, `{"session_id":"session-06f1q2s3t4v5a6b7c8d9","url":"https://shop.example/","title":"Shop","status":200}`),
 	browserType("click", "Click", "MousePointerClick", "Clicks an element of the page.", []string{"press", "button", "link", "tap"}, nil,
@@ -159,23 +159,23 @@ var browserTypes = []Type{
 		object("schema", "Answer format", "Of an instruction: a JSON Schema of the value. Without it, the value is a text.").widget("schema").advanced()).
 		oneOf("selector", "instruction").
 		examples(`{"selector":".price","all":true}`, `{"value":["9.90","12.50"],"url":"https://shop.example/","title":"Shop"}`),
-	instructed(browserType("act", "Act on page", "Sparkles", "Has the language model carry out an instruction on the page.", []string{"ai", "instruction", "agent", "click", "fill", "form", "stagehand"},
+	needsModel(browserType("act", "Act on page", "Sparkles", "Has the language model carry out an instruction on the page.", []string{"ai", "instruction", "agent", "click", "fill", "form", "stagehand"},
 		[]Field{list("actions", "Actions", "What was done."), boolean("cached", "Cached", "The actions of an earlier time were repeated without the model.")},
-		text("instruction", "Instruction", "What to do on this page. %name% stands for the value of a variable.").widget("textarea").required(), credentialVariables, ownVariables,
+		text("instruction", "Instruction", "What to do on this page. %name% stands for the value of a variable.").widget("textarea").required(), credentialVariables, extraVariables,
 		boolean("cache", "Repeat without the model", "Where the same instruction was carried out before and its elements are still there.").defaultsTo(true).advanced()).
 		examples(`{"instruction":"Sign in as %USER% with %PASSWORD%.","credential":"shop-login"}`, `{"actions":[{"action":"click","selector":"role=button[name=\"Sign in\"]","description":"Sign in."}],"cached":false,"url":"https://shop.example/account","title":"Account"}`)),
-	instructed(browserType("observe", "Find actions", "ScanSearch", "Has the language model find what can be done on the page, without doing it.", []string{"ai", "instruction", "look", "elements", "find"},
+	needsModel(browserType("observe", "Find actions", "ScanSearch", "Has the language model find what can be done on the page, without doing it.", []string{"ai", "instruction", "look", "elements", "find"},
 		[]Field{list("actions", "Actions", "What could be done, the best first.").required()},
 		text("instruction", "Instruction", "What to look for.").widget("textarea").required()).
 		examples(`{"instruction":"How can the order be cancelled?"}`, `{"actions":[{"action":"click","selector":"role=button[name=\"Cancel order\"]","description":"Cancel the order."}],"url":"https://shop.example/orders/17","title":"Order 17"}`)),
-	instructed(browserType("browse", "Browse to a goal", "Route", "Has the language model browse until it has reached a goal.", []string{"ai", "agent", "goal", "navigate", "autonomous", "computer use"},
+	needsModel(browserType("browse", "Browse to a goal", "Route", "Has the language model browse until it has reached a goal.", []string{"ai", "agent", "goal", "navigate", "autonomous", "computer use"},
 		[]Field{choice("status", "Status", "", "done", "stuck", "limit").required(), anything("result", "Result", "A text, or what the answer format describes.").required(), text("reason", "Reason", "Why the goal was not reached."),
 			list("steps", "Steps", "What was done.").required(), text("session_id", "Session", "").required(), text("browse_id", "Id", "")},
 		text("goal", "Goal", "What to reach. %name% stands for the value of a variable.").widget("textarea").required(), text("url", "First page", "Without it, the page that is open."),
 		list("hosts", "Hosts", "Where it may go, such as shop.example and *.shop.example. Without it, the domain of the first page.").widget("chips"),
-		credentialVariables, ownVariables, object("output_schema", "Answer format", "A JSON Schema of the result.").widget("schema").advanced(),
+		credentialVariables, extraVariables, object("output_schema", "Answer format", "A JSON Schema of the result.").widget("schema").advanced(),
 		boolean("takeover", "Ask for a person", "When it is stuck; afterwards it goes on.").defaultsTo(true).advanced(),
-		number("max_steps", "Steps", "The maximum number.").within(1, 100).defaultsTo(25).advanced(), number("max_tokens", "Tokens", "The maximum that the model reads and writes.").within(1000, 5_000_000).defaultsTo(500_000).advanced()).
+		number("max_steps", "Steps", "The maximum number.").bounds(1, 100).defaultsTo(25).advanced(), number("max_tokens", "Tokens", "The maximum that the model reads and writes.").bounds(1000, 5_000_000).defaultsTo(500_000).advanced()).
 		examples(`{"goal":"Download the newest invoice.","url":"https://shop.example/","credential":"shop-login"}`, `{"status":"done","result":"The invoice 17 was downloaded.","reason":"","steps":[{"step":1,"action":"click","description":"Open the account."}],"session_id":"session-06f1q2s3t4v5a6b7c8d9","url":"https://shop.example/account","title":"Account"}`)),
 	browserType("screenshot", "Screenshot", "Camera", "Takes a screenshot of the page or of an element.", []string{"image", "capture", "picture"},
 		[]Field{text("image", "Image", "A data URL.").required()},
@@ -203,7 +203,7 @@ var peopleTypes = []Type{
 		Data: []Field{
 			text("title", "Title", "What to decide."),
 			text("message", "Message", "Details for the person.").widget("textarea"),
-			number("timeout", "Timeout", "The default is 30 days.").within(0, longestWait).unit("s").advanced(),
+			number("timeout", "Timeout", "The default is 30 days.").bounds(0, maxWaitSeconds).unit("s").advanced(),
 			text("session_id", "Browser session", "The person takes over this session; the timeout is then 1 to 3600 seconds.").ref("session").advanced(),
 		},
 		Handles: []string{"approved", "rejected", "timeout"}, Normal: "approved",

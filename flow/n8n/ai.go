@@ -40,7 +40,7 @@ func convertAgent(c *converter, u *unit) {
 		data["max_steps"] = n
 	}
 	if kind == "chainSummarization" {
-		data["prompt"] = "Summarize this text:\n\n" + fmt.Sprint(e.whole())
+		data["prompt"] = "Summarize this text:\n\n" + fmt.Sprint(e.wholeItem())
 		u.approximate("SUMMARY", "The text is summarized at once, and not in parts; put the field to summarize into the prompt.")
 	}
 	if kind == "chainRetrievalQa" {
@@ -78,7 +78,7 @@ func (e *env) instructions(data map[string]any) {
 		}
 		switch m.or("type", "SystemMessagePromptTemplate") {
 		case "SystemMessagePromptTemplate":
-			join(data, "system_prompt", text)
+			appendParagraph(data, "system_prompt", text)
 		default:
 			e.u.approximate("MESSAGES", "Further messages of the prompt become parts of its text.")
 			data["prompt"] = text + "\n\n" + fmt.Sprint(data["prompt"])
@@ -86,8 +86,8 @@ func (e *env) instructions(data map[string]any) {
 	}
 }
 
-// join adds a paragraph to a text.
-func join(data map[string]any, key, text string) {
+// appendParagraph adds a paragraph to a text.
+func appendParagraph(data map[string]any, key, text string) {
 	if before, ok := data[key].(string); ok && before != "" {
 		text = before + "\n\n" + text
 	}
@@ -111,13 +111,13 @@ func (e *env) helpers(data map[string]any) {
 			case "ai_retriever", "ai_vectorStore", "ai_document", "ai_textSplitter":
 				if kind == "ai_document" || kind == "ai_textSplitter" {
 					h.approximate("KNOWLEDGE", "Texts are not split for the model here.")
-					h.done = u.id
+					h.nodeID = u.id
 					continue
 				}
 				data["sources"] = true
 				h.approximate("KNOWLEDGE", "Answers come from the agent's sources: add what the vector store held.")
-				h.done = u.id
-				h.absorb(u.id)
+				h.nodeID = u.id
+				h.markHelpers(u.id)
 			}
 		}
 	}
@@ -133,12 +133,12 @@ func (e *env) model(h *unit, data map[string]any) {
 		data["temperature"] = t
 	}
 	h.approximate("MODEL", message)
-	h.done = e.u.id
+	h.nodeID = e.u.id
 }
 
 // memory continues the conversation that started the workflow.
 func (e *env) memory(h *unit, data map[string]any) {
-	h.done = e.u.id
+	h.nodeID = e.u.id
 	for _, other := range e.c.byName {
 		if _, ok := messageTriggers[shortKind(other.kind)]; ok {
 			data["conversation_id"] = "{{conversation.id}}"
@@ -151,13 +151,13 @@ func (e *env) memory(h *unit, data map[string]any) {
 
 // parser sets the schema to which answers conform.
 func (e *env) parser(h *unit, data map[string]any) {
-	h.done = e.u.id
+	h.nodeID = e.u.id
 	if shortKind(h.kind) == "outputParserAutofixing" {
 		for _, inner := range h.helpers["ai_outputParser"] {
 			e.parser(inner, data)
 		}
 		for _, model := range h.helpers["ai_languageModel"] {
-			model.done = e.u.id
+			model.nodeID = e.u.id
 			model.approximate("MODEL", "The agent's own model answers.")
 		}
 		return
@@ -284,9 +284,9 @@ func providerPart(u *unit) (part promptPart, complete bool) {
 	return part, complete
 }
 
-// served reports whether services.json has the request for the operation of a
+// hasService reports whether services.json has the request for the operation of a
 // provider's node.
-func served(u *unit) bool {
+func hasService(u *unit) bool {
 	kind, known := services()[serviceName(u)]
 	if !known {
 		return false
@@ -298,7 +298,7 @@ func served(u *unit) bool {
 
 // convertProvider converts a provider's node to a chat node.
 func convertProvider(c *converter, u *unit) {
-	if served(u) {
+	if hasService(u) {
 		convertService(c, u)
 		return
 	}
@@ -309,7 +309,7 @@ func convertProvider(c *converter, u *unit) {
 		prompt := u.p.at("prompt")
 		if u.p.text("operation") == "edit" {
 			prompt = u.p.at("input")
-			join(data, "system_prompt", e.textOf("instruction"))
+			appendParagraph(data, "system_prompt", e.textOf("instruction"))
 		} else if u.p.has("text") {
 			prompt = u.p.at("text")
 		} else if u.p.text("resource") == "assistant" && prompt == nil {
@@ -326,13 +326,13 @@ func convertProvider(c *converter, u *unit) {
 		if m.text("role") == "system" || m.text("role") == "assistant" && i < len(messages)-1 {
 			key = "system_prompt"
 		}
-		join(data, key, fmt.Sprint(e.value(m["content"])))
+		appendParagraph(data, key, fmt.Sprint(e.value(m["content"])))
 	}
 	if u.p.has("options.instructions") {
-		join(data, "system_prompt", fmt.Sprint(e.value(u.p.at("options.instructions"))))
+		appendParagraph(data, "system_prompt", fmt.Sprint(e.value(u.p.at("options.instructions"))))
 	}
 	e.model(u, data)
-	u.done = ""
+	u.nodeID = ""
 	e.helpers(data)
 	s := e.emit("chat", data)
 	if u.unsupported {

@@ -62,7 +62,7 @@ func convertClassifier(c *converter, u *unit) {
 	if u.p.flag("options.multiClass") {
 		u.approximate("ALL_OUTPUTS", "One category is chosen, not several.")
 	}
-	data := map[string]any{"prompt": e.value(u.p.at("inputText")), "system_prompt": plain("Choose the category of the text.\n" + strings.Join(lines, "\n")), "tools": false, "sources": false,
+	data := map[string]any{"prompt": e.value(u.p.at("inputText")), "system_prompt": escapeTemplate("Choose the category of the text.\n" + strings.Join(lines, "\n")), "tools": false, "sources": false,
 		"output_schema": map[string]any{"type": "object", "properties": map[string]any{"category": map[string]any{"type": "string", "enum": names}}, "required": []any{"category"}}}
 	e.helpers(data)
 	in := e.in
@@ -75,7 +75,7 @@ func convertClassifier(c *converter, u *unit) {
 	for i, name := range names {
 		cases = append(cases, map[string]any{"id": fmt.Sprintf("output_%d", i), "value": name})
 	}
-	c.put(u, id, "switch", map[string]any{"value": "{{nodes." + u.id + ".json.category}}", "cases": cases, "label": u.name + ": route"}, s.from, s.at)
+	c.addNode(u, id, "switch", map[string]any{"value": "{{nodes." + u.id + ".json.category}}", "cases": cases, "label": u.name + ": route"}, s.from, s.at)
 	for i := range names {
 		one := *in
 		handle := fmt.Sprintf("output_%d", i)
@@ -92,14 +92,14 @@ func convertStore(c *converter, u *unit) {
 		c.storeRows(u)
 		return
 	default:
-		u.absorb(u.id)
+		u.markHelpers(u.id)
 		u.fail("KNOWLEDGE", "Documents are put into sources here, which chunk and index them: create a source for them.")
 		return
 	}
 	e := c.each(u)
 	data := map[string]any{"query": e.value(u.p.at("prompt")), "limit": min(max(u.p.number("topK", 4), 1), 50)}
 	u.approximate("KNOWLEDGE", "It searches the agent's sources: add what the vector store held.")
-	u.absorb(u.id)
+	u.markHelpers(u.id)
 	s := e.emit("search", data)
 	if u.unsupported {
 		return
@@ -123,12 +123,12 @@ func (c *converter) storeRows(u *unit) {
 			u.fail("KNOWLEDGE", "It puts files into a vector store: upload them as sources, which chunk and index them.")
 		}
 	}
-	u.absorb(u.id)
+	u.markHelpers(u.id)
 	var text any
 	if loader.text("jsonMode") == "expressionData" {
 		text = e.value(loader.at("jsonData"))
 	} else {
-		text = e.compute("JSON.stringify(" + e.current() + ")")
+		text = e.compute("JSON.stringify(" + e.currentItemJS() + ")")
 	}
 	metadata := []string{}
 	for _, m := range loader.objects("options.metadata.metadataValues") {
@@ -139,7 +139,7 @@ func (c *converter) storeRows(u *unit) {
 		row["metadata"] = e.compute("({ " + strings.Join(metadata, ", ") + " })")
 	}
 	name := strings.Trim(notInTable.ReplaceAllString(strings.ToLower(cmp.Or(u.p.text("qdrantCollection"), u.p.text("pineconeIndex"), u.p.text("tableName"), u.p.text("memoryKey"), "documents")), "_"), "_")
-	if name == "" || '0' <= name[0] && name[0] <= '9' || computed(name) {
+	if name == "" || '0' <= name[0] && name[0] <= '9' || hasExpression(name) {
 		name = "documents"
 	}
 	name = clip(name, 40)

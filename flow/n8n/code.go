@@ -30,7 +30,7 @@ func convertCode(c *converter, u *unit) {
 	e.in = &stream{at: e.at, from: e.in.from, list: true, ref: ref{path: e.in.ref.path, js: items[0]}, guards: e.in.guards, same: e.in.same}
 	one := single(code)
 	code = "const $run = async () => {\n" + code + "\n}\n"
-	if mentioned(code, "items") {
+	if containsName(code, "items") {
 		code = "const items = $all.map((json) => ({ json }))\n" + code
 	}
 	if one {

@@ -91,10 +91,10 @@ func (e *env) simple(t test) (condition map[string]any, ok bool) {
 		return nil, false
 	case operator == "matches":
 		pattern, literal := t.right.(string)
-		if !literal || strings.HasPrefix(pattern, "=") || flagged.MatchString(pattern) {
+		if !literal || strings.HasPrefix(pattern, "=") || flaggedPattern.MatchString(pattern) {
 			return nil, false
 		}
-		if pattern = unslashed(pattern); pattern == "" || !usablePattern(pattern) {
+		if pattern = trimSlashes(pattern); pattern == "" || !usablePattern(pattern) {
 			return nil, false
 		}
 		t.right = pattern
@@ -127,11 +127,11 @@ func (e *env) simple(t test) (condition map[string]any, ok bool) {
 	return condition, true
 }
 
-// flagged matches /pattern/i, which only JavaScript reads.
-var flagged = regexp.MustCompile(`(?s)^/.*/[a-z]+$`)
+// flaggedPattern matches /pattern/i, which only JavaScript reads.
+var flaggedPattern = regexp.MustCompile(`(?s)^/.*/[a-z]+$`)
 
-// unslashed returns /pattern/ without its slashes.
-func unslashed(pattern string) string {
+// trimSlashes returns /pattern/ without its slashes.
+func trimSlashes(pattern string) string {
 	if len(pattern) > 2 && pattern[0] == '/' && pattern[len(pattern)-1] == '/' {
 		return pattern[1 : len(pattern)-1]
 	}
@@ -171,8 +171,8 @@ func (e *env) list(t tests) ([]any, bool) {
 	return list, len(list) > 0
 }
 
-// cased translates the conditions of a case of a switch node.
-func (e *env) cased(t tests) map[string]any {
+// caseTest translates the conditions of a case of a switch node.
+func (e *env) caseTest(t tests) map[string]any {
 	list := []any{}
 	for _, one := range t.list {
 		condition, ok := e.simple(one)
@@ -196,7 +196,7 @@ func (e *env) cased(t tests) map[string]any {
 func (e *env) testJS(t tests) string {
 	parts := make([]string, len(t.list))
 	for i, one := range t.list {
-		parts[i] = e.oneJS(one)
+		parts[i] = e.singleTestJS(one)
 	}
 	if len(parts) == 0 {
 		return "true"
@@ -207,7 +207,7 @@ func (e *env) testJS(t tests) string {
 	return strings.Join(parts, " && ")
 }
 
-func (e *env) oneJS(t test) string {
+func (e *env) singleTestJS(t test) string {
 	left, right := e.operand(t.left, t.kind), e.operand(t.right, t.kind)
 	if t.kind == "dateTime" {
 		left, right = "$date("+left+")", "$date("+right+")"

@@ -13,7 +13,7 @@ func (c *converter) connect() {
 		from, to := c.byName[e.from.name], c.byName[e.to.name]
 		if e.kind != "main" {
 			to.helpers[e.kind] = append(to.helpers[e.kind], from)
-			from.helps = append(from.helps, to)
+			from.helperOf = append(from.helperOf, to)
 			continue
 		}
 		if e.input >= 20 {
@@ -26,7 +26,7 @@ func (c *converter) connect() {
 	}
 	for _, u := range c.units {
 		if shortKind(u.kind) == "splitInBatches" {
-			u.body = c.reach(u, loopOutput(u))
+			u.body = c.reachable(u, loopOutput(u))
 		}
 	}
 }
@@ -39,9 +39,9 @@ func loopOutput(u *unit) int {
 	return 0
 }
 
-// reach returns the units that can be reached from an output without passing through
+// reachable returns the units that can be reached from an output without passing through
 // the unit again.
-func (c *converter) reach(u *unit, output int) map[*unit]bool {
+func (c *converter) reachable(u *unit, output int) map[*unit]bool {
 	found := map[*unit]bool{}
 	open := c.targets(u, output)
 	for len(open) > 0 {
@@ -70,7 +70,7 @@ func (c *converter) targets(u *unit, output int) (all []*unit) {
 // them, those whose items they read by name, their helpers, and, for the units
 // after a loop, its body. Cycles are left to the check of the graph.
 func (c *converter) order() {
-	c.follow()
+	c.addDependencies()
 	byPlace := slices.Clone(c.units)
 	slices.SortStableFunc(byPlace, func(a, b *unit) int { return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(a.y, b.y)) })
 	c.findCycles(byPlace)
@@ -86,7 +86,7 @@ func (c *converter) order() {
 				}
 			}
 		}
-		for _, other := range u.follows {
+		for _, other := range u.dependencies {
 			if !visited[other] {
 				visit(other)
 			}
@@ -101,30 +101,30 @@ func (c *converter) order() {
 	c.units = sorted
 }
 
-// follow records what units need in addition to their inputs: units after a
+// addDependencies records what units need in addition to their inputs: units after a
 // loop need its body, agents need their helpers, and readers need the nodes
 // that they name.
-func (c *converter) follow() {
+func (c *converter) addDependencies() {
 	for _, u := range c.units {
 		for _, target := range c.targets(u, doneOutput(u)) {
 			if !u.body[target] {
-				target.follows = append(target.follows, slices.Collect(maps.Keys(u.body))...)
+				target.dependencies = append(target.dependencies, slices.Collect(maps.Keys(u.body))...)
 			}
 		}
-		for _, other := range u.helps {
-			other.follows = append(other.follows, u)
+		for _, other := range u.helperOf {
+			other.dependencies = append(other.dependencies, u)
 		}
 		eachText(map[string]any(u.params), func(text string) {
 			for _, name := range references(text) {
 				if other := c.byName[name]; other != nil && other != u {
-					u.follows = append(u.follows, other)
+					u.dependencies = append(u.dependencies, other)
 				}
 			}
 		})
 	}
 	for _, u := range c.units { // maps have no order
-		slices.SortFunc(u.follows, func(a, b *unit) int { return strings.Compare(a.id, b.id) })
-		u.follows = slices.Compact(u.follows)
+		slices.SortFunc(u.dependencies, func(a, b *unit) int { return strings.Compare(a.id, b.id) })
+		u.dependencies = slices.Compact(u.dependencies)
 	}
 }
 
@@ -200,32 +200,32 @@ func (c *converter) incoming(u *unit, input int) (all []*stream) {
 // types.
 func (c *converter) keepHelpers() {
 	for _, u := range c.units {
-		if len(u.helps) == 0 || len(u.in) > 0 || u.done != "" {
+		if len(u.helperOf) == 0 || len(u.in) > 0 || u.nodeID != "" {
 			continue
 		}
 		if !u.unsupported {
 			u.fail("NODE_TYPE", "Nothing here does what this node does. It is kept as it was; replace it before the workflow is activated.")
 		}
-		c.keep(u)
-		for _, other := range u.helps {
-			if other.done != "" {
-				c.edge(exit{node: u.id}, other.done)
+		c.keepUnsupported(u)
+		for _, other := range u.helperOf {
+			if other.nodeID != "" {
+				c.edge(exit{node: u.id}, other.nodeID)
 			}
 		}
 	}
 }
 
-// drawCycles adds the edges that lead back.
-func (c *converter) drawCycles() {
+// addCycleEdges adds the edges that lead back.
+func (c *converter) addCycleEdges() {
 	for _, pair := range c.cycles {
-		if pair[0].done != "" && pair[1].done != "" {
-			c.edge(exit{node: pair[0].done}, pair[1].done)
+		if pair[0].nodeID != "" && pair[1].nodeID != "" {
+			c.edge(exit{node: pair[0].nodeID}, pair[1].nodeID)
 		}
 	}
 }
 
-// returnToLoops adds the notes on loops that require all units to be converted.
-func (c *converter) returnToLoops() {
+// noteLoops adds the notes on loops that require all units to be converted.
+func (c *converter) noteLoops() {
 	for _, r := range c.loops {
 		if len(r.effects) < 2 {
 			continue
@@ -236,8 +236,8 @@ func (c *converter) returnToLoops() {
 	}
 }
 
-// joined returns the stream that flows into the first input of a unit.
-func (c *converter) joined(u *unit) *stream {
+// firstInput returns the stream that flows into the first input of a unit.
+func (c *converter) firstInput(u *unit) *stream {
 	if u.joined == nil {
 		u.joined = c.combine(u, c.incoming(u, 0))
 	}

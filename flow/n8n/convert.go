@@ -18,7 +18,7 @@ type converter struct {
 	units  []*unit // in the order in which they are converted
 	byName map[string]*unit
 	ids    map[string]bool
-	nodes  []made
+	nodes  []builtNode
 	edges  []agent.Edge
 	loops  map[loopKey]*region // implicit loops
 	notes  []ReportLine        // about the workflow
@@ -28,22 +28,22 @@ type converter struct {
 // unit is a node of n8n and what it is converted to.
 type unit struct {
 	*node
-	p       params
-	id      string
-	in      [][]port           // by input
-	helpers map[string][]*unit // of an agent: models, tools, memories, by kind
-	helps   []*unit            // whom it helps
-	follows []*unit            // further units that are converted before it
-	body    map[*unit]bool     // of a splitInBatches node
-	back    map[*unit]bool     // units whose connections to it lead back
-	outputs map[int]*stream
-	joined  *stream // of the first input, once it was combined
-	region  *region // of a splitInBatches node
+	p            params
+	id           string
+	in           [][]port           // by input
+	helpers      map[string][]*unit // of an agent: models, tools, memories, by kind
+	helperOf     []*unit            // whom it helps
+	dependencies []*unit            // further units that are converted before it
+	body         map[*unit]bool     // of a splitInBatches node
+	back         map[*unit]bool     // units whose connections to it lead back
+	outputs      map[int]*stream
+	joined       *stream // of the first input, once it was combined
+	region       *region // of a splitInBatches node
 
 	problems    []problem
 	unsupported bool
-	done        string // id of the node that it became
-	tool        string // id of the tool that it became
+	nodeID      string // id of the node that it became
+	toolID      string // id of the tool that it became
 	incomplete  bool   // the tool is switched off until it is completed
 }
 
@@ -59,8 +59,8 @@ type problem struct {
 	fatal         bool // the workflow cannot be activated with it
 }
 
-// made is a node of the graph under construction.
-type made struct {
+// builtNode is a node of the graph under construction.
+type builtNode struct {
 	node agent.Node
 	unit *unit
 }
@@ -166,8 +166,8 @@ func (c *converter) convert() {
 		c.convertUnit(u)
 	}
 	c.keepHelpers()
-	c.returnToLoops()
-	c.drawCycles()
+	c.noteLoops()
+	c.addCycleEdges()
 	c.noteWorkflow()
 }
 
@@ -178,23 +178,23 @@ func (c *converter) convertUnit(u *unit) {
 	switch {
 	case kind == "stickyNote":
 		return
-	case len(u.helps) > 0 && len(u.in) == 0:
+	case len(u.helperOf) > 0 && len(u.in) == 0:
 		return // it is read with what it helps
 	case u.disabled && convert == nil:
 		u.approximate("DISABLED", "It was disabled and is left out; its input flows on.")
-		c.passOn(u)
+		c.forwardInput(u)
 		return
 	case convert == nil:
 		u.fail("NODE_TYPE", "Nothing here does what this node does. It is kept as it was; replace it before the workflow is activated.")
-		c.keep(u)
+		c.keepUnsupported(u)
 		return
 	}
 	convert(c, u)
-	if u.unsupported && u.done == "" {
-		c.keep(u)
+	if u.unsupported && u.nodeID == "" {
+		c.keepUnsupported(u)
 	}
-	if u.disabled && u.done != "" {
-		c.passOn(u)
+	if u.disabled && u.nodeID != "" {
+		c.forwardInput(u)
 	}
 }
 
@@ -221,52 +221,52 @@ func (u *unit) fail(code, message string) {
 	u.approximate(code, message)
 }
 
-// passOn makes the input of a unit its output.
-func (c *converter) passOn(u *unit) {
-	s := c.joined(u)
+// forwardInput makes the input of a unit its output.
+func (c *converter) forwardInput(u *unit) {
+	s := c.firstInput(u)
 	for output := range 2 {
 		u.outputs[output] = s
 	}
 }
 
-// keep puts a unit into the graph under its n8n type, which prevents activation of
+// keepUnsupported puts a unit into the graph under its n8n type, which prevents activation of
 // the workflow.
-func (c *converter) keep(u *unit) {
+func (c *converter) keepUnsupported(u *unit) {
 	u.unsupported = true
 	var from []exit
 	var at *region
 	guards := map[string]string{}
 	if len(u.in) > 0 {
-		s := c.joined(u)
+		s := c.firstInput(u)
 		from, at, guards = s.from, s.at, s.guards
 	}
-	c.put(u, u.id, u.kind, map[string]any{}, from, at)
-	s := &stream{from: []exit{{u.id, "", at}}, at: at, ref: natural(u.id), taken: ran(u.id), guards: guards, same: []*unit{u}}
+	c.addNode(u, u.id, u.kind, map[string]any{}, from, at)
+	s := &stream{from: []exit{{u.id, "", at}}, at: at, ref: nodeRef(u.id), taken: nodeRan(u.id), guards: guards, same: []*unit{u}}
 	for output := range 16 {
 		u.outputs[output] = s
 	}
 }
 
-// natural returns the ref of a node whose output is the item.
-func natural(id string) ref {
+// nodeRef returns the ref of a node whose output is the item.
+func nodeRef(id string) ref {
 	return ref{path: "nodes." + id, js: fmt.Sprintf("nodes[%q]", id), object: true}
 }
 
-// ran returns the condition that a node ran, as JavaScript.
-func ran(id string) string { return fmt.Sprintf("%q in nodes", id) }
+// nodeRan returns the condition that a node ran, as JavaScript.
+func nodeRan(id string) string { return fmt.Sprintf("%q in nodes", id) }
 
-// put adds a node and its edges.
-func (c *converter) put(u *unit, id, kind string, data map[string]any, from []exit, at *region) {
+// addNode adds a node and its edges.
+func (c *converter) addNode(u *unit, id, kind string, data map[string]any, from []exit, at *region) {
 	if data["label"] == nil {
 		data["label"] = u.name
 	}
 	if id == u.id {
-		u.done = id
+		u.nodeID = id
 		if at != nil && effects[kind] {
 			at.effects = append(at.effects, u)
 		}
 	}
-	c.nodes = append(c.nodes, made{agent.Node{ID: id, Type: kind, Data: data}, u})
+	c.nodes = append(c.nodes, builtNode{agent.Node{ID: id, Type: kind, Data: data}, u})
 	inside := slices.ContainsFunc(from, func(e exit) bool { return e.at == at })
 	for _, e := range from {
 		if e.at != at && inside {
@@ -293,8 +293,8 @@ func (c *converter) edge(e exit, target string) {
 	c.edges = append(c.edges, agent.Edge{ID: fmt.Sprintf("e%d", len(c.edges)+1), Source: e.node, SourceHandle: e.handle, Target: target})
 }
 
-// checked returns a draft that can be saved.
-func (c *converter) checked(check Check) agent.Workflow {
+// checkedDraft returns a draft that can be saved.
+func (c *converter) checkedDraft(check Check) agent.Workflow {
 	w := c.workflow()
 	for range 4 { // what is kept has nothing left to refuse
 		issues := check(w.Nodes, w.Edges)
@@ -338,7 +338,7 @@ func (c *converter) workflow() agent.Workflow {
 }
 
 // finish adds what all nodes have in common.
-func (c *converter) finish(m *made) {
+func (c *converter) finish(m *builtNode) {
 	u, data := m.unit, m.node.Data
 	if u.disabled || len(c.incomingEdges(u)) == 0 && m.node.Type != agent.NodeTrigger && !u.unsupported {
 		data["disabled"] = true

@@ -22,7 +22,7 @@ type env struct {
 
 // each returns the environment of a unit that runs once for each item.
 func (c *converter) each(u *unit) *env {
-	s := c.joined(u)
+	s := c.firstInput(u)
 	if u.executeOnce && (s.list || s.at != s.at.context()) {
 		s = c.firstOf(u, s)
 	}
@@ -35,15 +35,15 @@ func (c *converter) firstOf(u *unit, s *stream) *stream {
 	at := s.at.context()
 	js, from := c.itemsOf(u, s, at)
 	id := c.newID(u.id + "_first")
-	c.put(u, id, "code", map[string]any{"code": assemble("return " + js + "[0]"), "label": u.name + ": first item"}, from, at)
-	return &stream{from: []exit{{id, "", at}}, at: at, ref: natural(id), taken: ran(id), guards: map[string]string{}}
+	c.addNode(u, id, "code", map[string]any{"code": withSections("return " + js + "[0]"), "label": u.name + ": first item"}, from, at)
+	return &stream{from: []exit{{id, "", at}}, at: at, ref: nodeRef(id), taken: nodeRan(id), guards: map[string]string{}}
 }
 
 // emit adds the unit's node and, before it, a node for what templates cannot
 // compute. It returns the node's output.
 func (e *env) emit(kind string, data map[string]any) *stream {
 	if e.u.unsupported {
-		e.c.keep(e.u)
+		e.c.keepUnsupported(e.u)
 		return e.u.outputs[0]
 	}
 	from := e.in.from
@@ -54,14 +54,14 @@ func (e *env) emit(kind string, data map[string]any) *stream {
 		}
 		code := e.script("return {\n" + fields.String() + "}")
 		if e.u.unsupported {
-			e.c.keep(e.u)
+			e.c.keepUnsupported(e.u)
 			return e.u.outputs[0]
 		}
-		e.c.put(e.u, e.id, "code", map[string]any{"code": code, "label": e.u.name + ": values"}, from, e.at)
+		e.c.addNode(e.u, e.id, "code", map[string]any{"code": code, "label": e.u.name + ": values"}, from, e.at)
 		from = []exit{{e.id, "", e.at}}
 	}
-	e.c.put(e.u, e.u.id, kind, data, from, e.at)
-	s := &stream{from: []exit{{e.u.id, "", e.at}}, at: e.at, ref: natural(e.u.id), taken: ran(e.u.id), guards: e.in.guards, same: []*unit{e.u}}
+	e.c.addNode(e.u, e.u.id, kind, data, from, e.at)
+	s := &stream{from: []exit{{e.u.id, "", e.at}}, at: e.at, ref: nodeRef(e.u.id), taken: nodeRan(e.u.id), guards: e.in.guards, same: []*unit{e.u}}
 	if e.u.onError == "continueErrorOutput" {
 		failed := *s
 		failed.from = []exit{{e.u.id, "error", e.at}}
@@ -83,8 +83,8 @@ func (e *env) input() string {
 	return "..." + e.in.ref.js + ", "
 }
 
-// pass adds a node whose input flows on unchanged.
-func (e *env) pass(kind string, data map[string]any) *stream {
+// emitPassing adds a node whose input flows on unchanged.
+func (e *env) emitPassing(kind string, data map[string]any) *stream {
 	s := e.emit(kind, data)
 	if !e.u.unsupported {
 		s.ref, s.same = e.in.ref, append([]*unit{e.u}, e.in.same...)
@@ -144,14 +144,14 @@ func (e *env) textOf(path string) string {
 		return v
 	default:
 		raw, _ := json.Marshal(v) // plain values
-		return plain(string(raw))
+		return escapeTemplate(string(raw))
 	}
 }
 
 func (e *env) text(s string) any {
 	source, ok := expressionOf(s)
 	if !ok {
-		return plain(s)
+		return escapeTemplate(s)
 	}
 	pieces := split(source)
 	if len(pieces) == 1 && pieces[0].expr {
@@ -160,7 +160,7 @@ func (e *env) text(s string) any {
 	var out strings.Builder
 	for _, p := range pieces {
 		if !p.expr {
-			out.WriteString(plain(p.text))
+			out.WriteString(escapeTemplate(p.text))
 			continue
 		}
 		switch v := e.expression(p.text, false).(type) {
@@ -169,14 +169,14 @@ func (e *env) text(s string) any {
 		case nil:
 		default:
 			raw, _ := json.Marshal(v)
-			out.WriteString(plain(string(raw)))
+			out.WriteString(escapeTemplate(string(raw)))
 		}
 	}
 	return out.String()
 }
 
-// plain escapes a text that would be parsed as a template.
-func plain(s string) string { return strings.ReplaceAll(s, "{{", `{{"{{"}}`) }
+// escapeTemplate escapes a text that would be parsed as a template.
+func escapeTemplate(s string) string { return strings.ReplaceAll(s, "{{", `{{"{{"}}`) }
 
 // expression translates one expression. whole reports that it makes up a whole text,
 // so that its value keeps its type.
@@ -187,7 +187,7 @@ func (e *env) expression(source string, whole bool) any {
 	if c, ok := readChain(source); ok {
 		if c.root == "" {
 			if text, isText := c.value.(string); isText {
-				return plain(text)
+				return escapeTemplate(text)
 			}
 			return c.value
 		}
@@ -198,14 +198,14 @@ func (e *env) expression(source string, whole bool) any {
 			return "{{" + path + "}}"
 		}
 	}
-	return e.compute(tried(source))
+	return e.compute(orNull(source))
 }
 
 // optional is the filter for paths that yield null if the value is missing.
 const optional = " | optional"
 
-// tried returns an expression as n8n evaluates it: if it fails, the value is null.
-func tried(source string) string {
+// orNull returns an expression as n8n evaluates it: if it fails, the value is null.
+func orNull(source string) string {
 	if c, ok := readChain(source); ok && c.root == "" {
 		return quote(c.value)
 	}
@@ -225,12 +225,12 @@ func (e *env) js(v any) string {
 			if pieces[0].text == "" {
 				return "undefined"
 			}
-			return tried(pieces[0].text)
+			return orNull(pieces[0].text)
 		}
 		parts := []string{}
 		for _, p := range pieces {
 			if p.expr {
-				parts = append(parts, "$text("+tried(p.text)+")")
+				parts = append(parts, "$text("+orNull(p.text)+")")
 			} else {
 				parts = append(parts, quote(p.text))
 			}

@@ -35,7 +35,7 @@ func split(s string) (all []piece) {
 		if end < 0 {
 			return append(all, piece{"{{" + rest, false})
 		}
-		all = append(all, piece{normal(rest[:end]), true})
+		all = append(all, piece{normalizeExpression(rest[:end]), true})
 		s = rest[end+2:]
 	}
 }
@@ -44,9 +44,9 @@ func split(s string) (all []piece) {
 // write it.
 var itemOf = regexp.MustCompile(`\$item\(\s*["']?(\d+)["']?\s*\)\s*\.\s*\$node\[\s*("[^"]*"|'[^']*')\s*\]`)
 
-// normal returns an expression without trailing characters that may end it, and with
+// normalizeExpression returns an expression without trailing characters that may end it, and with
 // items of other nodes in the syntax of newer versions.
-func normal(source string) string {
+func normalizeExpression(source string) string {
 	source = strings.TrimRight(strings.TrimSpace(source), "; \t\r\n")
 	return itemOf.ReplaceAllStringFunc(source, func(found string) string {
 		m := itemOf.FindStringSubmatch(found)

@@ -9,10 +9,10 @@ import (
 
 // convertNoOp replaces a node that does nothing with an edge.
 func convertNoOp(c *converter, u *unit) {
-	s := c.joined(u)
+	s := c.firstInput(u)
 	u.outputs[0] = s
 	for _, from := range s.from {
-		u.done = from.node
+		u.nodeID = from.node
 	}
 }
 
@@ -20,7 +20,7 @@ func convertWait(c *converter, u *unit) {
 	if resume := u.p.or("resume", "timeInterval"); resume == "webhook" || resume == "form" {
 		u.fail("WAIT", "Waiting for a call or a form: use an approval, or a wait node with an event.")
 	}
-	s := c.joined(u)
+	s := c.firstInput(u)
 	e := &env{c: c, u: u, in: s, at: s.at}
 	data := map[string]any{}
 	if u.p.text("resume") == "specificTime" {
@@ -40,7 +40,7 @@ func convertWait(c *converter, u *unit) {
 			}
 		}
 	}
-	e.pass(agent.NodeWait, data)
+	e.emitPassing(agent.NodeWait, data)
 }
 
 func convertStop(c *converter, u *unit) {
@@ -54,7 +54,7 @@ func convertStop(c *converter, u *unit) {
 
 // convertRespond makes a webhook-response node that answers with the first item.
 func convertRespond(c *converter, u *unit) {
-	s := c.joined(u)
+	s := c.firstInput(u)
 	in := s
 	if s.list || s.at != s.at.context() {
 		if u.p.text("respondWith") == "allIncomingItems" {
@@ -67,9 +67,9 @@ func convertRespond(c *converter, u *unit) {
 	data := map[string]any{"status": e.status()}
 	switch with := u.p.or("respondWith", "firstIncomingItem"); with {
 	case "firstIncomingItem":
-		data["body"] = e.whole()
+		data["body"] = e.wholeItem()
 	case "allIncomingItems":
-		data["body"] = []any{e.whole()}
+		data["body"] = []any{e.wholeItem()}
 	case "json":
 		data["body"] = e.json(u.p.at("responseBody"))
 	case "text":
@@ -93,7 +93,7 @@ func convertRespond(c *converter, u *unit) {
 		}
 		data["headers"] = headers
 	}
-	passed := e.pass("webhook-response", data)
+	passed := e.emitPassing("webhook-response", data)
 	if in != s && !u.unsupported { // the list flows on
 		u.outputs[0] = s
 		return
@@ -109,12 +109,12 @@ func (e *env) status() any {
 	return v
 }
 
-// whole returns a template for the whole current item.
-func (e *env) whole() any {
+// wholeItem returns a template for the whole current item.
+func (e *env) wholeItem() any {
 	if !e.in.list && e.in.ref.path != "" && e.in.ref.fields == nil {
 		return "{{" + e.in.ref.path + "}}"
 	}
-	return e.compute(e.current())
+	return e.compute(e.currentItemJS())
 }
 
 // respondAll answers with all items.
@@ -132,7 +132,7 @@ func convertCall(c *converter, u *unit) {
 	if u.p.or("source", "database") != "database" {
 		u.fail("WORKFLOW", "A workflow that is a parameter, a file or an address: import it as a workflow of its own.")
 	}
-	id := c.workflowHere(u)
+	id := c.importedWorkflow(u)
 	if id == "" {
 		u.approximate("WORKFLOW", fmt.Sprintf("Choose the workflow to run: the one in n8n is %q. Workflows that are imported together keep their connections.", clip(workflowName(u), 80)))
 	}
@@ -143,7 +143,7 @@ func convertCall(c *converter, u *unit) {
 	if values := u.p.object("workflowInputs.value"); len(values) > 0 {
 		data["input"] = e.value(map[string]any(values))
 	} else {
-		data["input"] = e.whole()
+		data["input"] = e.wholeItem()
 	}
 	s := e.emit("workflow", data)
 	if u.unsupported {

@@ -13,7 +13,7 @@ var forms map[string]func(e *env, v any, argument string) (any, bool)
 func init() {
 	forms = map[string]func(e *env, v any, argument string) (any, bool){
 		"parents": func(e *env, v any, _ string) (any, bool) {
-			id, _ := e.formed("id", v)
+			id, _ := e.formatParameter("id", v)
 			return "'" + fmt.Sprint(id) + "' in parents", true
 		},
 		"path": func(e *env, v any, _ string) (any, bool) {
@@ -21,12 +21,12 @@ func init() {
 		},
 		"spotify": func(e *env, v any, _ string) (any, bool) {
 			text, _ := v.(string)
-			if !computed(text) {
+			if !hasExpression(text) {
 				text = text[strings.LastIndexByte(text, ':')+1:]
 			}
 			return e.value(text), true
 		},
-		"item": wholeOrNamed, "fieldsOrItem": fieldsOrItem, "baserow": baserowFields,
+		"item": itemOrFields, "fieldsOrItem": fieldsOrItem, "baserow": baserowFields,
 		"comma": joinedList, "named": namedList,
 		"notionProperties": notionProperties, "hubspot": hubspotFilters, "docs": docsRequests,
 		"mime": mimeOf, "base64": base64Of, "driveText": driveText, "driveFile": driveFile,
@@ -41,17 +41,17 @@ func init() {
 	}
 }
 
-// wholeOrNamed returns the whole item, or only the named fields.
-func wholeOrNamed(e *env, v any, _ string) (any, bool) {
+// itemOrFields returns the whole item, or only the named fields.
+func itemOrFields(e *env, v any, _ string) (any, bool) {
 	if all, ok := e.u.p.at("addAllFields").(bool); ok && !all || e.u.p.has("updateAllFields") && !e.u.p.flag("updateAllFields") {
-		return e.compute("$only(" + e.current() + ", " + quote(v) + ")"), true
+		return e.compute("$only(" + e.currentItemJS() + ", " + quote(v) + ")"), true
 	}
-	return e.whole(), true
+	return e.wholeItem(), true
 }
 
 func fieldsOrItem(e *env, v any, _ string) (any, bool) {
 	if _, ok := v.([]any); !ok {
-		return e.whole(), true
+		return e.wholeItem(), true
 	}
 	return e.rowFields("fields", v)
 }
@@ -239,12 +239,12 @@ func driveText(e *env, v any, _ string) (any, bool) {
 
 // driveFile returns a file that a field of the item holds as base64.
 func driveFile(e *env, v any, _ string) (any, bool) {
-	return e.related(`"application/octet-stream"`, "$get("+e.current()+", "+e.js(v)+")"), true
+	return e.related(`"application/octet-stream"`, "$get("+e.currentItemJS()+", "+e.js(v)+")"), true
 }
 
 func (e *env) related(kind, data string) string {
 	metadata := []string{"name: " + e.js(e.u.p.or("name", "file"))}
-	id, _ := e.formed("id", e.u.params["folderId"])
+	id, _ := e.formatParameter("id", e.u.params["folderId"])
 	switch text, _ := id.(string); {
 	case text == "" || text == "root":
 	case strings.Contains(text, "{{"):
@@ -260,7 +260,7 @@ func imageContent(e *env, v any, _ string) (any, bool) {
 	content := []any{map[string]any{"type": "text", "text": e.value(v)}}
 	if e.u.p.text("inputType") == "base64" {
 		e.u.approximate("FILE", filesAreFields)
-		field := fmt.Sprintf("$get(%s, %s)", e.current(), e.js(e.u.p.or("binaryPropertyName", "data")))
+		field := fmt.Sprintf("$get(%s, %s)", e.currentItemJS(), e.js(e.u.p.or("binaryPropertyName", "data")))
 		return append(content, imagePart(e.compute(`"data:image/png;base64," + `+field))), true
 	}
 	addresses := e.u.p.text("imageUrls")

@@ -30,7 +30,7 @@ func convertHTTP(c *converter, u *unit) {
 	if u.version >= 3 {
 		r.parts()
 	} else {
-		r.oldParts()
+		r.legacyParts()
 	}
 	r.authorize()
 	r.options()
@@ -87,7 +87,7 @@ func (r *request) pairs(list []params, to map[string]any, kind string) {
 			}
 			continue
 		}
-		if isText && text != "" && secretName.MatchString(name) && !computed(text) {
+		if isText && text != "" && secretName.MatchString(name) && !hasExpression(text) {
 			r.secret(kind, name)
 			continue
 		}
@@ -144,8 +144,8 @@ func (r *request) parts() {
 	}
 }
 
-// oldParts reads the parameters of versions 1 and 2.
-func (r *request) oldParts() {
+// legacyParts reads the parameters of versions 1 and 2.
+func (r *request) legacyParts() {
 	p := r.e.u.p
 	kind := p.or("options.bodyContentType", "json")
 	if p.flag("jsonParameters") {
@@ -276,12 +276,12 @@ func (r *request) authorize() {
 	r.e.attach(r.data, kind)
 }
 
-// oldAuth are names of version 1 for types of credentials.
-var oldAuth = map[string]string{"basicAuth": "httpBasicAuth", "headerAuth": "httpHeaderAuth", "queryAuth": "httpQueryAuth", "digestAuth": "httpDigestAuth", "oAuth1": "oAuth1Api", "oAuth2": "oAuth2Api"}
+// legacyAuth are names of version 1 for types of credentials.
+var legacyAuth = map[string]string{"basicAuth": "httpBasicAuth", "headerAuth": "httpHeaderAuth", "queryAuth": "httpQueryAuth", "digestAuth": "httpDigestAuth", "oAuth1": "oAuth1Api", "oAuth2": "oAuth2Api"}
 
 // attach names a credential of a type of n8n in a node's data.
 func (e *env) attach(data map[string]any, kind string) {
-	if old, ok := oldAuth[kind]; ok {
+	if old, ok := legacyAuth[kind]; ok {
 		kind = old
 	}
 	switch kind {

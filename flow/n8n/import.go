@@ -100,7 +100,7 @@ func Read(document json.RawMessage, check Check) (*Import, error) {
 	for i := range read {
 		c := newConverter(&read[i], out, ids)
 		c.convert()
-		out.Workflows = append(out.Workflows, c.checked(check))
+		out.Workflows = append(out.Workflows, c.checkedDraft(check))
 		out.Report = append(out.Report, c.report()...)
 	}
 	return out, out.check()

@@ -27,7 +27,7 @@ func (e *env) json(v any) any {
 		if parsed, ok := jsonOf(text); ok {
 			return e.literalJSON(parsed)
 		}
-		return plain(text)
+		return escapeTemplate(text)
 	}
 	pieces := split(source)
 	if len(pieces) == 1 && pieces[0].expr {
@@ -45,7 +45,7 @@ func (e *env) json(v any) any {
 func (e *env) literalJSON(v any) any {
 	switch v := v.(type) {
 	case string:
-		return plain(v)
+		return escapeTemplate(v)
 	case []any:
 		for i := range v {
 			v[i] = e.literalJSON(v[i])
@@ -130,7 +130,7 @@ func (e *env) unmarkText(text string, pieces []piece, bare map[int]bool) any {
 	var out strings.Builder
 	for first := true; ; first = false {
 		before, rest, found := strings.Cut(text, mark0)
-		out.WriteString(plain(before))
+		out.WriteString(escapeTemplate(before))
 		if !found {
 			return out.String()
 		}
@@ -168,7 +168,7 @@ func (c *converter) setRaw(e *env) {
 	e.scripts, e.id = nil, ""
 	js := "$parsed(" + e.js(u.p.at("jsonOutput")) + ")"
 	if others {
-		js = "{ ..." + included(u) + ", ..." + js + " }"
+		js = "{ ..." + keptFieldsJS(u) + ", ..." + js + " }"
 	}
 	e.emit("code", map[string]any{"code": e.script("return " + js)})
 }

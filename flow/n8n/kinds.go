@@ -20,7 +20,7 @@ func init() {
 	for kind := range polls {
 		converters[kind] = convertPoll
 	}
-	for kind := range hooked {
+	for kind := range webhookTriggers {
 		converters[kind] = convertHooked
 	}
 	for _, kind := range []string{"InMemory", "Pinecone", "Qdrant", "Supabase", "PGVector", "Weaviate", "Milvus", "MongoDBAtlas", "Zep", "Redis", "AzureAISearch", "ChromaDB"} {

@@ -41,7 +41,7 @@ func (c *converter) whole(u *unit) (e *env, items []string) {
 			items = append(items, "[..."+strings.Join(parts, ", ...")+"]")
 		}
 	}
-	e.in = &stream{from: from, at: at, list: true, ref: ref{js: items[0]}, guards: common(all)}
+	e.in = &stream{from: from, at: at, list: true, ref: ref{js: items[0]}, guards: commonGuards(all)}
 	if len(all) == 1 {
 		e.in.same = all[0].same
 		if s := all[0]; at.within(s.at) {
@@ -77,8 +77,8 @@ func (e *env) emitList(js string) *stream {
 	return s
 }
 
-// keeps marks that the items that leave a unit are those that flowed in.
-func (e *env) keeps(s *stream) { s.same = append([]*unit{e.u}, e.in.same...) }
+// keepItems marks that the items that leave a unit are those that flowed in.
+func (e *env) keepItems(s *stream) { s.same = append([]*unit{e.u}, e.in.same...) }
 
 // fieldNames returns the names in a parameter: a comma-separated text or, before
 // version 3, a list of fields.
@@ -146,7 +146,7 @@ func convertLimit(c *converter, u *unit) {
 	if u.p.text("keep") == "lastItems" {
 		cut = ".slice(-" + n + ")"
 	}
-	e.keeps(e.emitList(items[0] + cut))
+	e.keepItems(e.emitList(items[0] + cut))
 }
 
 func convertSort(c *converter, u *unit) {
@@ -164,7 +164,7 @@ func convertSort(c *converter, u *unit) {
 		}
 		js = fmt.Sprintf("$sorted(%s, %s)", items[0], quote(fields))
 	}
-	e.keeps(e.emitList(js))
+	e.keepItems(e.emitList(js))
 }
 
 func convertRemoveDuplicates(c *converter, u *unit) {
@@ -189,7 +189,7 @@ func convertRemoveDuplicates(c *converter, u *unit) {
 		e.emitList(js + ".map((json) => $only(json, " + quote(fieldNames(u, "fieldsToCompare")) + "))")
 		return
 	}
-	e.keeps(e.emitList(js))
+	e.keepItems(e.emitList(js))
 }
 
 // prefixes are the prefixes of the names of fields that summarize writes.

@@ -23,19 +23,19 @@ func convertSet(c *converter, u *unit) {
 	if !others {
 		values := map[string]any{}
 		for _, f := range fields {
-			v := e.typed(f)
+			v := e.typedValue(f)
 			if text, _ := v.(string); u.version < 3 && strings.HasSuffix(text, optional+"}}") {
 				u.approximate("MISSING", "A field whose expression finds nothing is null here; this version of n8n leaves it out.")
 			}
-			put(values, f.name, v, u.dotted())
+			setPath(values, f.name, v, u.dotsAreNested())
 		}
 		e.emit("set", map[string]any{"values": values})
 		return
 	}
 	var code strings.Builder
-	code.WriteString("const out = " + included(u) + "\n")
+	code.WriteString("const out = " + keptFieldsJS(u) + "\n")
 	for _, f := range fields {
-		if u.dotted() {
+		if u.dotsAreNested() {
 			fmt.Fprintf(&code, "$set(out, %s, %s)\n", quote(f.name), e.typedJS(f))
 		} else {
 			fmt.Fprintf(&code, "out[%s] = %s\n", quote(f.name), e.typedJS(f))
@@ -44,16 +44,16 @@ func convertSet(c *converter, u *unit) {
 	e.emit("code", map[string]any{"code": e.script(code.String() + "return out")})
 }
 
-// dotted reports whether dots in names denote nested objects.
-func (u *unit) dotted() bool {
+// dotsAreNested reports whether dots in names denote nested objects.
+func (u *unit) dotsAreNested() bool {
 	if v, ok := u.p.at("options.dotNotation").(bool); ok {
 		return v
 	}
 	return true
 }
 
-// included returns the JavaScript for the fields that are kept.
-func included(u *unit) string {
+// keptFieldsJS returns the JavaScript for the fields that are kept.
+func keptFieldsJS(u *unit) string {
 	include := u.p.or("include", "all")
 	switch {
 	case include == "selected":
@@ -100,8 +100,8 @@ func assignments(u *unit) (all []assignment, others bool) {
 	return all, u.p.flag("includeOtherFields")
 }
 
-// put sets the value at a path, which may have dots.
-func put(object map[string]any, path string, v any, dots bool) {
+// setPath sets the value at a path, which may have dots.
+func setPath(object map[string]any, path string, v any, dots bool) {
 	for dots {
 		key, rest, more := strings.Cut(path, ".")
 		if !more || key == "" || rest == "" {
@@ -117,8 +117,8 @@ func put(object map[string]any, path string, v any, dots bool) {
 	object[path] = v
 }
 
-// typed returns the value of an assignment.
-func (e *env) typed(f assignment) any {
+// typedValue returns the value of an assignment.
+func (e *env) typedValue(f assignment) any {
 	text, isText := f.value.(string)
 	if !isText {
 		return e.value(f.value)
@@ -178,14 +178,14 @@ func (e *env) fieldJS(f assignment) string {
 // convertIf makes an if-else node.
 func convertIf(c *converter, u *unit) {
 	e := c.each(u)
-	s := e.pass(agent.NodeIfElse, e.test(conditionsOf(u.p)))
+	s := e.emitPassing(agent.NodeIfElse, e.test(conditionsOf(u.p)))
 	c.branch(u, s, []string{"true", "false"})
 }
 
 // convertFilter makes an if-else node of which only one branch continues.
 func convertFilter(c *converter, u *unit) {
 	e := c.each(u)
-	s := e.pass(agent.NodeIfElse, e.test(conditionsOf(u.p)))
+	s := e.emitPassing(agent.NodeIfElse, e.test(conditionsOf(u.p)))
 	c.branch(u, s, []string{"true", "false"})
 }
 
@@ -228,8 +228,8 @@ func convertSwitch(c *converter, u *unit) {
 			add(map[string]any{"value": float64(i)})
 		}
 	case u.version < 3:
-		for _, t := range oldRules(u) {
-			add(e.cased(t))
+		for _, t := range legacyRules(u) {
+			add(e.caseTest(t))
 		}
 	default:
 		rules := u.p.objects("rules.values")
@@ -237,14 +237,14 @@ func convertSwitch(c *converter, u *unit) {
 			rules = u.p.objects("rules.rules") // 3.0, in some exports
 		}
 		for _, rule := range rules {
-			add(e.cased(conditionsOf(rule)))
+			add(e.caseTest(conditionsOf(rule)))
 		}
 	}
 	if u.p.flag("options.allMatchingOutputs") {
 		u.approximate("ALL_OUTPUTS", "Only the first output whose rule holds is taken, not all of them.")
 	}
 	data["cases"] = cases
-	s := e.pass(agent.NodeSwitch, data)
+	s := e.emitPassing(agent.NodeSwitch, data)
 	if u.unsupported {
 		return
 	}
@@ -264,7 +264,7 @@ func (c *converter) fallback(u *unit, rules int) {
 		one := *u.outputs[i]
 		one.from = append(one.from, last.from...)
 		one.taken = anyOf([]string{one.taken, last.taken})
-		one.guards = common([]*stream{u.outputs[i], last})
+		one.guards = commonGuards([]*stream{u.outputs[i], last})
 		u.outputs[i] = &one
 		delete(u.outputs, rules)
 	default:
@@ -272,8 +272,8 @@ func (c *converter) fallback(u *unit, rules int) {
 	}
 }
 
-// oldRules reads the rules of switch 1 and 2, in the order of their outputs.
-func oldRules(u *unit) []tests {
+// legacyRules reads the rules of switch 1 and 2, in the order of their outputs.
+func legacyRules(u *unit) []tests {
 	byOutput := map[int][]test{}
 	most := -1
 	for i, rule := range u.p.objects("rules.rules") {

@@ -28,7 +28,7 @@ func convertLoop(c *converter, u *unit) {
 		if size > 1 {
 			js = fmt.Sprintf("((list) => Array.from({ length: Math.ceil(list.length / %v) }, (_, i) => list.slice(i * %v, (i + 1) * %v)))(%s)", size, size, size, js)
 		}
-		s = c.listed(u, &stream{from: s.from, at: e.at, same: s.same}, js)
+		s = c.emitItems(u, &stream{from: s.from, at: e.at, same: s.same}, js)
 	}
 	r := c.loop(u, u.id, "{{"+s.ref.path+"}}", s)
 	r.same = append(r.same, u)

@@ -34,7 +34,7 @@ func convertExtraction(c *converter, u *unit) {
 
 // literal returns a parameter that must not contain an expression.
 func (e *env) literal(text string) string {
-	if strings.HasPrefix(text, "=") && computed(text) {
+	if strings.HasPrefix(text, "=") && hasExpression(text) {
 		e.u.fail("PARAMETER", "A selector is computed.")
 	}
 	return strings.TrimPrefix(text, "=")
@@ -161,7 +161,7 @@ func convertFormPage(c *converter, u *unit) {
 		c.each(u)
 		return
 	}
-	s := c.joined(u)
+	s := c.firstInput(u)
 	if s.list || s.at != s.at.context() {
 		s = c.firstOf(u, s)
 	}
@@ -178,7 +178,7 @@ func convertFormPage(c *converter, u *unit) {
 	default:
 		u.fail("BINARY", "It shows a file of the item, and items have no files here.")
 	}
-	e.pass("webhook-response", data)
+	e.emitPassing("webhook-response", data)
 }
 
 // convertSendAndWait makes an approval.
@@ -214,12 +214,12 @@ func convertSeen(c *converter, u *unit) {
 	id := c.newID(u.id + "_keys")
 	code := e.script("return { items: " + items[0] + ".map((json) => { const $one = json; const $json = json; return { key: $text(" + key + "), json } }) }")
 	if u.unsupported {
-		c.keep(u)
+		c.keepUnsupported(u)
 		return
 	}
 	u.approximate("SEEN", "The newest 100,000 keys are known to this node alone, and what earlier executions in n8n had is new here.")
-	c.put(u, id, "code", map[string]any{"code": code, "label": u.name + ": keys"}, e.in.from, e.at)
-	c.put(u, u.id, "new-items", map[string]any{"items": "{{nodes." + id + ".items}}", "key": "key"}, []exit{{id, "", e.at}}, e.at)
+	c.addNode(u, id, "code", map[string]any{"code": code, "label": u.name + ": keys"}, e.in.from, e.at)
+	c.addNode(u, u.id, "new-items", map[string]any{"items": "{{nodes." + id + ".items}}", "key": "key"}, []exit{{id, "", e.at}}, e.at)
 	s := listStream(u.id, e.at)
 	s.ref = ref{js: fmt.Sprintf("(nodes[%q]?.items ?? []).map(({ json }) => json)", u.id)}
 	s.same = append([]*unit{u}, e.in.same...)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// through reports the channel by which a message is sent.
-func (u *unit) through(channel string) {
+// noteChannel reports the channel by which a message is sent.
+func (u *unit) noteChannel(channel string) {
 	u.approximate("CHANNEL", "It is sent by the agent's "+channel+" channel, which has to be connected; credentials of n8n are not used.")
 }
 
@@ -36,7 +36,7 @@ func convertTelegram(c *converter, u *unit) {
 	if u.p.or("replyMarkup", "none") != "none" {
 		u.approximate("KEYBOARD", "The message is sent without its keyboard.")
 	}
-	u.through("Telegram")
+	u.noteChannel("Telegram")
 	s := e.emit("chatbot_a", data)
 	if !u.unsupported {
 		at := fmt.Sprintf("nodes[%q]", u.id)
@@ -56,7 +56,7 @@ func (e *env) fileLinks(data map[string]any) {
 	u, lines := e.u, []string{}
 	add := func(caption, file any) {
 		link := fmt.Sprint(e.value(file))
-		if text, _ := file.(string); text == "" || !computed(text) && !strings.Contains(text, "://") {
+		if text, _ := file.(string); text == "" || !hasExpression(text) && !strings.Contains(text, "://") {
 			u.fail("FILE", "The Telegram channel sends no files, only links to them, and this file has no address.")
 		}
 		if caption != nil && caption != "" {
@@ -111,7 +111,7 @@ func convertSlack(c *converter, u *unit) {
 	if text, ok := data["channel"].(string); ok && text != "" && !strings.Contains(text, "{{") && strings.ToUpper(text) != text {
 		u.approximate("CHANNEL_ID", "The channel is a name in n8n; here it is an id such as C0123456789.")
 	}
-	u.through("Slack")
+	u.noteChannel("Slack")
 	s := e.emit("team_chat", data)
 	if !u.unsupported {
 		s.ref.fields = map[string]string{"message.ts": "nodes." + u.id + ".ts"}
@@ -136,7 +136,7 @@ func convertDiscord(c *converter, u *unit) {
 	if u.p.has("embeds.values") || u.p.has("files.values") {
 		u.approximate("MESSAGE", "Only the text of the message is sent, without embeds and files.")
 	}
-	u.through("Discord")
+	u.noteChannel("Discord")
 	e.emit("community_chat", data)
 }
 
@@ -164,7 +164,7 @@ func convertTwilio(c *converter, u *unit) {
 	if u.p.flag("toWhatsapp") {
 		kind, channel = "chatbot_b", "WhatsApp"
 	}
-	u.through(channel)
+	u.noteChannel(channel)
 	e.emit(kind, map[string]any{"to": e.textOf("to"), "message": e.textOf("message")})
 }
 
@@ -187,16 +187,16 @@ func convertEmail(c *converter, u *unit) {
 	if html := u.p.at("html"); html != nil && html != "" && format != "text" {
 		data["body"], data["html"] = e.textOf("html"), true
 	}
-	e.copies(data, "options.ccEmail", "options.bccEmail", "options.replyTo")
+	e.setRecipients(data, "options.ccEmail", "options.bccEmail", "options.replyTo")
 	if u.p.text("attachments") != "" || u.p.text("options.attachments") != "" {
 		u.approximate("BINARY", "Attachments are not sent.")
 	}
-	u.through("email")
+	u.noteChannel("email")
 	e.emit("email", data)
 }
 
-// copies sets further recipients.
-func (e *env) copies(data map[string]any, cc, bcc, reply string) {
+// setRecipients sets further recipients.
+func (e *env) setRecipients(data map[string]any, cc, bcc, reply string) {
 	for key, path := range map[string]string{"cc": cc, "bcc": bcc, "reply_to": reply} {
 		if e.u.p.text(path) != "" {
 			data[key] = e.textOf(path)
@@ -226,10 +226,10 @@ func convertGmail(c *converter, u *unit) {
 	if u.version >= 2 && u.p.or("emailType", "html") == "html" {
 		data["html"] = true
 	}
-	e.copies(data, "options.ccList", "options.bccList", "options.replyTo")
+	e.setRecipients(data, "options.ccList", "options.bccList", "options.replyTo")
 	if u.p.has("options.attachmentsUi") {
 		u.approximate("BINARY", "Attachments are not sent.")
 	}
-	u.through("email")
+	u.noteChannel("email")
 	e.emit("email", data)
 }

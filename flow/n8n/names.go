@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// forbidden are names in expressions and code that have no equivalent here.
-var forbidden = []struct {
+// unsupportedNames are names in expressions and code that have no equivalent here.
+var unsupportedNames = []struct {
 	pattern *regexp.Regexp
 	code    string
 	message string
@@ -24,11 +24,11 @@ var forbidden = []struct {
 	{regexp.MustCompile(`\b(setTimeout|setInterval|XMLHttpRequest|Intl)\b`), "EXPRESSION", "Uses %s, which scripts here do not have."},
 }
 
-var named = regexp.MustCompile(`\$\(\s*(?:"([^"\n]*)"|'([^'\n]*)'|` + "`([^`\n]*)`" + `)\s*\)|\$(?:node|items)\s*[\[(]\s*(?:"([^"\n]*)"|'([^'\n]*)')\s*[\])]|\$node\.([A-Za-z_][A-Za-z0-9_]*)`)
+var nodeReference = regexp.MustCompile(`\$\(\s*(?:"([^"\n]*)"|'([^'\n]*)'|` + "`([^`\n]*)`" + `)\s*\)|\$(?:node|items)\s*[\[(]\s*(?:"([^"\n]*)"|'([^'\n]*)')\s*[\])]|\$node\.([A-Za-z_][A-Za-z0-9_]*)`)
 
 // references returns the names of the nodes that a script reads.
 func references(code string) (names []string) {
-	for _, m := range named.FindAllStringSubmatch(code, -1) {
+	for _, m := range nodeReference.FindAllStringSubmatch(code, -1) {
 		for _, name := range m[1:] {
 			if name != "" {
 				names = append(names, strings.NewReplacer(`\'`, "'", `\"`, `"`).Replace(name))
@@ -40,7 +40,7 @@ func references(code string) (names []string) {
 
 // script returns code preceded by definitions of n8n's names.
 func (e *env) script(code string) string {
-	for _, f := range forbidden {
+	for _, f := range unsupportedNames {
 		if m := f.pattern.FindStringSubmatch(code); m != nil {
 			e.u.fail(f.code, fmt.Sprintf(f.message, m[len(m)-1]))
 		}
@@ -51,21 +51,21 @@ func (e *env) script(code string) string {
 	if strings.Contains(code, ".toLocale") {
 		e.u.approximate("LOCALE", "Texts of dates and numbers are not written in the way of a language: locales are not known here.")
 	}
-	return assemble(e.names(code) + code)
+	return withSections(e.names(code) + code)
 }
 
 // names declares the names that code of n8n reads.
 func (e *env) names(code string) string {
 	var out strings.Builder
-	mentions := func(name string) bool { return mentioned(code, name) }
+	mentions := func(name string) bool { return containsName(code, name) }
 	if mentions("$input") || mentions("$items") || mentions("$all") {
 		fmt.Fprintf(&out, "const $all = %s\n", e.all())
 		if mentions("$input") || mentions("$items") {
-			out.WriteString("const $input = $from(() => $all, () => " + e.current() + ")\n")
+			out.WriteString("const $input = $from(() => $all, () => " + e.currentItemJS() + ")\n")
 		}
 	}
 	if mentions("$json") || mentions("$item") || mentions("$data") {
-		out.WriteString("const $json = " + e.current() + "\n")
+		out.WriteString("const $json = " + e.currentItemJS() + "\n")
 	}
 	if mentions("$itemIndex") || mentions("$runIndex") {
 		index := "0"
@@ -74,7 +74,7 @@ func (e *env) names(code string) string {
 		}
 		fmt.Fprintf(&out, "const $itemIndex = %s, $runIndex = %s\n", index, index)
 	}
-	out.WriteString(e.others(code))
+	out.WriteString(e.declareNodesJS(code))
 	if mentions("$execution") {
 		out.WriteString("const $execution = { id: execution.id, mode: \"production\" }\n")
 	}
@@ -90,8 +90,8 @@ func (e *env) names(code string) string {
 	return out.String()
 }
 
-// current returns JavaScript for the current item.
-func (e *env) current() string {
+// currentItemJS returns JavaScript for the current item.
+func (e *env) currentItemJS() string {
 	if e.in.list {
 		return "(" + e.in.ref.js + "[0] ?? {})"
 	}
@@ -106,9 +106,9 @@ func (e *env) all() string {
 	return "[" + e.in.ref.js + "]"
 }
 
-// others declares $("name") and its older forms, for the names that code reads.
-func (e *env) others(code string) string {
-	if !mentioned(code, "$") && !mentioned(code, "$node") && !mentioned(code, "$items") {
+// declareNodesJS declares $("name") and its older forms, for the names that code reads.
+func (e *env) declareNodesJS(code string) string {
+	if !containsName(code, "$") && !containsName(code, "$node") && !containsName(code, "$items") {
 		return ""
 	}
 	var refs []string
@@ -143,7 +143,7 @@ func (e *env) read(other *unit) (all, item string, ok bool) {
 		e.u.fail("REFERENCE", fmt.Sprintf("Reads the node %q, which does not come before this one.", clip(other.name, 60)))
 		return "", "", false
 	}
-	if js, ok := e.paired(other, s); ok {
+	if js, ok := e.pairedItemJS(other, s); ok {
 		item = js
 	} else {
 		item = "$unpaired(" + quote(other.name) + ")"
@@ -161,9 +161,9 @@ func (e *env) read(other *unit) (all, item string, ok bool) {
 	return all, item, true
 }
 
-// paired returns the item of another unit that belongs to the current one.
-func (e *env) paired(other *unit, s *stream) (js string, ok bool) {
-	if r := e.repeats(other); r != nil {
+// pairedItemJS returns the item of another unit that belongs to the current one.
+func (e *env) pairedItemJS(other *unit, s *stream) (js string, ok bool) {
+	if r := e.loopOf(other); r != nil {
 		return r.variable, true
 	}
 	if !s.list && e.at.within(s.at) {
@@ -172,8 +172,8 @@ func (e *env) paired(other *unit, s *stream) (js string, ok bool) {
 	return "", false
 }
 
-// repeats returns the loop around the unit whose items are those of another.
-func (e *env) repeats(other *unit) *region {
+// loopOf returns the loop around the unit whose items are those of another.
+func (e *env) loopOf(other *unit) *region {
 	for r := e.at; r != nil; r = r.parent {
 		for _, u := range r.same {
 			if u == other {

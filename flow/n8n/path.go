@@ -10,7 +10,7 @@ import (
 // path translates a chain to a template's path with filters. whole reports that the
 // value keeps its type.
 func (e *env) path(c chain, whole bool) (string, bool) {
-	r, steps, ok := e.start(c)
+	r, steps, ok := e.startRef(c)
 	if !ok {
 		return "", false
 	}
@@ -31,8 +31,8 @@ func (e *env) path(c chain, whole bool) (string, bool) {
 	return path + filters, true
 }
 
-// start returns the ref that a chain reads, and the steps into it.
-func (e *env) start(c chain) (r ref, steps []step, ok bool) {
+// startRef returns the ref that a chain reads, and the steps into it.
+func (e *env) startRef(c chain) (r ref, steps []step, ok bool) {
 	steps = c.steps
 	next := func(names ...string) bool {
 		for _, name := range names {
@@ -120,7 +120,7 @@ func (e *env) otherItem(other *unit, which string) (ref, bool) {
 		return ref{}, false
 	}
 	if which == "item" {
-		if r := e.repeats(other); r != nil {
+		if r := e.loopOf(other); r != nil {
 			return ref{path: r.variable}, true
 		}
 	}

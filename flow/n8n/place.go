@@ -41,10 +41,10 @@ func (c *converter) place() {
 	}
 	for i := range c.nodes {
 		m := &c.nodes[i]
-		m.node.Position = &agent.Position{X: whole(at[m.unit] - left + float64(used[m.unit])*columnWidth), Y: whole(m.unit.y - top)}
+		m.node.Position = &agent.Position{X: roundCoordinate(at[m.unit] - left + float64(used[m.unit])*columnWidth), Y: roundCoordinate(m.unit.y - top)}
 		used[m.unit]++
 	}
 }
 
-// whole rounds a coordinate, and keeps it within what a canvas can show.
-func whole(f float64) float64 { return math.Round(min(max(f, -1e6), 1e6)) }
+// roundCoordinate rounds a coordinate, and keeps it within what a canvas can show.
+func roundCoordinate(f float64) float64 { return math.Round(min(max(f, -1e6), 1e6)) }

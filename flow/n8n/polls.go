@@ -39,7 +39,7 @@ func convertPoll(c *converter, u *unit) {
 		times = []params{{"mode": "everyMinute"}}
 	}
 	for _, t := range times {
-		c.schedule(u, oldCronOf(t))
+		c.schedule(u, legacyCron(t))
 	}
 	u.scheduled(c)
 	u.approximate("NEW_ITEMS", "The first run only notes what is there. n8n asks the service for what is newer than its last request; here what an earlier run has seen is left out. One page is read in each run, so a schedule that is too rare can miss entries.")
@@ -60,23 +60,23 @@ func convertPoll(c *converter, u *unit) {
 		return
 	}
 	if p.service != "" {
-		c.put(u, request, "http-request", data, from, nil)
+		c.addNode(u, request, "http-request", data, from, nil)
 		from = []exit{{request, "", nil}}
 	}
-	c.put(u, list, "code", map[string]any{"code": code, "label": u.name + ": entries"}, from, nil)
+	c.addNode(u, list, "code", map[string]any{"code": code, "label": u.name + ": entries"}, from, nil)
 	seen := map[string]any{"items": "{{nodes." + list + ".items}}", "first": "none", "label": u.name + ": new entries"}
 	if p.key != "" {
 		seen["key"] = p.key
 	}
-	c.put(u, fresh, "new-items", seen, []exit{{list, "", nil}}, nil)
-	c.put(u, gate, "if-else", map[string]any{"conditions": []any{map[string]any{"left": "{{nodes." + fresh + ".count}}", "operator": "gt", "right": 0.0}}, "label": u.name + ": anything new"}, []exit{{fresh, "", nil}}, nil)
+	c.addNode(u, fresh, "new-items", seen, []exit{{list, "", nil}}, nil)
+	c.addNode(u, gate, "if-else", map[string]any{"conditions": []any{map[string]any{"left": "{{nodes." + fresh + ".count}}", "operator": "gt", "right": 0.0}}, "label": u.name + ": anything new"}, []exit{{fresh, "", nil}}, nil)
 	last := fresh
 	from = []exit{{gate, "true", nil}}
 	if p.service == "gmail" {
 		last = c.newID(u.id + "_messages")
 		credential, _ := data["credential"].(string)
-		code := assemble(fmt.Sprintf("return { items: await $mails(nodes[%q].items, %s) }", fresh, quote(credential)))
-		c.put(u, last, "code", map[string]any{"code": code, "label": u.name + ": messages", "timeout_ms": 60_000.0}, from, nil)
+		code := withSections(fmt.Sprintf("return { items: await $mails(nodes[%q].items, %s) }", fresh, quote(credential)))
+		c.addNode(u, last, "code", map[string]any{"code": code, "label": u.name + ": messages", "timeout_ms": 60_000.0}, from, nil)
 		from = []exit{{last, "", nil}}
 	}
 	s := listStream(last, nil)
@@ -84,9 +84,9 @@ func convertPoll(c *converter, u *unit) {
 	u.outputs[0] = s
 }
 
-// hooked are triggers for which n8n registers a webhook at a service, with the
+// webhookTriggers are triggers for which n8n registers a webhook at a service, with the
 // name of the service.
-var hooked = map[string]string{
+var webhookTriggers = map[string]string{
 	"acuitySchedulingTrigger": "Acuity Scheduling", "activeCampaignTrigger": "ActiveCampaign", "asanaTrigger": "Asana", "bitbucketTrigger": "Bitbucket", "calTrigger": "Cal.com", "calendlyTrigger": "Calendly", "chargebeeTrigger": "Chargebee", "clickUpTrigger": "ClickUp",
 	"convertKitTrigger": "ConvertKit", "customerIoTrigger": "Customer.io", "eventbriteTrigger": "Eventbrite", "facebookTrigger": "Facebook", "facebookLeadAdsTrigger": "Facebook Lead Ads", "figmaTrigger": "Figma", "githubTrigger": "GitHub", "gitlabTrigger": "GitLab", "gumroadTrigger": "Gumroad",
 	"helpScoutTrigger": "Help Scout", "hubspotTrigger": "HubSpot", "jiraTrigger": "Jira", "jotFormTrigger": "JotForm", "koBoToolboxTrigger": "KoboToolbox", "lemlistTrigger": "lemlist", "linearTrigger": "Linear", "mailchimpTrigger": "Mailchimp", "mailerLiteTrigger": "MailerLite", "mauticTrigger": "Mautic",
@@ -98,7 +98,7 @@ var hooked = map[string]string{
 // convertHooked makes a webhook trigger whose address has to be registered at the
 // service.
 func convertHooked(c *converter, u *unit) {
-	service := hooked[shortKind(u.kind)]
+	service := webhookTriggers[shortKind(u.kind)]
 	u.approximate("ADDRESS", "Register the address of the workflow's hook at "+service+", for the events that are wanted: n8n does that itself. Set the trigger's auth to check the signature of "+service+".")
 	switch shortKind(u.kind) {
 	case "githubTrigger", "gitlabTrigger":
@@ -110,8 +110,8 @@ func convertHooked(c *converter, u *unit) {
 			return
 		}
 		id := c.newID(u.id + "_answers")
-		c.put(u, id, "code", map[string]any{"code": assemble("return $typeform(trigger.body)"), "label": u.name + ": answers"}, s.from, nil)
-		s.from, s.ref = []exit{{id, "", nil}}, natural(id)
+		c.addNode(u, id, "code", map[string]any{"code": withSections("return $typeform(trigger.body)"), "label": u.name + ": answers"}, s.from, nil)
+		s.from, s.ref = []exit{{id, "", nil}}, nodeRef(id)
 	default:
 		c.trigger(u, map[string]any{"event": "webhook"}, ref{path: "trigger.body", js: "trigger.body", object: true})
 	}

@@ -20,7 +20,7 @@ func (c *converter) report() []ReportLine {
 	lines := c.notes
 	for _, n := range c.doc.nodes {
 		u := c.byName[n.name]
-		line := ReportLine{Workflow: c.doc.name, Node: u.name, Type: u.kind, NodeID: u.done, Level: Exact}
+		line := ReportLine{Workflow: c.doc.name, Node: u.name, Type: u.kind, NodeID: u.nodeID, Level: Exact}
 		if shortKind(u.kind) == "stickyNote" {
 			line.Message = clip(strings.TrimSpace(u.p.text("content")), 300)
 		}

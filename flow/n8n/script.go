@@ -31,13 +31,13 @@ var sections = sync.OnceValue(func() (all []section) {
 	return all
 })
 
-// assemble returns code preceded by the sections that it uses.
-func assemble(code string) string {
+// withSections returns code preceded by the sections that it uses.
+func withSections(code string) string {
 	used := map[string]bool{}
 	for text := code; ; {
 		more := ""
 		for _, s := range sections() {
-			if !used[s.name] && mentioned(text, s.name) {
+			if !used[s.name] && containsName(text, s.name) {
 				used[s.name] = true
 				more += s.code
 			}
@@ -56,9 +56,9 @@ func assemble(code string) string {
 	return out.String() + code
 }
 
-// mentioned reports whether code contains a name as a separate word. A method,
+// containsName reports whether code contains a name as a separate word. A method,
 // written with its dot, must be called.
-func mentioned(code, name string) bool {
+func containsName(code, name string) bool {
 	for at := 0; ; {
 		i := strings.Index(code[at:], name)
 		if i < 0 {

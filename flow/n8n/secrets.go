@@ -50,7 +50,7 @@ func masked(v any) any {
 		name, _ := v["name"].(string)
 		object := map[string]any{}
 		for key, inner := range v {
-			if text, ok := inner.(string); ok && text != "" && (secretName.MatchString(key) || key == "value" && secretName.MatchString(name)) && !computed(text) {
+			if text, ok := inner.(string); ok && text != "" && (secretName.MatchString(key) || key == "value" && secretName.MatchString(name)) && !hasExpression(text) {
 				object[key] = agent.Mask
 				continue
 			}
@@ -66,8 +66,8 @@ func masked(v any) any {
 // secretUser matches user and password in a URL.
 var secretUser = regexp.MustCompile(`(://)[^/@\s{}]+:[^/@\s{}]+@`)
 
-// computed reports whether a text contains an expression.
-func computed(text string) bool {
+// hasExpression reports whether a text contains an expression.
+func hasExpression(text string) bool {
 	source, ok := strings.CutPrefix(text, "=")
 	return ok && strings.Contains(source, "{{")
 }

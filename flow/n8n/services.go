@@ -139,17 +139,17 @@ func (e *env) serviceOutput(s *stream, op operation) {
 
 var bodyName = regexp.MustCompile(`\bB\b`)
 
-var blank = regexp.MustCompile(`\{([A-Za-z][^{}]*)\}`)
+var placeholder = regexp.MustCompile(`\{([A-Za-z][^{}]*)\}`)
 
 // fillURL fills a URL. Values are escaped.
 func (e *env) fillURL(text string) string {
-	return blank.ReplaceAllStringFunc(text, func(m string) string {
+	return placeholder.ReplaceAllStringFunc(text, func(m string) string {
 		if host, ok := strings.CutPrefix(m, "{host:"); ok {
 			host = strings.TrimSuffix(host, "}")
 			e.u.approximate("HOST", "The host is part of n8n's credential: put yours in the place of "+host+".")
 			return host
 		}
-		v, ok := e.blank(m)
+		v, ok := e.fillPlaceholder(m)
 		value := fmt.Sprint(v)
 		switch {
 		case !ok:
@@ -180,8 +180,8 @@ func (e *env) fillObject(object map[string]any) map[string]any {
 func (e *env) fill(v any) (any, bool) {
 	switch v := v.(type) {
 	case string:
-		if m := blank.FindString(v); m == v && m != "" {
-			return e.blank(v)
+		if m := placeholder.FindString(v); m == v && m != "" {
+			return e.fillPlaceholder(v)
 		}
 		return v, true
 	case []any:
@@ -209,8 +209,8 @@ func (e *env) fill(v any) (any, bool) {
 	return v, true
 }
 
-// blank returns the value of {a|b=x#form}.
-func (e *env) blank(text string) (any, bool) {
+// fillPlaceholder returns the value of {a|b=x#form}.
+func (e *env) fillPlaceholder(text string) (any, bool) {
 	text, form, _ := strings.Cut(strings.Trim(text, "{}"), "#")
 	names, fallback, has := strings.Cut(text, "=")
 	for name := range strings.SplitSeq(names, "|") {
@@ -221,11 +221,11 @@ func (e *env) blank(text string) (any, bool) {
 		if e.u.p.at(name) == nil || e.u.p.at(name) == "" {
 			continue
 		}
-		return e.formed(form, raw)
+		return e.formatParameter(form, raw)
 	}
 	switch {
 	case has && form != "":
-		return e.formed(form, fallback)
+		return e.formatParameter(form, fallback)
 	case has:
 		return fallback, true
 	}
@@ -237,8 +237,8 @@ var ids = map[string]*regexp.Regexp{
 	"id": regexp.MustCompile(`/(?:d|folders)/([\w-]+)`), "base": regexp.MustCompile(`(app\w{14})`), "table": regexp.MustCompile(`(tbl\w{14})`), "notion": regexp.MustCompile(`([0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12})`),
 }
 
-// formed returns a parameter in the form that a service requires.
-func (e *env) formed(form string, raw any) (any, bool) {
+// formatParameter returns a parameter in the form that a service requires.
+func (e *env) formatParameter(form string, raw any) (any, bool) {
 	v := unlocated(raw)
 	text, isText := v.(string)
 	if pattern := ids[form]; pattern != nil && isText {
@@ -301,7 +301,7 @@ func (e *env) sheet(raw any) any {
 func (e *env) columns(v any) (any, bool) {
 	mapper, _ := v.(map[string]any)
 	if params(mapper).or("mappingMode", "defineBelow") != "defineBelow" {
-		return e.whole(), true
+		return e.wholeItem(), true
 	}
 	value, _ := mapper["value"].(map[string]any)
 	object := map[string]any{}
@@ -319,7 +319,7 @@ func (e *env) row(v any) (any, bool) {
 	value, _ := mapper["value"].(map[string]any)
 	if params(mapper).or("mappingMode", "defineBelow") != "defineBelow" || value == nil {
 		e.u.approximate("ORDER", "The values are in alphabetical order of their names: fields of items keep no order. Write them out in the order of the sheet.")
-		return []any{e.compute("Object.values(" + e.current() + ")")}, true
+		return []any{e.compute("Object.values(" + e.currentItemJS() + ")")}, true
 	}
 	cells, seen := []any{}, map[string]bool{}
 	for _, column := range params(mapper).objects("schema") {

@@ -30,13 +30,13 @@ func convertSheets(c *converter, u *unit) {
 		e.attach(data, kind)
 	}
 	raw := u.params["documentId"]
-	id, _ := e.formed("id", raw)
+	id, _ := e.formatParameter("id", raw)
 	document := quote(id)
-	if computed(u.p.text("documentId")) {
+	if hasExpression(u.p.text("documentId")) {
 		document = e.js(raw)
 	}
 	sheet := quote(e.sheet(u.params["sheetName"]))
-	if computed(u.p.text("sheetName")) {
+	if hasExpression(u.p.text("sheetName")) {
 		sheet = e.js(unlocated(u.params["sheetName"]))
 	}
 	u.approximate("OPERATION", "It is done by code that reads the sheet and writes the row; two at the same time may overwrite each other.")

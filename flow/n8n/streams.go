@@ -14,9 +14,9 @@ func (c *converter) combine(u *unit, all []*stream) *stream {
 		return &stream{ref: ref{path: "input", js: "input"}, guards: map[string]string{}}
 	case len(all) == 1:
 		return all[0]
-	case alike(all):
+	case sameItems(all):
 		s := *all[0]
-		s.from, s.taken, s.guards = nil, "", common(all)
+		s.from, s.taken, s.guards = nil, "", commonGuards(all)
 		var taken []string
 		for _, one := range all {
 			s.from = append(s.from, one.from...)
@@ -25,18 +25,18 @@ func (c *converter) combine(u *unit, all []*stream) *stream {
 		s.taken = anyOf(taken)
 		return &s
 	case exclusive(all):
-		return c.pick(u, all)
+		return c.mergeBranches(u, all)
 	}
 	js, from, at := c.collect(u, all)
-	return c.listed(u, &stream{from: from, at: at}, js)
+	return c.emitItems(u, &stream{from: from, at: at}, js)
 }
 
 func listStream(id string, at *region) *stream {
 	return &stream{from: []exit{{id, "", at}}, at: at, list: true, ref: ref{path: "nodes." + id + ".items", js: "(nodes[" + quote(id) + "]?.items ?? [])"}, guards: map[string]string{}}
 }
 
-// alike reports whether streams carry the same items along different paths.
-func alike(all []*stream) bool {
+// sameItems reports whether streams carry the same items along different paths.
+func sameItems(all []*stream) bool {
 	for _, s := range all[1:] {
 		if s.at != all[0].at || s.list != all[0].list || s.ref.js != all[0].ref.js || s.list || s.ref.js == "" {
 			return false
@@ -62,8 +62,8 @@ func exclusive(all []*stream) bool {
 	return true
 }
 
-// common returns the guards that all streams have.
-func common(all []*stream) map[string]string {
+// commonGuards returns the guards that all streams have.
+func commonGuards(all []*stream) map[string]string {
 	guards := map[string]string{}
 	for branch, handle := range all[0].guards {
 		if !slices.ContainsFunc(all, func(s *stream) bool { return s.guards[branch] != handle }) {
@@ -80,21 +80,21 @@ func anyOf(conditions []string) string {
 	return "(" + strings.Join(conditions, " || ") + ")"
 }
 
-// pick adds the node that continues with the one branch that was taken.
-func (c *converter) pick(u *unit, all []*stream) *stream {
+// mergeBranches adds the node that continues with the one branch that was taken.
+func (c *converter) mergeBranches(u *unit, all []*stream) *stream {
 	var code strings.Builder
 	var from []exit
 	for _, s := range all {
-		code.WriteString("if (" + taken(s) + ") return " + s.ref.js + "\n")
+		code.WriteString("if (" + takenJS(s) + ") return " + s.ref.js + "\n")
 		from = append(from, s.from...)
 	}
 	id := c.newID(u.id + "_input")
 	at := all[0].at
-	c.put(u, id, "code", map[string]any{"code": assemble(strings.TrimSpace(code.String())), "label": u.name + ": input"}, from, at)
-	return &stream{from: []exit{{id, "", at}}, at: at, ref: natural(id), taken: ran(id), guards: common(all)}
+	c.addNode(u, id, "code", map[string]any{"code": withSections(strings.TrimSpace(code.String())), "label": u.name + ": input"}, from, at)
+	return &stream{from: []exit{{id, "", at}}, at: at, ref: nodeRef(id), taken: nodeRan(id), guards: commonGuards(all)}
 }
 
-func taken(s *stream) string {
+func takenJS(s *stream) string {
 	if s.taken == "" {
 		return "true"
 	}
@@ -131,22 +131,22 @@ func (c *converter) itemsOf(u *unit, s *stream, at *region) (js string, from []e
 	}
 	for !at.within(s.at) {
 		r := s.at
-		key := c.leave(u, s)
+		key := c.endIterations(u, s)
 		s = &stream{from: []exit{{r.loop, agent.HandleDone, r.parent}}, at: r.parent, list: true, ref: ref{js: "$collect(nodes[" + quote(r.loop) + "], " + quote(key) + ")"}}
 	}
 	return s.ref.js, s.from
 }
 
-// leave ends the iterations of a loop with a node that has a stream's items.
-func (c *converter) leave(u *unit, s *stream) string {
+// endIterations ends the iterations of a loop with a node that has a stream's items.
+func (c *converter) endIterations(u *unit, s *stream) string {
 	id := c.newID("result_of_" + s.at.loop)
 	value := any("{{" + s.ref.path + "}}")
 	kind, data := "set", map[string]any{"values": map[string]any{id: value}}
 	if s.ref.path == "" || !s.list && !s.ref.object || s.ref.fields != nil {
-		kind, data = "code", map[string]any{"code": assemble("return { " + quote(id) + ": " + s.ref.js + " }")}
+		kind, data = "code", map[string]any{"code": withSections("return { " + quote(id) + ": " + s.ref.js + " }")}
 	}
 	data["label"] = u.name + ": result of the loop"
-	c.put(u, id, kind, data, s.from, s.at)
+	c.addNode(u, id, kind, data, s.from, s.at)
 	return id
 }
 
@@ -163,7 +163,7 @@ func (c *converter) eachOf(u *unit, s *stream) *stream {
 	r := c.loops[key]
 	if r == nil {
 		if s.ref.path == "" {
-			s = c.listed(u, s, s.ref.js)
+			s = c.emitItems(u, s, s.ref.js)
 		}
 		r = c.loop(u, c.newID("each_"+u.id), "{{"+s.ref.path+"}}", s)
 		r.implicit = true
@@ -178,10 +178,10 @@ type loopKey struct {
 	js string
 }
 
-// listed adds a node whose output is a list that templates can read.
-func (c *converter) listed(u *unit, s *stream, js string) *stream {
+// emitItems adds a node whose output is a list that templates can read.
+func (c *converter) emitItems(u *unit, s *stream, js string) *stream {
 	id := c.newID(u.id + "_items")
-	c.put(u, id, "code", map[string]any{"code": assemble("return { items: " + js + " }"), "label": u.name + ": items"}, s.from, s.at)
+	c.addNode(u, id, "code", map[string]any{"code": withSections("return { items: " + js + " }"), "label": u.name + ": items"}, s.from, s.at)
 	list := listStream(id, s.at)
 	list.same = s.same
 	return list
@@ -203,7 +203,7 @@ func (c *converter) loop(u *unit, id, items string, s *stream) *region {
 	if r.variable != "item" {
 		data["item_variable"] = r.variable
 	}
-	c.put(u, id, "loop", data, s.from, s.at)
+	c.addNode(u, id, "loop", data, s.from, s.at)
 	return r
 }
 

@@ -21,13 +21,13 @@ func (e *env) tool(h *unit, data map[string]any) {
 	switch {
 	case strings.HasPrefix(shortKind(h.kind), "vectorStore"), shortKind(h.kind) == "toolVectorStore":
 		data["sources"] = true
-		h.done = e.u.id
-		h.absorb(e.u.id)
+		h.nodeID = e.u.id
+		h.markHelpers(e.u.id)
 		h.approximate("KNOWLEDGE", "The agent's sources take the place of the vector store: add what it held.")
 		return
 	case shortKind(h.kind) == "mcpClientTool", h.kind == "n8n-nodes-mcp.mcpClientTool":
 		data["tools"] = true
-		h.done = e.u.id
+		h.nodeID = e.u.id
 		where := "the MCP server"
 		if address := cmp.Or(h.p.text("endpointUrl"), h.p.text("sseEndpoint")); address != "" && !strings.HasPrefix(address, "=") {
 			where += " " + clip(address, 200)
@@ -38,22 +38,22 @@ func (e *env) tool(h *unit, data map[string]any) {
 		h.fail("TOOL", "This tool has no counterpart. Make a tool that does the same, and choose it in the chat node.")
 		return
 	}
-	if h.done == "" && !h.unsupported {
-		h.done = e.u.id
+	if h.nodeID == "" && !h.unsupported {
+		h.nodeID = e.u.id
 		if t, ok := build(e, h); ok {
-			h.tool = agent.NewID(agent.KindTool)
-			t.ID, t.Name, t.Description, t.Enabled = h.tool, toolName(h), clip(toolDescription(h), 3900), !h.incomplete
+			h.toolID = agent.NewID(agent.KindTool)
+			t.ID, t.Name, t.Description, t.Enabled = h.toolID, toolName(h), clip(toolDescription(h), 3900), !h.incomplete
 			e.c.out.Tools = append(e.c.out.Tools, t)
 		} else if !h.unsupported {
 			h.fail("TOOL", "This tool cannot be made of its parameters.")
 		}
 		if h.unsupported {
-			h.done = ""
+			h.nodeID = ""
 		}
 	}
-	if h.tool != "" && data["tools"] != true {
+	if h.toolID != "" && data["tools"] != true {
 		list, _ := data["tools"].([]any)
-		data["tools"] = append(list, h.tool)
+		data["tools"] = append(list, h.toolID)
 	}
 }
 
@@ -133,7 +133,7 @@ func requestTool(e *env, h *unit) (DraftTool, bool) {
 	for _, p := range h.p.objects("placeholderDefinitions.values") {
 		arguments[p.text("name")] = argument{p.or("type", "string"), p.text("description")}
 	}
-	fill := func(v any) any { return filled(h, v, arguments) }
+	fill := func(v any) any { return fillArguments(h, v, arguments) }
 	address, _ := fill(h.p.at("url")).(string)
 	config := map[string]any{"method": strings.ToUpper(h.p.or("method", "GET")), "url": address}
 	for target, paths := range toolParts {
@@ -186,13 +186,13 @@ func toolValues(h *unit, target string, paths []string, arguments map[string]arg
 			name := p.text("name")
 			text, isText := p["value"].(string)
 			switch {
-			case isText && target != "body" && secretName.MatchString(name) && !computed(text) && text != "":
+			case isText && target != "body" && secretName.MatchString(name) && !hasExpression(text) && text != "":
 				h.approximate("SECRET", "The value of "+clip(name, 60)+" was a secret; it is not imported. Give the tool a credential.")
 			case p.text("valueProvider") == "modelRequired" || p.text("valueProvider") == "modelOptional":
 				arguments[name] = argument{"string", ""}
 				values[name] = "{{" + name + "}}"
 			default:
-				values[name] = filled(h, p["value"], arguments)
+				values[name] = fillArguments(h, p["value"], arguments)
 			}
 		}
 	}
@@ -233,15 +233,15 @@ var (
 	aiComment    = regexp.MustCompile(`/\*n8n-auto-generated-fromAI-override\*/`)
 )
 
-// filled replaces what the model fills with templates.
-func filled(h *unit, v any, arguments map[string]argument) any {
+// fillArguments replaces what the model fills with templates.
+func fillArguments(h *unit, v any, arguments map[string]argument) any {
 	text, isText := v.(string)
 	if !isText {
 		return v
 	}
 	source, isExpression := expressionOf(text)
 	if !isExpression {
-		return placeholders.ReplaceAllStringFunc(plain(text), func(m string) string {
+		return placeholders.ReplaceAllStringFunc(escapeTemplate(text), func(m string) string {
 			name := m[1 : len(m)-1]
 			if _, ok := arguments[name]; !ok {
 				arguments[name] = argument{"string", ""}
@@ -252,7 +252,7 @@ func filled(h *unit, v any, arguments map[string]argument) any {
 	var out strings.Builder
 	for _, p := range split(aiComment.ReplaceAllString(source, "")) {
 		if !p.expr {
-			out.WriteString(plain(p.text))
+			out.WriteString(escapeTemplate(p.text))
 			continue
 		}
 		m := fromAI.FindStringSubmatch(p.text)

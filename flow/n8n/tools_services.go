@@ -52,9 +52,9 @@ func serviceTool(e *env, h *unit) (DraftTool, bool) {
 // argument translates a parameter of a tool.
 func (e *env) argument(text string) any {
 	if _, isExpression := expressionOf(text); !isExpression {
-		return plain(text)
+		return escapeTemplate(text)
 	}
-	return filled(e.u, text, e.arguments)
+	return fillArguments(e.u, text, e.arguments)
 }
 
 var argumentName = strings.NewReplacer("{{", "", "}}", "")
@@ -79,7 +79,7 @@ func mailTool(t *env, h *unit) (DraftTool, bool) {
 		t.attach(config, kind)
 	}
 	credential, _ := config["credential"].(string)
-	code := assemble(fmt.Sprintf(`const answer = await fetch("https://gmail.googleapis.com/gmail/v1/users/me/messages/send", { method: "POST", credential: %s, headers: { "Content-Type": "application/json", ...(idempotencyKey && { "Idempotency-Key": idempotencyKey }) }, body: JSON.stringify({ raw: $mime({ html: %t, %s }) }) })
+	code := withSections(fmt.Sprintf(`const answer = await fetch("https://gmail.googleapis.com/gmail/v1/users/me/messages/send", { method: "POST", credential: %s, headers: { "Content-Type": "application/json", ...(idempotencyKey && { "Idempotency-Key": idempotencyKey }) }, body: JSON.stringify({ raw: $mime({ html: %t, %s }) }) })
 if (!answer.ok) throw new Error("Gmail answers " + answer.status)
 return answer.json()`, quote(credential), h.p.or("emailType", "html") == "html", strings.Join(fields, ", ")))
 	if h.unsupported {
@@ -101,15 +101,15 @@ func serpTool(e *env, h *unit) (DraftTool, bool) {
 	return DraftTool{Type: agent.ToolAPI, Config: raw}, err == nil
 }
 
-// absorb marks the helpers of a unit, and theirs, as done by a node.
-func (u *unit) absorb(node string) {
+// markHelpers marks the helpers of a unit, and theirs, as done by a node.
+func (u *unit) markHelpers(node string) {
 	for _, kind := range sortedKeys(u.helpers) {
 		for _, h := range u.helpers[kind] {
-			if h.done == "" {
-				h.done = node
+			if h.nodeID == "" {
+				h.nodeID = node
 				h.approximate("KNOWLEDGE", absorbed(kind))
 			}
-			h.absorb(node)
+			h.markHelpers(node)
 		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 
 var ownWorkflow = regexp.MustCompile(`^=\{\{\s*\$workflow\.id\s*\}\}$`)
 
-// workflowHere returns the id of the workflow that a unit calls, or "" if it is not
+// importedWorkflow returns the id of the workflow that a unit calls, or "" if it is not
 // part of the import.
-func (c *converter) workflowHere(u *unit) string {
+func (c *converter) importedWorkflow(u *unit) string {
 	id := u.p.text("workflowId")
 	if ownWorkflow.MatchString(id) {
 		return c.doc.own
@@ -27,7 +27,7 @@ func workflowTool(e *env, h *unit) (DraftTool, bool) {
 		h.fail("WORKFLOW", "The workflow is a parameter of the tool: import it as a workflow of its own, and make a tool that runs it.")
 		return DraftTool{}, false
 	}
-	id := e.c.workflowHere(h)
+	id := e.c.importedWorkflow(h)
 	if h.incomplete = id == ""; h.incomplete {
 		h.approximate("WORKFLOW", fmt.Sprintf("Choose the workflow that the tool runs and switch the tool on: the one in n8n is %q. Workflows that are imported together keep their connections.", clip(workflowName(h), 80)))
 	} else {
@@ -77,7 +77,7 @@ func mappedInputs(h *unit, inputs map[string]any) (parameters, defaults map[stri
 	defaults = map[string]any{}
 	for _, name := range sortedKeys(inputs) {
 		text, _ := inputs[name].(string)
-		m := askedOfModel(text)
+		m := modelParts(text)
 		if m == nil {
 			setInput(h, defaults, name, inputs[name])
 			continue
@@ -91,8 +91,8 @@ func mappedInputs(h *unit, inputs map[string]any) (parameters, defaults map[stri
 	return argumentSchema(arguments), defaults
 }
 
-// askedOfModel returns the parts of a value that consists only of $fromAI.
-func askedOfModel(text string) []string {
+// modelParts returns the parts of a value that consists only of $fromAI.
+func modelParts(text string) []string {
 	source, isExpression := expressionOf(text)
 	if !isExpression {
 		return nil
@@ -111,7 +111,7 @@ func setInput(h *unit, defaults map[string]any, name string, value any) {
 	text, isText := value.(string)
 	switch {
 	case name == "" || value == nil:
-	case isText && computed(text):
+	case isText && hasExpression(text):
 		h.approximate("INPUT", fmt.Sprintf("The input %q was computed from the item that the agent works on: %s. Have the model give it as an argument, or set it in the tool.", clip(name, 60), clip(text, 80)))
 	case isText:
 		defaults[name] = strings.TrimPrefix(text, "=")

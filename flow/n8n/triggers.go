@@ -10,8 +10,8 @@ import (
 
 // trigger adds a trigger node and returns its stream.
 func (c *converter) trigger(u *unit, data map[string]any, r ref) *stream {
-	c.put(u, u.id, agent.NodeTrigger, data, nil, nil)
-	s := &stream{from: []exit{{u.id, "", nil}}, ref: r, taken: ran(u.id), guards: map[string]string{"": u.id}, same: []*unit{u}}
+	c.addNode(u, u.id, agent.NodeTrigger, data, nil, nil)
+	s := &stream{from: []exit{{u.id, "", nil}}, ref: r, taken: nodeRan(u.id), guards: map[string]string{"": u.id}, same: []*unit{u}}
 	u.outputs[0] = s
 	return s
 }
@@ -88,7 +88,7 @@ func convertSchedule(c *converter, u *unit) {
 // convertCron converts the older schedule node to a trigger and schedules.
 func convertCron(c *converter, u *unit) {
 	for _, item := range u.p.objects("triggerTimes.item") {
-		c.schedule(u, oldCronOf(item))
+		c.schedule(u, legacyCron(item))
 	}
 	u.scheduled(c)
 }
@@ -163,13 +163,13 @@ func cronOf(rule params) string {
 	case "months":
 		return fmt.Sprintf("%d %d %d %s *", minute, hour, int(rule.number("triggerAtDayOfMonth", 1)), strings.Replace(fmt.Sprintf("*/%d", int(rule.number("monthsInterval", 1))), "*/1", "*", 1))
 	case "cronExpression":
-		return fiveFields(rule.text("expression"))
+		return dropSeconds(rule.text("expression"))
 	}
 	return ""
 }
 
-// oldCronOf is cronOf for the node cron.
-func oldCronOf(item params) string {
+// legacyCron is cronOf for the node cron.
+func legacyCron(item params) string {
 	minute, hour := int(item.number("minute", 0)), int(item.number("hour", 14))
 	switch item.or("mode", "everyDay") {
 	case "everyMinute":
@@ -188,7 +188,7 @@ func oldCronOf(item params) string {
 		}
 		return every(int(item.number("value", 2)), 24, "0 */%d * * *")
 	case "custom":
-		return fiveFields(item.text("cronExpression"))
+		return dropSeconds(item.text("cronExpression"))
 	}
 	return ""
 }
@@ -205,8 +205,8 @@ func every(n, of int, format string) string {
 	return strings.Replace(fmt.Sprintf(format, n), "*/1 ", "* ", 1)
 }
 
-// fiveFields drops the seconds field if it is 0.
-func fiveFields(cron string) string {
+// dropSeconds drops the seconds field if it is 0.
+func dropSeconds(cron string) string {
 	fields := strings.Fields(strings.TrimPrefix(cron, "="))
 	if len(fields) == 6 && (fields[0] == "0" || fields[0] == "00") {
 		fields = fields[1:]
@@ -245,7 +245,7 @@ func convertMessageTrigger(c *converter, u *unit) {
 		u.approximate("CHANNEL", "It starts for messages of every channel until gateway_id names one.")
 	}
 	for _, h := range u.helpers["ai_memory"] {
-		h.done = u.id
+		h.nodeID = u.id
 		h.approximate("MEMORY", "The conversation is the memory.")
 	}
 	c.trigger(u, map[string]any{"event": "message.received"}, ref{fields: t.fields, closed: true, js: t.js})
@@ -269,14 +269,14 @@ func convertForm(c *converter, u *unit) {
 		if options := f.objects("fieldOptions.values"); len(options) > 0 {
 			list := []any{}
 			for _, o := range options {
-				list = append(list, plain(clip(o.text("option"), 200)))
+				list = append(list, escapeTemplate(clip(o.text("option"), 200)))
 			}
 			field["options"] = list
 			if f.flag("multiselect") {
 				field["type"] = "choices"
 			}
 		}
-		field["label"] = plain(label)
+		field["label"] = escapeTemplate(label)
 		fields = append(fields, field)
 		for _, key := range []string{label, f.text("fieldName")} {
 			if key != "" {
@@ -288,7 +288,7 @@ func convertForm(c *converter, u *unit) {
 	data := map[string]any{"event": "form", "fields": fields, "auth": map[string]any{"type": "none"}}
 	for key, path := range map[string]string{"title": "formTitle", "description": "formDescription", "submit": "options.buttonLabel", "success": "options.respondWithOptions.values.formSubmittedText"} {
 		if text := u.p.text(path); text != "" && !strings.HasPrefix(text, "=") {
-			data[key] = plain(clip(text, 1000))
+			data[key] = escapeTemplate(clip(text, 1000))
 		}
 	}
 	cutText(data, "title", 200)

@@ -37,7 +37,7 @@ type Source struct {
 // Build fills in the values of a template. The workflow is a draft, the
 // schedule is paused, and the gateways are not verified.
 func (t *Template) Build(given map[string]any) (*Built, error) {
-	values, err := t.checked(given)
+	values, err := t.checkValues(given)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (t *Template) Build(given map[string]any) (*Built, error) {
 	if t.schedule != nil {
 		b.Schedule = t.schedule.change(values)
 	}
-	b.Workflow.Nodes, err = filled(t.Nodes, values)
+	b.Workflow.Nodes, err = fillNodes(t.Nodes, values)
 	return b, err
 }
 

@@ -168,7 +168,7 @@ func place(nodes []node, edges []edge) {
 	column := map[string]int{}
 	for range nodes {
 		for _, e := range edges {
-			if back := column[e.Target] > 0 && column[e.Target] <= column[e.Source] && leads(edges, e.Target, e.Source); !back {
+			if back := column[e.Target] > 0 && column[e.Target] <= column[e.Source] && hasPath(edges, e.Target, e.Source); !back {
 				column[e.Target] = max(column[e.Target], column[e.Source]+1)
 			}
 		}
@@ -181,8 +181,8 @@ func place(nodes []node, edges []edge) {
 	}
 }
 
-// leads reports whether there is a path from one node to another.
-func leads(edges []edge, from, to string) bool {
+// hasPath reports whether there is a path from one node to another.
+func hasPath(edges []edge, from, to string) bool {
 	reached := []string{from}
 	for i := 0; i < len(reached); i++ {
 		for _, e := range edges {

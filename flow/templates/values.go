@@ -39,9 +39,9 @@ var gatewayFields = map[string][]Field{
 var twilio = []Field{{Name: "accountSid", Title: "Account SID", Type: "text", Description: "On the first page of Twilio's console, as is the token."},
 	{Name: "authToken", Title: "Auth token", Type: "secret"}, {Name: "phoneNumber", Title: "Your Twilio number", Type: "phone"}}
 
-// checked returns the values with their defaults, or an error that names the
+// checkValues returns the values with their defaults, or an error that names the
 // invalid ones.
-func (t *Template) checked(given map[string]any) (map[string]any, error) {
+func (t *Template) checkValues(given map[string]any) (map[string]any, error) {
 	var is agent.Issues
 	values := map[string]any{}
 	for _, v := range t.Values {
@@ -66,7 +66,7 @@ func (f *Field) check(is *agent.Issues, given map[string]any, prefix string) any
 	if value == nil {
 		is.Check(f.Optional, prefix+f.Name, "is required")
 	} else {
-		is.Check(f.fits(value), prefix+f.Name, f.rule())
+		is.Check(f.hasType(value), prefix+f.Name, f.validValues())
 	}
 	return value
 }
@@ -88,8 +88,8 @@ func (v *Value) checkConfig(is *agent.Issues, config map[string]any) map[string]
 	return checked
 }
 
-// fits reports whether a value has the field's type.
-func (f *Field) fits(value any) bool {
+// hasType reports whether a value has the field's type.
+func (f *Field) hasType(value any) bool {
 	if f.Type == typeNumber {
 		n, ok := value.(float64)
 		return ok && (f.Minimum == nil || n >= *f.Minimum) && (f.Maximum == nil || n <= *f.Maximum)
@@ -116,8 +116,8 @@ func (f *Field) fits(value any) bool {
 	return true
 }
 
-// rule describes valid values for an error.
-func (f *Field) rule() string {
+// validValues describes valid values for an error.
+func (f *Field) validValues() string {
 	rules := map[string]string{"choice": "must be one of " + strings.Join(f.Options, ", "), "url": "must be an http or https address", "email": "must be an email address",
 		"cron": "must have five fields: minute, hour, day of the month, month, day of the week", typeNumber: "must be a number within its bounds",
 		typeGateway: "must be the id of a gateway, or the config of a new one"}
@@ -155,8 +155,8 @@ func fillText(text string, values map[string]any) any {
 	})
 }
 
-// filled returns nodes with their values filled in.
-func filled(nodes []agent.RawNode, values map[string]any) ([]agent.RawNode, error) {
+// fillNodes returns nodes with their values filled in.
+func fillNodes(nodes []agent.RawNode, values map[string]any) ([]agent.RawNode, error) {
 	out := make([]agent.RawNode, len(nodes))
 	for i, raw := range nodes {
 		var n any
