@@ -38,10 +38,10 @@ type step struct {
 	started       time.Time
 	deadline      time.Time
 	scriptStarted atomic.Bool // evaluate: the script was compiled and may have run
-	shows         atomic.Bool // type: into a field that shows what is typed
-	// how performs the action instead of its function in actions; nil: that function
+	showsText     atomic.Bool // type: into a field that shows what is typed
+	// perform performs the action instead of its function in actions; nil: that function
 	// does.
-	how func(context.Context, *step) (map[string]any, error)
+	perform func(context.Context, *step) (map[string]any, error)
 }
 
 // actions maps the names of actions to their functions, which return the
@@ -114,7 +114,7 @@ const logTimeout = 5 * time.Second
 // log adds the action to the log of its session.
 func (st *step) log(ctx context.Context, failure error) {
 	s := st.session
-	a := agent.SessionAction{Action: st.Action.Action, Input: st.Recorded(st.shows.Load()), DurationMS: time.Since(st.started).Milliseconds(), CreatedAt: agent.At(st.started)}
+	a := agent.SessionAction{Action: st.Action.Action, Input: st.Recorded(st.showsText.Load()), DurationMS: time.Since(st.started).Milliseconds(), CreatedAt: agent.At(st.started)}
 	if failure != nil {
 		a.Error = agent.Clip(agent.Explain(failure), 500)
 	}
@@ -170,9 +170,9 @@ func (st *step) isPause() bool {
 	return st.Action.Action == "wait" && st.Selector == "" && st.Action.URL == "" && !st.Download
 }
 
-// isOfTab reports whether the action ends if its tab is closed. One that waits for a
+// endsWithTab reports whether the action ends if its tab is closed. One that waits for a
 // time, or for a download of any tab, does not.
-func (st *step) isOfTab() bool {
+func (st *step) endsWithTab() bool {
 	return st.Action.Action != "wait" || st.Selector != "" || st.Action.URL != "" || st.PageID != ""
 }
 
@@ -205,10 +205,10 @@ func (st *step) choosePage(ctx context.Context) error {
 func (st *step) run(ctx context.Context) (map[string]any, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if st.isOfTab() {
+	if st.endsWithTab() {
 		defer context.AfterFunc(st.page.open, func() { cancel(errTabClosed) })()
 	}
-	how := st.how
+	how := st.perform
 	if how == nil {
 		how = actions[st.Action.Action]
 	}

@@ -122,13 +122,13 @@ func (c *chromium) open(ctx context.Context, open func() (playwright.Browser, er
 	if c.browser, err = Within(ctx, open); err != nil {
 		return err
 	}
-	c.browser.OnDisconnected(func(playwright.Browser) { c.giveUp() })
+	c.browser.OnDisconnected(func(playwright.Browser) { c.abandon() })
 	c.devTools, err = Within(ctx, c.browser.NewBrowserCDPSession)
 	return err
 }
 
-// ended reports whether it has ended or is abandoned.
-func (c *chromium) ended() bool {
+// hasEnded reports whether it has ended or is abandoned.
+func (c *chromium) hasEnded() bool {
 	select {
 	case <-c.done:
 		return true
@@ -137,13 +137,13 @@ func (c *chromium) ended() bool {
 	}
 }
 
-// giveUp marks Chromium as unusable.
-func (c *chromium) giveUp() { c.doneOnce.Do(func() { close(c.done) }) }
+// abandon marks Chromium as unusable.
+func (c *chromium) abandon() { c.doneOnce.Do(func() { close(c.done) }) }
 
 // end ends Chromium and its driver, gracefully if possible, and removes their
 // files.
 func (c *chromium) end() {
-	c.giveUp()
+	c.abandon()
 	if c.browser != nil && c.failure == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		short, stop := context.WithTimeout(ctx, time.Second)

@@ -21,8 +21,8 @@ import (
 const (
 	connectTimeout = 10 * time.Second
 	writeTimeout   = 10 * time.Second // for a command, if Chromium does not read
-	maxHeld        = 256              // commands that wait while a person controls the session
-	maxHeldSize    = cdp.MaxFromClient
+	maxQueued      = 256              // commands that wait while a person controls the session
+	maxQueuedSize  = cdp.MaxFromClient
 
 	// MaxClientMessage limits a message of a client, in bytes.
 	MaxClientMessage = cdp.MaxFromClient
@@ -40,9 +40,9 @@ type Client struct {
 	done    chan struct{} // closed by Close
 	closing sync.Once
 
-	mu       sync.Mutex
-	held     []*cdp.Command // waiting for the end of a takeover
-	heldSize int
+	mu         sync.Mutex
+	queued     []*cdp.Command // waiting for the end of a takeover
+	queuedSize int
 }
 
 // ClientSessions returns how many sessions for clients of the DevTools protocol may be
@@ -54,9 +54,9 @@ func (b *Browser) ClientSessions() int {
 	return b.options.CDP
 }
 
-// mayShare returns an error if a session that is for clients of the DevTools protocol
+// checkShareable returns an error if a session that is for clients of the DevTools protocol
 // cannot be opened.
-func (b *Browser) mayShare(o agent.SessionOptions) error {
+func (b *Browser) checkShareable(o agent.SessionOptions) error {
 	switch {
 	case !o.CDP:
 		return nil
@@ -174,7 +174,7 @@ func (c *Client) read(in *bufio.Reader) {
 	defer c.Close()
 	for {
 		frame, err := cdp.ReadFrame(in, cdp.MaxToClient)
-		if err != nil || c.carry(c.filter.FromBrowser(frame)) != nil {
+		if err != nil || c.sendStep(c.filter.FromBrowser(frame)) != nil {
 			return
 		}
 	}
@@ -185,18 +185,18 @@ func (c *Client) read(in *bufio.Reader) {
 func (c *Client) Send(frame []byte) error {
 	command, step := cdp.Parse(frame)
 	if command == nil {
-		return c.carry(step)
+		return c.sendStep(step)
 	}
 	c.session.Touch()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if waits := len(c.held) > 0 || c.session.Status() == agent.SessionTakeover; !waits || command.Resumes() {
-		return c.carry(c.filter.Admit(command))
+	if waits := len(c.queued) > 0 || c.session.Status() == agent.SessionTakeover; !waits || command.Resumes() {
+		return c.sendStep(c.filter.Admit(command))
 	}
-	if len(c.held) >= maxHeld || c.heldSize+command.Size > maxHeldSize {
-		return c.carry(command.Refuse("a person controls the session"))
+	if len(c.queued) >= maxQueued || c.queuedSize+command.Size > maxQueuedSize {
+		return c.sendStep(command.Refuse("a person controls the session"))
 	}
-	c.held, c.heldSize = append(c.held, command), c.heldSize+command.Size
+	c.queued, c.queuedSize = append(c.queued, command), c.queuedSize+command.Size
 	return nil
 }
 
@@ -215,10 +215,10 @@ func (c *Client) awaitPerson(changed <-chan struct{}, unsubscribe func()) {
 		}
 		c.mu.Lock()
 		if c.session.Status() != agent.SessionTakeover {
-			held := c.held
-			c.held, c.heldSize = nil, 0
+			held := c.queued
+			c.queued, c.queuedSize = nil, 0
 			for _, command := range held {
-				if c.carry(c.filter.Admit(command)) != nil {
+				if c.sendStep(c.filter.Admit(command)) != nil {
 					break
 				}
 			}
@@ -227,8 +227,8 @@ func (c *Client) awaitPerson(changed <-chan struct{}, unsubscribe func()) {
 	}
 }
 
-// carry sends the frames of a step to Chromium and to the client.
-func (c *Client) carry(step cdp.Step) error {
+// sendStep sends the frames of a step to Chromium and to the client.
+func (c *Client) sendStep(step cdp.Step) error {
 	for _, frame := range step.ToBrowser {
 		if err := errors.Join(c.conn.SetWriteDeadline(time.Now().Add(writeTimeout)), c.frames.Write(frame)); err != nil {
 			return err
@@ -291,6 +291,6 @@ func (c *Client) Close() {
 			s.client = nil
 		}
 		s.mu.Unlock()
-		s.answerLeft()
+		s.answerLeftDialogs()
 	})
 }

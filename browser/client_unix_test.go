@@ -189,7 +189,7 @@ func TestClientOfTheDevToolsProtocol(t *testing.T) {
 		id := c.send(c.page, "Runtime.evaluate", `{"expression":"document.title='client'"}`)
 		c.must("Debugger.disable", `{}`) // which lets a page go on, is answered meanwhile
 		c.client.mu.Lock()
-		if held := len(c.client.held); held != 1 {
+		if held := len(c.client.queued); held != 1 {
 			t.Errorf("%d commands wait", held)
 		}
 		c.client.mu.Unlock()

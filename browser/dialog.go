@@ -12,14 +12,14 @@ import (
 // are answered. It must not call Playwright.
 func (s *Session) onDialog(d playwright.Dialog) {
 	s.console.add(s.pageID(d.Page()), "info", d.Type()+": "+d.Message())
-	if s.leaveDialog(d) {
+	if s.leaveToClient(d) {
 		return
 	}
-	s.answerLater(d)
+	s.answerInBackground(d)
 }
 
-// answerLater answers a dialog in the background.
-func (s *Session) answerLater(d playwright.Dialog) {
+// answerInBackground answers a dialog in the background.
+func (s *Session) answerInBackground(d playwright.Dialog) {
 	s.inbox.put(func(ctx context.Context) {
 		// Each in its own goroutine, because answering a dialog of a page that is being
 		// closed may block.
@@ -38,31 +38,31 @@ func (s *Session) answerDialog(ctx context.Context, d playwright.Dialog) {
 	})
 }
 
-// maxLeft limits the dialogs left to a client.
-const maxLeft = 100
+// maxLeftDialogs limits the dialogs left to a client.
+const maxLeftDialogs = 100
 
-// leaveDialog leaves a dialog to the client of the DevTools protocol and returns true,
+// leaveToClient leaves a dialog to the client of the DevTools protocol and returns true,
 // if there is a client and no person controls the session.
-func (s *Session) leaveDialog(d playwright.Dialog) bool {
+func (s *Session) leaveToClient(d playwright.Dialog) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.client == nil || s.status == agent.SessionTakeover {
 		return false
 	}
-	if s.dialogs = append(s.dialogs, d); len(s.dialogs) > maxLeft {
+	if s.dialogs = append(s.dialogs, d); len(s.dialogs) > maxLeftDialogs {
 		s.dialogs = s.dialogs[1:]
 	}
 	return true
 }
 
-// answerLeft answers the dialogs that were left to a client. The client may have
+// answerLeftDialogs answers the dialogs that were left to a client. The client may have
 // answered some of them already.
-func (s *Session) answerLeft() {
+func (s *Session) answerLeftDialogs() {
 	s.mu.Lock()
 	left := s.dialogs
 	s.dialogs = nil
 	s.mu.Unlock()
 	for _, d := range left {
-		s.answerLater(d)
+		s.answerInBackground(d)
 	}
 }

@@ -37,7 +37,7 @@ func typeText(_ context.Context, st *step) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	st.shows.Store(secret == false)
+	st.showsText.Store(secret == false)
 	return nil, e.PressSequentially(*st.Text, playwright.LocatorPressSequentiallyOptions{Delay: playwright.Float(float64(st.Delay)), Timeout: st.milliseconds()})
 }
 

@@ -244,8 +244,8 @@ func snapshot(_ context.Context, st *step) (map[string]any, error) {
 // fieldLine is a line of a snapshot with the value of a field.
 var fieldLine = regexp.MustCompile(`(?m)^(\s*- [a-z]+ .*\[ref=(\w+)\](?: \[[^\]]*\])*): .+$`)
 
-// hiddenWhole matches the end of a line whose value is a hidden one, see Session.Hide.
-var hiddenWhole = regexp.MustCompile(`^: "?%[^%]+%"?$`)
+// hiddenLineEnd matches the end of a line whose value is a hidden one, see Session.Hide.
+var hiddenLineEnd = regexp.MustCompile(`^: "?%[^%]+%"?$`)
 
 // maskSecrets masks the values of secret fields in the snapshot of an element, except
 // those that the session shows by name.
@@ -263,7 +263,7 @@ func (st *step) maskSecrets(element playwright.Locator, text string) (string, er
 		if secret, err = st.page.page.Locator("aria-ref="+parts[2]).Evaluate(isSecret, nil, playwright.LocatorEvaluateOptions{Timeout: st.milliseconds()}); secret != true {
 			return line
 		}
-		if value := st.session.Hidden(line[len(parts[1]):]); hiddenWhole.MatchString(value) {
+		if value := st.session.Hidden(line[len(parts[1]):]); hiddenLineEnd.MatchString(value) {
 			return parts[1] + value
 		}
 		return parts[1] + ": \"" + masked + "\""

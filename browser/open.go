@@ -32,7 +32,7 @@ func (b *Browser) Create(ctx context.Context, db *store.DB, o agent.SessionOptio
 	if err != nil {
 		return agent.Session{}, err
 	}
-	if err := b.mayShare(o); err != nil {
+	if err := b.checkShareable(o); err != nil {
 		return agent.Session{}, err
 	}
 	done, err := b.reserve(db, o.CDP)
@@ -177,7 +177,7 @@ func (s *Session) openContext(ctx context.Context) error {
 	}
 	o := playwright.BrowserNewContextOptions{
 		Viewport: &playwright.Size{Width: s.viewport.Width, Height: s.viewport.Height}, AcceptDownloads: playwright.Bool(s.chromium.relay == nil),
-		StorageState: state, UserAgent: optional(s.options.UserAgent), Locale: optional(s.options.Locale), TimezoneId: optional(s.options.Timezone),
+		StorageState: state, UserAgent: optionalString(s.options.UserAgent), Locale: optionalString(s.options.Locale), TimezoneId: optionalString(s.options.Timezone),
 	}
 	made, err := s.chromium.newProfile(ctx, s.proxy, o)
 	if err != nil {
@@ -210,8 +210,8 @@ const withoutWebRTC = `for (const name of ["RTCPeerConnection", "webkitRTCPeerCo
 	try { delete globalThis[name]; } catch {}
 }`
 
-// optional returns nil for an empty string.
-func optional(text string) *string {
+// optionalString returns nil for an empty string.
+func optionalString(text string) *string {
 	if text == "" {
 		return nil
 	}

@@ -78,8 +78,8 @@ func (s *Session) Viewport() agent.Viewport { return s.viewport }
 // end.
 func (s *Session) Done() <-chan struct{} { return s.life.Done() }
 
-// Life returns a context that ends with the session.
-func (s *Session) Life() context.Context { return s.life }
+// Context returns a context that ends with the session.
+func (s *Session) Context() context.Context { return s.life }
 
 // Status returns the session's current state.
 func (s *Session) Status() agent.SessionStatus {
@@ -127,7 +127,7 @@ func (s *Session) Takeover(ctx context.Context, on bool) error {
 	s.changedLocked()
 	at := agent.At(s.activity)
 	s.mu.Unlock()
-	s.answerLeft()
+	s.answerLeftDialogs()
 	if err := s.acquire(ctx); err != nil {
 		return err
 	}
@@ -280,7 +280,7 @@ func (s *Session) maintain(ctx context.Context, now time.Time) {
 // not respond.
 func (s *Session) end(problem string) {
 	s.ending.Do(func() {
-		if problem != "" && s.chromium.ended() {
+		if problem != "" && s.chromium.hasEnded() {
 			problem = s.chromium.endProblem() // whatever was noticed first
 		}
 		s.mu.Lock()

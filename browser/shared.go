@@ -140,7 +140,7 @@ func (b *Browser) find(ctx context.Context) (*Program, error) {
 func (k *mode) acquire() *chromium {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.current == nil || k.current.ended() {
+	if k.current == nil || k.current.hasEnded() {
 		return nil
 	}
 	k.users++
@@ -150,7 +150,7 @@ func (k *mode) acquire() *chromium {
 // releaseChromium releases Chromium. That of one session ends.
 func (b *Browser) releaseChromium(c *chromium) {
 	if c.own {
-		c.giveUp()
+		c.abandon()
 		return
 	}
 	k := &b.modes[0]
@@ -179,7 +179,7 @@ func (b *Browser) endIdle(k *mode, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.current != nil && k.users == 0 && now.Sub(k.idleSince) >= b.options.ChromiumIdle && !(b.options.Warm && k.headless) {
-		k.current.giveUp()
+		k.current.abandon()
 		k.current = nil
 	}
 }

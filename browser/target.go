@@ -24,8 +24,8 @@ const isSecret = `(e => e.type === "password" || /password|one-time-code|^cc-/.t
 // masked replaces what was typed into a field for a secret.
 const masked = "********"
 
-// isOnly reports whether an element is the only one that a selector matches.
-const isOnly = `(found, e) => found.length === 1 && found[0] === e`
+// isOnlyMatch reports whether an element is the only one that a selector matches.
+const isOnlyMatch = `(found, e) => found.length === 1 && found[0] === e`
 
 // describeElement returns whether a field is for a secret, and CSS selectors for the
 // element: first by attributes that are usually stable, then by its position.
@@ -74,7 +74,7 @@ func (st *step) locate(candidates []string) (t Target, err error) {
 		}
 	}
 	for _, c := range candidates {
-		only, err := st.page.page.Locator(c).EvaluateAll(isOnly, e)
+		only, err := st.page.page.Locator(c).EvaluateAll(isOnlyMatch, e)
 		if err == nil && only == true {
 			t.Selector = c
 			break
@@ -83,9 +83,9 @@ func (st *step) locate(candidates []string) (t Target, err error) {
 	return t, nil
 }
 
-// Fits reports whether each of the selectors matches exactly one element of the active
+// MatchOnce reports whether each of the selectors matches exactly one element of the active
 // tab.
-func (s *Session) Fits(ctx context.Context, selectors []string) (fits bool, err error) {
+func (s *Session) MatchOnce(ctx context.Context, selectors []string) (fits bool, err error) {
 	_, err = s.perform(ctx, agent.Action{Action: "locate"}, func(_ context.Context, st *step) (map[string]any, error) {
 		for _, selector := range selectors {
 			if n, err := st.page.page.Locator(selector).Count(); err != nil || n != 1 {
@@ -105,8 +105,8 @@ func (s *Session) Fill(ctx context.Context, a agent.Action, text string, allowed
 	if err := a.Validate(""); err != nil {
 		return nil, err
 	}
-	return s.logged(ctx, &step{Action: &a, how: func(_ context.Context, st *step) (map[string]any, error) {
-		st.shows.Store(true)
+	return s.logged(ctx, &step{Action: &a, perform: func(_ context.Context, st *step) (map[string]any, error) {
+		st.showsText.Store(true)
 		e, err := st.element().ElementHandle(playwright.LocatorElementHandleOptions{Timeout: st.milliseconds()})
 		if err != nil {
 			return nil, err
@@ -169,6 +169,6 @@ func (s *Session) Peek(ctx context.Context, a agent.Action) (map[string]any, err
 // perform runs how in the active tab like an action, or the action itself if how is
 // nil. It is not logged.
 func (s *Session) perform(ctx context.Context, a agent.Action, how func(context.Context, *step) (map[string]any, error)) (map[string]any, error) {
-	st := &step{Action: &a, session: s, started: time.Now(), how: how}
+	st := &step{Action: &a, session: s, started: time.Now(), perform: how}
 	return st.do(ctx)
 }

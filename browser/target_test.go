@@ -40,10 +40,10 @@ func TestTargets(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %+v", sign, got, err, want)
 		}
 	}
-	if fits, err := s.Fits(t.Context(), []string{`role=button[name="Buy"]`}); err != nil || fits {
+	if fits, err := s.MatchOnce(t.Context(), []string{`role=button[name="Buy"]`}); err != nil || fits {
 		t.Errorf("two elements fit: %v", err)
 	}
-	if fits, err := s.Fits(t.Context(), []string{`role=button[name="Say 'x': \"y\""]`, `input[name="pw"]`}); err != nil || !fits {
+	if fits, err := s.MatchOnce(t.Context(), []string{`role=button[name="Say 'x': \"y\""]`, `input[name="pw"]`}); err != nil || !fits {
 		t.Errorf("an element does not fit: %v", err)
 	}
 	s.Hide(map[string]string{"password": "hunter22", "pin": "42"})

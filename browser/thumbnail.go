@@ -100,12 +100,12 @@ func shrink(raw []byte) ([]byte, error) {
 		return raw, nil
 	}
 	var out bytes.Buffer
-	err = jpeg.Encode(&out, average(full, thumbnailWidth, max(1, size.Dy()*thumbnailWidth/size.Dx())), &jpeg.Options{Quality: 75})
+	err = jpeg.Encode(&out, downscale(full, thumbnailWidth, max(1, size.Dy()*thumbnailWidth/size.Dx())), &jpeg.Options{Quality: 75})
 	return out.Bytes(), err
 }
 
-// average scales a picture down: each pixel is the average of those that it covers.
-func average(full image.Image, width, height int) *image.RGBA {
+// downscale scales a picture down: each pixel is the average of those that it covers.
+func downscale(full image.Image, width, height int) *image.RGBA {
 	from, to := full.Bounds(), image.NewRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
 		for x := range width {

@@ -57,7 +57,7 @@ func New(o Options) *Crawler {
 	c := &Crawler{
 		options: o, politeness: politeness, log: o.Logger(), onStep: func(string) {}, batch: maxBatch,
 		client:     egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxPage, HeaderTimeout: politeness.PageTimeout}),
-		hosts:      hosts{of: map[site]*host{}},
+		hosts:      hosts{byName: map[site]*host{}},
 		extracting: make(chan struct{}, work.Processors),
 	}
 	c.makeQueues()
@@ -78,11 +78,11 @@ func (c *Crawler) Check(p *agent.CrawlPlan) error {
 	if p.Render && c.options.Render == nil {
 		return agent.Invalid("render", "is not available: no browser is installed on this server")
 	}
-	_, err := c.startOf(p)
+	_, err := c.parseStart(p)
 	return err
 }
 
-func (c *Crawler) startOf(p *agent.CrawlPlan) (*url.URL, error) {
+func (c *Crawler) parseStart(p *agent.CrawlPlan) (*url.URL, error) {
 	u, err := c.client.CheckField("url", p.URL)
 	if err != nil {
 		return nil, err
@@ -95,9 +95,9 @@ func (c *Crawler) startOf(p *agent.CrawlPlan) (*url.URL, error) {
 
 // newWalk prepares a walk. release releases the host.
 func (c *Crawler) newWalk(db *store.DB, work store.CrawlWork) (w *walk, release func(), err error) {
-	start, err := c.startOf(&work.Plan)
+	start, err := c.parseStart(&work.Plan)
 	if _, refused := c.client.CheckURL(work.Plan.URL); refused != nil {
-		err = refused // startOf's error names the field of a request
+		err = refused // parseStart's error names the field of a request
 	}
 	if err == nil && work.Plan.Render && c.options.Render == nil {
 		err = agent.Errorf(CodeNoBrowser, "this source requires a browser, but none is installed on this server")

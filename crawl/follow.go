@@ -9,7 +9,7 @@ import (
 func (w *walk) siteLinks(links []string) []string {
 	kept := []string{}
 	for _, link := range links {
-		if u, err := url.Parse(link); err == nil && w.site.holds(u) && mayBeText(u) {
+		if u, err := url.Parse(link); err == nil && w.site.contains(u) && mayBeText(u) {
 			kept = append(kept, link)
 		}
 	}

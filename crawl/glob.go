@@ -16,7 +16,7 @@ func CheckPatterns(p *agent.CrawlPlan) error {
 			if err := agent.CheckPattern(field, pattern); err != nil {
 				return err
 			}
-			if !doublestar.ValidatePattern(crossing(pattern)) {
+			if !doublestar.ValidatePattern(crossSegments(pattern)) {
 				return agent.Invalid(field, "contains an invalid glob")
 			}
 		}
@@ -30,10 +30,10 @@ type globs struct{ include, exclude []string }
 func globsOf(p agent.CrawlPlan) globs {
 	var g globs
 	for _, pattern := range p.IncludePatterns {
-		g.include = append(g.include, crossing(pattern))
+		g.include = append(g.include, crossSegments(pattern))
 	}
 	for _, pattern := range p.ExcludePatterns {
-		g.exclude = append(g.exclude, crossing(pattern))
+		g.exclude = append(g.exclude, crossSegments(pattern))
 	}
 	return g
 }
@@ -71,9 +71,9 @@ func matches(patterns, forms []string) bool {
 	return false
 }
 
-// crossing rewrites "**" inside a segment, as in "/docs**", which doublestar
+// crossSegments rewrites "**" inside a segment, as in "/docs**", which doublestar
 // treats as "*", so that it also matches slashes.
-func crossing(pattern string) string {
+func crossSegments(pattern string) string {
 	var b strings.Builder
 	for rest := pattern; ; {
 		i := strings.Index(rest, "**")

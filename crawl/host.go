@@ -36,8 +36,8 @@ func (p Politeness) orDefaults() Politeness {
 
 // hosts holds the hosts that are being crawled.
 type hosts struct {
-	mu sync.Mutex
-	of map[site]*host
+	mu     sync.Mutex
+	byName map[site]*host
 }
 
 // host spaces the requests to one site.
@@ -54,10 +54,10 @@ type host struct {
 func (hs *hosts) acquire(s site, p Politeness) *host {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	h := hs.of[s]
+	h := hs.byName[s]
 	if h == nil {
 		h = &host{slots: make(chan struct{}, p.Connections), gap: p.Delay}
-		hs.of[s] = h
+		hs.byName[s] = h
 	}
 	h.users++
 	return h
@@ -66,9 +66,9 @@ func (hs *hosts) acquire(s site, p Politeness) *host {
 func (hs *hosts) release(s site) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	if h := hs.of[s]; h != nil {
+	if h := hs.byName[s]; h != nil {
 		if h.users--; h.users == 0 {
-			delete(hs.of, s)
+			delete(hs.byName, s)
 		}
 	}
 }

@@ -113,7 +113,7 @@ func (c *Crawler) enqueueWalks(ctx context.Context, db *store.DB) (work.Next, er
 
 // walk is one turn of a source: its walk, from the current state to the end.
 func (c *Crawler) walk(ctx context.Context, key walkKey) (work.Next, error) {
-	w, err := c.workOf(ctx, key)
+	w, err := c.readWork(ctx, key)
 	if err == nil && w != nil {
 		err = c.resume(ctx, key.db, *w)
 	}
@@ -123,8 +123,8 @@ func (c *Crawler) walk(ctx context.Context, key walkKey) (work.Next, error) {
 	return work.Next{}, err
 }
 
-// workOf reads the remaining work of a source, or nil.
-func (c *Crawler) workOf(ctx context.Context, key walkKey) (*store.CrawlWork, error) {
+// readWork reads the remaining work of a source, or nil.
+func (c *Crawler) readWork(ctx context.Context, key walkKey) (*store.CrawlWork, error) {
 	works, err := key.db.CrawlWork(ctx)
 	for i := range works {
 		if works[i].SourceID == key.source {

@@ -299,8 +299,8 @@ func TestManyCrawlsAtOnce(t *testing.T) {
 	if most != 1 {
 		t.Errorf("%d connections to one host at a time, want 1", most)
 	}
-	if walks := c.walks.Stats(); len(c.hosts.of) != 0 || walks != (work.Stats{}) {
-		t.Errorf("left behind: %d hosts, %+v", len(c.hosts.of), walks)
+	if walks := c.walks.Stats(); len(c.hosts.byName) != 0 || walks != (work.Stats{}) {
+		t.Errorf("left behind: %d hosts, %+v", len(c.hosts.byName), walks)
 	}
 	c.Stop()
 	buf := make([]byte, 1<<20)

@@ -58,7 +58,7 @@ func TestSite(t *testing.T) {
 		"http://example.com/": true, "https://example.com:443/b": true, "http://WWW.example.com:80/": true,
 		"http://example.com:8080/": false, "https://docs.example.com/": false, "http://example.com.evil.example/": false, "http://example.com:443/": false,
 	} {
-		if got := s.holds(mustURL(t, raw)); got != want {
+		if got := s.contains(mustURL(t, raw)); got != want {
 			t.Errorf("%s: %v, want %v", raw, got, want)
 		}
 	}
@@ -106,7 +106,7 @@ func TestRetryAfter(t *testing.T) {
 
 func TestHostsAreTreatedPolitely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hs := hosts{of: map[site]*host{}}
+		hs := hosts{byName: map[site]*host{}}
 		h := hs.acquire(site{}, Politeness{}.orDefaults())
 		if hs.acquire(site{}, Politeness{}) != h || cap(h.slots) != 2 {
 			t.Error("two crawls of a site do not share its host")
@@ -142,7 +142,7 @@ func TestHostsAreTreatedPolitely(t *testing.T) {
 		}
 		hs.release(site{})
 		hs.release(site{})
-		if len(hs.of) != 0 {
+		if len(hs.byName) != 0 {
 			t.Error("a host is left behind")
 		}
 	})

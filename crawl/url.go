@@ -29,9 +29,9 @@ func normalize(u *url.URL) (address string, ok bool) {
 	if port := u.Port(); port != "" && port != defaultPorts[scheme] {
 		host += ":" + port
 	}
-	address = scheme + "://" + host + withoutDots(escape(u.EscapedPath(), pathSigns))
+	address = scheme + "://" + host + withoutDots(escape(u.EscapedPath(), pathCharacters))
 	if u.RawQuery != "" {
-		address += "?" + escape(u.RawQuery, pathSigns+"?")
+		address += "?" + escape(u.RawQuery, pathCharacters+"?")
 	}
 	return address, len(address) <= maxURL
 }
@@ -62,11 +62,11 @@ func normalHost(host string) (string, bool) {
 	return host, true
 }
 
-// pathSigns are the characters other than letters and digits that are not
+// pathCharacters are the characters other than letters and digits that are not
 // encoded in a path: unreserved, sub-delims, ":", "@" and "/".
-const pathSigns = "-._~!$&'()*+,;=:@/"
+const pathCharacters = "-._~!$&'()*+,;=:@/"
 
-const unreservedSigns = "-._~"
+const unreservedCharacters = "-._~"
 
 func alphanumeric(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
@@ -82,7 +82,7 @@ func escape(s, signs string) string {
 		if c == '%' && i+2 < len(s) && hexValue(s[i+1]) >= 0 && hexValue(s[i+2]) >= 0 {
 			c = byte(hexValue(s[i+1])<<4 | hexValue(s[i+2]))
 			i += 2
-			if alphanumeric(c) || strings.IndexByte(unreservedSigns, c) >= 0 {
+			if alphanumeric(c) || strings.IndexByte(unreservedCharacters, c) >= 0 {
 				b.WriteByte(c)
 				continue
 			}
@@ -161,7 +161,7 @@ func siteOf(u *url.URL) site {
 	return site{strings.TrimPrefix(strings.ToLower(u.Hostname()), "www."), port}
 }
 
-func (s site) holds(u *url.URL) bool { return siteOf(u) == s }
+func (s site) contains(u *url.URL) bool { return siteOf(u) == s }
 
 // pageKey returns the part of a URL that is shared by URLs under which servers often
 // show the same page: it is without scheme, www, query, index file and trailing slash.

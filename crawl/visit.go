@@ -60,7 +60,7 @@ func (w *walk) checkRedirect(ctx context.Context, u *url.URL) error {
 	if _, err := w.crawler.client.CheckURL(u.String()); err != nil {
 		return err
 	}
-	if !w.site.holds(u) {
+	if !w.site.contains(u) {
 		return agent.Errorf(CodeLeftSite, "the server redirects to another site, %s", agent.Clip(u.Host, 100))
 	}
 	return w.checkRobots(ctx, u)
@@ -149,7 +149,7 @@ func (w *walk) canonical(ctx context.Context, address string, o store.PageOutcom
 	literal := w.literal[o.URL]
 	w.mu.Unlock()
 	u, err := url.Parse(address)
-	if literal || err != nil || !w.site.holds(u) || !w.globs.allow(u) || !w.robots.allow(ctx, u) {
+	if literal || err != nil || !w.site.contains(u) || !w.globs.allow(u) || !w.robots.allow(ctx, u) {
 		return ""
 	}
 	return address

@@ -54,9 +54,9 @@ const (
 	batchWait    = 200 * time.Millisecond // how long a page waits for others
 )
 
-// maxTried limits the URLs fetched for a number of pages, so that a site with
+// maxFetches limits the URLs fetched for a number of pages, so that a site with
 // only errors and redirects ends.
-func maxTried(pages int) int { return 3*pages + 20 }
+func maxFetches(pages int) int { return 3*pages + 20 }
 
 // run continues the walk to its end. It returns ctx's error if it was stopped,
 // and NOT_FOUND if the source is gone.
@@ -130,7 +130,7 @@ func (w *walk) window() int { return w.crawler.politeness.Connections + readAhea
 func (w *walk) fill(ctx context.Context, frontier *store.Frontier, pending []pendingFetch, unstored int) []pendingFetch {
 	for len(frontier.Next) > 0 && len(pending) < w.window() {
 		met := unstored + len(pending)
-		if frontier.Indexed+met >= w.work.Plan.MaxPages || frontier.Tried+met >= maxTried(w.work.Plan.MaxPages) {
+		if frontier.Indexed+met >= w.work.Plan.MaxPages || frontier.Tried+met >= maxFetches(w.work.Plan.MaxPages) {
 			break
 		}
 		pending = append(pending, w.begin(ctx, frontier.Next[0]))
@@ -199,7 +199,7 @@ func (w *walk) add(b *batch, o store.PageOutcome, frontier *store.Frontier) {
 	b.urgent = b.urgent || o.Queue || o.Page == nil && !o.Known
 	if o.Page != nil {
 		b.size += len(o.Page.Text)
-		w.compare(&o)
+		w.markForComparison(&o)
 	}
 	b.ready = append(b.ready, o)
 }
@@ -238,10 +238,10 @@ func (w *walk) readLiteral(ctx context.Context, address string, depth int) store
 	return <-w.begin(ctx, store.QueuedPage{URL: address, Depth: depth}).done
 }
 
-// compare marks a page for comparison with pages of equal text, if there may be
+// markForComparison marks a page for comparison with pages of equal text, if there may be
 // any: all texts since the walk started are known here, but not those from
 // before an interruption.
-func (w *walk) compare(o *store.PageOutcome) {
+func (w *walk) markForComparison(o *store.PageOutcome) {
 	if w.resumed || w.contentHashes[o.Page.Hash] {
 		here := pageKey(o.Final)
 		o.Same = func(address string) bool { return pageKey(address) == here }
@@ -265,7 +265,7 @@ func (w *walk) unqueued(links []string, depth int) []string {
 func (w *walk) store(ctx context.Context, ready []store.PageOutcome, last bool) (ended bool, err error) {
 	var end *store.WalkEnd
 	if pages := w.work.Plan.MaxPages; last {
-		end = &store.WalkEnd{Indexed: pages, Tried: maxTried(pages)}
+		end = &store.WalkEnd{Indexed: pages, Tried: maxFetches(pages)}
 	}
 	ending, err := w.db.PutPages(ctx, w.work.SourceID, ready, end)
 	if err != nil {

@@ -76,8 +76,8 @@ func TestTrapsComeToAnEnd(t *testing.T) {
 		htmlPage("start", links...)(w, r)
 	}
 	o = walkSite(t, broken, func(p *agent.CrawlPlan) { p.MaxPages, p.IgnoreRobots = 5, true })
-	if o.PageCount != 1 || broken.total() != maxTried(5) || len(o.FailedPages) != maxTried(5)-1 {
-		t.Errorf("%d pages, %d failed, by %d requests, want 1, %d, %d", o.PageCount, len(o.FailedPages), broken.total(), maxTried(5)-1, maxTried(5))
+	if o.PageCount != 1 || broken.total() != maxFetches(5) || len(o.FailedPages) != maxFetches(5)-1 {
+		t.Errorf("%d pages, %d failed, by %d requests, want 1, %d, %d", o.PageCount, len(o.FailedPages), broken.total(), maxFetches(5)-1, maxFetches(5))
 	}
 
 	circle := newSite(t)

@@ -29,16 +29,16 @@ type AnswerFunc func(ctx context.Context, db *store.DB, message agent.Message, h
 
 // Limits of answering.
 const (
-	answersAtOnce  = 64
-	answersOfAgent = 4
-	answerTimeout  = 10 * time.Minute // for a whole answer, including tools
+	answersAtOnce   = 64
+	answersPerAgent = 4
+	answerTimeout   = 10 * time.Minute // for a whole answer, including tools
 )
 
 // NewAnswerer returns an Answerer for the agents of g's folder.
 func NewAnswerer(g *Gateways, answer AnswerFunc) *Answerer {
 	a := &Answerer{gateways: g, answer: answer, log: g.log, ended: func(agent.Message) {}}
 	a.queue = newConversationQueue(conversationOptions{
-		task: "answer messages", limit: answersAtOnce, ofAgent: answersOfAgent, now: time.Now, log: g.log, step: a.answerNext,
+		task: "answer messages", limit: answersAtOnce, perAgent: answersPerAgent, now: time.Now, log: g.log, step: a.answerNext,
 		due: func(ctx context.Context, db *store.DB, limit int) ([]string, agent.Time, error) {
 			ids, err := db.DueAnswers(ctx, limit)
 			return ids, agent.Time{}, err
@@ -73,10 +73,10 @@ func (a *Answerer) answerNext(ctx context.Context, key conversation) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		if err := agent.IgnoreNotFound(key.db.DropAnswer(stored, *m, a.problem(stored, key.db, m, err))); err != nil {
+		if err := agent.IgnoreNotFound(key.db.DropAnswer(stored, *m, a.failureText(stored, key.db, m, err))); err != nil {
 			return err
 		}
-		a.wakeVisitor(stored, key.db, m)
+		a.notifyVisitor(stored, key.db, m)
 	}
 	a.ended(*m)
 	return nil
@@ -119,16 +119,16 @@ func (a *Answerer) answering(ctx context.Context, db *store.DB, m agent.Message,
 	return how, func() { visitors.clearPartial(key) }, nil
 }
 
-// wakeVisitor notifies the visitor of a website that there will be no answer.
-func (a *Answerer) wakeVisitor(ctx context.Context, db *store.DB, m *agent.Message) {
+// notifyVisitor notifies the visitor of a website that there will be no answer.
+func (a *Answerer) notifyVisitor(ctx context.Context, db *store.DB, m *agent.Message) {
 	if gateway, thread, visitor, err := db.VisitorOf(ctx, m.ConversationID); err == nil && visitor {
 		a.gateways.visitors.notify(visitKey{db.ID(), gateway, thread})
 	}
 }
 
-// problem returns the text about a failure for the agent's log, or "". An error
+// failureText returns the text about a failure for the agent's log, or "". An error
 // of the gateway is also recorded on the gateway.
-func (a *Answerer) problem(ctx context.Context, db *store.DB, m *agent.Message, err error) string {
+func (a *Answerer) failureText(ctx context.Context, db *store.DB, m *agent.Message, err error) string {
 	c, _, lost := db.Conversation(ctx, m.ConversationID, 1)
 	if agent.ErrorCode(err) == agent.CodeConflict && lost == nil && c.Muted {
 		return "" // a person has taken over

@@ -350,7 +350,7 @@ func TestAnswersOfAgentsAreApart(t *testing.T) {
 		}
 		return "You said: " + said.Content, nil
 	})
-	for chat := range 3 * answersOfAgent {
+	for chat := range 3 * answersPerAgent {
 		r.receiveMessage(t, chat+1, "slow")
 	}
 	other, err := r.folder.CreateAgent(t.Context(), agent.Agent{Name: "other"}, "")
@@ -370,6 +370,6 @@ func TestAnswersOfAgentsAreApart(t *testing.T) {
 	}
 	r.db = first
 	close(release)
-	r.waitFinished(t, 3*answersOfAgent)
-	r.waitSent(t, 1+3*answersOfAgent)
+	r.waitFinished(t, 3*answersPerAgent)
+	r.waitSent(t, 1+3*answersPerAgent)
 }

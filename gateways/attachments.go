@@ -23,7 +23,7 @@ import (
 // Limits of downloading the files of messages.
 const (
 	filesAtOnce   = 8
-	filesOfAgent  = 2
+	filesPerAgent = 2
 	fileTimeout   = 2 * time.Minute // for an attempt
 	maxFileNode   = 10 << 20        // bytes of a file that a workflow reads
 	fileAttempts  = 6
@@ -61,7 +61,7 @@ type attachments struct {
 // stored as rows of the agent's file.
 func newAttachments(g *Gateways, guard *egress.Client) *attachments {
 	q := newConversationQueue(conversationOptions{
-		task: "download attachments", limit: filesAtOnce, ofAgent: filesOfAgent, log: g.log,
+		task: "download attachments", limit: filesAtOnce, perAgent: filesPerAgent, log: g.log,
 		now: func() time.Time { return g.now() }, step: g.downloadNext,
 		due: func(ctx context.Context, db *store.DB, limit int) ([]string, agent.Time, error) {
 			if db.Suspended() {

@@ -21,9 +21,9 @@ var credentialFields = map[agent.GatewayType]string{
 
 var namedField = regexp.MustCompile(`config\.[A-Za-z]+`)
 
-// fieldAtFault returns the config field that caused a verification to fail, or "" if it
+// failedField returns the config field that caused a verification to fail, or "" if it
 // is no single one.
-func fieldAtFault(o store.OpenGateway, err error) string {
+func failedField(o store.OpenGateway, err error) string {
 	if field := namedField.FindString(clientMessage(err)); field != "" {
 		return field
 	}
@@ -56,8 +56,8 @@ type TestMessage struct {
 	Text string
 }
 
-// Tested is the outcome of a test message.
-type Tested struct {
+// TestResult is the outcome of a test message.
+type TestResult struct {
 	ID    string        // the platform's id of the message
 	Took  time.Duration // until the platform answered
 	Error string        // why it was not sent; empty if it was
@@ -65,7 +65,7 @@ type Tested struct {
 
 // SendTest sends a text through one gateway, outside of any conversation. A
 // refusal by the platform is reported in the outcome, not as an error.
-func (g *Gateways) SendTest(ctx context.Context, db *store.DB, id string, m TestMessage) (t Tested, err error) {
+func (g *Gateways) SendTest(ctx context.Context, db *store.DB, id string, m TestMessage) (t TestResult, err error) {
 	gateway, err := db.Gateway(ctx, id)
 	if err != nil {
 		return t, err

@@ -25,11 +25,11 @@ type conversation struct {
 
 // conversationOptions configure a conversationQueue.
 type conversationOptions struct {
-	task    string // for the log
-	limit   int    // concurrent steps
-	ofAgent int    // concurrent steps per agent
-	now     func() time.Time
-	log     *slog.Logger
+	task     string // for the log
+	limit    int    // concurrent steps
+	perAgent int    // concurrent steps per agent
+	now      func() time.Time
+	log      *slog.Logger
 
 	// due returns up to limit conversations of an agent that have work, and
 	// when the next one will.
@@ -60,7 +60,7 @@ func newConversationQueue(o conversationOptions) *conversationQueue {
 	q.steps = work.New(work.Options[conversation]{
 		Run: q.run, Limit: o.limit, Now: o.now,
 		Group:      func(key conversation) any { return key.db },
-		GroupLimit: func(any) int { return o.ofAgent },
+		GroupLimit: func(any) int { return o.perAgent },
 		Backoff:    func(int, error) time.Duration { return errorPause },
 		OnError: func(key conversation, err error) {
 			q.log.Error("process conversation", "task", q.task, "agent", key.db.ID(), "conversation", key.id, "error", err)

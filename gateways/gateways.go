@@ -196,7 +196,7 @@ func (g *Gateways) Verify(ctx context.Context, db *store.DB, id string) (Verifie
 	v := Verified{}
 	info, err := g.checkConfig(ctx, p, o)
 	if err != nil {
-		v.Error, v.Field = clientMessage(err), fieldAtFault(o, err)
+		v.Error, v.Field = clientMessage(err), failedField(o, err)
 		g.log.Info("verify gateway", "agent", db.ID(), "gateway", id, "error", err)
 	} else {
 		v = Verified{Success: true, Info: info}

@@ -424,8 +424,8 @@ func TestRegisterAddress(t *testing.T) {
 			t.Errorf("%q: %+v, %v", base, got, err)
 		}
 		o, err := r.db.OpenGateway(t.Context(), g.ID)
-		if err != nil || r.base(o)+path != want {
-			t.Errorf("%q: the gateway is known at %q, %v", base, r.base(o), err)
+		if err != nil || r.publicBase(o)+path != want {
+			t.Errorf("%q: the gateway is known at %q, %v", base, r.publicBase(o), err)
 		}
 	}
 	for _, base := range []string{"example.com", "ftp://example.com", "https://a:b@example.com", "https://example.com?x", "https://example.com#x", "https://", "//example.com", "javascript:alert(1)", "https://exa mple.com", "https://" + strings.Repeat("a", 1000)} {

@@ -53,9 +53,9 @@ func withoutKeys(body []byte, keys ...string) json.RawMessage {
 	return raw
 }
 
-// errorWord returns a platform's error code if it is a single word, which is
+// errorCode returns a platform's error code if it is a single word, which is
 // safe to show, or "".
-func errorWord(text string) string {
+func errorCode(text string) string {
 	if len(text) > 60 || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz_") != "" {
 		return ""
 	}

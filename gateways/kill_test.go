@@ -251,7 +251,7 @@ func checkAnswers(t *testing.T, path string, bot *botServer, messages, kills int
 		}
 	}
 	t.Logf("%d kills, %d messages, %d answers sent, %d cut; of %d nobody could know whether they were, and %d of these were not", kills, messages, len(sent), len(reasons), doubtful, lost)
-	if len(heard) != messages || len(answered) != messages || doubtful > kills*sendsOfAgent || len(reasons) > kills/3*answersOfAgent || left > pollLimit {
+	if len(heard) != messages || len(answered) != messages || doubtful > kills*sendsPerAgent || len(reasons) > kills/3*answersPerAgent || left > pollLimit {
 		t.Errorf("%d heard, %d answered, %d given up, %d not fetched", len(heard), len(answered), doubtful, left)
 	}
 }

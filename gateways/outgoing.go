@@ -12,17 +12,17 @@ import (
 
 // Limits of concurrent sending.
 const (
-	sendsAtOnce  = 64
-	sendsOfAgent = 8
-	drainTime    = 3 * time.Second // for the attempts in progress on Stop
+	sendsAtOnce   = 64
+	sendsPerAgent = 8
+	drainTime     = 3 * time.Second // for the attempts in progress on Stop
 )
 
 // outgoing sends the messages of conversations. Their rows in the agent's file
 // are the queue.
 type outgoing struct {
-	queue *conversationQueue
-	drain time.Duration
-	tried func(attempt) // called after each attempt; for tests
+	queue     *conversationQueue
+	drain     time.Duration
+	onAttempt func(attempt) // called after each attempt; for tests
 
 	mu         sync.Mutex
 	unrecorded map[conversation]*attempt // attempts whose outcomes could not be written yet
@@ -35,9 +35,9 @@ type attempt struct {
 }
 
 func newOutgoing(g *Gateways) *outgoing {
-	o := &outgoing{drain: drainTime, tried: func(attempt) {}, unrecorded: map[conversation]*attempt{}}
+	o := &outgoing{drain: drainTime, onAttempt: func(attempt) {}, unrecorded: map[conversation]*attempt{}}
 	o.queue = newConversationQueue(conversationOptions{
-		task: "send messages", limit: sendsAtOnce, ofAgent: sendsOfAgent, log: g.log,
+		task: "send messages", limit: sendsAtOnce, perAgent: sendsPerAgent, log: g.log,
 		now: func() time.Time { return g.now() }, due: g.dueMessages, step: g.sendNext,
 	})
 	return o
@@ -102,13 +102,13 @@ func (g *Gateways) sendNext(ctx context.Context, key conversation) error {
 	}
 	err := agent.IgnoreNotFound(key.db.EndSending(context.WithoutCancel(ctx), t.sending, t.outcome))
 	if err != nil {
-		g.out.keepUnrecorded(key, t)
+		g.out.putUnrecorded(key, t)
 		return err
 	}
 	if c := &t.sending.Conversation; t.sending.Gateway.Type == agent.GatewayWeb {
 		g.visitors.notify(visitKey{key.db.ID(), c.GatewayID, c.ExternalThreadID})
 	}
-	g.out.tried(*t)
+	g.out.onAttempt(*t)
 	return nil
 }
 
@@ -120,7 +120,7 @@ func (o *outgoing) takeUnrecorded(key conversation) *attempt {
 	return t
 }
 
-func (o *outgoing) keepUnrecorded(key conversation, t *attempt) {
+func (o *outgoing) putUnrecorded(key conversation, t *attempt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.unrecorded[key] = t
@@ -137,12 +137,12 @@ func (g *Gateways) attempt(ctx context.Context, key conversation) (*attempt, err
 		return nil, err
 	}
 	if s.Interrupted {
-		return g.interrupted(s), nil
+		return g.resolveInterrupted(s), nil
 	}
 	sendCtx, cancel := delayCancel(ctx, g.out.drain)
 	defer cancel()
 	sent, err := g.deliver(sendCtx, key.db.ID(), s)
-	if err != nil && sendCtx.Err() != nil && !notSent(err) {
+	if err != nil && sendCtx.Err() != nil && !isUnsent(err) {
 		return nil, ctx.Err()
 	}
 	t := &attempt{s, store.Ended{Parts: max(sent.Parts, s.Parts), ExternalID: cmp.Or(s.ExternalID, sent.ID), Channel: cmp.Or(s.Channel, sent.Channel)}}
@@ -153,9 +153,9 @@ func (g *Gateways) attempt(ctx context.Context, key conversation) (*attempt, err
 	return t, nil
 }
 
-// interrupted handles an attempt during which the program ended: the message is
+// resolveInterrupted handles an attempt during which the program ended: the message is
 // sent again if the platform recognizes repeats; otherwise it has failed.
-func (g *Gateways) interrupted(s *store.Sending) *attempt {
+func (g *Gateways) resolveInterrupted(s *store.Sending) *attempt {
 	e := store.Ended{Parts: s.Parts, ExternalID: s.ExternalID, Channel: s.Channel, Problem: "the server was stopped in the middle of sending"}
 	if now := g.now(); g.deduplicates(s, now) {
 		e.Next = agent.At(now)

@@ -38,7 +38,7 @@ func BenchmarkSending(b *testing.B) {
 		var next atomic.Int64
 		var all sync.WaitGroup
 		b.ResetTimer()
-		for range sendsOfAgent {
+		for range sendsPerAgent {
 			all.Go(func() {
 				for next.Add(1) <= int64(b.N) {
 					if _, err := (slack{}).send(b.Context(), g, config, Message{To: "C1", Text: text}); err != nil {
@@ -64,7 +64,7 @@ func BenchmarkSending(b *testing.B) {
 		}
 		places := make(chan struct{}, store.MaxWaiting/2)
 		sent := make(chan struct{}, b.N)
-		c.out.tried = func(t attempt) {
+		c.out.onAttempt = func(t attempt) {
 			if t.outcome.Problem != "" {
 				b.Error(t.outcome.Problem)
 			}

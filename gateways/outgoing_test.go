@@ -54,7 +54,7 @@ func (c *sendFixture) open(tb testing.TB) {
 	c.Gateways = New(Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}})
 	c.now = c.clock.now
 	c.wait = func(context.Context, time.Duration) error { return context.Canceled } // one call per attempt
-	c.out.tried = func(t attempt) {
+	c.out.onAttempt = func(t attempt) {
 		if !t.sending.Interrupted {
 			c.tries <- t.outcome
 		}
@@ -411,7 +411,7 @@ func TestOutcomeIsKept(t *testing.T) {
 	if err != nil || s == nil {
 		t.Fatal(s, err)
 	}
-	c.out.keepUnrecorded(key, &attempt{s, store.Ended{Parts: 1, ExternalID: "1.5"}})
+	c.out.putUnrecorded(key, &attempt{s, store.Ended{Parts: 1, ExternalID: "1.5"}})
 	if err := c.sendNext(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
@@ -658,8 +658,8 @@ func TestOutboundStartStop(t *testing.T) {
 // one whose address is refused does not.
 func TestTemporary(t *testing.T) {
 	for err, want := range map[error]bool{&tls.CertificateVerificationError{Err: errors.New("expired")}: true, egress.ErrBlocked: false} {
-		if temporary(err) != want || !notSent(err) {
-			t.Errorf("%v: temporary %v, not sent %v", err, !want, notSent(err))
+		if isTemporary(err) != want || !isUnsent(err) {
+			t.Errorf("%v: temporary %v, not sent %v", err, !want, isUnsent(err))
 		}
 	}
 }

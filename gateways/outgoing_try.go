@@ -29,8 +29,8 @@ const outcomeUnknown = "; it is unknown whether the message arrived, so it is no
 // errInactive means that a gateway sends nothing until it is verified.
 var errInactive = newClientError("the gateway is not active: verify it", nil)
 
-// permanent returns the error of a message that can never be sent.
-func permanent(why string) error { return agent.Errorf(agent.CodeConflict, "%s", why) }
+// permanentError returns the error of a message that can never be sent.
+func permanentError(why string) error { return agent.Errorf(agent.CodeConflict, "%s", why) }
 
 // deliver sends a message to its platform.
 func (g *Gateways) deliver(ctx context.Context, agentID string, s *store.Sending) (Sent, error) {
@@ -38,20 +38,20 @@ func (g *Gateways) deliver(ctx context.Context, agentID string, s *store.Sending
 	p := platformOf(o.Type, o.Config)
 	switch {
 	case o.ID == "":
-		return Sent{}, permanent("the gateway was deleted")
+		return Sent{}, permanentError("the gateway was deleted")
 	case o.Locked:
-		return Sent{}, permanent(lockedConfig)
+		return Sent{}, permanentError(lockedConfig)
 	case o.Status != agent.GatewayActive:
 		return Sent{}, errInactive
 	case p == nil:
-		return Sent{}, permanent("gateways of this type cannot send")
+		return Sent{}, permanentError("gateways of this type cannot send")
 	}
 	if missing := p.missing(o.Config); len(missing) > 0 {
-		return Sent{}, permanent("the gateway's config is incomplete: " + missingFields(missing))
+		return Sent{}, permanentError("the gateway's config is incomplete: " + missingFields(missing))
 	}
 	to := s.Conversation.Recipient(o.Type, &s.Contact)
 	if to == "" {
-		return Sent{}, permanent("the contact has no address on this platform")
+		return Sent{}, permanentError("the contact has no address on this platform")
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -68,7 +68,7 @@ func (g *Gateways) deliver(ctx context.Context, agentID string, s *store.Sending
 		id, err := p.send(ctx, g, o.Config, messageIDOf(agentID, o.Config.FromAddress, e), e)
 		return Sent{ID: id, Channel: to, Parts: 1}, err
 	}
-	return Sent{}, permanent("gateways of this type cannot send text messages")
+	return Sent{}, permanentError("gateways of this type cannot send text messages")
 }
 
 // emailReply returns an email with a message. It answers the contact's newest
@@ -106,11 +106,11 @@ func (g *Gateways) classify(err error, s *store.Sending, now time.Time) (problem
 	if problem = clientMessage(err); errors.As(err, &invalid) {
 		return agent.Clip(invalid.Message, 500), agent.Time{}
 	}
-	repeatable := notSent(err)
+	repeatable := isUnsent(err)
 	if !repeatable && !g.deduplicates(s, now) {
 		return problem + outcomeUnknown, agent.Time{}
 	}
-	if repeatable && !temporary(err) || s.Attempt > len(sendPauses) {
+	if repeatable && !isTemporary(err) || s.Attempt > len(sendPauses) {
 		return problem, agent.Time{}
 	}
 	pause := sendPauses[s.Attempt-1]
@@ -121,9 +121,9 @@ func (g *Gateways) classify(err error, s *store.Sending, now time.Time) (problem
 	return problem, agent.At(now.Add(pause))
 }
 
-// notSent reports whether the platform has certainly not received the message
+// isUnsent reports whether the platform has certainly not received the message
 // that an error is about.
-func notSent(err error) bool {
+func isUnsent(err error) bool {
 	var invalid *agent.Error
 	if status := statusOf(err); status != nil {
 		return status.status < 500 || status.status == http.StatusServiceUnavailable
@@ -131,8 +131,8 @@ func notSent(err error) bool {
 	return errors.Is(err, errInactive) || errors.As(err, &invalid) || egress.IsUnsent(err) || smtpStatus(err) != 0
 }
 
-// temporary reports whether sending may succeed later.
-func temporary(err error) bool {
+// isTemporary reports whether sending may succeed later.
+func isTemporary(err error) bool {
 	switch status := statusOf(err); {
 	case status != nil:
 		return status.status == http.StatusTooManyRequests || status.status == http.StatusServiceUnavailable

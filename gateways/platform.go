@@ -46,7 +46,7 @@ type messenger interface {
 	platform
 	// send sends a message, in parts if it is longer than the platform allows
 	// (see sendParts), and returns the first part's id. An error means that the
-	// part was not sent only if notSent reports so: the call was rejected, or
+	// part was not sent only if isUnsent reports so: the call was rejected, or
 	// never made. After any other error the outcome is unknown.
 	send(ctx context.Context, g *Gateways, config agent.GatewayConfig, m Message) (Sent, error)
 	// recipient returns To and Thread of a Message that answers in a thread of

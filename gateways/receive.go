@@ -37,7 +37,7 @@ func (g *Gateways) Receive(ctx context.Context, db *store.DB, gatewayID string, 
 	if t.Ignored {
 		return t.Response, nil
 	}
-	if err := g.complete(ctx, db, l, o, t.Messages); err != nil {
+	if err := g.fetchOmitted(ctx, db, l, o, t.Messages); err != nil {
 		return Response{}, err
 	}
 	r := store.Receipt{EventID: t.EventID, Hashed: t.Hashed, Delivery: t.Delivery, Messages: t.Messages, Payload: t.Payload}
@@ -48,8 +48,8 @@ func (g *Gateways) Receive(ctx context.Context, db *store.DB, gatewayID string, 
 	return t.Response, err
 }
 
-// complete fetches what the post omitted from new messages.
-func (g *Gateways) complete(ctx context.Context, db *store.DB, l receiver, o store.OpenGateway, messages []agent.Inbound) error {
+// fetchOmitted fetches what the post omitted from new messages.
+func (g *Gateways) fetchOmitted(ctx context.Context, db *store.DB, l receiver, o store.OpenGateway, messages []agent.Inbound) error {
 	f, ok := l.(fetcher)
 	if !ok || o.Status != agent.GatewayActive {
 		return nil
@@ -78,12 +78,12 @@ func (g *Gateways) parsePost(l receiver, o store.OpenGateway, p Post) (Parsed, e
 	if o.Locked {
 		return Parsed{}, agent.Errorf(agent.CodeUnauthorized, "the post cannot be verified: the gateway's secrets were encrypted with another master key")
 	}
-	p.URL = g.base(o) + p.URL
+	p.URL = g.publicBase(o) + p.URL
 	return l.parsePost(o, p, g.now())
 }
 
-// base returns the address under which a gateway's platform knows this server.
-func (g *Gateways) base(o store.OpenGateway) string {
+// publicBase returns the address under which a gateway's platform knows this server.
+func (g *Gateways) publicBase(o store.OpenGateway) string {
 	if o.WebhookBase != "" {
 		return o.WebhookBase
 	}

@@ -34,7 +34,7 @@ func (g *Gateways) Register(ctx context.Context, db *store.DB, id, base string) 
 		return Registered{}, agent.Invalid("gatewayId", "refers to a gateway that does not receive messages, so there is nothing to register")
 	}
 	o.WebhookBase = base
-	r := Registered{WebhookURL: g.base(o) + agent.WebhookPath(db.ID(), o.ID)}
+	r := Registered{WebhookURL: g.publicBase(o) + agent.WebhookPath(db.ID(), o.ID)}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if r.Instructions, err = g.registerWebhook(ctx, p, o, r.WebhookURL); err != nil {

@@ -66,7 +66,7 @@ func (slack) call(ctx context.Context, g *Gateways, c agent.GatewayConfig, metho
 // slackRefusal returns the error for an error code of Slack, see
 // https://docs.slack.dev/reference/methods/chat.postMessage#errors.
 func slackRefusal(code string) error {
-	named := parenthesized(errorWord(code))
+	named := parenthesized(errorCode(code))
 	switch code {
 	case "not_authed", "invalid_auth", "account_inactive", "token_revoked", "token_expired", "missing_scope", "not_allowed_token_type", "no_permission":
 		return newClientError("Slack refused the bot token"+named, &statusError{platform: "Slack", status: http.StatusUnauthorized})
@@ -209,7 +209,7 @@ func (s slack) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, er
 	switch {
 	case post.Type == "url_verification":
 		return Parsed{Ignored: true, Response: Response{ContentType: "text/plain; charset=utf-8", Body: []byte(post.Challenge)}}, nil
-	case post.Type == "event_callback" && post.byBot():
+	case post.Type == "event_callback" && post.isFromBot():
 		return Parsed{Ignored: true}, nil
 	case post.Type == "event_callback" && post.Event.isMessage():
 		return Parsed{EventID: post.EventID, Messages: []agent.Inbound{post.message()}}, nil
@@ -244,9 +244,9 @@ func slackForm(p Post) (Parsed, error) {
 	return Parsed{EventID: bodyHash(p.Body), Payload: payload}, nil
 }
 
-// byBot reports whether an event was caused by a bot, this one or another.
+// isFromBot reports whether an event was caused by a bot, this one or another.
 // Answering it could start an endless exchange.
-func (p *slackPost) byBot() bool {
+func (p *slackPost) isFromBot() bool {
 	for _, e := range []*slackEvent{&p.Event, p.Event.Message, p.Event.PreviousMessage} {
 		if e == nil {
 			continue

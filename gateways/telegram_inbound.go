@@ -223,20 +223,20 @@ func (m *telegramMessage) content() (string, []agent.Attachment) {
 	case m.Contact != nil:
 		named = "[contact: " + strings.Join(strings.Fields(m.Contact.FirstName+" "+m.Contact.LastName+" "+m.Contact.Phone), " ") + "]"
 	case named == "":
-		named = m.described()
+		named = m.description()
 	}
 	return cmp.Or(m.Text, m.Caption, named), files
 }
 
-// described returns a description, in brackets, of content that is neither text nor a
+// description returns a description, in brackets, of content that is neither text nor a
 // file. It returns "" for service messages.
-func (o *telegramOther) described() string {
+func (o *telegramOther) description() string {
 	inner := ""
 	switch {
 	case o.Poll != nil:
-		inner = "poll: " + listed(o.Poll.Question, o.Poll.Options)
+		inner = "poll: " + withOptions(o.Poll.Question, o.Poll.Options)
 	case o.Checklist != nil:
-		inner = "checklist: " + listed(o.Checklist.Title, o.Checklist.Tasks)
+		inner = "checklist: " + withOptions(o.Checklist.Title, o.Checklist.Tasks)
 	case o.Dice != nil:
 		inner = fmt.Sprintf("dice: %s %d", o.Dice.Emoji, o.Dice.Value)
 	case o.Game != nil:
@@ -253,8 +253,8 @@ func (o *telegramOther) described() string {
 	return "[" + agent.Clip(inner, 4000) + "]"
 }
 
-// listed returns a title followed by its options.
-func listed(title string, options []telegramOption) string {
+// withOptions returns a title followed by its options.
+func withOptions(title string, options []telegramOption) string {
 	texts := make([]string, len(options))
 	for i, o := range options {
 		texts[i] = o.Text

@@ -86,7 +86,7 @@ func (t twilio) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) 
 	case account.SID == "":
 		return nil, newClientError("Twilio sent a response that could not be read", nil)
 	case account.Status != "active":
-		return nil, newClientError("the Twilio account is not active"+parenthesized(errorWord(account.Status)), nil)
+		return nil, newClientError("the Twilio account is not active"+parenthesized(errorCode(account.Status)), nil)
 	}
 	return TwilioInfo{AccountSID: account.SID, FriendlyName: account.FriendlyName, Status: account.Status, Type: account.Type}, nil
 }

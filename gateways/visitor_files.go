@@ -78,12 +78,12 @@ func (f *Files) Discard() {
 
 // Upload is a visitor's message with files that is being received.
 type Upload struct {
-	widget  *Widget
-	visitor Visitor
-	ctx     context.Context
-	files   *Files
-	room    int64 // bytes that the visitor may still send
-	end     func()
+	widget    *Widget
+	visitor   Visitor
+	ctx       context.Context
+	files     *Files
+	remaining int64 // bytes that the visitor may still send
+	end       func()
 }
 
 // BeginUpload begins to receive files from a visitor. The caller must close the Upload.
@@ -99,7 +99,7 @@ func (w *Widget) BeginUpload(ctx context.Context, v Visitor) (*Upload, error) {
 		return nil, agent.Errorf(agent.CodeRateLimited, "too many files are being sent at the moment").With("retry_after", 5)
 	}
 	ctx, cancel := context.WithTimeout(ctx, uploadTime)
-	return &Upload{widget: w, visitor: v, ctx: ctx, files: NewFiles(w.db, w.MaxFiles, int64(w.MaxFileSize)<<20), room: room, end: func() {
+	return &Upload{widget: w, visitor: v, ctx: ctx, files: NewFiles(w.db, w.MaxFiles, int64(w.MaxFileSize)<<20), remaining: room, end: func() {
 		cancel()
 		w.gateways.visitors.endUpload(w.visit(v))
 	}}, nil
@@ -119,7 +119,7 @@ func (u *Upload) Receive(name string, r io.Reader) error {
 	if err := u.files.Receive(u.ctx, name, &boundedReader{u.ctx, r}, u.widget.CheckFile); err != nil {
 		return err
 	}
-	if u.room -= u.files.files[len(u.files.files)-1].Size; u.room < 0 {
+	if u.remaining -= u.files.files[len(u.files.files)-1].Size; u.remaining < 0 {
 		return store.TooManyFiles()
 	}
 	return nil

@@ -36,9 +36,9 @@ func newVisitors(key []byte) *visitors {
 	return &visitors{key: key, streams: map[visitKey]map[chan struct{}]bool{}, open: map[string]int{}, partial: map[visitKey]string{}, used: map[string]time.Time{}, uploads: map[visitKey]int{}}
 }
 
-// use reports whether a ticket is used for the first time, and marks it as
+// markTicketUsed reports whether a ticket is used for the first time, and marks it as
 // used.
-func (vs *visitors) use(id string, until, now time.Time) bool {
+func (vs *visitors) markTicketUsed(id string, until, now time.Time) bool {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	if _, used := vs.used[id]; used || len(vs.used) >= maxUsedTickets && !vs.forgetLocked(now) {

@@ -85,7 +85,7 @@ func (w *Widget) Enter(e Entry) (token string, v Visitor, err error) {
 			return "", v, agent.Invalid("user_hash", "is not the HMAC-SHA256 of the user's id with the gateway's secret")
 		}
 	}
-	if !w.gateways.visitors.use(t.ID, time.Unix(t.Expires, 0), w.gateways.now()) {
+	if !w.gateways.visitors.markTicketUsed(t.ID, time.Unix(t.Expires, 0), w.gateways.now()) {
 		return "", v, agent.Errorf(agent.CodeUnauthorized, "the ticket is wrong, was used before, or has expired")
 	}
 	v.Kind, v.Origin, v.ID = visitorKind, e.Origin, randomID()

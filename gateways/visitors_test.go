@@ -137,14 +137,14 @@ func TestTickets(t *testing.T) {
 func TestUsedTicketsAreForgotten(t *testing.T) {
 	vs, now := newVisitors([]byte("k")), time.Now()
 	for i := range maxUsedTickets {
-		if !vs.use(fmt.Sprint(i), now.Add(TicketLife), now) {
+		if !vs.markTicketUsed(fmt.Sprint(i), now.Add(TicketLife), now) {
 			t.Fatalf("ticket %d is refused", i)
 		}
 	}
-	if vs.use("one more", now.Add(TicketLife), now) {
+	if vs.markTicketUsed("one more", now.Add(TicketLife), now) {
 		t.Error("more tickets than there is room for")
 	}
-	if later := now.Add(TicketLife); !vs.use("later", later.Add(TicketLife), later) || len(vs.used) != 1 {
+	if later := now.Add(TicketLife); !vs.markTicketUsed("later", later.Add(TicketLife), later) || len(vs.used) != 1 {
 		t.Errorf("%d tickets are remembered after their minute", len(vs.used))
 	}
 }

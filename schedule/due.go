@@ -45,8 +45,8 @@ func (s *Scheduler) enqueue(key dueKey, due store.DueRuns) {
 	defer s.mu.Unlock()
 	add := func(r *run) {
 		r.key, r.group.db, r.interrupted = runKey{key.db, r.row.ID}, key.db, key.interrupted
-		if s.underway[r.key] == nil {
-			s.underway[r.key] = r
+		if s.active[r.key] == nil {
+			s.active[r.key] = r
 			s.runs.Enqueue(r)
 		}
 	}
@@ -71,7 +71,7 @@ func (s *Scheduler) forget(db *store.DB) {
 	for _, workflows := range []bool{false, true} {
 		for _, r := range s.runs.Keys(runGroup{db, workflows}) {
 			s.runs.Forget(r)
-			delete(s.underway, r.key)
+			delete(s.active, r.key)
 		}
 	}
 }

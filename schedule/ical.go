@@ -84,10 +84,10 @@ func (f *Feed) Add(t agent.Task) {
 	}
 	start := first[0].StartTime.In(zone)
 	if t.Timezone != "UTC" {
-		f.describe(t.Timezone, zone, start)
+		f.writeZone(t.Timezone, zone, start)
 	}
 	f.event(regular, first[0], zone, func() {
-		if rule := rule(&regular, start); rule != "" {
+		if rule := recurrenceRule(&regular, start); rule != "" {
 			f.line("RRULE", rule)
 		}
 		for _, e := range t.Exceptions {
@@ -134,8 +134,8 @@ func (f *Feed) at(name, zone string, at time.Time) {
 
 var feedDays = [7]string{"SU", "MO", "TU", "WE", "TH", "FR", "SA"}
 
-// rule returns the recurrence rule of a task, see section 3.3.10, or "".
-func rule(t *agent.Task, start time.Time) string {
+// recurrenceRule returns the recurrence rule of a task, see section 3.3.10, or "".
+func recurrenceRule(t *agent.Task, start time.Time) string {
 	var parts []string
 	switch t.Recurrence {
 	case agent.RecurDaily:
@@ -173,9 +173,9 @@ func rule(t *agent.Task, start time.Time) string {
 	return strings.Join(parts, ";")
 }
 
-// describe writes a zone once: its offset from a year before the first event
+// writeZone writes a zone once: its offset from a year before the first event
 // that needs it, and every clock change for some years.
-func (f *Feed) describe(name string, zone *time.Location, from time.Time) {
+func (f *Feed) writeZone(name string, zone *time.Location, from time.Time) {
 	if f.zones[name] {
 		return
 	}
@@ -184,7 +184,7 @@ func (f *Feed) describe(name string, zone *time.Location, from time.Time) {
 	f.line("TZID", name)
 	at := time.Date(min(from.Year(), f.until.Year()-feedYears)-1, 1, 1, 0, 0, 0, 0, time.UTC).In(zone)
 	_, before := at.Zone()
-	f.observe(at, before)
+	f.writeOffset(at, before)
 	for {
 		_, end := at.ZoneBounds()
 		if end.IsZero() || end.After(f.until) {
@@ -192,14 +192,14 @@ func (f *Feed) describe(name string, zone *time.Location, from time.Time) {
 		}
 		_, before := at.Zone()
 		at = end
-		f.observe(at, before)
+		f.writeOffset(at, before)
 	}
 	f.line("END", "VTIMEZONE")
 }
 
-// observe writes the offset of a zone that applies from a time on. before is the
+// writeOffset writes the offset of a zone that applies from a time on. before is the
 // previous offset, in seconds.
-func (f *Feed) observe(at time.Time, before int) {
+func (f *Feed) writeOffset(at time.Time, before int) {
 	kind := "STANDARD"
 	if at.IsDST() {
 		kind = "DAYLIGHT"

@@ -11,9 +11,9 @@ import (
 	"satchel/store"
 )
 
-// startedAfter is how long an execution runs before its id is written to the
+// writeStartAfter is how long an execution runs before its id is written to the
 // row of its run. For one that ends sooner it is written with the run's end.
-const startedAfter = 500 * time.Millisecond
+const writeStartAfter = 500 * time.Millisecond
 
 // maxWritten limits the run ends written in one transaction, so that other
 // writes do not wait long.
@@ -37,7 +37,7 @@ type endedRun struct {
 
 // started records the execution that a run started.
 func (s *Scheduler) started(r *run, executionID string) {
-	due := time.Now().Add(startedAfter)
+	due := time.Now().Add(writeStartAfter)
 	s.mu.Lock()
 	s.unwrittenLocked(r.key.db).started[r.key] = startedExecution{executionID, due}
 	s.mu.Unlock()
@@ -63,8 +63,8 @@ func (s *Scheduler) unwrittenLocked(db *store.DB) *unwritten {
 	return u
 }
 
-// agentsUnwritten returns the agents with unwritten run ends.
-func (s *Scheduler) agentsUnwritten() []*store.DB {
+// agentsWithEnds returns the agents with unwritten run ends.
+func (s *Scheduler) agentsWithEnds() []*store.DB {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.unwritten))
@@ -81,7 +81,7 @@ func (s *Scheduler) writeResults(ctx context.Context, db *store.DB) (work.Next, 
 			return work.Next{}, err
 		}
 	}
-	due := s.written(db, changes, ended)
+	due := s.removeWritten(db, changes, ended)
 	s.enqueue(dueKey{db: db}, next)
 	return work.Next{At: due}, nil
 }
@@ -109,14 +109,14 @@ func (s *Scheduler) changes(db *store.DB, now time.Time) (c store.RunChanges, en
 	return c, ended
 }
 
-// written drops what was written, and returns when the rest is due.
-func (s *Scheduler) written(db *store.DB, c store.RunChanges, ended []endedRun) (due time.Time) {
+// removeWritten drops what was written, and returns when the rest is due.
+func (s *Scheduler) removeWritten(db *store.DB, c store.RunChanges, ended []endedRun) (due time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u := s.unwrittenLocked(db)
 	u.ended = u.ended[len(ended):]
 	for _, r := range ended {
-		delete(s.underway, r.key)
+		delete(s.active, r.key)
 	}
 	for key, execution := range u.started {
 		if _, done := c.Started[key.id]; done {

@@ -48,7 +48,7 @@ func (s *Scheduler) execute(ctx context.Context, r *run) (work.Next, error) {
 		}
 	}
 	began := time.Now()
-	executionID, err := r.safely(ctx, func(executionID string) { s.started(r, executionID) })
+	executionID, err := r.callSafely(ctx, func(executionID string) { s.started(r, executionID) })
 	if ctx.Err() != nil {
 		return work.Next{}, ctx.Err()
 	}
@@ -65,8 +65,8 @@ func (s *Scheduler) execute(ctx context.Context, r *run) (work.Next, error) {
 	return work.Next{}, nil
 }
 
-// safely makes the call. A panic becomes an error.
-func (r *run) safely(ctx context.Context, started func(string)) (executionID string, err error) {
+// callSafely makes the call. A panic becomes an error.
+func (r *run) callSafely(ctx context.Context, started func(string)) (executionID string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic in a call: %v\n%s", p, debug.Stack())
@@ -78,5 +78,5 @@ func (r *run) safely(ctx context.Context, started func(string)) (executionID str
 func (s *Scheduler) drop(r *run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.underway, r.key)
+	delete(s.active, r.key)
 }

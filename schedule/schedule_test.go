@@ -433,14 +433,14 @@ func TestExecutionShows(t *testing.T) {
 			}
 			return runs[0].ExecutionID, runs[0].Status
 		}
-		pass(10*time.Minute + startedAfter)
+		pass(10*time.Minute + writeStartAfter)
 		if id, status := shows(); id != "execution-1" || status != agent.RunRunning {
 			t.Errorf("while it runs: %s %s", id, status)
 		}
 		close(release)
 		synctest.Wait()
-		if _, status := shows(); status != agent.RunSuccess || len(h.unwritten) > 0 || len(h.underway) > 0 {
-			t.Errorf("at the end: %s; kept in memory: %v, %v", status, h.unwritten, h.underway)
+		if _, status := shows(); status != agent.RunSuccess || len(h.unwritten) > 0 || len(h.active) > 0 {
+			t.Errorf("at the end: %s; kept in memory: %v, %v", status, h.unwritten, h.active)
 		}
 	})
 }
@@ -457,7 +457,7 @@ func TestEndedMeanwhile(t *testing.T) {
 		}
 		h.enqueue(dueKey{h.db, true}, store.DueRuns{Runs: []store.ScheduledRun{{Schedule: s, Run: runs[0]}}})
 		synctest.Wait()
-		want(t, "calls and runs under way", []any{h.calls.count(), len(h.underway)}, "[1 0]")
+		want(t, "calls and runs under way", []any{h.calls.count(), len(h.active)}, "[1 0]")
 	})
 }
 
@@ -478,7 +478,7 @@ func TestDeletedAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		want(t, "calls and runs under way", []any{h.calls.count(), len(h.underway), h.runs.Stats()}, []any{maxAgentRuns, 0, work.Stats{}})
+		want(t, "calls and runs under way", []any{h.calls.count(), len(h.active), h.runs.Stats()}, []any{maxAgentRuns, 0, work.Stats{}})
 	})
 }
 

@@ -52,8 +52,8 @@ type Scheduler struct {
 	runs    *work.Queue[*run]
 	results *work.Queue[*store.DB] // agents with results to write
 
-	mu        sync.Mutex               // protects underway and unwritten
-	underway  map[runKey]*run          // waiting or running runs, and runs whose end is not yet written
+	mu        sync.Mutex               // protects active and unwritten
+	active    map[runKey]*run          // waiting or running runs, and runs whose end is not yet written
 	unwritten map[*store.DB]*unwritten // results
 
 	startMu       sync.Mutex // protects clock
@@ -66,7 +66,7 @@ type Scheduler struct {
 // New returns a Scheduler and subscribes it to pending work.
 func New(o Options) *Scheduler {
 	s := &Scheduler{folder: o.Folder, runners: map[string]Runner{}, tasks: o.Tasks, own: o.Own, log: o.Logger(), now: time.Now,
-		underway: map[runKey]*run{}, unwritten: map[*store.DB]*unwritten{}, epoch: time.Now(), clockInterval: clockInterval}
+		active: map[runKey]*run{}, unwritten: map[*store.DB]*unwritten{}, epoch: time.Now(), clockInterval: clockInterval}
 	s.webhook = &webhook{client: egress.New(egress.Policy{Allow: o.Allow}), agent: "Satchel/" + o.Version, waits: retryWaits}
 	for kind, run := range o.Runners {
 		s.runners[kind] = run
@@ -140,7 +140,7 @@ func (s *Scheduler) Stop() {
 	s.runs.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
-	for _, db := range s.agentsUnwritten() {
+	for _, db := range s.agentsWithEnds() {
 		_ = s.results.Wait(ctx, db) // calls whose result is not written are made again
 	}
 	s.results.Stop()

@@ -98,7 +98,7 @@ func replay(ctx context.Context, s *browser.Session, key []byte, how typingPolic
 			selectors = append(selectors, a.Selector)
 		}
 	}
-	if fits, err := s.Fits(ctx, selectors); err != nil || !fits {
+	if fits, err := s.MatchOnce(ctx, selectors); err != nil || !fits {
 		return nil, err
 	}
 	out, done, err := performAll(ctx, s, actions, how)

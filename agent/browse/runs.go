@@ -216,7 +216,7 @@ func (r *run) runWithLimits(life context.Context) (status agent.BrowseStatus, re
 	}()
 	ctx, cancel := context.WithTimeout(life, maxDuration)
 	defer cancel()
-	defer context.AfterFunc(r.s.Life(), cancel)()
+	defer context.AfterFunc(r.s.Context(), cancel)()
 	status, reason, err := r.loop(ctx)
 	switch {
 	case err == nil:
@@ -225,7 +225,7 @@ func (r *run) runWithLimits(life context.Context) (status agent.BrowseStatus, re
 		return agent.BrowseCancelled, "it was cancelled"
 	case life.Err() != nil:
 		return agent.BrowseFailed, "the server was stopped"
-	case r.s.Life().Err() != nil:
+	case r.s.Context().Err() != nil:
 		return agent.BrowseFailed, "the session was closed"
 	case ctx.Err() != nil:
 		return agent.BrowseLimit, fmt.Sprintf("it took %d minutes", int(maxDuration.Minutes()))

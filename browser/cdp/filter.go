@@ -18,8 +18,8 @@ const (
 // maxPending limits the commands of a client that are waiting for an answer.
 const maxPending = 4096
 
-// problem returns the error of an answer.
-func problem(code int, text string) json.RawMessage {
+// errorBody returns the error of an answer.
+func errorBody(code int, text string) json.RawMessage {
 	return encode(struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`
@@ -85,13 +85,13 @@ func NewFilter(o Options) *Filter {
 func Parse(frame []byte) (*Command, Step) {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(frame, &m) != nil || m == nil {
-		return nil, Step{ToClient: [][]byte{encode(message{Error: problem(codeParse, "Message must be a valid JSON object")})}}
+		return nil, Step{ToClient: [][]byte{encode(message{Error: errorBody(codeParse, "Message must be a valid JSON object")})}}
 	}
 	c := &Command{Size: len(frame), id: m["id"]}
 	var id int32
 	var session *string
 	if json.Unmarshal(c.id, &id) != nil || isNull(c.id) {
-		return nil, Step{ToClient: [][]byte{encode(message{Error: problem(codeInvalid, "Message must have integer 'id' property")})}}
+		return nil, Step{ToClient: [][]byte{encode(message{Error: errorBody(codeInvalid, "Message must have integer 'id' property")})}}
 	}
 	if raw, ok := m["sessionId"]; ok && (json.Unmarshal(raw, &session) != nil || session == nil) {
 		return nil, c.fail(codeInvalid, "Message may have a string 'sessionId' property")
@@ -112,8 +112,8 @@ func Parse(frame []byte) (*Command, Step) {
 
 func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
-// answered is an answer that has the client's own id.
-type answered struct {
+// clientAnswer is an answer that has the client's own id.
+type clientAnswer struct {
 	ID        json.RawMessage `json:"id"`
 	Result    json.RawMessage `json:"result,omitempty"`
 	Error     json.RawMessage `json:"error,omitempty"`
@@ -122,7 +122,7 @@ type answered struct {
 
 // fail answers a command with an error.
 func (c *Command) fail(code int, text string) Step {
-	return Step{ToClient: [][]byte{encode(answered{ID: c.id, Error: problem(code, text), SessionID: c.session})}}
+	return Step{ToClient: [][]byte{encode(clientAnswer{ID: c.id, Error: errorBody(code, text), SessionID: c.session})}}
 }
 
 // Refuse answers a command with the reason why it is not executed.
@@ -136,13 +136,13 @@ func (f *Filter) Admit(c *Command) Step {
 		return c.fail(codeSession, "Session with given id not found.")
 	}
 	if c.Method == "Browser.close" && c.session == "" {
-		return Step{ToClient: [][]byte{encode(answered{ID: c.id, Result: encode(struct{}{})})}, End: true}
+		return Step{ToClient: [][]byte{encode(clientAnswer{ID: c.id, Result: encode(struct{}{})})}, End: true}
 	}
 	if err := f.checkLocked(c); err != nil {
 		return c.Refuse(err.Error())
 	}
 	if c.answer != nil {
-		return Step{ToClient: [][]byte{encode(answered{ID: c.id, Result: encode(c.answer), SessionID: c.session})}}
+		return Step{ToClient: [][]byte{encode(clientAnswer{ID: c.id, Result: encode(c.answer), SessionID: c.session})}}
 	}
 	if len(f.pending) >= maxPending {
 		return c.Refuse("too many commands wait for their answers")
@@ -193,7 +193,7 @@ func (f *Filter) answerLocked(m message) Step {
 	if p.result != nil && m.Result != nil {
 		m.Result = p.result(f, m.Result)
 	}
-	return Step{ToClient: [][]byte{encode(answered{ID: p.id, Result: m.Result, Error: m.Error, SessionID: p.session})}}
+	return Step{ToClient: [][]byte{encode(clientAnswer{ID: p.id, Result: m.Result, Error: m.Error, SessionID: p.session})}}
 }
 
 // eventLocked passes an event of one of the client's sessions on.
@@ -207,9 +207,9 @@ func (f *Filter) eventLocked(m message) Step {
 		_, pass = f.sessions[id]
 		delete(f.sessions, id)
 	case m.Method == "Target.targetCreated", m.Method == "Target.targetInfoChanged":
-		pass = f.seeLocked(infoIn(m.Params), m.SessionID == "")
+		pass = f.admitTargetLocked(targetIn(m.Params), m.SessionID == "")
 	case m.Method == "Target.targetDestroyed", m.Method == "Target.targetCrashed":
-		id := infoIn(m.Params).TargetID
+		id := targetIn(m.Params).TargetID
 		_, pass = f.targets[id]
 		if m.Method == "Target.targetDestroyed" {
 			delete(f.targets, id)
@@ -229,7 +229,7 @@ func (f *Filter) eventLocked(m message) Step {
 // context. Otherwise it ends the session.
 func (f *Filter) attachedLocked(m message) Step {
 	id := attached(m.Params)
-	if t := infoIn(m.Params); f.seeLocked(t, m.SessionID == "") {
+	if t := targetIn(m.Params); f.admitTargetLocked(t, m.SessionID == "") {
 		f.sessions[id] = t.TargetID
 		return Step{ToClient: [][]byte{encode(m)}}
 	}
@@ -246,8 +246,8 @@ type targetInfo struct {
 	ContextID string `json:"browserContextId"`
 }
 
-// infoIn returns the target in the parameters of an event.
-func infoIn(params json.RawMessage) targetInfo {
+// targetIn returns the target in the parameters of an event.
+func targetIn(params json.RawMessage) targetInfo {
 	var p struct {
 		TargetID   string     `json:"targetId"`
 		TargetInfo targetInfo `json:"targetInfo"`
@@ -262,9 +262,9 @@ func infoIn(params json.RawMessage) targetInfo {
 // shownTypes are the types of targets that clients see.
 var shownTypes = set("page tab iframe worker shared_worker service_worker worklet auction_worklet shared_storage_worklet")
 
-// seeLocked reports whether a client may see a target, and remembers it. Targets that
+// admitTargetLocked reports whether a client may see a target, and remembers it. Targets that
 // belong to a page are in the page's context.
-func (f *Filter) seeLocked(t targetInfo, ofBrowser bool) bool {
+func (f *Filter) admitTargetLocked(t targetInfo, ofBrowser bool) bool {
 	ours := t.ContextID == f.o.Context || t.ContextID == "" && !ofBrowser
 	if _, shown := shownTypes[t.Type]; !shown || !ours {
 		return false

@@ -8,13 +8,13 @@ import (
 )
 
 // pageDomains are the domains whose commands are passed on in sessions with pages,
-// frames and workers, except those in refused and those with a check.
+// frames and workers, except those in refusedCommands and those with a check.
 var pageDomains = set(`Accessibility Audits CSS Console DOM DOMDebugger DOMSnapshot DOMStorage Debugger Emulation Fetch HeapProfiler IO Input
 	Log Network Overlay Page Performance Profiler Runtime Security ServiceWorker WebAuthn`)
 
-// refused are commands of the allowed domains that read or write files of this
+// refusedCommands are commands of the allowed domains that read or write files of this
 // machine, or bypass a check.
-var refused = set(`DOM.setFileInputFiles DOM.getFileInfo Page.setDownloadBehavior Network.loadNetworkResource
+var refusedCommands = set(`DOM.setFileInputFiles DOM.getFileInfo Page.setDownloadBehavior Network.loadNetworkResource
 	Network.setRequestInterception Network.continueInterceptedRequest`)
 
 // check modifies the parameters of a command, or returns why it is refused.
@@ -26,44 +26,44 @@ var checks = map[string]struct {
 	root  bool
 	check check
 }{
-	"Browser.getVersion":          {true, pass},
-	"Browser.setDownloadBehavior": {true, ignore}, // the server keeps downloads
-	"Browser.getWindowForTarget":  {true, ofTarget},
-	"Browser.getWindowBounds":     {true, pass},
-	"Browser.setWindowBounds":     {true, pass},
-	"Browser.setContentsSize":     {true, pass},
-	"Browser.grantPermissions":    {true, inContext},
-	"Browser.setPermission":       {true, inContext},
-	"Browser.resetPermissions":    {true, inContext},
-	"Browser.cancelDownload":      {true, inContext},
-	"Storage.getCookies":          {true, inContext},
-	"Storage.setCookies":          {true, inContext},
-	"Storage.clearCookies":        {true, inContext},
-	"Target.getBrowserContexts":   {true, noContexts},
+	"Browser.getVersion":          {true, allow},
+	"Browser.setDownloadBehavior": {true, answerEmpty}, // the server keeps downloads
+	"Browser.getWindowForTarget":  {true, checkTarget},
+	"Browser.getWindowBounds":     {true, allow},
+	"Browser.setWindowBounds":     {true, allow},
+	"Browser.setContentsSize":     {true, allow},
+	"Browser.grantPermissions":    {true, setContext},
+	"Browser.setPermission":       {true, setContext},
+	"Browser.resetPermissions":    {true, setContext},
+	"Browser.cancelDownload":      {true, setContext},
+	"Storage.getCookies":          {true, setContext},
+	"Storage.setCookies":          {true, setContext},
+	"Storage.clearCookies":        {true, setContext},
+	"Target.getBrowserContexts":   {true, answerNoContexts},
 	"Target.createTarget":         {true, createTarget},
-	"Target.closeTarget":          {true, ofKnownTarget},
-	"Target.activateTarget":       {true, ofKnownTarget},
+	"Target.closeTarget":          {true, checkKnownTarget},
+	"Target.activateTarget":       {true, checkKnownTarget},
 	"Target.attachToTarget":       {true, attachToTarget},
 	"Target.detachFromTarget":     {true, detachFromTarget},
-	"Target.getTargetInfo":        {true, ofTarget},
+	"Target.getTargetInfo":        {true, checkTarget},
 	"Target.getTargets":           {true, getTargets},
-	"Target.setAutoAttach":        {true, flat},
-	"Target.setDiscoverTargets":   {true, pass},
-	"Page.navigate":               {check: toURL},
-	"Fetch.continueRequest":       {check: toURL},
-	"Fetch.fulfillRequest":        {check: respond},
-	"Fetch.continueResponse":      {check: respond},
-	"Input.dispatchDragEvent":     {check: drag},
+	"Target.setAutoAttach":        {true, requireFlat},
+	"Target.setDiscoverTargets":   {true, allow},
+	"Page.navigate":               {check: checkURLParam},
+	"Fetch.continueRequest":       {check: checkURLParam},
+	"Fetch.fulfillRequest":        {check: checkResponse},
+	"Fetch.continueResponse":      {check: checkResponse},
+	"Input.dispatchDragEvent":     {check: checkDrag},
 }
 
-// resuming are commands that let a page continue. They are passed on while others wait
+// resumingCommands are commands that let a page continue. They are passed on while others wait
 // for a person.
-var resuming = set(`Runtime.runIfWaitingForDebugger Debugger.resume Debugger.disable Target.detachFromTarget
+var resumingCommands = set(`Runtime.runIfWaitingForDebugger Debugger.resume Debugger.disable Target.detachFromTarget
 	Fetch.continueRequest Fetch.continueResponse Fetch.continueWithAuth Fetch.failRequest Fetch.fulfillRequest Fetch.disable`)
 
 // Resumes reports whether a command lets a waiting page continue.
 func (c *Command) Resumes() bool {
-	_, ok := resuming[c.Method]
+	_, ok := resumingCommands[c.Method]
 	return ok
 }
 
@@ -87,7 +87,7 @@ func (f *Filter) checkLocked(c *Command) error {
 	}
 	domain, _, _ := strings.Cut(c.Method, ".")
 	_, passes := pageDomains[domain]
-	if _, no := refused[c.Method]; no || !passes || c.session == "" {
+	if _, no := refusedCommands[c.Method]; no || !passes || c.session == "" {
 		return errRefused
 	}
 	return nil
@@ -116,22 +116,22 @@ func (c *Command) text(name string) (string, error) {
 	return *text, nil
 }
 
-func pass(*Filter, *Command) error { return nil }
+func allow(*Filter, *Command) error { return nil }
 
-func ignore(_ *Filter, c *Command) error {
+func answerEmpty(_ *Filter, c *Command) error {
 	c.answer = struct{}{}
 	return nil
 }
 
-// noContexts answers with an empty list: clients then use the only context as their
+// answerNoContexts answers with an empty list: clients then use the only context as their
 // default.
-func noContexts(_ *Filter, c *Command) error {
+func answerNoContexts(_ *Filter, c *Command) error {
 	c.answer = map[string][]string{"browserContextIds": {}}
 	return nil
 }
 
-// inContext makes a command apply to the session's context.
-func inContext(f *Filter, c *Command) error {
+// setContext makes a command apply to the session's context.
+func setContext(f *Filter, c *Command) error {
 	if err := c.read(); err != nil {
 		return err
 	}
@@ -142,8 +142,8 @@ func inContext(f *Filter, c *Command) error {
 	return nil
 }
 
-// ofTarget checks the target, if there is one.
-func ofTarget(f *Filter, c *Command) error {
+// checkTarget checks the target, if there is one.
+func checkTarget(f *Filter, c *Command) error {
 	if err := c.read(); err != nil {
 		return err
 	}
@@ -154,8 +154,8 @@ func ofTarget(f *Filter, c *Command) error {
 	return nil
 }
 
-func ofKnownTarget(f *Filter, c *Command) error {
-	if err := ofTarget(f, c); err != nil {
+func checkKnownTarget(f *Filter, c *Command) error {
+	if err := checkTarget(f, c); err != nil {
 		return err
 	}
 	if c.params["targetId"] == nil {
@@ -164,8 +164,8 @@ func ofKnownTarget(f *Filter, c *Command) error {
 	return nil
 }
 
-// flat requires sessions that the Filter sees.
-func flat(_ *Filter, c *Command) error {
+// requireFlat requires sessions that the Filter sees.
+func requireFlat(_ *Filter, c *Command) error {
 	if c.params == nil {
 		if err := c.read(); err != nil {
 			return err
@@ -178,7 +178,9 @@ func flat(_ *Filter, c *Command) error {
 	return nil
 }
 
-func attachToTarget(f *Filter, c *Command) error { return errors.Join(ofKnownTarget(f, c), flat(f, c)) }
+func attachToTarget(f *Filter, c *Command) error {
+	return errors.Join(checkKnownTarget(f, c), requireFlat(f, c))
+}
 
 func detachFromTarget(f *Filter, c *Command) error {
 	if err := c.read(); err != nil {
@@ -196,7 +198,7 @@ func detachFromTarget(f *Filter, c *Command) error {
 var targetParams = set("url left top width height windowState newWindow background forTab focus browserContextId")
 
 func createTarget(f *Filter, c *Command) error {
-	if err := errors.Join(inContext(f, c), f.checkURL(c)); err != nil {
+	if err := errors.Join(setContext(f, c), f.checkURL(c)); err != nil {
 		return err
 	}
 	for name := range c.params {
@@ -205,7 +207,7 @@ func createTarget(f *Filter, c *Command) error {
 		}
 	}
 	c.result = func(f *Filter, result json.RawMessage) json.RawMessage {
-		f.rememberLocked(infoIn(result).TargetID)
+		f.rememberLocked(targetIn(result).TargetID)
 		return result
 	}
 	return nil
@@ -220,7 +222,7 @@ func getTargets(_ *Filter, c *Command) error {
 		shown := []json.RawMessage{}
 		for _, raw := range all.TargetInfos {
 			var t targetInfo
-			if json.Unmarshal(raw, &t) == nil && f.seeLocked(t, true) {
+			if json.Unmarshal(raw, &t) == nil && f.admitTargetLocked(t, true) {
 				shown = append(shown, raw)
 			}
 		}
@@ -229,8 +231,8 @@ func getTargets(_ *Filter, c *Command) error {
 	return nil
 }
 
-// toURL checks the address that a page is to open.
-func toURL(f *Filter, c *Command) error {
+// checkURLParam checks the address that a page is to open.
+func checkURLParam(f *Filter, c *Command) error {
 	if err := c.read(); err != nil {
 		return err
 	}
@@ -249,9 +251,9 @@ func (f *Filter) checkURL(c *Command) error {
 	return nil
 }
 
-// respond checks a response that replaces a server's: it may not redirect to where
+// checkResponse checks a response that replaces a server's: it may not redirect to where
 // Page.navigate may not go.
-func respond(f *Filter, c *Command) error {
+func checkResponse(f *Filter, c *Command) error {
 	if err := c.read(); err != nil {
 		return err
 	}
@@ -285,8 +287,8 @@ func respond(f *Filter, c *Command) error {
 	return nil
 }
 
-// drag refuses to drop files, which would be read from this machine.
-func drag(_ *Filter, c *Command) error {
+// checkDrag refuses to drop files, which would be read from this machine.
+func checkDrag(_ *Filter, c *Command) error {
 	if err := c.read(); err != nil {
 		return err
 	}

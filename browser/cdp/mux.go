@@ -147,7 +147,7 @@ func (m *Mux) toClientLocked(c *muxClient, e message, frame []byte) {
 		if e.ID == 0 {
 			return
 		}
-		frame = encode(message{ID: e.ID, Error: problem(codeServer, "the answer is larger than 64 MB"), SessionID: e.SessionID})
+		frame = encode(message{ID: e.ID, Error: errorBody(codeServer, "the answer is larger than 64 MB"), SessionID: e.SessionID})
 	}
 	if c.size += len(frame); c.size > m.maxQueue {
 		m.closeLocked(c)

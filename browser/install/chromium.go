@@ -14,14 +14,14 @@ import (
 
 // machine describes the machine on which the browser is searched for and installed.
 type machine struct {
-	look  func(name string) (string, error) // finds a program on PATH
-	usual []string                          // paths where browsers are usually installed, as glob patterns
-	npmrc []string                          // paths of npm's machine-wide settings
-	root  bool                              // the user is root and may install packages
+	lookPath   func(name string) (string, error) // finds a program on PATH
+	usualPaths []string                          // paths where browsers are usually installed, as glob patterns
+	npmrc      []string                          // paths of npm's machine-wide settings
+	root       bool                              // the user is root and may install packages
 }
 
 func thisMachine() *machine {
-	return &machine{look: exec.LookPath, usual: usualPlaces[runtime.GOOS], npmrc: npmrc, root: os.Geteuid() == 0}
+	return &machine{lookPath: exec.LookPath, usualPaths: usualPlaces[runtime.GOOS], npmrc: npmrc, root: os.Geteuid() == 0}
 }
 
 // programNames are the names of Chromium on PATH, open-source builds first.
@@ -67,11 +67,11 @@ func (f *finder) chromium(ctx context.Context) (path, version string, err error)
 func (f *finder) candidates() []string {
 	var found []string
 	for _, name := range programNames {
-		if path, err := f.on.look(name); err == nil {
+		if path, err := f.on.lookPath(name); err == nil {
 			found = append(found, path)
 		}
 	}
-	patterns := append([]string(nil), f.on.usual...)
+	patterns := append([]string(nil), f.on.usualPaths...)
 	for _, inside := range downloaded {
 		patterns = append(patterns, filepath.Join(f.browsers, inside))
 	}
@@ -99,8 +99,8 @@ func programVersion(ctx context.Context, path string) (string, error) {
 	return "", fmt.Errorf("it says %q in the place of a version", lastErrorLine(out))
 }
 
-// getChromium installs a browser if there is none.
-func (f *finder) getChromium(ctx context.Context) error {
+// installChromium installs a browser if there is none.
+func (f *finder) installChromium(ctx context.Context) error {
 	path, version, err := f.chromium(ctx)
 	if err == nil {
 		f.report("%s is at %s", version, path)
@@ -162,7 +162,7 @@ var managers = []packageManager{
 
 func (f *finder) manager() (packageManager, bool) {
 	for _, m := range managers {
-		if _, err := f.on.look(m.program); err == nil {
+		if _, err := f.on.lookPath(m.program); err == nil {
 			return m, true
 		}
 	}
@@ -184,7 +184,7 @@ func (f *finder) installPackage(ctx context.Context) error {
 			continue
 		}
 		f.report("Running %s %s", m.program, strings.Join(args, " "))
-		path, err := f.on.look(m.program)
+		path, err := f.on.lookPath(m.program)
 		if err != nil {
 			return err
 		}

@@ -73,14 +73,14 @@ func (f *finder) getDriver(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(fresh)
-	if err := f.getNode(ctx, fresh); err != nil {
+	if err := f.installNode(ctx, fresh); err != nil {
 		return &Missing{What: "the browser driver", Reason: err.Error()}
 	}
 	if hasPackage {
 		f.report("The driver at %s gets another node", f.driver)
 		return os.Rename(filepath.Join(fresh, "node"), filepath.Join(f.driver, "node"))
 	}
-	if err := f.download(ctx, "playwright-core", filepath.Join(fresh, "package"), everything); err != nil {
+	if err := f.download(ctx, "playwright-core", filepath.Join(fresh, "package"), acceptAll); err != nil {
 		return &Missing{What: "the browser driver", Reason: err.Error()}
 	}
 	if err := os.Chmod(fresh, 0o755); err != nil { // MkdirTemp creates it with mode 0700
@@ -106,11 +106,11 @@ func (f *finder) checkReplaceable() error {
 	return &Missing{What: "the browser driver", Reason: f.checkPackage() + "; name an empty or a new folder with --browser-driver"}
 }
 
-// getNode puts Node.js into a folder: a link to the one on PATH, or else npm's.
-func (f *finder) getNode(ctx context.Context, folder string) error {
+// installNode puts Node.js into a folder: a link to the one on PATH, or else npm's.
+func (f *finder) installNode(ctx context.Context, folder string) error {
 	reason := "there is no node on PATH"
 	for _, name := range []string{"node", "nodejs"} {
-		path, err := f.on.look(name)
+		path, err := f.on.lookPath(name)
 		if err != nil {
 			continue
 		}

@@ -99,7 +99,7 @@ func Ready(ctx context.Context, o Options) (Paths, error) {
 		return Paths{}, err
 	}
 	if !o.Remote {
-		if err := f.getChromium(ctx); err != nil {
+		if err := f.installChromium(ctx); err != nil {
 			return Paths{}, err
 		}
 	}

@@ -99,7 +99,7 @@ func newTestMachine(t *testing.T, served []byte) *testMachine {
 		Driver: filepath.Join(dir, "driver"),
 		Getenv: func(name string) string { return map[string]string{"HOME": home, "TOKEN": "sesame"}[name] },
 		Out:    func(line string) { b.said = append(b.said, line) },
-		on: &machine{usual: []string{filepath.Join(dir, "usual", "chromium")}, look: func(name string) (string, error) {
+		on: &machine{usualPaths: []string{filepath.Join(dir, "usual", "chromium")}, lookPath: func(name string) (string, error) {
 			path := filepath.Join(b.path, name)
 			if _, err := os.Stat(path); err != nil {
 				return "", exec.ErrNotFound
@@ -314,8 +314,8 @@ func TestChromium(t *testing.T) {
 	t.Run("one that runs, behind one that does not", func(t *testing.T) {
 		b := withDriver(t, failingNode)
 		program(t, filepath.Join(b.path, "chromium"), "echo 'libnss3.so: cannot open' >&2; exit 127")
-		program(t, b.options.on.usual[0], "echo Chromium 101.0")
-		if p, err := Find(t.Context(), b.options); err != nil || p.Chromium != b.options.on.usual[0] {
+		program(t, b.options.on.usualPaths[0], "echo Chromium 101.0")
+		if p, err := Find(t.Context(), b.options); err != nil || p.Chromium != b.options.on.usualPaths[0] {
 			t.Errorf("%+v, %v", p, err)
 		}
 	})

@@ -27,10 +27,10 @@ const (
 	downloadTime = 10 * time.Minute
 )
 
-// anywhere allows all addresses except metadata services: the operator decides where
+// anyAddress allows all addresses except metadata services: the operator decides where
 // packages come from, and the mirrors of machines without internet access may be at any
 // private address.
-var anywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+var anyAddress = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
 // pinnedPackage is one version of an npm package with the SHA-512 of its file, as in
 // the registry's "integrity".
@@ -77,7 +77,7 @@ func (f *finder) download(ctx context.Context, pin, folder string, keep func(str
 // fetchInto writes the response from an address to w, and fails if its hash is not the
 // wanted one.
 func (f *finder) fetchInto(ctx context.Context, w io.Writer, address, token, want string) error {
-	client := egress.New(egress.Policy{Allow: anywhere, MaxResponse: maxDownload})
+	client := egress.New(egress.Policy{Allow: anyAddress, MaxResponse: maxDownload})
 	defer client.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 	maxEntries  = 20_000
 )
 
-func everything(string) bool { return true }
+func acceptAll(string) bool { return true }
 
 // unpack writes the files of an npm package, a gzipped tar whose entries are below
 // "package/", to a folder that it creates. Names that lead out of the folder, links and

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
+var schemePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
 
 // completeAddress adds the scheme to an address that a person typed without
 // one, as browsers do: http for IP addresses, local names and ports other than
@@ -16,7 +16,7 @@ var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
 func completeAddress(text string) string {
 	u, err := url.Parse("//" + text)
 	hasPort := err == nil && u.Port() != "" // else host:port looks like scheme:rest
-	if strings.HasPrefix(text, "//") || scheme.MatchString(text) && !hasPort {
+	if strings.HasPrefix(text, "//") || schemePattern.MatchString(text) && !hasPort {
 		return text
 	}
 	if err == nil && prefersHTTP(u.Host) {

@@ -98,10 +98,10 @@ func ParseInput(raw []byte) (Input, error) {
 	}
 	switch m.Type {
 	case "mouseEvent":
-		err := in.Mouse.from(what, m.fields)
+		err := in.Mouse.parse(what, m.fields)
 		return in, err
 	case "keyEvent":
-		err := in.Key.from(what, m.fields)
+		err := in.Key.parse(what, m.fields)
 		return in, err
 	case "navigation":
 		err := in.navigation(m.fields)
@@ -127,7 +127,7 @@ var mouseTypes = map[string]bool{"mousePressed": true, "mouseReleased": true, "m
 // buttonBits maps the buttons to their bits in DOM's MouseEvent.buttons.
 var buttonBits = map[string]int{"none": 0, "left": 1, "right": 2, "middle": 4, "back": 8, "forward": 16}
 
-func (m *Mouse) from(what string, f fields) error {
+func (m *Mouse) parse(what string, f fields) error {
 	if !mouseTypes[what] {
 		return invalid("event", "must be mousePressed, mouseReleased, mouseMoved or mouseWheel")
 	}
@@ -155,7 +155,7 @@ func (m *Mouse) from(what string, f fields) error {
 	return nil
 }
 
-func (k *Key) from(what string, f fields) error {
+func (k *Key) parse(what string, f fields) error {
 	switch {
 	case what != "keyDown" && what != "keyUp" && what != "char":
 		return invalid("event", "must be keyDown, keyUp or char")

@@ -76,7 +76,7 @@ func (l *Live) awaitEnd(life context.Context, s *browser.Session, t *takeover) {
 	case <-timer.C:
 		ctx, cancel := context.WithTimeout(life, callTimeout)
 		defer cancel()
-		if _, err := l.move(ctx, s, t, agent.TakeoverExpired); err != nil && agent.ErrorCode(err) != agent.CodeConflict && life.Err() == nil {
+		if _, err := l.changeStatus(ctx, s, t, agent.TakeoverExpired); err != nil && agent.ErrorCode(err) != agent.CodeConflict && life.Err() == nil {
 			l.log.Error("end takeover", "takeover", t.id, "error", err)
 		}
 	}
@@ -109,7 +109,7 @@ func (l *Live) MoveTakeover(ctx context.Context, s *browser.Session, id string, 
 	if t == nil {
 		return s.DB().MoveTakeover(ctx, s.ID(), id, to) // an error: it has ended or is unknown
 	}
-	return l.move(ctx, s, t, to)
+	return l.changeStatus(ctx, s, t, to)
 }
 
 // CancelTakeover cancels an open takeover of an agent by its id; one that has
@@ -134,7 +134,7 @@ func (l *Live) CancelTakeover(ctx context.Context, db *store.DB, id string) erro
 	return err
 }
 
-func (l *Live) move(ctx context.Context, s *browser.Session, t *takeover, to agent.TakeoverStatus) (agent.Takeover, error) {
+func (l *Live) changeStatus(ctx context.Context, s *browser.Session, t *takeover, to agent.TakeoverStatus) (agent.Takeover, error) {
 	t.transition.Lock()
 	defer t.transition.Unlock()
 	if now := t.current(); now.Status == to && to == agent.TakeoverActive {

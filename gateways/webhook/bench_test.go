@@ -39,7 +39,7 @@ func BenchmarkDelivery(b *testing.B) {
 		b.ResetTimer()
 		var next atomic.Int64
 		var posters sync.WaitGroup
-		for range triesAtTarget {
+		for range attemptsPerTarget {
 			posters.Go(func() {
 				for next.Add(1) <= int64(b.N) {
 					resp, err := h.subscriptions.guard.HTTP().Post(receiver.URL, "application/json", strings.NewReader(body))
@@ -58,7 +58,7 @@ func BenchmarkDelivery(b *testing.B) {
 	})
 	b.Run("due", func(b *testing.B) {
 		h := openFixture(b, b.TempDir(), nil)
-		h.subscriptions.tried = func(store.Attempt) {}
+		h.subscriptions.onAttempt = func(store.Attempt) {}
 		subscribe(b, h, receiver.URL, "contact.created")
 		await(b.N)
 		for from := 0; from < b.N; from += store.MaxPending {
@@ -86,7 +86,7 @@ func BenchmarkDelivery(b *testing.B) {
 	})
 	b.Run("events", func(b *testing.B) {
 		h := openFixture(b, b.TempDir(), nil)
-		h.subscriptions.tried = func(store.Attempt) {}
+		h.subscriptions.onAttempt = func(store.Attempt) {}
 		subscribe(b, h, receiver.URL, "contact.created")
 		await(b.N)
 		b.ResetTimer()

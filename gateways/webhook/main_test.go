@@ -70,7 +70,7 @@ func openFixture(tb testing.TB, path string, c *fakeClock) *fixture {
 		now = c.now
 	}
 	h.subscriptions = newSubscriptions(store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, now)
-	h.subscriptions.tried = func(a store.Attempt) { h.tries <- a }
+	h.subscriptions.onAttempt = func(a store.Attempt) { h.tries <- a }
 	h.dispatcher = dispatch.New(folder, quiet, dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: h.subscriptions.Handle})
 	h.start(tb)
 	tb.Cleanup(h.stop)

@@ -15,12 +15,12 @@ import (
 // whose last attempt failed has one attempt at a time, so that a hanging target
 // holds few slots.
 const (
-	triesAtOnce   = 128
-	triesAtTarget = 8
-	agentsAtOnce  = 4                 // agents whose due deliveries are being read
-	enqueuedLimit = 4 * triesAtTarget // enqueued deliveries of a subscription
-	agentInterval = 5 * time.Millisecond
-	errorPause    = time.Minute // after an attempt whose outcome could not be written
+	attemptsAtOnce    = 128
+	attemptsPerTarget = 8
+	agentsAtOnce      = 4                     // agents whose due deliveries are being read
+	enqueuedLimit     = 4 * attemptsPerTarget // enqueued deliveries of a subscription
+	agentInterval     = 5 * time.Millisecond
+	errorPause        = time.Minute // after an attempt whose outcome could not be written
 )
 
 // deliveryKey identifies a delivery in the queue.
@@ -39,9 +39,9 @@ func (s *Subscriptions) makeQueues() {
 	s.agents = work.New(work.Options[*store.DB]{Run: s.enqueueDue, Limit: agentsAtOnce, Now: s.now,
 		OnError: func(db *store.DB, err error) { s.log.Error("read due deliveries", "agent", db.ID(), "error", err) }})
 	s.deliveries = work.New(work.Options[deliveryKey]{
-		Run: s.deliver, Limit: triesAtOnce, Now: s.now,
+		Run: s.deliver, Limit: attemptsAtOnce, Now: s.now,
 		Group:      func(key deliveryKey) any { return key.target },
-		GroupLimit: func(any) int { return triesAtTarget },
+		GroupLimit: func(any) int { return attemptsPerTarget },
 		Backoff:    func(int, error) time.Duration { return errorPause },
 		OnError: func(key deliveryKey, err error) {
 			s.log.Error("deliver event", "agent", key.db.ID(), "delivery", key.id, "error", err)
@@ -69,19 +69,19 @@ func (s *Subscriptions) enqueueDue(ctx context.Context, db *store.DB) (work.Next
 	}
 	for _, d := range due {
 		target := targetName(d.URL)
-		for _, id := range s.untried(subscription{db, d.WebhookID}, d.IDs) {
+		for _, id := range s.withoutAttempt(subscription{db, d.WebhookID}, d.IDs) {
 			s.deliveries.Enqueue(deliveryKey{db, id, target})
 		}
 	}
 	return work.Next{At: next.Time, Rest: agentInterval}, nil
 }
 
-// untried returns the deliveries of a subscription that have no attempt in
+// withoutAttempt returns the deliveries of a subscription that have no attempt in
 // progress.
-func (s *Subscriptions) untried(key subscription, ids []string) []string {
+func (s *Subscriptions) withoutAttempt(key subscription, ids []string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(ids, func(id string) bool { return s.tries[key][id] })
+	return slices.DeleteFunc(ids, func(id string) bool { return s.attempts[key][id] })
 }
 
 func targetName(raw string) string {
@@ -112,13 +112,13 @@ func (s *Subscriptions) claim(key deliveryKey, o *store.Outgoing) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := subscription{key.db, o.WebhookID}
-	tries := s.tries[of]
+	tries := s.attempts[of]
 	if tries[o.ID] || o.Failing && len(tries) > 0 || targetName(o.URL) != key.target {
 		return false
 	}
 	if tries == nil {
 		tries = map[string]bool{}
-		s.tries[of] = tries
+		s.attempts[of] = tries
 	}
 	tries[o.ID] = true
 	return true
@@ -130,8 +130,8 @@ func (s *Subscriptions) release(db *store.DB, o *store.Outgoing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := subscription{db, o.WebhookID}
-	if delete(s.tries[of], o.ID); len(s.tries[of]) == 0 {
-		delete(s.tries, of)
+	if delete(s.attempts[of], o.ID); len(s.attempts[of]) == 0 {
+		delete(s.attempts, of)
 	}
 	s.agents.Enqueue(db)
 }
@@ -147,13 +147,13 @@ func (s *Subscriptions) attempt(ctx context.Context, db *store.DB, o *store.Outg
 		return ctx.Err()
 	}
 	a.DeliveryID, a.WebhookID = o.ID, o.WebhookID
-	if pause, again := nextTry(o.Attempt+1, asked); a.Error != "" && !a.Gone && again {
+	if pause, again := retryDelay(o.Attempt+1, asked); a.Error != "" && !a.Gone && again {
 		a.Next = agent.At(s.now().Add(pause))
 	}
 	off, err := db.EndAttempt(context.WithoutCancel(ctx), a)
 	if off {
 		s.log.Warn("disable webhook subscription after failed deliveries", "agent", db.ID(), "webhook", o.WebhookID)
 	}
-	s.tried(a)
+	s.onAttempt(a)
 	return err
 }

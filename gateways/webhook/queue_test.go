@@ -37,19 +37,19 @@ func TestOrderOfDeliveries(t *testing.T) {
 		mu.Lock()
 		came = append(came, body.Data.Contact.Name)
 		n := len(came)
-		if n%triesAtTarget == 0 {
-			close(full[n/triesAtTarget-1])
+		if n%attemptsPerTarget == 0 {
+			close(full[n/attemptsPerTarget-1])
 		}
 		mu.Unlock()
 		select {
-		case <-full[(n-1)/triesAtTarget]:
+		case <-full[(n-1)/attemptsPerTarget]:
 		case <-req.Context().Done():
 		}
 	}))
 	t.Cleanup(r.Close)
 	subscribe(t, h, r.URL, "contact.created")
 	var want []string
-	for i := range groups * triesAtTarget {
+	for i := range groups * attemptsPerTarget {
 		want = append(want, fmt.Sprintf("%03d", i))
 		contact(t, h.db, want[i])
 	}
@@ -58,10 +58,10 @@ func TestOrderOfDeliveries(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	for at := 0; at < len(want); at += triesAtTarget {
-		group := slices.Sorted(slices.Values(came[at : at+triesAtTarget]))
-		if !slices.Equal(group, want[at:at+triesAtTarget]) {
-			t.Errorf("%v came where %v were due", group, want[at:at+triesAtTarget])
+	for at := 0; at < len(want); at += attemptsPerTarget {
+		group := slices.Sorted(slices.Values(came[at : at+attemptsPerTarget]))
+		if !slices.Equal(group, want[at:at+attemptsPerTarget]) {
+			t.Errorf("%v came where %v were due", group, want[at:at+attemptsPerTarget])
 		}
 	}
 }
@@ -164,7 +164,7 @@ func TestHangingTargets(t *testing.T) {
 	}
 	hanging.mu.Lock()
 	defer hanging.mu.Unlock()
-	if hanging.n > triesAtTarget {
+	if hanging.n > attemptsPerTarget {
 		t.Errorf("%d tries at one target at a time", hanging.n)
 	}
 }
@@ -186,7 +186,7 @@ func TestStartStop(t *testing.T) {
 		}
 	}
 	h.subscriptions.Stop()
-	if n := len(h.subscriptions.tries); n > 0 {
+	if n := len(h.subscriptions.attempts); n > 0 {
 		t.Errorf("%d subscriptions with tries are left in memory", n)
 	}
 }
@@ -281,10 +281,10 @@ func TestSubscriptionStartsToFail(t *testing.T) {
 	})
 	defer close(release)
 	subscribe(t, h, r.URL+"/failing", "contact.created")
-	for i := range 2 * triesAtTarget {
+	for i := range 2 * attemptsPerTarget {
 		contact(t, h.db, fmt.Sprint(i))
 	}
-	for range triesAtTarget {
+	for range attemptsPerTarget {
 		<-arrived
 	}
 	subscribe(t, h, r.URL+"/well", "contact.created")

@@ -15,11 +15,11 @@ var retryPauses = []time.Duration{
 // longestRetryAfter limits the delay that a target can request.
 const longestRetryAfter = 24 * time.Hour
 
-// nextTry returns the delay after a failed attempt, the tries-th of the
+// retryDelay returns the delay after a failed attempt, the tries-th of the
 // delivery, or false if it was the last. Up to a tenth is added at random to
 // spread the attempts of many deliveries. A target's Retry-After applies if it
 // is longer.
-func nextTry(tries int, retryAfter time.Duration) (time.Duration, bool) {
+func retryDelay(tries int, retryAfter time.Duration) (time.Duration, bool) {
 	if tries < 1 || tries > len(retryPauses) {
 		return 0, false
 	}

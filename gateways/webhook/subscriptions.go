@@ -16,26 +16,26 @@ import (
 // Subscriptions manages the subscriptions of all agents, and delivers events to
 // them.
 type Subscriptions struct {
-	guard   *egress.Client
-	own     *egress.OwnHosts
-	version string
-	log     *slog.Logger
-	now     func() time.Time
-	tried   func(store.Attempt) // called after each attempt; for tests
+	guard     *egress.Client
+	own       *egress.OwnHosts
+	version   string
+	log       *slog.Logger
+	now       func() time.Time
+	onAttempt func(store.Attempt) // called after each attempt; for tests
 
 	agents     *work.Queue[*store.DB] // agents whose deliveries may be due
 	deliveries *work.Queue[deliveryKey]
 
-	mu    sync.Mutex                       // protects tries
-	tries map[subscription]map[string]bool // deliveries with an attempt in progress
+	mu       sync.Mutex                       // protects tries
+	attempts map[subscription]map[string]bool // deliveries with an attempt in progress
 }
 
 // New returns the subscriptions of a folder's agents.
 func New(env store.Env) *Subscriptions { return newSubscriptions(env, time.Now) }
 
 func newSubscriptions(env store.Env, now func() time.Time) *Subscriptions {
-	s := &Subscriptions{own: env.Own, version: env.Version, log: env.Logger(), now: now, tried: func(store.Attempt) {},
-		guard: egress.New(egress.Policy{Allow: env.Allow}), tries: map[subscription]map[string]bool{}}
+	s := &Subscriptions{own: env.Own, version: env.Version, log: env.Logger(), now: now, onAttempt: func(store.Attempt) {},
+		guard: egress.New(egress.Policy{Allow: env.Allow}), attempts: map[subscription]map[string]bool{}}
 	s.makeQueues()
 	env.Folder.OnPending(s.notify)
 	return s

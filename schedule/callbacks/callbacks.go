@@ -71,7 +71,7 @@ func (cb Callbacks) agent(ctx context.Context, db *store.DB, c schedule.Callback
 	ctx, cancel := context.WithTimeoutCause(ctx, agentTimeout, agent.Errorf(agent.CodeUpstream, "the agent did not answer within %s", agentTimeout))
 	defer cancel()
 	_, err = cb.Chat.Ask(ctx, db, payload.ConversationID, c.RunID, payload.Prompt, about)
-	return "", late(ctx, err)
+	return "", timeoutCause(ctx, err)
 }
 
 // tool calls one of the agent's tools. The payload is its arguments, or
@@ -88,11 +88,11 @@ func (cb Callbacks) tool(ctx context.Context, db *store.DB, c schedule.Callback)
 	if err == nil && done.Error != nil {
 		err = agent.Errorf(done.Error.Code, "%s", done.Error.Message)
 	}
-	return "", late(ctx, err)
+	return "", timeoutCause(ctx, err)
 }
 
-// late returns err, or the timeout that caused it.
-func late(ctx context.Context, err error) error {
+// timeoutCause returns err, or the timeout that caused it.
+func timeoutCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && agent.ErrorCode(cause) == agent.CodeUpstream {
 		return cause
 	}

@@ -26,7 +26,7 @@ func (cb Callbacks) source(ctx context.Context, db *store.DB, c schedule.Callbac
 	s, err := db.AwaitSource(ctx, id)
 	switch {
 	case err != nil:
-		return "", late(ctx, err)
+		return "", timeoutCause(ctx, err)
 	case s.Status == agent.SourceFailed && s.Error != nil:
 		return "", agent.Errorf(agent.CodeExecution, "the source failed: %s", s.Error.Message)
 	case s.Status == agent.SourceFailed:
