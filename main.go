@@ -291,7 +291,7 @@ func (a *app) assemble(verifier *auth.Verifier, programs *mcp.Programs) {
 	a.workers = []worker{a.folder, p.Index, scripts, p.Browser, p.Live, p.Navigator, p.Flow, p.Crawler, p.Webhooks, p.Gateways, poller, answerer, dispatcher, p.Scheduler, p.MCP}
 	a.server = httpapi.New(httpapi.Options{
 		Parts: p, Verifier: verifier, NoAuth: c.NoAuth, DefaultRole: c.Role(), RateLimits: c.RateLimits, TrustedProxies: c.TrustedProxies,
-		CORSOrigins: c.CORSOrigins, CORSByHand: c.CORSOriginsSet, PublicURL: a.publicURL, MaxUpload: maxUpload(c), Version: version, Log: log,
+		CORSOrigins: c.CORSOrigins, CORSConfigured: c.CORSOriginsSet, PublicURL: a.publicURL, MaxUpload: maxUpload(c), Version: version, Log: log,
 	})
 }
 

@@ -249,8 +249,8 @@ func TestDisabledAgent(t *testing.T) {
 
 func TestGate(t *testing.T) {
 	open, _ := openWith(t, func(*Options) {})
-	named, _ := openWith(t, func(o *Options) { o.CORSOrigins, o.CORSByHand = []string{"https://app.example"}, true })
-	star, _ := openWith(t, func(o *Options) { o.CORSByHand = true })
+	named, _ := openWith(t, func(o *Options) { o.CORSOrigins, o.CORSConfigured = []string{"https://app.example"}, true })
+	star, _ := openWith(t, func(o *Options) { o.CORSConfigured = true })
 	cross := func(c *testClient, origin string) *testClient {
 		return c.with("Sec-Fetch-Site", "cross-site").with("Origin", origin)
 	}

@@ -49,14 +49,14 @@ func (s *Server) admit(c *rest.Call, r *rest.Route) error {
 	case err != nil && r.Access == rest.Platform:
 		return agent.NotFound("gateway", c.HTTP.Param("gatewayId")) // the same error as for a gateway that does not exist
 	case err != nil && !c.Identity.Known():
-		return auth.NoAccess()
+		return auth.NoAccessError()
 	case err != nil:
 		return err
 	}
 	c.DB = db
 	if r.Access != rest.Platform {
 		if c.Role = s.policy.Role(c.Identity, db); c.Role == agent.RoleNone {
-			return auth.NoAccess()
+			return auth.NoAccessError()
 		}
 	}
 	if err := db.Problem(); err != nil {

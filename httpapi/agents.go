@@ -82,7 +82,7 @@ func (s *Server) visible(c *rest.Call) ([]visibleAgent, error) {
 	}
 	self := s.options.Cluster.Self().Session
 	for _, e := range entries {
-		if role := s.policy.RoleBy(c.Identity, e.Agent.ID, e.Admins); e.Owner != self && !here[e.Agent.ID] && role != agent.RoleNone {
+		if role := s.policy.RoleAmong(c.Identity, e.Agent.ID, e.Admins); e.Owner != self && !here[e.Agent.ID] && role != agent.RoleNone {
 			all = append(all, visibleAgent{Agent: e.Agent, role: role, attention: e.Attention})
 		}
 	}
@@ -167,7 +167,7 @@ func (s *Server) createAgent(c *rest.Call, in *createAgentIn) (agent.Agent, erro
 	if err != nil {
 		return agent.Agent{}, err
 	}
-	return s.created(c, db)
+	return s.createdAgent(c, db)
 }
 
 // mayCreate rejects read-only keys.
@@ -178,9 +178,9 @@ func mayCreate(c *rest.Call) error {
 	return nil
 }
 
-// created returns an agent that the caller just created, after adding it to the agents of
+// createdAgent returns an agent that the caller just created, after adding it to the agents of
 // the caller's key if that is limited to some.
-func (s *Server) created(c *rest.Call, db *store.DB) (agent.Agent, error) {
+func (s *Server) createdAgent(c *rest.Call, db *store.DB) (agent.Agent, error) {
 	if k := c.Identity.Key; k != nil {
 		if err := s.folder.ExtendKey(c, k, db.ID()); err != nil {
 			return agent.Agent{}, err
@@ -242,7 +242,7 @@ func (s *Server) forkAgent(c *rest.Call, in *forkIn) (agent.Agent, error) {
 	if err != nil {
 		return agent.Agent{}, err
 	}
-	return s.created(c, db)
+	return s.createdAgent(c, db)
 }
 
 // backupAgent streams a copy of the agent's file.
@@ -274,7 +274,7 @@ func (s *Server) importAgent(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	a, err := s.created(c, db)
+	a, err := s.createdAgent(c, db)
 	if err != nil {
 		return err
 	}

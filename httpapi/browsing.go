@@ -15,13 +15,13 @@ import (
 // session.
 var instructionFailures = []agent.Code{agent.CodeInvalidAction, agent.CodeActionTimeout, agent.CodeBrowser, agent.CodeUpstream}
 
-// instructed returns the session for a request that a language model carries out.
-func (s *Server) instructed(c *rest.Call, id string) (*browser.Session, error) {
+// instructedSession returns the session for a request that a language model carries out.
+func (s *Server) instructedSession(c *rest.Call, id string) (*browser.Session, error) {
 	open, err := s.openSession(c, id)
 	if err != nil {
 		return nil, err
 	}
-	return open, allowWait(c, browse.Timeout)
+	return open, extendForWait(c, browse.Timeout)
 }
 
 type actIn struct {
@@ -35,7 +35,7 @@ type actIn struct {
 
 // actInSession carries out an instruction in a session.
 func (s *Server) actInSession(c *rest.Call, in *actIn) (browse.ActResult, error) {
-	open, err := s.instructed(c, in.ID)
+	open, err := s.instructedSession(c, in.ID)
 	if err != nil {
 		return browse.ActResult{}, err
 	}
@@ -51,7 +51,7 @@ type observeIn struct {
 
 // observeSession finds actions for an instruction.
 func (s *Server) observeSession(c *rest.Call, in *observeIn) (browse.ObserveResult, error) {
-	open, err := s.instructed(c, in.ID)
+	open, err := s.instructedSession(c, in.ID)
 	if err != nil {
 		return browse.ObserveResult{}, err
 	}
@@ -69,7 +69,7 @@ type extractIn struct {
 
 // extractFromSession reads a value from the page.
 func (s *Server) extractFromSession(c *rest.Call, in *extractIn) (browse.ExtractResult, error) {
-	open, err := s.instructed(c, in.ID)
+	open, err := s.instructedSession(c, in.ID)
 	if err != nil {
 		return browse.ExtractResult{}, err
 	}
@@ -127,7 +127,7 @@ func (s *Server) getBrowse(c *rest.Call, in *getBrowseIn) (browseOut, error) {
 	}
 	wait := time.Duration(in.Wait) * time.Second
 	if wait > 0 {
-		if err := allowWait(c, wait); err != nil {
+		if err := extendForWait(c, wait); err != nil {
 			return browseOut{}, err
 		}
 		ctx, cancel := context.WithTimeout(c, wait)

@@ -26,20 +26,20 @@ func (s *Server) cdpURL(session *browser.Session) string {
 
 // cdpVisitor returns a client's access, by the session's secret or as an admin. The link
 // of a live view is not sufficient.
-func (s *Server) cdpVisitor(c echo.Context, id, token string) (visit, error) {
+func (s *Server) cdpVisitor(c echo.Context, id, token string) (socketAccess, error) {
 	session := s.options.Browser.Find(id)
 	if session != nil && session.FitsCDPToken(token) {
 		if session.DB().Agent().Status == agent.StatusDisabled {
-			return visit{}, errDisabled
+			return socketAccess{}, errDisabled
 		}
-		return visit{session: session, control: true}, nil
+		return socketAccess{session: session, control: true}, nil
 	}
 	if strings.Contains(token, ".") {
-		return visit{}, agent.Errorf(agent.CodeUnauthorized, "this token is not valid; use the cdp_url of the session")
+		return socketAccess{}, agent.Errorf(agent.CodeUnauthorized, "this token is not valid; use the cdp_url of the session")
 	}
 	v, err := s.visitor(c, id, token)
 	if err == nil && !v.control {
-		return visit{}, agent.Errorf(agent.CodeForbidden, "only admins may connect to a session")
+		return socketAccess{}, agent.Errorf(agent.CodeForbidden, "only admins may connect to a session")
 	}
 	return v, err
 }

@@ -36,7 +36,7 @@ type changeFeed struct {
 	ended  chan struct{}
 
 	mu       sync.Mutex // guards the fields below
-	over     bool
+	closed   bool
 	stop     func() // ends Watch
 	epoch    string
 	last     uint64             // number of the newest change
@@ -86,7 +86,7 @@ func (f *changeFeed) open(ctx context.Context) error {
 		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if f.stop = stop; f.over {
+		if f.stop = stop; f.closed {
 			stop()
 		}
 		go f.run()
@@ -98,10 +98,10 @@ func (f *changeFeed) open(ctx context.Context) error {
 func (f *changeFeed) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.over {
+	if f.closed {
 		return
 	}
-	f.over = true
+	f.closed = true
 	close(f.ended)
 	if f.stop != nil {
 		f.stop()
@@ -292,7 +292,7 @@ func (f *changeFeed) send(text string, presence bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for v := range f.viewers {
-		if presence && !v.sees {
+		if presence && !v.seesPresence {
 			continue
 		}
 		select {

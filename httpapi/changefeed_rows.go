@@ -125,7 +125,7 @@ func (f *changeFeed) listed(ctx context.Context, row any) any {
 		return taskItem{Task: r}
 	case agent.Source:
 		if model, err := f.server.index.Model(ctx, f.db); err == nil {
-			r.Stale = stale(&r, model)
+			r.Stale = isStale(&r, model)
 		}
 		return r
 	case agent.Session:
@@ -137,10 +137,10 @@ func (f *changeFeed) listed(ctx context.Context, row any) any {
 	return row
 }
 
-// takeTurn reports whether something that is wanted may be sent now, and if so records
+// dueToSend reports whether something that is wanted may be sent now, and if so records
 // that it is being sent. Otherwise it returns how long to wait, or 0 if nothing is
 // wanted.
-func (f *changeFeed) takeTurn(wanted *bool, sentAt *time.Time, now time.Time) (next time.Duration, due bool) {
+func (f *changeFeed) dueToSend(wanted *bool, sentAt *time.Time, now time.Time) (next time.Duration, due bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !*wanted {
@@ -155,7 +155,7 @@ func (f *changeFeed) takeTurn(wanted *bool, sentAt *time.Time, now time.Time) (n
 
 // sendCounts sends the numbers of waiting and unread items if they changed.
 func (f *changeFeed) sendCounts(ctx context.Context, now time.Time) (next time.Duration, err error) {
-	if next, due := f.takeTurn(&f.counting, &f.countedAt, now); !due {
+	if next, due := f.dueToSend(&f.counting, &f.countedAt, now); !due {
 		return next, nil
 	}
 	inbox, err := f.db.Inbox(ctx)
@@ -184,7 +184,7 @@ type progressOut struct {
 
 // sendProgress sends the progress of sources that advanced.
 func (f *changeFeed) sendProgress(ctx context.Context, now time.Time) (next time.Duration, err error) {
-	if next, due := f.takeTurn(&f.working, &f.progressAt, now); !due {
+	if next, due := f.dueToSend(&f.working, &f.progressAt, now); !due {
 		return next, nil
 	}
 	sources, err := f.db.SourcesAtWork(ctx)

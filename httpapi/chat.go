@@ -78,7 +78,7 @@ func (s *Server) chatTurn(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.allowTime(c); err != nil {
+	if err := s.extendTimeLimits(c); err != nil {
 		return err
 	}
 	stream := in.Body.Stream || strings.Contains(c.HTTP.Request().Header.Get(echo.HeaderAccept), rest.EventStream)
@@ -100,8 +100,8 @@ func chatOutOf(m agent.Message, a agentchat.Answer) chatOut {
 		ToolCalls: a.ToolCalls, Sources: a.Sources, Queries: a.Queries, Usage: a.Usage, Mode: a.Mode}
 }
 
-// allowTime extends the time limits of a request to those of a turn.
-func (s *Server) allowTime(c *rest.Call) error {
+// extendTimeLimits extends the time limits of a request to those of a turn.
+func (s *Server) extendTimeLimits(c *rest.Call) error {
 	control := http.NewResponseController(c.HTTP.Response())
 	until := time.Now().Add(chatTimeout + rest.WriteTimeout)
 	if err := control.SetWriteDeadline(until); err != nil {
@@ -126,8 +126,8 @@ type sourcesEvent struct {
 	Queries []string             `json:"queries,omitempty"`
 }
 
-// streamed returns the name and data of a turn's event in the stream.
-func streamed(e agentchat.Event) (name string, data any) {
+// streamEvent returns the name and data of a turn's event in the stream.
+func streamEvent(e agentchat.Event) (name string, data any) {
 	switch {
 	case e.ToolCall != nil:
 		return eventToolCall, e.ToolCall
@@ -139,23 +139,23 @@ func streamed(e agentchat.Event) (name string, data any) {
 	return eventDelta, map[string]any{"text": e.Delta}
 }
 
-// lateStream is a stream that starts with its first event, so that earlier errors are
+// lazyStream is a stream that starts with its first event, so that earlier errors are
 // ordinary error responses.
-type lateStream struct {
+type lazyStream struct {
 	call *rest.Call
 	out  *rest.EventWriter
 	stop func()
 }
 
-func (l *lateStream) send(name string, data any) error {
+func (l *lazyStream) send(name string, data any) error {
 	if l.out == nil {
 		l.out = rest.NewEventWriter(l.call)
-		l.stop = l.out.Beat()
+		l.stop = l.out.Heartbeat()
 	}
 	return l.out.Event(name, data)
 }
 
-func (l *lateStream) close() {
+func (l *lazyStream) close() {
 	if l.stop != nil {
 		l.stop()
 	}
@@ -163,9 +163,9 @@ func (l *lateStream) close() {
 
 // streamTurn streams the events of a turn.
 func (s *Server) streamTurn(c *rest.Call, turn agentchat.Turn) error {
-	out := &lateStream{call: c}
+	out := &lazyStream{call: c}
 	defer out.close()
-	message, answer, err := s.chat.Reply(c, c.DB, turn, func(e agentchat.Event) error { return out.send(streamed(e)) })
+	message, answer, err := s.chat.Reply(c, c.DB, turn, func(e agentchat.Event) error { return out.send(streamEvent(e)) })
 	if err != nil && out.out == nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func (s *Server) runTurn(c *rest.Call, turn agentchat.Turn, id string, stream bo
 		switch {
 		case err == nil:
 			return out, nil
-		case !r.halted():
+		case !r.isStopped():
 			s.log.Warn("run chat turn", "agent", db.ID(), "run", id, "error", err)
 			return out, err
 		case message.ID == 0:
@@ -47,7 +47,7 @@ func (s *Server) streamRun(c *rest.Call, r *run) error {
 	ctx, cancel := context.WithCancel(c)
 	defer cancel()
 	defer context.AfterFunc(s.streams, cancel)()
-	out := &lateStream{call: c}
+	out := &lazyStream{call: c}
 	defer out.close()
 	err := r.follow(ctx, func(e runEvent) error {
 		if e.name == eventError && out.out == nil {
@@ -79,7 +79,7 @@ func (s *Server) followRun(c *rest.Call) error {
 	defer cancel()
 	defer context.AfterFunc(s.streams, cancel)()
 	out := rest.NewEventWriter(c)
-	defer out.Beat()()
+	defer out.Heartbeat()()
 	_ = r.follow(ctx, func(e runEvent) error { return out.Event(e.name, e.data) }) // a disconnected client may come back
 	return nil
 }

@@ -268,7 +268,9 @@ func TestRunsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var rs runs
 		say := func(n int) func(context.Context, *run) (chatOut, error) {
-			return func(_ context.Context, r *run) (chatOut, error) { return chatOut{}, r.say(strings.Repeat("x", n)) }
+			return func(_ context.Context, r *run) (chatOut, error) {
+				return chatOut{}, r.appendText(strings.Repeat("x", n))
+			}
 		}
 		start := func(id string, n int) *run {
 			r, err := rs.start(t.Context(), runKey{"a", id}, say(n))

@@ -169,23 +169,23 @@ func (r *run) add(name string, data any) error {
 	return r.appendLocked(runEvent{name: name, data: raw})
 }
 
-// say appends a piece of the answer's text.
-func (r *run) say(text string) error {
+// appendText appends a piece of the answer's text.
+func (r *run) appendText(text string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if last := len(r.events) - 1; last >= 0 && r.events[last].name == eventDelta {
 		r.events[last].text = append(r.events[last].text, text...)
-		return r.grownLocked(len(text))
+		return r.addedLocked(len(text))
 	}
 	return r.appendLocked(runEvent{name: eventDelta, text: []byte(text)})
 }
 
 func (r *run) appendLocked(e runEvent) error {
 	r.events = append(r.events, e)
-	return r.grownLocked(len(e.data) + len(e.text))
+	return r.addedLocked(len(e.data) + len(e.text))
 }
 
-func (r *run) grownLocked(n int) error {
+func (r *run) addedLocked(n int) error {
 	r.size += n
 	close(r.changed)
 	r.changed = make(chan struct{})
@@ -197,10 +197,10 @@ func (r *run) grownLocked(n int) error {
 
 // emit appends an event of the answer being generated.
 func (r *run) emit(e agentchat.Event) error {
-	if name, data := streamed(e); name != eventDelta {
+	if name, data := streamEvent(e); name != eventDelta {
 		return r.add(name, data)
 	}
-	return r.say(e.Delta)
+	return r.appendText(e.Delta)
 }
 
 // stop stops the turn for a client and reports whether it was running.
@@ -217,7 +217,7 @@ func (r *run) stop() bool {
 	return true
 }
 
-func (r *run) halted() bool {
+func (r *run) isStopped() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stopped

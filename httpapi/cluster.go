@@ -72,7 +72,7 @@ func (s *Server) getCluster(c *rest.Call, _ *none) (clusterOut, error) {
 		})
 	}
 	slices.SortFunc(out.Nodes, func(a, b clusterNode) int {
-		return cmp.Or(boolOrder(a.Alive, b.Alive), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(compareBools(a.Alive, b.Alive), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
 	return out, nil
 }
@@ -155,7 +155,7 @@ func (s *Server) drainNode(c *rest.Call, in *drainNodeIn) (Success, error) {
 	if err != nil {
 		return Success{}, unavailable(err)
 	}
-	switch meant := meantBy(nodes, in.Node); {
+	switch meant := findNodes(nodes, in.Node); {
 	case len(meant) > 1:
 		return Success{}, agent.Invalid("nodeId", "is the name of several servers: give the id of one")
 	case len(meant) == 0 || !meant[0].Self:
@@ -171,8 +171,8 @@ func (s *Server) drainNode(c *rest.Call, in *drainNodeIn) (Success, error) {
 	return Success{true, "the server gives its agents to the others, and gets no more until it is restarted"}, nil
 }
 
-// meantBy returns the live server with an id, or the live servers with that name.
-func meantBy(nodes []cluster.Node, idOrName string) (meant []cluster.Node) {
+// findNodes returns the live server with an id, or the live servers with that name.
+func findNodes(nodes []cluster.Node, idOrName string) (meant []cluster.Node) {
 	for _, n := range nodes {
 		switch {
 		case !n.Alive || idOrName == "":

@@ -74,13 +74,13 @@ func (s *Server) console(c *rest.Call, in *consoleIn) (consoleOut, error) {
 		out.Cluster = err == nil
 	}
 	slices.SortFunc(visible, func(a, b visibleAgent) int {
-		if order := boolOrder(a.ID == agent.DefaultID, b.ID == agent.DefaultID); order != 0 {
+		if order := compareBools(a.ID == agent.DefaultID, b.ID == agent.DefaultID); order != 0 {
 			return order
 		}
 		return cmp.Compare(agent.NameKey(a.Name), agent.NameKey(b.Name))
 	})
 	if out.More = len(visible) > maxConsoleAgents; out.More {
-		visible = firstWith(visible, in.Agent, maxConsoleAgents)
+		visible = firstIncluding(visible, in.Agent, maxConsoleAgents)
 	}
 	for _, v := range visible {
 		attention := v.attention
@@ -94,9 +94,9 @@ func (s *Server) console(c *rest.Call, in *consoleIn) (consoleOut, error) {
 	return out, nil
 }
 
-// firstWith returns the first n agents of a list; if the one with an id or a name is
+// firstIncluding returns the first n agents of a list; if the one with an id or a name is
 // not among them, it replaces the last one.
-func firstWith(all []visibleAgent, idOrName string, n int) []visibleAgent {
+func firstIncluding(all []visibleAgent, idOrName string, n int) []visibleAgent {
 	first := slices.Clone(all[:n])
 	named := func(v visibleAgent) bool { return v.ID == idOrName || strings.EqualFold(v.Name, idOrName) }
 	if i := slices.IndexFunc(all, named); i >= n {
@@ -105,8 +105,8 @@ func firstWith(all []visibleAgent, idOrName string, n int) []visibleAgent {
 	return first
 }
 
-// boolOrder orders true before false.
-func boolOrder(a, b bool) int {
+// compareBools orders true before false.
+func compareBools(a, b bool) int {
 	switch {
 	case a == b:
 		return 0

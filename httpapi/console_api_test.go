@@ -124,7 +124,7 @@ func TestConsole(t *testing.T) {
 	}
 	for i, named := range append(all, visibleAgent{}) {
 		for _, ref := range []string{named.ID, strings.ToUpper(named.Name)} {
-			cut := firstWith(all, ref, 2)
+			cut := firstIncluding(all, ref, 2)
 			if has := func(v visibleAgent) bool { return v.ID == named.ID }; len(cut) != 2 || cut[0].ID != all[0].ID || ref != "" && !slices.ContainsFunc(cut, has) {
 				t.Errorf("agent %d of %d: %v", i, len(all), cut)
 			}

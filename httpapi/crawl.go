@@ -69,14 +69,14 @@ func rename(err error, fields map[string]string) error {
 	return e
 }
 
-func or(given *int, fallback int) int {
+func valueOr(given *int, fallback int) int {
 	if given == nil {
 		return fallback
 	}
 	return *given
 }
 
-func orNone(list []string) []string {
+func orEmpty(list []string) []string {
 	if list == nil {
 		return []string{}
 	}
@@ -85,8 +85,8 @@ func orNone(list []string) []string {
 
 func (s *Server) createCrawl(c *rest.Call, in *crawlIn) (agent.Source, error) {
 	b := in.Body
-	plan := agent.CrawlPlan{URL: b.URL, MaxPages: or(b.MaxPages, agent.MaxCrawlPages), MaxDepth: or(b.MaxDepth, agent.DefaultCrawlDepth),
-		IncludePatterns: orNone(b.IncludePatterns), ExcludePatterns: orNone(b.ExcludePatterns), IgnoreRobots: b.IgnoreRobots,
+	plan := agent.CrawlPlan{URL: b.URL, MaxPages: valueOr(b.MaxPages, agent.MaxCrawlPages), MaxDepth: valueOr(b.MaxDepth, agent.DefaultCrawlDepth),
+		IncludePatterns: orEmpty(b.IncludePatterns), ExcludePatterns: orEmpty(b.ExcludePatterns), IgnoreRobots: b.IgnoreRobots,
 		Render: b.Render, Chunking: b.Config.chunking()}
 	source, err := s.startCrawl(c, agent.SourceCrawl, b.Name, plan, plan)
 	return source, rename(err, chunkingFields)

@@ -148,8 +148,8 @@ func TestForeignPagesOverTheWholeTable(t *testing.T) {
 
 // TestOwnPages are requests that the rule must let through.
 func TestOwnPages(t *testing.T) {
-	star, _ := openWith(t, func(o *Options) { o.CORSByHand = true })
-	named, _ := openWith(t, func(o *Options) { o.CORSOrigins, o.CORSByHand = []string{"https://app.example"}, true })
+	star, _ := openWith(t, func(o *Options) { o.CORSConfigured = true })
+	named, _ := openWith(t, func(o *Options) { o.CORSOrigins, o.CORSConfigured = []string{"https://app.example"}, true })
 	secure, _ := openWith(t, func(o *Options) { o.PublicURL = "https://satchel.example:8443" })
 	c := newProxiedServer(t, func(o *Options) { o.DefaultRole = agent.RoleViewer })
 	own := strings.TrimPrefix(c.url, "http://")

@@ -67,8 +67,8 @@ func checkWait(seconds int) error {
 	return nil
 }
 
-// allowWait extends the time limits of a request that waits.
-func allowWait(c *rest.Call, wait time.Duration) error {
+// extendForWait extends the time limits of a request that waits.
+func extendForWait(c *rest.Call, wait time.Duration) error {
 	if wait <= rest.ReadTimeout/2 {
 		return nil
 	}
@@ -84,7 +84,7 @@ func allowWait(c *rest.Call, wait time.Duration) error {
 // execute serves a request that may wait for the execution. If the server stops, the
 // response is the execution as it is.
 func (s *Server) execute(c *rest.Call, q flow.Request) (flow.Started, error) {
-	if err := allowWait(c, q.Wait); err != nil {
+	if err := extendForWait(c, q.Wait); err != nil {
 		return flow.Started{}, err
 	}
 	ctx, cancel := context.WithCancel(c)

@@ -121,7 +121,7 @@ func (f fieldView) node() *html.Node {
 	case "choices":
 		group := element("fieldset", attributes("class", "field"+class), element("legend", nil, f.label()...))
 		for _, choice := range f.Choices {
-			input := element("input", when(choice.Chosen, "checked", attributes("type", "checkbox", "name", f.Name, "value", choice.Value)))
+			input := element("input", boolAttribute(choice.Chosen, "checked", attributes("type", "checkbox", "name", f.Name, "value", choice.Value)))
 			group.AppendChild(element("label", attributes("class", "tick"), input, textNode(" "), foreign(choice.Value)))
 		}
 		if note := f.note(); note != nil {
@@ -129,7 +129,7 @@ func (f fieldView) node() *html.Node {
 		}
 		return group
 	case "boolean":
-		input := element("input", f.state(when(f.Value != "", "checked", attributes("type", "checkbox", "name", f.Name, "id", f.ID, "value", "true"))))
+		input := element("input", f.state(boolAttribute(f.Value != "", "checked", attributes("type", "checkbox", "name", f.Name, "id", f.ID, "value", "true"))))
 		return element("div", attributes("class", "field"+class),
 			element("label", attributes("class", "tick"), input, textNode(" "), element("span", nil, f.label()...)), f.note())
 	}
@@ -153,7 +153,7 @@ func (f fieldView) input() *html.Node {
 	case "choice":
 		options := element("select", f.state(named), element("option", attributes("value", "")))
 		for _, choice := range f.Choices {
-			options.AppendChild(element("option", when(choice.Chosen, "selected", attributes("value", choice.Value)), textNode(choice.Value)))
+			options.AppendChild(element("option", boolAttribute(choice.Chosen, "selected", attributes("value", choice.Value)), textNode(choice.Value)))
 		}
 		return options
 	case "file":
@@ -171,7 +171,7 @@ func (f fieldView) input() *html.Node {
 
 // state adds the attributes that tell browsers and screen readers the field's state.
 func (f fieldView) state(of []html.Attribute) []html.Attribute {
-	of = when(f.Required, "required", of)
+	of = boolAttribute(f.Required, "required", of)
 	if f.Error != "" {
 		of = append(of, attributes("aria-invalid", "true")...)
 	}
@@ -194,8 +194,8 @@ func (f fieldView) note() *html.Node {
 	return nil
 }
 
-// when adds an attribute without a value if the condition holds.
-func when(is bool, name string, of []html.Attribute) []html.Attribute {
+// boolAttribute adds an attribute without a value if the condition holds.
+func boolAttribute(is bool, name string, of []html.Attribute) []html.Attribute {
 	if is {
 		of = append(of, html.Attribute{Key: name})
 	}

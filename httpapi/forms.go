@@ -61,7 +61,7 @@ func (s *Server) listForms(c *rest.Call, in *listTablesIn) (formsOut, error) {
 func (s *Server) formPages() {
 	const at = formPath + "/:agent/:workflow"
 	s.echo.GET(at, s.showForm)
-	s.echo.POST(at, s.takeForm)
+	s.echo.POST(at, s.postForm)
 }
 
 // openForm is a form that the caller may use.
@@ -107,7 +107,7 @@ func (s *Server) admitToForm(c echo.Context, db *store.DB, hook *store.Hook, bod
 			return err
 		}
 		if s.policy.Role(identity, db) == agent.RoleNone {
-			return auth.NoAccess()
+			return auth.NoAccessError()
 		}
 		return s.policy.RequireRole(identity, db, agent.RoleAdmin)
 	}
@@ -121,14 +121,14 @@ func (s *Server) admitToForm(c echo.Context, db *store.DB, hook *store.Hook, bod
 func (s *Server) showForm(c echo.Context) error {
 	f, err := s.form(c, nil)
 	if err != nil {
-		return s.failForm(c, err)
+		return s.showFormError(c, err)
 	}
 	return sendPage(c, http.StatusOK, viewOf(&f.Form, c.QueryParams(), nil))
 }
 
-// failForm responds that a form cannot be used: with a page for people, and
+// showFormError responds that a form cannot be used: with a page for people, and
 // with a normal error for programs.
-func (s *Server) failForm(c echo.Context, err error) error {
+func (s *Server) showFormError(c echo.Context, err error) error {
 	e := rest.AsError(err)
 	status := rest.StatusOf(e.Code)
 	if wantsJSON(c.Request()) {
@@ -150,32 +150,32 @@ func wantsJSON(r *http.Request) bool {
 		strings.HasPrefix(r.Header.Get(echo.HeaderContentType), echo.MIMEApplicationJSON)
 }
 
-func (s *Server) takeForm(c echo.Context) error {
+func (s *Server) postForm(c echo.Context) error {
 	raw, err := io.ReadAll(http.MaxBytesReader(c.Response(), c.Request().Body, maxFormBody))
 	var tooLong *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLong):
-		return s.failForm(c, agent.Errorf(agent.CodeFileTooLarge, "a submission may have at most %d MB", maxFormBody>>20).With("limit_bytes", maxFormBody))
+		return s.showFormError(c, agent.Errorf(agent.CodeFileTooLarge, "a submission may have at most %d MB", maxFormBody>>20).With("limit_bytes", maxFormBody))
 	case err != nil:
-		return s.failForm(c, agent.Errorf(agent.CodeValidation, "the submission was cut short").Because(err))
+		return s.showFormError(c, agent.Errorf(agent.CodeValidation, "the submission was cut short").Because(err))
 	}
 	f, err := s.form(c, raw)
 	if err != nil {
-		return s.failForm(c, err)
+		return s.showFormError(c, err)
 	}
 	if err := s.countForm(c, f.WorkflowID); err != nil {
-		return s.failForm(c, err)
+		return s.showFormError(c, err)
 	}
 	sent, err := readSubmission(c.Request(), raw)
 	if err != nil {
-		return s.failForm(c, err)
+		return s.showFormError(c, err)
 	}
-	if sent.trapped() {
-		return s.thank(c, &f)
+	if sent.isSpam() {
+		return s.showThanks(c, &f)
 	}
 	values, issues := sent.values(&f.Form)
 	if len(issues) > 0 {
-		return s.refuseForm(c, &f, sent, issues)
+		return s.showFormIssues(c, &f, sent, issues)
 	}
 	return s.submit(c, &f, sent, values)
 }
@@ -183,14 +183,14 @@ func (s *Server) takeForm(c echo.Context) error {
 // countForm counts a submission for its network and for the form.
 func (s *Server) countForm(c echo.Context, id string) error {
 	from := "form " + id + " " + s.limiter.Network(c.Request()).String()
-	if err := s.limiter.CountOf(c, rest.Inbound, from, formLimit); err != nil {
+	if err := s.limiter.CountNamed(c, rest.Inbound, from, formLimit); err != nil {
 		return err
 	}
-	return s.limiter.CountOf(c, rest.Inbound, "form "+id, formTotalLimit)
+	return s.limiter.CountNamed(c, rest.Inbound, "form "+id, formTotalLimit)
 }
 
-// refuseForm shows the form again with the entered values and their issues.
-func (s *Server) refuseForm(c echo.Context, f *openForm, sent *submission, issues agent.Issues) error {
+// showFormIssues shows the form again with the entered values and their issues.
+func (s *Server) showFormIssues(c echo.Context, f *openForm, sent *submission, issues agent.Issues) error {
 	if wantsJSON(c.Request()) {
 		return issues.Err()
 	}
@@ -201,7 +201,7 @@ func (s *Server) refuseForm(c echo.Context, f *openForm, sent *submission, issue
 	return sendPage(c, http.StatusBadRequest, viewOf(&f.Form, sent.entered, byField))
 }
 
-func (s *Server) thank(c echo.Context, f *openForm) error {
+func (s *Server) showThanks(c echo.Context, f *openForm) error {
 	if wantsJSON(c.Request()) {
 		return rest.WriteJSON(c, http.StatusOK, hookOut{Status: agent.ExecutionRunning})
 	}
@@ -225,7 +225,7 @@ func (s *Server) submit(c echo.Context, f *openForm, sent *submission, values ma
 	started, err := s.flow.Execute(c.Request().Context(), f.db, flow.Request{WorkflowID: f.WorkflowID, Input: input, Trigger: agent.TriggerForm,
 		IdempotencyKey: key, Queue: true, Hook: true, Wait: hookWait})
 	if err != nil {
-		return s.failForm(c, err)
+		return s.showFormError(c, err)
 	}
 	switch {
 	case started.Response != nil:
@@ -233,7 +233,7 @@ func (s *Server) submit(c echo.Context, f *openForm, sent *submission, values ma
 	case wantsJSON(c.Request()) && !started.Repeated:
 		return rest.WriteJSON(c, http.StatusOK, hookOut{started.Execution.ID, started.Execution.Status})
 	}
-	return s.thank(c, f)
+	return s.showThanks(c, f)
 }
 
 // answerForm responds with the result of a webhook-response: a text as a page,

@@ -33,15 +33,15 @@ type submittedFile struct {
 	Data     string `json:"data"` // base64
 }
 
-// trapName is a hidden field that only spam bots fill in; tokenName identifies
+// honeypotName is a hidden field that only spam bots fill in; tokenName identifies
 // the page view that a submission comes from.
 const (
-	trapName  = "_url"
-	tokenName = "_token"
+	honeypotName = "_url"
+	tokenName    = "_token"
 )
 
-func (s *submission) trapped() bool {
-	return len(s.entered[trapName]) > 0 && s.entered[trapName][0] != ""
+func (s *submission) isSpam() bool {
+	return len(s.entered[honeypotName]) > 0 && s.entered[honeypotName][0] != ""
 }
 
 func (s *submission) token() string {

@@ -18,9 +18,9 @@ import (
 
 // Limits of forwarding.
 const (
-	forwardPatience = 15 * time.Second      // how long to wait for an owner that is gone or changing
-	forwardPause    = 20 * time.Millisecond // before the second attempt; each further one waits twice as long
-	longestPause    = 500 * time.Millisecond
+	forwardTimeout  = 15 * time.Second      // how long to wait for an owner that is gone or changing
+	forwardDelay    = 20 * time.Millisecond // before the second attempt; each further one waits twice as long
+	maxForwardDelay = 500 * time.Millisecond
 	retryAfter      = "2" // seconds
 )
 
@@ -42,7 +42,7 @@ func (s *Server) forwardRequest(next echo.HandlerFunc) echo.HandlerFunc {
 		forwarded := f.directory.Verify(r)
 		r.Header.Del(cluster.Header)
 		if forwarded {
-			adoptClient(c)
+			restoreClient(c)
 		}
 		t := targetOf(c)
 		if t == (target{}) {
@@ -51,11 +51,11 @@ func (s *Server) forwardRequest(next echo.HandlerFunc) echo.HandlerFunc {
 		var err error
 		switch {
 		case forwarded:
-			err = f.serveOwn(c, next, t)
+			err = f.serveForwarded(c, next, t)
 		case t.session != "":
 			err = f.findSession(c, next, t)
 		case t.node != "":
-			err = f.toNode(c, next, t)
+			err = f.forwardToNode(c, next, t)
 		default:
 			err = f.route(c, next, t)
 		}
@@ -106,9 +106,9 @@ func targetOf(c echo.Context) target {
 	return target{agent: cmp.Or(c.Param("id"), c.Param("agent")), node: c.Param("nodeId")}
 }
 
-// serveOwn answers a forwarded request, or returns errMoved if it is for an agent or a
+// serveForwarded answers a forwarded request, or returns errMoved if it is for an agent or a
 // session of another server.
-func (f *forwarder) serveOwn(c echo.Context, next echo.HandlerFunc, t target) error {
+func (f *forwarder) serveForwarded(c echo.Context, next echo.HandlerFunc, t target) error {
 	if t.session != "" {
 		if !f.hasSession(t.session) {
 			return errMoved
@@ -139,7 +139,7 @@ func (f *forwarder) serveOwn(c echo.Context, next echo.HandlerFunc, t target) er
 func (f *forwarder) answer(c echo.Context, next echo.HandlerFunc, id string) error {
 	err := f.directory.Ready()
 	if err == nil && id != "" {
-		ctx, cancel := context.WithTimeout(c.Request().Context(), f.patience)
+		ctx, cancel := context.WithTimeout(c.Request().Context(), f.timeout)
 		err = f.directory.Await(ctx, id)
 		cancel()
 	}
@@ -161,7 +161,7 @@ func (f *forwarder) answer(c echo.Context, next echo.HandlerFunc, id string) err
 // owner returns the server that owns an agent, and the agent's id. again looks the owner
 // up in the database, as after a move.
 func (f *forwarder) owner(ctx context.Context, ref string, again bool) (node cluster.Node, id string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, f.patience)
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	node, id, err = f.directory.Owner(ctx, ref)
 	if err == nil && again {
@@ -180,7 +180,7 @@ func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error
 	}
 	defer body.discard()
 	var over <-chan time.Time // since the first failure
-	pause := forwardPause
+	pause := forwardDelay
 	for moved := false; ; {
 		node, id, err := f.owner(c.Request().Context(), t.agent, moved)
 		switch {
@@ -203,11 +203,11 @@ func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error
 		// If the owner does not answer, this server learns of its successor without asking.
 		moved = errors.Is(err, errMoved)
 		if over == nil {
-			over = time.After(f.patience)
+			over = time.After(f.timeout)
 		}
 		select {
 		case <-time.After(pause):
-			pause = min(2*pause, longestPause)
+			pause = min(2*pause, maxForwardDelay)
 		case <-over:
 			return err
 		case <-c.Request().Context().Done():
@@ -243,13 +243,13 @@ func (f *forwarder) findSession(c echo.Context, next echo.HandlerFunc, t target)
 	return next(c) // which responds as for any session that does not exist
 }
 
-// toNode lets the given server answer.
-func (f *forwarder) toNode(c echo.Context, next echo.HandlerFunc, t target) error {
+// forwardToNode lets the given server answer.
+func (f *forwarder) forwardToNode(c echo.Context, next echo.HandlerFunc, t target) error {
 	nodes, err := f.directory.Nodes(c.Request().Context())
 	if err != nil {
 		return err
 	}
-	if meant := meantBy(nodes, t.node); len(meant) == 1 && !meant[0].Self {
+	if meant := findNodes(nodes, t.node); len(meant) == 1 && !meant[0].Self {
 		return f.forward(c, meant[0])
 	}
 	return next(c) // it is this server, or there is none, or the name is ambiguous

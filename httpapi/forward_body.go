@@ -18,11 +18,11 @@ import (
 // Limits on request bodies that are buffered so that they can be sent again, and on how
 // much is read of a body that is no longer needed.
 const (
-	keptInMemory = 1 << 20   // for a body of up to this length
-	keptOfOthers = 64 << 10  // in memory, for a longer one
-	keptInFile   = 64 << 20  // per body
-	keptInFiles  = 512 << 20 // for all bodies
-	drainLimit   = keptInFile
+	maxBodyInMemory   = 1 << 20   // for a body of up to this length
+	memoryOfLargeBody = 64 << 10  // in memory, for a longer one
+	maxBodyInFile     = 64 << 20  // per body
+	maxBodiesInFiles  = 512 << 20 // for all bodies
+	drainLimit        = maxBodyInFile
 )
 
 // bodies buffers the bodies of requests.
@@ -40,32 +40,32 @@ type body struct {
 
 	inMemory int // largest number of bytes in memory
 
-	mu     sync.Mutex // held while reading from the client
-	memory []byte     // the beginning of the body
-	file   *os.File   // the rest
-	named  bool       // the file could not be unlinked while it is open
-	filed  int64      // bytes in it
-	size   int64      // bytes read so far
-	err    error      // how the body ended
-	gone   bool       // the buffer was discarded
+	mu        sync.Mutex // held while reading from the client
+	memory    []byte     // the beginning of the body
+	file      *os.File   // the rest
+	named     bool       // the file could not be unlinked while it is open
+	fileSize  int64      // bytes in it
+	size      int64      // bytes read so far
+	err       error      // how the body ended
+	discarded bool       // the buffer was discarded
 }
 
-// errGone reports that the beginning of a body is no longer buffered.
-var errGone = errors.New("the request's body cannot be sent again")
+// errDiscarded reports that the beginning of a body is no longer buffered.
+var errDiscarded = errors.New("the request's body cannot be sent again")
 
 // keep buffers a request's body while it is read. A small one is read at once; the error
 // is the client's.
 func (b *bodies) keep(r *http.Request) (*body, error) {
-	kept := &body{bodies: b, request: r, from: r.Body, inMemory: keptOfOthers}
+	kept := &body{bodies: b, request: r, from: r.Body, inMemory: memoryOfLargeBody}
 	if r.ContentLength == 0 {
 		return kept, nil
 	}
-	r.Body = &copyOfBody{body: kept}
-	if r.ContentLength > keptInMemory || r.ContentLength < 0 {
+	r.Body = &bodyReader{body: kept}
+	if r.ContentLength > maxBodyInMemory || r.ContentLength < 0 {
 		return kept, nil
 	}
-	kept.inMemory = keptInMemory
-	_, err := io.Copy(io.Discard, &copyOfBody{body: kept})
+	kept.inMemory = maxBodyInMemory
+	_, err := io.Copy(io.Discard, &bodyReader{body: kept})
 	return kept, err
 }
 
@@ -74,11 +74,11 @@ func (b *bodies) keep(r *http.Request) (*body, error) {
 func (b *body) rewind(c echo.Context) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.gone {
+	if b.discarded {
 		return false
 	}
 	if b.request.ContentLength != 0 {
-		b.request.Body = &copyOfBody{body: b}
+		b.request.Body = &bodyReader{body: b}
 	}
 	c.SetRequest(b.request)
 	return true
@@ -92,20 +92,20 @@ func (b *body) discard() {
 }
 
 func (b *body) discardLocked() {
-	b.gone = true
+	b.discarded = true
 	if b.file != nil {
 		_ = b.file.Close()
 		if b.named {
 			_ = os.Remove(b.file.Name())
 		}
 	}
-	b.files.Add(-b.filed)
-	b.memory, b.file, b.filed = nil, nil, 0
+	b.files.Add(-b.fileSize)
+	b.memory, b.file, b.fileSize = nil, nil, 0
 }
 
 // keepLocked buffers a part of the body that was just read.
 func (b *body) keepLocked(p []byte) {
-	if b.gone {
+	if b.discarded {
 		return
 	}
 	n := min(len(p), b.inMemory-len(b.memory))
@@ -126,29 +126,29 @@ func (b *body) fileLocked(p []byte) (err error) {
 		}
 		b.named = os.Remove(b.file.Name()) != nil // so its space is freed however the program ends
 	}
-	b.filed += int64(len(p))
-	if b.files.Add(int64(len(p))) > keptInFiles || b.filed > keptInFile {
-		return errGone
+	b.fileSize += int64(len(p))
+	if b.files.Add(int64(len(p))) > maxBodiesInFiles || b.fileSize > maxBodyInFile {
+		return errDiscarded
 	}
 	_, err = b.file.Write(p)
 	return err
 }
 
-// copyOfBody reads a body from the beginning: first the buffer, then from the client.
-type copyOfBody struct {
+// bodyReader reads a body from the beginning: first the buffer, then from the client.
+type bodyReader struct {
 	*body
 	at int64
 }
 
 // Read implements io.Reader. One copy may still be read by an attempt that has failed while
 // the next one is read.
-func (c *copyOfBody) Read(p []byte) (n int, err error) {
+func (c *bodyReader) Read(p []byte) (n int, err error) {
 	b := c.body
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case c.at < b.size && b.gone:
-		return 0, errGone
+	case c.at < b.size && b.discarded:
+		return 0, errDiscarded
 	case c.at < int64(len(b.memory)):
 		n = copy(p, b.memory[c.at:])
 	case c.at < b.size:
@@ -166,10 +166,10 @@ func (c *copyOfBody) Read(p []byte) (n int, err error) {
 }
 
 // Close does nothing: net/http closes the client's body with the request.
-func (c *copyOfBody) Close() error { return nil }
+func (c *bodyReader) Close() error { return nil }
 
-// sentBody is a request's body as its client sends it.
-type sentBody struct {
+// trackedBody is a request's body as its client sends it.
+type trackedBody struct {
 	io.ReadCloser
 	begun atomic.Bool // an attempt that has failed may still be reading
 }
@@ -177,9 +177,9 @@ type sentBody struct {
 // bodyOf returns the body of a request, which records whether it was read. The wrapper is
 // set on a copy of the request: if net/http found another body in its own request, it
 // would read it before responding.
-func bodyOf(c echo.Context) *sentBody {
+func bodyOf(c echo.Context) *trackedBody {
 	r := c.Request().WithContext(c.Request().Context())
-	sent := &sentBody{ReadCloser: r.Body}
+	sent := &trackedBody{ReadCloser: r.Body}
 	if r.ContentLength != 0 {
 		r.Body = sent
 	}
@@ -187,7 +187,7 @@ func bodyOf(c echo.Context) *sentBody {
 	return sent
 }
 
-func (s *sentBody) Read(p []byte) (int, error) {
+func (s *trackedBody) Read(p []byte) (int, error) {
 	s.begun.Store(true)
 	return s.ReadCloser.Read(p)
 }
@@ -195,7 +195,7 @@ func (s *sentBody) Read(p []byte) (int, error) {
 // drain reads what a client still sends, within limits, because a client that is sending
 // does not read the response. A client that waits for 100 Continue is not asked for its
 // body.
-func drain(c echo.Context, sent *sentBody) {
+func drain(c echo.Context, sent *trackedBody) {
 	if c.Request().Header.Get("Expect") != "" && !sent.begun.Load() {
 		return
 	}

@@ -103,7 +103,7 @@ func TestUploadsFollowTheAgent(t *testing.T) {
 func TestBodyIsNotAskedFor(t *testing.T) {
 	first, second := newCluster(t)
 	far := second.Own(t, "far")
-	first.server.forwarder.patience = time.Millisecond
+	first.server.forwarder.timeout = time.Millisecond
 	first.Cluster.Owners[far.ID()] = &apitest.Node{URL: "http://127.0.0.1:1"}
 	conn, err := net.Dial("tcp", strings.TrimPrefix(first.url, "http://"))
 	if err != nil {

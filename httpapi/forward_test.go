@@ -168,7 +168,7 @@ func TestRequestsFollowTheAgent(t *testing.T) {
 func TestOwnerStaysAway(t *testing.T) {
 	first, second := newCluster(t)
 	far := second.Own(t, "far")
-	first.server.forwarder.patience = time.Millisecond
+	first.server.forwarder.timeout = time.Millisecond
 	first.Cluster.Owners[far.ID()] = &apitest.Node{URL: "http://127.0.0.1:1"}
 	for range 2 {
 		a := first.send(t, "GET", "/api/agents/far", "")

@@ -32,7 +32,7 @@ type forwarder struct {
 	hasSession func(id string) bool // whether a browser session is open here
 	limiter    *rest.Limiter        // knows the address of a client
 	streams    context.Context      // done when the server begins to stop
-	patience   time.Duration
+	timeout    time.Duration
 	bodies     *bodies
 	proxy      *httputil.ReverseProxy
 	requests   *prometheus.CounterVec
@@ -40,7 +40,7 @@ type forwarder struct {
 
 // newForwarder returns the forwarder of a server in a cluster.
 func (s *Server) newForwarder(directory cluster.Directory) *forwarder {
-	f := &forwarder{directory: directory, limiter: s.limiter, streams: s.streams, patience: forwardPatience, bodies: newBodies(s.folder.Path()),
+	f := &forwarder{directory: directory, limiter: s.limiter, streams: s.streams, timeout: forwardTimeout, bodies: newBodies(s.folder.Path()),
 		hasSession: func(id string) bool { return s.options.Browser.Find(id) != nil },
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "satchel_cluster_forwarded_total", Help: "Requests forwarded to other servers of the cluster, by outcome."}, []string{"outcome"})}
@@ -83,7 +83,7 @@ func (f *forwarder) forward(c echo.Context, node cluster.Node) error {
 	_ = errors.Join(control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Time{})) // a test's recorder has none
 	out := r.WithContext(context.WithValue(ctx, hopKey{}, h))
 	if r.ContentLength != 0 {
-		out.Body = &patientBody{ReadCloser: r.Body, control: control}
+		out.Body = &deadlineBody{ReadCloser: r.Body, control: control}
 	}
 	defer func() {
 		if h.stop != nil {
@@ -92,7 +92,7 @@ func (f *forwarder) forward(c echo.Context, node cluster.Node) error {
 	}()
 	// A server that was suspended or can no longer be reached never answers.
 	defer context.AfterFunc(f.directory.Lifetime(node.Session), cancel)()
-	w := &patientWriter{ResponseWriter: c.Response(), control: control}
+	w := &deadlineWriter{ResponseWriter: c.Response(), control: control}
 	f.proxy.ServeHTTP(w, out)
 	f.requests.WithLabelValues(outcomeOf(h.err)).Inc()
 	if c.Response().Committed || w.hijacked {
@@ -141,8 +141,8 @@ func retriable(err error, r *http.Request) bool {
 	return errors.Is(err, errMoved) || egress.IsUnsent(err) || r.Context().Err() == nil && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 }
 
-// adoptClient makes a forwarded request appear to come from the original client.
-func adoptClient(c echo.Context) {
+// restoreClient makes a forwarded request appear to come from the original client.
+func restoreClient(c echo.Context) {
 	r := c.Request()
 	client, local, _ := strings.Cut(r.Header.Get(echo.HeaderXForwardedFor), ", ")
 	r.Header.Del(echo.HeaderXForwardedFor)
@@ -161,13 +161,13 @@ func localAddress(r *http.Request) string {
 	return ""
 }
 
-// patientBody is a request body with a read deadline for each part instead of the whole.
-type patientBody struct {
+// deadlineBody is a request body with a read deadline for each part instead of the whole.
+type deadlineBody struct {
 	io.ReadCloser
 	control *http.ResponseController
 }
 
-func (b *patientBody) Read(p []byte) (int, error) {
+func (b *deadlineBody) Read(p []byte) (int, error) {
 	_ = b.control.SetReadDeadline(time.Now().Add(rest.ReadTimeout)) // a test's recorder has none
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
@@ -176,25 +176,25 @@ func (b *patientBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// patientWriter writes a response with a write deadline for each part instead of the
+// deadlineWriter writes a response with a write deadline for each part instead of the
 // whole.
-type patientWriter struct {
+type deadlineWriter struct {
 	http.ResponseWriter
 	control  *http.ResponseController
 	hijacked bool
 }
 
 // Hijack takes the connection over, for a WebSocket.
-func (w *patientWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (w *deadlineWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := w.control.Hijack()
 	w.hijacked = err == nil
 	return conn, buffered, err
 }
 
-func (w *patientWriter) Write(p []byte) (int, error) {
+func (w *deadlineWriter) Write(p []byte) (int, error) {
 	_ = w.control.SetWriteDeadline(time.Now().Add(rest.WriteTimeout)) // a test's recorder has none
 	return w.ResponseWriter.Write(p)
 }
 
 // Unwrap lets http.ResponseController find the features of the underlying writer.
-func (w *patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

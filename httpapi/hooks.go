@@ -239,7 +239,7 @@ func answerHook(c echo.Context, result *agent.NodeResult) error {
 		case !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value):
 		case strings.EqualFold(name, echo.HeaderContentType):
 			media = value
-		case ownHeader(name):
+		case isReservedHeader(name):
 		default:
 			c.Response().Header().Set(name, value)
 		}
@@ -265,8 +265,8 @@ func answerHook(c echo.Context, result *agent.NodeResult) error {
 	return c.Blob(int(answer.Status), media, raw)
 }
 
-// ownHeader reports whether only the server may set a header.
-func ownHeader(name string) bool {
+// isReservedHeader reports whether only the server may set a header.
+func isReservedHeader(name string) bool {
 	name = strings.ToLower(name)
 	for _, own := range []string{"access-control-", "x-ratelimit-", "content-length", "content-security-policy", "transfer-encoding", "connection",
 		"set-cookie", "x-request-id", "x-api-version", "x-content-type-options", "referrer-policy", "strict-transport-security", "clear-site-data", "service-worker-allowed"} {

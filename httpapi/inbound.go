@@ -45,7 +45,7 @@ func (s *Server) receivePost(c *rest.Call) error {
 	}
 	answer, err := s.options.Gateways.Receive(c, c.DB, in.ID, gateways.Post{URL: r.URL.RequestURI(), Header: r.Header, Body: body})
 	if code := agent.ErrorCode(err); err == nil || code == agent.CodeUnauthorized || code == agent.CodeValidation {
-		s.gateways.meet(in.ID)
+		s.gateways.add(in.ID)
 	}
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (k *gatewayCache) known(id string) bool {
 	return k.ids[id]
 }
 
-func (k *gatewayCache) meet(id string) {
+func (k *gatewayCache) add(id string) {
 	if k.known(id) {
 		return
 	}

@@ -12,7 +12,7 @@ type keysOut struct {
 	Meta rest.Meta    `json:"meta"`
 }
 
-func (s *Server) manageable(c *rest.Call) ([]*agent.Key, error) {
+func (s *Server) manageableKeys(c *rest.Call) ([]*agent.Key, error) {
 	keys, err := s.folder.Keys(c)
 	return slices.DeleteFunc(keys, func(k *agent.Key) bool { return !s.policy.MayManage(c.Identity, k) }), err
 }
@@ -22,7 +22,7 @@ func (s *Server) listKeys(c *rest.Call, in *rest.ListParams) (keysOut, error) {
 	if err != nil {
 		return keysOut{}, err
 	}
-	keys, err := s.manageable(c)
+	keys, err := s.manageableKeys(c)
 	keys = slices.DeleteFunc(keys, func(k *agent.Key) bool { return !mentions(page.Search, k.Name, k.Prefix) })
 	return keysOut{rest.Cut(keys, page), rest.MetaOf(page, len(keys))}, err
 }
@@ -64,7 +64,7 @@ type keyIn struct {
 }
 
 func (s *Server) deleteKey(c *rest.Call, in *keyIn) (none, error) {
-	keys, err := s.manageable(c)
+	keys, err := s.manageableKeys(c)
 	if err != nil {
 		return none{}, err
 	}

@@ -120,21 +120,21 @@ type liveStateOut struct {
 }
 
 // admitLink admits a request with the token of a live view's link.
-func (s *Server) admitLink(c echo.Context) (visit, error) {
+func (s *Server) admitLink(c echo.Context) (socketAccess, error) {
 	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
 	if err := s.limiter.Check(c, rest.Browser, ""); err != nil {
-		return visit{}, err
+		return socketAccess{}, err
 	}
 	id := c.Param("session")
 	grant, err := s.options.Live.Grant(c.QueryParam("token"))
 	if err != nil {
-		return visit{}, err
+		return socketAccess{}, err
 	}
 	session := s.options.Browser.Find(id)
 	if session == nil || grant.SessionID != id {
-		return visit{}, agent.NotFound("session", id)
+		return socketAccess{}, agent.NotFound("session", id)
 	}
-	return visit{session, grant.Control, grant.Takeover}, s.checkTakeover(c.Request().Context(), session, grant.Takeover)
+	return socketAccess{session, grant.Control, grant.Takeover}, s.checkTakeover(c.Request().Context(), session, grant.Takeover)
 }
 
 func (s *Server) liveState(c echo.Context) error {

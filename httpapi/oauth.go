@@ -22,13 +22,13 @@ const (
 // with a cookie bound to the login, and the document that describes this server to
 // authorization servers. None requires an identity.
 func (s *Server) oauthPages() {
-	s.echo.GET(oauthStart, s.limited(s.startLogin))
-	s.echo.GET(oauthCallback, s.limited(s.finishLogin))
+	s.echo.GET(oauthStart, s.countRequests(s.startLogin))
+	s.echo.GET(oauthCallback, s.countRequests(s.finishLogin))
 	s.echo.GET("/oauth/client.json", s.clientDocument)
 }
 
-// limited counts requests to a page of a sign-in like those of forms.
-func (s *Server) limited(next echo.HandlerFunc) echo.HandlerFunc {
+// countRequests counts requests to a page of a sign-in like those of forms.
+func (s *Server) countRequests(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if err := s.limiter.Check(c, rest.Inbound, ""); err != nil {
 			return s.failLogin(c, err, "")

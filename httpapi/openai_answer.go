@@ -47,7 +47,7 @@ func (s *Server) openAIChat(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.allowTime(c); err != nil {
+	if err := s.extendTimeLimits(c); err != nil {
 		return err
 	}
 	out := openAIChatOut{ID: agent.NewID("chatcmpl"), Object: "chat.completion", Created: time.Now().Unix(), Model: in.Body.Model}

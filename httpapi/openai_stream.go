@@ -36,7 +36,7 @@ func (s *Server) streamOpenAI(c *rest.Call, x agentchat.Request, chunk openAIChu
 	send := func(delta openAIDelta, reason *string) error {
 		if to == nil {
 			to = rest.NewEventWriter(c)
-			stop = to.Beat()
+			stop = to.Heartbeat()
 			delta.Role = "assistant"
 		}
 		chunk.Choices = []openAIPiece{{Delta: delta, FinishReason: reason}}

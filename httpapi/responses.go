@@ -128,11 +128,11 @@ func (s *Server) createResponse(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	x, input, err := s.responseExchange(c, &in)
+	x, input, err := s.chatRequest(c, &in)
 	if err != nil {
 		return err
 	}
-	if err := s.allowTime(c); err != nil {
+	if err := s.extendTimeLimits(c); err != nil {
 		return err
 	}
 	out := in.response(c.DB.Agent().Name)

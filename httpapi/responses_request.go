@@ -47,10 +47,10 @@ type responseIn struct {
 
 func (in *responseIn) stores() bool { return in.Body.Store == nil || *in.Body.Store }
 
-// responseExchange converts a request to an exchange, and returns the items of its
+// chatRequest converts a request to an exchange, and returns the items of its
 // input with references resolved.
-func (s *Server) responseExchange(c *rest.Call, in *responseIn) (agentchat.Request, []json.RawMessage, error) {
-	x, err := in.exchange()
+func (s *Server) chatRequest(c *rest.Call, in *responseIn) (agentchat.Request, []json.RawMessage, error) {
+	x, err := in.request()
 	if err != nil {
 		return x, nil, err
 	}
@@ -71,8 +71,8 @@ func (s *Server) responseExchange(c *rest.Call, in *responseIn) (agentchat.Reque
 	return x, input, nil
 }
 
-// exchange converts everything except the input.
-func (in *responseIn) exchange() (agentchat.Request, error) {
+// request converts everything except the input.
+func (in *responseIn) request() (agentchat.Request, error) {
 	var x agentchat.Request
 	var is agent.Issues
 	b := in.Body

@@ -22,7 +22,7 @@ type responseStream struct {
 func (r *responseStream) event(kind string, fields map[string]any) error {
 	if r.out == nil {
 		r.out = rest.NewEventWriter(r.call)
-		r.stop = r.out.Beat()
+		r.stop = r.out.Heartbeat()
 		for _, first := range []string{"response.created", "response.in_progress"} {
 			if err := r.event(first, map[string]any{"response": r.begun}); err != nil {
 				return err

@@ -68,7 +68,7 @@ type Options struct {
 	RateLimits     map[string]int // requests per minute by class; nil for no limits
 	TrustedProxies []netip.Prefix
 	CORSOrigins    []string
-	CORSByHand     bool   // CORSOrigins was set by the operator
+	CORSConfigured bool   // CORSOrigins was set by the operator
 	PublicURL      string // without a trailing slash
 	MaxUpload      int64  // bytes of a file
 	Version        string
@@ -124,7 +124,7 @@ func New(o Options) *Server {
 	if s.log == nil {
 		s.log = slog.Default()
 	}
-	s.feeds = changeFeeds{server: s, of: map[*store.DB]*changeFeed{}, streams: map[string]int{}}
+	s.feeds = changeFeeds{server: s, feeds: map[*store.DB]*changeFeed{}, streams: map[string]int{}}
 	s.folder.OnPending(s.feeds.agentChanged)
 	s.metrics = newMetrics(s.folder)
 	if o.Replicas != nil {
@@ -160,7 +160,7 @@ func New(o Options) *Server {
 // policy returns the access policy.
 func (o *Options) policy() *auth.Policy {
 	return auth.New(auth.Options{Folder: o.Folder, Verifier: o.Verifier, NoAuth: o.NoAuth, DefaultRole: o.DefaultRole,
-		CORSOrigins: o.CORSOrigins, CORSByHand: o.CORSByHand, PublicURL: o.PublicURL, Log: o.Log})
+		CORSOrigins: o.CORSOrigins, CORSConfigured: o.CORSConfigured, PublicURL: o.PublicURL, Log: o.Log})
 }
 
 // Open reports whether access is open: everyone acts as owner.

@@ -67,7 +67,7 @@ type modelsOut struct {
 
 // listModels returns the models of the language model provider.
 func (s *Server) listModels(c *rest.Call, in *modelsIn) (modelsOut, error) {
-	names, provider, err := s.chat.Models(c, c.DB, agentchat.Provider{Name: whenGiven(in.Provider), BaseURL: whenGiven(in.BaseURL)})
+	names, provider, err := s.chat.Models(c, c.DB, agentchat.Provider{Name: optionalText(in.Provider), BaseURL: optionalText(in.BaseURL)})
 	return modelsOut{provider, names}, err
 }
 
@@ -82,12 +82,12 @@ type givenModelsIn struct {
 // listGivenModels is listModels with settings that are not saved.
 func (s *Server) listGivenModels(c *rest.Call, in *givenModelsIn) (modelsOut, error) {
 	names, provider, err := s.chat.Models(c, c.DB, agentchat.Provider{Name: in.Body.Provider, BaseURL: in.Body.BaseURL, Key: in.Body.Key})
-	return modelsOut{provider, names}, keyMissing(err)
+	return modelsOut{provider, names}, nameKeyField(err)
 }
 
-// keyMissing names the field api_key in the error about a stored credential
+// nameKeyField names the field api_key in the error about a stored credential
 // that was set for another host.
-func keyMissing(err error) error {
+func nameKeyField(err error) error {
 	if agent.ErrorCode(err) == agent.CodeConflict {
 		return agent.Invalid("api_key", "must be given: "+rest.AsError(err).Message)
 	}
@@ -117,7 +117,7 @@ func (s *Server) listEmbeddingModels(*rest.Call, *agentIn) (embeddingModelsOut, 
 	return out, err
 }
 
-func whenGiven(text string) agent.Optional[string] {
+func optionalText(text string) agent.Optional[string] {
 	return agent.Optional[string]{Given: text != "", Value: text}
 }
 
@@ -134,5 +134,5 @@ type testSettingsIn struct {
 func (s *Server) testSettings(c *rest.Call, in *testSettingsIn) (agentchat.TestResult, error) {
 	b := &in.Body
 	out, err := s.chat.Test(c, c.DB, agentchat.Provider{Name: b.Provider, Model: b.Model, BaseURL: b.BaseURL, Key: b.Key})
-	return out, keyMissing(err)
+	return out, nameKeyField(err)
 }

@@ -49,8 +49,8 @@ func (s *Server) socketEndpoints() {
 	s.echo.GET(socketPath+"/:session/:stream", s.socket)
 }
 
-// visit is a client's access to a session over a socket or the live view.
-type visit struct {
+// socketAccess is a client's access to a session over a socket or the live view.
+type socketAccess struct {
 	session  *browser.Session
 	control  bool   // may control the session, not only watch
 	takeover string // the takeover that the link is for
@@ -94,7 +94,7 @@ func (s *Server) socket(c echo.Context) error {
 		return err
 	}
 	defer out.Close()
-	done, ok := s.sockets.enter()
+	done, ok := s.sockets.acquire()
 	if !ok {
 		return agent.Errorf(agent.CodeRateLimited, "too many WebSockets are open").With("limit", maxSockets)
 	}
@@ -118,44 +118,44 @@ func socketQuery(raw string) url.Values {
 
 // visitor returns a client's access: by a signed link, by an API key as the
 // token, or by the request's other credentials.
-func (s *Server) visitor(c echo.Context, id, token string) (visit, error) {
+func (s *Server) visitor(c echo.Context, id, token string) (socketAccess, error) {
 	if strings.Contains(token, ".") {
 		grant, err := s.options.Live.Grant(token)
 		if err != nil {
-			return visit{}, err
+			return socketAccess{}, err
 		}
 		session := s.options.Browser.Find(id)
 		if session == nil || grant.SessionID != id {
-			return visit{}, agent.NotFound("session", id)
+			return socketAccess{}, agent.NotFound("session", id)
 		}
-		return visit{session, grant.Control, grant.Takeover}, s.checkTakeover(c.Request().Context(), session, grant.Takeover)
+		return socketAccess{session, grant.Control, grant.Takeover}, s.checkTakeover(c.Request().Context(), session, grant.Takeover)
 	}
 	if token != "" {
 		c.Request().Header.Set(auth.KeyHeader, token)
 	}
 	if err := s.policy.CheckSite(c.Request()); err != nil {
-		return visit{}, err
+		return socketAccess{}, err
 	}
 	identity, err := s.policy.Identify(c.Request())
 	if err != nil {
-		return visit{}, err
+		return socketAccess{}, err
 	}
 	session := s.options.Browser.Find(id)
 	if session == nil {
 		if !identity.Known() {
-			return visit{}, auth.NoAccess()
+			return socketAccess{}, auth.NoAccessError()
 		}
-		return visit{}, agent.NotFound("session", id)
+		return socketAccess{}, agent.NotFound("session", id)
 	}
 	db := session.DB()
 	role := s.policy.Role(identity, db)
 	if role == agent.RoleNone {
-		return visit{}, auth.NoAccess()
+		return socketAccess{}, auth.NoAccessError()
 	}
 	if db.Agent().Status == agent.StatusDisabled {
-		return visit{}, errDisabled
+		return socketAccess{}, errDisabled
 	}
-	return visit{session: session, control: role.Covers(agent.RoleAdmin)}, nil
+	return socketAccess{session: session, control: role.Covers(agent.RoleAdmin)}, nil
 }
 
 var errDisabled = agent.Errorf(agent.CodeAgentDisabled, "this agent is disabled; set its status to active to use it")
@@ -173,7 +173,7 @@ func (s *Server) checkTakeover(ctx context.Context, session *browser.Session, id
 }
 
 // openStream returns the messages that a socket sends.
-func (s *Server) openStream(ctx context.Context, v visit, name, pageID string, query url.Values) (messages, error) {
+func (s *Server) openStream(ctx context.Context, v socketAccess, name, pageID string, query url.Values) (messages, error) {
 	switch name {
 	case cdpStream:
 		return v.session.ConnectCDP(ctx)
@@ -215,7 +215,7 @@ func numberIn(query url.Values, name string, least, most int) (int, error) {
 
 // serveSocket serves a socket until either side closes it, the session or the
 // visitor's takeover ends, or the server stops.
-func (s *Server) serveSocket(conn *websocket.Conn, v visit, out messages, pageID string) {
+func (s *Server) serveSocket(conn *websocket.Conn, v socketAccess, out messages, pageID string) {
 	ctx, cancel := context.WithCancelCause(store.WithActor(s.streams, "live view"))
 	// Cancelling a read closes the connection, so reading ends after the close frame.
 	reading, stopReading := context.WithCancel(context.WithoutCancel(ctx))
@@ -225,7 +225,7 @@ func (s *Server) serveSocket(conn *websocket.Conn, v visit, out messages, pageID
 		if casts {
 			s.beginTakeover(ctx, v)
 		}
-		stop := s.options.Live.OnTakeoverEnd(v.session, v.takeover, func() { cancel(errTakeoverOver) })
+		stop := s.options.Live.OnTakeoverEnd(v.session, v.takeover, func() { cancel(errTakeoverEnded) })
 		defer stop()
 	}
 	running.Go(func() { cancel(send(ctx, conn, out)) })
@@ -238,7 +238,7 @@ func (s *Server) serveSocket(conn *websocket.Conn, v visit, out messages, pageID
 		case casts && v.control:
 			cancel(s.handleInput(ctx, reading, conn, v, viewer, pageID))
 		default:
-			cancel(ignore(reading, conn))
+			cancel(discardMessages(reading, conn))
 		}
 	})
 	running.Wait()
@@ -247,11 +247,11 @@ func (s *Server) serveSocket(conn *websocket.Conn, v visit, out messages, pageID
 	reader.Wait()
 }
 
-var errTakeoverOver = errors.New("the takeover is over")
+var errTakeoverEnded = errors.New("the takeover is over")
 
 // beginTakeover records that the person has connected. A running action may
 // delay it.
-func (s *Server) beginTakeover(ctx context.Context, v visit) {
+func (s *Server) beginTakeover(ctx context.Context, v socketAccess) {
 	ctx, cancel := context.WithTimeout(ctx, socketWrite)
 	defer cancel()
 	if _, err := s.options.Live.MoveTakeover(ctx, v.session, v.takeover, agent.TakeoverActive); err != nil {
@@ -303,7 +303,7 @@ func (s *Server) ping(ctx context.Context, conn *websocket.Conn) error {
 // handleInput executes the messages of a person's socket one after another, so
 // a client that sends faster than the page handles has to wait. Invalid
 // messages are ignored.
-func (s *Server) handleInput(ctx, reading context.Context, conn *websocket.Conn, v visit, viewer *live.Viewer, pageID string) error {
+func (s *Server) handleInput(ctx, reading context.Context, conn *websocket.Conn, v socketAccess, viewer *live.Viewer, pageID string) error {
 	controller := s.options.Live.Controller(v.session, pageID)
 	defer controller.Close()
 	for {
@@ -321,8 +321,8 @@ func (s *Server) handleInput(ctx, reading context.Context, conn *websocket.Conn,
 	}
 }
 
-// ignore reads and discards messages, so that pongs and the close frame are processed.
-func ignore(reading context.Context, conn *websocket.Conn) error {
+// discardMessages reads and discards messages, so that pongs and the close frame are processed.
+func discardMessages(reading context.Context, conn *websocket.Conn) error {
 	for {
 		if _, _, err := conn.Read(reading); err != nil {
 			return err
@@ -336,7 +336,7 @@ func closeWith(conn *websocket.Conn, cause error) {
 	switch {
 	case errors.Is(cause, io.EOF):
 		code, reason = websocket.StatusNormalClosure, "the session has ended"
-	case errors.Is(cause, errTakeoverOver):
+	case errors.Is(cause, errTakeoverEnded):
 		code, reason = websocket.StatusNormalClosure, cause.Error()
 	case errors.Is(cause, browser.ErrClientLost):
 		code, reason = websocket.StatusTryAgainLater, "the browser was not read from, or did not read, for too long"
@@ -355,9 +355,9 @@ type sockets struct {
 	none    chan struct{} // closed when the last socket has ended after stop
 }
 
-// enter counts a socket until done is called; ok is false if there are too many, or the
+// acquire counts a socket until done is called; ok is false if there are too many, or the
 // server is stopping.
-func (k *sockets) enter() (done func(), ok bool) {
+func (k *sockets) acquire() (done func(), ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.stopped || k.n >= maxSockets {

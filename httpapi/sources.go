@@ -57,14 +57,14 @@ func (s *Server) listSources(c *rest.Call, in *listSourcesIn) (sourcesOut, error
 	}
 	model, err := s.index.Model(c, c.DB)
 	for i := range found {
-		found[i].Stale = stale(&found[i], model)
+		found[i].Stale = isStale(&found[i], model)
 	}
 	return sourcesOut{found, rest.MetaOf(page, total)}, err
 }
 
-// stale reports whether a source's vectors are from another model than the agent's
+// isStale reports whether a source's vectors are from another model than the agent's
 // current one, even while it waits to be embedded again.
-func stale(s *agent.Source, model string) bool {
+func isStale(s *agent.Source, model string) bool {
 	settled := s.Status == agent.SourceReady || s.Status == agent.SourceFailed
 	waits := s.Status == agent.SourceUpdating && s.EmbeddingModel != ""
 	return (settled || waits) && s.Chunks > 0 && s.EmbeddingModel != model
@@ -76,7 +76,7 @@ func (s *Server) withStale(c *rest.Call, source agent.Source, err error) (agent.
 		return source, err
 	}
 	model, err := s.index.Model(c, c.DB)
-	source.Stale = stale(&source, model)
+	source.Stale = isStale(&source, model)
 	return source, err
 }
 
@@ -140,7 +140,7 @@ func (s *Server) createSource(c *rest.Call) error {
 // answerSource responds with a new source once it is ready or failed, the time
 // to wait has passed, or the server stops.
 func (s *Server) answerSource(c *rest.Call, source agent.Source, wait time.Duration) error {
-	if err := allowWait(c, wait); err != nil {
+	if err := extendForWait(c, wait); err != nil {
 		return err
 	}
 	source, err := s.awaitSource(c, source, wait)
@@ -320,7 +320,7 @@ type sourceTextIn struct {
 }
 
 func (s *Server) sourceText(c *rest.Call, in *sourceTextIn) (vector.SourceText, error) {
-	window := vector.Window{ChunkID: in.Chunk, Offset: in.Offset, Bytes: or(in.Bytes, vector.DefaultWindow)}
+	window := vector.Window{ChunkID: in.Chunk, Offset: in.Offset, Bytes: valueOr(in.Bytes, vector.DefaultWindow)}
 	if window.Bytes < 1 {
 		return vector.SourceText{}, agent.Invalid("bytes", "must be at least 1")
 	}

@@ -18,7 +18,7 @@ const (
 )
 
 // batchForm describes the upload of several documents.
-var batchForm = rest.Form{File: "files", Most: maxBatch, Fields: map[string]string{
+var batchForm = rest.Form{File: "files", MaxFiles: maxBatch, Fields: map[string]string{
 	"chunk_size": sourceForm.Fields["chunk_size"],
 	"overlap":    sourceForm.Fields["overlap"],
 	"method":     sourceForm.Fields["method"],

@@ -62,7 +62,7 @@ func (in *sourceConfig) database(c *agent.DatabaseConfig) {
 	given(in.IDColumn, &c.IDColumn)
 	given(in.TitleColumn, &c.TitleColumn)
 	given(in.ContentColumns, &c.ContentColumns)
-	c.ContentColumns = orNone(c.ContentColumns)
+	c.ContentColumns = orEmpty(c.ContentColumns)
 }
 
 // api copies the given fields to a config.
@@ -105,7 +105,7 @@ func (s *Server) createSourceByJSON(c *rest.Call, wait time.Duration) error {
 
 func (s *Server) createURLSource(c *rest.Call, body *sourceBody) (agent.Source, error) {
 	in := &body.Config
-	config := agent.URLConfig{URL: body.URL, Depth: or(in.Depth, 0), MaxPages: or(in.MaxPages, agent.MaxCrawlPages), Chunking: in.chunking(in.Method)}
+	config := agent.URLConfig{URL: body.URL, Depth: valueOr(in.Depth, 0), MaxPages: valueOr(in.MaxPages, agent.MaxCrawlPages), Chunking: in.chunking(in.Method)}
 	source, err := s.startCrawl(c, agent.SourceURL, body.Name, config.Plan(), config)
 	return source, rename(rename(err, chunkingFields), map[string]string{"maxDepth": "config.depth", "maxPages": "config.max_pages"})
 }

@@ -17,17 +17,17 @@ import (
 const (
 	maxAgentStreams  = 200 // of one agent
 	maxClientStreams = 50  // of one identity, or of one network without one
-	streamBeat       = 25 * time.Second
+	streamHeartbeat  = 25 * time.Second
 	streamLife       = time.Hour // after which a client reconnects, with a current token
 )
 
 // viewer is one stream.
 type viewer struct {
-	id    string
-	who   string
-	sees  bool // may see who else is present, because the role was granted to this identity
-	queue chan string
-	lost  atomic.Bool // events, because the queue was full
+	id           string
+	who          string
+	seesPresence bool // may see who else is present, because the role was granted to this identity
+	queue        chan string
+	lost         atomic.Bool // events, because the queue was full
 
 	presence presenceOut // guarded by the feed
 }
@@ -37,17 +37,17 @@ type changeFeeds struct {
 	server *Server
 
 	mu      sync.Mutex
-	of      map[*store.DB]*changeFeed // guarded by mu, as is streams
+	feeds   map[*store.DB]*changeFeed // guarded by mu, as is streams
 	streams map[string]int            // open ones, by client
 }
 
 // join adds a viewer to an agent's feed.
 func (fs *changeFeeds) join(c *rest.Call, v *viewer) (*changeFeed, error) {
 	fs.mu.Lock()
-	f := fs.of[c.DB]
+	f := fs.feeds[c.DB]
 	if f == nil {
 		f = newChangeFeed(fs.server, c.DB)
-		fs.of[c.DB] = f
+		fs.feeds[c.DB] = f
 	}
 	f.mu.Lock()
 	full := len(f.viewers) >= maxAgentStreams
@@ -75,7 +75,7 @@ func (fs *changeFeeds) leave(f *changeFeed, v *viewer) {
 	f.mu.Lock()
 	delete(f.viewers, v)
 	was := v.presence
-	if len(f.viewers) == 0 && !f.over {
+	if len(f.viewers) == 0 && !f.closed {
 		f.idle = time.AfterFunc(feedIdle, func() { fs.closeIdle(f) })
 	}
 	f.mu.Unlock()
@@ -91,10 +91,10 @@ func (fs *changeFeeds) closeIdle(f *changeFeed) {
 	f.mu.Lock()
 	viewed := len(f.viewers) > 0
 	f.mu.Unlock()
-	if viewed || fs.of[f.db] != f {
+	if viewed || fs.feeds[f.db] != f {
 		return
 	}
-	delete(fs.of, f.db)
+	delete(fs.feeds, f.db)
 	f.close()
 }
 
@@ -102,8 +102,8 @@ func (fs *changeFeeds) closeIdle(f *changeFeed) {
 func (fs *changeFeeds) drop(db *store.DB) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if f := fs.of[db]; f != nil {
-		delete(fs.of, db)
+	if f := fs.feeds[db]; f != nil {
+		delete(fs.feeds, db)
 		f.close()
 	}
 }
@@ -119,13 +119,13 @@ func (fs *changeFeeds) agentChanged(db *store.DB, p store.Pending) {
 	}
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if f := fs.of[db]; f != nil {
+	if f := fs.feeds[db]; f != nil {
 		f.add([]store.Change{{Kind: agent.KindAgent, ID: db.ID(), Op: store.OpUpdate}})
 	}
 }
 
-// take counts a client's stream.
-func (fs *changeFeeds) take(c *rest.Call) (release func(), err error) {
+// countStream counts a client's stream.
+func (fs *changeFeeds) countStream(c *rest.Call) (release func(), err error) {
 	name := fs.server.limiter.Network(c.HTTP.Request()).String()
 	if c.Identity.Known() && !c.Identity.Open {
 		name = c.Identity.Label()
@@ -161,7 +161,7 @@ type hello struct {
 // stream sends the agent's changes until the client disconnects, the server
 // stops, or the client may no longer read them.
 func (s *Server) stream(c *rest.Call) error {
-	release, err := s.feeds.take(c)
+	release, err := s.feeds.countStream(c)
 	if err != nil {
 		return err
 	}
@@ -171,13 +171,13 @@ func (s *Server) stream(c *rest.Call) error {
 		return err
 	}
 	v := &viewer{id: agent.NewID("stream"), who: c.Identity.Label(), queue: make(chan string, maxBatches),
-		sees: s.policy.RequireOwnRole(c.Identity, c.DB, agent.RoleViewer) == nil}
+		seesPresence: s.policy.RequireOwnRole(c.Identity, c.DB, agent.RoleViewer) == nil}
 	f, err := s.feeds.join(c, v)
 	if err != nil {
 		return err
 	}
 	defer s.feeds.leave(f, v)
-	first, err := f.greet(c, v, hello{Stream: v.id, Role: c.Role, Inbox: inbox}, c.HTTP.Request().Header.Get("Last-Event-ID"))
+	first, err := f.opening(c, v, hello{Stream: v.id, Role: c.Role, Inbox: inbox}, c.HTTP.Request().Header.Get("Last-Event-ID"))
 	if err != nil {
 		return err
 	}
@@ -188,9 +188,9 @@ func (s *Server) stream(c *rest.Call) error {
 	return s.serveStream(c, f, v, out)
 }
 
-// greet sends the start of a stream: hello, missed changes, and who is
+// opening returns the start of a stream: hello, missed changes, and who is
 // present.
-func (f *changeFeed) greet(ctx context.Context, v *viewer, h hello, lastID string) (string, error) {
+func (f *changeFeed) opening(ctx context.Context, v *viewer, h hello, lastID string) (string, error) {
 	f.mu.Lock()
 	h.Last = f.idLocked()
 	id := f.epoch + "-" + formatNumber(f.last)
@@ -200,7 +200,7 @@ func (f *changeFeed) greet(ctx context.Context, v *viewer, h hello, lastID strin
 	}
 	var present []presenceOut
 	for other := range f.viewers {
-		if v.sees && other.presence.At != "" {
+		if v.seesPresence && other.presence.At != "" {
 			present = append(present, other.presence)
 		}
 	}
@@ -225,7 +225,7 @@ func (f *changeFeed) greet(ctx context.Context, v *viewer, h hello, lastID strin
 
 // serveStream writes a viewer's events.
 func (s *Server) serveStream(c *rest.Call, f *changeFeed, v *viewer, out *rest.EventWriter) error {
-	beat := time.NewTicker(streamBeat)
+	beat := time.NewTicker(streamHeartbeat)
 	defer beat.Stop()
 	over := time.NewTimer(streamLife)
 	defer over.Stop()
@@ -248,7 +248,7 @@ func (s *Server) serveStream(c *rest.Call, f *changeFeed, v *viewer, out *rest.E
 			return nil
 		}
 		if v.lost.Swap(false) {
-			text = f.catchUp(v)
+			text = f.resetViewer(v)
 		}
 		if out.Write(text) != nil {
 			return nil
@@ -256,8 +256,8 @@ func (s *Server) serveStream(c *rest.Call, f *changeFeed, v *viewer, out *rest.E
 	}
 }
 
-// catchUp empties the queue of a viewer that lost events, and returns a reset.
-func (f *changeFeed) catchUp(v *viewer) string {
+// resetViewer empties the queue of a viewer that lost events, and returns a reset.
+func (f *changeFeed) resetViewer(v *viewer) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for len(v.queue) > 0 {
@@ -296,17 +296,17 @@ func (s *Server) setPresence(c *rest.Call, in *presenceIn) (none, error) {
 		return none{}, agent.Invalid("at", "must have at most 200 bytes")
 	}
 	s.feeds.mu.Lock()
-	f := s.feeds.of[c.DB]
+	f := s.feeds.feeds[c.DB]
 	s.feeds.mu.Unlock()
-	if f == nil || !f.place(in.Body.Stream, c.Identity.Label(), in.Body.At, in.Body.Editing) {
+	if f == nil || !f.setPresence(in.Body.Stream, c.Identity.Label(), in.Body.At, in.Body.Editing) {
 		return none{}, agent.NotFound("stream", in.Body.Stream)
 	}
 	return none{}, nil
 }
 
-// place records what the viewer of a stream has open; the stream must be the
+// setPresence records what the viewer of a stream has open; the stream must be the
 // caller's own.
-func (f *changeFeed) place(stream, who, at string, editing bool) bool {
+func (f *changeFeed) setPresence(stream, who, at string, editing bool) bool {
 	var now presenceOut
 	f.mu.Lock()
 	for v := range f.viewers {

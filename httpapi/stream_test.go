@@ -320,7 +320,7 @@ func TestSlowViewer(t *testing.T) {
 	for i := range maxBatches + 3 {
 		f.send(fmt.Sprint(i), false)
 	}
-	if !v.lost.Load() || f.catchUp(v) != frame("reset", f.idLocked(), struct{}{}) || len(v.queue) != 0 {
+	if !v.lost.Load() || f.resetViewer(v) != frame("reset", f.idLocked(), struct{}{}) || len(v.queue) != 0 {
 		t.Errorf("%d wait", len(v.queue))
 	}
 	f.noteLocked(store.Change{Kind: agent.KindContact, ID: "contact-1", Op: store.OpCreate})

@@ -14,9 +14,9 @@ type health struct {
 	Replication string `json:"replication,omitempty" enum:"ok,behind,failing" doc:"Whether replicas of the agents are up to date, where the server keeps any." example:"ok"`
 }
 
-// behindAfter is how long a commit may wait for its upload before replicas count as
+// maxReplicaLag is how long a commit may wait for its upload before replicas count as
 // behind.
-const behindAfter = 10 * time.Second
+const maxReplicaLag = 10 * time.Second
 
 func (s *Server) health(*rest.Call, *none) (health, error) {
 	h := health{Status: "ok"}
@@ -24,7 +24,7 @@ func (s *Server) health(*rest.Call, *none) (health, error) {
 		switch r := s.options.Replicas.Status(); {
 		case r.Failure != nil:
 			h.Replication = "failing"
-		case r.Snapshots > 0 || r.Behind > behindAfter:
+		case r.Snapshots > 0 || r.Behind > maxReplicaLag:
 			h.Replication = "behind"
 		default:
 			h.Replication = "ok"

@@ -39,7 +39,7 @@ func (s *Server) watchExecution(c *rest.Call) error {
 
 // follow streams live events except those already sent.
 func (s *Server) follow(c *rest.Call, stream *rest.EventWriter, live <-chan flow.Event, sent map[string]bool) error {
-	defer stream.Beat()()
+	defer stream.Heartbeat()()
 	for {
 		select {
 		case <-c.Done():

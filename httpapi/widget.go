@@ -216,7 +216,7 @@ func (s *Server) admitMessage(c echo.Context) (*gateways.Widget, gateways.Visito
 	}
 	w, v, err := s.admitVisitor(c)
 	if err == nil {
-		err = s.limiter.CountOf(c, rest.Widget, w.ID+v.ID, w.MessagesPerMinute)
+		err = s.limiter.CountNamed(c, rest.Widget, w.ID+v.ID, w.MessagesPerMinute)
 	}
 	return w, v, err
 }

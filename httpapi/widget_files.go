@@ -81,7 +81,7 @@ func receiveWithFiles(c echo.Context, w *gateways.Widget, v gateways.Visitor) (i
 func (s *Server) visitorFile(c echo.Context) error {
 	w, v, err := s.admitVisitor(c)
 	if err == nil {
-		err = s.limiter.CountOf(c, rest.Widget, "files "+w.ID+v.ID, visitorFilesMinute)
+		err = s.limiter.CountNamed(c, rest.Widget, "files "+w.ID+v.ID, visitorFilesMinute)
 	}
 	if err != nil {
 		return err

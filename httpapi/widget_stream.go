@@ -52,7 +52,7 @@ type visitorMessage struct {
 // visitorPartial is a piece of the answer being generated.
 type visitorPartial struct {
 	Text   string `json:"text"`
-	GoesOn bool   `json:"goes_on"` // append to earlier pieces; otherwise replace them
+	Append bool   `json:"goes_on"` // append to earlier pieces; otherwise replace them
 }
 
 // sourceName is the part of a source that visitors see.
@@ -113,7 +113,7 @@ func (s *Server) visitorStream(c echo.Context) error {
 		return err
 	}
 	call := &rest.Call{Context: c.Request().Context(), HTTP: c}
-	release, err := s.feeds.take(call)
+	release, err := s.feeds.countStream(call)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (s *Server) visitorStream(c echo.Context) error {
 }
 
 func (s *Server) serveVisitor(c *rest.Call, f *visitorFeed, news <-chan struct{}) error {
-	beat := time.NewTicker(streamBeat)
+	beat := time.NewTicker(streamHeartbeat)
 	defer beat.Stop()
 	over := time.NewTimer(streamLife)
 	defer over.Stop()

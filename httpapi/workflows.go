@@ -278,7 +278,7 @@ func (s *Server) testWorkflow(c *rest.Call, in *testWorkflowIn) (executionOut, e
 		b.Mode = flow.TestAll
 	}
 	wait := time.Duration(in.Wait) * time.Second
-	if err := allowWait(c, wait); err != nil {
+	if err := extendForWait(c, wait); err != nil {
 		return executionOut{}, err
 	}
 	started, err := s.flow.Test(c, c.DB, flow.TestRequest{WorkflowID: b.WorkflowID, Nodes: b.Nodes, Edges: b.Edges, Input: b.Input, Mode: b.Mode, NodeID: b.NodeID, Pins: b.Pins, Wait: wait})

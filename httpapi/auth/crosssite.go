@@ -16,7 +16,7 @@ import (
 // one. All others are checked, in every access mode: a proxy's identity may come from a
 // cookie, and an open server and the default agent need no credentials.
 func (p *Policy) CheckSite(r *http.Request) error {
-	if p.keyed(r) {
+	if p.usesKey(r) {
 		return nil
 	}
 	if err := p.checkOrigin(r); err != nil {
@@ -25,9 +25,9 @@ func (p *Policy) CheckSite(r *http.Request) error {
 	return p.checkHost(r)
 }
 
-// keyed reports whether only an API key decides what the request may do. An unknown key
+// usesKey reports whether only an API key decides what the request may do. An unknown key
 // counts, because Identify refuses it.
-func (p *Policy) keyed(r *http.Request) bool {
+func (p *Policy) usesKey(r *http.Request) bool {
 	if p.Open() {
 		return false
 	}
@@ -53,7 +53,7 @@ func (p *Policy) checkOrigin(r *http.Request) error {
 	foreign := func(origin string) bool { return !p.ownOrigin(r, origin) }
 	own := !slices.ContainsFunc(origins, foreign)
 	switch {
-	case p.allowedByHand(origins):
+	case p.allowedByOperator(origins):
 		return nil
 	case !cross && own && (len(sites) == 0 || len(origins) > 0):
 		return nil
@@ -63,10 +63,10 @@ func (p *Policy) checkOrigin(r *http.Request) error {
 	return agent.Errorf(agent.CodeForbidden, "a page of another site may not use this server; add its origin to SATCHEL_CORS_ORIGINS to allow it")
 }
 
-// allowedByHand reports whether the operator allowed each of the origins by name, or
+// allowedByOperator reports whether the operator allowed each of the origins by name, or
 // every origin.
-func (p *Policy) allowedByHand(origins []string) bool {
-	if !p.options.CORSByHand {
+func (p *Policy) allowedByOperator(origins []string) bool {
+	if !p.options.CORSConfigured {
 		return false
 	}
 	foreign := func(origin string) bool { return !p.allowsOrigin(origin) }

@@ -102,7 +102,7 @@ func (v *Verifier) Verify(ctx context.Context, token string) (email, name string
 	}
 	set, fetched := v.keys.current(ctx)
 	person, err := v.verify(token, set)
-	if lacksKey(err) {
+	if isUnknownKey(err) {
 		if newer := v.keys.newer(ctx, set, fetched); newer != nil {
 			person, err = v.verify(token, newer)
 		}
@@ -113,14 +113,14 @@ func (v *Verifier) Verify(ctx context.Context, token string) (email, name string
 	return person.email, person.name, nil
 }
 
-// lacksKey reports whether a newer key set may resolve the error.
-func lacksKey(err error) bool {
+// isUnknownKey reports whether a newer key set may resolve the error.
+func isUnknownKey(err error) bool {
 	return errors.Is(err, jwkset.ErrKeyNotFound) || errors.Is(err, errNoKeys)
 }
 
-func (v *Verifier) verify(token string, set *keySet) (tokenPerson, error) {
+func (v *Verifier) verify(token string, set *keySet) (tokenClaims, error) {
 	if set == nil {
-		return tokenPerson{}, errNoKeys
+		return tokenClaims{}, errNoKeys
 	}
 	now, sum := v.clock(), sha256.Sum256([]byte(token))
 	if person, ok := set.remembered(sum, now); ok {
@@ -128,34 +128,34 @@ func (v *Verifier) verify(token string, set *keySet) (tokenPerson, error) {
 	}
 	claims := jwt.MapClaims{}
 	if _, err := v.parser.ParseWithClaims(token, claims, set.key); err != nil {
-		return tokenPerson{}, err
+		return tokenClaims{}, err
 	}
 	person, err := readClaims(claims)
 	if err != nil {
-		return tokenPerson{}, err
+		return tokenClaims{}, err
 	}
-	person.since, person.until = now, earlier(person.until, now.Add(rememberFor))
+	person.since, person.until = now, earliest(person.until, now.Add(verifiedFor))
 	set.remember(sum, person)
 	return person, nil
 }
 
-func earlier(a, b time.Time) time.Time {
+func earliest(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return a
 	}
 	return b
 }
 
-// tokenPerson is the content of a verified token, valid from since until just before
+// tokenClaims is the content of a verified token, valid from since until just before
 // until.
-type tokenPerson struct {
+type tokenClaims struct {
 	email, name  string
 	since, until time.Time
 }
 
 // readClaims reads the claims of a token whose signature and standard claims have been
 // verified.
-func readClaims(claims jwt.MapClaims) (person tokenPerson, err error) {
+func readClaims(claims jwt.MapClaims) (person tokenClaims, err error) {
 	for _, name := range []string{"exp", "nbf", "iat"} {
 		if at, ok := claims[name].(float64); ok && (at < 0 || at > lastTokenTime) {
 			return person, jwt.ErrTokenInvalidClaims // beyond what time.Time can compare

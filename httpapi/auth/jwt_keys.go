@@ -25,12 +25,12 @@ import (
 // Limits for fetching and caching keys.
 const (
 	refetchEvery = time.Minute      // how often a set is fetched again, and a failed fetch retried
-	keysLast     = 24 * time.Hour   // how long keys are used during an outage, from the last successful fetch
+	keysMaxAge   = 24 * time.Hour   // how long keys are used during an outage, from the last successful fetch
 	fetchTimeout = 5 * time.Second  // from dialing to the last byte
 	maxKeyBytes  = 512 << 10        // of a key set; some include certificates
 	maxKeys      = 64               // of a key set: a token without kid is tried with each
-	rememberFor  = 60 * time.Second // a verified token
-	rememberMost = 4096             // verified tokens
+	verifiedFor  = 60 * time.Second // a verified token
+	maxVerified  = 4096             // verified tokens
 	minRSABits   = 2048
 	maxRSABits   = 8192
 )
@@ -110,7 +110,7 @@ func (k *signingKeys) newer(ctx context.Context, seen *keySet, justFetched bool)
 
 // usable returns the last good set, or nil if it is too old.
 func (k *signingKeys) usable(now time.Time) *keySet {
-	if set := k.good.Load(); set != nil && within(now, set.at, keysLast) {
+	if set := k.good.Load(); set != nil && within(now, set.at, keysMaxAge) {
 		return set
 	}
 	return nil
@@ -186,7 +186,7 @@ type keySet struct {
 	key jwt.Keyfunc
 
 	mu       sync.RWMutex
-	verified map[[sha256.Size]byte]tokenPerson
+	verified map[[sha256.Size]byte]tokenClaims
 }
 
 // readKeySet reads a JSON Web Key Set. Keys that are broken, too weak or for
@@ -219,7 +219,7 @@ func readKeySet(body []byte, at time.Time) (*keySet, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &keySet{at: at, verified: map[[sha256.Size]byte]tokenPerson{}, key: func(token *jwt.Token) (any, error) {
+	return &keySet{at: at, verified: map[[sha256.Size]byte]tokenClaims{}, key: func(token *jwt.Token) (any, error) {
 		if _, ok := token.Header["crit"]; ok { // RFC 7515, 4.1.11: extensions that are not understood must be rejected
 			return nil, errTokenCrit
 		}
@@ -250,17 +250,17 @@ func readSigningKey(raw json.RawMessage) (jwkset.JWK, bool) {
 	return jwkset.JWK{}, false
 }
 
-func (s *keySet) remembered(sum [sha256.Size]byte, now time.Time) (tokenPerson, bool) {
+func (s *keySet) remembered(sum [sha256.Size]byte, now time.Time) (tokenClaims, bool) {
 	s.mu.RLock()
 	person, ok := s.verified[sum]
 	s.mu.RUnlock()
 	return person, ok && !now.Before(person.since) && now.Before(person.until)
 }
 
-func (s *keySet) remember(sum [sha256.Size]byte, person tokenPerson) {
+func (s *keySet) remember(sum [sha256.Size]byte, person tokenClaims) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.verified) >= rememberMost {
+	if len(s.verified) >= maxVerified {
 		clear(s.verified)
 	}
 	s.verified[sum] = person

@@ -206,11 +206,11 @@ func TestRememberedTokensAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := range 3 * rememberMost {
-		set.remember([32]byte{byte(n), byte(n >> 8)}, tokenPerson{})
+	for n := range 3 * maxVerified {
+		set.remember([32]byte{byte(n), byte(n >> 8)}, tokenClaims{})
 	}
-	if got := len(set.verified); got == 0 || got > rememberMost {
-		t.Errorf("%d tokens are remembered, want 1 to %d", got, rememberMost)
+	if got := len(set.verified); got == 0 || got > maxVerified {
+		t.Errorf("%d tokens are remembered, want 1 to %d", got, maxVerified)
 	}
 }
 

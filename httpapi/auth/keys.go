@@ -27,7 +27,7 @@ func (p *Policy) MayManage(caller agent.Identity, k *agent.Key) bool {
 func (p *Policy) LimitKey(caller agent.Identity, k *agent.Key) error {
 	if slices.Contains(k.Agents, agent.AllAgents) {
 		k.Agents = []string{agent.AllAgents}
-		return p.limitWideKey(caller, k)
+		return p.checkWideKey(caller, k)
 	}
 	for i, name := range k.Agents {
 		db, err := p.options.Folder.Agent(name)
@@ -42,10 +42,10 @@ func (p *Policy) LimitKey(caller agent.Identity, k *agent.Key) error {
 	return nil
 }
 
-// limitWideKey checks a key for all agents. A person's key acts on each agent with at
+// checkWideKey checks a key for all agents. A person's key acts on each agent with at
 // most that person's role at the time, so only a role that the person has nowhere is
 // refused.
-func (p *Policy) limitWideKey(caller agent.Identity, k *agent.Key) error {
+func (p *Policy) checkWideKey(caller agent.Identity, k *agent.Key) error {
 	if own := caller.Key; own != nil {
 		if !own.Reaches(agent.AllAgents) {
 			return agent.Errorf(agent.CodeForbidden, "a key cannot have more access than its creator: name the agents of your own key").With("field", "agents")

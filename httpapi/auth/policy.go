@@ -21,14 +21,14 @@ const KeyHeader = "X-API-Key"
 
 // Options specify who may use the service, and from which pages.
 type Options struct {
-	Folder      *store.Folder
-	Verifier    *Verifier  // nil if there is no identity proxy
-	NoAuth      bool       // open access, whatever else is set
-	DefaultRole agent.Role // of everyone on the default agent
-	CORSOrigins []string   // may read responses; "*" means every origin
-	CORSByHand  bool       // CORSOrigins was set by the operator
-	PublicURL   string
-	Log         *slog.Logger // nil: slog.Default()
+	Folder         *store.Folder
+	Verifier       *Verifier  // nil if there is no identity proxy
+	NoAuth         bool       // open access, whatever else is set
+	DefaultRole    agent.Role // of everyone on the default agent
+	CORSOrigins    []string   // may read responses; "*" means every origin
+	CORSConfigured bool       // CORSOrigins was set by the operator
+	PublicURL      string
+	Log            *slog.Logger // nil: slog.Default()
 }
 
 // Policy decides access by the options, the API keys of the folder and the roles on its
@@ -116,11 +116,11 @@ func (p *Policy) identifyKey(r *http.Request) (*agent.Key, error) {
 
 // Role returns what a caller may do with an agent.
 func (p *Policy) Role(caller agent.Identity, db *store.DB) agent.Role {
-	return p.RoleBy(caller, db.ID(), db.Roles())
+	return p.RoleAmong(caller, db.ID(), db.Roles())
 }
 
-// RoleBy is Role for an agent of which only the id and the admins are known.
-func (p *Policy) RoleBy(caller agent.Identity, id string, admins map[string]agent.Role) agent.Role {
+// RoleAmong is Role for an agent of which only the id and the admins are known.
+func (p *Policy) RoleAmong(caller agent.Identity, id string, admins map[string]agent.Role) agent.Role {
 	return caller.RoleOn(id, admins, p.options.DefaultRole)
 }
 
@@ -157,8 +157,8 @@ func ownRole(caller agent.Identity, db *store.DB) agent.Role {
 	return caller.OwnRole(db.ID(), db.Roles())
 }
 
-// NoAccess returns the error for a caller without a role on an agent, which must not
+// NoAccessError returns the error for a caller without a role on an agent, which must not
 // reveal whether the agent exists.
-func NoAccess() error {
+func NoAccessError() error {
 	return agent.Errorf(agent.CodeForbidden, "you have no access to this agent")
 }

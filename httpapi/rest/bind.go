@@ -248,7 +248,7 @@ func bindObject(data []byte, body reflect.Value, fields []boundField, issues *ag
 		if err == nil || errors.As(err, &typeError) {
 			return agent.Errorf(agent.CodeInvalidJSON, "the request body must be a JSON object")
 		}
-		return agent.Errorf(agent.CodeInvalidJSON, "the request body is not JSON: %s", syntaxPlace(err))
+		return agent.Errorf(agent.CodeInvalidJSON, "the request body is not JSON: %s", syntaxPosition(err))
 	}
 	for _, f := range fields {
 		value, ok := given[f.name]
@@ -271,7 +271,7 @@ func decodeField(value json.RawMessage, field any) error {
 	return json.Unmarshal(value, field)
 }
 
-func syntaxPlace(err error) string {
+func syntaxPosition(err error) string {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		return fmt.Sprintf("error at byte %d", syntax.Offset)
@@ -289,10 +289,10 @@ func ExplainJSON(field string, err error) (string, string) {
 	if typeError.Field != "" {
 		field += "." + typeError.Field
 	}
-	return field, "must be " + typeWord(typeError.Type)
+	return field, "must be " + typeName(typeError.Type)
 }
 
-func typeWord(t reflect.Type) string {
+func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
 		return "a string"

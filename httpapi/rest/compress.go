@@ -22,10 +22,10 @@ const compressFrom = 1 << 10
 // unless the Content-Length is known.
 type compressWriter struct {
 	http.ResponseWriter
-	status int // of a header that is held back, else 0
-	held   []byte
-	gzip   *gzip.Writer
-	plain  bool
+	status   int // of a header that is held back, else 0
+	buffered []byte
+	gzip     *gzip.Writer
+	plain    bool
 }
 
 var varyEncoding = []string{echo.HeaderAcceptEncoding} // shared by all responses
@@ -78,15 +78,15 @@ func (w *compressWriter) Write(p []byte) (int, error) {
 	case w.gzip != nil:
 		return w.gzip.Write(p)
 	}
-	w.held = append(w.held, p...)
-	if len(w.held) < compressFrom {
+	w.buffered = append(w.buffered, p...)
+	if len(w.buffered) < compressFrom {
 		return len(p), nil
 	}
 	w.compress(w.status)
-	if _, err := w.gzip.Write(w.held); err != nil {
+	if _, err := w.gzip.Write(w.buffered); err != nil {
 		return 0, err
 	}
-	w.held = nil
+	w.buffered = nil
 	return len(p), nil
 }
 
@@ -119,7 +119,7 @@ func (w *compressWriter) release() error {
 	}
 	w.plain = true
 	w.ResponseWriter.WriteHeader(w.status)
-	_, err := w.ResponseWriter.Write(w.held)
+	_, err := w.ResponseWriter.Write(w.buffered)
 	return err
 }
 

@@ -64,11 +64,11 @@ func NewLimiter(limits map[string]int, proxies []netip.Prefix, now func() time.T
 // negative if the request is over the limit.
 func (l *Limiter) take(c Class, key client) (limit, left int, reset time.Time) {
 	limit = l.limits[c]
-	left, reset = l.takeOf(limit, c, key)
+	left, reset = l.takeFrom(limit, c, key)
 	return limit, left, reset
 }
 
-func (l *Limiter) takeOf(limit int, c Class, key client) (left int, reset time.Time) {
+func (l *Limiter) takeFrom(limit int, c Class, key client) (left int, reset time.Time) {
 	now := l.now()
 	current := now.Unix() / int64(window/time.Second)
 	key.class = c
@@ -142,12 +142,12 @@ func (l *Limiter) Count(c echo.Context, class Class) error {
 	return tooMany(limit, l.wait(reset))
 }
 
-// CountOf counts a request for a name, against a separate limit.
-func (l *Limiter) CountOf(c echo.Context, class Class, name string, limit int) error {
+// CountNamed counts a request for a name, against a separate limit.
+func (l *Limiter) CountNamed(c echo.Context, class Class, name string, limit int) error {
 	if l == nil {
 		return nil
 	}
-	left, reset := l.takeOf(limit, class, client{name: name})
+	left, reset := l.takeFrom(limit, class, client{name: name})
 	if left >= 0 {
 		return nil
 	}
@@ -174,7 +174,7 @@ func (l *Limiter) address(r *http.Request) netip.Addr {
 		host = r.RemoteAddr
 	}
 	addr, err := netip.ParseAddr(host)
-	if err != nil || !l.trusts(addr) {
+	if err != nil || !l.trustsProxy(addr) {
 		return addr
 	}
 	hops := strings.Split(strings.Join(r.Header.Values(echo.HeaderXForwardedFor), ","), ",")
@@ -184,7 +184,7 @@ func (l *Limiter) address(r *http.Request) netip.Addr {
 			break
 		}
 		addr = hop
-		if !l.trusts(hop) {
+		if !l.trustsProxy(hop) {
 			break
 		}
 	}
@@ -204,7 +204,7 @@ func (l *Limiter) Network(r *http.Request) netip.Prefix {
 	return network(l.Address(r))
 }
 
-func (l *Limiter) trusts(addr netip.Addr) bool {
+func (l *Limiter) trustsProxy(addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
 	for _, p := range l.proxies {
 		if p.Contains(addr) {

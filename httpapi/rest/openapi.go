@@ -44,7 +44,7 @@ func (a *API) Describe() ([]byte, error) {
 	for _, r := range a.Routes {
 		d.add(r)
 	}
-	d.types.settle()
+	d.types.complete()
 	for _, media := range d.media {
 		if value, ok := d.types.example(media.Schema); ok {
 			media.Example = value
@@ -96,7 +96,7 @@ type description struct {
 
 func (d *description) add(r *Route) {
 	op := &huma.Operation{
-		Tags: []string{d.api.Area(r)}, Summary: r.Summary, Description: rules(r), OperationID: d.api.OperationID(r),
+		Tags: []string{d.api.Area(r)}, Summary: r.Summary, Description: accessRules(r), OperationID: d.api.OperationID(r),
 		Parameters: d.parameters(r), RequestBody: d.body(r),
 		Responses: map[string]*huma.Response{strconv.Itoa(r.Status): d.success(r)},
 	}
@@ -116,7 +116,7 @@ func (d *description) add(r *Route) {
 		op.Security = []map[string][]string{}
 	}
 	if r.Form != nil && r.Form.JSON != nil {
-		op.Extensions, op.RequestBody = map[string]any{"requestBody": uploadFirst(*op.RequestBody)}, nil
+		op.Extensions, op.RequestBody = map[string]any{"requestBody": orderedBody(*op.RequestBody)}, nil
 	}
 	if !slices.Contains(d.areas, d.api.Area(r)) {
 		d.areas = append(d.areas, d.api.Area(r))
@@ -166,12 +166,12 @@ func (d *description) parameters(r *Route) []*huma.Param {
 	return params
 }
 
-// uploadFirst is a request body that lists the upload first: some generators read only
+// orderedBody is a request body that lists the upload first: some generators read only
 // the first media type.
-type uploadFirst huma.RequestBody
+type orderedBody huma.RequestBody
 
 // MarshalJSON writes the media types in their order; a map sorts them.
-func (b uploadFirst) MarshalJSON() ([]byte, error) {
+func (b orderedBody) MarshalJSON() ([]byte, error) {
 	upload, err := json.Marshal(b.Content[echo.MIMEMultipartForm])
 	if err != nil {
 		return nil, err
@@ -217,9 +217,9 @@ func (d *description) body(r *Route) *huma.RequestBody {
 func formSchema(f *Form) *huma.Schema {
 	schema := &huma.Schema{Type: huma.TypeObject, Required: []string{f.File}, Properties: map[string]*huma.Schema{
 		f.File: {Type: huma.TypeString, Format: "binary", Description: "The file."}}}
-	if f.Most > 0 {
+	if f.MaxFiles > 0 {
 		file := &huma.Schema{Type: huma.TypeString, Format: "binary"}
-		schema.Properties[f.File] = &huma.Schema{Type: huma.TypeArray, Items: file, MaxItems: &f.Most, Description: "The files."}
+		schema.Properties[f.File] = &huma.Schema{Type: huma.TypeArray, Items: file, MaxItems: &f.MaxFiles, Description: "The files."}
 	}
 	for name, doc := range f.Fields {
 		schema.Properties[name] = &huma.Schema{Type: huma.TypeString, Description: doc}

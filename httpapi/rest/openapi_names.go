@@ -67,8 +67,8 @@ func (d *description) tags() []*huma.Tag {
 	return tags
 }
 
-// rules describes what a route requires of its caller.
-func rules(r *Route) string {
+// accessRules describes what a route requires of its caller.
+func accessRules(r *Route) string {
 	var said []string
 	switch r.Access {
 	case Anyone:

@@ -115,17 +115,17 @@ func (t *types) resolve(s *huma.Schema) *huma.Schema {
 	return s
 }
 
-// keepsUnknown are the types whose unknown fields are stored and returned.
-var keepsUnknown = []reflect.Type{reflect.TypeFor[agent.Node](), reflect.TypeFor[agent.Edge]()}
+// openTypes are the types whose unknown fields are stored and returned.
+var openTypes = []reflect.Type{reflect.TypeFor[agent.Node](), reflect.TypeFor[agent.Edge]()}
 
-// settle completes the schemas once all exist: objects may have additional fields,
+// complete completes the schemas once all exist: objects may have additional fields,
 // because requests may contain any and responses gain new ones; optional fields of any
 // type may be null; a field with a types tag has one of these types, and one with a
 // sample tag, which is JSON, has that as its example.
-func (t *types) settle() {
+func (t *types) complete() {
 	for name, schema := range t.registry.Map() {
 		of := t.registry.TypeFromRef(schemaPrefix + name)
-		if schema.AdditionalProperties = nil; slices.Contains(keepsUnknown, of) {
+		if schema.AdditionalProperties = nil; slices.Contains(openTypes, of) {
 			schema.AdditionalProperties = true
 		}
 		for _, f := range reflect.VisibleFields(of) {
@@ -212,14 +212,14 @@ func (t *types) example(s *huma.Schema) (value any, ok bool) {
 		}
 		return []any{}, false
 	}
-	return blank(s), false
+	return simplestValue(s), false
 }
 
-// blank returns the simplest value for a schema that has no example.
-func blank(s *huma.Schema) any {
+// simplestValue returns the simplest value for a schema that has no example.
+func simplestValue(s *huma.Schema) any {
 	switch {
 	case !s.Nullable && len(s.AnyOf) > 0:
-		return blank(s.AnyOf[0])
+		return simplestValue(s.AnyOf[0])
 	case s.Nullable || s.Type == "":
 		return nil
 	case s.Type == huma.TypeString && s.Format == "date-time":

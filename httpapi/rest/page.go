@@ -31,7 +31,7 @@ func (p ListParams) Page(sortable ...string) (store.Page, error) {
 		return store.Page{}, agent.Invalid("search", "must have at most 200 bytes")
 	}
 	page := store.Page{Limit: limit, Offset: p.Offset, Search: strings.TrimSpace(p.Search), Next: &store.Next{}}
-	if err := p.continueAt(&page); err != nil {
+	if err := p.startAtCursor(&page); err != nil {
 		return page, err
 	}
 	sort, order := CommaList(p.Sort), CommaList(p.Order)
@@ -61,8 +61,8 @@ func (p ListParams) Page(sortable ...string) (store.Page, error) {
 // offsetCursor is the prefix of the cursors of lists that are completely in memory.
 const offsetCursor = "offset-"
 
-// continueAt makes a page begin at the cursor.
-func (p ListParams) continueAt(page *store.Page) (err error) {
+// startAtCursor makes a page begin at the cursor.
+func (p ListParams) startAtCursor(page *store.Page) (err error) {
 	if p.Cursor == "" {
 		return nil
 	}

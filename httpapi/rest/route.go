@@ -63,10 +63,10 @@ type Route struct {
 
 // Form describes a multipart request: its file field and its text fields.
 type Form struct {
-	File   string
-	Most   int               // maximum number of files under that name; 0 means one
-	Fields map[string]string // name and description
-	JSON   reflect.Type      // of the JSON body that is accepted instead; nil if none is
+	File     string
+	MaxFiles int               // maximum number of files under that name; 0 means one
+	Fields   map[string]string // name and description
+	JSON     reflect.Type      // of the JSON body that is accepted instead; nil if none is
 }
 
 // JSON returns a route with a typed handler: In is bound from path, query and JSON body,
@@ -131,8 +131,8 @@ func (r *Route) Role(a Access) *Route { r.Access = a; return r }
 // Limit sets the rate class.
 func (r *Route) Limit(c Class) *Route { r.Class = c; return r }
 
-// DisabledToo lets the route work on a disabled agent.
-func (r *Route) DisabledToo() *Route { r.WhenDisabled = true; return r }
+// AllowDisabled lets the route work on a disabled agent.
+func (r *Route) AllowDisabled() *Route { r.WhenDisabled = true; return r }
 
 // OrSecret lets the handler admit callers that the table refuses.
 func (r *Route) OrSecret() *Route { r.OwnSecret = true; return r }

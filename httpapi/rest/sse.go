@@ -66,8 +66,8 @@ func (s *EventWriter) Event(name string, data any) error {
 	return s.Write(fmt.Sprintf("%sdata: %s\n\n", head, bytes.TrimSpace(raw.Bytes())))
 }
 
-// Beat keeps the stream alive until the returned function is called.
-func (s *EventWriter) Beat() (stop func()) {
+// Heartbeat keeps the stream alive until the returned function is called.
+func (s *EventWriter) Heartbeat() (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -67,9 +67,9 @@ type ErrorContent struct {
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// lengthByItself is the size up to which net/http adds a Content-Length to a response
+// autoLengthLimit is the size up to which net/http adds a Content-Length to a response
 // that is written in one call.
-const lengthByItself = 1 << 10
+const autoLengthLimit = 1 << 10
 
 var jsonType = []string{echo.MIMEApplicationJSON} // shared by all answers
 
@@ -92,7 +92,7 @@ func WriteJSON(c echo.Context, status int, v any) error {
 	}
 	h := c.Response().Header()
 	h[echo.HeaderContentType] = jsonType
-	if buf.Len() > lengthByItself {
+	if buf.Len() > autoLengthLimit {
 		h.Set(echo.HeaderContentLength, strconv.Itoa(buf.Len()))
 	}
 	return c.Blob(status, echo.MIMEApplicationJSON, buf.Bytes())
