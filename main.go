@@ -238,7 +238,7 @@ func (a *app) access(ctx context.Context) (*auth.Verifier, error) {
 	if c.AccessAUD != "" {
 		return auth.NewVerifier(ctx, auth.VerifierOptions{JWKSURL: c.AccessJWKSURL, Audience: c.AccessAUD, Issuer: c.AccessIssuer, Log: a.log})
 	}
-	if a.folder.KeyMade() || c.NoAuth || c.Loopback() {
+	if a.folder.HasHadKeys() || c.NoAuth || c.Loopback() {
 		return nil, nil
 	}
 	return nil, fmt.Errorf("%s can be reached from other machines and nothing controls access: set EDGE_ACCESS_AUD, make an API key with \"satchel key create\", or start with --no-auth to mean it", c.Addr)
@@ -338,7 +338,7 @@ func (a *app) run(ctx context.Context, stdout io.Writer) error {
 	select {
 	case <-ctx.Done():
 		a.drain(work)
-		a.folder.EndBy(time.Now().Add(statementsEnd))
+		a.folder.InterruptAt(time.Now().Add(statementsEnd))
 		return nil
 	case <-a.server.Done():
 		return errors.New("the server stopped by itself, see the log")

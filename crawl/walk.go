@@ -275,7 +275,7 @@ func (w *walk) store(ctx context.Context, ready []store.PageOutcome, last bool) 
 		w.crawler.onStep("page")
 	}
 	w.notifyEnd(ending)
-	return ending != store.WalksOn, nil
+	return ending != store.CrawlContinues, nil
 }
 
 func contains(pending []pendingFetch, address string) bool {
@@ -310,8 +310,8 @@ func (w *walk) finish(ctx context.Context) error {
 }
 
 // notifyEnd calls onStep at a walk's end.
-func (w *walk) notifyEnd(ending store.Ending) {
-	if ending != store.WalksOn {
+func (w *walk) notifyEnd(ending store.CrawlStatus) {
+	if ending != store.CrawlContinues {
 		w.crawler.onStep("end")
 	}
 }

@@ -20,7 +20,7 @@ func (r *run) commit(suspended bool) bool {
 		return true
 	}
 	p := store.ExecutionStep{Execution: r.execution, Name: r.program.workflow.Name, New: r.unsaved, IdempotencyKey: r.key, Begin: r.begin, Results: r.pending.results,
-		Waits: r.waits, Unwaits: r.waitEnds, Suspended: suspended, Waiting: len(r.waiting)}
+		Waits: r.waits, EndedWaits: r.waitEnds, Suspended: suspended, Waiting: len(r.waiting)}
 	for _, c := range r.children {
 		p.Children = append(p.Children, store.StartedExecution{Execution: c.execution, Name: c.program.workflow.Name})
 	}

@@ -92,7 +92,7 @@ func (e *Engine) Test(ctx context.Context, db *store.DB, q TestRequest) (Started
 		waited = e.addWaiter(x.ID)
 		defer e.removeWaiter(x.ID, waited)
 	}
-	if err := db.EnterTest(ctx, x, store.TestGraph{Nodes: w.Nodes, Edges: w.Edges, Plan: raw}); err != nil {
+	if err := db.InsertTest(ctx, x, store.TestGraph{Nodes: w.Nodes, Edges: w.Edges, Plan: raw}); err != nil {
 		return Started{}, err
 	}
 	e.executions.Enqueue(job{agent: a, id: x.ID})

@@ -79,7 +79,7 @@ func TestAnyServerAnswers(t *testing.T) {
 func TestKeysAreMadeAtTheirOwner(t *testing.T) {
 	first, second := newCluster(t)
 	first.must(t, 201, "POST", "/api/keys", `{"name":"nightly","role":"viewer","agents":["*"]}`)
-	if !second.folder.KeyMade() || first.folder.KeyMade() {
+	if !second.folder.HasHadKeys() || first.folder.HasHadKeys() {
 		t.Error("the key is not with the owner of the default agent")
 	}
 }

@@ -61,9 +61,9 @@ func makeBlank() ([]byte, error) {
 	return c.sql.Image()
 }
 
-// useWAL makes SQLite open an image in WAL mode, as journal_mode(WAL) does
+// setWALMode makes SQLite open an image in WAL mode, as journal_mode(WAL) does
 // (https://www.sqlite.org/fileformat2.html#file_format_version_numbers).
-func useWAL(image []byte) { image[18], image[19] = 2, 2 }
+func setWALMode(image []byte) { image[18], image[19] = 2, 2 }
 
 // maker makes agents' files. It keeps a blank database open: a new file is an image
 // of it, taken in a transaction that inserts the agent's rows and is then rolled
@@ -145,7 +145,7 @@ func (f *Folder) fill(ctx context.Context, path string, a agent.Agent) (map[stri
 	if err != nil {
 		return nil, err
 	}
-	useWAL(image)
+	setWALMode(image)
 	admins := map[string]agent.Role{}
 	if a.OwnerEmail != "" {
 		admins[a.OwnerEmail] = agent.RoleOwner

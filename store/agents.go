@@ -27,7 +27,7 @@ func (f *Folder) create(ctx context.Context, a agent.Agent) (*DB, error) {
 	}
 	a.CreatedAt = agent.Now()
 	a.UpdatedAt = a.CreatedAt
-	release, err := f.keep(a.Name, a.ID)
+	release, err := f.reserveName(a.Name, a.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -55,35 +55,35 @@ func (f *Folder) create(ctx context.Context, a agent.Agent) (*DB, error) {
 	return db, nil
 }
 
-// keep reserves a name for an agent that is being created, renamed or imported.
+// reserveName reserves a name for an agent that is being created, renamed or imported.
 // Release it once the catalog has the agent under that name.
-func (f *Folder) keep(name, id string) (release func(), err error) {
+func (f *Folder) reserveName(name, id string) (release func(), err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.nameFree(name, id) {
 		return nil, agent.NameExists(name)
 	}
-	return f.keepLocked(name), nil
+	return f.reserveNameLocked(name), nil
 }
 
-// keepFree keeps the name, or name-2, name-3, … when another agent has it.
-func (f *Folder) keepFree(name, id string) (free string, release func()) {
+// reserveFreeName keeps the name, or name-2, name-3, … when another agent has it.
+func (f *Folder) reserveFreeName(name, id string) (free string, release func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	free = name
 	for n := 2; !f.nameFree(free, id); n++ {
 		free = agent.NumberedName(name, n)
 	}
-	return free, f.keepLocked(free)
+	return free, f.reserveNameLocked(free)
 }
 
-func (f *Folder) keepLocked(name string) (release func()) {
+func (f *Folder) reserveNameLocked(name string) (release func()) {
 	key := agent.NameKey(name)
-	f.kept[key] = true
+	f.reserved[key] = true
 	return sync.OnceFunc(func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		delete(f.kept, key)
+		delete(f.reserved, key)
 	})
 }
 
@@ -96,7 +96,7 @@ func (f *Folder) nameFree(name, id string) bool {
 			return false
 		}
 	}
-	return !f.kept[key]
+	return !f.reserved[key]
 }
 
 // claim marks a file that is being created, imported or removed, so that the watcher
@@ -129,7 +129,7 @@ func (f *Folder) UpdateAgent(ctx context.Context, db *DB, change agent.AgentChan
 		return next, err
 	}
 	if next.Name != old.Name {
-		release, err := f.keep(next.Name, db.id)
+		release, err := f.reserveName(next.Name, db.id)
 		if err != nil {
 			return next, err
 		}
@@ -143,7 +143,7 @@ func (f *Folder) UpdateAgent(ctx context.Context, db *DB, change agent.AgentChan
 	a, err := Write(ctx, db, func(tx *Tx) (agent.Agent, error) {
 		a := next
 		a.UpdatedAt = tx.Now
-		tx.takesOn(workAll) // announced below, when the catalog has followed
+		tx.claimWork(workAll) // announced below, when the catalog has followed
 		if _, err := tx.exec("UPDATE _agent SET name = ?, description = ?, status = ?, updated_at = ?",
 			a.Name, a.Description, a.Status, tx.Now); err != nil {
 			return a, err
@@ -176,14 +176,14 @@ func (f *Folder) rename(db *DB, from, to string) {
 	if f.byID[db.id] != db {
 		return // it has been deleted since
 	}
-	f.unname(db, from)
+	f.releaseName(db, from)
 	if key := agent.NameKey(to); f.names[key] == nil {
 		f.names[key] = db
 	}
 }
 
-// unname releases the agent's name. The caller holds f.mu.
-func (f *Folder) unname(db *DB, name string) {
+// releaseName releases the agent's name. The caller holds f.mu.
+func (f *Folder) releaseName(db *DB, name string) {
 	if key := agent.NameKey(name); f.names[key] == db {
 		delete(f.names, key)
 	}
@@ -219,7 +219,7 @@ func (f *Folder) DeleteAgent(db *DB) error {
 	}
 	f.mu.Lock()
 	delete(f.byID, db.id)
-	f.unname(db, db.Agent().Name)
+	f.releaseName(db, db.Agent().Name)
 	f.mu.Unlock()
 	db.notify(workAll, 0)
 	if f.sink != nil {

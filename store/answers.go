@@ -107,12 +107,12 @@ func (db *DB) BeginAnswer(ctx context.Context, conversationID string) (*agent.Me
 		return nil, err
 	}
 	return Write(ctx, db, func(tx *Tx) (*agent.Message, error) {
-		tx.takesOn(workAnswers)
+		tx.claimWork(workAnswers)
 		p, err := tx.pendingAnswer(conversationID)
 		if err != nil || p == nil {
 			return nil, err
 		}
-		reason, err := tx.whyNoAnswer(conversationID, p)
+		reason, err := tx.noAnswerReason(conversationID, p)
 		if err != nil {
 			return nil, err
 		}
@@ -138,8 +138,8 @@ func (db *DB) BeginAnswer(ctx context.Context, conversationID string) (*agent.Me
 // wanted, which is not an error.
 const answerUnwanted = "unwanted"
 
-// whyNoAnswer returns why a message gets no answer, or "" if it gets one.
-func (tx *Tx) whyNoAnswer(conversationID string, p *pendingAnswer) (string, error) {
+// noAnswerReason returns why a message gets no answer, or "" if it gets one.
+func (tx *Tx) noAnswerReason(conversationID string, p *pendingAnswer) (string, error) {
 	var muted bool
 	if err := tx.value(&muted, "SELECT muted FROM conversations WHERE id = ?", conversationID); err != nil {
 		return "", err
@@ -183,7 +183,7 @@ func (tx *Tx) giveUpAnswer(conversationID string, messageID int64, reason string
 // person afterwards.
 func (db *DB) SendAnswer(ctx context.Context, answer agent.Message, messageID int64, handover bool) (agent.Message, error) {
 	before := func(tx *Tx) error {
-		tx.takesOn(workAnswers)
+		tx.claimWork(workAnswers)
 		if waited, err := tx.dropAnswer(messageID); err != nil || waited {
 			return err
 		}
@@ -202,7 +202,7 @@ func (db *DB) SendAnswer(ctx context.Context, answer agent.Message, messageID in
 // if given, is written to the agent's log.
 func (db *DB) DropAnswer(ctx context.Context, m agent.Message, reason string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		tx.takesOn(workAnswers)
+		tx.claimWork(workAnswers)
 		if _, err := tx.dropAnswer(m.ID); err != nil || reason == "" {
 			return struct{}{}, err
 		}
@@ -215,7 +215,7 @@ func (db *DB) DropAnswer(ctx context.Context, m agent.Message, reason string) er
 // program is shutting down.
 func (db *DB) CancelAnswer(ctx context.Context, messageID int64) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		tx.takesOn(workAnswers)
+		tx.claimWork(workAnswers)
 		_, err := tx.exec("UPDATE _answers SET tries = tries - 1 WHERE message_id = ? AND tries > 0", messageID)
 		return struct{}{}, err
 	})

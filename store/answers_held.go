@@ -50,9 +50,9 @@ func (f *file) awaitShipped(ctx context.Context) error {
 	}
 }
 
-// eachShipped returns each with its first call delayed as by awaitShipped. That is
+// awaitBeforeFirst returns each with its first call delayed as by awaitShipped. That is
 // enough, since all rows come from one snapshot.
-func (f *file) eachShipped(ctx context.Context, each func([]string, []any) error) func([]string, []any) error {
+func (f *file) awaitBeforeFirst(ctx context.Context, each func([]string, []any) error) func([]string, []any) error {
 	if each == nil || f.capture == nil || !f.capture.Durable() {
 		return each
 	}
@@ -68,8 +68,8 @@ func (f *file) eachShipped(ctx context.Context, each func([]string, []any) error
 	}
 }
 
-// useless returns why the file can no longer be used, or nil. The caller leads.
-func (f *file) useless() error {
+// refusedError returns why the file can no longer be used, or nil. The caller leads.
+func (f *file) refusedError() error {
 	if f.capture == nil {
 		return nil
 	}

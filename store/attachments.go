@@ -65,7 +65,7 @@ type AttachmentDownload struct {
 // survives a crash.
 func (db *DB) BeginAttachment(ctx context.Context, conversationID string, now agent.Time) (*AttachmentDownload, error) {
 	return Write(ctx, db, func(tx *Tx) (*AttachmentDownload, error) {
-		tx.takesOn(workAttachments)
+		tx.claimWork(workAttachments)
 		d, gatewayID := AttachmentDownload{}, ""
 		var metadata json.RawMessage
 		err := tx.row(`SELECT a.message_id, a.n, a.gateway_id, a.attempts + 1, m.metadata FROM _attachments a JOIN messages m ON m.id = a.message_id
@@ -99,7 +99,7 @@ func (db *DB) BeginAttachment(ctx context.Context, conversationID string, now ag
 // as stored in the message. The agent's oldest files are deleted to make room.
 func (db *DB) EndAttachment(ctx context.Context, d *AttachmentDownload, file *Upload) error {
 	kept, err := Write(ctx, db, func(tx *Tx) (bool, error) {
-		tx.takesOn(workAttachments)
+		tx.claimWork(workAttachments)
 		done, err := tx.exec("UPDATE _attachments SET upload = ?, name = ?, media_type = ?, size = ?, next_attempt_at = NULL WHERE message_id = ? AND n = ? AND upload = ''",
 			file.id, file.Name, file.MediaType, file.Size, d.MessageID, d.N)
 		if err != nil || done.Changes == 0 { // the message was deleted meanwhile
@@ -123,7 +123,7 @@ func (db *DB) EndAttachment(ctx context.Context, d *AttachmentDownload, file *Up
 // failed.
 func (db *DB) FailAttachment(ctx context.Context, d *AttachmentDownload, problem string, next agent.Time) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		tx.takesOn(workAttachments)
+		tx.claimWork(workAttachments)
 		a := d.Attachment
 		a.Error = agent.Clip(problem, 500)
 		query, args := "UPDATE _attachments SET next_attempt_at = ? WHERE message_id = ? AND n = ?", []any{next, d.MessageID, d.N}

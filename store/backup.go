@@ -60,7 +60,7 @@ func (db *DB) copyTo(ctx context.Context, path string) error {
 		return err
 	}
 	defer db.release(ctx)
-	if err := copyDatabase(ctx, path, shared(db.path)); err != nil {
+	if err := copyDatabase(ctx, path, sharedSource(db.path)); err != nil {
 		return explain(err)
 	}
 	if err := f.awaitShipped(ctx); err != nil {
@@ -73,7 +73,7 @@ func (db *DB) copyTo(ctx context.Context, path string) error {
 // another one writes to it (https://www.sqlite.org/c3ref/backup_finish.html).
 // The copy is complete without a -wal.
 func copyDatabase(ctx context.Context, to string, from sqlite.Source) error {
-	if err := makePrivate(to); err != nil {
+	if err := createPrivate(to); err != nil {
 		return fmt.Errorf("copy the database: %w", err)
 	}
 	src, err := openConn(from)
@@ -95,9 +95,9 @@ func copyDatabase(ctx context.Context, to string, from sqlite.Source) error {
 	return finishCopy(to)
 }
 
-// makePrivate makes an empty file that only its owner can read. SQLite would not,
+// createPrivate makes an empty file that only its owner can read. SQLite would not,
 // and what is copied into it is an agent's data.
-func makePrivate(path string) error {
+func createPrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -133,12 +133,12 @@ func (f *Folder) Import(ctx context.Context, r io.Reader, limit int64, by agent.
 	if err != nil {
 		return nil, explain(errors.Join(err, RemoveIfThere(temp)))
 	}
-	return f.bringIn(ctx, temp, arrival{owner: by.Email, entitled: func(id string) bool { return f.entitled(by, id) }})
+	return f.addCopy(ctx, temp, arrival{owner: by.Email, entitled: func(id string) bool { return f.hasOwnRole(by, id) }})
 }
 
-// entitled reports whether someone has a role of their own on the agent with this
+// hasOwnRole reports whether someone has a role of their own on the agent with this
 // id. The admins that a file lists prove nothing.
-func (f *Folder) entitled(by agent.Identity, id string) bool {
+func (f *Folder) hasOwnRole(by agent.Identity, id string) bool {
 	db := f.known(id)
 	return by.Open || db != nil && by.RoleOn(id, db.Roles(), agent.RoleNone) != agent.RoleNone
 }
@@ -158,14 +158,14 @@ func receiveTemp(path string, r io.Reader, limit int64) error {
 // checkImport refuses a file that is not a complete agent's file as this program
 // makes them: a trigger in it, for example, would run in every write.
 func checkImport(ctx context.Context, path string) error {
-	err := examine(ctx, path, unlocked(path))
+	err := examine(ctx, path, unlockedSource(path))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
-		return asInvalid(err)
+		return invalidFileError(err)
 	}
-	c, err := openConn(unlocked(path))
+	c, err := openConn(unlockedSource(path))
 	if err != nil {
 		return invalidFile("is not an agent's file", err)
 	}
@@ -186,15 +186,15 @@ func checkImport(ctx context.Context, path string) error {
 	return nil
 }
 
-// asInvalid turns the reason for refusing a file into an error for the client; other
+// invalidFileError turns the reason for refusing a file into an error for the client; other
 // errors are returned unchanged.
-func asInvalid(err error) error {
+func invalidFileError(err error) error {
 	switch code := agent.ErrorCode(err); {
 	case code == agent.CodeAgentNewer:
 		return invalidFile("is of a newer version of Satchel", err)
 	case errors.Is(err, errForeign):
 		return invalidFile("has a schema that is not as Satchel makes it", err)
-	case code == agent.CodeAgentDamaged && !errors.Is(err, errOutside):
+	case code == agent.CodeAgentDamaged && !errors.Is(err, errExternalCause):
 		return invalidFile("is not an agent's file", err)
 	}
 	return err
@@ -211,9 +211,9 @@ type arrival struct {
 	entitled func(id string) bool // reports whether the credentials of the agent with this id may be used in the copy
 }
 
-// bringIn moves a checked copy among the agents and adopts it, under its old id if
+// addCopy moves a checked copy among the agents and adopts it, under its old id if
 // that is free.
-func (f *Folder) bringIn(ctx context.Context, temp string, a arrival) (*DB, error) {
+func (f *Folder) addCopy(ctx context.Context, temp string, a arrival) (*DB, error) {
 	found, err := prepareCopy(ctx, temp, a.owner)
 	if err != nil {
 		return nil, explain(errors.Join(err, RemoveIfThere(temp)))
@@ -265,7 +265,7 @@ func prepareCopy(ctx context.Context, path, owner string) (found row, err error)
 	}
 	if owner != "" {
 		tx := newTx(ctx, c, nil)
-		if err := tx.makeOwner(owner); err != nil {
+		if err := tx.insertOwner(owner); err != nil {
 			return row{}, err
 		}
 		if _, err := c.exec("UPDATE _agent SET owner_email = ?", owner); err != nil {
@@ -278,7 +278,7 @@ func prepareCopy(ctx context.Context, path, owner string) (found row, err error)
 	return readRow(c)
 }
 
-func (tx *Tx) makeOwner(email string) error {
+func (tx *Tx) insertOwner(email string) error {
 	_, err := tx.exec(`INSERT INTO _admins(id, email, role, created_at) VALUES (?,?,'owner',?)
 		ON CONFLICT(email) DO UPDATE SET role = 'owner'`, agent.NewID(agent.KindAdmin), email, tx.Now)
 	return err
@@ -293,7 +293,7 @@ func (f *Folder) Fork(ctx context.Context, db *DB, name, owner string) (*DB, err
 	if err := wanted.Validate(); err != nil {
 		return nil, err
 	}
-	release, err := f.keep(name, "")
+	release, err := f.reserveName(name, "")
 	if err != nil {
 		return nil, err
 	}
@@ -302,7 +302,7 @@ func (f *Folder) Fork(ctx context.Context, db *DB, name, owner string) (*DB, err
 	if err := db.copyTo(ctx, temp); err != nil {
 		return nil, errors.Join(err, RemoveIfThere(temp))
 	}
-	return f.bringIn(ctx, temp, arrival{name: name, owner: owner, entitled: func(id string) bool { return id == db.id }})
+	return f.addCopy(ctx, temp, arrival{name: name, owner: owner, entitled: func(id string) bool { return id == db.id }})
 }
 
 // RemoveIfThere removes a file and the files that SQLite keeps next to a database of

@@ -49,7 +49,7 @@ func (db *DB) CreateCannedReply(ctx context.Context, change agent.CannedReplyCha
 		}
 		r.ID, r.CreatedAt, r.UpdatedAt = agent.NewID(agent.KindReply), tx.Now, tx.Now
 		if _, err := tx.exec("INSERT INTO canned_replies("+cannedColumns+") VALUES (?,?,?,?,?)", r.ID, r.Shortcut, r.Text, r.CreatedAt, r.UpdatedAt); err != nil {
-			return r, shortcutTaken(err)
+			return r, shortcutError(err)
 		}
 		return r, tx.audit("canned reply created", map[string]any{"reply_id": r.ID})
 	})
@@ -72,13 +72,13 @@ func (db *DB) UpdateCannedReply(ctx context.Context, id string, change agent.Can
 		}
 		r.UpdatedAt = tx.Now
 		if _, err := tx.exec("UPDATE canned_replies SET shortcut = ?, text = ?, updated_at = ? WHERE id = ?", r.Shortcut, r.Text, r.UpdatedAt, id); err != nil {
-			return r, shortcutTaken(err)
+			return r, shortcutError(err)
 		}
 		return r, tx.audit("canned reply updated", map[string]any{"reply_id": id})
 	})
 }
 
-func shortcutTaken(err error) error {
+func shortcutError(err error) error {
 	if isUnique(err) {
 		return agent.Errorf(agent.CodeConflict, "another canned reply has this shortcut").With("field", "shortcut").Because(err)
 	}

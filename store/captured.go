@@ -84,9 +84,9 @@ func (f *file) captureCommit() error {
 	return nil
 }
 
-// captureDoubt starts the capture anew after a commit failed that may already have
+// restartCapture starts the capture anew after a commit failed that may already have
 // been captured, because the disk failed after SQLite had written it.
-func (f *file) captureDoubt(err error) {
+func (f *file) restartCapture(err error) {
 	if code := sqliteCode(err) & 0xff; f.capture != nil && (code == codeIOErr || code == codeFull) {
 		f.capture.Lose(err)
 	}

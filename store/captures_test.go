@@ -124,7 +124,7 @@ func wantCaptured(t *testing.T, f *Folder, db *DB, s *captures, snapshot []byte,
 // rest lets the agent's file come to rest.
 func rest(t *testing.T, f *Folder, db *DB) {
 	t.Helper()
-	db.rested = time.Time{}
+	db.checkpointedAt = time.Time{}
 	f.maintain(t.Context(), time.Now().Add(checkpointAfter))
 }
 

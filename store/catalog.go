@@ -105,7 +105,7 @@ func (f *Folder) inspectAll(ids []string) []row {
 			var readers fileReaders
 			defer readers.close()
 			for i := range next {
-				rows[i] = f.recallOr(ids[i], &readers)
+				rows[i] = f.cachedRow(ids[i], &readers)
 			}
 		})
 	}
@@ -118,9 +118,9 @@ func (f *Folder) inspectAll(ids []string) []row {
 	return rows
 }
 
-// recallOr reads what a file says of its agent, unless it has not changed
+// cachedRow reads what a file says of its agent, unless it has not changed
 // since it was last read.
-func (f *Folder) recallOr(id string, readers *fileReaders) row {
+func (f *Folder) cachedRow(id string, readers *fileReaders) row {
 	path := f.filePath(id)
 	if f.cache != nil {
 		if r, ok := f.cache.find(id, path, f.path); ok {
@@ -139,10 +139,10 @@ func (f *Folder) recallOr(id string, readers *fileReaders) row {
 
 // inspect reads what a file says of its agent, without changing it.
 func inspect(path string) row {
-	r := inspectBy(path, unlocked(path))
+	r := inspectBy(path, unlockedSource(path))
 	if agent.ErrorCode(r.problem) == agent.CodeAgentDamaged && !errors.Is(r.problem, errNoAgent) && !HasWAL(path) {
 		// Someone may have been writing it, such as "satchel key".
-		r = inspectBy(path, shared(path))
+		r = inspectBy(path, sharedSource(path))
 	}
 	return r
 }
@@ -202,7 +202,7 @@ func (f *Folder) enter(id string, found row) *DB {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if old := f.byID[id]; old != nil {
-		f.unname(old, old.Agent().Name)
+		f.releaseName(old, old.Agent().Name)
 	}
 	f.byID[id] = db
 	if found.problem == nil {
@@ -218,11 +218,11 @@ func (f *Folder) adopt(id string, found row) *DB {
 	if f.cluster != nil {
 		free, err := f.cluster.FreeName(name)
 		if err != nil {
-			return f.notTaken(id, err)
+			return f.removeRefused(id, err)
 		}
 		name = free
 	}
-	name, release := f.keepFree(name, id)
+	name, release := f.reserveFreeName(name, id)
 	defer release()
 	return f.adoptAs(id, name, found)
 }
@@ -248,7 +248,7 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 		if err := tx.forgetUndelivered(); err != nil {
 			return struct{}{}, err
 		}
-		if err := tx.leavePlans(); err != nil {
+		if err := tx.dropPlans(); err != nil {
 			return struct{}{}, err
 		}
 		if _, err := tx.exec("UPDATE _agent SET id = ?, folder = ?, name = ?, description = ?, status = ?, updated_at = ?",
@@ -276,7 +276,7 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 			err = f.cluster.Create(id, db.path, found.summary())
 		}
 		if err != nil {
-			return f.notTaken(id, err)
+			return f.removeRefused(id, err)
 		}
 	}
 	if err != nil {
@@ -288,8 +288,8 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 	return db
 }
 
-// notTaken returns an agent that the cluster did not take, and removes its file.
-func (f *Folder) notTaken(id string, err error) *DB {
+// removeRefused returns an agent that the cluster did not take, and removes its file.
+func (f *Folder) removeRefused(id string, err error) *DB {
 	db := newDB(f, id, f.filePath(id))
 	db.record.Store(&record{agent: agent.Agent{ID: id}, problem: errors.Join(err, RemoveIfThere(db.path))})
 	db.gone.Store(true)

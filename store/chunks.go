@@ -33,8 +33,8 @@ type Work struct {
 	HeldUp   bool // NoteProblem reported a delay
 }
 
-// WorkWanted specifies which work NextWork looks for.
-type WorkWanted struct {
+// WorkFilter specifies which work NextWork looks for.
+type WorkFilter struct {
 	Model     string // that the vectors have to be from
 	Reading   bool   // reading, splitting, and switching to Model
 	Embedding bool   // embedding chunks, and finishing sources that have none left
@@ -45,9 +45,9 @@ type WorkWanted struct {
 // whose pages or items are fetched over the network counts only while there is
 // fetched data to process. A source that only has to be embedded again with another
 // model comes last, so that only one at a time is without vectors.
-func (db *DB) NextWork(ctx context.Context, want WorkWanted) (*Work, error) {
+func (db *DB) NextWork(ctx context.Context, want WorkFilter) (*Work, error) {
 	return Read(ctx, db, func(tx *Tx) (*Work, error) {
-		return tx.oneWork(`WITH work AS (SELECT s.*, CASE
+		return tx.readWork(`WITH work AS (SELECT s.*, CASE
 					WHEN type IN ('crawl','url') THEN embedding_model <> ?1 OR EXISTS (SELECT 1 FROM _pages p WHERE p.source_id = s.id AND p.pending <> '')
 					WHEN type = 'api' THEN embedding_model <> ?1
 					ELSE NOT chunked OR embedding_model <> ?1 END AS reading,
@@ -59,8 +59,8 @@ func (db *DB) NextWork(ctx context.Context, want WorkWanted) (*Work, error) {
 	})
 }
 
-// oneWork reads one source, or nil.
-func (tx *Tx) oneWork(query string, args ...any) (*Work, error) {
+// readWork reads one source, or nil.
+func (tx *Tx) readWork(query string, args ...any) (*Work, error) {
 	found, err := all(tx, func(rows *sqlite.Rows) (w Work, err error) {
 		var config rawJSON
 		if err := rows.Scan(&w.ID, &w.Type, &w.Name, &config, &w.Chunked, &w.Attempts, &w.Model, &w.Reading, &w.HeldUp); err != nil {

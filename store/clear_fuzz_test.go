@@ -62,7 +62,7 @@ func FuzzClearCredentials(f *testing.F) {
 			t.Errorf("%s became %s, which cannot be stored: %v", raw, masked[0], err)
 		}
 		tool := agent.Tool{Name: "t", Type: agent.ToolAPI, Config: raw}
-		given, _, err := sealable(&tool)
+		given, _, err := takeToolSecrets(&tool)
 		if err != nil {
 			return
 		}

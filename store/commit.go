@@ -59,7 +59,7 @@ func (f *file) lead() {
 		}
 		f.pass(group)
 	}()
-	if err := errors.Join(f.useless(), f.ensureWriter()); err != nil {
+	if err := errors.Join(f.refusedError(), f.ensureWriter()); err != nil {
 		for _, j := range group {
 			j.err = err
 		}
@@ -88,15 +88,15 @@ func (f *file) runAlone(j *job) error {
 	g := f.holdAnswers()
 	f.captureCommitting()
 	err = guarded(j.run, f.writer)
-	f.captureDoubt(err)
-	made := f.writer.takeWork()
-	err = errors.Join(err, f.subscribe(f.writer, made.announced|made.taken, before))
+	f.restartCapture(err)
+	made := f.writer.collectWork()
+	err = errors.Join(err, f.subscribe(f.writer, made.announced|made.claimed, before))
 	refused := f.captureCommit()
 	if f.release(g, refused); refused != nil {
 		f.writer.rows = nil
 		return errors.Join(refused, err)
 	}
-	f.operations.note(made.announced | made.taken)
+	f.operations.note(made.announced | made.claimed)
 	f.announce(made)
 	f.publishRows()
 	return err
@@ -186,8 +186,8 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 	if err != nil {
 		return lost(err)
 	}
-	w.takeWork() // drop that of the jobs that were undone
-	changed, made := false, madeWork{}
+	w.collectWork() // drop that of the jobs that were undone
+	changed, made := false, newWork{}
 	for _, j := range group {
 		if j.err = j.ctx.Err(); j.err != nil {
 			continue
@@ -204,20 +204,20 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 			return lost(j.err)
 		}
 		changed = changed || j.err == nil
-		work := w.takeWork()
-		made = madeWork{made.announced | work.announced, made.taken | work.taken}
+		work := w.collectWork()
+		made = newWork{made.announced | work.announced, made.claimed | work.claimed}
 	}
-	if err := f.subscribe(w, made.announced|made.taken, before); err != nil {
+	if err := f.subscribe(w, made.announced|made.claimed, before); err != nil {
 		return lost(err)
 	}
 	end := "COMMIT"
 	if !changed {
-		end, made, w.rows = "ROLLBACK", madeWork{}, nil
+		end, made, w.rows = "ROLLBACK", newWork{}, nil
 	}
 	g := f.holdAnswers()
 	f.captureCommitting()
 	if _, err := w.exec(end); err != nil {
-		f.captureDoubt(err)
+		f.restartCapture(err)
 		f.release(g, nil)
 		return lost(fmt.Errorf("commit: %w", err))
 	}
@@ -227,7 +227,7 @@ func (f *file) attempt(group []*job, savepoints bool) bool {
 		return true
 	}
 	f.changes.Add(w.sql.TotalChanges() - changes)
-	f.operations.note(made.announced | made.taken)
+	f.operations.note(made.announced | made.claimed)
 	f.announce(made)
 	f.publishRows()
 	return true

@@ -37,7 +37,7 @@ type conn struct {
 
 	writes bool // this is the file's writer
 
-	taken workKinds // see Tx.takesOn
+	claimed workKinds // see Tx.claimWork
 
 	growth growth // see writing_parts.go
 
@@ -59,10 +59,10 @@ var writerPragmas = []string{
 	"journal_size_limit(16777216)", "wal_autocheckpoint(2000)",
 }
 
-// unlocked names a file to read without taking locks and without creating files
+// unlockedSource names a file to read without taking locks and without creating files
 // next to it. Data that a crash left in the -wal is read and stays there. A
 // concurrent writer can make the file look damaged.
-func unlocked(path string) sqlite.Source {
+func unlockedSource(path string) sqlite.Source {
 	s := source(path, sqlite.ReadOnly, "query_only(1)")
 	s.Immutable = !HasWAL(path)
 	return s
@@ -74,12 +74,12 @@ func HasWAL(path string) bool {
 	return err == nil && wal.Size() > 0
 }
 
-// shared names a database that others may be writing to.
-func shared(path string) sqlite.Source { return source(path, sqlite.ReadWrite, "query_only(1)") }
+// sharedSource names a database that others may be writing to.
+func sharedSource(path string) sqlite.Source { return source(path, sqlite.ReadWrite, "query_only(1)") }
 
 var readerPragmas = []string{"query_only(1)", "cache_size(-1024)"}
 
-// openConns are the connections that Folder.EndBy interrupts.
+// openConns are the connections that Folder.InterruptAt interrupts.
 var openConns sync.Map // *conn -> true
 
 func openConn(s sqlite.Source) (*conn, error) {
@@ -143,19 +143,19 @@ func explain(err error) error {
 	case code == codeReadOnly || errors.Is(err, syscall.EROFS):
 		return agent.Errorf(agent.CodeReadOnly, "the data folder cannot be written; nothing was changed").Because(err)
 	case code == codeCorrupt || code == codeNotADB:
-		return damaged(err)
+		return damagedError(err)
 	case code == codeInterrupt:
-		return errors.Join(ErrClosed, err) // as EndBy does
+		return errors.Join(ErrClosed, err) // as InterruptAt does
 	}
 	return err
 }
 
-// errOutside marks a refusal whose cause is outside the file and may go away.
-var errOutside = errors.New("the cause is outside the file")
+// errExternalCause marks a refusal whose cause is outside the file and may go away.
+var errExternalCause = errors.New("the cause is outside the file")
 
 // refused turns an error about a file into the reason why its agent is refused.
 func refused(err error) error {
-	outside := errors.Join(err, errOutside)
+	outside := errors.Join(err, errExternalCause)
 	switch sqliteCode(err) & 0xff {
 	case codePerm, codeBusy, codeIOErr, codeCantOpen:
 		return agent.Errorf(agent.CodeAgentDamaged, "this agent's file cannot be opened, see satchel doctor").Because(outside)
@@ -168,10 +168,10 @@ func refused(err error) error {
 	if errors.As(err, &known) {
 		return known
 	}
-	return damaged(err)
+	return damagedError(err)
 }
 
-func damaged(cause error) *agent.Error {
+func damagedError(cause error) *agent.Error {
 	return agent.Errorf(agent.CodeAgentDamaged,
 		"this agent's file is damaged; it was left as it is, see satchel doctor").Because(cause)
 }

@@ -101,7 +101,7 @@ func taggedAny(tags []string) (f filter) {
 	if len(tags) == 0 {
 		return f
 	}
-	any, args := placeholders(len(tags)), anys(tags)
+	any, args := placeholders(len(tags)), anySlice(tags)
 	f.where = []condition{{text: "(SELECT 1 FROM _contact_tags WHERE tag IN (" + any + ") AND contact_id = contacts.id LIMIT 1) IS NOT NULL", args: args, byFrom: true}}
 	f.from, f.fromArgs = "(SELECT DISTINCT contact_id FROM _contact_tags WHERE tag IN ("+any+")) CROSS JOIN contacts ON id = contact_id", args
 	if len(tags) == 1 {
@@ -112,7 +112,7 @@ func taggedAny(tags []string) (f filter) {
 	return f
 }
 
-func anys(values []string) []any {
+func anySlice(values []string) []any {
 	out := make([]any, len(values))
 	for i, v := range values {
 		out[i] = v
@@ -299,7 +299,7 @@ func (tx *Tx) importContacts(ctx context.Context, rows []agent.ContactChange, on
 func (tx *Tx) importContact(change agent.ContactChange, on OnDuplicate) (string, error) {
 	var c agent.Contact
 	change.Apply(&c)
-	existing, err := tx.contactLike(&c)
+	existing, err := tx.findDuplicate(&c)
 	if err != nil {
 		return "", err
 	}
@@ -330,9 +330,9 @@ func (tx *Tx) importContact(change agent.ContactChange, on OnDuplicate) (string,
 	return "updated", nil
 }
 
-// contactLike finds a contact that shares an identifier with c; nil if there is
+// findDuplicate finds a contact that shares an identifier with c; nil if there is
 // none.
-func (tx *Tx) contactLike(c *agent.Contact) (*agent.Contact, error) {
+func (tx *Tx) findDuplicate(c *agent.Contact) (*agent.Contact, error) {
 	for _, field := range agent.ContactIdentifiers {
 		value := c.Identifier(field)
 		if value == "" {

@@ -267,7 +267,7 @@ func (db *DB) BeginTurn(ctx context.Context, m agent.Message, contactID string, 
 	said, err := Write(ctx, db, func(tx *Tx) (agent.Message, error) {
 		m := m
 		if m.ConversationID == "" {
-			c := agent.Conversation{ContactID: contactID, Metadata: titled(m.Content)}
+			c := agent.Conversation{ContactID: contactID, Metadata: titleMetadata(m.Content)}
 			if err := tx.insertConversation(&c); err != nil {
 				return m, err
 			}
@@ -287,18 +287,18 @@ func (db *DB) BeginTurn(ctx context.Context, m agent.Message, contactID string, 
 	return said, history, err
 }
 
-// titled returns the metadata of a conversation named after its first question, as
+// titleMetadata returns the metadata of a conversation named after its first question, as
 // the console names those that it creates.
-func titled(question string) json.RawMessage {
+func titleMetadata(question string) json.RawMessage {
 	title, _ := json.Marshal(agent.Clip(strings.Join(strings.Fields(question), " "), 80))
 	return json.RawMessage(`{"title":` + string(title) + `}`)
 }
 
-// AskOnce stores a prompt from the program itself to an agent once per key, however
+// AppendPromptOnce stores a prompt from the program itself to an agent once per key, however
 // often it is called: in the conversation that m names, or in one created for the
 // key with the metadata about. It returns the stored message. There is no
 // message.received event, because no person sent it.
-func (db *DB) AskOnce(ctx context.Context, key string, about json.RawMessage, m agent.Message) (agent.Message, error) {
+func (db *DB) AppendPromptOnce(ctx context.Context, key string, about json.RawMessage, m agent.Message) (agent.Message, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Message, error) {
 		m := m
 		var before int64
@@ -328,9 +328,9 @@ func (db *DB) AskOnce(ctx context.Context, key string, about json.RawMessage, m 
 	})
 }
 
-// AnswerUnder returns the answer stored in a conversation under a key, which chat
+// AnswerByKey returns the answer stored in a conversation under a key, which chat
 // writes into the metadata; nil if there is none.
-func (db *DB) AnswerUnder(ctx context.Context, conversationID, key string) (*agent.Message, error) {
+func (db *DB) AnswerByKey(ctx context.Context, conversationID, key string) (*agent.Message, error) {
 	return Read(ctx, db, func(tx *Tx) (*agent.Message, error) {
 		found, err := all(tx, scanMessage, "SELECT "+messageColumns+` FROM messages INDEXED BY messages_answered WHERE metadata ->> '$.key' IS NOT NULL AND metadata ->> '$.key' = ?
 			AND conversation_id = ? AND role = 'assistant' ORDER BY id LIMIT 1`, key, conversationID)

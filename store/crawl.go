@@ -68,54 +68,54 @@ func (tx *Tx) crawlProgress(source agent.Source) (*agent.Progress, error) {
 	return &p, nil
 }
 
-// Ending is the state of a crawl after a write.
-type Ending int
+// CrawlStatus is the state of a crawl after a write.
+type CrawlStatus int
 
 // The endings of a crawl.
 const (
-	WalksOn    Ending = iota
-	WalkEnded         // its pages remain to be split and embedded
-	WalkFailed        // no page could be read: the source is finished with the pages of the previous crawl
+	CrawlContinues CrawlStatus = iota
+	CrawlEnded                 // its pages remain to be split and embedded
+	CrawlFailed                // no page could be read: the source is finished with the pages of the previous crawl
 )
 
 // EndCrawl ends a crawl: it writes the results into the source's config and marks
 // the pages that have disappeared.
-func (db *DB) EndCrawl(ctx context.Context, sourceID string) (Ending, error) {
-	return Write(ctx, db, func(tx *Tx) (Ending, error) {
-		if err := tx.underWay(sourceID); err != nil {
-			return WalksOn, err
+func (db *DB) EndCrawl(ctx context.Context, sourceID string) (CrawlStatus, error) {
+	return Write(ctx, db, func(tx *Tx) (CrawlStatus, error) {
+		if err := tx.checkActive(sourceID); err != nil {
+			return CrawlContinues, err
 		}
 		return tx.endWalk(sourceID)
 	})
 }
 
-func (tx *Tx) endWalk(sourceID string) (Ending, error) {
+func (tx *Tx) endWalk(sourceID string) (CrawlStatus, error) {
 	failed, problem, err := tx.failedPages(sourceID)
 	if err != nil {
-		return WalksOn, err
+		return CrawlContinues, err
 	}
 	var indexed int
 	if err := tx.value(&indexed, "SELECT count(*) FROM _pages WHERE source_id = ? AND state = 'indexed'", sourceID); err != nil {
-		return WalksOn, err
+		return CrawlContinues, err
 	}
 	if indexed > 0 {
-		return WalkEnded, tx.endCrawl(sourceID, failed)
+		return CrawlEnded, tx.endCrawl(sourceID, failed)
 	}
 	if problem == nil {
 		problem = &agent.SourceError{Code: string(agent.CodeUpstream), Message: "no page was found"}
 	}
 	if err := tx.setConfig(sourceID, map[string]any{"failedPages": failed}); err != nil {
-		return WalksOn, err
+		return CrawlContinues, err
 	}
-	return WalkFailed, tx.finishSource(sourceID, problem)
+	return CrawlFailed, tx.finishSource(sourceID, problem)
 }
 
-// gone selects the pages of the previous crawl that this one did not find. A page
+// vanishedPages selects the pages of the previous crawl that this one did not find. A page
 // that failed for a reason other than not existing keeps its text.
-const gone = "hash <> '' AND state <> 'indexed' AND NOT (state = 'failed' AND status NOT IN (404, 410))"
+const vanishedPages = "hash <> '' AND state <> 'indexed' AND NOT (state = 'failed' AND status NOT IN (404, 410))"
 
 func (tx *Tx) endCrawl(sourceID string, failed []agent.FailedPage) error {
-	done, err := tx.exec("UPDATE _pages SET pending = 'drop' WHERE source_id = ? AND "+gone, sourceID)
+	done, err := tx.exec("UPDATE _pages SET pending = 'drop' WHERE source_id = ? AND "+vanishedPages, sourceID)
 	if err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ func (db *DB) DropTokens(ctx context.Context, id string) error {
 		if _, err := tx.exec("DELETE FROM _secrets WHERE owner = ? AND field IN (?, ?)", c.ID, tokensField, loginField); err != nil {
 			return struct{}{}, err
 		}
-		if _, err := tx.exec("UPDATE _credentials SET status = iif(status = 'needs_confirm', status, ?), account = '', expires_at = NULL, last_error = '', updated_at = ? WHERE id = ?", unconnected(&c), tx.Now, c.ID); err != nil {
+		if _, err := tx.exec("UPDATE _credentials SET status = iif(status = 'needs_confirm', status, ?), account = '', expires_at = NULL, last_error = '', updated_at = ? WHERE id = ?", statusWithoutTokens(&c), tx.Now, c.ID); err != nil {
 			return struct{}{}, err
 		}
 		return struct{}{}, tx.audit("credential disconnected", map[string]any{"credential_id": c.ID, "name": c.Name})
@@ -138,8 +138,8 @@ func (db *DB) FailCredential(ctx context.Context, o OpenCredential, status agent
 	})
 }
 
-// WorkCredential notes that a credential works, and whose account it is if known.
-func (db *DB) WorkCredential(ctx context.Context, o OpenCredential, account string) error {
+// NoteCredentialWorks notes that a credential works, and whose account it is if known.
+func (db *DB) NoteCredentialWorks(ctx context.Context, o OpenCredential, account string) error {
 	return db.changeTokens(ctx, o, func(tx *Tx) error {
 		_, err := tx.exec("UPDATE _credentials SET status = iif(status = 'failing', 'ready', status), last_error = '', account = iif(? <> '', ?, account), updated_at = ? WHERE id = ?",
 			account, account, tx.Now, o.ID)

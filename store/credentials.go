@@ -129,7 +129,7 @@ func (db *DB) CreateCredential(ctx context.Context, c agent.Credential, values m
 			return c, agent.Errorf(agent.CodeConflict, "an agent has at most %d credentials", agent.MaxCredentials).With("limit", agent.MaxCredentials)
 		}
 		c.ID, c.CreatedAt, c.UpdatedAt, c.UsedBy = agent.NewID(agent.KindCredential), tx.Now, tx.Now, []agent.CredentialUse{}
-		c.Status = unconnected(&c)
+		c.Status = statusWithoutTokens(&c)
 		if err := tx.sealCredential(&c, values); err != nil {
 			return c, err
 		}
@@ -145,8 +145,8 @@ func (db *DB) CreateCredential(ctx context.Context, c agent.Credential, values m
 	})
 }
 
-// unconnected is the status of a credential without tokens.
-func unconnected(c *agent.Credential) agent.CredentialStatus {
+// statusWithoutTokens is the status of a credential without tokens.
+func statusWithoutTokens(c *agent.Credential) agent.CredentialStatus {
 	if c.Type == agent.CredentialOAuth2 && c.Config.NeedsSignIn() {
 		return agent.CredentialNeedsLogin
 	}
@@ -217,7 +217,7 @@ func (tx *Tx) storeCredential(c, before agent.Credential, values map[string]stri
 		if _, err := tx.exec("DELETE FROM _secrets WHERE owner = ? AND field IN (?, ?)", c.ID, tokensField, loginField); err != nil {
 			return c, err
 		}
-		c.Status, c.Account, c.ExpiresAt, c.LastError = unconnected(&c), "", agent.Time{}, ""
+		c.Status, c.Account, c.ExpiresAt, c.LastError = statusWithoutTokens(&c), "", agent.Time{}, ""
 	}
 	hosts, config, fields, err := credentialJSON(&c)
 	if err != nil {
@@ -264,7 +264,7 @@ func (db *DB) ConfirmCredential(ctx context.Context, ref string) (agent.Credenti
 			return c, err
 		}
 		if c.Status = agent.CredentialReady; tokens == "" {
-			c.Status = unconnected(&c)
+			c.Status = statusWithoutTokens(&c)
 		}
 		if _, err := tx.exec("UPDATE _credentials SET status = ?, updated_at = ? WHERE id = ?", c.Status, tx.Now, c.ID); err != nil {
 			return c, err

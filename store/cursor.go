@@ -36,7 +36,7 @@ func ParseCursor(text string) (*Cursor, error) {
 	c := &Cursor{}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
-	if err := d.Decode(c); err != nil || slices.ContainsFunc(c.Values, notScalar) {
+	if err := d.Decode(c); err != nil || slices.ContainsFunc(c.Values, isComposite) {
 		return nil, invalid
 	}
 	for i, v := range c.Values {
@@ -49,7 +49,7 @@ func ParseCursor(text string) (*Cursor, error) {
 	return c, nil
 }
 
-func notScalar(v any) bool {
+func isComposite(v any) bool {
 	switch v.(type) {
 	case string, json.Number:
 		return false
@@ -108,8 +108,8 @@ func (l listing[T]) cursor(keys []sortKey, record T) (*Cursor, error) {
 	return c, nil
 }
 
-// behind is the condition that a record comes after a cursor.
-func behind(keys []sortKey, c *Cursor) (string, []any) {
+// afterCursor is the condition that a record comes after a cursor.
+func afterCursor(keys []sortKey, c *Cursor) (string, []any) {
 	columns := make([]string, len(keys))
 	mixed := false
 	for i, k := range keys {

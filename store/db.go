@@ -47,14 +47,14 @@ type DB struct {
 	// has followed, so that it follows in the order of the commits.
 	changing sync.Mutex
 
-	mu       sync.Mutex
-	file     *file
-	users    int
-	unused   *sync.Cond      // users became 0
-	troubled time.Time       // maintain's own: when it last failed
-	rested   time.Time       // maintain's own: when the file was last made whole
-	trimmed  time.Time       // when retention last found nothing left to do
-	uploads  map[string]bool // uploads under way
+	mu             sync.Mutex
+	file           *file
+	users          int
+	unused         *sync.Cond      // users became 0
+	failedAt       time.Time       // maintain's own: when it last failed
+	checkpointedAt time.Time       // maintain's own: when the file was last made whole
+	trimmed        time.Time       // when retention last found nothing left to do
+	uploads        map[string]bool // uploads under way
 }
 
 // record is what the catalog keeps in memory of each agent.
@@ -160,7 +160,7 @@ func (db *DB) open() error {
 		f.refused = func(err error) { db.folder.cluster.Refused(db.id, err) }
 	}
 	if db.inPlace { // others are being made, and have no work before
-		f.announce = func(made madeWork) { db.notify(f.unsubscribed.announce(made.announced)&workAll, made.taken&workAll) }
+		f.announce = func(made newWork) { db.notify(f.unsubscribed.announce(made.announced)&workAll, made.claimed&workAll) }
 		f.changed = db.changed
 		f.watched = func() bool { return db.watcher.Load() != nil }
 		f.writer.watchRows(f.watched())

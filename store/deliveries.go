@@ -266,7 +266,7 @@ type Attempt struct {
 	Duration              time.Duration
 	Error                 string     // empty: delivered
 	Next                  agent.Time // time of the next attempt; zero for none
-	Gone                  bool       // the target wants no more deliveries
+	TargetGone            bool       // the target wants no more deliveries
 }
 
 // EndAttempt stores the outcome of an attempt. A subscription whose target no
@@ -275,7 +275,7 @@ type Attempt struct {
 // become due are not announced: the caller looks for them.
 func (db *DB) EndAttempt(ctx context.Context, a Attempt) (off bool, err error) {
 	return Write(ctx, db, func(tx *Tx) (bool, error) {
-		tx.takesOn(workDeliveries)
+		tx.claimWork(workDeliveries)
 		var status *int
 		if a.Status != 0 {
 			status = &a.Status
@@ -312,11 +312,11 @@ func (tx *Tx) noteAttempt(a Attempt, status *int, state agent.DeliveryStatus) (o
 		a.At, status, a.WebhookID); err != nil {
 		return false, err
 	}
-	if !a.Gone && state == agent.DeliveryPending {
+	if !a.TargetGone && state == agent.DeliveryPending {
 		return false, nil
 	}
 	done, err := tx.exec(`UPDATE webhooks SET active = 0, updated_at = ? WHERE id = ? AND active = 1
-		AND (? OR coalesce(last_success_at, '') < (SELECT created_at FROM _deliveries WHERE id = ?))`, tx.Now, a.WebhookID, a.Gone, a.DeliveryID)
+		AND (? OR coalesce(last_success_at, '') < (SELECT created_at FROM _deliveries WHERE id = ?))`, tx.Now, a.WebhookID, a.TargetGone, a.DeliveryID)
 	if err != nil {
 		return false, err
 	}
@@ -324,7 +324,7 @@ func (tx *Tx) noteAttempt(a Attempt, status *int, state agent.DeliveryStatus) (o
 		return false, nil
 	}
 	why := "all tries of a delivery failed"
-	if a.Gone {
+	if a.TargetGone {
 		why = "its target is gone"
 	}
 	return true, tx.log(agent.LevelWarn, "webhooks", "a subscription was switched off: "+why, map[string]any{"webhook_id": a.WebhookID})

@@ -21,7 +21,7 @@ func Doctor(folder string, keys [][]byte) ([]agent.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkUse(path, false); err != nil {
+	if err := checkFolderUse(path, false); err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(path, "agents")); errors.Is(err, os.ErrNotExist) {
@@ -102,7 +102,7 @@ func (f *Folder) examine(id string) agent.Finding {
 
 func (f *Folder) examineOnce(id string) agent.Finding {
 	finding := agent.Finding{Subject: id + ".db"}
-	file := unlocked(f.filePath(id))
+	file := unlockedSource(f.filePath(id))
 	if err := examine(context.Background(), f.filePath(id), file); errors.Is(err, errNoAgent) {
 		finding.Message = "is a database, but not an agent's; it is left alone"
 		return finding

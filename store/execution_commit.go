@@ -18,7 +18,7 @@ type ExecutionStep struct {
 	Begin          bool               // it starts running
 	Results        []agent.NodeResult // the outcome of nodes
 	Waits          []Wait             // nodes that start waiting
-	Unwaits        []WaitEnd          // nodes that stop waiting, since their results no longer matter
+	EndedWaits     []WaitEnd          // nodes that stop waiting, since their results no longer matter
 	Suspended      bool               // only waits remain
 	Waiting        int                // how many, with Suspended
 	Children       []StartedExecution // executions that it starts
@@ -55,7 +55,7 @@ func (db *DB) CommitExecution(ctx context.Context, p ExecutionStep) (ended []Wai
 		return nil, err
 	}
 	return Write(ctx, db, func(tx *Tx) ([]WaitEnd, error) {
-		tx.takesOn(workExecutions)
+		tx.claimWork(workExecutions)
 		return tx.commitExecution(p, journal, events)
 	})
 }
@@ -76,7 +76,7 @@ func (tx *Tx) commitExecution(p ExecutionStep, journal string, events executionE
 			return nil, err
 		}
 	}
-	for _, w := range p.Unwaits {
+	for _, w := range p.EndedWaits {
 		if _, err := tx.exec("DELETE FROM _waits WHERE execution_id = ? AND node_id = ? AND path = ?", w.ExecutionID, w.Result.NodeID, w.Result.FullPath()); err != nil {
 			return nil, err
 		}
@@ -90,7 +90,7 @@ func (tx *Tx) commitExecution(p ExecutionStep, journal string, events executionE
 		}
 	}
 	over := p.Execution.Status.Ended()
-	if err := tx.settleWaits(p, over); err != nil {
+	if err := tx.updateWaits(p, over); err != nil {
 		return nil, err
 	}
 	if err := tx.write(p.Execution, events); err != nil {
@@ -102,9 +102,9 @@ func (tx *Tx) commitExecution(p ExecutionStep, journal string, events executionE
 	return tx.endParentsWait(p.Execution)
 }
 
-// settleWaits deletes the waits of an execution that has ended. A suspended
+// updateWaits deletes the waits of an execution that has ended. A suspended
 // execution stays awake if one of its waits has ended in the meantime.
-func (tx *Tx) settleWaits(p ExecutionStep, over bool) (err error) {
+func (tx *Tx) updateWaits(p ExecutionStep, over bool) (err error) {
 	if over && !p.New {
 		if err := tx.settleSeen(p.Execution.ID, p.Execution.Status); err != nil {
 			return err
@@ -132,7 +132,7 @@ func (tx *Tx) saveExecution(p ExecutionStep) error {
 	}
 	if !p.Begin && !p.Suspended && !e.Status.Ended() {
 		var there bool
-		if err := tx.value(&there, isRunning, e.WorkflowID, e.ID); err != nil {
+		if err := tx.value(&there, selectIsRunning, e.WorkflowID, e.ID); err != nil {
 			return err
 		}
 		if !there {
@@ -151,9 +151,9 @@ func (tx *Tx) saveExecution(p ExecutionStep) error {
 	return nil
 }
 
-// isRunning is answered from an index alone, because the row contains the input,
+// selectIsRunning is answered from an index alone, because the row contains the input,
 // which may be large.
-const isRunning = `SELECT EXISTS (SELECT 1 FROM executions INDEXED BY executions_unfinished
+const selectIsRunning = `SELECT EXISTS (SELECT 1 FROM executions INDEXED BY executions_unfinished
 	WHERE status IN ('queued','running') AND status = 'running' AND suspended IN (0,1) AND workflow_id = ? AND id = ?)`
 
 const insertExecution = `INSERT INTO executions(id, workflow_id, version, status, suspended, trigger, trigger_node, idempotency_key, parent_id, retried_from, depth, root_id,
@@ -201,9 +201,9 @@ func nullText(raw json.RawMessage) any {
 const insertJournal = "INSERT INTO _journal SELECT ?1, (SELECT coalesce(max(seq), 0) + 1 FROM _journal WHERE execution_id = ?1), ?2"
 
 func encodeJournal(results []agent.NodeResult) (string, error) {
-	part := make([]journalled, len(results))
+	part := make([]journalResult, len(results))
 	for i, r := range results {
-		part[i] = journalled{NodeResult: r, Items: r.Items}
+		part[i] = journalResult{NodeResult: r, Items: r.Items}
 	}
 	raw, err := json.Marshal(part)
 	if err != nil {

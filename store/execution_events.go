@@ -10,8 +10,8 @@ import (
 // maxEventValue limits the length of an input or output in an event.
 const maxEventValue = 64 << 10
 
-// eventsOfEnd are the events for each way an execution can end.
-var eventsOfEnd = map[agent.ExecutionStatus]string{
+// endEvents are the events for each way an execution can end.
+var endEvents = map[agent.ExecutionStatus]string{
 	agent.ExecutionComplete: agent.EventWorkflowComplete, agent.ExecutionErrored: agent.EventWorkflowErrored,
 	agent.ExecutionTerminated: agent.EventWorkflowTerminated,
 }
@@ -71,11 +71,11 @@ func (tx *Tx) write(e *agent.Execution, t executionEvents) (err error) {
 	switch {
 	case t.first != "" && t.last != "":
 		_, err = tx.exec(insertEvent+one+","+one, agent.NewID(agent.KindEvent), agent.EventWorkflowStarted, t.first, e.Depth, e.RootID, tx.Now,
-			agent.NewID(agent.KindEvent), eventsOfEnd[e.Status], t.last, e.Depth, e.RootID, tx.Now)
+			agent.NewID(agent.KindEvent), endEvents[e.Status], t.last, e.Depth, e.RootID, tx.Now)
 	case t.first != "":
 		_, err = tx.exec(insertEvent+one, agent.NewID(agent.KindEvent), agent.EventWorkflowStarted, t.first, e.Depth, e.RootID, tx.Now)
 	case t.last != "":
-		_, err = tx.exec(insertEvent+one, agent.NewID(agent.KindEvent), eventsOfEnd[e.Status], t.last, e.Depth, e.RootID, tx.Now)
+		_, err = tx.exec(insertEvent+one, agent.NewID(agent.KindEvent), endEvents[e.Status], t.last, e.Depth, e.RootID, tx.Now)
 	}
 	return err
 }

@@ -15,25 +15,25 @@ type TestGraph struct {
 	Plan  json.RawMessage // how much of it runs, and with which outputs; see flow
 }
 
-// keptTests is how many tests are kept per workflow.
-const keptTests = 20
+// maxTests is how many tests are kept per workflow.
+const maxTests = 20
 
-// EnterTest inserts an execution that tests a graph which has not been saved, and
+// InsertTest inserts an execution that tests a graph which has not been saved, and
 // deletes the workflow's oldest finished tests.
-func (db *DB) EnterTest(ctx context.Context, x *agent.Execution, g TestGraph) error {
+func (db *DB) InsertTest(ctx context.Context, x *agent.Execution, g TestGraph) error {
 	nodes, edges, _, err := writeGraph(&agent.Workflow{Nodes: g.Nodes, Edges: g.Edges})
 	if err != nil {
 		return err
 	}
 	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		tx.takesOn(workExecutions)
+		tx.claimWork(workExecutions)
 		if err := tx.insertExecution(x, "", false); err != nil {
 			return struct{}{}, err
 		}
 		if _, err := tx.exec("INSERT INTO _tests(execution_id, nodes, edges, plan) VALUES (?,?,?,?)", x.ID, nodes, edges, string(g.Plan)); err != nil {
 			return struct{}{}, err
 		}
-		if _, err := tx.exec(trimTests, x.WorkflowID, keptTests); err != nil {
+		if _, err := tx.exec(trimTests, x.WorkflowID, maxTests); err != nil {
 			return struct{}{}, err
 		}
 		return struct{}{}, tx.audit("workflow tested", map[string]any{"workflow_id": x.WorkflowID, "execution_id": x.ID})

@@ -13,7 +13,7 @@ import (
 // were inserted: those with a known idempotency key or replay are not.
 func (db *DB) InsertExecutions(ctx context.Context, started []StartedExecution) (entered []bool, err error) {
 	return Write(ctx, db, func(tx *Tx) ([]bool, error) {
-		tx.takesOn(workExecutions)
+		tx.claimWork(workExecutions)
 		entered := make([]bool, len(started))
 		for i, s := range started {
 			known, err := tx.executionOf(s.IdempotencyKey, s.Replay)
@@ -45,7 +45,7 @@ func (db *DB) InsertExecutions(ctx context.Context, started []StartedExecution) 
 // results of it.
 func (db *DB) RetryExecution(ctx context.Context, s StartedExecution, results []agent.NodeResult) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		tx.takesOn(workExecutions)
+		tx.claimWork(workExecutions)
 		if err := tx.insertExecution(s.Execution, "", false); err != nil {
 			return struct{}{}, err
 		}

@@ -11,7 +11,7 @@ import (
 // waits in other executions that this ended.
 func (db *DB) Terminate(ctx context.Context, id string) (terminated []agent.Execution, resumed []WaitEnd, err error) {
 	terminated, err = Write(ctx, db, func(tx *Tx) ([]agent.Execution, error) {
-		tx.takesOn(workExecutions)
+		tx.claimWork(workExecutions)
 		resumed = nil
 		e, err := tx.execution(id)
 		if err != nil {

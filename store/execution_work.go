@@ -68,7 +68,7 @@ func (db *DB) ExecutionWork(ctx context.Context, now agent.Time, limit int, rele
 		return w, err
 	}
 	return Write(ctx, db, func(tx *Tx) (w ExecutionWork, err error) {
-		tx.takesOn(workExecutions)
+		tx.claimWork(workExecutions)
 		if _, err := tx.exec("UPDATE executions SET paused = 0 WHERE status IN ('queued','running') AND paused"); err != nil {
 			return w, err
 		}
@@ -112,7 +112,7 @@ func (tx *Tx) executionWork(now agent.Time, limit int) (w ExecutionWork, err err
 // returns its id; "" if there is none.
 func (db *DB) BeginQueued(ctx context.Context, workflowID string) (string, error) {
 	return Write(ctx, db, func(tx *Tx) (string, error) {
-		tx.takesOn(workExecutions)
+		tx.claimWork(workExecutions)
 		ids, err := all(tx, scanID, `UPDATE executions SET status = 'running', started_at = ? WHERE id = (SELECT id FROM executions
 			WHERE status = 'queued' AND suspended = 0 AND workflow_id = ? AND NOT paused ORDER BY id LIMIT 1) RETURNING id`, tx.Now, workflowID)
 		if err != nil || len(ids) == 0 {

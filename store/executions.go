@@ -166,8 +166,8 @@ func (tx *Tx) execution(id string) (agent.Execution, error) {
 	return one(tx, scanExecution, "execution", "SELECT "+executionColumns+" FROM executions WHERE id = ?", id)
 }
 
-// journalled is a node result in the form of the journal.
-type journalled struct {
+// journalResult is a node result in the form of the journal.
+type journalResult struct {
 	agent.NodeResult
 	Items json.RawMessage `json:"items,omitempty"`
 }
@@ -175,7 +175,7 @@ type journalled struct {
 // journal reads the results of an execution's nodes. A node that began and ended is
 // listed only once, at its end.
 func (tx *Tx) journal(id string) ([]agent.NodeResult, error) {
-	rows, err := all(tx, func(rows *sqlite.Rows) (part []journalled, err error) {
+	rows, err := all(tx, func(rows *sqlite.Rows) (part []journalResult, err error) {
 		var raw sqlite.RawBytes
 		if err := rows.Scan(&raw); err != nil {
 			return nil, err

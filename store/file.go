@@ -39,7 +39,7 @@ type file struct {
 
 	cautious int // the leader's: how many commits still use savepoints
 
-	announce func(madeWork) // passes on what a commit may have made
+	announce func(newWork)  // passes on what a commit may have made
 	changed  func([]Change) // passes on what a commit changed
 	watched  func() bool    // reports whether there is a watcher
 
@@ -63,11 +63,11 @@ func openFile(path string, unchanged bool, captured *capture.File) (*file, error
 			return nil, err
 		}
 	}
-	f := &file{path: path, slots: make(chan struct{}, readersPerFile), dirty: !unchanged, announce: func(madeWork) {}, changed: func([]Change) {},
+	f := &file{path: path, slots: make(chan struct{}, readersPerFile), dirty: !unchanged, announce: func(newWork) {}, changed: func([]Change) {},
 		watched: func() bool { return false }, sandbox: sqlsandbox.New(path, sandboxOptionsOf(captured)), capture: captured}
-	check := bringUpToDate
+	check := migrateChecked
 	if unchanged {
-		check = mustBeCurrent
+		check = ensureCurrent
 	}
 	if err := f.openWriter(check); err != nil {
 		return nil, err
@@ -118,17 +118,17 @@ func (f *file) openWriter(check func(*conn) error) error {
 	return nil
 }
 
-// mustBeCurrent migrates a file unless it has the current version.
-func mustBeCurrent(c *conn) error {
+// ensureCurrent migrates a file unless it has the current version.
+func ensureCurrent(c *conn) error {
 	var version int
 	if err := c.value(&version, "PRAGMA user_version"); err != nil || version == fileVersion() {
 		return err
 	}
-	return bringUpToDate(c)
+	return migrateChecked(c)
 }
 
-// bringUpToDate migrates a file whose schema is that of its version.
-func bringUpToDate(c *conn) error {
+// migrateChecked migrates a file whose schema is that of its version.
+func migrateChecked(c *conn) error {
 	if err := checkSchema(c); errors.Is(err, errForeign) {
 		return foreign(err)
 	} else if err != nil {

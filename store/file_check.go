@@ -32,7 +32,7 @@ func checkRegular(path string) error {
 // checkFile checks a file through SQLite and refuses anything but a sound agent's
 // file of a known version.
 func checkFile(path string) error {
-	c, err := openConn(unlocked(path))
+	c, err := openConn(unlockedSource(path))
 	if err != nil {
 		return refused(err)
 	}
@@ -51,7 +51,7 @@ func checkHeader(c *conn, path string) error {
 	}
 	switch {
 	case isEmpty(path):
-		return damaged(errEmpty)
+		return damagedError(errEmpty)
 	case id != applicationID:
 		return errNoAgent
 	case version > fileVersion():

@@ -65,7 +65,7 @@ func (c condition) sql(hidden bool) (string, []any) {
 	if len(c.values) == 1 {
 		return column + " = ?", []any{c.values[0]}
 	}
-	return column + " IN (" + placeholders(len(c.values)) + ")", anys(c.values)
+	return column + " IN (" + placeholders(len(c.values)) + ")", anySlice(c.values)
 }
 
 // countBy sets that the total is counted by the rows of _filter_counts of a

@@ -45,11 +45,11 @@ type Folder struct {
 	cluster   Cluster      // nil: the folder owns its agents
 	absent    *DB          // in a cluster: represents the default agent while another server owns it
 
-	mu     sync.RWMutex
-	byID   map[string]*DB
-	names  map[string]*DB  // by agent.NameKey; refused files have no name
-	kept   map[string]bool // names, by agent.NameKey, of agents that are being created
-	making map[string]bool // ids whose files are being created, imported or removed
+	mu       sync.RWMutex
+	byID     map[string]*DB
+	names    map[string]*DB  // by agent.NameKey; refused files have no name
+	reserved map[string]bool // names, by agent.NameKey, of agents that are being created
+	making   map[string]bool // ids whose files are being created, imported or removed
 
 	watcher folderWatcher // the watcher's own
 	vectors search.Index[*DB]
@@ -149,7 +149,7 @@ func prepareFolder(o Options) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkUse(path, o.Cluster != nil); err != nil {
+	if err := checkFolderUse(path, o.Cluster != nil); err != nil {
 		return nil, err
 	}
 	lock, err := lockFolder(path)
@@ -158,7 +158,7 @@ func prepareFolder(o Options) (*Folder, error) {
 	}
 	f := &Folder{
 		path: path, lock: lock, log: o.Log, openLimit: o.OpenFiles, sink: o.Capture, cluster: o.Cluster,
-		byID: map[string]*DB{}, names: map[string]*DB{}, kept: map[string]bool{}, making: map[string]bool{},
+		byID: map[string]*DB{}, names: map[string]*DB{}, reserved: map[string]bool{}, making: map[string]bool{},
 		watcher: newFolderWatcher(), cache: openCatalogCache(path), open: map[*DB]struct{}{},
 		finished: make(chan struct{}),
 	}

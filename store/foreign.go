@@ -25,10 +25,10 @@ func examine(ctx context.Context, path string, file sqlite.Source) error {
 // gets the same connection, since SQLite parses the whole schema on each.
 func examineAndRead(ctx context.Context, path string, file sqlite.Source, read func(*conn) error) error {
 	if isEmpty(path) {
-		return damaged(errEmpty)
+		return damagedError(errEmpty)
 	}
 	if isShort(path) {
-		return damaged(errShort)
+		return damagedError(errShort)
 	}
 	var unread error
 	err := sqlsandbox.Inspect(ctx, file, compare, func(c *sqlite.Conn) {

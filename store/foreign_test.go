@@ -301,7 +301,7 @@ func TestForeignDatabaseWithABrokenSchema(t *testing.T) {
 	if err := rewrite(path, schemaAttacks["another's, broken"]); err != nil {
 		t.Fatal(err)
 	}
-	if err := examine(t.Context(), path, unlocked(path)); !errors.Is(err, errNoAgent) {
+	if err := examine(t.Context(), path, unlockedSource(path)); !errors.Is(err, errNoAgent) {
 		t.Error(err)
 	}
 }
@@ -314,7 +314,7 @@ func TestSchemaOfAnotherVersion(t *testing.T) {
 	if err := rewrite(path, "DROP TRIGGER _logs_counted"); err != nil {
 		t.Fatal(err)
 	}
-	err := examine(t.Context(), path, unlocked(path))
+	err := examine(t.Context(), path, unlockedSource(path))
 	if !errors.Is(err, errForeign) || !strings.Contains(err.Error(), "_logs_counted") {
 		t.Error(err)
 	}

@@ -209,7 +209,7 @@ func (tx *Tx) makeDefault(g agent.Gateway) error {
 // in the settings, it must not send that token to another host.
 func (tx *Tx) putConfig(id string, t agent.GatewayType, config agent.GatewayConfig) error {
 	if t == agent.GatewayTelegram && config.BotToken == "" {
-		if err := tx.keepsHost(settingsOwner, telegramToken, config.APIAddress(t), "config.botToken"); err != nil {
+		if err := tx.checkSameHost(settingsOwner, telegramToken, config.APIAddress(t), "config.botToken"); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ const (
 	checkpointAfter = 1500 * time.Millisecond
 	closeAfter      = 60 * time.Second
 	retentionEvery  = time.Hour
-	tryAgainAfter   = 30 * time.Second // after a failure, such as a full disk
+	retryAfter      = 30 * time.Second // after a failure, such as a full disk
 )
 
 // Limits of growing tables, in addition to retention_days.
@@ -33,26 +33,26 @@ const (
 )
 
 // Limits on the work on an idle file, which must be finished a second later. At most
-// freedAtRest pages are freed at a time.
+// idleFreedPages pages are freed at a time.
 const (
-	trimStepsAtRest = 4
-	freedAtRest     = 2_000
+	idleTrimSteps  = 4
+	idleFreedPages = 2_000
 )
 
 // retentionsAtOnce limits the files on which one tick begins retention, since it is
 // due on all of many files that were opened at the same time.
 const retentionsAtOnce = 4
 
-// tendedAtOnce is how many files are maintained concurrently: if many become idle
+// maintainedAtOnce is how many files are maintained concurrently: if many become idle
 // together, all of them must be complete a second later.
-const tendedAtOnce = 8
+const maintainedAtOnce = 8
 
 // maintain looks after open files: once a file has been idle for checkpointAfter,
 // its -wal is emptied, so that a plain copy of it is complete; after closeAfter it
 // is closed.
 func (f *Folder) maintain(ctx context.Context, now time.Time) {
 	var running sync.WaitGroup
-	slots := make(chan struct{}, tendedAtOnce)
+	slots := make(chan struct{}, maintainedAtOnce)
 	var retentions atomic.Int32
 	retentions.Store(retentionsAtOnce)
 	for _, db := range f.openDBs() {
@@ -74,21 +74,21 @@ func (db *DB) maintain(ctx context.Context, now time.Time, retentions *atomic.In
 			return err
 		}
 	}
-	if now.Sub(db.troubled) < tryAgainAfter {
+	if now.Sub(db.failedAt) < retryAfter {
 		return nil
 	}
-	err := errors.Join(db.grow(ctx), db.checkpoint(ctx, now, db.rests(now), retentions))
+	err := errors.Join(db.grow(ctx), db.checkpoint(ctx, now, db.isIdle(now), retentions))
 	if err != nil {
-		db.troubled = now
+		db.failedAt = now
 	}
 	return err
 }
 
-// rests reports whether no client has used the file for checkpointAfter. If the
+// isIdle reports whether no client has used the file for checkpointAfter. If the
 // program itself keeps writing, the file is checkpointed once in that time.
-func (db *DB) rests(now time.Time) bool {
+func (db *DB) isIdle(now time.Time) bool {
 	client := time.Unix(0, db.lastClient.Load())
-	return now.Sub(client) >= checkpointAfter && (now.Sub(db.rested) >= checkpointAfter || db.rested.Before(client))
+	return now.Sub(client) >= checkpointAfter && (now.Sub(db.checkpointedAt) >= checkpointAfter || db.checkpointedAt.Before(client))
 }
 
 // checkpoint applies retention when it is due and, on an idle file, frees pages and
@@ -114,8 +114,8 @@ func (db *DB) checkpoint(ctx context.Context, now time.Time, rests bool, retenti
 		return nil
 	}
 	f.shrink()
-	db.rested = now
-	return f.submit(&job{ctx: ctx, alone: true, run: f.rest})
+	db.checkpointedAt = now
+	return f.submit(&job{ctx: ctx, alone: true, run: f.finishIdle})
 }
 
 // applyRetention deletes what is too old: in one step on a file in use, so that
@@ -124,7 +124,7 @@ func (db *DB) checkpoint(ctx context.Context, now time.Time, rests bool, retenti
 func (db *DB) applyRetention(ctx context.Context, f *file, now time.Time, rests bool) error {
 	steps := 1
 	if rests {
-		steps = trimStepsAtRest
+		steps = idleTrimSteps
 	}
 	more := true
 	for ; more && steps > 0; steps-- {
@@ -153,8 +153,8 @@ func (f *file) needsCheckpoint() bool {
 	return (f.dirty || f.unsubscribed.isBehind()) && !f.running
 }
 
-// rest frees pages and writes the -wal into the file.
-func (f *file) rest(c *conn) error {
+// finishIdle frees pages and writes the -wal into the file.
+func (f *file) finishIdle(c *conn) error {
 	if err := f.passAllUnsubscribed(c); err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (f *file) rest(c *conn) error {
 		return err
 	}
 	if free > 64 && free*10 > pages {
-		if err := c.script(fmt.Sprintf("PRAGMA incremental_vacuum(%d)", min(free, freedAtRest))); err != nil {
+		if err := c.script(fmt.Sprintf("PRAGMA incremental_vacuum(%d)", min(free, idleFreedPages))); err != nil {
 			return fmt.Errorf("free pages: %w", err)
 		}
 	}
@@ -190,7 +190,7 @@ func trim(tx *Tx) (more bool, err error) {
 		return false, err
 	}
 	before := agent.At(tx.Now.AddDate(0, 0, -settings.RetentionDays))
-	filled, err := tx.haveRows(trimmedTables, 1)
+	filled, err := tx.tablesWithRows(trimmedTables, 1)
 	if err != nil {
 		return false, err
 	}

@@ -420,7 +420,7 @@ func TestTroubleIsNotRepeatedAtOnce(t *testing.T) {
 		t.Errorf("told %d times:\n%s", n, j)
 	}
 	do(t, db, "UPDATE _agent SET settings = '{}'")
-	f.maintain(t.Context(), now.Add(tryAgainAfter+tick))
+	f.maintain(t.Context(), now.Add(retryAfter+tick))
 	if walSize(t, db) != 0 {
 		t.Error("it did not work again once the trouble was over")
 	}

@@ -33,7 +33,7 @@ func (db *DB) CreateImported(ctx context.Context, in WorkflowImport) (out Workfl
 			m.Workflows = append(m.Workflows, w)
 		}
 		for _, t := range in.Tools {
-			secrets, _, err := sealable(&t)
+			secrets, _, err := takeToolSecrets(&t)
 			if err == nil {
 				t.Name, err = tx.freeToolName(t.Name)
 			}

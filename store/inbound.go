@@ -84,9 +84,9 @@ func (tx *Tx) receive(g *agent.Gateway, receipt *Receipt, r *Received) error {
 		} else if !r.Active {
 			key = "i:" + receipt.EventID // it may be sent again once the gateway is active
 		}
-		first, err := tx.firstTime(g.ID, key, receipt.Hashed)
+		first, err := tx.recordFirst(g.ID, key, receipt.Hashed)
 		if err == nil && first && receipt.Delivery != "" && r.Active {
-			first, err = tx.firstTime(g.ID, "d:"+receipt.Delivery, false)
+			first, err = tx.recordFirst(g.ID, "d:"+receipt.Delivery, false)
 		}
 		if err != nil || !first {
 			return err
@@ -133,9 +133,9 @@ const maxThread = 1000
 // maxInboundKey is the length up to which an id is stored unchanged.
 const maxInboundKey = 200
 
-// firstTime records an id of a platform and reports whether it is new. An empty one
+// recordFirst records an id of a platform and reports whether it is new. An empty one
 // always is, and a hash becomes new again after signature.MaxAge.
-func (tx *Tx) firstTime(gatewayID, key string, hashed bool) (bool, error) {
+func (tx *Tx) recordFirst(gatewayID, key string, hashed bool) (bool, error) {
 	if key == "" {
 		return true, nil
 	}
@@ -158,7 +158,7 @@ func (tx *Tx) receiveMessage(g *agent.Gateway, in *agent.Inbound, files []*Uploa
 	if in.ID != "" {
 		key = "m:" + in.ID
 	}
-	first, err := tx.firstTime(g.ID, key, in.Hashed)
+	first, err := tx.recordFirst(g.ID, key, in.Hashed)
 	if err != nil || !first {
 		return nil, err
 	}

@@ -10,9 +10,9 @@ import (
 // an interrupted caller may try again.
 const interruptEvery = 50 * time.Millisecond
 
-// EndBy interrupts the statements on files of this folder from a point in time until
+// InterruptAt interrupts the statements on files of this folder from a point in time until
 // Close returns, so that Close cannot be held up. An interrupted write is undone.
-func (f *Folder) EndBy(at time.Time) {
+func (f *Folder) InterruptAt(at time.Time) {
 	go func() {
 		timer := time.NewTimer(time.Until(at))
 		defer timer.Stop()

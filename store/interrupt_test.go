@@ -45,7 +45,7 @@ func TestEndlessStatementsEnd(t *testing.T) {
 		}()
 		<-running
 	}
-	f.EndBy(time.Now())
+	f.InterruptAt(time.Now())
 	for range 3 + readersPerFile {
 		if err := <-ended; !errors.Is(err, ErrClosed) {
 			t.Error(err)
@@ -64,7 +64,7 @@ func TestEndlessStatementsEnd(t *testing.T) {
 // Another folder of the process keeps running.
 func TestEndingOneFolderEndsNoOther(t *testing.T) {
 	f, other := openFolder(t), openFolder(t)
-	f.EndBy(time.Now())
+	f.InterruptAt(time.Now())
 	closeFolder(t, f)
 	f.interrupt()
 	createContact(t, other.Default(), numberedContact(0))

@@ -16,11 +16,11 @@ import (
 type apiKeys struct {
 	loading sync.Mutex // held while they are read, so that the last read wins
 
-	mu     sync.RWMutex
-	byHash map[string]*agent.Key
-	made   bool   // a key was created at some time, even if it has been revoked
-	read   bool   // they were read successfully at least once
-	stamp  string // of the default agent's file when they were read
+	mu      sync.RWMutex
+	byHash  map[string]*agent.Key
+	hadKeys bool   // a key was created at some time, even if it has been revoked
+	read    bool   // they were read successfully at least once
+	stamp   string // of the default agent's file when they were read
 }
 
 const keyColumns = "id, name, prefix, hash, role, agents, maker, parent_id, created_at, expires_at"
@@ -87,13 +87,13 @@ func (f *Folder) reloadKeys() {
 	}
 }
 
-// KeyMade reports whether an API key was ever created, which turns access control
+// HasHadKeys reports whether an API key was ever created, which turns access control
 // on. While the keys cannot be read it returns true, so that a damaged file does not
 // turn access control off.
-func (f *Folder) KeyMade() bool {
+func (f *Folder) HasHadKeys() bool {
 	f.apiKeys.mu.RLock()
 	defer f.apiKeys.mu.RUnlock()
-	return f.apiKeys.made || !f.apiKeys.read
+	return f.apiKeys.hadKeys || !f.apiKeys.read
 }
 
 // Key returns the valid key with a hash computed by HashKey, or nil. It must not be
@@ -115,9 +115,9 @@ func (f *Folder) Keys(ctx context.Context) ([]*agent.Key, error) {
 	})
 }
 
-// endWithParent limits a key's lifetime to that of the key that creates it, which
+// limitToParent limits a key's lifetime to that of the key that creates it, which
 // must be valid.
-func (tx *Tx) endWithParent(k *agent.Key) error {
+func (tx *Tx) limitToParent(k *agent.Key) error {
 	if k.Parent == "" {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (f *Folder) CreateKey(ctx context.Context, k agent.Key) (agent.Key, string,
 	k.ID = agent.NewID(agent.KindKey)
 	k, err := Write(ctx, f.Default(), func(tx *Tx) (agent.Key, error) {
 		k.CreatedAt = tx.Now
-		if err := tx.endWithParent(&k); err != nil {
+		if err := tx.limitToParent(&k); err != nil {
 			return k, err
 		}
 		agents, err := json.Marshal(k.Agents)
@@ -218,7 +218,7 @@ func dropKeys(path string) error {
 	clean := path + ".clean"
 	err = c.script("BEGIN; DELETE FROM _keys; UPDATE logs SET data = json_remove(data, '$.prefix') WHERE source = 'audit' AND message = 'key created'; COMMIT")
 	if err == nil {
-		err = makePrivate(clean)
+		err = createPrivate(clean)
 	}
 	if err == nil {
 		_, err = c.exec("VACUUM INTO ?", clean)

@@ -29,7 +29,7 @@ func createKey(t testing.TB, f *Folder, k agent.Key) (agent.Key, string) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
-	if f.KeyMade() {
+	if f.HasHadKeys() {
 		t.Fatal("a new folder says a key was made")
 	}
 	soon := agent.At(time.Now().Add(time.Hour))
@@ -62,13 +62,13 @@ func TestKeys(t *testing.T) {
 	if err := f.DeleteKey(t.Context(), second.ID); err != nil {
 		t.Fatal(err)
 	}
-	if !f.KeyMade() {
+	if !f.HasHadKeys() {
 		t.Error("revoking the last key turned access control off")
 	}
 	closeFolder(t, f)
 	f = openAt(t, f.Path())
-	if !f.KeyMade() || f.Key(agent.HashKey(secret)) != nil {
-		t.Errorf("after a restart: made %v, revoked key %v", f.KeyMade(), f.Key(agent.HashKey(secret)))
+	if !f.HasHadKeys() || f.Key(agent.HashKey(secret)) != nil {
+		t.Errorf("after a restart: made %v, revoked key %v", f.HasHadKeys(), f.Key(agent.HashKey(secret)))
 	}
 }
 
@@ -219,7 +219,7 @@ func TestKeysOfAnotherProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	look(f, 1)
-	if f.Key(agent.HashKey(secret)) == nil || !f.KeyMade() {
+	if f.Key(agent.HashKey(secret)) == nil || !f.HasHadKeys() {
 		t.Fatal("the running server does not know the new key")
 	}
 	err = WithKeys(Options{Path: f.Path()}, func(beside *Folder) error { return beside.DeleteKey(t.Context(), k.ID) })
@@ -270,7 +270,7 @@ func TestDamagedDefaultAgentKeepsAccessControl(t *testing.T) {
 		before := hashOf(t, f.filePath("default"))
 		f = openAt(t, f.Path())
 		look(f, 3)
-		if !f.KeyMade() {
+		if !f.HasHadKeys() {
 			t.Errorf("cut at %d: access is open though the keys are unknown", cut)
 		}
 		createContact(t, byName(t, f, other.ID()), named("x"))
@@ -297,7 +297,7 @@ func TestTakingTheKeysAwayOpensNothing(t *testing.T) {
 	if f.Default().Problem() != nil || f.Key(agent.HashKey(secret)) != nil {
 		t.Errorf("default agent: %v, key %v", f.Default().Problem(), f.Key(agent.HashKey(secret)))
 	}
-	if !f.KeyMade() {
+	if !f.HasHadKeys() {
 		t.Error("access control was turned off")
 	}
 	keys, err := f.Keys(t.Context())
@@ -319,7 +319,7 @@ func TestCopiesHoldNoKeys(t *testing.T) {
 	traces := makeKeys(t, f)
 	do(t, db, "UPDATE logs SET data = json_set(data, '$.prefix', ?) WHERE message = 'key created'", traces[1]) // as earlier versions wrote it
 	old := filepath.Join(t.TempDir(), "old.db")                                                                // and copied it
-	if err := copyDatabase(t.Context(), old, shared(db.path)); err != nil {
+	if err := copyDatabase(t.Context(), old, sharedSource(db.path)); err != nil {
 		t.Fatal(err)
 	}
 	if raw, err := os.ReadFile(old); err != nil || !bytes.Contains(raw, []byte(traces[0])) {
@@ -400,7 +400,7 @@ func checkWithoutKeys(t *testing.T, path string, traces []string) {
 	if keys, contacts := valueIn[int](t, path, "SELECT count(*) FROM _keys"), valueIn[int](t, path, "SELECT count(*) FROM contacts"); keys != 0 || contacts != 1 {
 		t.Errorf("%d keys, %d contacts", keys, contacts)
 	}
-	if err := examine(t.Context(), path, unlocked(path)); err != nil {
+	if err := examine(t.Context(), path, unlockedSource(path)); err != nil {
 		t.Error(err)
 	}
 }

@@ -130,5 +130,5 @@ func (f *file) ensureWriter() error {
 	if f.writer != nil {
 		return nil
 	}
-	return f.openWriter(mustBeCurrent)
+	return f.openWriter(ensureCurrent)
 }

@@ -34,12 +34,12 @@ func (f *Folder) link(path string) error {
 	}
 	found := inspect(abs)
 	if found.problem != nil {
-		return aboutFile(path, found.problem)
+		return withFileName(path, found.problem)
 	}
 	if home := filepath.Dir(filepath.Dir(abs)); home != f.path {
 		err := notServed(home)
 		if err == nil && filepath.Base(filepath.Dir(abs)) == "agents" {
-			err = checkUse(home, false)
+			err = checkFolderUse(home, false)
 		}
 		if err != nil {
 			return fmt.Errorf("%s cannot be opened: %w", path, err)

@@ -152,7 +152,7 @@ func (l listing[T]) driven(f filter) (string, []any) {
 // page appends the records of a page.
 func (l listing[T]) page(tx *Tx, page []T, f filter, keys []sortKey, p Page, total int) ([]T, error) {
 	if p.After != nil {
-		text, args := behind(keys, p.After)
+		text, args := afterCursor(keys, p.After)
 		f.where = append(slices.Clip(f.where), condition{text: text, args: args})
 	}
 	if p.Offset >= anchorStep && len(f.where) == 0 && l.anchored(keys) {
@@ -161,7 +161,7 @@ func (l listing[T]) page(tx *Tx, page []T, f filter, keys []sortKey, p Page, tot
 			return nil, err
 		}
 		if at != nil {
-			text, args := behind(keys, at)
+			text, args := afterCursor(keys, at)
 			f.where, f.indexed, p.Offset = []condition{{text: text, args: args}}, true, rest
 		}
 	}

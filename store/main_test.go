@@ -138,7 +138,7 @@ func value[T any](t testing.TB, db *DB, query string, args ...any) (v T) {
 // valueIn reads one value of a database file that is not open here.
 func valueIn[T any](t testing.TB, path, query string, args ...any) (v T) {
 	t.Helper()
-	c, err := openConn(unlocked(path))
+	c, err := openConn(unlockedSource(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func writeBlank(t testing.TB, path string) {
 	t.Helper()
 	image, err := blankImage()
 	if err == nil {
-		useWAL(image)
+		setWALMode(image)
 		err = os.WriteFile(path, image, 0o600)
 	}
 	if err != nil {

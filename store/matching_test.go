@@ -39,7 +39,7 @@ func TestBM25IsThatOfFTS5(t *testing.T) {
 			break
 		}
 		clear(ours.Scores)
-		return map[string]map[int64]float64{"ours": ours.Scores, "theirs": theirs}, k.Also(ours, seqs)
+		return map[string]map[int64]float64{"ours": ours.Scores, "theirs": theirs}, k.AddMatches(ours, seqs)
 	})
 	if len(got["theirs"]) < 200 || len(got["ours"]) != len(got["theirs"]) {
 		t.Fatalf("%d chunks match, %d by FTS5", len(got["ours"]), len(got["theirs"]))

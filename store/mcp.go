@@ -198,7 +198,7 @@ func (db *DB) NoteMCPServer(ctx context.Context, s agent.MCPServer, tools []agen
 		return err
 	}
 	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		tx.takesOn(workMCPServers)
+		tx.claimWork(workMCPServers)
 		_, err := tx.exec(`UPDATE mcp_servers SET status = ?, last_error = ?, checked_at = ?, tools = coalesce(?, tools) WHERE id = ? AND url = ? AND command = ?`,
 			s.Status, s.LastError, tx.Now, listed, s.ID, s.URL, s.Command)
 		return struct{}{}, err

@@ -18,9 +18,9 @@ var migrations = []string{
 	version1,
 	version2,
 	version3 +
-		forTables(countRows, "canned_replies", "contacts", "conversations", "executions", "gateways", "logs", "mcp_servers", "messages",
+		perTable(countRows, "canned_replies", "contacts", "conversations", "executions", "gateways", "logs", "mcp_servers", "messages",
 			"schedules", "sources", "tasks", "tools", "webhooks", "workflows") +
-		forTables(deleteSecrets, "gateways", "mcp_servers", "tools", "webhooks", "workflows"),
+		perTable(deleteSecrets, "gateways", "mcp_servers", "tools", "webhooks", "workflows"),
 	version4,
 	version5,
 	version6,
@@ -53,8 +53,8 @@ CREATE TRIGGER _TABLE_uncounted AFTER DELETE ON TABLE BEGIN UPDATE _counts SET n
 const deleteSecrets = `
 CREATE TRIGGER _TABLE_forgotten AFTER DELETE ON TABLE BEGIN DELETE FROM _secrets WHERE owner = old.id; END;`
 
-// forTables returns a script once for each table, with TABLE replaced by its name.
-func forTables(script string, tables ...string) string {
+// perTable returns a script once for each table, with TABLE replaced by its name.
+func perTable(script string, tables ...string) string {
 	var all strings.Builder
 	for _, table := range tables {
 		all.WriteString(strings.ReplaceAll(script, "TABLE", table))
@@ -82,7 +82,7 @@ func migrateTo(c *conn, target int) error {
 		step := fmt.Sprintf("BEGIN IMMEDIATE;\n%s\nPRAGMA user_version = %d; PRAGMA application_id = %d;",
 			migrations[version], version+1, applicationID)
 		err := c.script(step)
-		if err == nil && version+1 == chunkIndexLater {
+		if err == nil && version+1 == chunkIndexVersion {
 			err = dropChunkIndex(c)
 		}
 		if err == nil {
@@ -96,9 +96,9 @@ func migrateTo(c *conn, target int) error {
 	return nil
 }
 
-// chunkIndexLater is the version since which a file gets the index of its chunks
+// chunkIndexVersion is the version since which a file gets the index of its chunks
 // only with its first chunk.
-const chunkIndexLater = 5
+const chunkIndexVersion = 5
 
 // dropChunkIndex drops the index of chunks from a file that has none.
 func dropChunkIndex(c *conn) error {

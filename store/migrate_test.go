@@ -65,7 +65,7 @@ func TestKeyColumnsComeFirst(t *testing.T) {
 	// An index's columns by rank; those of a primary key's index are the table's key.
 	const misplaced = `SELECT count(*) FROM pragma_table_list l, pragma_index_list(l.name) i, pragma_index_info(i.name) k
 		WHERE l.type = 'table' AND l.wr AND i.origin = 'pk' AND (l.name = ?1 OR ?1 = '') AND (k.cid <> k.seqno OR ?1 <> '')`
-	c, err := openConn(unlocked(path))
+	c, err := openConn(unlockedSource(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestFixtures(t *testing.T) {
 			t.Errorf("%+v, %v", s, err)
 		}
 		closeFolder(t, f)
-		conn, err := openConn(unlocked(path))
+		conn, err := openConn(unlockedSource(path))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -428,8 +428,8 @@ func TestMigrationFails(t *testing.T) {
 	broken := [][]string{futureSteps[0], {"ALTER TABLE future ADD COLUMN b TEXT", "UPDATE future SET nowhere = 1"}}
 	withFuture(t, broken)
 	f = openAt(t, f.Path(), fixtureKey)
-	if byName(t, f, "agent-fixture").Problem() == nil || !f.KeyMade() {
-		t.Errorf("refused: %v, access control: %v", byName(t, f, "agent-fixture").Problem(), f.KeyMade())
+	if byName(t, f, "agent-fixture").Problem() == nil || !f.HasHadKeys() {
+		t.Errorf("refused: %v, access control: %v", byName(t, f, "agent-fixture").Problem(), f.HasHadKeys())
 	}
 	closeFolder(t, f)
 	if got := valueIn[string](t, path, "SELECT group_concat(name) FROM pragma_table_info('future')"); got != "a" {

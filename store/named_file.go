@@ -19,8 +19,8 @@ type namedFileError struct {
 func (e *namedFileError) Error() string { return e.text }
 func (e *namedFileError) Unwrap() error { return e.err }
 
-// aboutFile returns err, if it is a verdict on a file, as one on the file at path.
-func aboutFile(path string, err error) error {
+// withFileName returns err, if it is a verdict on a file, as one on the file at path.
+func withFileName(path string, err error) error {
 	var verdict *agent.Error // the innermost
 	for rest := err; errors.As(rest, &verdict) && verdict.Err != nil; {
 		rest = verdict.Err
@@ -36,7 +36,7 @@ func aboutFile(path string, err error) error {
 		text = fmt.Sprintf("cannot be used: %v; undo the change, or use a backup", verdict.Err)
 	case verdict.Code == agent.CodeAgentNewer:
 		text = "cannot be used: " + verdict.Message
-	case errors.Is(err, errOutside):
+	case errors.Is(err, errExternalCause):
 		text = fmt.Sprintf("cannot be opened: %v", verdict.Err)
 	case verdict.Code == agent.CodeAgentDamaged:
 		text = fmt.Sprintf("is damaged (%v); use a backup", verdict.Err)

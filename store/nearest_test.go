@@ -172,7 +172,7 @@ func TestCrowdOfDeleted(t *testing.T) {
 		crowd[i] = direction(float64(i) / 1000)
 	}
 	_, orphans := learn(t, db, testModel, numbered("crowd", len(crowd)), crowd...)
-	rest := make([][]float32, leastCoded)
+	rest := make([][]float32, minIndexedVectors)
 	for i := range rest {
 		rest[i] = noise(random)
 	}
@@ -191,7 +191,7 @@ func TestCrowdOfDeleted(t *testing.T) {
 func TestSearchWhileChanging(t *testing.T) {
 	db := openKnowledge(t)
 	random := rand.New(rand.NewPCG(1, 2))
-	base := make([][]float32, leastCoded+500)
+	base := make([][]float32, minIndexedVectors+500)
 	for i := range base {
 		base[i] = noise(random)
 	}
@@ -242,7 +242,7 @@ func TestSearchWhileChanging(t *testing.T) {
 func TestForkIsSearchedByItsOwn(t *testing.T) {
 	db := openKnowledge(t)
 	random := rand.New(rand.NewPCG(1, 2))
-	base := make([][]float32, leastCoded+100)
+	base := make([][]float32, minIndexedVectors+100)
 	for i := range base {
 		base[i] = noise(random)
 	}

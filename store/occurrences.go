@@ -20,9 +20,9 @@ type StartedTask struct {
 // been due for a long time; older ones leave no row.
 const maxDueOccurrences = 100
 
-// takeTasks takes the tasks that are due, emits the events of the occurrences that
+// takeDueTasks takes the tasks that are due, emits the events of the occurrences that
 // have not ended, and returns those that start a workflow.
-func (tx *Tx) takeTasks() (start []StartedTask, err error) {
+func (tx *Tx) takeDueTasks() (start []StartedTask, err error) {
 	due, err := all(tx, scanTask, "SELECT "+taskColumns+" FROM tasks WHERE next_run <= ? ORDER BY next_run, id LIMIT ?", tx.Now, dueBatch)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (tx *Tx) takeTasks() (start []StartedTask, err error) {
 
 func (tx *Tx) fireTask(t *agent.Task) (start []StartedTask, err error) {
 	if err := t.Validate(); err != nil {
-		return nil, tx.failBroken(t, err)
+		return nil, tx.failInvalidTask(t, err)
 	}
 	list := t.Occurrences(t.NextRun, agent.At(tx.Now.Add(time.Millisecond)), 20*maxDueOccurrences)
 	for _, o := range list[max(0, len(list)-maxDueOccurrences):] {
@@ -88,11 +88,11 @@ func (tx *Tx) startOccurrence(t *agent.Task, o agent.Occurrence) (start bool, er
 	if missed {
 		return false, nil
 	}
-	return t.WorkflowID != "", tx.emitOf(t.ID, agent.EventCalendarDue, map[string]any{"task": t.WithOccurrence(o), "occurrence": o})
+	return t.WorkflowID != "", tx.emitAbout(t.ID, agent.EventCalendarDue, map[string]any{"task": t.WithOccurrence(o), "occurrence": o})
 }
 
-// failBroken ends a task that SQL made invalid.
-func (tx *Tx) failBroken(t *agent.Task, why error) error {
+// failInvalidTask ends a task that SQL made invalid.
+func (tx *Tx) failInvalidTask(t *agent.Task, why error) error {
 	if _, err := tx.exec("UPDATE tasks SET next_run = NULL, status = 'failed' WHERE id = ?", t.ID); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (tx *Tx) replanTask(r replanned, zone string) error {
 	t.Fill(zone)
 	t.AlignExceptions()
 	if err := t.Validate(); err != nil {
-		return tx.failBroken(&t, err)
+		return tx.failInvalidTask(&t, err)
 	}
 	t.Replan(r.keep, tx.Now)
 	return tx.updateTask(&t)

@@ -14,7 +14,7 @@ import (
 // BackupFile copies an agent, found by id or name, to a file that must not
 // exist, whether or not a server has the data folder open.
 func BackupFile(folder, idOrName, to string) error {
-	if err := checkUse(folder, false); err != nil {
+	if err := checkFolderUse(folder, false); err != nil {
 		return err
 	}
 	from, err := findFile(folder, idOrName)
@@ -28,7 +28,7 @@ func BackupFile(folder, idOrName, to string) error {
 	if err := RemoveIfThere(temp); err != nil {
 		return err
 	}
-	if err := errors.Join(copyDatabase(context.Background(), temp, shared(from)), dropKeys(temp)); err != nil {
+	if err := errors.Join(copyDatabase(context.Background(), temp, sharedSource(from)), dropKeys(temp)); err != nil {
 		return errors.Join(err, RemoveIfThere(temp))
 	}
 	if err := os.Rename(temp, to); err != nil {
@@ -68,7 +68,7 @@ func RestoreFile(ctx context.Context, folder, from string) (id string, err error
 	if err := checkRegular(from); err != nil {
 		return "", err
 	}
-	if err := checkUse(folder, false); err != nil {
+	if err := checkFolderUse(folder, false); err != nil {
 		return "", err
 	}
 	path, err := makeFolder(folder)
@@ -77,7 +77,7 @@ func RestoreFile(ctx context.Context, folder, from string) (id string, err error
 	}
 	temp := filepath.Join(path, agent.NewID("restore"))
 	if err := explain(copyBackup(ctx, temp, from)); err != nil {
-		return "", errors.Join(asInvalid(err), RemoveIfThere(temp))
+		return "", errors.Join(invalidFileError(err), RemoveIfThere(temp))
 	}
 	found := row{}
 	if err = checkImport(ctx, temp); err == nil {
@@ -114,7 +114,7 @@ func PutFile(ctx context.Context, folder, from, id string) error {
 	if err := checkImport(ctx, from); err != nil {
 		return err
 	}
-	if err := checkUse(folder, false); err != nil {
+	if err := checkFolderUse(folder, false); err != nil {
 		return err
 	}
 	path, err := makeFolder(folder)
@@ -132,10 +132,10 @@ func PutFile(ctx context.Context, folder, from, id string) error {
 
 // copyBackup copies a backup, which may be in a folder that cannot be written.
 func copyBackup(ctx context.Context, to, from string) error {
-	err := copyDatabase(ctx, to, shared(from))
+	err := copyDatabase(ctx, to, sharedSource(from))
 	switch sqliteCode(err) & 0xff {
 	case codePerm, codeReadOnly, codeCantOpen:
-		return errors.Join(RemoveIfThere(to), copyDatabase(ctx, to, unlocked(from)))
+		return errors.Join(RemoveIfThere(to), copyDatabase(ctx, to, unlockedSource(from)))
 	}
 	return err
 }

@@ -14,7 +14,7 @@ import (
 func WithKeys(o Options, fn func(*Folder) error) error {
 	f, err := Open(o)
 	if errors.Is(err, ErrLocked) {
-		return besideServer(o, fn)
+		return openBesideServer(o, fn)
 	}
 	if err != nil {
 		return err
@@ -22,7 +22,7 @@ func WithKeys(o Options, fn func(*Folder) error) error {
 	return errors.Join(fn(f), f.Close())
 }
 
-func besideServer(o Options, fn func(*Folder) error) error {
+func openBesideServer(o Options, fn func(*Folder) error) error {
 	path, err := makeFolder(o.Path)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (o Offline) Backup(idOrName, to string) error { return BackupFile(o.Path, i
 // Restore calls RestoreFile for this folder.
 func (o Offline) Restore(ctx context.Context, from string) (id string, err error) {
 	id, err = RestoreFile(ctx, o.Path, from)
-	return id, aboutFile(from, err)
+	return id, withFileName(from, err)
 }
 
 // CreateKey creates an API key and returns it; it cannot be read again.

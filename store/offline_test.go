@@ -238,7 +238,7 @@ func TestCopiesOfAClusterAreLeftAlone(t *testing.T) {
 		"key rotate": second(offline.RotateKey()),
 		"open":       second(Open(Options{Path: t.TempDir(), Linked: file})),
 	} {
-		if !errors.Is(err, errOfCluster) {
+		if !errors.Is(err, errClusterFolder) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

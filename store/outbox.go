@@ -225,8 +225,8 @@ func (db *DB) ScheduledChain(ctx context.Context, id string) (agent.Chain, error
 	})
 }
 
-// emitOf emits an event about a schedule or a task.
-func (tx *Tx) emitOf(id, event string, data any) error {
+// emitAbout emits an event about a schedule or a task.
+func (tx *Tx) emitAbout(id, event string, data any) error {
 	if err := tx.emit(event, data); err != nil {
 		return err
 	}

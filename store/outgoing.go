@@ -192,7 +192,7 @@ func (s *Sending) Key(agentID string) string {
 // other attempt in progress for the conversation.
 func (db *DB) BeginSending(ctx context.Context, conversationID string, now agent.Time) (*Sending, error) {
 	return Write(ctx, db, func(tx *Tx) (*Sending, error) {
-		tx.takesOn(workMessages)
+		tx.claimWork(workMessages)
 		done, err := tx.exec(`UPDATE _outgoing SET status = 'sending', attempt = attempt + 1, first_at = coalesce(first_at, ?2)
 			WHERE message_id = (SELECT min(message_id) FROM _outgoing WHERE conversation_id = ?1 AND status IN ('pending','sending'))
 			AND status = 'pending' AND next_attempt_at <= ?2`, conversationID, now)
@@ -259,7 +259,7 @@ type Ended struct {
 // next is not announced: the caller looks for it.
 func (db *DB) EndSending(ctx context.Context, s *Sending, e Ended) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		tx.takesOn(workMessages)
+		tx.claimWork(workMessages)
 		status := "sent"
 		switch {
 		case e.Problem != "" && e.Next.IsZero():

@@ -126,24 +126,24 @@ func (e *WalkEnd) reached(f Frontier, queued int) bool {
 // it is finished, all in one commit. end is nil while other addresses are being
 // fetched. If the source was deleted or is no longer being crawled, the error is
 // NOT_FOUND.
-func (db *DB) PutPages(ctx context.Context, sourceID string, outcomes []PageOutcome, end *WalkEnd) (Ending, error) {
-	return Write(ctx, db, func(tx *Tx) (Ending, error) {
-		tx.takesOn(workSources) // the crawl that stores them does the work
-		if err := tx.underWay(sourceID); err != nil {
-			return WalksOn, err
+func (db *DB) PutPages(ctx context.Context, sourceID string, outcomes []PageOutcome, end *WalkEnd) (CrawlStatus, error) {
+	return Write(ctx, db, func(tx *Tx) (CrawlStatus, error) {
+		tx.claimWork(workSources) // the crawl that stores them does the work
+		if err := tx.checkActive(sourceID); err != nil {
+			return CrawlContinues, err
 		}
 		p := pageWriter{Tx: tx, source: sourceID}
 		for _, o := range outcomes {
 			if err := p.put(o); err != nil {
-				return WalksOn, err
+				return CrawlContinues, err
 			}
 		}
 		if err := p.insertUnqueued(); err != nil || end == nil {
-			return WalksOn, err
+			return CrawlContinues, err
 		}
 		f, queued, err := tx.walked(sourceID)
 		if err != nil || !end.reached(f, queued) {
-			return WalksOn, err
+			return CrawlContinues, err
 		}
 		return tx.endWalk(sourceID)
 	})

@@ -97,14 +97,14 @@ func isWanted(name string) bool {
 // emptyPages is roughly how many pages a file has whose tables are all small.
 const emptyPages = 108
 
-// lookEvery is how many rows of an open file have to change before its tables are
+// recountAfter is how many rows of an open file have to change before its tables are
 // counted again.
-const lookEvery = partRows / 2
+const recountAfter = partRows / 2
 
 // growing is what maintain knows about the parts that an open file lacks.
 type growing struct {
-	lacking []*part  // nil: unknown
-	looked  bool     // the tables were counted
+	missing []*part  // nil: unknown
+	counted bool     // the tables were counted
 	changes int64    // changes of the file when they were
 	inserts sync.Map // tables that may have gained rows, set by the writer
 }
@@ -114,8 +114,8 @@ type growing struct {
 func (db *DB) grow(ctx context.Context) error {
 	return db.ifOpen(func(f *file) (err error) {
 		changes := f.changes.Load()
-		first := !f.growing.looked && f.isDirty()
-		if !first && changes < f.growing.changes+lookEvery && !db.growing.Load() {
+		first := !f.growing.counted && f.isDirty()
+		if !first && changes < f.growing.changes+recountAfter && !db.growing.Load() {
 			return nil
 		}
 		db.growing.Store(false)
@@ -136,7 +136,7 @@ func (db *DB) grow(ctx context.Context) error {
 			}
 		}
 		if len(due) > 0 {
-			f.growing.lacking = nil
+			f.growing.missing = nil
 			f.sandbox.SchemaChanged()
 		}
 		return db.indexSearched(ctx, f)
@@ -150,8 +150,8 @@ func (f *file) isDirty() bool {
 	return f.dirty
 }
 
-// look runs fn on a reader, without a transaction, and does not count as use.
-func (db *DB) look(ctx context.Context, f *file, fn func(*Tx) error) error {
+// readUnused runs fn on a reader, without a transaction, and does not count as use.
+func (db *DB) readUnused(ctx context.Context, f *file, fn func(*Tx) error) error {
 	r, err := f.reader(Background(ctx))
 	if err != nil {
 		return err
@@ -162,9 +162,9 @@ func (db *DB) look(ctx context.Context, f *file, fn func(*Tx) error) error {
 
 // dueParts lists the parts that the file lacks and needs.
 func (db *DB) dueParts(ctx context.Context, f *file) (due []*part, err error) {
-	err = db.look(ctx, f, func(tx *Tx) error {
-		if f.growing.lacking == nil {
-			if f.growing.lacking, err = tx.lackingParts(); err != nil {
+	err = db.readUnused(ctx, f, func(tx *Tx) error {
+		if f.growing.missing == nil {
+			if f.growing.missing, err = tx.missingParts(); err != nil {
 				return err
 			}
 		}
@@ -172,13 +172,13 @@ func (db *DB) dueParts(ctx context.Context, f *file) (due []*part, err error) {
 		if err != nil {
 			return err
 		}
-		large, err := tx.haveRows(tables, partRows)
-		for _, p := range f.growing.lacking {
+		large, err := tx.tablesWithRows(tables, partRows)
+		for _, p := range f.growing.missing {
 			if _, wanted := db.wanted.Load(p.name); wanted || large[p.counted()] {
 				due = append(due, p)
 			}
 		}
-		f.growing.looked = true
+		f.growing.counted = true
 		return err
 	})
 	return due, err
@@ -188,12 +188,12 @@ func (db *DB) dueParts(ctx context.Context, f *file) (due []*part, err error) {
 // that the file lacks: at the first check, all of them unless the file is small.
 func (f *file) tablesToCount(tx *Tx) (tables []string, err error) {
 	var pages int64
-	if !f.growing.looked {
+	if !f.growing.counted {
 		if err := tx.value(&pages, "PRAGMA page_count"); err != nil {
 			return nil, err
 		}
 	}
-	for _, p := range f.growing.lacking {
+	for _, p := range f.growing.missing {
 		table := p.counted()
 		_, inserted := f.growing.inserts.Load(table)
 		if table != "" && (inserted || pages > emptyPages) && !slices.Contains(tables, table) {
@@ -208,7 +208,7 @@ func (f *file) noteInserts(tables map[string]bool) {
 	for table := range tables {
 		f.growing.inserts.Store(table, true)
 	}
-	f.changes.Add(lookEvery)
+	f.changes.Add(recountAfter)
 }
 
 // counted returns the table whose rows decide whether the part is created; "" if it
@@ -221,8 +221,8 @@ func (p *part) counted() string {
 	return p.table
 }
 
-// haveRows reports which of the tables have n rows.
-func (tx *Tx) haveRows(tables []string, n int) (map[string]bool, error) {
+// tablesWithRows reports which of the tables have n rows.
+func (tx *Tx) tablesWithRows(tables []string, n int) (map[string]bool, error) {
 	query := "SELECT '' WHERE ?1 < 0"
 	for _, table := range tables {
 		query += fmt.Sprintf(" UNION ALL SELECT '%[1]s' WHERE (SELECT count(*) FROM (SELECT 1 FROM %[1]s LIMIT ?1)) = ?1", table)
@@ -252,9 +252,9 @@ func firstObject(script string) string {
 	return words[2]
 }
 
-// lackingParts lists the parts that the file does not have.
-func (tx *Tx) lackingParts() (lacking []*part, err error) {
-	there, err := tx.partsThere()
+// missingParts lists the parts that the file does not have.
+func (tx *Tx) missingParts() (lacking []*part, err error) {
+	there, err := tx.existingParts()
 	for i := range schemaParts {
 		if p := &schemaParts[i]; !there[p.name] {
 			lacking = append(lacking, p)
@@ -263,9 +263,9 @@ func (tx *Tx) lackingParts() (lacking []*part, err error) {
 	return lacking, err
 }
 
-// partsThere returns the names of the parts that the file has. It keeps the pages of
+// existingParts returns the names of the parts that the file has. It keeps the pages of
 // the schema, a third of a small file, out of the cache.
-func (tx *Tx) partsThere() (map[string]bool, error) {
+func (tx *Tx) existingParts() (map[string]bool, error) {
 	defer tx.sql.DropPages()
 	names, err := all(tx, scanID, "SELECT name FROM sqlite_schema")
 	objects := make(map[string]bool, len(names))
@@ -280,7 +280,7 @@ func (tx *Tx) partsThere() (map[string]bool, error) {
 }
 
 func makePart(c *conn, p *part) error {
-	there, err := (&Tx{conn: c}).partsThere()
+	there, err := (&Tx{conn: c}).existingParts()
 	if err != nil || there[p.name] {
 		return err
 	}

@@ -83,7 +83,7 @@ var dueTimes = [...]struct {
 	{func(p *Pending) *agent.Time { return &p.Schedules }, `iif(EXISTS (SELECT 1 FROM _replan), ?1, (` + selectNextRun + `))`, 0},
 	{func(p *Pending) *agent.Time { return &p.Runs }, `iif(EXISTS (SELECT 1 FROM runs WHERE status = 'running') OR EXISTS (SELECT 1 FROM occurrences WHERE status = 'running'), ?1, NULL)`, 0},
 	{func(p *Pending) *agent.Time { return &p.Executions }, `iif(EXISTS (SELECT 1 FROM executions WHERE status IN ('queued','running') AND suspended = 0), ?1, (SELECT min(due_at) FROM _waits WHERE due_at IS NOT NULL))`, 0},
-	{func(p *Pending) *agent.Time { return &p.Gateways }, `iif(EXISTS (SELECT 1 FROM gateways WHERE ` + polled + `), ?1, NULL)`, 0},
+	{func(p *Pending) *agent.Time { return &p.Gateways }, `iif(EXISTS (SELECT 1 FROM gateways WHERE ` + isPolling + `), ?1, NULL)`, 0},
 	{func(p *Pending) *agent.Time { return &p.MCPServers }, `iif(EXISTS (SELECT 1 FROM mcp_servers), ?1, NULL)`, 0},
 	{func(p *Pending) *agent.Time { return &p.Sessions }, `iif(EXISTS (SELECT 1 FROM sessions WHERE closed_at IS NULL), ?1, NULL)`, 0},
 	{func(p *Pending) *agent.Time { return &p.Attachments }, `(SELECT min(next_attempt_at) FROM _attachments WHERE upload = '')`, 6},
@@ -181,7 +181,7 @@ func workOfTables(tables map[string]bool) (kinds workKinds) {
 // schema that the statement needs.
 // parts of the schema that the statement needs.
 func (c *conn) watchTables() error {
-	c.sql.Refused = c.makeLacking
+	c.sql.Refused = c.createMissing
 	c.sql.OnRollback(c.forgetParts)
 	return c.sql.Authorize(func(action int32, table, column, _, _ string) bool {
 		switch action {
@@ -199,21 +199,21 @@ func (c *conn) watchTables() error {
 	})
 }
 
-// takesOn keeps work that the transaction causes from being announced, because the
+// claimWork keeps work that the transaction causes from being announced, because the
 // caller does it itself.
-func (tx *Tx) takesOn(kinds workKinds) { tx.taken |= kinds }
+func (tx *Tx) claimWork(kinds workKinds) { tx.claimed |= kinds }
 
-// madeWork is work that a commit may have caused.
-type madeWork struct {
+// newWork is work that a commit may have caused.
+type newWork struct {
 	announced workKinds
-	taken     workKinds // done by the writers themselves, see Tx.takesOn
+	claimed   workKinds // done by the writers themselves, see Tx.claimWork
 }
 
-// takeWork returns the work that statements have caused since the last call.
-func (c *conn) takeWork() madeWork {
+// collectWork returns the work that statements have caused since the last call.
+func (c *conn) collectWork() newWork {
 	touched := workKinds(c.sql.Used)
-	made := madeWork{touched &^ c.taken, touched & c.taken}
-	c.sql.Used, c.taken = 0, 0
+	made := newWork{touched &^ c.claimed, touched & c.claimed}
+	c.sql.Used, c.claimed = 0, 0
 	return made
 }
 

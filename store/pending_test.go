@@ -87,7 +87,7 @@ func TestOnPending(t *testing.T) {
 		{"a read", func() error { _, err := db.Stats(ctx); return err }, nil},
 		{"a write that its caller takes on", func() error {
 			_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-				tx.takesOn(workExecutions)
+				tx.claimWork(workExecutions)
 				_, err := tx.exec("UPDATE executions SET suspended = 0")
 				return struct{}{}, err
 			})

@@ -49,14 +49,14 @@ func (tx *Tx) replanSchedule(r replanned, zone string) error {
 		err = s.Replan(r.keep, tx.Now)
 	}
 	if err != nil {
-		return tx.pauseBroken(&s, err)
+		return tx.pauseInvalidSchedule(&s, err)
 	}
 	return tx.updateSchedule(&s)
 }
 
-// pauseBroken pauses a schedule that cannot be planned and gives the reason in its
+// pauseInvalidSchedule pauses a schedule that cannot be planned and gives the reason in its
 // runs and in the log.
-func (tx *Tx) pauseBroken(s *agent.Schedule, why error) error {
+func (tx *Tx) pauseInvalidSchedule(s *agent.Schedule, why error) error {
 	if agent.ErrorCode(why) != agent.CodeValidation {
 		return why
 	}
@@ -89,9 +89,9 @@ func (db *DB) planChanges(ctx context.Context, c *conn) {
 	}
 }
 
-// leavePlans leaves what was due or running in a copied file to the original, so
+// dropPlans leaves what was due or running in a copied file to the original, so
 // that it does not happen twice.
-func (tx *Tx) leavePlans() error {
+func (tx *Tx) dropPlans() error {
 	for _, statement := range []string{
 		"UPDATE runs SET status = 'error', error = 'cut: the file was copied' WHERE status = 'running' AND ?1 = ?1",
 		"UPDATE occurrences SET status = 'failed', error = 'cut: the file was copied' WHERE status = 'running' AND ?1 = ?1",

@@ -9,15 +9,15 @@ import (
 	"satchel/store/sqlite"
 )
 
-// polled selects the gateways that poll their platform, because the platform cannot
+// isPolling selects the gateways that poll their platform, because the platform cannot
 // reach this server.
-const polled = "type = 'chatbot_a' AND status = 'active' AND webhook_base = ''"
+const isPolling = "type = 'chatbot_a' AND status = 'active' AND webhook_base = ''"
 
 // PolledGateways lists the ids of the gateways that poll their platform, on a
 // server that platforms cannot reach.
 func (db *DB) PolledGateways(ctx context.Context) ([]string, error) {
 	return Read(ctx, db, func(tx *Tx) ([]string, error) {
-		return all(tx, func(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) }, "SELECT id FROM gateways WHERE "+polled+" ORDER BY id")
+		return all(tx, func(rows *sqlite.Rows) (id string, err error) { return id, rows.Scan(&id) }, "SELECT id FROM gateways WHERE "+isPolling+" ORDER BY id")
 	})
 }
 
@@ -31,7 +31,7 @@ const pollMemory = 6 * 24 * time.Hour
 // exist or must not poll.
 func (db *DB) PollFrom(ctx context.Context, id string) (o OpenGateway, next int64, ok bool, err error) {
 	o, err = Read(ctx, db, func(tx *Tx) (OpenGateway, error) {
-		if err := tx.value(&ok, "SELECT EXISTS (SELECT 1 FROM gateways WHERE id = ? AND "+polled+")", id); err != nil || !ok {
+		if err := tx.value(&ok, "SELECT EXISTS (SELECT 1 FROM gateways WHERE id = ? AND "+isPolling+")", id); err != nil || !ok {
 			return OpenGateway{}, err
 		}
 		if err := tx.value(&next, "SELECT next FROM _polls WHERE gateway_id = ? AND at > ?", id, agent.At(tx.Now.Add(-pollMemory))); err != nil && !errors.Is(err, sqlite.ErrNoRows) {

@@ -51,7 +51,7 @@ type Feed struct {
 	Chunking agent.Chunking
 	Run      int    // number of this reading
 	Page     int    // pages of it that are done
-	Next     string // where the next page is, as given to TurnPage
+	Next     string // where the next page is, as given to NotePageDone
 	More     bool   // for EndFeed: some pages were not read
 }
 
@@ -59,7 +59,7 @@ type Feed struct {
 // or nil.
 func (db *DB) NextFetch(ctx context.Context) (*Work, error) {
 	return Read(ctx, db, func(tx *Tx) (*Work, error) {
-		return tx.oneWork(`SELECT id, type, name, config, chunked, attempts, embedding_model, 1, error_code <> '' FROM sources
+		return tx.readWork(`SELECT id, type, name, config, chunked, attempts, embedding_model, 1, error_code <> '' FROM sources
 			WHERE status NOT IN ('ready','error') AND type = 'api' AND NOT chunked ORDER BY created_at, id LIMIT 1`)
 	})
 }
@@ -68,7 +68,7 @@ func (db *DB) NextFetch(ctx context.Context) (*Work, error) {
 // between two pages. NOT_FOUND means that there is nothing left to read.
 func (db *DB) BeginFeed(ctx context.Context, sourceID string) (Feed, error) {
 	return Write(ctx, db, func(tx *Tx) (f Feed, err error) {
-		if err := tx.underWay(sourceID); err != nil {
+		if err := tx.checkActive(sourceID); err != nil {
 			return f, err
 		}
 		if _, err := tx.exec(`INSERT INTO _feeds(source_id, run) VALUES (?,1)
@@ -142,7 +142,7 @@ func (db *DB) PutRecords(ctx context.Context, f Feed, records []Record) error {
 			continue
 		}
 		_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-			if err := tx.underWay(f.SourceID); err != nil {
+			if err := tx.checkActive(f.SourceID); err != nil {
 				return struct{}{}, err
 			}
 			for _, r := range batch {
@@ -177,7 +177,7 @@ func (tx *Tx) putRecord(f Feed, r Record) error {
 // putLargeRecord stores a record with more chunks than one write takes.
 func (db *DB) putLargeRecord(ctx context.Context, f Feed, r Record) error {
 	seq, err := Write(ctx, db, func(tx *Tx) (int64, error) {
-		if err := tx.underWay(f.SourceID); err != nil {
+		if err := tx.checkActive(f.SourceID); err != nil {
 			return 0, err
 		}
 		return tx.beginRecord(f, r)
@@ -186,7 +186,7 @@ func (db *DB) putLargeRecord(ctx context.Context, f Feed, r Record) error {
 		batch := chunks[:min(len(chunks), chunkBatch)]
 		chunks = chunks[len(batch):]
 		_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) {
-			if err := tx.underWay(f.SourceID); err != nil {
+			if err := tx.checkActive(f.SourceID); err != nil {
 				return struct{}{}, err
 			}
 			if err := tx.addRecordChunks(f, seq, batch); err != nil || len(chunks) > 0 {
@@ -243,10 +243,10 @@ func (db *DB) CountRecords(ctx context.Context, f Feed) (int, error) {
 	})
 }
 
-// TurnPage notes that a page of a reading is done and where the next one is.
-func (db *DB) TurnPage(ctx context.Context, f Feed, next string) error {
+// NotePageDone notes that a page of a reading is done and where the next one is.
+func (db *DB) NotePageDone(ctx context.Context, f Feed, next string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		if err := tx.underWay(f.SourceID); err != nil {
+		if err := tx.checkActive(f.SourceID); err != nil {
 			return struct{}{}, err
 		}
 		_, err := tx.exec("UPDATE _feeds SET page = ?, next = ? WHERE source_id = ? AND run = ?", f.Page+1, next, f.SourceID, f.Run)
@@ -270,11 +270,11 @@ func (db *DB) EndFeed(ctx context.Context, f Feed) error {
 			break
 		}
 	}
-	if err := db.closeGaps(ctx, f.SourceID); err != nil {
+	if err := db.renumberChunks(ctx, f.SourceID); err != nil {
 		return err
 	}
 	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) {
-		if err := tx.underWay(f.SourceID); err != nil {
+		if err := tx.checkActive(f.SourceID); err != nil {
 			return struct{}{}, err
 		}
 		return struct{}{}, tx.endFeed(f, removed)
@@ -284,7 +284,7 @@ func (db *DB) EndFeed(ctx context.Context, f Feed) error {
 
 // dropVanished deletes some records that a reading did not find.
 func (tx *Tx) dropVanished(f Feed) (int, error) {
-	if err := tx.underWay(f.SourceID); err != nil {
+	if err := tx.checkActive(f.SourceID); err != nil {
 		return 0, err
 	}
 	seqs, err := all(tx, func(rows *sqlite.Rows) (seq int64, err error) { return seq, rows.Scan(&seq) },
@@ -316,9 +316,9 @@ func (tx *Tx) endFeed(f Feed, removed int) error {
 	return err
 }
 
-// closeGaps renumbers the chunks of a source without gaps, in order, in several
+// renumberChunks renumbers the chunks of a source without gaps, in order, in several
 // writes.
-func (db *DB) closeGaps(ctx context.Context, sourceID string) error {
+func (db *DB) renumberChunks(ctx context.Context, sourceID string) error {
 	type row struct {
 		seq      int64
 		position int
@@ -344,9 +344,9 @@ func (db *DB) closeGaps(ctx context.Context, sourceID string) error {
 	}
 }
 
-// underWay returns NOT_FOUND unless the source exists and its reading or crawl
+// checkActive returns NOT_FOUND unless the source exists and its reading or crawl
 // continues.
-func (tx *Tx) underWay(sourceID string) error {
+func (tx *Tx) checkActive(sourceID string) error {
 	var going bool
 	err := tx.value(&going, "SELECT status NOT IN ('ready','error') AND NOT chunked FROM sources WHERE id = ?", sourceID)
 	if errors.Is(err, sqlite.ErrNoRows) || err == nil && !going {

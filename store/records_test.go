@@ -48,7 +48,7 @@ func read(t testing.TB, db *DB, id string, list []Record) {
 	for i, r := range list {
 		list[i].Known = known[r.ID].Hash == r.Hash
 	}
-	if err := errors.Join(db.PutRecords(ctx, f, list), db.TurnPage(ctx, f, "2"), db.EndFeed(ctx, f)); err != nil {
+	if err := errors.Join(db.PutRecords(ctx, f, list), db.NotePageDone(ctx, f, "2"), db.EndFeed(ctx, f)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -123,7 +123,7 @@ func TestReadingGoesOnAtItsPage(t *testing.T) {
 	if f, err = db.BeginFeed(ctx, id); err != nil || f.Run != 2 {
 		t.Errorf("cut in its first page: run %d, %v", f.Run, err)
 	}
-	if err := errors.Join(db.PutRecords(ctx, f, records("a", "b")), db.TurnPage(ctx, f, "https://example.com/?page=2")); err != nil {
+	if err := errors.Join(db.PutRecords(ctx, f, records("a", "b")), db.NotePageDone(ctx, f, "https://example.com/?page=2")); err != nil {
 		t.Fatal(err)
 	}
 	if f, err = db.BeginFeed(ctx, id); err != nil || f.Run != 2 || f.Page != 1 || f.Next != "https://example.com/?page=2" {
@@ -187,7 +187,7 @@ func TestDeletedFeedLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantCode(t, db.PutRecords(ctx, f, records("c")), agent.CodeNotFound)
-	wantCode(t, db.TurnPage(ctx, f, ""), agent.CodeNotFound)
+	wantCode(t, db.NotePageDone(ctx, f, ""), agent.CodeNotFound)
 	wantCode(t, db.EndFeed(ctx, f), agent.CodeNotFound)
 	for more := true; more; {
 		var err error

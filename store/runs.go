@@ -51,7 +51,7 @@ const (
 // planned are paused with the reason.
 func (db *DB) TakeDue(ctx context.Context) (DueRuns, error) {
 	return Write(ctx, db, func(tx *Tx) (d DueRuns, err error) {
-		tx.takesOn(workSchedules)
+		tx.claimWork(workSchedules)
 		if err := tx.replan(); err != nil {
 			return d, err
 		}
@@ -67,7 +67,7 @@ func (db *DB) TakeDue(ctx context.Context) (DueRuns, error) {
 			}
 			d.Runs = append(d.Runs, runs...)
 		}
-		if d.Tasks, err = tx.takeTasks(); err != nil {
+		if d.Tasks, err = tx.takeDueTasks(); err != nil {
 			return d, err
 		}
 		return d, tx.value(&d.Next, selectNextRun)
@@ -78,7 +78,7 @@ func (db *DB) TakeDue(ctx context.Context) (DueRuns, error) {
 func (tx *Tx) fire(s *agent.Schedule) ([]ScheduledRun, error) {
 	f, err := s.Fire(tx.Now)
 	if err != nil {
-		return nil, tx.pauseBroken(s, err)
+		return nil, tx.pauseInvalidSchedule(s, err)
 	}
 	runs, err := tx.admit(s, f)
 	if err != nil {
@@ -105,7 +105,7 @@ func (tx *Tx) fire(s *agent.Schedule) ([]ScheduledRun, error) {
 		runs[i].Schedule = *s
 	}
 	if f.MissedAll > 0 {
-		err = tx.emitOf(s.ID, agent.EventScheduleMissed, map[string]any{"schedule": s, "run": missed, "missed": f.MissedAll})
+		err = tx.emitAbout(s.ID, agent.EventScheduleMissed, map[string]any{"schedule": s, "run": missed, "missed": f.MissedAll})
 	}
 	return runs, err
 }
@@ -156,7 +156,7 @@ func (tx *Tx) insertRun(scheduleID string, r agent.Run) error {
 // run wait.
 func (db *DB) StartRun(ctx context.Context, id string, check func(*agent.Schedule) error) (ScheduledRun, error) {
 	return Write(ctx, db, func(tx *Tx) (ScheduledRun, error) {
-		tx.takesOn(workSchedules) // the due time does not change
+		tx.claimWork(workSchedules) // the due time does not change
 		s, err := tx.schedule(id)
 		if err != nil {
 			return ScheduledRun{}, err
@@ -192,7 +192,7 @@ func (db *DB) StartRun(ctx context.Context, id string, check func(*agent.Schedul
 // longer exist or have ended are ignored.
 func (db *DB) UpdateRuns(ctx context.Context, changes RunChanges) (next []ScheduledRun, err error) {
 	return Write(ctx, db, func(tx *Tx) (next []ScheduledRun, err error) {
-		tx.takesOn(workSchedules) // the due times do not change
+		tx.claimWork(workSchedules) // the due times do not change
 		for id, execution := range changes.Started {
 			for _, table := range []string{"runs", "occurrences"} {
 				if _, err := tx.exec("UPDATE "+table+" SET execution_id = ? WHERE id = ? AND status = 'running'", execution, id); err != nil {
@@ -242,7 +242,7 @@ func (tx *Tx) finishRun(r agent.Run) (next []ScheduledRun, err error) {
 	for _, w := range waiting {
 		next = append(next, ScheduledRun{Schedule: s, Run: w})
 	}
-	return next, tx.emitOf(s.ID, agent.EventScheduleExecuted, map[string]any{"schedule": s, "run": r})
+	return next, tx.emitAbout(s.ID, agent.EventScheduleExecuted, map[string]any{"schedule": s, "run": r})
 }
 
 // Interrupted returns the runs that have started but not ended: those in

@@ -59,15 +59,15 @@ func (k *Knowledge) Matching(w Words, n int) (*Matches, error) {
 	return k.text.Matching(w, n)
 }
 
-// Also adds those of the given chunks that match, too.
-func (k *Knowledge) Also(m *Matches, seqs []int64) error { return k.text.Also(m, seqs) }
+// AddMatches adds those of the given chunks that match, too.
+func (k *Knowledge) AddMatches(m *Matches, seqs []int64) error { return k.text.Also(m, seqs) }
 
 // MaxNearest limits how many neighbours are found at once.
 const MaxNearest = 4096
 
-// leastCoded is the number of vectors from which on the index in memory is searched
+// minIndexedVectors is the number of vectors from which on the index in memory is searched
 // instead of the vectors themselves.
-const leastCoded = fullSegment
+const minIndexedVectors = fullSegment
 
 // Nearest returns, by seq, the n chunks whose vectors are most similar to vector,
 // each with its cosine similarity. Among few chunks the result is exact, among many
@@ -77,7 +77,7 @@ func (k *Knowledge) Nearest(vector []float32, n int) (map[int64]float64, error) 
 	if err != nil {
 		return nil, err
 	}
-	if search.CountRecords(heads) >= leastCoded && !k.whole {
+	if search.CountRecords(heads) >= minIndexedVectors && !k.whole {
 		return k.nearestByIndex(heads, vector, n)
 	}
 	return k.nearestByVectors(vector, n)

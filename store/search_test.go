@@ -118,7 +118,7 @@ func scored(k *Knowledge, w Words, n int, also []int64) (map[int64]float64, erro
 	if err != nil {
 		return nil, err
 	}
-	return m.Scores, k.Also(m, also)
+	return m.Scores, k.AddMatches(m, also)
 }
 
 // ranked lists seqs, best first.

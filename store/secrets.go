@@ -27,8 +27,8 @@ func scanSecret(rows *sqlite.Rows) (s secret, err error) {
 	return s, rows.Scan(&s.owner, &s.field, &s.keyID, &s.sealed, &s.hosts)
 }
 
-// isFor reports whether the secret was given for the host of an address.
-func (s secret) isFor(address string) bool {
+// isForHost reports whether the secret was given for the host of an address.
+func (s secret) isForHost(address string) bool {
 	origin := agent.Origin(address)
 	return origin != "" && slices.Contains(strings.Fields(s.hosts), origin)
 }
@@ -40,7 +40,7 @@ var errOtherHost = errors.New("given for another host")
 // errOtherHost if it was given for another host.
 func (db *DB) openFor(s secret, address string) (string, error) {
 	plain, err := db.folder.keys.open(db.id, s)
-	if err == nil && !s.isFor(address) {
+	if err == nil && !s.isForHost(address) {
 		return "", errOtherHost
 	}
 	return plain, err
@@ -88,12 +88,12 @@ func (tx *Tx) secretFor(owner, field, address string) (string, error) {
 	return tx.db.openFor(s, address)
 }
 
-// keepsHost refuses to send a stored secret to a host other than the one that it was
+// checkSameHost refuses to send a stored secret to a host other than the one that it was
 // set for, so that changing an address does not reveal the secret. name is the field
 // that the client has to set again.
-func (tx *Tx) keepsHost(owner, field, address, name string) error {
+func (tx *Tx) checkSameHost(owner, field, address, name string) error {
 	s, ok, err := tx.sealedSecret(owner, field)
-	if err != nil || !ok || s.isFor(address) {
+	if err != nil || !ok || s.isForHost(address) {
 		return err
 	}
 	return agent.Invalid(name, "must be given again or removed, because it was given for another host than the one it would now be sent to")
@@ -135,7 +135,7 @@ func (tx *Tx) putSecrets(owner, address string, secrets map[string]string) error
 // have been given for that host too; otherwise the error names a field of config.
 func (tx *Tx) changeSecrets(owner, address string, given map[string]string, keep []string) error {
 	for _, field := range keep {
-		if err := tx.keepsHost(owner, field, address, "config."+field); err != nil {
+		if err := tx.checkSameHost(owner, field, address, "config."+field); err != nil {
 			return err
 		}
 	}
@@ -204,7 +204,7 @@ func (tx *Tx) bindSecrets() error {
 		return err
 	}
 	for _, s := range unbound {
-		hosts, err := tx.hostsNow(s)
+		hosts, err := tx.currentHosts(s)
 		if err != nil {
 			return err
 		}
@@ -219,8 +219,8 @@ func (tx *Tx) bindSecrets() error {
 	return nil
 }
 
-// hostsNow returns the origins that a stored secret would currently be sent to.
-func (tx *Tx) hostsNow(s secret) (string, error) {
+// currentHosts returns the origins that a stored secret would currently be sent to.
+func (tx *Tx) currentHosts(s secret) (string, error) {
 	if s.owner == settingsOwner {
 		settings, err := tx.settings()
 		if err != nil {

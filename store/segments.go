@@ -118,12 +118,12 @@ func (db *DB) SweepVectors(ctx context.Context) error {
 	if swept > 0 {
 		return nil
 	}
-	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.countGone(-gone) }) // there is nothing to find
+	_, err = Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.countDeleted(-gone) }) // there is nothing to find
 	return err
 }
 
-// countGone corrects the count of records whose chunks were deleted.
-func (tx *Tx) countGone(by int) error {
+// countDeleted corrects the count of records whose chunks were deleted.
+func (tx *Tx) countDeleted(by int) error {
 	_, err := tx.exec("UPDATE _counts SET n = n + ? WHERE name = 'vectors_gone'", by)
 	return err
 }
@@ -143,7 +143,7 @@ func (db *DB) sweepSegment(ctx context.Context, id int64) (swept int, err error)
 			return p, err
 		}
 		p = found[0]
-		p.data, err = tx.living(p.data, search.RecordSize(p.dims))
+		p.data, err = tx.liveRecords(p.data, search.RecordSize(p.dims))
 		return p, err
 	})
 	swept = kept.n - len(kept.data)/search.RecordSize(kept.dims)
@@ -163,12 +163,12 @@ func (db *DB) sweepSegment(ctx context.Context, id int64) (swept int, err error)
 				return 0, err
 			}
 		}
-		return swept, tx.countGone(-swept)
+		return swept, tx.countDeleted(-swept)
 	})
 }
 
-// living returns the records whose chunks exist and have a vector.
-func (tx *Tx) living(data []byte, size int) ([]byte, error) {
+// liveRecords returns the records whose chunks exist and have a vector.
+func (tx *Tx) liveRecords(data []byte, size int) ([]byte, error) {
 	var seqs []int64
 	for r := range slices.Chunk(data, size) {
 		seqs = append(seqs, search.Seq(r))

@@ -90,7 +90,7 @@ func (db *DB) UpdateSettings(ctx context.Context, change agent.SettingsChange) (
 		if err := settings.Validate(); err != nil {
 			return s, err
 		}
-		if err := tx.keepsHosts(before, settings, change.Credentials()); err != nil {
+		if err := tx.checkSameHosts(before, settings, change.Credentials()); err != nil {
 			return s, err
 		}
 		raw, err := json.Marshal(settings)
@@ -119,9 +119,9 @@ func (db *DB) UpdateSettings(ctx context.Context, change agent.SettingsChange) (
 	})
 }
 
-// keepsHosts refuses a change after which a stored credential would be sent to
+// checkSameHosts refuses a change after which a stored credential would be sent to
 // another host, unless it is given again.
-func (tx *Tx) keepsHosts(before, after agent.Settings, given map[string]string) error {
+func (tx *Tx) checkSameHosts(before, after agent.Settings, given map[string]string) error {
 	for _, name := range agent.Credentials {
 		if _, ok := given[name]; ok {
 			continue
@@ -131,7 +131,7 @@ func (tx *Tx) keepsHosts(before, after agent.Settings, given map[string]string) 
 		if !sent || to == "" || wasSent && agent.Origin(from) == agent.Origin(to) {
 			continue
 		}
-		if err := tx.keepsHost(settingsOwner, name, to, name); err != nil {
+		if err := tx.checkSameHost(settingsOwner, name, to, name); err != nil {
 			return err
 		}
 	}

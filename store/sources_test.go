@@ -102,7 +102,7 @@ func TestUploadsThatBecomeNothing(t *testing.T) {
 }
 
 // anyWork is all that there is to do for a source of model-1.
-var anyWork = WorkWanted{Model: "model-1", Reading: true, Embedding: true}
+var anyWork = WorkFilter{Model: "model-1", Reading: true, Embedding: true}
 
 func texts(n int) []NewChunk {
 	chunks := make([]NewChunk, n)

@@ -131,7 +131,7 @@ func (db *DB) runSQL(ctx context.Context, s *sqlsandbox.Statement, access Access
 	if s.Writes() {
 		r, err = db.writeSQL(ctx, f, s, limits, access.Record)
 	} else {
-		limits.Each = f.eachShipped(ctx, limits.Each)
+		limits.Each = f.awaitBeforeFirst(ctx, limits.Each)
 		if r, err = f.sandbox.Read(ctx, s, limits); err == nil {
 			err = f.awaitShipped(ctx)
 		}

@@ -87,7 +87,7 @@ func rowCondition(column *agent.TableColumn, operator string, c agent.RowConditi
 			return "", nil, fmt.Sprintf("must have at most %d entries", maxInValues)
 		}
 		for _, v := range values {
-			cell, issue := compared(column, v)
+			cell, issue := comparisonValue(column, v)
 			if issue != "" {
 				return "", nil, issue
 			}
@@ -95,13 +95,13 @@ func rowCondition(column *agent.TableColumn, operator string, c agent.RowConditi
 		}
 		return fmt.Sprintf(operator, name, placeholders(len(args))), args, ""
 	}
-	cell, issue := compared(column, c.Value)
+	cell, issue := comparisonValue(column, c.Value)
 	return fmt.Sprintf(operator, name), []any{cell}, issue
 }
 
-// compared returns a value that a column is compared with. A text that is not an
+// comparisonValue returns a value that a column is compared with. A text that is not an
 // option of a choice is fine: no row has it.
-func compared(column *agent.TableColumn, value any) (any, string) {
+func comparisonValue(column *agent.TableColumn, value any) (any, string) {
 	c := *column
 	if c.Type == agent.ColumnChoice {
 		c.Type = agent.ColumnText

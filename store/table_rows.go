@@ -144,7 +144,7 @@ func (tx *Tx) insertCells(t *agent.Table, cells []agent.Cell, field string) (jso
 	added, err := all(tx, scanRow, fmt.Sprintf("INSERT INTO %q (%s) VALUES (%s) RETURNING %s", tablePrefix+t.Name,
 		strings.Join(columns, ", "), placeholders(len(args)), rowJSON(t)), args...)
 	if err != nil {
-		return nil, refusedRow(err, t, field)
+		return nil, rowError(err, t, field)
 	}
 	return added[0], nil
 }
@@ -182,13 +182,13 @@ func (tx *Tx) updateCells(t *agent.Table, cells []agent.Cell, where string, args
 	}
 	rows, err := all(tx, scanRow, fmt.Sprintf("UPDATE %q SET %s%s RETURNING %s", tablePrefix+t.Name, strings.Join(set, ", "), where, rowJSON(t)),
 		append(values, args...)...)
-	return rows, refusedRow(err, t, "")
+	return rows, rowError(err, t, "")
 }
 
 // UpdateRows changes the rows that match the conditions, at most MaxRowBatch.
 func (db *DB) UpdateRows(ctx context.Context, table string, where []agent.RowCondition, row agent.Row, record Recorder) ([]json.RawMessage, error) {
 	return db.writeRows(ctx, table, "rows updated", record, func(tx *Tx, t *agent.Table) ([]json.RawMessage, error) {
-		text, args, err := tx.fewRows(t, where)
+		text, args, err := tx.smallRowFilter(t, where)
 		if err != nil {
 			return nil, err
 		}
@@ -196,9 +196,9 @@ func (db *DB) UpdateRows(ctx context.Context, table string, where []agent.RowCon
 	})
 }
 
-// fewRows returns the WHERE clause of conditions that not too many rows match. At
+// smallRowFilter returns the WHERE clause of conditions that not too many rows match. At
 // least one condition is required, so that omitting them does not change all rows.
-func (tx *Tx) fewRows(t *agent.Table, where []agent.RowCondition) (string, []any, error) {
+func (tx *Tx) smallRowFilter(t *agent.Table, where []agent.RowCondition) (string, []any, error) {
 	if len(where) == 0 {
 		return "", nil, agent.Invalid("where", "must have at least one condition")
 	}
@@ -234,7 +234,7 @@ func (tx *Tx) deleteRows(t *agent.Table, where string, args []any) ([]json.RawMe
 // returns them.
 func (db *DB) DeleteRows(ctx context.Context, table string, where []agent.RowCondition, record Recorder) ([]json.RawMessage, error) {
 	return db.writeRows(ctx, table, "rows deleted", record, func(tx *Tx, t *agent.Table) ([]json.RawMessage, error) {
-		text, args, err := tx.fewRows(t, where)
+		text, args, err := tx.smallRowFilter(t, where)
 		if err != nil {
 			return nil, err
 		}
@@ -288,9 +288,9 @@ func (tx *Tx) upsertRow(t *agent.Table, key *agent.TableColumn, row agent.Row) (
 	return raw, true, err
 }
 
-// refusedRow explains why a row could not be written. Its values have been checked,
+// rowError explains why a row could not be written. Its values have been checked,
 // except against other rows.
-func refusedRow(err error, t *agent.Table, field string) error {
+func rowError(err error, t *agent.Table, field string) error {
 	if sqliteCode(err)&0xff != codeConstraint {
 		return err
 	}

@@ -175,8 +175,8 @@ func (tx *Tx) dropTable(name string) error {
 	return tx.conn.script(fmt.Sprintf("DROP VIEW _%[1]s_json; DROP TABLE %[1]q", tablePrefix+name))
 }
 
-// rebuilt is the name of a table while its rows are moved into it.
-const rebuilt = "_data_rebuilt"
+// rebuiltTable is the name of a table while its rows are moved into it.
+const rebuiltTable = "_data_rebuilt"
 
 // UpdateTable renames a table or changes its columns. If a column gets another type,
 // its values are converted. If a row would not fit, nothing is changed.
@@ -268,16 +268,16 @@ func (tx *Tx) dropParts(t *agent.Table) error {
 // rebuild creates a table anew, moves the rows into it and replaces the old one with
 // it, so that its statement is one that tableSQL writes.
 func (tx *Tx) rebuild(old, t *agent.Table, from []string) error {
-	if err := tx.conn.script(tableSQL(t, rebuilt)); err != nil {
+	if err := tx.conn.script(tableSQL(t, rebuiltTable)); err != nil {
 		return err
 	}
 	columns, values := []string{`"id"`, `"created_at"`, `"updated_at"`}, []string{`"id"`, `"created_at"`, `"updated_at"`}
 	for i := range t.Columns {
 		if c, ok := old.Column(from[i]); ok && from[i] != "" {
-			columns, values = append(columns, quoted(t.Columns[i].Name)), append(values, converted(&c, &t.Columns[i]))
+			columns, values = append(columns, quoted(t.Columns[i].Name)), append(values, conversion(&c, &t.Columns[i]))
 		}
 	}
-	err := tx.conn.script(fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %q ORDER BY rowid", rebuilt,
+	err := tx.conn.script(fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %q ORDER BY rowid", rebuiltTable,
 		strings.Join(columns, ", "), strings.Join(values, ", "), tablePrefix+old.Name))
 	if err != nil {
 		return refusedColumn(err, t)
@@ -285,7 +285,7 @@ func (tx *Tx) rebuild(old, t *agent.Table, from []string) error {
 	if err := tx.dropTable(old.Name); err != nil {
 		return err
 	}
-	if err := tx.conn.script(fmt.Sprintf("ALTER TABLE %s RENAME TO %q", rebuilt, tablePrefix+t.Name)); err != nil {
+	if err := tx.conn.script(fmt.Sprintf("ALTER TABLE %s RENAME TO %q", rebuiltTable, tablePrefix+t.Name)); err != nil {
 		return err
 	}
 	if _, err := tx.exec("UPDATE _counts SET name = ? WHERE name = ?", tablePrefix+t.Name, tablePrefix+old.Name); err != nil {
@@ -296,9 +296,9 @@ func (tx *Tx) rebuild(old, t *agent.Table, from []string) error {
 
 func quoted(column string) string { return `"` + column + `"` }
 
-// converted returns an expression that converts a column's values to another type. A
+// conversion returns an expression that converts a column's values to another type. A
 // value that cannot be converted violates a constraint of the new column.
-func converted(from, to *agent.TableColumn) string {
+func conversion(from, to *agent.TableColumn) string {
 	x := quoted(from.Name)
 	text := from.Type == agent.ColumnText || from.Type == agent.ColumnChoice || from.Type == agent.ColumnTime
 	switch {

@@ -37,7 +37,7 @@ func tableSQL(t *agent.Table, name string) string {
 			sizes = append(sizes, fmt.Sprintf("coalesce(octet_length(%q),0)", c.Name))
 		}
 	}
-	lines = append(lines, fmt.Sprintf("  CONSTRAINT %q CHECK (%s <= %d)", rowSize, balanced(sizes, " + "), agent.MaxRowBytes), ") STRICT")
+	lines = append(lines, fmt.Sprintf("  CONSTRAINT %q CHECK (%s <= %d)", rowSize, joinBalanced(sizes, " + "), agent.MaxRowBytes), ") STRICT")
 	return strings.Join(lines, "\n")
 }
 
@@ -83,9 +83,9 @@ func quoteAll(texts []string) string {
 	return strings.Join(quoted, ",")
 }
 
-// balanced joins terms with an operator in nested groups, so that the expression of
+// joinBalanced joins terms with an operator in nested groups, so that the expression of
 // a wide table is not deep.
-func balanced(terms []string, operator string) string {
+func joinBalanced(terms []string, operator string) string {
 	for len(terms) > 8 {
 		var groups []string
 		for ; len(terms) > 8; terms = terms[8:] {
@@ -103,7 +103,7 @@ func rowJSON(t *agent.Table) string {
 	for _, c := range append(append([]agent.TableColumn{}, t.Columns...), agent.RowColumns[1:]...) {
 		terms = append(terms, fmt.Sprintf(`',"%s":' || %s`, c.Name, cellJSON(&c)))
 	}
-	return balanced(append(terms, "'}'"), " || ")
+	return joinBalanced(append(terms, "'}'"), " || ")
 }
 
 func cellJSON(c *agent.TableColumn) string {
@@ -140,7 +140,7 @@ func tableParts(t *agent.Table) []object {
 		trigger("created", fmt.Sprintf("AFTER INSERT ON %q", table),
 			event(agent.EventRowCreated, "new", "")+fmt.Sprintf("\n  UPDATE _counts SET n = n + 1 WHERE name = '%s';", table)),
 		trigger("updated", fmt.Sprintf("AFTER UPDATE ON %q WHEN (%s) IS NOT (%s)", table, strings.Join(after, ", "), strings.Join(before, ", ")),
-			event(agent.EventRowUpdated, "new", ` || ',"changed":[' || ltrim(`+balanced(changed, " || ")+`, ',') || ']'`)),
+			event(agent.EventRowUpdated, "new", ` || ',"changed":[' || ltrim(`+joinBalanced(changed, " || ")+`, ',') || ']'`)),
 		trigger("deleted", fmt.Sprintf("BEFORE DELETE ON %q", table),
 			event(agent.EventRowDeleted, "old", "")+fmt.Sprintf("\n  UPDATE _counts SET n = n - 1 WHERE name = '%s';", table)),
 	}

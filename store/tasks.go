@@ -13,8 +13,8 @@ import (
 const taskColumns = `id, title, description, start_time, end_time, timezone, recurrence, recurrence_days, recurrence_end, recurrence_count,
 	exceptions, workflow_id, status, next_run, created_at, updated_at`
 
-// terseTask are the columns without the description, for reading many.
-var terseTask = strings.Replace(taskColumns, " description,", " '',", 1)
+// briefTaskColumns are the columns without the description, for reading many.
+var briefTaskColumns = strings.Replace(taskColumns, " description,", " '',", 1)
 
 var taskListing = listing[agent.Task]{
 	table:   "tasks",
@@ -90,7 +90,7 @@ func (db *DB) TasksBetween(ctx context.Context, from, to agent.Time, statuses []
 	known = map[string]agent.TaskStatus{}
 	tasks, err = Read(ctx, db, func(tx *Tx) ([]agent.Task, error) {
 		where, args := clause(f.where, false)
-		tasks, err := all(tx, scanTask, "SELECT "+terseTask+" FROM tasks"+where, args...)
+		tasks, err := all(tx, scanTask, "SELECT "+briefTaskColumns+" FROM tasks"+where, args...)
 		if err != nil {
 			return nil, err
 		}

@@ -53,7 +53,7 @@ func (tx *Tx) tool(id string) (agent.Tool, error) {
 func (db *DB) CreateTool(ctx context.Context, change agent.ToolChange) (agent.Tool, error) {
 	t := agent.Tool{Enabled: true}
 	change.Apply(&t)
-	secrets, _, err := sealable(&t)
+	secrets, _, err := takeToolSecrets(&t)
 	if err != nil {
 		return t, err
 	}
@@ -78,7 +78,7 @@ func (tx *Tx) insertTool(t agent.Tool, secrets map[string]string) (agent.Tool, e
 	t.CreatedAt, t.UpdatedAt = tx.Now, tx.Now
 	if _, err := tx.exec("INSERT INTO tools("+toolColumns+") VALUES (?,?,?,?,?,?,?,?)",
 		t.ID, t.Name, t.Description, t.Type, t.Enabled, string(t.Config), t.CreatedAt, t.UpdatedAt); err != nil {
-		return t, toolTaken(err, t.Name)
+		return t, toolNameError(err, t.Name)
 	}
 	if err := tx.putSecrets(t.ID, addressOf(t.Config), secrets); err != nil {
 		return t, err
@@ -143,7 +143,7 @@ func (db *DB) UpdateTool(ctx context.Context, id string, change agent.ToolChange
 			return t, err
 		}
 		change.Apply(&t)
-		secrets, keep, err := sealable(&t)
+		secrets, keep, err := takeToolSecrets(&t)
 		if err != nil {
 			return t, err
 		}
@@ -155,7 +155,7 @@ func (db *DB) UpdateTool(ctx context.Context, id string, change agent.ToolChange
 		t.UpdatedAt = tx.Now
 		if _, err := tx.exec("UPDATE tools SET name = ?, description = ?, type = ?, enabled = ?, config = ?, updated_at = ? WHERE id = ?",
 			t.Name, t.Description, t.Type, t.Enabled, string(t.Config), t.UpdatedAt, id); err != nil {
-			return t, toolTaken(err, t.Name)
+			return t, toolNameError(err, t.Name)
 		}
 		if change.Config.Given {
 			if err := tx.changeSecrets(id, addressOf(t.Config), secrets, keep); err != nil {
@@ -222,9 +222,9 @@ func (db *DB) ToolConfig(ctx context.Context, t agent.Tool) (agent.ToolConfig, e
 	return c, nil
 }
 
-// sealable validates a tool and takes the secrets out of its config: the given ones,
+// takeToolSecrets validates a tool and takes the secrets out of its config: the given ones,
 // and the names of those that stay as stored.
-func sealable(t *agent.Tool) (given map[string]string, keep []string, err error) {
+func takeToolSecrets(t *agent.Tool) (given map[string]string, keep []string, err error) {
 	c, err := t.Validate()
 	if err != nil {
 		return nil, nil, err
@@ -246,7 +246,7 @@ func sealable(t *agent.Tool) (given map[string]string, keep []string, err error)
 	return given, keep, err
 }
 
-func toolTaken(err error, name string) error {
+func toolNameError(err error, name string) error {
 	if !isUnique(err) {
 		return err
 	}

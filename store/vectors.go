@@ -195,7 +195,7 @@ func (tx *Tx) dropVectors(sourceID string, after int) (int, error) {
 			return after, err
 		}
 	}
-	return found[len(found)-1].position, tx.countGone(len(found))
+	return found[len(found)-1].position, tx.countDeleted(len(found))
 }
 
 // VectorModels lists the models whose vectors an agent's sources have; sourceID

@@ -90,7 +90,7 @@ func (db *DB) VisitorFileRoom(ctx context.Context, gatewayID, thread string) (in
 func (db *DB) VisitorFile(ctx context.Context, gatewayID, thread string, messageID int64, n int) (File, error) {
 	seen, err := Read(ctx, db, func(tx *Tx) (seen bool, err error) {
 		return seen, tx.value(&seen, `SELECT EXISTS (SELECT 1 FROM messages m JOIN conversations v ON v.id = m.conversation_id
-			WHERE m.id = ? AND v.gateway_id = ? AND v.external_thread_id = ? AND v.external_thread_id <> '' AND `+visitorSees+`)`, messageID, gatewayID, thread)
+			WHERE m.id = ? AND v.gateway_id = ? AND v.external_thread_id = ? AND v.external_thread_id <> '' AND `+visibleToVisitor+`)`, messageID, gatewayID, thread)
 	})
 	if err == nil && !seen {
 		err = agent.NotFound("attachment", strconv.FormatInt(messageID, 10)+"/"+strconv.Itoa(n))

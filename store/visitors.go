@@ -82,9 +82,9 @@ type Visit struct {
 	Messages       []agent.Message
 }
 
-// visitorSees is the condition that a visitor sees a message m: what they said, and
+// visibleToVisitor is the condition that a visitor sees a message m: what they said, and
 // what was sent to them.
-const visitorSees = "(m.role = 'user' OR m.role = 'assistant' AND m.metadata ->> '$.delivery.status' IN ('pending','sent'))"
+const visibleToVisitor = "(m.role = 'user' OR m.role = 'assistant' AND m.metadata ->> '$.delivery.status' IN ('pending','sent'))"
 
 // Visit reads the conversation of a gateway's thread with its newest messages after
 // the one with id after, at most limit: what the contact said, and what was sent to
@@ -109,7 +109,7 @@ func (db *DB) Visit(ctx context.Context, gatewayID, thread string, after int64, 
 		}
 		v := found[0]
 		v.Messages, err = all(tx, scanMessage, "SELECT * FROM (SELECT "+messageColumns+` FROM messages m WHERE conversation_id = ? AND id > ?
-			AND `+visitorSees+` ORDER BY id DESC LIMIT ?) ORDER BY id`, v.ConversationID, after, limit)
+			AND `+visibleToVisitor+` ORDER BY id DESC LIMIT ?) ORDER BY id`, v.ConversationID, after, limit)
 		return v, err
 	})
 }

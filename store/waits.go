@@ -80,7 +80,7 @@ type WaitEnd struct {
 // another way, and returns the ended ones. Their executions are then awake.
 func (db *DB) EndWaits(ctx context.Context, ends []WaitEnd) ([]WaitEnd, error) {
 	return Write(ctx, db, func(tx *Tx) ([]WaitEnd, error) {
-		tx.takesOn(workExecutions)
+		tx.claimWork(workExecutions)
 		var ended []WaitEnd
 		for _, end := range ends {
 			ok, err := tx.endWait(end)

@@ -15,7 +15,7 @@ import (
 type folderWatcher struct {
 	saved  map[string]fileState // files that are not working agents
 	folder time.Time            // the folder's modification time if the last check was thorough; else zero
-	rounds int
+	checks int
 }
 
 func newFolderWatcher() folderWatcher { return folderWatcher{saved: map[string]fileState{}} }
@@ -38,7 +38,7 @@ const mtimeGrace = 2 * time.Second
 // are adopted, refused files that have changed are tried again, and agents whose
 // files are gone are forgotten.
 func (f *Folder) watch() {
-	f.watcher.rounds++
+	f.watcher.checks++
 	f.forgetReplaced()
 	if f.cluster != nil {
 		return // no file makes an agent
@@ -138,7 +138,7 @@ func (f *Folder) consider(id string) {
 	before, now := f.watcher.saved[id], fileState{stamp: f.stamp(id)}
 	switch {
 	case now.stamp == "" || now.stamp != before.stamp:
-	case before.settled && !(f.watcher.rounds%retryEvery == 0 && db != nil && errors.Is(db.Problem(), errOutside)):
+	case before.settled && !(f.watcher.checks%retryEvery == 0 && db != nil && errors.Is(db.Problem(), errExternalCause)):
 		return
 	default:
 		now.settled = f.take(id)
@@ -218,7 +218,7 @@ func (f *Folder) drop(db *DB) {
 	defer db.notify(workAll, 0)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.unname(db, db.Agent().Name)
+	f.releaseName(db, db.Agent().Name)
 	if f.byID[db.id] == db && db.id != agent.DefaultID {
 		delete(f.byID, db.id)
 	}

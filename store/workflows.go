@@ -87,7 +87,7 @@ func (tx *Tx) insertWorkflow(w agent.Workflow) (agent.Workflow, error) {
 		nodes, edges, settings, w.Status, w.Version, w.CreatedAt, w.UpdatedAt); err != nil {
 		return w, err
 	}
-	if err := tx.signWorkflow(&w, true); err != nil {
+	if err := tx.recordAuthor(&w, true); err != nil {
 		return w, err
 	}
 	return w, tx.audit("workflow created", map[string]any{"workflow_id": w.ID, "name": w.Name})
@@ -103,8 +103,8 @@ func writeGraph(w *agent.Workflow) (nodes, edges, settings string, err error) {
 	return string(raw[0]), string(raw[1]), string(raw[2]), nil
 }
 
-// signWorkflow records who saved a workflow, and the note about its version.
-func (tx *Tx) signWorkflow(w *agent.Workflow, made bool) error {
+// recordAuthor records who saved a workflow, and the note about its version.
+func (tx *Tx) recordAuthor(w *agent.Workflow, made bool) error {
 	w.UpdatedBy = tx.actor
 	if _, err := tx.exec("UPDATE workflows SET updated_by = ? WHERE id = ?", w.UpdatedBy, w.ID); err != nil || !made && w.Note == "" {
 		return err
@@ -143,7 +143,7 @@ func (db *DB) UpdateWorkflow(ctx context.Context, id string, change func(*agent.
 		if err := tx.value(&w.Version, "SELECT version FROM workflows WHERE id = ?", id); err != nil {
 			return w, err
 		}
-		if err := tx.signWorkflow(&w, w.Version > version); err != nil {
+		if err := tx.recordAuthor(&w, w.Version > version); err != nil {
 			return w, err
 		}
 		return w, tx.audit("workflow updated", map[string]any{"workflow_id": id, "version": w.Version, "status": w.Status})
@@ -190,7 +190,7 @@ func (tx *Tx) keepNodeSecret(workflowID, name string, secrets agent.NodeSecrets)
 	if err := checkNodeHost(name, secrets); err != nil {
 		return err
 	}
-	if address, sent := secrets.Addresses[name]; sent && address != "" && !s.isFor(address) {
+	if address, sent := secrets.Addresses[name]; sent && address != "" && !s.isForHost(address) {
 		return invalidSecret(name, "must be given again, for it was given for another host than url names now")
 	}
 	return nil

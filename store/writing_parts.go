@@ -23,8 +23,8 @@ var writingParts = func() map[string][]part {
 
 // growth is what a writer knows about the parts that writes need.
 type growth struct {
-	there map[string]bool // names of the parts that the file has; nil: unknown
-	lacks string          // the table whose parts were missing for the refused statement
+	existing map[string]bool // names of the parts that the file has; nil: unknown
+	missing  string          // the table whose parts were missing for the refused statement
 
 	inserts *sync.Map // of the file, see growing; nil when it has none
 }
@@ -32,8 +32,8 @@ type growth struct {
 // mayWrite reports whether the file has the parts that a write to the table needs.
 func (c *conn) mayWrite(table string) bool {
 	for _, p := range writingParts[table] {
-		if !c.growth.there[p.name] {
-			c.growth.lacks = table
+		if !c.growth.existing[p.name] {
+			c.growth.missing = table
 			return false
 		}
 	}
@@ -47,28 +47,28 @@ func (c *conn) noteInsert(table string) {
 	}
 }
 
-// makeLacking creates the parts that a refused statement lacks, and reports whether
+// createMissing creates the parts that a refused statement lacks, and reports whether
 // it was refused for that reason.
-func (c *conn) makeLacking() (bool, error) {
-	table := c.growth.lacks
+func (c *conn) createMissing() (bool, error) {
+	table := c.growth.missing
 	if table == "" {
 		return false, nil
 	}
-	c.growth.lacks = ""
+	c.growth.missing = ""
 	_, err := c.makeWritingParts(writingParts[table])
 	return err == nil, err
 }
 
 // makeWritingParts creates those of the parts that the file lacks, all or none.
 func (c *conn) makeWritingParts(parts []part) (made bool, err error) {
-	if c.growth.there == nil {
-		if c.growth.there, err = (&Tx{conn: c}).partsThere(); err != nil {
+	if c.growth.existing == nil {
+		if c.growth.existing, err = (&Tx{conn: c}).existingParts(); err != nil {
 			return false, err
 		}
 	}
 	script := ""
 	for _, p := range parts {
-		if !c.growth.there[p.name] {
+		if !c.growth.existing[p.name] {
 			script += p.script
 		}
 	}
@@ -81,14 +81,14 @@ func (c *conn) makeWritingParts(parts []part) (made bool, err error) {
 		return false, err
 	}
 	for _, p := range parts {
-		c.growth.there[p.name] = true
+		c.growth.existing[p.name] = true
 	}
 	return true, nil
 }
 
 // forgetParts makes the parts be looked up again, since some may have been rolled
 // back.
-func (c *conn) forgetParts() { c.growth.there = nil }
+func (c *conn) forgetParts() { c.growth.existing = nil }
 
 // allWritingParts returns the parts that writes to any table need.
 func allWritingParts() (all []part) {

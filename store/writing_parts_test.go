@@ -207,7 +207,7 @@ func TestRetentionMakesNoParts(t *testing.T) {
 	if _, err := Write(t.Context(), db, func(tx *Tx) (bool, error) { return trim(tx) }); err != nil {
 		t.Fatal(err)
 	}
-	there, err := Read(t.Context(), db, func(tx *Tx) (map[string]bool, error) { return tx.partsThere() })
+	there, err := Read(t.Context(), db, func(tx *Tx) (map[string]bool, error) { return tx.existingParts() })
 	if err != nil || slices.ContainsFunc(schemaParts, func(p part) bool { return there[p.name] }) {
 		t.Errorf("%v, %v", there, err)
 	}

@@ -32,7 +32,7 @@ func candidates(k *store.Knowledge, q Query, r ranking, vector []float32, near m
 			rest = append(rest, seq)
 		}
 	}
-	if err := k.Also(matching, slices.Collect(maps.Keys(near))); err != nil {
+	if err := k.AddMatches(matching, slices.Collect(maps.Keys(near))); err != nil {
 		return nil, err
 	}
 	cosines, err := k.Cosines(vector, rest)

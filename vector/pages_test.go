@@ -19,7 +19,7 @@ func crawled(t *testing.T, db *store.DB, id, text string) {
 		o.Page = &store.ReadPage{Title: "Page", Text: text, Hash: text}
 	}
 	ending, err := db.PutPages(ctx, id, []store.PageOutcome{o}, &store.WalkEnd{Indexed: 1, Tried: 1})
-	if err != nil || ending != store.WalkEnded {
+	if err != nil || ending != store.CrawlEnded {
 		t.Fatal(ending, err)
 	}
 }

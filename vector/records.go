@@ -129,7 +129,7 @@ func (ix *Index) putPage(ctx context.Context, db *store.DB, w *store.Work, f sto
 		last = page.Next == "" || page.Next == f.Next
 	}
 	if !last && f.Page+1 < p.MaxPages {
-		return db.TurnPage(ctx, f, page.Next)
+		return db.NotePageDone(ctx, f, page.Next)
 	}
 	f.More = !last
 	return db.EndFeed(ctx, f)

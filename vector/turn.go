@@ -41,7 +41,7 @@ func (ix *Index) runOnce(ctx context.Context, db *store.DB, reading bool) (work.
 	if err != nil {
 		return work.Next{}, err
 	}
-	w, err := db.NextWork(ctx, store.WorkWanted{Model: m.name, Reading: true, Embedding: m.onMachine()})
+	w, err := db.NextWork(ctx, store.WorkFilter{Model: m.name, Reading: true, Embedding: m.onMachine()})
 	switch {
 	case err != nil:
 		return work.Next{}, err
@@ -82,7 +82,7 @@ func (ix *Index) runRemote(ctx context.Context, db *store.DB) (work.Next, error)
 	if m.onMachine() {
 		return work.Next{}, nil
 	}
-	w, err := db.NextWork(ctx, store.WorkWanted{Model: m.name, Embedding: true})
+	w, err := db.NextWork(ctx, store.WorkFilter{Model: m.name, Embedding: true})
 	if err != nil || w == nil {
 		return work.Next{}, err
 	}

@@ -246,7 +246,7 @@ func (c *Chat) Ask(ctx context.Context, db *store.DB, conversationID, key, promp
 	if _, _, err := c.modelOf(ctx, db, Request{}); err != nil {
 		return Answer{}, err // no model could answer
 	}
-	said, err := db.AskOnce(ctx, key, about, said)
+	said, err := db.AppendPromptOnce(ctx, key, about, said)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -264,7 +264,7 @@ func (c *Chat) answerOnce(ctx context.Context, db *store.DB, conversationID, key
 		return Answer{}, err
 	}
 	defer release()
-	if stored, err := db.AnswerUnder(ctx, conversationID, key); err != nil || stored != nil {
+	if stored, err := db.AnswerByKey(ctx, conversationID, key); err != nil || stored != nil {
 		return storedAnswer(stored, x.Schema != nil), err
 	}
 	_, history, err := db.Conversation(ctx, conversationID, maxHistory)

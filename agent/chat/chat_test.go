@@ -226,7 +226,7 @@ func TestSteps(t *testing.T) {
 func TestAskOnce(t *testing.T) {
 	s := newChatFixture(t, nil, func(n int, asked map[string]any) string { return textAnswer(fmt.Sprintf("Answer %d.", n)) })
 	prompt := agent.Message{Role: agent.MessageUser, Content: "What is new?", Metadata: json.RawMessage("{}")}
-	cut, err := s.db.AskOnce(t.Context(), "run-1", json.RawMessage(`{"run_id":"run-1"}`), prompt) // killed before the answer
+	cut, err := s.db.AppendPromptOnce(t.Context(), "run-1", json.RawMessage(`{"run_id":"run-1"}`), prompt) // killed before the answer
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func (c *Credentials) Test(ctx context.Context, db *store.DB, ref string) (TestR
 		return t, nil
 	}
 	if t.Success {
-		err = db.WorkCredential(ctx, o, t.Account)
+		err = db.NoteCredentialWorks(ctx, o, t.Account)
 	} else if t.Status == 401 && o.Type != agent.CredentialOAuth2 {
 		err = db.FailCredential(ctx, o, agent.CredentialFailing, t.Error)
 	}

@@ -24,6 +24,6 @@ func (s *Subscriptions) post(ctx context.Context, url string, secrets []string, 
 	if err != nil {
 		a.Error = agent.Explain(err)
 	}
-	a.Status, a.Gone = answer.Status, answer.Status == http.StatusGone
+	a.Status, a.TargetGone = answer.Status, answer.Status == http.StatusGone
 	return a, answer.RetryAfter
 }

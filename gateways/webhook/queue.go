@@ -147,7 +147,7 @@ func (s *Subscriptions) attempt(ctx context.Context, db *store.DB, o *store.Outg
 		return ctx.Err()
 	}
 	a.DeliveryID, a.WebhookID = o.ID, o.WebhookID
-	if pause, again := retryDelay(o.Attempt+1, asked); a.Error != "" && !a.Gone && again {
+	if pause, again := retryDelay(o.Attempt+1, asked); a.Error != "" && !a.TargetGone && again {
 		a.Next = agent.At(s.now().Add(pause))
 	}
 	off, err := db.EndAttempt(context.WithoutCancel(ctx), a)

@@ -51,7 +51,7 @@ func (p *Policy) Open() bool {
 	if p.options.NoAuth {
 		return true
 	}
-	return p.options.Verifier == nil && !p.options.Folder.KeyMade()
+	return p.options.Verifier == nil && !p.options.Folder.HasHadKeys()
 }
 
 // Identify returns who makes a request. An invalid token or key is an error,

@@ -229,7 +229,7 @@ func testKeysAreEverywhere(t *testing.T, url string) {
 	a := serve(t, url, "a", t.TempDir())
 	a.agent(t, agent.DefaultID)
 	b := serve(t, url, "b", t.TempDir())
-	if b.f.KeyMade() {
+	if b.f.HasHadKeys() {
 		t.Error("a key was made")
 	}
 	made, secret, err := a.f.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"*"}, CreatedBy: "ada@example.com"})
@@ -238,7 +238,7 @@ func testKeysAreEverywhere(t *testing.T, url string) {
 	}
 	hash := agent.HashKey(secret)
 	b.eventually(t, "to know the key", func() bool { return b.f.Key(hash) != nil })
-	if k := b.f.Key(hash); k.ID != made.ID || k.Role != agent.RoleAdmin || k.CreatedBy != "ada@example.com" || !slices.Equal(k.Agents, []string{"*"}) || !k.ExpiresAt.IsZero() || !b.f.KeyMade() {
+	if k := b.f.Key(hash); k.ID != made.ID || k.Role != agent.RoleAdmin || k.CreatedBy != "ada@example.com" || !slices.Equal(k.Agents, []string{"*"}) || !k.ExpiresAt.IsZero() || !b.f.HasHadKeys() {
 		t.Errorf("the key is %+v", k)
 	}
 	if _, _, err := b.f.CreateKey(t.Context(), agent.Key{Name: "k", Role: agent.RoleAdmin, Agents: []string{"*"}}); !errors.Is(err, ErrNotOwner) {
@@ -249,7 +249,7 @@ func testKeysAreEverywhere(t *testing.T, url string) {
 	}
 	b.eventually(t, "to forget the key", func() bool { return b.f.Key(hash) == nil })
 	late := serve(t, url, "late", t.TempDir())
-	if !late.f.KeyMade() || late.f.Key(hash) != nil {
+	if !late.f.HasHadKeys() || late.f.Key(hash) != nil {
 		t.Error("a server that joins does not know that there was a key")
 	}
 }

@@ -162,7 +162,7 @@ func (c *Cluster) recoverCopy(ctx context.Context, id, path, temp string, head i
 			return nil // the default agent that every folder has
 		}
 		if id == agent.DefaultID {
-			if err := c.importKeys(ctx, f.Keys, f.KeyMade); err != nil {
+			if err := c.importKeys(ctx, f.Keys, f.HasHadKeys); err != nil {
 				return err
 			}
 		}

@@ -39,7 +39,7 @@ func (c *Cluster) Import(ctx context.Context, folder string) (n int, err error) 
 			return fmt.Errorf("agent %s: %w", f.ID, err)
 		}
 		if f.ID == agent.DefaultID {
-			if err := c.importKeys(ctx, f.Keys, f.KeyMade); err != nil {
+			if err := c.importKeys(ctx, f.Keys, f.HasHadKeys); err != nil {
 				return err
 			}
 		}

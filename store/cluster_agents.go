@@ -141,7 +141,7 @@ func (f *Folder) EnterUnread(id string) error {
 // inspectShared is inspect for a file of the cluster, which the servers have made: its
 // schema was examined when they took it in.
 func inspectShared(path string) row {
-	c, err := openConn(unlocked(path))
+	c, err := openConn(unlockedSource(path))
 	if err != nil {
 		return row{record: record{problem: refused(err)}}
 	}
@@ -176,7 +176,7 @@ func (f *Folder) Leave(id string) error {
 	}
 	err := db.closeWhenUnused(true)
 	f.mu.Lock()
-	f.unname(db, db.Agent().Name)
+	f.releaseName(db, db.Agent().Name)
 	if f.byID[id] == db {
 		delete(f.byID, id)
 	}
@@ -197,7 +197,7 @@ func (f *Folder) SetKeys(keys []*agent.Key, made bool) {
 	f.apiKeys.mu.Lock()
 	defer f.apiKeys.mu.Unlock()
 	f.apiKeys.byHash, f.apiKeys.read = byHash, true
-	f.apiKeys.made = f.apiKeys.made || made // taking the default agent's file away must not turn access control off
+	f.apiKeys.hadKeys = f.apiKeys.hadKeys || made // taking the default agent's file away must not turn access control off
 }
 
 // FileVersion returns the version of agents' files that this program writes; it

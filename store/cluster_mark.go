@@ -15,19 +15,19 @@ import (
 // copies.
 const clusterFolder = "cluster"
 
-// errOfCluster reports that a data folder has copies of a cluster's agents.
-var errOfCluster = errors.New("this data folder belongs to a server of a cluster, and its files may be old copies: start the server with --cluster, and use its API or a data folder made by \"satchel cluster export\" for the rest")
+// errClusterFolder reports that a data folder has copies of a cluster's agents.
+var errClusterFolder = errors.New("this data folder belongs to a server of a cluster, and its files may be old copies: start the server with --cluster, and use its API or a data folder made by \"satchel cluster export\" for the rest")
 
 // ErrOwnAgents is returned for a data folder with its own agents where copies
 // of a cluster's agents are expected.
 var ErrOwnAgents = errors.New("this data folder has agents of its own: bring them into the cluster with \"satchel cluster import\", and start with an empty --data")
 
-// checkUse refuses to use a folder both in a cluster and without one.
-func checkUse(path string, shared bool) error {
+// checkFolderUse refuses to use a folder both in a cluster and without one.
+func checkFolderUse(path string, shared bool) error {
 	_, err := os.Stat(filepath.Join(path, clusterFolder))
 	switch {
 	case err == nil && !shared:
-		return errOfCluster
+		return errClusterFolder
 	case err == nil || !shared:
 		return nil
 	}
@@ -42,8 +42,8 @@ type AgentFile struct {
 	ID, Path string
 	Summary
 
-	Keys    []*agent.Key // the default agent's: the live API keys
-	KeyMade bool         // an API key was ever made
+	Keys       []*agent.Key // the default agent's: the live API keys
+	HasHadKeys bool         // an API key was ever made
 }
 
 // EachFile calls fn with each agent's file in a data folder that no server has open.
@@ -62,7 +62,7 @@ func EachFile(folder string, masterKeys [][]byte, fn func(AgentFile) error) erro
 		}
 		file := AgentFile{ID: db.id, Path: db.path, Summary: db.record.Load().summary()}
 		if db.id == agent.DefaultID {
-			if file.Keys, file.KeyMade, err = readKeys(db); err != nil {
+			if file.Keys, file.HasHadKeys, err = readKeys(db); err != nil {
 				return err
 			}
 		}
@@ -79,7 +79,7 @@ func CopyMarked(ctx context.Context, from, to, mark string) error {
 	if err := RemoveIfThere(to); err != nil {
 		return err
 	}
-	if err := copyDatabase(ctx, to, shared(from)); err != nil {
+	if err := copyDatabase(ctx, to, sharedSource(from)); err != nil {
 		return err
 	}
 	return Mark(to, mark)

@@ -129,7 +129,7 @@ const (
 	blockRows     = 64
 	indexedBlocks = 16 // of blockRows entries of the log
 	indexingTime  = 200 * time.Millisecond
-	quietIndexing = 400 * time.Millisecond // without writes
+	indexingDelay = 400 * time.Millisecond // without writes
 	maxLogChanges = 2_000                  // to entries out of order; after more, the log is indexed again
 )
 
@@ -140,7 +140,7 @@ func (db *DB) indexSearched(ctx context.Context, f *file) error {
 		if err != nil || len(lacking) == 0 {
 			return err
 		}
-		if spent := time.Since(begun); spent > quietIndexing || spent > indexingTime && f.isWriting() {
+		if spent := time.Since(begun); spent > indexingDelay || spent > indexingTime && f.isWriting() {
 			db.growing.Store(true)
 			return nil
 		}
@@ -161,7 +161,7 @@ func (db *DB) indexSearched(ctx context.Context, f *file) error {
 
 // unindexed lists the tables whose index lacks enough rows to be worth a write.
 func (db *DB) unindexed(ctx context.Context, f *file) (tables []string, err error) {
-	err = db.look(ctx, f, func(tx *Tx) error {
+	err = db.readUnused(ctx, f, func(tx *Tx) error {
 		indexed, err := all(tx, scanID, "SELECT value_1 FROM _filter_counts WHERE list = 'search'")
 		for _, table := range indexed {
 			where, rows, changes := "rowid >= (SELECT n FROM _filter_counts WHERE list = 'search' AND value_1 = ?1)", unindexedRows, unindexedRows
