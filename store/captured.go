@@ -111,7 +111,7 @@ func (f *file) captureRest() error {
 // caller leads.
 func (f *file) emptyWAL(c *conn) (busy bool, err error) {
 	if f.capture != nil {
-		return f.capture.Rest(c.checkpoint)
+		return f.capture.CheckpointIdle(c.checkpoint)
 	}
 	waits, _, _, err := c.checkpoint("TRUNCATE")
 	return waits != 0, err

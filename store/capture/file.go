@@ -13,12 +13,12 @@ import (
 // lets pass while nothing is captured; and for how many commits, and how long, a
 // capture is postponed.
 const (
-	maxFrames       = 8192
-	maxDurable      = 32768 // like maxFrames, if no snapshot can be made instead
-	checkpointAfter = 2000
-	uncapturedAfter = 256
-	lateCommits     = 256
-	lateTime        = 2 * time.Second
+	maxFrames         = 8192
+	maxDurable        = 32768 // like maxFrames, if no snapshot can be made instead
+	checkpointAfter   = 2000
+	uncapturedAfter   = 256
+	maxPendingCommits = 256
+	maxPendingTime    = 2 * time.Second
 )
 
 // Checkpointer runs PRAGMA wal_checkpoint in a mode and returns its result.
@@ -38,13 +38,13 @@ type File struct {
 	used       uint64     // transactions up to this one are combined into one commit, see Sink.Resume
 	frameSize  int64
 	uncaptured int // commits since the last checkpoint, while nothing is captured
-	late       late
+	pending    pendingCommits
 
 	held atomic.Int32 // snapshots that read the database file
 }
 
-// late are the commits since the last capture.
-type late struct {
+// pendingCommits are the commits since the last capture.
+type pendingCommits struct {
 	n           int
 	first, last time.Time
 	writing     bool // another one may already be in the -wal
@@ -61,7 +61,7 @@ func Open(id, path string, stamp func() string, sink Sink) *File {
 	at, used := sink.Resume(id)
 	switch {
 	case f.durable != nil:
-		if f.failed = f.mustContinue(at); f.failed == nil {
+		if f.failed = f.continueError(at); f.failed == nil {
 			f.at = at
 		}
 	case at.Generation == "":
@@ -74,9 +74,9 @@ func Open(id, path string, stamp func() string, sink Sink) *File {
 	return f
 }
 
-// mustContinue returns why a file with a durable sink does not continue from a
+// continueError returns why a file with a durable sink does not continue from a
 // position, at which it was closed; nil if it does.
-func (f *File) mustContinue(at Position) error {
+func (f *File) continueError(at Position) error {
 	w, err := openWAL(f.path)
 	if w != nil {
 		w.close()
@@ -99,14 +99,14 @@ func (f *File) continues(at Position) bool {
 		return false
 	}
 	defer w.close()
-	return w.holds(at.WAL)
+	return w.contains(at.WAL)
 }
 
 // Committing notes that a commit is beginning. Commit follows if it succeeds.
 func (f *File) Committing() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.late.writing = true
+	f.pending.writing = true
 }
 
 // Commit notes that something was committed, which is captured soon: by the sink's
@@ -123,12 +123,12 @@ func (f *File) Commit() error {
 		return f.captureLocked()
 	}
 	now := time.Now()
-	if f.late.n++; f.late.n == 1 {
-		f.late.first = now
+	if f.pending.n++; f.pending.n == 1 {
+		f.pending.first = now
 		f.sink.Committed(f.id)
 	}
-	f.late.last, f.late.writing = now, false
-	if f.late.n >= lateCommits || now.Sub(f.late.first) >= lateTime {
+	f.pending.last, f.pending.writing = now, false
+	if f.pending.n >= maxPendingCommits || now.Sub(f.pending.first) >= maxPendingTime {
 		return f.captureLocked()
 	}
 	return nil
@@ -149,7 +149,7 @@ func (f *File) captureLocked() error {
 			f.loseLocked(err)
 		}
 	}
-	f.late = late{writing: f.late.writing}
+	f.pending = pendingCommits{writing: f.pending.writing}
 	return f.failed
 }
 
@@ -197,11 +197,11 @@ func (f *File) captureSome() (more bool, err error) {
 func (f *File) take(w *wal, s span) error {
 	c := Commit{Position: f.at, First: f.at.TXID + 1, Began: time.Now().UnixMilli()}
 	c.Time = c.Began
-	if f.late.n > 0 {
-		c.Began = f.late.first.UnixMilli()
+	if f.pending.n > 0 {
+		c.Began = f.pending.first.UnixMilli()
 	}
-	if f.late.n > 0 && !f.late.writing {
-		c.Time = f.late.last.UnixMilli()
+	if f.pending.n > 0 && !f.pending.writing {
+		c.Time = f.pending.last.UnixMilli()
 	}
 	c.TXID, c.Time = max(c.First, f.used+1), max(c.Time, f.at.Time+1)
 	var err error
@@ -228,7 +228,7 @@ func (f *File) Lose(err error) {
 }
 
 func (f *File) loseLocked(err error) {
-	f.at, f.late = Position{}, late{}
+	f.at, f.pending = Position{}, pendingCommits{}
 	if f.durable != nil {
 		f.failed = err
 		return
@@ -287,9 +287,9 @@ func (f *File) Checkpoint(run Checkpointer, truncate bool) (busy bool, err error
 	return false, nil
 }
 
-// Rest is Checkpoint for an idle file: it empties the -wal once all of it is
+// CheckpointIdle is Checkpoint for an idle file: it empties the -wal once all of it is
 // uploaded; busy reports that it has to be tried again.
-func (f *File) Rest(run Checkpointer) (busy bool, err error) {
+func (f *File) CheckpointIdle(run Checkpointer) (busy bool, err error) {
 	if err := f.Capture(); err != nil {
 		return false, err
 	}
@@ -317,13 +317,13 @@ func (f *File) checkpointedLocked(frames, moved int64) {
 	default:
 		f.at.Stamp = stamp
 		if moved == frames {
-			f.sink.Checkpointed(f.id, f.whole())
+			f.sink.Checkpointed(f.id, f.completePosition())
 		}
 	}
 }
 
-// whole returns the position if the database file contains everything up to it.
-func (f *File) whole() Position {
+// completePosition returns the position if the database file contains everything up to it.
+func (f *File) completePosition() Position {
 	at := f.at
 	at.WAL = WALPosition{}
 	return at

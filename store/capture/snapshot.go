@@ -44,7 +44,7 @@ func (f *File) Hold(run Checkpointer, fresh bool) (Snapshot, error) {
 		return Snapshot{}, ErrBusy
 	}
 	f.held.Add(1)
-	return Snapshot{file: f, At: f.whole()}, nil
+	return Snapshot{file: f, At: f.completePosition()}, nil
 }
 
 // begin begins a generation after this many frames of the -wal.
@@ -59,7 +59,7 @@ func (f *File) begin(frames int64) error {
 			return ErrBusy
 		}
 		defer w.close()
-		if behind, err = w.behind(frames); err != nil {
+		if behind, err = w.positionAfter(frames); err != nil {
 			return err
 		}
 		f.frameSize = w.frameSize()

@@ -42,8 +42,8 @@ type span struct {
 }
 
 var (
-	errMany   = errors.New("a single commit changed more than can be captured at a time")
-	errHeader = errors.New("the -wal has no valid header")
+	errTooLarge = errors.New("a single commit changed more than can be captured at a time")
+	errHeader   = errors.New("the -wal has no valid header")
 )
 
 // wal reads the -wal of one database.
@@ -107,8 +107,8 @@ func (w *wal) begin() WALPosition {
 	return WALPosition{Salt: w.salt, Offset: walHeader, Sum: w.start}
 }
 
-// behind returns the position after the first n frames.
-func (w *wal) behind(n int64) (WALPosition, error) {
+// positionAfter returns the position after the first n frames.
+func (w *wal) positionAfter(n int64) (WALPosition, error) {
 	p := w.begin()
 	if n == 0 {
 		return p, nil
@@ -131,7 +131,7 @@ const readFrames = 16
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // read returns what was committed after p: commits with at most limit frames in
-// total. If a single commit has more, the error is errMany.
+// total. If a single commit has more, the error is errTooLarge.
 func (w *wal) read(p WALPosition, limit int) (s span, err error) {
 	s.end = p
 	var open []frame // of an incomplete commit
@@ -147,13 +147,13 @@ func (w *wal) read(p WALPosition, limit int) (s span, err error) {
 		return true
 	})
 	if s.more = many; many && len(s.frames) == 0 {
-		return s, errMany
+		return s, errTooLarge
 	}
 	return s, err
 }
 
-// holds reports whether a frame ends at p and everything before it is unchanged.
-func (w *wal) holds(p WALPosition) (found bool) {
+// contains reports whether a frame ends at p and everything before it is unchanged.
+func (w *wal) contains(p WALPosition) (found bool) {
 	err := w.walk(w.begin(), func(_ []byte, end WALPosition) (more bool) {
 		found = end == p
 		return end.Offset < p.Offset

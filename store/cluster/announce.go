@@ -19,7 +19,7 @@ var errSameURL = errors.New("another server of the cluster has the same URL: set
 // has the same URL it waits: it fails if that server sends a heartbeat, and
 // considers it dead if there was none for as long as quiet.
 func (c *Cluster) announce(ctx context.Context, quiet time.Duration) error {
-	var last observed
+	var last peer
 	for began := time.Now(); ; {
 		other, err := c.insertSelf(ctx, last, time.Since(began) > quiet)
 		switch {
@@ -41,7 +41,7 @@ func (c *Cluster) announce(ctx context.Context, quiet time.Duration) error {
 // insertSelf adds the session, unless another live server has its URL; if so, it returns
 // that server. dead means that the server last, returned before, is considered dead if it
 // has sent no heartbeat since.
-func (c *Cluster) insertSelf(ctx context.Context, last observed, dead bool) (other *observed, err error) {
+func (c *Cluster) insertSelf(ctx context.Context, last peer, dead bool) (other *peer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
 	const end = "UPDATE node SET alive = false, died = clock_timestamp() WHERE alive AND "
@@ -64,7 +64,7 @@ func (c *Cluster) insertSelf(ctx context.Context, last observed, dead bool) (oth
 		if err != nil {
 			return err
 		}
-		n := observed{}
+		n := peer{}
 		err = tx.QueryRow(ctx, "SELECT session, name, url, beat FROM node WHERE url = $1 AND alive AND session <> $2 ORDER BY session LIMIT 1", self.URL, self.Session).Scan(&n.Session, &n.Name, &n.URL, &n.beat)
 		if err == nil {
 			other = &n

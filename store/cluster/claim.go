@@ -18,14 +18,14 @@ import (
 func (c *Cluster) claim(ctx context.Context, session string, dead map[string]bool) error {
 	c.mu.Lock()
 	alive := c.aliveLocked()
-	var orphans []*known
+	var orphans []*agentRow
 	for id, k := range c.agents {
 		_, listed := c.nodes[k.owner]
-		if (dead[k.owner] || !listed) && k.owner != stopped && !k.deleted && share(id, k.fileVersion, alive) == session {
+		if (dead[k.owner] || !listed) && k.owner != stopped && !k.deleted && chooseOwner(id, k.fileVersion, alive) == session {
 			orphans = append(orphans, k)
 		}
 	}
-	slices.SortFunc(orphans, func(a, b *known) int { return a.due().Compare(b.due()) })
+	slices.SortFunc(orphans, func(a, b *agentRow) int { return a.due().Compare(b.due()) })
 	var ids, owners []string
 	for _, k := range orphans[:min(len(orphans), claimLimit)] {
 		ids, owners = append(ids, k.id), append(owners, k.owner)
@@ -58,10 +58,10 @@ func (c *Cluster) claim(ctx context.Context, session string, dead map[string]boo
 	return rows.Err()
 }
 
-// share returns the session of the server that is to have an agent: of those that can
+// chooseOwner returns the session of the server that is to have an agent: of those that can
 // open the file's version, the one with the highest hash of both ids (rendezvous
 // hashing).
-func share(id string, version int, alive []*observed) (session string) {
+func chooseOwner(id string, version int, alive []*peer) (session string) {
 	var highest uint64
 	for _, n := range alive {
 		if n.fileVersion < version {
@@ -91,7 +91,7 @@ func (c *Cluster) reconcile(session string) {
 		present[db.ID()], stoppedHere[db.ID()] = true, errors.Is(db.Problem(), errBehind)
 	}
 	c.mu.Lock()
-	var enter []known
+	var enter []agentRow
 	var leave, halted []string
 	for id, k := range c.agents {
 		busy := c.entering[id] || c.moving[id] != nil
@@ -103,7 +103,7 @@ func (c *Cluster) reconcile(session string) {
 			}
 		case mine && !present[id] && !c.leaving && !c.enters.Busy(id):
 			enter = append(enter, *k)
-			if k.isRested() {
+			if k.isComplete() {
 				c.entering[id] = true
 			}
 		case present[id] && (!mine || stoppedHere[id]):
@@ -159,7 +159,7 @@ func (c *Cluster) leave(id string) {
 	}
 	c.mu.Lock()
 	delete(c.files, id) // another server may write the agent before it comes back
-	var refused copied
+	var refused copyState
 	if f != nil {
 		refused = *f
 	}
@@ -229,10 +229,10 @@ func (c *Cluster) Move(ctx context.Context, id, node string) error {
 }
 
 // target finds a server that can be given agents.
-func (c *Cluster) target(node string) (*observed, error) {
+func (c *Cluster) target(node string) (*peer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var found *observed
+	var found *peer
 	for _, n := range c.nodes {
 		switch {
 		case !n.Alive || n.Leaving || n.Self:
@@ -252,7 +252,7 @@ func (c *Cluster) target(node string) (*observed, error) {
 }
 
 // give makes another server the owner of one of this server's agents.
-func (c *Cluster) give(ctx context.Context, id string, to *observed) error {
+func (c *Cluster) give(ctx context.Context, id string, to *peer) error {
 	c.mu.Lock()
 	k := c.agents[id]
 	if k == nil || k.owner != c.self.Session || c.entering[id] || c.moving[id] != nil {
@@ -293,15 +293,15 @@ func (c *Cluster) give(ctx context.Context, id string, to *observed) error {
 }
 
 // others returns the servers that can be given agents, and all servers by session.
-func (c *Cluster) others() (alive []*observed, byID map[string]*observed) {
+func (c *Cluster) others() (alive []*peer, byID map[string]*peer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	alive = slices.DeleteFunc(c.aliveLocked(), func(n *observed) bool { return n.Self })
+	alive = slices.DeleteFunc(c.aliveLocked(), func(n *peer) bool { return n.Self })
 	return alive, maps.Clone(c.nodes)
 }
 
 // aliveLocked returns the servers that can have agents. The caller holds mu.
-func (c *Cluster) aliveLocked() (alive []*observed) {
+func (c *Cluster) aliveLocked() (alive []*peer) {
 	for _, n := range c.nodes {
 		if n.Alive && !n.Leaving {
 			alive = append(alive, n)

@@ -54,21 +54,21 @@ type Cluster struct {
 	mu        sync.Mutex // guards what follows
 	self      Node
 	expired   bool      // the session must not be used any more
-	past      past      // what this server last saw of the database
+	lastSeen  lastSeen  // what this server last saw of the database
 	restored  bool      // the database is in an older state than it was
 	problem   error     // why this server cannot join
 	answered  time.Time // when the last poll began that the database answered
 	leaving   bool      // it takes no more agents
 	ordered   Reason    // why this server has to give its agents away, Drained or Stopping, or "" if it keeps them
 	noRoom    bool      // the disk is full
-	undrained error     // the error of the last giveRest
+	undrained error     // the error of the last giveRemaining
 	retired   bool      // the others know that it has no agents
 	stats     Stats     // except Owned and Lag
 	lags      lags
-	files     map[string]*copied
+	files     map[string]*copyState
 	notes     map[string]note
-	nodes     map[string]*observed
-	agents    map[string]*known
+	nodes     map[string]*peer
+	agents    map[string]*agentRow
 	byName    map[string]string        // ids by agent.NameKey
 	owned     map[string]int           // number of agents by owner, without deleted ones
 	asOf      time.Time                // when agents were listed last, by the database's clock
@@ -79,8 +79,8 @@ type Cluster struct {
 	moving    map[string]chan struct{} // agents that are being given away; closed when that is done or failed
 }
 
-// copied is the state of the local copy of an agent's file.
-type copied struct {
+// copyState is the state of the local copy of an agent's file.
+type copyState struct {
 	session string // that owned the agent when the copy was made
 	head    int64  // the newest commit in it
 	stamp   string // of the file while it is closed
@@ -107,7 +107,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{Options: o, Signer: signer, pool: pool, wake: make(chan struct{}, 1),
-		files: map[string]*copied{}, notes: map[string]note{}, nodes: map[string]*observed{}, agents: map[string]*known{},
+		files: map[string]*copyState{}, notes: map[string]note{}, nodes: map[string]*peer{}, agents: map[string]*agentRow{},
 		lags:   lags{waiting: map[*shipment]bool{}},
 		byName: map[string]string{}, owned: map[string]int{}, entering: map[string]bool{}, moving: map[string]chan struct{}{}, keys: -1,
 		fetches: make(chan struct{}, fetchesAtOnce), draining: make(chan struct{}, 1)}
@@ -190,7 +190,7 @@ func (c *Cluster) Ready() error {
 		return fmt.Errorf("%w: %w", ErrUnavailable, c.problem)
 	case c.expired || !c.self.Alive:
 		return fmt.Errorf("%w: this server joins", ErrUnavailable)
-	case time.Since(c.answered) > silence:
+	case time.Since(c.answered) > maxSilence:
 		return fmt.Errorf("%w: the database does not answer", ErrUnavailable)
 	}
 	return nil

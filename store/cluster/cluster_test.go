@@ -114,7 +114,7 @@ func testTakeover(t *testing.T, url string) {
 func testRestoredEqual(t *testing.T, url string) {
 	a := serve(t, url, "a", t.TempDir())
 	db := a.agent(t, agent.DefaultID)
-	old, other := older{path: filepath.Join(t.TempDir(), "older")}, filepath.Join(t.TempDir(), "other")
+	old, other := olderCopy{path: filepath.Join(t.TempDir(), "older")}, filepath.Join(t.TempDir(), "other")
 	if err := os.WriteFile(other, bytes.Repeat([]byte("not a file of this agent"), 1<<16), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func testRestoredEqual(t *testing.T, url string) {
 		}
 		defer s.Release()
 		copied := filepath.Join(t.TempDir(), "copy.db")
-		head, logged, err := a.Cluster.write(t.Context(), db.ID(), copied, older{})
+		head, logged, err := a.Cluster.write(t.Context(), db.ID(), copied, olderCopy{})
 		if err != nil || uint64(head) != s.At.TXID {
 			t.Fatalf("%s: restored at %d of %d: %v", when, head, s.At.TXID, err)
 		}
@@ -136,7 +136,7 @@ func testRestoredEqual(t *testing.T, url string) {
 			t.Errorf("%s: the restored file differs (%d and %d bytes; %v, %v)", when, len(want), len(got), e1, e2)
 		}
 		t.Logf("%s: %d bytes, %d in the log", when, len(want), logged)
-		for _, from := range []older{old, {path: old.path}, {path: other}, {}} {
+		for _, from := range []olderCopy{old, {path: old.path}, {path: other}, {}} {
 			onto := filepath.Join(t.TempDir(), "onto.db")
 			if _, n, err := a.Cluster.write(t.Context(), db.ID(), onto, from); err != nil || n < logged {
 				t.Errorf("%s: restored from an older copy with %d bytes of %d in the log: %v", when, n, logged, err)

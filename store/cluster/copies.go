@@ -27,8 +27,8 @@ const blockSize = 256 << 10
 // Times of local copies: how long a restore may take, and how long files with commits
 // that the cluster did not accept are kept.
 const (
-	restoreTime = 5 * time.Minute
-	lostKept    = 7 * 24 * time.Hour
+	restoreTime   = 5 * time.Minute
+	lostCopiesAge = 7 * 24 * time.Hour
 )
 
 // fetchesAtOnce is how many files are fetched at a time.
@@ -57,9 +57,9 @@ func bootID() string {
 	return strings.TrimSpace(string(id))
 }
 
-func (c *Cluster) recordCopy(id string, f copied) {
+func (c *Cluster) recordCopy(id string, f copyState) {
 	c.mu.Lock()
-	incarnation := c.past.Incarnation
+	incarnation := c.lastSeen.Incarnation
 	c.mu.Unlock()
 	raw, err := json.Marshal(copyRecord{Cluster: c.id, Head: f.head, Logged: f.logged, Stamp: f.stamp, Boot: bootID(), Incarnation: incarnation, Unsure: f.unsure})
 	if err == nil {
@@ -85,14 +85,14 @@ func (c *Cluster) recordedCopy(record, path string) (r copyRecord, ok bool) {
 		return r, false
 	}
 	c.mu.Lock()
-	incarnation := c.past.Incarnation
+	incarnation := c.lastSeen.Incarnation
 	c.mu.Unlock()
 	return r, r.Cluster == c.id && r.Incarnation == incarnation && r.Stamp == store.StampOf(path) && !store.HasWAL(path)
 }
 
 // recordRefused records an agent's closed file including its last commit, which the
 // database refused because it had lost earlier ones, or may not have stored.
-func (c *Cluster) recordRefused(id string, f copied) {
+func (c *Cluster) recordRefused(id string, f copyState) {
 	path := c.folder.FilePath(id)
 	if store.HasWAL(path) {
 		c.Log.Warn("the file of an agent was not closed properly", "agent", id)
@@ -135,13 +135,13 @@ func (c *Cluster) Fetch(id, path string) error {
 	case trusted && local.Head > head:
 		return fmt.Errorf("%w: agent %s is at commit %d there, and at %d in %s", errBehind, id, head, local.Head, path)
 	case trusted && local.Head == head:
-		c.setCopy(id, &copied{session: session, head: head, stamp: local.Stamp, logged: local.Logged, written: time.Now()})
+		c.setCopy(id, &copyState{session: session, head: head, stamp: local.Stamp, logged: local.Logged, written: time.Now()})
 		return nil
 	}
 	return c.restore(ctx, id, path, session, local, trusted)
 }
 
-func (c *Cluster) setCopy(id string, f *copied) {
+func (c *Cluster) setCopy(id string, f *copyState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.files[id] = f
@@ -178,11 +178,11 @@ func (c *Cluster) removeUnclosed(id string) error {
 	return err
 }
 
-// purgeLost removes the copies that clear has kept for longer than lostKept.
+// purgeLost removes the copies that clear has kept for longer than lostCopiesAge.
 func (c *Cluster) purgeLost(now time.Time) {
 	entries, _ := os.ReadDir(c.lostPath())
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > lostKept {
+		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > lostCopiesAge {
 			_ = os.Remove(filepath.Join(c.lostPath(), e.Name()))
 		}
 	}
@@ -191,7 +191,7 @@ func (c *Cluster) purgeLost(now time.Time) {
 // restore writes an agent's file to path as the cluster has it, reusing an older copy
 // there as far as possible.
 func (c *Cluster) restore(ctx context.Context, id, path, session string, local copyRecord, trusted bool) error {
-	old := older{path: path}
+	old := olderCopy{path: path}
 	if trusted {
 		old.head, old.logged = local.Head, local.Logged
 	}
@@ -206,19 +206,19 @@ func (c *Cluster) restore(ctx context.Context, id, path, session string, local c
 	if err != nil {
 		return errors.Join(fmt.Errorf("restore agent %s: %w", id, err), store.RemoveIfThere(temp))
 	}
-	c.setCopy(id, &copied{session: session, head: head, stamp: store.StampOf(path), logged: logged, written: time.Now()})
+	c.setCopy(id, &copyState{session: session, head: head, stamp: store.StampOf(path), logged: logged, written: time.Now()})
 	return nil
 }
 
-// older is a local file of an agent from an earlier commit.
-type older struct {
+// olderCopy is a local file of an agent from an earlier commit.
+type olderCopy struct {
 	path   string
 	head   int64 // 0: it may have been changed since
 	logged int64 // bytes of the commits in the log up to head
 }
 
 // write writes an agent's file from its base and log, both read in one transaction.
-func (c *Cluster) write(ctx context.Context, id, path string, old older) (head, logged int64, err error) {
+func (c *Cluster) write(ctx context.Context, id, path string, old olderCopy) (head, logged int64, err error) {
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
 	if err != nil {
 		return 0, 0, err
@@ -226,14 +226,14 @@ func (c *Cluster) write(ctx context.Context, id, path string, old older) (head, 
 	defer func() { err = errors.Join(err, out.Close()) }()
 	tx, err := c.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
-		return 0, 0, unanswered(err)
+		return 0, 0, noAnswerError(err)
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
 	var seq, size int64
 	err = tx.QueryRow(ctx, "SELECT a.head, b.seq, b.size FROM agent a JOIN base b ON b.agent = a.id WHERE a.id = $1", id).Scan(&head, &seq, &size)
 	switch {
 	case err != nil:
-		err = unanswered(err)
+		err = noAnswerError(err)
 	case old.head >= seq && old.head <= head:
 		seq, logged = old.head, old.logged
 		err = copyFile(out, old.path)
@@ -263,7 +263,7 @@ func copyFile(out *os.File, from string) error {
 func writeBlocks(ctx context.Context, tx pgx.Tx, id string, out *os.File, size int64, from string) error {
 	sums, err := blockSums(ctx, tx, id)
 	if err != nil {
-		return unanswered(err)
+		return noAnswerError(err)
 	}
 	var missing []int
 	at := make([]byte, blockSize)
@@ -301,7 +301,7 @@ func fetchBlocks(ctx context.Context, tx pgx.Tx, id string, out *os.File, missin
 	}
 	rows, err := tx.Query(ctx, "SELECT no, body FROM block WHERE agent = $1 AND no = ANY($2)", id, missing)
 	if err != nil {
-		return unanswered(err)
+		return noAnswerError(err)
 	}
 	defer rows.Close()
 	fetched := 0
@@ -309,7 +309,7 @@ func fetchBlocks(ctx context.Context, tx pgx.Tx, id string, out *os.File, missin
 		var no int
 		var body []byte
 		if err := rows.Scan(&no, &body); err != nil {
-			return unanswered(err)
+			return noAnswerError(err)
 		}
 		at := int64(no) * blockSize
 		if sum := sha256.Sum256(body); !bytes.Equal(sum[:], sums[no]) || int64(len(body)) != min(blockSize, size-at) {
@@ -322,20 +322,20 @@ func fetchBlocks(ctx context.Context, tx pgx.Tx, id string, out *os.File, missin
 	if rows.Err() == nil && fetched != len(missing) {
 		return fmt.Errorf("%d of %d blocks are missing", len(missing)-fetched, len(missing))
 	}
-	return unanswered(rows.Err())
+	return noAnswerError(rows.Err())
 }
 
 func applyLog(ctx context.Context, tx pgx.Tx, id string, out *os.File, seq, head int64) (logged int64, err error) {
 	rows, err := tx.Query(ctx, "SELECT seq, body FROM log WHERE agent = $1 AND seq > $2 ORDER BY seq", id, seq)
 	if err != nil {
-		return 0, unanswered(err)
+		return 0, noAnswerError(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var n int64
 		var body []byte
 		if err := rows.Scan(&n, &body); err != nil {
-			return 0, unanswered(err)
+			return 0, noAnswerError(err)
 		}
 		if n != seq+1 {
 			return 0, fmt.Errorf("commit %d is missing", seq+1)
@@ -348,12 +348,12 @@ func applyLog(ctx context.Context, tx pgx.Tx, id string, out *os.File, seq, head
 	if rows.Err() == nil && seq != head {
 		return 0, fmt.Errorf("the log ends at commit %d of %d", seq, head)
 	}
-	return logged, unanswered(rows.Err())
+	return logged, noAnswerError(rows.Err())
 }
 
-// unanswered returns the error for a statement that the database did not answer
+// noAnswerError returns the error for a statement that the database did not answer
 // completely.
-func unanswered(err error) error {
+func noAnswerError(err error) error {
 	if err == nil || errors.Is(err, pgx.ErrNoRows) {
 		return err
 	}

@@ -15,8 +15,8 @@ import (
 	"satchel/store"
 )
 
-// known is a row of the table agent.
-type known struct {
+// agentRow is a row of the table agent.
+type agentRow struct {
 	id, owner      string
 	head, infoHead int64
 	fileVersion    int
@@ -28,7 +28,7 @@ type known struct {
 
 const agentColumns = "a.id, a.name, a.owner, a.head, a.info_head, a.file_version, a.deleted, a.info, a.changed"
 
-func scanAgent(rows pgx.Rows) (k known, err error) {
+func scanAgent(rows pgx.Rows) (k agentRow, err error) {
 	var info string
 	if err := rows.Scan(&k.id, &k.name, &k.owner, &k.head, &k.infoHead, &k.fileVersion, &k.deleted, &info, &k.changed); err != nil {
 		return k, err
@@ -40,13 +40,13 @@ func scanAgent(rows pgx.Rows) (k known, err error) {
 }
 
 // readAgent reads the row of an agent, by id or else by name.
-func (c *Cluster) readAgent(ctx context.Context, idOrName string) (known, error) {
+func (c *Cluster) readAgent(ctx context.Context, idOrName string) (agentRow, error) {
 	rows, err := c.pool.Query(ctx, "SELECT "+agentColumns+" FROM agent a WHERE (id = $1 OR name_key = $2) AND NOT deleted ORDER BY id = $1 DESC LIMIT 1",
 		idOrName, agent.NameKey(idOrName))
 	if err != nil {
-		return known{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return agentRow{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	k, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (known, error) { return scanAgent(rows) })
+	k, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (agentRow, error) { return scanAgent(rows) })
 	if errors.Is(err, pgx.ErrNoRows) {
 		return k, agent.NotFound("agent", idOrName)
 	} else if err != nil {
@@ -59,7 +59,7 @@ func (c *Cluster) readAgent(ctx context.Context, idOrName string) (known, error)
 }
 
 // find returns an agent from memory.
-func (c *Cluster) find(idOrName string) (known, bool) {
+func (c *Cluster) find(idOrName string) (agentRow, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.agents[idOrName]
@@ -67,7 +67,7 @@ func (c *Cluster) find(idOrName string) (known, bool) {
 		k = c.agents[c.byName[agent.NameKey(idOrName)]]
 	}
 	if k == nil || k.deleted {
-		return known{}, false
+		return agentRow{}, false
 	}
 	return *k, true
 }
@@ -253,7 +253,7 @@ func (c *Cluster) Create(id, path string, s store.Summary) error {
 	if err := c.insertAgent(ctx, session, id, path, s); err != nil {
 		return err
 	}
-	c.setCopy(id, &copied{session: session, head: 1, stamp: store.StampOf(path), written: time.Now()})
+	c.setCopy(id, &copyState{session: session, head: 1, stamp: store.StampOf(path), written: time.Now()})
 	_, err := c.readAgent(ctx, id)
 	return agent.IgnoreNotFound(err)
 }
@@ -271,7 +271,7 @@ func (c *Cluster) insertAgent(ctx context.Context, owner, id, path string, s sto
 	defer file.Close()
 	name := s.Agent.Name
 	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
-		if err := isNoID(ctx, tx, name, id); err != nil {
+		if err := checkNameIsNoID(ctx, tx, name, id); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `INSERT INTO agent(id, name, name_key, owner, head, file_version, info, info_head) VALUES ($1,$2,$3,$4,1,$5,$6,1)`,
@@ -283,8 +283,8 @@ func (c *Cluster) insertAgent(ctx context.Context, owner, id, path string, s sto
 	return nameError(err, name)
 }
 
-// isNoID returns an error if a name is the id of an agent other than the one with id.
-func isNoID(ctx context.Context, db interface {
+// checkNameIsNoID returns an error if a name is the id of an agent other than the one with id.
+func checkNameIsNoID(ctx context.Context, db interface {
 	QueryRow(context.Context, string, ...any) pgx.Row
 }, name, id string) error {
 	var taken bool
@@ -317,7 +317,7 @@ func (c *Cluster) FreeName(name string) (string, error) {
 func (c *Cluster) Rename(id, name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
-	err := isNoID(ctx, c.pool, name, id)
+	err := checkNameIsNoID(ctx, c.pool, name, id)
 	if err == nil {
 		_, err = c.pool.Exec(ctx, "UPDATE agent SET name = $3, name_key = $4, changed = clock_timestamp() WHERE id = $1 AND owner = $2", id, c.Self().Session, name, agent.NameKey(name))
 	}

@@ -32,14 +32,14 @@ func (c *Cluster) followDisk(ctx context.Context) {
 	case full && !before:
 		c.Log.Error("the disk of this server is full: its agents move to other servers", "path", c.Path, "free", free)
 	case before && !full:
-		if err := c.takePart(ctx); err != nil {
+		if err := c.acceptAgents(ctx); err != nil {
 			c.Log.Warn("take part in the cluster again", "error", err)
 		}
 	}
 }
 
-// takePart lets this server take agents again.
-func (c *Cluster) takePart(ctx context.Context) error {
+// acceptAgents lets this server take agents again.
+func (c *Cluster) acceptAgents(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
 	if _, err := c.pool.Exec(ctx, "UPDATE node SET leaving = false, reason = '' WHERE session = $1", c.Self().Session); err != nil {

@@ -37,10 +37,10 @@ func (c *Cluster) reasonLocked() Reason {
 	return c.ordered
 }
 
-// giveRest gives away the agents that a server still owns after it was drained, or while
+// giveRemaining gives away the agents that a server still owns after it was drained, or while
 // its disk is full: those that it could not give away before, and those that it got
 // before the others knew.
-func (c *Cluster) giveRest(ctx context.Context) {
+func (c *Cluster) giveRemaining(ctx context.Context) {
 	c.mu.Lock()
 	why := c.reasonLocked()
 	rest := c.owned[c.self.Session] > 0 && !c.retired && (why == Drained || why == DiskFull)
@@ -79,7 +79,7 @@ func (c *Cluster) drain(ctx context.Context, why Reason) error {
 	}
 	c.mu.Lock()
 	c.leaving = true
-	var mine []*known
+	var mine []*agentRow
 	for _, k := range c.agents {
 		if k.owner == c.self.Session && !k.deleted {
 			mine = append(mine, k)
@@ -87,7 +87,7 @@ func (c *Cluster) drain(ctx context.Context, why Reason) error {
 	}
 	c.mu.Unlock()
 	for _, k := range mine {
-		to := byID[share(k.id, k.fileVersion, alive)]
+		to := byID[chooseOwner(k.id, k.fileVersion, alive)]
 		if to == nil {
 			return agent.Errorf(agent.CodeConflict, "no other server can open agent %s: they have older versions of Satchel", k.id)
 		}

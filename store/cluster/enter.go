@@ -21,15 +21,15 @@ const (
 // newEnters returns the queue of the agents whose files are to be read.
 func (c *Cluster) newEnters() *work.Queue[string] {
 	return work.New(work.Options[string]{Limit: entersAtOnce, Reserved: entersReserved, Run: func(_ context.Context, id string) (work.Next, error) {
-		if k, mine := c.toEnter(id); mine {
+		if k, mine := c.agentToEnter(id); mine {
 			c.enterUnread(k)
 		}
 		return work.Next{}, nil
 	}})
 }
 
-// toEnter returns the row of an agent, and whether it is still to be added to the folder.
-func (c *Cluster) toEnter(id string) (k known, is bool) {
+// agentToEnter returns the row of an agent, and whether it is still to be added to the folder.
+func (c *Cluster) agentToEnter(id string) (k agentRow, is bool) {
 	_, absent := c.folder.Agent(id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,11 +42,11 @@ func (c *Cluster) toEnter(id string) (k known, is bool) {
 // enterAll adds agents to the folder: immediately, without their files, those
 // whose due work is known; the others in the order in which their work is due.
 // The default agent's file has the API keys.
-func (c *Cluster) enterAll(enter []known) {
-	slices.SortFunc(enter, func(a, b known) int { return a.due().Compare(b.due()) })
+func (c *Cluster) enterAll(enter []agentRow) {
+	slices.SortFunc(enter, func(a, b agentRow) int { return a.due().Compare(b.due()) })
 	for _, k := range enter {
 		switch {
-		case k.isRested():
+		case k.isComplete():
 			c.enterUnread(k)
 		case k.id == agent.DefaultID:
 			c.enters.EnqueueFirst(k.id)
@@ -58,24 +58,24 @@ func (c *Cluster) enterAll(enter []known) {
 
 // due returns when the agent's work is due according to its row, which may be out of
 // date.
-func (k known) due() time.Time {
+func (k agentRow) due() time.Time {
 	if due := k.summary.Pending.Earliest(); !due.IsZero() {
 		return due.Time
 	}
 	return time.Unix(1<<40, 0) // none
 }
 
-// isRested reports whether the row has everything that is needed to add the agent to the
+// isComplete reports whether the row has everything that is needed to add the agent to the
 // folder without reading its file.
-func (k known) isRested() bool { return k.infoHead == k.head && k.id != agent.DefaultID }
+func (k agentRow) isComplete() bool { return k.infoHead == k.head && k.id != agent.DefaultID }
 
 // enterUnread adds an agent to the folder, reading its file first unless the agent is
 // rested. If that fails, it is tried again at the next poll, unless the database lost
 // commits.
-func (c *Cluster) enterUnread(k known) {
+func (c *Cluster) enterUnread(k agentRow) {
 	defer c.entered(k.id)
 	var err error
-	if k.isRested() {
+	if k.isComplete() {
 		err = c.folder.Enter(k.id, k.summary)
 	} else {
 		err = c.folder.EnterUnread(k.id)
@@ -90,7 +90,7 @@ func (c *Cluster) enterUnread(k known) {
 
 // Await implements Directory.
 func (c *Cluster) Await(ctx context.Context, id string) error {
-	moved, queued, err := c.awaited(id)
+	moved, queued, err := c.awaitChannel(id)
 	switch {
 	case moved != nil:
 		select {
@@ -110,9 +110,9 @@ func (c *Cluster) Await(ctx context.Context, id string) error {
 	return nil
 }
 
-// awaited returns what to wait for: that an agent has been moved away, or that
+// awaitChannel returns what to wait for: that an agent has been moved away, or that
 // its file has been read.
-func (c *Cluster) awaited(id string) (moved <-chan struct{}, read bool, err error) {
+func (c *Cluster) awaitChannel(id string) (moved <-chan struct{}, read bool, err error) {
 	_, absent := c.folder.Agent(id)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 
 func TestDue(t *testing.T) {
 	at := agent.At(time.Unix(1000, 0))
-	none, some := known{}, known{}
+	none, some := agentRow{}, agentRow{}
 	some.summary.Pending.Messages, some.summary.Pending.Schedules = agent.At(time.Unix(2000, 0)), at
 	if !some.due().Equal(at.Time) || !none.due().After(some.due()) {
 		t.Errorf("due %v and %v", some.due(), none.due())

@@ -18,12 +18,12 @@ import (
 
 // When the log of an agent is folded into its base: when it exceeds foldBytes and
 // 1/foldPart of the file, since a fold may rewrite the whole file; or when the agent has
-// not been written for foldRest.
+// not been written for foldIdleAfter.
 const (
-	foldBytes = 4 << 20
-	foldPart  = 8
-	foldRest  = 10 * time.Minute
-	foldEvery = 5 * time.Second // looks
+	foldBytes     = 4 << 20
+	foldPart      = 8
+	foldIdleAfter = 10 * time.Minute
+	foldEvery     = 5 * time.Second // looks
 )
 
 // foldAll folds the logs of this server's agents, one at a time, and records
@@ -59,15 +59,15 @@ func (c *Cluster) dueFolds(now time.Time) (ids []string) {
 		return nil
 	}
 	for id, f := range c.files {
-		if f.session == c.self.Session && (f.logged > foldBytes && c.isLong(id, f.logged) || f.logged > 0 && now.Sub(f.written) > foldRest) {
+		if f.session == c.self.Session && (f.logged > foldBytes && c.isLogLong(id, f.logged) || f.logged > 0 && now.Sub(f.written) > foldIdleAfter) {
 			ids = append(ids, id)
 		}
 	}
 	return ids
 }
 
-// isLong reports whether a log of this many bytes is long for the agent's file.
-func (c *Cluster) isLong(id string, logged int64) bool {
+// isLogLong reports whether a log of this many bytes is long for the agent's file.
+func (c *Cluster) isLogLong(id string, logged int64) bool {
 	info, err := os.Stat(c.folder.FilePath(id))
 	return err != nil || logged > info.Size()/foldPart
 }
@@ -118,7 +118,7 @@ func (c *Cluster) fold(ctx context.Context, id string) error {
 }
 
 // countLog reads the size of the log since the last fold.
-func (c *Cluster) countLog(ctx context.Context, id string, f *copied) error {
+func (c *Cluster) countLog(ctx context.Context, id string, f *copyState) error {
 	var bytes int64
 	if err := c.pool.QueryRow(ctx, "SELECT coalesce(sum(length(body)), 0) FROM log WHERE agent = $1", id).Scan(&bytes); err != nil {
 		return err

@@ -17,10 +17,10 @@ type listed struct {
 	changed time.Time
 }
 
-// follow reads those agents listed by a poll whose rows in memory are missing or out of
+// readChanged reads those agents listed by a poll whose rows in memory are missing or out of
 // date.
-func (c *Cluster) follow(ctx context.Context, p polled) error {
-	for ids := range slices.Chunk(c.unread(p), followLimit) {
+func (c *Cluster) readChanged(ctx context.Context, p pollResult) error {
+	for ids := range slices.Chunk(c.outdated(p), followLimit) {
 		read, err := c.readAgents(ctx, ids)
 		if err != nil {
 			return err
@@ -41,10 +41,10 @@ func (c *Cluster) follow(ctx context.Context, p polled) error {
 	return nil
 }
 
-// unread lists the agents of a poll whose rows in memory are missing or out of date. If
+// outdated lists the agents of a poll whose rows in memory are missing or out of date. If
 // the poll lists all agents, the others are forgotten, and should the database's clock
 // have gone back, all rows count as out of date.
-func (c *Cluster) unread(p polled) (ids []string) {
+func (c *Cluster) outdated(p pollResult) (ids []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range p.agents {
@@ -74,7 +74,7 @@ func (c *Cluster) unread(p polled) (ids []string) {
 }
 
 // readAgents reads rows of agents by their ids.
-func (c *Cluster) readAgents(ctx context.Context, ids []string) (read []known, err error) {
+func (c *Cluster) readAgents(ctx context.Context, ids []string) (read []agentRow, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
 	rows, err := c.pool.Query(ctx, "SELECT "+agentColumns+" FROM agent a WHERE id = ANY($1)", ids)
@@ -93,7 +93,7 @@ func (c *Cluster) readAgents(ctx context.Context, ids []string) (read []known, e
 }
 
 // rememberLocked stores a row in memory. The caller holds mu.
-func (c *Cluster) rememberLocked(k known) {
+func (c *Cluster) rememberLocked(k agentRow) {
 	old := c.agents[k.id]
 	if old != nil && k.changed.Before(old.changed) {
 		return

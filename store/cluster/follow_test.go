@@ -35,7 +35,7 @@ func testFollow(t *testing.T, url string) {
 			t.Fatal(err)
 		}
 	}
-	row := func(id string) *known {
+	row := func(id string) *agentRow {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		return b.agents[id]
@@ -130,7 +130,7 @@ func TestCompareClock(t *testing.T) {
 		{time.Hour, 100*time.Millisecond - time.Hour, true},
 	} {
 		logged.Reset()
-		c.compareClock(polled{began: began, asOf: began.Add(test.database)}, now)
+		c.compareClock(pollResult{began: began, asOf: began.Add(test.database)}, now)
 		if c.stats.Ahead != test.ahead || (logged.Len() > 0) != test.warns {
 			t.Errorf("a database at %v: ahead by %v of %v, logged %q", test.database, c.stats.Ahead, test.ahead, logged.String())
 		}

@@ -350,7 +350,7 @@ func checkWhole(t *testing.T, s *server, id string) {
 	}
 	defer held.Release()
 	copied := filepath.Join(t.TempDir(), "copy.db")
-	if _, _, err := s.Cluster.write(t.Context(), id, copied, older{}); err != nil {
+	if _, _, err := s.Cluster.write(t.Context(), id, copied, olderCopy{}); err != nil {
 		t.Fatal(err)
 	}
 	want, e1 := os.ReadFile(s.f.FilePath(id))

@@ -15,7 +15,7 @@ import (
 const (
 	pollEvery  = time.Second
 	pollTime   = 3 * time.Second  // of one poll
-	silence    = 6 * time.Second  // of the database, after which a server no longer serves requests
+	maxSilence = 6 * time.Second  // of the database, after which a server no longer serves requests
 	deadAfter  = 8 * time.Second  // without a heartbeat
 	pollGap    = 4 * time.Second  // between two polls, after which observations start again
 	nodesKept  = time.Hour        // after they died
@@ -24,8 +24,8 @@ const (
 	claimLimit = 500              // agents at a poll
 )
 
-// observed is what this server has seen of another.
-type observed struct {
+// peer is what this server has seen of another.
+type peer struct {
 	Node
 	fileVersion int
 	beat        int64
@@ -45,7 +45,7 @@ func (c *Cluster) join(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	c.self.Alive, c.answered, c.full, c.unsettled, c.problem = true, began, time.Time{}, true, nil
-	c.past.Session, c.past.Beat = c.self.Session, 0
+	c.lastSeen.Session, c.lastSeen.Beat = c.self.Session, 0
 	c.mu.Unlock()
 	return c.poll(ctx)
 }
@@ -78,7 +78,7 @@ func (c *Cluster) retire(ctx context.Context) {
 	c.leaving, c.retired = true, true
 	session, restored := c.self.Session, c.restored
 	c.mu.Unlock()
-	c.writePast()
+	c.writeLastSeen()
 	if restored {
 		return
 	}
@@ -145,7 +145,7 @@ func (c *Cluster) step(ctx context.Context) error {
 	if err := c.poll(ctx); err != nil {
 		return err
 	}
-	c.giveRest(ctx)
+	c.giveRemaining(ctx)
 	return c.flushNotes(ctx)
 }
 
@@ -161,14 +161,14 @@ func (c *Cluster) poll(whole context.Context) error {
 		since = time.Time{}
 	}
 	c.mu.Unlock()
-	seen := polled{began: began, gap: gap, all: all}
+	seen := pollResult{began: began, gap: gap, all: all}
 	b := &pgx.Batch{}
 	b.Queue("UPDATE node SET beat = beat + 1, lag = $2 WHERE session = $1 AND alive", session, c.takeLag().Milliseconds())
 	b.Queue("SELECT session, name, url, version, file_version, beat, alive, leaving, reason, lag, coalesce(extract(epoch FROM clock_timestamp() - died), 0)::float8 FROM node")
 	b.Queue("SELECT keys_version, joins, incarnation, clock_timestamp() FROM cluster")
 	b.Queue("SELECT id, changed FROM agent WHERE changed > $1", since)
 	if err := seen.read(c.pool.SendBatch(ctx, b)); err != nil {
-		c.observeNothing()
+		c.restartObservations()
 		return err
 	}
 	c.compareClock(seen, time.Now())
@@ -185,23 +185,23 @@ func (c *Cluster) poll(whole context.Context) error {
 	if !c.note(session, seen) {
 		return nil
 	}
-	if err := c.follow(whole, seen); err != nil {
+	if err := c.readChanged(whole, seen); err != nil {
 		return err
 	}
 	c.settle(whole, session)
 	if seen.all {
 		c.purgeDead(whole)
-		c.writePast()
+		c.writeLastSeen()
 	}
 	return nil
 }
 
-// polled is the result of a poll.
-type polled struct {
+// pollResult is the result of a poll.
+type pollResult struct {
 	began    time.Time
 	gap, all bool
 	beat     bool // the session is alive
-	nodes    []observed
+	nodes    []peer
 	died     []time.Duration // how long ago, of nodes that are not alive
 	agents   []listed
 	asOf     time.Time // by the database's clock, before the agents were listed
@@ -211,7 +211,7 @@ type polled struct {
 	incarnation string
 }
 
-func (p *polled) read(results pgx.BatchResults) (err error) {
+func (p *pollResult) read(results pgx.BatchResults) (err error) {
 	defer func() {
 		if e := results.Close(); err == nil {
 			err = e
@@ -227,7 +227,7 @@ func (p *polled) read(results pgx.BatchResults) (err error) {
 		return err
 	}
 	for rows.Next() {
-		var n observed
+		var n peer
 		var died float64
 		var lag int64
 		if err := rows.Scan(&n.Session, &n.Name, &n.URL, &n.Version, &n.fileVersion, &n.beat, &n.Alive, &n.Leaving, &n.Reason, &lag, &died); err != nil {
@@ -255,9 +255,9 @@ func (p *polled) read(results pgx.BatchResults) (err error) {
 	return rows.Err()
 }
 
-// observeNothing restarts all observations: while the database cannot be
+// restartObservations restarts all observations: while the database cannot be
 // reached, no server is considered dead.
-func (c *Cluster) observeNothing() {
+func (c *Cluster) restartObservations() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range c.nodes {
@@ -267,14 +267,14 @@ func (c *Cluster) observeNothing() {
 
 // note stores the result of a poll in memory, and reports whether the session is still
 // that of the poll.
-func (c *Cluster) note(session string, p polled) bool {
+func (c *Cluster) note(session string, p pollResult) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.self.Session != session {
 		return false
 	}
 	c.answered = p.began
-	nodes := map[string]*observed{}
+	nodes := map[string]*peer{}
 	for i, n := range p.nodes {
 		old := c.nodes[n.Session]
 		n.at, n.Self = p.began, n.Session == session
@@ -338,7 +338,7 @@ func (c *Cluster) settle(ctx context.Context, session string) {
 
 // silent returns the servers that are to be declared dead, and adds those that already
 // are to dead.
-func (c *Cluster) silent(dead map[string]bool) (silent []*observed) {
+func (c *Cluster) silent(dead map[string]bool) (silent []*peer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, n := range c.nodes {

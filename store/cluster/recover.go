@@ -28,7 +28,7 @@ func (c *Cluster) Recover(ctx context.Context, folder string) (n int, err error)
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	p, quiet := readPast(folder), false
+	p, quiet := readLastSeen(folder), false
 	var incarnation string
 	if err := c.pool.QueryRow(ctx, "SELECT incarnation FROM cluster").Scan(&incarnation); err != nil {
 		return 0, err
@@ -50,7 +50,7 @@ func (c *Cluster) Recover(ctx context.Context, folder string) (n int, err error)
 			return 0, err
 		}
 	}
-	c.past.Incarnation = incarnation
+	c.lastSeen.Incarnation = incarnation
 	return c.recoverCopies(ctx, folder, quiet)
 }
 
@@ -58,7 +58,7 @@ func (c *Cluster) Recover(ctx context.Context, folder string) (n int, err error)
 var errInUse = errors.New("the database is not empty, and of another cluster than this data folder: recover into a new one, before any server starts on it")
 
 // adopt makes an empty database that of a folder's cluster, whose own database was lost.
-func (c *Cluster) adopt(ctx context.Context, p past) error {
+func (c *Cluster) adopt(ctx context.Context, p lastSeen) error {
 	isKey := func(key []byte) bool { return keyCheck(key, p.Cluster) == p.MasterKey }
 	if p.MasterKey != "" && !slices.ContainsFunc(c.MasterKeys, isKey) {
 		return errMasterKey
@@ -108,7 +108,7 @@ func (c *Cluster) recoverCopies(ctx context.Context, folder string, quiet bool) 
 			c.Log.Warn("an agent's file was not closed properly and is not recovered", "agent", id, "file", path)
 			continue
 		}
-		missing, err := c.lacks(ctx, id, was.Head, quiet)
+		missing, err := c.hasLostCommits(ctx, id, was.Head, quiet)
 		if err == nil && missing {
 			if err = c.recoverCopy(ctx, id, path, filepath.Join(temps, id), was.Head); err == nil {
 				n++
@@ -125,9 +125,9 @@ func (c *Cluster) recoverCopies(ctx context.Context, folder string, quiet bool) 
 	return n, err
 }
 
-// lacks reports whether the database lacks an agent's commits up to head, and no server
+// hasLostCommits reports whether the database lacks an agent's commits up to head, and no server
 // can have continued without them.
-func (c *Cluster) lacks(ctx context.Context, id string, head int64, quiet bool) (bool, error) {
+func (c *Cluster) hasLostCommits(ctx context.Context, id string, head int64, quiet bool) (bool, error) {
 	var now int64
 	var owner string
 	err := c.pool.QueryRow(ctx, "SELECT head, owner FROM agent WHERE id = $1", id).Scan(&now, &owner)

@@ -24,7 +24,7 @@ var prober = egress.New(egress.Policy{AllowPrivate: true, DialTimeout: probeTime
 
 // probe checks whether a server refuses connections, and if so makes the loop
 // poll the database. The caller holds mu.
-func (c *Cluster) probe(n *observed) {
+func (c *Cluster) probe(n *peer) {
 	if n.probed == n.beat {
 		return
 	}

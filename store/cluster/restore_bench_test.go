@@ -29,7 +29,7 @@ func BenchmarkRestore(b *testing.B) {
 	to := filepath.Join(b.TempDir(), "restored.db")
 	before, usage := processTime(b, os.Getpid()), s.usage(b, pg)
 	for b.Loop() {
-		if _, _, err := s.Cluster.write(b.Context(), db.ID(), to, older{}); err != nil {
+		if _, _, err := s.Cluster.write(b.Context(), db.ID(), to, olderCopy{}); err != nil {
 			b.Fatal(err)
 		}
 	}

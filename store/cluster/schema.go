@@ -53,17 +53,17 @@ CREATE TABLE IF NOT EXISTS block (agent text NOT NULL, no int NOT NULL, sha byte
 CREATE TABLE IF NOT EXISTS api_key (hash text PRIMARY KEY, key text NOT NULL);
 ALTER TABLE node ADD COLUMN IF NOT EXISTS reason text NOT NULL DEFAULT ''`
 
-// tuple is the longest row, in bytes, that the log keeps in one piece; nearly
+// maxTuple is the longest row, in bytes, that the log keeps in one piece; nearly
 // all commits are shorter. Longer ones are stored out of line, as three rows or
 // more, each with an index entry. Servers of older versions can use the same
 // database.
-const tuple = 8160
+const maxTuple = 8160
 
 // The maximum number of a server's connections, and how long a transaction may be idle,
 // as when a server is paused.
 const (
-	connections = 8
-	standstill  = "60s"
+	connections            = 8
+	idleTransactionTimeout = "60s"
 )
 
 // connect returns a pool of connections, none of which need exist yet.
@@ -78,7 +78,7 @@ func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
 		"search_path":                         "satchel",
 		"synchronous_commit":                  "on", // whatever the role's default: a commit counts only once it is durable
 		"default_transaction_isolation":       "read committed",
-		"idle_in_transaction_session_timeout": standstill,
+		"idle_in_transaction_session_timeout": idleTransactionTimeout,
 		"application_name":                    "satchel",
 	} {
 		config.ConnConfig.RuntimeParams[name] = value
@@ -133,7 +133,7 @@ func tune(ctx context.Context, pool *pgxpool.Pool) error {
 		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '2s'"); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, fmt.Sprintf("ALTER TABLE log SET (toast_tuple_target = %d)", tuple))
+		_, err := tx.Exec(ctx, fmt.Sprintf("ALTER TABLE log SET (toast_tuple_target = %d)", maxTuple))
 		return err
 	})
 }

@@ -119,15 +119,15 @@ func (s *shipper) settle(ctx context.Context, batch []*shipment, taken map[strin
 		}
 		err := error(ErrNotOwner)
 		if at, e := s.lookUp(ctx, []*shipment{c}); e == nil && at[c.id].owner == c.session {
-			err = c.misplaced(at[c.id].head)
+			err = c.conflictError(at[c.id].head)
 		}
 		c.done <- err
 	}
 }
 
-// misplaced returns the error for a commit that does not continue the owner's agent in
+// conflictError returns the error for a commit that does not continue the owner's agent in
 // the database.
-func (c *shipment) misplaced(head int64) error {
+func (c *shipment) conflictError(head int64) error {
 	kind := errBehind
 	if head > c.head {
 		kind = ErrUnavailable // the local file is wrong and will be restored
@@ -166,7 +166,7 @@ func (s *shipper) resolve(ctx context.Context, batch []*shipment) (uncertain []*
 		case a.head == c.head:
 			again = append(again, c)
 		default:
-			c.done <- c.misplaced(a.head)
+			c.done <- c.conflictError(a.head)
 		}
 	}
 	if len(again) == 0 {
@@ -223,14 +223,14 @@ func (s *shipper) insert(ctx context.Context, batch []*shipment) (taken map[stri
 	return taken, rows.Err()
 }
 
-// place is an agent's owner and head in the database.
-type place struct {
+// agentPlace is an agent's owner and head in the database.
+type agentPlace struct {
 	owner string
 	head  int64
 }
 
 // lookUp returns the places of agents; deleted ones are missing.
-func (s *shipper) lookUp(ctx context.Context, batch []*shipment) (map[string]place, error) {
+func (s *shipper) lookUp(ctx context.Context, batch []*shipment) (map[string]agentPlace, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
 	var ids []string
@@ -242,10 +242,10 @@ func (s *shipper) lookUp(ctx context.Context, batch []*shipment) (map[string]pla
 		return nil, err
 	}
 	defer rows.Close()
-	found := map[string]place{}
+	found := map[string]agentPlace{}
 	for rows.Next() {
 		var id string
-		var p place
+		var p agentPlace
 		if err := rows.Scan(&id, &p.owner, &p.head); err != nil {
 			return nil, err
 		}

@@ -83,13 +83,13 @@ func testRestoreIsCutOff(t *testing.T, url string) {
 	a := serve(t, through, "a", t.TempDir())
 	db := a.agent(t, agent.DefaultID)
 	to := filepath.Join(t.TempDir(), "restored")
-	if _, _, err := a.write(t.Context(), db.ID(), to, older{}); err != nil {
+	if _, _, err := a.write(t.Context(), db.ID(), to, olderCopy{}); err != nil {
 		t.Fatal(err)
 	}
 	a.stepping.Lock() // what is asked is asked by the test
 	defer a.stepping.Unlock()
 	r.Lose(true)
-	if _, _, err := a.write(t.Context(), db.ID(), to, older{}); !errors.Is(err, ErrUnavailable) {
+	if _, _, err := a.write(t.Context(), db.ID(), to, olderCopy{}); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("restored without the database: %v", err)
 	}
 	r.Lose(false)

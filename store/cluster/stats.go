@@ -67,7 +67,7 @@ const clockTolerance = 2 * time.Second
 // compareClock records by how much this server's clock is ahead of the database's, going
 // by the response to a poll and allowing for the time that it took. Only the times of
 // schedules depend on it.
-func (c *Cluster) compareClock(p polled, now time.Time) {
+func (c *Cluster) compareClock(p pollResult, now time.Time) {
 	ahead := time.Duration(0)
 	if after := p.began.Sub(p.asOf); after > 0 {
 		ahead = after

@@ -76,7 +76,7 @@ func (c *Cluster) Export(ctx context.Context, folder string) (n int, err error) 
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	for _, id := range ids {
 		path := filepath.Join(folder, "agents", id+".db")
-		if _, _, err = c.write(ctx, id, path, older{}); err == nil {
+		if _, _, err = c.write(ctx, id, path, olderCopy{}); err == nil {
 			err = store.Mark(path, folder)
 		}
 		if err != nil {

@@ -65,7 +65,7 @@ func TestTidy(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		objects, err := listed(t.Context(), target.storage, db.ID()+"/")
+		objects, err := listObjects(t.Context(), target.storage, db.ID()+"/")
 		if err != nil || len(objects) > 3 { // a snapshot, and an hour or two
 			t.Errorf("%v, %v", objects, err)
 		}

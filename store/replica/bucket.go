@@ -28,9 +28,9 @@ type bucket struct {
 // Limits of requests: the time for the response, plus a second for every slowest bytes,
 // and the size of responses other than objects.
 const (
-	requestTime = time.Minute
-	slowest     = 256 << 10
-	maxAnswer   = 8 << 20
+	requestTime       = time.Minute
+	minBytesPerSecond = 256 << 10
+	maxAnswer         = 8 << 20
 )
 
 // send sends a request and returns the response, whose body the caller closes.
@@ -70,7 +70,7 @@ func refusal(resp *http.Response) error {
 		_ = xml.Unmarshal(raw, &answer) // HEAD and some proxies send none
 	}
 	if resp.StatusCode == http.StatusNotFound && answer.Code != "NoSuchBucket" {
-		return errNotThere
+		return errNoObject
 	}
 	return fmt.Errorf("the bucket answers %d %s", resp.StatusCode, cmp.Or(strings.TrimSpace(answer.Code+" "+answer.Message), http.StatusText(resp.StatusCode)))
 }
@@ -78,7 +78,7 @@ func refusal(resp *http.Response) error {
 func (b *bucket) prepare(bool) error { return nil }
 
 func (b *bucket) put(ctx context.Context, key string, body io.ReaderAt, size int64) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTime+time.Duration(size/slowest)*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, requestTime+time.Duration(size/minBytesPerSecond)*time.Second)
 	defer cancel()
 	resp, err := b.send(ctx, http.MethodPut, b.prefix+key, nil, body, size)
 	if err != nil {

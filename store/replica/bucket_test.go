@@ -131,7 +131,7 @@ func TestStorages(t *testing.T) {
 		if all, err := s.folders(ctx); len(all) != 0 || err != nil {
 			t.Errorf("%s: empty, it has %v, %v", name, all, err)
 		}
-		if _, err := s.get(ctx, "a/x"); !errors.Is(err, errNotThere) {
+		if _, err := s.get(ctx, "a/x"); !errors.Is(err, errNoObject) {
 			t.Errorf("%s: %v", name, err)
 		}
 		want := []string{"a/agent.json", "a/g/0/1.ltx", "a/g/0/2.ltx", "a/g/9/1.ltx", "b/agent.json"}

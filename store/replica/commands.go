@@ -61,7 +61,7 @@ func (c Commands) Doctor(ctx context.Context) agent.Finding {
 		return finding
 	}
 	if f, ok := c.Target.storage.(*folder); ok {
-		if err := f.isThere(); err != nil {
+		if err := f.checkMarker(); err != nil {
 			finding.Message = err.Error()
 			return finding
 		}

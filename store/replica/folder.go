@@ -32,7 +32,7 @@ func (f *folder) path(key string) string { return filepath.Join(f.root, filepath
 // prepare creates the marker in a folder that is used for the first time, and in one
 // whose replicas predate the marker.
 func (f *folder) prepare(used bool) error {
-	err := f.isThere()
+	err := f.checkMarker()
 	if err == nil {
 		return nil
 	}
@@ -51,8 +51,8 @@ func (f *folder) prepare(used bool) error {
 	return os.WriteFile(f.path(marker), []byte(markerText), 0o600)
 }
 
-// isThere returns an error if the folder lacks the marker.
-func (f *folder) isThere() error {
+// checkMarker returns an error if the folder lacks the marker.
+func (f *folder) checkMarker() error {
 	_, err := os.Stat(f.path(marker))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s has no file %s: is its disk mounted? To start over in it, stop the server and remove replica.json of the data folder", f.root, marker)
@@ -61,7 +61,7 @@ func (f *folder) isThere() error {
 }
 
 func (f *folder) put(_ context.Context, key string, body io.ReaderAt, size int64) (err error) {
-	if err := f.isThere(); err != nil {
+	if err := f.checkMarker(); err != nil {
 		return err
 	}
 	f.swept.Do(func() { err = os.RemoveAll(f.path(partial)) })
@@ -86,7 +86,7 @@ func (f *folder) put(_ context.Context, key string, body io.ReaderAt, size int64
 func (f *folder) get(_ context.Context, key string) (io.ReadCloser, error) {
 	file, err := os.Open(f.path(key))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errNotThere
+		return nil, errNoObject
 	} else if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (f *folder) list(ctx context.Context, prefix string) (keys []string, err er
 	err = filepath.WalkDir(f.path(prefix), func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return f.isThere() // then there is none, or it has been removed since
+			return f.checkMarker() // then there is none, or it has been removed since
 		case err != nil || ctx.Err() != nil:
 			return errors.Join(err, ctx.Err())
 		case entry.Type().IsRegular():
@@ -118,7 +118,7 @@ func (f *folder) folders(context.Context) (names []string, err error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, f.isThere()
+		return nil, f.checkMarker()
 	}
 	return names, err
 }

@@ -34,7 +34,7 @@ func TestReplicaContinuesAfterAKill(t *testing.T) {
 			}
 			db = s.byName("Support")
 		}
-		objects, err := listed(t.Context(), target.storage, db.ID()+"/")
+		objects, err := listObjects(t.Context(), target.storage, db.ID()+"/")
 		if n := len(byGeneration(objects)); n != 1 || err != nil {
 			t.Errorf("%d generations, %v", n, err)
 		}
@@ -103,7 +103,7 @@ func (s *served) kill(later func()) *served {
 // its first generation.
 func (s *served) wantContacts(id string, n int) {
 	s.t.Helper()
-	objects, err := listed(s.t.Context(), s.target.storage, id+"/")
+	objects, err := listObjects(s.t.Context(), s.target.storage, id+"/")
 	if generations := len(byGeneration(objects)); generations != 1 || err != nil {
 		s.t.Errorf("%d generations, %v", generations, err)
 	}
@@ -135,7 +135,7 @@ func TestCheckpointedCommitsOutliveAKill(t *testing.T) {
 		s = s.kill(func() {})
 		s.r.flush(t.Context())
 		s.wantContacts(db.ID(), 2)
-		if _, err := os.Stat(s.r.keptPath(db.ID())); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(s.r.savedPath(db.ID())); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("what is uploaded is still kept: %v", err)
 		}
 		db = s.byName("Support")
@@ -179,7 +179,7 @@ func TestUploadUnderWayAtAKill(t *testing.T) {
 			batch, _ := s.r.batch(db.ID())
 			s.r.append(db.ID())
 			o := object{batch[0].Generation, levelCommits, batch[0].First, batch[1].TXID, batch[1].Time}
-			raw, err := joined(t.Context(), batch)
+			raw, err := mergeCommits(t.Context(), batch)
 			if err != nil {
 				t.Fatal(err)
 			}

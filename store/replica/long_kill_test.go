@@ -94,7 +94,7 @@ func TestKilled(t *testing.T) {
 			all[id] = append(all[id], writes...)
 		}
 		for id, writes := range all {
-			objects, err := listed(t.Context(), target.storage, id+"/")
+			objects, err := listObjects(t.Context(), target.storage, id+"/")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +116,7 @@ func TestKilled(t *testing.T) {
 	}
 	generations := 0
 	for id := range all {
-		objects, err := listed(t.Context(), target.storage, id+"/")
+		objects, err := listObjects(t.Context(), target.storage, id+"/")
 		if err != nil {
 			t.Fatal(err)
 		}

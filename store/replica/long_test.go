@@ -150,7 +150,7 @@ func TestRestoresUnderLoad(t *testing.T) {
 		want := imageOf(t, s, db)
 		for uploaded := false; !uploaded; {
 			time.Sleep(20 * time.Millisecond)
-			uploaded = !s.r.waits(db.ID())
+			uploaded = !s.r.hasPending(db.ID())
 			behind = max(behind, s.r.Status().Behind)
 		}
 		at := time.Now()

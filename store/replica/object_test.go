@@ -92,7 +92,7 @@ func applied(t *testing.T, all []object, now time.Time, keep time.Duration) []ob
 				t.Fatalf("%v does not follow %v", o, m.parts[i])
 			}
 		}
-		all = append(all, m.made)
+		all = append(all, m.result)
 	}
 	return slices.DeleteFunc(all, func(o object) bool { return slices.Contains(remove, o) })
 }

@@ -19,8 +19,8 @@ const settled = time.Minute
 
 // merge is an object to be made by merging others.
 type merge struct {
-	made  object
-	parts []object
+	result object
+	parts  []object
 }
 
 // plan returns which objects to merge and which to remove, such that every time since
@@ -54,7 +54,7 @@ func mergesOf(generation []object, level int, window time.Duration, now time.Tim
 	}
 	for n, parts := range windows {
 		end := time.UnixMilli((n + 1) * window.Milliseconds())
-		if now.Sub(end) < settled || level > levelCommits && waits(generation, level-1, end) {
+		if now.Sub(end) < settled || level > levelCommits && hasUnmerged(generation, level-1, end) {
 			continue
 		}
 		for len(parts) > 0 {
@@ -64,7 +64,7 @@ func mergesOf(generation []object, level int, window time.Duration, now time.Tim
 			parts = slices.DeleteFunc(parts, func(o object) bool { return o.last <= last })
 		}
 	}
-	slices.SortFunc(merges, func(a, b merge) int { return int(a.made.at - b.made.at) })
+	slices.SortFunc(merges, func(a, b merge) int { return int(a.result.at - b.result.at) })
 	return merges
 }
 
@@ -73,8 +73,8 @@ func covered(generation []object, o object) bool {
 	return slices.ContainsFunc(generation, func(p object) bool { return p.level == o.level+1 && p.covers(o) })
 }
 
-// waits reports whether objects of a level before a time are not merged yet.
-func waits(generation []object, level int, before time.Time) bool {
+// hasUnmerged reports whether objects of a level before a time are not merged yet.
+func hasUnmerged(generation []object, level int, before time.Time) bool {
 	return slices.ContainsFunc(generation, func(o object) bool {
 		return o.level == level && o.at < before.UnixMilli() && !covered(generation, o)
 	})

@@ -46,9 +46,9 @@ func (r *Replicator) load() {
 		return
 	}
 	for id, at := range p.Agents {
-		r.agents[id] = &replicated{at: at.At, stands: at.At, base: at.Base, name: at.Name, sent: at.Sent, resumed: true}
+		r.agents[id] = &replicated{at: at.At, end: at.At, base: at.Base, name: at.Name, sent: at.Sent, resumed: true}
 	}
-	if err := r.loadKept(); err != nil {
+	if err := r.loadSaved(); err != nil {
 		r.Log.Warn("read the commits that wait for their upload", "error", err)
 	}
 }
@@ -72,14 +72,14 @@ func decodePositions(raw []byte) (p positions, err error) {
 // positionLocked returns how far an agent's replica goes, and whether a start can
 // continue from there. The caller holds mu.
 func (a *replicated) positionLocked() (position, bool) {
-	return position{At: a.stands, Sent: a.sent, Base: a.base, Name: a.name}, a.stands.Generation != "" && a.stands.Generation == a.base.Generation && !a.restarts
+	return position{At: a.end, Sent: a.sent, Base: a.base, Name: a.name}, a.end.Generation != "" && a.end.Generation == a.base.Generation && !a.restarts
 }
 
 // append appends an agent's position to the file if it changed.
 func (r *Replicator) append(id string) {
 	r.saving.Lock()
 	defer r.saving.Unlock()
-	defer r.unkeep(id)
+	defer r.removeSaved(id)
 	r.mu.Lock()
 	a := r.agents[id]
 	var at position

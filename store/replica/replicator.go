@@ -73,10 +73,10 @@ type Replicator struct {
 // replicated is the state of one agent's replica. The mutex of the Replicator guards it.
 type replicated struct {
 	at       capture.Position // the position of the capture when the file was closed
-	stands   capture.Position // the end of the replica, where a start after a kill continues
+	end      capture.Position // the end of the replica, where a start after a kill continues
 	unsaved  bool             // the file of positions lacks stands
 	sent     uint64           // last transaction of the upload in progress: after a kill, the replica may or may not have it
-	kept     uint64           // last transaction that keep wrote, or 0
+	saved    uint64           // last transaction that keep wrote, or 0
 	resumed  bool             // stands is from an earlier start: align must check that the replica ends there, or at most at sent
 	ended    string           // a generation that was given up
 	lost     int              // counts the reasons for a new snapshot
@@ -224,7 +224,7 @@ func (r *Replicator) Close() {
 func (r *Replicator) flush(ctx context.Context) {
 	slots := make(chan struct{}, uploadsAtOnce)
 	var running sync.WaitGroup
-	for _, id := range r.ids(func(a *replicated) bool { return a.waits() || a.deleted }) {
+	for _, id := range r.ids(func(a *replicated) bool { return a.hasPending() || a.deleted }) {
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
@@ -233,23 +233,23 @@ func (r *Replicator) flush(ctx context.Context) {
 					r.Log.Warn("the newest changes of an agent are not in its replica", "agent", id, "error", err)
 					return
 				}
-				more = r.waits(id)
+				more = r.hasPending(id)
 			}
 		})
 	}
 	running.Wait()
 }
 
-// waits reports whether an agent has commits to upload.
-func (r *Replicator) waits(id string) bool {
+// hasPending reports whether an agent has commits to upload.
+func (r *Replicator) hasPending(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a := r.agents[id]
-	return a != nil && a.waits()
+	return a != nil && a.hasPending()
 }
 
-// waits reports whether there are commits to upload.
-func (a *replicated) waits() bool { return len(a.pending) > 0 || !a.uncaptured.IsZero() }
+// hasPending reports whether there are commits to upload.
+func (a *replicated) hasPending() bool { return len(a.pending) > 0 || !a.uncaptured.IsZero() }
 
 // oldest returns when the oldest waiting commit was made.
 func (a *replicated) oldest() time.Time {
@@ -320,7 +320,7 @@ func (r *Replicator) Status() Status {
 	s := Status{Target: r.Target.String(), Failure: r.failed}
 	now := r.Now()
 	for _, a := range r.agents {
-		if a.waits() {
+		if a.hasPending() {
 			s.Behind = max(s.Behind, now.Sub(a.oldest()))
 		}
 		if a.restarts {

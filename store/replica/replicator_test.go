@@ -212,7 +212,7 @@ func TestRestoreAtATime(t *testing.T) {
 			s.contact(db, strings.Repeat("n", 2000))
 		}
 		s.r.flush(t.Context())
-		objects, err := listed(t.Context(), target.storage, db.ID()+"/")
+		objects, err := listObjects(t.Context(), target.storage, db.ID()+"/")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,12 +23,12 @@ func Replicas(ctx context.Context, t Target) (all []agent.Replica, err error) {
 	}
 	for _, id := range ids {
 		i, err := readInfo(ctx, t.storage, id)
-		if errors.Is(err, errNotThere) {
+		if errors.Is(err, errNoObject) {
 			continue
 		} else if err != nil {
 			return nil, err
 		}
-		objects, err := listed(ctx, t.storage, id+"/")
+		objects, err := listObjects(ctx, t.storage, id+"/")
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +64,7 @@ func Find(ctx context.Context, t Target, idOrName string) (agent.Replica, error)
 		i, err := readInfo(ctx, t.storage, idOrName)
 		if err == nil {
 			return agent.Replica{ID: idOrName, Name: i.Name}, nil
-		} else if !errors.Is(err, errNotThere) {
+		} else if !errors.Is(err, errNoObject) {
 			return agent.Replica{}, err
 		}
 	}
@@ -95,7 +95,7 @@ const fetchAtOnce = 8
 // newest state), to a path that must not exist. It returns the time of the last commit in
 // it.
 func Restore(ctx context.Context, t Target, id string, at time.Time, path string) (last time.Time, err error) {
-	objects, err := listed(ctx, t.storage, id+"/")
+	objects, err := listObjects(ctx, t.storage, id+"/")
 	if err != nil {
 		return last, err
 	}

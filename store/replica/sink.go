@@ -71,7 +71,7 @@ func (r *Replicator) Checkpointed(id string, at capture.Position) {
 	waits := r.checkpointedLocked(id, at)
 	r.mu.Unlock()
 	if waits {
-		r.keep(id)
+		r.saveCommits(id)
 	}
 	r.append(id)
 }
@@ -83,7 +83,7 @@ func (r *Replicator) Checkpointed(id string, at capture.Position) {
 func (r *Replicator) checkpointedLocked(id string, at capture.Position) (waits bool) {
 	a := r.agentLocked(id)
 	n := len(a.pending)
-	stands := &a.stands
+	stands := &a.end
 	if n > 0 {
 		stands = &a.pending[n-1].Position
 	}
@@ -110,7 +110,7 @@ func (r *Replicator) lostLocked(id string, a *replicated) {
 	}
 	a.lost++
 	a.restarts, r.changed = true, true
-	a.at, a.stands, a.sent = capture.Position{}, capture.Position{}, 0
+	a.at, a.end, a.sent = capture.Position{}, capture.Position{}, 0
 	r.snapshots.Enqueue(id)
 }
 
@@ -135,7 +135,7 @@ func (r *Replicator) Closed(id string, at capture.Position) {
 	waits := r.checkpointedLocked(id, at)
 	r.mu.Unlock()
 	if waits {
-		r.keep(id)
+		r.saveCommits(id)
 	}
 	r.append(id)
 }
@@ -147,6 +147,6 @@ func (r *Replicator) Deleted(id string) {
 	defer r.mu.Unlock()
 	a := r.agentLocked(id)
 	r.dropLocked(a)
-	a.at, a.stands, a.sent, a.deleted, a.restarts, r.changed = capture.Position{}, capture.Position{}, 0, true, false, true
+	a.at, a.end, a.sent, a.deleted, a.restarts, r.changed = capture.Position{}, capture.Position{}, 0, true, false, true
 	r.uploads.Enqueue(id)
 }

@@ -31,8 +31,8 @@ type storage interface {
 	remove(ctx context.Context, key string) error
 }
 
-// errNotThere reports that no object has the key.
-var errNotThere = errors.New("there is no such object")
+// errNoObject reports that no object has the key.
+var errNoObject = errors.New("there is no such object")
 
 // Target is where replicas are kept.
 type Target struct {

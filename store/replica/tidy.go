@@ -37,7 +37,7 @@ func (r *Replicator) tidy(ctx context.Context, id string) (work.Next, error) {
 	}
 	r.mu.Unlock()
 	i, err := readInfo(ctx, r.Target.storage, id)
-	if errors.Is(err, errNotThere) {
+	if errors.Is(err, errNoObject) {
 		return work.Next{}, nil // not one of our replicas
 	} else if err != nil {
 		return work.Next{}, err
@@ -45,14 +45,14 @@ func (r *Replicator) tidy(ctx context.Context, id string) (work.Next, error) {
 	if i.DeletedAt != nil && r.Now().Sub(*i.DeletedAt) > r.Keep {
 		return work.Next{}, r.removeAll(ctx, id)
 	}
-	objects, err := listed(ctx, r.Target.storage, id+"/")
+	objects, err := listObjects(ctx, r.Target.storage, id+"/")
 	if err != nil {
 		return work.Next{}, err
 	}
 	merges, remove := plan(objects, r.Now(), r.Keep)
 	for _, m := range merges {
 		if err := r.merge(ctx, id, m); err != nil {
-			return work.Next{}, fmt.Errorf("merge %s: %w", m.made.name(), err)
+			return work.Next{}, fmt.Errorf("merge %s: %w", m.result.name(), err)
 		}
 	}
 	for _, o := range remove {
@@ -103,7 +103,7 @@ func (r *Replicator) merge(ctx context.Context, id string, m merge) error {
 	if err != nil {
 		return err
 	}
-	return r.Target.storage.put(ctx, id+"/"+m.made.name(), file, info.Size())
+	return r.Target.storage.put(ctx, id+"/"+m.result.name(), file, info.Size())
 }
 
 // mergeSome merges a file, unless it is "", with objects that follow it, and
@@ -154,8 +154,8 @@ func fetch(ctx context.Context, s storage, key, dir string) (*os.File, error) {
 	return file, nil
 }
 
-// listed lists the objects under a prefix that begins with an agent's id.
-func listed(ctx context.Context, s storage, prefix string) (objects []object, err error) {
+// listObjects lists the objects under a prefix that begins with an agent's id.
+func listObjects(ctx context.Context, s storage, prefix string) (objects []object, err error) {
 	keys, err := s.list(ctx, prefix)
 	if err != nil {
 		return nil, fmt.Errorf("list the replica: %w", err)

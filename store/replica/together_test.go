@@ -17,7 +17,7 @@ func TestCommitsAreCapturedTogether(t *testing.T) {
 	s.contact(db, "one")
 	s.r.flush(t.Context())
 	objects := func() []object {
-		all, err := listed(t.Context(), target.storage, db.ID()+"/")
+		all, err := listObjects(t.Context(), target.storage, db.ID()+"/")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func TestCommitsAreCapturedTogether(t *testing.T) {
 		s.contact(db, fmt.Sprint(n))
 	}
 	last := time.Now().UnixMilli()
-	if n := len(s.r.agents[db.ID()].pending); n != 0 || !s.r.waits(db.ID()) || s.r.Status().Behind <= 0 {
+	if n := len(s.r.agents[db.ID()].pending); n != 0 || !s.r.hasPending(db.ID()) || s.r.Status().Behind <= 0 {
 		t.Errorf("%d captures before the upload, %+v", n, s.r.Status())
 	}
 	s.r.flush(t.Context())
@@ -42,7 +42,7 @@ func TestCommitsAreCapturedTogether(t *testing.T) {
 			t.Errorf("%d contacts as of %d, want %d", got, at, want)
 		}
 	}
-	if s.r.waits(db.ID()) || s.r.Status().Behind != 0 {
+	if s.r.hasPending(db.ID()) || s.r.Status().Behind != 0 {
 		t.Errorf("%+v", s.r.Status())
 	}
 }

@@ -37,7 +37,7 @@ func (r *Replicator) upload(ctx context.Context, id string) (work.Next, error) {
 	first, last := batch[0], batch[len(batch)-1]
 	o := object{generation: first.Generation, level: levelCommits, first: first.First, last: last.TXID, at: last.Time}
 	r.append(id) // includes the commits about to be sent
-	raw, err := joined(ctx, batch)
+	raw, err := mergeCommits(ctx, batch)
 	if err == nil {
 		err = r.Target.storage.put(ctx, id+"/"+o.name(), bytes.NewReader(raw), int64(len(raw)))
 	}
@@ -82,14 +82,14 @@ func (r *Replicator) batch(id string) (batch []capture.Commit, dropped int) {
 		}
 		batch = append(batch, c)
 	}
-	if n := len(batch); n > 0 && batch[0].Generation == a.stands.Generation {
+	if n := len(batch); n > 0 && batch[0].Generation == a.end.Generation {
 		a.sent, a.unsaved = batch[n-1].TXID, true
 	}
 	return batch, a.dropped
 }
 
-// joined merges commits into one LTX file.
-func joined(ctx context.Context, batch []capture.Commit) ([]byte, error) {
+// mergeCommits merges commits into one LTX file.
+func mergeCommits(ctx context.Context, batch []capture.Commit) ([]byte, error) {
 	if len(batch) == 1 {
 		return batch[0].Data, nil
 	}
@@ -111,9 +111,9 @@ func (r *Replicator) uploaded(id string, n, dropped int, size int64) (next work.
 	if a.dropped != dropped {
 		return work.Next{Again: len(a.pending) > 0}
 	}
-	r.standsLocked(a, n)
+	r.advanceEndLocked(a, n)
 	a.base.Since += size
-	if a.waits() {
+	if a.hasPending() {
 		next.At = a.oldest().Add(collectTime)
 	}
 	if !a.merging {
@@ -126,14 +126,14 @@ func (r *Replicator) uploaded(id string, n, dropped int, size int64) (next work.
 	return next
 }
 
-// standsLocked records that the replica has the oldest n commits, which are
+// advanceEndLocked records that the replica has the oldest n commits, which are
 // then no longer kept. The caller holds mu.
-func (r *Replicator) standsLocked(a *replicated, n int) {
+func (r *Replicator) advanceEndLocked(a *replicated, n int) {
 	for _, c := range a.pending[:n] {
 		a.size -= int64(len(c.Data))
 		r.waiting -= int64(len(c.Data))
 	}
-	a.stands, a.sent, a.unsaved, r.changed = a.pending[n-1].Position, 0, true, true
+	a.end, a.sent, a.unsaved, r.changed = a.pending[n-1].Position, 0, true, true
 	a.pending = append([]capture.Commit(nil), a.pending[n:]...)
 	if len(a.pending) > 0 {
 		a.since = time.UnixMilli(a.pending[0].Began)
@@ -151,9 +151,9 @@ func (r *Replicator) align(ctx context.Context, id string) error {
 		r.mu.Unlock()
 		return nil
 	}
-	generation, from, to, dropped := a.stands.Generation, a.stands.TXID, max(a.stands.TXID, a.sent), a.dropped
+	generation, from, to, dropped := a.end.Generation, a.end.TXID, max(a.end.TXID, a.sent), a.dropped
 	r.mu.Unlock()
-	objects, err := listed(ctx, r.Target.storage, id+"/"+generation+"/")
+	objects, err := listObjects(ctx, r.Target.storage, id+"/"+generation+"/")
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (r *Replicator) align(ctx context.Context, id string) error {
 	if a = r.agentLocked(id); a.dropped != dropped {
 		return nil
 	}
-	if last := a.pending[len(a.pending)-1]; end < from || end > to || end > last.TXID || exceeds(objects, end) || last.Generation != generation {
+	if last := a.pending[len(a.pending)-1]; end < from || end > to || end > last.TXID || continuesAfter(objects, end) || last.Generation != generation {
 		a.ended = generation
 		r.lostLocked(id, a)
 		return nil
@@ -177,13 +177,13 @@ func (r *Replicator) align(ctx context.Context, id string) error {
 		there++
 	}
 	if there > 0 {
-		r.standsLocked(a, there)
+		r.advanceEndLocked(a, there)
 	}
 	return nil
 }
 
-// exceeds reports whether any object has transactions after last.
-func exceeds(objects []object, last uint64) bool {
+// continuesAfter reports whether any object has transactions after last.
+func continuesAfter(objects []object, last uint64) bool {
 	for _, o := range objects {
 		if o.last > last {
 			return true
@@ -195,14 +195,14 @@ func exceeds(objects []object, last uint64) bool {
 // When the snapshot that a replica builds on is replaced: after an hour, if more than
 // half its size was uploaded since, and after a week in any case.
 const (
-	baseLeast = time.Hour
-	baseMost  = 7 * 24 * time.Hour
+	minBaseAge = time.Hour
+	maxBaseAge = 7 * 24 * time.Hour
 )
 
 // due reports whether a new snapshot would shorten a restore.
 func (b baseline) due(now time.Time) bool {
 	age := now.Sub(time.UnixMilli(b.At))
-	return b.Generation != "" && (age >= baseMost || age >= baseLeast && b.Since > b.Size/2)
+	return b.Generation != "" && (age >= maxBaseAge || age >= minBaseAge && b.Since > b.Size/2)
 }
 
 // snapshot uploads a snapshot of an agent if one is needed.
@@ -213,7 +213,7 @@ func (r *Replicator) snapshot(ctx context.Context, id string) (work.Next, error)
 	r.mu.Unlock()
 	db := r.agent(id)
 	if db == nil || !needed {
-		r.forgetUnless(id, db != nil)
+		r.forgetIfGone(id, db != nil)
 		return work.Next{}, nil
 	}
 	// A small object first shows whether the target can be reached.
@@ -227,14 +227,14 @@ func (r *Replicator) snapshot(ctx context.Context, id string) (work.Next, error)
 		return work.Next{}, err
 	}
 	r.succeeded()
-	again := r.based(id, at, size, lost, db.Agent().Name)
+	again := r.recordSnapshot(id, at, size, lost, db.Agent().Name)
 	r.append(id)
 	return work.Next{Again: again}, nil
 }
 
-// based records that a snapshot was uploaded, and reports whether another one is needed.
+// recordSnapshot records that a snapshot was uploaded, and reports whether another one is needed.
 // lost is the count of reasons from before it was made.
-func (r *Replicator) based(id string, at capture.Position, size int64, lost int, name string) (again bool) {
+func (r *Replicator) recordSnapshot(id string, at capture.Position, size int64, lost int, name string) (again bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a := r.agentLocked(id)
@@ -244,8 +244,8 @@ func (r *Replicator) based(id string, at capture.Position, size int64, lost int,
 	}
 	a.restarts, a.deleted = false, false
 	a.base = baseline{Generation: at.Generation, At: at.Time, Size: size}
-	if a.stands.Generation != at.Generation {
-		a.stands = at
+	if a.end.Generation != at.Generation {
+		a.end = at
 	}
 	a.unsaved = true
 	return false
@@ -260,8 +260,8 @@ func (r *Replicator) agent(id string) *store.DB {
 	return db
 }
 
-// forgetUnless forgets an agent that is not there, unless it was deleted.
-func (r *Replicator) forgetUnless(id string, there bool) {
+// forgetIfGone forgets an agent that is not there, unless it was deleted.
+func (r *Replicator) forgetIfGone(id string, there bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if a := r.agents[id]; !there && a != nil && !a.deleted {

@@ -15,15 +15,15 @@ import (
 	"satchel/store/capture"
 )
 
-// keptFolder returns the folder of the files that keep writes, each with the commits of
+// savedFolder returns the folder of the files that keep writes, each with the commits of
 // one agent.
-func (r *Replicator) keptFolder() string { return filepath.Join(r.Path, "replica") }
+func (r *Replicator) savedFolder() string { return filepath.Join(r.Path, "replica") }
 
-func (r *Replicator) keptPath(id string) string { return filepath.Join(r.keptFolder(), id) }
+func (r *Replicator) savedPath(id string) string { return filepath.Join(r.savedFolder(), id) }
 
-// keep saves an agent's pending commits to a file, since a checkpoint lets them leave the
+// saveCommits saves an agent's pending commits to a file, since a checkpoint lets them leave the
 // -wal. Until then a kill loses none: the next start captures them again.
-func (r *Replicator) keep(id string) {
+func (r *Replicator) saveCommits(id string) {
 	r.saving.Lock()
 	defer r.saving.Unlock()
 	r.mu.Lock()
@@ -33,9 +33,9 @@ func (r *Replicator) keep(id string) {
 		return
 	}
 	waiting := slices.Clone(a.pending)
-	a.kept = waiting[len(waiting)-1].TXID
+	a.saved = waiting[len(waiting)-1].TXID
 	r.mu.Unlock()
-	if err := writeCommits(r.keptPath(id), waiting); err != nil {
+	if err := writeCommits(r.savedPath(id), waiting); err != nil {
 		r.Log.Warn("after a kill the replica of an agent will begin anew with a snapshot", "agent", id, "error", err)
 	}
 }
@@ -61,41 +61,41 @@ func writeCommits(path string, commits []capture.Commit) error {
 	return os.Rename(path+".new", path)
 }
 
-// unkeep removes the file that keep wrote once all its commits are uploaded and the file
+// removeSaved removes the file that keep wrote once all its commits are uploaded and the file
 // of positions says so. The caller holds saving.
-func (r *Replicator) unkeep(id string) {
+func (r *Replicator) removeSaved(id string) {
 	r.mu.Lock()
 	a := r.agents[id]
-	done := a != nil && a.kept > 0 && (len(a.pending) == 0 || a.pending[0].First > a.kept)
+	done := a != nil && a.saved > 0 && (len(a.pending) == 0 || a.pending[0].First > a.saved)
 	if done {
-		a.kept = 0
+		a.saved = 0
 	}
 	r.mu.Unlock()
 	if done {
-		if err := store.RemoveIfThere(r.keptPath(id)); err != nil {
+		if err := store.RemoveIfThere(r.savedPath(id)); err != nil {
 			r.Log.Debug("a file of uploaded commits stays", "agent", id, "error", err)
 		}
 	}
 }
 
-// loadKept reads the kept commits of all agents. Those that continue an agent's replica
+// loadSaved reads the kept commits of all agents. Those that continue an agent's replica
 // are pending again; files without such commits are removed.
-func (r *Replicator) loadKept() error {
-	entries, err := os.ReadDir(r.keptFolder())
+func (r *Replicator) loadSaved() error {
+	entries, err := os.ReadDir(r.savedFolder())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, e := range entries {
 		a := r.agents[e.Name()]
 		if a != nil {
-			a.pending = keptAfter(r.keptPath(e.Name()), a.stands)
+			a.pending = savedAfter(r.savedPath(e.Name()), a.end)
 		}
 		if a == nil || len(a.pending) == 0 {
-			err = errors.Join(err, os.Remove(r.keptPath(e.Name())))
+			err = errors.Join(err, os.Remove(r.savedPath(e.Name())))
 			continue
 		}
 		last := a.pending[len(a.pending)-1].Position
-		a.at, a.kept, a.since = last, last.TXID, time.UnixMilli(a.pending[0].Began)
+		a.at, a.saved, a.since = last, last.TXID, time.UnixMilli(a.pending[0].Began)
 		for _, c := range a.pending {
 			a.size += int64(len(c.Data))
 		}
@@ -104,8 +104,8 @@ func (r *Replicator) loadKept() error {
 	return err
 }
 
-// keptAfter reads the commits from a file that continue after a position.
-func keptAfter(path string, at capture.Position) (commits []capture.Commit) {
+// savedAfter reads the commits from a file that continue after a position.
+func savedAfter(path string, at capture.Position) (commits []capture.Commit) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil

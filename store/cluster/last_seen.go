@@ -31,9 +31,9 @@ var (
 
 var errBehindAgent = agent.Errorf(agent.CodeAgentDamaged, "the cluster's database has lost changes of this agent: it is stopped until the operator has run \"satchel cluster recover\" and \"satchel cluster resume\"").Because(errBehind)
 
-// past is what a server last saw of the database, saved in its folder: it shows whether
+// lastSeen is what a server last saw of the database, saved in its folder: it shows whether
 // the database has gone back to an older state. ID and Path identify the folder.
-type past struct {
+type lastSeen struct {
 	ID          string `json:"id"`
 	Path        string `json:"path"`
 	Cluster     string `json:"cluster"`
@@ -44,23 +44,23 @@ type past struct {
 	MasterKey   string `json:"master_key,omitempty"` // see keyCheck
 }
 
-func pastPath(folder string) string { return filepath.Join(folder, "cluster", "node") }
+func lastSeenPath(folder string) string { return filepath.Join(folder, "cluster", "node") }
 
-func readPast(folder string) (p past) {
-	raw, err := os.ReadFile(pastPath(folder))
+func readLastSeen(folder string) (p lastSeen) {
+	raw, err := os.ReadFile(lastSeenPath(folder))
 	if err != nil || json.Unmarshal(raw, &p) != nil {
-		return past{}
+		return lastSeen{}
 	}
 	return p
 }
 
-// writePast saves what was seen of the database.
-func (c *Cluster) writePast() {
+// writeLastSeen saves what was seen of the database.
+func (c *Cluster) writeLastSeen() {
 	c.mu.Lock()
-	p := c.past
+	p := c.lastSeen
 	c.mu.Unlock()
 	raw, err := json.Marshal(p)
-	if path := pastPath(c.Path); err == nil && p.ID != "" {
+	if path := lastSeenPath(c.Path); err == nil && p.ID != "" {
 		if err = os.WriteFile(path+".new", raw, 0o600); err == nil { // a full disk or a kill leaves the old file intact
 			err = os.Rename(path+".new", path)
 		}
@@ -77,7 +77,7 @@ func (c *Cluster) remember(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, now := readPast(c.Path), past{}
+	p, now := readLastSeen(c.Path), lastSeen{}
 	var beat *int64
 	err = c.pool.QueryRow(ctx, "SELECT joins, incarnation, (SELECT beat FROM node WHERE session = $1) FROM cluster", p.Session).Scan(&now.Joins, &now.Incarnation, &beat)
 	if err != nil {
@@ -99,9 +99,9 @@ func (c *Cluster) remember(ctx context.Context) error {
 		c.place = rand.Text()
 	}
 	c.mu.Lock()
-	c.past = past{ID: p.ID, Path: path, Cluster: c.id, Incarnation: now.Incarnation, Joins: now.Joins, MasterKey: keyCheck(c.MasterKeys[0], c.id)}
+	c.lastSeen = lastSeen{ID: p.ID, Path: path, Cluster: c.id, Incarnation: now.Incarnation, Joins: now.Joins, MasterKey: keyCheck(c.MasterKeys[0], c.id)}
 	c.mu.Unlock()
-	c.writePast()
+	c.writeLastSeen()
 	return nil
 }
 
@@ -109,12 +109,12 @@ func (c *Cluster) remember(ctx context.Context) error {
 func (c *Cluster) starting() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.past.Session == ""
+	return c.lastSeen.Session == ""
 }
 
 // isOlder reports whether a poll found the database in an older state than before. If
 // not, it records the state.
-func (c *Cluster) isOlder(session string, p polled) bool {
+func (c *Cluster) isOlder(session string, p pollResult) bool {
 	var beat int64
 	for _, n := range p.nodes {
 		if n.Session == session {
@@ -123,13 +123,13 @@ func (c *Cluster) isOlder(session string, p polled) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.past.Session != session {
+	if c.lastSeen.Session != session {
 		return false
 	}
-	if p.incarnation == c.past.Incarnation && (p.joins < c.past.Joins || beat > 0 && beat+restoredBeats < c.past.Beat) {
+	if p.incarnation == c.lastSeen.Incarnation && (p.joins < c.lastSeen.Joins || beat > 0 && beat+restoredBeats < c.lastSeen.Beat) {
 		return true
 	}
-	c.past.Joins, c.past.Incarnation, c.past.Beat = max(c.past.Joins, p.joins), p.incarnation, max(c.past.Beat, beat)
+	c.lastSeen.Joins, c.lastSeen.Incarnation, c.lastSeen.Beat = max(c.lastSeen.Joins, p.joins), p.incarnation, max(c.lastSeen.Beat, beat)
 	return false
 }
 
@@ -138,7 +138,7 @@ func (c *Cluster) halt() error {
 	c.mu.Lock()
 	c.restored, c.expired, c.self.Alive = true, true, false
 	c.mu.Unlock()
-	c.writePast()
+	c.writeLastSeen()
 	for _, db := range c.folder.Agents() {
 		c.leave(db.ID())
 	}
@@ -155,16 +155,16 @@ func (c *Cluster) awaitResume(ctx context.Context) error {
 		return err
 	}
 	c.mu.Lock()
-	same := incarnation == c.past.Incarnation
+	same := incarnation == c.lastSeen.Incarnation
 	if !same {
-		c.restored, c.past.Incarnation, c.past.Joins, c.past.Beat = false, incarnation, joins, 0
-		c.files = map[string]*copied{}
+		c.restored, c.lastSeen.Incarnation, c.lastSeen.Joins, c.lastSeen.Beat = false, incarnation, joins, 0
+		c.files = map[string]*copyState{}
 	}
 	c.mu.Unlock()
 	if same {
 		return errRestored
 	}
-	c.writePast()
+	c.writeLastSeen()
 	return c.rejoin(ctx)
 }
 

@@ -29,7 +29,7 @@ func open(t *testing.T, url, path string) *Cluster {
 func testClone(t *testing.T, url string) {
 	a := serve(t, url, "x", t.TempDir())
 	before := filepath.Join(t.TempDir(), "before")
-	if err := os.Link(pastPath(a.path), before); err != nil {
+	if err := os.Link(lastSeenPath(a.path), before); err != nil {
 		t.Fatal(err)
 	}
 	first, err := os.ReadFile(before)
@@ -37,13 +37,13 @@ func testClone(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	a.mu.Lock()
-	a.past.Beat = -1
+	a.lastSeen.Beat = -1
 	a.mu.Unlock()
-	a.writePast()
+	a.writeLastSeen()
 	if kept, err := os.ReadFile(before); err != nil || !bytes.Equal(kept, first) {
 		t.Errorf("what a server saw is written over, not replaced: %s, %v", kept, err)
 	}
-	raw, err := os.ReadFile(pastPath(a.path))
+	raw, err := os.ReadFile(lastSeenPath(a.path))
 	if err != nil || bytes.Equal(raw, first) {
 		t.Fatalf("%s, %v", raw, err)
 	}
@@ -51,17 +51,17 @@ func testClone(t *testing.T, url string) {
 	if err := os.MkdirAll(filepath.Join(copied, "cluster"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(pastPath(copied), raw, 0o600); err != nil {
+	if err := os.WriteFile(lastSeenPath(copied), raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	announced := func(path string) (other *observed) {
+	announced := func(path string) (other *peer) {
 		t.Helper()
 		c := open(t, url, path)
 		c.self.URL = a.Self().URL
 		if err := c.remember(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		other, err := c.insertSelf(t.Context(), observed{}, false)
+		other, err := c.insertSelf(t.Context(), peer{}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func testRestoredDatabase(t *testing.T, url string) {
 	made := a.make(t, "Florist")
 	inMade := mustWrite(t, made, "new")
 	a.mu.Lock()
-	a.past.Beat += 1000
+	a.lastSeen.Beat += 1000
 	a.mu.Unlock()
 	a.stepping.Lock() // no poll meanwhile
 	restore()
@@ -140,7 +140,7 @@ func testRestoredDatabase(t *testing.T, url string) {
 	if n, err := operator.Recover(t.Context(), a.path); err != nil || n != 0 {
 		t.Errorf("%d agents are recovered twice, %v", n, err)
 	}
-	if _, err := again.insertSelf(t.Context(), observed{}, false); !errors.Is(err, errRecovering) {
+	if _, err := again.insertSelf(t.Context(), peer{}, false); !errors.Is(err, errRecovering) {
 		t.Errorf("a server joins meanwhile: %v", err)
 	}
 	if err := operator.Continue(t.Context()); err != nil {
