@@ -171,9 +171,9 @@ func checkImport(ctx context.Context, path string) error {
 	}
 	defer c.close()
 	var verdict string
-	c.sql.Bound(ctx, sqlite.Budget{})
+	c.sql.SetLimits(ctx, sqlite.Budget{})
 	err = c.value(&verdict, "PRAGMA integrity_check(1)")
-	c.sql.Unbound()
+	c.sql.ClearLimits()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -35,7 +35,7 @@ func (tx *Tx) cosines(vector []float32, which string, args ...any) (found map[in
 	defer func() { err = errors.Join(err, blocks.Close()) }()
 	bytes := 4 * len(vector)
 	for _, p := range places {
-		if err := blocks.Go(p.block); err != nil {
+		if err := blocks.MoveTo(p.block); err != nil {
 			return nil, err
 		}
 		packed, err := blocks.Read(int(p.slot)*bytes, bytes)

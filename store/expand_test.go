@@ -52,7 +52,7 @@ func TestExpand(t *testing.T) {
 		{"kettle", []string{"en"}, "", true},
 		{"settle", []string{"en"}, "", true}, // which is a word
 	} {
-		got := expanded(t, db, c.word, Expansion{Asked: c.asked, Known: func(w string) bool { return w == "settle" }})
+		got := expanded(t, db, c.word, Expansion{Languages: c.asked, IsSpelled: func(w string) bool { return w == "settle" }})
 		if c.none && len(got) > 0 || !c.none && !slices.ContainsFunc(got, func(w string) bool { return terms.Stemmed(w) == terms.Stemmed(c.want) }) {
 			t.Errorf("%s (%v) is expanded by %q, want %q", c.word, c.asked, got, c.want)
 		}

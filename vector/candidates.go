@@ -20,8 +20,8 @@ type candidate struct {
 // level returns the cosine on the scale of all models.
 func (c *candidate) level() float64 { return c.scale.level(c.cosine) }
 
-// sideOf returns how many chunks each side, meaning and words, contributes.
-func sideOf(limit int) int { return max(2*limit, 50) }
+// sideLimit returns how many chunks each side, meaning and words, contributes.
+func sideLimit(limit int) int { return max(2*limit, 50) }
 
 // candidates combines what was found by meaning and by words. Each side also
 // rates what the other found.
@@ -39,11 +39,11 @@ func candidates(k *store.Knowledge, q Query, r ranking, vector []float32, near m
 	if err != nil {
 		return nil, err
 	}
-	n := sideOf(q.Limit)
+	n := sideLimit(q.Limit)
 	if most := maxJoined * q.Limit; q.Mode != Hybrid || n < most {
 		n = most
 	}
-	return read(k, pick(merge(near, cosines, matching, r.scale), q, r, n))
+	return readTexts(k, pick(merge(near, cosines, matching, r.scale), q, r, n))
 }
 
 // merge lists every contributed chunk with everything known about it.
@@ -93,9 +93,9 @@ func pick(list []candidate, q Query, r ranking, n int) []candidate {
 	return kept
 }
 
-// read reads the candidates' text. Chunks that the search may not see are
+// readTexts reads the candidates' text. Chunks that the search may not see are
 // dropped.
-func read(k *store.Knowledge, list []candidate) ([]candidate, error) {
+func readTexts(k *store.Knowledge, list []candidate) ([]candidate, error) {
 	seqs := make([]int64, len(list))
 	bySeq := make(map[int64]*candidate, len(list))
 	for i := range list {

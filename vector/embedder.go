@@ -69,16 +69,16 @@ func sentenceCase(text string) string {
 	begins := true
 	for i, word := range words {
 		if begins {
-			words[i] = smallStart(word)
+			words[i] = keepsCapital(word)
 		}
 		begins = word != "" && strings.ContainsAny(word[len(word)-1:], ".!?:>")
 	}
 	return strings.Join(words, " ")
 }
 
-// smallStart leaves words unchanged that are capitalized for another reason,
+// keepsCapital leaves words unchanged that are capitalized for another reason,
 // such as "I", "DNA" and "McAdam".
-func smallStart(word string) string {
+func keepsCapital(word string) string {
 	first, size := utf8.DecodeRuneInString(word)
 	second, _ := utf8.DecodeRuneInString(word[size:])
 	if !unicode.IsUpper(first) || strings.ContainsFunc(word[size:], unicode.IsUpper) || !unicode.IsLower(second) && word != "A" {
@@ -87,8 +87,8 @@ func smallStart(word string) string {
 	return string(unicode.ToLower(first)) + word[size:]
 }
 
-// embeddable returns the text to embed for a chunk: its section followed by its
+// textToEmbed returns the text to embed for a chunk: its section followed by its
 // content. White space is collapsed, since the model only knows single spaces.
-func embeddable(section, content string) string {
+func textToEmbed(section, content string) string {
 	return strings.Join(append(strings.Fields(section), strings.Fields(content)...), " ")
 }

@@ -65,15 +65,15 @@ func TestHybridRank(t *testing.T) {
 	}{
 		{"equal words, nearer in meaning", rank(0.6, 0.3), rank(0.5, 0.3)},
 		{"equal meaning, more of the words", rank(0.5, 0.4), rank(0.5, 0.3)},
-		{"all the words once, over a fair lead in meaning", rank(0.3, eachOnce), rank(0.7, 0)},
-		{"a fair lead in meaning, over a quarter of the words", rank(0.5, 0), rank(0.44, eachOnce/4)},
+		{"all the words once, over a fair lead in meaning", rank(0.3, onceShare), rank(0.7, 0)},
+		{"a fair lead in meaning, over a quarter of the words", rank(0.5, 0), rank(0.44, onceShare/4)},
 		{"words beyond once each", rank(0.5, 0.9), rank(0.5, 0.6)},
 	} {
 		if c.better <= c.not {
 			t.Errorf("%s: %.3f is not more than %.3f", c.what, c.better, c.not)
 		}
 	}
-	if got := rank(0.5, eachOnce); got != 0.5+eachOnce {
+	if got := rank(0.5, onceShare); got != 0.5+onceShare {
 		t.Errorf("each word once adds %v", got-0.5)
 	}
 }

@@ -59,7 +59,7 @@ func (ix *Index) embedBy(m model) embedding {
 		return ix.embed
 	}
 	return func(ctx context.Context, text string) (v []float32, err error) {
-		defer recovered(&err)
+		defer recoverError(&err)
 		opened, err := ix.files.Open(m.to.Model)
 		if err != nil {
 			return nil, err
@@ -71,10 +71,10 @@ func (ix *Index) embedBy(m model) embedding {
 	}
 }
 
-// earlier returns the models other than m that have vectors in the file and whose
+// earlierModels returns the models other than m that have vectors in the file and whose
 // vectors this machine can compare with queries. With them, sources that wait to be
 // embedded again are found by their previous vectors.
-func (ix *Index) earlier(ctx context.Context, db *store.DB, m model, q Query) ([]model, error) {
+func (ix *Index) earlierModels(ctx context.Context, db *store.DB, m model, q Query) ([]model, error) {
 	names, err := store.Read(ctx, db, func(tx *store.Tx) ([]string, error) { return tx.VectorModels(q.SourceID) })
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ const maxEarlier = 2
 // such a model if it uses the built-in one. It is called when the settings change.
 func (ix *Index) Reembed(ctx context.Context, db *store.DB) error {
 	m, err := ix.model(ctx, db)
-	if err != nil || !m.onMachine() {
+	if err != nil || !m.isLocal() {
 		return err
 	}
 	like := "*"

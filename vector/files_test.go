@@ -174,10 +174,10 @@ func TestCheckOfInstalledModels(t *testing.T) {
 
 func TestScale(t *testing.T) {
 	s := scale{0.75, 0.02}
-	if got := s.level(0.75); math.Abs(got-usual.mean) > 1e-12 {
+	if got := s.level(0.75); math.Abs(got-builtInScale.mean) > 1e-12 {
 		t.Errorf("the background is %v", got)
 	}
-	if got := s.level(0.79); math.Abs(got-usual.mean-2*usual.spread) > 1e-9 {
+	if got := s.level(0.79); math.Abs(got-builtInScale.mean-2*builtInScale.spread) > 1e-9 {
 		t.Errorf("two spreads above: %v", got)
 	}
 	if (scale{}).level(0.4) != 0.4 || s.level(1) != 1 {

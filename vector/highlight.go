@@ -5,8 +5,8 @@ import "unicode/utf8"
 // maxHighlights limits the highlighted words in one text.
 const maxHighlights = 200
 
-// inUnits converts offsets in bytes, in their order, to UTF-16 code units.
-func inUnits(text string, found [][2]int) [][]int {
+// toUTF16Offsets converts offsets in bytes, in their order, to UTF-16 code units.
+func toUTF16Offsets(text string, found [][2]int) [][]int {
 	out := make([][]int, 0, min(len(found), maxHighlights))
 	bytes, units := 0, 0
 	to := func(at int) int {
@@ -25,24 +25,24 @@ func inUnits(text string, found [][2]int) [][]int {
 func utf16Len(text string) int {
 	n := 0
 	for _, r := range text {
-		n += unitsOf(r)
+		n += utf16Units(r)
 	}
 	return n
 }
 
-func unitsOf(r rune) int {
+func utf16Units(r rune) int {
 	if r > 0xFFFF {
 		return 2
 	}
 	return 1
 }
 
-// cutUnits removes a number of UTF-16 code units from the beginning of a text,
+// trimUTF16 removes a number of UTF-16 code units from the beginning of a text,
 // including all of a character that would be split.
-func cutUnits(text string, n int) string {
+func trimUTF16(text string, n int) string {
 	for n > 0 && text != "" {
 		r, size := utf8.DecodeRuneInString(text)
-		if n -= unitsOf(r); n < 0 {
+		if n -= utf16Units(r); n < 0 {
 			break
 		}
 		text = text[size:]

@@ -37,8 +37,8 @@ type Index struct {
 	local, reading, remote *work.Queue[*store.DB]
 	handovers              atomic.Int64 // number of moves of agents between queues
 
-	mu   sync.Mutex
-	down map[*store.DB]time.Time // agents whose provider did not respond, and until when it is not called
+	mu               sync.Mutex
+	unavailableUntil map[*store.DB]time.Time // agents whose provider did not respond, and until when it is not called
 
 	backgrounds map[string][][]float32 // see backgroundOf
 }
@@ -50,12 +50,12 @@ func New(folder *store.Folder, embedder Embedder, log *slog.Logger) *Index {
 	}
 	ix := &Index{
 		folder: folder, embedder: embedder, files: models.New(folder.Path()), log: log, step: func(string) {},
-		processors: make(chan struct{}, max(1, work.Processors-1)),
-		down:       map[*store.DB]time.Time{}, backgrounds: map[string][][]float32{},
+		processors:       make(chan struct{}, max(1, work.Processors-1)),
+		unavailableUntil: map[*store.DB]time.Time{}, backgrounds: map[string][][]float32{},
 	}
 	ix.local = ix.queue(cap(ix.processors), ix.runLocal)
-	ix.reading = ix.queue(readers, ix.runReading)
-	ix.remote = ix.queue(callers, ix.runRemote)
+	ix.reading = ix.queue(maxReaders, ix.runReading)
+	ix.remote = ix.queue(maxCallers, ix.runRemote)
 	ix.SetRemote(Remote{})
 	folder.OnPending(ix.notify)
 	return ix
@@ -65,7 +65,7 @@ func (ix *Index) queue(limit int, run func(context.Context, *store.DB) (work.Nex
 	return work.New(work.Options[*store.DB]{
 		Run: func(ctx context.Context, db *store.DB) (work.Next, error) {
 			if db.Suspended() {
-				ix.noteDown(db, false, time.Time{})
+				ix.noteAvailability(db, false, time.Time{})
 				return work.Next{}, nil
 			}
 			next, err := run(ctx, db)
@@ -99,11 +99,11 @@ func (ix *Index) notify(db *store.DB, p store.Pending) {
 	}
 }
 
-// readers limits the documents that are read, and thus in memory, at the same
+// maxReaders limits the documents that are read, and thus in memory, at the same
 // time; callers limits the requests in progress to APIs and providers.
 const (
-	readers = 2
-	callers = 8
+	maxReaders = 2
+	maxCallers = 8
 )
 
 // The delay after a failure, doubled with each consecutive one.

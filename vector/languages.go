@@ -34,7 +34,7 @@ func MainLanguages(texts []string) []string {
 // Languages returns the English names of the languages that a text may be in: what its script or
 // its function words say; none if they say nothing.
 func Languages(text string) (names []string) {
-	for _, code := range terms.Written(text) {
+	for _, code := range terms.LanguagesOf(text) {
 		names = append(names, nameOfLanguage[code])
 	}
 	return names

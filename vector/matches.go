@@ -13,22 +13,22 @@ import (
 // matching word when the best sentence is chosen.
 const relatedSentence = 0.9
 
-// mark sets the positions of a query's words in results, and their best sentences.
-func (q question) mark(query string, list []Result) {
-	words := terms.NewFinder(q.sought(query))
+// markMatches sets the positions of a query's words in results, and their best sentences.
+func (q question) markMatches(query string, list []Result) {
+	words := terms.NewFinder(q.searchText(query))
 	for i := range list {
 		r := &list[i]
 		found := words.Find(r.Content)
-		r.Matches = inUnits(r.Content, found)
+		r.Matches = toUTF16Offsets(r.Content, found)
 		if best := bestSentence(query, r.Content, found); best[1] > 0 {
-			r.BestSentence = inUnits(r.Content, [][2]int{best})[0]
+			r.BestSentence = toUTF16Offsets(r.Content, [][2]int{best})[0]
 		}
 	}
 }
 
-// sought returns everything that a query searches for, as a text; function
+// searchText returns everything that a query searches for, as a text; function
 // words only if there is nothing else.
-func (q question) sought(query string) string {
+func (q question) searchText(query string) string {
 	var list []string
 	for _, w := range q.words {
 		if w.Weight == functionWeight {

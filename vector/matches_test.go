@@ -79,7 +79,7 @@ func TestBestSentenceIsNoHeading(t *testing.T) {
 
 func TestPrefixes(t *testing.T) {
 	for name, want := range map[string]prefixes{
-		"intfloat/multilingual-e5-small": {"query: ", "passage: "}, "BAAI/bge-small-en-v1.5": {retrieval, ""}, "bge-m3": {},
+		"intfloat/multilingual-e5-small": {"query: ", "passage: "}, "BAAI/bge-small-en-v1.5": {retrievalPrefix, ""}, "bge-m3": {},
 		"nomic-embed-text:v1.5": {"search_query: ", "search_document: "}, "text-embedding-3-small": {}, "snowflake-arctic-embed2": {"query: ", ""},
 	} {
 		if got := prefixesOf(agent.Embedding{Model: name}); got != want {

@@ -68,8 +68,8 @@ type model struct {
 	prefixes prefixes // not of the built-in model
 }
 
-// onMachine reports whether this machine computes the vectors.
-func (m model) onMachine() bool { return m.to.Local() || m.to.File() }
+// isLocal reports whether this machine computes the vectors.
+func (m model) isLocal() bool { return m.to.Local() || m.to.File() }
 
 // model returns the model that an agent is configured to use.
 func (ix *Index) model(ctx context.Context, db *store.DB) (model, error) {
@@ -93,19 +93,19 @@ func (ix *Index) Model(ctx context.Context, db *store.DB) (string, error) {
 	return m.name, err
 }
 
-// embedNow embeds texts for a waiting caller.
-func (ix *Index) embedNow(ctx context.Context, db *store.DB, m model, texts []string) ([][]float32, error) {
-	if m.onMachine() {
+// embedForCaller embeds texts for a waiting caller.
+func (ix *Index) embedForCaller(ctx context.Context, db *store.DB, m model, texts []string) ([][]float32, error) {
+	if m.isLocal() {
 		return embedAll(ctx, texts, ix.embedBy(m))
 	}
-	if ix.isDown(db, time.Now()) {
-		return nil, errDown
+	if ix.isUnavailable(db, time.Now()) {
+		return nil, errUnavailable
 	}
 	limited, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	vectors, err := ix.ask(limited, db, m, texts)
 	if ctx.Err() == nil {
-		ix.noteDown(db, err != nil, time.Now())
+		ix.noteAvailability(db, err != nil, time.Now())
 	}
 	return vectors, err
 }
@@ -113,24 +113,24 @@ func (ix *Index) embedNow(ctx context.Context, db *store.DB, m model, texts []st
 // How long a search waits for a provider, and for how long searches do not call
 // it after a timeout.
 const (
-	askTime = 10 * time.Second
-	restFor = 15 * time.Second
+	askTime        = 10 * time.Second
+	unavailableFor = 15 * time.Second
 )
 
-// errDown means that the provider did not respond recently.
-var errDown = agent.Errorf(agent.CodeUpstream, "the embedding provider did not respond recently")
+// errUnavailable means that the provider did not respond recently.
+var errUnavailable = agent.Errorf(agent.CodeUpstream, "the embedding provider did not respond recently")
 
-func (ix *Index) isDown(db *store.DB, now time.Time) bool {
+func (ix *Index) isUnavailable(db *store.DB, now time.Time) bool {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	return now.Before(ix.down[db])
+	return now.Before(ix.unavailableUntil[db])
 }
 
-func (ix *Index) noteDown(db *store.DB, down bool, now time.Time) {
+func (ix *Index) noteAvailability(db *store.DB, down bool, now time.Time) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	if delete(ix.down, db); down {
-		ix.down[db] = now.Add(restFor)
+	if delete(ix.unavailableUntil, db); down {
+		ix.unavailableUntil[db] = now.Add(unavailableFor)
 	}
 }
 
@@ -143,7 +143,7 @@ func (ix *Index) ask(ctx context.Context, db *store.DB, m model, texts []string)
 	if err != nil {
 		return nil, err
 	}
-	defer recovered(&err)
+	defer recoverError(&err)
 	if vectors, err = ix.network.Provider.Embed(ctx, m.to, key, texts); err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (ix *Index) ask(ctx context.Context, db *store.DB, m model, texts []string)
 
 // embed embeds one text with the built-in model.
 func (ix *Index) embed(ctx context.Context, text string) (v []float32, err error) {
-	defer recovered(&err)
+	defer recoverError(&err)
 	v, err = ix.embedder.Embed(ctx, text)
 	if err == nil && len(v) != encoder.Dims {
 		err = fmt.Errorf("the vector has %d numbers instead of %d", len(v), encoder.Dims)

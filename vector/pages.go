@@ -15,7 +15,7 @@ import (
 func (ix *Index) nextOfPages(ctx context.Context, db *store.DB, w *store.Work, m model) (do step, reads bool, err error) {
 	switch {
 	case w.Model != m.name:
-		return ix.adopt, false, nil
+		return ix.switchModel, false, nil
 	case !w.Reading:
 		return ix.embedNext, false, nil
 	}
@@ -24,19 +24,19 @@ func (ix *Index) nextOfPages(ctx context.Context, db *store.DB, w *store.Work, m
 		if page == nil {
 			return nil // deleted in the meantime
 		}
-		return ix.cutPage(ctx, db, w, page)
+		return ix.replacePage(ctx, db, w, page)
 	}, true, err
 }
 
-// cutPage replaces a page's chunks.
-func (ix *Index) cutPage(ctx context.Context, db *store.DB, w *store.Work, page *store.PendingPage) error {
+// replacePage replaces a page's chunks.
+func (ix *Index) replacePage(ctx context.Context, db *store.DB, w *store.Work, page *store.PendingPage) error {
 	var chunks []store.NewChunk
 	if !page.Drop {
 		var failure error
 		if chunks, failure = ix.splitPage(ctx, w, page); ctx.Err() != nil {
 			return ctx.Err()
 		} else if failure != nil {
-			return ix.giveUp(ctx, db, w, failure, "the text of "+page.URL+" could not be cut")
+			return ix.failSource(ctx, db, w, failure, "the text of "+page.URL+" could not be cut")
 		}
 	}
 	ix.step("page")
@@ -48,8 +48,8 @@ func (ix *Index) splitPage(ctx context.Context, w *store.Work, page *store.Pendi
 		return nil, err
 	}
 	defer ix.release()
-	defer recovered(&err)
-	doc := document.OfPage(page.Text, document.Limits{})
+	defer recoverError(&err)
+	doc := document.ParsePage(page.Text, document.Limits{})
 	if page.Title != "" {
 		doc.Title = page.Title
 	}

@@ -12,8 +12,8 @@ import (
 type prefixes struct{ query, passage string }
 
 const (
-	retrieval = "Represent this sentence for searching relevant passages: "
-	instruct  = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
+	retrievalPrefix = "Represent this sentence for searching relevant passages: "
+	instructPrefix  = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
 )
 
 // knownPrefixes maps parts of models' names to prefixes, as given by the models'
@@ -22,20 +22,20 @@ var knownPrefixes = []struct {
 	name string
 	prefixes
 }{
-	{"e5-mistral", prefixes{instruct, ""}},
-	{"e5-large-instruct", prefixes{instruct, ""}},
+	{"e5-mistral", prefixes{instructPrefix, ""}},
+	{"e5-large-instruct", prefixes{instructPrefix, ""}},
 	{"e5-", prefixes{"query: ", "passage: "}},
 	{"bge-m3", prefixes{}},
 	{"bge-multilingual", prefixes{}},
-	{"bge-", prefixes{retrieval, ""}},
+	{"bge-", prefixes{retrievalPrefix, ""}},
 	{"arctic-embed-l-v2", prefixes{"query: ", ""}},
 	{"arctic-embed-m-v2", prefixes{"query: ", ""}},
 	{"arctic-embed2", prefixes{"query: ", ""}},
-	{"arctic-embed", prefixes{retrieval, ""}},
-	{"mxbai-embed", prefixes{retrieval, ""}},
+	{"arctic-embed", prefixes{retrievalPrefix, ""}},
+	{"mxbai-embed", prefixes{retrievalPrefix, ""}},
 	{"nomic-embed", prefixes{"search_query: ", "search_document: "}},
 	{"embeddinggemma", prefixes{"task: search result | query: ", "title: none | text: "}},
-	{"qwen3-embedding", prefixes{instruct, ""}},
+	{"qwen3-embedding", prefixes{instructPrefix, ""}},
 }
 
 // prefixesOf returns the prefixes of a model: those in the settings, or else those

@@ -17,7 +17,7 @@ type ranking struct {
 	local      bool    // with the built-in model
 	scale      scale   // of the cosines
 	leader     int64   // the chunk that leads by words
-	lead       float64 // by how much; see singleOut
+	lead       float64 // by how much; see findLeader
 	below      float64 // the value of the candidate after the one that leads
 	background float64 // the value of chunks that have nothing to do with the query; see rate
 }
@@ -39,7 +39,7 @@ func (r ranking) value(c *candidate) float64 {
 	case Keyword:
 		return c.words + c.names
 	}
-	return r.trust*(c.level()+relatedShare*c.related) + c.words*math.Pow(min(c.words/eachOnce, 1), r.trust) + nameShare*c.names
+	return r.trust*(c.level()+relatedShare*c.related) + c.words*math.Pow(min(c.words/onceShare, 1), r.trust) + nameShare*c.names
 }
 
 // leadShare is the weight of the lead that one chunk has by words: the fewer chunks
@@ -48,9 +48,9 @@ func (r ranking) value(c *candidate) float64 {
 // with the tune halves of the sets of lab/quality.
 const leadShare = 0.3
 
-// singleOut notes which candidate of a hybrid search leads by words, and by how
+// findLeader notes which candidate of a hybrid search leads by words, and by how
 // much it exceeds the second.
-func (r *ranking) singleOut(list []candidate) {
+func (r *ranking) findLeader(list []candidate) {
 	if r.mode != Hybrid {
 		return
 	}
@@ -71,18 +71,18 @@ const relatedShare = 0.15
 // or number that few others have comes first.
 const nameShare = 1
 
-// eachOnce is the part of the best possible bm25 reached by a chunk of average
+// onceShare is the part of the best possible bm25 reached by a chunk of average
 // length that contains every word of the query once: idf of idf·(k1+1). A lower
 // value means that some of the words are missing, and half of the words of a
 // question are less than half of an answer. That is so while the cosine finds
 // paraphrases; the less it can be trusted, the more each word that is there counts.
-const eachOnce = 1 / 2.2
+const onceShare = 1 / 2.2
 
-// trusted returns how meaningful an embedder's cosines to a text are. The
+// trustOf returns how meaningful an embedder's cosines to a text are. The
 // built-in model is trained on English: there its tokens have about four
 // characters, in other languages two, in codes one and a half. Only words
 // count, because markup in a question has no language.
-func trusted(e Embedder, text string) float64 {
+func trustOf(e Embedder, text string) float64 {
 	tokenizer, ok := e.(interface{ TokenLength(text string) float64 })
 	if !ok {
 		return 1
@@ -167,10 +167,10 @@ func (r ranking) order(list []candidate) {
 	})
 }
 
-// relate adds the lexicon's similarity to the query to the candidates of a
+// addRelatedness adds the lexicon's similarity to the query to the candidates of a
 // hybrid search. It compensates for weaknesses of the built-in model, so it is
 // not used with others, whose cosines also have another range.
-func relate(list []candidate, r ranking, q Query) error {
+func addRelatedness(list []candidate, r ranking, q Query) error {
 	if !r.local || r.mode != Hybrid {
 		return nil
 	}
@@ -180,7 +180,7 @@ func relate(list []candidate, r ranking, q Query) error {
 	}
 	texts := make([]string, len(list))
 	for i, c := range list {
-		texts[i] = embeddable(c.Metadata.Section, c.Content)
+		texts[i] = textToEmbed(c.Metadata.Section, c.Content)
 	}
 	for i, likeness := range table.Similar(q.Text, texts) {
 		list[i].related = likeness
@@ -193,7 +193,7 @@ func (ix *Index) ranking(m model, q Query) ranking {
 	r := ranking{mode: q.Mode, trust: 1}
 	if m.to.Local() {
 		_, r.local = ix.embedder.(local)
-		r.trust = trusted(ix.embedder, q.Text)
+		r.trust = trustOf(ix.embedder, q.Text)
 	}
 	return r
 }

@@ -28,7 +28,7 @@ func TestRelate(t *testing.T) {
 		ix := &Index{embedder: c.embedder}
 		q := Query{Text: "couch", Mode: c.mode}
 		r := ix.ranking(model{to: agent.Embedding{Provider: agent.LocalEmbedding}}, q)
-		if err := relate(list, r, q); err != nil {
+		if err := addRelatedness(list, r, q); err != nil {
 			t.Fatal(c.name, err)
 		}
 		if got := list[1].related > 0.2; got != c.related {
@@ -50,11 +50,11 @@ func found(seq int64, content string) store.FoundChunk {
 
 // Markup around a question does not make its language an unknown one.
 func TestMarkupKeepsTheTrust(t *testing.T) {
-	plain := trusted(Local(), "How long may I return bread?")
-	if got := trusted(Local(), `How long may I return bread? "><img src=x onerror="hit=1"><script>hit=1</script>`); got < 0.8*plain {
+	plain := trustOf(Local(), "How long may I return bread?")
+	if got := trustOf(Local(), `How long may I return bread? "><img src=x onerror="hit=1"><script>hit=1</script>`); got < 0.8*plain {
 		t.Errorf("with markup %.2f, without %.2f", got, plain)
 	}
-	if got := trusted(Local(), "QX-7731-B2/09"); got > 0.5*plain {
+	if got := trustOf(Local(), "QX-7731-B2/09"); got > 0.5*plain {
 		t.Errorf("a code has a trust of %.2f", got)
 	}
 }
@@ -70,7 +70,7 @@ func TestLeadByWords(t *testing.T) {
 		first int64
 	}{{[]candidate{near, lead}, 2}, {[]candidate{near, lead, alike}, 1}} {
 		r := ranking{mode: Hybrid, trust: 1, local: true}
-		r.singleOut(c.list)
+		r.findLeader(c.list)
 		if r.order(c.list); c.list[0].Seq != c.first {
 			t.Errorf("chunk %d of %d is first, want %d", c.list[0].Seq, len(c.list), c.first)
 		}

@@ -29,7 +29,7 @@ const maxAttempts = 3
 // attempt runs what may crash the program, at most a few times.
 func (ix *Index) attempt(ctx context.Context, db *store.DB, w *store.Work, what string, do func() error) error {
 	if w.Attempts >= maxAttempts {
-		return ix.giveUp(ctx, db, w, agent.Errorf(CodeCutOff,
+		return ix.failSource(ctx, db, w, agent.Errorf(CodeCutOff,
 			"%s was interrupted %d times, possibly because of the source itself; reindex it to try again", what, maxAttempts), "")
 	}
 	if err := db.BeginReading(ctx, w.ID); err != nil {
@@ -53,7 +53,7 @@ func (ix *Index) read(ctx context.Context, db *store.DB, w *store.Work, m model)
 	return ix.attempt(ctx, db, w, "reading this file", func() error {
 		file, err := db.SourceFile(ctx, w.ID)
 		if agent.ErrorCode(err) == agent.CodeNotFound {
-			return ix.giveUp(ctx, db, w, agent.Errorf(CodeNoFile, "this source has no file"), "")
+			return ix.failSource(ctx, db, w, agent.Errorf(CodeNoFile, "this source has no file"), "")
 		} else if err != nil {
 			return err
 		}
@@ -65,24 +65,24 @@ func (ix *Index) read(ctx context.Context, db *store.DB, w *store.Work, m model)
 			}
 			return err
 		}
-		chunks, failure := ix.cut(ctx, w, file, data.Bytes())
+		chunks, failure := ix.splitFile(ctx, w, file, data.Bytes())
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if failure != nil {
-			return ix.giveUp(ctx, db, w, failure, "this file could not be read")
+			return ix.failSource(ctx, db, w, failure, "this file could not be read")
 		}
 		return ix.replace(ctx, db, w, m, chunks)
 	})
 }
 
-// cut splits a file into chunks. Its errors are about the file, or ctx's.
-func (ix *Index) cut(ctx context.Context, w *store.Work, file store.File, data []byte) (chunks []store.NewChunk, err error) {
+// splitFile splits a file into chunks. Its errors are about the file, or ctx's.
+func (ix *Index) splitFile(ctx context.Context, w *store.Work, file store.File, data []byte) (chunks []store.NewChunk, err error) {
 	if err := ix.acquire(ctx); err != nil {
 		return nil, err
 	}
 	defer ix.release()
-	defer recovered(&err)
+	defer recoverError(&err)
 	doc, err := document.Read(ctx, file.Name, file.MediaType, data, document.Limits{})
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (ix *Index) split(ctx context.Context, w *store.Work, doc *document.Documen
 		Embed: func(ctx context.Context, texts []string) ([][]float32, error) {
 			ix.release() // others may compute between two batches
 			defer func() { ix.processors <- struct{}{} }()
-			return embedAll(ctx, texts, ix.limited(ix.embed))
+			return embedAll(ctx, texts, ix.inBackground(ix.embed))
 		},
 	})
 	if err != nil {
@@ -143,9 +143,9 @@ func (ix *Index) replace(ctx context.Context, db *store.DB, w *store.Work, m mod
 	return db.EndChunks(ctx, w.ID, m.name)
 }
 
-// recovered converts a panic to an error, so that a file on which a reader
+// recoverError converts a panic to an error, so that a file on which a reader
 // panics does not end the program.
-func recovered(err *error) {
+func recoverError(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 	}

@@ -33,7 +33,7 @@ func (ix *Index) readRows(ctx context.Context, db *store.DB, w *store.Work, _ mo
 		}
 		var config agent.DatabaseConfig
 		if err := json.Unmarshal(f.Config, &config); err != nil {
-			return ix.giveUp(ctx, db, w, err, "the source's config could not be read")
+			return ix.failSource(ctx, db, w, err, "the source's config could not be read")
 		}
 		rows, failure := db.Rows(ctx, config.Query, store.MaxSourceRows)
 		if ctx.Err() != nil {
@@ -47,7 +47,7 @@ func (ix *Index) readRows(ctx context.Context, db *store.DB, w *store.Work, _ mo
 			columns, failure = feed.FindColumns(config, rows.Columns)
 		}
 		if failure != nil {
-			return ix.giveUp(ctx, db, w, failure, "the query could not be run")
+			return ix.failSource(ctx, db, w, failure, "the query could not be run")
 		}
 		for from := 0; from < len(rows.Rows); from += itemBatch {
 			items := make([]feed.Item, 0, itemBatch)
@@ -95,19 +95,19 @@ func (ix *Index) fetchNext(ctx context.Context, db *store.DB) (bool, error) {
 		return true, ctx.Err()
 	}
 	if failure == nil {
-		failure, err = ix.tooMany(ctx, db, f, len(page.Items))
+		failure, err = ix.failTooMany(ctx, db, f, len(page.Items))
 		if err != nil {
 			return true, err
 		}
 	}
 	if failure != nil {
-		return true, ix.giveUp(ctx, db, w, failure, "the API could not be read")
+		return true, ix.failSource(ctx, db, w, failure, "the API could not be read")
 	}
 	ix.step("page")
 	return true, ix.putPage(ctx, db, w, f, config.Pagination, page)
 }
 
-func (ix *Index) tooMany(ctx context.Context, db *store.DB, f store.Feed, more int) (failure, err error) {
+func (ix *Index) failTooMany(ctx context.Context, db *store.DB, f store.Feed, more int) (failure, err error) {
 	n, err := db.CountRecords(ctx, f)
 	if err == nil && n+more > store.MaxSourceRows {
 		failure = agent.Errorf(CodeTooMany, "the API returns more than %d items", store.MaxSourceRows)
@@ -157,7 +157,7 @@ func (ix *Index) putItems(ctx context.Context, db *store.DB, w *store.Work, f st
 			}
 			r := store.Record{ID: item.ID, Hash: item.Hash(), Known: k.Hash == item.Hash()}
 			if !r.Known {
-				if r.Chunks, err = ix.cutItem(ctx, w, item); err != nil {
+				if r.Chunks, err = ix.splitItem(ctx, w, item); err != nil {
 					return met, err
 				}
 			}
@@ -172,7 +172,7 @@ func (ix *Index) putItems(ctx context.Context, db *store.DB, w *store.Work, f st
 	return met, nil
 }
 
-func (ix *Index) cutItem(ctx context.Context, w *store.Work, item feed.Item) (chunks []store.NewChunk, err error) {
+func (ix *Index) splitItem(ctx context.Context, w *store.Work, item feed.Item) (chunks []store.NewChunk, err error) {
 	text := strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", " ").Replace(strings.ToValidUTF8(item.Text, "\uFFFD"))
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -181,7 +181,7 @@ func (ix *Index) cutItem(ctx context.Context, w *store.Work, item feed.Item) (ch
 		return nil, err
 	}
 	defer ix.release()
-	defer recovered(&err)
+	defer recoverError(&err)
 	doc := document.Markdown(text, document.Limits{})
 	if item.Title != "" {
 		doc.Title = item.Title

@@ -56,7 +56,7 @@ func (ix *Index) rerankBy(ctx context.Context, name string, q Query, a *Answer) 
 	limited, cancel := context.WithTimeout(ctx, rerankTime)
 	defer cancel()
 	scores, err := estimates(limited, a.Results[:min(len(a.Results), rerankResults)], func(r Result) (float64, error) {
-		return m.Score(limited, q.Text, embeddable(r.Metadata.Section, r.Content))
+		return m.Score(limited, q.Text, textToEmbed(r.Metadata.Section, r.Content))
 	})
 	switch {
 	case len(scores) == 0:

@@ -11,16 +11,16 @@ import (
 // are.
 type scale struct{ mean, spread float64 }
 
-// usual is the scale of the built-in model, which the weights of a ranking were
+// builtInScale is the scale of the built-in model, which the weights of a ranking were
 // tuned for: over the questions of lab/quality.
-var usual = scale{0.12, 0.1}
+var builtInScale = scale{0.12, 0.1}
 
 // level converts a cosine to the scale of the built-in model.
 func (s scale) level(cosine float64) float64 {
 	if s.spread == 0 {
 		return cosine
 	}
-	return min(usual.mean+usual.spread*(cosine-s.mean)/s.spread, 1)
+	return min(builtInScale.mean+builtInScale.spread*(cosine-s.mean)/s.spread, 1)
 }
 
 // leastSpread prevents a model whose cosines are all alike from turning tiny
@@ -58,8 +58,8 @@ func (ix *Index) backgroundOf(ctx context.Context, m model) ([][]float32, error)
 	if vectors != nil {
 		return vectors, nil
 	}
-	texts := make([]string, len(everyday))
-	for i, text := range everyday {
+	texts := make([]string, len(backgroundTexts))
+	for i, text := range backgroundTexts {
 		texts[i] = m.prefix() + text
 	}
 	vectors, err := embedAll(ctx, texts, ix.embedBy(m))
@@ -75,8 +75,8 @@ func (ix *Index) backgroundOf(ctx context.Context, m model) ([][]float32, error)
 	return vectors, nil
 }
 
-// everyday are texts about nothing in particular, in several languages.
-var everyday = []string{
+// backgroundTexts are texts about nothing in particular, in several languages.
+var backgroundTexts = []string{
 	"The bridge was closed for repairs, and traffic was led through the old town.",
 	"Add the flour slowly and stir until the dough no longer sticks to the bowl.",
 	"In the second half the team played with ten men and still won the match.",

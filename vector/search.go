@@ -107,11 +107,11 @@ type Answer struct {
 	Reranked bool // the scores are those of a reranker
 }
 
-// noMeaning is the notice of a hybrid search that could only use words.
-const noMeaning = "the embedding provider does not respond: these results are by words only"
+// noticeUnavailable is the notice of a hybrid search that could only use words.
+const noticeUnavailable = "the embedding provider does not respond: these results are by words only"
 
-// noFile is its notice if the model is an installed one.
-const noFile = "the agent's embedding model is not installed or cannot be used: these results are by words only"
+// noticeNotInstalled is its notice if the model is an installed one.
+const noticeNotInstalled = "the agent's embedding model is not installed or cannot be used: these results are by words only"
 
 // note adds to the notice.
 func (a *Answer) note(text string) {
@@ -153,11 +153,11 @@ func (ix *Index) answer(ctx context.Context, db *store.DB, q Query) (Answer, err
 	}
 	r := ix.ranking(m, q)
 	list, err := ix.shortlist(ctx, db, m, q, r, asked, nil)
-	a := Answer{Results: results(list, q, r), Mode: Keyword, Notice: noMeaning}
+	a := Answer{Results: results(list, q, r), Mode: Keyword, Notice: noticeUnavailable}
 	if m.to.File() {
-		a.Notice = noFile
+		a.Notice = noticeNotInstalled
 	}
-	asked.mark(q.Text, a.Results)
+	asked.markMatches(q.Text, a.Results)
 	return a, err
 }
 
@@ -166,7 +166,7 @@ var errNoVectors = errors.New("not embedded")
 
 // embedFor embeds texts for a search.
 func (ix *Index) embedFor(ctx context.Context, db *store.DB, m model, texts ...string) ([][]float32, error) {
-	vectors, err := ix.embedNow(ctx, db, m, texts)
+	vectors, err := ix.embedForCaller(ctx, db, m, texts)
 	if err != nil && ctx.Err() == nil {
 		return nil, errors.Join(errNoVectors, err)
 	}
@@ -184,7 +184,7 @@ func (ix *Index) find(ctx context.Context, db *store.DB, m model, q Query) (Answ
 	if failed != nil && !errors.Is(failed, errNoVectors) {
 		return Answer{}, failed
 	}
-	others, err := ix.earlier(ctx, db, m, q)
+	others, err := ix.earlierModels(ctx, db, m, q)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -198,10 +198,10 @@ func (ix *Index) find(ctx context.Context, db *store.DB, m model, q Query) (Answ
 	if s.vector == nil {
 		return Answer{}, failed
 	}
-	if err := relate(s.found, s.ranking, q); err != nil {
+	if err := addRelatedness(s.found, s.ranking, q); err != nil {
 		return Answer{}, err
 	}
-	s.ranking.singleOut(s.found)
+	s.ranking.findLeader(s.found)
 	found := pick(s.found, q, s.ranking, max(maxJoined*q.Limit, backgroundRank+1))
 	answer := Answer{Mode: q.Mode}
 	if failed != nil {
@@ -211,7 +211,7 @@ func (ix *Index) find(ctx context.Context, db *store.DB, m model, q Query) (Answ
 		return Answer{}, err
 	}
 	answer.Results = results(found, q, s.ranking)
-	asked.mark(q.Text, answer.Results)
+	asked.markMatches(q.Text, answer.Results)
 	return answer, nil
 }
 
@@ -234,15 +234,15 @@ func (ix *Index) prepare(ctx context.Context, db *store.DB, m model, q Query) (q
 	prepared, found := make(chan question, 1), make(chan outcome, 1)
 	go func() {
 		matches, err := readKnowledge(ctx, db, m, q, func(k *store.Knowledge) (*store.Matches, error) {
-			expanded, corrected, err := k.Expand(words, store.Expansion{Asked: spoken, Known: ix.knows})
+			expanded, corrected, err := k.Expand(words, store.Expansion{Languages: spoken, IsSpelled: ix.isSpelled})
 			if err != nil {
 				return nil, err
 			}
-			prepared <- question{words: expanded, text: embeddable("", withCorrections(q.Text, corrected))}
+			prepared <- question{words: expanded, text: textToEmbed("", withCorrections(q.Text, corrected))}
 			if q.Mode == Vector {
 				return &store.Matches{}, nil
 			}
-			return k.Matching(expanded, sideOf(q.Limit))
+			return k.Matching(expanded, sideLimit(q.Limit))
 		})
 		found <- outcome{matches, err}
 		close(prepared)
@@ -259,8 +259,8 @@ func (ix *Index) prepare(ctx context.Context, db *store.DB, m model, q Query) (q
 	return asked, nil
 }
 
-// knows reports whether a word is spelled correctly as far as the lexicon knows.
-func (ix *Index) knows(word string) bool {
+// isSpelled reports whether a word is spelled correctly as far as the lexicon knows.
+func (ix *Index) isSpelled(word string) bool {
 	table, err := lexicon.Load()
 	return err == nil && table.Knows(word)
 }
@@ -287,7 +287,7 @@ func (ix *Index) shortlist(ctx context.Context, db *store.DB, m model, q Query, 
 	var near map[int64]float64
 	var failed error
 	if q.Mode != Keyword {
-		near, failed = readKnowledge(ctx, db, m, q, func(k *store.Knowledge) (map[int64]float64, error) { return k.Nearest(vector, sideOf(q.Limit)) })
+		near, failed = readKnowledge(ctx, db, m, q, func(k *store.Knowledge) (map[int64]float64, error) { return k.Nearest(vector, sideLimit(q.Limit)) })
 	}
 	matches, err := asked.matches()
 	if err := errors.Join(failed, err); err != nil {
@@ -327,7 +327,7 @@ func (ix *Index) complete(ctx context.Context, db *store.DB, m model, list []can
 	for i := range list {
 		if c := &list[i]; !c.known {
 			missing = append(missing, c)
-			texts = append(texts, m.prefix()+embeddable(c.Metadata.Section, c.Content))
+			texts = append(texts, m.prefix()+textToEmbed(c.Metadata.Section, c.Content))
 		}
 	}
 	if len(missing) == 0 {
@@ -376,8 +376,8 @@ func (ix *Index) Embed(ctx context.Context, db *store.DB, texts ...string) ([][]
 	}
 	plain := make([]string, len(texts))
 	for i, text := range texts {
-		plain[i] = embeddable("", text)
+		plain[i] = textToEmbed("", text)
 	}
-	vectors, err := ix.embedNow(ctx, db, m, plain)
+	vectors, err := ix.embedForCaller(ctx, db, m, plain)
 	return vectors, m.name, err
 }

@@ -169,7 +169,7 @@ func benchmarkSearch(b *testing.B, l *library) {
 	for i := range texts {
 		var vector []float32
 		texts[i], vector = l.question(i)
-		embedder.vectors[asQuestion(embeddable("", texts[i]))] = vector
+		embedder.vectors[asQuestion(textToEmbed("", texts[i]))] = vector
 	}
 	if _, n, err := db.Sources(context.Background(), store.SourceFilter{}, store.Page{Limit: 1}); err != nil || n < (l.size+999)/1000 {
 		must(b, err)

@@ -170,6 +170,6 @@ func (l *layout) join(tx *store.Tx, sourceID string, first, last int, out *Sourc
 			Page: c.Metadata.Page, Section: c.Metadata.Section, URL: c.Metadata.URL, Place: c.Metadata.Place})
 		i++
 	})
-	out.Text = cutUnits(text.String(), out.From-l.places[first].from)
+	out.Text = trimUTF16(text.String(), out.From-l.places[first].from)
 	return err
 }

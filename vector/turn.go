@@ -41,7 +41,7 @@ func (ix *Index) runOnce(ctx context.Context, db *store.DB, reading bool) (work.
 	if err != nil {
 		return work.Next{}, err
 	}
-	w, err := db.NextWork(ctx, store.WorkFilter{Model: m.name, Reading: true, Embedding: m.onMachine()})
+	w, err := db.NextWork(ctx, store.WorkFilter{Model: m.name, Reading: true, Embedding: m.isLocal()})
 	switch {
 	case err != nil:
 		return work.Next{}, err
@@ -61,7 +61,7 @@ func (ix *Index) runOnce(ctx context.Context, db *store.DB, reading bool) (work.
 		return work.Next{}, nil
 	}
 	err = step(ctx, db, w, m)
-	if !m.onMachine() {
+	if !m.isLocal() {
 		ix.moveTo(db, ix.remote)
 	}
 	return work.Next{Again: true}, agent.IgnoreNotFound(err)
@@ -79,7 +79,7 @@ func (ix *Index) runRemote(ctx context.Context, db *store.DB) (work.Next, error)
 		ix.moveTo(db, ix.local)
 		return work.Next{Again: true}, agent.IgnoreNotFound(err)
 	}
-	if m.onMachine() {
+	if m.isLocal() {
 		return work.Next{}, nil
 	}
 	w, err := db.NextWork(ctx, store.WorkFilter{Model: m.name, Embedding: true})
@@ -104,11 +104,11 @@ func (ix *Index) next(ctx context.Context, db *store.DB, w *store.Work, m model)
 	case w.Type == agent.SourceDatabase && !w.Chunked:
 		return ix.readRows, true, nil
 	}
-	return ix.adopt, false, nil
+	return ix.switchModel, false, nil
 }
 
-// adopt prepares a source for the vectors of a model.
-func (ix *Index) adopt(ctx context.Context, db *store.DB, w *store.Work, m model) error {
+// switchModel prepares a source for the vectors of a model.
+func (ix *Index) switchModel(ctx context.Context, db *store.DB, w *store.Work, m model) error {
 	ix.step("adopt")
 	return db.AdoptModel(ctx, w.ID, m.name)
 }
@@ -120,7 +120,7 @@ var errRetryLater = errors.New("delayed")
 // chunk lacks a vector. What was embedded before an error or Stop is kept.
 func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work, m model) error {
 	size := batchSize
-	if !m.onMachine() {
+	if !m.isLocal() {
 		size = remoteBatch
 	}
 	batch, err := db.Unembedded(ctx, w.ID, size)
@@ -132,12 +132,12 @@ func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work, m m
 	}
 	texts := make([]string, len(batch))
 	for i, u := range batch {
-		texts[i] = m.prefix() + embeddable(u.Section, u.Content)
+		texts[i] = m.prefix() + textToEmbed(u.Section, u.Content)
 	}
 	var vectors [][]float32
 	var failure error
-	if m.onMachine() {
-		vectors, failure = embedAll(ctx, texts, ix.limited(ix.embedBy(m)))
+	if m.isLocal() {
+		vectors, failure = embedAll(ctx, texts, ix.inBackground(ix.embedBy(m)))
 	} else {
 		vectors, failure = ix.ask(ctx, db, m, texts)
 	}
@@ -183,13 +183,13 @@ func (ix *Index) finish(ctx context.Context, db *store.DB, w *store.Work) error 
 // missing: then it shows the reason for the delay and is retried later.
 func (ix *Index) handleEmbedFailure(ctx context.Context, db *store.DB, w *store.Work, m model, failure error) error {
 	if m.to.Local() || isPermanent(failure) {
-		return ix.giveUp(ctx, db, w, failure, "the text could not be embedded")
+		return ix.failSource(ctx, db, w, failure, "the text could not be embedded")
 	}
 	sentence := "the embedding provider could not be used"
 	if m.to.File() {
 		sentence = "the model " + m.to.Model + " could not be used"
 	}
-	problem := problemOf(failure, sentence)
+	problem := sourceError(failure, sentence)
 	if err := db.NoteProblem(ctx, w.ID, &problem); err != nil {
 		return err
 	}
@@ -228,9 +228,9 @@ func embedAll(ctx context.Context, texts []string, embed embedding) ([][]float32
 // embedding embeds one text.
 type embedding func(ctx context.Context, text string) ([]float32, error)
 
-// limited returns a function that embeds one text in the background, when a
+// inBackground returns a function that embeds one text in the background, when a
 // processor is free.
-func (ix *Index) limited(embed embedding) embedding {
+func (ix *Index) inBackground(embed embedding) embedding {
 	return func(ctx context.Context, text string) ([]float32, error) {
 		if err := ix.acquire(ctx); err != nil {
 			return nil, err
@@ -252,9 +252,9 @@ func (ix *Index) acquire(ctx context.Context) error {
 
 func (ix *Index) release() { <-ix.processors }
 
-// problemOf returns how a source shows an error: the error's text if it is
+// sourceError returns how a source shows an error: the error's text if it is
 // meant for clients, or else sentence.
-func problemOf(cause error, sentence string) agent.SourceError {
+func sourceError(cause error, sentence string) agent.SourceError {
 	var known *agent.Error
 	if errors.As(cause, &known) {
 		return agent.SourceError{Code: string(known.Code), Message: known.Message}
@@ -262,10 +262,10 @@ func problemOf(cause error, sentence string) agent.SourceError {
 	return agent.SourceError{Code: string(agent.CodeInternal), Message: sentence}
 }
 
-// giveUp fails a source with an error, as problemOf shows it. The cause is
+// failSource fails a source with an error, as sourceError shows it. The cause is
 // logged.
-func (ix *Index) giveUp(ctx context.Context, db *store.DB, w *store.Work, cause error, sentence string) error {
-	problem := problemOf(cause, sentence)
+func (ix *Index) failSource(ctx context.Context, db *store.DB, w *store.Work, cause error, sentence string) error {
+	problem := sourceError(cause, sentence)
 	if err := db.FinishSource(ctx, w.ID, &problem); err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ type wordList struct {
 func wordsOf(query string) (store.Words, []string) {
 	l := &wordList{seen: map[string]bool{}}
 	fields := l.addGrams(query)
-	l.spoken = terms.Spoken(strings.FieldsFunc(query, separates))
+	l.spoken = terms.LanguagesByWords(strings.FieldsFunc(query, separates))
 	before, compounds := "", []string{}
 	for _, field := range fields {
 		parts := partsOf(field)
@@ -49,10 +49,10 @@ func wordsOf(query string) (store.Words, []string) {
 		l.addField(field, parts)
 		one := strings.Join(parts, "")
 		switch {
-		case !isAll(before, unicode.IsLetter):
-		case isAll(one, unicode.IsDigit):
+		case !consistsOf(before, unicode.IsLetter):
+		case consistsOf(one, unicode.IsDigit):
 			l.addPair(before, one)
-		case isAll(one, unicode.IsLetter) && !terms.IsFunctionWord(before, l.spoken):
+		case consistsOf(one, unicode.IsLetter) && !terms.IsFunctionWord(before, l.spoken):
 			compounds = append(compounds, strings.ToLower(before+one))
 		}
 		before = one
@@ -64,7 +64,7 @@ func wordsOf(query string) (store.Words, []string) {
 // partsOf returns the words of a field, without a letter that an apostrophe ties to
 // another word: "doctor's", "l'eau".
 func partsOf(field string) []string {
-	parts := slices.DeleteFunc(strings.FieldsFunc(field, separates), isBare)
+	parts := slices.DeleteFunc(strings.FieldsFunc(field, separates), isOnlyMarks)
 	if len(parts) != 2 || !strings.ContainsAny(field, "'’") || strings.ContainsFunc(field, unicode.IsDigit) {
 		return parts
 	}
@@ -122,7 +122,7 @@ func (l *wordList) addPair(letters, digits string) {
 }
 
 func (l *wordList) addPlain(word string) {
-	w := store.Word{Ways: []store.Way{{Text: strings.ToLower(word)}}, Plain: isAll(word, unicode.IsLetter)}
+	w := store.Word{Ways: []store.Way{{Text: strings.ToLower(word)}}, Plain: consistsOf(word, unicode.IsLetter)}
 	if terms.IsFunctionWord(word, l.spoken) {
 		w.Weight, w.Plain = functionWeight, false
 	}
@@ -193,7 +193,7 @@ func isName(field string) bool {
 // number.
 func isCode(field string) bool {
 	bare := strings.TrimFunc(field, separates)
-	if isAll(bare, unicode.IsDigit) {
+	if consistsOf(bare, unicode.IsDigit) {
 		return len(bare) > 2
 	}
 	return isName(field) || strings.ContainsAny(bare, "._/:()#@$")
@@ -224,11 +224,11 @@ func separates(r rune) bool {
 	return !unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Co)
 }
 
-// isBare reports whether a word consists only of combining marks, as left over
+// isOnlyMarks reports whether a word consists only of combining marks, as left over
 // from emoji.
-func isBare(word string) bool { return isAll(word, unicode.IsMark) }
+func isOnlyMarks(word string) bool { return consistsOf(word, unicode.IsMark) }
 
-// isAll reports whether a word consists only of characters of one kind.
-func isAll(word string, kind func(rune) bool) bool {
+// consistsOf reports whether a word consists only of characters of one kind.
+func consistsOf(word string, kind func(rune) bool) bool {
 	return word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !kind(r) })
 }

@@ -25,7 +25,7 @@ type bucket struct {
 	client *egress.Client
 }
 
-// Limits of requests: the time for the response, plus a second for every slowest bytes,
+// Limits of requests: the time for the response, plus the size divided by minBytesPerSecond,
 // and the size of responses other than objects.
 const (
 	requestTime       = time.Minute

@@ -14,27 +14,27 @@ import (
 
 // Expansion controls what Expand adds.
 type Expansion struct {
-	Asked []string               // codes of the query's languages; nil: unknown
-	Known func(word string) bool // reports words that are spelled correctly although no chunk contains them; nil: none
+	Languages []string               // codes of the query's languages; nil: unknown
+	IsSpelled func(word string) bool // reports words that are spelled correctly although no chunk contains them; nil: none
 }
 
 // The shares of what Expand adds.
 const (
-	nearShare     = 0.5 // words that differ by a letter or two
+	similarShare  = 0.5 // words that differ by a letter or two
 	compoundShare = 0.6 // compounds that contain a word
 )
 
 // Limits on what Expand adds to a word.
 const (
-	maxForms    = 6
-	maxNear     = 3
-	leastStem   = 3 // minimum characters of the stem of other forms
-	leastWord   = 4 // of a word that may be mistyped, and of its parts
-	leastPart   = 5 // of a part of a compound
-	maxVocab    = 20_000
-	allVocab    = 1_000_000
-	mostCounted = 300    // candidates whose chunks are counted
-	maxCounted  = 10_000 // chunks
+	maxForms      = 6
+	maxNear       = 3
+	leastStem     = 3 // minimum characters of the stem of other forms
+	leastWord     = 4 // of a word that may be mistyped, and of its parts
+	leastPart     = 5 // of a part of a compound
+	maxVocab      = 20_000
+	maxVocabRead  = 1_000_000
+	maxCandidates = 300    // candidates whose chunks are counted
+	maxCounted    = 10_000 // chunks
 )
 
 // Expand adds to plain words the other forms in which chunks contain them: ß as ss
@@ -48,7 +48,7 @@ func (x *Text) Expand(w Words, e Expansion) (expanded Words, corrected map[strin
 	if err != nil || c.chunks == 0 {
 		return w, nil, err
 	}
-	languages, err := x.languages(c, e.Asked)
+	languages, err := x.languages(c, e.Languages)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -78,17 +78,17 @@ type expander struct {
 // otherwise those of the chunks.
 func (x *Text) languages(c corpus, asked []string) ([]terms.Language, error) {
 	if len(asked) == 0 {
-		return x.Memory.languagesOf(c, x.written)
+		return x.Memory.languagesOf(c, x.textLanguages)
 	}
 	return slices.DeleteFunc(slices.Clone(terms.Languages), func(l terms.Language) bool { return !slices.Contains(asked, l.Code) }), nil
 }
 
-// written returns the languages of the chunks.
-func (x *Text) written() (list []terms.Language, err error) {
+// textLanguages returns the languages of the chunks.
+func (x *Text) textLanguages() (list []terms.Language, err error) {
 	defer func(rows int) { x.rows = rows }(x.rows) // the rows read here do not count
 	for _, l := range terms.Languages {
 		for _, pair := range l.Marks {
-			both, err := x.together(pair)
+			both, err := x.occurTogether(pair)
 			if err != nil {
 				return nil, err
 			}
@@ -101,8 +101,8 @@ func (x *Text) written() (list []terms.Language, err error) {
 	return list, nil
 }
 
-// together reports whether some chunk contains all of some words.
-func (x *Text) together(words []string) (bool, error) {
+// occurTogether reports whether some chunk contains all of some words.
+func (x *Text) occurTogether(words []string) (bool, error) {
 	var lists []postings.List
 	for _, word := range words {
 		l, err := x.list(termKey{text: word}, false)
@@ -123,24 +123,24 @@ func (ex *expander) expand(w Word) (Word, error) {
 		return w, err
 	}
 	for _, way := range w.Ways {
-		if has, err := ex.holds(way.Text); err != nil || has {
+		if has, err := ex.occurs(way.Text); err != nil || has {
 			return w, err
 		}
 	}
 	if split, err := ex.split(text); err != nil || split {
 		return w, err
 	}
-	if tails, err := ex.tails(text); err != nil {
+	if tails, err := ex.compoundsEnding(text); err != nil {
 		return w, err
 	} else if len(tails) > 0 {
 		return w, ex.add(&w, tails, compoundShare)
 	}
-	if ex.Known != nil && ex.Known(text) {
+	if ex.IsSpelled != nil && ex.IsSpelled(text) {
 		return w, nil
 	}
-	near, err := ex.near(text)
+	near, err := ex.similarWords(text)
 	for _, n := range near {
-		w.Ways = append(w.Ways, Way{Text: n, Share: nearShare})
+		w.Ways = append(w.Ways, Way{Text: n, Share: similarShare})
 	}
 	if len(near) > 0 {
 		ex.corrected[text] = near[0]
@@ -148,9 +148,9 @@ func (ex *expander) expand(w Word) (Word, error) {
 	return w, err
 }
 
-// holds reports whether some chunk contains a word. It does not read all of them,
+// occurs reports whether some chunk contains a word. It does not read all of them,
 // since the search by meaning waits for the corrections of the query.
-func (ex *expander) holds(word string) (bool, error) {
+func (ex *expander) occurs(word string) (bool, error) {
 	if list := terms.Terms(word); len(list) == 1 {
 		return ex.index.Contains(list[0])
 	}
@@ -158,11 +158,11 @@ func (ex *expander) holds(word string) (bool, error) {
 	return n > 0, err
 }
 
-// counted returns how many chunks contain each of some terms, for those that
+// countTerms returns how many chunks contain each of some terms, for those that
 // occur in any.
-func (x *Text) counted(list []string) (map[string]int, error) {
+func (x *Text) countTerms(list []string) (map[string]int, error) {
 	found := map[string]int{}
-	for _, term := range list[:min(len(list), mostCounted)] {
+	for _, term := range list[:min(len(list), maxCandidates)] {
 		l, err := x.index.Term(term, false, maxCounted)
 		if err != nil {
 			return nil, err
@@ -206,7 +206,7 @@ func (ex *expander) addForms(w *Word, text string) error {
 
 // add adds the most frequent of some terms as ways to write a word.
 func (ex *expander) add(w *Word, list []string, share float64) error {
-	found, err := ex.counted(list)
+	found, err := ex.countTerms(list)
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (ex *expander) split(text string) (bool, error) {
 			continue
 		}
 		tail := text[at:]
-		if has, err := ex.holds(tail); err != nil {
+		if has, err := ex.occurs(tail); err != nil {
 			return false, err
 		} else if !has {
 			continue
@@ -255,7 +255,7 @@ func (ex *expander) split(text string) (bool, error) {
 			if !ok || len(head) < leastWord {
 				continue
 			}
-			if has, err := ex.holds(head); err != nil {
+			if has, err := ex.occurs(head); err != nil {
 				return false, err
 			} else if has {
 				ex.parts = append(ex.parts, Word{Ways: []Way{{Text: head}}, Weight: compoundShare}, Word{Ways: []Way{{Text: tail}}, Weight: compoundShare})
@@ -266,15 +266,15 @@ func (ex *expander) split(text string) (bool, error) {
 	return false, nil
 }
 
-// tails returns the indexed compounds that end with a word, in any of its forms. It
+// compoundsEnding returns the indexed compounds that end with a word, in any of its forms. It
 // reads the whole vocabulary, so it finds none if that is large.
-func (ex *expander) tails(text string) (found []string, err error) {
+func (ex *expander) compoundsEnding(text string) (found []string, err error) {
 	for _, l := range ex.languages {
 		stem := l.Stem(text)
 		if !l.Compounds || utf8.RuneCountInString(text) < leastPart || len(stem) < leastWord || ex.corpus.chunks >= largeVocabulary {
 			continue
 		}
-		list, err := ex.index.Terms("", allVocab)
+		list, err := ex.index.Terms("", maxVocabRead)
 		if err != nil {
 			return nil, err
 		}
@@ -291,9 +291,9 @@ func (ex *expander) tails(text string) (found []string, err error) {
 // those that agree with a word in two of its first letters.
 const largeVocabulary = 30_000
 
-// near returns the indexed words that are most similar to a word, at most two
+// similarWords returns the indexed words that are most similar to a word, at most two
 // letters apart.
-func (ex *expander) near(text string) ([]string, error) {
+func (ex *expander) similarWords(text string) ([]string, error) {
 	folded, stem := terms.Fold(text), terms.Stemmed(text)
 	letters := []rune(folded)
 	if len(letters) < leastWord || slices.ContainsFunc(letters, func(r rune) bool { return !unicode.IsLetter(r) }) {
@@ -305,7 +305,7 @@ func (ex *expander) near(text string) ([]string, error) {
 	}
 	best := most
 	var found []string
-	for _, prefix := range ex.beginnings(letters) {
+	for _, prefix := range ex.misspelledPrefixes(letters) {
 		list, err := ex.index.Terms(prefix, maxVocab)
 		if err != nil {
 			return nil, err
@@ -323,7 +323,7 @@ func (ex *expander) near(text string) ([]string, error) {
 		}
 	}
 	w := Word{}
-	if err := ex.add(&w, found, nearShare); err != nil {
+	if err := ex.add(&w, found, similarShare); err != nil {
 		return nil, err
 	}
 	var near []string
@@ -333,8 +333,8 @@ func (ex *expander) near(text string) ([]string, error) {
 	return near, nil
 }
 
-// beginnings returns the prefixes of words for which letters may be a misspelling.
-func (ex *expander) beginnings(letters []rune) []string {
+// misspelledPrefixes returns the prefixes of words for which letters may be a misspelling.
+func (ex *expander) misspelledPrefixes(letters []rune) []string {
 	first, second, third := string(letters[0]), string(letters[1]), string(letters[2])
 	if ex.corpus.chunks < largeVocabulary {
 		return []string{first, second}

@@ -21,7 +21,7 @@ type Index[K comparable] struct {
 	mu     sync.Mutex
 	held   int64
 	clock  int64 // counts lookups
-	owners map[K]*owned
+	owners map[K]*ownerSegments
 }
 
 // Nearest returns, in order, the keep chunks that are estimated to be nearest to
@@ -45,25 +45,25 @@ func (c *Index[K]) Nearest(owner K, vector []float32, heads []Head, sources map[
 	return found, err
 }
 
-// owned holds one owner's segments in memory.
-type owned struct {
+// ownerSegments holds one owner's segments in memory.
+type ownerSegments struct {
 	loading  sync.Mutex // held while missing segments are read
-	segments map[int64]*keptSegment
+	segments map[int64]*cachedSegment
 	turn     int64 // counts its lookups
 	used     int64 // the clock at the last of them
 	held     int64
 }
 
-type keptSegment struct {
+type cachedSegment struct {
 	*segment
 	bytes int64
 	turn  int64 // when it was last listed
 }
 
-// keptLookups is how many lookups of its owner a segment that none of them listed
+// cachedLookups is how many lookups of its owner a segment that none of them listed
 // survives: it has been merged or swept, but searches that began earlier may still
 // use it.
-const keptLookups = 16
+const cachedLookups = 16
 
 // segments returns the segments listed by heads; it reads missing ones with
 // load. A segment for which there is no room is nil.
@@ -91,14 +91,14 @@ func (c *Index[K]) segments(owner K, dims int, heads []Head, load func(Head) (*s
 }
 
 // lookup returns what is in memory, and drops the owner's outdated segments.
-func (c *Index[K]) lookup(owner K, heads []Head) (a *owned, list []*segment, missing int) {
+func (c *Index[K]) lookup(owner K, heads []Head) (a *ownerSegments, list []*segment, missing int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a = c.owners[owner]
 	if a == nil {
-		a = &owned{segments: map[int64]*keptSegment{}}
+		a = &ownerSegments{segments: map[int64]*cachedSegment{}}
 		if c.owners == nil {
-			c.owners = map[K]*owned{}
+			c.owners = map[K]*ownerSegments{}
 		}
 		c.owners[owner] = a
 	}
@@ -115,7 +115,7 @@ func (c *Index[K]) lookup(owner K, heads []Head) (a *owned, list []*segment, mis
 		}
 	}
 	for id, k := range a.segments {
-		if a.turn-k.turn > keptLookups {
+		if a.turn-k.turn > cachedLookups {
 			delete(a.segments, id)
 			a.held -= k.bytes
 			c.held -= k.bytes
@@ -147,14 +147,14 @@ func (c *Index[K]) reserve(owner K, size int64) bool {
 }
 
 // keep stores a segment in the space from reserve, or frees the space.
-func (c *Index[K]) keep(owner K, a *owned, id int64, s *segment, size int64, failed error) {
+func (c *Index[K]) keep(owner K, a *ownerSegments, id int64, s *segment, size int64, failed error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if failed != nil || c.owners[owner] != a || a.segments[id] != nil { // or it has been evicted in the meantime
 		c.held -= size
 		return
 	}
-	a.segments[id] = &keptSegment{segment: s, bytes: size, turn: a.turn}
+	a.segments[id] = &cachedSegment{segment: s, bytes: size, turn: a.turn}
 	a.held += size
 }
 

@@ -93,7 +93,7 @@ func (x *Text) Also(m *Matches, seqs []int64) error {
 		if h.score == 0 {
 			continue
 		}
-		if in, err := x.has(seq); err != nil {
+		if in, err := x.sees(seq); err != nil {
 			return err
 		} else if in {
 			m.add(h)
@@ -155,8 +155,8 @@ func (x *Text) readMembers() error {
 	return rows.Err()
 }
 
-// has reports whether the search sees a chunk.
-func (x *Text) has(seq int64) (in bool, err error) {
+// sees reports whether the search sees a chunk.
+func (x *Text) sees(seq int64) (in bool, err error) {
 	switch {
 	case x.members != nil:
 		_, in = slices.BinarySearch(x.members, seq)

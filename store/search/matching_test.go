@@ -19,7 +19,7 @@ func TestDiscriminatingTerms(t *testing.T) {
 		{[]term{few, rare}, []string{"otter", "and"}},
 	} {
 		var got []string
-		for _, t := range discriminating(c.terms) {
+		for _, t := range dropCommon(c.terms) {
 			got = append(got, t.text)
 		}
 		if !slices.Equal(got, c.want) {
@@ -30,7 +30,7 @@ func TestDiscriminatingTerms(t *testing.T) {
 	for i := range many {
 		many[i] = term{chunks: 100 - i, idf: 1}
 	}
-	if got := discriminating(many); len(got) != maxMatched || got[0].chunks != 1 {
+	if got := dropCommon(many); len(got) != maxMatched || got[0].chunks != 1 {
 		t.Errorf("%d terms are kept, the rarest in %d chunks", len(got), got[0].chunks)
 	}
 }

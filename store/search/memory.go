@@ -44,7 +44,7 @@ func (x *Text) lengths() *lengthReader { return &lengthReader{Text: x, block: -1
 func (r *lengthReader) of(seq int64) (int, error) {
 	block, at := seq/lengthBlock, seq%lengthBlock
 	if block != r.block || r.lengths[at] == 0 {
-		lengths := r.Memory.kept(block)
+		lengths := r.Memory.cached(block)
 		if lengths == nil || lengths[at] == 0 {
 			var err error
 			if lengths, err = r.read(block); err != nil {
@@ -77,7 +77,7 @@ func (r *lengthReader) read(block int64) ([]uint16, error) {
 	return lengths, rows.Err()
 }
 
-func (m *Memory) kept(block int64) []uint16 {
+func (m *Memory) cached(block int64) []uint16 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lengths[block]

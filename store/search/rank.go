@@ -65,13 +65,13 @@ func (r *ranker) rate(seq int64) (hit, error) {
 		if c.at > 0 && c.Rows[c.at-1] >= seq {
 			c.at = 0
 		}
-		r.note(c, seq)
+		r.advance(c, seq)
 	}
 	return r.hit(seq)
 }
 
-// note moves a cursor to a chunk and notes how often the chunk contains its term.
-func (r *ranker) note(c *cursor, seq int64) bool {
+// advance moves a cursor to a chunk and notes how often the chunk contains its term.
+func (r *ranker) advance(c *cursor, seq int64) bool {
 	c.seek(seq)
 	if r.counts[c.term] = 0; c.row() == seq {
 		r.counts[c.term] = c.Counts[c.at]
@@ -89,7 +89,7 @@ func (r *ranker) hit(seq int64) (hit, error) {
 	norm := k1 * (1 - b + b*float64(length)/r.average)
 	h, names, held := hit{seq: seq}, 0, 0
 	for _, w := range r.words {
-		part := w.reached(r.terms, r.counts, norm)
+		part := w.reachedWeight(r.terms, r.counts, norm)
 		h.score += w.weight() * w.idf * (k1 + 1) * part
 		if w.rare {
 			if names++; part > 0 {
@@ -104,8 +104,8 @@ func (r *ranker) hit(seq int64) (hit, error) {
 	return h, nil
 }
 
-// reached returns the part of its maximum weight that a word reaches in a chunk.
-func (w rated) reached(list []term, counts []int32, norm float64) (best float64) {
+// reachedWeight returns the part of its maximum weight that a word reaches in a chunk.
+func (w rated) reachedWeight(list []term, counts []int32, norm float64) (best float64) {
 	own := 0.0
 	for _, j := range w.terms {
 		if f := float64(counts[j]); list[j].share == 1 {
@@ -122,7 +122,7 @@ func (w rated) reached(list []term, counts []int32, norm float64) (best float64)
 // the last of them (Turtle and Flood's MaxScore).
 func (x *Text) top(m *Matches, n int) ([]hit, error) {
 	r := x.newRanker(m)
-	light := r.arrange()
+	light := r.sortCursors()
 	sums := make([]float64, len(r.cursors)+1) // maximum sum of the first cursors
 	for i, c := range r.cursors {
 		sums[i+1] = sums[i] + c.most/m.best
@@ -141,7 +141,7 @@ func (x *Text) top(m *Matches, n int) ([]hit, error) {
 		if h.score <= least {
 			continue
 		}
-		if in, err := x.has(seq); err != nil {
+		if in, err := x.sees(seq); err != nil {
 			return nil, err
 		} else if !in {
 			continue
@@ -158,9 +158,9 @@ func (x *Text) top(m *Matches, n int) ([]hit, error) {
 	}
 }
 
-// arrange sorts the cursors by how much they add, after those that do not select
+// sortCursors sorts the cursors by how much they add, after those that do not select
 // chunks, and returns the number of the latter.
-func (r *ranker) arrange() (light int) {
+func (r *ranker) sortCursors() (light int) {
 	isLight := func(c cursor) bool { return r.terms[c.term].weight < leastWeight }
 	for _, c := range r.cursors {
 		if isLight(c) {
@@ -228,7 +228,7 @@ func (r *ranker) consider(seq int64, first int, sums []float64, least float64) (
 		if most <= least {
 			return hit{}, nil
 		}
-		if c := &r.cursors[i]; !r.note(c, seq) {
+		if c := &r.cursors[i]; !r.advance(c, seq) {
 			most -= c.most / r.best
 		}
 	}

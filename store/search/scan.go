@@ -103,7 +103,7 @@ func (s *scan) segment(seg *segment, t *top) {
 		s.query.Sums(seg.codes, from, part)
 		for i, sum := range part {
 			score := s.query.Estimate(seg.codes, from+i, sum)
-			if t.wants(score) && (s.sources == nil || s.sources[seg.sources[from+i]]) {
+			if t.accepts(score) && (s.sources == nil || s.sources[seg.sources[from+i]]) {
 				t.offer(estimate{seg.seqs[from+i], score})
 			}
 		}
@@ -122,8 +122,8 @@ type top struct {
 	heap []estimate
 }
 
-// wants reports whether offer would keep an estimate.
-func (t *top) wants(score float32) bool { return len(t.heap) < t.keep || score > t.heap[0].score }
+// accepts reports whether offer would keep an estimate.
+func (t *top) accepts(score float32) bool { return len(t.heap) < t.keep || score > t.heap[0].score }
 
 func (t *top) offer(e estimate) {
 	switch {
@@ -134,12 +134,12 @@ func (t *top) offer(e estimate) {
 		}
 	case e.score > t.heap[0].score:
 		t.heap[0] = e
-		t.sink()
+		t.siftDown()
 	}
 }
 
-// sink moves the root down to its place.
-func (t *top) sink() {
+// siftDown moves the root down to its place.
+func (t *top) siftDown() {
 	for i := 0; ; {
 		least := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(t.heap); child++ {

@@ -16,7 +16,7 @@ func TestTop(t *testing.T) {
 			for seq := range int64(n) {
 				score := float32(random.IntN(50))
 				scores[seq] = float64(score)
-				if top.wants(score) {
+				if top.accepts(score) {
 					top.offer(estimate{seq, score})
 				}
 			}

@@ -86,7 +86,7 @@ func (x *Text) weigh(c corpus, w Words) (words []rated, found []term, best float
 		r.rate(c, i, found)
 		words = append(words, r)
 	}
-	found = discriminating(found)
+	found = dropCommon(found)
 	for i, t := range found {
 		if found[i].list, err = x.list(termKey{t.text, t.prefix}, true); err != nil {
 			return nil, nil, 0, err
@@ -122,13 +122,13 @@ func (r *rated) rate(c corpus, i int, found []term) {
 
 // isRare reports whether few enough chunks contain a name for it to identify them.
 func (r rated) isRare(c corpus) bool {
-	return r.Name && r.chunks > 0 && r.chunks <= max(min(fewHolders, c.chunks/10), c.chunks/holdersOf, 1)
+	return r.Name && r.chunks > 0 && r.chunks <= max(min(rareChunks, c.chunks/10), c.chunks/rareDivisor, 1)
 }
 
 // Limits for isRare: a number of chunks, and the divisor for their share of all chunks.
 const (
-	fewHolders = 3
-	holdersOf  = 200
+	rareChunks  = 3
+	rareDivisor = 200
 )
 
 // leastIDF is the idf that FTS5 assigns to what occurs in at least half of the rows.
@@ -139,9 +139,9 @@ func idf(total, chunks int) float64 {
 	return max(math.Log((float64(total)-n+0.5)/(n+0.5)), leastIDF)
 }
 
-// discriminating removes terms that are expensive to search for and too common to
+// dropCommon removes terms that are expensive to search for and too common to
 // discriminate, unless there are no others, and keeps the rarest.
-func discriminating(terms []term) []term {
+func dropCommon(terms []term) []term {
 	slices.SortStableFunc(terms, func(a, b term) int { return cmp.Compare(a.chunks, b.chunks) })
 	n := min(len(terms), maxMatched)
 	for n > 1 && terms[n-1].idf == leastIDF && terms[n-1].chunks > fewChunks {

@@ -14,11 +14,11 @@ import (
 // to a power of two and has a single lock.
 
 const (
-	spanSize     = 64 << 10
-	spansAtOnce  = 15       // requested from libc: a megabyte, including one lost to alignment
-	largestSlot  = 16 << 10 // larger allocations have a span of their own
-	sizeStep     = 8        // all sizes are multiples of it
-	classOfLarge = -1
+	spanSize    = 64 << 10
+	spansAtOnce = 15       // requested from libc: a megabyte, including one lost to alignment
+	largestSlot = 16 << 10 // larger allocations have a span of their own
+	sizeStep    = 8        // all sizes are multiples of it
+	largeClass  = -1
 )
 
 // span is the header of a span, which is aligned to spanSize.
@@ -133,7 +133,7 @@ func (c *slotClass) unlink(s *span) {
 func deallocate(tls *libc.TLS, p uintptr) {
 	head := p &^ (spanSize - 1)
 	s := at[span](head)
-	if s.class == classOfLarge {
+	if s.class == largeClass {
 		libc.Xfree(tls, s.base)
 		return
 	}
@@ -181,7 +181,7 @@ func allocateLarge(tls *libc.TLS, n uintptr) uintptr {
 		return 0
 	}
 	head := (base + spanSize - 1) &^ (spanSize - 1)
-	*at[span](head) = span{class: classOfLarge, size: n, base: base}
+	*at[span](head) = span{class: largeClass, size: n, base: base}
 	return head + spanHead
 }
 

@@ -36,8 +36,8 @@ func (c *Conn) OpenBlob(table, column string, row int64) (*Blob, error) {
 	return &Blob{c: c, p: peek(c.out), row: row}, nil
 }
 
-// Go moves to the value in another row.
-func (b *Blob) Go(row int64) error {
+// MoveTo moves to the value in another row.
+func (b *Blob) MoveTo(row int64) error {
 	b.c.enter()
 	defer b.c.leave()
 	if row == b.row {

@@ -16,7 +16,7 @@ func TestBlob(t *testing.T) {
 	}
 	read := func(row int64, offset, n int, want string) {
 		t.Helper()
-		if err := b.Go(row); err != nil {
+		if err := b.MoveTo(row); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := b.Read(offset, n); err != nil || string(got) != want {
@@ -30,7 +30,7 @@ func TestBlob(t *testing.T) {
 	if got, err := b.Read(len(long)-1, 2); err == nil {
 		t.Errorf("behind the end is %q", got)
 	}
-	if err := b.Go(2); err == nil {
+	if err := b.MoveTo(2); err == nil {
 		t.Error("a row that is missing is read")
 	}
 	if err := b.Close(); err != nil {

@@ -62,15 +62,15 @@ type Conn struct {
 	out uintptr // space for two pointers that SQLite returns by address
 	sql buffer  // the text that is compiled
 
-	kept  map[string]*Stmt
-	loose map[*Stmt]bool // open, but not cached
-	uses  uint64         // of cached statements, to find the least recently used one
+	cached   map[string]*Stmt
+	uncached map[*Stmt]bool // open, but not cached
+	uses     uint64         // of cached statements, to find the least recently used one
 
 	authorizer Authorizer
 	onRow      RowFunc
 	onRollback func()
-	pages      Pages // nil: they are in a file
-	bound      bound // of the running statements, see Bound
+	pages      Pages           // nil: they are in a file
+	limits     statementLimits // of the running statements, see SetLimits
 	gathered   gathered
 
 	// Compiling is for the authorizer: bits that it sets while a statement is
@@ -78,9 +78,9 @@ type Conn struct {
 	// statements that were used.
 	Compiling, Used uint32
 
-	interrupts sync.Mutex
-	struck     bool // guarded by interrupts: one may still be pending
-	closed     bool // guarded by interrupts
+	interrupts  sync.Mutex
+	interrupted bool // guarded by interrupts: one may still be pending
+	closed      bool // guarded by interrupts
 
 	// Refused, unless nil, is called when the authorizer has refused a statement. It
 	// reports whether to compile the statement again.
@@ -132,7 +132,7 @@ func Open(s Source) (*Conn, error) {
 	if err := errors.Join(errMemory, registerVFS(), registerPages()); err != nil {
 		return nil, err
 	}
-	c := &Conn{tls: libc.NewTLS(), kept: map[string]*Stmt{}, loose: map[*Stmt]bool{}, pages: s.Pages}
+	c := &Conn{tls: libc.NewTLS(), cached: map[string]*Stmt{}, uncached: map[*Stmt]bool{}, pages: s.Pages}
 	conns.Store(c.tls, c)
 	if err := c.open(s); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -198,7 +198,7 @@ func (c *Conn) connect(s Source) error {
 // Close closes the connection and all of its statements.
 func (c *Conn) Close() error {
 	c.interrupts.Lock()
-	struck := c.struck && !c.closed
+	struck := c.interrupted && !c.closed
 	c.closed = true
 	c.interrupts.Unlock()
 	if struck {
@@ -206,13 +206,13 @@ func (c *Conn) Close() error {
 	}
 	c.enter()
 	defer c.leave()
-	for _, s := range c.kept {
+	for _, s := range c.cached {
 		s.finalize()
 	}
-	for s := range c.loose {
+	for s := range c.uncached {
 		s.finalize()
 	}
-	c.kept = nil
+	c.cached = nil
 	var err error
 	if rc := lib.Xsqlite3_close_v2(c.tls, c.db); rc != lib.SQLITE_OK {
 		err = fmt.Errorf("close a database: SQLite code %d", rc)
@@ -235,14 +235,14 @@ func (c *Conn) Interrupt() {
 	tls := libc.NewTLS()
 	defer tls.Close()
 	lib.Xsqlite3_interrupt(tls, c.db)
-	c.struck = true
+	c.interrupted = true
 }
 
 // Interrupted reports whether Interrupt was called.
 func (c *Conn) Interrupted() bool {
 	c.interrupts.Lock()
 	defer c.interrupts.Unlock()
-	return c.struck
+	return c.interrupted
 }
 
 // Result is the effect of a statement.

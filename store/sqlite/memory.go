@@ -68,7 +68,7 @@ type buffer struct {
 
 // Sizes of buffers: the smallest, and the largest that is kept.
 const (
-	leastBuffer   = 256
+	minBuffer     = 256
 	largestBuffer = 16 << 10
 )
 
@@ -79,7 +79,7 @@ func (b *buffer) reserve(tls *libc.TLS, n int) (uintptr, error) {
 		return b.p, nil
 	}
 	b.free(tls)
-	size := leastBuffer
+	size := minBuffer
 	for size < n && size < largestBuffer {
 		size *= 2
 	}

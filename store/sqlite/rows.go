@@ -122,7 +122,7 @@ func setInteger(dst any, n int64) error {
 	case Scanner:
 		return d.Scan(n)
 	default:
-		return setOther(dst, "an integer", func(v reflect.Value) error { return setNumber(v, n) })
+		return setReflected(dst, "an integer", func(v reflect.Value) error { return setNumber(v, n) })
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func setNumber(v reflect.Value, n int64) error {
 		v.SetString(strconv.FormatInt(n, 10))
 		return nil
 	}
-	return errNoFit
+	return errOutOfRange
 }
 
 func setFloat(dst any, f float64) error {
@@ -166,7 +166,7 @@ func setFloat(dst any, f float64) error {
 	case Scanner:
 		return d.Scan(f)
 	}
-	return setOther(dst, "a float", func(v reflect.Value) error {
+	return setReflected(dst, "a float", func(v reflect.Value) error {
 		switch {
 		case v.Kind() == reflect.String:
 			v.SetString(strconv.FormatFloat(f, 'g', -1, 64))
@@ -177,7 +177,7 @@ func setFloat(dst any, f float64) error {
 		case f == math.Trunc(f) && math.Abs(f) < 1<<53 && v.Kind() != reflect.Bool:
 			return setNumber(v, int64(f))
 		}
-		return errNoFit
+		return errOutOfRange
 	})
 }
 
@@ -201,7 +201,7 @@ func setBytes(dst any, b []byte, isText bool) error {
 	case Scanner:
 		return d.Scan(b)
 	default:
-		return setOther(dst, "a text", func(v reflect.Value) error {
+		return setReflected(dst, "a text", func(v reflect.Value) error {
 			switch {
 			case v.Kind() == reflect.String:
 				v.SetString(string(b))
@@ -210,7 +210,7 @@ func setBytes(dst any, b []byte, isText bool) error {
 				v.SetBytes(append([]byte{}, b...))
 				return nil
 			}
-			return errNoFit
+			return errOutOfRange
 		})
 	}
 	return nil
@@ -238,12 +238,12 @@ func setNull(dst any) error {
 	return fmt.Errorf("cannot read NULL into a %T", dst)
 }
 
-// errNoFit reports that a type cannot hold a value.
-var errNoFit = fmt.Errorf("no fit")
+// errOutOfRange reports that a type cannot hold a value.
+var errOutOfRange = fmt.Errorf("no fit")
 
-// setOther sets a value of another type that dst points to, allocating it if it is a
+// setReflected sets a value of another type that dst points to, allocating it if it is a
 // pointer.
-func setOther(dst any, what string, set func(reflect.Value) error) error {
+func setReflected(dst any, what string, set func(reflect.Value) error) error {
 	v := reflect.ValueOf(dst)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
 		return fmt.Errorf("cannot read into a %T", dst)

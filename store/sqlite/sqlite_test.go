@@ -48,8 +48,8 @@ func exec(t testing.TB, c *Conn, query string, args ...any) Result {
 func FuzzValues(f *testing.F) {
 	f.Add("", []byte{}, int64(0), 0.0, uint(0))
 	f.Add("a\x00b", []byte{0}, int64(math.MinInt64), math.Inf(-1), uint(255))
-	f.Add("ünïcödé", []byte("blob"), int64(math.MaxInt64), math.SmallestNonzeroFloat64, uint(leastBuffer))
-	f.Add(strings.Repeat("x", leastBuffer), bytes.Repeat([]byte{1}, largestBuffer+1), int64(1), math.MaxFloat64, uint(largestBuffer))
+	f.Add("ünïcödé", []byte("blob"), int64(math.MaxInt64), math.SmallestNonzeroFloat64, uint(minBuffer))
+	f.Add(strings.Repeat("x", minBuffer), bytes.Repeat([]byte{1}, largestBuffer+1), int64(1), math.MaxFloat64, uint(largestBuffer))
 	c := open(f, Source{})
 	f.Fuzz(func(t *testing.T, s string, b []byte, n int64, x float64, size uint) {
 		filler := strings.Repeat("f", int(size%(3*largestBuffer)))
@@ -207,8 +207,8 @@ func TestStatementWithinItself(t *testing.T) {
 		inner.Close()
 	}
 	outer.Close()
-	if outer.Err() != nil || seen != 6 || len(c.loose) != 0 {
-		t.Errorf("%d rows, %v, %d statements left", seen, outer.Err(), len(c.loose))
+	if outer.Err() != nil || seen != 6 || len(c.uncached) != 0 {
+		t.Errorf("%d rows, %v, %d statements left", seen, outer.Err(), len(c.uncached))
 	}
 	if next, err := c.Query(query, 1); err != nil || outer.Next() || !next.Next() {
 		t.Error(err)
@@ -226,10 +226,10 @@ func TestStatementsAreBounded(t *testing.T) {
 		exec(t, c, fmt.Sprintf("SELECT %d", i))
 		exec(t, c, "SELECT 'often'")
 	}
-	if len(c.kept) > keptStatements {
-		t.Errorf("%d statements are kept", len(c.kept))
+	if len(c.cached) > keptStatements {
+		t.Errorf("%d statements are kept", len(c.cached))
 	}
-	if c.kept["SELECT 'often'"] == nil || c.kept["SELECT 0"] != nil {
+	if c.cached["SELECT 'often'"] == nil || c.cached["SELECT 0"] != nil {
 		t.Error("not the statement used least recently was closed")
 	}
 }
@@ -264,10 +264,10 @@ func TestStatementsEnd(t *testing.T) {
 	c := open(t, Source{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	c.Bound(ctx, Budget{})
+	c.SetLimits(ctx, Budget{})
 	var n int
 	err := c.QueryRow(endless).Scan(&n)
-	c.Unbound()
+	c.ClearLimits()
 	if e := (*Error)(nil); !errors.As(err, &e) || e.Code() != lib.SQLITE_INTERRUPT {
 		t.Errorf("%v, want an interrupt", err)
 	}

@@ -33,7 +33,7 @@ type Stmt struct {
 // statement returns the statement for a query: a cached one that is free, or a newly
 // compiled one. Return it with release.
 func (c *Conn) statement(query string) (*Stmt, error) {
-	if s, ok := c.kept[query]; ok && !s.inUse {
+	if s, ok := c.cached[query]; ok && !s.inUse {
 		if err := s.check(); err != nil {
 			return nil, err
 		}
@@ -48,14 +48,14 @@ func (c *Conn) statement(query string) (*Stmt, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare: %w", err)
 	}
-	if s, err = s.alone(query, rest); err != nil {
+	if s, err = s.single(query, rest); err != nil {
 		return nil, err
 	}
 	c.dropOldest()
 	c.countUse()
 	s.query, s.used, s.inUse = query, c.uses, true
-	c.kept[query] = s
-	delete(c.loose, s)
+	c.cached[query] = s
+	delete(c.uncached, s)
 	c.Used |= s.mark
 	return s, nil
 }
@@ -70,11 +70,11 @@ func (s *Stmt) check() error {
 
 // dropOldest makes room for another statement in the cache.
 func (c *Conn) dropOldest() {
-	if len(c.kept) < keptStatements {
+	if len(c.cached) < keptStatements {
 		return
 	}
 	var oldest *Stmt
-	for _, s := range c.kept {
+	for _, s := range c.cached {
 		if !s.inUse && (oldest == nil || s.used < oldest.used) {
 			oldest = s
 		}
@@ -85,7 +85,7 @@ func (c *Conn) dropOldest() {
 }
 
 // Queries returns the texts of the cached statements.
-func (c *Conn) Queries() []string { return slices.Collect(maps.Keys(c.kept)) }
+func (c *Conn) Queries() []string { return slices.Collect(maps.Keys(c.cached)) }
 
 // release returns a statement, which stays in the cache if it is cached.
 func (s *Stmt) release() {
@@ -104,7 +104,7 @@ func (c *Conn) Prepare(query string) (*Stmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s, err = s.alone(query, rest); err != nil {
+	if s, err = s.single(query, rest); err != nil {
 		return nil, err
 	}
 	c.Used |= s.mark
@@ -114,9 +114,9 @@ func (c *Conn) Prepare(query string) (*Stmt, error) {
 // MoreStatements is the error text for a query with more than one statement.
 const MoreStatements = "query contains more than one statement"
 
-// alone returns the statement, or an error if there is none or it is followed by
+// single returns the statement, or an error if there is none or it is followed by
 // another.
-func (s *Stmt) alone(query string, rest int) (*Stmt, error) {
+func (s *Stmt) single(query string, rest int) (*Stmt, error) {
 	if s != nil && strings.TrimSpace(query[rest:]) == "" {
 		return s, nil
 	}
@@ -126,9 +126,9 @@ func (s *Stmt) alone(query string, rest int) (*Stmt, error) {
 	return nil, &Error{code: lib.SQLITE_ERROR, Text: MoreStatements, Offset: rest}
 }
 
-// again reports whether a statement that failed with err should be tried again, and
+// retry reports whether a statement that failed with err should be tried again, and
 // returns the error otherwise.
-func (c *Conn) again(err error) (bool, error) {
+func (c *Conn) retry(err error) (bool, error) {
 	if e, ok := err.(*Error); !ok || e.code != lib.SQLITE_AUTH || c.Refused == nil {
 		return false, err
 	}
@@ -144,7 +144,7 @@ func (c *Conn) again(err error) (bool, error) {
 func (c *Conn) compile(text string, flags uint32) (s *Stmt, rest int, err error) {
 	for again := true; again; {
 		s, rest, err = c.compileOnce(text, flags)
-		again, err = c.again(err)
+		again, err = c.retry(err)
 	}
 	return s, rest, err
 }
@@ -176,7 +176,7 @@ func (c *Conn) compileOnce(text string, flags uint32) (s *Stmt, rest int, err er
 		s.finalize()
 		return nil, 0, err
 	}
-	c.loose[s] = true
+	c.uncached[s] = true
 	return s, rest, nil
 }
 
@@ -186,9 +186,9 @@ func (s *Stmt) Close() {
 		return
 	}
 	if s.query != "" {
-		delete(s.c.kept, s.query)
+		delete(s.c.cached, s.query)
 	}
-	delete(s.c.loose, s)
+	delete(s.c.uncached, s)
 	s.c.enter()
 	defer s.c.leave()
 	s.finalize()
@@ -214,7 +214,7 @@ func (s *Stmt) reset() {
 func (s *Stmt) Step() (row bool, err error) {
 	for again := true; again; {
 		row, err = s.step()
-		again, err = s.c.again(err)
+		again, err = s.c.retry(err)
 	}
 	return row, err
 }

@@ -113,7 +113,7 @@ func openFile(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uint
 	classesMu.Lock()
 	defer classesMu.Unlock()
 	if tables[methods] == 0 {
-		ours, err := ownMethods(methods)
+		ours, err := copyMethods(methods)
 		if err != nil {
 			return lib.SQLITE_NOMEM
 		}
@@ -124,9 +124,9 @@ func openFile(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uint
 	return lib.SQLITE_OK
 }
 
-// ownMethods copies a table of methods. classAt finds the original methods from the
+// copyMethods copies a table of methods. classAt finds the original methods from the
 // copy.
-func ownMethods(methods uintptr) (uintptr, error) {
+func copyMethods(methods uintptr) (uintptr, error) {
 	var layout lib.Tsqlite3_io_methods
 	ours, err := copyOf(methods, unsafe.Sizeof(layout))
 	if err != nil {
@@ -153,18 +153,18 @@ func boundTransfers(methods *lib.Tsqlite3_io_methods) {
 }
 
 func readTemporary(tls *libc.TLS, file, buffer uintptr, n int32, at lib.Tsqlite3_int64) int32 {
-	if c := connOf(tls); c != nil && c.Late() {
+	if c := connOf(tls); c != nil && c.PastDeadline() {
 		return lib.SQLITE_INTERRUPT
 	}
 	return classAt(file).read(tls, file, buffer, n, at)
 }
 
 func writeTemporary(tls *libc.TLS, file, buffer uintptr, n int32, at lib.Tsqlite3_int64) int32 {
-	if c := connOf(tls); c != nil && c.bound.ctx != nil {
-		if c.Late() {
+	if c := connOf(tls); c != nil && c.limits.ctx != nil {
+		if c.PastDeadline() {
 			return lib.SQLITE_INTERRUPT
 		}
-		if c.bound.left.Temp -= int64(n); c.bound.left.Temp < 0 {
+		if c.limits.left.Temp -= int64(n); c.limits.left.Temp < 0 {
 			return lib.SQLITE_FULL
 		}
 	}

@@ -75,7 +75,7 @@ func writeWAL(tls *libc.TLS, file, buffer uintptr, n int32, at lib.Tsqlite3_int6
 			return rc
 		}
 	}
-	if !g.appends(file, n, at) || n > gatheredSize || g.p == 0 && !g.begin(tls, at) {
+	if !g.append(file, n, at) || n > gatheredSize || g.p == 0 && !g.begin(tls, at) {
 		return classAt(file).write(tls, file, buffer, n, at)
 	}
 	copy(view(g.p+uintptr(g.n), int(n)), view(buffer, int(n)))
@@ -88,9 +88,9 @@ func writeWAL(tls *libc.TLS, file, buffer uintptr, n int32, at lib.Tsqlite3_int6
 	return lib.SQLITE_OK
 }
 
-// appends records n bytes at an offset of a -wal and reports whether they are the
+// append records n bytes at an offset of a -wal and reports whether they are the
 // first ones there.
-func (g *gathered) appends(file uintptr, n int32, at lib.Tsqlite3_int64) bool {
+func (g *gathered) append(file uintptr, n int32, at lib.Tsqlite3_int64) bool {
 	if g.file != file || at == 0 {
 		g.file, g.end = file, at
 	}

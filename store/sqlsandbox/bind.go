@@ -116,7 +116,7 @@ func (b *BoundQuery) cut(text string, marks []Span) error {
 		spelt := text[tok.start:tok.end]
 		switch {
 		case next < len(marks) && marks[next].Start < tok.end:
-			quotes, err := markIn(tok, marks[next], previous)
+			quotes, err := checkMark(tok, marks[next], previous)
 			if err != nil {
 				return err
 			}
@@ -142,9 +142,9 @@ func (b *BoundQuery) cut(text string, marks []Span) error {
 	}
 }
 
-// markIn reports whether a mark is a whole string in single quotes. The error says why
+// checkMark reports whether a mark is a whole string in single quotes. The error says why
 // the token around it cannot be a parameter.
-func markIn(tok token, mark Span, previous string) (quotes bool, err error) {
+func checkMark(tok token, mark Span, previous string) (quotes bool, err error) {
 	switch {
 	case previous == "BY":
 		return false, badQuery("%s", asName)

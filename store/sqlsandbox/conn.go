@@ -15,7 +15,7 @@ type Conn struct {
 	guard   guard
 	schemas int // Pool.schemas when it was opened
 
-	doubtful bool // a failure may have left it in a bad state: close it
+	suspect bool // a failure may have left it in a bad state: close it
 }
 
 // openConn opens a connection. Its guard refuses to compile every statement, except those
@@ -32,9 +32,9 @@ func openConn(source sqlite.Source) (*Conn, error) {
 	return c, nil
 }
 
-// switches are settings of a connection that SQL cannot change, see
+// configSwitches are settings of a connection that SQL cannot change, see
 // https://www.sqlite.org/c3ref/c_dbconfig_defensive.html.
-var switches = map[int32]bool{
+var configSwitches = map[int32]bool{
 	lib.SQLITE_DBCONFIG_DEFENSIVE:             true,
 	lib.SQLITE_DBCONFIG_TRUSTED_SCHEMA:        false,
 	lib.SQLITE_DBCONFIG_DQS_DML:               false, // "x" is a name and never a string, so a slip is an error
@@ -44,9 +44,9 @@ var switches = map[int32]bool{
 	lib.SQLITE_DBCONFIG_ENABLE_ATTACH_WRITE:   false,
 }
 
-// bounds are SQLite's run-time limits, see
+// runtimeLimits are SQLite's run-time limits, see
 // https://www.sqlite.org/c3ref/c_limit_attached.html.
-var bounds = map[int32]int32{
+var runtimeLimits = map[int32]int32{
 	lib.SQLITE_LIMIT_SQL_LENGTH:          maxQuery,
 	lib.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: maxPattern,
 	lib.SQLITE_LIMIT_COLUMN:              200,
@@ -62,26 +62,26 @@ func (c *Conn) setUp(conn *sqlite.Conn) error {
 	if err := conn.Authorize(c.guard.allows); err != nil {
 		return err
 	}
-	for setting, on := range switches {
+	for setting, on := range configSwitches {
 		if err := conn.Configure(setting, on); err != nil {
 			return err
 		}
 	}
-	for kind, value := range bounds {
+	for kind, value := range runtimeLimits {
 		conn.Limit(kind, value)
 	}
 	return nil
 }
 
-// boundValues sets the maximum length of a value, in bytes, and returns the previous one;
+// limitValues sets the maximum length of a value, in bytes, and returns the previous one;
 // -1 only returns it.
-func (c *Conn) boundValues(n int) int { return c.sql.Limit(lib.SQLITE_LIMIT_LENGTH, int32(n)) }
+func (c *Conn) limitValues(n int) int { return c.sql.Limit(lib.SQLITE_LIMIT_LENGTH, int32(n)) }
 
 func (c *Conn) close() error { return c.sql.Close() }
 
 // limit bounds what the connection's statements may use until unlimit.
 func (c *Conn) limit(ctx context.Context, limits Limits) {
-	c.sql.Bound(ctx, sqlite.Budget{Memory: limits.Memory, Temp: limits.Temp})
+	c.sql.SetLimits(ctx, sqlite.Budget{Memory: limits.Memory, Temp: limits.Temp})
 }
 
 // Trusted runs one of the program's own statements and returns all of its rows.

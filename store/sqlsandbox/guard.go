@@ -103,10 +103,10 @@ func (g *guard) isClosed(table string) bool {
 	return g.modules[table] && !openModules[table]
 }
 
-// spellsClosed returns a closed table whose name the statement contains, or "".
-func (g *guard) spellsClosed() string {
+// mentionedClosed returns a closed table whose name the statement contains, or "".
+func (g *guard) mentionedClosed() string {
 	found := ""
-	for name := range g.statement.spelt {
+	for name := range g.statement.names {
 		if g.isClosed(name) && (found == "" || name < found) {
 			found = name
 		}
@@ -142,7 +142,7 @@ func (g *guard) allows(action int32, a, b, database, context string) bool {
 	case lib.SQLITE_INSERT, lib.SQLITE_UPDATE, lib.SQLITE_DELETE:
 		return g.mayChange(action, lowerASCII(a), lowerASCII(b), lowerASCII(database), lowerASCII(context))
 	case lib.SQLITE_PRAGMA:
-		return g.mayAsk(lowerASCII(a), b)
+		return g.mayUsePragma(lowerASCII(a), b)
 	}
 	return g.refuse("statement", g.statement.Kind, "this is not available to SQL")
 }
@@ -152,12 +152,12 @@ func (g *guard) allows(action int32, a, b, database, context string) bool {
 func (g *guard) mayRead(table, column, database, context string) bool {
 	var allowed bool
 	switch {
-	case g.checks():
+	case g.isCheck():
 		allowed = true
 	case database != "" && database != "main":
 	case g.isClosed(table):
-		allowed = g.inside(context) ||
-			context == "" && g.follows(table, func(k foreignKey) bool { return k.column == column })
+		allowed = g.inOwnTrigger(context) ||
+			context == "" && g.enforcesForeignKey(table, func(k foreignKey) bool { return k.column == column })
 	case g.tables[table], systemTables[table], openModules[table]:
 		allowed = true
 	case strings.HasPrefix(table, "pragma_"):
@@ -172,10 +172,10 @@ func (g *guard) closed(table string) bool {
 	return g.refuse("table", table, "the table %s is closed to SQL", agent.Clip(table, 60))
 }
 
-// checks reports whether the statement is a check of the whole file. Its result says what
+// isCheck reports whether the statement is a check of the whole file. Its result says what
 // is wrong and never contains data of a table.
-func (g *guard) checks() bool {
-	return g.statement.Kind == "PRAGMA" && (g.statement.spelt["integrity_check"] || g.statement.spelt["quick_check"])
+func (g *guard) isCheck() bool {
+	return g.statement.Kind == "PRAGMA" && (g.statement.names["integrity_check"] || g.statement.names["quick_check"])
 }
 
 // mayChange decides about changing a table, and column for an update.
@@ -184,12 +184,12 @@ func (g *guard) mayChange(action int32, table, column, database, context string)
 	switch {
 	case database != "main":
 		return g.closed(table)
-	case g.inside(context):
-	case direct && action == lib.SQLITE_DELETE && g.follows(table, func(k foreignKey) bool { return k.cascades }):
+	case g.inOwnTrigger(context):
+	case direct && action == lib.SQLITE_DELETE && g.enforcesForeignKey(table, func(k foreignKey) bool { return k.cascades }):
 	case !direct || isHidden(table) || systemTables[table] || !g.tables[table]:
 		return g.closed(table)
 	default:
-		if !g.ruled(action, table, column) {
+		if !g.followsRules(action, table, column) {
 			return false
 		}
 		g.targets[table] = true
@@ -198,27 +198,27 @@ func (g *guard) mayChange(action int32, table, column, database, context string)
 	return true
 }
 
-// ruled applies the rules to a direct change by the statement.
-func (g *guard) ruled(action int32, table, column string) bool {
+// followsRules applies the rules to a direct change by the statement.
+func (g *guard) followsRules(action int32, table, column string) bool {
 	rule, ok := g.rules[table]
 	allowed := !ok || action == lib.SQLITE_DELETE && rule.Delete || action == lib.SQLITE_UPDATE && slices.Contains(rule.Update, column)
 	return allowed || g.refuse("table", table, "%s", rule.Why)
 }
 
-// inside reports whether context is one of the program's own triggers, fired by a change
+// inOwnTrigger reports whether context is one of the program's own triggers, fired by a change
 // that was allowed, or a view that such a trigger reads. What such a trigger does is
 // always allowed. Common table expressions and aliases can be a context too, so the name
 // must not occur in the statement.
-func (g *guard) inside(context string) bool {
+func (g *guard) inOwnTrigger(context string) bool {
 	table, fired := g.triggers[context]
-	return (fired && g.changed[table] || g.views[context]) && isHidden(context) && !g.statement.spelt[context]
+	return (fired && g.changed[table] || g.views[context]) && isHidden(context) && !g.statement.names[context]
 }
 
-// follows reports whether SQLite enforces a foreign key from table to one that the
+// enforcesForeignKey reports whether SQLite enforces a foreign key from table to one that the
 // statement changes. SQLite names no context for that. But a statement directly changes
 // only one table, about which SQLite asks first, and it cannot directly read a hidden
 // table, since it cannot name one.
-func (g *guard) follows(table string, key func(foreignKey) bool) bool {
+func (g *guard) enforcesForeignKey(table string, key func(foreignKey) bool) bool {
 	return slices.ContainsFunc(g.foreign[table], func(k foreignKey) bool { return g.changed[k.parent] && key(k) })
 }
 
@@ -234,13 +234,13 @@ var openPragmas = map[string]bool{
 	"function_list": false, "module_list": false, "pragma_list": false,
 }
 
-// mayAsk decides about a PRAGMA. argument is "" without one.
-func (g *guard) mayAsk(name, argument string) bool {
+// mayUsePragma decides about a PRAGMA. argument is "" without one.
+func (g *guard) mayUsePragma(name, argument string) bool {
 	takesArgument, ok := openPragmas[name]
 	check := name == "integrity_check" || name == "quick_check"
 	object := lowerASCII(argument)
 	switch {
-	case !ok, check && !g.checks():
+	case !ok, check && !g.isCheck():
 		return g.refuse("pragma", name, "PRAGMA %s is not available to SQL", agent.Clip(name, 60))
 	case argument == "":
 		return true

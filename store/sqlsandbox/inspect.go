@@ -57,9 +57,9 @@ func (c *Conn) checkBounded(ctx context.Context, check func(*Conn) error) error 
 	limited, cancel := context.WithTimeout(ctx, inspectTime)
 	defer cancel()
 	c.limit(limited, DefaultLimits)
-	defer c.sql.Unbound()
+	defer c.sql.ClearLimits()
 	err := check(c)
-	if err != nil && (c.sql.Late() || c.sql.Starved()) {
+	if err != nil && (c.sql.PastDeadline() || c.sql.OutOfMemory()) {
 		return fmt.Errorf("%w: %w", ErrLimit, err)
 	}
 	return err

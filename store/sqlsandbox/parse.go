@@ -20,7 +20,7 @@ type Statement struct {
 
 	text   string          // without comments and semicolons around it
 	before int             // characters of the query before text
-	spelt  map[string]bool // everything in it that could be a name, in lower case
+	names  map[string]bool // everything in it that could be a name, in lower case
 	weight weight
 	args   arguments
 }
@@ -81,10 +81,10 @@ func parse(query string) (*Statement, error) {
 		return nil, badQuery(sqlite.MoreStatements).With("offset", offset(query, next))
 	}
 	start, end := tokens[0].start, tokens[len(tokens)-1].end
-	s := &Statement{text: query[start:end], before: offset(query, start), Kind: kind, spelt: map[string]bool{}, weight: w.weigh()}
+	s := &Statement{text: query[start:end], before: offset(query, start), Kind: kind, names: map[string]bool{}, weight: w.weigh()}
 	for i, t := range tokens {
 		if t.kind <= tokenString {
-			s.spelt[unquote(w.string(i))] = true
+			s.names[unquote(w.string(i))] = true
 		}
 	}
 	return s, nil
@@ -150,7 +150,7 @@ func (w words) kind() (string, error) {
 
 func (w words) kindAt(i int) (string, error) {
 	if w.word(i) == "WITH" {
-		i = w.behindWith(i)
+		i = w.skipWith(i)
 	}
 	word := w.word(i)
 	if closedStatements[word] {
@@ -192,16 +192,16 @@ func (w words) checkTarget(i int) error {
 	return nil
 }
 
-// behindWith returns the index of the word after the common table expressions of the WITH
+// skipWith returns the index of the word after the common table expressions of the WITH
 // at index i: name [(columns)] AS [[NOT] MATERIALIZED] (select), …. If a clause has
 // another form, the search ends where it differs.
-func (w words) behindWith(i int) int {
+func (w words) skipWith(i int) int {
 	i++
 	if w.word(i) == "RECURSIVE" && w.word(i+1) != "AS" && !w.is(i+1, "(") {
 		i++
 	}
 	for {
-		i = w.behindParens(i + 1) // the name, then its columns
+		i = w.skipParens(i + 1) // the name, then its columns
 		if w.word(i) != "AS" {
 			return i
 		}
@@ -212,7 +212,7 @@ func (w words) behindWith(i int) int {
 		if w.word(i) == "MATERIALIZED" {
 			i++
 		}
-		i = w.behindParens(i)
+		i = w.skipParens(i)
 		if !w.is(i, ",") {
 			return i
 		}
@@ -220,9 +220,9 @@ func (w words) behindWith(i int) int {
 	}
 }
 
-// behindParens returns the index after the parentheses that open at index i, or i if none
+// skipParens returns the index after the parentheses that open at index i, or i if none
 // open there.
-func (w words) behindParens(i int) int {
+func (w words) skipParens(i int) int {
 	if !w.is(i, "(") {
 		return i
 	}

@@ -31,16 +31,16 @@ func (c *Conn) Run(ctx context.Context, s *Statement, limits Limits) (Result, er
 	c.guard.begin(s)
 	c.limit(limited, limits)
 	defer func() {
-		c.sql.Unbound()
-		c.doubtful = c.doubtful || c.sql.Starved() || c.sql.Spilled()
+		c.sql.ClearLimits()
+		c.suspect = c.suspect || c.sql.OutOfMemory() || c.sql.Spilled()
 		c.guard.end()
-		c.boundValues(longestValue)
+		c.limitValues(longestValue)
 	}()
 	r, err := c.answer(s, limits)
 	if err == nil {
 		return r, nil
 	}
-	return Result{}, c.judge(ctx, s, limits, err)
+	return Result{}, c.clientError(ctx, s, limits, err)
 }
 
 func (c *Conn) answer(s *Statement, limits Limits) (Result, error) {
@@ -57,8 +57,8 @@ func (c *Conn) answer(s *Statement, limits Limits) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	c.boundValues(limit)
-	values, err := s.args.match(stmt.Params())
+	c.limitValues(limit)
+	values, err := s.args.order(stmt.Params())
 	if err != nil {
 		return Result{}, err
 	}
@@ -76,7 +76,7 @@ func (c *Conn) answer(s *Statement, limits Limits) (Result, error) {
 
 // compile prepares a client's statement. The error says why it may not run.
 func (c *Conn) compile(s *Statement) (*sqlite.Stmt, error) {
-	if table := c.guard.spellsClosed(); table != "" && s.Kind != "PRAGMA" {
+	if table := c.guard.mentionedClosed(); table != "" && s.Kind != "PRAGMA" {
 		return nil, agent.Errorf(agent.CodeForbiddenOperation, "the table %s is closed to SQL; if it is meant as text, pass it as a parameter", table).
 			With("table", table)
 	}
@@ -114,7 +114,7 @@ func (c *Conn) collect(s *sqlite.Stmt, r *Result, limits Limits) error {
 			r.Truncated = true
 			return nil
 		}
-		if c.sql.Late() {
+		if c.sql.PastDeadline() {
 			return sqlite.NewError(lib.SQLITE_INTERRUPT, "interrupted")
 		}
 		if limits.Each == nil {
@@ -140,8 +140,8 @@ func (c *Conn) count(s *Statement, r *Result) {
 	}
 }
 
-// judge turns the failure of a client's statement into the client's error.
-func (c *Conn) judge(ctx context.Context, s *Statement, limits Limits, err error) error {
+// clientError turns the failure of a client's statement into the client's error.
+func (c *Conn) clientError(ctx context.Context, s *Statement, limits Limits, err error) error {
 	e, ok := err.(*sqlite.Error)
 	if !ok {
 		return err
@@ -151,7 +151,7 @@ func (c *Conn) judge(ctx context.Context, s *Statement, limits Limits, err error
 	}
 	code := e.Code() & 0xff
 	switch {
-	case c.sql.Starved() && (code == lib.SQLITE_NOMEM || code == lib.SQLITE_INTERRUPT):
+	case c.sql.OutOfMemory() && (code == lib.SQLITE_NOMEM || code == lib.SQLITE_INTERRUPT):
 		return agent.Errorf(agent.CodeExecution, "the statement needs more than %d MB of memory", limits.Memory>>20).
 			With("limit_bytes", limits.Memory).Because(err)
 	case c.sql.Spilled() && code == lib.SQLITE_FULL:
@@ -167,18 +167,18 @@ func (c *Conn) judge(ctx context.Context, s *Statement, limits Limits, err error
 			return c.guard.refused.Because(err)
 		}
 	case lib.SQLITE_TOOBIG:
-		limit := c.boundValues(-1)
+		limit := c.limitValues(-1)
 		return badQuery("a value is longer than the %d KB that this statement may handle; "+
 			"the fewer functions it calls, the longer its values may be", limit>>10).With("limit_bytes", limit)
 	case lib.SQLITE_ERROR, lib.SQLITE_CONSTRAINT, lib.SQLITE_MISMATCH, lib.SQLITE_RANGE:
-		return sayWhy(s, e)
+		return sqlError(s, e)
 	}
-	c.doubtful = true
+	c.suspect = true
 	return err
 }
 
-// sayWhy returns an error with SQLite's message about the client's statement.
-func sayWhy(s *Statement, e *sqlite.Error) error {
+// sqlError returns an error with SQLite's message about the client's statement.
+func sqlError(s *Statement, e *sqlite.Error) error {
 	bad := badQuery("%s", agent.Clip(e.Text, 500)).Because(e)
 	if e.Offset >= 0 {
 		bad.With("offset", s.before+offset(s.text, min(e.Offset, len(s.text))))

@@ -108,7 +108,7 @@ func (c *Conn) transaction(fn func(*Conn) error) (err error) {
 		if err != nil {
 			_, _ = c.Trusted("ROLLBACK") // fails if SQLite has already rolled back
 		}
-		c.doubtful = c.doubtful || c.sql.InTransaction()
+		c.suspect = c.suspect || c.sql.InTransaction()
 	}()
 	if err := fn(c); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (p *Pool) open(mode sqlite.Mode, pragmas []string) (*Conn, error) {
 func (p *Pool) put(c *Conn, keep func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c.doubtful || c.schemas != p.schemas {
+	if c.suspect || c.schemas != p.schemas {
 		_ = c.close()
 		return
 	}

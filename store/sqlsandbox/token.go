@@ -60,22 +60,22 @@ func (t *tokenizer) skip() {
 		case strings.HasPrefix(rest, byteOrderMark):
 			t.at += len(byteOrderMark)
 		case strings.HasPrefix(rest, "--"):
-			t.to(strings.IndexByte(rest, '\n'), 1)
+			t.advance(strings.IndexByte(rest, '\n'), 1)
 		case strings.HasPrefix(rest, "/*") && len(rest) > 2:
 			end := strings.Index(rest[2:], "*/")
 			if end >= 0 {
 				end += 2
 			}
-			t.to(end, 2)
+			t.advance(end, 2)
 		default:
 			return
 		}
 	}
 }
 
-// to moves n bytes ahead and past a mark of the given size; n < 0 means that the mark is
+// advance moves n bytes ahead and past a mark of the given size; n < 0 means that the mark is
 // missing, and moves to the end.
-func (t *tokenizer) to(n, size int) {
+func (t *tokenizer) advance(n, size int) {
 	if n < 0 {
 		t.at = len(t.text)
 		return
@@ -137,7 +137,7 @@ func (t *tokenizer) quoted(quote byte, kind tokenKind) tokenKind {
 
 func (t *tokenizer) bracketed() tokenKind {
 	end := strings.IndexByte(t.text[t.at:], ']')
-	t.to(end, 1)
+	t.advance(end, 1)
 	if end < 0 {
 		return tokenBad
 	}

@@ -114,9 +114,9 @@ func (a *arguments) argument(field string, value any) (any, error) {
 	return bad("must be text, a number, true, false or null")
 }
 
-// match orders the arguments as the statement's parameters require. params has their
+// order orders the arguments as the statement's parameters require. params has their
 // names, including the sign, and "" for a plain ?.
-func (a arguments) match(params []string) ([]any, error) {
+func (a arguments) order(params []string) ([]any, error) {
 	if a.named == nil {
 		if len(a.list) != len(params) {
 			return nil, badQuery("the statement takes %d parameters, but params has %d", len(params), len(a.list)).

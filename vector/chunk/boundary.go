@@ -33,12 +33,12 @@ type rule struct {
 var rulesOf = map[string][]rule{
 	Fixed:     {{atHeading, atWord, 0.9}},
 	Sentence:  {{atHeading, atSentence, 0}, {atLine, atWord, 0.5}},
-	Recursive: recursively,
-	Markdown:  recursively,
-	Semantic:  recursively,
+	Recursive: recursiveRules,
+	Markdown:  recursiveRules,
+	Semantic:  recursiveRules,
 }
 
-var recursively = []rule{
+var recursiveRules = []rule{
 	{atHeading, atHeading, 0.33},
 	{atBlock, atBlock, 0.25},
 	{atRow, atRow, 0.25},

@@ -228,7 +228,7 @@ func checkInvariants(t testing.TB, doc *document.Document, c Config) {
 		}
 	}
 	inFence := func(i int) bool {
-		b, ok := s.inside(i)
+		b, ok := s.enclosingBlock(i)
 		return ok && b.Kind == document.KindFence
 	}
 	for i, r := range doc.Text {

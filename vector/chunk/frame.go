@@ -12,7 +12,7 @@ import (
 // the name of the value that contains start. A head that would fill more than
 // half of a chunk is omitted.
 func (s *splitter) headAt(start int) string {
-	b, ok := s.inside(start)
+	b, ok := s.enclosingBlock(start)
 	if !ok {
 		return ""
 	}
@@ -35,7 +35,7 @@ func (s *splitter) headAt(start int) string {
 // tailAt returns what a chunk that ends at cut must end with: the closing line
 // of the code fence that contains cut. It is ASCII.
 func (s *splitter) tailAt(cut int) string {
-	b, ok := s.inside(cut)
+	b, ok := s.enclosingBlock(cut)
 	if !ok || b.Kind != document.KindFence {
 		return ""
 	}
@@ -55,7 +55,7 @@ func (s *splitter) afterFence(cut int) int {
 	if tail == "" {
 		return cut
 	}
-	b, _ := s.inside(cut)
+	b, _ := s.enclosingBlock(cut)
 	rest := s.text[cut:b.End]
 	if len(rest) < 4*s.Size && strings.TrimLeft(strings.TrimSpace(rest), tail[1:2]) == "" {
 		return int(b.End)
@@ -63,8 +63,8 @@ func (s *splitter) afterFence(cut int) int {
 	return cut
 }
 
-// inside returns the block that contains offset, unless the block starts there.
-func (s *splitter) inside(offset int) (document.Block, bool) {
+// enclosingBlock returns the block that contains offset, unless the block starts there.
+func (s *splitter) enclosingBlock(offset int) (document.Block, bool) {
 	i := s.blockAt(offset)
 	if i >= len(s.doc.Blocks) || int(s.doc.Blocks[i].Start) >= offset {
 		return document.Block{}, false

@@ -50,7 +50,7 @@ func joined(text string, before, after rune) bool {
 	case before == zeroWidthJoiner:
 		return true
 	case isRegional(before) && isRegional(after):
-		return oddRegionals(text)
+		return isHalfFlag(text)
 	case isConjoiner(before):
 		return unicode.IsLetter(after)
 	}
@@ -59,8 +59,8 @@ func joined(text string, before, after rune) bool {
 
 func isRegional(r rune) bool { return r >= 0x1F1E6 && r <= 0x1F1FF }
 
-// oddRegionals reports whether text ends with the first half of a flag.
-func oddRegionals(text string) bool {
+// isHalfFlag reports whether text ends with the first half of a flag.
+func isHalfFlag(text string) bool {
 	n := 0
 	for n < maxFlags {
 		r, size := utf8.DecodeLastRuneInString(text)

@@ -20,16 +20,16 @@ func (s *splitter) overlapFrom(start, end int) int {
 		for from += (s.done - start + 1) / 2; !utf8.RuneStart(s.text[from]); from++ {
 		}
 	}
-	at := s.beginning(from)
-	if at <= start || at >= s.done || s.reach(s.headAt(at), at, end) < min(s.done+s.least, end) {
+	at := s.overlapStart(from)
+	if at <= start || at >= s.done || s.windowEnd(s.headAt(at), at, end) < min(s.done+s.least, end) {
 		return s.done
 	}
 	return at
 }
 
-// beginning returns the best position to start a chunk, from an offset on and before
+// overlapStart returns the best position to start a chunk, from an offset on and before
 // s.done.
-func (s *splitter) beginning(from int) int {
+func (s *splitter) overlapStart(from int) int {
 	if at := s.firstBoundary(atHeading, atHeading, from, s.done); at >= 0 {
 		return at
 	}

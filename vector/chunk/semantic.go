@@ -25,7 +25,7 @@ func (s *splitter) topics(ctx context.Context) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	depth := depths(cosines)
+	depth := dipDepths(cosines)
 	mean, deviation := meanAndDeviation(depth)
 	limit := max(mean+deviation, leastDrift)
 	var breaks []int
@@ -137,8 +137,8 @@ func sum(vectors [][]float32, i int) float64 {
 	return total
 }
 
-// depths returns how far each value is below the peaks to its left and right.
-func depths(values []float64) []float64 {
+// dipDepths returns how far each value is below the peaks to its left and right.
+func dipDepths(values []float64) []float64 {
 	n := len(values)
 	out := make([]float64, n)
 	peak := 0.0

@@ -91,7 +91,7 @@ func TestSemanticBearsOddVectors(t *testing.T) {
 }
 
 func TestDepths(t *testing.T) {
-	got := depths([]float64{1, 0.5, 0.75, 0.25, 1})
+	got := dipDepths([]float64{1, 0.5, 0.75, 0.25, 1})
 	want := []float64{0, 0.75, 0, 1.25, 0}
 	for i := range want {
 		if math.Abs(got[i]-want[i]) > 1e-9 {

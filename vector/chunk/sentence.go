@@ -37,12 +37,12 @@ func endsSentence(text string, p, next int) bool {
 	if r != '.' {
 		return !unicode.IsLower(after)
 	}
-	return !unicode.IsLower(after) && !abbreviated(before[:len(before)-size])
+	return !unicode.IsLower(after) && !isAbbreviation(before[:len(before)-size])
 }
 
-// abbreviated reports whether the full stop after before belongs to its last
+// isAbbreviation reports whether the full stop after before belongs to its last
 // word: an abbreviation, an initial, or the number of a list item.
-func abbreviated(before string) bool {
+func isAbbreviation(before string) bool {
 	if strings.HasSuffix(before, ".") {
 		return false // an ellipsis
 	}

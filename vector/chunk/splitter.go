@@ -40,7 +40,7 @@ func (s *splitter) segment(ctx context.Context, start, end int) error {
 			return err
 		}
 		head := s.headAt(start)
-		cut := s.cut(start, end, s.reach(head, start, end))
+		cut := s.cut(start, end, s.windowEnd(head, start, end))
 		s.emit(head, start, cut)
 		s.done = s.afterFence(cut)
 		if len(s.chunks) > s.most {
@@ -55,10 +55,10 @@ func (s *splitter) segment(ctx context.Context, start, end int) error {
 	return nil
 }
 
-// reach returns how far a window from start can reach without exceeding the
+// windowEnd returns how far a window from start can reach without exceeding the
 // size together with its head. Inside a code fence, it leaves room to close the
 // fence.
-func (s *splitter) reach(head string, start, end int) int {
+func (s *splitter) windowEnd(head string, start, end int) int {
 	room := s.Size - utf8.RuneCountInString(head)
 	most := advance(s.text, start, end, room)
 	if most < end {
@@ -76,7 +76,7 @@ func (s *splitter) cut(start, end, most int) int {
 	for _, rule := range rulesOf[s.Method] {
 		from := max(least, start+int(float64(most-start)*rule.fill))
 		if at := s.lastBoundary(rule.strongest, rule.weakest, from, most); at > s.done {
-			return s.beforeTitle(at, least)
+			return s.endBeforeTitle(at, least)
 		}
 	}
 	if at := graphemeBefore(s.text, most); at > s.done {
@@ -85,14 +85,14 @@ func (s *splitter) cut(start, end, most int) int {
 	return most
 }
 
-// maxTitleLine is the longest line that beforeTitle takes for a title, in bytes.
+// maxTitleLine is the longest line that endBeforeTitle takes for a title, in bytes.
 const maxTitleLine = 80
 
-// beforeTitle returns where to end a chunk instead of at an offset. If the chunk would
+// endBeforeTitle returns where to end a chunk instead of at an offset. If the chunk would
 // end with a short line by itself that does not end a sentence, it ends before that
 // line, but not before least: in text without headings, such as that of a PDF, the line
 // is likely a heading and belongs to what follows.
-func (s *splitter) beforeTitle(at, least int) int {
+func (s *splitter) endBeforeTitle(at, least int) int {
 	blocks := s.doc.Blocks
 	i := s.blockAt(at)
 	if i == 0 || i == len(blocks) || int(blocks[i].Start) != at || blocks[i].Kind != document.KindParagraph {

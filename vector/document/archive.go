@@ -78,7 +78,7 @@ func (a *archive) read(name string, limit int) ([]byte, error) {
 	defer r.Close()
 	data, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
 	if err == nil && len(data) > limit {
-		err = unpacksTooFar()
+		err = tooLargeUnpacked()
 	}
 	return data, err
 }
@@ -97,14 +97,14 @@ func (p *part) Read(buf []byte) (int, error) {
 	p.archive.left -= int64(n)
 	switch {
 	case p.left < 0 || p.archive.left < 0:
-		return 0, unpacksTooFar()
+		return 0, tooLargeUnpacked()
 	case err != nil && err != io.EOF:
 		return n, damagedPart(p.name)
 	}
 	return n, err
 }
 
-func unpacksTooFar() error {
+func tooLargeUnpacked() error {
 	return tooComplex("the file unpacks to far more than its size allows")
 }
 

@@ -110,14 +110,14 @@ func csvDelimiter(data []byte, name string) (rest []byte, delimiter byte) {
 		return after, first[4]
 	}
 	sample := data[:min(len(data), 64<<10)]
-	tabs := evenness(csvReader{data: sample, delimiter: '\t'})
+	tabs := delimiterScore(csvReader{data: sample, delimiter: '\t'})
 	if tabs > 0 && strings.HasSuffix(strings.ToLower(name), ".tsv") {
 		return data, '\t'
 	}
 	best := 0
 	delimiter = ','
 	for _, c := range []byte{',', ';'} {
-		if score := evenness(csvReader{data: sample, delimiter: c}); score > best {
+		if score := delimiterScore(csvReader{data: sample, delimiter: c}); score > best {
 			best, delimiter = score, c
 		}
 	}
@@ -127,10 +127,10 @@ func csvDelimiter(data []byte, name string) (rest []byte, delimiter byte) {
 	return data, delimiter
 }
 
-// evenness scores a delimiter by how many of the first 50 rows have as many
+// delimiterScore scores a delimiter by how many of the first 50 rows have as many
 // fields as the first one, and by how many fields that is; 0 for a single
 // column.
-func evenness(rows csvReader) int {
+func delimiterScore(rows csvReader) int {
 	columns, same := 0, 0
 	for i := 0; i < 50 && rows.next(); i++ {
 		if i == 0 {

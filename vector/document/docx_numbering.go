@@ -85,7 +85,7 @@ func (n docxNumbering) next(id string, level int) string {
 	case own != nil:
 		counts[level] = startOf(own)
 		list.restarts[level] = nil
-	case counts[level] == notBegun:
+	case counts[level] == notStarted:
 		counts[level] = startOf(list.levels[level].Start)
 	default:
 		counts[level]++
@@ -101,7 +101,7 @@ func (n docxNumbering) next(id string, level int) string {
 	}
 	for i := 0; i <= level; i++ {
 		count := counts[i]
-		if count == notBegun { // an outer level without items so far
+		if count == notStarted { // an outer level without items so far
 			count = startOf(list.levels[i].Start)
 		}
 		text = strings.ReplaceAll(text, "%"+strconv.Itoa(i+1), numeral(list.levels[i].Format.Val, count))
@@ -109,12 +109,12 @@ func (n docxNumbering) next(id string, level int) string {
 	return strings.TrimSpace(text)
 }
 
-// notBegun is the count of a level without items since it was restarted.
-const notBegun = -1
+// notStarted is the count of a level without items since it was restarted.
+const notStarted = -1
 
 func restart(counts []int) {
 	for i := range counts {
-		counts[i] = notBegun
+		counts[i] = notStarted
 	}
 }
 

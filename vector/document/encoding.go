@@ -95,9 +95,9 @@ func (in input) encoding(format Format) (encoding.Encoding, error) {
 // has).
 func (in input) declared(format Format, validUTF8 bool) encoding.Encoding {
 	_, params, _ := mime.ParseMediaType(in.media)
-	enc := legacy(params["charset"])
+	enc := encodingNamed(params["charset"])
 	if enc == nil && format == FormatHTML && (!validUTF8 || bytes.IndexByte(in.data, 0x1b) >= 0) {
-		enc = legacy(metaCharset(in.data[:min(len(in.data), 8<<10)]))
+		enc = encodingNamed(metaCharset(in.data[:min(len(in.data), 8<<10)]))
 	}
 	return enc
 }
@@ -106,9 +106,9 @@ func isUTF16(data []byte) bool {
 	return bytes.HasPrefix(data, bomUTF16LE) || bytes.HasPrefix(data, bomUTF16BE)
 }
 
-// legacy returns the encoding with a name, or nil for "", unknown names and
+// encodingNamed returns the encoding with a name, or nil for "", unknown names and
 // UTF-8, and for UTF-16, which is only detected by its byte order mark.
-func legacy(name string) encoding.Encoding {
+func encodingNamed(name string) encoding.Encoding {
 	enc, canonical := charset.Lookup(name)
 	switch canonical {
 	case "utf-8", "utf-16le", "utf-16be", "replacement":

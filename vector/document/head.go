@@ -26,13 +26,13 @@ func CheckHead(name, media string, head []byte) (Format, error) {
 		if len(head) > 0 && len(bytes.TrimSpace(head)) == 0 {
 			return format, nil // the text may start later
 		}
-		_, err := input{media: media, data: wholeRunes(head)}.encoding(format)
+		_, err := input{media: media, data: trimPartialRune(head)}.encoding(format)
 		return format, err
 	}
 }
 
-// wholeRunes removes an incomplete UTF-8 sequence at the end.
-func wholeRunes(data []byte) []byte {
+// trimPartialRune removes an incomplete UTF-8 sequence at the end.
+func trimPartialRune(data []byte) []byte {
 	for i := 1; i < utf8.UTFMax && i <= len(data); i++ {
 		if b := data[len(data)-i]; utf8.RuneStart(b) {
 			if !utf8.FullRune(data[len(data)-i:]) {

@@ -108,14 +108,14 @@ func (w *jsonWalker) value(depth int) error {
 		return w.object(depth)
 	case w.data[w.pos] != '[':
 		return w.leaf(w.scalar())
-	case w.scalarsOnly():
+	case w.hasOnlyScalars():
 		return w.scalars()
 	}
 	return w.array(depth)
 }
 
 func (w *jsonWalker) object(depth int) error {
-	if w.enterEmpty() {
+	if w.skipIfEmpty() {
 		return w.leaf([]byte("{}"))
 	}
 	for parent := len(w.path); ; w.path = w.path[:parent] {
@@ -165,12 +165,12 @@ func (w *jsonWalker) array(depth int) error {
 	return nil
 }
 
-// scalarsOnly reports whether the array at pos contains neither objects nor
+// hasOnlyScalars reports whether the array at pos contains neither objects nor
 // arrays.
-func (w *jsonWalker) scalarsOnly() bool {
+func (w *jsonWalker) hasOnlyScalars() bool {
 	start := w.pos
 	defer func() { w.pos = start }()
-	if w.enterEmpty() {
+	if w.skipIfEmpty() {
 		return true
 	}
 	for {
@@ -187,7 +187,7 @@ func (w *jsonWalker) scalarsOnly() bool {
 
 // scalars writes the array at pos on one line.
 func (w *jsonWalker) scalars() error {
-	if w.enterEmpty() {
+	if w.skipIfEmpty() {
 		return w.leaf([]byte("[]"))
 	}
 	w.label()
@@ -216,9 +216,9 @@ func (w *jsonWalker) label() {
 	}
 }
 
-// enterEmpty skips the opening bracket of the object or array at pos. If it is
+// skipIfEmpty skips the opening bracket of the object or array at pos. If it is
 // empty, it also skips the closing one and returns true.
-func (w *jsonWalker) enterEmpty() bool {
+func (w *jsonWalker) skipIfEmpty() bool {
 	w.pos++
 	w.space()
 	if c := w.data[w.pos]; c == '}' || c == ']' {

@@ -21,17 +21,17 @@ const (
 )
 
 func (l Limits) orDefaults() Limits {
-	def(&l.Text, 64<<20)
-	def(&l.Blocks, 1_000_000)
-	def(&l.Depth, 200)
-	def(&l.Pages, 5000)
-	def(&l.Time, 30*time.Second)
-	def(&l.Memory, 512<<20)
+	setDefault(&l.Text, 64<<20)
+	setDefault(&l.Blocks, 1_000_000)
+	setDefault(&l.Depth, 200)
+	setDefault(&l.Pages, 5000)
+	setDefault(&l.Time, 30*time.Second)
+	setDefault(&l.Memory, 512<<20)
 	l.Text = min(l.Text, maxText)
 	return l
 }
 
-func def[T int | int64 | time.Duration](field *T, value T) {
+func setDefault[T int | int64 | time.Duration](field *T, value T) {
 	if *field <= 0 {
 		*field = value
 	}

@@ -20,7 +20,7 @@ const maxPageText = 4 << 20
 // ReadPage extracts the text and the links of a page fetched from address;
 // contentType is the header. If no character set is declared, it is guessed.
 // From HTML it keeps the main content and drops what the site repeats on every
-// page. In a PDF it marks where each page starts, for OfPage. A page without
+// page. In a PDF it marks where each page starts, for ParsePage. A page without
 // text is not an error; errors are those of Read, and keep the links found so
 // far.
 //
@@ -113,7 +113,7 @@ func readHTML(ctx context.Context, base *url.URL, data []byte, limits htmlLimits
 	if w.blocks(root); w.out.Len() > limits.text {
 		return page, tooMuchText(limits.text)
 	}
-	page.Title, page.Text = t.pageTitle(root), unmarked(clean(w.text()))
+	page.Title, page.Text = t.pageTitle(root), withoutFormFeeds(clean(w.text()))
 	return page, nil
 }
 

@@ -156,7 +156,7 @@ func (t *tree) markNamed(m measures) {
 		if n.attr == 0 || t.boilerplate[i] || n.tag == atom.Main || headingTags[n.tag] || t.attrsOf(i).role == "main" {
 			continue
 		}
-		never, strong, weak := namesOf(t.attrsOf(i))
+		never, strong, weak := nameClass(t.attrsOf(i))
 		if never {
 			t.mark(i)
 			continue
@@ -171,7 +171,7 @@ func (t *tree) markNamed(m measures) {
 	}
 }
 
-func namesOf(a *attrs) (never, strong, weak bool) {
+func nameClass(a *attrs) (never, strong, weak bool) {
 	for _, names := range []string{a.class, a.id} {
 		for word := range strings.FieldsFuncSeq(names, func(r rune) bool { return r == ' ' || r == '-' || r == '_' || r == '\n' || r == '\t' }) {
 			word = strings.ToLower(word)

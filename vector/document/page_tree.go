@@ -127,8 +127,8 @@ func (b *treeBuilder) inside(tag atom.Atom) bool {
 	return false
 }
 
-// textless are elements without readable text.
-var textless = map[atom.Atom]bool{
+// withoutText are elements without readable text.
+var withoutText = map[atom.Atom]bool{
 	atom.Head: true, atom.Script: true, atom.Style: true, atom.Template: true, atom.Noscript: true,
 	atom.Iframe: true, atom.Object: true, atom.Embed: true, atom.Svg: true, atom.Canvas: true,
 	atom.Audio: true, atom.Video: true, atom.Map: true, atom.Dialog: true, atom.Button: true,
@@ -169,7 +169,7 @@ func (b *treeBuilder) startTag(r *markup.Reader) {
 	if b.ignored == 0 {
 		b.closeBefore(tag)
 	}
-	dropped := b.top().node < 0 || textless[tag] || tag == atom.Title || hidden && a.role != "tabpanel"
+	dropped := b.top().node < 0 || withoutText[tag] || tag == atom.Title || hidden && a.role != "tabpanel"
 	if void[tag] && (dropped || tag != atom.Br && tag != atom.Img && tag != atom.Hr) {
 		return
 	}
@@ -288,7 +288,7 @@ var (
 	tableBounds = tags(atom.Table, atom.Template)
 )
 
-func named(set ...atom.Atom) func(open) bool {
+func hasTag(set ...atom.Atom) func(open) bool {
 	return func(o open) bool {
 		for _, tag := range set {
 			if o.tag == tag {
@@ -300,14 +300,14 @@ func named(set ...atom.Atom) func(open) bool {
 }
 
 var (
-	isP         = named(atom.P)
-	isA         = named(atom.A)
-	isLi        = named(atom.Li)
-	isTerm      = named(atom.Dt, atom.Dd)
-	isCell      = named(atom.Td, atom.Th)
-	isRow       = named(atom.Tr)
-	isGroup     = named(atom.Thead, atom.Tbody, atom.Tfoot, atom.Caption)
-	isHeading   = named(atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6)
+	isP         = hasTag(atom.P)
+	isA         = hasTag(atom.A)
+	isLi        = hasTag(atom.Li)
+	isTerm      = hasTag(atom.Dt, atom.Dd)
+	isCell      = hasTag(atom.Td, atom.Th)
+	isRow       = hasTag(atom.Tr)
+	isGroup     = hasTag(atom.Thead, atom.Tbody, atom.Tfoot, atom.Caption)
+	isHeading   = hasTag(atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6)
 	inTables    = tags(atom.Td, atom.Th, atom.Tr, atom.Thead, atom.Tbody, atom.Tfoot, atom.Caption)
 	headingTags = tags(atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6)
 )
@@ -359,7 +359,7 @@ func (b *treeBuilder) endTag(tag atom.Atom, name []byte) {
 		bounds = pBounds
 	case tag == atom.Table || inTables[tag]:
 		bounds = tableBounds
-	case tag != 0 && !blockTags[tag] && !textless[tag]:
+	case tag != 0 && !blockTags[tag] && !withoutText[tag]:
 		bounds = blockTags
 	}
 	b.closeNearest(func(o open) bool { return o.tag == tag && (tag != 0 || o.name == string(name)) }, bounds)

@@ -12,7 +12,7 @@ import (
 // paged returns the text of a document with its page markers.
 func paged(doc *Document) string {
 	if doc.Pages == 0 {
-		return unmarked(doc.Text)
+		return withoutFormFeeds(doc.Text)
 	}
 	var b strings.Builder
 	page := int32(-1)
@@ -21,19 +21,19 @@ func paged(doc *Document) string {
 			page = block.Page
 			fmt.Fprintf(&b, "\f%d\n", page)
 		}
-		b.WriteString(unmarked(doc.TextOf(block)) + "\n\n")
+		b.WriteString(withoutFormFeeds(doc.TextOf(block)) + "\n\n")
 	}
 	return b.String()
 }
 
-// unmarked returns text without form feeds.
-func unmarked(text string) string { return strings.ReplaceAll(text, "\f", " ") }
+// withoutFormFeeds returns text without form feeds.
+func withoutFormFeeds(text string) string { return strings.ReplaceAll(text, "\f", " ") }
 
-// OfPage finds the blocks of a result of ReadPage: of Markdown, or of the
+// ParsePage finds the blocks of a result of ReadPage: of Markdown, or of the
 // pages of a PDF.
-func OfPage(text string, limits Limits) *Document {
+func ParsePage(text string, limits Limits) *Document {
 	if !strings.HasPrefix(text, "\f") {
-		return Markdown(unmarked(text), limits)
+		return Markdown(withoutFormFeeds(text), limits)
 	}
 	var b strings.Builder
 	var pages []span

@@ -29,7 +29,7 @@ func TestReadPageKeepsPages(t *testing.T) {
 	if err != nil || page.Text != "\f1\nThe pump\n\n# runs\n\n\f3\nThe motor hums\n\n" {
 		t.Fatalf("%q, %v", page.Text, err)
 	}
-	doc := OfPage(page.Text, Limits{})
+	doc := ParsePage(page.Text, Limits{})
 	got := ""
 	for _, b := range doc.Blocks {
 		got += fmt.Sprintf("%d %s %s\n", b.Page, b.Kind, doc.TextOf(b))
@@ -44,7 +44,7 @@ func TestReadPageOfTextHasNoPages(t *testing.T) {
 	if err != nil || strings.Contains(page.Text, "\f") {
 		t.Fatalf("%q, %v", page.Text, err)
 	}
-	doc := OfPage(page.Text, Limits{})
+	doc := ParsePage(page.Text, Limits{})
 	if len(doc.Blocks) != 2 || doc.Blocks[0].Page != 0 || doc.Pages != 0 {
 		t.Errorf("%+v", doc)
 	}
@@ -58,7 +58,7 @@ func FuzzOfPage(f *testing.F) {
 		if !utf8.ValidString(text) || strings.Contains(text, "\x00") {
 			return // not what ReadPage returns
 		}
-		doc, end := OfPage(text, Limits{}), uint32(0)
+		doc, end := ParsePage(text, Limits{}), uint32(0)
 		for _, b := range doc.Blocks {
 			if b.Start < end || b.End <= b.Start || int(b.End) > len(doc.Text) || b.Page < 0 {
 				t.Fatalf("block %+v of %q", b, doc.Text)

@@ -103,12 +103,12 @@ func title(file *pdf.Reader) (text string) {
 			text = ""
 		}
 	}()
-	return realTitle(clipTitle(clean(value(file.Trailer(), "Info", "Title").Text())))
+	return cleanTitle(clipTitle(clean(value(file.Trailer(), "Info", "Title").Text())))
 }
 
-// realTitle returns a title, or "" if it is only the name of the file that the PDF was
+// cleanTitle returns a title, or "" if it is only the name of the file that the PDF was
 // made from, which browsers and word processors store as its title.
-func realTitle(title string) string {
+func cleanTitle(title string) string {
 	name := strings.ToLower(title)
 	if strings.HasPrefix(name, "microsoft ") && strings.Contains(name, " - ") || name == "untitled" || formats[path.Ext(name)] {
 		return ""

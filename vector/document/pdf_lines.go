@@ -130,15 +130,15 @@ func (p *pdfLines) text() string {
 	tail := ""
 	for i := range p.lines {
 		line := &p.lines[i]
-		text := tidy(line.text.String())
+		text := cleanLine(line.text.String())
 		if text == "" {
 			continue
 		}
 		switch {
 		case before == nil:
-		case divided(tail, text):
+		case endsHyphenated(tail, text):
 			out = out[:len(out)-len("-")]
-		case apart(before, line, usual):
+		case areApart(before, line, usual):
 			out = append(out, "\n\n"...)
 		default:
 			out = append(out, '\n')
@@ -164,13 +164,13 @@ func (p *pdfLines) usualGap() float64 {
 	return gaps[len(gaps)/2]
 }
 
-func apart(before, line *pdfLine, usual float64) bool {
+func areApart(before, line *pdfLine, usual float64) bool {
 	return line.gap < 0 || line.gap > 1.35*usual || line.gap > 3*line.height ||
 		math.Abs(line.height-before.height) > 0.15*before.height
 }
 
-// divided reports whether a line ends in a hyphenated word.
-func divided(line, next string) bool {
+// endsHyphenated reports whether a line ends in a hyphenated word.
+func endsHyphenated(line, next string) bool {
 	body, ok := strings.CutSuffix(line, "-")
 	if !ok {
 		return false
@@ -183,8 +183,8 @@ func divided(line, next string) bool {
 // leaders are the dots before a page number.
 var leaders = regexp.MustCompile(`(?:[.:·…]\s?){5,}`)
 
-// tidy replaces ligatures and removes double spaces and leaders.
-func tidy(line string) string {
+// cleanLine replaces ligatures and removes double spaces and leaders.
+func cleanLine(line string) string {
 	line = leaders.ReplaceAllString(ligatures.Replace(line), " … ")
 	columns := strings.Split(line, "\t")
 	kept := columns[:0]

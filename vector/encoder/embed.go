@@ -41,7 +41,7 @@ func (m *Model) Embed(ctx context.Context, text string) ([]float32, error) {
 			sum[i] += v
 		}
 	}
-	unit(sum)
+	normalizeLength(sum)
 	return sum, nil
 }
 
@@ -56,9 +56,9 @@ func windows(ids []int32) [][]int32 {
 	return parts
 }
 
-// unit scales v to length 1. Like the network's last step it scales a vector
+// normalizeLength scales v to length 1. Like the network's last step it scales a vector
 // shorter than 1e-6 as if it had that length.
-func unit(v []float32) {
+func normalizeLength(v []float32) {
 	var squares float64
 	for _, x := range v {
 		squares += float64(x) * float64(x)

@@ -71,7 +71,7 @@ func TestALongTextIsTheMeanOfItsWindows(t *testing.T) {
 			want[i] += v / float32(len(parts))
 		}
 	}
-	unit(want)
+	normalizeLength(want)
 	checkClose(t, "mean", embed(t, m, text), want)
 }
 

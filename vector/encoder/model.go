@@ -15,11 +15,11 @@ import (
 // Dims is the length of every vector.
 const Dims = 512
 
-// packed is the model file. It is a string so that it stays in the binary's
+// modelFile is the model file. It is a string so that it stays in the binary's
 // read-only pages, which the operating system can load and drop.
 //
 //go:embed model.bin
-var packed string
+var modelFile string
 
 // Model is a decoded model, safe for concurrent use.
 type Model struct {
@@ -64,7 +64,7 @@ func Load() (*Model, error) {
 
 // content returns the model file without copying it: the embedding matrix is
 // read in place.
-func content() []byte { return unsafe.Slice(unsafe.StringData(packed), len(packed)) }
+func content() []byte { return unsafe.Slice(unsafe.StringData(modelFile), len(modelFile)) }
 
 // New builds a model from a decoded file and keeps using its memory. It fails
 // if a matrix of the network is missing or has another size. It is for the

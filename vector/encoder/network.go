@@ -72,7 +72,7 @@ func (n *network) run(s *scratch, ids []int32, out []float32) {
 	for i, v := range answer.Data[:Dims] {
 		out[i] = float32(math.Tanh(float64(v)))
 	}
-	unit(out[:Dims])
+	normalizeLength(out[:Dims])
 }
 
 // embed looks up the tokens. Like the published graph it adds the sum of row

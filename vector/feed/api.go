@@ -24,7 +24,7 @@ import (
 const (
 	maxPage     = 8 << 20 // bytes of a response
 	pageTime    = 30 * time.Second
-	tries       = 4
+	maxAttempts = 4
 	maxWait     = 60 * time.Second // for a server that asks to retry later
 	firstWait   = time.Second
 	maxNextPage = 4096 // bytes of a cursor
@@ -112,7 +112,7 @@ func (c *Client) Page(ctx context.Context, config agent.APIConfig, credential eg
 		return Page{}, err
 	}
 	p.credential = credential
-	target, err := p.target(done, next)
+	target, err := p.pageURL(done, next)
 	if err != nil {
 		return Page{}, err
 	}
@@ -129,8 +129,8 @@ func (c *Client) Page(ctx context.Context, config agent.APIConfig, credential eg
 	return p.read(body)
 }
 
-// target returns the URL of a page.
-func (p *plan) target(done int, next string) (*url.URL, error) {
+// pageURL returns the URL of a page.
+func (p *plan) pageURL(done int, next string) (*url.URL, error) {
 	u := *p.url
 	query := u.Query()
 	switch {

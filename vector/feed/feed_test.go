@@ -223,8 +223,8 @@ func TestRetries(t *testing.T) {
 		{"too long a time", func(w http.ResponseWriter, _ *http.Request, _ int) {
 			w.Header().Set("Retry-After", "86400")
 			w.WriteHeader(503)
-		}, tries, []time.Duration{maxWait, maxWait, maxWait}, agent.CodeUpstream},
-		{"no times", func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(500) }, tries, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, agent.CodeUpstream},
+		}, maxAttempts, []time.Duration{maxWait, maxWait, maxWait}, agent.CodeUpstream},
+		{"no times", func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(500) }, maxAttempts, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, agent.CodeUpstream},
 		{"not found", func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(404) }, 1, nil, agent.CodeUpstream},
 		{"no JSON", func(w http.ResponseWriter, _ *http.Request, _ int) { fmt.Fprint(w, "<html>") }, 1, nil, CodeAnswer},
 		{"two values", func(w http.ResponseWriter, _ *http.Request, _ int) { fmt.Fprint(w, "{} {}") }, 1, nil, CodeAnswer},
@@ -232,7 +232,7 @@ func TestRetries(t *testing.T) {
 		{"cut short", func(w http.ResponseWriter, _ *http.Request, _ int) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, "[1")
-		}, tries, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, agent.CodeUpstream},
+		}, maxAttempts, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, agent.CodeUpstream},
 		{"endless", func(w http.ResponseWriter, r *http.Request, _ int) {
 			for r.Context().Err() == nil {
 				if _, err := fmt.Fprint(w, strings.Repeat(" ", 64<<10)); err != nil {

@@ -17,8 +17,8 @@ import (
 // fetch requests a page, with a few retries.
 func (c *Client) fetch(ctx context.Context, p *plan, target *url.URL) ([]byte, error) {
 	for try := 1; ; try++ {
-		body, wait, err := c.once(ctx, p, target)
-		if err == nil || wait < 0 || try == tries || ctx.Err() != nil {
+		body, wait, err := c.fetchOnce(ctx, p, target)
+		if err == nil || wait < 0 || try == maxAttempts || ctx.Err() != nil {
 			return body, err
 		}
 		if wait == 0 {
@@ -30,9 +30,9 @@ func (c *Client) fetch(ctx context.Context, p *plan, target *url.URL) ([]byte, e
 	}
 }
 
-// once makes one request. wait determines whether to retry after an error:
+// fetchOnce makes one request. wait determines whether to retry after an error:
 // never if negative, immediately if 0, otherwise after that time.
-func (c *Client) once(ctx context.Context, p *plan, target *url.URL) (body []byte, wait time.Duration, err error) {
+func (c *Client) fetchOnce(ctx context.Context, p *plan, target *url.URL) (body []byte, wait time.Duration, err error) {
 	limited, cancel := context.WithTimeout(ctx, pageTime)
 	defer cancel()
 	req, err := p.request(limited, target, c.userAgent)
@@ -43,7 +43,7 @@ func (c *Client) once(ctx context.Context, p *plan, target *url.URL) (body []byt
 	client.CheckRedirect = redirect
 	resp, err := client.Do(req)
 	if err != nil {
-		return failed(ctx, err)
+		return failedRequest(ctx, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode < 200 || resp.StatusCode >= 300 {
@@ -54,7 +54,7 @@ func (c *Client) once(ctx context.Context, p *plan, target *url.URL) (body []byt
 		return nil, wait, explainStatus(resp.StatusCode)
 	}
 	if body, err = io.ReadAll(resp.Body); err != nil {
-		return failed(ctx, err)
+		return failedRequest(ctx, err)
 	}
 	return body, 0, nil
 }
@@ -87,8 +87,8 @@ func redirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// failed is once for a request without a complete response.
-func failed(ctx context.Context, err error) ([]byte, time.Duration, error) {
+// failedRequest is once for a request without a complete response.
+func failedRequest(ctx context.Context, err error) ([]byte, time.Duration, error) {
 	if ctx.Err() != nil {
 		return nil, -1, ctx.Err()
 	}

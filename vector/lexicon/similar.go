@@ -17,7 +17,7 @@ func (t *Table) Similar(query string, texts []string) []float64 {
 	known := make([][]int32, len(texts))
 	holds := map[int32]int{}
 	for i, text := range texts {
-		known[i] = t.known(text, met)
+		known[i] = t.knownRows(text, met)
 		for j, row := range known[i] {
 			if !slices.Contains(known[i][:j], row) {
 				holds[row]++
@@ -29,7 +29,7 @@ func (t *Table) Similar(query string, texts []string) []float64 {
 		return float32(math.Log(1 + (float64(len(texts))-with+0.5)/(with+0.5)))
 	}
 	asked := make([]float32, t.dims)
-	for _, row := range t.known(query, met) {
+	for _, row := range t.knownRows(query, met) {
 		t.addRow(asked, row, weight(row))
 	}
 	similar := make([]float64, len(texts))
@@ -44,9 +44,9 @@ func (t *Table) Similar(query string, texts []string) []float64 {
 	return similar
 }
 
-// known returns the rows of a text's words, as often as they occur. It looks up
+// knownRows returns the rows of a text's words, as often as they occur. It looks up
 // each word once and caches it in met.
-func (t *Table) known(text string, met map[string]int32) []int32 {
+func (t *Table) knownRows(text string, met map[string]int32) []int32 {
 	var rows []int32
 	for word := range Words(text[:min(len(text), MaxText)]) {
 		row, ok := met[word]

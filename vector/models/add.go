@@ -22,11 +22,11 @@ const (
 	maxOther   = 64 << 20
 )
 
-// single are the files of a model outside the folders of its modules.
-var single = []string{"config.json", "tokenizer.json", "model.safetensors", "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"}
+// rootFiles are the files of a model outside the folders of its modules.
+var rootFiles = []string{"config.json", "tokenizer.json", "model.safetensors", "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"}
 
-// exists returns the error for a name that is already in use.
-func exists(name string) error {
+// nameTakenError returns the error for a name that is already in use.
+func nameTakenError(name string) error {
 	return agent.Errorf(agent.CodeConflict, "a model named %s already exists; remove it first with \"satchel model remove %s\"", name, name)
 }
 
@@ -51,7 +51,7 @@ func (l *Library) Add(ctx context.Context, from, name string) (Info, error) {
 		return Info{}, err
 	}
 	if _, err := os.Stat(filepath.Join(l.path, name)); err == nil {
-		return Info{}, exists(name)
+		return Info{}, nameTakenError(name)
 	}
 	if err := os.MkdirAll(l.path, 0o700); err != nil {
 		return Info{}, err
@@ -80,7 +80,7 @@ func filesOf(folder string) (map[string]string, error) {
 		}
 		return map[string]string{pretrained.GGUF: folder}, nil
 	}
-	names := append([]string(nil), single...)
+	names := append([]string(nil), rootFiles...)
 	data, err := os.ReadFile(filepath.Join(folder, "modules.json"))
 	if err == nil {
 		var modules []struct {
@@ -123,20 +123,20 @@ func copyFile(ctx context.Context, to, from string) error {
 	if name := filepath.Base(to); name == weights || name == pretrained.GGUF {
 		limit = maxWeights
 	}
-	n, err := io.Copy(out, io.LimitReader(stoppable{ctx, in}, limit+1))
+	n, err := io.Copy(out, io.LimitReader(contextReader{ctx, in}, limit+1))
 	if err == nil && n > limit {
 		err = fmt.Errorf("it has more than %d bytes", limit)
 	}
 	return errors.Join(err, out.Sync(), out.Close())
 }
 
-// stoppable is a reader that ends with its context.
-type stoppable struct {
+// contextReader is a reader that ends with its context.
+type contextReader struct {
 	ctx context.Context
 	io.Reader
 }
 
-func (s stoppable) Read(p []byte) (int, error) {
+func (s contextReader) Read(p []byte) (int, error) {
 	if err := s.ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -24,7 +24,7 @@ type Commands struct {
 // Add adds the model of a folder or of a GGUF file.
 func (c Commands) Add(ctx context.Context, path, name string, out io.Writer) error {
 	info, err := c.Library.Add(ctx, path, name)
-	return added(info, err, out)
+	return printAdded(info, err, out)
 }
 
 // Install downloads a model. The operator chooses the mirror, so its address may be
@@ -38,7 +38,7 @@ func (c Commands) Install(ctx context.Context, from cli.ModelDownload, out io.Wr
 	if err != nil && shown.file != "" {
 		err = fmt.Errorf("%w (the same command continues where it stopped)", err)
 	}
-	return added(info, err, out)
+	return printAdded(info, err, out)
 }
 
 // progress writes a line for each tenth of a file.
@@ -60,9 +60,9 @@ func (p *progress) report(file string, done, total int64) {
 	fmt.Fprintf(p.out, "%s: %d of %d MB\n", file, done>>20, total>>20)
 }
 
-func added(info Info, err error, out io.Writer) error {
+func printAdded(info Info, err error, out io.Writer) error {
 	if err != nil {
-		return plain(err)
+		return withoutCode(err)
 	}
 	what := fmt.Sprintf("vectors of %d numbers", info.Dims)
 	use := fmt.Sprintf("Use it: set embedding_provider to \"file\" and embedding_model to %q in an agent's settings.", info.Name)
@@ -75,8 +75,8 @@ func added(info Info, err error, out io.Writer) error {
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-// plain returns an error for people, without its code.
-func plain(err error) error {
+// withoutCode returns an error for people, without its code.
+func withoutCode(err error) error {
 	var known *agent.Error
 	if errors.As(err, &known) {
 		return errors.New(known.Message)
@@ -110,7 +110,7 @@ func (c Commands) List(out io.Writer) error {
 func (c Commands) Check(ctx context.Context, name string, out io.Writer) error {
 	r, err := c.Library.Check(ctx, name)
 	if err != nil {
-		return plain(err)
+		return withoutCode(err)
 	}
 	fmt.Fprintf(out, "%s: the files are those that were added.\n", r.Name)
 	fmt.Fprintf(out, "A chunk of %d characters takes %.0f ms on one processor.\n", len(chunk), 1000*r.Seconds)
@@ -130,7 +130,7 @@ func (c Commands) Check(ctx context.Context, name string, out io.Writer) error {
 // Remove deletes a model.
 func (c Commands) Remove(name string, out io.Writer) error {
 	if err := c.Library.Remove(name); err != nil {
-		return plain(err)
+		return withoutCode(err)
 	}
 	_, err := fmt.Fprintf(out, "%s is removed. Agents that are set to it search by words until another model is chosen.\n", name)
 	return err

@@ -26,7 +26,7 @@ const (
 type download struct {
 	folder   string
 	address  string // of the files; ends with a slash
-	pin      known
+	pin      pinnedModel
 	client   *egress.Client
 	progress func(file string, done, total int64)
 }
@@ -46,7 +46,7 @@ func (d *download) file(ctx context.Context, name string) error {
 	part := target + ".part"
 	var err error
 	for range attempts {
-		if err = d.attempt(ctx, name, part); err == nil || !goesOn(ctx, err) {
+		if err = d.attempt(ctx, name, part); err == nil || !shouldRetry(ctx, err) {
 			break
 		}
 	}
@@ -59,8 +59,8 @@ func (d *download) file(ctx context.Context, name string) error {
 	return os.Rename(part, target)
 }
 
-// goesOn reports whether another attempt may help.
-func goesOn(ctx context.Context, err error) bool {
+// shouldRetry reports whether another attempt may help.
+func shouldRetry(ctx context.Context, err error) bool {
 	var failed *os.PathError // of this machine's disk
 	return ctx.Err() == nil && !errors.Is(err, errNoFile) && !errors.As(err, &failed) && !egress.IsRefused(err) && !egress.IsPermanent(err) && !egress.IsTLS(err)
 }

@@ -50,7 +50,7 @@ func (l *Library) Install(ctx context.Context, o Install) (Info, error) {
 		return Info{}, err
 	}
 	if _, err := os.Stat(filepath.Join(l.path, name)); err == nil {
-		return Info{}, exists(name)
+		return Info{}, nameTakenError(name)
 	}
 	d := &download{
 		folder:  filepath.Join(l.path, "."+name+"."+pin.mark()+".download"),
@@ -84,28 +84,28 @@ func isRepository(s string) bool {
 }
 
 // pin returns what to download.
-func (o Install) pin() (known, error) {
+func (o Install) pin() (pinnedModel, error) {
 	if o.SHA256 != "" && !hashes.MatchString(o.SHA256) {
-		return known{}, errors.New("--sha256 has to be 64 hexadecimal digits in lower case")
+		return pinnedModel{}, errors.New("--sha256 has to be 64 hexadecimal digits in lower case")
 	}
 	pin, ok := knownModels[o.Model]
 	switch {
 	case ok && (o.Revision != "" || o.SHA256 != "" && o.SHA256 != pin.sums[weights]):
-		return known{}, fmt.Errorf("%s is pinned to another revision or hash; name its repository, %s, to install another version", o.Model, pin.repository)
+		return pinnedModel{}, fmt.Errorf("%s is pinned to another revision or hash; name its repository, %s, to install another version", o.Model, pin.repository)
 	case ok:
 		return pin, nil
 	case !isRepository(o.Model):
-		return known{}, fmt.Errorf("%.80q is not a known model (%s) nor a repository such as intfloat/e5-small-v2", o.Model, strings.Join(Known(), ", "))
+		return pinnedModel{}, fmt.Errorf("%.80q is not a known model (%s) nor a repository such as intfloat/e5-small-v2", o.Model, strings.Join(Known(), ", "))
 	case o.SHA256 == "":
-		return known{}, fmt.Errorf("give the SHA-256 of model.safetensors with --sha256: the page of the file in %s/%s shows it", hub, o.Model)
+		return pinnedModel{}, fmt.Errorf("give the SHA-256 of model.safetensors with --sha256: the page of the file in %s/%s shows it", hub, o.Model)
 	case o.Revision != "" && !isPart(o.Revision):
-		return known{}, errors.New("--revision has to be a commit, branch or tag")
+		return pinnedModel{}, errors.New("--revision has to be a commit, branch or tag")
 	}
-	return known{repository: o.Model, revision: cmp.Or(o.Revision, "main"), sums: map[string]string{weights: o.SHA256}}, nil
+	return pinnedModel{repository: o.Model, revision: cmp.Or(o.Revision, "main"), sums: map[string]string{weights: o.SHA256}}, nil
 }
 
 // mark returns a name that distinguishes the downloads of different versions.
-func (k known) mark() string { return k.sums[weights][:min(12, len(k.sums[weights]))] }
+func (k pinnedModel) mark() string { return k.sums[weights][:min(12, len(k.sums[weights]))] }
 
 const weights = "model.safetensors"
 

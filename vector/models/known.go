@@ -1,7 +1,7 @@
 package models
 
-// known is a model that can be installed by its name.
-type known struct {
+// pinnedModel is a model that can be installed by its name.
+type pinnedModel struct {
 	repository string            // on huggingface.co
 	revision   string            // the commit
 	sums       map[string]string // the SHA-256 of files
@@ -10,7 +10,7 @@ type known struct {
 // knownModels are pinned to a commit. The hashes are the publishers' own, as
 // several independent projects that pin the same commits have them too; files
 // without one are small settings of the same commit.
-var knownModels = map[string]known{
+var knownModels = map[string]pinnedModel{
 	"all-MiniLM-L6-v2": {
 		repository: "sentence-transformers/all-MiniLM-L6-v2", revision: "1110a243fdf4706b3f48f1d95db1a4f5529b4d41",
 		sums: map[string]string{

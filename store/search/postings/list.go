@@ -82,16 +82,16 @@ func Phrase(lists []List) List {
 		for j := range lists {
 			places[j] = lists[j].positions(at[j], places[j][:0])
 		}
-		if n := inARow(places); n > 0 {
+		if n := countPhrases(places); n > 0 {
 			found.Rows, found.Counts = append(found.Rows, row), append(found.Counts, n)
 		}
 	}
 	return found
 }
 
-// inARow counts the positions of the first term that are followed by those of the
+// countPhrases counts the positions of the first term that are followed by those of the
 // others.
-func inARow(places [][]int64) (n int32) {
+func countPhrases(places [][]int64) (n int32) {
 	for _, p := range places[0] {
 		follows := true
 		for j := 1; follows && j < len(places); j++ {
@@ -145,16 +145,16 @@ func merge(parts []List) List {
 	all := parts[0]
 	for _, p := range parts[1:] {
 		if n := len(all.Rows); p.Rows[0] <= all.Rows[n-1] {
-			all = replace(all, p)
+			all = mergeNewer(all, p)
 		} else {
 			all = all.concat(p)
 		}
 	}
-	return all.living()
+	return all.withoutDeleted()
 }
 
-// replace merges two lists; for a row in both, the newer list takes precedence.
-func replace(old, newer List) List {
+// mergeNewer merges two lists; for a row in both, the newer list takes precedence.
+func mergeNewer(old, newer List) List {
 	merged := List{Cut: old.Cut || newer.Cut}
 	for i, j := 0, 0; i < len(old.Rows) || j < len(newer.Rows); {
 		switch {
@@ -193,8 +193,8 @@ func (l *List) add(from *List, at int) {
 	}
 }
 
-// living returns the list without deleted rows.
-func (l List) living() List {
+// withoutDeleted returns the list without deleted rows.
+func (l List) withoutDeleted() List {
 	if !slices.Contains(l.Counts, 0) {
 		return l
 	}
@@ -256,7 +256,7 @@ func (d *decoder) remainder(b []byte) int {
 	if n > 0 {
 		d.part = append(d.part, b[:n]...)
 		if d.rest -= n; d.rest == 0 {
-			d.enter(d.part)
+			d.addRow(d.part)
 		}
 	}
 	return n
@@ -286,8 +286,8 @@ func (d *decoder) entries(b []byte) error {
 	return nil
 }
 
-// enter adds the row whose positions are complete.
-func (d *decoder) enter(positions []byte) {
+// addRow adds the row whose positions are complete.
+func (d *decoder) addRow(positions []byte) {
 	d.list.Rows, d.list.Counts = append(d.list.Rows, d.row), append(d.list.Counts, count(positions))
 	d.keepPositions(positions)
 }

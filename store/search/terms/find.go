@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// common are English words that say nothing about the subject of a text.
-var common = words(`a an and any are as at be by can could do does for from has have how i if in into is it its
+// commonWords are English words that say nothing about the subject of a text.
+var commonWords = words(`a an and any are as at be by can could do does for from has have how i if in into is it its
 	me my no not of on or our so than that the their then there they this to was we were what when where which who why will with would you your`)
 
 func words(list string) map[string]bool {
@@ -41,7 +41,7 @@ func NewFinder(query string) *Finder {
 				return
 			}
 			kind := f.stems
-			if common[string(word)] {
+			if commonWords[string(word)] {
 				kind = idle
 			}
 			kind[string(stem(word))] = true

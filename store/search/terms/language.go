@@ -76,9 +76,9 @@ func setOf(list string) map[string]bool {
 // stemming.
 func Fold(word string) string { return string(fold([]byte(word))) }
 
-// Spoken returns the codes of the languages, including English and Swedish, that
+// LanguagesByWords returns the codes of the languages, including English and Swedish, that
 // most function words of a text belong to; none if it has none.
-func Spoken(words []string) (codes []string) {
+func LanguagesByWords(words []string) (codes []string) {
 	most := 0
 	for code, list := range functionWords {
 		n := 0
@@ -108,9 +108,9 @@ var scripts = []struct {
 	{"el", unicode.Greek}, {"ar", unicode.Arabic}, {"he", unicode.Hebrew}, {"hi", unicode.Devanagari},
 }
 
-// Written returns the codes of the most likely languages of a text: from its script,
-// otherwise those of Spoken.
-func Written(text string) []string {
+// LanguagesOf returns the codes of the most likely languages of a text: from its script,
+// otherwise those of LanguagesByWords.
+func LanguagesOf(text string) []string {
 	letters, counts := 0, map[string]int{}
 	for _, r := range text {
 		if !unicode.IsLetter(r) {
@@ -132,7 +132,7 @@ func Written(text string) []string {
 			return []string{code}
 		}
 	}
-	return Spoken(strings.FieldsFunc(text, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M) }))
+	return LanguagesByWords(strings.FieldsFunc(text, func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M) }))
 }
 
 // IsFunctionWord reports whether a word is a function word in one of the languages

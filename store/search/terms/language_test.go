@@ -37,7 +37,7 @@ func TestSpoken(t *testing.T) {
 		"qual è il prezzo della camera":    "it",
 		"kettle":                           "",
 	} {
-		got := Spoken(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '?' || r == '¿' }))
+		got := LanguagesByWords(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '?' || r == '¿' }))
 		if want == "" && len(got) > 0 || want != "" && !slices.Contains(got, want) {
 			t.Errorf("%q is in %q, want %s", text, got, want)
 		}
@@ -115,7 +115,7 @@ func TestWritten(t *testing.T) {
 		"Как вернуть лампу в магазин": "ru",
 		"the 灯 can be returned":       "en",
 	} {
-		if got := strings.Join(Written(text), " "); got != want {
+		if got := strings.Join(LanguagesOf(text), " "); got != want {
 			t.Errorf("%q is in %q, want %q", text, got, want)
 		}
 	}

@@ -16,10 +16,10 @@ type Run struct {
 	Gram int // length of the n-grams to cut it into; 0: words are separated by spaces
 }
 
-// unspaced lists the scripts that put no spaces between words or, like Korean, attach
+// unspacedScripts lists the scripts that put no spaces between words or, like Korean, attach
 // particles to them. A word has about two characters in Chinese, Japanese and Korean,
 // and about three in the others, which write vowels as marks.
-var unspaced = []struct {
+var unspacedScripts = []struct {
 	script *unicode.RangeTable
 	gram   int
 }{
@@ -40,7 +40,7 @@ func gramOf(r rune) int {
 	case !unicode.In(r, unicode.L, unicode.N, unicode.M):
 		return 0
 	}
-	for _, u := range unspaced {
+	for _, u := range unspacedScripts {
 		if unicode.Is(u.script, r) {
 			return u.gram
 		}

@@ -47,10 +47,10 @@ func fold(word []byte) []byte {
 }
 
 func foldRune(r rune) rune {
-	if dropped(r) {
+	if isDroppedMark(r) {
 		return -1
 	}
-	r = small(r)
+	r = foldCase(r)
 	if !unicode.Is(unicode.Latin, r) {
 		return r // letters of other scripts keep their marks, and Korean syllables are one letter
 	}
@@ -61,15 +61,15 @@ func foldRune(r rune) rune {
 	return r
 }
 
-// dropped reports whether FTS5 drops a combining mark: from U+0300 on, a bit for each.
-func dropped(r rune) bool {
+// isDroppedMark reports whether FTS5 drops a combining mark: from U+0300 on, a bit for each.
+func isDroppedMark(r rune) bool {
 	const marks = 0x361F8<<32 | 0x8029FDF
 	return r >= 0x300 && r < 0x300+64 && uint64(marks)>>(r-0x300)&1 == 1
 }
 
-// small returns a letter's case folding, by way of its capital, which letters have
+// foldCase returns a letter's case folding, by way of its capital, which letters have
 // in common that differ only in form, such as µ and μ, or ς and σ.
-func small(r rune) rune {
+func foldCase(r rune) rune {
 	if r == 'ı' { // its capital belongs to another letter
 		return r
 	}

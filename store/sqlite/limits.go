@@ -18,53 +18,53 @@ type Budget struct {
 	Temp   int64 // written to temporary files
 }
 
-// bound is what the running statements may still use.
-type bound struct {
-	ctx     context.Context // nil: they are not limited
-	counted bool            // their memory is
-	left    Budget
-	starved bool // they were refused more memory
+// statementLimits is what the running statements may still use.
+type statementLimits struct {
+	ctx         context.Context // nil: they are not limited
+	counted     bool            // their memory is
+	left        Budget
+	outOfMemory bool // they were refused more memory
 }
 
 // clockEvery is how many steps of its program SQLite runs between two checks of the
 // clock: some 10 microseconds, of which a check takes less than a hundredth.
 const clockEvery = 500
 
-// Bound limits what the connection's statements may use until Unbound is called.
+// SetLimits limits what the connection's statements may use until ClearLimits is called.
 // When ctx ends, they are interrupted.
-func (c *Conn) Bound(ctx context.Context, budget Budget) {
+func (c *Conn) SetLimits(ctx context.Context, budget Budget) {
 	if budget.Temp == 0 {
 		budget.Temp = math.MaxInt64
 	}
-	c.bound = bound{ctx: ctx, counted: budget.Memory > 0, left: budget}
-	if c.bound.counted {
+	c.limits = statementLimits{ctx: ctx, counted: budget.Memory > 0, left: budget}
+	if c.limits.counted {
 		counted.Add(1)
 	}
 	lib.Xsqlite3_progress_handler(c.tls, c.db, clockEvery, pointerTo[func(*libc.TLS, uintptr) int32](checkClock), 0)
 }
 
-// Unbound ends what Bound began. Starved and Spilled keep their values.
-func (c *Conn) Unbound() {
-	if c.bound.counted {
+// ClearLimits ends what SetLimits began. OutOfMemory and Spilled keep their values.
+func (c *Conn) ClearLimits() {
+	if c.limits.counted {
 		counted.Add(-1)
 	}
-	c.bound.ctx, c.bound.counted = nil, false
+	c.limits.ctx, c.limits.counted = nil, false
 	lib.Xsqlite3_progress_handler(c.tls, c.db, 0, 0, 0)
 }
 
-// Late reports whether the limited statements have to stop.
-func (c *Conn) Late() bool { return c.bound.ctx != nil && c.bound.ctx.Err() != nil }
+// PastDeadline reports whether the limited statements have to stop.
+func (c *Conn) PastDeadline() bool { return c.limits.ctx != nil && c.limits.ctx.Err() != nil }
 
-// Starved reports whether the limited statements needed more memory than they had.
-func (c *Conn) Starved() bool { return c.bound.starved }
+// OutOfMemory reports whether the limited statements needed more memory than they had.
+func (c *Conn) OutOfMemory() bool { return c.limits.outOfMemory }
 
 // Spilled reports whether they needed more space for temporary files.
-func (c *Conn) Spilled() bool { return c.bound.left.Temp < 0 }
+func (c *Conn) Spilled() bool { return c.limits.left.Temp < 0 }
 
 // checkClock stops a statement whose time is up, or that was refused memory: some
 // aggregates report that only with their last row.
 func checkClock(tls *libc.TLS, _ uintptr) int32 {
-	if c := connOf(tls); c != nil && c.bound.ctx != nil && (c.bound.starved || c.Late()) {
+	if c := connOf(tls); c != nil && c.limits.ctx != nil && (c.limits.outOfMemory || c.PastDeadline()) {
 		return 1
 	}
 	return 0
@@ -155,31 +155,31 @@ func countedConn(tls *libc.TLS) *Conn {
 	if counted.Load() == 0 {
 		return nil
 	}
-	if c := connOf(tls); c != nil && c.bound.counted {
+	if c := connOf(tls); c != nil && c.limits.counted {
 		return c
 	}
 	return nil
 }
 
-// take counts n more bytes and reports whether they are within the limit.
-func (c *Conn) take(n int32) bool {
-	if c.bound.left.Memory < int64(n) {
-		c.bound.starved = true
+// countMemory counts n more bytes and reports whether they are within the limit.
+func (c *Conn) countMemory(n int32) bool {
+	if c.limits.left.Memory < int64(n) {
+		c.limits.outOfMemory = true
 		return false
 	}
-	c.bound.left.Memory -= int64(n)
+	c.limits.left.Memory -= int64(n)
 	return true
 }
 
 func countedMalloc(tls *libc.TLS, n int32) uintptr {
-	if c := countedConn(tls); c != nil && !c.take(n) {
+	if c := countedConn(tls); c != nil && !c.countMemory(n) {
 		return 0
 	}
 	return allocate(tls, uintptr(n))
 }
 
 func countedRealloc(tls *libc.TLS, p uintptr, n int32) uintptr {
-	if c := countedConn(tls); c != nil && !c.take(n-int32(allocated(p))) {
+	if c := countedConn(tls); c != nil && !c.countMemory(n-int32(allocated(p))) {
 		return 0
 	}
 	return reallocate(tls, p, uintptr(n))
@@ -187,7 +187,7 @@ func countedRealloc(tls *libc.TLS, p uintptr, n int32) uintptr {
 
 func countedFree(tls *libc.TLS, p uintptr) {
 	if c := countedConn(tls); c != nil {
-		c.bound.left.Memory += int64(allocated(p))
+		c.limits.left.Memory += int64(allocated(p))
 	}
 	deallocate(tls, p)
 }
