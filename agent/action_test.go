@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestActionsNameWhatIsOff(t *testing.T) {
+func TestInvalidActionsNameTheField(t *testing.T) {
 	text, zero, long := "x", 0, MaxActionTimeout+1
 	far := -1.0
 	cases := []struct {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestPathOfResult(t *testing.T) {
+func TestResultPath(t *testing.T) {
 	for path, want := range map[string]struct {
 		iteration int
 		path      string
@@ -23,7 +23,7 @@ func TestPathOfResult(t *testing.T) {
 	}
 }
 
-func TestCutOfResult(t *testing.T) {
+func TestLargeOutputIsOmitted(t *testing.T) {
 	r := NodeResult{Output: []byte(strings.Repeat("x", maxListedOutput))}
 	if r.OmitLargeOutput(); len(r.Output) != maxListedOutput || r.OutputBytes != 0 {
 		t.Error("an output of the limit was cut")

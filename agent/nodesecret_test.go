@@ -77,7 +77,7 @@ func TestHiddenNodeSecrets(t *testing.T) {
 }
 
 // Fields that hold secrets must be spelled exactly.
-func TestSpellingOfSecrets(t *testing.T) {
+func TestSecretFieldsInAnotherCase(t *testing.T) {
 	for config, field := range map[string]string{
 		`{"url":"https://x.y","Auth":{"token":"t"}}`:                          "config.Auth",
 		`{"url":"https://x.y","auth":{"type":"bearer","TOKEN":"t"}}`:          "config.auth.TOKEN",

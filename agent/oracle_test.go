@@ -46,9 +46,9 @@ func randomTask(r *rand.Rand) (Task, rrule.ROption) {
 	return t, o
 }
 
-// TestOccurrencesAgainstAnother compares occurrences with another
+// TestOccurrencesMatchRRule compares occurrences with another
 // implementation of the rules of RFC 5545.
-func TestOccurrencesAgainstAnother(t *testing.T) {
+func TestOccurrencesMatchRRule(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 2000 {
 		task, option := randomTask(r)

@@ -246,7 +246,7 @@ func TestSilentPages(t *testing.T) {
 	}
 }
 
-func TestRobotsOfAllKinds(t *testing.T) {
+func TestRobotsFiles(t *testing.T) {
 	away := newSite(t)
 	away.set("/robots.txt", rawResponse(200, "", "User-agent: *\nDisallow: /secret"))
 	huge := strings.Repeat("# nothing to see here\n", 40_000) + "User-agent: *\nDisallow: /\n"

@@ -21,7 +21,7 @@ import (
 	"satchel/vector/document"
 )
 
-// TestMain is also the program that TestKilledWalksGoOn kills, and the one that
+// TestMain is also the program that TestKilledCrawlsResume kills, and the one that
 // reads PDF files.
 func TestMain(m *testing.M) {
 	if document.RunChild(os.Args[1:]) {
@@ -57,10 +57,10 @@ func crawlUntilKilled(path string) error {
 	return nil
 }
 
-// TestKilledWalksGoOn kills the program after every third page (SIGKILL), and
+// TestKilledCrawlsResume kills the program after every third page (SIGKILL), and
 // wants the pages that an undisturbed walk finds, each fetched once or, when
 // it was under way, twice.
-func TestKilledWalksGoOn(t *testing.T) {
+func TestKilledCrawlsResume(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and what is killed is another process")
 	}
@@ -157,7 +157,7 @@ func (g *gate) hold(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func TestWalksStopAtOnce(t *testing.T) {
+func TestCrawlsStopImmediately(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		stop func(t *testing.T, c *Crawler, folder *store.Folder, db *store.DB, id string)
@@ -208,7 +208,7 @@ func setStatus(t *testing.T, folder *store.Folder, db *store.DB, status agent.St
 	}
 }
 
-func TestStoppedAndDisabledWalksGoOn(t *testing.T) {
+func TestStoppedAndDisabledCrawlsResume(t *testing.T) {
 	s, g := newSite(t), newGate(t)
 	s.page("/", "start", "/held")
 	s.set("/held", g.hold(htmlPage("held")))

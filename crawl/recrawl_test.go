@@ -125,7 +125,7 @@ func TestRecrawlTouchesWhatChanged(t *testing.T) {
 	}
 }
 
-func TestANotModifiedOfAnotherPageIsFetched(t *testing.T) {
+func TestNotModifiedOfAnotherPageIsFetched(t *testing.T) {
 	s := newSite(t)
 	tagged := func(text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -153,7 +153,7 @@ func TestANotModifiedOfAnotherPageIsFetched(t *testing.T) {
 	}
 }
 
-func TestAPageThatDidNotChangeLeadsOnByAllItsLinks(t *testing.T) {
+func TestUnchangedPageKeepsItsLinks(t *testing.T) {
 	s := newSite(t)
 	for _, n := range []int{3, 30} { // a list that is read with the page, and one that is too long for that
 		var links []string

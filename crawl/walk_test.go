@@ -49,7 +49,7 @@ func TestWalkIsBreadthFirstWithinItsBounds(t *testing.T) {
 	}
 }
 
-func TestTrapsComeToAnEnd(t *testing.T) {
+func TestCrawlerTrapsEnd(t *testing.T) {
 	s := newSite(t)
 	s.other = func(w http.ResponseWriter, r *http.Request) { // each page leads to a hundred new ones
 		links := make([]string, 100)
@@ -240,7 +240,7 @@ func TestFailingPages(t *testing.T) {
 	}
 }
 
-func TestSlowPagesAreGivenUp(t *testing.T) {
+func TestSlowPagesTimeOut(t *testing.T) {
 	s := newSite(t)
 	done := make(chan struct{})
 	t.Cleanup(func() { close(done) })
@@ -306,7 +306,7 @@ func TestCharsets(t *testing.T) {
 	}
 }
 
-func TestOnePageUnderSeveralNames(t *testing.T) {
+func TestPageWithSeveralURLs(t *testing.T) {
 	s := newSite(t)
 	s.page("/", "start", "/index.html", "/dir/index.php?x=1", "/dir/", "/dir/?x=2", "/other/", "/index.htm")
 	s.page("/index.html", "start", "/behind")
@@ -410,10 +410,10 @@ func TestRedirectedPageIsNotFetchedAgain(t *testing.T) {
 	}
 }
 
-// TestCanonicalThatLeadsNowhere keeps the text of pages that name one which is
+// TestUnreadableCanonicalURL keeps the text of pages that name one which is
 // not there, or which leads back to them, whether the walk is cut off between
 // the two or not, and when it is repeated.
-func TestCanonicalThatLeadsNowhere(t *testing.T) {
+func TestUnreadableCanonicalURL(t *testing.T) {
 	canonical := func(text, to string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")

@@ -171,9 +171,9 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestWaitsSurvive stops the engine while executions wait, and starts another
+// TestWaitsSurviveRestart stops the engine while executions wait, and starts another
 // one on the same file.
-func TestWaitsSurvive(t *testing.T) {
+func TestWaitsSurviveRestart(t *testing.T) {
 	folder, e := openAt(t, t.TempDir())
 	db := folder.Default()
 	timed := startWorkflow(t, db, e, createWorkflow(t, db, e, "t trigger\nw wait {\"duration\":0.05}\nt -> w"), "{}")

@@ -92,7 +92,7 @@ func TestNewItems(t *testing.T) {
 }
 
 // The first time with first: none, all items count as seen, even if there are none.
-func TestNewItemsFromNowOn(t *testing.T) {
+func TestNewItemsSkipFirst(t *testing.T) {
 	db, e := open(t)
 	w := createWorkflow(t, db, e, "t trigger {}\n\t\tnew new-items {\"items\":\"{{items}}\",\"first\":\"none\"}\n\t\tt -> new")
 	for i, c := range [][2]string{{`[]`, `{"count":0,"items":[]}`}, {`["a"]`, `{"count":1,"items":["a"]}`}, {`["a","b"]`, `{"count":1,"items":["b"]}`}} {

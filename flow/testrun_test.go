@@ -9,9 +9,9 @@ import (
 	"satchel/store"
 )
 
-// TestTestsSurvive: a waiting test resumes with its own graph and pins in an
+// TestTestRunsSurviveRestart: a waiting test resumes with its own graph and pins in an
 // engine that is started later.
-func TestTestsSurvive(t *testing.T) {
+func TestTestRunsSurviveRestart(t *testing.T) {
 	folder, e := openAt(t, t.TempDir())
 	db := folder.Default()
 	w := createWorkflow(t, db, e, "t trigger\ns set {\"values\":{}}\nt -> s")

@@ -36,8 +36,8 @@ func TestRunTool(t *testing.T) {
 	}
 }
 
-// TestRunToolEndsWhatIsLate: what has not ended in time is terminated.
-func TestRunToolEndsWhatIsLate(t *testing.T) {
+// TestRunToolTerminatesAtTimeout: what has not ended in time is terminated.
+func TestRunToolTerminatesAtTimeout(t *testing.T) {
 	db, e := open(t)
 	w := createWorkflow(t, db, e, sleeper)
 	for _, key := range []string{"", "k"} {
@@ -96,9 +96,9 @@ func TestRunToolOfItself(t *testing.T) {
 	}
 }
 
-// TestRunToolGoesOn: a workflow that takes longer than a model waits goes on, and
+// TestRunToolContinuesAfterTimeout: a workflow that takes longer than a model waits goes on, and
 // the tool returns its execution.
-func TestRunToolGoesOn(t *testing.T) {
+func TestRunToolContinuesAfterTimeout(t *testing.T) {
 	db, e := open(t)
 	w := createWorkflow(t, db, e, sleeper)
 	out, err := e.RunTool(t.Context(), db, chat.WorkflowRun{WorkflowID: w.ID, Deadline: time.Now().Add(50 * time.Millisecond)})

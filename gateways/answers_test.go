@@ -338,7 +338,7 @@ func TestAnswerAfterCuts(t *testing.T) {
 }
 
 // A slow model of one agent does not delay other agents.
-func TestAnswersOfAgentsAreApart(t *testing.T) {
+func TestAgentsAnswerIndependently(t *testing.T) {
 	r := newAnswerFixture(t)
 	release := make(chan struct{})
 	r.answerWith(func(ctx context.Context, said agent.Message) (string, error) {

@@ -275,8 +275,8 @@ func TestRetryAfterCounts(t *testing.T) {
 	}
 }
 
-// TestLongMessageGoesOn: no part of a message in parts is sent twice.
-func TestLongMessageGoesOn(t *testing.T) {
+// TestLongMessageIsResumed: no part of a message in parts is sent twice.
+func TestLongMessageIsResumed(t *testing.T) {
 	c := newSendFixture(t, "sms", map[string][]string{twilioMessages: {`201 {"sid":"SM1"}`, "429 {}", `201 {"sid":"SM2"}`}})
 	m := c.createMessage(t, c.conversation(t, "+15551234567"), strings.Repeat("a", twilioLimit)+" "+strings.Repeat("b", twilioLimit))
 	if e := c.waitAttempt(t); e.Parts != 1 || e.ExternalID != "SM1" || e.Next.IsZero() {
@@ -322,9 +322,9 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestFailedGivesWay: after a message that failed or was deleted, the next one
+// TestFailedMessageDoesNotBlock: after a message that failed or was deleted, the next one
 // is sent.
-func TestFailedGivesWay(t *testing.T) {
+func TestFailedMessageDoesNotBlock(t *testing.T) {
 	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {"500 {}", "429 {}", slackOK}})
 	conversation := c.conversation(t, "C1")
 	c.createMessage(t, conversation, "fails")
@@ -399,9 +399,9 @@ func TestLeftMessages(t *testing.T) {
 	}
 }
 
-// TestOutcomeIsKept: an outcome that could not be written is written by the
+// TestOutcomeIsRecordedLater: an outcome that could not be written is written by the
 // next step, and the message is not sent again.
-func TestOutcomeIsKept(t *testing.T) {
+func TestOutcomeIsRecordedLater(t *testing.T) {
 	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {slackOK}})
 	id := c.conversation(t, "C1")
 	c.Stop()
@@ -473,9 +473,9 @@ func TestStopInterrupts(t *testing.T) {
 	}
 }
 
-// TestDisabledAgentRests: the messages of a disabled agent wait until it is
+// TestDisabledAgentSendsNothing: the messages of a disabled agent wait until it is
 // enabled.
-func TestDisabledAgentRests(t *testing.T) {
+func TestDisabledAgentSendsNothing(t *testing.T) {
 	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {slackOK}})
 	conversation := c.conversation(t, "C1")
 	c.Stop()

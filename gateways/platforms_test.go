@@ -164,7 +164,7 @@ func TestPlatformsVerify(t *testing.T) {
 	}
 }
 
-func TestPlatformsTellWhatIsWrong(t *testing.T) {
+func TestVerifyNamesTheWrongField(t *testing.T) {
 	o := newMailFixture(t)
 	for _, c := range []struct{ account, call, answer, want string }{
 		{"slack", "POST /auth.test", `200 {"ok":false,"error":"invalid_auth"}`, "Slack refused the bot token (invalid_auth)"},

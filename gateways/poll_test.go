@@ -206,7 +206,7 @@ func TestPollFollowsGateways(t *testing.T) {
 
 // Errors are retried with growing delays, and shown. A rejected token ends
 // polling.
-func TestPollTrouble(t *testing.T) {
+func TestPollErrors(t *testing.T) {
 	p := newPollFixture(t)
 	p.bot.failNext("getUpdates", `502 <html>`, `502 <html>`, `409 {"ok":false,"description":"Conflict"}`, `429 {"ok":false,"parameters":{"retry_after":90}}`, `200 <html>`, "pass", `200 {"ok":true,"result":[{"no":"update"}]}`, "pass")
 	g := p.verified(t)

@@ -149,9 +149,9 @@ func TestUsedTicketsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestVisitorsSay: a message makes contact and conversation, a repeat nothing,
+// TestVisitorMessages: a message makes contact and conversation, a repeat nothing,
 // and each visitor sees their own conversation alone.
-func TestVisitorsSay(t *testing.T) {
+func TestVisitorMessages(t *testing.T) {
 	r := newHookFixture(t, nil)
 	w, _ := r.openWidget(t, agent.WidgetConfigChange{MessagesPerDay: agent.Some(3)})
 	_, ada := newVisitor(t, w, Entry{})
@@ -201,9 +201,9 @@ func TestVisitorsSay(t *testing.T) {
 	}
 }
 
-// TestVouchedVisitors: whom the website vouches for is the contact with that id,
+// TestVerifiedVisitors: whom the website vouches for is the contact with that id,
 // on every device in the same conversation; what anybody claims finds nobody.
-func TestVouchedVisitors(t *testing.T) {
+func TestVerifiedVisitors(t *testing.T) {
 	r := newHookFixture(t, nil)
 	w, secret := r.openWidget(t, agent.WidgetConfigChange{})
 	known, err := r.db.CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("Ada"), ExternalID: agent.Some("customer-42"), Email: agent.Some("ada@example.com")})

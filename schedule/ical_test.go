@@ -40,9 +40,9 @@ func feed(t testing.TB, tasks ...agent.Task) string {
 	return out.String()
 }
 
-// TestFeedIsReadByAnother expands the feed with another program's parser: it
+// TestFeedIsReadByGoICal expands the feed with another program's parser: it
 // must find the same occurrences.
-func TestFeedIsReadByAnother(t *testing.T) {
+func TestFeedIsReadByGoICal(t *testing.T) {
 	tasks := map[string]agent.Task{}
 	var list []agent.Task
 	for id, body := range map[string]string{

@@ -272,9 +272,9 @@ func TestSQLCounts(t *testing.T) {
 	})
 }
 
-// TestBrokenRows writes rows by SQL that the API rejects: they must not affect
+// TestInvalidRows writes rows by SQL that the API rejects: they must not affect
 // anything else.
-func TestBrokenRows(t *testing.T) {
+func TestInvalidRows(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		sound := h.make(t, `{"type":"cron","cron_expression":"0 * * * *"}`)
 		for _, set := range []string{
@@ -304,7 +304,7 @@ func TestBrokenRows(t *testing.T) {
 	})
 }
 
-func TestPausedAgentRests(t *testing.T) {
+func TestPausedAgentRunsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		h.make(t, `{"type":"cron","cron_expression":"* * * * *"}`)
 		set := func(status agent.Status) {

@@ -217,7 +217,7 @@ func TestDeleteWaitsForReads(t *testing.T) {
 	}
 }
 
-func TestDeleteInManyHands(t *testing.T) {
+func TestConcurrentDeletes(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	db := createAgent(t, f, "doomed")
@@ -283,7 +283,7 @@ func TestPlaceNeverOverwrites(t *testing.T) {
 	}
 }
 
-func TestStatsCountWhatThereIs(t *testing.T) {
+func TestStats(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	ctx := context.Background()

@@ -19,7 +19,7 @@ func eventsOf(t testing.TB, db *DB) []agent.Event {
 	return events
 }
 
-func TestContactEventsTellTheWholeContact(t *testing.T) {
+func TestContactEventsHaveTheWholeContact(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	change := numberedContact(1)

@@ -24,9 +24,9 @@ func restart(t *testing.T, f *Folder) *Folder {
 	return again
 }
 
-// TestRecall starts from what was remembered, and never from what is no
+// TestCatalogCache starts from what was remembered, and never from what is no
 // longer true.
-func TestRecall(t *testing.T) {
+func TestCatalogCache(t *testing.T) {
 	f, err := Open(Options{Path: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -91,8 +91,8 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// TestRecallKeepsUnfinishedWork stops while a source waits to be read.
-func TestRecallKeepsUnfinishedWork(t *testing.T) {
+// TestCatalogCacheKeepsPendingWork stops while a source waits to be read.
+func TestCatalogCacheKeepsPendingWork(t *testing.T) {
 	f, err := Open(Options{Path: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func writeBeside(t *testing.T, path, statement string) {
 }
 
 // What changes after a file was closed must not be remembered as it was.
-func TestRecallForgetsWhatChanged(t *testing.T) {
+func TestCatalogCacheForgetsChangedFiles(t *testing.T) {
 	f := openFolder(t)
 	db := createAgent(t, f, "a")
 	createContact(t, db, named("x"))
@@ -144,7 +144,7 @@ func TestRecallForgetsWhatChanged(t *testing.T) {
 }
 
 // An adopted copy is remembered under its new name.
-func TestRecallOfAnAdoptedCopy(t *testing.T) {
+func TestCatalogCacheOfAnAdoptedCopy(t *testing.T) {
 	file := template(t, "Support")
 	f := openFolder(t)
 	createAgent(t, f, "support")

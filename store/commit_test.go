@@ -179,7 +179,7 @@ func TestFailingJobsUndoOnlyThemselves(t *testing.T) {
 
 // A constraint that fails in the middle of a job leaves what the job wrote
 // before it, should the job continue.
-func TestJobMayGoOnAfterAConstraint(t *testing.T) {
+func TestJobContinuesAfterAConstraint(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	createContact(t, db, numberedContact(0))
@@ -231,7 +231,7 @@ func TestJobsWhoseTimeIsOverAreNotRun(t *testing.T) {
 }
 
 // A context that ends while the write runs does not hide its outcome.
-func TestOutcomeIsToldOnceAWriteRuns(t *testing.T) {
+func TestOutcomeIsReportedOnceAWriteRuns(t *testing.T) {
 	t.Parallel()
 	db := openFolder(t).Default()
 	ctx, cancel := context.WithCancel(t.Context())

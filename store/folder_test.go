@@ -180,7 +180,7 @@ func TestStartAndStopInAnyOrder(t *testing.T) {
 	running.Wait()
 }
 
-func TestSomethingInTheFoldersWay(t *testing.T) {
+func TestFileInPlaceOfTheFolder(t *testing.T) {
 	t.Parallel()
 	for name, block := range map[string]func(path string) error{
 		"a file where the folder should be": func(p string) error { return os.WriteFile(p, nil, 0o600) },

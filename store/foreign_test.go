@@ -238,7 +238,7 @@ func TestHostileFileInAnAgentsPlace(t *testing.T) {
 
 // Honest files are taken: of every version, as made and vacuumed, with vectors
 // of several lengths.
-func TestHonestFilesAreTaken(t *testing.T) {
+func TestValidFilesAreAccepted(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}

@@ -7,7 +7,7 @@ import (
 
 // Memory goes back once after a start, and again after work, but not while
 // there is work nor every few seconds.
-func TestGivesMemoryBack(t *testing.T) {
+func TestMemoryIsReleased(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	start := time.Now()

@@ -405,7 +405,7 @@ func TestFreePagesAreGivenBack(t *testing.T) {
 }
 
 // Trouble while a file is looked after is told, and not twice a second.
-func TestTroubleIsNotRepeatedAtOnce(t *testing.T) {
+func TestFailedMaintenanceIsRetriedLater(t *testing.T) {
 	t.Parallel()
 	j := &journal{}
 	f := openLogged(t, t.TempDir(), j)
@@ -426,8 +426,8 @@ func TestTroubleIsNotRepeatedAtOnce(t *testing.T) {
 	}
 }
 
-// TestRestsOnce: a file that was made whole is left alone until it is written.
-func TestRestsOnce(t *testing.T) {
+// TestIdleFileIsCheckpointedOnce: a file that was made whole is left alone until it is written.
+func TestIdleFileIsCheckpointedOnce(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	db := f.Default()

@@ -83,7 +83,7 @@ func TestExpiredKey(t *testing.T) {
 	}
 }
 
-func TestKeysOfTheKeyItselfAreNotStored(t *testing.T) {
+func TestKeySecretsAreNotStored(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	_, secret := createKey(t, f, newKey("k", "*"))
@@ -129,7 +129,7 @@ func made(t testing.TB, f *Folder, by agent.Key, name string) (agent.Key, string
 }
 
 // Keys that a key made end with it, and those that they made.
-func TestKeysEndWithTheirMaker(t *testing.T) {
+func TestKeysExpireWithTheirParent(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	soon := agent.At(time.Now().Add(time.Hour))
@@ -173,7 +173,7 @@ func TestKeysEndWithTheirMaker(t *testing.T) {
 }
 
 // A key whose time is over makes none.
-func TestExpiredKeyMakesNone(t *testing.T) {
+func TestExpiredKeyCreatesNone(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	root, _ := createKey(t, f, newKey("root", agent.AllAgents))
@@ -285,7 +285,7 @@ func TestDamagedDefaultAgentKeepsAccessControl(t *testing.T) {
 
 // When the default agent's file is taken away a new one is made, and
 // access control stays on for as long as the server runs.
-func TestTakingTheKeysAwayOpensNothing(t *testing.T) {
+func TestRemovedKeysKeepAccessControl(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	_, secret := createKey(t, f, newKey("k", "*"))

@@ -16,7 +16,7 @@ import (
 	"satchel/agent"
 )
 
-// TestRecall searches an agent that is large enough for the index in memory:
+// TestCatalogCache searches an agent that is large enough for the index in memory:
 // whole, in a small source, after deletions, and of what came last.
 func TestRecallOfNearest(t *testing.T) {
 	if testing.Short() {

@@ -163,8 +163,8 @@ func TestSegmentsStayFew(t *testing.T) {
 	checkSegments(t, db, 0)
 }
 
-// TestCrowdOfDeleted deletes whatever is near the query, and no sweep has come.
-func TestCrowdOfDeleted(t *testing.T) {
+// TestManyDeletedVectors deletes whatever is near the query, and no sweep has come.
+func TestManyDeletedVectors(t *testing.T) {
 	db := openKnowledge(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	crowd := make([][]float32, 1500)

@@ -186,9 +186,9 @@ func listen(tb testing.TB, db *DB, event string) agent.Workflow {
 	return w
 }
 
-// TestHeard: a consumer is given the events that somebody listens to, and comes
+// TestSubscribedEvents: a consumer is given the events that somebody listens to, and comes
 // past the others without reading them.
-func TestHeard(t *testing.T) {
+func TestSubscribedEvents(t *testing.T) {
 	db := createAgent(t, openFolder(t), "a")
 	write := func() (first int64) {
 		t.Helper()
@@ -262,8 +262,8 @@ func TestSubscribersStatus(t *testing.T) {
 	}
 }
 
-// TestOutboxTells: each commit that wrote events is announced, others are not.
-func TestOutboxTells(t *testing.T) {
+// TestOutboxNotifies: each commit that wrote events is announced, others are not.
+func TestOutboxNotifies(t *testing.T) {
 	f := openFolder(t)
 	db := createAgent(t, f, "a")
 	var told []*DB

@@ -60,7 +60,7 @@ func TestFileSourceRoundTrip(t *testing.T) {
 	wantCode(t, err, agent.CodeNotFound)
 }
 
-func TestUploadsThatBecomeNothing(t *testing.T) {
+func TestAbandonedUploads(t *testing.T) {
 	t.Parallel()
 	f := openFolder(t)
 	db := f.Default()

@@ -37,7 +37,7 @@ func cursors(t *testing.T, db *DB) int {
 
 // Events that nobody subscribes to notify no consumer, and their cursors follow
 // when the file rests or is closed.
-func TestNobodyIsNotifiedWithoutSubscribers(t *testing.T) {
+func TestNoNotificationWithoutSubscribers(t *testing.T) {
 	db, notified := withoutSubscribers(t)
 	before := cursors(t, db)
 	createContact(t, db, named("y"))

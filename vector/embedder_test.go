@@ -23,7 +23,7 @@ func TestSentenceCase(t *testing.T) {
 	}
 }
 
-func TestAsked(t *testing.T) {
+func TestQuestionMarkIsAppended(t *testing.T) {
 	for query, want := range map[string]string{
 		"": "?", "opening hours": "opening hours?", "how?": "how?", "Tell me.": "Tell me.", "now!": "now!", "é": "é?", "E1042": "E1042?",
 	} {

@@ -119,7 +119,7 @@ func TestChangeOfModel(t *testing.T) {
 	}
 }
 
-func TestModelThatIsGone(t *testing.T) {
+func TestMissingModel(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db := newAgent(t, folder, "files")
 	ix := newIndex(t, folder, &fake{model: "local"})

@@ -128,9 +128,9 @@ func TestAgentsTakeTurns(t *testing.T) {
 	}
 }
 
-// TestLongReadingKeepsNoOneWaiting holds up the cutting of a document by
+// TestLongReadingDelaysNoOne holds up the cutting of a document by
 // meaning, and another agent's source becomes ready meanwhile.
-func TestLongReadingKeepsNoOneWaiting(t *testing.T) {
+func TestLongReadingDelaysNoOne(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	slow, quick := newAgent(t, folder, "slow"), newAgent(t, folder, "quick")
 	hold := newGate()

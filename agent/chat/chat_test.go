@@ -323,7 +323,7 @@ func BenchmarkTurn(b *testing.B) {
 
 // When an old message is answered again, the model sees nothing that was said
 // since, and the metadata of the answer is limited.
-func TestRetryOfLongAgo(t *testing.T) {
+func TestRetryOfOldMessage(t *testing.T) {
 	s := newChatFixture(t, nil, func(n int, _ map[string]any) string { return textAnswer(fmt.Sprintf("Answer %d.", n)) })
 	first, _, err := s.chat.Reply(t.Context(), s.db, Turn{Message: "First"}, nil)
 	if err != nil {
@@ -344,7 +344,7 @@ func TestRetryOfLongAgo(t *testing.T) {
 	}
 }
 
-func TestWhatIsKeptIsBounded(t *testing.T) {
+func TestStoredAnswersAreBounded(t *testing.T) {
 	long := strings.Repeat("ü", 20_000)
 	a := Answer{Text: "As [2] says.", Sources: []Citation{{Number: 1}, {Number: 2}}, ToolCalls: []ToolCall{{Name: "t", Arguments: json.RawMessage(`{"a":"` + long + `"}`)}}}
 	a.Sources[1].Content = long

@@ -32,9 +32,9 @@ func BenchmarkCheckArguments(b *testing.B) {
 	}
 }
 
-// TestKeptSchemas: the cache is bounded, returns the requested schema, and is
+// TestCompiledSchemasAreCached: the cache is bounded, returns the requested schema, and is
 // safe for concurrent use.
-func TestKeptSchemas(t *testing.T) {
+func TestCompiledSchemasAreCached(t *testing.T) {
 	s := schemas{kept: map[[sha256.Size]byte]*jsonschema.Schema{}}
 	schema := func(n int) json.RawMessage {
 		return json.RawMessage(fmt.Sprintf(`{"type":"object","required":["a%d"],"title":%q}`, n, strings.Repeat("x", 40_000)))

@@ -165,7 +165,7 @@ func (s *chatFixture) bad(reply func(http.ResponseWriter, *http.Request) string)
 
 // A model that does not help does not end a turn or a search, and is left alone
 // for a while.
-func TestModelsThatDoNotHelp(t *testing.T) {
+func TestSearchWithoutUsableQueries(t *testing.T) {
 	s := newChatFixture(t, nil, func(int, map[string]any) string { return textAnswer("Yes.") })
 	s.learn(t, aboutHours, aboutPhone)
 	plain, err := s.chat.index.Ask(t.Context(), s.db, vector.Query{Text: "phone number"})

@@ -137,7 +137,7 @@ func escapesOf(t *testing.T, c Confinement) map[string]string {
 
 // What the kernel offers confines a child, each mechanism alone and all
 // together. On a kernel that offers nothing the child still runs.
-func TestEscapes(t *testing.T) {
+func TestConfinedChildCannotEscape(t *testing.T) {
 	offered := SupportedConfinement()
 	t.Logf("this kernel offers %s", offered)
 	cases := []struct {

@@ -96,7 +96,7 @@ func TestChildHasNoEnvironment(t *testing.T) {
 	}
 }
 
-func TestChildIsSpokenTo(t *testing.T) {
+func TestChildReadsAndWritesPipes(t *testing.T) {
 	p := start(t, "test-echo")
 	if _, err := io.WriteString(p.Stdin, "hello\n"); err != nil {
 		t.Fatal(err)
@@ -170,7 +170,7 @@ func TestStderrIsBounded(t *testing.T) {
 	}
 }
 
-func TestIs(t *testing.T) {
+func TestHasRole(t *testing.T) {
 	for _, args := range [][]string{nil, {"serve"}, {"role", "x"}, {"x", "role"}} {
 		if HasRole("role", args) {
 			t.Errorf("%q was taken for a child", args)

@@ -21,7 +21,7 @@ func init() {
 }
 
 // A system call with the number of another architecture kills the child.
-func TestForeignNumbersEndTheChild(t *testing.T) {
+func TestForeignSystemCallsEndTheChild(t *testing.T) {
 	if !SupportedConfinement().Seccomp {
 		t.Skip("this kernel has no seccomp")
 	}

@@ -85,7 +85,7 @@ func TestHelpShowsWhatACommandUses(t *testing.T) {
 // A flag is also accepted before the command, and by commands whose help does
 // not show it.
 // Errors of a command line say what a command takes.
-func TestWrongCommandLines(t *testing.T) {
+func TestInvalidCommandLines(t *testing.T) {
 	for line, want := range map[string]string{
 		"ask":                 "usage: satchel ask QUESTION",
 		"export bakery":       "usage: satchel export AGENT DIR",

@@ -158,7 +158,7 @@ func TestEachSettingFromEachSource(t *testing.T) {
 	}
 }
 
-func TestTableIsWhole(t *testing.T) {
+func TestSettingsTableIsComplete(t *testing.T) {
 	tested := map[string]bool{"config": true, "browser_proxy_addr": true, "edge_access_aud": true, "edge_access_jwks_url": true, "edge_access_team_domain": true, "edge_access_issuer": true}
 	for _, tc := range valid {
 		tested[tc.name] = true
@@ -378,7 +378,7 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
 // A Config in a log never shows its keys.
-func TestKeysDoNotShow(t *testing.T) {
+func TestKeysAreNotPrinted(t *testing.T) {
 	secret := Key([]byte("this-is-the-secret-of-32-bytes-!"))
 	c := &Config{MasterKeys: []Key{secret}}
 	var out bytes.Buffer

@@ -35,9 +35,9 @@ func randomField(r *rand.Rand, low, high int) string {
 	return strings.Join(parts, ",")
 }
 
-// TestCronAgainstAnother compares runs with another implementation, in UTC,
+// TestCronMatchesReference compares runs with another implementation, in UTC,
 // where clocks do not change.
-func TestCronAgainstAnother(t *testing.T) {
+func TestCronMatchesReference(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	compared := 0
 	for range 3000 {

@@ -99,7 +99,7 @@ func TestHeaderLimit(t *testing.T) {
 }
 
 // A server sends one byte and then nothing; the context ends the wait.
-func TestContextEndsADrip(t *testing.T) {
+func TestContextEndsSlowResponse(t *testing.T) {
 	server := serveOn(t, openedIP, "0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "x")
 		w.(http.Flusher).Flush()

@@ -113,7 +113,7 @@ func TestRedirectsMayBeLeftToTheCaller(t *testing.T) {
 	}
 }
 
-func TestCredentialsStayWithTheirParty(t *testing.T) {
+func TestCredentialsStayOnTheirHosts(t *testing.T) {
 	plain := serveOn(t, openedIP, "0", http.HandlerFunc(redirectTo))
 	other := serveOn(t, openedIP, "0", http.HandlerFunc(redirectTo))
 	secure, roots := secureServer(t, nil, http.HandlerFunc(redirectTo))

@@ -305,7 +305,7 @@ func TestEndlessReplies(t *testing.T) {
 	}
 }
 
-func TestTheReaderGoes(t *testing.T) {
+func TestCallerStopsReading(t *testing.T) {
 	p := newFakeProvider(t, respond(200, "text/event-stream", openAIStream(true)))
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -327,7 +327,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissing(t *testing.T) {
+func TestMissingSettings(t *testing.T) {
 	for field, m := range map[string]Model{
 		"llm_provider":      {},
 		"llm_model":         {Provider: Ollama},
@@ -344,7 +344,7 @@ func TestWhatIsMissing(t *testing.T) {
 }
 
 // Nothing from the environment may reach a provider.
-func TestEnvironmentStaysOut(t *testing.T) {
+func TestEnvironmentIsIgnored(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-environment")
 	t.Setenv("OPENAI_ORG_ID", "org-environment")
 	t.Setenv("ANTHROPIC_API_KEY", "sk-environment")

@@ -82,7 +82,7 @@ var transports = map[string]func() http.Handler{
 	},
 }
 
-func TestAllWays(t *testing.T) {
+func TestAllTransports(t *testing.T) {
 	for name, handler := range transports {
 		t.Run(name, func(t *testing.T) {
 			peer := httptest.NewServer(handler()) // the second time the transport is known
@@ -120,9 +120,9 @@ func TestAllWays(t *testing.T) {
 	}
 }
 
-// TestServerChangesItsWay: what a client remembers about a server may become
+// TestServerChangesTransport: what a client remembers about a server may become
 // wrong.
-func TestServerChangesItsWay(t *testing.T) {
+func TestServerChangesTransport(t *testing.T) {
 	var handler atomic.Value
 	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handler.Load().(http.HandlerFunc)(w, r)

@@ -13,9 +13,9 @@ import (
 	"satchel/agent"
 )
 
-// TestForeignAnswers: a response to a request that was not sent is an immediate
+// TestAnswersToOtherRequests: a response to a request that was not sent is an immediate
 // error; there is no wait.
-func TestForeignAnswers(t *testing.T) {
+func TestAnswersToOtherRequests(t *testing.T) {
 	result := `"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"x","version":"1"}}`
 	for name, id := range map[string]string{"another number": `4711`, "a text": `"x"`, "null": `null`, "none": ``} {
 		message := `{"jsonrpc":"2.0",` + result + `}`

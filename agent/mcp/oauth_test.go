@@ -229,9 +229,9 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// TestDeceit: attempts by a server to obtain the client's secret, or to have
+// TestDeceptiveMetadata: attempts by a server to obtain the client's secret, or to have
 // other hosts called, fail before a token is requested.
-func TestDeceit(t *testing.T) {
+func TestDeceptiveMetadata(t *testing.T) {
 	const resource, authority = "/.well-known/oauth-protected-resource/mcp", "/.well-known/openid-configuration/shop"
 	for name, test := range map[string]struct {
 		path, body, challenge, says string

@@ -205,7 +205,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-func TestTooManyWait(t *testing.T) {
+func TestQueueIsBounded(t *testing.T) {
 	p := newPool(t, Options{Size: 1})
 	p.mu.Lock()
 	p.busy, p.waiting = 1, make([]*ticket, maxWaiting)

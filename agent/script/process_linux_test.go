@@ -78,7 +78,7 @@ func TestChildDiesWithItsParent(t *testing.T) {
 
 // A child has no environment and no files except the standard three, has lower
 // priority, and is confined.
-func TestChildIsBare(t *testing.T) {
+func TestChildHasNoEnvironment(t *testing.T) {
 	t.Setenv("SATCHEL_SECRET", "x")
 	open, err := os.Open(os.DevNull)
 	if err != nil {

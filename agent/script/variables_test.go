@@ -107,7 +107,7 @@ func TestOutlines(t *testing.T) {
 }
 
 // What a script is sent does not grow with what it does not read.
-func TestSentIsWhatIsRead(t *testing.T) {
+func TestOnlyReadVariablesAreSent(t *testing.T) {
 	p := newPool(t, Options{Size: 1})
 	for name, code := range map[string]string{
 		"nothing":  "return 1",

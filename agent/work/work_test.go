@@ -528,9 +528,9 @@ func equal[T any](t *testing.T, got, want T) {
 	}
 }
 
-// TestEndOfStartsContext: once the context of Start has ended, a key whose turn
+// TestEndOfStartContext: once the context of Start has ended, a key whose turn
 // was cancelled is not run again.
-func TestEndOfStartsContext(t *testing.T) {
+func TestEndOfStartContext(t *testing.T) {
 	for range 300 {
 		ctx, cancel := context.WithCancel(t.Context())
 		var turns atomic.Int64

@@ -302,9 +302,9 @@ func execute(t *testing.T, db *store.DB, e *flow.Engine, read *n8n.Import, f fix
 	}
 }
 
-// TestPollsGiveOutWhatIsNew runs an imported polling trigger before and after its
+// TestPollsReturnNewItems runs an imported polling trigger before and after its
 // feed has another entry.
-func TestPollsGiveOutWhatIsNew(t *testing.T) {
+func TestPollsReturnNewItems(t *testing.T) {
 	db, e := open(t)
 	entries := []string{"First", "Second"}
 	feed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -117,8 +117,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestStopCutsTries: an attempt interrupted by Stop does not count.
-func TestStopCutsTries(t *testing.T) {
+// TestStopInterruptsAttempts: an attempt interrupted by Stop does not count.
+func TestStopInterruptsAttempts(t *testing.T) {
 	h := newFixture(t)
 	arrived, release := make(chan struct{}), make(chan struct{})
 	r := newReceiver(t, func(n int, _ http.ResponseWriter, _ *http.Request) {

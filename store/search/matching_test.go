@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestDiscriminatingTerms(t *testing.T) {
+func TestCommonTermsAreDropped(t *testing.T) {
 	common := term{text: "the", chunks: 90_000, idf: leastIDF}
 	few := term{text: "and", chunks: 900, idf: leastIDF}
 	rare := term{text: "otter", chunks: 3, idf: 8}

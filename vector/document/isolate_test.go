@@ -68,7 +68,7 @@ func init() {
 	}
 }
 
-func TestIsolatedHandsOver(t *testing.T) {
+func TestIsolatedReturnsTheDocument(t *testing.T) {
 	in := input{name: "n", media: "m", data: []byte("one\n\ntwo"), limits: Limits{}.orDefaults()}
 	doc, err := isolated(testTell, pageParagraphs)(context.Background(), in)
 	if err != nil {
@@ -115,7 +115,7 @@ func TestIsolatedFails(t *testing.T) {
 }
 
 // A file larger than a pipe holds is still being sent when its child is gone.
-func TestIsolatedSendsToTheDead(t *testing.T) {
+func TestIsolatedSendsToAnEndedChild(t *testing.T) {
 	in := input{data: make([]byte, 8<<20), limits: Limits{}.orDefaults()}
 	in.limits.Memory = 1 << 20
 	if _, err := isolated(testEat, markdownBlocks)(context.Background(), in); agent.ErrorCode(err) != CodeTooComplex {

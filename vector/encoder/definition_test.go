@@ -7,10 +7,10 @@ import (
 	"satchel/vector/internal/modelfile"
 )
 
-// TestTheNetworkIsItsDefinition compares the packed, blocked network with one
+// TestNetworkMatchesItsDefinition compares the packed, blocked network with one
 // written down in float64 straight from the published graph, over the same
 // weights.
-func TestTheNetworkIsItsDefinition(t *testing.T) {
+func TestNetworkMatchesItsDefinition(t *testing.T) {
 	m := shared(t)
 	file, err := modelfile.Decode(content())
 	if err != nil {

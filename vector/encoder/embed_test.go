@@ -15,7 +15,7 @@ import (
 	"satchel/vector/internal/modelfile"
 )
 
-func TestEveryVectorHasLengthOne(t *testing.T) {
+func TestVectorsHaveLengthOne(t *testing.T) {
 	m := shared(t)
 	for _, text := range []string{"", " ", "\x00", "\xff\xff", "hello", "日本語", chunk(1000), strings.Repeat("a", 3000)} {
 		v := embed(t, m, text)

@@ -96,7 +96,7 @@ func TestModelsAreFreedWhenIdle(t *testing.T) {
 	t.Error("an idle model is still in memory")
 }
 
-func TestWhatCannotBeAdded(t *testing.T) {
+func TestInvalidModelsAreRefused(t *testing.T) {
 	good := sample.Of(t, "mean").Build(t, "F32")
 	bad := sample.Of(t, "mean").Build(t, "F32")
 	if err := os.Truncate(filepath.Join(bad, "model.safetensors"), 1000); err != nil {
@@ -299,7 +299,7 @@ func TestWrongHashAndFullDisk(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeInstalled(t *testing.T) {
+func TestUninstallableModelsAreRefused(t *testing.T) {
 	l := withModel(t, "mean", "all-MiniLM-L6-v2")
 	sum := strings.Repeat("0", 64)
 	for _, c := range []struct {

@@ -38,9 +38,9 @@ func line(t *testing.T, server http.Handler, args ...string) (out, notes string,
 
 const tooMany = `{"error":{"code":"RATE_LIMIT_EXCEEDED","message":"too many requests","details":{}}}`
 
-// TestUploadsHeed429 uploads a file to a server that first wants none: the whole
+// TestUploadsWaitAfter429 uploads a file to a server that first wants none: the whole
 // file is sent again when the server says.
-func TestUploadsHeed429(t *testing.T) {
+func TestUploadsWaitAfter429(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.txt")
 	if err := os.WriteFile(name, []byte("all of it"), 0o600); err != nil {
 		t.Fatal(err)

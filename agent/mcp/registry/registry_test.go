@@ -160,8 +160,8 @@ func TestCredentialsStay(t *testing.T) {
 	}
 }
 
-// TestListLooks: a list checks servers, except those checked just now.
-func TestListLooks(t *testing.T) {
+// TestListChecksServers: a list checks servers, except those checked just now.
+func TestListChecksServers(t *testing.T) {
 	folder, r := openIdle(t, t.TempDir())
 	db, p := folder.Default(), newTestServer(t)
 	later := fakeClock(t, r)
@@ -284,7 +284,7 @@ func TestStartStop(t *testing.T) {
 	}
 }
 
-func TestAtMost(t *testing.T) {
+func TestServersAreLimited(t *testing.T) {
 	folder, r := open(t, t.TempDir())
 	p := newTestServer(t)
 	for range agent.MaxMCPServers {

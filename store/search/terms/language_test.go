@@ -29,7 +29,7 @@ func TestStems(t *testing.T) {
 	}
 }
 
-func TestSpoken(t *testing.T) {
+func TestLanguagesByWords(t *testing.T) {
 	for text, want := range map[string]string{
 		"how do I get my money back":       "en",
 		"wie bekomme ich mein Geld zurück": "de",
@@ -103,7 +103,7 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-func TestWritten(t *testing.T) {
+func TestLanguagesOf(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                           "",
 		"lamp":                       "",

@@ -15,7 +15,7 @@ import (
 )
 
 // Models in GGUF compute what PyTorch does; with weights in eight bits nearly.
-func TestGGUFIsTheReference(t *testing.T) {
+func TestGGUFMatchesTheReference(t *testing.T) {
 	for _, name := range []string{"mean", "cls", "xlm-roberta"} {
 		v := sample.Of(t, name)
 		for _, kind := range []string{"F32", "F16", "BF16"} {

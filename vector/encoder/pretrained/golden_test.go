@@ -13,7 +13,7 @@ import (
 // tolerance is how far a number may be off what PyTorch computes in float64.
 const tolerance = 1e-5
 
-func TestModelsAreTheReference(t *testing.T) {
+func TestModelsMatchTheReference(t *testing.T) {
 	for _, kernel := range gemm.Kernels() {
 		for _, v := range sample.Variants(t) {
 			for kind := range sample.Encodings {

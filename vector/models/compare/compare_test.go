@@ -67,7 +67,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeEvaluated(t *testing.T) {
+func TestInvalidEvaluationsAreRefused(t *testing.T) {
 	c := commands(t)
 	for questions, want := range map[string]string{
 		"":                               "EOF",

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestTheBestWayIsFound compares with trying all ways to cut a text, over a
+// TestBestSegmentationIsFound compares with trying all ways to cut a text, over a
 // vocabulary small enough for that.
-func TestTheBestWayIsFound(t *testing.T) {
+func TestBestSegmentationIsFound(t *testing.T) {
 	list := []Piece{{}}
 	scores := []float64{-2, -2.5, -3, -3.1, -4, -5.2, -4.4, -1, -2.2, -6.1, -9}
 	for i, text := range []string{"a", "b", "c", "ab", "bc", "abc", "ca", "▁", "▁a", "bca", "cc"} {
