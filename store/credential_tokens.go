@@ -19,22 +19,12 @@ type OpenCredential struct {
 // OpenCredential decrypts a credential, given by id or name, for use. If it must not
 // be used now, the error says why.
 func (db *DB) OpenCredential(ctx context.Context, ref string) (OpenCredential, error) {
-	o, err := db.openCredential(ctx, ref)
-	if err == nil && o.Status == agent.CredentialNeedsConfirm {
-		return o, agent.Errorf(agent.CodeConflict, "the credential %s was copied with its agent and must be confirmed before it can be used", o.Name).With("credential_id", o.ID)
-	}
-	return o, err
-}
-
-// OpenUnconfirmed is OpenCredential for credentials that may be unconfirmed.
-func (db *DB) OpenUnconfirmed(ctx context.Context, ref string) (OpenCredential, error) {
-	return db.openCredential(ctx, ref)
-}
-
-func (db *DB) openCredential(ctx context.Context, ref string) (OpenCredential, error) {
 	return Read(ctx, db, func(tx *Tx) (o OpenCredential, err error) {
 		if o.Credential, err = tx.credential(ref); err != nil {
 			return o, err
+		}
+		if o.Status == agent.CredentialNeedsConfirm {
+			return o, agent.Errorf(agent.CodeConflict, "the credential %s was copied with its agent and must be confirmed before it can be used", o.Name).With("credential_id", o.ID)
 		}
 		sealed, ok, err := tx.openCredential(&o.Credential)
 		var raw string

@@ -58,9 +58,6 @@ func (p *Process) EndTree(grace time.Duration) {
 	})
 }
 
-// KillTree kills a program and everything it started.
-func (p *Process) KillTree() { p.tree.kill() }
-
 // Ended waits for a program to end and returns how: its exit code or signal.
 func (p *Process) Ended() string {
 	<-p.done

@@ -89,14 +89,6 @@ type Log struct {
 	Message string `json:"message"`
 }
 
-// Object returns the value if it is an object, and otherwise {result: value}.
-func (r Result) Object() map[string]any {
-	if object, ok := r.Value.(map[string]any); ok {
-		return object
-	}
-	return map[string]any{"result": r.Value}
-}
-
 var identifier = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$]*$`)
 
 // reserved are words that cannot be the name of a variable.

@@ -192,17 +192,6 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-func TestObject(t *testing.T) {
-	for _, v := range []any{nil, 1.0, "x", []any{1.0}} {
-		if got := (Result{Value: v}).Object(); !reflect.DeepEqual(got, map[string]any{"result": v}) {
-			t.Errorf("%v gives %v", v, got)
-		}
-	}
-	if got := (Result{Value: map[string]any{"a": 1}}).Object(); got["a"] != 1 {
-		t.Errorf("an object gives %v", got)
-	}
-}
-
 // A script sees nothing that another script did to its environment.
 func TestNothingIsLeftBehind(t *testing.T) {
 	p := newPool(t, Options{Size: 1, Warm: 1})

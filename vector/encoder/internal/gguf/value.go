@@ -52,9 +52,6 @@ func (r *reader) value() (v value) {
 	return v
 }
 
-// Has reports whether the file has a value for a key.
-func (f *File) Has(key string) bool { _, ok := f.values[key]; return ok }
-
 // Text returns a text, or "" if there is none.
 func (f *File) Text(key string) string {
 	if v, ok := f.values[key]; ok && v.kind == typeText && !v.array {
