@@ -23,9 +23,6 @@ func (db *DB) OpenCredential(ctx context.Context, ref string) (OpenCredential, e
 		if o.Credential, err = tx.credential(ref); err != nil {
 			return o, err
 		}
-		if o.Status == agent.CredentialNeedsConfirm {
-			return o, agent.Errorf(agent.CodeConflict, "the credential %s was copied with its agent and must be confirmed before it can be used", o.Name).With("credential_id", o.ID)
-		}
 		sealed, ok, err := tx.openCredential(&o.Credential)
 		var raw string
 		if err == nil {
@@ -45,6 +42,9 @@ func (db *DB) OpenCredential(ctx context.Context, ref string) (OpenCredential, e
 			}
 		}
 		o.Values = sealed.Values
+		if o.Status == agent.CredentialNeedsConfirm {
+			return o, agent.Errorf(agent.CodeConflict, "the credential %s was copied with its agent and must be confirmed before it can be used", o.Name).With("credential_id", o.ID)
+		}
 		return o, nil
 	})
 }
