@@ -4,7 +4,7 @@ import type { Signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, get, go, href, path, rememberedAgent, route, session } from "../data";
-import { Dialog, Icon, type IconName, useBack } from "../ui";
+import { Dialog, Icon, type IconName, unmarked, useBack } from "../ui";
 import type { Section } from "../shell/sections";
 
 /** What the frame gives: its sections, what changes the theme, and what closes the palette. */
@@ -12,13 +12,22 @@ export type PaletteProps = { sections: Section[]; nextTheme: () => void; close: 
 
 type Hit = { icon: IconName; title: string; kind: string; to?: string; run?: () => void };
 
-/** The lists that are searched, by the last part of their address, with what a row is called. */
-const records: [at: string, list: string, kind: string, icon: IconName, section: string, title: (row: { name: string }) => string][] = [
-  ["workflows", "workflows", "Workflow", "Workflow", "workflows", (r) => r.name],
-  ["contacts", "contacts", "Contact", "User", "contacts", (r) => r.name],
-  ["sources", "sources", "Source", "BookOpen", "knowledge", (r) => r.name],
-  ["schedules", "schedules", "Schedule", "CalendarClock", "calendar/schedules", (r) => r.name],
+/** The lists that are searched, with where a row is shown. */
+const records: [list: string, kind: string, icon: IconName, section: (row: Row) => string][] = [
+  ["workflows", "Workflow", "Workflow", () => "workflows"],
+  ["contacts", "Contact", "User", () => "contacts"],
+  ["sources", "Source", "BookOpen", () => "knowledge"],
+  ["conversations", "Conversation", "MessageSquare", (r) => (r.metadata?.via === "chat" ? "chat" : "inbox")],
+  ["schedules", "Schedule", "CalendarClock", () => "calendar/schedules"],
 ];
+
+/** A row of a list: a conversation has a title or what was said last in place of a name. */
+type Row = { id: string; name?: string; metadata?: { title?: string; via?: string }; contact?: { name: string } | null; last_message?: { content: string } | null };
+
+const titleOf = (r: Row) => r.name || r.metadata?.title || r.contact?.name || unmarked(r.last_message?.content ?? "") || "Conversation";
+
+/** The pages of the settings. */
+const settings: [part: string, title: string][] = [["model", "Language model"], ["agent", "Agent"], ["access", "Access"], ["copies", "Backup"]];
 
 function known(text: string, current: string, { sections, nextTheme }: PaletteProps): Hit[] {
   const all: Hit[] = [
@@ -26,6 +35,7 @@ function known(text: string, current: string, { sections, nextTheme }: PalettePr
     ...(session.value?.agents ?? []).map((a) => ({ icon: "Bot" as const, title: a.name, kind: "Agent", to: href(a.id) })),
     { icon: "Layers", title: "All agents", kind: "Page", to: "#/agents" },
     { icon: "KeyRound", title: "API keys", kind: "Page", to: "#/keys" },
+    ...settings.map(([part, title]) => ({ icon: "Settings" as const, title: `${title} settings`, kind: "Settings", to: href(current, "settings", part) })),
     { icon: "SunMoon", title: "Change theme", kind: "Action", run: nextTheme },
     { icon: "Plus", title: "New agent", kind: "Action", to: "#/agents?new=1" },
     { icon: "MessageSquare", title: "New chat", kind: "Action", to: href(current, "chat") },
@@ -35,9 +45,9 @@ function known(text: string, current: string, { sections, nextTheme }: PalettePr
 }
 
 async function search(text: string, current: string, signal: AbortSignal): Promise<Hit[]> {
-  const lists = await Promise.all(records.map(async ([at, list, kind, icon, section, title]) => {
-    const answer = await get(path("agents", current, at), { search: text, limit: 4 }, signal).catch(() => ({ [list]: [] }));
-    return (((answer as Record<string, unknown>)[list] ?? []) as { id: string; name: string }[]).map((row): Hit => ({ icon, title: title(row), kind, to: href(current, ...section.split("/"), row.id) }));
+  const lists = await Promise.all(records.map(async ([list, kind, icon, section]) => {
+    const answer = await get(path("agents", current, list), { search: text, limit: 4 }, signal).catch(() => ({ [list]: [] }));
+    return (((answer as Record<string, unknown>)[list] ?? []) as Row[]).map((row): Hit => ({ icon, title: titleOf(row), kind, to: href(current, ...section(row).split("/"), row.id) }));
   }));
   return lists.flat();
 }
@@ -93,6 +103,7 @@ export function Palette(props: PaletteProps) {
 /** The keys of one section. */
 const pageKeys: Record<string, [key: string, what: string][]> = {
   chat: [["n", "New chat, once Esc has left the field"], ["↑", "Write the last question again"], ["[", "Previous source"], ["]", "Next source"]],
+  knowledge: [["u", "Upload documents"]],
   inbox: [["j", "Next conversation"], ["k", "Previous conversation"], ["r", "Reply"], ["n", "Note"], ["e", "Resolve and open the next, or reopen"], ["s", "Snooze until the next message, and open the next"], ["m", "Bot on or off"], ["a", "Assign to me, or to nobody"], ["u", "Read or unread"]],
   calendar: [["t", "Today"], ["m", "Month"], ["w", "Week"], ["l", "List"], ["j", "Forward"], ["k", "Back"]],
 };
