@@ -4,4 +4,5 @@ export * from "./query";
 export * from "./live";
 export * from "./drafts";
 export * from "./session";
+export * from "./uploads";
 export type * as API from "./types";

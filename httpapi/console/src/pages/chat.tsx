@@ -1,12 +1,12 @@
 // Chat: ask the agent, and see on what its answers stand.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { agent, agentId, get, go, href, invalidate, mayEdit, onChange, path, post, put, remove, route, setQuery, useQuery, type API } from "../data";
+import { agent, agentId, ApiError, get, go, href, invalidate, mayEdit, onChange, path, post, put, remove, route, setQuery, useQuery, type API } from "../data";
 import { Button, deleteLater, Drawer, Empty, ErrorCard, Icon, Load, Menu, FormDialog, openDialog, Skeleton, tell, TextField, unmarked, When } from "../ui";
 import { style } from "../parts/styles";
-import { placeOf, type Citation } from "../parts/citations";
+import { citationsOf, placeOf, type Citation } from "../parts/citations";
 import { SourceText } from "../parts/source-text";
-import { uploads } from "../parts/upload";
+import { UploadList, useDrop } from "../parts/upload";
 import { Answer, AnswerText, Passages, Question, Tools, type Message } from "./chat/message";
 import { Composer, type Choice } from "./chat/composer";
 import { ask, forget, resume, stop, turns } from "./chat/turn";
@@ -14,12 +14,24 @@ import "../css/chat.css";
 
 export const styles = style("./chat.css");
 
+/** The passage that lies beside a conversation, and those it is read with. */
+type Opened = { conversation: string; shown: Citation; among: Citation[] };
+
+/** What stands for a passage in the address. */
+const keyOf = (c: Citation) => c.chunk || String(c.n);
+
 export default function Chat() {
   const { agent: id, rest } = route.value;
   const conversation = rest[0] ?? "";
   const [listOpen, setListOpen] = useState(false);
-  const [citation, setCitation] = useState<{ shown: Citation; among: Citation[] }>();
-  useEffect(() => { setCitation(undefined); setListOpen(false); }, [conversation]);
+  const [opened, setOpened] = useState<Opened>();
+  useEffect(() => setListOpen(false), [conversation]);
+  const chunk = route.value.query.get("chunk") ?? "";
+  const citation = chunk && opened?.conversation === conversation && keyOf(opened.shown) === chunk ? opened : undefined;
+  const open = (shown: Citation, among: Citation[]) => {
+    setOpened({ conversation, shown, among });
+    setQuery({ chunk: keyOf(shown) });
+  };
   useEffect(() => {
     const keys = (e: KeyboardEvent) => {
       if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || (e.target as Element).closest("input,textarea,select") || document.querySelector("dialog[open]")) return;
@@ -33,20 +45,20 @@ export default function Chat() {
     if (!citation) return;
     const at = citation.among.findIndex((c) => c.n === citation.shown.n);
     const next = citation.among[(at + by + citation.among.length) % citation.among.length];
-    setCitation({ ...citation, shown: next });
+    open(next, citation.among);
   };
   return (
     <div class={`page full panes ${citation ? "with-drawer" : ""} ${listOpen ? "list-open" : ""}`}>
       <h1 class="hidden" tabIndex={-1}>Chat</h1>
       <Conversations id={id} current={conversation} close={() => setListOpen(false)} />
-      <Thread key={`${id}/${conversation}`} id={id} conversation={conversation} openList={() => setListOpen(true)} openSource={(shown, among) => setCitation({ shown, among })} />
+      <Thread key={`${id}/${conversation}`} id={id} conversation={conversation} openList={() => setListOpen(true)} wanted={citation ? "" : chunk} openSource={open} />
       {citation && (
         <Drawer title={(
           <span class="row nowrap">
             <span class="grow">Source {citation.among.findIndex((c) => c.n === citation.shown.n) + 1} of {citation.among.length}</span>
             {citation.among.length > 1 && <><Button kind="quiet" icon="ArrowLeft" label="Previous source ([)" onClick={() => step(-1)} /><Button kind="quiet" icon="ArrowRight" label="Next source (])" onClick={() => step(1)} /></>}
           </span>
-        )} close={() => setCitation(undefined)}>
+        )} close={() => setQuery({ chunk: null })}>
           <div class="stack">
             <div class="row cited">
               <strong><bdi>{placeOf(citation.shown)}</bdi></strong>
@@ -66,9 +78,8 @@ const titleOf = (c: API.ConversationSummary) => String(c.metadata?.title ?? "") 
 
 function Conversations({ id, current, close }: { id: string; current: string; close: () => void }) {
   const [limit, setLimit] = useState(40);
-  const { query } = route.value;
-  const search = query.get("search") ?? "";
-  const kept = query.size ? `?${query}` : "";
+  const search = route.value.query.get("search") ?? "";
+  const kept = search ? `?${new URLSearchParams({ search })}` : "";
   const at = path("agents", id, "conversations");
   const found = useQuery(at, { limit, sort: "updated_at", order: "desc", search, channel: "chat" });
   const [hidden, setHidden] = useState<string[]>([]);
@@ -136,15 +147,34 @@ function grouped(messages: Message[]) {
 /** After what time, in ms, an answer does not come any more. */
 const answerTime = 120_000;
 
-type ThreadProps = { id: string; conversation: string; openList: () => void; openSource: (c: Citation, among: Citation[]) => void };
+type ThreadProps = { id: string; conversation: string; openList: () => void; openSource: (c: Citation, among: Citation[]) => void; /** The passage of the address, while it is not open. */ wanted: string };
 
-function Thread({ id, conversation, openList, openSource }: ThreadProps) {
+/** How many messages come with a conversation. */
+const newest = 200;
+
+/** Asks for the messages before those that are shown. */
+function useEarlier(at: string, shown: Message[]) {
+  const [earlier, setEarlier] = useState<Message[]>([]);
+  const [cursor, setCursor] = useState<string | null>();
+  const load = async () => {
+    const page = (after?: string) => get(`${at}/messages`, { order: "desc", limit: newest, cursor: after }) as Promise<API.MessageList>;
+    const next = cursor ?? (await page()).meta.next_cursor;
+    const found = next ? await page(next) : undefined;
+    setCursor(found?.meta.next_cursor ?? null);
+    setEarlier([...(found?.messages as Message[] | undefined ?? []).toReversed(), ...earlier]);
+  };
+  const first = shown[0]?.id ?? 0;
+  return { earlier: earlier.filter((m) => m.id < first), more: cursor !== null && shown.length >= newest, load };
+}
+
+function Thread({ id, conversation, openList, openSource, wanted }: ThreadProps) {
   const at = path("agents", id, "conversations", conversation);
   const found = useQuery(conversation ? at : null);
   const [choice, setChoice] = useState<Choice>({ model: "", sources: true });
   const [preset, setPreset] = useState<{ text: string; at: number }>();
   const view = useRef<HTMLDivElement>(null);
   const atEnd = useRef(true);
+  const drop = useDrop();
   const turn = turns.value[conversation];
   useEffect(() => { // a turn that has ended is shown as it is stored
     const state = turn?.state.value;
@@ -161,8 +191,22 @@ function Thread({ id, conversation, openList, openSource }: ThreadProps) {
   }, [conversation]);
   useEffect(() => onChange("message", (c) => { if (c.row?.conversation_id === conversation && !turns.value[conversation]) void found.reload(); }), [found]);
   useEffect(() => { if (atEnd.current) view.current?.scrollTo({ top: view.current.scrollHeight }); });
-  const messages: Message[] = found.data.value?.messages ?? [];
+  const recent: Message[] = found.data.value?.messages ?? [];
+  const { earlier, more, load } = useEarlier(at, recent);
+  const messages = useMemo(() => [...earlier, ...recent], [earlier.length, recent]);
   const groups = useMemo(() => grouped(messages), [messages]);
+  const height = useRef(0);
+  useLayoutEffect(() => { // what was read stays where it is
+    const v = view.current!;
+    if (earlier.length) v.scrollTop += v.scrollHeight - height.current;
+  }, [earlier.length]);
+  useEffect(() => { // a passage of the address is opened
+    if (!wanted) return;
+    for (const m of messages.toReversed()) {
+      const sources = citationsOf(m.metadata?.sources), shown = sources.find((c) => keyOf(c) === wanted);
+      if (shown) return openSource(shown, sources);
+    }
+  }, [wanted, messages]);
   const busy = turn !== undefined && (turn.state.value === "asking" || turn.state.value === "writing");
   const send = async (question: string, retryOf?: number) => {
     atEnd.current = true;
@@ -178,18 +222,23 @@ function Thread({ id, conversation, openList, openSource }: ThreadProps) {
       tell(error);
       return;
     }
-    ask({ agent: id, conversation: to, question, model: choice.model, sources: choice.sources, retryOf });
+    ask({ agent: id, conversation: to, question, after: messages.at(-1)?.id ?? 0, retryOf, model: choice.model, sources: choice.sources });
     if (to !== conversation) go(href(id, "chat", to), true);
   };
   const openOf = (sources: Citation[]) => (c: Citation) => openSource(c, sources);
   const questions = messages.filter((m) => m.role === "user");
   const last = groups.at(-1);
-  const stored = turn && questions.at(-1)?.content === turn.question && (turn.state.value !== "failed" || (last && "question" in last));
+  const failed = turn?.state.value === "failed";
+  const stored = turn && (turn.retryOf || (turn.after === undefined ? questions.at(-1)?.content === turn.question : (questions.at(-1)?.id ?? 0) > turn.after));
+  const answered = failed && stored && !turn.retryOf && last && "answers" in last; // by what came of it, or in another tab
+  useEffect(() => { if (answered && turn.after === undefined) forget(conversation); }, [answered]);
+  const again = () => { if (turn) { forget(conversation); void send(turn.question, turn.retryOf); } };
   const unanswered = !turn && mayEdit.value && last && "question" in last && Date.now() - Date.parse(last.question.created_at) > answerTime ? last.question.content : undefined;
   return (
-    <section class="pane-main thread" aria-label="Conversation">
+    <section class="pane-main thread" aria-label="Conversation" {...drop.handlers}>
       <div class="thread-view" ref={view} onScroll={(e) => { const v = e.currentTarget; atEnd.current = v.scrollHeight - v.scrollTop - v.clientHeight < 60; }}>
         <div class="thread-top phone row"><Button kind="quiet" icon="List" label="Conversations" onClick={openList}>Conversations</Button></div>
+        {more && <p class="row center"><Button kind="quiet" icon="ArrowUp" onClick={() => { height.current = view.current!.scrollHeight; return load(); }}>Earlier messages</Button></p>}
         {conversation && !found.data.value && (found.error.value ? <ErrorCard error={found.error.value} retry={found.reload} /> : <Skeleton lines={6} />)}
         {!conversation && <Start id={id} send={send} />}
         {groups.map((g, i) => ("question" in g
@@ -200,45 +249,58 @@ function Thread({ id, conversation, openList, openSource }: ThreadProps) {
           <>
             {!stored && <Question text={turn.question} />}
             <div class="turn" aria-live="polite" aria-busy={busy}>
-              <Tools rows={turn.tools.value} />
-              {turn.text.value ? <AnswerText text={turn.text.value} sources={turn.sources.value} open={openOf(turn.sources.value)} />
+              {!answered && <Tools rows={turn.tools.value} />}
+              {turn.text.value ? !answered && <AnswerText text={turn.text.value} sources={turn.sources.value} open={openOf(turn.sources.value)} />
                 : turn.state.value === "done" && turn.sources.value.length > 0 ? <Passages list={turn.sources.value} open={openOf(turn.sources.value)} />
-                : busy && <p class="muted thinking">{turn.tools.value.some((t) => !t.done) ? "Calling a tool…" : turn.sources.value.length ? "Reading…" : "Thinking…"}</p>}
-              {turn.error.value && <ErrorCard error={turn.error.value} retry={() => { forget(conversation); void send(turn.question); }} />}
+                : busy && !turn.lost.value && <p class="muted thinking">{turn.tools.value.some((t) => !t.done) ? "Calling a tool…" : turn.sources.value.length ? "Reading…" : "Thinking…"}</p>}
+              {turn.lost.value && <p class="muted thinking">Connection lost. Reconnecting…</p>}
+              {turn.error.value && <Failed error={turn.error.value} again={again} />}
             </div>
           </>
         )}
       </div>
-      <Uploading id={id} />
-      <Composer draft={`chat.${id}.${conversation}`} busy={busy} choice={choice} setChoice={setChoice} preset={preset} last={questions.at(-1)?.content}
-        send={(text) => void send(text)} stop={() => { if (turn) stop(id, turn).catch(tell); }} />
+      <UploadList most={3} />
+      <Composer draft={`chat.${id}.${conversation}`} busy={busy} over={drop.over} choice={choice} setChoice={setChoice} preset={preset} last={questions.at(-1)?.content}
+        send={(text) => void send(text)} stop={() => { if (turn) stop(turn).catch(tell); }} />
     </section>
   );
 }
 
-/** The files that are on their way. */
-function Uploading({ id }: { id: string }) {
-  const mine = uploads.value.filter((u) => u.agent === id && (u.state === "sending" || u.state === "waiting" || u.state === "failed")).slice(0, 3);
-  if (!mine.length) return null;
-  return <ul class="uploading">{mine.map((u) => <li key={u.id}><bdi class="clip grow">{u.name}</bdi>{u.state === "failed" ? <span class="issue">{u.error}</span> : <progress max={1} value={u.share} aria-label={`Sending ${u.name}`} />}</li>)}</ul>;
+/** Why there is no answer, or no whole one. */
+function Failed({ error, again }: { error: Error; again: () => void }) {
+  const code = error instanceof ApiError ? error.code : "";
+  if (code === "CONFLICT") return <p class="row muted small">Stopped. <Button icon="RotateCcw" onClick={again}>Ask again</Button></p>;
+  return (
+    <ErrorCard error={error} retry={again}>
+      {["UPSTREAM_ERROR", "VALIDATION_ERROR"].includes(code) && <a class="button" href={href(agentId.value, "settings", "model")}><Icon name="Settings" size={16} /><span>Model settings</span></a>}
+    </ErrorCard>
+  );
+}
+
+/** Three questions from the titles of sections; a document's own title is none. */
+function questionsFrom(chunks: API.Chunk[]) {
+  const paths = chunks.flatMap((c) => c.metadata.sections ?? []).map((p) => p.split(" > "));
+  const inner = paths.filter((p) => p.length > 1);
+  const titles = (inner.length ? inner : paths).map((p) => p.at(-1)!.trim()).filter((t) => t.length > 2 && t.length < 60);
+  return [...new Set(titles)].slice(0, 3).map((t) => (t.endsWith("?") ? t : `What should I know about “${t}”?`));
 }
 
 /** An empty conversation: what the agent knows, as questions to begin with. */
 function Start({ id, send }: { id: string; send: (text: string) => void }) {
-  const sources = useQuery(path("agents", id, "sources"), { limit: 5, status: "ready", type: ["file", "crawl", "url"] });
+  const sources = useQuery(path("agents", id, "sources"), { limit: 1, status: "ready", type: ["file", "crawl", "url"], sort: "chunks", order: "desc" });
   const settings = useQuery(mayEdit.value ? path("agents", id, "settings") : null);
-  const [sections, setSections] = useState<string[]>([]);
+  const [questions, setQuestions] = useState<string[]>([]);
   const list = sources.data.value?.sources ?? [];
   useEffect(() => {
     if (!list.length) return;
     const abort = new AbortController();
     get(path("agents", id, "sources", list[0].id, "chunks"), { limit: 30 }, abort.signal)
-      .then(({ chunks }) => setSections([...new Set<string>(chunks.map((c) => String(c.metadata?.section ?? "").split(" > ").at(-1)!).filter((s: string) => s.length > 2 && s.length < 60))].slice(0, 3)), () => {});
+      .then(({ chunks }) => setQuestions(questionsFrom(chunks)), () => {});
     return () => abort.abort();
   }, [list[0]?.id]);
   return (
     <Empty icon="MessageSquare" title={`Ask ${agent.value && agent.value.name !== "default" ? agent.value.name : "your agent"}`}
-      action={mayEdit.value && sections.map((s) => <Button onClick={() => send(`What does it say about ${s}?`)}>{`What does it say about ${s}?`}</Button>)}>
+      action={mayEdit.value && questions.map((q) => <Button onClick={() => send(q)}>{q}</Button>)}>
       {list.length ? "It answers from its knowledge and cites the passages it used." : "Drop files below, or add knowledge, and it answers from those."}
       {settings.data.value?.llm_provider === "" && <><br />No model is set, so it shows matching passages instead. <a href={href(id, "settings", "model")}>Choose a model</a></>}
     </Empty>

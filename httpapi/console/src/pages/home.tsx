@@ -4,11 +4,12 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { agent, agentId, get, go, href, mayEdit, onChange, path, post, useDraft, useQuery, type Result, type API } from "../data";
 import { Badge, Button, ErrorCard, Icon, Load, Name, openDialog, plural, Skeleton, span, tell, When, type IconName } from "../ui";
 import { Bars } from "../parts/spark";
-import { uploadFiles, uploads } from "../parts/upload";
+import { UploadList, uploadFiles, useDrop } from "../parts/upload";
 import { AddSite } from "./knowledge/add";
 
 export default function Home() {
   const id = agentId.value;
+  const drop = useDrop();
   const overview = useQuery(path("agents", id, "overview"), { days: 14 });
   const waiting = useQuery(path("agents", id, "waiting"));
   useEffect(() => {
@@ -17,9 +18,9 @@ export default function Home() {
     return () => offs.forEach((off) => off());
   }, [overview, waiting]);
   return (
-    <div class="page home">
+    <div class="page home" {...drop.handlers}>
       <h1 class="hidden" tabIndex={-1}>Home</h1>
-      <Ask id={id} />
+      <Ask id={id} over={drop.over} />
       <Waiting found={waiting} />
       <Failures list={overview.data.value?.failures ?? []} />
       <Checklist overview={overview} />
@@ -34,13 +35,11 @@ const AgentName = () => (agent.value && agent.value.name !== "default" ? <Name>{
 const isAddress = (text: string) => /^(https?:\/\/)?[\w-]+(\.[\w-]+)+(\/\S*)?$/i.test(text.trim());
 
 /** One field for a question, a file or an address. */
-function Ask({ id }: { id: string }) {
+function Ask({ id, over }: { id: string; over: boolean }) {
   const draft = useDraft(`home.${id}`);
-  const [over, setOver] = useState(false);
   const file = useRef<HTMLInputElement>(null);
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => { if (document.activeElement?.matches("body, #main")) field.current?.focus({ preventScroll: true }); }, []);
-  const sending = uploads.value.filter((u) => u.agent === id && (u.state === "sending" || u.state === "waiting"));
   const submit = async () => {
     const text = draft.value.trim();
     if (!text) return;
@@ -60,7 +59,7 @@ function Ask({ id }: { id: string }) {
   return (
     <section class="ask stack" aria-label="Ask">
       <h2>What can <AgentName /> do for you?</h2>
-      <form class={over ? "composer over" : "composer"} role={mayEdit.value ? undefined : "search"} onSubmit={(e) => { e.preventDefault(); void submit(); }} onDragOver={(e) => { e.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)} onDrop={(e) => { e.preventDefault(); setOver(false); take(e.dataTransfer?.files); }}>
+      <form class={over ? "composer over" : "composer"} role={mayEdit.value ? undefined : "search"} onSubmit={(e) => { e.preventDefault(); void submit(); }}>
         <textarea ref={field} rows={1} value={draft.value} aria-label="Question, or address of a site" placeholder={mayEdit.value ? "Ask a question, drop a file, or paste an address" : "Search the knowledge"} onInput={(e) => { draft.value = e.currentTarget.value; }}
           onKeyDown={(e) => { if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); void submit(); } }} />
         <div class="row nowrap">
@@ -69,7 +68,7 @@ function Ask({ id }: { id: string }) {
           <Button kind="primary" icon="ArrowUp" label="Ask" submit disabled={!draft.value.trim()} />
         </div>
       </form>
-      {sending.length > 0 && <ul class="uploading">{sending.slice(0, 4).map((u) => <li key={u.id}><bdi class="clip grow">{u.name}</bdi><progress max={1} value={u.share} aria-label={`Sending ${u.name}`} /></li>)}</ul>}
+      <UploadList most={4} />
     </section>
   );
 }
@@ -131,7 +130,7 @@ function WaitingRow({ w, done }: { w: API.Waiting; done: () => Promise<void> }) 
     <li class="card waiting-row">
       <Icon name={icon} />
       <div class="grow">
-        <strong><Name>{w.title || (w.kind === "takeover" ? "A browser session needs you" : "Decision")}</Name></strong>
+        <strong><Name>{w.title || { takeover: "A browser session needs you", handover: "Somebody waits for an answer" }[w.kind as "takeover"] || "Decision"}</Name></strong>
         {w.message && <p><bdi>{w.message}</bdi></p>}
         <p class="muted small">{w.workflow_name && <><Name>{w.workflow_name}</Name> · </>}{w.contact_name && w.contact_name !== w.title && <><Name>{w.contact_name}</Name> · </>}<When time={w.asked_at} />{w.expires_at && <> · until <When time={w.expires_at} full /></>}</p>
         {asking && <input class="comment" placeholder="Comment" aria-label="Comment" value={comment} onInput={(e) => setComment(e.currentTarget.value)} autoFocus />}

@@ -1,4 +1,5 @@
 // Knowledge: what the agent has read, and a search in it.
+import { Fragment } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, download, go, href, listHref, invalidate, mayEdit, onChange, path, post, progress, put, remove, route, setQuery, useQuery, type API } from "../data";
@@ -6,8 +7,9 @@ import { Badge, Button, deleteLater, Empty, ErrorCard, FormDialog, Icon, Load, M
 import { Highlighted } from "../parts/highlight";
 import { useSelection } from "../parts/selection";
 import { SourceText } from "../parts/source-text";
-import { uploadFiles, uploads } from "../parts/upload";
+import { UploadList, uploadFiles, useDrop } from "../parts/upload";
 import { AddApi, AddSite, AddTable } from "./knowledge/add";
+import { exampleHandbook } from "./knowledge/example";
 
 const accepted = ".txt,.md,.docx,.json,.csv,.pdf,.html,.htm";
 const kindNames: Record<string, string> = { file: "File", crawl: "Site", url: "Page", database: "Table", api: "API" };
@@ -23,28 +25,13 @@ export default function Knowledge() {
 
 const sourcesAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "sources", ...more);
 
-/** Files of a drop, those in folders too. */
-async function dropped(items: DataTransferItemList): Promise<File[]> {
-  const entries = [...items].map((i) => i.webkitGetAsEntry?.()).filter(Boolean) as FileSystemEntry[];
-  const files: File[] = [];
-  const walk = async (entry: FileSystemEntry): Promise<void> => {
-    if (entry.isFile) files.push(await new Promise<File>((ok, bad) => (entry as FileSystemFileEntry).file(ok, bad)));
-    else {
-      const reader = (entry as FileSystemDirectoryEntry).createReader();
-      for (let some; (some = await new Promise<FileSystemEntry[]>((ok, bad) => reader.readEntries(ok, bad))).length;) for (const e of some) await walk(e);
-    }
-  };
-  for (const entry of entries) await walk(entry);
-  return files.filter((f) => !f.name.startsWith("."));
-}
-
 function List() {
   const { query } = route.value;
   const offset = Number(query.get("offset")) || 0;
   const [name, type, status] = ["name", "type", "status"].map((n) => query.get(n) ?? "");
   const [sort, order] = (query.get("sort") ?? orders[0][0]).split(" ");
   const found = useQuery<API.SourceList>(sourcesAt(), { limit: 50, offset, search: name, type, status: status === "busy" ? busyStatuses : status, sort, order });
-  const [over, setOver] = useState(false);
+  const drop = useDrop();
   const [hidden, setHidden] = useState<string[]>([]);
   const [picked, setPicked] = useSelection(query.toString());
   const file = useRef<HTMLInputElement>(null);
@@ -58,6 +45,14 @@ function List() {
       })];
     return () => offs.forEach((off) => off());
   }, [found]);
+  useEffect(() => {
+    const press = (e: KeyboardEvent) => {
+      if (e.key !== "u" || e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || (e.target as Element).closest("input,textarea,select") || document.querySelector("dialog[open]")) return;
+      file.current?.click();
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
   const search = query.get("q") ?? "";
   const filtered = Boolean(name || type || status);
   const visible = (found.data.value?.sources ?? []).filter((s) => !hidden.includes(s.id));
@@ -73,8 +68,7 @@ function List() {
     { label: "Table", icon: "Table", run: () => { openDialog((close) => <AddTable close={close} />); } },
   ];
   return (
-    <div class={over ? "page knowledge dropping" : "page knowledge"} onDragOver={(e) => { if (mayEdit.value) { e.preventDefault(); setOver(true); } }} onDragLeave={(e) => { if (e.currentTarget === e.target) setOver(false); }}
-      onDrop={(e) => { e.preventDefault(); setOver(false); if (mayEdit.value && e.dataTransfer) void dropped(e.dataTransfer.items).then((files) => { if (files.length) void uploadFiles(files); }); }}>
+    <div class={drop.over ? "page knowledge dropping" : "page knowledge"} {...drop.handlers}>
       <div class="page-head">
         <h1 class="grow" tabIndex={-1}>Knowledge</h1>
         {mayEdit.value && (
@@ -88,13 +82,13 @@ function List() {
       <Search />
       {!search && (
         <>
-          <Sending />
+          <UploadList most={30} />
           {(filtered || (found.data.value?.meta.total ?? 0) > 0) && <Filters name={name} type={type} status={status} />}
           {picked.length > 0 && <Bulk picked={picked} shown={visible} pick={setPicked} hide={() => hide(picked, plural(picked.length, "source"))} />}
           <Load of={found} lines={6}>{({ meta }) => {
             if (!visible.length && filtered) return <Empty icon="Search" title="No sources match" action={<Button onClick={() => setQuery({ name: null, type: null, status: null, offset: null })}>Clear filters</Button>}>The filter looks at names. The search above looks inside the sources.</Empty>;
             if (!visible.length) return (
-              <Empty icon="BookOpen" title="No knowledge yet" action={mayEdit.value && <><Button kind="primary" icon="Upload" onClick={() => file.current?.click()}>Upload documents</Button><Button icon="Globe" onClick={() => { openDialog((close) => <AddSite close={close} />); }}>Add site</Button></>}>
+              <Empty icon="BookOpen" title="No knowledge yet" action={mayEdit.value && <><Button kind="primary" icon="Upload" onClick={() => file.current?.click()}>Upload documents</Button><Button icon="Globe" onClick={() => { openDialog((close) => <AddSite close={close} />); }}>Add site</Button><Button icon="Sparkles" onClick={() => uploadFiles([exampleHandbook()])}>Use an example</Button></>}>
                 Drop files anywhere on this page: text, Markdown, HTML, PDF, Word, CSV and JSON. Sites, APIs and tables become knowledge too.
               </Empty>
             );
@@ -200,21 +194,6 @@ function Rename({ s, close }: { s: API.Source; close: () => void }) {
   );
 }
 
-/** The files that are on their way, and those that were refused. */
-function Sending() {
-  const mine = uploads.value.filter((u) => u.agent === agentId.value && u.state !== "stored");
-  if (!mine.length) return null;
-  const waiting = mine.filter((u) => u.state === "waiting").length;
-  return (
-    <ul class="card sending-list" aria-label="Uploads">
-      {mine.filter((u) => u.state !== "waiting").slice(0, 30).map((u) => (
-        <li key={u.id} class="row nowrap"><bdi class="grow clip">{u.name}</bdi>{u.state === "failed" ? <><span class="issue small">{u.error}</span><Button kind="quiet" icon="X" label="Dismiss" onClick={() => { uploads.value = uploads.value.filter((x) => x.id !== u.id); }} /></> : <progress max={1} value={u.share} aria-label={`Sending ${u.name}`} />}</li>
-      ))}
-      {waiting > 0 && <li class="muted small">{plural(waiting, "more file")} waiting</li>}
-    </ul>
-  );
-}
-
 /** A search in all sources; the query is in the address. */
 function Search() {
   const { query } = route.value;
@@ -236,10 +215,26 @@ function Search() {
         {q && mayEdit.value && <Button icon="MessageSquare" onClick={() => { sessionStorage.setItem("satchel.ask", q); go(href(agentId.value, "chat")); }}>Ask in chat</Button>}
       </form>
       {q && (found.data.value ? (
-        found.data.value.results.length ? <ol class="results">{found.data.value.results.map((r, i) => <Passage key={r.id} r={r} n={i + 1} />)}</ol>
+        found.data.value.results.length ? <Results list={found.data.value.results} rated={found.data.value.mode !== "keyword"} />
           : <Empty icon="Search" title="No results">{min ? "A lower minimum score finds more." : <>Try different words, or look at <a href={href(agentId.value, "knowledge")}>the sources</a>.</>}</Empty>
       ) : found.error.value ? <ErrorCard error={found.error.value} retry={found.reload} /> : <Skeleton lines={6} />)}
     </section>
+  );
+}
+
+/** Below this score, which is that of chat, a passage seldom answers. */
+const weakScore = 0.3;
+
+/** Passages, the weak ones apart. */
+function Results({ list, rated }: { list: API.SearchHit[]; rated: boolean }) {
+  const weak = rated ? list.findIndex((r) => r.score < weakScore) : -1;
+  return (
+    <ol class="results">{list.map((r, i) => (
+      <Fragment key={r.id}>
+        {i === weak && <li class="muted weak">{i ? "Weak matches, which chat does not use" : "Nothing in the knowledge matches this well. The nearest passages:"}</li>}
+        <Passage r={r} n={i + 1} />
+      </Fragment>
+    ))}</ol>
   );
 }
 

@@ -44,12 +44,13 @@ function markdownSpans(text: string): Span[] {
   return spans;
 }
 
-/** A passage with words and one sentence of it marked: [from, to) in UTF-16 code units. An excerpt begins at what is marked. */
+/** A passage with words and one sentence of it marked: [from, to) in UTF-16 code units. An excerpt begins at what is marked and has no blank lines. */
 export function Highlighted({ text, ranges = [], best, excerpt }: { text: string; ranges?: Range[]; best?: Range | null; excerpt?: boolean }) {
   const first = best?.[0] ?? ranges[0]?.[0] ?? 0;
   const start = excerpt && first > lead ? first : 0;
   const spans = markdownSpans(text);
   for (const [from, to] of ranges) spans.push({ kind: "match", from, to });
+  if (excerpt) for (const m of text.matchAll(/\n(?:[ \t]*\n)+/g)) spans.push({ kind: "hidden", from: m.index + 1, to: m.index + m[0].length }); // blank lines
   if (best) spans.push({ kind: "best", from: best[0], to: best[1] });
   return <>{start ? "… " : ""}{pieces(text, start, spans)}</>;
 }

@@ -27,6 +27,7 @@ function inline(tokens: Token[] | undefined, text: InlineText): ComponentChildre
       case "link": return <Link href={t.href}>{inline(t.tokens, text)}</Link>;
       case "image": return <Link href={t.href}>{t.text || t.href}</Link>;
       case "escape": return t.text;
+      case "checkbox": return t.checked ? "☑ " : "☐ ";
       case "text": return "tokens" in t && t.tokens ? inline(t.tokens, text) : text(decode(t.text));
       default: return t.raw;
     }
@@ -48,7 +49,7 @@ function block(token: Token, text: InlineText, Code?: CodeType): ComponentChildr
     case "blockquote": return <blockquote>{t.tokens.map((x) => block(x, text, Code))}</blockquote>;
     case "list": {
       const Tag = (t.ordered ? "ol" : "ul") as "ol";
-      return <Tag start={t.ordered && t.start !== 1 ? Number(t.start) : undefined}>{t.items.map((item) => <li>{item.tokens.map((x) => (x.type === "text" ? inline((x as Tokens.Text).tokens ?? [x], text) : block(x, text, Code)))}</li>)}</Tag>;
+      return <Tag start={t.ordered && t.start !== 1 ? Number(t.start) : undefined}>{t.items.map((item) => <li class={item.task ? "task" : undefined}>{item.tokens.map((x) => (x.type === "text" ? inline((x as Tokens.Text).tokens ?? [x], text) : x.type === "checkbox" ? inline([x], text) : block(x, text, Code)))}</li>)}</Tag>;
     }
     case "table": return (
       <div class="table-frame"><table class="table plain-table">

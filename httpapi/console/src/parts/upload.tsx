@@ -1,18 +1,12 @@
 // Files that become sources: sent in batches, none lost to a rate limit, with
 // what came of each.
-import { signal } from "@preact/signals";
+import { useState } from "preact/hooks";
 
-import { agentId, ApiError, invalidate, patient, path, send, type API } from "../data";
-import { tell } from "../ui";
-
-export type Upload = { id: number; name: string; agent: string; state: "waiting" | "sending" | "stored" | "failed"; share: number; error?: string; source?: string };
-
-/** The files of this tab, newest first. */
-export const uploads = signal<Upload[]>([]);
+import { agentId, ApiError, invalidate, mayEdit, patient, path, send, type API, type Upload, uploadId, uploads } from "../data";
+import { Button, plural, tell } from "../ui";
 
 const batchFiles = 20;
 const batchBytes = 20 << 20;
-let next = 1;
 let sending = Promise.resolve();
 
 const change = (ids: number[], to: Partial<Upload>) => { uploads.value = uploads.value.map((u) => (ids.includes(u.id) ? { ...u, ...to } : u)); };
@@ -20,13 +14,13 @@ const change = (ids: number[], to: Partial<Upload>) => { uploads.value = uploads
 /** Stores files as sources of the agent that is shown; resolves when each is stored or refused. */
 export function uploadFiles(files: File[]): Promise<void> {
   const agent = agentId.value;
-  const mine = files.map((file) => ({ file, id: next++ }));
+  const mine = files.map((file) => ({ file, id: uploadId() }));
   uploads.value = [...mine.map(({ file, id }) => ({ id, name: file.name, agent, state: "waiting" as const, share: 0 })), ...uploads.value].slice(0, 500);
   sending = sending.then(async () => {
     for (const batch of batches(mine)) await sendBatch(agent, batch);
     invalidate(path("agents", agent, "sources"));
-    const failed = uploads.value.filter((u) => mine.some((m) => m.id === u.id) && u.state === "failed").length;
-    tell(failed ? `${files.length - failed} of ${files.length} files stored` : files.length === 1 ? `${files[0].name} is uploaded and being processed` : `${files.length} files stored`);
+    const failed = uploads.value.filter((u) => mine.some((m) => m.id === u.id) && u.state === "failed");
+    tell(failed.length ? (files.length === 1 ? new Error(`${failed[0].name}: ${failed[0].error}`) : `${files.length - failed.length} of ${files.length} files stored`) : files.length === 1 ? `${files[0].name} is uploaded and being processed` : `${files.length} files stored`);
   });
   return sending;
 }
@@ -58,4 +52,60 @@ async function sendBatch(agent: string, batch: { file: File; id: number }[]) {
   } catch (error) {
     change(ids, { state: "failed", error: error instanceof ApiError ? error.message : "The connection was lost while sending." });
   }
+}
+
+/** The files of a drop, those in folders too; hidden ones are left out. */
+export async function droppedFiles(data: DataTransfer | null): Promise<File[]> {
+  const items = [...(data?.items ?? [])].filter((i) => i.kind === "file").map((i) => ({ entry: i.webkitGetAsEntry?.(), file: i.getAsFile() })); // before the event ends
+  const files: File[] = [];
+  const walk = async (entry: FileSystemEntry): Promise<void> => {
+    if (entry.isFile) files.push(await new Promise<File>((ok, bad) => (entry as FileSystemFileEntry).file(ok, bad)));
+    else {
+      const reader = (entry as FileSystemDirectoryEntry).createReader();
+      for (let some; (some = await new Promise<FileSystemEntry[]>((ok, bad) => reader.readEntries(ok, bad))).length;) for (const e of some) await walk(e);
+    }
+  };
+  for (const { entry, file } of items) {
+    if (entry?.isDirectory) await walk(entry);
+    else if (file) files.push(file);
+  }
+  return files.filter((f) => !f.name.startsWith("."));
+}
+
+/** Makes a part of the page take dropped files into the knowledge. */
+export function useDrop() {
+  const [over, setOver] = useState(false);
+  const handlers = {
+    onDragOver: (e: DragEvent) => { if (mayEdit.value && e.dataTransfer?.types.includes("Files")) { e.preventDefault(); setOver(true); } },
+    onDragLeave: (e: DragEvent) => { if (!(e.currentTarget as Element).contains(e.relatedTarget as Node | null)) setOver(false); },
+    onDrop: (e: DragEvent) => {
+      e.preventDefault();
+      setOver(false);
+      if (mayEdit.value) droppedFiles(e.dataTransfer).then((files) => { if (files.length) void uploadFiles(files); else tell("There are no files in it."); }, tell);
+    },
+  };
+  return { over, handlers };
+}
+
+/** The files that are on their way, and those that were refused with the reason. */
+export function UploadList({ most }: { most: number }) {
+  const mine = uploads.value.filter((u) => u.agent === agentId.value && u.state !== "stored");
+  const shown = mine.filter((u) => u.state !== "waiting").slice(0, most);
+  if (!mine.length) return null;
+  const dismiss = (gone: (u: Upload) => boolean) => { uploads.value = uploads.value.filter((u) => !gone(u)); };
+  const failed = shown.filter((u) => u.state === "failed").length;
+  return (
+    <ul class="card uploads" aria-label="Uploads">
+      {shown.map((u) => (
+        <li key={u.id}>
+          <span class="grow"><bdi>{u.name}</bdi>{u.error && <p class="issue small">{u.error}</p>}</span>
+          {u.state === "failed" ? <Button kind="quiet" icon="X" label={`Dismiss ${u.name}`} onClick={() => dismiss((x) => x.id === u.id)} /> : <progress max={1} value={u.share} aria-label={`Sending ${u.name}`} />}
+        </li>
+      ))}
+      {(mine.length > shown.length || failed > 1) && (
+        <li><span class="grow muted small">{mine.length > shown.length && plural(mine.length - shown.length, "more file")}</span>
+          {failed > 1 && <Button kind="quiet" onClick={() => dismiss((u) => u.agent === agentId.value && u.state === "failed")}>Dismiss all</Button>}</li>
+      )}
+    </ul>
+  );
 }

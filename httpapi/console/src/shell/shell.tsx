@@ -2,8 +2,8 @@
 import { effect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
-import { agent, agentId, counts, forgetAll, go, href, key, limitedUntil, listHref, live, loadSession, online, rememberAgent, rememberedAgent, route, session, sessionError, unauthorized } from "../data";
-import { Badge, Countdown, Dialogs, Empty, ErrorCard, Icon, LinkButton, openDialog, Skeleton, tell, Toasts } from "../ui";
+import { agent, agentId, counts, forgetAll, go, href, key, limitedUntil, listHref, live, loadSession, online, rememberAgent, rememberedAgent, route, session, sessionError, unauthorized, uploads } from "../data";
+import { Badge, Countdown, Dialogs, Empty, ErrorCard, Icon, LinkButton, openDialog, plural, Skeleton, tell, Toasts } from "../ui";
 import { AgentSwitcher } from "./switcher";
 import { KeyCard, KeyDialog } from "./key";
 import { startKeys } from "./keys";
@@ -15,6 +15,7 @@ import { nextTheme, theme } from "./theme";
 export function Shell() {
   useEffect(() => {
     startKeys();
+    for (const kind of ["dragover", "drop"] as const) addEventListener(kind, refuseFiles);
     let shown: string | undefined;
     return effect(() => { // another agent is shown: the list of agents is asked for again
       const id = agentId.value;
@@ -38,6 +39,13 @@ export function Shell() {
       <Toasts />
     </div>
   );
+}
+
+/** Keeps a file that is dropped beside its target from being opened in place of the console. */
+function refuseFiles(e: DragEvent) {
+  if (e.defaultPrevented || !e.dataTransfer?.types.includes("Files") || (e.target as Element).matches?.("input[type=file]")) return;
+  e.preventDefault();
+  e.dataTransfer.dropEffect = "none";
 }
 
 /** What the address points to. */
@@ -113,6 +121,7 @@ function Rail() {
       <footer class="rail-foot">
         <span class={`dot ${live.value}`} title={{ open: "Live", connecting: "Connecting…", off: "Not live" }[live.value]} />
         {session.value?.open && <Badge tone="warn" title="No access control: anyone who reaches this server acts as owner.">open</Badge>}
+        <Sending />
         <span class="grow" />
         <button type="button" class="button quiet only" aria-label={`Theme: ${theme.value}`} title={`Theme: ${theme.value}`} onClick={nextTheme}><Icon name={theme.value === "system" ? "SunMoon" : theme.value === "dark" ? "Moon" : "Sun"} size={16} /></button>
         <button type="button" id="key" class={`button quiet only ${key.get() ? "on" : ""}`} aria-label="API key" title="API key" onClick={() => openDialog((close) => <KeyDialog close={close} />)}><Icon name="KeyRound" size={16} /></button>
@@ -120,6 +129,13 @@ function Rail() {
       </footer>
     </nav>
   );
+}
+
+/** How many files are on their way. */
+function Sending() {
+  const mine = uploads.value.filter((u) => u.state === "sending" || u.state === "waiting");
+  if (!mine.length) return null;
+  return <a class="badge busy" href={href(mine[0].agent, "knowledge")} title={`${plural(mine.length, "file")} being sent`}>{mine.length}</a>;
 }
 
 /** The sections on a phone. */

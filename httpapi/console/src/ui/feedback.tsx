@@ -24,15 +24,15 @@ export function Empty({ icon, title, children, action }: { icon?: IconName; titl
   );
 }
 
-/** An error in the place of what could not be shown. */
-export function ErrorCard({ error, retry }: { error: Error; retry?: () => void }) {
+/** An error in the place of what could not be shown, with what can be done besides trying again. */
+export function ErrorCard({ error, retry, children }: { error: Error; retry?: () => void; children?: ComponentChildren }) {
   const gone = error instanceof ApiError && error.status === 404;
   return (
     <div class="card bad" role="alert">
       <p>{error.message}</p>
       {gone && <p>It may have been deleted since, or its address is misspelled.</p>}
       {error instanceof ApiError && <p class="muted small">{[error.code, error.requestId].filter(Boolean).join(" · ")}</p>}
-      {error instanceof ApiError && error.retryAfter > 0 ? <Countdown until={limitedUntil.value} /> : retry && !gone && <Button onClick={retry}>Try again</Button>}
+      {error instanceof ApiError && error.retryAfter > 0 ? <Countdown until={limitedUntil.value} /> : <div class="row">{retry && !gone && <Button onClick={retry}>Try again</Button>}{children}</div>}
     </div>
   );
 }

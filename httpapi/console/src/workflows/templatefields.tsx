@@ -1,9 +1,9 @@
 // The fields of a template's form.
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 
-import { agentId, type API, get, path } from "../data";
+import { agentId, type API, get, path, uploads } from "../data";
 import { Button, SelectField, TextField, type InputType, type Values } from "../ui";
-import { uploadFiles, uploads } from "../parts/upload";
+import { uploadFiles } from "../parts/upload";
 
 type Field = API.Field;
 export type TemplateField = API.Value;

@@ -1,5 +1,5 @@
 // Where one writes, drops files, and chooses the model.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 
 import { agentId, mayEdit, path, useDraft, useQuery } from "../../data";
 import { Button, Icon, Menu, type MenuItem } from "../../ui";
@@ -11,6 +11,8 @@ type Props = {
   /** The name under which what is typed is kept. */
   draft: string;
   busy: boolean;
+  /** Files are over the page, to be dropped. */
+  over: boolean;
   choice: Choice;
   setChoice: (c: Choice) => void;
   send: (text: string) => void;
@@ -21,11 +23,10 @@ type Props = {
   preset?: { text: string; at: number };
 };
 
-export function Composer({ draft: name, busy, choice, setChoice, send, stop, last, preset }: Props) {
+export function Composer({ draft: name, busy, over, choice, setChoice, send, stop, last, preset }: Props) {
   const draft = useDraft(name);
   const field = useRef<HTMLTextAreaElement>(null);
   const files = useRef<HTMLInputElement>(null);
-  const [over, setOver] = useState(false);
   useEffect(() => { field.current?.focus({ preventScroll: true }); }, [name]);
   useEffect(() => {
     if (!preset) return;
@@ -54,8 +55,7 @@ export function Composer({ draft: name, busy, choice, setChoice, send, stop, las
   };
   const take = (list: FileList | null | undefined) => { if (list?.length) void uploadFiles([...list]); };
   return (
-    <form class={over ? "composer over" : "composer"} onSubmit={(e) => { e.preventDefault(); submit(); }}
-      onDragOver={(e) => { e.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)} onDrop={(e) => { e.preventDefault(); setOver(false); take(e.dataTransfer?.files); }}>
+    <form class={over ? "composer over" : "composer"} onSubmit={(e) => { e.preventDefault(); submit(); }}>
       <textarea ref={field} rows={1} value={draft.value} aria-label="Message" disabled={!mayEdit.value} placeholder={mayEdit.value ? "Ask, or drop files…" : "Viewers can read conversations; asking needs the admin role."} onInput={(e) => { draft.value = e.currentTarget.value; }} onKeyDown={keys}
         onPaste={(e) => { if (e.clipboardData?.files.length) { e.preventDefault(); take(e.clipboardData.files); } }} />
       <div class="row nowrap">

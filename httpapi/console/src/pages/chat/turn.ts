@@ -1,31 +1,46 @@
 // One turn of a chat: what was asked, what came back so far, and its end. It
 // goes on at the server when this page is left, and is found again after a reload.
-import { signal, type Signal } from "@preact/signals";
+import { batch, signal, type Signal } from "@preact/signals";
 
-import { ApiError, events, path, post, type ServerEvent, asError } from "../../data";
+import { ApiError, events, path, patient, post, type ServerEvent } from "../../data";
 import { citationsOf, type Citation } from "../../parts/citations";
 
 export type ToolRow = { id: string; name: string; arguments?: unknown; result?: unknown; ms?: number; error?: string; done: boolean };
 
 export type Turn = {
   run: string;
+  agent: string;
   conversation: string;
   question: string;
+  /** Of the messages before it, the newest; unknown after a reload. */
+  after?: number;
+  /** The answer that it generates again. */
+  retryOf?: number;
   text: Signal<string>;
   sources: Signal<Citation[]>;
   tools: Signal<ToolRow[]>;
   state: Signal<"asking" | "writing" | "done" | "failed" | "stopped">;
   error: Signal<Error | undefined>;
-  abort: AbortController;
+  /** The connection is lost, and made again; the turn continues on the server. */
+  lost: Signal<boolean>;
 };
 
 /** The turns that run, by conversation. */
 export const turns = signal<Record<string, Turn>>({});
 
-const stored = (conversation: string) => `satchel.run.${conversation}`;
+/** What is kept of a turn for a reload: its run while it runs, or why it failed. */
+type Kept = { run: string; question: string; retryOf?: number; error?: { message: string; code?: string; requestId?: string | null } };
 
-function make(run: string, conversation: string, question: string): Turn {
-  return { run, conversation, question, text: signal(""), sources: signal([]), tools: signal([]), state: signal("asking"), error: signal(undefined), abort: new AbortController() };
+const keptAt = (conversation: string) => `satchel.run.${conversation}`;
+
+function keep(turn: Turn) {
+  const error = turn.error.value;
+  const kept: Kept = { run: turn.run, question: turn.question, retryOf: turn.retryOf, error: error && { message: error.message, ...(error instanceof ApiError ? { code: error.code, requestId: error.requestId } : {}) } };
+  try { sessionStorage.setItem(keptAt(turn.conversation), JSON.stringify(kept)); } catch { /* the storage is full or closed */ }
+}
+
+function make(run: string, { agent, conversation, question, after, retryOf }: Ask): Turn {
+  return { run, agent, conversation, question, after, retryOf, text: signal(""), sources: signal([]), tools: signal([]), state: signal("asking"), error: signal(undefined), lost: signal(false) };
 }
 
 /** What the events of an answer bring; each has some of it. */
@@ -33,16 +48,19 @@ type Streamed = { text?: string; sources?: Citation[]; id?: string; name: string
 
 const errorOf = (data: Pick<Streamed, "error">) => new ApiError(0, typeof data.error === "object" ? { error: data.error } : { error: { message: "The answer failed." } });
 
-/** Takes in what the stream tells; text is painted once a frame. */
+/** Takes in what the stream tells, from its beginning; text is painted once a frame. */
 function receiver(turn: Turn) {
   let waiting = "";
   let frame = 0;
+  let began = false;
   const flush = () => {
     frame = 0;
     turn.text.value += waiting;
     waiting = "";
   };
   return ({ event, data }: ServerEvent<Streamed>) => {
+    if (!began) batch(() => { turn.text.value = ""; turn.tools.value = []; turn.lost.value = false; });
+    began = true;
     if (event === "delta") {
       waiting += data.text ?? "";
       turn.state.value = "writing";
@@ -66,51 +84,73 @@ function receiver(turn: Turn) {
   };
 }
 
-async function follow(turn: Turn, method: string, at: string, body: unknown) {
-  turns.value = { ...turns.value, [turn.conversation]: turn };
-  sessionStorage.setItem(stored(turn.conversation), JSON.stringify({ run: turn.run, question: turn.question }));
-  try {
-    await events(method, at, { body, signal: turn.abort.signal }, receiver(turn));
-    if (turn.state.value === "asking" || turn.state.value === "writing") throw new Error("Connection lost. The answer continues on the server.");
-  } catch (error) {
-    if (turn.abort.signal.aborted) return;
-    if (turn.state.value !== "failed") turn.error.value = asError(error);
-    turn.state.value = "failed";
-  } finally {
-    if (!turn.abort.signal.aborted) sessionStorage.removeItem(stored(turn.conversation));
-  }
+const ended = (turn: Turn) => turn.state.value !== "asking" && turn.state.value !== "writing";
+
+function fail(turn: Turn, error: Error) {
+  batch(() => { turn.error.value = error; turn.state.value = "failed"; });
 }
 
-export type Ask = { agent: string; conversation: string; question: string; model?: string; sources?: boolean; tools?: boolean; retryOf?: number };
+const eventsOf = (turn: Turn) => path("agents", turn.agent, "chat", turn.run, "events");
+
+/** Reads the events of a turn to its end, after asking with a body. A connection
+ * that is lost is made again; what did not reach the server is sent again. */
+async function follow(turn: Turn, body?: unknown) {
+  turns.value = { ...turns.value, [turn.conversation]: turn };
+  keep(turn);
+  let heard = !body, asks = Boolean(body);
+  for (let tries = 0; !ended(turn); tries++) {
+    const receive = receiver(turn);
+    const each = (e: ServerEvent<Streamed>) => { heard = true; receive(e); };
+    try {
+      await patient(() => (asks ? events("POST", path("agents", turn.agent, "chat"), { body }, each) : events("GET", eventsOf(turn), {}, each)));
+      turn.lost.value = !ended(turn);
+      asks = false;
+    } catch (error) {
+      const unknown = !asks && error instanceof ApiError && error.status === 404;
+      asks = unknown && !heard;
+      if (!(error instanceof ApiError)) turn.lost.value = true;
+      else if (!asks) fail(turn, unknown ? new Error("The connection was lost before the answer was complete.") : error);
+    }
+    if (!ended(turn)) await new Promise((resolve) => setTimeout(resolve, Math.min(15_000, 500 * 2 ** tries)));
+  }
+  turn.lost.value = false;
+  if (turn.state.value === "failed") keep(turn);
+  else sessionStorage.removeItem(keptAt(turn.conversation));
+}
+
+export type Ask = Pick<Turn, "agent" | "conversation" | "question" | "after" | "retryOf"> & { model?: string; sources?: boolean; tools?: boolean };
 
 /** Asks. */
 export function ask(q: Ask) {
-  const turn = make(crypto.randomUUID?.() ?? `${Date.now()}-${Math.random().toString(36).slice(2)}`, q.conversation, q.question);
-  void follow(turn, "POST", path("agents", q.agent, "chat"), {
+  const turn = make(crypto.randomUUID?.() ?? `${Date.now()}-${Math.random().toString(36).slice(2)}`, q);
+  void follow(turn, {
     message: q.question, conversation_id: q.conversation, stream: true, run_id: turn.run, fallback: "passages",
     model: q.model || undefined, retry_of: q.retryOf, sources: q.sources, tools: q.tools,
   });
   return turn;
 }
 
-/** Goes on with a turn that ran when the page was left; reports whether there is one. */
-export function resume(agent: string, conversation: string): boolean {
-  if (turns.value[conversation]) return true;
-  let kept: { run: string; question: string } | null = null;
-  try { kept = JSON.parse(sessionStorage.getItem(stored(conversation)) ?? "null"); } catch { /* there is none */ }
-  if (!kept) return false;
-  const turn = make(kept.run, conversation, kept.question);
-  void follow(turn, "GET", path("agents", agent, "chat", kept.run, "events"), undefined);
-  return true;
+/** Goes on with a turn that ran when the page was left, or shows why it failed. */
+export function resume(agent: string, conversation: string) {
+  if (turns.value[conversation]) return;
+  let kept: Kept | null = null;
+  try { kept = JSON.parse(sessionStorage.getItem(keptAt(conversation)) ?? "null"); } catch { /* there is none */ }
+  if (!kept) return;
+  const turn = make(kept.run, { agent, conversation, question: kept.question, retryOf: kept.retryOf });
+  if (!kept.error) return void follow(turn);
+  const { message, code, requestId } = kept.error;
+  fail(turn, code ? new ApiError(0, { error: { message, code } }, { get: () => requestId ?? null }) : new Error(message));
+  turns.value = { ...turns.value, [conversation]: turn };
 }
 
 /** Ends a turn; what was said so far is kept. */
-export async function stop(agent: string, turn: Turn) {
-  await post(path("agents", agent, "chat", turn.run, "stop"));
+export async function stop(turn: Turn) {
+  await post(path("agents", turn.agent, "chat", turn.run, "stop"));
 }
 
 /** Forgets a turn whose messages are shown as stored. */
 export function forget(conversation: string) {
   const { [conversation]: gone, ...others } = turns.value;
+  sessionStorage.removeItem(keptAt(conversation));
   if (gone) turns.value = others;
 }

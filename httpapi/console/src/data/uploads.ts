@@ -1,0 +1,12 @@
+// The files that are being sent, which every page shows.
+import { signal } from "@preact/signals";
+
+export type Upload = { id: number; name: string; agent: string; state: "waiting" | "sending" | "stored" | "failed"; share: number; error?: string; source?: string };
+
+/** The files of this tab, newest first. */
+export const uploads = signal<Upload[]>([]);
+
+let next = 1;
+
+/** A number for a file. */
+export const uploadId = () => next++;

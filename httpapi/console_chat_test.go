@@ -1,0 +1,170 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// pausingModel streams the beginning of an answer, and the rest when rest is
+// closed. It knows one model and one key.
+func pausingModel(t *testing.T) (settings string, rest chan struct{}) {
+	t.Helper()
+	rest = make(chan struct{})
+	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			fmt.Fprint(w, `{"data":[{"id":"good"}]}`)
+			return
+		}
+		var asked struct{ Model string }
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || asked.Model != "good" {
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, `{"error":{"message":"The model is gone, `+"`<b>`"+` says the provider."}}`)
+			return
+		}
+		piece := func(text string) {
+			fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%s}}]}\n\n", quoted(text))
+			w.(http.Flusher).Flush()
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		piece("The beginning ")
+		select {
+		case <-rest:
+		case <-r.Context().Done():
+			return
+		}
+		piece("and the end.\n\n- [x] done\n- [ ] open")
+		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
+	}))
+	t.Cleanup(ts.Close)
+	return `"llm_provider":"openai-compatible","llm_api_key":"k","llm_base_url":` + quoted(ts.URL+"/v1"), rest
+}
+
+// TestConsoleAnswerContinues reloads the page in the middle of an answer, which
+// continues, and after one that failed, whose reason stays.
+func TestConsoleAnswerContinues(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	model, rest := pausingModel(t)
+	use := func(name string) {
+		ts.must(t, 200, "PUT", "/api/agents/default/settings", `{`+model+`,"llm_model":`+quoted(name)+`}`)
+	}
+	use("good")
+	p := ts.openConsole(t, 1280)
+	p.open("chat", `document.querySelector(".composer textarea")`)
+	p.askAgent("Continue, please.")
+	const begun = `document.querySelector(".turn .markdown")?.textContent.includes("The beginning") && [...document.querySelectorAll(".composer button")].some((b) => b.textContent === "Stop")`
+	p.waitFor(begun)
+	p.reloadPage()
+	p.waitFor(begun)
+	close(rest)
+	p.waitFor(`document.querySelector("[aria-label=Regenerate]") && ` + hasText("and the end.") + ` && ` + hasText("☑ done") + ` && ` + hasText("☐ open") + ` && document.querySelectorAll(".bubble").length === 1`)
+	p.checkPage("a continued answer")
+
+	use("gone")
+	p.open("chat", hasText("Ask your agent"))
+	p.askAgent("Which model are you?")
+	const failed = `document.querySelector(".turn .card.bad")?.textContent.includes("The provider says: The model is gone, <b> says the provider.") && document.querySelector(".turn .card.bad a").hash.endsWith("/settings/model") && document.querySelectorAll(".bubble").length === 1`
+	p.waitFor(failed)
+	p.reloadPage()
+	p.waitFor(failed)
+	p.checkPage("a failed answer")
+	use("good")
+	p.click("Try again")
+	p.waitFor(`document.querySelector("[aria-label=Regenerate]") && ` + hasText("and the end.") + ` && document.querySelectorAll(".bubble").length === 1 && !document.querySelector(".turn .card.bad")`)
+	p.reloadPage()
+	p.waitFor(`document.querySelector("[aria-label=Regenerate]") && !document.querySelector(".turn .card.bad")`)
+}
+
+// reloadPage reloads the page, and waits until it is the new one.
+func (p *consolePage) reloadPage() {
+	p.t.Helper()
+	p.eval(`void (window.before = true)`)
+	p.cdp("Page.reload", nil)
+	p.waitFor(`!window.before && document.querySelector("#main h1")`)
+}
+
+// TestConsoleChatAddresses asks a suggested question, opens its citation by its
+// address, reads the beginning of a long conversation, and finds a conversation.
+func TestConsoleChatAddresses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"small","llm_api_key":"k","llm_base_url":`+quoted(fakeModel(t, "Within two days [1]."))+`}`)
+	source := ts.upload(t, "/api/agents/default/sources", "handbook.md", handbook, nil)
+	ts.waitIndexed(t, "/api/agents/default/sources/"+fmt.Sprint(source.json["id"]))
+	talk := ts.must(t, 201, "POST", "/api/agents/default/conversations", `{"metadata":{"title":"A long talk about loaves","via":"chat"}}`)["id"].(string)
+	ts.must(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 209) INSERT INTO messages(conversation_id, role, content) SELECT ?, iif(i % 2 = 0, 'user', 'assistant'), 'said ' || i || ' times' FROM n","params":["`+talk+`"]}`)
+	for _, width := range []int{1280, 375} {
+		p := ts.openConsole(t, width)
+		p.open("chat", hasText("What should I know about “Returns”?"))
+		p.click("What should I know about “Returns”?")
+		p.waitFor(`document.querySelector("button.cite")`)
+		p.eval(`void document.querySelector("button.cite").click()`)
+		const cited = `/conversation-.*[?]chunk=chunk-/.test(location.hash) && document.querySelector(".drawer mark")?.textContent.includes("within two days")`
+		p.waitFor(cited)
+		p.reloadPage()
+		p.waitFor(cited)
+		p.checkPage("a citation by its address")
+		p.eval(`history.back()`)
+		p.waitFor(`!document.querySelector(".drawer") && !location.hash.includes("chunk=") && document.querySelector("button.cite")`)
+
+		p.open("chat/"+talk, `document.querySelectorAll(".turn").length === 200 && `+hasText("said 209 times"))
+		p.eval(`document.querySelector(".thread-view").scrollTo(0, 0)`)
+		p.eval(`void (window.read = document.querySelector(".turn"), window.top1 = read.getBoundingClientRect().top)`)
+		p.click("Earlier messages")
+		p.waitFor(`document.querySelectorAll(".turn").length === 210 && document.querySelector(".turn").textContent.includes("said 0 times") && Math.abs(read.getBoundingClientRect().top - top1) < 60`)
+		p.checkPage("earlier messages")
+		if p.eval(`document.getElementById("main").textContent.includes("Earlier messages")`) == true {
+			t.Error("there are said to be more messages")
+		}
+		p.pressKeys("Control+k")
+		p.waitFor(`document.querySelector("dialog[open] input")`)
+		p.typeText("loaves")
+		p.waitFor(`document.querySelector("dialog[open] [aria-selected=true]")?.textContent === "A long talk about loavesConversation"`)
+		p.pressKeys("Enter")
+		p.waitFor(`location.hash.endsWith("/chat/` + talk + `")`)
+	}
+}
+
+// TestConsoleDrops drops a folder and files that cannot be read, beside a field and
+// beside the page, and tries the knowledge with an example.
+func TestConsoleDrops(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	p := ts.openConsole(t, 375)
+	p.open("knowledge", hasText("Use an example"))
+	p.click("Use an example")
+	p.waitFor(`document.querySelector(".source-row")?.textContent.includes("Example handbook.md") && document.querySelector(".source-row .badge").textContent === "ready"`)
+	p.open("knowledge?q=When+can+I+return+bread", `document.querySelector(".results li").textContent.includes("within two days") && !document.querySelector(".results li:first-child.weak")`)
+	p.open("knowledge?q=quantum+chromodynamics", `document.querySelector(".results li:first-child.weak")?.textContent.includes("Nothing in the knowledge matches")`)
+	p.open("home", hasText("What can"))
+	p.drop("#main .page", map[string]string{"photo.png": "x", "empty.md": "", "good.md": "# Good"})
+	const refused = `document.querySelectorAll(".uploads .issue").length === 2 && document.querySelector(".uploads").textContent.includes("photo.png") && document.querySelector(".uploads").textContent.includes("file is empty")`
+	p.waitFor(refused)
+	p.checkPage("refused files")
+	p.open("chat", refused)
+	p.click("Dismiss all")
+	p.waitFor(`!document.querySelector(".uploads")`)
+	p.eval(`(() => {
+		const file = (name) => ({ isFile: true, isDirectory: false, file: (done) => done(new File(["# " + name], name)) });
+		const folder = (...found) => ({ isFile: false, isDirectory: true, createReader: () => ({ readEntries: (done) => done(found.splice(0)) }) });
+		const drop = new Event("drop", { bubbles: true, cancelable: true });
+		drop.dataTransfer = { types: ["Files"], items: [{ kind: "file", getAsFile: () => null, webkitGetAsEntry: () => folder(file("one.md"), file(".hidden.md"), folder(file("two.md"))) }] };
+		document.querySelector(".thread-view").dispatchEvent(drop);
+	})()`)
+	p.waitFor(`document.querySelector(".toasts").textContent.includes("2 files stored")`)
+	if taken := p.eval(`(() => { const data = new DataTransfer(); data.items.add(new File(["x"], "x.md")); return document.querySelector("nav.bottom").dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: data })); })()`); taken != false {
+		t.Error("the browser opens a file that is dropped beside the page")
+	}
+}
