@@ -4,7 +4,7 @@ import { useContext } from "preact/hooks";
 import { Button, Segments } from "../ui";
 import { rowOperators, unary, type RowCondition } from "../parts/rowconditions";
 import { hasTemplate } from "./template";
-import { NodeContext, TemplateField } from "./templatefield";
+import { NodeContext, ValueField } from "./templatefield";
 import { JsonField } from "./fields";
 
 type Condition = { left?: unknown; operator?: string; right?: unknown };
@@ -15,8 +15,6 @@ const operators: [string, string][] = [
   ["is_empty", "is empty"], ["is_not_empty", "is not empty"], ["is_true", "is true"], ["is_false", "is false"], ["exists", "exists"], ["not_exists", "does not exist"],
 ];
 const single = new Set(["is_empty", "is_not_empty", "is_true", "is_false", "exists", "not_exists"]);
-
-const written = (v: unknown) => (v === undefined || v === null ? "" : typeof v === "string" ? v : JSON.stringify(v));
 
 /** Reads what was typed: numbers, true, false and lists as such, anything else as text. */
 function typed(t: string): unknown {
@@ -33,7 +31,7 @@ export function ConditionsField({ value, onChange, path }: { value: unknown; onC
     <div class="conditions">
       {list.map((c, i) => (
         <div class="condition" key={i} data-field={`${path}[${i}]`}>
-          <TemplateField value={written(c?.left)} onInput={(t) => set(i, { left: typed(t) })} label={`Value ${i + 1}`} placeholder="{{value}}" />
+          <ValueField value={c?.left} read={typed} onChange={(left) => set(i, { left })} label={`Value ${i + 1}`} placeholder="{{value}}" />
           <div class="row nowrap">
             <select class="grow" aria-label={`Operator ${i + 1}`} disabled={readonly} value={c?.operator} onChange={(e) => set(i, { operator: e.currentTarget.value })}>
               {!operators.some(([o]) => o === c?.operator) && <option value={c?.operator} selected>{c?.operator ?? "–"}</option>}
@@ -41,7 +39,7 @@ export function ConditionsField({ value, onChange, path }: { value: unknown; onC
             </select>
             {!readonly && <Button kind="quiet" icon="X" label={`Remove condition ${i + 1}`} onClick={() => onChange(list.length > 1 ? list.filter((_, j) => j !== i) : undefined)} />}
           </div>
-          {!single.has(c?.operator ?? "") && <TemplateField value={written(c?.right)} onInput={(t) => set(i, { right: typed(t) })} label={`Compared with ${i + 1}`} />}
+          {!single.has(c?.operator ?? "") && <ValueField value={c?.right} read={typed} onChange={(right) => set(i, { right })} label={`Compared with ${i + 1}`} />}
         </div>
       ))}
       {!readonly && <div class="row"><Button icon="Plus" onClick={() => onChange([...list, { left: "", operator: "equals", right: "" }])}>Add condition</Button></div>}
@@ -66,7 +64,7 @@ export function RowConditionsField({ value, onChange, path }: { value: unknown; 
             </select>
             {!readonly && <Button kind="quiet" icon="X" label={`Remove condition ${i + 1}`} onClick={() => onChange(list.length > 1 ? list.filter((_, j) => j !== i) : undefined)} />}
           </div>
-          {!unary.has(c?.operator) && <TemplateField value={written(c?.value)} onInput={(t) => set(i, { value: typed(t) })} label={`Compared with ${i + 1}`} />}
+          {!unary.has(c?.operator) && <ValueField value={c?.value} read={typed} onChange={(value) => set(i, { value })} label={`Compared with ${i + 1}`} />}
         </div>
       ))}
       {!readonly && <div class="row"><Button icon="Plus" onClick={() => onChange([...list, { column: "", operator: "equals", value: "" }])}>Add condition</Button></div>}
@@ -108,7 +106,7 @@ export function CasesField({ value, onChange, path }: { value: unknown; onChange
           {!readonly && <Segments label={`Case ${i + 1} by`} value={c?.conditions ? "conditions" : "value"} options={[["value", "Value"], ["conditions", "Conditions"]]}
             onChange={(v) => onChange(list.map((x, j) => (j !== i ? x : v === "value" ? { id: x.id, value: "" } : { id: x.id, conditions: [{ left: "", operator: "equals", right: "" }] })))} />}
           {c?.conditions ? <ConditionsField value={c.conditions} path={`${path}[${i}].conditions`} onChange={(v) => set(i, { conditions: (v ?? []) as Condition[] })} />
-            : <TemplateField value={written(c?.value)} onInput={(t) => set(i, { value: typed(t) })} label={`Value of case ${i + 1}`} />}
+            : <ValueField value={c?.value} read={typed} onChange={(value) => set(i, { value })} label={`Value of case ${i + 1}`} />}
           {(c?.conditions?.length ?? 0) > 1 && !readonly && <Segments label="Combine by" value={c.combinator ?? "and"} options={[["and", "All hold"], ["or", "One holds"]]} onChange={(v) => set(i, { combinator: v })} />}
         </div>
       ))}

@@ -6,11 +6,12 @@ import { agentId, get, path as at } from "../data";
 import { Button, Code, Icon, Segments } from "../ui";
 import { fieldsOf, OutputSchemaField, type Schema } from "./base";
 import { FormFields } from "../parts/formfields";
+import { useTyped } from "../parts/typed";
 import { CasesField, ConditionsField, RowConditionsField } from "./conditions";
 import { ArgumentsField, OperationField } from "./operation";
 import { SqlField } from "./sqlfield";
 import { hasTemplate } from "./template";
-import { NodeContext, TemplateField } from "./templatefield";
+import { asText, NodeContext, TemplateField, ValueField } from "./templatefield";
 
 export type FieldProps = { name: string; schema: Schema; value: unknown; onChange: (v: unknown) => void; required?: boolean; path: string; issue?: (path: string) => string | undefined };
 
@@ -27,40 +28,38 @@ export function FieldFrame({ title, schema, required, error, path, children, id,
   );
 }
 
-/** A value in a field of text. */
-const asText = (v: unknown) => (v === undefined || v === null ? "" : typeof v === "string" ? v : JSON.stringify(v));
 const pretty = (v: unknown) => (v === undefined ? "" : typeof v === "string" ? v : JSON.stringify(v, null, 2));
 
 /** JSON as text; what is no JSON yet stays on the page. With text, text that is no JSON is a value too. */
 export function JsonField({ id, value, onChange, rows = 4, text, label }: { id?: string; value: unknown; onChange: (v: unknown) => void; rows?: number; text?: boolean; label?: string }) {
-  const [typed, setTyped] = useState(pretty(value));
-  const [wrong, setWrong] = useState(false);
+  const [typed, setTyped] = useTyped(value, pretty);
   const { readonly } = useContext(NodeContext);
-  useEffect(() => { setTyped((t) => { try { if (JSON.stringify(JSON.parse(t)) === JSON.stringify(value)) return t; } catch { if (t === value) return t; } return pretty(value); }); setWrong(false); }, [JSON.stringify(value)]);
-  const read = (t: string) => {
-    setTyped(t);
-    if (!t.trim()) { setWrong(false); onChange(undefined); return; }
+  const read = (t: string): [unknown, boolean?] => {
+    if (!t.trim()) return [undefined];
     try {
       const v = JSON.parse(t);
-      setWrong(false);
-      onChange(text && (typeof v !== "object" || v === null) ? t : v);
+      return [text && (typeof v !== "object" || v === null) ? t : v];
     } catch {
-      setWrong(!text && !hasTemplate(t));
-      if (text || hasTemplate(t)) onChange(t);
+      return text || hasTemplate(t) ? [t] : [value, true];
     }
+  };
+  const input = (t: string) => {
+    const [v, wrong] = read(t);
+    setTyped(t, v);
+    if (!wrong) onChange(v);
   };
   return (
     <>
-      {text ? <TemplateField id={id} label={label} value={typed} onInput={read} rows={rows} /> : <textarea id={id} aria-label={label} class="code" rows={rows} value={typed} spellcheck={false} readOnly={readonly} onInput={(e) => read(e.currentTarget.value)} />}
-      {wrong && <small class="issue">Not valid JSON yet.</small>}
+      {text ? <TemplateField id={id} label={label} value={typed} onInput={input} rows={rows} /> : <textarea id={id} aria-label={label} class="code" rows={rows} value={typed} spellcheck={false} readOnly={readonly} onInput={(e) => input(e.currentTarget.value)} />}
+      {read(typed)[1] && <small class="issue">Not valid JSON yet.</small>}
     </>
   );
 }
 
 /** A number or a template that gives one. */
 function NumberField({ id, schema, value, onChange }: FieldProps & { id: string }) {
-  const read = (t: string) => onChange(t.trim() === "" ? undefined : Number.isFinite(Number(t)) ? Number(t) : t);
-  return <TemplateField id={id} value={value === undefined || value === null ? "" : String(value)} onInput={read} placeholder={schema.default !== undefined ? String(schema.default) : undefined} />;
+  const read = (t: string) => (t.trim() === "" ? undefined : Number.isFinite(Number(t)) ? Number(t) : t);
+  return <ValueField id={id} value={value} read={read} onChange={onChange} placeholder={schema.default !== undefined ? String(schema.default) : undefined} />;
 }
 
 /** Yes or no, or a template. */
@@ -125,13 +124,13 @@ function KeyValueField({ id, schema, value, onChange, path }: FieldProps & { id:
     const made = Object.fromEntries(next.filter(([k]) => k));
     onChange(Object.keys(made).length ? made : undefined);
   };
-  const read = (t: string) => { if (!/^(-?\d|true$|false$|null$|[[{]).*/s.test(t) || hasTemplate(t) && !/^[[{](?!\{)/.test(t)) return t; try { return JSON.parse(t); } catch { return t; } };
+  const read = (t: string): unknown => { if (!/^(-?\d|true$|false$|null$|[[{]).*/s.test(t) || hasTemplate(t) && !/^[[{](?!\{)/.test(t)) return t; try { return JSON.parse(t); } catch { return t; } };
   return (
     <div class="key-values">
       {rows.map(([k, v], i) => (
         <div class="key-value" key={i}>
           <input value={k} aria-label={`${schema.title}: name ${i + 1}`} placeholder="name" readOnly={readonly} onInput={(e) => set(rows.map((r, j) => (j === i ? [e.currentTarget.value, r[1]] : r)))} />
-          <TemplateField value={typeof v === "string" ? v : JSON.stringify(v)} label={`${schema.title}: value of ${k || i + 1}`} onInput={(t) => set(rows.map((r, j) => (j === i ? [r[0], read(t)] : r)))} />
+          <ValueField value={v} read={read} label={`${schema.title}: value of ${k || i + 1}`} onChange={(to) => set(rows.map((r, j) => (j === i ? [r[0], to] : r)))} />
           {!readonly && <Button kind="quiet" icon="X" label="Remove" onClick={() => set(rows.filter((_, j) => j !== i))} />}
         </div>
       ))}

@@ -6,7 +6,7 @@ import { agentId, path as at, useQuery } from "../data";
 import { Button } from "../ui";
 import { JsonField } from "./fields";
 import { hasTemplate } from "./template";
-import { NodeContext, TemplateField } from "./templatefield";
+import { NodeContext, ValueField } from "./templatefield";
 
 type Schema = { type?: string | string[]; description?: string; enum?: unknown[]; properties?: Record<string, Schema>; required?: string[] };
 
@@ -78,7 +78,7 @@ export function ArgumentsField({ id, value, onChange, path }: { id: string; valu
         return (
           <div class="field" key={name}>
             <div class="row nowrap field-head"><span class="grow label"><bdi>{name}</bdi>{required.has(name) && <span class="muted" aria-hidden="true"> *</span>} {kindOf(s) && <small class="muted">{kindOf(s)}</small>}</span>{!required.has(name) && !readonly && <Button kind="quiet" icon="X" label={`Remove ${name}`} onClick={() => set(name, undefined)} />}</div>
-            <TemplateField label={name} rows={["object", "array"].includes(kindOf(s)) || name === "body" ? 4 : 1} value={written(object[name])} onInput={(t) => set(name, required.has(name) ? typed(t, s) : typed(t, s) ?? "")} />
+            <ValueField label={name} rows={["object", "array"].includes(kindOf(s)) || name === "body" ? 4 : 1} value={object[name]} show={written} read={(t) => (required.has(name) ? typed(t, s) : typed(t, s) ?? "")} onChange={(v) => set(name, v)} />
             {hint && <small class="muted operation-hint"><bdi>{hint}</bdi></small>}
           </div>
         );

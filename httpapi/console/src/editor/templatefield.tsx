@@ -2,6 +2,7 @@
 import { createContext } from "preact";
 import { useContext, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
+import { useTyped } from "../parts/typed";
 import { Editor, type Step } from "./base";
 import { fill, hasTemplate, labelsOf, scopeOf, suggest, type Suggestion } from "./template";
 
@@ -98,6 +99,15 @@ export function TemplateField({ value, onInput, rows = 1, code, label, id, place
       {preview && <Filled of={preview} />}
     </div>
   );
+}
+
+/** A value as text. */
+export const asText = (v: unknown) => (v === undefined || v === null ? "" : typeof v === "string" ? v : JSON.stringify(v));
+
+/** A text with templates that may stand for another value, such as a number. */
+export function ValueField({ value, show = asText, read, onChange, ...rest }: Omit<Props, "value" | "onInput"> & { value: unknown; show?: (v: unknown) => string; read: (text: string) => unknown; onChange: (v: unknown) => void }) {
+  const [typed, setTyped] = useTyped(value, show);
+  return <TemplateField {...rest} value={typed} onInput={(t) => { const v = read(t); setTyped(t, v); onChange(v); }} />;
 }
 
 /** What a text with templates comes to, or which of them lead nowhere. */

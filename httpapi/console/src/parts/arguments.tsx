@@ -1,8 +1,9 @@
-import { asError } from "../data";
 // The arguments of a tool: typed by their schema, and the schema itself.
 import { useState } from "preact/hooks";
 
+import { asError } from "../data";
 import { Button, Code, SelectField, Switch, TextArea, TextField, type Values } from "../ui";
+import { useTyped } from "./typed";
 
 export type Schema = { type?: string | string[]; title?: string; description?: string; enum?: unknown[]; default?: unknown; examples?: unknown[]; properties?: Record<string, Schema>; required?: string[]; items?: Schema; [more: string]: unknown };
 
@@ -50,10 +51,15 @@ function Argument({ name, schema: s, required, value, onChange }: { name: string
   const kind = kindOf(s);
   if (s.enum) return <SelectField {...common} value={value === undefined ? "" : JSON.stringify(value)} onChange={(v) => onChange(v ? JSON.parse(v) : undefined)} options={[["", "–"], ...s.enum.map((e): [string, string] => [JSON.stringify(e), String(e)])]} />;
   if (kind === "boolean") return <Switch label={label} hint={s.description} checked={value === true} onChange={onChange} />;
-  if (kind === "number" || kind === "integer") return <TextField {...common} type="number" value={value === undefined ? "" : String(value)} onInput={(v) => onChange(v === "" ? undefined : Number(v))} />;
+  if (kind === "number" || kind === "integer") return <NumberArgument {...common} value={value} onChange={onChange} />;
   if (kind === "array" && kindOf(s.items ?? {}) === "string") return <TextArea {...common} rows={2} hint={[s.description, "One per line."].filter(Boolean).join(" ")} value={Array.isArray(value) ? value.join("\n") : ""} onInput={(v) => onChange(v ? v.split("\n") : undefined)} />;
   if (kind === "array" || kind === "object" || !kind) return <JsonArgument {...common} value={value} onChange={onChange} />;
   return <TextArea {...common} rows={1} placeholder={s.examples?.length ? String(s.examples[0]) : undefined} value={value === undefined ? "" : String(value)} onInput={onChange} />;
+}
+
+function NumberArgument({ value, onChange, ...common }: { label: string; hint?: string; value: unknown; onChange: (v: unknown) => void }) {
+  const [typed, setTyped] = useTyped(value, (v) => (v === undefined ? "" : String(v)));
+  return <TextField {...common} type="number" value={typed} onInput={(t) => { const v = t === "" ? undefined : Number(t); setTyped(t, v); onChange(v); }} />;
 }
 
 function JsonArgument({ value, onChange, ...common }: { label: string; hint?: string; value: unknown; onChange: (v: unknown) => void }) {
