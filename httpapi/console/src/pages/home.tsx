@@ -111,7 +111,7 @@ function Waiting({ found }: { found: Result<API.WaitingList> }) {
   return (
     <section class="stack" aria-label="Waiting for you">
       <h2>Waiting for you</h2>
-      <ul class="waiting">{list.slice(0, all ? 50 : 5).map((w) => <WaitingRow key={`${w.execution_id}${w.path ?? ""}${w.node_id}${w.takeover_id ?? ""}${w.conversation_id ?? ""}`} w={w} done={found.reload} />)}</ul>
+      <ul class="waiting-list">{list.slice(0, all ? 50 : 5).map((w) => <WaitingRow key={`${w.execution_id}${w.path ?? ""}${w.node_id}${w.takeover_id ?? ""}${w.conversation_id ?? ""}`} w={w} done={found.reload} />)}</ul>
       {list.length > 5 && <button type="button" class="link" onClick={() => setAll(!all)}>{all ? "Show fewer" : `Show all ${list.length}`}</button>}
     </section>
   );
