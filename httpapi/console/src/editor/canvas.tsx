@@ -2,7 +2,7 @@
 import { applyNodeChanges, Background, type Connection, type EdgeChange, type FinalConnectionState, type NodeChange, ReactFlow, type ReactFlowInstance, ReactFlowProvider, SelectionMode, useReactFlow, useStoreApi, useUpdateNodeInternals } from "@xyflow/react";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { catalog, type Editor, isNote, makeLink, nodeWidth, noteNode, onlyWay, type Step, typeOf, waysOut } from "./base";
+import { catalog, type Editor, isNote, makeLink, nodeHeight, nodeWidth, noteNode, onlyWay, type Step, typeOf, waysOut } from "./base";
 import { GraphMap } from "./map";
 import { edgeShapes, type EdgeShape, nodeShapes, type Shape } from "./shapes";
 import { type CanvasActions, edgeTypes, nodeTypes, Shared } from "./step";
@@ -65,7 +65,7 @@ function Inner({ editor, actions, minimap, onReady }: Props) {
   useEffect(() => { // a node that was chosen elsewhere is brought into sight
     const one = editor.one.value;
     if (!one?.position) return;
-    const timer = setTimeout(() => bringIntoSight(flow, frame.current, one.position!), 60); // after the panel opened
+    const timer = setTimeout(() => bringIntoSight(flow, frame.current, one), 60); // after the panel opened
     return () => clearTimeout(timer);
   }, [selectedNow]);
   const shared = useMemo(() => ({ editor, actions }), [editor, actions]);
@@ -161,16 +161,19 @@ function useKnownSizes() {
   });
 }
 
-/** Moves the view when a node lies outside of it, or too close to its edge. */
-function bringIntoSight(flow: Flow, frame: HTMLElement | null, at: { x: number; y: number }) {
+const besideNode = 60; // for the button that adds a node behind it
+
+/** Moves the view when a node, or what adds one behind it, lies outside of it. */
+function bringIntoSight(flow: Flow, frame: HTMLElement | null, node: Step) {
   const box = frame?.getBoundingClientRect();
   if (!box?.width) return;
+  const at = node.position!, height = nodeHeight(waysOut(node, typeOf(node.type)).length);
   const zoom = Math.max(flow.getZoom(), 0.35);
   const from = flow.flowToScreenPosition(at);
-  const [w, h] = [nodeWidth * zoom, 60 * zoom];
+  const [w, h] = [(nodeWidth + besideNode) * zoom, height * zoom];
   if (zoom === flow.getZoom() && from.x >= box.left && from.y >= box.top && from.x + w <= box.right && from.y + h <= box.bottom) return;
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  flow.setCenter(at.x + nodeWidth / 2, at.y + 30, { zoom, duration: calm ? 0 : 200 });
+  flow.setCenter(at.x + nodeWidth / 2, at.y + height / 2, { zoom, duration: calm ? 0 : 200 });
 }
 
 type Pointed = MouseEvent | TouchEvent;

@@ -1,6 +1,6 @@
 // Where nodes stand: from left to right, in layers, by dagre.
 import type { Graph } from "./graph";
-import { waysOut } from "./graph";
+import { wayOf, waysOut } from "./graph";
 import { typeOf } from "./catalog";
 
 export const nodeWidth = 220;
@@ -17,6 +17,7 @@ export async function tidy(graph: Graph, ids?: Set<string>): Promise<Graph> {
   for (const n of graph.nodes) g.setNode(n.id, { width: nodeWidth, height: nodeHeight(waysOut(n, typeOf(n.type)).length) });
   for (const e of graph.edges) if (g.hasNode(e.source) && g.hasNode(e.target) && e.source !== e.target) g.setEdge(e.source, e.target, {}, e.id);
   dagre.layout(g);
+  if (crossedWays(graph, (id) => g.node(id).y) > 0) for (const n of graph.nodes) g.node(n.id).y *= -1; // upside down, there are fewer
   return {
     ...graph,
     nodes: graph.nodes.map((n) => {
@@ -25,6 +26,18 @@ export async function tidy(graph: Graph, ids?: Set<string>): Promise<Graph> {
       return { ...n, position: { x: Math.round((at.x - at.width / 2) / 10) * 10, y: Math.round((at.y - at.height / 2) / 10) * 10 } };
     }),
   };
+}
+
+/** How many more pairs of edges that leave a node cross than do not: dagre does not know which way out is above which. */
+function crossedWays({ nodes, edges }: Graph, y: (id: string) => number): number {
+  let crossed = 0;
+  for (const n of nodes) {
+    const type = typeOf(n.type), ways = waysOut(n, type);
+    if (ways.length < 2) continue;
+    const out = edges.filter((e) => e.source === n.id && e.target !== n.id && nodes.some((t) => t.id === e.target)).map((e) => ({ way: ways.indexOf(wayOf(e, n, type)), y: y(e.target) }));
+    for (const a of out) for (const b of out) if (a.way < b.way) crossed += Math.sign(a.y - b.y);
+  }
+  return crossed;
 }
 
 /** Gives a place to nodes that have none; when several stand on one spot, to all. */

@@ -12,6 +12,8 @@ export type Issue = API.GraphIssue;
 /** What became of a node, over its iterations. */
 export type Mark = { status: string; ms?: number; count: number; error?: string };
 
+const heightOf = (n: Step) => nodeHeight(waysOut(n, typeOf(n.type)).length);
+
 const historySteps = 200;
 const mergeTime = 1000;
 
@@ -113,7 +115,8 @@ export class Editor {
     const taken = new Set(edges.map((e) => e.id));
     const edge = edges.find((e) => e.id === to.edge);
     const before = this.node(edge?.source ?? to.after ?? "");
-    const step: Step = { id, type: type.type, position: to.at ?? this.#placeBehind(before, to.way), data };
+    const step: Step = { id, type: type.type, data };
+    step.position = to.at ?? this.#placeBehind(step, before, to.way);
     const exit = waysOut(step, type)[0];
     let links = edges;
     let moved = nodes;
@@ -126,7 +129,7 @@ export class Editor {
     return id;
   }
 
-  #placeBehind(before: Step | undefined, way = onlyWay) {
+  #placeBehind(step: Step, before: Step | undefined, way = onlyWay) {
     const { nodes, edges } = this.doc.value;
     if (!before) {
       const right = nodes.reduce((m, n) => Math.max(m, (n.position?.x ?? 0) + nodeWidth + 80), 0);
@@ -134,8 +137,9 @@ export class Editor {
     }
     const ways = waysOut(before, typeOf(before.type));
     const place = { x: (before.position?.x ?? 0) + nodeWidth + 80, y: (before.position?.y ?? 0) + Math.max(0, ways.indexOf(way)) * 110 + (way === "error" ? 130 : 0) };
-    const covered = () => nodes.some((n) => n.position && Math.abs(n.position.x - place.x) < nodeWidth && Math.abs(n.position.y - place.y) < 70 && !edges.some((e) => e.source === n.id && e.target === before.id));
-    while (covered()) place.y += 90;
+    const height = heightOf(step);
+    const inTheWay = () => nodes.find((n) => n.position && Math.abs(n.position.x - place.x) < nodeWidth && n.position.y - height < place.y && place.y < n.position.y + heightOf(n) && !edges.some((e) => e.source === n.id && e.target === before.id));
+    for (let n = inTheWay(); n; n = inTheWay()) place.y = Math.ceil((n.position!.y + heightOf(n)) / 10) * 10 + 30;
     return place;
   }
 
@@ -165,7 +169,7 @@ export class Editor {
     const { nodes, notes = [] } = this.doc.value;
     const id = freshId("note", new Set(notes.map((n) => n.id)));
     const note = { id, text: "", x: Math.round(x), y: Math.round(y), width: 240, height: 120 };
-    const boxes = [...notes, ...nodes.map((n) => ({ x: 0, y: 0, ...n.position, width: nodeWidth, height: nodeHeight(waysOut(n, typeOf(n.type)).length) }))];
+    const boxes = [...notes, ...nodes.map((n) => ({ x: 0, y: 0, ...n.position, width: nodeWidth, height: heightOf(n) }))];
     const over = () => boxes.find((b) => note.x < b.x + b.width && b.x < note.x + note.width && note.y < b.y + b.height && b.y < note.y + note.height);
     for (let b = over(); b; b = over()) note.y = Math.round(b.y + b.height + 20);
     this.change({ notes: [...notes, note] });
