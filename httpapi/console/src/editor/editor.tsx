@@ -78,33 +78,40 @@ function Workflow({ workflow: first, editor, draft: kept }: { workflow: API.Work
   const dirty = editor.dirty.value;
 
   useSelectionInAddress(editor);
-  useChecks(editor);
+  useChecks(editor, workflow);
   const mine = useMemo(() => openDraft(agentId.value, id), []);
   useDrafts(editor, workflow, mine);
   useSamples(editor, id);
   useEffect(() => whenIdle(() => { for (const load of [palette, pasting, testing, NodePanel.preload, TestPanel.preload, Versions.preload, GraphJson.preload]) load().catch(() => { /* it is loaded when it is shown */ }); }), []);
+  const stored = useRef({ workflow, saving: Promise.resolve() });
+  stored.current.workflow = workflow;
   useEffect(() => onChange("workflow", async (c) => { // another tab or person saved it
-    if (c.id !== id || c.op !== "update" || (c.row && c.row.version === workflow.version && c.row.status === workflow.status)) return;
+    if (c.id !== id || c.op !== "update") return;
+    await stored.current.saving; // the event of an own save comes before its answer
+    const known = stored.current.workflow;
+    if (c.row && (c.row.version < known.version || (c.row.version === known.version && c.row.status === known.status))) return;
     if (!editor.dirty.value) await reload(false);
-  }), [workflow]);
+  }), [id]);
 
+  const showStored = (now: API.Workflow) => { stored.current.workflow = now; setWorkflow(now); };
   const reload = async (announce = true) => {
     const now = await get(workflowAt(id));
     const doc = docOf(now);
-    editor.load({ ...doc, ...await placed(doc) });
-    setWorkflow(now);
+    const shown = { ...doc, ...await placed(doc) };
+    if (editor.dirty.value || fingerprint(shown) !== editor.saved.value) editor.load(shown); // else only its status changed, and what was done can still be undone
+    showStored(now);
     if (announce) tell(`Showing version ${now.version}`);
   };
   const save = async (status?: string, version = workflow.version, note?: string): Promise<void> => {
     const doc = editor.doc.value;
     const body = { name: doc.name, description: doc.description, settings: doc.settings, ...writeGraph(doc), ...(status && { status }), ...(note && { note }) };
+    const saved = put(workflowAt(id), body, { "If-Match": `"${version}"` });
+    stored.current.saving = saved.then(showStored, () => { /* it is handled below */ });
     try {
-      const now = await put(workflowAt(id), body, { "If-Match": `"${version}"` });
+      const now = await saved;
       editor.saved.value = fingerprint(doc);
-      editor.issues.value = [];
       await mine.drop();
       const was = workflow;
-      setWorkflow(now);
       tell(status && status !== was.status ? { active: "It is live", paused: "It is paused", draft: "Back to draft", archived: "It is archived" }[status] ?? "Saved" : now.version === was.version ? "Saved" : `Saved as version ${now.version}`);
     } catch (e) {
       if (e instanceof ApiError && (e.status === 409 || e.status === 412)) {
@@ -299,8 +306,8 @@ function useSelectionInAddress(editor: Editor) {
   }, [selected]);
 }
 
-/** Checks the graph a moment after each change, as activation would. */
-function useChecks(editor: Editor) {
+/** Checks the graph a moment after each change and save, as activation would. */
+function useChecks(editor: Editor, saved: API.Workflow) {
   const { nodes, edges } = editor.doc.value;
   useEffect(() => {
     if (editor.readonly.value) return;
@@ -309,7 +316,7 @@ function useChecks(editor: Editor) {
       post(path("agents", agentId.value, "workflows", "validate"), editor.written(), abort.signal).then((r) => { editor.issues.value = r.issues ?? []; }, () => { /* it is checked when it is saved */ });
     }, 400);
     return () => { clearTimeout(timer); abort.abort(); };
-  }, [nodes, edges]);
+  }, [nodes, edges, saved]);
 }
 
 /** Keeps what is not saved in this browser: a moment after each change, and at once when the editor closes. */
