@@ -1,9 +1,9 @@
 // Tests of the graph that is edited: whole, to a node, or one node alone.
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { agentId, get, href, path } from "../data";
+import { agentId, get, href, path, post } from "../data";
 import { Badge, Button, ErrorCard, JsonTree, Name, Segments, span, tell } from "../ui";
-import { type Editor, keyOf, readExecution, typeOf } from "./base";
+import { type Editor, executionAt, inOrder, iterationOf, keyOf, type NodeResult, placeOf, readExecution, typeOf } from "./base";
 import type { TestMode, TestState } from "./starttest";
 
 // Node types whose test reaches other people or systems, or changes data.
@@ -45,12 +45,14 @@ export function TestPanel({ editor, workflow, state, run, compact }: { editor: E
     setTyped(JSON.stringify(x.input ?? {}, null, 2));
     editor.payload.value = x.input ?? {};
   };
+  const waiting = state.running && state.results.some((r) => r.status === "waiting");
   const example = () => setTyped(JSON.stringify(typeOf("trigger")?.output.example ?? {}, null, 2));
   return (
     <div class={compact ? "stack pad" : "test-panel"}>
       <section class="stack">
         <div class="row">
           <Button kind="primary" icon="Play" disabled={Boolean(wrong) || state.running || editor.readonly.value} onClick={() => run(current, input, current === "all" ? undefined : one?.id)}>{state.running ? "Running…" : "Run the test"}</Button>
+          {state.running && state.execution?.id && <Button icon="CircleStop" onClick={() => post(executionAt(agentId.value, state.execution!.id!, "terminate"))}>Stop</Button>}
           {one && <Segments label="What to test" value={mode} options={[["all", "All"], ["to", "To here"], ["node", "This node"]]} onChange={(v) => setMode(v as TestMode)} />}
         </div>
         <div class="field"><label for="test-payload">Trigger payload</label>
@@ -61,16 +63,28 @@ export function TestPanel({ editor, workflow, state, run, compact }: { editor: E
       </section>
       <section ref={results} class="stack test-results" aria-live="polite">
         {state.error && <ErrorCard error={state.error} />}
-        {state.execution && <p class="row"><Badge>{state.execution.status ?? ""}</Badge>{state.execution.error && <span class="issue">{state.execution.error.message}</span>}<a href={href(agentId.value, "workflows", "executions", state.execution.id!)}>Open execution</a></p>}
-        <ul class="plain">{state.results.filter((r) => r.status !== "skipped").sort((a, b) => Date.parse(a.started_at) - Date.parse(b.started_at)).slice(0, 200).map((r) => (
+        {state.execution && <p class="row">{waiting ? <Badge tone="warn">waiting</Badge> : <Badge>{state.execution.status ?? ""}</Badge>}{state.execution.error && <span class="issue">{state.execution.error.message}</span>}<a href={href(agentId.value, "workflows", "executions", state.execution.id!)}>Open execution</a></p>}
+        <ul class="plain">{inOrder(state.results.filter((r) => r.status !== "skipped"), editor.doc.value.nodes).slice(0, 200).map((r) => (
           <li key={keyOf(r)}><details>
-            <summary class="row"><strong class="grow clip"><Name>{editor.nameOf(r.node_id)}</Name></strong><Badge>{r.status}</Badge><span class="muted small">{span(r.duration_ms)}</span></summary>
+            <summary class="row"><span class="grow clip"><strong><Name>{editor.nameOf(r.node_id)}</Name></strong> <span class="muted">{iterationOf(r)}</span></span>
+              <Badge>{r.status}</Badge><span class="muted small">{span(r.duration_ms)}</span></summary>
             {r.error && <p class="issue">{r.error.message}</p>}
             {r.warnings?.map((w) => <p class="muted small">{w}</p>)}
             {r.output !== undefined && <JsonTree value={r.output} />}
-          </details></li>
+          </details>{state.running && r.status === "waiting" && r.type === "approval" && <Decide execution={state.execution!.id!} r={r} />}</li>
         ))}</ul>
       </section>
+    </div>
+  );
+}
+
+/** Decides an approval that the test waits for. */
+function Decide({ execution, r }: { execution: string; r: NodeResult }) {
+  const decide = (decision: string) => () => post(executionAt(agentId.value, execution, "resume"), { node_id: r.node_id, path: placeOf(r) || undefined, data: { decision } });
+  return (
+    <div class="row test-decision" role="group" aria-label="Decision">
+      <span class="grow"><bdi>{r.approval?.title}</bdi></span>
+      <Button icon="Check" onClick={decide("approved")}>Approve</Button><Button icon="X" onClick={decide("rejected")}>Reject</Button>
     </div>
   );
 }

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { agentId, type API, get, href, path, route, setQuery, useQuery } from "../data";
 import { Badge, Empty, ErrorCard, JsonTree, Load, Name, SelectField, Skeleton, span } from "../ui";
-import { type Editor, type Execution, keyOf, type NodeResult, placeOf, readExecution } from "../editor/base";
+import { type Editor, type Execution, iterationOf, keyOf, type NodeResult, readExecution } from "../editor/base";
 
 const listed = 50;
 
@@ -54,12 +54,12 @@ function Against({ x, results, id, editor }: { x: Execution; results: NodeResult
       <p class="row"><span class="grow">{differing ? `${differing} of ${rows.length} results differ.` : "All results are identical."}{other.version !== x.version && ` This one is of version ${x.version}, the other of version ${other.version}.`} <a href={href(agentId.value, "workflows", "executions", id)}>Open the other</a></span>
         <label class="switch"><input type="checkbox" role="switch" checked={all} onChange={(e) => setAll(e.currentTarget.checked)} /><span>Show identical results too</span></label></p>
       {JSON.stringify(x.input ?? null) !== JSON.stringify(other.input ?? null) && <Side title="Input" a={x.input} b={other.input} />}
-      {shown.length > 0 && <p class="compare-head muted small" aria-hidden="true"><span>Node</span><span>This one</span><span>The other</span></p>}
+      {shown.length > 0 && <p class="compare-head muted small" aria-hidden="true"><span /><span>Node</span><span>This one</span><span>The other</span></p>}
       <ul class="plain compare">{shown.map(({ key, a, b, what }) => {
         const r = (a ?? b)!;
         return (
           <li key={key}><details>
-            <summary><span class="compare-name clip"><Name>{editor.nameOf(r.node_id)}</Name>{placeOf(r) !== "" && <span class="muted"> {placeOf(r).split(".").map((n) => Number(n) + 1).join(".")}</span>}</span>
+            <summary><span class="compare-name clip"><Name>{editor.nameOf(r.node_id)}</Name><span class="muted"> {iterationOf(r)}</span></span>
               <Outcome r={a} /><Outcome r={b} /><span class={what ? "warn-text small" : "muted small"}>{what === "status" || what === "output" ? `${what} differs` : what || "same"}</span></summary>
             <div class="compare-sides"><JsonTree value={a?.error ?? a?.output ?? "–"} /><JsonTree value={b?.error ?? b?.output ?? "–"} /></div>
           </details></li>

@@ -3,10 +3,9 @@ import { useEffect, useState } from "preact/hooks";
 
 import { agentId, ApiError, asError, get, post } from "../data";
 import { Badge, Button, Dialog, ErrorCard, Icon, JsonTree, Name, openDialog, Pager, size, span, tell, When } from "../ui";
-import { type Execution, executionAt, isOver, keyOf, type NodeResult, placeOf, type Step, typeName, typeOf } from "../editor/base";
+import { type Execution, executionAt, isOver, iterationOf, keyOf, type NodeResult, placeOf, type Step, typeName, typeOf } from "../editor/base";
 
 const pageSize = 50;
-const iterationWords = (r: NodeResult) => placeOf(r).split(".").map((n) => Number(n) + 1).join(" of ");
 
 export function NodeRun({ x, node, name, results, may, retry, close }: { x: Execution; node: Step; name: string; results: NodeResult[]; may: boolean; retry: (from?: string) => Promise<void>; close: () => void }) {
   const [offset, setOffset] = useState(0);
@@ -26,7 +25,7 @@ export function NodeRun({ x, node, name, results, may, retry, close }: { x: Exec
         {results.length > 1 && (
           <section class="iterations">
             <h3>{results.length.toLocaleString()} iterations</h3>
-            <div class="row">{results.slice(offset, offset + pageSize).map((r) => <button type="button" key={keyOf(r)} class={`iteration ${r.status}`} aria-pressed={shown === r} title={`${r.status}, ${span(r.duration_ms)}`} onClick={() => setChosen(keyOf(r))}>{placeOf(r).split(".").map((n) => Number(n) + 1).join(".")}</button>)}</div>
+            <div class="row">{results.slice(offset, offset + pageSize).map((r) => <button type="button" key={keyOf(r)} class={`iteration ${r.status}`} aria-pressed={shown === r} title={`${r.status}, ${span(r.duration_ms)}`} onClick={() => setChosen(keyOf(r))}>{iterationOf(r)}</button>)}</div>
             <Pager meta={{ total: results.length, limit: pageSize, offset }} go={setOffset} />
           </section>
         )}
@@ -38,7 +37,7 @@ export function NodeRun({ x, node, name, results, may, retry, close }: { x: Exec
 
 function Result({ x, r, may, retry }: { x: Execution; r: NodeResult; may: boolean; retry: (from?: string) => Promise<void> }) {
   const [tab, setTab] = useState(r.error ? "resolved" : "output");
-  const facts = [placeOf(r) !== "" && `iteration ${iterationWords(r)}`, r.attempt > 1 && `attempt ${r.attempt}`, r.handle && `left by ${r.handle}`, !["running", "waiting", "skipped"].includes(r.status) && span(r.duration_ms)].filter(Boolean).join(" · ");
+  const facts = [placeOf(r) !== "" && `iteration ${iterationOf(r)}`, r.attempt > 1 && `attempt ${r.attempt}`, r.handle && `left by ${r.handle}`, !["running", "waiting", "skipped"].includes(r.status) && span(r.duration_ms)].filter(Boolean).join(" · ");
   const tabs = [["output", "Output"], ["input", "Input"], ["resolved", "Resolved"], ["log", `Log${r.logs?.length ? ` ${r.logs.length}` : ""}`]];
   return (
     <>
@@ -84,7 +83,7 @@ function Waiting({ x, r, may }: { x: Execution; r: NodeResult; may: boolean }) {
     <section class="card approval stack" aria-label="Decision">
       {r.approval?.title && <h3><bdi>{r.approval.title}</bdi></h3>}
       {r.approval?.message && <p class="approval-text"><bdi>{r.approval.message}</bdi></p>}
-      <p class="muted small">Waiting since <When time={r.started_at} />.</p>
+      <p class="muted small">Waiting since <When time={r.started_at} full />.</p>
       {may && <><input aria-label="Comment" placeholder="Comment" maxLength={10_000} value={comment} onInput={(e) => setComment(e.currentTarget.value)} />
         <div class="row"><Button kind="primary" icon="Check" onClick={decide("approved")}>Approve</Button><Button icon="X" onClick={decide("rejected")}>Reject</Button></div></>}
     </section>

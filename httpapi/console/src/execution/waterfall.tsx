@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 
 import { Icon, Name, span } from "../ui";
-import { type Editor, type Execution, isOver, keyOf, type NodeResult, placeOf, typeOf } from "../editor/base";
+import { type Editor, type Execution, inOrder, isOver, iterationOf, keyOf, type NodeResult, placeOf, typeOf } from "../editor/base";
 
 const rowHeight = 30;
 const windowed = 300;
@@ -17,7 +17,7 @@ export function Waterfall({ x, results, editor }: { x: Execution; results: NodeR
   const kept = (r: NodeResult) => Boolean(x.retried_from) && Date.parse(r.started_at) + r.duration_ms < start; // by the execution that this one repeats
   const end = Math.max(start + 1, isOver(x) && x.completed_at ? Date.parse(x.completed_at) : 0, ...ran.map((r) => Date.parse(r.started_at) + r.duration_ms));
   const beginning = (r: NodeResult) => Math.max(0, Date.parse(r.started_at) - start);
-  const sorted = [...ran].sort((a, b) => Date.parse(a.started_at) - Date.parse(b.started_at));
+  const sorted = inOrder(ran, editor.doc.value.nodes);
   const many = sorted.length > windowed;
   const from = many ? Math.max(0, Math.floor(top / rowHeight) - 10) : 0;
   const shown = many ? sorted.slice(from, from + 60) : sorted;
@@ -31,7 +31,7 @@ export function Waterfall({ x, results, editor }: { x: Execution; results: NodeR
           return (
             <li key={keyOf(r)} style={many ? { position: "absolute", top: `${(from + i) * rowHeight}px`, insetInline: 0 } : undefined}>
               <button type="button" class={r.status} aria-current={editor.one.value?.id === r.node_id ? "true" : undefined} onClick={() => editor.select([r.node_id])}>
-                <span class="fall-name clip" style={{ paddingInlineStart: `${place === "" ? 0 : place.split(".").length * 0.9}rem` }}><Icon name={typeOf(r.type)?.icon ?? "CircleHelp"} size={14} /> <Name>{editor.nameOf(r.node_id)}</Name>{place !== "" && <span class="muted"> {place.split(".").map((n) => Number(n) + 1).join(".")}</span>}</span>
+                <span class="fall-name clip" style={{ paddingInlineStart: `${place === "" ? 0 : place.split(".").length * 0.9}rem` }}><Icon name={typeOf(r.type)?.icon ?? "CircleHelp"} size={14} /> <Name>{editor.nameOf(r.node_id)}</Name>{place !== "" && <span class="muted"> {iterationOf(r)}</span>}</span>
                 <span class="fall-line">{!kept(r) && <i style={{ insetInlineStart: share(beginning(r)), width: `max(3px, ${share(r.duration_ms)})` }} />}</span>
                 <span class="fall-time muted small">{["running", "waiting"].includes(r.status) ? r.status : kept(r) ? "kept" : span(r.duration_ms)}</span>
               </button>
