@@ -125,28 +125,31 @@ export function scopeOf(editor: Editor, node: Step): Record<string, unknown> {
   const nodes: Record<string, unknown> = {};
   for (const n of before) nodes[n.id] = sampleOf(editor, n);
   const loops: Record<string, unknown> = {};
+  const items = new Map<string, unknown>();
   for (const n of before.filter((b) => b.type === "loop").reverse()) {
-    const items = n.data?.items;
-    const path = typeof items === "string" ? readPath(items.replace(/^\{\{|\}\}$/g, "")) : null;
-    const list = Array.isArray(items) ? items : path ? lookup({ ...(payload as object), nodes }, path) : undefined;
-    loops[String(n.data?.item_variable ?? "item")] = Array.isArray(list) ? list[0] : null;
+    const given = n.data?.items;
+    const path = typeof given === "string" ? readPath(given.replace(/^\{\{|\}\}$/g, "")) : null;
+    const list = Array.isArray(given) ? given : path ? lookup({ ...(payload as object), ...loops, nodes }, path) : undefined;
+    items.set(n.id, Array.isArray(list) ? list[0] : null);
+    loops[String(n.data?.item_variable ?? "item")] = items.get(n.id);
     loops.index = 0;
   }
-  return { ...(payload && typeof payload === "object" ? payload : {}), ...loops, nodes, input: inputOf(editor, node, nodes), trigger: payload,
+  return { ...(payload && typeof payload === "object" ? payload : {}), ...loops, nodes, input: inputOf(editor, node, nodes, items), trigger: payload,
     execution: { id: "execution-…", started_at: new Date().toISOString() }, workflow: { name: doc.name }, agent: { name: "" }, now: new Date().toISOString() };
 }
 
-/** What flows into a node: the output of the one before it, past decisions. */
-function inputOf(editor: Editor, node: Step, nodes: Record<string, unknown>): unknown {
+/** What flows into a node: the output of the one before it, past decisions; in the body of a loop, its item. */
+function inputOf(editor: Editor, node: Step, nodes: Record<string, unknown>, items: ReadonlyMap<string, unknown>): unknown {
   const doc = editor.doc.value;
-  const from = (id: string, seen = new Set<string>()): Step[] => doc.edges.filter((e) => e.target === id && !seen.has(e.source)).flatMap((e) => {
+  const from = (id: string, seen = new Set<string>()): [Step, unknown][] => doc.edges.filter((e) => e.target === id && !seen.has(e.source)).flatMap((e): [Step, unknown][] => {
     seen.add(e.source);
     const source = editor.node(e.source);
-    return !source ? [] : passed.has(source.type) ? from(source.id, seen) : [source];
+    if (!source) return [];
+    if (passed.has(source.type)) return from(source.id, seen);
+    return [[source, source.type === "loop" && e.sourceHandle !== "done" && e.sourceHandle !== "error" ? items.get(source.id) : nodes[source.id] ?? sampleOf(editor, source)]];
   });
   const sources = from(node.id);
-  if (sources.length === 1) return nodes[sources[0].id] ?? sampleOf(editor, sources[0]);
-  return Object.fromEntries(sources.map((s) => [s.id, nodes[s.id]]));
+  return sources.length === 1 ? sources[0][1] : Object.fromEntries(sources.map(([s, value]) => [s.id, value]));
 }
 
 export type Suggestion = { insert: string; label: string; value?: unknown; note?: string };

@@ -1,0 +1,155 @@
+package httpapi
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// openNode shows a node in the editor of a workflow with all its fields.
+func (p *consolePage) openNode(workflow, node string) {
+	p.t.Helper()
+	p.eval(`location.hash = ` + quoted(p.base+"workflows/"+workflow+"?node="+node))
+	p.waitFor(`document.querySelector(".editor-panel h2 + p code")?.textContent === ` + quoted(node) + ` && document.querySelector(".editor-panel .field")`)
+	p.eval(`document.querySelectorAll(".editor-panel details").forEach((d) => { d.open = true; })`)
+}
+
+// typeInto types into the field that an expression comes to, a key at a time.
+func (p *consolePage) typeInto(field, text string) {
+	p.t.Helper()
+	p.waitFor(`(window.field = ` + field + `)`)
+	p.eval(`field.focus(), field.select()`)
+	for _, key := range text {
+		p.cdp("Input.dispatchKeyEvent", map[string]any{"type": "keyDown", "key": string(key), "text": string(key)})
+		p.cdp("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": string(key)})
+	}
+}
+
+// TestConsoleKeepsWhatIsTyped types numbers with decimals, which are other
+// numbers while they are typed, and templates faster than the page is drawn.
+func TestConsoleKeepsWhatIsTyped(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","data":{}},{"id":"find","type":"search","data":{"query":"bread"}},{"id":"values","type":"set","data":{"values":{"a":"x"}}},
+		{"id":"big","type":"if-else","data":{"conditions":[{"left":"{{trigger.x}}","operator":"gt","right":1}]}},{"id":"each","type":"loop","data":{"items":"x"}}]`,
+		`[{"source":"start","target":"find"},{"source":"find","target":"values"},{"source":"values","target":"big"},{"source":"big","target":"each","sourceHandle":"true"}]`, "")
+	ts.must(t, 200, "PUT", flowBase+"/"+id, `{"status":"draft"}`)
+	p := ts.openConsole(t, 1280)
+	for _, c := range []struct{ node, field, text, saved string }{
+		{"find", `document.querySelector("[data-field=min_score] textarea")`, "0.305", "nodes.1.data.min_score=0.305"},
+		{"values", `document.querySelector(".key-value textarea")`, "1.05", "nodes.2.data.values.a=1.05"},
+		{"big", `[...document.querySelectorAll(".condition textarea")].at(-1)`, "0.05", "nodes.3.data.conditions.0.right=0.05"},
+		{"each", `document.querySelector("[data-field=items] textarea")`, "{{nodes.find.results", "nodes.4.data.items={{nodes.find.results}}"},
+	} {
+		p.openNode(id, c.node)
+		p.typeInto(c.field, c.text)
+		want := c.text
+		if strings.HasPrefix(want, "{{") {
+			want += "}}" // the editor closes templates
+		}
+		if got := p.eval(`new Promise((done) => setTimeout(() => done(field.value), 100))`); got != want {
+			t.Errorf("%s: typed %s, and the field says %v", c.node, c.text, got)
+		}
+		p.pressKeys("Control+s")
+		p.waitFor(`document.querySelector(".saved-state").textContent.startsWith("Saved")`)
+		path, value, _ := strings.Cut(c.saved, "=")
+		if got := at(ts.must(t, 200, "GET", flowBase+"/"+id, ""), path); fmt.Sprint(got) != value {
+			t.Errorf("%s: stored %v, want %s", c.node, got, value)
+		}
+	}
+}
+
+// boxesApart is an expression for the nodes that lie on others.
+const boxesApart = `(() => {
+	const boxes = [...document.querySelectorAll(".react-flow__node")].map((e) => [e.dataset.id, e.getBoundingClientRect()]);
+	return boxes.flatMap(([a, x], i) => boxes.slice(i + 1).filter(([, y]) => x.left < y.right && y.left < x.right && x.top < y.bottom && y.top < x.bottom).map(([b]) => a + " and " + b)).join();
+})()`
+
+// TestConsoleBuildsWorkflow builds a workflow with the buttons behind its nodes:
+// none lies on another, and each has its button in sight. What is undone and
+// what is wrong stay known when it is saved.
+func TestConsoleBuildsWorkflow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}}]`, `[]`, "")
+	ts.must(t, 200, "PUT", flowBase+"/"+id, `{"status":"draft"}`)
+	p := ts.openConsole(t, 1280)
+	p.open("workflows/"+id, countNodes("")+` === 1`)
+	for i, step := range []struct{ after, way, kind string }{{"start", "", "if"}, {"if_else", "true", "approval"}, {"if_else", "false", "loop"}, {"approval", "approved", "set values"}, {"approval", "rejected", "wait"}, {"loop", "loop", "code"}, {"loop", "done", "sql"}} {
+		p.eval(`document.querySelector(".react-flow__node[data-id=` + step.after + `] .node").closest(".react-flow__node").querySelector(".node-head").dispatchEvent(new MouseEvent("click", { bubbles: true }))`)
+		p.waitFor(`(() => { // the button is in sight
+			window.more = [...document.querySelectorAll(".react-flow__node[data-id=` + step.after + `] .node-add")].find((b) => ` + quoted(step.way) + ` === "" || b.closest(".node-way").textContent === ` + quoted(step.way) + `);
+			const box = more.getBoundingClientRect();
+			return document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2) === more;
+		})()`)
+		p.clickOn(`more`)
+		p.waitFor(`document.querySelector("dialog .node-option")`)
+		p.typeText(step.kind)
+		p.pressKeys("Enter")
+		p.waitFor(fmt.Sprintf(`%s === %d && !document.querySelector("dialog")`, countNodes(""), i+2))
+	}
+	if got := p.eval(boxesApart); got != "" {
+		t.Errorf("lie on one another: %v", got)
+	}
+	p.chooseMenu("More", "Tidy the graph")
+	middle := func(id string) string {
+		return `(() => { const b = document.querySelector(".react-flow__node[data-id=` + id + `]").getBoundingClientRect(); return b.y + b.height / 2; })()`
+	}
+	p.waitFor(middle("approval") + ` < ` + middle("loop") + ` && ` + middle("set") + ` < ` + middle("wait") + ` && ` + middle("code") + ` < ` + middle("sql")) // as their ways out
+	if got := p.eval(boxesApart); got != "" {
+		t.Errorf("tidied, lie on one another: %v", got)
+	}
+	problems := `[...document.querySelectorAll(".editor-bottom button")].find((b) => b.textContent.startsWith("Problems")).textContent`
+	p.waitFor(problems + ` !== "Problems 0"`)
+	before := p.eval(problems)
+	p.click("Save")
+	p.waitFor(`document.querySelector(".saved-state").textContent.startsWith("Saved") && document.querySelector(".editor-bar").textContent.includes("v2")`)
+	ts.must(t, 200, "PUT", flowBase+"/"+id, `{"status":"archived"}`) // its event comes after that of the save
+	p.waitFor(`document.querySelector(".editor-bar .badge").textContent === "archived"`)
+	if got := p.eval(problems); got != before {
+		t.Errorf("%v once it is saved, %v before", got, before)
+	}
+	p.eval(`document.querySelector(".editor-view").focus()`)
+	p.pressKeys("Control+z", "Control+z")
+	p.waitFor(countNodes("") + ` === 7 && document.querySelector(".saved-state").textContent === "Unsaved"`)
+	p.pressKeys("Control+y", "Control+y")
+	p.waitFor(countNodes("") + ` === 8 && document.querySelector(".saved-state").textContent.startsWith("Saved")`)
+	p.checkPage("a workflow of eight nodes")
+}
+
+// TestConsoleTestsApproval tests a workflow whose loop asks a person: the test
+// can be decided and stopped, and the body's input is the item.
+func TestConsoleTestsApproval(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","data":{}},{"id":"each","type":"loop","data":{"items":[{"name":"Ada"},{"name":"Bob"}]}},
+		{"id":"ask","type":"approval","data":{"label":"Ask the owner","title":"Refund {{item.name}}?","message":"It was {{input.name}} who asked"}},{"id":"done","type":"set","data":{"values":{"a":1}}}]`,
+		`[{"source":"start","target":"each"},{"source":"each","target":"ask","sourceHandle":"loop"},{"source":"each","target":"done","sourceHandle":"done"}]`, "")
+	p := ts.openConsole(t, 1280)
+	p.open("workflows/"+id+"?node=ask", `document.querySelector("[data-field=message] .filled")?.textContent === "= It was Ada who asked"`)
+	p.pressKeys("Escape", "Control+Enter")
+	for _, name := range []string{"Ada", "Bob"} {
+		p.waitFor(`document.querySelector(".test-decision")?.textContent.startsWith("Refund ` + name + `?") && document.querySelector(".test-results .badge").textContent === "waiting"`)
+		p.checkPage("a test that waits")
+		if got := p.eval(`(() => { const node = document.querySelector(".node.waiting").getBoundingClientRect(); return [...document.querySelectorAll(".node.waiting :is(.node-text, .node-way > span)")].filter((e) => e.getBoundingClientRect().right > node.right).map((e) => e.textContent).join(); })()`); got != "" {
+			t.Errorf("stand outside of the node that waits: %v", got)
+		}
+		if name == "Ada" {
+			p.click("Approve")
+		}
+	}
+	if got := p.eval(`[...document.querySelectorAll(".test-results summary .grow")].map((e) => e.textContent.trim()).join()`); got != "Trigger,Loop,Ask the owner 1,Ask the owner 2" {
+		t.Errorf("the results are listed as %v", got)
+	}
+	p.click("Stop")
+	p.waitFor(`document.querySelector(".test-results .badge").textContent === "terminated" && !document.querySelector(".test-decision") && [...document.querySelectorAll("button")].some((b) => b.textContent === "Run the test" && !b.disabled)`)
+}
