@@ -138,12 +138,17 @@ func TestConsoleLargeGraph(t *testing.T) {
 		window.watch = new MutationObserver((list) => { for (const m of list) { const node = m.target.closest(".react-flow__node"); if (node) changed.add(node.dataset.id); } });
 		watch.observe(document.querySelector(".react-flow"), { subtree: true, attributes: true, childList: true, characterData: true });
 	})()`)
+	const mapped = `document.querySelector(".map-nodes").getAttribute("d")`
+	p.eval(`(() => { window.mapped = ` + mapped + `; })()`)
 	p.measured("drag", 100, func(i int) { mouse("mouseMoved", x+5+float64(i), y+5+float64(i%30)) })
+	if p.eval(mapped+` !== mapped`) == true {
+		t.Error("the map is drawn again while a node is dragged")
+	}
 	mouse("mouseReleased", x+105, y+5)
 	if got := p.eval(`[...changed].join()`); got != "n90" {
 		t.Errorf("dragging n90 changes %v", got)
 	}
-	p.waitFor(`dragged.style.transform !== ` + quoted(place[2].(string)) + ` && !dragged.classList.contains("dragging") && document.querySelector(".saved-state").textContent === "Unsaved"`)
+	p.waitFor(`dragged.style.transform !== ` + quoted(place[2].(string)) + ` && !dragged.classList.contains("dragging") && document.querySelector(".saved-state").textContent === "Unsaved" && ` + mapped + ` !== mapped`)
 
 	p.eval(afterFrame + `.then(() => { changed.clear(); })`) // what the drop changed is shown by then
 	view := `document.querySelector(".react-flow__viewport").style.transform`

@@ -29,6 +29,8 @@ function Inner({ editor, actions, minimap, onReady }: Props) {
   useKnownSizes();
   const [nodes, setNodes] = useState<Shape[]>(() => nodeShapes(editor, []));
   const moving = useRef(false);
+  const onMap = useRef(nodes); // the map follows when they are dropped: it is drawn whole
+  if (!moving.current) onMap.current = nodes;
   const frame = useRef<HTMLDivElement>(null);
   const docNow = editor.doc.value;
   const selectedNow = editor.selected.value;
@@ -135,7 +137,7 @@ function Inner({ editor, actions, minimap, onReady }: Props) {
         onConnect={onConnect} onConnectEnd={onConnectEnd} onNodeDoubleClick={onDoubleClick} onNodeContextMenu={onContextMenu} onDrop={onDrop} onMoveStart={onMoveStart} onMoveEnd={onMoveEnd} onDragOver={onDragOver}
         nodesDraggable={!readonly} nodesConnectable={!readonly} onlyRenderVisibleElements={nodes.length > 300}>
         <Background gap={20} size={1} />
-        {minimap && nodes.length > 6 && <GraphMap nodes={nodes} />}
+        {minimap && nodes.length > 6 && <GraphMap nodes={onMap.current} />}
       </ReactFlow>
     </Shared.Provider>
   );
