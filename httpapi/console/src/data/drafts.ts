@@ -27,6 +27,12 @@ function write(name: string, text: string) {
   } catch { /* the storage is full or closed: the text stays on the page */ }
 }
 
+/** Puts a text back before what its draft has become, for one whose field may be gone. */
+export function restoreDraft(name: string, draft: Signal<string>, text: string) {
+  draft.value = [text, draft.peek()].filter(Boolean).join("\n\n");
+  write(name, draft.peek());
+}
+
 /** Removes drafts that nobody touched for a month. */
 export function expireDrafts() {
   for (const name of Object.keys(localStorage)) {

@@ -80,13 +80,15 @@ export default function Inbox() {
     await post(path("agents", id, "conversations", "batch"), { ids, change: what });
     await Promise.all([found.reload(), counts.reload()]);
   };
-  const change = async (what: API.Change, of = picked.length ? picked : [current]) => {
-    const ids = of.filter(Boolean);
+  const change = async (what: API.Change, these = picked.length ? picked : [current]) => {
+    const ids = these.filter(Boolean);
     if (!ids.length || !mayEdit.value) return;
-    const open = list.filter((c) => ids.includes(c.id) && c.status === "open").map((c) => c.id);
+    const of = list.filter((c) => ids.includes(c.id));
+    const open = of.filter((c) => c.status === "open").map((c) => c.id);
     await send(ids, what);
     setPicked([]);
-    if (what.status && what.status !== "open") tell(`${ids.length > 1 ? plural(ids.length, "conversation") : "Conversation"} ${what.status === "snoozed" ? "snoozed until the next message" : what.status}`, open.length ? () => { void send(open, { status: "open" }).catch(tell); } : undefined);
+    const whose = ids.length > 1 ? plural(ids.length, "conversation") : of[0] ? `Conversation with ${whoOf(of[0])}` : "Conversation";
+    if (what.status && what.status !== "open") tell(`${whose} ${what.status === "snoozed" ? "snoozed until the next message" : what.status}`, open.length ? () => { void send(open, { status: "open" }).catch(tell); } : undefined, "conversations");
   };
   useKeys({ list, current, open, change });
   const nothing = found.data.value && list.length === 0 && !search && !channel && !show && tab !== "mine";

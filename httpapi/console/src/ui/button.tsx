@@ -51,12 +51,17 @@ export function CopyButton({ text, children }: { text: string | (() => string); 
   const [done, setDone] = useState(false);
   const copy = async () => {
     const value = typeof text === "string" ? text : text();
-    if (navigator.clipboard) await navigator.clipboard.writeText(value);
-    else copyBySelection(value); // over plain HTTP from elsewhere there is no clipboard
+    await copyText(value);
     setDone(true);
     setTimeout(() => setDone(false), 1500);
   };
   return <Button kind="quiet" icon={done ? "Check" : "Copy"} label={done ? "Copied" : "Copy"} onClick={copy}>{children}</Button>;
+}
+
+/** Puts a text into the clipboard. */
+export async function copyText(text: string) {
+  if (navigator.clipboard) await navigator.clipboard.writeText(text);
+  else copyBySelection(text); // over plain HTTP from elsewhere there is no clipboard
 }
 
 function copyBySelection(text: string) {

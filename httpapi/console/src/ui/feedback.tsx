@@ -48,17 +48,17 @@ export function Countdown({ until }: { until: number }) {
   return <p class="muted">{left > 0 ? `Retrying in ${left} s` : "Retrying…"}</p>;
 }
 
-type Toast = { id: number; text: string; error?: Error; undo?: () => void };
+type Toast = { id: number; text: string; error?: Error; undo?: () => void; topic?: string };
 
 const toasts = signal<Toast[]>([]);
 let nextToast = 1;
 
-/** Shows a passing notice: a text or an error. */
-export function tell(said: unknown, undo?: () => void) {
+/** Shows a passing notice: a text or an error. It replaces the one that is shown of the same topic. */
+export function tell(said: unknown, undo?: () => void, topic?: string) {
   const what = typeof said === "string" || said instanceof Error ? said : new Error(String(said));
   if (what instanceof Error && what.name === "AbortError") return;
   const id = nextToast++;
-  toasts.value = [...toasts.value.slice(-4), { id, text: what instanceof Error ? what.message : what, error: what instanceof Error ? what : undefined, undo }];
+  toasts.value = [...toasts.value.filter((t) => !topic || t.topic !== topic).slice(-4), { id, text: what instanceof Error ? what.message : what, error: what instanceof Error ? what : undefined, undo, topic }];
   setTimeout(() => dismiss(id), undo ? 8000 : what instanceof Error ? 12_000 : 4000);
 }
 

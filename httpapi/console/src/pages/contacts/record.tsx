@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { agentId, ApiError, get, go, href, listHref, invalidate, mayEdit, onChange, path, put, remove, useQuery, type API, reasonOf } from "../../data";
 import { Badge, Button, CopyButton, deleteLater, Empty, Icon, Load, Menu, Name, platformName, plural, When } from "../../ui";
 import { TagsCell, TextCell } from "../../parts/cell";
+import { ContactExecutions } from "../../parts/executions";
 import { customText, saveCustom } from "./custom";
 
 const at = <const M extends string[]>(...more: M) => path("agents", agentId.value, "contacts", ...more);
@@ -45,7 +46,7 @@ export function Contact({ id }: { id: string }) {
               <Custom c={c} save={save} />
               <p class="muted small">Added <When time={c.created_at} full /> · changed <When time={c.updated_at} full /> · <code>{c.id}</code></p>
             </div>
-            <div class="stack"><Conversations id={id} /><Executions id={id} /></div>
+            <div class="stack"><Conversations id={id} /><section class="card stack" aria-label="Executions"><h2>Executions</h2><ContactExecutions id={id} limit={20} /></section></div>
           </div>
         </>
       )}</Load>
@@ -90,35 +91,6 @@ function Custom({ c, save }: { c: API.Contact; save: (change: object) => Promise
           {issue && <small class="issue" role="alert">{issue}</small>}
         </form>
       )}
-    </section>
-  );
-}
-
-/** What workflows did about the contact, newest first. */
-function Executions({ id }: { id: string }) {
-  const at = path("agents", agentId.value, "workflows");
-  const found = useQuery(path("agents", agentId.value, "workflows", "executions"), { contact_id: id, limit: 20 });
-  const names = useQuery(at, { limit: 200 });
-  useEffect(() => {
-    let due: ReturnType<typeof setTimeout> | undefined;
-    const off = onChange("execution", () => { clearTimeout(due); due = setTimeout(() => void found.reload(), 400); });
-    return () => { clearTimeout(due); off(); };
-  }, [found]);
-  const nameOf = (x: API.ExecutionItem) => names.data.value?.workflows.find((w) => w.id === x.workflow_id)?.name ?? "Workflow";
-  return (
-    <section class="card stack" aria-label="Executions">
-      <h2>Executions</h2>
-      <Load of={found} lines={2}>{({ executions, meta }) => (executions.length ? (
-        <>
-          <ul class="talks">{executions.map((x) => (
-            <li key={x.id}><a href={href(agentId.value, "workflows", "executions", x.id)}>
-              <span class="row nowrap"><b class="grow clip"><Name>{nameOf(x)}</Name></b><Badge>{x.status}</Badge><span class="muted small"><When time={x.started_at ?? x.created_at} /></span></span>
-              {x.error && <span class="issue small clip"><bdi>{x.error.message}</bdi></span>}
-            </a></li>
-          ))}</ul>
-          {meta.total > executions.length && <p class="muted small">The newest {executions.length} of {meta.total.toLocaleString()}.</p>}
-        </>
-      ) : <p class="muted">No workflow has run for this contact yet.</p>)}</Load>
     </section>
   );
 }

@@ -1,6 +1,7 @@
 import { href, mayEdit, path, put, useQuery } from "../../data";
 import { Button, Load, unmarked, When } from "../../ui";
 import { TagsCell, TextCell } from "../../parts/cell";
+import { ContactExecutions } from "../../parts/executions";
 
 /** Who a conversation is with, and what else was said with them. */
 export function ContactPane({ id, conversation, close }: { id: string; conversation: string; close: () => void }) {
@@ -30,6 +31,8 @@ export function ContactPane({ id, conversation, close }: { id: string; conversat
             ))}
             {others.data.value?.conversations.length === 1 && <li class="muted">No others</li>}
           </ul>
+          <h3>Executions</h3>
+          <ContactExecutions id={contactId} limit={5} />
         </div>
       )}</Load>}
     </aside>

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { type API, get, href, mayEdit, onChange, path, post, put, route, send as sendForm, useDraft, useQuery } from "../../data";
-import { Badge, Button, CopyButton, Icon, Load, Menu, openDialog, size, tell, When } from "../../ui";
+import { type API, get, href, mayEdit, onChange, path, post, put, restoreDraft, route, send as sendForm, useDraft, useQuery } from "../../data";
+import { Badge, Button, CopyButton, Icon, Load, Menu, openDialog, plainText, size, tell, When } from "../../ui";
 import { CodeBlock } from "../../parts/codeblock";
 import { Markdown } from "../../parts/markdown";
 import { channelOf, whoOf } from "../inbox";
@@ -33,9 +33,7 @@ export function Thread({ id, conversation, colleagues, toggleDetails, change }: 
         <>
           <header class="row">
             {back}
-            <h2 class="grow"><bdi>{whoOf(c)}</bdi><span class="muted small">{channelOf(c)}</span></h2>
-            {c.assignee && <Badge title="Assignee"><bdi>{c.assignee}</bdi></Badge>}
-            {c.status !== "open" && <Badge>{c.status}</Badge>}
+            <h2 class="grow"><bdi>{whoOf(c)}</bdi><span class="muted small" title={c.assignee ? `Assigned to ${c.assignee}` : undefined}>{channelOf(c)}{c.status !== "open" && ` · ${c.status}`}{c.assignee && <> · <bdi>{c.assignee}</bdi></>}</span></h2>
             {c.needs_human && <Badge tone="bad">asks for a person</Badge>}
             {mayEdit.value && <Button pressed={!c.muted} label={c.muted ? "The bot is muted: let it answer again" : "The bot answers: mute it"} onClick={() => set({ muted: !c.muted })}>{c.muted ? "Bot off" : "Bot on"}</Button>}
             {mayEdit.value && <Button icon={c.status === "open" ? "Check" : undefined} onClick={() => set({ status: c.status === "open" ? "resolved" : "open" })}>{c.status === "open" ? "Resolve" : "Reopen"}</Button>}
@@ -116,6 +114,7 @@ function Composer({ id, c, sent }: { id: string; c: API.ConversationDetails; sen
   const area = useRef<HTMLTextAreaElement>(null);
   const [files, setFiles] = useState<File[]>([]);
   const picker = useRef<HTMLInputElement>(null);
+  const line = useRef<Promise<unknown>>(Promise.resolve()); // what was sent last: messages arrive in the order in which they were written
   const mayAttach = c.gateway?.type === "web" && mode === "reply";
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const canned = useQuery(path("agents", id, "replies"), { limit: 200 });
@@ -126,26 +125,38 @@ function Composer({ id, c, sent }: { id: string; c: API.ConversationDetails; sen
     clearTimeout(timer.current);
     timer.current = setTimeout(() => void put(at("draft"), { text: value }).catch(() => {}), 2000);
   };
+  // The field is empty at once, for what comes next; what could not be sent comes back to it.
   const send = async () => {
-    const content = text.value.trim();
-    const takesFiles = mode === "reply" && files.length > 0;
-    if (!content && !takesFiles) return;
-    const wasMuted = c.muted;
-    if (takesFiles) {
-      const form = new FormData();
-      form.set("content", content);
-      for (const f of files) form.append("file", f, f.name);
-      await sendForm(at("files"), form);
-      setFiles([]);
-    } else await post(at("messages"), mode === "note" ? { role: "note", content } : { role: "assistant", content, send: Boolean(c.gateway_id) });
-    clearTimeout(timer.current);
-    text.value = "";
-    if (mode === "reply") {
-      void put(at("draft"), { text: "" }).catch(() => {});
-      if (!wasMuted) tell("Bot muted: you're answering this conversation now.");
-    }
+    const [content, attached, to, name] = [text.value.trim(), mode === "reply" ? files : [], text, `inbox${mode === "note" ? "-note" : ""}.${id}.${c.id}`];
+    if (!content && !attached.length) return;
     area.current?.focus();
+    clearTimeout(timer.current);
+    to.value = "";
+    if (attached.length) setFiles([]);
+    const mine = line.current.catch(() => {}).then(() => deliver(content, attached));
+    line.current = mine;
+    try { await mine; } catch (error) {
+      restoreDraft(name, to, content);
+      if (attached.length) setFiles((f) => [...attached, ...f]);
+      throw error;
+    }
+    if (to === reply && !to.value) void put(at("draft"), { text: "" }).catch(() => {});
     await sent();
+  };
+  /** Has the model write an answer to what was said, by the agent's knowledge and without tools, for a person to read and send. */
+  const propose = async () => {
+    const said = c.messages.filter((m) => ["user", "assistant"].includes(m.role) && m.content);
+    const messages = said.slice(0, said.findLastIndex((m) => m.role === "user") + 1).slice(-40).map(({ role, content }) => ({ role, content }));
+    const { choices } = await post(path("agents", id, "v1", "chat", "completions"), { messages, tool_choice: "none" });
+    keep([reply.value.trimEnd(), plainText(choices[0].message.content ?? "")].filter(Boolean).join("\n\n"));
+    area.current?.focus();
+  };
+  const deliver = async (content: string, attached: File[]) => {
+    if (!attached.length) return post(at("messages"), mode === "note" ? { role: "note", content } : { role: "assistant", content, send: Boolean(c.gateway_id) });
+    const form = new FormData();
+    form.set("content", content);
+    for (const f of attached) form.append("file", f, f.name);
+    return sendForm(at("files"), form);
   };
   const choose = (m: "reply" | "note") => { setMode(m); area.current?.focus(); };
   const typed = /(?:^|\s)!(\S*)$/.exec(text.value)?.[1];
@@ -183,7 +194,7 @@ function Composer({ id, c, sent }: { id: string; c: API.ConversationDetails; sen
       <div class="row">{mayAttach && <>
         <input ref={picker} type="file" hidden multiple aria-label="Attach files" onChange={(e) => { setFiles([...files, ...e.currentTarget.files!].slice(0, 20)); e.currentTarget.value = ""; area.current?.focus(); }} />
         <Button kind="quiet" icon="Paperclip" label="Attach files" onClick={() => picker.current?.click()} />
-      </>}<Button kind="quiet" icon="MessagesSquare" label="Canned replies" onClick={manage} /><span class="grow muted small"><span class="with-keys">Ctrl+Enter to send</span></span><Button kind="primary" submit disabled={!text.value.trim() && !(mayAttach && files.length)}>{mode === "note" ? "Add note" : "Send"}</Button></div>
+      </>}<Button kind="quiet" icon="MessagesSquare" label="Canned replies" onClick={manage} />{mode === "reply" && <Button kind="quiet" icon="Sparkles" disabled={!c.messages.some((m) => m.role === "user" && m.content)} reason="There is no message to answer yet." onClick={propose}>AI draft</Button>}<span class="grow muted small"><span class="with-keys">Ctrl+Enter to send</span></span><Button kind="primary" submit disabled={!text.value.trim() && !(mayAttach && files.length)}>{mode === "note" ? "Add note" : "Send"}</Button></div>
     </form>
   );
 }
