@@ -69,7 +69,7 @@ var logListing = listing[agent.Log]{
 // Logs lists log entries, newest first, and returns their total number.
 func (db *DB) Logs(ctx context.Context, lf LogFilter, p Page) ([]agent.Log, int, error) {
 	var total int
-	page, err := Read(ctx, db, func(tx *Tx) (page []agent.Log, err error) {
+	page, err := readSearch(ctx, db, p.Search, func(tx *Tx) (page []agent.Log, err error) {
 		f := lf.filter(p.Order)
 		if f.count != "" {
 			counted := false
@@ -111,7 +111,7 @@ func (lf LogFilter) filter(order []Order) (f filter) {
 // listPage runs a listing in its own read transaction.
 func listPage[T any](ctx context.Context, db *DB, l listing[T], f filter, p Page) ([]T, int, error) {
 	var total int
-	page, err := Read(ctx, db, func(tx *Tx) (page []T, err error) {
+	page, err := readSearch(ctx, db, p.Search, func(tx *Tx) (page []T, err error) {
 		page, total, err = l.list(tx, f, p)
 		return page, err
 	})

@@ -41,14 +41,17 @@ func measureCPU(b *testing.B) func() {
 }
 
 // inParallel runs fn b.N times on n goroutines.
-func inParallel(b *testing.B, n int, fn func(i int) error) {
+func inParallel(b *testing.B, n int, fn func(i int) error) { inParallelTimes(b, n, b.N, fn) }
+
+// inParallelTimes runs fn a number of times on n goroutines.
+func inParallelTimes(b *testing.B, n, times int, fn func(i int) error) {
 	var next atomic.Int64
 	var running sync.WaitGroup
 	for range n {
 		running.Go(func() {
 			for {
 				i := int(next.Add(1)) - 1
-				if i >= b.N {
+				if i >= times {
 					return
 				}
 				if err := fn(i); err != nil {

@@ -37,6 +37,8 @@ type DB struct {
 	wanted  sync.Map
 	growing atomic.Bool
 
+	indexing atomic.Bool // much is left to index for searches
+
 	recent atomic.Uint32 // workKinds that were announced since the file was opened
 
 	sourceChanges broadcast // see AwaitSource

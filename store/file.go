@@ -23,7 +23,9 @@ type file struct {
 	info   os.FileInfo // to notice another file in its place; nil: unknown
 	writer *conn       // the leader's; nil when it has to be opened again
 
-	slots   chan struct{} // one token a reader that may exist
+	slots     chan struct{} // one token a reader that may exist
+	examining chan struct{} // holds a token while a search examines rows that are not indexed
+
 	idleMu  sync.Mutex
 	idle    []*conn // readers that wait for work
 	queueMu sync.Mutex
@@ -63,7 +65,7 @@ func openFile(path string, unchanged bool, captured *capture.File) (*file, error
 			return nil, err
 		}
 	}
-	f := &file{path: path, slots: make(chan struct{}, readersPerFile), dirty: !unchanged, announce: func(newWork) {}, changed: func([]Change) {},
+	f := &file{path: path, slots: make(chan struct{}, readersPerFile), examining: make(chan struct{}, 1), dirty: !unchanged, announce: func(newWork) {}, changed: func([]Change) {},
 		watched: func() bool { return false }, sandbox: sqlsandbox.New(path, sandboxOptionsOf(captured)), capture: captured}
 	check := migrateChecked
 	if unchanged {

@@ -66,6 +66,8 @@ type Folder struct {
 
 	maker maker // of new agents' files
 
+	grow chan struct{} // holds a token after a part of an agent's schema was requested
+
 	startMu sync.Mutex
 	stop    context.CancelFunc
 	done    chan struct{}
@@ -160,7 +162,7 @@ func prepareFolder(o Options) (*Folder, error) {
 		path: path, lock: lock, log: o.Log, openLimit: o.OpenFiles, sink: o.Capture, cluster: o.Cluster,
 		byID: map[string]*DB{}, names: map[string]*DB{}, reserved: map[string]bool{}, making: map[string]bool{},
 		watcher: newFolderWatcher(), cache: openCatalogCache(path), open: map[*DB]struct{}{},
-		finished: make(chan struct{}),
+		grow: make(chan struct{}, 1), finished: make(chan struct{}),
 	}
 	if f.log == nil {
 		f.log = slog.Default()
@@ -334,6 +336,8 @@ func (f *Folder) Start(ctx context.Context) error {
 				return
 			case now := <-ticker.C:
 				f.runOnce(ctx, now)
+			case <-f.grow:
+				f.maintain(ctx, time.Now())
 			}
 		}
 	}()

@@ -105,7 +105,7 @@ func (tx *Tx) findConversations(f *filter, text string) error {
 func (db *DB) Conversations(ctx context.Context, cf ConversationFilter, p Page) ([]agent.ConversationSummary, int, error) {
 	f := cf.filter(p.Order)
 	var total int
-	list, err := Read(ctx, db, func(tx *Tx) ([]agent.ConversationSummary, error) {
+	list, err := readSearch(ctx, db, p.Search, func(tx *Tx) ([]agent.ConversationSummary, error) {
 		f, p := f, p
 		if err := tx.findConversations(&f, p.Search); err != nil {
 			return nil, err

@@ -71,11 +71,19 @@ func readParts(text string) []part {
 	return list
 }
 
-// want requests a part that would have made a list faster. It is created soon, in
+// want requests a part that would have made a list faster. It is created at once, in
 // the background.
 func (db *DB) want(name string) {
-	if _, asked := db.wanted.LoadOrStore(name, true); !asked {
-		db.growing.Store(true)
+	if _, asked := db.wanted.LoadOrStore(name, true); asked {
+		return
+	}
+	if strings.HasPrefix(name, searchPart) {
+		db.indexing.Store(true)
+	}
+	db.growing.Store(true)
+	select {
+	case db.folder.grow <- struct{}{}:
+	default:
 	}
 }
 
@@ -122,6 +130,7 @@ func (db *DB) grow(ctx context.Context) error {
 		defer func() {
 			if err != nil {
 				db.growing.Store(true)
+				db.indexing.Store(false) // perhaps for long
 			}
 		}()
 		f.growing.changes = changes

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -18,6 +19,9 @@ import (
 // background, oldest rows first. Rows that it does not contain yet, and rows that
 // have changed since (_search_changes), are examined one by one.
 
+// While much is left to index, searches run one at a time, so that the processor
+// time that the index needs does not go to examining the same rows again and again.
+
 // searched are the tables with a search index, and what the index contains.
 var searched = map[string]string{
 	"contacts":      "name || char(1,1) || email || char(1,1) || phone || char(1,1)",
@@ -29,7 +33,6 @@ var searched = map[string]string{
 // false if the index does not help. Each trigram in the index is three characters
 // long, padded with two after the end of each text, so that a shorter text is found
 // where a trigram begins with it.
-// is where a piece begins with it.
 func candidates(index, text string) (query string, arg []any, ok bool) {
 	runes := []rune(text)
 	switch {
@@ -77,6 +80,42 @@ func rarity(piece string) (sum int) {
 	return sum
 }
 
+// readSearch is Read for a list that may be searched for a text.
+func readSearch[T any](ctx context.Context, db *DB, text string, fn func(*Tx) (T, error)) (T, error) {
+	if text != "" && db.indexing.Load() {
+		leave, err := db.awaitExamining(ctx)
+		if err != nil {
+			var zero T
+			return zero, err
+		}
+		defer leave()
+	}
+	return Read(ctx, db, fn)
+}
+
+// awaitExamining waits until no other search of the file examines the rows that are
+// not indexed, or until all are indexed.
+func (db *DB) awaitExamining(ctx context.Context) (leave func(), err error) {
+	f, err := db.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer db.release(ctx)
+	select {
+	case f.examining <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	leave = sync.OnceFunc(func() { <-f.examining })
+	if !db.indexing.Load() {
+		leave()
+	}
+	return leave, nil
+}
+
+// searchPart begins the names of the parts of the schema that are indexes of texts.
+const searchPart = "search_"
+
 // indexedTo returns the first row of a table that its index does not contain; 0 if
 // there is no index. A table that is large enough gets one.
 func (tx *Tx) indexedTo(table string) (next int64, err error) {
@@ -84,7 +123,7 @@ func (tx *Tx) indexedTo(table string) (next int64, err error) {
 	if !errors.Is(err, sqlite.ErrNoRows) {
 		return next, err
 	}
-	return 0, tx.wantFor(table, "search_"+table)
+	return 0, tx.wantFor(table, searchPart+table)
 }
 
 // found returns a query for column of the rows, from row oldest on, that contain a
@@ -138,10 +177,12 @@ func (db *DB) indexSearched(ctx context.Context, f *file) error {
 	for begun := time.Now(); ; {
 		lacking, err := db.unindexed(ctx, f)
 		if err != nil || len(lacking) == 0 {
+			db.indexing.Store(false)
 			return err
 		}
 		if spent := time.Since(begun); spent > indexingDelay || spent > indexingTime && f.isWriting() {
 			db.growing.Store(true)
+			db.indexing.Store(true)
 			return nil
 		}
 		for _, table := range lacking {
