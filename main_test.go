@@ -208,6 +208,32 @@ func checkOwner(t *testing.T, importer, from, imported string) {
 	}
 }
 
+// TestNotice: NOTICE names every module that is linked into the program.
+func TestNotice(t *testing.T) {
+	notice, err := os.ReadFile("NOTICE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, word := range strings.Fields(string(notice)) {
+		named[strings.TrimSuffix(word, ",")] = true
+	}
+	for _, platform := range []string{"linux", "darwin", "windows"} {
+		list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", ".")
+		list.Env = append(os.Environ(), "GOOS="+platform, "CGO_ENABLED=0")
+		out, err := list.Output()
+		if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		for _, module := range strings.Fields(string(out)) {
+			if module != "satchel" && !named[module] {
+				t.Errorf("%s is not named", module)
+				named[module] = true
+			}
+		}
+	}
+}
+
 // kept are the names of the standard library that one place alone may use;
 // Name{ is a value of the type made there.
 var kept = []struct {
