@@ -199,6 +199,7 @@ func TestConsoleForViewers(t *testing.T) {
 	t.Parallel()
 	ts := newTestServer(t)
 	id := ts.must(t, 201, "POST", flowBase, hostileFlow())["id"].(string)
+	ts.openLoaded(t, "/")
 	p := ts.openConsole(t, 1280)
 	key := ts.must(t, 201, "POST", "/api/keys", `{"name":"reader","role":"viewer","agents":["default"]}`)["key"].(string)
 	p.eval(`sessionStorage.setItem("satchel.key", ` + quoted(key) + `)`)

@@ -17,7 +17,7 @@ func TestConsoleDraftsOfTabs(t *testing.T) {
 	t.Parallel()
 	ts := newTestServer(t)
 	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"a","type":"set","position":{"x":300,"y":0},"data":{"values":{"v":1}}}]`, `[{"source":"start","target":"a"}]`, "")
-	session := ts.OpenSession(t, 1280, 900, ts.url+"/")
+	session := openWindow(t, 1280, 900, ts.url+"/")
 	open := func(p *browser.Page) *consolePage {
 		c := &consolePage{ts.tab(t, p), "#/agents/default/"}
 		c.cdp("Page.navigate", map[string]any{"url": ts.url + "/"})

@@ -18,10 +18,10 @@ type browserPage struct {
 	send func(method string, params map[string]any) (any, error)
 }
 
-// openPage opens an address of the service in a new browser session.
+// openPage opens an address of the service in a new window.
 func (ts *testServer) openPage(t *testing.T, width, height int, address string) *browserPage {
 	t.Helper()
-	s := ts.OpenSession(t, width, height, strings.Replace(address, "http://localhost", ts.url, 1))
+	s := openWindow(t, width, height, strings.Replace(address, "http://localhost", ts.url, 1))
 	cdp, err := s.ActivePage().CDP(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -84,6 +84,10 @@ func (p *browserPage) clickScreen(x, y, width, height int) {
 // TestTakeoverWalk is a person's way: the agent asks, the person opens the
 // link, sees the page, types and clicks in it, and gives control back.
 func TestTakeoverWalk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
 	ts := newTestServer(t)
 	s := ts.openLoaded(t, "/")
 	at := "/api/agents/default/browser/" + s.ID()

@@ -2,11 +2,14 @@ package e2e
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"satchel/agent"
@@ -15,6 +18,7 @@ import (
 	"satchel/browser"
 	"satchel/httpapi"
 	"satchel/httpapi/apitest"
+	"satchel/store"
 	"satchel/vector/document"
 )
 
@@ -23,7 +27,51 @@ func TestMain(m *testing.M) {
 	if browser.RunChild(os.Args) || document.RunChild(os.Args[1:]) || openapi.RunChild(os.Args[1:]) || script.RunChild(os.Args[1:]) {
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	endPeople()
+	os.Exit(code)
+}
+
+// endPeople stops the browser of people, if it was started.
+var endPeople = func() {}
+
+// people is the browser in which people use the console. All tests share its Chromium: to
+// start one takes longer than many tests.
+var people = sync.OnceValues(func() (parts apitest.Parts, err error) {
+	path, err := os.MkdirTemp("", "satchel-test-")
+	if err != nil {
+		return parts, err
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	if parts.Folder, err = store.Open(store.Options{Path: path, Log: quiet}); err != nil {
+		return parts, err
+	}
+	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	parts.Browser = browser.New(browser.Options{Env: store.Env{Folder: parts.Folder, Allow: loopback, Log: quiet}, MaxSessions: 50, AgentMax: 50,
+		Find: func(context.Context) (browser.Program, error) { return apitest.Chromium() }})
+	endPeople = func() {
+		parts.Browser.Stop()
+		_ = parts.Folder.Close()
+		_ = os.RemoveAll(path)
+	}
+	return parts, parts.Browser.Start(context.Background())
+})
+
+// openWindow opens an address in the browser of people, in a session that shares nothing
+// with others, until the end of the test.
+func openWindow(t *testing.T, width, height int, address string) *browser.Session {
+	t.Helper()
+	shared, err := people()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := shared.OpenSession(t, width, height, address)
+	t.Cleanup(func() {
+		if _, err := shared.Browser.Close(context.Background(), shared.Folder.Default(), s.ID()); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
 }
 
 // What the tests of the API use as well.

@@ -130,6 +130,7 @@ func TestConsoleForms(t *testing.T) {
 // walkBrowser opens a session whose page has a hostile title, and closes it. The
 // session that shows the console is listed too.
 func walkBrowser(t *testing.T, ts *testServer, p *consolePage) {
+	ts.openLoaded(t, "/")
 	p.open("browser", `document.querySelectorAll("#main .session-entries li").length === 1`)
 	p.click("Open")
 	p.waitFor(`document.querySelector("dialog form")`)

@@ -76,7 +76,7 @@ const turning = `{
 // another; the newest is in front. The key of the first is lent to the others.
 func (ts *testServer) tabs(t *testing.T, count int, key, page, expression string) []*browserPage {
 	t.Helper()
-	session := ts.OpenSession(t, 1280, 900, ts.url+"/")
+	session := openWindow(t, 1280, 900, ts.url+"/")
 	var tabs []*browserPage
 	for i := range count {
 		opened := session.ActivePage()
