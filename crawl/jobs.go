@@ -44,11 +44,7 @@ func (c *Crawler) makeQueues() {
 
 // notify enqueues an agent whose crawls may have work.
 func (c *Crawler) notify(db *store.DB, p store.Pending) {
-	if p.Changed {
-		c.agents.Retry(db)
-	} else {
-		c.agents.EnqueueAt(db, p.Sources.Time)
-	}
+	c.agents.Notify(db, p.Sources.Time, p.Changed)
 }
 
 // Start resumes unfinished walks and begins to work. It returns immediately and

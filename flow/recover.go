@@ -12,11 +12,7 @@ import (
 // notify enqueues an agent whose executions may have work, or whose status may
 // have changed.
 func (e *Engine) notify(db *store.DB, p store.Pending) {
-	if p.Changed {
-		e.agents.Retry(db)
-		return
-	}
-	e.agents.EnqueueAt(db, p.Executions.Time)
+	e.agents.Notify(db, p.Executions.Time, p.Changed)
 }
 
 // maxDueWaits limits how many waits end in one transaction.

@@ -44,7 +44,7 @@ func NewAnswerer(g *Gateways, answer AnswerFunc) *Answerer {
 			return ids, agent.Time{}, err
 		},
 	})
-	g.folder.OnPending(func(db *store.DB, p store.Pending) { a.queue.notify(db, p.Answers, p.Changed) })
+	g.folder.OnPending(func(db *store.DB, p store.Pending) { a.queue.agents.Notify(db, p.Answers.Time, p.Changed) })
 	return a
 }
 

@@ -70,7 +70,7 @@ func newAttachments(g *Gateways, guard *egress.Client) *attachments {
 			return db.DueAttachments(ctx, agent.At(g.now()), limit)
 		},
 	})
-	g.folder.OnPending(func(db *store.DB, p store.Pending) { q.notify(db, p.Attachments, p.Changed) })
+	g.folder.OnPending(func(db *store.DB, p store.Pending) { q.agents.Notify(db, p.Attachments.Time, p.Changed) })
 	return &attachments{q, guard}
 }
 

@@ -69,16 +69,6 @@ func newConversationQueue(o conversationOptions) *conversationQueue {
 	return q
 }
 
-// notify enqueues an agent whose conversations may have work at a time, or
-// immediately if the agent changed.
-func (q *conversationQueue) notify(db *store.DB, due agent.Time, changed bool) {
-	if changed {
-		q.agents.Retry(db)
-	} else {
-		q.agents.EnqueueAt(db, due.Time)
-	}
-}
-
 func (q *conversationQueue) start(ctx context.Context) {
 	q.agents.Start(ctx)
 	q.steps.Start(ctx)

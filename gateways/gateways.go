@@ -53,7 +53,7 @@ func New(o Options) *Gateways {
 	g.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	g.out, g.visitors = newOutgoing(g), newVisitors(o.Folder.DerivedKey("visitors of websites"))
 	g.files = newAttachments(g, egress.New(egress.Policy{Allow: o.Allow, MaxResponse: agent.MaxAttachmentBytes + 1, HeaderTimeout: 30 * time.Second}))
-	g.folder.OnPending(func(db *store.DB, p store.Pending) { g.out.queue.notify(db, p.Messages, p.Changed) })
+	g.folder.OnPending(func(db *store.DB, p store.Pending) { g.out.queue.agents.Notify(db, p.Messages.Time, p.Changed) })
 	return g
 }
 

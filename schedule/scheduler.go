@@ -97,14 +97,8 @@ func (s *Scheduler) makeQueues() {
 
 // notify handles a notification of pending work of an agent.
 func (s *Scheduler) notify(db *store.DB, p store.Pending) {
-	due, interrupted := dueKey{db: db}, dueKey{db, true}
-	if p.Changed {
-		s.due.Retry(due)
-		s.due.Retry(interrupted)
-		return
-	}
-	s.due.EnqueueAt(due, p.Schedules.Time)
-	s.due.EnqueueAt(interrupted, p.Runs.Time)
+	s.due.Notify(dueKey{db: db}, p.Schedules.Time, p.Changed)
+	s.due.Notify(dueKey{db, true}, p.Runs.Time, p.Changed)
 }
 
 // Start begins to work and returns immediately. It may be called twice. The

@@ -90,13 +90,8 @@ func (ix *Index) notify(db *store.DB, p store.Pending) {
 	if due.IsZero() {
 		return
 	}
-	for _, q := range []*work.Queue[*store.DB]{ix.local, ix.remote} {
-		if p.Changed {
-			q.Retry(db)
-		} else {
-			q.EnqueueAt(db, due.Time)
-		}
-	}
+	ix.local.Notify(db, due.Time, p.Changed)
+	ix.remote.Notify(db, due.Time, p.Changed)
 }
 
 // maxReaders limits the documents that are read, and thus in memory, at the same

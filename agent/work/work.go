@@ -217,6 +217,16 @@ func (q *Queue[K]) Retry(key K) {
 	q.arm()
 }
 
+// Notify announces that a key has work at a time; the zero time announces none. If
+// something changed about the key, it is retried immediately instead.
+func (q *Queue[K]) Notify(key K, at time.Time, changed bool) {
+	if changed {
+		q.Retry(key)
+	} else {
+		q.EnqueueAt(key, at)
+	}
+}
+
 // Forget drops a key and cancels its turn if one is running. Wait returns when
 // that turn has ended.
 func (q *Queue[K]) Forget(key K) {

@@ -51,11 +51,7 @@ func (s *Subscriptions) makeQueues() {
 
 // notify enqueues an agent whose deliveries may be due.
 func (s *Subscriptions) notify(db *store.DB, p store.Pending) {
-	if p.Changed {
-		s.agents.Retry(db)
-	} else {
-		s.agents.EnqueueAt(db, p.Deliveries.Time)
-	}
+	s.agents.Notify(db, p.Deliveries.Time, p.Changed)
 }
 
 // enqueueDue enqueues the due deliveries of an agent.
