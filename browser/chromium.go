@@ -32,14 +32,14 @@ const disabledFeatures = "AcceptCHFrame,AutoExpandDetailsElement,AvoidUnnecessar
 // chromium is a running Chromium with the driver that controls it. Sessions
 // share it. It is never restarted but replaced by a new one.
 type chromium struct {
-	headless bool   // always for a remote one
-	own      bool   // of one session, which a client of the DevTools protocol may use too
-	relay    *relay // to a remote one; nil for one that was started here
-	folder   *folder
-	log      *slog.Logger
-	driver   *playwright.Playwright
-	browser  playwright.Browser
-	devTools playwright.CDPSession // of the browser as a whole
+	headless  bool   // always for a remote one
+	dedicated bool   // of one session, which a client of the DevTools protocol may use too
+	relay     *relay // to a remote one; nil for one that was started here
+	folder    *folder
+	log       *slog.Logger
+	driver    *playwright.Playwright
+	browser   playwright.Browser
+	devTools  playwright.CDPSession // of the browser as a whole
 
 	heartbeats atomic.Int64 // number of answered heartbeats
 	failure    error        // why heartbeats stopped; used only by watch
@@ -52,8 +52,8 @@ type chromium struct {
 
 // kind is how Chromium is started.
 type kind struct {
-	headless bool // without windows
-	own      bool // for one session, with a socket for a client of the DevTools protocol
+	headless  bool // without windows
+	dedicated bool // for one session, with a socket for a client of the DevTools protocol
 }
 
 // flags returns Chromium's flags, in addition to Playwright's. offscreen means that
@@ -80,11 +80,11 @@ func (p Program) hasDisplay() bool {
 
 // start starts Chromium and its driver. Traffic outside sessions goes to proxy.
 func start(ctx context.Context, p Program, kind kind, proxy string, log *slog.Logger) (*chromium, error) {
-	f, err := newFolder(p, kind.own)
+	f, err := newFolder(p, kind.dedicated)
 	if err != nil {
 		return nil, err
 	}
-	c := &chromium{headless: kind.headless, own: kind.own, folder: f, log: log, done: make(chan struct{}), cleaned: make(chan struct{})}
+	c := &chromium{headless: kind.headless, dedicated: kind.dedicated, folder: f, log: log, done: make(chan struct{}), cleaned: make(chan struct{})}
 	return c.begin(ctx, func() (playwright.Browser, error) {
 		made, err := c.driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
 			ExecutablePath: playwright.String(c.folder.in(chromiumName)), Headless: &c.headless, Args: flags(!c.headless && !p.hasDisplay()),

@@ -144,7 +144,7 @@ func newSession(b *Browser, db *store.DB, o agent.SessionOptions) *Session {
 func (s *Session) open(ctx context.Context, upstream *url.URL) (err error) {
 	headless := s.options.Headless == nil || *s.options.Headless
 	if s.options.CDP {
-		s.chromium, err = s.browser.ownChromium(headless)
+		s.chromium, err = s.browser.dedicatedChromium(headless)
 	} else {
 		s.chromium, err = s.browser.acquireChromium(headless)
 	}

@@ -59,13 +59,13 @@ func (b *Browser) acquireChromium(headless bool) (*chromium, error) {
 	return c, nil
 }
 
-// ownChromium starts a Chromium for one session.
-func (b *Browser) ownChromium(headless bool) (*chromium, error) {
+// dedicatedChromium starts a Chromium for one session.
+func (b *Browser) dedicatedChromium(headless bool) (*chromium, error) {
 	life, err := b.lifetime()
 	if err != nil {
 		return nil, err
 	}
-	c, release, err := b.begin(life, kind{headless: headless, own: true})
+	c, release, err := b.begin(life, kind{headless: headless, dedicated: true})
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (k *mode) acquire() *chromium {
 
 // releaseChromium releases Chromium. That of one session ends.
 func (b *Browser) releaseChromium(c *chromium) {
-	if c.own {
+	if c.dedicated {
 		c.abandon()
 		return
 	}

@@ -30,7 +30,7 @@ type walk struct {
 
 	// The following fields are used only by run.
 	resumed       bool                        // the walk had started before
-	known         map[string]store.QueuedPage // from the previous crawl; nil if the walk is resumed
+	previous      map[string]store.QueuedPage // from the previous crawl; nil if the walk is resumed
 	queued        map[string]int              // depth of the links of stored pages
 	contentHashes map[string]bool             // hashes of the texts of stored pages
 	renamed       map[string]bool             // URLs replaced by their canonical URL
@@ -103,7 +103,7 @@ func (w *walk) frontier(ctx context.Context, pending []pendingFetch) (store.Fron
 		return f, err
 	}
 	start, _ := normalize(w.start)
-	if w.known, err = w.db.KnownPages(ctx, w.work.SourceID); err == nil {
+	if w.previous, err = w.db.KnownPages(ctx, w.work.SourceID); err == nil {
 		w.queued[start] = 0
 		f.Next = w.expected([]string{start}, 0)
 	}
@@ -114,7 +114,7 @@ func (w *walk) frontier(ctx context.Context, pending []pendingFetch) (store.Fron
 func (w *walk) expected(links []string, depth int) []store.QueuedPage {
 	pages := make([]store.QueuedPage, len(links))
 	for i, link := range links {
-		pages[i] = w.known[link] // or the zero value
+		pages[i] = w.previous[link] // or the zero value
 		pages[i].URL, pages[i].Depth = link, depth
 	}
 	return pages
@@ -191,7 +191,7 @@ type batch struct {
 func (w *walk) add(b *batch, o store.PageOutcome, frontier *store.Frontier) {
 	w.queued[o.Final] = 0 // links to it need not be queued
 	o.Links = w.unqueued(o.Links, o.Depth+1)
-	if w.known != nil {
+	if w.previous != nil {
 		frontier.Next = append(frontier.Next, w.expected(o.Links, o.Depth+1)...)
 	} else {
 		b.urgent = b.urgent || len(o.Links) > 0

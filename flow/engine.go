@@ -76,7 +76,7 @@ type agentState struct {
 func New(o Options) *Engine {
 	e := &Engine{
 		options: o, folder: o.Folder, log: o.Logger(), client: egress.New(egress.Policy{Allow: o.Allow, MaxResponse: maxBody, HeaderTimeout: time.Hour}),
-		programs: programs{kept: map[programKey]*program{}}, states: map[*store.DB]*agentState{}, awaited: map[string]*awaited{},
+		programs: programs{entries: map[programKey]*program{}}, states: map[*store.DB]*agentState{}, awaited: map[string]*awaited{},
 		watchers: map[string]map[chan Event]bool{}, drain: drainTime, commitInterval: commitInterval, budget: newBudget(), stopping: true,
 	}
 	e.kinds = e.engineKinds()

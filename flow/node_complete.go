@@ -64,7 +64,7 @@ func (r *run) journal(result agent.NodeResult) {
 // keepResult keeps a result for the caller, up to a limit.
 func (r *run) keepResult(result agent.NodeResult) {
 	if r.keepResults && result.Finished() {
-		if r.keepResults = len(r.results) < keptResults; !r.keepResults {
+		if r.keepResults = len(r.results) < maxKeptResults; !r.keepResults {
 			r.results = nil
 			return
 		}

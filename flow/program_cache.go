@@ -12,8 +12,8 @@ import (
 // programs caches compiled workflows. When it is full, it evicts an arbitrary
 // entry.
 type programs struct {
-	mu   sync.Mutex
-	kept map[programKey]*program
+	mu      sync.Mutex
+	entries map[programKey]*program
 }
 
 type programKey struct {
@@ -28,7 +28,7 @@ const maxPrograms = 2000
 func (e *Engine) programOf(db *store.DB, t store.WorkflowText) (*program, error) {
 	key := programKey{db, t.ID, t.Version}
 	e.programs.mu.Lock()
-	p := e.programs.kept[key]
+	p := e.programs.entries[key]
 	e.programs.mu.Unlock()
 	if p != nil && p.text.Name == t.Name && p.text.Nodes == t.Nodes && p.text.Edges == t.Edges && p.text.Settings == t.Settings {
 		return p, nil
@@ -49,7 +49,7 @@ func (e *Engine) programOf(db *store.DB, t store.WorkflowText) (*program, error)
 func (e *Engine) program(db *store.DB, w agent.Workflow) (*program, error) {
 	key := programKey{db, w.ID, w.Version}
 	e.programs.mu.Lock()
-	p := e.programs.kept[key]
+	p := e.programs.entries[key]
 	e.programs.mu.Unlock()
 	if p != nil && sameGraph(&p.workflow, &w) {
 		return p, nil
@@ -66,13 +66,13 @@ func (e *Engine) program(db *store.DB, w agent.Workflow) (*program, error) {
 func (p *programs) keep(key programKey, made *program) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for other := range p.kept {
-		if len(p.kept) < maxPrograms {
+	for other := range p.entries {
+		if len(p.entries) < maxPrograms {
 			break
 		}
-		delete(p.kept, other)
+		delete(p.entries, other)
 	}
-	p.kept[key] = made
+	p.entries[key] = made
 }
 
 // sameGraph compares texts, since a file may have been restored or changed from

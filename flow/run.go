@@ -79,8 +79,8 @@ type run struct {
 	done         chan struct{} // closed when the engine has removed the run
 }
 
-// keptResults is how many node results a run keeps for its caller.
-const keptResults = 200
+// maxKeptResults is how many node results a run keeps for its caller.
+const maxKeptResults = 200
 
 func (e *Engine) newRun(a *agentState, id string) *run {
 	r := &run{

@@ -184,7 +184,7 @@ func (w *Widget) SetEmail(ctx context.Context, v Visitor, address string) error 
 		return agent.Errorf(agent.CodeConflict, "the visitor has not sent a message yet")
 	}
 	defer w.gateways.visitors.notify(w.visit(v))
-	return w.db.KeepGivenEmail(ctx, visit.ConversationID, address)
+	return w.db.StoreUnverifiedEmail(ctx, visit.ConversationID, address)
 }
 
 // Hours reports whether the widget is within its opening hours, and if not, when it

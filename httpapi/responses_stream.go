@@ -15,7 +15,7 @@ type responseStream struct {
 	number  int
 	open    bool // the message has begun
 	message responseItem
-	begun   response
+	started response
 }
 
 // event writes an event with the next sequence number.
@@ -24,7 +24,7 @@ func (r *responseStream) event(kind string, fields map[string]any) error {
 		r.out = rest.NewEventWriter(r.call)
 		r.stop = r.out.Heartbeat()
 		for _, first := range []string{"response.created", "response.in_progress"} {
-			if err := r.event(first, map[string]any{"response": r.begun}); err != nil {
+			if err := r.event(first, map[string]any{"response": r.started}); err != nil {
 				return err
 			}
 		}
@@ -115,7 +115,7 @@ func (r *responseStream) callItem(index int, item responseItem) error {
 // streamResponse streams a response. If it fails before its first event, the error is
 // sent as for a response that is not streamed.
 func (s *Server) streamResponse(c *rest.Call, in *responseIn, x agentchat.Request, input []json.RawMessage, out response) error {
-	r := &responseStream{call: c, stop: func() {}, begun: out, message: messageItem(out.ID, "in_progress")}
+	r := &responseStream{call: c, stop: func() {}, started: out, message: messageItem(out.ID, "in_progress")}
 	defer func() { r.stop() }()
 	answer, err := s.chat.Complete(c, c.DB, x, func(e agentchat.Event) error {
 		if e.Delta == "" {

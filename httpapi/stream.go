@@ -24,7 +24,7 @@ const (
 // viewer is one stream.
 type viewer struct {
 	id           string
-	who          string
+	person       string
 	seesPresence bool // may see who else is present, because the role was granted to this identity
 	queue        chan string
 	lost         atomic.Bool // events, because the queue was full
@@ -170,7 +170,7 @@ func (s *Server) stream(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	v := &viewer{id: agent.NewID("stream"), who: c.Identity.Label(), queue: make(chan string, maxBatches),
+	v := &viewer{id: agent.NewID("stream"), person: c.Identity.Label(), queue: make(chan string, maxBatches),
 		seesPresence: s.policy.RequireOwnRole(c.Identity, c.DB, agent.RoleViewer) == nil}
 	f, err := s.feeds.join(c, v)
 	if err != nil {
@@ -310,7 +310,7 @@ func (f *changeFeed) setPresence(stream, who, at string, editing bool) bool {
 	var now presenceOut
 	f.mu.Lock()
 	for v := range f.viewers {
-		if v.id == stream && v.who == who {
+		if v.id == stream && v.person == who {
 			now = presenceOut{Who: who, At: at, Editing: editing, Stream: stream}
 			v.presence = now
 		}

@@ -101,7 +101,7 @@ type visitorFeed struct {
 	out     *rest.EventWriter
 	after   int64 // the newest message that was sent
 	state   visitorState
-	begun   bool
+	started bool
 	partial string
 }
 
@@ -191,9 +191,9 @@ func (f *visitorFeed) write(c *rest.Call, visit store.Visit) error {
 	if !next.IsZero() {
 		state.OpensAt = next.UTC().Format(time.RFC3339)
 	}
-	if f.begun && state == f.state {
+	if f.started && state == f.state {
 		return nil
 	}
-	f.begun, f.state = true, state
+	f.started, f.state = true, state
 	return f.out.Event("state", state)
 }

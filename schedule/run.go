@@ -38,7 +38,7 @@ type run struct {
 // Stop stays as it is.
 func (s *Scheduler) execute(ctx context.Context, r *run) (work.Next, error) {
 	if r.interrupted {
-		underWay, err := r.key.db.RunUnderWay(ctx, r.key.id)
+		underWay, err := r.key.db.RunInProgress(ctx, r.key.id)
 		if err != nil && !isGone(err) {
 			return work.Next{}, err
 		}

@@ -161,7 +161,7 @@ func place(temp, path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("%s: %w", path, fs.ErrExist)
 	}
-	if err := RemoveIfThere(path); err != nil {
+	if err := RemoveIfExists(path); err != nil {
 		return err
 	}
 	err := os.Link(temp, path)

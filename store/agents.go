@@ -41,13 +41,13 @@ func (f *Folder) create(ctx context.Context, a agent.Agent) (*DB, error) {
 	admins, err := f.fill(ctx, temp, a)
 	made := row{record: record{agent: a, admins: admins}}
 	if err == nil && f.cluster != nil {
-		err = errors.Join(f.cluster.Create(a.ID, temp, made.summary()), RemoveIfThere(f.filePath(a.ID)))
+		err = errors.Join(f.cluster.Create(a.ID, temp, made.summary()), RemoveIfExists(f.filePath(a.ID)))
 	}
 	if err == nil {
 		err = place(temp, f.filePath(a.ID))
 	}
 	if err != nil {
-		return nil, explain(errors.Join(fmt.Errorf("make an agent's file: %w", err), RemoveIfThere(temp)))
+		return nil, explain(errors.Join(fmt.Errorf("make an agent's file: %w", err), RemoveIfExists(temp)))
 	}
 	f.cache.note(a.ID, f.filePath(a.ID), made.record)
 	db := f.enter(a.ID, made)
@@ -225,7 +225,7 @@ func (f *Folder) DeleteAgent(db *DB) error {
 	if f.sink != nil {
 		f.sink.Deleted(db.id)
 	}
-	if err := errors.Join(RemoveIfThere(db.path), syncFolder(f.agentsPath())); err != nil {
+	if err := errors.Join(RemoveIfExists(db.path), syncFolder(f.agentsPath())); err != nil {
 		return fmt.Errorf("delete agent: %w", err)
 	}
 	return nil

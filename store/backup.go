@@ -28,11 +28,11 @@ func (b *Backup) Close() error {
 func (db *DB) Backup(ctx context.Context) (*Backup, error) {
 	temp := db.folder.tempPath(agent.NewID("backup"))
 	if err := db.copyTo(ctx, temp); err != nil {
-		return nil, errors.Join(err, RemoveIfThere(temp))
+		return nil, errors.Join(err, RemoveIfExists(temp))
 	}
 	b, err := openBackup(temp)
 	if err != nil {
-		return nil, errors.Join(err, RemoveIfThere(temp))
+		return nil, errors.Join(err, RemoveIfExists(temp))
 	}
 	if err := db.Audit(ctx, "backup made", nil); err != nil {
 		return nil, errors.Join(err, b.Close())
@@ -64,7 +64,7 @@ func (db *DB) copyTo(ctx context.Context, path string) error {
 		return explain(err)
 	}
 	if err := f.awaitShipped(ctx); err != nil {
-		return errors.Join(err, RemoveIfThere(path))
+		return errors.Join(err, RemoveIfExists(path))
 	}
 	return explain(dropKeys(path))
 }
@@ -131,7 +131,7 @@ func (f *Folder) Import(ctx context.Context, r io.Reader, limit int64, by agent.
 		err = dropKeys(temp)
 	}
 	if err != nil {
-		return nil, explain(errors.Join(err, RemoveIfThere(temp)))
+		return nil, explain(errors.Join(err, RemoveIfExists(temp)))
 	}
 	return f.addCopy(ctx, temp, arrival{owner: by.Email, entitled: func(id string) bool { return f.hasOwnRole(by, id) }})
 }
@@ -216,7 +216,7 @@ type arrival struct {
 func (f *Folder) addCopy(ctx context.Context, temp string, a arrival) (*DB, error) {
 	found, err := prepareCopy(ctx, temp, a.owner)
 	if err != nil {
-		return nil, explain(errors.Join(err, RemoveIfThere(temp)))
+		return nil, explain(errors.Join(err, RemoveIfExists(temp)))
 	}
 	// Under its old id the credentials could be decrypted: they are encrypted for
 	// that id.
@@ -225,7 +225,7 @@ func (f *Folder) addCopy(ctx context.Context, temp string, a arrival) (*DB, erro
 	defer unclaim()
 	err = place(temp, f.filePath(id))
 	if err != nil {
-		return nil, explain(errors.Join(err, RemoveIfThere(temp)))
+		return nil, explain(errors.Join(err, RemoveIfExists(temp)))
 	}
 	take := func() *DB { return f.adopt(id, found) }
 	if a.name != "" {
@@ -300,14 +300,14 @@ func (f *Folder) Fork(ctx context.Context, db *DB, name, owner string) (*DB, err
 	defer release()
 	temp := f.tempPath(agent.NewID("fork"))
 	if err := db.copyTo(ctx, temp); err != nil {
-		return nil, errors.Join(err, RemoveIfThere(temp))
+		return nil, errors.Join(err, RemoveIfExists(temp))
 	}
 	return f.addCopy(ctx, temp, arrival{name: name, owner: owner, entitled: func(id string) bool { return id == db.id }})
 }
 
-// RemoveIfThere removes a file and the files that SQLite keeps next to a database of
+// RemoveIfExists removes a file and the files that SQLite keeps next to a database of
 // that name.
-func RemoveIfThere(path string) error {
+func RemoveIfExists(path string) error {
 	var errs []error
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -128,10 +128,10 @@ func (c *conn) checkpoint(mode string) (busy, frames, moved int, err error) {
 // newest, and the time between two attempts. Some consecutive attempts block
 // writes, so that no newer state is created meanwhile.
 const (
-	snapshotWait  = 10 * time.Second
-	snapshotPause = 200 * time.Millisecond
-	snapshotLook  = 5 * time.Millisecond
-	snapshotLooks = 10
+	snapshotWait     = 10 * time.Second
+	snapshotPause    = 200 * time.Millisecond
+	snapshotInterval = 5 * time.Millisecond
+	snapshotAttempts = 10
 )
 
 // Snapshot writes the agent's file as of one moment to out, as an LTX file, while
@@ -160,10 +160,10 @@ func (f *file) holdSnapshot(ctx context.Context, fresh bool) (s capture.Snapshot
 	defer cancel()
 	hold := func(c *conn) (err error) {
 		for n := 1; ; n++ {
-			if s, err = f.capture.Hold(c.checkpoint, fresh); !errors.Is(err, capture.ErrBusy) || n == snapshotLooks {
+			if s, err = f.capture.Hold(c.checkpoint, fresh); !errors.Is(err, capture.ErrBusy) || n == snapshotAttempts {
 				return err
 			}
-			time.Sleep(snapshotLook)
+			time.Sleep(snapshotInterval)
 		}
 	}
 	for {

@@ -291,7 +291,7 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 // removeRefused returns an agent that the cluster did not take, and removes its file.
 func (f *Folder) removeRefused(id string, err error) *DB {
 	db := newDB(f, id, f.filePath(id))
-	db.record.Store(&record{agent: agent.Agent{ID: id}, problem: errors.Join(err, RemoveIfThere(db.path))})
+	db.record.Store(&record{agent: agent.Agent{ID: id}, problem: errors.Join(err, RemoveIfExists(db.path))})
 	db.gone.Store(true)
 	return db
 }

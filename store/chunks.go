@@ -30,7 +30,7 @@ type Work struct {
 	Attempts int  // how often reading it was begun before
 	Model    string
 	Reading  bool // it has to be read, split or prepared for the model; otherwise, embedded
-	HeldUp   bool // NoteProblem reported a delay
+	Delayed  bool // NoteProblem reported a delay
 }
 
 // WorkFilter specifies which work NextWork looks for.
@@ -63,7 +63,7 @@ func (db *DB) NextWork(ctx context.Context, want WorkFilter) (*Work, error) {
 func (tx *Tx) readWork(query string, args ...any) (*Work, error) {
 	found, err := all(tx, func(rows *sqlite.Rows) (w Work, err error) {
 		var config rawJSON
-		if err := rows.Scan(&w.ID, &w.Type, &w.Name, &config, &w.Chunked, &w.Attempts, &w.Model, &w.Reading, &w.HeldUp); err != nil {
+		if err := rows.Scan(&w.ID, &w.Type, &w.Name, &config, &w.Chunked, &w.Attempts, &w.Model, &w.Reading, &w.Delayed); err != nil {
 			return w, err
 		}
 		w.Chunking, err = agent.ReadChunking(w.Type, config)

@@ -76,7 +76,7 @@ func EachFile(folder string, masterKeys [][]byte, fn func(AgentFile) error) erro
 // CopyMarked copies an agent's file, with its API keys, to a new file that belongs
 // to mark.
 func CopyMarked(ctx context.Context, from, to, mark string) error {
-	if err := RemoveIfThere(to); err != nil {
+	if err := RemoveIfExists(to); err != nil {
 		return err
 	}
 	if err := copyDatabase(ctx, to, sharedSource(from)); err != nil {

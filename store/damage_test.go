@@ -218,7 +218,7 @@ func leaveWAL(t testing.TB, path, script string) {
 	}
 	from := path[:len(path)-len("/agent-new.db")]
 	copyByChild(t, from, dir)
-	if err := errors.Join(c.close(), RemoveIfThere(path)); err != nil {
+	if err := errors.Join(c.close(), RemoveIfExists(path)); err != nil {
 		t.Fatal(err)
 	}
 	for _, suffix := range []string{"", "-wal"} {

@@ -50,7 +50,7 @@ func (db *DB) CommitExecution(ctx context.Context, p ExecutionStep) (ended []Wai
 			return nil, err
 		}
 	}
-	events, err := executionEventsOf(p.Execution, p.Name, transition{began: p.Begin, ended: p.Execution.Status.Ended()})
+	events, err := executionEventsOf(p.Execution, p.Name, transition{started: p.Begin, ended: p.Execution.Status.Ended()})
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (tx *Tx) commitExecution(p ExecutionStep, journal string, events executionE
 		if err := tx.insertExecution(child.Execution, child.IdempotencyKey, false); err != nil {
 			return nil, err
 		}
-		if err := tx.emitExecution(child.Execution, child.Name, transition{began: child.Status == agent.ExecutionRunning}); err != nil {
+		if err := tx.emitExecution(child.Execution, child.Name, transition{started: child.Status == agent.ExecutionRunning}); err != nil {
 			return nil, err
 		}
 	}

@@ -18,7 +18,7 @@ var endEvents = map[agent.ExecutionStatus]string{
 
 // transition is what happened to an execution; an execution of pure nodes begins and
 // ends in one transition.
-type transition struct{ began, ended bool }
+type transition struct{ started, ended bool }
 
 // executionEvents are the events of a transition as JSON; "" for none.
 type executionEvents struct{ first, last string }
@@ -49,7 +49,7 @@ func executionEventsOf(e *agent.Execution, name string, now transition) (t execu
 			return t, err
 		}
 	}
-	if now.began {
+	if now.started {
 		data.Execution.Status, data.Execution.Output, data.Execution.Error, data.Execution.CompletedAt = agent.ExecutionRunning, nil, nil, agent.Time{}
 		t.first, err = encode()
 	}

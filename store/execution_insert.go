@@ -32,7 +32,7 @@ func (db *DB) InsertExecutions(ctx context.Context, started []StartedExecution) 
 			if err := tx.auditExecuted(s.Execution); err != nil {
 				return nil, err
 			}
-			if err := tx.emitExecution(s.Execution, s.Name, transition{began: s.Status == agent.ExecutionRunning}); err != nil {
+			if err := tx.emitExecution(s.Execution, s.Name, transition{started: s.Status == agent.ExecutionRunning}); err != nil {
 				return nil, err
 			}
 			entered[i] = true
@@ -54,7 +54,7 @@ func (db *DB) RetryExecution(ctx context.Context, s StartedExecution, results []
 				return struct{}{}, err
 			}
 		}
-		if err := tx.emitExecution(s.Execution, s.Name, transition{began: s.Status == agent.ExecutionRunning}); err != nil {
+		if err := tx.emitExecution(s.Execution, s.Name, transition{started: s.Status == agent.ExecutionRunning}); err != nil {
 			return struct{}{}, err
 		}
 		return struct{}{}, tx.audit("execution retried", map[string]any{"execution_id": s.RetriedFrom, "new_execution_id": s.ID})

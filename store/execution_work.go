@@ -126,7 +126,7 @@ func (db *DB) BeginQueued(ctx context.Context, workflowID string) (string, error
 		if err := tx.value(&name, "SELECT name FROM workflows WHERE id = ?", workflowID); err != nil {
 			return "", err
 		}
-		return e.ID, tx.emitExecution(&e, name, transition{began: true})
+		return e.ID, tx.emitExecution(&e, name, transition{started: true})
 	})
 }
 

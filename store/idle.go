@@ -215,7 +215,7 @@ func trim(tx *Tx) (more bool, err error) {
 		{"_responses", "DELETE FROM _responses WHERE id IN (SELECT id FROM _responses WHERE created_at <= ? LIMIT ?)", []any{agent.At(tx.Now.Add(-ResponseLife)), trimBatch}},
 		{"executions", trimOldExecutions, []any{before, trimExecutions}},
 		{"executions", trimManyExecutions, []any{trimExecutions, maxExecutions}},
-		{"_workflow_versions", trimVersions, []any{keptVersions, trimExecutions}},
+		{"_workflow_versions", trimVersions, []any{maxVersions, trimExecutions}},
 	} {
 		if !filled[step.table] { // compiling the statement costs more than running it
 			continue

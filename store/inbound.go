@@ -191,7 +191,7 @@ func (tx *Tx) receiveMessage(g *agent.Gateway, in *agent.Inbound, files []*Uploa
 			return nil, err
 		}
 	}
-	if err := tx.keepGivenEmail(c.ID, in.Email); err != nil {
+	if err := tx.storeUnverifiedEmail(c.ID, in.Email); err != nil {
 		return nil, err
 	}
 	return &m, tx.keepReplyToken(c.ID, *in)

@@ -224,7 +224,7 @@ func dropKeys(path string) error {
 		_, err = c.exec("VACUUM INTO ?", clean)
 	}
 	if err := errors.Join(err, c.close()); err != nil {
-		return errors.Join(fmt.Errorf("remove the API keys from a copy: %w", err), RemoveIfThere(clean))
+		return errors.Join(fmt.Errorf("remove the API keys from a copy: %w", err), RemoveIfExists(clean))
 	}
 	return os.Rename(clean, path)
 }

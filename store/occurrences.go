@@ -131,8 +131,8 @@ func (tx *Tx) finishOccurrence(o agent.Run) error {
 	return err
 }
 
-// tasksUnderWay returns the occurrences that have started but not ended.
-func (tx *Tx) tasksUnderWay() (under []StartedTask, err error) {
+// startedTasks returns the occurrences that have started but not ended.
+func (tx *Tx) startedTasks() (under []StartedTask, err error) {
 	type owned struct {
 		id, task string
 		start    agent.Time

@@ -25,11 +25,11 @@ func BackupFile(folder, idOrName, to string) error {
 		return fmt.Errorf("%s already exists", to)
 	}
 	temp := to + ".partial"
-	if err := RemoveIfThere(temp); err != nil {
+	if err := RemoveIfExists(temp); err != nil {
 		return err
 	}
 	if err := errors.Join(copyDatabase(context.Background(), temp, sharedSource(from)), dropKeys(temp)); err != nil {
-		return errors.Join(err, RemoveIfThere(temp))
+		return errors.Join(err, RemoveIfExists(temp))
 	}
 	if err := os.Rename(temp, to); err != nil {
 		return err
@@ -77,7 +77,7 @@ func RestoreFile(ctx context.Context, folder, from string) (id string, err error
 	}
 	temp := filepath.Join(path, agent.NewID("restore"))
 	if err := explain(copyBackup(ctx, temp, from)); err != nil {
-		return "", errors.Join(invalidFileError(err), RemoveIfThere(temp))
+		return "", errors.Join(invalidFileError(err), RemoveIfExists(temp))
 	}
 	found := row{}
 	if err = checkImport(ctx, temp); err == nil {
@@ -87,7 +87,7 @@ func RestoreFile(ctx context.Context, folder, from string) (id string, err error
 		found, err = prepareCopy(ctx, temp, "")
 	}
 	if err != nil {
-		return "", errors.Join(err, RemoveIfThere(temp))
+		return "", errors.Join(err, RemoveIfExists(temp))
 	}
 	f := &Folder{path: path}
 	if id = found.id; !isFileName(id) {
@@ -98,7 +98,7 @@ func RestoreFile(ctx context.Context, folder, from string) (id string, err error
 		err = place(temp, f.filePath(id))
 	}
 	if err != nil {
-		return "", errors.Join(err, RemoveIfThere(temp))
+		return "", errors.Join(err, RemoveIfExists(temp))
 	}
 	return id, nil
 }
@@ -135,7 +135,7 @@ func copyBackup(ctx context.Context, to, from string) error {
 	err := copyDatabase(ctx, to, sharedSource(from))
 	switch sqliteCode(err) & 0xff {
 	case codePerm, codeReadOnly, codeCantOpen:
-		return errors.Join(RemoveIfThere(to), copyDatabase(ctx, to, unlockedSource(from)))
+		return errors.Join(RemoveIfExists(to), copyDatabase(ctx, to, unlockedSource(from)))
 	}
 	return err
 }

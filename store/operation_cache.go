@@ -12,7 +12,7 @@ import (
 type operationCache struct {
 	mu      sync.Mutex
 	changes uint64                           // guarded by mu: number of such commits
-	kept    map[operationRef]calledOperation // guarded by mu
+	entries map[operationRef]calledOperation // guarded by mu
 	size    int                              // guarded by mu: of their schemas, in bytes
 }
 
@@ -25,8 +25,8 @@ type calledOperation struct {
 	operation agent.OperationDefinition
 }
 
-// maxKeptOperations bounds the schemas of cached operations of one file, in bytes.
-const maxKeptOperations = 512 << 10
+// maxCachedOperations bounds the schemas of cached operations of one file, in bytes.
+const maxCachedOperations = 512 << 10
 
 // note empties the cache when a commit may have changed an operation.
 func (c *operationCache) note(made workKinds) {
@@ -41,7 +41,7 @@ func (c *operationCache) note(made workKinds) {
 
 // clear empties the cache. The caller holds mu.
 func (c *operationCache) clear() {
-	clear(c.kept)
+	clear(c.entries)
 	c.size = 0
 }
 
@@ -49,7 +49,7 @@ func (c *operationCache) clear() {
 func (c *operationCache) find(ref operationRef) (found calledOperation, known bool, changes uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	found, known = c.kept[ref]
+	found, known = c.entries[ref]
 	return found, known, c.changes
 }
 
@@ -58,17 +58,17 @@ func (c *operationCache) keep(ref operationRef, read calledOperation, changes ui
 	size := len(read.operation.Parameters)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, known := c.kept[ref]; known || changes != c.changes || size > maxKeptOperations {
+	if _, known := c.entries[ref]; known || changes != c.changes || size > maxCachedOperations {
 		return
 	}
-	if c.size += size + minKeptOperation; c.size > maxKeptOperations || c.kept == nil {
-		c.kept, c.size = map[operationRef]calledOperation{}, size+minKeptOperation
+	if c.size += size + minCachedOperation; c.size > maxCachedOperations || c.entries == nil {
+		c.entries, c.size = map[operationRef]calledOperation{}, size+minCachedOperation
 	}
-	c.kept[ref] = read
+	c.entries[ref] = read
 }
 
-// minKeptOperation is what a cached operation takes besides its schema, about.
-const minKeptOperation = 1 << 10
+// minCachedOperation is what a cached operation takes besides its schema, about.
+const minCachedOperation = 1 << 10
 
 // Operation reads an API and one of its operations, by its id or its name. The
 // caller must not change what they refer to.

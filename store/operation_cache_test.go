@@ -84,11 +84,11 @@ func TestOperationCache(t *testing.T) {
 	large := calledOperation{operation: agent.OperationDefinition{Operation: agent.Operation{Parameters: make(json.RawMessage, agent.MaxOperationSchema)}}}
 	for i := range 100 {
 		c.keep(operationRef{"shop", string(rune('a' + i))}, large, now)
-		if c.size > maxKeptOperations || len(c.kept)*len(large.operation.Parameters) > c.size {
-			t.Fatalf("%d operations of %d bytes", len(c.kept), c.size)
+		if c.size > maxCachedOperations || len(c.entries)*len(large.operation.Parameters) > c.size {
+			t.Fatalf("%d operations of %d bytes", len(c.entries), c.size)
 		}
 	}
-	if len(c.kept) == 0 {
+	if len(c.entries) == 0 {
 		t.Error("nothing is cached")
 	}
 }

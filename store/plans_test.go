@@ -62,7 +62,7 @@ func TestSchedulesArePending(t *testing.T) {
 	closeFolder(t, f)
 	for _, forget := range []bool{false, true} {
 		if forget {
-			if err := RemoveIfThere(cachePath(path)); err != nil {
+			if err := RemoveIfExists(cachePath(path)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -149,7 +149,7 @@ func TestTakeDue(t *testing.T) {
 	run := left.Runs[0].Run
 	run.Status, run.DurationMS = agent.RunSuccess, 5
 	for _, before := range []bool{true, false} { // the second changes nothing
-		if under, err := db.RunUnderWay(t.Context(), run.ID); err != nil || under != before {
+		if under, err := db.RunInProgress(t.Context(), run.ID); err != nil || under != before {
 			t.Errorf("under way: %v, %v", under, err)
 		}
 		if _, err := db.UpdateRuns(t.Context(), RunChanges{Runs: []agent.Run{run}}); err != nil {

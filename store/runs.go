@@ -254,23 +254,23 @@ func (db *DB) Interrupted(ctx context.Context) (DueRuns, error) {
 			(SELECT min(seq) FROM runs WHERE status = 'running' GROUP BY schedule_id)`, tx.Now); err != nil {
 			return d, err
 		}
-		if d.Runs, err = tx.runsUnderWay(); err != nil {
+		if d.Runs, err = tx.startedRuns(); err != nil {
 			return d, err
 		}
-		d.Tasks, err = tx.tasksUnderWay()
+		d.Tasks, err = tx.startedTasks()
 		return d, err
 	})
 }
 
-// RunUnderWay reports whether a run or an occurrence is still in progress.
-func (db *DB) RunUnderWay(ctx context.Context, id string) (bool, error) {
+// RunInProgress reports whether a run or an occurrence is still in progress.
+func (db *DB) RunInProgress(ctx context.Context, id string) (bool, error) {
 	return Read(ctx, db, func(tx *Tx) (running bool, err error) {
 		return running, tx.value(&running, `SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?1 AND status = 'running')
 			OR EXISTS (SELECT 1 FROM occurrences WHERE id = ?1 AND status = 'running')`, id)
 	})
 }
 
-func (tx *Tx) runsUnderWay() (under []ScheduledRun, err error) {
+func (tx *Tx) startedRuns() (under []ScheduledRun, err error) {
 	type owned struct {
 		agent.Run
 		schedule string

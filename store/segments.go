@@ -84,10 +84,10 @@ func (tx *Tx) segment(h search.Head) (data []byte, err error) {
 }
 
 // A sweep is due when more than one record of sweepPart belongs to a deleted
-// chunk, and more than sweepLeast do.
+// chunk, and more than minSwept do.
 const (
-	sweepPart  = 4
-	sweepLeast = 1000
+	sweepPart = 4
+	minSwept  = 1000
 )
 
 // SweepVectors removes the records of deleted chunks from the search index once
@@ -96,7 +96,7 @@ func (db *DB) SweepVectors(ctx context.Context) error {
 	var gone int
 	heads, err := Read(ctx, db, func(tx *Tx) ([]search.Head, error) {
 		var total int
-		if err := tx.value(&gone, "SELECT n FROM _counts WHERE name = 'vectors_gone'"); err != nil || gone <= sweepLeast {
+		if err := tx.value(&gone, "SELECT n FROM _counts WHERE name = 'vectors_gone'"); err != nil || gone <= minSwept {
 			return nil, err
 		}
 		if err := tx.value(&total, "SELECT coalesce(sum(n), 0) FROM _vector_segments"); err != nil || gone <= total/sweepPart {

@@ -26,10 +26,10 @@ func (tx *Tx) handOver(conversationID string) error {
 	return err
 }
 
-// keepGivenEmail stores an email address that the contact of a conversation gave
+// storeUnverifiedEmail stores an email address that the contact of a conversation gave
 // without proof: on the conversation, and on the contact unless another contact has
 // it, which a note then says.
-func (tx *Tx) keepGivenEmail(conversationID, email string) error {
+func (tx *Tx) storeUnverifiedEmail(conversationID, email string) error {
 	email = agent.NormalEmail(email)
 	if email == "" {
 		return nil
@@ -65,9 +65,9 @@ func (tx *Tx) keepGivenEmail(conversationID, email string) error {
 	return tx.saveContact(&contact)
 }
 
-// KeepGivenEmail stores the email address given by a visitor of a website.
-func (db *DB) KeepGivenEmail(ctx context.Context, conversationID, email string) error {
-	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.keepGivenEmail(conversationID, email) })
+// StoreUnverifiedEmail stores the email address given by a visitor of a website.
+func (db *DB) StoreUnverifiedEmail(ctx context.Context, conversationID, email string) error {
+	_, err := Write(ctx, db, func(tx *Tx) (struct{}, error) { return struct{}{}, tx.storeUnverifiedEmail(conversationID, email) })
 	return err
 }
 

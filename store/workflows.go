@@ -295,9 +295,9 @@ func (tx *Tx) version(w *agent.Workflow, version int) error {
 	return readGraph(w, found[0][0], found[0][1], found[0][2])
 }
 
-// keptVersions is how many versions of a workflow are kept besides those that
+// maxVersions is how many versions of a workflow are kept besides those that
 // executions use.
-const keptVersions = 100
+const maxVersions = 100
 
 // trimVersions deletes old versions, a batch at a time.
 const trimVersions = `DELETE FROM _workflow_versions WHERE rowid IN (SELECT v.rowid FROM _workflow_versions v JOIN workflows w ON w.id = v.workflow_id

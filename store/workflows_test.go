@@ -293,7 +293,7 @@ func TestRetentionOfExecutions(t *testing.T) {
 		t.Errorf("%d rows of the journal are left", n)
 	}
 	// The newest hundred, and the first, by which an execution goes.
-	if n := value[int](t, db, "SELECT count(*) FROM _workflow_versions"); n != keptVersions+1 {
+	if n := value[int](t, db, "SELECT count(*) FROM _workflow_versions"); n != maxVersions+1 {
 		t.Errorf("%d versions are left", n)
 	}
 }

@@ -10,7 +10,7 @@ import (
 type candidate struct {
 	store.FoundChunk // only Seq until the text is read
 	cosine           float64
-	known            bool    // the cosine is known
+	hasCosine        bool    // the cosine is known
 	scale            scale   // of the cosine
 	words            float64 // part of the best possible bm25
 	names            float64 // part of the query's names that few chunks contain
@@ -60,7 +60,7 @@ func merge(near, cosines map[int64]float64, matching *store.Matches, s scale) []
 	for _, known := range []map[int64]float64{near, cosines} {
 		for seq, cosine := range known {
 			c := at(seq)
-			c.cosine, c.known = cosine, true
+			c.cosine, c.hasCosine = cosine, true
 		}
 	}
 	for seq, words := range matching.Scores {
@@ -82,10 +82,10 @@ func pick(list []candidate, q Query, r ranking, n int) []candidate {
 	var known, unknown int
 	for _, c := range list {
 		switch {
-		case !c.known && unknown < q.Limit:
+		case !c.hasCosine && unknown < q.Limit:
 			unknown++
 			kept = append(kept, c)
-		case c.known && known < n:
+		case c.hasCosine && known < n:
 			known++
 			kept = append(kept, c)
 		}

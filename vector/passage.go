@@ -10,9 +10,9 @@ import (
 // maxJoined is how many chunks may be joined into one result.
 const maxJoined = 3
 
-// leastOverlap is how many bytes two consecutive chunks must share for the
+// minOverlap is how many bytes two consecutive chunks must share for the
 // second to continue the first.
-const leastOverlap = 16
+const minOverlap = 16
 
 // passage is a result in progress: consecutive hits of one source.
 type passage struct {
@@ -55,7 +55,7 @@ func join(a, b []candidate) []candidate {
 		a, b = b, a
 	}
 	last, next := a[len(a)-1], b[0]
-	if last.Position+1 != next.Position || overlap(last.Content, next.Content) < leastOverlap {
+	if last.Position+1 != next.Position || overlap(last.Content, next.Content) < minOverlap {
 		return nil
 	}
 	return slices.Concat(a, b)

@@ -12,7 +12,7 @@ import (
 )
 
 func hit(source string, position int, content string) candidate {
-	return candidate{known: true, cosine: 0.5, FoundChunk: store.FoundChunk{SourceID: source,
+	return candidate{hasCosine: true, cosine: 0.5, FoundChunk: store.FoundChunk{SourceID: source,
 		Chunk: agent.Chunk{ID: fmt.Sprint("c", position), Position: position, Content: content}}}
 }
 

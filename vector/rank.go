@@ -89,7 +89,7 @@ func trustOf(e Embedder, text string) float64 {
 	}
 	length := tokenizer.TokenLength(strings.Join(strings.FieldsFunc(text, separates), " "))
 	known := min(max((length-foreignToken)/(knownToken-foreignToken), 0), 1)
-	return max(known*known, leastTrust)
+	return max(known*known, minTrust)
 }
 
 // The characters per token in text that the model does not know, and in text
@@ -99,7 +99,7 @@ func trustOf(e Embedder, text string) float64 {
 const (
 	foreignToken = 1.2
 	knownToken   = 2.8
-	leastTrust   = 0.2
+	minTrust     = 0.2
 )
 
 // backgroundRank is the rank of the candidate that represents chunks which have

@@ -22,8 +22,8 @@ func TestRelate(t *testing.T) {
 		{"another model", &fake{model: "fake"}, Hybrid, false},
 	} {
 		list := []candidate{
-			{FoundChunk: found(1, "A carrot from the field"), cosine: 0.52, known: true},
-			{FoundChunk: found(2, "A sofa with two cushions"), cosine: 0.5, known: true},
+			{FoundChunk: found(1, "A carrot from the field"), cosine: 0.52, hasCosine: true},
+			{FoundChunk: found(2, "A sofa with two cushions"), cosine: 0.5, hasCosine: true},
 		}
 		ix := &Index{embedder: c.embedder}
 		q := Query{Text: "couch", Mode: c.mode}
@@ -62,9 +62,9 @@ func TestMarkupKeepsTheTrust(t *testing.T) {
 // A chunk that leads by words comes before one that is a little nearer by meaning;
 // where two hold the words alike, they do not count more.
 func TestLeadByWords(t *testing.T) {
-	near := candidate{FoundChunk: found(1, ""), cosine: 0.5, words: 0.2, known: true}
-	lead := candidate{FoundChunk: found(2, ""), cosine: 0.38, words: 0.3, known: true}
-	alike := candidate{FoundChunk: found(3, ""), cosine: 0.1, words: 0.3, known: true}
+	near := candidate{FoundChunk: found(1, ""), cosine: 0.5, words: 0.2, hasCosine: true}
+	lead := candidate{FoundChunk: found(2, ""), cosine: 0.38, words: 0.3, hasCosine: true}
+	alike := candidate{FoundChunk: found(3, ""), cosine: 0.1, words: 0.3, hasCosine: true}
 	for _, c := range []struct {
 		list  []candidate
 		first int64

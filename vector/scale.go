@@ -23,9 +23,9 @@ func (s scale) level(cosine float64) float64 {
 	return min(builtInScale.mean+builtInScale.spread*(cosine-s.mean)/s.spread, 1)
 }
 
-// leastSpread prevents a model whose cosines are all alike from turning tiny
+// minSpread prevents a model whose cosines are all alike from turning tiny
 // differences into large ones.
-const leastSpread = 0.01
+const minSpread = 0.01
 
 // scaleOf returns the scale of a model for a query's vector. Models of providers have
 // none, because computing their vectors costs money.
@@ -44,7 +44,7 @@ func (ix *Index) scaleOf(ctx context.Context, m model, query []float32) (scale, 
 	}
 	n := float64(len(vectors))
 	mean := sum / n
-	return scale{mean, max(math.Sqrt(max(squares/n-mean*mean, 0)), leastSpread)}, nil
+	return scale{mean, max(math.Sqrt(max(squares/n-mean*mean, 0)), minSpread)}, nil
 }
 
 // maxBackgrounds limits the models whose background vectors are cached.

@@ -325,7 +325,7 @@ func (ix *Index) complete(ctx context.Context, db *store.DB, m model, list []can
 	var missing []*candidate
 	var texts []string
 	for i := range list {
-		if c := &list[i]; !c.known {
+		if c := &list[i]; !c.hasCosine {
 			missing = append(missing, c)
 			texts = append(texts, m.prefix()+textToEmbed(c.Metadata.Section, c.Content))
 		}
@@ -341,7 +341,7 @@ func (ix *Index) complete(ctx context.Context, db *store.DB, m model, list []can
 		return fmt.Errorf("vectors of %d and %d numbers of one model", len(vector), len(vectors[0]))
 	}
 	for i, c := range missing {
-		c.cosine, c.known = cosine(vector, vectors[i]), true
+		c.cosine, c.hasCosine = cosine(vector, vectors[i]), true
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (s *side) add(more side) {
 		switch {
 		case !both:
 			s.found = append(s.found, c)
-		case c.known && !s.found[i].known:
+		case c.hasCosine && !s.found[i].hasCosine:
 			s.found[i] = c
 		}
 	}

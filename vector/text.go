@@ -117,7 +117,7 @@ func shared(before, c agent.Chunk) int {
 	if before.Metadata.URL != c.Metadata.URL {
 		return 0
 	}
-	if n := overlap(before.Content, c.Content); n >= leastOverlap {
+	if n := overlap(before.Content, c.Content); n >= minOverlap {
 		return n
 	}
 	return 0

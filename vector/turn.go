@@ -159,7 +159,7 @@ func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work, m m
 	if failure != nil {
 		return ix.handleEmbedFailure(ctx, db, w, m, failure)
 	}
-	if w.HeldUp {
+	if w.Delayed {
 		return db.NoteProblem(ctx, w.ID, nil)
 	}
 	return nil

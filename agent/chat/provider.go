@@ -88,13 +88,13 @@ type modelList struct {
 
 // modelLists caches lists of models for a short time.
 type modelLists struct {
-	mu   sync.Mutex // protects kept
-	kept map[listKey]modelList
+	mu      sync.Mutex // protects kept
+	entries map[listKey]modelList
 }
 
 func (l *modelLists) of(key listKey, ask func() ([]string, error)) ([]string, error) {
 	l.mu.Lock()
-	list, ok := l.kept[key]
+	list, ok := l.entries[key]
 	l.mu.Unlock()
 	if ok && time.Now().Before(list.until) {
 		return list.names, nil
@@ -105,10 +105,10 @@ func (l *modelLists) of(key listKey, ask func() ([]string, error)) ([]string, er
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.kept == nil || len(l.kept) >= maxLists {
-		l.kept = map[listKey]modelList{}
+	if l.entries == nil || len(l.entries) >= maxLists {
+		l.entries = map[listKey]modelList{}
 	}
-	l.kept[key] = modelList{names, time.Now().Add(modelListLifetime)}
+	l.entries[key] = modelList{names, time.Now().Add(modelListLifetime)}
 	return names, nil
 }
 

@@ -77,17 +77,17 @@ const maxCompiledSchemas = 256 << 10
 // schemas caches compiled schemas by their text: each call of a tool needs one,
 // and compiling takes longer than validating.
 type schemas struct {
-	mu   sync.Mutex
-	kept map[[sha256.Size]byte]*jsonschema.Schema
-	size int
+	mu             sync.Mutex
+	compiledByHash map[[sha256.Size]byte]*jsonschema.Schema
+	size           int
 }
 
-var compiledSchemas = schemas{kept: map[[sha256.Size]byte]*jsonschema.Schema{}}
+var compiledSchemas = schemas{compiledByHash: map[[sha256.Size]byte]*jsonschema.Schema{}}
 
 func (s *schemas) compiled(schema json.RawMessage) (*jsonschema.Schema, error) {
 	key := sha256.Sum256(schema)
 	s.mu.Lock()
-	ready := s.kept[key]
+	ready := s.compiledByHash[key]
 	s.mu.Unlock()
 	if ready != nil {
 		return ready, nil
@@ -98,14 +98,14 @@ func (s *schemas) compiled(schema json.RawMessage) (*jsonschema.Schema, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.kept[key] != nil {
+	if s.compiledByHash[key] != nil {
 		return ready, nil
 	}
 	if s.size += len(schema); s.size > maxCompiledSchemas {
-		clear(s.kept)
+		clear(s.compiledByHash)
 		s.size = len(schema)
 	}
-	s.kept[key] = ready
+	s.compiledByHash[key] = ready
 	return ready, nil
 }
 

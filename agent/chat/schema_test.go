@@ -35,7 +35,7 @@ func BenchmarkCheckArguments(b *testing.B) {
 // TestCompiledSchemasAreCached: the cache is bounded, returns the requested schema, and is
 // safe for concurrent use.
 func TestCompiledSchemasAreCached(t *testing.T) {
-	s := schemas{kept: map[[sha256.Size]byte]*jsonschema.Schema{}}
+	s := schemas{compiledByHash: map[[sha256.Size]byte]*jsonschema.Schema{}}
 	schema := func(n int) json.RawMessage {
 		return json.RawMessage(fmt.Sprintf(`{"type":"object","required":["a%d"],"title":%q}`, n, strings.Repeat("x", 40_000)))
 	}
@@ -56,8 +56,8 @@ func TestCompiledSchemasAreCached(t *testing.T) {
 		})
 	}
 	running.Wait()
-	if s.size > maxCompiledSchemas || len(s.kept) > maxCompiledSchemas/40_000 || len(s.kept) == 0 {
-		t.Errorf("%d schemas of %d bytes are kept", len(s.kept), s.size)
+	if s.size > maxCompiledSchemas || len(s.compiledByHash) > maxCompiledSchemas/40_000 || len(s.compiledByHash) == 0 {
+		t.Errorf("%d schemas of %d bytes are kept", len(s.compiledByHash), s.size)
 	}
 	if _, err := s.compiled(json.RawMessage(`{"type":"strong"}`)); err == nil {
 		t.Error("no schema is compiled")

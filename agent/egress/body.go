@@ -6,10 +6,10 @@ import "io"
 // more. A body of exactly the limit is complete.
 type limitedBody struct {
 	io.ReadCloser
-	host  string
-	limit int64
-	left  int64
-	err   *Error // set once the limit is exceeded
+	host      string
+	limit     int64
+	remaining int64
+	err       *Error // set once the limit is exceeded
 }
 
 // Read requests one byte more than is left, to distinguish the end from excess.
@@ -17,14 +17,14 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
 	}
-	if int64(len(p)) > b.left {
-		p = p[:b.left+1]
+	if int64(len(p)) > b.remaining {
+		p = p[:b.remaining+1]
 	}
 	n, err := b.ReadCloser.Read(p)
-	if int64(n) <= b.left {
-		b.left -= int64(n)
+	if int64(n) <= b.remaining {
+		b.remaining -= int64(n)
 		return n, err
 	}
 	b.err = TooLarge(b.host, b.limit)
-	return int(b.left), b.err
+	return int(b.remaining), b.err
 }

@@ -213,7 +213,7 @@ func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	limit := g.client.policy.MaxResponse
 	// After status 101 the body is the connection itself, and also a writer.
 	if limit > 0 && resp.StatusCode != http.StatusSwitchingProtocols && resp.Body != http.NoBody {
-		resp.Body = &limitedBody{ReadCloser: resp.Body, host: req.URL.Hostname(), limit: limit, left: limit}
+		resp.Body = &limitedBody{ReadCloser: resp.Body, host: req.URL.Hostname(), limit: limit, remaining: limit}
 	}
 	return resp, nil
 }

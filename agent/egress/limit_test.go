@@ -71,7 +71,7 @@ func TestLimitedBody(t *testing.T) {
 			if slow {
 				source = iotest.OneByteReader(source)
 			}
-			body := &limitedBody{ReadCloser: io.NopCloser(source), host: "h.test", limit: 3, left: 3}
+			body := &limitedBody{ReadCloser: io.NopCloser(source), host: "h.test", limit: 3, remaining: 3}
 			got, err := io.ReadAll(iotest.HalfReader(body))
 			want, over := "abcdef"[:min(size, 3)], size > 3
 			if string(got) != want || errors.Is(err, ErrTooLarge) != over {

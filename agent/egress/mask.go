@@ -56,7 +56,7 @@ type maskedBody struct {
 	io.ReadCloser
 	secrets []string // longer ones first
 	ready   []byte   // to be delivered
-	held    []byte   // may begin a secret
+	pending []byte   // may begin a secret
 	err     error
 }
 
@@ -78,7 +78,7 @@ func (b *maskedBody) Read(p []byte) (int, error) {
 
 // take appends a chunk to the held bytes and masks the secrets that are complete.
 func (b *maskedBody) take(chunk []byte) {
-	text := append(b.held, chunk...)
+	text := append(b.pending, chunk...)
 	for _, s := range b.secrets {
 		text = bytes.ReplaceAll(text, []byte(s), []byte(agent.Mask))
 	}
@@ -89,7 +89,7 @@ func (b *maskedBody) take(chunk []byte) {
 		}
 	}
 	b.ready = append(b.ready, text[:len(text)-keep]...)
-	b.held = slices.Clone(text[len(text)-keep:])
+	b.pending = slices.Clone(text[len(text)-keep:])
 }
 
 // trailingPrefix returns how many of the last bytes of text are the beginning of s.

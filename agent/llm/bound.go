@@ -16,8 +16,8 @@ const (
 
 // bounded ends the answers of a RoundTripper when they grow too long.
 type bounded struct {
-	base          http.RoundTripper
-	stream, whole int64
+	base             http.RoundTripper
+	stream, response int64
 }
 
 // RoundTrip makes the request.
@@ -26,7 +26,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit := b.whole
+	limit := b.response
 	switch {
 	case resp.StatusCode >= 300:
 		limit = min(maxErrorResponse, limit)
@@ -39,13 +39,13 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 
 type boundedBody struct {
 	io.ReadCloser
-	left int64
+	remaining int64
 }
 
 // Read returns an error once the limit is exceeded.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if b.left -= int64(n); b.left < 0 {
+	if b.remaining -= int64(n); b.remaining < 0 {
 		return 0, errTooLong
 	}
 	return n, err

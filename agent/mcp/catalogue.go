@@ -21,7 +21,7 @@ const (
 	catalogueTime  = 5 * time.Second
 	catalogueBytes = 2 << 20 // of an answer of the registry
 	catalogueLife  = time.Hour
-	catalogueKept  = 200 // answers
+	maxCachedPages = 200 // answers
 	cataloguePage  = 30  // servers
 	maxListed      = 20  // remotes, packages, headers, variables and arguments, each
 )
@@ -35,11 +35,11 @@ type Catalogue struct {
 	version string
 	now     func() time.Time
 
-	mu   sync.Mutex
-	kept map[string]keptPage
+	mu    sync.Mutex
+	pages map[string]cachedPage
 }
 
-type keptPage struct {
+type cachedPage struct {
 	page  CataloguePage
 	until time.Time
 }
@@ -48,7 +48,7 @@ type keptPage struct {
 // operator sets the address, so it may be private.
 func NewCatalogue(address, version string) *Catalogue {
 	client := egress.New(egress.Policy{AllowPrivate: true, MaxResponse: catalogueBytes})
-	return &Catalogue{client: client, address: strings.TrimSuffix(address, "/"), version: version, now: time.Now, kept: map[string]keptPage{}}
+	return &Catalogue{client: client, address: strings.TrimSuffix(address, "/"), version: version, now: time.Now, pages: map[string]cachedPage{}}
 }
 
 // CataloguePage is a page of servers.
@@ -109,7 +109,7 @@ func (c *Catalogue) Search(ctx context.Context, text, cursor string) (CatalogueP
 	}
 	key := query.Encode()
 	c.mu.Lock()
-	known, ok := c.kept[key]
+	known, ok := c.pages[key]
 	c.mu.Unlock()
 	if ok && c.now().Before(known.until) {
 		return known.page, nil
@@ -120,10 +120,10 @@ func (c *Catalogue) Search(ctx context.Context, text, cursor string) (CatalogueP
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.kept) >= catalogueKept {
-		clear(c.kept)
+	if len(c.pages) >= maxCachedPages {
+		clear(c.pages)
 	}
-	c.kept[key] = keptPage{page, c.now().Add(catalogueLife)}
+	c.pages[key] = cachedPage{page, c.now().Add(catalogueLife)}
 	return page, nil
 }
 

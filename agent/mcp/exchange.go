@@ -24,12 +24,12 @@ const (
 // refuses to contact anything but the server, limits the responses, and records
 // what happened, which the SDK does not report.
 type exchange struct {
-	c      *Client
-	server Server
-	to     *url.URL
-	base   http.RoundTripper
-	life   context.Context // every request except the last ends with it
-	left   atomic.Int64    // bytes that the server may still send
+	c         *Client
+	server    Server
+	to        *url.URL
+	base      http.RoundTripper
+	life      context.Context // every request except the last ends with it
+	remaining atomic.Int64    // bytes that the server may still send
 
 	foreign atomic.Bool // it answered a request that was not made
 
@@ -73,7 +73,7 @@ func (c *Client) newExchange(life context.Context, s Server) (*exchange, error) 
 		return nil, agent.Invalid("url", "must be an http or https address")
 	}
 	x := &exchange{c: c, server: s, to: to, life: life, requestIDs: map[string]bool{}, base: c.options.HTTP.Transport, secrets: s.Auth.Secrets()}
-	x.left.Store(MaxBytes)
+	x.remaining.Store(MaxBytes)
 	return x, nil
 }
 
@@ -123,7 +123,7 @@ func (x *exchange) send(ctx context.Context, req *http.Request) (resp *http.Resp
 		}
 		return nil, false, err
 	}
-	if x.left.Load() <= 0 {
+	if x.remaining.Load() <= 0 {
 		return drop(errTooLarge)
 	}
 	if x.foreign.Load() {
@@ -181,7 +181,7 @@ func (x *exchange) authorize(ctx context.Context, req *http.Request) (kept bool,
 	default:
 		egress.Authorize(req, agent.APIAuth{Type: auth.Type, Token: auth.Token, Username: auth.Username, Password: auth.Password, Name: auth.Name, Value: auth.Value})
 	case agent.MCPAuthOAuth2:
-		value := x.c.keptToken(x.server)
+		value := x.c.cachedToken(x.server)
 		kept = value != ""
 		if !kept && auth.TokenURL != "" {
 			value, err = x.c.freshToken(ctx, x.server, grant{tokenURL: auth.TokenURL, audience: auth.TokenURL, resource: x.server.URL, scope: auth.Scope})
@@ -239,7 +239,7 @@ type boundedBody struct {
 // Read reads from the body until the limit is exceeded, and then fails.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if b.x.left.Add(-int64(n)) < 0 {
+	if b.x.remaining.Add(-int64(n)) < 0 {
 		n, err = 0, errTooLarge
 	}
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -43,9 +43,9 @@ func keyOf(s Server) tokenKey {
 	return sha256.Sum256([]byte(strings.Join([]string{s.URL, a.TokenURL, a.Issuer, a.ClientID, a.ClientSecret, a.PrivateKey, a.Scope}, "\x00")))
 }
 
-// keptToken returns the cached access token, or "" if there is none or it has
+// cachedToken returns the cached access token, or "" if there is none or it has
 // expired.
-func (c *Client) keptToken(s Server) string {
+func (c *Client) cachedToken(s Server) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known, ok := c.tokens[keyOf(s)]; ok && c.now().Before(known.ends) {

@@ -238,8 +238,8 @@ type tail struct {
 func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.buf = append(t.buf, b[max(0, len(b)-stderrKept):]...)
-	if extra := len(t.buf) - stderrKept; extra > 0 {
+	t.buf = append(t.buf, b[max(0, len(b)-maxStderr):]...)
+	if extra := len(t.buf) - maxStderr; extra > 0 {
 		t.buf = append(t.buf[:0], t.buf[extra:]...)
 	}
 	return len(b), nil

@@ -29,7 +29,7 @@ const (
 	stableAfter   = time.Minute     // a program that ran this long is restarted as if for the first time
 	sweepEvery    = 2 * time.Second // how often memory is measured
 	programMemory = 1 << 30         // bytes of resident memory, of the program and what it starts
-	stderrKept    = 64 << 10        // bytes: the last ones
+	maxStderr     = 64 << 10        // bytes: the last ones
 )
 
 // ProgramOptions configure Programs.

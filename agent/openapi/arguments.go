@@ -25,13 +25,13 @@ type builder struct {
 }
 
 func newBuilder(r *reader, d detail, path string) *builder {
-	return &builder{schemas: schemas{r: r, detail: d, left: agent.MaxOperationSchema * 5 / 4}, path: path, properties: map[string]any{}}
+	return &builder{schemas: schemas{r: r, detail: d, remaining: agent.MaxOperationSchema * 5 / 4}, path: path, properties: map[string]any{}}
 }
 
 // schema returns the schema of the arguments, without the definitions that it refers
 // to.
 func (b *builder) schema() (*form, error) {
-	if b.left < 0 {
+	if b.remaining < 0 {
 		return nil, errSchemaSize
 	}
 	out := map[string]any{"type": "object", "properties": b.properties, "additionalProperties": false}
@@ -48,9 +48,9 @@ func (b *builder) schema() (*form, error) {
 // places are where parameters go, in the order in which they get their names.
 var places = []string{"path", "query", "header", "cookie"}
 
-// ownHeaders are the headers that parameters do not set, as the specification
+// reservedHeaders are the headers that parameters do not set, as the specification
 // says.
-var ownHeaders = []string{"accept", "content-type", "authorization", "host", "content-length"}
+var reservedHeaders = []string{"accept", "content-type", "authorization", "host", "content-length"}
 
 // parameters reads the parameters of an operation and of its path.
 func (b *builder) parameters(item, op map[string]any) {
@@ -90,7 +90,7 @@ func (b *builder) pathParameters() {
 
 func (b *builder) parameter(in string, p map[string]any) {
 	name := text(p["name"])
-	if name == "" || len(name) > maxName || in == "path" && !strings.Contains(b.path, "{"+name+"}") || in == "header" && slices.Contains(ownHeaders, strings.ToLower(name)) {
+	if name == "" || len(name) > maxName || in == "path" && !strings.Contains(b.path, "{"+name+"}") || in == "header" && slices.Contains(reservedHeaders, strings.ToLower(name)) {
 		return
 	}
 	param := agent.OperationParam{Name: name, In: in, OperationEncoding: encodingOf(in, p)}

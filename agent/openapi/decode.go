@@ -34,7 +34,7 @@ func decode(data []byte) (any, error) {
 	if err := yaml.Unmarshal(data, &node); err != nil {
 		return nil, agent.Invalid("document", "is neither JSON nor YAML: "+agent.Clip(strings.ToValidUTF8(err.Error(), "\uFFFD"), 200))
 	}
-	y := yamlReader{left: maxValues}
+	y := yamlReader{remaining: maxValues}
 	return y.value(&node, 0)
 }
 
@@ -61,10 +61,10 @@ func checkSize(v any, depth int, left *int) error {
 }
 
 // yamlReader converts YAML nodes. Aliases are expanded within its limits.
-type yamlReader struct{ left int }
+type yamlReader struct{ remaining int }
 
 func (y *yamlReader) value(n *yaml.Node, depth int) (any, error) {
-	if y.left--; depth > maxDepth || y.left < 0 {
+	if y.remaining--; depth > maxDepth || y.remaining < 0 {
 		return nil, errTooComplex
 	}
 	switch n.Kind {

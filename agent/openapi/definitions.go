@@ -54,9 +54,9 @@ func (r *reader) form(d *definition, texts bool) *form {
 		if detail.texts && !texts {
 			continue
 		}
-		s := schemas{r: r, detail: detail, left: agent.MaxOperationSchema * 5 / 4}
+		s := schemas{r: r, detail: detail, remaining: agent.MaxOperationSchema * 5 / 4}
 		raw, err := json.Marshal(s.convert(d.target, 1))
-		if err == nil && s.left >= 0 && len(raw) <= agent.MaxOperationSchema {
+		if err == nil && s.remaining >= 0 && len(raw) <= agent.MaxOperationSchema {
 			made = &form{raw: raw, refs: s.refs, cut: s.cut || n > 0 && texts}
 			break
 		}
@@ -157,7 +157,7 @@ func (r *reader) add(o agent.OperationDefinition, read func(*builder)) {
 		if d.whole = fits && !cut; d.whole {
 			d.size = size
 		}
-		if r.kept += len(own.raw); r.kept <= maxTotal {
+		if r.schemaBytes += len(own.raw); r.schemaBytes <= maxTotal {
 			d.own = own
 		}
 	}

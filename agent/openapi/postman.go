@@ -232,7 +232,7 @@ func (c *collection) headerArguments(b *builder, v any) {
 		m := object(entry)
 		name := strings.ToLower(text(m["key"]))
 		own := false
-		for _, header := range ownHeaders {
+		for _, header := range reservedHeaders {
 			own = own || header == name
 		}
 		if !own && !isTrue(m["disabled"]) {

@@ -13,14 +13,14 @@ import (
 
 // reader reads one description.
 type reader struct {
-	root   map[string]any
-	base   *url.URL // where it was read; nil if it was sent
-	format string
-	doc    agent.APIDocument
-	names  map[string]bool // of operations as tools
-	ids    map[string]bool
-	drafts []draft // of the operations of doc
-	kept   int     // bytes of the drafts' own schemas
+	root        map[string]any
+	base        *url.URL // where it was read; nil if it was sent
+	format      string
+	doc         agent.APIDocument
+	names       map[string]bool // of operations as tools
+	ids         map[string]bool
+	drafts      []draft // of the operations of doc
+	schemaBytes int     // bytes of the drafts' own schemas
 
 	definitions map[string]*definition // by reference; nil: it leads to no schema
 	defNames    map[string]bool

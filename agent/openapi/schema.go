@@ -25,11 +25,11 @@ var errSchemaSize = errors.New("the schema is too large")
 // schemas converts the schemas of one operation, or of one definition, to JSON
 // Schema 2020-12.
 type schemas struct {
-	r      *reader
-	detail detail
-	refs   []*definition // that they refer to, each once
-	left   int           // rough count of bytes; below 0: too large
-	cut    bool          // something was nested too deep
+	r         *reader
+	detail    detail
+	refs      []*definition // that they refer to, each once
+	remaining int           // rough count of bytes; below 0: too large
+	cut       bool          // something was nested too deep
 }
 
 // convert converts a schema.
@@ -38,7 +38,7 @@ func (s *schemas) convert(v any, depth int) any {
 		return allowed
 	}
 	m := object(v)
-	if s.left -= 20; s.left < 0 || m == nil || depth > s.detail.depth {
+	if s.remaining -= 20; s.remaining < 0 || m == nil || depth > s.detail.depth {
 		s.cut = s.cut || depth > s.detail.depth
 		return map[string]any{}
 	}
@@ -62,7 +62,7 @@ func (s *schemas) reference(ref string, m map[string]any, depth int) any {
 	if !slices.Contains(s.refs, d) {
 		s.refs = append(s.refs, d)
 	}
-	s.left -= len(d.name) + 20
+	s.remaining -= len(d.name) + 20
 	out := map[string]any{"$ref": "#/$defs/" + d.name}
 	if s.r.format == agent.FormatOpenAPI31 {
 		siblings := maps.Clone(m)
@@ -133,7 +133,7 @@ func (s *schemas) texts(m, out map[string]any) {
 	}
 	if d := agent.Clip(strings.TrimSpace(text(m["description"])), maxText); d != "" {
 		out["description"] = d
-		s.left -= len(d)
+		s.remaining -= len(d)
 	}
 	if m["deprecated"] == true {
 		out["deprecated"] = true
@@ -147,7 +147,7 @@ func (s *schemas) texts(m, out map[string]any) {
 // kept.
 func (s *schemas) fits(v any) bool {
 	raw, err := json.Marshal(v)
-	s.left -= len(raw)
+	s.remaining -= len(raw)
 	return err == nil
 }
 
@@ -228,10 +228,10 @@ func (s *schemas) properties(m, out map[string]any, depth int) {
 	if entries, ok := m["properties"].(map[string]any); ok {
 		kept := map[string]any{}
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
-			if hidden[name] = s.readOnly(entries[name]); hidden[name] || s.left < 0 {
+			if hidden[name] = s.readOnly(entries[name]); hidden[name] || s.remaining < 0 {
 				continue
 			}
-			s.left -= len(name)
+			s.remaining -= len(name)
 			kept[name] = s.convert(entries[name], depth+1)
 		}
 		out["properties"] = kept
@@ -240,7 +240,7 @@ func (s *schemas) properties(m, out map[string]any, depth int) {
 	for _, name := range list(m["required"]) {
 		if n, ok := name.(string); ok && !hidden[n] && !slices.Contains(required, name) {
 			required = append(required, n)
-			s.left -= len(n)
+			s.remaining -= len(n)
 		}
 	}
 	if len(required) > 0 {

@@ -48,12 +48,12 @@ type variables struct {
 type part struct {
 	of            *variables
 	values, large bytes.Buffer
-	left          int // bytes left for outlines
+	remaining     int // bytes left for outlines
 }
 
 // write encodes values as a frame of frameValues.
 func (v *variables) write(keys []string, values []any) ([]byte, error) {
-	p := part{of: v, left: v.inline}
+	p := part{of: v, remaining: v.inline}
 	p.values.WriteString(`{"values":[`)
 	for i, value := range values {
 		if i > 0 {
@@ -118,7 +118,7 @@ func (p *part) entry(at int, key string, value any) error {
 // reserveOutlines reports whether there is room for an object's small entries as well
 // as references to its large ones, and reserves it.
 func (p *part) reserveOutlines(object map[string]any) bool {
-	left := p.left
+	left := p.remaining
 	for key, entry := range object {
 		left -= len(key) + 4
 		switch entry.(type) {
@@ -135,7 +135,7 @@ func (p *part) reserveOutlines(object map[string]any) bool {
 	if left < 0 || len(object) == 0 {
 		return false
 	}
-	p.left = left
+	p.remaining = left
 	return true
 }
 

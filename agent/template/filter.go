@@ -166,7 +166,7 @@ func applyJoin(r *renderer, v any, c call) (any, string, error) {
 	if c.given {
 		between = c.arg.(string)
 	}
-	if room := r.left; subtractSize(list, 0, &room) != nil || len(list)*len(between) > room {
+	if room := r.remaining; subtractSize(list, 0, &room) != nil || len(list)*len(between) > room {
 		return nil, "", errSize
 	}
 	var out strings.Builder

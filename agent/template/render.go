@@ -65,13 +65,13 @@ func (t *Template) Render(scope Scope, o Options) (any, []string, error) {
 
 // renderer is the state of one Render call.
 type renderer struct {
-	scope    Scope
-	options  Options
-	limit    int // in bytes
-	left     int // bytes left until the limit
-	path     []string
-	warnings []string
-	more     int // warnings beyond the limit
+	scope     Scope
+	options   Options
+	limit     int // in bytes
+	remaining int // bytes left until the limit
+	path      []string
+	warnings  []string
+	more      int // warnings beyond the limit
 }
 
 // fail returns err as an error that names the path being rendered.
@@ -119,7 +119,7 @@ func (r *renderer) template(t *Template) (any, error) {
 	if t.whole && !r.options.HTML {
 		v, err := r.expression(t.parts[0].expr, r.options.NullMissing)
 		if err == nil {
-			err = subtractSize(v, len(r.path), &r.left)
+			err = subtractSize(v, len(r.path), &r.remaining)
 		}
 		return v, err
 	}
@@ -138,7 +138,7 @@ func (r *renderer) template(t *Template) (any, error) {
 				text = html.EscapeString(text)
 			}
 		}
-		if r.left -= len(text); r.left < 0 {
+		if r.remaining -= len(text); r.remaining < 0 {
 			return nil, errSize
 		}
 		out.WriteString(text)
@@ -148,7 +148,7 @@ func (r *renderer) template(t *Template) (any, error) {
 
 // text returns Text of a value, within the size limit.
 func (r *renderer) text(v any) (string, error) {
-	room := r.left
+	room := r.remaining
 	if err := subtractSize(v, 0, &room); err != nil {
 		return "", err
 	}

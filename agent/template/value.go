@@ -55,7 +55,7 @@ func (v *Value) Render(scope Scope, o Options) (any, []string, error) {
 	if r.limit <= 0 {
 		r.limit = DefaultMaxBytes
 	}
-	r.left = r.limit
+	r.remaining = r.limit
 	out, err := r.value(v)
 	if err != nil {
 		return nil, r.warnings, r.fail(err)

@@ -49,11 +49,11 @@ type signingKeys struct {
 
 	good atomic.Pointer[keySet] // the last one fetched
 
-	mu       sync.Mutex
-	fetching chan struct{} // closed when the running fetch ends; nil if none is running
-	tried    time.Time     // start of the last fetch
-	forced   time.Time     // start of the last fetch for an unknown key
-	failing  bool          // the last fetch failed
+	mu        sync.Mutex
+	fetching  chan struct{} // closed when the running fetch ends; nil if none is running
+	lastFetch time.Time     // start of the last fetch
+	forced    time.Time     // start of the last fetch for an unknown key
+	failing   bool          // the last fetch failed
 }
 
 // current returns the keys to verify with now, or nil if there are none, and whether they
@@ -66,7 +66,7 @@ func (k *signingKeys) current(ctx context.Context) (set *keySet, fetched bool) {
 	now := k.clock()
 	usable := k.usable(now)
 	switch {
-	case k.fetching == nil && within(now, k.tried, refetchEvery),
+	case k.fetching == nil && within(now, k.lastFetch, refetchEvery),
 		k.fetching != nil && k.failing && usable != nil:
 		k.mu.Unlock()
 		return usable, false
@@ -138,7 +138,7 @@ func (k *signingKeys) wait(ctx context.Context) {
 // disconnects. The caller holds k.mu, which fetch unlocks.
 func (k *signingKeys) fetch(now time.Time) {
 	fetching := make(chan struct{})
-	k.fetching, k.tried = fetching, now
+	k.fetching, k.lastFetch = fetching, now
 	k.mu.Unlock()
 	failed := true
 	defer func() {

@@ -200,7 +200,7 @@ func (c *Cluster) Nodes(context.Context) ([]Node, error) {
 	for _, session := range slices.Sorted(maps.Keys(c.nodes)) {
 		n := c.nodes[session].Node
 		n.Agents = c.owned[session]
-		if n.Alive || time.Since(n.Seen) < nodesKept {
+		if n.Alive || time.Since(n.Seen) < deadNodeAge {
 			all = append(all, n)
 		}
 	}

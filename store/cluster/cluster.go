@@ -231,7 +231,7 @@ func (c *Cluster) Mark() string { return "cluster:" + c.id }
 // Resume implements capture.Sink. The file is being opened: until it is closed, there is
 // no record that it is as the cluster has it.
 func (c *Cluster) Resume(id string) (at capture.Position, used uint64) {
-	if err := store.RemoveIfThere(c.copyPath(id)); err != nil {
+	if err := store.RemoveIfExists(c.copyPath(id)); err != nil {
 		c.Log.Error("open an agent", "agent", id, "error", err)
 		return at, 0
 	}
@@ -252,7 +252,7 @@ func (c *Cluster) Append(id string, commit capture.Commit) error {
 	if f == nil || uint64(f.head)+1 != commit.TXID {
 		return fmt.Errorf("commit %d of agent %s does not follow the last one in the cluster", commit.TXID, id)
 	}
-	s := &shipment{id: id, session: f.session, head: f.head, body: commit.Data, began: time.Now(), done: make(chan error, 1)}
+	s := &shipment{id: id, session: f.session, head: f.head, body: commit.Data, startedAt: time.Now(), done: make(chan error, 1)}
 	c.beginShipment(s)
 	c.ship.queue <- s
 	err := <-s.done

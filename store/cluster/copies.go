@@ -66,7 +66,7 @@ func (c *Cluster) recordCopy(id string, f copyState) {
 		err = os.WriteFile(c.copyPath(id), raw, 0o600)
 	}
 	if err != nil {
-		c.Log.Warn("the copy of an agent's file will be created again", "agent", id, "error", errors.Join(err, store.RemoveIfThere(c.copyPath(id))))
+		c.Log.Warn("the copy of an agent's file will be created again", "agent", id, "error", errors.Join(err, store.RemoveIfExists(c.copyPath(id))))
 	}
 }
 
@@ -150,9 +150,9 @@ func (c *Cluster) setCopy(id string, f *copyState) {
 // clear moves an agent's old copy out of the way of a new one. A copy that may have
 // commits that the cluster did not accept is kept for a while.
 func (c *Cluster) clear(id, path string, trusted bool) error {
-	err := store.RemoveIfThere(c.copyPath(id))
+	err := store.RemoveIfExists(c.copyPath(id))
 	if _, e := os.Lstat(path); trusted || errors.Is(e, fs.ErrNotExist) {
-		return errors.Join(err, store.RemoveIfThere(path))
+		return errors.Join(err, store.RemoveIfExists(path))
 	}
 	err = errors.Join(err, c.removeUnclosed(id))
 	to := filepath.Join(c.lostPath(), fmt.Sprintf("%s-%d.db", id, time.Now().UnixNano()))
@@ -160,7 +160,7 @@ func (c *Cluster) clear(id, path string, trusted bool) error {
 	if e := os.Rename(path+"-wal", to+"-wal"); e != nil && !errors.Is(e, fs.ErrNotExist) {
 		err = errors.Join(err, e)
 	}
-	return errors.Join(err, os.Rename(path, to), store.RemoveIfThere(path+"-shm"))
+	return errors.Join(err, os.Rename(path, to), store.RemoveIfExists(path+"-shm"))
 }
 
 // removeUnclosed removes the copies of an agent that clear kept after a server was
@@ -172,7 +172,7 @@ func (c *Cluster) removeUnclosed(id string) error {
 	for _, e := range entries {
 		path := filepath.Join(c.lostPath(), e.Name())
 		if strings.HasPrefix(e.Name(), id+"-") && strings.HasSuffix(e.Name(), ".db") && store.HasWAL(path) {
-			err = errors.Join(err, store.RemoveIfThere(path))
+			err = errors.Join(err, store.RemoveIfExists(path))
 		}
 	}
 	return err
@@ -204,7 +204,7 @@ func (c *Cluster) restore(ctx context.Context, id, path, session string, local c
 		err = os.Rename(temp, path)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("restore agent %s: %w", id, err), store.RemoveIfThere(temp))
+		return errors.Join(fmt.Errorf("restore agent %s: %w", id, err), store.RemoveIfExists(temp))
 	}
 	c.setCopy(id, &copyState{session: session, head: head, stamp: store.StampOf(path), logged: logged, written: time.Now()})
 	return nil

@@ -350,5 +350,5 @@ func (c *Cluster) Delete(id string) error {
 	delete(c.notes, id)
 	c.forgetLocked(id)
 	c.mu.Unlock()
-	return store.RemoveIfThere(c.copyPath(id))
+	return store.RemoveIfExists(c.copyPath(id))
 }

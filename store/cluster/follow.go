@@ -35,7 +35,7 @@ func (c *Cluster) readChanged(ctx context.Context, p pollResult) error {
 	defer c.mu.Unlock()
 	c.asOf = p.asOf
 	if p.all {
-		c.full = p.began
+		c.full = p.startedAt
 		c.unsettled = true
 	}
 	return nil

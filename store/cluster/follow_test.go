@@ -130,7 +130,7 @@ func TestCompareClock(t *testing.T) {
 		{time.Hour, 100*time.Millisecond - time.Hour, true},
 	} {
 		logged.Reset()
-		c.compareClock(pollResult{began: began, asOf: began.Add(test.database)}, now)
+		c.compareClock(pollResult{startedAt: began, asOf: began.Add(test.database)}, now)
 		if c.stats.Ahead != test.ahead || (logged.Len() > 0) != test.warns {
 			t.Errorf("a database at %v: ahead by %v of %v, logged %q", test.database, c.stats.Ahead, test.ahead, logged.String())
 		}

@@ -13,15 +13,15 @@ import (
 // Times of membership. Safety does not depend on them: a server that is wrong about
 // another only costs time. They are measured by each server's own monotonic clock.
 const (
-	pollEvery  = time.Second
-	pollTime   = 3 * time.Second  // of one poll
-	maxSilence = 6 * time.Second  // of the database, after which a server no longer serves requests
-	deadAfter  = 8 * time.Second  // without a heartbeat
-	pollGap    = 4 * time.Second  // between two polls, after which observations start again
-	nodesKept  = time.Hour        // after they died
-	readAll    = time.Minute      // how often all agents are listed
-	overlap    = 10 * time.Second // by which a row may become visible later than its time of change
-	claimLimit = 500              // agents at a poll
+	pollEvery   = time.Second
+	pollTime    = 3 * time.Second  // of one poll
+	maxSilence  = 6 * time.Second  // of the database, after which a server no longer serves requests
+	deadAfter   = 8 * time.Second  // without a heartbeat
+	pollGap     = 4 * time.Second  // between two polls, after which observations start again
+	deadNodeAge = time.Hour        // after they died
+	readAll     = time.Minute      // how often all agents are listed
+	overlap     = 10 * time.Second // by which a row may become visible later than its time of change
+	claimLimit  = 500              // agents at a poll
 )
 
 // peer is what this server has seen of another.
@@ -161,7 +161,7 @@ func (c *Cluster) poll(whole context.Context) error {
 		since = time.Time{}
 	}
 	c.mu.Unlock()
-	seen := pollResult{began: began, gap: gap, all: all}
+	seen := pollResult{startedAt: began, gap: gap, all: all}
 	b := &pgx.Batch{}
 	b.Queue("UPDATE node SET beat = beat + 1, lag = $2 WHERE session = $1 AND alive", session, c.takeLag().Milliseconds())
 	b.Queue("SELECT session, name, url, version, file_version, beat, alive, leaving, reason, lag, coalesce(extract(epoch FROM clock_timestamp() - died), 0)::float8 FROM node")
@@ -198,14 +198,14 @@ func (c *Cluster) poll(whole context.Context) error {
 
 // pollResult is the result of a poll.
 type pollResult struct {
-	began    time.Time
-	gap, all bool
-	beat     bool // the session is alive
-	nodes    []peer
-	died     []time.Duration // how long ago, of nodes that are not alive
-	agents   []listed
-	asOf     time.Time // by the database's clock, before the agents were listed
-	keys     int64
+	startedAt time.Time
+	gap, all  bool
+	beat      bool // the session is alive
+	nodes     []peer
+	died      []time.Duration // how long ago, of nodes that are not alive
+	agents    []listed
+	asOf      time.Time // by the database's clock, before the agents were listed
+	keys      int64
 
 	joins       int64
 	incarnation string
@@ -273,11 +273,11 @@ func (c *Cluster) note(session string, p pollResult) bool {
 	if c.self.Session != session {
 		return false
 	}
-	c.answered = p.began
+	c.answered = p.startedAt
 	nodes := map[string]*peer{}
 	for i, n := range p.nodes {
 		old := c.nodes[n.Session]
-		n.at, n.Self = p.began, n.Session == session
+		n.at, n.Self = p.startedAt, n.Session == session
 		if old != nil {
 			n.lifetime, n.end = old.lifetime, old.end
 		} else {
@@ -287,7 +287,7 @@ func (c *Cluster) note(session string, p pollResult) bool {
 			n.at, n.probed, n.refused = old.at, old.probed, old.refused
 		}
 		if n.Seen = n.at; !n.Alive {
-			n.Seen = p.began.Add(-p.died[i])
+			n.Seen = p.startedAt.Add(-p.died[i])
 			n.end()
 		}
 		nodes[n.Session] = &n
@@ -361,9 +361,9 @@ func (c *Cluster) purgeDead(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
 	_, err := c.pool.Exec(ctx, `DELETE FROM node n WHERE NOT alive AND died < clock_timestamp() - make_interval(secs => $1)
-		AND NOT EXISTS (SELECT 1 FROM agent a WHERE a.owner = n.session AND NOT a.deleted)`, nodesKept.Seconds())
+		AND NOT EXISTS (SELECT 1 FROM agent a WHERE a.owner = n.session AND NOT a.deleted)`, deadNodeAge.Seconds())
 	if err == nil {
-		_, err = c.pool.Exec(ctx, "DELETE FROM agent WHERE deleted AND changed < clock_timestamp() - make_interval(secs => $1)", nodesKept.Seconds())
+		_, err = c.pool.Exec(ctx, "DELETE FROM agent WHERE deleted AND changed < clock_timestamp() - make_interval(secs => $1)", deadNodeAge.Seconds())
 	}
 	if err != nil && ctx.Err() == nil {
 		c.Log.Warn("remove servers that left the cluster", "error", err)

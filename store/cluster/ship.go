@@ -33,7 +33,7 @@ type shipment struct {
 	id, session string
 	head        int64 // the agent's head before it
 	body        []byte
-	began       time.Time
+	startedAt   time.Time
 	done        chan error // with a buffer of 1
 }
 

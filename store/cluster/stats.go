@@ -21,7 +21,7 @@ func (c *Cluster) beginShipment(s *shipment) {
 // endShipmentLocked records the outcome of a commit. The caller holds mu.
 func (c *Cluster) endShipmentLocked(s *shipment, err error) {
 	delete(c.lags.waiting, s)
-	c.lags.longest = max(c.lags.longest, time.Since(s.began))
+	c.lags.longest = max(c.lags.longest, time.Since(s.startedAt))
 	if errors.Is(err, ErrNotOwner) {
 		c.stats.Fences++
 	}
@@ -38,7 +38,7 @@ func (c *Cluster) countError() {
 func (c *Cluster) lagLocked() time.Duration {
 	lag := c.lags.longest
 	for s := range c.lags.waiting {
-		lag = max(lag, time.Since(s.began))
+		lag = max(lag, time.Since(s.startedAt))
 	}
 	return lag
 }
@@ -69,7 +69,7 @@ const clockTolerance = 2 * time.Second
 // schedules depend on it.
 func (c *Cluster) compareClock(p pollResult, now time.Time) {
 	ahead := time.Duration(0)
-	if after := p.began.Sub(p.asOf); after > 0 {
+	if after := p.startedAt.Sub(p.asOf); after > 0 {
 		ahead = after
 	} else if before := now.Sub(p.asOf); before < 0 {
 		ahead = before

@@ -72,7 +72,7 @@ func (r *Replicator) removeSaved(id string) {
 	}
 	r.mu.Unlock()
 	if done {
-		if err := store.RemoveIfThere(r.savedPath(id)); err != nil {
+		if err := store.RemoveIfExists(r.savedPath(id)); err != nil {
 			r.Log.Debug("a file of uploaded commits stays", "agent", id, "error", err)
 		}
 	}

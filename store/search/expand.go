@@ -28,9 +28,9 @@ const (
 const (
 	maxForms      = 6
 	maxNear       = 3
-	leastStem     = 3 // minimum characters of the stem of other forms
-	leastWord     = 4 // of a word that may be mistyped, and of its parts
-	leastPart     = 5 // of a part of a compound
+	minStem       = 3 // minimum characters of the stem of other forms
+	minWord       = 4 // of a word that may be mistyped, and of its parts
+	minPart       = 5 // of a part of a compound
 	maxVocab      = 20_000
 	maxVocabRead  = 1_000_000
 	maxCandidates = 300    // candidates whose chunks are counted
@@ -181,7 +181,7 @@ func (ex *expander) addForms(w *Word, text string) error {
 	for _, l := range ex.languages {
 		stems := []string{l.Stem(text), l.Stem(terms.Fold(text)), l.Stem(own)}
 		prefix := commonPrefix(stems[:2])
-		if utf8.RuneCountInString(prefix) < leastStem {
+		if utf8.RuneCountInString(prefix) < minStem {
 			continue
 		}
 		list, err := ex.index.Terms(prefix, maxVocab)
@@ -193,7 +193,7 @@ func (ex *expander) addForms(w *Word, text string) error {
 			case term == own:
 			case slices.Contains(stems, l.Stem(term)) || slices.Contains(stems, term):
 				forms = append(forms, term)
-			case l.Compounds && utf8.RuneCountInString(prefix) >= leastPart && len(term) >= len(prefix)+leastWord:
+			case l.Compounds && utf8.RuneCountInString(prefix) >= minPart && len(term) >= len(prefix)+minWord:
 				compounds = append(compounds, term)
 			}
 		}
@@ -240,7 +240,7 @@ func (ex *expander) split(text string) (bool, error) {
 	if !slices.ContainsFunc(ex.languages, func(l terms.Language) bool { return l.Compounds }) {
 		return false, nil
 	}
-	for at := len(text) - leastWord; at >= leastWord; at-- {
+	for at := len(text) - minWord; at >= minWord; at-- {
 		if !utf8.RuneStart(text[at]) {
 			continue
 		}
@@ -252,7 +252,7 @@ func (ex *expander) split(text string) (bool, error) {
 		}
 		for _, link := range links {
 			head, ok := strings.CutSuffix(text[:at], link)
-			if !ok || len(head) < leastWord {
+			if !ok || len(head) < minWord {
 				continue
 			}
 			if has, err := ex.occurs(head); err != nil {
@@ -271,7 +271,7 @@ func (ex *expander) split(text string) (bool, error) {
 func (ex *expander) compoundsEnding(text string) (found []string, err error) {
 	for _, l := range ex.languages {
 		stem := l.Stem(text)
-		if !l.Compounds || utf8.RuneCountInString(text) < leastPart || len(stem) < leastWord || ex.corpus.chunks >= largeVocabulary {
+		if !l.Compounds || utf8.RuneCountInString(text) < minPart || len(stem) < minWord || ex.corpus.chunks >= largeVocabulary {
 			continue
 		}
 		list, err := ex.index.Terms("", maxVocabRead)
@@ -279,7 +279,7 @@ func (ex *expander) compoundsEnding(text string) (found []string, err error) {
 			return nil, err
 		}
 		for _, term := range list {
-			if strings.Index(term, stem) >= leastWord-1 && strings.HasSuffix(l.Stem(term), stem) {
+			if strings.Index(term, stem) >= minWord-1 && strings.HasSuffix(l.Stem(term), stem) {
 				found = append(found, term)
 			}
 		}
@@ -296,7 +296,7 @@ const largeVocabulary = 30_000
 func (ex *expander) similarWords(text string) ([]string, error) {
 	folded, stem := terms.Fold(text), terms.Stemmed(text)
 	letters := []rune(folded)
-	if len(letters) < leastWord || slices.ContainsFunc(letters, func(r rune) bool { return !unicode.IsLetter(r) }) {
+	if len(letters) < minWord || slices.ContainsFunc(letters, func(r rune) bool { return !unicode.IsLetter(r) }) {
 		return nil, nil
 	}
 	most := 1
@@ -312,7 +312,7 @@ func (ex *expander) similarWords(text string) ([]string, error) {
 		}
 		for _, term := range list {
 			d := min(terms.Distance(stem, term, best), terms.Distance(folded, term, best), terms.FormDistance(folded, term, best))
-			if d > best || utf8.RuneCountInString(term) < leastWord-1 {
+			if d > best || utf8.RuneCountInString(term) < minWord-1 {
 				continue
 			}
 			if d < best {

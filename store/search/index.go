@@ -19,7 +19,7 @@ type Index[K comparable] struct {
 	Limit int64 // bytes; 0: 256 MB
 
 	mu     sync.Mutex
-	held   int64
+	used   int64
 	clock  int64 // counts lookups
 	owners map[K]*ownerSegments
 }
@@ -51,7 +51,7 @@ type ownerSegments struct {
 	segments map[int64]*cachedSegment
 	turn     int64 // counts its lookups
 	used     int64 // the clock at the last of them
-	held     int64
+	bytes    int64
 }
 
 type cachedSegment struct {
@@ -117,8 +117,8 @@ func (c *Index[K]) lookup(owner K, heads []Head) (a *ownerSegments, list []*segm
 	for id, k := range a.segments {
 		if a.turn-k.turn > cachedLookups {
 			delete(a.segments, id)
-			a.held -= k.bytes
-			c.held -= k.bytes
+			a.bytes -= k.bytes
+			c.used -= k.bytes
 		}
 	}
 	return a, list, missing
@@ -129,7 +129,7 @@ func (c *Index[K]) lookup(owner K, heads []Head) (a *ownerSegments, list []*segm
 func (c *Index[K]) reserve(owner K, size int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.held+size > cmp.Or(c.Limit, indexMemory) {
+	for c.used+size > cmp.Or(c.Limit, indexMemory) {
 		var oldest *K
 		for other, a := range c.owners {
 			if other != owner && (oldest == nil || a.used < c.owners[*oldest].used) {
@@ -139,10 +139,10 @@ func (c *Index[K]) reserve(owner K, size int64) bool {
 		if oldest == nil {
 			return false
 		}
-		c.held -= c.owners[*oldest].held
+		c.used -= c.owners[*oldest].bytes
 		delete(c.owners, *oldest)
 	}
-	c.held += size
+	c.used += size
 	return true
 }
 
@@ -151,11 +151,11 @@ func (c *Index[K]) keep(owner K, a *ownerSegments, id int64, s *segment, size in
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if failed != nil || c.owners[owner] != a || a.segments[id] != nil { // or it has been evicted in the meantime
-		c.held -= size
+		c.used -= size
 		return
 	}
 	a.segments[id] = &cachedSegment{segment: s, bytes: size, turn: a.turn}
-	a.held += size
+	a.bytes += size
 }
 
 // Drop removes an owner.
@@ -163,7 +163,7 @@ func (c *Index[K]) Drop(owner K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if a := c.owners[owner]; a != nil {
-		c.held -= a.held
+		c.used -= a.bytes
 		delete(c.owners, owner)
 	}
 }
@@ -172,5 +172,5 @@ func (c *Index[K]) Drop(owner K) {
 func (c *Index[K]) Bytes() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.held
+	return c.used
 }

@@ -6,8 +6,8 @@ import (
 )
 
 func TestCommonTermsAreDropped(t *testing.T) {
-	common := term{text: "the", chunks: 90_000, idf: leastIDF}
-	few := term{text: "and", chunks: 900, idf: leastIDF}
+	common := term{text: "the", chunks: 90_000, idf: minIDF}
+	few := term{text: "and", chunks: 900, idf: minIDF}
 	rare := term{text: "otter", chunks: 3, idf: 8}
 	for _, c := range []struct {
 		terms []term

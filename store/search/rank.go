@@ -27,9 +27,9 @@ type ranker struct {
 // cursor iterates over the chunks that contain a term.
 type cursor struct {
 	postings.List
-	term int
-	at   int
-	most float64 // maximum that the term adds to a score
+	term     int
+	at       int
+	maxScore float64 // maximum that the term adds to a score
 }
 
 // row returns the chunk at the cursor, or the highest number at the end.
@@ -53,7 +53,7 @@ func (x *Text) newRanker(m *Matches) *ranker {
 	r := &ranker{Matches: m, lengths: x.lengths(), counts: make([]int32, len(m.terms)),
 		average: math.Max(float64(m.corpus.words)/float64(m.corpus.chunks), 1)}
 	for i, t := range m.terms {
-		r.cursors = append(r.cursors, cursor{List: t.list, term: i, most: t.weight * m.words[t.word].idf * (k1 + 1) * t.share})
+		r.cursors = append(r.cursors, cursor{List: t.list, term: i, maxScore: t.weight * m.words[t.word].idf * (k1 + 1) * t.share})
 	}
 	return r
 }
@@ -125,7 +125,7 @@ func (x *Text) top(m *Matches, n int) ([]hit, error) {
 	light := r.sortCursors()
 	sums := make([]float64, len(r.cursors)+1) // maximum sum of the first cursors
 	for i, c := range r.cursors {
-		sums[i+1] = sums[i] + c.most/m.best
+		sums[i+1] = sums[i] + c.maxScore/m.best
 	}
 	var found []hit
 	first, least := light, 0.0 // the first cursor whose chunks are considered, and the score to exceed
@@ -161,7 +161,7 @@ func (x *Text) top(m *Matches, n int) ([]hit, error) {
 // sortCursors sorts the cursors by how much they add, after those that do not select
 // chunks, and returns the number of the latter.
 func (r *ranker) sortCursors() (light int) {
-	isLight := func(c cursor) bool { return r.terms[c.term].weight < leastWeight }
+	isLight := func(c cursor) bool { return r.terms[c.term].weight < minWeight }
 	for _, c := range r.cursors {
 		if isLight(c) {
 			light++
@@ -178,9 +178,9 @@ func (r *ranker) sortCursors() (light int) {
 			return 1
 		}
 		switch {
-		case a.most < b.most:
+		case a.maxScore < b.maxScore:
 			return -1
-		case a.most > b.most:
+		case a.maxScore > b.maxScore:
 			return 1
 		}
 		return 0
@@ -220,7 +220,7 @@ func (r *ranker) consider(seq int64, first int, sums []float64, least float64) (
 		c := &r.cursors[i]
 		if r.counts[c.term] = 0; c.row() == seq {
 			r.counts[c.term] = c.Counts[c.at]
-			most += c.most / r.best
+			most += c.maxScore / r.best
 			c.at++
 		}
 	}
@@ -229,7 +229,7 @@ func (r *ranker) consider(seq int64, first int, sums []float64, least float64) (
 			return hit{}, nil
 		}
 		if c := &r.cursors[i]; !r.advance(c, seq) {
-			most -= c.most / r.best
+			most -= c.maxScore / r.best
 		}
 	}
 	if most <= least {

@@ -131,12 +131,12 @@ const (
 	rareDivisor = 200
 )
 
-// leastIDF is the idf that FTS5 assigns to what occurs in at least half of the rows.
-const leastIDF = 1e-6
+// minIDF is the idf that FTS5 assigns to what occurs in at least half of the rows.
+const minIDF = 1e-6
 
 func idf(total, chunks int) float64 {
 	n := float64(chunks)
-	return max(math.Log((float64(total)-n+0.5)/(n+0.5)), leastIDF)
+	return max(math.Log((float64(total)-n+0.5)/(n+0.5)), minIDF)
 }
 
 // dropCommon removes terms that are expensive to search for and too common to
@@ -144,12 +144,12 @@ func idf(total, chunks int) float64 {
 func dropCommon(terms []term) []term {
 	slices.SortStableFunc(terms, func(a, b term) int { return cmp.Compare(a.chunks, b.chunks) })
 	n := min(len(terms), maxMatched)
-	for n > 1 && terms[n-1].idf == leastIDF && terms[n-1].chunks > fewChunks {
+	for n > 1 && terms[n-1].idf == minIDF && terms[n-1].chunks > fewChunks {
 		n--
 	}
 	return terms[:n]
 }
 
-// leastWeight is the minimum weight of words that select chunks, unless a query has
+// minWeight is the minimum weight of words that select chunks, unless a query has
 // no others.
-const leastWeight = 0.5
+const minWeight = 0.5

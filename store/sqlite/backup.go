@@ -42,8 +42,8 @@ func (c *Conn) CopyTo(ctx context.Context, to Source) (err error) {
 // Image returns the database as the bytes of a file, as the connection's own
 // transaction sees it (https://www.sqlite.org/c3ref/serialize.html).
 func (c *Conn) Image() ([]byte, error) {
-	c.enter()
-	defer c.leave()
+	c.beginUse()
+	defer c.endUse()
 	p := lib.Xsqlite3_serialize(c.tls, c.db, 0, c.out, 0)
 	if p == 0 {
 		return nil, errNoMemory

@@ -123,8 +123,8 @@ func (s *Stmt) Bind(args ...any) error {
 	if err != nil {
 		return err
 	}
-	s.c.enter()
-	defer s.c.leave()
+	s.c.beginUse()
+	defer s.c.endUse()
 	for i := range s.args {
 		if rc := s.bind(int32(i+1), &s.args[i], at); rc != lib.SQLITE_OK {
 			return s.c.fail(rc)

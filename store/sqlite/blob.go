@@ -19,8 +19,8 @@ type Blob struct {
 
 // OpenBlob opens the value of a column of a table in the row with a rowid.
 func (c *Conn) OpenBlob(table, column string, row int64) (*Blob, error) {
-	c.enter()
-	defer c.leave()
+	c.beginUse()
+	defer c.endUse()
 	var names [3]uintptr
 	for i, name := range []string{"main", table, column} {
 		p, err := libc.CString(name)
@@ -38,8 +38,8 @@ func (c *Conn) OpenBlob(table, column string, row int64) (*Blob, error) {
 
 // MoveTo moves to the value in another row.
 func (b *Blob) MoveTo(row int64) error {
-	b.c.enter()
-	defer b.c.leave()
+	b.c.beginUse()
+	defer b.c.endUse()
 	if row == b.row {
 		return nil
 	}
@@ -52,8 +52,8 @@ func (b *Blob) MoveTo(row int64) error {
 
 // Read returns n bytes of the value from an offset, valid until the next call.
 func (b *Blob) Read(offset, n int) ([]byte, error) {
-	b.c.enter()
-	defer b.c.leave()
+	b.c.beginUse()
+	defer b.c.endUse()
 	p, err := b.part.reserve(b.c.tls, n)
 	if err != nil {
 		return nil, err
@@ -66,8 +66,8 @@ func (b *Blob) Read(offset, n int) ([]byte, error) {
 
 // Close ends the reading.
 func (b *Blob) Close() error {
-	b.c.enter()
-	defer b.c.leave()
+	b.c.beginUse()
+	defer b.c.endUse()
 	b.part.free(b.c.tls)
 	if rc := lib.Xsqlite3_blob_close(b.c.tls, b.p); rc != lib.SQLITE_OK {
 		return errors.Join(errors.New("close a blob"), b.c.fail(rc))

@@ -111,13 +111,13 @@ func Count() (n int) {
 // Tests set it before they open the first.
 var CheckUse bool
 
-func (c *Conn) enter() {
+func (c *Conn) beginUse() {
 	if CheckUse && !c.busy.CompareAndSwap(false, true) {
 		panic("sqlite: two goroutines use one connection at the same time")
 	}
 }
 
-func (c *Conn) leave() {
+func (c *Conn) endUse() {
 	if CheckUse {
 		c.busy.Store(false)
 	}
@@ -204,8 +204,8 @@ func (c *Conn) Close() error {
 	if struck {
 		_ = c.Script("SELECT 1") // a pending interrupt would keep the -wal from being written back
 	}
-	c.enter()
-	defer c.leave()
+	c.beginUse()
+	defer c.endUse()
 	for _, s := range c.cached {
 		s.finalize()
 	}

@@ -22,7 +22,7 @@ type Budget struct {
 type statementLimits struct {
 	ctx         context.Context // nil: they are not limited
 	counted     bool            // their memory is
-	left        Budget
+	remaining   Budget
 	outOfMemory bool // they were refused more memory
 }
 
@@ -36,7 +36,7 @@ func (c *Conn) SetLimits(ctx context.Context, budget Budget) {
 	if budget.Temp == 0 {
 		budget.Temp = math.MaxInt64
 	}
-	c.limits = statementLimits{ctx: ctx, counted: budget.Memory > 0, left: budget}
+	c.limits = statementLimits{ctx: ctx, counted: budget.Memory > 0, remaining: budget}
 	if c.limits.counted {
 		counted.Add(1)
 	}
@@ -59,7 +59,7 @@ func (c *Conn) PastDeadline() bool { return c.limits.ctx != nil && c.limits.ctx.
 func (c *Conn) OutOfMemory() bool { return c.limits.outOfMemory }
 
 // Spilled reports whether they needed more space for temporary files.
-func (c *Conn) Spilled() bool { return c.limits.left.Temp < 0 }
+func (c *Conn) Spilled() bool { return c.limits.remaining.Temp < 0 }
 
 // checkClock stops a statement whose time is up, or that was refused memory: some
 // aggregates report that only with their last row.
@@ -163,11 +163,11 @@ func countedConn(tls *libc.TLS) *Conn {
 
 // countMemory counts n more bytes and reports whether they are within the limit.
 func (c *Conn) countMemory(n int32) bool {
-	if c.limits.left.Memory < int64(n) {
+	if c.limits.remaining.Memory < int64(n) {
 		c.limits.outOfMemory = true
 		return false
 	}
-	c.limits.left.Memory -= int64(n)
+	c.limits.remaining.Memory -= int64(n)
 	return true
 }
 
@@ -187,7 +187,7 @@ func countedRealloc(tls *libc.TLS, p uintptr, n int32) uintptr {
 
 func countedFree(tls *libc.TLS, p uintptr) {
 	if c := countedConn(tls); c != nil {
-		c.limits.left.Memory += int64(allocated(p))
+		c.limits.remaining.Memory += int64(allocated(p))
 	}
 	deallocate(tls, p)
 }

@@ -30,8 +30,8 @@ func (c *Conn) addLookaside() {
 		return
 	}
 	defer libc.Xfree(c.tls, args)
-	c.enter()
-	defer c.leave()
+	c.beginUse()
+	defer c.endUse()
 	lib.Xsqlite3_db_config(c.tls, c.db, lib.SQLITE_DBCONFIG_LOOKASIDE,
 		libc.VaList(args, uintptr(0), int32(lookasideSlot), int32(lookasideSlots)))
 }

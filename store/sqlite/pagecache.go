@@ -36,14 +36,14 @@ type cachedPage struct {
 type pageCache struct {
 	content, extra uintptr // sizes of both
 	purgeable      bool    // unpinned pages may be dropped
-	most           uint32  // maximum number of pages
+	limit          uint32  // maximum number of pages
 	pages, unused  uint32
 	buckets        uint32 // a power of two
 	table          uintptr
 	ends           cachedPage // of the list of unpinned pages: older is the newest
 }
 
-const leastBuckets = 64
+const minBuckets = 64
 
 type (
 	cacheInitFunc     = func(tls *libc.TLS, _ uintptr) int32
@@ -98,7 +98,7 @@ func createCache(tls *libc.TLS, content, extra, purgeable int32) uintptr {
 
 // grow doubles the buckets and reports whether there was memory for that.
 func (c *pageCache) grow(tls *libc.TLS) bool {
-	buckets := max(leastBuckets, 2*c.buckets)
+	buckets := max(minBuckets, 2*c.buckets)
 	table := countedMalloc(tls, int32(buckets)*int32(unsafe.Sizeof(uintptr(0))))
 	if table == 0 {
 		return false
@@ -126,8 +126,8 @@ func (c *pageCache) bucket(key uint32) *uintptr {
 
 func sizeCache(tls *libc.TLS, cache uintptr, most int32) {
 	c := at[pageCache](cache)
-	c.most = uint32(max(most, 0))
-	for c.purgeable && c.pages > c.most && c.unused > 0 {
+	c.limit = uint32(max(most, 0))
+	for c.purgeable && c.pages > c.limit && c.unused > 0 {
 		c.remove(tls, c.ends.newer)
 	}
 }
@@ -145,7 +145,7 @@ func fetchPage(tls *libc.TLS, cache uintptr, key uint32, create int32) uintptr {
 		p = page.next
 	}
 	const onlyIfEasy = 1
-	if create == 0 || create == onlyIfEasy && uint64(c.pages-c.unused) >= uint64(c.most)*9/10 {
+	if create == 0 || create == onlyIfEasy && uint64(c.pages-c.unused) >= uint64(c.limit)*9/10 {
 		return 0
 	}
 	return c.add(tls, key)
@@ -172,7 +172,7 @@ func (c *pageCache) add(tls *libc.TLS, key uint32) uintptr {
 		c.remove(tls, c.ends.newer)
 	}
 	var p uintptr
-	enough := c.pages+1 >= c.most || c.pages >= smallCache && cachedPages.Load() > keptPages
+	enough := c.pages+1 >= c.limit || c.pages >= smallCache && cachedPages.Load() > keptPages
 	if c.purgeable && c.unused > 0 && enough {
 		p = c.ends.newer
 		c.detach(p)
@@ -210,7 +210,7 @@ func (c *pageCache) remove(tls *libc.TLS, p uintptr) {
 
 func unpinPage(tls *libc.TLS, cache, p uintptr, discard int32) {
 	c := at[pageCache](cache)
-	if discard != 0 || c.pages > c.most {
+	if discard != 0 || c.pages > c.limit {
 		c.remove(tls, p)
 		return
 	}

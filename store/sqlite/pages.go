@@ -64,8 +64,8 @@ var pageMethods uintptr
 // PagesChanged discards the pages that the connection has cached. No transaction may be
 // open.
 func (c *Conn) PagesChanged() error {
-	c.enter()
-	defer c.leave()
+	c.beginUse()
+	defer c.endUse()
 	name, err := c.sql.put(c.tls, "main")
 	if err != nil {
 		return err

@@ -222,11 +222,11 @@ func TestStatementWithinItself(t *testing.T) {
 
 func TestStatementsAreBounded(t *testing.T) {
 	c := open(t, Source{})
-	for i := range 2 * keptStatements {
+	for i := range 2 * maxStatements {
 		exec(t, c, fmt.Sprintf("SELECT %d", i))
 		exec(t, c, "SELECT 'often'")
 	}
-	if len(c.cached) > keptStatements {
+	if len(c.cached) > maxStatements {
 		t.Errorf("%d statements are kept", len(c.cached))
 	}
 	if c.cached["SELECT 'often'"] == nil || c.cached["SELECT 0"] != nil {
@@ -291,8 +291,8 @@ func TestStatementsEnd(t *testing.T) {
 
 func TestTwoGoroutinesAreFound(t *testing.T) {
 	c := open(t, Source{})
-	c.enter()
-	defer c.leave()
+	c.beginUse()
+	defer c.endUse()
 	defer func() {
 		if recover() == nil {
 			t.Error("want a panic")

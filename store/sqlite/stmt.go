@@ -10,8 +10,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// keptStatements limits the statements that a connection caches.
-const keptStatements = 150
+// maxStatements limits the statements that a connection caches.
+const maxStatements = 150
 
 // Stmt is a compiled statement.
 type Stmt struct {
@@ -70,7 +70,7 @@ func (s *Stmt) check() error {
 
 // dropOldest makes room for another statement in the cache.
 func (c *Conn) dropOldest() {
-	if len(c.cached) < keptStatements {
+	if len(c.cached) < maxStatements {
 		return
 	}
 	var oldest *Stmt
@@ -150,8 +150,8 @@ func (c *Conn) compile(text string, flags uint32) (s *Stmt, rest int, err error)
 }
 
 func (c *Conn) compileOnce(text string, flags uint32) (s *Stmt, rest int, err error) {
-	c.enter()
-	defer c.leave()
+	c.beginUse()
+	defer c.endUse()
 	p, err := c.sql.put(c.tls, text)
 	if err != nil {
 		return nil, 0, err
@@ -189,8 +189,8 @@ func (s *Stmt) Close() {
 		delete(s.c.cached, s.query)
 	}
 	delete(s.c.uncached, s)
-	s.c.enter()
-	defer s.c.leave()
+	s.c.beginUse()
+	defer s.c.endUse()
 	s.finalize()
 }
 
@@ -202,8 +202,8 @@ func (s *Stmt) finalize() {
 
 // reset makes the statement ready for its next use.
 func (s *Stmt) reset() {
-	s.c.enter()
-	defer s.c.leave()
+	s.c.beginUse()
+	defer s.c.endUse()
 	lib.Xsqlite3_reset(s.c.tls, s.p) // returns the error of the last step again
 	clear(s.args)
 	s.texts.shrink(s.c.tls)
@@ -220,8 +220,8 @@ func (s *Stmt) Step() (row bool, err error) {
 }
 
 func (s *Stmt) step() (bool, error) {
-	s.c.enter()
-	defer s.c.leave()
+	s.c.beginUse()
+	defer s.c.endUse()
 	switch rc := lib.Xsqlite3_step(s.c.tls, s.p); rc {
 	case lib.SQLITE_ROW:
 		return true, nil

@@ -164,7 +164,7 @@ func writeTemporary(tls *libc.TLS, file, buffer uintptr, n int32, at lib.Tsqlite
 		if c.PastDeadline() {
 			return lib.SQLITE_INTERRUPT
 		}
-		if c.limits.left.Temp -= int64(n); c.limits.left.Temp < 0 {
+		if c.limits.remaining.Temp -= int64(n); c.limits.remaining.Temp < 0 {
 			return lib.SQLITE_FULL
 		}
 	}

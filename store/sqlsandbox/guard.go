@@ -202,7 +202,7 @@ func (g *guard) mayChange(action int32, table, column, database, context string)
 func (g *guard) followsRules(action int32, table, column string) bool {
 	rule, ok := g.rules[table]
 	allowed := !ok || action == lib.SQLITE_DELETE && rule.Delete || action == lib.SQLITE_UPDATE && slices.Contains(rule.Update, column)
-	return allowed || g.refuse("table", table, "%s", rule.Why)
+	return allowed || g.refuse("table", table, "%s", rule.Reason)
 }
 
 // inOwnTrigger reports whether context is one of the program's own triggers, fired by a change

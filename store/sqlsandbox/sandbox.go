@@ -29,7 +29,7 @@ type Options struct {
 type Rule struct {
 	Delete bool
 	Update []string // columns
-	Why    string   // not more
+	Reason string   // not more
 }
 
 // maxReaders limits how many statements read one file at the same time, and so the memory

@@ -34,7 +34,7 @@ func newPool(t *testing.T) *Pool {
 	if err := c.close(); err != nil {
 		t.Fatal(err)
 	}
-	p := New(path, &Options{Rules: map[string]Rule{"parts": {Update: []string{"name"}, Why: "parts stay"}}, LaterTables: []string{"_later"}})
+	p := New(path, &Options{Rules: map[string]Rule{"parts": {Update: []string{"name"}, Reason: "parts stay"}}, LaterTables: []string{"_later"}})
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Error(err)

@@ -182,7 +182,7 @@ func TestSplitStopsWithItsContext(t *testing.T) {
 func TestTooManyChunks(t *testing.T) {
 	doc := read(t, "a.txt", strings.Repeat("ab ", 700))
 	s := newSplitter(doc, Config{Size: 20, Overlap: 19, Method: Fixed})
-	s.most = 100
+	s.maxChunks = 100
 	err := s.segment(context.Background(), 0, len(doc.Text))
 	if agent.ErrorCode(err) != document.CodeTooComplex || !strings.Contains(err.Error(), "100 chunks") {
 		t.Errorf("got %v", err)

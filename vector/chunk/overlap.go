@@ -11,7 +11,7 @@ import (
 // reading. An overlap does not cross a heading, and contains only whole
 // records, rows, items and lines of code.
 func (s *splitter) overlapFrom(start, end int) int {
-	overlap := min(s.Overlap, s.Size-s.least)
+	overlap := min(s.Overlap, s.Size-s.minNew)
 	if overlap == 0 {
 		return s.done
 	}
@@ -21,7 +21,7 @@ func (s *splitter) overlapFrom(start, end int) int {
 		}
 	}
 	at := s.overlapStart(from)
-	if at <= start || at >= s.done || s.windowEnd(s.headAt(at), at, end) < min(s.done+s.least, end) {
+	if at <= start || at >= s.done || s.windowEnd(s.headAt(at), at, end) < min(s.done+s.minNew, end) {
 		return s.done
 	}
 	return at

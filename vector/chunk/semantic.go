@@ -11,7 +11,7 @@ import (
 const (
 	embedBatch   = 32   // texts per call of Embed
 	maxEmbedText = 1000 // characters of a sentence that are embedded
-	leastDrift   = 0.1  // minimum depth of a similarity dip that counts as a change of topic
+	minDrift     = 0.1  // minimum depth of a similarity dip that counts as a change of topic
 )
 
 // topics returns the offsets where the topic changes. It is TextTiling (Hearst
@@ -27,7 +27,7 @@ func (s *splitter) topics(ctx context.Context) ([]int, error) {
 	}
 	depth := dipDepths(cosines)
 	mean, deviation := meanAndDeviation(depth)
-	limit := max(mean+deviation, leastDrift)
+	limit := max(mean+deviation, minDrift)
 	var breaks []int
 	last := 0
 	for i, d := range depth {

@@ -16,19 +16,19 @@ import (
 // before it, and ends at the best boundary that its size allows.
 type splitter struct {
 	Config
-	doc    *document.Document
-	text   string
-	least  int // characters of new text in a chunk
-	most   int // maximum number of chunks
-	done   int // all text before this offset is in chunks
-	row    rowLine
-	lines  lineCount
-	chunks []Chunk
-	spans  func(start, end int) // called with each window, for tests
+	doc       *document.Document
+	text      string
+	minNew    int // characters of new text in a chunk
+	maxChunks int // maximum number of chunks
+	done      int // all text before this offset is in chunks
+	row       rowLine
+	lines     lineCount
+	chunks    []Chunk
+	spans     func(start, end int) // called with each window, for tests
 }
 
 func newSplitter(doc *document.Document, c Config) *splitter {
-	return &splitter{Config: c, doc: doc, text: doc.Text, least: max(c.Size/10, 1), most: MaxChunks}
+	return &splitter{Config: c, doc: doc, text: doc.Text, minNew: max(c.Size/10, 1), maxChunks: MaxChunks}
 }
 
 // segment splits text[start:end]. Neither chunks nor overlaps reach beyond it.
@@ -43,9 +43,9 @@ func (s *splitter) segment(ctx context.Context, start, end int) error {
 		cut := s.cut(start, end, s.windowEnd(head, start, end))
 		s.emit(head, start, cut)
 		s.done = s.afterFence(cut)
-		if len(s.chunks) > s.most {
+		if len(s.chunks) > s.maxChunks {
 			return agent.Errorf(document.CodeTooComplex,
-				"the text would make more than %d chunks; choose a larger chunk_size or a smaller overlap", s.most)
+				"the text would make more than %d chunks; choose a larger chunk_size or a smaller overlap", s.maxChunks)
 		}
 		if s.done >= end {
 			return nil
@@ -72,7 +72,7 @@ func (s *splitter) cut(start, end, most int) int {
 	if most == end {
 		return end
 	}
-	least := min(s.done+s.least, most)
+	least := min(s.done+s.minNew, most)
 	for _, rule := range rulesOf[s.Method] {
 		from := max(least, start+int(float64(most-start)*rule.fill))
 		if at := s.lastBoundary(rule.strongest, rule.weakest, from, most); at > s.done {
@@ -90,7 +90,7 @@ const maxTitleLine = 80
 
 // endBeforeTitle returns where to end a chunk instead of at an offset. If the chunk would
 // end with a short line by itself that does not end a sentence, it ends before that
-// line, but not before least: in text without headings, such as that of a PDF, the line
+// line, but not before minNew: in text without headings, such as that of a PDF, the line
 // is likely a heading and belongs to what follows.
 func (s *splitter) endBeforeTitle(at, least int) int {
 	blocks := s.doc.Blocks

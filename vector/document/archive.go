@@ -20,8 +20,8 @@ const (
 
 // archive reads parts of a ZIP file without trusting the sizes it declares.
 type archive struct {
-	parts map[string]*zip.File // by name in lower case, without a leading slash
-	left  int64                // bytes that may still be unpacked
+	parts     map[string]*zip.File // by name in lower case, without a leading slash
+	remaining int64                // bytes that may still be unpacked
 }
 
 var zipEntry = []byte("PK\x01\x02")
@@ -36,7 +36,7 @@ func openArchive(data []byte) (*archive, bool) {
 	if err != nil {
 		return nil, false
 	}
-	a := &archive{parts: map[string]*zip.File{}, left: maxUnpacked}
+	a := &archive{parts: map[string]*zip.File{}, remaining: maxUnpacked}
 	for _, f := range z.File {
 		name := partName(f.Name)
 		if _, twice := a.parts[name]; f.Mode().IsRegular() && !twice {
@@ -65,7 +65,7 @@ func (a *archive) open(name string) (io.ReadCloser, error) {
 		return nil, damagedPart(f.Name)
 	}
 	ratio := max(maxSlack, int64(f.CompressedSize64)*maxRatio)
-	return &part{ReadCloser: r, archive: a, name: f.Name, left: ratio}, nil
+	return &part{ReadCloser: r, archive: a, name: f.Name, remaining: ratio}, nil
 }
 
 // read returns the content of a part of at most limit bytes, or nil if there
@@ -86,17 +86,17 @@ func (a *archive) read(name string, limit int) ([]byte, error) {
 // part reads one part with limits. Its errors are *agent.Error.
 type part struct {
 	io.ReadCloser
-	archive *archive
-	name    string
-	left    int64 // bytes until the limit of its compression ratio
+	archive   *archive
+	name      string
+	remaining int64 // bytes until the limit of its compression ratio
 }
 
 func (p *part) Read(buf []byte) (int, error) {
 	n, err := p.ReadCloser.Read(buf)
-	p.left -= int64(n)
-	p.archive.left -= int64(n)
+	p.remaining -= int64(n)
+	p.archive.remaining -= int64(n)
 	switch {
-	case p.left < 0 || p.archive.left < 0:
+	case p.remaining < 0 || p.archive.remaining < 0:
 		return 0, tooLargeUnpacked()
 	case err != nil && err != io.EOF:
 		return n, damagedPart(p.name)

@@ -49,16 +49,16 @@ const maxPiece = 32 << 10
 
 // sink receives the text of a document piece by piece.
 type sink struct {
-	title string
-	pages int
-	left  int // bytes of text left until the limit
-	limit int
-	emit  func(page int, text string) error
+	title     string
+	pages     int
+	remaining int // bytes of text left until the limit
+	limit     int
+	emit      func(page int, text string) error
 }
 
 // write appends text to a page; 0 for a format without pages.
 func (s *sink) write(page int, text string) error {
-	if s.left -= len(text); s.left < 0 {
+	if s.remaining -= len(text); s.remaining < 0 {
 		return tooMuchText(s.limit)
 	}
 	return s.emit(page, text)
@@ -102,7 +102,7 @@ func serveChild(stdin *bufio.Reader, out *json.Encoder) {
 		_, _ = io.Copy(io.Discard, stdin)
 		os.Exit(child.ExitOrphaned)
 	}()
-	s := &sink{left: task.Limits.Text, limit: task.Limits.Text}
+	s := &sink{remaining: task.Limits.Text, limit: task.Limits.Text}
 	s.emit = func(page int, text string) error {
 		for len(text) > 0 {
 			piece := text

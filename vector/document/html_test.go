@@ -35,7 +35,7 @@ func extractHere(t testing.TB, format Format, name, media string, data []byte) (
 	t.Helper()
 	var b strings.Builder
 	limits := Limits{Text: 4 << 20}.orDefaults()
-	s := &sink{left: limits.Text, limit: limits.Text, emit: func(_ int, text string) error {
+	s := &sink{remaining: limits.Text, limit: limits.Text, emit: func(_ int, text string) error {
 		b.WriteString(text)
 		return nil
 	}}

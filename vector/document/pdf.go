@@ -193,7 +193,7 @@ func (d *pdfDocument) page(node pdf.Value, from inherited) error {
 	if d.pages++; d.pages > d.maxPages {
 		return tooComplex("the file has more than %d pages", d.maxPages)
 	}
-	reader := &pdfPage{fonts: d.fonts, limit: d.out.left, area: from.area}
+	reader := &pdfPage{fonts: d.fonts, limit: d.out.remaining, area: from.area}
 	err := reader.read(contents(value(node, "Contents")), from.resources)
 	if reader.picture {
 		d.pictures++

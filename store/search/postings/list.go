@@ -213,20 +213,20 @@ type decoder struct {
 	limit     int
 	positions bool
 
-	begun bool   // the term has been found
-	row   int64  // the last one read
-	rest  int    // bytes of its positions that are on following pages
-	part  []byte // those on previous pages
+	started bool   // the term has been found
+	row     int64  // the last one read
+	rest    int    // bytes of its positions that are on following pages
+	part    []byte // those on previous pages
 }
 
 // read reads a page and reports whether the term continues on the next one.
 func (d *decoder) read(l leaf, term []byte) (more bool, err error) {
 	from, to := 4, l.firstTerm()
-	if !d.begun {
+	if !d.started {
 		if from, to = l.find(term); from == 0 {
 			return false, nil
 		}
-		d.begun = true
+		d.started = true
 	} else if from = d.remainder(l.data[from:to]) + from; from < to {
 		d.row = 0 // the first row of a page is written in full
 	}
