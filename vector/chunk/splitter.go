@@ -90,7 +90,7 @@ const maxTitleLine = 80
 
 // endBeforeTitle returns where to end a chunk instead of at an offset. If the chunk would
 // end with a short line by itself that does not end a sentence, it ends before that
-// line, but not before minNew: in text without headings, such as that of a PDF, the line
+// line, but not before least: in text without headings, such as that of a PDF, the line
 // is likely a heading and belongs to what follows.
 func (s *splitter) endBeforeTitle(at, least int) int {
 	blocks := s.doc.Blocks
