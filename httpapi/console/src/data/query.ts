@@ -3,7 +3,7 @@
 import { batch, signal, type Signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 
-import { type Answer, asError, get, type Query } from "./api";
+import { type Answer, asError, get, OfflineError, type Query } from "./api";
 
 export type Result<T> = {
   data: Signal<T | undefined>;
@@ -99,6 +99,11 @@ export function invalidate(at: string) {
     entry.at = 0;
     if (entry.used) void entry.reload();
   }
+}
+
+/** Asks again for what is shown and could not be asked while the server was away. */
+export function reloadFailed() {
+  for (const entry of cache.values()) if (entry.used && entry.error.value instanceof OfflineError) void entry.reload();
 }
 
 /** Forgets every answer: another identity asks from now on. */

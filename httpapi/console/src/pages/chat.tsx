@@ -61,7 +61,7 @@ export default function Chat() {
         )} close={() => setQuery({ chunk: null })}>
           <div class="stack">
             <div class="row cited">
-              <strong><bdi>{placeOf(citation.shown)}</bdi></strong>
+              <strong><bdi>{placeOf(citation.shown)}</bdi>{citation.shown.score > 0 && <span class="muted small" title="Estimated probability that the passage answers the question"> · score {citation.shown.score.toFixed(2)}</span>}</strong>
               <a class="button" href={`${href(id, "knowledge", citation.shown.source)}?chunk=${citation.shown.chunk}`}><Icon name="BookOpen" size={16} /><span>Open in Knowledge</span></a>
               {/^https?:/.test(citation.shown.url) && <a class="button" href={citation.shown.url} target="_blank" rel="noopener noreferrer"><Icon name="ExternalLink" size={16} /><span>Page</span></a>}
             </div>
@@ -277,12 +277,12 @@ function Failed({ error, again }: { error: Error; again: () => void }) {
   );
 }
 
-/** Three questions from the titles of sections; a document's own title is none. */
+/** Three questions from the titles of sections; a document's own title is none. More words around a title would be searched for too. */
 function questionsFrom(chunks: API.Chunk[]) {
   const paths = chunks.flatMap((c) => c.metadata.sections ?? []).map((p) => p.split(" > "));
   const inner = paths.filter((p) => p.length > 1);
   const titles = (inner.length ? inner : paths).map((p) => p.at(-1)!.trim()).filter((t) => t.length > 2 && t.length < 60);
-  return [...new Set(titles)].slice(0, 3).map((t) => (t.endsWith("?") ? t : `What should I know about “${t}”?`));
+  return [...new Set(titles)].slice(0, 3).map((t) => (t.endsWith("?") ? t : `${t}?`));
 }
 
 /** An empty conversation: what the agent knows, as questions to begin with. */

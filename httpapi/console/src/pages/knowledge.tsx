@@ -7,9 +7,13 @@ import { Badge, Button, deleteLater, Empty, ErrorCard, FormDialog, Icon, Load, M
 import { Highlighted } from "../parts/highlight";
 import { useSelection } from "../parts/selection";
 import { SourceText } from "../parts/source-text";
+import { style } from "../parts/styles";
 import { UploadList, uploadFiles, useDrop } from "../parts/upload";
 import { AddApi, AddSite, AddTable } from "./knowledge/add";
 import { exampleHandbook } from "./knowledge/example";
+import "../css/knowledge.css";
+
+export const styles = style("./knowledge.css");
 
 const accepted = ".txt,.md,.docx,.json,.csv,.pdf,.html,.htm";
 const kindNames: Record<string, string> = { file: "File", crawl: "Site", url: "Page", database: "Table", api: "API" };

@@ -5,10 +5,14 @@ import { useEffect, useState } from "preact/hooks";
 import { agentId, get, go, href, invalidate, mayEdit, onChange, path, post, put, remove, route, setQuery, useQuery, saveFile, type API, ApiError } from "../data";
 import { Badge, Button, deleteLater, Empty, Icon, Load, Menu, Name, openDialog, Pager, plural, SearchField, tell, When, type MenuItem } from "../ui";
 import { Page } from "../shell/page";
+import { style } from "../parts/styles";
 import { Executions } from "../workflows/executions";
 import { Execute } from "../workflows/execute";
 import { NewWorkflow } from "../workflows/new";
 import { triggerWords } from "../workflows/words";
+import "../css/workflows.css";
+
+export const styles = style("./workflows.css");
 
 export default function Workflows() {
   const [first, second] = route.value.rest;

@@ -52,7 +52,7 @@ function block(token: Token, text: InlineText, Code?: CodeType): ComponentChildr
       return <Tag start={t.ordered && t.start !== 1 ? Number(t.start) : undefined}>{t.items.map((item) => <li class={item.task ? "task" : undefined}>{item.tokens.map((x) => (x.type === "text" ? inline((x as Tokens.Text).tokens ?? [x], text) : x.type === "checkbox" ? inline([x], text) : block(x, text, Code)))}</li>)}</Tag>;
     }
     case "table": return (
-      <div class="table-frame"><table class="table plain-table">
+      <div class="table-frame" tabIndex={0}><table class="table plain-table">
         <thead><tr>{t.header.map((c) => <th>{inline(c.tokens, text)}</th>)}</tr></thead>
         <tbody>{t.rows.map((row) => <tr>{row.map((c) => <td>{inline(c.tokens, text)}</td>)}</tr>)}</tbody>
       </table></div>

@@ -2,7 +2,7 @@
 import { effect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 
-import { agent, agentId, counts, forgetAll, go, href, key, limitedUntil, listHref, live, loadSession, online, rememberAgent, rememberedAgent, route, session, sessionError, unauthorized, uploads } from "../data";
+import { agent, agentId, counts, forgetAll, go, href, key, limitedUntil, listHref, live, loadSession, online, reloadFailed, rememberAgent, rememberedAgent, route, session, sessionError, unauthorized, uploads } from "../data";
 import { Badge, Countdown, Dialogs, Empty, ErrorCard, Icon, LinkButton, openDialog, plural, Skeleton, tell, Toasts } from "../ui";
 import { AgentSwitcher } from "./switcher";
 import { KeyCard, KeyDialog } from "./key";
@@ -155,7 +155,7 @@ function BottomBar() {
 
 /** What is wrong with the connection, above the page. */
 function Banner() {
-  useEffect(() => effect(() => { if (online.value && sessionError.value) forgetAll(); }), []);
+  useEffect(() => effect(() => { if (online.value) { if (sessionError.value) forgetAll(); else reloadFailed(); } }), []);
   useEffect(() => {
     const timer = setTimeout(() => { limitedUntil.value = 0; }, limitedUntil.value - Date.now());
     return () => clearTimeout(timer);

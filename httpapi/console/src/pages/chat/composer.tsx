@@ -1,7 +1,7 @@
 // Where one writes, drops files, and chooses the model.
 import { useEffect, useRef } from "preact/hooks";
 
-import { agentId, mayEdit, path, useDraft, useQuery } from "../../data";
+import { agentId, mayEdit, path, put, useDraft, useQuery } from "../../data";
 import { Button, Icon, Menu, type MenuItem } from "../../ui";
 import { uploadFiles } from "../../parts/upload";
 
@@ -61,7 +61,7 @@ export function Composer({ draft: name, busy, over, choice, setChoice, send, sto
       <div class="row nowrap">
         {mayEdit.value && <><input ref={files} type="file" multiple hidden aria-label="Files" onChange={(e) => { take(e.currentTarget.files); e.currentTarget.value = ""; }} /><Button kind="quiet" icon="Paperclip" label="Add files to the knowledge" onClick={() => files.current?.click()} /></>}
         {mayEdit.value && <Models choice={choice} setChoice={setChoice} />}
-        {mayEdit.value && <button type="button" class="button quiet" aria-pressed={choice.sources} title="Search the knowledge" onClick={() => setChoice({ ...choice, sources: !choice.sources })}><Icon name="BookOpen" size={16} /><span>Sources</span></button>}
+        {mayEdit.value && <button type="button" class="button quiet" aria-pressed={choice.sources} aria-label="Sources" title="Search the knowledge" onClick={() => setChoice({ ...choice, sources: !choice.sources })}><Icon name="BookOpen" size={16} /><span>Sources</span></button>}
         <span class="grow" />
         {busy ? <Button icon="Square" onClick={stop}>Stop</Button> : mayEdit.value && <Button kind="primary" icon="ArrowUp" label="Send" submit disabled={!draft.value.trim()} />}
       </div>
@@ -78,5 +78,13 @@ function Models({ choice, setChoice }: { choice: Choice; setChoice: (c: Choice) 
   const names: string[] = (models.data.value?.models ?? []).slice(0, 40);
   const items: MenuItem[] = [{ label: `${own || "Default"} (the agent's)`, icon: choice.model ? undefined : "Check", run: () => setChoice({ ...choice, model: "" }) },
     ...names.filter((n) => n !== own).map((n) => ({ label: n, icon: choice.model === n ? "Check" as const : undefined, run: () => setChoice({ ...choice, model: n }) }))];
+  const chosen = choice.model;
+  if (chosen && chosen !== own) {
+    items.push("-", { label: `Make ${chosen} the agent's model`, icon: "Pin", run: async () => {
+      await put(path("agents", agentId.value, "settings"), { llm_model: chosen });
+      await settings.reload();
+      setChoice({ ...choice, model: "" });
+    } });
+  }
   return <Menu label="Model" items={items}><Icon name="Sparkles" size={16} /><span class="clip">{choice.model || own || "Model"}</span></Menu>;
 }
