@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -20,7 +21,8 @@ func TestWidgetShowsTables(t *testing.T) {
 	site, paste := newShopSite(t)
 	id := ts.must(t, 201, "POST", "/api/agents/default/gateways", `{"type":"web","name":"Shop","config":{"allowedOrigins":["`+site.URL+`"]}}`)["id"]
 	ts.must(t, 200, "POST", "/api/agents/default/gateways/"+fmt.Sprint(id)+"/verify", "")
-	paste(ts.must(t, 200, "GET", "/api/agents/default/gateways/"+fmt.Sprint(id)+"/widget", "")["snippet"].(string))
+	snippet := ts.must(t, 200, "GET", "/api/agents/default/gateways/"+fmt.Sprint(id)+"/widget", "")["snippet"].(string)
+	paste(strings.Replace(snippet, "http://localhost", ts.url, 1))
 	s := ts.openShop(t, 375, site.URL)
 	s.sendMessage("Which breads are there?")
 	s.waitMessage("bot", "RYE-1250-L")
