@@ -177,3 +177,38 @@ func TestConsoleDrops(t *testing.T) {
 		t.Error("the browser opens a file that is dropped beside the page")
 	}
 }
+
+// TestConsoleReconnects cuts the network: what could not be shown, and a question
+// that was asked, follow without a click once it is back.
+func TestConsoleReconnects(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	p := ts.openConsole(t, 1280)
+	p.cdp("Network.enable", nil)
+	cut := func(offline bool) {
+		p.cdp("Network.emulateNetworkConditions", map[string]any{"offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1})
+	}
+	p.open("chat", hasText("Ask your agent"))
+	p.askAgent("Are you there?")
+	p.waitFor(hasText("No language model is set up") + ` || ` + hasText("no language model is set up"))
+	p.open("knowledge", hasText("No knowledge yet"))
+	p.open("chat", `document.querySelector(".entries a")`)
+	p.eval(`void document.querySelector(".entries a").click()`)
+	p.waitFor(`document.querySelectorAll(".bubble").length === 1 && document.querySelector("[aria-label=Regenerate]")`)
+	cut(true)
+	p.askAgent("And now?")
+	p.waitFor(hasText("Connection lost. Reconnecting…") + ` && document.querySelector(".banner")`)
+	p.eval(`location.hash = "#/agents/default/knowledge?name=nothing"`)
+	p.waitFor(`document.querySelector("#main .card.bad")`)
+	cut(false)
+	p.waitFor(hasText("No sources match") + ` && !document.querySelector(".banner")`)
+	p.eval(`void history.back()`)
+	p.waitFor(`document.querySelectorAll(".bubble").length === 2 && document.querySelector("[aria-label=Regenerate]")`)
+	if said := ts.must(t, 200, "GET", "/api/agents/default/conversations?channel=chat", ""); len(said["conversations"].([]any)) != 1 {
+		t.Errorf("%v", said)
+	}
+	p.checkPage("a question that was sent again")
+}

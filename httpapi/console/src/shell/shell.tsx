@@ -156,6 +156,12 @@ function BottomBar() {
 /** What is wrong with the connection, above the page. */
 function Banner() {
   useEffect(() => effect(() => { if (online.value) { if (sessionError.value) forgetAll(); else reloadFailed(); } }), []);
+  useEffect(() => { // what failed is shown again without a click
+    if (online.value) return;
+    const timer = setInterval(loadSession, 5000);
+    addEventListener("online", loadSession);
+    return () => { clearInterval(timer); removeEventListener("online", loadSession); };
+  }, [online.value]);
   useEffect(() => {
     const timer = setTimeout(() => { limitedUntil.value = 0; }, limitedUntil.value - Date.now());
     return () => clearTimeout(timer);
