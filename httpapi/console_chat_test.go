@@ -125,6 +125,18 @@ func TestConsoleChatAddresses(t *testing.T) {
 		p.eval(`history.back()`)
 		p.waitFor(`!document.querySelector(".drawer") && !location.hash.includes("chunk=") && document.querySelector("button.cite")`)
 
+		if width == 1280 {
+			for _, entry := range []string{"large", "Make large the agent's model"} {
+				p.eval(`void document.querySelector(".composer button[title=Model]").click()`)
+				p.click(entry)
+			}
+			p.waitFor(`!document.querySelector(".composer [role=menu]") && document.querySelector(".composer button[title=Model]").textContent === "large"`)
+			p.eval(`void document.querySelector(".composer button[title=Model]").click()`)
+			p.waitFor(`document.querySelector(".composer [role=menuitem]").textContent === "large (the agent's)"`)
+			if model := ts.must(t, 200, "GET", "/api/agents/default/settings", "")["llm_model"]; model != "large" {
+				t.Errorf("the agent's model is %v", model)
+			}
+		}
 		p.within("chat/"+talk, `document.querySelectorAll(".turn").length === 200 && `+hasText("said 209 times"))
 		p.eval(`document.querySelector(".thread-view").scrollTo(0, 0)`)
 		p.eval(`void (window.read = document.querySelector(".turn"), window.top1 = read.getBoundingClientRect().top)`)
@@ -153,6 +165,9 @@ func TestConsoleDrops(t *testing.T) {
 	ts := newTestServer(t)
 	p := ts.openConsole(t, 375)
 	p.open("knowledge", hasText("Use an example"))
+	p.eval(`(() => { window.chosen = 0; document.querySelector("#main input[type=file]").click = () => { chosen++; }; document.getElementById("main").focus(); })()`)
+	p.pressKeys("u")
+	p.waitFor(`chosen === 1`)
 	p.click("Use an example")
 	p.waitFor(`document.querySelector(".source-row")?.textContent.includes("Example handbook.md") && document.querySelector(".source-row .badge").textContent === "ready"`)
 	p.within("knowledge?q=When+can+I+return+bread", `document.querySelector(".results li").textContent.includes("within two days") && !document.querySelector(".results li:first-child.weak")`)

@@ -222,7 +222,7 @@ function Thread({ id, conversation, openList, openSource, wanted }: ThreadProps)
       tell(error);
       return;
     }
-    ask({ agent: id, conversation: to, question, after: messages.at(-1)?.id ?? 0, retryOf, model: choice.model, sources: choice.sources });
+    ask({ agent: id, conversation: to, question, after: to !== conversation ? 0 : found.data.value && (messages.at(-1)?.id ?? 0), retryOf, model: choice.model, sources: choice.sources });
     if (to !== conversation) go(href(id, "chat", to), true);
   };
   const openOf = (sources: Citation[]) => (c: Citation) => openSource(c, sources);
