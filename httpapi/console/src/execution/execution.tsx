@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { agentId, get, go, href, listHref, mayEdit, path, post, route, setQuery } from "../data";
 import { Badge, Button, confirm, CopyButton, ErrorCard, Icon, JsonTree, Name, Segments, size, Skeleton, tell, When } from "../ui";
-import { Canvas, Compare, Editor, type Execution, executionAt, follow, isOver, keyOf, loadCatalog, marksOf, type NodeResult, onceAFrame, Outline, placed, type Preview, readExecution, readGraph } from "../editor/base";
+import { Canvas, Compare, Editor, type Execution, executionAt, follow, isOver, keyOf, loadCatalog, marksOf, type NodeResult, onceAFrame, Outline, placed, placeOf, type Preview, readExecution, readGraph } from "../editor/base";
 import { triggerWord } from "../workflows/words";
 import { took } from "../workflows/executions";
 import { NodeRun } from "./node";
@@ -84,8 +84,13 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
     if (first.current) { first.current = false; if (wanted) return; }
     if ((route.value.query.get("node") ?? "") === selected) return;
     written.current = selected;
-    setQuery({ node: selected || null });
+    setQuery({ node: selected || null, at: null });
   }, [selected]);
+  const choose = (r: NodeResult) => {
+    written.current = r.node_id;
+    setQuery({ node: r.node_id, at: placeOf(r) || null });
+    editor.select([r.node_id]);
+  };
   useEffect(() => {
     const onKey = (e: KeyboardEvent) => {
       if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]") || (e.target as HTMLElement).closest?.("input, textarea, select")) return;
@@ -133,10 +138,10 @@ function Shown({ x, name, results, editor }: { x: Execution; name: string; resul
             <div class="canvas-tools"><Segments label="View" value={outline ? "outline" : "canvas"} options={[["canvas", <Icon name="Workflow" size={16} label="Canvas" />], ["outline", <Icon name="ListTree" size={16} label="Outline" />]]} onChange={(v) => setOutline(v === "outline")} /></div>
           </div>
           <section class="editor-bottom open" aria-label="Details">
-            <Below x={x} results={results} editor={editor} />
+            <Below x={x} results={results} editor={editor} choose={choose} />
           </section>
         </div>
-        {node && <NodeRun key={node.id} x={x} node={node} name={editor.nameOf(node)} results={results.filter((r) => r.node_id === node.id)} may={may} retry={retry} close={() => editor.select([])} />}
+        {node && <NodeRun key={node.id} x={x} node={node} name={editor.nameOf(node)} results={results.filter((r) => r.node_id === node.id)} place={query.get("at") ?? ""} choose={choose} may={may} retry={retry} close={() => editor.select([])} />}
       </div>
     </div>
   );
@@ -150,7 +155,7 @@ function Whole({ x, part, preview }: { x: Execution; part: "input" | "output"; p
 }
 
 /** The waterfall, the input and the output, and what the execution belongs to. */
-function Below({ x, results, editor }: { x: Execution; results: NodeResult[]; editor: Editor }) {
+function Below({ x, results, editor, choose }: { x: Execution; results: NodeResult[]; editor: Editor; choose: (r: NodeResult) => void }) {
   const tab = route.value.query.get("tab") ?? "time";
   const setTab = (t: string) => setQuery({ tab: t === "time" ? null : t });
   const other = (id: string | undefined, words: string) => id && <><dt>{words}</dt><dd><a href={href(agentId.value, "workflows", "executions", id)}>another execution</a></dd></>;
@@ -158,7 +163,7 @@ function Below({ x, results, editor }: { x: Execution; results: NodeResult[]; ed
     <>
       <nav class="tabs">{[["time", "Steps"], ["input", "Input"], ["output", "Output"], ["compare", "Compare"], ["about", "About"]].map(([t, title]) => <button type="button" aria-current={tab === t ? "page" : undefined} onClick={() => setTab(t)}>{title}</button>)}</nav>
       <div class="bottom-body">
-        {tab === "time" && <Waterfall x={x} results={results} editor={editor} />}
+        {tab === "time" && <Waterfall x={x} results={results} editor={editor} place={route.value.query.get("at") ?? ""} choose={choose} />}
         {tab === "input" && <div class="pad"><Whole x={x} part="input" preview={x.input_preview} /></div>}
         {tab === "output" && <div class="pad">{x.output === undefined && !x.output_preview ? <p class="muted">{isOver(x) ? "No output." : "Not available yet."}</p> : <Whole x={x} part="output" preview={x.output_preview} />}</div>}
         {tab === "compare" && <Compare x={x} results={results} editor={editor} />}

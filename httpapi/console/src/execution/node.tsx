@@ -7,13 +7,14 @@ import { type Execution, executionAt, isOver, iterationOf, keyOf, type NodeResul
 
 const pageSize = 50;
 
-export function NodeRun({ x, node, name, results, may, retry, close }: { x: Execution; node: Step; name: string; results: NodeResult[]; may: boolean; retry: (from?: string) => Promise<void>; close: () => void }) {
-  const [offset, setOffset] = useState(0);
-  const [chosen, setChosen] = useState("");
+export function NodeRun({ x, node, name, results, place, choose, may, retry, close }: { x: Execution; node: Step; name: string; results: NodeResult[]; /** The iteration that is chosen. */ place: string; choose: (r: NodeResult) => void; may: boolean; retry: (from?: string) => Promise<void>; close: () => void }) {
   const type = typeOf(node.type);
   const waiting = results.find((r) => r.status === "waiting");
   const failed = results.find((r) => r.status === "error");
-  const shown = results.find((r) => keyOf(r) === chosen) ?? waiting ?? failed ?? results[0];
+  const shown = results.find((r) => place && placeOf(r) === place) ?? waiting ?? failed ?? results[0];
+  const page = Math.floor(Math.max(0, results.indexOf(shown)) / pageSize) * pageSize;
+  const [offset, setOffset] = useState(page);
+  useEffect(() => setOffset(page), [page]);
   return (
     <aside class="editor-panel" aria-label={`Node ${name}`}>
       <header class="panel-head">
@@ -25,7 +26,7 @@ export function NodeRun({ x, node, name, results, may, retry, close }: { x: Exec
         {results.length > 1 && (
           <section class="iterations">
             <h3>{results.length.toLocaleString()} iterations</h3>
-            <div class="row">{results.slice(offset, offset + pageSize).map((r) => <button type="button" key={keyOf(r)} class={`iteration ${r.status}`} aria-pressed={shown === r} title={`${r.status}, ${span(r.duration_ms)}`} onClick={() => setChosen(keyOf(r))}>{iterationOf(r)}</button>)}</div>
+            <div class="row">{results.slice(offset, offset + pageSize).map((r) => <button type="button" key={keyOf(r)} class={`iteration ${r.status}`} aria-pressed={shown === r} title={`${r.status}, ${span(r.duration_ms)}`} onClick={() => choose(r)}>{iterationOf(r)}</button>)}</div>
             <Pager meta={{ total: results.length, limit: pageSize, offset }} go={setOffset} />
           </section>
         )}

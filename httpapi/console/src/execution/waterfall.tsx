@@ -8,7 +8,7 @@ import { type Editor, type Execution, inOrder, isOver, iterationOf, keyOf, type 
 const rowHeight = 30;
 const windowed = 300;
 
-export function Waterfall({ x, results, editor }: { x: Execution; results: NodeResult[]; editor: Editor }) {
+export function Waterfall({ x, results, editor, place: chosen, choose }: { x: Execution; results: NodeResult[]; editor: Editor; /** The iteration that is chosen. */ place: string; choose: (r: NodeResult) => void }) {
   const [top, setTop] = useState(0);
   const ran = results.filter((r) => r.status !== "skipped");
   const skipped = results.length - ran.length;
@@ -30,7 +30,7 @@ export function Waterfall({ x, results, editor }: { x: Execution; results: NodeR
           const node = editor.node(r.node_id);
           return (
             <li key={keyOf(r)} style={many ? { position: "absolute", top: `${(from + i) * rowHeight}px`, insetInline: 0 } : undefined}>
-              <button type="button" class={r.status} aria-current={editor.one.value?.id === r.node_id ? "true" : undefined} onClick={() => editor.select([r.node_id])}>
+              <button type="button" class={r.status} aria-current={editor.one.value?.id === r.node_id && (!chosen || chosen === place) ? "true" : undefined} onClick={() => choose(r)}>
                 <span class="fall-name clip" style={{ paddingInlineStart: `${place === "" ? 0 : place.split(".").length * 0.9}rem` }}><Icon name={typeOf(r.type)?.icon ?? "CircleHelp"} size={14} /> <Name>{editor.nameOf(r.node_id)}</Name>{place !== "" && <span class="muted"> {iterationOf(r)}</span>}</span>
                 <span class="fall-line">{!kept(r) && <i style={{ insetInlineStart: share(beginning(r)), width: `max(3px, ${share(r.duration_ms)})` }} />}</span>
                 <span class="fall-time muted small">{["running", "waiting"].includes(r.status) ? r.status : kept(r) ? "kept" : span(r.duration_ms)}</span>

@@ -4,10 +4,14 @@ import { useState } from "preact/hooks";
 import { Button } from "./button";
 
 const pageSize = 50;
+const longText = 2000; // characters
 
 function Leaf({ value }: { value: unknown }) {
   const kind = value === null ? "null" : typeof value;
-  return <span class={`json-${kind}`}>{typeof value === "string" ? JSON.stringify(value) : String(value)}</span>;
+  const [shown, setShown] = useState(longText);
+  const rest = typeof value === "string" ? value.length - shown : 0;
+  const text = typeof value !== "string" ? String(value) : JSON.stringify(rest > 0 ? value.slice(0, shown) : value);
+  return <><span class={`json-${kind}`}>{text}{rest > 0 && "…"}</span>{rest > 0 && <> <Button kind="quiet" onClick={() => setShown(shown * 10)}>{`${rest.toLocaleString()} more characters`}</Button></>}</>;
 }
 
 /** A value; name is its key in what it is part of. */
@@ -26,7 +30,7 @@ export function JsonTree({ value, name, depth = 0 }: { value: unknown; name?: st
       </button>
       {open && <div class="json-children">
         {entries.map(([k, v]) => <JsonTree key={k} name={k} value={v} depth={depth + 1} />)}
-        {keys > shown && <Button kind="quiet" onClick={() => setShown(shown + pageSize * 4)}>{`${keys - shown} more`}</Button>}
+        {keys > shown && <Button kind="quiet" onClick={() => setShown(shown + pageSize * 4)}>{`${(keys - shown).toLocaleString()} more`}</Button>}
       </div>}
     </div>
   );
