@@ -55,11 +55,15 @@ function List() {
   const [search, status, offset] = [query.get("q") ?? "", query.get("status") ?? "", Number(query.get("offset")) || 0];
   const found = useQuery(workflowsAt(), { search, status, limit: 50, offset, sort: "updated_at", order: "desc" });
   const runs = useQuery(workflowsAt("executions"), { limit: 200 });
+  const scheduled = found.data.value?.workflows.some((w) => w.triggers.includes("schedule"));
+  const due = useQuery(scheduled ? path("agents", agentId.value, "schedules") : null, { status: "active", sort: "next_run", order: "asc", limit: 200 });
   const [hidden, setHidden] = useState<string[]>([]);
   useEffect(() => {
-    const offs = [onChange("workflow", found.soon), onChange("execution", runs.soon)];
+    const offs = [onChange("workflow", found.soon), onChange("execution", runs.soon), onChange("schedule", due.soon)];
     return () => offs.forEach((off) => off());
-  }, [found, runs]);
+  }, [found, runs, due]);
+  const next = new Map<string, string>();
+  for (const s of due.data.value?.schedules ?? []) if (s.callback_type === "workflow" && s.next_run && !next.has(s.callback_id)) next.set(s.callback_id, s.next_run);
   const outcomes = new Map<string, API.ExecutionItem[]>();
   for (const x of runs.data.value?.executions ?? []) outcomes.set(x.workflow_id, [...(outcomes.get(x.workflow_id) ?? []), x]);
   return (
@@ -72,13 +76,13 @@ function List() {
         const shown = workflows.filter((w) => !hidden.includes(w.id));
         if (!shown.length && (search || status)) return <Empty icon="Search" title="No workflows match">Try different words or another status.</Empty>;
         if (!shown.length) return <Empty icon="Workflow" title="No workflows yet" action={mayEdit.value && <><Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <NewWorkflow close={close} />); }}>New workflow</Button><a class="button" href={templates()}>From template</a><a class="button" href={href(agentId.value, "workflows", "import")}>Import</a></>}>A workflow starts with a trigger, such as an incoming message, and runs its nodes step by step.</Empty>;
-        return <><ul class="sources workflows">{shown.map((w) => <Row key={w.id} w={w} runs={outcomes.get(w.id) ?? []} changed={() => found.reload()} hide={(on) => setHidden((h) => (on ? [...h, w.id] : h.filter((x) => x !== w.id)))} />)}</ul><Pager meta={meta} go={(to) => setQuery({ offset: to || null })} /></>;
+        return <><ul class="sources workflows">{shown.map((w) => <Row key={w.id} w={w} runs={outcomes.get(w.id) ?? []} next={w.status === "active" ? next.get(w.id) : undefined} changed={() => found.reload()} hide={(on) => setHidden((h) => (on ? [...h, w.id] : h.filter((x) => x !== w.id)))} />)}</ul><Pager meta={meta} go={(to) => setQuery({ offset: to || null })} /></>;
       }}</Load>
     </>
   );
 }
 
-function Row({ w, runs, changed, hide }: { w: API.WorkflowItem; runs: API.ExecutionItem[]; changed: () => Promise<void>; hide: (on: boolean) => void }) {
+function Row({ w, runs, next, changed, hide }: { w: API.WorkflowItem; runs: API.ExecutionItem[]; next?: string; changed: () => Promise<void>; hide: (on: boolean) => void }) {
   const may = mayEdit.value;
   const live = w.status === "active";
   const failed = runs[0]?.error && runs[0].status === "errored" ? runs[0] : undefined;
@@ -107,7 +111,7 @@ function Row({ w, runs, changed, hide }: { w: API.WorkflowItem; runs: API.Execut
       <input class="workflow-switch" type="checkbox" role="switch" aria-label={`${w.name} is live`} checked={live} disabled={!may || w.status === "archived"} onChange={(e) => { e.currentTarget.checked = live; void switchTo(); }} />
       <div class="grow">
         <a href={href(agentId.value, "workflows", w.id)}><Name>{w.name}</Name></a>
-        <p class="muted small">{[triggerWords(w.triggers), w.description].filter(Boolean).map((t, i) => <>{i > 0 && " · "}<bdi>{t}</bdi></>)}{(w.triggers?.length || w.description) && " · "}version {w.version} · <When time={w.updated_at} /></p>
+        <p class="muted small">{[triggerWords(w.triggers), w.description].filter(Boolean).map((t, i) => <>{i > 0 && " · "}<bdi>{t}</bdi></>)}{(w.triggers?.length || w.description) && " · "}version {w.version} · <When time={w.updated_at} />{next && <> · next run <When time={next} /></>}</p>
         {failed && <p class="issue small clip"><bdi>{failed.error?.message}</bdi></p>}
       </div>
       {runs.length > 0 && <a class="outcomes" href={`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(w.id)}`} aria-label={`The last ${plural(Math.min(20, runs.length), "execution")}: ${runs.slice(0, 20).filter((r) => r.status === "errored").length} failed`}>{runs.slice(0, 20).reverse().map((r) => <i key={r.id} class={r.status} title={r.status} />)}</a>}
