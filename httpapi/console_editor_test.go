@@ -153,3 +153,68 @@ func TestConsoleTestsApproval(t *testing.T) {
 	p.click("Stop")
 	p.waitFor(`document.querySelector(".test-results .badge").textContent === "terminated" && !document.querySelector(".test-decision") && [...document.querySelectorAll("button")].some((b) => b.textContent === "Run the test" && !b.disabled)`)
 }
+
+// TestConsoleLongExecution chooses a late iteration in the steps of an execution
+// with many, and shows the beginning of a long text.
+func TestConsoleLongExecution(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","data":{"event":"schedule"}},{"id":"make","type":"code","data":{"code":"return {rows: Array.from({length: 400}, (_, i) => i), text: 'bread '.repeat(2000)}"}},
+		{"id":"each","type":"loop","data":{"items":"{{nodes.make.rows}}"}},{"id":"greet","type":"set","data":{"label":"Greet","values":{"n":"{{item}}"}}}]`,
+		`[{"source":"start","target":"make"},{"source":"make","target":"each"},{"source":"each","target":"greet","sourceHandle":"loop"}]`, "")
+	execution := ts.must(t, 200, "POST", flowBase+"/execute?wait=60", `{"workflow_id":"`+id+`"}`)["execution_id"].(string)
+	ts.must(t, 201, "POST", "/api/agents/default/schedules", `{"name":"Yearly","type":"cron","cron_expression":"0 0 1 1 *","callback_type":"workflow","callback_id":"`+id+`"}`)
+	p := ts.openConsole(t, 1280)
+	p.open("workflows", `document.querySelector(".workflow-row").textContent.includes("next run ")`)
+	p.open("workflows/executions/"+execution, `document.querySelectorAll(".waterfall li").length > 20`)
+	p.eval(`document.querySelector(".waterfall").scrollTop = 30 * 380`)
+	p.clickOn(`[...document.querySelectorAll(".waterfall button")].find((b) => b.textContent.includes("Greet 390"))`)
+	p.waitFor(`document.querySelector(".editor-panel").textContent.includes("n: 389") && location.hash.endsWith("?node=greet&at=389") && document.querySelectorAll(".waterfall [aria-current]").length === 1`)
+	p.checkPage("an iteration")
+	p.clickOn(`document.querySelector(".react-flow__node[data-id=make] .node-head")`)
+	p.waitFor(`document.querySelector(".editor-panel h2").textContent === "Code" && document.querySelector(".editor-panel").textContent.includes("10,000 more characters") && !location.hash.includes("at=")`)
+	p.click("10,000 more characters")
+	p.waitFor(`document.querySelector(".editor-panel .json-string").textContent.length > 12000`)
+	p.checkPage("a long text")
+}
+
+// TestConsoleRenamesNodes gives a node another id, and pastes nodes beside
+// themselves: templates and scripts name the node that they mean.
+func TestConsoleRenamesNodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	id := createFlow(t, ts.testClient, `[{"id":"start","type":"trigger","position":{"x":0,"y":0},"data":{}},{"id":"make","type":"code","position":{"x":300,"y":0},"data":{"code":"return {n: 1}"}},
+		{"id":"use","type":"code","position":{"x":600,"y":0},"data":{"code":"return {n: nodes.make.n + nodes['make'].n + trigger.nodes.make + nodes.makeup}"}},
+		{"id":"say","type":"set","position":{"x":900,"y":0},"data":{"values":{"n":"{{nodes.make.n}} nodes.make"}}}]`,
+		`[{"source":"start","target":"make"},{"source":"make","target":"use"},{"source":"use","target":"say"}]`, "")
+	ts.must(t, 200, "PUT", flowBase+"/"+id, `{"status":"draft"}`)
+	p := ts.openConsole(t, 1280)
+	p.open("workflows/"+id, countNodes("")+` === 4`)
+	p.openNode(id, "make")
+	p.typeInto(`document.querySelector("[aria-label=Id]")`, "first-one")
+	p.pressKeys("Enter")
+	p.waitFor(`document.querySelector(".editor-panel h2 + p code").textContent === "first-one"`)
+	p.eval(`document.querySelector(".editor-view").focus()`)
+	p.pressKeys("Control+a")
+	p.waitFor(countNodes(".selected") + ` === 4`)
+	p.paste(p.copied(), 700, 700)
+	p.waitFor(countNodes("") + ` === 8`)
+	p.pressKeys("Control+s")
+	p.waitFor(`document.querySelector(".saved-state").textContent.startsWith("Saved")`)
+	stored := ts.must(t, 200, "GET", flowBase+"/"+id, "")
+	for i := range 2 { // the nodes, then the pasted ones
+		first := fmt.Sprintf(`nodes[%q]`, at(stored, fmt.Sprintf("nodes.%d.id", 4*i+1)))
+		if got, want := at(stored, fmt.Sprintf("nodes.%d.data.code", 4*i+2)), `return {n: `+first+`.n + `+first+`.n + trigger.nodes.make + nodes.makeup}`; got != want {
+			t.Errorf("the script is %v, want %s", got, want)
+		}
+		if got, want := at(stored, fmt.Sprintf("nodes.%d.data.values.n", 4*i+3)), `{{`+first+`.n}} nodes.make`; got != want {
+			t.Errorf("the template is %v, want %s", got, want)
+		}
+	}
+}

@@ -171,7 +171,7 @@ function NodeId({ editor, node }: { editor: Editor; node: Step }) {
   const rename = () => {
     const to = typed.trim();
     if (!to || to === node.id || taken) { setTyped(node.id); return; }
-    editor.set(renameNode(editor.doc.value, node.id, to));
+    editor.set(renameNode(editor.doc.value, node.id, to, typeOf));
     editor.select([to]);
   };
   return (
@@ -227,7 +227,7 @@ function NodeJson({ editor, node }: { editor: Editor; node: Step }) {
       const value = JSON.parse(typed);
       if (!value || typeof value !== "object" || typeof value.id !== "string" || !value.id || typeof value.type !== "string") throw new Error("A node is an object with an id and a type.");
       if (value.id !== node.id && editor.node(value.id)) throw new Error("Another node already has this ID.");
-      const renamed = value.id === node.id ? editor.doc.value : renameNode(editor.doc.value, node.id, value.id);
+      const renamed = value.id === node.id ? editor.doc.value : renameNode(editor.doc.value, node.id, value.id, typeOf);
       editor.change({ ...renamed, nodes: renamed.nodes.map((n) => (n.id === value.id ? value : n)) });
       editor.select([value.id]);
       setWrong("");
