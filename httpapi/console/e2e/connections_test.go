@@ -266,7 +266,7 @@ func walkCredentials(t *testing.T, ts *testServer, p *consolePage) {
 	p.click("Save")
 	p.waitFor(hasText("must be 1 to 64 letters"))
 	p.fill("Name", "Sheets", "Sent to these hosts only", provider.URL, "Authorization address", provider.URL+"/auth", "Token address", provider.URL+"/token",
-		"Client id", "client", "Client secret", "client-secret-4711", "Test address", provider.URL+"/api/me")
+		"Client ID", "client", "Client secret", "client-secret-4711", "Test address", provider.URL+"/api/me")
 	p.click("Save")
 	p.waitFor(`document.querySelector("dialog a.primary")`)
 	start := ts.send(t, "GET", fmt.Sprint(p.eval(`document.querySelector("dialog a.primary").getAttribute("href")`)), "")

@@ -10,8 +10,8 @@ const kinds: Record<string, { title: string; fields: AuthField[] }> = {
   bearer: { title: "Bearer token", fields: [{ name: "token", label: "Token", secret: true }] },
   basic: { title: "User and password", fields: [{ name: "username", label: "User name" }, { name: "password", label: "Password", secret: true }] },
   header: { title: "A header", fields: [{ name: "name", label: "Header" }, { name: "value", label: "Value", secret: true }] },
-  login: { title: "A person signs in", fields: [{ name: "client_id", label: "Client id" }, { name: "client_secret", label: "Client secret", secret: true }, { name: "scope", label: "Scopes", hint: "Empty: those the server asks for." }] },
-  oauth2: { title: "OAuth 2 (client credentials)", fields: [{ name: "client_id", label: "Client id" }, { name: "client_secret", label: "Client secret", secret: true }, { name: "token_url", label: "Token address", hint: "Empty: from the server's metadata." }, { name: "scope", label: "Scopes" }] },
+  login: { title: "A person signs in", fields: [{ name: "client_id", label: "Client ID" }, { name: "client_secret", label: "Client secret", secret: true }, { name: "scope", label: "Scopes", hint: "Empty: those the server asks for." }] },
+  oauth2: { title: "OAuth 2 (client credentials)", fields: [{ name: "client_id", label: "Client ID" }, { name: "client_secret", label: "Client secret", secret: true }, { name: "token_url", label: "Token address", hint: "Empty: from the server's metadata." }, { name: "scope", label: "Scopes" }] },
 };
 
 /** The fields of credentials in a form: auth.type, auth.token and so on; auth.token.stored says that one is stored. */

@@ -31,6 +31,20 @@ function secretOf(v: CredentialValues): Record<string, string> | undefined {
   return Object.values(given).some(Boolean) ? Object.fromEntries(Object.entries(given).filter(([, value]) => value)) : undefined;
 }
 
+/** The names of a stored secret, to be given new values; of a new one, the usual header. */
+function rowsOf(now?: API.Credential): Row[] {
+  const names = now && named.includes(now.type) ? now.configured_fields : [];
+  return (names.length ? names : [now ? "" : "Authorization"]).map((name) => ({ name, value: "" }));
+}
+
+/** What is missing in rows of which some were filled. */
+function gapIn(rows: Row[]) {
+  if (!rows.some((r) => r.value)) return "";
+  if (rows.some((r) => r.value && !r.name.trim())) return "Each value needs a name.";
+  const bare = rows.find((r) => r.name.trim() && !r.value);
+  return bare ? `Enter the value of ${bare.name.trim()} as well, or remove its row.` : "";
+}
+
 function fieldsOf(v: CredentialValues): [name: string, label: string, plain?: boolean][] {
   if (v.type === "basic") return [["username", "User name", true], ["password", "Password"]];
   if (v.type === "aws") return [["access_key_id", "Access key ID", true], ["secret_access_key", "Secret access key"], ["session_token", "Session token"]];
@@ -41,7 +55,7 @@ function fieldsOf(v: CredentialValues): [name: string, label: string, plain?: bo
 export function Editor({ now, saved, cancel }: { now?: API.Credential; saved: (c: API.Credential) => unknown; cancel: string | (() => void) }) {
   const f = now?.config ?? {};
   const form = useForm<CredentialValues>({
-    name: now?.name ?? "", type: now?.type ?? "header", hosts: now?.hosts.join("\n") ?? "", rows: [{ name: now && named.includes(now.type) ? "" : "Authorization", value: "" }],
+    name: now?.name ?? "", type: now?.type ?? "header", hosts: now?.hosts.join("\n") ?? "", rows: rowsOf(now),
     grant: f.grant ?? "authorization_code", auth_url: f.auth_url ?? "", token_url: f.token_url ?? "", device_url: f.device_url ?? "", issuer: f.issuer ?? "", client_id: f.client_id ?? "", scope: f.scope ?? "", token_auth: f.token_auth ?? "", subject: f.subject ?? "",
     region: f.region ?? "", service: f.service ?? "", test: f.test?.url ?? "",
   });
@@ -52,9 +66,11 @@ export function Editor({ now, saved, cancel }: { now?: API.Credential; saved: (c
   const issue = (name: string) => form.issues[name] ?? form.issues[`config.${name}`] ?? (name === "test" ? form.issues["config.test.url"] : undefined);
   const text: TextOf<CredentialValues> = (name) => ({ ...form.text(name), error: issue(name) });
   const submit = async () => {
-    setBusy(true);
     setFailed(undefined);
-    form.setIssues({});
+    const gap = replace && named.includes(v.type) ? gapIn(v.rows) : "";
+    form.setIssues(gap ? { secret: gap } : {});
+    if (gap) return;
+    setBusy(true);
     try {
       const secret = replace ? secretOf(v) ?? (now ? undefined : {}) : undefined;
       const hosts = v.type === "env" ? [] : v.hosts.split(/[\s,]+/).filter(Boolean);
@@ -95,7 +111,7 @@ function OAuth({ form, text }: { form: FormState<CredentialValues>; text: TextOf
       {grant === "device_code" && <TextField label="Device authorization address" type="url" {...text("device_url")} />}
       <TextField label="Token address" type="url" placeholder="https://example.com/oauth/token" {...text("token_url")} />
       <TextField label="Issuer" type="url" hint="Empty addresses are read from its metadata." {...text("issuer")} />
-      {grant !== "jwt_bearer" && <TextField label="Client id" {...text("client_id")} />}
+      {grant !== "jwt_bearer" && <TextField label="Client ID" {...text("client_id")} />}
       <TextField label="Scopes" hint="Separated by spaces." {...text("scope")} />
       {grant === "jwt_bearer" ? <TextField label="Act for" hint="A user's email, with domain-wide delegation." {...text("subject")} />
         : <SelectField label="Client secret is sent in" options={[["", "the Authorization header"], ["body", "the body"]]} {...form.choice("token_auth")} />}
