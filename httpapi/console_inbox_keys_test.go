@@ -159,3 +159,19 @@ func TestConsoleMenusStayInTheirPane(t *testing.T) {
 		}
 	}
 }
+
+// TestConsoleInboxZero opens the inbox when everything is resolved: it does not
+// look as if there had never been a conversation.
+func TestConsoleInboxZero(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	talk := ts.talkIn(t, ts.webhookChannel(t), "Ada", "Hello")
+	ts.must(t, 200, "PUT", "/api/agents/default/conversations/"+talk, `{"status":"resolved"}`)
+	p := ts.openConsole(t, 375)
+	p.open("inbox", hasText("No open conversations")+` && !`+hasText("Connect a channel"))
+	p.click("All 1")
+	p.waitFor(hasText("Ada"))
+}

@@ -178,7 +178,7 @@ func TestConsoleCalendar(t *testing.T) {
 	p.open("calendar", chip(day(0))+` && document.querySelector(".chip.run") && `+hasText("Asia/Tokyo"))
 	p.checkPage("the month")
 	drag(day(0), day(2), 0)
-	p.waitFor(chip(day(2)) + ` && !` + chip(day(0)) + ` && document.querySelector(".toasts").textContent.includes("is on")`)
+	p.waitFor(chip(day(2)) + ` && !` + chip(day(0)) + ` && document.querySelector(".toasts").textContent.includes("moved to")`)
 	starts(tenth.AddDate(0, 0, 1).Format(time.DateOnly) + "T23:30")
 	p.clickOn(`[...document.querySelectorAll(".toasts button")].find((b) => b.textContent === "Undo")`)
 	p.waitFor(chip(day(0)))
@@ -307,7 +307,7 @@ func walkSchedules(t *testing.T, ts *testServer, p *consolePage) {
 	p.fill("Cron expression", "*/15 8-17 * * MON-FRI")
 	p.waitFor(`document.querySelector("dialog .preview b")?.textContent === "Every 15 minutes from 08:00 to 17:45, Monday to Friday" && document.querySelectorAll("dialog .preview li").length === 5`)
 	p.click("Add a value")
-	for _, typed := range [][2]string{{"Goes along: name 1", "report"}, {"Goes along: value of report", "sales"}} {
+	for _, typed := range [][2]string{{"Payload: name 1", "report"}, {"Payload: value of report", "sales"}} {
 		p.waitFor(`(() => { const f = document.querySelector("dialog [aria-label='` + typed[0] + `']"); f.value = ` + quoted(typed[1]) + `; f.dispatchEvent(new Event("input", { bubbles: true })); return true; })()`)
 	}
 	p.click("Create")

@@ -1,15 +1,17 @@
 // Text that was typed and not sent yet: it survives a reload and a crash.
 import { signal, type Signal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 
 const prefix = "satchel.draft.";
 const keepDays = 30;
 
 /** A text that is kept in this browser under a name until it is "". */
 export function useDraft(name: string): Signal<string> {
-  const draft = useMemo(() => signal(read(name)), [name]);
-  useEffect(() => draft.subscribe((text) => write(name, text)), [draft]);
-  return draft;
+  return useMemo(() => {
+    const draft = signal(read(name));
+    draft.subscribe((text) => write(name, text)); // also when its field is gone
+    return draft;
+  }, [name]);
 }
 
 function read(name: string): string {
@@ -25,12 +27,6 @@ function write(name: string, text: string) {
     if (text) localStorage.setItem(prefix + name, JSON.stringify({ text, at: Date.now() }));
     else localStorage.removeItem(prefix + name);
   } catch { /* the storage is full or closed: the text stays on the page */ }
-}
-
-/** Puts a text back before what its draft has become, for one whose field may be gone. */
-export function restoreDraft(name: string, draft: Signal<string>, text: string) {
-  draft.value = [text, draft.peek()].filter(Boolean).join("\n\n");
-  write(name, draft.peek());
 }
 
 /** Removes drafts that nobody touched for a month. */

@@ -42,9 +42,9 @@ export default function Agents() {
           <ul class="cards">{agents.map((a) => (
             <li key={a.id}>
               <a class="card" href={href(a.id)}>
-                <span class="row"><Icon name="Bot" /><strong class="grow"><Name>{a.name}</Name></strong>{a.status !== "active" && <Badge>{a.status}</Badge>}<Counts id={a.id} /></span>
+                <span class="row"><Icon name="Bot" /><strong class="grow"><Name>{a.name}</Name></strong>{a.status !== "active" && <Badge>{a.status}</Badge>}</span>
                 <span class="muted">{a.description || "No description"}</span>
-                <span class="small muted">Changed <When time={a.updated_at} /></span>
+                <span class="row"><span class="small muted">Changed <When time={a.updated_at} /></span><Counts id={a.id} /></span>
               </a>
             </li>
           ))}</ul>

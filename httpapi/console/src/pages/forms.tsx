@@ -64,7 +64,7 @@ function NewForm({ close }: { close: () => void }) {
   const run = async ({ title, table, open }: { title: string; table: string; open: boolean }) => {
     const chosen = list.find((t) => t.name === table);
     const fields: FormField[] = chosen ? chosen.columns.filter((c) => c.type !== "json").map((c) => ({ name: c.name, label: c.name.replaceAll("_", " ").replace(/^./, (x) => x.toUpperCase()), type: /^e?_?mail$/i.test(c.name) ? "email" : fieldOf[c.type], ...(c.required && { required: true }), ...(c.options && { options: c.options }) }))
-      : [{ name: "email", label: "Your e-mail", type: "email", required: true }, { name: "message", label: "Message", type: "long_text", required: true }];
+      : [{ name: "email", label: "Your email", type: "email", required: true }, { name: "message", label: "Message", type: "long_text", required: true }];
     const data = { label: "Form", event: "form", title, fields, ...(open && { auth: { type: "none" } }) };
     const nodes: object[] = [{ id: "form", type: "trigger", position: { x: 0, y: 0 }, data }];
     const edges: object[] = [];

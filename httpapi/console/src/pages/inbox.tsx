@@ -91,7 +91,7 @@ export default function Inbox() {
     if (what.status && what.status !== "open") tell(`${whose} ${what.status === "snoozed" ? "snoozed until the next message" : what.status}`, open.length ? () => { void send(open, { status: "open" }).catch(tell); } : undefined, "conversations");
   };
   useKeys({ list, current, open, change });
-  const nothing = found.data.value && list.length === 0 && !search && !channel && !show && tab !== "mine";
+  const nothing = counts.data.value?.all === 0 && found.data.value && list.length === 0 && !search && !channel && !show;
   const colleagues = useColleagues(id);
   return (
     <div class={`page full inbox ${current ? "reading" : ""} ${details ? "with-details" : ""}`}>
@@ -135,7 +135,7 @@ export default function Inbox() {
                 </a>
               </li>
             ))}
-            {list.length === 0 && !nothing && <li class="muted">{search ? "No results" : tab === "mine" && !show ? "Nothing is assigned to you. Take a conversation from Open: its menu has Assign to me." : "No conversations here"}</li>}
+            {list.length === 0 && !nothing && <li class="muted">{search ? "No results" : tab === "mine" && !show ? "Nothing is assigned to you. Take a conversation from Open: its menu has Assign to me." : tab === "open" && !show && !channel ? "No open conversations. Those that are resolved or snoozed are in All." : "No conversations here"}</li>}
             {meta.total > list.length && list.length >= limit && <li><Button kind="quiet" onClick={() => setLimit(limit + pageSize)}>More</Button></li>}
           </ul>
         )}</Load>
@@ -146,7 +146,7 @@ export default function Inbox() {
             <LinkButton kind="primary" href={href(id, "channels")}>Connect a channel</LinkButton>
             {mayEdit.value && <Button onClick={() => openDialog((close) => <Simulate id={id} close={close} />)}>Simulate a message</Button>}
           </>}>Messages from your channels, and the bot's answers, appear here.</Empty>
-        ) : <div class="inbox-none muted"><p>Choose a conversation. <kbd>j</kbd> and <kbd>k</kbd> go through them, <kbd>?</kbd> lists all keys.</p></div>}
+        ) : <div class="inbox-none muted"><p>{list.length > 0 && <>Choose a conversation. <kbd>j</kbd> and <kbd>k</kbd> go through them, <kbd>?</kbd> lists all keys.</>}</p></div>}
       {current && <ContactPane key={`contact-${current}`} id={id} conversation={current} close={() => setDetails(false)} />}
     </div>
   );

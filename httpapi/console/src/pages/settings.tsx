@@ -11,9 +11,9 @@ const tabs: [string, string][] = [["model", "Model"], ["agent", "Agent"], ["acce
 export default function Settings() {
   const tab = route.value.rest[0] ?? "model";
   return (
-    <div class="page" key={tab}>
+    <div class="page settings" key={tab}>
       <h1 tabIndex={-1}>Settings</h1>
-      <nav class="tabs" aria-label="Settings">{tabs.map(([id, title]) => <a class="tab" href={href(agentId.value, "settings", id)} aria-current={tab === id ? "page" : undefined}>{title}</a>)}</nav>
+      <nav class="tabs" aria-label="Settings">{tabs.map(([id, title]) => <a ref={(a) => { if (tab === id) a?.scrollIntoView({ block: "nearest", inline: "center" }); }} href={href(agentId.value, "settings", id)} aria-current={tab === id ? "page" : undefined}>{title}</a>)}</nav>
       {tab === "model" && <Model />}
       {tab === "agent" && <Agent />}
       {tab === "access" && <Access />}
@@ -180,7 +180,7 @@ function Agent() {
         <AboutForm key={a.updated_at} a={a} done={async () => { await Promise.all([found.reload(), loadSession()]); }} />
         {settings.data.value && <TimesForm key={settings.data.value.updated_at} s={settings.data.value} done={settings.reload} />}
         <dl class="facts-list card">
-          <dt>Id</dt><dd><code>{a.id}</code> <CopyButton text={a.id} /></dd>
+          <dt>ID</dt><dd><code>{a.id}</code> <CopyButton text={a.id} /></dd>
           <dt>Owner</dt><dd>{a.owner_email ? <Name>{a.owner_email}</Name> : "None: created without identity"}</dd>
           <dt>Created</dt><dd><When time={a.created_at} full /></dd>
           <dt>Server</dt><dd>Satchel {session.value?.version}</dd>
@@ -243,7 +243,7 @@ function Access() {
         <div class="row"><h2 class="grow">People</h2><span class="muted">Your role: <Badge>{role ?? "none"}</Badge></span>{role === "owner" && <Button icon="Plus" onClick={() => { give(); }}>Add person</Button>}</div>
         <Load of={found}>{({ admins }) => admins.length ? (
           <Table rows={admins} keyOf={(a) => a.id} columns={[
-            { title: "Email", cell: (a) => <Name>{a.email}</Name> }, { title: "Name", cell: (a) => <Name>{a.name}</Name> }, { title: "Role", cell: (a) => <Badge>{a.role}</Badge> }, { title: "Since", cell: (a) => <When time={a.created_at} /> },
+            { title: "Email", cell: (a) => <Name>{a.email}</Name> }, ...(admins.some((a) => a.name) ? [{ title: "Name", cell: (a: API.Admin) => a.name && <Name>{a.name}</Name> }] : []), { title: "Role", cell: (a) => <Badge>{a.role}</Badge> }, { title: "Since", cell: (a) => <When time={a.created_at} /> },
             { title: "", class: "actions", cell: (a) => role === "owner" && <Button kind="danger" onClick={() => confirm({ title: `Remove ${a.email}?`, text: "They will no longer have access to this agent.", action: "Remove", run: async () => { await remove(at("admins", a.id)); await found.reload(); } })}>Remove</Button> },
           ]} />
         ) : <p class="muted">No one has a role yet. Roles apply to people who sign in through an identity proxy.</p>}</Load>
@@ -261,7 +261,7 @@ function Copies() {
   const a = agent.value;
   const may = mayEdit.value;
   const copy = () => openDialog((close) => (
-    <FormDialog title={`Copy ${a?.name}`} close={close} action="Copy" initial={{ name: `${a?.name}-copy` }} run={async (v) => { const made = await post(at("fork"), v); tell("The copy is paused."); await loadSession(); go(href(made.id)); }}>
+    <FormDialog title={`Copy ${a?.name}`} close={close} action="Copy" initial={{ name: `${a?.name}-copy` }} run={async (v) => { const from = location.hash; const made = await post(at("fork"), v); tell(`${made.name} is ready, and paused.`); await loadSession(); if (location.hash === from) go(href(made.id)); }}>
       {(f) => <TextField label="Name of the copy" required autoFocus {...f.text("name")} />}
     </FormDialog>
   ));
@@ -270,7 +270,7 @@ function Copies() {
       <section class="card stack"><h2>Backup</h2><p class="muted">A consistent copy of the agent's file, made while it runs. It contains everything; credentials stay encrypted with the server's master key.</p>
         <div class="row"><Button icon="Download" kind="primary" disabled={!may} reason="Viewers can't download backups." onClick={() => download("POST", at("backup"))}>Download backup</Button></div></section>
       <section class="card stack"><h2>Copy</h2><p class="muted">Another agent with the same content, paused so that nothing is sent twice.</p>
-        <div class="row"><Button icon="Copy" disabled={!may} reason="Viewers can't download backups." onClick={() => { copy(); }}>Copy agent</Button></div></section>
+        <div class="row"><Button icon="Copy" disabled={!may} reason="Viewers can't copy agents." onClick={() => { copy(); }}>Copy agent</Button></div></section>
       <section class="card stack"><h2>Restore a backup</h2><p class="muted">It becomes a new, paused agent.</p>
         <div class="row"><a class="button" href="#/agents"><Icon name="Upload" size={16} /><span>Import on the agents page</span></a></div></section>
     </>

@@ -33,7 +33,7 @@ function List() {
         ? <Empty icon="Table" title="No tables yet" action={actions}>Tables hold what workflows read and write: leads, orders, opening hours. New rows can start workflows, and forms can fill them.</Empty>
         : <Table rows={tables} keyOf={(t) => t.name} open={to} columns={[
           { title: "Table", class: "title", cell: (t) => <a href={to(t)}><bdi>{t.name}</bdi></a> },
-          { title: "Columns", cell: (t) => <span class="muted clip"><bdi>{t.columns.map((c) => c.name).join(", ")}</bdi></span> },
+          { title: "Columns", class: "columns-of", cell: (t) => <span class="muted clip"><bdi>{t.columns.map((c) => c.name).join(", ")}</bdi></span> },
           { title: "Rows", class: "number", cell: (t) => t.rows.toLocaleString() },
         ]} />}</Load>
       {found.data.value && found.data.value.tables.length > 0 && <p class="muted small">{plural(found.data.value.tables.length, "table")}. In SQL each is called <code>data_</code> and its name.</p>}

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { agentId, get, go, href, mayEdit, path, put, remove, route, setQuery, useQuery, type API } from "../data";
-import { Badge, Button, deleteLater, Empty, Icon, LinkButton, Load, Menu, Name, Pager, SearchField, tell, type IconName, type MenuItem } from "../ui";
+import { Badge, Button, copyText, deleteLater, Empty, Icon, LinkButton, Load, Menu, Name, Pager, SearchField, tell, type IconName, type MenuItem } from "../ui";
 import { useFollow } from "../parts/follow";
 import { ToolPage } from "./tools/tool";
 
@@ -65,7 +65,7 @@ function Row({ t, changed, hide }: { t: API.ToolItem; changed: () => Promise<voi
   const items: MenuItem[] = [
     { label: "Open", icon: "Pencil", run: () => go(to) },
     { label: "Try", icon: "Play", run: () => go(`${to}?try=1`) },
-    { label: "Copy JSON", icon: "Copy", run: async () => { const { name, description, type, config } = await get(toolsAt(t.id)); await navigator.clipboard?.writeText(JSON.stringify({ name, description, type, config }, null, 2)); tell("Copied"); } },
+    { label: "Copy JSON", icon: "Copy", run: async () => { const { name, description, type, config } = await get(toolsAt(t.id)); await copyText(JSON.stringify({ name, description, type, config }, null, 2)); tell("Copied"); } },
     "-",
     { label: "Delete", icon: "Trash2", danger: true, disabled: !may, reason: may ? undefined : "You have read-only access.", run: () => { hide(true); deleteLater(`${t.name} deleted`, () => remove(toolsAt(t.id)).then(changed), () => hide(false)); } },
   ];
@@ -78,8 +78,7 @@ function Row({ t, changed, hide }: { t: API.ToolItem; changed: () => Promise<voi
       </div>
       {!t.enabled && <Badge tone="warn">off</Badge>}
       <Badge>{toolTypes[t.type]?.title ?? t.type}</Badge>
-      {may && <Button kind="quiet" icon="Play" label={`Try ${t.name}`} onClick={() => go(`${to}?try=1`)} />}
-      <Menu label={`Actions for ${t.name}`} items={items} />
+      <span class="row nowrap">{may && <Button kind="quiet" icon="Play" label={`Try ${t.name}`} onClick={() => go(`${to}?try=1`)} />}<Menu label={`Actions for ${t.name}`} items={items} /></span>
     </li>
   );
 }

@@ -47,7 +47,7 @@ function Row({ w }: { w: API.Webhook }) {
       <div class="grow">
         <a href={href(agentId.value, "webhooks", w.id)}><Name>{w.url}</Name></a>
         <p class="muted small">{summary(w.events)}{w.last_delivery_at && <> · last delivery <When time={w.last_delivery_at} />{w.last_status && ` (${w.last_status})`}</>}</p>
-        {w.failure_count > 0 && <p class="issue small">{plural(w.failure_count, "try", "tries")} failed in a row</p>}
+        {w.failure_count > 0 && <p class="issue small">{plural(w.failure_count, "failed attempt")} in a row</p>}
       </div>
       <State w={w} />
     </li>

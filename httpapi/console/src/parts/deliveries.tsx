@@ -55,8 +55,8 @@ export function Deliveries({ webhook }: { webhook?: string }) {
               { title: "Event", cell: (d) => <button type="button" class="link" aria-expanded={open === d.id} onClick={() => setQuery({ delivery: d.id })}>{d.event}</button> },
               ...(webhook ? [] : [{ title: "Webhook", class: "wide", cell: (d: API.Delivery) => <a class="clip" href={href(agentId.value, "webhooks", d.webhook_id)}><bdi>{address(d.webhook_id)}</bdi></a> }]),
               { title: "Status", cell: (d) => <div class="delivery-state"><span><State d={d} />{d.next_attempt_at && d.status === "pending" && d.attempt > 0 && <span class="muted small"> again at <Moment time={d.next_attempt_at} /></span>}</span>{d.error && <p class="issue small"><bdi>{d.error}</bdi></p>}</div> },
-              { title: "Answer", class: "wide", cell: answer },
-              ...(webhook ? [{ title: "Tries", class: "number wide", cell: (d: API.Delivery) => d.attempt }] : []),
+              { title: "Response", class: "wide", cell: answer },
+              ...(webhook ? [{ title: "Attempts", class: "number wide", cell: (d: API.Delivery) => d.attempt }] : []),
               { title: "", class: "actions wide", cell: (d) => mayEdit.value && d.status !== "pending" && <Button onClick={() => again(d)}>Redeliver</Button> },
             ]} />
             <Pager meta={meta} go={(o) => setQuery({ offset: o || null })} />

@@ -9,7 +9,7 @@ import { slug } from "./tables";
 export type FormField = Partial<API.FormField>;
 export type FormData = { title?: string; description?: string; submit?: string; success?: string; fields?: FormField[] };
 
-export const fieldTypes: [string, string][] = [["text", "Text"], ["long_text", "Long text"], ["email", "E-mail"], ["phone", "Phone"], ["url", "Web address"], ["number", "Number"], ["boolean", "Checkbox"], ["date", "Date"],
+export const fieldTypes: [string, string][] = [["text", "Text"], ["long_text", "Long text"], ["email", "Email"], ["phone", "Phone"], ["url", "Web address"], ["number", "Number"], ["boolean", "Checkbox"], ["date", "Date"],
   ["choice", "Single choice"], ["choices", "Multiple choice"], ["file", "File"]];
 
 const hasOptions = (f: FormField) => f.type === "choice" || f.type === "choices";

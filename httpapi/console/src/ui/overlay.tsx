@@ -1,7 +1,7 @@
 // Dialogs, drawers and menus. The topmost closes by Escape and keeps the keys to itself.
 import { signal } from "@preact/signals";
 import type { ComponentChildren, VNode } from "preact";
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { useBack } from "./back";
 import { Button } from "./button";
@@ -125,15 +125,6 @@ function PointMenu({ label, items, at, close }: { label: string; items: MenuItem
   return <div ref={ref} class="menu-list at-point" role="menu" aria-label={label} onKeyDown={(e) => walkItems(ref.current!, close)(e)}><Items items={items} close={close} /></div>;
 }
 
-/** Moves an open menu to where its scrolling frame shows all of it. */
-function intoView(list: HTMLElement) {
-  let frame = list.parentElement!;
-  while (frame.parentElement && getComputedStyle(frame).overflowX === "visible") frame = frame.parentElement;
-  const [at, within] = [list.getBoundingClientRect(), frame.getBoundingClientRect()];
-  const by = Math.max(within.left + 4 - at.left, Math.min(0, within.right - 4 - at.right));
-  if (by) list.style.translate = `${by}px`;
-}
-
 /** A button that opens a list of actions; arrows walk it. */
 export function Menu({ label, icon = "Ellipsis", items, children }: { label: string; icon?: IconName; items: MenuItem[]; children?: ComponentChildren }) {
   const [open, setOpen] = useState(false);
@@ -145,7 +136,6 @@ export function Menu({ label, icon = "Ellipsis", items, children }: { label: str
     ref.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
     return () => removeEventListener("pointerdown", away);
   }, [open]);
-  const shown = useCallback((list: HTMLDivElement | null) => { if (list) intoView(list); }, []);
   const close = () => { setOpen(false); ref.current!.querySelector<HTMLElement>("button")?.focus(); };
   const walk = (e: KeyboardEvent) => { if (open) walkItems(ref.current!, close)(e); };
   return (
@@ -154,7 +144,7 @@ export function Menu({ label, icon = "Ellipsis", items, children }: { label: str
         {children ?? <Icon name={icon} size={16} />}
       </button>
       {open && (
-        <div class="menu-list" role="menu" aria-label={label} ref={shown}>
+        <div class="menu-list" role="menu" aria-label={label}>
           <Items items={items} close={() => setOpen(false)} />
         </div>
       )}

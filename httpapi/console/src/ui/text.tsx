@@ -71,11 +71,8 @@ export function Badge({ children, tone, title }: { children: ComponentChildren; 
   return <span class={`badge ${tone ?? tones[text] ?? ""}`} title={title}>{children}</span>;
 }
 
-/** Markdown as plain text of several lines: without emphasis and numbers of citations. */
-export const plainText = (text: string) => text.replace(/\*\*|__|`+|\s*\[\d+\]/g, "");
-
 /** Markdown without its marks, for one line of a list. */
-export const unmarked = (text: string) => plainText(text).replace(/^\s*(#{1,6}|>|[-*])\s+/gm, "");
+export const unmarked = (text: string) => text.replace(/\*\*|__|`+|\s*\[\d+\]/g, "").replace(/^\s*(#{1,6}|>|[-*])\s+/gm, "");
 
 /** A key of the keyboard. */
 export const Key = ({ children }: { children: ComponentChildren }) => <kbd>{children}</kbd>;

@@ -84,7 +84,7 @@ function GatewayStep({ gateway, receives, load }: { gateway: API.Gateway; receiv
   useEffect(() => { if (!active && mayEdit.value) void verify(); }, []);
   return (
     <Step done={active} bad={Boolean(state.error)} icon="Plug" title={<>Verify <Name>{gateway.name}</Name></>}>
-      {state.busy && <p class="muted small">Asking the platform…</p>}
+      {state.busy && <p class="muted small">Verifying…</p>}
       {state.error && <p class="issue small" role="alert"><bdi>{state.error}</bdi></p>}
       {state.instructions && <p class="muted small"><bdi>{state.instructions}</bdi></p>}
       {!active && !state.busy && <form class="stack tight" onSubmit={(e) => { e.preventDefault(); void verify(); }}>

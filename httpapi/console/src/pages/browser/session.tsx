@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { absolute, agentId, ApiError, get, go, href, mayEdit, onChange, onReset, post, remove, useQuery } from "../../data";
-import { Badge, Button, confirm, deleteLater, Empty, Icon, LinkButton, Load, Menu, openDialog, tell, When } from "../../ui";
+import { Badge, Button, confirm, copyText, deleteLater, Empty, Icon, LinkButton, Load, Menu, openDialog, tell, When } from "../../ui";
 import { openLive, Over, type Grant, type Live } from "../../parts/live/connection";
 import { Lines, LiveView, TimeLeft } from "../../parts/live/view";
 import { Actions, copySteps } from "./actions";
@@ -76,7 +76,7 @@ function Loaded({ s, tab, reload }: { s: OpenSession; tab: string; reload: () =>
   const link = async (what: "open" | "copy") => {
     const { url } = await get(at(s.id, "live-view"));
     if (what === "open") window.open(url, "_blank", "noopener,noreferrer");
-    else { await navigator.clipboard.writeText(url); tell("Link copied. It works for an hour, for anyone who has it."); }
+    else { await copyText(url); tell("Link copied. It works for an hour, for anyone who has it."); }
   };
   return (
     <>
@@ -128,11 +128,11 @@ function TakeoverCard({ t, mine, id, begin, reload }: { t: Takeover; mine: boole
     <div class="takeover-card row" role="status">
       <Icon name="Hand" size={18} />
       <p class="grow"><b>{mine ? "You are in control." : t.status === "active" ? "A person is in control." : "Waiting for a person."}</b> <bdi class="reason">{t.reason}</bdi></p>
-      {mine && <input aria-label="A note for the agent" placeholder="Optional" maxLength={2000} value={note} onInput={(e) => setNote(e.currentTarget.value)} />}
+      {mine && <input aria-label="A note for the agent" placeholder="Note for the agent (optional)" maxLength={2000} value={note} onInput={(e) => setNote(e.currentTarget.value)} />}
       {mine && <Button kind="primary" onClick={back}>Hand back</Button>}
       {may && !mine && t.takeover_url && <Button kind="primary" onClick={() => begin(t)}>{t.status === "active" ? "Join" : "Take control"}</Button>}
-      {may && !mine && t.takeover_url && <Button icon="Link" onClick={async () => { await navigator.clipboard.writeText(t.takeover_url!); tell("Link copied."); }}>Copy link</Button>}
-      {may && <Button kind="danger" onClick={off}>Call off</Button>}
+      {may && !mine && t.takeover_url && <Button icon="Link" onClick={async () => { await copyText(t.takeover_url!); tell("Link copied."); }}>Copy link</Button>}
+      {may && <Button kind="danger" onClick={off}>Cancel takeover</Button>}
     </div>
   );
 }
@@ -145,7 +145,7 @@ function About({ s }: { s: OpenSession }) {
       <dt>Size</dt><dd>{s.viewport.width} × {s.viewport.height}</dd>
       <dt>Cookies</dt><dd>{s.persist ? "kept for the next such session" : "forgotten at the end"}</dd>
       <dt>Window</dt><dd>{s.headless ? "none" : "yes"}</dd>
-      <dt>Id</dt><dd><code>{s.id}</code></dd>
+      <dt>ID</dt><dd><code>{s.id}</code></dd>
     </dl>
   );
 }

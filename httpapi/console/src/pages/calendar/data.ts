@@ -126,7 +126,7 @@ export async function moveTask(days: Days, t: Task, zone: string, date: string, 
     await days.reload();
   };
   show({ start_time: start.toISOString(), end_time: end.toISOString() });
-  tell(`${t.title} is on ${where} now`, () => {
+  tell(`${t.title} moved to ${where}`, () => {
     show({ start_time: t.start_time, end_time: t.end_time });
     void store({ start_time: t.start_time, end_time: t.end_time, status: t.status });
   });

@@ -92,7 +92,7 @@ export async function deleteOccurrences(days: Days, t: Task, away: () => void) {
   days.set((d) => ({ ...d, tasks: d.tasks.filter((x) => !gone(x)) }));
   away();
   const run = () => (scope === "all" ? remove(tasksAt(t.id)) : remove(occurrenceAt(t, scope)));
-  deleteLater(scope === "this" ? `${t.title} deleted` : scope === "following" ? `${t.title} and all that follow deleted` : `${t.title} deleted, all of them`, run, () => days.set((d) => ({ ...d, tasks: [...d.tasks, ...hidden] })));
+  deleteLater(scope === "this" ? `${t.title} deleted` : scope === "following" ? `${t.title} and all that follow deleted` : `All occurrences of ${t.title} deleted`, run, () => days.set((d) => ({ ...d, tasks: [...d.tasks, ...hidden] })));
 }
 
 /** Moves an occurrence, or more of them, to another time. */
@@ -103,7 +103,7 @@ export async function moveOccurrences(days: Days, t: Task, start: Date, where: s
   try {
     const task: API.Task = await get(tasksAt(t.id));
     const undo = await changeOccurrences(t, task, scope, scope === "this" ? { start_time: start.toISOString(), end_time: end.toISOString() } : movedTimes(task, t, start, end, scope));
-    tell(scope === "this" ? `${t.title} is on ${where} now` : scope === "following" ? `${t.title} and all that follow are moved` : `${t.title} is moved, all of them`, () => { void undo().then(days.reload, tell); });
+    tell(scope === "this" ? `${t.title} moved to ${where}` : scope === "following" ? `${t.title} and all that follow moved` : `All occurrences of ${t.title} moved`, () => { void undo().then(days.reload, tell); });
   } catch (error) { tell(error); }
   await days.reload();
 }

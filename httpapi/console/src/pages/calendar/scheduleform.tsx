@@ -136,8 +136,8 @@ function Target({ f }: { f: FormState<ScheduleValues> }) {
       {v.callback_type === "webhook" && <TextField label="Address" type="url" required placeholder="https://example.com/hook" hint="It receives a signed POST." {...f.text("callback_id")} error={f.issue("callback_id")?.replace(/^is required.*/, "is required")} />}
       {v.callback_type === "agent" && <TextArea label="Prompt" rows={5} hint="Answered with the agent's knowledge and tools. Prompt and answer are kept in their own conversation." {...f.text("payload.prompt")} />}
       {v.callback_type === "tool" && tool.data.value && <ArgumentsForm key={v.callback_id} schema={tool.data.value.config.parameters as Schema | undefined} value={v.payload} onChange={(p) => f.set("payload", p)} issue={f.issue("payload")} />}
-      {["workflow", "webhook"].includes(v.callback_type) && <PayloadField key={v.callback_type} label="Goes along" value={v.payload} onChange={(p) => f.set("payload", p)} error={f.issue("payload")}
-        hint={v.callback_type === "workflow" ? "Nodes use it in templates such as {{report}}." : "The payload of the call."} />}
+      {["workflow", "webhook"].includes(v.callback_type) && <PayloadField key={v.callback_type} label="Payload" value={v.payload} onChange={(p) => f.set("payload", p)} error={f.issue("payload")}
+        hint={v.callback_type === "workflow" ? "Nodes read it in templates such as {{report}}." : "The body of the call."} />}
     </>
   );
 }

@@ -20,7 +20,7 @@ export function useNames(schedules: Pick<API.Schedule, "callback_type">[] | unde
 
 /** What a schedule calls, by its name. */
 export function Called({ s, names }: { s: API.Schedule; names: Map<string, string> }) {
-  if (s.callback_type === "agent") return <span class="muted">The agent: <bdi class="prompt">{String(s.payload.prompt ?? "")}</bdi></span>;
+  if (s.callback_type === "agent") return <span class="muted prompt">The agent: <bdi>{String(s.payload.prompt ?? "")}</bdi></span>;
   if (s.callback_type === "webhook") return <bdi>{s.callback_id}</bdi>;
   const section = { workflow: "workflows", source: "knowledge", tool: "tools" }[s.callback_type as "tool"];
   const name = <Name>{names.get(s.callback_id) ?? titleOf(calls, s.callback_type)}</Name>;
@@ -92,7 +92,7 @@ export function ScheduleList({ add }: { add: () => void }) {
           <>
             <div class="schedules"><Table rows={rows} keyOf={(s) => s.id} open={(s) => toSchedule(s.id)} sorting={sorting} onSort={(s) => setQuery({ sort: s.by, order: s.order, offset: null })} columns={[
               { title: "Name", class: "title", sort: "name", cell: (s) => <span class="row nowrap">{toggle(s)}<a href={toSchedule(s.id)}><Name>{s.name}</Name></a></span> },
-              { title: "Runs", cell: (s) => <>{s.words || <code>{s.cron_expression}</code>}{s.type === "once" && s.next_run && <>, {writeTime(s.next_run, s.timezone)}</>}{s.type === "cron" && s.timezone !== zone && <small class="muted"> {s.timezone}</small>}</> },
+              { title: "Runs", cell: (s) => <span>{s.words || <code>{s.cron_expression}</code>}{s.type === "once" && s.next_run && <>, {writeTime(s.next_run, s.timezone)}</>}{s.type === "cron" && s.timezone !== zone && <small class="muted"> {s.timezone}</small>}</span> },
               { title: "Calls", cell: (s) => <Called s={s} names={names} /> },
               { title: "Next run", sort: "next_run", class: "time", cell: (s) => (s.next_run ? <When time={s.next_run} /> : <span class="muted">{s.status === "paused" ? "paused" : "none"}</span>) },
               { title: "Last run", sort: "last_run", cell: (s) => (s.newest_run ? <span title={s.newest_run.error}><Badge>{s.newest_run.status}</Badge> <span class="muted small"><When time={s.newest_run.executed_at ?? s.newest_run.scheduled_for} /></span></span> : <span class="muted">never</span>) },

@@ -61,7 +61,7 @@ function Facts({ task, t, zone, days, reload, close }: { task: API.Task; t: Task
       {t.description && <p class="notes-text"><bdi>{t.description}</bdi></p>}
       <dl class="facts-list">
         {t.workflow_id && <><dt>Starts</dt><dd><a href={href(agentId.value, "workflows", t.workflow_id)}><Name>{workflow.data.value?.name ?? "a workflow"}</Name></a></dd></>}
-        <dt>Next</dt><dd>{task.next_run ? writeTime(task.next_run, zone) : "not again"}</dd>
+        {task.recurrence !== "none" && <><dt>Next</dt><dd>{task.next_run ? writeTime(task.next_run, zone) : "None: it has ended"}</dd></>}
         {t.timezone !== zone && <><dt>Kept in</dt><dd>{t.timezone}</dd></>}
       </dl>
       {mayEdit.value && (cancelled ? <div class="row"><Button icon="Undo2" onClick={restore}>Restore</Button></div> : (

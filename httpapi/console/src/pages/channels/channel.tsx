@@ -128,7 +128,7 @@ function Latest({ id }: { id: string }) {
   return (
     <section class="card stack" aria-label="Events">
       <div class="row"><h2 class="grow">Events</h2><a href={`${href(agentId.value, "activity", "events")}?gateway=${encodeURIComponent(id)}`}>All</a></div>
-      <Load of={found} lines={3}>{({ events }) => events.length === 0 ? <p class="muted">Nothing here yet.</p> : (
+      <Load of={found} lines={3}>{({ events, meta }) => events.length === 0 ? <p class="muted">{meta.next_cursor ? "None among the newest events." : "Nothing here yet."}</p> : (
         <ul class="plain">{events.map((e) => <li key={e.id} class="row event-line"><Moment time={e.created_at} /><span class="muted">{e.type}</span><span class="grow clip"><bdi>{aboutRecord(e)}</bdi></span></li>)}</ul>
       )}</Load>
     </section>

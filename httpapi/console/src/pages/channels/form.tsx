@@ -67,7 +67,7 @@ export function ChannelForm({ platform, name, stored, action, cancel, save }: {
       {platform.fields.filter((f) => !f.more).map(input)}
       {more.length > 0 && <details open={more.some((f) => form.issues[`config.${f.name}`])}><summary>More</summary><div class="stack">{more.map(input)}</div></details>}
       {failed && <ErrorCard error={failed} />}
-      {may && <div class="row end">{cancel && <Button onClick={cancel}>Cancel</Button>}<Button kind="primary" submit disabled={busy}>{busy ? "Asking the platform…" : action}</Button></div>}
+      {may && <div class="row end">{cancel && <Button onClick={cancel}>Cancel</Button>}<Button kind="primary" submit disabled={busy}>{busy ? "Verifying…" : action}</Button></div>}
     </form>
   );
 }

@@ -52,13 +52,13 @@ export const platforms: Platform[] = [
   { id: "twilio", type: "sms", title: "SMS", icon: "Smartphone", about: "Text messages through Twilio.", needs: "A Twilio account with a number, and a public address to receive.",
     steps: ["In Twilio's console, find Account SID and Auth token.", "Buy a number, or use one you have."], link: ["https://console.twilio.com/", "Open Twilio"],
     fields: twilio("Your number"), to: "Number, such as +15551234567", receives: "webhook" },
-  { id: "resend", type: "email", title: "Resend", icon: "Mail", about: "E-mail in and out through Resend.", needs: "A Resend API key and a domain that it has verified.",
+  { id: "resend", type: "email", title: "Resend", icon: "Mail", about: "Email in and out through Resend.", needs: "A Resend API key and a domain that it has verified.",
     steps: ["In Resend, add your domain and verify it.", "Create an API key with full access.", "To receive email too, add the webhook address with the event email.received and copy its signing secret."], link: ["https://resend.com/api-keys", "Open Resend"],
-    fields: [secret("apiKey", "API key", { required: true, hint: "Begins with re_." }), ...from, secret("webhookSecret", "Webhook signing secret", { hint: "For incoming email." }), base], to: "E-mail address", receives: "manual" },
-  { id: "smtp", type: "email", title: "SMTP", icon: "Mail", about: "Sends e-mail over your own mail server.", needs: "The mail server's name and a login. Sending only.",
+    fields: [secret("apiKey", "API key", { required: true, hint: "Begins with re_." }), ...from, secret("webhookSecret", "Webhook signing secret", { hint: "For incoming email." }), base], to: "Email address", receives: "manual" },
+  { id: "smtp", type: "email", title: "SMTP", icon: "Mail", about: "Sends email over your own mail server.", needs: "The mail server's name and a login. Sending only.",
     steps: ["Ask your mail provider for the server's name and port.", "Many providers require an app password instead of your own."],
     fields: [{ name: "smtpHost", label: "Server", required: true, placeholder: "mail.example.com" }, { name: "smtpPort", label: "Port", kind: "number", placeholder: "587" },
-      { name: "smtpTls", label: "Encryption", kind: "choice", options: [["", "STARTTLS"], ["tls", "TLS from the start"], ["none", "None"]] }, { name: "smtpUsername", label: "User name" }, secret("smtpPassword", "Password"), ...from], to: "E-mail address", receives: "none" },
+      { name: "smtpTls", label: "Encryption", kind: "choice", options: [["", "STARTTLS"], ["tls", "TLS from the start"], ["none", "None"]] }, { name: "smtpUsername", label: "User name" }, secret("smtpPassword", "Password"), ...from], to: "Email address", receives: "none" },
   { id: "webhook", type: "webhook", title: "Custom webhook", icon: "Webhook", about: "Anything that speaks HTTP: your shop, your app, another bot.", needs: "An address of yours that accepts messages, or just a secret to receive them.",
     steps: ["The agent's messages are posted to your address, signed.", "Post incoming messages to the channel's webhook address, with its secret."],
     fields: [{ name: "url", label: "Your address", kind: "url", placeholder: "https://shop.example.com/from-satchel", hint: "The agent's messages are posted here. Empty: the channel only receives." },
@@ -66,7 +66,7 @@ export const platforms: Platform[] = [
       { name: "headers", label: "Headers", kind: "pairs", more: true, hint: "Sent with every message." }], to: "Any name, such as customer-42", receives: "manual" },
 ];
 
-/** The platform of a channel. E-mail has two; the fields that are set tell which. */
+/** The platform of a channel. Email has two; the fields that are set tell which. */
 export function platformOf(g: { type: string; configured_fields: string[] }): Platform | undefined {
   if (g.type !== "email") return platforms.find((p) => p.type === g.type);
   const resend = g.configured_fields.includes("apiKey") || !g.configured_fields.some((f) => f.startsWith("smtp"));

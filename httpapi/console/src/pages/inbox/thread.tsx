@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { type API, get, href, mayEdit, onChange, path, post, put, restoreDraft, route, send as sendForm, useDraft, useQuery } from "../../data";
-import { Badge, Button, CopyButton, Icon, Load, Menu, openDialog, plainText, size, tell, When } from "../../ui";
+import { type API, get, href, mayEdit, onChange, path, post, put, route, send as sendForm, useDraft, useQuery } from "../../data";
+import { Badge, Button, CopyButton, Icon, Load, Menu, openDialog, size, tell, When } from "../../ui";
 import { CodeBlock } from "../../parts/codeblock";
 import { Markdown } from "../../parts/markdown";
 import { channelOf, whoOf } from "../inbox";
@@ -99,6 +99,9 @@ function Said({ m, before, id, reload }: { m: API.MessageDetails; before?: API.M
   );
 }
 
+/** Markdown as text for platforms that have none: without emphasis, and without the numbers of passages. */
+const asText = (markdown: string) => markdown.replace(/\*\*|__|`+|\s*\[\d+\]/g, "");
+
 /** A text whose web addresses are links; nothing else of it is more than text. */
 function Linked({ text }: { text: string }) {
   return <>{text.split(/(https?:\/\/[^\s<>"']+)/).map((part, i) => (i % 2 ? <a key={i} href={part} target="_blank" rel="noopener noreferrer">{part}</a> : part))}</>;
@@ -127,7 +130,7 @@ function Composer({ id, c, sent }: { id: string; c: API.ConversationDetails; sen
   };
   // The field is empty at once, for what comes next; what could not be sent comes back to it.
   const send = async () => {
-    const [content, attached, to, name] = [text.value.trim(), mode === "reply" ? files : [], text, `inbox${mode === "note" ? "-note" : ""}.${id}.${c.id}`];
+    const [content, attached, to] = [text.value.trim(), mode === "reply" ? files : [], text];
     if (!content && !attached.length) return;
     area.current?.focus();
     clearTimeout(timer.current);
@@ -136,7 +139,7 @@ function Composer({ id, c, sent }: { id: string; c: API.ConversationDetails; sen
     const mine = line.current.catch(() => {}).then(() => deliver(content, attached));
     line.current = mine;
     try { await mine; } catch (error) {
-      restoreDraft(name, to, content);
+      to.value = [content, to.value].filter(Boolean).join("\n\n");
       if (attached.length) setFiles((f) => [...attached, ...f]);
       throw error;
     }
@@ -148,7 +151,7 @@ function Composer({ id, c, sent }: { id: string; c: API.ConversationDetails; sen
     const said = c.messages.filter((m) => ["user", "assistant"].includes(m.role) && m.content);
     const messages = said.slice(0, said.findLastIndex((m) => m.role === "user") + 1).slice(-40).map(({ role, content }) => ({ role, content }));
     const { choices } = await post(path("agents", id, "v1", "chat", "completions"), { messages, tool_choice: "none" });
-    keep([reply.value.trimEnd(), plainText(choices[0].message.content ?? "")].filter(Boolean).join("\n\n"));
+    keep([reply.value.trimEnd(), asText(choices[0].message.content ?? "")].filter(Boolean).join("\n\n"));
     area.current?.focus();
   };
   const deliver = async (content: string, attached: File[]) => {

@@ -9,7 +9,7 @@ const beyond = 8; // rows before and after what is in view
 const text = (v: unknown) => (v === null ? "null" : typeof v === "object" ? JSON.stringify(v) : String(v));
 
 /** How wide each column is, from its first rows, in characters. */
-const widths = (a: Answer) => a.columns.map((c, i) => Math.min(42, Math.max(6, c.length + 2, ...a.rows.slice(0, 100).map((r) => text(r[i]).slice(0, 60).length + 2))));
+const widths = (a: Answer) => a.columns.map((c, i) => Math.min(42, Math.max(6, c.length + 3, ...a.rows.slice(0, 100).map((r) => text(r[i]).slice(0, 60).length + 2))));
 
 export function Grid({ answer, open, opened }: { answer: Answer; open: (row: number) => void; opened?: number }) {
   const ref = useRef<HTMLDivElement>(null);

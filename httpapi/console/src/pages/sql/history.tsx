@@ -1,7 +1,8 @@
 // Queries that were run, and those that were saved: kept in this browser.
 import { signal } from "@preact/signals";
+import { useState } from "preact/hooks";
 
-import { Button, confirm, FormDialog, Name, openDialog, plural, span, TextField, When } from "../../ui";
+import { Button, confirm, FormDialog, Name, openDialog, plural, SearchField, span, TextField, When } from "../../ui";
 
 export type Entry = { query: string; params: Record<string, string>; at: number; ms?: number; rows?: number; name?: string };
 
@@ -44,7 +45,10 @@ export function saveQuery(agent: string, query: string, params: Record<string, s
 
 export function History({ agent, choose }: { agent: string; choose: (e: Entry) => void }) {
   void changes.value;
-  const [saved, past] = [read("saved", agent), read("history", agent)];
+  const [search, setSearch] = useState("");
+  const [allSaved, allPast] = [read("saved", agent), read("history", agent)];
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+  const [saved, past] = [allSaved, allPast].map((entries) => entries.filter((e) => words.every((w) => `${e.name ?? ""} ${e.query}`.toLowerCase().includes(w))));
   const list = (entries: Entry[], kind: "history" | "saved") => (
     <ul class="entries queries">
       {entries.map((e) => (
@@ -61,10 +65,11 @@ export function History({ agent, choose }: { agent: string; choose: (e: Entry) =
   );
   return (
     <div class="card stack data-history">
+      {allSaved.length + allPast.length > 6 && <SearchField label="Search queries" value={search} onInput={setSearch} />}
       <h2>Saved</h2>
-      {saved.length ? list(saved, "saved") : <p class="muted small">Saved queries appear here.</p>}
-      <div class="row"><h2 class="grow">History</h2>{past.length > 0 && <Button kind="quiet" onClick={() => confirm({ title: "Clear the history?", text: "Queries you ran are removed from this browser. Saved ones stay.", action: "Clear", run: async () => write("history", agent, []) })}>Clear</Button>}</div>
-      {past.length ? list(past, "history") : <p class="muted small">Queries you run appear here.</p>}
+      {saved.length ? list(saved, "saved") : <p class="muted small">{allSaved.length ? "No saved query matches." : "Saved queries appear here."}</p>}
+      <div class="row"><h2 class="grow">History</h2>{allPast.length > 0 && <Button kind="quiet" onClick={() => confirm({ title: "Clear the history?", text: "Queries you ran are removed from this browser. Saved ones stay.", action: "Clear", run: async () => write("history", agent, []) })}>Clear</Button>}</div>
+      {past.length ? list(past, "history") : <p class="muted small">{allPast.length ? "No query matches." : "Queries you run appear here."}</p>}
     </div>
   );
 }
