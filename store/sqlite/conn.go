@@ -3,7 +3,10 @@
 // modernc.org/sqlite translates to Go.
 //
 // A Conn is for one goroutine at a time: it is opened without SQLite's mutexes.
-// It caches compiled statements. Other goroutines may only call Interrupt.
+// It caches compiled statements. Their plans do not depend on the values that are
+// bound to them: otherwise SQLite would compile a statement again for each pattern of
+// a LIKE, and when some numbers change from or to 0 or 1. Other goroutines may only
+// call Interrupt.
 package sqlite
 
 import (
@@ -146,6 +149,9 @@ func (c *Conn) open(s Source) error {
 	}
 	lib.Xsqlite3_extended_result_codes(c.tls, c.db, 1)
 	lib.Xsqlite3_busy_timeout(c.tls, c.db, busyTimeout)
+	if err := c.Configure(lib.SQLITE_DBCONFIG_ENABLE_QPSG, true); err != nil {
+		return err
+	}
 	if s.KeepWAL {
 		if err := c.KeepWAL(true); err != nil {
 			return err
