@@ -67,7 +67,11 @@ func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
 	if err := c.AddResource("schema.json", document); err != nil {
 		return nil, err
 	}
-	return c.Compile("schema.json")
+	compiled, err := c.Compile("schema.json")
+	if err != nil {
+		return nil, err
+	}
+	return compiled, checkEvaluations(compiled)
 }
 
 // maxCompiledSchemas limits the cached schemas, in bytes of their text; compiled they take
