@@ -48,8 +48,9 @@ func partsOf(version int) []part {
 func readParts(text string) []part {
 	const heading, version = "-- part ", "-- since "
 	var list []part
-	since := 0
+	since, start, end := 0, 0, 0
 	for line := range strings.Lines(text) {
+		end += len(line)
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), version); ok {
 			since, _ = strconv.Atoi(rest)
 		} else if rest, ok := strings.CutPrefix(strings.TrimSpace(line), heading); ok {
@@ -60,9 +61,9 @@ func readParts(text string) []part {
 			} else if table == "wanted" {
 				p.table = ""
 			}
-			list = append(list, p)
+			list, start = append(list, p), end
 		} else if len(list) > 0 {
-			list[len(list)-1].script += line
+			list[len(list)-1].script = text[start:end]
 		}
 	}
 	for i := range list {
@@ -254,7 +255,8 @@ func (tx *Tx) tablesWithRows(tables []string, n int) (map[string]bool, error) {
 
 // firstObject returns the name of the first object that a part creates.
 func firstObject(script string) string {
-	words := strings.Fields(script)
+	head, _, _ := strings.Cut(script, "(")
+	words := strings.Fields(head)
 	if words[1] == "VIRTUAL" || words[1] == "UNIQUE" {
 		return words[3]
 	}
