@@ -27,7 +27,7 @@ func TestStatementsAreCompiledOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n := lib.Xsqlite3_stmt_status(c.tls, c.kept[query].p, lib.SQLITE_STMTSTATUS_REPREPARE, 0); n != 0 {
+		if n := lib.Xsqlite3_stmt_status(c.tls, c.cached[query].p, lib.SQLITE_STMTSTATUS_REPREPARE, 0); n != 0 {
 			t.Errorf("%s was compiled again %d times", query, n)
 		}
 	}

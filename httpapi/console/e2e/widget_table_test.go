@@ -1,4 +1,4 @@
-package httpapi
+package e2e
 
 import (
 	"fmt"
