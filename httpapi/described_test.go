@@ -19,7 +19,6 @@ import (
 // OpenAPI description.
 type contract struct {
 	*described
-	mu     sync.Mutex // the compiler is not safe for use by several
 	routes []*rest.Route
 }
 
