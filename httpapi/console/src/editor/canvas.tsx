@@ -26,6 +26,7 @@ const onDragOver = (e: DragEvent) => { if (e.dataTransfer!.types.includes("appli
 
 function Inner({ editor, actions, minimap, onReady }: Props) {
   const flow = useReactFlow<Shape, EdgeShape>();
+  const store = useStoreApi<Shape, EdgeShape>();
   useKnownSizes();
   const [nodes, setNodes] = useState<Shape[]>(() => nodeShapes(editor, []));
   const moving = useRef(false);
@@ -76,7 +77,9 @@ function Inner({ editor, actions, minimap, onReady }: Props) {
   const onNodesChange = useCallback((changes: NodeChange<Shape>[]) => {
     const picks = changes.filter((c) => c.type === "select");
     if (picks.length) {
-      const next = new Set(editor.selected.value);
+      const { multiSelectionActive, userSelectionActive } = store.getState();
+      const chosen = picks.some((c) => c.selected) && !multiSelectionActive && !userSelectionActive; // in place of what was: the library may not know yet what was selected elsewhere
+      const next = new Set(chosen ? [] : editor.selected.value);
       for (const c of picks) if (c.selected) next.add(c.id); else next.delete(c.id);
       editor.select(next);
     }
