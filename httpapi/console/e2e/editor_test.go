@@ -201,6 +201,16 @@ func TestConsoleRenamesNodes(t *testing.T) {
 	p.pressKeys("Enter")
 	p.waitFor(`document.querySelector(".editor-panel h2 + p code").textContent === "first-one"`)
 	p.eval(`document.querySelector(".editor-view").focus()`)
+	const height = `document.getElementById("main").clientHeight`
+	before := p.eval(height)
+	p.pressKeys("c")
+	p.waitFor(`document.querySelector("dialog h2")?.textContent === "Connect Code" && document.activeElement.labels?.[0]?.textContent === "From"`)
+	if got := p.eval(height); got != before {
+		t.Errorf("the page is %v high below a dialog, %v without", got, before)
+	}
+	p.pressKeys("Escape")
+	p.waitFor(`!document.querySelector("dialog")`)
+	p.eval(`document.querySelector(".editor-view").focus()`)
 	p.pressKeys("Control+a")
 	p.waitFor(countNodes(".selected") + ` === 4`)
 	p.paste(p.copied(), 700, 700)
@@ -210,6 +220,9 @@ func TestConsoleRenamesNodes(t *testing.T) {
 	stored := ts.must(t, 200, "GET", flowBase+"/"+id, "")
 	for i := range 2 { // the nodes, then the pasted ones
 		first := fmt.Sprintf(`nodes[%q]`, at(stored, fmt.Sprintf("nodes.%d.id", 4*i+1)))
+		if i == 1 { // its id needs no brackets
+			first = "nodes.first_one"
+		}
 		if got, want := at(stored, fmt.Sprintf("nodes.%d.data.code", 4*i+2)), `return {n: `+first+`.n + `+first+`.n + trigger.nodes.make + nodes.makeup}`; got != want {
 			t.Errorf("the script is %v, want %s", got, want)
 		}

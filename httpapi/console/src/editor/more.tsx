@@ -64,7 +64,7 @@ export function ConnectDialog({ editor, from, close }: { editor: Editor; from: S
   return (
     <Dialog title={`Connect ${editor.nameOf(from)}`} close={close}>
       <form class="stack" onSubmit={(e) => { e.preventDefault(); if (to) editor.connect(from.id, way, to); close(); }}>
-        <SelectField label="By" value={way} options={ways.map((w) => [w, w === onlyWay ? "its way out" : w])} onChange={setWay} />
+        <SelectField label="From" autoFocus value={way} options={ways.map((w) => [w, w === onlyWay ? "output" : w])} onChange={setWay} />
         {others.length ? <SelectField label="To" value={to} options={others.map((n) => [n.id, n.data?.label ? `${editor.nameOf(n)} (${typeName(n.type)})` : editor.nameOf(n)])} onChange={setTo} /> : <p class="muted">There are no other nodes.</p>}
         <div class="row end"><Button onClick={close}>Cancel</Button><Button kind="primary" submit disabled={!to}>Connect</Button></div>
       </form>

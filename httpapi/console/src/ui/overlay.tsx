@@ -1,6 +1,6 @@
 // Dialogs, drawers and menus. The topmost closes by Escape and keeps the keys to itself.
 import { signal } from "@preact/signals";
-import type { ComponentChildren, VNode } from "preact";
+import { type ComponentChildren, Fragment, type VNode } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { useBack } from "./back";
@@ -59,7 +59,7 @@ export function openDialog(show: (close: () => void) => VNode) {
 }
 
 export function Dialogs() {
-  return <>{opened.value.map(({ id, show }) => <div key={id}>{show(() => { opened.value = opened.value.filter((o) => o.id !== id); })}</div>)}</>;
+  return <>{opened.value.map(({ id, show }) => <Fragment key={id}>{show(() => { opened.value = opened.value.filter((o) => o.id !== id); })}</Fragment>)}</>;
 }
 
 /** Asks before something that cannot be undone; with typed, the person types that word first. */
