@@ -150,6 +150,12 @@ func TestConsoleLargeGraph(t *testing.T) {
 	}
 	p.waitFor(`dragged.style.transform !== ` + quoted(place[2].(string)) + ` && !dragged.classList.contains("dragging") && document.querySelector(".saved-state").textContent === "Unsaved" && ` + mapped + ` !== mapped`)
 
+	if p.eval(`Boolean(document.querySelector(".editor-panel"))`) == true {
+		t.Error("dragging a node opens its panel, which moves the graph under the pointer")
+	}
+	p.eval(`dragged.querySelector(".node-head").click()`)
+	p.waitFor(`document.querySelector(".editor-panel h2")`)
+
 	p.eval(afterFrame + `.then(() => { changed.clear(); })`) // what the drop changed is shown by then
 	view := `document.querySelector(".react-flow__viewport").style.transform`
 	for what, control := range map[string]int{"pan": 0, "zoom": 2} {

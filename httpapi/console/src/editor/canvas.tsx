@@ -17,7 +17,7 @@ type Props = { editor: Editor; actions: CanvasActions; minimap?: boolean; onRead
 // Settings that are the same objects at every drawing: the library compares
 // them by identity, and draws every node again when one changes.
 const fixed = {
-  nodeTypes, edgeTypes, proOptions: { hideAttribution: false }, snapToGrid: true, snapGrid: [10, 10] as [number, number], minZoom: 0.1, maxZoom: 2, fitView: true, fitViewOptions: { maxZoom: 1, padding: 0.15 },
+  nodeTypes, edgeTypes, proOptions: { hideAttribution: false }, selectNodesOnDrag: false, nodeDragThreshold: 3, nodeClickDistance: 3, snapToGrid: true, snapGrid: [10, 10] as [number, number], minZoom: 0.1, maxZoom: 2, fitView: true, fitViewOptions: { maxZoom: 1, padding: 0.15 },
   panOnDrag: [1, 2], panOnScroll: true, panActivationKeyCode: "Space", selectionOnDrag: true, selectionMode: SelectionMode.Partial, selectionKeyCode: null, multiSelectionKeyCode: ["Shift", "Control", "Meta"],
   deleteKeyCode: null, disableKeyboardA11y: true, nodesFocusable: false, edgesFocusable: false, edgesReconnectable: false, elementsSelectable: true, connectionRadius: 30, colorMode: "light" as const,
 };
