@@ -169,7 +169,7 @@ func TestConsoleLongExecution(t *testing.T) {
 	ts.must(t, 201, "POST", "/api/agents/default/schedules", `{"name":"Yearly","type":"cron","cron_expression":"0 0 1 1 *","callback_type":"workflow","callback_id":"`+id+`"}`)
 	p := ts.openConsole(t, 1280)
 	p.open("workflows", `document.querySelector(".workflow-row").textContent.includes("next run ")`)
-	p.open("workflows/executions/"+execution, `document.querySelectorAll(".waterfall li").length > 20`)
+	p.open("workflows/executions/"+execution, `document.querySelectorAll(".waterfall li").length > 20 && `+countNodes("")+` === 4`)
 	p.eval(`document.querySelector(".waterfall").scrollTop = 30 * 380`)
 	p.clickOn(`[...document.querySelectorAll(".waterfall button")].find((b) => b.textContent.includes("Greet 390"))`)
 	p.waitFor(`document.querySelector(".editor-panel").textContent.includes("n: 389") && location.hash.endsWith("?node=greet&at=389") && document.querySelectorAll(".waterfall [aria-current]").length === 1`)

@@ -1,5 +1,5 @@
 // Smaller parts of the editor: settings, the webhook's address, connecting by a list, and the graph as text.
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 
 import { absolute, agent, agentId, type API, asError, saveFile } from "../data";
 import { Button, CopyButton, Dialog, FormDialog, SelectField, type MenuItem, openMenu, Switch, TextArea, TextField, tell } from "../ui";
@@ -61,10 +61,12 @@ export function ConnectDialog({ editor, from, close }: { editor: Editor; from: S
   const others = editor.doc.value.nodes.filter((n) => n.type !== "trigger" && n.id !== from.id);
   const [way, setWay] = useState(ways[0]);
   const [to, setTo] = useState(others[0]?.id ?? "");
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => { form.current!.querySelector("select")!.focus(); }, []);
   return (
     <Dialog title={`Connect ${editor.nameOf(from)}`} close={close}>
-      <form class="stack" onSubmit={(e) => { e.preventDefault(); if (to) editor.connect(from.id, way, to); close(); }}>
-        <SelectField label="From" autoFocus value={way} options={ways.map((w) => [w, w === onlyWay ? "output" : w])} onChange={setWay} />
+      <form ref={form} class="stack" onSubmit={(e) => { e.preventDefault(); if (to) editor.connect(from.id, way, to); close(); }}>
+        <SelectField label="From" value={way} options={ways.map((w) => [w, w === onlyWay ? "output" : w])} onChange={setWay} />
         {others.length ? <SelectField label="To" value={to} options={others.map((n) => [n.id, n.data?.label ? `${editor.nameOf(n)} (${typeName(n.type)})` : editor.nameOf(n)])} onChange={setTo} /> : <p class="muted">There are no other nodes.</p>}
         <div class="row end"><Button onClick={close}>Cancel</Button><Button kind="primary" submit disabled={!to}>Connect</Button></div>
       </form>

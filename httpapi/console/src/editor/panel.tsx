@@ -3,9 +3,10 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { asError } from "../data";
 import { Badge, Button, Icon, JsonTree, Menu, Name, Segments, span, tell, TextArea, TextField, type MenuItem } from "../ui";
-import { catalog, type Data, type Editor, fieldsOf, needText, renameNode, type Step, typeName, typeOf } from "./base";
+import { catalog, type Data, type Editor, fieldsOf, needText, type Step, typeName, typeOf } from "./base";
 import { Fields, JsonField, SchemaField } from "./fields";
 import { PathTree } from "./pathtree";
+import { renameNode } from "./rename";
 import { sampleOf, scopeOf } from "./template";
 import { NodeContext } from "./templatefield";
 
@@ -171,7 +172,7 @@ function NodeId({ editor, node }: { editor: Editor; node: Step }) {
   const rename = () => {
     const to = typed.trim();
     if (!to || to === node.id || taken) { setTyped(node.id); return; }
-    editor.set(renameNode(editor.doc.value, node.id, to, typeOf));
+    editor.set(renameNode(editor.doc.value, node.id, to));
     editor.select([to]);
   };
   return (
@@ -227,7 +228,7 @@ function NodeJson({ editor, node }: { editor: Editor; node: Step }) {
       const value = JSON.parse(typed);
       if (!value || typeof value !== "object" || typeof value.id !== "string" || !value.id || typeof value.type !== "string") throw new Error("A node is an object with an id and a type.");
       if (value.id !== node.id && editor.node(value.id)) throw new Error("Another node already has this ID.");
-      const renamed = value.id === node.id ? editor.doc.value : renameNode(editor.doc.value, node.id, value.id, typeOf);
+      const renamed = value.id === node.id ? editor.doc.value : renameNode(editor.doc.value, node.id, value.id);
       editor.change({ ...renamed, nodes: renamed.nodes.map((n) => (n.id === value.id ? value : n)) });
       editor.select([value.id]);
       setWrong("");

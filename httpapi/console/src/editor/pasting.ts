@@ -2,7 +2,8 @@
 import { agentId, path, post } from "../data";
 import { plural, tell } from "../ui";
 import type { Flow } from "./canvas";
-import { freshId, type Graph, nodeWidth, noteNode, placed, readGraph, renameIn, type Step, typeOf } from "./base";
+import { freshId, type Graph, nodeWidth, noteNode, placed, readGraph, type Step } from "./base";
+import { renameIn } from "./rename";
 
 type Place = { x: number; y: number };
 
@@ -15,7 +16,7 @@ export function paste(graph: Graph, part: Graph, dx: number, dy: number): { grap
   const takenEdges = new Set(graph.edges.map((e) => e.id));
   const renamed = new Map<string, string>();
   for (const n of part.nodes) renamed.set(n.id, taken.has(n.id) ? freshId(n.id.replace(/\d+$/, "") || n.type, taken) : (taken.add(n.id), n.id));
-  const nodes = part.nodes.map((n) => ({ ...n, id: renamed.get(n.id)!, data: renameIn(n, typeOf(n.type), renamed), position: { x: (n.position?.x ?? 0) + dx, y: (n.position?.y ?? 0) + dy } }));
+  const nodes = part.nodes.map((n) => ({ ...n, id: renamed.get(n.id)!, data: renameIn(n, renamed), position: { x: (n.position?.x ?? 0) + dx, y: (n.position?.y ?? 0) + dy } }));
   const edges = part.edges.filter((e) => renamed.has(e.source) && renamed.has(e.target))
     .map((e) => ({ ...e, id: freshId("e", takenEdges), source: renamed.get(e.source)!, target: renamed.get(e.target)! }));
   const takenNotes = new Set(graph.notes?.map((n) => n.id));

@@ -3,7 +3,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, get, href, path, post } from "../data";
 import { Badge, Button, ErrorCard, JsonTree, Name, Segments, span, tell } from "../ui";
-import { type Editor, executionAt, inOrder, iterationOf, keyOf, type NodeResult, placeOf, readExecution, typeOf } from "./base";
+import { type Editor, executionAt, iterationOf, keyOf, type NodeResult, placeOf, readExecution, typeOf } from "./base";
+import { inOrder } from "./order";
 import type { TestMode, TestState } from "./starttest";
 
 // Node types whose test reaches other people or systems, or changes data.

@@ -3,7 +3,8 @@
 import { useState } from "preact/hooks";
 
 import { Icon, Name, span } from "../ui";
-import { type Editor, type Execution, inOrder, isOver, iterationOf, keyOf, type NodeResult, placeOf, typeOf } from "../editor/base";
+import { type Editor, type Execution, isOver, iterationOf, keyOf, type NodeResult, placeOf, typeOf } from "../editor/base";
+import { inOrder } from "../editor/order";
 
 const rowHeight = 30;
 const windowed = 300;

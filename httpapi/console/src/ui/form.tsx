@@ -42,11 +42,11 @@ export function TextArea({ value, onInput, rows = 3, code, placeholder, ...commo
 }
 
 /** One of several values: [value, text]. */
-export function SelectField({ value, onChange, options, autoFocus, ...common }: Common & { value: string; onChange: (value: string) => void; options: [string, string][]; autoFocus?: boolean }) {
+export function SelectField({ value, onChange, options, ...common }: Common & { value: string; onChange: (value: string) => void; options: [string, string][] }) {
   const id = useId();
   return (
     <Frame {...common} id={id}>
-      <select id={id} value={value} disabled={common.disabled} autoFocus={autoFocus} aria-invalid={Boolean(common.error)} onChange={(e) => onChange(e.currentTarget.value)}>
+      <select id={id} value={value} disabled={common.disabled} aria-invalid={Boolean(common.error)} onChange={(e) => onChange(e.currentTarget.value)}>
         {options.map(([v, text]) => <option value={v} selected={v === value}>{text}</option>)}
       </select>
     </Frame>

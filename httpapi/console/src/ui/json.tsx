@@ -30,7 +30,7 @@ export function JsonTree({ value, name, depth = 0 }: { value: unknown; name?: st
       </button>
       {open && <div class="json-children">
         {entries.map(([k, v]) => <JsonTree key={k} name={k} value={v} depth={depth + 1} />)}
-        {keys > shown && <Button kind="quiet" onClick={() => setShown(shown + pageSize * 4)}>{`${(keys - shown).toLocaleString()} more`}</Button>}
+        {keys > shown && <Button kind="quiet" onClick={() => setShown(shown + pageSize * 4)}>{`${keys - shown} more`}</Button>}
       </div>}
     </div>
   );
