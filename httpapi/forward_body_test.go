@@ -54,7 +54,7 @@ func TestUploadsFollowTheAgent(t *testing.T) {
 	t.Cleanup(func() { // when no request is under way any more
 		for i, b := range used {
 			left, _ := filepath.Glob(filepath.Join(b.path, "body-*"))
-			if bytes := b.files.Load(); bytes%keptInFiles != 0 || len(left) > 0 {
+			if bytes := b.files.Load(); bytes%maxBodiesInFiles != 0 || len(left) > 0 {
 				t.Errorf("of upload %d %d bytes are kept, and files %v", i, bytes, left)
 			}
 		}
@@ -80,7 +80,7 @@ func TestUploadsFollowTheAgent(t *testing.T) {
 		want   int
 	}{
 		{"moves", 421, 0, 201},
-		{"moves while the server keeps much", 421, keptInFiles, 503},
+		{"moves while the server keeps much", 421, maxBodiesInFiles, 503},
 		{"loses its owner", 0, 0, 503},
 	} {
 		status = c.answer

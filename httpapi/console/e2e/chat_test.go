@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"satchel/httpapi/apitest"
 )
 
 // pausingModel streams the beginning of an answer, and the rest when rest is
@@ -106,9 +108,9 @@ func TestConsoleChatAddresses(t *testing.T) {
 	}
 	t.Parallel()
 	ts := newTestServer(t)
-	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"small","llm_api_key":"k","llm_base_url":`+quoted(fakeModel(t, "Within two days [1]."))+`}`)
+	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"small","llm_api_key":"k","llm_base_url":`+quoted(apitest.NewFixedModel(t, "Within two days [1]."))+`}`)
 	source := ts.upload(t, "/api/agents/default/sources", "handbook.md", handbook, nil)
-	ts.waitIndexed(t, "/api/agents/default/sources/"+fmt.Sprint(source.json["id"]))
+	ts.waitIndexed(t, "/api/agents/default/sources/"+fmt.Sprint(source.JSON["id"]))
 	talk := ts.must(t, 201, "POST", "/api/agents/default/conversations", `{"metadata":{"title":"A long talk about loaves","via":"chat"}}`)["id"].(string)
 	ts.must(t, 200, "POST", "/api/agents/default/sql/execute", `{"query":"WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 209) INSERT INTO messages(conversation_id, role, content) SELECT ?, iif(i % 2 = 0, 'user', 'assistant'), 'said ' || i || ' times' FROM n","params":["`+talk+`"]}`)
 	for _, width := range []int{1280, 375} {

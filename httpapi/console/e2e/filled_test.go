@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"satchel/httpapi/apitest"
 )
 
 // TestConsoleFilledPages shows records with long names and many columns: what
@@ -20,7 +22,7 @@ func TestConsoleFilledPages(t *testing.T) {
 		columns = append(columns, fmt.Sprintf(`{"name":"measure_%d_of_the_article","type":"number"}`, i))
 	}
 	ts.must(t, 201, "POST", base+"/tables", `{"name":"articles","columns":[`+strings.Join(columns, ",")+`]}`)
-	ts.must(t, 201, "POST", base+"/tables", leadsTable)
+	ts.must(t, 201, "POST", base+"/tables", apitest.LeadsTable)
 	ts.must(t, 201, "POST", base+"/tables/leads/rows", `{"row":{"name":"Ada","status":"new"}}`)
 	ts.must(t, 201, "POST", base+"/tools", `{"name":"order_status","description":"Looks an order up","type":"function","config":{"code":"return {}"}}`)
 	ts.must(t, 201, "POST", base+"/admins", `{"email":"ada@example.com","role":"viewer"}`)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"satchel/httpapi/apitest"
 )
 
 // talkIn makes a conversation with somebody, who says something.
@@ -103,7 +105,7 @@ func TestConsoleDraftsAnswers(t *testing.T) {
 	t.Parallel()
 	ts := newTestServer(t)
 	const base = "/api/agents/default"
-	model := newModelServer(t, func(int, map[string]any) string { return "**Gladly**:\n- within two days [1]\n- with the `receipt`" })
+	model := apitest.NewModelServer(t, func(int, map[string]any) string { return "**Gladly**:\n- within two days [1]\n- with the `receipt`" })
 	talk := ts.talkIn(t, ts.webhookChannel(t), "Ada", "May I return bread?")
 	ts.must(t, 201, "POST", base+"/conversations/"+talk+"/messages", `{"role":"note","content":"a secret note"}`)
 	ts.must(t, 201, "POST", base+"/tools", `{"name":"order_status","description":"Looks an order up","type":"function","config":{"code":"return {}"}}`)
@@ -116,9 +118,7 @@ func TestConsoleDraftsAnswers(t *testing.T) {
 	p.eval(`{ const f = ` + field + `; f.value = "Hello Ada,"; f.dispatchEvent(new Event("input", { bubbles: true })); }`)
 	p.click("AI draft")
 	p.waitFor(field + `.value === "Hello Ada,\n\nGladly:\n- within two days\n- with the receipt" && document.activeElement === ` + field)
-	model.mu.Lock()
-	asked := fmt.Sprint(model.requests)
-	model.mu.Unlock()
+	asked := fmt.Sprint(model.Requests)
 	if !strings.Contains(asked, "May I return bread?") || strings.Contains(asked, "a secret note") || strings.Contains(asked, "order_status") {
 		t.Errorf("the model was asked %s", asked)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"satchel/httpapi/apitest"
 )
 
 // TestWidgetShowsTables shows a wide table in the widget: words stay whole, and the
@@ -14,7 +16,7 @@ func TestWidgetShowsTables(t *testing.T) {
 	}
 	t.Parallel()
 	ts := newTestServer(t)
-	m := newModelServer(t, func(int, map[string]any) string {
+	m := apitest.NewModelServer(t, func(int, map[string]any) string {
 		return "| Product | Price | Weight | Allergens | Shelf life | Supplier | Reference |\n|---|---|---|---|---|---|---|\n| Rye sourdough bread | 6.80 | 1250 g | gluten, nuts | 5 days | Mill at the river | RYE-1250-L |\n\n- [x] done"
 	})
 	ts.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"ollama","llm_model":"m","llm_base_url":"`+m.URL+`/v1","auto_reply":true}`)
