@@ -93,3 +93,27 @@ func TestConsoleFindsQueries(t *testing.T) {
 	p.clickOn(`document.querySelector(".queries .query")`)
 	p.waitFor(`!document.querySelector(".data-history")`)
 }
+
+// TestConsoleRowsThatAreRefused changes a row of many columns to what the server
+// refuses: why is said where the person looks, beside the button.
+func TestConsoleRowsThatAreRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	var columns []string
+	for i := range 30 {
+		columns = append(columns, fmt.Sprintf(`{"name":"measure_%d","type":"number"}`, i))
+	}
+	ts.must(t, 201, "POST", "/api/agents/default/tables", `{"name":"articles","columns":[`+strings.Join(columns, ",")+`]}`)
+	ts.must(t, 201, "POST", "/api/agents/default/tables/articles/rows", `{"row":{"measure_0":1}}`)
+	p := ts.openConsole(t, 1280)
+	p.open("sql?q=SELECT%20*%20FROM%20data_articles", `document.querySelector(".grid tbody tr")`)
+	p.clickOn(`document.querySelector(".grid tbody tr button")`)
+	p.waitFor(`document.querySelectorAll(".sql-row textarea").length > 30`)
+	p.eval(`(() => { const f = [...document.querySelectorAll(".sql-row textarea")].find((f) => f.labels[0].textContent.startsWith("measure_0")); f.value = "many"; f.dispatchEvent(new Event("input", { bubbles: true })); })()`)
+	p.click("Save")
+	p.waitFor(`((r) => r && r.height > 0 && r.top >= 0 && r.bottom <= innerHeight)(document.querySelector(".sql-row .issue")?.getBoundingClientRect())`)
+	p.checkPage("a row that was refused")
+}

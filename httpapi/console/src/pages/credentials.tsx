@@ -5,8 +5,12 @@ import { agentId, go, href, invalidate, mayEdit, path, post, remove, route, setQ
 import { Badge, Button, confirm, Empty, Icon, LinkButton, Load, Menu, Name, Pager, plural, SearchField, tell, When, type MenuItem } from "../ui";
 import { connect } from "../parts/connect";
 import { useFollow } from "../parts/follow";
+import { style } from "../parts/styles";
 import { Editor } from "./credentials/editor";
 import { Gallery, PresetForm } from "./credentials/presets";
+import "../css/credentials.css";
+
+export const styles = style("./credentials.css");
 
 export const credentialsAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "credentials", ...more);
 const to = (...more: string[]) => href(agentId.value, "credentials", ...more);

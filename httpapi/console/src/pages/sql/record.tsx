@@ -68,9 +68,9 @@ export function Record({ at, answer, row, from, close, step, changed }: Props) {
             </div>
           );
         })}
-        {wrong && <p class="issue" role="alert">{wrong}</p>}
         {may && (
           <div class="row end record-actions">
+            {wrong && <p class="issue" role="alert">{wrong}</p>}
             <Button kind="danger" icon="Trash2" onClick={remove}>Delete</Button>
             <span class="grow" />
             {dirty.length > 0 && <Button onClick={() => setEdits({})}>Undo</Button>}
