@@ -113,7 +113,7 @@ func TestConsoleRowsThatAreRefused(t *testing.T) {
 	p.clickOn(`document.querySelector(".grid tbody tr button")`)
 	p.waitFor(`document.querySelectorAll(".sql-row textarea").length > 30`)
 	p.eval(`(() => { const f = [...document.querySelectorAll(".sql-row textarea")].find((f) => f.labels[0].textContent.startsWith("measure_0")); f.value = "many"; f.dispatchEvent(new Event("input", { bubbles: true })); })()`)
-	p.click("Save")
+	p.clickOn(`document.querySelector(".record-actions .primary:enabled")`)
 	p.waitFor(`((r) => r && r.height > 0 && r.top >= 0 && r.bottom <= innerHeight)(document.querySelector(".sql-row .issue")?.getBoundingClientRect())`)
 	p.checkPage("a row that was refused")
 }
