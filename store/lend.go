@@ -19,7 +19,11 @@ const (
 	backgroundBorrowWait = time.Second
 )
 
-// borrow returns the writer for a read, or nil if that takes too long or others are
+// maxReadsWaiting is how many reads may wait for the writer before the next opens a
+// connection of its own: most reads take far less time than opening one.
+const maxReadsWaiting = 3
+
+// borrow returns the writer for a read, or nil if that takes too long or many are
 // already waiting for it. Return it with giveBack.
 func (f *file) borrow(ctx context.Context) *conn {
 	f.queueMu.Lock()
@@ -30,7 +34,7 @@ func (f *file) borrow(ctx context.Context) *conn {
 		f.queueMu.Unlock()
 		c.sql.ReadOnly = true
 		return c
-	case !f.running, !isBackground(ctx) && (len(f.waiting) > 0 || len(f.queue) > 1):
+	case !f.running, !isBackground(ctx) && (len(f.waiting) >= maxReadsWaiting || len(f.queue) > 1):
 		f.queueMu.Unlock()
 		return nil
 	}

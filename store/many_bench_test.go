@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
+
+	"satchel/store/sqlite"
 )
 
 // openMany makes n agents and opens their files.
@@ -28,7 +30,7 @@ func openMany(b *testing.B, n int) []*DB {
 // random, by 16 clients, and reports the memory that an open agent takes.
 func BenchmarkManyAgents(b *testing.B) {
 	for _, n := range []int{1, 100, 500} {
-		before := resident(b)
+		before, others := resident(b), sqlite.Count()
 		list := openMany(b, n)
 		var number atomic.Int64
 		ctx := WithActor(context.Background(), "bench@example.com")
@@ -48,6 +50,7 @@ func BenchmarkManyAgents(b *testing.B) {
 			})
 			done()
 			b.ReportMetric(float64(resident(b)-before)/float64(n), "bytes/open-agent")
+			b.ReportMetric(float64(sqlite.Count()-others), "connections")
 		})
 	}
 }
