@@ -4,14 +4,11 @@ import { useState } from "preact/hooks";
 import { Button } from "./button";
 
 const pageSize = 50;
-const longText = 2000; // characters
 
 function Leaf({ value }: { value: unknown }) {
-  const kind = value === null ? "null" : typeof value;
-  const [shown, setShown] = useState(longText);
-  const rest = typeof value === "string" ? value.length - shown : 0;
-  const text = typeof value !== "string" ? String(value) : JSON.stringify(rest > 0 ? value.slice(0, shown) : value);
-  return <><span class={`json-${kind}`}>{text}{rest > 0 && "…"}</span>{rest > 0 && <> <Button kind="quiet" onClick={() => setShown(shown * 10)}>{`${rest.toLocaleString()} more characters`}</Button></>}</>;
+  const [shown, setShown] = useState(2000); // characters
+  if (typeof value !== "string") return <span class={`json-${value === null ? "null" : typeof value}`}>{String(value)}</span>;
+  return <><span class="json-string">{JSON.stringify(value.slice(0, shown))}</span>{value.length > shown && <Button kind="quiet" onClick={() => setShown(shown * 10)}>{`${value.length - shown} more`}</Button>}</>;
 }
 
 /** A value; name is its key in what it is part of. */
