@@ -144,10 +144,10 @@ func TestConsoleLargeGraph(t *testing.T) {
 	if p.eval(mapped+` !== mapped`) == true {
 		t.Error("the map is drawn again while a node is dragged")
 	}
-	mouse("mouseReleased", x+105, y+5)
 	if got := p.eval(`[...changed].join()`); got != "n90" {
 		t.Errorf("dragging n90 changes %v", got)
 	}
+	mouse("mouseReleased", x+105, y+5)
 	p.waitFor(`dragged.style.transform !== ` + quoted(place[2].(string)) + ` && !dragged.classList.contains("dragging") && document.querySelector(".saved-state").textContent === "Unsaved" && ` + mapped + ` !== mapped`)
 
 	if p.eval(`Boolean(document.querySelector(".editor-panel"))`) == true {
