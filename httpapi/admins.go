@@ -50,3 +50,21 @@ type adminIn struct {
 func (s *Server) deleteAdmin(c *rest.Call, in *adminIn) (none, error) {
 	return none{}, c.DB.DeleteAdmin(c, in.ID)
 }
+
+// adminEntry is a person's entry among the admins of an agent.
+type adminEntry struct{ agent, email string }
+
+// noteName stores the name that the identity proxy has for the caller in the caller's
+// entry among the agent's admins, once while the server runs and the name stays.
+func (s *Server) noteName(c *rest.Call) {
+	name, entry := c.Identity.Name, adminEntry{c.DB.ID(), c.Identity.Email}
+	if name == "" || c.DB.Roles()[entry.email] == agent.RoleNone {
+		return
+	}
+	if known, _ := s.names.Swap(entry, name); known == name {
+		return
+	}
+	if err := c.DB.NoteName(c, entry.email, name); err != nil {
+		s.log.Warn("store the name of an admin", "agent", entry.agent, "error", err)
+	}
+}

@@ -65,6 +65,7 @@ func (s *Server) admit(c *rest.Call, r *rest.Route) error {
 	if err := s.checkRole(c, r.Access); err != nil {
 		return err
 	}
+	s.noteName(c)
 	if db.Agent().Status == agent.StatusDisabled && !r.WhenDisabled {
 		return errDisabled
 	}

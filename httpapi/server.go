@@ -99,6 +99,7 @@ type Server struct {
 	gateways  gatewayCache
 	runs      runs
 	forwarder *forwarder // nil if the server is not in a cluster
+	names     sync.Map   // names of people that their entries have, by adminEntry
 
 	mu     sync.Mutex
 	served chan struct{}
