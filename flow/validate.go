@@ -1,11 +1,15 @@
 package flow
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"satchel/agent"
+	"satchel/agent/script"
 	"satchel/agent/template"
 	"satchel/flow/graph"
 )
@@ -61,6 +65,49 @@ func (e *Engine) Validate(nodes []agent.RawNode, edges []agent.RawEdge, status a
 		}
 	}
 	return issues
+}
+
+// maxCodeCheck limits the time for checking the code of a graph.
+const maxCodeCheck = 2 * time.Second
+
+// ValidateCode returns a warning for each node of a readable graph whose code is not
+// valid JavaScript. What it cannot check in time, because many scripts are running, is
+// not reported.
+func (e *Engine) ValidateCode(ctx context.Context, owner string, nodes []agent.RawNode, edges []agent.RawEdge) (issues []Issue) {
+	g, _ := graph.Read(nodes, edges, false)
+	if g == nil || e.options.Scripts == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxCodeCheck)
+	defer cancel()
+	for i, n := range g.Nodes {
+		field, expression := "code", false
+		if n.Type == agent.NodeIfElse {
+			field, expression = "condition", true
+		}
+		code, _ := n.Data[field].(string)
+		if code == "" || n.Type != "code" && !expression {
+			continue
+		}
+		err := e.options.Scripts.Check(ctx, script.Call{Code: code, Expression: expression, Timeout: maxCodeCheck, Owner: owner})
+		if issue := syntaxIssue(err); issue != "" {
+			issues = append(issues, Issue{agent.Issue{Field: fmt.Sprintf("nodes[%d].data.%s", i, field), Issue: issue, NodeID: n.ID}, severityWarning})
+		}
+	}
+	return issues
+}
+
+// syntaxIssue returns the issue of an error of Pool.Check, or "" if the code is valid.
+func syntaxIssue(err error) string {
+	var known *agent.Error
+	if !errors.As(err, &known) || known.Code != script.CodeSyntax {
+		return ""
+	}
+	issue := strings.TrimPrefix(known.Message, "the code ")
+	if line, ok := known.Details["line"]; ok {
+		issue = fmt.Sprintf("%s (line %v)", issue, line)
+	}
+	return issue
 }
 
 func unavailableIssue(kind string) string { return "is " + kind + ", which this version cannot run" }

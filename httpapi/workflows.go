@@ -226,7 +226,7 @@ type validateWorkflowOut struct {
 }
 
 // validateWorkflow validates a graph without saving it.
-func (s *Server) validateWorkflow(_ *rest.Call, in *validateWorkflowIn) (validateWorkflowOut, error) {
+func (s *Server) validateWorkflow(c *rest.Call, in *validateWorkflowIn) (validateWorkflowOut, error) {
 	status := in.Body.Status
 	if status == "" {
 		status = agent.WorkflowActive
@@ -234,7 +234,9 @@ func (s *Server) validateWorkflow(_ *rest.Call, in *validateWorkflowIn) (validat
 	if !slices.Contains(agent.WorkflowStatuses, status) {
 		return validateWorkflowOut{}, agent.Invalid("status", "must be draft, active, paused or archived")
 	}
-	return validateWorkflowOut{s.flow.Validate(in.Body.Nodes, in.Body.Edges, status)}, nil
+	issues := s.flow.Validate(in.Body.Nodes, in.Body.Edges, status)
+	issues = append(issues, s.flow.ValidateCode(c, c.DB.ID(), in.Body.Nodes, in.Body.Edges)...)
+	return validateWorkflowOut{issues}, nil
 }
 
 type testNodeIn struct {

@@ -154,6 +154,19 @@ func TestValidate(t *testing.T) {
 	if got := issues(`{"nodes":` + simpleNodes + `,"edges":` + simpleEdges + `}`); got != "" {
 		t.Errorf("a sound graph: %s", got)
 	}
+	code := func(text string) string {
+		return `{"nodes":[{"id":"t","type":"trigger"},{"id":"c","type":"code","data":{"code":` + quoted(text) + `}},{"id":"i","type":"if-else","data":{"condition":` + quoted(text) + `}}],"edges":[{"id":"e1","source":"t","target":"c"},{"id":"e2","source":"c","target":"i"}]}`
+	}
+	if got := issues(code("input.n >")); got != "warning c  nodes[1].data.code\nwarning i  nodes[2].data.condition" {
+		t.Errorf("code that is not JavaScript: %s", got)
+	}
+	if got := issues(code("input.n > 1")); got != "" {
+		t.Errorf("code that is JavaScript: %s", got)
+	}
+	list := c.must(t, 200, "POST", flowBase+"/validate", code("1\n+ 2\n* * 3"))["issues"].([]any)
+	if why, _ := at(list[0], "issue").(string); !strings.HasPrefix(why, "is not valid JavaScript: ") || !strings.HasSuffix(why, "(line 3)") {
+		t.Errorf("the issue is %q", why)
+	}
 	c.must(t, 400, "POST", flowBase+"/validate", `{"nodes":{}}`)
 	c.must(t, 400, "POST", flowBase+"/validate", `{"nodes":[],"edges":[],"status":"asleep"}`)
 	if list := c.must(t, 200, "GET", flowBase, ""); len(list["workflows"].([]any)) != 0 {

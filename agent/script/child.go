@@ -149,6 +149,9 @@ func (c *worker) nextOrder() (o order, values []byte, err error) {
 func (c *worker) run(o order, values []byte) {
 	c.fetches.allowed = o.Fetch
 	err := c.engine.start(o, values)
+	if err == nil && o.Check {
+		c.done("null")
+	}
 	for err == nil && c.end == nil {
 		if err = c.engine.jobs(); err != nil || c.end != nil {
 			break

@@ -116,7 +116,7 @@ func (e *engine) timed(call func() error) error {
 	return err
 }
 
-// start compiles the script and runs its first part.
+// start compiles the script and, unless it is only checked, runs its first part.
 func (e *engine) start(o order, values []byte) error {
 	e.limit(o.Memory)
 	e.deadline = time.Now().Add(o.Timeout)
@@ -125,7 +125,7 @@ func (e *engine) start(o order, values []byte) error {
 		script, err = e.eval(wrap(o), scriptSource)
 		return err
 	})
-	if err != nil {
+	if err != nil || o.Check {
 		return err
 	}
 	return e.timed(func() error { return e.call(e.run, script, string(values)) })

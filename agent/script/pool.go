@@ -113,11 +113,22 @@ func errStopped() error {
 // Run runs a script and waits for it to end. The error has one of the Codes, is
 // a validation error about the call, or is ctx's.
 func (p *Pool) Run(ctx context.Context, call Call) (Result, error) {
+	return p.run(ctx, call, false)
+}
+
+// Check compiles the code of a call without running it. The error is like those of
+// Run, with CodeSyntax if the code is not valid JavaScript.
+func (p *Pool) Check(ctx context.Context, call Call) error {
+	_, err := p.run(ctx, call, true)
+	return err
+}
+
+func (p *Pool) run(ctx context.Context, call Call, check bool) (Result, error) {
 	o, values, err := call.prepare(p.inline)
 	if err != nil {
 		return Result{}, err
 	}
-	o.Fetch = p.options.Fetch != nil
+	o.Fetch, o.Check = p.options.Fetch != nil && !check, check
 	l, err := p.acquireTurn(ctx, call.Owner)
 	if err != nil {
 		return Result{}, err

@@ -112,6 +112,7 @@ type order struct {
 	Timeout    time.Duration
 	Memory     int64
 	Fetch      bool // the script may fetch
+	Check      bool // the script is compiled only
 }
 
 // prepare validates a call and returns the order and its variables.

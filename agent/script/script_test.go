@@ -141,6 +141,35 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestCheck: code is compiled, and not run.
+func TestCheck(t *testing.T) {
+	asked := false
+	p := newPool(t, Options{Size: 1, Fetch: func(*http.Request) (*http.Response, error) { asked = true; return nil, io.EOF }})
+	for _, c := range []struct {
+		code       string
+		expression bool
+		line       any // of the error; nil if the code is valid
+	}{
+		{"for (;;) {}", false, nil},
+		{"throw new Error('no')", false, nil},
+		{"await fetch('http://127.0.0.1:1'); return input.n", false, nil},
+		{"1}).call(this)}), fetch('http://127.0.0.1:1'), (function(){ return (async function script(){ return 2", false, nil},
+		{"input.n > 1", true, nil},
+		{"const a = 1\nconst a = 2", false, 2},
+		{"return {\n  a: 1,\n  b: [}\n}", false, 3},
+		{"if (x) {", true, 1},
+	} {
+		err := p.Check(t.Context(), Call{Code: c.code, Expression: c.expression})
+		var known *agent.Error
+		if c.line == nil && err != nil || c.line != nil && (!errors.As(err, &known) || known.Code != CodeSyntax || known.Details["line"] != c.line) {
+			t.Errorf("%s: %v %v, want line %v", c.code, err, known, c.line)
+		}
+	}
+	if asked {
+		t.Error("a check made a request")
+	}
+}
+
 func TestBadCalls(t *testing.T) {
 	p := newPool(t, Options{Size: 1})
 	cases := []struct {
