@@ -37,7 +37,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// crawlUntilKilled goes on with the crawls in a folder and tells of each page.
+// killedAt is at how many pages TestKilledCrawlsResume kills the program.
+const killedAt = 3
+
+// crawlUntilKilled continues the crawls in a folder and prints a line for each page. It
+// stops after a few, so that it cannot finish them before a late kill.
 func crawlUntilKilled(path string) error {
 	ctx := context.Background()
 	folder, err := store.Open(store.Options{Path: path})
@@ -45,7 +49,13 @@ func crawlUntilKilled(path string) error {
 		return err
 	}
 	c := New(Options{Env: store.Env{Folder: folder, Allow: loopback}, Extract: document.ReadPage, Politeness: noDelays})
-	c.onStep, c.batch = func(name string) { fmt.Println(name) }, 2
+	pages := 0
+	c.batch, c.onStep = 2, func(name string) {
+		fmt.Println(name)
+		if pages++; pages > killedAt {
+			select {}
+		}
+	}
 	if err := c.Start(ctx); err != nil {
 		return err
 	}
@@ -84,7 +94,7 @@ func TestKilledCrawlsResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	kills := 0
-	for killAfter(t, path, 3) {
+	for killAfter(t, path, killedAt) {
 		kills++
 	}
 	if kills < 4 {
