@@ -175,3 +175,32 @@ func TestConsoleInboxZero(t *testing.T) {
 	p.click("All 1")
 	p.waitFor(hasText("Ada"))
 }
+
+// TestConsoleInboxPresence: who writes in a conversation is shown to those who have it
+// open, until the text is gone.
+func TestConsoleInboxPresence(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and not about concurrency")
+	}
+	t.Parallel()
+	ts := newTestServer(t)
+	talk := ts.talkIn(t, ts.webhookChannel(t), "Ada", "Hello")
+	ada, bob := ts.openConsole(t, 1280), ts.openConsole(t, 1280)
+	const field = `document.querySelector(".inbox-composer textarea")`
+	ada.open("inbox/"+talk, field)
+	bob.open("inbox/"+talk, field)
+	shown := func(text string) string {
+		return `(document.querySelector(".inbox-composer .others")?.textContent ?? "").trim() === ` + quoted(text)
+	}
+	ada.waitFor(shown("Another tab has it open"))
+	write := func(text string) {
+		bob.eval(`{ const f = ` + field + `; f.value = ` + quoted(text) + `; f.dispatchEvent(new Event("input", { bubbles: true })); }`)
+	}
+	write("Good morning")
+	ada.waitFor(shown("Another tab is writing"))
+	ada.checkPage("a conversation that another writes in")
+	write("")
+	ada.waitFor(shown("Another tab has it open"))
+	bob.eval(`location.hash = "#/agents/default/inbox"`)
+	ada.waitFor(shown(""))
+}

@@ -4,6 +4,7 @@ import { type API, get, href, mayEdit, onChange, path, post, put, route, send as
 import { Badge, Button, CopyButton, Icon, Load, Menu, openDialog, size, tell, When } from "../../ui";
 import { CodeBlock } from "../../parts/codeblock";
 import { Markdown } from "../../parts/markdown";
+import { Others } from "../../parts/presence";
 import { channelOf, whoOf } from "../inbox";
 import { assignItems } from "./assign";
 import { Attachments } from "./attachments";
@@ -182,6 +183,7 @@ function Composer({ id, c, sent }: { id: string; c: API.ConversationDetails; sen
       <div class="tabs" role="group" aria-label="Message type">
         <button type="button" data-mode="reply" aria-current={mode === "reply" ? "true" : undefined} onClick={() => choose("reply")}>Reply</button>
         <button type="button" data-mode="note" aria-current={mode === "note" ? "true" : undefined} onClick={() => choose("note")}>Note</button>
+        <Others at={c.id} editing={Boolean(text.value.trim())} doing={{ one: "is writing", several: "are writing" }} />
       </div>
       {typed !== undefined && closed !== text.value && (offered.length > 0 || text.value.startsWith("!")) && <ul class="inbox-canned">
         {offered.map((r, i) => <li key={r.id}><button type="button" aria-current={i === chosen ? "true" : undefined} onClick={() => fill(r)}><strong>!<bdi>{r.shortcut}</bdi></strong> <span class="clip"><bdi>{r.text}</bdi></span></button></li>)}
