@@ -18,6 +18,13 @@ const (
 	ExecutionTerminated ExecutionStatus = "terminated"
 )
 
+// RecentExecution is how one of a workflow's newest executions went.
+type RecentExecution struct {
+	ID     string          `json:"id" example:"execution-06f1q2s3t4v5a6b7c8d9"`
+	Status ExecutionStatus `json:"status" enum:"queued,running,complete,errored,terminated" example:"errored"`
+	Error  string          `json:"error" doc:"The message of its error; empty if there is none." example:"the request timed out"`
+}
+
 // ExecutionStatuses lists every status of an execution.
 var ExecutionStatuses = []ExecutionStatus{ExecutionQueued, ExecutionRunning, ExecutionComplete, ExecutionErrored, ExecutionTerminated}
 

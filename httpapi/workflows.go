@@ -32,7 +32,11 @@ func (s *Server) listNodeTypes(c *rest.Call) error {
 type listWorkflowsIn struct {
 	rest.ListParams
 	Status []string `query:"status" doc:"draft, active, paused or archived; may be repeated." example:"active"`
+	Recent int      `query:"recent" minimum:"0" maximum:"20" doc:"How many of its newest executions each workflow has in recent." example:"20"`
 }
+
+// maxRecent limits the parameter recent of a list of workflows.
+const maxRecent = 20
 
 // workflowItem is a workflow in a list.
 type workflowItem struct {
@@ -45,6 +49,8 @@ type workflowItem struct {
 	CreatedAt   agent.Time           `json:"created_at" format:"date-time"`
 	UpdatedAt   agent.Time           `json:"updated_at" format:"date-time"`
 	UpdatedBy   string               `json:"updated_by" example:"ada@example.com"`
+
+	Recent []agent.RecentExecution `json:"recent,omitempty" doc:"Its newest executions, newest first, without tests; as many as the parameter recent asks for."`
 }
 
 func newWorkflowItem(w agent.Workflow) workflowItem {
@@ -90,12 +96,27 @@ func (s *Server) listWorkflows(c *rest.Call, in *listWorkflowsIn) (workflowsOut,
 			return workflowsOut{}, agent.Invalid("status", "must be draft, active, paused or archived")
 		}
 	}
-	found, total, err := c.DB.Workflows(c, in.Status, page)
-	items := make([]workflowItem, len(found))
-	for i, w := range found {
-		items[i] = newWorkflowItem(w)
+	if in.Recent < 0 || in.Recent > maxRecent {
+		return workflowsOut{}, agent.Invalid("recent", fmt.Sprintf("must be from 0 to %d", maxRecent))
 	}
-	return workflowsOut{items, rest.MetaOf(page, total)}, err
+	found, total, err := c.DB.Workflows(c, in.Status, page)
+	if err != nil {
+		return workflowsOut{}, err
+	}
+	items, ids := make([]workflowItem, len(found)), make([]string, len(found))
+	for i, w := range found {
+		items[i], ids[i] = newWorkflowItem(w), w.ID
+	}
+	if in.Recent > 0 {
+		recent, err := c.DB.RecentExecutions(c, ids, in.Recent)
+		if err != nil {
+			return workflowsOut{}, err
+		}
+		for i, id := range ids {
+			items[i].Recent = recent[id]
+		}
+	}
+	return workflowsOut{items, rest.MetaOf(page, total)}, nil
 }
 
 func workflowLocation(c *rest.Call, out any) string {

@@ -434,3 +434,24 @@ func TestWorkflowListTriggers(t *testing.T) {
 		}
 	}
 }
+
+// TestRecentOfWorkflows: a list of workflows has their newest executions if they are
+// asked for.
+func TestRecentOfWorkflows(t *testing.T) {
+	c := newTestClient(t)
+	id := c.must(t, 201, "POST", flowBase, `{"name":"Two","status":"active","nodes":`+simpleNodes+`,"edges":`+simpleEdges+`}`)["id"].(string)
+	for range 3 {
+		c.must(t, 200, "POST", flowBase+"/execute?wait=10", `{"workflow_id":"`+id+`"}`)
+	}
+	newest := at(c.must(t, 200, "GET", flowBase+"/executions", ""), "executions.0.id")
+	list := c.must(t, 200, "GET", flowBase+"?recent=2", "")
+	if recent, _ := at(list, "workflows.0.recent").([]any); len(recent) != 2 || at(recent[0], "id") != newest || at(recent[0], "status") != "complete" {
+		t.Errorf("recent executions are %v, want two, first %v", recent, newest)
+	}
+	if recent := at(c.must(t, 200, "GET", flowBase, ""), "workflows.0.recent"); recent != nil {
+		t.Errorf("recent executions that were not asked for: %v", recent)
+	}
+	if field := at(c.must(t, 400, "GET", flowBase+"?recent=21", ""), "error.details.field"); field != "recent" {
+		t.Errorf("the field of the error is %v", field)
+	}
+}

@@ -94,6 +94,12 @@ func TestListsAreFoundByIndexes(t *testing.T) {
 			return err
 		})
 	}
+	if _, err := db.RecentExecutions(t.Context(), []string{"w"}, 20); err != nil {
+		t.Fatal(err)
+	}
+	if plans.explain(); !plans.seen[recentExecutions] {
+		t.Error("the plan of recent executions was not checked")
+	}
 	if len(plans.seen) < 200 {
 		t.Errorf("only %d queries were made", len(plans.seen))
 	}

@@ -53,19 +53,16 @@ function Lists() {
 function List() {
   const { query } = route.value;
   const [search, status, offset] = [query.get("q") ?? "", query.get("status") ?? "", Number(query.get("offset")) || 0];
-  const found = useQuery(workflowsAt(), { search, status, limit: 50, offset, sort: "updated_at", order: "desc" });
-  const runs = useQuery(workflowsAt("executions"), { limit: 200 });
+  const found = useQuery(workflowsAt(), { search, status, limit: 50, offset, sort: "updated_at", order: "desc", recent: 20 });
   const scheduled = found.data.value?.workflows.some((w) => w.triggers.includes("schedule"));
   const due = useQuery(scheduled ? path("agents", agentId.value, "schedules") : null, { status: "active", sort: "next_run", order: "asc", limit: 200 });
   const [hidden, setHidden] = useState<string[]>([]);
   useEffect(() => {
-    const offs = [onChange("workflow", found.soon), onChange("execution", runs.soon), onChange("schedule", due.soon)];
+    const offs = [onChange("workflow", found.soon), onChange("execution", found.soon), onChange("schedule", due.soon)];
     return () => offs.forEach((off) => off());
-  }, [found, runs, due]);
+  }, [found, due]);
   const next = new Map<string, string>();
   for (const s of due.data.value?.schedules ?? []) if (s.callback_type === "workflow" && s.next_run && !next.has(s.callback_id)) next.set(s.callback_id, s.next_run);
-  const outcomes = new Map<string, API.ExecutionItem[]>();
-  for (const x of runs.data.value?.executions ?? []) outcomes.set(x.workflow_id, [...(outcomes.get(x.workflow_id) ?? []), x]);
   return (
     <>
       <div class="row" role="search">
@@ -76,16 +73,17 @@ function List() {
         const shown = workflows.filter((w) => !hidden.includes(w.id));
         if (!shown.length && (search || status)) return <Empty icon="Search" title="No workflows match">Try different words or another status.</Empty>;
         if (!shown.length) return <Empty icon="Workflow" title="No workflows yet" action={mayEdit.value && <><Button kind="primary" icon="Plus" onClick={() => { openDialog((close) => <NewWorkflow close={close} />); }}>New workflow</Button><a class="button" href={templates()}>From template</a><a class="button" href={href(agentId.value, "workflows", "import")}>Import</a></>}>A workflow starts with a trigger, such as an incoming message, and runs its nodes step by step.</Empty>;
-        return <><ul class="sources workflows">{shown.map((w) => <Row key={w.id} w={w} runs={outcomes.get(w.id) ?? []} next={w.status === "active" ? next.get(w.id) : undefined} changed={() => found.reload()} hide={(on) => setHidden((h) => (on ? [...h, w.id] : h.filter((x) => x !== w.id)))} />)}</ul><Pager meta={meta} go={(to) => setQuery({ offset: to || null })} /></>;
+        return <><ul class="sources workflows">{shown.map((w) => <Row key={w.id} w={w} next={w.status === "active" ? next.get(w.id) : undefined} changed={() => found.reload()} hide={(on) => setHidden((h) => (on ? [...h, w.id] : h.filter((x) => x !== w.id)))} />)}</ul><Pager meta={meta} go={(to) => setQuery({ offset: to || null })} /></>;
       }}</Load>
     </>
   );
 }
 
-function Row({ w, runs, next, changed, hide }: { w: API.WorkflowItem; runs: API.ExecutionItem[]; next?: string; changed: () => Promise<void>; hide: (on: boolean) => void }) {
+function Row({ w, next, changed, hide }: { w: API.WorkflowItem; next?: string; changed: () => Promise<void>; hide: (on: boolean) => void }) {
   const may = mayEdit.value;
   const live = w.status === "active";
-  const failed = runs[0]?.error && runs[0].status === "errored" ? runs[0] : undefined;
+  const runs = w.recent ?? [];
+  const failed = runs[0]?.status === "errored" ? runs[0].error : "";
   const switchTo = async () => { try { await put(workflowsAt(w.id), { status: live ? "paused" : "active" }); tell(live ? "It is paused" : "It is live"); } catch (error) { tell(error); if (error instanceof ApiError && (error.details.errors?.length || error.details.node_id)) go(`${href(agentId.value, "workflows", w.id)}?tab=problems`); } await changed(); };
   const duplicate = async () => {
     const { name, description, nodes, edges, settings } = await get(workflowsAt(w.id));
@@ -112,9 +110,9 @@ function Row({ w, runs, next, changed, hide }: { w: API.WorkflowItem; runs: API.
       <div class="grow">
         <a href={href(agentId.value, "workflows", w.id)}><Name>{w.name}</Name></a>
         <p class="muted small">{[triggerWords(w.triggers), w.description].filter(Boolean).map((t, i) => <>{i > 0 && " · "}<bdi>{t}</bdi></>)}{(w.triggers?.length || w.description) && " · "}version {w.version} · <When time={w.updated_at} />{next && <> · next run <When time={next} /></>}</p>
-        {failed && <p class="issue small clip"><bdi>{failed.error?.message}</bdi></p>}
+        {failed && <p class="issue small clip"><bdi>{failed}</bdi></p>}
       </div>
-      {runs.length > 0 && <a class="outcomes" href={`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(w.id)}`} aria-label={`The last ${plural(Math.min(20, runs.length), "execution")}: ${runs.slice(0, 20).filter((r) => r.status === "errored").length} failed`}>{runs.slice(0, 20).reverse().map((r) => <i key={r.id} class={r.status} title={r.status} />)}</a>}
+      {runs.length > 0 && <a class="outcomes" href={`${href(agentId.value, "workflows")}?tab=executions&workflow=${encodeURIComponent(w.id)}`} aria-label={`The last ${plural(runs.length, "execution")}: ${runs.filter((r) => r.status === "errored").length} failed`}>{[...runs].reverse().map((r) => <i key={r.id} class={r.status} title={r.status} />)}</a>}
       <Badge>{w.status}</Badge>
       <Menu label={`Actions for ${w.name}`} items={items} />
     </li>
