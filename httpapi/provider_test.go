@@ -103,7 +103,7 @@ func TestSettingsAreTested(t *testing.T) {
 		t.Errorf("another host: %d %s; asked %s", a.StatusCode, a.text, other.takeRequests())
 	}
 	a = c.send(t, "POST", path, `{"api_key":"sk-bad"}`)
-	if a.StatusCode != 200 || a.json["ok"] != false || !strings.Contains(fmt.Sprint(a.json["error"]), "401") || strings.Contains(a.text, "sk-bad") {
+	if a.StatusCode != 200 || a.json["ok"] != false || !strings.HasSuffix(fmt.Sprint(a.json["error"]), "(status 401). The provider says: no such key: Bearer …") || strings.Contains(a.text, "sk-bad") {
 		t.Errorf("refused: %d %s", a.StatusCode, a.text)
 	}
 	if logs := c.send(t, "GET", "/api/agents/default/logs?limit=200", ""); strings.Contains(logs.text, "sk-") {

@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -149,5 +150,11 @@ func (c *Chat) Test(ctx context.Context, db *store.DB, p Provider) (TestResult, 
 		return out, err
 	}
 	out.Error = known.Message
+	if status := known.Details["status"]; status != nil {
+		out.Error += fmt.Sprintf(" (status %v)", status)
+	}
+	if description := llm.Describe(err); description != "" {
+		out.Error += ". The provider says: " + description
+	}
 	return out, nil
 }

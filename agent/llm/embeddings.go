@@ -89,12 +89,12 @@ func (e *Embeddings) batch(ctx context.Context, to agent.Embedding, key string, 
 	}
 	resp, err := e.api.do(ctx, call, map[string]any{"model": to.Model, "input": texts})
 	if err != nil {
-		return nil, explainEmbedding(ctx, err, key)
+		return nil, explainEmbedding(ctx, err)
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, embedAnswer+1))
 	if err != nil {
-		return nil, explainEmbedding(ctx, err, key)
+		return nil, explainEmbedding(ctx, err)
 	}
 	return readVectors(raw, len(texts))
 }
@@ -138,8 +138,8 @@ func readVectors(raw []byte, n int) ([][]float32, error) {
 }
 
 // embeddingStatusError returns the error for a status of the provider, in terms of the
-// agent's settings and with the provider's description.
-func embeddingStatusError(status int, description string) error {
+// agent's settings.
+func embeddingStatusError(status int) error {
 	text := "the embedding provider rejected the request"
 	switch {
 	case status == 401 || status == 403:
@@ -151,15 +151,15 @@ func embeddingStatusError(status int, description string) error {
 	case status >= 500:
 		text = "the embedding provider failed"
 	}
-	return agent.Errorf(agent.CodeUpstream, "%s (status %d)%s", text, status, description).With("status", status)
+	return agent.Errorf(agent.CodeUpstream, "%s (status %d)", text, status).With("status", status)
 }
 
 // explainEmbedding converts a provider's failure to an error that says what the
 // agent's owner can do.
-func explainEmbedding(ctx context.Context, err error, key string) error {
+func explainEmbedding(ctx context.Context, err error) error {
 	switch status := statusOf(err); {
 	case status != 0:
-		return embeddingStatusError(status, described(err, key))
+		return embeddingStatusError(status)
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
 	case egress.IsRefused(err):

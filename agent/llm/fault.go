@@ -17,14 +17,15 @@ var (
 	errTooLong   = errors.New("the answer is too long")
 )
 
-// explain converts a provider's failure to an error for the agent's owner, with
-// the provider's own description and without the credential.
+// explain converts a provider's failure to an error for the agent's owner. Its text
+// is not the provider's, which Describe returns.
 func (m Model) explain(ctx context.Context, err error) error {
 	upstream := func(message string, status int) error {
-		if status == 0 {
-			return agent.Errorf(agent.CodeUpstream, "%s", message).Because(m.redactKey(err))
+		e := agent.Errorf(agent.CodeUpstream, "%s", message).Because(&fault{withoutKey(err.Error(), m.Key), description(err, m.Key)})
+		if status != 0 {
+			e = e.With("status", status)
 		}
-		return agent.Errorf(agent.CodeUpstream, "%s (status %d)%s", message, status, described(err, m.Key)).Because(m.redactKey(err)).With("status", status)
+		return e
 	}
 	var known *agent.Error
 	if errors.As(err, &known) {
@@ -65,9 +66,26 @@ const (
 	minKeyPart     = 12  // bytes of the credential that are masked
 )
 
-// described returns a provider's description of its failure as a sentence to
-// append, on one line and without the credential; "" if there is none.
-func described(err error, key string) string {
+// fault is a provider's failure for the log, without the credential.
+type fault struct {
+	text        string
+	description string // the provider's; "" if there is none
+}
+
+func (f *fault) Error() string { return agent.Clip(f.text, 500) }
+
+// Describe returns the provider's own description of a failure that a Model returned,
+// on one line and without the credential; "" if there is none.
+func Describe(err error) string {
+	var f *fault
+	if errors.As(err, &f) {
+		return f.description
+	}
+	return ""
+}
+
+// description returns the description in a provider's response.
+func description(err error, key string) string {
 	var refused *statusError
 	if !errors.As(err, &refused) {
 		return ""
@@ -85,11 +103,7 @@ func described(err error, key string) string {
 	}
 	_ = json.Unmarshal(body.Error, &text) // a string or an object
 	_ = json.Unmarshal(body.Error, &nested)
-	text = strings.Join(strings.Fields(withoutKey(cmp.Or(nested.Message, text, body.Message), key)), " ")
-	if text == "" {
-		return ""
-	}
-	return ". The provider says: " + agent.Clip(text, maxDescription)
+	return agent.Clip(strings.Join(strings.Fields(withoutKey(cmp.Or(nested.Message, text, body.Message), key)), " "), maxDescription)
 }
 
 // withoutKey masks a credential, and every long part of it, in a text: a
@@ -114,11 +128,6 @@ func withoutKey(text, key string) string {
 		i = end
 	}
 	return b.String()
-}
-
-// redactKey returns an error for the log, without the credential.
-func (m Model) redactKey(err error) error {
-	return errors.New(agent.Clip(withoutKey(err.Error(), m.Key), 500))
 }
 
 func statusOf(err error) int {

@@ -71,7 +71,7 @@ func TestConsoleAnswerContinues(t *testing.T) {
 	use("gone")
 	p.within("chat", hasText("Ask your agent"))
 	p.askAgent("Which model are you?")
-	const failed = `document.querySelector(".turn .card.bad")?.textContent.includes("The provider says: The model is gone, <b> says the provider.") && document.querySelector(".turn .card.bad a").hash.endsWith("/settings/model") && document.querySelectorAll(".bubble").length === 1`
+	const failed = `document.querySelector(".turn .card.bad")?.textContent.includes("does not know the model") && document.querySelector(".turn .card.bad a").hash.endsWith("/settings/model") && document.querySelectorAll(".bubble").length === 1`
 	p.waitFor(failed)
 	p.reloadPage()
 	p.waitFor(failed)
