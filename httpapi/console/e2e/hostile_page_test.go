@@ -194,7 +194,7 @@ func behindProxy(t *testing.T, o *httpapi.Options) func(*http.Request) {
 	t.Helper()
 	proxy := apitest.NewIdentityProxy(t)
 	o.Verifier = proxy.Verifier
-	if _, err := o.Folder.Default().CreateAdmin(t.Context(), agent.Admin{Email: "ada@example.com", Role: agent.RoleOwner}); err != nil {
+	if _, err := o.Folder.Default().CreateAdmin(t.Context(), agent.Admin{Email: "ada@example.com", Name: "Someone", Role: agent.RoleOwner}); err != nil {
 		t.Fatal(err)
 	}
 	token := proxy.Token(t, "ada@example.com")
