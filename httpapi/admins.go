@@ -61,9 +61,10 @@ func (s *Server) noteName(c *rest.Call) {
 	if name == "" || c.DB.Roles()[entry.email] == agent.RoleNone {
 		return
 	}
-	if known, _ := s.names.Swap(entry, name); known == name {
+	if known, _ := s.names.Load(entry); known == name {
 		return
 	}
+	s.names.Store(entry, name)
 	if err := c.DB.NoteName(c, entry.email, name); err != nil {
 		s.log.Warn("store the name of an admin", "agent", entry.agent, "error", err)
 	}

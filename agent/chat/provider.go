@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -140,11 +139,7 @@ func (c *Chat) Test(ctx context.Context, db *store.DB, p Provider) (TestResult, 
 	defer cancel()
 	began := time.Now()
 	reply, err := c.model.Chat(ctx, m, llm.Request{Messages: []llm.Message{{Role: agent.MessageUser, Content: "Reply with the word OK."}}}, nil)
-	out := TestResult{OK: err == nil, Duration: time.Since(began).Milliseconds(), Reply: reply.Text}
-	if m.Key != "" { // a provider may repeat what it was sent
-		out.Reply = strings.ReplaceAll(out.Reply, m.Key, "…")
-	}
-	out.Reply = agent.Clip(out.Reply, testReply)
+	out := TestResult{OK: err == nil, Duration: time.Since(began).Milliseconds(), Reply: agent.Clip(m.MaskKey(reply.Text), testReply)}
 	var known *agent.Error
 	if !errors.As(err, &known) || known.Code != agent.CodeUpstream {
 		return out, err

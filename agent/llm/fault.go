@@ -21,7 +21,7 @@ var (
 // is not the provider's, which Describe returns.
 func (m Model) explain(ctx context.Context, err error) error {
 	upstream := func(message string, status int) error {
-		e := agent.Errorf(agent.CodeUpstream, "%s", message).Because(&fault{withoutKey(err.Error(), m.Key), description(err, m.Key)})
+		e := agent.Errorf(agent.CodeUpstream, "%s", message).Because(&fault{m.MaskKey(err.Error()), m.description(err)})
 		if status != 0 {
 			e = e.With("status", status)
 		}
@@ -84,8 +84,8 @@ func Describe(err error) string {
 	return ""
 }
 
-// description returns the description in a provider's response.
-func description(err error, key string) string {
+// description returns the description in a provider's response, without the credential.
+func (m Model) description(err error) string {
 	var refused *statusError
 	if !errors.As(err, &refused) {
 		return ""
@@ -103,12 +103,13 @@ func description(err error, key string) string {
 	}
 	_ = json.Unmarshal(body.Error, &text) // a string or an object
 	_ = json.Unmarshal(body.Error, &nested)
-	return agent.Clip(strings.Join(strings.Fields(withoutKey(cmp.Or(nested.Message, text, body.Message), key)), " "), maxDescription)
+	return agent.Clip(strings.Join(strings.Fields(m.MaskKey(cmp.Or(nested.Message, text, body.Message))), " "), maxDescription)
 }
 
-// withoutKey masks a credential, and every long part of it, in a text: a
-// provider may repeat what it was sent.
-func withoutKey(text, key string) string {
+// MaskKey masks the credential, and every long part of it, in a text of the provider,
+// which may repeat what it was sent.
+func (m Model) MaskKey(text string) string {
+	key := m.Key
 	part := min(len(key), minKeyPart)
 	if part == 0 {
 		return text
