@@ -96,8 +96,8 @@ func TestRunToolOfItself(t *testing.T) {
 	}
 }
 
-// TestRunToolContinuesAfterTimeout: a workflow that takes longer than a model waits goes on, and
-// the tool returns its execution.
+// TestRunToolContinuesAfterTimeout: a workflow that takes longer than a model waits
+// continues, and the tool returns its execution.
 func TestRunToolContinuesAfterTimeout(t *testing.T) {
 	db, e := open(t)
 	w := createWorkflow(t, db, e, sleeper)

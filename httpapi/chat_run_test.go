@@ -59,8 +59,8 @@ func TestChatWithoutModel(t *testing.T) {
 	m := newModelServer(t, func(int, map[string]any) string { return "Within thirty days." })
 	c.must(t, 200, "PUT", "/api/agents/default/settings", `{"llm_provider":"openai-compatible","llm_model":"m-1","llm_api_key":null,"llm_base_url":"`+m.URL+`/v1"}`)
 	again := c.must(t, 200, "POST", chat, `{"message":"And now?","fallback":"passages","conversation_id":"`+conversation+`"}`)
-	if told := fmt.Sprint(m.Messages(0)); again["mode"] != nil || strings.Contains(told, "No language model") || !strings.Contains(told, "How do I return goods?") {
-		t.Errorf("told %s, answered %v", told, again)
+	if sent := fmt.Sprint(m.Messages(0)); again["mode"] != nil || strings.Contains(sent, "No language model") || !strings.Contains(sent, "How do I return goods?") {
+		t.Errorf("told %s, answered %v", sent, again)
 	}
 }
 
@@ -98,8 +98,8 @@ func TestChatRetry(t *testing.T) {
 	if second["conversation_id"] != conversation || at(second, "message.content") != "Answer 3." || m.Requests[2]["model"] != "m-2" {
 		t.Errorf("%v, asked of %v", second, m.Requests[2]["model"])
 	}
-	if told := m.Messages(2); len(told) != 2 || at(told[1], "content") != "How?" {
-		t.Errorf("told %v", told)
+	if sent := m.Messages(2); len(sent) != 2 || at(sent[1], "content") != "How?" {
+		t.Errorf("told %v", sent)
 	}
 	kept := c.must(t, 200, "GET", "/api/agents/default/conversations/"+conversation, "")["messages"].([]any)
 	if len(kept) != 5 || at(kept[4], "metadata.retry_of") != json.Number(id) || at(kept[4], "metadata.model") != "m-2" || at(kept[1], "content") != "Answer 1." {
@@ -107,11 +107,11 @@ func TestChatRetry(t *testing.T) {
 	}
 	c.must(t, 200, "POST", chat, `{"retry_of":`+fmt.Sprint(at(second, "message.id"))+`}`) // of a retry
 	c.must(t, 200, "POST", chat, `{"message":"Thanks","conversation_id":"`+conversation+`"}`)
-	var told []string
+	var sent []string
 	for _, said := range m.Messages(4)[1:] {
-		told = append(told, fmt.Sprint(at(said, "content")))
+		sent = append(sent, fmt.Sprint(at(said, "content")))
 	}
-	if got := strings.Join(told, "|"); got != "How?|Answer 4.|Why?|Answer 2.|Thanks" {
+	if got := strings.Join(sent, "|"); got != "How?|Answer 4.|Why?|Answer 2.|Thanks" {
 		t.Errorf("told %s", got)
 	}
 	for _, off := range []string{`{"retry_of":999}`, `{"retry_of":` + fmt.Sprint(at(kept[0], "id")) + `}`, `{"retry_of":-1}`,

@@ -37,9 +37,9 @@ func TestChat(t *testing.T) {
 		t.Errorf("the model was told %s", system)
 	}
 	c.must(t, 200, "POST", "/api/agents/default/chat", `{"message":"Thanks","conversation_id":"`+conversation+`","sources":false}`)
-	told := m.Messages(1)
-	if len(told) != 4 || at(told[0], "content") != "Be kind." || at(told[1], "content") != "How do I get my money back?" || at(told[2], "content") != "Answer 1." || at(told[3], "content") != "Thanks" {
-		t.Errorf("second turn: %v", told)
+	sent := m.Messages(1)
+	if len(sent) != 4 || at(sent[0], "content") != "Be kind." || at(sent[1], "content") != "How do I get my money back?" || at(sent[2], "content") != "Answer 1." || at(sent[3], "content") != "Thanks" {
+		t.Errorf("second turn: %v", sent)
 	}
 	kept := c.must(t, 200, "GET", "/api/agents/default/conversations/"+conversation, "")
 	if messages := kept["messages"].([]any); len(messages) != 4 || at(messages[1], "metadata.model") != "m-1" || at(messages[1], "metadata.sources.0.n") != json.Number("1") {
@@ -168,8 +168,8 @@ func TestOpenAIRoutes(t *testing.T) {
 	if at(plain, "choices.0.message.content") != "Hello there." || at(plain, "choices.0.finish_reason") != "stop" || at(plain, "usage.total_tokens") != json.Number("8") || plain["object"] != "chat.completion" {
 		t.Errorf("%v", plain)
 	}
-	if told := fmt.Sprint(m.Messages(0)); !strings.Contains(told, "Be kind.") || !strings.Contains(told, "Be brief.") || m.Requests[0]["model"] != "m-1" {
-		t.Errorf("told %s", told)
+	if sent := fmt.Sprint(m.Messages(0)); !strings.Contains(sent, "Be kind.") || !strings.Contains(sent, "Be brief.") || m.Requests[0]["model"] != "m-1" {
+		t.Errorf("told %s", sent)
 	}
 	foreign := c.must(t, 200, "POST", "/api/agents/default/v1/chat/completions", `{`+ask+`,"tools":[{"type":"function","function":{"name":"f"}}]}`)
 	if at(foreign, "choices.0.message.tool_calls.0.function.name") != "f" || at(foreign, "choices.0.finish_reason") != "tool_calls" {
@@ -222,7 +222,7 @@ func TestChatNode(t *testing.T) {
 	if x["status"] != "complete" || at(x, "output.json.mood") != "cross" || at(x, "output.usage.output_tokens") != json.Number("3") {
 		t.Errorf("%v", x)
 	}
-	if told := m.Messages(0); at(told[0], "content") != "Be brief." || at(told[1], "content") != "How is Ada?" || m.Requests[0]["temperature"] != 0.0 {
+	if sent := m.Messages(0); at(sent[0], "content") != "Be brief." || at(sent[1], "content") != "How is Ada?" || m.Requests[0]["temperature"] != 0.0 {
 		t.Errorf("told %v", m.Requests[0])
 	}
 	bad := strings.Replace(graph, `"type":"string"`, `"type":"strong"`, 1)

@@ -91,8 +91,8 @@ func TestRogueMCPServers(t *testing.T) {
 		if at(turn, "message.content") != "It did not work." || !strings.Contains(fmt.Sprint(at(turn, "tool_calls.0.error")), want) {
 			t.Errorf("%s in a turn: %v", call, turn)
 		}
-		told := m.Messages(len(m.Requests) - 1)
-		if last := fmt.Sprint(at(told[len(told)-1], "content")); !strings.HasPrefix(last, "Error: ") || strings.Contains(last, "sesame") {
+		sent := m.Messages(len(m.Requests) - 1)
+		if last := fmt.Sprint(at(sent[len(sent)-1], "content")); !strings.HasPrefix(last, "Error: ") || strings.Contains(last, "sesame") {
 			t.Errorf("%s: the model was told %s", call, last)
 		}
 	}

@@ -149,8 +149,8 @@ func TestScheduledPrompt(t *testing.T) {
 	if got := strings.Join(said, " | "); got != "user: What is new? | assistant: Answer 1. | user: And now? | assistant: Answer 2." {
 		t.Errorf("kept %s", got)
 	}
-	if told := m.Messages(1); len(told) != 4 {
-		t.Errorf("the model was told %v", told)
+	if sent := m.Messages(1); len(sent) != 4 {
+		t.Errorf("the model was told %v", sent)
 	}
 	events := c.must(t, 200, "POST", "/api/agents/default/chat", `{"message":"Hi"}`) // said by somebody, and answered by chat itself
 	if events["conversation_id"] == nil {

@@ -17,11 +17,11 @@ import (
 func TestConversationOnTelegram(t *testing.T) {
 	bot := apitest.NewTelegramBot(t)
 	var mu sync.Mutex
-	var told []string
+	var sent []string
 	c, _ := newClientWithModel(t, func(n int, asked map[string]any) string {
 		raw, _ := json.Marshal(asked["messages"])
 		mu.Lock()
-		told = append(told, string(raw))
+		sent = append(sent, string(raw))
 		mu.Unlock()
 		switch n {
 		case 1:
@@ -51,8 +51,8 @@ func TestConversationOnTelegram(t *testing.T) {
 		t.Fatalf("the bot says %q", got)
 	}
 	mu.Lock()
-	if !strings.Contains(told[0], "thirty days") || !strings.Contains(told[1], "on its way") {
-		t.Errorf("the model was told %v", told)
+	if !strings.Contains(sent[0], "thirty days") || !strings.Contains(sent[1], "on its way") {
+		t.Errorf("the model was told %v", sent)
 	}
 	mu.Unlock()
 	list := c.must(t, 200, "GET", agent+"/conversations?gateway_id="+g["id"].(string), "")
@@ -102,7 +102,7 @@ func TestConversationOnTelegram(t *testing.T) {
 		t.Errorf("the bot says %q", got)
 	}
 	mu.Lock()
-	if last := told[len(told)-1]; !strings.Contains(last, "A person here") || !strings.Contains(last, "Thank you, person.") || strings.Count(last, "And now?") != 1 {
+	if last := sent[len(sent)-1]; !strings.Contains(last, "A person here") || !strings.Contains(last, "Thank you, person.") || strings.Count(last, "And now?") != 1 {
 		t.Errorf("the model was told %s", last)
 	}
 	mu.Unlock()

@@ -125,8 +125,8 @@ func TestChatCallsTools(t *testing.T) {
 	if at(got, "message.content") != "It is 42." || at(got, "tool_calls.0.name") != "double" || at(got, "tool_calls.0.result") != json.Number("42") {
 		t.Errorf("%v", got)
 	}
-	if told := m.Messages(1); at(told[len(told)-1], "content") != "42" {
-		t.Errorf("the model was told %v", told)
+	if sent := m.Messages(1); at(sent[len(sent)-1], "content") != "42" {
+		t.Errorf("the model was told %v", sent)
 	}
 }
 

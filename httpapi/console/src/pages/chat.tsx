@@ -230,7 +230,7 @@ function Thread({ id, conversation, openList, openSource, wanted }: ThreadProps)
   const last = groups.at(-1);
   const failed = turn?.state.value === "failed";
   const stored = turn && (turn.retryOf || (turn.after === undefined ? questions.at(-1)?.content === turn.question : (questions.at(-1)?.id ?? 0) > turn.after));
-  const answered = failed && stored && !turn.retryOf && last && "answers" in last; // by what came of it, or in another tab
+  const answered = failed && stored && !turn.retryOf && last && "answers" in last; // the turn that failed was answered after all, or was repeated in another tab
   useEffect(() => { if (answered && turn.after === undefined) forget(conversation); }, [answered]);
   const again = () => { if (turn) { forget(conversation); void send(turn.question, turn.retryOf); } };
   const unanswered = !turn && mayEdit.value && last && "question" in last && Date.now() - Date.parse(last.question.created_at) > answerTime ? last.question.content : undefined;

@@ -130,7 +130,7 @@ export function ask(q: Ask) {
   return turn;
 }
 
-/** Goes on with a turn that ran when the page was left, or shows why it failed. */
+/** Continues a turn that was running when the page was left, or shows why it failed. */
 export function resume(agent: string, conversation: string) {
   if (turns.value[conversation]) return;
   let kept: Kept | null = null;
