@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -15,11 +16,13 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // guide is a page of docs/guides, whose commands are run as written.
 type guide struct {
 	name    string
+	data    string            // folder of the server; empty: a new one
 	flags   []string          // of the server
 	replace map[string]string // addresses of other companies
 	files   map[string]string // beside the handbook
@@ -64,7 +67,8 @@ func runGuide(t *testing.T, g guide) {
 		}
 		t.Fatal(err)
 	}
-	s := start(t, append(g.flags, "--data", filepath.Join(t.TempDir(), "data"))...)
+	data := cmp.Or(g.data, filepath.Join(t.TempDir(), "data"))
+	s := start(t, append(g.flags, "--data", data)...)
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "handbook.md"), handbook)
 	for name, text := range g.files {
@@ -81,7 +85,8 @@ func runGuide(t *testing.T, g guide) {
 	cmd := exec.CommandContext(t.Context(), shell, "-eu", "-c", g.script(t))
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
 	cmd.Env = append(os.Environ(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"), asProgram+"=1",
-		"SATCHEL_SERVER="+strings.TrimSuffix(s.url, "/api"), "OPENAI_API_KEY=sk-of-a-test", "TELEGRAM_TOKEN=77:token",
+		"SATCHEL_SERVER="+strings.TrimSuffix(s.url, "/api"), "SATCHEL_DATA="+data,
+		"OPENAI_API_KEY=sk-of-a-test", "TELEGRAM_TOKEN=77:token", "GITHUB_TOKEN=ghp_of-a-test",
 		"SLACK_TOKEN=xoxb-1", "SLACK_SIGNING_SECRET=signs", "SLACK_CHANNEL=C1", "SHEET=sheet-1")
 	err = cmd.Run()
 	for _, want := range g.prints {
@@ -104,6 +109,65 @@ func TestGuideToTelegram(t *testing.T) {
 			`"botToken": "$TELEGRAM_TOKEN"`: `"botToken": "$TELEGRAM_TOKEN", "apiBaseUrl": "` + out.URL + `"`},
 		prints: []string{"handbook.md, Handbook of the Harbour Bakery", `"ok": true`, "Within two days, with the receipt [1].", "[1] handbook.md", `"username": "shop_bot"`, `"auto_reply": true`, "4242"},
 	})
+}
+
+func TestGuideToFirstSteps(t *testing.T) {
+	t.Parallel()
+	out := newFakeServices(t)
+	out.set(func() { out.says = "Within two days [1]." })
+	runGuide(t, guide{
+		name: "first-steps", flags: []string{"--outbound-allow", "127.0.0.1/32"},
+		replace: map[string]string{`"llm_provider": "openai"`: `"llm_provider": "openai", "llm_base_url": "` + out.URL + `/model"`},
+		prints:  []string{"[1] handbook.md, Handbook of the Harbour Bakery", "Within two days [1].", `"greeting": "Hello Ada"`, "Files in ./definition: 2"},
+		after:   map[int]string{4: "test -s default.db\n"},
+	})
+}
+
+// TestGuideToBucket keeps the replicas in a folder, where the agent was an hour ago.
+func TestGuideToBucket(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	data, bucket, machine := filepath.Join(dir, "data"), filepath.Join(dir, "bucket"), filepath.Join(dir, "machine")
+	s := start(t, "--data", data, "--replicate", bucket)
+	s.call(t, "POST", "/agents", map[string]any{"name": "shop"}, 201)
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	runGuide(t, guide{
+		name: "bucket", data: data, flags: []string{"--replicate", bucket},
+		replace: map[string]string{"s3://my-bucket/satchel?region=eu-central-1": bucket, "/srv/satchel": machine,
+			"2026-11-23 10:30": time.Now().Add(time.Minute).Format(time.DateTime)},
+		prints: []string{"shop", "restored as agent-", "default is in " + machine},
+	})
+	moved := start(t, "--data", machine)
+	if got := moved.call(t, "GET", "/agents/shop", nil, 200); got["status"] != "paused" {
+		t.Errorf("on the new machine: %v", got)
+	}
+}
+
+// issuesOfN8N is a workflow of n8n that reads a list every morning.
+const issuesOfN8N = `{"name": "Open issues", "nodes": [
+ {"id": "1", "name": "Every morning", "type": "n8n-nodes-base.scheduleTrigger", "typeVersion": 1.2, "position": [0, 0],
+  "parameters": {"rule": {"interval": [{"field": "cronExpression", "expression": "0 9 * * *"}]}}},
+ {"id": "2", "name": "Issues", "type": "n8n-nodes-base.httpRequest", "typeVersion": 4.2, "position": [220, 0],
+  "parameters": {"url": "https://api.github.com/people", "authentication": "predefinedCredentialType", "nodeCredentialType": "githubApi", "options": {}},
+  "credentials": {"githubApi": {"id": "7", "name": "GitHub of Ada"}}},
+ {"id": "3", "name": "Company", "type": "n8n-nodes-base.set", "typeVersion": 3.4, "position": [440, 0],
+  "parameters": {"assignments": {"assignments": [{"id": "a", "name": "company", "value": "={{ $json.company }}", "type": "string"}]}, "options": {}}}],
+ "connections": {"Every morning": {"main": [[{"node": "Issues", "type": "main", "index": 0}]]}, "Issues": {"main": [[{"node": "Company", "type": "main", "index": 0}]]}}}`
+
+func TestGuideFromN8N(t *testing.T) {
+	t.Parallel()
+	out := newFakeServices(t)
+	runGuide(t, guide{
+		name: "n8n", flags: []string{"--outbound-allow", "127.0.0.1/32"},
+		files:   map[string]string{"issues.json": strings.ReplaceAll(issuesOfN8N, "https://api.github.com", out.URL)},
+		replace: map[string]string{`"preset": "github",`: `"preset": "github", "hosts": ["` + out.URL + `"], "config": {"test": {"url": "` + out.URL + `/people"}},`},
+		prints:  []string{"GitHub of Ada  githubApi  github", "0 9 * * *", "ready", "Analytical Engines", "active", "T09:00:00.000Z"},
+	})
+	if n := out.requested("/people", "ghp_of-a-test"); n != 1 {
+		t.Errorf("the list was read %d times with the credential: %q", n, out.calls)
+	}
 }
 
 func TestGuideToOllama(t *testing.T) {

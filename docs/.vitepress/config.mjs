@@ -13,11 +13,16 @@ const slugify = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '').
 // outward links what lies outside of docs to the repository.
 function outward(md) {
   md.core.ruler.push('outward', ({ tokens, env }) => {
+    let end = 'a' // the tag of the link that is open
     for (const token of tokens.flatMap((t) => t.children ?? [])) {
-      const href = token.type === 'link_open' ? token.attrGet('href') : null
-      if (!href?.startsWith('.')) continue
+      if (token.type === 'link_close') token.tag = end
+      if (token.type !== 'link_open') continue
+      end = 'a'
+      const href = token.attrGet('href')
       const path = posix.join('docs', posix.dirname(env.relativePath), href)
-      if (!path.startsWith('docs/')) token.attrSet('href', repository ? repository + path : '#')
+      if (!href.startsWith('.') || path.startsWith('docs/')) continue
+      if (repository) token.attrSet('href', repository + path)
+      else Object.assign(token, { tag: (end = 'span'), attrs: null })
     }
   })
 }
@@ -44,11 +49,14 @@ export default {
     outline: [2, 3],
     sidebar: [
       section('Step by step', {
+        '/guides/first-steps': 'First steps',
         '/guides/telegram': 'Answer Telegram from a handbook',
-        '/guides/ollama': 'With a model on your own machine',
-        '/guides/invoices': 'Log in with a person',
         '/guides/sheet-to-slack': 'A sheet to Slack',
+        '/guides/invoices': 'Log in with a person',
+        '/guides/n8n': 'Move a workflow from n8n',
+        '/guides/ollama': 'With a model on your own machine',
         '/guides/cloudflare-access': 'Behind Cloudflare Access',
+        '/guides/bucket': 'Back up to a bucket',
       }),
       section('Run it', {
         '/operate': 'Running Satchel',
