@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -274,5 +276,41 @@ func TestClientKeys(t *testing.T) {
 	t.Setenv("SATCHEL_API_KEY", "wrong")
 	if _, err := s.line(t, "workflows"); err == nil || !strings.Contains(err.Error(), "--key-file") || strings.Contains(err.Error(), "wrong") {
 		t.Errorf("a wrong key: %v", err)
+	}
+}
+
+// TestClientIsInterrupted ends a command as Ctrl-C does, while its workflow waits.
+func TestClientIsInterrupted(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be interrupted by another one there")
+	}
+	s := start(t, "--data", filepath.Join(t.TempDir(), "data"))
+	s.call(t, "POST", "/agents/default/workflows", map[string]any{"name": "slow", "status": "active",
+		"nodes": []any{map[string]any{"id": "t", "type": "trigger"}, map[string]any{"id": "w", "type": "wait", "data": map[string]any{"duration": 1, "unit": "hours"}}},
+		"edges": []any{map[string]any{"source": "t", "target": "w"}}}, 201)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, "run", "slow", "--server", strings.TrimSuffix(s.url, "/api"))
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	notes, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(notes, make([]byte, len("success  t"))); err != nil { // the first step
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(notes)
+	_ = cmd.Wait()
+	text := string(rest)
+	if code := cmd.ProcessState.ExitCode(); code != 130 || !strings.Contains(text, "continues on the server") || !strings.HasSuffix(text, "satchel: interrupted\n") {
+		t.Errorf("exit status %d, %q", code, text)
 	}
 }

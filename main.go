@@ -73,7 +73,13 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program immediately
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+	err := run(ctx, os.Args[1:], os.Stdout)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		fmt.Fprintln(os.Stderr, "satchel: interrupted")
+		os.Exit(130) // as a shell reports SIGINT
+	default:
 		fmt.Fprintln(os.Stderr, "satchel:", err)
 		os.Exit(1)
 	}

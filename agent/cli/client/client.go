@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -154,7 +153,7 @@ func (a *api) send(ctx context.Context, r request) (*http.Response, error) {
 			return nil, a.explain(err)
 		}
 		if delay >= time.Second {
-			a.note(fmt.Sprintf("waiting %s: %v", delay.Round(time.Second), err))
+			a.note(fmt.Sprintf("waiting %s: %v", delay.Round(time.Second), a.explain(err)))
 		}
 		if err := a.wait(ctx, delay); err != nil {
 			return nil, err
@@ -204,15 +203,13 @@ func (r *request) encode() (upload, error) {
 func retryAfter(r request, resp *http.Response, err error, try int) (time.Duration, bool) {
 	backoff := min(time.Duration(1<<try)*250*time.Millisecond, 8*time.Second)
 	reads := r.method == http.MethodGet
-	if err != nil {
-		var refused *net.OpError
-		notSent := errors.As(err, &refused) && refused.Op == "dial"
-		return backoff, reads && !notSent && !errors.Is(err, context.Canceled)
+	if err != nil { // without a connection, the address is wrong or the server is down
+		return backoff, reads && !egress.IsUnsent(err) && !errors.Is(err, context.Canceled)
 	}
 	again := resp.StatusCode == http.StatusTooManyRequests ||
 		reads && (resp.StatusCode == http.StatusBadGateway || resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusGatewayTimeout)
-	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds >= 0 {
-		backoff = time.Duration(seconds) * time.Second
+	if delay := egress.RetryAfter(resp.Header.Get("Retry-After"), time.Now()); delay > 0 {
+		backoff = delay
 	}
 	return backoff, again && backoff <= maxDelay
 }
@@ -265,6 +262,9 @@ func (a *api) call(ctx context.Context, method, path string, query url.Values, b
 // list returns the first records of a list, at most limit, following its pages.
 func (a *api) list(ctx context.Context, path, key string, query url.Values, limit int) ([]record, error) {
 	const page = 100
+	if limit < 1 {
+		return nil, errors.New("--limit must be at least 1")
+	}
 	query = cloneValues(query)
 	all := []record{}
 	for len(all) < limit {

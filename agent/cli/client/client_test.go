@@ -24,14 +24,21 @@ func line(t *testing.T, server http.Handler, args ...string) (out, notes string,
 	t.Helper()
 	s := httptest.NewServer(server)
 	defer s.Close()
+	return lineWith(t, map[string]string{"SATCHEL_SERVER": s.URL}, args...)
+}
+
+// lineWith is line with an environment, which names the server.
+func lineWith(t *testing.T, env map[string]string, args ...string) (out, notes string, waits []time.Duration, err error) {
+	t.Helper()
 	var printed, noted bytes.Buffer
-	o := Options{Getenv: func(string) string { return "" }, In: strings.NewReader(""), Out: &printed, Notes: &noted}
+	o := Options{Getenv: func(name string) string { return env[name] }, In: strings.NewReader(""), Out: &printed, Notes: &noted}
 	root := &cobra.Command{Use: "satchel", SilenceUsage: true, SilenceErrors: true}
 	root.AddGroup(&cobra.Group{ID: Group})
 	instant := func(_ context.Context, d time.Duration) error { waits = append(waits, d); return nil }
 	root.AddCommand(commands(&session{Options: o, wait: instant})...)
 	root.AddCommand(clusterCommands(&session{Options: o, wait: instant})...)
-	root.SetArgs(append(args, "--server", s.URL))
+	root.SetArgs(args)
+	root.SetOut(&printed)
 	err = root.ExecuteContext(t.Context())
 	return printed.String(), noted.String(), waits, err
 }
@@ -97,6 +104,80 @@ func TestOnlyReadsAreRepeated(t *testing.T) {
 		}), tc.args...)
 		if err == nil || tries != tc.tries {
 			t.Errorf("%v, status %d, Retry-After %q: %d tries, want %d; %v", tc.args, tc.status, tc.retry, tries, tc.tries, err)
+		}
+	}
+}
+
+// TestUnverifiedServers holds that a server whose certificate is not valid is tried
+// once.
+func TestUnverifiedServers(t *testing.T) {
+	s := httptest.NewTLSServer(http.NotFoundHandler())
+	defer s.Close()
+	_, notes, waits, err := lineWith(t, map[string]string{"SATCHEL_SERVER": s.URL}, "workflows")
+	if err == nil || !strings.Contains(err.Error(), "the server's certificate is not valid") || len(waits) > 0 || notes != "" {
+		t.Errorf("%v, after %v: %s", err, waits, notes)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	for _, command := range []string{"workflows", "agents", "sources", "logs"} {
+		_, _, _, err := line(t, http.NotFoundHandler(), command, "--limit", "0")
+		if err == nil || !strings.Contains(err.Error(), "--limit must be at least 1") {
+			t.Errorf("%s: %v", command, err)
+		}
+	}
+}
+
+// TestApplyToTheAgentOfTheFolder holds that SATCHEL_AGENT, which is for the other
+// commands, does not send a definition to another agent than its own.
+func TestApplyToTheAgentOfTheFolder(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "agent.json"), []byte(`{"name":"bakery"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{{nil, "/api/agents/bakery"}, {[]string{"--agent", "staging"}, "/api/agents/staging"}} {
+		asked := ""
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if asked == "" {
+				asked = r.URL.Path
+			}
+			http.Error(w, `{"error":{"code":"NOT_FOUND","message":"agent not found"}}`, http.StatusNotFound)
+		}))
+		_, _, _, err := lineWith(t, map[string]string{"SATCHEL_SERVER": s.URL, "SATCHEL_AGENT": "shop"}, append([]string{"apply", dir, "--dry-run"}, tc.args...)...)
+		s.Close()
+		if err != nil || !strings.HasPrefix(asked, tc.want) {
+			t.Errorf("%v: reads %s, want %s; %v", tc.args, asked, tc.want, err)
+		}
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/api/agents":
+			_, _ = io.WriteString(w, `{"agents":[{"name":"bakery"},{"name":"shop"}]}`)
+		case "/api/agents/shop/workflows":
+			_, _ = io.WriteString(w, `{"workflows":[{"name":"New orders"}]}`)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"ask", "When?", "--agent", ""}, "bakery\nshop\n:4\n"},
+		{[]string{"export", ""}, "bakery\nshop\n:4\n"},
+		{[]string{"export", "shop", ""}, ":0\n"}, // a folder
+		{[]string{"run", "--agent", "shop", ""}, "New orders\n:4\n"},
+		{[]string{"run", "--agent", "nowhere", ""}, ":4\n"},
+	} {
+		out, notes, _, err := line(t, server, append([]string{"__complete"}, tc.args...)...)
+		if err != nil || out != tc.want || notes != "" {
+			t.Errorf("%v: %q, want %q; %v %s", tc.args, out, tc.want, err, notes)
 		}
 	}
 }

@@ -48,11 +48,20 @@ func commands(s *session) []*cobra.Command {
 	for _, c := range all {
 		c.GroupID = Group
 		s.calls(c)
-		if c.Name() != "agents" && c.Name() != "export" {
-			c.PersistentFlags().StringVarP(&s.agent, "agent", "a", "", "agent, by id or name (SATCHEL_AGENT; default \"default\")")
+		switch c.Name() {
+		case "agents", "export":
+		case "apply":
+			s.agentFlag(c, "agent to apply to, by id or name (default: the one that the folder was exported from)")
+		default:
+			s.agentFlag(c, "agent, by id or name (SATCHEL_AGENT; default \"default\")")
 		}
 	}
 	return all
+}
+
+func (s *session) agentFlag(c *cobra.Command, usage string) {
+	c.PersistentFlags().StringVarP(&s.agent, "agent", "a", "", usage)
+	_ = c.RegisterFlagCompletionFunc("agent", s.completeAgent)
 }
 
 // calls adds to a command what all commands that call a server have in common.
@@ -65,7 +74,7 @@ func (s *session) calls(c *cobra.Command) {
 }
 
 // connect fills in what the flags left open.
-func (s *session) connect(*cobra.Command, []string) error {
+func (s *session) connect(c *cobra.Command, _ []string) error {
 	first := func(values ...string) string {
 		for _, v := range values {
 			if v != "" {
@@ -84,7 +93,7 @@ func (s *session) connect(*cobra.Command, []string) error {
 	}
 	s.api.wait = s.wait
 	s.api.note = func(text string) { fmt.Fprintln(s.Notes, text) }
-	if s.agent == "" {
+	if s.agent == "" && c.Name() != "apply" { // a folder says which agent it is of
 		s.agent = s.Getenv("SATCHEL_AGENT")
 	}
 	return nil

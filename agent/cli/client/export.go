@@ -17,8 +17,9 @@ const definitionLong = "A definition is the agent's description and settings, AP
 
 func (s *session) export() *cobra.Command {
 	return &cobra.Command{Use: "export AGENT DIR", Short: "Write an agent's definition to a folder of text files", Args: cobra.ExactArgs(2),
-		Long:    "Write an agent's definition to a folder of text files.\n\n" + definitionLong + " \"satchel apply\" applies it to an agent.",
-		Example: "  satchel export bakery ./bakery",
+		Long:              "Write an agent's definition to a folder of text files.\n\n" + definitionLong + " \"satchel apply\" applies it to an agent.",
+		Example:           "  satchel export bakery ./bakery",
+		ValidArgsFunction: firstArgument(s.completeAgent),
 		RunE: func(c *cobra.Command, args []string) error {
 			s.agent = args[0]
 			return s.writeDefinition(c.Context(), args[1])

@@ -73,8 +73,14 @@ func (s *session) importFile(ctx context.Context, file string, dry bool) error {
 		return err
 	}
 	if len(made.Credentials) > 0 {
-		fmt.Fprintln(s.Notes, "Credentials to make:")
+		fmt.Fprintln(s.Notes, "Credentials to create:")
 		if err := writeTable(s.Notes, made.Credentials, columns("name", "n8n_type", "preset")); err != nil {
+			return err
+		}
+	}
+	if len(made.Schedules) > 0 {
+		fmt.Fprintln(s.Notes, "Schedules, paused until you activate them:")
+		if err := writeTable(s.Notes, made.Schedules, columns("name", "cron_expression")); err != nil {
 			return err
 		}
 	}

@@ -25,6 +25,7 @@ func (s *session) run() *cobra.Command {
 			}
 			return s.execute(c.Context(), args[0], body, detach)
 		}}
+	c.ValidArgsFunction = firstArgument(s.completeWorkflow)
 	c.Flags().StringVarP(&input, "input", "i", "", "input as a JSON object; - is standard input, @FILE a file")
 	c.Flags().BoolVar(&detach, "detach", false, "print the execution's id and do not wait for its end")
 	return c
@@ -57,6 +58,9 @@ func (s *session) execute(ctx context.Context, workflow string, input map[string
 		return s.printCreated(nil, record{"id": started.ID})
 	}
 	if err := s.watch(ctx, started.ID); err != nil {
+		if ctx.Err() != nil {
+			fmt.Fprintf(s.Notes, "The execution %s continues on the server.\n", clean(started.ID))
+		}
 		return err
 	}
 	var x record

@@ -72,7 +72,7 @@ func (o *sourceAdder) run(ctx context.Context, args []string) error {
 	if err := o.readPresent(ctx); err != nil {
 		return err
 	}
-	o.total = len(items)
+	o.total, o.created = len(items), []record{}
 	for _, it := range items {
 		o.done++
 		if err := o.add(ctx, it); err != nil {
@@ -219,9 +219,12 @@ func openForm(it item) upload {
 	return upload{body: reader, mediaType: form.FormDataContentType()}
 }
 
-// progress prints the outcome of an item on a line.
+// progress prints the outcome of an item on a line, with a bar for a person.
 func (o *sourceAdder) progress(name, what string) {
-	fmt.Fprintf(o.Notes, "%s %d/%d  %s: %s\n", bar(o.done, o.total), o.done, o.total, cell(name), cell(what))
+	if o.isTerminal() {
+		fmt.Fprint(o.Notes, bar(o.done, o.total), " ")
+	}
+	fmt.Fprintf(o.Notes, "%d/%d  %s: %s\n", o.done, o.total, cell(name), cell(what))
 }
 
 // bar draws how much of total is done.

@@ -1,0 +1,60 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// Limits of a completion, for which a shell waits.
+const (
+	maxCompletions    = 200
+	completionTimeout = 2 * time.Second
+)
+
+// completeAgent completes the name of an agent.
+func (s *session) completeAgent(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return s.complete(c, func(ctx context.Context) ([]record, error) {
+		return s.api.list(ctx, "/agents", "agents", nil, maxCompletions)
+	})
+}
+
+// completeWorkflow completes the name of a workflow.
+func (s *session) completeWorkflow(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return s.complete(c, func(ctx context.Context) ([]record, error) {
+		return s.api.list(ctx, s.path("workflows"), "workflows", nil, maxCompletions)
+	})
+}
+
+// firstArgument completes the first argument by one function, and others with files.
+func firstArgument(f cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return f(c, args, text)
+	}
+}
+
+// complete returns the names of records of the server, or none if it does not answer
+// in time.
+func (s *session) complete(c *cobra.Command, list func(context.Context) ([]record, error)) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if s.connect(c, nil) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
+	defer cancel()
+	s.api.note = func(string) {}
+	records, err := list(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := make([]cobra.Completion, 0, len(records))
+	for _, r := range records {
+		if name, _ := r["name"].(string); name != "" {
+			names = append(names, clean(name))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
