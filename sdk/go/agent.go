@@ -219,15 +219,23 @@ func (a *Agent) Run(ctx context.Context, workflowID string, input map[string]any
 	return a.Wait(ctx, started.ID)
 }
 
-// Wait waits for the end of an execution.
+// Wait waits for the end of an execution, even if the server restarts in between.
 func (a *Agent) Wait(ctx context.Context, executionID string) (Execution, error) {
 	path := "/workflows/executions/" + url.PathEscape(executionID)
 	for {
+		ended := false
 		err := a.events(ctx, http.MethodGet, path+"/events", nil, func(name string, _ []byte) (bool, error) {
-			return strings.HasPrefix(name, "execution."), nil
+			ended = strings.HasPrefix(name, "execution.")
+			return ended, nil
 		})
-		if err != nil {
+		var answered *Error
+		if ctx.Err() != nil || errors.As(err, &answered) {
 			return Execution{}, err
+		}
+		if !ended { // the stream was cut
+			if err := a.client.sleep(ctx, time.Second); err != nil {
+				return Execution{}, err
+			}
 		}
 		var x Execution
 		if err := a.Call(ctx, http.MethodGet, path, nil, nil, &x); err != nil {

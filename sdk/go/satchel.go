@@ -23,17 +23,17 @@ import (
 	"time"
 )
 
-// Limits of retries. Rate windows are a minute.
-const (
-	tries   = 5
-	maxWait = 90 * time.Second
-)
+// maxWait is the longest wait before a request is sent again. Rate windows are a
+// minute.
+const maxWait = 90 * time.Second
 
 // Client is a server, as seen by the holder of one key. It is safe for
 // concurrent use.
 type Client struct {
 	// HTTP sends requests. Its Timeout must leave streams alone: use contexts.
 	HTTP *http.Client
+	// Tries is how often a request is sent at most.
+	Tries int
 
 	base, key string
 	sleep     func(context.Context, time.Duration) error
@@ -42,7 +42,7 @@ type Client struct {
 // New returns the client of a server; without a key the caller is anonymous.
 func New(address, key string) *Client {
 	base := strings.TrimSuffix(strings.TrimRight(address, "/"), "/api") + "/api"
-	return &Client{HTTP: &http.Client{}, base: base, key: key, sleep: sleep}
+	return &Client{HTTP: &http.Client{}, Tries: 5, base: base, key: key, sleep: sleep}
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -58,10 +58,11 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // Error is an error that the server answered with.
 type Error struct {
-	Status  int            `json:"-"`
-	Code    string         `json:"code"`
-	Message string         `json:"message"`
-	Details map[string]any `json:"details"`
+	Status    int            `json:"-"`
+	Code      string         `json:"code"`
+	Message   string         `json:"message"`
+	Details   map[string]any `json:"details"`
+	RequestID string         `json:"-"` // by which the server's log names the request
 }
 
 // Error returns the message with the status and the code.
@@ -106,6 +107,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 			return resp, nil
 		}
 		delay, again := retryAfter(r.method, resp, attempt)
+		again = again && attempt < c.Tries
 		if err == nil {
 			err = failure(resp)
 		}
@@ -148,16 +150,19 @@ func (c *Client) once(ctx context.Context, r request) (*http.Response, error) {
 func retryAfter(method string, resp *http.Response, attempt int) (time.Duration, bool) {
 	backoff := min(250*time.Millisecond<<attempt, 8*time.Second)
 	reads := method == http.MethodGet
-	if attempt >= tries || resp == nil {
-		return backoff, reads && attempt < tries
+	if resp == nil {
+		return backoff, reads
 	}
 	again := resp.StatusCode == http.StatusTooManyRequests
 	switch resp.StatusCode {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		again = reads
 	}
-	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds >= 0 {
+	given := resp.Header.Get("Retry-After")
+	if seconds, err := strconv.Atoi(given); err == nil && seconds >= 0 {
 		backoff = time.Duration(seconds) * time.Second
+	} else if at, err := http.ParseTime(given); err == nil {
+		backoff = max(time.Until(at), 0)
 	}
 	return backoff, again && backoff <= maxWait
 }
@@ -166,10 +171,12 @@ func retryAfter(method string, resp *http.Response, attempt int) (time.Duration,
 func failure(resp *http.Response) error {
 	defer resp.Body.Close()
 	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	return failureOf(resp.StatusCode, raw)
+	failed := failureOf(resp.StatusCode, raw)
+	failed.RequestID = resp.Header.Get("X-Request-Id")
+	return failed
 }
 
-func failureOf(status int, raw []byte) error {
+func failureOf(status int, raw []byte) *Error {
 	var out struct {
 		Error Error `json:"error"`
 	}
