@@ -5,7 +5,7 @@
  */
 import createClient, { type Client } from "openapi-fetch";
 import { events } from "./events.js";
-import { retrying, type RetryOptions } from "./retry.js";
+import { pause, retrying, type RetryOptions } from "./retry.js";
 import type { components, paths } from "./schema.js";
 
 export type { components, paths } from "./schema.js";
@@ -29,7 +29,11 @@ export interface Options extends RetryOptions {
 
 /** An error that the server answered with. */
 export class SatchelError extends Error {
-  constructor(readonly status: number, readonly code: string, message: string, readonly details: Record<string, unknown> = {}) {
+  constructor(
+    readonly status: number, readonly code: string, message: string, readonly details: Record<string, unknown> = {},
+    /** By which the server's log names the request. */
+    readonly requestId = "",
+  ) {
     super(`${message} (${status} ${code})`);
     this.name = "SatchelError";
   }
@@ -48,9 +52,12 @@ export class Satchel {
   readonly api: Client<paths>;
   readonly fetch: typeof fetch;
   readonly root: string;
+  /** Waits between requests. */
+  readonly sleep: (seconds: number, signal?: AbortSignal) => Promise<void>;
 
   constructor(options: Options) {
     this.root = options.baseUrl.replace(/\/+$/, "").replace(/\/api$/, "") + "/api";
+    this.sleep = options.sleep ?? pause;
     const send = retrying(options);
     this.fetch = ((input: RequestInfo | URL, init?: RequestInit) => {
       const request = new Request(input, init);
@@ -70,24 +77,39 @@ export class Satchel {
   }
 }
 
+/** Yields the records of a list from all of its pages: `paged((cursor) => must(satchel.api.GET(…, { params: { query: { cursor } } })), "contacts")`. */
+export async function* paged<K extends string, T>(page: (cursor?: string) => Promise<{ [key in K]: T[] | null } & { meta: { cursor?: string } | { next_cursor: string | null } }>, key: K): AsyncGenerator<T> {
+  let cursor: string | undefined;
+  do {
+    const { [key]: records, meta } = await page(cursor);
+    yield* records ?? [];
+    cursor = ("next_cursor" in meta ? meta.next_cursor : (meta as { cursor?: string }).cursor) ?? undefined;
+  } while (cursor);
+}
+
 /** The data of an answer of `Satchel.api`; an error is thrown. */
 export async function must<T>(answer: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
   const { data, error, response } = await answer;
-  if (!response.ok) throw failure(response.status, error);
+  if (!response.ok) throw failure(response, error);
   return data as T;
 }
 
-function failure(status: number, body: unknown): SatchelError {
+function failure(response: Response, body: unknown): SatchelError {
   const error = (body as Schemas["Error"] | undefined)?.error;
-  return new SatchelError(status, error?.code ?? "HTTP", error?.message ?? "the server answers without an explanation", error?.details);
+  const requestId = response.headers.get("X-Request-Id") ?? "";
+  return new SatchelError(response.status, error?.code ?? "HTTP", error?.message ?? "the server answers without an explanation", error?.details, requestId);
 }
 
-export interface AskOptions {
+/** A call that can be ended, such as by `AbortSignal.timeout(60_000)`. */
+export interface CallOptions {
+  signal?: AbortSignal;
+}
+
+export interface AskOptions extends CallOptions {
   conversationId?: string;
   /** "passages": without a language model, answer with the passages that were found. */
   fallback?: "passages";
   model?: string;
-  signal?: AbortSignal;
 }
 
 /** What happens while an answer is made; `done` is the last. */
@@ -105,14 +127,14 @@ export class AgentClient {
   }
 
   /** Uploads a document and waits until it is read, at most `wait` seconds. */
-  async upload(file: Blob, name: string, options: { wait?: number } = {}): Promise<Source> {
+  async upload(file: Blob, name: string, options: CallOptions & { wait?: number } = {}): Promise<Source> {
     const form = new FormData();
     form.append("type", "file");
     form.append("name", name);
     form.append("file", file, name);
-    const { wait = 60 } = options;
+    const { wait = 60, signal } = options;
     const source = await must(this.client.api.POST("/agents/{id}/sources", {
-      params: { ...this.at, query: { wait } }, body: { file: name }, bodySerializer: () => form,
+      params: { ...this.at, query: { wait } }, body: { file: name }, bodySerializer: () => form, signal,
     }));
     if (source.status === "error") throw new SatchelError(200, source.error?.code ?? "ERROR", source.error?.message ?? "it cannot be read");
     return source;
@@ -133,7 +155,7 @@ export class AgentClient {
     const response = await this.client.fetch(`${this.client.root}/agents/${encodeURIComponent(this.id)}/chat`, {
       method: "POST", headers: { "Content-Type": "application/json", Accept: "text/event-stream" }, body: JSON.stringify(body), signal,
     });
-    if (!response.ok) throw failure(response.status, await response.json().catch(() => undefined));
+    if (!response.ok) throw failure(response, await response.json().catch(() => undefined));
     for await (const event of events(response)) {
       const data = JSON.parse(event.data);
       switch (event.event) {
@@ -141,29 +163,39 @@ export class AgentClient {
         case "sources": yield { type: "sources", sources: data.sources }; break;
         case "tool_call": case "tool_result": yield { type: event.event, call: data }; break;
         case "done": yield { type: "done", answer: data }; return;
-        case "error": throw failure(response.status, data);
+        case "error": throw failure(response, data);
       }
     }
     throw new Error("the stream of the answer ended early");
   }
 
   /** Executes a workflow and waits for its end; one that fails throws. */
-  async run(workflowId: string, input: Record<string, unknown> = {}): Promise<Execution> {
-    const started = await must(this.client.api.POST("/agents/{id}/workflows/execute", { params: this.at, body: { workflow_id: workflowId, input } }));
-    return this.wait(started.id);
+  async run(workflowId: string, input: Record<string, unknown> = {}, options: CallOptions = {}): Promise<Execution> {
+    const started = await must(this.client.api.POST("/agents/{id}/workflows/execute", { params: this.at, body: { workflow_id: workflowId, input }, ...options }));
+    return this.wait(started.id, options);
   }
 
-  /** Waits for the end of an execution. */
-  async wait(executionId: string): Promise<Execution> {
+  /** Waits for the end of an execution, even if the server restarts in between. */
+  async wait(executionId: string, { signal }: CallOptions = {}): Promise<Execution> {
     const path = { ...this.at.path, executionId };
     for (;;) {
-      const response = await this.client.fetch(`${this.client.root}/agents/${encodeURIComponent(this.id)}/workflows/executions/${encodeURIComponent(executionId)}/events`);
-      if (!response.ok) throw failure(response.status, await response.json().catch(() => undefined));
-      for await (const event of events(response)) if (event.event.startsWith("execution.")) break;
-      const execution = await must(this.client.api.GET("/agents/{id}/workflows/executions/{executionId}", { params: { path } }));
+      if (!(await this.ended(executionId, signal))) await this.client.sleep(1, signal);
+      const execution = await must(this.client.api.GET("/agents/{id}/workflows/executions/{executionId}", { params: { path }, signal }));
       if (execution.status === "complete") return execution;
       if (execution.status === "errored" || execution.status === "terminated") throw new ExecutionError(execution);
     }
+  }
+
+  /** Follows an execution to its end; false: its events were cut. */
+  private async ended(executionId: string, signal?: AbortSignal): Promise<boolean> {
+    const response = await this.client.fetch(`${this.client.root}/agents/${encodeURIComponent(this.id)}/workflows/executions/${encodeURIComponent(executionId)}/events`, { signal });
+    if (!response.ok) throw failure(response, await response.json().catch(() => undefined));
+    try {
+      for await (const event of events(response)) if (event.event.startsWith("execution.")) return true;
+    } catch (error) {
+      if (signal?.aborted) throw error;
+    }
+    return false;
   }
 
   /** Opens a browser session, calls `use` with it and closes it. */

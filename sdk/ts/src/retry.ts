@@ -5,18 +5,41 @@ export interface RetryOptions {
   maxWait?: number;
   /** Sends requests; the global fetch without it. */
   fetch?: (request: Request) => Promise<Response>;
-  /** Waits; for tests. */
-  sleep?: (seconds: number) => Promise<void>;
+  /** Waits, until the signal aborts; for tests. */
+  sleep?: (seconds: number, signal?: AbortSignal) => Promise<void>;
 }
 
 const passing = [502, 503, 504];
+
+/** Waits, and rejects when the signal aborts. */
+export function pause(seconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((done, fail) => {
+    const stop = (): void => {
+      clearTimeout(timer);
+      fail(signal?.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      done();
+    }, seconds * 1000);
+    if (signal?.aborted) stop();
+    else signal?.addEventListener("abort", stop, { once: true });
+  });
+}
+
+/** Returns the seconds of a Retry-After header, which has them or a date. */
+function retryAfter(header: string): number | undefined {
+  if (/^\d+$/.test(header)) return Number(header);
+  const at = Date.parse(header);
+  return Number.isNaN(at) ? undefined : Math.max((at - Date.now()) / 1000, 0);
+}
 
 /**
  * Returns a fetch that sends again what the server refused for its rate (429),
  * after Retry-After, and requests that only read also after failures that pass.
  */
 export function retrying(options: RetryOptions): (request: Request) => Promise<Response> {
-  const { tries = 5, maxWait = 90, sleep = (s: number) => new Promise<void>((done) => setTimeout(done, s * 1000)) } = options;
+  const { tries = 5, maxWait = 90, sleep = pause } = options;
   const send = options.fetch ?? ((request: Request) => fetch(request));
   return async (request) => {
     const reads = request.method === "GET";
@@ -29,11 +52,10 @@ export function retrying(options: RetryOptions): (request: Request) => Promise<R
       } catch (error) {
         if (last || !reads || request.signal.aborted) throw error;
       }
-      const header = response?.headers.get("Retry-After") ?? "";
-      const delay = /^\d+$/.test(header) ? Number(header) : Math.min(0.25 * 2 ** attempt, 8);
+      const delay = retryAfter(response?.headers.get("Retry-After") ?? "") ?? Math.min(0.25 * 2 ** attempt, 8);
       if (response && delay > maxWait) return response;
       await response?.body?.cancel();
-      await sleep(delay);
+      await sleep(delay, request.signal);
     }
   };
 }

@@ -14,9 +14,9 @@ const tolerance = 300; // seconds
 
 /**
  * Verifies a delivery by Standard Webhooks and returns its event. `body` is the
- * raw body, unparsed; `secret` begins with whsec_. Throws WebhookError.
+ * raw body, unparsed, as text or bytes; `secret` begins with whsec_. Throws WebhookError.
  */
-export async function verifyWebhook(secret: string, headers: Headers | Record<string, string | string[] | undefined>, body: string, now = Date.now() / 1000): Promise<WebhookEvent> {
+export async function verifyWebhook(secret: string, headers: Headers | Record<string, string | string[] | undefined>, body: string | Uint8Array, now = Date.now() / 1000): Promise<WebhookEvent> {
   const header = (name: string): string => {
     const value = headers instanceof Headers ? headers.get(name) : headers[name];
     return (Array.isArray(value) ? value[0] : value) ?? "";
@@ -24,6 +24,7 @@ export async function verifyWebhook(secret: string, headers: Headers | Record<st
   const id = header("webhook-id"), at = header("webhook-timestamp");
   if (!/^\d+$/.test(at) || Math.abs(now - Number(at)) > tolerance) throw new WebhookError("the timestamp is missing or too far from now");
   const encode = new TextEncoder();
+  const text = typeof body === "string" ? body : new TextDecoder().decode(body);
   const raw = Uint8Array.from(atob(secret.replace(/^whsec_/, "")), (c) => c.charCodeAt(0));
   const key = await crypto.subtle.importKey("raw", raw, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
   for (const given of header("webhook-signature").split(" ")) {
@@ -34,7 +35,7 @@ export async function verifyWebhook(secret: string, headers: Headers | Record<st
     } catch {
       continue;
     }
-    if (await crypto.subtle.verify("HMAC", key, signature, encode.encode(`${id}.${at}.${body}`))) return JSON.parse(body) as WebhookEvent;
+    if (await crypto.subtle.verify("HMAC", key, signature, encode.encode(`${id}.${at}.${text}`))) return JSON.parse(text) as WebhookEvent;
   }
   throw new WebhookError("no signature matches");
 }
