@@ -14,8 +14,12 @@ from . import _core, types
 class AsyncSatchel:
     """A server, as seen by the holder of one key. Close it, or use it in a with statement."""
 
-    def __init__(self, base_url: str, api_key: str | None = None, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
-        self._http = httpx.AsyncClient(base_url=_core.base_url(base_url), headers=_core.headers(api_key), timeout=_core.TIMEOUT, transport=transport)
+    def __init__(
+        self, base_url: str, api_key: str | None = None, *, timeout: httpx.Timeout | float = _core.TIMEOUT, tries: int = _core.TRIES,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._http = httpx.AsyncClient(base_url=_core.base_url(base_url), headers=_core.headers(api_key), timeout=timeout, transport=transport)
+        self._tries = tries
 
     async def __aenter__(self) -> AsyncSatchel:
         return self
@@ -31,7 +35,7 @@ class AsyncSatchel:
         request = self._http.build_request(method, path, json=json, params=params, data=data, files=files)
         response = await self._send(request)
         if response.is_error:
-            raise _core.failure(response.status_code, response.content)
+            raise _core.failure(response.status_code, response.content, response.headers.get("X-Request-Id", ""))
         return response.json() if response.content else None
 
     async def _send(self, request: httpx.Request, *, stream: bool = False) -> httpx.Response:
@@ -41,11 +45,11 @@ class AsyncSatchel:
             try:
                 response = await self._http.send(request, stream=stream)
             except httpx.TransportError:
-                delay = _core.retry_after(request.method, None, attempt)
+                delay = _core.retry_after(request.method, None, attempt, self._tries)
                 if delay is None:
                     raise
             else:
-                delay = _core.retry_after(request.method, response, attempt)
+                delay = _core.retry_after(request.method, response, attempt, self._tries)
                 if delay is None:
                     return response
                 await response.aclose()
@@ -58,7 +62,7 @@ class AsyncSatchel:
         response = await self._send(request, stream=True)
         try:
             if response.is_error:
-                raise _core.failure(response.status_code, await response.aread())
+                raise _core.failure(response.status_code, await response.aread(), response.headers.get("X-Request-Id", ""))
             yield _events(response)
         finally:
             await response.aclose()
@@ -89,6 +93,17 @@ class AsyncAgent:
         """Calls a route of the agent, such as request("GET", "/contacts")."""
         return await self.client.request(method, self.path + path, **options)
 
+    async def list(self, path: str, **params: Any) -> AsyncIterator[Any]:
+        """Yields the records of a list, such as list("/contacts", tag="vip"), from all of its pages."""
+        while True:
+            records, cursor = _core.page(await self.request("GET", path, params=params))
+            for record in records:
+                yield record
+            if not cursor:
+                return
+            params = {**params, "cursor": cursor}
+            params.pop("offset", None)
+
     async def upload(self, name: str, content: bytes, *, wait: int = 60) -> types.Source:
         """Uploads a document and waits until it is read, at most wait seconds."""
         made = await self.request("POST", "/sources", params={"wait": wait}, data={"type": "file", "name": name}, files={"file": (name, content)})
@@ -108,8 +123,10 @@ class AsyncAgent:
 
     async def ask(self, message: str, *, conversation_id: str | None = None, fallback: str | None = None, model: str | None = None) -> types.ChatDetails:
         """Asks, and returns the complete answer."""
+        last: Any = None
         async for _, data in self.stream(message, conversation_id=conversation_id, fallback=fallback, model=model):
-            answer: types.ChatDetails = data
+            last = data
+        answer: types.ChatDetails = last
         return answer
 
     async def run(self, workflow_id: str, input: dict[str, Any] | None = None) -> types.ExecutionDetails:
@@ -118,16 +135,25 @@ class AsyncAgent:
         return await self.wait(started["id"])
 
     async def wait(self, execution_id: str) -> types.ExecutionDetails:
-        """Waits for the end of an execution."""
+        """Waits for the end of an execution, even if the server restarts in between."""
         path = "/workflows/executions" + _core.path(execution_id)
         while True:
-            async with self.client._events("GET", self.path + path + "/events") as events:
-                async for name, _ in events:
-                    if name.startswith("execution."):
-                        break
+            if not await self._ended(path):
+                await asyncio.sleep(1)
             execution: types.ExecutionDetails | None = _core.completed(await self.request("GET", path))
             if execution is not None:
                 return execution
+
+    async def _ended(self, path: str) -> bool:
+        """Follows an execution to its end; False: its events were cut."""
+        try:
+            async with self.client._events("GET", self.path + path + "/events") as events:
+                async for name, _ in events:
+                    if name.startswith("execution."):
+                        return True
+        except httpx.TransportError:
+            pass  # the next request shows whether the server is there
+        return False
 
     @asynccontextmanager
     async def browse(self, **options: Any) -> AsyncIterator[AsyncSession]:

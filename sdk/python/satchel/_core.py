@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -17,9 +19,10 @@ ENDED = {"complete", "errored", "terminated"}
 class SatchelError(Exception):
     """An error that the server answered with."""
 
-    def __init__(self, status: int, code: str, message: str, details: dict[str, Any] | None = None) -> None:
+    def __init__(self, status: int, code: str, message: str, details: dict[str, Any] | None = None, request_id: str = "") -> None:
         super().__init__(f"{message} ({status} {code})")
         self.status, self.code, self.message, self.details = status, code, message, details or {}
+        self.request_id = request_id  # by which the server's log names the request
 
 
 class ExecutionError(Exception):
@@ -42,31 +45,47 @@ def path(*parts: str) -> str:
     return "".join("/" + quote(part, safe="") for part in parts)
 
 
-def retry_after(method: str, response: httpx.Response | None, attempt: int) -> float | None:
+def retry_after(method: str, response: httpx.Response | None, attempt: int, tries: int) -> float | None:
     """Returns after how many seconds a request may be sent again; None: it may not be.
 
     What the server refused for its rate is sent again when the server says;
     requests that only read also after failures that pass.
     """
     reads = method == "GET"
-    if attempt >= TRIES:
+    if attempt >= tries:
         return None
     backoff = min(0.25 * 2**attempt, 8.0)
     if response is None:
         return backoff if reads else None
     if not (response.status_code == 429 or (reads and response.status_code in (502, 503, 504))):
         return None
-    given = response.headers.get("Retry-After", "")
-    delay = float(given) if given.isdigit() else backoff
+    delay = seconds(response.headers.get("Retry-After", ""), backoff)
     return delay if delay <= MAX_WAIT else None
 
 
-def failure(status: int, body: bytes) -> SatchelError:
+def seconds(given: str, default: float) -> float:
+    """Returns the seconds of a Retry-After header, which has them or a date."""
+    if given.isascii() and given.isdigit():
+        return float(given)
+    try:
+        return max(parsedate_to_datetime(given).timestamp() - time.time(), 0.0)
+    except (ValueError, TypeError):
+        return default
+
+
+def failure(status: int, body: bytes, request_id: str = "") -> SatchelError:
     try:
         error = json.loads(body)["error"]
-        return SatchelError(status, error["code"], error["message"], error.get("details"))
+        return SatchelError(status, error["code"], error["message"], error.get("details"), request_id)
     except (ValueError, KeyError, TypeError):
-        return SatchelError(status, "HTTP", "the server answers without an explanation")
+        return SatchelError(status, "HTTP", "the server answers without an explanation", request_id=request_id)
+
+
+def page(answer: dict[str, Any]) -> tuple[list[Any], str | None]:
+    """Returns the records of a list, and the cursor of its next page."""
+    meta = answer["meta"]
+    records: list[Any] = next(value for value in answer.values() if isinstance(value, list))
+    return records, meta.get("cursor") or meta.get("next_cursor")
 
 
 class Events:

@@ -2,7 +2,10 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import time
 import unittest
+from collections.abc import Iterator
+from email.utils import formatdate
 from unittest import mock
 
 import httpx
@@ -35,6 +38,53 @@ class Client(unittest.TestCase):
                 with self.assertRaises(SatchelError):
                     satchel.request(method, "/agents")
             self.assertEqual(transport.call_count, tries)
+
+    def test_tries_dates_and_request_ids(self) -> None:
+        date = formatdate(time.time() + 60, usegmt=True)
+        transport = mock.Mock(side_effect=lambda request: httpx.Response(429, headers={"Retry-After": date, "X-Request-Id": "request-1"}))
+        with mock.patch("time.sleep") as sleep, Satchel("http://127.0.0.1:1", tries=2, transport=httpx.MockTransport(transport)) as satchel:
+            with self.assertRaises(SatchelError) as raised:
+                satchel.create_agent("x")
+        self.assertEqual((transport.call_count, raised.exception.request_id), (2, "request-1"))
+        self.assertTrue(8 < sleep.call_args.args[0] <= 60, sleep.call_args)
+
+    def test_list_follows_cursors(self) -> None:
+        asked: list[str] = []
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            asked.append(request.url.query.decode())
+            if "cursor" in request.url.params:
+                return httpx.Response(200, json={"contacts": [{"name": "Cid"}], "meta": {"total": 3}})
+            return httpx.Response(200, json={"contacts": [{"name": "Ada"}, {"name": "Bob"}], "meta": {"total": 3, "cursor": "c+2"}})
+
+        async def names() -> list[str]:
+            async with AsyncSatchel("http://127.0.0.1:1", transport=httpx.MockTransport(answer)) as satchel:
+                return [contact["name"] async for contact in satchel.agent("a").list("/contacts", tag="vip", offset=0)]
+
+        self.assertEqual(asyncio.run(names()), ["Ada", "Bob", "Cid"])
+        with Satchel("http://127.0.0.1:1", transport=httpx.MockTransport(answer)) as satchel:
+            self.assertEqual(len(list(satchel.agent("a").list("/contacts", tag="vip", offset=0))), 3)
+        self.assertEqual(asked, 2 * ["tag=vip&offset=0", "tag=vip&cursor=c%2B2"])
+
+    def test_wait_outlives_a_restart(self) -> None:
+        streams = 0
+
+        class Cut(httpx.SyncByteStream):
+            def __iter__(self) -> Iterator[bytes]:
+                yield b"event: node.started\ndata: {}\n\n"
+                raise httpx.ReadError("cut")
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            nonlocal streams
+            if not request.url.path.endswith("/events"):
+                return httpx.Response(200, json={"id": "x", "status": "complete" if streams > 1 else "running"})
+            streams += 1
+            return httpx.Response(200, stream=Cut()) if streams == 1 else httpx.Response(200, text="event: execution.complete\ndata: {}\n\n")
+
+        with mock.patch("time.sleep") as sleep, Satchel("http://127.0.0.1:1", transport=httpx.MockTransport(answer)) as satchel:
+            self.assertEqual(satchel.agent("a").wait("x")["status"], "complete")
+        sleep.assert_called_once_with(1)
+        self.assertEqual(streams, 2)
 
     def test_stream_that_ends_early(self) -> None:
         text = ': hi\n\nevent: delta\ndata: {"text":"On"}\n\n'
