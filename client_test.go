@@ -279,6 +279,21 @@ func TestClientKeys(t *testing.T) {
 	}
 }
 
+// TestNewKeys uses keys at once that the command creates while the server runs.
+func TestNewKeys(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	s := start(t, "--data", data, "--default-role", "none")
+	s.call(t, "POST", "/keys", map[string]any{"name": "first", "role": "owner", "agents": []string{"*"}}, 201)
+	for _, name := range []string{"second", "third"} {
+		var key bytes.Buffer
+		if err := run(t.Context(), []string{"key", "create", name, "--data", data}, &key); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("SATCHEL_API_KEY", strings.TrimSpace(key.String()))
+		s.prints(t, []string{"workflows"})
+	}
+}
+
 // TestClientIsInterrupted ends a command as Ctrl-C does, while its workflow waits.
 func TestClientIsInterrupted(t *testing.T) {
 	if runtime.GOOS == "windows" {

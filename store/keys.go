@@ -97,8 +97,18 @@ func (f *Folder) HasHadKeys() bool {
 }
 
 // Key returns the valid key with a hash computed by HashKey, or nil. It must not be
-// modified.
+// modified. For a key that is not known it looks whether another process, such as
+// "satchel key", has created it.
 func (f *Folder) Key(hash string) *agent.Key {
+	k := f.cachedKey(hash)
+	if k == nil && f.cluster == nil {
+		f.reloadKeys()
+		k = f.cachedKey(hash)
+	}
+	return k
+}
+
+func (f *Folder) cachedKey(hash string) *agent.Key {
 	f.apiKeys.mu.RLock()
 	defer f.apiKeys.mu.RUnlock()
 	k := f.apiKeys.byHash[hash]

@@ -260,7 +260,7 @@ func (c *Config) Access(open bool) string {
 	if open {
 		return "open: everyone who reaches it acts as owner, until the first API key is made; from then on " + strangers
 	}
-	return "under access control: " + strangers
+	return "controlled: " + strangers
 }
 
 // Logger returns a logger that writes as the settings say.
