@@ -57,8 +57,8 @@ class AsyncSatchel:
             attempt += 1
 
     @asynccontextmanager
-    async def _events(self, method: str, path: str, json: Any = None) -> AsyncIterator[AsyncIterator[tuple[str, Any]]]:
-        request = self._http.build_request(method, path, json=json, headers={"Accept": "text/event-stream"})
+    async def _events(self, method: str, path: str, json: Any = None, deadline: _core.Deadline = _core.Deadline(None)) -> AsyncIterator[AsyncIterator[tuple[str, Any]]]:
+        request = self._http.build_request(method, path, json=json, headers={"Accept": "text/event-stream"}, timeout=deadline.timeout(self._http.timeout))
         response = await self._send(request, stream=True)
         try:
             if response.is_error:
@@ -115,6 +115,8 @@ class AsyncAgent:
         body = _core.chat_body(message, conversation_id, fallback, model)
         async with self.client._events("POST", self.path + "/chat", body) as events:
             async for name, data in events:
+                if name == _core.HEARTBEAT:
+                    continue
                 last = _core.chat_event(name, data)
                 yield name, data
                 if last:
@@ -129,28 +131,38 @@ class AsyncAgent:
         answer: types.ChatDetails = last
         return answer
 
-    async def run(self, workflow_id: str, input: dict[str, Any] | None = None) -> types.ExecutionDetails:
-        """Executes a workflow and waits for its end; one that fails raises ExecutionError."""
+    async def run(self, workflow_id: str, input: dict[str, Any] | None = None, *, timeout: float | None = None) -> types.ExecutionDetails:
+        """Executes a workflow and waits for its end, as wait does; one that fails raises ExecutionError."""
         started = await self.request("POST", "/workflows/execute", json={"workflow_id": workflow_id, "input": input or {}})
-        return await self.wait(started["id"])
+        return await self.wait(started["id"], timeout=timeout)
 
-    async def wait(self, execution_id: str) -> types.ExecutionDetails:
-        """Waits for the end of an execution, even if the server restarts in between."""
+    async def wait(self, execution_id: str, *, timeout: float | None = None) -> types.ExecutionDetails:
+        """Waits for the end of an execution, even if the server restarts in between.
+
+        After timeout seconds it raises TimeoutError, and the execution continues. When
+        nothing happens, that may be half a minute late.
+        """
         path = "/workflows/executions" + _core.path(execution_id)
+        deadline = _core.Deadline(timeout)
         while True:
-            if not await self._ended(path):
+            ended = await self._ended(path, deadline)
+            if not ended and not deadline.passed():
                 await asyncio.sleep(1)
             execution: types.ExecutionDetails | None = _core.completed(await self.request("GET", path))
             if execution is not None:
                 return execution
+            if deadline.passed():
+                raise TimeoutError(f"the execution {execution_id} has not ended")
 
-    async def _ended(self, path: str) -> bool:
-        """Follows an execution to its end; False: its events were cut."""
+    async def _ended(self, path: str, deadline: _core.Deadline) -> bool:
+        """Follows an execution to its end; False: its events were cut, or the time is up."""
         try:
-            async with self.client._events("GET", self.path + path + "/events") as events:
+            async with self.client._events("GET", self.path + path + "/events", deadline=deadline) as events:
                 async for name, _ in events:
                     if name.startswith("execution."):
                         return True
+                    if deadline.passed():
+                        return False
         except httpx.TransportError:
             pass  # the next request shows whether the server is there
         return False

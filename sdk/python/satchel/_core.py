@@ -13,6 +13,7 @@ import httpx
 TRIES = 5
 MAX_WAIT = 90.0  # seconds; rate windows are a minute
 TIMEOUT = httpx.Timeout(30, read=360)  # the longest wait that the API offers is five minutes
+HEARTBEAT = ""  # the name of an event without data, which shows that the connection is there
 ENDED = {"complete", "errored", "terminated"}
 
 
@@ -88,6 +89,23 @@ def page(answer: dict[str, Any]) -> tuple[list[Any], str | None]:
     return records, meta.get("cursor") or meta.get("next_cursor")
 
 
+class Deadline:
+    """Ends a wait."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    def passed(self) -> bool:
+        return self._end is not None and time.monotonic() >= self._end
+
+    def timeout(self, default: httpx.Timeout) -> httpx.Timeout:
+        """Returns a timeout that reads until the deadline at most."""
+        left = None if self._end is None else max(self._end - time.monotonic(), 0.01)
+        if left is None or (default.read is not None and default.read <= left):
+            return default
+        return httpx.Timeout(connect=default.connect, read=left, write=default.write, pool=default.pool)
+
+
 class Events:
     """Takes the lines of a stream and returns its server-sent events."""
 
@@ -97,7 +115,9 @@ class Events:
     def feed(self, line: str) -> Iterator[tuple[str, Any]]:
         field, _, value = line.partition(":")
         value = value.removeprefix(" ")
-        if field == "event":
+        if line.startswith(":"):
+            yield HEARTBEAT, None
+        elif field == "event":
             self._name = value
         elif field == "data":
             self._data.append(value)

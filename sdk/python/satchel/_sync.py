@@ -57,8 +57,8 @@ class Satchel:
             attempt += 1
 
     @contextmanager
-    def _events(self, method: str, path: str, json: Any = None) -> Iterator[Iterator[tuple[str, Any]]]:
-        request = self._http.build_request(method, path, json=json, headers={"Accept": "text/event-stream"})
+    def _events(self, method: str, path: str, json: Any = None, deadline: _core.Deadline = _core.Deadline(None)) -> Iterator[Iterator[tuple[str, Any]]]:
+        request = self._http.build_request(method, path, json=json, headers={"Accept": "text/event-stream"}, timeout=deadline.timeout(self._http.timeout))
         response = self._send(request, stream=True)
         try:
             if response.is_error:
@@ -115,6 +115,8 @@ class Agent:
         body = _core.chat_body(message, conversation_id, fallback, model)
         with self.client._events("POST", self.path + "/chat", body) as events:
             for name, data in events:
+                if name == _core.HEARTBEAT:
+                    continue
                 last = _core.chat_event(name, data)
                 yield name, data
                 if last:
@@ -129,28 +131,38 @@ class Agent:
         answer: types.ChatDetails = last
         return answer
 
-    def run(self, workflow_id: str, input: dict[str, Any] | None = None) -> types.ExecutionDetails:
-        """Executes a workflow and waits for its end; one that fails raises ExecutionError."""
+    def run(self, workflow_id: str, input: dict[str, Any] | None = None, *, timeout: float | None = None) -> types.ExecutionDetails:
+        """Executes a workflow and waits for its end, as wait does; one that fails raises ExecutionError."""
         started = self.request("POST", "/workflows/execute", json={"workflow_id": workflow_id, "input": input or {}})
-        return self.wait(started["id"])
+        return self.wait(started["id"], timeout=timeout)
 
-    def wait(self, execution_id: str) -> types.ExecutionDetails:
-        """Waits for the end of an execution, even if the server restarts in between."""
+    def wait(self, execution_id: str, *, timeout: float | None = None) -> types.ExecutionDetails:
+        """Waits for the end of an execution, even if the server restarts in between.
+
+        After timeout seconds it raises TimeoutError, and the execution continues. When
+        nothing happens, that may be half a minute late.
+        """
         path = "/workflows/executions" + _core.path(execution_id)
+        deadline = _core.Deadline(timeout)
         while True:
-            if not self._ended(path):
+            ended = self._ended(path, deadline)
+            if not ended and not deadline.passed():
                 time.sleep(1)
             execution: types.ExecutionDetails | None = _core.completed(self.request("GET", path))
             if execution is not None:
                 return execution
+            if deadline.passed():
+                raise TimeoutError(f"the execution {execution_id} has not ended")
 
-    def _ended(self, path: str) -> bool:
-        """Follows an execution to its end; False: its events were cut."""
+    def _ended(self, path: str, deadline: _core.Deadline) -> bool:
+        """Follows an execution to its end; False: its events were cut, or the time is up."""
         try:
-            with self.client._events("GET", self.path + path + "/events") as events:
+            with self.client._events("GET", self.path + path + "/events", deadline=deadline) as events:
                 for name, _ in events:
                     if name.startswith("execution."):
                         return True
+                    if deadline.passed():
+                        return False
         except httpx.TransportError:
             pass  # the next request shows whether the server is there
         return False

@@ -86,6 +86,27 @@ class Client(unittest.TestCase):
         sleep.assert_called_once_with(1)
         self.assertEqual(streams, 2)
 
+    def test_wait_has_a_limit(self) -> None:
+        now, beats = 0.0, 0
+
+        class Idle(httpx.SyncByteStream):
+            def __iter__(self) -> Iterator[bytes]:
+                nonlocal now, beats
+                while True:
+                    now, beats = now + 25, beats + 1
+                    yield b": ping\n\n"
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            if not request.url.path.endswith("/events"):
+                return httpx.Response(200, json={"id": "x", "status": "running"})
+            self.assertEqual(request.extensions["timeout"]["read"], 60)
+            return httpx.Response(200, stream=Idle())
+
+        with mock.patch("time.monotonic", lambda: now), Satchel("http://127.0.0.1:1", transport=httpx.MockTransport(answer)) as satchel:
+            with self.assertRaises(TimeoutError):
+                satchel.agent("a").wait("x", timeout=60)
+        self.assertEqual(beats, 3)
+
     def test_stream_that_ends_early(self) -> None:
         text = ': hi\n\nevent: delta\ndata: {"text":"On"}\n\n'
 
