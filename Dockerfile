@@ -11,6 +11,7 @@
 FROM --platform=$BUILDPLATFORM golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
+COPY crawl/appengine/go.mod crawl/appengine/
 RUN go mod download
 COPY . .
 ARG TARGETOS TARGETARCH VERSION=0.1.0-dev COMMIT DATE RELEASES

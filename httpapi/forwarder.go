@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"satchel/agent/egress"
+	"satchel/httpapi/prometheus"
 	"satchel/httpapi/rest"
 	"satchel/store/cluster"
 )
@@ -42,14 +42,12 @@ type forwarder struct {
 func (s *Server) newForwarder(directory cluster.Directory) *forwarder {
 	f := &forwarder{directory: directory, limiter: s.limiter, streams: s.streams, timeout: forwardTimeout, bodies: newBodies(s.folder.Path()),
 		hasSession: func(id string) bool { return s.options.Browser.Find(id) != nil },
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "satchel_cluster_forwarded_total", Help: "Requests forwarded to other servers of the cluster, by outcome."}, []string{"outcome"})}
+		requests:   s.metrics.registry.CounterVec("satchel_cluster_forwarded_total", "Requests forwarded to other servers of the cluster, by outcome.", "outcome")}
 	// The addresses of the cluster's servers are the operator's.
 	client := egress.New(egress.Policy{AllowPrivate: true, MaxResponse: -1, HeaderTimeout: forwardAnswer})
 	f.proxy = &httputil.ReverseProxy{Transport: client.Transport(), FlushInterval: -1, Rewrite: f.rewrite, ModifyResponse: f.receive,
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) { hopOf(r).err = err },
 		ErrorLog:     log.New(io.Discard, "", 0)}
-	s.metrics.registry.MustRegister(f.requests)
 	s.metrics.cluster(directory)
 	return f
 }
@@ -94,7 +92,7 @@ func (f *forwarder) forward(c echo.Context, node cluster.Node) error {
 	defer context.AfterFunc(f.directory.Lifetime(node.Session), cancel)()
 	w := &deadlineWriter{ResponseWriter: c.Response(), control: control}
 	f.proxy.ServeHTTP(w, out)
-	f.requests.WithLabelValues(outcomeOf(h.err)).Inc()
+	f.requests.Inc(outcomeOf(h.err))
 	if c.Response().Committed || w.hijacked {
 		return nil // a response that has begun cannot become an error
 	}

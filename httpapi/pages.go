@@ -3,14 +3,15 @@ package httpapi
 import (
 	"embed"
 	"io/fs"
+	"net/http"
 	"path"
 	"strings"
 	"sync"
 
 	"github.com/labstack/echo/v4"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"satchel/agent"
+	"satchel/httpapi/prometheus"
 	"satchel/httpapi/rest"
 )
 
@@ -120,6 +121,6 @@ func (s *Server) metricsPage(c echo.Context) error {
 	if !identity.Known() {
 		return agent.Errorf(agent.CodeUnauthorized, "metrics require authentication: send an API key")
 	}
-	promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP(c.Response(), c.Request())
-	return nil
+	defer rest.Compress(c)()
+	return c.Blob(http.StatusOK, prometheus.ContentType, s.metrics.registry.Text())
 }

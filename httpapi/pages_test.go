@@ -222,6 +222,14 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%d without %s", a.StatusCode, line)
 		}
 	}
+	if media := a.Header.Get("Content-Type"); !strings.HasPrefix(media, "text/plain; version=0.0.4") {
+		t.Errorf("the media type is %s", media)
+	}
+	for line := range strings.Lines(a.text) {
+		if strings.HasPrefix(line, "# TYPE ") && strings.Count(a.text, line) > 1 {
+			t.Errorf("more than one %s", line)
+		}
+	}
 	key := c.must(t, 201, "POST", "/api/keys", `{"name":"prometheus","role":"viewer","agents":["default"]}`)["key"].(string)
 	if a := c.do(t, "GET", "/metrics", http.NoBody, ""); a.StatusCode != 401 {
 		t.Errorf("a closed server tells metrics to nobody with %d", a.StatusCode)

@@ -1,2 +1,2 @@
-// Package cputime measures CPU time, for tests and benchmarks.
+// Package cputime measures the CPU time of this process.
 package cputime
