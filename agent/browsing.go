@@ -39,7 +39,7 @@ type Variables map[string]string
 
 var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	variableUse  = regexp.MustCompile(`%([A-Za-z_][A-Za-z0-9_]{0,63})%`)
+	variableUse  = regexp.MustCompile(`%([A-Za-z_][A-Za-z0-9_]*)%`)
 )
 
 // Validate returns an error that names the invalid variable.

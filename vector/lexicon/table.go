@@ -43,7 +43,8 @@ const (
 	maxDims  = 1 << 10
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// checksum is the last value of a table file, of all that is before it.
+func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
 var errDamaged = errors.New("lexicon: the table is damaged")
 
@@ -53,7 +54,7 @@ func Decode(file string) (*Table, error) {
 		return nil, errDamaged
 	}
 	body, sum := file[:len(file)-4], file[len(file)-4:]
-	if crc32.Checksum([]byte(body), castagnoli) != binary.LittleEndian.Uint32([]byte(sum)) {
+	if checksum([]byte(body)) != binary.LittleEndian.Uint32([]byte(sum)) {
 		return nil, errDamaged
 	}
 	counts := []byte(file[len(magic):header])
@@ -100,7 +101,7 @@ func Encode(words []string, vectors [][]float32) []byte {
 		}
 	}
 	file = append(file, cells...)
-	return binary.LittleEndian.AppendUint32(file, crc32.Checksum(file, castagnoli))
+	return binary.LittleEndian.AppendUint32(file, checksum(file))
 }
 
 // Knows reports whether a lower-case word, or one that it is a form of, is known.

@@ -3,9 +3,9 @@ package registry
 import (
 	"context"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"satchel/agent"
 	"satchel/agent/mcp"
@@ -165,11 +165,14 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-var notNameCharacters = regexp.MustCompile(`[^\pL\pN ._@()+-]+`)
-
 // credentialName converts the name of a server to a valid name of a credential.
 func credentialName(name string) string {
-	name = strings.TrimLeft(notNameCharacters.ReplaceAllString(name, " "), " ._@()+-")
+	name = strings.TrimLeft(strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsNumber(r) || strings.ContainsRune("._@()+-", r) {
+			return r
+		}
+		return ' '
+	}, name), " ._@()+-")
 	name = strings.TrimSpace(agent.Clip(strings.Join(strings.Fields(name), " "), 60))
 	name = strings.TrimRight(name, "…")
 	if name == "" || strings.HasPrefix(name, agent.KindCredential+"-") {

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"math"
 )
 
@@ -20,7 +19,7 @@ func Decode(b []byte) (*File, error) {
 		return nil, fmt.Errorf("%w: it does not begin with %s", ErrCorrupt, magic)
 	}
 	body, sum := b[:len(b)-4], binary.LittleEndian.Uint32(b[len(b)-4:])
-	if crc32.Checksum(body, castagnoli) != sum {
+	if checksum(body) != sum {
 		return nil, fmt.Errorf("%w: the checksum differs", ErrCorrupt)
 	}
 	r := reader{rest: body[len(magic):]}

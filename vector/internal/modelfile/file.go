@@ -32,7 +32,8 @@ const (
 	version = 1
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// checksum is the last value of a file, of all that is before it.
+func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
 // Matrix returns the matrix with a name, or an error that names it if it is
 // missing or has another size.
@@ -76,7 +77,7 @@ func Encode(f *File) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)), nil
+	return binary.LittleEndian.AppendUint32(b, checksum(b)), nil
 }
 
 func appendString(b []byte, s string) ([]byte, error) {

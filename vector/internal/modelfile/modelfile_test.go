@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -182,7 +181,7 @@ func TestDecodeNamesAnotherVersion(t *testing.T) {
 
 // seal appends a right checksum, so that what lies behind it is reached.
 func seal(body []byte) []byte {
-	return binary.LittleEndian.AppendUint32(bytes.Clone(body), crc32.Checksum(body, castagnoli))
+	return binary.LittleEndian.AppendUint32(bytes.Clone(body), checksum(body))
 }
 
 func TestEncodeRefusesLongStrings(t *testing.T) {
