@@ -6,6 +6,7 @@ import (
 	"satchel/agent/cputime"
 )
 
+// started is when the program began to initialize its packages.
 var started = time.Now()
 
 // CollectProcess adds the metrics of this process that its system provides, with the names
