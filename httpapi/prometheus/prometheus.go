@@ -95,17 +95,15 @@ func appendLabel(labels []byte, name, value string) []byte {
 
 // escape appends a text of one line, or one in quotes.
 func escape(dst []byte, text string, quoted bool) []byte {
+	start := 0
 	for i := range len(text) {
-		switch c := text[i]; {
-		case c == '\n':
-			dst = append(dst, `\n`...)
-		case c == '\\', c == '"' && quoted:
-			dst = append(dst, '\\', c)
-		default:
-			dst = append(dst, c)
+		if c := text[i]; c == '\n' {
+			dst, start = append(append(dst, text[start:i]...), `\n`...), i+1
+		} else if c == '\\' || c == '"' && quoted {
+			dst, start = append(append(dst, text[start:i]...), '\\'), i
 		}
 	}
-	return dst
+	return append(dst, text[start:]...)
 }
 
 func appendFloat(dst []byte, value float64) []byte {
