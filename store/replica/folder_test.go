@@ -58,6 +58,33 @@ func TestFolderThatIsNotMounted(t *testing.T) {
 	s.wantContacts(db.ID(), 3)
 }
 
+// A folder that cannot be made at the first start, as when the service may not write
+// there yet, is used at the next one.
+func TestFolderThatCannotBeMadeAtFirst(t *testing.T) {
+	t.Parallel()
+	parent := filepath.Join(t.TempDir(), "parent")
+	if err := os.WriteFile(parent, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	target, err := Open(filepath.Join(parent, "replicas"), testKeys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serveAt(t, t.TempDir(), target)
+	s.contact(s.create("Support"), "one")
+	if status := s.r.Status(); status.Failure == nil {
+		t.Errorf("%+v", status)
+	}
+	s.stop()
+	if err := errors.Join(os.Remove(parent), os.Mkdir(parent, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	s = serveAt(t, s.path, target)
+	s.snapshots()
+	s.r.flush(t.Context())
+	s.wantContacts(s.byName("Support").ID(), 1)
+}
+
 // A folder with replicas from before there was a marker gets one, and loses what kills
 // left there.
 func TestFolderWithoutMarker(t *testing.T) {

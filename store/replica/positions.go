@@ -119,7 +119,8 @@ func (r *Replicator) save() {
 	r.saveLocked()
 }
 
-// saveLocked is save for a caller that holds saving.
+// saveLocked is save for a caller that holds saving. Nothing is written before the target
+// is prepared for the first time: the file says that it has been used.
 func (r *Replicator) saveLocked() {
 	r.mu.Lock()
 	p := positions{Target: r.Target.String(), Agents: map[string]position{}}
@@ -129,8 +130,8 @@ func (r *Replicator) saveLocked() {
 		}
 		a.unsaved = false
 	}
-	changed := r.changed
-	r.changed = false
+	changed := r.changed && (r.used || r.prepared)
+	r.changed = r.changed && !changed
 	r.mu.Unlock()
 	if !changed {
 		return

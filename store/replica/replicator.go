@@ -52,16 +52,16 @@ type Replicator struct {
 	Options
 	folder    *store.Folder
 	used      bool                // this data folder has had replicas in the target before
-	prepared  bool                // the target is
 	uploads   *work.Queue[string] // by agent, like those below
 	snapshots *work.Queue[string]
 	tidying   *work.Queue[string]
 
-	mu      sync.Mutex
-	agents  map[string]*replicated
-	waiting int64 // bytes of all pending commits
-	failed  error // of the last upload or snapshot
-	changed bool  // the positions differ from their file
+	mu       sync.Mutex
+	agents   map[string]*replicated
+	prepared bool  // the target is
+	waiting  int64 // bytes of all pending commits
+	failed   error // of the last upload or snapshot
+	changed  bool  // the positions differ from their file
 
 	saving sync.Mutex // while the file of positions is written
 	saved  bool       // guarded by saving: the file is for this target, so positions can be appended
@@ -131,13 +131,19 @@ func (r *Replicator) Start(ctx context.Context, f *store.Folder) {
 
 // prepare prepares the target unless that has been done.
 func (r *Replicator) prepare() {
-	if r.prepared {
+	r.mu.Lock()
+	prepared := r.prepared
+	r.mu.Unlock()
+	if prepared {
 		return
 	}
-	err := r.Target.storage.prepare(r.used)
-	if r.prepared = err == nil; err != nil {
+	if err := r.Target.storage.prepare(r.used); err != nil {
 		r.onError("", err)
+		return
 	}
+	r.mu.Lock()
+	r.prepared = true
+	r.mu.Unlock()
 }
 
 // watch compares the agents with what is known about their replicas, every compareEvery.
