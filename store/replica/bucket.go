@@ -59,18 +59,22 @@ func (b *bucket) send(ctx context.Context, method, key string, query url.Values,
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	return nil, refusal(resp)
+	return nil, refusal(resp, method != http.MethodPut && key != "")
 }
 
-// refusal returns the error that a response reports.
-func refusal(resp *http.Response) error {
+// refusal returns the error that a response reports. ofObject is whether the request was
+// for an object that may not exist.
+func refusal(resp *http.Response, ofObject bool) error {
 	var answer struct{ Code, Message string }
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	if err == nil {
 		_ = xml.Unmarshal(raw, &answer) // HEAD and some proxies send none
 	}
-	if resp.StatusCode == http.StatusNotFound && answer.Code != "NoSuchBucket" {
+	switch {
+	case resp.StatusCode == http.StatusNotFound && ofObject && answer.Code != "NoSuchBucket":
 		return errNoObject
+	case answer.Code == "" && resp.StatusCode/100 == 4:
+		return fmt.Errorf("the bucket answers %d %s and not as S3 does: is the endpoint the one of its S3 API?", resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
 	return fmt.Errorf("the bucket answers %d %s", resp.StatusCode, cmp.Or(strings.TrimSpace(answer.Code+" "+answer.Message), http.StatusText(resp.StatusCode)))
 }

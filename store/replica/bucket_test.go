@@ -25,6 +25,7 @@ type fakeS3 struct {
 	mu      sync.Mutex
 	objects map[string][]byte
 	away    bool // answers 503
+	frozen  bool // the key may only read
 }
 
 func newFakeS3(t testing.TB) (*fakeS3, Target) {
@@ -64,6 +65,9 @@ func (f *fakeS3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !inBucket:
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, "<Error><Code>NoSuchBucket</Code></Error>")
+	case f.frozen && r.Method != http.MethodGet:
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, "<Error><Code>AccessDenied</Code><Message>no</Message></Error>")
 	case r.Method == http.MethodPut:
 		f.objects[key] = body
 	case r.Method == http.MethodDelete:
@@ -198,8 +202,34 @@ func TestBucketErrorsSayWhatIsWrong(t *testing.T) {
 	if err := b.put(context.Background(), "a", strings.NewReader(""), 0); err == nil || !strings.Contains(err.Error(), "NoSuchBucket") {
 		t.Error(err)
 	}
+	website := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(website.Close)
+	b.base = website.URL + "/backups/"
+	for name, err := range map[string]error{"list": second(b.list(t.Context(), "a/")), "put": b.put(t.Context(), "a", strings.NewReader(""), 0)} {
+		if err == nil || !strings.Contains(err.Error(), "404 Not Found") || !strings.Contains(err.Error(), "endpoint") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	f.setAway(true)
 	if _, err := target.storage.get(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "503") {
 		t.Error(err)
 	}
 }
+
+// TestDoctorWrites holds that doctor is not content with a key that may only read, and
+// leaves nothing behind.
+func TestDoctorWrites(t *testing.T) {
+	t.Parallel()
+	f, target := newFakeS3(t)
+	if found := (Commands{target}).Doctor(t.Context()); !found.OK || len(f.objects) != 0 {
+		t.Errorf("%+v, and there are %v", found, f.objects)
+	}
+	f.mu.Lock()
+	f.frozen = true
+	f.mu.Unlock()
+	if found := (Commands{target}).Doctor(t.Context()); found.OK || !strings.Contains(found.Message, "not written: the bucket answers 403 AccessDenied") {
+		t.Errorf("%+v", found)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"satchel/agent"
@@ -52,7 +53,11 @@ func (c Commands) restore(ctx context.Context, idOrName string, at time.Time, fo
 	return id, last, err
 }
 
-// Doctor reports whether the target can be read, and what is in it.
+// doctorKey is the key of the object with which Doctor checks that the target can be
+// written.
+const doctorKey = "satchel-doctor"
+
+// Doctor reports whether the target can be read and written, and what is in it.
 func (c Commands) Doctor(ctx context.Context) agent.Finding {
 	finding := agent.Finding{Subject: "replicas in " + c.Target.String()}
 	ids, err := c.Target.storage.folders(ctx)
@@ -66,6 +71,19 @@ func (c Commands) Doctor(ctx context.Context) agent.Finding {
 			return finding
 		}
 	}
-	finding.OK, finding.Message = true, fmt.Sprintf("can be read; %d agents", len(ids))
+	if err := c.checkWrite(ctx); err != nil {
+		finding.Message = "can be read, but not written: " + err.Error()
+		return finding
+	}
+	finding.OK, finding.Message = true, fmt.Sprintf("can be read and written; %d agents", len(ids))
 	return finding
+}
+
+// checkWrite writes an object and deletes it.
+func (c Commands) checkWrite(ctx context.Context) error {
+	const text = "Written by satchel doctor, and deleted again.\n"
+	if err := c.Target.storage.put(ctx, doctorKey, strings.NewReader(text), int64(len(text))); err != nil {
+		return err
+	}
+	return c.Target.storage.remove(ctx, doctorKey)
 }
