@@ -7,6 +7,11 @@
 # Both run as user 65532, write to /data only, and fit a read-only root:
 #
 #   docker run --read-only --tmpfs /tmp -v satchel:/data -p 127.0.0.1:8787:8787 satchel:slim --no-auth
+#
+# Chromium keeps its own sandbox, which the default profile of Docker and Podman
+# denies. With the browser also pass:
+#
+#   --shm-size 1g --security-opt seccomp=deploy/compose/seccomp.json
 
 FROM --platform=$BUILDPLATFORM golang:1.26-bookworm AS build
 WORKDIR /src

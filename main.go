@@ -313,7 +313,7 @@ func installation(c *cli.Config) install.Options {
 func findBrowser(c *cli.Config) func(context.Context) (browser.Program, error) {
 	return func(ctx context.Context) (browser.Program, error) {
 		p, err := install.Find(ctx, installation(c))
-		return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
+		return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ(), Explain: install.Explain}, err
 	}
 }
 

@@ -30,6 +30,15 @@ type Program struct {
 	// Environment is the server's environment. Chromium and its driver receive
 	// a part of it without secrets.
 	Environment []string
+	// Explain adds what to do to an error of starting Chromium; nil adds nothing.
+	Explain func(error) error
+}
+
+func (p Program) explain(err error) error {
+	if p.Explain == nil {
+		return err
+	}
+	return p.Explain(err)
 }
 
 // Options configure a Browser.

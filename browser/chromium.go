@@ -93,7 +93,7 @@ func start(ctx context.Context, p Program, kind kind, proxy string, log *slog.Lo
 			Proxy: &playwright.Proxy{Server: proxy, Bypass: playwright.String("<-loopback>")}, Timeout: playwright.Float(startTimeout.Seconds() * 1000),
 		})
 		if err != nil {
-			return nil, fmt.Errorf("start Chromium: %w", err)
+			return nil, fmt.Errorf("start Chromium: %w", p.explain(err))
 		}
 		return made, nil
 	})

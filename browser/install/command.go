@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -55,6 +56,9 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// errorLine matches the lines of a program's output that say why it failed.
+var errorLine = regexp.MustCompile(`(?i)error|fatal`)
+
 // lastErrorLine returns the most informative line of a program's output: the
 // last one that mentions an error, otherwise the last one.
 func lastErrorLine(output string) string {
@@ -64,7 +68,7 @@ func lastErrorLine(output string) string {
 		if line == "" || strings.HasPrefix(line, "at ") {
 			continue
 		}
-		if isError := strings.Contains(strings.ToLower(line), "error"); isError || !strings.Contains(strings.ToLower(last), "error") {
+		if errorLine.MatchString(line) || !errorLine.MatchString(last) {
 			last = line
 		}
 	}

@@ -106,10 +106,15 @@ func Ready(ctx context.Context, o Options) (Paths, error) {
 	return Find(ctx, o)
 }
 
-// Doctor reports what works. A server without a browser does everything but browser
+// Doctor reports what works, and starts the browser once. A server without a browser does everything but browser
 // sessions, so a missing browser is only a problem if the settings require one.
 func (o Options) Doctor(ctx context.Context) []agent.Finding {
 	p, err := Find(ctx, o)
+	if err == nil && !o.Remote {
+		if err = checkStart(ctx, p.Chromium, os.Geteuid() == 0); err != nil {
+			err = fmt.Errorf("%s does not start: %w", p.browser(), err)
+		}
+	}
 	var missing *Missing
 	switch {
 	case err == nil:

@@ -289,6 +289,23 @@ func TestRemote(t *testing.T) {
 	}
 }
 
+// TestDoctorStartsChromium holds that doctor is not content with a browser that reports
+// its version and does not start, and that it says so if the sandbox is denied.
+func TestDoctorStartsChromium(t *testing.T) {
+	for _, tc := range []struct{ start, want string }{
+		{"exit 0", "Chromium 104.0 at"},
+		{`echo "cannot open display" >&2; exit 1`, "does not start: exit status 1: cannot open display"},
+		{`printf '[ERROR:crashpad] mkdir\n[FATAL:zygote_host_impl_linux.cc(132)] No usable sandbox!\nTrace\n' >&2; exit 5`, "denies Chromium's sandbox"},
+	} {
+		b := withDriver(t, "echo v20.1.2")
+		program(t, filepath.Join(b.path, "chromium"), `[ "$1" = --version ] && { echo Chromium 104.0; exit; }; `+tc.start)
+		f := b.options.Doctor(t.Context())
+		if len(f) != 1 || f[0].OK != (tc.start == "exit 0") || !strings.Contains(f[0].Message, tc.want) {
+			t.Errorf("%s: %+v", tc.start, f)
+		}
+	}
+}
+
 // withDriver is a bench whose driver is there already.
 func withDriver(t *testing.T, node string) *testMachine {
 	b := newTestMachine(t, nil)
