@@ -108,6 +108,39 @@ func TestInstallScript(t *testing.T) {
 	}
 }
 
+// TestInstallScriptRefusesEarly holds that what cannot work is refused before anything
+// is downloaded, and that a version may be given with or without its v.
+func TestInstallScriptRefusesEarly(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("install.sh is for Linux and macOS")
+	}
+	var requests []string
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests = append(requests, r.URL.Path)
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer page.Close()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(to, version string) (string, error) {
+		script := exec.CommandContext(t.Context(), "sh", "deploy/install.sh", to)
+		script.Env = append(os.Environ(), "SATCHEL_RELEASES="+page.URL+"/releases", "SATCHEL_VERSION="+version)
+		out, err := script.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := run(filepath.Join(file, "bin"), "v1.2.3"); err == nil || !strings.Contains(out, "cannot be written to") || len(requests) != 0 {
+		t.Errorf("%v, %v\n%s", err, requests, out)
+	}
+	for _, version := range []string{"v1.2.3", "1.2.3"} {
+		requests = nil
+		if out, err := run(t.TempDir(), version); err == nil || len(requests) == 0 || !strings.HasPrefix(requests[0], "/releases/download/v1.2.3/satchel_") {
+			t.Errorf("%s: %v, %v\n%s", version, err, requests, out)
+		}
+	}
+}
+
 // TestImageKnowsItsVersion holds that a build of the image gets the version without
 // the tag's v, the commit, its date and the page of releases, as archives do.
 func TestImageKnowsItsVersion(t *testing.T) {

@@ -12,8 +12,8 @@ set -eu
 fail() { echo "install.sh: $*" >&2; exit 1; }
 
 fetch() {
-  if command -v curl >/dev/null; then curl -fsSL --retry 3 -o "$dir/$1" "$from/$1"
-  elif command -v wget >/dev/null; then wget -q -O "$dir/$1" "$from/$1"
+  if command -v curl >/dev/null; then curl -fsSL --retry 3 --connect-timeout 30 --speed-limit 1000 --speed-time 30 -o "$dir/$1" "$from/$1"
+  elif command -v wget >/dev/null; then wget -q -T 30 -O "$dir/$1" "$from/$1"
   else fail "needs curl or wget"; fi || fail "$from/$1 cannot be downloaded; nothing was installed"
 }
 
@@ -34,8 +34,12 @@ main() {
     aarch64 | arm64) arch=arm64 ;;
     *) fail "there is no build for $(uname -m)" ;;
   esac
-  if [ "$version" = latest ]; then from=$releases/latest/download; else from=$releases/download/$version; fi
+  if [ "$version" = latest ]; then from=$releases/latest/download; else from=$releases/download/v${version#v}; fi
   archive=satchel_${os}_${arch}.tar.gz
+
+  to=${1:-/usr/local/bin}
+  if [ $# -eq 0 ] && [ ! -w "$to" ]; then to=${HOME:?is not set: name a folder to install into}/.local/bin; fi
+  mkdir -p "$to" && [ -w "$to" ] || fail "$to cannot be written to: run this as root, or name another folder; nothing was installed"
 
   dir=$(mktemp -d) new=
   trap 'rm -rf "$dir" ${new:+"$new"}' EXIT
@@ -49,9 +53,6 @@ main() {
     fail "$archive has the SHA-256 $got, and checksums.txt says ${want:-nothing}; nothing was installed"
   tar -xzf "$dir/$archive" -C "$dir" satchel
 
-  to=${1:-/usr/local/bin}
-  if [ $# -eq 0 ] && [ ! -w "$to" ]; then to=$HOME/.local/bin; fi
-  mkdir -p "$to"
   new=$to/.satchel.$$
   cp "$dir/satchel" "$new"
   chmod 0755 "$new"
