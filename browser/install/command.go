@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"regexp"
 	"strings"
 	"time"
 )
@@ -56,11 +55,19 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// errorLine matches the lines of a program's output that say why it failed.
-var errorLine = regexp.MustCompile(`(?i)error|fatal`)
+// severity ranks a line of a program's output by how likely it says why the program failed.
+func severity(line string) int {
+	switch line = strings.ToLower(line); {
+	case strings.Contains(line, "fatal"):
+		return 2
+	case strings.Contains(line, "error"):
+		return 1
+	}
+	return 0
+}
 
 // lastErrorLine returns the most informative line of a program's output: the
-// last one that mentions an error, otherwise the last one.
+// last one that mentions a fatal error, otherwise an error, otherwise the last one.
 func lastErrorLine(output string) string {
 	var last string
 	for line := range strings.Lines(output) {
@@ -68,7 +75,7 @@ func lastErrorLine(output string) string {
 		if line == "" || strings.HasPrefix(line, "at ") {
 			continue
 		}
-		if errorLine.MatchString(line) || !errorLine.MatchString(last) {
+		if severity(line) >= severity(last) {
 			last = line
 		}
 	}

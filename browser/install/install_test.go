@@ -295,7 +295,7 @@ func TestDoctorStartsChromium(t *testing.T) {
 	for _, tc := range []struct{ start, want string }{
 		{"exit 0", "Chromium 104.0 at"},
 		{`echo "cannot open display" >&2; exit 1`, "does not start: exit status 1: cannot open display"},
-		{`printf '[ERROR:crashpad] mkdir\n[FATAL:zygote_host_impl_linux.cc(132)] No usable sandbox!\nTrace\n' >&2; exit 5`, "denies Chromium's sandbox"},
+		{`printf '[ERROR:crashpad] mkdir\n[FATAL:zygote_host_impl_linux.cc(132)] No usable sandbox!\n[ERROR:crashpad] open\n' >&2; exit 5`, "denies Chromium's sandbox"},
 	} {
 		b := withDriver(t, "echo v20.1.2")
 		program(t, filepath.Join(b.path, "chromium"), `[ "$1" = --version ] && { echo Chromium 104.0; exit; }; `+tc.start)
