@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"satchel/store"
+	"satchel/store/cluster/pg"
 )
 
 // errSameURL reports that another server has the same URL, so that the others could not
@@ -48,7 +47,7 @@ func (c *Cluster) insertSelf(ctx context.Context, last peer, dead bool) (other *
 	c.mu.Lock()
 	self, leaving, why := c.self, c.leaving, c.reasonLocked()
 	c.mu.Unlock()
-	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+	err = c.pool.Transact(ctx, func(tx *pg.Tx) error {
 		// This serializes servers that start at the same time.
 		var recovering bool
 		err := tx.QueryRow(ctx, "UPDATE cluster SET joins = joins + 1 RETURNING recovering").Scan(&recovering)
@@ -69,11 +68,11 @@ func (c *Cluster) insertSelf(ctx context.Context, last peer, dead bool) (other *
 		if err == nil {
 			other = &n
 		}
-		if !errors.Is(err, pgx.ErrNoRows) {
+		if !errors.Is(err, pg.ErrNoRows) {
 			return err
 		}
 		_, err = tx.Exec(ctx, "INSERT INTO node(session, name, url, version, file_version, place, leaving, reason) VALUES ($1,$2,$3,$4,$5,$6,$7,$8)",
-			self.Session, self.Name, self.URL, self.Version, store.FileVersion(), c.place, leaving, why)
+			self.Session, self.Name, self.URL, self.Version, store.FileVersion(), c.place, leaving, string(why))
 		return err
 	})
 	return other, err

@@ -34,19 +34,18 @@ func (c *Cluster) claim(ctx context.Context, session string, dead map[string]boo
 	if len(ids) == 0 {
 		return nil
 	}
-	rows, err := c.pool.Query(ctx, `UPDATE agent a SET owner = $1, changed = clock_timestamp()
-		FROM unnest($2::text[], $3::text[]) AS u(id, owner) WHERE a.id = u.id AND a.owner = u.owner AND NOT a.deleted AND a.file_version <= $4
-		RETURNING `+agentColumns, session, ids, owners, store.FileVersion())
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	n := 0
-	for ; rows.Next(); n++ {
-		k, err := scanAgent(rows)
+	for row, err := range c.pool.Query(ctx, `UPDATE agent a SET owner = $1, changed = clock_timestamp()
+		FROM unnest($2::text[], $3::text[]) AS u(id, owner) WHERE a.id = u.id AND a.owner = u.owner AND NOT a.deleted AND a.file_version <= $4
+		RETURNING `+agentColumns, session, ids, owners, store.FileVersion()) {
 		if err != nil {
 			return err
 		}
+		k, err := scanAgent(row)
+		if err != nil {
+			return err
+		}
+		n++
 		c.mu.Lock()
 		c.rememberLocked(k)
 		c.stats.Claims++
@@ -55,7 +54,7 @@ func (c *Cluster) claim(ctx context.Context, session string, dead map[string]boo
 	if n > 0 {
 		c.Log.Info("agents of servers that left are taken over", "agents", n)
 	}
-	return rows.Err()
+	return nil
 }
 
 // chooseOwner returns the session of the server that is to have an agent: of those that can

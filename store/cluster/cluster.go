@@ -12,11 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"satchel/agent/work"
 	"satchel/store"
 	"satchel/store/capture"
+	"satchel/store/cluster/pg"
 )
 
 // Options configure a server's part in a cluster.
@@ -34,7 +33,7 @@ type Options struct {
 type Cluster struct {
 	Options
 	Signer
-	pool  *pgxpool.Pool
+	pool  *pg.Pool
 	id    string
 	place string // see node in tables
 	ship  *shipper
@@ -102,7 +101,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	host, _ := os.Hostname()
 	o.Name = cmp.Or(o.Name, host)
-	pool, err := connect(ctx, o.URL)
+	pool, err := connect(o.URL)
 	if err != nil {
 		return nil, err
 	}

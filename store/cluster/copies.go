@@ -14,11 +14,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"satchel/agent"
 	"satchel/store"
 	"satchel/store/capture"
+	"satchel/store/cluster/pg"
 )
 
 // blockSize is the size of the blocks into which the base of a file is divided, in bytes.
@@ -121,7 +120,7 @@ func (c *Cluster) Fetch(id, path string) error {
 	var head int64
 	var version int
 	err := c.pool.QueryRow(ctx, "SELECT head, file_version FROM agent WHERE id = $1 AND owner = $2 AND NOT deleted", id, session).Scan(&head, &version)
-	if errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, pg.ErrNoRows) {
 		return agent.NotFound("agent", id).Because(ErrNotOwner)
 	}
 	if err == nil && version < store.FileVersion() {
@@ -224,11 +223,11 @@ func (c *Cluster) write(ctx context.Context, id, path string, old olderCopy) (he
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	tx, err := c.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	tx, err := c.pool.Snapshot(ctx)
 	if err != nil {
 		return 0, 0, noAnswerError(err)
 	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	defer tx.Rollback(ctx)
 	var seq, size int64
 	err = tx.QueryRow(ctx, "SELECT a.head, b.seq, b.size FROM agent a JOIN base b ON b.agent = a.id WHERE a.id = $1", id).Scan(&head, &seq, &size)
 	switch {
@@ -260,12 +259,12 @@ func copyFile(out *os.File, from string) error {
 
 // writeBlocks writes the blocks of an agent's base. Blocks that the file from has in the
 // same place are copied from there.
-func writeBlocks(ctx context.Context, tx pgx.Tx, id string, out *os.File, size int64, from string) error {
+func writeBlocks(ctx context.Context, tx *pg.Tx, id string, out *os.File, size int64, from string) error {
 	sums, err := blockSums(ctx, tx, id)
 	if err != nil {
 		return noAnswerError(err)
 	}
-	var missing []int
+	var missing []int64
 	at := make([]byte, blockSize)
 	in, err := os.Open(from)
 	if err == nil {
@@ -278,7 +277,7 @@ func writeBlocks(ctx context.Context, tx pgx.Tx, id string, out *os.File, size i
 			return fmt.Errorf("block %d is missing", no)
 		}
 		if in == nil || !readBlock(in, no, at[:n], sum) {
-			missing = append(missing, no)
+			missing = append(missing, int64(no))
 		} else if _, err := out.WriteAt(at[:n], int64(no)*blockSize); err != nil {
 			return err
 		}
@@ -295,20 +294,18 @@ func readBlock(in *os.File, no int, b, sum []byte) bool {
 	return bytes.Equal(have[:], sum)
 }
 
-func fetchBlocks(ctx context.Context, tx pgx.Tx, id string, out *os.File, missing []int, sums map[int][]byte, size int64) error {
+func fetchBlocks(ctx context.Context, tx *pg.Tx, id string, out *os.File, missing []int64, sums map[int][]byte, size int64) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	rows, err := tx.Query(ctx, "SELECT no, body FROM block WHERE agent = $1 AND no = ANY($2)", id, missing)
-	if err != nil {
-		return noAnswerError(err)
-	}
-	defer rows.Close()
 	fetched := 0
-	for ; rows.Next(); fetched++ {
+	for row, err := range tx.Query(ctx, "SELECT no, body FROM block WHERE agent = $1 AND no = ANY($2)", id, missing) {
 		var no int
 		var body []byte
-		if err := rows.Scan(&no, &body); err != nil {
+		if err == nil {
+			err = row.Scan(&no, &body)
+		}
+		if err != nil {
 			return noAnswerError(err)
 		}
 		at := int64(no) * blockSize
@@ -318,23 +315,22 @@ func fetchBlocks(ctx context.Context, tx pgx.Tx, id string, out *os.File, missin
 		if _, err := out.WriteAt(body, at); err != nil {
 			return err
 		}
+		fetched++
 	}
-	if rows.Err() == nil && fetched != len(missing) {
+	if fetched != len(missing) {
 		return fmt.Errorf("%d of %d blocks are missing", len(missing)-fetched, len(missing))
 	}
-	return noAnswerError(rows.Err())
+	return nil
 }
 
-func applyLog(ctx context.Context, tx pgx.Tx, id string, out *os.File, seq, head int64) (logged int64, err error) {
-	rows, err := tx.Query(ctx, "SELECT seq, body FROM log WHERE agent = $1 AND seq > $2 ORDER BY seq", id, seq)
-	if err != nil {
-		return 0, noAnswerError(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+func applyLog(ctx context.Context, tx *pg.Tx, id string, out *os.File, seq, head int64) (logged int64, err error) {
+	for row, err := range tx.Query(ctx, "SELECT seq, body FROM log WHERE agent = $1 AND seq > $2 ORDER BY seq", id, seq) {
 		var n int64
 		var body []byte
-		if err := rows.Scan(&n, &body); err != nil {
+		if err == nil {
+			err = row.Scan(&n, &body)
+		}
+		if err != nil {
 			return 0, noAnswerError(err)
 		}
 		if n != seq+1 {
@@ -345,16 +341,16 @@ func applyLog(ctx context.Context, tx pgx.Tx, id string, out *os.File, seq, head
 		}
 		seq, logged = n, logged+int64(len(body))
 	}
-	if rows.Err() == nil && seq != head {
+	if seq != head {
 		return 0, fmt.Errorf("the log ends at commit %d of %d", seq, head)
 	}
-	return logged, noAnswerError(rows.Err())
+	return logged, nil
 }
 
 // noAnswerError returns the error for a statement that the database did not answer
 // completely.
 func noAnswerError(err error) error {
-	if err == nil || errors.Is(err, pgx.ErrNoRows) {
+	if err == nil || errors.Is(err, pg.ErrNoRows) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)

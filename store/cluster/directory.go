@@ -8,11 +8,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"satchel/agent"
 	"satchel/store"
+	"satchel/store/cluster/pg"
 )
 
 // agentRow is a row of the table agent.
@@ -28,9 +26,12 @@ type agentRow struct {
 
 const agentColumns = "a.id, a.name, a.owner, a.head, a.info_head, a.file_version, a.deleted, a.info, a.changed"
 
-func scanAgent(rows pgx.Rows) (k agentRow, err error) {
+// scanner is a row, or where to get it.
+type scanner interface{ Scan(to ...any) error }
+
+func scanAgent(row scanner) (k agentRow, err error) {
 	var info string
-	if err := rows.Scan(&k.id, &k.name, &k.owner, &k.head, &k.infoHead, &k.fileVersion, &k.deleted, &info, &k.changed); err != nil {
+	if err := row.Scan(&k.id, &k.name, &k.owner, &k.head, &k.infoHead, &k.fileVersion, &k.deleted, &info, &k.changed); err != nil {
 		return k, err
 	}
 	if json.Unmarshal([]byte(info), &k.summary) != nil {
@@ -41,13 +42,9 @@ func scanAgent(rows pgx.Rows) (k agentRow, err error) {
 
 // readAgent reads the row of an agent, by id or else by name.
 func (c *Cluster) readAgent(ctx context.Context, idOrName string) (agentRow, error) {
-	rows, err := c.pool.Query(ctx, "SELECT "+agentColumns+" FROM agent a WHERE (id = $1 OR name_key = $2) AND NOT deleted ORDER BY id = $1 DESC LIMIT 1",
-		idOrName, agent.NameKey(idOrName))
-	if err != nil {
-		return agentRow{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	k, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (agentRow, error) { return scanAgent(rows) })
-	if errors.Is(err, pgx.ErrNoRows) {
+	k, err := scanAgent(c.pool.QueryRow(ctx, "SELECT "+agentColumns+" FROM agent a WHERE (id = $1 OR name_key = $2) AND NOT deleted ORDER BY id = $1 DESC LIMIT 1",
+		idOrName, agent.NameKey(idOrName)))
+	if errors.Is(err, pg.ErrNoRows) {
 		return k, agent.NotFound("agent", idOrName)
 	} else if err != nil {
 		return k, fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -227,7 +224,7 @@ const uniqueViolation = "23505"
 
 // nameError converts the error of a statement that names an agent.
 func nameError(err error, name string) error {
-	var refused *pgconn.PgError
+	var refused *pg.Error
 	switch {
 	case err == nil || agent.ErrorCode(err) == agent.CodeAgentNameExists:
 		return err
@@ -270,7 +267,7 @@ func (c *Cluster) insertAgent(ctx context.Context, owner, id, path string, s sto
 	}
 	defer file.Close()
 	name := s.Agent.Name
-	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+	err = c.pool.Transact(ctx, func(tx *pg.Tx) error {
 		if err := checkNameIsNoID(ctx, tx, name, id); err != nil {
 			return err
 		}
@@ -285,7 +282,7 @@ func (c *Cluster) insertAgent(ctx context.Context, owner, id, path string, s sto
 
 // checkNameIsNoID returns an error if a name is the id of an agent other than the one with id.
 func checkNameIsNoID(ctx context.Context, db interface {
-	QueryRow(context.Context, string, ...any) pgx.Row
+	QueryRow(context.Context, string, ...any) pg.Scanner
 }, name, id string) error {
 	var taken bool
 	err := db.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM agent WHERE (id = $1 OR id = $2) AND id <> $3 AND NOT deleted)", name, agent.NameKey(name), id).Scan(&taken)
@@ -328,7 +325,7 @@ func (c *Cluster) Rename(id, name string) error {
 func (c *Cluster) Delete(id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
-	err := pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+	err := c.pool.Transact(ctx, func(tx *pg.Tx) error {
 		done, err := tx.Exec(ctx, "UPDATE agent SET deleted = true, name_key = NULL, changed = clock_timestamp() WHERE id = $1 AND owner = $2 AND NOT deleted", id, c.Self().Session)
 		if err != nil {
 			return err
@@ -336,11 +333,11 @@ func (c *Cluster) Delete(id string) error {
 		if done.RowsAffected() == 0 {
 			return agent.NotFound("agent", id).Because(ErrNotOwner)
 		}
-		b := &pgx.Batch{}
-		for _, table := range []string{"log", "base", "block"} {
-			b.Queue("DELETE FROM "+table+" WHERE agent = $1", id)
-		}
-		return tx.SendBatch(ctx, b).Close()
+		return tx.ExecBatch(ctx, pg.Batch{
+			{SQL: "DELETE FROM log WHERE agent = $1", Args: []any{id}},
+			{SQL: "DELETE FROM base WHERE agent = $1", Args: []any{id}},
+			{SQL: "DELETE FROM block WHERE agent = $1", Args: []any{id}},
+		})
 	})
 	if err != nil {
 		return err

@@ -74,7 +74,7 @@ func (c *Cluster) drain(ctx context.Context, why Reason) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
-	if _, err := c.pool.Exec(bounded, "UPDATE node SET leaving = true, reason = $2 WHERE session = $1", c.Self().Session, why); err != nil {
+	if _, err := c.pool.Exec(bounded, "UPDATE node SET leaving = true, reason = $2 WHERE session = $1", c.Self().Session, string(why)); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	c.mu.Lock()

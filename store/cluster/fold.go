@@ -10,10 +10,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"satchel/agent"
 	"satchel/store"
+	"satchel/store/cluster/pg"
 )
 
 // When the log of an agent is folded into its base: when it exceeds foldBytes and
@@ -97,7 +96,7 @@ func (c *Cluster) fold(ctx context.Context, id string) error {
 		return err
 	}
 	defer file.Close()
-	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+	err = c.pool.Transact(ctx, func(tx *pg.Tx) error {
 		if err := putBase(ctx, tx, id, file, int64(s.At.TXID)); err != nil {
 			return err
 		}
@@ -132,7 +131,7 @@ func (c *Cluster) countLog(ctx context.Context, id string, f *copyState) error {
 // putBase stores a complete file, which must not change meanwhile, as the base
 // of an agent at a commit: the blocks that differ from those of the previous
 // base.
-func putBase(ctx context.Context, tx pgx.Tx, id string, file *os.File, seq int64) error {
+func putBase(ctx context.Context, tx *pg.Tx, id string, file *os.File, seq int64) error {
 	info, err := file.Stat()
 	if err != nil {
 		return err
@@ -157,31 +156,26 @@ func putBase(ctx context.Context, tx pgx.Tx, id string, file *os.File, seq int64
 			return err
 		}
 	}
-	b2 := &pgx.Batch{}
-	b2.Queue("DELETE FROM block WHERE agent = $1 AND no >= $2", id, no)
-	b2.Queue(`INSERT INTO base(agent, seq, size) VALUES ($1,$2,$3)
-		ON CONFLICT (agent) DO UPDATE SET seq = excluded.seq, size = excluded.size`, id, seq, info.Size())
-	b2.Queue("DELETE FROM log WHERE agent = $1 AND seq <= $2", id, seq)
-	return tx.SendBatch(ctx, b2).Close()
+	return tx.ExecBatch(ctx, pg.Batch{
+		{SQL: "DELETE FROM block WHERE agent = $1 AND no >= $2", Args: []any{id, no}},
+		{SQL: `INSERT INTO base(agent, seq, size) VALUES ($1,$2,$3)
+			ON CONFLICT (agent) DO UPDATE SET seq = excluded.seq, size = excluded.size`, Args: []any{id, seq, info.Size()}},
+		{SQL: "DELETE FROM log WHERE agent = $1 AND seq <= $2", Args: []any{id, seq}},
+	})
 }
 
-func blockSums(ctx context.Context, tx pgx.Tx, id string) (map[int][]byte, error) {
-	rows, err := tx.Query(ctx, "SELECT no, sha FROM block WHERE agent = $1", id)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
+func blockSums(ctx context.Context, tx *pg.Tx, id string) (map[int][]byte, error) {
 	sums := map[int][]byte{}
-	for rows.Next() {
+	for row, err := range tx.Query(ctx, "SELECT no, sha FROM block WHERE agent = $1", id) {
 		var no int
 		var sha []byte
-		if err := rows.Scan(&no, &sha); err != nil {
-			return nil, err
+		if err == nil {
+			err = row.Scan(&no, &sha)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the blocks: %w", err)
 		}
 		sums[no] = sha
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read the blocks: %w", err)
 	}
 	return sums, nil
 }

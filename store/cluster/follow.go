@@ -77,19 +77,17 @@ func (c *Cluster) outdated(p pollResult) (ids []string) {
 func (c *Cluster) readAgents(ctx context.Context, ids []string) (read []agentRow, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
-	rows, err := c.pool.Query(ctx, "SELECT "+agentColumns+" FROM agent a WHERE id = ANY($1)", ids)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		k, err := scanAgent(rows)
+	for row, err := range c.pool.Query(ctx, "SELECT "+agentColumns+" FROM agent a WHERE id = ANY($1)", ids) {
+		if err != nil {
+			return nil, err
+		}
+		k, err := scanAgent(row)
 		if err != nil {
 			return nil, err
 		}
 		read = append(read, k)
 	}
-	return read, rows.Err()
+	return read, nil
 }
 
 // rememberLocked stores a row in memory. The caller holds mu.

@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
-
 	"satchel/agent"
+	"satchel/store/cluster/pg"
 )
 
 // storedKey is an API key as stored in the database.
@@ -26,27 +25,33 @@ func (c *Cluster) Keys() (keys []*agent.Key, made bool, err error) {
 }
 
 func (c *Cluster) readKeys(ctx context.Context) (keys []*agent.Key, made bool, version int64, err error) {
-	err = pgx.BeginTxFunc(ctx, c.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		if err := tx.QueryRow(ctx, "SELECT keys_version, key_made FROM cluster").Scan(&version, &made); err != nil {
-			return err
-		}
-		rows, err := tx.Query(ctx, "SELECT key FROM api_key")
+	defer func() {
 		if err != nil {
-			return err
+			keys, made, version, err = nil, false, 0, fmt.Errorf("read the API keys of the cluster: %w", err)
 		}
-		raw, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		for _, text := range raw {
-			var k storedKey
-			if err := json.Unmarshal([]byte(text), &k); err != nil {
-				return err
-			}
-			k.Key.CreatedBy, k.Key.Hash = k.Maker, k.Hash
-			keys = append(keys, &k.Key)
-		}
-		return err
-	})
+	}()
+	tx, err := c.pool.Snapshot(ctx)
 	if err != nil {
-		return nil, false, 0, fmt.Errorf("read the API keys of the cluster: %w", err)
+		return nil, false, 0, err
+	}
+	defer tx.Rollback(ctx)
+	if err := tx.QueryRow(ctx, "SELECT keys_version, key_made FROM cluster").Scan(&version, &made); err != nil {
+		return nil, false, 0, err
+	}
+	for row, err := range tx.Query(ctx, "SELECT key FROM api_key") {
+		var text string
+		var k storedKey
+		if err == nil {
+			err = row.Scan(&text)
+		}
+		if err == nil {
+			err = json.Unmarshal([]byte(text), &k)
+		}
+		if err != nil {
+			return nil, false, 0, err
+		}
+		k.Key.CreatedBy, k.Key.Hash = k.Maker, k.Hash
+		keys = append(keys, &k.Key)
 	}
 	return keys, made, version, nil
 }
@@ -75,7 +80,7 @@ func (c *Cluster) followKeys(ctx context.Context, version int64) error {
 func (c *Cluster) SaveKeys(keys []*agent.Key, made bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
-	err := pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+	err := c.pool.Transact(ctx, func(tx *pg.Tx) error {
 		// The row of the cluster is locked, so that the last writer wins as a whole.
 		done, err := tx.Exec(ctx, `UPDATE cluster SET keys_version = keys_version + 1, key_made = key_made OR $1
 			WHERE EXISTS (SELECT 1 FROM agent WHERE id = $2 AND owner = $3 AND NOT deleted)`, made, agent.DefaultID, c.Self().Session)
@@ -95,7 +100,7 @@ func (c *Cluster) SaveKeys(keys []*agent.Key, made bool) error {
 	return nil
 }
 
-func replaceKeys(ctx context.Context, tx pgx.Tx, keys []*agent.Key) error {
+func replaceKeys(ctx context.Context, tx *pg.Tx, keys []*agent.Key) error {
 	var hashes, texts []string
 	for _, k := range keys {
 		raw, err := json.Marshal(storedKey{*k, k.CreatedBy, k.Hash})
@@ -115,7 +120,7 @@ func replaceKeys(ctx context.Context, tx pgx.Tx, keys []*agent.Key) error {
 // agent yet. The keys are stored before that agent, so that no server ever considers the
 // cluster to be without access control.
 func (c *Cluster) importKeys(ctx context.Context, keys []*agent.Key, made bool) error {
-	return pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+	return c.pool.Transact(ctx, func(tx *pg.Tx) error {
 		if _, err := tx.Exec(ctx, "UPDATE cluster SET keys_version = keys_version + 1, key_made = key_made OR $1", made); err != nil {
 			return err
 		}

@@ -235,7 +235,7 @@ func makeAgents(t *testing.T, url string, n int) (ids []string) {
 // ownerOf returns the server that has an agent.
 func ownerOf(t *testing.T, url string, nodes []*node, id string) *node {
 	t.Helper()
-	pool, err := connect(t.Context(), url)
+	pool, err := connect(url)
 	if err != nil {
 		t.Fatal(err)
 	}

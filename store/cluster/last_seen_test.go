@@ -217,7 +217,7 @@ func testLostDatabase(t *testing.T, url string) {
 
 func connectAndExec(t *testing.T, url, statement string) error {
 	t.Helper()
-	pool, err := connect(t.Context(), url)
+	pool, err := connect(url)
 	if err != nil {
 		return err
 	}

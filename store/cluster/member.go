@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"satchel/store/cluster/pg"
 )
 
 // Times of membership. Safety does not depend on them: a server that is wrong about
@@ -162,12 +162,11 @@ func (c *Cluster) poll(whole context.Context) error {
 	}
 	c.mu.Unlock()
 	seen := pollResult{startedAt: began, gap: gap, all: all}
-	b := &pgx.Batch{}
-	b.Queue("UPDATE node SET beat = beat + 1, lag = $2 WHERE session = $1 AND alive", session, c.takeLag().Milliseconds())
-	b.Queue("SELECT session, name, url, version, file_version, beat, alive, leaving, reason, lag, coalesce(extract(epoch FROM clock_timestamp() - died), 0)::float8 FROM node")
-	b.Queue("SELECT keys_version, joins, incarnation, clock_timestamp() FROM cluster")
-	b.Queue("SELECT id, changed FROM agent WHERE changed > $1", since)
-	if err := seen.read(c.pool.SendBatch(ctx, b)); err != nil {
+	err := c.pool.ExecBatch(ctx, seen.batch(session, c.takeLag(), since))
+	if err == nil && seen.asOf.IsZero() {
+		err = errors.New("the database has lost the row of the cluster")
+	}
+	if err != nil {
 		c.restartObservations()
 		return err
 	}
@@ -211,48 +210,33 @@ type pollResult struct {
 	incarnation string
 }
 
-func (p *pollResult) read(results pgx.BatchResults) (err error) {
-	defer func() {
-		if e := results.Close(); err == nil {
-			err = e
-		}
-	}()
-	done, err := results.Exec()
-	if err != nil {
-		return err
+// batch returns the statements of a poll, which set the result.
+func (p *pollResult) batch(session string, lag time.Duration, since time.Time) pg.Batch {
+	return pg.Batch{
+		{SQL: "UPDATE node SET beat = beat + 1, lag = $2 WHERE session = $1 AND alive RETURNING beat", Args: []any{session, lag.Milliseconds()},
+			Read: func(pg.Row) error { p.beat = true; return nil }},
+		{SQL: "SELECT session, name, url, version, file_version, beat, alive, leaving, reason, lag, coalesce(extract(epoch FROM clock_timestamp() - died), 0)::float8 FROM node",
+			Read: p.readNode},
+		{SQL: "SELECT keys_version, joins, incarnation, clock_timestamp() FROM cluster",
+			Read: func(row pg.Row) error { return row.Scan(&p.keys, &p.joins, &p.incarnation, &p.asOf) }},
+		{SQL: "SELECT id, changed FROM agent WHERE changed > $1", Args: []any{since},
+			Read: func(row pg.Row) error {
+				var l listed
+				err := row.Scan(&l.id, &l.changed)
+				p.agents = append(p.agents, l)
+				return err
+			}},
 	}
-	p.beat = done.RowsAffected() > 0
-	rows, err := results.Query()
-	if err != nil {
-		return err
-	}
-	for rows.Next() {
-		var n peer
-		var died float64
-		var lag int64
-		if err := rows.Scan(&n.Session, &n.Name, &n.URL, &n.Version, &n.fileVersion, &n.beat, &n.Alive, &n.Leaving, &n.Reason, &lag, &died); err != nil {
-			return err
-		}
-		n.Lag = time.Duration(lag) * time.Millisecond
-		p.nodes, p.died = append(p.nodes, n), append(p.died, time.Duration(died*float64(time.Second)))
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	if err := results.QueryRow().Scan(&p.keys, &p.joins, &p.incarnation, &p.asOf); err != nil {
-		return err
-	}
-	if rows, err = results.Query(); err != nil {
-		return err
-	}
-	for rows.Next() {
-		var l listed
-		if err := rows.Scan(&l.id, &l.changed); err != nil {
-			return err
-		}
-		p.agents = append(p.agents, l)
-	}
-	return rows.Err()
+}
+
+func (p *pollResult) readNode(row pg.Row) error {
+	var n peer
+	var died float64
+	var lag int64
+	err := row.Scan(&n.Session, &n.Name, &n.URL, &n.Version, &n.fileVersion, &n.beat, &n.Alive, &n.Leaving, (*string)(&n.Reason), &lag, &died)
+	n.Lag = time.Duration(lag) * time.Millisecond
+	p.nodes, p.died = append(p.nodes, n), append(p.died, time.Duration(died*float64(time.Second)))
+	return err
 }
 
 // restartObservations restarts all observations: while the database cannot be

@@ -11,10 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"satchel/agent"
 	"satchel/store"
+	"satchel/store/cluster/pg"
 )
 
 // Recover writes agents from the data folder of a stopped server back to the database, if
@@ -132,7 +131,7 @@ func (c *Cluster) hasLostCommits(ctx context.Context, id string, head int64, qui
 	var owner string
 	err := c.pool.QueryRow(ctx, "SELECT head, owner FROM agent WHERE id = $1", id).Scan(&now, &owner)
 	switch {
-	case errors.Is(err, pgx.ErrNoRows):
+	case errors.Is(err, pg.ErrNoRows):
 		return quiet, nil
 	case err != nil || now >= head:
 		return false, err
@@ -192,7 +191,7 @@ func (c *Cluster) replaceAgent(ctx context.Context, f store.AgentFile, path stri
 	}
 	defer file.Close()
 	name := f.Summary.Agent.Name
-	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+	err = c.pool.Transact(ctx, func(tx *pg.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE agent SET owner = $2, head = $3, name = $4, name_key = $5, file_version = $6, deleted = false, info_head = 0, changed = clock_timestamp() WHERE id = $1`,
 			f.ID, stopped, head, name, agent.NameKey(name), store.FileVersion())
 		if err != nil {
@@ -206,10 +205,8 @@ func (c *Cluster) replaceAgent(ctx context.Context, f store.AgentFile, path stri
 // Continue lets the servers continue from the state of the database, after it was
 // restored or agents were stopped.
 func (c *Cluster) Continue(ctx context.Context) error {
-	return pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
-		b := &pgx.Batch{}
-		b.Queue("UPDATE cluster SET incarnation = $1, recovering = false", rand.Text())
-		b.Queue("UPDATE agent SET owner = '', changed = clock_timestamp() WHERE owner = $1", stopped)
-		return tx.SendBatch(ctx, b).Close()
+	return c.pool.ExecBatch(ctx, pg.Batch{
+		{SQL: "UPDATE cluster SET incarnation = $1, recovering = false", Args: []any{rand.Text()}},
+		{SQL: "UPDATE agent SET owner = '', changed = clock_timestamp() WHERE owner = $1", Args: []any{stopped}},
 	})
 }

@@ -1,16 +1,14 @@
 package cluster
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"satchel/agent"
+	"satchel/store/cluster/pg"
 )
 
 // A database that is full, or read-only, costs no acknowledged write, errors say what
@@ -59,12 +57,12 @@ const endOthers = "COMMIT; SELECT pg_terminate_backend(pid) FROM pg_stat_activit
 // execAlone runs statements on a connection of their own.
 func execAlone(t *testing.T, url, statements string) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), url)
+	pool, err := pg.New(url, pg.Options{Connections: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close(context.WithoutCancel(t.Context()))
-	if _, err := c.Exec(t.Context(), "BEGIN READ WRITE; SET LOCAL search_path = satchel; "+statements+"; COMMIT", pgx.QueryExecModeSimpleProtocol); err != nil {
+	defer pool.Close()
+	if _, err := pool.Exec(t.Context(), "BEGIN READ WRITE; SET LOCAL search_path = satchel; "+statements+"; COMMIT"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -84,7 +82,7 @@ func testFormat(t *testing.T, url string) {
 
 // The error says what a user lacks who may not make the tables.
 func testRights(t *testing.T, url string) {
-	pool, err := connect(t.Context(), url)
+	pool, err := connect(url)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,9 +11,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
+	"satchel/store/cluster/pg"
 )
 
 // format is the version of the tables. Programs with another format do not use them.
@@ -66,28 +64,19 @@ const (
 	idleTransactionTimeout = "60s"
 )
 
-// connect returns a pool of connections, none of which need exist yet.
-func connect(ctx context.Context, url string) (*pgxpool.Pool, error) {
-	config, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		return nil, errors.New("is not a URL like postgres://user:password@host/database") // err may have the password
-	}
-	config.MaxConns = connections
-	config.ConnConfig.ConnectTimeout = 5 * time.Second
-	for name, value := range map[string]string{
+// connect returns a pool of connections, none of which exist yet.
+func connect(url string) (*pg.Pool, error) {
+	pool, err := pg.New(url, pg.Options{Connections: connections, ConnectTimeout: 5 * time.Second, Fatal: []string{readOnlyTransaction}, Params: map[string]string{
 		"search_path":                         "satchel",
 		"synchronous_commit":                  "on", // whatever the role's default: a commit counts only once it is durable
 		"default_transaction_isolation":       "read committed",
 		"idle_in_transaction_session_timeout": idleTransactionTimeout,
 		"application_name":                    "satchel",
-	} {
-		config.ConnConfig.RuntimeParams[name] = value
+	}})
+	if err != nil {
+		return nil, errors.New("is not a URL like postgres://user:password@host/database") // err may have the password
 	}
-	keep := config.ConnConfig.OnPgError
-	config.ConnConfig.OnPgError = func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
-		return keep(conn, err) && err.Code != readOnlyTransaction
-	}
-	return pgxpool.NewWithConfig(ctx, config)
+	return pool, nil
 }
 
 // readOnlyTransaction is PostgreSQL's code for a change in a read-only transaction
@@ -102,14 +91,14 @@ const insufficientPrivilege = "42501"
 
 // prepare creates the tables that are missing. If two servers do so at the same time, one
 // of them fails and tries again.
-func prepare(ctx context.Context, pool *pgxpool.Pool) error {
+func prepare(ctx context.Context, pool *pg.Pool) error {
 	for attempt := 1; ; attempt++ {
 		var there bool
 		if err := pool.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('satchel.node') AND attname = 'reason')").Scan(&there); err != nil || there {
 			return err
 		}
-		_, err := pool.Exec(ctx, tables, pgx.QueryExecModeSimpleProtocol)
-		var refused *pgconn.PgError
+		_, err := pool.Exec(ctx, tables)
+		var refused *pg.Error
 		switch {
 		case err == nil || !errors.As(err, &refused):
 			return err
@@ -123,13 +112,13 @@ func prepare(ctx context.Context, pool *pgxpool.Pool) error {
 
 // tune makes the log store rows up to tuple in one piece, unless it already does or the
 // operator has chosen another length. A failure does no harm.
-func tune(ctx context.Context, pool *pgxpool.Pool) error {
+func tune(ctx context.Context, pool *pg.Pool) error {
 	var chosen bool
 	err := pool.QueryRow(ctx, `SELECT coalesce(reloptions::text LIKE '%toast_tuple_target=%', false) FROM pg_class WHERE oid = 'satchel.log'::regclass`).Scan(&chosen)
 	if err != nil || chosen {
 		return err
 	}
-	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+	return pool.Transact(ctx, func(tx *pg.Tx) error {
 		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '2s'"); err != nil {
 			return err
 		}
@@ -144,7 +133,7 @@ var errMasterKey = errors.New("the master key is not the cluster's: SATCHEL_MAST
 // identify returns the id of the cluster, which the first server sets, and checks that
 // one of the master keys is the cluster's. If that is not the first, the first becomes
 // the cluster's.
-func identify(ctx context.Context, pool *pgxpool.Pool, masterKeys [][]byte) (id string, err error) {
+func identify(ctx context.Context, pool *pg.Pool, masterKeys [][]byte) (id string, err error) {
 	id = rand.Text()
 	_, err = pool.Exec(ctx, `INSERT INTO cluster(one, id, format, master_key) VALUES (1, $1, $2, $3) ON CONFLICT DO NOTHING`,
 		id, format, keyCheck(masterKeys[0], id))

@@ -7,8 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
+	"satchel/store/cluster/pg"
 )
 
 // Limits of one statement, and of how many run at a time.
@@ -43,7 +42,7 @@ var errBehind = errors.New("the database has lost commits that it had taken")
 
 // shipper inserts commits into the log.
 type shipper struct {
-	pool      *pgxpool.Pool
+	pool      *pg.Pool
 	log       *slog.Logger
 	queue     chan *shipment
 	expired   func(session string) // called when an outcome remained uncertain
@@ -139,7 +138,7 @@ func (c *shipment) conflictError(head int64) error {
 // but not once the agents have another owner, so the session ends.
 func (s *shipper) giveUp(batch []*shipment, reason error) {
 	text := "the database does not answer"
-	var refused *pgconn.PgError
+	var refused *pg.Error
 	if errors.As(reason, &refused) { // for instance, its disk is full or it is read-only
 		text = "the database does not take changes: " + refused.Message
 	}
@@ -207,20 +206,18 @@ func (s *shipper) insert(ctx context.Context, batch []*shipment) (taken map[stri
 			s.failed()
 		}
 	}()
-	rows, err := s.pool.Query(ctx, insertCommits, ids, owners, heads, bodies)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	taken = map[string]bool{}
-	for rows.Next() {
+	for row, err := range s.pool.Query(ctx, insertCommits, ids, owners, heads, bodies) {
 		var id string
-		if err := rows.Scan(&id); err != nil {
+		if err == nil {
+			err = row.Scan(&id)
+		}
+		if err != nil {
 			return nil, err
 		}
 		taken[id] = true
 	}
-	return taken, rows.Err()
+	return taken, nil
 }
 
 // agentPlace is an agent's owner and head in the database.
@@ -237,19 +234,17 @@ func (s *shipper) lookUp(ctx context.Context, batch []*shipment) (map[string]age
 	for _, c := range batch {
 		ids = append(ids, c.id)
 	}
-	rows, err := s.pool.Query(ctx, "SELECT id, owner, head FROM agent WHERE id = ANY($1) AND NOT deleted", ids)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	found := map[string]agentPlace{}
-	for rows.Next() {
+	for row, err := range s.pool.Query(ctx, "SELECT id, owner, head FROM agent WHERE id = ANY($1) AND NOT deleted", ids) {
 		var id string
 		var p agentPlace
-		if err := rows.Scan(&id, &p.owner, &p.head); err != nil {
+		if err == nil {
+			err = row.Scan(&id, &p.owner, &p.head)
+		}
+		if err != nil {
 			return nil, err
 		}
 		found[id] = p
 	}
-	return found, rows.Err()
+	return found, nil
 }

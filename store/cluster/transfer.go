@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/jackc/pgx/v5"
-
 	"satchel/agent"
 	"satchel/store"
 )
@@ -69,11 +67,17 @@ func (c *Cluster) Export(ctx context.Context, folder string) (n int, err error) 
 	if err != nil {
 		return 0, err
 	}
-	rows, err := c.pool.Query(ctx, "SELECT id FROM agent WHERE NOT deleted ORDER BY id")
-	if err != nil {
-		return 0, err
+	var ids []string
+	for row, err := range c.pool.Query(ctx, "SELECT id FROM agent WHERE NOT deleted ORDER BY id") {
+		var id string
+		if err == nil {
+			err = row.Scan(&id)
+		}
+		if err != nil {
+			return 0, err
+		}
+		ids = append(ids, id)
 	}
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	for _, id := range ids {
 		path := filepath.Join(folder, "agents", id+".db")
 		if _, _, err = c.write(ctx, id, path, olderCopy{}); err == nil {
