@@ -27,6 +27,7 @@ func TestCluster(t *testing.T) {
 		"keys":         testKeysAreEverywhere,
 		"move":         testMove,
 		"lost answers": testLostAnswers,
+		"refused":      testRefusedCommits,
 		"cut off":      testRestoreIsCutOff,
 		"went back":    testDatabaseWentBack,
 		"master key":   testMasterKey,

@@ -123,3 +123,41 @@ func testReadsWaitForTheCluster(t *testing.T, url string) {
 		t.Error(err)
 	}
 }
+
+// A commit is tried again if the database refused it for a reason that passes, or closed
+// the connection meanwhile.
+func testRefusedCommits(t *testing.T, url string) {
+	a := serve(t, url, "a", t.TempDir())
+	a.agent(t, agent.DefaultID)
+	db := a.make(t, "Bakery")
+	ids := []string{mustWrite(t, db, "before")}
+	// What a sequence has counted is not rolled back: two commits are refused each time.
+	execAlone(t, url, `CREATE SEQUENCE refused; CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		IF nextval('refused') > 2 THEN RETURN NEW;
+		ELSIF TG_ARGV[0] = 'terminate' THEN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW;
+		ELSE RAISE EXCEPTION USING ERRCODE = TG_ARGV[0]; END IF; END $$`)
+	for _, code := range []string{
+		"40001", // serialization failure
+		"40P01", // deadlock
+		"55P03", // lock timeout
+		"57014", // statement timeout
+		"57P03", // the server starts
+		"terminate",
+	} {
+		before := a.Stats().Errors
+		execAlone(t, url, "ALTER SEQUENCE refused RESTART; CREATE TRIGGER refuse BEFORE INSERT ON log FOR EACH ROW EXECUTE FUNCTION refuse('"+code+"')")
+		ids = append(ids, mustWrite(t, db, code))
+		if a.Stats().Errors == before {
+			t.Errorf("%s: nothing was refused", code)
+		}
+		execAlone(t, url, "DROP TRIGGER refuse ON log")
+	}
+	b := serve(t, url, "b", t.TempDir())
+	a.eventually(t, "to see b", func() bool { _, err := a.target("b"); return err == nil })
+	if err := a.Move(t.Context(), db.ID(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	if lost := missing(t, b.agent(t, db.ID()), ids); lost != nil {
+		t.Errorf("lost: %v", lost)
+	}
+}
