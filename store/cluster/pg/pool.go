@@ -41,7 +41,7 @@ var stale = []string{"0A000", "26000"}
 
 // Pool is a pool of connections to a database. It is safe for concurrent use.
 type Pool struct {
-	statements
+	executor
 	config *pgconn.Config
 	slots  chan struct{}   // has a value for each connection that is being opened, used or closed
 	ctx    context.Context // done when the pool is closed
@@ -71,7 +71,7 @@ func New(url string, o Options) (*Pool, error) {
 	}
 	p := &Pool{config: config, slots: make(chan struct{}, o.Connections)}
 	p.ctx, p.end = context.WithCancel(context.Background())
-	p.statements = statements{p.acquire, p.release}
+	p.executor = executor{p.acquire, p.release}
 	return p, nil
 }
 
@@ -160,7 +160,7 @@ func (p *Pool) open(ctx context.Context) (*conn, error) {
 
 // release gives a connection back to the pool.
 func (p *Pool) release(c *conn) {
-	if c.IsClosed() || c.IsBusy() || c.TxStatus() != noTransaction || time.Since(c.opened) > maxAge {
+	if c.IsClosed() || c.IsBusy() || c.TxStatus() != noTransaction {
 		p.discard(c)
 		return
 	}

@@ -18,20 +18,20 @@ var ErrNoRows = errors.New("no rows in the result")
 // of its statements had failed.
 var errRolledBack = errors.New("the transaction was rolled back")
 
-// statements executes statements: those of a Pool each on any of its connections, those of
+// executor executes statements: those of a Pool each on any of its connections, those of
 // a Tx on its own. Statements with arguments are prepared once for each connection, so
 // different values must be arguments.
-type statements struct {
+type executor struct {
 	acquire func(context.Context) (*conn, error)
 	release func(*conn)
 }
 
 // Query executes a statement while its rows are iterated over. Its last value has the
 // error, if there is one: only without it has the statement been executed.
-func (s statements) Query(ctx context.Context, sql string, args ...any) iter.Seq2[Row, error] {
+func (e executor) Query(ctx context.Context, sql string, args ...any) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		wanted := true
-		_, err := s.run(ctx, Batch{{sql, args, func(row Row) error {
+		_, err := e.run(ctx, Batch{{sql, args, func(row Row) error {
 			if wanted = wanted && yield(row, nil); !wanted {
 				return errors.New("no more rows are wanted")
 			}
@@ -44,10 +44,10 @@ func (s statements) Query(ctx context.Context, sql string, args ...any) iter.Seq
 }
 
 // QueryRow returns a Scanner of the first row of a statement.
-func (s statements) QueryRow(ctx context.Context, sql string, args ...any) Scanner {
+func (e executor) QueryRow(ctx context.Context, sql string, args ...any) Scanner {
 	return func(to ...any) error {
 		result := ErrNoRows
-		for row, err := range s.Query(ctx, sql, args...) {
+		for row, err := range e.Query(ctx, sql, args...) {
 			if err != nil {
 				return err
 			}
@@ -66,15 +66,15 @@ type Scanner func(to ...any) error
 func (s Scanner) Scan(to ...any) error { return s(to...) }
 
 // Exec executes a statement or, without arguments, any number of them.
-func (s statements) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+func (e executor) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	if len(args) > 0 {
-		return s.run(ctx, Batch{{sql, args, nil}})
+		return e.run(ctx, Batch{{sql, args, nil}})
 	}
-	c, err := s.acquire(ctx)
+	c, err := e.acquire(ctx)
 	if err != nil {
 		return pgconn.CommandTag{}, err
 	}
-	defer s.release(c)
+	defer e.release(c)
 	return c.exec(ctx, sql)
 }
 
@@ -86,18 +86,18 @@ type Batch []struct {
 }
 
 // ExecBatch executes statements with one request, and in one transaction.
-func (s statements) ExecBatch(ctx context.Context, b Batch) error {
-	_, err := s.run(ctx, b)
+func (e executor) ExecBatch(ctx context.Context, b Batch) error {
+	_, err := e.run(ctx, b)
 	return err
 }
 
 // run executes statements, and returns what the last one has done.
-func (s statements) run(ctx context.Context, b Batch) (done pgconn.CommandTag, err error) {
-	c, err := s.acquire(ctx)
+func (e executor) run(ctx context.Context, b Batch) (done pgconn.CommandTag, err error) {
+	c, err := e.acquire(ctx)
 	if err != nil {
 		return done, err
 	}
-	defer s.release(c)
+	defer e.release(c)
 	request := &pgconn.Batch{}
 	for _, q := range b {
 		prepared, err := c.prepare(ctx, q.SQL)
@@ -163,7 +163,7 @@ func (r Row) Scan(to ...any) error {
 
 // Tx is a transaction.
 type Tx struct {
-	statements
+	executor
 	conn *conn
 	end  func(*conn)
 }
@@ -200,7 +200,7 @@ func (p *Pool) begin(ctx context.Context, sql string) (*Tx, error) {
 		p.release(c)
 		return nil, err
 	}
-	own := statements{func(context.Context) (*conn, error) { return c, nil }, func(*conn) {}}
+	own := executor{func(context.Context) (*conn, error) { return c, nil }, func(*conn) {}}
 	return &Tx{own, c, p.release}, nil
 }
 

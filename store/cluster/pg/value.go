@@ -115,11 +115,11 @@ func decode(kind uint32, raw []byte, to any) error {
 	case *time.Time:
 		*to, fits = time.UnixMicro(n+epoch), kind == typeTimestamptz
 	case **int64:
-		if *to = &n; raw == nil {
-			*to = nil
+		if *to = nil; raw == nil {
 			return nil
 		}
-		fits = isInt
+		v := n // so that n is not allocated
+		*to, fits = &v, isInt
 	}
 	if raw == nil || !fits {
 		return fmt.Errorf("a value of type %d (NULL: %t) does not fit %T", kind, raw == nil, to)
