@@ -78,6 +78,10 @@ func testFormat(t *testing.T, url string) {
 	if err := a.step(t.Context()); err != nil || a.Ready() != nil {
 		t.Errorf("the server that runs beside: %v, %v", err, a.Ready())
 	}
+	execAlone(t, url, "DELETE FROM cluster")
+	if err := a.step(t.Context()); err == nil || a.Ready() != nil {
+		t.Errorf("a poll of tables without the row of the cluster: %v, %v", err, a.Ready())
+	}
 }
 
 // The error says what a user lacks who may not make the tables.
