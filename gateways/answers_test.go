@@ -16,7 +16,7 @@ import (
 )
 
 // answerFixture is a hookFixture whose agent answers a bot's messages with a
-// func of the test.
+// function that the test sets.
 type answerFixture struct {
 	*hookFixture
 	bot      *botServer
@@ -26,15 +26,14 @@ type answerFixture struct {
 	done     chan agent.Message
 
 	mu     sync.Mutex
-	answer func(ctx context.Context, said agent.Message) (string, error)
-	asked  []string
+	answer func(ctx context.Context, msg agent.Message) (string, error)
 	n      int
 }
 
 func newAnswerFixture(t *testing.T) *answerFixture {
 	t.Helper()
 	r := &answerFixture{hookFixture: newHookFixture(t, nil), bot: newBotServer(t), done: make(chan agent.Message, 1000)}
-	r.answer = func(_ context.Context, said agent.Message) (string, error) { return "You said: " + said.Content, nil }
+	r.answer = func(_ context.Context, msg agent.Message) (string, error) { return "You said: " + msg.Content, nil }
 	r.gateway, r.secret = r.connect(t, "telegram", telegramConfig(r.bot))
 	if _, err := r.db.UpdateSettings(t.Context(), agent.SettingsChange{AutoReply: agent.Some(true), LLMProvider: agent.Some("ollama")}); err != nil {
 		t.Fatal(err)
@@ -46,16 +45,15 @@ func newAnswerFixture(t *testing.T) *answerFixture {
 // start starts everything that sends and answers, as the program does.
 func (r *answerFixture) start(t *testing.T) {
 	t.Helper()
-	r.answerer = NewAnswerer(r.Gateways, func(ctx context.Context, _ *store.DB, said agent.Message, _ agent.AnswerOptions, keep func(agent.Message) error) error {
+	r.answerer = NewAnswerer(r.Gateways, func(ctx context.Context, _ *store.DB, msg agent.Message, _ agent.AnswerOptions, keep func(agent.Message) error) error {
 		r.mu.Lock()
-		r.asked = append(r.asked, said.Content)
-		say := r.answer
+		answer := r.answer
 		r.mu.Unlock()
-		text, err := say(ctx, said)
+		text, err := answer(ctx, msg)
 		if err != nil {
 			return err
 		}
-		return keep(agent.Message{ConversationID: said.ConversationID, Role: agent.MessageAssistant, Content: text, Metadata: json.RawMessage(`{}`)})
+		return keep(agent.Message{ConversationID: msg.ConversationID, Role: agent.MessageAssistant, Content: text, Metadata: json.RawMessage(`{}`)})
 	})
 	r.answerer.ended = func(m agent.Message) { r.done <- m }
 	for range 2 {
@@ -66,10 +64,10 @@ func (r *answerFixture) start(t *testing.T) {
 	t.Cleanup(func() { r.answerer.Stop(); r.Stop() })
 }
 
-func (r *answerFixture) answerWith(say func(ctx context.Context, said agent.Message) (string, error)) {
+func (r *answerFixture) answerWith(answer func(ctx context.Context, msg agent.Message) (string, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.answer = say
+	r.answer = answer
 }
 
 // receiveMessage posts a message of a chat as Telegram does.
@@ -111,7 +109,7 @@ func (r *answerFixture) waitSent(t *testing.T, n int) map[int][]string {
 	return byChat
 }
 
-func (r *answerFixture) waiting(t *testing.T) int {
+func (r *answerFixture) unanswered(t *testing.T) int {
 	t.Helper()
 	due, err := r.db.DueAnswers(t.Context(), 100)
 	if err != nil {
@@ -133,18 +131,19 @@ func TestAnswers(t *testing.T) {
 	for chat, texts := range r.waitSent(t, chats*each) {
 		for n, text := range texts {
 			if text != fmt.Sprint("You said: message ", n) {
-				t.Errorf("chat %d heard %v", chat, texts)
+				t.Errorf("chat %d received %v", chat, texts)
 				break
 			}
 		}
 	}
-	if n := r.waiting(t); n != 0 {
-		t.Errorf("%d messages still wait", n)
+	if n := r.unanswered(t); n != 0 {
+		t.Errorf("%d messages are still unanswered", n)
 	}
 }
 
-// TestAnswersRest: when answers are off, nobody answers, then or later.
-func TestAnswersRest(t *testing.T) {
+// TestAnswersOff: a message that arrives while automatic answers are off is not
+// answered, not even later.
+func TestAnswersOff(t *testing.T) {
 	r := newAnswerFixture(t)
 	r.receiveMessage(t, 1, "first")
 	r.waitFinished(t, 1)
@@ -213,16 +212,18 @@ func TestAnswersRest(t *testing.T) {
 			r.waitFinished(t, 1)
 		}
 	}
-	r.answerWith(func(context.Context, agent.Message) (string, error) { return "", errors.New("not to be asked") })
+	r.answerWith(func(context.Context, agent.Message) (string, error) {
+		return "", errors.New("the model must not be called")
+	})
 	if _, err := r.db.AppendMessage(t.Context(), agent.Message{ConversationID: conversation, Role: agent.MessageUser, Content: "by the API"}); err != nil {
 		t.Fatal(err)
 	}
-	if n := r.waiting(t); n != 0 {
-		t.Errorf("%d messages wait for an answer", n)
+	if n := r.unanswered(t); n != 0 {
+		t.Errorf("%d messages are due for an answer", n)
 	}
-	heard := r.waitSent(t, answers)[1]
-	if !slices.Equal(heard[1:], []string{"You said: a workflow listens to another gateway", "You said: a workflow listens to all events there are", "You said: a workflow listens to something else", "You said: after all"}) {
-		t.Errorf("heard %v", heard)
+	sent := r.waitSent(t, answers)[1]
+	if !slices.Equal(sent[1:], []string{"You said: a workflow listens to another gateway", "You said: a workflow listens to all events there are", "You said: a workflow listens to something else", "You said: after all"}) {
+		t.Errorf("sent %v", sent)
 	}
 }
 
@@ -230,8 +231,8 @@ func TestAnswersRest(t *testing.T) {
 // sent.
 func TestAnswerTakenOver(t *testing.T) {
 	r := newAnswerFixture(t)
-	r.answerWith(func(_ context.Context, said agent.Message) (string, error) {
-		_, err := r.db.AppendMessage(t.Context(), agent.Message{ConversationID: said.ConversationID, Role: agent.MessageAssistant, Content: "Leave that to me"})
+	r.answerWith(func(_ context.Context, msg agent.Message) (string, error) {
+		_, err := r.db.AppendMessage(t.Context(), agent.Message{ConversationID: msg.ConversationID, Role: agent.MessageAssistant, Content: "Leave that to me"})
 		return "too late", err
 	})
 	r.receiveMessage(t, 1, "Hello")
@@ -246,19 +247,19 @@ func TestAnswerTakenOver(t *testing.T) {
 // the gateway.
 func TestAnswerFails(t *testing.T) {
 	r := newAnswerFixture(t)
-	r.answerWith(func(_ context.Context, said agent.Message) (string, error) {
-		switch said.Content {
-		case "model away":
+	r.answerWith(func(_ context.Context, msg agent.Message) (string, error) {
+		switch msg.Content {
+		case "model unavailable":
 			return "half an answer", agent.Errorf(agent.CodeUpstream, "the model gave no answer").Because(errors.New("sk-secret"))
-		case "panic of ours":
+		case "unexpected error":
 			return "", errors.New("an inner text")
 		case "locked":
 			return "", agent.Errorf(agent.CodeConflict, "openai_api_key is locked")
 		}
 		_, err := r.db.UpdateGateway(t.Context(), r.gateway.ID, agent.GatewayChange{Config: agent.Some(agent.GatewayConfigChange{})}, func(agent.GatewayType, *agent.GatewayConfig) error { return nil })
-		return "nowhere to go", err
+		return "no active gateway", err
 	})
-	for _, text := range []string{"model away", "panic of ours", "locked", "gateway gone"} {
+	for _, text := range []string{"model unavailable", "unexpected error", "locked", "gateway inactive"} {
 		r.receiveMessage(t, 1, text)
 		r.waitFinished(t, 1)
 	}
@@ -281,32 +282,32 @@ func TestAnswerFails(t *testing.T) {
 	}
 }
 
-// However often the program ends in the middle, an answer is sent once. An
-// answer that ends the program every time is given up.
-func TestAnswerAfterCuts(t *testing.T) {
+// An answer is sent once, however often the program is stopped or killed while
+// it is generated. An answer that kills the program every time is given up.
+func TestAnswerAfterInterruptions(t *testing.T) {
 	r := newAnswerFixture(t)
-	began := make(chan struct{}, 100)
+	started := make(chan struct{}, 100)
 	r.answerWith(func(ctx context.Context, _ agent.Message) (string, error) {
-		began <- struct{}{}
+		started <- struct{}{}
 		<-ctx.Done()
 		return "", ctx.Err()
 	})
 	r.receiveMessage(t, 1, "Hello")
-	for range 5 { // orderly stops do not count
-		<-began
+	for range 5 { // graceful stops do not count as attempts
+		<-started
 		r.answerer.Stop()
 		if err := r.answerer.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	<-began
+	<-started
 	r.answerer.Stop()
-	r.answerWith(func(_ context.Context, said agent.Message) (string, error) { return "You said: " + said.Content, nil })
+	r.answerWith(func(_ context.Context, msg agent.Message) (string, error) { return "You said: " + msg.Content, nil })
 	due, err := r.db.DueAnswers(t.Context(), 1)
 	if err != nil || len(due) != 1 {
-		t.Fatalf("%v wait, %v", due, err)
+		t.Fatalf("due %v, %v", due, err)
 	}
-	m, err := r.db.BeginAnswer(t.Context(), due[0]) // and a kill after the answer was stored
+	m, err := r.db.BeginAnswer(t.Context(), due[0]) // then a kill after the answer was stored
 	if err != nil || m == nil {
 		t.Fatalf("%v, %v", m, err)
 	}
@@ -321,8 +322,8 @@ func TestAnswerAfterCuts(t *testing.T) {
 	}
 	r.receiveMessage(t, 1, "Still there?")
 	r.waitFinished(t, 1)
-	if heard := r.waitSent(t, 2)[1]; !slices.Equal(heard, []string{"the one answer", "You said: Still there?"}) {
-		t.Errorf("heard %v", heard)
+	if sent := r.waitSent(t, 2)[1]; !slices.Equal(sent, []string{"the one answer", "You said: Still there?"}) {
+		t.Errorf("sent %v", sent)
 	}
 	r.answerer.Stop()
 	r.receiveMessage(t, 1, "deadly")
@@ -332,8 +333,8 @@ func TestAnswerAfterCuts(t *testing.T) {
 			t.Errorf("begin %d: %v, %v", n, m, err)
 		}
 	}
-	if n := r.waiting(t); n != 0 {
-		t.Errorf("%d still wait", n)
+	if n := r.unanswered(t); n != 0 {
+		t.Errorf("%d messages are still unanswered", n)
 	}
 }
 
@@ -341,14 +342,14 @@ func TestAnswerAfterCuts(t *testing.T) {
 func TestAgentsAnswerIndependently(t *testing.T) {
 	r := newAnswerFixture(t)
 	release := make(chan struct{})
-	r.answerWith(func(ctx context.Context, said agent.Message) (string, error) {
-		if said.Content != "quick" {
+	r.answerWith(func(ctx context.Context, msg agent.Message) (string, error) {
+		if msg.Content != "quick" {
 			select {
 			case <-release:
 			case <-ctx.Done():
 			}
 		}
-		return "You said: " + said.Content, nil
+		return "You said: " + msg.Content, nil
 	})
 	for chat := range 3 * answersPerAgent {
 		r.receiveMessage(t, chat+1, "slow")
@@ -365,8 +366,8 @@ func TestAgentsAnswerIndependently(t *testing.T) {
 	r.gateway, r.secret = r.connect(t, "telegram", telegramConfig(r.bot))
 	r.receiveMessage(t, 99, "quick")
 	r.waitFinished(t, 1)
-	if heard := r.waitSent(t, 1); !slices.Equal(heard[99], []string{"You said: quick"}) {
-		t.Errorf("heard %v", heard)
+	if sent := r.waitSent(t, 1); !slices.Equal(sent[99], []string{"You said: quick"}) {
+		t.Errorf("sent %v", sent)
 	}
 	r.db = first
 	close(release)

@@ -69,9 +69,9 @@ func TestAttachmentsAreDownloaded(t *testing.T) {
 	}{
 		"slack": {"slack", map[string][]string{"GET /files/a.bin": {"200 %PDF-1.7 bytes"}}, agent.Attachment{URL: "BASE/files/a.bin", Name: "../bill.pdf", MimeType: "image/png"},
 			"bill.pdf application/pdf 14", "GET /files/a.bin"},
-		"whatsapp":             {"whatsapp", map[string][]string{"GET /media/1": {"200 " + tinyPNG}}, agent.Attachment{URL: "BASE/media/1", MimeType: "image/png"}, "image.png image/png 26", "GET /media/1"},
-		"a type that it isn't": {"slack", map[string][]string{"GET /f": {"200 <svg onload=alert(1)>"}}, agent.Attachment{URL: "BASE/f", Name: "a.png", MimeType: "image/png"}, "a.png text/plain 21", "GET /f"},
-		"discord":              {"discord", nil, agent.Attachment{URL: elsewhere.URL + "/f", Name: "f.png"}, "f.png image/png 26", ""},
+		"whatsapp":         {"whatsapp", map[string][]string{"GET /media/1": {"200 " + tinyPNG}}, agent.Attachment{URL: "BASE/media/1", MimeType: "image/png"}, "image.png image/png 26", "GET /media/1"},
+		"wrong media type": {"slack", map[string][]string{"GET /f": {"200 <svg onload=alert(1)>"}}, agent.Attachment{URL: "BASE/f", Name: "a.png", MimeType: "image/png"}, "a.png text/plain 21", "GET /f"},
+		"discord":          {"discord", nil, agent.Attachment{URL: elsewhere.URL + "/f", Name: "f.png"}, "f.png image/png 26", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newSendFixture(t, tc.account, tc.answers)
@@ -89,8 +89,8 @@ func TestAttachmentsAreDownloaded(t *testing.T) {
 	}
 }
 
-// TestCredentialsStayWithTheirPlatform: a redirect goes on without the
-// credential, and an address elsewhere gets no request at all.
+// TestCredentialsStayWithTheirPlatform: a redirect is followed without the
+// credential, and a URL of another host is not requested at all.
 func TestCredentialsStayWithTheirPlatform(t *testing.T) {
 	asked := 0
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -140,13 +140,13 @@ func TestFailedAttachments(t *testing.T) {
 	}
 }
 
-// TestAttachmentThatEndsTheProgram: attempts are counted before they begin, so
-// that kills in the middle of them come to an end.
-func TestAttachmentThatEndsTheProgram(t *testing.T) {
+// TestKilledWhileDownloading: attempts are counted before they begin, so that a
+// download that kills the program each time is given up.
+func TestKilledWhileDownloading(t *testing.T) {
 	c := newSendFixture(t, "slack", nil)
 	c.Stop()
 	m := c.receiveFiles(t, "1", agent.Attachment{URL: c.vendor.URL + "/f"})
-	for range fileAttempts { // what a kill leaves behind
+	for range fileAttempts { // the state after each kill
 		if d, err := c.db.BeginAttachment(t.Context(), m.ConversationID, agent.At(c.now())); err != nil || d == nil {
 			t.Fatal(d, err)
 		}
@@ -157,13 +157,13 @@ func TestAttachmentThatEndsTheProgram(t *testing.T) {
 	}
 	for _, call := range c.vendor.calls() {
 		if call.call == "GET /f" {
-			t.Error("it was downloaded once more")
+			t.Error("it was downloaded again")
 		}
 	}
 }
 
-// TestTelegramFile: Telegram is asked where a file is, and its answer with the
-// token in the address is followed nowhere else.
+// TestTelegramFile: the path of a file is requested from Telegram first. The
+// token, which is part of the file's URL, does not appear in errors.
 func TestTelegramFile(t *testing.T) {
 	token := "42:secret"
 	v := newFakePlatform(t, map[string][]string{
@@ -186,9 +186,9 @@ func TestTelegramFile(t *testing.T) {
 	}
 }
 
-// TestAttachmentsGoWithTheirMessage: what belongs to a deleted conversation is
-// deleted, also while it is downloaded.
-func TestAttachmentsGoWithTheirMessage(t *testing.T) {
+// TestAttachmentsAreDeletedWithTheirMessage: deleting a conversation deletes the
+// attachments of its messages.
+func TestAttachmentsAreDeletedWithTheirMessage(t *testing.T) {
 	c := newSendFixture(t, "slack", map[string][]string{"GET /f": {"200 " + tinyPNG}})
 	m := c.receiveFiles(t, "1", agent.Attachment{URL: c.vendor.URL + "/f"}, agent.Attachment{URL: c.vendor.URL + "/f"})
 	for n := range 2 {

@@ -18,7 +18,7 @@ import (
 	"satchel/store"
 )
 
-// mailFixture is a folder with gateways that wait no real time.
+// mailFixture is a folder with gateways whose waits return immediately.
 type mailFixture struct {
 	*Gateways
 	db    *store.DB
@@ -89,15 +89,15 @@ func TestSMTPVerify(t *testing.T) {
 		"STARTTLS":            {nil, nil, "TLS 1.3", ""},
 		"TLS":                 {func(s *mailServer) { s.implicit = true }, map[string]any{"smtpTls": "tls"}, "TLS 1.3", ""},
 		"no TLS":              {func(s *mailServer) { s.starttls = false }, map[string]any{"smtpTls": "none"}, "none", ""},
-		"LOGIN alone":         {func(s *mailServer) { s.auth = "LOGIN" }, nil, "TLS 1.3", ""},
+		"only LOGIN":          {func(s *mailServer) { s.auth = "LOGIN" }, nil, "TLS 1.3", ""},
 		"no login":            {func(s *mailServer) { s.auth = "" }, map[string]any{"smtpUsername": nil, "smtpPassword": nil}, "TLS 1.3", ""},
 		"wrong password":      {nil, map[string]any{"smtpPassword": "wrong-secret"}, "", "refused the login (535)"},
-		"no way to log in":    {func(s *mailServer) { s.auth = "KERBEROS" }, nil, "", "no supported authentication"},
+		"unsupported login":   {func(s *mailServer) { s.auth = "KERBEROS" }, nil, "", "no supported authentication"},
 		"no STARTTLS offered": {func(s *mailServer) { s.starttls = false }, nil, "", "offers no STARTTLS: set config.smtpTls to tls or none"},
 		"unknown certificate": {func(s *mailServer) { s.roots = nil }, nil, "", "certificate"},
 		"busy":                {func(s *mailServer) { s.answers = map[string]string{"GREETING": "421 later"} }, nil, "", "busy"},
 		"refuses NOOP":        {func(s *mailServer) { s.answers = map[string]string{"NOOP": "502 no"} }, nil, "", "(502)"},
-		"says too much":       {func(s *mailServer) { s.answers = map[string]string{"GREETING": "220-" + strings.Repeat("x", 2<<20)} }, nil, "", "too much"},
+		"endless greeting":    {func(s *mailServer) { s.answers = map[string]string{"GREETING": "220-" + strings.Repeat("x", 2<<20)} }, nil, "", "too much"},
 		"not SMTP":            {func(s *mailServer) { s.answers = map[string]string{"GREETING": "HTTP/1.1 400"} }, nil, "", "could not be used"},
 		"private":             {nil, map[string]any{"smtpHost": "10.0.0.1"}, "", "address not allowed"},
 		"no such name":        {nil, map[string]any{"smtpHost": "mail.invalid"}, "", "name"},
@@ -180,7 +180,7 @@ func TestSMTPSend(t *testing.T) {
 		}
 	}
 	if strings.Contains(m.data, "secret@example.com") {
-		t.Error("the mail shows who got a blind copy")
+		t.Error("the mail contains the Bcc recipient")
 	}
 }
 
@@ -209,7 +209,7 @@ func TestBadEmails(t *testing.T) {
 		spoil func(*Email)
 		field string
 	}{
-		"nobody":              {func(e *Email) { e.To = nil }, "to"},
+		"no recipient":        {func(e *Email) { e.To = nil }, "to"},
 		"no address":          {func(e *Email) { e.To = []string{"ada"} }, "to"},
 		"two in one":          {func(e *Email) { e.To = []string{"a@example.com, b@example.com"} }, "to"},
 		"header in address":   {func(e *Email) { e.To = []string{"a@example.com\r\nBcc: b@example.com"} }, "to"},
@@ -229,7 +229,7 @@ func TestBadEmails(t *testing.T) {
 		c.spoil(e)
 		var known *agent.Error
 		if err := e.Validate(); !errors.As(err, &known) || known.Details["field"] != c.field {
-			t.Errorf("%s: %v, want a complaint about %s", name, err, c.field)
+			t.Errorf("%s: %v, want an error about %s", name, err, c.field)
 		}
 	}
 	if err := good().Validate(); err != nil {
@@ -307,7 +307,7 @@ func TestResend(t *testing.T) {
 	}
 }
 
-// TestResendSendsOnce: without a key nobody could recognize a repeat, so a
+// TestResendSendsOnce: without a key Resend cannot recognize a repeat, so a
 // failure that may have happened after sending is reported and not retried.
 func TestResendSendsOnce(t *testing.T) {
 	o := newMailFixture(t)
@@ -340,19 +340,19 @@ func TestSendingGateway(t *testing.T) {
 	o := newMailFixture(t)
 	f := newResend(t)
 	mail := &Email{To: []string{"a@example.com"}, Subject: "s", Text: "t"}
-	wants := func(gateway, text string) {
+	wantError := func(gateway, text string) {
 		t.Helper()
 		_, _, err := o.SendEmail(t.Context(), o.db, gateway, mail)
 		if agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), text) {
 			t.Errorf("%q: %v, want %q", gateway, err, text)
 		}
 	}
-	wants("", "no gateway of type email")
-	wants("gateway-x", "does not exist")
+	wantError("", "no gateway of type email")
+	wantError("gateway-x", "does not exist")
 	hook, _ := o.gateway(t, "webhook", map[string]any{"url": f.URL})
-	wants(hook.ID, "of type webhook")
+	wantError(hook.ID, "of type webhook")
 	bad, _ := o.gateway(t, "resend", resendConfig(f, "re_wrong"))
-	wants(bad.ID, "not active")
+	wantError(bad.ID, "not active")
 	good, _ := o.gateway(t, "resend", resendConfig(f, "re_right"))
 	if _, _, err := o.SendEmail(t.Context(), o.db, "", mail); err != nil {
 		t.Error("the only active gateway is not found:", err)
@@ -360,11 +360,11 @@ func TestSendingGateway(t *testing.T) {
 	if _, err := o.Update(t.Context(), o.db, bad.ID, agent.GatewayChange{IsDefault: agent.Some(true)}); err != nil {
 		t.Fatal(err)
 	}
-	wants("", "not active")
+	wantError("", "not active")
 	if _, err := o.Update(t.Context(), o.db, good.ID, agent.GatewayChange{Config: agent.Some(config(t, map[string]any{"fromName": "New"}))}); err != nil {
 		t.Fatal(err)
 	}
-	wants(good.ID, "not active") // a new config must be verified again
+	wantError(good.ID, "not active") // a new config must be verified again
 }
 
 func FuzzEmailAddress(f *testing.F) {
@@ -389,7 +389,7 @@ func FuzzEmailAddress(f *testing.F) {
 			name, _, _ := strings.Cut(line, ":")
 			known := []string{"Date", "MIME-Version", "Message-ID", "Subject", "From", "To", "Content-Type", "Content-Transfer-Encoding"}
 			if !strings.HasPrefix(line, " ") && !slices.Contains(known, name) {
-				t.Errorf("%q brought in the header %q", address, line)
+				t.Errorf("%q injects the header %q", address, line)
 			}
 		}
 	})

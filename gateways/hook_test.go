@@ -139,7 +139,7 @@ func TestHookProofs(t *testing.T) {
 		{"hub", hub(secret, body), true},
 		{"plain secret", headers("X-Webhook-Secret", secret), true},
 
-		{"nothing", nil, false},
+		{"no header", nil, false},
 		{"another secret", standardHeaders("webhook", signature.NewSecret(), "b1", now, body), false},
 		{"another body", standardHeaders("webhook", secret, "b2", now, body+" "), false},
 		{"six minutes old", standardHeaders("webhook", secret, "b3", now.Add(-6*time.Minute), body), false},
@@ -149,12 +149,12 @@ func TestHookProofs(t *testing.T) {
 			h.Set("webhook-id", "b6")
 			return h
 		}(), false},
-		{"time changed", func() http.Header {
+		{"timestamp changed", func() http.Header {
 			h := standardHeaders("webhook", secret, "b7", now, body)
 			h.Set("webhook-timestamp", strconv.FormatInt(now.Unix()+1, 10))
 			return h
 		}(), false},
-		{"time no number", func() http.Header {
+		{"timestamp not a number", func() http.Header {
 			h := standardHeaders("webhook", secret, "b8", now, body)
 			h.Set("webhook-timestamp", "now")
 			return h
@@ -177,10 +177,10 @@ func TestHookProofs(t *testing.T) {
 		{"hub of another body", hub(secret, body+"x"), false},
 		{"hub of another secret", hub("x", body), false},
 		{"hub without prefix", headers("X-Hub-Signature-256", strings.TrimPrefix(hub(secret, body).Get("X-Hub-Signature-256"), "sha256=")), false},
-		{"hub no hex", headers("X-Hub-Signature-256", "sha256=zz"), false},
-		{"hub by SHA-1", headers("X-Hub-Signature", "sha1=0011"), false},
+		{"hub signature not hex", headers("X-Hub-Signature-256", "sha256=zz"), false},
+		{"hub with SHA-1", headers("X-Hub-Signature", "sha1=0011"), false},
 		{"empty secret", headers("X-Webhook-Secret", ""), false},
-		{"beginning of the secret", headers("X-Webhook-Secret", secret[:len(secret)-1]), false},
+		{"prefix of the secret", headers("X-Webhook-Secret", secret[:len(secret)-1]), false},
 		{"secret without its prefix", headers("X-Webhook-Secret", noPrefix), false},
 		{"slack's", headers("X-Slack-Request-Timestamp", strconv.FormatInt(now.Unix(), 10), "X-Slack-Signature", "v0=00"), false},
 		{"twilio's", headers("X-Twilio-Signature", rawMAC("https://satchel.example"+agent.WebhookPath("default", g.ID))), false},
@@ -199,7 +199,7 @@ func TestHookProofs(t *testing.T) {
 			EventID string `json:"event_id"`
 		}
 		if tc.ok && (json.Unmarshal(answer.Body, &result) != nil || !result.Success || result.EventID == "") {
-			t.Errorf("%s: answered %s", tc.name, answer.Body)
+			t.Errorf("%s: response %s", tc.name, answer.Body)
 		}
 	}
 	after := r.gateway(t, g.ID)
@@ -215,7 +215,7 @@ func TestHookReplays(t *testing.T) {
 	r := newHookFixture(t, nil)
 	g, secret := r.connect(t, "webhook", agent.GatewayConfigChange{Secret: agent.Some("a secret of my own")})
 	if _, err := r.post(t, g.ID, headers("X-Webhook-Secret", secret), body); agent.ErrorCode(err) != agent.CodeUnauthorized {
-		t.Errorf("webhook_secret counts beside config.secret: %v", err)
+		t.Errorf("webhook_secret is accepted although config.secret is set: %v", err)
 	}
 	const own = "a secret of my own"
 	for _, tc := range []struct {
@@ -226,13 +226,13 @@ func TestHookReplays(t *testing.T) {
 	}{
 		{"standard", standardHeaders("webhook", own, "r1", r.clock.now(), body), body, 1},
 		{"hub", hub(own, body), body, 1},
-		{"hub with an id of the replayer's", func() http.Header { h := hub(own, body); h.Set("webhook-id", "fresh"); return h }(), body, 0},
+		{"hub replayed with a new id", func() http.Header { h := hub(own, body); h.Set("webhook-id", "fresh"); return h }(), body, 0},
 		{"GitHub", func() http.Header { h := hub(own, `{"ref":"main"}`); h.Set("X-GitHub-Delivery", "g1"); return h }(), `{"ref":"main"}`, 1},
-		{"GitHub with an id of the replayer's", func() http.Header { h := hub(own, `{"ref":"main"}`); h.Set("X-GitHub-Delivery", "g2"); return h }(), `{"ref":"main"}`, 0},
+		{"GitHub replayed with a new id", func() http.Header { h := hub(own, `{"ref":"main"}`); h.Set("X-GitHub-Delivery", "g2"); return h }(), `{"ref":"main"}`, 0},
 		{"secret", headers("X-Webhook-Secret", own), body, 3},
 		{"secret and webhook-id", headers("X-Webhook-Secret", own, "webhook-id", "r2"), body, 1},
 		{"secret and the message's id", headers("X-Webhook-Secret", own), `{"id":"m1","from":"ada","text":"yes"}`, 1},
-		{"the same id over another proof", standardHeaders("webhook", own, "r3", r.clock.now(), `{"id":"m1","from":"ada","text":"yes"}`), `{"id":"m1","from":"ada","text":"yes"}`, 0},
+		{"the same id with another kind of signature", standardHeaders("webhook", own, "r3", r.clock.now(), `{"id":"m1","from":"ada","text":"yes"}`), `{"id":"m1","from":"ada","text":"yes"}`, 0},
 	} {
 		before, counted := len(r.messages(t)), r.gateway(t, g.ID).EventCount
 		var first Response
@@ -244,7 +244,7 @@ func TestHookReplays(t *testing.T) {
 			if n == 0 {
 				first = answer
 			} else if tc.want < 3 && string(answer.Body) != string(first.Body) {
-				t.Errorf("%s: a repeat is answered %s, the first %s", tc.name, answer.Body, first.Body)
+				t.Errorf("%s: the repeat got %s, the first post %s", tc.name, answer.Body, first.Body)
 			}
 		}
 		if stored := len(r.messages(t)) - before; strings.Contains(tc.body, "from") && stored != tc.want || r.gateway(t, g.ID).EventCount-counted != tc.want {
@@ -270,8 +270,8 @@ func TestHookBodies(t *testing.T) {
 		{"all fields", `{"id":"x","from":"bob","text":"five","name":"Bob","email":"bob@example.com","phone":"+1 555 0100","metadata":{"order":7}}`, "", "five", "bob"},
 		{"odd types", `{"from":"ada","text":"six","name":7,"email":[],"phone":{},"metadata":"x"}`, "", "six", "ada"},
 		{"message as an object", `{"from":"ada","message":{"text":"no"}}`, "", "", ""},
-		{"nobody", `{"text":"hello"}`, "", "", ""},
-		{"nothing said", `{"from":"ada","text":"  "}`, "", "", ""},
+		{"no sender", `{"text":"hello"}`, "", "", ""},
+		{"blank text", `{"from":"ada","text":"  "}`, "", "", ""},
 		{"a list", `[{"from":"ada","text":"x"}]`, "", "", ""},
 		{"a text", `"hello"`, "", "", ""},
 		{"null", `null`, "", "", ""},
@@ -279,9 +279,9 @@ func TestHookBodies(t *testing.T) {
 		{"slack's", `{"token":"t","challenge":"c","type":"url_verification"}`, "", "", ""},
 		{"empty", ``, agent.CodeInvalidJSON, "", ""},
 		{"a form", `from=ada&text=hello`, agent.CodeInvalidJSON, "", ""},
-		{"cut", `{"from":"ada","text":"hel`, agent.CodeInvalidJSON, "", ""},
-		{"two", `{"from":"ada","text":"x"}{}`, agent.CodeInvalidJSON, "", ""},
-		{"no UTF-8", "{\"from\":\"ada\",\"text\":\"\xff\"}", "", "\uFFFD", "ada"},
+		{"truncated", `{"from":"ada","text":"hel`, agent.CodeInvalidJSON, "", ""},
+		{"two values", `{"from":"ada","text":"x"}{}`, agent.CodeInvalidJSON, "", ""},
+		{"invalid UTF-8", "{\"from\":\"ada\",\"text\":\"\xff\"}", "", "\uFFFD", "ada"},
 		{"deep", strings.Repeat("[", 5000) + strings.Repeat("]", 5000), agent.CodeValidation, "", ""},
 		{"XML", `<xml/>`, agent.CodeInvalidJSON, "", ""},
 	} {
@@ -398,7 +398,7 @@ func TestHookSends(t *testing.T) {
 	first, second := target.next(t), target.next(t)
 	verify(t, secret, second)
 	if first.header.Get("webhook-id") != second.header.Get("webhook-id") || first.header.Get("webhook-id") == "forged" {
-		t.Error("a repeat has another id")
+		t.Error("the retry has another id")
 	}
 	var body map[string]any
 	if json.Unmarshal(second.body, &body) != nil || body["text"] != "Hi <there>" || body["to"] != "ada" || body["thread_id"] != "ada" || body["type"] != "message" {
@@ -425,7 +425,7 @@ func TestRegisterAddress(t *testing.T) {
 		}
 		o, err := r.db.OpenGateway(t.Context(), g.ID)
 		if err != nil || r.publicBase(o)+path != want {
-			t.Errorf("%q: the gateway is known at %q, %v", base, r.publicBase(o), err)
+			t.Errorf("%q: the gateway's address is %q, %v", base, r.publicBase(o), err)
 		}
 	}
 	for _, base := range []string{"example.com", "ftp://example.com", "https://a:b@example.com", "https://example.com?x", "https://example.com#x", "https://", "//example.com", "javascript:alert(1)", "https://exa mple.com", "https://" + strings.Repeat("a", 1000)} {
@@ -458,12 +458,12 @@ func FuzzHook(f *testing.F) {
 				t.Fatalf("%q passes as the signature of %q", given, body)
 			}
 		}
-		taken, err := (hook{}).parsePost(o, Post{Header: headers("X-Webhook-Secret", "s"), Body: body}, now)
+		parsed, err := (hook{}).parsePost(o, Post{Header: headers("X-Webhook-Secret", "s"), Body: body}, now)
 		if err != nil {
 			return
 		}
-		for i := range taken.Messages {
-			m, c := taken.Messages[i].Message(), taken.Messages[i].Sender()
+		for i := range parsed.Messages {
+			m, c := parsed.Messages[i].Message(), parsed.Messages[i].Sender()
 			if err := m.Validate(); err != nil {
 				t.Fatalf("%q: %v", body, err)
 			}
@@ -471,8 +471,8 @@ func FuzzHook(f *testing.F) {
 				t.Fatalf("%q: %v", body, err)
 			}
 		}
-		if taken.EventID == "" || !json.Valid(payload(Post{Body: body})) {
-			t.Fatalf("%q: event %q", body, taken.EventID)
+		if parsed.EventID == "" || !json.Valid(payload(Post{Body: body})) {
+			t.Fatalf("%q: event %q", body, parsed.EventID)
 		}
 	})
 }

@@ -45,20 +45,21 @@ func TestMain(m *testing.M) {
 // notAnswered selects the messages whose answer was given up, and why.
 const notAnswered = "SELECT data ->> '$.message_id', data ->> '$.reason' FROM logs WHERE message = 'a message was not answered automatically'"
 
-// cutAnswer is the reason when the end of the server cut an answer three times.
-const cutAnswer = "the server was ended in the middle of it each time"
+// interruptedReason is the logged reason when the server was killed three times
+// during an answer.
+const interruptedReason = "the server was ended in the middle of it each time"
 
 // serveChild polls Telegram, answers messages and sends the answers, wired as
-// in main, until a number of messages are answered, or their answer given up, and each
-// answer is sent or given up.
+// in main, until a number of messages are answered or given up, and each answer
+// is sent or given up.
 func serveChild(path string, messages int) error {
 	folder, err := store.Open(store.Options{Path: path, Log: quiet})
 	if err != nil {
 		return err
 	}
 	g := New(Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: quiet}, Address: "http://127.0.0.1:8787"})
-	answerer := NewAnswerer(g, func(_ context.Context, _ *store.DB, said agent.Message, _ agent.AnswerOptions, keep func(agent.Message) error) error {
-		return keep(agent.Message{ConversationID: said.ConversationID, Role: agent.MessageAssistant, Content: "Answer to " + said.Content, Metadata: json.RawMessage("{}")})
+	answerer := NewAnswerer(g, func(_ context.Context, _ *store.DB, msg agent.Message, _ agent.AnswerOptions, keep func(agent.Message) error) error {
+		return keep(agent.Message{ConversationID: msg.ConversationID, Role: agent.MessageAssistant, Content: "Answer to " + msg.Content, Metadata: json.RawMessage("{}")})
 	})
 	poller := NewPoller(g)
 	ctx := context.Background()
@@ -85,25 +86,25 @@ func serveChild(path string, messages int) error {
 type killer struct {
 	mu     sync.Mutex
 	server *os.Process // nil while none runs
-	place  string      // where to kill; empty: nowhere
-	spared int         // number of times to pass that point before
+	point  string      // where to kill; empty: never
+	spared int         // how often to pass that point before the kill
 }
 
-func (k *killer) reached(place string) {
+func (k *killer) reached(point string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.server == nil || place != k.place {
+	if k.server == nil || point != k.point {
 		return
 	}
 	if k.spared--; k.spared < 0 {
 		_ = k.server.Kill()
-		k.server, k.place = nil, ""
+		k.server, k.point = nil, ""
 	}
 }
 
 // serve runs a server until it has ended. It returns true if the server ended
 // on its own. run is called once it is running.
-func (k *killer) serve(t *testing.T, path string, messages int, place string, run func()) bool {
+func (k *killer) serve(t *testing.T, path string, messages int, point string, run func()) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -112,8 +113,8 @@ func (k *killer) serve(t *testing.T, path string, messages int, place string, ru
 	child.Stdout, child.Stderr = os.Stderr, os.Stderr
 	k.mu.Lock()
 	err := child.Start()
-	k.server, k.place, k.spared = child.Process, place, 0
-	if strings.HasPrefix(place, "sendMessage") { // all messages may arrive at once, but answers are sent one by one
+	k.server, k.point, k.spared = child.Process, point, 0
+	if strings.HasPrefix(point, "sendMessage") { // all messages may arrive at once, but answers are sent one by one
 		k.spared = rand.IntN(12)
 	}
 	k.mu.Unlock()
@@ -123,7 +124,7 @@ func (k *killer) serve(t *testing.T, path string, messages int, place string, ru
 	run()
 	err = child.Wait()
 	if ctx.Err() != nil {
-		t.Fatal("the server did not come to its end within a minute")
+		t.Fatal("the server did not end within a minute")
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -133,11 +134,11 @@ func (k *killer) serve(t *testing.T, path string, messages int, place string, ru
 
 // TestKillNine kills a server with SIGKILL repeatedly while messages arrive
 // from Telegram and are answered: each is stored once and answered once, and no
-// answer is sent twice, even if it is unknown whether it was sent. An answer that three
-// kills cut is given up, which the log says.
+// answer is sent twice, even if it is unknown whether it was sent. An answer that
+// was interrupted by three kills is given up, which is logged.
 func TestKillNine(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and what is killed is another process")
+		t.Skip("slow, and tests a child process")
 	}
 	kills := 5
 	if n, err := strconv.Atoi(os.Getenv(killRounds)); err == nil {
@@ -148,22 +149,22 @@ func TestKillNine(t *testing.T) {
 	bot, k, path := newBotServer(t), &killer{}, t.TempDir()
 	bot.onReached = k.reached
 	prepareBot(t, path, bot)
-	said := 0
-	say := func() {
+	received := 0
+	receiveBatch := func() {
 		for range batch {
-			bot.receive(int64(40+rand.IntN(8)), fmt.Sprint("message ", said))
-			said++
+			bot.receive(int64(40+rand.IntN(8)), fmt.Sprint("message ", received))
+			received++
 		}
 	}
-	places := []string{"getUpdates done", "getUpdates answered", "sendMessage asked", "sendMessage done", "sendMessage answered"}
-	rand.Shuffle(len(places), func(i, j int) { places[i], places[j] = places[j], places[i] })
+	points := []string{"getUpdates done", "getUpdates answered", "sendMessage asked", "sendMessage done", "sendMessage answered"}
+	rand.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
 	for round := range kills {
-		place := places[round%len(places)]
-		if k.serve(t, path, messages, place, say) {
-			t.Fatalf("the server of round %d ended by itself, with %d messages said", round, said)
+		point := points[round%len(points)]
+		if k.serve(t, path, messages, point, receiveBatch) {
+			t.Fatalf("the server of round %d ended without being killed, after %d messages", round, received)
 		}
 	}
-	if !k.serve(t, path, messages, "", say) {
+	if !k.serve(t, path, messages, "", receiveBatch) {
 		t.Fatal("the last server failed")
 	}
 	checkAnswers(t, path, bot, messages, kills)
@@ -209,15 +210,15 @@ func checkAnswers(t *testing.T, path string, bot *botServer, messages, kills int
 	if err != nil {
 		t.Fatal(err)
 	}
-	cut, err := folder.Default().SQL(t.Context(), notAnswered, store.Params{}, store.Access{})
+	interrupted, err := folder.Default().SQL(t.Context(), notAnswered, store.Params{}, store.Access{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	reasons := map[string]any{}
-	for _, row := range cut.Rows {
+	for _, row := range interrupted.Rows {
 		reasons[fmt.Sprint(row[0])] = row[1]
 	}
-	heard, answered := map[string]int{}, map[string]string{}
+	stored, answered := map[string]int{}, map[string]string{}
 	for _, c := range list {
 		_, lines, err := folder.Default().Conversation(t.Context(), c.ID, 2*messages)
 		if err != nil {
@@ -225,33 +226,33 @@ func checkAnswers(t *testing.T, path string, bot *botServer, messages, kills int
 		}
 		for _, m := range lines {
 			if m.Role == agent.MessageUser {
-				heard[m.Content]++
-				if reasons[fmt.Sprint(m.ID)] == cutAnswer {
-					answered["Answer to "+m.Content] = "cut"
+				stored[m.Content]++
+				if reasons[fmt.Sprint(m.ID)] == interruptedReason {
+					answered["Answer to "+m.Content] = "interrupted"
 				}
 				continue
 			}
 			var about struct{ Delivery struct{ Status string } }
 			if err := json.Unmarshal(m.Metadata, &about); err != nil || answered[m.Content] != "" {
-				t.Errorf("%q is there twice, or %v", m.Content, err)
+				t.Errorf("%q is stored twice, or its metadata is invalid: %v", m.Content, err)
 			}
 			answered[m.Content] = about.Delivery.Status
 		}
 	}
-	doubtful, lost := 0, 0
+	unknown, lost := 0, 0
 	for n := range messages {
 		text := fmt.Sprint("message ", n)
 		answer := "Answer to " + text
-		if heard[text] != 1 || got[answer] > 1 || answered[answer] == "sent" && got[answer] != 1 || answered[answer] == "cut" && (got[answer] != 0 || kills < 3) {
-			t.Errorf("%s is stored %d times, its answer is %q and was sent %d times", text, heard[text], answered[answer], got[answer])
+		if stored[text] != 1 || got[answer] > 1 || answered[answer] == "sent" && got[answer] != 1 || answered[answer] == "interrupted" && (got[answer] != 0 || kills < 3) {
+			t.Errorf("%s is stored %d times, its answer is %q and was sent %d times", text, stored[text], answered[answer], got[answer])
 		}
 		if answered[answer] == "failed" {
-			doubtful++
+			unknown++
 			lost += 1 - got[answer]
 		}
 	}
-	t.Logf("%d kills, %d messages, %d answers sent, %d cut; of %d nobody could know whether they were, and %d of these were not", kills, messages, len(sent), len(reasons), doubtful, lost)
-	if len(heard) != messages || len(answered) != messages || doubtful > kills*sendsPerAgent || len(reasons) > kills/3*answersPerAgent || left > pollLimit {
-		t.Errorf("%d heard, %d answered, %d given up, %d not fetched", len(heard), len(answered), doubtful, left)
+	t.Logf("%d kills, %d messages, %d answers sent, %d interrupted; %d with an unknown outcome, of which %d were not sent", kills, messages, len(sent), len(reasons), unknown, lost)
+	if len(stored) != messages || len(answered) != messages || unknown > kills*sendsPerAgent || len(reasons) > kills/3*answersPerAgent || left > pollLimit {
+		t.Errorf("%d messages stored, %d answered, %d given up, %d not fetched", len(stored), len(answered), unknown, left)
 	}
 }

@@ -95,6 +95,6 @@ func verify(tb testing.TB, secret string, d delivered) {
 		tb.Fatal(err)
 	}
 	if err := oracle.Verify(d.body, d.header); err != nil {
-		tb.Errorf("the library refuses the signature: %v\n%v\n%s", err, d.header, d.body)
+		tb.Errorf("the library rejects the signature: %v\n%v\n%s", err, d.header, d.body)
 	}
 }

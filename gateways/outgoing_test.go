@@ -142,7 +142,7 @@ func (c *sendFixture) delivery(tb testing.TB, m agent.Message) delivery {
 			return d
 		}
 	}
-	tb.Fatal("the message is gone")
+	tb.Fatal("the message does not exist")
 	return delivery{}
 }
 
@@ -184,7 +184,7 @@ func TestSendMessage(t *testing.T) {
 		t.Error(body)
 	}
 	if made, _, err := c.db.Conversation(t.Context(), conversation, 1); err != nil || !made.Muted {
-		t.Errorf("a person's message does not mute: %+v, %v", made, err)
+		t.Errorf("a person's message does not mute the conversation: %+v, %v", made, err)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestReply(t *testing.T) {
 	}
 	c.waitAttempt(t)
 	if made, _, _ := c.db.Conversation(t.Context(), reply.ConversationID, 1); made.Muted {
-		t.Error("an automatic answer mutes")
+		t.Error("an automatic answer mutes the conversation")
 	}
 	c.createMessage(t, reply.ConversationID, "a person")
 	c.waitAttempt(t)
@@ -220,13 +220,13 @@ func TestSendRetries(t *testing.T) {
 		tries         int
 		problem       string
 	}{
-		"busy, then sent":     {"slack", slackMessages, []string{"429 {}", "503 {}", slackOK}, 3, ""},
-		"busy for ever":       {"slack", slackMessages, []string{"429 {}"}, 7, "rate limiting"},
-		"refused":             {"slack", slackMessages, []string{`200 {"ok":false,"error":"channel_not_found"}`}, 1, "(channel_not_found)"},
-		"token refused":       {"slack", slackMessages, []string{`401 {}`}, 1, "refused the bot token"},
-		"broken":              {"slack", slackMessages, []string{"500 {}"}, 1, "it is unknown whether"},
-		"not understood":      {"slack", slackMessages, []string{"200 <html>"}, 1, "it is unknown whether"},
-		"broken, knows again": {"discord", "POST /channels/645/messages", []string{"500 {}", `200 {"id":"9","channel_id":"645"}`}, 2, ""},
+		"busy, then sent":    {"slack", slackMessages, []string{"429 {}", "503 {}", slackOK}, 3, ""},
+		"always busy":        {"slack", slackMessages, []string{"429 {}"}, 7, "rate limiting"},
+		"refused":            {"slack", slackMessages, []string{`200 {"ok":false,"error":"channel_not_found"}`}, 1, "(channel_not_found)"},
+		"token refused":      {"slack", slackMessages, []string{`401 {}`}, 1, "refused the bot token"},
+		"broken":             {"slack", slackMessages, []string{"500 {}"}, 1, "it is unknown whether"},
+		"not understood":     {"slack", slackMessages, []string{"200 <html>"}, 1, "it is unknown whether"},
+		"broken, idempotent": {"discord", "POST /channels/645/messages", []string{"500 {}", `200 {"id":"9","channel_id":"645"}`}, 2, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newSendFixture(t, s.account, map[string][]string{s.call: s.answers})
@@ -267,10 +267,10 @@ func TestRetryAfterCounts(t *testing.T) {
 	g := &Gateways{}
 	s := &store.Sending{Attempt: 1, FirstAt: agent.At(time.Unix(1000, 0))}
 	now := time.Unix(1000, 0)
-	for asks, want := range map[time.Duration]time.Duration{0: 2 * time.Second, 90 * time.Second: 90 * time.Second, 48 * time.Hour: maxRetryAfter} {
-		_, next := g.classify(refusal(&statusError{platform: "X", status: http.StatusTooManyRequests, retryAfter: asks}, "X", "y"), s, now)
+	for retryAfter, want := range map[time.Duration]time.Duration{0: 2 * time.Second, 90 * time.Second: 90 * time.Second, 48 * time.Hour: maxRetryAfter} {
+		_, next := g.classify(refusal(&statusError{platform: "X", status: http.StatusTooManyRequests, retryAfter: retryAfter}, "X", "y"), s, now)
 		if pause := next.Sub(now); pause < want || pause > want+want/10+time.Millisecond {
-			t.Errorf("asked for %v: %v", asks, pause)
+			t.Errorf("Retry-After %v: paused %v", retryAfter, pause)
 		}
 	}
 }
@@ -311,11 +311,11 @@ func TestOrder(t *testing.T) {
 	}
 	var texts []string
 	for _, call := range c.vendor.calls()[1:] {
-		var said struct{ Text string }
-		if err := json.Unmarshal([]byte(call.body), &said); err != nil {
+		var sent struct{ Text string }
+		if err := json.Unmarshal([]byte(call.body), &sent); err != nil {
 			t.Fatal(err)
 		}
-		texts = append(texts, said.Text)
+		texts = append(texts, sent.Text)
 	}
 	if !slices.Equal(texts, []string{"1", "other", "1", "2", "3", "4", "5"}) {
 		t.Errorf("%q", texts)
@@ -329,7 +329,7 @@ func TestFailedMessageDoesNotBlock(t *testing.T) {
 	conversation := c.conversation(t, "C1")
 	c.createMessage(t, conversation, "fails")
 	late := c.createMessage(t, conversation, "is deleted")
-	last := c.createMessage(t, conversation, "goes on")
+	last := c.createMessage(t, conversation, "is sent")
 	c.waitAttempt(t)
 	if e := c.waitAttempt(t); e.Next.IsZero() {
 		t.Fatalf("%+v", e)
@@ -359,11 +359,11 @@ func TestKilledWhileSending(t *testing.T) {
 			conversation := c.conversation(t, s.thread)
 			c.Stop()
 			m := c.createMessage(t, conversation, "hello")
-			// The state after a kill: the mark is written, and nothing else.
-			if begun, err := c.db.BeginSending(t.Context(), conversation, agent.At(time.Now().Add(time.Hour))); err != nil || begun == nil {
-				t.Fatal(begun, err)
+			// The state after a kill: the message is marked as being sent, and nothing else.
+			if sending, err := c.db.BeginSending(t.Context(), conversation, agent.At(time.Now().Add(time.Hour))); err != nil || sending == nil {
+				t.Fatal(sending, err)
 			}
-			behind := c.createMessage(t, conversation, "behind")
+			next := c.createMessage(t, conversation, "next")
 			c.clock.pass(time.Hour + s.after)
 			c.restart(t)
 			if s.sent {
@@ -377,16 +377,16 @@ func TestKilledWhileSending(t *testing.T) {
 			if d := c.delivery(t, m); d.Delivery.Status != want || !s.sent && !strings.Contains(d.Delivery.Error, "it is unknown whether") {
 				t.Errorf("%+v", d)
 			}
-			if d := c.delivery(t, behind); d.Delivery.Status != "sent" {
-				t.Errorf("behind: %+v", d)
+			if d := c.delivery(t, next); d.Delivery.Status != "sent" {
+				t.Errorf("next message: %+v", d)
 			}
 		})
 	}
 }
 
-// TestLeftMessages: pending messages are sent after the next start, from rows
-// alone.
-func TestLeftMessages(t *testing.T) {
+// TestPendingAfterRestart: pending messages are sent after the next start, from
+// what is stored.
+func TestPendingAfterRestart(t *testing.T) {
 	c := newSendFixture(t, "slack", map[string][]string{slackMessages: {slackOK}})
 	conversation := c.conversation(t, "C1")
 	c.Stop()
@@ -445,22 +445,22 @@ func TestStopDrains(t *testing.T) {
 // counts as unknown.
 func TestStopInterrupts(t *testing.T) {
 	c := newSendFixture(t, "slack", nil)
-	asked, over := make(chan struct{}), make(chan struct{})
+	asked, release := make(chan struct{}), make(chan struct{})
 	c.vendor.Config.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		asked <- struct{}{}
-		<-over
+		<-release
 	})
 	conversation := c.conversation(t, "C1")
 	m := c.createMessage(t, conversation, "hello")
 	<-asked
 	c.out.drain = 0
 	c.Stop()
-	close(over)
+	close(release)
 	if d := c.delivery(t, m); d.Delivery.Status != "pending" {
 		t.Errorf("%+v", d)
 	}
 	c.vendor.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(slackOK[4:])) })
-	behind := c.createMessage(t, conversation, "behind")
+	next := c.createMessage(t, conversation, "next")
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -468,7 +468,7 @@ func TestStopInterrupts(t *testing.T) {
 	if d := c.delivery(t, m); d.Delivery.Status != "failed" || !strings.Contains(d.Delivery.Error, "it is unknown whether") {
 		t.Errorf("%+v", d)
 	}
-	if d := c.delivery(t, behind); d.Delivery.Status != "sent" {
+	if d := c.delivery(t, next); d.Delivery.Status != "sent" {
 		t.Errorf("%+v", d)
 	}
 }
@@ -514,13 +514,13 @@ func TestNotSendable(t *testing.T) {
 	inactive := c.conversation(t, "C1")
 	for name, m := range map[string]agent.Message{
 		"no gateway": {ConversationID: bare.ID, Role: agent.MessageAssistant, Content: "x"},
-		"nobody":     {ConversationID: unknown.ID, Role: agent.MessageAssistant, Content: "x"},
-		"a user's":   {ConversationID: inactive, Role: agent.MessageUser, Content: "x"},
+		"no contact": {ConversationID: unknown.ID, Role: agent.MessageAssistant, Content: "x"},
+		"user role":  {ConversationID: inactive, Role: agent.MessageUser, Content: "x"},
 		"no text":    {ConversationID: inactive, Role: agent.MessageAssistant},
-		"no such":    {ConversationID: "conversation-x", Role: agent.MessageAssistant, Content: "x"},
+		"unknown id": {ConversationID: "conversation-x", Role: agent.MessageAssistant, Content: "x"},
 	} {
 		_, err := c.SendMessage(t.Context(), c.db, m)
-		if code := agent.ErrorCode(err); code != agent.CodeValidation && (name != "no such" || code != agent.CodeNotFound) {
+		if code := agent.ErrorCode(err); code != agent.CodeValidation && (name != "unknown id" || code != agent.CodeNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -618,21 +618,21 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	next := map[string]int{}
 	for _, call := range c.vendor.calls()[1:] {
-		var said struct{ Channel, Text string }
-		if err := json.Unmarshal([]byte(call.body), &said); err != nil {
+		var sent struct{ Channel, Text string }
+		if err := json.Unmarshal([]byte(call.body), &sent); err != nil {
 			t.Fatal(err)
 		}
-		if want := fmt.Sprint(said.Channel[1:], "/", next[said.Channel]); said.Text != want {
-			t.Errorf("%s got %s, want %s", said.Channel, said.Text, want)
+		if want := fmt.Sprint(sent.Channel[1:], "/", next[sent.Channel]); sent.Text != want {
+			t.Errorf("%s got %s, want %s", sent.Channel, sent.Text, want)
 		}
-		next[said.Channel]++
+		next[sent.Channel]++
 	}
 	if c.sentEvents(t) != conversations*each {
 		t.Errorf("%d sent events", c.sentEvents(t))
 	}
 	c.Stop()
 	if s := c.out.queue.steps.Stats(); s.Ready+s.Waiting > 0 {
-		t.Errorf("conversations are left: %+v", s)
+		t.Errorf("conversations remain in the queue: %+v", s)
 	}
 }
 
@@ -654,8 +654,8 @@ func TestOutboundStartStop(t *testing.T) {
 	}
 }
 
-// TestTemporary: a platform whose certificate is invalid gets the message later;
-// one whose address is refused does not.
+// TestTemporary: an invalid certificate is a temporary failure, a blocked address
+// is not.
 func TestTemporary(t *testing.T) {
 	for err, want := range map[error]bool{&tls.CertificateVerificationError{Err: errors.New("expired")}: true, egress.ErrBlocked: false} {
 		if isTemporary(err) != want || !isUnsent(err) {

@@ -71,34 +71,34 @@ func (v *fakePlatform) calls() []recordedRequest {
 
 // account is a test account on a platform.
 type account struct {
-	kind    string
-	config  map[string]any
-	answers map[string]string // responses to verification
-	info    string            // what verification returns
-	secret  string            // the part of the config that must not appear anywhere
-	asks    string            // the call that carries the credential, and its header
-	header  string
+	kind     string
+	config   map[string]any
+	answers  map[string]string // responses to verification
+	info     string            // what verification returns
+	secret   string            // the part of the config that must not appear anywhere
+	authCall string            // the call that carries the credential, and its header
+	header   string
 }
 
 const twilioSID = "AC0123456789abcdef0123456789abcdef"
 
 var accounts = map[string]account{
 	"slack": {kind: "slack", config: map[string]any{"botToken": "xoxb-secret", "signingSecret": "s"}, secret: "xoxb-secret",
-		answers: map[string]string{"POST /auth.test": `{"ok":true,"url":"https://shop.slack.com/","team":"Shop","user":"bot","team_id":"T1","user_id":"U1","bot_id":"B1"}`},
-		info:    `{"team":"Shop","teamId":"T1","user":"bot","userId":"U1","botId":"B1","url":"https://shop.slack.com/"}`,
-		asks:    "POST /auth.test", header: "Bearer xoxb-secret"},
+		answers:  map[string]string{"POST /auth.test": `{"ok":true,"url":"https://shop.slack.com/","team":"Shop","user":"bot","team_id":"T1","user_id":"U1","bot_id":"B1"}`},
+		info:     `{"team":"Shop","teamId":"T1","user":"bot","userId":"U1","botId":"B1","url":"https://shop.slack.com/"}`,
+		authCall: "POST /auth.test", header: "Bearer xoxb-secret"},
 	"discord": {kind: "discord", config: map[string]any{"botToken": "bot-secret", "applicationId": "9", "publicKey": strings.Repeat("ab", 32)}, secret: "bot-secret",
-		answers: map[string]string{"GET /users/@me": `{"id":"7","username":"bot"}`, "GET /applications/@me": `{"id":"9","verify_key":"` + strings.Repeat("AB", 32) + `"}`},
-		info:    `{"id":"7","username":"bot"}`,
-		asks:    "GET /users/@me", header: "Bot bot-secret"},
+		answers:  map[string]string{"GET /users/@me": `{"id":"7","username":"bot"}`, "GET /applications/@me": `{"id":"9","verify_key":"` + strings.Repeat("AB", 32) + `"}`},
+		info:     `{"id":"7","username":"bot"}`,
+		authCall: "GET /users/@me", header: "Bot bot-secret"},
 	"sms": {kind: "twilio", config: map[string]any{"accountSid": twilioSID, "authToken": "auth-secret", "phoneNumber": "+1 (555) 000-1111"}, secret: "auth-secret",
-		answers: map[string]string{"GET /2010-04-01/Accounts/" + twilioSID + ".json": `{"sid":"` + twilioSID + `","friendly_name":"Shop","status":"active","type":"Full","auth_token":"auth-secret"}`},
-		info:    `{"accountSid":"` + twilioSID + `","friendlyName":"Shop","status":"active","type":"Full"}`,
-		asks:    "GET /2010-04-01/Accounts/" + twilioSID + ".json", header: "Basic QUMwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZjphdXRoLXNlY3JldA=="},
+		answers:  map[string]string{"GET /2010-04-01/Accounts/" + twilioSID + ".json": `{"sid":"` + twilioSID + `","friendly_name":"Shop","status":"active","type":"Full","auth_token":"auth-secret"}`},
+		info:     `{"accountSid":"` + twilioSID + `","friendlyName":"Shop","status":"active","type":"Full"}`,
+		authCall: "GET /2010-04-01/Accounts/" + twilioSID + ".json", header: "Basic QUMwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZjphdXRoLXNlY3JldA=="},
 	"whatsapp": {kind: "whatsapp", config: map[string]any{"accountSid": twilioSID, "authToken": "auth-secret", "phoneNumber": "+15550001111"}, secret: "auth-secret",
-		answers: map[string]string{"GET /2010-04-01/Accounts/" + twilioSID + ".json": `{"sid":"` + twilioSID + `","friendly_name":"Shop","status":"active","type":"Trial"}`},
-		info:    `{"accountSid":"` + twilioSID + `","friendlyName":"Shop","status":"active","type":"Trial"}`,
-		asks:    "GET /2010-04-01/Accounts/" + twilioSID + ".json", header: "Basic QUMwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZjphdXRoLXNlY3JldA=="},
+		answers:  map[string]string{"GET /2010-04-01/Accounts/" + twilioSID + ".json": `{"sid":"` + twilioSID + `","friendly_name":"Shop","status":"active","type":"Trial"}`},
+		info:     `{"accountSid":"` + twilioSID + `","friendlyName":"Shop","status":"active","type":"Trial"}`,
+		authCall: "GET /2010-04-01/Accounts/" + twilioSID + ".json", header: "Basic QUMwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZjphdXRoLXNlY3JldA=="},
 }
 
 // open creates a verified gateway of an account at a fake platform.
@@ -127,8 +127,8 @@ func TestPlatformsVerify(t *testing.T) {
 			if err != nil || string(info) != a.info || !verified.Success || g.Status != agent.GatewayActive {
 				t.Errorf("%s, %+v, %v", info, verified, err)
 			}
-			if got := v.calls()[0]; got.call != a.asks || got.header.Get("Authorization") != a.header {
-				t.Errorf("asked %+v", got)
+			if got := v.calls()[0]; got.call != a.authCall || got.header.Get("Authorization") != a.header {
+				t.Errorf("requested %+v", got)
 			}
 			for call := range a.answers {
 				for answer, want := range map[string]string{
@@ -189,12 +189,12 @@ const (
 
 // sendCase is a message and what the platform must receive.
 type sendCase struct {
-	account string
-	request SendRequest
-	call    string
-	answer  string
-	hears   []string // parts of the body, decoded if it is a form
-	sent    Sent
+	account  string
+	request  SendRequest
+	call     string
+	answer   string
+	contains []string // parts of the body, decoded if it is a form
+	sent     Sent
 }
 
 var sendCases = map[string]sendCase{
@@ -245,7 +245,7 @@ func TestPlatformsSend(t *testing.T) {
 			if len(calls) != 2 || len(o.waits) != 1 || o.waits[0] != time.Second {
 				t.Fatalf("%d calls, waits %v", len(calls), o.waits)
 			}
-			for _, want := range s.hears {
+			for _, want := range s.contains {
 				if got := calls[1].received(t); !strings.Contains(got, want) {
 					t.Errorf("%s is not in %s", want, got)
 				}
@@ -319,7 +319,7 @@ func TestDiscordFollowUp(t *testing.T) {
 	if len(calls) != 2 || strings.Contains(calls[0].body, "nonce") || calls[1].call != "POST /webhooks/9/TOK?wait=true" {
 		t.Errorf("%+v", calls)
 	}
-	v = newFakePlatform(t, map[string][]string{"POST /channels/645/messages": {`200 {"id":"3","channel_id":"645"}`}}) // of commands it knows nothing any more
+	v = newFakePlatform(t, map[string][]string{"POST /channels/645/messages": {`200 {"id":"3","channel_id":"645"}`}}) // the command's token has expired
 	c.APIBaseURL = v.URL
 	sent, err = discord{}.send(t.Context(), o.Gateways, c, Message{To: "645", Token: "OLD", Text: "late"})
 	if err != nil || sent.ID != "3" || len(v.calls()) != 2 {
@@ -336,11 +336,11 @@ func TestRegister(t *testing.T) {
 		return store.OpenGateway{WebhookBase: "https://satchel.example", Config: agent.GatewayConfig{APIBaseURL: v.URL, BotToken: "b", AccountSID: twilioSID, AuthToken: "t", PhoneNumber: phone}}
 	}
 	for _, c := range []struct {
-		p           registrar
-		phone       string
-		byHand      bool
-		calls       int
-		hears, fail string
+		p              registrar
+		phone          string
+		byHand         bool
+		calls          int
+		contains, fail string
 	}{
 		{slack{}, "", true, 0, "", ""},
 		{resend{}, "", true, 0, "", ""},
@@ -359,7 +359,7 @@ func TestRegister(t *testing.T) {
 		if c.fail != "" != (err != nil) || err != nil && !strings.Contains(clientMessage(err), c.fail) {
 			t.Errorf("%T: %v", c.p, err)
 		}
-		if c.hears != "" && !strings.Contains(calls[len(calls)-1].received(t), c.hears) {
+		if c.contains != "" && !strings.Contains(calls[len(calls)-1].received(t), c.contains) {
 			t.Errorf("%T: %s", c.p, calls[len(calls)-1].body)
 		}
 	}

@@ -64,7 +64,7 @@ func (p *pollFixture) waitUntil(t testing.TB, what string, holds func() bool) {
 		case <-p.waits:
 		case <-time.After(5 * time.Millisecond):
 		case <-deadline:
-			t.Fatalf("%s did not come about", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func TestPollAfterRestart(t *testing.T) {
 	p.waitUntil(t, "all messages", func() bool { return len(p.messages(t)) == 200 && p.gateway(t, g.ID).EventCount == 250 })
 	_, next, ok, err := p.db.PollFrom(t.Context(), g.ID)
 	if err != nil || !ok || next != 9251 {
-		t.Errorf("goes on from %d, %v, %v", next, ok, err)
+		t.Errorf("resumes from %d, %v, %v", next, ok, err)
 	}
 	// A kill between the commit and the confirmation: Telegram delivers the
 	// updates again.
@@ -137,14 +137,14 @@ func TestPollAfterRestart(t *testing.T) {
 	}
 }
 
-// Once nothing is left at Telegram, numbers may restart, as they do after a
-// week of silence.
-func TestPollOfNewNumbers(t *testing.T) {
+// Once all updates are confirmed, update ids may restart lower, as Telegram's do
+// after a week without updates.
+func TestPollAfterIDsRestart(t *testing.T) {
 	p := newPollFixture(t)
 	p.bot.hold = time.Millisecond
 	p.verified(t)
 	p.bot.receive(42, "first")
-	p.waitUntil(t, "a question from the beginning", func() bool {
+	p.waitUntil(t, "a request without an offset", func() bool {
 		_, _, _, offsets := p.bot.state()
 		return len(p.texts(t)) == 1 && slices.Contains(offsets, 9002) && offsets[len(offsets)-1] == 0
 	})
@@ -155,20 +155,21 @@ func TestPollOfNewNumbers(t *testing.T) {
 	p.waitUntil(t, "the message with a low number", func() bool { return len(p.texts(t)) == 2 })
 }
 
-// Exactly the right gateways poll, whatever changes them.
+// A gateway is polled exactly while it and its agent are active and it has no
+// webhook.
 func TestPollFollowsGateways(t *testing.T) {
 	p := newPollFixture(t)
 	g := p.verified(t)
-	asks := func() bool { return len(p.poller.polls.Keys(p.db)) == 1 }
-	rests := func() bool { return len(p.poller.polls.Keys(p.db)) == 0 }
+	polling := func() bool { return len(p.poller.polls.Keys(p.db)) == 1 }
+	idle := func() bool { return len(p.poller.polls.Keys(p.db)) == 0 }
 	eventually := func(what string, holds func() bool) {
 		t.Helper()
 		if err := p.poller.agents.Wait(t.Context(), p.db); err != nil {
 			t.Fatal(err)
 		}
-		p.waitUntil(t, what, holds) // a cancelled call may not have ended yet
+		p.waitUntil(t, what, holds) // a cancelled call may still be running
 	}
-	eventually("asking after verify", asks)
+	eventually("polling after verify", polling)
 	steps := []struct {
 		what string
 		do   func() error
@@ -177,24 +178,24 @@ func TestPollFollowsGateways(t *testing.T) {
 		{"a new config", func() error {
 			_, err := p.Update(t.Context(), p.db, g.ID, agent.GatewayChange{Config: agent.Some(agent.GatewayConfigChange{APIBaseURL: agent.Some(p.bot.URL)})})
 			return err
-		}, rests},
-		{"verify", func() error { _, err := p.Verify(t.Context(), p.db, g.ID); return err }, asks},
-		{"a webhook", func() error { _, err := p.Register(t.Context(), p.db, g.ID, "https://tunnel.example"); return err }, rests},
-		{"no webhook any more", func() error { _, err := p.Register(t.Context(), p.db, g.ID, ""); return err }, func() bool {
+		}, idle},
+		{"verify", func() error { _, err := p.Verify(t.Context(), p.db, g.ID); return err }, polling},
+		{"a webhook", func() error { _, err := p.Register(t.Context(), p.db, g.ID, "https://tunnel.example"); return err }, idle},
+		{"webhook removed", func() error { _, err := p.Register(t.Context(), p.db, g.ID, ""); return err }, func() bool {
 			p.bot.mu.Lock()
 			defer p.bot.mu.Unlock()
 			return p.bot.webhook == ""
 		}},
-		{"asking again", func() error { return nil }, asks},
+		{"polling again", func() error { return nil }, polling},
 		{"the agent paused", func() error {
 			_, err := p.folder.UpdateAgent(t.Context(), p.db, agent.AgentChange{Status: agent.Some(agent.StatusPaused)})
 			return err
-		}, rests},
+		}, idle},
 		{"the agent active", func() error {
 			_, err := p.folder.UpdateAgent(t.Context(), p.db, agent.AgentChange{Status: agent.Some(agent.StatusActive)})
 			return err
-		}, asks},
-		{"the gateway deleted", func() error { return p.Delete(t.Context(), p.db, g.ID) }, rests},
+		}, polling},
+		{"the gateway deleted", func() error { return p.Delete(t.Context(), p.db, g.ID) }, idle},
 	}
 	for _, s := range steps {
 		if err := s.do(); err != nil {
@@ -204,8 +205,8 @@ func TestPollFollowsGateways(t *testing.T) {
 	}
 }
 
-// Errors are retried with growing delays, and shown. A rejected token ends
-// polling.
+// Errors are retried with growing delays and shown on the gateway. A rejected
+// token ends polling.
 func TestPollErrors(t *testing.T) {
 	p := newPollFixture(t)
 	p.bot.failNext("getUpdates", `502 <html>`, `502 <html>`, `409 {"ok":false,"description":"Conflict"}`, `429 {"ok":false,"parameters":{"retry_after":90}}`, `200 <html>`, "pass", `200 {"ok":true,"result":[{"no":"update"}]}`, "pass")
@@ -220,13 +221,13 @@ func TestPollErrors(t *testing.T) {
 		}
 	}
 	p.bot.receive(42, "at last")
-	p.waitUntil(t, "the message after the trouble", func() bool { return len(p.texts(t)) == 1 })
+	p.waitUntil(t, "the message after the errors", func() bool { return len(p.texts(t)) == 1 })
 	if after := p.gateway(t, g.ID); after.LastError == "" || after.Status != agent.GatewayActive {
 		t.Errorf("the gateway %+v", after)
 	}
 	p.bot.failNext("getUpdates", `401 {"ok":false}`)
-	p.bot.receive(42, "for nobody")
-	p.waitUntil(t, "the end", func() bool { return p.gateway(t, g.ID).Status == agent.GatewayFailed })
+	p.bot.receive(42, "not fetched")
+	p.waitUntil(t, "polling to end", func() bool { return p.gateway(t, g.ID).Status == agent.GatewayFailed })
 	if after := p.gateway(t, g.ID); !strings.Contains(after.LastError, "refused the bot token") || after.Verified {
 		t.Errorf("the gateway %+v", after)
 	}

@@ -25,24 +25,24 @@ func TestCheckSignature(t *testing.T) {
 		at                               time.Time
 		fits                             bool
 	}{
-		"good":                {secret, "msg-1", stamp, good, string(body), now, true},
-		"one of two":          {secret, "msg-1", stamp, both, string(body), now, true},
-		"behind one of v1a":   {secret, "msg-1", stamp, "v1a,AAAA " + good, string(body), now, true},
-		"four minutes late":   {secret, "msg-1", stamp, good, string(body), now.Add(4 * time.Minute), true},
-		"six minutes late":    {secret, "msg-1", stamp, good, string(body), now.Add(6 * time.Minute), false},
-		"six minutes early":   {secret, "msg-1", stamp, good, string(body), now.Add(-6 * time.Minute), false},
-		"another secret":      {other, "msg-1", stamp, good, string(body), now, false},
-		"another id":          {secret, "msg-2", stamp, good, string(body), now, false},
-		"another body":        {secret, "msg-1", stamp, good, "{}", now, false},
-		"another time":        {secret, "msg-1", strconv.FormatInt(now.Unix()+1, 10), good, string(body), now, false},
-		"no id":               {secret, "", stamp, signature.Sign([]string{secret}, "", now, body), string(body), now, false},
-		"no secret":           {"", "msg-1", stamp, signature.Sign([]string{""}, "msg-1", now, body), string(body), now, false},
-		"no signature":        {secret, "msg-1", stamp, "", string(body), now, false},
-		"version alone":       {secret, "msg-1", stamp, "v1,", string(body), now, false},
-		"signature alone":     {secret, "msg-1", stamp, strings.TrimPrefix(good, "v1,"), string(body), now, false},
-		"other version":       {secret, "msg-1", stamp, strings.Replace(good, "v1", "v2", 1), string(body), now, false},
-		"time in another way": {secret, "msg-1", now.Format(time.RFC3339), good, string(body), now, false},
-		"time of a far day":   {secret, "msg-1", "9223372036854775807", good, string(body), now, false},
+		"good":              {secret, "msg-1", stamp, good, string(body), now, true},
+		"one of two":        {secret, "msg-1", stamp, both, string(body), now, true},
+		"after one of v1a":  {secret, "msg-1", stamp, "v1a,AAAA " + good, string(body), now, true},
+		"four minutes late": {secret, "msg-1", stamp, good, string(body), now.Add(4 * time.Minute), true},
+		"six minutes late":  {secret, "msg-1", stamp, good, string(body), now.Add(6 * time.Minute), false},
+		"six minutes early": {secret, "msg-1", stamp, good, string(body), now.Add(-6 * time.Minute), false},
+		"another secret":    {other, "msg-1", stamp, good, string(body), now, false},
+		"another id":        {secret, "msg-2", stamp, good, string(body), now, false},
+		"another body":      {secret, "msg-1", stamp, good, "{}", now, false},
+		"another time":      {secret, "msg-1", strconv.FormatInt(now.Unix()+1, 10), good, string(body), now, false},
+		"no id":             {secret, "", stamp, signature.Sign([]string{secret}, "", now, body), string(body), now, false},
+		"no secret":         {"", "msg-1", stamp, signature.Sign([]string{""}, "msg-1", now, body), string(body), now, false},
+		"no signature":      {secret, "msg-1", stamp, "", string(body), now, false},
+		"only a version":    {secret, "msg-1", stamp, "v1,", string(body), now, false},
+		"no version":        {secret, "msg-1", stamp, strings.TrimPrefix(good, "v1,"), string(body), now, false},
+		"other version":     {secret, "msg-1", stamp, strings.Replace(good, "v1", "v2", 1), string(body), now, false},
+		"time in RFC 3339":  {secret, "msg-1", now.Format(time.RFC3339), good, string(body), now, false},
+		"time out of range": {secret, "msg-1", "9223372036854775807", good, string(body), now, false},
 	} {
 		if err := signature.Verify(c.secret, c.id, c.timestamp, c.signature, []byte(c.body), c.at); (err == nil) != c.fits {
 			t.Errorf("%s: %v", name, err)
@@ -81,12 +81,12 @@ func FuzzSignature(f *testing.F) {
 		h.Set("webhook-timestamp", timestamp)
 		h.Set("webhook-signature", signatures)
 		if theirs := oracle.Verify(body, h) == nil; ours && !theirs {
-			t.Errorf("we take %q %q %q, the library does not", id, timestamp, signatures)
+			t.Errorf("accepted %q %q %q, which the library rejects", id, timestamp, signatures)
 		}
-		if !ours && signature.IsFresh(timestamp, time.Now()) && id != "" { // and what is signed is accepted
+		if !ours && signature.IsFresh(timestamp, time.Now()) && id != "" { // and our own signatures are accepted
 			seconds, _ := strconv.ParseInt(timestamp, 10, 64)
 			if signature.Verify(secret, id, timestamp, signature.Sign([]string{secret}, id, time.Unix(seconds, 0), body), body, time.Now()) != nil && timestamp == strconv.FormatInt(seconds, 10) {
-				t.Errorf("our own signature of %q %q is refused", id, timestamp)
+				t.Errorf("our own signature of %q %q is rejected", id, timestamp)
 			}
 		}
 	})

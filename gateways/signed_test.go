@@ -116,13 +116,13 @@ var wantParsed = map[string]parsedMessage{
 func TestSigned(t *testing.T) {
 	posts, at := vectors(t)
 	if len(posts) != len(wantParsed) {
-		t.Errorf("%d posts, %d wanted", len(posts), len(wantParsed))
+		t.Errorf("%d posts, want %d", len(posts), len(wantParsed))
 	}
 	for _, v := range posts {
 		name := v.Platform + " " + v.Name
 		want, ok := wantParsed[name]
 		if !ok {
-			t.Errorf("%s is not wanted", name)
+			t.Errorf("%s has no expected result", name)
 			continue
 		}
 		got, err := receivers[v.Platform].parsePost(store.OpenGateway{Config: v.Config}, v.post(), at)
@@ -163,8 +163,8 @@ func checkInbound(t *testing.T, name string, in agent.Inbound, want parsedMessag
 	}
 }
 
-// TestPayloadsWithoutSecrets: an event's payload contains nothing with which
-// one could respond to the post.
+// TestPayloadsWithoutSecrets: an event's payload contains no token with which
+// the post could be responded to.
 func TestPayloadsWithoutSecrets(t *testing.T) {
 	posts, at := vectors(t)
 	events := 0
@@ -204,7 +204,7 @@ func TestForged(t *testing.T) {
 		refused(v, "no secret", store.OpenGateway{}, v.post(), at)
 		refused(v, "another secret", store.OpenGateway{WebhookSecret: "whsec_b3RoZXI", Config: agent.GatewayConfig{SigningSecret: "x", AuthToken: "x",
 			PublicKey: strings.Repeat("ab", 32)}}, v.post(), at)
-		if twilio := v.Platform == "sms" || v.Platform == "whatsapp"; !twilio { // which signs no time
+		if twilio := v.Platform == "sms" || v.Platform == "whatsapp"; !twilio { // whose signature does not cover a timestamp
 			refused(v, "old", o, v.post(), at.Add(5*time.Minute+time.Second))
 			refused(v, "early", o, v.post(), at.Add(-5*time.Minute-time.Second))
 		} else {
@@ -249,7 +249,7 @@ func TestOtherVendors(t *testing.T) {
 				continue
 			}
 			if _, err := l.parsePost(store.OpenGateway{Config: all}, v.post(), at); agent.ErrorCode(err) != agent.CodeUnauthorized {
-				t.Errorf("%s takes %s %s: %v", name, v.Platform, v.Name, err)
+				t.Errorf("%s accepts %s %s: %v", name, v.Platform, v.Name, err)
 			}
 		}
 	}
@@ -292,9 +292,9 @@ func signTwilio(body []byte, _ time.Time) (agent.GatewayConfig, Post) {
 		Header: http.Header{"X-Twilio-Signature": {base64.StdEncoding.EncodeToString(mac.Sum(nil))}}}
 }
 
-// FuzzTake: whatever a post contains, signed or not, nothing panics, and
+// FuzzParsePost: whatever a post contains, signed or not, nothing panics, and
 // accepted messages can be stored.
-func FuzzTake(f *testing.F) {
+func FuzzParsePost(f *testing.F) {
 	posts, at := vectors(f)
 	for _, v := range posts {
 		f.Add(v.Platform, v.Body, v.Header["X-Twilio-Signature"], v.URL)

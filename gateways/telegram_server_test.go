@@ -123,13 +123,13 @@ func (b *botServer) getUpdates(r *http.Request, in map[string]any) any {
 		for len(b.updates) > 0 && updateID(b.updates[0]) < int64(offset) {
 			b.updates = b.updates[1:]
 		}
-		list, came := b.updates[:min(len(b.updates), int(in["limit"].(float64)))], b.changed
+		list, changed := b.updates[:min(len(b.updates), int(in["limit"].(float64)))], b.changed
 		b.mu.Unlock()
 		if len(list) > 0 {
 			return list
 		}
 		select {
-		case <-came:
+		case <-changed:
 		case <-r.Context().Done():
 			return nil
 		case <-time.After(b.hold):

@@ -48,7 +48,7 @@ func TestTelegramVerify(t *testing.T) {
 	}
 	b.Close()
 	if v, _ := r.Verify(t.Context(), r.db, g.ID); v.Success || v.Error != "the connection was refused" {
-		t.Errorf("away: %+v", v)
+		t.Errorf("unreachable: %+v", v)
 	}
 	if strings.Contains(log.String(), "AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw") || !strings.Contains(log.String(), "verify gateway") {
 		t.Errorf("the log shows the token, or nothing: %s", log.String())
@@ -102,23 +102,23 @@ func TestTelegramUpdates(t *testing.T) {
 		{"contact", `"message":{"message_id":7,` + private + `,"contact":{"phone_number":"+1555","first_name":"Bob"}}`, "[contact: Bob +1555]", "42", "1/42/7", "telegram:42 @ada Ada Lovelace", `{"chat_id":"42","chat_type":"private","message_id":"7"}`},
 
 		{"another bot's", `"message":{"message_id":7,"chat":{"id":1,"type":"group"},"from":{"id":9,"is_bot":true},"text":"beep"}`, "", "", "", "", ""},
-		{"somebody joined", `"message":{"message_id":7,` + group + `,"new_chat_members":[{"id":1}]}`, "", "", "", "", ""},
+		{"member joined", `"message":{"message_id":7,` + group + `,"new_chat_members":[{"id":1}]}`, "", "", "", "", ""},
 		{"callback", `"callback_query":{"id":"1","from":{"id":42},"data":"x"}`, "", "", "", "", ""},
 		{"reaction", `"message_reaction":{"chat":{"id":1},"message_id":2}`, "", "", "", "", ""},
 		{"business message", `"business_message":{"message_id":7,` + private + `,"text":"Hi"}`, "", "", "", "", ""},
-		{"of a shape to come", `"message":{"message_id":"seven","text":{"new":true}}`, "", "", "", "", ""},
+		{"unknown shape", `"message":{"message_id":"seven","text":{"new":true}}`, "", "", "", "", ""},
 		{"empty message", `"message":{}`, "", "", "", "", ""},
 	} {
 		raw := `{"update_id":11,` + tc.update + `}`
-		id, taken := readUpdate("1", []byte(raw))
-		if id != 11 || taken.EventID != "1/11" || (len(taken.Messages) == 1) != (tc.text != "") || (taken.Payload == nil) != (tc.text != "") {
-			t.Errorf("%s: %d %+v", tc.name, id, taken)
+		id, parsed := readUpdate("1", []byte(raw))
+		if id != 11 || parsed.EventID != "1/11" || (len(parsed.Messages) == 1) != (tc.text != "") || (parsed.Payload == nil) != (tc.text != "") {
+			t.Errorf("%s: %d %+v", tc.name, id, parsed)
 			continue
 		}
 		if tc.text == "" {
 			continue
 		}
-		in := taken.Messages[0]
+		in := parsed.Messages[0]
 		from := in.From.ExternalID.Value + " " + in.From.Telegram.Value + " " + in.From.Name.Value
 		var got, want any
 		_ = json.Unmarshal(described(in), &got)
@@ -128,8 +128,8 @@ func TestTelegramUpdates(t *testing.T) {
 		}
 	}
 	for _, raw := range []string{``, `{}`, `[]`, `null`, `7`, `{"update_id":0}`, `{"update_id":-1}`, `{"update_id":"1"}`, `{"update_id":1.5}`, `{"update_id":1`, `{"type":"event_callback"}`} {
-		if id, taken := readUpdate("1", []byte(raw)); id != 0 || len(taken.Messages) != 0 {
-			t.Errorf("%s is taken for update %d", raw, id)
+		if id, parsed := readUpdate("1", []byte(raw)); id != 0 || len(parsed.Messages) != 0 {
+			t.Errorf("%s has the update id %d", raw, id)
 		}
 	}
 }
@@ -156,7 +156,7 @@ func TestTelegramWebhook(t *testing.T) {
 		{"a custom webhook's proof", message, map[string]string{"X-Webhook-Secret": secret}, agent.CodeUnauthorized},
 		{"slack's body", `{"type":"event_callback","event":{}}`, map[string]string{"X-Telegram-Bot-Api-Secret-Token": secret}, agent.CodeValidation},
 		{"garbage", "\x00\xff{", map[string]string{"X-Telegram-Bot-Api-Secret-Token": secret}, agent.CodeValidation},
-		{"nothing", "", map[string]string{"X-Telegram-Bot-Api-Secret-Token": secret}, agent.CodeValidation},
+		{"empty body", "", map[string]string{"X-Telegram-Bot-Api-Secret-Token": secret}, agent.CodeValidation},
 	} {
 		h := headers()
 		for name, value := range tc.header {
@@ -167,7 +167,7 @@ func TestTelegramWebhook(t *testing.T) {
 		}
 	}
 	if n := len(r.messages(t)); n != 0 {
-		t.Fatalf("%d messages of nobody", n)
+		t.Fatalf("%d messages stored from rejected posts", n)
 	}
 	for range 2 {
 		if a, err := r.post(t, g.ID, right, message); err != nil || a.Status != 0 || len(a.Body) != 0 {
@@ -184,7 +184,7 @@ func TestTelegramWebhook(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := r.post(t, g.ID, right, message); agent.ErrorCode(err) != agent.CodeUnauthorized {
-		t.Errorf("webhook_secret counts beside config.webhookSecret: %v", err)
+		t.Errorf("webhook_secret is accepted although config.webhookSecret is set: %v", err)
 	}
 	if _, err := r.post(t, g.ID, headers("X-Telegram-Bot-Api-Secret-Token", "of_my-own"), message); err != nil {
 		t.Errorf("config.webhookSecret: %v", err)
@@ -202,7 +202,7 @@ func TestTelegramWebhook(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, _ := r.Register(t.Context(), r.db, g.ID, ""); got.Success || !strings.Contains(got.Error, "config.webhookSecret") {
-		t.Errorf("a secret that Telegram refuses: %+v", got)
+		t.Errorf("a secret that Telegram rejects: %+v", got)
 	}
 }
 
@@ -246,7 +246,7 @@ func TestTelegramSends(t *testing.T) {
 	_, before, _, _ := b.state()
 	long := strings.Repeat("word and 😀 ", 1000)
 	if s, err := send("42", long, ""); err != nil || s.Parts < 3 {
-		t.Errorf("a long one: %+v, %v", s, err)
+		t.Errorf("a long text: %+v, %v", s, err)
 	}
 	_, after, _, _ := b.state()
 	joined := ""
@@ -266,7 +266,7 @@ func TestTelegramSends(t *testing.T) {
 	}
 	b.failNext("sendMessage", `400 {"ok":false,"description":"Bad Request: group chat was upgraded to a supergroup chat","parameters":{"migrate_to_chat_id":-100999}}`)
 	if s, err := send("-7", "moved", ""); err != nil || s.Channel != "-100999" && last()["chat_id"] != -100999.0 {
-		t.Errorf("a group that moved: %+v, %v, %v", s, last(), err)
+		t.Errorf("a migrated group: %+v, %v, %v", s, last(), err)
 	}
 	for answer, want := range map[string]string{
 		`403 {"ok":false,"description":"Forbidden: bot was blocked by the user"}`:    "blocked",
@@ -297,17 +297,17 @@ func FuzzTelegramUpdate(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		id, taken := readUpdate("1", raw)
-		if id == 0 && (len(taken.Messages) > 0 || taken.EventID != "") || id < 0 {
-			t.Fatalf("%q: %d %+v", raw, id, taken)
+		id, parsed := readUpdate("1", raw)
+		if id == 0 && (len(parsed.Messages) > 0 || parsed.EventID != "") || id < 0 {
+			t.Fatalf("%q: %d %+v", raw, id, parsed)
 		}
-		for i := range taken.Messages {
-			m, c := taken.Messages[i].Message(), taken.Messages[i].Sender()
+		for i := range parsed.Messages {
+			m, c := parsed.Messages[i].Message(), parsed.Messages[i].Sender()
 			if err := errors.Join(m.Validate(), c.Validate()); err != nil {
 				t.Fatalf("%q: %v", raw, err)
 			}
-			if to, _ := (telegram{}).recipient(taken.Messages[i].Thread); to == "" || taken.Messages[i].ID == "" {
-				t.Fatalf("%q: nowhere to answer", raw)
+			if to, _ := (telegram{}).recipient(parsed.Messages[i].Thread); to == "" || parsed.Messages[i].ID == "" {
+				t.Fatalf("%q: no thread to answer in", raw)
 			}
 		}
 	})

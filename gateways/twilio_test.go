@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTwilioDescribesWhatHasNoText keeps captions, and says what else was sent.
-func TestTwilioDescribesWhatHasNoText(t *testing.T) {
+// TestTwilioDescribesMedia: a caption is kept, and media without one is described.
+func TestTwilioDescribesMedia(t *testing.T) {
 	for form, want := range map[string]string{
 		"Body=Look&NumMedia=1&MediaUrl0=https://x.test/1&MediaContentType0=image/jpeg": "Look",
 		"Body=&NumMedia=2&MediaContentType0=image/jpeg&MediaContentType1=text/x-vcard": "[image] [contact]",

@@ -17,7 +17,7 @@ func TestAskForPerson(t *testing.T) {
 	r := newAnswerFixture(t)
 	w, _ := r.openWidget(t, agent.WidgetConfigChange{})
 	_, v := newVisitor(t, w, Entry{})
-	news, stop, err := w.Follow(v)
+	updates, stop, err := w.Follow(v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestAskForPerson(t *testing.T) {
 	if _, err := w.Receive(t.Context(), v, agent.VisitorMessage{ID: "1", Text: "A person, please", Person: true}); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, news)
+	waitFor(t, updates)
 	visit, err := w.Read(t.Context(), v, 0, 10)
 	if err != nil || !visit.NeedsHuman || !visit.Muted || visit.Answering {
 		t.Errorf("%+v, %v", visit, err)
@@ -36,24 +36,25 @@ func TestAskForPerson(t *testing.T) {
 	if _, err := r.SendMessage(t.Context(), r.db, agent.Message{ConversationID: visit.ConversationID, Role: agent.MessageAssistant, Content: "Here I am", Metadata: []byte(`{"author":"human"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, news)
+	waitFor(t, updates)
 	after := visit.Messages[0].ID
 	if visit, err = w.Read(t.Context(), v, after, 10); err != nil || len(visit.Messages) != 1 || visit.Messages[0].Content != "Here I am" || visit.NeedsHuman || !visit.Muted {
 		t.Errorf("%+v, %v", visit, err)
 	}
 }
 
-// waitFor waits for news of a visitor's stream.
-func waitFor(t *testing.T, news <-chan struct{}) {
+// waitFor waits for a notification on a visitor's stream.
+func waitFor(t *testing.T, updates <-chan struct{}) {
 	t.Helper()
 	select {
-	case <-news:
+	case <-updates:
 	case <-time.After(20 * time.Second):
-		t.Fatal("nothing happens")
+		t.Fatal("no notification")
 	}
 }
 
-// visitorAnswers is an agent that answers visitors by a func of the test's.
+// visitorAnswers returns an agent's widget with a visitor, and the channel that
+// receives each message that answer has answered.
 func visitorAnswers(t *testing.T, answer AnswerFunc) (*hookFixture, *Widget, Visitor, chan agent.Message) {
 	t.Helper()
 	r, done := newHookFixture(t, nil), make(chan agent.Message, 10)
@@ -74,12 +75,12 @@ func visitorAnswers(t *testing.T, answer AnswerFunc) (*hookFixture, *Widget, Vis
 	return r, w, v, done
 }
 
-// TestModelHandsOver: the answer with which the model hands over is sent, and
-// the conversation waits for a person from then on; a failure asks for one too.
+// TestModelHandsOver: when the model hands over, its answer is sent and the
+// conversation waits for a person; a failure requests a person too.
 func TestModelHandsOver(t *testing.T) {
 	var mu sync.Mutex
 	calls := 0
-	r, w, v, done := visitorAnswers(t, func(_ context.Context, _ *store.DB, said agent.Message, how agent.AnswerOptions, keep func(agent.Message) error) error {
+	r, w, v, done := visitorAnswers(t, func(_ context.Context, _ *store.DB, msg agent.Message, how agent.AnswerOptions, keep func(agent.Message) error) error {
 		mu.Lock()
 		calls++
 		n := calls
@@ -88,11 +89,11 @@ func TestModelHandsOver(t *testing.T) {
 			t.Error("a visitor of a website gets the agent's tools")
 		}
 		if n == 1 {
-			return agent.Errorf(agent.CodeUpstream, "the model is away")
+			return agent.Errorf(agent.CodeUpstream, "the model is unavailable")
 		}
 		how.OnText("Half")
 		how.Handover()
-		return keep(agent.Message{ConversationID: said.ConversationID, Role: agent.MessageAssistant})
+		return keep(agent.Message{ConversationID: msg.ConversationID, Role: agent.MessageAssistant})
 	})
 	say := func(id string) store.Visit {
 		t.Helper()
@@ -113,14 +114,15 @@ func TestModelHandsOver(t *testing.T) {
 		t.Errorf("after the handover: %+v", visit)
 	}
 	if text := w.Partial(v); text != "" {
-		t.Errorf("the answer is still being made: %q", text)
+		t.Errorf("the answer is still in progress: %q", text)
 	}
 	if due, err := r.db.DueAnswers(t.Context(), 10); err != nil || len(due) != 0 {
 		t.Errorf("%v, %v", due, err)
 	}
 }
 
-// TestVisitorStreamsAreBounded: of one visitor, and what ended counts no more.
+// TestVisitorStreamsAreBounded: the streams of one visitor are limited, and closed
+// streams do not count.
 func TestVisitorStreamsAreBounded(t *testing.T) {
 	r := newHookFixture(t, nil)
 	w, _ := r.openWidget(t, agent.WidgetConfigChange{})
@@ -134,17 +136,17 @@ func TestVisitorStreamsAreBounded(t *testing.T) {
 		stops = append(stops, stop)
 	}
 	if _, _, err := w.Follow(v); agent.ErrorCode(err) != agent.CodeRateLimited {
-		t.Errorf("one more: %v", err)
+		t.Errorf("one stream too many: %v", err)
 	}
 	for _, stop := range stops {
 		stop()
 	}
 	if len(r.visitors.streams)+len(r.visitors.open) != 0 {
-		t.Errorf("%d streams are left", len(r.visitors.streams))
+		t.Errorf("%d streams are still registered", len(r.visitors.streams))
 	}
 }
 
-// TestWidgetHours are in the agent's time zone.
+// TestWidgetHours checks that the hours apply in the agent's time zone.
 func TestWidgetHours(t *testing.T) {
 	r := newHookFixture(t, nil)
 	if _, err := r.db.UpdateSettings(t.Context(), agent.SettingsChange{Timezone: agent.Some("Europe/Berlin")}); err != nil {
@@ -160,13 +162,13 @@ func TestWidgetHours(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.now = func() time.Time { return now }
-		open, begins := w.Hours(t.Context())
+		open, opens := w.Hours(t.Context())
 		got := ""
-		if !begins.IsZero() {
-			got = begins.UTC().Format(time.RFC3339)
+		if !opens.IsZero() {
+			got = opens.UTC().Format(time.RFC3339)
 		}
 		if open != (next == "") || got != next {
-			t.Errorf("at %s: %v, again at %s, want %s", at, open, got, next)
+			t.Errorf("at %s: open %v, opens at %s, want %s", at, open, got, next)
 		}
 	}
 }
@@ -186,18 +188,18 @@ func TestAnswerAfterKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Stop() // so that the test is the queue
+	c.Stop() // the test takes the place of the queue
 	if _, err := c.db.SendMessage(t.Context(), agent.Message{ConversationID: visit.ConversationID, Role: agent.MessageAssistant, Content: "Hello, too"}, true); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := c.db.BeginSending(t.Context(), visit.ConversationID, agent.At(c.clock.now())); err != nil || s == nil {
 		t.Fatalf("%v, %v", s, err)
 	}
-	c.close() // in the middle of it
+	c.close() // as a kill during the send
 	c.open(t)
 	t.Cleanup(c.close)
 	if e := c.waitAttempt(t); e.Problem != "" {
-		t.Fatalf("again: %+v", e)
+		t.Fatalf("sending after the restart: %+v", e)
 	}
 	w = (&hookFixture{c.Gateways, c.db, c.clock}).widget(t, w.ID)
 	if visit, err = w.Read(t.Context(), v, 0, 10); err != nil || len(visit.Messages) != 2 || !strings.Contains(string(visit.Messages[1].Metadata), `"status":"sent"`) {

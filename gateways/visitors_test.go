@@ -15,7 +15,7 @@ import (
 
 const shopOrigin = "https://shop.example.com"
 
-// openWidget makes an active widget that pages of the shop may show.
+// openWidget creates an active widget that pages of the shop may embed.
 func (r *hookFixture) openWidget(t *testing.T, change agent.WidgetConfigChange) (*Widget, string) {
 	t.Helper()
 	if !change.AllowedOrigins.Given {
@@ -40,7 +40,7 @@ func (r *hookFixture) widget(t *testing.T, id string) *Widget {
 	return w
 }
 
-// newVisitor is a new visitor.
+// newVisitor opens the widget as a new visitor.
 func newVisitor(t *testing.T, w *Widget, e Entry) (string, Visitor) {
 	t.Helper()
 	ticket, err := w.Ticket(shopOrigin)
@@ -86,7 +86,7 @@ func TestTickets(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	refused("nothing", w, Entry{Origin: shopOrigin})
+	refused("no ticket", w, Entry{Origin: shopOrigin})
 	refused("of another page", w, Entry{Ticket: ticket(), Origin: "https://evil.example"})
 	refused("of another widget", other, Entry{Ticket: ticket(), Origin: shopOrigin})
 	changed := ticket()
@@ -123,7 +123,7 @@ func TestTickets(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := r.widget(t, w.ID).Visitor(token); agent.ErrorCode(err) != agent.CodeUnauthorized {
-		t.Errorf("of a page that is not allowed any more: %v", err)
+		t.Errorf("of an origin that is no longer allowed: %v", err)
 	}
 	_, v = newVisitor(t, other, Entry{})
 	token = other.token(v, VisitorLife)
@@ -133,24 +133,24 @@ func TestTickets(t *testing.T) {
 	}
 }
 
-// TestUsedTicketsAreForgotten: what used tickets cost is bounded.
+// TestUsedTicketsAreForgotten: the number of used tickets in memory is bounded.
 func TestUsedTicketsAreForgotten(t *testing.T) {
 	vs, now := newVisitors([]byte("k")), time.Now()
 	for i := range maxUsedTickets {
 		if !vs.markTicketUsed(fmt.Sprint(i), now.Add(TicketLife), now) {
-			t.Fatalf("ticket %d is refused", i)
+			t.Fatalf("ticket %d is rejected", i)
 		}
 	}
 	if vs.markTicketUsed("one more", now.Add(TicketLife), now) {
-		t.Error("more tickets than there is room for")
+		t.Error("more used tickets than the limit")
 	}
 	if later := now.Add(TicketLife); !vs.markTicketUsed("later", later.Add(TicketLife), later) || len(vs.used) != 1 {
-		t.Errorf("%d tickets are remembered after their minute", len(vs.used))
+		t.Errorf("%d used tickets are kept after they expired", len(vs.used))
 	}
 }
 
-// TestVisitorMessages: a message makes contact and conversation, a repeat nothing,
-// and each visitor sees their own conversation alone.
+// TestVisitorMessages: a message creates a contact and a conversation, a repeat
+// creates nothing, and each visitor sees only their own conversation.
 func TestVisitorMessages(t *testing.T) {
 	r := newHookFixture(t, nil)
 	w, _ := r.openWidget(t, agent.WidgetConfigChange{MessagesPerDay: agent.Some(3)})
@@ -166,25 +166,25 @@ func TestVisitorMessages(t *testing.T) {
 	}
 	hello := agent.VisitorMessage{ID: "1", Text: "Hello"}
 	if !say(ada, hello) || say(ada, hello) || !say(bob, hello) || !say(ada, agent.VisitorMessage{ID: "2", Text: "More"}) {
-		t.Error("what is new is said to be a repeat, or the other way round")
+		t.Error("a new message is reported as a repeat, or a repeat as new")
 	}
 	if _, err := r.widget(t, w.ID).Receive(t.Context(), bob, agent.VisitorMessage{ID: "3", Text: "too much"}); agent.ErrorCode(err) != agent.CodeRateLimited {
-		t.Errorf("over the limit of the day: %v", err)
+		t.Errorf("over the daily limit: %v", err)
 	}
 	if say(ada, hello) {
-		t.Error("a repeat counts")
+		t.Error("a repeat counts toward the limit")
 	}
 	for _, tc := range []struct {
 		visitor Visitor
 		want    string
 	}{{ada, "[Hello More]"}, {bob, "[Hello]"}} {
 		visit, err := w.Read(t.Context(), tc.visitor, 0, 100)
-		var said []string
+		var texts []string
 		for _, m := range visit.Messages {
-			said = append(said, m.Content)
+			texts = append(texts, m.Content)
 		}
-		if err != nil || fmt.Sprint(said) != tc.want {
-			t.Errorf("%v, %v", said, err)
+		if err != nil || fmt.Sprint(texts) != tc.want {
+			t.Errorf("%v, %v", texts, err)
 		}
 	}
 	for field, m := range map[string]agent.VisitorMessage{"id": {Text: "x"}, "text": {ID: "9", Text: " "}, "email": {ID: "9", Text: "x", Email: "nobody"}} {
@@ -194,15 +194,16 @@ func TestVisitorMessages(t *testing.T) {
 	}
 	long := agent.VisitorMessage{ID: "9", Text: strings.Repeat("ä", agent.MaxVisitorMessage+1)}
 	if err := long.Validate(0); err == nil {
-		t.Error("a message may have any length")
+		t.Error("a message that is too long is accepted")
 	}
 	if long.Text = strings.Repeat("ä", agent.MaxVisitorMessage); long.Validate(0) != nil {
-		t.Error("a message of 4,000 characters is refused")
+		t.Error("a message of 4,000 characters is rejected")
 	}
 }
 
-// TestVerifiedVisitors: whom the website vouches for is the contact with that id,
-// on every device in the same conversation; what anybody claims finds nobody.
+// TestVerifiedVisitors: a visitor whose id the website has signed is the contact
+// with that id, in the same conversation on every device; an unsigned claim
+// identifies no contact.
 func TestVerifiedVisitors(t *testing.T) {
 	r := newHookFixture(t, nil)
 	w, secret := r.openWidget(t, agent.WidgetConfigChange{})
@@ -222,19 +223,19 @@ func TestVerifiedVisitors(t *testing.T) {
 	}
 	for _, hash := range []string{"", "00", hashOf(secret, "customer-43"), hashOf("", "customer-42"), hashOf("other", "customer-42")} {
 		if _, _, err := w.Enter(Entry{Ticket: ticket, Origin: shopOrigin, User: "customer-42", UserHash: hash}); agent.ErrorCode(err) != agent.CodeValidation {
-			t.Errorf("by %q: %v", hash, err)
+			t.Errorf("hash %q: %v", hash, err)
 		}
 	}
 	if _, err := w.Receive(t.Context(), first, agent.VisitorMessage{ID: "1", Text: "It is me"}); err != nil {
 		t.Fatal(err)
 	}
-	_, anybody := newVisitor(t, w, Entry{})
-	if _, err := w.Receive(t.Context(), anybody, agent.VisitorMessage{ID: "1", Text: "I am Ada", Email: "ada@example.com"}); err != nil {
+	_, unverified := newVisitor(t, w, Entry{})
+	if _, err := w.Receive(t.Context(), unverified, agent.VisitorMessage{ID: "1", Text: "I am Ada", Email: "ada@example.com"}); err != nil {
 		t.Fatal(err)
 	}
 	_, fresh := newVisitor(t, w, Entry{})
 	if err := w.SetEmail(t.Context(), fresh, "eve@example.com"); agent.ErrorCode(err) != agent.CodeConflict {
-		t.Errorf("before a word is said: %v", err)
+		t.Errorf("before the first message: %v", err)
 	}
 	if _, err := w.Receive(t.Context(), fresh, agent.VisitorMessage{ID: "1", Text: "Hi"}); err != nil {
 		t.Fatal(err)
@@ -247,19 +248,19 @@ func TestVerifiedVisitors(t *testing.T) {
 		t.Fatalf("%d conversations, %v", len(list), err)
 	}
 	if c := list[2]; c.ContactID != known.ID {
-		t.Errorf("the vouched visitor is %+v", c.Contact)
+		t.Errorf("the verified visitor is %+v", c.Contact)
 	}
 	if c := list[1]; c.ContactID == known.ID || c.Contact.Email != "" || !strings.Contains(string(c.Metadata), "ada@example.com") {
-		t.Errorf("who claims an address is %+v, %s", c.Contact, c.Metadata)
+		t.Errorf("a visitor who claims a known address is %+v, %s", c.Contact, c.Metadata)
 	}
 	_, notes, err := r.db.Conversation(t.Context(), list[1].ID, 10)
 	if err != nil || len(notes) != 2 || notes[1].Role != agent.MessageNote {
 		t.Errorf("%+v, %v", notes, err)
 	}
 	if c := list[0]; c.Contact.Email != "eve@example.com" {
-		t.Errorf("who gives a new address is %+v", c.Contact)
+		t.Errorf("a visitor with a new address is %+v", c.Contact)
 	}
-	if visit, err := w.Read(t.Context(), anybody, 0, 10); err != nil || len(visit.Messages) != 1 || visit.Email != "ada@example.com" {
+	if visit, err := w.Read(t.Context(), unverified, 0, 10); err != nil || len(visit.Messages) != 1 || visit.Email != "ada@example.com" {
 		t.Errorf("the visitor sees %+v, %v", visit, err)
 	}
 }

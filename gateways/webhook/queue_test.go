@@ -22,7 +22,7 @@ func TestOrderOfDeliveries(t *testing.T) {
 	h := newFixture(t)
 	const groups = 6
 	var mu sync.Mutex
-	var came []string
+	var received []string
 	full := make([]chan struct{}, groups)
 	for i := range full {
 		full[i] = make(chan struct{})
@@ -35,8 +35,8 @@ func TestOrderOfDeliveries(t *testing.T) {
 			t.Error(err)
 		}
 		mu.Lock()
-		came = append(came, body.Data.Contact.Name)
-		n := len(came)
+		received = append(received, body.Data.Contact.Name)
+		n := len(received)
 		if n%attemptsPerTarget == 0 {
 			close(full[n/attemptsPerTarget-1])
 		}
@@ -59,9 +59,9 @@ func TestOrderOfDeliveries(t *testing.T) {
 	mu.Lock()
 	defer mu.Unlock()
 	for at := 0; at < len(want); at += attemptsPerTarget {
-		group := slices.Sorted(slices.Values(came[at : at+attemptsPerTarget]))
+		group := slices.Sorted(slices.Values(received[at : at+attemptsPerTarget]))
 		if !slices.Equal(group, want[at:at+attemptsPerTarget]) {
-			t.Errorf("%v came where %v were due", group, want[at:at+attemptsPerTarget])
+			t.Errorf("received %v, want %v", group, want[at:at+attemptsPerTarget])
 		}
 	}
 }
@@ -82,16 +82,16 @@ func TestDisabledAgent(t *testing.T) {
 	h.try(t)
 	status(agent.StatusDisabled)
 	status(agent.StatusActive)
-	seen := []string{}
+	statuses := []string{}
 	for range 2 {
 		var body struct{ Data struct{ Agent agent.Agent } }
 		if err := json.Unmarshal(r.next(t).body, &body); err != nil {
 			t.Fatal(err)
 		}
-		seen = append(seen, string(body.Data.Agent.Status))
+		statuses = append(statuses, string(body.Data.Agent.Status))
 	}
-	if slices.Sort(seen); !slices.Equal(seen, []string{"active", "disabled"}) {
-		t.Errorf("told of %v", seen)
+	if slices.Sort(statuses); !slices.Equal(statuses, []string{"active", "disabled"}) {
+		t.Errorf("delivered %v", statuses)
 	}
 }
 
@@ -109,31 +109,31 @@ func TestRestart(t *testing.T) {
 	h = openFixture(t, path, at)
 	h.pass(2 * time.Second)
 	if h.due(t)+len(r.got) > 0 {
-		t.Error("tried again too early")
+		t.Error("retried too early")
 	}
 	h.pass(6 * time.Second)
 	if r.next(t); h.try(t).Error != "" {
-		t.Error("the second try failed")
+		t.Error("the second attempt failed")
 	}
 }
 
 // TestStopInterruptsAttempts: an attempt interrupted by Stop does not count.
 func TestStopInterruptsAttempts(t *testing.T) {
 	h := newFixture(t)
-	arrived, release := make(chan struct{}), make(chan struct{})
+	started, release := make(chan struct{}), make(chan struct{})
 	r := newReceiver(t, func(n int, _ http.ResponseWriter, _ *http.Request) {
 		if n == 1 {
-			close(arrived)
+			close(started)
 			<-release
 		}
 	})
 	hook, _ := subscribe(t, h, r.URL, "contact.created")
 	contact(t, h.db, "x")
-	<-arrived
+	<-started
 	h.subscriptions.Stop()
 	close(release)
 	if d := h.delivery(t, hook.ID); d.Attempt != 0 || d.Status != agent.DeliveryPending {
-		t.Errorf("after a cut: %+v", d)
+		t.Errorf("after the interruption: %+v", d)
 	}
 	if err := h.subscriptions.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -153,19 +153,19 @@ func TestHangingTargets(t *testing.T) {
 	for range 3 {
 		subscribe(t, h, hanging.URL, "contact.created")
 	}
-	well := newReceiver(t, nil)
-	subscribe(t, h, well.URL, "contact.created")
+	healthy := newReceiver(t, nil)
+	subscribe(t, h, healthy.URL, "contact.created")
 	const events = 100
 	for i := range events {
 		contact(t, h.db, fmt.Sprint(i))
 	}
 	for range events {
-		well.next(t)
+		healthy.next(t)
 	}
 	hanging.mu.Lock()
 	defer hanging.mu.Unlock()
 	if hanging.n > attemptsPerTarget {
-		t.Errorf("%d tries at one target at a time", hanging.n)
+		t.Errorf("%d concurrent attempts at one target", hanging.n)
 	}
 }
 
@@ -187,12 +187,12 @@ func TestStartStop(t *testing.T) {
 	}
 	h.subscriptions.Stop()
 	if n := len(h.subscriptions.attempts); n > 0 {
-		t.Errorf("%d subscriptions with tries are left in memory", n)
+		t.Errorf("%d subscriptions still have attempts in memory", n)
 	}
 }
 
 // TestRetryTime: a delivery that becomes due is attempted without any other
-// trigger, whoever stored it.
+// trigger, whatever stored it.
 func TestRetryTime(t *testing.T) {
 	h := openFixture(t, t.TempDir(), nil)
 	r := newReceiver(t, nil)
@@ -215,10 +215,10 @@ func TestFailingSubscription(t *testing.T) {
 	var mu sync.Mutex
 	requests, running, most := 0, 0, 0
 	release := make(chan struct{})
-	well := make(chan struct{}, 100)
+	healthy := make(chan struct{}, 100)
 	r := newReceiver(t, func(_ int, w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == "/well" {
-			well <- struct{}{}
+			healthy <- struct{}{}
 			return
 		}
 		mu.Lock()
@@ -247,12 +247,12 @@ func TestFailingSubscription(t *testing.T) {
 		contact(t, h.db, fmt.Sprint(i))
 	}
 	for range events {
-		<-well
+		<-healthy
 		h.try(t)
 	}
 	mu.Lock()
 	if most != 1 {
-		t.Errorf("%d tries at once of a subscription that fails", most)
+		t.Errorf("%d concurrent attempts for a failing subscription", most)
 	}
 	mu.Unlock()
 	close(release)
@@ -267,12 +267,12 @@ func TestFailingSubscription(t *testing.T) {
 // earlier starts while others are being attempted.
 func TestSubscriptionStartsToFail(t *testing.T) {
 	h := newFixture(t)
-	arrived, fail, release := make(chan bool, 100), make(chan bool), make(chan bool)
+	started, fail, release := make(chan bool, 100), make(chan bool), make(chan bool)
 	r := newReceiver(t, func(_ int, w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == "/well" {
 			return
 		}
-		arrived <- true
+		started <- true
 		select {
 		case <-fail:
 			w.WriteHeader(500)
@@ -285,7 +285,7 @@ func TestSubscriptionStartsToFail(t *testing.T) {
 		contact(t, h.db, fmt.Sprint(i))
 	}
 	for range attemptsPerTarget {
-		<-arrived
+		<-started
 	}
 	subscribe(t, h, r.URL+"/well", "contact.created")
 	contact(t, h.db, "last")
@@ -296,8 +296,8 @@ func TestSubscriptionStartsToFail(t *testing.T) {
 	if a := h.try(t); a.Error != "" {
 		t.Fatalf("%+v", a)
 	}
-	if n := len(arrived); n > 0 {
-		t.Errorf("%d tries too many", n)
+	if n := len(started); n > 0 {
+		t.Errorf("%d attempts too many", n)
 	}
 }
 
@@ -305,15 +305,15 @@ func TestSubscriptionStartsToFail(t *testing.T) {
 // delivery being attempted at the old URL has no concurrent second attempt.
 func TestTargetChanges(t *testing.T) {
 	h := newFixture(t)
-	arrived, release := make(chan struct{}), make(chan struct{})
+	started, release := make(chan struct{}), make(chan struct{})
 	former := newReceiver(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
-		close(arrived)
+		close(started)
 		<-release
 		w.WriteHeader(500)
 	})
 	hook, _ := subscribe(t, h, former.URL, "contact.created")
 	contact(t, h.db, "before")
-	<-arrived
+	<-started
 	current := newReceiver(t, nil)
 	if _, err := h.subscriptions.Update(t.Context(), h.db, hook.ID, agent.WebhookChange{URL: agent.Some(current.URL)}); err != nil {
 		t.Fatal(err)

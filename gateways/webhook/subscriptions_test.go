@@ -58,7 +58,7 @@ func TestRetries(t *testing.T) {
 		if pause > 0 {
 			h.pass(pause - time.Second)
 			if h.due(t)+len(r.got) > 0 {
-				t.Fatalf("try %d came too early", i+1)
+				t.Fatalf("attempt %d came too early", i+1)
 			}
 			h.pass(pause/10 + 2*time.Second)
 		}
@@ -67,16 +67,16 @@ func TestRetries(t *testing.T) {
 		if i == 0 {
 			id = d.header.Get("webhook-id")
 		} else if d.header.Get("webhook-id") != id {
-			t.Errorf("try %d has the id %s, the first %s", i+1, d.header.Get("webhook-id"), id)
+			t.Errorf("attempt %d has the id %s, the first %s", i+1, d.header.Get("webhook-id"), id)
 		}
 		h.try(t)
 		got, w := h.delivery(t, hook.ID), h.webhook(t, hook.ID)
 		last := i == len(retryPauses)
 		if got.Attempt != i+1 || w.FailureCount != i+1 || *w.LastStatus != 500 || got.Error != "the receiver answered 500 Internal Server Error" {
-			t.Errorf("after try %d: %+v, %+v", i+1, got, w)
+			t.Errorf("after attempt %d: %+v, %+v", i+1, got, w)
 		}
 		if last != (got.Status == agent.DeliveryFailed) || last != got.NextAttemptAt.IsZero() || last == w.Active {
-			t.Errorf("after try %d of %d: %+v, active %v", i+1, len(retryPauses)+1, got, w.Active)
+			t.Errorf("after attempt %d of %d: %+v, active %v", i+1, len(retryPauses)+1, got, w.Active)
 		}
 	}
 }
@@ -109,16 +109,16 @@ func TestFailures(t *testing.T) {
 		after  time.Duration // minimum delay until the next attempt; 0: none
 		active bool
 	}{
-		"not there":      {refusing.URL, nil, "the connection was refused", 0, 5 * time.Second, true},
+		"not listening":  {refusing.URL, nil, "the connection was refused", 0, 5 * time.Second, true},
 		"private":        {"http://10.1.2.3/", nil, "address not allowed", 0, 5 * time.Second, true},
 		"cut":            {"", func(int, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "the connection was closed early", 0, 5 * time.Second, true},
 		"redirect":       {"", func(_ int, w http.ResponseWriter, req *http.Request) { http.Redirect(w, req, other.URL, 302) }, "redirect", 302, 5 * time.Second, true},
 		"bad request":    {"", status(400), "the receiver answered 400 Bad Request", 400, 5 * time.Second, true},
-		"gone":           {"", status(410), "the receiver answered 410", 410, 0, false},
-		"asks for hours": {"", retryLater(429, "7200"), "429", 429, 2 * time.Hour, true},
-		"asks for years": {"", retryLater(503, "99999999"), "503", 503, 24 * time.Hour, true},
-		"asks for less":  {"", retryLater(503, "1"), "503", 503, 5 * time.Second, true},
-		"asks nonsense":  {"", retryLater(503, "soon"), "503", 503, 5 * time.Second, true},
+		"410 Gone":       {"", status(410), "the receiver answered 410", 410, 0, false},
+		"retry in hours": {"", retryLater(429, "7200"), "429", 429, 2 * time.Hour, true},
+		"retry in years": {"", retryLater(503, "99999999"), "503", 503, 24 * time.Hour, true},
+		"retry sooner":   {"", retryLater(503, "1"), "503", 503, 5 * time.Second, true},
+		"invalid delay":  {"", retryLater(503, "soon"), "503", 503, 5 * time.Second, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newFixture(t)
@@ -138,7 +138,7 @@ func TestFailures(t *testing.T) {
 			}
 			wait := d.NextAttemptAt.Sub(h.clock.now())
 			if c.after == 0 && !d.NextAttemptAt.IsZero() || c.after > 0 && (wait < c.after || wait > c.after+c.after/10+time.Second) {
-				t.Errorf("next try in %s, want %s", wait, c.after)
+				t.Errorf("next attempt in %s, want %s", wait, c.after)
 			}
 		})
 	}
@@ -154,9 +154,9 @@ func retryLater(code int, after string) func(int, http.ResponseWriter, *http.Req
 	}
 }
 
-// TestSuccessKeepsOn: a delivery that used up its attempts does not switch off
-// a subscription whose other deliveries succeeded in the meantime.
-func TestSuccessKeepsOn(t *testing.T) {
+// TestSuccessKeepsSubscriptionActive: a delivery that used up its attempts does
+// not disable a subscription of which another delivery succeeded since.
+func TestSuccessKeepsSubscriptionActive(t *testing.T) {
 	h := newFixture(t)
 	r := newReceiver(t, func(_ int, w http.ResponseWriter, req *http.Request) {
 		if req.Header.Get("webhook-id") == "event-bad" {
@@ -175,10 +175,10 @@ func TestSuccessKeepsOn(t *testing.T) {
 	h.try(t)
 	h.pass(2 * time.Hour)
 	if a := h.try(t); a.Status != 500 || !a.Next.IsZero() {
-		t.Fatalf("the last try: %+v", a)
+		t.Fatalf("the last attempt: %+v", a)
 	}
 	if w := h.webhook(t, hook.ID); !w.Active {
-		t.Error("switched off in spite of a delivery that succeeded")
+		t.Error("disabled although a delivery succeeded")
 	}
 }
 
@@ -196,17 +196,17 @@ func TestSwitchingOff(t *testing.T) {
 	}
 	change(false)
 	if d := h.delivery(t, hook.ID); d.Status != agent.DeliveryFailed || !strings.Contains(d.Error, "switched off") {
-		t.Errorf("what waited is %+v", d)
+		t.Errorf("the pending delivery is %+v", d)
 	}
 	_, err := h.subscriptions.Redeliver(t.Context(), h.db, hook.ID, h.delivery(t, hook.ID).ID)
 	if agent.ErrorCode(err) != agent.CodeConflict {
-		t.Errorf("redelivery to one that is off: %v", err)
+		t.Errorf("redelivery to a disabled subscription: %v", err)
 	}
 	contact(t, h.db, "meanwhile")
 	r.script(nil)
 	change(true)
 	if w := h.webhook(t, hook.ID); w.FailureCount != 0 {
-		t.Errorf("%d failures after it was switched on", w.FailureCount)
+		t.Errorf("%d failures after it was enabled", w.FailureCount)
 	}
 	contact(t, h.db, "after")
 	h.try(t)
@@ -261,7 +261,7 @@ func TestRotation(t *testing.T) {
 	h.pass(formerSecretLifetime)
 	contact(t, h.db, "y")
 	if d := r.next(t); strings.Contains(d.header.Get("webhook-signature"), " ") {
-		t.Error("the former secret signs for ever")
+		t.Error("the former secret never expires")
 	}
 	h.try(t)
 }
@@ -280,7 +280,7 @@ func TestTestDelivery(t *testing.T) {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	if w := h.webhook(t, hook.ID); w.FailureCount != 0 || !w.LastDeliveryAt.IsZero() {
-		t.Errorf("a test counts: %+v", w)
+		t.Errorf("a test delivery counts as an attempt: %+v", w)
 	}
 }
 
@@ -307,7 +307,7 @@ func TestBadSubscriptions(t *testing.T) {
 		_, _, err := h.subscriptions.Create(t.Context(), h.db, agent.WebhookChange{URL: agent.Some(c.url), Events: agent.Some(c.events)})
 		var e *agent.Error
 		if !asAgentError(err, &e) || e.Details["field"] != c.field {
-			t.Errorf("%s: %v, want a complaint about %s", name, err, c.field)
+			t.Errorf("%s: %v, want an error about %s", name, err, c.field)
 		}
 	}
 	for range agent.MaxWebhooks {
@@ -315,6 +315,6 @@ func TestBadSubscriptions(t *testing.T) {
 	}
 	_, _, err := h.subscriptions.Create(t.Context(), h.db, agent.WebhookChange{URL: agent.Some("https://example.com/"), Events: agent.Some([]string{"*"})})
 	if agent.ErrorCode(err) != agent.CodeConflict {
-		t.Errorf("one too many: %v", err)
+		t.Errorf("one subscription too many: %v", err)
 	}
 }
