@@ -8,8 +8,8 @@ import (
 	"satchel/agent"
 )
 
-// Whoever decides an approval sees its title and message with templates filled,
-// as text.
+// The person who decides an approval sees its title and message with the
+// templates filled in, as plain text.
 func TestApprovalIsShownFilled(t *testing.T) {
 	db, e := open(t)
 	w := createWorkflow(t, db, e, `t trigger
@@ -42,7 +42,7 @@ func TestApprovalIsShownFilled(t *testing.T) {
 				if ev.Node != nil && ev.Node.Status == agent.NodeWaiting && (ev.Node.Approval == nil || *ev.Node.Approval != *got) {
 					t.Errorf("the live event has %+v", ev.Node.Approval)
 				}
-			default: // it was waiting before Watch was called
+			default: // the node was waiting before Watch was called
 			}
 			if _, err := e.Resume(t.Context(), db, id, Answer{NodeID: "a", Data: json.RawMessage(`{"decision":"approved"}`)}); err != nil {
 				t.Fatal(err)

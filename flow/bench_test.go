@@ -29,7 +29,7 @@ const four = `t trigger
 
 var many = agent.WorkflowSettings{Concurrency: agent.MaxConcurrency, OnConflict: agent.ConflictQueue}
 
-// inParallel runs fn n times in as many goroutines as workers.
+// inParallel runs fn n times in a number of goroutines.
 func inParallel(tb testing.TB, n, workers int, fn func(i int) error) {
 	var next atomic.Int64
 	var running sync.WaitGroup
@@ -55,13 +55,13 @@ func BenchmarkExecute(b *testing.B) {
 			db, e := open(b)
 			w := createWorkflowWith(b, db, e, four, many)
 			input := json.RawMessage(`{"name":"Ada","n":7}`)
-			began := time.Now()
+			start := time.Now()
 			inParallel(b, 3000, workers, func(i int) error {
 				return db.Log(b.Context(), agent.LevelInfo, "bench", "one row", nil)
 			})
-			raw := 3000 / time.Since(began).Seconds()
+			raw := 3000 / time.Since(start).Seconds()
 			b.ResetTimer()
-			began = time.Now()
+			start = time.Now()
 			inParallel(b, b.N, workers, func(i int) error {
 				s, err := e.Execute(b.Context(), db, Request{WorkflowID: w.ID, Input: input, Trigger: "manual", Wait: time.Minute})
 				if err == nil && s.Execution.Status != agent.ExecutionComplete {
@@ -69,7 +69,7 @@ func BenchmarkExecute(b *testing.B) {
 				}
 				return err
 			})
-			rate := float64(b.N) / time.Since(began).Seconds()
+			rate := float64(b.N) / time.Since(start).Seconds()
 			b.ReportMetric(rate, "executions/s")
 			b.ReportMetric(rate/raw, "of-raw")
 		})
@@ -177,9 +177,9 @@ func BenchmarkOperation(b *testing.B) {
 	var used [2]time.Duration
 	for b.Loop() {
 		for i, w := range flows {
-			began := processorTime(b)
+			start := processorTime(b)
 			mustComplete(b, execute(b, db, e, w, input))
-			used[i] += processorTime(b) - began
+			used[i] += processorTime(b) - start
 		}
 	}
 	b.ReportMetric(float64(used[1])/float64(used[0]), "of-http")

@@ -67,7 +67,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-limit:
-			t.Fatalf("not within a minute: %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func TestBrowserNodesShareASession(t *testing.T) {
 		t.Errorf("%+v: %s", x.Execution.Error, x.Execution.Output)
 	}
 	if err := b.Delete(t.Context(), db, other.ID); err != nil {
-		t.Errorf("the session that was named ended with the execution: %v", err)
+		t.Errorf("the named session ended with the execution: %v", err)
 	}
 	noSessions(t, db, b)
 }
@@ -184,8 +184,8 @@ func TestBrowserNodesFail(t *testing.T) {
 		says        string
 	}{
 		{"no session", `a click {"selector":"#x"}`, agent.CodeConflict, "open one with a navigate node"},
-		{"a session of nobody", `a click {"selector":"#x","session_id":"session-00000000000000000000"}`, agent.CodeValidation, "session_id"},
-		{"inward", `a navigate {"url":"http://10.0.0.1/"}`, agent.CodeInvalidAction, "url"},
+		{"unknown session", `a click {"selector":"#x","session_id":"session-00000000000000000000"}`, agent.CodeValidation, "session_id"},
+		{"private address", `a navigate {"url":"http://10.0.0.1/"}`, agent.CodeInvalidAction, "url"},
 		{"a file", `a navigate {"url":"file:///etc/passwd"}`, agent.CodeInvalidAction, "url"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestBrowserNodesFail(t *testing.T) {
 	w := agent.Workflow{Name: "Test", Status: agent.WorkflowActive, Settings: agent.DefaultWorkflowSettings()}
 	w.Nodes, w.Edges = parseGraph("t trigger\na wait-for {\"selector\":\"#x\",\"state\":\"gone\"}\nt -> a")
 	if err := e.Check(w); agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), "state") {
-		t.Errorf("a state that is none: %v", err)
+		t.Errorf("an unknown state: %v", err)
 	}
 }
 
@@ -228,15 +228,15 @@ func TestApprovalByTakeover(t *testing.T) {
 	for _, c := range []struct{ name, output string }{
 		{"given back", `{"decision":"approved","then":"Ordered"}`},
 		{"decided by the API", `{"decision":"rejected","then":""}`},
-		{"nobody came", `{"decision":"timeout","then":""}`},
-		{"called off", `{"decision":"timeout","then":""}`},
+		{"no takeover", `{"decision":"timeout","then":""}`},
+		{"cancelled", `{"decision":"timeout","then":""}`},
 		{"session closed", `{"decision":"timeout","then":""}`},
 		{"session lost", `{"decision":"timeout","then":""}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			db, e, b := openWithBrowser(t)
 			timeout := 600
-			if c.name == "nobody came" {
+			if c.name == "no takeover" {
 				timeout = 1
 			}
 			id := startWorkflow(t, db, e, createWorkflow(t, db, e, fmt.Sprintf(`t trigger
@@ -253,7 +253,7 @@ func TestApprovalByTakeover(t *testing.T) {
 			waitReleased(e, db, id)
 			takeover := requestedTakeover(t, db)
 			s, err := b.Session(db, takeover.SessionID)
-			if err != nil && c.name != "nobody came" || takeover.Reason != "Sign in" { // it may have expired by now
+			if err != nil && c.name != "no takeover" || takeover.Reason != "Sign in" { // it may have expired by now
 				t.Fatalf("%+v: %v", takeover, err)
 			}
 			l := e.browsing.live
@@ -263,7 +263,7 @@ func TestApprovalByTakeover(t *testing.T) {
 					t.Fatal(err)
 				}
 				if _, err := s.Do(t.Context(), agent.Action{Action: "reload"}); agent.ErrorCode(err) != agent.CodeInvalidAction {
-					t.Errorf("an action beside a person: %v", err)
+					t.Errorf("an action during a takeover: %v", err)
 				}
 				if _, err := l.MoveTakeover(t.Context(), s, takeover.ID, agent.TakeoverCompleted); err != nil {
 					t.Fatal(err)
@@ -272,18 +272,18 @@ func TestApprovalByTakeover(t *testing.T) {
 				if _, err := e.Resume(t.Context(), db, id, Answer{NodeID: "a", Data: json.RawMessage(`{"decision":"rejected"}`)}); err != nil {
 					t.Fatal(err)
 				}
-				if over, err := l.Takeover(t.Context(), s, takeover.ID); err == nil && over.Status.Open() {
-					t.Errorf("the takeover is %s", over.Status)
+				if current, err := l.Takeover(t.Context(), s, takeover.ID); err == nil && current.Status.Open() {
+					t.Errorf("the takeover is %s", current.Status)
 				}
-			case "called off":
+			case "cancelled":
 				if _, err := l.MoveTakeover(t.Context(), s, takeover.ID, agent.TakeoverCancelled); err != nil {
 					t.Fatal(err)
 				}
 			case "session closed":
 				if err := b.Delete(t.Context(), db, s.ID()); err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
-					t.Fatal(err) // the execution, which continues meanwhile, may have removed it
+					t.Fatal(err) // the execution, which continues, may have deleted it
 				}
-			case "session lost": // what a start does after a kill, before the engine starts
+			case "session lost": // as the start after a kill does, before the engine starts
 				if err := db.EndLostSessions(t.Context(), func(string) bool { return false }, "killed"); err != nil {
 					t.Fatal(err)
 				}
@@ -303,7 +303,7 @@ func TestApprovalByTakeover(t *testing.T) {
 func deliverEvents(t *testing.T, db *store.DB, e *Engine, id string) {
 	t.Helper()
 	after := int64(0)
-	eventually(t, "the execution waits no longer", func() bool {
+	eventually(t, "the end of the wait", func() bool {
 		events, err := db.Events(t.Context(), after, 100)
 		if err != nil {
 			t.Fatal(err)

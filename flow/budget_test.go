@@ -9,8 +9,7 @@ import (
 	"satchel/store"
 )
 
-// dispatchAll delivers events to the engine until executions cause no more of
-// them.
+// dispatchAll delivers events to the engine until its executions emit no more.
 func dispatchAll(t *testing.T, db *store.DB, e *Engine) {
 	t.Helper()
 	after := int64(0)
@@ -52,7 +51,7 @@ func waitIdle(t *testing.T, db *store.DB, e *Engine) bool {
 
 // executionsOf counts the executions of a workflow that started, and returns
 // those that were refused.
-func executionsOf(t *testing.T, db *store.DB, id string) (began int, refused []agent.Execution) {
+func executionsOf(t *testing.T, db *store.DB, id string) (started int, refused []agent.Execution) {
 	t.Helper()
 	for offset := 0; ; offset += 100 {
 		list, _, err := db.Executions(t.Context(), store.ExecutionFilter{WorkflowID: id}, store.Page{Limit: 100, Offset: offset})
@@ -63,11 +62,11 @@ func executionsOf(t *testing.T, db *store.DB, id string) (began int, refused []a
 			if x.Error != nil && x.Error.Code == string(agent.CodeBudget) && x.Error.NodeID == "" {
 				refused = append(refused, x)
 			} else {
-				began++
+				started++
 			}
 		}
 		if len(list) < 100 {
-			return began, refused
+			return started, refused
 		}
 	}
 }
@@ -91,34 +90,34 @@ func TestBudgetOfEvents(t *testing.T) {
 		w := createWorkflowWith(t, db, e, insert, many)
 		mustCreate(t, db)
 		dispatchAll(t, db, e)
-		began, refused := executionsOf(t, db, w.ID)
-		if began != 31 || len(refused) != 1 || refused[0].Status != agent.ExecutionErrored || !strings.Contains(refused[0].Error.Message, "30") {
-			t.Errorf("%d began, refused: %+v", began, refused)
+		started, refused := executionsOf(t, db, w.ID)
+		if started != 31 || len(refused) != 1 || refused[0].Status != agent.ExecutionErrored || !strings.Contains(refused[0].Error.Message, "30") {
+			t.Errorf("%d started, refused: %+v", started, refused)
 		}
 		if n := countLogs(t, db, "an execution was not started"); n != 1 {
-			t.Errorf("%d lines in the log", n)
+			t.Errorf("%d log entries", n)
 		}
 		// Another root has a budget of its own.
 		mustCreate(t, db)
 		dispatchAll(t, db, e)
-		if began, refused := executionsOf(t, db, w.ID); began != 62 || len(refused) != 2 {
-			t.Errorf("%d began, %d were refused", began, len(refused))
+		if started, refused := executionsOf(t, db, w.ID); started != 62 || len(refused) != 2 {
+			t.Errorf("%d started, %d were refused", started, len(refused))
 		}
 	})
 	t.Run("by depth", func(t *testing.T) {
 		db, e := open(t)
 		w := createWorkflowWith(t, db, e, strings.Replace(insert, ", ('b'), ('c'), ('d')", "", 1), many)
-		createWorkflowWith(t, db, e, "t trigger {\"event\":\"workflow.*\"}\ns set {\"values\":{}}\nt -> s", many) // by its own end, too
+		createWorkflowWith(t, db, e, "t trigger {\"event\":\"workflow.*\"}\ns set {\"values\":{}}\nt -> s", many) // which its own end starts, too
 		mustCreate(t, db)
 		dispatchAll(t, db, e)
-		if began, refused := executionsOf(t, db, w.ID); began != agent.MaxEventDepth || len(refused) != 1 {
-			t.Errorf("%d began, refused: %+v", began, refused)
+		if started, refused := executionsOf(t, db, w.ID); started != agent.MaxEventDepth || len(refused) != 1 {
+			t.Errorf("%d started, refused: %+v", started, refused)
 		}
 	})
 }
 
-// A minute later a root may start executions again.
-func TestBudgetIsOfAMinute(t *testing.T) {
+// A root may start executions again a minute later.
+func TestBudgetRenewsEachMinute(t *testing.T) {
 	b := newBudget()
 	b.limit = 3
 	now := time.Now()
@@ -135,7 +134,7 @@ func TestBudgetIsOfAMinute(t *testing.T) {
 	now = now.Add(30 * time.Second)
 	take(true, false)
 	if !b.shouldRecord("root", "w") || b.shouldRecord("root", "w") || !b.shouldRecord("root", "v") || !b.take("other") {
-		t.Error("a refusal is shown once of a workflow")
+		t.Error("a refusal must be recorded once for each workflow")
 	}
 	now = now.Add(30 * time.Second)
 	take(true, true, false)
@@ -159,11 +158,11 @@ func TestBudgetOfWorkflowNodes(t *testing.T) {
 				t.Errorf("%s %+v", s.Execution.Status, s.Execution.Error)
 			}
 			waitIdle(t, db, e)
-			if began, refused := executionsOf(t, db, child.ID); began != 20 || len(refused) != 0 {
-				t.Errorf("%d began, %d were refused", began, len(refused))
+			if started, refused := executionsOf(t, db, child.ID); started != 20 || len(refused) != 0 {
+				t.Errorf("%d started, %d were refused", started, len(refused))
 			}
 			if n := countLogs(t, db, "an execution was not started"); n != 1 {
-				t.Errorf("%d lines in the log", n)
+				t.Errorf("%d log entries", n)
 			}
 		})
 	}
@@ -188,9 +187,9 @@ func TestBudgetOfRequests(t *testing.T) {
 	if _, err := e.Execute(store.WithChain(t.Context(), agent.Chain{Root: "execution-y", Depth: agent.MaxEventDepth}), db, Request{WorkflowID: w.ID, Trigger: "manual"}); agent.ErrorCode(err) != agent.CodeBudget {
 		t.Error(err)
 	}
-	for _, forged := range []string{"", ".", "1.execution-x", "1.execution-x.", "1.execution-x.AAAA", chain.Signed() + "x", "0" + chain.Signed(), strings.Replace(chain.Signed(), "3.", "1.", 1)} {
-		if _, ok := agent.ReadChain(forged); ok {
-			t.Errorf("%q is taken", forged)
+	for _, invalid := range []string{"", ".", "1.execution-x", "1.execution-x.", "1.execution-x.AAAA", chain.Signed() + "x", "0" + chain.Signed(), strings.Replace(chain.Signed(), "3.", "1.", 1)} {
+		if _, ok := agent.ReadChain(invalid); ok {
+			t.Errorf("%q is accepted", invalid)
 		}
 	}
 }

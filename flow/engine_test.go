@@ -18,14 +18,14 @@ func TestPaths(t *testing.T) {
 		{"a line", `t trigger {"event":"manual"}
 			a set {"values":{"hello":"{{name}}","n":"{{n}}"}}
 			t -> a`, `{"name":"Ada","n":7}`, "complete", "t=success a=success", `{"hello":"Ada","n":7}`},
-		{"a branch taken", `t trigger
+		{"a branch", `t trigger
 			if if-else {"conditions":[{"left":"{{n}}","operator":"gt","right":5}]}
 			yes set {"values":{"big":true}}
 			no set {"values":{"big":false}}
 			t -> if
 			if:true -> yes
 			if:false -> no`, `{"n":"7"}`, "complete", "t=success if=success yes=success no=skipped", `{"big":true}`},
-		{"a join behind a branch", `t trigger
+		{"a join after a branch", `t trigger
 			if if-else {"conditions":[{"left":"{{n}}","operator":"gt","right":5}]}
 			yes set {"values":{"a":1}}
 			no set {"values":{"b":2}}
@@ -68,12 +68,12 @@ func TestPaths(t *testing.T) {
 			t -> a
 			a -> b
 			a:error -> c`, `{}`, "complete", "t=success a=error b=skipped c=success", `{"why":"said to fail now in a"}`},
-		{"an error passed over", `t trigger
+		{"an ignored error", `t trigger
 			a chat {"prompt":"fail","on_error":"continue"}
 			b set {"values":{"code":"{{nodes.a.error.code}}"}}
 			t -> a
 			a -> b`, `{}`, "complete", "t=success a=error b=success", `{"code":"UPSTREAM_ERROR"}`},
-		{"an error edge that is not wanted", `t trigger
+		{"an error edge without an error", `t trigger
 			a chat {"prompt":"fail","on_error":"stop"}
 			c set {"values":{}}
 			t -> a
@@ -129,7 +129,7 @@ func TestPaths(t *testing.T) {
 			t -> l
 			l:loop -> a
 			a -> l`, `{}`, "errored", "t=success a@0=success a@1=error l=error", ``},
-		{"errors in a loop that goes on", `t trigger
+		{"errors in a loop that continues", `t trigger
 			l loop {"items":["ok","fail","ok"],"continue_on_error":true}
 			a chat {"prompt":"{{item}}"}
 			b set {"values":{"text":"{{nodes.a.text}}"}}
@@ -144,12 +144,12 @@ func TestPaths(t *testing.T) {
 			a set {"values":{}}
 			t -> l
 			l:loop -> a`, `{}`, "errored", "t=success l=error", ``},
-		{"items that are none", `t trigger
+		{"items that are not a list", `t trigger
 			l loop {"items":"{{nothing}}"}
 			a set {"values":{}}
 			t -> l
 			l:loop -> a`, `{}`, "errored", "t=success l=error", ``},
-		{"a node that nothing leads to", `t trigger
+		{"an unreachable node", `t trigger
 			a set {"values":{"x":1}}
 			b set {"values":{"x":2}}
 			t -> a`, `{}`, "complete", "t=success b=skipped a=success", `{"x":1}`},

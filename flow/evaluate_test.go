@@ -8,11 +8,11 @@ import (
 	"satchel/agent"
 )
 
-// TestEvaluateTemplatesAreArguments: text from outside is data of a script in a
-// page, never part of its code.
+// TestEvaluateTemplatesAreArguments: text inserted by templates is data for a
+// script in a page, never part of its code.
 func TestEvaluateTemplatesAreArguments(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and not about concurrency")
+		t.Skip("slow, and does not test concurrency")
 	}
 	db, e, _ := openWithBrowser(t)
 	shop := startShop(t)
@@ -60,7 +60,7 @@ func TestEvaluateTemplatesAreArguments(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			values, title := evaluate(t, data, attacks)
 			if title != "Shop" {
-				t.Errorf("a text ran as code: the title is %q", title)
+				t.Errorf("the text was executed as code: the title is %q", title)
 			}
 			for i, text := range attacks {
 				if values[i] != text {

@@ -54,7 +54,7 @@ func FuzzExecute(f *testing.F) {
 		if err := e.Check(w); err != nil {
 			var known *agent.Error
 			if !errors.As(err, &known) {
-				t.Fatalf("not an error for clients: %v", err)
+				t.Fatalf("not an *agent.Error: %v", err)
 			}
 			return
 		}
@@ -72,7 +72,7 @@ func FuzzExecute(f *testing.F) {
 			t.Fatalf("%s %v\n%s\n%s", s.Execution.Status, err, nodes, edges)
 		}
 		if x := s.Execution; x.Status == agent.ExecutionErrored && (x.Error == nil || x.Error.Code == string(agent.CodeInternal)) {
-			t.Fatalf("failed inside: %v\n%s\n%s", x.Error, nodes, edges)
+			t.Fatalf("internal error: %v\n%s\n%s", x.Error, nodes, edges)
 		}
 		for _, r := range s.Results {
 			if !r.Finished() {

@@ -15,7 +15,7 @@ import (
 	"satchel/agent/egress"
 )
 
-// received describes a request's body: its parts, or its media type and text.
+// received formats a request's body: its parts, or its media type and text.
 func received(r *http.Request) string {
 	if r.ParseMultipartForm(32<<20) != nil {
 		raw, _ := io.ReadAll(r.Body)

@@ -19,19 +19,19 @@ func TestExecuteIdempotent(t *testing.T) {
 		say chat {"prompt":"fail"}
 		start -> say`)
 	var printed []string
-	began := func(id string) { printed = append(printed, id) }
+	onStart := func(id string) { printed = append(printed, id) }
 	q := Request{WorkflowID: sound.ID, Trigger: "schedule", IdempotencyKey: "run-1", Input: json.RawMessage(`{"a":1}`)}
-	first, err := e.ExecuteIdempotent(t.Context(), db, q, began)
+	first, err := e.ExecuteIdempotent(t.Context(), db, q, onStart)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := e.ExecuteIdempotent(t.Context(), db, q, began)
+	again, err := e.ExecuteIdempotent(t.Context(), db, q, onStart)
 	if err != nil || again != first || len(printed) != 2 || printed[0] != first || printed[1] != first {
-		t.Errorf("%s and %s, %v, told %v", first, again, err, printed)
+		t.Errorf("got %s and %s, %v, onStart got %v", first, again, err, printed)
 	}
 	q.WorkflowID, q.IdempotencyKey = broken.ID, "run-2"
 	for range 2 {
-		id, err := e.ExecuteIdempotent(t.Context(), db, q, began)
+		id, err := e.ExecuteIdempotent(t.Context(), db, q, onStart)
 		if agent.ErrorCode(err) != agent.CodeExecution || id == "" {
 			t.Errorf("%s, %v", id, err)
 		}
@@ -53,11 +53,11 @@ func TestExecuteIdempotent(t *testing.T) {
 	all.Wait()
 	for _, id := range ids {
 		if id != ids[0] {
-			t.Errorf("asked together it started %v", ids)
+			t.Errorf("concurrent calls started %v", ids)
 		}
 	}
 	q.WorkflowID, q.IdempotencyKey = "workflow-x", "run-3"
-	if _, err := e.ExecuteIdempotent(t.Context(), db, q, began); agent.ErrorCode(err) != agent.CodeNotFound {
+	if _, err := e.ExecuteIdempotent(t.Context(), db, q, onStart); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("no such workflow: %v", err)
 	}
 }

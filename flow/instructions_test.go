@@ -52,20 +52,20 @@ func startLogin(t *testing.T) string {
 	return s.URL
 }
 
-// shopModel is a language model that knows the shop. It keeps its prompts.
+// shopModel is a fake language model for the shop. It records its prompts.
 type shopModel struct {
 	mu      sync.Mutex
 	prompts []string
 }
 
 func (m *shopModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var asked struct {
+	var request struct {
 		Messages []struct{ Content string }
 	}
-	_ = json.NewDecoder(r.Body).Decode(&asked)
+	_ = json.NewDecoder(r.Body).Decode(&request)
 	prompt := ""
-	for _, said := range asked.Messages {
-		prompt += said.Content + "\n"
+	for _, message := range request.Messages {
+		prompt += message.Content + "\n"
 	}
 	m.mu.Lock()
 	m.prompts = append(m.prompts, prompt)
@@ -73,7 +73,7 @@ func (m *shopModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": map[string]any{"role": "assistant", "content": answerOf(prompt)}, "finish_reason": "stop"}}})
 }
 
-// answerOf is what the model says to a prompt.
+// answerOf returns the model's answer to a prompt.
 func answerOf(prompt string) string {
 	has := func(text string) bool { return strings.Contains(prompt, text) }
 	switch {
@@ -101,26 +101,26 @@ func answerOf(prompt string) string {
 }
 
 func planAction(action, ref, text string) map[string]string {
-	return map[string]string{"action": action, "ref": ref, "text": text, "description": "as asked"}
+	return map[string]string{"action": action, "ref": ref, "text": text, "description": "as instructed"}
 }
 
-// nextStep returns an action as the answer to the prompt of a browse.
+// nextStep returns an action as the answer to the prompt of a browse node.
 func nextStep(action map[string]string) string {
 	action["note"] = ""
 	return string(mustJSON(action))
 }
 
 // refIn returns the ref of the element in a prompt whose line contains a text.
-func refIn(prompt, sign string) string {
-	m := regexp.MustCompile(`(?m)^.*` + regexp.QuoteMeta(sign) + `.*?\[ref=(\w+)\]`).FindStringSubmatch(prompt)
+func refIn(prompt, label string) string {
+	m := regexp.MustCompile(`(?m)^.*` + regexp.QuoteMeta(label) + `.*?\[ref=(\w+)\]`).FindStringSubmatch(prompt)
 	if m == nil {
 		return "none"
 	}
 	return m[1]
 }
 
-// instructed is an engine with a browser that instructions drive.
-type instructed struct {
+// instructedEngine is an engine with a browser that is controlled by instructions.
+type instructedEngine struct {
 	*Engine
 	db    *store.DB
 	model *shopModel
@@ -128,9 +128,9 @@ type instructed struct {
 	log   bytes.Buffer
 }
 
-func openInstructed(t *testing.T) *instructed {
+func openInstructed(t *testing.T) *instructedEngine {
 	t.Helper()
-	x := &instructed{model: &shopModel{}}
+	x := &instructedEngine{model: &shopModel{}}
 	x.db, x.Engine, _ = openWithBrowser(t)
 	model := httptest.NewServer(x.model)
 	t.Cleanup(model.Close)
@@ -156,7 +156,7 @@ func openInstructed(t *testing.T) *instructed {
 }
 
 // fails checks that a graph fails at a node.
-func (x *instructed) fails(t *testing.T, name, graph, node string, code agent.Code, says string) {
+func (x *instructedEngine) fails(t *testing.T, name, graph, node string, code agent.Code, says string) {
 	t.Helper()
 	s := execute(t, x.db, x.Engine, createWorkflow(t, x.db, x.Engine, "t trigger\n"+graph), string(mustJSON(map[string]any{"shop": startLogin(t)})))
 	if e := s.Execution.Error; e == nil || e.NodeID != node || e.Code != string(code) || !strings.Contains(e.Message, says) {
@@ -164,12 +164,12 @@ func (x *instructed) fails(t *testing.T, name, graph, node string, code agent.Co
 	}
 }
 
-// TestInstructionNodes signs in, looks, reads and browses to a goal by the
-// instructions of nodes, with a login that only the site gets; the second time
-// with the actions of the first.
+// TestInstructionNodes signs in, observes, extracts and browses to a goal by the
+// instructions of nodes, with a login that only the site receives. The second
+// run repeats the actions of the first.
 func TestInstructionNodes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and not about concurrency")
+		t.Skip("slow, and does not test concurrency")
 	}
 	x := openInstructed(t)
 	const opened = `n navigate {"url":"{{shop}}"}
@@ -183,7 +183,7 @@ func TestInstructionNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.checkRuns(t)
-	x.fails(t, "nothing fits", opened+`a act {"instruction":"Buy a boat."}`, "a", agent.CodeInvalidAction, "There is no boat.")
+	x.fails(t, "no matching action", opened+`a act {"instruction":"Buy a boat."}`, "a", agent.CodeInvalidAction, "There is no boat.")
 	x.fails(t, "another host", opened+`a browse {"goal":"Leave the shop.","takeover":false}`, "a", agent.CodeExecution, "allowed hosts")
 	x.fails(t, "no session", `a observe {"instruction":"Sign in."}
 		t -> a`, "a", agent.CodeConflict, "open one with a navigate node")
@@ -193,7 +193,7 @@ func TestInstructionNodes(t *testing.T) {
 }
 
 // checkRuns runs the whole workflow twice.
-func (x *instructed) checkRuns(t *testing.T) {
+func (x *instructedEngine) checkRuns(t *testing.T) {
 	t.Helper()
 	w := createWorkflow(t, x.db, x.Engine, `t trigger
 		n navigate {"url":"{{shop}}"}
@@ -218,7 +218,7 @@ func (x *instructed) checkRuns(t *testing.T) {
 		for _, r := range s.Results {
 			outputs[r.NodeID] = string(r.Output)
 			if strings.Contains(string(r.Output), shopPassword) || strings.Contains(string(r.Output), shopUser) {
-				t.Errorf("the output of %s has the login: %s", r.NodeID, r.Output)
+				t.Errorf("the output of %s contains the login: %s", r.NodeID, r.Output)
 			}
 		}
 		for node, has := range map[string][]string{
@@ -237,29 +237,29 @@ func (x *instructed) checkRuns(t *testing.T) {
 }
 
 // checkSecrets checks that the login is in no prompt, log or file of the agent.
-func (x *instructed) checkSecrets(t *testing.T) {
+func (x *instructedEngine) checkSecrets(t *testing.T) {
 	t.Helper()
 	x.model.mu.Lock()
 	defer x.model.mu.Unlock()
-	said := map[string]string{"the log": x.log.String(), "a prompt": strings.Join(x.model.prompts, "\n")}
+	texts := map[string]string{"the log": x.log.String(), "a prompt": strings.Join(x.model.prompts, "\n")}
 	stored := false
 	err := filepath.Walk(x.options.Folder.Path(), func(path string, info os.FileInfo, err error) error {
 		if err != nil || !strings.Contains(path, ".db") {
 			return err
 		}
 		raw, err := os.ReadFile(path)
-		said[path] = string(raw)
-		stored = stored || strings.Contains(said[path], "Your password is %PASSWORD%") || strings.Contains(said[path], "pw=%PASSWORD%")
+		texts[path] = string(raw)
+		stored = stored || strings.Contains(texts[path], "Your password is %PASSWORD%") || strings.Contains(texts[path], "pw=%PASSWORD%")
 		return err
 	})
 	if err != nil || !stored {
-		t.Fatalf("of %d texts, none has what was done: %v", len(said), err)
+		t.Fatalf("none of %d texts records the actions: %v", len(texts), err)
 	}
-	for where, text := range said {
+	for where, text := range texts {
 		for _, secret := range []string{shopUser, shopPassword} {
 			if strings.Contains(text, secret) {
 				at := strings.Index(text, secret)
-				t.Errorf("%s has %s: %q", where, secret, text[max(at-200, 0):at+len(secret)])
+				t.Errorf("%s contains %s: %q", where, secret, text[max(at-200, 0):at+len(secret)])
 			}
 		}
 	}

@@ -29,9 +29,9 @@ const (
 	childGraph  = "SATCHEL_TEST_FLOW_GRAPH"
 )
 
-// twelve is a flow of twelve nodes with a branch, a loop, a wait, code and
+// twelveNodes is a flow of twelve nodes with a branch, a loop, a wait, code and
 // calls to another service.
-const twelve = `t trigger
+const twelveNodes = `t trigger
 	prep set {"values":{"list":["a","b","c"],"who":"{{name}}"}}
 	if if-else {"conditions":[{"left":"{{nodes.prep.who}}","operator":"equals","right":"Ada"}]}
 	no set {"values":{"never":true}}
@@ -113,13 +113,13 @@ func runInChild(path string) error {
 	return folder.Close()
 }
 
-// receiver logs the requests that come in, by path and Idempotency-Key.
+// receiver logs the requests that it receives, by path and Idempotency-Key.
 type receiver struct {
 	*httptest.Server
 	mu   sync.Mutex
 	log  []string
-	hold chan string // receives the key of each request that is left unanswered
-	at   string      // suffix of the keys of such requests; empty: none
+	hold chan string // receives the key of each request that is held
+	at   string      // the key to hold, without its prefix; empty: none
 }
 
 func newReceiver(t *testing.T) *receiver {
@@ -130,7 +130,7 @@ func newReceiver(t *testing.T) *receiver {
 		if short == "" { // from a script
 			short = strings.TrimPrefix(q.URL.Path, "/")
 		}
-		_, _ = io.Copy(io.Discard, q.Body) // the server notices that the client is gone only after reading the body
+		_, _ = io.Copy(io.Discard, q.Body) // the server notices a closed connection only after the body was read
 		r.mu.Lock()
 		r.log = append(r.log, short)
 		held := r.at != "" && short == r.at
@@ -179,8 +179,8 @@ func runKilled(t *testing.T, graph, path string, r *receiver, holdAt, until stri
 		select {
 		case <-r.hold:
 			_ = cmd.Process.Kill()
-		case line, more := <-printed:
-			if !more {
+		case line, open := <-printed:
+			if !open {
 				_ = cmd.Wait() // usually killed
 				return lines
 			}
@@ -191,13 +191,13 @@ func runKilled(t *testing.T, graph, path string, r *receiver, holdAt, until stri
 	}
 }
 
-// endKilled runs the server without killing it: the execution, the only one, must end
-// as complete, with these requests in the receiver's log.
+// endKilled runs the server without killing it: the only execution must complete,
+// with these requests in the receiver's log.
 func endKilled(t *testing.T, workflow, path string, r *receiver, log ...string) (*store.DB, *Engine, agent.Execution) {
 	t.Helper()
 	lines := runKilled(t, workflow, path, r, "", "")
 	if !slices.Contains(lines, "ended as complete") {
-		t.Fatalf("the last round printed:\n%s", strings.Join(lines, "\n"))
+		t.Fatalf("the last run printed:\n%s", strings.Join(lines, "\n"))
 	}
 	t.Logf("the receiver's log: %s", strings.Join(r.log, " "))
 	if !slices.Equal(r.log, log) {
@@ -218,14 +218,14 @@ func endKilled(t *testing.T, workflow, path string, r *receiver, log ...string) 
 // with the same key.
 func TestKillNine(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and what is killed is another process")
+		t.Skip("slow, and tests a child process")
 	}
 	t.Parallel()
 	path, r := t.TempDir(), newReceiver(t)
-	runKilled(t, twelve, path, r, "fetch:0", "")
-	runKilled(t, twelve, path, r, "call:1", "")
-	runKilled(t, twelve, path, r, "", "node.started pause waiting")
-	db, _, only := endKilled(t, twelve, path, r, "fetch:0", "fetch:0", "call:0", "call:1", "call:1", "call:2", "after:0")
+	runKilled(t, twelveNodes, path, r, "fetch:0", "")
+	runKilled(t, twelveNodes, path, r, "call:1", "")
+	runKilled(t, twelveNodes, path, r, "", "node.started pause waiting")
+	db, _, only := endKilled(t, twelveNodes, path, r, "fetch:0", "fetch:0", "call:0", "call:1", "call:1", "call:2", "after:0")
 	x, results, err := db.Execution(t.Context(), only.ID)
 	if err != nil || x.Status != agent.ExecutionComplete {
 		t.Fatalf("%v %v %v", x.Status, x.Error, err)
@@ -237,8 +237,8 @@ func TestKillNine(t *testing.T) {
 	}
 }
 
-// coded is a loop of code that fetches and code that does not.
-const coded = `t trigger
+// codeFlow is a loop of code that fetches and code that does not.
+const codeFlow = `t trigger
 	l loop {"items":[0,1,2,3,4]}
 	a code {"code":"return {drawn: Math.random()}"}
 	b code {"code":"await fetch('URL/' + item); return {after: nodes.a.drawn}"}
@@ -249,19 +249,19 @@ const coded = `t trigger
 	b -> c
 	c -> l`
 
-// A script that has fetched does not run again once it has finished, however
-// soon the server is killed afterwards.
+// A script that has fetched does not run again once it has finished, even if the
+// server is killed immediately afterwards.
 func TestKillNineInCode(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and what is killed is another process")
+		t.Skip("slow, and tests a child process")
 	}
 	t.Parallel()
 	path, r := t.TempDir(), newReceiver(t)
-	runKilled(t, coded, path, r, "1", "")
-	runKilled(t, coded, path, r, "3", "")
-	lines := runKilled(t, coded, path, r, "", "")
+	runKilled(t, codeFlow, path, r, "1", "")
+	runKilled(t, codeFlow, path, r, "3", "")
+	lines := runKilled(t, codeFlow, path, r, "", "")
 	if !slices.Contains(lines, "ended as complete") {
-		t.Fatalf("the last round printed:\n%s", strings.Join(lines, "\n"))
+		t.Fatalf("the last run printed:\n%s", strings.Join(lines, "\n"))
 	}
 	if want := []string{"0", "1", "1", "2", "3", "3", "4"}; !slices.Equal(r.log, want) {
 		t.Errorf("the receiver's log is %v, want %v", r.log, want)
@@ -272,12 +272,12 @@ func TestKillNineInCode(t *testing.T) {
 		t.Fatalf("%d executions, %v", len(found), err)
 	}
 	if got := string(found[0].Output); strings.Count(got, `{"same":true}`) != 5 {
-		t.Errorf("what was read is not what is kept: %s", got)
+		t.Errorf("the stored results differ from those that were read: %s", got)
 	}
 }
 
-// fresh has each new item in a request.
-const fresh = `t trigger
+// newItemsFlow sends a request for each new item.
+const newItemsFlow = `t trigger
 	n new-items {"items":["a","b","c"]}
 	l loop {"items":"{{nodes.n.items}}"}
 	call http-request {"url":"URL/call","method":"POST","body":{"item":"{{item}}"}}
@@ -288,21 +288,21 @@ const fresh = `t trigger
 	call -> l
 	l:done -> end`
 
-// What new-items let through is neither lost nor let through twice when the server
-// is killed as the node begins, as it ends, and among its items: only the request
-// in flight is repeated, with its key.
+// The items of a new-items node are neither lost nor processed twice when the
+// server is killed as the node starts, as it ends, and while its items are
+// processed: only the request in flight is repeated, with its key.
 func TestKillNineInNewItems(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and what is killed is another process")
+		t.Skip("slow, and tests a child process")
 	}
 	t.Parallel()
 	path, r := t.TempDir(), newReceiver(t)
-	runKilled(t, fresh, path, r, "", "node.started n running")
-	runKilled(t, fresh, path, r, "call:0", "")
-	runKilled(t, fresh, path, r, "call:2", "")
-	db, e, only := endKilled(t, fresh, path, r, "call:0", "call:0", "call:1", "call:2", "call:2")
+	runKilled(t, newItemsFlow, path, r, "", "node.started n running")
+	runKilled(t, newItemsFlow, path, r, "call:0", "")
+	runKilled(t, newItemsFlow, path, r, "call:2", "")
+	db, e, only := endKilled(t, newItemsFlow, path, r, "call:0", "call:0", "call:1", "call:2", "call:2")
 	s := execute(t, db, e, agent.Workflow{ID: only.WorkflowID}, `{}`)
 	if got := string(s.Execution.Output); got != `{"new":0}` {
-		t.Errorf("the next execution has %s", got)
+		t.Errorf("the output of the next execution is %s", got)
 	}
 }

@@ -23,12 +23,12 @@ func TestKindsAreDescribed(t *testing.T) {
 	e.Instruct(nil, nil)
 	for name := range e.kinds {
 		if _, known := graph.Lookup(name); !known {
-			t.Errorf("%s is not in the catalogue", name)
+			t.Errorf("%s is not in the catalog", name)
 		}
 	}
 	for _, described := range graph.Types {
 		if e.kinds[described.Name] == nil {
-			t.Errorf("nothing runs %s", described.Name)
+			t.Errorf("%s has no implementation", described.Name)
 			continue
 		}
 		w := agent.Workflow{Name: "w", Status: agent.WorkflowActive, Settings: agent.DefaultWorkflowSettings(), Nodes: []agent.RawNode{

@@ -76,7 +76,7 @@ const sleeper = `t trigger
 	t -> w
 	w -> s`
 
-// waitReleased waits until an execution has left memory.
+// waitReleased waits until an execution has been released from memory.
 func waitReleased(e *Engine, db *store.DB, id string) {
 	e.mu.Lock()
 	r := e.states[db].runs[id]
@@ -87,7 +87,7 @@ func waitReleased(e *Engine, db *store.DB, id string) {
 }
 
 // An execution that is stored as waiting is about to release its slot: the next
-// start waits for that and is not refused.
+// start waits for the slot and is not rejected.
 func TestNextStartsOnceOneWaits(t *testing.T) {
 	db, e := open(t)
 	w := createWorkflow(t, db, e, sleeper)
@@ -111,7 +111,7 @@ func TestNextStartsOnceOneWaits(t *testing.T) {
 	var err error
 	select {
 	case err = <-second:
-	case <-time.After(200 * time.Millisecond): // it waits
+	case <-time.After(200 * time.Millisecond): // the start waits
 	}
 	e.watchMu.Unlock()
 	if err == nil {
@@ -129,19 +129,19 @@ func TestWaits(t *testing.T) {
 		end         func(id string) error
 		output      string
 	}{
-		{"a moment", "t trigger\nw wait {\"duration\":0.01}\nt -> w", nil, `{"resumed_by":"timer","data":null}`},
-		{"a time that is past", "t trigger\nw wait {\"until\":\"2020-01-01T00:00:00Z\"}\nt -> w", nil, `{"resumed_by":"timer","data":null}`},
-		{"an event that does not come", "t trigger\nw wait {\"event\":\"x.y\",\"timeout\":0.01}\nt -> w", nil, `{"resumed_by":"timeout","data":null}`},
-		{"an approval that nobody gives", "t trigger\na approval {\"timeout\":0.01}\ns set {\"values\":{\"late\":1}}\nt -> a\na:timeout -> s", nil, `{"late":1}`},
+		{"a short time", "t trigger\nw wait {\"duration\":0.01}\nt -> w", nil, `{"resumed_by":"timer","data":null}`},
+		{"a time in the past", "t trigger\nw wait {\"until\":\"2020-01-01T00:00:00Z\"}\nt -> w", nil, `{"resumed_by":"timer","data":null}`},
+		{"an event that times out", "t trigger\nw wait {\"event\":\"x.y\",\"timeout\":0.01}\nt -> w", nil, `{"resumed_by":"timeout","data":null}`},
+		{"an approval that times out", "t trigger\na approval {\"timeout\":0.01}\ns set {\"values\":{\"late\":1}}\nt -> a\na:timeout -> s", nil, `{"late":1}`},
 		{"an event", sleeper, func(string) error {
 			_, err := e.OnEvents(t.Context(), db, []agent.Event{{Seq: 1 << 40, ID: "event-1", Type: "message.received", Data: json.RawMessage(`{"message":{"text":"hi"}}`), CreatedAt: agent.Now()}})
 			return err
 		}, `{"by":"event","text":"hi"}`},
-		{"by hand", sleeper, func(id string) error {
+		{"by the API", sleeper, func(id string) error {
 			_, err := e.Resume(t.Context(), db, id, Answer{NodeID: "w", Data: json.RawMessage(`{"message":{"text":"yo"}}`)})
 			return err
 		}, `{"by":"api","text":"yo"}`},
-		{"a yes", "t trigger\na approval {}\ns set {\"values\":{\"by\":\"{{nodes.a.by}}\"}}\nt -> a\na -> s", func(id string) error {
+		{"an approval", "t trigger\na approval {}\ns set {\"values\":{\"by\":\"{{nodes.a.by}}\"}}\nt -> a\na -> s", func(id string) error {
 			_, err := e.Resume(t.Context(), db, id, Answer{NodeID: "a", By: "ada@example.com", Data: json.RawMessage(`{"decision":"approved"}`)})
 			return err
 		}, `{"by":"ada@example.com"}`},
@@ -281,10 +281,10 @@ func TestDisabled(t *testing.T) {
 	<-stopped
 	waitReleased(e, db, id)
 	if _, err := e.Execute(t.Context(), db, Request{WorkflowID: "w"}); agent.ErrorCode(err) != agent.CodeAgentDisabled {
-		t.Errorf("a disabled agent executes: %v", err)
+		t.Errorf("a disabled agent executed: %v", err)
 	}
 	if x, _, err := db.Execution(t.Context(), id); err != nil || x.Status != agent.ExecutionRunning || tries.Load() != 1 {
-		t.Errorf("%s, %v after %d tries", x.Status, err, tries.Load())
+		t.Errorf("%s, %v after %d attempts", x.Status, err, tries.Load())
 	}
 	set(agent.StatusActive)
 	if x, printed := waitForEnd(t, db, e, id); x.Status != agent.ExecutionComplete || printed != "t=success a=success" {
@@ -330,7 +330,7 @@ func TestEventsBeforeActivation(t *testing.T) {
 	}
 }
 
-// What was accepted is completed, however often the engine starts and stops.
+// Accepted executions are completed, however often the engine starts and stops.
 func TestStartStop(t *testing.T) {
 	folder, e := openAt(t, t.TempDir())
 	db := folder.Default()
@@ -338,7 +338,7 @@ func TestStartStop(t *testing.T) {
 	startWorkflow(t, db, e, w, `{"n":7}`)
 	accepted := 1
 	worktest.Stress(t, e, 200, func(int) {
-		if err := e.Start(context.Background()); err != nil { // stopped, it refuses executions
+		if err := e.Start(context.Background()); err != nil { // a stopped engine rejects executions
 			t.Error(err)
 		}
 		if _, err := e.Execute(t.Context(), db, Request{WorkflowID: w.ID, Input: []byte(`{"n":7}`)}); err == nil {
@@ -356,12 +356,12 @@ func TestStartStop(t *testing.T) {
 	}
 	e.Stop()
 	if _, err := e.Execute(t.Context(), db, Request{WorkflowID: w.ID}); err == nil {
-		t.Error("a stopped engine executes")
+		t.Error("a stopped engine accepted an execution")
 	}
 }
 
-// Whoever sees that an execution has ended can start the next one at once, even
-// if the workflow allows one at a time.
+// A client that sees that an execution has ended can start the next one at once,
+// even if the workflow allows only one at a time.
 func TestNextStartsOnceTheEndIsSeen(t *testing.T) {
 	db, e := open(t)
 	w := createWorkflow(t, db, e, "t trigger\na approval {\"title\":\"Pay?\"}\nt -> a")

@@ -19,8 +19,8 @@ import (
 	"satchel/store"
 )
 
-// TestMain is also the child process that runs scripts, and the process that
-// the kill tests kill.
+// TestMain is also the entry point of the child process that runs scripts, and
+// of the process that the kill tests kill.
 func TestMain(m *testing.M) {
 	if browser.RunChild(os.Args) || script.RunChild(os.Args[1:]) {
 		return
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// loopback is what http-request nodes may reach in tests.
+// loopback is the address range that http-request nodes may reach in tests.
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
 // openAt opens a data folder with an engine that runs until the test ends.

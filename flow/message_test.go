@@ -99,7 +99,7 @@ func TestTextNodes(t *testing.T) {
 		}
 		s := execute(t, db, e, createWorkflow(t, db, e, "t trigger\nm "+kind+" "+c.node+"\nt -> m"), `{"name":"<Ada>","phone":"+1 555 0100"}`)
 		if got := string(s.Execution.Output); got != c.output || !strings.Contains(received, c.hears) {
-			t.Errorf("%s: %s, output %s, heard %s", kind, summarize(s.Results), got, received)
+			t.Errorf("%s: %s, output %s, received %s", kind, summarize(s.Results), got, received)
 		}
 		bad := execute(t, db, e, createWorkflow(t, db, e, "t trigger\nm "+kind+" "+strings.Replace(c.node, "hi", "{{nothing}}", 1)+"\nt -> m"), `{"name":"","phone":" "}`)
 		if bad.Execution.Error == nil {

@@ -13,14 +13,14 @@ import (
 	"satchel/store"
 )
 
-// TestOperationNode calls an operation with arguments from templates; wrong ones
-// and unknown operations are not sent.
+// TestOperationNode calls an operation with arguments from templates. Invalid
+// arguments and unknown operations are rejected without a request.
 func TestOperationNode(t *testing.T) {
 	db, e := open(t)
 	e.Register(map[string]*Kind{"operation": OperationKind(apis.New(e.options.Env))})
 	var got []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		raw, _ := io.ReadAll(r.Body) // what is missing shows below
+		raw, _ := io.ReadAll(r.Body) // a partial body fails the comparison below
 		got = append(got, r.Method+" "+r.URL.String()+" "+string(raw)+" "+r.Header.Get("Idempotency-Key"))
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"order":{"id":12345678901234567890}}`)
@@ -59,12 +59,12 @@ func TestOperationNode(t *testing.T) {
 		}
 	}
 	if len(got) != 2 {
-		t.Errorf("wrong arguments were sent: %q", got)
+		t.Errorf("invalid arguments were sent: %q", got)
 	}
 }
 
-// TestNewItems has each item once, also over restarts of the node, and again when
-// the execution failed.
+// TestNewItems checks that each item is returned once, even if the node is
+// restarted, and again if the execution failed.
 func TestNewItems(t *testing.T) {
 	db, e := open(t)
 	w := createWorkflow(t, db, e, `t trigger {}
@@ -91,7 +91,7 @@ func TestNewItems(t *testing.T) {
 	}
 }
 
-// The first time with first: none, all items count as seen, even if there are none.
+// With "first": "none", all items of the first run count as seen, even an empty list.
 func TestNewItemsSkipFirst(t *testing.T) {
 	db, e := open(t)
 	w := createWorkflow(t, db, e, "t trigger {}\n\t\tnew new-items {\"items\":\"{{items}}\",\"first\":\"none\"}\n\t\tt -> new")
@@ -109,7 +109,7 @@ func TestNewItemsSkipFirst(t *testing.T) {
 		t.Errorf("%s %v", tested.Output, err)
 	}
 	if s := execute(t, db, e, w, `{"items":["c"]}`); string(s.Execution.Output) != `{"count":1,"items":["c"]}` {
-		t.Errorf("a test was remembered: %s", s.Execution.Output)
+		t.Errorf("a test run changed the stored items: %s", s.Execution.Output)
 	}
 	many := make([]any, store.MaxNewItems+1)
 	if s := execute(t, db, e, w, `{"items":`+string(mustJSON(many))+`}`); s.Execution.Status != agent.ExecutionErrored {

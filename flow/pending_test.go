@@ -62,9 +62,9 @@ func TestFetchesBehindCommits(t *testing.T) {
 	e.commitInterval = time.Hour
 	var id string
 	seen := make(chan string, 100)
-	began := make(chan struct{})
+	started := make(chan struct{})
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
-		<-began
+		<-started
 		_, results, err := db.Execution(q.Context(), id)
 		if err != nil {
 			t.Error(err)
@@ -85,12 +85,12 @@ func TestFetchesBehindCommits(t *testing.T) {
 		a -> b
 		b -> l`, other.URL))
 	id = startWorkflow(t, db, e, w, "{}")
-	close(began)
+	close(started)
 	if x, _ := waitForEnd(t, db, e, id); x.Status != agent.ExecutionComplete {
 		t.Fatal(x.Status, x.Error)
 	}
 	if len(seen) != 6 {
-		t.Errorf("%d of 6 requests found in the file the result that they name", len(seen))
+		t.Errorf("%d of 6 requests found the result that they name in the file", len(seen))
 	}
 }
 

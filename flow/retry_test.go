@@ -41,14 +41,14 @@ func TestQueue(t *testing.T) {
 			t.Errorf("%d: %s %s", i, x.Status, printed)
 		}
 		if i != 4 && x.StartedAt.Before(last.Time) {
-			t.Errorf("%d began before the one before it", i)
+			t.Errorf("execution %d started before its predecessor", i)
 		}
 		if i != 4 {
 			last = x.StartedAt
 		}
 	}
 	if most.Load() > 2 {
-		t.Errorf("%d ran at once", most.Load())
+		t.Errorf("%d ran concurrently", most.Load())
 	}
 }
 
@@ -128,7 +128,7 @@ func TestRetries(t *testing.T) {
 	}{{retry{delay: time.Second, maxDelay: time.Minute}, 5, time.Second}, {retry{delay: time.Second, maxDelay: time.Minute, exponential: true}, 4, 8 * time.Second},
 		{retry{delay: time.Second, maxDelay: 5 * time.Second, exponential: true}, 10, 5 * time.Second}} {
 		if got := c.r.pause(c.attempt); got != c.want {
-			t.Errorf("behind attempt %d of %+v: %s, want %s", c.attempt, c.r, got, c.want)
+			t.Errorf("delay after attempt %d of %+v: %s, want %s", c.attempt, c.r, got, c.want)
 		}
 	}
 }
@@ -153,7 +153,7 @@ func TestRetryFromFailure(t *testing.T) {
 		{"from the first", "t trigger\na chat {\"prompt\":\"a\"}\nb chat {\"prompt\":\"b\"}\nt -> a\na -> b", "a", "a b", `{"said":"b"}`},
 		{"in a loop", "t trigger\nl loop {\"items\":[\"a\",\"b\",\"c\"]}\nx chat {\"prompt\":\"{{item}}\"}\ny chat {\"prompt\":\"y{{item}}\"}\nt -> l\nl:loop -> x\nx -> y", "",
 			"b yb c yc", `{"count":3,"errors":[],"results":[{"said":"ya"},{"said":"yb"},{"said":"yc"}]}`},
-		{"behind a loop", "t trigger\nl loop {\"items\":[\"a\",\"c\"]}\nx chat {\"prompt\":\"{{item}}\"}\nz chat {\"prompt\":\"b\"}\nt -> l\nl:loop -> x\nl:done -> z", "",
+		{"after a loop", "t trigger\nl loop {\"items\":[\"a\",\"c\"]}\nx chat {\"prompt\":\"{{item}}\"}\nz chat {\"prompt\":\"b\"}\nt -> l\nl:loop -> x\nl:done -> z", "",
 			"b", `{"said":"b"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestRetryFromFailure(t *testing.T) {
 			}
 			done, printed := waitForEnd(t, db, e, x.ID)
 			if got := strings.Join(*prompts.Load(), " "); done.Status != agent.ExecutionComplete || got != c.again || string(done.Output) != c.output || done.RetriedFrom != failed.Execution.ID {
-				t.Errorf("%s %s\nasked %q, want %q\n%s", done.Status, printed, got, c.again, done.Output)
+				t.Errorf("%s %s\nprompts %q, want %q\n%s", done.Status, printed, got, c.again, done.Output)
 			}
 		})
 	}
@@ -196,8 +196,8 @@ func TestTriggers(t *testing.T) {
 		more int
 	}{
 		{"both", event("event-a", "contact.created", "Ada", 0), 2},
-		{"again", event("event-a", "contact.created", "Ada", 0), 0},
-		{"the filter", event("event-b", "contact.created", "Bob", 0), 1},
+		{"a duplicate", event("event-a", "contact.created", "Ada", 0), 0},
+		{"filtered by one", event("event-b", "contact.created", "Bob", 0), 1},
 		{"another event", event("event-c", "source.ready", "", 0), 0},
 		{"the pattern", event("event-d", "contact.deleted", "Ada", 3), 1},
 		{"the end of a chain", event("event-e", "contact.created", "Ada", agent.MaxEventDepth), 2},
@@ -208,7 +208,7 @@ func TestTriggers(t *testing.T) {
 		}
 		found, after, err := db.Executions(t.Context(), store.ExecutionFilter{}, store.Page{Limit: 10})
 		if err != nil || after-before != c.more {
-			t.Errorf("%s: %d executions more, want %d: %v", c.name, after-before, c.more, err)
+			t.Errorf("%s: %d new executions, want %d: %v", c.name, after-before, c.more, err)
 		}
 		for _, x := range found[:c.more] {
 			x, printed := waitForEnd(t, db, e, x.ID)
@@ -225,13 +225,13 @@ func TestTriggers(t *testing.T) {
 	for _, ev := range events {
 		deepest = max(deepest, ev.Depth)
 	}
-	if deepest != agent.MaxEventDepth+1 { // of those that were refused
+	if deepest != agent.MaxEventDepth+1 { // the depth of rejected executions
 		t.Errorf("events of executions are %d deep", deepest)
 	}
 }
 
 // TestCopiesStayPaused copies a file in the middle of an execution: the copy
-// stays paused until someone activates it.
+// stays paused until it is activated.
 func TestCopiesStayPaused(t *testing.T) {
 	folder, e := openAt(t, t.TempDir())
 	db := folder.Default()
@@ -245,7 +245,7 @@ func TestCopiesStayPaused(t *testing.T) {
 		t.Fatalf("%s %s", x.Status, printed)
 	}
 	if w, err := copied.ExecutionWork(t.Context(), agent.Now(), 1, false); err != nil || !w.Next.IsZero() || len(w.Due)+len(w.Running) != 0 {
-		t.Errorf("a copy has to do: %+v, %v", w, err)
+		t.Errorf("the copy has pending work: %+v, %v", w, err)
 	}
 	if x, _, err := copied.Execution(t.Context(), id); err != nil || x.Status != agent.ExecutionRunning {
 		t.Errorf("the copy's execution is %s, %v", x.Status, err)

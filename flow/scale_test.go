@@ -38,10 +38,10 @@ func mustComplete(tb testing.TB, s Started) {
 }
 
 // The cost of one iteration does not grow with the number of iterations: a
-// script is sent what it reads, not everything it could read.
+// script is sent the values that it reads, not everything that it could read.
 func TestIterationsStaySmall(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and not about concurrency")
+		t.Skip("slow, and does not test concurrency")
 	}
 	for name, body := range map[string]struct{ kind, data string }{
 		"code":              {"code", `{"code":"return {n: item.n, of: trigger.items.length, same: trigger.items[index].n, kept: nodes.t.items.at(-1).n}"}`},
@@ -67,13 +67,13 @@ func TestIterationsStaySmall(t *testing.T) {
 				sent = append(sent, most)
 			}
 			if sent[1] > sent[0]+200 {
-				t.Errorf("an iteration was sent %d bytes of 100 items and %d of 1,000", sent[0], sent[1])
+				t.Errorf("an iteration received %d bytes with 100 items and %d with 1,000", sent[0], sent[1])
 			}
 		})
 	}
 }
 
-// Code sees every name that templates see, however it reads it.
+// Code can read every name that templates can read, in any syntax.
 func TestNamesInCode(t *testing.T) {
 	db, e := open(t)
 	input := `{"big":` + string(mustJSON(strings.Repeat("x", 10_000))) + `,"who":"Ada","list":[{"n":1}],"error":"mine"}`
@@ -110,6 +110,6 @@ func TestLargestPayload(t *testing.T) {
 	}
 	_, err := e.Execute(t.Context(), db, Request{WorkflowID: w.ID, Input: json.RawMessage(input + " {"), Trigger: "manual"})
 	if agent.ErrorCode(err) != agent.CodeValidation {
-		t.Errorf("a larger one: %v", err)
+		t.Errorf("a larger payload: %v", err)
 	}
 }

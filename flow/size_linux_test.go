@@ -24,8 +24,8 @@ import (
 
 var loopItems = flag.Int("items", 500, "how many items TestLargeLoop runs over; max_iterations allows 10000")
 
-// everything is a loop in which each item passes through everything that runs
-// scripts, a model and a tool.
+// everything is a loop in which each item passes through all kinds of scripts, a
+// model and a tool.
 const everything = `t trigger
 	l loop {"items":"{{trigger.items}}","max_iterations":10000,"concurrency":4}
 	c code {"code":"return {n: item.n, of: trigger.items.length, same: trigger.items[index].n === item.n}"}
@@ -44,7 +44,7 @@ const everything = `t trigger
 // once.
 func TestLargeLoop(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and not about concurrency")
+		t.Skip("slow, and does not test concurrency")
 	}
 	db, e := open(t)
 	var peak atomic.Uint64
@@ -64,20 +64,20 @@ func TestLargeLoop(t *testing.T) {
 		t.Fatal(x.Status, x.Error, err)
 	}
 	if got := bytes.Count(x.Output, []byte(`{"result":true}`)); got != n {
-		t.Errorf("%d of %d items went well", got, n)
+		t.Errorf("%d of %d items succeeded", got, n)
 	}
 	moved, grown := (bytesMoved(t)-before)/n, int(peak.Load()-base)>>20
-	t.Logf("%d items, a payload of %d bytes: %d bytes moved an item, %d MB more in use at most", n, len(input), moved, grown)
+	t.Logf("%d items, a payload of %d bytes: %d bytes moved per item, heap grew by at most %d MB", n, len(input), moved, grown)
 	if most := 200<<10 + 20*len(input)/n; moved > most {
-		t.Errorf("an item moved %d bytes, above %d", moved, most)
+		t.Errorf("%d bytes moved per item, want at most %d", moved, most)
 	}
 	if grown > 200 {
 		t.Errorf("the heap grew by %d MB", grown)
 	}
 }
 
-// modelServer is a model that answers "fine"; every hundredth call it calls
-// sample.
+// modelServer is a fake model that answers "fine" and calls sample at every
+// hundredth request.
 func modelServer(t *testing.T, sample func()) *httptest.Server {
 	var calls atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -9,8 +9,8 @@ import (
 	"satchel/store"
 )
 
-// TestStarts has many agents start executions at once: a few agents at a time
-// have their turn, all starts of one agent together, and every agent gets a
+// TestStarts starts executions of many agents at once: a few agents at a time
+// have their turn, the starts of one agent share a turn, and every agent gets a
 // turn.
 func TestStarts(t *testing.T) {
 	_, e := open(t)
@@ -30,7 +30,7 @@ func TestStarts(t *testing.T) {
 					return
 				}
 				if within.Add(1) > startsInTurn {
-					t.Error("one agent started too many in one turn")
+					t.Error("too many starts of one agent in one turn")
 				}
 				n := inside.Add(1)
 				for known := most.Load(); n > known && !most.CompareAndSwap(known, n); known = most.Load() {
@@ -45,11 +45,11 @@ func TestStarts(t *testing.T) {
 	close(gate)
 	all.Wait()
 	if most.Load() > startingAgents*startsInTurn {
-		t.Errorf("%d at a time", most.Load())
+		t.Errorf("%d concurrent starts", most.Load())
 	}
 	for _, a := range agents {
 		if err := e.starts.Wait(t.Context(), a); err != nil || a.turn != nil || len(a.waitingStarts) != 0 {
-			t.Errorf("left: %v, %d, %v", a.turn, len(a.waitingStarts), err)
+			t.Errorf("turn %v, %d waiting starts, %v", a.turn, len(a.waitingStarts), err)
 		}
 	}
 }
@@ -67,11 +67,11 @@ func TestStartsCancelled(t *testing.T) {
 		all = append(all, started)
 	}
 	late := &agentState{}
-	gone, cancel := context.WithCancel(t.Context())
+	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 2 {
-		if _, err := e.awaitStart(gone, late); err == nil {
-			t.Fatal("a turn beyond the most")
+		if _, err := e.awaitStart(cancelled, late); err == nil {
+			t.Fatal("more turns than the limit")
 		}
 	}
 	all[0]()
@@ -83,6 +83,6 @@ func TestStartsCancelled(t *testing.T) {
 		started()
 	}
 	if err := e.starts.Wait(t.Context(), late); err != nil || late.turn != nil || len(late.waitingStarts) != 0 {
-		t.Errorf("left: %v, %d, %v", late.turn, len(late.waitingStarts), err)
+		t.Errorf("turn %v, %d waiting starts, %v", late.turn, len(late.waitingStarts), err)
 	}
 }

@@ -19,8 +19,8 @@ func leadsTable(t *testing.T, db *store.DB) {
 	}
 }
 
-// TestTableNode runs each operation with values from templates, hostile ones
-// too, which stay text.
+// TestTableNode runs each operation with values from templates, including hostile
+// ones, which stay text.
 func TestTableNode(t *testing.T) {
 	db, e := open(t)
 	leadsTable(t, db)
@@ -93,12 +93,13 @@ func TestTableNodeFails(t *testing.T) {
 			t.Errorf("%s: %s, want %s", data, got, field)
 		}
 		if w.Status = agent.WorkflowDraft; !strings.Contains(data, "No Name") && !strings.Contains(data, "drop") && e.Check(w) != nil {
-			t.Errorf("%s: not even a draft: %v", data, e.Check(w))
+			t.Errorf("%s: rejected as a draft: %v", data, e.Check(w))
 		}
 	}
 }
 
-// TestTableTrigger starts workflows by rows, only those of the trigger's table.
+// TestTableTrigger checks that rows of the trigger's table, and no others, start a
+// workflow.
 func TestTableTrigger(t *testing.T) {
 	db, e := open(t)
 	leadsTable(t, db)

@@ -45,7 +45,7 @@ func TestTestRunsSurviveRestart(t *testing.T) {
 	}
 	for _, ev := range events {
 		if ev.Type == agent.EventWorkflowStarted || ev.Type == agent.EventWorkflowComplete {
-			t.Errorf("a test made the event %s", ev.Type)
+			t.Errorf("a test run emitted the event %s", ev.Type)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"satchel/store"
 )
 
-// TestRunTool runs workflows as tools do.
+// TestRunTool runs workflows as tools.
 func TestRunTool(t *testing.T) {
 	db, e := open(t)
 	double := createWorkflow(t, db, e, "t trigger\ns set {\"values\":{\"n\":\"{{trigger.n}}\"}}\nt -> s")
@@ -36,7 +36,8 @@ func TestRunTool(t *testing.T) {
 	}
 }
 
-// TestRunToolTerminatesAtTimeout: what has not ended in time is terminated.
+// TestRunToolTerminatesAtTimeout: an execution that has not ended in time is
+// terminated.
 func TestRunToolTerminatesAtTimeout(t *testing.T) {
 	db, e := open(t)
 	w := createWorkflow(t, db, e, sleeper)
@@ -57,8 +58,8 @@ func TestRunToolTerminatesAtTimeout(t *testing.T) {
 	}
 }
 
-// TestRunToolOfItself: a workflow that may run once at a time calls itself by a
-// tool, directly and by another one, and a chain of calls ends.
+// TestRunToolOfItself: a workflow with a concurrency of one calls itself as a tool,
+// directly and through another workflow, and an endless chain of calls is ended.
 func TestRunToolOfItself(t *testing.T) {
 	db, e := open(t)
 	e.Register(map[string]*Kind{"tool": {Run: func(ctx context.Context, c *Call) (Outcome, error) {

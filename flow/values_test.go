@@ -10,7 +10,7 @@ import (
 	"satchel/store"
 )
 
-// hostile are texts that an outsider may send to a place that a template reads.
+// hostile lists texts that an attacker may send to a field that a template reads.
 var hostile = []string{
 	"x'; UPDATE contacts SET name = 'owned' --",
 	"x' OR '1'='1",
@@ -36,7 +36,7 @@ func createQueryWorkflow(t *testing.T, db *store.DB, e *Engine, data map[string]
 	if !strings.Contains(query, "'{{") {
 		return createWorkflow(t, db, e, text)
 	}
-	// Earlier versions saved it.
+	// Earlier versions accepted it.
 	w := agent.Workflow{Name: "Test", Status: agent.WorkflowActive, Settings: agent.DefaultWorkflowSettings()}
 	w.Nodes, w.Edges = parseGraph(text)
 	if err := e.Check(w); err == nil || !strings.Contains(err.Error(), "within quotes") {
@@ -170,7 +170,7 @@ func TestSQLTemplateRefused(t *testing.T) {
 				if agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), issue) || !strings.Contains(err.Error(), "q") {
 					t.Errorf("as %s: %v, want an error about %q", status, err, issue)
 				}
-				// An older file, or SQL, may contain it anyway.
+				// A file of an older version, or a row written by SQL, may contain it anyway.
 				saved, err := db.CreateWorkflow(t.Context(), w)
 				if err != nil {
 					t.Fatal(err)

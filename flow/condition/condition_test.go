@@ -140,7 +140,7 @@ func TestEval(t *testing.T) {
 	}
 	for _, name := range Operators() {
 		if !seen[name] {
-			t.Errorf("%s is not in the table", name)
+			t.Errorf("operator %s has no test case", name)
 		}
 	}
 }
@@ -248,11 +248,11 @@ func FuzzCondition(f *testing.F) {
 		checked := Check("f", "", []Condition{c})
 		got, err := Eval("", []Condition{c})
 		if checked == nil && !hasTemplate(c.Right) && err != nil && !strings.Contains(err.Error(), "too long") {
-			t.Fatalf("%#v was checked, and fails: %v", c, err)
+			t.Fatalf("%#v is valid but fails: %v", c, err)
 		}
 		if opposite, ok := map[string]string{"equals": "not_equals", "contains": "not_contains", "in": "not_in", "exists": "not_exists", "is_empty": "is_not_empty"}[name]; ok && err == nil {
 			if other, err := Eval("", []Condition{{c.Left, opposite, c.Right}}); err != nil || other == got {
-				t.Fatalf("%#v: %v and its opposite %v", c, got, other)
+				t.Fatalf("%#v: %v, its opposite %v", c, got, other)
 			}
 		}
 	})
@@ -287,7 +287,7 @@ func BenchmarkEval(b *testing.B) {
 	// The slowest pattern and text that are accepted.
 	pattern := strings.Repeat("(a?){1000}", 2) + "b"
 	worst := Condition{strings.Repeat("a", maxSteps/instructions(regexp.MustCompile(pattern))), "matches", pattern}
-	b.Run("the costliest match", func(b *testing.B) {
+	b.Run("most expensive match", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := Eval("", []Condition{worst}); err != nil {
 				b.Fatal(err)

@@ -206,12 +206,12 @@ func TestSlowAgent(t *testing.T) {
 	}
 	for range 100 {
 		if got := e.next(t); got.db != quick {
-			t.Fatal("the slow one was first")
+			t.Fatal("the blocked event was delivered first")
 		}
 	}
 	close(release)
 	if got := e.next(t); got.db != slow {
-		t.Error("the slow one was forgotten")
+		t.Error("the blocked event was lost")
 	}
 }
 
@@ -236,7 +236,7 @@ func TestRetries(t *testing.T) {
 		switch nameOf(delivered{Event: event}) {
 		case "bad":
 			if failures--; failures >= 0 {
-				return errors.New("not now")
+				return errors.New("temporary failure")
 			}
 		case "panics":
 			if panics--; panics >= 0 {
@@ -274,7 +274,7 @@ func TestSkipsFailing(t *testing.T) {
 	e.fail = func(_ *store.DB, event agent.Event) error {
 		if nameOf(delivered{Event: event}) == "poison" {
 			tries++
-			return errors.New("never")
+			return errors.New("permanent failure")
 		}
 		return nil
 	}
@@ -283,7 +283,7 @@ func TestSkipsFailing(t *testing.T) {
 	contact(t, f.Default(), "poison")
 	contact(t, f.Default(), "behind")
 	if got := e.next(t); nameOf(got) != "behind" || tries != skipAfter {
-		t.Errorf("%s after %d tries", got.Data, tries)
+		t.Errorf("%s after %d attempts", got.Data, tries)
 	}
 	var total time.Duration
 	for range len(waits) {
@@ -344,6 +344,6 @@ func TestDeletedAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if stats := c.queue.Stats(); stats.Ready+stats.Running > 0 || len(c.failing) > 0 {
-		t.Errorf("something is left: %+v", stats)
+		t.Errorf("the queue is not empty: %+v", stats)
 	}
 }

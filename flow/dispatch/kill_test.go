@@ -53,7 +53,7 @@ func deliver(path string) {
 // batch.
 func TestKill(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and what is killed is another process")
+		t.Skip("slow, and tests a child process")
 	}
 	path := t.TempDir()
 	f := openFolder(t, path)
@@ -73,11 +73,11 @@ func TestKill(t *testing.T) {
 	reached := int64(0)
 	for round := 0; reached < last; round++ {
 		if round > 100 {
-			t.Fatalf("only %d of %d after %d rounds", reached, last, round)
+			t.Fatalf("delivered only %d of %d events in %d rounds", reached, last, round)
 		}
 		first, end := killAfter(t, path, 90+37*(round%5), last)
 		if first > reached+1 || first <= reached-batchSize {
-			t.Fatalf("round %d began at %d; %d had been reached", round, first, reached)
+			t.Fatalf("round %d started at event %d, although %d had been reached", round, first, reached)
 		}
 		reached = max(reached, end)
 	}

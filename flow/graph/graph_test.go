@@ -24,8 +24,8 @@ func entries[T ~[]byte](tb testing.TB, text string) []T {
 	return out
 }
 
-// malformed are graphs that not even a draft may have. field and node are what
-// the error names.
+// malformed lists graphs that are invalid even in a draft. field and node are
+// what the error must name.
 var malformed = []struct{ name, nodes, edges, field, node string }{
 	{"a node that is a number", `[5]`, `[]`, "nodes[0]", ""},
 	{"a node that is null", `[null]`, `[]`, "nodes[0]", ""},
@@ -34,59 +34,59 @@ var malformed = []struct{ name, nodes, edges, field, node string }{
 	{"an empty id", `[{"id":"","type":"set"}]`, `[]`, "nodes[0].id", ""},
 	{"a long id", `[{"id":"` + strings.Repeat("x", 101) + `","type":"set"}]`, `[]`, "nodes[0].id", ""},
 	{"an id with NUL", `[{"id":"a\u0000","type":"set"}]`, `[]`, "nodes[0]", ""},
-	{"two of one id", `[{"id":"a","type":"set"},{"id":"a","type":"set"}]`, `[]`, "nodes[1].id", "a"},
+	{"a duplicate node id", `[{"id":"a","type":"set"},{"id":"a","type":"set"}]`, `[]`, "nodes[1].id", "a"},
 	{"no type", `[{"id":"a"}]`, `[]`, "nodes[0].type", "a"},
 	{"a type that is a list", `[{"id":"a","type":[]}]`, `[]`, "nodes[0].type", "a"},
 	{"data that is a list", `[{"id":"a","type":"set","data":[]}]`, `[]`, "nodes[0].data", "a"},
 	{"a position that is text", `[{"id":"a","type":"set","position":"left"}]`, `[]`, "nodes[0].position", "a"},
 	{"nested too deep", `[{"id":"a","type":"set","data":{"values":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}}]`, `[]`, "nodes[0]", ""},
 	{"values that are text", `[{"id":"a","type":"set","data":{"values":"x"}}]`, `[]`, "nodes[0].data.values", "a"},
-	{"a method that is none", `[{"id":"a","type":"http-request","data":{"method":"STEAL"}}]`, `[]`, "nodes[0].data.method", "a"},
+	{"an unknown method", `[{"id":"a","type":"http-request","data":{"method":"STEAL"}}]`, `[]`, "nodes[0].data.method", "a"},
 	{"a time limit of 0", `[{"id":"a","type":"set","data":{"timeout_ms":0}}]`, `[]`, "nodes[0].data.timeout_ms", "a"},
 	{"a time limit that is text", `[{"id":"a","type":"set","data":{"timeout_ms":"soon"}}]`, `[]`, "nodes[0].data.timeout_ms", "a"},
-	{"an on_error that is none", `[{"id":"a","type":"set","data":{"on_error":"cry"}}]`, `[]`, "nodes[0].data.on_error", "a"},
+	{"an unknown on_error", `[{"id":"a","type":"set","data":{"on_error":"cry"}}]`, `[]`, "nodes[0].data.on_error", "a"},
 	{"eleven attempts", `[{"id":"a","type":"set","data":{"retry":{"max_attempts":11}}}]`, `[]`, "nodes[0].data.retry.max_attempts", "a"},
-	{"a backoff that is none", `[{"id":"a","type":"set","data":{"retry":{"backoff":"wild"}}}]`, `[]`, "nodes[0].data.retry.backoff", "a"},
-	{"a unit that is none", `[{"id":"a","type":"wait","data":{"duration":1,"unit":"eons"}}]`, `[]`, "nodes[0].data.unit", "a"},
+	{"an unknown backoff", `[{"id":"a","type":"set","data":{"retry":{"backoff":"wild"}}}]`, `[]`, "nodes[0].data.retry.backoff", "a"},
+	{"an unknown unit", `[{"id":"a","type":"wait","data":{"duration":1,"unit":"eons"}}]`, `[]`, "nodes[0].data.unit", "a"},
 	{"conditions that are an object", `[{"id":"a","type":"if-else","data":{"conditions":{}}}]`, `[]`, "nodes[0].data.conditions", "a"},
 	{"a condition that is text", `[{"id":"a","type":"if-else","data":{"conditions":["x"]}}]`, `[]`, "nodes[0].data.conditions", "a"},
 	{"a condition without operator", `[{"id":"a","type":"if-else","data":{"conditions":[{"left":1}]}}]`, `[]`, "nodes[0].data.conditions", "a"},
 	{"a case without id", `[{"id":"a","type":"switch","data":{"cases":[{"value":1}]}}]`, `[]`, "nodes[0].data.cases", "a"},
-	{"two cases of one id", `[{"id":"a","type":"switch","data":{"cases":[{"id":"x"},{"id":"x"}]}}]`, `[]`, "nodes[0].data.cases", "a"},
+	{"a duplicate case id", `[{"id":"a","type":"switch","data":{"cases":[{"id":"x"},{"id":"x"}]}}]`, `[]`, "nodes[0].data.cases", "a"},
 	{"a case called default", `[{"id":"a","type":"switch","data":{"cases":[{"id":"default"}]}}]`, `[]`, "nodes[0].data.cases", "a"},
-	{"iterations without bound", `[{"id":"a","type":"loop","data":{"items":[],"max_iterations":1000000}}]`, `[]`, "nodes[0].data.max_iterations", "a"},
+	{"too many iterations", `[{"id":"a","type":"loop","data":{"items":[],"max_iterations":1000000}}]`, `[]`, "nodes[0].data.max_iterations", "a"},
 	{"an edge that is text", `[{"id":"a","type":"set"}]`, `["a"]`, "edges[0]", ""},
-	{"an edge from nowhere", `[{"id":"a","type":"set"}]`, `[{"source":"x","target":"a"}]`, "edges[0].source", ""},
-	{"an edge to nowhere", `[{"id":"a","type":"set"}]`, `[{"source":"a","target":"x"}]`, "edges[0].target", ""},
+	{"an unknown source", `[{"id":"a","type":"set"}]`, `[{"source":"x","target":"a"}]`, "edges[0].source", ""},
+	{"an unknown target", `[{"id":"a","type":"set"}]`, `[{"source":"a","target":"x"}]`, "edges[0].target", ""},
 	{"an edge without target", `[{"id":"a","type":"set"}]`, `[{"source":"a"}]`, "edges[0].target", ""},
 	{"a handle that is a number", `[{"id":"a","type":"set"}]`, `[{"source":"a","target":"a","sourceHandle":1}]`, "edges[0].sourceHandle", ""},
-	{"two edges of one id", `[{"id":"a","type":"set"},{"id":"b","type":"set"}]`, `[{"id":"e","source":"a","target":"b"},{"id":"e","source":"a","target":"b"}]`, "edges[1].id", ""},
+	{"a duplicate edge id", `[{"id":"a","type":"set"},{"id":"b","type":"set"}]`, `[{"id":"e","source":"a","target":"b"},{"id":"e","source":"a","target":"b"}]`, "edges[1].id", ""},
 }
 
-// unsound are graphs that a draft may have and an executable workflow may not.
+// unsound lists graphs that are valid in a draft but not executable.
 var unsound = []struct{ name, nodes, edges, field, node string }{
-	{"nothing", `[]`, `[]`, "nodes", ""},
+	{"empty", `[]`, `[]`, "nodes", ""},
 	{"no trigger", `[{"id":"a","type":"set","data":{"values":{}}}]`, `[]`, "nodes", ""},
-	{"a type that nobody knows", `[{"id":"t","type":"trigger"},{"id":"a","type":"teleport"}]`, `[]`, "nodes[1].type", "a"},
+	{"an unknown type", `[{"id":"t","type":"trigger"},{"id":"a","type":"teleport"}]`, `[]`, "nodes[1].type", "a"},
 	{"no values", `[{"id":"t","type":"trigger"},{"id":"a","type":"set"}]`, `[]`, "nodes[1].data.values", "a"},
 	{"no url", `[{"id":"t","type":"trigger"},{"id":"a","type":"http-request","data":{"url":""}}]`, `[]`, "nodes[1].data.url", "a"},
 	{"neither conditions nor condition", `[{"id":"t","type":"trigger"},{"id":"a","type":"if-else"}]`, `[]`, "nodes[1].data", "a"},
 	{"a wait for two things", `[{"id":"t","type":"trigger"},{"id":"a","type":"wait","data":{"duration":1,"event":"x"}}]`, `[]`, "nodes[1].data", "a"},
 	{"an edge to a trigger", `[{"id":"t","type":"trigger"},{"id":"a","type":"set","data":{"values":{}}}]`, `[{"source":"a","target":"t"}]`, "nodes[0].type", "t"},
-	{"a way out that is none", `[{"id":"t","type":"trigger"},{"id":"a","type":"if-else","data":{"conditions":[]}},{"id":"b","type":"set","data":{"values":{}}}]`,
+	{"an unknown handle", `[{"id":"t","type":"trigger"},{"id":"a","type":"if-else","data":{"conditions":[]}},{"id":"b","type":"set","data":{"values":{}}}]`,
 		`[{"source":"a","target":"b","sourceHandle":"maybe"}]`, "nodes[1].sourceHandle", "a"},
-	{"a case that is none", `[{"id":"t","type":"trigger"},{"id":"a","type":"switch","data":{"cases":[{"id":"x"}]}},{"id":"b","type":"set","data":{"values":{}}}]`,
+	{"an unknown case", `[{"id":"t","type":"trigger"},{"id":"a","type":"switch","data":{"cases":[{"id":"x"}]}},{"id":"b","type":"set","data":{"values":{}}}]`,
 		`[{"source":"a","target":"b","sourceHandle":"y"}]`, "nodes[1].sourceHandle", "a"},
 	{"a node that leads to itself", `[{"id":"t","type":"trigger"},{"id":"a","type":"set","data":{"values":{}}}]`, `[{"source":"a","target":"a"}]`, "nodes[1].id", "a"},
 	{"a cycle of two", `[{"id":"t","type":"trigger"},{"id":"a","type":"set","data":{"values":{}}},{"id":"b","type":"set","data":{"values":{}}}]`,
 		`[{"source":"t","target":"a"},{"source":"a","target":"b"},{"source":"b","target":"a"}]`, "nodes[1].id", "a"},
-	{"a cycle back into a loop from behind it", `[{"id":"t","type":"trigger"},{"id":"l","type":"loop","data":{"items":[]}},{"id":"b","type":"set","data":{"values":{}}}]`,
+	{"a cycle from after a loop back into it", `[{"id":"t","type":"trigger"},{"id":"l","type":"loop","data":{"items":[]}},{"id":"b","type":"set","data":{"values":{}}}]`,
 		`[{"source":"t","target":"l"},{"source":"l","target":"b","sourceHandle":"done"},{"source":"b","target":"l"}]`, "nodes[1].id", "l"},
 	{"an edge into a loop's body", `[{"id":"t","type":"trigger"},{"id":"l","type":"loop","data":{"items":[]}},{"id":"b","type":"set","data":{"values":{}}}]`,
 		`[{"source":"t","target":"l"},{"source":"l","target":"b","sourceHandle":"loop"},{"source":"t","target":"b"}]`, "nodes[2].id", "b"},
-	{"a body that is also behind the loop", `[{"id":"t","type":"trigger"},{"id":"l","type":"loop","data":{"items":[]}},{"id":"b","type":"set","data":{"values":{}}}]`,
+	{"a loop body that is also after the loop", `[{"id":"t","type":"trigger"},{"id":"l","type":"loop","data":{"items":[]}},{"id":"b","type":"set","data":{"values":{}}}]`,
 		`[{"source":"t","target":"l"},{"source":"l","target":"b","sourceHandle":"loop"},{"source":"l","target":"b","sourceHandle":"done"}]`, "nodes[2].id", "b"},
-	{"loops in each other", `[{"id":"t","type":"trigger"},{"id":"l","type":"loop","data":{"items":[]}},{"id":"m","type":"loop","data":{"items":[]}},{"id":"b","type":"set","data":{"values":{}}}]`,
+	{"interleaved loops", `[{"id":"t","type":"trigger"},{"id":"l","type":"loop","data":{"items":[]}},{"id":"m","type":"loop","data":{"items":[]}},{"id":"b","type":"set","data":{"values":{}}}]`,
 		`[{"source":"t","target":"l"},{"source":"l","target":"m","sourceHandle":"loop"},{"source":"m","target":"b","sourceHandle":"loop"},{"source":"b","target":"l"}]`, "nodes[1].type", "l"},
 }
 
@@ -98,7 +98,7 @@ func TestMalformedGraphs(t *testing.T) {
 	}
 	for _, c := range unsound {
 		if _, err := Parse(entries[agent.RawNode](t, c.nodes), entries[agent.RawEdge](t, c.edges), false); err != nil {
-			t.Errorf("%s: a draft is refused: %v", c.name, err)
+			t.Errorf("%s: rejected as a draft: %v", c.name, err)
 		}
 		checkRefused(t, c.name, c.nodes, c.edges, c.field, c.node, true)
 	}
@@ -175,18 +175,18 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			var known *agent.Error
 			if !errors.As(err, &known) || known.Message == "" {
-				t.Fatalf("not an error for clients: %v", err)
+				t.Fatalf("not an *agent.Error: %v", err)
 			}
 			return
 		}
 		if draft != nil {
-			t.Fatalf("executable, and refused as a draft: %v", draft)
+			t.Fatalf("executable but rejected as a draft: %v", draft)
 		}
 		for node := range g.Nodes {
 			seen := 0
 			for loop := g.Loop[node]; loop >= 0; loop = g.Loop[loop] {
 				if seen++; seen > len(g.Nodes) || g.Nodes[loop].Type != agent.NodeLoop {
-					t.Fatalf("loops without end around %q", g.Nodes[node].ID)
+					t.Fatalf("infinite traversal at %q", g.Nodes[node].ID)
 				}
 			}
 		}

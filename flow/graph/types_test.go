@@ -60,7 +60,7 @@ func TestCatalog(t *testing.T) {
 	compiled(t, MakeCatalog().Common)
 	for i, e := range MakeCatalog().Types {
 		if seen[e.Type] || seen[e.Label] || e.Label == "" || !slices.Contains(Groups, e.Group) || e.Icon == "" || e.Documentation == "" || len(e.Synonyms) == 0 {
-			t.Errorf("%s is not described in full: %+v", e.Type, e)
+			t.Errorf("%s is not fully described: %+v", e.Type, e)
 		}
 		seen[e.Type], seen[e.Label] = true, true
 		if !strings.HasSuffix(e.Summary, ".") || strings.Contains(strings.TrimSuffix(e.Summary, "."), ". ") {
@@ -73,19 +73,19 @@ func TestCatalog(t *testing.T) {
 		}
 		compiled(t, e.Data)
 		if err := compiled(t, e.Output.Schema).Validate(decoded(t, e.Output.Example)); err != nil {
-			t.Errorf("%s: the example of its output does not fit: %v", e.Type, err)
+			t.Errorf("%s: the example output does not match the schema: %v", e.Type, err)
 		}
 		nodes := []agent.RawNode{agent.RawNode(fmt.Sprintf(`{"id":"n","type":%q,"data":%s}`, e.Type, e.Example))}
 		if e.Type != agent.NodeTrigger {
 			nodes = append(nodes, agent.RawNode(`{"id":"t","type":"trigger"}`))
 		}
 		if _, err := Parse(nodes, nil, true); err != nil {
-			t.Errorf("%s: the example of its data: %v", e.Type, err)
+			t.Errorf("%s: the example data: %v", e.Type, err)
 		}
 		wrong := e.Data["properties"].(map[string]any)
 		for name := range decoded(t, e.Example).(map[string]any) {
 			if wrong[name] == nil {
-				t.Errorf("%s: its example has the unknown field %s", e.Type, name)
+				t.Errorf("%s: the example has the unknown field %s", e.Type, name)
 			}
 		}
 	}
@@ -109,13 +109,13 @@ func TestDocs(t *testing.T) {
 	})
 	slices.Sort(groups)
 	if all := slices.Sorted(slices.Values(Groups)); !slices.Equal(groups, all) {
-		t.Errorf("the tables are of %v", groups)
+		t.Errorf("the tables have the groups %v", groups)
 	}
 	if want == string(raw) {
 		return
 	}
 	if !*update {
-		t.Fatal("the tables are not those of the catalogue; run this test with -update")
+		t.Fatal("the tables differ from the catalog; run this test with -update")
 	}
 	if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 		t.Fatal(err)

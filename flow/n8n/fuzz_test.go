@@ -19,7 +19,7 @@ import (
 	"satchel/store"
 )
 
-// FuzzRead holds that every document is refused with an error that names a
+// FuzzRead checks that every document is rejected with an error that names a
 // field, or becomes drafts that can be saved, with every node in the report.
 func FuzzRead(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*.json")
@@ -45,7 +45,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// checker is an engine that is only asked whether graphs can be saved.
+// checker returns an engine that only checks whether graphs can be saved.
 func checker() *flow.Engine {
 	e := flow.New(flow.Options{Env: store.Env{Log: slog.New(slog.DiscardHandler)}, Scripts: script.New(script.Options{})})
 	e.Register(flow.MessageKinds(nil))
@@ -59,7 +59,7 @@ func check(t *testing.T, e *flow.Engine, raw []byte) {
 	if err != nil {
 		var known *agent.Error
 		if !errors.As(err, &known) || known.Code != agent.CodeValidation || known.Details["field"] == "" {
-			t.Fatalf("%v, which names no field", err)
+			t.Fatalf("%v names no field", err)
 		}
 		return
 	}
@@ -82,7 +82,7 @@ func check(t *testing.T, e *flow.Engine, raw []byte) {
 
 const trigger = `{"name":"T","type":"n8n-nodes-base.manualTrigger","position":[0,0],"parameters":{}}`
 
-// hostile are documents that no export of n8n is.
+// hostile lists documents that n8n would never export.
 var hostile = []string{
 	`{"nodes":[],"connections":{}}`,
 	`{"nodes":[` + trigger + `],"connections":{"T":{"main":[[{"node":"T","type":"main","index":0}]]}}}`,
@@ -155,7 +155,7 @@ func mutate(v any, below bool, n *int, try func()) {
 	}
 }
 
-// TestLargest holds that 1,000 nodes are read, and no more.
+// TestLargest checks that 1,000 nodes are accepted, and no more.
 func TestLargest(t *testing.T) {
 	var nodes, connections []string
 	for i := range n8n.MaxNodes {

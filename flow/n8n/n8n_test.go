@@ -27,7 +27,7 @@ import (
 	"satchel/store"
 )
 
-// TestMain is also the child process that runs scripts.
+// TestMain is also the entry point of the child process that runs scripts.
 func TestMain(m *testing.M) {
 	if script.RunChild(os.Args[1:]) {
 		return
@@ -70,7 +70,7 @@ func open(t *testing.T) (*store.DB, *flow.Engine) {
 	return folder.Default(), e
 }
 
-// issuesOf returns what an engine refuses of a draft.
+// issuesOf returns the problems that an engine finds in a draft.
 func issuesOf(e *flow.Engine) n8n.Check {
 	return func(nodes []agent.RawNode, edges []agent.RawEdge) (all []agent.Issue) {
 		for _, is := range e.Validate(nodes, edges, agent.WorkflowDraft) {
@@ -82,7 +82,7 @@ func issuesOf(e *flow.Engine) n8n.Check {
 	}
 }
 
-// service answers as an API would: it repeats the request, or has users.
+// service is a fake API that echoes requests and lists users.
 func service(t *testing.T) *httptest.Server {
 	users := []map[string]any{{"id": 1, "name": "Ada", "age": 36}, {"id": 2, "name": "Bob", "age": 17}, {"id": 3, "name": "Cid", "age": 52}}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -121,7 +121,7 @@ func service(t *testing.T) *httptest.Server {
 	return s
 }
 
-// uploaded describes the files of a request and the fields beside them.
+// uploaded returns the files and the other fields of a request.
 func uploaded(r *http.Request) map[string]any {
 	out := map[string]any{}
 	if r.ParseMultipartForm(1<<20) != nil {
@@ -139,19 +139,19 @@ func uploaded(r *http.Request) map[string]any {
 	return out
 }
 
-// fixture is a workflow of n8n, and the items that leave its nodes there. Those
-// whose names begin with recorded have the items of a run of n8n itself.
+// fixture is a workflow of n8n with the expected output items of its nodes. In
+// fixtures whose names begin with recorded, these come from a run of n8n itself.
 type fixture struct {
 	N8N      string                      `json:"n8n"` // the version that ran it
 	Document json.RawMessage             `json:"document"`
 	Input    json.RawMessage             `json:"input"`
 	Expect   map[string][]map[string]any `json:"expect"` // items by node
 	Skipped  []string                    `json:"skipped"`
-	Levels   map[string]string           `json:"levels"` // others are exact
-	Types    map[string]string           `json:"types"`  // of the nodes that they became
-	Data     map[string]map[string]any   `json:"data"`   // parts of the data of the nodes that they became
+	Levels   map[string]string           `json:"levels"` // of the nodes that are not exact
+	Types    map[string]string           `json:"types"`  // of the resulting nodes
+	Data     map[string]map[string]any   `json:"data"`   // parts of the data of the resulting nodes
 	Error    string                      `json:"error"`
-	Draft    bool                        `json:"draft"` // it is not executed
+	Draft    bool                        `json:"draft"` // not executed
 }
 
 func fixtures(t *testing.T) map[string]fixture {
@@ -175,8 +175,8 @@ func fixtures(t *testing.T) map[string]fixture {
 	return all
 }
 
-// TestFixtures imports workflows, executes them, and compares the items that
-// leave their nodes with those of n8n.
+// TestFixtures imports workflows, executes them, and compares the output items of
+// their nodes with those of n8n.
 func TestFixtures(t *testing.T) {
 	db, e := open(t)
 	server := service(t)
@@ -228,7 +228,7 @@ func graphOf(w agent.Workflow) string {
 	return out.String()
 }
 
-// checkLevels compares the worst level of each node, and what it became.
+// checkLevels compares the worst level of each node, and its resulting type and data.
 func checkLevels(t *testing.T, f fixture, read *n8n.Import) {
 	t.Helper()
 	types, data := map[string]string{}, map[string]map[string]any{}
@@ -333,12 +333,12 @@ func TestPollsReturnNewItems(t *testing.T) {
 			t.Fatalf("%+v, %v", s.Execution, err)
 		}
 		if got := encode(itemsOf(t, s.Results, "titles")); got != run.want {
-			t.Errorf("%s left, want %s", got, run.want)
+			t.Errorf("output items %s, want %s", got, run.want)
 		}
 	}
 }
 
-// itemsOf returns the items that left a node, in the order of its iterations.
+// itemsOf returns the output items of a node, in the order of its iterations.
 func itemsOf(t *testing.T, results []agent.NodeResult, id string) []map[string]any {
 	t.Helper()
 	var own []agent.NodeResult
@@ -381,8 +381,8 @@ func encode(v any) string {
 	return string(raw)
 }
 
-// TestWorkflowTools: tools that call workflows keep what the model gives and what is
-// set, and are switched off without their workflow.
+// TestWorkflowTools: tools that call workflows keep their parameters and defaults,
+// and are disabled without their workflow.
 func TestWorkflowTools(t *testing.T) {
 	_, e := open(t)
 	read, err := n8n.Read(fixtures(t)["tool-workflow"].Document, issuesOf(e))

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestServicesAreWritten checks that services.json only has forms that are
-// known, and what polling triggers ask for.
+// TestServicesAreWritten checks that services.json has only known forms, and the
+// operations that polling triggers use.
 func TestServicesAreWritten(t *testing.T) {
 	known := map[string]bool{"": true, "sheet": true, "row": true, "columns": true, "drive": true, "json": true, "list": true, "recipients": true, "fields": true, "postgrest": true, "equal": true, "whole": true}
 	for form := range ids {
@@ -25,7 +25,7 @@ func TestServicesAreWritten(t *testing.T) {
 					for _, m := range placeholder.FindAllString(text, -1) {
 						_, form, _ := strings.Cut(strings.Trim(m, "{}"), "#")
 						if form, _, _ = strings.Cut(form, ":"); !known[form] && !strings.Contains(text, "($") && !strings.Contains(text, "{host:") {
-							t.Errorf("%s %s: the form %q is not known", service, name, form)
+							t.Errorf("%s %s: unknown form %q", service, name, form)
 						}
 					}
 				})
@@ -34,7 +34,7 @@ func TestServicesAreWritten(t *testing.T) {
 	}
 	for kind, p := range polls {
 		if _, ok := services()[p.service].Operations[p.operation]; p.service != "" && (!ok || services()[p.service].Operations[p.operation].Items == "") {
-			t.Errorf("%s asks for %s %s, which is not there", kind, p.service, p.operation)
+			t.Errorf("%s uses the unknown operation %s %s", kind, p.service, p.operation)
 		}
 	}
 }
