@@ -16,7 +16,7 @@ import (
 	"satchel/agent"
 )
 
-// form is a page with something for every action.
+// form is a page with an element for every action.
 const form = `<title>Form</title>
 <style>#far { margin-top: 3000px } #covered { display: none }</style>
 <p class="line">one</p><p class="line">two <b>bold</b></p>
@@ -30,7 +30,7 @@ const form = `<title>Form</title>
 <div id="covered">never seen</div><div id="later"></div><div id="far" data-x="7">far away</div>
 <script>const keys = []; function soon(f) { setTimeout(f, 50) }</script>`
 
-// do does an action that the test writes as JSON.
+// do performs an action given as JSON.
 func do(t testing.TB, s *Session, body string) (map[string]any, error) {
 	t.Helper()
 	var a agent.Action
@@ -61,9 +61,9 @@ func TestActions(t *testing.T) {
 		{"extract html", `{"action":"extract","selector":".line >> nth=1","attribute":"html"}`, "value", "two <b>bold</b>"},
 		{"extract value", `{"action":"extract","selector":"#name","attribute":"value"}`, "value", "was"},
 		{"extract attribute", `{"action":"extract","selector":"#far","attribute":"data-x"}`, "value", "7"},
-		{"extract what is not there", `{"action":"extract","selector":"#far","attribute":"data-y"}`, "value", "<nil>"},
+		{"extract a missing attribute", `{"action":"extract","selector":"#far","attribute":"data-y"}`, "value", "<nil>"},
 		{"extract all", `{"action":"extract","selector":".line","all":true}`, "value", "[one two bold]"},
-		{"extract all of nothing", `{"action":"extract","selector":".none","all":true}`, "value", "[]"},
+		{"extract all without a match", `{"action":"extract","selector":".none","all":true}`, "value", "[]"},
 		{"hover", `{"action":"hover","selector":"#hover"}`, "", ""},
 		{"hovered", `{"action":"extract","selector":"#hover"}`, "value", "hovered"},
 		{"double click", `{"action":"click","selector":"#double","clicks":2}`, "", ""},
@@ -72,7 +72,7 @@ func TestActions(t *testing.T) {
 		{"clicked right", `{"action":"extract","selector":"#double"}`, "value", "right"},
 		{"type", `{"action":"type","selector":"#name","text":"!"}`, "", ""},
 		{"typed", `{"action":"extract","selector":"#name","attribute":"value"}`, "value", "was!"},
-		{"type anew", `{"action":"type","selector":"#name","text":"Ada","clear":true}`, "", ""},
+		{"type over", `{"action":"type","selector":"#name","text":"Ada","clear":true}`, "", ""},
 		{"with key events", `{"action":"evaluate","script":"keys.join('')"}`, "value", "!DeleteAda"},
 		{"press in an element", `{"action":"press","selector":"#name","key":"Enter"}`, "title", "sent Ada"},
 		{"press", `{"action":"press","key":"Shift+Tab"}`, "", ""},
@@ -87,13 +87,13 @@ func TestActions(t *testing.T) {
 		{"scrolled", `{"action":"evaluate","script":"scrollY > 1000"}`, "value", "true"},
 		{"wait for a time", `{"action":"wait","timeout":5}`, "", ""},
 		{"wait until hidden", `{"action":"wait","selector":"#covered","state":"hidden"}`, "", ""},
-		{"something later", `{"action":"evaluate","script":"soon(() => later.textContent = 'here')"}`, "value", "<nil>"},
+		{"add text later", `{"action":"evaluate","script":"soon(() => later.textContent = 'here')"}`, "value", "<nil>"},
 		{"wait for it", `{"action":"wait","selector":"text=here"}`, "", ""},
 		{"evaluate an expression", `{"action":"evaluate","script":"args.a + args.b.length","args":{"a":1,"b":[1,2]}}`, "value", "3"},
 		{"evaluate a function", `{"action":"evaluate","script":"({a}) => [a]","args":{"a":"x"}}`, "value", "[x]"},
 		{"evaluate a promise", `{"action":"evaluate","script":"new Promise(done => soon(() => done(5)))"}`, "value", "5"},
 		{"screenshot", `{"action":"screenshot"}`, "image", "data:image/png;base64,iVBOR"},
-		{"screenshot of all", `{"action":"screenshot","full_page":true,"format":"jpeg"}`, "image", "data:image/jpeg;base64,/9j/"},
+		{"full-page screenshot", `{"action":"screenshot","full_page":true,"format":"jpeg"}`, "image", "data:image/jpeg;base64,/9j/"},
 		{"screenshot of an element", `{"action":"screenshot","selector":"#send"}`, "image", "data:image/png;base64,iVBOR"},
 		{"pdf", `{"action":"pdf"}`, "data", "data:application/pdf;base64,JVBER"},
 		{"snapshot", `{"action":"snapshot"}`, "text", "- paragraph"},
@@ -119,15 +119,15 @@ func TestActions(t *testing.T) {
 	}
 }
 
-// A pause lasts as long as it is told to, and is over when its time is: it does
-// not count as too late.
-func TestPause(t *testing.T) {
+// A wait action with only a timeout waits for that time, and does not fail with a
+// timeout error.
+func TestWaitForATime(t *testing.T) {
 	s := open(t, agent.SessionOptions{})
 	for _, ms := range []int{1, 300} {
-		began := time.Now()
+		start := time.Now()
 		must(t, s, fmt.Sprintf(`{"action":"wait","timeout":%d}`, ms))
-		if took := time.Since(began); took < time.Duration(ms)*time.Millisecond {
-			t.Errorf("a pause of %d ms lasts %v", ms, took)
+		if elapsed := time.Since(start); elapsed < time.Duration(ms)*time.Millisecond {
+			t.Errorf("a wait of %d ms took %v", ms, elapsed)
 		}
 	}
 }
@@ -148,15 +148,15 @@ func TestActionsThatFail(t *testing.T) {
 		{"no file field", `{"action":"upload","selector":"#send","files":[]}`, agent.CodeInvalidAction, "selector"},
 		{"no such key", `{"action":"press","key":"Hyper"}`, agent.CodeInvalidAction, "key"},
 		{"no such tab", `{"action":"press","key":"a","page_id":"page-x"}`, agent.CodeInvalidAction, "page_id"},
-		{"no JavaScript", `{"action":"evaluate","script":"this is not"}`, agent.CodeInvalidAction, "script"},
+		{"invalid JavaScript", `{"action":"evaluate","script":"this is not"}`, agent.CodeInvalidAction, "script"},
 		{"a script that throws", `{"action":"evaluate","script":"throw new SyntaxError('mine')"}`, agent.CodeInvalidAction, "script"},
-		{"a script that says too much", `{"action":"evaluate","script":"'x'.repeat(2e6)"}`, agent.CodeInvalidAction, "script"},
-		{"element that never comes", `{"action":"click","selector":"#none","timeout":300}`, agent.CodeActionTimeout, ""},
-		{"element that never shows", `{"action":"wait","selector":"#covered","timeout":300}`, agent.CodeActionTimeout, ""},
-		{"address that never comes", `{"action":"wait","url":"**/never","timeout":300}`, agent.CodeActionTimeout, ""},
+		{"a script with a large result", `{"action":"evaluate","script":"'x'.repeat(2e6)"}`, agent.CodeInvalidAction, "script"},
+		{"element that never appears", `{"action":"click","selector":"#none","timeout":300}`, agent.CodeActionTimeout, ""},
+		{"element that stays hidden", `{"action":"wait","selector":"#covered","timeout":300}`, agent.CodeActionTimeout, ""},
+		{"URL that never matches", `{"action":"wait","url":"**/never","timeout":300}`, agent.CodeActionTimeout, ""},
 		{"script that never ends", `{"action":"evaluate","script":"for (;;);","timeout":500}`, agent.CodeActionTimeout, ""},
 		{"promise that never ends", `{"action":"evaluate","script":"new Promise(() => {})","timeout":300}`, agent.CodeActionTimeout, ""},
-		{"nobody there", `{"action":"navigate","url":"http://127.0.0.1:1/"}`, agent.CodeBrowser, ""},
+		{"connection refused", `{"action":"navigate","url":"http://127.0.0.1:1/"}`, agent.CodeBrowser, ""},
 	} {
 		_, err := do(t, s, c.action)
 		var e *agent.Error
@@ -168,7 +168,7 @@ func TestActionsThatFail(t *testing.T) {
 			t.Errorf("%s: %q %v", c.name, e.Message, e.Details)
 		}
 	}
-	// What came before harmed nothing.
+	// The session still works.
 	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
 	if got := must(t, s, `{"action":"extract","selector":".line"}`); got["value"] != "one" || got["page_id"] != tab {
 		t.Errorf("afterwards: %v, in the tab %s", got, tab)
@@ -183,19 +183,19 @@ func TestBatch(t *testing.T) {
 	if err := json.Unmarshal([]byte(batch), &actions); err != nil {
 		t.Fatal(err)
 	}
-	for _, goOn := range []bool{false, true} {
-		outcomes, err := s.DoAll(t.Context(), actions, goOn)
-		want := map[bool]int{false: 2, true: 3}[goOn]
+	for _, keepGoing := range []bool{false, true} {
+		outcomes, err := s.DoAll(t.Context(), actions, keepGoing)
+		want := map[bool]int{false: 2, true: 3}[keepGoing]
 		if err != nil || len(outcomes) != want || !outcomes[0].Success || outcomes[1].Success || outcomes[1].Error.Code != agent.CodeActionTimeout {
-			t.Errorf("going on %v: %+v, %v", goOn, outcomes, err)
+			t.Errorf("keepGoing %v: %+v, %v", keepGoing, outcomes, err)
 		}
-		if goOn && (outcomes[2].Result["value"] != "one" || outcomes[2].Action != "extract") {
-			t.Errorf("the third: %+v", outcomes[2])
+		if keepGoing && (outcomes[2].Result["value"] != "one" || outcomes[2].Action != "extract") {
+			t.Errorf("the third action: %+v", outcomes[2])
 		}
 	}
 	actions[2].Selector = ""
 	if outcomes, err := s.DoAll(t.Context(), actions, true); agent.ErrorCode(err) != agent.CodeInvalidAction || outcomes != nil {
-		t.Errorf("a batch that cannot be tried is tried: %v, %v", outcomes, err)
+		t.Errorf("a batch with an invalid action: %v, %v", outcomes, err)
 	}
 	for _, n := range []int{0, agent.MaxActions + 1} {
 		if _, err := s.DoAll(t.Context(), make([]agent.Action, n), true); agent.ErrorCode(err) != agent.CodeInvalidAction {
@@ -210,7 +210,7 @@ func TestTakeoverRefusesActions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := do(t, s, `{"action":"snapshot"}`); agent.ErrorCode(err) != agent.CodeInvalidAction {
-		t.Errorf("an action under a person's control: %v", err)
+		t.Errorf("an action during a takeover: %v", err)
 	}
 	if err := s.Takeover(t.Context(), false); err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestTakeoverRefusesActions(t *testing.T) {
 	must(t, s, `{"action":"snapshot"}`)
 }
 
-func TestActionIsGivenUpWithItsCaller(t *testing.T) {
+func TestActionEndsWithItsContext(t *testing.T) {
 	s := open(t, agent.SessionOptions{})
 	hold := make(chan struct{}, 10)
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -236,7 +236,7 @@ func TestActionIsGivenUpWithItsCaller(t *testing.T) {
 	<-hold
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("given up: %v", err)
+		t.Errorf("a cancelled action: %v", err)
 	}
 	must(t, s, `{"action":"navigate","url":"about:blank"}`)
 	ctx = t.Context()
@@ -248,23 +248,22 @@ func TestActionIsGivenUpWithItsCaller(t *testing.T) {
 	}
 }
 
-// slowNavigation serves a page and another, /next, that begins to arrive when begin
-// is called and is whole after finish. The script of the page that asks for
-// /begin calls begin too.
+// slowNavigation serves a page and another, /next, whose response starts when begin
+// is called and ends when finish is called. A request for /begin calls begin too.
 func slowNavigation(t *testing.T) (url string, begin, finish func()) {
 	t.Helper()
-	begun, finished := make(chan struct{}), make(chan struct{})
-	begin, finish = sync.OnceFunc(func() { close(begun) }), sync.OnceFunc(func() { close(finished) })
+	started, released := make(chan struct{}), make(chan struct{})
+	begin, finish = sync.OnceFunc(func() { close(started) }), sync.OnceFunc(func() { close(released) })
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		switch r.URL.Path {
 		case "/begin":
 			begin()
 		case "/next":
-			<-begun
+			<-started
 			fmt.Fprint(w, "<!doctype html><title>Next</title><p>")
 			_ = http.NewResponseController(w).Flush()
-			<-finished
+			<-released
 			fmt.Fprint(w, "<p id=a>second")
 		default:
 			fmt.Fprint(w, "<!doctype html><title>First</title><p id=a>first")
@@ -277,18 +276,18 @@ func slowNavigation(t *testing.T) (url string, begin, finish func()) {
 
 const readA = "document.querySelector('#a').textContent"
 
-// Chromium keeps what it is asked while a navigation has no answer yet, and
-// refuses it when the new document comes.
+// Chromium holds back a script while a navigation has no response yet, and rejects
+// it when the new document arrives.
 func TestEvaluateDuringANavigation(t *testing.T) {
-	leave := func(t *testing.T, url string) *Session {
+	navigate := func(t *testing.T, url string) *Session {
 		s := open(t, agent.SessionOptions{})
 		must(t, s, `{"action":"navigate","url":"`+url+`"}`)
 		must(t, s, `{"action":"evaluate","script":"void (location = '/next')"}`)
 		return s
 	}
-	t.Run("a script that has not begun runs in the new document", func(t *testing.T) {
+	t.Run("a script that has not started runs in the new document", func(t *testing.T) {
 		url, begin, finish := slowNavigation(t)
-		s, other := leave(t, url), open(t, agent.SessionOptions{})
+		s, other := navigate(t, url), open(t, agent.SessionOptions{})
 		type answer struct {
 			result map[string]any
 			err    error
@@ -298,7 +297,7 @@ func TestEvaluateDuringANavigation(t *testing.T) {
 			result, err := s.Do(t.Context(), agent.Action{Action: "evaluate", Script: readA})
 			answers <- answer{result, err}
 		}()
-		must(t, other, `{"action":"navigate","url":"`+url+`"}`) // the driver has sent the script meanwhile
+		must(t, other, `{"action":"navigate","url":"`+url+`"}`) // by now the driver has sent the script
 		begin()
 		s.waitFor(t, "the new document", func() bool { return strings.HasSuffix(s.ActivePage().URL(), "/next") })
 		finish()
@@ -306,7 +305,7 @@ func TestEvaluateDuringANavigation(t *testing.T) {
 			t.Errorf("%v, %v", got.result, got.err)
 		}
 	})
-	t.Run("a script that has begun is not run again", func(t *testing.T) {
+	t.Run("a script that has started is not run again", func(t *testing.T) {
 		s := open(t, agent.SessionOptions{})
 		url, _, finish := slowNavigation(t)
 		finish()
@@ -317,9 +316,9 @@ func TestEvaluateDuringANavigation(t *testing.T) {
 			t.Fatalf("%v, %v", result, err)
 		}
 	})
-	t.Run("a navigation outlives a script that waits for it in vain", func(t *testing.T) {
+	t.Run("a navigation continues after a script that waits for it timed out", func(t *testing.T) {
 		url, begin, finish := slowNavigation(t)
-		s := leave(t, url)
+		s := navigate(t, url)
 		page := s.ActivePage()
 		if _, err := do(t, s, `{"action":"evaluate","script":"1","timeout":300}`); agent.ErrorCode(err) != agent.CodeActionTimeout {
 			t.Errorf("during the navigation: %v", err)
@@ -336,7 +335,7 @@ func TestEvaluateDuringANavigation(t *testing.T) {
 	})
 }
 
-// A script runs on pages whose policy forbids eval.
+// A script runs on pages whose content security policy forbids eval.
 func TestEvaluateUnderAPolicy(t *testing.T) {
 	s := open(t, agent.SessionOptions{})
 	strict := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -350,8 +349,8 @@ func TestEvaluateUnderAPolicy(t *testing.T) {
 	}
 }
 
-// TestSecretFieldsAreMasked: what is in fields for secrets is in nothing that is
-// read from the page.
+// TestSecretFieldsAreMasked: the values of password fields are masked in everything
+// that is read from the page.
 func TestSecretFieldsAreMasked(t *testing.T) {
 	s := open(t, agent.SessionOptions{})
 	url := serveSite(t, map[string]string{"/": `<form id="f"><label>Name <input id="name" value="Ada"></label><label>Password <input id="pw" type="password" value="hunter-html"></label>
@@ -372,7 +371,7 @@ func TestSecretFieldsAreMasked(t *testing.T) {
 	text := fmt.Sprint(must(t, s, `{"action":"snapshot"}`))
 	for _, secret := range []string{"hunter", "123456"} {
 		if strings.Contains(html, secret) || strings.Contains(text, secret) {
-			t.Errorf("%s is in\n%s\n%s", secret, html, text)
+			t.Errorf("%s appears in\n%s\n%s", secret, html, text)
 		}
 	}
 	if !strings.Contains(text, "Ada") || strings.Count(text, "********") != 2 || !strings.Contains(html, "Ada") {

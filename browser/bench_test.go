@@ -20,7 +20,7 @@ import (
 	"satchel/agent"
 )
 
-// processTree are the processes of a session's Chromium.
+// processTree returns the processes of a session's Chromium.
 func processTree(t testing.TB, c *chromium) (pids []int) {
 	t.Helper()
 	root := c.folder.pid(chromiumName)
@@ -53,8 +53,8 @@ func processTree(t testing.TB, c *chromium) (pids []int) {
 	return pids
 }
 
-// pss is the memory that processes have, in MB, what they share divided among
-// those who share it.
+// pss returns the proportional set size of processes in MB: memory that they share
+// is divided among them.
 func pss(t testing.TB, pids []int) float64 {
 	t.Helper()
 	total := 0
@@ -77,25 +77,25 @@ func pss(t testing.TB, pids []int) float64 {
 	return float64(total) / 1024
 }
 
-// BenchmarkOpen opens further sessions, ready for actions, and closes them. Its
-// peer is Playwright alone, in the same Chromium: a profile and a tab.
+// BenchmarkOpen opens more sessions, ready for actions, and closes them. The
+// baseline is Playwright alone in the same Chromium: a profile and a tab.
 func BenchmarkOpen(b *testing.B) {
 	browser, db := newBrowser(b, nil)
 	first := openIn(b, browser, db, agent.SessionOptions{})
 	times := map[string][]time.Duration{}
 	for b.Loop() {
-		began := time.Now()
+		start := time.Now()
 		row, err := browser.Create(b.Context(), db, agent.SessionOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}
-		times["session"] = append(times["session"], time.Since(began))
-		began = time.Now()
+		times["session"] = append(times["session"], time.Since(start))
+		start = time.Now()
 		if _, err := browser.Close(b.Context(), db, row.ID); err != nil {
 			b.Fatal(err)
 		}
-		times["close"] = append(times["close"], time.Since(began))
-		began = time.Now()
+		times["close"] = append(times["close"], time.Since(start))
+		start = time.Now()
 		bare, err := first.chromium.browser.NewContext(playwright.BrowserNewContextOptions{})
 		if err == nil {
 			_, err = bare.NewPage()
@@ -103,7 +103,7 @@ func BenchmarkOpen(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		times["bare"] = append(times["bare"], time.Since(began))
+		times["bare"] = append(times["bare"], time.Since(start))
 		if err := bare.Close(); err != nil {
 			b.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func BenchmarkOpen(b *testing.B) {
 	b.ReportMetric(p50("session")/p50("bare"), "of-bare")
 }
 
-// BenchmarkMemory is what sessions with a page cost, each alone and ten in one
+// BenchmarkMemory measures the memory of sessions with a page, one and ten in one
 // Chromium.
 func BenchmarkMemory(b *testing.B) {
 	url := serveSite(b, map[string]string{"/": form})
@@ -139,8 +139,8 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// BenchmarkAction is an action's way through session, driver and page; the
-// peer is the same question to Playwright alone.
+// BenchmarkAction measures an action through session, driver and page. The baseline
+// is the same query through Playwright alone.
 func BenchmarkAction(b *testing.B) {
 	s := open(b, agent.SessionOptions{})
 	url := serveSite(b, map[string]string{"/": form})
@@ -160,8 +160,8 @@ func BenchmarkAction(b *testing.B) {
 	})
 }
 
-// BenchmarkManySessions has one session, and ten at once, act ten times a second
-// each, one after the other in turn, and tells how long an action takes then.
+// BenchmarkManySessions measures the latency of actions in one session and in ten,
+// each of which performs ten actions a second, evenly staggered.
 func BenchmarkManySessions(b *testing.B) {
 	url := serveSite(b, map[string]string{"/": form})
 	for _, n := range []int{1, 10} {
@@ -172,44 +172,44 @@ func BenchmarkManySessions(b *testing.B) {
 				must(b, sessions[i], `{"action":"navigate","url":"`+url+`/"}`)
 			}
 			var mu sync.Mutex
-			var took []time.Duration
+			var latencies []time.Duration
 			var acting sync.WaitGroup
 			for i, s := range sessions {
 				acting.Go(func() {
 					<-time.After(time.Duration(i) * 100 * time.Millisecond / time.Duration(n))
-					beat := time.NewTicker(100 * time.Millisecond)
-					defer beat.Stop()
+					tick := time.NewTicker(100 * time.Millisecond)
+					defer tick.Stop()
 					for range b.N {
-						<-beat.C
-						began := time.Now()
+						<-tick.C
+						start := time.Now()
 						if _, err := s.Do(context.Background(), agent.Action{Action: "extract", Selector: ".line"}); err != nil {
 							b.Error(err)
 							return
 						}
 						mu.Lock()
-						took = append(took, time.Since(began))
+						latencies = append(latencies, time.Since(start))
 						mu.Unlock()
 					}
 				})
 			}
 			acting.Wait()
-			slices.Sort(took)
-			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
-			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+			slices.Sort(latencies)
+			b.ReportMetric(float64(latencies[len(latencies)/2].Microseconds())/1000, "p50-ms")
+			b.ReportMetric(float64(latencies[len(latencies)*99/100].Microseconds())/1000, "p99-ms")
 		})
 	}
 }
 
-// TestRoundsLeaveNothing opens and closes sessions, as often as
-// SATCHEL_BROWSER_ROUNDS says, and finds as much afterwards as before.
-func TestRoundsLeaveNothing(t *testing.T) {
+// TestSessionsDoNotLeak opens and closes sessions, SATCHEL_BROWSER_ROUNDS times, and
+// compares goroutines, processes, memory and files before and after.
+func TestSessionsDoNotLeak(t *testing.T) {
 	rounds := 8
 	if n, err := strconv.Atoi(os.Getenv("SATCHEL_BROWSER_ROUNDS")); err == nil {
 		rounds = n
 	}
 	b, db := newBrowser(t, nil)
 	url := serveSite(t, map[string]string{"/": form})
-	stay := openIn(t, b, db, agent.SessionOptions{})
+	permanent := openIn(t, b, db, agent.SessionOptions{})
 	round := func() {
 		s := openIn(t, b, db, agent.SessionOptions{})
 		must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
@@ -221,36 +221,36 @@ func TestRoundsLeaveNothing(t *testing.T) {
 	for range 3 {
 		round()
 	}
-	goroutines, before := runtime.NumGoroutine(), pss(t, processTree(t, stay.chromium))
-	driver := func() float64 { return pss(t, []int{stay.chromium.folder.pid(driverName)}) }
+	goroutines, before := runtime.NumGoroutine(), pss(t, processTree(t, permanent.chromium))
+	driver := func() float64 { return pss(t, []int{permanent.chromium.folder.pid(driverName)}) }
 	driverBefore := driver()
 	for i := range rounds {
 		round()
 		if i%50 == 49 {
-			t.Logf("%d rounds: the driver has %.0f MB, Chromium %.0f", i+1, driver(), pss(t, processTree(t, stay.chromium)))
+			t.Logf("%d rounds: the driver uses %.0f MB, Chromium %.0f MB", i+1, driver(), pss(t, processTree(t, permanent.chromium)))
 		}
 	}
-	// What has ended is cleared away a moment later.
+	// Goroutines and processes of closed sessions end a moment later.
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	for runtime.NumGoroutine() > goroutines+2 || len(processTree(t, stay.chromium)) > 12 {
-		if stay.chromium.sendHeartbeat(ctx) != nil {
-			t.Fatalf("%d goroutines, %d before; %d processes", runtime.NumGoroutine(), goroutines, len(processTree(t, stay.chromium)))
+	for runtime.NumGoroutine() > goroutines+2 || len(processTree(t, permanent.chromium)) > 12 {
+		if permanent.chromium.sendHeartbeat(ctx) != nil {
+			t.Fatalf("%d goroutines, %d before; %d processes", runtime.NumGoroutine(), goroutines, len(processTree(t, permanent.chromium)))
 		}
 	}
-	after := pss(t, processTree(t, stay.chromium))
+	after := pss(t, processTree(t, permanent.chromium))
 	t.Logf("%d rounds: %.0f MB before, %.0f MB after", rounds, before, after)
 	if after > before*1.5+50 {
-		t.Errorf("Chromium has %.0f MB, %.0f before", after, before)
+		t.Errorf("Chromium uses %.0f MB, %.0f before", after, before)
 	}
 	if now := driver(); now > driverBefore+100 {
-		t.Errorf("the driver has %.0f MB, %.0f before", now, driverBefore)
+		t.Errorf("the driver uses %.0f MB, %.0f before", now, driverBefore)
 	}
-	if n := len(stay.chromium.browser.Contexts()); n != 1 {
-		t.Errorf("%d profiles are left", n)
+	if n := len(permanent.chromium.browser.Contexts()); n != 1 {
+		t.Errorf("%d profiles remain", n)
 	}
-	left, err := os.ReadDir(stay.chromium.folder.in("temp"))
-	if err != nil || len(left) > 8 {
-		t.Errorf("temporary files: %v, %v", left, err)
+	files, err := os.ReadDir(permanent.chromium.folder.in("temp"))
+	if err != nil || len(files) > 8 {
+		t.Errorf("temporary files: %v, %v", files, err)
 	}
 }

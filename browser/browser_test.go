@@ -18,12 +18,13 @@ import (
 	"satchel/store"
 )
 
-// TestMain is also where the driver and Chromium begin.
+// TestMain is also the entry point of the child processes that start the driver and
+// Chromium.
 func TestMain(m *testing.M) {
 	if RunChild(os.Args) {
 		return
 	}
-	for os.Getenv(childSpins) != "" {
+	for os.Getenv(childSpin) != "" {
 	}
 	if path := os.Getenv(childData); path != "" {
 		serveAsChild(path)
@@ -31,12 +32,12 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	if shared != nil {
 		shared.Stop()
-		code = max(code, exitOf(shared.options.Folder.Close()), exitOf(os.RemoveAll(shared.options.Folder.Path())))
+		code = max(code, exitCode(shared.options.Folder.Close()), exitCode(os.RemoveAll(shared.options.Folder.Path())))
 	}
 	os.Exit(code)
 }
 
-func exitOf(err error) int {
+func exitCode(err error) int {
 	if err == nil {
 		return 0
 	}
@@ -44,11 +45,10 @@ func exitOf(err error) int {
 	return 1
 }
 
-// shared is what common has made.
+// shared is the Browser that sharedBrowser started.
 var shared *Browser
 
-// installed makes Chromium and its driver ready by the product's own
-// installer, once.
+// installed finds or installs Chromium and its driver with package install, once.
 var installed = sync.OnceValues(func() (Program, error) {
 	p, err := install.Ready(context.Background(), install.Options{
 		Chromium: os.Getenv("SATCHEL_CHROMIUM"), Driver: os.Getenv("SATCHEL_BROWSER_DRIVER"), Getenv: os.Getenv})
@@ -72,7 +72,7 @@ func newFolderOf(t testing.TB) *store.Folder {
 	return folder
 }
 
-// newBrowser starts a Browser of the test's own, with a Chromium of its own.
+// newBrowser starts a Browser with its own Chromium for one test.
 func newBrowser(t testing.TB, change func(*Options)) (*Browser, *store.DB) {
 	t.Helper()
 	folder := newFolderOf(t)
@@ -88,7 +88,7 @@ func newBrowser(t testing.TB, change func(*Options)) (*Browser, *store.DB) {
 	return b, folder.Default()
 }
 
-// sharedBrowser is a Browser that tests share which do no harm to its Chromium.
+// sharedBrowser starts a Browser for tests that do not disturb its Chromium.
 var sharedBrowser = sync.OnceValues(func() (*Browser, error) {
 	path, err := os.MkdirTemp("", "satchel-test-")
 	if err != nil {
@@ -102,7 +102,7 @@ var sharedBrowser = sync.OnceValues(func() (*Browser, error) {
 	return shared, shared.Start(context.Background())
 })
 
-// open opens a session in the shared Browser for the time of the test.
+// open opens a session in the shared Browser until the test ends.
 func open(t testing.TB, o agent.SessionOptions) *Session {
 	t.Helper()
 	b, err := sharedBrowser()
@@ -142,7 +142,7 @@ func serveSite(t testing.TB, pages map[string]string) string {
 	return s.URL
 }
 
-// waitFor waits for something that a session's changes bring about.
+// waitFor waits until a condition holds, checking it after each change of the session.
 func (s *Session) waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	changed, end := s.Changes()
@@ -152,7 +152,7 @@ func (s *Session) waitFor(t testing.TB, what string, ok func() bool) {
 		select {
 		case <-changed:
 		case <-limit:
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }

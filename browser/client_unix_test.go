@@ -18,7 +18,7 @@ import (
 	"satchel/agent"
 )
 
-// rawClient is a client of the DevTools protocol that a test is.
+// rawClient is a client of the DevTools protocol, controlled by a test.
 type rawClient struct {
 	t      *testing.T
 	client *Client
@@ -67,17 +67,17 @@ func (c *rawClient) next() event {
 	return e
 }
 
-// await returns the first event that fits, of those before and those to come.
-func (c *rawClient) await(fits func(event) bool) event {
+// await returns the first matching event, of those received before or later.
+func (c *rawClient) await(match func(event) bool) event {
 	c.t.Helper()
 	for i, e := range c.events {
-		if fits(e) {
+		if match(e) {
 			c.events = append(c.events[:i:i], c.events[i+1:]...)
 			return e
 		}
 	}
 	for {
-		if e := c.next(); fits(e) {
+		if e := c.next(); match(e) {
 			return e
 		} else if e.Method != "" {
 			c.events = append(c.events, e)
@@ -105,7 +105,7 @@ func (c *rawClient) call(method, params string) event {
 	return c.await(func(e event) bool { return e.ID == id })
 }
 
-// must is call for a command that works.
+// must is like call, but fails the test if the command fails.
 func (c *rawClient) must(method, params string) map[string]any {
 	c.t.Helper()
 	e := c.call(method, params)
@@ -132,14 +132,14 @@ func TestClientOfTheDevToolsProtocol(t *testing.T) {
 	c := connectRaw(t, s)
 	processes, folder := append(processTree(t, s.chromium), s.chromium.folder.pid(driverName)), s.chromium.folder
 
-	top := t
+	parent := t
 	run := func(name string, test func(t *testing.T)) {
 		t.Run(name, func(t *testing.T) {
 			c.t = t
 			test(t)
 		})
 	}
-	run("both act on one page", func(t *testing.T) {
+	run("client and API act on one page", func(t *testing.T) {
 		c.must("Page.enable", `{}`)
 		c.must("Page.navigate", `{"url":"`+site+`/"}`)
 		s.waitFor(t, "the page", func() bool { return s.ActivePage().Title() == "Shop" })
@@ -148,7 +148,7 @@ func TestClientOfTheDevToolsProtocol(t *testing.T) {
 			t.Errorf("the client sees the title %v", got)
 		}
 	})
-	run("it sees nothing of others", func(t *testing.T) {
+	run("the client sees no other session", func(t *testing.T) {
 		other, err := s.chromium.browser.NewContext()
 		if err != nil {
 			t.Fatal(err)
@@ -159,21 +159,21 @@ func TestClientOfTheDevToolsProtocol(t *testing.T) {
 		}
 		targets, _ := c.must("Target.getTargets", `{}`)["targetInfos"].([]any)
 		if len(targets) == 0 {
-			t.Error("it sees no target")
+			t.Error("the client sees no target")
 		}
 		for _, one := range targets {
 			if info, _ := one.(map[string]any); info["browserContextId"] != s.contextID {
-				t.Errorf("it sees %v", info)
+				t.Errorf("the client sees %v", info)
 			}
 		}
 		for _, e := range c.events {
 			if info, _ := e.Params["targetInfo"].(map[string]any); info != nil && info["browserContextId"] != s.contextID {
-				t.Errorf("it is told of %v", e)
+				t.Errorf("the client receives %v", e)
 			}
 		}
 	})
-	run("it reaches what pages reach", func(t *testing.T) { checkReach(t, c, site, secret, hits.Load) })
-	run("dialogs are the client's", func(t *testing.T) {
+	run("the client reaches only what pages reach", func(t *testing.T) { checkReach(t, c, site, secret, hits.Load) })
+	run("the client answers dialogs", func(t *testing.T) {
 		id := c.send(c.page, "Runtime.evaluate", `{"expression":"prompt('Who?')"}`)
 		c.await(func(e event) bool { return e.Method == "Page.javascriptDialogOpening" })
 		c.must("Page.handleJavaScriptDialog", `{"accept":true,"promptText":"Ada"}`)
@@ -182,15 +182,15 @@ func TestClientOfTheDevToolsProtocol(t *testing.T) {
 			t.Errorf("the prompt gave %v", e)
 		}
 	})
-	run("its commands wait for a person", func(t *testing.T) {
+	run("commands wait during a takeover", func(t *testing.T) {
 		if err := s.Takeover(t.Context(), true); err != nil {
 			t.Fatal(err)
 		}
 		id := c.send(c.page, "Runtime.evaluate", `{"expression":"document.title='client'"}`)
-		c.must("Debugger.disable", `{}`) // which lets a page go on, is answered meanwhile
+		c.must("Debugger.disable", `{}`) // which resumes a page, is answered during the takeover
 		c.client.mu.Lock()
 		if held := len(c.client.queued); held != 1 {
-			t.Errorf("%d commands wait", held)
+			t.Errorf("%d commands are queued", held)
 		}
 		c.client.mu.Unlock()
 		if err := s.Takeover(t.Context(), false); err != nil {
@@ -201,11 +201,11 @@ func TestClientOfTheDevToolsProtocol(t *testing.T) {
 			t.Errorf("the title is %v", got)
 		}
 	})
-	run("one at a time", func(t *testing.T) {
+	run("one client at a time", func(t *testing.T) {
 		if _, err := s.ConnectCDP(t.Context()); agent.ErrorCode(err) != agent.CodeConflict {
 			t.Errorf("a second client: %v", err)
 		}
-		id := c.send(c.page, "Runtime.evaluate", `{"expression":"alert('left')"}`) // the session answers when the client is gone
+		id := c.send(c.page, "Runtime.evaluate", `{"expression":"alert('left')"}`) // the session answers the dialog when the client has disconnected
 		c.await(func(e event) bool { return e.Method == "Page.javascriptDialogOpening" })
 		c.client.Close()
 		for { // messages received before Close are returned first
@@ -216,13 +216,13 @@ func TestClientOfTheDevToolsProtocol(t *testing.T) {
 			}
 		}
 		must(t, s, `{"action":"evaluate","script":"1"}`)
-		c = connectRaw(top, s)
+		c = connectRaw(parent, s)
 		c.t = t
 		if got := c.eval("document.title"); got != "client" {
 			t.Errorf("the next client sees the title %v", got)
 		}
 	})
-	run("it closes the session", func(t *testing.T) {
+	run("the client closes the session", func(t *testing.T) {
 		c.page = ""
 		c.must("Browser.close", `{}`)
 		<-s.Done()
@@ -242,17 +242,17 @@ func TestClientOfTheDevToolsProtocol(t *testing.T) {
 			waitExit(t, pid)
 		}
 		if _, err := os.Stat(folder.path); !os.IsNotExist(err) {
-			t.Errorf("%s is left: %v", folder.path, err)
+			t.Errorf("%s still exists: %v", folder.path, err)
 		}
 	})
 }
 
-// checkReach tries to get at files and closed addresses.
+// checkReach checks that files and blocked addresses cannot be reached.
 func checkReach(t *testing.T, c *rawClient, site, secret string, hits func() int64) {
 	for _, url := range []string{"file:///etc/passwd", "chrome://version", "view-source:" + site, "http://169.254.169.254/", "devtools://devtools/bundled/inspector.html", secret} {
-		for _, try := range []string{"Page.navigate", "Target.createTarget"} {
-			if e := c.call(try, `{"url":"`+url+`"}`); e.Error == nil {
-				t.Errorf("%s to %s: %v", try, url, e.Result)
+		for _, method := range []string{"Page.navigate", "Target.createTarget"} {
+			if e := c.call(method, `{"url":"`+url+`"}`); e.Error == nil {
+				t.Errorf("%s to %s: %v", method, url, e.Result)
 			}
 		}
 	}
@@ -269,7 +269,7 @@ func checkReach(t *testing.T, c *rawClient, site, secret string, hits func() int
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	// A world of the client's own that may read every document.
+	// An isolated world that the client creates with universal access.
 	tree, _ := c.must("Page.getFrameTree", `{}`)["frameTree"].(map[string]any)
 	frame, _ := tree["frame"].(map[string]any)
 	world := c.must("Page.createIsolatedWorld", `{"frameId":"`+fmt.Sprint(frame["id"])+`","worldName":"x","grantUniveralAccess":true}`)
@@ -277,23 +277,23 @@ func checkReach(t *testing.T, c *rawClient, site, secret string, hits func() int
 	for _, expression := range []string{read, `fetch("file:///etc/passwd").then(r => r.text(), e => "" + e)`} {
 		got := c.must("Runtime.evaluate", fmt.Sprintf(`{"awaitPromise":true,"returnByValue":true,"contextId":%v,"expression":%s}`, world["executionContextId"], quoted(expression)))
 		if strings.Contains(fmt.Sprint(got), "root:") {
-			t.Errorf("a client's own world reads a file: %v", got)
+			t.Errorf("an isolated world reads a file: %v", got)
 		}
 	}
 	if n := hits(); n != 0 {
-		t.Errorf("%d requests reached the closed address", n)
+		t.Errorf("%d requests reached the blocked address", n)
 	}
 }
 
 func TestClientsAreLimited(t *testing.T) {
 	none, db := newBrowser(t, nil)
 	if _, err := none.Create(t.Context(), db, agent.SessionOptions{CDP: true}); agent.ErrorCode(err) != agent.CodeValidation {
-		t.Errorf("without leave: %v", err)
+		t.Errorf("without CDP enabled: %v", err)
 	}
 	b, db := newBrowser(t, func(o *Options) { o.CDP = 1 })
 	s := openIn(t, b, db, agent.SessionOptions{CDP: true})
 	if _, err := b.Create(t.Context(), db, agent.SessionOptions{CDP: true}); agent.ErrorCode(err) != agent.CodeRateLimited {
-		t.Errorf("one more than allowed: %v", err)
+		t.Errorf("one session more than allowed: %v", err)
 	}
 	if s.FitsCDPToken("") || s.FitsCDPToken("x") || !s.FitsCDPToken(s.CDPToken()) || len(s.CDPToken()) < 26 {
 		t.Errorf("the token %q", s.CDPToken())
@@ -314,5 +314,5 @@ func TestClientsAreLimited(t *testing.T) {
 		t.Errorf("%+v, %v", row, err)
 	}
 	<-s.chromium.cleaned
-	openIn(t, b, db, agent.SessionOptions{CDP: true}) // its place is free
+	openIn(t, b, db, agent.SessionOptions{CDP: true}) // its slot is free
 }

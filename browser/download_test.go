@@ -37,25 +37,25 @@ func TestDownloadsAreKept(t *testing.T) {
 	must(t, s, `{"action":"navigate","url":"`+web.URL+`/"}`)
 	must(t, s, `{"action":"click","selector":"#file"}`)
 	if got := must(t, s, `{"action":"navigate","url":"`+web.URL+`/endless"}`); got["download"] != true {
-		t.Errorf("an address that is a download: %v", got)
+		t.Errorf("navigating to a download: %v", got)
 	}
 	<-gone
 	waited := must(t, s, `{"action":"wait","download":true}`)["download"].(agent.Download)
 	if _, err := do(t, s, `{"action":"wait","download":true}`); agent.ErrorCode(err) != agent.CodeBrowser || !strings.Contains(err.Error(), "larger than the limit") {
-		t.Errorf("the endless one is waited for: %v", err)
+		t.Errorf("waiting for the endless download: %v", err)
 	}
 	list, _, err := db.Downloads(t.Context(), s.ID(), store.Page{Limit: 10, Order: []store.Order{{Field: "size", Desc: true}}})
 	if err != nil || len(list) != 2 || list[0] != waited {
 		t.Fatalf("%+v, %v; waited for %+v", list, err, waited)
 	}
 	if _, err := do(t, s, `{"action":"wait","download":true,"timeout":1}`); agent.ErrorCode(err) != agent.CodeActionTimeout {
-		t.Errorf("there is no third one: %v", err)
+		t.Errorf("waiting for a third download: %v", err)
 	}
 	if d := list[0]; d.Status != agent.DownloadDone || d.Size != 5 || d.SessionID != s.ID() || d.URL != web.URL+"/file" || agent.FileName(d.Name) != d.Name {
 		t.Errorf("the file: %+v", d)
 	}
 	if d := list[1]; d.Status != agent.DownloadFailed || d.Error == "" {
-		t.Errorf("the endless one: %+v", d)
+		t.Errorf("the endless download: %+v", d)
 	}
 	file, err := db.DownloadFile(t.Context(), list[0].ID)
 	if err != nil {
@@ -66,12 +66,12 @@ func TestDownloadsAreKept(t *testing.T) {
 		t.Errorf("%q, %v", got.String(), err)
 	}
 	if _, err := db.DownloadFile(t.Context(), list[1].ID); agent.ErrorCode(err) != agent.CodeNotFound {
-		t.Errorf("the bytes of a download that failed: %v", err)
+		t.Errorf("the file of a failed download: %v", err)
 	}
 	if err := db.DeleteDownload(t.Context(), list[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.DownloadFile(t.Context(), list[0].ID); agent.ErrorCode(err) != agent.CodeNotFound {
-		t.Errorf("after it was deleted: %v", err)
+		t.Errorf("after its deletion: %v", err)
 	}
 }

@@ -26,7 +26,7 @@ func waitExit(t *testing.T, pid int) {
 		case err != nil:
 			t.Fatal(err)
 		case n == 0:
-			t.Fatalf("process %d still runs after a minute", pid)
+			t.Fatalf("process %d is still running after a minute", pid)
 		default:
 			return
 		}

@@ -14,7 +14,7 @@ func waitExit(t *testing.T, pid int) {
 		select {
 		case <-tick.C:
 		case <-t.Context().Done():
-			t.Fatalf("process %d still runs", pid)
+			t.Fatalf("process %d is still running", pid)
 		}
 	}
 }

@@ -11,9 +11,8 @@ import (
 	"satchel/agent"
 )
 
-// A Chromium or a driver that is killed or hangs takes its sessions with it and
-// nothing else: not those of the other Chromium, and the next session has
-// another.
+// A Chromium or driver that is killed or hangs ends only its own sessions, not those
+// of the other Chromium, and the next session gets a new one.
 func TestChromiumEnds(t *testing.T) {
 	b, db := newBrowser(t, nil)
 	windows := false
@@ -25,7 +24,7 @@ func TestChromiumEnds(t *testing.T) {
 			}
 		}
 	}
-	for _, way := range []struct {
+	for _, failure := range []struct {
 		name string
 		do   func(*testing.T, *Session)
 	}{
@@ -33,17 +32,17 @@ func TestChromiumEnds(t *testing.T) {
 		{"the driver is killed", send(driverName, unix.SIGKILL)},
 		{"Chromium is stopped", send(chromiumName, unix.SIGSTOP)},
 		{"the driver is stopped", send(driverName, unix.SIGSTOP)},
-		{"Chromium's main thread does nothing", func(t *testing.T, s *Session) { suspend(t, s.chromium.folder.pid(chromiumName)) }},
-		{"the driver's main thread does nothing", func(t *testing.T, s *Session) { suspend(t, s.chromium.folder.pid(driverName)) }},
+		{"Chromium's main thread is suspended", func(t *testing.T, s *Session) { suspend(t, s.chromium.folder.pid(chromiumName)) }},
+		{"the driver's main thread is suspended", func(t *testing.T, s *Session) { suspend(t, s.chromium.folder.pid(driverName)) }},
 	} {
-		t.Run(way.name, func(t *testing.T) {
+		t.Run(failure.name, func(t *testing.T) {
 			s := openIn(t, b, db, agent.SessionOptions{})
 			folder, processes := s.chromium.folder, processTree(t, s.chromium)
 			processes = append(processes, folder.pid(driverName))
-			began := time.Now()
-			way.do(t, s)
+			start := time.Now()
+			failure.do(t, s)
 			<-s.Done()
-			t.Logf("the session ended after %v", time.Since(began))
+			t.Logf("the session ended after %v", time.Since(start))
 			s.end("")
 			row, err := b.Describe(t.Context(), db, s.ID())
 			if err != nil || row.Status != agent.SessionFailed || row.Error == "" {
@@ -56,42 +55,42 @@ func TestChromiumEnds(t *testing.T) {
 			must(t, next, `{"action":"navigate","url":"about:blank"}`)
 			next.end("")
 			<-s.chromium.cleaned
-			t.Logf("nothing is left after %v; seen by the watch: %v", time.Since(began), s.chromium.failure)
+			t.Logf("everything was cleaned up after %v; detected failure: %v", time.Since(start), s.chromium.failure)
 			for _, pid := range processes {
 				waitExit(t, pid)
 			}
 			if _, err := os.Stat(folder.path); !os.IsNotExist(err) {
-				t.Errorf("%s is left: %v", folder.path, err)
+				t.Errorf("%s still exists: %v", folder.path, err)
 			}
 		})
 	}
 	must(t, other, `{"action":"navigate","url":"about:blank"}`)
 }
 
-// suspend keeps the main thread of a process from going on, as a deadlock would,
-// until the test ends.
+// suspend stops the main thread of a process, as a deadlock would, until the test
+// ends.
 func suspend(t *testing.T, pid int) {
 	t.Helper()
-	held, done, left := make(chan error), make(chan struct{}), make(chan struct{})
+	suspended, done, released := make(chan error), make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(left)
+		defer close(released)
 		runtime.LockOSThread() // one thread traces
 		defer runtime.UnlockOSThread()
 		err := unix.PtraceSeize(pid)
 		if err == nil {
 			err = unix.PtraceInterrupt(pid)
 		}
-		held <- err
+		suspended <- err
 		<-done
 	}()
-	if err := <-held; err != nil {
+	if err := <-suspended; err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { close(done); <-left })
+	t.Cleanup(func() { close(done); <-released })
 }
 
-// renderer finds the process that runs a session's page: the one that works
-// when the page does.
+// renderer finds the process that runs a session's page: the one that uses processor
+// time while the page computes.
 func renderer(t *testing.T, s *Session) int {
 	t.Helper()
 	used := func() map[int]float64 {
@@ -116,12 +115,12 @@ func renderer(t *testing.T, s *Session) int {
 		}
 	}
 	if found == 0 {
-		t.Fatal("no renderer works")
+		t.Fatal("no renderer used processor time")
 	}
 	return found
 }
 
-// A page whose process hangs is its session's matter.
+// A page whose process hangs affects only its session.
 func TestPageHangs(t *testing.T) {
 	s, other := open(t, agent.SessionOptions{}), open(t, agent.SessionOptions{})
 	url := serveSite(t, map[string]string{"/": `<title>x</title>`})
@@ -133,10 +132,10 @@ func TestPageHangs(t *testing.T) {
 	if _, err := do(t, s, `{"action":"extract","selector":"body","timeout":500}`); agent.ErrorCode(err) != agent.CodeActionTimeout {
 		t.Errorf("a page that hangs: %v", err)
 	}
-	for began := s.chromium.heartbeats.Load(); s.chromium.heartbeats.Load() < began+4; {
+	for start := s.chromium.heartbeats.Load(); s.chromium.heartbeats.Load() < start+4; {
 		must(t, other, `{"action":"evaluate","script":"1"}`)
 	}
 	s.end("")
-	waitExit(t, pid) // Chromium ends it with the session
+	waitExit(t, pid) // Chromium ends the process with the session
 	must(t, other, `{"action":"evaluate","script":"1"}`)
 }

@@ -24,14 +24,14 @@ func TestIdleAndOldSessionsAreClosed(t *testing.T) {
 		s := openIn(t, b, db, agent.SessionOptions{})
 		s.maintain(t.Context(), time.Now())
 		if s.Status() != agent.SessionActive {
-			t.Fatalf("%s: closed before its time", name)
+			t.Fatalf("%s: closed too early", name)
 		}
 		s.mu.Lock()
 		age(s)
 		s.mu.Unlock()
 		s.maintain(t.Context(), time.Now())
 		<-s.Done()
-		s.end("") // it is on its way
+		s.end("") // waits for the end in progress
 		row, err := b.Describe(t.Context(), db, s.ID())
 		if err != nil || row.Status != agent.SessionClosed || row.ClosedAt.IsZero() {
 			t.Errorf("%s: %+v, %v", name, row, err)
@@ -45,7 +45,7 @@ func TestIdleAndOldSessionsAreClosed(t *testing.T) {
 	<-s.Done()
 }
 
-// ownAgent is an agent of the test's own in the shared Browser.
+// ownAgent creates an agent for one test in the shared Browser.
 func ownAgent(t *testing.T, name string) (*Browser, *store.DB) {
 	t.Helper()
 	b, err := sharedBrowser()
@@ -59,11 +59,11 @@ func ownAgent(t *testing.T, name string) (*Browser, *store.DB) {
 	return b, db
 }
 
-// A renderer that crashes takes its tab.
+// A renderer that crashes ends only its tab.
 func TestPageCrashes(t *testing.T) {
 	s, other := open(t, agent.SessionOptions{}), open(t, agent.SessionOptions{})
 	p := s.ActivePage()
-	go func() { _, _ = p.page.Goto("chrome://crash") }() // it never answers
+	go func() { _, _ = p.page.Goto("chrome://crash") }() // it never returns
 	<-p.Done()
 	s.waitFor(t, "another tab", func() bool { return s.ActivePage() != nil })
 	for _, s := range []*Session{s, other} {
@@ -71,14 +71,14 @@ func TestPageCrashes(t *testing.T) {
 	}
 }
 
-// childSpins makes this process one that only takes processor time.
-const childSpins = "SATCHEL_TEST_SPIN"
+// childSpin makes this process only use processor time.
+const childSpin = "SATCHEL_TEST_SPIN"
 
 // childData makes this process a server that opens a session and waits to be
 // killed.
 const childData = "SATCHEL_TEST_BROWSER_CHILD"
 
-// childSite is where that session logs in; it is to be kept then.
+// childSite is the site where that session logs in; the session is persistent then.
 const childSite = "SATCHEL_TEST_BROWSER_SITE"
 
 func serveAsChild(path string) {
@@ -92,7 +92,7 @@ func serveAsChild(path string) {
 			row, err = b.Create(context.Background(), folder.Default(), agent.SessionOptions{Persist: url != ""})
 		}
 		if err == nil && url != "" {
-			err = logIn(b, folder.Default(), row.ID, url)
+			err = storeLogin(b, folder.Default(), row.ID, url)
 		}
 		if err == nil {
 			s, _ := b.Session(folder.Default(), row.ID)
@@ -104,9 +104,9 @@ func serveAsChild(path string) {
 	os.Exit(1)
 }
 
-// logIn leaves a site in a session that stays open, once the agent's file has
-// got what the site stored.
-func logIn(b *Browser, db *store.DB, id, url string) error {
+// storeLogin stores a login of a site in a session that stays open, and returns once
+// the agent's file has the site's data.
+func storeLogin(b *Browser, db *store.DB, id, url string) error {
 	s, err := b.Session(db, id)
 	for _, a := range []agent.Action{{Action: "navigate", URL: url + "/login"},
 		{Action: "evaluate", Script: "document.cookie = 'login=whale-song; max-age=1000'; localStorage.cart = 'three-loaves'"}} {
@@ -123,9 +123,9 @@ func logIn(b *Browser, db *store.DB, id, url string) error {
 	return err
 }
 
-// startServer starts a server that opens a session, in a process of its own, and
-// returns what it tells of itself.
-func startServer(t *testing.T, path, site string) (child *exec.Cmd, words []string) {
+// startServer starts a server that opens a session, in another process, and returns
+// the fields that it prints.
+func startServer(t *testing.T, path, site string) (child *exec.Cmd, fields []string) {
 	t.Helper()
 	child = exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), childData+"="+path, childSite+"="+site)
@@ -137,34 +137,34 @@ func startServer(t *testing.T, path, site string) (child *exec.Cmd, words []stri
 		t.Fatal(err)
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
-	words = strings.Fields(line)
-	if err != nil || len(words) != 4 || words[0] == "error" {
+	fields = strings.Fields(line)
+	if err != nil || len(fields) != 4 || fields[0] == "error" {
 		t.Fatalf("%q, %v", line, err)
 	}
-	return child, words
+	return child, fields
 }
 
 func TestNothingOutlivesAKilledServer(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and what is killed is another process")
+		t.Skip("slow, and tests a child process")
 	}
 	path := t.TempDir()
-	child, words := startServer(t, path, "")
-	began := time.Now()
+	child, fields := startServer(t, path, "")
+	start := time.Now()
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = child.Wait() // it was killed
-	for _, word := range words[2:] {
-		pid, err := strconv.Atoi(word)
+	for _, field := range fields[2:] {
+		pid, err := strconv.Atoi(field)
 		if err != nil || pid == 0 {
-			t.Fatalf("%q: %v", words, err)
+			t.Fatalf("%q: %v", fields, err)
 		}
 		waitExit(t, pid)
 	}
-	t.Logf("Chromium and its driver ended within %v", time.Since(began))
-	if err := os.Chtimes(words[1], time.Time{}, time.Now().Add(-time.Minute)); err != nil {
-		t.Fatal(err) // the folder is there, and a server's start removes it when it is not new
+	t.Logf("Chromium and its driver ended within %v", time.Since(start))
+	if err := os.Chtimes(fields[1], time.Time{}, time.Now().Add(-time.Minute)); err != nil {
+		t.Fatal(err) // the folder must exist; a server removes it at its start if it is not new
 	}
 	folder, err := store.Open(store.Options{Path: path})
 	if err != nil {
@@ -172,17 +172,17 @@ func TestNothingOutlivesAKilledServer(t *testing.T) {
 	}
 	t.Cleanup(func() { folder.Close() })
 	if folder.Default().Pending().Sessions.IsZero() {
-		t.Error("the catalog does not know of the session that was left open")
+		t.Error("the catalog does not have the session that was left open")
 	}
 	b := New(Options{Env: store.Env{Folder: folder}})
 	if err := b.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Stop)
-	if _, err := os.Stat(words[1]); !os.IsNotExist(err) {
-		t.Errorf("%s is left: %v", words[1], err)
+	if _, err := os.Stat(fields[1]); !os.IsNotExist(err) {
+		t.Errorf("%s still exists: %v", fields[1], err)
 	}
-	rows, err := folder.Default().Session(t.Context(), words[0])
+	rows, err := folder.Default().Session(t.Context(), fields[0])
 	if err != nil || rows.Status != agent.SessionFailed {
 		t.Errorf("the row: %+v, %v", rows, err)
 	}

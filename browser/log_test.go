@@ -8,8 +8,8 @@ import (
 	"satchel/store"
 )
 
-// TestActionsAreLogged keeps what was done without what was typed into a
-// password field, and the last picture of a session that was closed.
+// TestActionsAreLogged checks that actions are logged without the text typed into a
+// password field, and that the last screenshot of a closed session is kept.
 func TestActionsAreLogged(t *testing.T) {
 	b, db := newBrowser(t, nil)
 	s := openIn(t, b, db, agent.SessionOptions{})
@@ -20,7 +20,7 @@ func TestActionsAreLogged(t *testing.T) {
 	name, word, short := "Ada", "hunter2", 50
 	for _, a := range []agent.Action{{Action: "type", Selector: "#name", Text: &name}, {Action: "type", Selector: "#word", Text: &word},
 		{Action: "type", Selector: "#none", Text: &word, Timeout: &short}, {Action: "evaluate", Script: "args", Args: []byte(`"hunter2"`)}} {
-		_, _ = s.Do(t.Context(), a) // what became of it is in the log
+		_, _ = s.Do(t.Context(), a) // the log has the outcome
 	}
 	if _, err := b.Close(t.Context(), db, s.ID()); err != nil {
 		t.Fatal(err)
@@ -35,9 +35,9 @@ func TestActionsAreLogged(t *testing.T) {
 		}
 	}
 	if !strings.Contains(string(list[3].Input), `"text":"Ada"`) {
-		t.Errorf("what was typed: %s", list[3].Input)
+		t.Errorf("the typed text: %s", list[3].Input)
 	}
 	if image, err := db.Thumbnail(t.Context(), s.ID()); err != nil || len(image) < 500 {
-		t.Errorf("the last picture has %d bytes, %v", len(image), err)
+		t.Errorf("the last screenshot has %d bytes, %v", len(image), err)
 	}
 }

@@ -29,7 +29,7 @@ func TestOptionsReachThePage(t *testing.T) {
 	}
 }
 
-// A snapshot's references are selectors.
+// The references in a snapshot can be used as selectors.
 func TestSnapshotNamesElements(t *testing.T) {
 	s := open(t, agent.SessionOptions{})
 	url := serveSite(t, map[string]string{"/": `<button onclick="document.title = 'pressed'">Press me</button>`})
@@ -68,7 +68,7 @@ func TestSessionsOwnProxy(t *testing.T) {
 	}
 }
 
-// proxyUser reads the credentials that a request shows a proxy.
+// proxyUser reads the proxy credentials of a request.
 func proxyUser(r *http.Request) (name, password string, ok bool) {
 	as := &http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}
 	return as.BasicAuth()

@@ -25,7 +25,7 @@ func TestLoginsAreKeptSealed(t *testing.T) {
 		s := openIn(t, b, db, agent.SessionOptions{Persist: persist})
 		must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
 		if got := must(t, s, look)["value"]; (got == "login=whale-songthree-loaves") != persist {
-			t.Errorf("persist %v: the session begins with %v", persist, got)
+			t.Errorf("persist %v: the session starts with %v", persist, got)
 		}
 		s.end("")
 	}
@@ -39,15 +39,15 @@ func TestLoginsAreKeptSealed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(raw), "whale-song") || strings.Contains(string(raw), "three-loaves") {
-			t.Errorf("%s shows what is sealed", name)
+			t.Errorf("%s contains encrypted values in clear text", name)
 		}
 	}
 }
 
-// What a persistent session's sites stored is there after a server was killed.
+// The data that sites stored in a persistent session survives a kill of the server.
 func TestLoginsOutliveAKilledServer(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and what is killed is another process")
+		t.Skip("slow, and tests a child process")
 	}
 	url := serveSite(t, map[string]string{"/": `<title>x</title>`, "/login": `<title>x</title>`})
 	path := t.TempDir()
@@ -65,19 +65,19 @@ func TestLoginsOutliveAKilledServer(t *testing.T) {
 	s := openIn(t, b, folder.Default(), agent.SessionOptions{Persist: true})
 	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
 	if got := must(t, s, `{"action":"evaluate","script":"document.cookie + localStorage.cart"}`)["value"]; got != "login=whale-songthree-loaves" {
-		t.Errorf("the session begins with %v", got)
+		t.Errorf("the session starts with %v", got)
 	}
 }
 
-// While a persistent session is open, its file has what was last seen of each
-// site, and is written only when that has changed.
+// While a persistent session is open, the file has the latest state of each site,
+// and is written only when that state has changed.
 func TestStateIsKeptWhileOpen(t *testing.T) {
 	b, db := ownAgent(t, "keeping")
 	one, two := serveSite(t, map[string]string{"/": `<title>x</title>`}), serveSite(t, map[string]string{"/": `<title>x</title>`})
 	s := openIn(t, b, db, agent.SessionOptions{})
-	s.options.Persist = true // only now, so that nobody else keeps it
+	s.options.Persist = true // only now, so that the session does not store its state in the background
 	writes := 0
-	keep := func() (state playwright.OptionalStorageState) {
+	save := func() (state playwright.OptionalStorageState) {
 		before := s.persisted.stored
 		s.saveState(t.Context(), s.readState)
 		if s.persisted.stored != before {
@@ -95,24 +95,24 @@ func TestStateIsKeptWhileOpen(t *testing.T) {
 	}
 	visit(one, "localStorage.a = 1; localStorage.b = 2; document.cookie = 'c=3'")
 	for range 3 {
-		keep()
+		save()
 	}
 	visit(two, "localStorage.d = 4")
-	if got := keep(); writes != 2 || len(got.Origins) != 2 || len(got.Cookies) != 1 {
+	if got := save(); writes != 2 || len(got.Origins) != 2 || len(got.Cookies) != 1 {
 		t.Errorf("%d writes, %+v", writes, got)
 	}
 	visit(one, "localStorage.clear()")
-	if got := keep(); writes != 3 || len(got.Origins) != 1 || got.Origins[0].Origin != two || got.Origins[0].LocalStorage[0] != (playwright.NameValue{Name: "d", Value: "4"}) {
+	if got := save(); writes != 3 || len(got.Origins) != 1 || got.Origins[0].Origin != two || got.Origins[0].LocalStorage[0] != (playwright.NameValue{Name: "d", Value: "4"}) {
 		t.Errorf("%d writes, %+v", writes, got)
 	}
-	// A page that is busy holds nothing up.
+	// A busy page does not delay the others.
 	must(t, s, `{"action":"evaluate","script":"void setTimeout(() => { for (;;); })"}`)
-	if got := keep(); len(got.Cookies) != 1 {
+	if got := save(); len(got.Cookies) != 1 {
 		t.Errorf("%+v", got)
 	}
 	for _, p := range s.Pages() {
 		if _, ok := p.localStorage(t.Context(), originOf(p.URL())); ok || !p.readingStorage.Load() {
-			t.Error("a busy tab is asked twice")
+			t.Error("a busy tab is queried twice")
 		}
 	}
 }

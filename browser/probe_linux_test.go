@@ -17,15 +17,15 @@ func TestParseThread(t *testing.T) {
 	if got, ok := parseThread([]byte("4242 (a) R (b) S 17 4242 4242 0")); !ok || got != (thread{'S', 17}) {
 		t.Errorf("%+v, %v", got, ok)
 	}
-	for _, cut := range []string{"", ")", "1 (a) S", "1 (a) S x 4242"} {
-		if got, ok := parseThread([]byte(cut)); ok {
-			t.Errorf("%q: %+v", cut, got)
+	for _, invalid := range []string{"", ")", "1 (a) S", "1 (a) S x 4242"} {
+		if got, ok := parseThread([]byte(invalid)); ok {
+			t.Errorf("%q: %+v", invalid, got)
 		}
 	}
 }
 
-// A probe of this machine's processes tells busy ones from those that rest or
-// are stopped.
+// A probe of this machine's processes distinguishes busy ones from idle and stopped
+// ones.
 func TestProbe(t *testing.T) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -49,17 +49,16 @@ func TestProbe(t *testing.T) {
 		<-tick.C
 	}
 	if !newProbe(0, 0).busy() {
-		t.Error("processes that cannot be seen are taken for idle")
+		t.Error("processes that cannot be read are reported as idle")
 	}
 }
 
-// spin starts processes that take all processor time they get until the test
-// ends.
+// spin starts processes that use all available processor time until the test ends.
 func spin(t *testing.T, n int) (pids []int) {
 	t.Helper()
 	for range n {
 		child := exec.CommandContext(t.Context(), os.Args[0])
-		child.Env = append(os.Environ(), childSpins+"=1", "GOMAXPROCS=1")
+		child.Env = append(os.Environ(), childSpin+"=1", "GOMAXPROCS=1")
 		if err := child.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -69,11 +68,11 @@ func spin(t *testing.T, n int) (pids []int) {
 	return pids
 }
 
-// A machine that has far too much to do makes Chromium slow; that is no hang.
+// Chromium on an overloaded machine is slow, which must not count as a hang.
 func TestBusyMachine(t *testing.T) {
 	b, db := newBrowser(t, nil)
 	s := openIn(t, b, db, agent.SessionOptions{})
-	// Eight weigh like five hundred when the browser has the lowest priority.
+	// With the lowest priority for the browser, eight spinning processes are like five hundred.
 	for _, pid := range append(processTree(t, s.chromium), s.chromium.folder.pid(driverName)) {
 		for _, tid := range numericEntries("/proc/" + strconv.Itoa(pid) + "/task") {
 			if err := unix.Setpriority(unix.PRIO_PROCESS, tid, 19); err != nil {
@@ -82,8 +81,8 @@ func TestBusyMachine(t *testing.T) {
 		}
 	}
 	spin(t, 8)
-	began := s.chromium.heartbeats.Load()
-	for s.chromium.heartbeats.Load() < began+4 {
+	start := s.chromium.heartbeats.Load()
+	for s.chromium.heartbeats.Load() < start+4 {
 		if _, err := s.Do(context.Background(), agent.Action{Action: "extract", Selector: "body"}); err != nil && agent.ErrorCode(err) != agent.CodeActionTimeout {
 			t.Fatal(err)
 		}

@@ -54,7 +54,7 @@ func startRemote(t *testing.T) (chromium *exec.Cmd, address string) {
 	return nil, ""
 }
 
-// guardedEndpoint passes connections on that carry credentials in the user information
+// guardedEndpoint forwards connections that have credentials in the user information
 // and in the query.
 func guardedEndpoint(t *testing.T, to string) string {
 	t.Helper()
@@ -74,7 +74,7 @@ func guardedEndpoint(t *testing.T, to string) string {
 	return strings.Replace(s.URL, "http://", "ws://pool:user-secret@", 1) + "/devtools?token=query-secret"
 }
 
-// newRemoteSite answers with a page, a WebSocket, a question for credentials and a download.
+// newRemoteSite serves a page, a WebSocket, a request for proxy credentials and a download.
 func newRemoteSite(t *testing.T) (address string, leaked *atomic.Bool) {
 	t.Helper()
 	leaked = new(atomic.Bool)
@@ -106,8 +106,8 @@ func newRemoteSite(t *testing.T) (address string, leaked *atomic.Bool) {
 	return s.URL, leaked
 }
 
-// Sessions in a Chromium on another machine are what they are in one of this server:
-// apart from each other, and under the rules of agent/egress.
+// Sessions in a Chromium on another machine are like those on this server: isolated
+// from each other, and under the rules of agent/egress.
 func TestRemoteBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a Chromium of its own")
@@ -123,11 +123,11 @@ func TestRemoteBrowser(t *testing.T) {
 	}
 	must(t, s, `{"action":"evaluate","script":"document.cookie = 'login=whale-song'"}`)
 	for script, want := range map[string]any{
-		`fetch("/proxy").then(r => r.status)`: float64(502), // and its credentials still count
+		`fetch("/proxy").then(r => r.status)`: float64(502), // and its credentials are still used
 		`document.title`:                      "bakery",
 		`document.cookie`:                     "login=whale-song",
 		`new Promise(done => { const s = new WebSocket("` + strings.Replace(site, "http", "ws", 1) + `/socket"); s.onopen = () => done(true); s.onerror = () => done(false) })`: true,
-		`fetch("/private", {signal: AbortSignal.timeout(300)}).then(r => r.status, () => "asks")`:                                                                               "asks", // nobody answers
+		`fetch("/private", {signal: AbortSignal.timeout(300)}).then(r => r.status, () => "asks")`:                                                                               "asks", // gets no answer
 		`fetch("` + secret + `").then(r => true, () => false)`:                                                                                                                  false,
 		`fetch("` + secret + `", {mode: "no-cors"}).then(r => r.status, () => false)`:                                                                                           float64(0),
 		`fetch("` + strings.Replace(site, "http", "https", 1) + `").then(() => true, () => false)`:                                                                              false,
@@ -154,13 +154,13 @@ func TestRemoteBrowser(t *testing.T) {
 		t.Errorf("a rendered page: %+v, %v", page, err)
 	}
 	if hits.Load() != 0 || leaked.Load() {
-		t.Errorf("the shut server was reached %d times; credentials reached a site: %v", hits.Load(), leaked.Load())
+		t.Errorf("the forbidden server was reached %d times; credentials reached a site: %v", hits.Load(), leaked.Load())
 	}
 	if err := chromium.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	<-s.Done()
-	s.end("") // it is on its way
+	s.end("") // waits for the end in progress
 	row, err := b.Describe(t.Context(), db, s.ID())
 	if err != nil || row.Status != agent.SessionFailed || row.Error != "the connection to the remote browser was lost" {
 		t.Errorf("after the connection was lost: %+v, %v", row, err)
@@ -170,7 +170,7 @@ func TestRemoteBrowser(t *testing.T) {
 	}
 }
 
-// fullText is everything that an error and its causes say.
+// fullText returns the texts of an error and its causes.
 func fullText(err error) string {
 	var text strings.Builder
 	for ; err != nil; err = unwrap(err) {
@@ -186,7 +186,7 @@ func unwrap(err error) error {
 	return nil
 }
 
-// What is wrong with an endpoint is said without its credentials.
+// Errors about an endpoint do not contain its credentials.
 func TestRemoteAddressStaysSecret(t *testing.T) {
 	wrong := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(wrong.Close)

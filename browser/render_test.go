@@ -12,7 +12,7 @@ import (
 	"satchel/agent/egress"
 )
 
-// TestRender reads pages that scripts make.
+// TestRender reads pages that are built by scripts.
 func TestRender(t *testing.T) {
 	b, err := sharedBrowser()
 	if err != nil {
@@ -44,12 +44,13 @@ func TestRender(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := b.Render(ctx, home+"/late"); !errors.Is(err, context.Canceled) {
-		t.Errorf("given up before it began: %v", err)
+		t.Errorf("cancelled before it started: %v", err)
 	}
 }
 
-// TestRenderKeepsOut: neither the address nor what it leads to may be private.
-func TestRenderKeepsOut(t *testing.T) {
+// TestRenderBlocksPrivateAddresses: neither the URL nor what it redirects to or loads
+// may be a private address.
+func TestRenderBlocksPrivateAddresses(t *testing.T) {
 	b, err := sharedBrowser()
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func TestSessionFromOpenToClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.ActivePage() != second || s.Pages()[0] != p {
-		t.Error("a new tab is not the active one, or changes the order")
+		t.Error("a new tab is not active, or changes the order of tabs")
 	}
 	if err := s.Activate(t.Context(), p); err != nil || s.ActivePage() != p {
 		t.Errorf("the first tab does not become active again: %v", err)
@@ -37,7 +37,7 @@ func TestSessionFromOpenToClose(t *testing.T) {
 	if err := p.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.waitFor(t, "a blank tab in the place of the last", func() bool { return len(s.Pages()) == 1 && s.ActivePage() != nil })
+	s.waitFor(t, "a blank tab in place of the last one", func() bool { return len(s.Pages()) == 1 && s.ActivePage() != nil })
 
 	list, total, err := b.List(t.Context(), db, store.Page{Limit: 10})
 	if err != nil || total != 1 || list[0].ID != s.ID() || list[0].Status != agent.SessionActive || list[0].Viewport != agent.DefaultViewport {
@@ -54,7 +54,7 @@ func TestSessionFromOpenToClose(t *testing.T) {
 		t.Errorf("a deleted session is closed again: %v", err)
 	}
 	if n := len(s.chromium.browser.Contexts()); n != 0 {
-		t.Errorf("%d profiles are left in Chromium", n)
+		t.Errorf("%d profiles remain in Chromium", n)
 	}
 	b.Stop()
 	if pid := s.chromium.folder.pid(chromiumName); pid != 0 && running(pid) {
@@ -63,7 +63,7 @@ func TestSessionFromOpenToClose(t *testing.T) {
 	b.Stop()
 }
 
-func TestSessionsAreApart(t *testing.T) {
+func TestSessionsAreIsolated(t *testing.T) {
 	url := serveSite(t, map[string]string{"/": `<script>document.cookie = "a=1"; localStorage.b = 2</script>`, "/look": `<script>document.title = document.cookie + (localStorage.b || "nothing")</script>`})
 	first, second := open(t, agent.SessionOptions{}), open(t, agent.SessionOptions{})
 	if _, err := first.ActivePage().page.Goto(url + "/"); err != nil {
@@ -78,17 +78,17 @@ func TestSessionsAreApart(t *testing.T) {
 	}
 }
 
-func TestTakeoverIsAState(t *testing.T) {
+func TestTakeover(t *testing.T) {
 	s := open(t, agent.SessionOptions{})
 	if err := s.Takeover(t.Context(), true); err != nil || s.Status() != agent.SessionTakeover {
-		t.Errorf("taken over: %v, %v", s.Status(), err)
+		t.Errorf("after the takeover: %v, %v", s.Status(), err)
 	}
 	row, err := s.browser.Describe(t.Context(), s.db, s.ID())
 	if err != nil || row.Status != agent.SessionTakeover {
 		t.Errorf("the row: %+v, %v", row, err)
 	}
 	if err := s.Takeover(t.Context(), false); err != nil || s.Status() != agent.SessionActive {
-		t.Errorf("given back: %v, %v", s.Status(), err)
+		t.Errorf("after handing back: %v, %v", s.Status(), err)
 	}
 	s.end("")
 	if err := s.Takeover(t.Context(), true); agent.ErrorCode(err) != agent.CodeNotFound {
@@ -105,11 +105,11 @@ func TestLimits(t *testing.T) {
 	}
 	last.end("")
 	s := openIn(t, b, db, agent.SessionOptions{})
-	for _, left := range b.open() {
-		left.end("")
+	for _, other := range b.open() {
+		other.end("")
 	}
-	<-s.chromium.cleaned // it has nothing to do any more
+	<-s.chromium.cleaned // it was idle
 	if s := openIn(t, b, db, agent.SessionOptions{}); s.Status() != agent.SessionActive {
-		t.Errorf("after a rest: %v", s.Status())
+		t.Errorf("after the idle time: %v", s.Status())
 	}
 }

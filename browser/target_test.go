@@ -10,8 +10,8 @@ import (
 	"satchel/store"
 )
 
-// TestTargets finds elements again in a new document, and puts secrets only
-// into documents that may have them.
+// TestTargets finds elements again in a new document, and types secrets only into
+// documents that may receive them.
 func TestTargets(t *testing.T) {
 	site := serveSite(t, map[string]string{
 		"/": `<title>Shop hunter22</title><form action="/in"><label>Name <input name=user></label><label>Password <input type=password name=pw></label><button>Sign in</button></form>
@@ -22,39 +22,39 @@ func TestTargets(t *testing.T) {
 	s := open(t, agent.SessionOptions{})
 	must(t, s, `{"action":"navigate","url":"`+site+`/"}`)
 	text := must(t, s, `{"action":"snapshot"}`)["text"].(string)
-	ref := func(sign string) string {
+	ref := func(label string) string {
 		for line := range strings.SplitSeq(text, "\n") {
-			if strings.Contains(line, sign) && strings.Contains(line, "[ref=") {
+			if strings.Contains(line, label) && strings.Contains(line, "[ref=") {
 				_, line, _ = strings.Cut(line, "[ref=")
 				line, _, _ = strings.Cut(line, "]")
 				text = strings.Replace(text, "[ref="+line+"]", "", 1)
 				return "aria-ref=" + line
 			}
 		}
-		t.Fatalf("no %s in %s", sign, text)
+		t.Fatalf("no %s in %s", label, text)
 		return ""
 	}
-	for sign, want := range map[string]Target{"Sign in": {`role=button[name="Sign in"]`, false}, "Buy": {"html > body > ul > li:nth-of-type(1) > button", false}, "Password": {`input[name="pw"]`, true}} {
-		got, err := s.Locate(t.Context(), ref(sign), 5000, `role=button[name="`+sign+`"]`)
+	for label, want := range map[string]Target{"Sign in": {`role=button[name="Sign in"]`, false}, "Buy": {"html > body > ul > li:nth-of-type(1) > button", false}, "Password": {`input[name="pw"]`, true}} {
+		got, err := s.Locate(t.Context(), ref(label), 5000, `role=button[name="`+label+`"]`)
 		if err != nil || got != want {
-			t.Errorf("%s: %+v, %v; want %+v", sign, got, err, want)
+			t.Errorf("%s: %+v, %v; want %+v", label, got, err, want)
 		}
 	}
 	if fits, err := s.MatchOnce(t.Context(), []string{`role=button[name="Buy"]`}); err != nil || fits {
-		t.Errorf("two elements fit: %v", err)
+		t.Errorf("two elements match: %v", err)
 	}
 	if fits, err := s.MatchOnce(t.Context(), []string{`role=button[name="Say 'x': \"y\""]`, `input[name="pw"]`}); err != nil || !fits {
-		t.Errorf("an element does not fit: %v", err)
+		t.Errorf("an element does not match: %v", err)
 	}
 	s.Hide(map[string]string{"password": "hunter22", "pin": "42"})
 	shown := "%password%"
 	fill := agent.Action{Action: "type", Selector: `input[name="pw"]`, Text: &shown}
 	refused := errors.New("refused")
 	if _, err := s.Fill(t.Context(), fill, "hunter22", func(*url.URL) error { return refused }); err == nil {
-		t.Error("a refused document got a secret")
+		t.Error("a rejected document received a secret")
 	}
 	if got := must(t, s, `{"action":"extract","selector":"input[name=pw]","attribute":"value"}`); got["value"] != "" {
-		t.Errorf("the field has %v", got)
+		t.Errorf("the field contains %v", got)
 	}
 	if _, err := s.Fill(t.Context(), fill, "hunter22", func(u *url.URL) error {
 		if u.Scheme+"://"+u.Host != site {
@@ -83,7 +83,7 @@ func TestTargets(t *testing.T) {
 	}
 	for _, a := range list {
 		if strings.Contains(string(a.Input)+a.URL+a.Error, "hunter22") {
-			t.Errorf("the log has the password: %+v", a)
+			t.Errorf("the log contains the password: %+v", a)
 		}
 	}
 	if got := s.Hidden("- textbox: 42\n- text: 1423"); got != "- textbox: %pin%\n- text: 1423" {

@@ -12,7 +12,7 @@ import (
 	"satchel/agent"
 )
 
-// newForbiddenServer is a server on an address that pages must not reach.
+// newForbiddenServer starts a server on an address that pages must not reach.
 func newForbiddenServer(t *testing.T) (url string, hits *atomic.Int64) {
 	t.Helper()
 	hits = new(atomic.Int64)
@@ -30,7 +30,7 @@ func newForbiddenServer(t *testing.T) (url string, hits *atomic.Int64) {
 	return s.URL, hits
 }
 
-// TestWhatPagesCannotReach asks for shut places in every way that there is.
+// TestWhatPagesCannotReach requests forbidden addresses in every possible way.
 func TestWhatPagesCannotReach(t *testing.T) {
 	secret, hits := newForbiddenServer(t)
 	s := open(t, agent.SessionOptions{})
@@ -90,7 +90,7 @@ func TestWhatPagesCannotReach(t *testing.T) {
 		}
 	}
 	if hits.Load() != 0 || packets.Load() != 0 {
-		t.Errorf("the shut server was reached %d times, the UDP one %d times", hits.Load(), packets.Load())
+		t.Errorf("the forbidden server was reached %d times, the UDP server %d times", hits.Load(), packets.Load())
 	}
 }
 
@@ -118,8 +118,8 @@ func udpServer(t *testing.T) (addr string, packets *atomic.Int64) {
 	return conn.LocalAddr().String(), packets
 }
 
-// A page that opens tabs without end harms itself at most.
-func TestStormOfTabs(t *testing.T) {
+// A page that opens tabs endlessly does not affect other sessions.
+func TestManyTabs(t *testing.T) {
 	s := open(t, agent.SessionOptions{})
 	url := serveSite(t, map[string]string{"/": `<title>storm</title><a id=a onclick="for (let i = 0; i < 60; i++) open('/x' + i)">go</a>`})
 	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
@@ -128,7 +128,7 @@ func TestStormOfTabs(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.waitFor(t, "many tabs", func() bool { return len(s.Pages()) == MaxPages })
-	for len(s.context.Pages()) > MaxPages { // it ends with the test's time at the latest
+	for len(s.context.Pages()) > MaxPages { // ends with the test's timeout at the latest
 		if err := s.chromium.sendHeartbeat(t.Context()); err != nil {
 			t.Fatal(err)
 		}

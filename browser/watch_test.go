@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Probes without an answer mean a hang soon when the processes are idle, and
-// not on a machine that is only slow.
+// Probes without an answer count as a hang soon if the processes are idle, and not
+// if the machine is only slow.
 func TestHeartbeat(t *testing.T) {
 	idle, busy := func(n int) []bool { return slices.Repeat([]bool{false}, n) }, func(n int) []bool { return slices.Repeat([]bool{true}, n) }
 	for name, c := range map[string]struct {
 		busy []bool
 		want error
-		at   int // probes until then
+		at   int // number of probes until then
 	}{
 		"idle":                {idle(20), errHung, hungAfter},
 		"idle after work":     {slices.Concat(busy(7), idle(20)), errHung, 7 + hungAfter},
@@ -36,6 +36,6 @@ func TestHeartbeat(t *testing.T) {
 		}
 	}
 	if most := heartbeatEvery + hungAfter*probeEvery; most > 2*time.Second {
-		t.Errorf("a hang is noticed after up to %v", most)
+		t.Errorf("a hang is detected after up to %v", most)
 	}
 }

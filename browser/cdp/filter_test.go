@@ -22,12 +22,12 @@ func newTestFilter(t *testing.T) *Filter {
 		}})
 	step := f.FromBrowser([]byte(`{"method":"Target.attachedToTarget","params":{"sessionId":"page","targetInfo":{"targetId":"T1","type":"page","browserContextId":"ours"},"waitingForDebugger":true},"sessionId":"root"}`))
 	if len(step.ToClient) != 1 || strings.Contains(string(step.ToClient[0]), "root") {
-		t.Fatalf("the page is shown as %s", step.ToClient)
+		t.Fatalf("the client receives %s", step.ToClient)
 	}
 	return f
 }
 
-// admit has the filter handle a command.
+// admit passes a command to the filter.
 func admit(t *testing.T, f *Filter, frame string) Step {
 	t.Helper()
 	c, step := Parse([]byte(frame))
@@ -37,11 +37,11 @@ func admit(t *testing.T, f *Filter, frame string) Step {
 	return step
 }
 
-// sent returns a command that went to Chromium, without its id.
+// sent returns a command that was sent to Chromium, without its id.
 func sent(t *testing.T, step Step) string {
 	t.Helper()
 	if len(step.ToBrowser) != 1 || len(step.ToClient) != 0 {
-		t.Fatalf("it was not sent on: %s", step.ToClient)
+		t.Fatalf("it was not sent: %s", step.ToClient)
 	}
 	var m message
 	if err := json.Unmarshal(step.ToBrowser[0], &m); err != nil || m.ID < FirstID {
@@ -65,7 +65,7 @@ func TestCommandsThatPass(t *testing.T) {
 		`{"id":1,"method":"Fetch.continueRequest","params":{"requestId":"r"},"sessionId":"page"}`:                                                           `{"method":"Fetch.continueRequest","params":{"requestId":"r"},"sessionId":"page"}`,
 		`{"id":1,"method":"Input.dispatchDragEvent","params":{"type":"drop","data":{"items":[]}},"sessionId":"page"}`:                                       `{"method":"Input.dispatchDragEvent","params":{"data":{"items":[]},"type":"drop"},"sessionId":"page"}`,
 		`{"id":1,"method":"Fetch.fulfillRequest","params":{"responseCode":302,"responseHeaders":[{"name":"Location","value":"/next"}]},"sessionId":"page"}`: `{"method":"Fetch.fulfillRequest","params":{"responseCode":302,"responseHeaders":[{"name":"Location","value":"/next"}]},"sessionId":"page"}`,
-		// What is read differently by two parsers is written anew.
+		// A command that two parsers may read differently is encoded again.
 		`{"id":1,"method":"Browser.crash","method":"Browser.getVersion","Method":"Browser.crash","x":1}`:                 `{"method":"Browser.getVersion","sessionId":"root"}`,
 		`{"id":1,"method":"Page.navigate","params":{"url":"file:///etc/passwd","url":"about:blank"},"sessionId":"page"}`: `{"method":"Page.navigate","params":{"url":"about:blank"},"sessionId":"page"}`,
 	} {
@@ -110,12 +110,12 @@ func TestCommandsThatAreRefused(t *testing.T) {
 		commands = append(commands, fmt.Sprintf(`{"id":7,"method":%q}`, method), fmt.Sprintf(`{"id":7,"method":%q,"sessionId":"page"}`, method))
 	}
 	for _, method := range strings.Fields("Fetch.enable Network.getAllCookies Page.navigate Runtime.evaluate IO.read Security.setIgnoreCertificateErrors") {
-		commands = append(commands, fmt.Sprintf(`{"id":7,"method":%q,"params":{"url":"about:blank"}}`, method)) // to the browser as a whole
+		commands = append(commands, fmt.Sprintf(`{"id":7,"method":%q,"params":{"url":"about:blank"}}`, method)) // without a session
 	}
 	for _, command := range commands {
 		step := admit(t, f, command)
 		if len(step.ToBrowser) != 0 || len(step.ToClient) != 1 || !strings.Contains(string(step.ToClient[0]), `"error":{"code":-32`) || !strings.HasPrefix(string(step.ToClient[0]), `{"id":7,`) {
-			t.Errorf("%s\n was sent on as %s, answered with %s", command, step.ToBrowser, step.ToClient)
+			t.Errorf("%s\n was sent as %s, answered with %s", command, step.ToBrowser, step.ToClient)
 		}
 	}
 	for _, frame := range []string{``, `[]`, `null`, `{"method":"Page.enable"}`, `{"id":"1","method":"Page.enable"}`, `{"id":null,"method":"x"}`, `{"id":4294967296,"method":"x"}`, "{\"id\":1,\"method\":\"a\x00b\"}"} {
@@ -181,10 +181,10 @@ func TestEventsThatAreShown(t *testing.T) {
 			got = string(step.ToClient[0])
 		}
 		if got != e.want {
-			t.Errorf("%s\n is shown as %s\n want       %s", e.event, got, e.want)
+			t.Errorf("%s\n reaches the client as %s\n want                  %s", e.event, got, e.want)
 		}
 	}
-	// A target of another context goes on by itself.
+	// A target of another context is resumed and detached.
 	step := f.FromBrowser([]byte(`{"method":"Target.attachedToTarget","params":{"sessionId":"hidden","targetInfo":{"targetId":"T8","type":"page","browserContextId":"other"},"waitingForDebugger":true},"sessionId":"root"}`))
 	if len(step.ToClient) != 0 || len(step.ToBrowser) != 2 || !strings.Contains(string(step.ToBrowser[0]), `"Runtime.runIfWaitingForDebugger","sessionId":"hidden"`) ||
 		!strings.Contains(string(step.ToBrowser[1]), `"Target.detachFromTarget","params":{"sessionId":"hidden"},"sessionId":"root"`) {
@@ -204,6 +204,6 @@ func TestFilterIsBounded(t *testing.T) {
 		f.FromBrowser(fmt.Appendf(nil, `{"method":"Target.targetCreated","params":{"targetInfo":{"targetId":"W%d","type":"worker","browserContextId":"ours"}},"sessionId":"root"}`, i))
 	}
 	if _, known := f.targets["T1"]; len(f.targets) > maxTargets || !known {
-		t.Errorf("%d targets are remembered; with that of a session: %v", len(f.targets), known)
+		t.Errorf("%d targets are kept; the one of a session is kept: %v", len(f.targets), known)
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// pipes are the ends of a Mux that a test holds.
+// pipes holds the ends of a Mux that a test reads and writes.
 type pipes struct {
-	driver, chromium     *FrameWriter // where they write
+	driver, chromium     *FrameWriter // what they write to
 	toDriver, toChromium *bufio.Reader
 	socket               string
 }
@@ -46,7 +46,7 @@ func startMux(t *testing.T) *pipes {
 	return p
 }
 
-// write and want fail the test, not the caller.
+// write writes a frame or fails the test.
 func write(t *testing.T, w *FrameWriter, frame string) {
 	t.Helper()
 	if err := w.Write([]byte(frame)); err != nil {
@@ -110,7 +110,7 @@ func TestMuxSharesThePipe(t *testing.T) {
 	want(t, p.toDriver, `{"method":"Browser.downloadWillBegin","params":{"guid":"g"}}`)
 	want(t, toClient, `{"method":"Browser.downloadWillBegin","params":{"guid":"g"},"sessionId":"R1"}`)
 
-	// When it leaves, its sessions end, and what still comes for them is dropped.
+	// When it disconnects, its sessions end, and later frames for them are dropped.
 	conn.Close()
 	want(t, p.toChromium, `{"id":536870914,"method":"Target.detachFromTarget","params":{"sessionId":"R1"}}`)
 	write(t, p.chromium, `{"method":"Page.x","sessionId":"C1"}`)
@@ -120,7 +120,7 @@ func TestMuxSharesThePipe(t *testing.T) {
 	p.connect(t, firstOwnID+3, "R2")
 }
 
-// A client that does not read is disconnected, and holds up nobody.
+// A client that does not read is disconnected and does not block the others.
 func TestMuxDropsASlowClient(t *testing.T) {
 	p := startMux(t)
 	_, _, toClient := p.connect(t, firstOwnID+1, "R1")
@@ -130,7 +130,7 @@ func TestMuxDropsASlowClient(t *testing.T) {
 	}
 	want(t, p.toChromium, `{"id":536870914,"method":"Target.detachFromTarget","params":{"sessionId":"R1"}}`)
 	if _, err := io.Copy(io.Discard, toClient); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Log(err) // it may be reset
+		t.Log(err) // the connection may be reset
 	}
 	write(t, p.chromium, `{"method":"Page.y","sessionId":"D1"}`)
 	want(t, p.toDriver, `{"method":"Page.y","sessionId":"D1"}`)
@@ -147,16 +147,16 @@ func TestLongFrames(t *testing.T) {
 		t.Errorf("a long frame: %v", err)
 	}
 	if frame, err := ReadFrame(bufio.NewReader(bytes.NewReader(append(bytes.Repeat([]byte("x"), 100), 0))), 100); err != nil || len(frame) != 100 {
-		t.Errorf("a frame of the longest length: %v", err)
+		t.Errorf("a frame of the maximum length: %v", err)
 	}
 }
 
-// TestCommandsArePaced: commands beyond a burst wait, and time makes up for it.
+// TestCommandsArePaced: commands beyond a burst wait, until a new burst is allowed.
 func TestCommandsArePaced(t *testing.T) {
-	at, waited := time.Unix(1000, 0), time.Duration(0)
+	now, waited := time.Unix(1000, 0), time.Duration(0)
 	m := NewMux(io.Discard, io.Discard)
-	m.pause = func(d time.Duration) { waited += d; at = at.Add(d) }
-	before := m.pacer(func() time.Time { return at })
+	m.pause = func(d time.Duration) { waited += d; now = now.Add(d) }
+	before := m.pacer(func() time.Time { return now })
 	for range commandBurst {
 		before()
 	}
@@ -169,11 +169,11 @@ func TestCommandsArePaced(t *testing.T) {
 	if waited != time.Second {
 		t.Errorf("2,000 more waited for %s", waited)
 	}
-	at = at.Add(time.Hour)
+	now = now.Add(time.Hour)
 	for range commandBurst {
 		before()
 	}
 	if waited != time.Second {
-		t.Errorf("a burst after a rest waited: %s", waited)
+		t.Errorf("a burst after a pause waited for %s", waited)
 	}
 }

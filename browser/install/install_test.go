@@ -20,7 +20,7 @@ import (
 	"testing"
 )
 
-// entry is one of a test's archive.
+// entry is an entry of an archive.
 type entry struct {
 	name, content string
 	kind          byte
@@ -56,7 +56,7 @@ func archive(t testing.TB, entries ...entry) []byte {
 	return packed.Bytes()
 }
 
-// program is a shell script that answers --version, and does what is asked.
+// program writes an executable shell script.
 func program(t testing.TB, path, script string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -67,13 +67,13 @@ func program(t testing.TB, path, script string) {
 	}
 }
 
-// testMachine is a machine of a test: its PATH and usual places are folders of the
-// test, its registry is a server of the test.
+// testMachine is a machine whose PATH and usual paths are temporary folders and whose
+// registry is a local server.
 type testMachine struct {
 	options  Options
 	path     string // the folder that is PATH
 	requests atomic.Int64
-	said     []string
+	output   []string
 }
 
 func newTestMachine(t *testing.T, served []byte) *testMachine {
@@ -98,7 +98,7 @@ func newTestMachine(t *testing.T, served []byte) *testMachine {
 	b.options = Options{
 		Driver: filepath.Join(dir, "driver"),
 		Getenv: func(name string) string { return map[string]string{"HOME": home, "TOKEN": "sesame"}[name] },
-		Out:    func(line string) { b.said = append(b.said, line) },
+		Out:    func(line string) { b.output = append(b.output, line) },
 		on: &machine{usualPaths: []string{filepath.Join(dir, "usual", "chromium")}, lookPath: func(name string) (string, error) {
 			path := filepath.Join(b.path, name)
 			if _, err := os.Stat(path); err != nil {
@@ -125,7 +125,7 @@ func wantMissing(t *testing.T, err error, parts ...string) {
 	}
 	for _, part := range parts {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not say %q", err, part)
+			t.Errorf("%q does not contain %q", err, part)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestReady(t *testing.T) {
 	program(t, filepath.Join(b.path, "node"), "echo v18.0.0")
 	program(t, filepath.Join(b.path, "chromium"), "echo Chromium 100.0")
 	if _, err := Find(t.Context(), b.options); err == nil {
-		t.Fatal("found a driver that is not there")
+		t.Fatal("found a driver that does not exist")
 	}
 	p, err := Ready(t.Context(), b.options)
 	if err != nil {
@@ -147,15 +147,15 @@ func TestReady(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(p.Driver, "package", "cli.js")); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("cli.js: %v %v", info, err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(p.Driver), ".d*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+	if files, _ := filepath.Glob(filepath.Join(filepath.Dir(p.Driver), ".d*")); len(files) > 0 {
+		t.Errorf("temporary files remain: %v", files)
 	}
 	if again, err := Ready(t.Context(), b.options); err != nil || again != p || b.requests.Load() != 1 {
-		t.Errorf("again: %+v, %v after %d downloads", again, err, b.requests.Load())
+		t.Errorf("second call: %+v, %v after %d downloads", again, err, b.requests.Load())
 	}
 }
 
-// However many start at once, one downloads.
+// Concurrent calls share one download.
 func TestReadyAtOnce(t *testing.T) {
 	b := newTestMachine(t, driverArchive(t))
 	b.options.Out = nil
@@ -193,20 +193,20 @@ func TestLockEnds(t *testing.T) {
 	unlock()
 }
 
-// A file with another hash is refused, and nothing of it stays.
+// A file with another hash is rejected and removed.
 func TestForgedPackage(t *testing.T) {
 	b := newTestMachine(t, driverArchive(t))
 	b.options.pins = pins
 	program(t, filepath.Join(b.path, "node"), "echo v20.1.2")
 	_, err := Ready(t.Context(), b.options)
 	wantMissing(t, err, "SHA-512", "the browser driver")
-	left, err := os.ReadDir(filepath.Dir(b.options.Driver))
+	files, err := os.ReadDir(filepath.Dir(b.options.Driver))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, entry := range left {
+	for _, entry := range files {
 		if name := entry.Name(); name != "driver.lock" && name != "home" && name != "bin" {
-			t.Errorf("%s is left", name)
+			t.Errorf("%s remains", name)
 		}
 	}
 }
@@ -224,11 +224,11 @@ func TestRegistryFails(t *testing.T) {
 	_, err := Ready(t.Context(), b.options)
 	wantMissing(t, err, "404")
 	if strings.Contains(err.Error(), "wrong") {
-		t.Errorf("the token is in %q", err)
+		t.Errorf("the token appears in %q", err)
 	}
 }
 
-// A node that was removed or grew old is replaced alone.
+// If node was removed or is too old, only node must be replaced.
 func TestNodeChanges(t *testing.T) {
 	b := newTestMachine(t, driverArchive(t))
 	node := filepath.Join(b.path, "node")
@@ -254,7 +254,7 @@ func TestNodeChanges(t *testing.T) {
 	}
 }
 
-// What the operator keeps in a folder that the settings name is not removed.
+// Other files in the folder that the settings name are not removed.
 func TestForeignFolder(t *testing.T) {
 	b := newTestMachine(t, driverArchive(t))
 	program(t, filepath.Join(b.path, "node"), "echo v20.1.2")
@@ -269,12 +269,12 @@ func TestForeignFolder(t *testing.T) {
 	}
 	for _, f := range b.options.Doctor(t.Context()) {
 		if f.OK {
-			t.Errorf("doctor is content with %+v", f)
+			t.Errorf("doctor accepts %+v", f)
 		}
 	}
 }
 
-// For a Chromium on another machine only the driver is needed.
+// With a Chromium on another machine, only the driver is needed.
 func TestRemote(t *testing.T) {
 	b := withDriver(t, "echo v20.1.2")
 	if _, err := Find(t.Context(), b.options); err == nil {
@@ -321,14 +321,14 @@ func withDriver(t *testing.T, node string) *testMachine {
 const failingNode = `[ "$1" = --version ] && { echo v20.1.2; exit; }; echo "Error: no way out" >&2; echo "    at somewhere" >&2; exit 3`
 
 func TestChromium(t *testing.T) {
-	t.Run("named and broken", func(t *testing.T) {
+	t.Run("missing Chromium in the settings", func(t *testing.T) {
 		b := withDriver(t, failingNode)
 		program(t, filepath.Join(b.path, "chromium"), "echo Chromium 100.0")
 		b.options.Chromium = filepath.Join(b.path, "nothing")
 		_, err := Ready(t.Context(), b.options)
 		wantMissing(t, err, "the setting chromium names", "nothing")
 	})
-	t.Run("one that runs, behind one that does not", func(t *testing.T) {
+	t.Run("the first one that runs", func(t *testing.T) {
 		b := withDriver(t, failingNode)
 		program(t, filepath.Join(b.path, "chromium"), "echo 'libnss3.so: cannot open' >&2; exit 127")
 		program(t, b.options.on.usualPaths[0], "echo Chromium 101.0")
@@ -350,11 +350,11 @@ at="$PLAYWRIGHT_BROWSERS_PATH/chromium-1/chrome-linux"; mkdir -p "$at"; printf '
 			program(t, filepath.Join(b.path, name), fmt.Sprintf(`case "$*" in *update) exit 0;; *chromium) [ "$DEBIAN_FRONTEND" = noninteractive ] || exit 9
 printf '#!/bin/sh\necho Chromium 103.0\n' >%[1]s/chromium; chmod +x %[1]s/chromium;; esac`, b.path))
 			if p, err := Ready(t.Context(), b.options); err != nil || p.ChromiumVersion != "Chromium 103.0" {
-				t.Errorf("%+v, %v\n%s", p, err, strings.Join(b.said, "\n"))
+				t.Errorf("%+v, %v\n%s", p, err, strings.Join(b.output, "\n"))
 			}
 		})
 	}
-	t.Run("nothing helps", func(t *testing.T) {
+	t.Run("every way fails", func(t *testing.T) {
 		b := withDriver(t, failingNode)
 		b.options.on.root = true
 		program(t, filepath.Join(b.path, "apt-get"), `echo "E: Unable to locate package chromium" >&2; exit 100`)
@@ -369,15 +369,15 @@ printf '#!/bin/sh\necho Chromium 103.0\n' >%[1]s/chromium; chmod +x %[1]s/chromi
 	})
 }
 
-// TestHere gets the browser of this machine, as sessions do.
-func TestHere(t *testing.T) {
+// TestThisMachine finds or installs the browser of this machine, as sessions do.
+func TestThisMachine(t *testing.T) {
 	p, err := Ready(t.Context(), Options{Getenv: os.Getenv, Out: func(line string) { t.Log(line) }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	out, err := exec.CommandContext(t.Context(), p.Node, filepath.Join(p.Driver, "package", "cli.js"), "--version").Output()
 	if err != nil || !strings.Contains(string(out), DriverVersion) {
-		t.Errorf("the driver says %q, %v", out, err)
+		t.Errorf("the driver prints %q, %v", out, err)
 	}
 	findings := Options{Getenv: os.Getenv}.Doctor(t.Context())
 	if len(findings) != 1 || !findings[0].OK || !strings.Contains(findings[0].Message, p.Chromium) {

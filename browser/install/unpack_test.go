@@ -16,26 +16,26 @@ func TestUnpack(t *testing.T) {
 	for i := range many {
 		many[i] = entry{name: "package/x/", kind: tar.TypeDir}
 	}
-	whole := driverArchive(t)
+	complete := driverArchive(t)
 	cases := []struct {
 		name   string
 		packed []byte
 		want   string // in the error
 	}{
-		{"up and out", archive(t, entry{name: "package/../../evil", content: "x"}), "outside"},
-		{"out by a folder", archive(t, entry{name: "package/a/../../../evil", content: "x"}), "outside"},
+		{"parent folder", archive(t, entry{name: "package/../../evil", content: "x"}), "outside"},
+		{"parent of a subfolder", archive(t, entry{name: "package/a/../../../evil", content: "x"}), "outside"},
 		{"absolute", archive(t, entry{name: "/evil", content: "x"}), "outside"},
-		{"beside the package", archive(t, entry{name: "other/evil", content: "x"}), "outside"},
+		{"outside the package", archive(t, entry{name: "other/evil", content: "x"}), "outside"},
 		{"the package itself", archive(t, entry{name: "package", content: "x"}), "outside"},
 		{"symbolic link", archive(t, entry{name: "package/link", kind: tar.TypeSymlink}), "neither"},
 		{"hard link", archive(t, entry{name: "package/link", kind: tar.TypeLink}), "neither"},
 		{"device", archive(t, entry{name: "package/dev", kind: tar.TypeChar}), "neither"},
 		{"pipe", archive(t, entry{name: "package/pipe", kind: tar.TypeFifo}), "neither"},
 		{"the same file twice", archive(t, entry{name: "package/a", content: "1"}, entry{name: "package/a", content: "2"}), "exists"},
-		{"too many", archive(t, many...), "entries"},
-		{"cut", whole[:len(whole)/2], "EOF"},
-		{"no archive", []byte("hello"), "gzip"},
-		{"nothing", nil, "gzip"},
+		{"too many entries", archive(t, many...), "entries"},
+		{"truncated", complete[:len(complete)/2], "EOF"},
+		{"not an archive", []byte("hello"), "gzip"},
+		{"empty", nil, "gzip"},
 	}
 	for _, tc := range cases {
 		dir := t.TempDir()
@@ -44,7 +44,7 @@ func TestUnpack(t *testing.T) {
 			t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "evil")); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: written outside", tc.name)
+			t.Errorf("%s: a file was written outside the folder", tc.name)
 		}
 	}
 }
@@ -59,7 +59,7 @@ func TestUnpackKeeps(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(into, "include")); err == nil {
-		t.Error("what was not chosen is there")
+		t.Error("a file that was not selected was unpacked")
 	}
 }
 
@@ -96,7 +96,7 @@ func TestNPMSettings(t *testing.T) {
 			t.Errorf("%s: %q %q %v", tc.name, base, token, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "p@") {
-			t.Errorf("%s: the password is in %q", tc.name, err)
+			t.Errorf("%s: the password appears in %q", tc.name, err)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func FuzzUnpack(f *testing.F) {
 		_ = unpack(bytes.NewReader(packed), filepath.Join(dir, "into"), acceptAll)
 		entries, err := os.ReadDir(dir)
 		if err != nil || len(entries) > 1 {
-			t.Fatalf("beside the folder: %v, %v", entries, err)
+			t.Fatalf("outside the folder: %v, %v", entries, err)
 		}
 	})
 }
@@ -122,7 +122,7 @@ func FuzzNPMConf(f *testing.F) {
 		conf := npmConf{}
 		conf.parse(text, func(string) string { return value })
 		if !strings.Contains(text, "=") && len(conf) > 0 {
-			t.Fatalf("%v out of %q", conf, text)
+			t.Fatalf("%v parsed from %q", conf, text)
 		}
 	})
 }

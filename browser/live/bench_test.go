@@ -19,8 +19,8 @@ var spinning = map[string]string{
 	"/click": `<title>Click</title><body style="margin:0" onmousedown="document.body.style.background=document.body.style.background==='red'?'blue':'red'"><div style="height:600px"></div>`,
 }
 
-// processorTime is what this process and its children, Chromium and its
-// driver, have used so far, from /proc.
+// processorTime returns the processor time that this process and its children,
+// Chromium and its driver, have used so far, from /proc.
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	parents, used := map[int]int{}, map[int]time.Duration{}
@@ -55,7 +55,7 @@ func processorTime(b *testing.B) time.Duration {
 	return sum
 }
 
-// frames reads n pictures.
+// frames reads n frames.
 func (v *Viewer) frames(b *testing.B, n int) {
 	b.Helper()
 	for range n {
@@ -63,9 +63,9 @@ func (v *Viewer) frames(b *testing.B, n int) {
 	}
 }
 
-// BenchmarkCast watches an animated page: what a second of watching costs in
-// processor seconds, Chromium and its driver included, by how many watch. One
-// iteration is one picture; "fps" is what the first viewer got.
+// BenchmarkCast watches an animated page with a number of viewers: the processor
+// seconds for each second of watching, Chromium and its driver included. One
+// iteration is one frame; "fps" is the frame rate of the first viewer.
 func BenchmarkCast(b *testing.B) {
 	ts := newTestServer(b, spinning)
 	for _, viewers := range []int{0, 1, 20} {
@@ -104,8 +104,8 @@ func BenchmarkCast(b *testing.B) {
 	}
 }
 
-// BenchmarkClick presses the mouse on a page that shows it, and waits for the
-// picture of it; "p50-ms" beside "call-ms", what the bare call to the page takes.
+// BenchmarkClick presses the mouse on a page that shows it, and waits for the frame
+// that shows it ("p50-ms"). "call-ms" is the time of the bare call to the page.
 func BenchmarkClick(b *testing.B) {
 	ts := newTestServer(b, spinning)
 	s := ts.openSession(b, "/click")
@@ -118,7 +118,7 @@ func BenchmarkClick(b *testing.B) {
 	}
 	var seen, calls []time.Duration
 	for b.Loop() {
-		<-time.After(2 * time.Second / DefaultFPS) // a person clicks when the page rests
+		<-time.After(2 * time.Second / DefaultFPS) // a person clicks when the page is still
 		at := time.Now()
 		if _, err := browser.Within(b.Context(), func() (any, error) {
 			return cdp.Send("Runtime.evaluate", map[string]any{"expression": "1"})
@@ -143,8 +143,8 @@ func BenchmarkClick(b *testing.B) {
 	b.ReportMetric(middle(calls), "call-ms")
 }
 
-// recordedPages are a page like many, with a list, a form and a button that
-// changes it, and one that changes itself all the time.
+// recordedPages returns a typical page, with a list, a form and a button that changes
+// it, and a page that changes all the time.
 func recordedPages() map[string]string {
 	var rows strings.Builder
 	for i := range 300 {
@@ -158,11 +158,10 @@ func recordedPages() map[string]string {
 	}
 }
 
-// BenchmarkRecording acts on pages in sessions that are recorded and in one that
-// is not, in turn: what recording adds to the time of actions and to the
-// processor time of server, Chromium and driver together. One iteration is ten
-// visits of a page with a click and a question; "idle" is a second of a page
-// that changes 400 cells in it.
+// BenchmarkRecording alternates between recorded sessions and one that is not: it
+// measures what recording adds to the time of actions and to the processor time of
+// server, Chromium and driver together. One iteration is ten visits of a page with a
+// click and a query; "idle" is a second of a page that changes 400 cells in it.
 func BenchmarkRecording(b *testing.B) {
 	ts := newTestServer(b, recordedPages())
 	kinds := []string{"plain", "recorded"}

@@ -20,12 +20,12 @@ func TestParseInput(t *testing.T) {
 			Input{Kind: "mouseEvent", Mouse: Mouse{"mousePressed", 1.5, 2, "right", 3, 4, 8, 0}}},
 		{"nested mouse", `{"type":"mouseEvent","pageId":"page-1","event":{"type":"mouseReleased","x":1,"y":2,"clickCount":2}}`,
 			Input{Kind: "mouseEvent", PageID: "page-1", Mouse: Mouse{"mouseReleased", 1, 2, "left", 0, 0, 0, 2}}},
-		{"a move presses nothing", `{"type":"mouseEvent","event":"mouseMoved","x":0,"y":0}`, Input{Kind: "mouseEvent", Mouse: Mouse{Type: "mouseMoved", Button: "none"}}},
+		{"a move without a button", `{"type":"mouseEvent","event":"mouseMoved","x":0,"y":0}`, Input{Kind: "mouseEvent", Mouse: Mouse{Type: "mouseMoved", Button: "none"}}},
 		{"flat key", `{"type":"keyEvent","event":"keyDown","key":"a","code":"KeyA","modifiers":1}`, Input{Kind: "keyEvent", Key: Key{"keyDown", "a", "KeyA", "", 0, 1}}},
 		{"nested key", `{"type":"keyEvent","event":{"type":"char","text":"b","keyCode":66}}`, Input{Kind: "keyEvent", Key: Key{"char", "", "", "b", 66, 0}}},
 		{"flat navigation", `{"type":"navigation","action":"goto","url":" http://a.example "}`, Input{Kind: "navigation", Action: "goto", URL: "http://a.example"}},
 		{"nested navigation", `{"type":"navigation","event":{"action":"refresh"}}`, Input{Kind: "navigation", Action: "refresh"}},
-		{"an address alone", `{"type":"navigation","event":{"url":"http://a.example"}}`, Input{Kind: "navigation", Action: "goto", URL: "http://a.example"}},
+		{"only a URL", `{"type":"navigation","event":{"url":"http://a.example"}}`, Input{Kind: "navigation", Action: "goto", URL: "http://a.example"}},
 		{"closing", `{"type":"closeTab","pageId":"page-1"}`, Input{Kind: "closeTab", PageID: "page-1"}},
 		{"selection", `{"type":"getSelectedText","pageId":"page-1"}`, Input{Kind: "getSelectedText", PageID: "page-1"}},
 		{"text", `{"type":"insertText","text":"ä"}`, Input{Kind: "insertText", Text: "ä"}},
@@ -48,7 +48,7 @@ func TestParseInput(t *testing.T) {
 	} {
 		_, err := ParseInput([]byte(tc.message))
 		if agent.ErrorCode(err) != agent.CodeInvalidAction || !strings.Contains(err.Error(), tc.field+" ") {
-			t.Errorf("%.80s: %v, want %s named", tc.message, err, tc.field)
+			t.Errorf("%.80s: %v, want an error about %s", tc.message, err, tc.field)
 		}
 	}
 }

@@ -43,15 +43,15 @@ func TestWatch(t *testing.T) {
 	}
 
 	tabs := ts.newViewer(t, s, Watch{TabsOnly: true})
-	shows := func(pageID string) func(viewerMessage) bool {
+	activates := func(pageID string) func(viewerMessage) bool {
 		return func(m viewerMessage) bool {
 			if isFrame(m) {
-				t.Error("a picture for one who wants none")
+				t.Error("a viewer of tabs only received a frame")
 			}
 			return m.Type == "activeTabChange" && m.PageID == pageID
 		}
 	}
-	tabs.waitFor(t, "which tab is active", shows(first.FirstTabID))
+	tabs.waitFor(t, "which tab is active", activates(first.FirstTabID))
 	h := ts.live.Controller(s, "")
 	defer h.Close()
 	click := func(x, y string) {
@@ -67,9 +67,9 @@ func TestWatch(t *testing.T) {
 		t.Errorf("%+v", two)
 	}
 	v.waitFor(t, "a frame of the second tab", func(m viewerMessage) bool { return isFrame(m) && m.PageID == two.ActiveTabID && m.Title == "Two" })
-	tabs.waitFor(t, "that the second is active", shows(two.ActiveTabID))
+	tabs.waitFor(t, "that the second is active", activates(two.ActiveTabID))
 	h.send(t, `{"type":"closeTab","pageId":"`+two.ActiveTabID+`"}`)
-	v.waitFor(t, "its closing", func(m viewerMessage) bool { return m.Type == "tabClosed" && m.PageID == two.ActiveTabID })
+	v.waitFor(t, "the closed tab", func(m viewerMessage) bool { return m.Type == "tabClosed" && m.PageID == two.ActiveTabID })
 	v.waitFor(t, "the list", func(m viewerMessage) bool { return m.Type == "tabList" && len(m.Tabs) == 1 })
 	v.waitFor(t, "the first tab again", func(m viewerMessage) bool { return isFrame(m) && m.PageID == first.FirstTabID })
 	if err := ts.browser.Delete(t.Context(), ts.db, s.ID()); err != nil {
@@ -86,7 +86,7 @@ func TestKeys(t *testing.T) {
 	h := ts.live.Controller(s, "")
 	defer h.Close()
 	h.send(t, `{"type":"mouseEvent","event":{"type":"mousePressed","x":50,"y":25,"button":"left","clickCount":1}}`, `{"type":"mouseEvent","event":{"type":"mouseReleased","x":50,"y":25,"button":"left"}}`)
-	// A key types as it goes down, its char not again; a char alone types; text is typed as it is.
+	// keyDown types a key, and a following char does not type it again; a char without keyDown types, too.
 	h.send(t, `{"type":"keyEvent","event":"keyDown","key":"a","code":"KeyA","modifiers":0}`, `{"type":"keyEvent","event":"char","key":"a","modifiers":0}`, `{"type":"keyEvent","event":"keyUp","key":"a","code":"KeyA"}`,
 		`{"type":"keyEvent","event":{"type":"char","key":"b","text":"b"}}`,
 		`{"type":"keyEvent","pageId":"","event":{"type":"keyDown","text":"ü","key":"ü","code":"","keyCode":252}}`,
@@ -107,14 +107,14 @@ func TestKeys(t *testing.T) {
 	h.send(t, `{"type":"navigation","action":"goto","url":"`+ts.site.URL+`/form"}`)
 	v.waitFor(t, "the form", func(m viewerMessage) bool { return m.Title == "Form" })
 	h.send(t, `{"type":"mouseEvent","event":"mousePressed","x":50,"y":50}`, `{"type":"mouseEvent","event":"mouseReleased","x":50,"y":50}`, `{"type":"keyEvent","event":"keyDown","key":"Enter","code":"Enter"}`)
-	v.waitFor(t, "the form's end", func(m viewerMessage) bool { return m.Title == "Done" })
+	v.waitFor(t, "the submitted form", func(m viewerMessage) bool { return m.Title == "Done" })
 	h.send(t, `{"type":"navigation","event":{"action":"back"}}`)
-	v.waitFor(t, "the way back", func(m viewerMessage) bool { return m.Title == "Form" })
+	v.waitFor(t, "going back", func(m viewerMessage) bool { return m.Title == "Form" })
 	h.send(t, `{"type":"navigation","event":{"action":"forward"}}`)
-	v.waitFor(t, "the way forward", func(m viewerMessage) bool { return m.Title == "Done" })
+	v.waitFor(t, "going forward", func(m viewerMessage) bool { return m.Title == "Done" })
 }
 
-// Viewers name the tab of their socket by names of their own: Steel's says
+// Some viewers have their own names for the tab of their socket: Steel's sends
 // "default".
 func TestUnknownPageIDs(t *testing.T) {
 	ts := newTestServer(t, pages)

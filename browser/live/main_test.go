@@ -23,7 +23,8 @@ import (
 	"satchel/store"
 )
 
-// TestMain is also the driver and Chromium's first breath.
+// TestMain is also the entry point of the child processes that start the driver and
+// Chromium.
 func TestMain(m *testing.M) {
 	if browser.RunChild(os.Args) {
 		return
@@ -31,13 +32,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// findBrowser gets the browser where there is none.
+// findBrowser finds the browser or installs it.
 func findBrowser(ctx context.Context) (browser.Program, error) {
 	p, err := install.Ready(ctx, install.Options{Getenv: os.Getenv})
 	return browser.Program{Chromium: p.Chromium, Driver: p.Driver, Environment: os.Environ()}, err
 }
 
-// testServer is a server's browser with one site that it may reach.
+// testServer is a server's browser and one site that it may reach.
 type testServer struct {
 	folder  *store.Folder
 	db      *store.DB
@@ -108,7 +109,7 @@ func (ts *testServer) openSession(t testing.TB, path string) *browser.Session {
 	return s
 }
 
-// viewerMessage is a message to a viewer, of whatever type.
+// viewerMessage is a message of any type to a viewer.
 type viewerMessage struct {
 	Type, PageID, URL, Title, Favicon, Data, Text string
 	Tabs                                          []tab
@@ -117,7 +118,7 @@ type viewerMessage struct {
 	Takeover                                      *takeoverState
 }
 
-// waitFor reads messages until one is as wanted.
+// waitFor reads messages until wanted returns true for one.
 func (v *Viewer) waitFor(t testing.TB, what string, wanted func(viewerMessage) bool) viewerMessage {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -139,7 +140,7 @@ func (v *Viewer) waitFor(t testing.TB, what string, wanted func(viewerMessage) b
 	}
 }
 
-// waitEnd reads until there is nothing more to see.
+// waitEnd reads messages until io.EOF.
 func (v *Viewer) waitEnd(t testing.TB) {
 	t.Helper()
 	for {
@@ -161,7 +162,7 @@ func (ts *testServer) newViewer(t testing.TB, s *browser.Session, w Watch) *View
 	return v
 }
 
-// size is that of a frame's picture.
+// size returns the size of a frame's image.
 func (m viewerMessage) size(t testing.TB) image.Point {
 	t.Helper()
 	c, _, err := image.DecodeConfig(base64.NewDecoder(base64.StdEncoding, strings.NewReader(m.Data)))

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// recorded is one of rrweb's events.
+// recorded is an event of rrweb.
 type recorded struct {
 	PageID    string `json:"pageId"`
 	Type      int    `json:"type"`
@@ -63,29 +63,29 @@ func TestRecording(t *testing.T) {
 	h := ts.live.Controller(s, "")
 	defer h.Close()
 	h.send(t, `{"type":"mouseEvent","event":"mousePressed","x":50,"y":25}`, `{"type":"mouseEvent","event":"mouseReleased","x":50,"y":25}`, `{"type":"keyEvent","event":"keyDown","key":"a","code":"KeyA"}`)
-	r.waitFor(t, "what was typed", func(e recorded) bool { return e.Type == 3 && e.Data.Source == 5 && e.Data.Text == "a" })
+	r.waitFor(t, "the typed text", func(e recorded) bool { return e.Type == 3 && e.Data.Source == 5 && e.Data.Text == "a" })
 	h.send(t, `{"type":"navigation","url":"`+ts.site.URL+`/two"}`)
 	r.waitFor(t, "the next page", func(e recorded) bool { return e.Type == metaEvent && strings.HasSuffix(e.Data.Href, "/two") })
 
-	// Who comes later gets it all, and nobody sees the hook in the page.
+	// A reader that comes later receives everything.
 	late, err := ts.live.Recording(s, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := late.waitFor(t, "the replay", func(e recorded) bool { return e.Type == metaEvent && strings.HasSuffix(e.Data.Href, "/two") })
 	if all[0] != first[0] {
-		t.Errorf("the replay begins with %+v", all[0])
+		t.Errorf("the replay starts with %+v", all[0])
 	}
-	none, err := ts.live.Recording(s, "page-of-somebody-else")
+	none, err := ts.live.Recording(s, "page-of-another-session")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := ts.browser.Delete(t.Context(), ts.db, s.ID()); err != nil {
 		t.Fatal(err)
 	}
-	for _, each := range []*Recording{r, late, none} {
+	for _, reading := range []*Recording{r, late, none} {
 		for err = nil; err == nil; {
-			_, err = each.Next(t.Context())
+			_, err = reading.Next(t.Context())
 		}
 		if !errors.Is(err, io.EOF) {
 			t.Error(err)
@@ -93,7 +93,7 @@ func TestRecording(t *testing.T) {
 	}
 }
 
-// The bounds hold, and what is kept can be replayed: it begins with a snapshot.
+// The limits hold, and the kept events can be replayed: they start with a snapshot.
 func TestRecordingBounds(t *testing.T) {
 	r := &recording{added: make(chan struct{})}
 	batch := func(kind, n, size int) string {
@@ -105,7 +105,7 @@ func TestRecordingBounds(t *testing.T) {
 		r.add(payload{"page-1", batch(3, 2999, 1)})
 	}
 	if len(r.events) > maxEvents || r.events[0].kind != metaEvent || r.first+int64(len(r.events)) != 18_000 {
-		t.Errorf("%d events kept from %d on, the first of type %d", len(r.events), r.first, r.events[0].kind)
+		t.Errorf("%d events kept, starting at %d, the first of type %d", len(r.events), r.first, r.events[0].kind)
 	}
 	slow := &Recording{recording: r}
 	raw, err := slow.Next(t.Context())
@@ -123,16 +123,16 @@ func TestRecordingBounds(t *testing.T) {
 		sum += len(e.raw)
 	}
 	if sum != r.bytes {
-		t.Errorf("%d bytes counted, %d there", r.bytes, sum)
+		t.Errorf("%d bytes counted, %d kept", r.bytes, sum)
 	}
 }
 
-// The file is the one that README names.
+// rrweb/README.md names the file that is embedded.
 func TestRRWeb(t *testing.T) {
 	sum := sha256.Sum256([]byte(rrweb))
 	readme, err := os.ReadFile("rrweb/README.md")
 	if err != nil || !strings.Contains(string(readme), hex.EncodeToString(sum[:])) {
-		t.Errorf("rrweb/README.md names another file than the one with SHA-256 %x (%v)", sum, err)
+		t.Errorf("rrweb/README.md does not have the SHA-256 %x (%v)", sum, err)
 	}
 }
 
@@ -142,7 +142,7 @@ func FuzzParseEvents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, e := range parseEvents(payload{"page-1", text}) {
 			if !json.Valid(e.raw) {
-				t.Fatalf("%s out of %q", e.raw, text)
+				t.Fatalf("%s parsed from %q", e.raw, text)
 			}
 		}
 	})
@@ -159,8 +159,8 @@ func TestReplay(t *testing.T) {
 	r.waitFor(t, "a snapshot", func(e recorded) bool { return e.Type == 2 })
 	h := ts.live.Controller(s, "")
 	defer h.Close()
-	h.send(t, `{"type":"mouseEvent","event":"mousePressed","x":50,"y":25}`, `{"type":"mouseEvent","event":"mouseReleased","x":50,"y":25}`, `{"type":"insertText","text":"seen again"}`)
-	r.waitFor(t, "what was typed", func(e recorded) bool { return e.Type == 3 && e.Data.Source == 5 && e.Data.Text == "seen again" })
+	h.send(t, `{"type":"mouseEvent","event":"mousePressed","x":50,"y":25}`, `{"type":"mouseEvent","event":"mouseReleased","x":50,"y":25}`, `{"type":"insertText","text":"replayed text"}`)
+	r.waitFor(t, "the typed text", func(e recorded) bool { return e.Type == 3 && e.Data.Source == 5 && e.Data.Text == "replayed text" })
 	again, err := ts.live.Recording(s, s.ActivePage().ID())
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if result, _ := answer["result"].(map[string]any); result["value"] != "seen again" {
+	if result, _ := answer["result"].(map[string]any); result["value"] != "replayed text" {
 		t.Errorf("the player shows %v %v", result["value"], answer["exceptionDetails"])
 	}
 }

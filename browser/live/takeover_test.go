@@ -44,7 +44,7 @@ func TestTakeover(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 	if s.Status() != agent.SessionActive {
-		t.Error("scripted actions are refused before anybody came")
+		t.Error("scripted actions are rejected before the takeover started")
 	}
 	if _, err := ts.live.RequestTakeover(t.Context(), s, agent.TakeoverOptions{}); agent.ErrorCode(err) != agent.CodeConflict {
 		t.Errorf("a second takeover: %v", err)
@@ -52,7 +52,7 @@ func TestTakeover(t *testing.T) {
 	v.waitFor(t, "the request", func(m viewerMessage) bool {
 		return m.Takeover != nil && m.Takeover.Status == agent.TakeoverPending && m.Takeover.Reason == "captcha"
 	})
-	for range 2 { // a page that is loaded again comes twice
+	for range 2 { // reloading the page starts it twice
 		if active, err := ts.live.MoveTakeover(t.Context(), s, made.ID, agent.TakeoverActive); err != nil || active.Status != agent.TakeoverActive || active.StartedAt.IsZero() {
 			t.Errorf("%+v, %v", active, err)
 		}
@@ -66,10 +66,10 @@ func TestTakeover(t *testing.T) {
 	}
 	v.waitFor(t, "the end", func(m viewerMessage) bool { return m.Status == agent.SessionActive && m.Takeover == nil })
 	if _, err := ts.live.MoveTakeover(t.Context(), s, made.ID, agent.TakeoverCancelled); agent.ErrorCode(err) != agent.CodeConflict {
-		t.Errorf("what is over is ended again: %v", err)
+		t.Errorf("an ended takeover is ended again: %v", err)
 	}
 	if _, err := ts.live.MoveTakeover(t.Context(), s, "takeover-none", agent.TakeoverCancelled); agent.ErrorCode(err) != agent.CodeNotFound {
-		t.Errorf("an unknown one: %v", err)
+		t.Errorf("an unknown takeover: %v", err)
 	}
 
 	short, err := ts.live.RequestTakeover(t.Context(), s, agent.TakeoverOptions{Timeout: ptr(1)})
@@ -85,21 +85,21 @@ func TestTakeover(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 
-	left, err := ts.live.RequestTakeover(t.Context(), s, agent.TakeoverOptions{})
+	pending, err := ts.live.RequestTakeover(t.Context(), s, agent.TakeoverOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := ts.db.EndLostSessions(t.Context(), func(string) bool { return false }, "killed"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := ts.db.Takeover(t.Context(), s.ID(), left.ID); err != nil || got.Status != agent.TakeoverCancelled || got.EndedAt.IsZero() {
+	if got, err := ts.db.Takeover(t.Context(), s.ID(), pending.ID); err != nil || got.Status != agent.TakeoverCancelled || got.EndedAt.IsZero() {
 		t.Errorf("after a kill: %+v, %v", got, err)
 	}
 	wantEvents(t, ts.db, made.TakeoverURL, "requested", "completed", "requested", "expired", "requested")
 }
 
-// wantEvents compares the outbox's events about takeovers; the first one tells
-// where the person is to go.
+// wantEvents compares the outbox's events about takeovers. The first one has the
+// takeover's URL.
 func wantEvents(t *testing.T, db *store.DB, address string, want ...string) {
 	t.Helper()
 	events, err := db.Events(t.Context(), 0, 100)
@@ -114,7 +114,7 @@ func wantEvents(t *testing.T, db *store.DB, address string, want ...string) {
 				t.Errorf("%s: %s", e.Type, e.Data)
 			}
 			if len(got) == 0 && data.Takeover.TakeoverURL != address {
-				t.Errorf("the request tells %q", data.Takeover.TakeoverURL)
+				t.Errorf("the request has the URL %q", data.Takeover.TakeoverURL)
 			}
 			got = append(got, kind)
 		}
@@ -152,12 +152,12 @@ func TestLinks(t *testing.T) {
 	}
 	payload, signature, _ := strings.Cut(token, ".")
 	expired := l.link(Grant{SessionID: "session-1"}, time.Now().Add(-time.Second)).URL
-	for name, forged := range map[string]string{
+	for name, invalid := range map[string]string{
 		"empty": "", "no signature": payload, "empty signature": payload + ".", "another payload": payload + "AA." + signature,
-		"another signature": payload + "." + signature[:len(signature)-2] + "AA", "no base64": "!." + signature, "long": strings.Repeat("a", 2000) + "." + signature,
+		"another signature": payload + "." + signature[:len(signature)-2] + "AA", "not base64": "!." + signature, "long": strings.Repeat("a", 2000) + "." + signature,
 		"expired": strings.SplitN(expired, "token=", 2)[1],
 	} {
-		if _, err := l.Grant(forged); agent.ErrorCode(err) != agent.CodeUnauthorized {
+		if _, err := l.Grant(invalid); agent.ErrorCode(err) != agent.CodeUnauthorized {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
