@@ -8,8 +8,7 @@ import (
 	"satchel/store"
 )
 
-// BenchmarkImport makes knowledge of the handbook from its bytes to the last
-// vector.
+// BenchmarkImport imports the handbook, from its bytes to the last vector.
 func BenchmarkImport(b *testing.B) {
 	folder := openFolder(b, b.TempDir())
 	db := folder.Default()
@@ -25,7 +24,7 @@ func BenchmarkImport(b *testing.B) {
 	b.ReportMetric(float64(chunks)/b.Elapsed().Seconds(), "chunks/s")
 }
 
-// waitLong waits as long as the work takes.
+// waitLong waits for the agent's work without a time limit.
 func waitLong(b *testing.B, ix *Index, db *store.DB) {
 	b.Helper()
 	if err := ix.Wait(context.Background(), db); err != nil {

@@ -33,8 +33,8 @@ func TestQuestionMarkIsAppended(t *testing.T) {
 	}
 }
 
-// TestLocalPreparesTexts embeds a text in both cases, and finds that the
-// model's name tells of it.
+// TestLocalPreparesTexts checks that texts are embedded in lower case, too, and that
+// the model's name says so.
 func TestLocalPreparesTexts(t *testing.T) {
 	e := Local()
 	upper, err := e.Embed(context.Background(), "Wool is washed cold.")
@@ -53,8 +53,8 @@ func TestLocalPreparesTexts(t *testing.T) {
 	}
 }
 
-// TestHybridRank checks that the order of hybrid results goes by meaning and
-// words together, and what a part of the words is worth.
+// TestHybridRank checks that hybrid results are ordered by meaning and words
+// together, and how much matching some of the words counts.
 func TestHybridRank(t *testing.T) {
 	rank := func(cosine, words float64) float64 {
 		return ranking{mode: Hybrid, trust: 1}.rank(&candidate{cosine: cosine, words: words})

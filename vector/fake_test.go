@@ -11,8 +11,8 @@ import (
 	"satchel/vector/encoder"
 )
 
-// fake is an Embedder that needs no time: equal texts have equal vectors, all
-// others have next to nothing in common.
+// fake is a fast Embedder: equal texts have equal vectors, and different texts have
+// nearly orthogonal ones.
 type fake struct {
 	model  string
 	before func(ctx context.Context, text string) error // may be nil
@@ -36,7 +36,7 @@ func (f *fake) Embed(ctx context.Context, text string) ([]float32, error) {
 	return v, nil
 }
 
-// gate lets a test hold up whoever passes it.
+// gate blocks calls until a test opens it.
 type gate struct {
 	arrived chan string
 	open    chan struct{}
@@ -56,8 +56,8 @@ func (g *gate) pass(ctx context.Context, what string) error {
 	}
 }
 
-// lines makes a text of n short paragraphs, each a chunk of its own when cut
-// with chunk_size 60.
+// lines returns a text of n short paragraphs, each of which is one chunk with
+// chunk_size 60.
 func lines(word string, n int) []byte {
 	var b strings.Builder
 	for i := range n {
@@ -68,7 +68,7 @@ func lines(word string, n int) []byte {
 	return []byte(b.String())
 }
 
-// errorLog collects what is logged as an error.
+// errorLog collects the errors that are logged.
 type errorLog struct {
 	slog.Handler
 	mu     sync.Mutex

@@ -11,7 +11,7 @@ import (
 	"satchel/vector/encoder/pretrained/sample"
 )
 
-// install adds a small model to the folder of an Index.
+// install adds a small model to the models of an Index.
 func install(t *testing.T, ix *Index, variant, name string) {
 	t.Helper()
 	if _, err := ix.Models().Add(t.Context(), sample.Of(t, variant).Build(t, "F32"), name); err != nil {
@@ -19,7 +19,7 @@ func install(t *testing.T, ix *Index, variant, name string) {
 	}
 }
 
-// use sets an agent to a model.
+// use sets an agent's model.
 func use(t *testing.T, ix *Index, db *store.DB, provider, name string) {
 	t.Helper()
 	_, err := db.UpdateSettings(t.Context(), agent.SettingsChange{EmbeddingProvider: agent.Some(provider), EmbeddingModel: agent.Some(name)})
@@ -43,7 +43,7 @@ func TestModelFromAFile(t *testing.T) {
 	wait(t, ix, db)
 	got := source(t, db, first.ID)
 	if got.Status != agent.SourceReady || !strings.HasPrefix(got.EmbeddingModel, "tiny@file/") {
-		t.Fatalf("settled as %+v", got)
+		t.Fatalf("after indexing: %+v", got)
 	}
 	found := search(t, ix, db, Query{Text: "w5 w6 w7 w8", Mode: Vector, Limit: 1})
 	if len(found) != 1 || found[0].SourceID != first.ID || found[0].Similarity < 0.9 {
@@ -55,11 +55,11 @@ func TestModelFromAFile(t *testing.T) {
 	}
 }
 
-// frozen is a chunk that a query for it is like in every letter.
+// frozen is a chunk that the tests search for with its own text.
 const frozen = "The lake behind the house is frozen in the winter."
 
-// With a new model, sources answer by the vectors that they have, one after the
-// other gets new ones, and nothing is read again.
+// After a change of the model, sources are searched by their old vectors, get new
+// ones one after the other, and are not read again.
 func TestChangeOfModel(t *testing.T) {
 	ctx := context.Background()
 	folder := openFolder(t, t.TempDir())
@@ -78,19 +78,19 @@ func TestChangeOfModel(t *testing.T) {
 	}
 	ix.Stop()
 
-	ix = newIndex(t, folder, // which does not work yet
+	ix = newIndex(t, folder, // not started yet
 		&fake{model: "local"})
 	use(t, ix, db, agent.FileEmbedding, "tiny")
 	for _, id := range ids {
 		if s := source(t, db, id); s.Status != agent.SourceUpdating || s.EmbeddingModel != "local" {
-			t.Errorf("waits as %+v", s)
+			t.Errorf("while waiting: %+v", s)
 		}
 	}
 	if found := search(t, ix, db, Query{Text: frozen, Mode: Vector, Limit: 1}); len(found) != 1 || found[0].Similarity < 0.9 {
-		t.Errorf("by earlier vectors: %+v", found)
+		t.Errorf("by the old vectors: %+v", found)
 	}
 
-	least := 3 // sources that have whole vectors, of whichever model
+	fewest := 3 // the smallest number of sources with vectors for all chunks, of either model
 	ix.step = func(name string) {
 		if name != "put" {
 			return
@@ -101,21 +101,21 @@ func TestChangeOfModel(t *testing.T) {
 				whole++
 			}
 		}
-		least = min(least, whole)
+		fewest = min(fewest, whole)
 	}
 	start(t, ix)
 	wait(t, ix, db)
 	for _, id := range ids {
 		if s := source(t, db, id); s.Status != agent.SourceReady || !strings.HasPrefix(s.EmbeddingModel, "tiny@file/") {
-			t.Errorf("settled as %+v", s)
+			t.Errorf("after indexing: %+v", s)
 		}
 	}
 	after, _, err := db.Chunks(ctx, ids[1], store.Page{Limit: 100})
 	if err != nil || len(after) != len(chunks) || after[0].ID != chunks[0].ID {
-		t.Errorf("the chunks are others: %v", err)
+		t.Errorf("the chunks have changed: %v", err)
 	}
-	if least < 2 {
-		t.Errorf("%d sources were without vectors at once", 3-least)
+	if fewest < 2 {
+		t.Errorf("%d sources lacked vectors at the same time", 3-fewest)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestMissingModel(t *testing.T) {
 	<-held
 	wait(t, ix, db)
 	if got := source(t, db, s.ID); got.Error == nil || !strings.Contains(got.Error.Message, "is not installed") {
-		t.Errorf("held up as %+v", got)
+		t.Errorf("without the model: %+v", got)
 	}
 	answer, err = ix.Ask(t.Context(), db, Query{Text: "otter"})
 	if err != nil || answer.Mode != Keyword || len(answer.Results) == 0 {
@@ -175,13 +175,13 @@ func TestCheckOfInstalledModels(t *testing.T) {
 func TestScale(t *testing.T) {
 	s := scale{0.75, 0.02}
 	if got := s.level(0.75); math.Abs(got-builtInScale.mean) > 1e-12 {
-		t.Errorf("the background is %v", got)
+		t.Errorf("the mean has the level %v", got)
 	}
 	if got := s.level(0.79); math.Abs(got-builtInScale.mean-2*builtInScale.spread) > 1e-9 {
-		t.Errorf("two spreads above: %v", got)
+		t.Errorf("two spreads above the mean: %v", got)
 	}
 	if (scale{}).level(0.4) != 0.4 || s.level(1) != 1 {
-		t.Error("the limits of the scale")
+		t.Error("the limits of the scale are wrong")
 	}
 }
 
@@ -224,10 +224,10 @@ func TestRerank(t *testing.T) {
 		last = r.Score
 	}
 	if one := ask(Query{Limit: 1, MinScore: a.Results[0].Score}); len(one.Results) != 1 || one.Results[0].ID != a.Results[0].ID {
-		t.Errorf("the best: %+v", one)
+		t.Errorf("with the best result's score as the minimum: %+v", one)
 	}
 	if none := ask(Query{MinScore: 0.999}); len(none.Results) != 0 {
-		t.Errorf("above all: %+v", none)
+		t.Errorf("with a minimum above all scores: %+v", none)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // small cuts lines into one chunk each.
 var small = agent.Chunking{Size: 60, Overlap: 0, Method: "sentence"}
 
-// counts checks that a source is ready, and that its chunks are n, none twice,
+// counts checks that a source is ready, and that it has n chunks, without duplicates,
 // each with one vector of model.
 func counts(t *testing.T, db *store.DB, id, model string, n int) {
 	t.Helper()
@@ -52,7 +52,7 @@ func counts(t *testing.T, db *store.DB, id, model string, n int) {
 	}
 }
 
-// events lists the types of the events that an agent's sources caused.
+// events returns the types of the events of an agent's sources.
 func events(t *testing.T, db *store.DB) (types []string) {
 	t.Helper()
 	list, err := db.Events(context.Background(), 0, 100)
@@ -91,12 +91,14 @@ func TestUploadBecomesReady(t *testing.T) {
 	}
 }
 
-// TestFailures makes sources that cannot be indexed, each with its code and a
-// sentence for its owner.
+// TestFailures creates sources that cannot be indexed, each of which fails with a
+// code and a message for its owner.
 func TestFailures(t *testing.T) {
 	boom := func(context.Context, string) error { panic("boom") }
 	secret := func(context.Context, string) error { return errors.New("secret cause") }
-	known := func(context.Context, string) error { return agent.Errorf(agent.CodeUpstream, "the provider is away") }
+	known := func(context.Context, string) error {
+		return agent.Errorf(agent.CodeUpstream, "the provider is unavailable")
+	}
 	for _, c := range []struct {
 		name, file, data string
 		chunking         agent.Chunking
@@ -104,9 +106,9 @@ func TestFailures(t *testing.T) {
 		code, message    string
 	}{
 		{"broken JSON", "a.json", `{"a": [1, 2`, small, nil, "BROKEN_FILE", ""},
-		{"no such chunking", "a.txt", "text", agent.Chunking{Size: 5, Method: "fixed"}, nil, "VALIDATION_ERROR", ""},
+		{"invalid chunking", "a.txt", "text", agent.Chunking{Size: 5, Method: "fixed"}, nil, "VALIDATION_ERROR", ""},
 		{"embedder fails", "a.txt", "text", small, secret, "INTERNAL_ERROR", "the text could not be embedded"},
-		{"embedder says why", "a.txt", "text", small, known, "UPSTREAM_ERROR", "the provider is away"},
+		{"embedder fails with a reason", "a.txt", "text", small, known, "UPSTREAM_ERROR", "the provider is unavailable"},
 		{"embedder panics", "a.txt", "text", small, boom, "INTERNAL_ERROR", "the text could not be embedded"},
 		{"splitter panics", "a.txt", "One. Two. Three. Four.", agent.Chunking{Size: 60, Method: "semantic"}, boom, "INTERNAL_ERROR", "this file could not be read"},
 	} {
@@ -129,8 +131,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestReadingCutOff gives up a file whose reading never ended, until a person
-// asks for it again.
+// TestReadingCutOff: a file whose reading was interrupted three times is given up,
+// until it is restarted.
 func TestReadingCutOff(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db := folder.Default()
@@ -159,7 +161,8 @@ func TestReadingCutOff(t *testing.T) {
 	counts(t, db, thrice.ID, "fake", 3)
 }
 
-// TestReindex makes a source anew: the same chunks, none twice.
+// TestReindex indexes a source again, which creates the same chunks, without
+// duplicates.
 func TestReindex(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db := folder.Default()
@@ -176,7 +179,7 @@ func TestReindex(t *testing.T) {
 	}
 }
 
-// TestAnotherModel goes on with a source whose vectors one model began.
+// TestAnotherModel changes the model while a source is being embedded.
 func TestAnotherModel(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db := folder.Default()
@@ -202,8 +205,8 @@ func TestAnotherModel(t *testing.T) {
 	counts(t, db, s.ID, "two", 40)
 }
 
-// TestStop stops in the middle of a batch: what is made is kept, and goes on
-// with the next start.
+// TestStop stops in the middle of a batch: the finished vectors are kept, and the next
+// start continues.
 func TestStop(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db := folder.Default()
@@ -233,7 +236,7 @@ func TestStop(t *testing.T) {
 	wait(t, ix, db)
 	counts(t, db, s.ID, "fake", 12)
 	if embedded["a paragraph that is about the cedar"] != 2 || len(embedded) != 12 {
-		t.Errorf("the text that was cut is to be embedded again, and no other: %v", embedded)
+		t.Errorf("want only the interrupted text embedded again: %v", embedded)
 	}
 }
 
@@ -254,11 +257,11 @@ func TestStartStop(t *testing.T) {
 	ix.Stop()
 	stacks := make([]byte, 1<<20)
 	if stacks = stacks[:runtime.Stack(stacks, true)]; strings.Contains(string(stacks), "vector.(*Index)") {
-		t.Errorf("a goroutine goes on after Stop:\n%s", stacks)
+		t.Errorf("a goroutine is still running after Stop:\n%s", stacks)
 	}
 }
 
-// TestContextEndsWork ends the work by Start's context alone.
+// TestContextEndsWork cancels the context of Start.
 func TestContextEndsWork(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db := folder.Default()
@@ -279,7 +282,7 @@ func TestContextEndsWork(t *testing.T) {
 	ix.Stop()
 }
 
-// TestSemanticChunking cuts by meaning with the index's own embedder.
+// TestSemanticChunking splits by meaning with the index's own embedder.
 func TestSemanticChunking(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db := folder.Default()
@@ -292,7 +295,7 @@ func TestSemanticChunking(t *testing.T) {
 	}
 }
 
-// TestFormats makes knowledge of files of several kinds.
+// TestFormats indexes files of several formats.
 func TestFormats(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db := folder.Default()
@@ -317,7 +320,7 @@ func TestFormats(t *testing.T) {
 		delete(files, r.Metadata.SourceName)
 	}
 	if len(files) > 0 {
-		t.Errorf("nothing is found of %v", files)
+		t.Errorf("nothing was found in %v", files)
 	}
 }
 

@@ -15,14 +15,14 @@ import (
 	"satchel/vector/document"
 )
 
-// TestMain is also the program that the tests below kill, and the child that
-// reads documents.
+// TestMain is also the entry point of the process that the tests below kill, and of
+// the child that reads documents.
 func TestMain(m *testing.M) {
 	if document.RunChild(os.Args[1:]) {
 		return
 	}
 	if path := os.Getenv("SATCHEL_TEST_FOLDER"); path != "" {
-		if err := victim(path); err != nil {
+		if err := runImport(path); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -31,12 +31,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// killChunks is how many chunks the file has that the victim imports.
+// killChunks is the number of chunks of the file that runImport imports.
 const killChunks = 250
 
-// victim imports a file, or goes on with one, and tells each step. At the step
-// named in its environment it stands still.
-func victim(path string) error {
+// runImport imports a file, or continues the import, and prints each step. It pauses
+// at the step that its environment names.
+func runImport(path string) error {
 	ctx := context.Background()
 	folder, err := store.Open(store.Options{Path: path})
 	if err != nil {
@@ -63,7 +63,7 @@ func victim(path string) error {
 		fmt.Println(name)
 		if name == at {
 			if n++; n == nth {
-				fmt.Println("stands still")
+				fmt.Println("paused")
 				select {}
 			}
 		}
@@ -74,15 +74,15 @@ func victim(path string) error {
 	return ix.Wait(ctx, db)
 }
 
-// kill runs the victim on a folder and kills it (SIGKILL) when it has told of
-// a step for the nth time. It reports whether that came to pass before the end.
-func kill(t *testing.T, path, step string, nth int, still bool) (killed bool) {
+// kill runs an import in a child process and kills it (SIGKILL) when it has printed a
+// step for the nth time. It reports whether the import was killed before its end.
+func kill(t *testing.T, path, step string, nth int, pause bool) (killed bool) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "SATCHEL_TEST_FOLDER="+path)
-	if still {
+	if pause {
 		cmd.Env = append(cmd.Env, "SATCHEL_TEST_STEP="+step, "SATCHEL_TEST_NTH="+strconv.Itoa(nth))
-		step, nth = "stands still", 1
+		step, nth = "paused", 1
 	}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -107,18 +107,18 @@ func kill(t *testing.T, path, step string, nth int, still bool) (killed bool) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // says that it was killed
+	_ = cmd.Wait() // returns that it was killed
 	return true
 }
 
-// finishes opens a folder whose server was killed and checks that the import
-// goes on by itself to its end.
-func finishes(t *testing.T, path string) {
+// checkFinished opens a folder whose server was killed and checks that the import
+// continues and completes.
+func checkFinished(t *testing.T, path string) {
 	t.Helper()
 	folder := openFolder(t, path)
 	db := folder.Default()
 	if db.Pending().Sources.IsZero() {
-		t.Error("the agent is said to have no unfinished work")
+		t.Error("the agent has no pending work")
 	}
 	list, _, err := db.Sources(context.Background(), store.SourceFilter{}, store.Page{Limit: 10})
 	if err != nil || len(list) != 1 || list[0].Status != agent.SourceProcessing {
@@ -136,11 +136,10 @@ func finishes(t *testing.T, path string) {
 	}
 }
 
-// TestKilled kills the server at each step of an import, while it stands
-// still.
+// TestKilled kills the server at each step of an import, while it is paused.
 func TestKilled(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and what is killed is another process")
+		t.Skip("slow, and tests a child process")
 	}
 	for _, c := range []struct {
 		step string
@@ -151,25 +150,25 @@ func TestKilled(t *testing.T) {
 			if !kill(t, path, c.step, c.nth, true) {
 				t.Fatal("the step was not reached")
 			}
-			finishes(t, path)
+			checkFinished(t, path)
 		})
 	}
 }
 
-// TestKilledOverAndOver kills the server in each of its lives while it goes on
-// working, until none is left to kill.
+// TestKilledOverAndOver kills the server again and again while it works, until the
+// import completes.
 func TestKilledOverAndOver(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and what is killed is another process")
+		t.Skip("slow, and tests a child process")
 	}
 	path := t.TempDir()
-	lives := 1
-	for ; kill(t, path, "put", 4, false); lives++ {
-		if lives > killChunks {
-			t.Fatal("the import does not get on")
+	runs := 1
+	for ; kill(t, path, "put", 4, false); runs++ {
+		if runs > killChunks {
+			t.Fatal("the import makes no progress")
 		}
 	}
-	if lives < 2 {
+	if runs < 2 {
 		t.Errorf("the import was never killed")
 	}
 	folder := openFolder(t, path)

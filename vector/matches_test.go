@@ -15,8 +15,8 @@ func units(text string, r []int) string {
 	return string(utf16.Decode(utf16.Encode([]rune(text))[r[0]:r[1]]))
 }
 
-// TestMatches: results show where the query's words stand, as they are spelled
-// there, and which sentence holds most of them.
+// TestMatches: results have the positions of the query's words, as spelled in the
+// text, and the sentence with most of them.
 func TestMatches(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db, ix := folder.Default(), newIndex(t, folder, Local())
@@ -37,7 +37,7 @@ func TestMatches(t *testing.T) {
 			words = append(words, units(r[0].Content, m))
 		}
 		if got := strings.Join(words, " "); got != c.words {
-			t.Errorf("%q: marked are %q, want %q", c.query, got, c.words)
+			t.Errorf("%q: matches %q, want %q", c.query, got, c.words)
 		}
 		if len(r[0].BestSentence) != 2 || units(r[0].Content, r[0].BestSentence) != c.best {
 			t.Errorf("%q: the best sentence is %v of %q, want %q", c.query, r[0].BestSentence, r[0].Content, c.best)
@@ -45,7 +45,7 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// What a query writes apart is found where the text writes it as one word.
+// A query of two words also matches a text that has them as one word.
 func TestWordsWrittenApart(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db, ix := folder.Default(), newIndex(t, folder, Local())
@@ -61,8 +61,8 @@ func TestWordsWrittenApart(t *testing.T) {
 	}
 }
 
-// A heading that has the query's words is not the best sentence where another one
-// has them too.
+// A heading that has the query's words is not the best sentence if another sentence
+// has them, too.
 func TestBestSentenceIsNoHeading(t *testing.T) {
 	for _, c := range []struct{ query, text, want string }{
 		{"opening hours of the workshop", "# Opening hours\n\nThe workshop is open from eight, see the hours at the door.", "The workshop is open from eight, see the hours at the door."},
@@ -88,8 +88,8 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// Prefixes of the settings replace the known ones, and another one of passages is
-// another model, unless it is the known one.
+// Prefixes in the settings replace the known ones. A different prefix of passages
+// makes a different model.
 func TestPrefixesOfSettings(t *testing.T) {
 	text := func(s string) *string { return &s }
 	for _, c := range []struct {

@@ -9,8 +9,8 @@ import (
 	"satchel/store"
 )
 
-// crawled lets a walk of one page come to its end; a page of "" is one that
-// the server says is not modified.
+// crawled completes a crawl of one page. The text "" means that the server responded
+// that the page is not modified.
 func crawled(t *testing.T, db *store.DB, id, text string) {
 	t.Helper()
 	ctx, address := context.Background(), "https://example.com/"
@@ -38,14 +38,14 @@ func TestPagesAreCutAndKept(t *testing.T) {
 	start(t, ix)
 	wait(t, ix, db)
 	if s := source(t, db, id); s.Status != agent.SourceCrawling {
-		t.Fatalf("before its walk the source is %s", s.Status)
+		t.Fatalf("before the crawl the source is %s", s.Status)
 	}
 	again := func(ix *Index, text string) []agent.Chunk {
 		t.Helper()
 		crawled(t, db, id, text)
 		wait(t, ix, db)
 		if s := source(t, db, id); s.Status != agent.SourceReady || s.EmbeddingModel != ix.embedder.Model() {
-			t.Fatalf("after its walk the source is %s, of model %q", s.Status, s.EmbeddingModel)
+			t.Fatalf("after the crawl the source is %s, of model %q", s.Status, s.EmbeddingModel)
 		}
 		chunks, _, err := db.Chunks(ctx, id, store.Page{Limit: 100})
 		if err != nil {
@@ -66,7 +66,7 @@ func TestPagesAreCutAndKept(t *testing.T) {
 	}
 	restart()
 	if kept := again(ix, ""); kept[0].ID != first[0].ID || kept[99].ID != first[99].ID {
-		t.Error("a page that is not modified was cut anew")
+		t.Error("a page that is not modified was split again")
 	}
 	ix.Stop()
 
@@ -75,7 +75,7 @@ func TestPagesAreCutAndKept(t *testing.T) {
 	start(t, second)
 	restart()
 	if other := again(second, ""); len(other) != 100 || other[0].ID != first[0].ID {
-		t.Error("chunks were cut anew for another model")
+		t.Error("chunks were split again for another model")
 	}
 	if found := search(t, second, db, Query{Text: first[3].Content, Limit: 1}); len(found) != 1 || !strings.Contains(found[0].Content, "otter") {
 		t.Errorf("found %+v", found)

@@ -16,7 +16,7 @@ func hit(source string, position int, content string) candidate {
 		Chunk: agent.Chunk{ID: fmt.Sprint("c", position), Position: position, Content: content}}}
 }
 
-// pieces cuts a text of numbered words into overlapping chunks.
+// pieces returns overlapping chunks of a text of numbered words.
 func pieces(n int) []string {
 	list := make([]string, n)
 	for i := range list {
@@ -37,16 +37,16 @@ func TestNeighboursBecomeOneResult(t *testing.T) {
 		limit int
 		want  []string // ids of each result's chunks
 	}{
-		{"alone", []candidate{hit("s", 2, p[2])}, 5, []string{"c2"}},
-		{"two", []candidate{hit("s", 2, p[2]), hit("s", 1, p[1])}, 5, []string{"c1 c2"}},
-		{"another between", []candidate{hit("s", 2, p[2]), hit("s", 5, p[5]), hit("s", 3, p[3])}, 5, []string{"c2 c3", "c5"}},
+		{"one chunk", []candidate{hit("s", 2, p[2])}, 5, []string{"c2"}},
+		{"two neighbours", []candidate{hit("s", 2, p[2]), hit("s", 1, p[1])}, 5, []string{"c1 c2"}},
+		{"another in between", []candidate{hit("s", 2, p[2]), hit("s", 5, p[5]), hit("s", 3, p[3])}, 5, []string{"c2 c3", "c5"}},
 		{"a gap closes", []candidate{hit("s", 1, p[1]), hit("s", 3, p[3]), hit("s", 2, p[2])}, 5, []string{"c1 c2 c3"}},
 		{"no more than three", []candidate{hit("s", 1, p[1]), hit("s", 2, p[2]), hit("s", 3, p[3]), hit("s", 4, p[4])}, 5, []string{"c1 c2 c3", "c4"}},
 		{"a gap too wide", []candidate{hit("s", 1, p[1]), hit("s", 2, p[2]), hit("s", 4, p[4]), hit("s", 3, p[3])}, 5, []string{"c1 c2 c3", "c4"}},
 		{"other sources", []candidate{hit("s", 1, p[1]), hit("t", 2, p[2])}, 5, []string{"c1", "c2"}},
 		{"no overlap", []candidate{hit("s", 1, p[1]), hit("s", 2, p[4])}, 5, []string{"c1", "c2"}},
 		{"the limit is filled", []candidate{hit("s", 1, p[1]), hit("s", 2, p[2]), hit("s", 5, p[5])}, 2, []string{"c1 c2", "c5"}},
-		{"and kept", []candidate{hit("s", 1, p[1]), hit("s", 4, p[4]), hit("s", 2, p[2])}, 1, []string{"c1"}},
+		{"the limit is kept", []candidate{hit("s", 1, p[1]), hit("s", 4, p[4]), hit("s", 2, p[2])}, 1, []string{"c1"}},
 	} {
 		for i := range c.hits {
 			c.hits[i].cosine = 1 - float64(i)/10
@@ -91,7 +91,7 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// FuzzOverlap compares with trying every length.
+// FuzzOverlap compares overlap with trying every length.
 func FuzzOverlap(f *testing.F) {
 	f.Add("abab", "ababab")
 	f.Add("\x00\x00", "\x00")
@@ -106,7 +106,8 @@ func FuzzOverlap(f *testing.F) {
 	})
 }
 
-// TestOverlapsOfAnUploadAreJoined goes from a file to a result.
+// TestOverlapsOfAnUploadAreJoined uploads a file and checks that results repeat no
+// text.
 func TestOverlapsOfAnUploadAreJoined(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db := folder.Default()
@@ -128,17 +129,16 @@ func TestOverlapsOfAnUploadAreJoined(t *testing.T) {
 			}
 		}
 		if len(r.Metadata.ChunkIDs) > 0 && !strings.Contains(b.String(), r.Content) {
-			t.Errorf("the result is not a part of the text: %q", r.Content)
+			t.Errorf("the result is not part of the text: %q", r.Content)
 		}
 	}
 	chunks, _, err := db.Chunks(context.Background(), found[0].SourceID, store.Page{Limit: 100})
 	if err != nil || n != len(chunks) || len(found) >= n {
-		t.Errorf("%d results of %d chunks, there are %d (%v)", len(found), n, len(chunks), err)
+		t.Errorf("%d results of %d chunks, the file has %d (%v)", len(found), n, len(chunks), err)
 	}
 }
 
-// TestScriptsWithoutSpaces finds words within sentences, and codes however they
-// are written.
+// TestScriptsWithoutSpaces finds words within sentences, and codes in any spelling.
 func TestScriptsWithoutSpaces(t *testing.T) {
 	texts := []string{
 		"昨日东京都的天气很好。", "我的猫喜欢吃鱼。", "配送料は五千円以上で無料です。", "返品は三十日以内にお願いします。",
@@ -162,7 +162,7 @@ func TestScriptsWithoutSpaces(t *testing.T) {
 	}
 }
 
-func TestResultOfSeveralChunksSaysWhereAllAre(t *testing.T) {
+func TestResultOfSeveralChunksHasAllPositions(t *testing.T) {
 	p := pieces(3)
 	first, second := hit("s", 0, p[0]), hit("s", 1, p[1])
 	first.Metadata = agent.ChunkMetadata{Section: "A", Sections: []string{"A"}, Line: 3, LastLine: 9}

@@ -9,15 +9,14 @@ import (
 	"satchel/store"
 )
 
-// provider is a Provider whose vectors have as many numbers as wanted, and
-// which fails on demand.
+// provider is a Provider with vectors of a given length that fails on demand.
 type provider struct {
 	length int
 
-	mu    sync.Mutex
-	fails error
-	asked []int // texts of each request
-	keys  []string
+	mu       sync.Mutex
+	fails    error
+	requests []int // number of texts of each request
+	keys     []string
 }
 
 func (p *provider) Check(to agent.Embedding) error {
@@ -30,7 +29,7 @@ func (p *provider) Check(to agent.Embedding) error {
 func (p *provider) Embed(ctx context.Context, to agent.Embedding, key string, texts []string) ([][]float32, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asked, p.keys = append(p.asked, len(texts)), append(p.keys, key)
+	p.requests, p.keys = append(p.requests, len(texts)), append(p.keys, key)
 	if p.fails != nil {
 		return nil, p.fails
 	}
@@ -54,7 +53,7 @@ func (p *provider) fail(err error) {
 	p.fails = err
 }
 
-// remote sets an agent to a provider.
+// remote sets an agent's embedding provider.
 func remote(t *testing.T, db *store.DB, model string) {
 	t.Helper()
 	_, err := db.UpdateSettings(context.Background(), agent.SettingsChange{EmbeddingProvider: agent.Some("openai-compatible"),
@@ -75,14 +74,14 @@ func TestProviderEmbeds(t *testing.T) {
 	start(t, ix)
 	wait(t, ix, db)
 	if got := source(t, db, s.ID); got.Status != agent.SourceReady || got.EmbeddingModel != "local" {
-		t.Fatalf("settled as %+v", got)
+		t.Fatalf("after indexing: %+v", got)
 	}
 	chunks, _, err := db.Chunks(ctx, s.ID, store.Page{Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	// Another model is set: what there is, is found by the vectors that it has.
+	// Another model is set: existing sources are found by their old vectors.
 	remote(t, db, "large")
 	if name, err := ix.Model(ctx, db); err != nil || name != "large@models.example.com" {
 		t.Errorf("the model is %q, %v", name, err)
@@ -91,14 +90,14 @@ func TestProviderEmbeds(t *testing.T) {
 		t.Error("nothing is found by the vectors of the built-in model")
 	}
 	if found := search(t, ix, db, Query{Text: "otter", Limit: 2}); len(found) != 2 {
-		t.Errorf("by words %d are found", len(found))
+		t.Errorf("%d results by words", len(found))
 	}
 	if _, err := db.RestartSource(ctx, s.ID, agent.SourceProcessing); err != nil {
 		t.Fatal(err)
 	}
 	wait(t, ix, db)
 	if got := source(t, db, s.ID); got.Status != agent.SourceReady || got.EmbeddingModel != "large@models.example.com" || got.Error != nil {
-		t.Fatalf("settled as %+v", got)
+		t.Fatalf("after indexing: %+v", got)
 	}
 	if found := search(t, ix, db, Query{Text: chunks[3].Content + "?", Limit: 1, Mode: Vector}); len(found) != 1 {
 		t.Errorf("found %+v", found)
@@ -107,18 +106,18 @@ func TestProviderEmbeds(t *testing.T) {
 	defer p.mu.Unlock()
 	for _, key := range p.keys {
 		if key != "s3cret" {
-			t.Errorf("the provider was asked with the key %q", key)
+			t.Errorf("the provider was called with the key %q", key)
 		}
 	}
 }
 
-// A provider that is down holds a source up, which shows it and is found by
-// words; once it answers the source becomes ready.
+// While the provider is down, a source shows the error and is found by words. Once
+// the provider responds, the source becomes ready.
 func TestProviderDown(t *testing.T) {
 	ctx := context.Background()
 	folder := openFolder(t, t.TempDir())
 	db := newAgent(t, folder, "remote")
-	down := agent.Errorf(agent.CodeUpstream, "the provider sleeps").With("status", 503)
+	down := agent.Errorf(agent.CodeUpstream, "the provider is down").With("status", 503)
 	p := &provider{length: 3, fails: down}
 	ix := newIndex(t, folder, &fake{model: "local"})
 	ix.SetRemote(Remote{Provider: p})
@@ -134,8 +133,8 @@ func TestProviderDown(t *testing.T) {
 	<-held
 	wait(t, ix, db)
 	got := source(t, db, s.ID)
-	if got.Status != agent.SourceProcessing || got.Error == nil || got.Error.Message != "the provider sleeps" || got.Progress == nil || got.Progress.Queued != 20 {
-		t.Fatalf("held up as %+v", got)
+	if got.Status != agent.SourceProcessing || got.Error == nil || got.Error.Message != "the provider is down" || got.Progress == nil || got.Progress.Queued != 20 {
+		t.Fatalf("while the provider is down: %+v", got)
 	}
 	for _, mode := range []Mode{Hybrid, Keyword} {
 		answer, err := ix.Ask(ctx, db, Query{Text: "otter", Mode: mode, MinScore: 0.9, Limit: 3})
@@ -147,26 +146,26 @@ func TestProviderDown(t *testing.T) {
 		t.Errorf("by meaning while it is down: %v", err)
 	}
 	p.mu.Lock()
-	n := len(p.asked)
+	n := len(p.requests)
 	p.mu.Unlock()
 	if _, err := ix.Ask(ctx, db, Query{Text: "otter"}); err != nil {
 		t.Error(err)
 	}
 	p.mu.Lock()
-	if len(p.asked) != n {
-		t.Error("a provider that did not answer a moment ago is asked by every search")
+	if len(p.requests) != n {
+		t.Error("a search called the provider although it has just failed")
 	}
 	p.mu.Unlock()
 
 	p.fail(nil)
-	ix.remote.Retry(db) // as when the wait is over
+	ix.remote.Retry(db) // as after the wait
 	wait(t, ix, db)
 	if got = source(t, db, s.ID); got.Status != agent.SourceReady || got.Error != nil {
-		t.Errorf("settled as %+v", got)
+		t.Errorf("after indexing: %+v", got)
 	}
 }
 
-// A text that a provider refuses ends its source.
+// A source fails if the provider rejects its text.
 func TestProviderRefuses(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db := newAgent(t, folder, "remote")
@@ -177,7 +176,7 @@ func TestProviderRefuses(t *testing.T) {
 	start(t, ix)
 	wait(t, ix, db)
 	if got := source(t, db, s.ID); got.Status != agent.SourceFailed || got.Error == nil || got.Error.Message != "too long" {
-		t.Errorf("settled as %+v", got)
+		t.Errorf("after indexing: %+v", got)
 	}
 }
 
@@ -186,7 +185,7 @@ func TestCheckEmbedding(t *testing.T) {
 	ix := newIndex(t, folder, &fake{model: "local"})
 	to := agent.Embedding{Provider: "openai-compatible", Model: "m", BaseURL: "http://10.0.0.1/v1"}
 	if err := ix.CheckEmbedding(to); agent.ErrorCode(err) != agent.CodeValidation {
-		t.Errorf("without a way out: %v", err)
+		t.Errorf("without a provider: %v", err)
 	}
 	ix.SetRemote(Remote{Provider: &provider{}})
 	if err := ix.CheckEmbedding(to); agent.ErrorCode(err) != agent.CodeValidation {

@@ -7,7 +7,7 @@ import (
 	"satchel/agent"
 )
 
-// paraphrases ask for a section of the handbook with hardly a word of it.
+// paraphrases ask for a section of the handbook with hardly any of its words.
 var paraphrases = []struct{ query, section string }{
 	{"what does it cost if I give a novel back too late", "Late returns"},
 	{"my dog chewed the cover", "Damaged items"},
@@ -33,7 +33,7 @@ var paraphrases = []struct{ query, section string }{
 	{"are documents kept on the desktop PCs", "Public computers"},
 }
 
-// literals ask with codes, numbers and names that a model knows nothing of.
+// literals ask for codes, numbers and names that the model does not know.
 var literals = []struct{ query, content string }{
 	{"E204", "the door switch opened while firing"},
 	{"what does E230 mean", "the board is too hot"},
@@ -94,7 +94,7 @@ func TestQuality(t *testing.T) {
 	within("codes by both", words, 0.9, 1)
 }
 
-// rank is the reciprocal rank of the first right result, 0 without one.
+// rank returns the reciprocal rank of the first correct result, or 0.
 func rank(found []Result, right func(Result) bool) float64 {
 	for i, r := range found {
 		if right(r) {

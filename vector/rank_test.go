@@ -7,8 +7,8 @@ import (
 	"satchel/store"
 )
 
-// TestRelate expects what the lexicon knows to order the candidates of a hybrid
-// search by the model inside the binary, and nothing else.
+// TestRelate checks that the lexicon affects the order of hybrid searches with the
+// built-in model, and of no others.
 func TestRelate(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -32,7 +32,7 @@ func TestRelate(t *testing.T) {
 			t.Fatal(c.name, err)
 		}
 		if got := list[1].related > 0.2; got != c.related {
-			t.Errorf("%s: the sofa is like the couch as %v", c.name, list[1].related)
+			t.Errorf("%s: the relatedness of sofa and couch is %v", c.name, list[1].related)
 		}
 		r.order(list)
 		if got := list[0].Seq == 2; c.mode != Keyword && got != c.related {
@@ -48,8 +48,8 @@ func found(seq int64, content string) store.FoundChunk {
 	return store.FoundChunk{Chunk: agent.Chunk{Content: content}, Seq: seq}
 }
 
-// Markup around a question does not make its language an unknown one.
-func TestMarkupKeepsTheTrust(t *testing.T) {
+// Markup around a question does not lower the trust in the model much.
+func TestMarkupKeepsTrust(t *testing.T) {
 	plain := trustOf(Local(), "How long may I return bread?")
 	if got := trustOf(Local(), `How long may I return bread? "><img src=x onerror="hit=1"><script>hit=1</script>`); got < 0.8*plain {
 		t.Errorf("with markup %.2f, without %.2f", got, plain)
@@ -59,8 +59,8 @@ func TestMarkupKeepsTheTrust(t *testing.T) {
 	}
 }
 
-// A chunk that leads by words comes before one that is a little nearer by meaning;
-// where two hold the words alike, they do not count more.
+// A chunk that clearly leads by words comes before one that is slightly closer in
+// meaning. If two have the same words, neither is raised.
 func TestLeadByWords(t *testing.T) {
 	near := candidate{FoundChunk: found(1, ""), cosine: 0.5, words: 0.2, hasCosine: true}
 	lead := candidate{FoundChunk: found(2, ""), cosine: 0.38, words: 0.3, hasCosine: true}

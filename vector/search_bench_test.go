@@ -20,9 +20,9 @@ import (
 
 var keptFolder = flag.String("knowledge", "", "folder that keeps the knowledge that BenchmarkSearch makes, for the next run")
 
-// library is made-up knowledge. Its words are as frequent as words are (Zipf's
-// law), and each chunk is about a theme, which some of its words and a part of
-// its vector come from. All vectors have much in common, as those of the model.
+// library is synthetic knowledge. The frequencies of its words follow Zipf's law, and
+// each chunk has a theme, from which some of its words and a part of its vector come.
+// All vectors have a common part, like those of the model.
 type library struct {
 	size   int
 	common []float32
@@ -51,7 +51,7 @@ func gaussian(random *rand.Rand) []float32 {
 	return v
 }
 
-// syllables do not end as English words do, so that the stemmer leaves them.
+// syllables have no English endings, so that the stemmer does not change them.
 const syllables = "babobudadodufafofugagogukakokulalolumamomunanonupapopuraroruvavovu"
 
 // word spells a number.
@@ -65,7 +65,7 @@ func word(n uint64) string {
 	return b.String()
 }
 
-// chunk makes up chunk i, always the same.
+// chunk generates chunk i deterministically.
 func (l *library) chunk(i int) (words []string, vector []float32) {
 	random := rand.New(rand.NewPCG(uint64(i), 1))
 	zipf := rand.NewZipf(random, 1.07, 2.7, 400_000)
@@ -83,7 +83,7 @@ func (l *library) chunk(i int) (words []string, vector []float32) {
 	return words, vector
 }
 
-// question asks for a chunk: some of its words, and a vector near its own.
+// question returns a query for a chunk: some of its words, and a vector near its own.
 func (l *library) question(i int) (text string, vector []float32) {
 	random := rand.New(rand.NewPCG(uint64(i), 2))
 	words, vector := l.chunk(random.IntN(l.size))
@@ -94,7 +94,7 @@ func (l *library) question(i int) (text string, vector []float32) {
 	return strings.Join(words[:3+random.IntN(6)], " "), vector
 }
 
-// fill makes sources of 1,000 chunks.
+// fill creates sources of 1,000 chunks.
 func (l *library) fill(b *testing.B, db *store.DB, model string) {
 	b.Helper()
 	ctx := context.Background()
@@ -125,8 +125,8 @@ func must(b *testing.B, err error) {
 	}
 }
 
-// answering embeds as Local does, which takes the time that it takes, and then
-// answers with the vector that belongs to the question.
+// answering embeds a text like Local, for a realistic duration, and then returns the
+// vector of the question.
 type answering struct {
 	Embedder
 	vectors map[string][]float32
@@ -139,17 +139,16 @@ func (a answering) Embed(ctx context.Context, text string) ([]float32, error) {
 	return a.vectors[text], nil
 }
 
-// BenchmarkSearch goes from a question to its answer. It reports the time of
-// the fiftieth and the ninety-ninth of a hundred questions, the part of the ten
-// best that it finds of those which a search of everything finds, by meaning
-// and by both, the memory of the index, and the time of the first search. A
-// million chunks take some minutes to make and 5 GB; ask for them with
-// -bench 'BenchmarkSearch/^1000000$'.
+// BenchmarkSearch measures a search from the question to the results. It reports the
+// 50th and 99th percentiles of the time, the recall of the ten best results against
+// an exhaustive search (by meaning and hybrid), the memory of the index, and the time
+// of the first search. A million chunks take minutes to create and 5 GB; run them
+// with -bench 'BenchmarkSearch/^1000000$'.
 func BenchmarkSearch(b *testing.B) {
 	for _, size := range []int{1000, 10_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			if size > 10_000 && !strings.Contains(flag.Lookup("test.bench").Value.String(), fmt.Sprint(size)) {
-				b.Skip("only when its size is asked for")
+				b.Skip("only runs if its size is named")
 			}
 			benchmarkSearch(b, newLibrary(size))
 		})
@@ -207,15 +206,15 @@ func benchmarkSearch(b *testing.B, l *library) {
 	}
 }
 
-// cpuTime is the processor time that this process has used.
+// cpuTime returns the processor time that this process has used.
 func cpuTime(b *testing.B) time.Duration {
 	used, err := cputime.Used()
 	must(b, err)
 	return used
 }
 
-// agreement is the part of the ten best of a search of everything that a search
-// finds.
+// agreement returns the share of the ten best results of an exhaustive search that a
+// search finds.
 func agreement(b *testing.B, ix *Index, db *store.DB, texts []string, mode Mode) float64 {
 	found, all := 0, 0
 	for _, text := range texts {

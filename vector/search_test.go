@@ -12,8 +12,8 @@ import (
 	"satchel/store"
 )
 
-// axes embeds a text by how often it has each of some words, so that a test
-// can say what is like what.
+// axes embeds a text by how often it contains each of some words, so that a test
+// controls which texts are similar.
 type axes []string
 
 func (axes) Model() string { return "axes" }
@@ -26,8 +26,8 @@ func (a axes) Embed(_ context.Context, text string) ([]float32, error) {
 	return v, nil
 }
 
-// indexed makes an agent whose sources are texts by name, indexed by e. Each
-// line is a chunk.
+// indexed creates an agent with indexed sources, from texts by name. Each line is a
+// chunk.
 func indexed(t testing.TB, e Embedder, texts map[string]string) (*Index, *store.DB, map[string]string) {
 	t.Helper()
 	folder := openFolder(t, t.TempDir())
@@ -51,9 +51,9 @@ func contents(found []Result) []string {
 }
 
 const (
-	meaning = "river and stream"                // nothing but the meaning in common with the query
-	both    = "stream pump E204 in the meadow"  // some of both
-	code    = "E204 was found here, says Clara" // nothing but the code
+	meaning = "river and stream"                // shares only the meaning with the query
+	both    = "stream pump E204 in the meadow"  // shares some of both
+	code    = "E204 was found here, says Clara" // shares only the code
 	neither = "a bicycle without any lamps on"
 )
 
@@ -95,14 +95,14 @@ func TestMinScoreAndLimit(t *testing.T) {
 	for _, mode := range []Mode{Hybrid, Vector, Keyword} {
 		full := search(t, ix, db, Query{Text: query, Mode: mode})
 		for i, r := range full {
-			at := search(t, ix, db, Query{Text: query, Mode: mode, MinScore: r.Score}) // as it is shown
+			at := search(t, ix, db, Query{Text: query, Mode: mode, MinScore: r.Score}) // as shown to clients
 			above := search(t, ix, db, Query{Text: query, Mode: mode, MinScore: r.Score + 1e-6})
 			if len(at) < i+1 || len(above) > i {
 				t.Errorf("%s: %d results with a score of at least that of result %d, %d above it", mode, len(at), i, len(above))
 			}
 		}
 		if got := search(t, ix, db, Query{Text: query, Mode: mode, MinScore: 1}); len(got) != 0 {
-			t.Errorf("%s: certain are %q", mode, contents(got))
+			t.Errorf("%s: results with a high minimum score: %q", mode, contents(got))
 		}
 	}
 	for limit, want := range map[int]int{1: 1, -7: 1, 3: 3, 1000: 4} {
@@ -163,8 +163,8 @@ func TestBadQueries(t *testing.T) {
 	}
 }
 
-// TestFoundBeforeEmbedded searches while the embeddings of a source are held
-// up: words find it at once, with the score it will have.
+// TestFoundBeforeEmbedded searches while the embedding of a source is blocked: it is
+// found by words immediately, with its final score.
 func TestFoundBeforeEmbedded(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db := folder.Default()
@@ -185,13 +185,13 @@ func TestFoundBeforeEmbedded(t *testing.T) {
 		t.Errorf("before: %q", got)
 	}
 	if got := search(t, ix, db, Query{Text: q.Text, Mode: Vector}); len(got) != 0 {
-		t.Errorf("by meaning alone, before: %q", contents(got))
+		t.Errorf("by meaning, before: %q", contents(got))
 	}
 	if got := search(t, ix, db, Query{Text: q.Text, MinScore: early[0].Score}); len(got) != 1 {
-		t.Errorf("with a least score, before: %q", contents(got))
+		t.Errorf("with a minimum score, before: %q", contents(got))
 	}
 	if got := search(t, ix, db, Query{Text: q.Text, Limit: 1}); len(got) != 1 || got[0].Content != meaning {
-		t.Errorf("the best one, before: %q", contents(got))
+		t.Errorf("with limit 1, before: %q", contents(got))
 	}
 	if p := source(t, db, s.ID).Progress; p == nil || p.Queued != 4 {
 		t.Errorf("progress %+v", p)
@@ -209,7 +209,8 @@ func TestFoundBeforeEmbedded(t *testing.T) {
 	}
 }
 
-// TestSectionIsIndexedNotShown finds a chunk by its headings alone.
+// TestSectionIsIndexedNotShown finds a chunk by its headings, which are not part of
+// its content.
 func TestSectionIsIndexedNotShown(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db := folder.Default()
@@ -247,7 +248,7 @@ func TestSection(t *testing.T) {
 	}
 }
 
-// written writes words as "way|way", names with a "!" and what is optional with a "?".
+// written formats words as "form|form", names with a "!" and optional ones with a "?".
 func written(words store.Words) (list []string) {
 	for _, w := range words {
 		var ways []string
@@ -299,7 +300,7 @@ func TestWordsOf(t *testing.T) {
 	}
 }
 
-// FuzzSearch asks anything.
+// FuzzSearch searches for arbitrary texts.
 func FuzzSearch(f *testing.F) {
 	for _, seed := range []string{"otter", `"`, "a AND NOT", "\x00", "\xff", "🦦", "x-y_z", "NEAR(", "e\u0301", "  ", "section:x"} {
 		f.Add(seed)

@@ -13,8 +13,7 @@ import (
 )
 
 // TestDeletedWhileWorking deletes the source, or its agent, at each step of the
-// work. Nothing of it stays, nothing is logged as an error, and the other
-// source becomes ready.
+// work. Nothing of it remains, no error is logged, and the other source becomes ready.
 func TestDeletedWhileWorking(t *testing.T) {
 	for _, what := range []string{"source", "agent"} {
 		for _, step := range []string{"begin", "drop", "append", "put", "finish"} {
@@ -55,19 +54,19 @@ func TestDeletedWhileWorking(t *testing.T) {
 						t.Error("search finds chunks of the deleted source")
 					}
 					if more, err := db.Purge(context.Background()); more || err != nil {
-						t.Errorf("chunks are left to purge: %v, %v", more, err)
+						t.Errorf("chunks remain to be purged: %v, %v", more, err)
 					}
 				}
 				if seen := log.seen(); len(seen) > 0 {
-					t.Errorf("errors are logged: %v", seen)
+					t.Errorf("errors were logged: %v", seen)
 				}
 			})
 		}
 	}
 }
 
-// TestDisabledAgentWaits leaves a disabled agent alone until it is enabled,
-// and works for a paused one.
+// TestDisabledAgentWaits: sources of a disabled agent wait until it is enabled, those
+// of a paused one do not.
 func TestDisabledAgentWaits(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	db := newAgent(t, folder, "resting")
@@ -90,21 +89,21 @@ func TestDisabledAgentWaits(t *testing.T) {
 	counts(t, db, s.ID, "fake", 5)
 }
 
-// TestAgentsTakeTurns: an agent with a small import is done long before one
-// whose large import began before it.
+// TestAgentsTakeTurns: a small import of one agent finishes long before a large import
+// of another agent that started earlier.
 func TestAgentsTakeTurns(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	large, little := newAgent(t, folder, "large"), newAgent(t, folder, "little")
-	began, uploaded := make(chan struct{}), make(chan struct{})
+	started, uploaded := make(chan struct{}), make(chan struct{})
 	var second sync.Once
 	ix := newIndex(t, folder, &fake{model: "fake", before: func(context.Context, string) error {
-		second.Do(func() { close(began); <-uploaded })
+		second.Do(func() { close(started); <-uploaded })
 		return nil
 	}})
 	ix.processors = make(chan struct{}, 1)
 	first := upload(t, large, "a.txt", lines("large", 40*batchSize), small)
 	start(t, ix)
-	<-began // the first batch is under way
+	<-started // the first batch has started
 	s := upload(t, little, "b.txt", lines("little", 2*batchSize), small)
 	done := make(chan agent.Progress, 1)
 	ix.step = func(name string) {
@@ -121,15 +120,15 @@ func TestAgentsTakeTurns(t *testing.T) {
 	select {
 	case p := <-done:
 		if p.Done > 20*batchSize {
-			t.Errorf("the large import stands at %+v", p)
+			t.Errorf("the progress of the large import is %+v", p)
 		}
 	default:
-		t.Error("the large import was done first")
+		t.Error("the large import finished first")
 	}
 }
 
-// TestLongReadingDelaysNoOne holds up the cutting of a document by
-// meaning, and another agent's source becomes ready meanwhile.
+// TestLongReadingDelaysNoOne blocks the semantic splitting of a document, while
+// another agent's source becomes ready.
 func TestLongReadingDelaysNoOne(t *testing.T) {
 	folder := openFolder(t, t.TempDir())
 	slow, quick := newAgent(t, folder, "slow"), newAgent(t, folder, "quick")

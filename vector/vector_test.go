@@ -13,7 +13,7 @@ import (
 	"satchel/store"
 )
 
-// openFolder opens a data folder of the test's own.
+// openFolder opens a data folder for one test.
 func openFolder(t testing.TB, path string) *store.Folder {
 	t.Helper()
 	folder, err := store.Open(store.Options{Path: path, Log: slog.New(slog.DiscardHandler)})
@@ -28,7 +28,7 @@ func openFolder(t testing.TB, path string) *store.Folder {
 	return folder
 }
 
-// newIndex makes an Index that is stopped before the folder is closed.
+// newIndex returns an Index that is stopped before the folder is closed.
 func newIndex(t testing.TB, folder *store.Folder, e Embedder) *Index {
 	t.Helper()
 	ix := New(folder, e, slog.New(slog.DiscardHandler))
@@ -45,7 +45,7 @@ func newAgent(t testing.TB, folder *store.Folder, name string) *store.DB {
 	return db
 }
 
-// upload makes a source of a file, and does not kick.
+// upload creates a source from a file.
 func upload(t testing.TB, db *store.DB, name string, data []byte, c agent.Chunking) agent.Source {
 	t.Helper()
 	u, err := db.ReceiveFile(context.Background(), name, "", bytes.NewReader(data), 100<<20)
@@ -68,13 +68,13 @@ func testdata(t testing.TB, name string) []byte {
 	return data
 }
 
-// wait waits until an agent's work has come to rest.
+// wait waits until an agent has no pending work.
 func wait(t testing.TB, ix *Index, db *store.DB) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := ix.Wait(ctx, db); err != nil {
-		t.Fatal("the work does not come to rest:", err)
+		t.Fatal("waiting for the agent's work:", err)
 	}
 }
 
@@ -85,7 +85,7 @@ func start(t testing.TB, ix *Index) {
 	}
 }
 
-// source reads a source that must be there.
+// source reads a source, which must exist.
 func source(t testing.TB, db *store.DB, id string) agent.Source {
 	t.Helper()
 	s, err := db.Source(context.Background(), id)

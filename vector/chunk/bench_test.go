@@ -12,7 +12,7 @@ import (
 const prose = "The quick brown fox jumps over the lazy dog, and then it rests. " +
 	"Nobody knows why it jumped; perhaps the dog was in the way.\n\n"
 
-// shapes are texts that a careless splitter is slow on.
+// shapes are texts that a naive splitter is slow on.
 var shapes = map[string]func(n int) *document.Document{
 	"prose": func(n int) *document.Document {
 		return document.Markdown(repeat(prose, n), document.Limits{})

@@ -189,7 +189,7 @@ func TestTooManyChunks(t *testing.T) {
 	}
 }
 
-// checkInvariants holds Split to what the package promises for every text.
+// checkInvariants checks what the package guarantees for every text.
 func checkInvariants(t testing.TB, doc *document.Document, c Config) {
 	t.Helper()
 	if c.Method == Markdown && doc.Format == document.FormatText {
@@ -220,19 +220,19 @@ func checkInvariants(t testing.TB, doc *document.Document, c Config) {
 			t.Fatalf("%+v: chunk %d has %d characters: %q", c, i, n, chunk.Content)
 		}
 		if strings.TrimSpace(chunk.Content) == "" || !utf8.ValidString(chunk.Content) {
-			t.Fatalf("%+v: chunk %d is blank or no UTF-8: %q", c, i, chunk.Content)
+			t.Fatalf("%+v: chunk %d is blank or invalid UTF-8: %q", c, i, chunk.Content)
 		}
 		w := doc.Text[windows[i][0]:windows[i][1]]
 		if !strings.Contains(chunk.Content, strings.TrimSpace(w)) {
-			t.Fatalf("%+v: chunk %d is not its window: %q, %q", c, i, chunk.Content, w)
+			t.Fatalf("%+v: chunk %d differs from its window: %q, %q", c, i, chunk.Content, w)
 		}
 	}
-	inFence := func(i int) bool {
+	insideFence := func(i int) bool {
 		b, ok := s.enclosingBlock(i)
 		return ok && b.Kind == document.KindFence
 	}
 	for i, r := range doc.Text {
-		closer := (r == '`' || r == '~') && inFence(i) // the tail stands for it
+		closer := (r == '`' || r == '~') && insideFence(i) // replaced by the closing fence
 		if !unicode.IsSpace(r) && !covered[i] && !closer {
 			t.Fatalf("%+v: %q at %d is in no chunk", c, r, i)
 		}
@@ -252,7 +252,7 @@ func fakeEmbed(_ context.Context, texts []string) ([][]float32, error) {
 	return out, nil
 }
 
-// randomText mixes what makes trouble.
+// randomText mixes difficult pieces of text.
 func randomText(r *rand.Rand, n int) string {
 	pieces := []string{"word ", "another, ", "End. ", "\n", "\n\n", "# Head\n", "## Sub\n\n", "```go\n", "```\n", "~~~\n",
 		"| a | b |\n| --- | --- |\n", "| 1 | 2 |\n", "- item\n", "  - sub\n", "漢字かな。", "é́́", "👨‍👩‍👧", "🇩🇪", "    ", "\t",

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestChunksSayWhereTheyAre(t *testing.T) {
+func TestChunkPositions(t *testing.T) {
 	cases := []struct {
 		name, file, text string
 		method           string
@@ -57,8 +57,8 @@ func TestChunksBeginAtASentence(t *testing.T) {
 	}
 }
 
-// In text without headings, a line by itself that ends no sentence goes with what
-// follows it.
+// In text without headings, a single line that ends no sentence stays with the text
+// that follows it.
 func TestChunksDoNotEndWithATitle(t *testing.T) {
 	text := strings.Repeat("Wear glasses and no gloves at all. ", 9) + "\n\nLaser cutter\n\n" + strings.Repeat("Never cut acrylic without the fan. ", 9)
 	for _, m := range []string{Sentence, Recursive} {
@@ -72,7 +72,7 @@ func TestChunksDoNotEndWithATitle(t *testing.T) {
 	}
 	for i, c := range split(t, read(t, "a.txt", strings.Repeat("Laser cutter\n\n", 30)), Config{Size: 60, Method: Recursive}) {
 		if len(c.Content) < 40 && i < 6 {
-			t.Errorf("chunk %d of titles alone is %q", i, c.Content)
+			t.Errorf("chunk %d of a text of titles is %q", i, c.Content)
 		}
 	}
 }

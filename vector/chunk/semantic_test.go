@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// topicEmbed knows two topics by their words.
+// topicEmbed is an embedder that distinguishes two topics by their words.
 func topicEmbed(_ context.Context, texts []string) ([][]float32, error) {
 	out := make([][]float32, len(texts))
 	for i, text := range texts {
@@ -55,22 +55,22 @@ func TestSemanticEmbedsSentencesInBatches(t *testing.T) {
 }
 
 func TestSemanticEmbedFails(t *testing.T) {
-	away := errors.New("away")
+	unavailable := errors.New("unavailable")
 	doc := read(t, "a.txt", "One. Two. Three.")
 	for name, embed := range map[string]Embed{
-		"error":   func(context.Context, []string) ([][]float32, error) { return nil, away },
+		"error":   func(context.Context, []string) ([][]float32, error) { return nil, unavailable },
 		"too few": func(context.Context, []string) ([][]float32, error) { return [][]float32{{1}}, nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Split(context.Background(), doc, Config{Size: 100, Method: Semantic, Embed: embed})
-			if err == nil || name == "error" && !errors.Is(err, away) {
+			if err == nil || name == "error" && !errors.Is(err, unavailable) {
 				t.Errorf("got %v", err)
 			}
 		})
 	}
 }
 
-func TestSemanticBearsOddVectors(t *testing.T) {
+func TestSemanticAcceptsOddVectors(t *testing.T) {
 	doc := read(t, "a.txt", strings.Repeat("One thing. Two things. ", 20))
 	n := 0
 	embed := func(_ context.Context, texts []string) ([][]float32, error) {
@@ -101,7 +101,7 @@ func TestDepths(t *testing.T) {
 }
 
 func TestEndsSentence(t *testing.T) {
-	// The space in question is marked with ¦.
+	// ¦ marks the space that is tested.
 	cases := map[string]bool{
 		"It ends.¦Next":         true,
 		"It ends!¦Next":         true,

@@ -32,7 +32,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkExtract measures what a child does, without starting one.
+// BenchmarkExtract measures the work of a child process, without starting one.
 func BenchmarkExtract(b *testing.B) {
 	page := readFile(b, "testdata/page.html")
 	begin, end := strings.Index(page, "<h1>"), strings.Index(page, "</main>")
@@ -61,7 +61,7 @@ func BenchmarkExtract(b *testing.B) {
 	}
 }
 
-// BenchmarkChild measures what it costs to start a child for a small file.
+// BenchmarkChild measures reading a small file in a child process.
 func BenchmarkChild(b *testing.B) {
 	for b.Loop() {
 		if _, err := Read(context.Background(), "a.html", "", []byte("<p>text"), Limits{}); err != nil {

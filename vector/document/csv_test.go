@@ -33,14 +33,14 @@ row "id: 2\nnote:  x"`, 0},
 row "a: 1"
 row "a: 1\nb: 2\ncolumn 3: 3"
 row "a: 1\nb: 2"`, 2},
-		{"no names", "a.csv", "1,2\n3,4\n", `
+		{"no header", "a.csv", "1,2\n3,4\n", `
 row "column 1: 1\ncolumn 2: 2"
 row "column 1: 3\ncolumn 2: 4"`, 0},
 		{"a column without a name", "a.csv", "a,,c\n1,2,3\n", `row "a: 1\ncolumn 2: 2\nc: 3"`, 0},
 		{"empty values are left out", "a.csv", "a,b\n1,\n,\n,2\n", `
 row "a: 1"
 row "b: 2"`, 0},
-		{"header alone", "a.csv", "a,b\n", `row "columns: a, b"`, 0},
+		{"only a header", "a.csv", "a,b\n", `row "columns: a, b"`, 0},
 		{"a quote never closed", "a.csv", "a,b\n\"1,2\n3,\"4\n", `
 row "a: \"1\nb: 2"
 row "a: 3\nb: \"4"`, 0},
@@ -72,7 +72,7 @@ func TestCSVMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The text is 2.3 times the file, and a row's mark takes 20 bytes.
+	// The text is 2.3 times the file, and a row's block takes 20 bytes.
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 60<<20 {
 		t.Errorf("10 MB of CSV allocated %d MB for %d MB of text", grown>>20, len(doc.Text)>>20)
 	}
@@ -92,14 +92,14 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-// FuzzCSVReader compares with encoding/csv wherever that finds no fault.
+// FuzzCSVReader compares with encoding/csv where that reports no error.
 func FuzzCSVReader(f *testing.F) {
 	for _, seed := range []string{"a,b\n1,2\n", "\"a\"\"\",\"b\nc\"\n", ",,\n", "\n\na", "\"\"", "a\r\nb,\"\"\r\n"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if bytes.ContainsAny(data, " \r\t\v\f\u0085\u00a0\u2000\u2028\u3000") {
-			return // trimmed here, kept there
+			return // trimmed here, kept by encoding/csv
 		}
 		oracle := csv.NewReader(bytes.NewReader(data))
 		oracle.FieldsPerRecord = -1

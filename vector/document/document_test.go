@@ -23,11 +23,11 @@ func mustRead(t testing.TB, name, text string) *Document {
 	return doc
 }
 
-// checkDocument holds a document to what its type promises.
+// checkDocument checks the invariants of a document.
 func checkDocument(t testing.TB, doc *Document) {
 	t.Helper()
 	if !utf8.ValidString(doc.Text) || strings.ContainsAny(doc.Text, "\x00\r") {
-		t.Fatalf("text is no clean UTF-8: %.200q", doc.Text)
+		t.Fatalf("text is not clean UTF-8: %.200q", doc.Text)
 	}
 	if utf8.RuneCountInString(doc.Title) > maxTitle || strings.Contains(doc.Title, "\n") {
 		t.Fatalf("title is too long or has lines: %q", doc.Title)
@@ -43,7 +43,7 @@ func checkDocument(t testing.TB, doc *Document) {
 			t.Fatalf("block %d: %+v after %d", i, b, last)
 		}
 		if b.Parent >= 0 && doc.Blocks[b.Parent].Kind != KindHeading {
-			t.Fatalf("block %d stands under a %s", i, doc.Blocks[b.Parent].Kind)
+			t.Fatalf("block %d has a %s as its parent", i, doc.Blocks[b.Parent].Kind)
 		}
 		gap(int(b.Start))
 		last = int(b.End)
@@ -52,7 +52,7 @@ func checkDocument(t testing.TB, doc *Document) {
 	gap(len(doc.Text))
 }
 
-// outlineOf writes the blocks of a document one a line.
+// outlineOf formats the blocks of a document, one per line.
 func outlineOf(doc *Document) string {
 	var b strings.Builder
 	for i, block := range doc.Blocks {
@@ -135,14 +135,14 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// checkError holds an error to being one that may be shown.
+// checkError checks that an error may be shown to clients.
 func checkError(t testing.TB, err error) {
 	t.Helper()
 	var e *agent.Error
 	switch {
 	case errors.Is(err, context.Canceled):
 	case !errors.As(err, &e) || e.Message == "" || e.Code == agent.CodeInternal:
-		t.Fatalf("%v is no error for clients", err)
+		t.Fatalf("%v is not an *agent.Error", err)
 	case e.Code == agent.CodeValidation && e.Details["field"] != "file":
 		t.Fatalf("%v names no field", err)
 	}

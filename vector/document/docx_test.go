@@ -20,8 +20,8 @@ const (
 	relType = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
 )
 
-// docxFile packs parts into a .docx. A part named without a folder is the
-// inside of that element of the main folder's part of that name.
+// docxFile packs parts into a .docx. A part named without a folder is the content of
+// the root element of the part with that name in the main folder.
 func docxFile(t testing.TB, parts map[string]string) []byte {
 	t.Helper()
 	var buf bytes.Buffer
@@ -102,7 +102,7 @@ func TestDOCX(t *testing.T) {
 		{"runs, tabs, breaks", map[string]string{"document": `<w:p><w:pPr><w:tabs><w:tab w:val="left"/></w:tabs></w:pPr><w:r><w:rPr><w:b/></w:rPr><w:t>a</w:t><w:tab/><w:t>b</w:t><w:br/><w:t>c</w:t><w:noBreakHyphen/><w:t>d</w:t></w:r></w:p>`}, "a\tb\nc-d"},
 		{"headings by names, outline and base", map[string]string{"styles": testStyles, "document": styled("berschrift1", "A") + styled("Kapitel", "B") + styled("Eigen", "C") + styled("Heading3", "D") + styled("Kreis1", "text") + `<w:p><w:pPr><w:pStyle w:val="berschrift1"/><w:outlineLvl w:val="9"/></w:pPr><w:r><w:t>body</w:t></w:r></w:p>`},
 			"# A\n\n## B\n\n## C\n\n### D\n\ntext\n\nbody"},
-		{"contents are left out", map[string]string{"styles": testStyles, "document": styled("Verzeichnis1", "A 1") + par("x")}, "x"},
+		{"a table of contents is left out", map[string]string{"styles": testStyles, "document": styled("Verzeichnis1", "A 1") + par("x")}, "x"},
 		{"lists", map[string]string{"numbering": testNumbering, "styles": testStyles, "document": par("lead") + item("10", "0", "a") + item("10", "1", "b") + styled("Liste", "c") + par("mid") + item("20", "0", "x") + item("20", "1", "y") + item("20", "1", "z") + item("20", "2", "deep") + item("20", "0", "w") + item("21", "0", "v") + item("20", "0", "on") + item("21", "0", "and on") + item("0", "0", "none") + item("99", "0", "unknown")},
 			"lead\n\n- a\n  - b\n- c\n\nmid\n\n3. x\n  - a) y\n  - b) z\n    - 3.b.i deep\n4. w\n1. v\n2. on\n3. and on\n\nnone\n\n- unknown"},
 		{"a numbered heading", map[string]string{"numbering": testNumbering, "document": `<w:p><w:pPr><w:pStyle w:val="Heading1"/><w:numPr><w:numId w:val="20"/></w:numPr></w:pPr><w:r><w:t>Scope</w:t></w:r></w:p>`}, "# 3. Scope"},
@@ -162,10 +162,10 @@ func TestBrokenDOCX(t *testing.T) {
 		data []byte
 		code agent.Code
 	}{
-		{"cut", good[:len(good)-30], agent.CodeValidation},
+		{"truncated", good[:len(good)-30], agent.CodeValidation},
 		{"a workbook", other, agent.CodeValidation},
-		{"cut XML", docxFile(t, map[string]string{"word/document.xml": "<w:document " + wordNS + "><w:p><w:r><w:t>a"}), CodeBrokenFile},
-		{"no XML", docxFile(t, map[string]string{"word/document.xml": "plain"}), CodeNoText},
+		{"truncated XML", docxFile(t, map[string]string{"word/document.xml": "<w:document " + wordNS + "><w:p><w:r><w:t>a"}), CodeBrokenFile},
+		{"not XML", docxFile(t, map[string]string{"word/document.xml": "plain"}), CodeNoText},
 		{"no text", docxFile(t, map[string]string{"document": par(" ")}), CodeNoText},
 		{"entities", docxFile(t, map[string]string{"word/document.xml": `<!DOCTYPE x [<!ENTITY a "lol"><!ENTITY b "&a;&a;&a;&a;">]><w:document ` + wordNS + `>` + par("&b;") + `</w:document>`}), CodeBrokenFile},
 		{"an unknown entity", docxFile(t, map[string]string{"document": par("&b;")}), CodeBrokenFile},
@@ -192,7 +192,7 @@ func TestBrokenDOCX(t *testing.T) {
 	}
 }
 
-// damage spoils the compressed data of a file's first entry.
+// damage changes the compressed data of a file's first entry.
 func damage(file []byte) []byte {
 	file = bytes.Clone(file)
 	for i := 60; i < 80; i++ {
@@ -201,7 +201,7 @@ func damage(file []byte) []byte {
 	return file
 }
 
-// Links in the archive and entries by the thousand are left alone.
+// Links in the archive are ignored, and an archive of too many entries is rejected.
 func TestArchive(t *testing.T) {
 	var buf bytes.Buffer
 	z := zip.NewWriter(&buf)

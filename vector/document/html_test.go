@@ -26,7 +26,7 @@ func TestHTML(t *testing.T) {
 	}
 	last := len(doc.Blocks) - 1
 	if got := doc.Path(last); got != "Pumps > Spare parts" {
-		t.Errorf("last block stands under %q", got)
+		t.Errorf("the last block's heading is %q", got)
 	}
 }
 
@@ -47,13 +47,13 @@ func TestHTMLPieces(t *testing.T) {
 	cases := []struct{ name, media, data, want string }{
 		{"fragment", "", "<p>one<p>two", "one\n\ntwo"},
 		{"headings", "", "<h1>A</h1><h3>B</h3>c", "# A\n\n### B\n\nc"},
-		{"surroundings go", "", "<header>H</header><nav>N</nav><p>text<aside>A</aside><footer>F</footer><noscript>S</noscript><template>T</template>", "text"},
-		{"roles go", "", "<div role=navigation>N</div><div aria-hidden=true>H</div><p hidden>P</p><p>text", "text"},
-		{"nothing but surroundings", "", "<header><p>only this</p></header><script>x</script>", "only this"},
+		{"page navigation is dropped", "", "<header>H</header><nav>N</nav><p>text<aside>A</aside><footer>F</footer><noscript>S</noscript><template>T</template>", "text"},
+		{"roles of navigation are dropped", "", "<div role=navigation>N</div><div aria-hidden=true>H</div><p hidden>P</p><p>text", "text"},
+		{"only a page header", "", "<header><p>only this</p></header><script>x</script>", "only this"},
 		{"an article's header stays", "", "<header>site</header><article><header><h1>Head</h1></header>text</article>", "# Head\n\ntext"},
 		{"links", "", `<base href="http://x.org/d/"><p><a href="p.html">rel</a> <a href="https://y.org">abs</a> <a href="#a">here</a> <a href="javascript:alert(1)">js</a> <a href="mailto:a@b">mail</a>`,
 			"rel [abs](https://y.org) here js mail"},
-		{"pictures are their text", "", `<p>a <img src="data:image/png;base64,xxxx" alt="chart"> b <img src="x.png">`, "a chart b"},
+		{"alt text of images", "", `<p>a <img src="data:image/png;base64,xxxx" alt="chart"> b <img src="x.png">`, "a chart b"},
 		{"a table", "", "<table><tr><th>k<th>v<tr><td>a|b<td>1</table>", "| k | v |\n|---|---|\n| a\\|b | 1 |"},
 		{"a table without header", "", "<table><tr><td>k<td>v<tr><td>a<td>1</table>", "| k | v |\n|---|---|\n| a | 1 |"},
 		{"code", "", "<pre><code class=language-go>a := 1\n  b</code></pre>", "```go\na := 1\n  b\n```"},
@@ -81,7 +81,7 @@ func TestHTMLWithoutText(t *testing.T) {
 	}
 }
 
-// bombs are pages that cost a naive reader gigabytes or minutes.
+// bombs are pages on which a naive reader uses gigabytes or minutes.
 var bombs = map[string]string{
 	"depth": strings.Repeat("<div>", 1_000_000),
 	"spans": "<table>" + strings.Repeat("<tr><td colspan=999999999 rowspan=99999999>x", 1000) + "</table>",

@@ -29,12 +29,12 @@ func init() {
 	}
 }
 
-// outcome says whether the kernel has refused something.
+// outcome formats whether the kernel refused an attempt.
 func outcome(what string, err error) string {
 	return fmt.Sprintf("%s: refused %v\n\n", what, errors.Is(err, fs.ErrPermission))
 }
 
-// A reader has no files and no network, where the kernel sees to it.
+// A reader has no access to files and the network if the kernel can prevent it.
 func TestReaderIsConfined(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -60,11 +60,11 @@ func TestReaderIsConfined(t *testing.T) {
 		want = 4
 	}
 	if refused := strings.Count(doc.Text, "refused true"); refused != want {
-		t.Errorf("%d of 4 attempts are refused, want %d: %s", refused, want, doc.Text)
+		t.Errorf("%d of 4 attempts were refused, want %d: %s", refused, want, doc.Text)
 	}
 }
 
-// One allocation too large for the watchdog to see it coming fails at once.
+// A single large allocation, which the watchdog would notice too late, fails.
 func TestAddressSpaceIsBounded(t *testing.T) {
 	in := input{data: []byte("x"), limits: Limits{}.orDefaults()}
 	_, err := isolated(testGulp, markdownBlocks)(context.Background(), in)

@@ -16,8 +16,8 @@ import (
 	"satchel/agent/child"
 )
 
-// Formats whose extractors misbehave. They are known to the test binary in
-// both its roles.
+// Formats whose extractors misbehave. They are registered in the test binary both as
+// parent and as child.
 const (
 	testHang  Format = "test-hang"
 	testEat   Format = "test-eat"
@@ -108,13 +108,13 @@ func TestIsolatedFails(t *testing.T) {
 			checkError(t, err)
 			var e *agent.Error
 			if errors.As(err, &e) && strings.Contains(e.Message, "secret") {
-				t.Errorf("the message shows an inner error: %s", e.Message)
+				t.Errorf("the message contains an internal error: %s", e.Message)
 			}
 		})
 	}
 }
 
-// A file larger than a pipe holds is still being sent when its child is gone.
+// A file larger than the pipe's buffer is still being sent when its child has exited.
 func TestIsolatedSendsToAnEndedChild(t *testing.T) {
 	in := input{data: make([]byte, 8<<20), limits: Limits{}.orDefaults()}
 	in.limits.Memory = 1 << 20
@@ -132,7 +132,7 @@ func TestIsolatedStopsWithItsContext(t *testing.T) {
 	}
 }
 
-// A child whose parent is gone reads the end of its input.
+// A child whose parent has exited reads the end of its input.
 func TestChildStopsWhenItsInputEnds(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -162,7 +162,7 @@ func writeTask(t testing.TB, w io.Writer, format Format) {
 func TestRunChildLeavesOthersAlone(t *testing.T) {
 	for _, args := range [][]string{nil, {"serve"}, {role, "x"}, {"x", role}} {
 		if RunChild(args) {
-			t.Errorf("%q was taken for a child", args)
+			t.Errorf("%q was run as a child", args)
 		}
 	}
 }

@@ -36,7 +36,7 @@ row "c[0]: []"
 row "d:"`},
 		{"odd names", `{"":1,"a.b":2,"c: d":3,"e\nf":4,"g h":5}`,
 			`row "[\"\"]: 1\n[\"a.b\"]: 2\n[\"c: d\"]: 3\n[\"e\\nf\"]: 4\ng h: 5"`},
-		{"a name twice", `{"a":1,"a":2}`, `row "a: 1\na: 2"`},
+		{"a duplicate name", `{"a":1,"a":2}`, `row "a: 1\na: 2"`},
 		{"escapes", `{"a":"\u00e9\n\"\ud83d\ude00\ud800 \u0000 \r\n."}`, `row "a: é\n\"😀� ` + "  " + `\n."`},
 		{"lines", "{\"a\":1}\n\n{\"a\":[{\"b\":2}]}\n[3]\n", `
 row "a: 1"
@@ -51,7 +51,7 @@ row "3"`},
 	}
 }
 
-// Long names over many values make a text far longer than the file.
+// Long names that are repeated for many values make a text far longer than the file.
 func TestJSONThatExpands(t *testing.T) {
 	data := `{"` + strings.Repeat("k", 1<<20) + `":{"x":[` + strings.Repeat(`{"a":1},`, 1<<17) + `0]}}`
 	_, err := Read(context.Background(), "a.json", "", []byte(data), Limits{})

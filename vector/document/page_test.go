@@ -26,10 +26,10 @@ func TestReadPage(t *testing.T) {
 	}{
 		{"article", "https://example.com/returns", "text/html", crawledPage, "Return a loaf",
 			[]string{"bring it back within two days", "## Without a receipt", "Rye"}, []string{"Shop window", "newsletter", "all rights reserved"}},
-		{"too little is found", "https://example.com/", "text/html",
+		{"too little main text", "https://example.com/", "text/html",
 			"<title>Prices</title><div>" + strings.Repeat("<span>Rye bread 4.20</span> ", 40) + "</div>", "Prices", []string{"Rye bread 4.20"}, nil},
 		{"no text", "https://example.com/", "text/html", "<title>Links</title><nav><a href=/a></a></nav>", "Links", nil, nil},
-		{"nothing", "https://example.com/", "text/html", " \n", "", nil, nil},
+		{"empty", "https://example.com/", "text/html", " \n", "", nil, nil},
 		{"text named as a page", "https://example.com/a.html", "text/plain", "just <b>text</b>", "", []string{"just <b>text</b>"}, nil},
 		{"Markdown as text", "https://example.com/a.md?raw=1", "text/plain", "# Heading\n\ntext", "Heading", []string{"# Heading"}, nil},
 	} {
@@ -54,7 +54,7 @@ func TestReadPage(t *testing.T) {
 		})
 	}
 	if _, err := ReadPage(context.Background(), "https://example.com/x", "application/pdf", []byte("%PDF-1.4 cut")); err == nil {
-		t.Error("half a PDF is read")
+		t.Error("a truncated PDF is accepted")
 	}
 }
 
@@ -65,8 +65,8 @@ func TestReadPagePieces(t *testing.T) {
 		{"code that holds a fence", "<pre>a\n```\nb</pre>", "````\na\n```\nb\n````"},
 		{"text opens no fence", "<p>```<p>x", "\\```\n\nx"},
 		{"code in a line", "<p>Call <code><span>run</span>()</code>, <kbd>a`b</kbd> or <code> </code>none.", "Call `run()`, `` a`b `` or none."},
-		{"emphasis goes", "<p>a <b>b</b><i>c</i>\n d&nbsp;e\u00adf", "a bc d ef"},
-		{"what is struck stays marked", "<p>Rye <del>4 </del> <s> </s>5 <strike><div>block</div></strike>", "Rye ~~4~~ 5\n\nblock"},
+		{"emphasis is dropped", "<p>a <b>b</b><i>c</i>\n d&nbsp;e\u00adf", "a bc d ef"},
+		{"struck text stays marked", "<p>Rye <del>4 </del> <s> </s>5 <strike><div>block</div></strike>", "Rye ~~4~~ 5\n\nblock"},
 		{"lines", "<p>a<br>b<br><br>c", "a\nb\nc"},
 		{"lists", "<p>x<ul><li>a<li>b<ol><li>c<p>d</ol><li><pre>e</pre></ul>y", "x\n\n- a\n- b\n  1. c\n\n     d\n- ```\n  e\n  ```\n\ny"},
 		{"definitions", "<dl><dt>a<dd>b<p>c<dt>d<dd><ul><li>e</ul></dl>", "a\n: b\n\nc\n\nd\n\n- e"},
@@ -80,23 +80,23 @@ func TestReadPagePieces(t *testing.T) {
 		{"links", `<p><a href=/in>in</a> <a href="https://y.org/a">out</a> <a href=/f.zip>file</a> <a href="mailto:x@y.z">mail</a> <a href="javascript:x()">js</a> <a href="https://y.org/">https://y.org/</a>`,
 			"in [out](https://y.org/a) [file](https://example.com/f.zip) mail js https://y.org/"},
 		{"a link around blocks", `<a href="https://y.org/"><h3>a</h3><p>b</p></a>`, "### a\n\nb"},
-		{"a base of its own", `<base href="https://other.org/d/"><p><a href=x.pdf>x</a>`, "[x](https://other.org/d/x.pdf)"},
+		{"a base URL", `<base href="https://other.org/d/"><p><a href=x.pdf>x</a>`, "[x](https://other.org/d/x.pdf)"},
 		{"named places", `<p><a name=x>a <a href="https://y.org/">b</a>`, "a [b](https://y.org/)"},
 		{"pictures", `<p>a <img src=x alt="a chart">`, "a a chart"},
-		{"what is hidden", `<p hidden>a<p aria-hidden=true>b<div style="display: none">c</div><div role=tabpanel hidden>d</div><p>e`, "d\n\ne"},
+		{"hidden text", `<p hidden>a<p aria-hidden=true>b<div style="display: none">c</div><div role=tabpanel hidden>d</div><p>e`, "d\n\ne"},
 		{"no text", `<script>a</script><style>b</style><noscript>c</noscript><template>d</template><button>e</button><select><option>f</select>g`, "g"},
 		{"unclosed", "<p>a<div>b<span>c</div>d</p></section>e", "a\n\nbc\n\nde"},
-		{"cells are not left by other ends", "<div><table><tr><td>a</div>b<td>c<tr><td>d<td>e</table>f</div>", "| ab | c |\n|---|---|\n| d | e |\n\nf"},
+		{"unmatched end tags do not end a cell", "<div><table><tr><td>a</div>b<td>c<tr><td>d<td>e</table>f</div>", "| ab | c |\n|---|---|\n| d | e |\n\nf"},
 		{"unknown elements", "<my-app><x-y>a</x-y></my-app>", "a"},
 		{"entities and NUL", "<p>&lt;b&gt; &amp; &eacute;&#x1F600;\x00", "<b> & é😀"},
-		{"main wins", "<div>" + long + "</div><main><h1>H</h1><header>sub</header>" + long + "<nav>n</nav><aside>hint</aside></main>", "# H\n\nsub\n\n" + long + "\n\nhint"},
-		{"a small main does not", "<main>x</main><div>" + long + long + "</div>", "x\n\n" + long + long},
-		{"an article wins", "<div>short</div><article><h1>H</h1>" + long + "</article>", "# H\n\n" + long},
+		{"main is preferred", "<div>" + long + "</div><main><h1>H</h1><header>sub</header>" + long + "<nav>n</nav><aside>hint</aside></main>", "# H\n\nsub\n\n" + long + "\n\nhint"},
+		{"a small main is not preferred", "<main>x</main><div>" + long + long + "</div>", "x\n\n" + long + long},
+		{"an article is preferred", "<div>short</div><article><h1>H</h1>" + long + "</article>", "# H\n\n" + long},
 		{"articles of a list stay", "<article>" + long + "</article><article>" + long + "</article><article>" + long + "</article>", long + "\n\n" + long + "\n\n" + long},
-		{"names of surroundings", "<div class=site-nav>a</div><div id=cookie-banner>b</div><div class='has-sidebar'>" + long + "<div class=toc><a href=a>c</a></div></div><div class=menu>" + long + "</div>", long + "\n\n" + long},
+		{"class names of page navigation", "<div class=site-nav>a</div><div id=cookie-banner>b</div><div class='has-sidebar'>" + long + "<div class=toc><a href=a>c</a></div></div><div class=menu>" + long + "</div>", long + "\n\n" + long},
 		{"lists of links", "<ul><li><a href=a>a</a><li><a href=b>b</a><li><a href=c>c</a><li><a href=d>d</a></ul><p>" + long, long},
-		{"nothing but links", "<ul><li><a href=a>a</a><li><a href=b>b</a><li><a href=c>c</a><li><a href=d>d</a></ul>", "- a\n- b\n- c\n- d"},
-		{"nothing but surroundings", "<header><p>only this</p></header>", "only this"},
+		{"only links", "<ul><li><a href=a>a</a><li><a href=b>b</a><li><a href=c>c</a><li><a href=d>d</a></ul>", "- a\n- b\n- c\n- d"},
+		{"only a page header", "<header><p>only this</p></header>", "only this"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			page, err := ReadPage(t.Context(), "https://example.com/page", "text/html", []byte(c.html))
@@ -137,7 +137,7 @@ func TestPageLinks(t *testing.T) {
 	}
 	page, err = ReadPage(t.Context(), "http://example.com/dir/page", "text/html", []byte("<a href=x>"+strings.Repeat("<p>x", maxNodes)))
 	if err == nil || len(page.Links) != 1 || page.Base != "http://example.com/dir/page" {
-		t.Errorf("of a page of too many elements: %+v, %v", page, err)
+		t.Errorf("a page with too many elements: %+v, %v", page, err)
 	}
 	var many strings.Builder
 	for i := range 2 * maxLinks {
@@ -159,7 +159,7 @@ func TestPageCharsets(t *testing.T) {
 		{"escapes", html, "<meta charset=iso-2022-jp><p>\x1b$B4A\x1b(B", "漢"},
 		{"mark", html + "; charset=iso-8859-1", "\xff\xfeb\x00o\x00m\x00", "bom"},
 		{"half a UTF-16 character", html, "\xff\xfea\x00b", "a\ufffd"},
-		{"cut UTF-8", html, "<p>" + strings.Repeat("żółw ", 5) + "\xc5", strings.Repeat("żółw ", 5) + "\ufffd"},
+		{"truncated UTF-8", html, "<p>" + strings.Repeat("żółw ", 5) + "\xc5", strings.Repeat("żółw ", 5) + "\ufffd"},
 		{"guess", html, "<p>" + strings.Repeat("Stra\xdfe f\xfcr \xc4rzte und B\xe4cker, sch\xf6n und gro\xdf. ", 20), strings.TrimSpace(strings.Repeat("Straße für Ärzte und Bäcker, schön und groß. ", 20))},
 		{"text", "text/plain; charset=shift_jis", "\x93\xfa\x96{", "日本"},
 		{"text, guess", "text/plain", strings.Repeat("Stra\xdfe f\xfcr \xc4rzte. ", 20), strings.Repeat("Straße für Ärzte. ", 20)},
@@ -173,8 +173,8 @@ func TestPageCharsets(t *testing.T) {
 	}
 }
 
-// TestPageBombs reads pages that cost a naive reader gigabytes or minutes. It
-// counts what is allocated, since nothing but that grows with time here.
+// TestPageBombs reads pages on which a naive reader uses gigabytes or minutes. It
+// measures allocations, which grow with the time here.
 func TestPageBombs(t *testing.T) {
 	pages := map[string]string{
 		"links":      strings.Repeat("<a href=x>", 900_000),
@@ -202,14 +202,14 @@ func TestPageBombs(t *testing.T) {
 				checkError(t, err)
 			}
 			if grown := after.TotalAlloc - before.TotalAlloc; grown > 64*uint64(len(page))+8*uint64(len(read.Text))+1<<20 || len(read.Text) > maxPageText {
-				t.Errorf("a page of %d MB took %d MB and gave %d bytes of text", len(page)>>20, grown>>20, len(read.Text))
+				t.Errorf("a page of %d MB allocated %d MB and has %d bytes of text", len(page)>>20, grown>>20, len(read.Text))
 			}
 		})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := ReadPage(ctx, "https://example.com/", "text/html", []byte(pages["lists"])); err != context.Canceled {
-		t.Errorf("without time: %v", err)
+		t.Errorf("with a cancelled context: %v", err)
 	}
 	if _, err := ReadPage(context.Background(), "https://example.com/", "text/html", []byte(strings.Repeat("<p>x", maxNodes))); agent.ErrorCode(err) != CodeTooComplex {
 		t.Errorf("too many elements: %v", err)

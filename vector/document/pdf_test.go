@@ -37,11 +37,11 @@ func pdfStream(dict, data string) string {
 	return fmt.Sprintf("<<%s/Length %d>>\nstream\n%s\nendstream", dict, len(data), data)
 }
 
-// helvetica is a font whose widths are all half the height of the type.
+// helvetica is a font in which all widths are half the font size.
 const helvetica = "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>"
 
-// onePage is a file of one page with these instructions; more objects begin at
-// number 6 and are named by resources.
+// onePage returns a file of one page with the given instructions. More objects start
+// at number 6 and are named by resources.
 func onePage(content, resources string, more ...string) []byte {
 	return pdfBytes("", append([]string{
 		"<</Type/Catalog/Pages 2 0 R>>",
@@ -65,7 +65,7 @@ func TestPDFPages(t *testing.T) {
 		{"two columns", "BT /F1 10 Tf 50 700 Td (a1) Tj 0 -12 Td (a2) Tj 200 12 Td (b1) Tj 0 -12 Td (b2) Tj ET", "a1\na2\n\nb1\nb2"},
 		{"bold by drawing twice", "BT /F1 10 Tf 50 700 Td (x) Tj ET BT /F1 10 Tf 50.2 700 Td (x) Tj ET", "x"},
 		{"a divided word", "BT /F1 10 Tf 12 TL 50 700 Td (under-) Tj T* (stand, A-) Tj T* (B) Tj ET", "understand, A-\nB"},
-		{"turned by a quarter", "BT /F1 10 Tf 0 1 -1 0 50 100 Tm (up) Tj 0 -12 Td (next) Tj ET", "up\nnext"},
+		{"rotated by 90 degrees", "BT /F1 10 Tf 0 1 -1 0 50 100 Tm (up) Tj 0 -12 Td (next) Tj ET", "up\nnext"},
 		{"scaled by the page", "q 0.1 0 0 0.1 0 0 cm BT /F1 100 Tf 500 7000 Td (one) Tj 150 0 Td (two) Tj ET Q", "onetwo"},
 		{"strings", `BT /F1 10 Tf 50 700 Td (a\(b\)\\ \101\7 (in) \
 go) Tj <20 48 6> Tj ET`, "a(b)\\ A (in) go H`"},
@@ -73,8 +73,8 @@ go) Tj <20 48 6> Tj ET`, "a(b)\\ A (in) go H`"},
 		{"leaders", "BT /F1 10 Tf 50 700 Td (Intro . . . . . . . . 7) Tj ET", "Intro … 7"},
 		{"an image among the text", "BT /F1 10 Tf 50 700 Td (a) Tj ET BI /W 1 /H 1 ID (\x00<<EIx\xff\nEI BT /F1 10 Tf 50 600 Td (b) Tj ET", "a\n\nb"},
 		{"actual text", "BT /F1 10 Tf 50 700 Td (o) Tj /Span<</ActualText(\xfe\xff\x00f\x00\xe9)>>BDC (xxx) Tj EMC (n) Tj ET", "ofén"},
-		{"nonsense around", "Q Q ] >> ) 1 0 0 BT /F1 10 Tf 50 700 Td (ok) Tj /Nope Do /F9 1 Tf (gone) Tj EMC ET", "ok"},
-		{"an unfinished end", "BT /F1 10 Tf 50 700 Td (ok) Tj [(cut", "ok"},
+		{"invalid operators around", "Q Q ] >> ) 1 0 0 BT /F1 10 Tf 50 700 Td (ok) Tj /Nope Do /F9 1 Tf (gone) Tj EMC ET", "ok"},
+		{"a truncated end", "BT /F1 10 Tf 50 700 Td (ok) Tj [(cut", "ok"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestPDFFonts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compare(t, got, c.want) // drawn twice, at one place
+			compare(t, got, c.want) // drawn twice in the same place
 		})
 	}
 }
@@ -137,7 +137,7 @@ func TestPDFDrawings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(got, "inside"); !strings.HasPrefix(got, "outside") || n != maxDrawingDepth {
-		t.Errorf("got %d times inside: %q", n, got)
+		t.Errorf("got \"inside\" %d times: %q", n, got)
 	}
 }
 
@@ -155,7 +155,7 @@ paragraph p1 "Call us — 日本語 too."`)
 	}
 }
 
-// The name of the file that a PDF was made of is no title.
+// The name of the file from which a PDF was made is not used as its title.
 func TestPDFTitles(t *testing.T) {
 	for title, want := range map[string]string{
 		"Pump manual": "Pump manual", "Release 2.1": "Release 2.1", "handbook.html": "", "Report FINAL.DOCX": "", "Microsoft Word - letter.doc": "", "Untitled": "",
@@ -217,13 +217,13 @@ func TestPDFsThatCannotBeRead(t *testing.T) {
 		message string
 	}{
 		{"cut off", good[:len(good)/2], CodeBrokenFile, "cut off"},
-		{"cut within the table", append(bytes.Clone(good[:len(good)-60]), "%%EOF"...), CodeBrokenFile, "damaged"},
+		{"cut off within the table", append(bytes.Clone(good[:len(good)-60]), "%%EOF"...), CodeBrokenFile, "damaged"},
 		{"no pages", pdfBytes("", "<</Type/Catalog>>"), CodeBrokenFile, "pages"},
 		{"pages in a circle", pdfBytes("", "<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[2 0 R 2 0 R]/Count 9>>"), CodeTooComplex, "nested"},
 		{"a scan", onePage("q 600 0 0 780 0 0 cm /X Do Q", "/XObject<</X 6 0 R>>", image), CodeNoText, "scan"},
 		{"a scan with a stamp", onePage("600 0 0 780 0 0 cm /X Do BT /F1 10 Tf 50 700 Td (page 1) Tj ET", "/XObject<</X 6 0 R>>", image), CodeNoText, "scan"},
-		{"a small picture alone", onePage("q 60 0 0 60 0 0 cm /X Do Q", "/XObject<</X 6 0 R>>", image), CodeNoText, "no text"},
-		{"nothing", onePage("", ""), CodeNoText, "no text"},
+		{"only a small image", onePage("q 60 0 0 60 0 0 cm /X Do Q", "/XObject<</X 6 0 R>>", image), CodeNoText, "no text"},
+		{"empty", onePage("", ""), CodeNoText, "no text"},
 		{"a password", encrypted(2, 3), CodeEncrypted, "password"},
 		{"an unknown encryption", encrypted(5, 6), CodeEncrypted, "encrypted"},
 	}
@@ -238,8 +238,8 @@ func TestPDFsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A page whose instructions unpack to far more than is read costs the parent
-// nothing, and ends in words.
+// A page whose instructions decompress to more than the limit uses no memory of the
+// parent, and fails with an error for clients.
 func TestPDFBomb(t *testing.T) {
 	file := pdfBytes("", "<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1>>",
 		"<</Type/Page/Contents[4 0 R 4 0 R 4 0 R 4 0 R]>>", compressed(strings.Repeat(" ", 40<<20)))
@@ -248,7 +248,7 @@ func TestPDFBomb(t *testing.T) {
 	_, err := Read(context.Background(), "a.pdf", "", file, Limits{Memory: 256 << 20})
 	runtime.ReadMemStats(&after)
 	if err == nil {
-		t.Fatal("it was read")
+		t.Fatal("the file was accepted")
 	}
 	checkError(t, err)
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 8<<20 {
@@ -256,7 +256,8 @@ func TestPDFBomb(t *testing.T) {
 	}
 }
 
-// A file cut or spoiled anywhere is read in part, or refused in words.
+// A file that is truncated or damaged anywhere is read in part, or rejected with an
+// error for clients.
 func TestDamagedPDF(t *testing.T) {
 	good := []byte(readFile(t, "testdata/manual.pdf"))
 	for i := range 120 {
@@ -274,8 +275,8 @@ func TestDamagedPDF(t *testing.T) {
 	}
 }
 
-func TestPoorTextIsReadAnew(t *testing.T) {
-	// Each letter is placed by hand, with gaps as wide as between words.
+func TestPoorTextIsReadAgain(t *testing.T) {
+	// Each letter is placed separately, with gaps as wide as between words.
 	var apart strings.Builder
 	apart.WriteString("BT /F1 10 Tf 1 0 0 1 50 700 Tm ")
 	for i, r := range "the cat is on the mat and the dog is in it" {

@@ -11,8 +11,8 @@ import (
 	"satchel/vector/internal/modelfile"
 )
 
-// prose is plain English of some 4.3 characters a token, as manuals and
-// articles have it.
+// prose is plain English of about 4.3 characters per token, as in manuals and
+// articles.
 const prose = `An agent keeps everything it knows in one file: its sources, the contacts it has met, each conversation, and the
 runs of every workflow. When somebody uploads a manual, the text is cut into chunks of about a thousand characters, and
 each chunk is given a vector, so that a question can be answered even when it shares no word with the text. The work is
@@ -32,8 +32,8 @@ func chunk(n int) string {
 	return text
 }
 
-// flops is what one embedding of the text takes: two for each multiply-add
-// of the dense layers and of attention.
+// flops returns the floating-point operations for one embedding of the text: two for
+// each multiply-add of the dense layers and of attention.
 func flops(m *Model, text string) float64 {
 	var total float64
 	for _, part := range windows(m.Tokens(text)) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTheCardNamesTheModel fails when model.bin was built anew, or damaged,
-// and the card still tells of the old one.
+// TestTheCardNamesTheModel fails if model.bin was rebuilt or damaged and the card
+// still describes the old one.
 func TestTheCardNamesTheModel(t *testing.T) {
 	card, err := os.ReadFile("MODEL_CARD.md")
 	if err != nil {
@@ -21,7 +21,7 @@ func TestTheCardNamesTheModel(t *testing.T) {
 		"ID":                   shared(t).ID,
 	} {
 		if !strings.Contains(string(card), want) {
-			t.Errorf("MODEL_CARD.md does not give the %s: %s", what, want)
+			t.Errorf("MODEL_CARD.md does not have the %s: %s", what, want)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"satchel/vector/internal/modelfile"
 )
 
-// TestNetworkMatchesItsDefinition compares the packed, blocked network with one
-// written down in float64 straight from the published graph, over the same
+// TestNetworkMatchesItsDefinition compares the packed, blocked network with a
+// straightforward float64 implementation of the published graph with the same
 // weights.
 func TestNetworkMatchesItsDefinition(t *testing.T) {
 	m := shared(t)

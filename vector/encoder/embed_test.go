@@ -31,7 +31,7 @@ func TestMeaningIsNear(t *testing.T) {
 	near := cosine(question, embed(t, m, "A refund is paid within thirty days."))
 	far := cosine(question, embed(t, m, "The ferry does not sail on Sundays."))
 	if near < far+0.1 {
-		t.Errorf("the answer is at %.3f, an unrelated text at %.3f", near, far)
+		t.Errorf("the cosine of the answer is %.3f, of an unrelated text %.3f", near, far)
 	}
 }
 
@@ -55,7 +55,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-func TestALongTextIsTheMeanOfItsWindows(t *testing.T) {
+func TestLongTextIsTheMeanOfItsWindows(t *testing.T) {
 	m := shared(t)
 	text := chunk(1700)
 	want := make([]float32, Dims)
@@ -105,7 +105,7 @@ func TestEmbedAtOnce(t *testing.T) {
 				i := (worker + n) % len(texts)
 				got, err := m.Embed(context.Background(), texts[i])
 				if err != nil || !slices.Equal(got, want[i]) {
-					t.Errorf("%.20q: another vector than alone, %v", texts[i], err)
+					t.Errorf("%.20q: the vector differs from the one computed alone, %v", texts[i], err)
 				}
 			}
 		})
@@ -113,7 +113,7 @@ func TestEmbedAtOnce(t *testing.T) {
 	wait.Wait()
 }
 
-// countdown is a context that ends after it has been looked at so many times.
+// countdown is a context that is cancelled after Err was called left times.
 type countdown struct {
 	context.Context
 	left int
@@ -159,7 +159,7 @@ func TestLoadSharesOneModel(t *testing.T) {
 	}
 }
 
-// heap is the memory in use after everything unreachable has been freed.
+// heap returns the memory in use after a garbage collection.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()
@@ -168,7 +168,8 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// loadAndForget returns what remains of a model that nobody holds.
+// loadAndForget loads a model without keeping a reference. It returns a weak pointer
+// to the model, and the memory that it used.
 func loadAndForget(t *testing.T) (weak.Pointer[Model], uint64) {
 	m := shared(t)
 	embed(t, m, "hello")
@@ -177,17 +178,17 @@ func loadAndForget(t *testing.T) (weak.Pointer[Model], uint64) {
 	return weak.Make(m), size
 }
 
-func TestMemoryIsBoundedAndGivenBack(t *testing.T) {
+func TestMemoryIsBoundedAndReleased(t *testing.T) {
 	before := heap()
 	forgotten, during := loadAndForget(t)
 	after := heap()
 	if forgotten.Value() != nil || after > before+1<<20 {
-		t.Errorf("%d bytes are in use after the model was let go, %d before", after, before)
+		t.Errorf("%d bytes are in use after the model was released, %d before", after, before)
 	}
 	if held := int64(during) - int64(before); held > 23<<20 {
-		t.Errorf("a loaded model holds %d bytes", held)
+		t.Errorf("a loaded model uses %d bytes", held)
 	} else {
-		t.Logf("a loaded model holds %.1f MB", float64(held)/1e6)
+		t.Logf("a loaded model uses %.1f MB", float64(held)/1e6)
 	}
 }
 
@@ -206,6 +207,6 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 	file.Matrices = whole
 	file.Pieces = make([]modelfile.Piece, vocabularyRows+1)
 	if _, err := New(file); err == nil {
-		t.Error("a vocabulary larger than the embedding was taken")
+		t.Error("a vocabulary larger than the embedding was accepted")
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"satchel/vector/encoder/internal/gemm"
 )
 
-// goldenCase is a text with what TensorFlow.js makes of it. The vector is
+// goldenCase is a text with the tokens and the vector of TensorFlow.js. The vector is
 // absent for the text without tokens.
 type goldenCase struct {
 	Text   string
@@ -63,7 +63,7 @@ func shared(t testing.TB) *Model {
 	return m
 }
 
-func TestTokensAreThoseOfTheReference(t *testing.T) {
+func TestTokensMatchTheReference(t *testing.T) {
 	m := shared(t)
 	for _, c := range golden(t) {
 		if got := m.Tokens(c.Text); !slices.Equal(got, c.Tokens) {
@@ -72,10 +72,10 @@ func TestTokensAreThoseOfTheReference(t *testing.T) {
 	}
 }
 
-// With float32 weights every golden vector is met to six decimals; the
-// converter checks that. The rest to 1 is what 8 bits cost: .99963 at worst
-// here, .99979 on the mean.
-func TestVectorsAreThoseOfTheReference(t *testing.T) {
+// With float32 weights every golden vector matches to six decimals, which the
+// converter checks. The difference from 1 is due to 8-bit weights: at worst .99963
+// here, on average .99979.
+func TestVectorsMatchTheReference(t *testing.T) {
 	const least, leastMean = 0.9996, 0.99975
 	m, sum, count := shared(t), 0.0, 0
 	for _, c := range golden(t) {
@@ -105,7 +105,7 @@ func TestKernelsAgree(t *testing.T) {
 	}
 }
 
-// checkClose allows what summing in another order changes.
+// checkClose allows for differences caused by another order of summation.
 func checkClose(t *testing.T, name string, got, want []float32) {
 	t.Helper()
 	for i := range want {

@@ -35,7 +35,7 @@ func TestTokensOfOddTexts(t *testing.T) {
 		text string
 		want []int32
 	}{
-		"nothing":                   {"", nil},
+		"empty":                     {"", nil},
 		"one space":                 {" ", []int32{space, space}},
 		"NUL":                       {"\x00", []int32{space, unknown}},
 		"NULs are one unknown":      {"\x00\x00\x00", []int32{space, unknown}},
@@ -50,11 +50,11 @@ func TestTokensOfOddTexts(t *testing.T) {
 	}
 	for name, c := range cases {
 		if got := m.Tokens(c.text); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %q gave %v, want %v", name, c.text, got, c.want)
+			t.Errorf("%s: %q: got %v, want %v", name, c.text, got, c.want)
 		}
 	}
 	if slices.ContainsFunc(m.Tokens("<s></s>extra_token_id_1"), func(id int32) bool { return id < reserved && id != unknown }) {
-		t.Error("a text could name a marker of the vocabulary")
+		t.Error("a text became a marker of the vocabulary")
 	}
 }
 
@@ -68,7 +68,7 @@ func TestTokensFollowCompatibleForms(t *testing.T) {
 		"x²":            "x2",
 	} {
 		if got, want := m.Tokens(a), m.Tokens(b); !slices.Equal(got, want) {
-			t.Errorf("%q gave %v, %q gave %v", a, got, b, want)
+			t.Errorf("%q became %v, %q became %v", a, got, b, want)
 		}
 	}
 }
@@ -76,7 +76,7 @@ func TestTokensFollowCompatibleForms(t *testing.T) {
 func TestLongTextsAreCut(t *testing.T) {
 	m := shared(t)
 	if a, b := m.Tokens(chunk(MaxText)), m.Tokens(chunk(MaxText+5000)); !slices.Equal(a, b) {
-		t.Error("what lies past MaxText changed the tokens")
+		t.Error("text after MaxText changed the tokens")
 	}
 	// 3 bytes each become 18 characters when normalized.
 	if n := len(m.Tokens(strings.Repeat("\ufdfa", 1<<20))); n > MaxText {
@@ -103,14 +103,14 @@ func FuzzTokens(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		ids := m.Tokens(text)
 		if !slices.Equal(ids, m.Tokens(text)) {
-			t.Fatal("the same text gave other ids")
+			t.Fatal("the same text has different ids")
 		}
 		checkIDs(t, ids, list, normalize(text))
 	})
 }
 
-// checkIDs reports ids that are out of range or do not spell the text: known
-// pieces lie in it in their order, and only unknown runs lie between them.
+// checkIDs checks that all ids are in range and spell the text: the known pieces are
+// in the text in their order, with only unknown text between them.
 func checkIDs(t *testing.T, ids []int32, list []modelfile.Piece, text string) {
 	t.Helper()
 	for i, id := range ids {
@@ -124,7 +124,7 @@ func checkIDs(t *testing.T, ids []int32, list []modelfile.Piece, text string) {
 		}
 		at := strings.Index(text, list[id].Text)
 		if at < 0 || at > 0 && (i == 0 || ids[i-1] != unknown) {
-			t.Fatalf("piece %q is not where the ids have it", list[id].Text)
+			t.Fatalf("piece %q is not in the text at its place", list[id].Text)
 		}
 		text = text[at+len(list[id].Text):]
 	}

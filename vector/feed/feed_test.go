@@ -44,7 +44,7 @@ func TestTemplates(t *testing.T) {
 	}
 	for _, bad := range []string{"{{", "{{a", "{{a..b}}", strings.Repeat("{{a}}", 1001)} {
 		if _, err := ParseTemplate(bad); err == nil {
-			t.Errorf("%.20q is a template", bad)
+			t.Errorf("%.20q is accepted as a template", bad)
 		}
 	}
 }
@@ -71,10 +71,10 @@ func TestRowsBecomeItems(t *testing.T) {
 // server is an API on a loopback socket.
 type server struct {
 	*httptest.Server
-	mu     sync.Mutex
-	asked  []*http.Request
-	bodies []string
-	answer func(w http.ResponseWriter, r *http.Request, n int) // n counts from 1
+	mu       sync.Mutex
+	requests []*http.Request
+	bodies   []string
+	answer   func(w http.ResponseWriter, r *http.Request, n int) // n counts from 1
 }
 
 func newServer(t testing.TB, answer func(w http.ResponseWriter, r *http.Request, n int)) *server {
@@ -83,9 +83,9 @@ func newServer(t testing.TB, answer func(w http.ResponseWriter, r *http.Request,
 		var body strings.Builder
 		_, _ = fmt.Fprint(&body, readAll(r))
 		s.mu.Lock()
-		s.asked = append(s.asked, r)
+		s.requests = append(s.requests, r)
 		s.bodies = append(s.bodies, body.String())
-		n := len(s.asked)
+		n := len(s.requests)
 		s.mu.Unlock()
 		s.answer(w, r, n)
 	}))
@@ -105,7 +105,7 @@ func readAll(r *http.Request) string {
 	}
 }
 
-// newClient makes a client that notes how long it would have waited.
+// newClient returns a client that records its waits instead of sleeping.
 func newClient(waits *[]time.Duration) *Client {
 	c := NewClient([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "test")
 	c.sleep = func(ctx context.Context, d time.Duration) error {
@@ -164,10 +164,10 @@ func TestPages(t *testing.T) {
 		t.Errorf("%+v, %v", page, err)
 	}
 	if _, err = c.Page(ctx, cursor("/links", ""), nil, 1, page.Next); agent.ErrorCode(err) != CodeAnswer {
-		t.Errorf("an answer without the list: %v", err)
+		t.Errorf("a response without the list: %v", err)
 	}
-	if last := s.asked[len(s.asked)-1].URL.String(); last != "/links2?x=1" {
-		t.Errorf("the next page was asked as %s", last)
+	if last := s.requests[len(s.requests)-1].URL.String(); last != "/links2?x=1" {
+		t.Errorf("the next page was requested as %s", last)
 	}
 	if _, err = c.Page(ctx, cursor("/away", ""), nil, 1, "https://elsewhere.example/x"); agent.ErrorCode(err) != CodeLeft {
 		t.Errorf("a page on another host: %v", err)
@@ -190,13 +190,13 @@ func TestRequests(t *testing.T) {
 			t.Errorf("%+v, %v", page, err)
 		}
 	}
-	if u, p, _ := s.asked[0].BasicAuth(); u != "u" || p != "p" || s.asked[0].Header.Get("User-Agent") != "Satchel/test" {
-		t.Errorf("basic: %v", s.asked[0].Header)
+	if u, p, _ := s.requests[0].BasicAuth(); u != "u" || p != "p" || s.requests[0].Header.Get("User-Agent") != "Satchel/test" {
+		t.Errorf("basic: %v", s.requests[0].Header)
 	}
-	if s.asked[1].Header.Get("X-Key") != "k" {
-		t.Errorf("header: %v", s.asked[1].Header)
+	if s.requests[1].Header.Get("X-Key") != "k" {
+		t.Errorf("header: %v", s.requests[1].Header)
 	}
-	if r := s.asked[2]; r.Method != "POST" || s.bodies[2] != `{"q":1}` || r.Header.Get("Content-Type") != "application/json" || r.Header.Get("User-Agent") != "mine" {
+	if r := s.requests[2]; r.Method != "POST" || s.bodies[2] != `{"q":1}` || r.Header.Get("Content-Type") != "application/json" || r.Header.Get("User-Agent") != "mine" {
 		t.Errorf("body: %s %q %v", r.Method, s.bodies[2], r.Header)
 	}
 	if s.bodies[3] != "query { all }" {
@@ -206,13 +206,13 @@ func TestRequests(t *testing.T) {
 
 func TestRetries(t *testing.T) {
 	for _, tc := range []struct {
-		name   string
-		answer func(w http.ResponseWriter, r *http.Request, n int)
-		asked  int
-		waits  []time.Duration
-		code   agent.Code
+		name     string
+		answer   func(w http.ResponseWriter, r *http.Request, n int)
+		requests int
+		waits    []time.Duration
+		code     agent.Code
 	}{
-		{"named times", func(w http.ResponseWriter, _ *http.Request, n int) {
+		{"Retry-After", func(w http.ResponseWriter, _ *http.Request, n int) {
 			if n < 3 {
 				w.Header().Set("Retry-After", fmt.Sprint(n*30))
 				w.WriteHeader(429)
@@ -220,16 +220,16 @@ func TestRetries(t *testing.T) {
 				fmt.Fprint(w, `[]`)
 			}
 		}, 3, []time.Duration{30 * time.Second, 60 * time.Second}, ""},
-		{"too long a time", func(w http.ResponseWriter, _ *http.Request, _ int) {
+		{"long Retry-After", func(w http.ResponseWriter, _ *http.Request, _ int) {
 			w.Header().Set("Retry-After", "86400")
 			w.WriteHeader(503)
 		}, maxAttempts, []time.Duration{maxWait, maxWait, maxWait}, agent.CodeUpstream},
-		{"no times", func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(500) }, maxAttempts, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, agent.CodeUpstream},
+		{"no Retry-After", func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(500) }, maxAttempts, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, agent.CodeUpstream},
 		{"not found", func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(404) }, 1, nil, agent.CodeUpstream},
-		{"no JSON", func(w http.ResponseWriter, _ *http.Request, _ int) { fmt.Fprint(w, "<html>") }, 1, nil, CodeAnswer},
+		{"not JSON", func(w http.ResponseWriter, _ *http.Request, _ int) { fmt.Fprint(w, "<html>") }, 1, nil, CodeAnswer},
 		{"two values", func(w http.ResponseWriter, _ *http.Request, _ int) { fmt.Fprint(w, "{} {}") }, 1, nil, CodeAnswer},
 		{"a number", func(w http.ResponseWriter, _ *http.Request, _ int) { fmt.Fprint(w, "5") }, 1, nil, CodeAnswer},
-		{"cut short", func(w http.ResponseWriter, _ *http.Request, _ int) {
+		{"truncated", func(w http.ResponseWriter, _ *http.Request, _ int) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, "[1")
 		}, maxAttempts, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, agent.CodeUpstream},
@@ -244,13 +244,13 @@ func TestRetries(t *testing.T) {
 		s := newServer(t, tc.answer)
 		var waits []time.Duration
 		_, err := newClient(&waits).Page(t.Context(), configOf(s.URL, nil), nil, 0, "")
-		if agent.ErrorCode(err) != tc.code || len(s.asked) != tc.asked || !slices.Equal(waits, tc.waits) {
-			t.Errorf("%s: %v after %d requests and waits %v", tc.name, err, len(s.asked), waits)
+		if agent.ErrorCode(err) != tc.code || len(s.requests) != tc.requests || !slices.Equal(waits, tc.waits) {
+			t.Errorf("%s: %v after %d requests and waits %v", tc.name, err, len(s.requests), waits)
 		}
 	}
 }
 
-// Redirects take no credential to another host, and none to a private one.
+// Redirects send no credentials to another host, and are not followed to a private one.
 func TestRedirects(t *testing.T) {
 	secret := func(c *agent.APIConfig) {
 		c.Auth = agent.APIAuth{Type: "header", Name: "X-Plain", Value: "s3cret"}
@@ -271,14 +271,14 @@ func TestRedirects(t *testing.T) {
 	if _, err := c.Page(t.Context(), configOf(s.URL, secret), nil, 0, ""); err != nil {
 		t.Fatal(err)
 	}
-	if h := away.asked[0].Header; h.Get("X-Plain") != "" || h.Get("X-Odd") != "" {
-		t.Errorf("another host was told %v", h)
+	if h := away.requests[0].Header; h.Get("X-Plain") != "" || h.Get("X-Odd") != "" {
+		t.Errorf("another host received %v", h)
 	}
-	if _, err := c.Page(t.Context(), configOf(s.URL, func(c *agent.APIConfig) { c.Method, c.Body = "POST", json.RawMessage(`{"key":"s3cret"}`) }), nil, 0, ""); agent.ErrorCode(err) != CodeLeft || len(away.asked) != 1 {
-		t.Errorf("a body for another host: %v, %d requests", err, len(away.asked))
+	if _, err := c.Page(t.Context(), configOf(s.URL, func(c *agent.APIConfig) { c.Method, c.Body = "POST", json.RawMessage(`{"key":"s3cret"}`) }), nil, 0, ""); agent.ErrorCode(err) != CodeLeft || len(away.requests) != 1 {
+		t.Errorf("a body for another host: %v, %d requests", err, len(away.requests))
 	}
 	to = s.URL + "/here"
-	if _, err := c.Page(t.Context(), configOf(s.URL, secret), nil, 0, ""); err != nil || s.asked[len(s.asked)-1].Header.Get("X-Plain") != "s3cret" {
+	if _, err := c.Page(t.Context(), configOf(s.URL, secret), nil, 0, ""); err != nil || s.requests[len(s.requests)-1].Header.Get("X-Plain") != "s3cret" {
 		t.Errorf("a redirect on the host: %v", err)
 	}
 	to = "http://10.0.0.1/"
@@ -296,7 +296,7 @@ func TestRedirects(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Page(ended, configOf(s.URL, nil), nil, 0, ""); !errors.Is(err, context.Canceled) {
-		t.Errorf("after its end: %v", err)
+		t.Errorf("with a cancelled context: %v", err)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// BenchmarkSimilar compares a question with as many chunks of 1,000 characters
-// as a search puts forward.
+// BenchmarkSimilar compares a question with as many chunks of 1,000 characters as a
+// search has candidates.
 func BenchmarkSimilar(b *testing.B) {
 	table := load(b)
 	card, err := os.ReadFile("MODEL_CARD.md")

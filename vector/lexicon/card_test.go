@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestCard expects the hash of the table in its card.
+// TestCard checks that the card has the hash of the table.
 func TestCard(t *testing.T) {
 	card, err := os.ReadFile("MODEL_CARD.md")
 	if err != nil {
@@ -16,6 +16,6 @@ func TestCard(t *testing.T) {
 	}
 	sum := sha256.Sum256([]byte(packed))
 	if !strings.Contains(string(card), hex.EncodeToString(sum[:])) {
-		t.Errorf("MODEL_CARD.md is of another table: this one has the SHA-256 %x", sum)
+		t.Errorf("MODEL_CARD.md describes another table: this one has the SHA-256 %x", sum)
 	}
 }

@@ -30,7 +30,7 @@ func TestWords(t *testing.T) {
 		}
 	}
 	for range Words("one two three") {
-		break // the walk may end early
+		break // the iteration may stop early
 	}
 }
 
@@ -50,7 +50,7 @@ func TestBase(t *testing.T) {
 	}
 }
 
-// TestSimilar asks which of a few texts means what another says.
+// TestSimilar checks which of several texts is closest in meaning to another.
 func TestSimilar(t *testing.T) {
 	table := load(t)
 	for _, c := range []struct {
@@ -67,7 +67,7 @@ func TestSimilar(t *testing.T) {
 		got := table.Similar(c.query, c.texts)
 		for i := range got[1:] {
 			if got[0] <= got[1+i] {
-				t.Errorf("%q is to %q as %.3f, to %q as %.3f", c.query, c.texts[0], got[0], c.texts[1+i], got[1+i])
+				t.Errorf("%q: the similarity to %q is %.3f, to %q %.3f", c.query, c.texts[0], got[0], c.texts[1+i], got[1+i])
 			}
 		}
 	}
@@ -79,14 +79,14 @@ func TestSimilarBounds(t *testing.T) {
 	got := table.Similar("wine", []string{"", "the of", "xyzzy", "wine", long, "\xff\x00"})
 	for i, want := range []float64{0, 0, 0, 1, 1, 0} {
 		if math.Abs(got[i]-want) > 1e-6 {
-			t.Errorf("text %d is alike as %v, want %v", i, got[i], want)
+			t.Errorf("text %d has the similarity %v, want %v", i, got[i], want)
 		}
 	}
 	if got := table.Similar("the", []string{"wine"}); got[0] != 0 {
-		t.Errorf("a query of no words is alike as %v", got[0])
+		t.Errorf("a query without words has the similarity %v", got[0])
 	}
 	if got := table.Similar("wine", nil); len(got) != 0 {
-		t.Errorf("no texts are alike as %v", got)
+		t.Errorf("without texts: %v", got)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// FuzzDecode must never panic, and what it accepts must be usable.
+// FuzzDecode checks that Decode never panics, and that a table it accepts is usable.
 func FuzzDecode(f *testing.F) {
 	good := Encode([]string{"sea", "ship"}, [][]float32{{1, -0.5}, {0, 3}})
 	f.Add(string(good))
@@ -123,7 +123,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzSimilar reads any text; likenesses stay within their range.
+// FuzzSimilar checks that similarities of any texts are in their range.
 func FuzzSimilar(f *testing.F) {
 	f.Add("couch", "a sofa")
 	f.Add("don't ’s ''", "\xff\xfe İstanbul ſ")
@@ -136,14 +136,14 @@ func FuzzSimilar(f *testing.F) {
 	})
 }
 
-// TestDamaged changes one byte after the other of a table.
+// TestDamaged changes each byte of a table.
 func TestDamaged(t *testing.T) {
 	good := Encode([]string{"sea", "ship"}, [][]float32{{1, -0.5}, {0, 3}})
 	for i := range good {
 		bad := slices.Clone(good)
 		bad[i] ^= 0x41
 		if _, err := Decode(string(bad)); err == nil {
-			t.Errorf("byte %d is changed, and the table is read", i)
+			t.Errorf("byte %d was changed, and the table is accepted", i)
 		}
 	}
 }

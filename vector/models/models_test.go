@@ -64,7 +64,7 @@ func TestAddedModelsAreListedSharedAndRemoved(t *testing.T) {
 		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(l.path, ".*")); len(left) != 0 {
-		t.Errorf("left over: %v", left)
+		t.Errorf("files remain: %v", left)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestModelsAreFreedWhenIdle(t *testing.T) {
 	t.Error("an idle model is still in memory")
 }
 
-func TestInvalidModelsAreRefused(t *testing.T) {
+func TestInvalidModelsAreRejected(t *testing.T) {
 	good := sample.Of(t, "mean").Build(t, "F32")
 	bad := sample.Of(t, "mean").Build(t, "F32")
 	if err := os.Truncate(filepath.Join(bad, "model.safetensors"), 1000); err != nil {
@@ -123,12 +123,12 @@ func TestInvalidModelsAreRefused(t *testing.T) {
 		}
 	}
 	if list, _ := os.ReadDir(l.path); len(list) != 1 {
-		t.Errorf("left over: %v", list)
+		t.Errorf("files remain: %v", list)
 	}
 }
 
-// A GGUF file is a whole model: it gets the file's name, and its vectors are those
-// of the same model in a folder.
+// A GGUF file is a complete model: it is named after the file, and its vectors are
+// those of the same model in a folder.
 func TestGGUFIsAdded(t *testing.T) {
 	v := sample.Of(t, "mean")
 	l := New(t.TempDir())
@@ -182,8 +182,8 @@ func TestCheckFindsChangedFiles(t *testing.T) {
 	}
 }
 
-// server serves the folder of a model as the hub does. cut ends the first answers
-// for the weights after some bytes.
+// server serves the folder of a model like the hub. cut ends the first responses for
+// the weights after some bytes.
 type server struct {
 	*httptest.Server
 	folder string
@@ -215,7 +215,7 @@ func serve(t *testing.T, folder string) *server {
 	return s
 }
 
-// cutting ends the connection after some bytes of the body.
+// cutting is a ResponseWriter that closes the connection after some bytes of the body.
 type cutting struct{ http.ResponseWriter }
 
 func (c *cutting) Write(p []byte) (int, error) {
@@ -245,13 +245,13 @@ func TestInstallContinuesDownloads(t *testing.T) {
 				t.Fatalf("%s: %+v %v", variant, info, err)
 			}
 			if s.ranges.Load() == 0 {
-				t.Error("nothing was continued")
+				t.Error("no download was continued")
 			}
 			if _, err := l.Open("tiny"); err != nil {
 				t.Error(err)
 			}
 			if list, _ := os.ReadDir(l.path); len(list) != 1 {
-				t.Errorf("left over: %v", list)
+				t.Errorf("files remain: %v", list)
 			}
 		}
 	}
@@ -265,7 +265,7 @@ func TestBrokenInstallContinuesLater(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	if list, _ := l.List(); len(list) != 0 {
-		t.Errorf("half a model is listed: %v", list)
+		t.Errorf("an incomplete model is listed: %v", list)
 	}
 	s.cut.Store(0)
 	before := s.ranges.Load()
@@ -284,7 +284,7 @@ func TestWrongHashAndFullDisk(t *testing.T) {
 		t.Errorf("wrong hash: %v", err)
 	}
 	if found, _ := filepath.Glob(filepath.Join(l.path, ".tiny*", "model.safetensors*")); len(found) != 0 {
-		t.Errorf("left over: %v", found)
+		t.Errorf("files remain: %v", found)
 	}
 	if runtime.GOOS != "linux" {
 		t.Skip("no /dev/full")
@@ -299,7 +299,7 @@ func TestWrongHashAndFullDisk(t *testing.T) {
 	}
 }
 
-func TestUninstallableModelsAreRefused(t *testing.T) {
+func TestUninstallableModelsAreRejected(t *testing.T) {
 	l := withModel(t, "mean", "all-MiniLM-L6-v2")
 	sum := strings.Repeat("0", 64)
 	for _, c := range []struct {
@@ -341,7 +341,7 @@ func TestPins(t *testing.T) {
 		}
 		for file, sum := range k.sums {
 			if !hashes.MatchString(sum) {
-				t.Errorf("%s %s: %q is no hash", name, file, sum)
+				t.Errorf("%s %s: %q is not a hash", name, file, sum)
 			}
 		}
 	}

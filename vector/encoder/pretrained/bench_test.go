@@ -57,8 +57,8 @@ func used(b *testing.B) time.Duration {
 	return t
 }
 
-// BenchmarkMiniLM embeds on one core: a chunk of 256 tokens, and a question, in
-// processor time.
+// BenchmarkMiniLM measures the processor time to embed a chunk of 256 tokens and a
+// question, on one core.
 func BenchmarkMiniLM(b *testing.B) {
 	folder := shaped(b)
 	for _, kernel := range gemm.Kernels() {
@@ -81,7 +81,7 @@ func BenchmarkMiniLM(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen reports the heap that a model takes, beside the size of its file.
+// BenchmarkOpen reports the heap that a model uses, and the size of its file.
 func BenchmarkOpen(b *testing.B) {
 	folder := shaped(b)
 	info, err := os.Stat(filepath.Join(folder, "model.safetensors"))

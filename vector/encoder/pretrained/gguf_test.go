@@ -14,7 +14,7 @@ import (
 	"satchel/vector/encoder/pretrained/sample"
 )
 
-// Models in GGUF compute what PyTorch does; with weights in eight bits nearly.
+// Models in GGUF compute the same as PyTorch; with 8-bit weights, nearly the same.
 func TestGGUFMatchesTheReference(t *testing.T) {
 	for _, name := range []string{"mean", "cls", "xlm-roberta"} {
 		v := sample.Of(t, name)
@@ -108,8 +108,8 @@ func tokenizerFile(t *testing.T, path string) *gguf.File {
 	return parsed
 }
 
-// The tokenizers of GGUF files give the ids of the libraries that the models were
-// trained with.
+// The tokenizers of GGUF files return the same ids as the libraries with which the
+// models were trained.
 func TestGGUFTokenizers(t *testing.T) {
 	const folder = "../internal/tokenizer/testdata/"
 	for _, name := range []string{"wordpiece", "unigram"} {
@@ -143,7 +143,7 @@ func TestGGUFTokenizers(t *testing.T) {
 	}
 }
 
-// Case counts where the file says so, or else where the vocabulary has capitals.
+// A model is case-sensitive if the file says so, or else if the vocabulary has capitals.
 func TestGGUFCase(t *testing.T) {
 	for _, c := range []struct {
 		pieces []string
@@ -174,7 +174,7 @@ func TestGGUFCase(t *testing.T) {
 	}
 }
 
-func TestGGUFFilesThatCannotBeReadAreRefused(t *testing.T) {
+func TestInvalidGGUFFilesAreRejected(t *testing.T) {
 	for _, c := range []struct{ variant, from, to, want string }{
 		{"mean", "bert.pooling_type", "bert.pooling_tipe", "bert.pooling_type is 0"},
 		{"mean", "bert.block_count", "bert.block_kount", "num_hidden_layers is 0"},
@@ -196,7 +196,7 @@ func TestGGUFFilesThatCannotBeReadAreRefused(t *testing.T) {
 	}
 	for want, change := range map[string]func(g *sample.GGUF){
 		`"rope_freqs.weight" belongs to an unsupported part`: func(g *sample.GGUF) { g.Tensor("rope_freqs.weight", "F32", []int{2}, []float32{1, 1}) },
-		"there twice": func(g *sample.GGUF) { g.Key("bert.pooling_type", uint32(4)) },
+		"duplicate": func(g *sample.GGUF) { g.Key("bert.pooling_type", uint32(4)) },
 	} {
 		g := sample.Of(t, "mean").GGUF("F32")
 		change(g)
@@ -208,7 +208,7 @@ func TestGGUFFilesThatCannotBeReadAreRefused(t *testing.T) {
 	}
 }
 
-func TestCutGGUFFilesAreRefused(t *testing.T) {
+func TestTruncatedGGUFFilesAreRejected(t *testing.T) {
 	folder := sample.Of(t, "mean").BuildGGUF(t, "Q8_0")
 	path := filepath.Join(folder, "model.gguf")
 	info, err := os.Stat(path)
@@ -220,12 +220,12 @@ func TestCutGGUFFilesAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := Open(folder); err == nil {
-			t.Fatalf("a file of %d bytes was opened, the whole one has %d", size, info.Size())
+			t.Fatalf("a file truncated to %d bytes was opened, the complete one has %d", size, info.Size())
 		}
 	}
 }
 
-// Whatever a file says, it is opened or refused.
+// FuzzGGUF checks that any file is either opened and usable, or rejected.
 func FuzzGGUF(f *testing.F) {
 	for _, name := range []string{"mean", "xlm-roberta"} {
 		f.Add(sample.Of(f, name).GGUF("Q8_0").Bytes())

@@ -10,7 +10,7 @@ import (
 	"satchel/vector/encoder/pretrained/sample"
 )
 
-// tolerance is how far a number may be off what PyTorch computes in float64.
+// tolerance is the permitted difference from what PyTorch computes in float64.
 const tolerance = 1e-5
 
 func TestModelsMatchTheReference(t *testing.T) {

@@ -24,8 +24,7 @@ func open(t testing.TB, folder string) *Model {
 	return m
 }
 
-// edit replaces texts in a file of a folder; an empty text to replace means the
-// whole file.
+// edit replaces a text in a file of a folder; an empty from replaces the whole file.
 func edit(t testing.TB, folder, name, from, to string) {
 	t.Helper()
 	path := filepath.Join(folder, name)
@@ -44,7 +43,7 @@ func edit(t testing.TB, folder, name, from, to string) {
 	}
 }
 
-func TestFoldersThatCannotBeReadAreRefused(t *testing.T) {
+func TestInvalidFoldersAreRejected(t *testing.T) {
 	for _, c := range []struct{ variant, file, from, to, want string }{
 		{"mean", "config.json", "", "{", "config.json: unexpected end"},
 		{"mean", "config.json", `"bert"`, `"nomic_bert"`, `model_type "nomic_bert"`},
@@ -103,7 +102,7 @@ func TestMissingFilesAreNamed(t *testing.T) {
 	}
 }
 
-func TestCutFilesAreRefused(t *testing.T) {
+func TestTruncatedFilesAreRejected(t *testing.T) {
 	folder := sample.Of(t, "mean").Build(t, "F16")
 	path := filepath.Join(folder, "model.safetensors")
 	info, err := os.Stat(path)
@@ -115,13 +114,13 @@ func TestCutFilesAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := Open(folder); err == nil {
-			t.Fatalf("a file of %d bytes was opened, the whole one has %d", size, info.Size())
+			t.Fatalf("a file truncated to %d bytes was opened, the complete one has %d", size, info.Size())
 		}
 	}
 }
 
-// A file that is cut off while it is in use fails the call, and does not end the
-// program.
+// A call fails if the file is truncated while it is in use, and the program does not
+// crash.
 func TestFileCutOffInUse(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files are read, not mapped")
@@ -143,7 +142,7 @@ func TestNumbersThatAreNotFinite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := len(data) - 4*32; i < len(data); i += 4 { // of the last tensor by name
+	for i := len(data) - 4*32; i < len(data); i += 4 { // the last tensor by name
 		binary.LittleEndian.PutUint32(data[i:], math.Float32bits(float32(math.NaN())))
 	}
 	if err := os.WriteFile(path, data, 0o644); err != nil {
@@ -154,7 +153,7 @@ func TestNumbersThatAreNotFinite(t *testing.T) {
 	}
 }
 
-func TestModelsSayWhatTheyAre(t *testing.T) {
+func TestModelKinds(t *testing.T) {
 	folder := sample.Of(t, "dense").Build(t, "F32")
 	edit(t, folder, "config_sentence_transformers.json", "", `{"prompts":{"query":"query: ","document":"passage: "}}`)
 	m := open(t, folder)

@@ -40,7 +40,7 @@ func TestEncodeThenDecodeIsTheSame(t *testing.T) {
 	want := sample()
 	b := encode(t, want)
 	if !bytes.Equal(b, encode(t, sample())) {
-		t.Fatal("the same content gave other bytes")
+		t.Fatal("the same content was encoded differently")
 	}
 	got, err := Decode(b)
 	if err != nil {
@@ -148,7 +148,7 @@ func TestWrongSizesPanic(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%s was taken", name)
+					t.Errorf("%s was accepted", name)
 				}
 			}()
 			call()
@@ -179,7 +179,7 @@ func TestDecodeNamesAnotherVersion(t *testing.T) {
 	}
 }
 
-// seal appends a right checksum, so that what lies behind it is reached.
+// seal appends a valid checksum, so that the checks after it are reached.
 func seal(body []byte) []byte {
 	return binary.LittleEndian.AppendUint32(bytes.Clone(body), checksum(body))
 }
@@ -206,7 +206,7 @@ func TestMatrixByName(t *testing.T) {
 		t.Error("a matrix of another size was returned")
 	}
 	if _, err := f.Matrix("none", 1, 1); err == nil {
-		t.Error("a matrix that is not there was returned")
+		t.Error("a matrix that does not exist was returned")
 	}
 }
 
@@ -223,7 +223,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		again := encode(t, file)
 		if !bytes.Equal(again, seal(body)) {
-			t.Error("what was read is not what was written")
+			t.Error("the decoded file differs from the encoded one")
 		}
 	})
 }

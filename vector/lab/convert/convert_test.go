@@ -18,7 +18,7 @@ import (
 	"satchel/vector/internal/modelfile"
 )
 
-// published gives each matrix of the layout its rows and columns as published.
+// published returns the rows and columns of each published matrix of the layout.
 func published() map[string][2]int {
 	sizes := map[string][2]int{"embedding": {8002, 256}, "timescales": {1, 128}}
 	dense := func(name string, in, out int) {
@@ -58,8 +58,7 @@ func randomSource() *source {
 	return s
 }
 
-// writeGolden writes vectors for the texts as the model has them, after turn
-// had its way with each.
+// writeGolden writes the model's vectors for the texts, after applying turn to each.
 func writeGolden(t *testing.T, m *encoder.Model, turn func([]float32)) string {
 	t.Helper()
 	type goldenCase struct {
@@ -125,8 +124,8 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// checkWritten embeds with the file that was written and with the weights that
-// it was made from.
+// checkWritten compares embeddings of the written file with those of the original
+// weights.
 func checkWritten(t *testing.T, data []byte, exact *encoder.Model) {
 	t.Helper()
 	file, err := modelfile.Decode(data)
@@ -138,7 +137,7 @@ func checkWritten(t *testing.T, data []byte, exact *encoder.Model) {
 		t.Fatal(err)
 	}
 	if got := cosine(embed(small, "some text"), embed(exact, "some text")); got < 0.999 {
-		t.Errorf("the file's vectors are at %.5f from those of its weights", got)
+		t.Errorf("the cosine of the file's vectors and those of its weights is %.5f", got)
 	}
 	if small.ID != modelName {
 		t.Errorf("the file is named %q", small.ID)
@@ -157,7 +156,7 @@ func TestBuildNamesWhatIsMissing(t *testing.T) {
 
 func TestCompareTextsNeedsText(t *testing.T) {
 	if err := compareTexts(nil, nil, write(t, "texts.txt", []byte("\n \n")), &strings.Builder{}); err == nil {
-		t.Error("a file of blank lines was taken")
+		t.Error("a file of blank lines was accepted")
 	}
 }
 

@@ -17,12 +17,12 @@ import (
 // paraphrases may share with its passage.
 const maxShared = 1
 
-// TestParaphrasesUseOtherWords holds the sets to their name: what finds these
-// passages is not their words.
+// TestParaphrasesUseOtherWords checks that the questions of the sets of paraphrases
+// hardly share words with their passages.
 func TestParaphrasesUseOtherWords(t *testing.T) {
 	for _, c := range []struct {
 		load    func() (*set, error)
-		sharing float64 // how many of the questions may share any, at most
+		sharing float64 // the largest share of questions that may share a word
 	}{{loadParaphrases, 0.05}, {loadHelpDesk, 0.2}} {
 		s := load(t, c.load)
 		passages := map[string]map[string]bool{}
@@ -51,7 +51,7 @@ func TestParaphrasesUseOtherWords(t *testing.T) {
 	}
 }
 
-// functionWords carry no subject of their own.
+// functionWords are words without a subject.
 var functionWords = setOfWords(`a about above after again all already also am an and another any are as at away back be
 	because been before being below beside both but by can come comes could did do does done down each either else ever
 	every for from further get gets give given go goes going got had has have he her here him his how i if in inside
@@ -81,15 +81,15 @@ func stems(text string) map[string]bool {
 	return set
 }
 
-// endings are cut off by stem, the longest that fits first.
+// endings are removed by stem, the longest that matches first.
 var endings = []string{
 	"ations", "ation", "ments", "ment", "ingly", "ness", "ings", "ions", "able", "ers", "ies", "ied", "ing", "ion", "est",
 	"ful", "es", "ed", "er", "ly", "y", "e", "s",
 }
 
-// stem cuts the ending off a word of English, so that its forms become alike.
-// It is cruder than Porter's stemmer: it makes alike what that keeps apart
-// ("charge" and "charger"), and so it finds more that is shared.
+// stem removes the ending of an English word, so that its forms become equal. It is
+// cruder than Porter's stemmer: it merges words that Porter keeps apart ("charge" and
+// "charger"), and so it finds more shared words.
 func stem(word string) string {
 	for cut := true; cut; {
 		cut = false
@@ -123,7 +123,7 @@ func TestStem(t *testing.T) {
 		}
 	}
 	if stem("car") == stem("card") || stem("bed") == stem("bad") || stem("meat") == stem("meter") {
-		t.Error("words that have nothing in common become alike")
+		t.Error("unrelated words become equal")
 	}
 }
 

@@ -23,7 +23,7 @@ func subset(t testing.TB, s *set, keep func(name string) bool) *set {
 	return s
 }
 
-// measureOnce measures a set in a data folder of its own.
+// measureOnce measures a set in a new data folder.
 func measureOnce(t testing.TB, s *set) outcome {
 	t.Helper()
 	b, err := openBench(context.Background(), "")
@@ -40,8 +40,8 @@ func measureOnce(t testing.TB, s *set) outcome {
 	return o
 }
 
-// TestFloors measures a part of each set and fails when search has become
-// worse. The floors lie a little under what was measured, see docs/figures.md.
+// TestFloors measures a part of each set and fails if search has become worse. The
+// floors are slightly below the measured figures, see docs/figures.md.
 func TestFloors(t *testing.T) {
 	for _, c := range []struct {
 		load   func() (*set, error)
@@ -63,14 +63,14 @@ func TestFloors(t *testing.T) {
 			f := figuresOf(o.ranks[mode], all)
 			t.Logf("%s, %s: %d questions, %d chunks, MRR@10 %.3f", s.name, mode, f.n, o.chunks, f.mrr)
 			if f.mrr < floor {
-				t.Errorf("%s, %s: MRR@10 is %.3f, it was over %.3f", s.name, mode, f.mrr, floor)
+				t.Errorf("%s, %s: MRR@10 is %.3f, want at least %.3f", s.name, mode, f.mrr, floor)
 			}
 		}
 	}
 }
 
-// TestSameAgain measures twice and expects the same ranks.
-func TestSameAgain(t *testing.T) {
+// TestRanksAreReproducible measures twice and expects the same ranks.
+func TestRanksAreReproducible(t *testing.T) {
 	few := func() *set {
 		return subset(t, load(t, loadParaphrases), func(name string) bool { return strings.HasPrefix(name, "home-") })
 	}
@@ -80,7 +80,7 @@ func TestSameAgain(t *testing.T) {
 	}
 }
 
-// TestReport writes the table and the list of a made-up outcome.
+// TestReport writes the table and the list of an invented outcome.
 func TestReport(t *testing.T) {
 	o := outcome{
 		set:    &set{name: "few", questions: []question{{text: "first"}, {text: "second"}, {text: "third"}}},
@@ -110,17 +110,17 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestFlags names what does not exist.
+// TestFlags checks that unknown flags and values are rejected.
 func TestFlags(t *testing.T) {
 	for _, args := range [][]string{{"-set", "none"}, {"-misses", "some"}, {"-what"}} {
 		var out bytes.Buffer
 		if err := run(context.Background(), args, &out); err == nil {
-			t.Errorf("%q is taken, and prints %q", args, out.String())
+			t.Errorf("%q is accepted, and prints %q", args, out.String())
 		}
 	}
 }
 
-// TestDraw: a pool holds as many questions of either half, each once, and just
+// TestDraw: a pool has as many questions of either half, without duplicates, and only
 // the passages that answer them.
 func TestDraw(t *testing.T) {
 	s := load(t, loadParaphrases)
@@ -129,12 +129,12 @@ func TestDraw(t *testing.T) {
 		half[q.text] = i % 2
 	}
 	drawn, other := s.draw(60, 1), s.draw(60, 2)
-	seen, answered := map[string]bool{}, map[string]bool{}
+	drawnBefore, answered := map[string]bool{}, map[string]bool{}
 	for i, q := range drawn.questions {
-		if seen[q.text] || half[q.text] != i%2 {
-			t.Errorf("question %d: %q, twice or of the other half", i, q.text)
+		if drawnBefore[q.text] || half[q.text] != i%2 {
+			t.Errorf("question %d: %q is a duplicate or of the other half", i, q.text)
 		}
-		seen[q.text] = true
+		drawnBefore[q.text] = true
 		for _, passage := range strings.Split(q.answer, "|") {
 			answered[passage+".txt"] = true
 		}

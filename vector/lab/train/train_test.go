@@ -41,23 +41,23 @@ func TestParse(t *testing.T) {
 		t.Errorf("%d synsets, the cat is %+v", len(w.order), cat)
 	}
 	if dog := w.synsets["n00000004"]; !slices.Equal(dog.senses, []int{0, 1}) {
-		t.Errorf("a dog is a fellow as its meaning %d", dog.senses)
+		t.Errorf("the senses of dog are %d", dog.senses)
 	}
 	if s := w.synsets["a00000005"]; !slices.Equal(s.words[0], []string{"furry"}) {
 		t.Errorf("the adjective is %q", s.words)
 	}
 	if kinds := w.along(cat, "@"); len(kinds) != 1 || kinds[0] != w.synsets["n00000001"] {
-		t.Errorf("a cat is %v", kinds)
+		t.Errorf("the hypernyms of cat are %v", kinds)
 	}
 	for _, bad := range []string{"00000009 05 n", "00000009 05 n zz cat 0 000", "00000009 05 n 09 cat 0 000", "00000009 05 n 01 cat 0 009"} {
 		files := few()
 		files["data.noun"] = []byte(bad)
 		if _, err := parse(files); err == nil {
-			t.Errorf("%q is read", bad)
+			t.Errorf("%q is accepted", bad)
 		}
 	}
 	if _, err := parse(nil); err == nil {
-		t.Error("a database of nothing is read")
+		t.Error("an empty database is accepted")
 	}
 }
 
@@ -88,7 +88,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestFactorize takes a matrix apart whose singular values are known.
+// TestFactorize factorizes a matrix with known singular values.
 func TestFactorize(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	left, right := newDense(60, 3), newDense(50, 3)
@@ -161,7 +161,7 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-// TestTrain learns that two words belong together and two others do.
+// TestTrain learns that two pairs of words belong together.
 func TestTrain(t *testing.T) {
 	train := func() *model {
 		v := &vocabulary{words: []string{"a", "b", "c", "d"}, pairs: []int{1, 1, 1, 1}}
@@ -186,11 +186,11 @@ func TestTrain(t *testing.T) {
 		}
 	}
 	if again := train(); !slices.Equal(again.vectors[0], m.vectors[0]) {
-		t.Error("trained again, the vectors differ")
+		t.Error("a second training gives different vectors")
 	}
 }
 
-// TestTable makes a table of the few synsets from end to end.
+// TestTable builds a table of the few synsets from end to end.
 func TestTable(t *testing.T) {
 	w, err := parse(few())
 	if err != nil {
@@ -211,9 +211,9 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := table.Similar("a furry dog", []string{"furry dogs"}); math.Abs(got[0]-1) > 1e-6 {
-		t.Errorf("two texts of the same words are alike as %v", got[0])
+		t.Errorf("the similarity of two texts with the same words is %v", got[0])
 	}
 	if _, err := open("train_test.go"); err == nil {
-		t.Error("a file that is not the package is opened")
+		t.Error("a file other than the package is accepted")
 	}
 }

@@ -45,8 +45,8 @@ func commands(t *testing.T) Commands {
 	return c
 }
 
-// TestEvaluate measures an embedder and a reranker: a line for each model and mode,
-// and the questions that are not answered.
+// TestEvaluate measures an embedder and a reranker. The report has a line for each
+// model and mode, and the questions without an answer.
 func TestEvaluate(t *testing.T) {
 	c := commands(t)
 	const questions = "question,source,passage\nw5 w6 w7 w8,shop/returns.md,receipt\nw90 w91,hours.txt,\nw5 w6,hours.txt,nothing says this\n"
@@ -81,7 +81,7 @@ func TestInvalidEvaluationsAreRefused(t *testing.T) {
 		}
 	}
 	if err := c.Evaluate(t.Context(), set(t, "none", "question,source\nx,hours.txt\n"), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "not installed") {
-		t.Errorf("a model that is not there: %v", err)
+		t.Errorf("a model that is not installed: %v", err)
 	}
 	e := set(t, "tiny", "question,source\nx,hours.txt\n")
 	write(t, filepath.Join(e.Documents, "image.bin"), "\x00\x01\x02")

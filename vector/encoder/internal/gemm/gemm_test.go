@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// random fills a slice with values like those of a layer: around zero, below
-// one.
+// random fills a slice with values like those of a layer: around zero, below one.
 func random(r *rand.Rand, n int) []float32 {
 	values := make([]float32, n)
 	for i := range values {
@@ -17,7 +16,7 @@ func random(r *rand.Rand, n int) []float32 {
 	return values
 }
 
-// product is the plain definition in float64: c + a·b with b row-major.
+// product is a straightforward float64 implementation of c + a·b with b row-major.
 func product(c, a Rows, b []float32, rows, depth, columns int) [][]float64 {
 	out := make([][]float64, rows)
 	for i := range out {
@@ -47,8 +46,8 @@ func TestMulAddMatchesTheDefinition(t *testing.T) {
 	}
 }
 
-// checkProduct multiplies once with the matrix packed by columns and once by
-// rows, inside larger buffers, and looks at what stands around the result too.
+// checkProduct multiplies once with the matrix packed by columns and once by rows,
+// inside larger buffers, and also checks that nothing around the result changes.
 func checkProduct(t *testing.T, kernel *Kernel, rows, depth, columns int) {
 	r := rand.New(rand.NewPCG(1, uint64(rows*depth*columns)))
 	b := random(r, depth*columns)
@@ -128,7 +127,7 @@ func TestResetForgetsTheOldValues(t *testing.T) {
 			t.Errorf("%s: got %v and %v, want 30 and 0", kernel.Name(), c.Data[0], c.Data[1])
 		}
 		if m.Bytes() != held {
-			t.Errorf("%s: a smaller size took new memory: %d bytes, had %d", kernel.Name(), m.Bytes(), held)
+			t.Errorf("%s: a smaller size allocated: %d bytes, had %d", kernel.Name(), m.Bytes(), held)
 		}
 	}
 }
@@ -143,7 +142,7 @@ func TestMulAddRefusesShortBuffers(t *testing.T) {
 			"result": func() { m.MulAdd(short, whole, 1) },
 		} {
 			if !panics(call) {
-				t.Errorf("%s: a short %s matrix was taken", kernel.Name(), name)
+				t.Errorf("%s: a short %s matrix was accepted", kernel.Name(), name)
 			}
 		}
 	}
@@ -155,7 +154,7 @@ func panics(call func()) (yes bool) {
 	return false
 }
 
-func TestThePortableKernelIsAlwaysThere(t *testing.T) {
+func TestPortableKernelIsLast(t *testing.T) {
 	list := Kernels()
 	if last := list[len(list)-1]; last.Name() != "go" {
 		t.Errorf("the last kernel is %q, want the plain Go one", last.Name())

@@ -40,7 +40,7 @@ func TestValuesAndTensors(t *testing.T) {
 	}
 	for _, wrong := range []error{second(f.Texts("texts", 2)), second(f.Texts("text", 9)), second(f.Texts("floats", 9)), second(f.Floats("floats", 3)), second(f.Integers("texts", 3)), second(f.Integers("missing", 0))} {
 		if wrong == nil {
-			t.Error("a wrong list was given")
+			t.Error("a list of the wrong type was returned")
 		}
 	}
 	row := make([]float32, 3)
@@ -62,7 +62,7 @@ func TestValuesAndTensors(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// entry is a tensor's entry as a file has it: its dimensions from the innermost on.
+// entry returns a tensor's entry in the file format, with the innermost dimension first.
 func entry(name string, kind uint32, offset uint64, dims ...uint64) sample.Raw {
 	list := []any{name, uint32(len(dims))}
 	for _, d := range dims {
@@ -71,7 +71,7 @@ func entry(name string, kind uint32, offset uint64, dims ...uint64) sample.Raw {
 	return sample.RawOf(append(list, kind, offset)...)
 }
 
-// hostile are files that are refused, by a part of the error.
+// hostile returns files that must be rejected, by a part of the error.
 func hostile() map[string][]byte {
 	with := func(change func(g *sample.GGUF)) []byte {
 		g := &sample.GGUF{}
@@ -120,7 +120,7 @@ func hostile() map[string][]byte {
 	}
 }
 
-// A file cannot have its reader use much memory by what it says of itself.
+// Sizes in a file's header cannot make the reader allocate much memory.
 func TestHostileFilesAreRefused(t *testing.T) {
 	for want, data := range hostile() {
 		var before, after runtime.MemStats

@@ -15,7 +15,7 @@ func TestExp(t *testing.T) {
 		worst = max(worst, math.Abs(float64(exp(x))-want)/want)
 	}
 	if worst > 3*0x1p-23 {
-		t.Errorf("off by %.3g of the value", worst)
+		t.Errorf("relative error of %.3g", worst)
 	}
 	if exp(0) != 1 || exp(-100) != 0 || exp(float32(math.Inf(-1))) != 0 {
 		t.Errorf("exp of 0, -100 and -Inf: %v %v %v", exp(0), exp(-100), exp(float32(math.Inf(-1))))
@@ -71,7 +71,7 @@ func TestAverage(t *testing.T) {
 	checkClose(t, "no rows", got, []float32{0, 0})
 }
 
-// sets are the functions that this CPU can run, by name.
+// sets returns the functions that this CPU can run, by name.
 func sets() map[string]Functions {
 	list := map[string]Functions{}
 	for _, kernel := range gemm.Kernels() {
@@ -93,7 +93,7 @@ func TestGELU(t *testing.T) {
 			worst = max(worst, math.Abs(float64(got[i])-0.5*float64(x)*math.Erfc(-float64(x)/math.Sqrt2)))
 		}
 		if worst > 2e-6 {
-			t.Errorf("%s: off by %.3g", name, worst)
+			t.Errorf("%s: error of %.3g", name, worst)
 		}
 		odd := []float32{float32(math.NaN()), float32(math.Inf(1)), -30, 1}
 		odd = append(odd, make([]float32, group)...)
@@ -124,7 +124,7 @@ func TestSoftmaxOfRows(t *testing.T) {
 		row := make([]float32, group)
 		row[1] = float32(math.NaN())
 		if f.softmaxRow(row, 2, 1); !math.IsNaN(float64(row[0])) {
-			t.Errorf("%s: a NaN got lost: %v", name, row[:2])
+			t.Errorf("%s: a NaN was lost: %v", name, row[:2])
 		}
 	}
 }

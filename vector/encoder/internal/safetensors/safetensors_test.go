@@ -9,7 +9,7 @@ import (
 	"satchel/vector/encoder/internal/tensor"
 )
 
-// file returns a file of a header and data.
+// file returns a file with a header and data.
 func file(header string, data string) []byte {
 	return append(append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...), data...)
 }
@@ -51,7 +51,7 @@ func TestNumbersOfEachType(t *testing.T) {
 	}
 	for name, shape := range map[string][]int{"d": {1}, "a": {1, 2}, "z": {1}} {
 		if _, err := f.Tensor(name, shape...); err == nil {
-			t.Errorf("tensor %s of shape %v was given", name, shape)
+			t.Errorf("tensor %s of shape %v was returned", name, shape)
 		}
 	}
 	if !f.Has("d") || f.Has("z") || len(f.Names()) != 5 {
@@ -92,7 +92,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		many.WriteString(`,"` + strings.Repeat("a", i%50) + string(rune('a'+i/50/26%26)) + string(rune('a'+i/50%26)) + `":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}`)
 	}
 	if _, err := Parse(file(many.String()+"}", "")); err == nil {
-		t.Error("a header of too many tensors was taken")
+		t.Error("a header with too many tensors was accepted")
 	}
 }
 

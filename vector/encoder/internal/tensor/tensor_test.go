@@ -16,7 +16,7 @@ func TestHalf(t *testing.T) {
 	}
 }
 
-// A row of Q80 is blocks of a scale and 32 bytes.
+// A row of Q80 consists of blocks of a scale and 32 bytes.
 func TestQ80(t *testing.T) {
 	var data []byte
 	for i := range 4 { // two rows of two blocks

@@ -48,35 +48,35 @@ func decode[T any](t testing.TB, data json.RawMessage) (v T) {
 	return v
 }
 
-func TestWordPieceIsTheReference(t *testing.T) {
+func TestWordPieceMatchesTheReference(t *testing.T) {
 	for _, name := range []string{"wordpiece", "cased"} {
 		tok, rows := load(t, name), golden(t, name)
 		for i, row := range rows {
 			text, next := decode[string](t, row[0]), decode[string](t, rows[(i+1)%len(rows)][0])
 			if next == "" {
-				row = row[:2] // the reference takes an empty text for no pair
+				row = row[:2] // the reference treats an empty text as no pair
 			}
 			ids := tok.Encode(text)
 			if got, want := tok.Single(ids, 1000).IDs, decode[[]int32](t, row[1]); !slices.Equal(got, want) {
-				t.Errorf("%s: %q\n gave %v\n want %v", name, text, got, want)
+				t.Errorf("%s: %q\n got  %v\n want %v", name, text, got, want)
 			}
 			if len(row) == 2 {
 				continue
 			}
 			pair := tok.Pair(ids, tok.Encode(next), 1000)
 			if want, types := decode[[]int32](t, row[2]), decode[[]int32](t, row[3]); !slices.Equal(pair.IDs, want) || !slices.Equal(pair.Types, types) {
-				t.Errorf("%s: %q and %q\n gave %v\n want %v %v", name, text, next, pair, want, types)
+				t.Errorf("%s: %q and %q\n got  %v\n want %v %v", name, text, next, pair, want, types)
 			}
 		}
 	}
 }
 
-func TestUnigramIsSentencePiece(t *testing.T) {
+func TestUnigramMatchesSentencePiece(t *testing.T) {
 	tok := load(t, "unigram")
 	for _, row := range golden(t, "unigram") {
 		text, want := decode[string](t, row[0]), decode[[]int32](t, row[1])
 		if got := tok.Encode(text); !slices.Equal(got, want) {
-			t.Errorf("%q\n gave %v\n want %v", text, got, want)
+			t.Errorf("%q\n got  %v\n want %v", text, got, want)
 		}
 	}
 	if got, want := tok.Pair([]int32{7}, []int32{8, 9}, 100), []int32{0, 7, 2, 2, 8, 9, 2}; !slices.Equal(got.IDs, want) || slices.Max(got.Types) != 0 {
@@ -89,7 +89,7 @@ func TestNamesOfSpecialTokensAreText(t *testing.T) {
 		tok := load(t, name)
 		for _, id := range tok.Encode(text) {
 			if special := map[string][]int32{"unigram": {0, 1, 2, int32(tok.Size() - 1)}}[name]; slices.Contains(special, id) || special == nil && id < 5 && id != 1 {
-				t.Errorf("%s: %q gave the special token %d", name, text, id)
+				t.Errorf("%s: %q became the special token %d", name, text, id)
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func TestInputsFitTheLimit(t *testing.T) {
 		t.Errorf("one text: %v", in)
 	}
 	if !tok.CanPair(5) || tok.CanPair(4) {
-		t.Error("room of pairs")
+		t.Error("the limit of pairs is wrong")
 	}
 }
 
@@ -151,7 +151,7 @@ func with(t testing.TB, name, part, by string) []byte {
 	return data
 }
 
-func TestWhatIsNotKnownIsRefused(t *testing.T) {
+func TestUnknownPartsAreRejected(t *testing.T) {
 	deep := strings.Repeat(`{"type":"Sequence","normalizers":[`, 6) + strings.Repeat(`]}`, 6)
 	for _, c := range []struct{ part, by, want string }{
 		{"model", `{"type":"BPE"}`, `"BPE" cannot be read`},
@@ -189,7 +189,7 @@ func TestWhatIsNotKnownIsRefused(t *testing.T) {
 	}
 }
 
-// A map whose trie leads outside or back to itself ends, and leaves the text.
+// A map whose trie points outside or to itself neither hangs nor changes the text.
 func TestHostileMapsEnd(t *testing.T) {
 	units := func(list ...uint32) string {
 		data := binary.LittleEndian.AppendUint32(nil, uint32(4*len(list)))
@@ -204,7 +204,7 @@ func TestHostileMapsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(tok.Encode(strings.Repeat("hello ", 100))) == 0 {
-			t.Error("the text is gone")
+			t.Error("the text was lost")
 		}
 	}
 }

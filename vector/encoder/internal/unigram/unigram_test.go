@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestBestSegmentationIsFound compares with trying all ways to cut a text, over a
-// vocabulary small enough for that.
+// TestBestSegmentationIsFound compares with trying all segmentations of a text, for a
+// small vocabulary.
 func TestBestSegmentationIsFound(t *testing.T) {
 	list := []Piece{{}}
 	scores := []float64{-2, -2.5, -3, -3.1, -4, -5.2, -4.4, -1, -2.2, -6.1, -9}
@@ -27,8 +27,8 @@ func TestBestSegmentationIsFound(t *testing.T) {
 	}
 }
 
-// scoreOf adds up the scores of a way to cut a text in which "d" is the only
-// unknown character.
+// scoreOf returns the sum of the scores of a segmentation of a text in which "d" is
+// the only unknown character.
 func (v *Vocabulary) scoreOf(ids []int32, list []Piece, text string) float64 {
 	total := float64(strings.Count(text, "d")) * v.unknownScore
 	for _, id := range ids {
@@ -66,7 +66,7 @@ func TestTrie(t *testing.T) {
 		return tree.id[node]
 	}
 	for text, want := range map[string]int32{
-		"the": 5, "th": 2, "▁a": 3, "zebra": 4, // of equal texts the last counts
+		"the": 5, "th": 2, "▁a": 3, "zebra": 4, // of equal texts the last one counts
 		"": -1, "t": -1, "then": -1, "\xe2": -1, "zebras": -1, "x": -1,
 	} {
 		if got := find(text); got != want {
