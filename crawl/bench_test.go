@@ -19,7 +19,7 @@ import (
 	"satchel/vector/document"
 )
 
-// smallPages are 50 pages of some 5 kB.
+// smallPages returns 50 pages of about 5 kB.
 func smallPages() []string {
 	filler := strings.Repeat("A sentence about the harbour and its bakery. ", 100)
 	pages := make([]string, 50)
@@ -35,9 +35,9 @@ func smallPages() []string {
 	return pages
 }
 
-// docsPages are 50 pages of documentation, of 30 to 60 kB each, as generators
-// make them: a bar, a tree of all pages beside the text, sections of prose,
-// highlighted code, tables and lists, links to the next page, a footer.
+// docsPages returns 50 pages of documentation of 30 to 60 kB each, like those of
+// generators: a navigation bar, a tree of all pages beside the text, sections of
+// prose, highlighted code, tables and lists, links to the next page, a footer.
 func docsPages() []string {
 	var tree strings.Builder
 	for i := range 50 {
@@ -66,7 +66,7 @@ func docsPages() []string {
 	return pages
 }
 
-// benchSite serves pages under their numbers, the first as the start too.
+// benchSite serves pages under their numbers, the first one also as the start.
 func benchSite(b *testing.B, pages []string) string {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := 0
@@ -91,15 +91,14 @@ func linksOnly(ctx context.Context, address, media string, body []byte) (agent.P
 	return page, err
 }
 
-// BenchmarkCrawl compares crawls of 50 pages with a bare loop of colly over the
-// same pages, in turns. All have two connections and wait for nothing.
+// BenchmarkCrawl compares crawls of 50 pages with a plain colly crawl of the same
+// pages, alternating. All use two connections and no delays.
 //
-// "crawl" is ours with all that belongs to it, from the source's being there to
-// its walk's end: robots.txt, links judged by plan and robots.txt, canonical
-// names, text extracted as Markdown (as the program does it, by
-// document.ReadPage), hashed, compared, and all of it on disk. "walk" is the
-// same with next to no text stored. Neither embeds. "colly" visits the pages
-// asynchronously, follows a[href] by OnHTML and keeps nothing.
+// "crawl" is the complete crawl of a source: robots.txt, links checked against plan
+// and robots.txt, canonical URLs, text extracted as Markdown by document.ReadPage,
+// hashed, compared and stored on disk. "walk" is the same with hardly any text. Neither
+// embeds. "colly" visits the pages asynchronously, follows a[href] by OnHTML and
+// stores nothing.
 func BenchmarkCrawl(b *testing.B) {
 	for _, site := range []struct {
 		name  string
@@ -108,10 +107,10 @@ func BenchmarkCrawl(b *testing.B) {
 		b.Run(site.name, func(b *testing.B) {
 			url := benchSite(b, site.pages)
 			crawl, walk := benchCrawler(b, url, document.ReadPage), benchCrawler(b, url, linksOnly)
-			var took [3]time.Duration
+			var elapsed [3]time.Duration
 			for b.Loop() {
 				for i, side := range []func() time.Duration{crawl, walk, func() time.Duration { return bareColly(b, url) }} {
-					took[i] += side()
+					elapsed[i] += side()
 				}
 			}
 			size := 0
@@ -120,52 +119,52 @@ func BenchmarkCrawl(b *testing.B) {
 			}
 			b.ReportMetric(float64(size)/50/1024, "KB/page")
 			for i, name := range []string{"crawl", "walk", "colly"} {
-				b.ReportMetric(50*float64(b.N)/took[i].Seconds(), name+"-pages/s")
+				b.ReportMetric(50*float64(b.N)/elapsed[i].Seconds(), name+"-pages/s")
 				if i < 2 {
-					b.ReportMetric(took[2].Seconds()/took[i].Seconds(), name+"/colly")
+					b.ReportMetric(elapsed[2].Seconds()/elapsed[i].Seconds(), name+"/colly")
 				}
 			}
 		})
 	}
 }
 
-// benchCrawler returns a func that crawls a site once.
+// benchCrawler returns a function that crawls a site once.
 func benchCrawler(b *testing.B, site string, extract func(context.Context, string, string, []byte) (agent.PageContent, error)) func() time.Duration {
 	folder := openFolder(b, b.TempDir())
 	c := newCrawler(b, folder, func(o *Options) { o.Extract = extract })
 	db := newAgent(b, folder, "bench")
 	return func() time.Duration {
 		id := create(b, db, planOf(site))
-		began := time.Now()
+		start := time.Now()
 		if err := c.Wait(context.Background(), db); err != nil {
 			b.Fatal(err)
 		}
-		took := time.Since(began)
+		elapsed := time.Since(start)
 		if o := outcomeOf(b, db, id, site); o.PageCount != 50 {
 			b.Fatalf("%d pages", o.PageCount)
 		}
-		return took
+		return elapsed
 	}
 }
 
 func bareColly(b *testing.B, site string) time.Duration {
 	var pages atomic.Int64
-	began := time.Now()
+	start := time.Now()
 	c := colly.NewCollector(colly.Async(true))
 	if err := c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2}); err != nil {
 		b.Fatal(err)
 	}
-	c.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) }) // visited pages are refused
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { _ = e.Request.Visit(e.Attr("href")) }) // colly rejects visited pages
 	c.OnScraped(func(*colly.Response) { pages.Add(1) })
 	if err := c.Visit(site + "/"); err != nil {
 		b.Fatal(err)
 	}
 	c.Wait()
-	took := time.Since(began)
+	elapsed := time.Since(start)
 	if pages.Load() < 50 {
 		b.Fatalf("%d pages", pages.Load())
 	}
-	return took
+	return elapsed
 }
 
 func BenchmarkGlobs(b *testing.B) {

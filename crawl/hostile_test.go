@@ -17,7 +17,7 @@ import (
 	"satchel/vector/document"
 )
 
-// hijacked answers with bytes of its own.
+// hijacked lets answer write to the connection.
 func hijacked(answer func(conn *net.TCPConn)) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()
@@ -29,7 +29,7 @@ func hijacked(answer func(conn *net.TCPConn)) http.HandlerFunc {
 	}
 }
 
-// rawResponse answers with headers and a body.
+// rawResponse responds with the given headers and body.
 func rawResponse(status int, headers, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header()["Content-Type"] = nil
@@ -50,8 +50,8 @@ func gzipped(text string) string {
 	return b.String()
 }
 
-// endless is an endless answer: a piece again and again, until the other side
-// has enough.
+// endless responds with head and then with piece again and again, until the client
+// closes the connection.
 func endless(head, piece string) http.HandlerFunc {
 	return hijacked(func(conn *net.TCPConn) {
 		_, err := io.WriteString(conn, head)
@@ -61,7 +61,7 @@ func endless(head, piece string) http.HandlerFunc {
 	})
 }
 
-// stalled takes a request and says nothing more than head.
+// stalled responds to a request with head and nothing more.
 func stalled(head string) http.HandlerFunc {
 	return hijacked(func(conn *net.TCPConn) {
 		_, _ = io.WriteString(conn, head)
@@ -71,9 +71,9 @@ func stalled(head string) http.HandlerFunc {
 
 const isHTML = "Content-Type: text/html; charset=utf-8"
 
-// hostilePages are pages that mean harm or are broken, with what a crawl makes
-// of them: the text that it finds, or the code of the problem, which a
-// failure's status goes with. A problem in brackets is passed over.
+// hostilePages are malicious or broken pages, with the result of crawling them: the
+// extracted text, or "failed" with the status and the error code. Pages with a code in
+// brackets are skipped.
 var hostilePages = []struct {
 	path   string
 	answer http.HandlerFunc
@@ -121,14 +121,14 @@ var hostilePages = []struct {
 	{"/base", rawResponse(200, isHTML, `<base href="https://example.com/x/"><p>a base<a href="y">y</a><a href="javascript:x()">z</a><a href="mailto:a@b.c">m</a>`), "a base"},
 }
 
-// TestHostilePages crawls one page after the other of those above, while the
-// pages that hang are held until another crawl has come to its end.
+// TestHostilePages crawls the pages above one after the other, while a page that hangs
+// is held until another crawl has completed.
 func TestHostilePages(t *testing.T) {
-	s, honest := newSite(t), newSite(t)
+	s, healthy := newSite(t), newSite(t)
 	for i := range 10 {
-		honest.page(fmt.Sprintf("/%d", i), fmt.Sprintf("page %d", i))
+		healthy.page(fmt.Sprintf("/%d", i), fmt.Sprintf("page %d", i))
 	}
-	honest.page("/", "start", "/0", "/1", "/2", "/3", "/4", "/5", "/6", "/7", "/8", "/9")
+	healthy.page("/", "start", "/0", "/1", "/2", "/3", "/4", "/5", "/6", "/7", "/8", "/9")
 	g := newGate(t)
 	s.page("/held", "held")
 	s.set("/held", g.hold(htmlPage("held")))
@@ -148,11 +148,11 @@ func TestHostilePages(t *testing.T) {
 	plan := planOf(s.URL)
 	id := create(t, db, plan)
 	<-g.arrived
-	another := newAgent(t, folder, "honest")
-	other := create(t, another, planOf(honest.URL))
-	waitIndexed(t, c, another, other)
-	if o := outcomeOf(t, another, other, honest.URL); o.PageCount != 11 || o.failures() != "" {
-		t.Errorf("the honest site beside: %d pages, failed %s", o.PageCount, o.failures())
+	otherDB := newAgent(t, folder, "honest")
+	otherID := create(t, otherDB, planOf(healthy.URL))
+	waitIndexed(t, c, otherDB, otherID)
+	if o := outcomeOf(t, otherDB, otherID, healthy.URL); o.PageCount != 11 || o.failures() != "" {
+		t.Errorf("the crawl of a healthy site: %d pages, failed %s", o.PageCount, o.failures())
 	}
 	g.release()
 	waitIndexed(t, c, db, id)
@@ -170,10 +170,10 @@ func TestHostilePages(t *testing.T) {
 		case wantFailed:
 			number, _, _ := strings.Cut(status, " ")
 			if !isFailed || fmt.Sprint(f.Status) != number || f.Error == "" || text != "" {
-				t.Errorf("%s: noted as %+v with text %.100q, want %s", p.path, f, text, p.want)
+				t.Errorf("%s: recorded as %+v with text %.100q, want %s", p.path, f, text, p.want)
 			}
 		case isFailed:
-			t.Errorf("%s: noted as %+v, want %s", p.path, f, p.want)
+			t.Errorf("%s: recorded as %+v, want %s", p.path, f, p.want)
 		case strings.HasPrefix(p.want, "["):
 			if text != "" {
 				t.Errorf("%s: %.100q, want %s", p.path, text, p.want)
@@ -183,19 +183,20 @@ func TestHostilePages(t *testing.T) {
 		}
 	}
 	if chunkOf(found, s.URL+"/after") == "" || o.source.Status != agent.SourceReady {
-		t.Errorf("the page after all of them was not read; the source is %s", o.source.Status)
+		t.Errorf("the page after the hostile ones was not read; the source is %s", o.source.Status)
 	}
 	for _, f := range o.FailedPages {
 		if strings.Contains(f.Error, "goroutine") || len(f.Error) > 300 {
-			t.Errorf("%s: an inner error shows: %s", f.URL, f.Error)
+			t.Errorf("%s: the message contains an internal error: %s", f.URL, f.Error)
 		}
 	}
 }
 
-// TestHostileProblemCodes visits the same pages alone and wants their codes.
+// TestHostileProblemCodes crawls each of these pages as a source of its own and checks
+// its error code.
 func TestHostileProblemCodes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and not about concurrency")
+		t.Skip("slow, and does not test concurrency")
 	}
 	s := newSite(t)
 	for _, p := range hostilePages {
@@ -223,7 +224,7 @@ func TestHostileProblemCodes(t *testing.T) {
 	}
 }
 
-// TestSilentPages: servers that stop in the middle of an answer.
+// TestSilentPages crawls servers that stop in the middle of a response.
 func TestSilentPages(t *testing.T) {
 	s := newSite(t)
 	s.set("/mute", stalled(""))
@@ -247,8 +248,8 @@ func TestSilentPages(t *testing.T) {
 }
 
 func TestRobotsFiles(t *testing.T) {
-	away := newSite(t)
-	away.set("/robots.txt", rawResponse(200, "", "User-agent: *\nDisallow: /secret"))
+	otherSite := newSite(t)
+	otherSite.set("/robots.txt", rawResponse(200, "", "User-agent: *\nDisallow: /secret"))
 	huge := strings.Repeat("# nothing to see here\n", 40_000) + "User-agent: *\nDisallow: /\n"
 	for _, c := range []struct {
 		name   string
@@ -257,8 +258,8 @@ func TestRobotsFiles(t *testing.T) {
 	}{
 		{"none", nil, "/ /open /secret"},
 		{"forbids", rawResponse(200, "", "User-agent: *\nDisallow: /secret"), "/ /open"},
-		{"forbidden itself", rawResponse(403, "", ""), "/ /open /secret"},
-		{"huge, with rules past what is read", rawResponse(200, "", huge), "/ /open /secret"},
+		{"forbidden to read", rawResponse(403, "", ""), "/ /open /secret"},
+		{"huge, with rules after the limit", rawResponse(200, "", huge), "/ /open /secret"},
 		{"huge, with a rule first", rawResponse(200, "", "User-agent: *\nDisallow: /secret\n"+huge), "/ /open"},
 		{"endless", endless("HTTP/1.1 200 OK\r\n\r\nUser-agent: *\nDisallow: /secret\n", strings.Repeat("Disallow: /x\n", 1000)), "/ /open"},
 		{"a bomb", rawResponse(200, "Content-Encoding: gzip", gzipped("User-agent: *\nDisallow: /secret\n"+strings.Repeat("#", 20<<20))), "/ /open"},
@@ -266,11 +267,11 @@ func TestRobotsFiles(t *testing.T) {
 		{"server error", rawResponse(500, "", ""), "ROBOTS_DISALLOWED"},
 		{"hangs", stalled(""), "ROBOTS_DISALLOWED"},
 		{"hangs halfway", stalled("HTTP/1.1 200 OK\r\n\r\nUser-agent: *\n"), "ROBOTS_DISALLOWED"},
-		{"breaks off", rawResponse(200, "Content-Length: 1000", "User-agent: *\n"), "ROBOTS_DISALLOWED"},
-		{"redirects", rawResponse(301, "Location: "+away.URL+"/robots.txt", ""), "/ /open"},
+		{"truncated", rawResponse(200, "Content-Length: 1000", "User-agent: *\n"), "ROBOTS_DISALLOWED"},
+		{"redirects", rawResponse(301, "Location: "+otherSite.URL+"/robots.txt", ""), "/ /open"},
 		{"redirects in a circle", rawResponse(302, "Location: /robots.txt", ""), "/ /open /secret"},
-		{"redirects inside", rawResponse(302, "Location: http://10.0.0.1/robots.txt", ""), "/ /open /secret"},
-		{"to a page", rawResponse(200, isHTML, "<!doctype html><h1>Not found</h1>"), "/ /open /secret"},
+		{"redirects to a private address", rawResponse(302, "Location: http://10.0.0.1/robots.txt", ""), "/ /open /secret"},
+		{"an HTML page", rawResponse(200, isHTML, "<!doctype html><h1>Not found</h1>"), "/ /open /secret"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSite(t)
@@ -299,7 +300,7 @@ func TestRobotsFiles(t *testing.T) {
 	}
 }
 
-// TestManyLinks: a page of 10,000 links, and pages whose links fill memory.
+// TestManyLinks crawls pages of 10,000 links, and pages with links of many megabytes.
 func TestManyLinks(t *testing.T) {
 	s := newSite(t)
 	s.other = func(w http.ResponseWriter, r *http.Request) {
@@ -323,9 +324,8 @@ func TestManyLinks(t *testing.T) {
 	}
 }
 
-// TestCrawlsDoNotDisturbEachOther starts, deletes, restarts and stops crawls of
-// one slow and one fast site from several goroutines, and wants the ones that
-// nobody touched to be whole.
+// TestCrawlsDoNotDisturbEachOther creates and deletes crawls and restarts the Crawler
+// from several goroutines, and checks that the other crawls are complete.
 func TestCrawlsDoNotDisturbEachOther(t *testing.T) {
 	s := newSite(t)
 	for i := range 12 {
@@ -334,10 +334,10 @@ func TestCrawlsDoNotDisturbEachOther(t *testing.T) {
 	s.page("/", "start", "/0", "/1")
 	folder := openFolder(t, t.TempDir())
 	c := newCrawler(t, folder, nil)
-	quiet, busy := newAgent(t, folder, "quiet"), newAgent(t, folder, "busy")
+	idle, busy := newAgent(t, folder, "quiet"), newAgent(t, folder, "busy")
 	var whole []string
 	for range 3 {
-		whole = append(whole, create(t, quiet, planOf(s.URL)))
+		whole = append(whole, create(t, idle, planOf(s.URL)))
 	}
 	var group sync.WaitGroup
 	for range 3 {
@@ -364,13 +364,13 @@ func TestCrawlsDoNotDisturbEachOther(t *testing.T) {
 	})
 	group.Wait()
 	waitIndexed(t, c, busy)
-	waitIndexed(t, c, quiet, whole...)
+	waitIndexed(t, c, idle, whole...)
 	for _, id := range whole {
-		if o := outcomeOf(t, quiet, id, s.URL); o.PageCount != 13 || o.failures() != "" || o.source.Status != agent.SourceReady {
+		if o := outcomeOf(t, idle, id, s.URL); o.PageCount != 13 || o.failures() != "" || o.source.Status != agent.SourceReady {
 			t.Errorf("%d pages, failed %s", o.PageCount, o.failures())
 		}
 	}
-	if left, err := busy.CrawlWork(context.Background()); err != nil || len(left) != 0 {
-		t.Errorf("left of the deleted: %v, %v", left, err)
+	if remaining, err := busy.CrawlWork(context.Background()); err != nil || len(remaining) != 0 {
+		t.Errorf("work for deleted sources remains: %v, %v", remaining, err)
 	}
 }

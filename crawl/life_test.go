@@ -21,8 +21,8 @@ import (
 	"satchel/vector/document"
 )
 
-// TestMain is also the program that TestKilledCrawlsResume kills, and the one that
-// reads PDF files.
+// TestMain is also the entry point of the process that TestKilledCrawlsResume kills,
+// and of the one that reads PDF files.
 func TestMain(m *testing.M) {
 	if document.RunChild(os.Args[1:]) {
 		return
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// killedAt is at how many pages TestKilledCrawlsResume kills the program.
+// killedAt is the number of pages after which TestKilledCrawlsResume kills the program.
 const killedAt = 3
 
 // crawlUntilKilled continues the crawls in a folder and prints a line for each page. It
@@ -67,12 +67,12 @@ func crawlUntilKilled(path string) error {
 	return nil
 }
 
-// TestKilledCrawlsResume kills the program after every third page (SIGKILL), and
-// wants the pages that an undisturbed walk finds, each fetched once or, when
-// it was under way, twice.
+// TestKilledCrawlsResume kills the program after every third page (SIGKILL), and wants
+// the pages of an uninterrupted crawl, each fetched once, or twice if it was being
+// fetched when the program was killed.
 func TestKilledCrawlsResume(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and what is killed is another process")
+		t.Skip("slow, and tests a child process")
 	}
 	s := newSite(t)
 	for i := range 20 {
@@ -81,7 +81,7 @@ func TestKilledCrawlsResume(t *testing.T) {
 	s.page("/", "start", "/0", "/1")
 	want := walkSite(t, s, nil)
 	if want.PageCount != 21 {
-		t.Fatalf("an undisturbed walk finds %d pages", want.PageCount)
+		t.Fatalf("an uninterrupted crawl finds %d pages", want.PageCount)
 	}
 	before := s.total()
 	path := filepath.Join(t.TempDir(), "data")
@@ -98,7 +98,7 @@ func TestKilledCrawlsResume(t *testing.T) {
 		kills++
 	}
 	if kills < 4 {
-		t.Errorf("the walk was killed %d times only", kills)
+		t.Errorf("the crawl was killed only %d times", kills)
 	}
 	db := openFolder(t, path).Default()
 	index(t, db, id)
@@ -106,13 +106,13 @@ func TestKilledCrawlsResume(t *testing.T) {
 	if got.paths() != want.paths() || got.ChangedPages != 21 || got.failures() != "" {
 		t.Errorf("after %d kills: %s (changed %d), want %s", kills, got.paths(), got.ChangedPages, want.paths())
 	}
-	if most := 21 + kills*(2+readAhead+2); s.total()-before > most {
-		t.Errorf("%d requests, want at most %d", s.total()-before, most)
+	if limit := 21 + kills*(2+readAhead+2); s.total()-before > limit {
+		t.Errorf("%d requests, want at most %d", s.total()-before, limit)
 	}
 }
 
-// killAfter runs the victim and kills it at its nth page; false when it ended
-// by itself before.
+// killAfter runs a child process and kills it at its nth page. It returns false if the
+// child completed before.
 func killAfter(t *testing.T, path string, n int) bool {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -135,21 +135,21 @@ func killAfter(t *testing.T, path string, n int) bool {
 		}
 	}
 	if err := cmd.Wait(); err != nil && !killed {
-		t.Fatal("the victim failed:", err)
+		t.Fatal("the child process failed:", err)
 	}
 	return killed
 }
 
-// gate holds an address until it is opened, and tells of each visitor.
+// gate holds the requests for an address until it is opened.
 type gate struct {
-	arrived chan struct{}
-	open    chan struct{}
-	left    chan struct{} // told when a visitor goes away unanswered
-	release func()        // opens the gate
+	arrived   chan struct{}
+	open      chan struct{}
+	cancelled chan struct{} // receives when a request is cancelled
+	release   func()        // opens the gate
 }
 
 func newGate(t *testing.T) *gate {
-	g := &gate{arrived: make(chan struct{}, 100), open: make(chan struct{}), left: make(chan struct{}, 100)}
+	g := &gate{arrived: make(chan struct{}, 100), open: make(chan struct{}), cancelled: make(chan struct{}, 100)}
 	g.release = sync.OnceFunc(func() { close(g.open) })
 	t.Cleanup(g.release)
 	return g
@@ -162,7 +162,7 @@ func (g *gate) hold(next http.HandlerFunc) http.HandlerFunc {
 		case <-g.open:
 			next(w, r)
 		case <-r.Context().Done():
-			g.left <- struct{}{}
+			g.cancelled <- struct{}{}
 		}
 	}
 }
@@ -199,7 +199,7 @@ func TestCrawlsStopImmediately(t *testing.T) {
 			id := create(t, db, planOf(s.URL))
 			<-g.arrived
 			tc.stop(t, c, folder, db, id)
-			<-g.left
+			<-g.cancelled
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			if tc.name != "server stops" {
@@ -237,13 +237,13 @@ func TestStoppedAndDisabledCrawlsResume(t *testing.T) {
 	}
 	<-g.arrived
 	setStatus(t, folder, db, agent.StatusDisabled)
-	<-g.left
-	<-g.left
+	<-g.cancelled
+	<-g.cancelled
 	setStatus(t, folder, db, agent.StatusActive)
 	g.release()
 	waitIndexed(t, c, db, id)
 	if o := outcomeOf(t, db, id, s.URL); o.paths() != "/ /held" || s.count("/") != 1 {
-		t.Errorf("pages %s; the start was asked for %d times", o.paths(), s.count("/"))
+		t.Errorf("pages %s; the start was requested %d times", o.paths(), s.count("/"))
 	}
 }
 
@@ -300,7 +300,7 @@ func TestManyCrawlsAtOnce(t *testing.T) {
 	for _, db := range agents {
 		waitIndexed(t, c, db, ids[db]...)
 		for _, id := range ids[db] {
-			// The ring has ten pages, and the walk goes five links deep.
+			// The ring has ten pages, and the crawl is limited to five links.
 			if o := outcomeOf(t, db, id, s.URL); o.paths() != "/ /0 /1 /2 /3 /4" {
 				t.Errorf("pages %s", o.paths())
 			}
@@ -310,18 +310,18 @@ func TestManyCrawlsAtOnce(t *testing.T) {
 		t.Errorf("%d connections to one host at a time, want 1", most)
 	}
 	if walks := c.walks.Stats(); len(c.hosts.byName) != 0 || walks != (work.Stats{}) {
-		t.Errorf("left behind: %d hosts, %+v", len(c.hosts.byName), walks)
+		t.Errorf("still in memory: %d hosts, %+v", len(c.hosts.byName), walks)
 	}
 	c.Stop()
 	buf := make([]byte, 1<<20)
 	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
 		if strings.Contains(stack, "satchel/crawl.(*Crawler)") || strings.Contains(stack, "satchel/crawl.(*walk)") {
-			t.Errorf("a goroutine is left:\n%s", stack)
+			t.Errorf("a goroutine is still running:\n%s", stack)
 		}
 	}
 }
 
-// TestBlockedByName: a name that leads to a private address.
+// TestBlockedByName crawls a name that resolves to a private address.
 func TestBlockedByName(t *testing.T) {
 	s := newSite(t)
 	s.page("/", "start")
@@ -332,16 +332,16 @@ func TestBlockedByName(t *testing.T) {
 	if err := c.Check(&plan); agent.ErrorCode(err) != agent.CodeValidation {
 		t.Errorf("a literal private address: %v", err)
 	}
-	id := create(t, db, plan) // as if the settings had changed since
+	id := create(t, db, plan) // as if the settings had changed after the check
 	waitIndexed(t, c, db)
 	if o := outcomeOf(t, db, id, s.URL); o.source.Status != agent.SourceFailed || o.source.Error.Code != "BLOCKED_ADDRESS" || s.total() != 0 {
 		t.Errorf("%+v after %d requests", o.source.Error, s.total())
 	}
-	// The dialer's refusal, which a name's answer leads to, is told by its code.
+	// The error of the dialer, which checks resolved addresses, has its own code.
 	w := &walk{crawler: c, db: db}
 	w.fetcher = &fetcher{transport: c.client.Transport(), host: c.hosts.acquire(site{}, c.politeness), politeness: c.politeness, checkRedirect: w.checkRedirect}
 	_, err := w.fetcher.fetch(context.Background(), s.URL, "", "")
 	if problem := explain(err); problem.Code != "BLOCKED_ADDRESS" {
-		t.Errorf("the dialer's refusal is told as %+v", problem)
+		t.Errorf("the dialer's error is reported as %+v", problem)
 	}
 }

@@ -111,13 +111,13 @@ func TestHostsAreTreatedPolitely(t *testing.T) {
 		if hs.acquire(site{}, Politeness{}) != h || cap(h.slots) != 2 {
 			t.Error("two crawls of a site do not share its host")
 		}
-		began := time.Now()
+		start := time.Now()
 		var starts []time.Duration
 		wait := func() {
 			if err := h.wait(t.Context()); err != nil {
 				t.Error(err)
 			}
-			starts = append(starts, time.Since(began))
+			starts = append(starts, time.Since(start))
 		}
 		for range 3 {
 			wait()
@@ -138,12 +138,12 @@ func TestHostsAreTreatedPolitely(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		if err := h.wait(ctx); err == nil {
-			t.Error("a wait outlasts its context")
+			t.Error("a wait continues after its context ended")
 		}
 		hs.release(site{})
 		hs.release(site{})
 		if len(hs.byName) != 0 {
-			t.Error("a host is left behind")
+			t.Error("a host is still in memory")
 		}
 	})
 }
@@ -202,7 +202,7 @@ func FuzzGlobs(f *testing.F) {
 		included := globsOf(plan).allow(u)
 		excluded := globsOf(agent.CrawlPlan{ExcludePatterns: []string{pattern}}).allow(u)
 		if included == excluded {
-			t.Fatalf("%q on %q: include says %v, exclude %v", pattern, u, included, excluded)
+			t.Fatalf("%q on %q: included %v, excluded %v", pattern, u, included, excluded)
 		}
 	})
 }

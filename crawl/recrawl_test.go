@@ -11,7 +11,7 @@ import (
 	"satchel/store"
 )
 
-// chunksOf is all that is indexed of a source, as "url: text" lines.
+// chunksOf returns the chunks of a source as "url: text" lines.
 func chunksOf(tb testing.TB, db *store.DB, id string) string {
 	tb.Helper()
 	chunks, _, err := db.Chunks(context.Background(), id, store.Page{Limit: 1000})
@@ -102,12 +102,12 @@ func TestRecrawlTouchesWhatChanged(t *testing.T) {
 		t.Errorf("changed %d, unchanged %d, removed %d, pages %d; want 3, 5, 3, 9", second.ChangedPages, second.UnchangedPages, second.RemovedPages, second.PageCount)
 	}
 	if second.failures() != "/vanishing 404, /flaky 502" || notModified != 1 || second.source.Chunks != 9 {
-		t.Errorf("failed %s; %d answers of 304; %d chunks", second.failures(), notModified, second.source.Chunks)
+		t.Errorf("failed %s; %d responses with 304; %d chunks", second.failures(), notModified, second.source.Chunks)
 	}
 	after := chunksOf(t, db, id)
 	for _, kept := range []string{"/", "/same", "/tagged", "/leaf", "/flaky", "/behind"} {
 		if l := chunkOf(before, s.URL+kept); l == "" || chunkOf(after, s.URL+kept) != l {
-			t.Errorf("the chunk of %s was made anew: %q, %q", kept, l, chunkOf(after, s.URL+kept))
+			t.Errorf("the chunk of %s was created again: %q, %q", kept, l, chunkOf(after, s.URL+kept))
 		}
 	}
 	if strings.Contains(after, "first") || strings.Contains(after, "vanishing") || strings.Contains(after, "unlinked") || !strings.Contains(after, "second") {
@@ -116,7 +116,7 @@ func TestRecrawlTouchesWhatChanged(t *testing.T) {
 
 	third := recrawl(t, c, db, id, s.URL)
 	if third.ChangedPages != 0 || third.UnchangedPages != 8 || third.RemovedPages != 0 || third.PageCount != 9 {
-		t.Errorf("a crawl of what did not change: %+v", third)
+		t.Errorf("a crawl of an unchanged site: %+v", third)
 	}
 	s.Close()
 	fourth := recrawl(t, c, db, id, s.URL)
@@ -155,7 +155,7 @@ func TestNotModifiedOfAnotherPageIsFetched(t *testing.T) {
 
 func TestUnchangedPageKeepsItsLinks(t *testing.T) {
 	s := newSite(t)
-	for _, n := range []int{3, 30} { // a list that is read with the page, and one that is too long for that
+	for _, n := range []int{3, 30} { // a list that is stored with the page, and one that is too long for that
 		var links []string
 		for i := range n {
 			link := fmt.Sprintf("/%d/%s/%d", n, strings.Repeat("x", 200), i)

@@ -8,12 +8,11 @@ import (
 	"satchel/agent"
 )
 
-// TestRender crawls by way of a browser that renders other words than the
-// server sends.
+// TestRender crawls through a browser that renders other text than the server sends.
 func TestRender(t *testing.T) {
 	s := newSite(t)
 	s.page("/", "an empty frame")
-	s.set("/robots.txt", htmlPage("")) // no rules: all is allowed
+	s.set("/robots.txt", htmlPage("")) // no rules: everything is allowed
 	browser := func(_ context.Context, address string) (agent.RenderedPage, error) {
 		page := agent.RenderedPage{Final: address, Status: 200}
 		switch strings.TrimPrefix(address, s.URL) {
@@ -44,10 +43,10 @@ func TestRender(t *testing.T) {
 	waitIndexed(t, c, db, id)
 	o := outcomeOf(t, db, id, s.URL)
 	if got := o.paths(); got != "/ /here" {
-		t.Errorf("indexed are %q", got)
+		t.Errorf("indexed pages %q", got)
 	}
 	if got := o.failures(); got != "/large 0, /none 404, /broken 0" {
-		t.Errorf("failed are %q", got)
+		t.Errorf("failed pages %q", got)
 	}
 	if text := chunksOf(t, db, id); !strings.Contains(text, "what a script wrote") || strings.Contains(text, "empty frame") {
 		t.Errorf("the text is %q", text)
@@ -67,10 +66,10 @@ func TestRenderWithoutBrowser(t *testing.T) {
 	if err := c.Check(&plan); agent.ErrorCode(err) != agent.CodeValidation || !strings.Contains(err.Error(), "render") {
 		t.Errorf("a plan that needs a browser: %v", err)
 	}
-	// A source of a time when there was one.
+	// A source that was created when there was a browser.
 	id := create(t, db, plan)
 	waitIndexed(t, c, db, id)
 	if o := outcomeOf(t, db, id, s.URL); o.source.Error == nil || o.source.Error.Code != string(CodeNoBrowser) {
-		t.Errorf("settled as %+v", o.source)
+		t.Errorf("after the crawl: %+v", o.source)
 	}
 }

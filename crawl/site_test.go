@@ -20,13 +20,13 @@ import (
 	"satchel/vector/document"
 )
 
-// testSite is a site on a loopback socket that counts what is asked of it.
+// testSite is a site on a loopback socket that counts its requests.
 type testSite struct {
 	*httptest.Server
 	mu    sync.Mutex
 	pages map[string]http.HandlerFunc // by path and query
 	asked map[string]int
-	other http.HandlerFunc // for what is not in pages; nil: 404
+	other http.HandlerFunc // for URLs that are not in pages; nil: 404
 }
 
 func newSite(tb testing.TB) *testSite {
@@ -52,7 +52,7 @@ func (s *testSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h(w, r)
 }
 
-// set replaces what an address answers; nil removes it.
+// set replaces the handler of an address; nil removes it.
 func (s *testSite) set(address string, h http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +90,7 @@ func (s *testSite) count(address string) int {
 	return s.asked[address]
 }
 
-// total is how many requests came, robots.txt not counted.
+// total returns the number of requests, without those for robots.txt.
 func (s *testSite) total() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *testSite) total() (n int) {
 	return n
 }
 
-// noDelays does not wait.
+// noDelays is a Politeness without delays.
 var noDelays = Politeness{Delay: -1, MaxDelay: time.Microsecond, MaxRetryAfter: time.Millisecond, PageTimeout: 20 * time.Second}
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
@@ -130,7 +130,7 @@ func newAgent(tb testing.TB, folder *store.Folder, name string) *store.DB {
 	return db
 }
 
-// newCrawler makes a started Crawler; change may be nil.
+// newCrawler returns a started Crawler; change may be nil.
 func newCrawler(tb testing.TB, folder *store.Folder, change func(*Options)) *Crawler {
 	tb.Helper()
 	o := Options{Env: store.Env{Folder: folder, Allow: loopback, Version: "test", Log: slog.New(slog.DiscardHandler)}, Extract: document.ReadPage, Politeness: noDelays}
@@ -145,7 +145,7 @@ func newCrawler(tb testing.TB, folder *store.Folder, change func(*Options)) *Cra
 	return c
 }
 
-// onStored returns a Crawler's step func that tells each time that a page was
+// onStored returns a step function for a Crawler that sends each time a page was
 // stored.
 func onStored(stored chan<- struct{}) func(string) {
 	return func(step string) {
@@ -159,7 +159,7 @@ func onStored(stored chan<- struct{}) func(string) {
 	}
 }
 
-// planOf is a plan without bounds of its own.
+// planOf returns a plan with the default limits.
 func planOf(start string) agent.CrawlPlan {
 	return agent.CrawlPlan{URL: start, MaxPages: 50, MaxDepth: 5, Chunking: agent.DefaultChunking}
 }
@@ -173,14 +173,14 @@ func create(tb testing.TB, db *store.DB, plan agent.CrawlPlan) string {
 	return s.ID
 }
 
-// waitIndexed waits for an agent's walks, cuts each page into one chunk as the
-// index would, and ends the sources.
+// waitIndexed waits for an agent's crawls, stores each page as one chunk, in place of
+// the index, and completes the sources.
 func waitIndexed(tb testing.TB, c *Crawler, db *store.DB, ids ...string) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := c.Wait(ctx, db); err != nil {
-		tb.Fatal("the crawl does not come to an end:", err)
+		tb.Fatal("waiting for the crawl:", err)
 	}
 	for _, id := range ids {
 		index(tb, db, id)
@@ -219,7 +219,7 @@ func index(tb testing.TB, db *store.DB, id string) {
 	}
 }
 
-// outcome is what a crawl wrote into its source's config.
+// outcome is the result that a crawl wrote into its source's config.
 type outcome struct {
 	PageCount      int
 	LastCrawledAt  string
@@ -246,7 +246,7 @@ func outcomeOf(tb testing.TB, db *store.DB, id, site string) outcome {
 	return o
 }
 
-// paths are the pages that are indexed, without scheme and host, sorted.
+// paths returns the indexed pages without scheme and host, sorted.
 func (o outcome) paths() string {
 	var paths []string
 	for address := range o.PageHashes {
@@ -256,7 +256,7 @@ func (o outcome) paths() string {
 	return strings.Join(paths, " ")
 }
 
-// failures are the failed pages as "path status".
+// failures returns the failed pages as "path status".
 func (o outcome) failures() string {
 	var list []string
 	for _, f := range o.FailedPages {
@@ -265,7 +265,7 @@ func (o outcome) failures() string {
 	return strings.Join(list, ", ")
 }
 
-// walkSite crawls a site once, in a folder of its own.
+// walkSite crawls a site once, in a new folder.
 func walkSite(tb testing.TB, s *testSite, change func(*agent.CrawlPlan)) outcome {
 	tb.Helper()
 	folder := openFolder(tb, tb.TempDir())

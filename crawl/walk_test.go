@@ -11,7 +11,7 @@ import (
 
 func TestWalkIsBreadthFirstWithinItsBounds(t *testing.T) {
 	s := newSite(t)
-	// A tree of three, with links back and to itself.
+	// A tree of depth three, with links back and to the page itself.
 	var grow func(path string, depth int)
 	grow = func(path string, depth int) {
 		links := []string{"/", path, "#top"}
@@ -51,7 +51,7 @@ func TestWalkIsBreadthFirstWithinItsBounds(t *testing.T) {
 
 func TestCrawlerTrapsEnd(t *testing.T) {
 	s := newSite(t)
-	s.other = func(w http.ResponseWriter, r *http.Request) { // each page leads to a hundred new ones
+	s.other = func(w http.ResponseWriter, r *http.Request) { // each page links to a hundred new ones
 		links := make([]string, 100)
 		for i := range links {
 			links[i] = fmt.Sprintf("%s/%d?from=%d", strings.TrimSuffix(r.URL.Path, "/"), i, i)
@@ -84,7 +84,7 @@ func TestCrawlerTrapsEnd(t *testing.T) {
 	circle.set("/", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/a", http.StatusFound) })
 	circle.set("/a", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusFound) })
 	if o = walkSite(t, circle, nil); o.source.Error == nil || o.source.Error.Code != "TOO_MANY_REDIRECTS" {
-		t.Errorf("a circle of redirects: %+v", o.source.Error)
+		t.Errorf("a redirect loop: %+v", o.source.Error)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestWhichPagesAreVisited(t *testing.T) {
 		}
 	}
 	if n := elsewhere.total(); n != 0 {
-		t.Errorf("another site was asked %d times", n)
+		t.Errorf("another site was requested %d times", n)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestRobotsAndCanonicalLinks(t *testing.T) {
 		t.Errorf("%s (failed %s), want %s", o.paths(), o.failures(), want)
 	}
 	if s.count("/private/a") != 0 || s.count("/robots.txt") != 1 {
-		t.Errorf("robots.txt was asked for %d times, what it forbids %d times", s.count("/robots.txt"), s.count("/private/a"))
+		t.Errorf("robots.txt was requested %d times, a forbidden page %d times", s.count("/robots.txt"), s.count("/private/a"))
 	}
 	if o = walkSite(t, s, func(p *agent.CrawlPlan) { p.IgnoreRobots = true }); o.paths() != "/ /lone /original /private/a /private/open" {
 		t.Errorf("without robots.txt: %s", o.paths())
@@ -180,7 +180,7 @@ func TestRedirects(t *testing.T) {
 
 	s.set("/", to("http://10.0.0.1/", http.StatusFound))
 	if o = walkSite(t, s, nil); o.source.Status != agent.SourceFailed || o.source.Error.Code != "BLOCKED_ADDRESS" {
-		t.Errorf("a start that redirects inside: %+v", o.source.Error)
+		t.Errorf("a start that redirects to a private address: %+v", o.source.Error)
 	}
 	s.set("/", to(away.URL+"/", http.StatusFound))
 	if o = walkSite(t, s, nil); o.source.Status != agent.SourceFailed || o.source.Error.Code != string(CodeLeftSite) || away.total() != 0 {
@@ -232,11 +232,11 @@ func TestFailingPages(t *testing.T) {
 		t.Errorf("failed %s, want %s", o.failures(), want)
 	}
 	if s.count("/busy") != maxAttempts || s.count("/later") != 2 || s.count("/broken") != 1 {
-		t.Errorf("asked %d times for busy, %d for later, %d for broken", s.count("/busy"), s.count("/later"), s.count("/broken"))
+		t.Errorf("requested busy %d times, later %d times, broken %d times", s.count("/busy"), s.count("/later"), s.count("/broken"))
 	}
 	s.set("/", nil)
 	if o = walkSite(t, s, nil); o.source.Status != agent.SourceFailed || o.source.Error.Code != string(agent.CodeUpstream) || o.failures() != "/ 404" {
-		t.Errorf("a start that is not there: %+v, %s", o.source.Error, o.failures())
+		t.Errorf("a start that does not exist: %+v, %s", o.source.Error, o.failures())
 	}
 }
 
@@ -315,7 +315,7 @@ func TestPageWithSeveralURLs(t *testing.T) {
 	s.page("/dir/", "dir")
 	s.page("/dir/?x=2", "dir")
 	s.page("/dir/index.php?x=1", "dir")
-	s.page("/other/", "dir") // says the same and is another page
+	s.page("/other/", "dir") // has the same text but is another page
 	folder := openFolder(t, t.TempDir())
 	c := newCrawler(t, folder, nil)
 	db := newAgent(t, folder, "names")
@@ -326,12 +326,12 @@ func TestPageWithSeveralURLs(t *testing.T) {
 		t.Errorf("pages %s, failed %s; want %s", o.paths(), o.failures(), want)
 	}
 	if o := recrawl(t, c, db, id, s.URL); o.paths() != want || o.ChangedPages != 0 || o.UnchangedPages != 5 || o.RemovedPages != 0 {
-		t.Errorf("again: %+v", o)
+		t.Errorf("after a second crawl: %+v", o)
 	}
 }
 
-// TestProgressCountsWhatWillBeFetched looks at a crawl whose frontier holds
-// more than the plan has room for.
+// TestProgressCountsWhatWillBeFetched checks the progress of a crawl whose frontier has
+// more pages than the plan allows.
 func TestProgressCountsWhatWillBeFetched(t *testing.T) {
 	s, g := newSite(t), newGate(t)
 	links := []string{"/held"}
@@ -355,7 +355,7 @@ func TestProgressCountsWhatWillBeFetched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The start is read and waits to be cut; nine of the others are to come.
+	// The start is fetched and waits to be split; nine of the others will be fetched.
 	if p := source.Progress; p == nil || p.Total != 10 || p.Queued != 10 || p.Done != 0 {
 		t.Errorf("progress %+v, want 10 of 10 queued", p)
 	}
@@ -366,8 +366,8 @@ func TestProgressCountsWhatWillBeFetched(t *testing.T) {
 	}
 }
 
-// TestNothingIsFetchedTwice stores the pages one by one, so that a full window
-// is under way at each commit.
+// TestNothingIsFetchedTwice stores the pages in small batches, so that a full window of
+// requests is in flight at each commit.
 func TestNothingIsFetchedTwice(t *testing.T) {
 	s := newSite(t)
 	var links []string
@@ -391,8 +391,8 @@ func TestNothingIsFetchedTwice(t *testing.T) {
 	}
 }
 
-// TestRedirectedPageIsNotFetchedAgain links to a page that another address led
-// to, before either is stored.
+// TestRedirectedPageIsNotFetchedAgain links to a page to which another address
+// redirected, before either is stored.
 func TestRedirectedPageIsNotFetchedAgain(t *testing.T) {
 	s := newSite(t)
 	s.page("/", "start", "/old", "/later")
@@ -406,13 +406,13 @@ func TestRedirectedPageIsNotFetchedAgain(t *testing.T) {
 	id := create(t, db, planOf(s.URL))
 	waitIndexed(t, c, db, id)
 	if o := outcomeOf(t, db, id, s.URL); o.paths() != "/ /last /later /new" || s.count("/new") != 1 || s.count("/old") != 1 {
-		t.Errorf("pages %s; /new was asked for %d times, /old %d", o.paths(), s.count("/new"), s.count("/old"))
+		t.Errorf("pages %s; /new was requested %d times, /old %d times", o.paths(), s.count("/new"), s.count("/old"))
 	}
 }
 
-// TestUnreadableCanonicalURL keeps the text of pages that name one which is
-// not there, or which leads back to them, whether the walk is cut off between
-// the two or not, and when it is repeated.
+// TestUnreadableCanonicalURL checks that the text of pages is kept whose canonical URL
+// does not exist or redirects back to them, even if the crawl is interrupted between
+// the two or repeated.
 func TestUnreadableCanonicalURL(t *testing.T) {
 	canonical := func(text, to string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

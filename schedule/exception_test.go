@@ -29,8 +29,8 @@ func changeOf(t *testing.T, body string) (c agent.TaskChange) {
 
 const dailyAtTen = `{"start_time":"2000-01-01T10:00:00Z","recurrence":"daily","recurrence_count":4}`
 
-// TestChangedOccurrences has a task of which one occurrence is cancelled, one is
-// moved, and one is moved and back.
+// TestChangedOccurrences has a task with one occurrence that is cancelled, one that is
+// moved, and one that is moved and moved back.
 func TestChangedOccurrences(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		task := h.task(t, dailyAtTen)
@@ -51,29 +51,29 @@ func TestChangedOccurrences(t *testing.T) {
 		pass(240 * time.Hour)
 		want(t, "calls", h.calls.times(), "10:00:00 15:00:00 10:00:00")
 		moved := h.calls.tasks[1]
-		want(t, "the moved one", []any{moved.RunID, moved.Task.Title, moved.Occurrence.OriginalStart, len(moved.Task.Exceptions)}, "["+task.ID+"@20000102T100000Z moved 2000-01-02T10:00:00.000Z 0]")
-		want(t, "told", len(h.events(t, agent.EventCalendarDue)), 3)
+		want(t, "the moved occurrence", []any{moved.RunID, moved.Task.Title, moved.Occurrence.OriginalStart, len(moved.Task.Exceptions)}, "["+task.ID+"@20000102T100000Z moved 2000-01-02T10:00:00.000Z 0]")
+		want(t, "due events", len(h.events(t, agent.EventCalendarDue)), 3)
 
 		_, err := h.db.UpdateOccurrence(t.Context(), task.ID, at(t, "2000-01-03T10:00:00Z"), changeOf(t, `{"start_time":"2000-02-01T10:00:00Z"}`))
-		want(t, "moving one that has run", agent.ErrorCode(err), agent.CodeConflict)
+		want(t, "moving an occurrence that has run", agent.ErrorCode(err), agent.CodeConflict)
 		if _, err := h.db.UpdateOccurrence(t.Context(), task.ID, at(t, "2000-01-03T10:00:00Z"), changeOf(t, `{"title":"x"}`)); err != nil {
-			t.Errorf("naming one that has run: %v", err)
+			t.Errorf("renaming an occurrence that has run: %v", err)
 		}
 		if err := h.db.CancelOccurrence(t.Context(), task.ID, at(t, "2000-01-03T10:00:00Z")); err != nil {
-			t.Errorf("cancelling one that has run: %v", err)
+			t.Errorf("cancelling an occurrence that has run: %v", err)
 		}
 		pass(48 * time.Hour)
 		want(t, "calls", len(h.calls.times()), len("10:00:00 15:00:00 10:00:00"))
 	})
 }
 
-// TestMovedOccurrenceOfLastMinute moves one to now: it starts, and those that have
-// started do not start again.
+// TestMovedOccurrenceOfLastMinute moves an occurrence to the current time: it starts,
+// and those that have started do not start again.
 func TestMovedOccurrenceOfLastMinute(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		task := h.task(t, `{"start_time":"2000-01-01T10:00:00Z","recurrence":"daily","workflow_id":""}`)
 		pass(10*time.Hour + 20*time.Second)
-		want(t, "told", len(h.events(t, agent.EventCalendarDue)), 1)
+		want(t, "due events", len(h.events(t, agent.EventCalendarDue)), 1)
 		if _, err := h.db.UpdateOccurrence(t.Context(), task.ID, at(t, "2000-01-01T10:00:00Z"), changeOf(t, `{"title":"x"}`)); err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestMovedOccurrenceOfLastMinute(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		want(t, "told", len(h.events(t, agent.EventCalendarDue)), 2)
+		want(t, "due events", len(h.events(t, agent.EventCalendarDue)), 2)
 		_, next := h.status(t, task.ID)
 		want(t, "next", next, "2000-01-03T10:00:00.000Z")
 	})
@@ -114,7 +114,7 @@ func TestInterruptedMovedOccurrence(t *testing.T) {
 	})
 }
 
-// TestMissedOccurrenceIsMoved moves an occurrence that nobody was there to start.
+// TestMissedOccurrenceIsMoved moves an occurrence that was missed during downtime.
 func TestMissedOccurrenceIsMoved(t *testing.T) {
 	path := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -150,12 +150,12 @@ func TestFollowingOccurrences(t *testing.T) {
 			t.Fatal(err)
 		}
 		same, err := h.db.UpdateFollowing(t.Context(), other.ID, at(t, "2000-02-01T10:00:00Z"), changeOf(t, `{"title":"whole"}`), h.CheckTask)
-		want(t, "the whole of it", []any{same.ID, same.Title, err}, "["+other.ID+" whole <nil>]")
+		want(t, "the whole task", []any{same.ID, same.Title, err}, "["+other.ID+" whole <nil>]")
 		if err := h.db.DeleteFollowing(t.Context(), other.ID, at(t, "2000-02-01T10:00:00Z")); err != nil {
 			t.Fatal(err)
 		}
 		_, err = h.db.Task(t.Context(), other.ID)
-		want(t, "nothing left", agent.ErrorCode(err), agent.CodeNotFound)
+		want(t, "the deleted task", agent.ErrorCode(err), agent.CodeNotFound)
 	})
 }
 
@@ -170,6 +170,6 @@ func TestExceptionsBySQL(t *testing.T) {
 		want(t, "calls", h.calls.times(), "08:00:00 11:00:00")
 		h.sql(t, `UPDATE tasks SET exceptions = '["x"]'`)
 		status, next := h.status(t, task.ID)
-		want(t, "a broken task", []any{status, next}, "[failed ]")
+		want(t, "an invalid task", []any{status, next}, "[failed ]")
 	})
 }

@@ -40,8 +40,8 @@ func feed(t testing.TB, tasks ...agent.Task) string {
 	return out.String()
 }
 
-// TestFeedIsReadByGoICal expands the feed with another program's parser: it
-// must find the same occurrences.
+// TestFeedIsReadByGoICal parses the feed with another library, which must find the
+// same occurrences.
 func TestFeedIsReadByGoICal(t *testing.T) {
 	tasks := map[string]agent.Task{}
 	var list []agent.Task
@@ -60,7 +60,7 @@ func TestFeedIsReadByGoICal(t *testing.T) {
 	text := feed(t, list...)
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\r\n"), "\r\n") {
 		if len(line) > 75 || !utf8.ValidString(line) || strings.ContainsAny(line, "\r\n") {
-			t.Errorf("a line is not folded well: %q", line)
+			t.Errorf("a line is not folded correctly: %q", line)
 		}
 	}
 	calendar, err := ical.NewDecoder(strings.NewReader(text)).Decode()
@@ -93,19 +93,18 @@ func TestFeedIsReadByGoICal(t *testing.T) {
 		}
 		ours := task.Occurrences(agent.At(from), agent.At(to), 1000)
 		if len(starts) != len(ours) {
-			t.Errorf("%s: the reader finds %d occurrences, we %d", id, len(starts), len(ours))
+			t.Errorf("%s: the library finds %d occurrences, want %d", id, len(starts), len(ours))
 			continue
 		}
 		for i := range ours {
 			if !starts[i].Equal(ours[i].StartTime.Time) {
-				t.Errorf("%s: the reader finds %s, we %s", id, starts[i], ours[i].StartTime)
+				t.Errorf("%s: the library finds %s, want %s", id, starts[i], ours[i].StartTime)
 			}
 		}
 	}
 }
 
-// TestFeedHasExceptions reads cancelled and changed occurrences with another
-// program's parser.
+// TestFeedHasExceptions reads cancelled and changed occurrences with another library.
 func TestFeedHasExceptions(t *testing.T) {
 	text := feed(t, taskOf(t, "a", `{"title":"Daily","start_time":"2026-03-20T09:00:00+01:00","timezone":"Europe/Berlin","recurrence":"daily","recurrence_count":5,"exceptions":[
 		{"original_start":"2026-03-20T08:00:00Z","cancelled":true},{"original_start":"2026-03-22T08:00:00Z","start_time":"2026-03-23T12:00:00Z","title":"Later, once"}]}`))
@@ -122,7 +121,7 @@ func TestFeedHasExceptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all := set.All(); len(all) != 4 || !all[0].Equal(time.Date(2026, 3, 21, 8, 0, 0, 0, time.UTC)) {
-		t.Errorf("the task is at %v", all)
+		t.Errorf("the occurrences are %v", all)
 	}
 	start, err := events[1].DateTimeStart(time.UTC)
 	original, err2 := events[1].Props.DateTime("RECURRENCE-ID", time.UTC)

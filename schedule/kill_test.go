@@ -65,11 +65,11 @@ func serveChild(path string) error {
 	return folder.Close()
 }
 
-// TestKillNine kills a server with SIGKILL repeatedly while it starts runs:
-// none is lost, none has two rows, and repeated calls have the same id.
+// TestKillNine kills a server with SIGKILL repeatedly while it starts runs: no run is
+// lost or stored twice, and repeated calls have the same id.
 func TestKillNine(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and what is killed is another process")
+		t.Skip("slow, and tests a child process")
 	}
 	const schedules = 150
 	path := t.TempDir()
@@ -93,7 +93,7 @@ func TestKillNine(t *testing.T) {
 	called := map[string]int{}
 	kills := 0
 	for ended := false; !ended; {
-		ended = serveUntil(t, path, 1+rand.IntN(12)+2*kills, called) // later each time, so that it finishes
+		ended = serveUntil(t, path, 1+rand.IntN(12)+2*kills, called) // later each time, so that all runs are called in the end
 		kills++
 	}
 	t.Logf("%d kills; %d runs were called %d times", kills-1, len(called), sum(called))
@@ -124,7 +124,7 @@ func serveUntil(t *testing.T, path string, calls int, called map[string]int) boo
 	for n := 0; lines.Scan(); {
 		id, ok := strings.CutPrefix(lines.Text(), "ran ")
 		if !ok {
-			t.Fatalf("the server says %q", lines.Text())
+			t.Fatalf("the server printed %q", lines.Text())
 		}
 		called[id]++
 		if n++; n == calls {
@@ -153,11 +153,11 @@ func checkRuns(t *testing.T, path string, schedules int, called map[string]int) 
 			t.Fatalf("%s %s: %+v, %v", each.ID, each.Status, runs, err)
 		}
 		if called[runs[0].ID] == 0 {
-			t.Errorf("the run %s is a success and was never called", runs[0].ID)
+			t.Errorf("the run %s is stored as a success but was never called", runs[0].ID)
 		}
 		delete(called, runs[0].ID)
 	}
 	if len(called) > 0 {
-		t.Errorf("called without a row: %v", called)
+		t.Errorf("calls without a stored run: %v", called)
 	}
 }

@@ -34,13 +34,13 @@ func TestDowntime(t *testing.T) {
 						missed++
 					}
 				}
-				want(t, "missed and made up for", missed+calls, 60)
+				want(t, "missed and caught up", missed+calls, 60)
 				pass(time.Minute)
 				want(t, "calls a minute later", h.calls.count(), calls+1)
 				if policy == agent.MisfireRunAll {
 					for i := 1; i < 60; i++ {
 						if !h.calls.seen[i].ScheduledFor.After(h.calls.seen[i-1].ScheduledFor.Time) {
-							t.Fatal("missed runs are not made up for in order")
+							t.Fatal("missed runs are not caught up in order")
 						}
 					}
 				}
@@ -49,13 +49,13 @@ func TestDowntime(t *testing.T) {
 					t.Errorf("%d events of missed runs", len(events))
 				}
 				for _, e := range events {
-					var told struct {
+					var data struct {
 						Schedule agent.Schedule
 						Run      agent.Run
 						Missed   int
 					}
-					if err := json.Unmarshal(e.Data, &told); err != nil || told.Schedule.ID != s.ID || told.Run.Status != agent.RunMissed || told.Run.ScheduledFor.IsZero() || told.Missed != missed {
-						t.Errorf("told %s, %v", e.Data, err)
+					if err := json.Unmarshal(e.Data, &data); err != nil || data.Schedule.ID != s.ID || data.Run.Status != agent.RunMissed || data.Run.ScheduledFor.IsZero() || data.Missed != missed {
+						t.Errorf("the event is %s, %v", e.Data, err)
 					}
 				}
 				h.close(t)
@@ -78,7 +78,7 @@ func (h *fixture) events(t *testing.T, kind string) (found []agent.Event) {
 	return found
 }
 
-func TestOnceMissed(t *testing.T) {
+func TestMissedOnce(t *testing.T) {
 	for policy, calls := range map[string]int{agent.MisfireRunOnce: 1, agent.MisfireSkip: 0, agent.MisfireRunAll: 1} {
 		path := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
@@ -129,16 +129,16 @@ func TestInterrupted(t *testing.T) {
 		s := h.make(t, `{"type":"once","next_run":"2000-01-01T00:01:00Z"}`)
 		pass(2 * time.Minute)
 		want(t, "calls", h.calls.count(), 1)
-		cut := h.calls.seen[0].RunID
+		interrupted := h.calls.seen[0].RunID
 		h.close(t)
 		time.Sleep(time.Hour)
 		h = open(t, path)
 		synctest.Wait()
 		want(t, "calls of the next server", h.calls.count(), 1)
-		want(t, "run", h.calls.seen[0].RunID, cut)
+		want(t, "run", h.calls.seen[0].RunID, interrupted)
 		got, runs := h.get(t, s.ID)
 		want(t, "status and runs", []any{got.Status, runs}, "[completed [success 00:01]]")
-		want(t, "told", len(h.events(t, agent.EventScheduleExecuted)), 1)
+		want(t, "executed events", len(h.events(t, agent.EventScheduleExecuted)), 1)
 		h.close(t)
 		h = open(t, path)
 		pass(time.Hour)

@@ -19,7 +19,7 @@ import (
 	"satchel/store"
 )
 
-// testInterval is long, because days pass in these tests.
+// testInterval is long because these tests simulate days.
 const testInterval = 10 * time.Minute
 
 // fixture is a data folder with a Scheduler, inside a synctest bubble.
@@ -175,7 +175,7 @@ func (h *fixture) get(t *testing.T, id string) (agent.Schedule, []string) {
 	return s, out
 }
 
-// pass advances time until all goroutines are blocked again.
+// pass advances the time by d and waits until all goroutines are blocked.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -191,7 +191,7 @@ func want(t *testing.T, what string, got, want any) {
 func TestCronRunsOnTime(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		s := h.make(t, `{"type":"cron","cron_expression":"*/15 * * * *"}`)
-		want(t, "first run planned", s.NextRun, "2000-01-01T00:15:00.000Z")
+		want(t, "first planned run", s.NextRun, "2000-01-01T00:15:00.000Z")
 		pass(time.Hour)
 		want(t, "calls", h.calls.times(), "00:15:00 00:30:00 00:45:00 01:00:00")
 		s, runs := h.get(t, s.ID)
@@ -203,7 +203,7 @@ func TestCronRunsOnTime(t *testing.T) {
 		pass(time.Hour)
 		want(t, "calls while paused", h.calls.count(), 4)
 		s = h.put(t, s.ID, `{"status":"active"}`)
-		want(t, "next run of the resumed", s.NextRun, "2000-01-01T02:15:00.000Z")
+		want(t, "next run after resuming", s.NextRun, "2000-01-01T02:15:00.000Z")
 		pass(15 * time.Minute)
 		want(t, "calls once active", h.calls.count(), 5)
 	})
@@ -225,14 +225,14 @@ func TestOnceAndDelayed(t *testing.T) {
 		got, runs := h.get(t, delayed.ID)
 		want(t, "delayed", []any{got.Status, got.NextRun, runs}, "[completed  [success 00:01]]")
 		got, runs = h.get(t, once.ID)
-		want(t, "once while it runs", []any{got.Status, got.NextRun, runs}, "[active  [running 00:10]]")
+		want(t, "once while running", []any{got.Status, got.NextRun, runs}, "[active  [running 00:10]]")
 		close(release)
 		synctest.Wait()
 		got, _ = h.get(t, once.ID)
-		want(t, "once when it has run", got.Status, "completed")
+		want(t, "once after running", got.Status, "completed")
 		h.put(t, once.ID, `{"name":"renamed","next_run":null,"status":"completed"}`)
 		pass(time.Hour)
-		want(t, "calls after an end", h.calls.count(), 2)
+		want(t, "calls after the end", h.calls.count(), 2)
 		got = h.put(t, once.ID, `{"next_run":"2000-01-01T03:00:00Z"}`)
 		want(t, "once with a new time", got.Status, "active")
 		got = h.put(t, delayed.ID, `{"status":"active"}`)
@@ -255,25 +255,25 @@ func TestSQLCounts(t *testing.T) {
 		want(t, "calls at a next_run by SQL", h.calls.times(), "00:30:00 00:31:00")
 		h.sql(t, "UPDATE schedules SET status = 'paused'")
 		pass(time.Hour)
-		want(t, "calls of what SQL paused", h.calls.count(), 2)
+		want(t, "calls after pausing by SQL", h.calls.count(), 2)
 		h.sql(t, "UPDATE schedules SET status = 'active'")
 		pass(29 * time.Minute)
-		want(t, "calls of what SQL resumed", h.calls.times(), "00:30:00 00:31:00 02:00:00")
+		want(t, "calls after resuming by SQL", h.calls.times(), "00:30:00 00:31:00 02:00:00")
 		h.sql(t, "DELETE FROM schedules")
 		h.sql(t, `INSERT INTO schedules(name, type, delay_seconds, callback_type, payload) VALUES ('by SQL', 'delayed', 60, 'agent', '{"prompt":"x"}')`)
 		pass(time.Minute)
-		want(t, "calls of what SQL made", h.calls.times(), "00:30:00 00:31:00 02:00:00 02:01:00")
+		want(t, "calls of a schedule created by SQL", h.calls.times(), "00:30:00 00:31:00 02:00:00 02:01:00")
 		h.sql(t, "UPDATE schedules SET delay_seconds = 120")
 		pass(2 * time.Minute)
-		want(t, "calls of what SQL armed again", h.calls.count(), 5)
+		want(t, "calls after a new next_run by SQL", h.calls.count(), 5)
 		h.sql(t, "UPDATE schedules SET type = 'once', next_run = '2000-01-01T03:00:00.000Z'")
 		pass(time.Hour)
-		want(t, "calls of another type", h.calls.times(), "00:30:00 00:31:00 02:00:00 02:01:00 02:03:00 03:00:00")
+		want(t, "calls after a change of type by SQL", h.calls.times(), "00:30:00 00:31:00 02:00:00 02:01:00 02:03:00 03:00:00")
 	})
 }
 
-// TestInvalidRows writes rows by SQL that the API rejects: they must not affect
-// anything else.
+// TestInvalidRows writes rows by SQL that the API would reject: they must not affect
+// other schedules.
 func TestInvalidRows(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		sound := h.make(t, `{"type":"cron","cron_expression":"0 * * * *"}`)
@@ -286,21 +286,21 @@ func TestInvalidRows(t *testing.T) {
 			h.sql(t, "UPDATE schedules SET "+set+" WHERE id = ?", s.ID)
 			got, runs := h.get(t, s.ID)
 			if got.Status != agent.SchedulePaused || len(runs) != 1 || !strings.HasPrefix(runs[0], "error") {
-				t.Errorf("%s: %s, runs %v; want it paused with an error", set, got.Status, runs)
+				t.Errorf("%s: %s, runs %v; want paused with an error", set, got.Status, runs)
 			}
 		}
 		for _, set := range []string{"status = 'asleep'", "next_run = 'tomorrow'", "next_run = '2000-01-01 10:00:00'", "payload = '[]'", "overlap = 'x'", "delay_seconds = 'x'"} {
 			if _, err := h.db.SQL(t.Context(), "UPDATE schedules SET "+set, store.Params{}, store.Access{Write: true}); agent.ErrorCode(err) != agent.CodeInvalidQuery {
-				t.Errorf("%s: %v, want it refused", set, err)
+				t.Errorf("%s: %v, want an error", set, err)
 			}
 		}
 		if _, err := h.db.SQL(t.Context(), "DELETE FROM runs", store.Params{}, store.Access{Write: true}); agent.ErrorCode(err) != agent.CodeForbiddenOperation {
-			t.Errorf("runs can be deleted: %v", err)
+			t.Errorf("deleting runs by SQL: %v", err)
 		}
 		pass(time.Hour)
 		want(t, "calls", h.calls.times(), "01:00:00")
 		got, _ := h.get(t, sound.ID)
-		want(t, "the sound one", got.NextRun, "2000-01-01T02:00:00.000Z")
+		want(t, "the valid schedule", got.NextRun, "2000-01-01T02:00:00.000Z")
 	})
 }
 
@@ -338,12 +338,12 @@ func TestRunNow(t *testing.T) {
 			t.Errorf("a second run: %v", err)
 		}
 		if _, err := h.Run(t.Context(), h.db, "schedule-x"); agent.ErrorCode(err) != agent.CodeNotFound {
-			t.Errorf("no such schedule: %v", err)
+			t.Errorf("an unknown schedule: %v", err)
 		}
-		release <- agent.Errorf(agent.CodeUpstream, "the other side is down")
+		release <- agent.Errorf(agent.CodeUpstream, "the receiver is down")
 		synctest.Wait()
 		got, runs, err := h.db.Schedule(t.Context(), s.ID, 10)
-		if err != nil || len(runs) != 1 || runs[0].Error != "the other side is down" || runs[0].Status != agent.RunError {
+		if err != nil || len(runs) != 1 || runs[0].Error != "the receiver is down" || runs[0].Status != agent.RunError {
 			t.Errorf("%+v, %v", runs, err)
 		}
 		want(t, "status", got.Status, "paused")
@@ -359,8 +359,7 @@ func TestRunNow(t *testing.T) {
 	})
 }
 
-// TestClockIsSet: runs that become due because the clock was set are started
-// soon.
+// TestClockIsSet: runs that become due because the clock was set start soon.
 func TestClockIsSet(t *testing.T) {
 	path := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -380,8 +379,8 @@ func TestClockIsSet(t *testing.T) {
 	})
 }
 
-// TestSlots: slow calls of an agent do not take slots from other agents, nor
-// from runs that released theirs.
+// TestSlots: slow calls of an agent do not use the slots of other agents, and runs that
+// released their slot do not count.
 func TestSlots(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		release := make(chan struct{})
@@ -412,16 +411,15 @@ func TestSlots(t *testing.T) {
 				others++
 			}
 		}
-		want(t, "calls at once, and those of the other agent", []int{all, others}, []int{each + maxAgentRuns + 1, 1})
+		want(t, "concurrent calls, and calls of the other agent", []int{all, others}, []int{each + maxAgentRuns + 1, 1})
 		close(release)
 		synctest.Wait()
 		want(t, "calls", h.calls.count(), 2*each+1)
 	})
 }
 
-// TestExecutionShows: the execution started by a run is visible while it is
-// running.
-func TestExecutionShows(t *testing.T) {
+// TestExecutionIsShown: the execution that a run started is visible while it runs.
+func TestExecutionIsShown(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		release := make(chan struct{})
 		h.calls.onCall(func(_ context.Context, c Callback) error { c.Started("execution-1"); <-release; return nil })
@@ -435,19 +433,19 @@ func TestExecutionShows(t *testing.T) {
 		}
 		pass(10*time.Minute + writeStartAfter)
 		if id, status := shows(); id != "execution-1" || status != agent.RunRunning {
-			t.Errorf("while it runs: %s %s", id, status)
+			t.Errorf("while running: %s %s", id, status)
 		}
 		close(release)
 		synctest.Wait()
 		if _, status := shows(); status != agent.RunSuccess || len(h.unwritten) > 0 || len(h.active) > 0 {
-			t.Errorf("at the end: %s; kept in memory: %v, %v", status, h.unwritten, h.active)
+			t.Errorf("after the end: %s; still in memory: %v, %v", status, h.unwritten, h.active)
 		}
 	})
 }
 
-// TestEndedMeanwhile: a run that was read as interrupted but ended before it
-// could start is not called again.
-func TestEndedMeanwhile(t *testing.T) {
+// TestEndedBeforeRestart: a run that was read as interrupted but ended before it could
+// be started again is not called.
+func TestEndedBeforeRestart(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		s := h.make(t, `{"type":"once","next_run":"2000-01-01T00:10:00Z"}`)
 		pass(10 * time.Minute)
@@ -457,11 +455,11 @@ func TestEndedMeanwhile(t *testing.T) {
 		}
 		h.enqueue(dueKey{h.db, true}, store.DueRuns{Runs: []store.ScheduledRun{{Schedule: s, Run: runs[0]}}})
 		synctest.Wait()
-		want(t, "calls and runs under way", []any{h.calls.count(), len(h.active)}, "[1 0]")
+		want(t, "calls and active runs", []any{h.calls.count(), len(h.active)}, "[1 0]")
 	})
 }
 
-// TestDeletedAgent: the calls of a deleted agent end, and none start.
+// TestDeletedAgent: the calls of a deleted agent end, and no others start.
 func TestDeletedAgent(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		db, err := h.folder.CreateAgent(t.Context(), agent.Agent{Name: "other"}, "")
@@ -478,7 +476,7 @@ func TestDeletedAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		want(t, "calls and runs under way", []any{h.calls.count(), len(h.active), h.runs.Stats()}, []any{maxAgentRuns, 0, work.Stats{}})
+		want(t, "calls and active runs", []any{h.calls.count(), len(h.active), h.runs.Stats()}, []any{maxAgentRuns, 0, work.Stats{}})
 	})
 }
 
@@ -496,7 +494,7 @@ func TestClockJumps(t *testing.T) {
 	})
 }
 
-// TestStartStop starts and stops repeatedly while schedules are made.
+// TestStartStop starts and stops repeatedly while schedules are created.
 func TestStartStop(t *testing.T) {
 	bubble(t, func(t *testing.T, h *fixture) {
 		worktest.Stress(t, h, 20, func(int) { h.make(t, `{"type":"delayed","delay_seconds":5}`) })
@@ -530,12 +528,12 @@ func TestCheck(t *testing.T) {
 			_, _, err := h.Create(t.Context(), h.db, change(t, `{"name":"s","type":"cron","cron_expression":"* * * * *","callback_type":"agent","payload":{"prompt":"x"}}`, tc.body))
 			var e *agent.Error
 			if !errors.As(err, &e) || e.Details["field"] != tc.field {
-				t.Errorf("%s: %v, want one about %s", tc.body, err, tc.field)
+				t.Errorf("%s: %v, want an error about %s", tc.body, err, tc.field)
 			}
 		}
 		list, total, err := h.db.Schedules(t.Context(), store.ScheduleFilter{}, store.Page{Limit: 10})
 		if err != nil || total != 0 || len(list) != 0 {
-			t.Errorf("something was made: %v %d %v", list, total, err)
+			t.Errorf("a schedule was created: %v %d %v", list, total, err)
 		}
 	})
 }

@@ -77,21 +77,21 @@ func TestTaskStartsItsWorkflow(t *testing.T) {
 			t.Errorf("%s, %v", call.Trigger(), err)
 		}
 		status, next := h.status(t, task.ID)
-		want(t, "while it runs", []any{status, next}, "[running ]")
-		want(t, "told", len(h.events(t, agent.EventCalendarDue)), 1)
+		want(t, "status while running", []any{status, next}, "[running ]")
+		want(t, "due events", len(h.events(t, agent.EventCalendarDue)), 1)
 		release <- nil
 		synctest.Wait()
 		status, _ = h.status(t, task.ID)
-		want(t, "when it has run", status, "completed")
+		want(t, "status after running", status, "completed")
 		pass(48 * time.Hour)
 		want(t, "calls", h.calls.times(), "10:00:00")
 
 		failing := h.task(t, `{"start_time":"2000-01-05T10:00:00Z"}`)
 		pass(48 * time.Hour)
-		release <- agent.Errorf(agent.CodeUpstream, "it broke")
+		release <- agent.Errorf(agent.CodeUpstream, "it failed")
 		synctest.Wait()
 		status, _ = h.status(t, failing.ID)
-		want(t, "when it failed", status, "failed")
+		want(t, "status after a failure", status, "failed")
 	})
 }
 
@@ -102,7 +102,7 @@ func TestRecurringTask(t *testing.T) {
 		cancelled := h.task(t, `{"start_time":"2000-01-01T11:00:00Z","status":"cancelled"}`)
 		h.calls.onCall(func(_ context.Context, c Callback) error {
 			if c.RunID == task.ID+"@20000102T100000Z" {
-				return agent.Errorf(agent.CodeUpstream, "it broke")
+				return agent.Errorf(agent.CodeUpstream, "it failed")
 			}
 			return nil
 		})
@@ -113,14 +113,14 @@ func TestRecurringTask(t *testing.T) {
 		status, next := h.status(t, task.ID)
 		want(t, "the recurring task", []any{status, next}, "[pending ]")
 		status, _ = h.status(t, quiet.ID)
-		want(t, "one without a workflow", status, "pending")
+		want(t, "a task without a workflow", status, "pending")
 		status, _ = h.status(t, cancelled.ID)
-		want(t, "a cancelled one", status, "cancelled")
-		want(t, "told", len(h.events(t, agent.EventCalendarDue)), 4)
+		want(t, "a cancelled task", status, "cancelled")
+		want(t, "due events", len(h.events(t, agent.EventCalendarDue)), 4)
 	})
 }
 
-// TestTasksAfterDowntime starts tasks that are not over and drops the others.
+// TestTasksAfterDowntime: tasks that have not passed are started, the others fail.
 func TestTasksAfterDowntime(t *testing.T) {
 	path := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestTasksAfterDowntime(t *testing.T) {
 			daily.ID + "@20000101T100000Z": "failed", daily.ID + "@20000102T100000Z": "failed", daily.ID + "@20000103T100000Z": "completed",
 			over.ID + "@20000101T100000Z": "failed"})
 		status, next := h.status(t, over.ID)
-		want(t, "one that is over", []any{status, next}, "[failed ]")
+		want(t, "a task that has passed", []any{status, next}, "[failed ]")
 		h.close(t)
 	})
 }
@@ -168,15 +168,15 @@ func TestTasksBySQL(t *testing.T) {
 		want(t, "calls at another time", h.calls.times(), "09:00:00")
 		h.sql(t, "UPDATE tasks SET status = 'cancelled'")
 		pass(24 * time.Hour)
-		want(t, "calls once cancelled", h.calls.times(), "09:00:00")
+		want(t, "calls after cancelling", h.calls.times(), "09:00:00")
 		h.sql(t, "UPDATE tasks SET status = 'pending'")
 		pass(24 * time.Hour)
-		want(t, "calls once pending", h.calls.times(), "09:00:00 09:00:00")
+		want(t, "calls after setting it to pending", h.calls.times(), "09:00:00 09:00:00")
 		h.sql(t, "INSERT INTO tasks(title, start_time) VALUES ('by SQL', '2000-01-04T12:00:00.000Z')")
 		h.sql(t, "UPDATE tasks SET recurrence_days = '[\"x\"]', timezone = 'Nowhere' WHERE id = ?", task.ID)
 		status, next := h.status(t, task.ID)
-		want(t, "a broken task", []any{status, next}, "[failed ]")
+		want(t, "an invalid task", []any{status, next}, "[failed ]")
 		pass(24 * time.Hour)
-		want(t, "told of what SQL made", len(h.events(t, agent.EventCalendarDue)), 3)
+		want(t, "due events of tasks created by SQL", len(h.events(t, agent.EventCalendarDue)), 3)
 	})
 }

@@ -24,8 +24,7 @@ import (
 	"satchel/store"
 )
 
-// caller creates a Scheduler that is not started, and a schedule that calls
-// url.
+// caller creates a Scheduler that is not started, and a schedule that calls url.
 func caller(t *testing.T, url string) (*webhook, *store.DB, Callback, string) {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
@@ -64,7 +63,7 @@ func TestWebhookIsSigned(t *testing.T) {
 		bad := json.Unmarshal(body, &m)
 		switch {
 		case err != nil || len(key) != 24:
-			problem.Store("the secret is no base64 of 24 bytes")
+			problem.Store("the secret is not base64 of 24 bytes")
 		case r.Header.Get("Webhook-Signature") != "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)):
 			problem.Store("the signature is wrong")
 		case r.Header.Get("Webhook-Id") != "run-1" || r.Header.Get("User-Agent") != "Satchel/1.2" || r.Header.Get("Content-Type") != "application/json":
@@ -88,11 +87,11 @@ func TestWebhookAnswers(t *testing.T) {
 		calls   int32
 		fails   string
 	}{
-		{"taken", []int{204}, 1, ""},
-		{"down for a moment", []int{503, 429, 200}, 3, ""},
+		{"accepted", []int{204}, 1, ""},
+		{"temporarily down", []int{503, 429, 200}, 3, ""},
 		{"down", []int{500}, 3, "the receiver answered 500 Internal Server Error"},
-		{"not there", []int{404}, 1, "the receiver answered 404 Not Found"},
-		{"a redirect is no answer", []int{302}, 1, "the receiver answered with a redirect, which is not followed"},
+		{"not found", []int{404}, 1, "the receiver answered 404 Not Found"},
+		{"redirect", []int{302}, 1, "the receiver answered with a redirect, which is not followed"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var calls atomic.Int32
@@ -126,8 +125,8 @@ func TestWebhookUnreachable(t *testing.T) {
 	}
 }
 
-// TestWebhookCertificate: a receiver whose certificate is invalid is asked again,
-// since it may be renewed.
+// TestWebhookCertificate: a call to a receiver with an invalid certificate is retried,
+// since the certificate may be renewed.
 func TestWebhookCertificate(t *testing.T) {
 	var tries atomic.Int32
 	untrusted := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -138,7 +137,7 @@ func TestWebhookCertificate(t *testing.T) {
 	w, db, c, _ := caller(t, untrusted.URL)
 	_, err := w.run(t.Context(), db, c)
 	if agent.Explain(err) != "the server's certificate is not valid" || tries.Load() != 3 {
-		t.Errorf("%d tries, %v", tries.Load(), err)
+		t.Errorf("%d attempts, %v", tries.Load(), err)
 	}
 }
 
@@ -167,7 +166,7 @@ func TestSecrets(t *testing.T) {
 	}
 	for _, bad := range []string{"", "whsec_", "whsec_!!!", signature.NewSecret()[6:], "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 23)), "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 65))} {
 		if signature.CheckSecret("secret", bad) == nil {
-			t.Errorf("%q is taken", bad)
+			t.Errorf("%q is accepted", bad)
 		}
 	}
 }

@@ -56,16 +56,16 @@ func newCallbacks(folder *store.Folder) Callbacks {
 		Index: vector.New(folder, vector.Local(), quiet), Tools: toolbox.Tools, Log: quiet})}
 }
 
-// serveChild runs what is due until all schedules are completed. It prints each
-// call that has ended before its run's end is written, which waits for a line
-// on standard input.
+// serveChild runs what is due until all schedules are completed. It prints each call
+// that has ended, and waits for a line on standard input before the end of the run is
+// written.
 func serveChild(path string) error {
 	folder, err := store.Open(store.Options{Path: path, Log: quiet})
 	if err != nil {
 		return err
 	}
 	var one sync.Mutex
-	told := bufio.NewReader(os.Stdin)
+	stdin := bufio.NewReader(os.Stdin)
 	runners := newCallbacks(folder).Runners()
 	for name, call := range runners {
 		runners[name] = func(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
@@ -73,8 +73,8 @@ func serveChild(path string) error {
 			one.Lock()
 			defer one.Unlock()
 			fmt.Println("ended", c.RunID, c.Schedule.Name)
-			if _, e := told.ReadString('\n'); e != nil {
-				os.Exit(1) // the parent is gone
+			if _, e := stdin.ReadString('\n'); e != nil {
+				os.Exit(1) // the parent has exited
 			}
 			return id, err
 		}
@@ -101,27 +101,27 @@ func serveChild(path string) error {
 	return folder.Close()
 }
 
-// fakeServices is everything the server talks to: a language model that calls a
-// tool once per prompt and then answers, and the API behind that tool. It kills
-// the server in the middle of requests.
+// fakeServices fakes the services that the server calls: a language model that calls a
+// tool once per prompt and then answers, and the API behind that tool. It kills the
+// server in the middle of requests.
 type fakeServices struct {
 	*httptest.Server
 	mu     sync.Mutex
-	server *os.Process // nil while none is running or it is being killed
+	server *os.Process // nil while no server is running or it is being killed
 	plan   []string    // where to kill the server, one start after another
-	spared int         // number of times to pass that point before
+	spared int         // how often to pass that point before the kill
 	kills  int
 
-	ended map[string]string          // runs whose call has ended, by the schedule's name
-	asked map[string]int             // requests to the model, by the schedule's name
-	late  []string                   // schedules whose prompt arrived after its answer
-	keys  map[string]map[string]bool // Idempotency-Keys of tool calls, by the schedule's name
+	ended    map[string]string          // runs whose call has ended, by the schedule's name
+	requests map[string]int             // requests to the model, by the schedule's name
+	late     []string                   // schedules that called the model after their call had ended
+	keys     map[string]map[string]bool // Idempotency-Keys of tool calls, by the schedule's name
 }
 
 func newFakeServices(t *testing.T, kills int) *fakeServices {
-	w := &fakeServices{ended: map[string]string{}, asked: map[string]int{}, keys: map[string]map[string]bool{}}
+	w := &fakeServices{ended: map[string]string{}, requests: map[string]int{}, keys: map[string]map[string]bool{}}
 	for i := range kills {
-		w.plan = append(w.plan, places[i%len(places)])
+		w.plan = append(w.plan, points[i%len(points)])
 	}
 	rand.Shuffle(kills, func(i, j int) { w.plan[i], w.plan[j] = w.plan[j], w.plan[i] })
 	mux := http.NewServeMux()
@@ -132,15 +132,15 @@ func newFakeServices(t *testing.T, kills int) *fakeServices {
 	return w
 }
 
-// places are the points at which the server is killed.
-var places = []string{"model asked", "model answered", "tool called", "tool answered", "call ended"}
+// points are the points at which the server is killed.
+var points = []string{"model asked", "model answered", "tool called", "tool answered", "call ended"}
 
-// reached kills the server if this is the right point and time. It returns true if
-// no server is running anymore.
-func (w *fakeServices) reached(place string) bool {
+// reached kills the server if this is the right point and time. It reports whether
+// there is no longer a running server.
+func (w *fakeServices) reached(point string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.server == nil || len(w.plan) == 0 || w.plan[0] != place {
+	if w.server == nil || len(w.plan) == 0 || w.plan[0] != point {
 		return w.server == nil
 	}
 	if w.spared--; w.spared >= 0 {
@@ -154,18 +154,18 @@ func (w *fakeServices) reached(place string) bool {
 }
 
 func (w *fakeServices) model(out http.ResponseWriter, r *http.Request) {
-	var asked struct {
+	var requests struct {
 		Messages []struct{ Role, Content string }
 	}
 	raw, _ := io.ReadAll(r.Body)
-	_ = json.Unmarshal(raw, &asked)
-	last := asked.Messages[len(asked.Messages)-1]
+	_ = json.Unmarshal(raw, &requests)
+	last := requests.Messages[len(requests.Messages)-1]
 	name, found := strings.CutPrefix(last.Content, "prompt ")
 	if last.Role == "tool" {
 		_ = json.Unmarshal([]byte(last.Content), &name)
 	}
 	w.mu.Lock()
-	w.asked[name]++
+	w.requests[name]++
 	if w.ended[name] != "" {
 		w.late = append(w.late, name)
 	}
@@ -221,12 +221,12 @@ func (w *fakeServices) serve(t *testing.T, path string) bool {
 	w.server = child.Process
 	w.mu.Unlock()
 	for lines := bufio.NewScanner(out); lines.Scan(); {
-		said := strings.Fields(lines.Text())
-		if len(said) != 3 || said[0] != "ended" {
-			t.Fatalf("the server says %q", lines.Text())
+		got := strings.Fields(lines.Text())
+		if len(got) != 3 || got[0] != "ended" {
+			t.Fatalf("the server printed %q", lines.Text())
 		}
 		w.mu.Lock()
-		w.ended[said[2]] = said[1]
+		w.ended[got[2]] = got[1]
 		w.mu.Unlock()
 		if !w.reached("call ended") {
 			fmt.Fprintln(in)
@@ -245,24 +245,24 @@ func (w *fakeServices) serve(t *testing.T, path string) bool {
 // call has the same Idempotency-Key.
 func TestKillNine(t *testing.T) {
 	if testing.Short() {
-		t.Skip("long, and what is killed is another process")
+		t.Skip("slow, and tests a child process")
 	}
 	kills := 8
 	if n, err := strconv.Atoi(os.Getenv(killRounds)); err == nil {
 		kills = n
 	}
-	each := 10 + 2*kills // schedules of a kind: more than finish before the last kill
+	each := 10 + 2*kills // schedules of each kind: more than can finish before the last kill
 	path, w := t.TempDir(), newFakeServices(t, kills)
 	shared := prepare(t, path, w.URL, each)
 	for !w.serve(t, path) {
 	}
-	again := -2 * 2 * each // a prompt takes two requests
-	for _, n := range w.asked {
-		again += n
+	repeats := -2 * 2 * each // each prompt takes two requests
+	for _, n := range w.requests {
+		repeats += n
 	}
-	t.Logf("killed %d times; the model was asked again %d times for %d prompts", w.kills, again, 2*each)
+	t.Logf("killed %d times; %d repeated requests to the model for %d prompts", w.kills, repeats, 2*each)
 	if len(w.plan) > 0 || len(w.late) > 0 {
-		t.Errorf("it ended before the kills %q; asked for what was answered: %v", w.plan, w.late)
+		t.Errorf("the server ended before the kills %q; schedules that called the model after their end: %v", w.plan, w.late)
 	}
 	folder, err := store.Open(store.Options{Path: path, Log: quiet})
 	if err != nil {
@@ -284,7 +284,7 @@ func TestKillNine(t *testing.T) {
 			t.Errorf("%s, run %s: the tool was called with the keys %v", s.Name, runs[0].ID, keys)
 		}
 		if s.CallbackType == agent.CallbackAgent {
-			checkTalk(t, db, shared, each, s, runs[0].ID)
+			checkConversation(t, db, shared, each, s, runs[0].ID)
 		}
 	}
 	if _, n, err := db.Conversations(t.Context(), store.ConversationFilter{}, store.Page{Limit: 1}); err != nil || n != each+1 {
@@ -349,8 +349,8 @@ func read[T any](t *testing.T, body string) (v T) {
 	return v
 }
 
-// checkTalk checks the messages of a run in its conversation.
-func checkTalk(t *testing.T, db *store.DB, shared string, each int, s agent.Schedule, runID string) {
+// checkConversation checks the messages of a run in its conversation.
+func checkConversation(t *testing.T, db *store.DB, shared string, each int, s agent.Schedule, runID string) {
 	t.Helper()
 	id, want := shared, 2*each
 	if strings.HasPrefix(s.Name, "own") {
@@ -365,13 +365,13 @@ func checkTalk(t *testing.T, db *store.DB, shared string, each int, s agent.Sche
 	if err != nil || len(messages) != want {
 		t.Fatalf("%s: %d messages, %v", s.Name, len(messages), err)
 	}
-	var said []string
+	var got []string
 	for _, m := range messages {
 		if strings.Contains(string(m.Metadata), runID) {
-			said = append(said, string(m.Role)+": "+m.Content)
+			got = append(got, string(m.Role)+": "+m.Content)
 		}
 	}
-	if want := []string{"user: prompt " + s.Name, "assistant: Answer to " + s.Name}; !slices.Equal(said, want) {
-		t.Errorf("%s: the conversation holds %q", s.Name, said)
+	if want := []string{"user: prompt " + s.Name, "assistant: Answer to " + s.Name}; !slices.Equal(got, want) {
+		t.Errorf("%s: the conversation has %q", s.Name, got)
 	}
 }

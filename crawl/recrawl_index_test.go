@@ -15,7 +15,7 @@ import (
 
 	"satchel/agent"
 	"satchel/store"
-	"satchel/vector" // what main joins a Crawler with
+	"satchel/vector" // which main connects with a Crawler
 	"satchel/vector/document"
 )
 
@@ -30,16 +30,16 @@ func (e *countingEmbedder) Embed(ctx context.Context, text string) ([]float32, e
 	return e.Embedder.Embed(ctx, text)
 }
 
-// changingSite serves pages under their numbers, with an ETag or without one.
+// changingSite serves pages under their numbers, with or without ETags.
 type changingSite struct {
 	*httptest.Server
-	mu     sync.Mutex
-	pages  []string
-	tagged bool
+	mu    sync.Mutex
+	pages []string
+	etags bool
 }
 
-func newChangingSite(tb testing.TB, pages []string, tagged bool) *changingSite {
-	s := &changingSite{pages: append([]string(nil), pages...), tagged: tagged}
+func newChangingSite(tb testing.TB, pages []string, etags bool) *changingSite {
+	s := &changingSite{pages: append([]string(nil), pages...), etags: etags}
 	s.Server = httptest.NewServer(s)
 	tb.Cleanup(s.Close)
 	return s
@@ -55,13 +55,13 @@ func (s *changingSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	page := s.pages[n]
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if s.tagged {
+	if s.etags {
 		w.Header().Set("ETag", fmt.Sprintf(`"%d-%d"`, n, len(page)))
 	}
-	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(page)) // knows If-None-Match
+	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(page)) // handles If-None-Match
 }
 
-// indexedCrawler is a Crawler and an Index over one folder, joined as in main.
+// indexedCrawler is a Crawler and an Index of one folder, connected as in main.
 type indexedCrawler struct {
 	tb      testing.TB
 	crawler *Crawler
@@ -82,7 +82,7 @@ func newIndexedCrawler(tb testing.TB, embedder vector.Embedder) indexedCrawler {
 	return indexedCrawler{tb, c, ix, newAgent(tb, folder, "whole"), &counting.texts}
 }
 
-// waitIndexed waits until the site is crawled and all of it is embedded.
+// waitIndexed waits until the site is crawled and embedded.
 func (w indexedCrawler) waitIndexed(id string) outcome {
 	w.tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
@@ -108,7 +108,7 @@ func (w indexedCrawler) recrawl(id string) outcome {
 	return w.waitIndexed(id)
 }
 
-// constantEmbedder is an Embedder for which all texts are the same.
+// constantEmbedder is an Embedder that returns the same vector for all texts.
 type constantEmbedder struct{}
 
 func (constantEmbedder) Model() string { return "flat" }
@@ -120,9 +120,9 @@ func (constantEmbedder) Embed(context.Context, string) ([]float32, error) {
 }
 
 func TestRecrawlEmbedsWhatChanged(t *testing.T) {
-	for _, tagged := range []bool{true, false} {
-		t.Run(fmt.Sprint("tagged ", tagged), func(t *testing.T) {
-			s := newChangingSite(t, smallPages(), tagged)
+	for _, etags := range []bool{true, false} {
+		t.Run(fmt.Sprint("ETags ", etags), func(t *testing.T) {
+			s := newChangingSite(t, smallPages(), etags)
 			w := newIndexedCrawler(t, constantEmbedder{})
 			id := create(t, w.db, planOf(s.URL))
 			first := w.waitIndexed(id)
@@ -145,30 +145,29 @@ func TestRecrawlEmbedsWhatChanged(t *testing.T) {
 	}
 }
 
-// BenchmarkRecrawl crawls a site of 50 small pages and crawls it again,
-// unchanged. "walk" is the time until the walk has ended, with text extracted
-// and stored; "ready" is the time until the source is ready, with all of it
-// embedded by the model of the binary. The ratio is that of the second crawl to
-// the first.
+// BenchmarkRecrawl crawls a site of 50 small pages twice, without changes between.
+// "walk" is the time until all text is extracted and stored; "ready" is the time
+// until the source is ready, embedded by the built-in model. The ratios are those of
+// the second crawl to the first.
 func BenchmarkRecrawl(b *testing.B) {
-	for _, tagged := range []bool{true, false} {
-		name := map[bool]string{true: "ETag", false: "none"}[tagged]
+	for _, etags := range []bool{true, false} {
+		name := map[bool]string{true: "ETag", false: "none"}[etags]
 		b.Run(name, func(b *testing.B) {
-			s := newChangingSite(b, smallPages(), tagged)
+			s := newChangingSite(b, smallPages(), etags)
 			w := newIndexedCrawler(b, vector.Local())
-			extracted := benchTwice(b, s.URL)
-			var took [4]time.Duration
+			extracted := benchRecrawl(b, s.URL)
+			var total [4]time.Duration
 			for b.Loop() {
 				first, again := extracted()
-				took[0], took[1] = took[0]+first, took[1]+again
-				began := time.Now()
+				total[0], total[1] = total[0]+first, total[1]+again
+				start := time.Now()
 				id := create(b, w.db, planOf(s.URL))
 				w.waitIndexed(id)
-				took[2] += time.Since(began)
+				total[2] += time.Since(start)
 				embedded := w.texts.Load()
-				began = time.Now()
+				start = time.Now()
 				w.recrawl(id)
-				took[3] += time.Since(began)
+				total[3] += time.Since(start)
 				if w.texts.Load() != embedded {
 					b.Fatal("an unchanged site was embedded again")
 				}
@@ -177,25 +176,25 @@ func BenchmarkRecrawl(b *testing.B) {
 				}
 			}
 			for i, name := range []string{"walk", "walk-again", "ready", "ready-again"} {
-				b.ReportMetric(took[i].Seconds()*1000/float64(b.N), name+"-ms")
+				b.ReportMetric(total[i].Seconds()*1000/float64(b.N), name+"-ms")
 			}
-			b.ReportMetric(took[1].Seconds()/took[0].Seconds(), "walk-ratio")
-			b.ReportMetric(took[3].Seconds()/took[2].Seconds(), "ready-ratio")
+			b.ReportMetric(total[1].Seconds()/total[0].Seconds(), "walk-ratio")
+			b.ReportMetric(total[3].Seconds()/total[2].Seconds(), "ready-ratio")
 		})
 	}
 }
 
-// benchTwice returns a func that walks a site twice, without an index.
-func benchTwice(b *testing.B, site string) func() (first, again time.Duration) {
+// benchRecrawl returns a function that crawls a site twice, without an index.
+func benchRecrawl(b *testing.B, site string) func() (first, again time.Duration) {
 	folder := openFolder(b, b.TempDir())
 	c := newCrawler(b, folder, func(o *Options) { o.Extract = document.ReadPage })
 	db := newAgent(b, folder, "twice")
 	walk := func() time.Duration {
-		began := time.Now()
+		start := time.Now()
 		if err := c.Wait(context.Background(), db); err != nil {
 			b.Fatal(err)
 		}
-		return time.Since(began)
+		return time.Since(start)
 	}
 	return func() (time.Duration, time.Duration) {
 		id := create(b, db, planOf(site))
