@@ -126,7 +126,7 @@ func TestTasksAfterDowntime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := open(t, path)
 		daily := h.task(t, `{"start_time":"2000-01-01T10:00:00Z","end_time":"2000-01-01T14:00:00Z","recurrence":"daily"}`)
-		over := h.task(t, `{"start_time":"2000-01-01T10:00:00Z"}`)
+		passed := h.task(t, `{"start_time":"2000-01-01T10:00:00Z"}`)
 		h.close(t)
 		time.Sleep(60 * time.Hour) // until noon of the third day
 		h = open(t, path)
@@ -134,8 +134,8 @@ func TestTasksAfterDowntime(t *testing.T) {
 		want(t, "calls", h.calls.times(), "12:00:00")
 		want(t, "occurrences", h.occurrences(t), map[string]agent.TaskStatus{
 			daily.ID + "@20000101T100000Z": "failed", daily.ID + "@20000102T100000Z": "failed", daily.ID + "@20000103T100000Z": "completed",
-			over.ID + "@20000101T100000Z": "failed"})
-		status, next := h.status(t, over.ID)
+			passed.ID + "@20000101T100000Z": "failed"})
+		status, next := h.status(t, passed.ID)
 		want(t, "a task that has passed", []any{status, next}, "[failed ]")
 		h.close(t)
 	})
